@@ -1,0 +1,30 @@
+import type { Micros } from "./money.ts"
+
+/** On every row, blob key and cache key. Test keys live in a sandbox beside the live one. */
+export interface Tenant {
+  readonly account: string
+  readonly mode: "live" | "test"
+}
+
+export interface Limits {
+  /** Requests in any 60 s. */
+  readonly rpm: number
+  /** Requests in a UTC day. */
+  readonly rpd: number
+  /** Requests in flight. */
+  readonly concurrency: number
+  /** Spend in a UTC month; 0 = no cap. */
+  readonly monthlyCapMicros: Micros
+}
+
+export const defaultLimits: Limits = { rpm: 60, rpd: 10_000, concurrency: 10, monthlyCapMicros: 1_000_000_000_000n }
+
+/** Who calls. `keyId` is absent for a dashboard session. */
+export interface Caller {
+  readonly tenant: Tenant
+  readonly keyId?: string
+  /** `*`, or ids of endpoints. */
+  readonly scopes: readonly string[]
+  readonly role: "user" | "admin"
+  readonly limits: Limits
+}

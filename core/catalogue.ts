@@ -1,0 +1,80 @@
+import { Effect } from "effect"
+import { type ApiError, apiError } from "./errors.ts"
+import type { ModelId } from "./ids.ts"
+import type { Json } from "./json.ts"
+import type { LoadedModel, TaskName } from "./ports/model.ts"
+import { freePrice, type Price } from "./pricing.ts"
+import type { ModelSource } from "./services/model-files.ts"
+
+/** One model of the config file. */
+export interface ModelEntry {
+  readonly id: ModelId
+  readonly task: TaskName
+  readonly tier: string
+  readonly ownedBy: string
+  readonly description: string
+  readonly contextTokens: number
+  readonly maxOutputTokens: number
+  /** `max_tokens` of a request that names none. */
+  readonly defaultMaxTokens: number
+  readonly modalities: readonly string[]
+  readonly capabilities: readonly string[]
+  readonly pricingModel: string
+  readonly price: Price
+  readonly backend: string
+  readonly sources: readonly ModelSource[]
+  readonly options: Json
+}
+
+/** waiting -> pulling -> loading -> ready | failed */
+export type ModelState =
+  | { readonly state: "waiting" }
+  | { readonly state: "pulling"; readonly doneBytes: number; readonly totalBytes: number | undefined }
+  | { readonly state: "loading"; readonly detail: string }
+  | { readonly state: "ready"; readonly loaded: LoadedModel }
+  | { readonly state: "failed"; readonly reason: string }
+
+export interface Catalogue {
+  readonly entries: readonly ModelEntry[]
+  entry(id: ModelId): ModelEntry | undefined
+  /** The entry of a model that fits the task; 400 `model_not_found` otherwise. */
+  require(task: TaskName, id: ModelId): Effect.Effect<ModelEntry, ApiError>
+  /** The model itself; also 503 `model_loading`, or 500 `backend_error` when it could not be opened. */
+  open<T extends TaskName>(task: T, id: ModelId): Effect.Effect<LoadedModel<T>, ApiError>
+  price(id: ModelId): Price
+  state(id: ModelId): ModelState
+  /** For the runtime, which opens the models. */
+  set(id: ModelId, state: ModelState): void
+}
+
+const notReady = (id: ModelId, state: ModelState): ApiError =>
+  state.state === "failed"
+    ? apiError("backend_error", `The model '${id}' could not be opened; the operator finds the reason in the log.`)
+    : apiError("model_loading", `The model '${id}' is still loading (${state.state}). Try again shortly.`, { retryAfterMs: 5_000 })
+
+export const makeCatalogue = (entries: readonly ModelEntry[]): Catalogue => {
+  const byId = new Map(entries.map((entry) => [entry.id, entry]))
+  const states = new Map<ModelId, ModelState>()
+  const stateOf = (id: ModelId): ModelState => states.get(id) ?? { state: "waiting" }
+  const require_ = (task: TaskName, id: ModelId) =>
+    Effect.suspend(() => {
+      const entry = byId.get(id)
+      if (entry?.task === task) return Effect.succeed(entry)
+      const fitting = entries.filter((e) => e.task === task).map((e) => `'${e.id}'`)
+      const why = entry ? `The model '${id}' can't be used at this endpoint` : "There is no such model here"
+      return Effect.fail(apiError("model_not_found", `${why}. ${fitting.length ? `Use ${fitting.join(", ")}.` : "No model here fits this endpoint."}`, { param: "model" }))
+    })
+  return {
+    entries,
+    entry: (id) => byId.get(id),
+    require: require_,
+    open: <T extends TaskName>(task: T, id: ModelId) =>
+      Effect.flatMap(require_(task, id), () => {
+        const state = stateOf(id)
+        return state.state === "ready" ? Effect.succeed(state.loaded as LoadedModel<T>) : Effect.fail(notReady(id, state))
+      }),
+    price: (id) => byId.get(id)?.price ?? freePrice,
+    state: stateOf,
+    set: (id, state) => void states.set(id, state),
+  }
+}

@@ -1,0 +1,64 @@
+import type { Effect, Schema, Scope, Stream } from "effect"
+import type { Caller } from "./caller.ts"
+import type { ApiError } from "./errors.ts"
+import type { CallId } from "./ids.ts"
+import type { Json, Strings } from "./json.ts"
+import type { Micros } from "./money.ts"
+import type { ModelContext } from "./ports/model.ts"
+import type { UsageByModel } from "./usage.ts"
+
+/** One decoded call, as an endpoint's `plan` sees it. */
+export interface Call<Body> {
+  readonly id: CallId
+  /** Absent on public endpoints only. */
+  readonly caller: Caller | undefined
+  readonly body: Body
+  readonly params: Strings
+  readonly query: Strings
+  readonly context: ModelContext
+  /** With the prices and the factor in force at admission. */
+  price(usage: UsageByModel): Micros
+  /** What the meter has read so far. */
+  used(): UsageByModel
+}
+
+/** What goes back. `events` becomes SSE: each event is one `data:` line; the path settles before the last of them is out. */
+export type Reply = { readonly status: number; readonly headers?: Strings } & (
+  | { readonly json: Json }
+  | { readonly bytes: Stream.Stream<Uint8Array, ApiError>; readonly mediaType: string }
+  | { readonly events: Stream.Stream<Json, ApiError> }
+)
+
+/** A checked call. An empty `bound` is free: no hold. */
+export interface Plan {
+  readonly bound: UsageByModel
+  readonly run: Effect.Effect<Reply, ApiError, Scope.Scope>
+}
+
+/** An endpoint is data plus one function. HTTP, the batch worker, the dry run, `/openapi.json` and `rakit check` interpret it. */
+export interface Endpoint<Body = Json> {
+  /** Also the scope that reaches it: `chat.completions`. */
+  readonly id: string
+  readonly summary: string
+  readonly method: "GET" | "POST" | "PATCH" | "DELETE"
+  /** `/v1/models/{id}` */
+  readonly path: string
+  readonly aliases?: readonly string[]
+  readonly access: "public" | "key" | "session" | "admin"
+  readonly body: Schema.Codec<Body, Json> | "bytes" | "none"
+  readonly maxBodyBytes: number
+  /** Schema of the JSON reply, for `/openapi.json`. */
+  readonly reply?: Schema.Top
+  /** Schema of one SSE event, where the reply may be a stream. */
+  readonly event?: Schema.Top
+  /** Honours `Idempotency-Key`. */
+  readonly creates?: true
+  /** May be a batch's target. */
+  readonly batchable?: true
+  /** Decodes and checks, says the worst case, and how to run it. No side effect. */
+  plan(call: Call<Body>): Effect.Effect<Plan, ApiError>
+}
+
+export const defineEndpoint = <Body>(endpoint: Endpoint<Body>): Endpoint => endpoint as unknown as Endpoint
+
+export const megabyte = 2 ** 20

@@ -1,0 +1,23 @@
+/** Money is an integer count of micro-rupiah: 1 Rp = 1,000,000 micros. Never a float. */
+export type Micros = bigint
+
+export const microsPerRupiah = 1_000_000n
+
+/** `"2.5"` -> 2500000n. Throws a RangeError when the text is no plain decimal with at most 6 places. */
+export const parseRupiah = (text: string): Micros => {
+  const match = /^(-?)(\d{1,15})(?:\.(\d{1,6}))?$/.exec(text)
+  if (!match) throw new RangeError(`"${text}" is not an amount in rupiah (a plain decimal with at most 6 places)`)
+  const [, sign, whole = "0", fraction = ""] = match
+  const micros = BigInt(whole) * microsPerRupiah + BigInt(fraction.padEnd(6, "0"))
+  return sign ? -micros : micros
+}
+
+/** 2500000n -> `"2.5"`: the plain decimal of `X-Cost-IDR`. */
+export const formatRupiah = (micros: Micros): string => {
+  const absolute = micros < 0n ? -micros : micros
+  const fraction = (absolute % microsPerRupiah).toString().padStart(6, "0").replace(/0+$/, "")
+  return `${micros < 0n ? "-" : ""}${absolute / microsPerRupiah}${fraction && `.${fraction}`}`
+}
+
+/** The JSON number of an amount (`..._idr`). Exact up to 9 billion rupiah. */
+export const rupiahNumber = (micros: Micros): number => Number(formatRupiah(micros))

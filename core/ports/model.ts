@@ -1,0 +1,185 @@
+import type { Effect, Scope, Stream } from "effect"
+import type { ApiError } from "../errors.ts"
+import type { CallId, ModelId } from "../ids.ts"
+import type { Json } from "../json.ts"
+import type { Usage } from "../usage.ts"
+import type { Tenant } from "../caller.ts"
+
+/** What the call path lends to a model for one call. */
+export interface ModelContext {
+  readonly callId: CallId
+  readonly tenant: Tenant
+  readonly priority: "realtime" | "batch"
+  /** Unix ms after which the answer is worthless: the model fails with `backend_timeout`. */
+  readonly deadlineMs: number
+  /** Cumulative usage so far. The path reads it on EVERY exit, so call it as work is produced, not at the end. */
+  meter(model: ModelId, soFar: Usage): void
+  /** How long a stage took (`queue`, `tokenize`, `prefill`, `decode`), in ms; shown in `Server-Timing`. */
+  time(stage: string, durationMs: number): void
+}
+
+/** A request that was checked, with its worst case. Nothing has been done yet. */
+export interface ModelPlan<Event> {
+  readonly bound: Usage
+  /** Interrupting it stops the engine within one step. */
+  readonly run: Stream.Stream<Event, ApiError>
+}
+
+/** One shape for every task. `plan` has no side effect; it fails with the 4xx of a request that this model can't take. */
+export interface Task<Request, Event> {
+  plan(request: Request, context: ModelContext): Effect.Effect<ModelPlan<Event>, ApiError>
+}
+
+export interface Tasks {
+  readonly chat: Task<ChatRequest, ChatEvent>
+  readonly embed: Task<EmbedRequest, EmbedEvent>
+  readonly rerank: Task<RerankRequest, RerankEvent>
+  readonly image: Task<ImageRequest, ImageEvent>
+}
+export type TaskName = keyof Tasks
+
+/** URLs are fetched (through the guard) before the plan, so a model sees bytes only. */
+export type Part =
+  | { readonly type: "text"; readonly text: string; readonly cacheBreakpoint?: true }
+  | { readonly type: "media"; readonly mediaType: string; readonly bytes: Uint8Array }
+
+export interface ToolCall {
+  readonly id: string
+  readonly name: string
+  /** JSON text, as the model wrote it. */
+  readonly arguments: string
+}
+
+export interface ChatMessage {
+  readonly role: "system" | "user" | "assistant" | "tool"
+  readonly content: readonly Part[]
+  readonly toolCalls?: readonly ToolCall[]
+  readonly toolCallId?: string
+}
+
+export interface Sampling {
+  /** 0 is greedy. */
+  readonly temperature: number
+  readonly topP: number
+  readonly seed?: number
+  readonly frequencyPenalty: number
+  readonly presencePenalty: number
+  /** Token id -> added to its logit, -100 to 100. */
+  readonly logitBias?: ReadonlyMap<number, number>
+}
+
+/** A LoRA. */
+export interface Adapter {
+  readonly id: string
+  readonly strength: number
+}
+
+export interface ToolDefinition {
+  readonly name: string
+  readonly description?: string
+  readonly parameters?: Json
+}
+
+export interface ChatRequest {
+  readonly messages: readonly ChatMessage[]
+  readonly sampling: Sampling
+  readonly maxTokens: number
+  /** Up to 4; the text ends before the first that appears. */
+  readonly stop: readonly string[]
+  readonly tools?: readonly ToolDefinition[]
+  readonly toolChoice?: "auto" | "none" | "required" | { readonly name: string }
+  readonly parallelToolCalls?: boolean
+  readonly responseFormat?: { readonly type: "json_object" } | { readonly type: "json_schema"; readonly schema: Json; readonly strict: boolean }
+  readonly thinking?: boolean
+  /** How many alternatives to report for each token, 0 to 20; absent: no log-probabilities. */
+  readonly topLogprobs?: number
+  readonly adapter?: Adapter
+}
+
+export interface TokenLogprob {
+  readonly token: string
+  readonly bytes: readonly number[]
+  readonly logprob: number
+}
+
+export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter"
+
+/** `finish` comes exactly once, last. Text is whole UTF-8 characters and never holds a stop string. */
+export type ChatEvent =
+  | { readonly type: "text"; readonly text: string; readonly logprobs?: readonly (TokenLogprob & { readonly top: readonly TokenLogprob[] })[] }
+  | { readonly type: "reasoning"; readonly text: string }
+  | { readonly type: "toolCall"; readonly index: number; readonly id?: string; readonly name?: string; readonly argumentsDelta: string }
+  | { readonly type: "finish"; readonly reason: FinishReason }
+
+export interface EmbedRequest {
+  readonly items: readonly Part[]
+  readonly instruction?: string
+  /** What to do with a text over the model's token limit: keep its start (END), keep its end (START), or fail (NONE). */
+  readonly truncate: "END" | "START" | "NONE"
+}
+/** One for each item, in any order. `vector` has the space's full length and Euclidean norm 1. */
+export interface EmbedEvent {
+  readonly index: number
+  readonly vector: Float32Array
+  readonly truncated: boolean
+}
+
+export interface RerankRequest {
+  readonly query: string
+  readonly documents: readonly string[]
+  readonly instruction?: string
+}
+/** One for each document, in any order. `score` is P(yes) / (P(yes) + P(no)), in [0, 1]. */
+export interface RerankEvent {
+  readonly index: number
+  readonly score: number
+}
+
+export interface ImageRequest {
+  readonly prompt: string
+  /** Source images of an edit; empty for a generation. */
+  readonly images: readonly Uint8Array[]
+  readonly width: number
+  readonly height: number
+  readonly steps: number
+  readonly seed: number
+  readonly guidanceScale: number
+  readonly strength?: number
+  readonly adapter?: Adapter
+}
+export type ImageEvent =
+  | { readonly type: "step"; readonly step: number; readonly steps: number }
+  | { readonly type: "image"; readonly mediaType: "image/png"; readonly bytes: Uint8Array }
+
+/** What a backend gets to open a model. `files` is the local path that the model's sources were pulled to. */
+export interface OpenRequest<T extends TaskName = TaskName> {
+  readonly id: ModelId
+  readonly task: T
+  readonly path: string
+  readonly options: Json
+  /** The window that config promises; the model's own may be smaller. */
+  readonly contextTokens: number
+  /** For `/readyz` and the log: `reading weights`, `building the graph` ... */
+  progress(detail: string): void
+}
+
+export interface LoadedModel<T extends TaskName = TaskName> {
+  readonly task: Tasks[T]
+  /** The smaller of the model's own window and the promised one. */
+  readonly contextTokens: number
+  readonly modalities: readonly string[]
+  readonly adapters: readonly string[]
+  /** Id of the vector space, for embedding models. */
+  readonly embeddingSpace?: string
+  /** What really serves: `onnx cpu`, or `webgpu, now cpu`. */
+  readonly servedBy: string
+}
+
+/** A backend opens model entries; many may stand side by side. Closing the Scope frees the model. */
+export interface Backend {
+  readonly name: string
+  readonly tasks: readonly TaskName[]
+  /** Checks an entry's `options` before anything starts; the text says what is wrong, `undefined` that nothing is. */
+  check(task: TaskName, options: Json): string | undefined
+  open<T extends TaskName>(request: OpenRequest<T>): Effect.Effect<LoadedModel<T>, ApiError, Scope.Scope>
+}

@@ -1,0 +1,18 @@
+import type { Effect } from "effect"
+import type { Kysely, Migration } from "kysely"
+import type { PortError } from "../errors.ts"
+import type { Transaction } from "../ports/transaction.ts"
+
+export type Migrations = Readonly<Record<string, Migration>>
+
+/** PostgreSQL 15 or newer. Time is always a parameter, never `now()` in SQL. */
+export interface Database {
+  /** Commits when `body` succeeds; rolls back when it fails or is interrupted. */
+  transaction<A, E>(body: (tx: Transaction) => Effect.Effect<A, E>): Effect.Effect<A, E | PortError>
+  /** The query builder, on the pool or in `tx`. `Tables` are those of the plugin that asks. */
+  queries<Tables>(tx?: Transaction): Kysely<Tables>
+  /** Runs a promise of Kysely. It can't be interrupted half-way: the query ends first. */
+  run<A>(query: () => Promise<A>): Effect.Effect<A, PortError>
+  /** Brings a plugin's own tables up to date, each plugin with a migration table of its own. Answers the names that ran. Safe from several processes at once. */
+  migrate(plugin: string, migrations: Migrations): Effect.Effect<readonly string[], PortError>
+}

@@ -1,0 +1,12 @@
+/** What a plugin may know of the house that it stands in. */
+export interface Deployment {
+  readonly name: string
+  /** Absolute; private to this deployment. */
+  readonly dataDir: string
+  /** Absolute; model files, may be shared by deployments. */
+  readonly modelsDir: string
+  /** `http://host:port`, without a slash at the end. */
+  readonly baseUrl: string
+  /** `serve` owns what it starts; `command` is a short CLI call beside a running server. */
+  readonly role: "serve" | "command"
+}

@@ -1,0 +1,28 @@
+import type { Effect } from "effect"
+import type { Caller } from "../caller.ts"
+import type { ApiError, PortError } from "../errors.ts"
+
+export interface Identity {
+  /** Whose key is it? Fails with 401 `authentication_error`, 403 `email_not_verified` or `account_suspended`. Cached for at most 5 s. */
+  authenticate(bearer: string): Effect.Effect<Caller, ApiError | PortError>
+  /** Batch lines and ingest act later for a key. */
+  resume(keyId: string): Effect.Effect<Caller, ApiError | PortError>
+}
+
+export interface IssuedKey {
+  readonly id: string
+  /** Shown once; only its SHA-256 is stored. */
+  readonly key: string
+  readonly name: string
+  readonly account: string
+}
+
+/** Behind `rakit keys create`. */
+export interface KeyIssuer {
+  issue(request: { readonly email?: string; readonly name: string; readonly test: boolean }): Effect.Effect<IssuedKey, ApiError | PortError>
+}
+
+/** The account that the first boot made; secrets are present only in the process that made it. */
+export interface FirstAccount {
+  readonly created: { readonly email: string; readonly password: string; readonly apiKey: string } | undefined
+}

@@ -1,0 +1,71 @@
+import type { DependencyContainer, InjectionToken } from "tsyringe"
+import type { CallPath } from "./call.ts"
+import type { Catalogue } from "./catalogue.ts"
+import type { Endpoint } from "./endpoint.ts"
+import type { Ids } from "./ids.ts"
+import type { Billing } from "./ports/billing.ts"
+import type { Backend } from "./ports/model.ts"
+import type { Job, Queue } from "./ports/queue.ts"
+import type { Storage } from "./ports/storage.ts"
+import type { Webhook } from "./ports/webhook.ts"
+import type { Clock } from "./services/clock.ts"
+import type { Database } from "./services/database.ts"
+import type { Deployment } from "./services/deployment.ts"
+import type { HealthCheck } from "./services/health.ts"
+import type { Idempotency } from "./services/idempotency.ts"
+import type { FirstAccount, Identity, KeyIssuer } from "./services/identity.ts"
+import type { Log } from "./services/log.ts"
+import type { Metrics } from "./services/metrics.ts"
+import type { ModelFiles } from "./services/model-files.ts"
+import type { Workers } from "./services/workers.ts"
+
+/** A typed name in the container. `one`: two providers are refused at boot; `many`: all of them stand side by side. */
+export interface Token<T> {
+  readonly name: string
+  readonly about: string
+  readonly arity: "one" | "many"
+  readonly key: InjectionToken<T>
+}
+
+// Symbol.for: a plugin that comes with its own copy of the kernel still means the same service
+const token = <T>(name: string, arity: "one" | "many", about: string): Token<T> => ({ name, about, arity, key: Symbol.for(`rakit/${name}`) })
+
+/** The one list of services and ports. */
+export const Tokens = {
+  // -- kernel services, lent to every plugin
+  deployment: token<Deployment>("deployment", "one", "Folders and address of this deployment."),
+  log: token<Log>("log", "one", "Structured log lines."),
+  clock: token<Clock>("clock", "one", "The time."),
+  ids: token<Ids>("ids", "one", "Fresh ids."),
+  metrics: token<Metrics>("metrics", "one", "Prometheus metrics."),
+  workers: token<Workers>("workers", "one", "The pool of threads for tokenization and chunking."),
+  modelFiles: token<ModelFiles>("model-files", "one", "Model files on this machine; pulls what is missing."),
+  catalogue: token<Catalogue>("catalogue", "one", "The models of the config file, and the open ones."),
+  callPath: token<CallPath>("call-path", "one", "The one path of a call: authorize, decode, plan, admit, run, settle."),
+
+  // -- what plugins provide
+  database: token<Database>("database", "one", "PostgreSQL."),
+  identity: token<Identity>("identity", "one", "Whose API key is it?"),
+  keyIssuer: token<KeyIssuer>("key-issuer", "one", "Makes API keys from the command line."),
+  firstAccount: token<FirstAccount>("first-account", "one", "The account that the first boot made."),
+  idempotency: token<Idempotency>("idempotency", "one", "Replies remembered by Idempotency-Key."),
+  billing: token<Billing>("billing", "one", "Limits and money."),
+  storage: token<Storage>("storage", "one", "Blobs."),
+  queue: token<Queue>("queue", "one", "Background jobs."),
+  webhook: token<Webhook>("webhook", "one", "Events to customers."),
+  backends: token<Backend>("backend", "many", "Opens models."),
+  endpoints: token<Endpoint>("endpoint", "many", "Routes of the API."),
+  jobs: token<Job<never>>("job", "many", "Kinds of background work."),
+  healthChecks: token<HealthCheck>("health-check", "many", "What /readyz asks."),
+} as const
+
+/** `resolve` with a typed token. */
+export const resolve = <T>(container: DependencyContainer, token: Token<T>): T => container.resolve(token.key)
+
+/** All providers of a `many` token, in the order of the plugins; none is fine. */
+export const resolveAll = <T>(container: DependencyContainer, token: Token<T>): readonly T[] =>
+  container.isRegistered(token.key, true) ? container.resolveAll(token.key) : []
+
+export const provide = <T>(container: DependencyContainer, token: Token<T>, value: T): void => {
+  container.registerInstance(token.key, value)
+}

@@ -1,0 +1,33 @@
+import type { ModelId } from "./ids.ts"
+
+/** What a call used, or may use at worst. `inputTokens` includes the cached ones, `outputTokens` includes reasoning. */
+export interface Usage {
+  readonly inputTokens: number
+  readonly cacheReadTokens: number
+  readonly cacheWriteTokens: number
+  readonly outputTokens: number
+  readonly reasoningTokens: number
+  readonly images: number
+  readonly searchUnits: number
+}
+
+/** One call may use several models: retrieval with rerank uses two. */
+export type UsageByModel = Readonly<Record<ModelId, Usage>>
+
+export const noUsage: Usage = {
+  inputTokens: 0,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  outputTokens: 0,
+  reasoningTokens: 0,
+  images: 0,
+  searchUnits: 0,
+}
+
+export const usageOf = (part: Partial<Usage>): Usage => ({ ...noUsage, ...part })
+
+export const sumUsage = (usages: Iterable<Usage>): Usage => {
+  const sum: Record<keyof Usage, number> = { ...noUsage }
+  for (const usage of usages) for (const key of Object.keys(sum) as (keyof Usage)[]) sum[key] += usage[key]
+  return sum
+}
