@@ -1,14 +1,7 @@
 import { Data } from "effect"
 import type { Strings } from "./json.ts"
 
-export type ErrorFamily =
-  | "invalid_request_error"
-  | "authentication_error"
-  | "permission_error"
-  | "not_found_error"
-  | "insufficient_quota"
-  | "rate_limit_error"
-  | "server_error"
+export type ErrorFamily = "invalid_request_error" | "authentication_error" | "permission_error" | "not_found_error" | "insufficient_quota" | "rate_limit_error" | "server_error"
 
 /** The one registry: every error that a client can see. Docs, `/openapi.json` and code are kept equal by a test. */
 export const errorRegistry = {
@@ -59,8 +52,11 @@ export class ApiError extends Data.TaggedError("ApiError")<{
   readonly retryAfterMs?: number | undefined
 }> {}
 
-export const apiError = (code: ErrorCode, message: string = errorRegistry[code].about, more: { param?: string | undefined; retryAfterMs?: number; headers?: Strings } = {}): ApiError =>
-  new ApiError({ code, message, ...more })
+export const apiError = (
+  code: ErrorCode,
+  message: string = errorRegistry[code].about,
+  more: { param?: string | undefined; retryAfterMs?: number; headers?: Strings } = {},
+): ApiError => new ApiError({ code, message, ...more })
 
 export const isApiError = (error: unknown): error is ApiError => typeof error === "object" && error !== null && "_tag" in error && error._tag === "ApiError"
 

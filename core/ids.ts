@@ -15,9 +15,7 @@ const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 /** `length` characters from a CSPRNG, without modulo bias: bytes of 248 and above are thrown away. */
 export const randomText = (length: number): string => {
   let text = ""
-  while (text.length < length)
-    for (const byte of randomBytes(length * 2))
-      if (byte < 248 && text.length < length) text += alphabet.charAt(byte % 62)
+  while (text.length < length) for (const byte of randomBytes(length * 2)) if (byte < 248 && text.length < length) text += alphabet.charAt(byte % 62)
   return text
 }
 

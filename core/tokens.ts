@@ -63,8 +63,7 @@ export const Tokens = {
 export const resolve = <T>(container: DependencyContainer, token: Token<T>): T => container.resolve(token.key)
 
 /** All providers of a `many` token, in the order of the plugins; none is fine. */
-export const resolveAll = <T>(container: DependencyContainer, token: Token<T>): readonly T[] =>
-  container.isRegistered(token.key, true) ? container.resolveAll(token.key) : []
+export const resolveAll = <T>(container: DependencyContainer, token: Token<T>): readonly T[] => (container.isRegistered(token.key, true) ? container.resolveAll(token.key) : [])
 
 export const provide = <T>(container: DependencyContainer, token: Token<T>, value: T): void => {
   container.registerInstance(token.key, value)

@@ -1,9 +1,9 @@
 import type { Effect, Scope, Stream } from "effect"
+import type { Tenant } from "../caller.ts"
 import type { ApiError } from "../errors.ts"
 import type { CallId, ModelId } from "../ids.ts"
 import type { Json } from "../json.ts"
 import type { Usage } from "../usage.ts"
-import type { Tenant } from "../caller.ts"
 
 /** What the call path lends to a model for one call. */
 export interface ModelContext {

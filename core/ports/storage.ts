@@ -1,10 +1,9 @@
 import type { Effect, Stream } from "effect"
-import type { PortError } from "../errors.ts"
 import { Data } from "effect"
+import type { PortError } from "../errors.ts"
 
 /** Keys are `/`-separated segments of `A-Z a-z 0-9 . _ -`; no segment is `.` or `..`; at most 512 characters. */
-export const isBlobKey = (key: string): boolean =>
-  key.length <= 512 && key.split("/").every((segment) => /^[A-Za-z0-9._-]+$/.test(segment) && segment !== "." && segment !== "..")
+export const isBlobKey = (key: string): boolean => key.length <= 512 && key.split("/").every((segment) => /^[A-Za-z0-9._-]+$/.test(segment) && segment !== "." && segment !== "..")
 
 export interface BlobInfo {
   readonly key: string

@@ -9,11 +9,7 @@ export interface StoredReply {
 }
 
 /** `new`: go on, then `finish` or `forget`. `done`: this reply was given. `running`: the first request has not ended. `mismatch`: the key came with another body. */
-export type IdempotencyState =
-  | { readonly state: "new" }
-  | { readonly state: "done"; readonly reply: StoredReply }
-  | { readonly state: "running" }
-  | { readonly state: "mismatch" }
+export type IdempotencyState = { readonly state: "new" } | { readonly state: "done"; readonly reply: StoredReply } | { readonly state: "running" } | { readonly state: "mismatch" }
 
 /** Behind `Idempotency-Key`, for 24 h. States of a key: new -> running -> done; running -> new (failed, or its lease ended). */
 export interface Idempotency {

@@ -1,0 +1,23 @@
+import type { Limits } from "../caller.ts"
+import type { Endpoint, Reply } from "../endpoint.ts"
+import { type Micros, rupiahNumber } from "../money.ts"
+import type { RateState } from "../ports/billing.ts"
+import { sumUsage, type UsageByModel } from "../usage.ts"
+
+/** `X-Dry-Run: 1`: what the call would cost at worst, and whether it would be admitted now. */
+export const dryRunReply = (endpoint: Endpoint, bound: UsageByModel, costMicros: Micros, freeMicros: Micros, limits: Limits, rate: RateState): Reply => {
+  const usage = sumUsage(Object.values(bound))
+  return {
+    status: 200,
+    json: {
+      object: "dry_run",
+      endpoint: endpoint.path,
+      model: Object.keys(bound)[0] ?? null,
+      input_tokens: usage.inputTokens,
+      max_output_tokens: usage.outputTokens,
+      cost_idr: rupiahNumber(costMicros),
+      limits: { rpm: limits.rpm, rpm_remaining: rate.remaining, rpd: limits.rpd, concurrency: limits.concurrency, monthly_cap_idr: rupiahNumber(limits.monthlyCapMicros) },
+      would_succeed: costMicros === 0n || costMicros <= freeMicros,
+    },
+  }
+}

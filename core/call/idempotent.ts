@@ -1,0 +1,46 @@
+import { createHash } from "node:crypto"
+import { Effect } from "effect"
+import type { Caller } from "../caller.ts"
+import type { Endpoint, Reply } from "../endpoint.ts"
+import { type ApiError, apiError, type PortError } from "../errors.ts"
+import type { Json, Strings } from "../json.ts"
+import type { Idempotency } from "../services/idempotency.ts"
+
+/** Larger replies are not remembered; their keys may be used again. */
+const maxStoredCharacters = 8 * 2 ** 20
+
+export const fingerprintOf = (endpoint: Endpoint, params: Strings, body: Json): string =>
+  createHash("sha256")
+    .update(JSON.stringify([endpoint.id, params, body]))
+    .digest("base64")
+
+const checkKey = (key: string) =>
+  /^[\x21-\x7e]{1,255}$/.test(key)
+    ? Effect.void
+    : Effect.fail(apiError("invalid_request_error", "Idempotency-Key must be 1 to 255 visible ASCII characters.", { param: "Idempotency-Key" }))
+
+const remember = (store: Idempotency, caller: Caller, key: string, reply: Reply) =>
+  "json" in reply && JSON.stringify(reply.json).length <= maxStoredCharacters
+    ? store.finish(caller.tenant, key, { status: reply.status, json: reply.json })
+    : store.forget(caller.tenant, key)
+
+/** Runs `work` once for a key; a second request with the key gets the first one's reply, another body under it 409. */
+export const idempotently = <A extends { readonly reply: Reply }, E, R>(
+  store: Idempotency,
+  caller: Caller,
+  key: string,
+  fingerprint: string,
+  replay: (reply: Reply) => A,
+  work: Effect.Effect<A, E, R>,
+): Effect.Effect<A, E | ApiError | PortError, R> =>
+  Effect.gen(function* () {
+    yield* checkKey(key)
+    const found = yield* store.begin(caller.tenant, key, fingerprint)
+    if (found.state === "done") return replay({ status: found.reply.status, json: found.reply.json, headers: { "idempotent-replayed": "true" } })
+    if (found.state === "mismatch") return yield* apiError("conflict", "This Idempotency-Key came with another request before.", { param: "Idempotency-Key" })
+    if (found.state === "running") return yield* apiError("conflict", "The first request with this Idempotency-Key is still running.", { param: "Idempotency-Key" })
+    return yield* work.pipe(
+      Effect.tap((answer) => remember(store, caller, key, answer.reply)),
+      Effect.onError(() => Effect.ignore(store.forget(caller.tenant, key))),
+    )
+  })

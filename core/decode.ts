@@ -1,0 +1,63 @@
+import { Effect, Result, Schema, SchemaIssue } from "effect"
+import { type ApiError, apiError } from "./errors.ts"
+import type { Json } from "./json.ts"
+
+/** Containers inside containers that a body may have. */
+export const maxDepth = 100
+
+/** An optional field for which an explicit null is as if absent. */
+export const optional = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+
+type Path = ReadonlyArray<PropertyKey | { readonly key: PropertyKey }>
+
+/** `["messages", 0, "content"]` -> `messages[0].content` */
+export const formatPath = (path: Path = []): string =>
+  path.reduce<string>((text, segment) => {
+    const key = typeof segment === "object" ? segment.key : segment
+    if (typeof key === "number") return `${text}[${key}]`
+    return text === "" ? String(key) : `${text}.${String(key)}`
+  }, "")
+
+const isDeeperThan = (value: Json, levels: number): boolean => {
+  if (typeof value !== "object" || value === null) return false
+  if (levels === 0) return true
+  for (const child of Array.isArray(value) ? value : Object.values(value)) if (isDeeperThan(child, levels - 1)) return true
+  return false
+}
+
+const formatIssues = SchemaIssue.makeFormatterStandardSchemaV1()
+
+export interface DecodeProblem {
+  readonly param: string
+  readonly message: string
+}
+
+/** All that is wrong with `input`, the deepest first where alternatives of a union disagree. Messages hold no input values. */
+export const explain = (issue: SchemaIssue.Issue): readonly DecodeProblem[] =>
+  formatIssues(issue)
+    .issues.map((i) => ({ param: formatPath(i.path as Path), message: i.message, depth: i.path?.length ?? 0 }))
+    .sort((a, b) => b.depth - a.depth)
+    .map(({ param, message }) => ({ param, message: message.charAt(0).toLowerCase() + message.slice(1) }))
+
+const decoders = new WeakMap<object, (input: Json) => Result.Result<unknown, Schema.SchemaError>>()
+
+const decoderOf = (schema: Schema.Codec<unknown, Json>) => {
+  let decoder = decoders.get(schema)
+  if (!decoder) {
+    decoder = Schema.decodeUnknownResult(schema)
+    decoders.set(schema, decoder)
+  }
+  return decoder
+}
+
+/** A request body in the shape of `schema`, or 400 `invalid_request_error` with the field as `param`. */
+export const decodeBody = <A>(schema: Schema.Codec<A, Json>, body: Json): Effect.Effect<A, ApiError> =>
+  Effect.suspend(() => {
+    if (typeof body !== "object" || body === null || Array.isArray(body)) return Effect.fail(apiError("invalid_request_error", "The body must be a JSON object."))
+    if (isDeeperThan(body, maxDepth)) return Effect.fail(apiError("invalid_request_error", `The body is nested deeper than ${maxDepth} levels.`))
+    const decoded = decoderOf(schema)(body)
+    if (Result.isSuccess(decoded)) return Effect.succeed(decoded.success as A)
+    const [problem] = explain(decoded.failure.issue)
+    const param = problem?.param || undefined
+    return Effect.fail(apiError("invalid_request_error", `${param ? `${param}: ` : ""}${problem?.message ?? "invalid"}`, { param }))
+  })
