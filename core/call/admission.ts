@@ -1,0 +1,46 @@
+import { Effect } from "effect"
+import type { CallInput } from "../call.ts"
+import type { Caller } from "../caller.ts"
+import type { Endpoint } from "../endpoint.ts"
+import { ApiError, type PortError } from "../errors.ts"
+import type { CallId } from "../ids.ts"
+import type { Strings } from "../json.ts"
+import type { Micros } from "../money.ts"
+import type { AdmitRequest, RateState } from "../ports/billing.ts"
+import type { CallPathParts } from "./parts.ts"
+import { rateHeaders, refusalError } from "./refusal.ts"
+import { seal } from "./seal.ts"
+
+export const withErrorHeaders = (error: ApiError, headers: Strings): ApiError => new ApiError({ ...error, message: error.message, headers: { ...headers, ...error.headers } })
+
+export const admission = (
+  parts: CallPathParts,
+  endpoint: Endpoint,
+  input: CallInput,
+  caller: Caller,
+  hold: { readonly id: CallId; readonly micros: Micros; readonly counts: AdmitRequest["counts"] },
+): Effect.Effect<RateState, ApiError | PortError> =>
+  parts
+    .billing()
+    .admit({
+      id: hold.id,
+      caller,
+      endpoint: endpoint.id,
+      requestId: input.requestId,
+      holdMicros: hold.micros,
+      counts: hold.counts,
+      ...(input.parent !== undefined && { parent: input.parent }),
+    })
+    .pipe(Effect.catchTag("Refusal", (refusal) => Effect.fail(refusalError(refusal))))
+
+const hasRateHeaders = (error: ApiError) => error.headers !== undefined && "x-ratelimit-limit-requests" in error.headers
+
+/** A keyed request that is refused before its admission shows the rate headers too, and counts toward nothing. */
+export const withRateHeaders = <A, R>(parts: CallPathParts, endpoint: Endpoint, input: CallInput, effect: Effect.Effect<A, ApiError, R>): Effect.Effect<A, ApiError, R> => {
+  const { caller } = input
+  if (!caller || endpoint.access !== "key") return effect
+  const look = seal(parts.log)(admission(parts, endpoint, input, caller, { id: parts.ids.call(), micros: 0n, counts: "none" }))
+  return effect.pipe(
+    Effect.catchTag("ApiError", (error) => (hasRateHeaders(error) ? Effect.fail(error) : Effect.flatMap(look, (rate) => Effect.fail(withErrorHeaders(error, rateHeaders(rate)))))),
+  )
+}

@@ -1,0 +1,79 @@
+import { Cause, Effect, Option, type Scope, Stream } from "effect"
+import type { Answer, CallInput } from "../call.ts"
+import type { Caller } from "../caller.ts"
+import type { Call, Endpoint, Reply } from "../endpoint.ts"
+import { type ApiError, apiError, isApiError, type PortError, statusOf } from "../errors.ts"
+import type { Json, Strings } from "../json.ts"
+import { formatRupiah, type Micros } from "../money.ts"
+import type { RateState, Settlement } from "../ports/billing.ts"
+import { admission, withErrorHeaders } from "./admission.ts"
+import type { CallPathParts } from "./parts.ts"
+import type { Prepared } from "./prepare.ts"
+import { rateHeaders } from "./refusal.ts"
+import { seal } from "./seal.ts"
+
+/** Client closed the request: what logs and rows show for a caller that left (nginx's convention). */
+const clientGone = 499
+
+/** A failure on our side costs nothing; otherwise the meter says what was produced. */
+export const settlementOf = (call: Call<Json>, failure: ApiError | undefined, status: number): Settlement => {
+  const usage = call.used()
+  if (failure) return { id: call.id, outcome: failure.code === "backend_busy" ? "refused" : "voided", costMicros: 0n, usage, httpStatus: statusOf(failure) }
+  return { id: call.id, outcome: "settled", costMicros: call.price(usage), usage, httpStatus: status }
+}
+
+/** States of a paid call: open -> failed (noted) -> voided | refused; open -> settled. `settle` moves it once, whoever comes first. */
+const makeSettling = (parts: CallPathParts, call: Call<Json>) => {
+  let open = true
+  let failure: ApiError | undefined
+  let cost: Micros | undefined
+  return {
+    cost: () => cost,
+    /** Remembers a failure, so that it is not charged. An interruption is none: the caller left. */
+    note: (cause: Cause.Cause<unknown>) =>
+      Effect.sync(() => {
+        const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+        if (isApiError(error)) failure = error
+        else if (!Cause.hasInterruptsOnly(cause)) failure = apiError("internal_error")
+      }),
+    settle: (status: number): Effect.Effect<void, PortError> =>
+      Effect.suspend(() => {
+        if (!open) return Effect.void
+        open = false
+        const settlement = settlementOf(call, failure, status)
+        cost = settlement.costMicros
+        return parts.billing().settle([settlement])
+      }).pipe(Effect.uninterruptible),
+  }
+}
+
+const withHeaders = (reply: Reply, headers: Strings): Reply => ({ ...reply, headers: { ...headers, ...reply.headers } })
+
+const callHeaders = (parts: CallPathParts, { call, meter, startedMs }: Prepared, rate: RateState, cost: Micros | undefined): Strings => {
+  meter.time("total", parts.clock.nowMs() - startedMs)
+  return { "x-call-id": call.id, ...rateHeaders(rate), "server-timing": meter.serverTiming(), ...(cost !== undefined && { "x-cost-idr": formatRupiah(cost) }) }
+}
+
+/** Admits, runs and settles. The Scope's end settles a call that was cut. */
+export const paid = (parts: CallPathParts, endpoint: Endpoint, input: CallInput, caller: Caller, prepared: Prepared): Effect.Effect<Answer, ApiError | PortError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { call, plan, meter } = prepared
+    const { settle, note, cost } = makeSettling(parts, call)
+    const settleCut = settle(clientGone).pipe(
+      Effect.catchCause((cause) => Effect.sync(() => parts.log.error("settlement failed", { call_id: call.id, cause: Cause.pretty(cause) }))),
+    )
+    const beforeMs = parts.clock.nowMs()
+    const rate = yield* Effect.acquireRelease(admission(parts, endpoint, input, caller, { id: call.id, micros: call.price(plan.bound), counts: "all" }), () => settleCut)
+    meter.time("admit", parts.clock.nowMs() - beforeMs)
+    const reply = yield* seal(parts.log)(plan.run).pipe(
+      Effect.onError(note),
+      Effect.mapError((error) => withErrorHeaders(error, { "x-call-id": call.id, ...rateHeaders(rate) })),
+    )
+    if ("events" in reply) {
+      const settled = Stream.drain(Stream.fromEffect(seal(parts.log)(settle(reply.status))))
+      const events = reply.events.pipe(Stream.onError(note), Stream.concat(settled))
+      return { reply: withHeaders({ ...reply, events }, callHeaders(parts, prepared, rate, undefined)), cost }
+    }
+    yield* settle(reply.status)
+    return { reply: withHeaders(reply, callHeaders(parts, prepared, rate, cost())), cost }
+  })
