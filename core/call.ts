@@ -1,5 +1,5 @@
 import { Cause, Effect, Exit, Option, type Scope } from "effect"
-import { admission, withRateHeaders } from "./call/admission.ts"
+import { admission, rateNow, withRateHeaders } from "./call/admission.ts"
 import { dryRunReply } from "./call/dry-run.ts"
 import { fingerprintOf, idempotently } from "./call/idempotent.ts"
 import { paid, settlementOf } from "./call/paid.ts"
@@ -63,7 +63,10 @@ export const makeCallPath = (parts: CallPathParts): CallPath => {
     const work = paid(parts, endpoint, input, caller, prepared)
     const store = parts.idempotency()
     if (!endpoint.creates || input.idempotencyKey === undefined || !store) return work
-    const replay = (reply: Reply): Answer => ({ reply: { ...reply, headers: { "x-call-id": prepared.call.id, ...reply.headers } }, cost: () => 0n })
+    const replay = (reply: Reply) =>
+      rateNow(parts, endpoint, input, caller).pipe(
+        Effect.map((rate): Answer => ({ reply: { ...reply, headers: { "x-call-id": prepared.call.id, ...rateHeaders(rate), ...reply.headers } }, cost: () => 0n })),
+      )
     const fingerprint = fingerprintOf(endpoint, input.params ?? {}, input.body)
     return withRateHeaders(parts, endpoint, input, sealed(idempotently(store, caller, input.idempotencyKey, fingerprint, replay, work)))
   }

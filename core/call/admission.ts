@@ -33,13 +33,17 @@ export const admission = (
     })
     .pipe(Effect.catchTag("Refusal", (refusal) => Effect.fail(refusalError(refusal))))
 
+/** Only looks: counts and holds nothing. */
+export const rateNow = (parts: CallPathParts, endpoint: Endpoint, input: CallInput, caller: Caller) =>
+  admission(parts, endpoint, input, caller, { id: parts.ids.call(), micros: 0n, counts: "none" })
+
 const hasRateHeaders = (error: ApiError) => error.headers !== undefined && "x-ratelimit-limit-requests" in error.headers
 
 /** A keyed request that is refused before its admission shows the rate headers too, and counts toward nothing. */
 export const withRateHeaders = <A, R>(parts: CallPathParts, endpoint: Endpoint, input: CallInput, effect: Effect.Effect<A, ApiError, R>): Effect.Effect<A, ApiError, R> => {
   const { caller } = input
   if (!caller || endpoint.access !== "key") return effect
-  const look = seal(parts.log)(admission(parts, endpoint, input, caller, { id: parts.ids.call(), micros: 0n, counts: "none" }))
+  const look = seal(parts.log)(rateNow(parts, endpoint, input, caller))
   return effect.pipe(
     Effect.catchTag("ApiError", (error) => (hasRateHeaders(error) ? Effect.fail(error) : Effect.flatMap(look, (rate) => Effect.fail(withErrorHeaders(error, rateHeaders(rate)))))),
   )

@@ -30,13 +30,13 @@ export const idempotently = <A extends { readonly reply: Reply }, E, R>(
   caller: Caller,
   key: string,
   fingerprint: string,
-  replay: (reply: Reply) => A,
+  replay: (reply: Reply) => Effect.Effect<A, E, R>,
   work: Effect.Effect<A, E, R>,
 ): Effect.Effect<A, E | ApiError | PortError, R> =>
   Effect.gen(function* () {
     yield* checkKey(key)
     const found = yield* store.begin(caller.tenant, key, fingerprint)
-    if (found.state === "done") return replay({ status: found.reply.status, json: found.reply.json, headers: { "idempotent-replayed": "true" } })
+    if (found.state === "done") return yield* replay({ status: found.reply.status, json: found.reply.json, headers: { "idempotent-replayed": "true" } })
     if (found.state === "mismatch") return yield* apiError("conflict", "This Idempotency-Key came with another request before.", { param: "Idempotency-Key" })
     if (found.state === "running") return yield* apiError("conflict", "The first request with this Idempotency-Key is still running.", { param: "Idempotency-Key" })
     return yield* work.pipe(

@@ -30,7 +30,7 @@ const makeSettling = (parts: CallPathParts, call: Call<Json>) => {
   return {
     cost: () => cost,
     /** Remembers a failure, so that it is not charged. An interruption is none: the caller left. */
-    note: (cause: Cause.Cause<unknown>) =>
+    note: <E>(cause: Cause.Cause<E>) =>
       Effect.sync(() => {
         const error = Option.getOrUndefined(Cause.findErrorOption(cause))
         if (isApiError(error)) failure = error
