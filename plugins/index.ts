@@ -1,0 +1,19 @@
+import type { Plugin } from "../core/plugin.ts"
+
+type Load = () => Promise<{ readonly plugin: Plugin }>
+
+/** The one visible list of built-in plugins. A name is loaded only when a config file uses it; others load by package name or path. */
+export const builtinPlugins: Readonly<Record<string, Load>> = {
+  accounts: () => import("./accounts/plugin.ts"),
+  "backend-onnx": () => import("./backend-onnx/plugin.ts"),
+  "billing-free": () => import("./billing-free/plugin.ts"),
+  "billing-ledger": () => import("./billing-ledger/plugin.ts"),
+  dashboard: () => import("./dashboard/plugin.ts"),
+  "database-postgres": () => import("./database-postgres/plugin.ts"),
+  "endpoint-chat": () => import("./endpoint-chat/plugin.ts"),
+  "endpoint-embeddings": () => import("./endpoint-embeddings/plugin.ts"),
+  "endpoint-models": () => import("./endpoint-models/plugin.ts"),
+  "endpoint-rerank": () => import("./endpoint-rerank/plugin.ts"),
+  "idempotency-postgres": () => import("./idempotency-postgres/plugin.ts"),
+  "storage-disk": () => import("./storage-disk/plugin.ts"),
+}

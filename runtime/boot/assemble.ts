@@ -1,0 +1,93 @@
+import { Effect, Result, type Scope } from "effect"
+import type { Endpoint } from "../../core/endpoint.ts"
+import type { Backend } from "../../core/ports/model.ts"
+import type { Deployment } from "../../core/services/deployment.ts"
+import type { Log } from "../../core/services/log.ts"
+import { resolveAll, type Token, Tokens } from "../../core/tokens.ts"
+import { decodePart } from "../config/decode.ts"
+import type { LoadedConfig } from "../config/load.ts"
+import type { Problem } from "../config/problems.ts"
+import { type Kernel, kernelTokens, makeKernel } from "./kernel.ts"
+import { loadPlugins, type NamedPlugin } from "./load-plugins.ts"
+import { checkModels } from "./models.ts"
+import { orderPlugins } from "./order.ts"
+
+/** A deployment that was checked and put together; nothing has been opened yet. */
+export interface House extends Kernel {
+  readonly config: LoadedConfig
+  readonly order: readonly NamedPlugin[]
+  readonly settings: ReadonlyMap<string, unknown>
+  readonly endpoints: readonly Endpoint[]
+  readonly backends: readonly Backend[]
+}
+
+/** Which built-in plugin to add for a port that nobody provides. */
+const suggestions: Readonly<Record<string, string>> = {
+  database: "database-postgres",
+  identity: "accounts",
+  "key-issuer": "accounts",
+  "first-account": "accounts",
+  billing: "billing-ledger (prepaid) or billing-free",
+  storage: "storage-disk",
+  idempotency: "idempotency-postgres",
+}
+
+const suggest = (token: Token<unknown>): string => {
+  const name = suggestions[token.name]
+  return name ? `add the plugin ${name} under plugins.` : "add a plugin that provides it."
+}
+
+const decodeSettings = (config: LoadedConfig, plugins: readonly NamedPlugin[]) => {
+  const settings = new Map<string, unknown>()
+  const problems: Problem[] = []
+  for (const { key, plugin } of plugins) {
+    const decoded = decodePart(plugin.settings, config.house.plugins[key] ?? {}, ["plugins", key], config.fromEnvironment)
+    if (Result.isSuccess(decoded)) settings.set(key, decoded.success)
+    else problems.push(...decoded.failure)
+  }
+  return { settings, problems }
+}
+
+const portsOfTheServer = (endpoints: readonly Endpoint[], plugins: readonly NamedPlugin[]): readonly Problem[] => {
+  const keyed = endpoints.find((endpoint) => endpoint.access === "key")
+  if (!keyed) return []
+  const provided = new Set(plugins.flatMap(({ plugin }) => plugin.provides.map((token) => token.name)))
+  return [Tokens.identity, Tokens.billing]
+    .filter((token) => !provided.has(token.name))
+    .map((token) => ({
+      path: ["plugins"],
+      message: `the endpoint '${keyed.id}' needs '${token.name}' (${token.about}), which no plugin here provides`,
+      fix: suggest(token as Token<unknown>),
+    }))
+}
+
+const twiceRouted = (endpoints: readonly Endpoint[]): readonly Problem[] => {
+  const seen = new Map<string, Endpoint>()
+  return endpoints.flatMap((endpoint) =>
+    [endpoint.path, ...(endpoint.aliases ?? [])].flatMap((path) => {
+      const route = `${endpoint.method} ${path.replace(/\{[^}]+\}/g, "{}")}`
+      const other = seen.get(route)
+      seen.set(route, endpoint)
+      return other ? [{ path: ["plugins"], message: `${route} is served twice, by '${other.id}' and '${endpoint.id}'`, fix: "remove one of the two plugins." }] : []
+    }),
+  )
+}
+
+/** Checks everything that can be checked without opening anything. Fails with a ConfigError that lists all problems. */
+export const assemble = (config: LoadedConfig, role: Deployment["role"], log: Log) =>
+  Effect.gen(function* () {
+    const stopOn = (problems: readonly Problem[]) => (problems.length > 0 ? Effect.fail(config.refuse(problems)) : Effect.void)
+    const loaded = yield* Effect.promise(() => loadPlugins(Object.keys(config.house.plugins), config.file))
+    const { settings, problems } = decodeSettings(config, loaded.plugins)
+    const { order, problems: wiring } = orderPlugins(loaded.plugins, kernelTokens, suggest)
+    // a plugin that could not be loaded would make its port look missing: that is said only when all are there
+    yield* stopOn([...loaded.problems, ...problems, ...(loaded.problems.length > 0 ? [] : wiring)])
+    const kernel: Kernel = yield* makeKernel(config.house, role, log)
+    for (const { key, plugin } of order) plugin.register?.(kernel.container, settings.get(key))
+    const endpoints = resolveAll(kernel.container, Tokens.endpoints)
+    const backends = resolveAll(kernel.container, Tokens.backends)
+    yield* stopOn([...checkModels(config.house, backends), ...portsOfTheServer(endpoints, order), ...twiceRouted(endpoints)])
+    return { ...kernel, config, order, settings, endpoints, backends } satisfies House as House
+  })
+
+export type Assembled = Effect.Effect<House, Error, Scope.Scope>

@@ -1,0 +1,81 @@
+import "reflect-metadata/lite"
+import { mkdirSync } from "node:fs"
+import { join, resolve as resolvePath } from "node:path"
+import { Effect, type Scope } from "effect"
+import { type DependencyContainer, container as root } from "tsyringe"
+import { makeCallPath } from "../../core/call.ts"
+import { makeCatalogue } from "../../core/catalogue.ts"
+import { makeIds } from "../../core/ids.ts"
+import { systemClock } from "../../core/services/clock.ts"
+import type { Deployment } from "../../core/services/deployment.ts"
+import type { Log } from "../../core/services/log.ts"
+import { provide, resolve, Tokens } from "../../core/tokens.ts"
+import type { HouseConfig } from "../config/schema.ts"
+import { makeMetrics } from "../services/metrics.ts"
+import { makeModelFiles } from "../services/model-files/model-files.ts"
+import { makeWorkers } from "../services/workers.ts"
+import { toEntry } from "./models.ts"
+
+/** The address is known once the server listens. */
+export interface Address {
+  baseUrl: string
+}
+
+export interface Kernel {
+  readonly container: DependencyContainer
+  readonly address: Address
+  readonly metrics: ReturnType<typeof makeMetrics>
+}
+
+/** What the kernel itself lends, so no plugin needs to provide it. */
+export const kernelTokens: ReadonlySet<string> = new Set(
+  [Tokens.deployment, Tokens.log, Tokens.clock, Tokens.ids, Tokens.metrics, Tokens.workers, Tokens.modelFiles, Tokens.catalogue, Tokens.callPath].map((token) => token.name),
+)
+
+const deploymentOf = (house: HouseConfig, role: Deployment["role"], address: Address): Deployment => {
+  const dataDir = resolvePath(house.dataDir)
+  return {
+    name: house.name,
+    dataDir,
+    modelsDir: house.modelsDir ? resolvePath(house.modelsDir) : join(dataDir, "models"),
+    role,
+    get baseUrl() {
+      return address.baseUrl
+    },
+  }
+}
+
+/** A fresh container with the kernel services in it. */
+export const makeKernel = (house: HouseConfig, role: Deployment["role"], log: Log): Effect.Effect<Kernel, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const container = root.createChildContainer()
+    const address: Address = { baseUrl: `http://localhost:${house.server.port}` }
+    const deployment = deploymentOf(house, role, address)
+    const metrics = makeMetrics()
+    const ids = makeIds(systemClock.nowMs)
+    const catalogue = makeCatalogue(house.models.map(toEntry))
+    provide(container, Tokens.deployment, deployment)
+    provide(container, Tokens.log, log)
+    provide(container, Tokens.clock, systemClock)
+    provide(container, Tokens.ids, ids)
+    provide(container, Tokens.metrics, metrics)
+    provide(container, Tokens.workers, yield* makeWorkers({ threads: house.server.workerThreads }))
+    provide(container, Tokens.modelFiles, makeModelFiles({ modelsDir: deployment.modelsDir, log }))
+    provide(container, Tokens.catalogue, catalogue)
+    const callPath = makeCallPath({
+      billing: () => resolve(container, Tokens.billing),
+      idempotency: () => (container.isRegistered(Tokens.idempotency.key, true) ? resolve(container, Tokens.idempotency) : undefined),
+      catalogue,
+      clock: systemClock,
+      ids,
+      log,
+      timeoutMs: house.server.callTimeoutMs,
+    })
+    provide(container, Tokens.callPath, callPath)
+    return { container, address, metrics }
+  })
+
+/** Made before anything writes into it, readable by its owner only. */
+export const makeDataDir = (deployment: Deployment): void => {
+  mkdirSync(deployment.dataDir, { recursive: true, mode: 0o700 })
+}

@@ -1,0 +1,89 @@
+import { existsSync } from "node:fs"
+import { createRequire } from "node:module"
+import { dirname, extname, isAbsolute, resolve } from "node:path"
+import { pathToFileURL } from "node:url"
+import type { Plugin } from "../../core/plugin.ts"
+import { builtinPlugins } from "../../plugins/index.ts"
+import { nearest, type Problem } from "../config/problems.ts"
+
+/** A plugin as the config file names it. */
+export interface NamedPlugin {
+  /** The key under `plugins`. */
+  readonly key: string
+  readonly plugin: Plugin
+}
+
+const isPath = (name: string) => name.startsWith(".") || isAbsolute(name)
+
+const importFile = async (file: string): Promise<unknown> => {
+  const compiled = import.meta.url.endsWith(".js")
+  if (extname(file) !== ".ts" || !compiled) return import(/* @vite-ignore */ pathToFileURL(file).href)
+  // the server runs compiled, this plugin is a source
+  const { tsImport } = await import("tsx/esm/api")
+  return tsImport(pathToFileURL(file).href, import.meta.url)
+}
+
+const importPackage = async (name: string, configFile: string): Promise<unknown> => {
+  try {
+    return await importFile(createRequire(configFile).resolve(name))
+  } catch {
+    return import(/* @vite-ignore */ name)
+  }
+}
+
+const isPlugin = (value: unknown): value is Plugin => {
+  const plugin = value as Partial<Plugin> | undefined
+  return typeof plugin?.name === "string" && typeof plugin.settings === "object" && Array.isArray(plugin.needs) && Array.isArray(plugin.provides)
+}
+
+const unknownPlugin = (key: string): Problem => {
+  const names = Object.keys(builtinPlugins)
+  const near = nearest(key, names)
+  return {
+    path: ["plugins", key],
+    message: `there is no plugin '${key}': it is no built-in name, and no package of this name is installed`,
+    fix: `${near ? `write '${near}'? ` : ""}Built-in: ${names.join(", ")}. Or name an installed package, or a path (./my-plugin.ts).`,
+  }
+}
+
+const load = async (key: string, configFile: string): Promise<unknown | Problem> => {
+  const builtin = Object.hasOwn(builtinPlugins, key) ? builtinPlugins[key] : undefined
+  if (builtin) return builtin()
+  if (isPath(key)) {
+    const file = resolve(dirname(configFile), key)
+    return existsSync(file) ? importFile(file) : { path: ["plugins", key], message: `there is no file ${file}`, fix: "correct the path; it is relative to the config file." }
+  }
+  try {
+    return await importPackage(key, configFile)
+  } catch (cause) {
+    const missing = /Cannot find (package|module)|ERR_MODULE_NOT_FOUND|Failed to load url|Invalid/.test(`${(cause as Error).message} ${(cause as NodeJS.ErrnoException).code}`)
+    if (missing) return unknownPlugin(key)
+    throw cause
+  }
+}
+
+/** Imports the plugins of a config file. What can't be used is a problem, not a throw. */
+export const loadPlugins = async (keys: readonly string[], configFile: string): Promise<{ readonly plugins: readonly NamedPlugin[]; readonly problems: readonly Problem[] }> => {
+  const plugins: NamedPlugin[] = []
+  const problems: Problem[] = []
+  for (const key of keys) {
+    const path = ["plugins", key]
+    try {
+      const found = await load(key, configFile)
+      const module = found as { plugin?: unknown; message?: unknown }
+      if (isPlugin(module.plugin)) {
+        if (module.plugin.api === 1) plugins.push({ key, plugin: module.plugin })
+        else
+          problems.push({
+            path,
+            message: `the plugin speaks version ${String(module.plugin.api)} of the plugin contract; this server speaks 1`,
+            fix: "install a version of the plugin that fits.",
+          })
+      } else if (typeof module.message === "string") problems.push(found as Problem)
+      else problems.push({ path, message: "the module exports no `plugin`", fix: "export it: export const plugin = definePlugin({ ... })." })
+    } catch (cause) {
+      problems.push({ path, message: `the plugin can't be loaded: ${(cause as Error).message}`, fix: "correct the plugin." })
+    }
+  }
+  return { plugins, problems }
+}

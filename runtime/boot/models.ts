@@ -1,0 +1,70 @@
+import type { ModelEntry } from "../../core/catalogue.ts"
+import type { Backend } from "../../core/ports/model.ts"
+import { parsePrice } from "../../core/pricing.ts"
+import type { Problem } from "../config/problems.ts"
+import type { HouseConfig, ModelConfig } from "../config/schema.ts"
+
+const pricingModel = (price: ModelConfig["price"]): string => {
+  if (price.searchUnit) return "per_search_unit"
+  if (price.input || price.output) return "per_token"
+  return price.image ? "per_image" : "free"
+}
+
+export const toEntry = (model: ModelConfig): ModelEntry => ({
+  id: model.id,
+  task: model.task,
+  tier: model.tier,
+  ownedBy: model.ownedBy,
+  description: model.description,
+  ...model.limits,
+  modalities: model.modalities,
+  capabilities: model.capabilities,
+  pricingModel: pricingModel(model.price),
+  price: parsePrice(model.price),
+  backend: model.backend,
+  sources: model.sources,
+  options: model.options,
+})
+
+const checkModel = (model: ModelConfig, index: number, backends: readonly Backend[]): readonly Problem[] => {
+  const backend = backends.find((b) => b.name === model.backend)
+  const able = backends.filter((b) => b.tasks.includes(model.task)).map((b) => b.name)
+  if (!backend?.tasks.includes(model.task)) {
+    const why = backend ? `the backend '${model.backend}' can't serve the task '${model.task}'` : `no plugin here provides the backend '${model.backend}'`
+    return [
+      {
+        path: ["models", index, "backend"],
+        message: `${why}, so nothing can serve the model '${model.id}'`,
+        fix: able.length ? `write ${able.map((n) => `'${n}'`).join(" or ")}.` : `add a plugin that provides a backend for '${model.task}', as backend-onnx.`,
+      },
+    ]
+  }
+  const wrong = backend.check(model.task, model.options)
+  return wrong === undefined
+    ? []
+    : [
+        {
+          path: ["models", index, "options"],
+          message: `the backend '${backend.name}' refuses these options: ${wrong}`,
+          fix: "correct the options; the backend's README lists them.",
+        },
+      ]
+}
+
+const checkPrice = (model: ModelConfig, index: number): readonly Problem[] => {
+  try {
+    parsePrice(model.price)
+    return []
+  } catch (cause) {
+    return [{ path: ["models", index, "price"], message: (cause as Error).message, fix: "write amounts in rupiah with at most 6 decimals." }]
+  }
+}
+
+const checkLimits = ({ limits, task, id }: ModelConfig, index: number): readonly Problem[] =>
+  task === "chat" && limits.maxOutputTokens === 0
+    ? [{ path: ["models", index, "limits"], message: `the chat model '${id}' needs maxOutputTokens`, fix: "add it: the largest max_tokens that a request may ask for." }]
+    : []
+
+/** What is wrong with the models of a deployment, seen from its backends. */
+export const checkModels = (house: HouseConfig, backends: readonly Backend[]): readonly Problem[] =>
+  house.models.flatMap((model, index) => [...checkModel(model, index, backends), ...checkPrice(model, index), ...checkLimits(model, index)])

@@ -1,0 +1,47 @@
+import { Cause, Effect, Option, type Scope } from "effect"
+import type { ModelEntry } from "../../core/catalogue.ts"
+import type { PullProgress } from "../../core/services/model-files.ts"
+import { resolve, Tokens } from "../../core/tokens.ts"
+import type { House } from "./assemble.ts"
+
+const reasonOf = (cause: Cause.Cause<{ readonly message: string }>): string =>
+  Option.match(Cause.findErrorOption(cause), { onNone: () => Cause.pretty(cause), onSome: (error) => error.message })
+
+const openOne = (house: House, entry: ModelEntry, onProgress: (progress: PullProgress) => void): Effect.Effect<boolean, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const catalogue = resolve(house.container, Tokens.catalogue)
+    const log = resolve(house.container, Tokens.log)
+    const backend = house.backends.find((b) => b.name === entry.backend)!
+    const startedMs = performance.now()
+    return yield* Effect.gen(function* () {
+      const path =
+        entry.sources.length === 0
+          ? ""
+          : yield* resolve(house.container, Tokens.modelFiles).pull(entry.id, entry.sources, (progress) => {
+              catalogue.set(entry.id, { state: "pulling", doneBytes: progress.doneBytes, totalBytes: progress.totalBytes })
+              onProgress(progress)
+            })
+      const progress = (detail: string) => catalogue.set(entry.id, { state: "loading", detail })
+      progress("opening")
+      const loaded = yield* backend.open({ id: entry.id, task: entry.task, path, options: entry.options, contextTokens: entry.contextTokens, progress })
+      catalogue.set(entry.id, { state: "ready", loaded })
+      log.info("model ready", { model: entry.id, served_by: loaded.servedBy, context_tokens: loaded.contextTokens, seconds: Math.round(performance.now() - startedMs) / 1000 })
+      return true
+    }).pipe(
+      Effect.catchCause((cause) => {
+        if (Cause.hasInterruptsOnly(cause)) return Effect.succeed(false)
+        const reason = reasonOf(cause)
+        catalogue.set(entry.id, { state: "failed", reason })
+        log.error("model can't be opened", { model: entry.id, reason })
+        return Effect.succeed(false)
+      }),
+    )
+  })
+
+/** Pulls and opens all models, a few at a time; a broken one does not stop the others. Answers the ids that failed. */
+export const openModels = (house: House, onProgress: (progress: PullProgress) => void): Effect.Effect<readonly string[], never, Scope.Scope> => {
+  const { entries } = resolve(house.container, Tokens.catalogue)
+  return Effect.forEach(entries, (entry) => Effect.map(openOne(house, entry, onProgress), (ok) => (ok ? [] : [entry.id])), { concurrency: 4 }).pipe(
+    Effect.map((failed) => failed.flat()),
+  )
+}

@@ -1,0 +1,83 @@
+import type { Token } from "../../core/tokens.ts"
+import type { Problem } from "../config/problems.ts"
+import type { NamedPlugin } from "./load-plugins.ts"
+
+const names = (plugins: readonly NamedPlugin[]) => plugins.map((p) => `'${p.key}'`).join(" and ")
+
+const twoProviders = (plugins: readonly NamedPlugin[]): readonly Problem[] => {
+  const providers = new Map<string, NamedPlugin[]>()
+  for (const named of plugins) for (const token of named.plugin.provides) if (token.arity === "one") providers.set(token.name, [...(providers.get(token.name) ?? []), named])
+  return [...providers].flatMap(([name, all]) =>
+    all.length > 1 ? [{ path: ["plugins", all[1]!.key], message: `'${name}' is provided twice, by ${names(all)}`, fix: "keep one of them." }] : [],
+  )
+}
+
+const missingProviders = (plugins: readonly NamedPlugin[], kernel: ReadonlySet<string>, suggest: (token: Token<unknown>) => string): readonly Problem[] => {
+  const provided = new Set([...kernel, ...plugins.flatMap(({ plugin }) => plugin.provides.map((token) => token.name))])
+  return plugins.flatMap(({ key, plugin }) =>
+    plugin.needs
+      .filter((token) => !provided.has(token.name) && token.arity === "one")
+      .map((token) => ({ path: ["plugins", key], message: `needs '${token.name}' (${token.about}), which no plugin here provides`, fix: suggest(token) })),
+  )
+}
+
+/** Providers before those that need them; otherwise in the order of the file (Kahn, 1962). */
+const sort = (plugins: readonly NamedPlugin[]): { readonly sorted: readonly NamedPlugin[]; readonly rest: readonly NamedPlugin[] } => {
+  const sorted: NamedPlugin[] = []
+  let rest = [...plugins]
+  for (;;) {
+    const open = new Set(rest.flatMap(({ plugin }) => plugin.provides.map((token) => token.name)))
+    const next = rest.find(({ plugin }) => plugin.needs.every((token) => !open.has(token.name) || plugin.provides.some((own) => own.name === token.name && own.arity === "many")))
+    if (!next) return { sorted, rest }
+    sorted.push(next)
+    rest = rest.filter((p) => p !== next)
+  }
+}
+
+/** Walks from need to provider until a plugin comes twice. */
+const cycleOf = (rest: readonly NamedPlugin[]): readonly NamedPlugin[] => {
+  const trail: NamedPlugin[] = []
+  let at = rest[0]
+  while (at && !trail.includes(at)) {
+    trail.push(at)
+    const needs = new Set(at.plugin.needs.map((token) => token.name))
+    at = rest.find(({ plugin }) => plugin.provides.some((token) => needs.has(token.name)))
+  }
+  return at ? trail.slice(trail.indexOf(at)) : trail
+}
+
+/** The plugins in starting order, or why there is none. */
+export const orderPlugins = (
+  plugins: readonly NamedPlugin[],
+  kernel: ReadonlySet<string>,
+  suggest: (token: Token<unknown>) => string,
+): { readonly order: readonly NamedPlugin[]; readonly problems: readonly Problem[] } => {
+  const problems = [...twoProviders(plugins), ...missingProviders(plugins, kernel, suggest)]
+  if (problems.length > 0) return { order: [], problems }
+  const { sorted, rest } = sort(plugins)
+  if (rest.length === 0) return { order: sorted, problems: [] }
+  const cycle = cycleOf(rest)
+  const round = [...cycle, cycle[0]!].map((p) => p.key).join(" -> ")
+  return {
+    order: [],
+    problems: [
+      {
+        path: ["plugins", cycle[0]!.key],
+        message: `these plugins need each other: ${round}`,
+        fix: "break the cycle: one of them must resolve the other's service later, or not at all.",
+      },
+    ],
+  }
+}
+
+/** `wanted` and all that they need, in starting order. For commands that want a part of the house. */
+export const closure = (order: readonly NamedPlugin[], wanted: readonly Token<unknown>[]): readonly NamedPlugin[] => {
+  const needed = new Set(wanted.map((token) => token.name))
+  const kept: NamedPlugin[] = []
+  for (const named of [...order].reverse())
+    if (named.plugin.provides.some((token) => needed.has(token.name))) {
+      kept.unshift(named)
+      for (const token of named.plugin.needs) needed.add(token.name)
+    }
+  return kept
+}

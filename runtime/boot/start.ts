@@ -1,0 +1,35 @@
+import { Effect, type Scope } from "effect"
+import { PluginError } from "../../core/errors.ts"
+import { resolve, type Token, Tokens } from "../../core/tokens.ts"
+import type { House } from "./assemble.ts"
+import type { NamedPlugin } from "./load-plugins.ts"
+import { closure } from "./order.ts"
+
+const migrate = (house: House, { plugin }: NamedPlugin): Effect.Effect<readonly string[], PluginError> =>
+  plugin.migrations === undefined
+    ? Effect.succeed([])
+    : resolve(house.container, Tokens.database)
+        .migrate(plugin.name, plugin.migrations)
+        .pipe(Effect.mapError((error) => new PluginError({ plugin: plugin.name, message: `its tables can't be brought up to date: ${error.message}`, cause: error })))
+
+const startOne = (house: House, named: NamedPlugin): Effect.Effect<readonly string[], PluginError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const ran = yield* migrate(house, named)
+    yield* named.plugin.start?.(house.container, house.settings.get(named.key)) ?? Effect.void
+    return ran
+  }).pipe(
+    Effect.catchDefect((defect) =>
+      Effect.fail(new PluginError({ plugin: named.plugin.name, message: `it threw while starting: ${defect instanceof Error ? defect.stack : String(defect)}`, cause: defect })),
+    ),
+  )
+
+/**
+ * Starts the plugins in order, each after its migrations; with `wanted`, only those that these tokens need. When one fails, the Scope closes the ones before it.
+ * Answers the migrations that ran, by plugin.
+ */
+export const startHouse = (house: House, wanted?: readonly Token<unknown>[]): Effect.Effect<ReadonlyMap<string, readonly string[]>, PluginError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const ran = new Map<string, readonly string[]>()
+    for (const named of wanted ? closure(house.order, wanted) : house.order) ran.set(named.plugin.name, yield* startOne(house, named))
+    return ran
+  })

@@ -1,0 +1,40 @@
+type Path = readonly (string | number)[]
+export type Environment = Readonly<Record<string, string | undefined>>
+
+export interface Interpolated {
+  readonly value: unknown
+  /** Paths whose value came from the environment (or a default in `${}`), as JSON text. */
+  readonly fromEnvironment: ReadonlySet<string>
+  readonly missing: readonly { readonly path: Path; readonly name: string }[]
+}
+
+const reference = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-((?:[^{}]|\{[^{}]*\})*))?\}/g
+
+/** Replaces `${NAME}` and `${NAME:-default}` in all strings (an empty variable counts as unset, as in a shell); `$${` is a plain `${`. */
+export const interpolate = (input: unknown, env: Environment): Interpolated => {
+  const fromEnvironment = new Set<string>()
+  const missing: { path: Path; name: string }[] = []
+  const text = (value: string, path: Path): string =>
+    value.replace(reference, (whole, name: string | undefined, fallback: string | undefined) => {
+      if (name === undefined) return "${"
+      fromEnvironment.add(JSON.stringify(path))
+      const found = env[name]
+      if (found !== undefined && found !== "") return found
+      if (fallback !== undefined) return fallback
+      missing.push({ path, name })
+      return whole
+    })
+  const walk = (value: unknown, path: Path): unknown => {
+    if (typeof value === "string") return text(value, path)
+    if (Array.isArray(value)) return value.map((item, index) => walk(item, [...path, index]))
+    if (typeof value === "object" && value !== null) return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, walk(item, [...path, key])]))
+    return value
+  }
+  return { value: walk(input, []), fromEnvironment, missing }
+}
+
+/** `"8080"` -> 8080, `"true"` -> true; anything else stays text. */
+export const retype = (text: string): string | number | boolean => {
+  if (text === "true" || text === "false") return text === "true"
+  return /^-?\d+(\.\d+)?$/.test(text) && Number.isFinite(Number(text)) ? Number(text) : text
+}

@@ -1,0 +1,77 @@
+import { readFileSync } from "node:fs"
+import { dirname, isAbsolute, relative, resolve } from "node:path"
+import { Result } from "effect"
+import { LineCounter, parseDocument } from "yaml"
+import { decodePart } from "./decode.ts"
+import { type Environment, interpolate } from "./interpolate.ts"
+import { ConfigError, formatProblem, type Locator, type Problem } from "./problems.ts"
+import { HouseConfig } from "./schema.ts"
+
+const maxConfigBytes = 1_000_000
+
+export interface LoadedConfig {
+  readonly house: HouseConfig
+  /** Absolute. */
+  readonly file: string
+  readonly fromEnvironment: ReadonlySet<string>
+  /** A ConfigError that shows where in the file each problem stands. */
+  refuse(problems: readonly Problem[]): ConfigError
+}
+
+const shownPath = (file: string): string => {
+  const near = relative(process.cwd(), file)
+  return near.startsWith("..") ? file : near
+}
+
+const read = (file: string): string => {
+  try {
+    const text = readFileSync(file, "utf8")
+    if (text.length > maxConfigBytes) throw new Error(`it is larger than ${maxConfigBytes} bytes`)
+    return text
+  } catch (cause) {
+    const reason = (cause as NodeJS.ErrnoException).code === "ENOENT" ? "there is no such file" : (cause as Error).message
+    throw new ConfigError([`${shownPath(file)}: can't be read: ${reason}.\n    Fix: name a config file, as in: rakit serve config/starter.yaml`])
+  }
+}
+
+const parse = (file: string): Locator => {
+  const lines = new LineCounter()
+  const document = parseDocument(read(file), { lineCounter: lines, uniqueKeys: true })
+  const where = { file: shownPath(file), document, lines }
+  if (document.errors.length > 0)
+    throw new ConfigError(
+      document.errors.map((error) => `${where.file}:${error.linePos?.[0].line ?? 1}:${error.linePos?.[0].col ?? 1} ${error.message.split("\n")[0]}\n    Fix: correct the YAML.`),
+    )
+  return where
+}
+
+/** `file:` sources and plugin paths are relative to the config file. */
+const anchor = (house: HouseConfig, folder: string): HouseConfig => {
+  const source = (url: string) => (url.startsWith("file:") && !isAbsolute(url.slice(5)) ? `file:${resolve(folder, url.slice(5))}${url.endsWith("/") ? "/" : ""}` : url)
+  return { ...house, models: house.models.map((model) => ({ ...model, sources: model.sources.map((s) => ({ ...s, url: source(s.url) })) })) }
+}
+
+const duplicateModels = (house: HouseConfig): readonly Problem[] =>
+  house.models.flatMap((model, index) =>
+    house.models.findIndex((other) => other.id === model.id) < index
+      ? [{ path: ["models", index, "id"], message: `the model '${model.id}' is listed twice`, fix: "remove one of the two, or give it another id." }]
+      : [],
+  )
+
+/** Reads, fills in `${ENV}` and checks the shape. Throws a ConfigError with all that is wrong. Plugin settings are checked later, by their plugins. */
+export const loadConfig = (path: string, env: Environment): LoadedConfig => {
+  const file = resolve(path)
+  const where = parse(file)
+  const refuse = (problems: readonly Problem[]) => new ConfigError(problems.map((problem) => formatProblem(where, problem)))
+  const { value, fromEnvironment, missing } = interpolate(where.document.toJS({ maxAliasCount: 100 }) ?? {}, env)
+  if (missing.length > 0)
+    throw refuse(
+      missing.map(({ path: at, name }) => ({ path: at, message: `the environment variable ${name} is not set`, fix: `set ${name}, or give a default: \${${name}:-...}` })),
+    )
+  const decoded = decodePart(HouseConfig, value, [], fromEnvironment)
+  if (Result.isFailure(decoded)) throw refuse(decoded.failure)
+  const house = anchor(decoded.success, dirname(file))
+  const duplicates = duplicateModels(house)
+  if (duplicates.length > 0) throw refuse(duplicates)
+  return { house, file, fromEnvironment, refuse }
+}

@@ -1,0 +1,64 @@
+import type { Document, LineCounter } from "yaml"
+import { isNode } from "yaml"
+
+type Path = readonly (string | number)[]
+
+/** One thing that is wrong with a deployment: where, what, and how to mend it. */
+export interface Problem {
+  readonly path: Path
+  readonly message: string
+  readonly fix: string
+}
+
+export class ConfigError extends Error {
+  readonly problems: readonly string[]
+  constructor(problems: readonly string[]) {
+    super(problems.join("\n"))
+    this.name = "ConfigError"
+    this.problems = problems
+  }
+}
+
+/** `models[0].task`; keys that are no plain words are quoted. */
+export const configPath = (path: Path): string =>
+  path.reduce<string>((text, key) => {
+    if (typeof key === "number") return `${text}[${key}]`
+    const plain = /^[\w@/.-]+$/.test(key) ? key : JSON.stringify(key)
+    return text ? `${text}.${plain}` : plain
+  }, "")
+
+/** Knows where each path of the file stands. */
+export interface Locator {
+  readonly file: string
+  readonly document: Document
+  readonly lines: LineCounter
+}
+
+const positionOf = ({ document, lines }: Locator, path: Path): string => {
+  for (let length = path.length; length > 0; length--) {
+    const node = document.getIn(path.slice(0, length), true)
+    if (isNode(node) && node.range) {
+      const { line, col } = lines.linePos(node.range[0])
+      return `:${line}:${col}`
+    }
+  }
+  return ""
+}
+
+export const formatProblem = (where: Locator, { path, message, fix }: Problem): string =>
+  `${where.file}${positionOf(where, path)}${path.length ? ` ${configPath(path)}` : ""}: ${message}\n    Fix: ${fix}`
+
+/** The known word nearest to `word`, if it is near enough to be a slip (Levenshtein distance, at most two letters or a third of the word). */
+export const nearest = (word: string, known: readonly string[]): string | undefined => {
+  const distance = (a: string, b: string): number => {
+    let row = Array.from({ length: b.length + 1 }, (_, i) => i)
+    for (let i = 1; i <= a.length; i++) {
+      const next = [i]
+      for (let j = 1; j <= b.length; j++) next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)))
+      row = next
+    }
+    return row[b.length]!
+  }
+  const [best] = known.map((name) => ({ name, d: distance(word.toLowerCase(), name.toLowerCase()) })).sort((a, b) => a.d - b.d)
+  return best && best.d <= Math.max(2, Math.floor(word.length / 3)) ? best.name : undefined
+}

@@ -1,0 +1,68 @@
+import { Effect, Schema } from "effect"
+
+const withDefault = <S extends Schema.Top>(schema: S, value: S["Encoded"]) =>
+  ((schema as Schema.Top).annotate({ default: value }) as S).pipe(Schema.withDecodingDefaultKey<S>(Effect.succeed(value)))
+
+const strings = Schema.Array(Schema.String)
+const rupiah = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1e12 }))
+const tokens = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000_000 }))
+
+export const SourceConfig = Schema.Struct({
+  url: Schema.String.annotate({
+    description: "pypi:package==version/path, npm:package@version/path, https://..., file:path or hf:owner/repo@rev/path; a path that ends in / is a folder",
+  }),
+  sha256: Schema.optionalKey(Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/, { message: "must be 64 hexadecimal digits in lower case" }))).annotate({
+    description: "Digest of the published archive (pypi, npm) or of the file.",
+  }),
+})
+
+export const ModelConfig = Schema.Struct({
+  id: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}$/, { message: "must be 1 to 100 letters, digits or . _ : / -" })),
+  task: Schema.Literals(["chat", "embed", "rerank", "image"]),
+  tier: withDefault(Schema.String, "standard"),
+  description: withDefault(Schema.String, ""),
+  ownedBy: withDefault(Schema.String, "rakit"),
+  limits: Schema.Struct({
+    contextTokens: tokens,
+    maxOutputTokens: withDefault(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000_000 })), 0),
+    defaultMaxTokens: withDefault(tokens, 2048).annotate({ description: "max_tokens of a request that names none." }),
+  }),
+  modalities: withDefault(strings, ["text"]),
+  capabilities: withDefault(strings, []),
+  price: withDefault(
+    Schema.Struct({
+      input: Schema.optionalKey(rupiah).annotate({ description: "Rp per 1M input tokens" }),
+      output: Schema.optionalKey(rupiah).annotate({ description: "Rp per 1M output tokens" }),
+      image: Schema.optionalKey(rupiah).annotate({ description: "Rp per image" }),
+      searchUnit: Schema.optionalKey(rupiah).annotate({ description: "Rp per search unit" }),
+    }),
+    {},
+  ),
+  backend: Schema.String.annotate({ description: "Name of a backend that a plugin provides, as `onnx`." }),
+  sources: withDefault(Schema.Array(SourceConfig), []).annotate({ description: "Tried in order." }),
+  options: withDefault(Schema.Record(Schema.String, Schema.Unknown), {}).annotate({ description: "For the backend." }),
+}).annotate({ identifier: "Model" })
+export type ModelConfig = typeof ModelConfig.Type
+
+export const ServerConfig = Schema.Struct({
+  host: withDefault(Schema.String, "0.0.0.0"),
+  port: withDefault(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65535 })), 8080),
+  drainTimeoutMs: withDefault(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3_600_000 })), 30_000).annotate({
+    description: "How long open requests may go on after SIGTERM.",
+  }),
+  callTimeoutMs: withDefault(Schema.Int.check(Schema.isBetween({ minimum: 1000, maximum: 3_600_000 })), 300_000),
+  workerThreads: withDefault(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 })), 1).annotate({ description: "Threads of the pool for tokenization and chunking." }),
+})
+
+/** A deployment: one YAML file. */
+export const HouseConfig = Schema.Struct({
+  $schema: Schema.optionalKey(Schema.String),
+  name: withDefault(Schema.String, "rakit"),
+  dataDir: withDefault(Schema.String, ".rakit").annotate({ description: "Private to this deployment; relative to the working directory." }),
+  modelsDir: withDefault(Schema.String, "").annotate({ description: "The model cache; `<dataDir>/models` when empty." }),
+  log: withDefault(Schema.Struct({ level: withDefault(Schema.Literals(["debug", "info", "warn", "error"]), "info") }), {}),
+  server: withDefault(ServerConfig, {}),
+  plugins: Schema.Record(Schema.String, Schema.Unknown).annotate({ description: "Plugins and their settings: a built-in name, a package name, or a path (./my-plugin.ts)." }),
+  models: withDefault(Schema.Array(ModelConfig), []),
+}).annotate({ identifier: "House" })
+export type HouseConfig = typeof HouseConfig.Type
