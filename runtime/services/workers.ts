@@ -1,0 +1,64 @@
+import { createRequire } from "node:module"
+import { pathToFileURL } from "node:url"
+import { Effect, type Scope, Semaphore } from "effect"
+import { Piscina } from "piscina"
+import { PortError } from "../../core/errors.ts"
+import type { Workers } from "../../core/services/workers.ts"
+
+export interface WorkersOptions {
+  /** Threads at most; each is started when it is first needed and then kept, with what its modules hold in memory. */
+  readonly threads: number
+  /** Tasks that may wait; one more fails with `PortError`. */
+  readonly maxQueue?: number
+  /** How long a task whose caller left may go on before its thread is ended. */
+  readonly abandonedMs?: number
+}
+
+/** Sources need a loader in the thread; compiled modules don't. */
+const loaderArguments = (): string[] => (import.meta.url.endsWith(".ts") ? ["--import", pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href] : [])
+
+const failure = (message: string, cause?: unknown) => new PortError({ port: "workers", message, cause })
+
+/**
+ * The pool of threads. A task waits for a thread here, not in piscina, because aborting a task that runs kills its thread and with it the warm
+ * tokenizers: a caller that leaves gives up on the answer at once, and only a task that overstays `abandonedMs` is ended by force.
+ */
+export const makeWorkers = ({ threads, maxQueue = 1024, abandonedMs = 5_000 }: WorkersOptions): Effect.Effect<Workers, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const pool = yield* Effect.acquireRelease(
+      Effect.sync(() => new Piscina({ minThreads: 0, maxThreads: threads, idleTimeout: Number.POSITIVE_INFINITY, maxQueue: threads, execArgv: loaderArguments() })),
+      (p) => Effect.promise(() => p.destroy()),
+    )
+    const slots = Semaphore.makeUnsafe(threads)
+    let waiting = 0
+    const launch = (module: URL, input: unknown) => {
+      const abort = new AbortController()
+      let timer: NodeJS.Timeout | undefined
+      const output = pool.run(input, { filename: module.href, signal: abort.signal }).finally(() => {
+        clearTimeout(timer)
+        Effect.runFork(slots.release(1))
+      })
+      const abandon = Effect.sync(() => {
+        timer = setTimeout(() => abort.abort(), abandonedMs).unref()
+      })
+      return Effect.callback<unknown, PortError>((resume) => {
+        output.then(
+          (value) => resume(Effect.succeed(value)),
+          (cause: unknown) => resume(Effect.fail(failure(cause instanceof Error ? cause.message : String(cause), cause))),
+        )
+      }).pipe(Effect.onInterrupt(() => abandon))
+    }
+    const takeSlot = Effect.suspend(() => {
+      if (waiting >= maxQueue) return Effect.fail(failure(`${maxQueue} tasks are waiting already`))
+      waiting++
+      return Effect.ensuring(
+        slots.take(1),
+        Effect.sync(() => {
+          waiting--
+        }),
+      )
+    })
+    const run = (module: URL, input: unknown) =>
+      Effect.uninterruptibleMask((restore) => restore(takeSlot).pipe(Effect.andThen(Effect.sync(() => launch(module, input))), Effect.flatMap(restore)))
+    return { run: run as Workers["run"] }
+  })
