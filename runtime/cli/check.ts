@@ -1,0 +1,71 @@
+import type { Command } from "commander"
+import { Effect } from "effect"
+import { formatRupiah } from "../../core/money.ts"
+import type { Price } from "../../core/pricing.ts"
+import { resolve, Tokens } from "../../core/tokens.ts"
+import type { House } from "../boot/assemble.ts"
+import { formatTable } from "./table.ts"
+import { defaultConfig, withHouse } from "./with-house.ts"
+
+const pluginRows = (house: House) =>
+  house.order.map(({ key, plugin }) => [
+    key,
+    plugin.provides.map((token) => token.name).join(", ") || "-",
+    plugin.needs.map((token) => token.name).join(", ") || "-",
+    plugin.about,
+  ])
+
+const routeRows = (house: House) =>
+  house.endpoints.flatMap((endpoint) =>
+    [endpoint.path, ...(endpoint.aliases ?? [])].map((path) => [
+      endpoint.method,
+      path,
+      endpoint.id,
+      endpoint.access,
+      endpoint.body === "none" ? "-" : `${endpoint.maxBodyBytes / 2 ** 20} MB`,
+      [endpoint.event && "stream", endpoint.batchable && "batch", endpoint.creates && "idempotency-key"].filter(Boolean).join(", ") || "-",
+    ]),
+  )
+
+/** The meters of a model: what is counted, and what one costs. */
+const meters = (price: Price): string =>
+  [
+    price.input > 0n && `input Rp${formatRupiah(price.input)}/1M`,
+    price.output > 0n && `output Rp${formatRupiah(price.output)}/1M`,
+    price.image > 0n && `image Rp${formatRupiah(price.image / 1_000_000n)}`,
+    price.searchUnit > 0n && `search unit Rp${formatRupiah(price.searchUnit / 1_000_000n)}`,
+  ]
+    .filter(Boolean)
+    .join(", ") || "free"
+
+const modelRows = (house: House) =>
+  resolve(house.container, Tokens.catalogue).entries.map((entry) => [
+    entry.id,
+    entry.task,
+    entry.backend,
+    String(entry.contextTokens),
+    entry.maxOutputTokens ? `${entry.maxOutputTokens} (${entry.defaultMaxTokens})` : "-",
+    meters(entry.price),
+    entry.sources.map((source) => `${source.url}${source.sha256 ? "" : " (no digest)"}`).join(" | ") || "-",
+  ])
+
+export const describeHouse = (house: House): string =>
+  [
+    `${house.config.house.name}: ${house.config.file}\n`,
+    "PLUGINS, in starting order",
+    formatTable([["plugin", "provides", "needs", "about"], ...pluginRows(house)]),
+    "ROUTES",
+    formatTable([["method", "path", "id", "access", "body at most", "also"], ...routeRows(house)]),
+    "MODELS AND METERS",
+    formatTable([["model", "task", "backend", "window", "max_tokens (default)", "price", "sources"], ...modelRows(house)]),
+    "SERVER",
+    formatTable([...Object.entries(house.config.house.server).map(([key, value]) => [key, String(value)])]),
+  ].join("\n")
+
+export const addCheck = (program: Command): void => {
+  program
+    .command("check")
+    .description("Checks a config file and prints the assembled house: plugins, routes, models, meters, limits. Starts nothing.")
+    .argument("[config]", "config file of the deployment", defaultConfig)
+    .action((file: string) => withHouse(file, (house) => Effect.sync(() => void process.stdout.write(`${describeHouse(house)}\nThis config is fine.\n`))))
+}

@@ -1,0 +1,71 @@
+import type { Command } from "commander"
+import { Effect } from "effect"
+import type { ModelEntry } from "../../core/catalogue.ts"
+import { resolve, Tokens } from "../../core/tokens.ts"
+import type { House } from "../boot/assemble.ts"
+import { makePullProgress } from "../progress.ts"
+import { defaultConfig, withHouse } from "./with-house.ts"
+import { formatTable } from "./table.ts"
+
+interface Options {
+  readonly config: string
+}
+
+const chosen = (house: House, ids: readonly string[]) =>
+  Effect.suspend(() => {
+    const { entries } = resolve(house.container, Tokens.catalogue)
+    const unknown = ids.filter((id) => !entries.some((entry) => entry.id === id))
+    if (unknown.length > 0) return Effect.fail(new Error(`There is no model ${unknown.map((id) => `'${id}'`).join(", ")} in this config. Models: ${entries.map((e) => e.id).join(", ")}.`))
+    return Effect.succeed(ids.length > 0 ? entries.filter((entry) => ids.includes(entry.id)) : entries)
+  })
+
+const list = ({ config }: Options) =>
+  withHouse(config, (house) =>
+    Effect.gen(function* () {
+      const files = resolve(house.container, Tokens.modelFiles)
+      const rows = yield* Effect.forEach(yield* chosen(house, []), (entry) =>
+        Effect.map(entry.sources.length ? files.find(entry.sources) : Effect.succeed(undefined), (found) => [
+          entry.id,
+          entry.task,
+          entry.backend,
+          found ? `${(found.bytes / 2 ** 20).toFixed(1)} MB` : entry.sources.length ? "not pulled" : "no files",
+          found?.path ?? entry.sources[0]?.url ?? "",
+        ]),
+      )
+      process.stdout.write(formatTable([["MODEL", "TASK", "BACKEND", "FILES", "WHERE"], ...rows]))
+    }),
+  )
+
+const pull = (ids: readonly string[], { config }: Options) =>
+  withHouse(config, (house) =>
+    Effect.gen(function* () {
+      const files = resolve(house.container, Tokens.modelFiles)
+      const progress = makePullProgress(process.stderr)
+      const pullOne = (entry: ModelEntry) =>
+        files.pull(entry.id, entry.sources, progress.report).pipe(Effect.tap((path) => Effect.sync(() => process.stdout.write(`${entry.id}: ${path}\n`))))
+      const entries = (yield* chosen(house, ids)).filter((entry) => entry.sources.length > 0)
+      yield* Effect.forEach(entries, pullOne, { concurrency: 4 }).pipe(Effect.ensuring(Effect.sync(progress.stop)))
+    }),
+  )
+
+const verify = (ids: readonly string[], { config }: Options) =>
+  withHouse(config, (house) =>
+    Effect.gen(function* () {
+      const files = resolve(house.container, Tokens.modelFiles)
+      let damaged = 0
+      for (const entry of yield* chosen(house, ids)) {
+        const wrong = entry.sources.length > 0 ? yield* files.verify(entry.sources) : []
+        damaged += wrong.length
+        process.stdout.write(wrong.length ? wrong.map((text) => `${entry.id}: ${text}\n`).join("") : `${entry.id}: ok\n`)
+      }
+      if (damaged > 0) return yield* Effect.fail(new Error("Some files are damaged or missing. Fix: rakit models pull"))
+    }),
+  )
+
+export const addModels = (program: Command): void => {
+  const models = program.command("models").description("Model files on this machine.")
+  const withConfig = (command: Command) => command.option("-c, --config <file>", "config file of the deployment", defaultConfig)
+  withConfig(models.command("list").description("The models of a config file, and what of them is here.")).action(list)
+  withConfig(models.command("pull").description("Pulls what is missing.").argument("[ids...]", "models; all unless told")).action(pull)
+  withConfig(models.command("verify").description("Hashes the files again; exits with 1 when one is damaged or missing.").argument("[ids...]", "models; all unless told")).action(verify)
+}

@@ -1,0 +1,37 @@
+import { fileURLToPath } from "node:url"
+import { Effect, Exit, type Scope } from "effect"
+import type { Token } from "../../core/tokens.ts"
+import { assemble, type House } from "../boot/assemble.ts"
+import { makeDataDir } from "../boot/kernel.ts"
+import { startHouse } from "../boot/start.ts"
+import { loadConfig } from "../config/load.ts"
+import { makeLog } from "../services/log.ts"
+import { resolve, Tokens } from "../../core/tokens.ts"
+import { reasonOf, refuse } from "./refuse.ts"
+
+/** The starter deployment, from the sources or from `dist/`. */
+export const defaultConfig = fileURLToPath(new URL(import.meta.url.includes("/dist/") ? "../../../config/starter.yaml" : "../../config/starter.yaml", import.meta.url))
+
+/** Assembles the house for one command, does `work`, and closes everything again. Exits with 1 and the reason when it fails. */
+export const withHouse = async <A, E>(file: string, work: (house: House) => Effect.Effect<A, E, Scope.Scope>): Promise<A> => {
+  const program = Effect.scoped(
+    Effect.gen(function* () {
+      const config = yield* Effect.try({ try: () => loadConfig(file, process.env), catch: (cause) => cause as Error })
+      const house = yield* assemble(config, "command", makeLog({ level: "warn", destination: process.stderr }))
+      return yield* work(house)
+    }),
+  )
+  const exit = await Effect.runPromiseExit(program)
+  if (Exit.isFailure(exit)) return refuse(reasonOf(exit))
+  return exit.value
+}
+
+/** The same, with the plugins started that `wanted` needs. */
+export const withStarted = <A, E>(file: string, wanted: (house: House) => readonly Token<unknown>[], work: (house: House, ran: ReadonlyMap<string, readonly string[]>) => Effect.Effect<A, E, Scope.Scope>) =>
+  withHouse(file, (house) =>
+    Effect.gen(function* () {
+      makeDataDir(resolve(house.container, Tokens.deployment))
+      const ran = yield* startHouse(house, wanted(house))
+      return yield* work(house, ran)
+    }),
+  )

@@ -1,0 +1,30 @@
+#!/usr/bin/env node
+// Runs the compiled server that `npm install` made; where a source is newer (or nothing was compiled), the sources themselves.
+import { existsSync, readdirSync, statSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const compiled = join(root, "dist", "runtime", "cli.js")
+
+const newest = (folder) =>
+  readdirSync(folder, { withFileTypes: true }).reduce((latest, entry) => {
+    if (entry.isDirectory()) return Math.max(latest, newest(join(folder, entry.name)))
+    return entry.name.endsWith(".ts") && !entry.name.endsWith(".test.ts") ? Math.max(latest, statSync(join(folder, entry.name)).mtimeMs) : latest
+  }, 0)
+
+const isFresh = () => {
+  if (!existsSync(compiled)) return false
+  const builtMs = statSync(compiled).mtimeMs
+  return ["core", "plugins", "runtime"].every((folder) => !existsSync(join(root, folder)) || newest(join(root, folder)) <= builtMs)
+}
+
+const load = async () => {
+  if (isFresh()) return import("../dist/runtime/cli.js")
+  const { register } = await import("tsx/esm/api")
+  register()
+  return import("./cli.ts")
+}
+
+const { main } = await load()
+await main(process.argv)
