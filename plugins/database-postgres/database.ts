@@ -1,0 +1,57 @@
+import { Effect, Exit } from "effect"
+import { type ControlledTransaction, Kysely, PostgresDialect, type PostgresPool } from "kysely"
+import type { Transaction } from "../../core/ports/transaction.ts"
+import type { Database } from "../../core/services/database.ts"
+import { databaseError, isPortError } from "./failure.ts"
+import { migrateTables } from "./migrate.ts"
+
+// biome-ignore lint/suspicious/noExplicitAny: the tables are those of the plugin that asks
+type AnyTables = any
+
+/** A query always ends before its Effect does, so that a rollback never overtakes it. */
+const query = <A>(promise: () => Promise<A>) => Effect.uninterruptible(Effect.tryPromise({ try: promise, catch: (error) => (isPortError(error) ? error : databaseError(error)) }))
+
+/** `Database` over a pool; `migrationPool` makes a pool of one connection without time limits for each migration. */
+export const makeDatabase = (pool: PostgresPool, migrationPool: () => PostgresPool): { readonly database: Database; readonly close: () => Promise<void> } => {
+  const kysely = new Kysely<AnyTables>({ dialect: new PostgresDialect({ pool }) })
+  const open = new WeakMap<Transaction, ControlledTransaction<AnyTables>>()
+
+  const begin = async (): Promise<Transaction> => {
+    const handle = Object.freeze({}) as Transaction
+    open.set(handle, await kysely.startTransaction().execute())
+    return handle
+  }
+  const unwrap = (handle: Transaction): ControlledTransaction<AnyTables> => {
+    const transaction = open.get(handle)
+    if (transaction === undefined) throw new Error("the transaction has ended, or belongs to another database")
+    return transaction
+  }
+  const rollback = (transaction: ControlledTransaction<AnyTables>) =>
+    // fails only when the connection is lost, and then the server has rolled back
+    transaction
+      .rollback()
+      .execute()
+      .catch(() => {})
+  const commit = async (transaction: ControlledTransaction<AnyTables>) => {
+    try {
+      await transaction.commit().execute()
+    } catch (error) {
+      // Kysely gives the connection back after a commit only if that succeeded
+      await rollback(transaction)
+      throw error
+    }
+  }
+  const end = async (handle: Transaction, succeeded: boolean) => {
+    const transaction = unwrap(handle)
+    open.delete(handle)
+    await (succeeded ? commit(transaction) : rollback(transaction))
+  }
+
+  const database: Database = {
+    transaction: (body) => Effect.acquireUseRelease(query(begin), body, (handle, exit) => query(() => end(handle, Exit.isSuccess(exit)))),
+    queries: (handle) => (handle === undefined ? kysely : unwrap(handle)),
+    run: query,
+    migrate: (plugin, migrations) => (Object.keys(migrations).length === 0 ? Effect.succeed([]) : query(() => migrateTables(migrationPool(), plugin, migrations))),
+  }
+  return { database, close: () => kysely.destroy() }
+}

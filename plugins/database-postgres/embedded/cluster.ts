@@ -1,0 +1,29 @@
+import { join } from "node:path"
+
+/** The embedded server of one deployment, and where its things lie. */
+export interface Cluster {
+  readonly dataDir: string
+  readonly home: string
+  /** Of the superuser; mode 0600. Written before `home` exists. */
+  readonly passwordFile: string
+  readonly portFile: string
+  readonly logFile: string
+  readonly lockFile: string
+  readonly maxConnections: number
+  /** False only for tests: a crash of the machine may then lose everything. */
+  readonly durable: boolean
+}
+
+export const superuser = "rakit"
+export const databaseName = "postgres"
+
+export const clusterIn = (dataDir: string, options: { readonly maxConnections: number; readonly durable?: boolean }): Cluster => ({
+  dataDir,
+  home: join(dataDir, "postgres"),
+  passwordFile: join(dataDir, "postgres.password"),
+  portFile: join(dataDir, "postgres.port"),
+  logFile: join(dataDir, "postgres.log"),
+  lockFile: join(dataDir, "server.lock"),
+  maxConnections: options.maxConnections,
+  durable: options.durable ?? true,
+})

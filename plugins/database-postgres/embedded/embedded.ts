@@ -1,0 +1,62 @@
+import { Effect, type Scope } from "effect"
+import type { ClientConfig } from "pg"
+import type { PluginError } from "../../../core/errors.ts"
+import type { Deployment } from "../../../core/services/deployment.ts"
+import type { Log } from "../../../core/services/log.ts"
+import { asPluginError } from "../failure.ts"
+import { addressOf, countOthers } from "./ask.ts"
+import { type Binaries, findBinaries } from "./binaries.ts"
+import type { Cluster } from "./cluster.ts"
+import { ensureRunning } from "./ensure.ts"
+import { readPidFile } from "./pid-file.ts"
+import { lockOwner, takeLock } from "./server-lock.ts"
+import { stopServer } from "./stop.ts"
+import { keepRunning } from "./supervise.ts"
+
+/** Where the server listens now; after a restart it may be elsewhere. */
+export type Address = () => ClientConfig
+
+const findAll = Effect.try({ try: findBinaries, catch: asPluginError })
+
+/** The server belongs to this process: it is watched, and stopped when the Scope closes, also if it was adopted. */
+const own = (cluster: Cluster, binaries: Binaries, log: Log) =>
+  Effect.gen(function* () {
+    yield* Effect.acquireRelease(Effect.try({ try: () => takeLock(cluster.lockFile), catch: asPluginError }), (giveBack) => Effect.sync(giveBack))
+    yield* Effect.addFinalizer(() => stopServer(cluster, log))
+    const first = yield* ensureRunning(cluster, binaries, log)
+    return yield* keepRunning(first, ensureRunning(cluster, binaries, log), log)
+  })
+
+/** Stops the server unless a server process owns it, or another command still uses it; the last one out puts out the light. */
+const stopIfLast = (cluster: Cluster, log: Log) =>
+  Effect.gen(function* () {
+    const port = readPidFile(cluster.home)?.port
+    if (port === undefined || lockOwner(cluster.lockFile) !== undefined) return
+    const others = yield* Effect.promise(() => countOthers(cluster, port).catch(() => undefined))
+    // asked again: a server may have come while we counted
+    if (others === 0 && lockOwner(cluster.lockFile) === undefined) yield* stopServer(cluster, log)
+  })
+
+const borrow = (cluster: Cluster, binaries: Binaries, log: Log) =>
+  Effect.gen(function* () {
+    yield* Effect.addFinalizer(() => stopIfLast(cluster, log))
+    return yield* ensureRunning(cluster, binaries, log)
+  })
+
+export const openEmbedded = (cluster: Cluster, role: Deployment["role"], log: Log): Effect.Effect<Address, PluginError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const binaries = yield* findAll
+    if (role === "serve") {
+      const server = yield* own(cluster, binaries, log)
+      return () => addressOf(cluster, server.port())
+    }
+    const { port } = yield* borrow(cluster, binaries, log)
+    return () => addressOf(cluster, port)
+  })
+
+/** Without an owner: it runs until someone calls `stopServer`. For tests. */
+export const startUnowned = (cluster: Cluster, log: Log): Effect.Effect<Address, PluginError> =>
+  Effect.gen(function* () {
+    const { port } = yield* ensureRunning(cluster, yield* findAll, log)
+    return () => addressOf(cluster, port)
+  })

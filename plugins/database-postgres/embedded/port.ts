@@ -1,0 +1,31 @@
+import { readFileSync } from "node:fs"
+import { writeFile } from "node:fs/promises"
+import { createServer } from "node:net"
+
+/** Undefined when the port is taken. */
+const tryPort = (port: number): Promise<number | undefined> =>
+  new Promise((resolve) => {
+    const probe = createServer()
+    probe.once("error", () => resolve(undefined))
+    probe.listen({ host: "127.0.0.1", port, exclusive: true }, () => {
+      const address = probe.address()
+      probe.close(() => resolve(typeof address === "object" && address !== null ? address.port : undefined))
+    })
+  })
+
+const lastPort = (file: string): number => {
+  try {
+    const port = Number(readFileSync(file, "utf8"))
+    return Number.isInteger(port) && port > 0 && port < 65_536 ? port : 0
+  } catch {
+    return 0
+  }
+}
+
+/** The port of the last time if it is free, else any; remembered in `file`. */
+export const choosePort = async (file: string): Promise<number> => {
+  const port = (await tryPort(lastPort(file))) ?? (await tryPort(0))
+  if (port === undefined) throw new Error("there is no free port on 127.0.0.1")
+  await writeFile(file, String(port))
+  return port
+}

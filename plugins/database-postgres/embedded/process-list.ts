@@ -1,0 +1,42 @@
+import { readFileSync } from "node:fs"
+
+const hasCode = (error: unknown, code: string) => error instanceof Error && "code" in error && error.code === code
+
+export const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return hasCode(error, "EPERM")
+  }
+}
+
+const proc = (pid: number, file: string): string | undefined => {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, "utf8")
+  } catch {
+    return undefined
+  }
+}
+
+/** True only where the system says so (Linux): the number now belongs to another program, as after a restart of a container. */
+export const isSurelyNotPostgres = (pid: number): boolean => {
+  const command = proc(pid, "cmdline")
+  return command !== undefined && command !== "" && !command.includes("postgres")
+}
+
+/** Tells a process from a later one with the same number: when it started, in ticks since the machine did. Empty where unknown. */
+export const startOf = (pid: number): string => {
+  const stat = proc(pid, "stat")
+  // the name, in parentheses, may hold spaces; the start is the 20th field after it
+  return stat?.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? ""
+}
+
+/** Does nothing when the process is gone. */
+export const signal = (pid: number, name: NodeJS.Signals): void => {
+  try {
+    process.kill(pid, name)
+  } catch (error) {
+    if (!hasCode(error, "ESRCH")) throw error
+  }
+}

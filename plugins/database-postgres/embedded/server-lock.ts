@@ -1,0 +1,77 @@
+import { randomBytes } from "node:crypto"
+import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { resolve } from "node:path"
+import { cannotStart } from "../failure.ts"
+import { isAlive, startOf } from "./process-list.ts"
+
+/** Locks of this very process: its number in a file may also be that of a dead process that had the same one. */
+const held = new Set<string>()
+
+const read = (path: string): string | undefined => {
+  try {
+    return readFileSync(path, "utf8")
+  } catch {
+    return undefined
+  }
+}
+
+const identity = (pid: number): string => `${pid} ${startOf(pid)}`
+
+/** The process that holds the lock and lives; a lock of a dead one counts for nothing. */
+export const lockOwner = (path: string): number | undefined => {
+  const content = read(path)
+  const pid = Number(content?.split(" ")[0])
+  if (content === undefined || !Number.isSafeInteger(pid) || pid < 1 || !isAlive(pid)) return undefined
+  if (pid === process.pid) return held.has(resolve(path)) ? pid : undefined
+  return content === identity(pid) ? pid : undefined
+}
+
+/** A link makes the file appear whole, and fails when there is one. */
+const write = (path: string): boolean => {
+  const draft = `${path}.${process.pid}-${randomBytes(4).toString("hex")}`
+  writeFileSync(draft, identity(process.pid), { mode: 0o600 })
+  try {
+    linkSync(draft, path)
+    return true
+  } catch (error) {
+    if (read(path) === undefined) throw error
+    return false
+  } finally {
+    rmSync(draft, { force: true })
+  }
+}
+
+/** Moves the lock of a dead process away. If another process took it over in between, it was that one's that we moved: it goes back. */
+const removeStale = (path: string): void => {
+  const stale = read(path)
+  const aside = `${path}.stale-${process.pid}`
+  try {
+    renameSync(path, aside)
+    if (read(aside) !== stale) linkSync(aside, path)
+  } catch {
+    // someone else was faster; the next try to write shows who
+  } finally {
+    rmSync(aside, { force: true })
+  }
+}
+
+/**
+ * One server at a time owns a data folder. States: free -> held -> free; held -> stale (its process died) -> held by the next.
+ * Answers how to give it back. Throws a PluginError that names the process that has it.
+ */
+export const takeLock = (path: string): (() => void) => {
+  const name = resolve(path)
+  for (let tries = 0; tries < 10; tries += 1) {
+    const owner = lockOwner(path)
+    if (owner !== undefined) throw cannotStart(`another server (process ${owner}) runs on this data folder (${path}); stop it, or give this one another data_dir`)
+    if (write(path)) {
+      held.add(name)
+      return () => {
+        held.delete(name)
+        if (read(path) === identity(process.pid)) rmSync(path, { force: true })
+      }
+    }
+    removeStale(path)
+  }
+  throw cannotStart(`other servers start on this data folder at the same time (${path})`)
+}

@@ -1,0 +1,23 @@
+import { Effect } from "effect"
+import type { Log } from "../../../core/services/log.ts"
+import type { Cluster } from "./cluster.ts"
+import { readPidFile } from "./pid-file.ts"
+import { isAlive, isSurelyNotPostgres, signal } from "./process-list.ts"
+
+const gone = (pid: number) =>
+  Effect.gen(function* () {
+    while (isAlive(pid)) yield* Effect.sleep("20 millis")
+  })
+
+/** Fast shutdown (open transactions are rolled back, all is written); after 15 s the immediate one, which is a crash without loss. */
+export const stopServer = (cluster: Cluster, log: Log): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    const pid = readPidFile(cluster.home)?.pid
+    if (pid === undefined || !isAlive(pid) || isSurelyNotPostgres(pid)) return
+    signal(pid, "SIGINT")
+    const ended = yield* gone(pid).pipe(Effect.as(true), Effect.timeoutOrElse({ duration: "15 seconds", orElse: () => Effect.succeed(false) }))
+    if (ended) return
+    log.warn("PostgreSQL does not stop in time; stopping it at once", { pid })
+    signal(pid, "SIGQUIT")
+    yield* gone(pid).pipe(Effect.timeoutOrElse({ duration: "5 seconds", orElse: () => Effect.sync(() => log.error("PostgreSQL does not stop", { pid })) }))
+  })

@@ -1,0 +1,36 @@
+import { Effect, Schedule, type Scope } from "effect"
+import type { PluginError } from "../../../core/errors.ts"
+import type { Log } from "../../../core/services/log.ts"
+import type { PidFile } from "./pid-file.ts"
+import { isAlive } from "./process-list.ts"
+
+const lookEvery = "250 millis"
+const backoff = Schedule.min([Schedule.exponential("250 millis"), Schedule.spaced("30 seconds")])
+
+/** Watched by its number and not as a child, as an adopted server is nobody's child. */
+const untilDead = (pid: number) =>
+  Effect.gen(function* () {
+    while (isAlive(pid)) yield* Effect.sleep(lookEvery)
+  })
+
+/** Starts the server again whenever it dies, until the Scope closes. States: running -> dead -> (after a growing pause, for ever) running. */
+export const keepRunning = (first: PidFile, start: Effect.Effect<PidFile, PluginError>, log: Log): Effect.Effect<{ readonly port: () => number }, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    let server = first
+    const restart = start.pipe(
+      Effect.tapError((error) => Effect.sync(() => log.error("PostgreSQL can't be started again", { reason: error.message }))),
+      Effect.retry(backoff),
+      Effect.orDie,
+    )
+    const watch = Effect.gen(function* () {
+      for (;;) {
+        yield* untilDead(server.pid)
+        log.error("PostgreSQL died; starting it again", { pid: server.pid })
+        server = yield* restart
+        log.info("PostgreSQL runs again", { pid: server.pid, port: server.port })
+      }
+    })
+    const logged = watch.pipe(Effect.tapCause((cause) => Effect.sync(() => log.debug("PostgreSQL is no longer watched", { cause: String(cause) }))))
+    yield* Effect.forkScoped(logged, { startImmediately: true })
+    return { port: () => server.port }
+  })

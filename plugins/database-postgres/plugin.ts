@@ -1,0 +1,28 @@
+import { Effect } from "effect"
+import { definePlugin } from "../../core/plugin.ts"
+import { provide, resolve, Tokens } from "../../core/tokens.ts"
+import { openPostgres } from "./postgres.ts"
+import { Settings } from "./settings.ts"
+
+export const plugin = definePlugin<Settings>({
+  name: "database-postgres",
+  api: 1,
+  about: "PostgreSQL 15 or newer: a server by URL, or an embedded one in the data folder.",
+  settings: Settings,
+  needs: [Tokens.deployment, Tokens.log],
+  provides: [Tokens.database, Tokens.healthChecks],
+  start: (container, settings) =>
+    Effect.gen(function* () {
+      const house = { deployment: resolve(container, Tokens.deployment), log: resolve(container, Tokens.log).with({ plugin: "database-postgres" }) }
+      const { database, ping } = yield* openPostgres(settings, house)
+      provide(container, Tokens.database, database)
+      provide(container, Tokens.healthChecks, ping)
+    }),
+})
+
+// for runtime/testing, which starts one server for all tests and makes a database for each
+export { clusterIn } from "./embedded/cluster.ts"
+export { startUnowned } from "./embedded/embedded.ts"
+export { stopServer } from "./embedded/stop.ts"
+export { openPostgres } from "./postgres.ts"
+export { Settings } from "./settings.ts"

@@ -1,0 +1,59 @@
+import { Effect, Redacted, type Scope } from "effect"
+import { sql } from "kysely"
+import type pg from "pg"
+import type { PluginError } from "../../core/errors.ts"
+import type { Database } from "../../core/services/database.ts"
+import type { Deployment } from "../../core/services/deployment.ts"
+import type { HealthCheck } from "../../core/services/health.ts"
+import type { Log } from "../../core/services/log.ts"
+import { makeDatabase } from "./database.ts"
+import { clusterIn } from "./embedded/cluster.ts"
+import { openEmbedded } from "./embedded/embedded.ts"
+import { reasonOf } from "./failure.ts"
+import { makePool, type PoolOptions } from "./pool.ts"
+import { checkServer } from "./ready.ts"
+import type { Settings } from "./settings.ts"
+
+export interface House {
+  readonly deployment: Deployment
+  readonly log: Log
+}
+
+const longestClose = "5 seconds"
+
+const poolOptions = (settings: Settings, house: House, address: () => pg.ClientConfig): PoolOptions => ({
+  ...settings,
+  address,
+  applicationName: `rakit ${house.deployment.role} ${house.deployment.name}`.slice(0, 63),
+  onLost: (error) => house.log.warn("a database connection was lost", { reason: error.message }),
+})
+
+/** For a migration: it takes as long as it takes. */
+const migrationOptions = (options: PoolOptions): PoolOptions => ({ ...options, maxConnections: 1, statementTimeoutMs: 0, idleInTransactionTimeoutMs: 0 })
+
+const findServer = (settings: Settings, { deployment, log }: House) => {
+  const url = Redacted.value(settings.url)
+  if (url !== "") return Effect.succeed(() => ({ connectionString: url }))
+  return openEmbedded(clusterIn(deployment.dataDir, { maxConnections: settings.maxConnections }), deployment.role, log)
+}
+
+/** Unlike `run` it can give up on an answer. */
+const pingOf = (database: Database): HealthCheck => ({
+  name: "database",
+  check: Effect.tryPromise({ try: () => sql`select 1`.execute(database.queries()), catch: reasonOf }).pipe(
+    Effect.timeoutOrElse({ duration: "5 seconds", orElse: () => Effect.fail("no answer in 5 s") }),
+    Effect.asVoid,
+  ),
+})
+
+/** Connects to the server of the settings, or starts the embedded one, for as long as the Scope is open. */
+export const openPostgres = (settings: Settings, house: House): Effect.Effect<{ readonly database: Database; readonly ping: HealthCheck }, PluginError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const address = yield* findServer(settings, house)
+    const version = yield* checkServer(address(), settings.connectTimeoutMs)
+    const options = poolOptions(settings, house, address)
+    const open = Effect.sync(() => makeDatabase(makePool(options), () => makePool(migrationOptions(options))))
+    const { database } = yield* Effect.acquireRelease(open, ({ close }) => Effect.promise(close).pipe(Effect.timeoutOption(longestClose)))
+    house.log.debug("the database is ready", { version })
+    return { database, ping: pingOf(database) }
+  })

@@ -1,0 +1,50 @@
+import { Effect, Schedule } from "effect"
+import pg from "pg"
+import type { PluginError } from "../../core/errors.ts"
+import { cannotStart, reasonOf } from "./failure.ts"
+
+const oldestMajor = 15
+const oldest = oldestMajor * 10_000
+
+/** A server that is just starting, also in the container beside ours, refuses for a moment. */
+const patience = Schedule.max([Schedule.spaced("500 millis"), Schedule.recurs(9)])
+const passing = new Set(["ECONNREFUSED", "57P03"])
+
+interface NotReady {
+  readonly error: unknown
+}
+
+const askVersion = async (address: pg.ClientConfig, limitMs: number) => {
+  const client = new pg.Client({ ...address, connectionTimeoutMillis: limitMs, query_timeout: limitMs })
+  client.on("error", () => {})
+  try {
+    await client.connect()
+    const { rows } = await client.query<{ number: string; text: string }>("select current_setting('server_version_num') as number, current_setting('server_version') as text")
+    return { number: Number(rows[0]?.number), text: rows[0]?.text ?? "" }
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
+const isPassing = ({ error }: NotReady): boolean => {
+  const errors = error instanceof AggregateError ? error.errors : [error]
+  return errors.every((one) => one instanceof Error && "code" in one && passing.has(String(one.code)))
+}
+
+/** Host, port and database, and never the password. */
+export const nameOf = (address: pg.ClientConfig): string => {
+  const { host, port, database } = new pg.Client(address)
+  return `${host}:${port}/${database}`
+}
+
+/** Waits up to 5 s for a server that starts; refuses one that is too old. Answers its version. */
+export const checkServer = (address: pg.ClientConfig, limitMs: number): Effect.Effect<string, PluginError> =>
+  Effect.gen(function* () {
+    const name = nameOf(address)
+    const version = yield* Effect.tryPromise({ try: () => askVersion(address, limitMs), catch: (error): NotReady => ({ error }) }).pipe(
+      Effect.retry({ schedule: patience, while: isPassing }),
+      Effect.mapError(({ error }) => cannotStart(`the database ${name} can't be used: ${reasonOf(error)}`, error)),
+    )
+    if (!(version.number >= oldest)) return yield* cannotStart(`the database ${name} is PostgreSQL ${version.text}, which is too old: ${oldestMajor} or newer is needed`)
+    return version.text
+  })

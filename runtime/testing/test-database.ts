@@ -1,0 +1,46 @@
+import { randomBytes } from "node:crypto"
+import { Effect, Exit, Schema, Scope } from "effect"
+import pg from "pg"
+import type { Database } from "../../core/services/database.ts"
+import { fakeLog } from "../../core/testing/log.ts"
+import { openPostgres, Settings } from "../../plugins/database-postgres/plugin.ts"
+import { testServerUrl } from "./test-server.ts"
+
+export interface TestDatabase {
+  readonly database: Database
+  readonly url: string
+  /** Drops it. */
+  close(): Promise<void>
+}
+
+const onServer = async (server: string, statement: string): Promise<void> => {
+  const client = new pg.Client({ connectionString: server })
+  await client.connect()
+  await client.query(statement).finally(() => client.end())
+}
+
+const open = async (url: string) => {
+  const scope = Scope.makeUnsafe()
+  const settings = Schema.decodeUnknownSync(Settings)({ url })
+  const deployment = { name: "test", dataDir: "/nonexistent", modelsDir: "/nonexistent", baseUrl: "http://127.0.0.1", role: "serve" } as const
+  const { database } = await Effect.runPromise(openPostgres(settings, { deployment, log: fakeLog() }).pipe(Scope.provide(scope)))
+  return { database, close: () => Effect.runPromise(Scope.close(scope, Exit.void)) }
+}
+
+/** An empty database with a random name. */
+export const openTestDatabase = async (): Promise<TestDatabase> => {
+  const server = await testServerUrl()
+  const name = `rakit_test_${randomBytes(8).toString("hex")}`
+  await onServer(server, `create database ${name}`)
+  const url = new URL(server)
+  url.pathname = `/${name}`
+  const { database, close } = await open(url.href)
+  return {
+    database,
+    url: url.href,
+    close: async () => {
+      await close()
+      await onServer(server, `drop database ${name} with (force)`)
+    },
+  }
+}

@@ -1,0 +1,26 @@
+import { Effect } from "effect"
+import type pg from "pg"
+import type { Log } from "../../core/services/log.ts"
+import { clusterIn, startUnowned, stopServer } from "../../plugins/database-postgres/plugin.ts"
+
+export const serverVariable = "RAKIT_TEST_DATABASE_URL"
+export const folderVariable = "RAKIT_TEST_DATABASE_DIR"
+
+const quiet: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {}, with: () => quiet }
+
+const clusterOf = (folder: string) => clusterIn(folder, { maxConnections: 300, durable: false })
+
+const urlOf = ({ user, password, host, port, database }: pg.ClientConfig): string => `postgres://${user}:${password}@${host}:${port}/${database}`
+
+/** The server for the tests: that of `RAKIT_TEST_DATABASE_URL`, else one embedded server for all test files, started by the first that asks. */
+export const testServerUrl = async (): Promise<string> => {
+  const url = process.env[serverVariable]
+  if (url) return url
+  const folder = process.env[folderVariable]
+  if (!folder) throw new Error(`set ${serverVariable}, or list runtime/testing/global-setup.ts in vitest's globalSetup`)
+  const address = await Effect.runPromise(startUnowned(clusterOf(folder), quiet))
+  return urlOf(address())
+}
+
+/** Does nothing when no test asked for the server. */
+export const stopTestServer = (folder: string): Promise<void> => Effect.runPromise(stopServer(clusterOf(folder), quiet))
