@@ -2,8 +2,9 @@ import type { Effect, Stream } from "effect"
 import { Data } from "effect"
 import type { PortError } from "../errors.ts"
 
-/** Keys are `/`-separated segments of `A-Z a-z 0-9 . _ -`; no segment is `.` or `..`; at most 512 characters. */
-export const isBlobKey = (key: string): boolean => key.length <= 512 && key.split("/").every((segment) => /^[A-Za-z0-9._-]+$/.test(segment) && segment !== "." && segment !== "..")
+/** Keys are `/`-separated segments of 1 to 200 characters of `A-Z a-z 0-9 . _ -`; no segment is `.` or `..`; at most 512 characters in all. */
+export const isBlobKey = (key: string): boolean =>
+  key.length <= 512 && key.split("/").every((segment) => /^[A-Za-z0-9._-]{1,200}$/.test(segment) && segment !== "." && segment !== "..")
 
 export interface BlobInfo {
   readonly key: string

@@ -1,0 +1,40 @@
+import { Effect, type Scope } from "effect"
+import { describe, it } from "vitest"
+import type { Storage } from "../ports/storage.ts"
+import { storageFailureCases } from "./storage-contract/failures.ts"
+import { storageKeyCases } from "./storage-contract/keys.ts"
+import { storageModelCases } from "./storage-contract/model.ts"
+import { storageReadCases } from "./storage-contract/reads.ts"
+
+export interface OpenedStorage {
+  /** Empty. */
+  readonly storage: Storage
+  /** Has room for 64 KiB, not for 4 MiB. Left out where that can't be arranged. */
+  readonly nearlyFull?: Storage
+}
+
+export type StorageCases = Readonly<Record<string, (opened: OpenedStorage) => Effect.Effect<void, unknown, Scope.Scope>>>
+
+/**
+ * What every Storage does, beyond the port's own words:
+ *
+ * - A range that lies beyond the end, or ends before it starts, is empty; one that reaches beyond the end is cut there. (HTTP's 416 is for the endpoint to say, from `stat`.)
+ * - A reader gets one version from its first byte to its last, or fails; never a mix.
+ * - The etag stays while nobody puts, and changes when the content changes.
+ * - `a` and `a/b` are two keys like any others.
+ * - `list` takes any text as its prefix and goes by code unit of the keys, in a stream; blobs may come and go meanwhile.
+ * - A text that is no blob key fails with PortError; as a prefix it matches nothing.
+ *
+ * `open` gives a fresh one for every case.
+ */
+export const storageContract = (name: string, open: Effect.Effect<OpenedStorage, unknown, Scope.Scope>): void => {
+  const run = (cases: StorageCases) => {
+    for (const [title, work] of Object.entries(cases)) it(title, () => Effect.runPromise(Effect.scoped(Effect.flatMap(open, work))))
+  }
+  describe(`storage contract: ${name}`, () => {
+    describe("reading", () => run(storageReadCases))
+    describe("failures", () => run(storageFailureCases))
+    describe("keys", () => run(storageKeyCases))
+    describe("against a model", () => run(storageModelCases))
+  })
+}

@@ -1,0 +1,23 @@
+import { mkdir, realpath } from "node:fs/promises"
+import { Effect } from "effect"
+import { PluginError } from "../../core/errors.ts"
+import { incomingFolder } from "./blob-path.ts"
+import { discard, openIncoming } from "./incoming.ts"
+
+/** Makes the folder, proves that it can be written, and answers its real path. */
+export const prepareFolder = (folder: string): Effect.Effect<string, PluginError> =>
+  Effect.tryPromise({
+    try: async () => {
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      const root = await realpath(folder)
+      await mkdir(incomingFolder(root), { recursive: true, mode: 0o700 })
+      await discard(await openIncoming(root))
+      return root
+    },
+    catch: (cause) =>
+      new PluginError({
+        plugin: "storage-disk",
+        message: `The folder for blobs, ${folder}, can't be written (${cause instanceof Error ? cause.message : String(cause)}). Give the server's user the right to write there, or name another folder in plugins.storage-disk.folder.`,
+        cause,
+      }),
+  })
