@@ -9,7 +9,9 @@ import { testServerUrl } from "./test-server.ts"
 export interface TestDatabase {
   readonly database: Database
   readonly url: string
-  /** Drops it. */
+  /** The same database over connections of its own, as another process would have it. */
+  openAgain(): Promise<Database>
+  /** Closes all and drops the database. */
   close(): Promise<void>
 }
 
@@ -34,13 +36,15 @@ export const openTestDatabase = async (): Promise<TestDatabase> => {
   await onServer(server, `create database ${name}`)
   const url = new URL(server)
   url.pathname = `/${name}`
-  const { database, close } = await open(url.href)
-  return {
-    database,
-    url: url.href,
-    close: async () => {
-      await close()
-      await onServer(server, `drop database ${name} with (force)`)
-    },
+  const opened = [await open(url.href)]
+  const openAgain = async () => {
+    const again = await open(url.href)
+    opened.push(again)
+    return again.database
   }
+  const close = async () => {
+    await Promise.all(opened.map((one) => one.close()))
+    await onServer(server, `drop database ${name} with (force)`)
+  }
+  return { database: opened[0]!.database, url: url.href, openAgain, close }
 }
