@@ -1,0 +1,11 @@
+import type { Backend } from "../../core/ports/model.ts"
+import { type OnnxParts, openModel } from "./open-model.ts"
+import { wrongOptions } from "./options.ts"
+
+/** ONNX Runtime on the CPU, in a thread of its own for each open model file. */
+export const makeOnnxBackend = (parts: OnnxParts): Backend => ({
+  name: "onnx",
+  tasks: ["chat", "embed", "rerank"],
+  check: wrongOptions,
+  open: openModel(parts),
+})

@@ -1,0 +1,160 @@
+import { Cause, Effect, Exit, Queue, Scope, Stream } from "effect"
+import { type ApiError, apiError } from "../../../core/errors.ts"
+import type { Log } from "../../../core/services/log.ts"
+import type { EngineSpec, FromThread, Priority, StageTime } from "./protocol.ts"
+import { linkThread, type ThreadLink } from "./thread-link.ts"
+
+export interface RunOptions<Event, Out> {
+  readonly priority: Priority
+  /** Asked when the stream begins; after that long it fails with `backend_timeout`. */
+  timeoutMs(): number
+  /** Called once for each event, when it arrives; what it answers goes into the stream. */
+  translate(event: Event | StageTime): readonly Out[] | undefined
+}
+
+/** A model in a thread of its own, as the main thread sees it. */
+export interface Engine<Job, Event, Info> {
+  readonly info: Info
+  /** Fails with `backend_busy` when every slot and every place in the queue is taken, with `model_loading` while the thread is being restarted. */
+  readonly available: Effect.Effect<void, ApiError>
+  /** Interrupting the stream stops the job within one step. */
+  run<Out>(job: Job, options: RunOptions<Event, Out>): Stream.Stream<Out, ApiError>
+}
+
+export interface HostOptions {
+  readonly spec: EngineSpec
+  /** Requests that may wait for a slot. */
+  readonly queue: number
+  readonly log: Log
+  progress(detail: string): void
+}
+
+/** How often a thread may die before its model is given up, and how long to wait before each new try. */
+const restartDelaysMs = [500, 1_000, 2_000, 5_000, 10_000]
+const retryAfterMs = 1_000
+
+/** What the host still owes to a running stream. */
+interface Pending<Event> {
+  event(event: Event | StageTime): void
+  done(): void
+  failed(error: ApiError): void
+}
+
+/** States: open -> (thread dies) -> restarting -> open | given up; any -> closed, with the scope. */
+class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
+  private readonly options: HostOptions
+  private readonly pending = new Map<number, Pending<Event>>()
+  private link: ThreadLink<Job, Info> | undefined
+  private givenUp = false
+  private nextId = 0
+  private known: Info | undefined
+  readonly available: Effect.Effect<void, ApiError>
+
+  constructor(options: HostOptions) {
+    this.options = options
+    this.available = Effect.suspend(() => {
+      const refusal = this.refusal()
+      return refusal ? Effect.fail(refusal) : Effect.void
+    })
+  }
+
+  get info(): Info {
+    return this.known!
+  }
+
+  private refusal(): ApiError | undefined {
+    const { spec, queue } = this.options
+    if (this.givenUp) return apiError("backend_error", "The model's engine has stopped; the operator finds the reason in the log.")
+    if (!this.link) return apiError("model_loading", "The model's engine is being restarted. Try again shortly.", { retryAfterMs: 5_000 })
+    if (this.pending.size >= spec.slots + queue) return apiError("backend_busy", `All ${spec.slots} slots of the model and its queue of ${queue} are taken.`, { retryAfterMs })
+    return undefined
+  }
+
+  private readonly receive = (message: Extract<FromThread<Event, Info>, { readonly id: number }>): void => {
+    const pending = this.pending.get(message.id)
+    if (!pending) return
+    if (message.type === "event") pending.event(message.event)
+    else {
+      this.pending.delete(message.id)
+      if (message.type === "done") pending.done()
+      else this.refuse(pending, message.message)
+    }
+  }
+
+  private refuse(pending: Pending<Event>, reason: string): void {
+    this.options.log.error("a request failed in the engine", { model: this.options.spec.path, reason })
+    pending.failed(apiError("backend_error"))
+  }
+
+  run<Out>(job: Job, { priority, timeoutMs, translate }: RunOptions<Event, Out>): Stream.Stream<Out, ApiError> {
+    return Stream.callback<Out, ApiError>((out) =>
+      Effect.gen({ self: this }, function* () {
+        yield* this.available
+        const id = this.nextId++
+        const link = this.link!
+        const failed = (error: ApiError) => void Queue.failCauseUnsafe(out, Cause.fail(error))
+        const event = (event: Event | StageTime) => {
+          for (const translated of translate(event) ?? []) Queue.offerUnsafe(out, translated)
+        }
+        this.pending.set(id, { event, failed, done: () => void Queue.endUnsafe(out) })
+        yield* Effect.addFinalizer(() =>
+          Effect.sync(() => {
+            if (this.pending.delete(id)) link.post({ type: "cancel", id })
+          }),
+        )
+        link.post({ type: "submit", id, priority, job })
+        const tooSlow = Effect.sync(() => failed(apiError("backend_timeout")))
+        yield* Effect.sleep(Math.max(0, timeoutMs())).pipe(Effect.andThen(tooSlow), Effect.forkScoped)
+      }),
+    )
+  }
+
+  /** Opens a thread in a scope of its own, so that a dead one is cleaned up before the next. */
+  readonly open = (scope: Scope.Scope): Effect.Effect<ThreadLink<Job, Info>, ApiError> =>
+    linkThread<Job, Event, Info>(this.options.spec, { progress: this.options.progress, message: this.receive }).pipe(
+      Scope.provide(scope),
+      Effect.tap((link) =>
+        Effect.sync(() => {
+          this.link = link
+          this.known = link.info
+        }),
+      ),
+    )
+
+  private lose(reason: string): void {
+    this.link = undefined
+    const lost = [...this.pending.values()]
+    this.pending.clear()
+    this.options.log.error("an engine's thread ended", { model: this.options.spec.path, reason, requestsLost: lost.length })
+    for (const pending of lost) pending.failed(apiError("backend_error"))
+  }
+
+  /** Waits for the thread's end and starts the next one, for as long as that is worth a try. */
+  readonly supervise = (first: ThreadLink<Job, Info>): Effect.Effect<void> =>
+    Effect.gen({ self: this }, function* () {
+      let link: ThreadLink<Job, Info> | undefined = first
+      for (const delayMs of restartDelaysMs) {
+        if (link) this.lose(yield* link.ended)
+        yield* Effect.sleep(delayMs)
+        const scope = yield* Scope.make()
+        const opened: Exit.Exit<ThreadLink<Job, Info>, ApiError> = yield* Effect.exit(this.open(scope)).pipe(Effect.onInterrupt(() => Scope.close(scope, Exit.void)))
+        link = Exit.isSuccess(opened) ? opened.value : undefined
+        if (!link) yield* Scope.close(scope, Exit.void)
+        else yield* Effect.addFinalizer(() => Scope.close(scope, Exit.void))
+        this.options.log.warn("an engine's thread was started again", { model: this.options.spec.path, open: link !== undefined })
+      }
+      if (link) this.lose(yield* link.ended)
+      this.givenUp = true
+      this.options.log.error("an engine is given up, because its thread ended too often", { model: this.options.spec.path })
+    }).pipe(Effect.scoped)
+}
+
+/** Starts the thread and opens the model; fails with `backend_error`, whose message names the file and the reason. */
+export const startEngine = <Job, Event, Info>(options: HostOptions): Effect.Effect<Engine<Job, Event, Info>, ApiError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const host = new EngineHost<Job, Event, Info>(options)
+    const scope = yield* Effect.scope
+    const first = yield* host.open(scope)
+    yield* Effect.forkScoped(host.supervise(first), { startImmediately: true })
+    return host
+  })

@@ -1,0 +1,131 @@
+import { ProtobufWriter } from "./protobuf.ts"
+import type { StoredWeights, WeightStore } from "./weight-store.ts"
+
+/** Numbers of TensorProto.DataType. */
+const elementTypes = { float: 1, uint8: 2, int64: 7 } as const
+const elementBytes = { float: 4, uint8: 1, int64: 8 } as const
+export type ElementType = keyof typeof elementTypes
+
+/** The name of a value in the graph. */
+export type Value = string
+export type Attribute = number | string | readonly number[] | { readonly float: number }
+
+export interface NodeOptions {
+  readonly attributes?: Readonly<Record<string, Attribute>>
+  readonly domain?: "com.microsoft"
+}
+
+const attributeProto = (name: string, value: Attribute): ProtobufWriter => {
+  const proto = new ProtobufWriter().text(1, name)
+  if (typeof value === "number") return proto.int(3, value).int(20, 2)
+  if (typeof value === "string") return proto.text(4, value).int(20, 3)
+  if ("float" in value) return proto.float(2, value.float).int(20, 1)
+  for (const item of value) proto.int(8, item)
+  return proto.int(20, 7)
+}
+
+const valueInfo = (name: string, type: ElementType, shape: readonly (number | string)[]): ProtobufWriter => {
+  const dimensions = new ProtobufWriter()
+  for (const size of shape) dimensions.message(1, typeof size === "number" ? new ProtobufWriter().int(1, size) : new ProtobufWriter().text(2, size))
+  const tensor = new ProtobufWriter().int(1, elementTypes[type]).message(2, dimensions)
+  return new ProtobufWriter().text(1, name).message(2, new ProtobufWriter().message(1, tensor))
+}
+
+/** Writes an ONNX model (onnx.proto3 of onnx/onnx; IR 10, opset 17). Large tensors go into the weight store. */
+export class GraphBuilder {
+  readonly store: WeightStore
+  private readonly nodes: ProtobufWriter[] = []
+  private readonly initializers: ProtobufWriter[] = []
+  private readonly inputs: ProtobufWriter[] = []
+  private readonly outputs: ProtobufWriter[] = []
+  private readonly constants = new Map<string, Value>()
+  private fresh = 0
+
+  constructor(store: WeightStore) {
+    this.store = store
+  }
+
+  input(name: Value, type: ElementType, shape: readonly (number | string)[]): Value {
+    this.inputs.push(valueInfo(name, type, shape))
+    return name
+  }
+
+  /** Makes `value` an output of the graph under `name`. */
+  output(name: Value, value: Value, type: ElementType, shape: readonly (number | string)[]): void {
+    this.outputs.push(valueInfo(name, type, shape))
+    this.nodes.push(new ProtobufWriter().text(1, value).text(2, name).text(3, `out_${name}`).text(4, "Identity"))
+  }
+
+  nodeWith(op: string, inputs: readonly Value[], outputs: readonly Value[], options: NodeOptions = {}): readonly Value[] {
+    const proto = new ProtobufWriter()
+    for (const input of inputs) proto.text(1, input)
+    for (const output of outputs) proto.text(2, output)
+    proto.text(3, this.name(`n_${op}`)).text(4, op)
+    for (const [name, value] of Object.entries(options.attributes ?? {})) proto.message(5, attributeProto(name, value))
+    if (options.domain) proto.text(7, options.domain)
+    this.nodes.push(proto)
+    return outputs
+  }
+
+  node(op: string, inputs: readonly Value[], options: NodeOptions = {}): Value {
+    return this.nodeWith(op, inputs, [this.name(op)], options)[0]!
+  }
+
+  /** A node of Microsoft's operators (docs/ContribOperators.md of microsoft/onnxruntime). */
+  fused(op: string, inputs: readonly Value[], attributes: Readonly<Record<string, Attribute>> = {}): Value {
+    return this.node(op, inputs, { attributes, domain: "com.microsoft" })
+  }
+
+  name(prefix: string): Value {
+    return `${prefix}_${this.fresh++}`
+  }
+
+  /** A one-dimensional int64 constant, or a scalar for a bare number. */
+  ints(values: readonly number[] | number): Value {
+    const list = typeof values === "number" ? [values] : values
+    return this.inline("int64", typeof values === "number" ? [] : [list.length], BigInt64Array.from(list, BigInt))
+  }
+
+  floats(values: readonly number[] | number): Value {
+    const list = typeof values === "number" ? [values] : values
+    return this.inline("float", typeof values === "number" ? [] : [list.length], Float32Array.from(list))
+  }
+
+  private inline(type: ElementType, shape: readonly number[], values: ArrayBufferView): Value {
+    const bytes = Buffer.from(values.buffer, values.byteOffset, values.byteLength)
+    const key = `${type}[${shape}]${bytes.toString("base64")}`
+    const known = this.constants.get(key)
+    if (known) return known
+    const name = this.name("c")
+    this.constants.set(key, name)
+    this.initializers.push(this.tensor(name, type, shape).bytes(9, bytes))
+    return name
+  }
+
+  private tensor(name: Value, type: ElementType, shape: readonly number[]): ProtobufWriter {
+    const proto = new ProtobufWriter()
+    for (const size of shape) proto.int(1, size)
+    return proto.int(2, elementTypes[type]).text(8, name)
+  }
+
+  /** A large constant, to be filled through the store. */
+  weights(name: Value, type: ElementType, shape: readonly number[]): StoredWeights {
+    const region = this.store.reserve(shape.reduce((a, b) => a * b, elementBytes[type]))
+    const proto = this.tensor(name, type, shape)
+    const place = { location: this.store.fileName, offset: region.offset, length: region.bytes }
+    for (const [key, value] of Object.entries(place)) proto.message(13, new ProtobufWriter().text(1, key).text(2, String(value)))
+    this.initializers.push(proto.int(14, 1))
+    return region
+  }
+
+  toBytes(): Buffer {
+    const graph = new ProtobufWriter()
+    for (const node of this.nodes) graph.message(1, node)
+    graph.text(2, "rakit")
+    for (const initializer of this.initializers) graph.message(5, initializer)
+    for (const input of this.inputs) graph.message(11, input)
+    for (const output of this.outputs) graph.message(12, output)
+    const opset = (domain: string, version: number) => new ProtobufWriter().text(1, domain).int(2, version)
+    return new ProtobufWriter().int(1, 10).text(2, "rakit").message(7, graph).message(8, opset("", 17)).message(8, opset("com.microsoft", 1)).toBytes()
+  }
+}

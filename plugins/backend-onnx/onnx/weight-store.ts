@@ -1,0 +1,36 @@
+import { closeSync, openSync, writeSync } from "node:fs"
+
+/** Where a tensor lies in the weights file beside the graph. */
+export interface StoredWeights {
+  readonly offset: number
+  readonly bytes: number
+}
+
+const alignment = 64
+
+/** The file of ONNX external data. Regions are reserved first and filled in any order, so that a converter holds only a few rows. Blocks: for worker threads only. */
+export class WeightStore {
+  readonly fileName: string
+  private readonly handle: number
+  private end = 0
+
+  constructor(folder: string, fileName = "weights.bin") {
+    this.fileName = fileName
+    this.handle = openSync(`${folder}/${fileName}`, "wx")
+  }
+
+  reserve(bytes: number): StoredWeights {
+    const offset = this.end
+    this.end = Math.ceil((offset + bytes) / alignment) * alignment
+    return { offset, bytes }
+  }
+
+  write(region: StoredWeights, at: number, values: ArrayBufferView): void {
+    const bytes = new Uint8Array(values.buffer, values.byteOffset, values.byteLength)
+    for (let done = 0; done < bytes.length; ) done += writeSync(this.handle, bytes, done, bytes.length - done, region.offset + at + done)
+  }
+
+  close(): void {
+    closeSync(this.handle)
+  }
+}

@@ -1,0 +1,33 @@
+import { Effect, Result, Schema, SchemaIssue } from "effect"
+import type { Json } from "../../core/json.ts"
+import type { TaskName } from "../../core/ports/model.ts"
+
+const precision = (byDefault: "int8" | "fp32") =>
+  Schema.Literals(["int8", "fp32"])
+    .annotate({ default: byDefault, description: "How weights are kept: 8 bits, or 32 for reference." })
+    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(byDefault)))
+
+const ChatOptions = Schema.Struct({ precision: precision("int8") })
+const EmbedOptions = Schema.Struct({
+  precision: precision("fp32"),
+  space: Schema.optionalKey(Schema.NonEmptyString.annotate({ description: "Name of the vector space; the model's own by default." })),
+})
+const RerankOptions = Schema.Struct({ precision: precision("int8") })
+
+/** What an entry's `options` may hold, by task. */
+export const entryOptions = { chat: ChatOptions, embed: EmbedOptions, rerank: RerankOptions }
+export type ChatOptions = typeof ChatOptions.Type
+export type EmbedOptions = typeof EmbedOptions.Type
+export type RerankOptions = typeof RerankOptions.Type
+
+const format = SchemaIssue.makeFormatterStandardSchemaV1()
+
+/** What is wrong with an entry's options, `undefined` when nothing is. */
+export const wrongOptions = (task: TaskName, options: Json): string | undefined => {
+  if (task === "image") return "backend-onnx opens chat, embed and rerank models"
+  const decoded = Schema.decodeUnknownResult(entryOptions[task] as Schema.Codec<unknown, unknown>, { errors: "all", onExcessProperty: "error" })(options ?? {})
+  if (Result.isSuccess(decoded)) return undefined
+  return format(decoded.failure.issue)
+    .issues.map((issue) => `${["options", ...(issue.path ?? [])].join(".")}: ${issue.message}`)
+    .join("; ")
+}

@@ -1,0 +1,22 @@
+import { definePlugin } from "../../core/plugin.ts"
+import { provide, resolve, Tokens } from "../../core/tokens.ts"
+import { makeOnnxBackend } from "./backend.ts"
+import { OnnxSettings } from "./settings.ts"
+
+export const plugin = definePlugin<OnnxSettings>({
+  name: "backend-onnx",
+  api: 1,
+  about: "Runs chat, embedding and rerank models on the CPU with ONNX Runtime, from GGUF and safetensors files.",
+  settings: OnnxSettings,
+  needs: [Tokens.deployment, Tokens.workers, Tokens.clock, Tokens.log],
+  provides: [Tokens.backends],
+  register: (container, settings) => {
+    const services = () => ({
+      dataDir: resolve(container, Tokens.deployment).dataDir,
+      workers: resolve(container, Tokens.workers),
+      clock: resolve(container, Tokens.clock),
+      log: resolve(container, Tokens.log),
+    })
+    provide(container, Tokens.backends, makeOnnxBackend({ settings, services }))
+  },
+})

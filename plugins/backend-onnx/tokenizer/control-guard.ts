@@ -1,0 +1,44 @@
+/**
+ * Keeps text of users from being read as control tokens, without hiding it from the chat template: a marker that occurs in no text
+ * goes into the middle of everything that looks like a control token. After rendering, control tokens are searched first, then the markers go.
+ * So content is tokenized just as if it had been rendered as it is, and `<|im_end|>` written by a user is ordinary text.
+ */
+export interface ControlGuard {
+  shield(text: string): string
+  /** Rendered text in order: control tokens by id, and text without markers. */
+  parse(rendered: string): readonly (number | string)[]
+}
+
+// supplementary private-use planes
+const firstMarker = 0xf0000
+const lastMarker = 0x10fffd
+
+/** A character that none of the texts has; undefined when they use up all of them. */
+const unusedCharacter = (texts: readonly string[]): string | undefined => {
+  const used = new Set<number>()
+  for (const text of texts) for (const match of text.matchAll(/[\u{f0000}-\u{10ffff}]/gu)) used.add(match[0].codePointAt(0)!)
+  for (let code = firstMarker; code <= lastMarker; code++) if (!used.has(code)) return String.fromCodePoint(code)
+  return undefined
+}
+
+const escaped = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&")
+
+/** Undefined when no marker can be found. Control tokens of a single character can't be told from text and are never parsed. */
+export const controlGuard = (controlTokens: Readonly<Record<string, number>>, texts: readonly string[]): ControlGuard | undefined => {
+  const marker = unusedCharacter(texts)
+  if (marker === undefined) return undefined
+  const names = Object.keys(controlTokens).filter((name) => [...name].length > 1)
+  // the longest first: one may begin like another
+  names.sort((a, b) => b.length - a.length)
+  if (!names.length) return { shield: (text) => text, parse: (rendered) => [rendered] }
+  const alternatives = names.map(escaped).join("|")
+  // a zero-width look-ahead finds overlapping ones too
+  const starts = new RegExp(`(?=(?:${alternatives}))(.)`, "gsu")
+  const whole = new RegExp(`(${alternatives})`, "u")
+  const parse = (rendered: string) =>
+    rendered
+      .split(whole)
+      .map((piece, index) => (index % 2 ? controlTokens[piece]! : piece.replaceAll(marker, "")))
+      .filter((piece) => piece !== "")
+  return { shield: (text) => text.replaceAll(starts, `$1${marker}`), parse }
+}

@@ -1,0 +1,75 @@
+import type { GgmlType } from "./ggml-types.ts"
+import type { GgufFile } from "./gguf-file.ts"
+import { Damaged } from "./gguf-metadata.ts"
+
+/** A weight matrix `[rows, columns]` (outputs, inputs) that is read row by row. */
+export interface Matrix {
+  readonly name: string
+  readonly rows: number
+  readonly columns: number
+  typeOf(row: number): GgmlType
+  /** Encoded; valid until the next call. */
+  row(row: number): Buffer
+}
+
+const windowRows = 256
+
+/** Reads a window of rows at a time, so that reordered rows don't cost a system call each. */
+export const matrixOf = (file: GgufFile, name: string, shape: { readonly rows: number; readonly columns: number }): Matrix => {
+  const entry = file.tensor(name)
+  if (entry.rows !== shape.rows || entry.columns !== shape.columns)
+    throw new Damaged(`the tensor '${name}' is ${entry.rows} x ${entry.columns}, the metadata ask for ${shape.rows} x ${shape.columns}`)
+  const rowBytes = entry.bytes / entry.rows
+  let first = -1
+  let window: Buffer = Buffer.alloc(0)
+  return {
+    name,
+    ...shape,
+    typeOf: () => entry.type,
+    row: (row) => {
+      if (first < 0 || row < first || row >= first + windowRows) {
+        first = row - (row % windowRows)
+        window = file.rows(entry, first, Math.min(windowRows, entry.rows - first))
+      }
+      return window.subarray((row - first) * rowBytes, (row - first + 1) * rowBytes)
+    },
+  }
+}
+
+/** One matrix above the other. */
+export const stacked = (parts: readonly Matrix[]): Matrix => {
+  const owners = parts.flatMap((part) => Array.from({ length: part.rows }, (_, row) => [part, row] as const))
+  return {
+    name: parts.map((part) => part.name).join(" + "),
+    rows: owners.length,
+    columns: parts[0]!.columns,
+    typeOf: (row) => owners[row]![0].typeOf(owners[row]![1]),
+    row: (row) => owners[row]![0].row(owners[row]![1]),
+  }
+}
+
+/**
+ * llama.cpp stores the rows of q and k so that rotary pairs are neighbours (2i, 2i+1); the usual layout has them half a head apart (i, i+H/2).
+ * This is its `permute` of convert_hf_to_gguf.py backwards.
+ */
+export const halvesLayout = (matrix: Matrix, heads: number): Matrix => {
+  const size = matrix.rows / heads
+  const source = (row: number): number => {
+    const within = row % size
+    return row - within + 2 * (within % (size / 2)) + (within < size / 2 ? 0 : 1)
+  }
+  return { ...matrix, typeOf: (row) => matrix.typeOf(source(row)), row: (row) => matrix.row(source(row)) }
+}
+
+/** The row as numbers; refuses NaN and infinity, which would poison every answer. */
+export const decodeRow = (matrix: Matrix, row: number, into: Float32Array): void => {
+  matrix.typeOf(row).decode(matrix.row(row), into)
+  for (const value of into) if (!Number.isFinite(value)) throw new Damaged(`the tensor '${matrix.name}' holds a value that is not a finite number`)
+}
+
+/** A tensor of one row, such as a norm's weights. */
+export const vectorOf = (file: GgufFile, name: string, length: number): Float32Array => {
+  const values = new Float32Array(length)
+  decodeRow(matrixOf(file, name, { rows: 1, columns: length }), 0, values)
+  return values
+}
