@@ -1,0 +1,75 @@
+import Koa, { type Middleware } from "koa"
+import { apiError } from "../../core/errors.ts"
+import type { Log } from "../../core/services/log.ts"
+import { sendError } from "./errors.ts"
+import { makeExchange, type State } from "./exchange.ts"
+import type { InFlight } from "./in-flight.ts"
+import type { HttpLimits } from "./limits.ts"
+import type { Observer } from "./observe.ts"
+import { requestIdOf } from "./request-id.ts"
+
+export interface AppParts {
+  readonly log: Log
+  readonly limits: HttpLimits
+  readonly inFlight: InFlight
+  readonly observer: Observer
+  readonly isDraining: () => boolean
+  /** The routes of the moment; they grow while the server starts. */
+  readonly routes: () => Middleware<State>
+  readonly unrouted: Middleware<State>
+}
+
+/** Gives a request its id, its line and its place among those in flight. Whatever is thrown below becomes a 500. */
+const exchangeOf =
+  ({ log, limits, inFlight, observer, isDraining }: AppParts): Middleware<State> =>
+  async (ctx, next) => {
+    // replies go out through reply.ts and sse.ts: one place that knows about unread bodies, clients that left and half-sent streams
+    ctx.respond = false
+    const exchange = makeExchange(ctx.req, ctx.res, requestIdOf(ctx.req.headers["x-request-id"]))
+    ctx.state.exchange = exchange
+    ctx.res.setHeader("X-Request-ID", exchange.requestId)
+    if (isDraining()) ctx.res.shouldKeepAlive = false
+    observer.watch(exchange)
+    inFlight.begin(exchange)
+    const closed = new Promise<void>((resolve) => (ctx.res.closed ? resolve() : ctx.res.once("close", () => resolve())))
+    try {
+      await next()
+    } catch (cause) {
+      log.error("a request failed", { request_id: exchange.requestId, cause: cause instanceof Error ? cause.stack : String(cause) })
+      sendError(exchange, apiError("internal_error"), limits.lingerMs)
+    }
+    await closed
+    inFlight.end(exchange)
+  }
+
+const isDecodable = (path: string) => {
+  try {
+    decodeURIComponent(path)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** What can be said of a request before its route is known. */
+const checkAddress =
+  ({ limits }: AppParts): Middleware<State> =>
+  (ctx, next) => {
+    const { exchange } = ctx.state
+    const { req } = ctx
+    const refuse = (error: ReturnType<typeof apiError>) => sendError(exchange, error, limits.lingerMs)
+    if ((req.url ?? "").length > limits.maxUrlLength) return refuse(apiError("uri_too_long"))
+    if (req.httpVersion === "1.1" && !req.headers.host) return refuse(apiError("invalid_http", "There is no Host header."))
+    if (!isDecodable(ctx.path)) return refuse(apiError("invalid_http", "The path's percent-encoding is broken."))
+    return next()
+  }
+
+export const makeApp = (parts: AppParts): Koa<State> => {
+  const app = new Koa<State>()
+  app.on("error", (error: unknown) => parts.log.debug("a connection broke", { cause: String(error) }))
+  app.use(exchangeOf(parts))
+  app.use(checkAddress(parts))
+  app.use((ctx, next) => parts.routes()(ctx, next))
+  app.use(parts.unrouted)
+  return app
+}

@@ -1,0 +1,93 @@
+import type { IncomingMessage } from "node:http"
+import { gunzip } from "node:zlib"
+import { Effect, type Scope } from "effect"
+import type { Endpoint } from "../../core/endpoint.ts"
+import { type ApiError, apiError } from "../../core/errors.ts"
+import type { Json } from "../../core/json.ts"
+import type { BodyBudget } from "./body-budget.ts"
+import type { Exchange } from "./exchange.ts"
+import { readyForBody } from "./expectation.ts"
+import { parseJson } from "./json.ts"
+import { requireJsonType } from "./media-type.ts"
+
+const megabytes = (bytes: number) => (bytes >= 2 ** 20 ? `${Math.floor(bytes / 2 ** 20)} MB` : `${bytes} bytes`)
+const tooLarge = (maxBytes: number) => apiError("payload_too_large", `The body is larger than ${megabytes(maxBytes)}, the limit of this endpoint.`)
+const tooMany = () => apiError("backend_busy", "The server holds too many large bodies at the moment.", { retryAfterMs: 2_000 })
+
+type Encoding = "identity" | "gzip"
+
+const encodingOf = (req: IncomingMessage): Effect.Effect<Encoding, ApiError> => {
+  const encoding = (req.headers["content-encoding"] ?? "identity").trim().toLowerCase()
+  if (encoding === "identity" || encoding === "") return Effect.succeed("identity")
+  if (encoding === "gzip" || encoding === "x-gzip") return Effect.succeed("gzip")
+  return Effect.fail(apiError("unsupported_media_type", "The body's Content-Encoding must be gzip or identity.", { headers: { "accept-encoding": "gzip, identity" } }))
+}
+
+/** Reads up to `maxBytes`; what is more stays in the socket. A client that leaves aborts the exchange, which interrupts this. */
+const collect = (req: IncomingMessage, maxBytes: number, reserve: (bytes: number) => boolean): Effect.Effect<Buffer, ApiError> =>
+  Effect.callback((resume) => {
+    const chunks: Buffer[] = []
+    let bytes = 0
+    const stop = () => {
+      req.off("data", onData).off("end", onEnd)
+      req.pause()
+    }
+    const fail = (error: ApiError) => {
+      stop()
+      resume(Effect.fail(error))
+    }
+    const onData = (chunk: Buffer) => {
+      bytes += chunk.length
+      if (bytes > maxBytes) return fail(tooLarge(maxBytes))
+      if (!reserve(chunk.length)) return fail(tooMany())
+      chunks.push(chunk)
+    }
+    const onEnd = () => {
+      stop()
+      resume(Effect.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes)))
+    }
+    req.on("data", onData).on("end", onEnd)
+    return Effect.sync(stop)
+  })
+
+/** Unpacks in zlib's own thread and stops at `maxBytes`, so a small body can't become a large one. */
+const unpack = (packed: Buffer, maxBytes: number): Effect.Effect<Buffer, ApiError> =>
+  Effect.callback((resume) => {
+    gunzip(packed, { maxOutputLength: maxBytes }, (error, bytes) => {
+      if (!error) resume(Effect.succeed(bytes))
+      else if ((error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") resume(Effect.fail(tooLarge(maxBytes)))
+      else resume(Effect.fail(apiError("invalid_json", "The body is not valid gzip.")))
+    })
+  })
+
+const read = (exchange: Exchange, encoding: Encoding, maxBytes: number, budget: BodyBudget): Effect.Effect<Buffer, ApiError, Scope.Scope> =>
+  Effect.gen(function* () {
+    let held = 0
+    const reserve = (bytes: number) => {
+      const fits = budget.take(bytes)
+      if (fits) held += bytes
+      return fits
+    }
+    // what is made from the body lives as long as the call, so its share is given back with the Scope
+    yield* Effect.addFinalizer(() => Effect.sync(() => budget.giveBack(held)))
+    readyForBody(exchange)
+    const bytes = yield* collect(exchange.req, maxBytes, reserve)
+    if (encoding === "identity") return bytes
+    const unpacked = yield* unpack(bytes, maxBytes)
+    return reserve(unpacked.length) ? unpacked : yield* Effect.fail(tooMany())
+  })
+
+/**
+ * The body as the endpoint wants it: a JSON value, a `Buffer` for `bytes`, `undefined` for `none`.
+ * Order of refusals: announced length (413) -> type (415) -> length as it arrives (413) -> encoding -> JSON (400).
+ */
+export const readBody = (exchange: Exchange, endpoint: Endpoint, budget: BodyBudget): Effect.Effect<Json, ApiError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { req } = exchange
+    if (endpoint.body === "none") return undefined
+    if (Number(req.headers["content-length"] ?? 0) > endpoint.maxBodyBytes) return yield* tooLarge(endpoint.maxBodyBytes)
+    if (endpoint.body !== "bytes") yield* requireJsonType(req.headers["content-type"])
+    const encoding = yield* encodingOf(req)
+    const bytes = yield* read(exchange, encoding, endpoint.maxBodyBytes, budget)
+    return endpoint.body === "bytes" ? bytes : yield* parseJson(bytes)
+  })

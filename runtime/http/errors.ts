@@ -1,0 +1,32 @@
+import { Cause, Option } from "effect"
+import { type ApiError, apiError, errorBody, errorHeaders, isApiError, type PortError, statusOf } from "../../core/errors.ts"
+import type { Log } from "../../core/services/log.ts"
+import type { Exchange } from "./exchange.ts"
+import { frame } from "./frame.ts"
+import { sendJson } from "./reply.ts"
+
+export const envelope = (error: ApiError, requestId: string) => ({ error: errorBody(error), request_id: requestId })
+
+export const stopping = (): ApiError => apiError("server_starting", "The server is stopping; send the request again.", { retryAfterMs: 1_000 })
+
+/** A typed error is itself; anything else is ours to log and nothing for the client to see. */
+export const toApiError = (cause: Cause.Cause<ApiError | PortError>, exchange: Exchange, log: Log): ApiError => {
+  const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+  if (isApiError(error)) return error
+  if (exchange.left.reason === "draining") return stopping()
+  const fields = { request_id: exchange.requestId, endpoint: exchange.endpoint, call_id: exchange.callId }
+  if (error) log.error("a port failed", { ...fields, port: error.port, reason: error.message, cause: String(error.cause ?? "") })
+  else log.error("a request failed", { ...fields, cause: Cause.pretty(cause) })
+  return apiError("internal_error")
+}
+
+/** The reply of a failed request: an envelope with its status, or, where a stream has begun, its last event. */
+export const sendError = (exchange: Exchange, error: ApiError, lingerMs: number): void => {
+  const { res, requestId } = exchange
+  if (res.destroyed || res.writableEnded) return
+  exchange.errorCode = error.code
+  exchange.callId ??= error.headers?.["x-call-id"]
+  if (exchange.streaming) res.end(frame(envelope(error, requestId)))
+  else if (res.headersSent) res.destroy()
+  else sendJson(exchange, { status: statusOf(error), headers: errorHeaders(error), json: envelope(error, requestId) }, lingerMs)
+}

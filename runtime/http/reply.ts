@@ -1,0 +1,55 @@
+import { Effect, Stream } from "effect"
+import type { Reply } from "../../core/endpoint.ts"
+import type { ApiError } from "../../core/errors.ts"
+import type { Json, Strings } from "../../core/json.ts"
+import type { Exchange } from "./exchange.ts"
+import { endAfterRest, leavesBodyUnread } from "./linger.ts"
+import { write } from "./write.ts"
+
+interface Head {
+  readonly status: number
+  readonly headers?: Strings
+}
+
+/** Writes the whole reply. Does nothing when the client is gone. */
+export const sendText = (exchange: Exchange, { status, headers }: Head, text: string, lingerMs: number): void => {
+  const { req, res } = exchange
+  if (res.headersSent || res.destroyed) return
+  const bytes = Buffer.from(text)
+  const unread = leavesBodyUnread(exchange)
+  if (unread) res.shouldKeepAlive = false
+  res.writeHead(status, { ...headers, ...(status !== 204 && { "content-length": bytes.length }) })
+  const body = req.method === "HEAD" ? Buffer.alloc(0) : bytes
+  if (!unread) return void res.end(body)
+  res.write(body)
+  endAfterRest(exchange, lingerMs)
+}
+
+export const sendJson = (exchange: Exchange, reply: Head & { readonly json: Json }, lingerMs: number): void =>
+  sendText(exchange, { status: reply.status, headers: { "content-type": "application/json; charset=utf-8", ...reply.headers } }, JSON.stringify(reply.json) ?? "", lingerMs)
+
+/** Streams with backpressure. The head waits for the first bytes, so that an early error keeps its status; a later one cuts the connection. */
+export const sendBytes = (exchange: Exchange, reply: Extract<Reply, { readonly mediaType: string }>, stallMs: number): Effect.Effect<void, ApiError> =>
+  Effect.suspend(() => {
+    const { req, res } = exchange
+    const open = () => {
+      if (!res.headersSent && !res.destroyed) res.writeHead(reply.status, { "content-type": reply.mediaType, ...reply.headers })
+    }
+    if (req.method === "HEAD") {
+      open()
+      res.end()
+      return Effect.void
+    }
+    const send = (bytes: Uint8Array) => {
+      open()
+      return write(res, bytes, stallMs)
+    }
+    return Stream.runForEach(reply.bytes, send).pipe(
+      Effect.andThen(
+        Effect.sync(() => {
+          open()
+          res.end()
+        }),
+      ),
+    )
+  })

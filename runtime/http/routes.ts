@@ -1,0 +1,70 @@
+import { Router } from "@koa/router"
+import { Effect, Exit } from "effect"
+import type { Middleware } from "koa"
+import type { Endpoint } from "../../core/endpoint.ts"
+import { type ApiError, apiError, type PortError } from "../../core/errors.ts"
+import type { Log } from "../../core/services/log.ts"
+import { sendError, toApiError } from "./errors.ts"
+import type { Exchange, State } from "./exchange.ts"
+import { sendText } from "./reply.ts"
+import { type Addressed, type ServeParts, serveEndpoint } from "./serve-endpoint.ts"
+
+/** A GET of ours that is no endpoint: health, metrics, the API document. */
+export interface OwnRoute {
+  readonly name: string
+  readonly path: string
+  readonly run: (exchange: Exchange) => Effect.Effect<void>
+}
+
+export interface RouteParts extends ServeParts {
+  readonly log: Log
+  readonly own: readonly OwnRoute[]
+}
+
+/** `/v1/models/{id}` -> `/v1/models/:id` */
+const patternOf = (path: string) => path.replace(/\{([^}]+)\}/g, ":$1")
+
+/** `/v1/files/search` before `/v1/files/{id}`. */
+const bySpecificity = (a: { path: string }, b: { path: string }) => a.path.split("{").length - b.path.split("{").length
+
+type Run = (exchange: Exchange, addressed: Addressed) => Effect.Effect<void, ApiError | PortError>
+
+const runner =
+  (parts: RouteParts, name: string, path: string, run: Run): Middleware<State> =>
+  async (ctx) => {
+    const { exchange } = ctx.state
+    exchange.endpoint = name
+    exchange.route = path
+    const query = Object.fromEntries(new URLSearchParams(ctx.querystring))
+    const exit = await Effect.runPromiseExit(run(exchange, { params: (ctx as { params?: Record<string, string> }).params ?? {}, query }), { signal: exchange.left })
+    if (Exit.isSuccess(exit) || exchange.left.reason === "gone") return
+    sendError(exchange, toApiError(exit.cause, exchange, parts.log), parts.limits.lingerMs)
+  }
+
+/** The routes of `endpoints` and our own. Endpoints come first: a plugin may take over `/`. */
+export const makeRoutes = (endpoints: readonly Endpoint[], parts: RouteParts): Middleware<State> => {
+  const router = new Router<State>({ sensitive: true })
+  const routes = endpoints.flatMap((endpoint) => [endpoint.path, ...(endpoint.aliases ?? [])].map((path) => ({ endpoint, path })))
+  for (const { endpoint, path } of routes.sort(bySpecificity))
+    router.register(patternOf(path), [endpoint.method], runner(parts, endpoint.id, path, (exchange, addressed) => serveEndpoint(endpoint, exchange, addressed, parts)) as never)
+  for (const { name, path, run } of parts.own) router.register(path, ["GET"], runner(parts, name, path, run) as never)
+  return router.routes() as unknown as Middleware<State>
+}
+
+const allowOf = (matched: readonly { readonly methods: readonly string[] }[]) => [...new Set(matched.flatMap((layer) => layer.methods)), "OPTIONS"].join(", ")
+
+/** What no route took: another method of a known path (405, or the answer to OPTIONS), or nothing at all (404). */
+export const answerUnrouted =
+  (published: () => boolean, lingerMs: number): Middleware<State> =>
+  (ctx) => {
+    const { exchange } = ctx.state
+    const matched = (ctx as { matched?: readonly { readonly methods: readonly string[] }[] }).matched ?? []
+    if (matched.length > 0) {
+      const allow = allowOf(matched)
+      if (ctx.method === "OPTIONS") return sendText(exchange, { status: 204, headers: { allow } }, "", lingerMs)
+      return sendError(exchange, apiError("method_not_allowed", undefined, { headers: { allow } }), lingerMs)
+    }
+    // until the endpoints are known, nobody can say that there is no such route
+    if (!published()) return sendError(exchange, apiError("server_starting", undefined, { retryAfterMs: 2_000 }), lingerMs)
+    sendError(exchange, apiError("not_found", "There is no such route."), lingerMs)
+  }

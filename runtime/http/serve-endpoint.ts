@@ -1,0 +1,71 @@
+import { Effect, type Scope } from "effect"
+import type { Answer, CallInput, CallPath } from "../../core/call.ts"
+import type { Endpoint } from "../../core/endpoint.ts"
+import { type ApiError, apiError, type PortError } from "../../core/errors.ts"
+import type { Strings } from "../../core/json.ts"
+import { type Authenticators, authenticate } from "./authenticate.ts"
+import { readBody } from "./body.ts"
+import type { BodyBudget } from "./body-budget.ts"
+import type { Exchange } from "./exchange.ts"
+import type { HttpLimits } from "./limits.ts"
+import { sendBytes, sendJson } from "./reply.ts"
+import { sendEvents } from "./sse.ts"
+
+export interface ServeParts extends Authenticators {
+  readonly callPath: CallPath
+  readonly limits: HttpLimits
+  readonly budget: BodyBudget
+  /** All plugins have started. */
+  readonly isReady: () => boolean
+  readonly countStream: (change: number) => void
+}
+
+export interface Addressed {
+  readonly params: Strings
+  readonly query: Strings
+}
+
+const maxIdempotencyKey = 255
+
+const idempotencyKeyOf = ({ req }: Exchange): Effect.Effect<string | undefined, ApiError> => {
+  const key = req.headers["idempotency-key"]
+  if (key === undefined || key === "") return Effect.succeed(undefined)
+  if (typeof key === "string" && key.length <= maxIdempotencyKey) return Effect.succeed(key)
+  return Effect.fail(apiError("invalid_request_error", `Idempotency-Key: must have at most ${maxIdempotencyKey} characters.`, { param: "Idempotency-Key" }))
+}
+
+/** The same endpoint for a request that HTTP itself refuses: through the path, so that the refusal shows the key's rate headers like any other. */
+const refusing = (endpoint: Endpoint, error: ApiError): Endpoint => ({ ...endpoint, body: "none", plan: () => Effect.fail(error) })
+
+const answerOf = (endpoint: Endpoint, exchange: Exchange, addressed: Addressed, parts: ServeParts): Effect.Effect<Answer, ApiError | PortError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { req, requestId } = exchange
+    const caller = yield* authenticate(endpoint, req.headers.authorization, parts)
+    const input: CallInput = { caller, body: undefined, ...addressed, requestId, priority: "realtime", priceFactor: 1 }
+    return yield* Effect.all([readBody(exchange, endpoint, parts.budget), idempotencyKeyOf(exchange)]).pipe(
+      Effect.matchEffect({
+        onFailure: (error) => parts.callPath.run(refusing(endpoint, error), input),
+        onSuccess: ([body, idempotencyKey]) => parts.callPath.run(endpoint, { ...input, body, idempotencyKey, dryRun: req.headers["x-dry-run"] === "1" }),
+      }),
+    )
+  })
+
+const send = (exchange: Exchange, answer: Answer, { limits, countStream }: ServeParts): Effect.Effect<void, ApiError, Scope.Scope> =>
+  Effect.suspend(() => {
+    const { reply } = answer
+    exchange.callId = reply.headers?.["x-call-id"]
+    if ("json" in reply) return Effect.sync(() => sendJson(exchange, reply, limits.lingerMs))
+    if ("bytes" in reply) return sendBytes(exchange, reply, limits.writeStallMs)
+    return sendEvents(exchange, reply, answer, { ...limits, countOpen: countStream })
+  })
+
+/** One call over HTTP: authenticate -> body -> the call path -> reply. Its Scope closes, and so the call is settled, however it ends. */
+export const serveEndpoint = (endpoint: Endpoint, exchange: Exchange, addressed: Addressed, parts: ServeParts): Effect.Effect<void, ApiError | PortError> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const needsAll = endpoint.access !== "public" || endpoint.method !== "GET"
+      if (needsAll && !parts.isReady()) return yield* apiError("server_starting", "The server is starting; /readyz says what is still loading.", { retryAfterMs: 2_000 })
+      const answer = yield* answerOf(endpoint, exchange, addressed, parts)
+      yield* send(exchange, answer, parts)
+    }),
+  )

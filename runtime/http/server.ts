@@ -1,0 +1,167 @@
+/**
+ * The HTTP face of a deployment: koa on Node's server. Order of the steps of a request, each with the errors it may answer:
+ *
+ *  1. Node's parser                       400 invalid_http, 408 request_timeout, 431 headers_too_large      broken-http.ts
+ *  2. request id, access line, in flight  (X-Request-ID is on every reply)                                  app.ts, observe.ts
+ *  3. address                             414 uri_too_long, 400 invalid_http                                app.ts
+ *  4. route, then method                  404 not_found, 405 method_not_allowed                             routes.ts
+ *  5. started?                            503 server_starting (public GETs are served before)               serve-endpoint.ts
+ *  6. authentication                      401 authentication_error, 403                                     authenticate.ts
+ *  7. body: length, type, length as it    413 payload_too_large, 415 unsupported_media_type,                body.ts, json.ts
+ *     arrives, encoding, JSON             429 backend_busy, 400 invalid_json
+ *  8. the call path                       scopes, decode, plan, admit, run, settle                          core/call.ts
+ *  9. reply                               JSON, bytes or events                                             reply.ts, sse.ts
+ *
+ * A client that leaves interrupts step 8 and 9; so does the end of a drain. The call is settled in every case before the request counts as done.
+ */
+import { createServer, type Server } from "node:http"
+import type { AddressInfo } from "node:net"
+import { Data, Effect, type Scope } from "effect"
+import type { CallPath } from "../../core/call.ts"
+import type { Catalogue } from "../../core/catalogue.ts"
+import type { Endpoint } from "../../core/endpoint.ts"
+import type { HealthCheck } from "../../core/services/health.ts"
+import type { Log } from "../../core/services/log.ts"
+import type { ExposedMetrics } from "../services/metrics.ts"
+import { makeApp } from "./app.ts"
+import type { Authenticators } from "./authenticate.ts"
+import { makeBodyBudget } from "./body-budget.ts"
+import { answerBrokenHttp } from "./broken-http.ts"
+import { makeDrainer } from "./drain.ts"
+import { expectsContinue } from "./expectation.ts"
+import { makeReadiness } from "./health.ts"
+import { makeInFlight } from "./in-flight.ts"
+import { defaultHttpLimits, type HttpLimits } from "./limits.ts"
+import { makeObserver } from "./observe.ts"
+import { describeApi } from "./openapi.ts"
+import { ownRoutes } from "./own-routes.ts"
+import { answerUnrouted, makeRoutes, type RouteParts } from "./routes.ts"
+
+export interface HttpServerOptions extends Authenticators {
+  readonly host: string
+  /** 0: any free one. */
+  readonly port: number
+  readonly about: { readonly name: string; readonly version: string }
+  readonly callPath: CallPath
+  /** `/readyz` shows the state of its models. */
+  readonly catalogue: Catalogue
+  /** Asked by `/readyz` once the plugins have started. */
+  readonly checks: () => readonly HealthCheck[]
+  /** What has not started yet, for `/readyz`. */
+  readonly starting: () => readonly string[]
+  readonly log: Log
+  readonly metrics: ExposedMetrics
+  readonly limits?: Partial<HttpLimits>
+}
+
+export interface HttpServer {
+  /** `http://127.0.0.1:8080` */
+  readonly url: string
+  readonly port: number
+  /** Makes the routes known; may be called again. Before the first call an unknown path is 503 `server_starting`, not 404. */
+  publish(endpoints: readonly Endpoint[]): void
+  /** All plugins have started: from now on every endpoint is served. Models may still be loading. */
+  ready(): void
+  /** Ends what is open in an orderly way and closes the server; see drain.ts. */
+  drain(timeoutMs: number): Effect.Effect<void>
+}
+
+/** The address can't be used; the message says what to do. */
+export class ListenError extends Data.TaggedError("ListenError")<{ readonly message: string; readonly cause?: unknown }> {}
+
+const listenMessage = (error: NodeJS.ErrnoException, host: string, port: number): string => {
+  if (error.code === "EADDRINUSE") return `Port ${port} is in use. Stop what listens there, or set PORT to another one.`
+  if (error.code === "EACCES") return `Port ${port} needs more rights. Set PORT to 1024 or more.`
+  if (error.code === "EADDRNOTAVAIL" || error.code === "ENOTFOUND") return `This machine has no address ${host}. Correct server.host.`
+  return `Can't listen on ${host}:${port}: ${error.message}`
+}
+
+const listen = (server: Server, host: string, port: number): Effect.Effect<AddressInfo, ListenError> =>
+  Effect.callback((resume) => {
+    const refuse = (error: NodeJS.ErrnoException) => resume(Effect.fail(new ListenError({ message: listenMessage(error, host, port), cause: error })))
+    server.once("error", refuse)
+    server.listen({ host, port, backlog: 1024 }, () => {
+      server.off("error", refuse)
+      resume(Effect.succeed(server.address() as AddressInfo))
+    })
+  })
+
+const makeNodeServer = (limits: HttpLimits): Server => {
+  const server = createServer({
+    maxHeaderSize: limits.maxHeaderBytes,
+    headersTimeout: limits.headersTimeoutMs,
+    requestTimeout: limits.requestTimeoutMs,
+    connectionsCheckingInterval: limits.timeoutCheckMs,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    keepAlive: true,
+    noDelay: true,
+    // Node's own refusal would have no body
+    requireHostHeader: false,
+  })
+  server.maxConnections = limits.maxConnections
+  return server
+}
+
+const urlOf = (address: AddressInfo, host: string): string => {
+  const open = host === "0.0.0.0" || host === "::" || host === ""
+  const name = open ? "localhost" : address.family === "IPv6" ? `[${address.address}]` : address.address
+  return `http://${name}:${address.port}`
+}
+
+/** Listens at once; closing the Scope closes the server, cutting what `drain` has not ended. */
+export const makeHttpServer = (options: HttpServerOptions): Effect.Effect<HttpServer, ListenError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const limits: HttpLimits = { ...defaultHttpLimits, ...options.limits }
+    const { log, metrics } = options
+    const server = makeNodeServer(limits)
+    const inFlight = makeInFlight()
+    const observer = makeObserver(log, metrics)
+    const drainer = makeDrainer(server, inFlight, limits.settleMs)
+    let isReady = false
+    let endpoints: readonly Endpoint[] | undefined
+
+    const phase = () => (drainer.isDraining ? "draining" : isReady ? "serving" : "starting")
+    const readiness = yield* makeReadiness({ ...options, phase, checkTimeoutMs: limits.checkTimeoutMs })
+    let document: unknown
+    const openApi = () => {
+      document ??= describeApi(options.about, endpoints ?? [])
+      return document
+    }
+    const own = ownRoutes({ about: options.about, readiness, metrics, openApi, lingerMs: limits.lingerMs })
+    const parts: RouteParts = { ...options, limits, own, budget: makeBodyBudget(limits.maxBufferedBytes), isReady: () => isReady, countStream: observer.countStream }
+    let routes = makeRoutes([], parts)
+
+    const app = makeApp({
+      log,
+      limits,
+      inFlight,
+      observer,
+      isDraining: () => drainer.isDraining,
+      routes: () => routes,
+      unrouted: answerUnrouted(() => endpoints !== undefined, limits.lingerMs),
+    })
+    const handle = app.callback()
+    server.on("request", handle)
+    server.on("checkContinue", (req, res) => {
+      expectsContinue(res)
+      server.emit("request", req, res)
+    })
+    server.on("checkExpectation", (req, res) => server.emit("request", req, res))
+    answerBrokenHttp(server, inFlight, log, limits.lingerMs)
+
+    const address = yield* Effect.acquireRelease(listen(server, options.host, options.port), () => drainer.drain(0))
+    server.on("error", (error) => log.error("the server's socket failed", { cause: String(error) }))
+    return {
+      url: urlOf(address, options.host),
+      port: address.port,
+      publish: (published) => {
+        endpoints = published
+        document = undefined
+        routes = makeRoutes(published, parts)
+      },
+      ready: () => {
+        isReady = true
+      },
+      drain: drainer.drain,
+    }
+  })
