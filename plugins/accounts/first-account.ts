@@ -1,0 +1,18 @@
+import { Effect } from "effect"
+import type { FirstAccount } from "../../core/index.ts"
+import { type FirstAccountError, type FirstAccountParts, makeFirstAccount } from "./make-first-account.ts"
+import { meetFirstAccount } from "./meet-first-account.ts"
+
+/** Makes the first account at the first boot; at later ones takes up what the operator changed. */
+export const ensureFirstAccount = (parts: FirstAccountParts): Effect.Effect<FirstAccount, FirstAccountError> =>
+  Effect.gen(function* () {
+    const before = yield* parts.accounts.first()
+    const created = before ? undefined : yield* makeFirstAccount(parts)
+    if (created) {
+      parts.log.info("the first account was made", { credentials: parts.credentials.path })
+      return { created }
+    }
+    const account = before ?? (yield* parts.accounts.first())
+    if (account) yield* meetFirstAccount(parts, account)
+    return { created: undefined }
+  })

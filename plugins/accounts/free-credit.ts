@@ -1,0 +1,6 @@
+import { Effect } from "effect"
+import type { Billing, Micros, PortError, Transaction } from "../../core/index.ts"
+
+/** The id makes it happen once for an account, however often it is asked for. */
+export const grantFreeCredit = (billing: Billing, account: string, amountMicros: Micros, tx?: Transaction): Effect.Effect<void, PortError> =>
+  amountMicros === 0n ? Effect.void : billing.adjust({ id: `free-credit:${account}`, account, amountMicros, reason: "Free credit" }, tx)

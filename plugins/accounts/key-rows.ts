@@ -1,0 +1,114 @@
+import { Effect } from "effect"
+import { sql } from "kysely"
+import type { Caller, Database, Limits, PortError, Transaction } from "../../core/index.ts"
+import { displayPrefix, type KeyMode, sha256Of } from "./api-key.ts"
+import type { AccountsTables } from "./tables.ts"
+
+/** A key with the state of its account: all that decides whether it may call. */
+export interface KeyRecord {
+  readonly id: string
+  readonly caller: Caller
+  readonly revoked: boolean
+  readonly verified: boolean
+  readonly suspended: boolean
+  readonly lastUsedMs: number
+}
+
+export interface NewKey {
+  readonly id: string
+  readonly account: string
+  readonly name: string
+  /** The key itself; only its SHA-256 and its first characters are stored. */
+  readonly key: string
+  readonly mode: KeyMode
+  readonly limits: Limits
+  readonly createdMs: number
+}
+
+/** Queries on the keys. */
+export interface KeyRows {
+  bySha256(hex: string): Effect.Effect<KeyRecord | undefined, PortError>
+  byId(id: string): Effect.Effect<KeyRecord | undefined, PortError>
+  /** False when the key is stored already, whoever's it is. */
+  insert(key: NewKey, tx?: Transaction): Effect.Effect<boolean, PortError>
+  /** Moves `last_used_at` forward, by a minute at least. Rows that another server is writing are skipped. */
+  markUsed(uses: ReadonlyMap<string, number>): Effect.Effect<void, PortError>
+}
+
+const keyWithAccount = (database: Database) =>
+  database
+    .queries<AccountsTables>()
+    .selectFrom("accounts_key as k")
+    .innerJoin("accounts_account as a", "a.id", "k.account_id")
+    .select(["k.id", "k.account_id", "k.mode", "k.scopes", "k.rpm", "k.rpd", "k.concurrency", "k.monthly_cap_micros", "k.last_used_at", "k.revoked_at"])
+    .select(["a.role", "a.verified_at", "a.suspended_at"])
+
+type Row = Awaited<ReturnType<ReturnType<typeof keyWithAccount>["executeTakeFirstOrThrow"]>>
+
+const recordOf = (row: Row): KeyRecord => ({
+  id: row.id,
+  caller: {
+    tenant: { account: row.account_id, mode: row.mode },
+    keyId: row.id,
+    scopes: row.scopes,
+    role: row.role,
+    limits: { rpm: row.rpm, rpd: row.rpd, concurrency: row.concurrency, monthlyCapMicros: BigInt(row.monthly_cap_micros) },
+  },
+  revoked: row.revoked_at !== null,
+  verified: row.verified_at !== null,
+  suspended: row.suspended_at !== null,
+  lastUsedMs: row.last_used_at?.getTime() ?? Number.NEGATIVE_INFINITY,
+})
+
+const rowOf = ({ id, account, name, key, mode, limits, createdMs }: NewKey) => ({
+  id,
+  account_id: account,
+  name,
+  sha256: sha256Of(key),
+  prefix: displayPrefix(key),
+  mode,
+  scopes: ["*"],
+  rpm: limits.rpm,
+  rpd: limits.rpd,
+  concurrency: limits.concurrency,
+  monthly_cap_micros: limits.monthlyCapMicros,
+  created_at: new Date(createdMs),
+  last_used_at: null,
+  revoked_at: null,
+})
+
+export const makeKeyRows = (database: Database): KeyRows => {
+  const take = (query: () => ReturnType<typeof keyWithAccount>) =>
+    Effect.map(
+      database.run(() => query().executeTakeFirst()),
+      (row) => row && recordOf(row),
+    )
+  return {
+    bySha256: (hex) => take(() => keyWithAccount(database).where("k.sha256", "=", Buffer.from(hex, "hex"))),
+    byId: (id) => take(() => keyWithAccount(database).where("k.id", "=", id)),
+    insert: (key, tx) =>
+      Effect.map(
+        database.run(() =>
+          database
+            .queries<AccountsTables>(tx)
+            .insertInto("accounts_key")
+            .values(rowOf(key))
+            .onConflict((conflict) => conflict.column("sha256").doNothing())
+            .returning("id")
+            .executeTakeFirst(),
+        ),
+        (inserted) => inserted !== undefined,
+      ),
+    markUsed: (uses) =>
+      Effect.asVoid(
+        database.run(() =>
+          sql`
+            WITH due AS (
+              SELECT k.id, use.at FROM accounts_key k JOIN unnest(${[...uses.keys()]}::text[], ${[...uses.values()].map((ms) => new Date(ms))}::timestamptz[]) AS use (id, at) ON use.id = k.id
+              WHERE k.last_used_at IS NULL OR k.last_used_at <= use.at - interval '1 minute'
+              FOR UPDATE OF k SKIP LOCKED)
+            UPDATE accounts_key SET last_used_at = due.at FROM due WHERE accounts_key.id = due.id`.execute(database.queries<AccountsTables>()),
+        ),
+      ),
+  }
+}

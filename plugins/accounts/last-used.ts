@@ -1,0 +1,41 @@
+import { Cause, Effect, type Scope } from "effect"
+import type { Clock, Log } from "../../core/index.ts"
+import { makeBoundedMap } from "./bounded-map.ts"
+import type { KeyRecord, KeyRows } from "./key-rows.ts"
+
+const maxKeys = 10_000
+const minuteMs = 60_000
+
+/** Which keys were used, written in the background: a call never waits for it, and never fails by it. */
+export interface LastUsed {
+  note(key: KeyRecord): void
+  /** Writes what was noted, in one statement. A failure is logged, and what it should have written is lost. */
+  readonly flush: Effect.Effect<void>
+}
+
+export const makeLastUsed = (keys: KeyRows, clock: Clock, log: Log): LastUsed => {
+  const noted = makeBoundedMap<string, number>(maxKeys)
+  let waiting = new Map<string, number>()
+  return {
+    note: ({ id, lastUsedMs }) => {
+      const nowMs = clock.nowMs()
+      const lastMs = Math.max(lastUsedMs, noted.get(id) ?? Number.NEGATIVE_INFINITY)
+      if (nowMs - lastMs < minuteMs || waiting.size >= maxKeys) return
+      noted.set(id, nowMs)
+      waiting.set(id, nowMs)
+    },
+    flush: Effect.suspend(() => {
+      if (waiting.size === 0) return Effect.void
+      const uses = waiting
+      waiting = new Map()
+      return keys.markUsed(uses)
+    }).pipe(Effect.catchCause((cause) => Effect.sync(() => log.warn("when keys were last used could not be written", { cause: Cause.pretty(cause) })))),
+  }
+}
+
+/** Flushes every 5 s, and once more when the Scope closes. */
+export const flushInBackground = ({ flush }: LastUsed): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.addFinalizer(() => Effect.timeoutOption(flush, "5 seconds")).pipe(
+    Effect.andThen(Effect.forkScoped(Effect.sleep("5 seconds").pipe(Effect.andThen(flush), Effect.forever))),
+    Effect.asVoid,
+  )

@@ -1,0 +1,68 @@
+import { Deferred, Effect } from "effect"
+import { type ApiError, apiError, type Clock } from "../../core/index.ts"
+import { makeBoundedMap } from "./bounded-map.ts"
+
+export interface LookupCacheOptions<V, E> {
+  readonly load: (key: string) => Effect.Effect<V | undefined, E>
+  readonly clock: Clock
+  readonly foundMs: number
+  /** Shorter, as a key may come into being. */
+  readonly missingMs: number
+  readonly maxEntries: number
+  /** How many loads may be under way; more are refused at once. */
+  readonly maxLoads: number
+}
+
+export type Lookup<V, E> = (key: string) => Effect.Effect<V | undefined, E | ApiError>
+
+/**
+ * Remembers what `load` found, and for a shorter time what it did not find, in tables of their own: random keys never push out real ones.
+ * States of a key: unknown -> loading -> found | missing -> unknown (its time is over, or newer keys pushed it out); loading -> unknown (failed). Callers of a loading key share its one load.
+ */
+export const makeLookupCache = <V extends object, E>(options: LookupCacheOptions<V, E>): Lookup<V, E> => {
+  const { clock, load, maxEntries } = options
+  const found = makeBoundedMap<string, { readonly value: V; readonly untilMs: number }>(maxEntries)
+  const missing = makeBoundedMap<string, number>(maxEntries)
+  const loading = new Map<string, Deferred.Deferred<V | undefined, E>>()
+
+  const remember = (key: string, value: V | undefined, askedMs: number) => {
+    if (value) {
+      found.set(key, { value, untilMs: askedMs + options.foundMs })
+      missing.delete(key)
+    } else {
+      missing.set(key, askedMs + options.missingMs)
+      found.delete(key)
+    }
+  }
+
+  // detached: a caller that leaves must not end the load that others wait for
+  const startLoad = (key: string) =>
+    Effect.gen(function* () {
+      const answer = Deferred.makeUnsafe<V | undefined, E>()
+      const askedMs = clock.nowMs()
+      loading.set(key, answer)
+      yield* load(key).pipe(
+        Effect.tap((value) => Effect.sync(() => remember(key, value, askedMs))),
+        Effect.onExit((exit) =>
+          Effect.sync(() => {
+            loading.delete(key)
+            Deferred.doneUnsafe(answer, exit)
+          }),
+        ),
+        Effect.forkDetach({ startImmediately: true }),
+      )
+      return answer
+    }).pipe(Effect.uninterruptible)
+
+  return (key) =>
+    Effect.suspend((): Effect.Effect<V | undefined, E | ApiError> => {
+      const nowMs = clock.nowMs()
+      const hit = found.get(key)
+      if (hit && nowMs < hit.untilMs) return Effect.succeed(hit.value)
+      if (nowMs < (missing.get(key) ?? 0)) return Effect.succeed(undefined)
+      const shared = loading.get(key)
+      if (shared) return Deferred.await(shared)
+      if (loading.size >= options.maxLoads) return Effect.fail(apiError("backend_busy", "Too many API keys are being looked up right now. Try again shortly."))
+      return Effect.flatMap(startLoad(key), (answer) => Deferred.await(answer))
+    })
+}

@@ -1,0 +1,65 @@
+import { Effect } from "effect"
+import {
+  type Billing,
+  type Clock,
+  type Database,
+  type FirstAccount,
+  type Ids,
+  type Limits,
+  type Log,
+  type Micros,
+  type PluginError,
+  type PortError,
+  randomText,
+} from "../../core/index.ts"
+import type { AccountRows } from "./account-rows.ts"
+import { makeApiKey, modeOf } from "./api-key.ts"
+import type { CredentialsFile } from "./credentials-file.ts"
+import { grantFreeCredit } from "./free-credit.ts"
+import type { GivenCredentials } from "./given-credentials.ts"
+import type { KeyRows } from "./key-rows.ts"
+import { hashPassword } from "./passwords.ts"
+
+export interface FirstAccountParts {
+  readonly database: Database
+  readonly billing: Billing
+  readonly accounts: AccountRows
+  readonly keys: KeyRows
+  readonly ids: Ids
+  readonly clock: Clock
+  readonly log: Log
+  readonly given: GivenCredentials
+  readonly credentials: CredentialsFile
+  /** What clients use: ends in `/v1`. */
+  readonly baseUrl: string
+  readonly freeCreditMicros: Micros
+  readonly limits: Limits
+}
+
+type Created = NonNullable<FirstAccount["created"]>
+export type FirstAccountError = PortError | PluginError
+
+/**
+ * One transaction: account, key, free credit, and the file just before the commit. A crash leaves all of it, or nothing that counts (a file
+ * without its account is overwritten by the next boot). Answers undefined when another server was first.
+ */
+export const makeFirstAccount = (parts: FirstAccountParts): Effect.Effect<Created | undefined, FirstAccountError> =>
+  Effect.gen(function* () {
+    const { accounts, credentials, given, ids, keys, limits } = parts
+    const created: Created = { email: given.email ?? "admin@rakit.local", password: given.password ?? randomText(20), apiKey: given.apiKey ?? makeApiKey("live") }
+    const id = ids.make("acct_")
+    const createdMs = parts.clock.nowMs()
+    const at = new Date(createdMs)
+    const password_hash = yield* hashPassword(created.password)
+    return yield* parts.database.transaction((tx) =>
+      Effect.gen(function* () {
+        const row = { id, email: created.email, password_hash, role: "admin", is_first: true, verified_at: at, suspended_at: null, created_at: at } as const
+        if (!(yield* accounts.insertFirst(row, tx))) return undefined
+        const name = given.apiKey === undefined ? "First key" : "RAKIT_API_KEY"
+        yield* keys.insert({ id: ids.make("key_"), account: id, name, key: created.apiKey, mode: modeOf(created.apiKey), limits, createdMs }, tx)
+        yield* grantFreeCredit(parts.billing, id, parts.freeCreditMicros, tx)
+        yield* credentials.write({ base_url: parts.baseUrl, email: created.email, password: created.password, api_key: created.apiKey })
+        return created
+      }),
+    )
+  })

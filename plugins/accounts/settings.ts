@@ -1,0 +1,33 @@
+import { Effect, Schema } from "effect"
+import { defaultLimits, type Limits, type Micros, parseRupiah, rupiahNumber } from "../../core/index.ts"
+
+const isAmount = Schema.makeFilter((idr: number) => /^\d{1,12}(\.\d{1,6})?$/.test(String(idr)) || "expected an amount in Rp of 0 or more, with at most 6 decimals")
+const secret = Schema.RedactedFromValue(Schema.String).pipe(Schema.withDecodingDefaultKey(Effect.succeed("")))
+const or = <S extends Schema.Top & { readonly Encoded: number }>(schema: S, value: S["Encoded"]) => schema.pipe(Schema.withDecodingDefaultKey(Effect.succeed(value)))
+const count = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000_000 }))
+
+const DefaultLimits = Schema.Struct({
+  rpm: or(count, defaultLimits.rpm),
+  rpd: or(count, defaultLimits.rpd),
+  concurrency: or(count, defaultLimits.concurrency),
+  monthlyCapIdr: or(Schema.Finite.check(isAmount), rupiahNumber(defaultLimits.monthlyCapMicros)),
+})
+
+/** An empty text is as if not set, so that a config file can write `${RAKIT_ADMIN_EMAIL:-}`. */
+export const Settings = Schema.Struct({
+  adminEmail: Schema.String.pipe(Schema.withDecodingDefaultKey(Effect.succeed(""))),
+  adminPassword: secret,
+  apiKey: secret,
+  freeCreditIdr: or(Schema.Finite.check(isAmount), 50_000),
+  defaultLimits: DefaultLimits.pipe(Schema.withDecodingDefaultKey(Effect.succeed({}))),
+})
+export type Settings = typeof Settings.Type
+
+export const amountOf = (idr: number): Micros => parseRupiah(String(idr))
+
+export const limitsOf = ({ defaultLimits }: Settings): Limits => ({
+  rpm: defaultLimits.rpm,
+  rpd: defaultLimits.rpd,
+  concurrency: defaultLimits.concurrency,
+  monthlyCapMicros: amountOf(defaultLimits.monthlyCapIdr),
+})

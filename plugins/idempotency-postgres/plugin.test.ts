@@ -1,0 +1,44 @@
+import "reflect-metadata/lite"
+import { Effect, Exit, Schema, Scope } from "effect"
+import { container as root } from "tsyringe"
+import { afterAll, beforeAll, expect, it, vi } from "vitest"
+import { provide, resolve, Tokens } from "../../core/index.ts"
+import { fakeClock, fakeLog } from "../../core/testing/index.ts"
+import { openTestDatabase } from "../../runtime/testing/test-database.ts"
+import { plugin } from "./plugin.ts"
+import { keepMs } from "./postgres-idempotency.ts"
+
+let test: Awaited<ReturnType<typeof openTestDatabase>>
+beforeAll(async () => {
+  test = await openTestDatabase()
+  await Effect.runPromise(test.database.migrate(plugin.name, plugin.migrations ?? {}))
+})
+afterAll(() => test?.close())
+
+const start = async (clock = fakeClock(), role: "serve" | "command" = "serve") => {
+  const container = root.createChildContainer()
+  const log = fakeLog()
+  provide(container, Tokens.database, test.database)
+  provide(container, Tokens.clock, clock)
+  provide(container, Tokens.log, log)
+  provide(container, Tokens.deployment, { name: "test", dataDir: "/nonexistent", modelsDir: "/nonexistent", baseUrl: "http://localhost", role })
+  const scope = Scope.makeUnsafe()
+  await Effect.runPromise((plugin.start?.(container, Schema.decodeUnknownSync(plugin.settings)({})) ?? Effect.void).pipe(Scope.provide(scope)))
+  return { store: resolve(container, Tokens.idempotency), log, stop: () => Effect.runPromise(Scope.close(scope, Exit.void)) }
+}
+
+it("remembers across restarts, and a server that starts sweeps what has expired", async () => {
+  const clock = fakeClock()
+  const tenant = { account: "acct_1", mode: "live" } as const
+  const first = await start(clock, "command")
+  await Effect.runPromise(first.store.begin(tenant, "k", "body"))
+  await Effect.runPromise(first.store.finish(tenant, "k", { status: 201, json: { id: 1 } }))
+  await first.stop()
+  const second = await start(clock)
+  expect(await Effect.runPromise(second.store.begin(tenant, "k", "body"))).toEqual({ state: "done", reply: { status: 201, json: { id: 1 } } })
+  await second.stop()
+  clock.advance(keepMs)
+  const third = await start(clock)
+  await vi.waitFor(() => expect(third.log.lines).toEqual([{ level: "debug", message: "expired idempotency keys swept", fields: { rows: 1 } }]))
+  await third.stop()
+})

@@ -1,0 +1,23 @@
+import { Effect } from "effect"
+import { definePlugin, provide, resolve, Tokens } from "../../core/index.ts"
+import { migrations } from "./migrations.ts"
+import { makePostgresIdempotency } from "./postgres-idempotency.ts"
+import { Settings } from "./settings.ts"
+import { sweepExpired, sweepHourly } from "./sweeper.ts"
+
+export const plugin = definePlugin({
+  name: "idempotency-postgres",
+  api: 1,
+  about: "Remembers replies by Idempotency-Key for 24 hours, in PostgreSQL.",
+  settings: Settings,
+  needs: [Tokens.database, Tokens.clock, Tokens.log, Tokens.deployment],
+  provides: [Tokens.idempotency],
+  migrations,
+  start: (container) =>
+    Effect.gen(function* () {
+      const database = resolve(container, Tokens.database)
+      const clock = resolve(container, Tokens.clock)
+      provide(container, Tokens.idempotency, makePostgresIdempotency(database, clock))
+      if (resolve(container, Tokens.deployment).role === "serve") yield* Effect.forkScoped(sweepHourly(sweepExpired(database, clock), resolve(container, Tokens.log)))
+    }),
+})
