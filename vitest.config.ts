@@ -1,6 +1,11 @@
+import { fileURLToPath } from "node:url"
 import { defineConfig } from "vitest/config"
 
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+
 export default defineConfig({
+  // what a plugin outside imports by the package's name is, in tests, the source
+  resolve: { alias: { "rakit/core": here("core/index.ts"), "rakit/testing": here("core/testing/index.ts") } },
   test: {
     include: ["{core,plugins,runtime,config,examples,bench}/**/*.test.ts"],
     globalSetup: ["runtime/testing/global-setup.ts"],

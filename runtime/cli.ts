@@ -1,24 +1,10 @@
-import { readFileSync } from "node:fs"
-import { fileURLToPath } from "node:url"
 import { Command } from "commander"
 import { addCheck } from "./cli/check.ts"
 import { addKeys } from "./cli/keys.ts"
 import { addMigrate } from "./cli/migrate.ts"
 import { addModels } from "./cli/models.ts"
 import { addServe } from "./cli/serve.ts"
-
-/** package.json is one level up from the sources, two from `dist/`. */
-const packageVersion = (): string => {
-  for (const up of ["..", "../.."]) {
-    try {
-      const found = JSON.parse(readFileSync(fileURLToPath(new URL(`${up}/package.json`, import.meta.url)), "utf8")) as { version?: string }
-      if (found.version) return found.version
-    } catch {}
-  }
-  return "0.0.0"
-}
-
-export const version = packageVersion()
+import { version } from "./version.ts"
 
 export const makeCli = (): Command => {
   const program = new Command("rakit")

@@ -23,13 +23,19 @@ const startOne = (house: House, named: NamedPlugin): Effect.Effect<readonly stri
     ),
   )
 
-/**
- * Starts the plugins in order, each after its migrations; with `wanted`, only those that these tokens need. When one fails, the Scope closes the ones before it.
- * Answers the migrations that ran, by plugin.
- */
-export const startHouse = (house: House, wanted?: readonly Token<unknown>[]): Effect.Effect<ReadonlyMap<string, readonly string[]>, PluginError, Scope.Scope> =>
+export interface StartOptions {
+  /** Only the plugins that these tokens need. */
+  readonly wanted?: readonly Token<unknown>[]
+  onStarted?(key: string): void
+}
+
+/** Starts the plugins in order, each after its migrations. When one fails, the Scope closes the ones before it. Answers the migrations that ran, by plugin. */
+export const startHouse = (house: House, { wanted, onStarted }: StartOptions = {}): Effect.Effect<ReadonlyMap<string, readonly string[]>, PluginError, Scope.Scope> =>
   Effect.gen(function* () {
     const ran = new Map<string, readonly string[]>()
-    for (const named of wanted ? closure(house.order, wanted) : house.order) ran.set(named.plugin.name, yield* startOne(house, named))
+    for (const named of wanted ? closure(house.order, wanted) : house.order) {
+      ran.set(named.plugin.name, yield* startOne(house, named))
+      onStarted?.(named.key)
+    }
     return ran
   })

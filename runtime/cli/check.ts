@@ -8,12 +8,7 @@ import { formatTable } from "./table.ts"
 import { defaultConfig, withHouse } from "./with-house.ts"
 
 const pluginRows = (house: House) =>
-  house.order.map(({ key, plugin }) => [
-    key,
-    plugin.provides.map((token) => token.name).join(", ") || "-",
-    plugin.needs.map((token) => token.name).join(", ") || "-",
-    plugin.about,
-  ])
+  house.order.map(({ key, plugin }) => [key, plugin.provides.map((token) => token.name).join(", ") || "-", plugin.needs.map((token) => token.name).join(", ") || "-", plugin.about])
 
 const routeRows = (house: House) =>
   house.endpoints.flatMap((endpoint) =>

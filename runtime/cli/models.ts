@@ -4,8 +4,8 @@ import type { ModelEntry } from "../../core/catalogue.ts"
 import { resolve, Tokens } from "../../core/tokens.ts"
 import type { House } from "../boot/assemble.ts"
 import { makePullProgress } from "../progress.ts"
-import { defaultConfig, withHouse } from "./with-house.ts"
 import { formatTable } from "./table.ts"
+import { defaultConfig, withHouse } from "./with-house.ts"
 
 interface Options {
   readonly config: string
@@ -15,7 +15,8 @@ const chosen = (house: House, ids: readonly string[]) =>
   Effect.suspend(() => {
     const { entries } = resolve(house.container, Tokens.catalogue)
     const unknown = ids.filter((id) => !entries.some((entry) => entry.id === id))
-    if (unknown.length > 0) return Effect.fail(new Error(`There is no model ${unknown.map((id) => `'${id}'`).join(", ")} in this config. Models: ${entries.map((e) => e.id).join(", ")}.`))
+    if (unknown.length > 0)
+      return Effect.fail(new Error(`There is no model ${unknown.map((id) => `'${id}'`).join(", ")} in this config. Models: ${entries.map((e) => e.id).join(", ")}.`))
     return Effect.succeed(ids.length > 0 ? entries.filter((entry) => ids.includes(entry.id)) : entries)
   })
 
@@ -67,5 +68,7 @@ export const addModels = (program: Command): void => {
   const withConfig = (command: Command) => command.option("-c, --config <file>", "config file of the deployment", defaultConfig)
   withConfig(models.command("list").description("The models of a config file, and what of them is here.")).action(list)
   withConfig(models.command("pull").description("Pulls what is missing.").argument("[ids...]", "models; all unless told")).action(pull)
-  withConfig(models.command("verify").description("Hashes the files again; exits with 1 when one is damaged or missing.").argument("[ids...]", "models; all unless told")).action(verify)
+  withConfig(models.command("verify").description("Hashes the files again; exits with 1 when one is damaged or missing.").argument("[ids...]", "models; all unless told")).action(
+    verify,
+  )
 }

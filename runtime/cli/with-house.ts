@@ -1,12 +1,12 @@
 import { fileURLToPath } from "node:url"
 import { Effect, Exit, type Scope } from "effect"
 import type { Token } from "../../core/tokens.ts"
+import { resolve, Tokens } from "../../core/tokens.ts"
 import { assemble, type House } from "../boot/assemble.ts"
 import { makeDataDir } from "../boot/kernel.ts"
 import { startHouse } from "../boot/start.ts"
 import { loadConfig } from "../config/load.ts"
 import { makeLog } from "../services/log.ts"
-import { resolve, Tokens } from "../../core/tokens.ts"
 import { reasonOf, refuse } from "./refuse.ts"
 
 /** The starter deployment, from the sources or from `dist/`. */
@@ -17,7 +17,7 @@ export const withHouse = async <A, E>(file: string, work: (house: House) => Effe
   const program = Effect.scoped(
     Effect.gen(function* () {
       const config = yield* Effect.try({ try: () => loadConfig(file, process.env), catch: (cause) => cause as Error })
-      const house = yield* assemble(config, "command", makeLog({ level: "warn", destination: process.stderr }))
+      const house = yield* assemble(config, "command", makeLog({ level: "warn", destination: "stderr" }))
       return yield* work(house)
     }),
   )
@@ -27,11 +27,15 @@ export const withHouse = async <A, E>(file: string, work: (house: House) => Effe
 }
 
 /** The same, with the plugins started that `wanted` needs. */
-export const withStarted = <A, E>(file: string, wanted: (house: House) => readonly Token<unknown>[], work: (house: House, ran: ReadonlyMap<string, readonly string[]>) => Effect.Effect<A, E, Scope.Scope>) =>
+export const withStarted = <A, E>(
+  file: string,
+  wanted: (house: House) => readonly Token<unknown>[],
+  work: (house: House, ran: ReadonlyMap<string, readonly string[]>) => Effect.Effect<A, E, Scope.Scope>,
+) =>
   withHouse(file, (house) =>
     Effect.gen(function* () {
       makeDataDir(resolve(house.container, Tokens.deployment))
-      const ran = yield* startHouse(house, wanted(house))
+      const ran = yield* startHouse(house, { wanted: wanted(house) })
       return yield* work(house, ran)
     }),
   )

@@ -1,0 +1,59 @@
+import { Schema } from "effect"
+import fc from "fast-check"
+import { describe, expect, it } from "vitest"
+import { definePlugin } from "../../core/plugin.ts"
+import { type Token, Tokens } from "../../core/tokens.ts"
+import type { NamedPlugin } from "./load-plugins.ts"
+import { closure, orderPlugins } from "./order.ts"
+
+const plugin = (key: string, needs: readonly Token<unknown>[], provides: readonly Token<unknown>[]): NamedPlugin => ({
+  key,
+  plugin: definePlugin({ name: key, api: 1, about: "", settings: Schema.Struct({}), needs, provides }),
+})
+const order = (plugins: readonly NamedPlugin[]) => orderPlugins(plugins, new Set(["log"]), () => "add one.")
+const keys = (plugins: readonly NamedPlugin[]) => plugins.map((p) => p.key)
+
+const database = plugin("database", [Tokens.log], [Tokens.database])
+const ledger = plugin("ledger", [Tokens.database], [Tokens.billing])
+const accounts = plugin("accounts", [Tokens.billing, Tokens.database], [Tokens.identity])
+const chat = plugin("chat", [], [Tokens.endpoints])
+
+describe("orderPlugins", () => {
+  it("starts providers first, whatever the order of the file", () => {
+    fc.assert(
+      fc.property(fc.shuffledSubarray([database, ledger, accounts, chat], { minLength: 4 }), (shuffled) => {
+        const sorted = keys(order(shuffled).order)
+        return sorted.indexOf("database") < sorted.indexOf("ledger") && sorted.indexOf("ledger") < sorted.indexOf("accounts") && sorted.length === 4
+      }),
+    )
+  })
+
+  it("refuses two providers of one port, by name", () => {
+    const [problem] = order([database, plugin("other", [], [Tokens.database])]).problems
+    expect(problem).toMatchObject({ path: ["plugins", "other"], message: "'database' is provided twice, by 'database' and 'other'" })
+  })
+
+  it("refuses a missing provider and says what to add", () => {
+    const [problem] = order([ledger]).problems
+    expect(problem?.message).toContain("needs 'database'")
+    expect(problem?.fix).toBe("add one.")
+  })
+
+  it("refuses a cycle and shows it", () => {
+    const a = plugin("a", [Tokens.billing], [Tokens.database])
+    const b = plugin("b", [Tokens.database], [Tokens.billing])
+    expect(order([chat, a, b]).problems[0]?.message).toBe("these plugins need each other: a -> b -> a")
+  })
+
+  it("lets many endpoints stand side by side", () => {
+    expect(order([chat, plugin("embed", [], [Tokens.endpoints])]).problems).toEqual([])
+  })
+})
+
+describe("closure", () => {
+  it("keeps what the wanted tokens need, in order", () => {
+    const all = order([chat, accounts, ledger, database]).order
+    expect(keys(closure(all, [Tokens.billing as Token<unknown>]))).toEqual(["database", "ledger"])
+    expect(keys(closure(all, []))).toEqual([])
+  })
+})

@@ -1,0 +1,55 @@
+import type { TaskName } from "../../core/ports/model.ts"
+import type { FirstAccount } from "../../core/services/identity.ts"
+
+export interface BannerFacts {
+  readonly name: string
+  readonly version: string
+  readonly baseUrl: string
+  readonly credentialsFile: string
+  readonly account: FirstAccount["created"]
+  readonly models: readonly { readonly id: string; readonly task: TaskName }[]
+  readonly hasDashboard: boolean
+}
+
+export const listeningLine = ({ name, version, baseUrl }: Pick<BannerFacts, "name" | "version" | "baseUrl">): string => `\nRakit ${version} (${name}) listens on ${baseUrl}\n`
+
+const accountLines = ({ account, credentialsFile }: BannerFacts): readonly string[] =>
+  account
+    ? [
+        "",
+        "  The first account was made; this is shown once, and kept in:",
+        `    ${credentialsFile}`,
+        `    e-mail    ${account.email}`,
+        `    password  ${account.password}`,
+        `    API key   ${account.apiKey}`,
+      ]
+    : []
+
+const curlExample = (url: string, key: string, model: string): readonly string[] => [
+  "",
+  "  curl",
+  `    curl ${url}/v1/chat/completions -H "Authorization: Bearer ${key}" -H "Content-Type: application/json" \\`,
+  `      -d '{"model":"${model}","messages":[{"role":"user","content":"Why is the sky blue?"}],"stream":true}'`,
+]
+
+const clientExample = (url: string, key: string, model: string): readonly string[] => [
+  "",
+  "  openai client (JavaScript)",
+  `    import OpenAI from "openai"`,
+  `    const client = new OpenAI({ baseURL: "${url}/v1", apiKey: "${key}" })`,
+  `    const stream = await client.chat.completions.create({ model: "${model}", stream: true, messages: [{ role: "user", content: "Hi" }] })`,
+  `    for await (const chunk of stream) process.stdout.write(chunk.choices[0]?.delta.content ?? "")`,
+]
+
+/** Address, first account and examples to copy. The key stands in the examples only when this boot made it. */
+export const startedText = (facts: BannerFacts): string => {
+  const key = facts.account?.apiKey ?? "$RAKIT_API_KEY"
+  const model = facts.models.find(({ task }) => task === "chat")?.id
+  return [
+    ...accountLines(facts),
+    ...(model ? [...curlExample(facts.baseUrl, key, model), ...clientExample(facts.baseUrl, key, model)] : []),
+    ...(facts.hasDashboard ? ["", "  dashboard", `    ${facts.baseUrl}/dashboard`] : []),
+    "",
+    "",
+  ].join("\n")
+}

@@ -1,0 +1,94 @@
+import { join } from "node:path"
+import type { Command } from "commander"
+import { Deferred, Effect, Exit } from "effect"
+import { resolve, Tokens } from "../../core/tokens.ts"
+import { assemble, type House } from "../boot/assemble.ts"
+import { serveHouse } from "../boot/serve-house.ts"
+import { type LoadedConfig, loadConfig } from "../config/load.ts"
+import type { HttpServer } from "../http/server.ts"
+import { makePullProgress } from "../progress.ts"
+import { makeLog } from "../services/log.ts"
+import { version } from "../version.ts"
+import { listeningLine, startedText } from "./banner.ts"
+import { reasonOf, refuse } from "./refuse.ts"
+import { onStopSignal } from "./signals.ts"
+import { defaultConfig } from "./with-house.ts"
+
+const say = (text: string) => void process.stdout.write(text)
+
+const startedBanner = (house: House, { url }: HttpServer): string => {
+  const { container } = house
+  const account = container.isRegistered(Tokens.firstAccount.key, true) ? resolve(container, Tokens.firstAccount).created : undefined
+  return startedText({
+    name: house.config.house.name,
+    version,
+    baseUrl: url,
+    credentialsFile: join(resolve(container, Tokens.deployment).dataDir, "credentials.json"),
+    account,
+    models: resolve(container, Tokens.catalogue).entries,
+    hasDashboard: house.endpoints.some((endpoint) => endpoint.path === "/dashboard"),
+  })
+}
+
+/** Runs until it is interrupted; then drains, and closes everything. Fails when it can't start, or when no model can be opened. */
+const serving = (config: LoadedConfig) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const hopeless = yield* Deferred.make<never, Error>()
+      const { house: settings } = config
+      const progress = makePullProgress(process.stderr)
+      const pretty = process.stderr.isTTY === true
+      const log = makeLog({ level: settings.log.level, pretty, destination: { write: progress.write } })
+      const house = yield* assemble(config, "serve", log)
+      const server = yield* serveHouse(house, {
+        version,
+        onListening: ({ url }) => say(listeningLine({ name: settings.name, version, baseUrl: url })),
+        onStarted: (server) => say(startedBanner(house, server)),
+        onPull: progress.report,
+        onModels: (failed) => {
+          progress.stop()
+          const { entries } = resolve(house.container, Tokens.catalogue)
+          if (failed.length === 0) say(entries.length > 0 ? `All models are ready.\n` : "")
+          else if (failed.length === entries.length) Deferred.doneUnsafe(hopeless, Effect.fail(new Error(`No model could be opened:\n${failureList(house, failed)}`)))
+          else say(`Not all models could be opened; the others are served:\n${failureList(house, failed)}\n`)
+        },
+      })
+      yield* Effect.ensuring(
+        Deferred.await(hopeless),
+        Effect.suspend(() => server.drain(settings.server.drainTimeoutMs)),
+      )
+    }),
+  )
+
+const failureList = (house: House, failed: readonly string[]): string =>
+  failed
+    .map((id) => {
+      const state = resolve(house.container, Tokens.catalogue).state(id)
+      return `  ${id}: ${state.state === "failed" ? state.reason : state.state}`
+    })
+    .join("\n")
+
+const serve = async (file: string): Promise<void> => {
+  const stop = new AbortController()
+  onStopSignal((signal) => {
+    process.stderr.write(`${signal}: finishing open requests; once more ends at once\n`)
+    stop.abort()
+  })
+  let config: LoadedConfig
+  try {
+    config = loadConfig(file, process.env)
+  } catch (error) {
+    return refuse(error)
+  }
+  const exit = await Effect.runPromiseExit(serving(config), { signal: stop.signal })
+  if (Exit.isFailure(exit) && !stop.signal.aborted) return refuse(reasonOf(exit))
+  process.exit(0)
+}
+
+export const addServe = (program: Command): void => {
+  program
+    .command("serve", { isDefault: false })
+    .description("Starts the server and runs until SIGTERM or SIGINT.")
+    .argument("[config]", "config file of the deployment", defaultConfig)
+    .action(serve)
+}
