@@ -43,7 +43,7 @@ const hasRateHeaders = (error: ApiError) => error.headers !== undefined && "x-ra
 export const withRateHeaders = <A, R>(parts: CallPathParts, endpoint: Endpoint, input: CallInput, effect: Effect.Effect<A, ApiError, R>): Effect.Effect<A, ApiError, R> => {
   const { caller } = input
   if (!caller || endpoint.access !== "key") return effect
-  const look = seal(parts.log)(rateNow(parts, endpoint, input, caller))
+  const look = Effect.suspend(() => seal(parts.log)(rateNow(parts, endpoint, input, caller)))
   return effect.pipe(
     Effect.catchTag("ApiError", (error) => (hasRateHeaders(error) ? Effect.fail(error) : Effect.flatMap(look, (rate) => Effect.fail(withErrorHeaders(error, rateHeaders(rate)))))),
   )

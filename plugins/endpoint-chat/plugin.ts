@@ -1,0 +1,19 @@
+import { definePlugin } from "../../core/plugin.ts"
+import { provide, resolve, Tokens } from "../../core/tokens.ts"
+import { makeChatEndpoint } from "./endpoint.ts"
+import { Settings } from "./settings.ts"
+
+export const plugin = definePlugin<Settings>({
+  name: "endpoint-chat",
+  api: 1,
+  about: "POST /v1/chat/completions, whole or streamed.",
+  settings: Settings,
+  needs: [Tokens.catalogue, Tokens.clock, Tokens.ids],
+  provides: [Tokens.endpoints],
+  register: (container) => {
+    const catalogue = resolve(container, Tokens.catalogue)
+    const clock = resolve(container, Tokens.clock)
+    const ids = resolve(container, Tokens.ids)
+    provide(container, Tokens.endpoints, makeChatEndpoint({ catalogue, clock, ids }))
+  },
+})

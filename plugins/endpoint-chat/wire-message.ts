@@ -1,0 +1,46 @@
+import { Schema } from "effect"
+import { optional } from "../../core/decode.ts"
+
+const CacheControl = Schema.Struct({ type: Schema.Literal("ephemeral") }).annotate({ identifier: "CacheControl" })
+
+export const TextBlock = Schema.Struct({
+  type: Schema.Literal("text"),
+  text: Schema.String,
+  cache_control: optional(CacheControl),
+}).annotate({ identifier: "TextBlock" })
+
+export const ImageBlock = Schema.Struct({
+  type: Schema.Literal("image_url"),
+  image_url: Schema.Struct({ url: Schema.NonEmptyString, detail: optional(Schema.Literals(["auto", "low", "high"])) }),
+  cache_control: optional(CacheControl),
+}).annotate({ identifier: "ImageBlock", description: "`url` is a data URI or an https address." })
+
+const Blocks = Schema.Array(Schema.Union([TextBlock, ImageBlock]))
+  .check(Schema.isMinLength(1, { message: "must hold at least one content block" }))
+  .check(Schema.isMaxLength(1_000, { message: "must hold at most 1,000 content blocks" }))
+
+const ToolCall = Schema.Struct({
+  id: Schema.NonEmptyString,
+  type: Schema.Literal("function"),
+  function: Schema.Struct({ name: Schema.NonEmptyString, arguments: Schema.String.annotate({ description: "JSON text" }) }),
+}).annotate({ identifier: "ToolCall" })
+
+const wellFormed = Schema.makeFilter(
+  (message: { readonly role: string; readonly content?: unknown; readonly tool_calls?: readonly unknown[] | null; readonly tool_call_id?: string | null }) => {
+    const calls = (message.tool_calls ?? []).length > 0
+    if (message.role === "tool" && message.tool_call_id == null) return { path: ["tool_call_id"], issue: "is required in a message of role 'tool'" }
+    if (calls && message.role !== "assistant") return { path: ["tool_calls"], issue: "belongs to messages of role 'assistant'" }
+    if (message.content == null && !calls) return { path: ["content"], issue: "must be a string or an array of content blocks" }
+    return undefined
+  },
+)
+
+export const ChatMessage = Schema.Struct({
+  role: Schema.Literals(["system", "developer", "user", "assistant", "tool"]).annotate({ description: "`developer` is `system`." }),
+  content: optional(Schema.Union([Schema.String, Blocks])).annotate({ description: "May be null only beside `tool_calls`." }),
+  tool_calls: optional(Schema.Array(ToolCall).check(Schema.isMaxLength(128))),
+  tool_call_id: optional(Schema.NonEmptyString).annotate({ description: "The call that a message of role `tool` answers." }),
+})
+  .annotate({ identifier: "ChatMessage", examples: [{ role: "user", content: "Selamat pagi!" }] })
+  .check(wellFormed)
+export type ChatMessage = typeof ChatMessage.Type
