@@ -7,11 +7,15 @@ import type { Clock } from "../../core/services/clock.ts"
 import type { Log } from "../../core/services/log.ts"
 import type { Workers } from "../../core/services/workers.ts"
 import { makeChatModel } from "./chat/chat-model.ts"
+import type { BertInfo, EmbedJobEvent, EmbedJobRequest } from "./embed/embed-job.ts"
+import { makeEmbedModel } from "./embed/embed-model.ts"
+import { mapVersion, spaceDimensions } from "./embed/stacked-rotations.ts"
 import { type Engine, startEngine } from "./engine/engine-host.ts"
 import type { LlamaEvent, LlamaInfo, LlamaRequest } from "./engine/llama-jobs.ts"
 import type { EngineSpec } from "./engine/protocol.ts"
 import { makeShared } from "./engine/shared.ts"
 import { entryOptions } from "./options.ts"
+import { makeRerankModel } from "./rerank/rerank-model.ts"
 import type { OnnxSettings } from "./settings.ts"
 
 /** What the backend is made of; `services` is called when the first model is opened. */
@@ -25,10 +29,20 @@ const failed = (message: string): ApiError => apiError("backend_error", message)
 const optionsOf = <A>(schema: Schema.Codec<A, unknown>, request: OpenRequest): Effect.Effect<A, ApiError> =>
   Effect.mapError(Schema.decodeUnknownEffect(schema)(request.options ?? {}), (error) => failed(`The options of the model '${request.id}' are wrong: ${error.message}`))
 
+interface OpenedEngine<Job, Event, Info> {
+  readonly engine: Engine<Job, Event, Info>
+  /** Of the model, without links. */
+  readonly path: string
+}
+
 /** One engine for each model file and precision, whatever number of entries points to it. */
 const makeEngines = ({ settings, services }: OnnxParts) => {
   const shared = makeShared<Engine<never, unknown, unknown>, ApiError>()
-  return <Job, Event, Info>(kind: EngineSpec["kind"], precision: EngineSpec["precision"], request: OpenRequest): Effect.Effect<Engine<Job, Event, Info>, ApiError, Scope.Scope> =>
+  return <Job, Event, Info>(
+    kind: EngineSpec["kind"],
+    precision: EngineSpec["precision"],
+    request: OpenRequest,
+  ): Effect.Effect<OpenedEngine<Job, Event, Info>, ApiError, Scope.Scope> =>
     Effect.gen(function* () {
       const { dataDir, log } = services()
       const path = yield* Effect.tryPromise({ try: () => realpath(request.path), catch: (cause) => failed(`${request.path}: can't be read (${(cause as Error).message})`) })
@@ -36,22 +50,41 @@ const makeEngines = ({ settings, services }: OnnxParts) => {
       const spec: EngineSpec = { kind, path, precision, graphs: join(dataDir, "graphs"), threads, slots }
       const open = startEngine<Job, Event, Info>({ spec, queue, log, progress: (detail) => request.progress(detail) })
       const engine = yield* shared.get(`${kind} ${precision} ${path}`, open as unknown as Effect.Effect<Engine<never, unknown, unknown>, ApiError, Scope.Scope>)
-      return engine as unknown as Engine<Job, Event, Info>
+      return { path, engine: engine as unknown as Engine<Job, Event, Info> }
     })
 }
 
+type OpenEntry = (request: OpenRequest) => Effect.Effect<LoadedModel<"chat"> | LoadedModel<"embed"> | LoadedModel<"rerank">, ApiError, Scope.Scope>
+
+const shape = { modalities: ["text"], adapters: [], servedBy: "onnx cpu" }
+
 export const openModel = (parts: OnnxParts) => {
   const engineOf = makeEngines(parts)
-  const openChat = Effect.fnUntraced(function* (request: OpenRequest) {
-    const { precision } = yield* optionsOf(entryOptions.chat, request)
-    const engine = yield* engineOf<LlamaRequest, LlamaEvent, LlamaInfo>("llama", precision, request)
-    const contextTokens = Math.min(request.contextTokens, engine.info.contextTokens)
-    const task = makeChatModel({ id: request.id, engine, contextTokens, ...parts.services() })
-    const model: LoadedModel<"chat"> = { task, contextTokens, modalities: ["text"], adapters: [], servedBy: "onnx cpu" }
-    return model
+  const openLlama = Effect.fnUntraced(function* (precision: EngineSpec["precision"], request: OpenRequest) {
+    const { engine } = yield* engineOf<LlamaRequest, LlamaEvent, LlamaInfo>("llama", precision, request)
+    return { id: request.id, engine, contextTokens: Math.min(request.contextTokens, engine.info.contextTokens), ...parts.services() }
   })
-  return <T extends TaskName>(request: OpenRequest<T>): Effect.Effect<LoadedModel<T>, ApiError, Scope.Scope> => {
-    const open = { chat: openChat }[request.task as "chat"]
-    return (open ? open(request) : Effect.fail(failed(`backend-onnx opens no ${request.task} models`))) as Effect.Effect<LoadedModel<T>, ApiError, Scope.Scope>
-  }
+  const openChat: OpenEntry = Effect.fnUntraced(function* (request) {
+    const { precision } = yield* optionsOf(entryOptions.chat, request)
+    const model = yield* openLlama(precision, request)
+    return { ...shape, task: makeChatModel(model), contextTokens: model.contextTokens } satisfies LoadedModel<"chat">
+  })
+  const openRerank: OpenEntry = Effect.fnUntraced(function* (request) {
+    const { precision, instruction } = yield* optionsOf(entryOptions.rerank, request)
+    const model = yield* openLlama(precision, request)
+    const { yesTokens, noTokens } = model.engine.info
+    if (!yesTokens.length || !noTokens.length) return yield* failed(`${request.path}: 'yes' and 'no' are not tokens of its vocabulary, so it can't rerank`)
+    return { ...shape, task: makeRerankModel({ ...model, instruction }), contextTokens: model.contextTokens } satisfies LoadedModel<"rerank">
+  })
+  const openEmbed: OpenEntry = Effect.fnUntraced(function* (request) {
+    const { precision, space } = yield* optionsOf(entryOptions.embed, request)
+    const { engine, path } = yield* engineOf<EmbedJobRequest, EmbedJobEvent, BertInfo>("bert", precision, request)
+    const contextTokens = Math.min(request.contextTokens, engine.info.maxTokens)
+    const task = makeEmbedModel({ id: request.id, folder: path, engine, contextTokens, ...parts.services() })
+    const embeddingSpace = `${space ?? engine.info.name}-${engine.info.digest}-${spaceDimensions}${mapVersion}`
+    return { ...shape, task, contextTokens, embeddingSpace } satisfies LoadedModel<"embed">
+  })
+  const open: Partial<Record<TaskName, OpenEntry>> = { chat: openChat, embed: openEmbed, rerank: openRerank }
+  return <T extends TaskName>(request: OpenRequest<T>) =>
+    (open[request.task]?.(request) ?? Effect.fail(failed(`backend-onnx opens no ${request.task} models`))) as Effect.Effect<LoadedModel<T>, ApiError, Scope.Scope>
 }

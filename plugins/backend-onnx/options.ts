@@ -7,12 +7,19 @@ const precision = (byDefault: "int8" | "fp32") =>
     .annotate({ default: byDefault, description: "How weights are kept: 8 bits, or 32 for reference." })
     .pipe(Schema.withDecodingDefaultKey(Effect.succeed(byDefault)))
 
+const defaultInstruction = "Given a web search query, retrieve relevant passages that answer the query"
+
 const ChatOptions = Schema.Struct({ precision: precision("int8") })
 const EmbedOptions = Schema.Struct({
   precision: precision("fp32"),
   space: Schema.optionalKey(Schema.NonEmptyString.annotate({ description: "Name of the vector space; the model's own by default." })),
 })
-const RerankOptions = Schema.Struct({ precision: precision("int8") })
+const RerankOptions = Schema.Struct({
+  precision: precision("int8"),
+  instruction: Schema.NonEmptyString.annotate({ default: defaultInstruction, description: "What to judge documents by, for requests that don't say." }).pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed(defaultInstruction)),
+  ),
+})
 
 /** What an entry's `options` may hold, by task. */
 export const entryOptions = { chat: ChatOptions, embed: EmbedOptions, rerank: RerankOptions }

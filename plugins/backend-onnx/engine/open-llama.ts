@@ -4,7 +4,7 @@ import { type LlamaConfig, llamaConfig } from "../onnx/llama-config.ts"
 import { buildLlamaGraph, llamaGraphVersion } from "../onnx/llama-graph.ts"
 import { writeChatTokenizer } from "../tokenizer/chat-tokenizer.ts"
 import { endTokens, idsOfWords, type Vocabulary, vocabularyOf } from "../tokenizer/vocabulary.ts"
-import { GgufFile } from "../weights/gguf-file.ts"
+import { type GgufFile, openGguf } from "../weights/gguf-file.ts"
 import { ModelFileError } from "../weights/model-file-error.ts"
 import { GenerateJob } from "./generate-job.ts"
 import type { LlamaEvent, LlamaInfo, LlamaRequest } from "./llama-jobs.ts"
@@ -37,7 +37,7 @@ const sessionOf = async (spec: EngineSpec, file: GgufFile, config: LlamaConfig, 
 /** Opens a GGUF file of the Llama family. */
 export const openLlama: EngineOpener<LlamaRequest, LlamaEvent, LlamaInfo> = async (spec, progress) => {
   progress("reading weights")
-  const file = GgufFile.open(spec.path)
+  const file = openGguf(spec.path)
   try {
     const opened = file.explain(() => {
       const config = llamaConfig(file)

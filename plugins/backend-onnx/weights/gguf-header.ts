@@ -1,21 +1,10 @@
 import { ByteCursor } from "./byte-cursor.ts"
-import { type GgmlType, ggmlTypeLabel, ggmlTypes } from "./ggml-types.ts"
+import { ggmlTypeLabel, ggmlTypes } from "./ggml-types.ts"
 import { Damaged, type Metadata, type MetadataValue, readMetadataValue, readText } from "./gguf-metadata.ts"
+import type { TensorEntry, TensorHeader } from "./tensor-file.ts"
 
-export interface TensorEntry {
-  readonly name: string
-  readonly type: GgmlType
-  /** Contiguous values in a row; the matrix's inputs. */
-  readonly columns: number
-  readonly rows: number
-  /** From the file's start. */
-  readonly offset: number
-  readonly bytes: number
-}
-
-export interface GgufHeader {
+export interface GgufHeader extends TensorHeader {
   readonly metadata: Metadata
-  readonly tensors: ReadonlyMap<string, TensorEntry>
 }
 
 const maxEntries = 65_536

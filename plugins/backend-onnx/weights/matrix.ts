@@ -1,6 +1,6 @@
 import type { GgmlType } from "./ggml-types.ts"
-import type { GgufFile } from "./gguf-file.ts"
 import { Damaged } from "./gguf-metadata.ts"
+import type { TensorFile } from "./tensor-file.ts"
 
 /** A weight matrix `[rows, columns]` (outputs, inputs) that is read row by row. */
 export interface Matrix {
@@ -15,7 +15,7 @@ export interface Matrix {
 const windowRows = 256
 
 /** Reads a window of rows at a time, so that reordered rows don't cost a system call each. */
-export const matrixOf = (file: GgufFile, name: string, shape: { readonly rows: number; readonly columns: number }): Matrix => {
+export const matrixOf = (file: TensorFile, name: string, shape: { readonly rows: number; readonly columns: number }): Matrix => {
   const entry = file.tensor(name)
   if (entry.rows !== shape.rows || entry.columns !== shape.columns)
     throw new Damaged(`the tensor '${name}' is ${entry.rows} x ${entry.columns}, the metadata ask for ${shape.rows} x ${shape.columns}`)
@@ -68,7 +68,7 @@ export const decodeRow = (matrix: Matrix, row: number, into: Float32Array): void
 }
 
 /** A tensor of one row, such as a norm's weights. */
-export const vectorOf = (file: GgufFile, name: string, length: number): Float32Array => {
+export const vectorOf = (file: TensorFile, name: string, length: number): Float32Array => {
   const values = new Float32Array(length)
   decodeRow(matrixOf(file, name, { rows: 1, columns: length }), 0, values)
   return values

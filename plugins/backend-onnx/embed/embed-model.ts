@@ -1,0 +1,76 @@
+import { Effect } from "effect"
+import { type ApiError, apiError } from "../../../core/errors.ts"
+import type { ModelId } from "../../../core/ids.ts"
+import type { EmbedEvent, EmbedRequest, ModelContext, ModelPlan, Task } from "../../../core/ports/model.ts"
+import type { Clock } from "../../../core/services/clock.ts"
+import type { Log } from "../../../core/services/log.ts"
+import type { Workers } from "../../../core/services/workers.ts"
+import { usageOf } from "../../../core/usage.ts"
+import type { Engine } from "../engine/engine-host.ts"
+import type { StageTime } from "../engine/protocol.ts"
+import type { EmbedTexts, TokenizedText } from "../tokenizer/embed-texts.ts"
+import type { EmbedTextsInput } from "../tokenizer/embed-texts-job.ts"
+import { inPool, timedTokenize } from "../tokenizer/pool.ts"
+import type { BertInfo, EmbedJobEvent, EmbedJobRequest } from "./embed-job.ts"
+
+export interface EmbedModelParts {
+  readonly id: ModelId
+  /** Of the model. */
+  readonly folder: string
+  readonly engine: Engine<EmbedJobRequest, EmbedJobEvent, BertInfo>
+  readonly contextTokens: number
+  readonly workers: Workers
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** The texts of a request; fails for anything else. */
+const textsOf = (request: EmbedRequest): Effect.Effect<readonly string[], ApiError> =>
+  Effect.forEach(request.items, (item, index) =>
+    item.type === "text"
+      ? Effect.succeed(item.text)
+      : Effect.fail(apiError("unsupported_parameter", "This model embeds texts only, not images or other media.", { param: `input[${index}]` })),
+  )
+
+/** Engine events to embed events; meters texts as they are done. */
+const translator =
+  (id: ModelId, context: ModelContext, texts: readonly TokenizedText[]) =>
+  (event: EmbedJobEvent | StageTime): readonly EmbedEvent[] | undefined => {
+    if (event.type === "time") {
+      context.time(event.stage, event.durationMs)
+      return undefined
+    }
+    context.meter(id, usageOf({ inputTokens: event.inputTokens }))
+    return [{ index: event.index, vector: event.vector, truncated: texts[event.index]!.truncated }]
+  }
+
+// whole words on both sides: the tokenizer must not join the instruction and the text
+const separated = (instruction: string): string => (/\s$/.test(instruction) ? instruction : `${instruction} `)
+
+/** The embed task of an engine. */
+export const makeEmbedModel = (parts: EmbedModelParts): Task<EmbedRequest, EmbedEvent> => {
+  const { id, folder, engine, contextTokens, workers, clock, log } = parts
+  const tokenized = Effect.fnUntraced(function* (request: EmbedRequest, context: ModelContext) {
+    const texts = yield* textsOf(request)
+    const input: EmbedTextsInput = { folder, texts, truncate: request.truncate, instruction: request.instruction ? separated(request.instruction) : "", maxTokens: contextTokens }
+    const result = yield* timedTokenize(clock, context, inPool<EmbedTextsInput, EmbedTexts>(workers, log, "embed-texts-job", input))
+    if ("texts" in result) return result.texts
+    if ("instructionTooLong" in result)
+      return yield* apiError("invalid_request_error", `The instruction alone has ${result.instructionTooLong} tokens; the model takes ${contextTokens} with the text.`, {
+        param: "instruction",
+      })
+    const { index, tokens } = result.tooLong
+    return yield* apiError("text_too_long", `The text has ${tokens} tokens, the model takes ${contextTokens}, and truncate is NONE.`, { param: `input[${index}]` })
+  })
+  const plan = Effect.fnUntraced(function* (request: EmbedRequest, context: ModelContext) {
+    yield* engine.available
+    const texts = yield* tokenized(request, context)
+    const run = engine.run(
+      { texts: texts.map((text) => text.ids) },
+      { priority: context.priority, timeoutMs: () => context.deadlineMs - clock.nowMs(), translate: translator(id, context, texts) },
+    )
+    const planned: ModelPlan<EmbedEvent> = { bound: usageOf({ inputTokens: texts.reduce((sum, text) => sum + text.ids.length, 0) }), run }
+    return planned
+  })
+  return { plan }
+}

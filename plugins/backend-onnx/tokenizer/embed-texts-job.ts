@@ -1,0 +1,25 @@
+import { join } from "node:path"
+import { Tokenizer } from "tokenizers"
+import { type EmbedTexts, type EmbedTextsRequest, embedTexts } from "./embed-texts.ts"
+
+export interface EmbedTextsInput extends EmbedTextsRequest {
+  /** Of the model. */
+  readonly folder: string
+}
+
+// each thread of the pool keeps its own
+const loaded = new Map<string, Tokenizer>()
+
+const tokenizerIn = (folder: string): Tokenizer => {
+  const known = loaded.get(folder)
+  if (known) return known
+  const tokenizer = Tokenizer.fromFile(join(folder, "tokenizer.json"))
+  // the file may ask for padding to a fixed length, and cuts without telling
+  tokenizer.disablePadding()
+  tokenizer.disableTruncation()
+  loaded.set(folder, tokenizer)
+  return tokenizer
+}
+
+/** Runs in the pool of threads. */
+export default ({ folder, ...request }: EmbedTextsInput): Promise<EmbedTexts> => embedTexts(tokenizerIn(folder), request)

@@ -1,0 +1,50 @@
+import type { Tokenizer } from "tokenizers"
+
+export interface EmbedTextsRequest {
+  readonly texts: readonly string[]
+  readonly instruction: string
+  readonly truncate: "END" | "START" | "NONE"
+  /** Special tokens included. */
+  readonly maxTokens: number
+}
+
+export interface TokenizedText {
+  readonly ids: Int32Array
+  readonly truncated: boolean
+}
+
+/** `tooLong`: the first text that does not fit, with `truncate` NONE. `instructionTooLong`: no room is left for a text. */
+export type EmbedTexts =
+  | { readonly texts: readonly TokenizedText[] }
+  | { readonly tooLong: { readonly index: number; readonly tokens: number } }
+  | { readonly instructionTooLong: number }
+
+/** Ids before and after every text. */
+interface Frame {
+  readonly before: readonly number[]
+  readonly after: readonly number[]
+}
+
+const frameOf = async (tokenizer: Tokenizer): Promise<Frame> => {
+  const [framed, plain] = await Promise.all([true, false].map(async (addSpecialTokens) => (await tokenizer.encode("a", null, { addSpecialTokens })).getIds()))
+  const start = framed!.indexOf(plain![0]!)
+  return { before: framed!.slice(0, start), after: framed!.slice(start + plain!.length) }
+}
+
+/** Texts with their instruction as the model reads them, cut to its window. An instruction is never cut. */
+export const embedTexts = async (tokenizer: Tokenizer, { texts, instruction, truncate, maxTokens }: EmbedTextsRequest): Promise<EmbedTexts> => {
+  const encode = async (text: string) => (await tokenizer.encode(text, null, { addSpecialTokens: false })).getIds()
+  const frame = await frameOf(tokenizer)
+  const prefix = instruction ? await encode(instruction) : []
+  const room = maxTokens - frame.before.length - frame.after.length - prefix.length
+  if (room < 1) return { instructionTooLong: prefix.length }
+  const tokenized: TokenizedText[] = []
+  for (const [index, text] of texts.entries()) {
+    const ids = await encode(text)
+    const truncated = ids.length > room
+    if (truncated && truncate === "NONE") return { tooLong: { index, tokens: ids.length + maxTokens - room } }
+    const kept = truncate === "START" ? ids.slice(-room) : ids.slice(0, room)
+    tokenized.push({ ids: Int32Array.from([...frame.before, ...prefix, ...kept, ...frame.after]), truncated })
+  }
+  return { texts: tokenized }
+}

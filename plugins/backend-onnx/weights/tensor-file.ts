@@ -1,0 +1,95 @@
+import { closeSync, fstatSync, openSync, readSync } from "node:fs"
+import type { GgmlType } from "./ggml-types.ts"
+import { Damaged } from "./gguf-metadata.ts"
+import { ModelFileError } from "./model-file-error.ts"
+
+export interface TensorEntry {
+  readonly name: string
+  readonly type: GgmlType
+  /** Contiguous values in a row; the matrix's inputs. */
+  readonly columns: number
+  readonly rows: number
+  /** From the file's start. */
+  readonly offset: number
+  readonly bytes: number
+}
+
+export interface TensorHeader {
+  readonly tensors: ReadonlyMap<string, TensorEntry>
+}
+
+/** Reads `length` bytes from a position, or throws `Damaged`. */
+export type ReadAt = (position: number, length: number) => Buffer
+
+const readExactly = (handle: number, position: number, length: number): Buffer => {
+  const bytes = Buffer.allocUnsafe(length)
+  let done = 0
+  while (done < length) {
+    const count = readSync(handle, bytes, done, length - done, position + done)
+    if (count === 0) throw new Damaged(`it is cut: byte ${position + length} is past its end`)
+    done += count
+  }
+  return bytes
+}
+
+const openHandle = (path: string): number => {
+  try {
+    return openSync(path, "r")
+  } catch (cause) {
+    throw new ModelFileError(path, `can't be opened (${(cause as Error).message})`)
+  }
+}
+
+/** An open file of tensors. They are read from disk when they are asked for: the model is never in memory as a whole. Blocks: for worker threads only. */
+export class TensorFile<Header extends TensorHeader = TensorHeader> {
+  readonly path: string
+  readonly header: Header
+  private readonly handle: number
+
+  private constructor(path: string, header: Header, handle: number) {
+    this.path = path
+    this.header = header
+    this.handle = handle
+  }
+
+  static open<Header extends TensorHeader>(path: string, readHeader: (read: ReadAt, fileBytes: number) => Header): TensorFile<Header> {
+    const handle = openHandle(path)
+    try {
+      const stat = fstatSync(handle)
+      if (!stat.isFile()) throw new Damaged("this is not a file")
+      return new TensorFile(
+        path,
+        readHeader((position, length) => readExactly(handle, position, length), stat.size),
+        handle,
+      )
+    } catch (cause) {
+      closeSync(handle)
+      throw new ModelFileError(path, (cause as Error).message)
+    }
+  }
+
+  /** Runs a part that looks into the file and names the file when it fails. */
+  explain<A>(part: () => A): A {
+    try {
+      return part()
+    } catch (cause) {
+      throw cause instanceof Damaged ? new ModelFileError(this.path, cause.message) : cause
+    }
+  }
+
+  tensor(name: string): TensorEntry {
+    const entry = this.header.tensors.get(name)
+    if (!entry) throw new Damaged(`the tensor '${name}' is missing`)
+    return entry
+  }
+
+  /** The encoded bytes of `count` rows. */
+  rows(entry: TensorEntry, first: number, count: number): Buffer {
+    const rowBytes = entry.bytes / entry.rows
+    return readExactly(this.handle, entry.offset + first * rowBytes, count * rowBytes)
+  }
+
+  close(): void {
+    closeSync(this.handle)
+  }
+}
