@@ -1,7 +1,7 @@
 import { Effect, type Scope } from "effect"
 import { describe, it } from "vitest"
 import type { Storage } from "../ports/storage.ts"
-import { storageFailureCases } from "./storage-contract/failures.ts"
+import { storageFailureCases, storageFullCases } from "./storage-contract/failures.ts"
 import { storageKeyCases } from "./storage-contract/keys.ts"
 import { storageModelCases } from "./storage-contract/model.ts"
 import { storageReadCases } from "./storage-contract/reads.ts"
@@ -28,12 +28,14 @@ export type StorageCases = Readonly<Record<string, (opened: OpenedStorage) => Ef
  * `open` gives a fresh one for every case.
  */
 export const storageContract = (name: string, open: Effect.Effect<OpenedStorage, unknown, Scope.Scope>): void => {
-  const run = (cases: StorageCases) => {
-    for (const [title, work] of Object.entries(cases)) it(title, () => Effect.runPromise(Effect.scoped(Effect.flatMap(open, work))))
+  const run = (cases: StorageCases, isOffered = (_: OpenedStorage): boolean => true) => {
+    for (const [title, work] of Object.entries(cases))
+      it(title, ({ skip }) => Effect.runPromise(Effect.scoped(Effect.flatMap(open, (opened) => (isOffered(opened) ? work(opened) : Effect.sync(skip))))))
   }
   describe(`storage contract: ${name}`, () => {
     describe("reading", () => run(storageReadCases))
     describe("failures", () => run(storageFailureCases))
+    describe("a full disk", () => run(storageFullCases, ({ nearlyFull }) => nearlyFull !== undefined))
     describe("keys", () => run(storageKeyCases))
     describe("against a model", () => run(storageModelCases))
   })

@@ -114,7 +114,9 @@ export const storageFailureCases: StorageCases = {
       expect(letters.map((letter) => letter.repeat(20_000))).toContain(text)
       expect(infos.map(({ etag }) => etag)).toContain((yield* storage.stat("same")).etag)
     }),
+}
 
+export const storageFullCases: StorageCases = {
   "says when there is no room, and leaves nothing": ({ nearlyFull }) =>
     Effect.gen(function* () {
       if (nearlyFull === undefined) return

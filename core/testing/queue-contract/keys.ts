@@ -1,0 +1,74 @@
+import { Effect } from "effect"
+import { expect } from "vitest"
+import { PortError } from "../../errors.ts"
+import type { QueueCases } from "../queue-contract.ts"
+import { eventually, longestBackoffMs, makeGate, record } from "./recorder.ts"
+
+const broken = Effect.fail(new PortError({ port: "test", message: "broken" }))
+
+export const queueKeyCases: QueueCases = {
+  "ignores a send while its key waits": (opened) =>
+    Effect.gen(function* () {
+      const { job, succeeded } = record()
+      yield* opened.queue.send(job, "first", { key: "k", delayMs: 5000 })
+      yield* opened.other.send(job, "second", { key: "k" })
+      yield* opened.queue.send(job, "another", { key: "l" })
+      yield* opened.queue.consume(job)
+      yield* eventually(opened, () => expect(succeeded).toEqual(["another"]))
+      yield* opened.advance(5000)
+      yield* eventually(opened, () => expect(succeeded).toEqual(["another", "first"]))
+    }),
+
+  "ignores a send while its key runs, and takes one after it": (opened) =>
+    Effect.gen(function* () {
+      const gate = makeGate()
+      const { job, began, succeeded } = record({ concurrency: 4 }, () => gate.pass)
+      yield* opened.queue.consume(job)
+      yield* opened.queue.send(job, "first", { key: "k" })
+      yield* eventually(opened, () => expect(began).toEqual(["first"]))
+      yield* opened.queue.send(job, "while it runs", { key: "k" })
+      yield* opened.advance(1000)
+      yield* gate.open
+      yield* eventually(opened, () => expect(succeeded).toEqual(["first"]))
+      yield* opened.advance(1000)
+      yield* opened.queue.send(job, "after it", { key: "k" })
+      yield* eventually(opened, () => expect(succeeded).toEqual(["first", "after it"]))
+    }),
+
+  "ignores a send while its key waits for a retry": (opened) =>
+    Effect.gen(function* () {
+      const { job, began, succeeded } = record({}, (_, nthRun) => (nthRun === 1 ? broken : Effect.void))
+      yield* opened.queue.consume(job)
+      yield* opened.queue.send(job, "first", { key: "k" })
+      yield* eventually(opened, () => expect(began).toEqual(["first"]))
+      yield* opened.queue.send(job, "second", { key: "k" })
+      yield* opened.advance(longestBackoffMs)
+      yield* eventually(opened, () => expect(succeeded).toEqual(["first"]))
+      expect(began).toEqual(["first", "first"])
+    }),
+
+  "takes a key again when its payload is dead": (opened) =>
+    Effect.gen(function* () {
+      const { job, began } = record({ attempts: 1 }, () => broken)
+      yield* opened.queue.consume(job)
+      yield* opened.queue.send(job, "first", { key: "k" })
+      yield* eventually(opened, () => expect(began).toEqual(["first"]))
+      yield* opened.advance(1000)
+      yield* opened.queue.send(job, "second", { key: "k" })
+      yield* eventually(opened, () => expect(began).toEqual(["first", "second"]))
+    }),
+
+  "keeps the keys of two jobs apart, and sends without a key": (opened) =>
+    Effect.gen(function* () {
+      const one = record({ name: "one" })
+      const two = record({ name: "two" })
+      for (const text of ["a", "b"]) {
+        yield* opened.queue.send(one.job, text, { key: "k" })
+        yield* opened.queue.send(two.job, text)
+      }
+      yield* opened.queue.send(two.job, "c", { key: "k" })
+      yield* opened.queue.consume(one.job)
+      yield* opened.queue.consume(two.job)
+      yield* eventually(opened, () => expect([one.succeeded, [...two.succeeded].sort()]).toEqual([["a"], ["a", "b", "c"]]))
+    }),
+}
