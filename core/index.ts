@@ -2,6 +2,7 @@
 export * from "./call.ts"
 export * from "./caller.ts"
 export * from "./catalogue.ts"
+export * from "./characters.ts"
 export * from "./decode.ts"
 export * from "./endpoint.ts"
 export * from "./errors.ts"

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { atMostCharacters } from "../../core/characters.ts"
 import { optional } from "../../core/decode.ts"
 import { ChatMessage } from "./wire-message.ts"
 
@@ -7,7 +8,7 @@ const atLeastOne = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))
 const name = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/, { message: "must be 1 to 64 letters, digits, _ or -" }))
 const JsonObject = Schema.Record(Schema.String, Schema.Unknown)
 
-const stopText = Schema.String.check(Schema.isMinLength(1, { message: "must not be empty" })).check(Schema.isMaxLength(1_000, { message: "must have at most 1,000 characters" }))
+const stopText = Schema.String.check(Schema.isMinLength(1, { message: "must not be empty" })).check(atMostCharacters(1_000))
 
 export const Tool = Schema.Struct({
   type: Schema.Literal("function"),
@@ -34,7 +35,7 @@ const keys = (fits: RegExp, why: string, most: number) =>
   })
 
 const LogitBias = Schema.Record(Schema.String, Schema.Finite.check(between(-100, 100))).check(keys(/^\d{1,7}$/, "the key must be a token id", 1_024))
-const Metadata = Schema.Record(Schema.String, Schema.String.check(Schema.isMaxLength(512))).check(keys(/^[\s\S]{1,64}$/, "the key must have 1 to 64 characters", 16))
+const Metadata = Schema.Record(Schema.String, Schema.String.check(atMostCharacters(512))).check(keys(/^[\s\S]{1,64}$/u, "the key must have 1 to 64 characters", 16))
 
 const Fields = Schema.Struct({
   model: Schema.NonEmptyString,
@@ -60,7 +61,7 @@ const Fields = Schema.Struct({
   parallel_tool_calls: optional(Schema.Boolean),
   response_format: optional(ResponseFormat),
   chat_template_kwargs: optional(Schema.Struct({ enable_thinking: optional(Schema.Boolean) })),
-  user: optional(Schema.String.check(Schema.isMaxLength(512))),
+  user: optional(Schema.String.check(atMostCharacters(512))),
   metadata: optional(Metadata),
 })
 

@@ -1,0 +1,39 @@
+import { Effect } from "effect"
+import type { Catalogue } from "../../core/catalogue.ts"
+import { defineEndpoint, type Plan } from "../../core/endpoint.ts"
+import { apiError } from "../../core/errors.ts"
+import type { Clock } from "../../core/services/clock.ts"
+import { toList, toModel } from "./to-model.ts"
+import { Model, ModelList } from "./wire.ts"
+
+export interface ModelsEndpointParts {
+  readonly catalogue: Catalogue
+  readonly clock: Clock
+}
+
+const free = (json: Model | ModelList): Plan => ({ bound: {}, run: Effect.succeed({ status: 200, json }) })
+
+const common = { method: "GET", access: "public", body: "none", maxBodyBytes: 0 } as const
+
+export const makeModelsEndpoint = ({ catalogue, clock }: ModelsEndpointParts) => {
+  const list = toList(catalogue.entries, Math.floor(clock.nowMs() / 1000))
+  return defineEndpoint({ ...common, id: "models.list", summary: "All models.", path: "/v1/models", reply: ModelList, plan: () => Effect.succeed(free(list)) })
+}
+
+export const makeModelEndpoint = ({ catalogue, clock }: ModelsEndpointParts) => {
+  const created = Math.floor(clock.nowMs() / 1000)
+  return defineEndpoint({
+    ...common,
+    id: "models.get",
+    summary: "One model.",
+    path: "/v1/models/{id}",
+    reply: Model,
+    plan: ({ params }) =>
+      Effect.suspend(() => {
+        const entry = catalogue.entry(params.id ?? "")
+        return entry
+          ? Effect.succeed(free(toModel(entry, created)))
+          : Effect.fail(apiError("not_found", "There is no such model here; GET /v1/models lists them.", { param: "model" }))
+      }),
+  })
+}

@@ -1,0 +1,18 @@
+import { definePlugin } from "../../core/plugin.ts"
+import { provide, resolve, Tokens } from "../../core/tokens.ts"
+import { makeModelEndpoint, makeModelsEndpoint } from "./endpoint.ts"
+import { Settings } from "./settings.ts"
+
+export const plugin = definePlugin<Settings>({
+  name: "endpoint-models",
+  api: 1,
+  about: "GET /v1/models and /v1/models/{id}: the public list.",
+  settings: Settings,
+  needs: [Tokens.catalogue, Tokens.clock],
+  provides: [Tokens.endpoints],
+  register: (container) => {
+    const parts = { catalogue: resolve(container, Tokens.catalogue), clock: resolve(container, Tokens.clock) }
+    provide(container, Tokens.endpoints, makeModelsEndpoint(parts))
+    provide(container, Tokens.endpoints, makeModelEndpoint(parts))
+  },
+})

@@ -1,0 +1,33 @@
+import { Schema } from "effect"
+
+const rupiah = (what: string) => Schema.optionalKey(Schema.Finite.annotate({ description: `Rp per ${what}` }))
+
+export const Model = Schema.Struct({
+  id: Schema.String,
+  object: Schema.Literal("model"),
+  created: Schema.Int.annotate({ description: "When this server began to offer it." }),
+  owned_by: Schema.String,
+  tier: Schema.String,
+  context_window: Schema.Int.annotate({ description: "Tokens" }),
+  max_output_tokens: Schema.Int.annotate({ description: "Tokens" }),
+  modalities: Schema.Array(Schema.String),
+  capabilities: Schema.Array(Schema.String),
+  description: Schema.String,
+  pricing_model: Schema.String,
+  pricing: Schema.Struct({
+    input_idr: rupiah("1M input tokens"),
+    output_idr: rupiah("1M output tokens"),
+    image_idr: rupiah("image"),
+    search_unit_idr: rupiah("search unit"),
+  }),
+}).annotate({ identifier: "Model" })
+export type Model = typeof Model.Type
+
+export const ModelList = Schema.Struct({
+  object: Schema.Literal("list"),
+  data: Schema.Array(Model),
+  has_more: Schema.Boolean,
+  first_id: Schema.NullOr(Schema.String),
+  last_id: Schema.NullOr(Schema.String),
+}).annotate({ identifier: "ModelList" })
+export type ModelList = typeof ModelList.Type

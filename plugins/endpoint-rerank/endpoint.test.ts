@@ -1,0 +1,103 @@
+import { Cause, Effect, Exit, Option } from "effect"
+import fc from "fast-check"
+import { describe, expect, it } from "vitest"
+import { decodeBody } from "../../core/decode.ts"
+import { isApiError } from "../../core/errors.ts"
+import { fakeChatModel, fakeHouse, fakeRerankModel } from "../../core/testing/index.ts"
+import { makeRerankEndpoint } from "./endpoint.ts"
+import { rank } from "./ranking.ts"
+import { RerankBody } from "./wire.ts"
+
+const good = { model: "svc-rerank", query: "ibu kota Indonesia", documents: ["Kuala Lumpur", "ibu kota Indonesia ialah Jakarta", "kota tua", ""] }
+
+const open = () => {
+  const model = fakeRerankModel()
+  const house = fakeHouse([model, fakeChatModel()])
+  return { house, model, ask: (more: object = {}) => house.ask(makeRerankEndpoint(house), { ...good, ...more }) }
+}
+
+describe("rerank", () => {
+  it("sorts by score, and costs one search unit", async () => {
+    const { status, headers, json } = await open().ask()
+    expect(status).toBe(200)
+    expect(json).toEqual({
+      id: "rerank-2",
+      results: [
+        { index: 1, relevance_score: 1 },
+        { index: 2, relevance_score: 1 / 3 },
+        { index: 0, relevance_score: 0 },
+        { index: 3, relevance_score: 0 },
+      ],
+      meta: { billed_units: { search_units: 1 }, cost_idr: 2.5 },
+    })
+    expect(headers["x-cost-idr"]).toBe("2.5")
+  })
+
+  it("keeps the best top_n, and shows texts when asked", async () => {
+    const { json } = await open().ask({ top_n: 1, return_documents: true })
+    expect(json).toMatchObject({ results: [{ index: 1, document: { text: good.documents[1] } }] })
+    expect((await open().ask({ top_n: 99, return_documents: null })).json).toMatchObject({ results: { length: 4 } })
+  })
+
+  it("gives the model what it needs", async () => {
+    const { ask, model } = open()
+    await ask({ instruction: "Find capitals", top_n: 1 })
+    await ask({ instruction: null, max_tokens_per_doc: 5 })
+    expect(model.runs.map((run) => run.request)).toEqual([
+      { query: good.query, documents: good.documents, instruction: "Find capitals" },
+      { query: good.query, documents: good.documents },
+    ])
+  })
+
+  it.each<[string, object]>([
+    ["model", { model: null }],
+    ["query", { query: undefined }],
+    ["query", { query: "" }],
+    ["query", { query: 5 }],
+    ["query", { query: "x".repeat(100_001) }],
+    ["documents", { documents: undefined }],
+    ["documents", { documents: [] }],
+    ["documents", { documents: "text" }],
+    ["documents", { documents: Array(65).fill("x") }],
+    ["documents[1]", { documents: ["a", { text: "b" }] }],
+    ["documents[0]", { documents: ["x".repeat(100_001)] }],
+    ["top_n", { top_n: 0 }],
+    ["top_n", { top_n: 1.5 }],
+    ["return_documents", { return_documents: "yes" }],
+    ["instruction", { instruction: 5 }],
+  ])("a wrong %s is 400 with its path", async (param, more) => {
+    expect(await open().ask(more)).toMatchObject({ status: 400, json: { code: "invalid_request_error", param } })
+  })
+
+  it("says what a document must be", async () => {
+    const { json } = await open().ask({ documents: [{ text: "b" }] })
+    expect(json).toMatchObject({ message: "documents[0]: must be a string; objects such as {text} are not taken" })
+  })
+
+  it("takes rerank models only, and passes the model's refusal on", async () => {
+    expect(await open().ask({ model: "svc-lyt" })).toMatchObject({ status: 400, json: { code: "model_not_found", param: "model" } })
+    expect(await open().ask({ query: "a ".repeat(600) })).toMatchObject({ status: 400, json: { code: "context_length_exceeded", param: "query" } })
+  })
+})
+
+it("ranking sorts, is stable, and keeps every index once", () => {
+  const events = fc.array(fc.integer({ min: 0, max: 4 }), { minLength: 1, maxLength: 64 }).map((scores) => scores.map((s, index) => ({ index, score: s / 4 })))
+  fc.assert(
+    fc.property(events, fc.integer({ min: 1, max: 70 }), (scored, top_n) => {
+      const documents = scored.map(String)
+      const results = rank([...scored].reverse(), { model: "m", query: "q", documents, top_n })
+      expect(results).toHaveLength(Math.min(top_n, scored.length))
+      const best = [...scored].sort((a, b) => b.score - a.score)
+      expect(results.map((r) => r.index)).toEqual(best.slice(0, top_n).map((event) => event.index))
+    }),
+  )
+})
+
+it("any JSON is decoded or refused with an ApiError", () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.jsonValue(), fc.dictionary(fc.constantFrom(...Object.keys(RerankBody.fields)), fc.jsonValue())), (json) => {
+      const exit = Effect.runSyncExit(decodeBody(RerankBody, json))
+      if (Exit.isFailure(exit)) expect(isApiError(Option.getOrUndefined(Cause.findErrorOption(exit.cause)))).toBe(true)
+    }),
+  )
+})

@@ -1,0 +1,55 @@
+import { Effect, Stream } from "effect"
+import type { Catalogue } from "../../core/catalogue.ts"
+import { type Call, defineEndpoint, megabyte, type Plan } from "../../core/endpoint.ts"
+import { type ApiError, apiError } from "../../core/errors.ts"
+import type { Ids } from "../../core/ids.ts"
+import { rupiahNumber } from "../../core/money.ts"
+import type { RerankEvent, RerankRequest } from "../../core/ports/model.ts"
+import { rank } from "./ranking.ts"
+import { RerankBody, RerankReply } from "./wire.ts"
+
+export interface RerankEndpointParts {
+  readonly catalogue: Catalogue
+  readonly ids: Ids
+}
+
+const toRequest = ({ query, documents, instruction }: RerankBody): RerankRequest => ({ query, documents, ...(instruction && { instruction }) })
+
+const toReply = ({ ids }: RerankEndpointParts, call: Call<RerankBody>, model: string, events: readonly RerankEvent[]): RerankReply => {
+  const used = call.used()
+  return {
+    id: ids.make("rerank-"),
+    results: rank(events, call.body),
+    meta: { billed_units: { search_units: used[model]?.searchUnits ?? 0 }, cost_idr: rupiahNumber(call.price(used)) },
+  }
+}
+
+const plan = (parts: RerankEndpointParts, call: Call<RerankBody>): Effect.Effect<Plan, ApiError> =>
+  Effect.gen(function* () {
+    const { body, context } = call
+    const entry = yield* parts.catalogue.require("rerank", body.model)
+    const { task } = yield* parts.catalogue.open("rerank", entry.id)
+    const { bound, run } = yield* task.plan(toRequest(body), context)
+    const answer = Effect.gen(function* () {
+      const events = yield* Stream.runCollect(run)
+      if (new Set(events.map((event) => event.index)).size !== body.documents.length) return yield* apiError("backend_error", "The model did not score every document.")
+      return { status: 200, json: toReply(parts, call, entry.id, events) }
+    })
+    return { bound: { [entry.id]: bound }, run: answer }
+  })
+
+export const makeRerankEndpoint = (parts: RerankEndpointParts) =>
+  defineEndpoint<RerankBody>({
+    id: "rerank",
+    summary: "Sorts documents by their relevance to a query.",
+    method: "POST",
+    path: "/v1/rerank",
+    aliases: ["/v2/rerank"],
+    access: "key",
+    body: RerankBody,
+    maxBodyBytes: 25 * megabyte,
+    reply: RerankReply,
+    creates: true,
+    batchable: true,
+    plan: (call) => plan(parts, call),
+  })

@@ -1,0 +1,18 @@
+import { definePlugin } from "../../core/plugin.ts"
+import { provide, resolve, Tokens } from "../../core/tokens.ts"
+import { makeRerankEndpoint } from "./endpoint.ts"
+import { Settings } from "./settings.ts"
+
+export const plugin = definePlugin<Settings>({
+  name: "endpoint-rerank",
+  api: 1,
+  about: "POST /v1/rerank (and /v2/rerank, as Cohere's client has it).",
+  settings: Settings,
+  needs: [Tokens.catalogue, Tokens.ids],
+  provides: [Tokens.endpoints],
+  register: (container) => {
+    const catalogue = resolve(container, Tokens.catalogue)
+    const ids = resolve(container, Tokens.ids)
+    provide(container, Tokens.endpoints, makeRerankEndpoint({ catalogue, ids }))
+  },
+})
