@@ -4,7 +4,6 @@ import type { PluginError } from "../../core/errors.ts"
 import { cannotStart, reasonOf } from "./failure.ts"
 
 const oldestMajor = 15
-const oldest = oldestMajor * 10_000
 
 /** A server that is just starting, also in the container beside ours, refuses for a moment. */
 const patience = Schedule.max([Schedule.spaced("500 millis"), Schedule.recurs(9)])
@@ -37,6 +36,10 @@ export const nameOf = (address: pg.ClientConfig): string => {
   return `${host}:${port}/${database}`
 }
 
+/** Undefined when the version is new enough. */
+export const refusalOf = (name: string, version: { readonly number: number; readonly text: string }): string | undefined =>
+  version.number >= oldestMajor * 10_000 ? undefined : `the database ${name} is PostgreSQL ${version.text}, which is too old: ${oldestMajor} or newer is needed`
+
 /** Waits up to 5 s for a server that starts; refuses one that is too old. Answers its version. */
 export const checkServer = (address: pg.ClientConfig, limitMs: number): Effect.Effect<string, PluginError> =>
   Effect.gen(function* () {
@@ -45,6 +48,7 @@ export const checkServer = (address: pg.ClientConfig, limitMs: number): Effect.E
       Effect.retry({ schedule: patience, while: isPassing }),
       Effect.mapError(({ error }) => cannotStart(`the database ${name} can't be used: ${reasonOf(error)}`, error)),
     )
-    if (!(version.number >= oldest)) return yield* cannotStart(`the database ${name} is PostgreSQL ${version.text}, which is too old: ${oldestMajor} or newer is needed`)
+    const refusal = refusalOf(name, version)
+    if (refusal !== undefined) return yield* cannotStart(refusal)
     return version.text
   })

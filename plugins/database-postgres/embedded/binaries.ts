@@ -27,7 +27,7 @@ interface Link {
 }
 
 /** npm packages hold no symlinks; a script of the package makes those of the libraries, unless scripts are switched off. */
-const makeMissingLinks = (folder: string): void => {
+export const makeMissingLinks = (folder: string): void => {
   const list = join(folder, "native", "pg-symlinks.json")
   if (!existsSync(list)) return
   const links: readonly Link[] = JSON.parse(readFileSync(list, "utf8"))

@@ -8,6 +8,7 @@ import { addressOf, countOthers } from "./ask.ts"
 import { type Binaries, findBinaries } from "./binaries.ts"
 import type { Cluster } from "./cluster.ts"
 import { ensureRunning } from "./ensure.ts"
+import { removeLeftovers } from "./make.ts"
 import { readPidFile } from "./pid-file.ts"
 import { lockOwner, takeLock } from "./server-lock.ts"
 import { stopServer } from "./stop.ts"
@@ -24,6 +25,7 @@ const own = (cluster: Cluster, binaries: Binaries, log: Log) =>
     yield* Effect.acquireRelease(Effect.try({ try: () => takeLock(cluster.lockFile), catch: asPluginError }), (giveBack) => Effect.sync(giveBack))
     yield* Effect.addFinalizer(() => stopServer(cluster, log))
     const first = yield* ensureRunning(cluster, binaries, log)
+    yield* Effect.promise(() => removeLeftovers(cluster))
     return yield* keepRunning(first, ensureRunning(cluster, binaries, log), log)
   })
 

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto"
 import { existsSync } from "node:fs"
-import { chmod, chown, link, mkdir, mkdtemp, open, readFile, rename, rm, writeFile } from "node:fs/promises"
+import { chmod, chown, link, mkdir, mkdtemp, open, readdir, readFile, rename, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { cannotStart, reasonOf } from "../failure.ts"
 import type { Binaries } from "./binaries.ts"
@@ -8,6 +8,7 @@ import { type Cluster, superuser } from "./cluster.ts"
 import { candidates, type RunAs, runToEnd } from "./run-as.ts"
 
 const initdbLimitMs = 120_000
+const workPrefix = "postgres.making-"
 
 /** The first process to write it wins; all use what then stands there. A link makes it appear whole or not at all. */
 const ensurePassword = async (cluster: Cluster, work: string): Promise<string> => {
@@ -47,7 +48,7 @@ const initdbArgs = (cluster: Cluster, work: string): readonly string[] => [
 
 /** Answers undefined when it worked, else why it did not. */
 const tryMake = async (cluster: Cluster, binaries: Binaries, runAs: RunAs): Promise<string | undefined> => {
-  const work = await mkdtemp(join(cluster.dataDir, "postgres.making-"))
+  const work = await mkdtemp(join(cluster.dataDir, workPrefix))
   try {
     await writeFile(join(work, "password"), await ensurePassword(cluster, work), { mode: 0o600 })
     await giveTo(runAs, work, join(work, "password"))
@@ -77,4 +78,12 @@ export const makeCluster = async (cluster: Cluster, binaries: Binaries): Promise
     reasons.push(`as ${runAs.about}: ${reason}`)
   }
   throw cannotStart(`the embedded PostgreSQL can't be made in ${cluster.home}; set DATABASE_URL to use a server. Tried ${reasons.join("; ")}`)
+}
+
+/** What a kill during `makeCluster` left. Only when there is a cluster: whoever still makes one then does it for nothing. */
+export const removeLeftovers = async (cluster: Cluster): Promise<void> => {
+  for (const name of await readdir(cluster.dataDir)) {
+    // an orphaned initdb may still write there; the next start tries again
+    if (name.startsWith(workPrefix)) await rm(join(cluster.dataDir, name), { recursive: true, force: true }).catch(() => {})
+  }
 }

@@ -1,4 +1,6 @@
+import { spawnSync } from "node:child_process"
 import { readFileSync } from "node:fs"
+import { basename } from "node:path"
 
 const hasCode = (error: unknown, code: string) => error instanceof Error && "code" in error && error.code === code
 
@@ -19,10 +21,17 @@ const proc = (pid: number, file: string): string | undefined => {
   }
 }
 
-/** True only where the system says so (Linux): the number now belongs to another program, as after a restart of a container. */
+/** The program of a process; undefined where the system does not say. */
+const programOf = (pid: number): string | undefined => {
+  if (process.platform === "linux") return proc(pid, "cmdline")?.split("\0")[0]
+  if (process.platform === "win32") return undefined
+  return spawnSync("ps", ["-p", String(pid), "-o", "comm="], { encoding: "utf8" }).stdout?.trim()
+}
+
+/** The number now belongs to another program, as after a restart of a container. */
 export const isSurelyNotPostgres = (pid: number): boolean => {
-  const command = proc(pid, "cmdline")
-  return command !== undefined && command !== "" && !command.includes("postgres")
+  const program = programOf(pid)
+  return !!program && !/^(postgres|postmaster)(\.exe)?$/.test(basename(program))
 }
 
 /** Tells a process from a later one with the same number: when it started, in ticks since the machine did. Empty where unknown. */
