@@ -1,0 +1,41 @@
+import { Effect, Stream } from "effect"
+import type { Catalogue } from "../../core/catalogue.ts"
+import { type Call, defineEndpoint, megabyte, type Plan } from "../../core/endpoint.ts"
+import type { ApiError } from "../../core/errors.ts"
+import { readItems } from "./items.ts"
+import { toReply } from "./to-reply.ts"
+import { EmbeddingsBody, EmbeddingsReply } from "./wire.ts"
+
+export interface EmbeddingsEndpointParts {
+  readonly catalogue: Catalogue
+}
+
+const plan = ({ catalogue }: EmbeddingsEndpointParts, call: Call<EmbeddingsBody>): Effect.Effect<Plan, ApiError> =>
+  Effect.gen(function* () {
+    const { body, context } = call
+    const entry = yield* catalogue.require("embed", body.model)
+    const items = yield* readItems(body)
+    const { task, embeddingSpace = entry.id } = yield* catalogue.open("embed", entry.id)
+    const request = { items: items.map((item) => item.part), truncate: body.truncate ?? "END", ...(body.instruction && { instruction: body.instruction }) }
+    const { bound, run } = yield* task.plan(request, context)
+    const answer = Effect.gen(function* () {
+      const events = yield* Stream.runCollect(run)
+      return { status: 200, headers: { "x-embedding-space": embeddingSpace }, json: yield* toReply(call, entry.id, items, events) }
+    })
+    return { bound: { [entry.id]: bound }, run: answer }
+  })
+
+export const makeEmbeddingsEndpoint = (parts: EmbeddingsEndpointParts) =>
+  defineEndpoint<EmbeddingsBody>({
+    id: "embeddings",
+    summary: "Texts and images as vectors of one space.",
+    method: "POST",
+    path: "/v1/embeddings",
+    access: "key",
+    body: EmbeddingsBody,
+    maxBodyBytes: 25 * megabyte,
+    reply: EmbeddingsReply,
+    creates: true,
+    batchable: true,
+    plan: (call) => plan(parts, call),
+  })

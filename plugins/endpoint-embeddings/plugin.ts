@@ -1,0 +1,17 @@
+import { definePlugin } from "../../core/plugin.ts"
+import { provide, resolve, Tokens } from "../../core/tokens.ts"
+import { makeEmbeddingsEndpoint } from "./endpoint.ts"
+import { Settings } from "./settings.ts"
+
+export const plugin = definePlugin<Settings>({
+  name: "endpoint-embeddings",
+  api: 1,
+  about: "POST /v1/embeddings: texts and images as vectors of one space.",
+  settings: Settings,
+  needs: [Tokens.catalogue],
+  provides: [Tokens.endpoints],
+  register: (container) => {
+    const catalogue = resolve(container, Tokens.catalogue)
+    provide(container, Tokens.endpoints, makeEmbeddingsEndpoint({ catalogue }))
+  },
+})
