@@ -9,21 +9,25 @@ export interface BannerFacts {
   readonly account: FirstAccount["created"]
   readonly models: readonly { readonly id: string; readonly task: TaskName }[]
   readonly hasDashboard: boolean
+  /** What the operator set is not shown again. */
+  wasGiven(secret: string): boolean
 }
 
 export const listeningLine = ({ name, version, baseUrl }: Pick<BannerFacts, "name" | "version" | "baseUrl">): string => `\nRakit ${version} (${name}) listens on ${baseUrl}\n`
 
-const accountLines = ({ account, credentialsFile }: BannerFacts): readonly string[] =>
-  account
+const accountLines = ({ account, credentialsFile, wasGiven }: BannerFacts): readonly string[] => {
+  const shown = (secret: string) => (wasGiven(secret) ? "(as you set it)" : secret)
+  return account
     ? [
         "",
         "  The first account was made; this is shown once, and kept in:",
         `    ${credentialsFile}`,
         `    e-mail    ${account.email}`,
-        `    password  ${account.password}`,
-        `    API key   ${account.apiKey}`,
+        `    password  ${shown(account.password)}`,
+        `    API key   ${shown(account.apiKey)}`,
       ]
     : []
+}
 
 const curlExample = (url: string, key: string, model: string): readonly string[] => [
   "",
@@ -43,7 +47,7 @@ const clientExample = (url: string, key: string, model: string): readonly string
 
 /** Address, first account and examples to copy. The key stands in the examples only when this boot made it. */
 export const startedText = (facts: BannerFacts): string => {
-  const key = facts.account?.apiKey ?? "$RAKIT_API_KEY"
+  const key = facts.account && !facts.wasGiven(facts.account.apiKey) ? facts.account.apiKey : "$RAKIT_API_KEY"
   const model = facts.models.find(({ task }) => task === "chat")?.id
   return [
     ...accountLines(facts),

@@ -27,6 +27,7 @@ const startedBanner = (house: House, { url }: HttpServer): string => {
     account,
     models: resolve(container, Tokens.catalogue).entries,
     hasDashboard: house.endpoints.some((endpoint) => endpoint.path === "/dashboard"),
+    wasGiven: (secret) => Object.values(process.env).includes(secret),
   })
 }
 

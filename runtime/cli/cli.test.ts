@@ -1,0 +1,138 @@
+import { mkdtempSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Cause, Effect, Exit } from "effect"
+import { describe, expect, it } from "vitest"
+import { fakeLog } from "../../core/testing/log.ts"
+import { assemble } from "../boot/assemble.ts"
+import { makeCli } from "../cli.ts"
+import { loadConfig } from "../config/load.ts"
+import { ConfigError } from "../config/problems.ts"
+import { runCli } from "../testing/start-platform.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "rakit-cli-"))
+let count = 0
+const config = (text: string): string => {
+  const file = join(folder, `house-${++count}.yaml`)
+  writeFileSync(file, text)
+  return file
+}
+const plugin = (name: string, body: string): string => {
+  const file = join(folder, `${name}.ts`)
+  writeFileSync(
+    file,
+    `import { definePlugin, Tokens } from "${join(import.meta.dirname, "../../core/index.ts")}"\nimport { Schema } from "effect"\nexport const plugin = definePlugin({ name: "${name}", api: 1, about: "", settings: Schema.Struct({}), ${body} })\n`,
+  )
+  return `./${name}.ts`
+}
+
+describe("rakit --help", () => {
+  it("stands at every command", () => {
+    const visit = (command: ReturnType<typeof makeCli>): string[] => {
+      expect(command.helpInformation()).toMatch(/^Usage: rakit/)
+      expect(command.description()).not.toBe("")
+      return [command.name(), ...command.commands.flatMap(visit)]
+    }
+    expect(visit(makeCli())).toEqual(["rakit", "serve", "check", "models", "list", "pull", "verify", "keys", "create", "migrate"])
+  })
+
+  it("goes to stdout, with 0", async () => {
+    const { code, stdout } = await runCli(["models", "pull", "--help"])
+    expect([code, stdout.split("\n")[0]]).toEqual([0, "Usage: rakit models pull [options] [ids...]"])
+  })
+})
+
+/** What `rakit check` does before it prints. */
+const refusalOf = async (file: string): Promise<string> => {
+  const program = Effect.scoped(
+    Effect.flatMap(Effect.try({ try: () => loadConfig(file, {}), catch: (cause) => cause as Error }), (config) => assemble(config, "command", fakeLog())),
+  )
+  const exit = await Effect.runPromiseExit(program)
+  const error = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
+  if (error instanceof ConfigError) return error.message
+  throw error ?? new Error("it was not refused")
+}
+
+describe("rakit check", () => {
+  it("prints the assembled house and starts nothing", async () => {
+    const { code, stdout } = await runCli(["check", "config/starter.yaml"], { RAKIT_DATA: join(folder, "never-made"), RAKIT_API_KEY: "a-secret-key-of-mine" })
+    expect(code).toBe(0)
+    for (const part of ["database-postgres", "database, health-check", "/v1/chat/completions", "/v2/rerank", "50 MB", "svc-omni", "input Rp8000/1M", "search unit Rp2.5"])
+      expect(stdout).toContain(part)
+    expect(stdout).not.toContain("a-secret-key-of-mine")
+  })
+
+  it.each<[string, () => string, string]>([
+    ["an unknown plugin", () => "plugins: { endpoint-chatt: {} }", "write 'endpoint-chat'?"],
+    ["an unknown setting", () => "plugins: { billing-free: { colour: red } }", "unknown key 'colour'"],
+    ["two providers", () => "plugins: { billing-free: {}, billing-ledger: {}, database-postgres: {} }", "'billing' is provided twice, by 'billing-free' and 'billing-ledger'"],
+    ["a missing provider", () => "plugins: { accounts: {}, database-postgres: {} }", "add the plugin billing-ledger"],
+    ["keyed endpoints without identity", () => "plugins: { endpoint-chat: {} }", "the endpoint 'chat.completions' needs 'identity'"],
+    [
+      "a model without a backend",
+      () => "plugins: {}\nmodels: [{ id: a, task: chat, backend: onxx, limits: { contextTokens: 9, maxOutputTokens: 9 } }]",
+      "no plugin here provides the backend 'onxx'",
+    ],
+    ["a path without a file", () => "plugins: { ./nowhere.ts: {} }", "there is no file"],
+    [
+      "a cycle",
+      () => `plugins: { ${plugin("left", "needs: [Tokens.queue], provides: [Tokens.webhook]")}: {}, ${plugin("right", "needs: [Tokens.webhook], provides: [Tokens.queue]")}: {} }`,
+      "these plugins need each other",
+    ],
+    ["a plugin of another contract", () => `plugins: { ${plugin("old", "needs: [], provides: [], ...{ api: 0 }")}: {} }`, "speaks version 0"],
+    ["a variable that is not set", () => "plugins: {}\nname: ${NOT_SET_ANYWHERE}", "set NOT_SET_ANYWHERE"],
+  ])("refuses %s", async (_, text, message) => {
+    const file = config(text())
+    const refusal = await refusalOf(file)
+    expect(refusal).toContain(message)
+    expect(refusal).toContain("Fix: ")
+    expect(refusal).toContain(file.split("/").at(-1))
+  })
+})
+
+describe("rakit serve", () => {
+  it("refuses a broken config before anything starts", async () => {
+    const { code, stdout, stderr } = await runCli(["serve", config("plugins: { nope: {} }")])
+    expect([code, stdout]).toEqual([1, ""])
+    expect(stderr).toContain("there is no plugin 'nope'")
+  })
+
+  it("exits with 1 and names the model when none can be opened", async () => {
+    const broken = "{ id: bad, task: chat, backend: fake, limits: { contextTokens: 9, maxOutputTokens: 9 }, options: { broken: 'the file x.gguf is cut' } }"
+    const file = config(`plugins: { ${join(import.meta.dirname, "../testing/fake-backend.ts")}: {} }\nserver: { port: 0 }\ndataDir: ${folder}/data\nmodels: [${broken}]`)
+    const { code, stderr } = await runCli(["serve", file])
+    expect(code).toBe(1)
+    expect(stderr).toContain("bad: the file x.gguf is cut")
+  })
+
+  it("says that a port is in use", async () => {
+    const { createServer } = await import("node:net")
+    const other = createServer()
+    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve))
+    const { port } = other.address() as { port: number }
+    const { code, stderr } = await runCli(["serve", config(`plugins: {}\ndataDir: ${folder}/data\nserver: { host: 127.0.0.1, port: ${port} }`)])
+    other.close()
+    expect(code).toBe(1)
+    expect(stderr).toContain(`Port ${port} is in use`)
+  })
+})
+
+describe("rakit models", () => {
+  const file = config(
+    `plugins: { ${join(import.meta.dirname, "../testing/fake-backend.ts")}: {} }\nmodelsDir: ${folder}/models\nmodels: [{ id: m, task: chat, backend: fake, limits: { contextTokens: 9, maxOutputTokens: 9 }, sources: [{ url: 'file:./weights.bin', sha256: '${"0".repeat(64)}' }] }]`,
+  )
+
+  it("names the file and the reason, and exits with 1", async () => {
+    writeFileSync(join(folder, "weights.bin"), "not these")
+    const { code, stderr } = await runCli(["models", "pull", "-c", file])
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/weights\.bin/)
+    expect((await runCli(["models", "verify", "-c", file])).code).toBe(1)
+  })
+
+  it("knows only the models of the config", async () => {
+    const { code, stderr } = await runCli(["models", "pull", "-c", file, "svc-nope"])
+    expect(code).toBe(1)
+    expect(stderr).toContain("There is no model 'svc-nope' in this config")
+  })
+})
