@@ -59,6 +59,7 @@ const checkAddress =
     const { req } = ctx
     const refuse = (error: ReturnType<typeof apiError>) => sendError(exchange, error, limits.lingerMs)
     if ((req.url ?? "").length > limits.maxUrlLength) return refuse(apiError("uri_too_long"))
+    if (req.httpVersion === "0.9") return refuse(apiError("invalid_http", "HTTP/0.9 is not served."))
     if (req.httpVersion === "1.1" && !req.headers.host) return refuse(apiError("invalid_http", "There is no Host header."))
     if (!isDecodable(ctx.path)) return refuse(apiError("invalid_http", "The path's percent-encoding is broken."))
     return next()

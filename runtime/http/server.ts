@@ -58,6 +58,8 @@ export interface HttpServer {
   /** `http://127.0.0.1:8080` */
   readonly url: string
   readonly port: number
+  /** Requests without a whole reply, or with a call that has not been settled. */
+  readonly inFlight: number
   /** Makes the routes known; may be called again. Before the first call an unknown path is 503 `server_starting`, not 404. */
   publish(endpoints: readonly Endpoint[]): void
   /** All plugins have started: from now on every endpoint is served. Models may still be loading. */
@@ -154,6 +156,9 @@ export const makeHttpServer = (options: HttpServerOptions): Effect.Effect<HttpSe
     return {
       url: urlOf(address, options.host),
       port: address.port,
+      get inFlight() {
+        return inFlight.size
+      },
       publish: (published) => {
         endpoints = published
         document = undefined
