@@ -1,0 +1,184 @@
+import { MultiBar, type Options, Presets, type SingleBar } from "cli-progress"
+import { type Clock, type ModelId, type PullProgress, systemClock } from "../core/index.ts"
+
+/** Shows pulls of several models at once: as bars on a terminal, else as plain lines. */
+export interface PullProgressView {
+  /** The listener for `ModelFiles.pull`. */
+  report(progress: PullProgress): void
+  /** This model's pull is over, well or badly. Needed where the size was never known. */
+  done(model: ModelId): void
+  /** Writes whole lines to the same stream without tearing the bars: a destination for the log. */
+  write(text: string): void
+  /** Leaves the terminal as it was; a later report begins anew. */
+  stop(): void
+}
+
+const rateWindowMs = 5_000
+const plainPauseMs = 10_000
+
+/** One model's pull from one source. */
+interface Pull {
+  progress: PullProgress
+  /** Of the last seconds, oldest first. */
+  readonly samples: { readonly atMs: number; readonly bytes: number }[]
+}
+
+const keepSample = ({ samples }: Pull, atMs: number, bytes: number): void => {
+  samples.push({ atMs, bytes })
+  while (samples.length > 2 && atMs - (samples[0]?.atMs ?? atMs) > rateWindowMs) samples.shift()
+}
+
+/** Bytes per second; undefined until something can be said. */
+const rateOf = ({ samples }: Pull): number | undefined => {
+  const first = samples[0]
+  const last = samples.at(-1)
+  if (!first || !last || last.atMs - first.atMs < 200 || last.bytes <= first.bytes) return undefined
+  return ((last.bytes - first.bytes) * 1000) / (last.atMs - first.atMs)
+}
+
+const units = [
+  { unit: "GB", bytes: 1e9 },
+  { unit: "MB", bytes: 1e6 },
+  { unit: "kB", bytes: 1e3 },
+] as const
+
+/** "42.1 / 98.2 MB", "42.1 MB", "512 B": in the unit of the last one. */
+const amount = (...bytes: readonly number[]): string => {
+  const largest = bytes.at(-1) ?? 0
+  const scale = units.find((unit) => largest >= unit.bytes)
+  return scale ? `${bytes.map((count) => (count / scale.bytes).toFixed(1)).join(" / ")} ${scale.unit}` : `${bytes.join(" / ")} B`
+}
+
+const timeLeft = (seconds: number): string => {
+  if (seconds < 60) return `${Math.max(1, Math.ceil(seconds))} s left`
+  const minutes = Math.ceil(seconds / 60)
+  return minutes < 60 ? `${minutes} min left` : `${Math.floor(minutes / 60)} h ${minutes % 60} min left`
+}
+
+const percentOf = ({ doneBytes, totalBytes }: PullProgress): number => (totalBytes ? Math.min(100, Math.floor((doneBytes / totalBytes) * 100)) : 0)
+const isWhole = ({ doneBytes, totalBytes }: PullProgress): boolean => doneBytes === totalBytes
+
+/** "svc-lyt  42.1 / 98.2 MB  43 %  11.3 MB/s  5 s left", as far as it is known. */
+const lineOf = (pull: Pull, bar = ""): string => {
+  const { model, doneBytes, totalBytes } = pull.progress
+  const rate = rateOf(pull)
+  return [
+    `${model}${bar}`,
+    totalBytes === undefined ? amount(doneBytes) : amount(doneBytes, totalBytes),
+    ...(totalBytes === undefined ? [] : [`${percentOf(pull.progress)} %`]),
+    ...(rate === undefined ? [] : [`${amount(Math.round(rate))}/s`]),
+    ...(rate === undefined || totalBytes === undefined || isWhole(pull.progress) ? [] : [timeLeft((totalBytes - doneBytes) / rate)]),
+  ].join("  ")
+}
+
+/** What a view does with the start, each step and the end of a pull. */
+interface Painter {
+  start(pull: Pull): void
+  step(pull: Pull): void
+  end(pull: Pull): void
+  write(text: string): void
+  stop(): void
+}
+
+/** At the start, at every 10 % (every 10 s where the size is unknown) and at the end. */
+const makeLines = (out: NodeJS.WriteStream, clock: Clock): Painter => {
+  const told = new Map<ModelId, { tenth: number; atMs: number }>()
+  const tenthOf = ({ progress }: Pull) => Math.floor(percentOf(progress) / 10)
+  const tell = (pull: Pull, text = lineOf(pull)) => {
+    told.set(pull.progress.model, { tenth: tenthOf(pull), atMs: clock.nowMs() })
+    out.write(`${text}\n`)
+  }
+  return {
+    start: (pull) => tell(pull, `${lineOf(pull)}  from ${pull.progress.source}`),
+    step: (pull) => {
+      const last = told.get(pull.progress.model)
+      const known = pull.progress.totalBytes !== undefined
+      if (!last || (known ? tenthOf(pull) > last.tenth : clock.nowMs() - last.atMs >= plainPauseMs)) tell(pull)
+    },
+    end: (pull) => tell(pull),
+    write: (text) => out.write(text),
+    stop: () => {},
+  }
+}
+
+const barWidth = 24
+
+const barOptions = (out: NodeJS.WriteStream): Options => ({
+  stream: out,
+  fps: 10,
+  // a log line may have torn it
+  forceRedraw: true,
+  // off, it would cut the log lines between the bars too
+  linewrap: true,
+  // signals are the server's own affair
+  gracefulExit: false,
+  format: (options, params, pull: Pull) => {
+    const filled = Math.round(Math.min(1, params.total > 0 ? params.value / params.total : 0) * barWidth)
+    const bar = (options.barCompleteString ?? "").slice(0, filled) + (options.barIncompleteString ?? "").slice(0, barWidth - filled)
+    return lineOf(pull, `  ${bar}`).slice(0, params.maxWidth)
+  },
+})
+
+const makeBars = (out: NodeJS.WriteStream): Painter => {
+  let multi: MultiBar | undefined
+  const bars = new Map<ModelId, SingleBar>()
+  const stop = () => {
+    multi?.stop()
+    multi = undefined
+    bars.clear()
+  }
+  const draw = (pull: Pull) => {
+    const { model, doneBytes, totalBytes = 0 } = pull.progress
+    multi ??= new MultiBar(barOptions(out), Presets.shades_classic)
+    const bar = bars.get(model) ?? multi.create(totalBytes, doneBytes, pull)
+    bars.set(model, bar)
+    bar.setTotal(totalBytes)
+    bar.update(doneBytes, pull)
+  }
+  return {
+    start: draw,
+    step: draw,
+    end: draw,
+    // erased to the right, because what stood there was a bar
+    write: (text) => {
+      if (!multi) return void out.write(text)
+      multi.log(text.replaceAll("\n", "\u001b[K\n"))
+      multi.update()
+    },
+    stop,
+  }
+}
+
+export const makePullProgress = (out: NodeJS.WriteStream, clock: Clock = systemClock): PullProgressView => {
+  const painter = out.isTTY ? makeBars(out) : makeLines(out, clock)
+  const running = new Map<ModelId, Pull>()
+  const finished = new Map<ModelId, string>()
+  const finish = (model: ModelId) => {
+    const pull = running.get(model)
+    if (!pull) return
+    painter.end(pull)
+    running.delete(model)
+    finished.set(model, pull.progress.source)
+    if (running.size === 0) painter.stop()
+  }
+  return {
+    report: (progress) => {
+      const before = running.get(progress.model)
+      if (!before && isWhole(progress) && finished.get(progress.model) === progress.source) return
+      const goesOn = before?.progress.source === progress.source && before.progress.doneBytes <= progress.doneBytes
+      const pull: Pull = goesOn ? before : { progress, samples: [] }
+      pull.progress = progress
+      keepSample(pull, clock.nowMs(), progress.doneBytes)
+      running.set(progress.model, pull)
+      if (isWhole(progress)) finish(progress.model)
+      else if (goesOn) painter.step(pull)
+      else painter.start(pull)
+    },
+    done: finish,
+    write: (text) => painter.write(text),
+    stop: () => {
+      running.clear()
+      painter.stop()
+    },
+  }
+}

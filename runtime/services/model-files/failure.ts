@@ -1,0 +1,60 @@
+import { isSystemError } from "./system-error.ts"
+
+interface RetryHint {
+  /** True: the same request may work a moment later. */
+  readonly retry?: boolean
+  readonly retryAfterMs?: number | undefined
+}
+
+/** Why one source could not be used. The message goes into the log and into `ModelFilesMissing`: it holds no secrets. */
+export class SourceFailed extends Error {
+  override readonly name = "SourceFailed"
+  readonly retry: boolean
+  readonly retryAfterMs: number | undefined
+  constructor(message: string, hint: RetryHint = {}) {
+    super(message)
+    this.retry = hint.retry ?? false
+    this.retryAfterMs = hint.retryAfterMs
+  }
+}
+
+/** A server was reached and what it sent is not what was pinned, or is broken: nothing of it may be kept. */
+export class DamagedContent extends SourceFailed {}
+
+/** Without credentials and query (signed addresses carry secrets there). */
+export const shownUrl = (url: string): string => {
+  if (!URL.canParse(url)) return url
+  const { protocol, origin, pathname } = new URL(url)
+  return protocol === "http:" || protocol === "https:" ? origin + pathname : url
+}
+
+const byCode: Readonly<Record<string, (host: string) => string>> = {
+  ENOTFOUND: (host) => `the host name ${host} is unknown`,
+  EAI_AGAIN: (host) => `the host name ${host} could not be looked up`,
+  ECONNREFUSED: (host) => `${host} refused the connection`,
+  ECONNRESET: (host) => `${host} broke the connection`,
+  UND_ERR_SOCKET: (host) => `${host} broke the connection`,
+  UND_ERR_CONNECT_TIMEOUT: (host) => `${host} did not answer`,
+  ETIMEDOUT: (host) => `${host} did not answer`,
+}
+const hopeless = /^(ENOTFOUND|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|ERR_TLS|ERR_INVALID)/
+
+const innermost = (error: unknown): unknown => (error instanceof Error && error.cause !== undefined ? innermost(error.cause) : error)
+
+/** What `fetch`, or the body of its reply, threw. */
+export const networkFailure = (error: unknown, url: string): SourceFailed => {
+  if (error instanceof SourceFailed) return error
+  const cause = innermost(error)
+  const code = isSystemError(cause) ? cause.code : ""
+  const host = URL.canParse(url) ? new URL(url).host : url
+  const text = byCode[code]?.(host) ?? `${host}: ${cause instanceof Error ? cause.message : String(cause)}`
+  return new SourceFailed(text, { retry: !hopeless.test(code) })
+}
+
+/** An HTTP status that is not what was asked for. */
+export const statusFailure = (response: Response, url: string): SourceFailed => {
+  const retry = [408, 425, 429].includes(response.status) || response.status >= 500
+  const seconds = Number(response.headers.get("retry-after") ?? Number.NaN)
+  const retryAfterMs = Number.isFinite(seconds) ? Math.min(seconds, 30) * 1000 : undefined
+  return new SourceFailed(`${shownUrl(url)} answered ${response.status}`, { retry, retryAfterMs })
+}

