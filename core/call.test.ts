@@ -1,0 +1,143 @@
+import { Effect, Fiber } from "effect"
+import { beforeEach, describe, expect, it, vi } from "vitest"
+import { type Answering, holdMicros, inputMicros, model, openStage, type Stage, startMicros, used, whole } from "./call/testing/stage.ts"
+import type { Caller } from "./caller.ts"
+import { apiError, PortError } from "./errors.ts"
+import type { FakeHouse } from "./testing/index.ts"
+import { usageOf } from "./usage.ts"
+
+let stage: Stage
+let house: FakeHouse
+const endpoint: Stage["endpoint"] = (answer, more) => stage.endpoint(answer, more)
+const balance = () => stage.balance()
+const last = () => stage.last()
+
+beforeEach(() => {
+  stage = openStage()
+  house = stage.house
+})
+
+const withLimits = (limits: Partial<Caller["limits"]>): { caller: Caller } => ({ caller: { ...house.caller, limits: { ...house.caller.limits, ...limits } } })
+
+describe("a call", () => {
+  it("goes through its steps in order, and pays what the meter says", async () => {
+    const answer = await house.ask(endpoint(whole(10)), { n: 1 })
+    expect(stage.steps).toEqual(["plan", "admit all", "ran", "settle settled"])
+    expect(answer).toMatchObject({ status: 200, json: { n: 1 }, costMicros: inputMicros + 60_000n })
+    expect(last()).toMatchObject({ state: "settled", holdMicros, costMicros: inputMicros + 60_000n, settlement: { usage: { [model]: used(10) }, httpStatus: 200 } })
+    expect(await balance()).toEqual({ balanceMicros: startMicros - inputMicros - 60_000n, heldMicros: 0n })
+  })
+
+  it("carries its headers", async () => {
+    const { headers } = await house.ask(endpoint(whole(10)), { n: 1 })
+    expect(headers).toMatchObject({
+      "x-call-id": "00000000-0000-7000-8000-000000000001",
+      "x-ratelimit-limit-requests": "60",
+      "x-ratelimit-remaining-requests": "59",
+      "x-ratelimit-reset-requests": "1m0s",
+      "x-cost-idr": "1500.06",
+    })
+    expect(headers["server-timing"]).toMatch(/plan;dur=.*admit;dur=.*total;dur=/)
+  })
+
+  it("never pays more than its hold", async () => {
+    const greedy: Answering = (call) => {
+      call.context.meter(model, usageOf({ outputTokens: 9_000_000 }))
+      return Effect.succeed({ status: 200, json: {} })
+    }
+    await house.ask(endpoint(greedy), { n: 1 })
+    expect(last()).toMatchObject({ costMicros: holdMicros })
+  })
+
+  it("costs nothing with a test key, and half in a batch", async () => {
+    const test: Caller = { ...house.caller, tenant: { account: "acct_1", mode: "test" } }
+    expect(await house.ask(endpoint(whole(10)), { n: 1 }, { caller: test })).toMatchObject({ costMicros: 0n })
+    expect(await house.ask(endpoint(whole(10)), { n: 1 }, { priceFactor: 0.5 })).toMatchObject({ costMicros: (inputMicros + 60_000n) / 2n })
+  })
+
+  it("of a public endpoint needs no caller and no billing", async () => {
+    const answer = await house.ask(endpoint(whole(10), { access: "public" }), { n: 1 }, { caller: undefined })
+    expect(answer).toMatchObject({ status: 200, costMicros: undefined })
+    expect(stage.steps).toEqual(["plan", "ran"])
+  })
+})
+
+describe("a call is refused before anything is done", () => {
+  const refusals: readonly [string, number, string, Parameters<FakeHouse["ask"]>[1], object][] = [
+    ["without a caller", 401, "authentication_error", { n: 1 }, { caller: undefined }],
+    ["out of scope, before its shape", 403, "permission_denied", { n: "x" }, { scope: ["embeddings"] }],
+    ["of a wrong shape", 400, "invalid_request_error", { n: "x" }, {}],
+    ["that is no object", 400, "invalid_request_error", [1], {}],
+    ["over RPM", 429, "rate_limit_error", { n: 1 }, { rpm: 0 }],
+    ["over RPD", 429, "rate_limit_error", { n: 1 }, { rpd: 0 }],
+    ["over concurrency", 429, "concurrency_exceeded", { n: 1 }, { concurrency: 0 }],
+    ["over the monthly cap", 402, "insufficient_quota", { n: 1 }, { monthlyCapMicros: 1n }],
+  ]
+  it.each(refusals)("%s", async (_, status, code, body, more) => {
+    const { scope, ...limits } = more as { scope?: string[] }
+    const caller = "caller" in more ? undefined : { ...withLimits(limits).caller, scopes: scope ?? ["test"] }
+    const answer = await house.ask(endpoint(whole(1)), body, { caller })
+    expect(answer).toMatchObject({ status, json: { code } })
+    expect(stage.steps).not.toContain("ran")
+    expect(house.billing.calls).toHaveLength(0)
+    if (caller) expect(answer.headers).toHaveProperty("x-ratelimit-remaining-requests")
+  })
+
+  it("over the balance", async () => {
+    await Effect.runPromise(house.billing.adjust({ id: "g", account: "acct_1", amountMicros: -startMicros + 1n, reason: "" }))
+    expect(await house.ask(endpoint(whole(1)), { n: 1 })).toMatchObject({ status: 402, json: { code: "insufficient_quota" } })
+  })
+
+  it("that needs an admin", async () => {
+    expect(await house.ask(endpoint(whole(1), { access: "admin" }), { n: 1 })).toMatchObject({ status: 403 })
+  })
+})
+
+describe("a call that fails", () => {
+  it("costs nothing, counts, and holds nothing", async () => {
+    const failing: Answering = (call) => Effect.flatMap(whole(10)(call), () => Effect.fail(apiError("backend_error")))
+    const answer = await house.ask(endpoint(failing), { n: 1 })
+    expect(answer).toMatchObject({ status: 500, json: { code: "backend_error" }, headers: { "x-call-id": expect.any(String), "x-ratelimit-remaining-requests": "59" } })
+    expect(last()).toMatchObject({ state: "voided", costMicros: 0n, settlement: { httpStatus: 500 } })
+    expect(await balance()).toEqual({ balanceMicros: startMicros, heldMicros: 0n })
+  })
+
+  it("because the backend is busy is given back whole", async () => {
+    const busy: Answering = () => Effect.fail(apiError("backend_busy"))
+    expect(await house.ask(endpoint(busy), { n: 1 })).toMatchObject({ status: 429 })
+    expect(last()).toMatchObject({ state: "refused" })
+    expect(await house.ask(endpoint(whole(1)), { n: 1 })).toMatchObject({ headers: { "x-ratelimit-remaining-requests": "59" } })
+  })
+
+  it("by a defect says internal_error and tells the log", async () => {
+    const broken: Answering = () => Effect.die(new Error("secret detail"))
+    expect(await house.ask(endpoint(broken), { n: 1 })).toMatchObject({ status: 500, json: { code: "internal_error", message: expect.not.stringContaining("secret") } })
+    expect(last()).toMatchObject({ state: "voided" })
+    expect(house.log.lines).toMatchObject([{ level: "error", fields: { cause: expect.stringContaining("secret detail") } }])
+  })
+
+  it("while planning holds nothing", async () => {
+    const thrown = endpoint(whole(1), { plan: () => Effect.die(new Error("x")) })
+    const refused = endpoint(whole(1), { plan: () => Effect.fail(apiError("context_length_exceeded")) })
+    expect([(await house.ask(thrown, { n: 1 })).status, (await house.ask(refused, { n: 1 })).status]).toEqual([500, 400])
+    expect(house.billing.calls).toHaveLength(0)
+  })
+
+  it("because billing is down says internal_error", async () => {
+    vi.mocked(house.billing.admit).mockReturnValue(Effect.fail(new PortError({ port: "billing", message: "no connection" })))
+    expect(await house.ask(endpoint(whole(1)), { n: 1 })).toMatchObject({ status: 500, json: { code: "internal_error" } })
+    expect(stage.steps).toEqual(["plan"])
+  })
+})
+
+it("a whole call that is cut pays what was metered", async () => {
+  const hanging: Answering = (call) => Effect.flatMap(whole(7)(call), () => Effect.never)
+  const program = Effect.gen(function* () {
+    const fiber = yield* Effect.forkChild(Effect.scoped(house.path.run(endpoint(hanging), house.input({ n: 1 }))), { startImmediately: true })
+    while (house.billing.calls.length === 0) yield* Effect.yieldNow
+    expect(yield* house.billing.balance("acct_1")).toMatchObject({ heldMicros: holdMicros })
+    yield* Fiber.interrupt(fiber)
+  })
+  await Effect.runPromise(program)
+  expect(last()).toMatchObject({ state: "settled", costMicros: inputMicros + 42_000n, settlement: { httpStatus: 499 } })
+})

@@ -1,0 +1,38 @@
+import { Effect } from "effect"
+import { beforeEach, describe, expect, it } from "vitest"
+import type { FakeHouse } from "../testing/index.ts"
+import { model, openStage, type Stage, startMicros, whole } from "./testing/stage.ts"
+
+let stage: Stage
+let house: FakeHouse
+const endpoint: Stage["endpoint"] = (answer, more) => stage.endpoint(answer, more)
+const balance = () => stage.balance()
+
+beforeEach(() => {
+  stage = openStage()
+  house = stage.house
+})
+
+describe("a dry run", () => {
+  it("says the worst case, holds and runs nothing, and counts for RPM only", async () => {
+    const answer = await house.ask(endpoint(whole(10)), { n: 1 }, { dryRun: true })
+    expect(answer.json).toEqual({
+      object: "dry_run",
+      endpoint: "/v1/test",
+      model,
+      input_tokens: 1_000_000,
+      max_output_tokens: 1_000_000,
+      cost_idr: 7500,
+      limits: { rpm: 60, rpm_remaining: 59, rpd: 10_000, concurrency: 10, monthly_cap_idr: 1_000_000 },
+      would_succeed: true,
+    })
+    expect(stage.steps).toEqual(["plan", "admit rpm"])
+    expect(await balance()).toEqual({ balanceMicros: startMicros, heldMicros: 0n })
+  })
+
+  it("says when the balance would not do, and refuses bad input", async () => {
+    await Effect.runPromise(house.billing.adjust({ id: "g", account: "acct_1", amountMicros: -startMicros, reason: "" }))
+    expect(await house.ask(endpoint(whole(10)), { n: 1 }, { dryRun: true })).toMatchObject({ status: 200, json: { would_succeed: false } })
+    expect(await house.ask(endpoint(whole(10)), { n: "x" }, { dryRun: true })).toMatchObject({ status: 400, json: { param: "n" } })
+  })
+})

@@ -1,0 +1,69 @@
+import { Effect } from "effect"
+import { beforeEach, describe, expect, it } from "vitest"
+import { apiError } from "../errors.ts"
+import type { FakeHouse } from "../testing/index.ts"
+import { type Answering, openStage, type Stage, streaming, whole } from "./testing/stage.ts"
+
+let stage: Stage
+let house: FakeHouse
+const endpoint: Stage["endpoint"] = (answer, more) => stage.endpoint(answer, more)
+
+beforeEach(() => {
+  stage = openStage()
+  house = stage.house
+})
+
+describe("with an Idempotency-Key", () => {
+  const keyed = { idempotencyKey: "k1" }
+
+  it("a second call gets the first reply and costs nothing", async () => {
+    const first = await house.ask(endpoint(whole(10)), { n: 1 }, keyed)
+    const second = await house.ask(endpoint(whole(10)), { n: 1 }, keyed)
+    expect(second).toMatchObject({ status: 200, json: first.json, costMicros: 0n, headers: { "idempotent-replayed": "true", "x-ratelimit-remaining-requests": "59" } })
+    expect(second.headers["x-call-id"]).not.toBe(first.headers["x-call-id"])
+    expect(house.billing.calls).toHaveLength(1)
+  })
+
+  it("another body is 409, as is a call while the first one runs", async () => {
+    await house.ask(endpoint(whole(10)), { n: 1 }, keyed)
+    expect(await house.ask(endpoint(whole(10)), { n: 2 }, keyed)).toMatchObject({ status: 409, json: { code: "conflict", param: "Idempotency-Key" } })
+    const inside: Answering = (call) =>
+      Effect.flatMap(
+        Effect.promise(() => house.ask(endpoint(whole(1)), { n: 1 }, { idempotencyKey: "k2" })),
+        (second) => Effect.as(whole(1)(call), { status: 200, json: second.status }),
+      )
+    expect(await house.ask(endpoint(inside), { n: 1 }, { idempotencyKey: "k2" })).toMatchObject({ json: 409 })
+  })
+
+  it("a failed call may be tried again, as may a cut one", async () => {
+    expect(
+      await house.ask(
+        endpoint(() => Effect.fail(apiError("backend_error"))),
+        { n: 1 },
+        keyed,
+      ),
+    ).toMatchObject({ status: 500 })
+    await Effect.runPromiseExit(
+      Effect.scoped(
+        house.path.run(
+          endpoint(() => Effect.interrupt),
+          house.input({ n: 1 }, keyed),
+        ),
+      ),
+    )
+    expect(await house.ask(endpoint(whole(10)), { n: 1 }, keyed)).toMatchObject({ status: 200, headers: expect.not.objectContaining({ "idempotent-replayed": "true" }) })
+  })
+
+  it("a stream is not remembered, and a wrong key is 400", async () => {
+    expect((await house.ask(endpoint(streaming(2)), { n: 1 }, keyed)).events).toEqual([1, 2])
+    expect((await house.ask(endpoint(streaming(2)), { n: 1 }, keyed)).events).toEqual([1, 2])
+    for (const idempotencyKey of ["", "two words", "x".repeat(256)]) expect(await house.ask(endpoint(whole(1)), { n: 1 }, { idempotencyKey })).toMatchObject({ status: 400 })
+  })
+
+  it("endpoints that create nothing ignore it", async () => {
+    const reading = endpoint(whole(10))
+    const { creates: _, ...rest } = reading
+    await house.ask(rest, { n: 1 }, keyed)
+    expect((await house.ask(rest, { n: 2 }, keyed)).status).toBe(200)
+  })
+})

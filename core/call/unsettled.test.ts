@@ -1,0 +1,46 @@
+import { Cause, Effect, Exit, Option } from "effect"
+import { beforeEach, describe, expect, it } from "vitest"
+import { apiError } from "../errors.ts"
+import type { FakeHouse } from "../testing/index.ts"
+import { type Answering, holdMicros, inputMicros, openStage, type Stage, startMicros, streaming, whole } from "./testing/stage.ts"
+
+let stage: Stage
+let house: FakeHouse
+const endpoint: Stage["endpoint"] = (answer, more) => stage.endpoint(answer, more)
+const balance = () => stage.balance()
+const last = () => stage.last()
+
+beforeEach(() => {
+  stage = openStage()
+  house = stage.house
+})
+
+describe("unsettled, for a batch line", () => {
+  const line = (answer: Answering, body: unknown = { n: 1 }) =>
+    Effect.runPromiseExit(house.path.runUnsettled(endpoint(answer), house.input(body, { priority: "batch", priceFactor: 0.5, parent: "batch_1" })))
+
+  it("leaves the settlement to the caller", async () => {
+    const exit = await line(whole(10))
+    expect(Exit.isSuccess(exit) && exit.value).toMatchObject({
+      reply: { json: { n: 1 } },
+      settlement: { outcome: "settled", costMicros: (inputMicros + 60_000n) / 2n, httpStatus: 200 },
+    })
+    expect(last()).toMatchObject({ state: "open", holdMicros: holdMicros / 2n, request: { counts: "money", parent: "batch_1" } })
+  })
+
+  it.each<[string, Answering, string]>([
+    ["an error", () => Effect.fail(apiError("backend_error")), "backend_error"],
+    ["a defect", () => Effect.die(new Error("x")), "internal_error"],
+    ["a stream", streaming(1), "unsupported_parameter"],
+  ])("holds nothing after %s", async (_, answer, code) => {
+    const exit = await line(answer)
+    expect(Exit.isFailure(exit) && Option.getOrUndefined(Cause.findErrorOption(exit.cause))).toMatchObject({ code })
+    expect(last()).toMatchObject({ state: "voided" })
+    expect(await balance()).toEqual({ balanceMicros: startMicros, heldMicros: 0n })
+  })
+
+  it("holds nothing after an interruption", async () => {
+    await line(() => Effect.interrupt)
+    expect(last()).toMatchObject({ state: "voided" })
+  })
+})

@@ -1,0 +1,68 @@
+import { Effect } from "effect"
+import { expect, it } from "vitest"
+import type { Endpoint } from "../../core/endpoint.ts"
+import { type ApiError, errorBody, statusOf } from "../../core/errors.ts"
+import type { Json } from "../../core/json.ts"
+import { type FakeHouse, fakeChatModel, fakeHouse } from "../../core/testing/index.ts"
+import { makeChatEndpoint } from "./endpoint.ts"
+
+interface Line {
+  readonly custom_id: string
+  readonly body: Json
+}
+
+// the second interpreter of an endpoint: twenty lines, no HTTP
+const runBatch = (house: FakeHouse, endpoint: Endpoint, jsonl: string) =>
+  Effect.gen(function* () {
+    const output: string[] = []
+    for (const line of jsonl.trim().split("\n")) {
+      const { custom_id, body } = JSON.parse(line) as Line
+      const answer = (status_code: number, body: Json) => output.push(JSON.stringify({ custom_id, response: { status_code, body } }))
+      const input = house.input(body, { priority: "batch", priceFactor: 0.5, parent: "batch_1", requestId: custom_id })
+      yield* house.path.runUnsettled(endpoint, input).pipe(
+        Effect.flatMap(({ reply, settlement }) => {
+          answer(reply.status, "json" in reply ? reply.json : null)
+          return house.billing.settle([settlement])
+        }),
+        Effect.catchTag("ApiError", (error: ApiError) => Effect.sync(() => answer(statusOf(error), { error: errorBody(error) }))),
+      )
+    }
+    return output.map((line) => JSON.parse(line) as { custom_id: string; response: { status_code: number; body: Record<string, unknown> } })
+  })
+
+const line = (custom_id: string, body: object) => JSON.stringify({ custom_id, body: { model: "svc-lyt", messages: [{ role: "user", content: custom_id }], ...body } })
+
+it("the chat endpoint runs in a batch worker, without HTTP, at half the price", async () => {
+  const model = fakeChatModel({ says: ({ messages }) => ["You said: ", ...messages.flatMap(({ content }) => content.map((part) => (part.type === "text" ? part.text : "")))] })
+  const house = fakeHouse([model])
+  const endpoint = makeChatEndpoint(house)
+  const jsonl = [line("a", {}), line("b", { temperature: 9 }), line("c", { stream: true }), line("d", { model: "gpt-4" }), line("e", {})].join("\n")
+  const lines = await Effect.runPromise(runBatch(house, endpoint, jsonl))
+
+  expect(lines.map(({ custom_id, response }) => [custom_id, response.status_code])).toEqual([
+    ["a", 200],
+    ["b", 400],
+    ["c", 400],
+    ["d", 400],
+    ["e", 200],
+  ])
+  expect(lines[0]?.response.body).toMatchObject({
+    object: "chat.completion",
+    choices: [{ message: { content: "You said: a" } }],
+    usage: { prompt_tokens: 2, completion_tokens: 2, cost_idr: 0.0075 },
+  })
+  expect(lines[1]?.response.body).toMatchObject({ error: { code: "invalid_request_error", param: "temperature" } })
+  expect(lines[2]?.response.body).toMatchObject({ error: { code: "unsupported_parameter", param: "stream" } })
+
+  // a streamed line was admitted, gave its hold back, and never reached the model
+  expect(house.billing.calls.map(({ state, costMicros, request }) => [request.requestId, request.counts, request.parent, state, costMicros])).toEqual([
+    ["a", "money", "batch_1", "settled", 7_500n],
+    ["c", "money", "batch_1", "voided", 0n],
+    ["e", "money", "batch_1", "settled", 7_500n],
+  ])
+  expect(model.runs.map((run) => [run.state, run.context.priority])).toEqual([
+    ["done", "batch"],
+    ["done", "batch"],
+  ])
+  expect(await Effect.runPromise(house.billing.balance("acct_1"))).toEqual({ balanceMicros: 50_000_000_000n - 15_000n, heldMicros: 0n })
+})
