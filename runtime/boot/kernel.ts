@@ -11,8 +11,8 @@ import type { Deployment } from "../../core/services/deployment.ts"
 import type { Log } from "../../core/services/log.ts"
 import { provide, resolve, Tokens } from "../../core/tokens.ts"
 import type { HouseConfig } from "../config/schema.ts"
-import { makeMetrics } from "../services/metrics.ts"
-import { makeModelFiles } from "../services/model-files/model-files.ts"
+import { type ExposedMetrics, makeMetrics } from "../services/metrics.ts"
+import { type ModelFilesStore, makeModelFiles } from "../services/model-files/model-files.ts"
 import { makeWorkers } from "../services/workers.ts"
 import { toEntry } from "./models.ts"
 
@@ -24,7 +24,8 @@ export interface Address {
 export interface Kernel {
   readonly container: DependencyContainer
   readonly address: Address
-  readonly metrics: ReturnType<typeof makeMetrics>
+  readonly metrics: ExposedMetrics
+  readonly modelFiles: ModelFilesStore
 }
 
 /** What the kernel itself lends, so no plugin needs to provide it. */
@@ -60,7 +61,8 @@ export const makeKernel = (house: HouseConfig, role: Deployment["role"], log: Lo
     provide(container, Tokens.ids, ids)
     provide(container, Tokens.metrics, metrics)
     provide(container, Tokens.workers, yield* makeWorkers({ threads: house.server.workerThreads }))
-    provide(container, Tokens.modelFiles, makeModelFiles({ modelsDir: deployment.modelsDir, log }))
+    const modelFiles = makeModelFiles({ modelsDir: deployment.modelsDir, log })
+    provide(container, Tokens.modelFiles, modelFiles)
     provide(container, Tokens.catalogue, catalogue)
     const callPath = makeCallPath({
       billing: () => resolve(container, Tokens.billing),
@@ -72,7 +74,7 @@ export const makeKernel = (house: HouseConfig, role: Deployment["role"], log: Lo
       timeoutMs: house.server.callTimeoutMs,
     })
     provide(container, Tokens.callPath, callPath)
-    return { container, address, metrics }
+    return { container, address, metrics, modelFiles }
   })
 
 /** Made before anything writes into it, readable by its owner only. */

@@ -33,7 +33,7 @@ const importPackage = async (name: string, configFile: string): Promise<unknown>
 
 const isPlugin = (value: unknown): value is Plugin => {
   const plugin = value as Partial<Plugin> | undefined
-  return typeof plugin?.name === "string" && typeof plugin.settings === "object" && Array.isArray(plugin.needs) && Array.isArray(plugin.provides)
+  return typeof plugin?.name === "string" && plugin.settings !== undefined && Array.isArray(plugin.needs) && Array.isArray(plugin.provides)
 }
 
 const unknownPlugin = (key: string): Problem => {

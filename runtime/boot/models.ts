@@ -1,8 +1,10 @@
+import { Result } from "effect"
 import type { ModelEntry } from "../../core/catalogue.ts"
 import type { Backend } from "../../core/ports/model.ts"
 import { parsePrice } from "../../core/pricing.ts"
 import type { Problem } from "../config/problems.ts"
 import type { HouseConfig, ModelConfig } from "../config/schema.ts"
+import { parseSourceUrl } from "../services/model-files/source-url.ts"
 
 const pricingModel = (price: ModelConfig["price"]): string => {
   if (price.searchUnit) return "per_search_unit"
@@ -65,6 +67,14 @@ const checkLimits = ({ limits, task, id }: ModelConfig, index: number): readonly
     ? [{ path: ["models", index, "limits"], message: `the chat model '${id}' needs maxOutputTokens`, fix: "add it: the largest max_tokens that a request may ask for." }]
     : []
 
+const checkSources = (model: ModelConfig, index: number): readonly Problem[] =>
+  model.sources.flatMap(({ url }, at) => {
+    const parsed = parseSourceUrl(url)
+    return Result.isFailure(parsed)
+      ? [{ path: ["models", index, "sources", at, "url"], message: "this is no source that files can be pulled from", fix: `${parsed.failure}.` }]
+      : []
+  })
+
 /** What is wrong with the models of a deployment, seen from its backends. */
 export const checkModels = (house: HouseConfig, backends: readonly Backend[]): readonly Problem[] =>
-  house.models.flatMap((model, index) => [...checkModel(model, index, backends), ...checkPrice(model, index), ...checkLimits(model, index)])
+  house.models.flatMap((model, index) => [...checkModel(model, index, backends), ...checkPrice(model, index), ...checkLimits(model, index), ...checkSources(model, index)])

@@ -1,5 +1,6 @@
 import { Cause, Effect, Option, type Scope } from "effect"
 import type { ModelEntry } from "../../core/catalogue.ts"
+import type { ModelId } from "../../core/ids.ts"
 import type { PullProgress } from "../../core/services/model-files.ts"
 import { resolve, Tokens } from "../../core/tokens.ts"
 import type { House } from "./assemble.ts"
@@ -7,7 +8,13 @@ import type { House } from "./assemble.ts"
 const reasonOf = (cause: Cause.Cause<{ readonly message: string }>): string =>
   Option.match(Cause.findErrorOption(cause), { onNone: () => Cause.pretty(cause), onSome: (error) => error.message })
 
-const openOne = (house: House, entry: ModelEntry, onProgress: (progress: PullProgress) => void): Effect.Effect<boolean, never, Scope.Scope> =>
+/** Told about pulls, for a progress bar. */
+export interface PullListener {
+  report(progress: PullProgress): void
+  done(model: ModelId): void
+}
+
+const openOne = (house: House, entry: ModelEntry, listener: PullListener): Effect.Effect<boolean, never, Scope.Scope> =>
   Effect.gen(function* () {
     const catalogue = resolve(house.container, Tokens.catalogue)
     const log = resolve(house.container, Tokens.log)
@@ -17,10 +24,12 @@ const openOne = (house: House, entry: ModelEntry, onProgress: (progress: PullPro
       const path =
         entry.sources.length === 0
           ? ""
-          : yield* resolve(house.container, Tokens.modelFiles).pull(entry.id, entry.sources, (progress) => {
-              catalogue.set(entry.id, { state: "pulling", doneBytes: progress.doneBytes, totalBytes: progress.totalBytes })
-              onProgress(progress)
-            })
+          : yield* resolve(house.container, Tokens.modelFiles)
+              .pull(entry.id, entry.sources, (progress) => {
+                catalogue.set(entry.id, { state: "pulling", doneBytes: progress.doneBytes, totalBytes: progress.totalBytes })
+                listener.report(progress)
+              })
+              .pipe(Effect.ensuring(Effect.sync(() => listener.done(entry.id))))
       const progress = (detail: string) => catalogue.set(entry.id, { state: "loading", detail })
       progress("opening")
       const loaded = yield* backend.open({ id: entry.id, task: entry.task, path, options: entry.options, contextTokens: entry.contextTokens, progress })
@@ -39,9 +48,9 @@ const openOne = (house: House, entry: ModelEntry, onProgress: (progress: PullPro
   })
 
 /** Pulls and opens all models, a few at a time; a broken one does not stop the others. Answers the ids that failed. */
-export const openModels = (house: House, onProgress: (progress: PullProgress) => void): Effect.Effect<readonly string[], never, Scope.Scope> => {
+export const openModels = (house: House, listener: PullListener): Effect.Effect<readonly string[], never, Scope.Scope> => {
   const { entries } = resolve(house.container, Tokens.catalogue)
-  return Effect.forEach(entries, (entry) => Effect.map(openOne(house, entry, onProgress), (ok) => (ok ? [] : [entry.id])), { concurrency: 4 }).pipe(
+  return Effect.forEach(entries, (entry) => Effect.map(openOne(house, entry, listener), (ok) => (ok ? [] : [entry.id])), { concurrency: 4 }).pipe(
     Effect.map((failed) => failed.flat()),
   )
 }

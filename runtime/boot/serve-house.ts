@@ -1,12 +1,11 @@
 import { Effect, type Scope } from "effect"
 import type { PluginError } from "../../core/errors.ts"
-import type { PullProgress } from "../../core/services/model-files.ts"
 import { resolve, resolveAll, Tokens } from "../../core/tokens.ts"
 import type { HttpLimits } from "../http/limits.ts"
 import { type HttpServer, type ListenError, makeHttpServer } from "../http/server.ts"
 import type { House } from "./assemble.ts"
 import { makeDataDir } from "./kernel.ts"
-import { openModels } from "./open-models.ts"
+import { openModels, type PullListener } from "./open-models.ts"
 import { startHouse } from "./start.ts"
 
 export interface ServeOptions {
@@ -16,7 +15,7 @@ export interface ServeOptions {
   onListening(server: HttpServer): void
   /** All plugins have started; models are being opened. */
   onStarted(server: HttpServer): void
-  onPull(progress: PullProgress): void
+  readonly pulls: PullListener
   /** Every model has been opened or has failed. */
   onModels(failed: readonly string[]): void
 }
@@ -50,6 +49,6 @@ export const serveHouse = (house: House, options: ServeOptions): Effect.Effect<H
     yield* startHouse(house, { onStarted: (key) => waiting.delete(key) })
     server.ready()
     options.onStarted(server)
-    yield* Effect.forkScoped(openModels(house, options.onPull).pipe(Effect.map(options.onModels)), { startImmediately: true })
+    yield* Effect.forkScoped(openModels(house, options.pulls).pipe(Effect.map(options.onModels)), { startImmediately: true })
     return server
   })

@@ -1,6 +1,9 @@
+import { writeFileSync } from "node:fs"
 import type { Command } from "commander"
 import { Effect } from "effect"
+import { stringify } from "yaml"
 import type { ModelEntry } from "../../core/catalogue.ts"
+import type { ModelSource } from "../../core/services/model-files.ts"
 import { resolve, Tokens } from "../../core/tokens.ts"
 import type { House } from "../boot/assemble.ts"
 import { makePullProgress } from "../progress.ts"
@@ -37,15 +40,32 @@ const list = ({ config }: Options) =>
     }),
   )
 
-const pull = (ids: readonly string[], { config }: Options) =>
+interface PullOptions extends Options {
+  readonly lock?: string | true
+}
+
+/** What each model's sources turned out to be: digests to copy into the config file. */
+const writeLock = (house: House, entries: readonly ModelEntry[], file: string) =>
+  Effect.gen(function* () {
+    const models: Record<string, readonly ModelSource[]> = {}
+    for (const entry of entries) models[entry.id] = yield* house.modelFiles.pinned(entry.sources)
+    yield* Effect.try({ try: () => writeFileSync(file, stringify({ models }, { aliasDuplicateObjects: false })), catch: (cause) => cause as Error })
+    process.stdout.write(`digests: ${file}\n`)
+  })
+
+const pull = (ids: readonly string[], { config, lock }: PullOptions) =>
   withHouse(config, (house) =>
     Effect.gen(function* () {
       const files = resolve(house.container, Tokens.modelFiles)
       const progress = makePullProgress(process.stderr)
       const pullOne = (entry: ModelEntry) =>
-        files.pull(entry.id, entry.sources, progress.report).pipe(Effect.tap((path) => Effect.sync(() => process.stdout.write(`${entry.id}: ${path}\n`))))
+        files.pull(entry.id, entry.sources, progress.report).pipe(
+          Effect.ensuring(Effect.sync(() => progress.done(entry.id))),
+          Effect.tap((path) => Effect.sync(() => process.stdout.write(`${entry.id}: ${path}\n`))),
+        )
       const entries = (yield* chosen(house, ids)).filter((entry) => entry.sources.length > 0)
       yield* Effect.forEach(entries, pullOne, { concurrency: 4 }).pipe(Effect.ensuring(Effect.sync(progress.stop)))
+      if (lock !== undefined) yield* writeLock(house, entries, lock === true ? "models.lock.yaml" : lock)
     }),
   )
 
@@ -67,7 +87,9 @@ export const addModels = (program: Command): void => {
   const models = program.command("models").description("Model files on this machine.")
   const withConfig = (command: Command) => command.option("-c, --config <file>", "config file of the deployment", defaultConfig)
   withConfig(models.command("list").description("The models of a config file, and what of them is here.")).action(list)
-  withConfig(models.command("pull").description("Pulls what is missing.").argument("[ids...]", "models; all unless told")).action(pull)
+  withConfig(models.command("pull").description("Pulls what is missing.").argument("[ids...]", "models; all unless told"))
+    .option("--lock [file]", "also write the digests of what was pulled (models.lock.yaml)")
+    .action(pull)
   withConfig(models.command("verify").description("Hashes the files again; exits with 1 when one is damaged or missing.").argument("[ids...]", "models; all unless told")).action(
     verify,
   )

@@ -45,7 +45,7 @@ const serving = (config: LoadedConfig) =>
         version,
         onListening: ({ url }) => say(listeningLine({ name: settings.name, version, baseUrl: url })),
         onStarted: (server) => say(startedBanner(house, server)),
-        onPull: progress.report,
+        pulls: progress,
         onModels: (failed) => {
           progress.stop()
           const { entries } = resolve(house.container, Tokens.catalogue)
