@@ -31,7 +31,10 @@ export const valueCases: DatabaseCases = {
   "numeric stays text, digit by digit": asks(sql`select 0.10::numeric(20, 10) as v`, "0.1000000000"),
   "a date is a day and no moment": asks(sql`select '2026-01-31'::date as v`, "2026-01-31"),
   "a timestamptz is a Date": asks(sql`select ${new Date(1_767_225_600_000)}::timestamptz as v`, new Date("2026-01-01T00:00:00Z")),
-  "days begin at midnight in UTC": asks(sql`select ${new Date("2026-01-31T23:30:00Z")}::timestamptz::date as v`, "2026-01-31"),
+  "days begin at midnight in UTC": asks(
+    sql`select array_agg(moment::date order by moment) as v from unnest(${["2026-01-31T00:30:00Z", "2026-01-31T23:30:00Z"]}::timestamptz[]) as moment`,
+    ["2026-01-31", "2026-01-31"],
+  ),
   "bytes come back": asks(sql`select ${Buffer.from([0, 255, 10])}::bytea as v`, Buffer.from([0, 255, 10])),
   "JSON comes parsed": asks(sql`select ${JSON.stringify({ a: [1, "é"] })}::jsonb as v`, { a: [1, "é"] }),
 }
