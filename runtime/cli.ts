@@ -1,18 +1,50 @@
+import { fileURLToPath } from "node:url"
 import { Command } from "commander"
-import { addCheck } from "./cli/check.ts"
-import { addKeys } from "./cli/keys.ts"
-import { addMigrate } from "./cli/migrate.ts"
-import { addModels } from "./cli/models.ts"
-import { addServe } from "./cli/serve.ts"
 import { version } from "./version.ts"
 
+/** The starter deployment, from the sources or from `dist/`. */
+const starter = fileURLToPath(new URL(import.meta.url.includes("/dist/") ? "../../config/starter.yaml" : "../config/starter.yaml", import.meta.url))
+
+const withConfigArgument = (command: Command) => command.argument("[config]", "config file of the deployment", starter)
+const withConfigOption = (command: Command) => command.option("-c, --config <file>", "config file of the deployment", starter)
+
+const addModels = (program: Command): void => {
+  const models = program.command("models").description("Model files on this machine.")
+  withConfigOption(models.command("list").description("The models of a config file, and what of them is here.")).action(async (options) =>
+    (await import("./cli/models.ts")).listModels(options),
+  )
+  withConfigOption(models.command("pull").description("Pulls what is missing.").argument("[ids...]", "models; all unless told"))
+    .option("--lock [file]", "also write the digests of what was pulled (models.lock.yaml)")
+    .action(async (ids, options) => (await import("./cli/models.ts")).pullModels(ids, options))
+  withConfigOption(
+    models.command("verify").description("Hashes the files again; exits with 1 when one is damaged or missing.").argument("[ids...]", "models; all unless told"),
+  ).action(async (ids, options) => (await import("./cli/models.ts")).verifyModels(ids, options))
+}
+
+const addKeys = (program: Command): void => {
+  const keys = program.command("keys").description("API keys.")
+  withConfigOption(keys.command("create").description("Makes an API key and prints it. Works while the server runs."))
+    .option("-n, --name <name>", "what the key is for", "cli")
+    .option("-e, --email <address>", "account; the first one unless told")
+    .option("-t, --test", "a test key: lives in the sandbox, nothing is billed", false)
+    .option("--json", "print the whole answer as JSON", false)
+    .action(async (options) => (await import("./cli/keys.ts")).createKey(options))
+}
+
+/** The commands. Each loads its work only when it is called, so that --help is quick. */
 export const makeCli = (): Command => {
-  const program = new Command("rakit")
-    .description("Assembles an inference server from one config file.")
-    .version(version)
-    .showHelpAfterError("(rakit --help shows the commands)")
-    .configureHelp({ showGlobalOptions: true })
-  for (const add of [addServe, addCheck, addModels, addKeys, addMigrate]) add(program)
+  const program = new Command("rakit").description("Assembles an inference server from one config file.").version(version).showHelpAfterError("(rakit --help shows the commands)")
+  withConfigArgument(program.command("serve").description("Starts the server and runs until SIGTERM or SIGINT.")).action(async (file) =>
+    (await import("./cli/serve.ts")).serve(file),
+  )
+  withConfigArgument(program.command("check").description("Checks a config file and prints the assembled house: plugins, routes, models, meters, limits. Starts nothing.")).action(
+    async (file) => (await import("./cli/check.ts")).check(file),
+  )
+  addModels(program)
+  addKeys(program)
+  withConfigArgument(program.command("migrate").description("Brings the tables of all plugins up to date, and says what ran. `serve` does it too.")).action(async (file) =>
+    (await import("./cli/migrate.ts")).migrate(file),
+  )
   return program
 }
 

@@ -1,11 +1,10 @@
-import type { Command } from "commander"
 import { Effect } from "effect"
 import { formatRupiah } from "../../core/money.ts"
 import type { Price } from "../../core/pricing.ts"
 import { resolve, Tokens } from "../../core/tokens.ts"
 import type { House } from "../boot/assemble.ts"
 import { formatTable } from "./table.ts"
-import { defaultConfig, withHouse } from "./with-house.ts"
+import { withHouse } from "./with-house.ts"
 
 const pluginRows = (house: House) =>
   house.order.map(({ key, plugin }) => [key, plugin.provides.map((token) => token.name).join(", ") || "-", plugin.needs.map((token) => token.name).join(", ") || "-", plugin.about])
@@ -57,10 +56,4 @@ export const describeHouse = (house: House): string =>
     formatTable([...Object.entries(house.config.house.server).map(([key, value]) => [key, String(value)])]),
   ].join("\n")
 
-export const addCheck = (program: Command): void => {
-  program
-    .command("check")
-    .description("Checks a config file and prints the assembled house: plugins, routes, models, meters, limits. Starts nothing.")
-    .argument("[config]", "config file of the deployment", defaultConfig)
-    .action((file: string) => withHouse(file, (house) => Effect.sync(() => void process.stdout.write(`${describeHouse(house)}\nThis config is fine.\n`))))
-}
+export const check = (file: string): Promise<void> => withHouse(file, (house) => Effect.sync(() => void process.stdout.write(`${describeHouse(house)}\nThis config is fine.\n`)))

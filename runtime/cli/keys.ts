@@ -1,9 +1,8 @@
-import type { Command } from "commander"
 import { Effect } from "effect"
 import { resolve, type Token, Tokens } from "../../core/tokens.ts"
-import { defaultConfig, withStarted } from "./with-house.ts"
+import { withStarted } from "./with-house.ts"
 
-interface Options {
+export interface KeyOptions {
   readonly config: string
   readonly name: string
   readonly email?: string
@@ -11,7 +10,7 @@ interface Options {
   readonly json: boolean
 }
 
-const create = async (options: Options): Promise<void> => {
+export const createKey = async (options: KeyOptions): Promise<void> => {
   const issued = await withStarted(
     options.config,
     () => [Tokens.keyIssuer as Token<unknown>],
@@ -23,17 +22,4 @@ const create = async (options: Options): Promise<void> => {
   )
   process.stdout.write(options.json ? `${JSON.stringify(issued)}\n` : `${issued.key}\n`)
   if (!options.json) process.stderr.write(`Key '${issued.name}' (${issued.id}) of account ${issued.account}. It is shown only now.\n`)
-}
-
-export const addKeys = (program: Command): void => {
-  const keys = program.command("keys").description("API keys.")
-  keys
-    .command("create")
-    .description("Makes an API key and prints it. Works while the server runs.")
-    .option("-c, --config <file>", "config file of the deployment", defaultConfig)
-    .option("-n, --name <name>", "what the key is for", "cli")
-    .option("-e, --email <address>", "account; the first one unless told")
-    .option("-t, --test", "a test key: lives in the sandbox, nothing is billed", false)
-    .option("--json", "print the whole answer as JSON", false)
-    .action(create)
 }

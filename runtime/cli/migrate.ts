@@ -1,10 +1,9 @@
-import type { Command } from "commander"
 import { Effect } from "effect"
 import { PluginError } from "../../core/errors.ts"
 import { resolve, type Token, Tokens } from "../../core/tokens.ts"
-import { defaultConfig, withStarted } from "./with-house.ts"
+import { withStarted } from "./with-house.ts"
 
-const migrate = async (file: string): Promise<void> => {
+export const migrate = async (file: string): Promise<void> => {
   await withStarted(
     file,
     (house) => (house.order.some(({ plugin }) => plugin.migrations) ? [Tokens.database as Token<unknown>] : []),
@@ -19,12 +18,4 @@ const migrate = async (file: string): Promise<void> => {
         }
       }),
   )
-}
-
-export const addMigrate = (program: Command): void => {
-  program
-    .command("migrate")
-    .description("Brings the tables of all plugins up to date, and says what ran. `serve` does it too.")
-    .argument("[config]", "config file of the deployment", defaultConfig)
-    .action(migrate)
 }

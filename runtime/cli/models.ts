@@ -1,5 +1,4 @@
 import { writeFileSync } from "node:fs"
-import type { Command } from "commander"
 import { Effect } from "effect"
 import { stringify } from "yaml"
 import type { ModelEntry } from "../../core/catalogue.ts"
@@ -8,7 +7,7 @@ import { resolve, Tokens } from "../../core/tokens.ts"
 import type { House } from "../boot/assemble.ts"
 import { makePullProgress } from "../progress.ts"
 import { formatTable } from "./table.ts"
-import { defaultConfig, withHouse } from "./with-house.ts"
+import { withHouse } from "./with-house.ts"
 
 interface Options {
   readonly config: string
@@ -23,7 +22,7 @@ const chosen = (house: House, ids: readonly string[]) =>
     return Effect.succeed(ids.length > 0 ? entries.filter((entry) => ids.includes(entry.id)) : entries)
   })
 
-const list = ({ config }: Options) =>
+export const listModels = ({ config }: Options) =>
   withHouse(config, (house) =>
     Effect.gen(function* () {
       const files = resolve(house.container, Tokens.modelFiles)
@@ -53,7 +52,7 @@ const writeLock = (house: House, entries: readonly ModelEntry[], file: string) =
     process.stdout.write(`digests: ${file}\n`)
   })
 
-const pull = (ids: readonly string[], { config, lock }: PullOptions) =>
+export const pullModels = (ids: readonly string[], { config, lock }: PullOptions) =>
   withHouse(config, (house) =>
     Effect.gen(function* () {
       const files = resolve(house.container, Tokens.modelFiles)
@@ -69,7 +68,7 @@ const pull = (ids: readonly string[], { config, lock }: PullOptions) =>
     }),
   )
 
-const verify = (ids: readonly string[], { config }: Options) =>
+export const verifyModels = (ids: readonly string[], { config }: Options) =>
   withHouse(config, (house) =>
     Effect.gen(function* () {
       const files = resolve(house.container, Tokens.modelFiles)
@@ -82,15 +81,3 @@ const verify = (ids: readonly string[], { config }: Options) =>
       if (damaged > 0) return yield* Effect.fail(new Error("Some files are damaged or missing. Fix: rakit models pull"))
     }),
   )
-
-export const addModels = (program: Command): void => {
-  const models = program.command("models").description("Model files on this machine.")
-  const withConfig = (command: Command) => command.option("-c, --config <file>", "config file of the deployment", defaultConfig)
-  withConfig(models.command("list").description("The models of a config file, and what of them is here.")).action(list)
-  withConfig(models.command("pull").description("Pulls what is missing.").argument("[ids...]", "models; all unless told"))
-    .option("--lock [file]", "also write the digests of what was pulled (models.lock.yaml)")
-    .action(pull)
-  withConfig(models.command("verify").description("Hashes the files again; exits with 1 when one is damaged or missing.").argument("[ids...]", "models; all unless told")).action(
-    verify,
-  )
-}

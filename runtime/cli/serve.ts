@@ -1,5 +1,4 @@
 import { join } from "node:path"
-import type { Command } from "commander"
 import { Deferred, Effect, Exit } from "effect"
 import { resolve, Tokens } from "../../core/tokens.ts"
 import { assemble, type House } from "../boot/assemble.ts"
@@ -12,7 +11,6 @@ import { version } from "../version.ts"
 import { listeningLine, startedText } from "./banner.ts"
 import { reasonOf, refuse } from "./refuse.ts"
 import { onStopSignal } from "./signals.ts"
-import { defaultConfig } from "./with-house.ts"
 
 const say = (text: string) => void process.stdout.write(text)
 
@@ -69,7 +67,8 @@ const failureList = (house: House, failed: readonly string[]): string =>
     })
     .join("\n")
 
-const serve = async (file: string): Promise<void> => {
+/** Starts the server; comes back only by ending the process. */
+export const serve = async (file: string): Promise<void> => {
   const stop = new AbortController()
   onStopSignal((signal) => {
     process.stderr.write(`${signal}: finishing open requests; once more ends at once\n`)
@@ -84,12 +83,4 @@ const serve = async (file: string): Promise<void> => {
   const exit = await Effect.runPromiseExit(serving(config), { signal: stop.signal })
   if (Exit.isFailure(exit) && !stop.signal.aborted) return refuse(reasonOf(exit))
   process.exit(0)
-}
-
-export const addServe = (program: Command): void => {
-  program
-    .command("serve", { isDefault: false })
-    .description("Starts the server and runs until SIGTERM or SIGINT.")
-    .argument("[config]", "config file of the deployment", defaultConfig)
-    .action(serve)
 }

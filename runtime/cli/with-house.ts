@@ -1,4 +1,3 @@
-import { fileURLToPath } from "node:url"
 import { Effect, Exit, type Scope } from "effect"
 import type { Token } from "../../core/tokens.ts"
 import { resolve, Tokens } from "../../core/tokens.ts"
@@ -8,9 +7,6 @@ import { startHouse } from "../boot/start.ts"
 import { loadConfig } from "../config/load.ts"
 import { makeLog } from "../services/log.ts"
 import { reasonOf, refuse } from "./refuse.ts"
-
-/** The starter deployment, from the sources or from `dist/`. */
-export const defaultConfig = fileURLToPath(new URL(import.meta.url.includes("/dist/") ? "../../../config/starter.yaml" : "../../config/starter.yaml", import.meta.url))
 
 /** Assembles the house for one command, does `work`, and closes everything again. Exits with 1 and the reason when it fails. */
 export const withHouse = async <A, E>(file: string, work: (house: House) => Effect.Effect<A, E, Scope.Scope>): Promise<A> => {
