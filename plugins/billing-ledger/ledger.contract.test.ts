@@ -1,0 +1,23 @@
+import { randomUUID } from "node:crypto"
+import { Effect } from "effect"
+import { afterAll, beforeAll } from "vitest"
+import { billingContract } from "../../core/testing/billing-contract.ts"
+import { fakeClock, fakeLog, fakeMetrics } from "../../core/testing/index.ts"
+import { openTestDatabase, type TestDatabase } from "../../runtime/testing/test-database.ts"
+import { makeLedgerBilling } from "./ledger-billing.ts"
+import { migrations } from "./migrations.ts"
+
+let test: TestDatabase
+beforeAll(async () => {
+  test = await openTestDatabase()
+  await Effect.runPromise(test.database.migrate("billing-ledger", migrations))
+})
+afterAll(() => test.close())
+
+for (const maxGathered of [128, 1])
+  billingContract(`ledger, ${maxGathered} a statement`, async () => {
+    const clock = fakeClock()
+    const settings = { maxGathered, maxInFlight: 2, maxWaiting: 1000 }
+    const billing = makeLedgerBilling({ database: test.database, clock, log: fakeLog(), metrics: fakeMetrics(), settings, replica: randomUUID() })
+    return { billing, clock, money: true, close: async () => {} }
+  })

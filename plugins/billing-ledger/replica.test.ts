@@ -1,0 +1,87 @@
+import { spawn } from "node:child_process"
+import { randomUUID } from "node:crypto"
+import { once } from "node:events"
+import { fileURLToPath } from "node:url"
+import { Effect } from "effect"
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { defaultLimits, uuidV7 } from "../../core/index.ts"
+import { fakeClock, fakeLog, fakeMetrics } from "../../core/testing/index.ts"
+import { openTestDatabase, type TestDatabase } from "../../runtime/testing/test-database.ts"
+import { makeLedgerBilling } from "./ledger-billing.ts"
+import { migrations } from "./migrations.ts"
+import { makeReplica } from "./replica.ts"
+
+let test: TestDatabase
+beforeAll(async () => {
+  test = await openTestDatabase()
+  await Effect.runPromise(test.database.migrate("billing-ledger", migrations))
+})
+afterAll(() => test.close())
+
+const run = Effect.runPromise
+const house = (clock: ReturnType<typeof fakeClock>) => {
+  const id = randomUUID()
+  const settings = { maxGathered: 128, maxInFlight: 2, maxWaiting: 1000 }
+  const billing = makeLedgerBilling({ database: test.database, clock, log: fakeLog(), metrics: fakeMetrics(), settings, replica: id })
+  return { billing, replica: makeReplica(test.database, clock, id, 30_000) }
+}
+const callOf = (account: string, concurrency: number, holdMicros: bigint) => ({
+  id: uuidV7(0),
+  caller: { tenant: { account, mode: "live" as const }, keyId: `${account}-key`, scopes: ["*"], role: "user" as const, limits: { ...defaultLimits, concurrency } },
+  endpoint: "chat.completions",
+  requestId: "r",
+  holdMicros,
+  counts: "all" as const,
+})
+const grant = (account: string, amountMicros: bigint) => ({ id: randomUUID(), account, amountMicros, reason: "test" })
+
+it("frees slots and holds of a process that was killed", async () => {
+  const child = spawn(process.execPath, ["--import", "tsx", fileURLToPath(new URL("./killed-process.ts", import.meta.url)), test.url], { stdio: ["ignore", "pipe", "inherit"] })
+  try {
+    const [line] = (await once(child.stdout, "data")) as [Buffer]
+    expect(String(line)).toBe("3 calls open\n")
+  } finally {
+    child.kill("SIGKILL")
+    await once(child, "exit")
+  }
+  const clock = fakeClock(Date.now())
+  const { billing, replica } = house(clock)
+  await run(replica.beat)
+  expect(await run(replica.sweep)).toBe(0)
+  expect(await run(Effect.flip(billing.admit(callOf("killed", 3, 0n))))).toMatchObject({ reason: "concurrency" })
+  clock.advance(31_000)
+  await run(replica.beat)
+  expect(await run(replica.sweep)).toBe(3)
+  expect(await run(billing.balance("killed"))).toEqual({ balanceMicros: 100n, heldMicros: 0n })
+  await run(billing.admit(callOf("killed", 3, 100n)))
+})
+
+it("expires the calls of a replica that went silent, not those of one that lives; a late settlement pays what is free", async () => {
+  const clock = fakeClock()
+  const [dead, living] = [house(clock), house(clock)]
+  await run(Effect.andThen(dead.replica.beat, living.replica.beat))
+  await run(living.billing.adjust(grant("a", 100n)))
+  const [lost, kept] = [callOf("a", 2, 60n), callOf("a", 2, 30n)]
+  await run(Effect.andThen(dead.billing.admit(lost), living.billing.admit(kept)))
+  clock.advance(29_999)
+  await run(living.replica.beat)
+  expect(await run(living.replica.sweep)).toBe(0)
+  clock.advance(1)
+  expect(await run(living.replica.sweep)).toBe(1)
+  expect(await run(living.billing.balance("a"))).toEqual({ balanceMicros: 100n, heldMicros: 30n })
+  await run(living.billing.admit(callOf("a", 2, 50n)))
+  await run(dead.billing.settle([{ id: lost.id, outcome: "settled", costMicros: 60n, usage: {}, httpStatus: 200 }]))
+  expect(await run(living.billing.balance("a"))).toEqual({ balanceMicros: 80n, heldMicros: 80n })
+  await run(dead.billing.settle([{ id: lost.id, outcome: "settled", costMicros: 60n, usage: {}, httpStatus: 200 }]))
+  expect(await run(living.billing.balance("a"))).toEqual({ balanceMicros: 80n, heldMicros: 80n })
+})
+
+it("expires at once what a replica leaves open, whatever the number", async () => {
+  const clock = fakeClock()
+  const [leaving, living] = [house(clock), house(clock)]
+  await run(Effect.andThen(leaving.replica.beat, living.replica.beat))
+  await run(Effect.forEach(Array(60).fill("b"), (account: string) => leaving.billing.admit(callOf(account, 1000, 0n)), { concurrency: "unbounded", discard: true }))
+  expect(await run(living.replica.sweep)).toBe(0)
+  await run(leaving.replica.leave)
+  expect(await run(living.replica.sweep)).toBe(60)
+})

@@ -1,0 +1,102 @@
+import { sql } from "kysely"
+import { byIndex } from "./admit-sql.ts"
+
+/** Takes one call out of the rolling minute: the later ones move up, so that ordinals stay without gaps. What left every window long ago only loses its mark. */
+const uncount = sql`
+CREATE FUNCTION ledger_uncount(given ledger_call, clock timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE ledger_call SET ordinal = NULL WHERE id = given.id;
+  IF given.admitted_at > clock - interval '2 minutes' THEN -- more than the window, as clocks of replicas differ
+    UPDATE ledger_call SET ordinal = ordinal - 1 WHERE key_id = given.key_id AND admitted_at >= given.admitted_at AND ordinal > given.ordinal;
+    UPDATE ledger_key SET calls = calls - 1 WHERE key_id = given.key_id;
+  END IF;
+END $$`
+
+/** Open calls end, whatever the reason: holds and slots go back, costs become transfers with the running balance. Each id at most once in `items`. */
+const close = sql`
+CREATE FUNCTION ledger_close(items json, clock timestamptz) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE ended bigint;
+BEGIN
+  WITH closed AS (
+    UPDATE ledger_call c SET state = x.outcome, usage = x.usage, http_status = x.http_status, settled_at = clock,
+        cost_micros = CASE WHEN x.outcome = 'settled' THEN least(greatest(x.cost_micros, 0), c.hold_micros) ELSE 0 END
+      FROM json_to_recordset(items) AS x (id uuid, outcome text, cost_micros bigint, usage jsonb, http_status int)
+      WHERE c.id = x.id AND c.state = 'open' RETURNING c.*
+  ), balances AS (
+    UPDATE ledger_account a SET held_micros = a.held_micros - s.held, balance_micros = a.balance_micros - s.cost
+      FROM (SELECT account_id, sum(hold_micros)::bigint AS held, sum(cost_micros)::bigint AS cost FROM closed WHERE hold_micros > 0 GROUP BY account_id) s
+      WHERE a.account_id = s.account_id RETURNING a.account_id, a.balance_micros + s.cost AS before_micros
+  ), months AS (
+    UPDATE ledger_key_month m SET held_micros = m.held_micros - s.held, spent_micros = m.spent_micros + s.cost
+      FROM (SELECT key_id, date_trunc('month', admitted_at AT TIME ZONE 'UTC')::date AS month, sum(hold_micros)::bigint AS held, sum(cost_micros)::bigint AS cost
+        FROM closed WHERE hold_micros > 0 GROUP BY 1, 2) s
+      WHERE m.key_id = s.key_id AND m.month = s.month
+  ), keys AS (
+    UPDATE ledger_key k SET open_calls = k.open_calls - s.slots, day_calls = k.day_calls - s.refused
+      FROM (SELECT c.key_id, count(*)::int AS slots, count(*) FILTER (WHERE c.state = 'refused' AND (c.admitted_at AT TIME ZONE 'UTC')::date = y.day)::int AS refused
+        FROM closed c JOIN ledger_key y USING (key_id) WHERE c.counts = 'all' GROUP BY c.key_id) s
+      WHERE k.key_id = s.key_id
+  ), transfers AS (
+    INSERT INTO ledger_transfer (account_id, debit_account, credit_account, amount_micros, balance_micros, type, call_id, at)
+      SELECT account_id, account_id, '@revenue', c.cost_micros, b.before_micros - sum(c.cost_micros) OVER (PARTITION BY account_id ORDER BY c.id), 'charge', c.id, clock
+      FROM closed c JOIN balances b USING (account_id) WHERE c.cost_micros > 0 ORDER BY account_id, c.id
+  )
+  SELECT count(*) INTO ended FROM closed;
+  RETURN ended;
+END $$`
+
+/** A call whose replica was taken for dead ended after all: it pays what is free now, at most its hold. */
+const closeLate = sql`
+CREATE FUNCTION ledger_close_late(items json, clock timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE r record; b ledger_account; charge bigint;
+BEGIN
+  FOR r IN SELECT c.id, c.account_id, c.key_id, c.admitted_at, c.hold_micros, x.cost_micros, x.usage, x.http_status
+      FROM json_to_recordset(items) AS x (id uuid, outcome text, cost_micros bigint, usage jsonb, http_status int)
+      JOIN ledger_call c ON c.id = x.id AND c.state = 'expired' WHERE x.outcome = 'settled' ORDER BY c.account_id, c.id LOOP
+    SELECT * INTO b FROM ledger_account WHERE account_id = r.account_id;
+    charge := least(greatest(r.cost_micros, 0), r.hold_micros, b.balance_micros - b.held_micros);
+    UPDATE ledger_call SET state = 'settled', cost_micros = charge, usage = r.usage, http_status = r.http_status, settled_at = clock WHERE id = r.id;
+    IF charge > 0 THEN
+      UPDATE ledger_account SET balance_micros = balance_micros - charge WHERE account_id = r.account_id;
+      UPDATE ledger_key_month SET spent_micros = spent_micros + charge
+        WHERE key_id = r.key_id AND month = date_trunc('month', r.admitted_at AT TIME ZONE 'UTC')::date;
+      INSERT INTO ledger_transfer (account_id, debit_account, credit_account, amount_micros, balance_micros, type, call_id, at)
+        VALUES (r.account_id, r.account_id, '@revenue', charge, b.balance_micros - charge, 'charge', r.id, clock);
+    END IF;
+  END LOOP;
+END $$`
+
+/** The only door for calls that end. Answers how many were open. */
+const settle = sql`
+CREATE FUNCTION ledger_settle(items json, clock timestamptz) RETURNS bigint LANGUAGE plpgsql ${byIndex} AS $$
+DECLARE given ledger_call; closed bigint;
+BEGIN
+  PERFORM ledger_lock(array_agg(DISTINCT c.account_id)) FROM json_to_recordset(items) AS x (id uuid) JOIN ledger_call c USING (id);
+  -- from the newest back, so that an ordinal is still true when its turn comes
+  FOR given IN SELECT c.* FROM json_to_recordset(items) AS x (id uuid, outcome text) JOIN ledger_call c USING (id)
+      WHERE x.outcome = 'refused' AND c.state = 'open' AND c.ordinal IS NOT NULL ORDER BY c.key_id, c.ordinal DESC LOOP
+    PERFORM ledger_uncount(given, clock);
+  END LOOP;
+  closed := ledger_close(items, clock);
+  PERFORM ledger_close_late(items, clock);
+  RETURN closed;
+END $$`
+
+/** Answers done, repeated or too_low. */
+const adjust = sql`
+CREATE FUNCTION ledger_adjust(entry text, account text, amount bigint, why text, clock timestamptz) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE b ledger_account;
+BEGIN
+  PERFORM ledger_lock(ARRAY[account]);
+  IF EXISTS (SELECT 1 FROM ledger_transfer WHERE entry_id = entry) THEN RETURN 'repeated'; END IF;
+  SELECT * INTO b FROM ledger_account WHERE account_id = account;
+  IF amount < 0 AND b.balance_micros - b.held_micros + amount < 0 THEN RETURN 'too_low'; END IF;
+  IF amount = 0 THEN RETURN 'done'; END IF;
+  UPDATE ledger_account SET balance_micros = balance_micros + amount WHERE account_id = account;
+  INSERT INTO ledger_transfer (account_id, debit_account, credit_account, amount_micros, balance_micros, type, entry_id, reason, at)
+    VALUES (account, CASE WHEN amount > 0 THEN '@grants' ELSE account END, CASE WHEN amount > 0 THEN account ELSE '@grants' END, abs(amount),
+      b.balance_micros + amount, CASE WHEN amount > 0 THEN 'grant' ELSE 'adjustment' END, entry, why, clock);
+  RETURN 'done';
+END $$`
+
+export const settleFunctions = [uncount, close, closeLate, settle, adjust]

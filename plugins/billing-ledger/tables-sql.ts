@@ -1,0 +1,96 @@
+import { sql } from "kysely"
+
+const accounts = sql`
+CREATE TABLE ledger_account (
+  account_id text PRIMARY KEY,
+  balance_micros bigint NOT NULL DEFAULT 0,
+  held_micros bigint NOT NULL DEFAULT 0,
+  CHECK (held_micros >= 0), CHECK (held_micros <= balance_micros)
+) WITH (fillfactor = 50)`
+
+// calls: how many the rolling minute has ever counted, the ordinal of the newest
+const keys = sql`
+CREATE TABLE ledger_key (
+  key_id text PRIMARY KEY,
+  calls bigint NOT NULL DEFAULT 0 CHECK (calls >= 0),
+  last_at timestamptz NOT NULL DEFAULT '-infinity',
+  day date NOT NULL DEFAULT '-infinity',
+  day_calls int NOT NULL DEFAULT 0 CHECK (day_calls >= 0),
+  open_calls int NOT NULL DEFAULT 0 CHECK (open_calls >= 0)
+) WITH (fillfactor = 50)`
+
+// the month is that of the admission
+const months = sql`
+CREATE TABLE ledger_key_month (
+  key_id text NOT NULL,
+  month date NOT NULL,
+  spent_micros bigint NOT NULL DEFAULT 0 CHECK (spent_micros >= 0),
+  held_micros bigint NOT NULL DEFAULT 0 CHECK (held_micros >= 0),
+  PRIMARY KEY (key_id, month)
+) WITH (fillfactor = 50)`
+
+const replicas = sql`CREATE TABLE ledger_replica (id uuid PRIMARY KEY, lease_until timestamptz NOT NULL)`
+
+// states: open -> settled | voided | refused | expired; expired -> settled. `ordinal`: set on what the rolling minute counts.
+const calls = sql`
+CREATE TABLE ledger_call (
+  id uuid PRIMARY KEY,
+  account_id text NOT NULL,
+  key_id text NOT NULL,
+  mode text NOT NULL CHECK (mode IN ('live', 'test')),
+  counts text NOT NULL CHECK (counts IN ('all', 'rpm', 'money')),
+  state text NOT NULL CHECK (state IN ('open', 'settled', 'voided', 'refused', 'expired')),
+  ordinal bigint,
+  admitted_at timestamptz NOT NULL,
+  settled_at timestamptz,
+  replica_id uuid NOT NULL,
+  parent_id text,
+  endpoint text NOT NULL,
+  request_id text NOT NULL,
+  hold_micros bigint NOT NULL CHECK (hold_micros >= 0),
+  cost_micros bigint NOT NULL DEFAULT 0 CHECK (cost_micros BETWEEN 0 AND hold_micros),
+  usage jsonb,
+  http_status int,
+  CHECK (state <> 'open' OR cost_micros = 0)
+) WITH (fillfactor = 80)`
+
+const callIndexes = [
+  sql`CREATE INDEX ledger_call_minute ON ledger_call (key_id, admitted_at) WHERE ordinal IS NOT NULL`,
+  sql`CREATE INDEX ledger_call_usage ON ledger_call (account_id, admitted_at)`,
+  sql`CREATE INDEX ledger_call_replica ON ledger_call (replica_id) WHERE state = 'open'`,
+  sql`CREATE INDEX ledger_call_parent ON ledger_call (parent_id) WHERE state = 'open' AND parent_id IS NOT NULL`,
+]
+
+// the two legs stand in one row; the house's accounts start with @ and have no balance row, on which all customers would queue
+const transfers = sql`
+CREATE TABLE ledger_transfer (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  account_id text NOT NULL,
+  debit_account text NOT NULL,
+  credit_account text NOT NULL,
+  amount_micros bigint NOT NULL CHECK (amount_micros > 0),
+  balance_micros bigint NOT NULL CHECK (balance_micros >= 0),
+  type text NOT NULL CHECK (type IN ('grant', 'charge', 'adjustment')),
+  call_id uuid,
+  entry_id text,
+  reason text,
+  at timestamptz NOT NULL,
+  CHECK (debit_account <> credit_account AND account_id IN (debit_account, credit_account)),
+  CHECK ((call_id IS NULL) <> (entry_id IS NULL))
+)`
+
+const transferIndexes = [
+  sql`CREATE INDEX ledger_transfer_account ON ledger_transfer (account_id, id)`,
+  sql`CREATE UNIQUE INDEX ledger_transfer_call ON ledger_transfer (call_id) WHERE call_id IS NOT NULL`,
+  sql`CREATE UNIQUE INDEX ledger_transfer_entry ON ledger_transfer (entry_id) WHERE entry_id IS NOT NULL`,
+]
+
+const appendOnly = [
+  sql`CREATE FUNCTION ledger_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'ledger_transfer is append-only';
+END $$`,
+  sql`CREATE TRIGGER ledger_transfer_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON ledger_transfer FOR EACH STATEMENT EXECUTE FUNCTION ledger_append_only()`,
+]
+
+export const tables = [accounts, keys, months, replicas, calls, ...callIndexes, transfers, ...transferIndexes, ...appendOnly]
