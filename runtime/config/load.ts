@@ -40,7 +40,10 @@ const parse = (file: string): Locator => {
   const where = { file: shownPath(file), document, lines }
   if (document.errors.length > 0)
     throw new ConfigError(
-      document.errors.map((error) => `${where.file}:${error.linePos?.[0].line ?? 1}:${error.linePos?.[0].col ?? 1} ${error.message.split("\n")[0]}\n    Fix: correct the YAML.`),
+      document.errors.map(
+        (error) =>
+          `${where.file}:${error.linePos?.[0].line ?? 1}:${error.linePos?.[0].col ?? 1} ${error.message.split("\n")[0]}\n    Fix: correct the YAML (inside { } or [ ], write "\${NAME}" in quotes).`,
+      ),
     )
   return where
 }
@@ -68,6 +71,8 @@ export const loadConfig = (path: string, env: Environment): LoadedConfig => {
     throw refuse(
       missing.map(({ path: at, name }) => ({ path: at, message: `the environment variable ${name} is not set`, fix: `set ${name}, or give a default: \${${name}:-...}` })),
     )
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw refuse([{ path: [], message: "a deployment is a map of keys", fix: "write keys, as in: plugins: {}" }])
   const decoded = decodePart(HouseConfig, value, [], fromEnvironment)
   if (Result.isFailure(decoded)) throw refuse(decoded.failure)
   const house = anchor(decoded.success, dirname(file))

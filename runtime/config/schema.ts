@@ -1,7 +1,7 @@
 import { Effect, Schema } from "effect"
 
-const withDefault = <S extends Schema.Top>(schema: S, value: S["Encoded"]) =>
-  ((schema as Schema.Top).annotate({ default: value }) as S).pipe(Schema.withDecodingDefaultKey<S>(Effect.succeed(value)))
+const withDefault = <S extends Schema.Top>(schema: S, value: S["Encoded"], description?: string) =>
+  ((schema as Schema.Top).annotate({ default: value, ...(description !== undefined && { description }) }) as S).pipe(Schema.withDecodingDefaultKey<S>(Effect.succeed(value)))
 
 const strings = Schema.Array(Schema.String)
 const rupiah = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1e12 }))
@@ -25,7 +25,7 @@ export const ModelConfig = Schema.Struct({
   limits: Schema.Struct({
     contextTokens: tokens,
     maxOutputTokens: withDefault(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000_000 })), 0),
-    defaultMaxTokens: withDefault(tokens, 2048).annotate({ description: "max_tokens of a request that names none." }),
+    defaultMaxTokens: withDefault(tokens, 2048, "max_tokens of a request that names none."),
   }),
   modalities: withDefault(strings, ["text"]),
   capabilities: withDefault(strings, []),
@@ -39,27 +39,25 @@ export const ModelConfig = Schema.Struct({
     {},
   ),
   backend: Schema.String.annotate({ description: "Name of a backend that a plugin provides, as `onnx`." }),
-  sources: withDefault(Schema.Array(SourceConfig), []).annotate({ description: "Tried in order." }),
-  options: withDefault(Schema.Record(Schema.String, Schema.Unknown), {}).annotate({ description: "For the backend." }),
+  sources: withDefault(Schema.Array(SourceConfig), [], "Tried in order."),
+  options: withDefault(Schema.Record(Schema.String, Schema.Unknown), {}, "For the backend."),
 }).annotate({ identifier: "Model" })
 export type ModelConfig = typeof ModelConfig.Type
 
 export const ServerConfig = Schema.Struct({
   host: withDefault(Schema.String, "0.0.0.0"),
   port: withDefault(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65535 })), 8080),
-  drainTimeoutMs: withDefault(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3_600_000 })), 30_000).annotate({
-    description: "How long open requests may go on after SIGTERM.",
-  }),
+  drainTimeoutMs: withDefault(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3_600_000 })), 30_000, "How long open requests may go on after SIGTERM."),
   callTimeoutMs: withDefault(Schema.Int.check(Schema.isBetween({ minimum: 1000, maximum: 3_600_000 })), 300_000),
-  workerThreads: withDefault(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 })), 1).annotate({ description: "Threads of the pool for tokenization and chunking." }),
+  workerThreads: withDefault(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 })), 1, "Threads of the pool for tokenization and chunking."),
 })
 
 /** A deployment: one YAML file. */
 export const HouseConfig = Schema.Struct({
   $schema: Schema.optionalKey(Schema.String),
   name: withDefault(Schema.String, "rakit"),
-  dataDir: withDefault(Schema.String, ".rakit").annotate({ description: "Private to this deployment; relative to the working directory." }),
-  modelsDir: withDefault(Schema.String, "").annotate({ description: "The model cache; `<dataDir>/models` when empty." }),
+  dataDir: withDefault(Schema.String, ".rakit", "Private to this deployment; relative to the working directory."),
+  modelsDir: withDefault(Schema.String, "", "The model cache; `<dataDir>/models` when empty."),
   log: withDefault(Schema.Struct({ level: withDefault(Schema.Literals(["debug", "info", "warn", "error"]), "info") }), {}),
   server: withDefault(ServerConfig, {}),
   plugins: Schema.Record(Schema.String, Schema.Unknown).annotate({ description: "Plugins and their settings: a built-in name, a package name, or a path (./my-plugin.ts)." }),
