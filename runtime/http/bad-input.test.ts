@@ -117,6 +117,11 @@ test("too large, announced or not: the answer arrives, and the key's rate header
   expect(await outcome(endless)).toEqual([413, "payload_too_large", null])
 })
 
+test("a large upload without a key is told so", async () => {
+  expect(await sent(Buffer.alloc(30_000_000), { "content-type": "application/json" }, "/v1/large")).toEqual([401, "authentication_error", null])
+  expect(await sent(Buffer.alloc(30_000_000), authorized, "/nowhere")).toEqual([404, "not_found", null])
+})
+
 test("all bodies together have a limit, which is given back", async () => {
   const body = JSON.stringify({ model: "m", extra: "x".repeat(8_000_000) })
   const statuses = await Promise.all([1, 2, 3].map(async () => (await post(`${house.url}/v1/large`, body)).status))

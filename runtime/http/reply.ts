@@ -15,13 +15,12 @@ interface Head {
 export const sendText = (exchange: Exchange, { status, headers }: Head, text: string, lingerMs: number): void => {
   const { req, res } = exchange
   if (res.headersSent || res.destroyed) return
-  const bytes = Buffer.from(text)
   const unread = leavesBodyUnread(exchange)
   if (unread) res.shouldKeepAlive = false
-  res.writeHead(status, { ...headers, ...(status !== 204 && { "content-length": bytes.length }) })
-  const body = req.method === "HEAD" ? Buffer.alloc(0) : bytes
-  if (!unread) return void res.end(body)
-  res.write(body)
+  res.writeHead(status, { ...headers, ...(status !== 204 && { "content-length": Buffer.byteLength(text) }) })
+  // a string goes out in one piece with the head; bytes would be a second one
+  if (!unread || req.method === "HEAD") return void res.end(req.method === "HEAD" ? "" : text)
+  res.write(text)
   endAfterRest(exchange, lingerMs)
 }
 

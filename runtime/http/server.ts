@@ -14,9 +14,8 @@
  *
  * A client that leaves interrupts step 8 and 9; so does the end of a drain. The call is settled in every case before the request counts as done.
  */
-import { createServer, type Server } from "node:http"
-import type { AddressInfo } from "node:net"
-import { Data, Effect, type Scope } from "effect"
+import type { RequestListener, Server } from "node:http"
+import { Effect, type Scope } from "effect"
 import type { CallPath } from "../../core/call.ts"
 import type { Catalogue } from "../../core/catalogue.ts"
 import type { Endpoint } from "../../core/endpoint.ts"
@@ -32,6 +31,7 @@ import { expectsContinue } from "./expectation.ts"
 import { makeReadiness } from "./health.ts"
 import { makeInFlight } from "./in-flight.ts"
 import { defaultHttpLimits, type HttpLimits } from "./limits.ts"
+import { ListenError, listen, makeNodeServer, urlOf } from "./listen.ts"
 import { makeObserver } from "./observe.ts"
 import { describeApi } from "./openapi.ts"
 import { ownRoutes } from "./own-routes.ts"
@@ -68,46 +68,16 @@ export interface HttpServer {
   drain(timeoutMs: number): Effect.Effect<void>
 }
 
-/** The address can't be used; the message says what to do. */
-export class ListenError extends Data.TaggedError("ListenError")<{ readonly message: string; readonly cause?: unknown }> {}
+export { ListenError }
 
-const listenMessage = (error: NodeJS.ErrnoException, host: string, port: number): string => {
-  if (error.code === "EADDRINUSE") return `Port ${port} is in use. Stop what listens there, or set PORT to another one.`
-  if (error.code === "EACCES") return `Port ${port} needs more rights. Set PORT to 1024 or more.`
-  if (error.code === "EADDRNOTAVAIL" || error.code === "ENOTFOUND") return `This machine has no address ${host}. Correct server.host.`
-  return `Can't listen on ${host}:${port}: ${error.message}`
-}
-
-const listen = (server: Server, host: string, port: number): Effect.Effect<AddressInfo, ListenError> =>
-  Effect.callback((resume) => {
-    const refuse = (error: NodeJS.ErrnoException) => resume(Effect.fail(new ListenError({ message: listenMessage(error, host, port), cause: error })))
-    server.once("error", refuse)
-    server.listen({ host, port, backlog: 1024 }, () => {
-      server.off("error", refuse)
-      resume(Effect.succeed(server.address() as AddressInfo))
-    })
+/** Requests that expect something of us before they send their body go the same way as all others. */
+const hear = (server: Server, handle: RequestListener): void => {
+  server.on("request", handle)
+  server.on("checkContinue", (req, res) => {
+    expectsContinue(res)
+    server.emit("request", req, res)
   })
-
-const makeNodeServer = (limits: HttpLimits): Server => {
-  const server = createServer({
-    maxHeaderSize: limits.maxHeaderBytes,
-    headersTimeout: limits.headersTimeoutMs,
-    requestTimeout: limits.requestTimeoutMs,
-    connectionsCheckingInterval: limits.timeoutCheckMs,
-    keepAliveTimeout: limits.keepAliveTimeoutMs,
-    keepAlive: true,
-    noDelay: true,
-    // Node's own refusal would have no body
-    requireHostHeader: false,
-  })
-  server.maxConnections = limits.maxConnections
-  return server
-}
-
-const urlOf = (address: AddressInfo, host: string): string => {
-  const open = host === "0.0.0.0" || host === "::" || host === ""
-  const name = open ? "localhost" : address.family === "IPv6" ? `[${address.address}]` : address.address
-  return `http://${name}:${address.port}`
+  server.on("checkExpectation", (req, res) => server.emit("request", req, res))
 }
 
 /** Listens at once; closing the Scope closes the server, cutting what `drain` has not ended. */
@@ -142,15 +112,8 @@ export const makeHttpServer = (options: HttpServerOptions): Effect.Effect<HttpSe
       routes: () => routes,
       unrouted: answerUnrouted(() => endpoints !== undefined, limits.lingerMs),
     })
-    const handle = app.callback()
-    server.on("request", handle)
-    server.on("checkContinue", (req, res) => {
-      expectsContinue(res)
-      server.emit("request", req, res)
-    })
-    server.on("checkExpectation", (req, res) => server.emit("request", req, res))
+    hear(server, app.callback())
     answerBrokenHttp(server, inFlight, log, limits.lingerMs)
-
     const address = yield* Effect.acquireRelease(listen(server, options.host, options.port), () => drainer.drain(0))
     server.on("error", (error) => log.error("the server's socket failed", { cause: String(error) }))
     return {
