@@ -19,5 +19,5 @@ export const formatRupiah = (micros: Micros): string => {
   return `${micros < 0n ? "-" : ""}${absolute / microsPerRupiah}${fraction && `.${fraction}`}`
 }
 
-/** The JSON number of an amount (`..._idr`). Exact up to 9 billion rupiah. */
+/** The JSON number of an amount (`..._idr`). Exact up to 8 billion rupiah (a double tells millionths apart below 2^33). */
 export const rupiahNumber = (micros: Micros): number => Number(formatRupiah(micros))

@@ -1,0 +1,79 @@
+import { Cause, Effect, Exit, Option, Schema } from "effect"
+import fc from "fast-check"
+import { describe, expect, it } from "vitest"
+import { decodeBody, formatPath, maxDepth, optional } from "./decode.ts"
+import { isApiError } from "./errors.ts"
+
+const Item = Schema.Union([
+  Schema.String,
+  Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }),
+  Schema.Struct({ type: Schema.Literal("image"), url: Schema.String }),
+])
+const Body = Schema.Struct({
+  name: Schema.String,
+  count: optional(Schema.Int),
+  items: optional(Schema.Array(Item)),
+  options: optional(Schema.Struct({ deep: optional(Schema.Boolean) })),
+})
+
+const decode = (json: unknown) => Effect.runSyncExit(decodeBody(Body, json))
+const refusal = (json: unknown) => {
+  const exit = decode(json)
+  return Exit.isFailure(exit) ? Option.getOrUndefined(Cause.findErrorOption(exit.cause)) : undefined
+}
+
+describe("a body", () => {
+  it("is decoded; null is as if absent, unknown fields are dropped", () => {
+    expect(decode({ name: "a", count: null, other: [1] })).toEqual(Exit.succeed({ name: "a", count: null }))
+  })
+
+  it.each<[string | undefined, unknown]>([
+    [undefined, null],
+    [undefined, [1]],
+    [undefined, "text"],
+    [undefined, 5],
+    ["name", {}],
+    ["name", { name: null }],
+    ["count", { name: "a", count: 1.5 }],
+    ["items", { name: "a", items: {} }],
+    ["items[1]", { name: "a", items: ["x", 5] }],
+    ["items[0].text", { name: "a", items: [{ type: "text", text: 5 }] }],
+    ["items[0].url", { name: "a", items: [{ type: "image" }] }],
+    ["options.deep", { name: "a", options: { deep: "yes" } }],
+  ])("that is wrong at %s says so", (param, json) => {
+    const error = refusal(json)
+    expect([error?.code, error?.param]).toEqual(["invalid_request_error", param])
+  })
+
+  it("shows the field, never the value", () => {
+    expect(refusal({ name: "a", count: "my secret" })?.message).toBe("count: expected number | null")
+  })
+
+  it("may be nested, but not without end", () => {
+    const nest = (levels: number): unknown => (levels === 0 ? 1 : { a: nest(levels - 1) })
+    expect(refusal({ name: "a", other: nest(maxDepth - 1) })).toBeUndefined()
+    expect(refusal({ name: "a", other: nest(maxDepth) })?.message).toContain("deeper")
+    expect(refusal({ name: "a", other: JSON.parse("[".repeat(5000) + "]".repeat(5000)) })?.message).toContain("deeper")
+  })
+
+  it("of any JSON is decoded or refused, and nothing throws", () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.jsonValue(), fc.dictionary(fc.constantFrom("name", "count", "items", "options", "__proto__"), fc.jsonValue())), (json) => {
+        const exit = decode(json)
+        if (Exit.isFailure(exit)) expect(isApiError(Option.getOrUndefined(Cause.findErrorOption(exit.cause)))).toBe(true)
+      }),
+      { numRuns: 500 },
+    )
+  })
+})
+
+it("paths are written as in JavaScript", () => {
+  expect([[], ["a"], ["a", 0, "b"], ["a", 0, 1], [0, "b"], ["a", { key: "b" }, { key: 2 }]].map((path) => formatPath(path))).toEqual([
+    "",
+    "a",
+    "a[0].b",
+    "a[0][1]",
+    "[0].b",
+    "a.b[2]",
+  ])
+})

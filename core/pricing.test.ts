@@ -1,0 +1,56 @@
+import fc from "fast-check"
+import { describe, expect, it } from "vitest"
+import { costOf, freePrice, parsePrice } from "./pricing.ts"
+import { noUsage, type Usage, usageOf } from "./usage.ts"
+
+const price = parsePrice({ input: 15_000, output: 60_000, image: 25, searchUnit: 2.5 })
+const cost = (usage: Partial<Usage>, factor?: number) => costOf(() => price, { m: usageOf(usage) }, factor)
+
+describe("the cost of a call", () => {
+  it("is that of the price list", () => {
+    expect(cost({ inputTokens: 1_000_000 })).toBe(15_000_000_000n)
+    expect(cost({ outputTokens: 1_000_000 })).toBe(60_000_000_000n)
+    expect(cost({ images: 2 })).toBe(50_000_000n)
+    expect(cost({ searchUnits: 1 })).toBe(2_500_000n)
+    expect(cost({})).toBe(0n)
+  })
+
+  it("counts cache reads at a tenth and cache writes at five quarters of the input, both inside of it", () => {
+    expect(cost({ inputTokens: 1000, cacheReadTokens: 1000 })).toBe(1_500_000n)
+    expect(cost({ inputTokens: 1000, cacheWriteTokens: 1000 })).toBe(18_750_000n)
+    expect(cost({ inputTokens: 1000, cacheReadTokens: 400, cacheWriteTokens: 100 })).toBe(((500n + 40n + 125n) * 15_000_000_000n) / 1_000_000n)
+  })
+
+  it("does not price reasoning twice: it is part of the output", () => {
+    expect(cost({ outputTokens: 10, reasoningTokens: 10 })).toBe(cost({ outputTokens: 10 }))
+  })
+
+  it("is half in a batch, and a cache read 0.05 of the input there", () => {
+    expect(cost({ inputTokens: 1_000_000 }, 0.5)).toBe(7_500_000_000n)
+    expect(cost({ inputTokens: 1_000_000, cacheReadTokens: 1_000_000 }, 0.5)).toBe(750_000_000n)
+  })
+
+  it("is rounded once, up, over all models together", () => {
+    const tiny = parsePrice({ input: 0.000001 })
+    const one = usageOf({ inputTokens: 1 })
+    expect(costOf(() => tiny, { a: one })).toBe(1n)
+    expect(costOf(() => tiny, { a: one, b: one })).toBe(1n)
+    expect(costOf(() => freePrice, { a: one })).toBe(0n)
+  })
+})
+
+const count = fc.nat(1_000_000)
+const usages = fc.record({ inputTokens: count, outputTokens: count, images: fc.nat(8), searchUnits: fc.nat(2) }).map(usageOf)
+
+it("grows with usage, so a bound's cost covers the cost of whatever stays below it", () => {
+  fc.assert(
+    fc.property(usages, usages, fc.constantFrom(1, 0.5), (bound, other, factor) => {
+      const below = usageOf(Object.fromEntries(Object.keys(noUsage).map((key) => [key, Math.min(bound[key as keyof Usage], other[key as keyof Usage])])))
+      expect(cost(below, factor) <= cost(bound, factor)).toBe(true)
+    }),
+  )
+})
+
+it("refuses prices with more than 6 decimals", () => {
+  expect(() => parsePrice({ input: 0.0000001 })).toThrow(RangeError)
+})
