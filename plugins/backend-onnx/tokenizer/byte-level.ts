@@ -8,10 +8,10 @@ const makeAlphabet = (): readonly string[] => {
   return Array.from({ length: 256 }, (_, byte) => String.fromCodePoint(printable(byte) ? byte : next++))
 }
 
-const alphabet = makeAlphabet()
-const byteOf = new Map(alphabet.map((character, byte) => [character, byte]))
+export const byteAlphabet = makeAlphabet()
+const byteOf = new Map(byteAlphabet.map((character, byte) => [character, byte]))
 
-export const toByteLevel = (text: string): string => Array.from(Buffer.from(text), (byte) => alphabet[byte]).join("")
+export const toByteLevel = (text: string): string => Array.from(Buffer.from(text), (byte) => byteAlphabet[byte]).join("")
 
 /** The bytes that a vocabulary entry stands for; a character outside the alphabet stands for itself. */
 export const fromByteLevel = (token: string): Buffer => {

@@ -1,0 +1,60 @@
+/** Writes GGUF files for tests. */
+
+export type GgufValue = string | boolean | number | { readonly f32: number } | readonly string[] | readonly number[]
+
+export interface GgufTensor {
+  readonly name: string
+  /** Columns first. */
+  readonly dimensions: readonly number[]
+  readonly type: number
+  readonly bytes: Uint8Array
+}
+
+export interface GgufContent {
+  readonly metadata: Readonly<Record<string, GgufValue>>
+  readonly tensors: readonly GgufTensor[]
+}
+
+export const u32 = (value: number): Buffer => {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32LE(value)
+  return bytes
+}
+
+export const u64 = (value: number | bigint): Buffer => {
+  const bytes = Buffer.alloc(8)
+  bytes.writeBigUInt64LE(BigInt(value))
+  return bytes
+}
+
+const f32 = (value: number): Buffer => {
+  const bytes = Buffer.alloc(4)
+  bytes.writeFloatLE(value)
+  return bytes
+}
+
+const text = (value: string): Buffer => Buffer.concat([u64(Buffer.byteLength(value)), Buffer.from(value)])
+
+const typed = (value: GgufValue): Buffer => {
+  if (typeof value === "string") return Buffer.concat([u32(8), text(value)])
+  if (typeof value === "boolean") return Buffer.concat([u32(7), Buffer.from([value ? 1 : 0])])
+  if (typeof value === "number") return Buffer.concat([u32(4), u32(value)])
+  if ("f32" in value) return Buffer.concat([u32(6), f32(value.f32)])
+  const items = value.map((item) => (typeof item === "string" ? text(item) : u32(item)))
+  return Buffer.concat([u32(9), u32(typeof value[0] === "string" ? 8 : 5), u64(value.length), ...items])
+}
+
+const alignment = 32
+const padded = (bytes: Uint8Array): Buffer => Buffer.concat([bytes, Buffer.alloc((alignment - (bytes.length % alignment)) % alignment)])
+
+export const writeGguf = ({ metadata, tensors }: GgufContent): Buffer => {
+  const entries = Object.entries(metadata).map(([key, value]) => Buffer.concat([text(key), typed(value)]))
+  let offset = 0
+  const directory = tensors.map(({ name, dimensions, type, bytes }) => {
+    const entry = Buffer.concat([text(name), u32(dimensions.length), ...dimensions.map(u64), u32(type), u64(offset)])
+    offset += padded(bytes).length
+    return entry
+  })
+  const header = Buffer.concat([Buffer.from("GGUF"), u32(3), u64(tensors.length), u64(entries.length), ...entries, ...directory])
+  return Buffer.concat([padded(header), ...tensors.map((tensor) => padded(tensor.bytes))])
+}
