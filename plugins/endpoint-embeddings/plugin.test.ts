@@ -1,0 +1,16 @@
+import "reflect-metadata/lite"
+import { container as root } from "tsyringe"
+import { expect, it } from "vitest"
+import { fakeEmbedModel, fakeHouse } from "../../core/testing/index.ts"
+import { provide, resolveAll, Tokens } from "../../core/tokens.ts"
+import { plugin } from "./plugin.ts"
+
+it("registers its endpoint with what the kernel lends", () => {
+  const container = root.createChildContainer()
+  const house = fakeHouse([fakeEmbedModel()])
+  provide(container, Tokens.catalogue, house.catalogue)
+  plugin.register?.(container, {})
+  expect(resolveAll(container, Tokens.endpoints)).toMatchObject([
+    { id: "embeddings", method: "POST", path: "/v1/embeddings", access: "key", maxBodyBytes: 25 * 2 ** 20, creates: true, batchable: true },
+  ])
+})

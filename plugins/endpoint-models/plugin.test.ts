@@ -1,0 +1,18 @@
+import "reflect-metadata/lite"
+import { container as root } from "tsyringe"
+import { expect, it } from "vitest"
+import { fakeChatModel, fakeHouse } from "../../core/testing/index.ts"
+import { provide, resolveAll, Tokens } from "../../core/tokens.ts"
+import { plugin } from "./plugin.ts"
+
+it("registers its endpoints with what the kernel lends", () => {
+  const container = root.createChildContainer()
+  const house = fakeHouse([fakeChatModel()])
+  provide(container, Tokens.catalogue, house.catalogue)
+  provide(container, Tokens.clock, house.clock)
+  plugin.register?.(container, {})
+  expect(resolveAll(container, Tokens.endpoints)).toMatchObject([
+    { id: "models.list", method: "GET", path: "/v1/models", access: "public", body: "none" },
+    { id: "models.get", method: "GET", path: "/v1/models/{id}", access: "public", body: "none" },
+  ])
+})

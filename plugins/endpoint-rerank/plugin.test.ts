@@ -1,0 +1,17 @@
+import "reflect-metadata/lite"
+import { container as root } from "tsyringe"
+import { expect, it } from "vitest"
+import { fakeHouse, fakeRerankModel } from "../../core/testing/index.ts"
+import { provide, resolveAll, Tokens } from "../../core/tokens.ts"
+import { plugin } from "./plugin.ts"
+
+it("registers its endpoint with what the kernel lends", () => {
+  const container = root.createChildContainer()
+  const house = fakeHouse([fakeRerankModel()])
+  provide(container, Tokens.catalogue, house.catalogue)
+  provide(container, Tokens.ids, house.ids)
+  plugin.register?.(container, {})
+  expect(resolveAll(container, Tokens.endpoints)).toMatchObject([
+    { id: "rerank", method: "POST", path: "/v1/rerank", aliases: ["/v2/rerank"], access: "key", maxBodyBytes: 25 * 2 ** 20, creates: true, batchable: true },
+  ])
+})
