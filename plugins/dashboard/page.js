@@ -11,7 +11,7 @@ const cell = (text, className = "") => {
 const price = ({ pricing = {} }) =>
   Object.entries(pricing)
     .filter(([, amount]) => amount > 0)
-    .map(([what, amount]) => `${what.replaceAll("_", " ")} ${rupiah.format(amount)}`)
+    .map(([what, amount]) => `${what.replace(/_idr$/, "").replaceAll("_", " ")} ${rupiah.format(amount)}${/^(in|out)put/.test(what) ? " / 1M" : ""}`)
     .join(", ")
 
 const stateText = (state = {}) => {

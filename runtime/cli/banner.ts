@@ -1,4 +1,3 @@
-import type { TaskName } from "../../core/ports/model.ts"
 import type { FirstAccount } from "../../core/services/identity.ts"
 
 export interface BannerFacts {
@@ -7,7 +6,8 @@ export interface BannerFacts {
   readonly baseUrl: string
   readonly credentialsFile: string
   readonly account: FirstAccount["created"]
-  readonly models: readonly { readonly id: string; readonly task: TaskName }[]
+  /** The model of the examples. */
+  readonly chatModel: string | undefined
   readonly hasDashboard: boolean
   /** What the operator set is not shown again. */
   wasGiven(secret: string): boolean
@@ -48,7 +48,7 @@ const clientExample = (url: string, key: string, model: string): readonly string
 /** Address, first account and examples to copy. The key stands in the examples only when this boot made it. */
 export const startedText = (facts: BannerFacts): string => {
   const key = facts.account && !facts.wasGiven(facts.account.apiKey) ? facts.account.apiKey : "$RAKIT_API_KEY"
-  const model = facts.models.find(({ task }) => task === "chat")?.id
+  const model = facts.chatModel
   return [
     ...accountLines(facts),
     ...(model ? [...curlExample(facts.baseUrl, key, model), ...clientExample(facts.baseUrl, key, model)] : []),

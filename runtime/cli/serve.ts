@@ -14,6 +14,11 @@ import { onStopSignal } from "./signals.ts"
 
 const say = (text: string) => void process.stdout.write(text)
 
+const cheapestChatModel = (house: House): string | undefined =>
+  resolve(house.container, Tokens.catalogue)
+    .entries.filter(({ task }) => task === "chat")
+    .sort((a, b) => Number(a.price.output - b.price.output))[0]?.id
+
 const startedBanner = (house: House, { url }: HttpServer): string => {
   const { container } = house
   const account = container.isRegistered(Tokens.firstAccount.key, true) ? resolve(container, Tokens.firstAccount).created : undefined
@@ -23,7 +28,7 @@ const startedBanner = (house: House, { url }: HttpServer): string => {
     baseUrl: url,
     credentialsFile: join(resolve(container, Tokens.deployment).dataDir, "credentials.json"),
     account,
-    models: resolve(container, Tokens.catalogue).entries,
+    chatModel: cheapestChatModel(house),
     hasDashboard: house.endpoints.some((endpoint) => endpoint.path === "/dashboard"),
     wasGiven: (secret) => Object.values(process.env).includes(secret),
   })
