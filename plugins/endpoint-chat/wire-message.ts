@@ -15,7 +15,7 @@ export const ImageBlock = Schema.Struct({
   cache_control: optional(CacheControl),
 }).annotate({ identifier: "ImageBlock", description: "`url` is a data URI or an https address." })
 
-const Blocks = Schema.Array(Schema.Union([TextBlock, ImageBlock]))
+const Blocks = Schema.Array(Schema.Union([TextBlock, ImageBlock]).annotate({ message: "must be a block of type text or image_url" }))
   .check(Schema.isMinLength(1, { message: "must hold at least one content block" }))
   .check(Schema.isMaxLength(1_000, { message: "must hold at most 1,000 content blocks" }))
 
@@ -41,6 +41,6 @@ export const ChatMessage = Schema.Struct({
   tool_calls: optional(Schema.Array(ToolCall).check(Schema.isMaxLength(128))),
   tool_call_id: optional(Schema.NonEmptyString).annotate({ description: "The call that a message of role `tool` answers." }),
 })
-  .annotate({ identifier: "ChatMessage", examples: [{ role: "user", content: "Selamat pagi!" }] })
   .check(wellFormed)
+  .annotate({ identifier: "ChatMessage", examples: [{ role: "user", content: "Selamat pagi!" }] })
 export type ChatMessage = typeof ChatMessage.Type

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 
-const count = Schema.Int
+const count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 const FinishReason = Schema.Literals(["stop", "length", "tool_calls", "content_filter"])
 
 export const ChatUsage = Schema.Struct({
@@ -71,6 +71,6 @@ export const ChatChunk = Schema.Struct({
   choices: Schema.Array(Schema.Struct({ index: count, delta: Delta, logprobs: Schema.optionalKey(Logprobs), finish_reason: Schema.NullOr(FinishReason) })).annotate({
     description: "Empty in the chunk that carries `usage`.",
   }),
-  usage: Schema.optionalKey(ChatUsage).annotate({ description: "In the last chunk, when `stream_options.include_usage` is true." }),
+  usage: Schema.optionalKey(ChatUsage).pipe(Schema.annotateKey({ description: "In the last chunk, when `stream_options.include_usage` is true." })),
 }).annotate({ identifier: "ChatCompletionChunk" })
 export type ChatChunk = typeof ChatChunk.Type

@@ -1,4 +1,4 @@
-import { Cause, Effect, Exit, Option } from "effect"
+import { Cause, Effect, Exit, Option, Schema } from "effect"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { decodeBody } from "../../core/decode.ts"
@@ -155,4 +155,15 @@ it("stop is one text or up to four, none empty", () => {
       expect(Exit.isSuccess(Effect.runSyncExit(decodeBody(ChatBody, { ...good, stop })))).toBe(fits)
     }),
   )
+})
+
+it("has names for /openapi.json", () => {
+  const { schema, definitions } = Schema.toJsonSchemaDocument(ChatBody)
+  expect(schema).toEqual({ $ref: "#/$defs/ChatCompletionRequest" })
+  expect(Object.keys(definitions)).toEqual(expect.arrayContaining(["ChatMessage", "TextBlock", "ImageBlock", "Tool", "ToolChoice", "ResponseFormat"]))
+})
+
+it("says what a content block must be", async () => {
+  const { json } = await house.ask(endpoint, { ...good, messages: [{ role: "user", content: [{ type: "video" }] }] })
+  expect(json).toMatchObject({ message: "messages[0].content[0]: must be a block of type text or image_url" })
 })

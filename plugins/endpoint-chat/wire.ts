@@ -74,5 +74,5 @@ const consistent = Schema.makeFilter((body: typeof Fields.Type) => {
 })
 
 /** Body of `POST /v1/chat/completions`. An explicit null is as if absent; unknown fields are ignored. */
-export const ChatBody = Fields.annotate({ identifier: "ChatCompletionRequest" }).check(consistent)
+export const ChatBody = Fields.check(consistent).annotate({ identifier: "ChatCompletionRequest" })
 export type ChatBody = typeof ChatBody.Type

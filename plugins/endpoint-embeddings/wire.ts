@@ -5,6 +5,7 @@ import { optional } from "../../core/decode.ts"
 const maxTexts = 64
 const maxImages = 8
 
+const count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 const filled = Schema.String.check(Schema.isMinLength(1, { message: "must not be empty" }))
 
 const RawImage = Schema.Struct({ type: Schema.Literal("image"), image: filled.annotate({ description: "base64" }) })
@@ -46,12 +47,12 @@ export const EmbeddingsReply = Schema.Struct({
   data: Schema.Array(
     Schema.Struct({
       object: Schema.Literal("embedding"),
-      index: Schema.Int,
+      index: count,
       embedding: Schema.Union([Schema.Array(Schema.Finite), Schema.String]),
       type: Schema.Literals(["text", "image"]),
     }),
   ),
   model: Schema.String,
-  usage: Schema.Struct({ prompt_tokens: Schema.Int, total_tokens: Schema.Int, image_count: Schema.Int, truncated_count: Schema.Int, cost_idr: Schema.Finite }),
+  usage: Schema.Struct({ prompt_tokens: count, total_tokens: count, image_count: count, truncated_count: count, cost_idr: Schema.Finite }),
 }).annotate({ identifier: "EmbeddingsResponse" })
 export type EmbeddingsReply = typeof EmbeddingsReply.Type
