@@ -15,7 +15,7 @@ const textOf = (events: readonly ChatEvent[]) => events.map((event) => (event.ty
 
 /** `open` is called once. The model should have more than 12 tokens to say to a question about the sea. */
 export const chatModelContract = (name: string, open: () => Promise<ModelWorld<"chat">>): void => {
-  describe(`${name} keeps the contract of chat models`, () => {
+  describe(`${name} keeps the contract of chat models`, { timeout: 120_000 }, () => {
     let world: ModelWorld<"chat">
     beforeAll(async () => {
       world = await open()

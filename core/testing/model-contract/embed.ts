@@ -9,7 +9,7 @@ const sentences = ["The cat sleeps on the mat.", "Stock prices fell sharply toda
 
 /** `open` is called once. */
 export const embedModelContract = (name: string, open: () => Promise<ModelWorld<"embed">>): void => {
-  describe(`${name} keeps the contract of embedding models`, () => {
+  describe(`${name} keeps the contract of embedding models`, { timeout: 120_000 }, () => {
     let world: ModelWorld<"embed">
     beforeAll(async () => {
       world = await open()

@@ -7,7 +7,7 @@ const query = "What is the capital of Indonesia?"
 
 /** `open` is called once. */
 export const rerankModelContract = (name: string, open: () => Promise<ModelWorld<"rerank">>): void => {
-  describe(`${name} keeps the contract of rerank models`, () => {
+  describe(`${name} keeps the contract of rerank models`, { timeout: 120_000 }, () => {
     let world: ModelWorld<"rerank">
     beforeAll(async () => {
       world = await open()
