@@ -47,7 +47,7 @@ export interface CallPath {
 
 const dryRun = (parts: CallPathParts, endpoint: Endpoint, input: CallInput, caller: Caller, { call, plan }: Prepared) =>
   Effect.gen(function* () {
-    const rate = yield* admission(parts, endpoint, input, caller, { id: call.id, micros: 0n, counts: "rpm" })
+    const rate = yield* admission(parts, endpoint, input, caller, { id: call.id, holdMicros: 0n, counts: "rpm" })
     const { balanceMicros, heldMicros } = yield* parts.billing().balance(caller.tenant.account)
     const reply = dryRunReply(endpoint, plan.bound, call.price(plan.bound), balanceMicros - heldMicros, caller.limits, rate)
     return { reply: { ...reply, headers: { "x-call-id": call.id, ...rateHeaders(rate) } }, cost: () => 0n } satisfies Answer
@@ -93,7 +93,7 @@ export const makeCallPath = (parts: CallPathParts): CallPath => {
           return Effect.ignore(parts.billing().settle([settlementOf(call, failure, statusOf(failure))]))
         }
         return yield* Effect.acquireUseRelease(
-          admission(parts, endpoint, input, caller, { id: call.id, micros: call.price(plan.bound), counts: "money" }),
+          admission(parts, endpoint, input, caller, { id: call.id, holdMicros: call.price(plan.bound), counts: "money" }),
           () =>
             Effect.scoped(plan.run).pipe(
               Effect.flatMap(notStreamed),

@@ -4,7 +4,14 @@ import type { ModelId } from "./ids.ts"
 import type { Json } from "./json.ts"
 import type { LoadedModel, TaskName } from "./ports/model.ts"
 import { freePrice, type Price } from "./pricing.ts"
-import type { ModelSource } from "./services/model-files.ts"
+
+/** Where a model's files come from. Tried in order. */
+export interface ModelSource {
+  /** `pypi:package==version/path`, `npm:package@version/path`, `https://...`, `file:...`, `hf:owner/repo@rev/path`. A path that ends in `/` is a folder. */
+  readonly url: string
+  /** Hex. For pypi and npm of the published archive, else of the file itself. */
+  readonly sha256?: string | undefined
+}
 
 /** One model of the config file. */
 export interface ModelEntry {

@@ -63,12 +63,7 @@ export const isApiError = (error: unknown): error is ApiError => typeof error ==
 export const statusOf = (error: ApiError): number => errorRegistry[error.code].status
 
 /** The one envelope, without its `request_id`. */
-export const errorBody = (error: ApiError) => ({
-  message: error.message,
-  type: errorRegistry[error.code].type,
-  code: error.code,
-  param: error.param ?? null,
-})
+export const errorBody = (error: ApiError) => ({ message: error.message, type: errorRegistry[error.code].type, code: error.code, param: error.param ?? null })
 
 export const errorHeaders = (error: ApiError): Strings => {
   const retryable = [429, 503].includes(statusOf(error))
@@ -80,15 +75,7 @@ export const errorHeaders = (error: ApiError): Strings => {
 }
 
 /** A port could not do its work (database down, disk error ...). Clients see `internal_error`; the log sees the cause. */
-export class PortError extends Data.TaggedError("PortError")<{
-  readonly port: string
-  readonly message: string
-  readonly cause?: unknown
-}> {}
+export class PortError extends Data.TaggedError("PortError")<{ readonly port: string; readonly message: string; readonly cause?: unknown }> {}
 
 /** A plugin can't start, or its settings are wrong. The message says what to do. */
-export class PluginError extends Data.TaggedError("PluginError")<{
-  readonly plugin: string
-  readonly message: string
-  readonly cause?: unknown
-}> {}
+export class PluginError extends Data.TaggedError("PluginError")<{ readonly plugin: string; readonly message: string; readonly cause?: unknown }> {}

@@ -16,7 +16,6 @@ import type { Idempotency } from "./services/idempotency.ts"
 import type { FirstAccount, Identity, KeyIssuer } from "./services/identity.ts"
 import type { Log } from "./services/log.ts"
 import type { Metrics } from "./services/metrics.ts"
-import type { ModelFiles } from "./services/model-files.ts"
 import type { Workers } from "./services/workers.ts"
 
 /** A typed name in the container. `one`: two providers are refused at boot; `many`: all of them stand side by side. */
@@ -39,7 +38,6 @@ export const Tokens = {
   ids: token<Ids>("ids", "one", "Fresh ids."),
   metrics: token<Metrics>("metrics", "one", "Prometheus metrics."),
   workers: token<Workers>("workers", "one", "The pool of threads for tokenization and chunking."),
-  modelFiles: token<ModelFiles>("model-files", "one", "Model files on this machine; pulls what is missing."),
   catalogue: token<Catalogue>("catalogue", "one", "The models of the config file, and the open ones."),
   callPath: token<CallPath>("call-path", "one", "The one path of a call: authorize, decode, plan, admit, run, settle."),
 

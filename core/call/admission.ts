@@ -3,9 +3,7 @@ import type { CallInput } from "../call.ts"
 import type { Caller } from "../caller.ts"
 import type { Endpoint } from "../endpoint.ts"
 import { ApiError, type PortError } from "../errors.ts"
-import type { CallId } from "../ids.ts"
 import type { Strings } from "../json.ts"
-import type { Micros } from "../money.ts"
 import type { AdmitRequest, RateState } from "../ports/billing.ts"
 import type { CallPathParts } from "./parts.ts"
 import { rateHeaders, refusalError } from "./refusal.ts"
@@ -13,29 +11,17 @@ import { seal } from "./seal.ts"
 
 export const withErrorHeaders = (error: ApiError, headers: Strings): ApiError => new ApiError({ ...error, message: error.message, headers: { ...headers, ...error.headers } })
 
-export const admission = (
-  parts: CallPathParts,
-  endpoint: Endpoint,
-  input: CallInput,
-  caller: Caller,
-  hold: { readonly id: CallId; readonly micros: Micros; readonly counts: AdmitRequest["counts"] },
-): Effect.Effect<RateState, ApiError | PortError> =>
-  parts
-    .billing()
-    .admit({
-      id: hold.id,
-      caller,
-      endpoint: endpoint.id,
-      requestId: input.requestId,
-      holdMicros: hold.micros,
-      counts: hold.counts,
-      ...(input.parent !== undefined && { parent: input.parent }),
-    })
-    .pipe(Effect.catchTag("Refusal", (refusal) => Effect.fail(refusalError(refusal))))
+type Hold = Pick<AdmitRequest, "id" | "holdMicros" | "counts">
+
+export const admission = (parts: CallPathParts, endpoint: Endpoint, input: CallInput, caller: Caller, hold: Hold): Effect.Effect<RateState, ApiError | PortError> => {
+  const parent = input.parent === undefined ? {} : { parent: input.parent }
+  const admitted = parts.billing().admit({ ...hold, ...parent, caller, endpoint: endpoint.id, requestId: input.requestId })
+  return Effect.catchTag(admitted, "Refusal", (refusal) => Effect.fail(refusalError(refusal)))
+}
 
 /** Only looks: counts and holds nothing. */
 export const rateNow = (parts: CallPathParts, endpoint: Endpoint, input: CallInput, caller: Caller) =>
-  admission(parts, endpoint, input, caller, { id: parts.ids.call(), micros: 0n, counts: "none" })
+  admission(parts, endpoint, input, caller, { id: parts.ids.call(), holdMicros: 0n, counts: "none" })
 
 const hasRateHeaders = (error: ApiError) => error.headers !== undefined && "x-ratelimit-limit-requests" in error.headers
 

@@ -63,7 +63,7 @@ export const paid = (parts: CallPathParts, endpoint: Endpoint, input: CallInput,
       Effect.catchCause((cause) => Effect.sync(() => parts.log.error("settlement failed", { call_id: call.id, cause: Cause.pretty(cause) }))),
     )
     const beforeMs = parts.clock.nowMs()
-    const rate = yield* Effect.acquireRelease(admission(parts, endpoint, input, caller, { id: call.id, micros: call.price(plan.bound), counts: "all" }), () => settleCut)
+    const rate = yield* Effect.acquireRelease(admission(parts, endpoint, input, caller, { id: call.id, holdMicros: call.price(plan.bound), counts: "all" }), () => settleCut)
     meter.time("admit", parts.clock.nowMs() - beforeMs)
     const reply = yield* seal(parts.log)(plan.run).pipe(
       Effect.onError(note),

@@ -30,7 +30,7 @@ export interface Kernel {
 
 /** What the kernel itself lends, so no plugin needs to provide it. */
 export const kernelTokens: ReadonlySet<string> = new Set(
-  [Tokens.deployment, Tokens.log, Tokens.clock, Tokens.ids, Tokens.metrics, Tokens.workers, Tokens.modelFiles, Tokens.catalogue, Tokens.callPath].map((token) => token.name),
+  [Tokens.deployment, Tokens.log, Tokens.clock, Tokens.ids, Tokens.metrics, Tokens.workers, Tokens.catalogue, Tokens.callPath].map((token) => token.name),
 )
 
 const deploymentOf = (house: HouseConfig, role: Deployment["role"], address: Address): Deployment => {
@@ -62,7 +62,6 @@ export const makeKernel = (house: HouseConfig, role: Deployment["role"], log: Lo
     provide(container, Tokens.metrics, metrics)
     provide(container, Tokens.workers, yield* makeWorkers({ threads: house.server.workerThreads }))
     const modelFiles = makeModelFiles({ modelsDir: deployment.modelsDir, log })
-    provide(container, Tokens.modelFiles, modelFiles)
     provide(container, Tokens.catalogue, catalogue)
     const callPath = makeCallPath({
       billing: () => resolve(container, Tokens.billing),

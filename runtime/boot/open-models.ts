@@ -1,8 +1,8 @@
 import { Cause, Effect, Option, type Scope } from "effect"
 import type { ModelEntry } from "../../core/catalogue.ts"
 import type { ModelId } from "../../core/ids.ts"
-import type { PullProgress } from "../../core/services/model-files.ts"
 import { resolve, Tokens } from "../../core/tokens.ts"
+import type { PullProgress } from "../services/model-files/service.ts"
 import type { House } from "./assemble.ts"
 
 const reasonOf = (cause: Cause.Cause<{ readonly message: string }>): string =>
@@ -24,7 +24,7 @@ const openOne = (house: House, entry: ModelEntry, listener: PullListener): Effec
       const path =
         entry.sources.length === 0
           ? ""
-          : yield* resolve(house.container, Tokens.modelFiles)
+          : yield* house.modelFiles
               .pull(entry.id, entry.sources, (progress) => {
                 catalogue.set(entry.id, { state: "pulling", doneBytes: progress.doneBytes, totalBytes: progress.totalBytes })
                 listener.report(progress)

@@ -1,8 +1,7 @@
 import { writeFileSync } from "node:fs"
 import { Effect } from "effect"
 import { stringify } from "yaml"
-import type { ModelEntry } from "../../core/catalogue.ts"
-import type { ModelSource } from "../../core/services/model-files.ts"
+import type { ModelEntry, ModelSource } from "../../core/catalogue.ts"
 import { resolve, Tokens } from "../../core/tokens.ts"
 import type { House } from "../boot/assemble.ts"
 import { makePullProgress } from "../progress.ts"
@@ -25,7 +24,7 @@ const chosen = (house: House, ids: readonly string[]) =>
 export const listModels = ({ config }: Options) =>
   withHouse(config, (house) =>
     Effect.gen(function* () {
-      const files = resolve(house.container, Tokens.modelFiles)
+      const files = house.modelFiles
       const rows = yield* Effect.forEach(yield* chosen(house, []), (entry) =>
         Effect.map(entry.sources.length ? files.find(entry.sources) : Effect.succeed(undefined), (found) => [
           entry.id,
@@ -55,7 +54,7 @@ const writeLock = (house: House, entries: readonly ModelEntry[], file: string) =
 export const pullModels = (ids: readonly string[], { config, lock }: PullOptions) =>
   withHouse(config, (house) =>
     Effect.gen(function* () {
-      const files = resolve(house.container, Tokens.modelFiles)
+      const files = house.modelFiles
       const progress = makePullProgress(process.stderr)
       const pullOne = (entry: ModelEntry) =>
         files.pull(entry.id, entry.sources, progress.report).pipe(
@@ -71,7 +70,7 @@ export const pullModels = (ids: readonly string[], { config, lock }: PullOptions
 export const verifyModels = (ids: readonly string[], { config }: Options) =>
   withHouse(config, (house) =>
     Effect.gen(function* () {
-      const files = resolve(house.container, Tokens.modelFiles)
+      const files = house.modelFiles
       let damaged = 0
       for (const entry of yield* chosen(house, ids)) {
         const wrong = entry.sources.length > 0 ? yield* files.verify(entry.sources) : []

@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { configJsonSchema } from "./json-schema.ts"
 
 /** `npm run schema` */
-writeFileSync(new URL("../../config/rakit.schema.json", import.meta.url), `${JSON.stringify(await configJsonSchema(), null, 2)}\n`)
+writeFileSync(join(import.meta.dirname, "..", "..", "config", "rakit.schema.json"), `${JSON.stringify(await configJsonSchema(), null, 2)}\n`)

@@ -1,13 +1,6 @@
 import { Data, type Effect } from "effect"
-import type { ModelId } from "../ids.ts"
-
-/** Where a model's files come from. Tried in order. */
-export interface ModelSource {
-  /** `pypi:package==version/path`, `npm:package@version/path`, `https://...`, `file:...`, `hf:owner/repo@rev/path`. A path that ends in `/` is a folder. */
-  readonly url: string
-  /** Hex. For pypi and npm of the published archive, else of the file itself. */
-  readonly sha256?: string | undefined
-}
+import type { ModelSource } from "../../../core/catalogue.ts"
+import type { ModelId } from "../../../core/ids.ts"
 
 export interface PullProgress {
   readonly model: ModelId
