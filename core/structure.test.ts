@@ -25,7 +25,8 @@ const filesIn = (folder: string): readonly string[] =>
     return entry.isDirectory() ? [...filesIn(path)] : [path]
   })
 
-const isTest = (path: string): boolean => path.endsWith(".test.ts") || path.includes("/testing/") || basename(path).startsWith("test-")
+/** Benchmarks measure the parts that tests test. */
+const isTest = (path: string): boolean => path.startsWith("bench/") || path.endsWith(".test.ts") || path.includes("/testing/") || basename(path).startsWith("test-")
 
 const withoutComments = (text: string): string => text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/(^|\s)\/\/.*$/gm, "$1")
 
