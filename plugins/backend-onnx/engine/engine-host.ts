@@ -2,6 +2,7 @@ import { Cause, Effect, Exit, Queue, Scope, Stream } from "effect"
 import { type ApiError, apiError } from "../../../core/errors.ts"
 import type { Log } from "../../../core/services/log.ts"
 import type { EngineSpec, FromThread, Priority, StageTime } from "./protocol.ts"
+import { type StartThread, startThread } from "./start-thread.ts"
 import { linkThread, type ThreadLink } from "./thread-link.ts"
 
 export interface RunOptions<Event, Out> {
@@ -26,11 +27,15 @@ export interface HostOptions {
   /** Requests that may wait for a slot. */
   readonly queue: number
   readonly log: Log
+  /** For tests that end threads. */
+  readonly startThread?: StartThread
   progress(detail: string): void
 }
 
 /** How often a thread may die before its model is given up, and how long to wait before each new try. */
 const restartDelaysMs = [500, 1_000, 2_000, 5_000, 10_000]
+/** After so many requests a thread counts as sound, and the tries begin anew. */
+const soundAfter = 100
 const retryAfterMs = 1_000
 
 /** What the host still owes to a running stream. */
@@ -47,6 +52,7 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
   private link: ThreadLink<Job, Info> | undefined
   private givenUp = false
   private nextId = 0
+  private completed = 0
   private known: Info | undefined
   readonly available: Effect.Effect<void, ApiError>
 
@@ -76,6 +82,7 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
     if (message.type === "event") pending.event(message.event)
     else {
       this.pending.delete(message.id)
+      this.completed++
       if (message.type === "done") pending.done()
       else this.refuse(pending, message.message)
     }
@@ -111,7 +118,7 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
 
   /** Opens a thread in a scope of its own, so that a dead one is cleaned up before the next. */
   readonly open = (scope: Scope.Scope): Effect.Effect<ThreadLink<Job, Info>, ApiError> =>
-    linkThread<Job, Event, Info>(this.options.spec, { progress: this.options.progress, message: this.receive }).pipe(
+    linkThread<Job, Event, Info>(this.options.spec, { progress: this.options.progress, message: this.receive }, this.options.startThread ?? startThread).pipe(
       Scope.provide(scope),
       Effect.tap((link) =>
         Effect.sync(() => {
@@ -121,29 +128,48 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
       ),
     )
 
-  private lose(reason: string): void {
-    this.link = undefined
+  private failPending(): number {
     const lost = [...this.pending.values()]
     this.pending.clear()
-    this.options.log.error("an engine's thread ended", { model: this.options.spec.path, reason, requestsLost: lost.length })
     for (const pending of lost) pending.failed(apiError("backend_error"))
+    return lost.length
   }
+
+  private lose(reason: string): void {
+    this.link = undefined
+    this.options.log.error("an engine's thread ended", { model: this.options.spec.path, reason, requestsLost: this.failPending() })
+  }
+
+  readonly close = Effect.sync(() => {
+    this.givenUp = true
+    this.failPending()
+  })
+
+  private readonly reopen = Effect.gen({ self: this }, function* () {
+    const scope = yield* Scope.make()
+    yield* Effect.addFinalizer(() => Scope.close(scope, Exit.void))
+    this.completed = 0
+    const opened = yield* Effect.exit(this.open(scope))
+    this.options.log.warn("an engine's thread was started again", { model: this.options.spec.path, open: Exit.isSuccess(opened) })
+    if (Exit.isSuccess(opened)) return opened.value
+    yield* Scope.close(scope, Exit.void)
+    return undefined
+  })
 
   /** Waits for the thread's end and starts the next one, for as long as that is worth a try. */
   readonly supervise = (first: ThreadLink<Job, Info>): Effect.Effect<void> =>
     Effect.gen({ self: this }, function* () {
       let link: ThreadLink<Job, Info> | undefined = first
-      for (const delayMs of restartDelaysMs) {
-        if (link) this.lose(yield* link.ended)
+      for (let tries = 0; ; tries++) {
+        if (link) {
+          this.lose(yield* link.ended)
+          if (this.completed >= soundAfter) tries = 0
+        }
+        const delayMs = restartDelaysMs[tries]
+        if (delayMs === undefined) break
         yield* Effect.sleep(delayMs)
-        const scope = yield* Scope.make()
-        const opened: Exit.Exit<ThreadLink<Job, Info>, ApiError> = yield* Effect.exit(this.open(scope)).pipe(Effect.onInterrupt(() => Scope.close(scope, Exit.void)))
-        link = Exit.isSuccess(opened) ? opened.value : undefined
-        if (!link) yield* Scope.close(scope, Exit.void)
-        else yield* Effect.addFinalizer(() => Scope.close(scope, Exit.void))
-        this.options.log.warn("an engine's thread was started again", { model: this.options.spec.path, open: link !== undefined })
+        link = yield* this.reopen
       }
-      if (link) this.lose(yield* link.ended)
       this.givenUp = true
       this.options.log.error("an engine is given up, because its thread ended too often", { model: this.options.spec.path })
     }).pipe(Effect.scoped)
@@ -154,6 +180,7 @@ export const startEngine = <Job, Event, Info>(options: HostOptions): Effect.Effe
   Effect.gen(function* () {
     const host = new EngineHost<Job, Event, Info>(options)
     const scope = yield* Effect.scope
+    yield* Effect.addFinalizer(() => host.close)
     const first = yield* host.open(scope)
     yield* Effect.forkScoped(host.supervise(first), { startImmediately: true })
     return host

@@ -1,8 +1,9 @@
 import { type MessagePort, parentPort, workerData } from "node:worker_threads"
 import { openBert } from "../embed/open-bert.ts"
+import { guardSessions } from "./onnx-session.ts"
 import type { EngineOpener } from "./open-engine.ts"
 import { openLlama } from "./open-llama.ts"
-import type { EngineSpec, FromThread, StageTime, ToThread } from "./protocol.ts"
+import type { EngineSpec, FromThread, StageTime, ThreadData, ToThread } from "./protocol.ts"
 import { Scheduler } from "./scheduler.ts"
 
 const textOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
@@ -27,16 +28,22 @@ const serve = async <Job, Event, Info>(port: MessagePort, spec: EngineSpec, open
       },
     })
   }
+  const close = async () => {
+    await scheduler.stop()
+    await engine.close()
+    port.close()
+  }
   port.on("message", (message: ToThread<Job>) => {
     if (message.type === "submit") submit(message)
     else if (message.type === "cancel") scheduler.cancel(message.id)
-    else void engine.close().finally(() => port.close())
+    else void close()
   })
   post({ type: "ready", info: engine.info })
 }
 
 const main = async (port: MessagePort): Promise<void> => {
-  const spec = workerData as EngineSpec
+  const { spec, guard } = workerData as ThreadData
+  guardSessions(guard)
   try {
     await (spec.kind === "llama" ? serve(port, spec, openLlama) : serve(port, spec, openBert))
   } catch (cause) {

@@ -2,7 +2,7 @@ import type { Precision } from "../onnx/linear.ts"
 
 export type Priority = "realtime" | "batch"
 
-/** What a thread is started with. */
+/** What to open, and how. */
 export interface EngineSpec {
   readonly kind: "llama" | "bert"
   /** A GGUF file, or a folder with safetensors. */
@@ -14,6 +14,12 @@ export interface EngineSpec {
   readonly threads: number
   /** Requests that run side by side. */
   readonly slots: number
+}
+
+export interface ThreadData {
+  readonly spec: EngineSpec
+  /** See native-guard.ts. */
+  readonly guard: Int32Array
 }
 
 export type ToThread<Job> =

@@ -29,7 +29,7 @@ export class Scheduler {
   private readonly outcome: Outcome
   private readonly waiting: Record<Priority, Submission[]> = { realtime: [], batch: [] }
   private running: { readonly id: number; readonly job: EngineJob }[] = []
-  private looping = false
+  private looping: Promise<void> | undefined
 
   constructor(slots: number, outcome: Outcome) {
     this.slots = slots
@@ -38,7 +38,14 @@ export class Scheduler {
 
   submit(submission: Submission): void {
     this.waiting[submission.priority].push(submission)
-    void this.loop()
+    this.looping ??= this.loop()
+  }
+
+  /** Forgets all jobs; done when no step is running any more. */
+  async stop(): Promise<void> {
+    for (const queue of Object.values(this.waiting)) queue.length = 0
+    this.running = []
+    await this.looping
   }
 
   cancel(id: number): void {
@@ -81,8 +88,6 @@ export class Scheduler {
   }
 
   private async loop(): Promise<void> {
-    if (this.looping) return
-    this.looping = true
     // lets submissions and cancels in, which arrive as messages
     await nextTurn()
     for (;;) {
@@ -91,6 +96,6 @@ export class Scheduler {
       await this.turn()
       await nextTurn()
     }
-    this.looping = false
+    this.looping = undefined
   }
 }

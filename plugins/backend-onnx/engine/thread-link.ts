@@ -1,7 +1,10 @@
+import type { Worker } from "node:worker_threads"
 import { Deferred, Effect, type Scope } from "effect"
 import { type ApiError, apiError } from "../../../core/errors.ts"
 import type { EngineSpec, FromThread, ToThread } from "./protocol.ts"
-import { startThread } from "./start-thread.ts"
+import type { StartThread } from "./start-thread.ts"
+
+const closeTimeout = "30 seconds"
 
 /** A thread whose model is open. */
 export interface ThreadLink<Job, Info> {
@@ -18,24 +21,25 @@ export interface ThreadListener<Event, Info> {
 
 /**
  * Starts a thread and waits until its model is open; fails with `backend_error` and a message for the operator.
- * When the scope closes, the thread finishes its step and frees the model; one that is still loading, or does not answer, is ended.
+ * When the scope closes, the thread finishes what it does and frees the model. It is never terminated: in the middle of a call of ONNX Runtime that aborts the process.
  */
-export const linkThread = <Job, Event, Info>(spec: EngineSpec, listener: ThreadListener<Event, Info>): Effect.Effect<ThreadLink<Job, Info>, ApiError, Scope.Scope> =>
+export const linkThread = <Job, Event, Info>(
+  spec: EngineSpec,
+  listener: ThreadListener<Event, Info>,
+  startThread: StartThread,
+): Effect.Effect<ThreadLink<Job, Info>, ApiError, Scope.Scope> =>
   Effect.gen(function* () {
     const opened = Deferred.makeUnsafe<Info, ApiError>()
     const ended = Deferred.makeUnsafe<string>()
-    let isOpen = false
     const fail = (reason: string) => Deferred.doneUnsafe(opened, Effect.fail(apiError("backend_error", reason)))
-    const start = Effect.sync(() => {
+    const start = () => {
       const worker = startThread(spec)
       let reason = ""
       worker.on("message", (message: FromThread<Event, Info>) => {
         if (message.type === "progress") listener.progress(message.detail)
         else if (message.type === "unusable") fail(message.message)
-        else if (message.type === "ready") {
-          isOpen = true
-          Deferred.doneUnsafe(opened, Effect.succeed(message.info))
-        } else listener.message(message)
+        else if (message.type === "ready") Deferred.doneUnsafe(opened, Effect.succeed(message.info))
+        else listener.message(message)
       })
       worker.on("error", (cause) => {
         reason = cause instanceof Error ? cause.message : String(cause)
@@ -45,13 +49,10 @@ export const linkThread = <Job, Event, Info>(spec: EngineSpec, listener: ThreadL
         Deferred.doneUnsafe(ended, Effect.succeed(reason || `code ${code}`))
       })
       return worker
-    })
-    const worker = yield* Effect.acquireRelease(start, (worker) => {
-      const terminate = Effect.promise(() => worker.terminate()).pipe(Effect.asVoid)
-      const ask = Effect.sync(() => worker.postMessage({ type: "close" } satisfies ToThread<Job>))
-      const politely = ask.pipe(Effect.andThen(Deferred.await(ended)), Effect.timeoutOption("5 seconds"), Effect.andThen(terminate))
-      return Effect.suspend(() => (isOpen ? politely : terminate))
-    })
+    }
+    const close = (worker: Worker) =>
+      Effect.sync(() => worker.postMessage({ type: "close" } satisfies ToThread<Job>)).pipe(Effect.andThen(Deferred.await(ended)), Effect.timeoutOption(closeTimeout))
+    const worker = yield* Effect.acquireRelease(Effect.sync(start), close)
     const info = yield* Deferred.await(opened)
     return { info, post: (message) => worker.postMessage(message), ended: Deferred.await(ended) }
   })

@@ -1,0 +1,79 @@
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Cause, Effect, Exit, Option, Scope, Stream } from "effect"
+import type { ApiError } from "../../../core/errors.ts"
+import type { Json } from "../../../core/json.ts"
+import type { ChatEvent, ChatRequest, LoadedModel, ModelContext, ModelPlan, TaskName } from "../../../core/ports/model.ts"
+import { fakeClock, fakeLog, fakeWorkers } from "../../../core/testing/index.ts"
+import type { Usage } from "../../../core/usage.ts"
+import { makeOnnxBackend } from "../backend.ts"
+import type { OnnxSettings } from "../settings.ts"
+
+/** A backend with fakes around it, in a folder of its own. */
+export const openBackend = (settings: Partial<OnnxSettings> = {}) => {
+  const dataDir = mkdtempSync(join(tmpdir(), "rakit-onnx-"))
+  const scope = Scope.makeUnsafe()
+  const log = fakeLog()
+  const clock = fakeClock()
+  const services = { dataDir, workers: fakeWorkers(), clock, log }
+  const backend = makeOnnxBackend({ settings: { threads: 1, slots: 4, queue: 64, ...settings }, services: () => services })
+  const open = <T extends TaskName>(task: T, path: string, more: { readonly options?: Json; readonly contextTokens?: number; readonly scope?: Scope.Scope } = {}) => {
+    const { options = {}, contextTokens = 1_000_000 } = more
+    return Effect.runPromise(backend.open({ id: "m", task, path, options, contextTokens, progress: () => {} }).pipe(Scope.provide(more.scope ?? scope)))
+  }
+  const close = async () => {
+    await Effect.runPromise(Scope.close(scope, Exit.void))
+    rmSync(dataDir, { recursive: true, force: true })
+  }
+  return { backend, open, close, dataDir, log, clock }
+}
+
+export interface Metered extends ModelContext {
+  readonly usage: Usage[]
+  readonly stages: string[]
+}
+
+export const context = (more: Partial<ModelContext> = {}): Metered => {
+  const usage: Usage[] = []
+  const stages: string[] = []
+  const tenant = { account: "a", mode: "live" } as const
+  return {
+    callId: "c",
+    tenant,
+    priority: "realtime",
+    deadlineMs: Number.MAX_SAFE_INTEGER,
+    meter: (_, soFar) => void usage.push(soFar),
+    time: (stage) => void stages.push(stage),
+    usage,
+    stages,
+    ...more,
+  }
+}
+
+export const chatRequest = (text: string, more: Partial<ChatRequest> = {}): ChatRequest => ({
+  messages: [{ role: "user", content: [{ type: "text", text }] }],
+  sampling: { temperature: 0, topP: 1, frequencyPenalty: 0, presencePenalty: 0 },
+  maxTokens: 16,
+  stop: [],
+  ...more,
+})
+
+/** What the effect failed with. */
+export const failureOf = async <A>(effect: Effect.Effect<A, ApiError>): Promise<ApiError> => {
+  const exit = await Effect.runPromiseExit(effect)
+  if (Exit.isSuccess(exit)) throw new Error("it succeeded")
+  return Option.getOrThrow(Cause.findErrorOption(exit.cause))
+}
+
+export const collect = <Event>(plan: ModelPlan<Event>): Promise<readonly Event[]> => Effect.runPromise(Stream.runCollect(plan.run))
+
+export const textOf = (events: readonly ChatEvent[]): string => events.map((event) => (event.type === "text" ? event.text : "")).join("")
+
+/** Plans, runs and gathers one answer. */
+export const answer = async (model: LoadedModel<"chat">, request: ChatRequest, metered = context()) => {
+  const plan = await Effect.runPromise(model.task.plan(request, metered))
+  const events = await collect(plan)
+  const last = events.at(-1)
+  return { plan, events, text: textOf(events), finish: last?.type === "finish" ? last.reason : undefined, usage: metered.usage.at(-1)!, metered }
+}
