@@ -33,8 +33,8 @@ const differences = async () => ({
     SELECT k.key_id FROM ledger_key k WHERE k.open_calls <> (SELECT count(*) FROM ledger_call c WHERE c.key_id = k.key_id AND c.counts = 'all' AND c.state = 'open')
       OR k.day_calls <> (SELECT count(*) FROM ledger_call c WHERE c.key_id = k.key_id AND c.counts = 'all' AND c.state <> 'refused' AND (c.admitted_at AT TIME ZONE 'UTC')::date = k.day)`),
   months: await rowsOf(sql`
-    SELECT m.key_id FROM ledger_key_month m JOIN (SELECT key_id, date_trunc('month', admitted_at AT TIME ZONE 'UTC')::date AS month, sum(cost_micros) AS spent, sum(hold_micros) FILTER (WHERE state = 'open') AS held
-        FROM ledger_call GROUP BY 1, 2) c USING (key_id, month) WHERE m.spent_micros <> c.spent OR m.held_micros <> coalesce(c.held, 0)`),
+    SELECT k.key_id FROM ledger_key k JOIN (SELECT key_id, ledger_month(admitted_at) AS month, sum(cost_micros) AS spent, sum(hold_micros) FILTER (WHERE state = 'open') AS held
+        FROM ledger_call GROUP BY 1, 2) c USING (key_id, month) WHERE k.spent_micros <> c.spent OR k.held_micros <> coalesce(c.held, 0)`),
 })
 const none = { balances: [], running: [], charges: [], keys: [], months: [] }
 

@@ -12,6 +12,9 @@ BEGIN
   END IF;
 END $$`
 
+const monthOf = sql`
+CREATE FUNCTION ledger_month(at timestamptz) RETURNS date LANGUAGE sql IMMUTABLE AS $$ SELECT date_trunc('month', at AT TIME ZONE 'UTC')::date $$`
+
 /** Open calls end, whatever the reason: holds and slots go back, costs become transfers with the running balance. Each id at most once in `items`. */
 const close = sql`
 CREATE FUNCTION ledger_close(items json, clock timestamptz) RETURNS bigint LANGUAGE plpgsql AS $$
@@ -26,15 +29,13 @@ BEGIN
     UPDATE ledger_account a SET held_micros = a.held_micros - s.held, balance_micros = a.balance_micros - s.cost
       FROM (SELECT account_id, sum(hold_micros)::bigint AS held, sum(cost_micros)::bigint AS cost FROM closed WHERE hold_micros > 0 GROUP BY account_id) s
       WHERE a.account_id = s.account_id RETURNING a.account_id, a.balance_micros + s.cost AS before_micros
-  ), months AS (
-    UPDATE ledger_key_month m SET held_micros = m.held_micros - s.held, spent_micros = m.spent_micros + s.cost
-      FROM (SELECT key_id, date_trunc('month', admitted_at AT TIME ZONE 'UTC')::date AS month, sum(hold_micros)::bigint AS held, sum(cost_micros)::bigint AS cost
-        FROM closed WHERE hold_micros > 0 GROUP BY 1, 2) s
-      WHERE m.key_id = s.key_id AND m.month = s.month
   ), keys AS (
-    UPDATE ledger_key k SET open_calls = k.open_calls - s.slots, day_calls = k.day_calls - s.refused
-      FROM (SELECT c.key_id, count(*)::int AS slots, count(*) FILTER (WHERE c.state = 'refused' AND (c.admitted_at AT TIME ZONE 'UTC')::date = y.day)::int AS refused
-        FROM closed c JOIN ledger_key y USING (key_id) WHERE c.counts = 'all' GROUP BY c.key_id) s
+    UPDATE ledger_key k SET open_calls = k.open_calls - s.slots, day_calls = k.day_calls - s.refused, held_micros = k.held_micros - s.held, spent_micros = k.spent_micros + s.cost
+      FROM (SELECT c.key_id, count(*) FILTER (WHERE c.counts = 'all')::int AS slots,
+          count(*) FILTER (WHERE c.counts = 'all' AND c.state = 'refused' AND (c.admitted_at AT TIME ZONE 'UTC')::date = y.day)::int AS refused,
+          coalesce(sum(c.hold_micros) FILTER (WHERE ledger_month(c.admitted_at) = y.month), 0)::bigint AS held,
+          coalesce(sum(c.cost_micros) FILTER (WHERE ledger_month(c.admitted_at) = y.month), 0)::bigint AS cost
+        FROM closed c JOIN ledger_key y USING (key_id) GROUP BY c.key_id) s
       WHERE k.key_id = s.key_id
   ), transfers AS (
     INSERT INTO ledger_transfer (account_id, debit_account, credit_account, amount_micros, balance_micros, type, call_id, at)
@@ -58,8 +59,7 @@ BEGIN
     UPDATE ledger_call SET state = 'settled', cost_micros = charge, usage = r.usage, http_status = r.http_status, settled_at = clock WHERE id = r.id;
     IF charge > 0 THEN
       UPDATE ledger_account SET balance_micros = balance_micros - charge WHERE account_id = r.account_id;
-      UPDATE ledger_key_month SET spent_micros = spent_micros + charge
-        WHERE key_id = r.key_id AND month = date_trunc('month', r.admitted_at AT TIME ZONE 'UTC')::date;
+      UPDATE ledger_key SET spent_micros = spent_micros + charge WHERE key_id = r.key_id AND month = ledger_month(r.admitted_at);
       INSERT INTO ledger_transfer (account_id, debit_account, credit_account, amount_micros, balance_micros, type, call_id, at)
         VALUES (r.account_id, r.account_id, '@revenue', charge, b.balance_micros - charge, 'charge', r.id, clock);
     END IF;
@@ -99,4 +99,4 @@ BEGIN
   RETURN 'done';
 END $$`
 
-export const settleFunctions = [uncount, close, closeLate, settle, adjust]
+export const settleFunctions = [monthOf, uncount, close, closeLate, settle, adjust]

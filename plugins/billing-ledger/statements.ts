@@ -10,10 +10,11 @@ const maxInt4 = 2 ** 31 - 1
 const int8 = (amount: bigint): string => String(amount > maxInt8 ? maxInt8 : amount)
 const count = (limit: number): number => Math.max(0, Math.min(maxInt4, Math.floor(limit)))
 
-const admission = ({ id, caller, endpoint, requestId, holdMicros, parent, counts }: AdmitRequest) => {
+const admission = ({ id, caller, endpoint, requestId, holdMicros, parent, counts }: AdmitRequest, place: number) => {
   const { tenant, keyId, limits } = caller
   const holdsMoney = tenant.mode === "live" && (counts === "all" || counts === "money")
   return {
+    place,
     id,
     account_id: tenant.account,
     // a dashboard session has limits too: one set for the account
@@ -32,6 +33,7 @@ const admission = ({ id, caller, endpoint, requestId, holdMicros, parent, counts
 }
 
 interface VerdictRow {
+  readonly place: number
   readonly refusal: Refusal["reason"] | null
   readonly remaining: bigint
   readonly reset_ms: bigint
@@ -80,9 +82,8 @@ export const makeStatements = (database: Database): Statements => {
 
   return {
     admit: (requests, replica, nowMs) =>
-      Effect.map(
-        rows(sql<VerdictRow>`SELECT refusal, remaining, reset_ms, retry_after_ms FROM ledger_admit(${JSON.stringify(requests.map(admission))}, ${replica}, ${new Date(nowMs)})`),
-        (verdicts) => verdicts.map((row, index) => verdictOf(row, requests[index]?.caller.limits.rpm ?? 0)),
+      Effect.map(rows(sql<VerdictRow>`SELECT * FROM ledger_admit(${JSON.stringify(requests.map(admission))}, ${replica}, ${new Date(nowMs)}) ORDER BY place`), (verdicts) =>
+        verdicts.map((row, index) => verdictOf(row, requests[index]?.caller.limits.rpm ?? 0)),
       ),
     settle: (items, nowMs, tx) =>
       items.length === 0 ? Effect.void : Effect.asVoid(rows(sql`SELECT ledger_settle(${JSON.stringify(firstOfEach(items).map(settlement))}, ${new Date(nowMs)})`, tx)),

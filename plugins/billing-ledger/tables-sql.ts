@@ -8,7 +8,8 @@ CREATE TABLE ledger_account (
   CHECK (held_micros >= 0), CHECK (held_micros <= balance_micros)
 ) WITH (fillfactor = 50)`
 
-// calls: how many the rolling minute has ever counted, the ordinal of the newest
+// calls: how many the rolling minute has ever counted, the ordinal of the newest. Day and month are those of the newest admission; what was
+// admitted in an earlier month and ends now belongs to that month, so it changes nothing here.
 const keys = sql`
 CREATE TABLE ledger_key (
   key_id text PRIMARY KEY,
@@ -16,17 +17,10 @@ CREATE TABLE ledger_key (
   last_at timestamptz NOT NULL DEFAULT '-infinity',
   day date NOT NULL DEFAULT '-infinity',
   day_calls int NOT NULL DEFAULT 0 CHECK (day_calls >= 0),
-  open_calls int NOT NULL DEFAULT 0 CHECK (open_calls >= 0)
-) WITH (fillfactor = 50)`
-
-// the month is that of the admission
-const months = sql`
-CREATE TABLE ledger_key_month (
-  key_id text NOT NULL,
-  month date NOT NULL,
+  open_calls int NOT NULL DEFAULT 0 CHECK (open_calls >= 0),
+  month date NOT NULL DEFAULT '-infinity',
   spent_micros bigint NOT NULL DEFAULT 0 CHECK (spent_micros >= 0),
-  held_micros bigint NOT NULL DEFAULT 0 CHECK (held_micros >= 0),
-  PRIMARY KEY (key_id, month)
+  held_micros bigint NOT NULL DEFAULT 0 CHECK (held_micros >= 0)
 ) WITH (fillfactor = 50)`
 
 const replicas = sql`CREATE TABLE ledger_replica (id uuid PRIMARY KEY, lease_until timestamptz NOT NULL)`
@@ -52,7 +46,7 @@ CREATE TABLE ledger_call (
   usage jsonb,
   http_status int,
   CHECK (state <> 'open' OR cost_micros = 0)
-) WITH (fillfactor = 80)`
+)`
 
 const callIndexes = [
   sql`CREATE INDEX ledger_call_minute ON ledger_call (key_id, admitted_at) WHERE ordinal IS NOT NULL`,
@@ -93,4 +87,4 @@ END $$`,
   sql`CREATE TRIGGER ledger_transfer_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON ledger_transfer FOR EACH STATEMENT EXECUTE FUNCTION ledger_append_only()`,
 ]
 
-export const tables = [accounts, keys, months, replicas, calls, ...callIndexes, transfers, ...transferIndexes, ...appendOnly]
+export const tables = [accounts, keys, replicas, calls, ...callIndexes, transfers, ...transferIndexes, ...appendOnly]
