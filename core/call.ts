@@ -67,8 +67,8 @@ export const makeCallPath = (parts: CallPathParts): CallPath => {
       rateNow(parts, endpoint, input, caller).pipe(
         Effect.map((rate): Answer => ({ reply: { ...reply, headers: { "x-call-id": prepared.call.id, ...rateHeaders(rate), ...reply.headers } }, cost: () => 0n })),
       )
-    const fingerprint = fingerprintOf(endpoint, input.params ?? {}, input.body)
-    return withRateHeaders(parts, endpoint, input, sealed(idempotently(store, caller, input.idempotencyKey, fingerprint, replay, work)))
+    const only = { store, log: parts.log, caller, key: input.idempotencyKey, fingerprint: fingerprintOf(endpoint, input.params ?? {}, input.body) }
+    return withRateHeaders(parts, endpoint, input, sealed(idempotently(only, replay, work)))
   }
 
   const run: CallPath["run"] = (endpoint, input) =>

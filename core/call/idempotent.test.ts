@@ -1,6 +1,6 @@
 import { Effect } from "effect"
-import { beforeEach, describe, expect, it } from "vitest"
-import { apiError } from "../errors.ts"
+import { beforeEach, describe, expect, it, vi } from "vitest"
+import { apiError, PortError } from "../errors.ts"
 import type { FakeHouse } from "../testing/index.ts"
 import { type Answering, openStage, type Stage, streaming, whole } from "./testing/stage.ts"
 
@@ -52,6 +52,12 @@ describe("with an Idempotency-Key", () => {
       ),
     )
     expect(await house.ask(endpoint(whole(10)), { n: 1 }, keyed)).toMatchObject({ status: 200, headers: expect.not.objectContaining({ "idempotent-replayed": "true" }) })
+  })
+
+  it("a reply that can't be remembered is given all the same: it is paid for", async () => {
+    vi.spyOn(house.idempotency, "finish").mockImplementation(() => Effect.fail(new PortError({ port: "idempotency", message: "down" })))
+    expect(await house.ask(endpoint(whole(10)), { n: 1 }, keyed)).toMatchObject({ status: 200, json: { n: 1 } })
+    expect(stage.last()?.state).toBe("settled")
   })
 
   it("a stream is not remembered, and a wrong key is 400", async () => {

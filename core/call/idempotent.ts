@@ -5,6 +5,7 @@ import type { Endpoint, Reply } from "../endpoint.ts"
 import { type ApiError, apiError, type PortError } from "../errors.ts"
 import type { Json, Strings } from "../json.ts"
 import type { Idempotency } from "../services/idempotency.ts"
+import type { Log } from "../services/log.ts"
 
 /** Larger replies are not remembered; their keys may be used again. */
 const maxStoredCharacters = 8 * 2 ** 20
@@ -19,28 +20,32 @@ const checkKey = (key: string) =>
     ? Effect.void
     : Effect.fail(apiError("invalid_request_error", "Idempotency-Key must be 1 to 255 visible ASCII characters.", { param: "Idempotency-Key" }))
 
-const remember = (store: Idempotency, caller: Caller, key: string, reply: Reply) =>
-  "json" in reply && JSON.stringify(reply.json).length <= maxStoredCharacters
-    ? store.finish(caller.tenant, key, { status: reply.status, json: reply.json })
-    : store.forget(caller.tenant, key)
+/** The call is settled: failing to remember its reply must not turn it into an error. */
+const remember = (store: Idempotency, log: Log, caller: Caller, key: string, reply: Reply) => {
+  const kept = "json" in reply && JSON.stringify(reply.json).length <= maxStoredCharacters
+  const write = kept ? store.finish(caller.tenant, key, { status: reply.status, json: reply.json }) : store.forget(caller.tenant, key)
+  return Effect.catch(write, (error) => Effect.sync(() => log.error("a reply could not be remembered", { reason: error.message })))
+}
+
+type OnceOnly = { readonly store: Idempotency; readonly log: Log; readonly caller: Caller; readonly key: string; readonly fingerprint: string }
 
 /** Runs `work` once for a key; a second request with the key gets the first one's reply, another body under it 409. */
 export const idempotently = <A extends { readonly reply: Reply }, E, R>(
-  store: Idempotency,
-  caller: Caller,
-  key: string,
-  fingerprint: string,
+  { store, log, caller, key, fingerprint }: OnceOnly,
   replay: (reply: Reply) => Effect.Effect<A, E, R>,
   work: Effect.Effect<A, E, R>,
 ): Effect.Effect<A, E | ApiError | PortError, R> =>
-  Effect.gen(function* () {
-    yield* checkKey(key)
-    const found = yield* store.begin(caller.tenant, key, fingerprint)
-    if (found.state === "done") return yield* replay({ status: found.reply.status, json: found.reply.json, headers: { "idempotent-replayed": "true" } })
-    if (found.state === "mismatch") return yield* apiError("conflict", "This Idempotency-Key came with another request before.", { param: "Idempotency-Key" })
-    if (found.state === "running") return yield* apiError("conflict", "The first request with this Idempotency-Key is still running.", { param: "Idempotency-Key" })
-    return yield* work.pipe(
-      Effect.tap((answer) => remember(store, caller, key, answer.reply)),
-      Effect.onError(() => Effect.ignore(store.forget(caller.tenant, key))),
-    )
-  })
+  // a caller that leaves between settlement and memory would pay again for its retry
+  Effect.uninterruptibleMask((restore) =>
+    Effect.gen(function* () {
+      yield* checkKey(key)
+      const found = yield* store.begin(caller.tenant, key, fingerprint)
+      if (found.state === "done") return yield* replay({ status: found.reply.status, json: found.reply.json, headers: { "idempotent-replayed": "true" } })
+      if (found.state === "mismatch") return yield* apiError("conflict", "This Idempotency-Key came with another request before.", { param: "Idempotency-Key" })
+      if (found.state === "running") return yield* apiError("conflict", "The first request with this Idempotency-Key is still running.", { param: "Idempotency-Key" })
+      return yield* restore(work).pipe(
+        Effect.onError(() => Effect.ignore(store.forget(caller.tenant, key))),
+        Effect.tap((answer) => remember(store, log, caller, key, answer.reply)),
+      )
+    }),
+  )

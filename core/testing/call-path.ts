@@ -16,6 +16,7 @@ import { type FakeLog, fakeLog } from "./log.ts"
 export interface FakeHouse {
   readonly path: CallPath
   readonly billing: FakeBilling
+  readonly idempotency: ReturnType<typeof fakeIdempotency>
   readonly catalogue: ReturnType<typeof fakeCatalogue>
   readonly clock: FakeClock
   readonly ids: ReturnType<typeof fakeIds>
@@ -62,5 +63,5 @@ export const fakeHouse = (models: readonly FakeModel[] = [], startMicros: Micros
         Effect.catchIf(isApiError, (error) => Effect.succeed(failed(error))),
       ),
     )
-  return { path, billing, catalogue, clock, ids, log, caller, input, ask }
+  return { path, billing, idempotency, catalogue, clock, ids, log, caller, input, ask }
 }
