@@ -5,8 +5,9 @@ import type { Worker } from "node:worker_threads"
 import { Effect, Exit, Fiber, Scope, Stream } from "effect"
 import { afterAll, expect, test } from "vitest"
 import { fakeLog } from "../../../core/testing/index.ts"
+import { writeGguf } from "../testing/gguf-writer.ts"
 import { failureOf } from "../testing/open-backend.ts"
-import { tinyLlamaFile } from "../testing/tiny-llama.ts"
+import { tinyLlama } from "../testing/tiny-llama.ts"
 import { type Engine, startEngine } from "./engine-host.ts"
 import type { LlamaEvent, LlamaInfo, LlamaRequest } from "./llama-jobs.ts"
 import type { EngineSpec } from "./protocol.ts"
@@ -15,7 +16,9 @@ import { startThread } from "./start-thread.ts"
 const root = mkdtempSync(join(tmpdir(), "rakit-host-"))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 const path = join(root, "tiny.gguf")
-writeFileSync(path, tinyLlamaFile())
+// a window that no test fills
+const content = tinyLlama()
+writeFileSync(path, writeGguf({ ...content, metadata: { ...content.metadata, "llama.context_length": 32_768 } }))
 const spec: EngineSpec = { kind: "llama", path, graphs: join(root, "graphs"), precision: "fp32", threads: 1, slots: 2 }
 
 const job = (maxTokens: number): LlamaRequest => ({
@@ -57,7 +60,7 @@ const opened = async () => {
 
 test("a thread that dies fails the requests in it, is started again, and then serves", async () => {
   const { engine, log, threads, close } = await opened()
-  const running = Effect.runFork(Effect.flip(Stream.runDrain(engine.run(job(100_000), options))))
+  const running = Effect.runFork(Effect.flip(Stream.runDrain(engine.run(job(30_000), options))))
   await new Promise((resolve) => setTimeout(resolve, 100))
   // stands for any crash: the thread ends by itself, between two calls of ONNX Runtime
   threads[0]!.postMessage({ type: "close" })
@@ -80,7 +83,7 @@ test("a job that the engine can't do fails alone", async () => {
 test("closing fails what still runs and ends the thread", async () => {
   const { engine, threads, close } = await opened()
   const ended = new Promise((resolve) => threads[0]!.once("exit", resolve))
-  const running = Effect.runFork(Effect.flip(Stream.runDrain(engine.run(job(100_000), options))))
+  const running = Effect.runFork(Effect.flip(Stream.runDrain(engine.run(job(30_000), options))))
   await new Promise((resolve) => setTimeout(resolve, 50))
   await close()
   expect(await Effect.runPromise(Fiber.join(running))).toMatchObject({ code: "backend_error" })

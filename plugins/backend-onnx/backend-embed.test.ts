@@ -1,0 +1,128 @@
+import { rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { Effect } from "effect"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import type { EmbedRequest, LoadedModel } from "../../core/ports/model.ts"
+import { stepsOf } from "./embed/embed-job.ts"
+import { stackedRotations } from "./embed/stacked-rotations.ts"
+import { bertReference } from "./testing/bert-reference.ts"
+import { collect, context, failureOf, openBackend } from "./testing/open-backend.ts"
+import { tinyBertShape, tinyBertVocabulary, writeTinyBert } from "./testing/tiny-bert.ts"
+
+const house = openBackend()
+const { width, maxTokens } = tinyBertShape
+let model: LoadedModel<"embed">
+
+beforeAll(async () => {
+  model = await house.open("embed", writeTinyBert(join(house.dataDir, "tiny")))
+})
+afterAll(() => house.close())
+
+const request = (texts: readonly string[], more: Partial<EmbedRequest> = {}): EmbedRequest => ({ items: texts.map((text) => ({ type: "text", text })), truncate: "END", ...more })
+
+const embed = async (texts: readonly string[], more: Partial<EmbedRequest> = {}, metered = context()) => {
+  const plan = await Effect.runPromise(model.task.plan(request(texts, more), metered))
+  const events = [...(await collect(plan))].sort((a, b) => a.index - b.index)
+  return { plan, events, vectors: events.map((event) => event.vector), usage: metered.usage.at(-1)! }
+}
+const gap = (a: ArrayLike<number>, b: ArrayLike<number>) => Math.max(...Array.from(a, (value, i) => Math.abs(value - b[i]!)))
+
+const map = stackedRotations(width, 2048)
+/** A text of single letters as an independent implementation sees it, in the space. */
+const wanted = (letters: string): readonly number[] => {
+  const vector = bertReference([2, ...[...letters].map((letter) => tinyBertVocabulary.indexOf(letter)), 3])
+  return Array.from({ length: 2048 }, (_, row) => vector.reduce((sum, value, i) => sum + value * map[row * width + i]!, 0))
+}
+const spaced = (letters: string) => [...letters].join(" ")
+
+test("says what it is", () => {
+  expect(model).toMatchObject({ contextTokens: maxTokens, modalities: ["text"], servedBy: "onnx cpu" })
+  expect(model.embeddingSpace).toMatch(/^tiny-bert-[0-9a-f]{12}-2048r1$/)
+})
+
+test("vectors are those of an independent implementation, in the space, in a batch of any lengths", async () => {
+  const words = ["a", "bcd", "thequickbrown", "xyzzy", "qq", "jumpsover"]
+  const { vectors, usage, plan } = await embed(words.map(spaced))
+  for (const [i, word] of words.entries()) {
+    expect(gap(vectors[i]!, wanted(word))).toBeLessThan(1e-5)
+    expect(Math.hypot(...vectors[i]!)).toBeCloseTo(1, 5)
+  }
+  expect(usage.inputTokens).toBe(words.join("").length + 2 * words.length)
+  expect(plan.bound).toEqual(usage)
+})
+
+test("int8 stays close", async () => {
+  const exact = (await embed([spaced("thequick")])).vectors[0]!
+  const coarse = await house.open("embed", join(house.dataDir, "tiny"), { options: { precision: "int8", space: "mine" } })
+  const plan = await Effect.runPromise(coarse.task.plan(request([spaced("thequick")]), context()))
+  const [event] = await collect(plan)
+  expect(exact.reduce((sum, value, i) => sum + value * event!.vector[i]!, 0)).toBeGreaterThan(0.995)
+  expect(coarse.embeddingSpace).toMatch(/^mine-/)
+})
+
+describe("a text over the model's window", () => {
+  const long = spaced("abcdefghijklmnopqrstuvwxyz")
+  test("is cut at its end or its start, and says so", async () => {
+    const { events, usage } = await embed([long, "a b"])
+    expect(events.map((event) => event.truncated)).toEqual([true, false])
+    expect(gap(events[0]!.vector, wanted("abcdefghijklmnopqr"))).toBeLessThan(1e-5)
+    expect(usage.inputTokens).toBe(maxTokens + 4)
+    const start = await embed([long], { truncate: "START" })
+    expect(gap(start.vectors[0]!, wanted("ijklmnopqrstuvwxyz"))).toBeLessThan(1e-5)
+  })
+
+  test("fails with NONE, naming the text", async () => {
+    const error = await failureOf(model.task.plan(request(["a", long], { truncate: "NONE" }), context()))
+    expect(error).toMatchObject({ code: "text_too_long", param: "input[1]" })
+    expect(error.message).toContain("28 tokens")
+  })
+
+  test("never loses its instruction", async () => {
+    const { vectors, usage } = await embed([long], { instruction: "query :", truncate: "START" })
+    const ids = [2, tinyBertVocabulary.indexOf("query"), tinyBertVocabulary.indexOf(":"), ...[..."klmnopqrstuvwxyz"].map((letter) => tinyBertVocabulary.indexOf(letter)), 3]
+    const vector = bertReference(ids)
+    expect(
+      gap(
+        vectors[0]!,
+        Array.from({ length: 2048 }, (_, row) => vector.reduce((sum, value, i) => sum + value * map[row * width + i]!, 0)),
+      ),
+    ).toBeLessThan(1e-5)
+    expect(usage.inputTokens).toBe(maxTokens)
+    expect(await failureOf(model.task.plan(request(["a"], { instruction: long }), context()))).toMatchObject({ code: "invalid_request_error", param: "instruction" })
+  })
+})
+
+test("images are refused by their place", async () => {
+  const items = [{ type: "text", text: "a" } as const, { type: "media", mediaType: "image/png", bytes: new Uint8Array() } as const]
+  expect(await failureOf(model.task.plan({ items, truncate: "END" }, context()))).toMatchObject({ code: "unsupported_parameter", param: "input[1]" })
+})
+
+test("many texts are done in small steps of like lengths", () => {
+  const lengths = Array.from({ length: 64 }, (_, i) => 1 + ((i * 37) % 200))
+  const steps = stepsOf(lengths)
+  expect(steps.flat().sort((a, b) => a - b)).toEqual(lengths.map((_, i) => i))
+  for (const step of steps) expect(step.length === 1 || step.length * Math.max(...step.map((i) => lengths[i]!)) <= 256).toBe(true)
+  expect(stepsOf([500, 3])).toEqual([[1], [0]])
+})
+
+describe("a model that can't be opened", () => {
+  test.each<readonly [string, Record<string, object>, RegExp]>([
+    ["another architecture", { "config.json": { model_type: "t5" } }, /config.json: 'model_type' is 't5'/],
+    ["other pooling", { "1_Pooling/config.json": { pooling_mode_cls_token: true } }, /1_Pooling.config.json: it pools by pooling_mode_cls_token/],
+    ["another part", { "modules.json": [{ type: "sentence_transformers.models.Dense" }] }, /modules.json: its part/],
+    ["a broken tokenizer", { "tokenizer.json": { version: "1.0" } }, /tokenizer.json: it can't be used/],
+  ])("%s", async (name, files, reason) => {
+    const path = writeTinyBert(join(house.dataDir, name), files)
+    const error = await failureOf(Effect.scoped(house.backend.open({ id: "m", task: "embed", path, options: {}, contextTokens: 100, progress: () => {} })))
+    expect(error).toMatchObject({ code: "backend_error", message: expect.stringMatching(reason) })
+  })
+
+  test("without weights, or with broken ones", async () => {
+    const path = writeTinyBert(join(house.dataDir, "weightless"))
+    const attempt = () => failureOf(Effect.scoped(house.backend.open({ id: "m", task: "embed", path, options: {}, contextTokens: 100, progress: () => {} })))
+    writeFileSync(join(path, "model.safetensors"), "nonsense of a file")
+    expect((await attempt()).message).toMatch(/model.safetensors: this is not a safetensors file/)
+    rmSync(join(path, "model.safetensors"))
+    expect((await attempt()).message).toMatch(/model.safetensors: can't be opened/)
+  })
+})

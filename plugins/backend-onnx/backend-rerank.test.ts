@@ -1,0 +1,60 @@
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { Effect } from "effect"
+import { afterAll, beforeAll, expect, test } from "vitest"
+import type { LoadedModel, RerankRequest } from "../../core/ports/model.ts"
+import { writeGguf } from "./testing/gguf-writer.ts"
+import { collect, context, failureOf, openBackend } from "./testing/open-backend.ts"
+import { tinyLlama } from "./testing/tiny-llama.ts"
+
+const house = openBackend()
+let model: LoadedModel<"rerank">
+const content = tinyLlama(6)
+// the question alone has more tokens than the tiny model's usual window
+const wide = { ...content, metadata: { ...content.metadata, "llama.context_length": 4096 } }
+
+beforeAll(async () => {
+  const path = join(house.dataDir, "tiny.gguf")
+  writeFileSync(path, writeGguf(wide))
+  model = await house.open("rerank", path, { contextTokens: 2048 })
+})
+afterAll(() => house.close())
+
+const rerank = async (request: RerankRequest, metered = context()) => {
+  const plan = await Effect.runPromise(model.task.plan(request, metered))
+  const scores: number[] = []
+  for (const event of await collect(plan)) scores[event.index] = event.score
+  return { plan, scores, usage: metered.usage.at(-1)!, metered }
+}
+
+test("scores every document between 0 and 1, as one search unit", async () => {
+  const { scores, usage, plan } = await rerank({ query: "q", documents: ["one", "two", "", "one"] })
+  expect(scores).toHaveLength(4)
+  for (const score of scores) expect(score > 0 && score < 1).toBe(true)
+  expect(scores[0]).not.toBe(scores[1])
+  expect(usage.searchUnits).toBe(1)
+  expect(plan.bound).toEqual(usage)
+})
+
+test("a document's score depends on itself, query and instruction, and not on what was read before it", async () => {
+  const documents = ["the first", "the second one", "no"]
+  const together = (await rerank({ query: "q", documents })).scores
+  for (const [i, document] of documents.entries()) expect((await rerank({ query: "q", documents: [document] })).scores[0]).toBeCloseTo(together[i]!, 4)
+  expect((await rerank({ query: "other", documents })).scores[0]).not.toBeCloseTo(together[0]!, 6)
+  expect((await rerank({ query: "q", documents, instruction: "judge" })).scores[0]).not.toBeCloseTo(together[0]!, 6)
+})
+
+test("a long document is cut, a long query refused", async () => {
+  const { usage } = await rerank({ query: "q", documents: ["x ".repeat(5_000)] })
+  expect(usage.inputTokens).toBe(2048)
+  expect(await failureOf(model.task.plan({ query: "q".repeat(3_000), documents: ["d"] }, context()))).toMatchObject({ code: "context_length_exceeded", param: "query" })
+})
+
+test("a vocabulary without yes and no can't rerank", async () => {
+  const tokens = (content.metadata["tokenizer.ggml.tokens"] as readonly string[]).map((token) => (token === "yes" ? "yez" : token))
+  const merges = (content.metadata["tokenizer.ggml.merges"] as readonly string[]).filter((merge) => merge !== "ye s")
+  const path = join(house.dataDir, "mute.gguf")
+  writeFileSync(path, writeGguf({ ...content, metadata: { ...content.metadata, "tokenizer.ggml.tokens": tokens, "tokenizer.ggml.merges": merges } }))
+  const open = house.backend.open({ id: "m", task: "rerank", path, options: {}, contextTokens: 100, progress: () => {} })
+  expect((await failureOf(Effect.scoped(open))).message).toMatch(/'yes' and 'no' are not tokens/)
+})
