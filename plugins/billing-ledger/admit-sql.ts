@@ -6,13 +6,21 @@ export const byIndex = sql`SET enable_seqscan = off SET enable_hashjoin = off SE
 const milliseconds = sql`
 CREATE FUNCTION ledger_ms(span interval) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$ SELECT ceil(extract(epoch FROM span) * 1000)::bigint $$`
 
-/** An account without a row has balance 0, but only a row can be locked. The account's lock guards its keys, so every path locks accounts first, in order. */
+/**
+ * An account without a row has balance 0, but only a row can be locked. The account's lock guards its keys; every path takes the locks of accounts
+ * first, and in order. One at a time: a plan for a whole list may read the whole table.
+ */
 const lock = sql`
 CREATE FUNCTION ledger_lock(accounts text[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE account text;
 BEGIN
-  INSERT INTO ledger_account (account_id)
-    SELECT DISTINCT x FROM unnest(accounts) x WHERE NOT EXISTS (SELECT 1 FROM ledger_account a WHERE a.account_id = x) ORDER BY x ON CONFLICT DO NOTHING;
-  PERFORM 1 FROM ledger_account WHERE account_id = ANY (accounts) ORDER BY account_id FOR UPDATE;
+  FOR account IN SELECT DISTINCT x FROM unnest(accounts) x ORDER BY x LOOP
+    LOOP
+      PERFORM 1 FROM ledger_account WHERE account_id = account FOR UPDATE;
+      EXIT WHEN FOUND;
+      INSERT INTO ledger_account (account_id) VALUES (account) ON CONFLICT DO NOTHING;
+    END LOOP;
+  END LOOP;
 END $$`
 
 const request = sql`
@@ -35,11 +43,14 @@ DECLARE g record; r ledger_request; k record; c ledger_call; admitted ledger_cal
 BEGIN
   PERFORM set_config('synchronous_commit', 'off', true); -- a hold is no money; the settlement flushes it with itself
   PERFORM ledger_lock(array_agg(x.account_id)) FROM json_populate_recordset(NULL::ledger_request, requests) x WHERE x.counts <> 'none';
-  INSERT INTO ledger_key (key_id) SELECT DISTINCT x.key_id FROM json_populate_recordset(NULL::ledger_request, requests) x
-    WHERE x.counts <> 'none' AND NOT EXISTS (SELECT 1 FROM ledger_key y WHERE y.key_id = x.key_id) ON CONFLICT DO NOTHING;
-  FOR g IN SELECT x.account_id, x.key_id, array_agg(x ORDER BY x.place) AS requests FROM json_populate_recordset(NULL::ledger_request, requests) x GROUP BY 1, 2 LOOP
-    SELECT y.*, a.balance_micros - a.held_micros AS free_micros INTO k
-      FROM (SELECT) one LEFT JOIN ledger_key y ON y.key_id = g.key_id LEFT JOIN ledger_account a ON a.account_id = g.account_id;
+  FOR g IN SELECT x.account_id, x.key_id, array_agg(x ORDER BY x.place) AS requests, bool_or(x.counts <> 'none') AS writes
+      FROM json_populate_recordset(NULL::ledger_request, requests) x GROUP BY 1, 2 LOOP
+    LOOP
+      SELECT y.*, a.balance_micros - a.held_micros AS free_micros INTO k
+        FROM (SELECT) one LEFT JOIN ledger_key y ON y.key_id = g.key_id LEFT JOIN ledger_account a ON a.account_id = g.account_id;
+      EXIT WHEN k.key_id IS NOT NULL OR NOT g.writes;
+      INSERT INTO ledger_key (key_id) VALUES (g.key_id) ON CONFLICT DO NOTHING;
+    END LOOP;
     at := greatest(clock, k.last_at); -- clocks of replicas differ a little; a key's own time never goes back
     today := (at AT TIME ZONE 'UTC')::date;
     this_month := date_trunc('month', today::timestamp)::date;
