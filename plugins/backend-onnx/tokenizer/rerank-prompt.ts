@@ -11,15 +11,29 @@ export interface RerankPromptRequest {
 /** `queryTooLong`: the prompt without any document has at least so many tokens. */
 export type RerankPrompts = { readonly prompts: readonly Int32Array[] } | { readonly queryTooLong: number } | { readonly refused: string }
 
-// the wording of Qwen3-Reranker (https://huggingface.co/Qwen/Qwen3-Reranker-0.6B), which models without such training follow too
-const system = 'Judge whether the Document meets the requirements based on the Query and the Instruct provided. Note that the answer can only be "yes" or "no".'
+const system = (instruction: string) => `${instruction}. Judge whether the document meets the query. Answer only "yes" or "no".`
+
+const question = (query: string, document: string) => `Query: ${query}\nDocument: ${document}\nIs the document about "${query}"? Answer yes or no.`
+
+/**
+ * One document that fits and one that doesn't: without them a small model says yes to everything. Of the prompts that were tried on twenty queries
+ * (two of them with the wording of Qwen3-Reranker) this one told pairs apart best, and every document of a request shares it.
+ */
+const examples = [
+  { query: "how tall is Mount Everest", document: "Mount Everest rises 8,849 metres above sea level.", answer: "yes" },
+  { query: "how tall is Mount Everest", document: "Beginners improve fastest by playing slow games of chess and solving tactics puzzles.", answer: "no" },
+]
 
 const promptOf = (chat: ChatTokenizer, request: RerankPromptRequest, document: string): Promise<Prompt> =>
   chatPrompt(
     chat,
     [
-      { role: "system", content: system },
-      { role: "user", content: `<Instruct>: ${request.instruction}\n<Query>: ${request.query}\n<Document>: ${document}` },
+      { role: "system", content: system(request.instruction) },
+      ...examples.flatMap((example) => [
+        { role: "user", content: question(example.query, example.document) },
+        { role: "assistant", content: example.answer },
+      ]),
+      { role: "user", content: question(request.query, document) },
     ],
     // a longer one is cut here, not refused there
     Number.POSITIVE_INFINITY,

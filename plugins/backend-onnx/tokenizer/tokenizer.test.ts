@@ -99,31 +99,31 @@ test("a prompt that can't fit is refused before it is tokenized", async () => {
 })
 
 describe("rerank prompts", () => {
-  const ask = { query: "the query", instruction: "i", contextTokens: 400 }
+  const ask = { query: "the query", instruction: "i", contextTokens: 1200 }
   test("hold instruction, query and document", async () => {
     const result = await rerankPrompts(chat, { ...ask, documents: ["one", "two"] })
     if (!("prompts" in result)) throw new Error("refused")
-    expect(result.prompts.map(shown)[1]).toContain("<Instruct>: i\n<Query>: the query\n<Document>: two")
+    expect(result.prompts.map(shown)[1]).toContain('Query: the query\nDocument: two\nIs the document about "the query"?')
   })
 
   test("a document is cut at its end, to the last token that fits", async () => {
     await fc.assert(
-      fc.asyncProperty(fc.string({ unit: "grapheme", minLength: 200, maxLength: 600 }), async (document) => {
+      fc.asyncProperty(fc.string({ unit: "grapheme", minLength: 200, maxLength: 900 }), async (document) => {
         const result = await rerankPrompts(chat, { ...ask, documents: [document] })
         if (!("prompts" in result)) throw new Error("refused")
         const text = shown(result.prompts[0]!)
-        const kept = text.slice(text.indexOf("<Document>: ") + 12, text.lastIndexOf("[1]"))
-        expect(result.prompts[0]!.length).toBeLessThanOrEqual(400)
+        const kept = text.slice(text.lastIndexOf("Document: ") + 10, text.lastIndexOf("\nIs the document"))
+        expect(result.prompts[0]!.length).toBeLessThanOrEqual(1200)
         expect(document.startsWith(kept)).toBe(true)
         // at most one character of four tokens is left out beside what does not fit
-        expect(result.prompts[0]!.length).toBeGreaterThan(kept === document ? 0 : 390)
+        expect(result.prompts[0]!.length).toBeGreaterThan(kept === document ? 0 : 1190)
       }),
       { numRuns: 50 },
     )
   })
 
   test("a query that does not fit is refused", async () => {
-    const result = await rerankPrompts(chat, { ...ask, query: "q".repeat(300), documents: ["d"] })
+    const result = await rerankPrompts(chat, { ...ask, query: "q".repeat(600), documents: ["d"] })
     expect(result).toHaveProperty("queryTooLong")
   })
 })
