@@ -15,12 +15,15 @@ export interface NamedPlugin {
 
 const isPath = (name: string) => name.startsWith(".") || isAbsolute(name)
 
+/** The server runs compiled, this plugin is a source. Without a namespace of its own, so that it shares our copy of effect. */
+const readTypeScript = async (): Promise<void> => {
+  const { register } = await import("tsx/esm/api")
+  register()
+}
+
 const importFile = async (file: string): Promise<unknown> => {
-  const compiled = import.meta.url.endsWith(".js")
-  if (extname(file) !== ".ts" || !compiled) return import(/* @vite-ignore */ pathToFileURL(file).href)
-  // the server runs compiled, this plugin is a source
-  const { tsImport } = await import("tsx/esm/api")
-  return tsImport(pathToFileURL(file).href, import.meta.url)
+  if (extname(file) === ".ts" && import.meta.url.endsWith(".js")) await readTypeScript()
+  return import(/* @vite-ignore */ pathToFileURL(file).href)
 }
 
 const importPackage = async (name: string, configFile: string): Promise<unknown> => {
