@@ -1,0 +1,18 @@
+// Exits with 3 in the middle of an engine's work. usage: node exit-while-running.mjs MODEL GRAPHS
+import { register } from "tsx/esm/api"
+
+register()
+const { startThread } = await import("../engine/start-thread.ts")
+const [path, graphs] = process.argv.slice(2)
+const thread = startThread({ kind: "llama", path, graphs, precision: "fp32", threads: 1, slots: 1 })
+const sampler = { temperature: 0, topP: 1, frequencyPenalty: 0, presencePenalty: 0, logitBias: [] }
+thread.on("message", ({ type }) => {
+  if (type !== "ready") return
+  thread.postMessage({
+    type: "submit",
+    id: 1,
+    priority: "realtime",
+    job: { kind: "generate", promptIds: new Int32Array(30_000).fill(50), maxTokens: 1, seed: 1, stop: [], sampler },
+  })
+  setTimeout(() => process.exit(3), 400)
+})
