@@ -104,7 +104,8 @@ describe.skipIf(!chatPath)("SmolLM2-135M-Instruct", () => {
     expect(b.slice(0, 20)).toBe(a.slice(0, 20))
   }, 60_000)
 
-  test("reranks better than chance", async () => {
+  // these queries are among those that the prompt was picked on: this guards against a change, it does not measure quality
+  test("still tells the pairs apart that it did", async () => {
     const reranker = await house.open("rerank", chatPath!, { contextTokens: 2048 })
     const pairs = [
       ["What is the capital of France?", "Paris is the capital and largest city of France."],

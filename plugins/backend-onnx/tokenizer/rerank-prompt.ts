@@ -16,8 +16,8 @@ const system = (instruction: string) => `${instruction}. Judge whether the docum
 const question = (query: string, document: string) => `Query: ${query}\nDocument: ${document}\nIs the document about "${query}"? Answer yes or no.`
 
 /**
- * One document that fits and one that doesn't: without them a small model says yes to everything. Of the prompts that were tried on twenty queries
- * (two of them with the wording of Qwen3-Reranker) this one told pairs apart best, and every document of a request shares it.
+ * One document that fits and one that doesn't, which every document of a request shares. Picked by trial on twenty queries, for a model of 135 million
+ * parameters; the README has the figures and what they are worth.
  */
 const examples = [
   { query: "how tall is Mount Everest", document: "Mount Everest rises 8,849 metres above sea level.", answer: "yes" },
