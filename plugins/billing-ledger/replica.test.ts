@@ -36,7 +36,9 @@ const callOf = (account: string, concurrency: number, holdMicros: bigint) => ({
 const grant = (account: string, amountMicros: bigint) => ({ id: randomUUID(), account, amountMicros, reason: "test" })
 
 it("frees slots and holds of a process that was killed", async () => {
-  const child = spawn(process.execPath, ["--import", "tsx", fileURLToPath(new URL("./test-killed-process.ts", import.meta.url)), test.url], { stdio: ["ignore", "pipe", "inherit"] })
+  const child = spawn(process.execPath, ["--import", "tsx", fileURLToPath(new URL("./test-killed-process.ts", import.meta.url)), test.url], {
+    stdio: ["ignore", "pipe", "inherit"],
+  })
   try {
     const [line] = (await once(child.stdout, "data")) as [Buffer]
     expect(String(line)).toBe("3 calls open\n")
