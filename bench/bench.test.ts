@@ -1,0 +1,32 @@
+import { execFile } from "node:child_process"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+import { afterEach, expect, it } from "vitest"
+import { openTestDatabase, type TestDatabase } from "../runtime/testing/test-database.ts"
+
+const root = fileURLToPath(new URL("..", import.meta.url))
+let database: TestDatabase | undefined
+afterEach(() => database?.close())
+
+/** That it runs and prints its lines; figures of a short run say nothing. */
+const run = async (bench: string, ...args: readonly string[]): Promise<string> => {
+  database = await openTestDatabase()
+  const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", `bench/${bench}.ts`, ...args], {
+    cwd: root,
+    env: { ...process.env, DATABASE_URL: database.url },
+  })
+  return stdout
+}
+
+it("path.ts prints each layer with its ratio", async () => {
+  const text = await run("path", "--rounds", "1", "--ms", "5")
+  expect(text).toMatch(/machine .*cores.*Node v/)
+  for (const title of ["chat, 20 messages, 50 output tokens", "the same as a stream", "one embedding (base64)"]) expect(text).toContain(title)
+  for (const layer of ["the Model port alone", "call path", "ledger on PostgreSQL", "HTTP", "bare node:http"]) expect(text).toMatch(new RegExp(`${layer}.* \\d[\\d.,]* x`))
+}, 60_000)
+
+it("http.ts prints requests a second and p95 of each server, and no reply fails", async () => {
+  const text = await run("http", "--rounds", "1", "--ms", "100")
+  for (const title of ["GET /v1/models", "POST /v1/embeddings"]) expect(text).toContain(title)
+  expect(text.match(/^ {2}(rakit|limit).* x +0$/gm)).toHaveLength(6)
+}, 60_000)

@@ -1,0 +1,45 @@
+import { readdirSync, readFileSync } from "node:fs"
+
+/** In MB (2^20 bytes); NaN where the system does not tell. */
+export interface Memory {
+  /** Resident pages of the process itself, shared libraries included. */
+  readonly rssMb: number
+  /** Of the process and all below it: pages that n processes share count 1/n in each, so the sum is what the tree really takes. */
+  readonly treePssMb: number
+  /** The part of the tree that is PostgreSQL. */
+  readonly postgresPssMb: number
+}
+
+const readText = (file: string): string => {
+  try {
+    return readFileSync(file, "utf8")
+  } catch {
+    return ""
+  }
+}
+
+const field = (text: string, name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(text)?.[1] ?? Number.NaN) / 1024
+
+const pssOf = (pid: number): number => field(readText(`/proc/${pid}/smaps_rollup`), "Pss")
+const nameOf = (pid: number): string => readText(`/proc/${pid}/comm`).trim()
+const parentOf = (pid: number): number => Number(/^PPid:\s+(\d+)/m.exec(readText(`/proc/${pid}/status`))?.[1] ?? 0)
+
+const treeOf = (root: number): readonly number[] => {
+  const all = readdirSync("/proc").map(Number).filter(Number.isInteger)
+  const parents = new Map(all.map((pid) => [pid, parentOf(pid)]))
+  const isBelow = (pid: number): boolean => pid === root || (parents.has(pid) && isBelow(parents.get(pid)!))
+  return all.filter(isBelow)
+}
+
+const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0)
+
+/** Linux only. */
+export const memoryOf = (pid: number): Memory => {
+  if (process.platform !== "linux") return { rssMb: Number.NaN, treePssMb: Number.NaN, postgresPssMb: Number.NaN }
+  const tree = treeOf(pid)
+  return {
+    rssMb: field(readText(`/proc/${pid}/status`), "VmRSS"),
+    treePssMb: sum(tree.map(pssOf)),
+    postgresPssMb: sum(tree.filter((one) => nameOf(one) === "postgres").map(pssOf)),
+  }
+}

@@ -1,0 +1,99 @@
+import { setTimeout as sleep } from "node:timers/promises"
+import { Pool } from "undici"
+import { type Deployment, makeDeployment } from "../house/deployment.ts"
+import { startBareServer, startServer, timeToEnd } from "../house/server-process.ts"
+import { embeddingBody } from "../path/requests.ts"
+import { type Memory, memoryOf } from "./memory.ts"
+
+/** One start, from spawn; what a case has not is NaN. */
+export interface Start {
+  readonly listeningMs: number
+  readonly startedMs: number
+  readonly readyMs: number
+  readonly idle: Memory
+  readonly afterCalls: Memory
+}
+
+export interface StartCase {
+  readonly name: string
+  start(): Promise<Start>
+  close(): void
+}
+
+/** Calls of the second memory figure; one in twenty is a chat. */
+export const calls = 200
+
+/** So that what a start left behind is collected and the first checks have passed. */
+const settleMs = 300
+
+const shortChat = { model: "svc-lyt", messages: [{ role: "user", content: "Say hello." }], max_tokens: 8 }
+
+const noMemory: Memory = { rssMb: Number.NaN, treePssMb: Number.NaN, postgresPssMb: Number.NaN }
+const nothing = { listeningMs: Number.NaN, startedMs: Number.NaN, readyMs: Number.NaN, idle: noMemory, afterCalls: noMemory }
+
+const callOften = async (url: string, apiKey: string): Promise<void> => {
+  const pool = new Pool(url, { connections: 8 })
+  const headers = { authorization: `Bearer ${apiKey}`, "content-type": "application/json" }
+  const one = async (n: number) => {
+    const [path, body] = n % 20 === 0 ? ["/v1/chat/completions", shortChat] : ["/v1/embeddings", embeddingBody]
+    const reply = await pool.request({ method: "POST", path, headers, body: JSON.stringify(body) })
+    const text = await reply.body.text()
+    if (reply.statusCode !== 200) throw new Error(`${path} answered ${reply.statusCode}: ${text}`)
+  }
+  let next = 0
+  const worker = async () => {
+    while (next < calls) await one(next++)
+  }
+  await Promise.all(Array.from({ length: 8 }, worker))
+  await pool.close()
+}
+
+const startRakit = async (deployment: Deployment, withMemory: boolean): Promise<Start> => {
+  const server = await startServer(deployment)
+  try {
+    if (!withMemory) return { ...nothing, ...server }
+    await sleep(settleMs)
+    const idle = memoryOf(server.pid)
+    await callOften(server.url, deployment.apiKey)
+    await sleep(settleMs)
+    return { ...server, idle, afterCalls: memoryOf(server.pid) }
+  } finally {
+    await server.stop()
+  }
+}
+
+export const bareNode = (): StartCase => ({ name: "node -e 0 (to its end)", start: async () => ({ ...nothing, listeningMs: await timeToEnd(["-e", "0"]) }), close: () => {} })
+
+export const helloServer = (): StartCase => ({
+  name: "node:http hello server",
+  start: async () => {
+    const server = await startBareServer()
+    const idle = memoryOf(server.pid)
+    await server.stop()
+    return { ...nothing, listeningMs: server.listeningMs, startedMs: server.listeningMs, readyMs: server.listeningMs, idle }
+  },
+  close: () => {},
+})
+
+/** A new data folder each time: makes the database cluster, the tables and the first account. */
+export const coldRakit = (): StartCase => ({
+  name: "rakit, fake models, empty data folder",
+  start: async () => {
+    const deployment = makeDeployment()
+    try {
+      return await startRakit(deployment, false)
+    } finally {
+      deployment.remove()
+    }
+  },
+  close: () => {},
+})
+
+/** The second and later starts on one data folder. */
+const warmRakit = async (name: string, deployment: Deployment): Promise<StartCase> => {
+  await startRakit(deployment, false)
+  return { name, start: () => startRakit(deployment, true), close: deployment.remove }
+}
+
+export const warmFake = () => warmRakit("rakit, fake models", makeDeployment())
+export const warmStarter = (modelsDir: string) => warmRakit("rakit, config/starter.yaml", makeDeployment({ config: "starter.yaml", env: { RAKIT_MODELS: modelsDir } }))
