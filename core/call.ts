@@ -3,18 +3,31 @@ import { admission, rateNow, withRateHeaders } from "./call/admission.ts"
 import { dryRunReply } from "./call/dry-run.ts"
 import { fingerprintOf, idempotently } from "./call/idempotent.ts"
 import { paid, settlementOf } from "./call/paid.ts"
-import type { CallPathParts } from "./call/parts.ts"
 import { type Prepared, prepare } from "./call/prepare.ts"
 import { rateHeaders } from "./call/refusal.ts"
 import { seal } from "./call/seal.ts"
 import type { Caller } from "./caller.ts"
+import type { Catalogue } from "./catalogue.ts"
 import type { Endpoint, Reply } from "./endpoint.ts"
 import { type ApiError, apiError, statusOf } from "./errors.ts"
+import type { Ids } from "./ids.ts"
 import type { Json, Strings } from "./json.ts"
 import type { Micros } from "./money.ts"
-import type { Settlement } from "./ports/billing.ts"
+import type { Billing, Settlement } from "./ports/billing.ts"
+import type { Clock } from "./services/clock.ts"
+import type { Idempotency } from "./services/idempotency.ts"
+import type { Log } from "./services/log.ts"
 
-export type { CallPathParts } from "./call/parts.ts"
+/** What the call path works with. Ports are asked for late: the path is made before plugins start. */
+export interface CallPathParts {
+  readonly billing: () => Billing
+  readonly idempotency: () => Idempotency | undefined
+  readonly catalogue: Catalogue
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly log: Log
+  readonly timeoutMs: number
+}
 
 export interface CallInput {
   /** Absent on public endpoints only. */

@@ -1,4 +1,5 @@
-import { randomBytes } from "node:crypto"
+import { randomUUID } from "node:crypto"
+import { customAlphabet } from "nanoid"
 
 /** Our own id of one call, a UUIDv7 (RFC 9562, section 5.7), so that rows lie in the order they came. `X-Request-ID` is only the client's label. */
 export type CallId = string
@@ -10,25 +11,16 @@ export interface Ids {
   make(prefix: string): string
 }
 
-const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+/** `length` letters and digits from a CSPRNG, without modulo bias. */
+export const randomText = customAlphabet("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", 24)
 
-/** `length` characters from a CSPRNG, without modulo bias: bytes of 248 and above are thrown away. */
-export const randomText = (length: number): string => {
-  let text = ""
-  while (text.length < length) for (const byte of randomBytes(length * 2)) if (byte < 248 && text.length < length) text += alphabet.charAt(byte % 62)
-  return text
-}
-
+/** A UUIDv4 already has the variant and 74 random bits where a v7 wants them: only time and version are put in front. */
 export const uuidV7 = (nowMs: number): string => {
-  const bytes = randomBytes(16)
-  bytes.writeUIntBE(nowMs, 0, 6)
-  bytes[6] = 0x70 | (bytes.readUInt8(6) & 0x0f)
-  bytes[8] = 0x80 | (bytes.readUInt8(8) & 0x3f)
-  const hex = bytes.toString("hex")
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+  const time = nowMs.toString(16).padStart(12, "0")
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`
 }
 
 export const makeIds = (nowMs: () => number): Ids => ({
   call: () => uuidV7(nowMs()),
-  make: (prefix) => prefix + randomText(24),
+  make: (prefix) => prefix + randomText(),
 })

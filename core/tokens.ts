@@ -1,22 +1,5 @@
 import type { DependencyContainer, InjectionToken } from "tsyringe"
-import type { CallPath } from "./call.ts"
-import type { Catalogue } from "./catalogue.ts"
-import type { Endpoint } from "./endpoint.ts"
-import type { Ids } from "./ids.ts"
-import type { Billing } from "./ports/billing.ts"
-import type { Backend } from "./ports/model.ts"
-import type { Job, Queue } from "./ports/queue.ts"
-import type { Storage } from "./ports/storage.ts"
-import type { Webhook } from "./ports/webhook.ts"
-import type { Clock } from "./services/clock.ts"
-import type { Database } from "./services/database.ts"
-import type { Deployment } from "./services/deployment.ts"
-import type { HealthCheck } from "./services/health.ts"
-import type { Idempotency } from "./services/idempotency.ts"
-import type { FirstAccount, Identity, KeyIssuer } from "./services/identity.ts"
-import type { Log } from "./services/log.ts"
-import type { Metrics } from "./services/metrics.ts"
-import type { Workers } from "./services/workers.ts"
+import type * as Kernel from "./index.ts"
 
 /** A typed name in the container. `one`: two providers are refused at boot; `many`: all of them stand side by side. */
 export interface Token<T> {
@@ -32,29 +15,29 @@ const token = <T>(name: string, arity: "one" | "many", about: string): Token<T> 
 /** The one list of services and ports. */
 export const Tokens = {
   // -- kernel services, lent to every plugin
-  deployment: token<Deployment>("deployment", "one", "Folders and address of this deployment."),
-  log: token<Log>("log", "one", "Structured log lines."),
-  clock: token<Clock>("clock", "one", "The time."),
-  ids: token<Ids>("ids", "one", "Fresh ids."),
-  metrics: token<Metrics>("metrics", "one", "Prometheus metrics."),
-  workers: token<Workers>("workers", "one", "The pool of threads for tokenization and chunking."),
-  catalogue: token<Catalogue>("catalogue", "one", "The models of the config file, and the open ones."),
-  callPath: token<CallPath>("call-path", "one", "The one path of a call: authorize, decode, plan, admit, run, settle."),
+  deployment: token<Kernel.Deployment>("deployment", "one", "Folders and address of this deployment."),
+  log: token<Kernel.Log>("log", "one", "Structured log lines."),
+  clock: token<Kernel.Clock>("clock", "one", "The time."),
+  ids: token<Kernel.Ids>("ids", "one", "Fresh ids."),
+  metrics: token<Kernel.Metrics>("metrics", "one", "Prometheus metrics."),
+  workers: token<Kernel.Workers>("workers", "one", "The pool of threads for tokenization and chunking."),
+  catalogue: token<Kernel.Catalogue>("catalogue", "one", "The models of the config file, and the open ones."),
+  callPath: token<Kernel.CallPath>("call-path", "one", "The one path of a call: authorize, decode, plan, admit, run, settle."),
 
   // -- what plugins provide
-  database: token<Database>("database", "one", "PostgreSQL."),
-  identity: token<Identity>("identity", "one", "Whose API key is it?"),
-  keyIssuer: token<KeyIssuer>("key-issuer", "one", "Makes API keys from the command line."),
-  firstAccount: token<FirstAccount>("first-account", "one", "The account that the first boot made."),
-  idempotency: token<Idempotency>("idempotency", "one", "Replies remembered by Idempotency-Key."),
-  billing: token<Billing>("billing", "one", "Limits and money."),
-  storage: token<Storage>("storage", "one", "Blobs."),
-  queue: token<Queue>("queue", "one", "Background jobs."),
-  webhook: token<Webhook>("webhook", "one", "Events to customers."),
-  backends: token<Backend>("backend", "many", "Opens models."),
-  endpoints: token<Endpoint>("endpoint", "many", "Routes of the API."),
-  jobs: token<Job<never>>("job", "many", "Kinds of background work."),
-  healthChecks: token<HealthCheck>("health-check", "many", "What /readyz asks."),
+  database: token<Kernel.Database>("database", "one", "PostgreSQL."),
+  identity: token<Kernel.Identity>("identity", "one", "Whose API key is it?"),
+  keyIssuer: token<Kernel.KeyIssuer>("key-issuer", "one", "Makes API keys from the command line."),
+  firstAccount: token<Kernel.FirstAccount>("first-account", "one", "The account that the first boot made."),
+  idempotency: token<Kernel.Idempotency>("idempotency", "one", "Replies remembered by Idempotency-Key."),
+  billing: token<Kernel.Billing>("billing", "one", "Limits and money."),
+  storage: token<Kernel.Storage>("storage", "one", "Blobs."),
+  queue: token<Kernel.Queue>("queue", "one", "Background jobs."),
+  webhook: token<Kernel.Webhook>("webhook", "one", "Events to customers."),
+  backends: token<Kernel.Backend>("backend", "many", "Opens models."),
+  endpoints: token<Kernel.Endpoint>("endpoint", "many", "Routes of the API."),
+  jobs: token<Kernel.Job<never>>("job", "many", "Kinds of background work."),
+  healthChecks: token<Kernel.HealthCheck>("health-check", "many", "What /readyz asks."),
 } as const
 
 /** `resolve` with a typed token. */

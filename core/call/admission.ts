@@ -1,11 +1,10 @@
 import { Effect } from "effect"
-import type { CallInput } from "../call.ts"
+import type { CallInput, CallPathParts } from "../call.ts"
 import type { Caller } from "../caller.ts"
 import type { Endpoint } from "../endpoint.ts"
 import { ApiError, type PortError } from "../errors.ts"
 import type { Strings } from "../json.ts"
 import type { AdmitRequest, RateState } from "../ports/billing.ts"
-import type { CallPathParts } from "./parts.ts"
 import { rateHeaders, refusalError } from "./refusal.ts"
 import { seal } from "./seal.ts"
 

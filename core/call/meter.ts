@@ -1,5 +1,5 @@
 import type { ModelId } from "../ids.ts"
-import { noUsage, type Usage, type UsageByModel } from "../usage.ts"
+import type { Usage, UsageByModel } from "../usage.ts"
 
 /** Usage and stage times of one call, kept beside the stream: a stream that is cut has no last event. */
 export interface Meter {
@@ -10,14 +10,11 @@ export interface Meter {
   serverTiming(): string
 }
 
-const largest = (a: Usage, b: Usage): Usage => Object.fromEntries(Object.entries(a).map(([key, n]) => [key, Math.max(n, b[key as keyof Usage])])) as unknown as Usage
-
 export const makeMeter = (): Meter => {
   const usage = new Map<ModelId, Usage>()
   const times = new Map<string, number>()
   return {
-    // cumulative, so a late smaller report never lowers it
-    meter: (model, soFar) => void usage.set(model, largest(soFar, usage.get(model) ?? noUsage)),
+    meter: (model, soFar) => void usage.set(model, soFar),
     used: () => Object.fromEntries(usage),
     time: (stage, durationMs) => void times.set(stage, (times.get(stage) ?? 0) + durationMs),
     serverTiming: () => [...times].map(([stage, ms]) => `${stage};dur=${Math.round(ms * 100) / 100}`).join(", "),

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import type { CallInput } from "../call.ts"
+import type { CallInput, CallPathParts } from "../call.ts"
 import type { Caller } from "../caller.ts"
 import { decodeBody } from "../decode.ts"
 import type { Call, Endpoint, Plan } from "../endpoint.ts"
@@ -7,7 +7,6 @@ import { type ApiError, apiError } from "../errors.ts"
 import type { Json } from "../json.ts"
 import { costOf } from "../pricing.ts"
 import { type Meter, makeMeter } from "./meter.ts"
-import type { CallPathParts } from "./parts.ts"
 
 /** A call that was authorized, decoded and planned; nothing is held yet. */
 export interface Prepared {
