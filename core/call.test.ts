@@ -128,6 +128,12 @@ describe("a call that fails", () => {
     expect(await house.ask(endpoint(whole(1)), { n: 1 })).toMatchObject({ status: 500, json: { code: "internal_error" } })
     expect(stage.steps).toEqual(["plan"])
   })
+
+  it("because a port's queue is full says backend_busy", async () => {
+    vi.mocked(house.billing.admit).mockReturnValue(Effect.fail(new PortError({ port: "billing", message: "too busy", busy: true })))
+    expect(await house.ask(endpoint(whole(1)), { n: 1 })).toMatchObject({ status: 429, json: { code: "backend_busy" } })
+    expect(house.log.lines).toEqual([])
+  })
 })
 
 it("a whole call that is cut pays what was metered", async () => {

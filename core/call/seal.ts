@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { type ApiError, apiError, type PortError } from "../errors.ts"
 import type { Log } from "../services/log.ts"
 
-/** Clients see `internal_error`; the log sees what a port said, or where a plugin threw. */
+/** Clients see `internal_error` (a full queue: `backend_busy`); the log sees what a port said, or where a plugin threw. */
 export const seal =
   (log: Log) =>
   <A, R>(effect: Effect.Effect<A, ApiError | PortError, R>): Effect.Effect<A, ApiError, R> => {
@@ -12,7 +12,9 @@ export const seal =
         return Effect.fail(apiError("internal_error"))
       })
     return effect.pipe(
-      Effect.catchTag("PortError", (error) => internal("a port failed", { port: error.port, reason: error.message, cause: String(error.cause ?? "") })),
+      Effect.catchTag("PortError", ({ busy, port, message: reason, cause }) =>
+        busy ? apiError("backend_busy") : internal("a port failed", { port, reason, cause: String(cause ?? "") }),
+      ),
       Effect.catchDefect((defect) => internal("a plugin threw", { cause: defect instanceof Error ? defect.stack : String(defect) })),
     )
   }

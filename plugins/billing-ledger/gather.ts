@@ -63,7 +63,7 @@ export const makeGatherer = <Item, Answer>(options: GatherOptions<Item, Answer>)
     Effect.uninterruptible(
       Effect.callback<Answer, PortError>((resume) => {
         if (waiting.length >= options.maxWaiting)
-          return resume(Effect.fail(new PortError({ port: "billing", message: `too busy: ${options.maxWaiting} calls already wait for the ledger` })))
+          return resume(Effect.fail(new PortError({ port: "billing", message: `too busy: ${options.maxWaiting} calls already wait for the ledger`, busy: true })))
         waiting.push({ item, done: resume })
         pump()
       }),

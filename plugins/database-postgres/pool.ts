@@ -1,5 +1,6 @@
 import type { PostgresPool, PostgresPoolClient } from "kysely"
 import pg from "pg"
+import { PortError } from "../../core/errors.ts"
 import { valueParsers } from "./values.ts"
 
 export interface PoolOptions {
@@ -66,7 +67,8 @@ export const makePool = (options: PoolOptions): PostgresPool => {
   pool.on("connect", (client) => client.on("error", () => {}))
   return {
     connect: async () => {
-      if (pool.waitingCount >= options.maxWaiting) throw new Error(`too busy: ${options.maxWaiting} callers already wait for a connection`)
+      if (pool.waitingCount >= options.maxWaiting)
+        throw new PortError({ port: "database", message: `too busy: ${options.maxWaiting} callers already wait for a connection`, busy: true })
       return guard(await pool.connect())
     },
     end: () => pool.end(),

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs"
 import { mkdtemp, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -30,7 +31,9 @@ const open = (options: WorkersOptions) => Effect.runPromise(makeWorkers(options)
 const run = (workers: Workers, input: object) => workers.run<object, Output>(module, input)
 
 beforeAll(async () => {
-  const file = join(await mkdtemp(join(tmpdir(), "rakit-workers-")), "square.ts")
+  const folder = await mkdtemp(join(tmpdir(), "rakit-workers-"))
+  await writeFile(join(folder, "package.json"), JSON.stringify({ type: "module" }))
+  const file = join(folder, "square.ts")
   await writeFile(file, source)
   module = pathToFileURL(file)
 })
@@ -43,6 +46,14 @@ test("runs a TypeScript module in another thread, which is kept warm", async () 
   expect(first).toMatchObject({ square: 9, calls: 1 })
   expect(second).toEqual({ square: 16, calls: 2, threadId: first.threadId })
   expect(first.threadId).toBeGreaterThan(0)
+})
+
+const compiled = new URL("../../dist/runtime/services/workers.js", import.meta.url)
+test.skipIf(!existsSync(compiled))("the compiled server runs a plugin's TypeScript module, too", async () => {
+  const { makeWorkers } = (await import(/* @vite-ignore */ compiled.href)) as typeof import("./workers.ts")
+  const workers = await Effect.runPromise(makeWorkers({ threads: 1 }).pipe(Scope.provide(scope)))
+  expect(await Effect.runPromise(run(workers, { n: 3 }))).toMatchObject({ square: 9, calls: 1 })
+  expect(await Effect.runPromise(run(workers, { n: 4 }))).toMatchObject({ square: 16, calls: 2 })
 })
 
 test("a throwing task and a missing module are PortErrors; the pool goes on", async () => {
@@ -58,7 +69,7 @@ test("the queue has a maximum", async () => {
   const workers = await open({ threads: 1, maxQueue: 2 })
   const exits = await Effect.runPromise(Effect.forEach([1, 2, 3, 4, 5], (n) => Effect.exit(run(workers, { n, waitMs: 50 })), { concurrency: "unbounded" }))
   const errors = exits.flatMap((exit) => (Exit.isFailure(exit) ? [Option.getOrThrow(Cause.findErrorOption(exit.cause)) as PortError] : []))
-  expect(errors.map((e) => e.message)).toEqual(["2 tasks are waiting already", "2 tasks are waiting already"])
+  expect(errors).toMatchObject([1, 2].map(() => ({ _tag: "PortError", message: "2 tasks are waiting already", busy: true })))
 })
 
 test("who leaves while waiting is never run; who leaves while running frees the caller at once and keeps the thread", async () => {

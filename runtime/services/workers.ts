@@ -1,6 +1,6 @@
 import { createRequire } from "node:module"
 import { pathToFileURL } from "node:url"
-import { Effect, type Scope, Semaphore } from "effect"
+import { Effect, Exit, type Scope, Semaphore } from "effect"
 import { Piscina } from "piscina"
 import { PortError } from "../../core/errors.ts"
 import type { Workers } from "../../core/services/workers.ts"
@@ -8,16 +8,24 @@ import type { Workers } from "../../core/services/workers.ts"
 export interface WorkersOptions {
   /** Threads at most; each is started when it is first needed and then kept, with what its modules hold in memory. */
   readonly threads: number
-  /** Tasks that may wait; one more fails with `PortError`. */
+  /** Tasks that may wait; one more fails with a `PortError` that is `busy`. */
   readonly maxQueue?: number
   /** How long a task whose caller left may go on before its thread is ended. */
   readonly abandonedMs?: number
 }
 
 /** Sources need a loader in the thread; compiled modules don't. */
-const loaderArguments = (): string[] => (import.meta.url.endsWith(".ts") ? ["--import", pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href] : [])
+const loaderArguments = (): string[] => (isTypeScript(import.meta.url) ? ["--import", pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href] : [])
 
-const failure = (message: string, cause?: unknown) => new PortError({ port: "workers", message, cause })
+const isTypeScript = (path: string) => /\.m?ts$/.test(path)
+
+/** Where sources run, the threads have the loader; compiled threads get it when a plugin's own source comes. */
+const taskOf = (module: URL, input: unknown): { readonly filename: string; readonly input: unknown } =>
+  isTypeScript(module.pathname) && !isTypeScript(import.meta.url)
+    ? { filename: new URL("./typescript-job.js", import.meta.url).href, input: { module: module.href, input } }
+    : { filename: module.href, input }
+
+const failure = (cause: unknown) => new PortError({ port: "workers", message: cause instanceof Error ? cause.message : String(cause), cause })
 
 /**
  * The pool of threads. A task waits for a thread here, not in piscina, because aborting a task that runs kills its thread and with it the warm
@@ -31,25 +39,22 @@ export const makeWorkers = ({ threads, maxQueue = 1024, abandonedMs = 5_000 }: W
     )
     const slots = Semaphore.makeUnsafe(threads)
     let waiting = 0
-    const launch = (module: URL, input: unknown) => {
+    const launch = (module: URL, given: unknown) => {
       const abort = new AbortController()
       let timer: NodeJS.Timeout | undefined
-      const output = pool.run(input, { filename: module.href, signal: abort.signal }).finally(() => {
+      const { filename, input } = taskOf(module, given)
+      const ended = pool.run(input, { filename, signal: abort.signal }).then(Exit.succeed, (cause: unknown) => Exit.fail(failure(cause)))
+      void ended.then(() => {
         clearTimeout(timer)
         Effect.runFork(slots.release(1))
       })
       const abandon = Effect.sync(() => {
         timer = setTimeout(() => abort.abort(), abandonedMs).unref()
       })
-      return Effect.callback<unknown, PortError>((resume) => {
-        output.then(
-          (value) => resume(Effect.succeed(value)),
-          (cause: unknown) => resume(Effect.fail(failure(cause instanceof Error ? cause.message : String(cause), cause))),
-        )
-      }).pipe(Effect.onInterrupt(() => abandon))
+      return { answer: Effect.flatten(Effect.promise(() => ended)), abandon }
     }
     const takeSlot = Effect.suspend(() => {
-      if (waiting >= maxQueue) return Effect.fail(failure(`${maxQueue} tasks are waiting already`))
+      if (waiting >= maxQueue) return Effect.fail(new PortError({ port: "workers", message: `${maxQueue} tasks are waiting already`, busy: true }))
       waiting++
       return Effect.ensuring(
         slots.take(1),
@@ -59,6 +64,11 @@ export const makeWorkers = ({ threads, maxQueue = 1024, abandonedMs = 5_000 }: W
       )
     })
     const run = (module: URL, input: unknown) =>
-      Effect.uninterruptibleMask((restore) => restore(takeSlot).pipe(Effect.andThen(Effect.sync(() => launch(module, input))), Effect.flatMap(restore)))
+      Effect.uninterruptibleMask((restore) =>
+        restore(takeSlot).pipe(
+          Effect.andThen(Effect.sync(() => launch(module, input))),
+          Effect.flatMap(({ answer, abandon }) => restore(answer).pipe(Effect.onInterrupt(() => abandon))),
+        ),
+      )
     return { run: run as Workers["run"] }
   })

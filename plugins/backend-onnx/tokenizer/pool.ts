@@ -6,10 +6,11 @@ import type { Log } from "../../../core/services/log.ts"
 import type { Workers } from "../../../core/services/workers.ts"
 import { siblingModule } from "../engine/sibling.ts"
 
-/** Runs a job of the tokenizer in the pool; its failure is ours, not the client's. */
+/** Runs a job of the tokenizer in the pool: `backend_busy` when its queue is full; any other failure is ours, not the client's. */
 export const inPool = <Input, Output>(workers: Workers, log: Log, job: string, input: Input): Effect.Effect<Output, ApiError> =>
   workers.run<Input, Output>(siblingModule(import.meta.url, `./${job}`), input).pipe(
     Effect.catch((error) => {
+      if (error.busy) return Effect.fail(apiError("backend_busy"))
       log.error("tokenization failed", { job, reason: error.message, cause: error.cause })
       return Effect.fail(apiError("backend_error"))
     }),
