@@ -1,6 +1,6 @@
-import { existsSync } from "node:fs"
+import { existsSync, readFileSync } from "node:fs"
 import { createRequire } from "node:module"
-import { dirname, extname, isAbsolute, resolve } from "node:path"
+import { dirname, extname, isAbsolute, join, resolve } from "node:path"
 import { pathToFileURL } from "node:url"
 import type { Plugin } from "../../core/plugin.ts"
 import { builtinPlugins } from "../../plugins/index.ts"
@@ -21,8 +21,15 @@ const readTypeScript = async (): Promise<void> => {
   register()
 }
 
+/** `type` of the package.json that rules a folder. */
+const packageTypeOf = (folder: string): unknown => {
+  const file = join(folder, "package.json")
+  if (existsSync(file)) return (JSON.parse(readFileSync(file, "utf8")) as { readonly type?: unknown }).type
+  return dirname(folder) === folder ? undefined : packageTypeOf(dirname(folder))
+}
+
 const importFile = async (file: string): Promise<unknown> => {
-  if (extname(file) === ".ts" && import.meta.url.endsWith(".js")) await readTypeScript()
+  if ([".ts", ".mts"].includes(extname(file)) && import.meta.url.endsWith(".js")) await readTypeScript()
   return import(/* @vite-ignore */ pathToFileURL(file).href)
 }
 
@@ -49,13 +56,25 @@ const unknownPlugin = (key: string): Problem => {
   }
 }
 
+const loadPath = async (key: string, file: string): Promise<unknown | Problem> => {
+  const path = ["plugins", key]
+  if (!existsSync(file)) return { path, message: `there is no file ${file}`, fix: "correct the path; it is relative to the config file." }
+  try {
+    return await importFile(file)
+  } catch (cause) {
+    if (extname(file) !== ".ts" || packageTypeOf(dirname(file)) === "module") throw cause
+    return {
+      path,
+      message: `the plugin can't be loaded as an ES module: ${(cause as Error).message}`,
+      fix: 'put a package.json with {"type": "module"} beside it, or name it .mts.',
+    }
+  }
+}
+
 const load = async (key: string, configFile: string): Promise<unknown | Problem> => {
   const builtin = Object.hasOwn(builtinPlugins, key) ? builtinPlugins[key] : undefined
   if (builtin) return builtin()
-  if (isPath(key)) {
-    const file = resolve(dirname(configFile), key)
-    return existsSync(file) ? importFile(file) : { path: ["plugins", key], message: `there is no file ${file}`, fix: "correct the path; it is relative to the config file." }
-  }
+  if (isPath(key)) return loadPath(key, resolve(dirname(configFile), key))
   try {
     return await importPackage(key, configFile)
   } catch (cause) {

@@ -90,6 +90,13 @@ describe("rakit check", () => {
   })
 })
 
+it("says how Node can be brought to load a TypeScript plugin from a folder of its own", async () => {
+  writeFileSync(join(folder, "typed.ts"), "const typed: number = 1\nexport const plugin = typed\n")
+  const { code, stderr } = await runCli(["check", config("plugins: { ./typed.ts: {} }")])
+  expect(code).toBe(1)
+  expect(stderr).toContain('{"type": "module"}')
+})
+
 describe("rakit serve", () => {
   it("refuses a broken config before anything starts", async () => {
     const { code, stdout, stderr } = await runCli(["serve", config("plugins: { nope: {} }")])
