@@ -9,7 +9,7 @@ import type { Cluster } from "./cluster.ts"
 import { type Launch, launch } from "./launch.ts"
 import { makeCluster } from "./make.ts"
 import { type PidFile, pidFilePath, readPidFile } from "./pid-file.ts"
-import { isAlive, isSurelyNotPostgres, signal } from "./process-list.ts"
+import { isAlive, isSurelyNotServerOf, signal } from "./process-list.ts"
 
 /** Crash recovery reads the log back to the last checkpoint, at most 512 MB of it. */
 const readyLimit = "5 minutes"
@@ -29,9 +29,9 @@ interface Attempts {
 const runningIn = (cluster: Cluster, log: Log): PidFile | undefined => {
   const file = readPidFile(cluster.home)
   if (file === undefined || !isAlive(file.pid)) return undefined
-  if (!isSurelyNotPostgres(file.pid)) return file
+  if (!isSurelyNotServerOf(cluster.home, file.pid)) return file
   // PostgreSQL would refuse to start as long as that process lives. Its own shared memory still guards against a second server
-  log.warn("postmaster.pid names a process that is no PostgreSQL; it was put aside", { pid: file.pid })
+  log.warn("postmaster.pid names a process that is not the server of this folder; it was put aside", { pid: file.pid })
   renameSync(pidFilePath(cluster.home), `${pidFilePath(cluster.home)}.stale`)
   return undefined
 }

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process"
-import { readFileSync } from "node:fs"
+import { readFileSync, readlinkSync, realpathSync } from "node:fs"
 import { basename } from "node:path"
 
 const hasCode = (error: unknown, code: string) => error instanceof Error && "code" in error && error.code === code
@@ -28,10 +28,19 @@ const programOf = (pid: number): string | undefined => {
   return spawnSync("ps", ["-p", String(pid), "-o", "comm="], { encoding: "utf8" }).stdout?.trim()
 }
 
-/** The number now belongs to another program, as after a restart of a container. */
-export const isSurelyNotPostgres = (pid: number): boolean => {
+/** PostgreSQL works in its data folder. Undefined where the system does not say. */
+const worksIn = (pid: number, home: string): boolean | undefined => {
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`) === realpathSync(home)
+  } catch {
+    return undefined
+  }
+}
+
+/** The number now belongs to another program, as after a restart of a container, or to the server of another data folder. */
+export const isSurelyNotServerOf = (home: string, pid: number): boolean => {
   const program = programOf(pid)
-  return !!program && !/^(postgres|postmaster)(\.exe)?$/.test(basename(program))
+  return (!!program && !/^(postgres|postmaster)(\.exe)?$/.test(basename(program))) || worksIn(pid, home) === false
 }
 
 /** Tells a process from a later one with the same number: when it started, in ticks since the machine did. Empty where unknown. */

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import type { Log } from "../../../core/services/log.ts"
 import type { Cluster } from "./cluster.ts"
 import { readPidFile } from "./pid-file.ts"
-import { isAlive, isSurelyNotPostgres, signal } from "./process-list.ts"
+import { isAlive, isSurelyNotServerOf, signal } from "./process-list.ts"
 
 const gone = (pid: number) =>
   Effect.gen(function* () {
@@ -13,7 +13,7 @@ const gone = (pid: number) =>
 export const stopServer = (cluster: Cluster, log: Log): Effect.Effect<void> =>
   Effect.gen(function* () {
     const pid = readPidFile(cluster.home)?.pid
-    if (pid === undefined || !isAlive(pid) || isSurelyNotPostgres(pid)) return
+    if (pid === undefined || !isAlive(pid) || isSurelyNotServerOf(cluster.home, pid)) return
     signal(pid, "SIGINT")
     const ended = yield* gone(pid).pipe(Effect.as(true), Effect.timeoutOrElse({ duration: "15 seconds", orElse: () => Effect.succeed(false) }))
     if (ended) return

@@ -9,7 +9,9 @@ import { clusterOf, makeFolder, serverPid, startHouse } from "../testing/houses.
 import { findBinaries } from "./binaries.ts"
 import { openEmbedded } from "./embedded.ts"
 import { pidFilePath } from "./pid-file.ts"
+import { isAlive } from "./process-list.ts"
 import { candidates, runToEnd } from "./run-as.ts"
+import { stopServer } from "./stop.ts"
 
 /** Opens in this process; answers the failure, or the port. */
 const open = async (folder: string, log = fakeLog()) => {
@@ -72,10 +74,24 @@ test.skipIf(process.platform !== "linux")("a postmaster.pid whose number now bel
   const log = fakeLog()
   const { failure, close } = await open(folder, log)
   expect(failure).toBeUndefined()
-  expect(log.lines.map((line) => line.message)).toContain("postmaster.pid names a process that is no PostgreSQL; it was put aside")
+  expect(log.lines.map((line) => line.message)).toContain("postmaster.pid names a process that is not the server of this folder; it was put aside")
   await close()
   expect(other.exitCode ?? other.signalCode).toBeNull()
   other.kill()
+})
+
+test.skipIf(process.platform !== "linux")("a postmaster.pid whose number now belongs to the server of another folder: both run, and each is stopped alone", async () => {
+  const [folder, neighbour] = [await makeFolder(), await makeFolder()]
+  await (await open(folder)).close()
+  const other = await open(neighbour)
+  const pid = serverPid(neighbour)
+  await writeFile(pidFilePath(join(folder, "postgres")), [pid, join(folder, "postgres"), 1, 5432, "", "127.0.0.1", "", "ready", ""].join("\n"))
+  await Effect.runPromise(stopServer(clusterOf(folder), fakeLog()))
+  const { failure, close } = await open(folder)
+  expect(failure).toBeUndefined()
+  await close()
+  expect(isAlive(pid!)).toBe(true)
+  await other.close()
 })
 
 test("a file where the folder should be is no crash", async () => {
