@@ -15,7 +15,7 @@ type Hold = Pick<AdmitRequest, "id" | "holdMicros" | "counts">
 export const admission = (parts: CallPathParts, endpoint: Endpoint, input: CallInput, caller: Caller, hold: Hold): Effect.Effect<RateState, ApiError | PortError> => {
   const parent = input.parent === undefined ? {} : { parent: input.parent }
   const admitted = parts.billing().admit({ ...hold, ...parent, caller, endpoint: endpoint.id, requestId: input.requestId })
-  return Effect.catchTag(admitted, "Refusal", (refusal) => Effect.fail(refusalError(refusal)))
+  return Effect.catchTag(admitted, "Refusal", (refusal) => Effect.fail(withErrorHeaders(refusalError(refusal), { "x-call-id": hold.id })))
 }
 
 /** Only looks: counts and holds nothing. */
@@ -24,12 +24,14 @@ export const rateNow = (parts: CallPathParts, endpoint: Endpoint, input: CallInp
 
 const hasRateHeaders = (error: ApiError) => error.headers !== undefined && "x-ratelimit-limit-requests" in error.headers
 
-/** A keyed request that is refused before its admission shows the rate headers too, and counts toward nothing. */
+/** A keyed request that is refused before its admission shows a call id and the rate headers too, and counts toward nothing. */
 export const withRateHeaders = <A, R>(parts: CallPathParts, endpoint: Endpoint, input: CallInput, effect: Effect.Effect<A, ApiError, R>): Effect.Effect<A, ApiError, R> => {
   const { caller } = input
   if (!caller || endpoint.access !== "key") return effect
   const look = Effect.suspend(() => seal(parts.log)(rateNow(parts, endpoint, input, caller)))
   return effect.pipe(
-    Effect.catchTag("ApiError", (error) => (hasRateHeaders(error) ? Effect.fail(error) : Effect.flatMap(look, (rate) => Effect.fail(withErrorHeaders(error, rateHeaders(rate)))))),
+    Effect.catchTag("ApiError", (error) =>
+      hasRateHeaders(error) ? Effect.fail(error) : Effect.flatMap(look, (rate) => Effect.fail(withErrorHeaders(error, { "x-call-id": parts.ids.call(), ...rateHeaders(rate) }))),
+    ),
   )
 }
