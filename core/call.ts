@@ -61,8 +61,13 @@ export interface CallPath {
 const dryRun = (parts: CallPathParts, endpoint: Endpoint, input: CallInput, caller: Caller, { call, plan }: Prepared) =>
   Effect.gen(function* () {
     const rate = yield* admission(parts, endpoint, input, caller, { id: call.id, holdMicros: 0n, counts: "rpm" })
-    const { balanceMicros, heldMicros } = yield* parts.billing().balance(caller.tenant.account)
-    const reply = dryRunReply(endpoint, plan.bound, call.price(plan.bound), balanceMicros - heldMicros, caller.limits, rate)
+    const costMicros = call.price(plan.bound)
+    const look = admission(parts, endpoint, input, caller, { id: parts.ids.call(), holdMicros: costMicros, counts: "none" })
+    const isCovered = yield* look.pipe(
+      Effect.as(true),
+      Effect.catchTag("ApiError", () => Effect.succeed(false)),
+    )
+    const reply = dryRunReply(endpoint, plan.bound, costMicros, isCovered, caller.limits, rate)
     return { reply: { ...reply, headers: { "x-call-id": call.id, ...rateHeaders(rate) } }, cost: () => 0n } satisfies Answer
   })
 

@@ -26,8 +26,13 @@ describe("a dry run", () => {
       limits: { rpm: 60, rpm_remaining: 59, rpd: 10_000, concurrency: 10, monthly_cap_idr: 1_000_000 },
       would_succeed: true,
     })
-    expect(stage.steps).toEqual(["plan", "admit rpm"])
+    expect(stage.steps).toEqual(["plan", "admit rpm", "admit none"])
     expect(await balance()).toEqual({ balanceMicros: startMicros, heldMicros: 0n })
+  })
+
+  it("says when the key's monthly cap would not do", async () => {
+    const caller = { ...house.caller, limits: { ...house.caller.limits, monthlyCapMicros: 7_499_999_999n } }
+    expect(await house.ask(endpoint(whole(10)), { n: 1 }, { dryRun: true, caller })).toMatchObject({ status: 200, json: { would_succeed: false } })
   })
 
   it("says when the balance would not do, and refuses bad input", async () => {

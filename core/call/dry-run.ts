@@ -4,8 +4,8 @@ import { type Micros, rupiahNumber } from "../money.ts"
 import type { RateState } from "../ports/billing.ts"
 import { sumUsage, type UsageByModel } from "../usage.ts"
 
-/** `X-Dry-Run: 1`: what the call would cost at worst, and whether it would be admitted now. */
-export const dryRunReply = (endpoint: Endpoint, bound: UsageByModel, costMicros: Micros, freeMicros: Micros, limits: Limits, rate: RateState): Reply => {
+/** `X-Dry-Run: 1`: what the call would cost at worst, and whether cap and balance cover that now. */
+export const dryRunReply = (endpoint: Endpoint, bound: UsageByModel, costMicros: Micros, isCovered: boolean, limits: Limits, rate: RateState): Reply => {
   const usage = sumUsage(Object.values(bound))
   return {
     status: 200,
@@ -17,7 +17,7 @@ export const dryRunReply = (endpoint: Endpoint, bound: UsageByModel, costMicros:
       max_output_tokens: usage.outputTokens,
       cost_idr: rupiahNumber(costMicros),
       limits: { rpm: limits.rpm, rpm_remaining: rate.remaining, rpd: limits.rpd, concurrency: limits.concurrency, monthly_cap_idr: rupiahNumber(limits.monthlyCapMicros) },
-      would_succeed: costMicros === 0n || costMicros <= freeMicros,
+      would_succeed: isCovered,
     },
   }
 }

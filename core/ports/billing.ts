@@ -17,7 +17,7 @@ export interface AdmitRequest {
   readonly parent?: string
   /**
    * `all`: a call, counts toward every limit and takes a concurrency slot. `rpm`: a dry run, counts toward RPM only and holds nothing.
-   * `money`: a batch line, holds money and skips RPM, RPD and concurrency. `none`: only looks, for the headers of a refused request.
+   * `money`: a batch line, holds money and skips RPM, RPD and concurrency. `none`: only looks: the state of the minute, and whether cap and balance would cover the hold.
    */
   readonly counts: "all" | "rpm" | "money" | "none"
 }

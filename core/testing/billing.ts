@@ -82,7 +82,7 @@ const checkMoney = (book: Book, { key, account, atMs, holdMicros }: FakeCall, li
 const callOf = (request: AdmitRequest, atMs: number): FakeCall => {
   const { caller, counts } = request
   const { account, mode } = caller.tenant
-  const holdsNothing = mode === "test" || counts === "rpm" || counts === "none"
+  const holdsNothing = mode === "test" || counts === "rpm"
   return {
     request,
     account,

@@ -46,7 +46,7 @@ BEGIN
   FOR g IN SELECT x.account_id, x.key_id, array_agg(x ORDER BY x.place) AS requests, bool_or(x.counts <> 'none') AS writes
       FROM json_populate_recordset(NULL::ledger_request, requests) x GROUP BY 1, 2 LOOP
     LOOP
-      SELECT y.*, a.balance_micros - a.held_micros AS free_micros INTO k
+      SELECT y.*, coalesce(a.balance_micros - a.held_micros, 0) AS free_micros INTO k
         FROM (SELECT) one LEFT JOIN ledger_key y ON y.key_id = g.key_id LEFT JOIN ledger_account a ON a.account_id = g.account_id;
       EXIT WHEN k.key_id IS NOT NULL OR NOT g.writes;
       INSERT INTO ledger_key (key_id) VALUES (g.key_id) ON CONFLICT DO NOTHING;

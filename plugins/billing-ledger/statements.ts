@@ -12,7 +12,7 @@ const count = (limit: number): number => Math.max(0, Math.min(maxInt4, Math.floo
 
 const admission = ({ id, caller, endpoint, requestId, holdMicros, parent, counts }: AdmitRequest, place: number) => {
   const { tenant, keyId, limits } = caller
-  const holdsMoney = tenant.mode === "live" && (counts === "all" || counts === "money")
+  const asksForMoney = tenant.mode === "live" && counts !== "rpm"
   return {
     place,
     id,
@@ -21,7 +21,7 @@ const admission = ({ id, caller, endpoint, requestId, holdMicros, parent, counts
     key_id: keyId ?? `session:${tenant.account}`,
     mode: tenant.mode,
     counts,
-    hold_micros: holdsMoney ? int8(holdMicros) : "0",
+    hold_micros: asksForMoney ? int8(holdMicros) : "0",
     endpoint,
     request_id: requestId,
     parent_id: parent ?? null,

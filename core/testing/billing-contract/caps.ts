@@ -31,6 +31,14 @@ export const capCases = (desk: () => Desk): void => {
     expect(await reasonOf(desk().admit({ holdMicros: 1n, limits }))).toBe("monthly_cap")
   })
 
+  it("a look says whether cap and balance would cover a hold, also of an account that nobody has heard of", async () => {
+    const look = (holdMicros: bigint, monthlyCapMicros = 0n) => reasonOf(desk().admit({ counts: "none", holdMicros, limits: { rpm: 0, monthlyCapMicros } }))
+    expect(await look(1n)).toBe("balance")
+    await desk().grant(10n)
+    expect([await look(10n), await look(11n), await look(10n, 9n)]).toEqual([undefined, "balance", "monthly_cap"])
+    expect(await desk().balance()).toEqual([10n, 0n])
+  })
+
   it("a batch line holds money, under cap and balance", async () => {
     await desk().grant(10n)
     await desk().admit({ counts: "money", holdMicros: 4n })
