@@ -71,7 +71,7 @@ BEGIN
         WHEN minute = 1 AND used >= r.rpm THEN 'rpm'
         WHEN whole = 1 AND k.day_calls >= r.rpd THEN 'rpd'
         WHEN whole = 1 AND k.open_calls >= r.slots THEN 'concurrency'
-        WHEN r.hold_micros > 0 AND r.cap_micros > 0 AND r.hold_micros > r.cap_micros - k.spent_micros - k.held_micros THEN 'monthly_cap'
+        WHEN r.hold_micros > 0 AND r.cap_micros > 0 AND r.hold_micros > r.cap_micros - coalesce(k.spent_micros + k.held_micros, 0) THEN 'monthly_cap'
         WHEN r.hold_micros > 0 AND r.hold_micros > k.free_micros - held THEN 'balance'
       END;
       IF refusal IS NULL AND r.counts <> 'none' THEN
