@@ -66,7 +66,8 @@ const attempt = async (cluster: Cluster, binaries: Binaries, log: Log, attempts:
  */
 export const ensureRunning = (cluster: Cluster, binaries: Binaries, log: Log): Effect.Effect<PidFile, PluginError> =>
   Effect.gen(function* () {
-    yield* Effect.tryPromise({ try: () => makeCluster(cluster, binaries), catch: asPluginError })
+    // whoever stops us now waits for initdb, which would go on without us and leave its folder
+    yield* Effect.uninterruptible(Effect.tryPromise({ try: () => makeCluster(cluster, binaries), catch: asPluginError }))
     if (!existsSync(cluster.passwordFile)) return yield* cannotStart(`${cluster.passwordFile} is missing. Put it back, or move ${cluster.home} away to begin anew`)
     const attempts: Attempts = { launches: 0, current: undefined, reason: "" }
     const look = Effect.tryPromise({ try: () => attempt(cluster, binaries, log, attempts), catch: asPluginError })
