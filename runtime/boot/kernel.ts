@@ -77,6 +77,9 @@ export const makeKernel = (house: HouseConfig, role: Deployment["role"], log: Lo
   })
 
 /** Made before anything writes into it, readable by its owner only. */
-export const makeDataDir = (deployment: Deployment): void => {
-  mkdirSync(deployment.dataDir, { recursive: true, mode: 0o700 })
-}
+export const makeDataDir = ({ dataDir }: Deployment): Effect.Effect<void, Error> =>
+  Effect.try({
+    try: () => void mkdirSync(dataDir, { recursive: true, mode: 0o700 }),
+    catch: (cause) =>
+      new Error(`The data folder ${dataDir} can't be made (${(cause as NodeJS.ErrnoException).code}). Fix: set dataDir (RAKIT_DATA) to a folder that can be written.`),
+  })

@@ -24,11 +24,11 @@ export interface ServeOptions {
  * Listens, starts the plugins, opens the models. Answers the server when the plugins have started; models go on loading behind it.
  * Closing the Scope closes everything in reverse order.
  */
-export const serveHouse = (house: House, options: ServeOptions): Effect.Effect<HttpServer, PluginError | ListenError, Scope.Scope> =>
+export const serveHouse = (house: House, options: ServeOptions): Effect.Effect<HttpServer, PluginError | ListenError | Error, Scope.Scope> =>
   Effect.gen(function* () {
     const { container } = house
     const { server: settings, name } = house.config.house
-    makeDataDir(resolve(container, Tokens.deployment))
+    yield* makeDataDir(resolve(container, Tokens.deployment))
     const waiting = new Set(house.order.map(({ key }) => key))
     const server = yield* makeHttpServer({
       host: settings.host,

@@ -112,6 +112,12 @@ describe("rakit serve", () => {
     expect(stderr).toContain("bad: the file x.gguf is cut")
   })
 
+  it("says that the data folder can't be made", async () => {
+    writeFileSync(join(folder, "a-file"), "")
+    const { code, stderr } = await runCli(["serve", config(`plugins: {}\ndataDir: ${folder}/a-file/data\nserver: { host: 127.0.0.1, port: 0 }`)])
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^The data folder .* can't be made \(ENOTDIR\)\. Fix: .*\n$/)])
+  })
+
   it("says that a port is in use", async () => {
     const { createServer } = await import("node:net")
     const other = createServer()

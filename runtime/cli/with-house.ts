@@ -30,7 +30,7 @@ export const withStarted = <A, E>(
 ) =>
   withHouse(file, (house) =>
     Effect.gen(function* () {
-      makeDataDir(resolve(house.container, Tokens.deployment))
+      yield* makeDataDir(resolve(house.container, Tokens.deployment))
       const ran = yield* startHouse(house, { wanted: wanted(house) })
       return yield* work(house, ran)
     }),
