@@ -139,6 +139,14 @@ const asksTheClock: Rule = ({ path, text }) => {
   return /\bDate\.now\(|\bnew Date\(\)/.test(withoutComments(text)) && isCode(path) ? ["takes the time by itself; time comes from the Clock service or a parameter"] : []
 }
 
+const knownEffects = new Set(/`Effect`: ([\w,\s]+)/.exec(readFileSync(join(home, "CONTRIBUTING.md"), "utf8"))?.[1]?.match(/\w+/g))
+const usesTheKnownEffects: Rule = ({ path, text }) =>
+  isTest(path)
+    ? []
+    : [...new Set(withoutComments(text).match(/\bEffect\.[a-z]\w*/g))]
+        .filter((name) => !knownEffects.has(name.replace("Effect.", "")))
+        .map((name) => `uses ${name}, which is not on CONTRIBUTING.md's list; take one that is, or add it there`)
+
 const rules: Readonly<Record<string, Rule>> = {
   "imports point left": pointsLeft,
   "plugins never import plugins": staysHome,
@@ -153,6 +161,7 @@ const rules: Readonly<Record<string, Rule>> = {
   "functions of at most 70 lines": hasShortFunctions,
   "nothing left for later": isFinished,
   "time only from the clock": asksTheClock,
+  "the part of Effect that we use": usesTheKnownEffects,
 }
 
 const sources: readonly Source[] = [...sourceFolders, ...supportFolders]
@@ -215,6 +224,7 @@ const broken: Readonly<Record<keyof typeof rules, Source>> = {
   "functions of at most 70 lines": { path: "core/a.ts", text: `export const f = (a: number): void => {\n${"  a()\n".repeat(69)}}\n` },
   "nothing left for later": { path: "core/a.test.ts", text: `// ${["TO", "DO"].join("")}: later` },
   "time only from the clock": { path: "plugins/a/a.ts", text: "const now = Date.now()" },
+  "the part of Effect that we use": { path: "core/a.ts", text: "const a = Effect.sandbox(b)" },
 }
 
 describe("the rules themselves", () => {

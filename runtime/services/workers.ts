@@ -51,7 +51,13 @@ export const makeWorkers = ({ threads, maxQueue = 1024, abandonedMs = 5_000 }: W
       const abandon = Effect.sync(() => {
         timer = setTimeout(() => abort.abort(), abandonedMs).unref()
       })
-      return { answer: Effect.flatten(Effect.promise(() => ended)), abandon }
+      return {
+        answer: Effect.flatMap(
+          Effect.promise(() => ended),
+          (exit) => exit,
+        ),
+        abandon,
+      }
     }
     const takeSlot = Effect.suspend(() => {
       if (waiting >= maxQueue) return Effect.fail(new PortError({ port: "workers", message: `${maxQueue} tasks are waiting already`, busy: true }))
