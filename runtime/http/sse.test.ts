@@ -94,6 +94,15 @@ test("an error before the first event keeps its status", async () => {
   expect(house.settlements).toMatchObject([{ outcome: "refused", costMicros: 0n }])
 })
 
+test("an error after pings alone is the last event", async () => {
+  const hand = byHand()
+  await open(hand.events, { limits: { pingMs: 20 } })
+  const res = await ask()
+  hand.fail(apiError("backend_timeout"))
+  expect(await res.text()).toMatch(/^(: ping\n\n)+data: \{"error":\{.*"code":"backend_timeout".*\n\n$/)
+  expect(house.settlements).toMatchObject([{ outcome: "voided", costMicros: 0n }])
+})
+
 test("an error in the middle is the last event, and costs nothing", async () => {
   await open(Stream.concat(Stream.make({ n: 1 }), Stream.fail(apiError("backend_error"))))
   const res = await ask()
@@ -133,14 +142,14 @@ test("line breaks inside of events stay inside of one data line", async () => {
   expect([JSON.parse(line!.slice(6)), done, end]).toEqual([{ text: "a\n\ndata: b\r\nc\u2028d" }, "data: [DONE]", ""])
 })
 
-test("a quiet stream is pinged, but not before its first event", async () => {
+test("a quiet stream is pinged, also while its first event takes long", async () => {
   const hand = byHand()
   await open(hand.events, { limits: { pingMs: 20 } })
-  const pending = ask()
-  await new Promise((resolve) => setTimeout(resolve, 100))
+  const res = await ask()
+  expect(res.headers.get("content-type")).toContain("text/event-stream")
   hand.emit({ n: 1 })
-  const { all, reader } = await readUntil(await pending, ": ping\n\n: ping\n\n")
-  expect(all).toMatch(/^data: \{"n":1\}\n\n(: ping\n\n){2,}$/)
+  const { all, reader } = await readUntil(res, '"n":1}\n\n: ping\n\n: ping\n\n')
+  expect(all).toMatch(/^(: ping\n\n)+data: \{"n":1\}\n\n(: ping\n\n){2,}$/)
   hand.end()
   const { value } = await reader.read()
   expect(Buffer.from(value!).toString()).toMatch(/data: \[DONE\]\n\n$/)

@@ -24,7 +24,7 @@ const costTrailer = "X-Cost-IDR"
 const canTrail = ({ req }: Exchange) => req.httpVersion === "1.1"
 
 /**
- * States: waiting (no byte is out: an error keeps its status and its JSON) -> open (head and first event) -> ended (`[DONE]`, cost as a trailer).
+ * States: waiting (no byte is out: an error keeps its status and its JSON) -> open (head and first event; or, before a proxy loses patience, a first ping) -> ended (`[DONE]`, cost as a trailer).
  * Whoever fails the stream later gets the error as its last event: see `sendError`.
  */
 export const sendEvents = (exchange: Exchange, reply: EventReply, answer: Answer, options: SseOptions): Effect.Effect<void, ApiError, Scope.Scope> =>
@@ -41,7 +41,6 @@ export const sendEvents = (exchange: Exchange, reply: EventReply, answer: Answer
         Effect.sync(() => options.countOpen(1)),
         () => Effect.sync(() => options.countOpen(-1)),
       )
-      yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(options.pingMs), ping)))
     })
     const ensureOpen = Effect.suspend(() => (exchange.streaming ? Effect.void : open))
     if (req.method === "HEAD") {
@@ -49,6 +48,7 @@ export const sendEvents = (exchange: Exchange, reply: EventReply, answer: Answer
       res.end()
       return
     }
+    yield* Effect.sleep(options.pingMs).pipe(Effect.andThen(ensureOpen), Effect.andThen(ping), Effect.forever, Effect.forkScoped)
     yield* Stream.runForEachArray(reply.events, (events) =>
       Effect.andThen(
         ensureOpen,
