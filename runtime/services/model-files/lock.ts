@@ -88,17 +88,18 @@ const isDead = ({ holder }: Sight): boolean => {
   return holder.pid === process.pid ? !ourTokens.has(holder.token) : !processLives(holder.pid)
 }
 
-/** Two waiters must not both remove it: the second would remove the new lock of the first. A guard file lets one of them through at a time. */
-const removeStale = async (path: string, seen: Sight, staleMs: number, nowMs: number): Promise<void> => {
+/** Two waiters must not both remove it: the second would remove the new lock of the first. A guard file lets one of them through at a time. Answers whether it was this one. */
+const removeStale = async (path: string, seen: Sight, staleMs: number, nowMs: number): Promise<boolean> => {
   const guard = `${path}.takeover`
   if (!(await create(guard, ""))) {
     const old = await look(guard)
     if (old && nowMs - old.mtimeMs > staleMs) await rm(guard, { force: true })
-    return
+    return false
   }
   try {
     const now = await look(path)
     if (now?.text === seen.text && now.mtimeMs === seen.mtimeMs) await rm(path, { force: true })
+    return true
   } finally {
     await rm(guard, { force: true })
   }
@@ -140,10 +141,8 @@ export const acquireLock = async (options: LockOptions): Promise<FileLock> => {
     const nowMs = context.clock.nowMs()
     if (watched?.mtimeMs !== sight.mtimeMs) watched = { mtimeMs: sight.mtimeMs, sinceMs: nowMs }
     if (isDead(sight) || nowMs - watched.sinceMs > context.timing.staleMs) {
-      await removeStale(path, sight, context.timing.staleMs, nowMs)
-      continue
-    }
-    await onWait(sight.holder)
+      if (await removeStale(path, sight, context.timing.staleMs, nowMs)) continue
+    } else await onWait(sight.holder)
     await sleep(context.timing.pollMs, undefined, { signal })
   }
 }
