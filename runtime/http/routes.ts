@@ -37,7 +37,7 @@ const runner =
     exchange.route = path
     const query = Object.fromEntries(new URLSearchParams(ctx.querystring))
     const exit = await Effect.runPromiseExit(run(exchange, { params: (ctx as { params?: Record<string, string> }).params ?? {}, query }), { signal: exchange.left })
-    if (Exit.isSuccess(exit) || exchange.left.reason === "gone") return
+    if (Exit.isSuccess(exit) || exchange.res.destroyed) return
     sendError(exchange, toApiError(exit.cause, exchange, parts.log), parts.limits.lingerMs)
   }
 

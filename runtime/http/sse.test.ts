@@ -211,6 +211,7 @@ test("a client that never reads is cut after a while", async () => {
   await until(() => house.settlements.length === 1)
   expect(house.settlements).toMatchObject([{ httpStatus: 499 }])
   await until(() => house.server.inFlight === 0)
+  expect(house.log.lines.filter(({ level }) => level === "error")).toEqual([])
   socket.destroy()
 })
 
