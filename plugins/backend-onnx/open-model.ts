@@ -10,6 +10,7 @@ import { makeChatModel } from "./chat/chat-model.ts"
 import type { BertInfo, EmbedJobEvent, EmbedJobRequest } from "./embed/embed-job.ts"
 import { makeEmbedModel } from "./embed/embed-model.ts"
 import { mapVersion, spaceDimensions } from "./embed/stacked-rotations.ts"
+import type { EngineHealth } from "./engine/engine-health.ts"
 import { type Engine, startEngine } from "./engine/engine-host.ts"
 import type { LlamaEvent, LlamaInfo, LlamaRequest } from "./engine/llama-jobs.ts"
 import type { EngineSpec } from "./engine/protocol.ts"
@@ -21,6 +22,7 @@ import type { OnnxSettings } from "./settings.ts"
 /** What the backend is made of; `services` is called when the first model is opened. */
 export interface OnnxParts {
   readonly settings: OnnxSettings
+  readonly health: EngineHealth
   services(): { readonly dataDir: string; readonly workers: Workers; readonly clock: Clock; readonly log: Log }
 }
 
@@ -36,7 +38,7 @@ interface OpenedEngine<Job, Event, Info> {
 }
 
 /** One engine for each model file and precision, whatever number of entries points to it. */
-const makeEngines = ({ settings, services }: OnnxParts) => {
+const makeEngines = ({ settings, health, services }: OnnxParts) => {
   const shared = makeShared<Engine<never, unknown, unknown>, ApiError>()
   return <Job, Event, Info>(
     kind: EngineSpec["kind"],
@@ -48,7 +50,7 @@ const makeEngines = ({ settings, services }: OnnxParts) => {
       const path = yield* Effect.tryPromise({ try: () => realpath(request.path), catch: (cause) => failed(`${request.path}: can't be read (${(cause as Error).message})`) })
       const { threads, slots, queue } = settings
       const spec: EngineSpec = { kind, path, precision, graphs: join(dataDir, "graphs"), threads, slots }
-      const open = startEngine<Job, Event, Info>({ spec, queue, log, progress: (detail) => request.progress(detail) })
+      const open = startEngine<Job, Event, Info>({ spec, queue, log, progress: (detail) => request.progress(detail) }).pipe(Effect.tap((engine) => health.watch(path, engine)))
       const engine = yield* shared.get(`${kind} ${precision} ${path}`, open as unknown as Effect.Effect<Engine<never, unknown, unknown>, ApiError, Scope.Scope>)
       return { path, engine: engine as unknown as Engine<Job, Event, Info> }
     })

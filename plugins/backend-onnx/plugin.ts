@@ -1,6 +1,7 @@
 import { definePlugin } from "../../core/plugin.ts"
 import { provide, resolve, Tokens } from "../../core/tokens.ts"
 import { makeOnnxBackend } from "./backend.ts"
+import { makeEngineHealth } from "./engine/engine-health.ts"
 import { OnnxSettings } from "./settings.ts"
 
 export const plugin = definePlugin<OnnxSettings>({
@@ -9,7 +10,7 @@ export const plugin = definePlugin<OnnxSettings>({
   about: "Runs chat, embedding and rerank models on the CPU with ONNX Runtime, from GGUF and safetensors files.",
   settings: OnnxSettings,
   needs: [Tokens.deployment, Tokens.workers, Tokens.clock, Tokens.log],
-  provides: [Tokens.backends],
+  provides: [Tokens.backends, Tokens.healthChecks],
   register: (container, settings) => {
     const services = () => ({
       dataDir: resolve(container, Tokens.deployment).dataDir,
@@ -17,6 +18,8 @@ export const plugin = definePlugin<OnnxSettings>({
       clock: resolve(container, Tokens.clock),
       log: resolve(container, Tokens.log),
     })
-    provide(container, Tokens.backends, makeOnnxBackend({ settings, services }))
+    const health = makeEngineHealth()
+    provide(container, Tokens.backends, makeOnnxBackend({ settings, health, services }))
+    provide(container, Tokens.healthChecks, health.check)
   },
 })

@@ -8,6 +8,7 @@ import type { ChatEvent, ChatRequest, LoadedModel, ModelContext, ModelPlan, Task
 import { fakeClock, fakeLog, fakeWorkers } from "../../../core/testing/index.ts"
 import type { Usage } from "../../../core/usage.ts"
 import { makeOnnxBackend } from "../backend.ts"
+import { makeEngineHealth } from "../engine/engine-health.ts"
 import type { OnnxSettings } from "../settings.ts"
 
 /** A backend with fakes around it, in a folder of its own. */
@@ -16,8 +17,9 @@ export const openBackend = (settings: Partial<OnnxSettings> = {}) => {
   const scope = Scope.makeUnsafe()
   const log = fakeLog()
   const clock = fakeClock()
+  const health = makeEngineHealth()
   const services = { dataDir, workers: fakeWorkers(), clock, log }
-  const backend = makeOnnxBackend({ settings: { threads: 1, slots: 4, queue: 64, ...settings }, services: () => services })
+  const backend = makeOnnxBackend({ health, settings: { threads: 1, slots: 4, queue: 64, ...settings }, services: () => services })
   const open = <T extends TaskName>(task: T, path: string, more: { readonly options?: Json; readonly contextTokens?: number; readonly scope?: Scope.Scope } = {}) => {
     const { options = {}, contextTokens = 1_000_000 } = more
     return Effect.runPromise(backend.open({ id: "m", task, path, options, contextTokens, progress: () => {} }).pipe(Scope.provide(more.scope ?? scope)))
@@ -26,7 +28,7 @@ export const openBackend = (settings: Partial<OnnxSettings> = {}) => {
     await Effect.runPromise(Scope.close(scope, Exit.void))
     rmSync(dataDir, { recursive: true, force: true })
   }
-  return { backend, open, close, dataDir, log, clock }
+  return { backend, health, open, close, dataDir, log, clock }
 }
 
 export interface Metered extends ModelContext {
