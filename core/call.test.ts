@@ -116,6 +116,13 @@ describe("a call that fails", () => {
     expect(house.log.lines).toMatchObject([{ level: "error", fields: { cause: expect.stringContaining("secret detail") } }])
   })
 
+  it("by a meter that can't be priced holds nothing", async () => {
+    const odd: Answering = whole(Number.NaN)
+    expect(await house.ask(endpoint(odd), { n: 1 })).toMatchObject({ status: 500, json: { code: "internal_error" } })
+    expect(last()).toMatchObject({ state: "voided", costMicros: 0n })
+    expect(await balance()).toEqual({ balanceMicros: startMicros, heldMicros: 0n })
+  })
+
   it("while planning holds nothing", async () => {
     const thrown = endpoint(whole(1), { plan: () => Effect.die(new Error("x")) })
     const refused = endpoint(whole(1), { plan: () => Effect.fail(apiError("context_length_exceeded")) })

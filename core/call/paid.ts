@@ -42,7 +42,11 @@ const makeSettling = (parts: CallPathParts, call: Call<Json>) => {
         const settlement = settlementOf(call, failure, status)
         cost = settlement.costMicros
         return parts.billing().settle([settlement])
-      }).pipe(Effect.uninterruptible),
+      }).pipe(
+        // a backend that metered what has no price must not keep the hold
+        Effect.catchDefect((defect) => Effect.andThen(parts.billing().settle([settlementOf(call, apiError("internal_error"), 500)]), Effect.die(defect))),
+        Effect.uninterruptible,
+      ),
   }
 }
 
