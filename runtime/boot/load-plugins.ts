@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs"
 import { createRequire } from "node:module"
-import { dirname, extname, isAbsolute, join, resolve } from "node:path"
+import { dirname, extname, isAbsolute, join, relative, resolve } from "node:path"
 import { pathToFileURL } from "node:url"
 import type { Plugin } from "../../core/plugin.ts"
 import { builtinPlugins } from "../../plugins/index.ts"
@@ -28,9 +28,20 @@ const packageTypeOf = (folder: string): unknown => {
   return dirname(folder) === folder ? undefined : packageTypeOf(dirname(folder))
 }
 
+const isCompiled = import.meta.url.endsWith(".js")
+const compiledRoot = join(import.meta.dirname, "..", "..")
+
+/** A source of this very package (the fakes of tests) lies compiled beside us, with the kernel that we run on. */
+const compiledTwin = (file: string): string | undefined => {
+  const inside = relative(dirname(compiledRoot), file)
+  const twin = join(compiledRoot, inside.replace(/\.ts$/, ".js"))
+  return isCompiled && !inside.startsWith("..") && twin !== file && existsSync(twin) ? twin : undefined
+}
+
 const importFile = async (file: string): Promise<unknown> => {
-  if ([".ts", ".mts"].includes(extname(file)) && import.meta.url.endsWith(".js")) await readTypeScript()
-  return import(/* @vite-ignore */ pathToFileURL(file).href)
+  const twin = compiledTwin(file)
+  if (!twin && isCompiled && [".ts", ".mts"].includes(extname(file))) await readTypeScript()
+  return import(/* @vite-ignore */ pathToFileURL(twin ?? file).href)
 }
 
 const importPackage = async (name: string, configFile: string): Promise<unknown> => {

@@ -26,7 +26,7 @@ it("path.ts prints each layer with its ratio", async () => {
 }, 60_000)
 
 it("http.ts prints requests a second and p95 of each server, and no reply fails", async () => {
-  const text = await run("http", "--rounds", "1", "--ms", "100")
+  const text = await run("http", "--rounds", "1", "--ms", "1500")
   for (const title of ["GET /v1/models", "POST /v1/embeddings"]) expect(text).toContain(title)
   expect(text.match(/^ {2}(rakit|limit).* x +0$/gm)).toHaveLength(6)
 }, 60_000)
