@@ -9,7 +9,7 @@ import type { LoadedConfig } from "../config/load.ts"
 import type { Problem } from "../config/problems.ts"
 import { type Kernel, kernelTokens, makeKernel } from "./kernel.ts"
 import { loadPlugins, type NamedPlugin } from "./load-plugins.ts"
-import { checkModels } from "./models.ts"
+import { checkModels, checkPrices } from "./models.ts"
 import { orderPlugins } from "./order.ts"
 
 /** A deployment that was checked and put together; nothing has been opened yet. */
@@ -81,9 +81,13 @@ export const assemble = (config: LoadedConfig, role: Deployment["role"], log: Lo
     const { settings, problems } = decodeSettings(config, loaded.plugins)
     const { order, problems: wiring } = orderPlugins(loaded.plugins, kernelTokens, suggest)
     // a plugin that could not be loaded would make its port look missing: that is said only when all are there
-    yield* stopOn([...loaded.problems, ...problems, ...(loaded.problems.length > 0 ? [] : wiring)])
+    yield* stopOn([...loaded.problems, ...problems, ...(loaded.problems.length > 0 ? [] : wiring), ...checkPrices(config.house)])
     const kernel: Kernel = yield* makeKernel(config.house, role, log)
-    for (const { key, plugin } of order) plugin.register?.(kernel.container, settings.get(key))
+    for (const { key, plugin } of order)
+      yield* Effect.try({
+        try: () => plugin.register?.(kernel.container, settings.get(key)),
+        catch: (cause) => config.refuse([{ path: ["plugins", key], message: `the plugin threw: ${String(cause)}`, fix: "correct the plugin." }]),
+      })
     const endpoints = resolveAll(kernel.container, Tokens.endpoints)
     const backends = resolveAll(kernel.container, Tokens.backends)
     yield* stopOn([...checkModels(config.house, backends), ...portsOfTheServer(endpoints, order), ...twiceRouted(endpoints)])

@@ -53,14 +53,16 @@ const checkModel = (model: ModelConfig, index: number, backends: readonly Backen
       ]
 }
 
-const checkPrice = (model: ModelConfig, index: number): readonly Problem[] => {
-  try {
-    parsePrice(model.price)
-    return []
-  } catch (cause) {
-    return [{ path: ["models", index, "price"], message: (cause as Error).message, fix: "write amounts in rupiah with at most 6 decimals." }]
-  }
-}
+/** Before the catalogue is made, which takes prices for right. */
+export const checkPrices = (house: HouseConfig): readonly Problem[] =>
+  house.models.flatMap((model, index) => {
+    try {
+      parsePrice(model.price)
+      return []
+    } catch (cause) {
+      return [{ path: ["models", index, "price"], message: (cause as Error).message, fix: "write amounts in rupiah with at most 6 decimals." }]
+    }
+  })
 
 const checkLimits = ({ limits, task, id }: ModelConfig, index: number): readonly Problem[] =>
   task === "chat" && limits.maxOutputTokens === 0
@@ -77,4 +79,4 @@ const checkSources = (model: ModelConfig, index: number): readonly Problem[] =>
 
 /** What is wrong with the models of a deployment, seen from its backends. */
 export const checkModels = (house: HouseConfig, backends: readonly Backend[]): readonly Problem[] =>
-  house.models.flatMap((model, index) => [...checkModel(model, index, backends), ...checkPrice(model, index), ...checkLimits(model, index), ...checkSources(model, index)])
+  house.models.flatMap((model, index) => [...checkModel(model, index, backends), ...checkLimits(model, index), ...checkSources(model, index)])

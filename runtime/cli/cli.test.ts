@@ -73,6 +73,12 @@ describe("rakit check", () => {
       () => "plugins: {}\nmodels: [{ id: a, task: chat, backend: onxx, limits: { contextTokens: 9, maxOutputTokens: 9 } }]",
       "no plugin here provides the backend 'onxx'",
     ],
+    [
+      "a price that can't be paid",
+      () => "plugins: {}\nmodels: [{ id: a, task: chat, backend: onnx, limits: { contextTokens: 9, maxOutputTokens: 9 }, price: { input: 0.1234567 } }]",
+      "models[0].price",
+    ],
+    ["a plugin that throws", () => `plugins: { ${plugin("thrower", "needs: [], provides: [], register: () => { throw new Error('not today') }")}: {} }`, "not today"],
     ["a path without a file", () => "plugins: { ./nowhere.ts: {} }", "there is no file"],
     [
       "a cycle",
