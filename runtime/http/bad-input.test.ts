@@ -130,6 +130,20 @@ test("all bodies together have a limit, which is given back", async () => {
   expect((await post(`${house.url}/v1/large`, body)).status).toBe(200)
 })
 
+test("packed bodies count with what they unpack to, while they do", async () => {
+  const bomb = gzipSync(JSON.stringify({ model: "m", extra: " ".repeat(18_000_000) }))
+  let peak = 0
+  const watch = setInterval(() => {
+    peak = Math.max(peak, process.memoryUsage().arrayBuffers)
+  }, 2)
+  const before = process.memoryUsage().arrayBuffers
+  const packed = { ...authorized, "content-encoding": "gzip" }
+  const statuses = await Promise.all(Array.from({ length: 30 }, async () => (await post(`${house.url}/v1/large`, bomb, packed)).status))
+  clearInterval(watch)
+  expect(new Set(statuses)).toEqual(new Set([429]))
+  expect(peak - before).toBeLessThan(60 * 2 ** 20)
+})
+
 test("keys", async () => {
   const as = (authorization?: string) => sent(ok, { "content-type": "application/json", ...(authorization !== undefined && { authorization }) })
   for (const header of [undefined, "", goodKey, `Basic ${goodKey}`, "Bearer", "Bearer ", `Bearer  ${goodKey}`, `Bearer ${goodKey} x`, `Bearer\t${goodKey}`, "Bearer wrong"])

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http"
-import { gunzip } from "node:zlib"
+import { createGunzip } from "node:zlib"
 import { Effect, type Scope } from "effect"
 import type { Endpoint } from "../../core/endpoint.ts"
 import { type ApiError, apiError } from "../../core/errors.ts"
@@ -50,14 +50,26 @@ const collect = (req: IncomingMessage, maxBytes: number, reserve: (bytes: number
     return Effect.sync(stop)
   })
 
-/** Unpacks in zlib's own thread and stops at `maxBytes`, so a small body can't become a large one. */
-const unpack = (packed: Buffer, maxBytes: number): Effect.Effect<Buffer, ApiError> =>
+/** Unpacks in zlib's own thread and stops at `maxBytes`, so a small body can't become a large one; nor can many of them, as each piece is reserved. */
+const unpack = (packed: Buffer, maxBytes: number, reserve: (bytes: number) => boolean): Effect.Effect<Buffer, ApiError> =>
   Effect.callback((resume) => {
-    gunzip(packed, { maxOutputLength: maxBytes }, (error, bytes) => {
-      if (!error) resume(Effect.succeed(bytes))
-      else if ((error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") resume(Effect.fail(tooLarge(maxBytes)))
-      else resume(Effect.fail(apiError("invalid_json", "The body is not valid gzip.")))
+    const gunzip = createGunzip({ chunkSize: 64 * 1024 })
+    const chunks: Buffer[] = []
+    let bytes = 0
+    const fail = (error: ApiError) => {
+      gunzip.destroy()
+      resume(Effect.fail(error))
+    }
+    gunzip.on("data", (chunk: Buffer) => {
+      bytes += chunk.length
+      if (bytes > maxBytes) return fail(tooLarge(maxBytes))
+      if (!reserve(chunk.length)) return fail(tooMany())
+      chunks.push(chunk)
     })
+    gunzip.once("end", () => resume(Effect.succeed(Buffer.concat(chunks, bytes))))
+    gunzip.on("error", () => fail(apiError("invalid_json", "The body is not valid gzip.")))
+    gunzip.end(packed)
+    return Effect.sync(() => void gunzip.destroy())
   })
 
 const read = (exchange: Exchange, encoding: Encoding, maxBytes: number, budget: BodyBudget): Effect.Effect<Buffer, ApiError, Scope.Scope> =>
@@ -72,9 +84,7 @@ const read = (exchange: Exchange, encoding: Encoding, maxBytes: number, budget: 
     yield* Effect.addFinalizer(() => Effect.sync(() => budget.giveBack(held)))
     readyForBody(exchange)
     const bytes = yield* collect(exchange.req, maxBytes, reserve)
-    if (encoding === "identity") return bytes
-    const unpacked = yield* unpack(bytes, maxBytes)
-    return reserve(unpacked.length) ? unpacked : yield* Effect.fail(tooMany())
+    return encoding === "identity" ? bytes : yield* unpack(bytes, maxBytes, reserve)
   })
 
 /**
