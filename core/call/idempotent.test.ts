@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Stream } from "effect"
 import { beforeEach, describe, expect, it, vi } from "vitest"
 import { apiError, PortError } from "../errors.ts"
 import type { FakeHouse } from "../testing/index.ts"
@@ -58,6 +58,14 @@ describe("with an Idempotency-Key", () => {
     vi.spyOn(house.idempotency, "finish").mockImplementation(() => Effect.fail(new PortError({ port: "idempotency", message: "down" })))
     expect(await house.ask(endpoint(whole(10)), { n: 1 }, keyed)).toMatchObject({ status: 200, json: { n: 1 } })
     expect(stage.last()?.state).toBe("settled")
+  })
+
+  it("a stream holds its key while it runs", async () => {
+    let during: number | undefined
+    const asking = Stream.drain(Stream.fromEffect(Effect.promise(async () => void (during = (await house.ask(endpoint(whole(1)), { n: 1 }, keyed)).status))))
+    await house.ask(endpoint(streaming(2, asking)), { n: 1 }, keyed)
+    expect(during).toBe(409)
+    expect((await house.ask(endpoint(whole(1)), { n: 1 }, keyed)).status).toBe(200)
   })
 
   it("a stream is not remembered, and a wrong key is 400", async () => {

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import { Effect } from "effect"
+import { Effect, type Scope } from "effect"
 import type { Caller } from "../caller.ts"
 import type { Endpoint, Reply } from "../endpoint.ts"
 import { type ApiError, apiError, type PortError } from "../errors.ts"
@@ -29,12 +29,12 @@ const remember = (store: Idempotency, log: Log, caller: Caller, key: string, rep
 
 type OnceOnly = { readonly store: Idempotency; readonly log: Log; readonly caller: Caller; readonly key: string; readonly fingerprint: string }
 
-/** Runs `work` once for a key; a second request with the key gets the first one's reply, another body under it 409. */
+/** Runs `work` once for a key; a second request with the key gets the first one's reply, another body under it 409. A stream holds the key while it runs, and is not remembered. */
 export const idempotently = <A extends { readonly reply: Reply }, E, R>(
   { store, log, caller, key, fingerprint }: OnceOnly,
   replay: (reply: Reply) => Effect.Effect<A, E, R>,
   work: Effect.Effect<A, E, R>,
-): Effect.Effect<A, E | ApiError | PortError, R> =>
+): Effect.Effect<A, E | ApiError | PortError, R | Scope.Scope> =>
   // a caller that leaves between settlement and memory would pay again for its retry
   Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
@@ -43,9 +43,10 @@ export const idempotently = <A extends { readonly reply: Reply }, E, R>(
       if (found.state === "done") return yield* replay({ status: found.reply.status, json: found.reply.json, headers: { "idempotent-replayed": "true" } })
       if (found.state === "mismatch") return yield* apiError("conflict", "This Idempotency-Key came with another request before.", { param: "Idempotency-Key" })
       if (found.state === "running") return yield* apiError("conflict", "The first request with this Idempotency-Key is still running.", { param: "Idempotency-Key" })
+      const forget = Effect.ignore(store.forget(caller.tenant, key))
       return yield* restore(work).pipe(
-        Effect.onError(() => Effect.ignore(store.forget(caller.tenant, key))),
-        Effect.tap((answer) => remember(store, log, caller, key, answer.reply)),
+        Effect.onError(() => forget),
+        Effect.tap((answer) => ("events" in answer.reply ? Effect.addFinalizer(() => forget) : remember(store, log, caller, key, answer.reply))),
       )
     }),
   )

@@ -48,7 +48,8 @@ export const ServerConfig = Schema.Struct({
   host: withDefault(Schema.String, "0.0.0.0"),
   port: withDefault(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65535 })), 8080),
   drainTimeoutMs: withDefault(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3_600_000 })), 30_000, "How long open requests may go on after SIGTERM."),
-  callTimeoutMs: withDefault(Schema.Int.check(Schema.isBetween({ minimum: 1000, maximum: 3_600_000 })), 300_000),
+  // below the lease of an Idempotency-Key (15 min): a call that still runs must hold its key
+  callTimeoutMs: withDefault(Schema.Int.check(Schema.isBetween({ minimum: 1000, maximum: 600_000 })), 300_000),
   workerThreads: withDefault(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 })), 1, "Threads of the pool for tokenization and chunking."),
 })
 
