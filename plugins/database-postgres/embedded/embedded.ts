@@ -11,7 +11,7 @@ import { ensureRunning } from "./ensure.ts"
 import { removeLeftovers } from "./make.ts"
 import { readPidFile } from "./pid-file.ts"
 import { lockOwner, takeLock } from "./server-lock.ts"
-import { stopServer } from "./stop.ts"
+import { askToStop, stopServer } from "./stop.ts"
 import { keepRunning } from "./supervise.ts"
 
 /** Where the server listens now; after a restart it may be elsewhere. */
@@ -19,10 +19,22 @@ export type Address = () => ClientConfig
 
 const findAll = Effect.try({ try: findBinaries, catch: asPluginError })
 
+/** A second signal, or a fault, ends our process without closing the Scope; the server must not stay behind. */
+const stopOnExit = (cluster: Cluster) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const ask = () => void askToStop(cluster)
+      process.on("exit", ask)
+      return ask
+    }),
+    (ask) => Effect.sync(() => process.off("exit", ask)),
+  )
+
 /** The server belongs to this process: it is watched, and stopped when the Scope closes, also if it was adopted. */
 const own = (cluster: Cluster, binaries: Binaries, log: Log) =>
   Effect.gen(function* () {
     yield* Effect.acquireRelease(Effect.try({ try: () => takeLock(cluster.lockFile), catch: asPluginError }), (giveBack) => Effect.sync(giveBack))
+    yield* stopOnExit(cluster)
     yield* Effect.addFinalizer(() => stopServer(cluster, log))
     const first = yield* ensureRunning(cluster, binaries, log)
     yield* Effect.promise(() => removeLeftovers(cluster))

@@ -99,3 +99,11 @@ test("a second server on the same folder is refused, and the first goes on", asy
   expect(await first.ask("select 1 as n")).toBe('[{"n":1}]')
   await first.close()
 })
+
+test("an owner that exits without closing, as on a second signal, leaves no server behind", async () => {
+  const folder = await makeFolder()
+  const house = await startHouse(folder, "serve")
+  const pid = serverPid(folder)!
+  await house.exit()
+  await untilTrue(() => !isAlive(pid))
+})

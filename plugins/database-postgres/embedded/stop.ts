@@ -9,12 +9,19 @@ const gone = (pid: number) =>
     while (isAlive(pid)) yield* Effect.sleep("20 millis")
   })
 
-/** Fast shutdown (open transactions are rolled back, all is written); after 15 s the immediate one, which is a crash without loss. */
+/** Fast shutdown (open transactions are rolled back, all is written). Answers the process that was asked; undefined when none runs. */
+export const askToStop = (cluster: Cluster): number | undefined => {
+  const pid = readPidFile(cluster.home)?.pid
+  if (pid === undefined || !isAlive(pid) || isSurelyNotServerOf(cluster.home, pid)) return undefined
+  signal(pid, "SIGINT")
+  return pid
+}
+
+/** Asks, and waits; after 15 s the immediate one, which is a crash without loss. */
 export const stopServer = (cluster: Cluster, log: Log): Effect.Effect<void> =>
   Effect.gen(function* () {
-    const pid = readPidFile(cluster.home)?.pid
-    if (pid === undefined || !isAlive(pid) || isSurelyNotServerOf(cluster.home, pid)) return
-    signal(pid, "SIGINT")
+    const pid = askToStop(cluster)
+    if (pid === undefined) return
     const ended = yield* gone(pid).pipe(Effect.as(true), Effect.timeoutOrElse({ duration: "15 seconds", orElse: () => Effect.succeed(false) }))
     if (ended) return
     log.warn("PostgreSQL does not stop in time; stopping it at once", { pid })

@@ -9,7 +9,7 @@ import { Settings } from "../settings.ts"
 
 /**
  * A process with the database and nothing else, for tests that kill it: `house-process.ts <data folder> <serve|command>`.
- * Says `ready`, or `failed <message>`. Each line it then reads is SQL, answered by its rows in JSON; the end of its input closes all.
+ * Says `ready`, or `failed <message>`. Each line it then reads is SQL, answered by its rows in JSON; `exit` leaves without closing; the end of its input closes all.
  */
 const [dataDir = "", role] = process.argv.slice(2)
 const deployment: Deployment = { name: "child", dataDir, modelsDir: dataDir, baseUrl: "http://127.0.0.1", role: role === "serve" ? "serve" : "command" }
@@ -28,6 +28,7 @@ if (Exit.isFailure(opened)) {
 const { database } = opened.value
 say("ready")
 for await (const line of createInterface({ input: process.stdin })) {
+  if (line === "exit") process.exit(1)
   const answer = await Effect.runPromiseExit(database.run(() => database.queries().executeQuery(CompiledQuery.raw(line))))
   say(Exit.isSuccess(answer) ? JSON.stringify(answer.value.rows) : `failed ${reason(answer)}`)
 }

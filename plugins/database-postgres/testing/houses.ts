@@ -21,6 +21,8 @@ export interface House {
   ask(sql: string): Promise<string>
   /** Closes in order. */
   close(): Promise<void>
+  /** Ends by itself, without closing. */
+  exit(): Promise<void>
   /** `kill -9`. */
   kill(): Promise<void>
 }
@@ -67,7 +69,11 @@ export const spawnHouse = (folder: string, role: "serve" | "command", prefix: re
     child.stdin.end()
     return exit
   }
-  return { greeted: next().then((greeting) => ({ pid: child.pid!, greeting, ask, close, kill })), kill }
+  const leave = () => {
+    child.stdin.write("exit\n")
+    return exit
+  }
+  return { greeted: next().then((greeting) => ({ pid: child.pid!, greeting, ask, close, exit: leave, kill })), kill }
 }
 
 export const startHouse = (...args: Parameters<typeof spawnHouse>): Promise<House> => spawnHouse(...args).greeted
