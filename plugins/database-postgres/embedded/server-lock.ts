@@ -63,7 +63,7 @@ export const takeLock = (path: string): (() => void) => {
   const name = resolve(path)
   for (let tries = 0; tries < 10; tries += 1) {
     const owner = lockOwner(path)
-    if (owner !== undefined) throw cannotStart(`another server (process ${owner}) runs on this data folder (${path}); stop it, or give this one another data_dir`)
+    if (owner !== undefined) throw cannotStart(`another server (process ${owner}) runs on this data folder (${path}); stop it, or give this one another dataDir (RAKIT_DATA)`)
     if (write(path)) {
       held.add(name)
       return () => {
