@@ -9,7 +9,7 @@ export const ensureFirstAccount = (parts: FirstAccountParts): Effect.Effect<Firs
     const before = yield* parts.accounts.first()
     const created = before ? undefined : yield* makeFirstAccount(parts)
     if (created) {
-      parts.log.info("the first account was made", { credentials: parts.credentials.path })
+      parts.log.info("the first account was made", { file: parts.credentials.path })
       return { created }
     }
     const account = before ?? (yield* parts.accounts.first())
