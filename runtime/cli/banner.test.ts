@@ -26,5 +26,8 @@ it("does not show what the operator set", () => {
 })
 
 it("shows no account on later boots", () => {
-  expect(startedText({ ...facts, account: undefined })).not.toContain("e-mail")
+  const text = startedText({ ...facts, account: undefined })
+  expect(text).not.toContain("e-mail")
+  expect(text).toContain("process.env.RAKIT_API_KEY")
+  expect(text).toContain("is in /data/credentials.json")
 })

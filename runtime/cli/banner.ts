@@ -4,7 +4,8 @@ export interface BannerFacts {
   readonly name: string
   readonly version: string
   readonly baseUrl: string
-  readonly credentialsFile: string
+  /** Where the first boot wrote its key; undefined when the file is not there. */
+  readonly credentialsFile: string | undefined
   readonly account: FirstAccount["created"]
   /** The model of the examples. */
   readonly chatModel: string | undefined
@@ -29,28 +30,34 @@ const accountLines = ({ account, credentialsFile, wasGiven }: BannerFacts): read
     : []
 }
 
-const curlExample = (url: string, key: string, model: string): readonly string[] => [
+const keyLines = (credentialsFile: string | undefined): readonly string[] => [
+  "",
+  `  Put your API key into RAKIT_API_KEY for these${credentialsFile === undefined ? ":" : `; the first account's is in ${credentialsFile}`}`,
+]
+
+const curlExample = (url: string, key: string | undefined, model: string): readonly string[] => [
   "",
   "  curl",
-  `    curl ${url}/v1/chat/completions -H "Authorization: Bearer ${key}" -H "Content-Type: application/json" \\`,
+  `    curl ${url}/v1/chat/completions -H "Authorization: Bearer ${key ?? "$RAKIT_API_KEY"}" -H "Content-Type: application/json" \\`,
   `      -d '{"model":"${model}","messages":[{"role":"user","content":"Why is the sky blue?"}],"stream":true}'`,
 ]
 
-const clientExample = (url: string, key: string, model: string): readonly string[] => [
+const clientExample = (url: string, key: string | undefined, model: string): readonly string[] => [
   "",
   "  openai client (JavaScript)",
   `    import OpenAI from "openai"`,
-  `    const client = new OpenAI({ baseURL: "${url}/v1", apiKey: "${key}" })`,
+  `    const client = new OpenAI({ baseURL: "${url}/v1", apiKey: ${key === undefined ? "process.env.RAKIT_API_KEY" : `"${key}"`} })`,
   `    const stream = await client.chat.completions.create({ model: "${model}", stream: true, messages: [{ role: "user", content: "Hi" }] })`,
   `    for await (const chunk of stream) process.stdout.write(chunk.choices[0]?.delta.content ?? "")`,
 ]
 
 /** Address, first account and examples to copy. The key stands in the examples only when this boot made it. */
 export const startedText = (facts: BannerFacts): string => {
-  const key = facts.account && !facts.wasGiven(facts.account.apiKey) ? facts.account.apiKey : "$RAKIT_API_KEY"
+  const key = facts.account && !facts.wasGiven(facts.account.apiKey) ? facts.account.apiKey : undefined
   const model = facts.chatModel
   return [
     ...accountLines(facts),
+    ...(model && key === undefined ? keyLines(facts.credentialsFile) : []),
     ...(model ? [...curlExample(facts.baseUrl, key, model), ...clientExample(facts.baseUrl, key, model)] : []),
     ...(facts.hasDashboard ? ["", "  dashboard", `    ${facts.baseUrl}/dashboard`] : []),
     "",

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { Deferred, Effect, Exit } from "effect"
 import { resolve, Tokens } from "../../core/tokens.ts"
@@ -21,12 +22,13 @@ const cheapestChatModel = (house: House): string | undefined =>
 
 const startedBanner = (house: House, { url }: HttpServer): string => {
   const { container } = house
+  const credentialsFile = join(resolve(container, Tokens.deployment).dataDir, "credentials.json")
   const account = container.isRegistered(Tokens.firstAccount.key, true) ? resolve(container, Tokens.firstAccount).created : undefined
   return startedText({
     name: house.config.house.name,
     version,
     baseUrl: url,
-    credentialsFile: join(resolve(container, Tokens.deployment).dataDir, "credentials.json"),
+    credentialsFile: existsSync(credentialsFile) ? credentialsFile : undefined,
     account,
     chatModel: cheapestChatModel(house),
     hasDashboard: house.endpoints.some((endpoint) => endpoint.path === "/dashboard"),
