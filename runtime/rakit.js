@@ -26,5 +26,8 @@ const load = async () => {
   return import("./cli.ts")
 }
 
+// while the server itself is still being loaded there is nothing to stop: the first signal already ends in order
+if (process.argv[2] === "serve") for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => process.listenerCount(signal) === 1 && process.exit(0))
+
 const { main } = await load()
 await main(process.argv)
