@@ -62,7 +62,13 @@ describe("with an Idempotency-Key", () => {
 
   it("a stream holds its key while it runs", async () => {
     let during: number | undefined
-    const asking = Stream.drain(Stream.fromEffect(Effect.promise(async () => void (during = (await house.ask(endpoint(whole(1)), { n: 1 }, keyed)).status))))
+    const asking = Stream.drain(
+      Stream.fromEffect(
+        Effect.promise(async () => {
+          during = (await house.ask(endpoint(whole(1)), { n: 1 }, keyed)).status
+        }),
+      ),
+    )
     await house.ask(endpoint(streaming(2, asking)), { n: 1 }, keyed)
     expect(during).toBe(409)
     expect((await house.ask(endpoint(whole(1)), { n: 1 }, keyed)).status).toBe(200)
