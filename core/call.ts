@@ -83,7 +83,9 @@ export const makeCallPath = (parts: CallPathParts): CallPath => {
     if (!endpoint.creates || input.idempotencyKey === undefined || !store) return work
     const replay = (reply: Reply) =>
       rateNow(parts, endpoint, input, caller).pipe(
-        Effect.map((rate): Answer => ({ reply: { ...reply, headers: { "x-call-id": prepared.call.id, ...rateHeaders(rate), ...reply.headers } }, cost: () => 0n })),
+        Effect.map(
+          (rate): Answer => ({ reply: { ...reply, headers: { "x-call-id": prepared.call.id, "x-cost-idr": "0", ...rateHeaders(rate), ...reply.headers } }, cost: () => 0n }),
+        ),
       )
     const only = { store, log: parts.log, caller, key: input.idempotencyKey, fingerprint: fingerprintOf(endpoint, input.params ?? {}, input.body) }
     return withRateHeaders(parts, endpoint, input, sealed(idempotently(only, replay, work)))

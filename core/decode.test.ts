@@ -77,3 +77,12 @@ it("paths are written as in JavaScript", () => {
     "a.b[2]",
   ])
 })
+
+it("says `object` where our schemas have a name or a shape", async () => {
+  const Named = Schema.Struct({ a: Schema.String }).annotate({ identifier: "SecretName" })
+  const schema = Schema.Struct({ named: Schema.optionalKey(Named), shaped: Schema.optionalKey(Schema.Struct({ kind: Schema.Literal("x") })) })
+  for (const body of [{ named: 5 }, { shaped: "text" }]) {
+    const error = await Effect.runPromise(Effect.flip(decodeBody(schema, body)))
+    expect(error.message).toBe(`${Object.keys(body)[0]}: expected object`)
+  }
+})

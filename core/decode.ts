@@ -32,12 +32,15 @@ export interface DecodeProblem {
   readonly message: string
 }
 
+/** Names and shapes of our schemas mean nothing to a client. */
+const plain = (message: string): string => (/^Expected ([A-Z]\w*|\{.*\})$/.test(message) ? "expected object" : message.charAt(0).toLowerCase() + message.slice(1))
+
 /** All that is wrong with `input`, the deepest first where alternatives of a union disagree. Messages hold no input values. */
 export const explain = (issue: SchemaIssue.Issue): readonly DecodeProblem[] =>
   formatIssues(issue)
     .issues.map((i) => ({ param: formatPath(i.path as Path), message: i.message, depth: i.path?.length ?? 0 }))
     .sort((a, b) => b.depth - a.depth)
-    .map(({ param, message }) => ({ param, message: message.charAt(0).toLowerCase() + message.slice(1) }))
+    .map(({ param, message }) => ({ param, message: plain(message) }))
 
 const decoders = new WeakMap<object, (input: Json) => Result.Result<unknown, Schema.SchemaError>>()
 

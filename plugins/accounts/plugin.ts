@@ -28,7 +28,6 @@ export const plugin = definePlugin({
   migrations,
   start: (container, settings) =>
     Effect.gen(function* () {
-      const given = yield* readGivenCredentials(settings)
       const database = resolve(container, Tokens.database)
       const { baseUrl, dataDir, role } = resolve(container, Tokens.deployment)
       const clock = resolve(container, Tokens.clock)
@@ -42,7 +41,7 @@ export const plugin = definePlugin({
         ids: resolve(container, Tokens.ids),
         clock,
         log,
-        given,
+        given: readGivenCredentials(settings),
         credentials: credentialsFile(dataDir),
         baseUrl: `${baseUrl}/v1`,
         freeCreditMicros: amountOf(settings.freeCreditIdr),

@@ -1,8 +1,13 @@
 import { Effect, Schema } from "effect"
 import { defaultLimits, type Limits, type Micros, parseRupiah, rupiahNumber } from "../../core/index.ts"
+import { isUsableKey, usableKeyRule } from "./api-key.ts"
+import { parseEmail } from "./email.ts"
+import { isUsablePassword, usablePasswordRule } from "./passwords.ts"
 
 const isAmount = Schema.makeFilter((idr: number) => /^\d{1,12}(\.\d{1,6})?$/.test(String(idr)) || "expected an amount in Rp of 0 or more, with at most 6 decimals")
-const secret = Schema.RedactedFromValue(Schema.String).pipe(Schema.withDecodingDefaultKey(Effect.succeed("")))
+/** Empty, or fit for use. Messages name the variable of the starter config and the rule, never the value. */
+const given = (variable: string, isUsable: (text: string) => boolean, rule: string) =>
+  Schema.String.check(Schema.makeFilter((text: string) => text === "" || isUsable(text) || `can't be used: it must be ${rule} (${variable}); correct it, or unset it`))
 const or = <S extends Schema.Top & { readonly Encoded: number }>(schema: S, value: S["Encoded"]) => schema.pipe(Schema.withDecodingDefaultKey(Effect.succeed(value)))
 const count = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000_000 }))
 
@@ -15,9 +20,9 @@ const DefaultLimits = Schema.Struct({
 
 /** An empty text is as if not set, so that a config file can write `${RAKIT_ADMIN_EMAIL:-}`. */
 export const Settings = Schema.Struct({
-  adminEmail: Schema.String.pipe(Schema.withDecodingDefaultKey(Effect.succeed(""))),
-  adminPassword: secret,
-  apiKey: secret,
+  adminEmail: given("RAKIT_ADMIN_EMAIL", (text) => parseEmail(text) !== undefined, "an e-mail address").pipe(Schema.withDecodingDefaultKey(Effect.succeed(""))),
+  adminPassword: Schema.RedactedFromValue(given("RAKIT_ADMIN_PASSWORD", isUsablePassword, usablePasswordRule)).pipe(Schema.withDecodingDefaultKey(Effect.succeed(""))),
+  apiKey: Schema.RedactedFromValue(given("RAKIT_API_KEY", isUsableKey, usableKeyRule)).pipe(Schema.withDecodingDefaultKey(Effect.succeed(""))),
   freeCreditIdr: or(Schema.Finite.check(isAmount), 50_000),
   defaultLimits: DefaultLimits.pipe(Schema.withDecodingDefaultKey(Effect.succeed({}))),
 })
