@@ -1,5 +1,5 @@
 import { Cause, Effect, Exit, Option, type Scope } from "effect"
-import { admission, rateNow, withRateHeaders } from "./call/admission.ts"
+import { admission, look, withRateHeaders } from "./call/admission.ts"
 import { dryRunReply } from "./call/dry-run.ts"
 import { fingerprintOf, idempotently } from "./call/idempotent.ts"
 import { paid, settlementOf } from "./call/paid.ts"
@@ -62,8 +62,7 @@ const dryRun = (parts: CallPathParts, endpoint: Endpoint, input: CallInput, call
   Effect.gen(function* () {
     const rate = yield* admission(parts, endpoint, input, caller, { id: call.id, holdMicros: 0n, counts: "rpm" })
     const costMicros = call.price(plan.bound)
-    const look = admission(parts, endpoint, input, caller, { id: parts.ids.call(), holdMicros: costMicros, counts: "none" })
-    const isCovered = yield* look.pipe(
+    const isCovered = yield* look(parts, endpoint, input, caller, costMicros).pipe(
       Effect.as(true),
       Effect.catchTag("ApiError", () => Effect.succeed(false)),
     )
@@ -82,7 +81,7 @@ export const makeCallPath = (parts: CallPathParts): CallPath => {
     const store = parts.idempotency()
     if (!endpoint.creates || input.idempotencyKey === undefined || !store) return work
     const replay = (reply: Reply) =>
-      rateNow(parts, endpoint, input, caller).pipe(
+      look(parts, endpoint, input, caller).pipe(
         Effect.map(
           (rate): Answer => ({ reply: { ...reply, headers: { "x-call-id": prepared.call.id, "x-cost-idr": "0", ...rateHeaders(rate), ...reply.headers } }, cost: () => 0n }),
         ),

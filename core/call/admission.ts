@@ -18,9 +18,9 @@ export const admission = (parts: CallPathParts, endpoint: Endpoint, input: CallI
   return Effect.catchTag(admitted, "Refusal", (refusal) => Effect.fail(withErrorHeaders(refusalError(refusal), { "x-call-id": hold.id })))
 }
 
-/** Only looks: counts and holds nothing. */
-export const rateNow = (parts: CallPathParts, endpoint: Endpoint, input: CallInput, caller: Caller) =>
-  admission(parts, endpoint, input, caller, { id: parts.ids.call(), holdMicros: 0n, counts: "none" })
+/** Only looks: counts and holds nothing. Fails as a call with this hold would. */
+export const look = (parts: CallPathParts, endpoint: Endpoint, input: CallInput, caller: Caller, holdMicros = 0n) =>
+  admission(parts, endpoint, input, caller, { id: parts.ids.call(), holdMicros, counts: "none" })
 
 const hasRateHeaders = (error: ApiError) => error.headers !== undefined && "x-ratelimit-limit-requests" in error.headers
 
@@ -28,10 +28,10 @@ const hasRateHeaders = (error: ApiError) => error.headers !== undefined && "x-ra
 export const withRateHeaders = <A, R>(parts: CallPathParts, endpoint: Endpoint, input: CallInput, effect: Effect.Effect<A, ApiError, R>): Effect.Effect<A, ApiError, R> => {
   const { caller } = input
   if (!caller || endpoint.access !== "key") return effect
-  const look = Effect.suspend(() => seal(parts.log)(rateNow(parts, endpoint, input, caller)))
+  const looking = Effect.suspend(() => seal(parts.log)(look(parts, endpoint, input, caller)))
   return effect.pipe(
     Effect.catchTag("ApiError", (error) =>
-      hasRateHeaders(error) ? Effect.fail(error) : Effect.flatMap(look, (rate) => Effect.fail(withErrorHeaders(error, { "x-call-id": parts.ids.call(), ...rateHeaders(rate) }))),
+      hasRateHeaders(error) ? Effect.fail(error) : Effect.flatMap(looking, (rate) => Effect.fail(withErrorHeaders(error, { "x-call-id": parts.ids.call(), ...rateHeaders(rate) }))),
     ),
   )
 }

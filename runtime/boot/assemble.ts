@@ -1,4 +1,4 @@
-import { Effect, Result, type Scope } from "effect"
+import { Effect, Result } from "effect"
 import type { Endpoint } from "../../core/endpoint.ts"
 import type { Backend } from "../../core/ports/model.ts"
 import type { Deployment } from "../../core/services/deployment.ts"
@@ -93,5 +93,3 @@ export const assemble = (config: LoadedConfig, role: Deployment["role"], log: Lo
     yield* stopOn([...checkModels(config.house, backends), ...portsOfTheServer(endpoints, order), ...twiceRouted(endpoints)])
     return { ...kernel, config, order, settings, endpoints, backends } satisfies House as House
   })
-
-export type Assembled = Effect.Effect<House, Error, Scope.Scope>

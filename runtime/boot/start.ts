@@ -5,18 +5,18 @@ import type { House } from "./assemble.ts"
 import type { NamedPlugin } from "./load-plugins.ts"
 import { closure } from "./order.ts"
 
-const migrate = (house: House, { plugin }: NamedPlugin): Effect.Effect<readonly string[], PluginError> =>
+/** Brings a plugin's tables up to date; its database has started. Answers the migrations that ran. */
+export const migratePlugin = (house: House, { plugin }: NamedPlugin): Effect.Effect<readonly string[], PluginError> =>
   plugin.migrations === undefined
     ? Effect.succeed([])
     : resolve(house.container, Tokens.database)
         .migrate(plugin.name, plugin.migrations)
         .pipe(Effect.mapError((error) => new PluginError({ plugin: plugin.name, message: `its tables can't be brought up to date: ${error.message}`, cause: error })))
 
-const startOne = (house: House, named: NamedPlugin): Effect.Effect<readonly string[], PluginError, Scope.Scope> =>
+const startOne = (house: House, named: NamedPlugin): Effect.Effect<void, PluginError, Scope.Scope> =>
   Effect.gen(function* () {
-    const ran = yield* migrate(house, named)
+    yield* migratePlugin(house, named)
     yield* named.plugin.start?.(house.container, house.settings.get(named.key)) ?? Effect.void
-    return ran
   }).pipe(
     Effect.catchDefect((defect) =>
       Effect.fail(new PluginError({ plugin: named.plugin.name, message: `it threw while starting: ${defect instanceof Error ? defect.stack : String(defect)}`, cause: defect })),
@@ -29,13 +29,11 @@ export interface StartOptions {
   onStarted?(key: string): void
 }
 
-/** Starts the plugins in order, each after its migrations. When one fails, the Scope closes the ones before it. Answers the migrations that ran, by plugin. */
-export const startHouse = (house: House, { wanted, onStarted }: StartOptions = {}): Effect.Effect<ReadonlyMap<string, readonly string[]>, PluginError, Scope.Scope> =>
+/** Starts the plugins in order, each after its migrations. When one fails, the Scope closes the ones before it. */
+export const startHouse = (house: House, { wanted, onStarted }: StartOptions = {}): Effect.Effect<void, PluginError, Scope.Scope> =>
   Effect.gen(function* () {
-    const ran = new Map<string, readonly string[]>()
     for (const named of wanted ? closure(house.order, wanted) : house.order) {
-      ran.set(named.plugin.name, yield* startOne(house, named))
+      yield* startOne(house, named)
       onStarted?.(named.key)
     }
-    return ran
   })

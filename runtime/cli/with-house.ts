@@ -23,15 +23,11 @@ export const withHouse = async <A, E>(file: string, work: (house: House) => Effe
 }
 
 /** The same, with the plugins started that `wanted` needs. */
-export const withStarted = <A, E>(
-  file: string,
-  wanted: (house: House) => readonly Token<unknown>[],
-  work: (house: House, ran: ReadonlyMap<string, readonly string[]>) => Effect.Effect<A, E, Scope.Scope>,
-) =>
+export const withStarted = <A, E>(file: string, wanted: (house: House) => readonly Token<unknown>[], work: (house: House) => Effect.Effect<A, E, Scope.Scope>) =>
   withHouse(file, (house) =>
     Effect.gen(function* () {
       yield* makeDataDir(resolve(house.container, Tokens.deployment))
-      const ran = yield* startHouse(house, { wanted: wanted(house) })
-      return yield* work(house, ran)
+      yield* startHouse(house, { wanted: wanted(house) })
+      return yield* work(house)
     }),
   )
