@@ -37,7 +37,7 @@ describe("a call", () => {
       "x-ratelimit-reset-requests": "1m0s",
       "x-cost-idr": "1500.06",
     })
-    expect(headers["server-timing"]).toMatch(/plan;dur=.*admit;dur=.*total;dur=/)
+    expect(headers["server-timing"]).toMatch(/^plan;dur=.*limits;dur=.*hold;dur=.*settle;dur=.*total;dur=/)
   })
 
   it("never pays more than its hold", async () => {

@@ -1,12 +1,12 @@
 import { Cause, Effect, Exit, Option, type Scope } from "effect"
-import { admission, look, withRateHeaders } from "./call/admission.ts"
+import { admission, holdOf, look, withRateHeaders } from "./call/admission.ts"
 import { dryRunReply } from "./call/dry-run.ts"
 import { fingerprintOf, idempotently } from "./call/idempotent.ts"
 import { paid, settlementOf } from "./call/paid.ts"
 import { type Prepared, prepare } from "./call/prepare.ts"
 import { rateHeaders } from "./call/refusal.ts"
 import { seal } from "./call/seal.ts"
-import type { Caller } from "./caller.ts"
+import type { Caller, Client } from "./caller.ts"
 import type { Catalogue } from "./catalogue.ts"
 import type { Endpoint, Reply } from "./endpoint.ts"
 import { type ApiError, apiError, statusOf } from "./errors.ts"
@@ -36,6 +36,9 @@ export interface CallInput {
   readonly params?: Strings
   readonly query?: Strings
   readonly requestId: string
+  readonly client?: Client | undefined
+  /** How long it took to find out who calls. */
+  readonly authMs?: number
   readonly priority: "realtime" | "batch"
   /** 1, or 0.5 in a batch. */
   readonly priceFactor: number
@@ -48,6 +51,8 @@ export interface Answer {
   readonly reply: Reply
   /** What the call cost; known once it is settled, for a stream after its last event. */
   cost(): Micros | undefined
+  /** `Server-Timing` as of now; for a stream, whole after its last event. */
+  timing(): string
 }
 
 /** Written once; HTTP and the batch worker both go through it. */
@@ -58,16 +63,16 @@ export interface CallPath {
   runUnsettled(endpoint: Endpoint, input: CallInput): Effect.Effect<{ readonly reply: Reply; readonly settlement: Settlement }, ApiError>
 }
 
-const dryRun = (parts: CallPathParts, endpoint: Endpoint, input: CallInput, caller: Caller, { call, plan }: Prepared) =>
+const dryRun = (parts: CallPathParts, endpoint: Endpoint, input: CallInput, caller: Caller, prepared: Prepared) =>
   Effect.gen(function* () {
-    const rate = yield* admission(parts, endpoint, input, caller, { id: call.id, holdMicros: 0n, counts: "rpm" })
-    const costMicros = call.price(plan.bound)
-    const isCovered = yield* look(parts, endpoint, input, caller, costMicros).pipe(
+    const { call, plan, holdMicros, meter } = prepared
+    const rate = yield* admission(parts, endpoint, input, caller, { ...holdOf(prepared), holdMicros: 0n, counts: "rpm" })
+    const isCovered = yield* look(parts, endpoint, input, caller, holdMicros).pipe(
       Effect.as(true),
       Effect.catchTag("ApiError", () => Effect.succeed(false)),
     )
-    const reply = dryRunReply(endpoint, plan.bound, costMicros, isCovered, caller.limits, rate)
-    return { reply: { ...reply, headers: { "x-call-id": call.id, ...rateHeaders(rate) } }, cost: () => 0n } satisfies Answer
+    const reply = dryRunReply(endpoint, plan.bound, holdMicros, isCovered, caller.limits, rate)
+    return { reply: { ...reply, headers: { "x-call-id": call.id, ...rateHeaders(rate) } }, cost: () => 0n, timing: meter.serverTiming } satisfies Answer
   })
 
 const notStreamed = (reply: Reply) =>
@@ -76,16 +81,18 @@ const notStreamed = (reply: Reply) =>
 export const makeCallPath = (parts: CallPathParts): CallPath => {
   const sealed = seal(parts.log)
 
+  const unpaid = ({ plan, meter }: Prepared) => Effect.map(plan.run, (reply): Answer => ({ reply, cost: () => undefined, timing: meter.serverTiming }))
+
   const once = (endpoint: Endpoint, input: CallInput, caller: Caller, prepared: Prepared) => {
-    const work = paid(parts, endpoint, input, caller, prepared)
+    const isKeyed = endpoint.access === "key"
+    const work = isKeyed ? paid(parts, endpoint, input, caller, prepared) : unpaid(prepared)
     const store = parts.idempotency()
     if (!endpoint.creates || input.idempotencyKey === undefined || !store) return work
     const replay = (reply: Reply) =>
-      look(parts, endpoint, input, caller).pipe(
-        Effect.map(
-          (rate): Answer => ({ reply: { ...reply, headers: { "x-call-id": prepared.call.id, "x-cost-idr": "0", ...rateHeaders(rate), ...reply.headers } }, cost: () => 0n }),
-        ),
-      )
+      Effect.map(isKeyed ? look(parts, endpoint, input, caller) : Effect.succeed(undefined), (rate): Answer => {
+        const keyed = rate && { "x-call-id": prepared.call.id, "x-cost-idr": "0", ...rateHeaders(rate) }
+        return { reply: { ...reply, headers: { ...keyed, ...reply.headers } }, cost: () => 0n, timing: prepared.meter.serverTiming }
+      })
     const only = { store, log: parts.log, caller, key: input.idempotencyKey, fingerprint: fingerprintOf(endpoint, input.params ?? {}, input.body) }
     return withRateHeaders(parts, endpoint, input, sealed(idempotently(only, replay, work)))
   }
@@ -95,8 +102,8 @@ export const makeCallPath = (parts: CallPathParts): CallPath => {
       Effect.gen(function* () {
         const { caller } = input
         const prepared = yield* withRateHeaders(parts, endpoint, input, sealed(prepare(parts, endpoint, input)))
-        if (!caller || endpoint.access !== "key") return { reply: yield* prepared.plan.run, cost: () => undefined }
-        if (input.dryRun) return yield* dryRun(parts, endpoint, input, caller, prepared)
+        if (!caller || endpoint.access === "public") return yield* unpaid(prepared)
+        if (input.dryRun && endpoint.access === "key") return yield* dryRun(parts, endpoint, input, caller, prepared)
         return yield* once(endpoint, input, caller, prepared)
       }),
     )
@@ -106,13 +113,14 @@ export const makeCallPath = (parts: CallPathParts): CallPath => {
       Effect.gen(function* () {
         const { caller } = input
         if (!caller) return yield* apiError("authentication_error")
-        const { call, plan } = yield* prepare(parts, endpoint, input)
+        const prepared = yield* prepare(parts, endpoint, input)
+        const { call, plan } = prepared
         const giveBack = (cause: Cause.Cause<ApiError>) => {
           const failure = Option.getOrElse(Cause.findErrorOption(cause), () => apiError("internal_error"))
           return Effect.ignore(parts.billing().settle([settlementOf(call, failure, statusOf(failure))]))
         }
         return yield* Effect.acquireUseRelease(
-          admission(parts, endpoint, input, caller, { id: call.id, holdMicros: call.price(plan.bound), counts: "money" }),
+          admission(parts, endpoint, input, caller, { ...holdOf(prepared), counts: "money" }),
           () =>
             Effect.scoped(plan.run).pipe(
               Effect.flatMap(notStreamed),

@@ -27,4 +27,14 @@ export interface Caller {
   readonly scopes: readonly string[]
   readonly role: "user" | "admin"
   readonly limits: Limits
+  /** Models that it reaches; absent: all. */
+  readonly models?: readonly string[]
+}
+
+/** Who is at the other end of the connection, as far as HTTP tells. */
+export interface Client {
+  /** An IP address; behind a trusted proxy the one that it names. */
+  readonly address: string
+  /** `Accept-Language`, as it came. */
+  readonly languages?: string | undefined
 }

@@ -1,5 +1,5 @@
 import type { Effect, Schema, Scope, Stream } from "effect"
-import type { Caller } from "./caller.ts"
+import type { Caller, Client } from "./caller.ts"
 import type { ApiError } from "./errors.ts"
 import type { CallId } from "./ids.ts"
 import type { Json, Strings } from "./json.ts"
@@ -12,6 +12,9 @@ export interface Call<Body> {
   readonly id: CallId
   /** Absent on public endpoints only. */
   readonly caller: Caller | undefined
+  /** Absent where no connection is behind the call, as for a batch line. */
+  readonly client: Client | undefined
+  readonly requestId: string
   readonly body: Body
   readonly params: Strings
   readonly query: Strings
@@ -20,6 +23,8 @@ export interface Call<Body> {
   price(usage: UsageByModel): Micros
   /** What the meter has read so far. */
   used(): UsageByModel
+  /** What that costs; never more than what the plan holds. */
+  cost(): Micros
 }
 
 /** What goes back. `events` becomes SSE: each event is one `data:` line; the path settles before the last of them is out. */

@@ -77,5 +77,8 @@ export const errorHeaders = (error: ApiError): Strings => {
 /** A port could not do its work (database down, disk error ...). Clients see `internal_error`, or `backend_busy` when its queue was full; the log sees the cause. */
 export class PortError extends Data.TaggedError("PortError")<{ readonly port: string; readonly message: string; readonly cause?: unknown; readonly busy?: true }> {}
 
+/** An adjustment that the account's balance, less what is held, does not cover. */
+export class BalanceTooLow extends Data.TaggedError("BalanceTooLow")<{ readonly account: string }> {}
+
 /** A plugin can't start, or its settings are wrong. The message says what to do. */
 export class PluginError extends Data.TaggedError("PluginError")<{ readonly plugin: string; readonly message: string; readonly cause?: unknown }> {}

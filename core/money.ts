@@ -3,6 +3,8 @@ export type Micros = bigint
 
 export const microsPerRupiah = 1_000_000n
 
+export const lesser = (a: Micros, b: Micros): Micros => (a < b ? a : b)
+
 /** `"2.5"` -> 2500000n. Throws a RangeError when the text is no plain decimal with at most 6 places. */
 export const parseRupiah = (text: string): Micros => {
   const match = /^(-?)(\d{1,15})(?:\.(\d{1,6}))?$/.exec(text)

@@ -1,4 +1,4 @@
-import { type Micros, parseRupiah } from "./money.ts"
+import { formatRupiah, type Micros, parseRupiah } from "./money.ts"
 import type { Usage, UsageByModel } from "./usage.ts"
 
 /**
@@ -20,6 +20,28 @@ export const parsePrice = (price: { readonly [K in keyof Price]?: number | undef
   output: parseRupiah(String(price.output ?? 0)),
   image: parseRupiah(String(price.image ?? 0)) * 1_000_000n,
   searchUnit: parseRupiah(String(price.searchUnit ?? 0)) * 1_000_000n,
+})
+
+/** Prices and factor in force at a call's admission, in Rp as plain decimals: per 1M tokens, per image, per search unit. */
+export interface PriceTag {
+  readonly factor: number
+  readonly models: Readonly<Record<string, Readonly<Record<keyof Price, string>>>>
+}
+
+const labels = new WeakMap<Price, PriceTag["models"][string]>()
+
+const labelOf = (price: Price) => {
+  const known = labels.get(price)
+  if (known) return known
+  const { input, output, image, searchUnit } = price
+  const label = { input: formatRupiah(input), output: formatRupiah(output), image: formatRupiah(image / 1_000_000n), searchUnit: formatRupiah(searchUnit / 1_000_000n) }
+  labels.set(price, label)
+  return label
+}
+
+export const priceTag = (prices: (model: string) => Price, models: readonly string[], factor: number): PriceTag => ({
+  factor,
+  models: Object.fromEntries(models.map((model) => [model, labelOf(prices(model))])),
 })
 
 const picoCost = (price: Price, usage: Usage): bigint => {

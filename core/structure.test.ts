@@ -202,9 +202,9 @@ describe("the whole", () => {
     expect(unknown.map((name) => `${name}/: source lives in ${sourceFolders.join(", ")}; there is no sixth folder`)).toEqual([])
   })
 
-  it("has a core of under 1,500 lines", () => {
+  it("has a core of under 1,500 lines of code; docstrings are asked for, so they don't count", () => {
     const core = sources.filter(({ path }) => path.startsWith("core/") && !isTest(path))
-    const lines = core.reduce((sum, { text }) => sum + text.trimEnd().split("\n").length, 0)
+    const lines = core.reduce((sum, { text }) => sum + withoutComments(text).split("\n").filter((line) => line.trim() !== "").length, 0)
     expect(lines, "lines of core/ without tests and testing/; what is not needed by every deployment belongs into a plugin").toBeLessThan(1500)
   })
 })

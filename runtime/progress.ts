@@ -82,7 +82,7 @@ interface Painter {
 }
 
 /** At the start, at every 10 % (every 10 s where the size is unknown) and at the end. */
-const makeLines = (out: NodeJS.WriteStream, clock: Clock): Painter => {
+const makeLines = (out: NodeJS.WriteStream, clock: Pick<Clock, "nowMs">): Painter => {
   const told = new Map<ModelId, { tenth: number; atMs: number }>()
   const tenthOf = ({ progress }: Pull) => Math.floor(percentOf(progress) / 10)
   const tell = (pull: Pull, text = lineOf(pull)) => {
@@ -150,7 +150,7 @@ const makeBars = (out: NodeJS.WriteStream): Painter => {
   }
 }
 
-export const makePullProgress = (out: NodeJS.WriteStream, clock: Clock = systemClock): PullProgressView => {
+export const makePullProgress = (out: NodeJS.WriteStream, clock: Pick<Clock, "nowMs"> = systemClock): PullProgressView => {
   const painter = out.isTTY ? makeBars(out) : makeLines(out, clock)
   const running = new Map<ModelId, Pull>()
   const finished = new Map<ModelId, string>()

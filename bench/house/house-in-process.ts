@@ -35,6 +35,7 @@ const pathWithoutBilling = ({ makeCallPath, makeIds, systemClock, resolve, Token
     settle: () => Effect.void,
     voidChildren: () => Effect.void,
     balance: () => Effect.succeed({ balanceMicros: 0n, heldMicros: 0n }),
+    spentThisMonth: () => Effect.succeed(new Map<string, bigint>()),
     adjust: () => Effect.void,
   }
   return makeCallPath({

@@ -5,12 +5,24 @@ import type { Endpoint } from "../endpoint.ts"
 import { ApiError, type PortError } from "../errors.ts"
 import type { Strings } from "../json.ts"
 import type { AdmitRequest, RateState } from "../ports/billing.ts"
+import type { Prepared } from "./prepare.ts"
 import { rateHeaders, refusalError } from "./refusal.ts"
 import { seal } from "./seal.ts"
 
 export const withErrorHeaders = (error: ApiError, headers: Strings): ApiError => new ApiError({ ...error, message: error.message, headers: { ...headers, ...error.headers } })
 
-type Hold = Pick<AdmitRequest, "id" | "holdMicros" | "counts">
+type Hold = Pick<AdmitRequest, "id" | "holdMicros" | "counts" | "expiresMs" | "model" | "prices">
+
+/** A call may need some time after its deadline to end and to settle. */
+const graceMs = 60_000
+
+export const holdOf = ({ call, holdMicros, prices, deadlineMs }: Prepared): Omit<Hold, "counts"> => ({
+  id: call.id,
+  holdMicros,
+  prices,
+  model: Object.keys(prices.models)[0],
+  expiresMs: deadlineMs + graceMs,
+})
 
 export const admission = (parts: CallPathParts, endpoint: Endpoint, input: CallInput, caller: Caller, hold: Hold): Effect.Effect<RateState, ApiError | PortError> => {
   const parent = input.parent === undefined ? {} : { parent: input.parent }

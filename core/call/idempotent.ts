@@ -23,7 +23,7 @@ const checkKey = (key: string) =>
 /** The call is settled: failing to remember its reply must not turn it into an error. */
 const remember = (store: Idempotency, log: Log, caller: Caller, key: string, reply: Reply) => {
   const kept = "json" in reply && JSON.stringify(reply.json).length <= maxStoredCharacters
-  const write = kept ? store.finish(caller.tenant, key, { status: reply.status, json: reply.json }) : store.forget(caller.tenant, key)
+  const write = kept ? store.finish(caller.tenant, key, { status: reply.status, json: reply.json, callId: reply.headers?.["x-call-id"] }) : store.forget(caller.tenant, key)
   return Effect.catch(write, (error) => Effect.sync(() => log.error("a reply could not be remembered", { reason: error.message })))
 }
 
@@ -40,7 +40,10 @@ export const idempotently = <A extends { readonly reply: Reply }, E, R>(
     Effect.gen(function* () {
       yield* checkKey(key)
       const found = yield* store.begin(caller.tenant, key, fingerprint)
-      if (found.state === "done") return yield* replay({ status: found.reply.status, json: found.reply.json, headers: { "idempotent-replayed": "true" } })
+      if (found.state === "done") {
+        const { status, json, callId } = found.reply
+        return yield* replay({ status, json, headers: { "idempotent-replayed": "true", ...(callId !== undefined && { "x-call-id": callId }) } })
+      }
       if (found.state === "mismatch") return yield* apiError("conflict", "This Idempotency-Key came with another request before.", { param: "Idempotency-Key" })
       if (found.state === "running") return yield* apiError("conflict", "The first request with this Idempotency-Key is still running.", { param: "Idempotency-Key" })
       const forget = Effect.ignore(store.forget(caller.tenant, key))

@@ -1,5 +1,6 @@
 import fc from "fast-check"
 import { expect, it } from "vitest"
+import { fakeClock } from "../testing/clock.ts"
 import { usageOf } from "../usage.ts"
 import { makeMeter } from "./meter.ts"
 
@@ -7,7 +8,7 @@ it("keeps the last report of each model: reports are cumulative", () => {
   const reports = fc.array(fc.tuple(fc.constantFrom("a", "b"), fc.record({ inputTokens: fc.nat(100), outputTokens: fc.nat(100) }).map(usageOf)), { maxLength: 20 })
   fc.assert(
     fc.property(reports, (all) => {
-      const meter = makeMeter()
+      const meter = makeMeter(fakeClock())
       for (const [model, usage] of all) meter.meter(model, usage)
       expect(meter.used()).toEqual(Object.fromEntries(all))
     }),
@@ -15,10 +16,11 @@ it("keeps the last report of each model: reports are cumulative", () => {
 })
 
 it("adds up the times of a stage and writes them as Server-Timing", () => {
-  const meter = makeMeter()
-  expect(meter.serverTiming()).toBe("")
+  const clock = fakeClock()
+  const meter = makeMeter(clock, 0.5)
+  clock.advance(40)
   meter.time("queue", 1.234)
   meter.time("prefill", 30)
   meter.time("queue", 0.004)
-  expect(meter.serverTiming()).toBe("queue;dur=1.24, prefill;dur=30")
+  expect(meter.serverTiming()).toBe("auth;dur=0.5, queue;dur=1.24, prefill;dur=30, total;dur=40.5")
 })

@@ -6,7 +6,7 @@ import { type ApiError, apiError, isApiError, type PortError, statusOf } from ".
 import type { Json, Strings } from "../json.ts"
 import { formatRupiah, type Micros } from "../money.ts"
 import type { RateState, Settlement } from "../ports/billing.ts"
-import { admission, withErrorHeaders } from "./admission.ts"
+import { admission, holdOf, withErrorHeaders } from "./admission.ts"
 import type { Prepared } from "./prepare.ts"
 import { rateHeaders } from "./refusal.ts"
 import { seal } from "./seal.ts"
@@ -18,11 +18,11 @@ const clientGone = 499
 export const settlementOf = (call: Call<Json>, failure: ApiError | undefined, status: number): Settlement => {
   const usage = call.used()
   if (failure) return { id: call.id, outcome: failure.code === "backend_busy" ? "refused" : "voided", costMicros: 0n, usage, httpStatus: statusOf(failure) }
-  return { id: call.id, outcome: "settled", costMicros: call.price(usage), usage, httpStatus: status }
+  return { id: call.id, outcome: "settled", costMicros: call.cost(), usage, httpStatus: status }
 }
 
 /** States of a paid call: open -> failed (noted) -> voided | refused; open -> settled. `settle` moves it once, whoever comes first. */
-const makeSettling = (parts: CallPathParts, call: Call<Json>) => {
+const makeSettling = (parts: CallPathParts, { call, meter }: Prepared) => {
   let open = true
   let failure: ApiError | undefined
   let cost: Micros | undefined
@@ -41,7 +41,8 @@ const makeSettling = (parts: CallPathParts, call: Call<Json>) => {
         open = false
         const settlement = settlementOf(call, failure, status)
         cost = settlement.costMicros
-        return parts.billing().settle([settlement])
+        const beforeMs = parts.clock.monotonicMs()
+        return Effect.tap(parts.billing().settle([settlement]), () => Effect.sync(() => meter.time("settle", parts.clock.monotonicMs() - beforeMs)))
       }).pipe(
         // a backend that metered what has no price must not keep the hold
         Effect.catchDefect((defect) => Effect.andThen(parts.billing().settle([settlementOf(call, apiError("internal_error"), 500)]), Effect.die(defect))),
@@ -52,22 +53,35 @@ const makeSettling = (parts: CallPathParts, call: Call<Json>) => {
 
 const withHeaders = (reply: Reply, headers: Strings): Reply => ({ ...reply, headers: { ...headers, ...reply.headers } })
 
-const callHeaders = (parts: CallPathParts, { call, meter, startedMs }: Prepared, rate: RateState, cost: Micros | undefined): Strings => {
-  meter.time("total", parts.clock.nowMs() - startedMs)
-  return { "x-call-id": call.id, ...rateHeaders(rate), "server-timing": meter.serverTiming(), ...(cost !== undefined && { "x-cost-idr": formatRupiah(cost) }) }
-}
+const callHeaders = ({ call, meter }: Prepared, rate: RateState, cost: Micros | undefined): Strings => ({
+  "x-call-id": call.id,
+  ...rateHeaders(rate),
+  "server-timing": meter.serverTiming(),
+  ...(cost !== undefined && { "x-cost-idr": formatRupiah(cost) }),
+})
+
+/** Admits, and notes how long the limits and the hold took. */
+const timedAdmission = (parts: CallPathParts, endpoint: Endpoint, input: CallInput, caller: Caller, prepared: Prepared) =>
+  Effect.suspend(() => {
+    const beforeMs = parts.clock.monotonicMs()
+    return Effect.map(admission(parts, endpoint, input, caller, { ...holdOf(prepared), counts: "all" }), (rate) => {
+      const { holdMs = 0 } = rate
+      prepared.meter.time("limits", Math.max(0, parts.clock.monotonicMs() - beforeMs - holdMs))
+      prepared.meter.time("hold", holdMs)
+      return rate
+    })
+  })
 
 /** Admits, runs and settles. The Scope's end settles a call that was cut. */
 export const paid = (parts: CallPathParts, endpoint: Endpoint, input: CallInput, caller: Caller, prepared: Prepared): Effect.Effect<Answer, ApiError | PortError, Scope.Scope> =>
   Effect.gen(function* () {
     const { call, plan, meter } = prepared
-    const { settle, note, cost } = makeSettling(parts, call)
+    const timing = meter.serverTiming
+    const { settle, note, cost } = makeSettling(parts, prepared)
     const settleCut = settle(clientGone).pipe(
       Effect.catchCause((cause) => Effect.sync(() => parts.log.error("settlement failed", { call_id: call.id, cause: Cause.pretty(cause) }))),
     )
-    const beforeMs = parts.clock.nowMs()
-    const rate = yield* Effect.acquireRelease(admission(parts, endpoint, input, caller, { id: call.id, holdMicros: call.price(plan.bound), counts: "all" }), () => settleCut)
-    meter.time("admit", parts.clock.nowMs() - beforeMs)
+    const rate = yield* Effect.acquireRelease(timedAdmission(parts, endpoint, input, caller, prepared), () => settleCut)
     const reply = yield* seal(parts.log)(plan.run).pipe(
       Effect.onError(note),
       Effect.mapError((error) => withErrorHeaders(error, { "x-call-id": call.id, ...rateHeaders(rate) })),
@@ -75,8 +89,8 @@ export const paid = (parts: CallPathParts, endpoint: Endpoint, input: CallInput,
     if ("events" in reply) {
       const settled = Stream.drain(Stream.fromEffect(seal(parts.log)(settle(reply.status))))
       const events = reply.events.pipe(Stream.onError(note), Stream.concat(settled))
-      return { reply: withHeaders({ ...reply, events }, callHeaders(parts, prepared, rate, undefined)), cost }
+      return { reply: withHeaders({ ...reply, events }, callHeaders(prepared, rate, undefined)), cost, timing }
     }
     yield* settle(reply.status)
-    return { reply: withHeaders(reply, callHeaders(parts, prepared, rate, cost())), cost }
+    return { reply: withHeaders(reply, callHeaders(prepared, rate, cost())), cost, timing }
   })

@@ -5,7 +5,8 @@ import { decodeBody } from "../decode.ts"
 import type { Call, Endpoint, Plan } from "../endpoint.ts"
 import { type ApiError, apiError } from "../errors.ts"
 import type { Json } from "../json.ts"
-import { costOf } from "../pricing.ts"
+import { lesser, type Micros } from "../money.ts"
+import { costOf, type PriceTag, priceTag } from "../pricing.ts"
 import { type Meter, makeMeter } from "./meter.ts"
 
 /** A call that was authorized, decoded and planned; nothing is held yet. */
@@ -13,7 +14,10 @@ export interface Prepared {
   readonly call: Call<Json>
   readonly plan: Plan
   readonly meter: Meter
-  readonly startedMs: number
+  /** The worst case. */
+  readonly holdMicros: Micros
+  readonly prices: PriceTag
+  readonly deadlineMs: number
 }
 
 const authorize = (endpoint: Endpoint, caller: Caller | undefined): Effect.Effect<void, ApiError> => {
@@ -25,30 +29,47 @@ const authorize = (endpoint: Endpoint, caller: Caller | undefined): Effect.Effec
   return Effect.void
 }
 
-const makeCall = (parts: CallPathParts, input: CallInput, body: Json, meter: Meter, nowMs: number): Call<Json> => {
+/** Test keys live in a sandbox where nothing is billed. */
+const factorOf = ({ caller, priceFactor }: CallInput): number => (caller?.tenant.mode === "test" ? 0 : priceFactor)
+
+const makeCall = (parts: CallPathParts, input: CallInput, body: Json, meter: Meter, deadlineMs: number, most: () => Micros | undefined): Call<Json> => {
   const id = parts.ids.call()
   const tenant = input.caller?.tenant ?? { account: "", mode: "live" as const }
+  const factor = factorOf(input)
+  const price: Call<Json>["price"] = (usage) => costOf(parts.catalogue.price, usage, factor)
   return {
     id,
     caller: input.caller,
+    client: input.client,
+    requestId: input.requestId,
     body,
     params: input.params ?? {},
     query: input.query ?? {},
-    context: { callId: id, tenant, priority: input.priority, deadlineMs: nowMs + parts.timeoutMs, meter: meter.meter, time: meter.time },
-    // test keys live in a sandbox where nothing is billed
-    price: (usage) => (tenant.mode === "test" ? 0n : costOf(parts.catalogue.price, usage, input.priceFactor)),
+    context: { callId: id, tenant, priority: input.priority, deadlineMs, meter: meter.meter, time: meter.time },
+    price,
     used: meter.used,
+    cost: () => lesser(price(meter.used()), most() ?? 0n),
   }
+}
+
+const reaches = (caller: Caller | undefined, models: readonly string[]): Effect.Effect<void, ApiError> => {
+  const beyond = models.find((model) => caller?.models && !caller.models.includes(model))
+  return beyond === undefined ? Effect.void : Effect.fail(apiError("model_not_found", `This key does not reach the model '${beyond}'.`, { param: "model" }))
 }
 
 export const prepare = (parts: CallPathParts, endpoint: Endpoint, input: CallInput): Effect.Effect<Prepared, ApiError> =>
   Effect.gen(function* () {
-    const startedMs = parts.clock.nowMs()
+    const startedMs = parts.clock.monotonicMs()
     yield* authorize(endpoint, input.caller)
     const body = typeof endpoint.body === "string" ? input.body : yield* decodeBody(endpoint.body, input.body)
-    const meter = makeMeter()
-    const call = makeCall(parts, input, body, meter, startedMs)
+    const meter = makeMeter(parts.clock, input.authMs)
+    const deadlineMs = parts.clock.nowMs() + parts.timeoutMs
+    let holdMicros: Micros | undefined
+    const call = makeCall(parts, input, body, meter, deadlineMs, () => holdMicros)
     const plan = yield* endpoint.plan(call)
-    meter.time("plan", parts.clock.nowMs() - startedMs)
-    return { call, plan, meter, startedMs }
+    const models = Object.keys(plan.bound)
+    yield* reaches(input.caller, models)
+    holdMicros = call.price(plan.bound)
+    meter.time("plan", parts.clock.monotonicMs() - startedMs)
+    return { call, plan, meter, deadlineMs, holdMicros, prices: priceTag(parts.catalogue.price, models, factorOf(input)) }
   })

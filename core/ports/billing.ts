@@ -1,8 +1,9 @@
 import type { Effect } from "effect"
 import type { Caller } from "../caller.ts"
-import type { PortError } from "../errors.ts"
-import type { CallId } from "../ids.ts"
+import type { BalanceTooLow, PortError } from "../errors.ts"
+import type { CallId, ModelId } from "../ids.ts"
 import type { Micros } from "../money.ts"
+import type { PriceTag } from "../pricing.ts"
 import type { UsageByModel } from "../usage.ts"
 import type { Transaction } from "./transaction.ts"
 
@@ -11,6 +12,12 @@ export interface AdmitRequest {
   readonly caller: Caller
   readonly endpoint: string
   readonly requestId: string
+  /** The first of the models that it plans to use; what usage reports show. */
+  readonly model?: ModelId | undefined
+  /** The prices that stay with the call. */
+  readonly prices?: PriceTag | undefined
+  /** Unix ms; what is still open then is expired, whatever became of the call. */
+  readonly expiresMs?: number | undefined
   /** The call's worst case. 0: nothing is held, and the call needs no settlement of money. */
   readonly holdMicros: Micros
   /** The batch that this line belongs to. */
@@ -28,6 +35,8 @@ export interface RateState {
   readonly remaining: number
   /** Until the window is empty again. */
   readonly resetMs: number
+  /** How much of the admission's time went into taking slot and hold. */
+  readonly holdMs?: number
 }
 
 export interface Refusal {
@@ -49,7 +58,7 @@ export interface Settlement {
 }
 
 /**
- * Limits and money. States of a call: open -> settled | voided | refused | expired (its replica died); expired -> settled (late).
+ * Limits and money. States of a call: open -> settled | voided | refused | expired (its replica died, or its time is over); expired -> settled (late).
  * `admit` checks and takes all of it in one step, so that parallel calls can't overdraw anything.
  */
 export interface Billing {
@@ -59,6 +68,11 @@ export interface Billing {
   /** Gives back the open holds of a batch before another worker takes it over. */
   voidChildren(parent: string, tx?: Transaction): Effect.Effect<void, PortError>
   balance(account: string): Effect.Effect<{ readonly balanceMicros: Micros; readonly heldMicros: Micros }, PortError>
+  /** What keys have spent in this UTC month; a key that has spent nothing may be missing. */
+  spentThisMonth(keyIds: readonly string[]): Effect.Effect<ReadonlyMap<string, Micros>, PortError>
   /** A grant (or, below zero, a correction). Idempotent by `id`. Makes the account's balance if there is none. */
-  adjust(entry: { readonly id: string; readonly account: string; readonly amountMicros: Micros; readonly reason: string }, tx?: Transaction): Effect.Effect<void, PortError>
+  adjust(
+    entry: { readonly id: string; readonly account: string; readonly amountMicros: Micros; readonly reason: string },
+    tx?: Transaction,
+  ): Effect.Effect<void, BalanceTooLow | PortError>
 }

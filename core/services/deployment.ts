@@ -5,7 +5,7 @@ export interface Deployment {
   readonly dataDir: string
   /** Absolute; model files, may be shared by deployments. */
   readonly modelsDir: string
-  /** `http://host:port`, without a slash at the end. */
+  /** `publicUrl` of the config, or `http://host:port`; without a slash at the end. */
   readonly baseUrl: string
   /** `serve` owns what it starts; `command` is a short CLI call beside a running server. */
   readonly role: "serve" | "command"

@@ -6,6 +6,8 @@ import type { Json } from "../json.ts"
 export interface StoredReply {
   readonly status: number
   readonly json: Json
+  /** Of the call that gave it. */
+  readonly callId?: string | undefined
 }
 
 /** `new`: go on, then `finish` or `forget`. `done`: this reply was given. `running`: the first request has not ended. `mismatch`: the key came with another body. */

@@ -7,6 +7,8 @@ export interface Identity {
   authenticate(bearer: string): Effect.Effect<Caller, ApiError | PortError>
   /** Batch lines and ingest act later for a key. */
   resume(keyId: string): Effect.Effect<Caller, ApiError | PortError>
+  /** Somebody without the role asked for an admin's endpoint: leaves a trace. */
+  denied?(caller: Caller, endpoint: string): Effect.Effect<void, PortError>
 }
 
 export interface IssuedKey {
@@ -19,7 +21,7 @@ export interface IssuedKey {
 
 /** Behind `rakit keys create`. */
 export interface KeyIssuer {
-  issue(request: { readonly email?: string; readonly name: string; readonly test: boolean }): Effect.Effect<IssuedKey, ApiError | PortError>
+  issue(request: { readonly email?: string; readonly name: string; readonly test: boolean; readonly scopes?: readonly string[] }): Effect.Effect<IssuedKey, ApiError | PortError>
 }
 
 /** The account that the first boot made; secrets are present only in the process that made it. */

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import type { Limits } from "../caller.ts"
-import { PortError } from "../errors.ts"
-import type { Micros } from "../money.ts"
+import { BalanceTooLow, PortError } from "../errors.ts"
+import { lesser, type Micros } from "../money.ts"
 import type { AdmitRequest, Billing, RateState, Refusal, Settlement } from "../ports/billing.ts"
 import type { Clock } from "../services/clock.ts"
 
@@ -32,10 +32,6 @@ interface Book {
   move(account: string, micros: Micros): void
 }
 
-const lesser = (a: Micros, b: Micros): Micros => {
-  if (b < a) return b
-  return a
-}
 const sum = (amounts: readonly Micros[]): Micros => amounts.reduce((a, b) => a + b, 0n)
 const dayOf = (ms: number) => Math.floor(ms / dayMs)
 const monthOf = (ms: number) => new Date(ms).toISOString().slice(0, 7)
@@ -51,6 +47,13 @@ const takenOf = (book: Book, key: string, nowMs: number) =>
     ofKey(book, key)
       .filter((call) => monthOf(call.atMs) === monthOf(nowMs))
       .map((call) => (call.state === "open" ? call.holdMicros : call.costMicros)),
+  )
+
+const spentOf = (book: Book, key: string, nowMs: number) =>
+  sum(
+    ofKey(book, key)
+      .filter((call) => monthOf(call.atMs) === monthOf(nowMs))
+      .map((call) => call.costMicros),
   )
 
 const rateOf = (book: Book, key: string, nowMs: number, limit: number): RateState => {
@@ -133,8 +136,7 @@ export const fakeBilling = (clock: Clock, startMicros: Micros = 0n): FakeBilling
   const adjust: Billing["adjust"] = ({ id, account, amountMicros }) =>
     Effect.suspend(() => {
       if (entries.has(id)) return Effect.void
-      if (amountMicros < 0n && freeOf(book, account) + amountMicros < 0n)
-        return Effect.fail(new PortError({ port: "billing", message: "the account has less than that", cause: { _tag: "BalanceTooLow", account } }))
+      if (amountMicros < 0n && freeOf(book, account) + amountMicros < 0n) return Effect.fail(new BalanceTooLow({ account }))
       entries.add(id)
       book.move(account, amountMicros)
       return Effect.void
@@ -148,6 +150,7 @@ export const fakeBilling = (clock: Clock, startMicros: Micros = 0n): FakeBilling
       }),
     voidChildren: (parent) => Effect.sync(() => close("voided", (call) => call.request.parent === parent)),
     balance: (account) => Effect.sync(() => ({ balanceMicros: book.balanceOf(account), heldMicros: heldOf(book, account) })),
+    spentThisMonth: (keyIds) => Effect.sync(() => new Map(keyIds.map((key) => [key, spentOf(book, key, clock.nowMs())]))),
     adjust,
     expireOpen: () => close("expired", () => true),
   }

@@ -9,6 +9,7 @@ export const fakeClock = (startMs = Date.UTC(2026, 0, 15, 12)): FakeClock => {
   let nowMs = startMs
   return {
     nowMs: () => nowMs,
+    monotonicMs: () => nowMs,
     advance: (ms) => {
       nowMs += ms
     },

@@ -49,6 +49,7 @@ export const makeFreeBilling = (clock: Clock, maxKeys: number): Billing => {
       }),
     voidChildren: () => Effect.void,
     balance: () => Effect.succeed({ balanceMicros: unlimitedMicros, heldMicros: 0n }),
+    spentThisMonth: () => Effect.succeed(new Map()),
     adjust: () => Effect.void,
   }
 }

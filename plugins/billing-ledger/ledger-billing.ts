@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { type AdmitRequest, type Billing, type Clock, type Database, type Log, type Metrics, PortError, type Settlement } from "../../core/index.ts"
+import { type AdmitRequest, BalanceTooLow, type Billing, type Clock, type Database, type Log, type Metrics, type PortError, type Settlement } from "../../core/index.ts"
 import { isAboutItems, isUnknownOutcome } from "./failure.ts"
 import { makeGatherer } from "./gather.ts"
 import type { Settings } from "./settings.ts"
@@ -23,12 +23,6 @@ export interface LedgerBilling extends Billing {
   readonly idle: Effect.Effect<void>
 }
 
-/** Why an adjustment was refused; the cause of its PortError. */
-export interface BalanceTooLow {
-  readonly _tag: "BalanceTooLow"
-  readonly account: string
-}
-
 const maxStrays = 10_000
 const straysPerTurn = 1_000
 /** A lost admission may still wait for its lock and commit; by then the server's statement timeout has ended it. */
@@ -42,9 +36,6 @@ const makeAnswer = (metrics: Metrics) => {
     return refused ? Effect.fail({ _tag: "Refusal" as const, ...refused, rate }) : Effect.succeed(rate)
   }
 }
-
-const tooLow = (account: string) =>
-  new PortError({ port: "billing", message: "the account's balance, less what is held, does not cover this", cause: { _tag: "BalanceTooLow", account } satisfies BalanceTooLow })
 
 /** Gatherers for both kinds of statements. */
 const makeSteps = ({ clock, log, metrics, settings, replica }: LedgerParts, statements: Statements, strays: Strays) => {
@@ -98,10 +89,11 @@ export const makeLedgerBilling = (parts: LedgerParts): LedgerBilling => {
     settle,
     voidChildren: (parent, tx) => Effect.suspend(() => statements.voidChildren(parent, clock.nowMs(), tx)),
     balance: statements.balance,
+    spentThisMonth: (keyIds) => Effect.suspend(() => statements.spentThisMonth(keyIds, clock.nowMs())),
     adjust: (entry, tx) =>
       Effect.flatMap(
         Effect.suspend(() => statements.adjust(entry, clock.nowMs(), tx)),
-        (result) => (result === "too_low" ? Effect.fail(tooLow(entry.account)) : Effect.void),
+        (result) => (result === "too_low" ? Effect.fail(new BalanceTooLow({ account: entry.account })) : Effect.void),
       ),
   }
 }

@@ -65,6 +65,7 @@ export interface Statements {
     nowMs: number,
     tx?: Transaction,
   ): Effect.Effect<"done" | "repeated" | "too_low", PortError>
+  spentThisMonth(keyIds: readonly string[], nowMs: number): Effect.Effect<ReadonlyMap<string, bigint>, PortError>
   balance(account: string): Effect.Effect<{ readonly balanceMicros: bigint; readonly heldMicros: bigint }, PortError>
 }
 
@@ -98,6 +99,11 @@ export const makeStatements = (database: Database): Statements => {
       Effect.map(
         one(sql<{ result: "done" | "repeated" | "too_low" }>`SELECT ledger_adjust(${id}, ${account}, ${String(amountMicros)}, ${reason}, ${new Date(nowMs)}) AS result`, tx),
         ({ result }) => result,
+      ),
+    spentThisMonth: (keyIds, nowMs) =>
+      Effect.map(
+        rows(sql<{ key_id: string; spent_micros: bigint }>`SELECT key_id, spent_micros FROM ledger_key WHERE key_id = ANY(${keyIds}) AND month = ledger_month(${new Date(nowMs)})`),
+        (found) => new Map(found.map((row) => [row.key_id, row.spent_micros])),
       ),
     balance: (account) =>
       Effect.map(rows(sql<{ balance_micros: bigint; held_micros: bigint }>`SELECT balance_micros, held_micros FROM ledger_account WHERE account_id = ${account}`), ([row]) => ({

@@ -4,7 +4,7 @@ import { noUsage } from "../../core/usage.ts"
 import type { ChatUsage } from "./wire-reply.ts"
 
 /** What the meter of the call has read so far, and what that costs. */
-export const usageNow = (call: Pick<Call<unknown>, "used" | "price">, model: string): ChatUsage => {
+export const usageNow = (call: Pick<Call<unknown>, "used" | "cost">, model: string): ChatUsage => {
   const used = call.used()
   const usage = used[model] ?? noUsage
   return {
@@ -15,6 +15,6 @@ export const usageNow = (call: Pick<Call<unknown>, "used" | "price">, model: str
     cache_read_input_tokens: usage.cacheReadTokens,
     prompt_tokens_details: { cached_tokens: usage.cacheReadTokens },
     completion_tokens_details: { reasoning_tokens: usage.reasoningTokens },
-    cost_idr: rupiahNumber(call.price(used)),
+    cost_idr: rupiahNumber(call.cost()),
   }
 }

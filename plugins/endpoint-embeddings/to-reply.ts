@@ -28,7 +28,7 @@ const toUsage = (call: Call<EmbeddingsBody>, model: string, items: readonly Read
     total_tokens: inputTokens,
     image_count: items.filter(({ part }) => part.type === "media").length,
     truncated_count: events.filter((event) => event.truncated || items[event.index]?.cut).length,
-    cost_idr: rupiahNumber(call.price(used)),
+    cost_idr: rupiahNumber(call.cost()),
   }
 }
 

@@ -20,7 +20,7 @@ const toReply = ({ ids }: RerankEndpointParts, call: Call<RerankBody>, model: st
   return {
     id: ids.make("rerank-"),
     results: rank(events, call.body),
-    meta: { billed_units: { search_units: used[model]?.searchUnits ?? 0 }, cost_idr: rupiahNumber(call.price(used)) },
+    meta: { billed_units: { search_units: used[model]?.searchUnits ?? 0 }, cost_idr: rupiahNumber(call.cost()) },
   }
 }
 

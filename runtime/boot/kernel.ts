@@ -1,7 +1,7 @@
 import "reflect-metadata/lite"
 import { mkdirSync } from "node:fs"
 import { join, resolve as resolvePath } from "node:path"
-import { Effect, type Scope } from "effect"
+import { Effect, Redacted, type Scope } from "effect"
 import { type DependencyContainer, container as root } from "tsyringe"
 import { makeCallPath } from "../../core/call.ts"
 import { makeCatalogue } from "../../core/catalogue.ts"
@@ -13,12 +13,13 @@ import { provide, resolve, Tokens } from "../../core/tokens.ts"
 import type { HouseConfig } from "../config/schema.ts"
 import { type ExposedMetrics, makeMetrics } from "../services/metrics.ts"
 import { type ModelFilesStore, makeModelFiles } from "../services/model-files/model-files.ts"
+import { lazySecrets } from "../services/secrets.ts"
 import { makeWorkers } from "../services/workers.ts"
 import { toEntry } from "./models.ts"
 
-/** The address is known once the server listens. */
+/** Where clients reach us: as the config says, or known once the server listens. */
 export interface Address {
-  baseUrl: string
+  baseUrl: string | undefined
 }
 
 export interface Kernel {
@@ -30,7 +31,7 @@ export interface Kernel {
 
 /** What the kernel itself lends, so no plugin needs to provide it. */
 export const kernelTokens: ReadonlySet<string> = new Set(
-  [Tokens.deployment, Tokens.log, Tokens.clock, Tokens.ids, Tokens.metrics, Tokens.workers, Tokens.catalogue, Tokens.callPath].map((token) => token.name),
+  [Tokens.deployment, Tokens.secrets, Tokens.log, Tokens.clock, Tokens.ids, Tokens.metrics, Tokens.workers, Tokens.catalogue, Tokens.callPath].map((token) => token.name),
 )
 
 const deploymentOf = (house: HouseConfig, role: Deployment["role"], address: Address): Deployment => {
@@ -41,7 +42,7 @@ const deploymentOf = (house: HouseConfig, role: Deployment["role"], address: Add
     modelsDir: house.modelsDir ? resolvePath(house.modelsDir) : join(dataDir, "models"),
     role,
     get baseUrl() {
-      return address.baseUrl
+      return address.baseUrl ?? `http://localhost:${house.server.port}`
     },
   }
 }
@@ -50,12 +51,13 @@ const deploymentOf = (house: HouseConfig, role: Deployment["role"], address: Add
 export const makeKernel = (house: HouseConfig, role: Deployment["role"], log: Log): Effect.Effect<Kernel, never, Scope.Scope> =>
   Effect.gen(function* () {
     const container = root.createChildContainer()
-    const address: Address = { baseUrl: `http://localhost:${house.server.port}` }
+    const address: Address = { baseUrl: house.publicUrl === "" ? undefined : house.publicUrl.replace(/\/$/, "") }
     const deployment = deploymentOf(house, role, address)
     const metrics = makeMetrics()
     const ids = makeIds(systemClock.nowMs)
     const catalogue = makeCatalogue(house.models.map(toEntry))
     provide(container, Tokens.deployment, deployment)
+    provide(container, Tokens.secrets, lazySecrets(Redacted.value(house.secretKey), deployment.dataDir))
     provide(container, Tokens.log, log)
     provide(container, Tokens.clock, systemClock)
     provide(container, Tokens.ids, ids)

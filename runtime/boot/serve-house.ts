@@ -39,11 +39,13 @@ export const serveHouse = (house: House, options: ServeOptions): Effect.Effect<H
       checks: () => resolveAll(container, Tokens.healthChecks),
       starting: () => [...waiting],
       identity: () => resolve(container, Tokens.identity),
+      sessions: () => (container.isRegistered(Tokens.sessions.key, true) ? resolve(container, Tokens.sessions) : undefined),
+      trustedProxies: settings.trustedProxies,
       log: resolve(container, Tokens.log),
       metrics: house.metrics,
       ...(options.limits && { limits: options.limits }),
     })
-    house.address.baseUrl = server.url
+    house.address.baseUrl ??= server.url
     server.publish(house.endpoints)
     options.onListening(server)
     yield* startHouse(house, { onStarted: (key) => waiting.delete(key) })

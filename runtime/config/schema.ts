@@ -1,4 +1,5 @@
 import { Effect, Schema } from "effect"
+import { parseNetwork } from "../http/client-address.ts"
 
 const withDefault = <S extends Schema.Top>(schema: S, value: S["Encoded"], description?: string) =>
   ((schema as Schema.Top).annotate({ default: value, ...(description !== undefined && { description }) }) as S).pipe(Schema.withDecodingDefaultKey<S>(Effect.succeed(value)))
@@ -50,6 +51,11 @@ export const ServerConfig = Schema.Struct({
   drainTimeoutMs: withDefault(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3_600_000 })), 30_000, "How long open requests may go on after SIGTERM."),
   // below the lease of an Idempotency-Key (15 min): a call that still runs must hold its key
   callTimeoutMs: withDefault(Schema.Int.check(Schema.isBetween({ minimum: 1000, maximum: 600_000 })), 300_000),
+  trustedProxies: withDefault(
+    Schema.Array(Schema.String.check(Schema.makeFilter((text: string) => parseNetwork(text) !== undefined || "must be an IP address or a network, as 10.0.0.0/8"))),
+    [],
+    "Proxies whose X-Forwarded-For names the client.",
+  ),
   workerThreads: withDefault(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 })), 1, "Threads of the pool for tokenization and chunking."),
 })
 
@@ -59,6 +65,18 @@ export const HouseConfig = Schema.Struct({
   name: withDefault(Schema.String, "rakit"),
   dataDir: withDefault(Schema.String, ".rakit", "Private to this deployment; relative to the working directory."),
   modelsDir: withDefault(Schema.String, "", "The model cache; `<dataDir>/models` when empty."),
+  publicUrl: withDefault(
+    Schema.String.check(Schema.isPattern(/^(https?:\/\/[^\s/?#]+\/?)?$/, { message: "must be http(s)://host[:port], or empty" })),
+    "",
+    "Where clients reach the server: for links in e-mails and receipts. The address that it listens on when empty.",
+  ),
+  secretKey: Schema.RedactedFromValue(
+    Schema.String.check(
+      Schema.makeFilter((text: string) => text === "" || text.length >= 32 || "must have at least 32 characters (RAKIT_SECRET_KEY); make one with: openssl rand -hex 32"),
+    ),
+  )
+    .annotate({ description: "Encrypts secrets at rest; give servers that share a database the same. Made and kept in <dataDir>/secret.key when empty." })
+    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(""))),
   log: withDefault(Schema.Struct({ level: withDefault(Schema.Literals(["debug", "info", "warn", "error"]), "info") }), {}),
   server: withDefault(ServerConfig, {}),
   plugins: Schema.Record(Schema.String, Schema.Unknown).annotate({ description: "Plugins and their settings: a built-in name, a package name, or a path (./my-plugin.ts)." }),

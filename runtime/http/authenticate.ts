@@ -24,5 +24,6 @@ export const authenticate = (endpoint: Endpoint, authorization: string | undefin
     const token = bearer.exec(authorization)?.[1]
     if (token === undefined) return refuse("The Authorization header must be 'Bearer <key>', with one space and none in the key.")
     const identity = endpoint.access === "key" ? by.identity() : by.sessions?.()
-    return identity ? identity.authenticate(token) : refuse("This endpoint needs a session of the dashboard.")
+    if (!identity) return refuse("This endpoint needs a session of the dashboard.")
+    return Effect.tap(identity.authenticate(token), (caller) => (endpoint.access === "admin" && caller.role !== "admin" && identity.denied?.(caller, endpoint.id)) || Effect.void)
   })

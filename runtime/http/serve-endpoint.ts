@@ -1,3 +1,4 @@
+import type { IncomingMessage } from "node:http"
 import { Effect, type Scope } from "effect"
 import type { Answer, CallInput, CallPath } from "../../core/call.ts"
 import type { Endpoint } from "../../core/endpoint.ts"
@@ -18,6 +19,8 @@ export interface ServeParts extends Authenticators {
   /** All plugins have started. */
   readonly isReady: () => boolean
   readonly countStream: (change: number) => void
+  /** Where the client is. */
+  readonly addressOf: (req: IncomingMessage) => string
 }
 
 export interface Addressed {
@@ -40,8 +43,11 @@ const refusing = (endpoint: Endpoint, error: ApiError): Endpoint => ({ ...endpoi
 const answerOf = (endpoint: Endpoint, exchange: Exchange, addressed: Addressed, parts: ServeParts): Effect.Effect<Answer, ApiError | PortError, Scope.Scope> =>
   Effect.gen(function* () {
     const { req, requestId } = exchange
+    const beforeMs = performance.now()
     const caller = yield* authenticate(endpoint, req.headers.authorization, parts)
-    const input: CallInput = { caller, body: undefined, ...addressed, requestId, priority: "realtime", priceFactor: 1 }
+    const authMs = performance.now() - beforeMs
+    const client = { address: parts.addressOf(req), languages: req.headers["accept-language"] }
+    const input: CallInput = { caller, client, authMs, body: undefined, ...addressed, requestId, priority: "realtime", priceFactor: 1 }
     return yield* Effect.all([readBody(exchange, endpoint, parts.budget), idempotencyKeyOf(exchange)]).pipe(
       Effect.matchEffect({
         onFailure: (error) => parts.callPath.run(refusing(endpoint, error), input),

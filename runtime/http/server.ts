@@ -26,6 +26,7 @@ import { makeApp } from "./app.ts"
 import type { Authenticators } from "./authenticate.ts"
 import { makeBodyBudget } from "./body-budget.ts"
 import { answerBrokenHttp } from "./broken-http.ts"
+import { makeAddressOf } from "./client-address.ts"
 import { makeDrainer } from "./drain.ts"
 import { expectsContinue } from "./expectation.ts"
 import { makeReadiness } from "./health.ts"
@@ -52,6 +53,8 @@ export interface HttpServerOptions extends Authenticators {
   readonly log: Log
   readonly metrics: ExposedMetrics
   readonly limits?: Partial<HttpLimits>
+  /** Addresses and networks whose `X-Forwarded-For` is believed. */
+  readonly trustedProxies?: readonly string[]
 }
 
 export interface HttpServer {
@@ -99,8 +102,9 @@ export const makeHttpServer = (options: HttpServerOptions): Effect.Effect<HttpSe
       document ??= describeApi(options.about, endpoints ?? [])
       return document
     }
+    const addressOf = makeAddressOf(options.trustedProxies ?? [])
     const own = ownRoutes({ about: options.about, readiness, metrics, openApi, lingerMs: limits.lingerMs })
-    const parts: RouteParts = { ...options, limits, own, budget: makeBodyBudget(limits.maxBufferedBytes), isReady: () => isReady, countStream: observer.countStream }
+    const parts: RouteParts = { ...options, limits, own, budget: makeBodyBudget(limits.maxBufferedBytes), isReady: () => isReady, countStream: observer.countStream, addressOf }
     let routes = makeRoutes([], parts)
 
     const app = makeApp({

@@ -79,8 +79,8 @@ test("the head goes out with the first event, each event at once, and the call i
 test("the cost comes as a trailer over HTTP/1.1; HTTP/1.0 gets the events without chunks", async () => {
   await open(Stream.make({ n: 1 }))
   const answer = await raw(house.port, rawAsk.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"))
-  expect(answer.text).toMatch(/\r\ntrailer: X-Cost-IDR\r\n/i)
-  expect(answer.text).toMatch(/data: \[DONE\]\n\n\r\n0\r\nX-Cost-IDR: 1\r\n\r\n$/)
+  expect(answer.text).toMatch(/\r\ntrailer: X-Cost-IDR, Server-Timing\r\n/i)
+  expect(answer.text).toMatch(/data: \[DONE\]\n\n\r\n0\r\nX-Cost-IDR: 1\r\nServer-Timing: auth;dur=[^\r]*settle;dur=[^\r]*\r\n\r\n$/)
   const old = await raw(house.port, rawAsk.replace("HTTP/1.1", "HTTP/1.0"))
   expect(old.text).not.toMatch(/trailer/i)
   expect(old.text).toMatch(/\r\n\r\ndata: \{"n":1\}\n\ndata: \[DONE\]\n\n$/)

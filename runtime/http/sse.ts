@@ -21,6 +21,7 @@ const streamHeaders: Strings = { "content-type": "text/event-stream; charset=utf
 
 /** Trailers need chunked coding, which HTTP/1.0 does not have. */
 const costTrailer = "X-Cost-IDR"
+const timingTrailer = "Server-Timing"
 const canTrail = ({ req }: Exchange) => req.httpVersion === "1.1"
 
 /**
@@ -35,7 +36,7 @@ export const sendEvents = (exchange: Exchange, reply: EventReply, answer: Answer
     })
     const open = Effect.gen(function* () {
       if (res.destroyed) return yield* Effect.interrupt
-      res.writeHead(reply.status, { ...streamHeaders, ...(canTrail(exchange) && { trailer: costTrailer }), ...reply.headers })
+      res.writeHead(reply.status, { ...streamHeaders, ...(canTrail(exchange) && { trailer: `${costTrailer}, ${timingTrailer}` }), ...reply.headers })
       exchange.streaming = true
       yield* Effect.acquireRelease(
         Effect.sync(() => options.countOpen(1)),
@@ -57,6 +58,6 @@ export const sendEvents = (exchange: Exchange, reply: EventReply, answer: Answer
     )
     yield* ensureOpen
     const cost = answer.cost()
-    if (cost !== undefined && canTrail(exchange)) res.addTrailers({ [costTrailer]: formatRupiah(cost) })
+    if (cost !== undefined && canTrail(exchange)) res.addTrailers({ [costTrailer]: formatRupiah(cost), [timingTrailer]: answer.timing() })
     res.end(doneFrame)
   })

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto"
 import { Effect, type Exit } from "effect"
 import { defaultLimits, type Limits } from "../../caller.ts"
-import type { PortError } from "../../errors.ts"
+import type { BalanceTooLow, PortError } from "../../errors.ts"
 import { uuidV7 } from "../../ids.ts"
 import type { AdmitRequest, Billing, RateState, Refusal, Settlement } from "../../ports/billing.ts"
 import type { FakeClock } from "../clock.ts"
@@ -48,7 +48,7 @@ export class Desk {
   settle(id: string, outcome: Settlement["outcome"] = "settled", costMicros = 0n): Promise<void> {
     return Effect.runPromise(this.open.billing.settle([{ id, outcome, costMicros, usage: {}, httpStatus: 200 }]))
   }
-  grant(amountMicros: bigint, id: string = randomUUID()): Promise<Exit.Exit<void, PortError>> {
+  grant(amountMicros: bigint, id: string = randomUUID()): Promise<Exit.Exit<void, BalanceTooLow | PortError>> {
     return Effect.runPromiseExit(this.open.billing.adjust({ id, account: this.account, amountMicros, reason: "test" }))
   }
   async balance(): Promise<readonly [bigint, bigint]> {

@@ -7,6 +7,7 @@ import { apiError, PortError } from "../../../core/errors.ts"
 import { makeIds } from "../../../core/ids.ts"
 import type { Billing, Settlement } from "../../../core/ports/billing.ts"
 import { freePrice, parsePrice } from "../../../core/pricing.ts"
+import { systemClock } from "../../../core/services/clock.ts"
 import type { HealthCheck } from "../../../core/services/health.ts"
 import { fakeLog } from "../../../core/testing/log.ts"
 import { usageOf } from "../../../core/usage.ts"
@@ -40,6 +41,7 @@ const recordingBilling = (settlements: Settlement[]): Billing => ({
   settle: (items) => Effect.sync(() => void settlements.push(...items)),
   voidChildren: () => Effect.void,
   balance: () => Effect.succeed({ balanceMicros: 1_000_000_000n, heldMicros: 0n }),
+  spentThisMonth: () => Effect.succeed(new Map()),
   adjust: () => Effect.void,
 })
 
@@ -74,7 +76,7 @@ export const openHouse = async (options: HouseOptions = {}): Promise<House> => {
     billing: () => billing,
     idempotency: () => undefined,
     catalogue,
-    clock: { nowMs: () => Date.now() },
+    clock: systemClock,
     ids: makeIds(() => Date.now()),
     log,
     timeoutMs: 60_000,

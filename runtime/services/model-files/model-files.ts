@@ -24,7 +24,7 @@ export interface ModelFilesOptions {
   readonly env?: Env
   /** What relative `file:` paths and the project's .npmrc are below. */
   readonly cwd?: string
-  readonly clock?: Clock
+  readonly clock?: Pick<Clock, "nowMs">
   readonly timing?: Partial<PullTiming>
   readonly freeBytes?: PullContext["freeBytes"]
 }

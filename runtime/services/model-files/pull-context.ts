@@ -24,7 +24,7 @@ export const usualTiming: PullTiming = { stallMs: 30_000, backoffMs: 500, heartb
 export interface PullContext {
   readonly modelsDir: string
   readonly log: Log
-  readonly clock: Clock
+  readonly clock: Pick<Clock, "nowMs">
   readonly fetch: Fetch
   readonly env: Env
   readonly cwd: string

@@ -1,0 +1,38 @@
+import type { IncomingMessage } from "node:http"
+import ipaddr from "ipaddr.js"
+
+/** `10.0.0.0/8`, `::1` or `loopback`. */
+export const parseNetwork = (text: string): readonly [ipaddr.IPv4 | ipaddr.IPv6, number] | undefined => {
+  if (ipaddr.isValidCIDR(text)) return ipaddr.parseCIDR(text)
+  if (!ipaddr.isValid(text)) return undefined
+  const address = ipaddr.parse(text)
+  return [address, address.kind() === "ipv4" ? 32 : 128]
+}
+
+const plainForm = (text: string | undefined): string | undefined => {
+  const bare = text?.trim().replace(/^\[([^\]]*)\](?::\d+)?$/, "$1")
+  return bare !== undefined && ipaddr.isValid(bare) ? ipaddr.process(bare).toString() : undefined
+}
+
+/**
+ * The address of the client: of the socket, or, while that is a trusted proxy's, the one that the proxy put at the end of `X-Forwarded-For`.
+ * What stands before the first untrusted address could have been written by anybody.
+ */
+export const makeAddressOf = (trustedProxies: readonly string[]): ((req: IncomingMessage) => string) => {
+  const networks = trustedProxies.map(parseNetwork).filter((network) => network !== undefined)
+  const isTrusted = (text: string) => {
+    const address = ipaddr.parse(text)
+    return networks.some(([network, bits]) => address.kind() === network.kind() && address.match(network as ipaddr.IPv4, bits))
+  }
+  return (req) => {
+    let address = plainForm(req.socket.remoteAddress) ?? "unknown"
+    const forwarded = [req.headers["x-forwarded-for"] ?? []].flat().join(",").split(",").reverse()
+    for (const hop of forwarded) {
+      if (address === "unknown" || !isTrusted(address)) return address
+      const before = plainForm(hop)
+      if (before === undefined) return address
+      address = before
+    }
+    return address
+  }
+}
