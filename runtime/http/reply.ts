@@ -4,6 +4,7 @@ import type { ApiError } from "../../core/errors.ts"
 import type { Json, Strings } from "../../core/json.ts"
 import type { Exchange } from "./exchange.ts"
 import { endAfterRest, leavesBodyUnread } from "./linger.ts"
+import { isKnownTo } from "./not-modified.ts"
 import { write } from "./write.ts"
 
 interface Head {
@@ -31,6 +32,11 @@ export const sendJson = (exchange: Exchange, reply: Head & { readonly json: Json
 export const sendBytes = (exchange: Exchange, reply: Extract<Reply, { readonly mediaType: string }>, stallMs: number): Effect.Effect<void, ApiError> =>
   Effect.suspend(() => {
     const { req, res } = exchange
+    if (reply.status === 200 && isKnownTo(req, reply.headers?.etag)) {
+      const { "content-length": _, ...headers } = reply.headers ?? {}
+      if (!res.destroyed) res.writeHead(304, headers).end()
+      return Effect.void
+    }
     const open = () => {
       if (!res.headersSent && !res.destroyed) res.writeHead(reply.status, { "content-type": reply.mediaType, ...reply.headers })
     }
