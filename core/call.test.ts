@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, it, vi } from "vitest"
 import { type Answering, holdMicros, inputMicros, model, openStage, type Stage, startMicros, used, whole } from "./call/testing/stage.ts"
 import type { Caller } from "./caller.ts"
 import { apiError, PortError } from "./errors.ts"
+import { formatRupiah } from "./money.ts"
 import type { FakeHouse } from "./testing/index.ts"
 import { usageOf } from "./usage.ts"
 
@@ -53,6 +54,32 @@ describe("a call", () => {
     const test: Caller = { ...house.caller, tenant: { account: "acct_1", mode: "test" } }
     expect(await house.ask(endpoint(whole(10)), { n: 1 }, { caller: test })).toMatchObject({ costMicros: 0n })
     expect(await house.ask(endpoint(whole(10)), { n: 1 }, { priceFactor: 0.5 })).toMatchObject({ costMicros: (inputMicros + 60_000n) / 2n })
+  })
+
+  it("says what it costs as it goes on, never more than its hold", async () => {
+    const costs: bigint[] = []
+    const greedy: Answering = (call) =>
+      Effect.sync(() => {
+        for (const usage of [used(0), used(10), usageOf({ outputTokens: 9_000_000 })]) {
+          call.context.meter(model, usage)
+          costs.push(call.cost())
+        }
+        return { status: 200, json: {} }
+      })
+    expect(await house.ask(endpoint(greedy), { n: 1 })).toMatchObject({ headers: { "x-cost-idr": formatRupiah(holdMicros) } })
+    expect(costs).toEqual([inputMicros, inputMicros + 60_000n, holdMicros])
+  })
+
+  it("takes its prices, its model and its end with it", async () => {
+    await house.ask(endpoint(whole(10)), { n: 1 })
+    expect(last()?.request).toMatchObject({ model, prices: { factor: 1, models: { [model]: { output: "6000" } } }, expiresMs: house.clock.nowMs() + 120_000 })
+  })
+
+  it("of a key that does not reach the model is 400, and holds nothing", async () => {
+    const caller = { ...house.caller, models: ["svc-prme"] }
+    expect(await house.ask(endpoint(whole(10)), { n: 1 }, { caller })).toMatchObject({ status: 400, json: { code: "model_not_found", param: "model" } })
+    expect(house.billing.calls).toEqual([])
+    expect(await house.ask(endpoint(whole(10)), { n: 1 }, { caller: { ...caller, models: [model] } })).toMatchObject({ status: 200 })
   })
 
   it("of a public endpoint needs no caller and no billing", async () => {

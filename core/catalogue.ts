@@ -49,6 +49,8 @@ export interface Catalogue {
   /** The model itself; also 503 `model_loading`, or 500 `backend_error` when it could not be opened. */
   open<T extends TaskName>(task: T, id: ModelId): Effect.Effect<LoadedModel<T>, ApiError>
   price(id: ModelId): Price
+  /** What a line of a batch costs, as a part of the list price. */
+  readonly batchPriceFactor: number
   state(id: ModelId): ModelState
   /** For the runtime, which opens the models. */
   set(id: ModelId, state: ModelState): void
@@ -59,7 +61,7 @@ const notReady = (id: ModelId, state: ModelState): ApiError =>
     ? apiError("backend_error", `The model '${id}' could not be opened; the operator finds the reason in the log.`)
     : apiError("model_loading", `The model '${id}' is still loading (${state.state}). Try again shortly.`, { retryAfterMs: 5_000 })
 
-export const makeCatalogue = (entries: readonly ModelEntry[]): Catalogue => {
+export const makeCatalogue = (entries: readonly ModelEntry[], batchPriceFactor = 0.5): Catalogue => {
   const byId = new Map(entries.map((entry) => [entry.id, entry]))
   const states = new Map<ModelId, ModelState>()
   const stateOf = (id: ModelId): ModelState => states.get(id) ?? { state: "waiting" }
@@ -73,6 +75,7 @@ export const makeCatalogue = (entries: readonly ModelEntry[]): Catalogue => {
     })
   return {
     entries,
+    batchPriceFactor,
     entry: (id) => byId.get(id),
     require: require_,
     open: <T extends TaskName>(task: T, id: ModelId) =>

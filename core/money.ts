@@ -14,12 +14,16 @@ export const parseRupiah = (text: string): Micros => {
   return sign ? -micros : micros
 }
 
-/** 2500000n -> `"2.5"`: the plain decimal of `X-Cost-IDR`. */
-export const formatRupiah = (micros: Micros): string => {
-  const absolute = micros < 0n ? -micros : micros
-  const fraction = (absolute % microsPerRupiah).toString().padStart(6, "0").replace(/0+$/, "")
-  return `${micros < 0n ? "-" : ""}${absolute / microsPerRupiah}${fraction && `.${fraction}`}`
+/** `(2500n, 3)` -> `"2.5"`: a plain decimal of a whole number of units, of which 10^places make one. */
+export const formatDecimal = (units: bigint, places: number): string => {
+  const absolute = units < 0n ? -units : units
+  const one = 10n ** BigInt(places)
+  const fraction = (absolute % one).toString().padStart(places, "0").replace(/0+$/, "")
+  return `${units < 0n ? "-" : ""}${absolute / one}${fraction && `.${fraction}`}`
 }
+
+/** 2500000n -> `"2.5"`: the plain decimal of `X-Cost-IDR`. */
+export const formatRupiah = (micros: Micros): string => formatDecimal(micros, 6)
 
 /** The JSON number of an amount (`..._idr`). Exact up to 8 billion rupiah (a double tells millionths apart below 2^33). */
 export const rupiahNumber = (micros: Micros): number => Number(formatRupiah(micros))

@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { costOf, freePrice, parsePrice } from "./pricing.ts"
+import { costOf, freePrice, parsePrice, priceTag } from "./pricing.ts"
 import { noUsage, type Usage, usageOf } from "./usage.ts"
 
 const price = parsePrice({ input: 15_000, output: 60_000, image: 25, searchUnit: 2.5 })
@@ -19,6 +19,11 @@ describe("the cost of a call", () => {
     expect(cost({ inputTokens: 1000, cacheReadTokens: 1000 })).toBe(1_500_000n)
     expect(cost({ inputTokens: 1000, cacheWriteTokens: 1000 })).toBe(18_750_000n)
     expect(cost({ inputTokens: 1000, cacheReadTokens: 400, cacheWriteTokens: 100 })).toBe(((500n + 40n + 125n) * 15_000_000_000n) / 1_000_000n)
+  })
+
+  it("takes the prices of cache reads and writes from the config where it names them", () => {
+    const own = parsePrice({ input: 15_000, cacheRead: 3_000, cacheWrite: 0 })
+    expect(costOf(() => own, { m: usageOf({ inputTokens: 1000, cacheReadTokens: 400, cacheWriteTokens: 100 }) })).toBe(500n * 15_000n + 400n * 3_000n)
   })
 
   it("does not price reasoning twice: it is part of the output", () => {
@@ -53,4 +58,12 @@ it("grows with usage, so a bound's cost covers the cost of whatever stays below 
 
 it("refuses prices with more than 6 decimals", () => {
   expect(() => parsePrice({ input: 0.0000001 })).toThrow(RangeError)
+})
+
+it("writes the prices that stay with a call as exact decimals", () => {
+  const odd = parsePrice({ input: 0.000001, image: 750 })
+  expect(priceTag(() => odd, ["m"], 0.5)).toEqual({
+    factor: 0.5,
+    models: { m: { input: "0.000001", output: "0", cacheRead: "0.0000001", cacheWrite: "0.00000125", image: "750", searchUnit: "0" } },
+  })
 })

@@ -24,6 +24,14 @@ describe("with an Idempotency-Key", () => {
     expect(house.billing.calls).toHaveLength(1)
   })
 
+  it("a session's second call gets the first reply too; billing is not asked", async () => {
+    const caller = { tenant: house.caller.tenant, scopes: [], role: "user", limits: house.caller.limits } as const
+    const ask = (n: number) => house.ask(endpoint(whole(10), { access: "session" }), { n }, { ...keyed, caller })
+    expect([await ask(1), await ask(1), await ask(2)]).toMatchObject([{ status: 200 }, { status: 200, headers: { "idempotent-replayed": "true" } }, { status: 409 }])
+    expect(stage.steps.filter((step) => step === "ran")).toHaveLength(1)
+    expect(house.billing.calls).toEqual([])
+  })
+
   it("another body is 409, as is a call while the first one runs", async () => {
     await house.ask(endpoint(whole(10)), { n: 1 }, keyed)
     expect(await house.ask(endpoint(whole(10)), { n: 2 }, keyed)).toMatchObject({ status: 409, json: { code: "conflict", param: "Idempotency-Key" } })

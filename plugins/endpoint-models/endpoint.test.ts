@@ -17,7 +17,7 @@ const chat = {
   capabilities: ["chat"],
   description: "A fake model for chat",
   pricing_model: "per_token",
-  pricing: { input_idr: 1500, output_idr: 6000 },
+  pricing: { input_idr: 1500, output_idr: 6000, cache_read_idr: 150, cache_write_idr: 1875 },
 }
 
 describe("the list of models", () => {

@@ -1,17 +1,17 @@
 import type { ModelEntry } from "../../core/catalogue.ts"
-import { type Micros, rupiahNumber } from "../../core/money.ts"
+import { rupiahNumber } from "../../core/money.ts"
 import type { Price } from "../../core/pricing.ts"
 import type { Model, ModelList } from "./wire.ts"
 
-/** Pico-rupiah per piece -> micro-rupiah; see `Price`. */
-const perPiece = (pico: bigint): Micros => pico / 1_000_000n
+/** Prices are in nano-rupiah. */
+const shown = (nano: bigint): number => rupiahNumber(nano / 1000n)
 
-/** Only what the model charges for. A price per token in pico-rupiah is one per 1M tokens in micro-rupiah. */
+/** Only what the model charges for; tokens by the million. */
 const toPricing = (price: Price): Model["pricing"] => ({
-  ...(price.input > 0n && { input_idr: rupiahNumber(price.input) }),
-  ...(price.output > 0n && { output_idr: rupiahNumber(price.output) }),
-  ...(price.image > 0n && { image_idr: rupiahNumber(perPiece(price.image)) }),
-  ...(price.searchUnit > 0n && { search_unit_idr: rupiahNumber(perPiece(price.searchUnit)) }),
+  ...(price.input > 0n && { input_idr: shown(price.input) }),
+  ...(price.output > 0n && { output_idr: shown(price.output), cache_read_idr: shown(price.cacheRead), cache_write_idr: shown(price.cacheWrite) }),
+  ...(price.image > 0n && { image_idr: shown(price.image) }),
+  ...(price.searchUnit > 0n && { search_unit_idr: shown(price.searchUnit) }),
 })
 
 export const toModel = (entry: ModelEntry, created: number): Model => ({

@@ -17,6 +17,8 @@ export const Model = Schema.Struct({
   pricing: Schema.Struct({
     input_idr: rupiah("1M input tokens"),
     output_idr: rupiah("1M output tokens"),
+    cache_read_idr: rupiah("1M tokens read from the prompt cache"),
+    cache_write_idr: rupiah("1M tokens written to the prompt cache"),
     image_idr: rupiah("image"),
     search_unit_idr: rupiah("search unit"),
   }),

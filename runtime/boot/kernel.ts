@@ -55,7 +55,7 @@ export const makeKernel = (house: HouseConfig, role: Deployment["role"], log: Lo
     const deployment = deploymentOf(house, role, address)
     const metrics = makeMetrics()
     const ids = makeIds(systemClock.nowMs)
-    const catalogue = makeCatalogue(house.models.map(toEntry))
+    const catalogue = makeCatalogue(house.models.map(toEntry), house.batchPriceFactor)
     provide(container, Tokens.deployment, deployment)
     provide(container, Tokens.secrets, lazySecrets(Redacted.value(house.secretKey), deployment.dataDir))
     provide(container, Tokens.log, log)

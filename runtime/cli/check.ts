@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { formatRupiah } from "../../core/money.ts"
+import { formatDecimal } from "../../core/money.ts"
 import type { Price } from "../../core/pricing.ts"
 import { resolve, Tokens } from "../../core/tokens.ts"
 import type { House } from "../boot/assemble.ts"
@@ -24,10 +24,10 @@ const routeRows = (house: House) =>
 /** The meters of a model: what is counted, and what one costs. */
 const meters = (price: Price): string =>
   [
-    price.input > 0n && `input Rp${formatRupiah(price.input)}/1M`,
-    price.output > 0n && `output Rp${formatRupiah(price.output)}/1M`,
-    price.image > 0n && `image Rp${formatRupiah(price.image / 1_000_000n)}`,
-    price.searchUnit > 0n && `search unit Rp${formatRupiah(price.searchUnit / 1_000_000n)}`,
+    price.input > 0n && `input Rp${formatDecimal(price.input, 9)}/1M`,
+    price.output > 0n && `output Rp${formatDecimal(price.output, 9)}/1M`,
+    price.image > 0n && `image Rp${formatDecimal(price.image, 9)}`,
+    price.searchUnit > 0n && `search unit Rp${formatDecimal(price.searchUnit, 9)}`,
   ]
     .filter(Boolean)
     .join(", ") || "free"

@@ -34,6 +34,8 @@ export const ModelConfig = Schema.Struct({
     Schema.Struct({
       input: Schema.optionalKey(rupiah).annotate({ description: "Rp per 1M input tokens" }),
       output: Schema.optionalKey(rupiah).annotate({ description: "Rp per 1M output tokens" }),
+      cacheRead: Schema.optionalKey(rupiah).annotate({ description: "Rp per 1M tokens read from the prompt cache; 0.1 x input unless told" }),
+      cacheWrite: Schema.optionalKey(rupiah).annotate({ description: "Rp per 1M tokens written to the prompt cache; 1.25 x input unless told" }),
       image: Schema.optionalKey(rupiah).annotate({ description: "Rp per image" }),
       searchUnit: Schema.optionalKey(rupiah).annotate({ description: "Rp per search unit" }),
     }),
@@ -80,6 +82,11 @@ export const HouseConfig = Schema.Struct({
   log: withDefault(Schema.Struct({ level: withDefault(Schema.Literals(["debug", "info", "warn", "error"]), "info") }), {}),
   server: withDefault(ServerConfig, {}),
   plugins: Schema.Record(Schema.String, Schema.Unknown).annotate({ description: "Plugins and their settings: a built-in name, a package name, or a path (./my-plugin.ts)." }),
+  batchPriceFactor: withDefault(
+    Schema.Finite.check(Schema.makeFilter((factor: number) => /^(0(\.\d{1,3})?|1)$/.test(String(factor)) || "must be 0 to 1, with at most 3 decimals")),
+    0.5,
+    "What a line of a batch costs, as a part of the list price.",
+  ),
   models: withDefault(Schema.Array(ModelConfig), []),
 }).annotate({ identifier: "House" })
 export type HouseConfig = typeof HouseConfig.Type
