@@ -12,7 +12,7 @@ const Options = Schema.Struct({ broken: Schema.optionalKey(Schema.String), stepM
 
 const modelOf = ({ id, task, contextTokens, options }: OpenRequest): LoadedModel => {
   const { stepMs = 0 } = options as typeof Options.Type
-  const pace = { entry: { id, contextTokens }, ...(stepMs > 0 && { before: () => Effect.sleep(stepMs) }) }
+  const pace = { entry: { id, contextTokens }, forgets: true as const, ...(stepMs > 0 && { before: () => Effect.sleep(stepMs) }) }
   if (task === "chat") return fakeChatModel(pace).loaded
   return (task === "embed" ? fakeEmbedModel(pace).loaded : fakeRerankModel(pace).loaded) as LoadedModel
 }

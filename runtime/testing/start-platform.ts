@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { openTestDatabase } from "./test-database.ts"
+import { openTestDatabase, type TestDatabase } from "./test-database.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 
@@ -36,6 +36,15 @@ export interface StartOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Wait until the models are loaded; true unless told. */
   readonly ready?: boolean
+  /** A fresh database on the test server unless told; `embedded`: the one that the server brings; or the URL of one that is shared. */
+  readonly database?: "fresh" | "embedded" | URL
+  /** Where the data goes; a fresh folder, removed in the end, unless told. */
+  readonly dataDir?: string
+}
+
+const databaseFor = async (database: NonNullable<StartOptions["database"]>): Promise<Pick<TestDatabase, "url" | "close">> => {
+  if (database === "fresh") return openTestDatabase()
+  return { url: database === "embedded" ? "" : database.href, close: async () => {} }
 }
 
 /** As a user runs it: compiled, where `dist/` is fresh. */
@@ -75,11 +84,18 @@ const waitFor = (child: ChildProcess, text: { readonly stdout: string; readonly 
     look()
   })
 
+/** Only the server that made the first account has them. */
+const readCredentials = (folder: string): Credentials => {
+  const file = join(folder, "credentials.json")
+  return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Credentials) : { base_url: "", email: "", password: "", api_key: "" }
+}
+
 const listening = /listens on (http:\S+)/
 
-export const startPlatform = async ({ config = join(root, "config/test.yaml"), env = {}, ready = true }: StartOptions = {}): Promise<Platform> => {
-  const database = await openTestDatabase()
-  const folder = mkdtempSync(join(tmpdir(), "rakit-platform-"))
+export const startPlatform = async (options: StartOptions = {}): Promise<Platform> => {
+  const { config = join(root, "config/test.yaml"), env = {}, ready = true } = options
+  const database = await databaseFor(options.database ?? "fresh")
+  const folder = options.dataDir ?? mkdtempSync(join(tmpdir(), "rakit-platform-"))
   const all = { RAKIT_DATA: folder, DATABASE_URL: database.url, PORT: "0", ...env }
   const child = cliCommand(["serve", config], all)
   const text = collect(child)
@@ -92,14 +108,15 @@ export const startPlatform = async ({ config = join(root, "config/test.yaml"), e
   }
   return {
     url: (listening.exec(text.stdout)?.[1] ?? "").replace("localhost", "127.0.0.1"),
-    credentials: JSON.parse(readFileSync(join(folder, "credentials.json"), "utf8")) as Credentials,
+    credentials: readCredentials(folder),
     process: child,
     env: all,
     output: () => text,
     stop,
     close: async () => {
-      await stop("SIGKILL")
-      rmSync(folder, { recursive: true, force: true })
+      // an embedded database ends with its server, if that may end in order
+      await stop(options.database === "embedded" ? "SIGTERM" : "SIGKILL")
+      if (options.dataDir === undefined) rmSync(folder, { recursive: true, force: true })
       await database.close()
     },
   }
