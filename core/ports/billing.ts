@@ -67,7 +67,8 @@ export interface Billing {
   settle(items: readonly Settlement[], tx?: Transaction): Effect.Effect<void, PortError>
   /** Gives back the open holds of a batch before another worker takes it over. */
   voidChildren(parent: string, tx?: Transaction): Effect.Effect<void, PortError>
-  balance(account: string): Effect.Effect<{ readonly balanceMicros: Micros; readonly heldMicros: Micros }, PortError>
+  /** With `tx` as that transaction sees it. */
+  balance(account: string, tx?: Transaction): Effect.Effect<{ readonly balanceMicros: Micros; readonly heldMicros: Micros }, PortError>
   /** What keys have spent in this UTC month; a key that has spent nothing may be missing. */
   spentThisMonth(keyIds: readonly string[]): Effect.Effect<ReadonlyMap<string, Micros>, PortError>
   /** A grant (or, below zero, a correction). Idempotent by `id`. Makes the account's balance if there is none. */

@@ -66,7 +66,7 @@ export interface Statements {
     tx?: Transaction,
   ): Effect.Effect<"done" | "repeated" | "too_low", PortError>
   spentThisMonth(keyIds: readonly string[], nowMs: number): Effect.Effect<ReadonlyMap<string, bigint>, PortError>
-  balance(account: string): Effect.Effect<{ readonly balanceMicros: bigint; readonly heldMicros: bigint }, PortError>
+  balance(account: string, tx?: Transaction): Effect.Effect<{ readonly balanceMicros: bigint; readonly heldMicros: bigint }, PortError>
 }
 
 /** The ledger's functions in SQL, typed. */
@@ -105,8 +105,8 @@ export const makeStatements = (database: Database): Statements => {
         rows(sql<{ key_id: string; spent_micros: bigint }>`SELECT key_id, spent_micros FROM ledger_key WHERE key_id = ANY(${keyIds}) AND month = ledger_month(${new Date(nowMs)})`),
         (found) => new Map(found.map((row) => [row.key_id, row.spent_micros])),
       ),
-    balance: (account) =>
-      Effect.map(rows(sql<{ balance_micros: bigint; held_micros: bigint }>`SELECT balance_micros, held_micros FROM ledger_account WHERE account_id = ${account}`), ([row]) => ({
+    balance: (account, tx) =>
+      Effect.map(rows(sql<{ balance_micros: bigint; held_micros: bigint }>`SELECT balance_micros, held_micros FROM ledger_account WHERE account_id = ${account}`, tx), ([row]) => ({
         balanceMicros: row?.balance_micros ?? 0n,
         heldMicros: row?.held_micros ?? 0n,
       })),
