@@ -11,6 +11,5 @@ export const keyMigration: Migration = {
     await sql`CREATE INDEX accounts_key_list ON accounts_key (account_id, seq) WHERE NOT playground`.execute(db)
     await sql`CREATE INDEX accounts_key_playground ON accounts_key (account_id, seq) WHERE playground AND revoked_at IS NULL`.execute(db)
     await sql`DROP INDEX accounts_key_account_id`.execute(db)
-    await sql`CREATE INDEX accounts_key_account_id ON accounts_key (account_id)`.execute(db)
   },
 }
