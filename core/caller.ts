@@ -29,6 +29,8 @@ export interface Caller {
   readonly limits: Limits
   /** Models that it reaches; absent: all. */
   readonly models?: readonly string[]
+  /** Of a session whose account an administrator suspended: it may read, and change nothing. */
+  readonly suspended?: true
 }
 
 /** Who is at the other end of the connection, as far as HTTP tells. */

@@ -23,6 +23,7 @@ export interface Prepared {
 const authorize = (endpoint: Endpoint, caller: Caller | undefined): Effect.Effect<void, ApiError> => {
   if (endpoint.access === "public") return Effect.void
   if (!caller) return Effect.fail(apiError("authentication_error"))
+  if (caller.suspended && endpoint.method !== "GET") return Effect.fail(apiError("account_suspended"))
   if (endpoint.access === "admin" && caller.role !== "admin") return Effect.fail(apiError("permission_denied"))
   if (endpoint.access === "key" && !caller.scopes.some((scope) => scope === "*" || scope === endpoint.id))
     return Effect.fail(apiError("permission_denied", `This key's scopes don't include '${endpoint.id}'.`))
