@@ -1,33 +1,56 @@
 import { Effect } from "effect"
-import { sql } from "kysely"
+import { type Insertable, sql, type Updateable } from "kysely"
 import type { Database, PortError, Transaction } from "../../core/index.ts"
 import type { AccountsTables, AccountTable } from "./tables.ts"
+
+export type NewAccount = Insertable<AccountsTables["accounts_account"]>
+export type AccountChanges = Omit<Updateable<AccountsTables["accounts_account"]>, "id">
 
 /** Queries on the accounts. */
 export interface AccountRows {
   first(tx?: Transaction): Effect.Effect<AccountTable | undefined, PortError>
   /** `email` in the form of `parseEmail`. */
-  byEmail(email: string): Effect.Effect<AccountTable | undefined, PortError>
+  byEmail(email: string, tx?: Transaction): Effect.Effect<AccountTable | undefined, PortError>
+  byId(id: string, tx?: Transaction): Effect.Effect<AccountTable | undefined, PortError>
+  /** Others that lock the account wait until `tx` ends. */
+  lock(id: string, tx: Transaction): Effect.Effect<AccountTable | undefined, PortError>
   /** False when there is a first account already; waits for another server that is making one. */
-  insertFirst(row: AccountTable & { readonly is_first: true }, tx: Transaction): Effect.Effect<boolean, PortError>
+  insertFirst(row: NewAccount & { readonly is_first: true }, tx: Transaction): Effect.Effect<boolean, PortError>
+  /** False when the e-mail has an account. */
+  insert(row: NewAccount, tx: Transaction): Effect.Effect<boolean, PortError>
+  /** The row as it is after that; undefined when there is none. */
+  change(id: string, changes: AccountChanges, tx: Transaction): Effect.Effect<AccountTable | undefined, PortError>
 }
+
+const isThere = (row: object | undefined): boolean => row !== undefined
 
 export const makeAccountRows = (database: Database): AccountRows => {
   const accounts = (tx?: Transaction) => database.queries<AccountsTables>(tx)
+  const from = (tx?: Transaction) => accounts(tx).selectFrom("accounts_account").selectAll()
+  const insert = (row: NewAccount, tx: Transaction) => accounts(tx).insertInto("accounts_account").values(row).returning("id")
   return {
-    first: (tx) => database.run(() => accounts(tx).selectFrom("accounts_account").selectAll().where("is_first", "=", true).executeTakeFirst()),
-    byEmail: (email) => database.run(() => accounts().selectFrom("accounts_account").selectAll().where("email", "=", email).executeTakeFirst()),
+    first: (tx) => database.run(() => from(tx).where("is_first", "=", true).executeTakeFirst()),
+    byEmail: (email, tx) => database.run(() => from(tx).where("email", "=", email).executeTakeFirst()),
+    byId: (id, tx) => database.run(() => from(tx).where("id", "=", id).executeTakeFirst()),
+    lock: (id, tx) => database.run(() => from(tx).where("id", "=", id).forUpdate().executeTakeFirst()),
     insertFirst: (row, tx) =>
       Effect.map(
         database.run(() =>
-          accounts(tx)
-            .insertInto("accounts_account")
-            .values(row)
+          insert(row, tx)
             .onConflict((conflict) => conflict.column("is_first").where(sql<boolean>`is_first`).doNothing())
-            .returning("id")
             .executeTakeFirst(),
         ),
-        (inserted) => inserted !== undefined,
+        isThere,
       ),
+    insert: (row, tx) =>
+      Effect.map(
+        database.run(() =>
+          insert(row, tx)
+            .onConflict((conflict) => conflict.column("email").doNothing())
+            .executeTakeFirst(),
+        ),
+        isThere,
+      ),
+    change: (id, changes, tx) => database.run(() => accounts(tx).updateTable("accounts_account").set(changes).where("id", "=", id).returningAll().executeTakeFirst()),
   }
 }

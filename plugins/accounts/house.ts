@@ -1,7 +1,12 @@
 import type { Billing, Clock, Database, Deployment, Endpoint, Ids, Log, Mailer, Signer } from "../../core/index.ts"
 import type { AccountRows } from "./account-rows.ts"
 import type { Audit } from "./audit/audit.ts"
+import type { Background } from "./background.ts"
+import type { KeyChanges } from "./key-changes.ts"
 import type { KeyRows } from "./key-rows.ts"
+import type { Limiter } from "./limits/limiter.ts"
+import type { MailTokens } from "./mails/mail-tokens.ts"
+import type { Sessions } from "./sessions/sessions.ts"
 import type { Settings } from "./settings.ts"
 
 /** What the endpoints of this plugin work with, once it has started. */
@@ -16,7 +21,13 @@ export interface AccountsHouse {
   readonly deployment: Deployment
   readonly accounts: AccountRows
   readonly keys: KeyRows
+  /** Announce every change of a key or an account, so that this process does not go on with what it remembers. */
+  readonly keyChanges: KeyChanges
+  readonly sessions: Sessions
   readonly audit: Audit
+  readonly limiter: Limiter
+  readonly tokens: MailTokens
+  readonly background: Background
   readonly settings: Settings
   /** All routes of the deployment: a scope is the id of one whose access is `key`. */
   endpoints(): readonly Endpoint[]

@@ -1,5 +1,9 @@
 import { sql } from "kysely"
 import type { Migrations } from "../../core/index.ts"
+import { adminMigration } from "./admin/migration.ts"
+import { auditMigration } from "./audit/migration.ts"
+import { keyMigration } from "./keys/migration.ts"
+import { sessionMigration } from "./sessions/migration.ts"
 
 export const migrations: Migrations = {
   "001-account-and-key": {
@@ -37,4 +41,8 @@ export const migrations: Migrations = {
       await sql`CREATE INDEX accounts_key_account_id ON accounts_key (account_id, created_at)`.execute(db)
     },
   },
+  "002-sessions": sessionMigration,
+  "003-audit": auditMigration,
+  "004-keys": keyMigration,
+  "005-admin": adminMigration,
 }

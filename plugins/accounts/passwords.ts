@@ -1,18 +1,44 @@
 import { hash, verify } from "@node-rs/argon2"
-import { Effect } from "effect"
-import { PortError } from "../../core/index.ts"
+import { Effect, Semaphore } from "effect"
+import { isLongerThan, PortError } from "../../core/index.ts"
 
-export const isUsablePassword = (text: string): boolean => text.length >= 8 && text.length <= 200
+const isShorterThan = (text: string, characters: number): boolean => !isLongerThan(text, characters - 1)
+
+export const isUsablePassword = (text: string): boolean => !isShorterThan(text, 8) && !isLongerThan(text, 200)
 
 export const usablePasswordRule = "8 to 200 characters"
 
 /** argon2id (the library's default kind) with OWASP's least cost: 19 MiB, 2 passes, 1 lane; about 20 ms. https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html */
 const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
+/** Of the same cost, and of no password: who has no account waits as long for the answer. */
+export const nobodysHash = "$argon2id$v=19$m=19456,t=2,p=1$cmFraXQtbm9ib2R5LXNhbHQ$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+
+/** Each takes a thread of Node's few, which files and names need too. */
+const maxAtOnce = 2
+const maxWaiting = 200
+const turns = Semaphore.makeUnsafe(maxAtOnce)
+let waiting = 0
+
+const inTurn = <A>(work: Effect.Effect<A, PortError>): Effect.Effect<A, PortError> =>
+  Effect.suspend(() => {
+    if (waiting >= maxWaiting) return Effect.fail(new PortError({ port: "passwords", message: "too many passwords wait to be hashed", busy: true }))
+    waiting += 1
+    return turns
+      .withPermits(1)(work)
+      .pipe(
+        Effect.ensuring(
+          Effect.sync(() => {
+            waiting -= 1
+          }),
+        ),
+      )
+  })
+
 const failed = (cause: unknown) => new PortError({ port: "passwords", message: "argon2 failed", cause })
 
 /** A PHC string: `$argon2id$v=19$m=19456,t=2,p=1$...`. */
-export const hashPassword = (password: string): Effect.Effect<string, PortError> => Effect.tryPromise({ try: (signal) => hash(password, cost, signal), catch: failed })
+export const hashPassword = (password: string): Effect.Effect<string, PortError> => inTurn(Effect.tryPromise({ try: (signal) => hash(password, cost, signal), catch: failed }))
 
 export const isPassword = (passwordHash: string, password: string): Effect.Effect<boolean, PortError> =>
-  Effect.tryPromise({ try: (signal) => verify(passwordHash, password, undefined, signal), catch: failed })
+  inTurn(Effect.tryPromise({ try: (signal) => verify(passwordHash, password, undefined, signal), catch: failed }))

@@ -1,16 +1,19 @@
 import { Effect } from "effect"
-import { type Deployment, definePlugin, type FirstAccount, PluginError, type PortError, provide, resolve, Tokens } from "../../core/index.ts"
-import { makeAccountRows } from "./account-rows.ts"
+import { type Deployment, definePlugin, type FirstAccount, PluginError, type PortError, provide, resolve, resolveAll, Tokens } from "../../core/index.ts"
+import { adminEndpoints } from "./admin/endpoints.ts"
 import { credentialsFile } from "./credentials-file.ts"
 import { ensureFirstAccount } from "./first-account.ts"
 import { readGivenCredentials } from "./given-credentials.ts"
+import type { AccountsHouse } from "./house.ts"
 import { makeIdentity } from "./identity.ts"
 import { makeKeyIssuer } from "./key-issuer.ts"
-import { makeKeyRows } from "./key-rows.ts"
+import { keyEndpoints } from "./keys/endpoints.ts"
 import { flushInBackground, makeLastUsed } from "./last-used.ts"
 import type { FirstAccountParts } from "./make-first-account.ts"
 import { migrations } from "./migrations.ts"
+import { sessionEndpoints } from "./sessions/endpoints.ts"
 import { amountOf, limitsOf, Settings } from "./settings.ts"
+import { startAccountsHouse } from "./start-house.ts"
 
 const cantStart = (cause: PortError) => new PluginError({ plugin: "accounts", message: `the first account can't be read or made: ${cause.message}`, cause })
 
@@ -18,39 +21,60 @@ const cantStart = (cause: PortError) => new PluginError({ plugin: "accounts", me
 const firstAccountOf = (parts: FirstAccountParts, role: Deployment["role"]): Effect.Effect<FirstAccount, PluginError> =>
   role === "command" ? Effect.succeed({ created: undefined }) : ensureFirstAccount(parts).pipe(Effect.catchTag("PortError", (cause) => Effect.fail(cantStart(cause))))
 
-export const plugin = definePlugin({
+const firstAccountParts = (house: AccountsHouse): FirstAccountParts => ({
+  ...house,
+  given: readGivenCredentials(house.settings),
+  credentials: credentialsFile(house.deployment.dataDir),
+  baseUrl: `${house.deployment.baseUrl}/v1`,
+  freeCreditMicros: amountOf(house.settings.freeCreditIdr),
+  limits: limitsOf(house.settings),
+})
+
+// one for each container: several houses may live in a process
+const houses = new WeakMap<object, AccountsHouse>()
+
+const houseOf = (container: object) => (): AccountsHouse => {
+  const house = houses.get(container)
+  if (!house) throw new Error("the accounts plugin has not started")
+  return house
+}
+
+export const plugin = definePlugin<Settings>({
   name: "accounts",
   api: 1,
-  about: "Accounts and API keys; makes the first account at the first boot.",
+  about: "Accounts with sign-up and sessions, and API keys; makes the first account at the first boot.",
   settings: Settings,
   needs: [Tokens.database, Tokens.billing, Tokens.clock, Tokens.ids, Tokens.log, Tokens.deployment],
-  provides: [Tokens.identity, Tokens.keyIssuer, Tokens.firstAccount],
+  provides: [Tokens.identity, Tokens.sessions, Tokens.keyIssuer, Tokens.firstAccount, Tokens.endpoints],
   migrations,
+  register: (container) => {
+    const open = houseOf(container)
+    for (const endpoint of [...sessionEndpoints(open), ...keyEndpoints(open), ...adminEndpoints(open)]) provide(container, Tokens.endpoints, endpoint)
+  },
   start: (container, settings) =>
     Effect.gen(function* () {
-      const database = resolve(container, Tokens.database)
-      const { baseUrl, dataDir, role } = resolve(container, Tokens.deployment)
-      const clock = resolve(container, Tokens.clock)
-      const log = resolve(container, Tokens.log)
-      const keys = makeKeyRows(database)
-      const parts: FirstAccountParts = {
-        database,
+      const house = yield* startAccountsHouse({
+        database: resolve(container, Tokens.database),
         billing: resolve(container, Tokens.billing),
-        accounts: makeAccountRows(database),
-        keys,
+        signer: {
+          sign: (purpose, payload) => resolve(container, Tokens.signer).sign(purpose, payload),
+          verify: (purpose, jws) => resolve(container, Tokens.signer).verify(purpose, jws),
+        },
+        mailer: { send: (mail, tx) => resolve(container, Tokens.mailer).send(mail, tx) },
+        clock: resolve(container, Tokens.clock),
         ids: resolve(container, Tokens.ids),
-        clock,
-        log,
-        given: readGivenCredentials(settings),
-        credentials: credentialsFile(dataDir),
-        baseUrl: `${baseUrl}/v1`,
-        freeCreditMicros: amountOf(settings.freeCreditIdr),
-        limits: limitsOf(settings),
-      }
-      provide(container, Tokens.firstAccount, yield* firstAccountOf(parts, role))
+        log: resolve(container, Tokens.log),
+        deployment: resolve(container, Tokens.deployment),
+        settings,
+        endpoints: () => resolveAll(container, Tokens.endpoints),
+      })
+      houses.set(container, house)
+      const parts = firstAccountParts(house)
+      provide(container, Tokens.firstAccount, yield* firstAccountOf(parts, house.deployment.role))
       provide(container, Tokens.keyIssuer, makeKeyIssuer(parts))
-      const lastUsed = makeLastUsed(keys, clock, log)
+      const lastUsed = makeLastUsed(house.keys, house.clock, house.log)
       yield* flushInBackground(lastUsed)
-      provide(container, Tokens.identity, makeIdentity(keys, lastUsed, clock))
+      provide(container, Tokens.identity, makeIdentity(house.keys, lastUsed, house.clock))
+      provide(container, Tokens.sessions, house.sessions)
     }),
 })

@@ -2,6 +2,7 @@ import { Effect, Schema } from "effect"
 import { defaultLimits, type Limits, type Micros, parseRupiah, rupiahNumber } from "../../core/index.ts"
 import { isUsableKey, usableKeyRule } from "./api-key.ts"
 import { parseEmail } from "./email.ts"
+import { locales } from "./mails/locale.ts"
 import { isUsablePassword, usablePasswordRule } from "./passwords.ts"
 
 const isAmount = Schema.makeFilter((idr: number) => /^\d{1,12}(\.\d{1,6})?$/.test(String(idr)) || "expected an amount in Rp of 0 or more, with at most 6 decimals")
@@ -18,6 +19,11 @@ const DefaultLimits = Schema.Struct({
   monthlyCapIdr: or(Schema.Finite.check(isAmount), rupiahNumber(defaultLimits.monthlyCapMicros)),
 })
 
+const TestKeys = Schema.Struct({
+  models: Schema.Union([Schema.Literal("all"), Schema.Array(Schema.NonEmptyString)]).pipe(Schema.withDecodingDefaultKey(Effect.succeed("all" as const))),
+  rpd: or(count, defaultLimits.rpd),
+})
+
 /** An empty text is as if not set, so that a config file can write `${RAKIT_ADMIN_EMAIL:-}`. */
 export const Settings = Schema.Struct({
   adminEmail: given("RAKIT_ADMIN_EMAIL", (text) => parseEmail(text) !== undefined, "an e-mail address").pipe(Schema.withDecodingDefaultKey(Effect.succeed(""))),
@@ -25,6 +31,8 @@ export const Settings = Schema.Struct({
   apiKey: Schema.RedactedFromValue(given("RAKIT_API_KEY", isUsableKey, usableKeyRule)).pipe(Schema.withDecodingDefaultKey(Effect.succeed(""))),
   freeCreditIdr: or(Schema.Finite.check(isAmount), 50_000),
   defaultLimits: DefaultLimits.pipe(Schema.withDecodingDefaultKey(Effect.succeed({}))),
+  testKeys: TestKeys.pipe(Schema.withDecodingDefaultKey(Effect.succeed({}))),
+  locale: Schema.Literals(locales).pipe(Schema.withDecodingDefaultKey(Effect.succeed("en" as const))),
 })
 export type Settings = typeof Settings.Type
 

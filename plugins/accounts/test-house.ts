@@ -51,7 +51,7 @@ export const openTestHouse = async ({ database, close }: { readonly database: Da
     database,
     tables: database.queries<AccountsTables>(),
     empty: async () => {
-      await database.queries<AccountsTables>().deleteFrom("accounts_key").execute()
+      for (const table of ["accounts_attempt", "accounts_token", "accounts_key"] as const) await database.queries<AccountsTables>().deleteFrom(table).execute()
       await database.queries<AccountsTables>().deleteFrom("accounts_account").execute()
       await rm(parts.credentials.path, { force: true })
     },

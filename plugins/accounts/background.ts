@@ -1,0 +1,27 @@
+import { Cause, Effect, Fiber, Queue, type Scope } from "effect"
+import type { Log } from "../../core/index.ts"
+
+const maxWaiting = 1_000
+const lanes = 2
+
+/** Work whose duration a client must not see. What it fails with is logged. */
+export interface Background {
+  /** Answers at once. */
+  later(name: string, work: Effect.Effect<void, unknown>): void
+}
+
+/** At most 1,000 wait, more are dropped with a line in the log. When the Scope closes, what waits is still done, within 5 s. */
+export const makeBackground = (log: Log): Effect.Effect<Background, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const waiting = yield* Queue.dropping<Effect.Effect<void>, Cause.Done>(maxWaiting)
+    const lane = Effect.forever(Effect.flatMap(Queue.take(waiting), (work) => work)).pipe(Effect.catchCause(() => Effect.void))
+    const fibers = yield* Effect.forEach(Array.from({ length: lanes }), () => Effect.forkScoped(lane, { startImmediately: true }))
+    const drain = Effect.andThen(Queue.end(waiting), Effect.forEach(fibers, Fiber.await, { discard: true }))
+    yield* Effect.addFinalizer(() => Effect.timeoutOption(drain, "5 seconds"))
+    return {
+      later: (name, work) => {
+        const logged = Effect.catchCause(Effect.asVoid(work), (cause) => Effect.sync(() => log.error(`${name} failed`, { cause: Cause.pretty(cause) })))
+        if (!Queue.offerUnsafe(waiting, logged)) log.error(`${name} was dropped: too much waits`, { waiting: maxWaiting })
+      },
+    }
+  })

@@ -1,0 +1,46 @@
+import { Effect, type Scope } from "effect"
+import type { Billing, Clock, Database, Deployment, Endpoint, Ids, Log, Mailer, Signer } from "../../core/index.ts"
+import { makeAccountRows } from "./account-rows.ts"
+import { makeAudit } from "./audit/make-audit.ts"
+import { makeBackground } from "./background.ts"
+import type { AccountsHouse } from "./house.ts"
+import { makeKeyChanges } from "./key-changes.ts"
+import { makeKeyRows } from "./key-rows.ts"
+import { makeLimiter } from "./limits/limiter.ts"
+import { makeMailTokens } from "./mails/mail-tokens.ts"
+import { makeSessions } from "./sessions/sessions.ts"
+import { limitsOf, type Settings } from "./settings.ts"
+
+/** What the plugin is given. */
+export interface HouseParts {
+  readonly database: Database
+  readonly billing: Billing
+  readonly signer: Signer
+  readonly mailer: Mailer
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly log: Log
+  readonly deployment: Deployment
+  readonly settings: Settings
+  endpoints(): readonly Endpoint[]
+}
+
+export const startAccountsHouse = (parts: HouseParts): Effect.Effect<AccountsHouse, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { database, clock, ids, log, settings, signer } = parts
+    const accounts = makeAccountRows(database)
+    const audit = makeAudit(database, clock, ids)
+    const limiter = makeLimiter(database, clock)
+    const keyChanges = makeKeyChanges()
+    return {
+      ...parts,
+      accounts,
+      keys: makeKeyRows(database),
+      keyChanges,
+      audit,
+      limiter,
+      tokens: makeMailTokens(database, clock, audit, limiter),
+      background: yield* makeBackground(log),
+      sessions: makeSessions({ signer, accounts, audit, limiter, keyChanges, clock, limits: limitsOf(settings) }),
+    }
+  })
