@@ -3,14 +3,11 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, expect, test } from "vitest"
 import { LlamaSession } from "../engine/llama-session.ts"
+import { openDecoder } from "../families/open-decoder.ts"
 import { writeGguf } from "../testing/gguf-writer.ts"
 import { LlamaReference } from "../testing/llama-reference.ts"
 import { tinyLlama } from "../testing/tiny-llama.ts"
-import { openGguf } from "../weights/gguf-file.ts"
-import { cachedGraph } from "./graph-cache.ts"
 import type { Precision } from "./linear.ts"
-import { llamaConfig } from "./llama-config.ts"
-import { buildLlamaGraph } from "./llama-graph.ts"
 
 const root = mkdtempSync(join(tmpdir(), "rakit-llama-"))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
@@ -20,15 +17,15 @@ const path = join(root, "tiny.gguf")
 writeFileSync(path, writeGguf(content))
 const tokens = [0, 40, 41, 200, 7, 7, 99, 120, 260, 1, 13, 55, 60, 61, 62, 8]
 
-const open = (precision: Precision): Promise<LlamaSession> => {
-  const file = openGguf(path)
-  const config = llamaConfig(file)
-  const folder = cachedGraph(root, precision, (graph) => buildLlamaGraph({ graph, config, file, precision }, () => {}))
-  return LlamaSession.open(config, file, folder, 1)
+const open = async (precision: Precision) => {
+  const { session } = await openDecoder({ path, graphs: join(root, "graphs"), precision, threads: 1 }, () => {})
+  const llama = new LlamaSession(session)
+  return { newCache: (tokens: number) => llama.newCache(tokens), step: (...args: Parameters<LlamaSession["step"]>) => llama.step(...args), close: () => session.close() }
 }
+type Opened = Awaited<ReturnType<typeof open>>
 
 /** Logits after each token, when the tokens come in pieces of these sizes. */
-const logitsIn = async (session: LlamaSession, sizes: readonly number[]): Promise<readonly (readonly number[])[]> => {
+const logitsIn = async (session: Opened, sizes: readonly number[]): Promise<readonly (readonly number[])[]> => {
   const cache = session.newCache(1)
   const out: number[][] = []
   for (const size of sizes) out.push([...(await session.step(cache, tokens.slice(cache.length, cache.length + size), true))])
