@@ -4,6 +4,8 @@ export interface BoundedMap<K, V> {
   get(key: K): V | undefined
   set(key: K, value: V): void
   delete(key: K): void
+  /** Touches nothing. What is deleted meanwhile is left out. */
+  entries(): Iterable<readonly [K, V]>
 }
 
 export const makeBoundedMap = <K, V extends object | number>(maxEntries: number): BoundedMap<K, V> => {
@@ -27,5 +29,6 @@ export const makeBoundedMap = <K, V extends object | number>(maxEntries: number)
       for (const oldest of entries.keys()) return void entries.delete(oldest)
     },
     delete: (key) => void entries.delete(key),
+    entries: () => entries.entries(),
   }
 }

@@ -1,31 +1,51 @@
 import { Effect } from "effect"
-import { apiError, type Caller, type Clock, type Identity } from "../../core/index.ts"
+import { type ApiError, apiError, type Caller, type Clock, type Identity } from "../../core/index.ts"
 import { isUsableKey, sha256Of } from "./api-key.ts"
 import type { KeyRecord, KeyRows } from "./key-rows.ts"
 import type { LastUsed } from "./last-used.ts"
 import { makeLookupCache } from "./lookup-cache.ts"
 
-const limits = { foundMs: 5_000, missingMs: 1_000, maxEntries: 10_000, maxLoads: 1_000 }
+/** A change elsewhere is noticed after 3 s at most, so that the contract's 5 s hold for a slow answer too. */
+const limits = { foundMs: 3_000, missingMs: 1_000, maxEntries: 10_000, maxLoads: 1_000 }
 
-/** One text for a missing, an unknown and a revoked key, so that nothing is told about keys. */
-const refuse = (key: KeyRecord | undefined) => {
-  if (!key || key.revoked) return apiError("authentication_error")
+/** What the operator lets test keys do. */
+export interface TestKeyRules {
+  readonly models: "all" | readonly string[]
+  readonly rpd: number
+}
+
+const noRules: TestKeyRules = { models: "all", rpd: Number.POSITIVE_INFINITY }
+
+/** One text for a missing, an unknown, a revoked and an ended key, so that nothing is told about keys. */
+const refuse = (key: KeyRecord, nowMs: number) => {
+  if (key.revoked || nowMs >= key.expiresMs) return apiError("authentication_error")
   if (!key.verified) return apiError("email_not_verified")
   if (key.suspended) return apiError("account_suspended")
   return undefined
 }
 
+const underRules = (key: KeyRecord, { models, rpd }: TestKeyRules): KeyRecord => {
+  if (key.caller.tenant.mode === "live") return key
+  const limits = { ...key.caller.limits, rpd: Math.min(key.caller.limits.rpd, rpd) }
+  return { ...key, caller: { ...key.caller, limits, ...(models !== "all" && { models }) } }
+}
+
 /** Keys are looked up, and cached, by their SHA-256: the keys themselves stay nowhere. */
-export const makeIdentity = (keys: KeyRows, lastUsed: Pick<LastUsed, "note">, clock: Clock): Identity => {
-  const bySha256 = makeLookupCache({ load: keys.bySha256, clock, ...limits })
-  const byId = makeLookupCache({ load: keys.byId, clock, ...limits })
-  const judge = (key: KeyRecord | undefined): Effect.Effect<KeyRecord, ReturnType<typeof apiError>> => {
-    const refusal = refuse(key)
-    return refusal || !key ? Effect.fail(refusal ?? apiError("authentication_error")) : Effect.succeed(key)
+export const makeIdentity = (keys: KeyRows, lastUsed: Pick<LastUsed, "note">, clock: Clock, testKeys: TestKeyRules = noRules): Identity => {
+  const cacheOf = (load: KeyRows["byId"]) => makeLookupCache({ load: (key: string) => Effect.map(load(key), (record) => record && underRules(record, testKeys)), clock, ...limits })
+  const bySha256 = cacheOf(keys.bySha256)
+  const byId = cacheOf(keys.byId)
+  keys.changes.onChange((change) => {
+    for (const cache of [bySha256, byId]) cache.forget(({ id, caller }) => ("key" in change ? id === change.key : caller.tenant.account === change.account))
+  })
+  const judge = (key: KeyRecord | undefined): Effect.Effect<KeyRecord, ApiError> => {
+    if (!key) return Effect.fail(apiError("authentication_error"))
+    const refusal = refuse(key, clock.nowMs())
+    return refusal ? Effect.fail(refusal) : Effect.succeed(key)
   }
   return {
     authenticate: (bearer) =>
-      Effect.suspend(() => (isUsableKey(bearer) ? bySha256(sha256Of(bearer).toString("hex")) : Effect.succeed(undefined))).pipe(
+      Effect.suspend(() => (isUsableKey(bearer) ? bySha256.find(sha256Of(bearer).toString("hex")) : Effect.succeed(undefined))).pipe(
         Effect.flatMap(judge),
         Effect.map((key): Caller => {
           lastUsed.note(key)
@@ -33,7 +53,7 @@ export const makeIdentity = (keys: KeyRows, lastUsed: Pick<LastUsed, "note">, cl
         }),
       ),
     resume: (keyId) =>
-      Effect.suspend(() => (/^[\x21-\x7e]{1,100}$/.test(keyId) ? byId(keyId) : Effect.succeed(undefined))).pipe(
+      Effect.suspend(() => (/^[\x21-\x7e]{1,100}$/.test(keyId) ? byId.find(keyId) : Effect.succeed(undefined))).pipe(
         Effect.flatMap(judge),
         Effect.map((key) => key.caller),
       ),

@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { sql } from "kysely"
 import type { Caller, Database, Limits, PortError, Transaction } from "../../core/index.ts"
 import { displayPrefix, type KeyMode, sha256Of } from "./api-key.ts"
+import { type KeyChanges, makeKeyChanges } from "./key-changes.ts"
 import type { AccountsTables } from "./tables.ts"
 
 /** A key with the state of its account: all that decides whether it may call. */
@@ -12,6 +13,8 @@ export interface KeyRecord {
   readonly verified: boolean
   readonly suspended: boolean
   readonly lastUsedMs: number
+  /** Infinity for a key that does not end by itself. */
+  readonly expiresMs: number
 }
 
 export interface NewKey {
@@ -23,6 +26,10 @@ export interface NewKey {
   readonly mode: KeyMode
   readonly limits: Limits
   readonly createdMs: number
+  /** All endpoints unless told. */
+  readonly scopes?: readonly string[]
+  readonly expiresMs?: number
+  readonly playground?: boolean
 }
 
 /** Queries on the keys. */
@@ -33,6 +40,8 @@ export interface KeyRows {
   insert(key: NewKey, tx?: Transaction): Effect.Effect<boolean, PortError>
   /** Moves `last_used_at` forward, by a minute at least. Rows that another server is writing are skipped. */
   markUsed(uses: ReadonlyMap<string, number>): Effect.Effect<void, PortError>
+  /** Whoever changes a key, or what its account may do, says so here. */
+  readonly changes: KeyChanges
 }
 
 const keyWithAccount = (database: Database) =>
@@ -40,7 +49,7 @@ const keyWithAccount = (database: Database) =>
     .queries<AccountsTables>()
     .selectFrom("accounts_key as k")
     .innerJoin("accounts_account as a", "a.id", "k.account_id")
-    .select(["k.id", "k.account_id", "k.mode", "k.scopes", "k.rpm", "k.rpd", "k.concurrency", "k.monthly_cap_micros", "k.last_used_at", "k.revoked_at"])
+    .select(["k.id", "k.account_id", "k.mode", "k.scopes", "k.rpm", "k.rpd", "k.concurrency", "k.monthly_cap_micros", "k.last_used_at", "k.revoked_at", "k.expires_at"])
     .select(["a.role", "a.verified_at", "a.suspended_at"])
 
 type Row = Awaited<ReturnType<ReturnType<typeof keyWithAccount>["executeTakeFirstOrThrow"]>>
@@ -58,16 +67,17 @@ const recordOf = (row: Row): KeyRecord => ({
   verified: row.verified_at !== null,
   suspended: row.suspended_at !== null,
   lastUsedMs: row.last_used_at?.getTime() ?? Number.NEGATIVE_INFINITY,
+  expiresMs: row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
 })
 
-const rowOf = ({ id, account, name, key, mode, limits, createdMs }: NewKey) => ({
+const rowOf = ({ id, account, name, key, mode, limits, createdMs, scopes = ["*"], expiresMs, playground = false }: NewKey) => ({
   id,
   account_id: account,
   name,
   sha256: sha256Of(key),
   prefix: displayPrefix(key),
   mode,
-  scopes: ["*"],
+  scopes,
   rpm: limits.rpm,
   rpd: limits.rpd,
   concurrency: limits.concurrency,
@@ -75,6 +85,8 @@ const rowOf = ({ id, account, name, key, mode, limits, createdMs }: NewKey) => (
   created_at: new Date(createdMs),
   last_used_at: null,
   revoked_at: null,
+  expires_at: expiresMs === undefined ? null : new Date(expiresMs),
+  playground,
 })
 
 export const makeKeyRows = (database: Database): KeyRows => {
@@ -84,6 +96,7 @@ export const makeKeyRows = (database: Database): KeyRows => {
       (row) => row && recordOf(row),
     )
   return {
+    changes: makeKeyChanges(),
     bySha256: (hex) => take(() => keyWithAccount(database).where("k.sha256", "=", Buffer.from(hex, "hex"))),
     byId: (id) => take(() => keyWithAccount(database).where("k.id", "=", id)),
     insert: (key, tx) =>

@@ -13,6 +13,7 @@ const keyOf = (id: string, lastUsedMs = Number.NEGATIVE_INFINITY): KeyRecord => 
   verified: true,
   suspended: false,
   lastUsedMs,
+  expiresMs: Number.POSITIVE_INFINITY,
 })
 
 const setUp = () => {

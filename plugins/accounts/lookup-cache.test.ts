@@ -15,8 +15,8 @@ const setUp = (more: { maxEntries?: number; maxLoads?: number } = {}) => {
       loads.push(key)
       return Effect.map(gate, () => values.get(key))
     })
-  const lookup = makeLookupCache({ load, clock, foundMs: 5_000, missingMs: 1_000, maxEntries: 10, maxLoads: 10, ...more })
-  return { clock, values, loads, lookup, hold: (effect: Effect.Effect<void, string>) => (gate = effect) }
+  const cache = makeLookupCache({ load, clock, foundMs: 5_000, missingMs: 1_000, maxEntries: 10, maxLoads: 10, ...more })
+  return { clock, values, loads, lookup: cache.find, forget: cache.forget, hold: (effect: Effect.Effect<void, string>) => (gate = effect) }
 }
 const run = Effect.runPromise
 
@@ -94,6 +94,44 @@ it("a flood of unknown keys pushes out no known one", async () => {
   expect(loads.filter((key) => key === "a")).toHaveLength(1)
 })
 
+it("asks again for what was forgotten, and for nothing else", async () => {
+  const { values, loads, lookup, forget } = setUp()
+  values.set("a", { n: 1 })
+  values.set("b", { n: 2 })
+  for (const key of ["a", "b"]) await run(lookup(key))
+  values.set("a", { n: 3 })
+  forget(({ n }) => n === 1)
+  for (const key of ["a", "b"]) await run(lookup(key))
+  expect(await run(lookup("a"))).toEqual({ n: 3 })
+  expect(loads).toEqual(["a", "b", "a"])
+})
+
+it("does not remember what was asked before a change, nor share it with who asks after", async () => {
+  const { values, loads, lookup, forget, hold } = setUp({ maxLoads: 2 })
+  values.set("a", { n: 1 })
+  const [before, after] = [Deferred.makeUnsafe<void, string>(), Deferred.makeUnsafe<void, string>()]
+  hold(
+    Effect.andThen(
+      Effect.sync(() => values.get("a")),
+      Deferred.await(before),
+    ),
+  )
+  const early = run(lookup("a"))
+  forget(() => true)
+  hold(Deferred.await(after))
+  const late = run(lookup("a"))
+  expect(loads).toEqual(["a", "a"])
+  // both are under way still
+  expect(await run(Effect.flip(lookup("c")))).toMatchObject({ code: "backend_busy" })
+  Deferred.doneUnsafe(before, Effect.void)
+  await early
+  values.set("a", { n: 2 })
+  Deferred.doneUnsafe(after, Effect.void)
+  expect(await late).toEqual({ n: 2 })
+  expect(await run(lookup("a"))).toEqual({ n: 2 })
+  expect(loads).toEqual(["a", "a"])
+})
+
 it("a bounded map holds the entries that were touched last", () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.constantFrom("get", "set", "delete"), fc.nat({ max: 8 }))), (steps) => {
@@ -107,6 +145,7 @@ it("a bounded map holds the entries that were touched last", () => {
         if (step === "delete") map.delete(key)
         model = step === "delete" || (step === "get" && !has) ? rest : [...rest, key].slice(-4)
         expect(map.size).toBe(model.length)
+        expect([...map.entries()]).toEqual(model.map((k) => [k, { of: k }]))
       }
     }),
   )

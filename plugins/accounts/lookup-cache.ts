@@ -13,17 +13,23 @@ export interface LookupCacheOptions<V, E> {
   readonly maxLoads: number
 }
 
-export type Lookup<V, E> = (key: string) => Effect.Effect<V | undefined, E | ApiError>
+export interface LookupCache<V, E> {
+  find(key: string): Effect.Effect<V | undefined, E | ApiError>
+  /** Whatever `matches` was changed just now: the next `find` asks again, and what is being loaded now is not remembered. */
+  forget(matches: (value: V) => boolean): void
+}
 
 /**
  * Remembers what `load` found, and for a shorter time what it did not find, in tables of their own: random keys never push out real ones.
- * States of a key: unknown -> loading -> found | missing -> unknown (its time is over, or newer keys pushed it out); loading -> unknown (failed). Callers of a loading key share its one load.
+ * States of a key: unknown -> loading -> found | missing -> unknown (its time is over, newer keys pushed it out, or it was forgotten); loading -> unknown (failed, or something was
+ * forgotten meanwhile). Callers of a loading key share its one load.
  */
-export const makeLookupCache = <V extends object, E>(options: LookupCacheOptions<V, E>): Lookup<V, E> => {
+export const makeLookupCache = <V extends object, E>(options: LookupCacheOptions<V, E>): LookupCache<V, E> => {
   const { clock, load, maxEntries } = options
   const found = makeBoundedMap<string, { readonly value: V; readonly untilMs: number }>(maxEntries)
   const missing = makeBoundedMap<string, number>(maxEntries)
   const loading = new Map<string, Deferred.Deferred<V | undefined, E>>()
+  let loads = 0
 
   const remember = (key: string, value: V | undefined, askedMs: number) => {
     if (value) {
@@ -40,12 +46,15 @@ export const makeLookupCache = <V extends object, E>(options: LookupCacheOptions
     Effect.gen(function* () {
       const answer = Deferred.makeUnsafe<V | undefined, E>()
       const askedMs = clock.nowMs()
+      const isCurrent = () => loading.get(key) === answer
       loading.set(key, answer)
+      loads++
       yield* load(key).pipe(
-        Effect.tap((value) => Effect.sync(() => remember(key, value, askedMs))),
+        Effect.tap((value) => Effect.sync(() => isCurrent() && remember(key, value, askedMs))),
         Effect.onExit((exit) =>
           Effect.sync(() => {
-            loading.delete(key)
+            loads--
+            if (isCurrent()) loading.delete(key)
             Deferred.doneUnsafe(answer, exit)
           }),
         ),
@@ -54,7 +63,7 @@ export const makeLookupCache = <V extends object, E>(options: LookupCacheOptions
       return answer
     }).pipe(Effect.uninterruptible)
 
-  return (key) =>
+  const find = (key: string) =>
     Effect.suspend((): Effect.Effect<V | undefined, E | ApiError> => {
       const nowMs = clock.nowMs()
       const hit = found.get(key)
@@ -62,7 +71,16 @@ export const makeLookupCache = <V extends object, E>(options: LookupCacheOptions
       if (nowMs < (missing.get(key) ?? 0)) return Effect.succeed(undefined)
       const shared = loading.get(key)
       if (shared) return Deferred.await(shared)
-      if (loading.size >= options.maxLoads) return Effect.fail(apiError("backend_busy", "Too many API keys are being looked up right now. Try again shortly."))
+      if (loads >= options.maxLoads) return Effect.fail(apiError("backend_busy", "Too many API keys are being looked up right now. Try again shortly."))
       return Effect.flatMap(startLoad(key), (answer) => Deferred.await(answer))
     })
+
+  return {
+    find,
+    forget: (matches) => {
+      for (const [key, { value }] of found.entries()) if (matches(value)) found.delete(key)
+      // what they will answer may be from before the change, and whose they are is not known yet
+      loading.clear()
+    },
+  }
 }

@@ -1,5 +1,119 @@
-import type { Endpoint } from "../../../core/index.ts"
-import type { OpenHouse } from "../house.ts"
+import { Effect } from "effect"
+import { type Caller, defineEndpoint, type Endpoint, megabyte, type PortError, type Reply } from "../../../core/index.ts"
+import { freePlan } from "../free-plan.ts"
+import type { AccountsHouse, OpenHouse } from "../house.ts"
+import { firstOf, type Page, placeOf, readPage, toList } from "../list-query.ts"
+import { callerOf } from "../session-caller.ts"
+import { changeKey, revokeKey } from "./change-key.ts"
+import { createKey, createPlaygroundKey } from "./create-key.ts"
+import { type KeyRow, makeKeyStore } from "./key-store.ts"
+import { secondsOrNull, toKey } from "./to-key.ts"
+import { ChangeKey, CreateKey, KeyList, KeyReply, NewKeyReply, PlaygroundKeyReply } from "./wire.ts"
+
+const common = { access: "session", maxBodyBytes: megabyte } as const
+
+const shown = (house: AccountsHouse, rows: readonly KeyRow[]): Effect.Effect<readonly KeyReply[], PortError> =>
+  Effect.map(rows.length > 0 ? house.billing.spentThisMonth(rows.map(({ id }) => id)) : Effect.succeed(new Map<string, bigint>()), (spent) =>
+    rows.map((row) => toKey(row, spent.get(row.id) ?? 0n)),
+  )
+
+const replyWith = (house: AccountsHouse, row: KeyRow): Effect.Effect<Reply, PortError> => Effect.map(shown(house, [row]), ([json]) => ({ status: 200, json }))
+
+const page = (house: AccountsHouse, caller: Caller, wanted: Page) =>
+  Effect.gen(function* () {
+    const store = makeKeyStore(house.database)
+    const { account } = caller.tenant
+    const before = yield* placeOf(wanted.after, (id) => store.place(account, id))
+    const { rows, hasMore } = firstOf(yield* store.list(account, wanted.limit + 1, before), wanted)
+    return { status: 200, json: toList(yield* shown(house, rows), hasMore) }
+  })
+
+const listKeys = (open: OpenHouse) =>
+  defineEndpoint({
+    ...common,
+    id: "dashboard.keys.list",
+    summary: "The account's keys, newest first.",
+    method: "GET",
+    path: "/dashboard/keys",
+    body: "none",
+    reply: KeyList,
+    plan: (call) => Effect.all([callerOf(call), readPage(call.query)]).pipe(Effect.map(([caller, wanted]) => freePlan(open().log, page(open(), caller, wanted)))),
+  })
+
+const create = (open: OpenHouse) =>
+  defineEndpoint({
+    ...common,
+    id: "dashboard.keys.create",
+    summary: "Makes a key, and shows it this once.",
+    method: "POST",
+    path: "/dashboard/keys",
+    body: CreateKey,
+    reply: NewKeyReply,
+    creates: true,
+    plan: (call) =>
+      Effect.map(callerOf(call), (caller) =>
+        freePlan(
+          open().log,
+          // a key that has just been made has spent nothing
+          Effect.map(createKey(open(), caller, call.body), ({ row, key }) => ({ status: 201, json: { ...toKey(row, 0n), key } })),
+        ),
+      ),
+  })
+
+const change = (open: OpenHouse) =>
+  defineEndpoint({
+    ...common,
+    id: "dashboard.keys.update",
+    summary: "Changes a key's name, limits or scopes; a part of them is enough.",
+    method: "PATCH",
+    path: "/dashboard/keys/{id}",
+    body: ChangeKey,
+    reply: KeyReply,
+    plan: (call) =>
+      Effect.map(callerOf(call), (caller) =>
+        freePlan(
+          open().log,
+          Effect.flatMap(changeKey(open(), caller, call.params.id ?? "", call.body), (row) => replyWith(open(), row)),
+        ),
+      ),
+  })
+
+const revoke = (open: OpenHouse) =>
+  defineEndpoint({
+    ...common,
+    id: "dashboard.keys.revoke",
+    summary: "Revokes a key. Again is harmless.",
+    method: "DELETE",
+    path: "/dashboard/keys/{id}",
+    body: "none",
+    reply: KeyReply,
+    plan: (call) =>
+      Effect.map(callerOf(call), (caller) =>
+        freePlan(
+          open().log,
+          Effect.flatMap(revokeKey(open(), caller, call.params.id ?? ""), (row) => replyWith(open(), row)),
+        ),
+      ),
+  })
+
+const playground = (open: OpenHouse) =>
+  defineEndpoint({
+    ...common,
+    id: "dashboard.playground_key.create",
+    summary: "A live key for 15 minutes, for the web app.",
+    method: "POST",
+    path: "/dashboard/playground-key",
+    body: "none",
+    reply: PlaygroundKeyReply,
+    creates: true,
+    plan: (call) =>
+      Effect.map(callerOf(call), (caller) =>
+        freePlan(
+          open().log,
+          Effect.map(createPlaygroundKey(open(), caller), ({ row, key }) => ({ status: 201, json: { ...toKey(row, 0n), key, expires_at: secondsOrNull(row.expires_at) } })),
+        ),
+      ),
+  })
 
 /** `/dashboard/keys` and the key of the playground. */
-export const keyEndpoints = (_open: OpenHouse): readonly Endpoint[] => []
+export const keyEndpoints = (open: OpenHouse): readonly Endpoint[] => [listKeys(open), create(open), change(open), revoke(open), playground(open)]

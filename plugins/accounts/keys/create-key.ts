@@ -1,0 +1,87 @@
+import { Effect } from "effect"
+import { type ApiError, apiError, type Caller, type Limits, type PortError, parseRupiah, type Transaction } from "../../../core/index.ts"
+import { makeApiKey } from "../api-key.ts"
+import type { AccountsHouse } from "../house.ts"
+import type { NewKey } from "../key-rows.ts"
+import { limitsOf } from "../settings.ts"
+import { type KeyRow, makeKeyStore } from "./key-store.ts"
+import { insertKey, revokeRow } from "./record-key.ts"
+import { checkScopes } from "./scopes.ts"
+import type { CreateKey, SomeLimits } from "./wire.ts"
+
+export const maxActiveKeys = 100
+export const maxPlaygroundKeys = 10
+export const playgroundMs = 15 * 60_000
+
+/** The only moment at which the key itself is there. */
+export interface CreatedKey {
+  readonly row: KeyRow
+  readonly key: string
+}
+
+type Failure = ApiError | PortError
+
+const limitsFor = (defaults: Limits, wanted: SomeLimits | null | undefined): Limits => ({
+  rpm: wanted?.rpm ?? defaults.rpm,
+  rpd: wanted?.rpd ?? defaults.rpd,
+  concurrency: wanted?.concurrency ?? defaults.concurrency,
+  monthlyCapMicros: typeof wanted?.monthly_cap_idr === "number" ? parseRupiah(String(wanted.monthly_cap_idr)) : defaults.monthlyCapMicros,
+})
+
+/** The account's lock makes parallel requests count one after the other. */
+const creating = (house: AccountsHouse, key: NewKey, makeRoom: (tx: Transaction) => Effect.Effect<void, Failure>): Effect.Effect<CreatedKey, Failure> =>
+  house.database.transaction((tx) =>
+    Effect.gen(function* () {
+      if (!(yield* house.accounts.lock(key.account, tx))) return yield* apiError("authentication_error")
+      yield* makeRoom(tx)
+      yield* insertKey(house, key.account, key, tx)
+      const row = yield* makeKeyStore(house.database).get(key.id, tx)
+      return row ? { row, key: key.key } : yield* apiError("internal_error")
+    }),
+  )
+
+export const createKey = (house: AccountsHouse, caller: Caller, wanted: CreateKey): Effect.Effect<CreatedKey, Failure> =>
+  Effect.gen(function* () {
+    const mode = wanted.test ? "test" : "live"
+    const key: NewKey = {
+      id: house.ids.make("key_"),
+      account: caller.tenant.account,
+      name: wanted.name.trim(),
+      key: makeApiKey(mode),
+      mode,
+      limits: limitsFor(limitsOf(house.settings), wanted.limits),
+      scopes: yield* checkScopes(wanted.scopes ?? ["*"], house.endpoints()),
+      createdMs: house.clock.nowMs(),
+    }
+    const makeRoom = (tx: Transaction) =>
+      Effect.flatMap(makeKeyStore(house.database).countActive(key.account, tx), (active) =>
+        active < maxActiveKeys ? Effect.void : Effect.fail(apiError("conflict", `This account has ${maxActiveKeys} keys that work, and more are not allowed: revoke one first.`)),
+      )
+    return yield* creating(house, key, makeRoom)
+  })
+
+/** For the web app, whose session token is no API key. The oldest one gives way. */
+export const createPlaygroundKey = (house: AccountsHouse, caller: Caller): Effect.Effect<CreatedKey, Failure> =>
+  Effect.suspend(() => {
+    const nowMs = house.clock.nowMs()
+    const { account } = caller.tenant
+    const limits = limitsOf(house.settings)
+    const key: NewKey = {
+      ...{ id: house.ids.make("key_"), account, name: "Playground", key: makeApiKey("live"), mode: "live", limits, createdMs: nowMs },
+      expiresMs: nowMs + playgroundMs,
+      playground: true,
+    }
+    const gone: string[] = []
+    const makeRoom = (tx: Transaction) =>
+      Effect.gen(function* () {
+        const active = yield* makeKeyStore(house.database).playground(account, nowMs, tx)
+        for (const row of active.slice(0, Math.max(0, active.length + 1 - maxPlaygroundKeys))) {
+          yield* revokeRow(house, account, row, tx)
+          gone.push(row.id)
+        }
+      })
+    const announce = Effect.sync(() => {
+      for (const id of gone) house.keyChanges.announce({ key: id })
+    })
+    return Effect.uninterruptible(Effect.tap(creating(house, key, makeRoom), () => announce))
+  })

@@ -1,0 +1,28 @@
+import { Effect } from "effect"
+import { PortError, type Transaction } from "../../../core/index.ts"
+import type { AccountsHouse } from "../house.ts"
+import type { NewKey } from "../key-rows.ts"
+import type { KeyRow } from "./key-store.ts"
+import { makeKeyStore } from "./key-store.ts"
+import { limitsJson, secondsOrNull } from "./to-key.ts"
+
+export type RecordParts = Pick<AccountsHouse, "database" | "keys" | "audit" | "clock">
+
+/** Stores a new key, and who made it, in one transaction. */
+export const insertKey = (house: RecordParts, actor: string, key: NewKey, tx: Transaction): Effect.Effect<void, PortError> =>
+  Effect.gen(function* () {
+    if (!(yield* house.keys.insert(key, tx))) return yield* new PortError({ port: "identity", message: "a new key is known already" })
+    const { account, name, mode, limits, scopes = ["*"], playground = false, expiresMs } = key
+    const ends = expiresMs === undefined ? {} : { expires_at: Math.floor(expiresMs / 1000) }
+    const after = { account, name, test: mode === "test", scopes, limits: limitsJson(limits), ...(playground && { playground }), ...ends }
+    yield* house.audit.record({ actor, action: "key.create", target: key.id, after }, tx)
+  })
+
+/** The key as it is after that. A revoked one stays as it is. Announce it when `tx` has committed. */
+export const revokeRow = (house: RecordParts, actor: string, row: KeyRow, tx: Transaction): Effect.Effect<KeyRow, PortError> =>
+  Effect.gen(function* () {
+    if (row.revoked_at !== null) return row
+    const revoked = yield* makeKeyStore(house.database).change(row.id, { revoked_at: new Date(house.clock.nowMs()) }, tx)
+    yield* house.audit.record({ actor, action: "key.revoke", target: row.id, before: { revoked_at: null }, after: { revoked_at: secondsOrNull(revoked.revoked_at) } }, tx)
+    return revoked
+  })
