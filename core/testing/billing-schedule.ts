@@ -4,7 +4,9 @@ import fc from "fast-check"
 import type { Limits } from "../caller.ts"
 import { uuidV7 } from "../ids.ts"
 import type { AdmitRequest, Billing, Settlement } from "../ports/billing.ts"
+import { usageOf } from "../usage.ts"
 import { fakeBilling } from "./billing.ts"
+import { type UsageOfHour, usageOfHours } from "./billing-usage.ts"
 import type { FakeClock } from "./clock.ts"
 
 /** One step of a random day. `nth` counts the admitted calls from the newest; those that ended are settled again. `times`: parallel calls, or calls refused together (every second one). */
@@ -15,14 +17,25 @@ export type Step =
       readonly counts: AdmitRequest["counts"]
       readonly hold: number
       readonly mode: "live" | "test"
+      readonly model: string | undefined
+      readonly expiresInMs: number | undefined
       readonly limits: Limits
       readonly times: number
     }
-  | { readonly do: "settle"; readonly nth: number; readonly outcome: Settlement["outcome"]; readonly cost: number; readonly times: number }
+  | {
+      readonly do: "settle"
+      readonly nth: number
+      readonly outcome: Settlement["outcome"]
+      readonly cost: number
+      readonly tokens: number
+      readonly status: number
+      readonly times: number
+    }
   | { readonly do: "wait"; readonly ms: number }
   | { readonly do: "adjust"; readonly account: number; readonly amount: number }
   | { readonly do: "voidChildren" }
   | { readonly do: "expire" }
+  | { readonly do: "expireDue" }
 
 const limitsArbitrary = fc.record({
   rpm: fc.constantFrom(3, 5, 100),
@@ -39,6 +52,8 @@ const admitArbitrary = (usual: Limits) =>
     counts: fc.oneof({ weight: 6, arbitrary: fc.constant("all" as const) }, fc.constantFrom("rpm" as const, "money" as const, "none" as const)),
     hold: fc.constantFrom(0, 0, 1, 7, 20),
     mode: fc.oneof({ weight: 9, arbitrary: fc.constant("live" as const) }, fc.constant("test" as const)),
+    model: fc.constantFrom("m1", "m1", "m2", undefined),
+    expiresInMs: fc.constantFrom(undefined, undefined, 20_000, 120_000),
     limits: fc.oneof({ weight: 9, arbitrary: fc.constant(usual) }, limitsArbitrary),
     times: fc.oneof({ weight: 4, arbitrary: fc.constant(1) }, fc.integer({ min: 2, max: 8 })),
   })
@@ -48,6 +63,8 @@ const settleArbitrary = fc.record({
   nth: fc.nat(8),
   outcome: fc.constantFrom("settled" as const, "settled" as const, "voided" as const, "refused" as const, "refused" as const),
   cost: fc.nat(25),
+  tokens: fc.nat(9),
+  status: fc.constantFrom(200, 200, 200, 400, 499, 500),
   times: fc.constantFrom(1, 1, 5),
 })
 
@@ -65,6 +82,7 @@ const stepArbitrary = (usual: Limits): fc.Arbitrary<Step> =>
     { weight: 2, arbitrary: fc.record({ do: fc.constant("adjust" as const), account: fc.constantFrom(0, 0, 1), amount: fc.integer({ min: -20, max: 60 }) }) },
     { weight: 1, arbitrary: fc.record({ do: fc.constant("voidChildren" as const) }) },
     { weight: 1, arbitrary: fc.record({ do: fc.constant("expire" as const) }) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant("expireDue" as const) }) },
   )
 
 /** Schedules with a lot of contact: few keys, small limits, small amounts, and many steps. */
@@ -77,11 +95,15 @@ export interface ScheduleSubject {
   readonly money: boolean
   /** What happens to open calls when their replica dies; without it nothing dies. */
   expireOpen?(): Promise<void>
+  /** Expires the open calls whose own time is over; its replica lives. */
+  expireDue?(): Promise<void>
+  /** What it reports of these accounts, in the order of `usageOfHours`. */
+  usage?(accounts: readonly string[]): Promise<readonly UsageOfHour[]>
 }
 
 /** What a step showed of the two: equal, or the subject is wrong. */
 export interface Observation {
-  readonly step: Step
+  readonly step: Step | "usage"
   readonly expected: unknown
   readonly actual: unknown
 }
@@ -94,7 +116,7 @@ interface Pair {
 const ask = (billing: Billing, request: AdmitRequest): Promise<{ readonly id: string; readonly answer: unknown; readonly admitted: boolean }> =>
   Effect.runPromise(
     billing.admit(request).pipe(
-      Effect.map((rate) => ({ id: request.id, answer: rate as unknown, admitted: request.counts !== "none" })),
+      Effect.map(({ holdMs: _, ...rate }) => ({ id: request.id, answer: rate as unknown, admitted: request.counts !== "none" })),
       Effect.catchTag("Refusal", (refusal) => Effect.succeed({ id: request.id, answer: refusal as unknown, admitted: false })),
     ),
   )
@@ -120,7 +142,9 @@ export const runSchedule = async (steps: readonly Step[], subject: ScheduleSubje
     const tenant = { account: accounts[step.key === 2 ? 1 : 0], mode: step.mode }
     const caller = { tenant, keyId: `${run}-${step.key}-${step.mode}`, scopes: ["*"], role: "user" as const, limits: step.limits }
     const parent = step.counts === "money" ? { parent: `${run}-batch` } : {}
-    return { id: uuidV7(clock.nowMs()), caller, endpoint: "chat.completions", requestId: "r", holdMicros: money ? BigInt(step.hold) : 0n, counts: step.counts, ...parent }
+    const expiresMs = step.expiresInMs === undefined ? undefined : clock.nowMs() + step.expiresInMs
+    const asked = { model: step.model, expiresMs, holdMicros: money ? BigInt(step.hold) : 0n, counts: step.counts }
+    return { id: uuidV7(clock.nowMs()), caller, endpoint: "chat.completions", requestId: "r", ...asked, ...parent }
   }
   /** Parallel calls of one step are alike, so their answers are compared as a set, and any of one side stands for any of the other. */
   const admit = async (step: Step & { do: "admit" }) => {
@@ -134,9 +158,10 @@ export const runSchedule = async (steps: readonly Step[], subject: ScheduleSubje
     return [answers(expected), answers(actual)] as const
   }
   /** Only refusals are sent together: what late settlements may take depends on their order. */
-  const settle = async ({ nth, outcome, cost, times }: Step & { do: "settle" }) => {
+  const settle = async ({ nth, outcome, cost, tokens, status, times }: Step & { do: "settle" }) => {
     const pairs = Array.from({ length: outcome === "refused" ? times : 1 }, (_, i) => calls.at(-1 - nth - 2 * i)).filter((pair) => pair !== undefined)
-    const items = (side: keyof Pair) => pairs.map((pair) => ({ id: pair[side], outcome, costMicros: BigInt(cost), usage: {}, httpStatus: 200 }))
+    const usage = { m1: usageOf({ inputTokens: tokens }), m2: usageOf({ inputTokens: 1, outputTokens: 2 * tokens }) }
+    const items = (side: keyof Pair) => pairs.map((pair) => ({ id: pair[side], outcome, costMicros: BigInt(cost), usage, httpStatus: status }))
     return [await succeeds(fake.settle(items("expected"))), await succeeds(subject.billing.settle(items("actual")))] as const
   }
   const each = async (what: (billing: Billing) => Effect.Effect<void, unknown>) => [await succeeds(what(fake)), await succeeds(what(subject.billing))] as const
@@ -152,6 +177,10 @@ export const runSchedule = async (steps: readonly Step[], subject: ScheduleSubje
       fake.expireOpen()
       await subject.expireOpen()
     }
+    if (step.do === "expireDue" && subject.expireDue) {
+      fake.expireDue()
+      await subject.expireDue()
+    }
     return [0, 0]
   }
   const balances = (billing: Billing) => Promise.all(accounts.map((account) => Effect.runPromise(billing.balance(account))))
@@ -161,5 +190,6 @@ export const runSchedule = async (steps: readonly Step[], subject: ScheduleSubje
     const [expected, actual] = await act(step)
     seen.push({ step, expected: { answer: expected, balances: money && (await balances(fake)) }, actual: { answer: actual, balances: money && (await balances(subject.billing)) } })
   }
+  if (subject.usage) seen.push({ step: "usage", expected: usageOfHours(fake.calls), actual: await subject.usage(accounts) })
   return seen
 }

@@ -24,6 +24,8 @@ export interface FakeBilling extends Billing {
   readonly calls: readonly FakeCall[]
   /** What happens to open calls when their replica dies. */
   expireOpen(): void
+  /** What happens to open calls whose own time is over. */
+  expireDue(): void
 }
 
 interface Book {
@@ -153,5 +155,6 @@ export const fakeBilling = (clock: Clock, startMicros: Micros = 0n): FakeBilling
     spentThisMonth: (keyIds) => Effect.sync(() => new Map(keyIds.map((key) => [key, spentOf(book, key, clock.nowMs())]))),
     adjust,
     expireOpen: () => close("expired", () => true),
+    expireDue: () => close("expired", ({ request }) => request.expiresMs !== undefined && request.expiresMs <= clock.nowMs()),
   }
 }

@@ -25,7 +25,11 @@ END $$`
 
 const request = sql`
 CREATE TYPE ledger_request AS (place int, id uuid, account_id text, key_id text, mode text, counts text, hold_micros bigint, endpoint text, request_id text,
-  parent_id text, rpm bigint, rpd bigint, slots bigint, cap_micros bigint)`
+  parent_id text, model text, prices json, expires_at timestamptz, rpm bigint, rpd bigint, slots bigint, cap_micros bigint)`
+
+/** `hold_us`: how long the statement took to write slots and holds, in microseconds; the rest of it was checking. */
+const verdict = sql`
+CREATE TYPE ledger_verdict AS (place int, refusal text, remaining bigint, reset_ms bigint, retry_after_ms bigint, hold_us bigint)`
 
 /**
  * Several admissions in one statement; those of one key in their order. In plpgsql each statement inside sees what was committed while it waited for
@@ -36,10 +40,12 @@ CREATE TYPE ledger_request AS (place int, id uuid, account_id text, key_id text,
  */
 const admit = sql`
 CREATE FUNCTION ledger_admit(requests json, replica uuid, clock timestamptz)
-RETURNS TABLE (place int, refusal text, remaining bigint, reset_ms bigint, retry_after_ms bigint) LANGUAGE plpgsql ${byIndex} AS $$
+RETURNS SETOF ledger_verdict LANGUAGE plpgsql ${byIndex} AS $$
 #variable_conflict use_column
-DECLARE g record; r ledger_request; k record; c ledger_call; admitted ledger_call[] := '{}'; at timestamptz; today date; this_month date;
+DECLARE g record; r ledger_request; k record; c ledger_call; admitted ledger_call[] := '{}'; v ledger_verdict; verdicts ledger_verdict[] := '{}';
+  at timestamptz; today date; this_month date;
   used bigint; oldest record; oldest_at timestamptz; newest_at timestamptz; held bigint; counted int; whole int; minute int;
+  wrote_from timestamptz; wrote interval := '0';
 BEGIN
   PERFORM set_config('synchronous_commit', 'off', true); -- a hold is no money; the settlement flushes it with itself
   PERFORM ledger_lock(array_agg(x.account_id)) FROM json_populate_recordset(NULL::ledger_request, requests) x WHERE x.counts <> 'none';
@@ -66,15 +72,15 @@ BEGIN
     FOREACH r IN ARRAY g.requests LOOP
       whole := (r.counts = 'all')::int;
       minute := (r.counts IN ('all', 'rpm'))::int;
-      place := r.place;
-      refusal := CASE
+      v.place := r.place;
+      v.refusal := CASE
         WHEN minute = 1 AND used >= r.rpm THEN 'rpm'
         WHEN whole = 1 AND k.day_calls >= r.rpd THEN 'rpd'
         WHEN whole = 1 AND k.open_calls >= r.slots THEN 'concurrency'
         WHEN r.hold_micros > 0 AND r.cap_micros > 0 AND r.hold_micros > r.cap_micros - coalesce(k.spent_micros + k.held_micros, 0) THEN 'monthly_cap'
         WHEN r.hold_micros > 0 AND r.hold_micros > k.free_micros - held THEN 'balance'
       END;
-      IF refusal IS NULL AND r.counts <> 'none' THEN
+      IF v.refusal IS NULL AND r.counts <> 'none' THEN
         used := used + minute;
         k.calls := k.calls + minute;
         k.day_calls := k.day_calls + whole;
@@ -84,7 +90,8 @@ BEGIN
         counted := counted + 1;
         IF minute = 1 THEN oldest_at := coalesce(oldest_at, at); newest_at := at; END IF;
         c.id := r.id; c.account_id := r.account_id; c.key_id := r.key_id; c.mode := r.mode; c.counts := r.counts; c.endpoint := r.endpoint;
-        c.request_id := r.request_id; c.parent_id := r.parent_id; c.replica_id := replica; c.hold_micros := r.hold_micros; c.cost_micros := 0;
+        c.request_id := r.request_id; c.parent_id := r.parent_id; c.model := r.model; c.prices := r.prices; c.expires_at := r.expires_at;
+        c.replica_id := replica; c.hold_micros := r.hold_micros; c.cost_micros := 0; c.input_tokens := 0; c.output_tokens := 0; c.late := false;
         c.state := CASE r.counts WHEN 'rpm' THEN 'settled' ELSE 'open' END;
         c.ordinal := CASE minute WHEN 1 THEN k.calls END;
         c.admitted_at := at;
@@ -94,24 +101,29 @@ BEGIN
       IF newest_at IS NULL AND used > 0 THEN
         SELECT x.admitted_at INTO newest_at FROM ledger_call x WHERE x.key_id = g.key_id AND x.ordinal IS NOT NULL ORDER BY x.admitted_at DESC LIMIT 1;
       END IF;
-      remaining := greatest(r.rpm - used, 0);
-      reset_ms := CASE WHEN used > 0 THEN ledger_ms(newest_at + interval '60 s' - at) ELSE 0 END;
-      retry_after_ms := CASE refusal
+      v.remaining := greatest(r.rpm - used, 0);
+      v.reset_ms := CASE WHEN used > 0 THEN ledger_ms(newest_at + interval '60 s' - at) ELSE 0 END;
+      v.retry_after_ms := CASE v.refusal
         WHEN 'rpm' THEN ledger_ms(coalesce(oldest_at, at) + interval '60 s' - at)
         WHEN 'rpd' THEN ledger_ms((today + 1)::timestamp AT TIME ZONE 'UTC' - at)
         WHEN 'concurrency' THEN 1000
         WHEN 'monthly_cap' THEN ledger_ms((this_month + interval '1 month') AT TIME ZONE 'UTC' - at)
         ELSE 0
       END;
-      RETURN NEXT;
+      verdicts := verdicts || v;
     END LOOP;
+    wrote_from := clock_timestamp(); -- a duration is measured, no time of day is taken
     IF counted > 0 THEN
       UPDATE ledger_key SET calls = k.calls, last_at = at, day = today, day_calls = k.day_calls, open_calls = k.open_calls,
         month = this_month, spent_micros = k.spent_micros, held_micros = k.held_micros WHERE key_id = g.key_id;
     END IF;
     IF held > 0 THEN UPDATE ledger_account SET held_micros = held_micros + held WHERE account_id = g.account_id; END IF;
+    wrote := wrote + (clock_timestamp() - wrote_from);
   END LOOP;
+  wrote_from := clock_timestamp();
   INSERT INTO ledger_call SELECT * FROM unnest(admitted);
+  wrote := wrote + (clock_timestamp() - wrote_from);
+  RETURN QUERY SELECT x.place, x.refusal, x.remaining, x.reset_ms, x.retry_after_ms, (extract(epoch FROM wrote) * 1000000)::bigint FROM unnest(verdicts) x;
 END $$`
 
-export const admitFunctions = [milliseconds, lock, request, admit]
+export const admitFunctions = [milliseconds, lock, request, verdict, admit]

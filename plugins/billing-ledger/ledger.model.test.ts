@@ -38,6 +38,38 @@ const differences = async () => ({
 })
 const none = { balances: [], running: [], charges: [], keys: [], months: [] }
 
+interface UsageTableRow {
+  readonly account_id: string
+  readonly mode: string
+  readonly hour: Date
+  readonly key_id: string
+  readonly model: string
+  readonly endpoint: string
+  readonly requests: bigint
+  readonly errors: bigint
+  readonly input_tokens: bigint
+  readonly output_tokens: bigint
+  readonly cost_micros: bigint
+}
+
+const usageOfAccounts = async (accounts: readonly string[]) => {
+  const rows = (await rowsOf(sql`SELECT * FROM ledger_usage WHERE account_id = ANY(${accounts})`)) as unknown as readonly UsageTableRow[]
+  const read = rows.map(({ account_id, mode, hour, key_id, model, endpoint, ...sums }) => ({
+    group: JSON.stringify({ account: account_id, mode, hour: hour.getTime(), key: key_id, model, endpoint }),
+    sums,
+  }))
+  return read
+    .sort((a, b) => (a.group < b.group ? -1 : 1))
+    .map(({ group, sums }) => ({
+      ...JSON.parse(group),
+      requests: Number(sums.requests),
+      errors: Number(sums.errors),
+      inputTokens: Number(sums.input_tokens),
+      outputTokens: Number(sums.output_tokens),
+      costMicros: sums.cost_micros,
+    }))
+}
+
 test.each([
   [128, 2, 20],
   [1, 4, 10],
@@ -49,8 +81,10 @@ test.each([
       const replica = randomUUID()
       const billing = makeLedgerBilling({ database: db.database, clock, log: fakeLog(), metrics: fakeMetrics(), settings, replica })
       // without a heartbeat the replica counts as dead
-      const { sweep } = makeReplica(db.database, clock, replica, 30_000)
-      const seen = await runSchedule(steps, { billing, clock, money: true, expireOpen: () => Effect.runPromise(Effect.asVoid(sweep)) })
+      const { beat, sweep, leave } = makeReplica(db.database, clock, replica, 30_000)
+      const expireOpen = () => Effect.runPromise(Effect.asVoid(sweep))
+      const expireDue = () => Effect.runPromise(Effect.asVoid(Effect.all([beat, sweep, leave])))
+      const seen = await runSchedule(steps, { billing, clock, money: true, expireOpen, expireDue, usage: usageOfAccounts })
       for (const { step, expected, actual } of seen) expect({ step, seen: actual }).toEqual({ step, seen: expected })
     }),
     { numRuns },

@@ -29,7 +29,9 @@ const start = async (role: Deployment["role"], settings: unknown, database: Data
   return { log, billing: resolve(child, Tokens.billing), stop: () => Effect.runPromise(Scope.close(scope, Exit.void)) }
 }
 const leases = async () => {
-  const { rows } = await Effect.runPromise(test.database.run(() => sql<{ n: bigint }>`SELECT count(*) AS n FROM ledger_replica`.execute(test.database.queries())))
+  const { rows } = await Effect.runPromise(
+    test.database.run(() => sql<{ n: bigint }>`SELECT count(*) AS n FROM ledger_replica WHERE lease_until > ${new Date()}`.execute(test.database.queries())),
+  )
   return rows[0]?.n
 }
 

@@ -15,6 +15,14 @@ END $$`
 const monthOf = sql`
 CREATE FUNCTION ledger_month(at timestamptz) RETURNS date LANGUAGE sql IMMUTABLE AS $$ SELECT date_trunc('month', at AT TIME ZONE 'UTC')::date $$`
 
+const hourOf = sql`
+CREATE FUNCTION ledger_hour(at timestamptz) RETURNS timestamptz LANGUAGE sql IMMUTABLE AS $$ SELECT date_bin('1 hour', at, '1970-01-01 00:00:00Z') $$`
+
+/** 499: the client left, which is no error. */
+const failed = sql`
+CREATE FUNCTION ledger_failed(state text, http_status int) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+  SELECT state IN ('voided', 'expired') OR coalesce(http_status >= 400 AND http_status <> 499, false) $$`
+
 /** Open calls end, whatever the reason: holds and slots go back, costs become transfers with the running balance. Each id at most once in `items`. */
 const close = sql`
 CREATE FUNCTION ledger_close(items json, clock timestamptz) RETURNS bigint LANGUAGE plpgsql AS $$
@@ -22,13 +30,16 @@ DECLARE ended bigint;
 BEGIN
   WITH closed AS (
     UPDATE ledger_call c SET state = x.outcome, usage = x.usage, http_status = x.http_status, settled_at = clock,
-        cost_micros = CASE WHEN x.outcome = 'settled' THEN least(greatest(x.cost_micros, 0), c.hold_micros) ELSE 0 END
-      FROM json_to_recordset(items) AS x (id uuid, outcome text, cost_micros bigint, usage jsonb, http_status int)
+        cost_micros = CASE WHEN x.outcome = 'settled' THEN least(greatest(x.cost_micros, 0), c.hold_micros) ELSE 0 END,
+        input_tokens = CASE WHEN x.outcome = 'settled' THEN coalesce(x.input_tokens, 0) ELSE 0 END,
+        output_tokens = CASE WHEN x.outcome = 'settled' THEN coalesce(x.output_tokens, 0) ELSE 0 END
+      FROM json_to_recordset(items) AS x (id uuid, outcome text, cost_micros bigint, usage jsonb, input_tokens bigint, output_tokens bigint, http_status int)
       WHERE c.id = x.id AND c.state = 'open' RETURNING c.*
   ), balances AS (
-    UPDATE ledger_account a SET held_micros = a.held_micros - s.held, balance_micros = a.balance_micros - s.cost
+    UPDATE ledger_account a SET held_micros = a.held_micros - s.held, balance_micros = a.balance_micros - s.cost,
+        last_at = CASE WHEN s.cost > 0 THEN greatest(a.last_at, clock) ELSE a.last_at END
       FROM (SELECT account_id, sum(hold_micros)::bigint AS held, sum(cost_micros)::bigint AS cost FROM closed WHERE hold_micros > 0 GROUP BY account_id) s
-      WHERE a.account_id = s.account_id RETURNING a.account_id, a.balance_micros + s.cost AS before_micros
+      WHERE a.account_id = s.account_id RETURNING a.account_id, a.last_at, a.balance_micros + s.cost AS before_micros
   ), keys AS (
     UPDATE ledger_key k SET open_calls = k.open_calls - s.slots, day_calls = k.day_calls - s.refused, held_micros = k.held_micros - s.held, spent_micros = k.spent_micros + s.cost
       FROM (SELECT c.key_id, count(*) FILTER (WHERE c.counts = 'all')::int AS slots,
@@ -39,29 +50,44 @@ BEGIN
       WHERE k.key_id = s.key_id
   ), transfers AS (
     INSERT INTO ledger_transfer (account_id, debit_account, credit_account, amount_micros, balance_micros, type, call_id, at)
-      SELECT account_id, account_id, '@revenue', c.cost_micros, b.before_micros - sum(c.cost_micros) OVER (PARTITION BY account_id ORDER BY c.id), 'charge', c.id, clock
+      SELECT account_id, account_id, '@revenue', c.cost_micros, b.before_micros - sum(c.cost_micros) OVER (PARTITION BY account_id ORDER BY c.id), 'charge', c.id,
+          b.last_at
       FROM closed c JOIN balances b USING (account_id) WHERE c.cost_micros > 0 ORDER BY account_id, c.id
+  ), hours AS (
+    INSERT INTO ledger_usage AS u (account_id, mode, hour, key_id, model, endpoint, requests, errors, input_tokens, output_tokens, cost_micros)
+      SELECT account_id, mode, ledger_hour(admitted_at), key_id, coalesce(model, ''), endpoint,
+        count(*), count(*) FILTER (WHERE ledger_failed(state, http_status)), sum(input_tokens), sum(output_tokens), sum(cost_micros)
+      FROM closed WHERE state <> 'refused' GROUP BY 1, 2, 3, 4, 5, 6
+      ON CONFLICT (account_id, mode, hour, key_id, model, endpoint) DO UPDATE SET requests = u.requests + excluded.requests, errors = u.errors + excluded.errors,
+        input_tokens = u.input_tokens + excluded.input_tokens, output_tokens = u.output_tokens + excluded.output_tokens, cost_micros = u.cost_micros + excluded.cost_micros
   )
   SELECT count(*) INTO ended FROM closed;
   RETURN ended;
 END $$`
 
-/** A call whose replica was taken for dead ended after all: it pays what is free now, at most its hold. */
+/** A call that expired ended after all: it pays what is free now, at most its hold. */
 const closeLate = sql`
 CREATE FUNCTION ledger_close_late(items json, clock timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE r record; b ledger_account; charge bigint;
 BEGIN
-  FOR r IN SELECT c.id, c.account_id, c.key_id, c.admitted_at, c.hold_micros, x.cost_micros, x.usage, x.http_status
-      FROM json_to_recordset(items) AS x (id uuid, outcome text, cost_micros bigint, usage jsonb, http_status int)
+  FOR r IN SELECT c.id, c.account_id, c.mode, c.key_id, c.model, c.endpoint, c.admitted_at, c.hold_micros, x.cost_micros, x.usage, x.http_status,
+        coalesce(x.input_tokens, 0) AS input_tokens, coalesce(x.output_tokens, 0) AS output_tokens
+      FROM json_to_recordset(items) AS x (id uuid, outcome text, cost_micros bigint, usage jsonb, input_tokens bigint, output_tokens bigint, http_status int)
       JOIN ledger_call c ON c.id = x.id AND c.state = 'expired' WHERE x.outcome = 'settled' ORDER BY c.account_id, c.id LOOP
     SELECT * INTO b FROM ledger_account WHERE account_id = r.account_id;
     charge := least(greatest(r.cost_micros, 0), r.hold_micros, b.balance_micros - b.held_micros);
-    UPDATE ledger_call SET state = 'settled', cost_micros = charge, usage = r.usage, http_status = r.http_status, settled_at = clock WHERE id = r.id;
+    UPDATE ledger_call SET state = 'settled', late = true, cost_micros = charge, usage = r.usage, input_tokens = r.input_tokens, output_tokens = r.output_tokens,
+      http_status = r.http_status, settled_at = clock WHERE id = r.id;
+    -- its hour counts it as an error since it expired
+    UPDATE ledger_usage u SET errors = u.errors - 1 + ledger_failed('settled', r.http_status)::int, input_tokens = u.input_tokens + r.input_tokens,
+      output_tokens = u.output_tokens + r.output_tokens, cost_micros = u.cost_micros + charge
+      WHERE u.account_id = r.account_id AND u.mode = r.mode AND u.hour = ledger_hour(r.admitted_at) AND u.key_id = r.key_id
+        AND u.model = coalesce(r.model, '') AND u.endpoint = r.endpoint;
     IF charge > 0 THEN
-      UPDATE ledger_account SET balance_micros = balance_micros - charge WHERE account_id = r.account_id;
+      UPDATE ledger_account SET balance_micros = balance_micros - charge, last_at = greatest(last_at, clock) WHERE account_id = r.account_id;
       UPDATE ledger_key SET spent_micros = spent_micros + charge WHERE key_id = r.key_id AND month = ledger_month(r.admitted_at);
       INSERT INTO ledger_transfer (account_id, debit_account, credit_account, amount_micros, balance_micros, type, call_id, at)
-        VALUES (r.account_id, r.account_id, '@revenue', charge, b.balance_micros - charge, 'charge', r.id, clock);
+        VALUES (r.account_id, r.account_id, '@revenue', charge, b.balance_micros - charge, 'charge', r.id, greatest(b.last_at, clock));
     END IF;
   END LOOP;
 END $$`
@@ -92,11 +118,11 @@ BEGIN
   SELECT * INTO b FROM ledger_account WHERE account_id = account;
   IF amount < 0 AND b.balance_micros - b.held_micros + amount < 0 THEN RETURN 'too_low'; END IF;
   IF amount = 0 THEN RETURN 'done'; END IF;
-  UPDATE ledger_account SET balance_micros = balance_micros + amount WHERE account_id = account;
+  UPDATE ledger_account SET balance_micros = balance_micros + amount, last_at = greatest(last_at, clock) WHERE account_id = account;
   INSERT INTO ledger_transfer (account_id, debit_account, credit_account, amount_micros, balance_micros, type, entry_id, reason, at)
     VALUES (account, CASE WHEN amount > 0 THEN '@grants' ELSE account END, CASE WHEN amount > 0 THEN account ELSE '@grants' END, abs(amount),
-      b.balance_micros + amount, CASE WHEN amount > 0 THEN 'grant' ELSE 'adjustment' END, entry, why, clock);
+      b.balance_micros + amount, CASE WHEN amount > 0 THEN 'grant' ELSE 'adjustment' END, entry, why, greatest(b.last_at, clock));
   RETURN 'done';
 END $$`
 
-export const settleFunctions = [monthOf, uncount, close, closeLate, settle, adjust]
+export const settleFunctions = [monthOf, hourOf, failed, uncount, close, closeLate, settle, adjust]

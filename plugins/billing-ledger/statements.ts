@@ -1,6 +1,6 @@
 import { Effect, Schedule } from "effect"
 import { type RawBuilder, sql } from "kysely"
-import { type AdmitRequest, type Database, PortError, type RateState, type Refusal, type Settlement, type Transaction } from "../../core/index.ts"
+import { type AdmitRequest, type Database, PortError, type RateState, type Refusal, type Settlement, type Transaction, type UsageByModel } from "../../core/index.ts"
 import { isContention } from "./failure.ts"
 
 const maxInt8 = 2n ** 63n - 1n
@@ -10,7 +10,7 @@ const maxInt4 = 2 ** 31 - 1
 const int8 = (amount: bigint): string => String(amount > maxInt8 ? maxInt8 : amount)
 const count = (limit: number): number => Math.max(0, Math.min(maxInt4, Math.floor(limit)))
 
-const admission = ({ id, caller, endpoint, requestId, holdMicros, parent, counts }: AdmitRequest, place: number) => {
+const admission = ({ id, caller, endpoint, requestId, model, prices, expiresMs, holdMicros, parent, counts }: AdmitRequest, place: number) => {
   const { tenant, keyId, limits } = caller
   const asksForMoney = tenant.mode === "live" && counts !== "rpm"
   return {
@@ -25,6 +25,9 @@ const admission = ({ id, caller, endpoint, requestId, holdMicros, parent, counts
     endpoint,
     request_id: requestId,
     parent_id: parent ?? null,
+    model: model ?? null,
+    prices: prices ?? null,
+    expires_at: expiresMs === undefined ? null : new Date(expiresMs).toISOString(),
     rpm: count(limits.rpm),
     rpd: count(limits.rpd),
     slots: count(limits.concurrency),
@@ -38,16 +41,33 @@ interface VerdictRow {
   readonly remaining: bigint
   readonly reset_ms: bigint
   readonly retry_after_ms: bigint
+  readonly hold_us: bigint
 }
 
 export type Verdict = { readonly rate: RateState; readonly refused?: Pick<Refusal, "reason" | "retryAfterMs"> }
 
-const verdictOf = (row: VerdictRow, limit: number): Verdict => ({
-  rate: { limit, remaining: Number(row.remaining), resetMs: Number(row.reset_ms) },
-  ...(row.refusal && { refused: { reason: row.refusal, retryAfterMs: Number(row.retry_after_ms) } }),
-})
+const verdictOf = (row: VerdictRow, request: AdmitRequest | undefined): Verdict => {
+  const rate = { limit: request?.caller.limits.rpm ?? 0, remaining: Number(row.remaining), resetMs: Number(row.reset_ms) }
+  if (row.refusal) return { rate, refused: { reason: row.refusal, retryAfterMs: Number(row.retry_after_ms) } }
+  return { rate: request?.counts === "none" ? rate : { ...rate, holdMs: Number(row.hold_us) / 1000 } }
+}
 
-const settlement = ({ id, outcome, costMicros, usage, httpStatus }: Settlement) => ({ id, outcome, cost_micros: int8(costMicros), usage, http_status: httpStatus })
+/** Of all models together, rounded up as they are priced. */
+const tokensOf = (usage: UsageByModel, kind: "inputTokens" | "outputTokens"): number => {
+  let sum = 0
+  for (const used of Object.values(usage)) sum += Math.max(0, Math.ceil(used[kind])) || 0
+  return Math.min(sum, Number.MAX_SAFE_INTEGER)
+}
+
+const settlement = ({ id, outcome, costMicros, usage, httpStatus }: Settlement) => ({
+  id,
+  outcome,
+  cost_micros: int8(costMicros),
+  usage,
+  input_tokens: tokensOf(usage, "inputTokens"),
+  output_tokens: tokensOf(usage, "outputTokens"),
+  http_status: httpStatus,
+})
 
 /** In one statement an id may come once. */
 const firstOfEach = (items: readonly Settlement[]) => [...new Map([...items].reverse().map((item) => [item.id, item])).values()]
@@ -84,7 +104,7 @@ export const makeStatements = (database: Database): Statements => {
   return {
     admit: (requests, replica, nowMs) =>
       Effect.map(rows(sql<VerdictRow>`SELECT * FROM ledger_admit(${JSON.stringify(requests.map(admission))}, ${replica}, ${new Date(nowMs)}) ORDER BY place`), (verdicts) =>
-        verdicts.map((row, index) => verdictOf(row, requests[index]?.caller.limits.rpm ?? 0)),
+        verdicts.map((row, index) => verdictOf(row, requests[index])),
       ),
     settle: (items, nowMs, tx) =>
       items.length === 0 ? Effect.void : Effect.asVoid(rows(sql`SELECT ledger_settle(${JSON.stringify(firstOfEach(items).map(settlement))}, ${new Date(nowMs)})`, tx)),

@@ -1,10 +1,12 @@
 import { sql } from "kysely"
 
+// last_at: of the newest transfer. Clocks of replicas differ a little; an account's own time never goes back, so its rows have one order
 const accounts = sql`
 CREATE TABLE ledger_account (
   account_id text PRIMARY KEY,
   balance_micros bigint NOT NULL DEFAULT 0,
   held_micros bigint NOT NULL DEFAULT 0,
+  last_at timestamptz NOT NULL DEFAULT '-infinity',
   CHECK (held_micros >= 0), CHECK (held_micros <= balance_micros)
 ) WITH (fillfactor = 50)`
 
@@ -23,9 +25,10 @@ CREATE TABLE ledger_key (
   held_micros bigint NOT NULL DEFAULT 0 CHECK (held_micros >= 0)
 ) WITH (fillfactor = 50)`
 
-const replicas = sql`CREATE TABLE ledger_replica (id uuid PRIMARY KEY, lease_until timestamptz NOT NULL)`
+const replicas = sql`CREATE TABLE ledger_replica (id uuid PRIMARY KEY, started_at timestamptz NOT NULL, lease_until timestamptz NOT NULL)`
 
-// states: open -> settled | voided | refused | expired; expired -> settled. `ordinal`: set on what the rolling minute counts.
+// states: open -> settled | voided | refused | expired; expired -> settled (late). `ordinal`: set on what the rolling minute counts. Tokens are those
+// of settled calls, of all models together; `model` is the first of them.
 const calls = sql`
 CREATE TABLE ledger_call (
   id uuid PRIMARY KEY,
@@ -41,10 +44,16 @@ CREATE TABLE ledger_call (
   parent_id text,
   endpoint text NOT NULL,
   request_id text NOT NULL,
+  model text,
+  prices json,
+  expires_at timestamptz,
   hold_micros bigint NOT NULL CHECK (hold_micros >= 0),
   cost_micros bigint NOT NULL DEFAULT 0 CHECK (cost_micros BETWEEN 0 AND hold_micros),
   usage jsonb,
+  input_tokens bigint NOT NULL DEFAULT 0,
+  output_tokens bigint NOT NULL DEFAULT 0,
   http_status int,
+  late boolean NOT NULL DEFAULT false,
   CHECK (state <> 'open' OR cost_micros = 0)
 )`
 
@@ -74,10 +83,29 @@ CREATE TABLE ledger_transfer (
 )`
 
 const transferIndexes = [
-  sql`CREATE INDEX ledger_transfer_account ON ledger_transfer (account_id, id)`,
+  sql`CREATE INDEX ledger_transfer_account ON ledger_transfer (account_id, at, id)`,
+  // the few rows among many charges
+  sql`CREATE INDEX ledger_transfer_grants ON ledger_transfer (account_id, at, id) WHERE type <> 'charge'`,
   sql`CREATE UNIQUE INDEX ledger_transfer_call ON ledger_transfer (call_id) WHERE call_id IS NOT NULL`,
   sql`CREATE UNIQUE INDEX ledger_transfer_entry ON ledger_transfer (entry_id) WHERE entry_id IS NOT NULL`,
 ]
+
+// what calls that ended come to, by the hour in which they were admitted; `model` is '' where there is none
+const usage = sql`
+CREATE TABLE ledger_usage (
+  account_id text NOT NULL,
+  mode text NOT NULL,
+  hour timestamptz NOT NULL,
+  key_id text NOT NULL,
+  model text NOT NULL,
+  endpoint text NOT NULL,
+  requests bigint NOT NULL,
+  errors bigint NOT NULL,
+  input_tokens bigint NOT NULL,
+  output_tokens bigint NOT NULL,
+  cost_micros bigint NOT NULL,
+  PRIMARY KEY (account_id, mode, hour, key_id, model, endpoint)
+) WITH (fillfactor = 70)`
 
 const appendOnly = [
   sql`CREATE FUNCTION ledger_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -87,4 +115,4 @@ END $$`,
   sql`CREATE TRIGGER ledger_transfer_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON ledger_transfer FOR EACH STATEMENT EXECUTE FUNCTION ledger_append_only()`,
 ]
 
-export const tables = [accounts, keys, replicas, calls, ...callIndexes, transfers, ...transferIndexes, ...appendOnly]
+export const tables = [accounts, keys, replicas, calls, ...callIndexes, transfers, ...transferIndexes, usage, ...appendOnly]

@@ -16,12 +16,12 @@ const forever = (what: string, everyMs: number, turn: Effect.Effect<void, PortEr
 
 /** Keeps the lease, and sweeps, until the Scope closes; then waits for the last statements and gives the lease up. */
 export const keepUp = (billing: LedgerBilling, replica: Replica, settings: Settings, log: Log, metrics: Metrics): Effect.Effect<void, PortError, Scope.Scope> => {
-  const expired = metrics.counter("rakit_calls_expired_total", "Calls that a dead replica left open.")
+  const expired = metrics.counter("rakit_calls_expired_total", "Calls that a dead replica left open, or that were open beyond their time.")
   const sweep = Effect.tap(replica.sweep, (calls) =>
     Effect.sync(() => {
       if (calls === 0) return
       expired.add(calls)
-      log.warn("calls of dead replicas expired; their holds and slots are free again", { calls })
+      log.warn("calls of dead replicas, or beyond their time, expired; their holds and slots are free again", { calls })
     }),
   )
   const leave = billing.idle.pipe(

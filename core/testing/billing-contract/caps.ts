@@ -31,6 +31,23 @@ export const capCases = (desk: () => Desk): void => {
     expect(await reasonOf(desk().admit({ holdMicros: 1n, limits }))).toBe("monthly_cap")
   })
 
+  it("says what a key has spent this UTC month: what is settled, not what is held", async () => {
+    await desk().grant(1000n)
+    expect(await desk().spent()).toBe(0n)
+    const [open, late] = [await desk().admit({ holdMicros: 10n }), await desk().admit({ holdMicros: 20n })]
+    expect(await desk().spent()).toBe(0n)
+    await desk().settle(open.id, "settled", 4n)
+    expect(await desk().spent()).toBe(4n)
+    await desk().settle((await desk().admit({ holdMicros: 5n })).id, "voided", 5n)
+    expect(await desk().spent()).toBe(4n)
+    desk().open.clock.advance(Date.UTC(2026, 1, 1) - desk().open.clock.nowMs())
+    expect(await desk().spent()).toBe(0n)
+    await desk().settle(late.id, "settled", 20n)
+    expect(await desk().spent()).toBe(0n)
+    await desk().settle((await desk().admit({ holdMicros: 7n })).id, "settled", 7n)
+    expect(await desk().spent()).toBe(7n)
+  })
+
   it("a look says whether cap and balance would cover a hold, also of an account that nobody has heard of", async () => {
     const look = (holdMicros: bigint, monthlyCapMicros = 0n) => reasonOf(desk().admit({ counts: "none", holdMicros, limits: { rpm: 0, monthlyCapMicros } }))
     expect(await look(1n)).toBe("balance")

@@ -14,7 +14,10 @@ export interface OpenBilling {
   close(): Promise<void>
 }
 
-export type Ask = Partial<Pick<AdmitRequest, "counts" | "holdMicros" | "parent">> & { readonly limits?: Partial<Limits>; readonly mode?: "live" | "test" }
+export type Ask = Partial<Pick<AdmitRequest, "counts" | "holdMicros" | "parent" | "model" | "prices" | "expiresMs">> & {
+  readonly limits?: Partial<Limits>
+  readonly mode?: "live" | "test"
+}
 
 /** One account with one key, and short names for what tests do with them. */
 export class Desk {
@@ -25,16 +28,17 @@ export class Desk {
     this.open = open
   }
   request(ask: Ask): AdmitRequest {
-    const { counts = "all", holdMicros = 0n, limits, mode = "live", parent } = ask
+    const { counts = "all", holdMicros = 0n, limits, mode = "live", ...more } = ask
     const caller = { tenant: { account: this.account, mode }, keyId: this.key, scopes: ["*"], role: "user" as const, limits: { ...defaultLimits, ...limits } }
-    return { id: uuidV7(this.open.clock.nowMs()), caller, endpoint: "chat.completions", requestId: "req-1", holdMicros, counts, ...(parent !== undefined && { parent }) }
+    return { id: uuidV7(this.open.clock.nowMs()), caller, endpoint: "chat.completions", requestId: "req-1", holdMicros, counts, ...more }
   }
   /** The call's id, or why not. */
   async admit(ask: Ask = {}): Promise<{ id: string; rate?: RateState; refused?: Refusal }> {
     const request = this.request(ask)
     const answer = await Effect.runPromise(
       this.open.billing.admit(request).pipe(
-        Effect.map((rate) => ({ rate })),
+        // a duration differs each time
+        Effect.map(({ holdMs: _, ...rate }) => ({ rate })),
         Effect.catchTag("Refusal", (refused) => Effect.succeed({ refused })),
       ),
     )
@@ -50,6 +54,10 @@ export class Desk {
   }
   grant(amountMicros: bigint, id: string = randomUUID()): Promise<Exit.Exit<void, BalanceTooLow | PortError>> {
     return Effect.runPromiseExit(this.open.billing.adjust({ id, account: this.account, amountMicros, reason: "test" }))
+  }
+  /** Of its key, in this UTC month. */
+  async spent(): Promise<bigint> {
+    return (await Effect.runPromise(this.open.billing.spentThisMonth([this.key, `${this.key}-unknown`]))).get(this.key) ?? 0n
   }
   async balance(): Promise<readonly [bigint, bigint]> {
     const { balanceMicros, heldMicros } = await Effect.runPromise(this.open.billing.balance(this.account))

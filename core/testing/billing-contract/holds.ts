@@ -14,6 +14,14 @@ export const holdCases = (desk: () => Desk): void => {
     expect(await desk().balance()).toEqual([85n, 0n])
   })
 
+  it("takes model, prices and a time to expire, which change nothing while the call is in time", async () => {
+    await desk().grant(100n)
+    const price = { input: "1500", output: "6000", cacheRead: "150", cacheWrite: "1875", image: "0", searchUnit: "0" }
+    const call = await desk().admit({ holdMicros: 40n, model: "svc-lyt", prices: { factor: 1, models: { "svc-lyt": price } }, expiresMs: desk().open.clock.nowMs() + 1 })
+    await desk().settle(call.id, "settled", 15n)
+    expect(await desk().balance()).toEqual([85n, 0n])
+  })
+
   it("never takes more than the hold", async () => {
     await desk().grant(100n)
     const call = await desk().admit({ holdMicros: 40n })
