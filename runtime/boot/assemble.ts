@@ -30,6 +30,9 @@ const suggestions: Readonly<Record<string, string>> = {
   billing: "billing-ledger (prepaid) or billing-free",
   storage: "storage-disk",
   idempotency: "idempotency-postgres",
+  sessions: "accounts",
+  signer: "signing-keys",
+  mailer: "mail-smtp",
 }
 
 const suggest = (token: Token<unknown>): string => {

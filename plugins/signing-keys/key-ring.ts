@@ -1,0 +1,78 @@
+import { Effect, Semaphore } from "effect"
+import { PortError, type SigningPurpose } from "../../core/index.ts"
+import { type KeyRow, makeKeyRows } from "./key-rows.ts"
+import { type KeyParts, makeKeyUnlessThere } from "./make-key.ts"
+import { openPrivate, type RingKey, type SigningKey, toRingKey } from "./ring-key.ts"
+import { shareLoad } from "./shared-load.ts"
+
+const reloadGapMs = 1_000
+/** Requests that may wait for an unknown key to be looked up. */
+const maxWaiting = 1_000
+
+export interface KeyRing {
+  /** The key that signs now; a new one where this replica can open none. */
+  current(purpose: SigningPurpose): Effect.Effect<SigningKey, PortError>
+  /** An unknown one is looked up in the database; all such requests together cause one look a second. */
+  find(kid: string): Effect.Effect<RingKey | undefined, PortError>
+  /** All accepted keys, the newest first, at most a second old while the database answers. */
+  readonly published: Effect.Effect<readonly RingKey[]>
+  readonly load: Effect.Effect<void, PortError>
+  /** Forgets what is needed no more. */
+  readonly erase: Effect.Effect<void, PortError>
+}
+
+/** What the rows say, with the keys imported. A row that can't be read must not take the others with it. */
+const readRows = (rows: readonly KeyRow[], known: ReadonlyMap<string, RingKey>, { secrets, clock, log }: KeyParts): Effect.Effect<ReadonlyMap<string, RingKey>> => {
+  const unreadable = (row: KeyRow, cause: unknown): undefined => {
+    log.error("a signing key can't be read; its signatures are refused", { kid: row.kid, cause: String(cause) })
+  }
+  const read = (row: KeyRow) => toRingKey(row, openPrivate(row, secrets, clock.nowMs()), known.get(row.kid)).catch((cause) => unreadable(row, cause))
+  return Effect.map(
+    Effect.promise(() => Promise.all(rows.map(read))),
+    (keys) => new Map(keys.filter((key) => key !== undefined).map((key) => [key.kid, key])),
+  )
+}
+
+/**
+ * The keys of all replicas, in memory. States of a key: (none) -> signing (made by a replica that can open no signing one) -> retired (`rotateDays`
+ * later: verifies only, its private half is erased) -> (none: a session key, `sessionGraceMs` later). A receipt key stays retired forever.
+ */
+export const makeKeyRing = (parts: KeyParts): KeyRing => {
+  const { clock, log } = parts
+  const rows = makeKeyRows(parts.database)
+  const making = Semaphore.makeUnsafe(1)
+  let keys: ReadonlyMap<string, RingKey> = new Map()
+  let waiting = 0
+  const load = Effect.gen(function* () {
+    keys = yield* readRows(yield* rows.accepted(clock.nowMs()), keys, parts)
+  })
+  const loads = shareLoad(load, clock, reloadGapMs)
+  const signing = (purpose: SigningPurpose) =>
+    [...keys.values()].find((key): key is SigningKey => key.purpose === purpose && key.signKey !== undefined && key.retiresMs > clock.nowMs())
+  const accepted = (key: RingKey | undefined) => (key !== undefined && key.acceptedUntilMs > clock.nowMs() ? key : undefined)
+  const make = (purpose: SigningPurpose) =>
+    Effect.gen(function* () {
+      if (!signing(purpose)) yield* Effect.andThen(makeKeyUnlessThere(parts, rows, purpose), loads.now)
+      return signing(purpose) ?? (yield* new PortError({ port: "signer", message: `no ${purpose} key could be made` }))
+    })
+  const look = (kid: string) => {
+    if (waiting >= maxWaiting) return Effect.succeed(undefined)
+    waiting++
+    return loads.paced.pipe(
+      Effect.map(() => accepted(keys.get(kid))),
+      Effect.ensuring(Effect.sync(() => void waiting--)),
+    )
+  }
+  const known = Effect.catch(loads.ifOld, (error) => Effect.sync(() => log.warn("the signing keys could not be read again; known ones are published", { cause: error.message })))
+  return {
+    current: (purpose) =>
+      Effect.suspend(() => {
+        const key = signing(purpose)
+        return key ? Effect.succeed(key) : making.withPermits(1)(make(purpose))
+      }),
+    find: (kid) => Effect.suspend(() => (keys.has(kid) ? Effect.succeed(accepted(keys.get(kid))) : look(kid))),
+    published: Effect.map(known, () => [...keys.values()].filter((key) => accepted(key) !== undefined)),
+    load: loads.now,
+    erase: Effect.suspend(() => rows.erase(clock.nowMs())),
+  }
+}

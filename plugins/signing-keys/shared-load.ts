@@ -1,0 +1,40 @@
+import { Effect, Exit, Semaphore } from "effect"
+import type { Clock } from "../../core/index.ts"
+
+export interface SharedLoad<E> {
+  /** A load that begins after this was asked for; those who wait for the same one share it. */
+  readonly now: Effect.Effect<void, E>
+  /** The same, but not sooner than `minGapMs` after the last one began. */
+  readonly paced: Effect.Effect<void, E>
+  /** A load only if the last one is older than `minGapMs`. */
+  readonly ifOld: Effect.Effect<void, E>
+}
+
+/** One load at a time. However many ask, `paced` and `ifOld` load at most once in `minGapMs`. */
+export const shareLoad = <E>(load: Effect.Effect<void, E>, clock: Clock, minGapMs: number): SharedLoad<E> => {
+  const lock = Semaphore.makeUnsafe(1)
+  let begun = 0
+  let lastMs = Number.NEGATIVE_INFINITY
+  let last: Exit.Exit<void, E> = Exit.void
+  const loadNow = Effect.gen(function* () {
+    begun++
+    lastMs = clock.monotonicMs()
+    last = yield* Effect.exit(load)
+    return yield* last
+  })
+  const waitMs = () => lastMs + minGapMs - clock.monotonicMs()
+  const asked = (pace: () => number) =>
+    Effect.suspend(() => {
+      const seen = begun
+      return lock.withPermits(1)(
+        Effect.gen(function* () {
+          if (begun > seen) return yield* last
+          if (pace() > 0) yield* Effect.sleep(pace())
+          // one that leaves half-way would leave the others without an outcome
+          return yield* Effect.uninterruptible(loadNow)
+        }),
+      )
+    })
+  const now = asked(() => 0)
+  return { now, paced: asked(waitMs), ifOld: Effect.suspend(() => (waitMs() > 0 ? Effect.void : now)) }
+}
