@@ -23,12 +23,20 @@ const addModels = (program: Command): void => {
 
 const addKeys = (program: Command): void => {
   const keys = program.command("keys").description("API keys.")
-  withConfigOption(keys.command("create").description("Makes an API key and prints it. Works while the server runs."))
+  const withJson = (command: Command) => command.option("--json", "print the whole answer as JSON", false)
+  const create = withJson(withConfigOption(keys.command("create").description("Makes an API key and prints it. Works while the server runs.")))
+  create
     .option("-n, --name <name>", "what the key is for", "cli")
     .option("-e, --email <address>", "account; the first one unless told")
     .option("-t, --test", "a test key: lives in the sandbox, nothing is billed", false)
-    .option("--json", "print the whole answer as JSON", false)
+    .option("-s, --scope <id>", "an endpoint that it reaches, as in chat.completions; may come again; all unless told", (id: string, ids: readonly string[] = []) => [...ids, id])
     .action(async (options) => (await import("./cli/keys.ts")).createKey(options))
+  withJson(withConfigOption(keys.command("list").description("The keys of an account, the newest first.")))
+    .option("-e, --email <address>", "account; the first one unless told")
+    .action(async (options) => (await import("./cli/keys.ts")).listKeys(options))
+  withJson(withConfigOption(keys.command("revoke").description("Revokes a key, also while the server runs.").argument("<id>", "as `keys list` shows it"))).action(
+    async (id, options) => (await import("./cli/keys.ts")).revokeKey(id, options),
+  )
 }
 
 /** The commands. Each loads its work only when it is called, so that --help is quick. */

@@ -19,9 +19,27 @@ export interface IssuedKey {
   readonly account: string
 }
 
-/** Behind `rakit keys create`. */
+/** Without the key itself. */
+export interface ListedKey {
+  readonly id: string
+  readonly name: string
+  /** How the key begins. */
+  readonly prefix: string
+  readonly account: string
+  readonly test: boolean
+  readonly scopes: readonly string[]
+  readonly createdMs: number
+  readonly lastUsedMs: number | undefined
+  readonly revokedMs: number | undefined
+}
+
+/** Behind `rakit keys`. Without an e-mail: of the first account. */
 export interface KeyIssuer {
   issue(request: { readonly email?: string; readonly name: string; readonly test: boolean; readonly scopes?: readonly string[] }): Effect.Effect<IssuedKey, ApiError | PortError>
+  /** The newest first, at most 1,000. */
+  list(request: { readonly email?: string }): Effect.Effect<readonly ListedKey[], ApiError | PortError>
+  /** Again is harmless. Servers that run notice within 5 s. */
+  revoke(id: string): Effect.Effect<ListedKey, ApiError | PortError>
 }
 
 /** The account that the first boot made; secrets are present only in the process that made it. */

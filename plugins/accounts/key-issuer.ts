@@ -1,27 +1,39 @@
 import { Effect } from "effect"
-import { apiError, type Clock, type Ids, type KeyIssuer, type Limits } from "../../core/index.ts"
-import type { AccountRows } from "./account-rows.ts"
+import { type ApiError, apiError, type KeyIssuer, type ListedKey, type PortError } from "../../core/index.ts"
 import { makeApiKey } from "./api-key.ts"
 import { parseEmail } from "./email.ts"
-import type { KeyRows } from "./key-rows.ts"
+import type { AccountsHouse } from "./house.ts"
+import { type KeyRow, makeKeyStore } from "./keys/key-store.ts"
+import { insertKey, revokeRow } from "./keys/record-key.ts"
+import { checkScopes } from "./keys/scopes.ts"
+import { isId } from "./list-query.ts"
+import { isKeyName, keyNameRule } from "./plain-text.ts"
+import { limitsOf } from "./settings.ts"
+import type { AccountTable } from "./tables.ts"
 
-export interface KeyIssuerParts {
-  readonly accounts: AccountRows
-  readonly keys: KeyRows
-  readonly ids: Ids
-  readonly clock: Clock
-  readonly limits: Limits
-}
+export type KeyIssuerParts = Pick<AccountsHouse, "database" | "accounts" | "keys" | "audit" | "ids" | "clock" | "settings" | "endpoints">
 
-const maxNameCharacters = 100
+const actor = "cli"
+const maxListed = 1_000
 
-const checkName = (name: string) =>
-  name.trim() !== "" && [...name].length <= maxNameCharacters && !/[\p{Cc}\p{Cs}]/u.test(name)
-    ? Effect.succeed(name.trim())
-    : Effect.fail(apiError("invalid_request_error", `name: must be 1 to ${maxNameCharacters} characters, without control characters.`, { param: "name" }))
+const checkName = (name: string) => (isKeyName(name) ? Effect.succeed(name.trim()) : Effect.fail(apiError("invalid_request_error", `name: ${keyNameRule}.`, { param: "name" })))
 
-export const makeKeyIssuer = ({ accounts, keys, ids, clock, limits }: KeyIssuerParts): KeyIssuer => {
-  const accountFor = (email: string | undefined) =>
+const toListed = (row: KeyRow): ListedKey => ({
+  id: row.id,
+  name: row.name,
+  prefix: row.prefix,
+  account: row.account_id,
+  test: row.mode === "test",
+  scopes: row.scopes,
+  createdMs: row.created_at.getTime(),
+  lastUsedMs: row.last_used_at?.getTime(),
+  revokedMs: row.revoked_at?.getTime(),
+})
+
+export const makeKeyIssuer = (parts: KeyIssuerParts): KeyIssuer => {
+  const { accounts, database, endpoints, ids, clock } = parts
+  const store = makeKeyStore(database)
+  const accountFor = (email: string | undefined): Effect.Effect<AccountTable, ApiError | PortError> =>
     Effect.gen(function* () {
       if (email === undefined) return (yield* accounts.first()) ?? (yield* apiError("not_found", "There is no account yet. The first start of the server makes one."))
       const address = parseEmail(email)
@@ -32,12 +44,24 @@ export const makeKeyIssuer = ({ accounts, keys, ids, clock, limits }: KeyIssuerP
     issue: (request) =>
       Effect.gen(function* () {
         const name = yield* checkName(request.name)
-        const account = yield* accountFor(request.email)
+        const scopes = yield* checkScopes(request.scopes ?? ["*"], endpoints())
+        const { id: account } = yield* accountFor(request.email)
         const mode = request.test ? "test" : "live"
-        const key = makeApiKey(mode)
-        const id = ids.make("key_")
-        yield* keys.insert({ id, account: account.id, name, key, mode, limits, createdMs: clock.nowMs() })
-        return { id, key, name, account: account.id }
+        const key = { id: ids.make("key_"), account, name, key: makeApiKey(mode), mode, scopes, limits: limitsOf(parts.settings), createdMs: clock.nowMs() } as const
+        yield* database.transaction((tx) => insertKey(parts, actor, key, tx))
+        return { id: key.id, key: key.key, name, account }
+      }),
+    list: ({ email }) => Effect.flatMap(accountFor(email), ({ id }) => Effect.map(store.list(id, maxListed), (rows) => rows.map(toListed))),
+    revoke: (id) =>
+      Effect.gen(function* () {
+        const found = isId(id) ? yield* store.get(id) : undefined
+        if (!found) return yield* apiError("not_found", "There is no such key. `rakit keys list` shows them.")
+        return yield* database.transaction((tx) =>
+          Effect.gen(function* () {
+            const row = yield* store.lock(found.account_id, id, tx)
+            return toListed(row ? yield* revokeRow(parts, actor, row, tx) : found)
+          }),
+        )
       }),
   }
 }

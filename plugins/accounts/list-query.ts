@@ -1,5 +1,5 @@
 import { Effect, Schema } from "effect"
-import { type ApiError, apiError, type PortError, type Strings } from "../../core/index.ts"
+import { type ApiError, apiError, isLongerThan, type PortError, type Strings } from "../../core/index.ts"
 
 export interface Page {
   readonly limit: number
@@ -50,3 +50,32 @@ export const toList = <Item extends { readonly id: string }>(data: readonly Item
   first_id: data[0]?.id ?? null,
   last_id: data.at(-1)?.id ?? null,
 })
+
+/** A filter of a list; empty is as if absent, as forms send it. */
+export const readFilter = (query: Strings, name: string, maxCharacters: number): Effect.Effect<string | undefined, ApiError> => {
+  const text = query[name]
+  if (text === undefined || text === "") return Effect.succeed(undefined)
+  if (isLongerThan(text, maxCharacters) || text.includes("\0")) return Effect.fail(badQuery(name, `must have at most ${maxCharacters} characters, and no NUL`))
+  return Effect.succeed(text)
+}
+
+const dayMs = 86_400_000
+/** The last second that JavaScript and PostgreSQL both know without an era. */
+const maxSeconds = 253_402_300_799
+
+const dateMs = (text: string): number => (/^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN)
+
+/** Dates that don't exist roll over in `Date.parse`, or give NaN. */
+const isDate = (text: string): boolean => {
+  const ms = dateMs(text)
+  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text)
+}
+
+/** Unix seconds, or a day of UTC: as `from` its beginning, as `to` its end. */
+export const readTime = (query: Strings, name: "from" | "to"): Effect.Effect<Date | undefined, ApiError> => {
+  const text = query[name]
+  if (text === undefined || text === "") return Effect.succeed(undefined)
+  if (/^\d{1,12}$/.test(text) && Number(text) <= maxSeconds) return Effect.succeed(new Date(Number(text) * 1000))
+  if (isDate(text)) return Effect.succeed(new Date(dateMs(text) + (name === "to" ? dayMs : 0)))
+  return Effect.fail(badQuery(name, "must be Unix seconds, or a date as in 2026-01-31"))
+}

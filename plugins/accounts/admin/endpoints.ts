@@ -1,5 +1,95 @@
-import type { Endpoint } from "../../../core/index.ts"
-import type { OpenHouse } from "../house.ts"
+import { Effect, Schema } from "effect"
+import { type Caller, defineEndpoint, type Endpoint, megabyte, type PortError, type Reply } from "../../../core/index.ts"
+import { auditEndpoint } from "../audit/endpoint.ts"
+import { freePlan } from "../free-plan.ts"
+import type { AccountsHouse, OpenHouse } from "../house.ts"
+import { firstOf, listSchema, type Page, placeOf, readFilter, readPage, toList } from "../list-query.ts"
+import { callerOf } from "../session-caller.ts"
+import { AccountReply, toAccount } from "../to-account.ts"
+import { type ListedAccount, listAccounts } from "./account-list.ts"
+import { type AccountAction, changeAccount, changeRole, suspend, unsuspend, verify } from "./change-account.ts"
+import { Grant, grant } from "./grant.ts"
+
+const common = { access: "admin", maxBodyBytes: megabyte } as const
+const post = { ...common, method: "POST", reply: AccountReply } as const
+const maxQueryCharacters = 200
+
+const shown = (house: AccountsHouse, row: ListedAccount): Effect.Effect<AccountReply, PortError> => Effect.map(house.billing.balance(row.id), (balance) => toAccount(row, balance))
+
+const replyWith = (house: AccountsHouse, row: ListedAccount): Effect.Effect<Reply, PortError> => Effect.map(shown(house, row), (json) => ({ status: 200, json }))
+
+const page = (house: AccountsHouse, q: string | undefined, wanted: Page) =>
+  Effect.gen(function* () {
+    const after = yield* placeOf(wanted.after, (id) => Effect.map(house.accounts.byId(id), (row) => row?.id))
+    const { rows, hasMore } = firstOf(yield* listAccounts(house.database, q, wanted.limit + 1, after), wanted)
+    const data = yield* Effect.forEach(rows, (row) => shown(house, row), { concurrency: 4 })
+    return { status: 200, json: toList(data, hasMore) }
+  })
+
+const list = (open: OpenHouse) =>
+  defineEndpoint({
+    ...common,
+    id: "admin.accounts.list",
+    summary: "Accounts, newest first; `q` is a part of the e-mail, or an id.",
+    method: "GET",
+    path: "/admin/accounts",
+    body: "none",
+    reply: listSchema(AccountReply, "AccountList"),
+    plan: ({ query }) => Effect.all([readFilter(query, "q", maxQueryCharacters), readPage(query)]).pipe(Effect.map(([q, wanted]) => freePlan(open().log, page(open(), q, wanted)))),
+  })
+
+const changing = (open: OpenHouse, caller: Caller, id: string | undefined, action: AccountAction) =>
+  freePlan(
+    open().log,
+    Effect.flatMap(changeAccount(open(), caller, id ?? "", action), (row) => replyWith(open(), row)),
+  )
+
+const simple = (open: OpenHouse, verb: string, summary: string, action: AccountAction) =>
+  defineEndpoint({
+    ...post,
+    id: `admin.accounts.${verb}`,
+    summary,
+    path: `/admin/accounts/{id}/${verb}`,
+    body: "none",
+    plan: (call) => Effect.map(callerOf(call), (caller) => changing(open, caller, call.params.id, action)),
+  })
+
+const Role = Schema.Struct({ role: Schema.Literals(["user", "admin"]) }).annotate({ identifier: "ChangeRole" })
+
+const role = (open: OpenHouse) =>
+  defineEndpoint({
+    ...post,
+    id: "admin.accounts.role",
+    summary: "Makes an account an admin's, or a user's.",
+    path: "/admin/accounts/{id}/role",
+    body: Role,
+    plan: (call) => Effect.map(callerOf(call), (caller) => changing(open, caller, call.params.id, changeRole(call.body.role))),
+  })
+
+const grants = (open: OpenHouse) =>
+  defineEndpoint({
+    ...post,
+    id: "admin.accounts.grant",
+    summary: "Adds to a balance, or takes from it, with a reason.",
+    path: "/admin/accounts/{id}/grants",
+    body: Grant,
+    creates: true,
+    plan: (call) =>
+      Effect.map(callerOf(call), (caller) =>
+        freePlan(
+          open().log,
+          Effect.flatMap(grant(open(), caller, call.params.id ?? "", call.body), (row) => replyWith(open(), row)),
+        ),
+      ),
+  })
 
 /** `/admin/*`. */
-export const adminEndpoints = (_open: OpenHouse): readonly Endpoint[] => []
+export const adminEndpoints = (open: OpenHouse): readonly Endpoint[] => [
+  list(open),
+  simple(open, "verify", "Takes an account's e-mail address as verified.", verify),
+  simple(open, "suspend", "Suspends an account: its keys are refused.", suspend),
+  simple(open, "unsuspend", "Ends a suspension.", unsuspend),
+  role(open),
+  grants(open),
+  auditEndpoint(open),
+]

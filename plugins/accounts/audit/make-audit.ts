@@ -1,15 +1,17 @@
 import { Effect } from "effect"
+import type { ColumnType, Generated } from "kysely"
 import { type Clock, type Database, firstCharacters, type Ids, type Json, type Transaction } from "../../../core/index.ts"
 import type { Audit } from "./audit.ts"
 
 export interface AuditTables {
   readonly accounts_audit: {
     readonly id: string
+    readonly seq: Generated<bigint>
     readonly actor: string
     readonly action: string
     readonly target: string
-    readonly before: string | null
-    readonly after: string | null
+    readonly before: ColumnType<Json, string | null>
+    readonly after: ColumnType<Json, string | null>
     readonly created_at: Date
   }
 }

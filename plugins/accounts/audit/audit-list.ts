@@ -1,0 +1,44 @@
+import { Effect } from "effect"
+import { type Selectable, sql } from "kysely"
+import type { Database, PortError } from "../../../core/index.ts"
+import type { AuditTables } from "./make-audit.ts"
+
+/** JSON columns arrive parsed. */
+export type AuditRow = Selectable<AuditTables["accounts_audit"]>
+
+export interface AuditFilter {
+  readonly actor?: string | undefined
+  readonly action?: string | undefined
+  readonly target?: string | undefined
+  readonly from?: Date | undefined
+  /** Exclusive. */
+  readonly to?: Date | undefined
+}
+
+/** Where an entry stands: by time, and by `seq` within a millisecond. */
+export type AuditPlace = Pick<AuditRow, "created_at" | "seq">
+
+export interface AuditList {
+  /** Newest first. `before`: only what is older. */
+  list(filter: AuditFilter, limit: number, before?: AuditPlace): Effect.Effect<readonly AuditRow[], PortError>
+  place(id: string): Effect.Effect<AuditPlace | undefined, PortError>
+}
+
+export const makeAuditList = (database: Database): AuditList => {
+  const entries = () => database.queries<AuditTables>().selectFrom("accounts_audit")
+  return {
+    list: ({ from, to, ...texts }, limit, before) =>
+      database.run(() => {
+        let query = entries().selectAll().orderBy("created_at", "desc").orderBy("seq", "desc").limit(limit)
+        for (const column of ["actor", "action", "target"] as const) {
+          const wanted = texts[column]
+          if (wanted !== undefined) query = query.where(column, "=", wanted)
+        }
+        if (from) query = query.where("created_at", ">=", from)
+        if (to) query = query.where("created_at", "<", to)
+        if (before) query = query.where(sql<boolean>`(created_at, seq) < (${before.created_at}, ${before.seq})`)
+        return query.execute()
+      }),
+    place: (id) => Effect.suspend(() => database.run(() => entries().select(["created_at", "seq"]).where("id", "=", id).executeTakeFirst())),
+  }
+}
