@@ -1,21 +1,56 @@
+import { createHash } from "node:crypto"
 import { existsSync, readFileSync } from "node:fs"
+import { createRequire } from "node:module"
+import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
-
-/** Assets lie beside the sources; the compiler does not copy them to `dist/`. */
-const read = (name: string): Uint8Array => {
-  const beside = fileURLToPath(new URL(name, import.meta.url))
-  return readFileSync(existsSync(beside) ? beside : fileURLToPath(new URL(`../../../plugins/dashboard/${name}`, import.meta.url)))
-}
+import { ownFiles, packageFiles, packageStyle } from "./asset-list.ts"
 
 export interface Asset {
-  readonly id: string
-  readonly path: string
   readonly mediaType: string
   readonly bytes: Uint8Array
+  readonly etag: string
 }
 
-export const loadAssets = (): readonly Asset[] => [
-  { id: "dashboard", path: "/dashboard", mediaType: "text/html; charset=utf-8", bytes: read("page.html") },
-  { id: "dashboard.style", path: "/dashboard/style.css", mediaType: "text/css; charset=utf-8", bytes: read("style.css") },
-  { id: "dashboard.script", path: "/dashboard/page.js", mediaType: "text/javascript; charset=utf-8", bytes: read("page.js") },
-]
+export const assetRoot = "/dashboard/assets"
+
+/** The page's files lie beside the sources; the compiler does not copy them to `dist/`. */
+const folderOf = (): string => {
+  const beside = fileURLToPath(new URL("web/", import.meta.url))
+  return existsSync(beside) ? beside : fileURLToPath(new URL("../../../plugins/dashboard/web/", import.meta.url))
+}
+
+const mediaTypes: Readonly<Record<string, string>> = {
+  html: "text/html; charset=utf-8",
+  css: "text/css; charset=utf-8",
+  js: "text/javascript; charset=utf-8",
+  svg: "image/svg+xml",
+}
+
+export const makeAsset = (name: string, bytes: Uint8Array): Asset => ({
+  mediaType: mediaTypes[name.slice(name.lastIndexOf(".") + 1)]!,
+  bytes,
+  etag: `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`,
+})
+
+/** Source maps are not served, so nothing shall ask for them. */
+const withoutSourceMap = (text: string): string => text.replace(/\n?\/\/# sourceMappingURL=\S+\s*$/, "\n")
+
+const packageSources = (): Readonly<Record<string, string>> => {
+  const { resolve } = createRequire(import.meta.url)
+  return {
+    [packageFiles.preact]: resolve("preact"),
+    [packageFiles["preact/hooks"]]: resolve("preact/hooks"),
+    // `require` is led to the build for Node; its module lies beside
+    [packageFiles.htm]: join(dirname(resolve("htm")), "htm.module.js"),
+    [packageFiles.uplot]: resolve("uplot/dist/uPlot.esm.js"),
+    [packageStyle]: resolve("uplot/dist/uPlot.min.css"),
+  }
+}
+
+/** Everything below `assetRoot`, by its name there. Read once: what changes on the disk later is not served. */
+export const loadAssets = (): ReadonlyMap<string, Asset> => {
+  const folder = folderOf()
+  const own = ownFiles.map((name) => [name, makeAsset(name, readFileSync(join(folder, name)))] as const)
+  const packages = Object.entries(packageSources()).map(([name, path]) => [name, makeAsset(name, Buffer.from(withoutSourceMap(readFileSync(path, "utf8"))))] as const)
+  return new Map([...own, ...packages])
+}

@@ -1,22 +1,37 @@
 import { Effect, Stream } from "effect"
-import { defineEndpoint } from "../../core/endpoint.ts"
-import type { Asset } from "./assets.ts"
+import { defineEndpoint, type Endpoint, type Plan } from "../../core/endpoint.ts"
+import { apiError } from "../../core/errors.ts"
+import { type Asset, assetRoot } from "./assets.ts"
+import { contentSecurityPolicy } from "./page.ts"
 
-/** Only our own files run on the page, and only our own API is called. */
 const headers = {
-  "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
+  "content-security-policy": contentSecurityPolicy,
   "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "cross-origin-opener-policy": "same-origin",
+  // kept, but asked for each time: a new version of the server brings its own page
   "cache-control": "no-cache",
 }
 
-export const makeAssetEndpoint = (asset: Asset) =>
+const planOf = ({ bytes, etag, mediaType }: Asset): Plan => ({
+  bound: {},
+  run: Effect.succeed({ status: 200, headers: { ...headers, etag, "content-length": String(bytes.length) }, mediaType, bytes: Stream.make(bytes) }),
+})
+
+const open = { method: "GET", access: "public", body: "none", maxBodyBytes: 0 } as const
+
+export const makePageEndpoint = (page: Asset): Endpoint =>
+  defineEndpoint({ ...open, id: "dashboard", summary: "The dashboard: one page.", path: "/dashboard", plan: () => Effect.succeed(planOf(page)) })
+
+export const makeAssetsEndpoint = (assets: ReadonlyMap<string, Asset>): Endpoint =>
   defineEndpoint({
-    id: asset.id,
-    summary: `The dashboard: ${asset.path}`,
-    method: "GET",
-    path: asset.path,
-    access: "public",
-    body: "none",
-    maxBodyBytes: 0,
-    plan: () => Effect.succeed({ bound: {}, run: Effect.succeed({ status: 200, headers, mediaType: asset.mediaType, bytes: Stream.make(asset.bytes) }) }),
+    ...open,
+    id: "dashboard.assets",
+    summary: "Scripts and styles of the dashboard.",
+    path: `${assetRoot}/{file}`,
+    aliases: [`${assetRoot}/{folder}/{file}`],
+    plan: ({ params: { folder, file } }) => {
+      const asset = assets.get(folder === undefined ? (file ?? "") : `${folder}/${file}`)
+      return asset ? Effect.succeed(planOf(asset)) : Effect.fail(apiError("not_found", "There is no such file."))
+    },
   })

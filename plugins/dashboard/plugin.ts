@@ -1,17 +1,19 @@
 import { definePlugin } from "../../core/plugin.ts"
 import { provide, Tokens } from "../../core/tokens.ts"
 import { loadAssets } from "./assets.ts"
-import { makeAssetEndpoint } from "./endpoint.ts"
+import { makeAssetsEndpoint, makePageEndpoint } from "./endpoint.ts"
+import { makePage } from "./page.ts"
 import { Settings } from "./settings.ts"
 
 export const plugin = definePlugin<Settings>({
   name: "dashboard",
   api: 1,
-  about: "A page with the state of the models and a form to try them.",
+  about: "The web app: accounts, keys, usage, ledger, playground and administration.",
   settings: Settings,
   needs: [],
   provides: [Tokens.endpoints],
   register: (container) => {
-    for (const asset of loadAssets()) provide(container, Tokens.endpoints, makeAssetEndpoint(asset))
+    provide(container, Tokens.endpoints, makePageEndpoint(makePage()))
+    provide(container, Tokens.endpoints, makeAssetsEndpoint(loadAssets()))
   },
 })

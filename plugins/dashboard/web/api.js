@@ -1,0 +1,63 @@
+/** A refusal of the API, or `unreachable` where nothing answered, or `unreadable` where something else did. */
+export class Problem extends Error {
+  constructor({ status = 0, code = "unreachable", message = "", param = undefined, requestId = undefined }) {
+    super(message)
+    Object.assign(this, { status, code, param: param ?? undefined, requestId })
+  }
+}
+
+export const problemOf = async (reply) => {
+  const requestId = reply.headers.get("x-request-id") ?? undefined
+  const body = await reply.json().catch(() => undefined)
+  if (typeof body?.error?.message !== "string") return new Problem({ status: reply.status, code: "unreadable", requestId })
+  return new Problem({ status: reply.status, ...body.error, requestId: body.request_id ?? requestId })
+}
+
+const addressOf = (path, query = {}) => {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== "")
+  return given.length > 0 ? `${path}?${new URLSearchParams(given)}` : path
+}
+
+/** Two sendings of one order count once. */
+const freshKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("")
+
+/** The API of accounts, keys, usage and administration, in the name of the session. */
+export const makeApi = ({ session, language }) => {
+  const headersOf = ({ body, token, once }) => ({
+    "accept-language": language.get(),
+    ...(token && { authorization: `Bearer ${token}` }),
+    ...(body !== undefined && { "content-type": "application/json" }),
+    ...(once && { "idempotency-key": freshKey() }),
+  })
+
+  /** With `key`, an API key in place of the session. */
+  const send = async (method, path, { body, query, key, once, signal } = {}) => {
+    const token = key ?? session.get().token
+    const text = body === undefined ? undefined : JSON.stringify(body)
+    const reply = await fetch(addressOf(path, query), { method, headers: headersOf({ body, token, once }), body: text, signal }).catch((cause) => {
+      if (cause.name === "AbortError") throw cause
+      throw new Problem({})
+    })
+    if (reply.ok) return reply
+    const problem = await problemOf(reply)
+    // an answer that comes late must not end a session that began since
+    if (reply.status === 401 && key === undefined && token !== undefined && token === session.get().token) session.end("refused")
+    throw problem
+  }
+
+  const json = async (...request) => {
+    const reply = await send(...request)
+    const requestId = reply.headers.get("x-request-id") ?? undefined
+    return reply.json().catch(() => {
+      throw new Problem({ status: reply.status, code: "unreadable", requestId })
+    })
+  }
+
+  return {
+    send,
+    get: (path, query) => json("GET", path, { query }),
+    post: (path, body, more = {}) => json("POST", path, { body, ...more }),
+    patch: (path, body) => json("PATCH", path, { body }),
+    remove: (path) => json("DELETE", path),
+  }
+}

@@ -1,0 +1,2 @@
+/** Unix ms, by the browser's clock. */
+export const nowMs = () => Date.now()

@@ -1,0 +1,10 @@
+/** Server-sent events of one answer, an object each; comments and `[DONE]` are passed over. */
+export async function* eventsOf(body) {
+  let text = ""
+  for await (const piece of body.pipeThrough(new TextDecoderStream())) {
+    text += piece
+    const blocks = text.split("\n\n")
+    text = blocks.pop()
+    for (const block of blocks) if (block.startsWith("data: {")) yield JSON.parse(block.slice("data: ".length))
+  }
+}

@@ -1,0 +1,35 @@
+import { render } from "preact"
+import { makeApi } from "./api.js"
+import { AppContext } from "./app.js"
+import { nowMs } from "./clock.js"
+import { html } from "./html.js"
+import { makeLanguage } from "./language.js"
+import { takeMailToken } from "./route.js"
+import { Screen } from "./screen.js"
+import { makeSession } from "./session.js"
+import { makeDrawer, makeStore } from "./store.js"
+
+const start = () => {
+  const mailToken = makeStore(takeMailToken(location, history))
+  const drawer = (key) => makeDrawer(() => localStorage, key)
+  const after = (ms, work) => {
+    const timer = setTimeout(work, ms)
+    return () => clearTimeout(timer)
+  }
+  const session = makeSession({ drawer: drawer("rakit.session"), nowMs, after })
+  const language = makeLanguage({ drawer: drawer("rakit.language"), preferred: navigator.languages })
+  const api = makeApi({ session, language })
+
+  // a mailed link may be opened where the page is open already
+  addEventListener("hashchange", () => {
+    const taken = takeMailToken(location, history)
+    if (taken) mailToken.set(taken)
+  })
+  addEventListener("storage", ({ key }) => {
+    if (key === null || key === "rakit.session") session.reread()
+  })
+  const app = { api, session, language, mailToken, nowMs, account: makeStore(undefined) }
+  render(html`<${AppContext.Provider} value=${app}><${Screen} /><//>`, document.getElementById("app"))
+}
+
+start()

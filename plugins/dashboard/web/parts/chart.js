@@ -1,0 +1,95 @@
+import { useEffect, useRef, useState } from "preact/hooks"
+import { useText } from "../app.js"
+import { day, decimal, rupiah } from "../format.js"
+import { html } from "../html.js"
+import { stackOf } from "./chart-data.js"
+import { Table } from "./table.js"
+
+const height = 240
+const most = 6
+
+/** The canvas knows no style sheet, so it is told the page's colours. */
+const coloursOf = (element) => {
+  const style = getComputedStyle(element)
+  const of = (name) => style.getPropertyValue(name).trim()
+  return { text: style.color, line: of("--chart-line"), series: Array.from({ length: most }, (_, at) => of(`--series-${at + 1}`)) }
+}
+
+const optionsOf = ({ uPlot, width, colours, series, days, language }) => {
+  const axis = { stroke: colours.text, grid: { stroke: colours.line, width: 1 }, ticks: { stroke: colours.line, width: 1 }, font: "12px system-ui" }
+  const bars = uPlot.paths.bars({ size: [0.75, 48], gap: 1 })
+  return {
+    width,
+    height,
+    legend: { show: false },
+    cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
+    scales: { x: { time: false, range: [-0.6, days.length - 0.4] }, y: { range: (_, __, top) => [0, top > 0 ? top * 1.08 : 1] } },
+    axes: [
+      {
+        ...axis,
+        grid: { show: false },
+        values: (_, at) => at.map((index) => (Number.isInteger(index) && days[index] ? day(days[index], language) : "")),
+        space: 64,
+        incrs: [1, 2, 5, 7, 10, 14, 30, 60],
+      },
+      { ...axis, values: (_, at) => at.map((value) => `Rp ${decimal(value, language)}`), size: 76 },
+    ],
+    // the tallest sum is drawn first, so that those in front of it leave their own part to be seen
+    series: [{}, ...series.map(({ label }, at) => ({ label, paths: bars, fill: colours.series[at], stroke: colours.series[at], width: 0, points: { show: false } })).reverse()],
+  }
+}
+
+const draw = async (element, { series, days, language, onDay }) => {
+  const { default: uPlot } = await import("uplot")
+  const options = optionsOf({ uPlot, width: element.clientWidth, colours: coloursOf(element), series, days, language })
+  const plot = new uPlot({ ...options, hooks: { setCursor: [({ cursor }) => onDay(cursor.idx ?? undefined)] } }, [days.map((_, at) => at), ...stackOf(series).reverse()], element)
+  return plot
+}
+
+const useDrawing = (frame, { series, days, language, onDay }) => {
+  useEffect(() => {
+    const element = frame.current
+    const dark = matchMedia("(prefers-color-scheme: dark)")
+    let plot
+    let round = 0
+    const redraw = async () => {
+      const mine = ++round
+      const next = await draw(element, { series, days, language, onDay })
+      if (mine !== round) return next.destroy()
+      plot?.destroy()
+      plot = next
+    }
+    const fit = new ResizeObserver(() => plot?.setSize({ width: element.clientWidth, height }))
+    redraw()
+    fit.observe(element)
+    dark.addEventListener("change", redraw)
+    return () => {
+      round++
+      fit.disconnect()
+      dark.removeEventListener("change", redraw)
+      plot?.destroy()
+    }
+  }, [series, days, language])
+}
+
+/** Spend per day, stacked. The legend shows the day under the pointer, or else the sums; the table says the same in words. */
+export const Chart = ({ caption, series, days }) => {
+  const { t, language } = useText()
+  const frame = useRef()
+  const [at, onDay] = useState(undefined)
+  useDrawing(frame, { series, days, language, onDay })
+  const shown = ({ values }) => (at === undefined ? values.reduce((sum, value) => sum + value, 0) : values[at])
+  const columns = [
+    { key: "day", label: t("day"), cell: ({ day: text }) => day(text, language) },
+    ...series.map(({ label, values }) => ({ key: label, label, number: true, cell: ({ index }) => rupiah(values[index]) })),
+  ]
+  const spent = days.map((text, index) => ({ id: text, day: text, index })).filter(({ index }) => series.some(({ values }) => values[index] > 0))
+  return html`<figure class="chart">
+    <div ref=${frame} class="canvas" role="img" aria-label=${caption}></div>
+    <ul class="legend">
+      <li class="quiet">${at === undefined ? t("chart.all") : day(days[at], language)}</li>
+      ${series.map((one, index) => html`<li key=${one.label}><i class=${`swatch series-${index + 1}`}></i>${one.label} <b>${rupiah(shown(one))}</b></li>`)}
+    </ul>
+    <details><summary>${t("chart.table")}</summary><${Table} caption=${caption} columns=${columns} rows=${[...spent].reverse()} /></details>
+  </figure>`
+}

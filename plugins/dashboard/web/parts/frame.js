@@ -1,0 +1,48 @@
+import { useApp, useText } from "../app.js"
+import { html } from "../html.js"
+import { languageNames } from "../language.js"
+import { useStore } from "../store.js"
+import { Button } from "./button.js"
+
+const Languages = () => {
+  const { t, language } = useText()
+  const { language: store } = useApp()
+  return html`<div class="languages" role="group" aria-label=${t("language")}>
+    ${Object.entries(languageNames).map(
+      ([code, name]) =>
+        html`<button type="button" lang=${code} key=${code} aria-pressed=${code === language} title=${name} onClick=${() => store.choose(code)}>${code.toUpperCase()}<span class="unseen"> ${name}</span></button>`,
+    )}
+  </div>`
+}
+
+const Places = ({ places, route }) => {
+  const { t } = useText()
+  return html`<nav aria-label=${t("nav")}>
+    ${places.map((name) => html`<a key=${name} href=${`#${name}`} aria-current=${name === route ? "page" : undefined}>${t(`nav.${name}`)}</a>`)}
+  </nav>`
+}
+
+/** What stands around every view. */
+export const Frame = ({ places, route, children }) => {
+  const { t } = useText()
+  const { session, account } = useApp()
+  const { me } = useStore(account) ?? {}
+  const { token } = useStore(session)
+  return html`
+    <a class="skip" href="#view" onClick=${(event) => {
+      event.preventDefault()
+      document.getElementById("view").focus()
+    }}>${t("skip")}</a>
+    <header class="top">
+      <a class="brand" href="#overview"><img src="/dashboard/assets/icon.svg" alt="" width="28" height="28" />Rakit</a>
+      ${places.length > 0 && html`<${Places} places=${places} route=${route} />`}
+      <div class="who">
+        ${me && html`<span class="quiet email" title=${me.email}>${me.email}</span>`}
+        <${Languages} />
+        ${token && html`<${Button} onClick=${() => session.end("left")}>${t("signOut")}<//>`}
+      </div>
+    </header>
+    <main id="view" tabindex="-1">${children}</main>
+    <footer class="quiet"><a href="/openapi.json">openapi.json</a> · <a href="/metrics">metrics</a> · <a href="/readyz">readyz</a></footer>
+  `
+}

@@ -1,0 +1,32 @@
+import { useEffect, useState } from "preact/hooks"
+
+const mailed = /^#(verify|reset)=(.+)$/
+
+const decoded = (text) => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** Takes the token of a mailed link out of the address bar, and so out of the history, bookmarks and screenshots. */
+export const takeMailToken = (location, history) => {
+  const [, purpose, token] = mailed.exec(location.hash) ?? []
+  if (!purpose) return undefined
+  history.replaceState(null, "", `${location.pathname}${location.search}#${purpose}`)
+  return { purpose, token: decoded(token) }
+}
+
+export const routeOf = (hash) => /^#?([a-z-]*)/.exec(hash)[1]
+
+export const useRoute = () => {
+  const [route, go] = useState(routeOf(location.hash))
+  useEffect(() => {
+    const follow = () => go(routeOf(location.hash))
+    addEventListener("hashchange", follow)
+    follow()
+    return () => removeEventListener("hashchange", follow)
+  }, [])
+  return route
+}

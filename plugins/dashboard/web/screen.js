@@ -1,0 +1,92 @@
+import { useEffect, useRef } from "preact/hooks"
+import { useApp, useText } from "./app.js"
+import { html } from "./html.js"
+import { useModels } from "./models.js"
+import { Frame } from "./parts/frame.js"
+import { Loading, ProblemNotice } from "./parts/notice.js"
+import { useRoute } from "./route.js"
+import { useStore } from "./store.js"
+import { Admin } from "./views/admin.js"
+import { Forgot } from "./views/forgot.js"
+import { Keys } from "./views/keys.js"
+import { Ledger } from "./views/ledger.js"
+import { Overview } from "./views/overview.js"
+import { Playground } from "./views/playground.js"
+import { Reset } from "./views/reset.js"
+import { SignIn } from "./views/sign-in.js"
+import { SignUp } from "./views/sign-up.js"
+import { Standing } from "./views/standing.js"
+import { Usage } from "./views/usage.js"
+import { Verify } from "./views/verify.js"
+
+/** Mailed links lead here, signed in or not. */
+const anywhere = { verify: Verify, reset: Reset }
+const outside = { "sign-in": SignIn, "sign-up": SignUp, forgot: Forgot }
+const inside = { overview: Overview, keys: Keys, usage: Usage, ledger: Ledger, playground: Playground }
+
+const placesOf = (me) => [...Object.keys(inside), ...(me.role === "admin" ? ["admin"] : [])]
+const viewOf = (route, me) => (route === "admin" && me.role === "admin" ? ["admin", Admin] : route in inside ? [route, inside[route]] : ["overview", Overview])
+
+/** The account behind the session, kept up with it. */
+const useAccount = () => {
+  const { api, session, account } = useApp()
+  const { token } = useStore(session)
+  const refresh = async () => {
+    const mine = session.get().token
+    const show = (next) => {
+      if (session.get().token === mine) account.set({ ...next, refresh })
+    }
+    await api.get("/dashboard/me").then(
+      (me) => show({ me }),
+      (problem) => show({ me: account.get()?.me, problem }),
+    )
+  }
+  useEffect(() => {
+    account.set(undefined)
+    if (token) refresh()
+  }, [token])
+  return { token, ...useStore(account) }
+}
+
+/** Says to title and screen reader where one is; the first view leaves the focus where the browser put it. */
+const useArrival = (name) => {
+  const { t } = useText()
+  const isFirst = useRef(true)
+  useEffect(() => {
+    if (!isFirst.current) document.getElementById("view")?.focus()
+    isFirst.current = false
+  }, [name])
+  const title = `${t(`nav.${name}`)} · Rakit`
+  useEffect(() => {
+    document.title = title
+  }, [title])
+}
+
+const Room = ({ name, view: View, places, models, children }) => {
+  useArrival(name)
+  return html`<${Frame} places=${places} route=${name}>${children}<${View} key=${name} models=${models} /><//>`
+}
+
+const useSpokenLanguage = () => {
+  const { language } = useText()
+  useEffect(() => {
+    document.documentElement.lang = language
+  }, [language])
+}
+
+export const Screen = () => {
+  const route = useRoute()
+  const models = useModels()
+  const { token, me, problem } = useAccount()
+  useSpokenLanguage()
+
+  if (token && !me) return html`<${Frame} places=${[]}>${problem ? html`<${ProblemNotice} problem=${problem} />` : html`<${Loading} />`}<//>`
+  const places = me ? placesOf(me) : []
+  if (route in anywhere) return html`<${Room} name=${route} view=${anywhere[route]} places=${places} models=${models} />`
+  if (!me) {
+    const name = route in outside ? route : "sign-in"
+    return html`<${Room} name=${name} view=${outside[name]} places=${[]} models=${models} />`
+  }
+  const [name, view] = viewOf(route, me)
+  return html`<${Room} name=${name} view=${view} places=${places} models=${models}><${Standing} me=${me} /><//>`
+}

@@ -1,0 +1,73 @@
+import { useEffect, useRef, useState } from "preact/hooks"
+import { useApp, useText } from "../app.js"
+import { rupiah } from "../format.js"
+import { html } from "../html.js"
+import { Button } from "../parts/button.js"
+import { Dialog } from "../parts/dialog.js"
+import { Field, Submit } from "../parts/field.js"
+import { Form } from "../parts/form.js"
+import { Notice } from "../parts/notice.js"
+
+/** What may be done to an account in its state; each is a POST of that name. */
+const actionsFor = ({ email_verified, suspended, role }) => [
+  ...(email_verified ? [] : [{ name: "verify" }]),
+  suspended ? { name: "unsuspend" } : { name: "suspend", look: "danger" },
+  role === "admin" ? { name: "role", as: "demote", body: { role: "user" }, look: "danger" } : { name: "role", as: "promote", body: { role: "admin" } },
+]
+
+const Ask = ({ account, action, onDone, onClose }) => {
+  const { t } = useText()
+  const { api } = useApp()
+  const word = action.as ?? action.name
+  const act = async () => onDone(await api.post(`/admin/accounts/${account.id}/${action.name}`, action.body))
+  const actions = html`<${Submit} look=${action.look ?? "main"}>${t(`account.${word}`)}<//><${Button} onClick=${onClose}>${t("cancel")}<//>`
+  return html`<${Dialog} title=${t(`account.${word}.ask`, { email: account.email })} onClose=${onClose}>
+    <p>${t(`account.${word}.what`)}</p>
+    <${Form} onSubmit=${act} actions=${actions} />
+  <//>`
+}
+
+const Grant = ({ account, onDone }) => {
+  const { t } = useText()
+  const { api } = useApp()
+  const grant = async ({ amount_idr, reason }, form) => {
+    const changed = await api.post(`/admin/accounts/${account.id}/grants`, { amount_idr: Number(amount_idr), reason }, { once: true })
+    form.reset()
+    onDone(changed, t("grant.done", { amount: rupiah(Number(amount_idr)) }))
+  }
+  return html`<${Form} onSubmit=${grant} label=${t("grant")} actions=${html`<${Submit}>${t("grant")}<//>`}>
+    <div class="fields">
+      <${Field} label=${t("grant.amount")} hint=${t("grant.hint")} name="amount_idr" type="number" step="any" inputmode="decimal" required />
+      <${Field} label=${t("grant.reason")} name="reason" autocomplete="off" required />
+    </div>
+  <//>`
+}
+
+export const AccountPanel = ({ account, onChange, onClose }) => {
+  const { t } = useText()
+  const app = useApp()
+  const heading = useRef()
+  const [asked, ask] = useState(undefined)
+  const [said, say] = useState("")
+  useEffect(() => heading.current.focus(), [])
+  const done = async (words) => {
+    ask(undefined)
+    say(words)
+    // the answer may be the grant or the account: what is shown is asked for
+    const { data } = await app.api.get("/admin/accounts", { q: account.email, limit: 100 })
+    const now = data.find(({ id }) => id === account.id)
+    if (now) onChange(now)
+    app.account.get()?.refresh()
+  }
+  return html`<section class="card" aria-labelledby="account">
+    <div class="head"><h2 id="account" ref=${heading} tabindex="-1">${account.email}</h2><${Button} onClick=${onClose}>${t("close")}<//></div>
+    <p class="quiet"><code>${account.id}</code> · ${t("balance")} <b>${rupiah(account.balance_idr)}</b></p>
+    ${said && html`<${Notice} kind="good">${said}<//>`}
+    <div class="actions">
+      ${actionsFor(account).map((action) => html`<${Button} key=${action.as ?? action.name} look=${action.look ?? "plain"} onClick=${() => ask(action)}>${t(`account.${action.as ?? action.name}`)}<//>`)}
+    </div>
+    <h3>${t("grant")}</h3>
+    <${Grant} account=${account} onDone=${(_, words) => done(words)} />
+    ${asked && html`<${Ask} account=${account} action=${asked} onClose=${() => ask(undefined)} onDone=${() => done(t(`account.${asked.as ?? asked.name}.done`))} />`}
+  </section>`
+}

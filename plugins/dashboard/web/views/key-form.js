@@ -1,0 +1,38 @@
+import { useText } from "../app.js"
+import { html } from "../html.js"
+import { Check, Field } from "../parts/field.js"
+
+const limitNames = ["rpm", "rpd", "concurrency", "monthly_cap_idr"]
+
+/** Texts of the form -> `limits` of the API; an empty one stays as it is. */
+export const limitsOf = (values) => Object.fromEntries(limitNames.filter((name) => values[`limits.${name}`]?.trim()).map((name) => [name, Number(values[`limits.${name}`])]))
+
+export const NameField = ({ value }) => {
+  const { t } = useText()
+  return html`<${Field} label=${t("key.name")} hint=${value === undefined ? t("key.name.hint") : undefined} name="name" autocomplete="off" required defaultValue=${value} />`
+}
+
+export const TestCheck = () => {
+  const { t } = useText()
+  return html`<${Check} label=${t("key.test")} hint=${t("key.test.hint")} name="test" />`
+}
+
+/** Without `limits`, those of a new key: what is left empty is what the house gives. */
+export const LimitFields = ({ limits }) => {
+  const { t } = useText()
+  return html`<div class="fields">
+    ${limitNames.map(
+      (name) => html`<${Field}
+        key=${name}
+        label=${t(`limit.${name}`)}
+        hint=${name === "monthly_cap_idr" ? t("limit.cap.hint") : undefined}
+        name=${`limits.${name}`}
+        type="number"
+        step="any"
+        inputmode="decimal"
+        placeholder=${limits ? undefined : t("limit.default")}
+        defaultValue=${limits?.[name]}
+      />`,
+    )}
+  </div>`
+}

@@ -1,0 +1,62 @@
+import { useEffect, useRef, useState } from "preact/hooks"
+import { useApp, useText } from "../app.js"
+import { html } from "../html.js"
+import { Button } from "../parts/button.js"
+import { Copy } from "../parts/copy.js"
+import { Submit } from "../parts/field.js"
+import { Form } from "../parts/form.js"
+import { useList } from "../parts/list.js"
+import { More } from "../parts/more.js"
+import { Notice } from "../parts/notice.js"
+import { KeyCard } from "./key-card.js"
+import { LimitFields, limitsOf, NameField, TestCheck } from "./key-form.js"
+
+const NewKey = ({ onMade, onClose }) => {
+  const { t } = useText()
+  const { api } = useApp()
+  const make = async (values) => {
+    const body = { name: values.name, limits: limitsOf(values), ...(values.test && { test: true }) }
+    onMade(await api.post("/dashboard/keys", body, { once: true }))
+  }
+  const actions = html`<${Submit}>${t("key.create")}<//><${Button} onClick=${onClose}>${t("cancel")}<//>`
+  return html`<section class="card" aria-labelledby="new-key">
+    <h2 id="new-key">${t("key.new")}</h2>
+    <${Form} onSubmit=${make} label=${t("key.new")} actions=${actions}>
+      <${NameField} />
+      <${TestCheck} />
+      <fieldset><legend>${t("key.limits")}</legend><${LimitFields} /></fieldset>
+    <//>
+  </section>`
+}
+
+const MadeKey = ({ made, onClose }) => {
+  const { t } = useText()
+  const heading = useRef()
+  useEffect(() => heading.current.focus(), [])
+  return html`<section class="card made" aria-labelledby="made-key">
+    <h2 id="made-key" ref=${heading} tabindex="-1">${t("key.made", { name: made.name })}</h2>
+    <${Notice} kind="warn">${t("key.once")}<//>
+    <${Copy} label=${t("key.text")} text=${made.key} />
+    <div class="actions"><${Button} onClick=${onClose}>${t("key.stored")}<//></div>
+  </section>`
+}
+
+export const Keys = () => {
+  const { t } = useText()
+  const list = useList("/dashboard/keys")
+  const [isMaking, setMaking] = useState(false)
+  const [made, show] = useState(undefined)
+  const take = ({ key, ...rest }) => {
+    setMaking(false)
+    show({ name: rest.name, key })
+    list.put(rest)
+  }
+  return html`
+    <div class="head"><h1>${t("nav.keys")}</h1>${!isMaking && html`<${Button} look="main" onClick=${() => setMaking(true)}>${t("key.new")}<//>`}</div>
+    ${made && html`<${MadeKey} key=${made.key} made=${made} onClose=${() => show(undefined)} />`}
+    ${isMaking && html`<${NewKey} onMade=${take} onClose=${() => setMaking(false)} />`}
+    ${list.items?.length === 0 && html`<p class="quiet">${t("keys.none")}</p>`}
+    <div class="cards">${list.items?.map((key) => html`<${KeyCard} key=${key.id} apiKey=${key} onChange=${list.put} />`)}</div>
+    <${More} list=${list} />
+  `
+}

@@ -1,0 +1,65 @@
+import { useMemo } from "preact/hooks"
+import { useApp, useText } from "../app.js"
+import { dayMs, daysBetween, dayText, rupiah } from "../format.js"
+import { html } from "../html.js"
+import { Chart } from "../parts/chart.js"
+import { seriesOf } from "../parts/chart-data.js"
+import { useLoad } from "../parts/load.js"
+import { Loading, ProblemNotice } from "../parts/notice.js"
+import { useStore } from "../store.js"
+import { Models } from "./models.js"
+
+const daysShown = 30
+
+/** The last 30 days, and the month from its start: on a 31st that is one day more. */
+const spanOf = (nowMs) => {
+  const today = dayText(nowMs)
+  const month = `${today.slice(0, 8)}01`
+  const first = dayText(nowMs - (daysShown - 1) * dayMs)
+  return { today, month, first, from: first < month ? first : month }
+}
+
+const Figure = ({ label, value, hint }) => html`<div class="card figure"><p class="quiet">${label}</p><p class="big">${value}</p>${hint && html`<p class="hint">${hint}</p>`}</div>`
+
+const useSpend = () => {
+  const { api, nowMs } = useApp()
+  const { t, language } = useText()
+  const span = useMemo(() => spanOf(nowMs()), [])
+  const { data, problem } = useLoad(() => api.get("/dashboard/usage", { from: span.from, group_by: "day,model" }), [])
+  const days = useMemo(() => daysBetween(span.first, span.today), [span])
+  const series = useMemo(
+    () =>
+      data &&
+      seriesOf(
+        data.data.filter(({ day }) => day >= span.first),
+        days,
+        ({ model }) => model ?? "–",
+        t("chart.others"),
+      ),
+    [data, language],
+  )
+  const month = data?.data.filter(({ day }) => day >= span.month).reduce((sum, { cost_idr }) => sum + cost_idr, 0)
+  return { problem, days, series, month }
+}
+
+export const Overview = ({ models }) => {
+  const { t } = useText()
+  const { me } = useStore(useApp().account)
+  const { problem, days, series, month } = useSpend()
+  return html`
+    <h1>${t("nav.overview")}</h1>
+    <div class="figures">
+      <${Figure} label=${t("balance")} value=${rupiah(me.balance_idr)} />
+      <${Figure} label=${t("held")} value=${rupiah(me.held_idr)} hint=${t("held.hint")} />
+      <${Figure} label=${t("month")} value=${month === undefined ? "…" : rupiah(Number(month.toFixed(6)))} />
+    </div>
+    <section class="card" aria-labelledby="spend">
+      <h2 id="spend">${t("spend.days", { days: daysShown })}</h2>
+      <${ProblemNotice} problem=${problem} />
+      ${!series && !problem && html`<${Loading} />`}
+      ${series?.length === 0 && html`<p class="quiet">${t("spend.none")} <a href="#playground">${t("nav.playground")}</a></p>`}
+      ${series?.length > 0 && html`<${Chart} caption=${t("spend.days", { days: daysShown })} series=${series} days=${days} />`}
+    </section>
+    <${Models} models=${models} />
+  `
+}

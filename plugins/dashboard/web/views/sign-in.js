@@ -1,0 +1,24 @@
+import { useApp, useText } from "../app.js"
+import { html } from "../html.js"
+import { Field, Submit } from "../parts/field.js"
+import { Form } from "../parts/form.js"
+import { Notice } from "../parts/notice.js"
+import { useStore } from "../store.js"
+import { Entry } from "./entry.js"
+
+const reasonKind = { left: "info", expired: "warn", refused: "warn", changed: "info" }
+
+export const SignIn = ({ models }) => {
+  const { t } = useText()
+  const { api, session } = useApp()
+  const { reason } = useStore(session)
+  const enter = async ({ email, password }) => session.begin(await api.post("/dashboard/login", { email, password }))
+  return html`<${Entry} title=${t("nav.sign-in")} models=${models}>
+    ${reason && html`<${Notice} kind=${reasonKind[reason]}>${t(`session.${reason}`)}<//>`}
+    <${Form} onSubmit=${enter} label=${t("nav.sign-in")} actions=${html`<${Submit}>${t("signIn")}<//>`}>
+      <${Field} label=${t("email")} name="email" type="email" autocomplete="username" required />
+      <${Field} label=${t("password")} name="password" type="password" autocomplete="current-password" required />
+    <//>
+    <p class="links"><a href="#sign-up">${t("nav.sign-up")}</a><a href="#forgot">${t("forgot")}</a></p>
+  <//>`
+}

@@ -1,0 +1,63 @@
+import { useMemo, useState } from "preact/hooks"
+import { useApp, useText } from "../app.js"
+import { saveReply } from "../download.js"
+import { dayMs, daysBetween, dayText } from "../format.js"
+import { html } from "../html.js"
+import { Chart } from "../parts/chart.js"
+import { seriesOf } from "../parts/chart-data.js"
+import { Submit } from "../parts/field.js"
+import { Form } from "../parts/form.js"
+import { useLoad } from "../parts/load.js"
+import { Loading, ProblemNotice } from "../parts/notice.js"
+import { Table } from "../parts/table.js"
+import { groups, UsageChoice } from "./usage-choice.js"
+import { columnsOf, sumOf } from "./usage-table.js"
+
+const queryOf = ({ from, to, mode, group_by }) => ({ from, to, mode, group_by: group_by.join(",") })
+
+/** Names of keys by their ids: the books know ids only. */
+const useKeyNames = () => {
+  const { api } = useApp()
+  const { data } = useLoad(() => api.get("/dashboard/keys", { limit: 100 }), [])
+  return useMemo(() => new Map(data?.data.map(({ id, name }) => [id, name])), [data])
+}
+
+const Download = ({ choice }) => {
+  const { t } = useText()
+  const { api } = useApp()
+  const save = async () => saveReply(await api.send("GET", "/dashboard/usage", { query: { ...queryOf(choice), format: "csv" } }), `usage-${choice.from}-${choice.to}.csv`)
+  return html`<${Form} onSubmit=${save} label="CSV" actions=${html`<${Submit} look="plain">${t("csv")}<//>`} />`
+}
+
+const Sheet = ({ rows, choice, keyNames }) => {
+  const { t, language } = useText()
+  const shown = groups.filter((group) => choice.group_by.includes(group))
+  const days = useMemo(() => daysBetween(choice.from, choice.to), [choice])
+  const kinds = shown.filter((group) => group !== "day")
+  const labelOf = (row) => kinds.map((group) => (group === "key" ? (keyNames.get(row.key) ?? row.key) : row[group]) ?? "–").join(" · ") || t("all")
+  const series = useMemo(() => seriesOf(rows, days, labelOf, t("chart.others")), [rows, days, keyNames, language])
+  const columns = columnsOf({ t, language, groups: shown, keyNames })
+  return html`
+    ${shown.includes("day") && series.length > 0 && html`<${Chart} caption=${t("usage.chart")} series=${series} days=${days} />`}
+    ${rows.length === 0 ? html`<p class="quiet" role="status">${t("usage.none")}</p>` : html`<${Table} caption=${t("nav.usage")} columns=${columns} rows=${rows} rowKey=${(_, index) => index} foot=${sumOf({ t, language, rows, groups: shown })} />`}
+  `
+}
+
+export const Usage = () => {
+  const { t } = useText()
+  const { api, nowMs } = useApp()
+  const keyNames = useKeyNames()
+  const [choice, choose] = useState(() => ({ from: dayText(nowMs() - 29 * dayMs), to: dayText(nowMs()), mode: "live", group_by: ["day", "model"] }))
+  const { data, problem, busy } = useLoad(async () => ({ choice, rows: (await api.get("/dashboard/usage", queryOf(choice))).data }), [JSON.stringify(choice)])
+  const isBeside = ["from", "to"].includes(problem?.param)
+  return html`
+    <div class="head"><h1>${t("nav.usage")}</h1></div>
+    <section class="card">
+      <${UsageChoice} choice=${choice} onChoose=${choose} problem=${problem} />
+      ${!isBeside && html`<${ProblemNotice} problem=${problem} />`}
+      ${busy && !data && html`<${Loading} />`}
+      ${data && !problem && html`<${Sheet} ...${data} keyNames=${keyNames} /><p class="hint">${t("usage.utc")}</p>`}
+      <${Download} choice=${choice} />
+    </section>
+  `
+}
