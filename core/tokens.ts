@@ -20,6 +20,7 @@ export const Tokens = {
   clock: token<Kernel.Clock>("clock", "one", "The time."),
   ids: token<Kernel.Ids>("ids", "one", "Fresh ids."),
   secrets: token<Kernel.Secrets>("secrets", "one", "Encrypts what must be readable again."),
+  outbound: token<Kernel.Outbound>("outbound", "one", "The one guarded way to URLs that customers give."),
   metrics: token<Kernel.Metrics>("metrics", "one", "Prometheus metrics."),
   workers: token<Kernel.Workers>("workers", "one", "The pool of threads for tokenization and chunking."),
   catalogue: token<Kernel.Catalogue>("catalogue", "one", "The models of the config file, and the open ones."),

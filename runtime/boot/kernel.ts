@@ -13,6 +13,7 @@ import { provide, resolve, Tokens } from "../../core/tokens.ts"
 import type { HouseConfig } from "../config/schema.ts"
 import { type ExposedMetrics, makeMetrics } from "../services/metrics.ts"
 import { type ModelFilesStore, makeModelFiles } from "../services/model-files/model-files.ts"
+import { makeOutbound } from "../services/outbound/outbound.ts"
 import { lazySecrets } from "../services/secrets.ts"
 import { makeWorkers } from "../services/workers.ts"
 import { toEntry } from "./models.ts"
@@ -31,7 +32,9 @@ export interface Kernel {
 
 /** What the kernel itself lends, so no plugin needs to provide it. */
 export const kernelTokens: ReadonlySet<string> = new Set(
-  [Tokens.deployment, Tokens.secrets, Tokens.log, Tokens.clock, Tokens.ids, Tokens.metrics, Tokens.workers, Tokens.catalogue, Tokens.callPath].map((token) => token.name),
+  [Tokens.deployment, Tokens.secrets, Tokens.outbound, Tokens.log, Tokens.clock, Tokens.ids, Tokens.metrics, Tokens.workers, Tokens.catalogue, Tokens.callPath].map(
+    (token) => token.name,
+  ),
 )
 
 const deploymentOf = (house: HouseConfig, role: Deployment["role"], address: Address): Deployment => {
@@ -58,6 +61,7 @@ export const makeKernel = (house: HouseConfig, role: Deployment["role"], log: Lo
     const catalogue = makeCatalogue(house.models.map(toEntry), house.batchPriceFactor)
     provide(container, Tokens.deployment, deployment)
     provide(container, Tokens.secrets, lazySecrets(Redacted.value(house.secretKey), deployment.dataDir))
+    provide(container, Tokens.outbound, makeOutbound(house.outbound.allowHosts.split(",").map((host) => host.trim())))
     provide(container, Tokens.log, log)
     provide(container, Tokens.clock, systemClock)
     provide(container, Tokens.ids, ids)

@@ -79,6 +79,16 @@ export const HouseConfig = Schema.Struct({
   )
     .annotate({ description: "Encrypts secrets at rest; give servers that share a database the same. Made and kept in <dataDir>/secret.key when empty." })
     .pipe(Schema.withDecodingDefaultKey(Effect.succeed(""))),
+  outbound: withDefault(
+    Schema.Struct({
+      allowHosts: withDefault(
+        Schema.String.check(Schema.isPattern(/^(\s*(\[[0-9a-f:]+\]|[A-Za-z0-9.-]+):\d{1,5}\s*(,|$))*$/, { message: "must be host:port, comma-separated" })),
+        "",
+        "Exact host:port list of private hosts that webhooks may call, over http as well.",
+      ),
+    }),
+    {},
+  ),
   log: withDefault(Schema.Struct({ level: withDefault(Schema.Literals(["debug", "info", "warn", "error"]), "info") }), {}),
   server: withDefault(ServerConfig, {}),
   plugins: Schema.Record(Schema.String, Schema.Unknown).annotate({ description: "Plugins and their settings: a built-in name, a package name, or a path (./my-plugin.ts)." }),
