@@ -32,7 +32,7 @@ export const makeAccountRows = (database: Database): AccountRows => {
     first: (tx) => database.run(() => from(tx).where("is_first", "=", true).executeTakeFirst()),
     byEmail: (email, tx) => database.run(() => from(tx).where("email", "=", email).executeTakeFirst()),
     byId: (id, tx) => database.run(() => from(tx).where("id", "=", id).executeTakeFirst()),
-    lock: (id, tx) => database.run(() => from(tx).where("id", "=", id).forUpdate().executeTakeFirst()),
+    lock: (id, tx) => database.run(() => from(tx).where("id", "=", id).forNoKeyUpdate().executeTakeFirst()),
     insertFirst: (row, tx) =>
       Effect.map(
         database.run(() =>

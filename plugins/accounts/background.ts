@@ -8,6 +8,8 @@ const lanes = 2
 export interface Background {
   /** Answers at once. */
   later(name: string, work: Effect.Effect<void, unknown>): void
+  /** How much is not done yet. */
+  pending(): number
 }
 
 /** At most 1,000 wait, more are dropped with a line in the log. When the Scope closes, what waits is still done, within 5 s. */
@@ -18,10 +20,16 @@ export const makeBackground = (log: Log): Effect.Effect<Background, never, Scope
     const fibers = yield* Effect.forEach(Array.from({ length: lanes }), () => Effect.forkScoped(lane, { startImmediately: true }))
     const drain = Effect.andThen(Queue.end(waiting), Effect.forEach(fibers, Fiber.await, { discard: true }))
     yield* Effect.addFinalizer(() => Effect.timeoutOption(drain, "5 seconds"))
+    let pending = 0
+    const done = Effect.sync(() => {
+      pending -= 1
+    })
     return {
+      pending: () => pending,
       later: (name, work) => {
         const logged = Effect.catchCause(Effect.asVoid(work), (cause) => Effect.sync(() => log.error(`${name} failed`, { cause: Cause.pretty(cause) })))
-        if (!Queue.offerUnsafe(waiting, logged)) log.error(`${name} was dropped: too much waits`, { waiting: maxWaiting })
+        if (Queue.offerUnsafe(waiting, Effect.ensuring(logged, done))) pending += 1
+        else log.error(`${name} was dropped: too much waits`, { waiting: maxWaiting })
       },
     }
   })

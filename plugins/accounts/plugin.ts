@@ -14,6 +14,7 @@ import { migrations } from "./migrations.ts"
 import { sessionEndpoints } from "./sessions/endpoints.ts"
 import { amountOf, limitsOf, Settings } from "./settings.ts"
 import { startAccountsHouse } from "./start-house.ts"
+import { keepSwept, sweepExpired } from "./sweeper.ts"
 
 const cantStart = (cause: PortError) => new PluginError({ plugin: "accounts", message: `the first account can't be read or made: ${cause.message}`, cause })
 
@@ -71,10 +72,11 @@ export const plugin = definePlugin<Settings>({
       houses.set(container, house)
       const parts = firstAccountParts(house)
       provide(container, Tokens.firstAccount, yield* firstAccountOf(parts, house.deployment.role))
-      provide(container, Tokens.keyIssuer, makeKeyIssuer(parts))
+      provide(container, Tokens.keyIssuer, makeKeyIssuer(house))
       const lastUsed = makeLastUsed(house.keys, house.clock, house.log)
       yield* flushInBackground(lastUsed)
-      provide(container, Tokens.identity, makeIdentity(house.keys, lastUsed, house.clock))
+      provide(container, Tokens.identity, makeIdentity(house.keys, lastUsed, house.clock, settings.testKeys))
       provide(container, Tokens.sessions, house.sessions)
+      if (house.deployment.role === "serve") yield* Effect.forkScoped(keepSwept(sweepExpired(house.database, house.clock), house.log))
     }),
 })

@@ -4,7 +4,6 @@ import { makeAccountRows } from "./account-rows.ts"
 import { makeAudit } from "./audit/make-audit.ts"
 import { makeBackground } from "./background.ts"
 import type { AccountsHouse } from "./house.ts"
-import { makeKeyChanges } from "./key-changes.ts"
 import { makeKeyRows } from "./key-rows.ts"
 import { makeLimiter } from "./limits/limiter.ts"
 import { makeMailTokens } from "./mails/mail-tokens.ts"
@@ -31,16 +30,16 @@ export const startAccountsHouse = (parts: HouseParts): Effect.Effect<AccountsHou
     const accounts = makeAccountRows(database)
     const audit = makeAudit(database, clock, ids)
     const limiter = makeLimiter(database, clock)
-    const keyChanges = makeKeyChanges()
+    const keys = makeKeyRows(database)
     return {
       ...parts,
       accounts,
-      keys: makeKeyRows(database),
-      keyChanges,
+      keys,
+      keyChanges: keys.changes,
       audit,
       limiter,
       tokens: makeMailTokens(database, clock, audit, limiter),
       background: yield* makeBackground(log),
-      sessions: makeSessions({ signer, accounts, audit, limiter, keyChanges, clock, limits: limitsOf(settings) }),
+      sessions: makeSessions({ signer, accounts, audit, limiter, keyChanges: keys.changes, clock, limits: limitsOf(settings) }),
     }
   })

@@ -36,7 +36,7 @@ export interface AttemptTable {
   /** SHA-256 of what is limited: addresses and e-mails stay nowhere. */
   readonly bucket: Buffer
   /** Unix ms of the attempts within the window, in the order they came. */
-  readonly at_ms: readonly string[]
+  readonly at_ms: readonly bigint[]
   readonly taken: boolean
   /** From then on nothing of it counts. */
   readonly expires_at: Date

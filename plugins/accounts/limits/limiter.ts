@@ -16,6 +16,8 @@ export interface Limit {
 export interface Limiter {
   /** Counts toward all of them, or, when one is used up, toward none. Answers 0, or after how many ms a new try makes sense. */
   take(limits: readonly Limit[]): Effect.Effect<number, PortError>
+  /** The same of one, in a transaction that is open. */
+  takeIn(limit: Limit, tx: Transaction): Effect.Effect<number, PortError>
   /** As `take` would answer now. Counts nothing. */
   look(limits: readonly Limit[]): Effect.Effect<number, PortError>
 }
@@ -44,14 +46,16 @@ const takeRow = (db: Kysely<AccountsTables>, limit: Limit, nowMs: number) => {
 }
 
 /** When the oldest of the `max` newest leaves the window. */
-const waitOf = (atMs: readonly string[], { max, windowMs }: Limit, nowMs: number): number => Math.max(1, Number(atMs.at(-max) ?? nowMs) + windowMs - nowMs)
+const waitOf = (atMs: readonly bigint[], { max, windowMs }: Limit, nowMs: number): number => Math.max(1, Number(atMs.at(-max) ?? nowMs) + windowMs - nowMs)
 
 export const makeLimiter = (database: Database, clock: Clock): Limiter => {
-  const takeOne = (limit: Limit, nowMs: number, tx: Transaction): Effect.Effect<void, Full | PortError> =>
-    Effect.flatMap(
+  const takeOne = (limit: Limit, nowMs: number, tx: Transaction): Effect.Effect<number, PortError> =>
+    Effect.map(
       database.run(() => takeRow(database.queries<AccountsTables>(tx), limit, nowMs)),
-      ({ rows: [row] }) => (row && !row.taken ? Effect.fail(new Full({ waitMs: waitOf(row.at_ms, limit, nowMs) })) : Effect.void),
+      ({ rows: [row] }) => (row && !row.taken ? waitOf(row.at_ms, limit, nowMs) : 0),
     )
+  const takeAll = (limits: readonly Limit[], nowMs: number, tx: Transaction): Effect.Effect<void, Full | PortError> =>
+    Effect.forEach(limits, (limit) => Effect.flatMap(takeOne(limit, nowMs, tx), (waitMs) => (waitMs > 0 ? Effect.fail(new Full({ waitMs })) : Effect.void)), { discard: true })
   const lookOne = (limit: Limit, nowMs: number): Effect.Effect<number, PortError> =>
     Effect.map(
       database.run(() => database.queries<AccountsTables>().selectFrom("accounts_attempt").select("at_ms").where("bucket", "=", bucketOf(limit)).executeTakeFirst()),
@@ -64,12 +68,14 @@ export const makeLimiter = (database: Database, clock: Clock): Limiter => {
     take: (limits) =>
       Effect.suspend(() => {
         const nowMs = clock.nowMs()
-        const taking = database.transaction((tx) => Effect.forEach(limits, (limit) => takeOne(limit, nowMs, tx), { discard: true }))
-        return taking.pipe(
-          Effect.as(0),
-          Effect.catchTag("Full", ({ waitMs }) => Effect.succeed(waitMs)),
-        )
+        return database
+          .transaction((tx) => takeAll(limits, nowMs, tx))
+          .pipe(
+            Effect.as(0),
+            Effect.catchTag("Full", ({ waitMs }) => Effect.succeed(waitMs)),
+          )
       }),
+    takeIn: (limit, tx) => Effect.suspend(() => takeOne(limit, clock.nowMs(), tx)),
     look: (limits) =>
       Effect.suspend(() => {
         const nowMs = clock.nowMs()

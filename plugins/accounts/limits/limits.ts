@@ -27,9 +27,12 @@ export const signupLimits = (client: Client | undefined): readonly Limit[] => [{
 export const mailRequestLimits = (client: Client | undefined): readonly Limit[] => [{ kind: "mail-request", subject: [sourceOf(client)], max: 20, windowMs: minuteMs }]
 
 /** Mails of one kind to one mailbox, so that nobody can be flooded through us. */
-export const mailboxLimits = (kind: "verify" | "registered" | "reset", email: string): readonly Limit[] => [
-  { kind: `mail-${kind}`, subject: [email], max: 3, windowMs: 15 * minuteMs },
-]
+export const mailboxLimit = (kind: "verify" | "registered" | "reset", email: string): Limit => ({
+  kind: `mail-${kind}`,
+  subject: [email],
+  max: 3,
+  windowMs: 15 * minuteMs,
+})
 
 /** Traces of one account's refused attempts, so that nobody can fill the audit log. */
 export const traceLimits = (account: string): readonly Limit[] => [{ kind: "trace", subject: [account], max: 60, windowMs: minuteMs }]

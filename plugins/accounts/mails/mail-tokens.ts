@@ -19,9 +19,9 @@ export const lifeMs: Readonly<Record<MailPurpose, number>> = { verify: 48 * hour
 export interface MailTokens {
   /** A new one; voids the older of this purpose. The caller holds the account's lock in `tx`. */
   issue(account: string, purpose: MailPurpose, tx: Transaction): Effect.Effect<string, PortError>
-  /** Whose it is, while it is open. */
-  find(token: string, purpose: MailPurpose): Effect.Effect<string | undefined, PortError>
-  /** The same, once: it is used from then on. */
+  /** Whose it is, while it is open; else fails as `refuse` does. */
+  find(token: string, purpose: MailPurpose): Effect.Effect<string, ApiError | PortError>
+  /** The same, once: it is used from then on. Undefined when it is not open. The caller holds the account's lock in `tx`. */
   use(token: string, purpose: MailPurpose, tx: Transaction): Effect.Effect<string | undefined, PortError>
   /** What to answer to a token that is not open. Leaves a trace when it was one of ours. */
   refuse(token: string, purpose: MailPurpose): Effect.Effect<never, ApiError | PortError>
@@ -59,12 +59,6 @@ export const makeMailTokens = (database: Database, clock: Clock, audit: Audit, l
       return token
     })
 
-  const find: MailTokens["find"] = (token, purpose) =>
-    Effect.map(row(token), (found) => {
-      const isOpen = found && found.purpose === purpose && !found.used_at && !found.voided_at && found.expires_at.getTime() > clock.nowMs()
-      return isOpen ? found.account_id : undefined
-    })
-
   const use: MailTokens["use"] = (token, purpose, tx) =>
     Effect.suspend(() => {
       if (!isToken(token)) return Effect.succeed(undefined)
@@ -80,6 +74,12 @@ export const makeMailTokens = (database: Database, clock: Clock, audit: Audit, l
       if (known && (yield* limiter.take(traceLimits(known.account_id))) === 0)
         yield* audit.record({ actor: "anonymous", action: "token.refuse", target: known.account_id, after: { purpose, reason: whyNot(known, purpose) } })
       return yield* refusal
+    })
+
+  const find: MailTokens["find"] = (token, purpose) =>
+    Effect.flatMap(row(token), (found) => {
+      const isOpen = found && found.purpose === purpose && !found.used_at && !found.voided_at && found.expires_at.getTime() > clock.nowMs()
+      return isOpen ? Effect.succeed(found.account_id) : refuse(token, purpose)
     })
 
   return { issue, find, use, refuse }

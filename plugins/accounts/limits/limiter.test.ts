@@ -1,0 +1,88 @@
+import { Effect } from "effect"
+import fc from "fast-check"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { openTestDatabase, type TestDatabase } from "../../../runtime/testing/test-database.ts"
+import { sweepExpired } from "../sweeper.ts"
+import { openTestHouse, type TestHouse } from "../test-house.ts"
+import { type Limit, makeLimiter } from "./limiter.ts"
+import { loginLimits, sourceOf } from "./limits.ts"
+
+let test: TestDatabase
+let house: TestHouse
+beforeAll(async () => {
+  test = await openTestDatabase()
+  house = await openTestHouse(test)
+})
+afterAll(() => house?.close())
+
+const run = Effect.runPromise
+let subjects = 0
+const fresh = (max: number, windowMs = 1_000): Limit => ({ kind: "test", subject: [`s${subjects++}`], max, windowMs })
+
+describe("the limiter", () => {
+  it("does as a list of all attempts would, whatever comes when, on either of two servers", async () => {
+    const limiters = [makeLimiter(house.database, house.clock), makeLimiter(await test.openAgain(), house.clock)] as const
+    const step = fc.record({ waitMs: fc.constantFrom(0, 1, 200, 499, 500, 999, 1_000), on: fc.nat(1), person: fc.nat(1), look: fc.boolean() })
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+        const people = [fresh(3), fresh(3, 500)]
+        const all = fresh(5)
+        const seen = new Map<Limit, number[]>()
+        const waitOf = (limit: Limit) => {
+          const recent = (seen.get(limit) ?? []).filter((ms) => ms > house.clock.nowMs() - limit.windowMs)
+          return recent.length < limit.max ? 0 : recent.at(-limit.max)! + limit.windowMs - house.clock.nowMs()
+        }
+        for (const { waitMs, on, person, look } of steps) {
+          house.clock.advance(waitMs)
+          const limits = [people[person]!, all]
+          const waits = limits.map(waitOf)
+          if (look) expect(await run(limiters[on]!.look(limits))).toBe(Math.max(...waits))
+          else {
+            expect(await run(limiters[on]!.take(limits))).toBe(waits.find((ms) => ms > 0) ?? 0)
+            if (waits.every((ms) => ms === 0)) for (const limit of limits) seen.set(limit, [...(seen.get(limit) ?? []), house.clock.nowMs()])
+          }
+        }
+      }),
+      { numRuns: 40 },
+    )
+  })
+
+  it("lets exactly so many through when all come at once, on two servers", async () => {
+    const limiters = [makeLimiter(house.database, house.clock), makeLimiter(await test.openAgain(), house.clock)]
+    const [pair, all] = [fresh(7), fresh(10)]
+    const others = Array.from({ length: 10 }, () => fresh(3))
+    const takes = [...Array.from({ length: 40 }, () => [pair, all]), ...others.map((one) => [one, all])]
+    const waits = await Promise.all(takes.map((limits, i) => run(limiters[i % 2]!.take(limits))))
+    expect(waits.filter((ms) => ms === 0)).toHaveLength(10)
+    expect(waits.filter((ms, i) => ms === 0 && i < 40).length).toBeLessThanOrEqual(7)
+    expect(new Set(waits)).toEqual(new Set([0, 1_000]))
+  })
+
+  it("stores no address and no e-mail", async () => {
+    await run(makeLimiter(house.database, house.clock).take(loginLimits("ada@example.com", { address: "192.0.2.77" })))
+    const rows = await house.tables.selectFrom("accounts_attempt").selectAll().execute()
+    expect(rows.map((row) => row.bucket.toString("latin1") + row.at_ms.join()).join()).not.toMatch(/ada|example|192\.0\.2/)
+  })
+
+  it("leaves rows only while they count", async () => {
+    const limiter = makeLimiter(house.database, house.clock)
+    house.clock.advance(3_600_000)
+    await run(sweepExpired(house.database, house.clock))
+    const [short, long] = [fresh(1, 1_000), fresh(1, 2_000)]
+    await run(limiter.take([short, long]))
+    house.clock.advance(1_000)
+    expect(await run(sweepExpired(house.database, house.clock))).toBe(1)
+    expect(await run(limiter.look([short]))).toBe(0)
+    expect(await run(limiter.look([long]))).toBe(1_000)
+  })
+})
+
+it("a client is its IPv4 address, or its network of IPv6", () => {
+  const of = (address: string) => sourceOf({ address })
+  expect(of("::ffff:192.0.2.1")).toBe(of("192.0.2.1"))
+  expect(of("192.0.2.2")).not.toBe(of("192.0.2.1"))
+  expect(of("2001:db8:1:2::1")).toBe(of("2001:db8:1:2:ffff::9"))
+  expect(of("2001:db8:1:3::1")).not.toBe(of("2001:db8:1:2::1"))
+  expect(of("unknown")).toBe("unknown")
+  expect(sourceOf(undefined)).toBe("")
+})

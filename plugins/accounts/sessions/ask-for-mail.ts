@@ -1,0 +1,75 @@
+import { Effect, Schema } from "effect"
+import { type Call, defineEndpoint, megabyte, type PortError } from "../../../core/index.ts"
+import { freePlan } from "../free-plan.ts"
+import type { AccountsHouse, OpenHouse } from "../house.ts"
+import { mailboxLimit, mailRequestLimits } from "../limits/limits.ts"
+import { refuseWhenUsedUp } from "../limits/refuse-when-used-up.ts"
+import { tokenMail } from "../mails/compose.ts"
+import type { MailPurpose } from "../mails/mail-tokens.ts"
+import { emailOf, ForgotBody } from "./bodies.ts"
+import { ownAccount } from "./show-account.ts"
+
+const tooMany = "Too many requests for mails from this address. Try again in a minute."
+const Nothing = Schema.Struct({}).annotate({ identifier: "Accepted" })
+const accepted = { status: 202, json: {} }
+
+/** Beyond the mailbox's limit nothing is sent, and nobody is told. */
+const mailToken = (house: AccountsHouse, account: string, purpose: MailPurpose): Effect.Effect<void, PortError> =>
+  Effect.gen(function* () {
+    const { accounts, audit, database, deployment, limiter, mailer, tokens } = house
+    yield* database.transaction((tx) =>
+      Effect.gen(function* () {
+        const row = yield* accounts.lock(account, tx)
+        if (!row || (purpose === "verify" && row.verified_at) || (yield* limiter.takeIn(mailboxLimit(purpose, row.email), tx)) > 0) return
+        yield* mailer.send(tokenMail(row, deployment, purpose, yield* tokens.issue(row.id, purpose, tx)), tx)
+        yield* audit.record(
+          { actor: purpose === "reset" ? "anonymous" : row.id, action: purpose === "reset" ? "account.forgot" : "account.resend_verification", target: row.id },
+          tx,
+        )
+      }),
+    )
+  })
+
+/** All that depends on whether there is such an account happens after the answer. */
+const forgot = (house: AccountsHouse, { body, client }: Call<ForgotBody>) =>
+  Effect.gen(function* () {
+    const { accounts, background, limiter } = house
+    yield* refuseWhenUsedUp(limiter.take(mailRequestLimits(client)), tooMany)
+    const sending = Effect.flatMap(accounts.byEmail(emailOf(body)), (row) => (row ? mailToken(house, row.id, "reset") : Effect.void))
+    background.later("the mail for a new password", sending)
+    return accepted
+  })
+
+const resend = (house: AccountsHouse, { caller, client }: Call<unknown>) =>
+  Effect.gen(function* () {
+    yield* refuseWhenUsedUp(house.limiter.take(mailRequestLimits(client)), tooMany)
+    const row = yield* ownAccount(house, caller)
+    if (!row.verified_at) yield* mailToken(house, row.id, "verify")
+    return accepted
+  })
+
+export const forgotEndpoint = (open: OpenHouse) =>
+  defineEndpoint<ForgotBody>({
+    id: "dashboard.forgot",
+    summary: "Mails a link for a new password. Answers alike when the address has no account.",
+    method: "POST",
+    path: "/dashboard/forgot",
+    access: "public",
+    body: ForgotBody,
+    maxBodyBytes: megabyte,
+    reply: Nothing,
+    plan: (call) => Effect.sync(() => freePlan(open().log, forgot(open(), call))),
+  })
+
+export const resendEndpoint = (open: OpenHouse) =>
+  defineEndpoint({
+    id: "dashboard.resend-verification",
+    summary: "Mails the link that confirms the address once more.",
+    method: "POST",
+    path: "/dashboard/resend-verification",
+    access: "session",
+    body: "none",
+    maxBodyBytes: megabyte,
+    reply: Nothing,
+    plan: (call) => Effect.sync(() => freePlan(open().log, resend(open(), call))),
+  })

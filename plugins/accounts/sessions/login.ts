@@ -1,0 +1,46 @@
+import { Effect } from "effect"
+import { apiError, type Call, defineEndpoint, megabyte } from "../../../core/index.ts"
+import { freePlan } from "../free-plan.ts"
+import type { AccountsHouse, OpenHouse } from "../house.ts"
+import { loginLimits } from "../limits/limits.ts"
+import { refuseWhenUsedUp } from "../limits/refuse-when-used-up.ts"
+import { isPassword, nobodysHash } from "../passwords.ts"
+import { emailOf, LoginBody, LoginReply } from "./bodies.ts"
+import { showAccount } from "./show-account.ts"
+
+const tooMany = "Too many failed sign-ins. Try again in a minute."
+
+/**
+ * Only failures count, and what they count is asked again after the password was checked: of parallel guesses no more get an answer than of
+ * guesses one after the other. While the limit is used up, the right password is refused like a wrong one.
+ */
+const logIn = (house: AccountsHouse, { body, client }: Call<LoginBody>) =>
+  Effect.gen(function* () {
+    const { accounts, audit, limiter, sessions } = house
+    const email = emailOf(body)
+    const limits = loginLimits(email, client)
+    yield* refuseWhenUsedUp(limiter.look(limits), tooMany)
+    const row = yield* accounts.byEmail(email)
+    const isRight = yield* isPassword(row?.password_hash ?? nobodysHash, body.password)
+    if (!row || !isRight) {
+      yield* refuseWhenUsedUp(limiter.take(limits), tooMany)
+      yield* audit.record({ actor: "anonymous", action: "login.fail", target: row?.id ?? "unknown" })
+      return yield* apiError("authentication_error", "The e-mail address or the password is wrong.")
+    }
+    yield* refuseWhenUsedUp(limiter.look(limits), tooMany)
+    const { token, expiresAt } = yield* sessions.begin(row)
+    return { status: 200, headers: { "cache-control": "no-store" }, json: { token, expires_at: expiresAt, account: yield* showAccount(house, row) } }
+  })
+
+export const loginEndpoint = (open: OpenHouse) =>
+  defineEndpoint<LoginBody>({
+    id: "dashboard.login",
+    summary: "Begins a session of 24 hours. Also for accounts that are not verified yet, or suspended.",
+    method: "POST",
+    path: "/dashboard/login",
+    access: "public",
+    body: LoginBody,
+    maxBodyBytes: megabyte,
+    reply: LoginReply,
+    plan: (call) => Effect.sync(() => freePlan(open().log, logIn(open(), call))),
+  })

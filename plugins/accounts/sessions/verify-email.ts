@@ -1,0 +1,36 @@
+import { Effect } from "effect"
+import { type Call, defineEndpoint, megabyte, type Transaction } from "../../../core/index.ts"
+import { freePlan } from "../free-plan.ts"
+import type { AccountsHouse, OpenHouse } from "../house.ts"
+import type { AccountTable } from "../tables.ts"
+import { AccountReply } from "../to-account.ts"
+import { VerifyBody } from "./bodies.ts"
+import { redeem } from "./redeem.ts"
+import { showAccount } from "./show-account.ts"
+
+const confirm = ({ accounts, audit, clock }: AccountsHouse, before: AccountTable, tx: Transaction) =>
+  Effect.gen(function* () {
+    if (before.verified_at) return before
+    yield* audit.record({ actor: before.id, action: "account.verify", target: before.id, before: { email_verified: false }, after: { email_verified: true } }, tx)
+    return yield* accounts.change(before.id, { verified_at: new Date(clock.nowMs()) }, tx)
+  })
+
+const verify = (house: AccountsHouse, { body }: Call<VerifyBody>) =>
+  Effect.gen(function* () {
+    const account = yield* house.tokens.find(body.token, "verify")
+    const row = yield* redeem(house, body.token, "verify", account, (before, tx) => confirm(house, before, tx))
+    return { status: 200, json: yield* showAccount(house, row) }
+  })
+
+export const verifyEmailEndpoint = (open: OpenHouse) =>
+  defineEndpoint<VerifyBody>({
+    id: "dashboard.verify-email",
+    summary: "Confirms an e-mail address with the token that was mailed to it.",
+    method: "POST",
+    path: "/dashboard/verify-email",
+    access: "public",
+    body: VerifyBody,
+    maxBodyBytes: megabyte,
+    reply: AccountReply,
+    plan: (call) => Effect.sync(() => freePlan(open().log, verify(open(), call))),
+  })

@@ -1,0 +1,42 @@
+import { Cause, Effect } from "effect"
+import { sql } from "kysely"
+import type { Clock, Database, Log, PortError } from "../../core/index.ts"
+import type { AccountsTables } from "./tables.ts"
+
+const rowsPerStatement = 2_000
+/** For so long the audit log still learns of a token that comes too late. */
+const keepTokensMs = 30 * 24 * 3_600_000
+
+const tables = [
+  { table: "accounts_attempt", key: "bucket", keepMs: 0 },
+  { table: "accounts_token", key: "sha256", keepMs: keepTokensMs },
+] as const
+
+/** Deletes attempts and tokens that have expired, in small statements so that no lock is held for long. Answers how many rows went. */
+export const sweepExpired = (database: Database, clock: Clock): Effect.Effect<number, PortError> =>
+  Effect.gen(function* () {
+    let total = 0
+    for (const { table, key, keepMs } of tables) {
+      const before = new Date(clock.nowMs() - keepMs)
+      const [from, by] = [sql.table(table), sql.ref(key)]
+      const sweep = () =>
+        sql`DELETE FROM ${from} WHERE ${by} IN (SELECT ${by} FROM ${from} WHERE expires_at <= ${before} LIMIT ${rowsPerStatement} FOR UPDATE SKIP LOCKED)`.execute(
+          database.queries<AccountsTables>(),
+        )
+      let swept: number
+      do {
+        swept = Number((yield* database.run(sweep)).numAffectedRows ?? 0n)
+        total += swept
+      } while (swept === rowsPerStatement)
+    }
+    return total
+  })
+
+/** Now and every ten minutes, until it is interrupted. A failure is logged, and the next turn tries again. */
+export const keepSwept = (sweep: Effect.Effect<number, PortError>, log: Log): Effect.Effect<never> =>
+  sweep.pipe(
+    Effect.tap((rows) => Effect.sync(() => log.debug("expired tokens and attempts swept", { rows }))),
+    Effect.catchCause((cause) => Effect.sync(() => log.warn("expired tokens and attempts could not be swept", { cause: Cause.pretty(cause) }))),
+    Effect.andThen(Effect.sleep("10 minutes")),
+    Effect.forever,
+  )
