@@ -118,6 +118,14 @@ describe("a call is refused before anything is done", () => {
   it("that needs an admin", async () => {
     expect(await house.ask(endpoint(whole(1), { access: "admin" }), { n: 1 })).toMatchObject({ status: 403 })
   })
+
+  it("that changes something for a suspended account; reading goes on", async () => {
+    const caller: Caller = { ...house.caller, suspended: true }
+    for (const access of ["session", "admin"] as const)
+      for (const method of ["POST", "PATCH", "DELETE"] as const)
+        expect(await house.ask(endpoint(whole(1), { access, method }), { n: "x" }, { caller })).toMatchObject({ status: 403, json: { code: "account_suspended" } })
+    expect(await house.ask(endpoint(whole(1), { access: "session", method: "GET" }), { n: 1 }, { caller })).toMatchObject({ status: 200 })
+  })
 })
 
 describe("a call that fails", () => {

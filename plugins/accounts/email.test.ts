@@ -9,7 +9,30 @@ it("stores addresses in one form", () => {
 })
 
 it("refuses what is none", () => {
-  const bad = ["", "@", "a@", "@b.c", "a b@c.d", "a@b@c", "a@b..c", "a@.b", "a@b.", "a@-b.c", "a@b-.c", "<a@b.c>", `${"x".repeat(65)}@b.c`, `a@${"b.".repeat(130)}c`, "a\u0000@b.c"]
+  const bad = [
+    "",
+    "@",
+    "a@",
+    "@b.c",
+    "a b@c.d",
+    "a@b@c",
+    "a@b..c",
+    "a@.b",
+    "a@b.",
+    "a@-b.c",
+    "a@b-.c",
+    "<a@b.c>",
+    `${"x".repeat(65)}@b.c`,
+    `a@${"b.".repeat(130)}c`,
+    "a\u0000@b.c",
+    "é@b.c",
+    "а@b.c",
+    "a\ud800@b.c",
+    "a@b.c\r\nBcc: d@e.f",
+    "a@b.c,d@e.f",
+    "a'; --@b.c",
+    "a@[127.0.0.1]",
+  ]
   for (const text of bad) expect(parseEmail(text), JSON.stringify(text)).toBeUndefined()
 })
 

@@ -18,6 +18,7 @@ import type { CredentialsFile } from "./credentials-file.ts"
 import { grantFreeCredit } from "./free-credit.ts"
 import type { GivenCredentials } from "./given-credentials.ts"
 import type { KeyRows } from "./key-rows.ts"
+import type { Locale } from "./mails/locale.ts"
 import { hashPassword } from "./passwords.ts"
 
 export interface FirstAccountParts {
@@ -34,6 +35,7 @@ export interface FirstAccountParts {
   readonly baseUrl: string
   readonly freeCreditMicros: Micros
   readonly limits: Limits
+  readonly locale: Locale
 }
 
 type Created = NonNullable<FirstAccount["created"]>
@@ -53,7 +55,7 @@ export const makeFirstAccount = (parts: FirstAccountParts): Effect.Effect<Create
     const password_hash = yield* hashPassword(created.password)
     return yield* parts.database.transaction((tx) =>
       Effect.gen(function* () {
-        const row = { id, email: created.email, password_hash, role: "admin", is_first: true, verified_at: at, suspended_at: null, created_at: at } as const
+        const row = { id, email: created.email, password_hash, role: "admin", is_first: true, verified_at: at, suspended_at: null, locale: parts.locale, created_at: at } as const
         if (!(yield* accounts.insertFirst(row, tx))) return undefined
         const name = given.apiKey === undefined ? "First key" : "RAKIT_API_KEY"
         yield* keys.insert({ id: ids.make("key_"), account: id, name, key: created.apiKey, mode: modeOf(created.apiKey), limits, createdMs }, tx)

@@ -2,7 +2,8 @@ import "reflect-metadata/lite"
 import { Effect, Exit, Schema, Scope } from "effect"
 import { container as root } from "tsyringe"
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest"
-import { type Billing, makeIds, provide, resolve, Tokens } from "../../core/index.ts"
+import { type Call, makeIds, provide, resolve, resolveAll, Tokens } from "../../core/index.ts"
+import { fakeBilling, fakeMailer, fakeSigner } from "../../core/testing/index.ts"
 import { openTestDatabase } from "../../runtime/testing/test-database.ts"
 import { plugin } from "./plugin.ts"
 import { openTestHouse, type TestHouse } from "./test-house.ts"
@@ -17,12 +18,15 @@ afterAll(() => house?.close())
 const start = async (role: "serve" | "command", input: unknown = {}) => {
   const container = root.createChildContainer()
   provide(container, Tokens.database, house.database)
-  provide(container, Tokens.billing, house.grants as unknown as Billing)
+  provide(container, Tokens.billing, fakeBilling(house.clock))
+  provide(container, Tokens.signer, fakeSigner())
+  provide(container, Tokens.mailer, fakeMailer())
   provide(container, Tokens.clock, house.clock)
   provide(container, Tokens.ids, makeIds(house.clock.nowMs))
   provide(container, Tokens.log, house.log)
   provide(container, Tokens.deployment, { name: "test", dataDir: house.dataDir, modelsDir: house.dataDir, baseUrl: "http://localhost:8080", role })
   const scope = Scope.makeUnsafe()
+  plugin.register?.(container, Schema.decodeUnknownSync(plugin.settings)(input))
   const started = plugin.start?.(container, Schema.decodeUnknownSync(plugin.settings)(input)) ?? Effect.void
   const exit = await Effect.runPromiseExit(started.pipe(Scope.provide(scope)))
   return { container, exit, stop: () => Effect.runPromise(Scope.close(scope, Exit.void)) }
@@ -45,5 +49,24 @@ it("a command beside the server makes no account", async () => {
   expect(Exit.isSuccess(exit)).toBe(true)
   expect(resolve(container, Tokens.firstAccount).created).toBeUndefined()
   expect(await house.tables.selectFrom("accounts_account").select("id").execute()).toEqual([])
+  await stop()
+})
+
+it("provides sessions and endpoints that work on what has started, and lets test keys do what the operator says", async () => {
+  const { container, stop } = await start("serve", { adminEmail: "root@example.com", adminPassword: "correct horse", locale: "id", testKeys: { models: ["svc-lyt"], rpd: 7 } })
+  const endpoints = resolveAll(container, Tokens.endpoints)
+  expect(new Set(endpoints.map(({ id }) => id)).size).toBe(endpoints.length)
+  const login = endpoints.find(({ id }) => id === "dashboard.login")!
+  const plan = login.plan({ body: { email: "root@example.com", password: "correct horse" } } as Call<unknown>)
+  const reply = await Effect.runPromise(Effect.scoped(Effect.flatMap(plan, ({ run }) => run)))
+  const { token, account } = (reply as unknown as { json: { token: string; account: { id: string } } }).json
+  const caller = await Effect.runPromise(resolve(container, Tokens.sessions).authenticate(token))
+  expect(caller).toMatchObject({ tenant: { account: account.id, mode: "live" }, role: "admin" })
+  const [key, session] = [resolve(container, Tokens.firstAccount).created!.apiKey, resolve(container, Tokens.sessions)]
+  expect(await Effect.runPromise(Effect.flip(session.authenticate(key)))).toMatchObject({ code: "authentication_error" })
+  expect(await Effect.runPromise(Effect.flip(resolve(container, Tokens.identity).authenticate(token)))).toMatchObject({ code: "authentication_error" })
+  const sandbox = await Effect.runPromise(resolve(container, Tokens.keyIssuer).issue({ name: "sandbox", test: true }))
+  expect(await Effect.runPromise(resolve(container, Tokens.identity).authenticate(sandbox.key))).toMatchObject({ models: ["svc-lyt"], limits: { rpd: 7 } })
+  expect((await house.tables.selectFrom("accounts_account").select("locale").executeTakeFirst())?.locale).toBe("id")
   await stop()
 })

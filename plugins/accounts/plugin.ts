@@ -29,6 +29,7 @@ const firstAccountParts = (house: AccountsHouse): FirstAccountParts => ({
   baseUrl: `${house.deployment.baseUrl}/v1`,
   freeCreditMicros: amountOf(house.settings.freeCreditIdr),
   limits: limitsOf(house.settings),
+  locale: house.settings.locale,
 })
 
 // one for each container: several houses may live in a process

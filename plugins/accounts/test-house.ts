@@ -41,6 +41,7 @@ export const openTestHouse = async ({ database, close }: { readonly database: Da
     baseUrl: "http://127.0.0.1:8080/v1",
     freeCreditMicros: 50_000_000_000n,
     limits: defaultLimits,
+    locale: "en",
   }
   return {
     parts,

@@ -22,7 +22,7 @@ describe.each(locales)("mails in %s", (locale) => {
       expect(mails[purpose].html).toContain(`href="${url}"`)
     }
     expect(mails.registered.text + mails.changed.text).not.toContain("=")
-    expect(mails.registered.html).toContain('href="https://rakit.example/dashboard"')
+    expect(mails.registered.html).toContain('href="https://rakit.example/dashboard#sign-in"')
   })
 
   it("are whole, and say the same in both forms", () => {

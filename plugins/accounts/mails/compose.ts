@@ -11,7 +11,7 @@ const letters: Readonly<Record<Locale, Letters>> = { en: english, id: indonesian
 
 type Addressee = Pick<AccountTable, "email" | "locale">
 
-const placesOf = ({ baseUrl }: Deployment): Places => ({ site: baseUrl, signIn: `${baseUrl}/dashboard`, forgot: `${baseUrl}/dashboard#forgot` })
+const placesOf = ({ baseUrl }: Deployment): Places => ({ site: baseUrl, signIn: `${baseUrl}/dashboard#sign-in`, forgot: `${baseUrl}/dashboard#forgot` })
 
 /** In the fragment, which browsers send to no server: the token gets into no log and no Referer. */
 const linkOf = ({ baseUrl }: Deployment, purpose: MailPurpose, token: string) => `${baseUrl}/dashboard#${purpose}=${token}`

@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { formOf, password, peopleOf } from "../test-people.ts"
+import { openSessionHouse, type SessionHouse } from "../test-session-house.ts"
+
+let house: SessionHouse
+let people: ReturnType<typeof peopleOf>
+beforeAll(async () => {
+  house = await openSessionHouse()
+  people = peopleOf(house)
+})
+beforeEach(() => house.clock.advance(24 * 3_600_000))
+afterAll(() => house?.close())
+
+describe("sign-up", () => {
+  it("makes an account with its credit, and mails a link that verifies it, once", async () => {
+    const answer = await people.post("signup", {
+      email: " Ada.L@Example.COM ",
+      password,
+      role: "admin",
+      balance_idr: 1e9,
+      email_verified: true,
+      id: "acct_mine",
+      suspended: false,
+      is_first: true,
+    })
+    const account = {
+      id: expect.stringMatching(/^acct_\w{24}$/),
+      object: "account",
+      email: "ada.l@example.com",
+      role: "user",
+      email_verified: false,
+      suspended: false,
+      balance_idr: 50_000,
+      held_idr: 0,
+      created_at: Math.floor(house.clock.nowMs() / 1000),
+    }
+    expect(answer).toMatchObject({ status: 201 })
+    expect(answer.json).toEqual(account)
+    expect(await people.rowOf("ada.l@example.com")).toMatchObject({ id: answer.json.id, role: "user", is_first: false, verified_at: null, session_epoch: 1, locale: "en" })
+    const token = house.mailedToken("ada.l@example.com", "verify")
+    const verified = await people.post("verify-email", { token })
+    expect(verified).toMatchObject({ status: 200 })
+    expect(verified.json).toEqual({ ...account, email_verified: true })
+    expect(await people.post("verify-email", { token })).toMatchObject({ status: 400, json: { code: "invalid_request_error", param: "token" } })
+    expect((await house.auditOf(answer.json.id)).map(({ actor, action }) => ({ actor, action }))).toEqual([
+      { actor: answer.json.id, action: "account.signup" },
+      { actor: answer.json.id, action: "account.verify" },
+      { actor: "anonymous", action: "token.refuse" },
+    ])
+    expect(JSON.stringify(await house.auditOf(answer.json.id))).not.toMatch(new RegExp(`${password}|${token}|argon2`))
+  })
+
+  it("answers alike when the e-mail has an account, which stays as it is and gets a mail", async () => {
+    for (const verified of [false, true]) {
+      const { email, id } = await people.signUp({ verified })
+      const before = await people.rowOf(email)
+      const [again, fresh] = [
+        await people.post("signup", { email: email.toUpperCase(), password: "another password" }),
+        await people.post("signup", { email: people.newEmail(), password }),
+      ]
+      expect(formOf(again)).toEqual(formOf(fresh))
+      expect(again.json).toMatchObject({ email, role: "user", email_verified: false, balance_idr: 50_000 })
+      expect(again.json.id).not.toBe(id)
+      expect(await people.rowOf(email)).toEqual(before)
+      expect((await house.billingOf(id)).balanceMicros).toBe(50_000_000_000n)
+      expect((await house.billingOf(again.json.id)).balanceMicros).toBe(0n)
+      expect(people.mailsTo(email)).toHaveLength(2)
+      expect(people.mailsTo(email)[1]?.subject).toBe(verified ? "You already have an account" : "Confirm your e-mail address")
+      expect((await people.post("login", { email, password: "another password" })).status).toBe(401)
+      if (!verified) expect((await people.post("verify-email", { token: house.mailedToken(email, "verify") })).json).toMatchObject({ id, email_verified: true })
+    }
+  })
+
+  it("makes one account of many sign-ups at once", async () => {
+    const email = people.newEmail()
+    const answers = await Promise.all(Array.from({ length: 10 }, () => people.post("signup", { email, password })))
+    expect(new Set(answers.map((answer) => JSON.stringify(formOf(answer)))).size).toBe(1)
+    const row = await people.rowOf(email)
+    expect(answers.filter(({ json }) => json.id === row?.id)).toHaveLength(1)
+    // one of the account, and what the mailbox's limit lets through
+    expect(people.mailsTo(email)).toHaveLength(4)
+  })
+
+  it("floods no mailbox", async () => {
+    for (const verified of [false, true]) {
+      const { email } = await people.signUp({ verified })
+      for (let n = 0; n < 6; n++) expect((await people.post("signup", { email, password })).status).toBe(201)
+      expect(people.mailsTo(email)).toHaveLength(4)
+      house.clock.advance(15 * 60_000)
+      await people.post("signup", { email, password })
+      expect(people.mailsTo(email)).toHaveLength(5)
+    }
+  })
+
+  it("takes 20 a minute of an address, on all servers together", async () => {
+    const other = await house.startAgain()
+    const from = { address: "198.51.100.7" }
+    const asks = [house.ask, other.ask]
+    for (let n = 0; n < 20; n++) expect((await asks[n % 2]!("POST", "/dashboard/signup", { email: people.newEmail(), password }, from)).status).toBe(201)
+    const email = people.newEmail()
+    for (const ask of asks) expect(await ask("POST", "/dashboard/signup", { email, password }, from)).toMatchObject({ status: 429, json: { code: "rate_limit_error" } })
+    expect(await people.rowOf(email)).toBeUndefined()
+    expect((await people.post("signup", { email: people.newEmail(), password }, { address: "198.51.100.8" })).status).toBe(201)
+    house.clock.advance(60_000)
+    expect((await people.post("signup", { email: people.newEmail(), password }, from)).status).toBe(201)
+  })
+
+  it("writes in the language that the browser asks for, and goes on in it", async () => {
+    const email = people.newEmail()
+    await people.post("signup", { email, password }, { languages: "id-ID,id;q=0.9,en;q=0.5" })
+    await people.post("forgot", { email }, { languages: "en" })
+    await house.idle()
+    expect(people.mailsTo(email).map(({ subject }) => subject)).toEqual(["Konfirmasi alamat email Anda", "Buat kata sandi baru"])
+  })
+
+  it.each([
+    ["no body", undefined, undefined],
+    ["an array", [], undefined],
+    ["no e-mail", { password }, "email"],
+    ["a null e-mail", { email: null, password }, "email"],
+    ["an e-mail of a wrong type", { email: 5, password }, "email"],
+    ["e-mails in an array", { email: ["a@b.c"], password }, "email"],
+    ["no address", { email: "nobody", password }, "email"],
+    ["a header in it", { email: "a@b.c\r\nBcc: all@example.com", password }, "email"],
+    ["another person in it", { email: "a@b.c,d@e.f", password }, "email"],
+    ["a name before it", { email: "Ada <a@b.c>", password }, "email"],
+    ["SQL in it", { email: "a'; DROP TABLE accounts_account; --@b.c", password }, "email"],
+    ["a NUL in it", { email: "a\u0000@b.c", password }, "email"],
+    ["a huge e-mail", { email: `${"a".repeat(1_000_000)}@b.c`, password }, "email"],
+    ["no password", { email: "a@b.c" }, "password"],
+    ["a password of a wrong type", { email: "a@b.c", password: 12345678 }, "password"],
+    ["a short password", { email: "a@b.c", password: "1234567" }, "password"],
+    ["a short password of many bytes", { email: "a@b.c", password: "🔑".repeat(7) }, "password"],
+    ["a huge password", { email: "a@b.c", password: "x".repeat(201) }, "password"],
+    ["a gigantic password", { email: "a@b.c", password: "x".repeat(900_000) }, "password"],
+  ])("refuses %s", async (_, body, param) => {
+    const answer = await people.post("signup", body)
+    expect(answer).toMatchObject({ status: 400, json: { code: "invalid_request_error", param: param ?? null } })
+    expect(JSON.stringify(answer.json).length).toBeLessThan(200)
+    expect(await people.rowOf("a@b.c")).toBeUndefined()
+  })
+
+  it("takes SQL where it is a legal address, as text", async () => {
+    const email = "o'brien--drop@example.com"
+    expect((await people.post("signup", { email, password: "'; DELETE FROM accounts_account; --\u0000" })).status).toBe(201)
+    expect(await people.signIn(email, "'; DELETE FROM accounts_account; --\u0000")).toMatch(/\./)
+  })
+})

@@ -1,0 +1,55 @@
+import { Effect, Fiber, Layer, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { PortError } from "../../core/index.ts"
+import { fakeLog } from "../../core/testing/index.ts"
+import { lifeMs } from "./mails/mail-tokens.ts"
+import { keepSwept, sweepExpired } from "./sweeper.ts"
+import { password, peopleOf } from "./test-people.ts"
+import { openSessionHouse, type SessionHouse } from "./test-session-house.ts"
+
+let house: SessionHouse
+beforeAll(async () => {
+  house = await openSessionHouse()
+})
+afterAll(() => house?.close())
+
+it("keeps tokens for 30 days after their time, so that late ones are still known", async () => {
+  const people = peopleOf(house)
+  const email = people.newEmail()
+  await people.post("signup", { email, password })
+  const tokens = async () => (await house.tables.selectFrom("accounts_token").select("purpose").execute()).length
+  const sweep = () => Effect.runPromise(sweepExpired(house.database, house.clock))
+  house.clock.advance(lifeMs.verify + 30 * 24 * 3_600_000 - 1)
+  expect(await sweep()).toBe(1)
+  expect(await tokens()).toBe(1)
+  house.clock.advance(1)
+  expect(await sweep()).toBe(1)
+  expect(await tokens()).toBe(0)
+})
+
+it("sweeps however much there is", async () => {
+  const expired = Array.from({ length: 4_100 }, (_, n) => {
+    const bucket = Buffer.alloc(32)
+    bucket.writeUInt32BE(n)
+    return { bucket, at_ms: [1n], taken: true, expires_at: new Date(house.clock.nowMs()) }
+  })
+  for (let at = 0; at < expired.length; at += 1_000)
+    await house.tables
+      .insertInto("accounts_attempt")
+      .values(expired.slice(at, at + 1_000))
+      .execute()
+  expect(await Effect.runPromise(sweepExpired(house.database, house.clock))).toBe(4_100)
+})
+
+it("sweeps every ten minutes, also after a turn that failed", async () => {
+  const services = await Effect.runPromise(Layer.build(TestClock.layer()).pipe(Scope.provide(Scope.makeUnsafe())))
+  const log = fakeLog()
+  let sweeps = 0
+  const sweep = Effect.suspend(() => (++sweeps === 2 ? Effect.fail(new PortError({ port: "database", message: "down" })) : Effect.succeed(0)))
+  const fiber = Effect.runForkWith(services)(keepSwept(sweep, log))
+  for (let turn = 0; turn < 3; turn++) await Effect.runPromiseWith(services)(TestClock.adjust("10 minutes"))
+  await Effect.runPromiseWith(services)(Fiber.interrupt(fiber))
+  expect(sweeps).toBe(4)
+  expect(log.lines.filter(({ level }) => level === "warn")).toHaveLength(1)
+})
