@@ -43,6 +43,7 @@ export const ownFiles = [
   "views/key-card.js",
   "views/key-form.js",
   "views/keys.js",
+  "views/ledger-entries.js",
   "views/ledger.js",
   "views/models.js",
   "views/overview.js",

@@ -6,13 +6,11 @@ import { stackOf } from "./chart-data.js"
 import { Table } from "./table.js"
 
 const height = 240
-const most = 6
 
-/** The canvas knows no style sheet, so it is told the page's colours. */
+/** The canvas knows no style sheet, so it is told what the page's colours are now: those of its own frame and of the legend. */
 const coloursOf = (element) => {
-  const style = getComputedStyle(element)
-  const of = (name) => style.getPropertyValue(name).trim()
-  return { text: style.color, line: of("--chart-line"), series: Array.from({ length: most }, (_, at) => of(`--series-${at + 1}`)) }
+  const { color, borderTopColor } = getComputedStyle(element)
+  return { text: color, line: borderTopColor, series: [...element.parentElement.querySelectorAll(".swatch")].map((swatch) => getComputedStyle(swatch).backgroundColor) }
 }
 
 const optionsOf = ({ uPlot, width, colours, series, days, language }) => {
@@ -72,24 +70,29 @@ const useDrawing = (frame, { series, days, language, onDay }) => {
   }, [series, days, language])
 }
 
-/** Spend per day, stacked. The legend shows the day under the pointer, or else the sums; the table says the same in words. */
-export const Chart = ({ caption, series, days }) => {
+const DayTable = ({ caption, series, days }) => {
   const { t, language } = useText()
-  const frame = useRef()
-  const [at, onDay] = useState(undefined)
-  useDrawing(frame, { series, days, language, onDay })
-  const shown = ({ values }) => (at === undefined ? values.reduce((sum, value) => sum + value, 0) : values[at])
   const columns = [
     { key: "day", label: t("day"), cell: ({ day: text }) => day(text, language) },
     ...series.map(({ label, values }) => ({ key: label, label, number: true, cell: ({ index }) => rupiah(values[index]) })),
   ]
   const spent = days.map((text, index) => ({ id: text, day: text, index })).filter(({ index }) => series.some(({ values }) => values[index] > 0))
+  return html`<details><summary>${t("chart.table")}</summary><${Table} caption=${caption} columns=${columns} rows=${spent.reverse()} /></details>`
+}
+
+/** Spend per day, stacked. The legend shows the day under the pointer, or else the sums; the table, unless there is another one, says the same in words. */
+export const Chart = ({ caption, series, days, isTabled = true }) => {
+  const { t, language } = useText()
+  const frame = useRef()
+  const [at, onDay] = useState(undefined)
+  useDrawing(frame, { series, days, language, onDay })
+  const shown = ({ values }) => (at === undefined ? values.reduce((sum, value) => sum + value, 0) : values[at])
   return html`<figure class="chart">
     <div ref=${frame} class="canvas" role="img" aria-label=${caption}></div>
     <ul class="legend">
       <li class="quiet">${at === undefined ? t("chart.all") : day(days[at], language)}</li>
       ${series.map((one, index) => html`<li key=${one.label}><i class=${`swatch series-${index + 1}`}></i>${one.label} <b>${rupiah(shown(one))}</b></li>`)}
     </ul>
-    <details><summary>${t("chart.table")}</summary><${Table} caption=${caption} columns=${columns} rows=${[...spent].reverse()} /></details>
+    ${isTabled && html`<${DayTable} caption=${caption} series=${series} days=${days} />`}
   </figure>`
 }

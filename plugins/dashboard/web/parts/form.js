@@ -12,9 +12,9 @@ const isProblem = (error) => typeof error?.code === "string"
 
 /**
  * A field's `name` is the path that the API calls it by: a refusal that names it is shown beside it, any other above the buttons.
- * `onSubmit` gets the fields' texts by name.
+ * `onSubmit` gets the fields' texts by name. `look`: inline puts the button beside the one field.
  */
-export const Form = ({ onSubmit, label, children, actions }) => {
+export const Form = ({ onSubmit, label, look, children, actions }) => {
   const form = useRef()
   const [busy, setBusy] = useState(false)
   const [problem, setProblem] = useState(undefined)
@@ -35,7 +35,7 @@ export const Form = ({ onSubmit, label, children, actions }) => {
     }
   }
   const isBeside = problem?.param && form.current?.elements.namedItem(problem.param)
-  return html`<form ref=${form} class="form" aria-label=${label} onSubmit=${submit}>
+  return html`<form ref=${form} class=${look ? `form ${look}` : "form"} aria-label=${label} onSubmit=${submit}>
     <${FormContext.Provider} value=${{ problem, busy }}>
       ${children}
       ${problem && !isBeside && html`<${ProblemNotice} problem=${problem} />`}

@@ -1,19 +1,27 @@
 import { html } from "../html.js"
 
+const looks = ({ number, wide }) => [number && "number", wide && "wide"].filter(Boolean).join(" ") || undefined
+
+const Head = ({ columns }) => html`<thead role="rowgroup"><tr role="row">
+  ${columns.map((column) => html`<th key=${column.key} scope="col" role="columnheader" class=${looks(column)}>${column.label}</th>`)}
+</tr></thead>`
+
+/** On a phone a row becomes a block, and each cell says itself what it is; the roles tell a screen reader that it is still a table. */
+const Row = ({ columns, cell }) => html`<tr role="row">
+  ${columns.map((column) => html`<td key=${column.key} role="cell" class=${looks(column)} data-label=${column.label}><div>${cell(column)}</div></td>`)}
+</tr>`
+
 /**
- * `columns`: `{ key, label, number?, wide?, cell(row) }`. What is wider than the window scrolls by itself, by keyboard too.
+ * `columns`: `{ key, label, number?, wide?, cell(row) }`; `foot`: the last row, by the columns' keys. What is wider than the window scrolls by itself, by keyboard too.
  * `caption` is for screen readers; the heading above says it to the others.
  */
-export const Table = ({ caption, columns, rows, foot, rowKey = (row, index) => row.id ?? index }) => {
-  const looks = ({ number, wide }) => [number && "number", wide && "wide"].filter(Boolean).join(" ") || undefined
-  return html`<div class="scroll" role="region" aria-label=${caption} tabindex="0">
-    <table>
+export const Table = ({ caption, columns, rows, foot, rowKey = (row, index) => row.id ?? index }) => html`
+  <div class="scroll" role="region" aria-label=${caption} tabindex="0">
+    <table role="table">
       <caption class="unseen">${caption}</caption>
-      <thead><tr>${columns.map((column) => html`<th key=${column.key} scope="col" class=${looks(column)}>${column.label}</th>`)}</tr></thead>
-      <tbody>
-        ${rows.map((row, index) => html`<tr key=${rowKey(row, index)}>${columns.map((column) => html`<td key=${column.key} class=${looks(column)}>${column.cell(row)}</td>`)}</tr>`)}
-      </tbody>
-      ${foot && html`<tfoot><tr>${columns.map((column) => html`<td key=${column.key} class=${looks(column)}>${foot[column.key]}</td>`)}</tr></tfoot>`}
+      <${Head} columns=${columns} />
+      <tbody role="rowgroup">${rows.map((row, index) => html`<${Row} key=${rowKey(row, index)} columns=${columns} cell=${(column) => column.cell(row)} />`)}</tbody>
+      ${foot && html`<tfoot role="rowgroup"><${Row} columns=${columns} cell=${({ key }) => foot[key]} /></tfoot>`}
     </table>
-  </div>`
-}
+  </div>
+`

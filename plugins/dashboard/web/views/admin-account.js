@@ -7,13 +7,16 @@ import { Dialog } from "../parts/dialog.js"
 import { Field, Submit } from "../parts/field.js"
 import { Form } from "../parts/form.js"
 import { Notice } from "../parts/notice.js"
+import { Entries } from "./ledger-entries.js"
 
-/** What may be done to an account in its state; each is a POST of that name. */
-const actionsFor = ({ email_verified, suspended, role }) => [
-  ...(email_verified ? [] : [{ name: "verify" }]),
-  suspended ? { name: "unsuspend" } : { name: "suspend", look: "danger" },
-  role === "admin" ? { name: "role", as: "demote", body: { role: "user" }, look: "danger" } : { name: "role", as: "promote", body: { role: "admin" } },
-]
+/** What may be done to an account in its state; each is a POST of that name. Nobody suspends or demotes oneself. */
+const actionsFor = ({ email_verified, suspended, role }, isMine) => {
+  const verify = email_verified ? [] : [{ name: "verify" }]
+  if (isMine) return verify
+  const suspension = suspended ? { name: "unsuspend" } : { name: "suspend", look: "danger" }
+  const other = role === "admin" ? { name: "role", as: "demote", body: { role: "user" }, look: "danger" } : { name: "role", as: "promote", body: { role: "admin" } }
+  return [...verify, suspension, other]
+}
 
 const Ask = ({ account, action, onDone, onClose }) => {
   const { t } = useText()
@@ -45,29 +48,32 @@ const Grant = ({ account, onDone }) => {
 
 export const AccountPanel = ({ account, onChange, onClose }) => {
   const { t } = useText()
-  const app = useApp()
+  const { account: mine } = useApp()
   const heading = useRef()
   const [asked, ask] = useState(undefined)
   const [said, say] = useState("")
   useEffect(() => heading.current.focus(), [])
-  const done = async (words) => {
+  const done = (changed, words) => {
     ask(undefined)
     say(words)
-    // the answer may be the grant or the account: what is shown is asked for
-    const { data } = await app.api.get("/admin/accounts", { q: account.email, limit: 100 })
-    const now = data.find(({ id }) => id === account.id)
-    if (now) onChange(now)
-    app.account.get()?.refresh()
+    onChange(changed)
+    // it may have been the own account
+    mine.get()?.refresh()
   }
+  const actions = actionsFor(account, mine.get()?.me.id === account.id)
   return html`<section class="card" aria-labelledby="account">
     <div class="head"><h2 id="account" ref=${heading} tabindex="-1">${account.email}</h2><${Button} onClick=${onClose}>${t("close")}<//></div>
     <p class="quiet"><code>${account.id}</code> · ${t("balance")} <b>${rupiah(account.balance_idr)}</b></p>
     ${said && html`<${Notice} kind="good">${said}<//>`}
-    <div class="actions">
-      ${actionsFor(account).map((action) => html`<${Button} key=${action.as ?? action.name} look=${action.look ?? "plain"} onClick=${() => ask(action)}>${t(`account.${action.as ?? action.name}`)}<//>`)}
-    </div>
+    ${
+      actions.length > 0 &&
+      html`<div class="actions">
+      ${actions.map((action) => html`<${Button} key=${action.as ?? action.name} look=${action.look ?? "plain"} onClick=${() => ask(action)}>${t(`account.${action.as ?? action.name}`)}<//>`)}
+    </div>`
+    }
     <h3>${t("grant")}</h3>
-    <${Grant} account=${account} onDone=${(_, words) => done(words)} />
-    ${asked && html`<${Ask} account=${account} action=${asked} onClose=${() => ask(undefined)} onDone=${() => done(t(`account.${asked.as ?? asked.name}.done`))} />`}
+    <${Grant} account=${account} onDone=${done} />
+    <details><summary>${t("nav.ledger")}</summary><${Entries} query=${{ account: account.id }} changes=${account.balance_idr} /></details>
+    ${asked && html`<${Ask} account=${account} action=${asked} onClose=${() => ask(undefined)} onDone=${(changed) => done(changed, t(`account.${asked.as ?? asked.name}.done`))} />`}
   </section>`
 }

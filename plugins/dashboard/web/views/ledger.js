@@ -1,65 +1,16 @@
-import { useState } from "preact/hooks"
 import { useApp, useText } from "../app.js"
 import { saveReply } from "../download.js"
-import { rupiah } from "../format.js"
 import { html } from "../html.js"
-import { Amount, Moment } from "../parts/amount.js"
-import { Button } from "../parts/button.js"
 import { Submit } from "../parts/field.js"
 import { Form } from "../parts/form.js"
-import { useList } from "../parts/list.js"
-import { More } from "../parts/more.js"
-import { ProblemNotice } from "../parts/notice.js"
-import { Table } from "../parts/table.js"
-
-/** A signed receipt that can be checked without us. */
-const useReceipt = () => {
-  const { api } = useApp()
-  const [{ busy, problem }, set] = useState({})
-  const save = async (callId) => {
-    set({ busy: callId })
-    await api.send("GET", `/dashboard/receipts/${encodeURIComponent(callId)}`).then(
-      async (reply) => {
-        await saveReply(reply, `receipt-${callId}.json`)
-        set({})
-      },
-      (problem) => set({ problem }),
-    )
-  }
-  return { busy, problem, save }
-}
-
-const Entry = ({ entry }) => html`${entry.description}${entry.call_id && html`<br /><code class="quiet">${entry.call_id}</code>`}`
-
-const columnsOf = (t, receipt) => [
-  { key: "at", label: t("time"), cell: (entry) => html`<${Moment} at=${entry.created_at} />` },
-  { key: "type", label: t("ledger.type"), cell: (entry) => t(`ledger.${entry.type}`) },
-  { key: "description", label: t("ledger.description"), wide: true, cell: (entry) => html`<${Entry} entry=${entry} />` },
-  { key: "amount", label: t("ledger.amount"), number: true, cell: (entry) => html`<${Amount} value=${entry.amount_idr} signed />` },
-  { key: "balance", label: t("balance"), number: true, cell: (entry) => rupiah(entry.balance_idr) },
-  {
-    key: "receipt",
-    label: t("receipt"),
-    cell: ({ call_id, type }) =>
-      type === "charge" &&
-      call_id &&
-      html`<${Button} look="link" busy=${receipt.busy === call_id} aria-label=${t("receipt.of", { id: call_id })} onClick=${() => receipt.save(call_id)}>${t("receipt.save")}<//>`,
-  },
-]
+import { Entries } from "./ledger-entries.js"
 
 export const Ledger = () => {
   const { t } = useText()
   const { api } = useApp()
-  const list = useList("/dashboard/ledger")
-  const receipt = useReceipt()
   const saveAll = async () => saveReply(await api.send("GET", "/dashboard/ledger", { query: { format: "csv" } }), "ledger.csv")
   return html`
     <div class="head"><h1>${t("nav.ledger")}</h1><${Form} onSubmit=${saveAll} label="CSV" actions=${html`<${Submit} look="plain">${t("csv")}<//>`} /></div>
-    <section class="card">
-      <${ProblemNotice} problem=${receipt.problem} />
-      ${list.items?.length === 0 && html`<p class="quiet">${t("ledger.none")}</p>`}
-      ${list.items?.length > 0 && html`<${Table} caption=${t("nav.ledger")} columns=${columnsOf(t, receipt)} rows=${list.items} />`}
-      <${More} list=${list} />
-    </section>
+    <section class="card"><${Entries} /></section>
   `
 }

@@ -1,5 +1,9 @@
+import { useMemo, useState } from "preact/hooks"
+import { useText } from "../app.js"
 import { count, day, rupiah } from "../format.js"
 import { html } from "../html.js"
+import { Button } from "../parts/button.js"
+import { Table } from "../parts/table.js"
 
 const counted = ["requests", "errors", "input_tokens", "output_tokens"]
 
@@ -9,15 +13,29 @@ const groupCell = ({ group, language, keyNames }) => {
   return (row) => row[group] ?? "–"
 }
 
-export const columnsOf = ({ t, language, groups, keyNames }) => [
+const columnsOf = ({ t, language, groups, keyNames }) => [
   ...groups.map((group) => ({ key: group, label: t(`group.${group}`), cell: groupCell({ group, language, keyNames }) })),
   ...counted.map((name) => ({ key: name, label: t(`usage.${name}`), number: true, cell: (row) => count(row[name], language) })),
   { key: "cost", label: t("usage.cost"), number: true, cell: (row) => rupiah(row.cost_idr) },
 ]
 
 /** The last line: what the rows make together. Sums of decimals are rounded to what the books count. */
-export const sumOf = ({ t, language, rows, groups }) => {
+const sumOf = ({ t, language, rows, groups }) => {
   const sum = (name) => rows.reduce((total, row) => total + row[name], 0)
   const totals = Object.fromEntries(counted.map((name) => [name, count(sum(name), language)]))
   return { ...(groups[0] && { [groups[0]]: t("sum") }), ...totals, cost: rupiah(Number(sum("cost_idr").toFixed(6))) }
+}
+
+const rowsAtOnce = 200
+
+/** The newest day first. A browser is slow with thousands of rows, so they come as they are asked for; the sum is that of all. */
+export const UsageTable = ({ rows, groups, keyNames }) => {
+  const { t, language } = useText()
+  const [most, show] = useState(rowsAtOnce)
+  const sorted = useMemo(() => (groups.includes("day") ? [...rows].sort((a, b) => (a.day < b.day ? 1 : a.day > b.day ? -1 : 0)) : rows), [rows])
+  const columns = columnsOf({ t, language, groups, keyNames })
+  return html`
+    <${Table} caption=${t("nav.usage")} columns=${columns} rows=${sorted.slice(0, most)} rowKey=${(_, index) => index} foot=${sumOf({ t, language, rows, groups })} />
+    ${sorted.length > most && html`<div class="actions"><${Button} onClick=${() => show(most + rowsAtOnce)}>${t("more")}<//></div>`}
+  `
 }

@@ -9,9 +9,8 @@ import { Submit } from "../parts/field.js"
 import { Form } from "../parts/form.js"
 import { useLoad } from "../parts/load.js"
 import { Loading, ProblemNotice } from "../parts/notice.js"
-import { Table } from "../parts/table.js"
 import { groups, UsageChoice } from "./usage-choice.js"
-import { columnsOf, sumOf } from "./usage-table.js"
+import { UsageTable } from "./usage-table.js"
 
 const queryOf = ({ from, to, mode, group_by }) => ({ from, to, mode, group_by: group_by.join(",") })
 
@@ -36,10 +35,9 @@ const Sheet = ({ rows, choice, keyNames }) => {
   const kinds = shown.filter((group) => group !== "day")
   const labelOf = (row) => kinds.map((group) => (group === "key" ? (keyNames.get(row.key) ?? row.key) : row[group]) ?? "–").join(" · ") || t("all")
   const series = useMemo(() => seriesOf(rows, days, labelOf, t("chart.others")), [rows, days, keyNames, language])
-  const columns = columnsOf({ t, language, groups: shown, keyNames })
   return html`
-    ${shown.includes("day") && series.length > 0 && html`<${Chart} caption=${t("usage.chart")} series=${series} days=${days} />`}
-    ${rows.length === 0 ? html`<p class="quiet" role="status">${t("usage.none")}</p>` : html`<${Table} caption=${t("nav.usage")} columns=${columns} rows=${rows} rowKey=${(_, index) => index} foot=${sumOf({ t, language, rows, groups: shown })} />`}
+    ${shown.includes("day") && series.length > 0 && html`<${Chart} caption=${t("usage.chart")} series=${series} days=${days} isTabled=${false} />`}
+    ${rows.length === 0 ? html`<p class="quiet" role="status">${t("usage.none")}</p>` : html`<${UsageTable} rows=${rows} groups=${shown} keyNames=${keyNames} />`}
   `
 }
 
