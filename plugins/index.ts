@@ -15,6 +15,7 @@ export const builtinPlugins: Readonly<Record<string, Load>> = {
   "endpoint-models": () => import("./endpoint-models/plugin.ts"),
   "endpoint-rerank": () => import("./endpoint-rerank/plugin.ts"),
   "idempotency-postgres": () => import("./idempotency-postgres/plugin.ts"),
+  "mail-smtp": () => import("./mail-smtp/plugin.ts"),
   "signing-keys": () => import("./signing-keys/plugin.ts"),
   "storage-disk": () => import("./storage-disk/plugin.ts"),
 }

@@ -1,0 +1,63 @@
+import { Effect } from "effect"
+import { createTransport, type SendMailOptions } from "nodemailer"
+import type { Address } from "./address.ts"
+import { type Delivery, DeliveryFailed } from "./delivery.ts"
+import { toMessage } from "./message.ts"
+import type { SmtpServer } from "./smtp-url.ts"
+
+export interface Patience {
+  /** For a connection, a greeting, and each answer. */
+  readonly silenceMs: number
+  readonly attemptMs: number
+}
+const patience: Patience = { silenceMs: 10_000, attemptMs: 30_000 }
+
+interface SmtpError {
+  readonly message?: string
+  readonly code?: string
+  readonly command?: string
+  readonly responseCode?: number
+  readonly response?: string
+}
+
+/** What the server says about this mail, not about us. */
+const aboutTheMail = new Set(["MAIL FROM", "RCPT TO", "DATA"])
+
+/** A server may quote the mail, and so its token, in its answer: of that only the codes are told (RFC 5321, RFC 3463). Errors of our own side are told in full. */
+export const toFailure = (error: SmtpError): DeliveryFailed => {
+  const { code = "", command = "", responseCode, response = "" } = error
+  const isAnswer = responseCode !== undefined
+  const extended = /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(response)?.[1]
+  const said = isAnswer ? `the server answered ${[responseCode, extended].filter(Boolean).join(" ")} to ${command || "the connection"}` : (error.message ?? String(error))
+  const isInvalid = !isAnswer && ["EENVELOPE", "EMESSAGE"].includes(code)
+  return new DeliveryFailed({
+    reason: [said, code && `(${code})`].filter(Boolean).join(" "),
+    isPermanent: isInvalid || (isAnswer && responseCode >= 500 && aboutTheMail.has(command)),
+  })
+}
+
+/** A connection for each mail. Interruption cuts it. */
+export const smtpDelivery = (server: SmtpServer, from: Address, { silenceMs, attemptMs }: Patience = patience): Delivery => {
+  const { host, port, secure, requireTLS, rejectUnauthorized, auth } = server
+  const transport = createTransport({
+    host,
+    port,
+    secure,
+    requireTLS,
+    tls: { rejectUnauthorized },
+    ...(auth && { auth: { ...auth } }),
+    connectionTimeout: silenceMs,
+    greetingTimeout: silenceMs,
+    socketTimeout: silenceMs,
+    dnsTimeout: silenceMs,
+  })
+  const tooSlow = new DeliveryFailed({ reason: `the server took longer than ${attemptMs / 1000} s`, isPermanent: false })
+  return {
+    deliver: (mail) =>
+      Effect.tryPromise({
+        // the types don't know `signal` yet
+        try: (signal) => transport.sendMail({ ...toMessage(mail, from), signal } as SendMailOptions),
+        catch: (error) => toFailure(error as SmtpError),
+      }).pipe(Effect.timeoutOrElse({ duration: attemptMs, orElse: () => Effect.fail(tooSlow) }), Effect.as("delivered" as const)),
+  }
+}
