@@ -39,6 +39,21 @@ const addKeys = (program: Command): void => {
   )
 }
 
+const addLedger = (program: Command): void => {
+  const ledger = program.command("ledger").description("Proofs and sums of the money. Both work while the server runs.")
+  withConfigOption(ledger.command("verify").description("Proves the ledger's invariants from its rows; exits with 1 when one is broken."))
+    .option("--json", "print the proof as JSON", false)
+    .action(async (options) => (await import("./cli/ledger.ts")).verifyLedger(options))
+  withConfigOption(ledger.command("report").description("Sums of calls, tokens and costs (live keys), by the time of their admission."))
+    .option("--from <time>", "YYYY-MM-DD (UTC) or Unix seconds; the beginning unless told")
+    .option("--to <time>", "the same; of a date, the whole day; now unless told")
+    .option("--by <groups>", "some of account,key,model,day", "account")
+    .option("--account <id>", "of one account only")
+    .option("--json", "print JSON", false)
+    .option("--csv", "print CSV", false)
+    .action(async (options) => (await import("./cli/ledger.ts")).reportLedger(options))
+}
+
 /** The commands. Each loads its work only when it is called, so that --help is quick. */
 export const makeCli = (): Command => {
   const program = new Command("rakit").description("Assembles an inference server from one config file.").version(version).showHelpAfterError("(rakit --help shows the commands)")
@@ -50,6 +65,7 @@ export const makeCli = (): Command => {
   )
   addModels(program)
   addKeys(program)
+  addLedger(program)
   withConfigArgument(program.command("migrate").description("Brings the tables of all plugins up to date, and says what ran. `serve` does it too.")).action(async (file) =>
     (await import("./cli/migrate.ts")).migrate(file),
   )

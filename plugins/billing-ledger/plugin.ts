@@ -1,8 +1,12 @@
 import { randomUUID } from "node:crypto"
 import { Effect } from "effect"
 import { definePlugin, PluginError, provide, resolve, Tokens } from "../../core/index.ts"
+import { ledgerEndpoint } from "./dashboard/ledger-endpoint.ts"
+import { usageEndpoint } from "./dashboard/usage-endpoint.ts"
+import { makeLedger } from "./ledger.ts"
 import { makeLedgerBilling } from "./ledger-billing.ts"
 import { migrations } from "./migrations.ts"
+import { keyReceiptEndpoint, sessionReceiptEndpoint } from "./receipts/endpoints.ts"
 import { makeReplica } from "./replica.ts"
 import { Settings } from "./settings.ts"
 import { keepUp } from "./upkeep.ts"
@@ -10,11 +14,21 @@ import { keepUp } from "./upkeep.ts"
 export const plugin = definePlugin({
   name: "billing-ledger",
   api: 1,
-  about: "Limits and prepaid money in PostgreSQL: holds, settlements and a double-entry ledger, exact across replicas.",
+  about: "Limits and prepaid money in PostgreSQL: holds, settlements and a double-entry ledger, exact across replicas; usage, ledger and receipts.",
   settings: Settings,
-  needs: [Tokens.database, Tokens.clock, Tokens.log, Tokens.deployment, Tokens.metrics],
-  provides: [Tokens.billing],
+  needs: [Tokens.database, Tokens.clock, Tokens.log, Tokens.deployment, Tokens.metrics, Tokens.signer],
+  provides: [Tokens.billing, Tokens.ledger, Tokens.endpoints],
   migrations,
+  register: (container) => {
+    const open = () => ({
+      database: resolve(container, Tokens.database),
+      clock: resolve(container, Tokens.clock),
+      log: resolve(container, Tokens.log),
+      signer: resolve(container, Tokens.signer),
+      deployment: resolve(container, Tokens.deployment),
+    })
+    for (const endpoint of [usageEndpoint(open), ledgerEndpoint(open), keyReceiptEndpoint(open), sessionReceiptEndpoint(open)]) provide(container, Tokens.endpoints, endpoint)
+  },
   start: (container, settings) =>
     Effect.gen(function* () {
       const database = resolve(container, Tokens.database)
@@ -24,6 +38,7 @@ export const plugin = definePlugin({
       const replica = randomUUID()
       const billing = makeLedgerBilling({ database, clock, log, metrics, settings, replica })
       provide(container, Tokens.billing, billing)
+      provide(container, Tokens.ledger, makeLedger(database, clock, settings))
       if (resolve(container, Tokens.deployment).role !== "serve") return
       yield* keepUp(billing, makeReplica(database, clock, replica, settings.leaseMs), settings, log, metrics)
     }).pipe(Effect.mapError((cause) => new PluginError({ plugin: "billing-ledger", message: `the ledger can't start: ${cause.message}`, cause }))),

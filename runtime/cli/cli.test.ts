@@ -33,7 +33,7 @@ describe("rakit --help", () => {
       expect(command.description()).not.toBe("")
       return [command.name(), ...command.commands.flatMap(visit)]
     }
-    expect(visit(makeCli())).toEqual(["rakit", "serve", "check", "models", "list", "pull", "verify", "keys", "create", "migrate"])
+    expect(visit(makeCli())).toEqual(["rakit", "serve", "check", "models", "list", "pull", "verify", "keys", "create", "list", "revoke", "ledger", "verify", "report", "migrate"])
   })
 
   it("goes to stdout, with 0", async () => {

@@ -1,0 +1,79 @@
+import { Effect, Option, Stream } from "effect"
+import { type ApiError, type Call, type Database, defineEndpoint, type Json, type PortError, type Reply } from "../../../core/index.ts"
+import { csvHeaders, csvType } from "../csv.ts"
+import { type EntryQuery, findPlace, type Place, readEntries } from "../entry-rows.ts"
+import { clientError, freePlan } from "../free-plan.ts"
+import type { LedgerHouse, OpenLedgerHouse } from "../ledger-house.ts"
+import { type Page, readPage } from "./page.ts"
+import { badQuery, readAccount, readWord } from "./query.ts"
+import { readRange } from "./range.ts"
+import { EntryList, entryHead, entryLine, entryNumber, toEntry } from "./to-entry.ts"
+
+const rowsAtOnce = 1_000
+
+interface Asked {
+  readonly filter: Omit<EntryQuery, "limit" | "after">
+  readonly page: Page
+  readonly format: "json" | "csv"
+}
+
+const read = ({ caller, query }: Call<Json>): Effect.Effect<Asked, ApiError> =>
+  Effect.gen(function* () {
+    const account = yield* readAccount(query, caller)
+    const range = yield* readRange(query)
+    const type = query.type === undefined ? undefined : yield* readWord(query, "type", ["grant", "charge", "adjustment"])
+    return { filter: { account, ...range, type }, page: yield* readPage(query), format: yield* readWord(query, "format", ["json", "csv"]) }
+  })
+
+const placeOf = (database: Database, account: string, after: string | undefined): Effect.Effect<Place | undefined, ApiError | PortError> => {
+  if (after === undefined) return Effect.succeed(undefined)
+  const unknown = badQuery("after", "there is no such object on this list")
+  const id = entryNumber(after)
+  if (id === undefined) return Effect.fail(unknown)
+  return Effect.flatMap(findPlace(database, account, id), (place) => (place === undefined ? Effect.fail(unknown) : Effect.succeed(place)))
+}
+
+const listOf = ({ database }: LedgerHouse, { filter, page }: Asked): Effect.Effect<Reply, ApiError | PortError> =>
+  Effect.gen(function* () {
+    const after = yield* placeOf(database, filter.account, page.after)
+    // one more than asked for says whether there is more
+    const rows = yield* readEntries(database, { ...filter, after, limit: page.limit + 1 })
+    const data = rows.slice(0, page.limit).map(toEntry)
+    return { status: 200, json: { object: "list", data, has_more: rows.length > page.limit, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null } }
+  })
+
+/** Piece by piece, as the client reads: no row is added before those that were read, so the pieces fit together. */
+const csvOf = ({ database, log }: LedgerHouse, { filter }: Asked): Reply => {
+  const pieces = Stream.paginate(undefined as Place | undefined, (after) =>
+    Effect.map(readEntries(database, { ...filter, after, limit: rowsAtOnce }), (rows) => {
+      const next = rows.length < rowsAtOnce ? Option.none() : Option.fromNullishOr(rows.at(-1))
+      return [[rows.map(entryLine).join("")], next] as const
+    }),
+  )
+  const encoder = new TextEncoder()
+  const bytes = Stream.succeed(entryHead).pipe(
+    Stream.concat(pieces),
+    Stream.map((piece) => encoder.encode(piece)),
+    Stream.mapError(clientError(log)),
+  )
+  return { status: 200, headers: csvHeaders("ledger"), mediaType: csvType, bytes }
+}
+
+export const ledgerEndpoint = (open: OpenLedgerHouse) =>
+  defineEndpoint({
+    id: "dashboard.ledger",
+    summary: "What came into the balance and what left it, the newest first; `format=csv` streams all of it.",
+    method: "GET",
+    path: "/dashboard/ledger",
+    access: "session",
+    body: "none",
+    maxBodyBytes: 0,
+    reply: EntryList,
+    plan: (call) =>
+      Effect.map(read(call), (asked) =>
+        freePlan(
+          open().log,
+          Effect.suspend(() => (asked.format === "csv" ? Effect.succeed(csvOf(open(), asked)) : listOf(open(), asked))),
+        ),
+      ),
+  })

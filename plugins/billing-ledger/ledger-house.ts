@@ -1,0 +1,13 @@
+import type { Clock, Database, Deployment, Log, Signer } from "../../core/index.ts"
+
+/** What the endpoints of this plugin work with. */
+export interface LedgerHouse {
+  readonly database: Database
+  readonly clock: Clock
+  readonly log: Log
+  readonly signer: Signer
+  readonly deployment: Deployment
+}
+
+/** Endpoints are registered before anything has started, so they ask for the house when they are called. */
+export type OpenLedgerHouse = () => LedgerHouse

@@ -1,0 +1,31 @@
+import { formatRupiah, type Json } from "../../../core/index.ts"
+import type { CallRecord } from "./receipt-rows.ts"
+
+const secondsOf = (at: Date): number => Math.floor(at.getTime() / 1000)
+
+/** What a receipt says. Amounts are exact decimals, so that whoever has it can do the sum again: the price of `usage`, at most `hold_idr`. */
+export const receiptOf = (call: CallRecord, issuer: string): Json => {
+  const settledAt = secondsOf(call.settledAt ?? call.admittedAt)
+  return {
+    iss: issuer,
+    iat: settledAt,
+    jti: call.id,
+    call_id: call.id,
+    account: call.account,
+    // calls without a key are counted under an id of our own
+    key_id: call.keyId.startsWith("session:") ? null : call.keyId,
+    request_id: call.requestId,
+    endpoint: call.endpoint,
+    model: call.model,
+    mode: call.mode,
+    status: call.state,
+    http_status: call.httpStatus,
+    admitted_at: secondsOf(call.admittedAt),
+    settled_at: settledAt,
+    usage: call.usage ?? {},
+    prices: call.prices,
+    hold_idr: formatRupiah(call.holdMicros),
+    cost_idr: formatRupiah(call.costMicros),
+    currency: "IDR",
+  }
+}
