@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { parse, stringify } from "yaml"
 import { fileOf, root } from "./code.ts"
 
 /** A data folder and a config file of our own. */
@@ -18,17 +19,32 @@ export interface DeploymentOptions {
   readonly config?: "test.yaml" | "starter.yaml"
   /** Instead of the ledger. */
   readonly billing?: "billing-free"
+  /** Only fake models and the endpoints of inference: a caller that nobody looks up, and a billing that does nothing. */
+  readonly unpaid?: true
+  /** The fake model answers in one step: its own time is out of the way. */
+  readonly atOnce?: true
   readonly env?: Readonly<Record<string, string>>
 }
 
 // one key for all: given to the server, so that nothing has to be read back
 const apiKey = `svc_live_${randomBytes(16).toString("hex")}`
 
+const isNeeded = (plugin: string): boolean => plugin.includes("fake-backend") || /^endpoint-(chat|embeddings)$/.test(plugin)
+
+const adapted = (text: string, { unpaid, atOnce }: DeploymentOptions): string => {
+  const { plugins, models, ...house } = parse(text)
+  const ours = ["constant-caller", "no-billing"].map((name) => [join(root, `bench/house/${name}.js`), {}])
+  const kept = Object.entries(plugins).filter(([name]) => !unpaid || isNeeded(name))
+  const paced = models.map((model: object) => ({ ...model, ...(atOnce && { options: { atOnce } }) }))
+  return stringify({ ...house, plugins: Object.fromEntries([...kept, ...(unpaid ? ours : [])]), models: paced })
+}
+
 /** The fake models compiled too, as otherwise the compiled server would load them, and a second kernel, through tsx. */
-const configText = ({ config = "test.yaml", billing }: DeploymentOptions): string => {
-  const text = readFileSync(join(root, "config", config), "utf8")
+const configText = ({ config = "test.yaml", billing, unpaid, atOnce }: DeploymentOptions): string => {
+  const paid = readFileSync(join(root, "config", config), "utf8")
     .replace("../runtime/testing/fake-backend.ts", fileOf("runtime/testing/fake-backend"))
     .replace("billing-ledger: {}", `${billing ?? "billing-ledger"}: {}`)
+  const text = atOnce || unpaid ? adapted(paid, { unpaid, atOnce }) : paid
   // 60 requests a minute are no load
   return text.includes("defaultLimits")
     ? text
@@ -40,7 +56,7 @@ export const makeDeployment = (options: DeploymentOptions = {}): Deployment => {
   const folder = mkdtempSync(join(tmpdir(), "rakit-bench-"))
   const config = join(folder, "bench.yaml")
   writeFileSync(config, configText(options))
-  const database = process.env.DATABASE_URL
+  const database = options.env?.DATABASE_URL ?? process.env.DATABASE_URL
   const env = { RAKIT_DATA: join(folder, "data"), PORT: "0", HOST: "127.0.0.1", RAKIT_API_KEY: apiKey, ...(database && { DATABASE_URL: database }), ...options.env }
   return { folder, config, apiKey, env, remove: () => rmSync(folder, { recursive: true, force: true }) }
 }

@@ -19,21 +19,46 @@ export interface LoadResult {
   readonly failures: number
 }
 
-export interface LoadClient {
+export interface OpenLoadJob extends LoadJob {
+  readonly path: string
+  /** Offered, whatever comes back. */
+  readonly perSecond: number
+}
+
+export interface OpenLoadResult {
+  /** Good replies a second. */
+  readonly achieved: number
+  /** From the moment at which a request was due. */
+  readonly medianMs: number
+  readonly p95Ms: number
+  readonly p99Ms: number
+  /** Replies other than 200, and none in time. */
+  readonly failures: number
+}
+
+export interface Client<Job, Result> {
   /** One job at a time. */
-  run(job: LoadJob): Promise<LoadResult>
+  run(job: Job): Promise<Result>
   stop(): void
 }
 
-const ask = async (child: ChildProcess, job: LoadJob): Promise<LoadResult> => {
-  child.send(job)
-  const [answer] = (await once(child, "message")) as [{ readonly result?: LoadResult; readonly error?: string }]
-  if (!answer.result) throw new Error(`the load client failed: ${answer.error}`)
-  return answer.result
+export type LoadClient = Client<LoadJob, LoadResult>
+export type OpenLoadClient = Client<OpenLoadJob, OpenLoadResult>
+
+const startClient = <Job extends LoadJob, Result>(program: string): Client<Job, Result> => {
+  const child: ChildProcess = fork(fileURLToPath(new URL(`../peers/${program}`, import.meta.url)), [], { execArgv: [], stdio: ["ignore", "ignore", "inherit", "ipc"] })
+  const run = async (job: Job) => {
+    child.send(job)
+    const ended = once(child, "exit").then(() => [{ error: "it ended" }])
+    const [answer] = (await Promise.race([once(child, "message"), ended])) as [{ readonly result?: Result; readonly error?: string }]
+    if (!answer.result) throw new Error(`the load client failed: ${answer.error}`)
+    return answer.result
+  }
+  return { run, stop: () => child.disconnect() }
 }
 
-/** autocannon in a process of its own, kept for all rounds. */
-export const startLoadClient = (): LoadClient => {
-  const child = fork(fileURLToPath(new URL("../peers/load-client.js", import.meta.url)), [], { execArgv: [], stdio: ["ignore", "ignore", "inherit", "ipc"] })
-  return { run: (job) => ask(child, job), stop: () => child.disconnect() }
-}
+/** autocannon in a process of its own, kept for all rounds: every connection asks again as soon as it has its answer. */
+export const startLoadClient = (): LoadClient => startClient("load-client.js")
+
+/** Requests at a constant rate. */
+export const startOpenLoadClient = (): OpenLoadClient => startClient("open-load-client.js")

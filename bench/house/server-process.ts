@@ -61,7 +61,7 @@ export const startServer = async ({ folder, config, env }: Deployment): Promise<
   const lastWords = () => readFileSync(logFile, "utf8").slice(-2_000)
   try {
     const [listening, started, ready] = await Promise.all(
-      [/listens on (http:\S+)/, /dashboard\n/, /All models are ready/].map((pattern) => said(child, startedMs, pattern, lastWords)),
+      [/listens on (http:\S+)/, /openai client/, /All models are ready/].map((pattern) => said(child, startedMs, pattern, lastWords)),
     )
     const url = (listening?.match[1] ?? "").replace("localhost", "127.0.0.1")
     return { url, pid: child.pid!, listeningMs: listening!.ms, startedMs: started!.ms, readyMs: ready!.ms, stop: () => endOf(child, "SIGTERM") }

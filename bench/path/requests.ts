@@ -11,6 +11,8 @@ const messages = Array.from({ length: turns }, (_, turn) => ({ role: roleOf(turn
 /** 20 messages, 50 tokens of answer. */
 export const chatBody = { model: "svc-lyt", messages, max_tokens: 64 }
 export const chatStreamBody = { ...chatBody, stream: true }
+/** One question of 12 words, which the fake model says again. */
+export const shortChatBody = { model: "svc-lyt", messages: [{ role: "user", content: words(12, 1) }], max_tokens: 64 }
 /** One sentence, in base64, as the official client asks. */
 export const embeddingBody = { model: "svc-embed", input: words(12, 1), encoding_format: "base64" }
 

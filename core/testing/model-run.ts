@@ -19,6 +19,10 @@ export interface FakePace {
   readonly before?: (step: number) => Effect.Effect<void, ApiError>
   /** Fails `plan`, as a saturated or a picky model does. */
   readonly refuse?: ApiError
+  /** A server that runs for long must not keep all that it was ever asked. */
+  readonly forgets?: true
+  /** All steps are one: what is measured is the house, not its fake. */
+  readonly atOnce?: boolean
 }
 
 /** One step: what it makes, and the whole usage after it. */
@@ -34,11 +38,12 @@ export const runSteps = <Request, Event>(
   pace: FakePace,
   request: Request,
   context: ModelContext,
-  steps: readonly FakeStep<Event>[],
+  made: readonly FakeStep<Event>[],
 ): Stream.Stream<Event, ApiError> =>
   Stream.suspend(() => {
+    const steps = pace.atOnce ? [{ events: made.flatMap(({ events }) => events), usage: made.at(-1)!.usage }] : made
     const run: FakeRun<Request> = { request, context, state: "running", steps: 0 }
-    runs.push(run)
+    if (!pace.forgets) runs.push(run)
     const step = ({ events, usage }: FakeStep<Event>, index: number) =>
       Effect.gen(function* () {
         yield* pace.before?.(index) ?? Effect.void
@@ -54,7 +59,7 @@ export const runSteps = <Request, Event>(
       if (run.state === "running") run.state = "cancelled"
     })
     return Stream.fromIterable(steps.entries()).pipe(
-      Stream.mapEffect(([index, made]) => step(made, index)),
+      Stream.mapEffect(([index, one]) => step(one, index)),
       Stream.flattenIterable,
       Stream.onError((cause) => (cause.reasons.some((reason) => reason._tag === "Fail") ? fail : Effect.void)),
       Stream.ensuring(end),

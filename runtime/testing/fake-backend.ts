@@ -7,12 +7,12 @@ import { fakeEmbedModel } from "../../core/testing/model-embed.ts"
 import { fakeRerankModel } from "../../core/testing/model-rerank.ts"
 import { provide, Tokens } from "../../core/tokens.ts"
 
-/** `broken`: the model can't be opened. `stepMs`: how long each token takes. */
-const Options = Schema.Struct({ broken: Schema.optionalKey(Schema.String), stepMs: Schema.optionalKey(Schema.Finite) })
+/** `broken`: the model can't be opened. `stepMs`: how long each token takes. `atOnce`: the whole answer in one step. */
+const Options = Schema.Struct({ broken: Schema.optionalKey(Schema.String), stepMs: Schema.optionalKey(Schema.Finite), atOnce: Schema.optionalKey(Schema.Boolean) })
 
 const modelOf = ({ id, task, contextTokens, options }: OpenRequest): LoadedModel => {
-  const { stepMs = 0 } = options as typeof Options.Type
-  const pace = { entry: { id, contextTokens }, forgets: true as const, ...(stepMs > 0 && { before: () => Effect.sleep(stepMs) }) }
+  const { stepMs = 0, atOnce = false } = options as typeof Options.Type
+  const pace = { entry: { id, contextTokens }, forgets: true as const, atOnce, ...(stepMs > 0 && { before: () => Effect.sleep(stepMs) }) }
   if (task === "chat") return fakeChatModel(pace).loaded
   return (task === "embed" ? fakeEmbedModel(pace).loaded : fakeRerankModel(pace).loaded) as LoadedModel
 }

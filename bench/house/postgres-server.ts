@@ -1,0 +1,95 @@
+import { execFileSync, spawn } from "node:child_process"
+import { randomBytes } from "node:crypto"
+import { once } from "node:events"
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import { createServer } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import pg from "pg"
+
+export interface PostgresServer {
+  readonly about: string
+  /** Of an empty database; undefined: the server under test starts its embedded one. */
+  readonly url: string | undefined
+  stop(): Promise<void>
+}
+
+const debianFolder = "/usr/lib/postgresql"
+
+const newestDebian = (): string | undefined => {
+  if (!existsSync(debianFolder)) return undefined
+  const versions = readdirSync(debianFolder).filter((version) => existsSync(join(debianFolder, version, "bin/initdb")))
+  return versions.toSorted((a, b) => Number(b) - Number(a))[0]
+}
+
+const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, "127.0.0.1")
+  await once(server, "listening")
+  const { port } = server.address() as { port: number }
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+/** PostgreSQL refuses to run as root. */
+const owner = (): { readonly uid?: number; readonly gid?: number } => {
+  if (process.getuid?.() !== 0) return {}
+  const id = (flag: string) => Number(execFileSync("id", [flag, "postgres"], { encoding: "utf8" }))
+  return { uid: id("-u"), gid: id("-g") }
+}
+
+const untilItAnswers = async (url: string): Promise<string> => {
+  for (let attempt = 1; ; attempt++) {
+    const client = new pg.Client({ connectionString: url })
+    try {
+      await client.connect()
+      return (await client.query("show server_version")).rows[0].server_version
+    } catch (error) {
+      if (attempt === 100) throw error
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    } finally {
+      await client.end().catch(() => {})
+    }
+  }
+}
+
+/** A server of the distribution with its own settings, so every commit of money is flushed to disk, in a folder that is removed. */
+const startDebian = async (version: string): Promise<PostgresServer> => {
+  const bin = (name: string) => join(debianFolder, version, "bin", name)
+  const folder = mkdtempSync(join(tmpdir(), "rakit-bench-postgres-"))
+  const runAs = owner()
+  const password = randomBytes(16).toString("hex")
+  const passwordFile = join(folder, "password")
+  writeFileSync(passwordFile, password, { mode: 0o600 })
+  if (runAs.uid !== undefined) for (const path of [folder, passwordFile]) chownSync(path, runAs.uid, runAs.gid!)
+  const data = join(folder, "data")
+  execFileSync(bin("initdb"), ["-D", data, "-U", "bench", "-A", "scram-sha-256", `--pwfile=${passwordFile}`, "-E", "UTF8", "--locale=C"], { ...runAs, cwd: "/", stdio: "ignore" })
+  const port = await freePort()
+  const child = spawn(bin("postgres"), ["-D", data, "-p", String(port), "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="], {
+    ...runAs,
+    cwd: "/",
+    stdio: "ignore",
+  })
+  const stopNow = () => child.kill("SIGINT")
+  process.once("exit", stopNow)
+  const stop = async () => {
+    const ended = once(child, "exit")
+    if (child.exitCode === null && stopNow()) await ended
+    process.off("exit", stopNow)
+    rmSync(folder, { recursive: true, force: true })
+  }
+  const url = `postgres://bench:${password}@127.0.0.1:${port}/postgres`
+  try {
+    return { about: `PostgreSQL ${await untilItAnswers(url)}, default settings`, url, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+/** DATABASE_URL if it is set; else a server of the distribution, if one is installed; else the embedded one. */
+export const startPostgres = async (): Promise<PostgresServer> => {
+  const url = process.env.DATABASE_URL
+  if (url) return { about: "PostgreSQL at DATABASE_URL", url, stop: async () => {} }
+  const version = newestDebian()
+  return version === undefined ? { about: "the embedded PostgreSQL", url: undefined, stop: async () => {} } : startDebian(version)
+}
