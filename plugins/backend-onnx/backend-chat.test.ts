@@ -13,7 +13,7 @@ let model: LoadedModel<"chat">
 
 beforeAll(async () => {
   writeFileSync(path, tinyLlamaFile(5))
-  model = await house.open("chat", path)
+  model = await house.open("chat", path, { options: { queueWaitMs: 60_000 } })
 })
 afterAll(() => house.close())
 
@@ -105,7 +105,6 @@ describe("refuses before it does anything", () => {
     ["messages", { messages: [{ role: "user", content: [image] }] }],
     ["response_format", { responseFormat: { type: "json_object" } }],
     ["chat_template_kwargs", { thinking: true }],
-    ["logprobs", { topLogprobs: 0 }],
     ["lora", { adapter: { id: "a", strength: 1 } }],
   ])("%s", async (param, part) => {
     expect(await failureOf(model.task.plan(chatRequest("x", part), context()))).toMatchObject({ code: "unsupported_parameter", param })

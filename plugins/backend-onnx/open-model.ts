@@ -48,13 +48,16 @@ const makeEngines = ({ settings, health, services }: OnnxParts) => {
     Effect.gen(function* () {
       const { dataDir, log } = services()
       const path = yield* Effect.tryPromise({ try: () => realpath(request.path), catch: (cause) => failed(`${request.path}: can't be read (${(cause as Error).message})`) })
-      const { threads, slots, queue } = settings
-      const spec: EngineSpec = { kind, path, precision, graphs: join(dataDir, "graphs"), threads, slots }
+      const { threads, slots, queue, speculation } = settings
+      const memory = { kvBytes: settings.kvMemoryMb * megabyte, prefixCacheBytes: settings.prefixCacheMb * megabyte }
+      const spec: EngineSpec = { kind, path, precision, graphs: join(dataDir, "graphs"), threads, slots, ...memory, guesses: speculation }
       const open = startEngine<Job, Event, Info>({ spec, queue, log, progress: (detail) => request.progress(detail) }).pipe(Effect.tap((engine) => health.watch(path, engine)))
       const engine = yield* shared.get(`${kind} ${precision} ${path}`, open as unknown as Effect.Effect<Engine<never, unknown, unknown>, ApiError, Scope.Scope>)
       return { path, engine: engine as unknown as Engine<Job, Event, Info> }
     })
 }
+
+const megabyte = 2 ** 20
 
 type OpenEntry = (request: OpenRequest) => Effect.Effect<LoadedModel<"chat"> | LoadedModel<"embed"> | LoadedModel<"rerank">, ApiError, Scope.Scope>
 
@@ -67,9 +70,9 @@ export const openModel = (parts: OnnxParts) => {
     return { id: request.id, engine, contextTokens: Math.min(request.contextTokens, engine.info.contextTokens), ...parts.services() }
   })
   const openChat: OpenEntry = Effect.fnUntraced(function* (request) {
-    const { precision } = yield* optionsOf(entryOptions.chat, request)
+    const { precision, queueWaitMs } = yield* optionsOf(entryOptions.chat, request)
     const model = yield* openLlama(precision, request)
-    return { ...shape, task: makeChatModel(model), contextTokens: model.contextTokens } satisfies LoadedModel<"chat">
+    return { ...shape, task: makeChatModel({ ...model, queueWaitMs }), contextTokens: model.contextTokens } satisfies LoadedModel<"chat">
   })
   const openRerank: OpenEntry = Effect.fnUntraced(function* (request) {
     const { precision, instruction } = yield* optionsOf(entryOptions.rerank, request)

@@ -9,7 +9,12 @@ const precision = (byDefault: "int8" | "fp32") =>
 
 const defaultInstruction = "Given a web search query, retrieve relevant passages that answer the query"
 
-const ChatOptions = Schema.Struct({ precision: precision("int8") })
+const ChatOptions = Schema.Struct({
+  precision: precision("int8"),
+  queueWaitMs: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 600_000 }))
+    .annotate({ default: 0, description: "How long a request waits for a slot before it is refused with backend_busy." })
+    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(0))),
+})
 const EmbedOptions = Schema.Struct({
   precision: precision("fp32"),
   space: Schema.optionalKey(Schema.NonEmptyString.annotate({ description: "Name of the vector space; the model's own by default." })),

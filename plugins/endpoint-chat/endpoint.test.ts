@@ -70,6 +70,19 @@ describe("a whole answer", () => {
   })
 })
 
+describe("log-probabilities", () => {
+  const plain = (token: string, logprob: number) => ({ token, bytes: [...Buffer.from(token)], logprob })
+  const first: FakeChatScript["first"] = [{ type: "text", text: "Ha", logprobs: [{ ...plain("Ha", -0.5), top: [plain("Ha", -0.5), plain("Ho", -1)] }] }]
+  const content = [{ ...plain("Ha", -0.5), top_logprobs: [plain("Ha", -0.5), plain("Ho", -1)] }]
+
+  it("have the official shape, whole and streamed", async () => {
+    const { json } = await open({ first, says: [] }).ask({ logprobs: true, top_logprobs: 2 })
+    expect(json).toMatchObject({ choices: [{ message: { content: "Ha" }, logprobs: { content } }] })
+    const { events } = await open({ first, says: [] }).ask({ logprobs: true, top_logprobs: 2, stream: true })
+    expect(events[1]).toMatchObject({ choices: [{ delta: { content: "Ha" }, logprobs: { content } }] })
+  })
+})
+
 describe("a stream", () => {
   it("keeps the six rules of the contract", async () => {
     const { events, json } = await open().ask({ stream: true, stream_options: { include_usage: true } })
@@ -137,6 +150,35 @@ describe("the model", () => {
         stop: ["x"],
       }),
     ])
+  })
+
+  it("sees cache markers on blocks of a list only, and how many log-probabilities are wanted", async () => {
+    const { ask, model } = open()
+    const cache_control = { type: "ephemeral" }
+    const marked = [
+      { role: "system", content: "plain", cache_control },
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "a", cache_control },
+          { type: "text", text: "b" },
+        ],
+      },
+    ]
+    await ask({ messages: marked, logprobs: true, top_logprobs: 5 })
+    await ask({ logprobs: true })
+    await ask({ logprobs: false, top_logprobs: 0 })
+    expect(model.runs[0]?.request.messages).toEqual([
+      { role: "system", content: [{ type: "text", text: "plain" }] },
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "a", cacheBreakpoint: true },
+          { type: "text", text: "b" },
+        ],
+      },
+    ])
+    expect(model.runs.map(({ request }) => request.topLogprobs)).toEqual([5, 0, undefined])
   })
 
   it("sees every role, and developer as system", async () => {

@@ -35,4 +35,5 @@ export const toRequest = (body: ChatBody, maxTokens: number): ChatRequest => ({
   sampling: toSampling(body),
   maxTokens,
   stop: toStop(body.stop),
+  ...(body.logprobs === true && { topLogprobs: body.top_logprobs ?? 0 }),
 })

@@ -28,9 +28,7 @@ const unsupported: readonly Unsupported[] = [
   { what: "A forced tool call", at: ({ tool_choice }) => when(tool_choice != null && tool_choice !== "none" && tool_choice !== "auto", "tool_choice") },
   { what: "A response format other than text", at: ({ response_format }) => when(response_format != null && response_format.type !== "text", "response_format") },
   { what: "Image input", at: (body) => inBlocks(body, "image_url", (block) => block.type === "image_url") },
-  { what: "Prompt caching", at: (body) => inBlocks(body, "cache_control", (block) => block.cache_control != null) },
   { what: "Thinking", at: (body) => when(body.chat_template_kwargs?.enable_thinking === true, "chat_template_kwargs.enable_thinking") },
-  { what: "Reporting log-probabilities", at: (body) => when(body.logprobs === true, "logprobs") },
 ]
 
 /** 400 `unsupported_parameter` for the first thing that is not served yet; nothing is ever dropped silently. */

@@ -97,9 +97,7 @@ describe("what is not served yet is refused, never dropped", () => {
     ["response_format", { response_format: { type: "json_object" } }],
     ["response_format", { response_format: { type: "json_schema", json_schema: { name: "x", strict: true, schema: {} } } }],
     ["messages[1].content[0].image_url", { messages: [user, { role: "user", content: [{ type: "image_url", image_url: { url: "https://example.com/a.png" } }] }] }],
-    ["messages[0].content[1].cache_control", { messages: [{ role: "user", content: [block, { ...block, cache_control: { type: "ephemeral" } }] }] }],
     ["chat_template_kwargs.enable_thinking", { chat_template_kwargs: { enable_thinking: true } }],
-    ["logprobs", { logprobs: true, top_logprobs: 3 }],
   ])("%s", async (param, more) => {
     expect(await codeAndParam(more)).toEqual(["unsupported_parameter", param])
   })
@@ -120,6 +118,8 @@ it.each<[string, object]>([
     { tools: [], tool_choice: "none", response_format: { type: "text" }, chat_template_kwargs: { enable_thinking: false }, logprobs: false, top_logprobs: 0, n: 1, stop: [] },
   ],
   ["cache_control beside plain content is ignored", { messages: [{ ...user, cache_control: { type: "ephemeral" } }] }],
+  ["cache markers are taken", { messages: [{ role: "user", content: [block, { ...block, cache_control: { type: "ephemeral" } }] }] }],
+  ["log-probabilities are taken", { logprobs: true, top_logprobs: 20 }],
   ["labels are taken", { user: "u", metadata: { a: "b" }, parallel_tool_calls: true, seed: -5 }],
 ])("%s", async (_, more) => {
   expect(await codeAndParam(more)).toEqual(["ok"])

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { type ApiError, apiError } from "../../../core/errors.ts"
 import type { ModelId } from "../../../core/ids.ts"
-import type { ChatEvent, ChatRequest, ModelContext, ModelPlan, Task } from "../../../core/ports/model.ts"
+import type { ChatEvent, ChatRequest, ModelContext, ModelPlan, Task, TokenLogprob } from "../../../core/ports/model.ts"
 import type { Clock } from "../../../core/services/clock.ts"
 import type { Log } from "../../../core/services/log.ts"
 import type { Workers } from "../../../core/services/workers.ts"
@@ -10,28 +10,47 @@ import type { Engine } from "../engine/engine-host.ts"
 import type { GenerateRequest, LlamaEvent, LlamaInfo, LlamaRequest } from "../engine/llama-jobs.ts"
 import type { StageTime } from "../engine/protocol.ts"
 import { freshSeed } from "../engine/random.ts"
+import type { Piece } from "../engine/token-text.ts"
 import type { Prompt } from "../tokenizer/chat-prompt.ts"
 import type { ChatPromptInput } from "../tokenizer/chat-prompt-job.ts"
 import { inPool, timedTokenize } from "../tokenizer/pool.ts"
 import { promptMessages, unsupportedIn } from "./chat-request.ts"
 
+type Tokenized = Extract<Prompt, { readonly ids: unknown }>
+
 export interface ChatModelParts {
   readonly id: ModelId
   readonly engine: Engine<LlamaRequest, LlamaEvent, LlamaInfo>
   readonly contextTokens: number
+  /** How long a request waits for a slot. */
+  readonly queueWaitMs: number
   readonly workers: Workers
   readonly clock: Clock
   readonly log: Log
 }
 
-const generation = (request: ChatRequest, promptIds: Int32Array, maxTokens: number): GenerateRequest => {
+// a shorter marked prefix is as if unmarked
+const leastPrefixTokens = 101
+// each mark takes a walk through the cache
+const mostMarks = 16
+
+/** What belongs to one call of one model: neither accounts nor models nor the two modes share a cache. */
+const ownerOf = (id: ModelId, { tenant }: ModelContext): string => JSON.stringify([tenant.account, tenant.mode, id])
+
+const marksOf = (marks: readonly number[]): readonly number[] => [...new Set(marks)].filter((tokens) => tokens >= leastPrefixTokens).slice(-mostMarks)
+
+const generation = (request: ChatRequest, owner: string, { ids: promptIds, marks }: Tokenized, maxTokens: number): GenerateRequest => {
   const { temperature, topP, frequencyPenalty, presencePenalty, seed, logitBias } = request.sampling
   return {
     kind: "generate",
+    owner,
     promptIds,
+    marks,
     maxTokens,
     stop: request.stop,
     seed: seed ?? freshSeed(),
+    isRepeatable: seed !== undefined,
+    ...(request.topLogprobs !== undefined && { topLogprobs: request.topLogprobs }),
     sampler: { temperature, topP, frequencyPenalty, presencePenalty, logitBias: [...(logitBias ?? [])] },
   }
 }
@@ -41,24 +60,34 @@ const wrongBias = (request: ChatRequest, vocabulary: number): ApiError | undefin
   return wrong === undefined ? undefined : apiError("invalid_request_error", `The token id ${wrong} is not in this model's vocabulary of ${vocabulary}.`, { param: "logit_bias" })
 }
 
+const decoder = new TextDecoder()
+
+const toLogprob = ({ bytes, logprob }: { readonly bytes: Uint8Array; readonly logprob: number }): TokenLogprob => ({ token: decoder.decode(bytes), bytes: [...bytes], logprob })
+
+const textEvents = ({ text, details }: Piece): readonly ChatEvent[] => {
+  if (!text && !details?.length) return []
+  return [{ type: "text", text, ...(details && { logprobs: details.map((detail) => ({ ...toLogprob(detail), top: detail.top.map(toLogprob) })) }) }]
+}
+
 /** Engine events to chat events; meters tokens when they are produced, read or not. */
 const translator = (id: ModelId, context: ModelContext) => {
-  let inputTokens = 0
+  let read = {}
   return (event: LlamaEvent | StageTime): readonly ChatEvent[] | undefined => {
-    const text = (text: string): readonly ChatEvent[] => (text ? [{ type: "text", text }] : [])
     switch (event.type) {
       case "time":
         context.time(event.stage, event.durationMs)
         return undefined
-      case "prefilled":
-        inputTokens = event.inputTokens
-        context.meter(id, usageOf({ inputTokens }))
+      case "prefilled": {
+        const { inputTokens, cacheReadTokens, cacheWriteTokens } = event
+        read = { inputTokens, cacheReadTokens, cacheWriteTokens }
+        context.meter(id, usageOf(read))
         return undefined
+      }
       case "token":
-        context.meter(id, usageOf({ inputTokens, outputTokens: event.outputTokens }))
-        return event.text ? text(event.text) : undefined
+        context.meter(id, usageOf({ ...read, outputTokens: event.outputTokens }))
+        return textEvents(event)
       case "finish":
-        return [...text(event.text), { type: "finish", reason: event.reason }]
+        return [...textEvents(event), { type: "finish", reason: event.reason }]
       default:
         return undefined
     }
@@ -67,7 +96,7 @@ const translator = (id: ModelId, context: ModelContext) => {
 
 /** The chat task of an engine. */
 export const makeChatModel = (parts: ChatModelParts): Task<ChatRequest, ChatEvent> => {
-  const { id, engine, contextTokens, workers, clock, log } = parts
+  const { id, engine, contextTokens, queueWaitMs, workers, clock, log } = parts
   const tooLong = (tokens: string, maxTokens: number) =>
     apiError(
       "context_length_exceeded",
@@ -79,7 +108,8 @@ export const makeChatModel = (parts: ChatModelParts): Task<ChatRequest, ChatEven
   const plan = Effect.fnUntraced(function* (request: ChatRequest, context: ModelContext) {
     const refusal = unsupportedIn(request) ?? wrongBias(request, engine.info.vocabulary)
     if (refusal) return yield* refusal
-    yield* engine.available
+    const wait = { priority: context.priority, waitMs: queueWaitMs }
+    yield* engine.availableFor(wait)
     const input: ChatPromptInput = { folder: engine.info.folder, messages: promptMessages(request.messages), contextTokens }
     const prompt = yield* timedTokenize(clock, context, inPool<ChatPromptInput, Prompt>(workers, log, "chat-prompt-job", input))
     if ("tooLong" in prompt) return yield* tooLong(`at least ${prompt.tooLong}`, request.maxTokens)
@@ -87,12 +117,14 @@ export const makeChatModel = (parts: ChatModelParts): Task<ChatRequest, ChatEven
     const inputTokens = prompt.ids.length
     if (inputTokens >= contextTokens) return yield* tooLong(String(inputTokens), request.maxTokens)
     const maxTokens = Math.min(request.maxTokens, contextTokens - inputTokens)
-    const run = engine.run(generation(request, prompt.ids, maxTokens), {
-      priority: context.priority,
+    const marks = marksOf(prompt.marks)
+    const run = engine.run(generation(request, ownerOf(id, context), { ids: prompt.ids, marks }, maxTokens), {
+      ...wait,
+      account: context.tenant.account,
       timeoutMs: () => context.deadlineMs - clock.nowMs(),
       translate: translator(id, context),
     })
-    const planned: ModelPlan<ChatEvent> = { bound: usageOf({ inputTokens, outputTokens: maxTokens }), run }
+    const planned: ModelPlan<ChatEvent> = { bound: usageOf({ inputTokens, cacheWriteTokens: marks.at(-1) ?? 0, outputTokens: maxTokens }), run }
     return planned
   })
   return { plan }

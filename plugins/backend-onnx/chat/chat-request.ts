@@ -13,10 +13,20 @@ export const unsupportedIn = (request: ChatRequest): ApiError | undefined => {
   if (request.messages.some((message) => message.content.some((part) => part.type !== "text"))) return cant("images or other media in messages", "messages")
   if (request.responseFormat) return cant("structured output", "response_format")
   if (request.thinking) return cant("thinking", "chat_template_kwargs")
-  if (request.topLogprobs !== undefined) return cant("log-probabilities", "logprobs")
   if (request.adapter) return cant("adapters", "lora")
   return undefined
 }
 
-export const promptMessages = (messages: readonly ChatMessage[]): readonly PromptMessage[] =>
-  messages.map(({ role, content }) => ({ role, content: content.map((part) => (part.type === "text" ? part.text : "")).join("\n") }))
+/** The texts of a message as one, with the offsets at which blocks end that carry a cache marker. */
+const joined = ({ role, content }: ChatMessage): PromptMessage => {
+  const marks: number[] = []
+  let text = ""
+  for (const [index, part] of content.entries()) {
+    if (part.type !== "text") continue
+    text += (index ? "\n" : "") + part.text
+    if (part.cacheBreakpoint) marks.push(text.length)
+  }
+  return { role, content: text, ...(marks.length && { marks }) }
+}
+
+export const promptMessages = (messages: readonly ChatMessage[]): readonly PromptMessage[] => messages.map(joined)

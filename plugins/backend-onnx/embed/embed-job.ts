@@ -1,7 +1,7 @@
 import type { Tensor } from "onnxruntime-node"
 import { longs, type Session } from "../engine/onnx-session.ts"
 import type { StageTime } from "../engine/protocol.ts"
-import type { EngineJob } from "../engine/scheduler.ts"
+import type { EngineJob } from "../engine/turn-stepper.ts"
 
 /** Texts as token ids, special tokens included. */
 export interface EmbedJobRequest {

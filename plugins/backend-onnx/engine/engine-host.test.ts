@@ -19,10 +19,13 @@ const path = join(root, "tiny.gguf")
 // a window that no test fills
 const content = tinyLlama()
 writeFileSync(path, writeGguf({ ...content, metadata: { ...content.metadata, "llama.context_length": 32_768 } }))
-const spec: EngineSpec = { kind: "llama", path, graphs: join(root, "graphs"), precision: "fp32", threads: 1, slots: 2 }
+const spec: EngineSpec = { kind: "llama", path, graphs: join(root, "graphs"), precision: "fp32", threads: 1, slots: 2, kvBytes: 2 ** 30, prefixCacheBytes: 2 ** 26, guesses: true }
 
 const job = (maxTokens: number): LlamaRequest => ({
   kind: "generate",
+  owner: "a",
+  marks: [],
+  isRepeatable: false,
   promptIds: Int32Array.of(5, 6, 7),
   maxTokens,
   seed: 1,
@@ -38,7 +41,7 @@ const job = (maxTokens: number): LlamaRequest => ({
     ],
   },
 })
-const options = { priority: "realtime", timeoutMs: () => 60_000, translate: (event: { readonly type: string }) => [event.type] } as const
+const options = { account: "a", waitMs: 60_000, priority: "realtime", timeoutMs: () => 60_000, translate: (event: { readonly type: string }) => [event.type] } as const
 
 const until = async (holds: () => boolean): Promise<void> => {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, 20))

@@ -6,7 +6,11 @@ import { type StartThread, startThread } from "./start-thread.ts"
 import { linkThread, type ThreadLink } from "./thread-link.ts"
 
 export interface RunOptions<Event, Out> {
+  /** Accounts take turns. */
+  readonly account: string
   readonly priority: Priority
+  /** How long it may wait for a slot before it fails with `backend_busy`; batch work waits for as long as its deadline allows. */
+  readonly waitMs: number
   /** Asked when the stream begins; after that long it fails with `backend_timeout`. */
   timeoutMs(): number
   /** Called once for each event, when it arrives; what it answers goes into the stream. */
@@ -18,6 +22,8 @@ export interface Engine<Job, Event, Info> {
   readonly info: Info
   /** Fails with `backend_busy` when every slot and every place in the queue is taken, with `model_loading` while the thread is being restarted. */
   readonly available: Effect.Effect<void, ApiError>
+  /** As `available`; a request that may not wait also fails when no slot is free, or can be taken from batch work. */
+  availableFor(request: Pick<RunOptions<never, never>, "priority" | "waitMs">): Effect.Effect<void, ApiError>
   /** Interrupting the stream stops the job within one step. */
   run<Out>(job: Job, options: RunOptions<Event, Out>): Stream.Stream<Out, ApiError>
 }
@@ -40,6 +46,7 @@ const retryAfterMs = 1_000
 
 /** What the host still owes to a running stream. */
 interface Pending<Event> {
+  readonly priority: Priority
   event(event: Event | StageTime): void
   done(): void
   failed(error: ApiError): void
@@ -58,10 +65,22 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
 
   constructor(options: HostOptions) {
     this.options = options
-    this.available = Effect.suspend(() => {
-      const refusal = this.refusal()
+    this.available = this.availableFor({ priority: "batch", waitMs: 0 })
+  }
+
+  readonly availableFor: Engine<Job, Event, Info>["availableFor"] = (request) =>
+    Effect.suspend(() => {
+      const refusal = this.refusal() ?? this.noSlot(request)
       return refusal ? Effect.fail(refusal) : Effect.void
     })
+
+  /** Whether there is a slot at once. The thread knows better, as it also counts memory; this spares the way there. */
+  private noSlot({ priority, waitMs }: Pick<RunOptions<never, never>, "priority" | "waitMs">): ApiError | undefined {
+    const { slots } = this.options.spec
+    if (priority === "batch" || waitMs > 0) return undefined
+    let taken = 0
+    for (const pending of this.pending.values()) if (pending.priority === "realtime") taken++
+    return taken < slots ? undefined : apiError("backend_busy", `All ${slots} slots of the model are taken.`, { retryAfterMs })
   }
 
   get info(): Info {
@@ -84,6 +103,7 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
       this.pending.delete(message.id)
       this.completed++
       if (message.type === "done") pending.done()
+      else if (message.type === "busy") pending.failed(apiError("backend_busy", "No slot of the model became free in time.", { retryAfterMs }))
       else this.refuse(pending, message.message)
     }
   }
@@ -93,23 +113,23 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
     pending.failed(apiError("backend_error"))
   }
 
-  run<Out>(job: Job, { priority, timeoutMs, translate }: RunOptions<Event, Out>): Stream.Stream<Out, ApiError> {
+  run<Out>(job: Job, { account, priority, waitMs, timeoutMs, translate }: RunOptions<Event, Out>): Stream.Stream<Out, ApiError> {
     return Stream.callback<Out, ApiError>((out) =>
       Effect.gen({ self: this }, function* () {
-        yield* this.available
+        yield* this.availableFor({ priority, waitMs })
         const id = this.nextId++
         const link = this.link!
         const failed = (error: ApiError) => void Queue.failCauseUnsafe(out, Cause.fail(error))
         const event = (event: Event | StageTime) => {
           for (const translated of translate(event) ?? []) Queue.offerUnsafe(out, translated)
         }
-        this.pending.set(id, { event, failed, done: () => void Queue.endUnsafe(out) })
+        this.pending.set(id, { priority, event, failed, done: () => void Queue.endUnsafe(out) })
         yield* Effect.addFinalizer(() =>
           Effect.sync(() => {
             if (this.pending.delete(id)) link.post({ type: "cancel", id })
           }),
         )
-        link.post({ type: "submit", id, priority, job })
+        link.post({ type: "submit", id, account, priority, waitMs: priority === "batch" ? Number.POSITIVE_INFINITY : waitMs, job })
         const tooSlow = Effect.sync(() => failed(apiError("backend_timeout")))
         yield* Effect.sleep(Math.max(0, timeoutMs())).pipe(Effect.andThen(tooSlow), Effect.forkScoped)
       }),

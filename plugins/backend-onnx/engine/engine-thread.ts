@@ -1,32 +1,34 @@
 import { type MessagePort, parentPort, workerData } from "node:worker_threads"
 import { openBert } from "../embed/open-bert.ts"
 import { guardSessions } from "./onnx-session.ts"
-import type { EngineOpener } from "./open-engine.ts"
+import type { OpenEngine } from "./open-engine.ts"
 import { openLlama } from "./open-llama.ts"
-import type { EngineSpec, FromThread, StageTime, ThreadData, ToThread } from "./protocol.ts"
-import { Scheduler } from "./scheduler.ts"
+import type { FromThread, StageTime, Submit, ThreadData, ToThread } from "./protocol.ts"
+import { Scheduler, type Stepper } from "./scheduler.ts"
+import { turnStepper } from "./turn-stepper.ts"
 
 const textOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
-/** The life of an engine's thread: open the model, then take jobs until `close`. */
-const serve = async <Job, Event, Info>(port: MessagePort, spec: EngineSpec, open: EngineOpener<Job, Event, Info>): Promise<void> => {
+/** Takes jobs until `close`. */
+const serve = <Job, Event, Info, Started>(port: MessagePort, engine: OpenEngine<Job, Event, Info, Started>, stepper: Stepper<Started>, slots: number): void => {
   const post = (message: FromThread<Event | StageTime, Info>) => port.postMessage(message)
-  const engine = await open(spec, (detail) => post({ type: "progress", detail }))
-  const scheduler = new Scheduler(spec.slots, {
-    done: (id) => post({ type: "done", id }),
-    failed: (id, cause) => post({ type: "failed", id, message: textOf(cause) }),
-  })
-  const submit = ({ id, priority, job }: Extract<ToThread<Job>, { type: "submit" }>) => {
+  const scheduler = new Scheduler<Started>(
+    stepper,
+    { slots, room: engine.room ?? Number.POSITIVE_INFINITY, nowMs: () => performance.now() },
+    {
+      done: (id) => post({ type: "done", id }),
+      busy: (id) => post({ type: "busy", id }),
+      failed: (id, cause) => post({ type: "failed", id, message: textOf(cause) }),
+    },
+  )
+  const submit = ({ id, account, priority, waitMs, job }: Submit<Job>) => {
     const queuedMs = performance.now()
     const emit = (event: Event | StageTime) => post({ type: "event", id, event })
-    scheduler.submit({
-      id,
-      priority,
-      start: () => {
-        emit({ type: "time", stage: "queue", durationMs: performance.now() - queuedMs })
-        return engine.start(job, emit)
-      },
-    })
+    const start = () => {
+      emit({ type: "time", stage: "queue", durationMs: performance.now() - queuedMs })
+      return engine.start(job, emit)
+    }
+    scheduler.submit({ id, account, priority, waitMs, size: engine.sizeOf?.(job) ?? 0, start })
   }
   const close = async () => {
     await scheduler.stop()
@@ -44,8 +46,13 @@ const serve = async <Job, Event, Info>(port: MessagePort, spec: EngineSpec, open
 const main = async (port: MessagePort): Promise<void> => {
   const { spec, guard } = workerData as ThreadData
   guardSessions(guard)
+  const progress = (detail: string) => port.postMessage({ type: "progress", detail } satisfies FromThread<never, never>)
   try {
-    await (spec.kind === "llama" ? serve(port, spec, openLlama) : serve(port, spec, openBert))
+    if (spec.kind === "bert") serve(port, await openBert(spec, progress), turnStepper, spec.slots)
+    else {
+      const { stepper, ...engine } = await openLlama(spec, progress)
+      serve(port, engine, stepper, spec.slots)
+    }
   } catch (cause) {
     port.postMessage({ type: "unusable", message: textOf(cause) } satisfies FromThread<never, never>)
   }

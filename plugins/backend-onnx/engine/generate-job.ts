@@ -1,71 +1,132 @@
+import type { DecodeRow } from "./decode-banks.ts"
+import { Drafts } from "./drafts.ts"
 import type { KvCache } from "./kv-cache.ts"
 import type { GenerateRequest, LlamaEvent } from "./llama-jobs.ts"
 import type { LlamaSession } from "./llama-session.ts"
+import { logprobsOf } from "./logprobs.ts"
+import type { PrefixCache } from "./prefix-cache.ts"
 import { seededRandom } from "./random.ts"
-import { Sampler } from "./sampler.ts"
-import type { EngineJob } from "./scheduler.ts"
-import { TextStream } from "./text-stream.ts"
+import { assertLogits, Sampler } from "./sampler.ts"
+import { TokenText } from "./token-text.ts"
 
-/** Tokens of a prompt that are read in one step. */
+/** Tokens of a prompt that are read in one step. Chunks end at multiples of it, so that the same beginning is always read in the same way. */
 export const prefillChunk = 64
 
 export interface Model {
   readonly session: LlamaSession
+  readonly prefixes: PrefixCache
   readonly endTokens: ReadonlySet<number>
+  readonly startsWithSpace: boolean
   bytesOf(token: number): Uint8Array
 }
 
-/** Writes one answer. prefill (a chunk a step) -> decode (a token a step) -> finished. */
-export class GenerateJob implements EngineJob {
+/** Writes one answer. States: reading (a chunk a turn) -> writing (a token a step, or several guessed ones) -> ended; a cancel ends it in any. */
+export class GenerateJob implements DecodeRow {
+  readonly request: GenerateRequest
+  readonly cache: KvCache
+  readonly drafts = new Drafts()
+  /** Prompt and answer so far; all but the last are in the cache. */
+  readonly ids: number[]
+  ended = false
   private readonly model: Model
-  private readonly request: GenerateRequest
   private readonly emit: (event: LlamaEvent) => void
-  private readonly cache: KvCache
   private readonly sampler: Sampler
-  private readonly text: TextStream
+  private readonly text: TokenText
   private readonly spentMs = { prefill: 0, decode: 0 }
+  private begun = false
+  private exactTokens = 0
+  private cacheReadTokens = 0
+  private cacheWriteTokens = 0
   private produced = 0
-  private last = 0
 
   constructor(model: Model, request: GenerateRequest, emit: (event: LlamaEvent) => void) {
     this.model = model
     this.request = request
     this.emit = emit
-    this.cache = model.session.newCache(request.promptIds.length + 1)
+    this.cache = model.session.newCache()
+    this.ids = [...request.promptIds]
     this.sampler = new Sampler(request.sampler, seededRandom(request.seed))
-    this.text = new TextStream(request.stop)
+    this.text = new TokenText(request.stop, model.bytesOf, { isDetailed: request.topLogprobs !== undefined, dropsFirstSpace: model.startsWithSpace })
   }
 
-  async step(): Promise<boolean> {
-    const startedMs = performance.now()
-    const prefilling = this.cache.length < this.request.promptIds.length
-    const finished = await (prefilling ? this.prefill() : this.decode())
-    this.spentMs[prefilling ? "prefill" : "decode"] += performance.now() - startedMs
-    if (finished) for (const stage of ["prefill", "decode"] as const) this.emit({ type: "time", stage, durationMs: this.spentMs[stage] })
-    return finished
+  get isReading(): boolean {
+    return this.cache.length < this.request.promptIds.length
   }
 
-  private async prefill(): Promise<boolean> {
+  get last(): number {
+    return this.ids.at(-1)!
+  }
+
+  /** What may follow, where it came before in the text; never more than may still be written. */
+  guess(): readonly number[] {
+    return this.drafts.guess(this.ids).slice(0, this.request.maxTokens - this.produced - 1)
+  }
+
+  spent(stage: "prefill" | "decode", durationMs: number): void {
+    this.spentMs[stage] += durationMs
+  }
+
+  /** As late as possible: a request before this one may have read the same beginning meanwhile. At least one token is read, for its logits. */
+  private restore(): void {
+    this.begun = true
+    const { owner, promptIds, marks, isRepeatable } = this.request
+    const found = this.model.prefixes.find(owner, promptIds, { most: promptIds.length - 1, marks, ...(isRepeatable && { exactChunk: prefillChunk }) })
+    found.restoreInto(this.cache)
+    this.exactTokens = found.exactTokens
+    this.cacheReadTokens = found.markedTokens
+  }
+
+  /** Reads a chunk; true when the job is at its end. */
+  async read(): Promise<boolean> {
+    if (!this.begun) this.restore()
     const { promptIds } = this.request
-    const chunk = promptIds.subarray(this.cache.length, this.cache.length + prefillChunk)
-    const isLast = this.cache.length + chunk.length === promptIds.length
-    const logits = await this.model.session.step(this.cache, chunk, isLast)
-    this.emit({ type: "prefilled", inputTokens: this.cache.length })
+    const from = this.cache.length
+    const to = Math.min(promptIds.length, (Math.floor(from / prefillChunk) + 1) * prefillChunk)
+    const isLast = to === promptIds.length
+    const logits = await this.model.session.step(this.cache, promptIds.subarray(from, to), isLast)
+    if (this.exactTokens === from && to - from === prefillChunk) this.exactTokens = to
+    if (isLast) this.cacheWriteTokens = Math.max(0, this.keep(this.request.marks) - this.cacheReadTokens)
+    this.emit({ type: "prefilled", inputTokens: to, cacheReadTokens: Math.min(to, this.cacheReadTokens), cacheWriteTokens: this.cacheWriteTokens })
     return isLast && this.take(logits)
   }
 
-  private async decode(): Promise<boolean> {
-    return this.take(await this.model.session.step(this.cache, [this.last], true))
+  private keep(marks: readonly number[]): number {
+    const { cache, ids, exactTokens } = this
+    return this.model.prefixes.keep(this.request.owner, cache, { ids, tokens: cache.length, exactTokens, marks })
   }
 
-  private take(logits: Float32Array): boolean {
-    this.last = this.sampler.next(logits)
+  /** Takes the logits after the last token over; true when the answer is at its end. */
+  take(logits: Float32Array): boolean {
+    return this.taken(logits, 0) === true
+  }
+
+  /** As `take`; undefined, and nothing happens, when a greedy choice is not clear by so much. */
+  takeIfClear(logits: Float32Array, by: number): boolean | undefined {
+    return this.taken(logits, by)
+  }
+
+  private taken(logits: Float32Array, clearBy: number): boolean | undefined {
+    assertLogits(logits)
+    const { topLogprobs, maxTokens } = this.request
+    const logprobs = topLogprobs === undefined ? undefined : logprobsOf(logits, topLogprobs)
+    const token = this.sampler.next(logits, clearBy)
+    if (token === undefined) return undefined
+    this.ids.push(token)
     this.produced++
-    const ended = this.model.endTokens.has(this.last)
-    const { text, stopped } = this.text.push(ended ? new Uint8Array() : this.model.bytesOf(this.last))
-    this.emit({ type: "token", text, outputTokens: this.produced })
-    if (!ended && !stopped && this.produced < this.request.maxTokens) return false
-    this.emit({ type: "finish", text: this.text.end(), reason: ended || stopped ? "stop" : "length" })
+    const isEnd = this.model.endTokens.has(token)
+    const { stopped, ...piece } = isEnd ? { text: "", stopped: false } : this.text.push(token, logprobs?.(token))
+    this.emit({ type: "token", outputTokens: this.produced, ...piece })
+    if (!isEnd && !stopped && this.produced < maxTokens) return false
+    // what was held back because it might become a stop string can't become one any more, unless one was found
+    this.emit({ type: "finish", reason: isEnd || stopped ? "stop" : "length", ...(stopped ? { text: "" } : this.text.end()) })
     return true
+  }
+
+  /** Reports its times, and leaves what it read and wrote to the prefix cache. */
+  release(): void {
+    if (this.ended) return
+    this.ended = true
+    for (const stage of ["prefill", "decode"] as const) this.emit({ type: "time", stage, durationMs: this.spentMs[stage] })
+    if (this.cache.length) this.keep([])
   }
 }

@@ -1,41 +1,31 @@
-export interface CacheShape {
-  readonly layers: number
-  readonly kvHeads: number
-  readonly headSize: number
-}
+import { KvBank, type KvShape, roundedCapacity } from "./kv-bank.ts"
 
-const growth = 128
-const roundUp = (tokens: number): number => Math.ceil(tokens / growth) * growth
-
-/** Keys and values of one sequence: for each layer two arrays `[kvHeads, capacity, headSize]`. Grows in steps of 128 tokens. */
+/** Keys and values of one sequence: a row of a bank, at first of one of its own. */
 export class KvCache {
-  readonly shape: CacheShape
-  /** Keys of layer 0, values of layer 0, keys of layer 1 ... */
-  arrays: Float32Array[]
-  capacity: number
+  bank: KvBank
+  row = 0
   /** Tokens that are in it. */
   length = 0
 
-  constructor(shape: CacheShape, tokens: number) {
-    this.shape = shape
-    this.capacity = roundUp(Math.max(1, tokens))
-    this.arrays = Array.from({ length: 2 * shape.layers }, () => new Float32Array(shape.kvHeads * this.capacity * shape.headSize))
+  constructor(shape: KvShape, tokens = 1) {
+    this.bank = new KvBank(shape, 1, roundedCapacity(tokens))
   }
 
-  /** Makes room for `more` tokens. */
+  /** Room for tokens, of every row of the bank. */
+  get capacity(): number {
+    return this.bank.capacity
+  }
+
+  /** Makes room for `more` tokens, by moving into a larger bank of its own where the present one is full. */
   reserve(more: number): void {
     if (this.length + more <= this.capacity) return
-    const { kvHeads, headSize } = this.shape
-    const capacity = roundUp(this.length + more)
-    this.arrays = this.arrays.map((old) => {
-      const grown = new Float32Array(kvHeads * capacity * headSize)
-      for (let head = 0; head < kvHeads; head++) {
-        const from = head * this.capacity * headSize
-        grown.set(old.subarray(from, from + this.length * headSize), head * capacity * headSize)
-      }
-      return grown
-    })
-    this.capacity = capacity
+    this.moveTo(new KvBank(this.bank.shape, 1, roundedCapacity(this.length + more)), 0)
+  }
+
+  moveTo(bank: KvBank, row: number): void {
+    bank.copyRow(row, this.bank, this.row, this.length)
+    this.bank = bank
+    this.row = row
   }
 
   /** Forgets all but the first `length` tokens. */
@@ -43,13 +33,10 @@ export class KvCache {
     this.length = Math.min(this.length, length)
   }
 
-  /** Appends what a step answered: `[2*layers, count, kvHeads*headSize]`. */
-  append(fresh: Float32Array, count: number): void {
-    const { kvHeads, headSize } = this.shape
-    let at = 0
-    for (const array of this.arrays)
-      for (let token = 0; token < count; token++)
-        for (let head = 0; head < kvHeads; head++, at += headSize) array.set(fresh.subarray(at, at + headSize), (head * this.capacity + this.length + token) * headSize)
-    this.length += count
+  /** Appends `count` tokens of what a step answered for `rows` rows, of which this is number `index`. False, and nothing is appended, when a number is not finite. */
+  append(fresh: Float32Array, count: number, keep = count, rows = 1, index = 0): boolean {
+    if (!this.bank.write(this.row, this.length, fresh, { rows, index, count, keep })) return false
+    this.length += keep
+    return true
   }
 }

@@ -1,13 +1,22 @@
 import type { StageTime } from "./protocol.ts"
 import type { SamplerSettings } from "./sampler.ts"
+import type { Piece } from "./token-text.ts"
 
 export interface GenerateRequest {
   readonly kind: "generate"
+  /** Whose prefix cache it reads and writes. */
+  readonly owner: string
   readonly promptIds: Int32Array
+  /** Where marked prefixes end, in tokens, rising. */
+  readonly marks: readonly number[]
   readonly maxTokens: number
   readonly sampler: SamplerSettings
   readonly seed: number
+  /** The same text for the same seed, whatever else runs and whatever the cache holds. */
+  readonly isRepeatable: boolean
   readonly stop: readonly string[]
+  /** Alternatives to report for each token; absent: no log-probabilities. */
+  readonly topLogprobs?: number
 }
 
 /** Asks how the model would answer each prompt in one word. */
@@ -22,16 +31,17 @@ export type LlamaRequest = GenerateRequest | ScoreRequest
 
 export type LlamaEvent =
   | StageTime
-  /** Cumulative. */
-  | { readonly type: "prefilled"; readonly inputTokens: number }
+  /** Cumulative. The two of the cache count marked prefixes only. */
+  | { readonly type: "prefilled"; readonly inputTokens: number; readonly cacheReadTokens: number; readonly cacheWriteTokens: number }
   /** `text` may be empty: a token may be half a character. */
-  | { readonly type: "token"; readonly text: string; readonly outputTokens: number }
-  | { readonly type: "finish"; readonly text: string; readonly reason: "stop" | "length" }
+  | ({ readonly type: "token"; readonly outputTokens: number } & Piece)
+  | ({ readonly type: "finish"; readonly reason: "stop" | "length" } & Piece)
   | { readonly type: "score"; readonly index: number; readonly score: number }
 
 export interface LlamaInfo {
   /** The built graph's; the tokenizer lies in it too. */
   readonly folder: string
+  /** As far as the memory for keys and values reaches. */
   readonly contextTokens: number
   readonly vocabulary: number
   readonly yesTokens: readonly number[]

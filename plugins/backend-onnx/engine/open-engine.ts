@@ -1,11 +1,14 @@
 import type { EngineSpec } from "./protocol.ts"
-import type { EngineJob } from "./scheduler.ts"
+import type { EngineJob } from "./turn-stepper.ts"
 
 /** A model that is open in this thread. */
-export interface OpenEngine<Job, Event, Info> {
+export interface OpenEngine<Job, Event, Info, Started = EngineJob> {
   readonly info: Info
-  start(job: Job, emit: (event: Event) => void): EngineJob
+  start(job: Job, emit: (event: Event) => void): Started
   close(): Promise<void>
+  /** How much of all room a job takes, at worst, and how much there is; without them jobs take none. */
+  readonly room?: number
+  sizeOf?(job: Job): number
 }
 
 /** Opens a model; throws `ModelFileError`. */

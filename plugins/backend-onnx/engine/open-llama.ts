@@ -1,23 +1,48 @@
 import { openDecoder } from "../families/open-decoder.ts"
+import { ModelFileError } from "../weights/model-file-error.ts"
 import { GenerateJob } from "./generate-job.ts"
+import { kvTokenBytes } from "./kv-bank.ts"
 import type { LlamaEvent, LlamaInfo, LlamaRequest } from "./llama-jobs.ts"
 import { LlamaSession } from "./llama-session.ts"
-import type { EngineOpener } from "./open-engine.ts"
+import { type LlamaJob, LlamaStepper } from "./llama-stepper.ts"
+import type { OpenEngine } from "./open-engine.ts"
+import { PrefixCache } from "./prefix-cache.ts"
+import type { EngineSpec } from "./protocol.ts"
+import type { Stepper } from "./scheduler.ts"
 import { ScoreJob } from "./score-job.ts"
 
 const spellings = (word: string): readonly string[] =>
   [word, ` ${word}`, word.toUpperCase(), ` ${word.toUpperCase()}`].flatMap((w) => [w, w.replace(/[a-z]/, (first) => first.toUpperCase())])
 
-/** Opens a chat model. */
-export const openLlama: EngineOpener<LlamaRequest, LlamaEvent, LlamaInfo> = async (spec, progress) => {
+const tokensOf = (job: LlamaRequest): number => (job.kind === "generate" ? job.promptIds.length + job.maxTokens : Math.max(...job.prompts.map((ids) => ids.length)))
+
+// less would refuse almost every conversation
+const leastWindow = 128
+
+/** Opens a chat model. Its window is what fits into the memory for keys and values. */
+export const openLlama = async (
+  spec: EngineSpec,
+  progress: (detail: string) => void,
+): Promise<OpenEngine<LlamaRequest, LlamaEvent, LlamaInfo, LlamaJob> & { readonly stepper: Stepper<LlamaJob> }> => {
   const decoder = await openDecoder(spec, progress)
-  const { session, folder, endTokens } = decoder
-  const model = { session: new LlamaSession(session), endTokens, bytesOf: decoder.bytesOf }
+  const { session: steps, folder, endTokens } = decoder
+  const tokenBytes = kvTokenBytes(steps.shape)
+  const room = Math.floor(spec.kvBytes / tokenBytes)
+  if (room < leastWindow) {
+    await steps.close()
+    throw new ModelFileError(spec.path, `a token takes ${tokenBytes} bytes of keys and values, so the ${spec.kvBytes} bytes that are set for them hold only ${room} tokens`)
+  }
+  const session = new LlamaSession(steps)
+  const prefixes = new PrefixCache(spec.prefixCacheBytes, tokenBytes)
+  const model = { session, prefixes, endTokens, bytesOf: decoder.bytesOf, startsWithSpace: decoder.startsWithSpace }
   const words = (word: string) => decoder.idsOf(spellings(word))
-  const { contextTokens, vocabulary } = session.shape
+  const { contextTokens, vocabulary } = steps.shape
   return {
-    info: { folder, contextTokens, vocabulary, yesTokens: words("yes"), noTokens: words("no") },
+    info: { folder, contextTokens: Math.min(contextTokens, room), vocabulary, yesTokens: words("yes"), noTokens: words("no") },
     start: (job, emit) => (job.kind === "generate" ? new GenerateJob(model, job, emit) : new ScoreJob(model, job, emit)),
-    close: () => session.close(),
+    stepper: new LlamaStepper(session, { guesses: spec.guesses }),
+    room,
+    sizeOf: tokensOf,
+    close: () => steps.close(),
   }
 }

@@ -14,6 +14,24 @@ export interface EngineSpec {
   readonly threads: number
   /** Requests that run side by side. */
   readonly slots: number
+  /** Memory for keys and values of running requests, of a chat model. */
+  readonly kvBytes: number
+  /** Memory for keys and values of beginnings of texts, of a chat model. */
+  readonly prefixCacheBytes: number
+  /** Guess what follows from what came before, when one request is written alone. */
+  readonly guesses: boolean
+}
+
+/** A request on its way to the thread. */
+export interface Submit<Job> {
+  readonly type: "submit"
+  readonly id: number
+  /** Accounts take turns. */
+  readonly account: string
+  readonly priority: Priority
+  /** How long it may wait for a slot. */
+  readonly waitMs: number
+  readonly job: Job
 }
 
 export interface ThreadData {
@@ -22,18 +40,16 @@ export interface ThreadData {
   readonly guard: Int32Array
 }
 
-export type ToThread<Job> =
-  | { readonly type: "submit"; readonly id: number; readonly priority: Priority; readonly job: Job }
-  | { readonly type: "cancel"; readonly id: number }
-  | { readonly type: "close" }
+export type ToThread<Job> = Submit<Job> | { readonly type: "cancel"; readonly id: number } | { readonly type: "close" }
 
-/** progress* -> (ready | unusable); then for each job event* -> (done | failed). */
+/** progress* -> (ready | unusable); then for each job event* -> (done | failed), or busy. */
 export type FromThread<Event, Info> =
   | { readonly type: "progress"; readonly detail: string }
   | { readonly type: "ready"; readonly info: Info }
   | { readonly type: "unusable"; readonly message: string }
   | { readonly type: "event"; readonly id: number; readonly event: Event }
   | { readonly type: "done"; readonly id: number }
+  | { readonly type: "busy"; readonly id: number }
   | { readonly type: "failed"; readonly id: number; readonly message: string }
 
 /** Any job may report how long a stage took. */

@@ -10,10 +10,24 @@ export interface SamplerSettings {
   readonly logitBias: readonly (readonly [number, number])[]
 }
 
+/** Throws where a number is no logit: such a request fails alone. Minus infinity forbids a token. */
+export const assertLogits = (logits: Float32Array): void => {
+  let isSound = true
+  for (const logit of logits) isSound &&= logit < Number.POSITIVE_INFINITY
+  if (!isSound) throw new Error("the model's logits are not numbers")
+}
+
 const argmax = (values: Float32Array): number => {
   let best = 0
   for (let i = 1; i < values.length; i++) if (values[i]! > values[best]!) best = i
   return best
+}
+
+const isClear = (logits: Float32Array, by: number): boolean => {
+  const floor = logits[argmax(logits)]! - by
+  let near = 0
+  for (const logit of logits) if (logit >= floor) near++
+  return near === 1
 }
 
 /** exp(logit / temperature), scaled so that the largest is 1, in place; answers the sum. */
@@ -82,9 +96,12 @@ export class Sampler {
     return pick(logits, kept.ids, this.random() * kept.sum)
   }
 
-  /** Takes the logits over: they are overwritten. */
-  next(logits: Float32Array): number {
+  /** Takes the logits over: they are overwritten. `clearBy`: undefined instead of a greedy choice that is not ahead of all others by so much. */
+  next(logits: Float32Array): number
+  next(logits: Float32Array, clearBy: number): number | undefined
+  next(logits: Float32Array, clearBy = 0): number | undefined {
     this.adjust(logits)
+    if (clearBy > 0 && this.settings.temperature <= 0 && !isClear(logits, clearBy)) return undefined
     const id = this.choose(logits)
     this.counts.set(id, (this.counts.get(id) ?? 0) + 1)
     return id

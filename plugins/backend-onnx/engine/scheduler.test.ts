@@ -1,82 +1,266 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
 import type { Priority } from "./protocol.ts"
-import { Scheduler } from "./scheduler.ts"
+import { type Running, Scheduler, type SchedulerOptions } from "./scheduler.ts"
 
 const settled = async (turns = 50): Promise<void> => {
   for (let i = 0; i < turns; i++) await new Promise((resolve) => setImmediate(resolve))
 }
 
-/** A scheduler whose jobs write down what happens. */
-const desk = (slots: number) => {
-  const log: string[] = []
-  const scheduler = new Scheduler(slots, { done: (id) => log.push(`done ${id}`), failed: (id, cause) => log.push(`failed ${id} ${(cause as Error).message}`) })
-  const submit = (id: number, steps: number, priority: Priority = "realtime", onStep: (left: number) => void = () => {}) =>
-    scheduler.submit({
-      id,
-      priority,
-      start: () => {
-        log.push(`start ${id}`)
-        let left = steps
-        return {
-          step: async () => {
-            log.push(`step ${id}`)
-            onStep(left)
-            left--
-            return left === 0
-          },
-        }
-      },
-    })
-  return { scheduler, log, submit }
+interface FakeJob {
+  readonly id: number
+  reads: number
+  writes: number
+  readonly onStep: () => void
 }
 
-test("jobs in slots take turns, the others wait in order, realtime first", async () => {
-  const { log, submit } = desk(2)
-  submit(1, 2)
-  submit(2, 3, "batch")
-  submit(3, 1, "batch")
-  submit(4, 1)
+interface Request {
+  readonly id: number
+  readonly reads?: number
+  readonly writes?: number
+  readonly account?: string
+  readonly priority?: Priority
+  readonly waitMs?: number
+  readonly size?: number
+  readonly onStep?: () => void
+}
+
+/** A scheduler over a fake model: a step reads for one job and writes for all others, and takes 10 ms of a time of its own. */
+const desk = (options: Partial<SchedulerOptions> = {}) => {
+  const log: string[] = []
+  const started = new Map<number, Request>()
+  const world = { nowMs: 0, steps: 0, mostRunning: 0, mostHeld: 0 }
+  const holds = new Map<number, number>()
+  const stepper = {
+    step: async (running: readonly Running<FakeJob>[], turn: (among: readonly Running<FakeJob>[]) => Running<FakeJob>) => {
+      world.nowMs += 10
+      world.steps++
+      world.mostRunning = Math.max(world.mostRunning, running.length)
+      const ended = []
+      const reading = running.filter(({ job }) => job.reads > 0)
+      const reader = reading.length ? turn(reading) : undefined
+      if (reader) log.push(`read ${reader.id}`)
+      if (reader) reader.job.reads--
+      for (const of of running) {
+        if (of.job.reads > 0 || of === reader) continue
+        log.push(`write ${of.id}`)
+        of.job.writes--
+        try {
+          of.job.onStep()
+          if (of.job.writes <= 0) ended.push({ of })
+        } catch (cause) {
+          ended.push({ of, cause })
+        }
+      }
+      return ended
+    },
+    release: (job: FakeJob) => void holds.delete(job.id),
+  }
+  const scheduler = new Scheduler<FakeJob>(
+    stepper,
+    { slots: 2, room: Number.POSITIVE_INFINITY, nowMs: () => world.nowMs, ...options },
+    {
+      done: (id) => log.push(`done ${id}`),
+      busy: (id) => log.push(`busy ${id}`),
+      failed: (id, cause) => log.push(`failed ${id} ${(cause as Error).message}`),
+    },
+  )
+  const submit = (request: Request) => {
+    const { id, reads = 0, writes = 1, account = "a", priority = "realtime", waitMs = Number.POSITIVE_INFINITY, size = 0, onStep = () => {} } = request
+    scheduler.submit({
+      id,
+      account,
+      priority,
+      waitMs,
+      size,
+      start: () => {
+        log.push(`start ${id}`)
+        started.set(id, request)
+        holds.set(id, size)
+        world.mostHeld = Math.max(
+          world.mostHeld,
+          [...holds.values()].reduce((a, b) => a + b, 0),
+        )
+        return { id, reads, writes, onStep }
+      },
+    })
+  }
+  return { scheduler, log, submit, world, holds }
+}
+
+const order = (log: readonly string[], verb: string): readonly number[] => log.filter((line) => line.startsWith(`${verb} `)).map((line) => Number(line.split(" ")[1]))
+
+test("jobs in slots are worked on together, the others wait in order, realtime first", async () => {
+  const { log, submit } = desk()
+  submit({ id: 1, writes: 2 })
+  submit({ id: 2, writes: 3, priority: "batch" })
+  submit({ id: 3, writes: 1, priority: "batch" })
+  submit({ id: 4, writes: 1 })
   await settled()
-  expect(log).toEqual(["start 1", "start 4", "step 1", "step 4", "done 4", "start 2", "step 1", "done 1", "start 3", "step 2", "step 3", "done 3", "step 2", "step 2", "done 2"])
+  expect(log).toEqual([
+    "start 1",
+    "start 4",
+    "write 1",
+    "write 4",
+    "done 4",
+    "start 2",
+    "write 1",
+    "write 2",
+    "done 1",
+    "start 3",
+    "write 2",
+    "write 3",
+    "done 3",
+    "write 2",
+    "done 2",
+  ])
 })
 
-test("a cancel takes effect within one step, in a slot, in the queue, and in the middle of a step", async () => {
-  const { scheduler, log, submit } = desk(1)
-  submit(1, 100, "realtime", (left) => {
-    if (left === 98) scheduler.cancel(1)
+test("one account with many requests does not keep another waiting", async () => {
+  const { log, submit } = desk({ slots: 4 })
+  for (let id = 1; id <= 50; id++) submit({ id, writes: 3, account: "many" })
+  submit({ id: 100, writes: 3, account: "few" })
+  submit({ id: 101, writes: 3, account: "few" })
+  await settled(200)
+  expect(order(log, "start").indexOf(100)).toBeLessThan(4)
+  expect(order(log, "start").indexOf(101)).toBeLessThan(4)
+  expect(order(log, "done")).toHaveLength(52)
+})
+
+test("accounts take turns in reading, whatever the length of their prompts", async () => {
+  const { log, submit } = desk({ slots: 8 })
+  for (let id = 1; id <= 6; id++) submit({ id, reads: 20, account: "long" })
+  submit({ id: 9, reads: 3, account: "short" })
+  await settled(300)
+  expect(order(log, "read").lastIndexOf(9)).toBeLessThan(6)
+  // an account's own prompts are read one after the other, so that the first answer comes soon
+  expect(order(log, "read").slice(6, 16)).toEqual(new Array(10).fill(1))
+})
+
+test("batch work gives its slot to real time and goes on afterwards", async () => {
+  const { log, submit, scheduler } = desk({ slots: 1 })
+  submit({ id: 1, writes: 6, priority: "batch" })
+  await settled(4)
+  submit({ id: 2, writes: 2 })
+  submit({ id: 3, writes: 2, priority: "batch" })
+  await settled()
+  const lines = log.join()
+  expect(lines).toContain("start 2,write 2,write 2,done 2,write 1")
+  expect(order(log, "done")).toEqual([2, 1, 3])
+  await scheduler.stop()
+})
+
+test("who may not wait is refused at once when all slots are taken, who may wait when its time is over", async () => {
+  const { log, submit } = desk({ slots: 1 })
+  submit({ id: 1, writes: 20 })
+  submit({ id: 2, waitMs: 0 })
+  submit({ id: 3, waitMs: 100 })
+  submit({ id: 4, waitMs: 500 })
+  await settled(80)
+  expect(log.indexOf("busy 2")).toBeLessThan(3)
+  expect(order(log.slice(0, log.indexOf("busy 3")), "write").length).toBeGreaterThanOrEqual(9)
+  expect(order(log, "busy")).toEqual([2, 3])
+  expect(order(log, "done")).toEqual([1, 4])
+})
+
+test("what runs fits into the room; a large request is not overtaken for ever; batch leaves half to real time", async () => {
+  const { log, submit, world } = desk({ slots: 8, room: 100 })
+  submit({ id: 1, writes: 3, size: 60 })
+  submit({ id: 2, writes: 3, size: 50 })
+  for (let id = 3; id < 9; id++) submit({ id, writes: 3, size: 10 })
+  await settled(100)
+  expect(world.mostHeld).toBeLessThanOrEqual(100)
+  expect(order(log, "start")[1]).toBe(2)
+  const second = desk({ slots: 8, room: 100 })
+  for (let id = 1; id < 9; id++) second.submit({ id, writes: 10, size: 20, priority: "batch" })
+  await settled(6)
+  expect(second.holds.size).toBe(2)
+  second.submit({ id: 10, size: 50, waitMs: 0 })
+  await settled(200)
+  expect(order(second.log, "done")).toContain(10)
+  expect(order(second.log, "done")).toHaveLength(9)
+})
+
+test("a cancel takes effect within one step: in a slot, in the queue, in the middle of a step, and when paused", async () => {
+  const { scheduler, log, submit, holds } = desk({ slots: 1 })
+  let steps = 0
+  submit({
+    id: 1,
+    writes: 100,
+    onStep: () => {
+      steps++
+      if (steps === 3) scheduler.cancel(1)
+    },
   })
-  submit(2, 1)
-  submit(3, 1)
+  submit({ id: 2 })
+  submit({ id: 3 })
   scheduler.cancel(2)
   await settled()
-  expect(log).toEqual(["start 1", "step 1", "step 1", "step 1", "start 3", "step 3", "done 3"])
+  expect(log).toEqual(["start 1", "write 1", "write 1", "write 1", "start 3", "write 3", "done 3"])
+  submit({ id: 4, writes: 100, priority: "batch" })
+  await settled(4)
+  submit({ id: 5, writes: 100 })
+  await settled(4)
+  scheduler.cancel(4)
+  scheduler.cancel(5)
+  await settled(4)
+  const before = log.length
+  await settled(4)
+  expect(log.length).toBe(before)
+  expect(holds.size).toBe(0)
 })
 
 test("a job that fails does not disturb the others", async () => {
-  const { log, submit } = desk(2)
-  submit(1, 3)
-  submit(2, 3, "realtime", () => {
+  const { log, submit } = desk()
+  const oh = () => {
     throw new Error("oh")
-  })
+  }
+  submit({ id: 1, writes: 3 })
+  submit({ id: 2, writes: 3, onStep: oh })
   await settled()
-  expect(log.filter((line) => !line.startsWith("st"))).toEqual(["failed 2 oh", "done 1"])
+  expect(log.filter((line) => /^(done|failed)/.test(line))).toEqual(["failed 2 oh", "done 1"])
 })
 
-test("every job that is not cancelled ends once, whatever the order", async () => {
+const arrival = fc.record({
+  atStep: fc.nat(20),
+  reads: fc.nat(4),
+  writes: fc.integer({ min: 1, max: 6 }),
+  size: fc.integer({ min: 1, max: 60 }),
+  account: fc.constantFrom("a", "b", "c"),
+  priority: fc.constantFrom<Priority>("realtime", "realtime", "batch"),
+  waitMs: fc.constantFrom(0, 50, Number.POSITIVE_INFINITY),
+  cancelAt: fc.option(fc.nat(40), { nil: undefined }),
+})
+
+test("whatever comes and goes: slots and room hold, every job ends once, and none is refused before its time", async () => {
   await fc.assert(
-    fc.asyncProperty(fc.integer({ min: 1, max: 4 }), fc.array(fc.tuple(fc.integer({ min: 1, max: 5 }), fc.boolean(), fc.boolean()), { maxLength: 12 }), async (slots, jobs) => {
-      const { scheduler, log, submit } = desk(slots)
-      for (const [id, [steps, batch]] of jobs.entries()) submit(id, steps, batch ? "batch" : "realtime")
-      await settled(3)
-      for (const [id, [, , cancelled]] of jobs.entries()) if (cancelled) scheduler.cancel(id)
-      await settled(80)
-      for (const [id, [steps, , cancelled]] of jobs.entries()) {
-        const done = log.filter((line) => line === `done ${id}`).length
-        if (!cancelled) expect([done, log.filter((line) => line === `step ${id}`).length]).toEqual([1, steps])
-        else expect(done).toBeLessThanOrEqual(1)
+    fc.asyncProperty(fc.integer({ min: 1, max: 4 }), fc.array(arrival, { minLength: 1, maxLength: 16 }), async (slots, arrivals) => {
+      const { scheduler, log, submit, world, holds } = desk({ slots, room: 100 })
+      const submittedMs = new Map<number, number>()
+      const cancelled = new Set<number>()
+      for (let step = 0; step < 60; step++) {
+        for (const [id, { atStep, cancelAt, ...request }] of arrivals.entries()) {
+          if (atStep === step) submit({ id, ...request })
+          if (atStep === step) submittedMs.set(id, world.nowMs)
+          if (cancelAt === step && submittedMs.has(id)) {
+            scheduler.cancel(id)
+            cancelled.add(id)
+          }
+        }
+        await settled(1)
+      }
+      await settled(200)
+      expect(world.mostRunning).toBeLessThanOrEqual(slots)
+      expect(world.mostHeld).toBeLessThanOrEqual(100)
+      expect(holds.size).toBe(0)
+      for (const [id, { writes, waitMs, priority }] of arrivals.entries()) {
+        const ends = [...order(log, "done"), ...order(log, "busy")].filter((other) => other === id)
+        if (cancelled.has(id)) expect(ends.length).toBeLessThanOrEqual(1)
+        else expect([id, ends.length]).toEqual([id, 1])
+        if (order(log, "done").includes(id)) expect(order(log, "write").filter((other) => other === id)).toHaveLength(writes)
+        if (order(log, "busy").includes(id)) expect([waitMs < Number.POSITIVE_INFINITY, priority]).toContain(true)
       }
     }),
-    { numRuns: 50 },
+    { numRuns: 60 },
   )
 })

@@ -1,90 +1,189 @@
 import type { Priority } from "./protocol.ts"
+import { WaitingLine } from "./waiting-line.ts"
 
-/** Work that is done in small steps, so that others get their turn and a cancel takes effect soon. */
-export interface EngineJob {
-  /** True when it is finished. A step should take some tens of milliseconds. */
-  step(): Promise<boolean>
+export interface Submission<Job> {
+  readonly id: number
+  readonly account: string
+  readonly priority: Priority
+  /** How long it may wait for a slot before it is refused. */
+  readonly waitMs: number
+  /** What it holds while it runs, at worst, in the engine's own unit. */
+  readonly size: number
+  /** Called when it gets a slot. */
+  start(): Job
 }
 
-export interface Submission {
+export interface Running<Job> {
   readonly id: number
-  readonly priority: Priority
-  /** Called when a slot is free. */
-  start(): EngineJob
+  readonly account: string
+  readonly job: Job
+}
+
+export type Ended<Job> = { readonly of: Running<Job>; readonly cause?: unknown }
+
+/** How an engine works on the jobs that run. */
+export interface Stepper<Job> {
+  /** One step, of some tens of milliseconds; answers the jobs that ended. `turn` picks whose turn it is when not all can have one: accounts alternate. */
+  step(running: readonly Running<Job>[], turn: (among: readonly Running<Job>[]) => Running<Job>): Promise<readonly Ended<Job>[]>
+  /** A job ended, or was cancelled: it is stepped no more. */
+  release(job: Job): void
 }
 
 export interface Outcome {
   done(id: number): void
   failed(id: number, cause: unknown): void
+  /** No slot became free in time. */
+  busy(id: number): void
+}
+
+export interface SchedulerOptions {
+  readonly slots: number
+  /** Of all sizes of started jobs together. Batch jobs take at most half, so that real time always finds some. */
+  readonly room: number
+  nowMs(): number
+}
+
+type Queued<Job> = Submission<Job> & { readonly queuedMs: number }
+interface Started<Job> extends Running<Job> {
+  readonly submission: Submission<Job>
 }
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /**
- * Up to `slots` jobs take turns, a step each; the others wait, `realtime` before `batch`, each in the order they came.
- * A job: waiting -> running -> done | failed; a cancel removes it from either state, from running within one step.
+ * Up to `slots` jobs run side by side; the others wait, `realtime` before `batch`, accounts in turn.
+ * A job: waiting -> running <-> paused (batch only, while real time needs the slot) -> done | failed; waiting -> busy, when it has waited too long.
+ * A cancel removes it from any state, from running within one step.
  */
-export class Scheduler {
-  private readonly slots: number
+export class Scheduler<Job> {
+  private readonly stepper: Stepper<Job>
+  private readonly options: SchedulerOptions
   private readonly outcome: Outcome
-  private readonly waiting: Record<Priority, Submission[]> = { realtime: [], batch: [] }
-  private running: { readonly id: number; readonly job: EngineJob }[] = []
+  private readonly waiting = new WaitingLine<Queued<Job>>()
+  private running: Started<Job>[] = []
+  private paused: Started<Job>[] = []
+  private readonly turns = new Map<string, number>()
+  private turnsTaken = 0
   private looping: Promise<void> | undefined
 
-  constructor(slots: number, outcome: Outcome) {
-    this.slots = slots
+  constructor(stepper: Stepper<Job>, options: SchedulerOptions, outcome: Outcome) {
+    this.stepper = stepper
+    this.options = options
     this.outcome = outcome
   }
 
-  submit(submission: Submission): void {
-    this.waiting[submission.priority].push(submission)
+  submit(submission: Submission<Job>): void {
+    this.waiting.push({ ...submission, queuedMs: this.options.nowMs() })
     this.looping ??= this.loop()
   }
 
   /** Forgets all jobs; done when no step is running any more. */
   async stop(): Promise<void> {
-    for (const queue of Object.values(this.waiting)) queue.length = 0
+    this.waiting.clear()
+    for (const { job } of [...this.running, ...this.paused]) this.stepper.release(job)
     this.running = []
+    this.paused = []
     await this.looping
   }
 
   cancel(id: number): void {
-    for (const queue of Object.values(this.waiting)) {
-      const index = queue.findIndex((submission) => submission.id === id)
-      if (index >= 0) queue.splice(index, 1)
-    }
-    this.running = this.running.filter((running) => running.id !== id)
+    const queued = this.waiting.find(id)
+    if (queued) this.waiting.remove(queued)
+    const started = [...this.running, ...this.paused].find((other) => other.id === id)
+    if (started) this.drop(started)
   }
 
+  private drop(started: Started<Job>): void {
+    this.running = this.running.filter((other) => other !== started)
+    this.paused = this.paused.filter((other) => other !== started)
+    this.stepper.release(started.job)
+  }
+
+  private held(priority?: Priority): number {
+    return [...this.running, ...this.paused].reduce((sum, { submission }) => (priority && submission.priority !== priority ? sum : sum + submission.size), 0)
+  }
+
+  private fits({ size, priority }: Submission<Job>): boolean {
+    const held = this.held()
+    if (held > 0 && held + size > this.options.room) return false
+    return priority === "realtime" || this.held("batch") === 0 || this.held("batch") + size <= this.options.room / 2
+  }
+
+  private readonly runningOf = (account: string): number => this.running.filter((other) => other.account === account).length
+
+  /** Slots for real time first: a batch job gives its slot away, and takes it up again when no real-time job waits. */
   private admit(): void {
-    while (this.running.length < this.slots) {
-      const submission = this.waiting.realtime.shift() ?? this.waiting.batch.shift()
-      if (!submission) return
-      try {
-        this.running.push({ id: submission.id, job: submission.start() })
-      } catch (cause) {
-        this.outcome.failed(submission.id, cause)
-      }
+    for (let next = this.waiting.next("realtime", this.runningOf); next; next = this.waiting.next("realtime", this.runningOf)) {
+      if (!this.fits(next) || !this.freeSlot()) break
+      this.start(next)
+    }
+    const isWanted = this.waiting.next("realtime", this.runningOf) !== undefined
+    while (!isWanted && this.paused.length && this.running.length < this.options.slots) this.running.push(this.paused.shift()!)
+    while (!isWanted && this.running.length < this.options.slots) {
+      const next = this.waiting.next("batch", this.runningOf)
+      if (!next || !this.fits(next)) break
+      this.start(next)
+    }
+    // a paused job must not hold the room for ever that the next one waits for
+    if (!this.running.length && this.paused.length) this.running.push(this.paused.shift()!)
+    this.refuseTheLate()
+  }
+
+  private freeSlot(): boolean {
+    if (this.running.length < this.options.slots) return true
+    const yielding = this.running.findLast(({ submission }) => submission.priority === "batch")
+    if (!yielding) return false
+    this.running = this.running.filter((other) => other !== yielding)
+    this.paused.unshift(yielding)
+    return true
+  }
+
+  private start(queued: Queued<Job>): void {
+    this.waiting.take(queued)
+    try {
+      this.running.push({ id: queued.id, account: queued.account, job: queued.start(), submission: queued })
+    } catch (cause) {
+      this.outcome.failed(queued.id, cause)
     }
   }
 
-  /** One step of the job whose turn it is. A job that was cancelled meanwhile is not in `running` any more. */
-  private async turn(): Promise<void> {
-    const current = this.running[0]!
-    const leave = () => {
-      this.running = this.running.filter((running) => running !== current)
-    }
+  private refuseTheLate(): void {
+    const nowMs = this.options.nowMs()
+    for (const queued of [...this.waiting.all()])
+      if (nowMs - queued.queuedMs >= queued.waitMs) {
+        this.waiting.remove(queued)
+        this.outcome.busy(queued.id)
+      }
+  }
+
+  /** The first job of the account whose last turn is longest ago. */
+  private readonly turn = (among: readonly Running<Job>[]): Running<Job> => {
+    const lastTurn = (running: Running<Job>) => this.turns.get(running.account) ?? 0
+    const chosen = among.reduce((best, other) => (lastTurn(other) < lastTurn(best) ? other : best))
+    this.turns.set(chosen.account, ++this.turnsTaken)
+    return chosen
+  }
+
+  /** One step for those that run. Jobs that were cancelled meanwhile are not in `running` any more. */
+  private async step(): Promise<void> {
+    const before = this.running
+    let ended: readonly Ended<Job>[]
     try {
-      const finished = await current.job.step()
-      const cancelled = !this.running.includes(current)
-      leave()
-      if (cancelled) return
-      if (finished) this.outcome.done(current.id)
-      else this.running.push(current)
+      ended = await this.stepper.step(before, this.turn)
     } catch (cause) {
-      leave()
-      this.outcome.failed(current.id, cause)
+      ended = before.map((of) => ({ of, cause }))
     }
+    for (const end of ended) {
+      const started = this.running.find((other) => other === end.of)
+      if (!started) continue
+      this.drop(started)
+      if ("cause" in end) this.outcome.failed(started.id, end.cause)
+      else this.outcome.done(started.id)
+    }
+  }
+
+  private forgetTurns(): void {
+    for (const account of this.turns.keys()) if (!this.runningOf(account)) this.turns.delete(account)
   }
 
   private async loop(): Promise<void> {
@@ -93,7 +192,8 @@ export class Scheduler {
     for (;;) {
       this.admit()
       if (!this.running.length) break
-      await this.turn()
+      await this.step()
+      this.forgetTurns()
       await nextTurn()
     }
     this.looping = undefined

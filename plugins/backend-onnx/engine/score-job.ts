@@ -1,7 +1,7 @@
 import { type Model, prefillChunk } from "./generate-job.ts"
 import type { KvCache } from "./kv-cache.ts"
 import type { LlamaEvent, ScoreRequest } from "./llama-jobs.ts"
-import type { EngineJob } from "./scheduler.ts"
+import { assertLogits } from "./sampler.ts"
 
 const logSumExp = (logits: Float32Array, ids: readonly number[]): number => {
   const chosen = ids.map((id) => logits[id]!)
@@ -16,7 +16,8 @@ const sharedPrefix = (a: Int32Array, b: Int32Array): number => {
 }
 
 /** Scores its prompts one after the other; what a prompt shares with the one before it (instruction and query) is not read again. */
-export class ScoreJob implements EngineJob {
+export class ScoreJob {
+  readonly isReading = true
   private readonly model: Model
   private readonly request: ScoreRequest
   private readonly emit: (event: LlamaEvent) => void
@@ -31,7 +32,7 @@ export class ScoreJob implements EngineJob {
     this.cache = model.session.newCache(Math.max(...request.prompts.map((ids) => ids.length)))
   }
 
-  async step(): Promise<boolean> {
+  async read(): Promise<boolean> {
     const ids = this.request.prompts[this.index]!
     const chunk = ids.subarray(this.cache.length, this.cache.length + prefillChunk)
     const isLast = this.cache.length + chunk.length === ids.length
@@ -41,9 +42,14 @@ export class ScoreJob implements EngineJob {
     return this.index === this.request.prompts.length
   }
 
+  spent(): void {}
+
+  release(): void {}
+
   private finishPrompt(ids: Int32Array, logits: Float32Array): void {
     this.before += ids.length
-    this.emit({ type: "prefilled", inputTokens: this.before })
+    this.emit({ type: "prefilled", inputTokens: this.before, cacheReadTokens: 0, cacheWriteTokens: 0 })
+    assertLogits(logits)
     const [yes, no] = [logSumExp(logits, this.request.yesTokens), logSumExp(logits, this.request.noTokens)]
     this.emit({ type: "score", index: this.index, score: 1 / (1 + Math.exp(no - yes)) })
     this.index++

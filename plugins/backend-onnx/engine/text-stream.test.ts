@@ -57,9 +57,9 @@ test("one byte at a time", () => {
 
 test("what may become a stop string waits, and comes out when it does not", () => {
   const stream = new TextStream(["END"])
-  expect(stream.push(Buffer.from("the EN"))).toEqual({ text: "the ", stopped: false })
-  expect(stream.push(Buffer.from("T"))).toEqual({ text: "ENT", stopped: false })
-  expect(stream.push(Buffer.from(" E"))).toEqual({ text: " ", stopped: false })
+  expect(stream.push(Buffer.from("the EN"))).toEqual({ text: "the ", stopped: false, heldBytes: 2 })
+  expect(stream.push(Buffer.from("T"))).toEqual({ text: "ENT", stopped: false, heldBytes: 0 })
+  expect(stream.push(Buffer.from(" E"))).toEqual({ text: " ", stopped: false, heldBytes: 1 })
   expect(stream.end()).toBe("E")
 })
 

@@ -62,7 +62,13 @@ export const makeRerankModel = (parts: RerankModelParts): Task<RerankRequest, Re
     const { yesTokens, noTokens } = engine.info
     const run = engine.run(
       { kind: "score", prompts, yesTokens, noTokens },
-      { priority: context.priority, timeoutMs: () => context.deadlineMs - clock.nowMs(), translate: translator(id, context) },
+      {
+        account: context.tenant.account,
+        priority: context.priority,
+        waitMs: Number.POSITIVE_INFINITY,
+        timeoutMs: () => context.deadlineMs - clock.nowMs(),
+        translate: translator(id, context),
+      },
     )
     const inputTokens = prompts.reduce((sum, ids) => sum + ids.length, 0)
     const planned: ModelPlan<RerankEvent> = { bound: usageOf({ inputTokens, searchUnits: 1 }), run }

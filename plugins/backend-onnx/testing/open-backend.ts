@@ -19,7 +19,11 @@ export const openBackend = (settings: Partial<OnnxSettings> = {}) => {
   const clock = fakeClock()
   const health = makeEngineHealth()
   const services = { dataDir, workers: fakeWorkers(), clock, log }
-  const backend = makeOnnxBackend({ health, settings: { threads: 1, slots: 4, queue: 64, ...settings }, services: () => services })
+  const backend = makeOnnxBackend({
+    health,
+    settings: { threads: 1, slots: 4, queue: 64, kvMemoryMb: 1_024, prefixCacheMb: 64, speculation: true, ...settings },
+    services: () => services,
+  })
   const open = <T extends TaskName>(task: T, path: string, more: { readonly options?: Json; readonly contextTokens?: number; readonly scope?: Scope.Scope } = {}) => {
     const { options = {}, contextTokens = 1_000_000 } = more
     return Effect.runPromise(backend.open({ id: "m", task, path, options, contextTokens, progress: () => {} }).pipe(Scope.provide(more.scope ?? scope)))

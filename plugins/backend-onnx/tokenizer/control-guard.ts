@@ -14,7 +14,7 @@ const firstMarker = 0xf0000
 const lastMarker = 0x10fffd
 
 /** A character that none of the texts has; undefined when they use up all of them. */
-const unusedCharacter = (texts: readonly string[]): string | undefined => {
+export const unusedCharacter = (texts: readonly string[]): string | undefined => {
   const used = new Set<number>()
   for (const text of texts) for (const match of text.matchAll(/[\u{f0000}-\u{10ffff}]/gu)) used.add(match[0].codePointAt(0)!)
   for (let code = firstMarker; code <= lastMarker; code++) if (!used.has(code)) return String.fromCodePoint(code)

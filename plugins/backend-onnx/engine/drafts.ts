@@ -1,0 +1,43 @@
+const shortest = 2
+const longest = 3
+const few = 3
+const many = 7
+
+/** Where the text behind the latest earlier occurrence of the last `length` tokens begins; -1 when there is none. */
+const behindRepeat = (ids: readonly number[], length: number): number => {
+  const end = ids.length
+  for (let at = end - length - 1; at >= 0; at--) {
+    let same = 0
+    while (same < length && ids[at + same] === ids[end - length + same]) same++
+    if (same === length) return at + length
+  }
+  return -1
+}
+
+/**
+ * Guesses the next tokens by looking up what followed the last ones earlier in the text (prompt lookup decoding, Saxena 2023).
+ * Reading four tokens costs about half as much again as reading one, so it guesses only while enough of its guesses come true.
+ */
+export class Drafts {
+  /** Tokens that a guess has won of late, on average. */
+  private gain = 1
+  private since = 0
+  private length = few
+
+  guess(ids: readonly number[]): readonly number[] {
+    this.since++
+    if (this.gain < 0.7 && this.since < 24) return []
+    for (let length = longest; length >= shortest; length--) {
+      const at = behindRepeat(ids, length)
+      if (at >= 0) return ids.slice(at, at + this.length)
+    }
+    return []
+  }
+
+  /** How many tokens of a guess came true. */
+  learn(guessed: number, right: number): void {
+    this.since = 0
+    this.gain = this.gain * 0.7 + right * 0.3
+    this.length = right === guessed ? many : few
+  }
+}

@@ -1,0 +1,71 @@
+import type { Priority } from "./protocol.ts"
+
+export interface Waiting {
+  readonly id: number
+  readonly account: string
+  readonly priority: Priority
+}
+
+/** What an account has in the line, and when it had its last turn. */
+interface Place<Entry> {
+  readonly entries: Record<Priority, Entry[]>
+  lastTurn: number
+}
+
+/** Who waits for a slot. Real time goes before batch; accounts take turns, those with fewer running requests first; each account's own requests keep their order. */
+export class WaitingLine<Entry extends Waiting> {
+  private readonly places = new Map<string, Place<Entry>>()
+  private turn = 0
+
+  push(entry: Entry): void {
+    let place = this.places.get(entry.account)
+    if (!place) {
+      place = { entries: { realtime: [], batch: [] }, lastTurn: 0 }
+      this.places.set(entry.account, place)
+    }
+    place.entries[entry.priority].push(entry)
+  }
+
+  /** The one whose turn it is. `running` counts an account's running requests. */
+  next(priority: Priority, running: (account: string) => number): Entry | undefined {
+    let best: { readonly entry: Entry; readonly load: number; readonly lastTurn: number } | undefined
+    for (const [account, { entries, lastTurn }] of this.places) {
+      const entry = entries[priority][0]
+      if (!entry) continue
+      const load = running(account)
+      if (!best || load < best.load || (load === best.load && lastTurn < best.lastTurn)) best = { entry, load, lastTurn }
+    }
+    return best?.entry
+  }
+
+  /** Takes an entry out because it has its turn. */
+  take(entry: Entry): void {
+    const place = this.places.get(entry.account)!
+    place.lastTurn = ++this.turn
+    this.remove(entry)
+  }
+
+  remove(entry: Entry): void {
+    const place = this.places.get(entry.account)
+    const entries = place?.entries[entry.priority]
+    const index = entries?.indexOf(entry) ?? -1
+    if (index >= 0) entries!.splice(index, 1)
+    if (place && !place.entries.realtime.length && !place.entries.batch.length) this.places.delete(entry.account)
+  }
+
+  find(id: number): Entry | undefined {
+    for (const entry of this.all()) if (entry.id === id) return entry
+    return undefined
+  }
+
+  *all(): Iterable<Entry> {
+    for (const { entries } of this.places.values()) {
+      yield* entries.realtime
+      yield* entries.batch
+    }
+  }
+
+  clear(): void {
+    this.places.clear()
+  }
+}
