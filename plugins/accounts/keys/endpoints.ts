@@ -12,6 +12,9 @@ import { ChangeKey, CreateKey, KeyList, KeyReply, NewKeyReply, PlaygroundKeyRepl
 
 const common = { access: "session", maxBodyBytes: megabyte } as const
 
+/** Of replies that show a key. */
+const onlyOnce = { "cache-control": "no-store" }
+
 const shown = (house: AccountsHouse, rows: readonly KeyRow[]): Effect.Effect<readonly KeyReply[], PortError> =>
   Effect.map(rows.length > 0 ? house.billing.spentThisMonth(rows.map(({ id }) => id)) : Effect.succeed(new Map<string, bigint>()), (spent) =>
     rows.map((row) => toKey(row, spent.get(row.id) ?? 0n)),
@@ -55,7 +58,7 @@ const create = (open: OpenHouse) =>
         freePlan(
           open().log,
           // a key that has just been made has spent nothing
-          Effect.map(createKey(open(), caller, call.body), ({ row, key }) => ({ status: 201, json: { ...toKey(row, 0n), key } })),
+          Effect.map(createKey(open(), caller, call.body), ({ row, key }) => ({ status: 201, headers: onlyOnce, json: { ...toKey(row, 0n), key } })),
         ),
       ),
   })
@@ -110,7 +113,11 @@ const playground = (open: OpenHouse) =>
       Effect.map(callerOf(call), (caller) =>
         freePlan(
           open().log,
-          Effect.map(createPlaygroundKey(open(), caller), ({ row, key }) => ({ status: 201, json: { ...toKey(row, 0n), key, expires_at: secondsOrNull(row.expires_at) } })),
+          Effect.map(createPlaygroundKey(open(), caller), ({ row, key }) => ({
+            status: 201,
+            headers: onlyOnce,
+            json: { ...toKey(row, 0n), key, expires_at: secondsOrNull(row.expires_at) },
+          })),
         ),
       ),
   })
