@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
-import { countIn, Damaged, type Metadata, numberIn, textIn } from "../weights/gguf-metadata.ts"
-import { ModelFileError } from "../weights/model-file-error.ts"
+import { countIn, type Metadata, numberIn, textIn } from "../weights/gguf-metadata.ts"
+import { Damaged, ModelFileError } from "../weights/model-file-error.ts"
 
 /** The shape of a BERT encoder and how its tokens become one vector. */
 export interface BertConfig {

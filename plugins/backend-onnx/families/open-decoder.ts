@@ -1,15 +1,13 @@
-import { statSync } from "node:fs"
 import { tokenBytes } from "../engine/token-bytes.ts"
+import { buildDecoderGraph, decoderGraphVersion } from "../onnx/decoder-graph.ts"
 import { cachedGraph, digestOf } from "../onnx/graph-cache.ts"
 import type { Precision } from "../onnx/linear.ts"
-import { type LlamaConfig, llamaConfig } from "../onnx/llama-config.ts"
-import { buildLlamaGraph, llamaGraphVersion } from "../onnx/llama-graph.ts"
 import { writeChatTokenizer } from "../tokenizer/chat-tokenizer.ts"
-import { endTokens, idsOfWords, type Vocabulary, vocabularyOf } from "../tokenizer/vocabulary.ts"
-import { type GgufFile, openGguf } from "../weights/gguf-file.ts"
-import { ModelFileError } from "../weights/model-file-error.ts"
+import { idsOfWords } from "../tokenizer/vocabulary.ts"
+import { explaining, ModelFileError } from "../weights/model-file-error.ts"
 import type { Decoder } from "./decoder.ts"
-import { DeltaSession, type Embed } from "./delta-session.ts"
+import { DeltaSession } from "./delta-session.ts"
+import { type ModelSource, openModelSource } from "./model-source.ts"
 
 export interface DecoderSpec {
   readonly path: string
@@ -19,59 +17,57 @@ export interface DecoderSpec {
   readonly threads: number
 }
 
-const graphOf = (spec: DecoderSpec, file: GgufFile, config: LlamaConfig, vocabulary: Vocabulary, progress: (detail: string) => void): string => {
-  const { size, mtimeMs } = statSync(spec.path)
-  const digest = digestOf(["llama", llamaGraphVersion, spec.path, size, mtimeMs, spec.precision])
+const noBytes = new Uint8Array()
+
+type Progress = (detail: string) => void
+
+const graphOf = (spec: DecoderSpec, source: ModelSource, progress: Progress): string => {
+  const { config, weights, language } = source
+  const contents = source.contents((percent) => progress(`reading weights: ${percent} %`))
+  const digest = digestOf(["decoder", decoderGraphVersion, contents, spec.precision])
   return cachedGraph(spec.graphs, digest, (graph, folder) => {
-    writeChatTokenizer(file, vocabulary, folder)
-    buildLlamaGraph({ graph, config, file, precision: spec.precision }, progress)
+    writeChatTokenizer(language, folder)
+    buildDecoderGraph({ graph, config, weights, precision: spec.precision }, (done, of) => progress(`building the graph: ${Math.floor((100 * done) / of)} %`))
   })
 }
 
-const embeddingOf = (file: GgufFile, width: number): Embed => {
-  const table = file.tensor("token_embd.weight")
-  return (ids) => {
-    const out = new Float32Array(ids.length * width)
-    for (let i = 0; i < ids.length; i++) table.type.decode(file.rows(table, ids[i]!, 1), out.subarray(i * width, (i + 1) * width))
-    return out
-  }
-}
-
-const sessionOf = async (spec: DecoderSpec, file: GgufFile, config: LlamaConfig, folder: string): Promise<DeltaSession> => {
+const sessionOf = async (spec: DecoderSpec, { config, weights }: ModelSource, folder: string): Promise<DeltaSession> => {
   try {
-    return await DeltaSession.open(folder, spec.threads, config, embeddingOf(file, config.width))
+    return await DeltaSession.open(folder, spec.threads, config, (ids) => weights.embed(ids))
   } catch (cause) {
-    throw new ModelFileError(folder, `ONNX Runtime can't open the graph built from ${spec.path}; remove the folder to have it built again (${(cause as Error).message})`)
+    throw new ModelFileError(
+      spec.path,
+      `ONNX Runtime can't open the graph that was built from it, ${folder} (${(cause as Error).message})`,
+      "Remove that folder to have it built again",
+    )
   }
 }
 
 /** Opens a chat model's files; throws `ModelFileError`. Blocks: for worker threads only. */
-export const openDecoder = async (spec: DecoderSpec, progress: (detail: string) => void): Promise<Decoder> => {
+export const openDecoder = async (spec: DecoderSpec, progress: Progress): Promise<Decoder> => {
   progress("reading weights")
-  const file = openGguf(spec.path)
+  const source = openModelSource(spec.path)
   try {
-    const opened = file.explain(() => {
-      const config = llamaConfig(file)
-      const vocabulary = vocabularyOf(file, config.vocabulary)
-      return { config, vocabulary, endTokens: new Set(endTokens(file, vocabulary)), folder: graphOf(spec, file, config, vocabulary, progress) }
-    })
-    const { config, vocabulary, folder } = opened
+    const folder = explaining(spec.path, () => graphOf(spec, source, progress))
     progress("loading the graph")
-    const session = await sessionOf(spec, file, config, folder)
+    const session = await sessionOf(spec, source, folder)
+    const { vocabulary, endTokens, startsWithSpace } = source.language
+    const bytesOf = tokenBytes(vocabulary)
     const close = async () => {
       await session.close()
-      file.close()
+      source.close()
     }
     return {
-      session: { shape: config, step: (step) => session.step(step), close },
+      session: { shape: source.config, step: (step) => session.step(step), close },
       folder,
-      endTokens: opened.endTokens,
-      bytesOf: tokenBytes(vocabulary),
+      endTokens: new Set(endTokens),
+      // a table may be longer than the vocabulary
+      bytesOf: (id) => (id < vocabulary.tokens.length ? bytesOf(id) : noBytes),
       idsOf: (words) => idsOfWords(vocabulary, words),
-      startsWithSpace: false,
+      startsWithSpace,
     }
   } catch (cause) {
-    file.close()
+    source.close()
     throw cause
   }
 }

@@ -1,10 +1,12 @@
 import { createHash, randomBytes } from "node:crypto"
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { type Content, contentOf } from "./content-digest.ts"
 import { GraphBuilder } from "./graph-builder.ts"
 import { WeightStore } from "./weight-store.ts"
 
 export const graphFile = "model.onnx"
+const manifestFile = "contents.json"
 
 export const digestOf = (parts: readonly unknown[]): string => createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 32)
 
@@ -17,10 +19,44 @@ const isAlive = (pid: number): boolean => {
   }
 }
 
+const remove = (folder: string): void => rmSync(folder, { recursive: true, force: true })
+
 const removeLeftovers = (folder: string, digest: string): void => {
   for (const name of readdirSync(folder)) {
     const pid = name.startsWith(`${digest}.building-`) ? Number(name.split("-")[1]) : Number.NaN
-    if (pid && !isAlive(pid)) rmSync(join(folder, name), { recursive: true, force: true })
+    if (pid && !isAlive(pid)) remove(join(folder, name))
+  }
+}
+
+/** The last file that is written: what a complete folder holds. */
+const writeManifest = (folder: string): void => {
+  const files = readdirSync(folder).map((name) => [name, contentOf(join(folder, name))] as const)
+  writeFileSync(join(folder, manifestFile), JSON.stringify(Object.fromEntries(files)))
+}
+
+/** A rename may reach the disk before the bytes do, and then power fails. */
+const flush = (folder: string): void => {
+  for (const name of [...readdirSync(folder), "."]) {
+    const handle = openSync(join(folder, name), "r")
+    try {
+      fsyncSync(handle)
+    } finally {
+      closeSync(handle)
+    }
+  }
+}
+
+/** Whether every byte is as it was written. */
+const isWhole = (folder: string): boolean => {
+  try {
+    const files = Object.entries(JSON.parse(readFileSync(join(folder, manifestFile), "utf8")) as Record<string, Content>)
+    const sound = ([name, wanted]: (typeof files)[number]) => {
+      const path = join(folder, name)
+      return statSync(path).size === wanted.bytes && contentOf(path).sha256 === wanted.sha256
+    }
+    return files.some(([name]) => name === graphFile) && files.every(sound)
+  } catch {
+    return false
   }
 }
 
@@ -28,34 +64,52 @@ const publish = (building: string, ready: string): void => {
   try {
     renameSync(building, ready)
   } catch (cause) {
-    rmSync(building, { recursive: true, force: true })
+    remove(building)
     // another process was faster: its graph is as good as ours
     if (!existsSync(join(ready, graphFile))) throw cause
   }
 }
 
+/** Out of the way by a rename first, so that no process finds half of it. */
+const discard = (folder: string): void => {
+  const aside = `${folder}.damaged-${process.pid}-${randomBytes(4).toString("hex")}`
+  try {
+    renameSync(folder, aside)
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== "ENOENT") throw cause
+  }
+  remove(aside)
+}
+
+const fill = (folder: string, build: (graph: GraphBuilder, folder: string) => void): void => {
+  const store = new WeightStore(folder)
+  const graph = new GraphBuilder(store)
+  try {
+    build(graph, folder)
+  } finally {
+    store.close()
+  }
+  writeFileSync(join(folder, graphFile), graph.toBytes())
+  writeManifest(folder)
+  flush(folder)
+}
+
 /**
- * The folder `<graphs>/<digest>` with `model.onnx`, its weights and what else `build` writes into it; built when it is not there yet.
+ * The folder `<graphs>/<digest>` with `model.onnx`, its weights and what else `build` writes into it; built when it is not there yet, or is damaged.
  * It appears as a whole, by a rename, so that several processes can build at once. Blocks: for worker threads only.
  */
 export const cachedGraph = (graphs: string, digest: string, build: (graph: GraphBuilder, folder: string) => void): string => {
   const ready = join(graphs, digest)
-  if (existsSync(join(ready, graphFile))) return ready
+  if (isWhole(ready)) return ready
   mkdirSync(graphs, { recursive: true })
+  if (existsSync(ready)) discard(ready)
   removeLeftovers(graphs, digest)
   const folder = join(graphs, `${digest}.building-${process.pid}-${randomBytes(4).toString("hex")}`)
   mkdirSync(folder)
   try {
-    const store = new WeightStore(folder)
-    const graph = new GraphBuilder(store)
-    try {
-      build(graph, folder)
-    } finally {
-      store.close()
-    }
-    writeFileSync(join(folder, graphFile), graph.toBytes())
+    fill(folder, build)
   } catch (cause) {
-    rmSync(folder, { recursive: true, force: true })
+    remove(folder)
     throw cause
   }
   publish(folder, ready)

@@ -1,8 +1,9 @@
 import { halfAt } from "../weights/float16.ts"
 import type { GgmlType } from "../weights/ggml-types.ts"
-import { Damaged } from "../weights/gguf-metadata.ts"
+import { Damaged } from "../weights/model-file-error.ts"
 
 export const blockSize = 32
+export const notFinite = "it holds a value that is not a finite number"
 
 /** One matrix row for `MatMulNBits` with 8 bits: value = scale * (q - zero), a scale and a zero point for each block of 32. */
 export interface Int8Row {
@@ -36,45 +37,34 @@ const fromQ8 = (bytes: Uint8Array, block: number, row: Int8Row): void => {
   for (let j = 0; j < 32; j++) row.q[block * 32 + j] = bytes[at + 2 + j]! ^ 0x80
 }
 
-/** Lossless. */
-const fromQ4WithZero = (bytes: Uint8Array, block: number, row: Int8Row): void => {
-  const at = block * 18
-  row.scales[block] = halfAt(bytes, at)
-  row.zeros[block] = 128
-  for (let j = 0; j < 16; j++) {
-    const pair = bytes[at + 2 + j]!
-    row.q[block * 32 + j] = (pair & 15) + 120
-    row.q[block * 32 + 16 + j] = (pair >> 4) + 120
-  }
-}
+const levels = new Uint8Array(blockSize)
 
 /**
- * scale*q + minimum = (scale/16) * (16q + offset - zero), with zero - offset the nearest integer to -16 minimum/scale: an error of at most scale/32.
- * False when that integer does not fit, as in a block of equal values.
+ * scale*level + minimum = (scale/16) * (16*level + offset - zero), with zero - offset the nearest integer to -16 minimum/scale: an error of at most scale/32,
+ * none for Q4_0. False when that integer does not fit, as in a block of equal values.
  */
-const fromQ4WithMinimum = (bytes: Uint8Array, block: number, row: Int8Row): boolean => {
-  const at = block * 20
-  const scale = halfAt(bytes, at)
-  const shift = Math.round((-16 * halfAt(bytes, at + 2)) / scale)
+const fromLevels = (type: GgmlType, bytes: Uint8Array, block: number, row: Int8Row): boolean => {
+  const { scale, minimum } = type.levels!(bytes, block, levels)
+  const shift = Math.round((-16 * minimum) / scale)
   if (!(shift >= -15 && shift <= 255)) return false
-  const zero = Math.max(0, shift)
-  const offset = zero - shift
+  // 128 where it can be, so that a matrix of such blocks needs no zero points
+  const zero = shift === 128 ? 128 : Math.max(0, shift)
   row.scales[block] = scale / 16
   row.zeros[block] = zero
-  for (let j = 0; j < 16; j++) {
-    const pair = bytes[at + 4 + j]!
-    row.q[block * 32 + j] = 16 * (pair & 15) + offset
-    row.q[block * 32 + 16 + j] = 16 * (pair >> 4) + offset
-  }
+  for (let j = 0; j < blockSize; j++) row.q[block * blockSize + j] = 16 * levels[j]! + zero - shift
   return true
 }
 
 /** Whether rows of this type need zero points other than 128. */
-export const needsZeros = (type: GgmlType): boolean => type.name === "Q4_1"
+export const needsZeros = (type: GgmlType): boolean => type.levels !== undefined && type.name !== "Q4_0"
+
+const direct = (type: GgmlType, bytes: Uint8Array, block: number, row: Int8Row): boolean => {
+  if (type.name === "Q8_0") fromQ8(bytes, block, row)
+  return type.name === "Q8_0" || (type.levels !== undefined && fromLevels(type, bytes, block, row))
+}
 
 /** Brings an encoded row to 8 bits, without a detour through floats where the formats allow. `decoded` is room for the row's values. */
 export const quantizeRow = (type: GgmlType, bytes: Uint8Array, decoded: Float32Array, row: Int8Row): void => {
-  const direct = { Q8_0: fromQ8, Q4_0: fromQ4WithZero, Q4_1: fromQ4WithMinimum }[type.name]
   let floats = false
   const asFloats = (block: number) => {
     if (!floats) type.decode(bytes, decoded)
@@ -82,8 +72,8 @@ export const quantizeRow = (type: GgmlType, bytes: Uint8Array, decoded: Float32A
     quantizeFloats(decoded, block, row)
   }
   for (let block = 0; block < row.scales.length; block++) {
-    if (!direct || direct(bytes, block, row) === false) asFloats(block)
-    if (!Number.isFinite(row.scales[block]!)) throw new Damaged("a value is not a finite number")
+    if (!direct(type, bytes, block, row)) asFloats(block)
+    if (!Number.isFinite(row.scales[block]!)) throw new Damaged(notFinite)
   }
-  if (floats) for (const value of decoded) if (!Number.isFinite(value)) throw new Damaged("a value is not a finite number")
+  if (floats) for (const value of decoded) if (!Number.isFinite(value)) throw new Damaged(notFinite)
 }

@@ -1,60 +1,101 @@
-import { Damaged } from "../weights/gguf-metadata.ts"
 import { decodeRow, type Matrix } from "../weights/matrix.ts"
+import { Damaged, Unsupported } from "../weights/model-file-error.ts"
 import type { GraphBuilder, Value } from "./graph-builder.ts"
-import { blockSize, int8Row, needsZeros, quantizeRow } from "./int8-blocks.ts"
+import { needsShifts, quantizeRowTo4 } from "./int4-blocks.ts"
+import { blockSize, needsZeros, quantizeRow } from "./int8-blocks.ts"
 
-export type Precision = "int8" | "fp32"
+export const precisions = ["int8", "int4", "fp32"] as const
+export type Precision = (typeof precisions)[number]
 
-/** `x [.., columns]` times the matrix, transposed: `[.., rows]`. */
-export const linear = (graph: GraphBuilder, x: Value, matrix: Matrix, precision: Precision): Value => (precision === "int8" ? int8Linear : floatLinear)(graph, x, matrix)
+/** `x [.., columns]` times the matrix, transposed, plus the bias: `[.., rows]`. For int4 `x` is `[B, S, columns]`. */
+export const linear = (graph: GraphBuilder, x: Value, matrix: Matrix, precision: Precision, bias?: Float32Array): Value => {
+  const product = { int8: int8Linear, int4: int4Linear, fp32: floatLinear }[precision](graph, x, matrix)
+  return bias ? graph.node("Add", [product, graph.floats([...bias])]) : product
+}
+
+// rows that are gathered before they are written, so that a row doesn't cost several system calls
+const batchRows = 64
+
+/** Converts a matrix a few rows at a time, which is all that is ever in memory; an error names the tensor. */
+const inBatches = (matrix: Matrix, convert: (first: number, count: number) => void): void => {
+  try {
+    for (let first = 0; first < matrix.rows; first += batchRows) convert(first, Math.min(batchRows, matrix.rows - first))
+  } catch (cause) {
+    throw cause instanceof Damaged && !cause.message.includes(matrix.name) ? new Damaged(`the tensor '${matrix.name}': ${cause.message}`, cause.remedy) : cause
+  }
+}
 
 const floatLinear = (graph: GraphBuilder, x: Value, matrix: Matrix): Value => {
+  const { rows, columns } = matrix
   const name = graph.name("w")
-  const region = graph.weights(name, "float", [matrix.rows, matrix.columns])
-  const values = new Float32Array(matrix.columns)
-  for (let row = 0; row < matrix.rows; row++) {
-    decodeRow(matrix, row, values)
-    graph.store.write(region, row * values.byteLength, values)
-  }
+  const region = graph.weights(name, "float", [rows, columns])
+  const batch = new Float32Array(batchRows * columns)
+  inBatches(matrix, (first, count) => {
+    for (let i = 0; i < count; i++) decodeRow(matrix, first + i, batch.subarray(i * columns, (i + 1) * columns))
+    graph.store.write(region, first * columns * 4, batch.subarray(0, count * columns))
+  })
   return graph.fused("FusedMatMul", [x, name], { transB: 1 })
 }
 
-// rows that are gathered before they are written, so that a row doesn't cost three system calls
-const batchRows = 64
+const someRow = (matrix: Matrix, needs: (type: ReturnType<Matrix["typeOf"]>) => boolean): boolean => {
+  for (let row = 0; row < matrix.rows; row++) if (needs(matrix.typeOf(row))) return true
+  return false
+}
+
+// accuracy level 4: activations in blocks of int8, which keeps a row's result independent of its batch-mates
+const inBlocks = (graph: GraphBuilder, inputs: readonly Value[], { rows, columns }: Matrix, bits: number): Value =>
+  graph.fused("MatMulNBits", inputs, { K: columns, N: rows, bits, block_size: blockSize, accuracy_level: 4 })
 
 const int8Linear = (graph: GraphBuilder, x: Value, matrix: Matrix): Value => {
   const { rows, columns } = matrix
   const blocks = Math.ceil(columns / blockSize)
-  const withZeros = Array.from({ length: rows }, (_, row) => row).some((row) => needsZeros(matrix.typeOf(row)))
+  const rowBytes = blocks * blockSize
   const name = graph.name("w")
-  const inputs = [x, `${name}_q`, `${name}_s`, ...(withZeros ? [`${name}_z`] : [])]
   const q = graph.weights(`${name}_q`, "uint8", [rows, blocks, blockSize])
   const scales = graph.weights(`${name}_s`, "float", [rows, blocks])
-  const zeros = withZeros ? graph.weights(`${name}_z`, "uint8", [rows, blocks]) : undefined
+  const zeros = someRow(matrix, needsZeros) ? graph.weights(`${name}_z`, "uint8", [rows, blocks]) : undefined
   const decoded = new Float32Array(columns)
-  for (let first = 0; first < rows; first += batchRows) {
-    const count = Math.min(batchRows, rows - first)
-    const batch = int8Row(blocks * blockSize * count)
+  const batch = { q: new Uint8Array(batchRows * rowBytes), scales: new Float32Array(batchRows * blocks), zeros: new Uint8Array(batchRows * blocks) }
+  inBatches(matrix, (first, count) => {
     for (let i = 0; i < count; i++) {
-      const row = {
-        q: batch.q.subarray(i * blocks * blockSize, (i + 1) * blocks * blockSize),
-        scales: batch.scales.subarray(i * blocks, (i + 1) * blocks),
-        zeros: batch.zeros.subarray(i * blocks, (i + 1) * blocks),
-      }
-      convert(matrix, first + i, decoded, row)
+      const [from, to] = [i * blocks, (i + 1) * blocks]
+      const row = { q: batch.q.subarray(from * blockSize, to * blockSize), scales: batch.scales.subarray(from, to), zeros: batch.zeros.subarray(from, to) }
+      quantizeRow(matrix.typeOf(first + i), matrix.row(first + i), decoded, row)
     }
-    graph.store.write(q, first * blocks * blockSize, batch.q)
-    graph.store.write(scales, first * blocks * 4, batch.scales)
-    if (zeros) graph.store.write(zeros, first * blocks, batch.zeros)
-  }
-  // accuracy level 4: activations in blocks of int8, which keeps a row's result independent of its batch-mates
-  return graph.fused("MatMulNBits", inputs, { K: columns, N: rows, bits: 8, block_size: blockSize, accuracy_level: 4 })
+    graph.store.write(q, first * rowBytes, batch.q.subarray(0, count * rowBytes))
+    graph.store.write(scales, first * blocks * 4, batch.scales.subarray(0, count * blocks))
+    if (zeros) graph.store.write(zeros, first * blocks, batch.zeros.subarray(0, count * blocks))
+  })
+  return inBlocks(graph, [x, `${name}_q`, `${name}_s`, ...(zeros ? [`${name}_z`] : [])], matrix, 8)
 }
 
-const convert = (matrix: Matrix, row: number, decoded: Float32Array, into: Parameters<typeof quantizeRow>[3]): void => {
-  try {
-    quantizeRow(matrix.typeOf(row), matrix.row(row), decoded, into)
-  } catch (cause) {
-    throw cause instanceof Damaged ? new Damaged(`the tensor '${matrix.name}': ${cause.message}`) : cause
-  }
+/** Adds the sum of each block of `x [B, S, columns]` times the block's shift: exactly, where the operator's own zero points would have to be whole levels. */
+const plusShifts = (graph: GraphBuilder, x: Value, product: Value, shifts: Value, blocks: number): Value => {
+  const inBlocks = graph.node("Reshape", [x, graph.ints([0, 0, blocks, blockSize])])
+  const sums = graph.node("ReduceSum", [inBlocks, graph.ints([3])], { attributes: { keepdims: 0 } })
+  return graph.node("Add", [product, graph.fused("FusedMatMul", [sums, shifts], { transB: 1 })])
+}
+
+const int4Linear = (graph: GraphBuilder, x: Value, matrix: Matrix): Value => {
+  const { rows, columns } = matrix
+  if (columns % blockSize) throw new Unsupported(`the tensor '${matrix.name}' has rows of ${columns} values, and int4 needs a multiple of ${blockSize}`, "Ask for precision int8")
+  const blocks = columns / blockSize
+  const name = graph.name("w")
+  const q = graph.weights(`${name}_q`, "uint8", [rows, blocks, blockSize / 2])
+  const scales = graph.weights(`${name}_s`, "float", [rows, blocks])
+  const shifts = someRow(matrix, needsShifts) ? graph.weights(`${name}_m`, "float", [rows, blocks]) : undefined
+  const decoded = new Float32Array(columns)
+  const batch = { q: new Uint8Array((batchRows * columns) / 2), scales: new Float32Array(batchRows * blocks), shifts: new Float32Array(batchRows * blocks) }
+  inBatches(matrix, (first, count) => {
+    for (let i = 0; i < count; i++) {
+      const [from, to] = [i * blocks, (i + 1) * blocks]
+      const row = { q: batch.q.subarray((from * blockSize) / 2, (to * blockSize) / 2), scales: batch.scales.subarray(from, to), shifts: batch.shifts.subarray(from, to) }
+      quantizeRowTo4(matrix.typeOf(first + i), matrix.row(first + i), decoded, row)
+    }
+    graph.store.write(q, (first * columns) / 2, batch.q.subarray(0, (count * columns) / 2))
+    graph.store.write(scales, first * blocks * 4, batch.scales.subarray(0, count * blocks))
+    if (shifts) graph.store.write(shifts, first * blocks * 4, batch.shifts.subarray(0, count * blocks))
+  })
+  const product = inBlocks(graph, [x, `${name}_q`, `${name}_s`], matrix, 4)
+  return shifts ? plusShifts(graph, x, product, `${name}_m`, blocks) : product
 }

@@ -1,13 +1,12 @@
-import { readFileSync, writeFileSync } from "node:fs"
+import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Template } from "@huggingface/jinja"
 import { Tokenizer } from "tokenizers"
-import type { GgufFile } from "../weights/gguf-file.ts"
-import { Damaged, textIn } from "../weights/gguf-metadata.ts"
-import { tokenizerJson } from "./tokenizer-json.ts"
-import type { Vocabulary } from "./vocabulary.ts"
+import { Damaged } from "../weights/model-file-error.ts"
+import type { ChatLanguage } from "./vocabulary.ts"
 
 const tokenizerFile = "tokenizer.json"
+const laterTokenizerFile = "later-tokenizer.json"
 const chatFile = "chat.json"
 
 /** What prompts need beside the tokenizer; stored in the graph's folder. */
@@ -21,22 +20,6 @@ export interface ChatFormat {
   readonly longestTokenBytes: number
 }
 
-const tokenNamed = (file: GgufFile, vocabulary: Vocabulary, key: string): string => {
-  const id = file.header.metadata.get(key)
-  return typeof id === "number" ? (vocabulary.tokens[id] ?? "") : ""
-}
-
-const chatFormat = (file: GgufFile, vocabulary: Vocabulary): ChatFormat => {
-  const controls = vocabulary.tokens.flatMap((token, id) => (vocabulary.isControl(id) ? [[token, id] as const] : []))
-  return {
-    template: textIn(file.header.metadata, "tokenizer.chat_template"),
-    controlTokens: Object.fromEntries(controls),
-    bosToken: tokenNamed(file, vocabulary, "tokenizer.ggml.bos_token_id"),
-    eosToken: tokenNamed(file, vocabulary, "tokenizer.ggml.eos_token_id"),
-    longestTokenBytes: vocabulary.tokens.reduce((most, _, id) => Math.max(most, vocabulary.bytesOf(id).length), 1),
-  }
-}
-
 const mustWork = (what: string, attempt: () => unknown): void => {
   try {
     attempt()
@@ -45,18 +28,25 @@ const mustWork = (what: string, attempt: () => unknown): void => {
   }
 }
 
-/** Writes what `loadChatTokenizer` reads, after a trial. */
-export const writeChatTokenizer = (file: GgufFile, vocabulary: Vocabulary, folder: string): void => {
-  const format = chatFormat(file, vocabulary)
-  const tokenizer = JSON.stringify(tokenizerJson(vocabulary))
-  mustWork("tokenizer", () => Tokenizer.fromString(tokenizer))
-  mustWork("chat template", () => new Template(format.template))
-  writeFileSync(join(folder, tokenizerFile), tokenizer)
+/** Writes what `loadChatTokenizer` reads, after a trial. Throws `Damaged`. */
+export const writeChatTokenizer = (language: ChatLanguage, folder: string): void => {
+  const { vocabulary, controlTokens, template, bosToken, eosToken } = language
+  const longestTokenBytes = vocabulary.tokens.reduce((most, _, id) => Math.max(most, vocabulary.bytesOf(id).length), 1)
+  const format: ChatFormat = { template, controlTokens, bosToken, eosToken, longestTokenBytes }
+  const texts = [
+    [tokenizerFile, JSON.stringify(language.tokenizer)],
+    ...(language.laterTokenizer === undefined ? [] : [[laterTokenizerFile, JSON.stringify(language.laterTokenizer)] as const]),
+  ] as const
+  for (const [, text] of texts) mustWork("tokenizer", () => Tokenizer.fromString(text))
+  mustWork("chat template", () => new Template(template))
+  for (const [name, text] of texts) writeFileSync(join(folder, name), text)
   writeFileSync(join(folder, chatFile), JSON.stringify(format))
 }
 
 export interface ChatTokenizer {
   readonly tokenizer: Tokenizer
+  /** For text that does not begin the prompt. */
+  readonly laterTokenizer: Tokenizer
   readonly format: ChatFormat
   readonly template: Template
 }
@@ -68,7 +58,9 @@ export const loadChatTokenizer = (folder: string): ChatTokenizer => {
   const known = loaded.get(folder)
   if (known) return known
   const format = JSON.parse(readFileSync(join(folder, chatFile), "utf8")) as ChatFormat
-  const fresh = { format, template: new Template(format.template), tokenizer: Tokenizer.fromFile(join(folder, tokenizerFile)) }
+  const [first, later] = [tokenizerFile, laterTokenizerFile].map((name) => join(folder, name)) as [string, string]
+  const tokenizer = Tokenizer.fromFile(first)
+  const fresh = { format, template: new Template(format.template), tokenizer, laterTokenizer: existsSync(later) ? Tokenizer.fromFile(later) : tokenizer }
   loaded.set(folder, fresh)
   return fresh
 }

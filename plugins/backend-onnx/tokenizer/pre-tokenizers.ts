@@ -1,28 +1,60 @@
 import type { Json } from "../../../core/json.ts"
-import { Damaged } from "../weights/gguf-metadata.ts"
+import { Unsupported } from "../weights/model-file-error.ts"
 
 const byteLevel = (useRegex: boolean): Json => ({ type: "ByteLevel", add_prefix_space: false, trim_offsets: true, use_regex: useRegex })
 const sequence = (...parts: Json[]): Json => ({ type: "Sequence", pretokenizers: parts })
 const split = (pattern: string): Json => ({ type: "Split", pattern: { Regex: pattern }, behavior: "Isolated", invert: false })
 
-// one digit or up to three at a time is the only difference between these two
-const wordsWithDigits = (digits: string) => `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|${digits}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+`
+const contractions = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+const rest = "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+const wordsWithDigits = (digits: string) => `${contractions}|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|${digits}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|${rest}`
+
+// words end where small letters turn to capitals
+const [upper, lower] = ["[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]", "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"]
+const casedWords = `[^\\r\\n\\p{L}\\p{N}]?${upper}*${lower}+|[^\\r\\n\\p{L}\\p{N}]?${upper}+${lower}*|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|${rest}`
 
 interface PreTokenization {
   readonly preTokenizer: Json
+  readonly normalizer?: Json
   readonly ignoreMerges?: true
+}
+
+const gpt2: PreTokenization = { preTokenizer: byteLevel(true) }
+const digitByDigit: PreTokenization = { preTokenizer: sequence({ type: "Digits", individual_digits: true }, byteLevel(true)) }
+const llama3: PreTokenization = { preTokenizer: sequence(split(wordsWithDigits("\\p{N}{1,3}")), byteLevel(false)), ignoreMerges: true }
+const qwen2: PreTokenization = { preTokenizer: sequence(split(wordsWithDigits("\\p{N}")), byteLevel(false)), normalizer: { type: "NFC" } }
+const tekken: PreTokenization = { preTokenizer: sequence(split(casedWords), byteLevel(false)), ignoreMerges: true }
+/** What llama.cpp does with files that name none: punctuation apart, then GPT-2's words, then numbers by threes. */
+const unnamed: PreTokenization = {
+  preTokenizer: sequence(
+    split("[\\p{P}\\$\\+<=>\\^~\\|]+"),
+    split("'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)"),
+    split("\\p{N}+"),
+    split("[0-9][0-9][0-9]"),
+    byteLevel(false),
+  ),
 }
 
 /** By `tokenizer.ggml.pre`: how text falls into words before BPE. The patterns are those of the models' own tokenizer.json (llama.cpp: llama-vocab.cpp). */
 const known: Readonly<Record<string, PreTokenization>> = {
-  "gpt-2": { preTokenizer: byteLevel(true) },
-  smollm: { preTokenizer: sequence({ type: "Digits", individual_digits: true }, byteLevel(true)) },
-  "llama-bpe": { preTokenizer: sequence(split(wordsWithDigits("\\p{N}{1,3}")), byteLevel(false)), ignoreMerges: true },
-  qwen2: { preTokenizer: sequence(split(wordsWithDigits("\\p{N}")), byteLevel(false)) },
+  default: unnamed,
+  "gpt-2": gpt2,
+  olmo: gpt2,
+  smollm: digitByDigit,
+  starcoder: digitByDigit,
+  refact: digitByDigit,
+  "command-r": digitByDigit,
+  codeshell: digitByDigit,
+  "llama-bpe": llama3,
+  llama3,
+  "llama-v3": llama3,
+  qwen2,
+  "deepseek-r1-qwen": { preTokenizer: qwen2.preTokenizer },
+  tekken,
 }
 
 export const preTokenization = (name: string): PreTokenization => {
-  const found = known[name]
-  if (!found) throw new Damaged(`its pre-tokenizer is '${name}'; this backend knows ${Object.keys(known).join(", ")}`)
+  const found = Object.hasOwn(known, name) ? known[name] : undefined
+  if (!found) throw new Unsupported(`its pre-tokenizer is '${name}'; this backend knows ${Object.keys(known).join(", ")}`)
   return found
 }

@@ -10,11 +10,13 @@ import { fromByteLevel, toByteLevel } from "./byte-level.ts"
 import { chatPrompt, type Prompt } from "./chat-prompt.ts"
 import { type ChatTokenizer, loadChatTokenizer, writeChatTokenizer } from "./chat-tokenizer.ts"
 import { controlGuard } from "./control-guard.ts"
+import { ggufLanguage } from "./gguf-language.ts"
 import { rerankPrompts } from "./rerank-prompt.ts"
-import { endTokens, idsOfWords, type Vocabulary, vocabularyOf } from "./vocabulary.ts"
+import { type ChatLanguage, idsOfWords, type Vocabulary } from "./vocabulary.ts"
 
 const root = mkdtempSync(join(tmpdir(), "rakit-tokenizer-"))
 let file: GgufFile
+let language: ChatLanguage
 let vocabulary: Vocabulary
 let chat: ChatTokenizer
 
@@ -23,8 +25,9 @@ beforeAll(() => {
   const path = join(root, "tiny.gguf")
   writeFileSync(path, writeGguf(content))
   file = openGguf(path)
-  vocabulary = vocabularyOf(file, file.tensor("token_embd.weight").rows)
-  writeChatTokenizer(file, vocabulary, root)
+  language = ggufLanguage(file.header.metadata, file.tensor("token_embd.weight").rows)
+  vocabulary = language.vocabulary
+  writeChatTokenizer(language, root)
   chat = loadChatTokenizer(root)
 })
 afterAll(() => {
@@ -60,7 +63,7 @@ test("the tokenizer of the file's metadata keeps every text, and merges words", 
   )
   expect((await chat.tokenizer.encode("yes", null)).getLength()).toBe(1)
   expect(idsOfWords(vocabulary, ["yes", "never"])).toHaveLength(1)
-  expect(endTokens(file, vocabulary)).toEqual([1, 2])
+  expect(language.endTokens).toEqual([1, 2])
 })
 
 test("a chat is rendered by the file's template", async () => {

@@ -1,4 +1,11 @@
 import { bfloatAt, halfAt } from "./float16.ts"
+import { kQuants } from "./ggml-k-quants.ts"
+
+/** value = scale * level + minimum */
+export interface Affine {
+  readonly scale: number
+  readonly minimum: number
+}
 
 /** How ggml stores numbers: blocks of `blockValues` values in `blockBytes` bytes (ggml-quants.h of ggml-org/llama.cpp). */
 export interface GgmlType {
@@ -7,6 +14,10 @@ export interface GgmlType {
   readonly blockBytes: number
   /** Values of whole blocks. */
   decode(bytes: Uint8Array, into: Float32Array): void
+  /** It has a name and a size, but no meaning here. */
+  readonly unreadable?: true
+  /** For types of 4 bits: the levels (0 to 15) of the group of 32 values with this number, and what they mean. */
+  readonly levels?: (bytes: Uint8Array, group: number, into: Uint8Array) => Affine
 }
 
 const scalar = (name: string, blockBytes: number, at: (bytes: Uint8Array, offset: number) => number): GgmlType => ({
@@ -18,7 +29,9 @@ const scalar = (name: string, blockBytes: number, at: (bytes: Uint8Array, offset
   },
 })
 
-const blocks = (name: string, blockBytes: number, block: (bytes: Uint8Array, at: number, into: Float32Array, out: number) => void): GgmlType => ({
+type DecodeBlock = (bytes: Uint8Array, at: number, into: Float32Array, out: number) => void
+
+const blocksOf32 = (name: string, blockBytes: number, block: DecodeBlock): GgmlType => ({
   name,
   blockValues: 32,
   blockBytes,
@@ -27,33 +40,53 @@ const blocks = (name: string, blockBytes: number, block: (bytes: Uint8Array, at:
   },
 })
 
-const floatAt = (bytes: Uint8Array, offset: number): number => new DataView(bytes.buffer, bytes.byteOffset + offset, 4).getFloat32(0, true)
-
 const f32: GgmlType = {
-  ...scalar("F32", 4, floatAt),
+  name: "F32",
+  blockValues: 1,
+  blockBytes: 4,
   decode: (bytes, into) => new Uint8Array(into.buffer, into.byteOffset, into.byteLength).set(bytes.subarray(0, into.byteLength)),
 }
 
-const q4WithZero: GgmlType = blocks("Q4_0", 18, (bytes, at, into, out) => {
-  const scale = halfAt(bytes, at)
-  for (let j = 0; j < 16; j++) {
-    const pair = bytes[at + 2 + j]!
-    into[out + j] = scale * ((pair & 15) - 8)
-    into[out + 16 + j] = scale * ((pair >> 4) - 8)
+/** Low nibbles are the first half of a block, high nibbles the second. */
+const fourBits = (name: string, header: number, affine: (bytes: Uint8Array, at: number) => Affine): GgmlType => {
+  const blockBytes = header + 16
+  const levels = (bytes: Uint8Array, group: number, into: Uint8Array): Affine => {
+    const at = group * blockBytes
+    for (let j = 0; j < 16; j++) {
+      const pair = bytes[at + header + j]!
+      into[j] = pair & 15
+      into[16 + j] = pair >> 4
+    }
+    return affine(bytes, at)
   }
-})
-
-const q4WithMinimum: GgmlType = blocks("Q4_1", 20, (bytes, at, into, out) => {
-  const scale = halfAt(bytes, at)
-  const minimum = halfAt(bytes, at + 2)
-  for (let j = 0; j < 16; j++) {
-    const pair = bytes[at + 4 + j]!
-    into[out + j] = scale * (pair & 15) + minimum
-    into[out + 16 + j] = scale * (pair >> 4) + minimum
+  const room = new Uint8Array(32)
+  const decode: DecodeBlock = (bytes, at, into, out) => {
+    const { scale, minimum } = levels(bytes, at / blockBytes, room)
+    for (let j = 0; j < 32; j++) into[out + j] = scale * room[j]! + minimum
   }
-})
+  return { ...blocksOf32(name, blockBytes, decode), levels }
+}
 
-const q8: GgmlType = blocks("Q8_0", 34, (bytes, at, into, out) => {
+/** As four bits, with the fifth of all 32 values in a word of its own. */
+const fiveBits = (name: string, header: number, affine: (bytes: Uint8Array, at: number) => Affine): GgmlType =>
+  blocksOf32(name, header + 20, (bytes, at, into, out) => {
+    const { scale, minimum } = affine(bytes, at)
+    for (let j = 0; j < 32; j++) {
+      const pair = bytes[at + header + 4 + (j & 15)]!
+      const fifth = (bytes[at + header + (j >> 3)]! >> (j & 7)) & 1
+      into[out + j] = scale * ((j < 16 ? pair & 15 : pair >> 4) | (fifth << 4)) + minimum
+    }
+  })
+
+const centred =
+  (zero: number) =>
+  (bytes: Uint8Array, at: number): Affine => {
+    const scale = halfAt(bytes, at)
+    return { scale, minimum: -zero * scale }
+  }
+const shifted = (bytes: Uint8Array, at: number): Affine => ({ scale: halfAt(bytes, at), minimum: halfAt(bytes, at + 2) })
+
+const q8 = blocksOf32("Q8_0", 34, (bytes, at, into, out) => {
   const scale = halfAt(bytes, at)
   for (let j = 0; j < 32; j++) into[out + j] = (scale * (bytes[at + 2 + j]! << 24)) / 16_777_216
 })
@@ -62,12 +95,35 @@ const q8: GgmlType = blocks("Q8_0", 34, (bytes, at, into, out) => {
 export const ggmlTypes: ReadonlyMap<number, GgmlType> = new Map([
   [0, f32],
   [1, scalar("F16", 2, halfAt)],
-  [2, q4WithZero],
-  [3, q4WithMinimum],
+  [2, fourBits("Q4_0", 2, centred(8))],
+  [3, fourBits("Q4_1", 4, shifted)],
+  [6, fiveBits("Q5_0", 2, centred(16))],
+  [7, fiveBits("Q5_1", 4, shifted)],
   [8, q8],
+  [12, kQuants.q4],
+  [13, kQuants.q5],
+  [14, kQuants.q6],
   [30, scalar("BF16", 2, bfloatAt)],
 ])
 
-const laterTypes: Readonly<Record<number, string>> = { 6: "Q5_0", 7: "Q5_1", 10: "Q2_K", 11: "Q3_K", 12: "Q4_K", 13: "Q5_K", 14: "Q6_K", 15: "Q8_K", 20: "IQ4_NL", 23: "IQ4_XS" }
+const unreadTypes: Readonly<Record<number, string>> = {
+  9: "Q8_1",
+  10: "Q2_K",
+  11: "Q3_K",
+  15: "Q8_K",
+  16: "IQ2_XXS",
+  17: "IQ2_XS",
+  18: "IQ3_XXS",
+  19: "IQ1_S",
+  20: "IQ4_NL",
+  21: "IQ3_S",
+  22: "IQ2_S",
+  23: "IQ4_XS",
+  28: "F64",
+  29: "IQ1_M",
+  34: "TQ1_0",
+  35: "TQ2_0",
+  39: "MXFP4",
+}
 
-export const ggmlTypeLabel = (id: number): string => ggmlTypes.get(id)?.name ?? laterTypes[id] ?? `number ${id}`
+export const ggmlTypeLabel = (id: number): string => ggmlTypes.get(id)?.name ?? unreadTypes[id] ?? `number ${id}`

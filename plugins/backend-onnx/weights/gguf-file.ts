@@ -1,10 +1,11 @@
 import { BytesMissing } from "./byte-cursor.ts"
 import { type GgufHeader, parseGgufHeader } from "./gguf-header.ts"
-import { Damaged } from "./gguf-metadata.ts"
+import { Damaged } from "./model-file-error.ts"
 import { type ReadAt, TensorFile } from "./tensor-file.ts"
 
 const firstReadBytes = 4 * 2 ** 20
-const maxHeaderBytes = 512 * 2 ** 20
+// several times what the largest vocabularies take
+const maxHeaderBytes = 64 * 2 ** 20
 
 export type GgufFile = TensorFile<GgufHeader>
 

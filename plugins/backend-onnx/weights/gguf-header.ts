@@ -1,6 +1,7 @@
 import { ByteCursor } from "./byte-cursor.ts"
 import { ggmlTypeLabel, ggmlTypes } from "./ggml-types.ts"
-import { Damaged, type Metadata, type MetadataValue, readMetadataValue, readText } from "./gguf-metadata.ts"
+import { type Metadata, type MetadataValue, readMetadataValue, readText } from "./gguf-metadata.ts"
+import { Damaged, Unsupported } from "./model-file-error.ts"
 import type { TensorEntry, TensorHeader } from "./tensor-file.ts"
 
 export interface GgufHeader extends TensorHeader {
@@ -35,7 +36,7 @@ const readTensor = (cursor: ByteCursor): TensorEntry => {
   const typeId = cursor.u32()
   const type = ggmlTypes.get(typeId)
   if (!type)
-    throw new Damaged(
+    throw new Unsupported(
       `the tensor '${name}' has the type ${ggmlTypeLabel(typeId)}, which this backend can't read (it reads ${[...ggmlTypes.values()].map((t) => t.name).join(", ")})`,
     )
   const columns = dimensions[0]!
@@ -58,7 +59,7 @@ export const parseGgufHeader = (bytes: Buffer, fileBytes: number): GgufHeader =>
   const cursor = new ByteCursor(bytes)
   if (cursor.text(4) !== "GGUF") throw new Damaged("this is not a GGUF file (wrong magic)")
   const version = cursor.u32()
-  if (version !== 2 && version !== 3) throw new Damaged(`GGUF version ${version} is unknown; 2 and 3 can be read`)
+  if (version !== 2 && version !== 3) throw new Unsupported(`GGUF version ${version} is unknown; 2 and 3 can be read`)
   const [tensorCount, metadataCount] = [cursor.u64(), cursor.u64()]
   if (tensorCount > maxEntries || metadataCount > maxEntries) throw new Damaged(`it claims ${tensorCount} tensors and ${metadataCount} metadata entries, the most is ${maxEntries}`)
   const metadata = readMetadata(cursor, metadataCount)

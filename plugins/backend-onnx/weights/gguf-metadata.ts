@@ -1,10 +1,8 @@
 import type { ByteCursor } from "./byte-cursor.ts"
+import { Damaged } from "./model-file-error.ts"
 
 export type MetadataValue = string | number | boolean | readonly (string | number | boolean)[]
 export type Metadata = ReadonlyMap<string, MetadataValue>
-
-/** What is wrong inside a file; the opener adds the file's name. */
-export class Damaged extends Error {}
 
 const maxTextBytes = 16 * 2 ** 20
 const maxArrayLength = 2 ** 24

@@ -1,6 +1,6 @@
 import type { GgmlType } from "./ggml-types.ts"
-import { Damaged } from "./gguf-metadata.ts"
-import type { TensorFile } from "./tensor-file.ts"
+import { Damaged, Unsupported } from "./model-file-error.ts"
+import type { TensorSource } from "./tensor-file.ts"
 
 /** A weight matrix `[rows, columns]` (outputs, inputs) that is read row by row. */
 export interface Matrix {
@@ -15,10 +15,11 @@ export interface Matrix {
 const windowRows = 256
 
 /** Reads a window of rows at a time, so that reordered rows don't cost a system call each. */
-export const matrixOf = (file: TensorFile, name: string, shape: { readonly rows: number; readonly columns: number }): Matrix => {
+export const matrixOf = (file: TensorSource, name: string, shape: { readonly rows: number; readonly columns: number }): Matrix => {
   const entry = file.tensor(name)
   if (entry.rows !== shape.rows || entry.columns !== shape.columns)
-    throw new Damaged(`the tensor '${name}' is ${entry.rows} x ${entry.columns}, the metadata ask for ${shape.rows} x ${shape.columns}`)
+    throw new Damaged(`the tensor '${name}' is ${entry.rows} x ${entry.columns}, its configuration asks for ${shape.rows} x ${shape.columns}`)
+  if (entry.type.unreadable) throw new Unsupported(`the tensor '${name}' has the type ${entry.type.name}, which this backend can't read`)
   const rowBytes = entry.bytes / entry.rows
   let first = -1
   let window: Buffer = Buffer.alloc(0)
@@ -50,25 +51,29 @@ export const stacked = (parts: readonly Matrix[]): Matrix => {
 
 /**
  * llama.cpp stores the rows of q and k so that rotary pairs are neighbours (2i, 2i+1); the usual layout has them half a head apart (i, i+H/2).
- * This is its `permute` of convert_hf_to_gguf.py backwards.
+ * This is its `permute` of convert_hf_to_gguf.py backwards: where each row of the usual layout lies.
  */
-export const halvesLayout = (matrix: Matrix, heads: number): Matrix => {
-  const size = matrix.rows / heads
-  const source = (row: number): number => {
+export const halvesOrder = (rows: number, heads: number): readonly number[] => {
+  const size = rows / heads
+  return Array.from({ length: rows }, (_, row) => {
     const within = row % size
     return row - within + 2 * (within % (size / 2)) + (within < size / 2 ? 0 : 1)
-  }
-  return { ...matrix, typeOf: (row) => matrix.typeOf(source(row)), row: (row) => matrix.row(source(row)) }
+  })
+}
+
+export const halvesLayout = (matrix: Matrix, heads: number): Matrix => {
+  const order = halvesOrder(matrix.rows, heads)
+  return { ...matrix, typeOf: (row) => matrix.typeOf(order[row]!), row: (row) => matrix.row(order[row]!) }
 }
 
 /** The row as numbers; refuses NaN and infinity, which would poison every answer. */
 export const decodeRow = (matrix: Matrix, row: number, into: Float32Array): void => {
   matrix.typeOf(row).decode(matrix.row(row), into)
-  for (const value of into) if (!Number.isFinite(value)) throw new Damaged(`the tensor '${matrix.name}' holds a value that is not a finite number`)
+  for (const value of into) if (!Number.isFinite(value)) throw new Damaged(`the tensor '${matrix.name}': it holds a value that is not a finite number`)
 }
 
 /** A tensor of one row, such as a norm's weights. */
-export const vectorOf = (file: TensorFile, name: string, length: number): Float32Array => {
+export const vectorOf = (file: TensorSource, name: string, length: number): Float32Array => {
   const values = new Float32Array(length)
   decodeRow(matrixOf(file, name, { rows: 1, columns: length }), 0, values)
   return values

@@ -1,11 +1,36 @@
-/** A model file that can't be used. The message names the file and the reason, for the operator. */
+/** What is wrong inside a file; who opened it adds the file's name. `remedy` says what the operator can do. */
+export class Damaged extends Error {
+  readonly remedy: string
+  constructor(message: string, remedy = "Pull it again (`rakit models pull`); if that does not help, it was published like this: name another file") {
+    super(message)
+    this.remedy = remedy
+  }
+}
+
+/** Nothing is broken, but this backend can't run it. */
+export class Unsupported extends Damaged {
+  constructor(message: string, remedy = "Name a model that this backend's README lists") {
+    super(message, remedy)
+  }
+}
+
+/** A model file that can't be used. The message names the file, the reason and the remedy, for the operator. */
 export class ModelFileError extends Error {
   readonly file: string
   readonly reason: string
-  constructor(file: string, reason: string) {
-    super(`${file}: ${reason}`)
+  constructor(file: string, reason: string, remedy?: string) {
+    super(`${file}: ${reason}${remedy ? `. ${remedy}.` : ""}`)
     this.name = "ModelFileError"
     this.file = file
     this.reason = reason
+  }
+}
+
+/** Runs a part that reads a file, and names the file when it fails. */
+export const explaining = <A>(path: string, part: () => A): A => {
+  try {
+    return part()
+  } catch (cause) {
+    throw cause instanceof Damaged ? new ModelFileError(path, cause.message, cause.remedy) : cause
   }
 }

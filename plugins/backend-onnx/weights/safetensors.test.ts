@@ -4,8 +4,8 @@ import { join } from "node:path"
 import fc from "fast-check"
 import { afterAll, describe, expect, test } from "vitest"
 import { writeSafetensors } from "../testing/safetensors-writer.ts"
-import { Damaged } from "./gguf-metadata.ts"
 import { vectorOf } from "./matrix.ts"
+import { Damaged } from "./model-file-error.ts"
 import { openSafetensors, parseSafetensorsHeader } from "./safetensors.ts"
 
 const root = mkdtempSync(join(tmpdir(), "rakit-safetensors-"))

@@ -1,22 +1,23 @@
 import { type GgmlType, ggmlTypes } from "./ggml-types.ts"
-import { Damaged } from "./gguf-metadata.ts"
+import { Damaged } from "./model-file-error.ts"
 import { type ReadAt, type TensorEntry, TensorFile, type TensorHeader } from "./tensor-file.ts"
 
-const maxHeaderBytes = 100 * 2 ** 20
+const maxHeaderBytes = 32 * 2 ** 20
 const maxValues = 2 ** 40
 
 const types: ReadonlyMap<unknown, GgmlType> = new Map([...ggmlTypes.values()].filter((type) => type.blockValues === 1).map((type) => [type.name, type]))
 
+const unreadable = (name: string, blockBytes: number): GgmlType => ({ name, blockValues: 1, blockBytes, decode: () => {}, unreadable: true })
+
 const isIntegers = (value: unknown): value is readonly number[] => Array.isArray(value) && value.every((item) => Number.isSafeInteger(item) && item >= 0)
 
-/** `dataStart`: where the offsets count from. Tensors of types that no weight has here (such as position ids) are left out. */
-const entryOf = (name: string, value: unknown, dataStart: number, fileBytes: number): TensorEntry | undefined => {
+/** `dataStart`: where the offsets count from. Tensors of other types (such as position ids) are no error until they are read. */
+const entryOf = (name: string, value: unknown, dataStart: number, fileBytes: number): TensorEntry => {
   const { dtype, shape, data_offsets: offsets } = (value ?? {}) as { readonly dtype?: unknown; readonly shape?: unknown; readonly data_offsets?: unknown }
   if (typeof dtype !== "string" || !isIntegers(shape) || !isIntegers(offsets) || offsets.length !== 2) throw new Damaged(`the entry of the tensor '${name}' is not one`)
-  const type = types.get(dtype)
-  if (!type) return undefined
   const values = shape.reduce((a, b) => a * b, 1)
   const [from, to] = offsets as readonly [number, number]
+  const type = types.get(dtype) ?? unreadable(dtype, (to - from) / values)
   if (values < 1 || values > maxValues || to - from !== values * type.blockBytes) throw new Damaged(`the tensor '${name}' of the shape ${shape.join(" x ")} has ${to - from} bytes`)
   if (dataStart + to > fileBytes) throw new Damaged(`it is cut: the tensor '${name}' ends at byte ${dataStart + to}, the file at ${fileBytes}`)
   const columns = shape.at(-1) ?? 1
@@ -38,8 +39,7 @@ export const parseSafetensorsHeader = (read: ReadAt, fileBytes: number): TensorH
   if (typeof header !== "object" || header === null) throw new Damaged("its header is not an object")
   const tensors = new Map<string, TensorEntry>()
   for (const [name, value] of Object.entries(header)) {
-    const entry = name === "__metadata__" ? undefined : entryOf(name, value, 8 + length, fileBytes)
-    if (entry) tensors.set(name, entry)
+    if (name !== "__metadata__") tensors.set(name, entryOf(name, value, 8 + length, fileBytes))
   }
   return { tensors }
 }

@@ -1,7 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs"
 import type { GgmlType } from "./ggml-types.ts"
-import { Damaged } from "./gguf-metadata.ts"
-import { ModelFileError } from "./model-file-error.ts"
+import { Damaged, explaining, ModelFileError } from "./model-file-error.ts"
 
 export interface TensorEntry {
   readonly name: string
@@ -16,6 +15,19 @@ export interface TensorEntry {
 
 export interface TensorHeader {
   readonly tensors: ReadonlyMap<string, TensorEntry>
+}
+
+/** Tensors by name, in one file or several. They are read from disk when they are asked for: the model is never in memory as a whole. Blocks: for worker threads only. */
+export interface TensorSource {
+  /** Of a file or a folder. */
+  readonly path: string
+  names(): Iterable<string>
+  has(name: string): boolean
+  /** Throws `Damaged` when there is none. */
+  tensor(name: string): TensorEntry
+  /** The encoded bytes of `count` rows. */
+  rows(entry: TensorEntry, first: number, count: number): Buffer
+  close(): void
 }
 
 /** Reads `length` bytes from a position, or throws `Damaged`. */
@@ -40,8 +52,7 @@ const openHandle = (path: string): number => {
   }
 }
 
-/** An open file of tensors. They are read from disk when they are asked for: the model is never in memory as a whole. Blocks: for worker threads only. */
-export class TensorFile<Header extends TensorHeader = TensorHeader> {
+export class TensorFile<Header extends TensorHeader = TensorHeader> implements TensorSource {
   readonly path: string
   readonly header: Header
   private readonly handle: number
@@ -64,17 +75,21 @@ export class TensorFile<Header extends TensorHeader = TensorHeader> {
       )
     } catch (cause) {
       closeSync(handle)
-      throw new ModelFileError(path, (cause as Error).message)
+      throw cause instanceof Damaged ? new ModelFileError(path, cause.message, cause.remedy) : cause
     }
   }
 
   /** Runs a part that looks into the file and names the file when it fails. */
   explain<A>(part: () => A): A {
-    try {
-      return part()
-    } catch (cause) {
-      throw cause instanceof Damaged ? new ModelFileError(this.path, cause.message) : cause
-    }
+    return explaining(this.path, part)
+  }
+
+  names(): Iterable<string> {
+    return this.header.tensors.keys()
+  }
+
+  has(name: string): boolean {
+    return this.header.tensors.has(name)
   }
 
   tensor(name: string): TensorEntry {
@@ -83,7 +98,6 @@ export class TensorFile<Header extends TensorHeader = TensorHeader> {
     return entry
   }
 
-  /** The encoded bytes of `count` rows. */
   rows(entry: TensorEntry, first: number, count: number): Buffer {
     const rowBytes = entry.bytes / entry.rows
     return readExactly(this.handle, entry.offset + first * rowBytes, count * rowBytes)

@@ -1,0 +1,173 @@
+import { halvesLayout, halvesOrder, type Matrix, matrixOf, vectorOf } from "../weights/matrix.ts"
+import { Unsupported } from "../weights/model-file-error.ts"
+import type { TensorSource } from "../weights/tensor-file.ts"
+import type { DecoderConfig } from "./decoder-config.ts"
+
+/** Parts of a layer that are matrices, and may have biases. */
+export type LayerMatrix = "q" | "k" | "v" | "out" | "gate" | "up" | "down"
+export type LayerNorm = "beforeAttention" | "beforeFeedForward" | "queries" | "keys"
+
+/** What a kind of file calls its tensors, without `.weight` and `.bias`. */
+export interface TensorNames {
+  readonly embedding: string
+  readonly finalNorm: string
+  readonly head: string
+  layer(index: number): string
+  readonly parts: Readonly<Record<LayerMatrix | LayerNorm, string>>
+  /** Tensors that may be there and are not weights of the graph. */
+  readonly ignored: RegExp
+}
+
+export const ggufNames: TensorNames = {
+  embedding: "token_embd",
+  finalNorm: "output_norm",
+  head: "output",
+  layer: (index) => `blk.${index}.`,
+  parts: {
+    q: "attn_q",
+    k: "attn_k",
+    v: "attn_v",
+    out: "attn_output",
+    gate: "ffn_gate",
+    up: "ffn_up",
+    down: "ffn_down",
+    beforeAttention: "attn_norm",
+    beforeFeedForward: "ffn_norm",
+    queries: "attn_q_norm",
+    keys: "attn_k_norm",
+  },
+  ignored: /^rope_freqs\.weight$/,
+}
+
+export const folderNames: TensorNames = {
+  embedding: "model.embed_tokens",
+  finalNorm: "model.norm",
+  head: "lm_head",
+  layer: (index) => `model.layers.${index}.`,
+  parts: {
+    q: "self_attn.q_proj",
+    k: "self_attn.k_proj",
+    v: "self_attn.v_proj",
+    out: "self_attn.o_proj",
+    gate: "mlp.gate_proj",
+    up: "mlp.up_proj",
+    down: "mlp.down_proj",
+    beforeAttention: "input_layernorm",
+    beforeFeedForward: "post_attention_layernorm",
+    queries: "self_attn.q_norm",
+    keys: "self_attn.k_norm",
+  },
+  // a table that old files carry, and a head that is the embedding again
+  ignored: /\.rotary_emb\.inv_freq$|^lm_head\.weight$/,
+}
+
+const matrixParts: readonly LayerMatrix[] = ["q", "k", "v", "out", "gate", "up", "down"]
+
+/** The weights of a decoder by what they do. Everything throws `Damaged`. */
+export class DecoderWeights {
+  readonly source: TensorSource
+  readonly names: TensorNames
+  private readonly config: DecoderConfig
+  /** Rows of q and k are stored so that rotary pairs are neighbours. */
+  private readonly pairsAreNeighbours: boolean
+
+  constructor(source: TensorSource, names: TensorNames, config: DecoderConfig, pairsAreNeighbours: boolean) {
+    this.source = source
+    this.names = names
+    this.config = config
+    this.pairsAreNeighbours = pairsAreNeighbours
+    this.refuseUnknown()
+  }
+
+  /** A tensor that the graph has no place for is a sign of another kind of model: half of it would run, and answer nonsense. */
+  private refuseUnknown(): void {
+    const { names, config } = this
+    const known = new Set([`${names.embedding}.weight`, `${names.finalNorm}.weight`, ...(config.tiedHead ? [] : [`${names.head}.weight`])])
+    const norms: readonly LayerNorm[] = ["beforeAttention", "beforeFeedForward", ...(config.headNorms ? (["queries", "keys"] as const) : [])]
+    for (let layer = 0; layer < config.layers; layer++) {
+      for (const part of [...matrixParts, ...norms]) known.add(`${names.layer(layer)}${names.parts[part]}.weight`)
+      for (const part of matrixParts) known.add(`${names.layer(layer)}${names.parts[part]}.bias`)
+    }
+    for (const name of this.source.names())
+      if (!known.has(name) && !names.ignored.test(name)) throw new Unsupported(`it has the tensor '${name}', which a ${config.family} of ${config.layers} layers has no place for`)
+  }
+
+  private sizesOf(part: LayerMatrix): { readonly rows: number; readonly columns: number } {
+    const { heads, kvHeads, headSize, width, feedForward } = this.config
+    if (part === "out") return { rows: width, columns: heads * headSize }
+    if (part === "down") return { rows: width, columns: feedForward }
+    const rows = part === "q" ? heads * headSize : part === "k" || part === "v" ? kvHeads * headSize : feedForward
+    return { rows, columns: width }
+  }
+
+  /** Heads whose rows have to be put in order. */
+  private shuffledHeads(part: LayerMatrix): number | undefined {
+    if (!this.pairsAreNeighbours) return undefined
+    return { q: this.config.heads, k: this.config.kvHeads }[part as "q" | "k"]
+  }
+
+  private stem(layer: number, part: LayerMatrix | LayerNorm): string {
+    return `${this.names.layer(layer)}${this.names.parts[part]}`
+  }
+
+  matrix(layer: number, part: LayerMatrix): Matrix {
+    const stored = matrixOf(this.source, `${this.stem(layer, part)}.weight`, this.sizesOf(part))
+    const heads = this.shuffledHeads(part)
+    return heads ? halvesLayout(stored, heads) : stored
+  }
+
+  /** Zeros where a part has none; undefined where none of the parts has one. */
+  bias(layer: number, parts: readonly LayerMatrix[]): Float32Array | undefined {
+    const names = parts.map((part) => `${this.stem(layer, part)}.bias`)
+    const required = this.config.family === "qwen2" && parts.includes("q")
+    if (required) for (const name of names) this.source.tensor(name)
+    if (!names.some((name) => this.source.has(name))) return undefined
+    const values = parts.map((part, i) => this.biasOf(part, names[i]!))
+    const all = new Float32Array(values.reduce((sum, value) => sum + value.length, 0))
+    let at = 0
+    for (const value of values) {
+      all.set(value, at)
+      at += value.length
+    }
+    return all
+  }
+
+  private biasOf(part: LayerMatrix, name: string): Float32Array {
+    const { rows } = this.sizesOf(part)
+    const stored = this.source.has(name) ? vectorOf(this.source, name, rows) : new Float32Array(rows)
+    const heads = this.shuffledHeads(part)
+    const order = heads ? halvesOrder(rows, heads) : undefined
+    return order ? Float32Array.from(order, (row) => stored[row]!) : stored
+  }
+
+  norm(layer: number, part: LayerNorm): Float32Array {
+    const { width, headSize } = this.config
+    return vectorOf(this.source, `${this.stem(layer, part)}.weight`, part === "queries" || part === "keys" ? headSize : width)
+  }
+
+  finalNorm(): Float32Array {
+    return vectorOf(this.source, `${this.names.finalNorm}.weight`, this.config.width)
+  }
+
+  private table(stem: string): Matrix {
+    const { vocabulary: rows, width: columns } = this.config
+    return matrixOf(this.source, `${stem}.weight`, { rows, columns })
+  }
+
+  embedding(): Matrix {
+    return this.table(this.names.embedding)
+  }
+
+  head(): Matrix {
+    return this.table(this.config.tiedHead ? this.names.embedding : this.names.head)
+  }
+
+  /** The embedding of each token, in order. */
+  embed(ids: ArrayLike<number>): Float32Array {
+    const { width } = this.config
+    const table = this.source.tensor(`${this.names.embedding}.weight`)
+    const out = new Float32Array(ids.length * width)
+    for (let i = 0; i < ids.length; i++) table.type.decode(this.source.rows(table, ids[i]!, 1), out.subarray(i * width, (i + 1) * width))
+    return out
+  }
+}

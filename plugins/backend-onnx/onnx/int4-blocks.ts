@@ -1,0 +1,75 @@
+import type { Affine, GgmlType } from "../weights/ggml-types.ts"
+import { Damaged } from "../weights/model-file-error.ts"
+import { blockSize, notFinite } from "./int8-blocks.ts"
+
+/** One matrix row for `MatMulNBits` with 4 bits: value = scale * (level - 8) + shift, a scale and a shift for each block of 32. */
+export interface Int4Row {
+  /** Two levels in a byte, the first one low. */
+  readonly q: Uint8Array
+  readonly scales: Float32Array
+  readonly shifts: Float32Array
+}
+
+const middle = 8
+const highest = 15
+
+/** The levels nearest to the values, and the least squares fit of scale and minimum to these levels. Answers what is left, squared. */
+const leastSquares = (values: Float32Array, start: Affine, levels: Uint8Array): Affine & { readonly error: number } => {
+  let [sum, squares, products, total] = [0, 0, 0, 0]
+  for (let i = 0; i < blockSize; i++) {
+    const level = Math.min(highest, Math.max(0, Math.round((values[i]! - start.minimum) / start.scale)))
+    levels[i] = level
+    sum += level
+    squares += level * level
+    products += level * values[i]!
+    total += values[i]!
+  }
+  const spread = blockSize * squares - sum * sum
+  const scale = spread > 0 ? (blockSize * products - sum * total) / spread : start.scale
+  const minimum = (total - scale * sum) / blockSize
+  let error = 0
+  for (let i = 0; i < blockSize; i++) error += (scale * levels[i]! + minimum - values[i]!) ** 2
+  return { scale, minimum, error }
+}
+
+// a range that leaves out the outermost values often fits the others better
+const ranges = [1, 0.95, 0.9, 0.85, 0.8, 0.75]
+const attempt = new Uint8Array(blockSize)
+
+const quantizeFloats = (values: Float32Array, levels: Uint8Array): Affine => {
+  let [low, high] = [values[0]!, values[0]!]
+  for (const value of values) {
+    low = Math.min(low, value)
+    high = Math.max(high, value)
+  }
+  if (!Number.isFinite(high - low)) throw new Damaged(notFinite)
+  levels.fill(0)
+  if (high === low) return { scale: 0, minimum: low }
+  let best: (Affine & { readonly error: number }) | undefined
+  for (const range of ranges) {
+    const scale = ((high - low) * range) / highest
+    const found = leastSquares(values, { scale, minimum: (low + high - highest * scale) / 2 }, attempt)
+    if (best && found.error >= best.error) continue
+    best = found
+    levels.set(attempt)
+  }
+  return best!
+}
+
+const levels = new Uint8Array(blockSize)
+
+/** Brings an encoded row, whose length is a multiple of 32, to 4 bits: without loss from types of 4 bits. `decoded` is room for the row's values. */
+export const quantizeRowTo4 = (type: GgmlType, bytes: Uint8Array, decoded: Float32Array, row: Int4Row): void => {
+  if (!type.levels) type.decode(bytes, decoded)
+  for (let block = 0; block < row.scales.length; block++) {
+    const { scale, minimum } = type.levels?.(bytes, block, levels) ?? quantizeFloats(decoded.subarray(block * blockSize, (block + 1) * blockSize), levels)
+    const shift = minimum + middle * scale
+    if (!Number.isFinite(scale) || !Number.isFinite(shift)) throw new Damaged(notFinite)
+    row.scales[block] = scale
+    row.shifts[block] = shift
+    for (let j = 0; j < blockSize / 2; j++) row.q[(block * blockSize) / 2 + j] = levels[2 * j]! | (levels[2 * j + 1]! << 4)
+  }
+}
+
+/** Whether rows of this type need shifts other than 0. */
+export const needsShifts = (type: GgmlType): boolean => type.name !== "Q4_0"

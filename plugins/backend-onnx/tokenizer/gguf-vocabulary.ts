@@ -1,0 +1,42 @@
+import { type Metadata, numbersIn, textsIn } from "../weights/gguf-metadata.ts"
+import { Damaged } from "../weights/model-file-error.ts"
+import { fromByteLevel } from "./byte-level.ts"
+import { pieceBytes } from "./pieces.ts"
+import type { Vocabulary } from "./vocabulary.ts"
+
+/** Numbers of `tokenizer.ggml.token_type`. */
+const kinds = { unknown: 2, control: 3, userDefined: 4, unused: 5, byte: 6 } as const
+
+/** How a vocabulary writes the bytes of its tokens: in an alphabet of 256 letters (`gpt2`), or as text with ▁ for a space (`llama`). */
+export type Spelling = "byteLevel" | "pieces"
+
+export interface GgufVocabulary extends Vocabulary {
+  /** The one token of `unknown`, if any. */
+  readonly unknown: number | undefined
+  isUserDefined(id: number): boolean
+  /** An id without a meaning, or one that only the model's trainer knows. */
+  isUnused(id: number): boolean
+  /** Tokens that text is made of, in the order of their ids. */
+  readonly plain: readonly number[]
+}
+
+const bySpelling: Readonly<Record<Spelling, (token: string) => Buffer>> = { byteLevel: fromByteLevel, pieces: pieceBytes }
+
+/** From a GGUF file's metadata; `size` is the embedding table's. Throws `Damaged`. */
+export const ggufVocabulary = (metadata: Metadata, size: number, spelling: Spelling): GgufVocabulary => {
+  const tokens = textsIn(metadata, "tokenizer.ggml.tokens")
+  if (tokens.length > size) throw new Damaged(`its vocabulary has ${tokens.length} tokens, its embedding table only ${size}`)
+  const types = numbersIn(metadata, "tokenizer.ggml.token_type")
+  if (types.length !== tokens.length) throw new Damaged(`it has ${types.length} token types for ${tokens.length} tokens`)
+  const isControl = (id: number) => types[id] === kinds.control || types[id] === kinds.unknown
+  const isUserDefined = (id: number) => types[id] === kinds.userDefined
+  const isUnused = (id: number) => types[id] === kinds.unused
+  const none = Buffer.alloc(0)
+  const bytesOf = (id: number) => {
+    if (tokens[id] === undefined || isControl(id) || isUnused(id)) return none
+    return isUserDefined(id) ? Buffer.from(tokens[id]) : bySpelling[spelling](tokens[id])
+  }
+  const unknown = types.indexOf(kinds.unknown)
+  const plain = tokens.flatMap((_, id) => (isControl(id) || isUnused(id) ? [] : [id]))
+  return { tokens, isControl, isUserDefined, isUnused, bytesOf, plain, unknown: unknown < 0 ? undefined : unknown }
+}

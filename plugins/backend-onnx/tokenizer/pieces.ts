@@ -1,0 +1,28 @@
+/** SentencePiece (https://github.com/google/sentencepiece) writes a space as this, and a byte that is in no piece as `<0x0A>`. */
+export const spaceMark = "\u2581"
+
+const byteToken = /^<0x([0-9A-F]{2})>$/
+
+/** The bytes that a piece stands for. */
+export const pieceBytes = (piece: string): Buffer => {
+  const byte = byteToken.exec(piece)
+  return byte ? Buffer.from([Number.parseInt(byte[1]!, 16)]) : Buffer.from(piece.replaceAll(spaceMark, " "))
+}
+
+/**
+ * SentencePiece joins the two neighbours whose piece has the highest score, again and again; BPE with byte fallback does the same with a list of pairs,
+ * best first. A piece that is no text takes part in nothing. Answers the pairs.
+ */
+export const mergesOf = (pieces: readonly { readonly text: string; readonly score: number }[]): readonly (readonly [string, string])[] => {
+  const known = new Set(pieces.map(({ text }) => text))
+  const pairs = pieces.flatMap(({ text, score }) => {
+    const letters = [...text]
+    const found: { readonly pair: readonly [string, string]; readonly score: number }[] = []
+    for (let at = 1; at < letters.length; at++) {
+      const pair = [letters.slice(0, at).join(""), letters.slice(at).join("")] as const
+      if (known.has(pair[0]) && known.has(pair[1])) found.push({ pair, score })
+    }
+    return found
+  })
+  return pairs.sort((a, b) => b.score - a.score).map(({ pair }) => pair)
+}

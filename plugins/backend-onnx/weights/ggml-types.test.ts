@@ -1,0 +1,50 @@
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { expect, test } from "vitest"
+import { ggmlTypeLabel, ggmlTypes } from "./ggml-types.ts"
+
+/** Random blocks, decoded by another implementation: see fixtures/make-fixtures.py. */
+const blocks = JSON.parse(readFileSync(join(import.meta.dirname, "..", "fixtures", "ggml-blocks.json"), "utf8")) as Record<
+  string,
+  { readonly bytes: string; readonly values: string }
+>
+const typeNamed = (name: string) => [...ggmlTypes.values()].find((type) => type.name === name)!
+
+test("every type but the plain one has its blocks", () => {
+  expect(Object.keys(blocks).sort()).toEqual(
+    [...ggmlTypes.values()]
+      .map((type) => type.name)
+      .filter((name) => name !== "F32")
+      .sort(),
+  )
+})
+
+test.each(Object.entries(blocks))("%s decodes as elsewhere", (name, { bytes, values }) => {
+  const type = typeNamed(name)
+  const expected = new Float32Array(Uint8Array.from(Buffer.from(values, "base64")).buffer)
+  const raw = Buffer.from(bytes, "base64")
+  expect((raw.length / type.blockBytes) * type.blockValues).toBe(expected.length)
+  const decoded = new Float32Array(expected.length)
+  type.decode(raw, decoded)
+  const largest = Math.max(...expected.map(Math.abs))
+  for (const [i, value] of decoded.entries()) expect(Math.abs(value - expected[i]!)).toBeLessThanOrEqual(largest * 1e-6)
+})
+
+test("levels of 4 bits mean what decoding gives", () => {
+  const withLevels = [...ggmlTypes.values()].filter((type) => type.levels)
+  expect(withLevels.map((type) => type.name)).toEqual(["Q4_0", "Q4_1", "Q4_K"])
+  for (const type of withLevels) {
+    const raw = Buffer.from(blocks[type.name]!.bytes, "base64")
+    const decoded = new Float32Array((raw.length / type.blockBytes) * type.blockValues)
+    type.decode(raw, decoded)
+    const levels = new Uint8Array(32)
+    for (let group = 0; group < decoded.length / 32; group++) {
+      const { scale, minimum } = type.levels!(raw, group, levels)
+      for (let j = 0; j < 32; j++) expect(Math.fround(scale * levels[j]! + minimum)).toBe(decoded[32 * group + j])
+    }
+  }
+})
+
+test("types that can't be read have a name too", () => {
+  expect([10, 8, 999].map(ggmlTypeLabel)).toEqual(["Q2_K", "Q8_0", "number 999"])
+})

@@ -1,0 +1,84 @@
+import { existsSync } from "node:fs"
+import { join } from "node:path"
+import { readJson } from "./json-file.ts"
+import { Damaged, ModelFileError } from "./model-file-error.ts"
+import { openSafetensors } from "./safetensors.ts"
+import type { TensorEntry, TensorFile, TensorSource } from "./tensor-file.ts"
+
+const singleFile = "model.safetensors"
+const indexFile = "model.safetensors.index.json"
+const maxShards = 1_000
+
+/** Names of the shards. They must lie in the folder itself. */
+const shardsIn = (folder: string): readonly string[] => {
+  const index = readJson(folder, indexFile)
+  const map = index.get("weight_map") as unknown
+  if (typeof map !== "object" || map === null || Array.isArray(map)) throw new ModelFileError(join(folder, indexFile), "it has no 'weight_map'")
+  const files = [...new Set(Object.values(map))]
+  if (files.length > maxShards) throw new ModelFileError(join(folder, indexFile), `it names ${files.length} files, the most is ${maxShards}`)
+  return files.map((file) => {
+    if (typeof file !== "string" || !/^[\w.-]+\.safetensors$/.test(file)) throw new ModelFileError(join(folder, indexFile), `it names '${file}', which is no file of weights`)
+    return file
+  })
+}
+
+class ShardedTensors implements TensorSource {
+  readonly path: string
+  private readonly files: readonly TensorFile[]
+  private readonly owners = new Map<string, TensorFile>()
+
+  constructor(path: string, files: readonly TensorFile[]) {
+    this.path = path
+    this.files = files
+    for (const file of files)
+      for (const name of file.names()) {
+        if (this.owners.has(name)) throw new ModelFileError(file.path, `it has the tensor '${name}', which another file has too`)
+        this.owners.set(name, file)
+      }
+  }
+
+  names(): Iterable<string> {
+    return this.owners.keys()
+  }
+
+  has(name: string): boolean {
+    return this.owners.has(name)
+  }
+
+  private ownerOf(name: string): TensorFile {
+    const file = this.owners.get(name)
+    if (!file) throw new Damaged(`the tensor '${name}' is missing`)
+    return file
+  }
+
+  tensor(name: string): TensorEntry {
+    return this.ownerOf(name).tensor(name)
+  }
+
+  rows(entry: TensorEntry, first: number, count: number): Buffer {
+    return this.ownerOf(entry.name).rows(entry, first, count)
+  }
+
+  close(): void {
+    for (const file of this.files) file.close()
+  }
+}
+
+/** The files that hold a folder's weights, by name. */
+export const weightFilesIn = (folder: string): readonly string[] => {
+  if (existsSync(join(folder, singleFile))) return [singleFile]
+  if (existsSync(join(folder, indexFile))) return shardsIn(folder)
+  throw new ModelFileError(folder, `it has neither ${singleFile} nor ${indexFile}`)
+}
+
+/** The weights of a folder, in one file or in shards. Throws `ModelFileError`. */
+export const openSafetensorsFolder = (folder: string): TensorSource => {
+  const opened: TensorFile[] = []
+  try {
+    for (const file of weightFilesIn(folder)) opened.push(openSafetensors(join(folder, file)))
+    return opened.length === 1 ? opened[0]! : new ShardedTensors(folder, opened)
+  } catch (cause) {
+    for (const file of opened) file.close()
+    throw cause
+  }
+}
