@@ -1,8 +1,9 @@
 import { fakeClock } from "./clock.ts"
-import { fakeIdempotency } from "./idempotency.ts"
+import { type FakeReplies, fakeIdempotency } from "./idempotency.ts"
 import { idempotencyContract } from "./idempotency-contract.ts"
 
 idempotencyContract("the fake", async () => {
   const clock = fakeClock()
-  return { idempotency: fakeIdempotency(clock), clock }
+  const rows: FakeReplies = new Map()
+  return { idempotency: fakeIdempotency(clock, rows), second: fakeIdempotency(clock, rows), clock }
 })

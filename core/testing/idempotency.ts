@@ -2,20 +2,22 @@ import { Effect } from "effect"
 import type { Tenant } from "../caller.ts"
 import type { Json } from "../json.ts"
 import type { Clock } from "../services/clock.ts"
-import type { Idempotency, IdempotencyState } from "../services/idempotency.ts"
+import type { Idempotency, IdempotencyState, StoredReply } from "../services/idempotency.ts"
 
 const leaseMs = 15 * 60_000
 const keepMs = 24 * 60 * 60_000
 
 interface Row {
   readonly fingerprint: string
+  readonly attempt: object
   readonly endsMs: number
-  readonly reply?: { readonly status: number; readonly json: string }
+  readonly reply?: Omit<StoredReply, "json"> & { readonly json: string }
 }
+export type FakeReplies = Map<string, Row>
 
-/** Keeps replies in memory. */
-export const fakeIdempotency = (clock: Clock): Idempotency => {
-  const rows = new Map<string, Row>()
+/** Keeps replies in memory. Several over the same `rows` are replicas. */
+export const fakeIdempotency = (clock: Clock, rows: FakeReplies = new Map()): Idempotency => {
+  const mine = new Map<string, object>()
   const idOf = (tenant: Tenant, key: string) => JSON.stringify([tenant.account, tenant.mode, key])
   const live = (id: string) => {
     const row = rows.get(id)
@@ -24,7 +26,14 @@ export const fakeIdempotency = (clock: Clock): Idempotency => {
   const stateOf = (row: Row, fingerprint: string): IdempotencyState => {
     if (row.fingerprint !== fingerprint) return { state: "mismatch" }
     if (!row.reply) return { state: "running" }
-    return { state: "done", reply: { status: row.reply.status, json: JSON.parse(row.reply.json) as Json } }
+    return { state: "done", reply: { ...row.reply, json: JSON.parse(row.reply.json) as Json } }
+  }
+  /** The row, if it is still held by the attempt that began here; each attempt ends once. */
+  const ended = (id: string) => {
+    const row = rows.get(id)
+    const isMine = row !== undefined && row.attempt === mine.get(id) && !row.reply
+    mine.delete(id)
+    return isMine ? row : undefined
   }
   return {
     begin: (tenant, key, fingerprint) =>
@@ -32,20 +41,21 @@ export const fakeIdempotency = (clock: Clock): Idempotency => {
         const id = idOf(tenant, key)
         const row = live(id)
         if (row) return stateOf(row, fingerprint)
-        rows.set(id, { fingerprint, endsMs: clock.nowMs() + leaseMs })
+        const attempt = {}
+        mine.set(id, attempt)
+        rows.set(id, { fingerprint, attempt, endsMs: clock.nowMs() + leaseMs })
         return { state: "new" }
       }),
     finish: (tenant, key, reply) =>
       Effect.sync(() => {
         const id = idOf(tenant, key)
-        const row = rows.get(id)
-        if (!row || row.reply) return
-        rows.set(id, { ...row, endsMs: clock.nowMs() + keepMs, reply: { status: reply.status, json: JSON.stringify(reply.json ?? null) } })
+        const row = ended(id)
+        if (row) rows.set(id, { ...row, endsMs: clock.nowMs() + keepMs, reply: { ...reply, json: JSON.stringify(reply.json ?? null) } })
       }),
     forget: (tenant, key) =>
       Effect.sync(() => {
         const id = idOf(tenant, key)
-        if (!rows.get(id)?.reply) rows.delete(id)
+        if (ended(id)) rows.delete(id)
       }),
   }
 }

@@ -22,4 +22,9 @@ export const migrations: Migrations = {
       await sql`CREATE INDEX idempotency_key_expires_at ON idempotency_key (expires_at)`.execute(db)
     },
   },
+  "002-sealed-reply": {
+    up: async (db) => {
+      await sql`ALTER TABLE idempotency_key ADD COLUMN sealed_by text, ADD COLUMN call_id text`.execute(db)
+    },
+  },
 }

@@ -4,6 +4,7 @@ import { container as root } from "tsyringe"
 import { afterAll, beforeAll, expect, it, vi } from "vitest"
 import { provide, resolve, Tokens } from "../../core/index.ts"
 import { fakeClock, fakeLog } from "../../core/testing/index.ts"
+import { makeSecrets } from "../../runtime/services/secrets.ts"
 import { openTestDatabase } from "../../runtime/testing/test-database.ts"
 import { plugin } from "./plugin.ts"
 import { keepMs } from "./postgres-idempotency.ts"
@@ -21,6 +22,7 @@ const start = async (clock = fakeClock(), role: "serve" | "command" = "serve") =
   provide(container, Tokens.database, test.database)
   provide(container, Tokens.clock, clock)
   provide(container, Tokens.log, log)
+  provide(container, Tokens.secrets, makeSecrets("shared"))
   provide(container, Tokens.deployment, { name: "test", dataDir: "/nonexistent", modelsDir: "/nonexistent", baseUrl: "http://localhost", role })
   const scope = Scope.makeUnsafe()
   await Effect.runPromise((plugin.start?.(container, Schema.decodeUnknownSync(plugin.settings)({})) ?? Effect.void).pipe(Scope.provide(scope)))
@@ -32,10 +34,10 @@ it("remembers across restarts, and a server that starts sweeps what has expired"
   const tenant = { account: "acct_1", mode: "live" } as const
   const first = await start(clock, "command")
   await Effect.runPromise(first.store.begin(tenant, "k", "body"))
-  await Effect.runPromise(first.store.finish(tenant, "k", { status: 201, json: { id: 1 } }))
+  await Effect.runPromise(first.store.finish(tenant, "k", { status: 201, json: { id: 1 }, callId: "call" }))
   await first.stop()
   const second = await start(clock)
-  expect(await Effect.runPromise(second.store.begin(tenant, "k", "body"))).toEqual({ state: "done", reply: { status: 201, json: { id: 1 } } })
+  expect(await Effect.runPromise(second.store.begin(tenant, "k", "body"))).toEqual({ state: "done", reply: { status: 201, json: { id: 1 }, callId: "call" } })
   await second.stop()
   clock.advance(keepMs)
   const third = await start(clock)

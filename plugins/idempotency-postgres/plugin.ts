@@ -10,14 +10,14 @@ export const plugin = definePlugin({
   api: 1,
   about: "Remembers replies by Idempotency-Key for 24 hours, in PostgreSQL.",
   settings: Settings,
-  needs: [Tokens.database, Tokens.clock, Tokens.log, Tokens.deployment],
+  needs: [Tokens.database, Tokens.clock, Tokens.log, Tokens.secrets, Tokens.deployment],
   provides: [Tokens.idempotency],
   migrations,
   start: (container) =>
     Effect.gen(function* () {
       const database = resolve(container, Tokens.database)
       const clock = resolve(container, Tokens.clock)
-      provide(container, Tokens.idempotency, makePostgresIdempotency(database, clock))
+      provide(container, Tokens.idempotency, makePostgresIdempotency(database, clock, resolve(container, Tokens.secrets)))
       if (resolve(container, Tokens.deployment).role === "serve") yield* Effect.forkScoped(sweepHourly(sweepExpired(database, clock), resolve(container, Tokens.log)))
     }),
 })

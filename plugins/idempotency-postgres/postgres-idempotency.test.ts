@@ -1,13 +1,70 @@
 import { Effect } from "effect"
+import { sql } from "kysely"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import type { Tenant } from "../../core/index.ts"
 import { idempotencyContract } from "../../core/testing/idempotency-contract.ts"
 import { fakeClock } from "../../core/testing/index.ts"
-import { openTestDatabase } from "../../runtime/testing/test-database.ts"
+import { makeSecrets } from "../../runtime/services/secrets.ts"
+import { openTestDatabase, type TestDatabase } from "../../runtime/testing/test-database.ts"
 import { migrations } from "./migrations.ts"
-import { makePostgresIdempotency } from "./postgres-idempotency.ts"
+import { type IdempotencyTables, makePostgresIdempotency } from "./postgres-idempotency.ts"
+import { makeRunningAttempts } from "./running-attempts.ts"
 
-idempotencyContract("idempotency-postgres", async () => {
+const open = async () => {
   const test = await openTestDatabase()
   await Effect.runPromise(test.database.migrate("idempotency-postgres", migrations))
+  return test
+}
+const secrets = makeSecrets("shared")
+
+idempotencyContract("idempotency-postgres", async () => {
+  const test = await open()
   const clock = fakeClock()
-  return { idempotency: makePostgresIdempotency(test.database, clock), clock, close: () => test.close() }
+  const other = await test.openAgain()
+  return { idempotency: makePostgresIdempotency(test.database, clock, secrets), second: makePostgresIdempotency(other, clock, secrets), clock, close: () => test.close() }
+})
+
+describe("a reply at rest", () => {
+  const tenant: Tenant = { account: "acct_1", mode: "live" }
+  const clock = fakeClock()
+  const run = Effect.runPromise
+  let test: TestDatabase
+  beforeAll(async () => {
+    test = await open()
+  })
+  afterAll(() => test?.close())
+  const rowOf = (key: string) => test.database.queries<IdempotencyTables>().selectFrom("idempotency_key").selectAll().where("key", "=", key).executeTakeFirstOrThrow()
+
+  it("is sealed", async () => {
+    const store = makePostgresIdempotency(test.database, clock, secrets)
+    await run(store.begin(tenant, "sealed", "body"))
+    await run(store.finish(tenant, "sealed", { status: 201, json: { key: "svc_live_secret" }, callId: "call" }))
+    const row = await rowOf("sealed")
+    expect(row).toMatchObject({ sealed_by: secrets.keyId, call_id: "call", status: 201 })
+    expect(JSON.stringify(row)).not.toContain("svc_live")
+    expect(secrets.open(row.reply!)).toBe('{"key":"svc_live_secret"}')
+  })
+
+  it("that was sealed with another secret is a failure that says what to do; a mismatch is still told", async () => {
+    const store = makePostgresIdempotency(test.database, clock, makeSecrets("another"))
+    const failed = await run(Effect.flip(store.begin(tenant, "sealed", "body")))
+    expect(failed).toMatchObject({ _tag: "PortError", port: "idempotency", message: expect.stringContaining("RAKIT_SECRET_KEY") })
+    expect(await run(store.begin(tenant, "sealed", "other"))).toEqual({ state: "mismatch" })
+    // the owner still answers
+    expect(await run(makePostgresIdempotency(test.database, clock, secrets).begin(tenant, "sealed", "body"))).toMatchObject({ state: "done" })
+  })
+
+  it("that was written before replies were sealed is read as it is", async () => {
+    const store = makePostgresIdempotency(test.database, clock, secrets)
+    await run(store.begin(tenant, "plain", "body"))
+    await sql`UPDATE idempotency_key SET state = 'done', status = 200, reply = '{"a":1}' WHERE key = 'plain'`.execute(test.database.queries())
+    expect(await run(store.begin(tenant, "plain", "body"))).toStrictEqual({ state: "done", reply: { status: 200, json: { a: 1 } } })
+  })
+})
+
+it("remembers the newest attempts only", () => {
+  const attempts = makeRunningAttempts(2)
+  const tenant: Tenant = { account: "a", mode: "live" }
+  for (const key of ["k1", "k2", "k1", "k3"]) attempts.add(tenant, key, `of ${key}`)
+  expect(["k1", "k2", "k3", "k3"].map((key) => attempts.take(tenant, key))).toEqual(["of k1", undefined, "of k3", undefined])
 })

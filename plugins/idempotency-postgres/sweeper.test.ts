@@ -4,6 +4,7 @@ import { sql } from "kysely"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { PortError, type Tenant } from "../../core/index.ts"
 import { fakeClock, fakeLog } from "../../core/testing/index.ts"
+import { makeSecrets } from "../../runtime/services/secrets.ts"
 import { openTestDatabase } from "../../runtime/testing/test-database.ts"
 import { migrations } from "./migrations.ts"
 import { keepMs, makePostgresIdempotency } from "./postgres-idempotency.ts"
@@ -19,7 +20,7 @@ afterAll(() => test?.close())
 it("deletes what has expired, however much it is, and nothing else", async () => {
   const { database } = test
   const clock = fakeClock()
-  const store = makePostgresIdempotency(database, clock)
+  const store = makePostgresIdempotency(database, clock, makeSecrets("shared"))
   const tenant: Tenant = { account: "acct_1", mode: "live" }
   await sql`
     INSERT INTO idempotency_key (account, mode, key, fingerprint, attempt, state, lease_until, expires_at)
