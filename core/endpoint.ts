@@ -27,10 +27,29 @@ export interface Call<Body> {
   cost(): Micros
 }
 
+/** One part of a multipart body, in the order in which they come. A file's bytes must be read, or left, before the next part arrives. */
+export type BodyPart =
+  | { readonly kind: "field"; readonly name: string; readonly value: string }
+  | { readonly kind: "file"; readonly name: string; readonly filename: string; readonly mediaType: string; readonly bytes: Stream.Stream<Uint8Array, ApiError> }
+
+/** The body of a `multipart` endpoint: nothing of it is in memory. It can be read once. */
+export interface MultipartBody {
+  readonly parts: Stream.Stream<BodyPart, ApiError>
+  /** As announced. */
+  readonly contentLength: number | undefined
+}
+
+/** Bytes of which a client may ask for a part (`Range`). */
+export interface Ranged {
+  readonly totalBytes: number
+  /** From `from` to `to`, both inclusive. */
+  slice(from: number, to: number): Stream.Stream<Uint8Array, ApiError>
+}
+
 /** What goes back. `events` becomes SSE: each event is one `data:` line; the path settles before the last of them is out. */
 export type Reply = { readonly status: number; readonly headers?: Strings } & (
   | { readonly json: Json }
-  | { readonly bytes: Stream.Stream<Uint8Array, ApiError>; readonly mediaType: string }
+  | { readonly bytes: Stream.Stream<Uint8Array, ApiError>; readonly mediaType: string; readonly ranged?: Ranged }
   | { readonly events: Stream.Stream<Json, ApiError> }
 )
 
@@ -50,7 +69,8 @@ export interface Endpoint<Body = Json> {
   readonly path: string
   readonly aliases?: readonly string[]
   readonly access: "public" | "key" | "session" | "admin"
-  readonly body: Schema.Codec<Body, Json> | "bytes" | "none"
+  /** `multipart`: a `MultipartBody`. */
+  readonly body: Schema.Codec<Body, Json> | "bytes" | "multipart" | "none"
   readonly maxBodyBytes: number
   /** Schema of the JSON reply, for `/openapi.json`. */
   readonly reply?: Schema.Top

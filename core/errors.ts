@@ -26,6 +26,7 @@ export const errorRegistry = {
   storage_quota_exceeded: { status: 413, type: "invalid_request_error", about: "The account's storage is full." },
   uri_too_long: { status: 414, type: "invalid_request_error", about: "The address is too long." },
   unsupported_media_type: { status: 415, type: "invalid_request_error", about: "The body's content type is not accepted here." },
+  range_not_satisfiable: { status: 416, type: "invalid_request_error", about: "The range lies behind the end of the bytes; see `Content-Range`." },
   text_too_long: { status: 422, type: "invalid_request_error", about: "A text is too long and `truncate` is NONE." },
   instruction_with_image: { status: 422, type: "invalid_request_error", about: "`instruction` can't be combined with image input." },
   rate_limit_error: { status: 429, type: "rate_limit_error", about: "The key's requests per minute or per day are used up." },

@@ -9,6 +9,7 @@ import type { Exchange } from "./exchange.ts"
 import { readyForBody } from "./expectation.ts"
 import { parseJson } from "./json.ts"
 import { requireJsonType } from "./media-type.ts"
+import { readMultipart } from "./multipart.ts"
 
 const megabytes = (bytes: number) => (bytes >= 2 ** 20 ? `${Math.floor(bytes / 2 ** 20)} MB` : `${bytes} bytes`)
 const tooLarge = (maxBytes: number) => apiError("payload_too_large", `The body is larger than ${megabytes(maxBytes)}, the limit of this endpoint.`)
@@ -96,6 +97,7 @@ export const readBody = (exchange: Exchange, endpoint: Endpoint, budget: BodyBud
     const { req } = exchange
     if (endpoint.body === "none") return undefined
     if (Number(req.headers["content-length"] ?? 0) > endpoint.maxBodyBytes) return yield* tooLarge(endpoint.maxBodyBytes)
+    if (endpoint.body === "multipart") return yield* readMultipart(exchange, endpoint.maxBodyBytes, () => tooLarge(endpoint.maxBodyBytes))
     if (endpoint.body !== "bytes") yield* requireJsonType(req.headers["content-type"])
     const encoding = yield* encodingOf(req)
     const bytes = yield* read(exchange, encoding, endpoint.maxBodyBytes, budget)

@@ -11,7 +11,7 @@ const guarded: Occurs = ({ access }) => access !== "public"
 const metered: Occurs = ({ access }) => access === "key"
 const withBody: Occurs = ({ body }) => body !== "none"
 const withJson: Occurs = ({ body }) => typeof body !== "string"
-const withBytes: Occurs = ({ body }) => body === "bytes"
+const withBytes: Occurs = ({ body }) => body === "bytes" || body === "multipart"
 const withId: Occurs = ({ path }) => path.includes("{")
 const creating: Occurs = (endpoint) => endpoint.creates === true
 /** An endpoint value does not name its models: any call that takes JSON with a key may use one. */
@@ -40,6 +40,7 @@ const occurs: Readonly<Record<ErrorCode, Occurs>> = {
   storage_quota_exceeded: withBytes,
   uri_too_long: always,
   unsupported_media_type: withBody,
+  range_not_satisfiable: ({ method, path }) => method === "GET" && path.endsWith("/content"),
   text_too_long: withModel,
   instruction_with_image: withModel,
   rate_limit_error: metered,

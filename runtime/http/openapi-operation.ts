@@ -18,6 +18,7 @@ const requestBody = ({ body, maxBodyBytes }: Endpoint, book: SchemaBook): Json =
   if (body === "none") return {}
   const description = `At most ${maxBodyBytes} bytes; gzip is accepted.`
   if (body === "bytes") return { requestBody: { required: true, description, content: { "application/octet-stream": {} } } }
+  if (body === "multipart") return { requestBody: { required: true, description: `At most ${maxBodyBytes} bytes.`, content: { "multipart/form-data": {} } } }
   return { requestBody: { required: true, description, content: { "application/json": { schema: book.of(body) } } } }
 }
 

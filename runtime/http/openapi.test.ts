@@ -23,7 +23,8 @@ interface Document {
 const upload = defineEndpoint({ ...thing, id: "files.create", method: "POST", path: "/v1/files", access: "key", body: "bytes", creates: true, maxBodyBytes: 10 })
 const other = defineEndpoint({ ...thing, id: "other", path: "/v1/other", reply: Schema.Struct({ echo: Echo }) })
 const odd = defineEndpoint({ ...thing, id: "odd", path: "/v1/odd", reply: Schema.declare((u): u is Map<string, string> => u instanceof Map) })
-const endpoints: readonly Endpoint[] = [echo, thing, streaming(Stream.empty), upload, other, odd]
+const content = defineEndpoint({ ...thing, id: "files.content", path: "/v1/files/{id}/content" })
+const endpoints: readonly Endpoint[] = [echo, thing, streaming(Stream.empty), upload, other, odd, content]
 // what a client sees: the document after a trip over the wire
 const document = JSON.parse(JSON.stringify(describeApi({ name: "rakit", version: "1.2.3" }, endpoints))) as Document
 
@@ -42,7 +43,7 @@ const operations = Object.entries(document.paths).flatMap(([path, item]) => Obje
 
 test("the frame of an OpenAPI 3.1 document", () => {
   expect(document).toMatchObject({ openapi: "3.1.0", info: { title: "rakit", version: "1.2.3" } })
-  expect(Object.keys(document.paths)).toEqual(["/v1/echo", "/v2/echo", "/v1/things/{thing_id}", "/v1/stream", "/v1/files", "/v1/other", "/v1/odd"])
+  expect(Object.keys(document.paths)).toEqual(["/v1/echo", "/v2/echo", "/v1/things/{thing_id}", "/v1/stream", "/v1/files", "/v1/other", "/v1/odd", "/v1/files/{id}/content"])
 })
 
 test("every $ref resolves", () => {

@@ -1,10 +1,11 @@
 import { Effect, Stream } from "effect"
 import type { Reply } from "../../core/endpoint.ts"
-import type { ApiError } from "../../core/errors.ts"
+import { type ApiError, apiError } from "../../core/errors.ts"
 import type { Json, Strings } from "../../core/json.ts"
 import type { Exchange } from "./exchange.ts"
 import { endAfterRest, leavesBodyUnread } from "./linger.ts"
 import { isKnownTo } from "./not-modified.ts"
+import { rangeOf } from "./range.ts"
 import { write } from "./write.ts"
 
 interface Head {
@@ -28,15 +29,34 @@ export const sendText = (exchange: Exchange, { status, headers }: Head, text: st
 export const sendJson = (exchange: Exchange, reply: Head & { readonly json: Json }, lingerMs: number): void =>
   sendText(exchange, { status: reply.status, headers: { "content-type": "application/json; charset=utf-8", ...reply.headers } }, JSON.stringify(reply.json) ?? "", lingerMs)
 
+type BytesReply = Extract<Reply, { readonly mediaType: string }>
+
+/** The part that the client asks for, where the reply can be cut. */
+const partOf = ({ req }: Exchange, reply: BytesReply): Effect.Effect<BytesReply, ApiError> => {
+  const { ranged, headers, status } = reply
+  if (!ranged || status !== 200) return Effect.succeed(reply)
+  const { totalBytes, slice } = ranged
+  const range = rangeOf(req, totalBytes, headers?.etag)
+  const more = (length: number) => ({ ...headers, "accept-ranges": "bytes", "content-length": String(length) })
+  if (range === "whole") return Effect.succeed({ ...reply, headers: more(totalBytes) })
+  if (range === "unsatisfiable") return Effect.fail(apiError("range_not_satisfiable", undefined, { headers: { "content-range": `bytes */${totalBytes}` } }))
+  const { from, to } = range
+  return Effect.succeed({ ...reply, status: 206, headers: { ...more(to - from + 1), "content-range": `bytes ${from}-${to}/${totalBytes}` }, bytes: slice(from, to) })
+}
+
 /** Streams with backpressure. The head waits for the first bytes, so that an early error keeps its status; a later one cuts the connection. */
-export const sendBytes = (exchange: Exchange, reply: Extract<Reply, { readonly mediaType: string }>, stallMs: number): Effect.Effect<void, ApiError> =>
+export const sendBytes = (exchange: Exchange, whole: BytesReply, stallMs: number): Effect.Effect<void, ApiError> =>
   Effect.suspend(() => {
     const { req, res } = exchange
-    if (reply.status === 200 && isKnownTo(req, reply.headers?.etag)) {
-      const { "content-length": _, ...headers } = reply.headers ?? {}
-      if (!res.destroyed) res.writeHead(304, headers).end()
-      return Effect.void
-    }
+    if (whole.status !== 200 || !isKnownTo(req, whole.headers?.etag)) return Effect.flatMap(partOf(exchange, whole), (reply) => streamBytes(exchange, reply, stallMs))
+    const { "content-length": _, ...headers } = whole.headers ?? {}
+    if (!res.destroyed) res.writeHead(304, headers).end()
+    return Effect.void
+  })
+
+const streamBytes = (exchange: Exchange, reply: BytesReply, stallMs: number): Effect.Effect<void, ApiError> =>
+  Effect.suspend(() => {
+    const { req, res } = exchange
     const open = () => {
       if (!res.headersSent && !res.destroyed) res.writeHead(reply.status, { "content-type": reply.mediaType, ...reply.headers })
     }
