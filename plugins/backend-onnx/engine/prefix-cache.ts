@@ -105,12 +105,7 @@ export class PrefixCache {
     const last = this.tail(owner, whole, ids, most)
     const path = last ? [...whole, last] : whole
     this.touch(owner, path)
-    const lastMark = marks.at(-1) ?? 0
-    let markedTokens = 0
-    for (const block of path) {
-      if (!block.marked || markedTokens + block.tokens > lastMark) break
-      markedTokens += block.tokens
-    }
+    const markedTokens = this.markedIn(owner, whole, ids, marks.at(-1) ?? 0)
     const usable = exactChunk === undefined ? path : path.slice(0, this.exactBlocks(path, exactChunk))
     const tokensOf = (blocks: readonly Block[]) => blocks.reduce((sum, block) => sum + block.tokens, 0)
     const tokens = tokensOf(usable)
@@ -123,6 +118,13 @@ export class PrefixCache {
       }
     }
     return { tokens, markedTokens, exactTokens, restoreInto }
+  }
+
+  /** How much of the beginning a marker covered when it was written, up to the last marker of this request. */
+  private markedIn(owner: string, whole: readonly Block[], ids: ArrayLike<number>, lastMark: number): number {
+    let blocks = 0
+    while (whole[blocks]?.marked && (blocks + 1) * blockTokens <= lastMark) blocks++
+    return blocks * blockTokens + (this.tail(owner, whole.slice(0, blocks), ids, lastMark)?.tokens ?? 0)
   }
 
   private exactBlocks(path: readonly Block[], chunk: number): number {

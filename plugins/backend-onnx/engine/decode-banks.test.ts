@@ -1,0 +1,83 @@
+import fc from "fast-check"
+import { expect, test } from "vitest"
+import { cheapestGroups, DecodeBanks } from "./decode-banks.ts"
+import type { KvShape } from "./kv-bank.ts"
+import { KvCache } from "./kv-cache.ts"
+
+const shape: KvShape = { layers: 1, kvHeads: 2, headSize: 1 }
+
+interface Row {
+  readonly id: number
+  readonly cache: KvCache
+  ended: boolean
+}
+
+const append = (row: Row, count: number): void => {
+  row.cache.append(new Float32Array(4 * count).fill(row.id), count)
+}
+const rowOf = (id: number, length: number): Row => {
+  const row = { id, cache: new KvCache(shape), ended: false }
+  row.cache.reserve(length)
+  append(row, length)
+  return row
+}
+const holdsItsOwn = (row: Row): boolean => {
+  const out = new Float32Array(row.cache.length * 4)
+  row.cache.bank.read(row.cache.row, 0, row.cache.length, out)
+  return out.every((value) => value === row.id)
+}
+
+test("texts of like length go together, very different ones apart", () => {
+  const lengths = (groups: readonly Row[][]) => groups.map((group) => group.map((row) => row.cache.length))
+  const rows = (of: readonly number[]) => of.map((length, id) => rowOf(id, length))
+  expect(lengths(cheapestGroups(rows([100, 20, 300])))).toEqual([[20, 100, 300]])
+  expect(lengths(cheapestGroups(rows([100, 8000, 20])))).toEqual([[20, 100], [8000]])
+  expect(lengths(cheapestGroups(rows([5])))).toEqual([[5]])
+  expect(cheapestGroups([])).toEqual([])
+})
+
+const event = fc.oneof(
+  fc.record({ what: fc.constant("join" as const), length: fc.oneof(fc.integer({ min: 1, max: 300 }), fc.constantFrom(127, 128, 5000)) }),
+  fc.record({ what: fc.constantFrom("end" as const, "pause" as const, "resume" as const), pick: fc.nat() }),
+  fc.record({ what: fc.constant("write" as const), count: fc.integer({ min: 1, max: 140 }) }),
+)
+
+test("whoever joins, leaves, pauses and grows: rows of a step lie side by side, with room, and each keeps its own", () => {
+  fc.assert(
+    fc.property(fc.array(event, { maxLength: 40 }), (events) => {
+      const banks = new DecodeBanks<Row>()
+      const [active, paused]: [Row[], Row[]] = [[], []]
+      let nextId = 1
+      for (const event of events) {
+        if (event.what === "join" && active.length < 8) active.push(rowOf(nextId++, event.length))
+        if (event.what === "end" && active.length) active.splice(event.pick % active.length, 1)[0]!.ended = true
+        if (event.what === "pause" && active.length) paused.push(...active.splice(event.pick % active.length, 1))
+        if (event.what === "resume" && paused.length) active.push(...paused.splice(event.pick % paused.length, 1))
+        for (let step = 0; step < (event.what === "write" ? event.count : 1); step++) {
+          const groups = banks.arrange(active)
+          expect(groups.flat().length).toBe(active.length)
+          for (const group of groups)
+            for (const [index, row] of group.entries()) {
+              expect(row.cache.bank).toBe(group[0]!.cache.bank)
+              expect(row.cache.row).toBe(index)
+              expect(row.cache.length).toBeLessThan(row.cache.capacity)
+              append(row, 1)
+            }
+        }
+        for (const row of [...active, ...paused]) expect(holdsItsOwn(row)).toBe(true)
+      }
+    }),
+    { numRuns: 100 },
+  )
+})
+
+test("numbers that are not finite leave no trace in a bank", () => {
+  const banks = new DecodeBanks<Row>()
+  const rows = [rowOf(1, 10), rowOf(2, 10)]
+  banks.arrange(rows)
+  const fresh = new Float32Array(8).fill(1)
+  fresh[3] = Number.NaN
+  const [first, second] = rows as [Row, Row]
+  expect([first.cache.append(fresh, 1, 1, 2, 0), second.cache.append(fresh, 1, 1, 2, 1)]).toEqual([true, false])
+  expect(second.cache.bank.arrays.every((array) => array.every(Number.isFinite))).toBe(true)
+})

@@ -1,0 +1,147 @@
+import fc from "fast-check"
+import { describe, expect, test } from "vitest"
+import { type KvShape, kvTokenBytes } from "./kv-bank.ts"
+import { KvCache } from "./kv-cache.ts"
+import { blockTokens, PrefixCache } from "./prefix-cache.ts"
+
+const shape: KvShape = { layers: 1, kvHeads: 2, headSize: 2 }
+const tokenBytes = kvTokenBytes(shape)
+
+/** What a model would have computed: a number that depends on the token and all before it. */
+const filled = (ids: readonly number[]): KvCache => {
+  const cache = new KvCache(shape)
+  cache.reserve(ids.length)
+  let sum = 0
+  const fresh = new Float32Array(ids.length * 2 * 4)
+  for (const [at, id] of ids.entries()) {
+    sum = (sum * 31 + id + 1) % 65_521
+    for (let kind = 0; kind < 2; kind++) fresh.fill(sum * 2 + kind, (kind * ids.length + at) * 4, (kind * ids.length + at + 1) * 4)
+  }
+  cache.append(fresh, ids.length)
+  return cache
+}
+const dump = (cache: KvCache, tokens: number): readonly number[] => {
+  const out = new Float32Array(tokens * 8)
+  cache.bank.read(cache.row, 0, tokens, out)
+  return [...out]
+}
+const keep = (prefixes: PrefixCache, owner: string, ids: readonly number[], more: { readonly exactTokens?: number; readonly marks?: readonly number[] } = {}) =>
+  prefixes.keep(owner, filled(ids), { ids, tokens: ids.length, exactTokens: 0, marks: [], ...more })
+const found = (prefixes: PrefixCache, owner: string, ids: readonly number[], marks: readonly number[] = []) => prefixes.find(owner, ids, { most: ids.length - 1, marks })
+
+const range = (count: number, from = 0) => Array.from({ length: count }, (_, i) => from + i)
+
+test("gives back exactly what a sequence with the same beginning has, in whole blocks, and leaves a token to read", () => {
+  const prefixes = new PrefixCache(1e6, tokenBytes)
+  keep(prefixes, "a", range(100))
+  const other = [...range(70), ...range(30, 500)]
+  const got = found(prefixes, "a", other)
+  expect(got.tokens).toBe(64)
+  const cache = new KvCache(shape)
+  got.restoreInto(cache)
+  expect(dump(cache, 64)).toEqual(dump(filled(other), 64))
+  expect(found(prefixes, "a", range(96)).tokens).toBe(80)
+  expect(found(prefixes, "a", range(10)).tokens).toBe(0)
+})
+
+test("owners never meet", () => {
+  const prefixes = new PrefixCache(1e6, tokenBytes)
+  keep(prefixes, '["a","live","m"]', range(100), { marks: [100] })
+  for (const owner of ['["b","live","m"]', '["a","test","m"]', '["a","live","n"]']) expect(found(prefixes, owner, range(101), [100])).toMatchObject({ tokens: 0, markedTokens: 0 })
+})
+
+describe("marked prefixes", () => {
+  test("are counted to the token, from the second time on", () => {
+    const prefixes = new PrefixCache(1e6, tokenBytes)
+    const ids = range(140)
+    expect(found(prefixes, "a", ids, [121]).markedTokens).toBe(0)
+    expect(keep(prefixes, "a", ids, { marks: [121] })).toBe(121)
+    expect(found(prefixes, "a", ids, [121]).markedTokens).toBe(121)
+    const next = [...range(121), ...range(40, 900)]
+    expect(found(prefixes, "a", next, [121]).markedTokens).toBe(121)
+    expect(found(prefixes, "a", next, [121]).tokens).toBe(121)
+  })
+
+  test("grow: the earlier part is read, the rest written", () => {
+    const prefixes = new PrefixCache(1e6, tokenBytes)
+    const ids = range(300)
+    keep(prefixes, "a", ids.slice(0, 130), { marks: [121] })
+    expect(found(prefixes, "a", ids, [250]).markedTokens).toBe(121)
+    expect(keep(prefixes, "a", ids, { marks: [250] })).toBe(250)
+    expect(found(prefixes, "a", ids, [121, 250]).markedTokens).toBe(250)
+    expect(found(prefixes, "a", ids, [121]).markedTokens).toBe(112 + 9)
+  })
+
+  test("what was kept without a marker is reused, and not counted", () => {
+    const prefixes = new PrefixCache(1e6, tokenBytes)
+    keep(prefixes, "a", range(200))
+    expect(found(prefixes, "a", range(200), [150])).toMatchObject({ tokens: 192, markedTokens: 0 })
+    expect(found(prefixes, "a", range(200))).toMatchObject({ tokens: 192, markedTokens: 0 })
+  })
+
+  test("are never counted beyond the last marker of the request itself", () => {
+    const prefixes = new PrefixCache(1e6, tokenBytes)
+    keep(prefixes, "a", range(300), { marks: [280] })
+    expect(found(prefixes, "a", range(300), [125]).markedTokens).toBe(112)
+    expect(found(prefixes, "a", range(300)).markedTokens).toBe(0)
+  })
+})
+
+test("a request with a seed takes only what was computed in whole chunks", () => {
+  const prefixes = new PrefixCache(1e6, tokenBytes)
+  const seeded = (ids: readonly number[]) => prefixes.find("a", ids, { most: ids.length - 1, exactChunk: 64, marks: [] }).tokens
+  keep(prefixes, "a", range(200), { exactTokens: 0 })
+  expect(seeded(range(200))).toBe(0)
+  keep(prefixes, "a", range(200), { exactTokens: 192 })
+  expect(seeded(range(200))).toBe(192)
+  expect(seeded(range(192))).toBe(128)
+  expect(seeded([...range(100), 7])).toBe(64)
+})
+
+test("the memory is bounded, and what was not used for longest goes first", () => {
+  const blockBytes = blockTokens * tokenBytes
+  const prefixes = new PrefixCache(8 * blockBytes, tokenBytes)
+  for (const start of [0, 1000, 2000, 3000]) keep(prefixes, "a", range(32, start))
+  expect(prefixes.bytes).toBe(8 * blockBytes)
+  found(prefixes, "a", range(33, 0))
+  keep(prefixes, "b", range(32, 4000))
+  expect(prefixes.bytes).toBe(8 * blockBytes)
+  expect(found(prefixes, "a", range(33, 0)).tokens).toBe(32)
+  expect(found(prefixes, "a", range(33, 1000)).tokens).toBe(0)
+  // a text longer than all memory keeps its beginning
+  keep(prefixes, "c", range(32 * 16, 9000))
+  expect(prefixes.bytes).toBe(8 * blockBytes)
+  expect(found(prefixes, "c", range(32 * 16, 9000)).tokens).toBe(8 * blockTokens)
+  expect(new PrefixCache(0, tokenBytes).keep("a", filled(range(50)), { ids: range(50), tokens: 50, exactTokens: 0, marks: [] })).toBe(0)
+})
+
+const text = fc.array(fc.constantFrom(0, 1), { minLength: 1, maxLength: 80 }).chain((ids) => fc.constantFrom(ids, ids.slice(0, 40), [...ids.slice(0, 33), ...ids]))
+const step = fc.record({ owner: fc.constantFrom("a", "b"), ids: text, marked: fc.boolean(), write: fc.boolean() })
+
+test("whatever is kept and found: the bound holds, and what is restored is what the text itself has", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 24 }), fc.array(step, { maxLength: 40 }), (blocks, steps) => {
+      const prefixes = new PrefixCache(blocks * blockTokens * tokenBytes, tokenBytes)
+      const seen = new Map<string, string[]>([
+        ["a", []],
+        ["b", []],
+      ])
+      for (const { owner, ids, marked, write } of steps) {
+        const marks = marked ? [Math.ceil(ids.length * 0.7)] : []
+        if (write) {
+          expect(keep(prefixes, owner, ids, { marks })).toBeLessThanOrEqual(marks[0] ?? 0)
+          seen.get(owner)!.push(ids.join())
+        }
+        const got = found(prefixes, owner, ids, marks)
+        expect(prefixes.bytes).toBeLessThanOrEqual(blocks * blockTokens * tokenBytes)
+        expect(got.tokens).toBeLessThan(ids.length)
+        expect(got.markedTokens).toBeLessThanOrEqual(marks[0] ?? 0)
+        if (got.tokens) expect(seen.get(owner)!.some((other) => `${other},`.startsWith(`${ids.slice(0, got.tokens).join()},`))).toBe(true)
+        const cache = new KvCache(shape)
+        got.restoreInto(cache)
+        expect(dump(cache, got.tokens)).toEqual(dump(filled(ids), got.tokens))
+      }
+    }),
+    { numRuns: 300 },
+  )
+})
