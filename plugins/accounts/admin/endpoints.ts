@@ -6,7 +6,7 @@ import type { AccountsHouse, OpenHouse } from "../house.ts"
 import { firstOf, listSchema, type Page, placeOf, readFilter, readPage, toList } from "../list-query.ts"
 import { callerOf } from "../session-caller.ts"
 import { AccountReply, toAccount } from "../to-account.ts"
-import { type ListedAccount, listAccounts } from "./account-list.ts"
+import { findAccount, type ListedAccount, listAccounts } from "./account-list.ts"
 import { type AccountAction, changeAccount, changeRole, suspend, unsuspend, verify } from "./change-account.ts"
 import { Grant, grant } from "./grant.ts"
 
@@ -21,6 +21,8 @@ const replyWith = (house: AccountsHouse, row: ListedAccount): Effect.Effect<Repl
 const page = (house: AccountsHouse, q: string | undefined, wanted: Page) =>
   Effect.gen(function* () {
     const after = yield* placeOf(wanted.after, (id) => Effect.map(house.accounts.byId(id), (row) => row?.id))
+    const named = q === undefined ? undefined : yield* findAccount(house.database, q)
+    if (named) return { status: 200, json: toList(after === undefined ? [yield* shown(house, named)] : [], false) }
     const { rows, hasMore } = firstOf(yield* listAccounts(house.database, q, wanted.limit + 1, after), wanted)
     const data = yield* Effect.forEach(rows, (row) => shown(house, row), { concurrency: 4 })
     return { status: 200, json: toList(data, hasMore) }
