@@ -1,6 +1,6 @@
 /** Writes GGUF files for tests. */
 
-export type GgufValue = string | boolean | number | { readonly f32: number } | readonly string[] | readonly number[]
+export type GgufValue = string | boolean | number | { readonly f32: number } | readonly string[] | readonly number[] | readonly { readonly f32: number }[]
 
 export interface GgufTensor {
   readonly name: string
@@ -40,8 +40,10 @@ const typed = (value: GgufValue): Buffer => {
   if (typeof value === "boolean") return Buffer.concat([u32(7), Buffer.from([value ? 1 : 0])])
   if (typeof value === "number") return Buffer.concat([u32(4), u32(value)])
   if ("f32" in value) return Buffer.concat([u32(6), f32(value.f32)])
-  const items = value.map((item) => (typeof item === "string" ? text(item) : u32(item)))
-  return Buffer.concat([u32(9), u32(typeof value[0] === "string" ? 8 : 5), u64(value.length), ...items])
+  const [first] = value
+  const type = typeof first === "string" ? 8 : typeof first === "number" ? 5 : 6
+  const items = value.map((item) => (typeof item === "string" ? text(item) : typeof item === "number" ? u32(item) : f32(item.f32)))
+  return Buffer.concat([u32(9), u32(type), u64(value.length), ...items])
 }
 
 const alignment = 32

@@ -29,7 +29,8 @@ const encode = async (chat: ChatTokenizer, pieces: readonly (number | string)[],
       continue
     }
     const { text, cuts } = withoutSigns(piece, sign)
-    const encoding = await chat.tokenizer.encode(text, null, { addSpecialTokens: false })
+    const tokenizer = ids.length ? chat.laterTokenizer : chat.tokenizer
+    const encoding = await tokenizer.encode(text, null, { addSpecialTokens: false })
     for (const tokens of tokensBefore(encoding, cuts)) marks.push(ids.length + tokens)
     for (const id of encoding.getIds()) ids.push(id)
   }
