@@ -68,6 +68,12 @@ describe("ledger", () => {
     expect(left).toEqual([57, 57, 58, 58, 58, 59, 59, 60])
   })
 
+  it("says how long slot and hold took, of what it admits and not of what only looks", async () => {
+    const { holdMs } = await run(ledger.admit(call()))
+    expect(holdMs).toBeGreaterThan(0)
+    expect(await run(ledger.admit({ ...call(), counts: "none" }))).not.toHaveProperty("holdMs")
+  })
+
   it("settles, voids and grants together with the caller's own rows, or not at all", async () => {
     await run(grant(100n))
     const [first, second] = [await admit(call(10n)), await admit(call(20n))]

@@ -87,3 +87,21 @@ it("expires at once what a replica leaves open, whatever the number", async () =
   await run(leaving.replica.leave)
   expect(await run(living.replica.sweep)).toBe(60)
 })
+
+it("expires a call whose own time is over, of a replica that lives; it may still settle late", async () => {
+  const clock = fakeClock()
+  const { billing, replica } = house(clock)
+  await run(replica.beat)
+  await run(billing.adjust(grant("c", 100n)))
+  const [short, long] = [callOf("c", 2, 60n), callOf("c", 2, 40n)]
+  await run(billing.admit({ ...short, expiresMs: clock.nowMs() + 1000 }))
+  await run(billing.admit({ ...long, expiresMs: clock.nowMs() + 2000 }))
+  clock.advance(999)
+  expect(await run(replica.sweep)).toBe(0)
+  clock.advance(1)
+  expect(await run(replica.sweep)).toBe(1)
+  expect(await run(billing.balance("c"))).toEqual({ balanceMicros: 100n, heldMicros: 40n })
+  await run(billing.admit(callOf("c", 2, 10n)))
+  await run(billing.settle([{ id: short.id, outcome: "settled", costMicros: 60n, usage: {}, httpStatus: 200 }]))
+  expect(await run(billing.balance("c"))).toEqual({ balanceMicros: 50n, heldMicros: 50n })
+})

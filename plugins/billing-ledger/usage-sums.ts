@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { type RawBuilder, sql } from "kysely"
 import type { Database, Micros, PortError } from "../../core/index.ts"
-import { type UsageSource, usageSource } from "./usage-source.ts"
+import { type UsageSource, usageColumns, usageSource } from "./usage-source.ts"
 
 export type UsageGroup = "account" | "day" | "key" | "model" | "endpoint"
 
@@ -44,7 +44,7 @@ const queryOf = ({ groupBy, maxRows, ...source }: UsageQuery): RawBuilder<Row> =
   const sums = ["requests", "errors", "input_tokens", "output_tokens", "cost_micros"].map((name) => sql`coalesce(sum(${sql.ref(name)}), 0)::bigint AS ${sql.ref(name)}`)
   const places = groupBy.map((_, index) => sql.raw(String(index + 1)))
   const grouping = places.length === 0 ? sql`` : sql`GROUP BY ${sql.join(places)} ORDER BY ${sql.join(places.map((place) => sql`${place} NULLS LAST`))}`
-  return sql<Row>`SELECT ${sql.join([...columns, ...sums])} FROM (${usageSource(source)}) u ${grouping} ${maxRows === undefined ? sql`` : sql`LIMIT ${maxRows}`}`
+  return sql<Row>`SELECT ${sql.join([...columns, ...sums])} FROM (${usageSource(source)}) ${usageColumns} ${grouping} ${maxRows === undefined ? sql`` : sql`LIMIT ${maxRows}`}`
 }
 
 /** Sums by groups, sorted by them; without groups one row for all. */

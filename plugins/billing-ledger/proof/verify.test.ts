@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto"
 import { Effect } from "effect"
+import fc from "fast-check"
 import { type RawBuilder, sql } from "kysely"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { type AdmitRequest, costOf, defaultLimits, parsePrice, priceTag, type Settlement, type Usage, usageOf, uuidV7 } from "../../../core/index.ts"
+import { type AdmitRequest, costOf, defaultLimits, type PriceTag, parsePrice, priceTag, type Settlement, type Usage, usageOf, uuidV7 } from "../../../core/index.ts"
 import { type FakeClock, fakeClock, fakeLog, fakeMetrics } from "../../../core/testing/index.ts"
 import { openTestDatabase, type TestDatabase } from "../../../runtime/testing/test-database.ts"
 import { type LedgerBilling, makeLedgerBilling } from "../ledger-billing.ts"
@@ -37,7 +38,7 @@ interface Ask {
   readonly more?: Partial<AdmitRequest>
 }
 const admit = async ({ account = "acct_1", factor = 1, hold = 10_000_000n, more }: Ask = {}) => {
-  const caller = { tenant: { account, mode: "live" as const }, keyId: `${account}-key`, scopes: ["*"], role: "user" as const, limits: { ...defaultLimits, concurrency: 100 } }
+  const caller = { tenant: { account, mode: "live" as const }, keyId: `${account}-key`, scopes: ["*"], role: "user" as const, limits: { ...defaultLimits, concurrency: 100, monthlyCapMicros: 0n } }
   const priced = { model: "m", prices: priceTag(() => prices, ["m"], factor), expiresMs: clock.nowMs() + 600_000 }
   const request: AdmitRequest = { id: uuidV7(clock.nowMs()), caller, endpoint: "chat.completions", requestId: "r", holdMicros: hold, counts: "all", ...priced, ...more }
   await run(billing.admit(request))
@@ -80,6 +81,30 @@ it("is clean, and says on how many rows", async () => {
   expect(faults).toEqual([])
   expect(checked.length).toBeGreaterThan(15)
   expect(checked.map(({ rows }) => rows).filter((rows) => rows === 0)).toEqual([])
+})
+
+it("prices usage as core/pricing.ts does, to the last micro-rupiah", async () => {
+  await run(billing.adjust({ id: randomUUID(), account: "acct_1", amountMicros: 10n ** 18n, reason: "test" }))
+  const count = fc.oneof(fc.nat(10), fc.nat(10_000_000))
+  const part = fc.record({ inputTokens: count, outputTokens: count, images: fc.nat(5), searchUnits: fc.nat(3) })
+  const used = part.chain((some) => fc.record({ cacheReadTokens: fc.nat(some.inputTokens) }).map((read) => usageOf({ ...some, ...read })))
+  const amount = fc.nat(10 ** 12).map((micros) => micros / 1e6)
+  const price = fc.record({ input: amount, output: amount, cacheWrite: amount, image: amount, searchUnit: amount }).map(parsePrice)
+  const call = fc.record({ usage: fc.record({ m: used, n: used }), prices: fc.record({ m: price, n: price }), factor: fc.constantFrom(1, 0.5, 0.333) })
+  await fc.assert(
+    fc.asyncProperty(fc.array(call, { minLength: 10, maxLength: 30 }), fc.bigInt({ min: 1n, max: 10n ** 16n }), async (calls, hold) => {
+      const items = calls.map(({ usage, prices: own, factor }): Settlement & { readonly tag: PriceTag } => {
+        const of = (model: string) => own[model as "m" | "n"]
+        const costMicros = costOf(of, usage, factor)
+        return { id: uuidV7(clock.nowMs()), outcome: "settled", costMicros, usage, httpStatus: 200, tag: priceTag(of, ["m", "n"], factor) }
+      })
+      for (const { id, tag } of items) await admit({ hold, more: { id, prices: tag, counts: "money" } })
+      await run(billing.settle(items))
+      expect((await verify()).faults).toEqual([])
+      await query(sql`UPDATE ledger_call SET prices = NULL`)
+    }),
+    { numRuns: 10 },
+  )
 })
 
 /** Breaks rows that the database itself would refuse to break. */
