@@ -1,6 +1,9 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
-import type { GgufValue } from "./gguf-writer.ts"
+import type { DecoderConfig } from "../families/decoder-config.ts"
+import { openSafetensorsFolder } from "../weights/safetensors-folder.ts"
+import type { TensorSource } from "../weights/tensor-file.ts"
+import type { GgufTensor, GgufValue } from "./gguf-writer.ts"
 
 interface TokenizerJson {
   readonly added_tokens: readonly { readonly id: number; readonly content: string; readonly special: boolean }[]
@@ -39,3 +42,88 @@ export const sentencePieceMetadata = ({ tokens, scores, types }: SentencePieceFi
   "tokenizer.ggml.bos_token_id": 1,
   "tokenizer.ggml.eos_token_id": 2,
 })
+
+const tensorNames: Readonly<Record<string, string>> = {
+  "model.embed_tokens": "token_embd",
+  "model.norm": "output_norm",
+  lm_head: "output",
+  input_layernorm: "attn_norm",
+  post_attention_layernorm: "ffn_norm",
+  "self_attn.q_proj": "attn_q",
+  "self_attn.k_proj": "attn_k",
+  "self_attn.v_proj": "attn_v",
+  "self_attn.o_proj": "attn_output",
+  "self_attn.q_norm": "attn_q_norm",
+  "self_attn.k_norm": "attn_k_norm",
+  "mlp.gate_proj": "ffn_gate",
+  "mlp.up_proj": "ffn_up",
+  "mlp.down_proj": "ffn_down",
+}
+
+const ggufName = (name: string): string => {
+  const [, layer, stem, kind] = /^(?:model\.layers\.(\d+)\.)?(.+)\.(weight|bias)$/.exec(name)!
+  return `${layer === undefined ? "" : `blk.${layer}.`}${tensorNames[stem!]}.${kind}`
+}
+
+/** Rows of the usual layout into llama.cpp's: (i, i+H/2) become neighbours. */
+const neighbours = (values: Float32Array, columns: number, headSize: number): Float32Array => {
+  const out = new Float32Array(values.length)
+  for (let row = 0; row < values.length / columns; row++) {
+    const within = row % headSize
+    const source = row - within + (within % 2) * (headSize / 2) + (within >> 1)
+    out.set(values.subarray(source * columns, (source + 1) * columns), row * columns)
+  }
+  return out
+}
+
+const valuesOf = (source: TensorSource, name: string): Float32Array => {
+  const entry = source.tensor(name)
+  const values = new Float32Array(entry.rows * entry.columns)
+  entry.type.decode(source.rows(entry, 0, entry.rows), values)
+  return values
+}
+
+/** Tensors of a folder as llama.cpp's converter would lay them out: matrices encoded by `encode`, the rest as floats. */
+export const ggufTensors = (
+  folder: string,
+  config: DecoderConfig,
+  encode: (values: Float32Array) => { readonly type: number; readonly bytes: Uint8Array },
+): readonly GgufTensor[] => {
+  const source = openSafetensorsFolder(folder)
+  const arranged = config.family === "llama" || config.family === "mistral"
+  const tensors = [...source.names()].map((name): GgufTensor => {
+    const { rows, columns } = source.tensor(name)
+    const isMatrix = rows > 1
+    const shuffled = arranged && /\.[qk]_proj\./.test(name)
+    const stored = valuesOf(source, name)
+    const values = shuffled ? neighbours(stored, isMatrix ? columns : 1, config.headSize) : stored
+    return { name: ggufName(name), dimensions: isMatrix ? [columns, rows] : [columns], ...(isMatrix ? encode(values) : { type: 0, bytes: new Uint8Array(values.buffer) }) }
+  })
+  source.close()
+  return tensors
+}
+
+/** The architecture's metadata. Rotations that are scaled are left to a tensor of factors. */
+export const architectureMetadata = (config: DecoderConfig, ropeBase: number): Readonly<Record<string, GgufValue>> => {
+  const name = config.family === "mistral" ? "llama" : config.family
+  const [window] = config.windows
+  return {
+    "general.architecture": name,
+    [`${name}.block_count`]: config.layers,
+    [`${name}.context_length`]: config.contextTokens,
+    [`${name}.embedding_length`]: config.width,
+    [`${name}.feed_forward_length`]: config.feedForward,
+    [`${name}.attention.head_count`]: config.heads,
+    [`${name}.attention.head_count_kv`]: config.kvHeads,
+    [`${name}.attention.key_length`]: config.headSize,
+    [`${name}.attention.layer_norm_rms_epsilon`]: { f32: config.normEpsilon },
+    [`${name}.rope.freq_base`]: { f32: ropeBase },
+    ...(window ? { [`${name}.attention.sliding_window`]: window } : {}),
+  }
+}
+
+/** Factors by which a scaled model's rotations are slower than plain ones. */
+export const rotaryFactors = (config: DecoderConfig, ropeBase: number): GgufTensor => {
+  const factors = Float32Array.from(config.rotations, (rotation, i) => ropeBase ** ((-2 * i) / config.headSize) / rotation)
+  return { name: "rope_freqs.weight", dimensions: [factors.length], type: 0, bytes: new Uint8Array(factors.buffer) }
+}
