@@ -1,7 +1,9 @@
 import { execFile } from "node:child_process"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
-import { afterAll, beforeAll, expect, it } from "vitest"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type Platform, startPlatform } from "../../runtime/testing/start-platform.ts"
 
 let platform: Platform
@@ -27,4 +29,31 @@ it("rerank.js lists the best document first", async () => {
   const lines = (await run("rerank.js")).trim().split("\n")
   expect(lines).toHaveLength(3)
   expect(lines[0]).toContain("Jakarta")
+})
+
+describe("verify-receipt.js", () => {
+  const folder = mkdtempSync(join(tmpdir(), "rakit-receipt-"))
+  afterAll(() => rmSync(folder, { recursive: true }))
+  const save = (name: string, json: unknown) => {
+    writeFileSync(join(folder, name), JSON.stringify(json))
+    return join(folder, name)
+  }
+  const ask = async (path: string, body?: object) => {
+    const headers = { authorization: `Bearer ${platform.credentials.api_key}`, "content-type": "application/json" }
+    return fetch(platform.url + path, { headers, ...(body && { method: "POST", body: JSON.stringify(body) }) })
+  }
+
+  it("verifies a receipt with the published keys and does its sum again, from the server or from files alone", async () => {
+    const callId = (await ask("/v1/chat/completions", { model: "svc-lyt", messages: [{ role: "user", content: "one two three" }] })).headers.get("x-call-id") ?? ""
+    expect(await run("verify-receipt.js", callId)).toBe(`${platform.url} signed that ${callId} (svc-lyt) cost Rp0.024; the sum is right\n`)
+    const receipt = (await (await ask(`/v1/receipts/${callId}`)).json()) as { jws: string }
+    const keys = (await (await ask("/.well-known/jwks.json")).json()) as { keys: object[] }
+    const offline = (jws: string, of: object = keys) => run("verify-receipt.js", save("receipt.json", { jws }), save("jwks.json", of))
+    expect(await offline(receipt.jws)).toContain("the sum is right")
+    const [head, body = "", signature] = receipt.jws.split(".")
+    const cheaper = Buffer.from(Buffer.from(body, "base64url").toString().replace('"cost_idr":"0.024"', '"cost_idr":"0.023"')).toString("base64url")
+    expect(cheaper).not.toBe(body)
+    await expect(offline([head, cheaper, signature].join("."))).rejects.toThrow("signature verification failed")
+    await expect(offline(receipt.jws, { keys: [] })).rejects.toThrow("no applicable key")
+  })
 })

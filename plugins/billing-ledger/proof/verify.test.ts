@@ -38,7 +38,13 @@ interface Ask {
   readonly more?: Partial<AdmitRequest>
 }
 const admit = async ({ account = "acct_1", factor = 1, hold = 10_000_000n, more }: Ask = {}) => {
-  const caller = { tenant: { account, mode: "live" as const }, keyId: `${account}-key`, scopes: ["*"], role: "user" as const, limits: { ...defaultLimits, concurrency: 100, monthlyCapMicros: 0n } }
+  const caller = {
+    tenant: { account, mode: "live" as const },
+    keyId: `${account}-key`,
+    scopes: ["*"],
+    role: "user" as const,
+    limits: { ...defaultLimits, concurrency: 100, monthlyCapMicros: 0n },
+  }
   const priced = { model: "m", prices: priceTag(() => prices, ["m"], factor), expiresMs: clock.nowMs() + 600_000 }
   const request: AdmitRequest = { id: uuidV7(clock.nowMs()), caller, endpoint: "chat.completions", requestId: "r", holdMicros: hold, counts: "all", ...priced, ...more }
   await run(billing.admit(request))
