@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url"
-import { Command } from "commander"
+import { Command, Option } from "commander"
 import { version } from "./version.ts"
 
 /** The starter deployment, from the sources or from `dist/`. */
@@ -57,9 +57,9 @@ const addLedger = (program: Command): void => {
 /** The commands. Each loads its work only when it is called, so that --help is quick. */
 export const makeCli = (): Command => {
   const program = new Command("rakit").description("Assembles an inference server from one config file.").version(version).showHelpAfterError("(rakit --help shows the commands)")
-  withConfigArgument(program.command("serve").description("Starts the server and runs until SIGTERM or SIGINT.")).action(async (file) =>
-    (await import("./cli/serve.ts")).serve(file),
-  )
+  withConfigArgument(program.command("serve").description("Starts the server and runs until SIGTERM or SIGINT."))
+    .addOption(new Option("--role <role>", "api: answers clients; worker: works through jobs (batches, webhooks); all: both").choices(["api", "worker", "all"]).default("all"))
+    .action(async (file, { role }) => (await import("./cli/serve.ts")).serve(file, role))
   withConfigArgument(program.command("check").description("Checks a config file and prints the assembled house: plugins, routes, models, meters, limits. Starts nothing.")).action(
     async (file) => (await import("./cli/check.ts")).check(file),
   )

@@ -52,7 +52,7 @@ const pathWithoutBilling = ({ makeCallPath, makeIds, systemClock, resolve, Token
 const open = (code: Modules, { config, env, apiKey }: Deployment) =>
   Effect.gen(function* () {
     const { resolve, Tokens } = code
-    const house = yield* code.assemble(code.loadConfig(config, env), "serve", code.makeLog({ level: "silent" }))
+    const house = yield* code.assemble(code.loadConfig(config, env), "all", code.makeLog({ level: "silent" }))
     yield* code.makeDataDir(resolve(house.container, Tokens.deployment))
     yield* code.startHouse(house)
     yield* code.openModels(house, { report: () => {}, done: () => {} })

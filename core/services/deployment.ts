@@ -9,4 +9,8 @@ export interface Deployment {
   readonly baseUrl: string
   /** `serve` owns what it starts; `command` is a short CLI call beside a running server. */
   readonly role: "serve" | "command"
+  /** What a server does: answer clients, work through jobs, or both. */
+  readonly work?: Work
 }
+
+export type Work = "api" | "worker" | "all"

@@ -1,13 +1,13 @@
 import { Effect, Result } from "effect"
 import type { Endpoint } from "../../core/endpoint.ts"
 import type { Backend } from "../../core/ports/model.ts"
-import type { Deployment } from "../../core/services/deployment.ts"
+import type { Job } from "../../core/ports/queue.ts"
 import type { Log } from "../../core/services/log.ts"
 import { resolveAll, type Token, Tokens } from "../../core/tokens.ts"
 import { decodePart } from "../config/decode.ts"
 import type { LoadedConfig } from "../config/load.ts"
 import type { Problem } from "../config/problems.ts"
-import { type Kernel, kernelTokens, makeKernel } from "./kernel.ts"
+import { type Kernel, kernelTokens, makeKernel, type Role } from "./kernel.ts"
 import { loadPlugins, type NamedPlugin } from "./load-plugins.ts"
 import { checkModels, checkPrices } from "./models.ts"
 import { orderPlugins } from "./order.ts"
@@ -29,6 +29,7 @@ const suggestions: Readonly<Record<string, string>> = {
   "first-account": "accounts",
   billing: "billing-ledger (prepaid) or billing-free",
   storage: "storage-disk",
+  queue: "queue-postgres",
   idempotency: "idempotency-postgres",
   sessions: "accounts",
   signer: "signing-keys",
@@ -51,17 +52,20 @@ const decodeSettings = (config: LoadedConfig, plugins: readonly NamedPlugin[]) =
   return { settings, problems }
 }
 
-const portsOfTheServer = (endpoints: readonly Endpoint[], plugins: readonly NamedPlugin[]): readonly Problem[] => {
-  const keyed = endpoints.find((endpoint) => endpoint.access === "key")
-  if (!keyed) return []
+const portsOfTheServer = (endpoints: readonly Endpoint[], jobs: readonly Job<never>[], plugins: readonly NamedPlugin[]): readonly Problem[] => {
   const provided = new Set(plugins.flatMap(({ plugin }) => plugin.provides.map((token) => token.name)))
-  return [Tokens.identity, Tokens.billing]
-    .filter((token) => !provided.has(token.name))
-    .map((token) => ({
-      path: ["plugins"],
-      message: `the endpoint '${keyed.id}' needs '${token.name}' (${token.about}), which no plugin here provides`,
-      fix: suggest(token as Token<unknown>),
-    }))
+  const missing = (who: string | undefined, tokens: readonly Token<unknown>[]): readonly Problem[] =>
+    tokens
+      .filter((token) => who !== undefined && !provided.has(token.name))
+      .map((token) => ({ path: ["plugins"], message: `${who} needs '${token.name}' (${token.about}), which no plugin here provides`, fix: suggest(token) }))
+  const keyed = endpoints.find((endpoint) => endpoint.access === "key")
+  const session = endpoints.find((endpoint) => endpoint.access === "session" || endpoint.access === "admin")
+  const [job] = jobs
+  return [
+    ...missing(keyed && `the endpoint '${keyed.id}'`, [Tokens.identity as Token<unknown>, Tokens.billing as Token<unknown>]),
+    ...missing(session && `the endpoint '${session.id}'`, [Tokens.sessions as Token<unknown>]),
+    ...missing(job && `the job '${job.name}'`, [Tokens.queue as Token<unknown>]),
+  ]
 }
 
 const twiceRouted = (endpoints: readonly Endpoint[]): readonly Problem[] => {
@@ -77,7 +81,7 @@ const twiceRouted = (endpoints: readonly Endpoint[]): readonly Problem[] => {
 }
 
 /** Checks everything that can be checked without opening anything. Fails with a ConfigError that lists all problems. */
-export const assemble = (config: LoadedConfig, role: Deployment["role"], log: Log) =>
+export const assemble = (config: LoadedConfig, role: Role, log: Log) =>
   Effect.gen(function* () {
     const stopOn = (problems: readonly Problem[]) => (problems.length > 0 ? Effect.fail(config.refuse(problems)) : Effect.void)
     const loaded = yield* Effect.promise(() => loadPlugins(Object.keys(config.house.plugins), config.file))
@@ -93,6 +97,7 @@ export const assemble = (config: LoadedConfig, role: Deployment["role"], log: Lo
       })
     const endpoints = resolveAll(kernel.container, Tokens.endpoints)
     const backends = resolveAll(kernel.container, Tokens.backends)
-    yield* stopOn([...checkModels(config.house, backends), ...portsOfTheServer(endpoints, order), ...twiceRouted(endpoints)])
+    const jobs = resolveAll(kernel.container, Tokens.jobs)
+    yield* stopOn([...checkModels(config.house, backends), ...portsOfTheServer(endpoints, jobs, order), ...twiceRouted(endpoints)])
     return { ...kernel, config, order, settings, endpoints, backends } satisfies House as House
   })

@@ -7,15 +7,16 @@ import { makeCallPath } from "../../core/call.ts"
 import { makeCatalogue } from "../../core/catalogue.ts"
 import { makeIds } from "../../core/ids.ts"
 import { systemClock } from "../../core/services/clock.ts"
-import type { Deployment } from "../../core/services/deployment.ts"
+import type { Deployment, Work } from "../../core/services/deployment.ts"
 import type { Log } from "../../core/services/log.ts"
-import { provide, resolve, Tokens } from "../../core/tokens.ts"
+import { provide, Tokens } from "../../core/tokens.ts"
 import type { HouseConfig } from "../config/schema.ts"
 import { type ExposedMetrics, makeMetrics } from "../services/metrics.ts"
 import { type ModelFilesStore, makeModelFiles } from "../services/model-files/model-files.ts"
 import { makeOutbound } from "../services/outbound/outbound.ts"
 import { lazySecrets } from "../services/secrets.ts"
 import { makeWorkers } from "../services/workers.ts"
+import { late, lateOptional } from "./late.ts"
 import { toEntry } from "./models.ts"
 
 /** Where clients reach us: as the config says, or known once the server listens. */
@@ -37,13 +38,16 @@ export const kernelTokens: ReadonlySet<string> = new Set(
   ),
 )
 
-const deploymentOf = (house: HouseConfig, role: Deployment["role"], address: Address): Deployment => {
+/** A server (`api`, `worker`, `all`), or a short command beside one. */
+export type Role = Work | "command"
+
+const deploymentOf = (house: HouseConfig, role: Role, address: Address): Deployment => {
   const dataDir = resolvePath(house.dataDir)
   return {
     name: house.name,
     dataDir,
     modelsDir: house.modelsDir ? resolvePath(house.modelsDir) : join(dataDir, "models"),
-    role,
+    ...(role === "command" ? { role } : { role: "serve", work: role }),
     get baseUrl() {
       return address.baseUrl ?? `http://localhost:${house.server.port}`
     },
@@ -51,7 +55,7 @@ const deploymentOf = (house: HouseConfig, role: Deployment["role"], address: Add
 }
 
 /** A fresh container with the kernel services in it. */
-export const makeKernel = (house: HouseConfig, role: Deployment["role"], log: Log): Effect.Effect<Kernel, never, Scope.Scope> =>
+export const makeKernel = (house: HouseConfig, role: Role, log: Log): Effect.Effect<Kernel, never, Scope.Scope> =>
   Effect.gen(function* () {
     const container = root.createChildContainer()
     const address: Address = { baseUrl: house.publicUrl === "" ? undefined : house.publicUrl.replace(/\/$/, "") }
@@ -70,8 +74,8 @@ export const makeKernel = (house: HouseConfig, role: Deployment["role"], log: Lo
     const modelFiles = makeModelFiles({ modelsDir: deployment.modelsDir, log })
     provide(container, Tokens.catalogue, catalogue)
     const callPath = makeCallPath({
-      billing: () => resolve(container, Tokens.billing),
-      idempotency: () => (container.isRegistered(Tokens.idempotency.key, true) ? resolve(container, Tokens.idempotency) : undefined),
+      billing: late(container, Tokens.billing),
+      idempotency: lateOptional(container, Tokens.idempotency),
       catalogue,
       clock: systemClock,
       ids,

@@ -1,10 +1,12 @@
 import { Effect, type Scope } from "effect"
-import type { PluginError } from "../../core/errors.ts"
+import type { DependencyContainer } from "tsyringe"
+import type { PluginError, PortError } from "../../core/errors.ts"
 import { resolve, resolveAll, Tokens } from "../../core/tokens.ts"
 import type { HttpLimits } from "../http/limits.ts"
 import { type HttpServer, type ListenError, makeHttpServer } from "../http/server.ts"
 import type { House } from "./assemble.ts"
 import { makeDataDir } from "./kernel.ts"
+import { late, lateOptional } from "./late.ts"
 import { openModels, type PullListener } from "./open-models.ts"
 import { startHouse } from "./start.ts"
 
@@ -19,6 +21,13 @@ export interface ServeOptions {
   /** Every model has been opened or has failed. */
   onModels(failed: readonly string[]): void
 }
+
+/** Until the Scope closes. */
+const workThroughJobs = (container: DependencyContainer): Effect.Effect<void, PortError, Scope.Scope> =>
+  Effect.suspend(() => {
+    const jobs = resolveAll(container, Tokens.jobs)
+    return jobs.length === 0 ? Effect.void : Effect.forEach(jobs, (job) => resolve(container, Tokens.queue).consume(job), { discard: true })
+  })
 
 /**
  * Listens, starts the plugins, opens the models. Answers the server when the plugins have started; models go on loading behind it.
@@ -38,17 +47,19 @@ export const serveHouse = (house: House, options: ServeOptions): Effect.Effect<H
       catalogue: resolve(container, Tokens.catalogue),
       checks: () => resolveAll(container, Tokens.healthChecks),
       starting: () => [...waiting],
-      identity: () => resolve(container, Tokens.identity),
-      sessions: () => (container.isRegistered(Tokens.sessions.key, true) ? resolve(container, Tokens.sessions) : undefined),
+      identity: late(container, Tokens.identity),
+      sessions: lateOptional(container, Tokens.sessions),
       trustedProxies: settings.trustedProxies,
       log: resolve(container, Tokens.log),
       metrics: house.metrics,
       ...(options.limits && { limits: options.limits }),
     })
     house.address.baseUrl ??= server.url
-    server.publish(house.endpoints)
+    const { work = "all" } = resolve(container, Tokens.deployment)
+    server.publish(work === "worker" ? [] : house.endpoints)
     options.onListening(server)
     yield* startHouse(house, { onStarted: (key) => waiting.delete(key) })
+    if (work !== "api") yield* workThroughJobs(container)
     server.ready()
     options.onStarted(server)
     yield* Effect.forkScoped(openModels(house, options.pulls).pipe(Effect.map(options.onModels)), { startImmediately: true })

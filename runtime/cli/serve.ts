@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { Deferred, Effect, Exit } from "effect"
+import type { Work } from "../../core/services/deployment.ts"
 import { resolve, Tokens } from "../../core/tokens.ts"
 import { assemble, type House } from "../boot/assemble.ts"
 import { serveHouse } from "../boot/serve-house.ts"
@@ -37,7 +38,7 @@ const startedBanner = (house: House, { url }: HttpServer): string => {
 }
 
 /** Runs until it is interrupted; then drains, and closes everything. Fails when it can't start, or when no model can be opened. */
-const serving = (config: LoadedConfig) =>
+const serving = (config: LoadedConfig, work: Work) =>
   Effect.scoped(
     Effect.gen(function* () {
       const hopeless = yield* Deferred.make<never, Error>()
@@ -45,7 +46,7 @@ const serving = (config: LoadedConfig) =>
       const progress = makePullProgress(process.stderr)
       const pretty = process.stderr.isTTY === true
       const log = makeLog({ level: settings.log.level, pretty, destination: { write: progress.write } })
-      const house = yield* assemble(config, "serve", log)
+      const house = yield* assemble(config, work, log)
       const server = yield* serveHouse(house, {
         version,
         onListening: ({ url }) => say(listeningLine({ name: settings.name, version, baseUrl: url })),
@@ -75,7 +76,7 @@ const failureList = (house: House, failed: readonly string[]): string =>
     .join("\n")
 
 /** Starts the server; comes back only by ending the process. */
-export const serve = async (file: string): Promise<void> => {
+export const serve = async (file: string, work: Work): Promise<void> => {
   const stop = new AbortController()
   onStopSignal((signal) => {
     process.stderr.write(`${signal}: finishing open requests; once more ends at once\n`)
@@ -87,7 +88,7 @@ export const serve = async (file: string): Promise<void> => {
   } catch (error) {
     return refuse(error)
   }
-  const exit = await Effect.runPromiseExit(serving(config), { signal: stop.signal })
+  const exit = await Effect.runPromiseExit(serving(config, work), { signal: stop.signal })
   if (Exit.isFailure(exit) && !stop.signal.aborted) return refuse(reasonOf(exit))
   process.exit(0)
 }
