@@ -86,8 +86,9 @@ export const makeCallPath = (parts: CallPathParts): CallPath => {
   const once = (endpoint: Endpoint, input: CallInput, caller: Caller, prepared: Prepared) => {
     const isKeyed = endpoint.access === "key"
     const work = isKeyed ? paid(parts, endpoint, input, caller, prepared) : unpaid(prepared)
+    if (!endpoint.creates || input.idempotencyKey === undefined) return work
     const store = parts.idempotency()
-    if (!endpoint.creates || input.idempotencyKey === undefined || !store) return work
+    if (!store) return work
     const replay = (reply: Reply) =>
       Effect.map(isKeyed ? look(parts, endpoint, input, caller) : Effect.succeed(undefined), (rate): Answer => {
         const keyed = rate && { "x-call-id": prepared.call.id, "x-cost-idr": "0", ...rateHeaders(rate) }

@@ -43,6 +43,7 @@ const exchangeOf =
   }
 
 const isDecodable = (path: string) => {
+  if (!path.includes("%")) return true
   try {
     decodeURIComponent(path)
     return true

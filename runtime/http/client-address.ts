@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http"
+import type { Socket } from "node:net"
 import ipaddr from "ipaddr.js"
 
 /** `10.0.0.0/8`, `::1` or `loopback`. */
@@ -24,8 +25,18 @@ export const makeAddressOf = (trustedProxies: readonly string[]): ((req: Incomin
     const address = ipaddr.parse(text)
     return networks.some(([network, bits]) => address.kind() === network.kind() && address.match(network as ipaddr.IPv4, bits))
   }
+  // the end of a connection does not move, and reading an address takes as long as finding a route
+  const peers = new WeakMap<Socket, string>()
+  const peerOf = ({ socket }: IncomingMessage): string => {
+    const known = peers.get(socket)
+    if (known !== undefined) return known
+    const address = plainForm(socket.remoteAddress)
+    if (address !== undefined) peers.set(socket, address)
+    return address ?? "unknown"
+  }
   return (req) => {
-    let address = plainForm(req.socket.remoteAddress) ?? "unknown"
+    let address = peerOf(req)
+    if (networks.length === 0) return address
     const forwarded = [req.headers["x-forwarded-for"] ?? []].flat().join(",").split(",").reverse()
     for (const hop of forwarded) {
       if (address === "unknown" || !isTrusted(address)) return address

@@ -13,7 +13,7 @@ export const stopping = (): ApiError => apiError("server_starting", "The server 
 export const toApiError = (cause: Cause.Cause<ApiError | PortError>, exchange: Exchange, log: Log): ApiError => {
   const error = Option.getOrUndefined(Cause.findErrorOption(cause))
   if (isApiError(error)) return error
-  if (exchange.left.reason === "draining") return stopping()
+  if (exchange.left === "draining") return stopping()
   if (error?.busy) return apiError("backend_busy")
   const fields = { request_id: exchange.requestId, endpoint: exchange.endpoint, call_id: exchange.callId }
   if (error) log.error("a port failed", { ...fields, port: error.port, reason: error.message, cause: String(error.cause ?? "") })

@@ -1,8 +1,9 @@
 import { Router } from "@koa/router"
-import { Effect, Exit } from "effect"
+import { Effect, Exit, Fiber } from "effect"
 import type { Middleware } from "koa"
 import type { Endpoint } from "../../core/endpoint.ts"
 import { type ApiError, apiError, type PortError } from "../../core/errors.ts"
+import type { Strings } from "../../core/json.ts"
 import type { Log } from "../../core/services/log.ts"
 import { sendError, toApiError } from "./errors.ts"
 import type { Exchange, State } from "./exchange.ts"
@@ -29,14 +30,26 @@ const bySpecificity = (a: { path: string }, b: { path: string }) => a.path.split
 
 type Run = (exchange: Exchange, addressed: Addressed) => Effect.Effect<void, ApiError | PortError>
 
+const noQuery: Strings = {}
+
+const queryOf = (text: string): Strings => (text === "" ? noQuery : Object.fromEntries(new URLSearchParams(text)))
+
+/** Until the end of it; the client's leaving interrupts it. */
+const exitOf = <A, E>(effect: Effect.Effect<A, E>, exchange: Exchange): Promise<Exit.Exit<A, E>> =>
+  new Promise((resolve) => {
+    const fiber = Effect.runFork(effect)
+    fiber.addObserver(resolve)
+    exchange.onLeft(() => void Effect.runFork(Fiber.interrupt(fiber)))
+  })
+
 const runner =
   (parts: RouteParts, name: string, path: string, run: Run): Middleware<State> =>
   async (ctx) => {
     const { exchange } = ctx.state
     exchange.endpoint = name
     exchange.route = path
-    const query = Object.fromEntries(new URLSearchParams(ctx.querystring))
-    const exit = await Effect.runPromiseExit(run(exchange, { params: (ctx as { params?: Record<string, string> }).params ?? {}, query }), { signal: exchange.left })
+    const addressed = { params: (ctx as { params?: Record<string, string> }).params ?? {}, query: queryOf(ctx.querystring) }
+    const exit = await exitOf(run(exchange, addressed), exchange)
     if (Exit.isSuccess(exit) || exchange.res.destroyed) return
     sendError(exchange, toApiError(exit.cause, exchange, parts.log), parts.limits.lingerMs)
   }
@@ -44,11 +57,17 @@ const runner =
 /** The routes of `endpoints` and our own. Endpoints come first: a plugin may take over `/`. */
 export const makeRoutes = (endpoints: readonly Endpoint[], parts: RouteParts): Middleware<State> => {
   const router = new Router<State>({ sensitive: true })
+  // the router tries one pattern after the other; most calls go to a path without any
+  const exact = new Map<string, Middleware<State>>()
   const routes = endpoints.flatMap((endpoint) => [endpoint.path, ...(endpoint.aliases ?? [])].map((path) => ({ endpoint, path })))
-  for (const { endpoint, path } of routes.sort(bySpecificity))
-    router.register(patternOf(path), [endpoint.method], runner(parts, endpoint.id, path, (exchange, addressed) => serveEndpoint(endpoint, exchange, addressed, parts)) as never)
+  for (const { endpoint, path } of routes.sort(bySpecificity)) {
+    const serve = runner(parts, endpoint.id, path, (exchange, addressed) => serveEndpoint(endpoint, exchange, addressed, parts))
+    router.register(patternOf(path), [endpoint.method], serve as never)
+    if (!path.includes("{")) exact.set(`${endpoint.method} ${path}`, serve)
+  }
   for (const { name, path, run } of parts.own) router.register(path, ["GET"], runner(parts, name, path, run) as never)
-  return router.routes() as unknown as Middleware<State>
+  const others = router.routes() as unknown as Middleware<State>
+  return (ctx, next) => (exact.get(`${ctx.method} ${ctx.path}`) ?? others)(ctx, next)
 }
 
 const allowOf = (matched: readonly { readonly methods: readonly string[] }[]) => [...new Set(matched.flatMap((layer) => layer.methods)), "OPTIONS"].join(", ")

@@ -48,12 +48,13 @@ const answerOf = (endpoint: Endpoint, exchange: Exchange, addressed: Addressed, 
     const authMs = performance.now() - beforeMs
     const client = { address: parts.addressOf(req), languages: req.headers["accept-language"] }
     const input: CallInput = { caller, client, authMs, body: undefined, ...addressed, requestId, priority: "realtime", priceFactor: 1 }
-    return yield* Effect.all([readBody(exchange, endpoint, parts.budget), idempotencyKeyOf(exchange)]).pipe(
-      Effect.matchEffect({
-        onFailure: (error) => parts.callPath.run(refusing(endpoint, error), input),
-        onSuccess: ([body, idempotencyKey]) => parts.callPath.run(endpoint, { ...input, body, idempotencyKey, dryRun: req.headers["x-dry-run"] === "1" }),
-      }),
+    const read = Effect.flatMap(readBody(exchange, endpoint, parts.budget), (body) =>
+      Effect.map(idempotencyKeyOf(exchange), (idempotencyKey) => ({ ...input, body, idempotencyKey, dryRun: req.headers["x-dry-run"] === "1" })),
     )
+    return yield* Effect.matchEffect(read, {
+      onFailure: (error) => parts.callPath.run(refusing(endpoint, error), input),
+      onSuccess: (whole) => parts.callPath.run(endpoint, whole),
+    })
   })
 
 const send = (exchange: Exchange, answer: Answer, { limits, countStream }: ServeParts): Effect.Effect<void, ApiError, Scope.Scope> =>
