@@ -33,6 +33,7 @@ export const ownFiles = [
   "parts/load.js",
   "parts/more.js",
   "parts/notice.js",
+  "parts/order.js",
   "parts/table.js",
   "views/admin-account.js",
   "views/admin-audit.js",

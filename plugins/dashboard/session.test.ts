@@ -63,7 +63,7 @@ describe("the session", () => {
     session.reread()
     kept.delete("s")
     session.reread()
-    expect(seen).toEqual([{ token: "other", expiresAtMs: 2_000_000 }, { reason: "left" }])
+    expect(seen).toEqual([{ token: "other", expiresAtMs: 2_000_000 }, { reason: "elsewhere" }])
   })
 
   it.each(["null", "1", "{", '{"token":5}', '"x"'])("is none when the storage holds %s", (text) => {

@@ -19,6 +19,6 @@ export const openPage = async (browser: Browser, more: NonNullable<Parameters<Br
   page.on("console", (message) => {
     if (["error", "warning"].includes(message.type()) && !message.text().startsWith("Failed to load resource")) complaints.push(message.text())
   })
-  page.setDefaultTimeout(10_000)
+  page.setDefaultTimeout(20_000)
   return { page, complaints, close: () => context.close() }
 }

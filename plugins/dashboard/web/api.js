@@ -18,19 +18,16 @@ const addressOf = (path, query = {}) => {
   return given.length > 0 ? `${path}?${new URLSearchParams(given)}` : path
 }
 
-/** Two sendings of one order count once. */
-const freshKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("")
-
 /** The API of accounts, keys, usage and administration, in the name of the session. */
 export const makeApi = ({ session, language }) => {
   const headersOf = ({ body, token, once }) => ({
     "accept-language": language.get(),
     ...(token && { authorization: `Bearer ${token}` }),
     ...(body !== undefined && { "content-type": "application/json" }),
-    ...(once && { "idempotency-key": freshKey() }),
+    ...(once && { "idempotency-key": once }),
   })
 
-  /** With `key`, an API key in place of the session. */
+  /** With `key`, an API key in place of the session; `once` names an order that may be sent twice and is carried out once. */
   const send = async (method, path, { body, query, key, once, signal } = {}) => {
     const token = key ?? session.get().token
     const text = body === undefined ? undefined : JSON.stringify(body)

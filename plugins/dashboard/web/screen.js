@@ -27,8 +27,8 @@ const inside = { overview: Overview, keys: Keys, usage: Usage, ledger: Ledger, p
 const placesOf = (me) => [...Object.keys(inside), ...(me.role === "admin" ? ["admin"] : [])]
 const viewOf = (route, me) => (route === "admin" && me.role === "admin" ? ["admin", Admin] : route in inside ? [route, inside[route]] : ["overview", Overview])
 
-/** The account behind the session, kept up with it. */
-const useAccount = () => {
+/** The account behind the session, asked for anew with each view: meanwhile it may have spent, or been suspended. */
+const useAccount = (route) => {
   const { api, session, account } = useApp()
   const { token } = useStore(session)
   const refresh = async () => {
@@ -41,10 +41,10 @@ const useAccount = () => {
       (problem) => show({ me: account.get()?.me, problem }),
     )
   }
+  useEffect(() => account.set(undefined), [token])
   useEffect(() => {
-    account.set(undefined)
     if (token) refresh()
-  }, [token])
+  }, [token, route])
   return { token, ...useStore(account) }
 }
 
@@ -77,7 +77,7 @@ const useSpokenLanguage = () => {
 export const Screen = () => {
   const route = useRoute()
   const models = useModels()
-  const { token, me, problem } = useAccount()
+  const { token, me, problem } = useAccount(route)
   useSpokenLanguage()
 
   if (token && !me) return html`<${Frame} places=${[]}>${problem ? html`<${ProblemNotice} problem=${problem} />` : html`<${Loading} />`}<//>`

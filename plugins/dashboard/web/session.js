@@ -3,7 +3,7 @@ import { makeStore } from "./store.js"
 /**
  * The session of this browser.
  * out -> in (begin) -> out, with a reason: "left" (signed out), "expired" (24 h are over), "refused" (the server no longer knows it),
- * "changed" (a new password ended all sessions)
+ * "changed" (a new password ended all sessions), "elsewhere" (in another tab)
  */
 export const makeSession = ({ drawer, nowMs, after }) => {
   const read = () => {
@@ -37,7 +37,7 @@ export const makeSession = ({ drawer, nowMs, after }) => {
     /** Another tab signed in or out. */
     reread: () => {
       const next = read()
-      if (next.token !== store.get().token) take(next.token ? next : { reason: "left" })
+      if (next.token !== store.get().token) take(next.token || next.reason ? next : { reason: "elsewhere" })
     },
   }
 }

@@ -7,6 +7,7 @@ import { Dialog } from "../parts/dialog.js"
 import { Field, Submit } from "../parts/field.js"
 import { Form } from "../parts/form.js"
 import { Notice } from "../parts/notice.js"
+import { useOrder } from "../parts/order.js"
 import { Entries } from "./ledger-entries.js"
 
 /** What may be done to an account in its state; each is a POST of that name. Nobody suspends or demotes oneself. */
@@ -33,8 +34,10 @@ const Ask = ({ account, action, onDone, onClose }) => {
 const Grant = ({ account, onDone }) => {
   const { t } = useText()
   const { api } = useApp()
+  const order = useOrder()
   const grant = async ({ amount_idr, reason }, form) => {
-    const changed = await api.post(`/admin/accounts/${account.id}/grants`, { amount_idr: Number(amount_idr), reason }, { once: true })
+    const body = { amount_idr: Number(amount_idr), reason }
+    const changed = await order((once) => api.post(`/admin/accounts/${account.id}/grants`, body, { once }))
     form.reset()
     onDone(changed, t("grant.done", { amount: rupiah(Number(amount_idr)) }))
   }
@@ -52,6 +55,7 @@ export const AccountPanel = ({ account, onChange, onClose }) => {
   const heading = useRef()
   const [asked, ask] = useState(undefined)
   const [said, say] = useState("")
+  const [isOpen, setOpen] = useState(false)
   useEffect(() => heading.current.focus(), [])
   const done = (changed, words) => {
     ask(undefined)
@@ -73,7 +77,10 @@ export const AccountPanel = ({ account, onChange, onClose }) => {
     }
     <h3>${t("grant")}</h3>
     <${Grant} account=${account} onDone=${done} />
-    <details><summary>${t("nav.ledger")}</summary><${Entries} query=${{ account: account.id }} changes=${account.balance_idr} /></details>
+    <details onToggle=${(event) => setOpen(event.target.open)}>
+      <summary>${t("nav.ledger")}</summary>
+      ${isOpen && html`<${Entries} query=${{ account: account.id }} changes=${account.balance_idr} />`}
+    </details>
     ${asked && html`<${Ask} account=${account} action=${asked} onClose=${() => ask(undefined)} onDone=${(changed) => done(changed, t(`account.${asked.as ?? asked.name}.done`))} />`}
   </section>`
 }

@@ -31,7 +31,7 @@ const columnsOf = (t, open) => [
 
 const Search = ({ onSearch }) => {
   const { t } = useText()
-  return html`<${Form} onSubmit=${async ({ q }) => onSearch(q.trim())} look="inline" label=${t("accounts.search")} actions=${html`<${Submit}>${t("search")}<//>`}>
+  return html`<${Form} onSubmit=${async ({ q }) => onSearch(q.trim())} look="inline" actions=${html`<${Submit}>${t("search")}<//>`}>
     <${Field} label=${t("accounts.search")} name="q" type="search" autocomplete="off" />
   <//>`
 }

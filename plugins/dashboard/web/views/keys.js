@@ -8,15 +8,17 @@ import { Form } from "../parts/form.js"
 import { useList } from "../parts/list.js"
 import { More } from "../parts/more.js"
 import { Notice } from "../parts/notice.js"
+import { useOrder } from "../parts/order.js"
 import { KeyCard } from "./key-card.js"
 import { LimitFields, limitsOf, NameField, TestCheck } from "./key-form.js"
 
 const NewKey = ({ onMade, onClose }) => {
   const { t } = useText()
   const { api } = useApp()
+  const order = useOrder()
   const make = async (values) => {
     const body = { name: values.name, limits: limitsOf(values), ...(values.test && { test: true }) }
-    onMade(await api.post("/dashboard/keys", body, { once: true }))
+    onMade(await order((once) => api.post("/dashboard/keys", body, { once })))
   }
   const actions = html`<${Submit}>${t("key.create")}<//><${Button} onClick=${onClose}>${t("cancel")}<//>`
   return html`<section class="card" aria-labelledby="new-key">

@@ -24,7 +24,7 @@ export const Reset = ({ models }) => {
   <//>`
   const hasToken = mailed?.purpose === "reset"
   return html`<${Entry} title=${t("nav.reset")} models=${models}>
-    ${isDone ? html`<${Notice} kind="good">${t("reset.done")}<//>` : hasToken ? form() : html`<${Notice} kind="warn">${t("link.missing")}<//>`}
+    ${hasToken ? form() : isDone ? html`<${Notice} kind="good">${t("reset.done")}<//>` : html`<${Notice} kind="warn">${t("link.missing")}<//>`}
     <p class="links"><a href="#sign-in">${t("nav.sign-in")}</a>${!isDone && html`<a href="#forgot">${t("forgot.again")}</a>`}</p>
   <//>`
 }

@@ -6,7 +6,7 @@ import { Notice } from "../parts/notice.js"
 import { useStore } from "../store.js"
 import { Entry } from "./entry.js"
 
-const reasonKind = { left: "info", expired: "warn", refused: "warn", changed: "info" }
+const reasonKind = { left: "info", expired: "warn", refused: "warn", changed: "info", elsewhere: "info" }
 
 export const SignIn = ({ models }) => {
   const { t } = useText()

@@ -134,6 +134,7 @@ export const en = {
   save: "Save",
   search: "Search",
   "session.changed": "Your password was changed. Sign in with the new one.",
+  "session.elsewhere": "This session was ended in another window.",
   "session.expired": "Your session of 24 hours is over. Please sign in again.",
   "session.left": "You have signed out.",
   "session.refused": "Your session has ended. Please sign in again.",

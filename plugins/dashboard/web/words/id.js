@@ -134,6 +134,7 @@ export const id = {
   save: "Simpan",
   search: "Cari",
   "session.changed": "Kata sandi Anda telah diubah. Masuk dengan kata sandi baru.",
+  "session.elsewhere": "Sesi ini diakhiri di jendela lain.",
   "session.expired": "Sesi 24 jam Anda sudah lewat. Silakan masuk lagi.",
   "session.left": "Anda telah keluar.",
   "session.refused": "Sesi Anda berakhir. Silakan masuk lagi.",
