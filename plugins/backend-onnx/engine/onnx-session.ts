@@ -1,7 +1,16 @@
 import { InferenceSession, Tensor } from "onnxruntime-node"
 import { guarded } from "./native-guard.ts"
 
+/** Name, type and shape of a tensor that a graph takes or answers; sizes that vary have a name. */
+export interface Port {
+  readonly name: string
+  readonly type: string
+  readonly shape: readonly (number | string)[]
+}
+
 export interface Session {
+  readonly inputs: readonly Port[]
+  readonly outputs: readonly Port[]
   run(feeds: Readonly<Record<string, Tensor>>): Promise<Readonly<Record<string, Tensor>>>
   release(): Promise<void>
 }
@@ -23,10 +32,15 @@ const create = (path: string, threads: number): Promise<InferenceSession> =>
     extra: { session: { intra_op: { allow_spinning: "0" } } },
   })
 
+const portsOf = (metadata: readonly InferenceSession.ValueMetadata[]): readonly Port[] =>
+  metadata.map((value) => (value.isTensor ? value : { name: value.name, type: "no tensor", shape: [] }))
+
 /** One session on the CPU. */
 export const openSession = async (path: string, threads: number): Promise<Session> => {
   const session = await guarded(guard, () => create(path, threads))
   return {
+    inputs: portsOf(session.inputMetadata),
+    outputs: portsOf(session.outputMetadata),
     run: (feeds) => guarded(guard, () => session.run(feeds)) as Promise<Readonly<Record<string, Tensor>>>,
     release: () => guarded(guard, () => session.release()),
   }

@@ -1,0 +1,40 @@
+import { type ChildProcess, fork } from "node:child_process"
+import { once } from "node:events"
+import { join } from "node:path"
+import type { EngineSpec } from "../../plugins/backend-onnx/engine/protocol.ts"
+import { root } from "../house/code.ts"
+import type { Task, Timing } from "./protocol.ts"
+
+/** A child process with an open model. */
+export interface EngineProcess {
+  readonly name: string
+  run(task: Omit<Task, "id">): Promise<Timing>
+  /** Resident memory, in MB. */
+  ask<Answer>(message: object): Promise<Answer>
+  stop(): void
+}
+
+const answerTo = async <Answer>(child: ChildProcess): Promise<Answer> => {
+  const [message] = (await Promise.race([
+    once(child, "message"),
+    once(child, "exit").then(([code]) => {
+      throw new Error(`an engine's process ended with ${code}`)
+    }),
+  ])) as [Answer]
+  return message
+}
+
+const open = async (name: string, file: string, args: readonly string[], execArgv: readonly string[]): Promise<EngineProcess> => {
+  const child = fork(join(root, file), [...args], { execArgv: [...execArgv], stdio: ["ignore", "ignore", "inherit", "ipc"] })
+  await answerTo(child)
+  let id = 0
+  const ask = <Answer>(message: object): Promise<Answer> => {
+    child.send(message)
+    return answerTo<Answer>(child)
+  }
+  return { name, ask, run: (task) => ask<Timing>({ ...task, id: id++ }), stop: () => child.disconnect() }
+}
+
+export const openRakit = (name: string, spec: EngineSpec): Promise<EngineProcess> => open(name, "bench/chat/rakit-engine.ts", [JSON.stringify(spec)], ["--import", "tsx"])
+
+export const openLlamaCpp = (name: string, model: string, threads: number): Promise<EngineProcess> => open(name, "bench/peers/llama-cpp.js", [model, String(threads)], [])

@@ -1,0 +1,56 @@
+// A chat engine of backend-onnx in a process of its own. `node --import tsx bench/chat/rakit-engine.ts SPEC` (JSON); speaks protocol.ts over IPC.
+import { Effect, Scope, Stream } from "effect"
+import type { LlamaEvent, LlamaInfo, LlamaRequest } from "../../plugins/backend-onnx/engine/llama-jobs.ts"
+import type { EngineSpec } from "../../plugins/backend-onnx/engine/protocol.ts"
+import { load } from "../house/code.ts"
+import { type Task, timingOf } from "./protocol.ts"
+
+const spec = JSON.parse(process.argv[2]!) as EngineSpec
+const { startEngine } = await load<typeof import("../../plugins/backend-onnx/engine/engine-host.ts")>("plugins/backend-onnx/engine/engine-host")
+const { loadChatTokenizer } = await load<typeof import("../../plugins/backend-onnx/tokenizer/chat-tokenizer.ts")>("plugins/backend-onnx/tokenizer/chat-tokenizer")
+const log = { debug: () => {}, info: () => {}, warn: console.error, error: console.error } as never
+
+const engine = await Effect.runPromise(startEngine<LlamaRequest, LlamaEvent, LlamaInfo>({ spec, queue: 1_000, log, progress: () => {} }).pipe(Scope.provide(Scope.makeUnsafe())))
+const { tokenizer, format } = loadChatTokenizer(engine.info.folder)
+// no stream ends by itself
+const logitBias = Object.values(format.controlTokens).map((id) => [id, -100] as const)
+
+const request = (promptIds: readonly number[], owner: string, maxTokens: number): LlamaRequest => ({
+  kind: "generate",
+  owner,
+  promptIds: Int32Array.from(promptIds),
+  marks: [],
+  maxTokens,
+  sampler: { temperature: 0, topP: 1, frequencyPenalty: 0, presencePenalty: 0, logitBias },
+  seed: 1,
+  isRepeatable: false,
+  stop: [],
+})
+
+const write = async (job: LlamaRequest): Promise<{ readonly firstMs: number; readonly lastMs: number }> => {
+  const startedMs = performance.now()
+  let firstMs = 0
+  const translate = (event: { readonly type: string }) => {
+    if (event.type === "token" && !firstMs) firstMs = performance.now() - startedMs
+    return undefined
+  }
+  await Effect.runPromise(Stream.runDrain(engine.run(job, { account: "bench", priority: "realtime", waitMs: 600_000, timeoutMs: () => 600_000, translate })))
+  return { firstMs, lastMs: performance.now() - startedMs }
+}
+
+let runs = 0
+const run = async ({ id, prompts, tokens, warm }: Task) => {
+  // a cold cache for every run
+  const owner = `run ${runs++}`
+  if (warm) await write(request(prompts[0]!, owner, 1))
+  process.send!(timingOf(id, tokens, await Promise.all(prompts.map((prompt) => write(request(prompt, owner, tokens))))))
+}
+
+const encode = async (texts: readonly string[]) => Promise.all(texts.map(async (text) => (await tokenizer.encode(text, null, { addSpecialTokens: false })).getIds()))
+
+process.on("message", (message: Task | { readonly texts: readonly string[] }) => {
+  if ("texts" in message) void encode(message.texts).then((ids) => process.send!({ ids }))
+  else void run(message)
+})
+process.on("disconnect", () => process.exit(0))
+process.send!({ ready: true })
