@@ -184,7 +184,7 @@ describe("a model that can't be opened", () => {
     ["not a model", Buffer.from("hello"), /not a GGUF file|cut/],
     ["of another architecture", writeGguf({ ...content, metadata: { ...content.metadata, "general.architecture": "mamba" } }), /architecture is 'mamba'/],
     ["without a tensor", writeGguf({ ...content, tensors: content.tensors.filter((t) => t.name !== "blk.1.ffn_up.weight") }), /'blk.1.ffn_up.weight' is missing/],
-    ["with a tensor of another shape", writeGguf({ ...content, metadata: { ...content.metadata, "llama.feed_forward_length": 95 } }), /ask for 95 x 64/],
+    ["with a tensor of another shape", writeGguf({ ...content, metadata: { ...content.metadata, "llama.feed_forward_length": 95 } }), /asks for 95 x 64/],
     ["with an unknown tokenizer", writeGguf({ ...content, metadata: { ...content.metadata, "tokenizer.ggml.pre": "klingon" } }), /pre-tokenizer is 'klingon'/],
     ["with a broken template", writeGguf({ ...content, metadata: { ...content.metadata, "tokenizer.chat_template": "{% for %}" } }), /chat template can't be used/],
     ["with NaN", writeGguf({ ...content, tensors: content.tensors.map((t) => (t.name === "blk.0.attn_v.weight" ? { ...t, bytes: t.bytes.map(() => 255) } : t)) }), /finite number/],

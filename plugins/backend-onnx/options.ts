@@ -1,26 +1,29 @@
 import { Effect, Result, Schema, SchemaIssue } from "effect"
 import type { Json } from "../../core/json.ts"
 import type { TaskName } from "../../core/ports/model.ts"
+import type { Precision } from "./onnx/linear.ts"
 
-const precision = (byDefault: "int8" | "fp32") =>
-  Schema.Literals(["int8", "fp32"])
-    .annotate({ default: byDefault, description: "How weights are kept: 8 bits, or 32 for reference." })
+const precisionOf = <Name extends Precision>(choices: readonly [Name, ...Name[]], byDefault: Name) =>
+  Schema.Literals(choices)
+    .annotate({ default: byDefault, description: "How weights are kept: 8 bits, 4 bits (a smaller file, slower), or 32 for reference." })
     .pipe(Schema.withDecodingDefaultKey(Effect.succeed(byDefault)))
+
+const chatPrecision = precisionOf<Precision>(["int8", "int4", "fp32"], "int8")
 
 const defaultInstruction = "Given a web search query, retrieve relevant passages that answer the query"
 
 const ChatOptions = Schema.Struct({
-  precision: precision("int8"),
+  precision: chatPrecision,
   queueWaitMs: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 600_000 }))
     .annotate({ default: 0, description: "How long a request waits for a slot before it is refused with backend_busy." })
     .pipe(Schema.withDecodingDefaultKey(Effect.succeed(0))),
 })
 const EmbedOptions = Schema.Struct({
-  precision: precision("fp32"),
+  precision: precisionOf<"int8" | "fp32">(["int8", "fp32"], "fp32"),
   space: Schema.optionalKey(Schema.NonEmptyString.annotate({ description: "Name of the vector space; the model's own by default." })),
 })
 const RerankOptions = Schema.Struct({
-  precision: precision("int8"),
+  precision: chatPrecision,
   instruction: Schema.NonEmptyString.annotate({ default: defaultInstruction, description: "What to judge documents by, for requests that don't say." }).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed(defaultInstruction)),
   ),

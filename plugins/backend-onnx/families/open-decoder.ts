@@ -1,12 +1,16 @@
 import { tokenBytes } from "../engine/token-bytes.ts"
 import { buildDecoderGraph, decoderGraphVersion } from "../onnx/decoder-graph.ts"
-import { cachedGraph, digestOf } from "../onnx/graph-cache.ts"
+import { cachedFolder, cachedGraph, digestOf } from "../onnx/graph-cache.ts"
 import type { Precision } from "../onnx/linear.ts"
-import { writeChatTokenizer } from "../tokenizer/chat-tokenizer.ts"
-import { idsOfWords } from "../tokenizer/vocabulary.ts"
+import { chatTokenizerVersion, writeChatTokenizer } from "../tokenizer/chat-tokenizer.ts"
+import { folderLanguage } from "../tokenizer/folder-language.ts"
+import { type ChatLanguage, idsOfWords } from "../tokenizer/vocabulary.ts"
 import { explaining, ModelFileError } from "../weights/model-file-error.ts"
-import type { Decoder } from "./decoder.ts"
+import { hasWeights } from "../weights/safetensors-folder.ts"
+import type { Decoder, DecoderSession } from "./decoder.ts"
 import { DeltaSession } from "./delta-session.ts"
+import { type ExportedModel, findExport } from "./exported-config.ts"
+import { ExportedSession } from "./exported-session.ts"
 import { type ModelSource, openModelSource } from "./model-source.ts"
 
 export interface DecoderSpec {
@@ -24,50 +28,69 @@ type Progress = (detail: string) => void
 const graphOf = (spec: DecoderSpec, source: ModelSource, progress: Progress): string => {
   const { config, weights, language } = source
   const contents = source.contents((percent) => progress(`reading weights: ${percent} %`))
-  const digest = digestOf(["decoder", decoderGraphVersion, contents, spec.precision])
+  const digest = digestOf(["decoder", decoderGraphVersion, chatTokenizerVersion, contents, spec.precision])
   return cachedGraph(spec.graphs, digest, (graph, folder) => {
     writeChatTokenizer(language, folder)
     buildDecoderGraph({ graph, config, weights, precision: spec.precision }, (done, of) => progress(`building the graph: ${Math.floor((100 * done) / of)} %`))
   })
 }
 
-const sessionOf = async (spec: DecoderSpec, { config, weights }: ModelSource, folder: string): Promise<DeltaSession> => {
+const openedByRuntime = async <A>(path: string, remedy: string, open: () => Promise<A>): Promise<A> => {
   try {
-    return await DeltaSession.open(folder, spec.threads, config, (ids) => weights.embed(ids))
+    return await open()
   } catch (cause) {
-    throw new ModelFileError(
-      spec.path,
-      `ONNX Runtime can't open the graph that was built from it, ${folder} (${(cause as Error).message})`,
-      "Remove that folder to have it built again",
-    )
+    if (cause instanceof ModelFileError) throw cause
+    throw new ModelFileError(path, `ONNX Runtime can't open it (${(cause as Error).message})`, remedy)
   }
 }
 
-/** Opens a chat model's files; throws `ModelFileError`. Blocks: for worker threads only. */
-export const openDecoder = async (spec: DecoderSpec, progress: Progress): Promise<Decoder> => {
-  progress("reading weights")
+const decoderOf = (session: DecoderSession, folder: string, { vocabulary, endTokens, startsWithSpace }: ChatLanguage): Decoder => {
+  const bytesOf = tokenBytes(vocabulary)
+  return {
+    session,
+    folder,
+    endTokens: new Set(endTokens),
+    // a table may be longer than the vocabulary
+    bytesOf: (id) => (id < vocabulary.tokens.length ? bytesOf(id) : noBytes),
+    idsOf: (words) => idsOfWords(vocabulary, words),
+    startsWithSpace,
+  }
+}
+
+const openExport = async (spec: DecoderSpec, model: ExportedModel): Promise<Decoder> => {
+  const session = await openedByRuntime(model.graph, "Pull it again (`rakit models pull`)", () => ExportedSession.open(model, spec.threads))
+  try {
+    const language = folderLanguage(model.folder, session.shape.vocabulary)
+    const digest = digestOf(["language", chatTokenizerVersion, language])
+    const folder = explaining(model.folder, () => cachedFolder(spec.graphs, digest, (empty) => writeChatTokenizer(language, empty)))
+    return decoderOf(session, folder, language)
+  } catch (cause) {
+    await session.close()
+    throw cause
+  }
+}
+
+const openBuilt = async (spec: DecoderSpec, progress: Progress): Promise<Decoder> => {
   const source = openModelSource(spec.path)
   try {
     const folder = explaining(spec.path, () => graphOf(spec, source, progress))
     progress("loading the graph")
-    const session = await sessionOf(spec, source, folder)
-    const { vocabulary, endTokens, startsWithSpace } = source.language
-    const bytesOf = tokenBytes(vocabulary)
+    const open = () => DeltaSession.open(folder, spec.threads, source.config, (ids) => source.weights.embed(ids))
+    const session = await openedByRuntime(folder, "It was built from the model's files: remove the folder to have it built again", open)
     const close = async () => {
       await session.close()
       source.close()
     }
-    return {
-      session: { shape: source.config, step: (step) => session.step(step), close },
-      folder,
-      endTokens: new Set(endTokens),
-      // a table may be longer than the vocabulary
-      bytesOf: (id) => (id < vocabulary.tokens.length ? bytesOf(id) : noBytes),
-      idsOf: (words) => idsOfWords(vocabulary, words),
-      startsWithSpace,
-    }
+    return decoderOf({ shape: session.shape, step: (step) => session.step(step), close }, folder, source.language)
   } catch (cause) {
     source.close()
     throw cause
   }
+}
+
+/** Opens a chat model's files: a GGUF file, a folder with safetensors, or a ready-made export. Throws `ModelFileError`. Blocks: for worker threads only. */
+export const openDecoder = async (spec: DecoderSpec, progress: Progress): Promise<Decoder> => {
+  progress("reading weights")
+  const exported = hasWeights(spec.path) ? undefined : findExport(spec.path, spec.precision)
+  return exported ? openExport(spec, exported) : openBuilt(spec, progress)
 }

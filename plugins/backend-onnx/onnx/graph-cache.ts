@@ -54,7 +54,7 @@ const isWhole = (folder: string): boolean => {
       const path = join(folder, name)
       return statSync(path).size === wanted.bytes && contentOf(path).sha256 === wanted.sha256
     }
-    return files.some(([name]) => name === graphFile) && files.every(sound)
+    return files.length > 0 && files.every(sound)
   } catch {
     return false
   }
@@ -65,8 +65,8 @@ const publish = (building: string, ready: string): void => {
     renameSync(building, ready)
   } catch (cause) {
     remove(building)
-    // another process was faster: its graph is as good as ours
-    if (!existsSync(join(ready, graphFile))) throw cause
+    // another process was faster: its folder is as good as ours
+    if (!existsSync(join(ready, manifestFile))) throw cause
   }
 }
 
@@ -81,33 +81,22 @@ const discard = (folder: string): void => {
   remove(aside)
 }
 
-const fill = (folder: string, build: (graph: GraphBuilder, folder: string) => void): void => {
-  const store = new WeightStore(folder)
-  const graph = new GraphBuilder(store)
-  try {
-    build(graph, folder)
-  } finally {
-    store.close()
-  }
-  writeFileSync(join(folder, graphFile), graph.toBytes())
-  writeManifest(folder)
-  flush(folder)
-}
-
 /**
- * The folder `<graphs>/<digest>` with `model.onnx`, its weights and what else `build` writes into it; built when it is not there yet, or is damaged.
- * It appears as a whole, by a rename, so that several processes can build at once. Blocks: for worker threads only.
+ * The folder `<root>/<digest>` with what `fill` writes into it; filled when it is not there yet, or is damaged.
+ * It appears as a whole, by a rename, so that several processes can fill it at once. Blocks: for worker threads only.
  */
-export const cachedGraph = (graphs: string, digest: string, build: (graph: GraphBuilder, folder: string) => void): string => {
-  const ready = join(graphs, digest)
+export const cachedFolder = (root: string, digest: string, fill: (folder: string) => void): string => {
+  const ready = join(root, digest)
   if (isWhole(ready)) return ready
-  mkdirSync(graphs, { recursive: true })
+  mkdirSync(root, { recursive: true })
   if (existsSync(ready)) discard(ready)
-  removeLeftovers(graphs, digest)
-  const folder = join(graphs, `${digest}.building-${process.pid}-${randomBytes(4).toString("hex")}`)
+  removeLeftovers(root, digest)
+  const folder = join(root, `${digest}.building-${process.pid}-${randomBytes(4).toString("hex")}`)
   mkdirSync(folder)
   try {
-    fill(folder, build)
+    fill(folder)
+    writeManifest(folder)
+    flush(folder)
   } catch (cause) {
     remove(folder)
     throw cause
@@ -115,3 +104,16 @@ export const cachedGraph = (graphs: string, digest: string, build: (graph: Graph
   publish(folder, ready)
   return ready
 }
+
+/** A cached folder with `model.onnx`, its weights and what else `build` writes into it. */
+export const cachedGraph = (graphs: string, digest: string, build: (graph: GraphBuilder, folder: string) => void): string =>
+  cachedFolder(graphs, digest, (folder) => {
+    const store = new WeightStore(folder)
+    const graph = new GraphBuilder(store)
+    try {
+      build(graph, folder)
+    } finally {
+      store.close()
+    }
+    writeFileSync(join(folder, graphFile), graph.toBytes())
+  })

@@ -5,6 +5,9 @@ import { Tokenizer } from "tokenizers"
 import { Damaged } from "../weights/model-file-error.ts"
 import type { ChatLanguage } from "./vocabulary.ts"
 
+/** Raise it whenever files that were written before would no longer do. */
+export const chatTokenizerVersion = 1
+
 const tokenizerFile = "tokenizer.json"
 const laterTokenizerFile = "later-tokenizer.json"
 const chatFile = "chat.json"

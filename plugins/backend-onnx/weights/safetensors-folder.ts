@@ -64,6 +64,9 @@ class ShardedTensors implements TensorSource {
   }
 }
 
+/** Whether a folder has weights that a graph can be built from. */
+export const hasWeights = (folder: string): boolean => [singleFile, indexFile].some((name) => existsSync(join(folder, name)))
+
 /** The files that hold a folder's weights, by name. */
 export const weightFilesIn = (folder: string): readonly string[] => {
   if (existsSync(join(folder, singleFile))) return [singleFile]
