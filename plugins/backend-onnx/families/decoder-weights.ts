@@ -77,15 +77,31 @@ export class DecoderWeights {
     this.config = config
     this.pairsAreNeighbours = pairsAreNeighbours
     this.refuseUnknown()
+    this.refuseWrongShapes()
+  }
+
+  /** Before anything is written: sizes of a damaged file may be as large as a number can be. */
+  private refuseWrongShapes(): void {
+    this.embedding()
+    this.head()
+    this.finalNorm()
+    for (let layer = 0; layer < this.config.layers; layer++) {
+      for (const part of matrixParts) this.matrix(layer, part)
+      for (const norm of this.norms()) this.norm(layer, norm)
+      for (const part of matrixParts) this.bias(layer, [part])
+    }
+  }
+
+  private norms(): readonly LayerNorm[] {
+    return ["beforeAttention", "beforeFeedForward", ...(this.config.headNorms ? (["queries", "keys"] as const) : [])]
   }
 
   /** A tensor that the graph has no place for is a sign of another kind of model: half of it would run, and answer nonsense. */
   private refuseUnknown(): void {
     const { names, config } = this
     const known = new Set([`${names.embedding}.weight`, `${names.finalNorm}.weight`, ...(config.tiedHead ? [] : [`${names.head}.weight`])])
-    const norms: readonly LayerNorm[] = ["beforeAttention", "beforeFeedForward", ...(config.headNorms ? (["queries", "keys"] as const) : [])]
     for (let layer = 0; layer < config.layers; layer++) {
-      for (const part of [...matrixParts, ...norms]) known.add(`${names.layer(layer)}${names.parts[part]}.weight`)
+      for (const part of [...matrixParts, ...this.norms()]) known.add(`${names.layer(layer)}${names.parts[part]}.weight`)
       for (const part of matrixParts) known.add(`${names.layer(layer)}${names.parts[part]}.bias`)
     }
     for (const name of this.source.names())

@@ -91,6 +91,11 @@ const openBuilt = async (spec: DecoderSpec, progress: Progress): Promise<Decoder
 /** Opens a chat model's files: a GGUF file, a folder with safetensors, or a ready-made export. Throws `ModelFileError`. Blocks: for worker threads only. */
 export const openDecoder = async (spec: DecoderSpec, progress: Progress): Promise<Decoder> => {
   progress("reading weights")
-  const exported = hasWeights(spec.path) ? undefined : findExport(spec.path, spec.precision)
-  return exported ? openExport(spec, exported) : openBuilt(spec, progress)
+  try {
+    const exported = hasWeights(spec.path) ? undefined : findExport(spec.path, spec.precision)
+    return await (exported ? openExport(spec, exported) : openBuilt(spec, progress))
+  } catch (cause) {
+    if (cause instanceof ModelFileError) throw cause
+    throw new ModelFileError(spec.path, `it can't be opened (${(cause as Error).message})`)
+  }
 }

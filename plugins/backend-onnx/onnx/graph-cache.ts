@@ -21,10 +21,11 @@ const isAlive = (pid: number): boolean => {
 
 const remove = (folder: string): void => rmSync(folder, { recursive: true, force: true })
 
-const removeLeftovers = (folder: string, digest: string): void => {
-  for (const name of readdirSync(folder)) {
-    const pid = name.startsWith(`${digest}.building-`) ? Number(name.split("-")[1]) : Number.NaN
-    if (pid && !isAlive(pid)) remove(join(folder, name))
+/** Of processes that died while they built or removed this folder. */
+const removeLeftovers = (root: string, digest: string): void => {
+  for (const name of readdirSync(root)) {
+    const pid = name.startsWith(`${digest}.`) ? Number(/\.(?:building|damaged)-(\d+)-/.exec(name)?.[1]) : Number.NaN
+    if (pid && !isAlive(pid)) remove(join(root, name))
   }
 }
 
