@@ -46,7 +46,7 @@ export const plugin = definePlugin<Settings>({
   api: 1,
   about: "Accounts with sign-up and sessions, and API keys; makes the first account at the first boot.",
   settings: Settings,
-  needs: [Tokens.database, Tokens.billing, Tokens.clock, Tokens.ids, Tokens.log, Tokens.deployment],
+  needs: [Tokens.database, Tokens.billing, Tokens.signer, Tokens.mailer, Tokens.clock, Tokens.ids, Tokens.log, Tokens.deployment],
   provides: [Tokens.identity, Tokens.sessions, Tokens.keyIssuer, Tokens.firstAccount, Tokens.endpoints],
   migrations,
   register: (container) => {
@@ -58,11 +58,8 @@ export const plugin = definePlugin<Settings>({
       const house = yield* startAccountsHouse({
         database: resolve(container, Tokens.database),
         billing: resolve(container, Tokens.billing),
-        signer: {
-          sign: (purpose, payload) => resolve(container, Tokens.signer).sign(purpose, payload),
-          verify: (purpose, jws) => resolve(container, Tokens.signer).verify(purpose, jws),
-        },
-        mailer: { send: (mail, tx) => resolve(container, Tokens.mailer).send(mail, tx) },
+        signer: resolve(container, Tokens.signer),
+        mailer: resolve(container, Tokens.mailer),
         clock: resolve(container, Tokens.clock),
         ids: resolve(container, Tokens.ids),
         log: resolve(container, Tokens.log),

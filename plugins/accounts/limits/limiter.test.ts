@@ -21,24 +21,26 @@ const fresh = (max: number, windowMs = 1_000): Limit => ({ kind: "test", subject
 
 describe("the limiter", () => {
   it("does as a list of all attempts would, whatever comes when, on either of two servers", async () => {
-    const limiters = [makeLimiter(house.database, house.clock), makeLimiter(await test.openAgain(), house.clock)] as const
-    const step = fc.record({ waitMs: fc.constantFrom(0, 1, 200, 499, 500, 999, 1_000), on: fc.nat(1), person: fc.nat(1), look: fc.boolean() })
+    const databases = [house.database, await test.openAgain()]
+    const limiters = databases.map((database) => makeLimiter(database, house.clock))
+    const step = fc.record({ waitMs: fc.constantFrom(0, 0, 0, 1, 200, 499, 500, 999, 1_000), on: fc.nat(1), person: fc.nat(1), how: fc.constantFrom("take", "takeIn", "look") })
     await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+      fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async (steps) => {
         const people = [fresh(3), fresh(3, 500)]
-        const all = fresh(5)
+        const all = fresh(4)
         const seen = new Map<Limit, number[]>()
         const waitOf = (limit: Limit) => {
           const recent = (seen.get(limit) ?? []).filter((ms) => ms > house.clock.nowMs() - limit.windowMs)
           return recent.length < limit.max ? 0 : recent.at(-limit.max)! + limit.windowMs - house.clock.nowMs()
         }
-        for (const { waitMs, on, person, look } of steps) {
+        for (const { waitMs, on, person, how } of steps) {
           house.clock.advance(waitMs)
-          const limits = [people[person]!, all]
+          const limits = how === "takeIn" ? [all] : [people[person]!, all]
           const waits = limits.map(waitOf)
-          if (look) expect(await run(limiters[on]!.look(limits))).toBe(Math.max(...waits))
+          if (how === "look") expect(await run(limiters[on]!.look(limits))).toBe(Math.max(...waits))
           else {
-            expect(await run(limiters[on]!.take(limits))).toBe(waits.find((ms) => ms > 0) ?? 0)
+            const taking = how === "take" ? limiters[on]!.take(limits) : databases[on]!.transaction((tx) => limiters[on]!.takeIn(all, tx))
+            expect(await run(taking)).toBe(waits.find((ms) => ms > 0) ?? 0)
             if (waits.every((ms) => ms === 0)) for (const limit of limits) seen.set(limit, [...(seen.get(limit) ?? []), house.clock.nowMs()])
           }
         }
