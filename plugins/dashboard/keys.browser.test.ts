@@ -120,6 +120,13 @@ describe.skipIf(!installedChromium)(installedChromium ? "keys and money, in Chro
       await vi.waitFor(async () => expect(await page.evaluate<number>(drawn)).toBeGreaterThan(100), { timeout: 20_000, interval: 100 })
     }
     await page.emulateMedia({ colorScheme: "light" })
+    const legend = page.locator(".legend li").first()
+    expect(await legend.textContent()).toBe("All days")
+    const { width } = (await page.locator(".u-over").boundingBox())!
+    await page.locator(".u-over").hover({ position: { x: width - 20, y: 40 } })
+    await legend.getByText(/^\d+ \w+$/).waitFor()
+    await page.mouse.move(0, 0)
+    await legend.getByText("All days").waitFor()
   })
 
   it("limits are changed in place", async () => {
