@@ -14,9 +14,9 @@ export interface Asset {
 export const assetRoot = "/dashboard/assets"
 
 /** The page's files lie beside the sources; the compiler does not copy them to `dist/`. */
-const folderOf = (): string => {
-  const beside = fileURLToPath(new URL("web/", import.meta.url))
-  return existsSync(beside) ? beside : fileURLToPath(new URL("../../../plugins/dashboard/web/", import.meta.url))
+const folderOf = (name: string): string => {
+  const beside = fileURLToPath(new URL(name, import.meta.url))
+  return existsSync(beside) ? beside : fileURLToPath(new URL(`../../../plugins/dashboard/${name}`, import.meta.url))
 }
 
 const mediaTypes: Readonly<Record<string, string>> = {
@@ -49,7 +49,7 @@ const packageSources = (): Readonly<Record<string, string>> => {
 
 /** Everything below `assetRoot`, by its name there. Read once: what changes on the disk later is not served. */
 export const loadAssets = (): ReadonlyMap<string, Asset> => {
-  const folder = folderOf()
+  const folder = folderOf("web/")
   const own = ownFiles.map((name) => [name, makeAsset(name, readFileSync(join(folder, name)))] as const)
   const packages = Object.entries(packageSources()).map(([name, path]) => [name, makeAsset(name, Buffer.from(withoutSourceMap(readFileSync(path, "utf8"))))] as const)
   return new Map([...own, ...packages])
