@@ -12,6 +12,17 @@ BEGIN
   END IF;
 END $$`
 
+/** From the newest back, so that an ordinal is still true when its turn comes. */
+const uncountAll = sql`
+CREATE FUNCTION ledger_uncount_all(items json, clock timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE given ledger_call;
+BEGIN
+  FOR given IN SELECT c.* FROM json_to_recordset(items) AS x (id uuid, outcome text) JOIN ledger_call c USING (id)
+      WHERE x.outcome = 'refused' AND c.state = 'open' AND c.ordinal IS NOT NULL ORDER BY c.key_id, c.ordinal DESC LOOP
+    PERFORM ledger_uncount(given, clock);
+  END LOOP;
+END $$`
+
 const monthOf = sql`
 CREATE FUNCTION ledger_month(at timestamptz) RETURNS date LANGUAGE sql IMMUTABLE AS $$ SELECT date_trunc('month', at AT TIME ZONE 'UTC')::date $$`
 
@@ -23,7 +34,10 @@ const failed = sql`
 CREATE FUNCTION ledger_failed(state text, http_status int) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
   SELECT state IN ('voided', 'expired') OR coalesce(http_status >= 400 AND http_status <> 499, false) $$`
 
-/** Open calls end, whatever the reason: holds and slots go back, costs become transfers with the running balance. Each id at most once in `items`. */
+/**
+ * Open calls end, whatever the reason: holds and slots go back, costs become transfers with the running balance. Each id at most once in `items`.
+ * What is open has no `settled_at`: asked for by its state, the calls would be looked for among all open ones, by their index, and not by their ids.
+ */
 const close = sql`
 CREATE FUNCTION ledger_close(items json, clock timestamptz) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE ended bigint;
@@ -34,7 +48,7 @@ BEGIN
         input_tokens = CASE WHEN x.outcome = 'settled' THEN coalesce(x.input_tokens, 0) ELSE 0 END,
         output_tokens = CASE WHEN x.outcome = 'settled' THEN coalesce(x.output_tokens, 0) ELSE 0 END
       FROM json_to_recordset(items) AS x (id uuid, outcome text, cost_micros bigint, usage jsonb, input_tokens bigint, output_tokens bigint, http_status int)
-      WHERE c.id = x.id AND c.state = 'open' RETURNING c.*
+      WHERE c.id = x.id AND c.settled_at IS NULL RETURNING c.*
   ), balances AS (
     UPDATE ledger_account a SET held_micros = a.held_micros - s.held, balance_micros = a.balance_micros - s.cost,
         last_at = CASE WHEN s.cost > 0 THEN greatest(a.last_at, clock) ELSE a.last_at END
@@ -95,16 +109,15 @@ END $$`
 /** The only door for calls that end. Answers how many were open. */
 const settle = sql`
 CREATE FUNCTION ledger_settle(items json, clock timestamptz) RETURNS bigint LANGUAGE plpgsql ${byIndex} AS $$
-DECLARE given ledger_call; closed bigint;
+DECLARE closed bigint;
 BEGIN
   PERFORM ledger_lock(array_agg(DISTINCT c.account_id)) FROM json_to_recordset(items) AS x (id uuid) JOIN ledger_call c USING (id);
-  -- from the newest back, so that an ordinal is still true when its turn comes
-  FOR given IN SELECT c.* FROM json_to_recordset(items) AS x (id uuid, outcome text) JOIN ledger_call c USING (id)
-      WHERE x.outcome = 'refused' AND c.state = 'open' AND c.ordinal IS NOT NULL ORDER BY c.key_id, c.ordinal DESC LOOP
-    PERFORM ledger_uncount(given, clock);
-  END LOOP;
+  -- what seldom is there is looked for first, as starting a join takes longer than settling a call
+  IF EXISTS (SELECT FROM json_to_recordset(items) AS x (outcome text) WHERE x.outcome = 'refused') THEN
+    PERFORM ledger_uncount_all(items, clock);
+  END IF;
   closed := ledger_close(items, clock);
-  PERFORM ledger_close_late(items, clock);
+  IF closed < json_array_length(items) THEN PERFORM ledger_close_late(items, clock); END IF;
   RETURN closed;
 END $$`
 
@@ -125,4 +138,4 @@ BEGIN
   RETURN 'done';
 END $$`
 
-export const settleFunctions = [monthOf, hourOf, failed, uncount, close, closeLate, settle, adjust]
+export const settleFunctions = [monthOf, hourOf, failed, uncount, uncountAll, close, closeLate, settle, adjust]

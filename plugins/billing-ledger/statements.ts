@@ -103,11 +103,14 @@ export const makeStatements = (database: Database): Statements => {
 
   return {
     admit: (requests, replica, nowMs) =>
-      Effect.map(rows(sql<VerdictRow>`SELECT * FROM ledger_admit(${JSON.stringify(requests.map(admission))}, ${replica}, ${new Date(nowMs)}) ORDER BY place`), (verdicts) =>
-        verdicts.map((row, index) => verdictOf(row, requests[index])),
+      Effect.map(
+        rows(sql<VerdictRow>`/* prepared */ SELECT * FROM ledger_admit(${JSON.stringify(requests.map(admission))}, ${replica}, ${new Date(nowMs)}) ORDER BY place`),
+        (verdicts) => verdicts.map((row, index) => verdictOf(row, requests[index])),
       ),
     settle: (items, nowMs, tx) =>
-      items.length === 0 ? Effect.void : Effect.asVoid(rows(sql`SELECT ledger_settle(${JSON.stringify(firstOfEach(items).map(settlement))}, ${new Date(nowMs)})`, tx)),
+      items.length === 0
+        ? Effect.void
+        : Effect.asVoid(rows(sql`/* prepared */ SELECT ledger_settle(${JSON.stringify(firstOfEach(items).map(settlement))}, ${new Date(nowMs)})`, tx)),
     voidChildren: (parent, nowMs, tx) =>
       Effect.asVoid(
         rows(

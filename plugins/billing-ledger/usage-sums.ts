@@ -20,14 +20,14 @@ export interface UsageSum {
   readonly costMicros: Micros
 }
 
-// bytes are compared, so that the order does not depend on the server's locale
-const expressions: Readonly<Record<UsageGroup, RawBuilder<unknown>>> = {
-  account: sql`account_id COLLATE "C"`,
-  day: sql`(at AT TIME ZONE 'UTC')::date`,
+/** The kept column of a group, and how it is shown. Bytes are compared, so that the order does not depend on the server's locale. */
+const columnsOf: Readonly<Record<UsageGroup, { readonly kept: RawBuilder<unknown>; readonly shown: (kept: RawBuilder<unknown>) => RawBuilder<unknown> }>> = {
+  account: { kept: sql`account_id`, shown: (id) => sql`${id} COLLATE "C"` },
+  day: { kept: sql`date_bin('1 day', at, '1970-01-01 00:00:00Z')`, shown: (at) => sql`(${at} AT TIME ZONE 'UTC')::date` },
   // calls without a key are counted under an id of our own
-  key: sql`CASE WHEN starts_with(key_id, 'session:') THEN NULL ELSE key_id COLLATE "C" END`,
-  model: sql`nullif(model, '') COLLATE "C"`,
-  endpoint: sql`endpoint COLLATE "C"`,
+  key: { kept: sql`key_id`, shown: (id) => sql`CASE WHEN starts_with(${id}, 'session:') THEN NULL ELSE ${id} COLLATE "C" END` },
+  model: { kept: sql`model`, shown: (id) => sql`nullif(${id}, '') COLLATE "C"` },
+  endpoint: { kept: sql`endpoint`, shown: (id) => sql`${id} COLLATE "C"` },
 }
 
 interface Row {
@@ -39,12 +39,23 @@ interface Row {
   readonly [group: `g${number}`]: string | null
 }
 
+const sums = (type: "numeric" | "bigint") => {
+  const cast = sql.raw(`::${type}`)
+  return ["requests", "errors", "input_tokens", "output_tokens", "cost_micros"].map((name) => sql`coalesce(sum(${sql.ref(name)}), 0)${cast} AS ${sql.ref(name)}`)
+}
+
+/** Summed as it is kept first: what is shown costs more to make, and there is less of it then. */
 const queryOf = ({ groupBy, maxRows, ...source }: UsageQuery): RawBuilder<Row> => {
-  const columns = groupBy.map((group, index) => sql`${expressions[group]} AS ${sql.ref(`g${index}`)}`)
-  const sums = ["requests", "errors", "input_tokens", "output_tokens", "cost_micros"].map((name) => sql`coalesce(sum(${sql.ref(name)}), 0)::bigint AS ${sql.ref(name)}`)
-  const places = groupBy.map((_, index) => sql.raw(String(index + 1)))
-  const grouping = places.length === 0 ? sql`` : sql`GROUP BY ${sql.join(places)} ORDER BY ${sql.join(places.map((place) => sql`${place} NULLS LAST`))}`
-  return sql<Row>`SELECT ${sql.join([...columns, ...sums])} FROM (${usageSource(source)}) ${usageColumns} ${grouping} ${maxRows === undefined ? sql`` : sql`LIMIT ${maxRows}`}`
+  const names = groupBy.map((_, index) => sql.ref(`g${index}`))
+  const from = sql`(${usageSource(source)}) ${usageColumns}`
+  if (groupBy.length === 0) return sql<Row>`SELECT ${sql.join(sums("bigint"))} FROM ${from}`
+  const kept = groupBy.map((group, index) => sql`${columnsOf[group].kept} AS ${sql.ref(`g${index}`)}`)
+  const shown = groupBy.map((group, index) => sql`${columnsOf[group].shown(sql.ref(`g${index}`))} AS ${sql.ref(`g${index}`)}`)
+  const places = sql.join(groupBy.map((_, index) => sql.raw(String(index + 1))))
+  const order = sql.join(groupBy.map((_, index) => sql`${sql.raw(String(index + 1))} NULLS LAST`))
+  return sql<Row>`
+    SELECT ${sql.join([...shown, ...sums("bigint")])} FROM (SELECT ${sql.join([...kept, ...sums("numeric")])} FROM ${from} GROUP BY ${sql.join(names)} HAVING sum(requests) > 0) s
+    GROUP BY ${places} ORDER BY ${order} ${maxRows === undefined ? sql`` : sql`LIMIT ${maxRows}`}`
 }
 
 /** Sums by groups, sorted by them; without groups one row for all. */

@@ -1,5 +1,5 @@
 import { sql } from "kysely"
-import { countOf, type Invariant, type ProofContext } from "./invariant.ts"
+import { countOf, type Invariant, type ProofContext, within } from "./invariant.ts"
 
 const held: Invariant = {
   says: "what an account holds is the holds of its open calls",
@@ -18,37 +18,38 @@ const withinHold: Invariant = {
     WHERE (cost_micros BETWEEN 0 AND hold_micros AND (state = 'settled' OR cost_micros = 0)) IS NOT TRUE ORDER BY id`,
 }
 
-/** A count as `costOf` of core/pricing.ts takes it. */
-const count = (field: string) => sql`greatest(0, ceil(coalesce((used->>${sql.lit(field)})::numeric, 0)))`
-/** A price in nano-rupiah. */
-const price = (field: string) => sql`coalesce((price->>${sql.lit(field)})::numeric, 0) * 1000000000`
+/** The numbers of one model's usage, as `costOf` of core/pricing.ts counts them. */
+const used = sql`jsonb_to_record(used) AS r ("inputTokens" numeric, "outputTokens" numeric, "cacheReadTokens" numeric, "cacheWriteTokens" numeric, images numeric, "searchUnits" numeric)`
+const count = (field: string) => sql`greatest(0, ceil(coalesce(${sql.ref(field)}, 0)))`
 
-/** The formula of `costOf`: whole numbers of femto-rupiah, and one rounding, up, to a micro-rupiah. `div` is exact. */
+/** The formula of `costOf`: prices in nano-rupiah make whole numbers of femto-rupiah, and there is one rounding, up, to a micro-rupiah. `div` is exact. */
 const priced = sql`
   SELECT div(coalesce(sum(
-      (${count("inputTokens")} - ${count("cacheReadTokens")} - ${count("cacheWriteTokens")}) * ${price("input")}
-      + ${count("cacheReadTokens")} * ${price("cacheRead")} + ${count("cacheWriteTokens")} * ${price("cacheWrite")} + ${count("outputTokens")} * ${price("output")}
-      + (${count("images")} * ${price("image")} + ${count("searchUnits")} * ${price("searchUnit")}) * 1000000
-    ), 0) * round((c.prices->>'factor')::numeric * 1000) + 999999999999, 1000000000000) AS micros
-  FROM jsonb_each(c.usage) u(name, used), LATERAL (SELECT c.prices->'models'->u.name AS price) p`
+      (${count("inputTokens")} - ${count("cacheReadTokens")} - ${count("cacheWriteTokens")}) * p.input + ${count("cacheReadTokens")} * p."cacheRead"
+      + ${count("cacheWriteTokens")} * p."cacheWrite" + ${count("outputTokens")} * p.output + (${count("images")} * p.image + ${count("searchUnits")} * p."searchUnit") * 1000000
+    ) * 1000000000, 0) * round((c.prices->>'factor')::numeric * 1000) + 999999999999, 1000000000000) AS micros
+  FROM jsonb_each(c.usage) u(name, used), ${used},
+    json_to_record(c.prices->'models'->u.name) AS p (input numeric, output numeric, "cacheRead" numeric, "cacheWrite" numeric, image numeric, "searchUnit" numeric)`
 
 const costs: Invariant = {
   says: "each call cost what its usage and its prices come to, at most its hold (a late one at most that)",
   rows: countOf(sql`ledger_call WHERE state = 'settled' AND prices IS NOT NULL`),
-  breaches: sql`
+  breaches: (slice) => sql`
     SELECT format('call %s cost %s; its usage comes to %s, its hold is %s', c.id, c.cost_micros, p.micros, c.hold_micros) AS detail
     FROM ledger_call c CROSS JOIN LATERAL (${priced}) p, LATERAL (SELECT least(c.hold_micros, greatest(0, p.micros)) AS micros) due
-    WHERE c.state = 'settled' AND c.prices IS NOT NULL AND CASE WHEN c.late THEN c.cost_micros > due.micros ELSE c.cost_micros <> due.micros END ORDER BY c.id`,
+    WHERE c.state = 'settled' AND c.prices IS NOT NULL AND ${within("c.id", slice)}
+      AND CASE WHEN c.late THEN c.cost_micros > due.micros ELSE c.cost_micros <> due.micros END ORDER BY c.id`,
 }
 
 const tokens: Invariant = {
   says: "the tokens of each call are those of its usage",
   rows: countOf(sql`ledger_call`),
-  breaches: sql`
+  breaches: (slice) => sql`
     SELECT format('call %s (%s): %s and %s tokens, its usage says %s and %s', c.id, c.state, c.input_tokens, c.output_tokens, u.input, u.output) AS detail
     FROM ledger_call c CROSS JOIN LATERAL (
-      SELECT coalesce(sum(${count("inputTokens")}), 0) AS input, coalesce(sum(${count("outputTokens")}), 0) AS output FROM jsonb_each(CASE c.state WHEN 'settled' THEN c.usage END) e(name, used)) u
-    WHERE c.input_tokens <> u.input OR c.output_tokens <> u.output ORDER BY c.id`,
+      SELECT coalesce(sum(${count("inputTokens")}), 0) AS input, coalesce(sum(${count("outputTokens")}), 0) AS output
+      FROM jsonb_each(CASE c.state WHEN 'settled' THEN c.usage END) e(name, used), ${used}) u
+    WHERE (c.input_tokens <> u.input OR c.output_tokens <> u.output) AND ${within("c.id", slice)} ORDER BY c.id`,
 }
 
 const hour = sql`account_id, mode, hour, key_id, model, endpoint`

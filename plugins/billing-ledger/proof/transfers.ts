@@ -1,16 +1,17 @@
 import { sql } from "kysely"
-import { countOf, type Invariant } from "./invariant.ts"
+import { countOf, type Invariant, within } from "./invariant.ts"
 
 const signed = sql`CASE WHEN credit_account = account_id THEN amount_micros ELSE -amount_micros END`
 
 const legs = sql`(SELECT id, debit_account AS account, -amount_micros AS micros FROM ledger_transfer UNION ALL SELECT id, credit_account, amount_micros FROM ledger_transfer) leg`
 
 const twoLegs: Invariant = {
-  says: "each transfer moves a positive amount between two different accounts, into or out of the customer's as its type says",
+  says: "each transfer moves a positive amount between two different accounts, into or out of the customer's, for a call or not, as its type says",
   rows: countOf(sql`ledger_transfer`),
   breaches: sql`
     SELECT format('transfer %s (%s): %s micros from %s to %s, of account %s', id, type, amount_micros, debit_account, credit_account, account_id) AS detail FROM ledger_transfer
-    WHERE (amount_micros > 0 AND debit_account <> credit_account AND account_id = CASE type WHEN 'grant' THEN credit_account ELSE debit_account END) IS NOT TRUE ORDER BY id`,
+    WHERE (amount_micros > 0 AND debit_account <> credit_account AND account_id = CASE type WHEN 'grant' THEN credit_account ELSE debit_account END
+      AND (type = 'charge') = (call_id IS NOT NULL)) IS NOT TRUE ORDER BY id`,
 }
 
 const zeroSum: Invariant = {
@@ -52,16 +53,16 @@ const covered: Invariant = {
 const charges: Invariant = {
   says: "each call that cost something has exactly one charge, of the same amount and account, and each charge has such a call",
   rows: countOf(sql`ledger_transfer WHERE type = 'charge'`),
-  breaches: sql`
+  breaches: (slice) => sql`
     SELECT CASE WHEN c.id IS NULL THEN format('transfer %s charges call %s, which owes nothing', t.first_id, t.call_id)
       ELSE format('call %s of account %s cost %s; its charges: %s, %s micros, of account %s', c.id, c.account_id, c.cost_micros, coalesce(t.n, 0), coalesce(t.micros, 0), t.account_id) END AS detail
-    FROM (SELECT id, account_id, cost_micros FROM ledger_call WHERE state = 'settled' AND cost_micros > 0) c
+    FROM (SELECT id, account_id, cost_micros FROM ledger_call WHERE state = 'settled' AND cost_micros > 0 AND ${within("id", slice)}) c
       FULL JOIN (SELECT call_id, count(*) AS n, sum(amount_micros) AS micros, min(account_id) AS account_id, min(id) AS first_id
-        FROM ledger_transfer WHERE type = 'charge' GROUP BY call_id) t ON t.call_id = c.id
+        FROM ledger_transfer WHERE type = 'charge' AND ${within("call_id", slice)} GROUP BY call_id) t ON t.call_id = c.id
     WHERE (t.n = 1 AND t.micros = c.cost_micros AND t.account_id = c.account_id) IS NOT TRUE ORDER BY 1`,
 }
 
-/** An event trigger's name proves nothing: it must be switched on, for all three statements, and its function must refuse. */
+/** A trigger's name proves nothing: it must be switched on, for all three statements, and its function must refuse. */
 const appendOnly: Invariant = {
   says: "the ledger can only grow: its trigger is there, switched on, and refuses",
   rows: countOf(sql`pg_trigger WHERE tgrelid = 'ledger_transfer'::regclass AND NOT tgisinternal`),
