@@ -57,6 +57,11 @@ export class GenerateJob implements DecodeRow {
     return this.ids.at(-1)!
   }
 
+  /** Several tokens in one step round differently than one, enough to turn a close choice: a greedy answer, or one with a seed, must not depend on it. */
+  get mayGuess(): boolean {
+    return this.request.sampler.temperature > 0 && !this.request.isRepeatable
+  }
+
   /** What may follow, where it came before in the text; never more than may still be written. */
   guess(): readonly number[] {
     return this.drafts.guess(this.ids).slice(0, this.request.maxTokens - this.produced - 1)
@@ -97,20 +102,10 @@ export class GenerateJob implements DecodeRow {
 
   /** Takes the logits after the last token over; true when the answer is at its end. */
   take(logits: Float32Array): boolean {
-    return this.taken(logits, 0) === true
-  }
-
-  /** As `take`; undefined, and nothing happens, when a greedy choice is not clear by so much. */
-  takeIfClear(logits: Float32Array, by: number): boolean | undefined {
-    return this.taken(logits, by)
-  }
-
-  private taken(logits: Float32Array, clearBy: number): boolean | undefined {
     assertLogits(logits)
     const { topLogprobs, maxTokens } = this.request
     const logprobs = topLogprobs === undefined ? undefined : logprobsOf(logits, topLogprobs)
-    const token = this.sampler.next(logits, clearBy)
-    if (token === undefined) return undefined
+    const token = this.sampler.next(logits)
     this.ids.push(token)
     this.produced++
     const isEnd = this.model.endTokens.has(token)

@@ -9,12 +9,6 @@ export type LlamaJob = GenerateJob | ScoreJob
 type RunningWriter = Running<LlamaJob> & { readonly job: GenerateJob }
 type Done = (of: Running<LlamaJob>, cause?: unknown) => void
 
-/**
- * Steps of other shapes round differently. Where the likeliest token of a guess is not ahead by this much, it is read again alone, so that a greedy
- * answer does not depend on guessing (measured on SmolLM2-135M int8: the largest difference was about 0.1).
- */
-const clearBy = 0.5
-
 const isWriter = (running: Running<LlamaJob>): running is RunningWriter => running.job instanceof GenerateJob && !running.job.isReading && !running.job.ended
 
 /** A step of a chat model: one chunk of one prompt, then one token for every answer that is being written. */
@@ -69,7 +63,8 @@ export class LlamaStepper implements Stepper<LlamaJob> {
     for (const group of groups) {
       const [first] = group
       if (group.length > 1) await this.writeGroup(group, done)
-      else if (first) await this.attempt(first, done, () => (writers.length === 1 && this.guesses ? this.writeGuessing(first.job) : this.writeAlone(first.job)))
+      else if (first)
+        await this.attempt(first, done, () => (writers.length === 1 && this.guesses && first.job.mayGuess ? this.writeGuessing(first.job) : this.writeAlone(first.job)))
     }
   }
 
@@ -110,17 +105,13 @@ export class LlamaStepper implements Stepper<LlamaJob> {
     const guess = job.guess()
     if (!guess.length) return this.writeAlone(job)
     const { logits, keep } = await this.session.look(job.cache, [job.last, ...guess])
-    let right = 0
-    let isAtEnd: boolean | undefined = false
-    // token `right` of the step is known to belong to the text; what the model says after it decides the next
-    for (;;) {
-      isAtEnd = job.takeIfClear(logits[right]!, clearBy)
-      if (isAtEnd === undefined) break
-      right++
-      if (isAtEnd || right > guess.length || guess[right - 1] !== job.last) break
-    }
-    keep(right)
-    job.drafts.learn(guess.length, Math.max(0, right - 1))
-    return isAtEnd ?? this.writeAlone(job)
+    let taken = 0
+    let isAtEnd = false
+    // what the model says after a token decides the next one; after a wrong guess it says nothing about this text
+    do isAtEnd = job.take(logits[taken++]!)
+    while (!isAtEnd && taken <= guess.length && guess[taken - 1] === job.last)
+    keep(taken)
+    job.drafts.learn(guess.length, taken - 1)
+    return isAtEnd
   }
 }

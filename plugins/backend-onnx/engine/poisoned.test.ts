@@ -98,6 +98,28 @@ test("a poisoned prompt fails alone, and its beginning is not kept", async () =>
   expect(ends.get(2)).toBe("done")
 })
 
+test("a lone sampled writer guesses: fewer steps, and the text that the model would have written", async () => {
+  const prompt = [...Array.from({ length: 31 }, (_, i) => i), 5, 6, 7]
+  const sampler = { temperature: 0.01, topP: 1, frequencyPenalty: 0, presencePenalty: 0, logitBias: [] }
+  const whole = open()
+  whole.submit(1, prompt, { maxTokens: 20, sampler })
+  await whole.settled()
+  expect(whole.texts.get(1)).toBe(Array.from({ length: 20 }, (_, i) => `${8 + i} `).join(""))
+  expect(whole.steps.length).toBeLessThan(8)
+  const cut = open()
+  cut.submit(1, prompt, { maxTokens: 20, sampler, stop: ["12 "] })
+  await cut.settled()
+  expect([cut.texts.get(1), cut.ends.get(1)]).toEqual(["8 9 10 11 ", "done"])
+  const wrong = open()
+  wrong.submit(1, [5, 6, 7, 30, 31, 5, 6, 7], { maxTokens: 3, sampler })
+  await wrong.settled()
+  expect(wrong.texts.get(1)).toBe("8 9 10 ")
+  const greedy = open()
+  greedy.submit(1, prompt, { maxTokens: 20 })
+  await greedy.settled()
+  expect(greedy.steps.every((step) => step.count === 1 || step.pastLens[0] === 0)).toBe(true)
+})
+
 test("writers of one bank are one step; a lone one may be several tokens", async () => {
   const { submit, settled, steps } = open()
   submit(1, [1, 2, 3], { maxTokens: 20 })

@@ -23,13 +23,6 @@ const argmax = (values: Float32Array): number => {
   return best
 }
 
-const isClear = (logits: Float32Array, by: number): boolean => {
-  const floor = logits[argmax(logits)]! - by
-  let near = 0
-  for (const logit of logits) if (logit >= floor) near++
-  return near === 1
-}
-
 /** exp(logit / temperature), scaled so that the largest is 1, in place; answers the sum. */
 const unnormalized = (logits: Float32Array, temperature: number): number => {
   let largest = Number.NEGATIVE_INFINITY
@@ -96,12 +89,9 @@ export class Sampler {
     return pick(logits, kept.ids, this.random() * kept.sum)
   }
 
-  /** Takes the logits over: they are overwritten. `clearBy`: undefined instead of a greedy choice that is not ahead of all others by so much. */
-  next(logits: Float32Array): number
-  next(logits: Float32Array, clearBy: number): number | undefined
-  next(logits: Float32Array, clearBy = 0): number | undefined {
+  /** Takes the logits over: they are overwritten. */
+  next(logits: Float32Array): number {
     this.adjust(logits)
-    if (clearBy > 0 && this.settings.temperature <= 0 && !isClear(logits, clearBy)) return undefined
     const id = this.choose(logits)
     this.counts.set(id, (this.counts.get(id) ?? 0) + 1)
     return id
