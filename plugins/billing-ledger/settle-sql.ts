@@ -1,6 +1,10 @@
 import { sql } from "kysely"
 import { byIndex } from "./admit-sql.ts"
 
+/** As an array, and not as JSON all through: it is parsed once, and a plan that was made while there were no calls expects few items and looks for each by its id. */
+const settlement = sql`
+CREATE TYPE ledger_settlement AS (id uuid, outcome text, cost_micros bigint, usage jsonb, input_tokens bigint, output_tokens bigint, http_status int)`
+
 /** Takes one call out of the rolling minute: the later ones move up, so that ordinals stay without gaps. What left every window long ago only loses its mark. */
 const uncount = sql`
 CREATE FUNCTION ledger_uncount(given ledger_call, clock timestamptz) RETURNS void LANGUAGE plpgsql AS $$
@@ -14,10 +18,10 @@ END $$`
 
 /** From the newest back, so that an ordinal is still true when its turn comes. */
 const uncountAll = sql`
-CREATE FUNCTION ledger_uncount_all(items json, clock timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION ledger_uncount_all(items ledger_settlement[], clock timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE given ledger_call;
 BEGIN
-  FOR given IN SELECT c.* FROM json_to_recordset(items) AS x (id uuid, outcome text) JOIN ledger_call c USING (id)
+  FOR given IN SELECT c.* FROM unnest(items) x JOIN ledger_call c USING (id)
       WHERE x.outcome = 'refused' AND c.state = 'open' AND c.ordinal IS NOT NULL ORDER BY c.key_id, c.ordinal DESC LOOP
     PERFORM ledger_uncount(given, clock);
   END LOOP;
@@ -39,7 +43,7 @@ CREATE FUNCTION ledger_failed(state text, http_status int) RETURNS boolean LANGU
  * What is open has no `settled_at`: asked for by its state, the calls would be looked for among all open ones, by their index, and not by their ids.
  */
 const close = sql`
-CREATE FUNCTION ledger_close(items json, clock timestamptz) RETURNS bigint LANGUAGE plpgsql AS $$
+CREATE FUNCTION ledger_close(items ledger_settlement[], clock timestamptz) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE ended bigint;
 BEGIN
   WITH closed AS (
@@ -47,8 +51,7 @@ BEGIN
         cost_micros = CASE WHEN x.outcome = 'settled' THEN least(greatest(x.cost_micros, 0), c.hold_micros) ELSE 0 END,
         input_tokens = CASE WHEN x.outcome = 'settled' THEN coalesce(x.input_tokens, 0) ELSE 0 END,
         output_tokens = CASE WHEN x.outcome = 'settled' THEN coalesce(x.output_tokens, 0) ELSE 0 END
-      FROM json_to_recordset(items) AS x (id uuid, outcome text, cost_micros bigint, usage jsonb, input_tokens bigint, output_tokens bigint, http_status int)
-      WHERE c.id = x.id AND c.settled_at IS NULL RETURNING c.*
+      FROM unnest(items) x WHERE c.id = x.id AND c.settled_at IS NULL RETURNING c.*
   ), balances AS (
     UPDATE ledger_account a SET held_micros = a.held_micros - s.held, balance_micros = a.balance_micros - s.cost,
         last_at = CASE WHEN s.cost > 0 THEN greatest(a.last_at, clock) ELSE a.last_at END
@@ -81,13 +84,12 @@ END $$`
 
 /** A call that expired ended after all: it pays what is free now, at most its hold. */
 const closeLate = sql`
-CREATE FUNCTION ledger_close_late(items json, clock timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION ledger_close_late(items ledger_settlement[], clock timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE r record; b ledger_account; charge bigint;
 BEGIN
   FOR r IN SELECT c.id, c.account_id, c.mode, c.key_id, c.model, c.endpoint, c.admitted_at, c.hold_micros, x.cost_micros, x.usage, x.http_status,
         coalesce(x.input_tokens, 0) AS input_tokens, coalesce(x.output_tokens, 0) AS output_tokens
-      FROM json_to_recordset(items) AS x (id uuid, outcome text, cost_micros bigint, usage jsonb, input_tokens bigint, output_tokens bigint, http_status int)
-      JOIN ledger_call c ON c.id = x.id AND c.state = 'expired' WHERE x.outcome = 'settled' ORDER BY c.account_id, c.id LOOP
+      FROM unnest(items) x JOIN ledger_call c ON c.id = x.id AND c.state = 'expired' WHERE x.outcome = 'settled' ORDER BY c.account_id, c.id LOOP
     SELECT * INTO b FROM ledger_account WHERE account_id = r.account_id;
     charge := least(greatest(r.cost_micros, 0), r.hold_micros, b.balance_micros - b.held_micros);
     UPDATE ledger_call SET state = 'settled', late = true, cost_micros = charge, usage = r.usage, input_tokens = r.input_tokens, output_tokens = r.output_tokens,
@@ -109,15 +111,14 @@ END $$`
 /** The only door for calls that end. Answers how many were open. */
 const settle = sql`
 CREATE FUNCTION ledger_settle(items json, clock timestamptz) RETURNS bigint LANGUAGE plpgsql ${byIndex} AS $$
-DECLARE closed bigint;
+DECLARE ended ledger_settlement[]; closed bigint;
 BEGIN
-  PERFORM ledger_lock(array_agg(DISTINCT c.account_id)) FROM json_to_recordset(items) AS x (id uuid) JOIN ledger_call c USING (id);
+  SELECT array_agg(x) INTO ended FROM json_populate_recordset(NULL::ledger_settlement, items) x;
+  PERFORM ledger_lock(array_agg(DISTINCT c.account_id)) FROM unnest(ended) x JOIN ledger_call c USING (id);
   -- what seldom is there is looked for first, as starting a join takes longer than settling a call
-  IF EXISTS (SELECT FROM json_to_recordset(items) AS x (outcome text) WHERE x.outcome = 'refused') THEN
-    PERFORM ledger_uncount_all(items, clock);
-  END IF;
-  closed := ledger_close(items, clock);
-  IF closed < json_array_length(items) THEN PERFORM ledger_close_late(items, clock); END IF;
+  IF EXISTS (SELECT FROM unnest(ended) x WHERE x.outcome = 'refused') THEN PERFORM ledger_uncount_all(ended, clock); END IF;
+  closed := ledger_close(ended, clock);
+  IF closed < cardinality(ended) THEN PERFORM ledger_close_late(ended, clock); END IF;
   RETURN closed;
 END $$`
 
@@ -138,4 +139,4 @@ BEGIN
   RETURN 'done';
 END $$`
 
-export const settleFunctions = [monthOf, hourOf, failed, uncount, uncountAll, close, closeLate, settle, adjust]
+export const settleFunctions = [settlement, monthOf, hourOf, failed, uncount, uncountAll, close, closeLate, settle, adjust]

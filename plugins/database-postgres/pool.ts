@@ -19,11 +19,28 @@ export interface PoolOptions {
 
 const readTimeout = "Query read timeout"
 
-const guard = (client: pg.PoolClient): PostgresPoolClient => {
+const prepared = "/* prepared */"
+const maxPrepared = 100
+
+/** Names for statements that ask to be prepared; the server keeps them for each connection, so there must be few. */
+const makeNames = () => {
+  const names = new Map<string, string>()
+  return (text: string): { readonly name?: string } => {
+    if (!text.startsWith(prepared)) return {}
+    const known = names.get(text)
+    if (known !== undefined) return { name: known }
+    if (names.size === maxPrepared) return {}
+    const name = `rakit_${names.size}`
+    names.set(text, name)
+    return { name }
+  }
+}
+
+const guard = (client: pg.PoolClient, nameOf: ReturnType<typeof makeNames>): PostgresPoolClient => {
   let broken = false
   const query = async (sql: string, parameters: readonly unknown[]) => {
     try {
-      const result = await client.query(sql, [...parameters])
+      const result = await client.query({ text: sql, values: [...parameters], ...nameOf(sql) })
       // PostgreSQL answers `commit` after a failed statement by rolling back, without an error
       if (sql === "commit" && result.command === "ROLLBACK") throw new Error("the transaction was rolled back: a statement in it had failed")
       return result
@@ -48,6 +65,7 @@ const sessionSettings = (options: PoolOptions): string =>
 
 /** A pool of `pg` that survives lost connections and refuses callers when too many wait. */
 export const makePool = (options: PoolOptions): PostgresPool => {
+  const nameOf = makeNames()
   const pool = new pg.Pool({
     Client: clientFor(options.address),
     types: valueParsers,
@@ -69,7 +87,7 @@ export const makePool = (options: PoolOptions): PostgresPool => {
     connect: async () => {
       if (pool.waitingCount >= options.maxWaiting)
         throw new PortError({ port: "database", message: `too busy: ${options.maxWaiting} callers already wait for a connection`, busy: true })
-      return guard(await pool.connect())
+      return guard(await pool.connect(), nameOf)
     },
     end: () => pool.end(),
   }
