@@ -7,7 +7,7 @@ import { parseArgs } from "node:util"
 import type { EngineSpec } from "../plugins/backend-onnx/engine/protocol.ts"
 import { type EngineProcess, openLlamaCpp, openRakit } from "./chat/engine-process.ts"
 import { chatModelPath, hasPeer, requantized } from "./chat/models.ts"
-import { chatPrompts, longText } from "./chat/prompts.ts"
+import { chatPrompts, copyPrompt, longText } from "./chat/prompts.ts"
 import type { Timing } from "./chat/protocol.ts"
 import { type Report, type Table, writeReport } from "./chat/report.ts"
 import { measureLoopGap, measureMemory } from "./chat/served.ts"
@@ -16,14 +16,14 @@ import { printLoadAfter, printMachine } from "./measure/machine.ts"
 import { alternate, medianOf, ratioOf } from "./measure/rounds.ts"
 import { figure, printTable, times } from "./measure/table.ts"
 
-const strings = ["model", "rounds", "tokens", "requests", "seconds", "only"] as const
+const strings = ["model", "rounds", "tokens", "requests", "seconds", "contexts", "only"] as const
 const { values } = parseArgs({ options: Object.fromEntries(strings.map((name) => [name, { type: "string" as const }])) })
 const count = (name: (typeof strings)[number], fallback: number): number => Math.max(1, Number(values[name] ?? fallback))
 const [rounds, tokens, requests, seconds] = [count("rounds", 5), count("tokens", 64), count("requests", 10_000), count("seconds", 20)]
 const wanted = String(values.only ?? "speed,growth,served,memory").split(",")
 const threads = 2
 const streamCounts = [1, 4, 8, 16]
-const contexts = [128, 512, 1_024, 2_048, 4_096]
+const contexts = [128, 512, 1_024, 2_048, 4_096].slice(0, count("contexts", 5))
 
 const startedMs = performance.now()
 const model = chatModelPath(values.model as string | undefined)
@@ -57,7 +57,7 @@ const ours = "Rakit, int8"
 const peer = "node-llama-cpp, the same file"
 
 const openSides = async (): Promise<readonly EngineProcess[]> => {
-  const sides = [await keep(openRakit(ours, spec())), await keep(openRakit("Rakit, int8, without guessing", spec({ guesses: false })))]
+  const sides = [await keep(openRakit(ours, spec()))]
   if (!hasPeer) console.warn("node-llama-cpp is not installed under bench/peers: Rakit alone is measured")
   if (hasPeer) sides.push(await keep(openLlamaCpp(peer, model, threads)), await keep(openLlamaCpp("node-llama-cpp, requantized to Q4_0", requantized(model, folder), threads)))
   return sides
@@ -119,6 +119,27 @@ const growthTable = (lines: Report["byContext"]): Table => ({
   rows: lines.map(({ name, points }) => [name, ...points.map(([, perSecond]) => figure(perSecond))]),
 })
 
+/** One sampled answer: guessing helps where the text repeats what came before, and should cost nothing elsewhere. */
+const measureGuessing = async (guessing: EngineProcess): Promise<Table> => {
+  const plain = await keep(openRakit("without", spec({ guesses: false })))
+  const { ids } = await guessing.ask<{ readonly ids: readonly (readonly number[])[] }>({ texts: [...chatPrompts(4), copyPrompt()] })
+  const rows = []
+  for (const [name, prompts, temperature] of [
+    ["four answers to questions, one after the other, temperature 1", ids.slice(0, 4), 1],
+    ["copying code, temperature 0.3", ids.slice(4), 0.3],
+  ] as const) {
+    const measure = async (side: EngineProcess) => {
+      const results = []
+      for (const prompt of prompts) results.push(await side.run({ prompts: [prompt], tokens, temperature }))
+      return results.length / results.reduce((sum, { writtenPerSecond }) => sum + 1 / writtenPerSecond, 0)
+    }
+    const results = await alternate([guessing, plain], rounds, measure)
+    const of = (perSecond: number) => perSecond
+    rows.push([name, figure(medianOf(results, guessing.name, of)), figure(medianOf(results, plain.name, of)), times(ratioOf(results, guessing.name, plain.name, of))])
+  }
+  return { title: "Guessing from what came before, tokens a second of one sampled stream", head: ["", "guessing", "not guessing", "ratio"], rows }
+}
+
 const run = async (): Promise<Report> => {
   const machine = [
     `${availableParallelism()} cores (${cpus()[0]?.model.trim() ?? "unknown"}), Node ${process.version}; load ${loadavg()[0]!.toFixed(1)} before the first round`,
@@ -127,18 +148,18 @@ const run = async (): Promise<Report> => {
   const tables: Table[] = []
   let [byStreams, byContext]: [Report["byStreams"], Report["byContext"]] = [[], []]
   if (wanted.includes("speed") || wanted.includes("growth")) {
-    const sides = wanted.includes("speed") ? await openSides() : [await keep(openRakit(ours, spec({ guesses: false })))]
+    const sides = wanted.includes("speed") ? await openSides() : [await keep(openRakit(ours, spec()))]
     const { ids } = await sides[0]!.ask<{ readonly ids: readonly (readonly number[])[] }>({ texts: [...chatPrompts(16), longText()] })
     const [prompts, long] = [ids.slice(0, -1), ids.at(-1)!]
     if (wanted.includes("speed")) {
       const results = await measureSpeed(sides, prompts, long)
       tables.push(...speedTables(results))
       const points = (name: string) => streamCounts.map((streams) => [streams, medianOf(results, name, (speed) => speed.byStreams.get(streams)!.tokensPerSecond)] as const)
-      byStreams = [...results.keys()].filter((name) => name !== "Rakit, int8, without guessing").map((name) => ({ name, points: points(name) }))
+      byStreams = [...results.keys()].map((name) => ({ name, points: points(name) }))
     }
     if (wanted.includes("growth")) {
-      byContext = await measureGrowth(sides.find(({ name }) => name.includes("without guessing")) ?? sides[0]!, long)
-      tables.push(growthTable(byContext))
+      byContext = await measureGrowth(sides[0]!, long)
+      tables.push(growthTable(byContext), await measureGuessing(sides[0]!))
     }
     for (const side of open.splice(0)) side.stop()
   }

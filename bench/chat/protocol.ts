@@ -3,8 +3,10 @@ export interface Task {
   readonly id: number
   /** One for each stream. */
   readonly prompts: readonly (readonly number[])[]
-  /** Each stream writes so many, greedily, past any end. */
+  /** Each stream writes so many, past any end. */
   readonly tokens: number
+  /** 0, greedy, unless told. */
+  readonly temperature?: number
   /** Read them first, untimed, so that they are cached. */
   readonly warm?: boolean
 }

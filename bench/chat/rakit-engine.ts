@@ -15,13 +15,13 @@ const { tokenizer, format } = loadChatTokenizer(engine.info.folder)
 // no stream ends by itself
 const logitBias = Object.values(format.controlTokens).map((id) => [id, -100] as const)
 
-const request = (promptIds: readonly number[], owner: string, maxTokens: number): LlamaRequest => ({
+const request = (promptIds: readonly number[], owner: string, maxTokens: number, temperature: number): LlamaRequest => ({
   kind: "generate",
   owner,
   promptIds: Int32Array.from(promptIds),
   marks: [],
   maxTokens,
-  sampler: { temperature: 0, topP: 1, frequencyPenalty: 0, presencePenalty: 0, logitBias },
+  sampler: { temperature, topP: 1, frequencyPenalty: 0, presencePenalty: 0, logitBias },
   seed: 1,
   isRepeatable: false,
   stop: [],
@@ -39,11 +39,11 @@ const write = async (job: LlamaRequest): Promise<{ readonly firstMs: number; rea
 }
 
 let runs = 0
-const run = async ({ id, prompts, tokens, warm }: Task) => {
+const run = async ({ id, prompts, tokens, warm, temperature = 0 }: Task) => {
   // a cold cache for every run
   const owner = `run ${runs++}`
-  if (warm) await write(request(prompts[0]!, owner, 1))
-  process.send!(timingOf(id, tokens, await Promise.all(prompts.map((prompt) => write(request(prompt, owner, tokens))))))
+  if (warm) await write(request(prompts[0]!, owner, 1, 0))
+  process.send!(timingOf(id, tokens, await Promise.all(prompts.map((prompt) => write(request(prompt, owner, tokens, temperature))))))
 }
 
 const encode = async (texts: readonly string[]) => Promise.all(texts.map(async (text) => (await tokenizer.encode(text, null, { addSpecialTokens: false })).getIds()))
