@@ -1,5 +1,4 @@
 import { type ChildProcess, fork } from "node:child_process"
-import { once } from "node:events"
 import { join } from "node:path"
 import type { EngineSpec } from "../../plugins/backend-onnx/engine/protocol.ts"
 import { root } from "../house/code.ts"
@@ -9,20 +8,27 @@ import type { Task, Timing } from "./protocol.ts"
 export interface EngineProcess {
   readonly name: string
   run(task: Omit<Task, "id">): Promise<Timing>
-  /** Resident memory, in MB. */
   ask<Answer>(message: object): Promise<Answer>
   stop(): void
 }
 
-const answerTo = async <Answer>(child: ChildProcess): Promise<Answer> => {
-  const [message] = (await Promise.race([
-    once(child, "message"),
-    once(child, "exit").then(([code]) => {
-      throw new Error(`an engine's process ended with ${code}`)
-    }),
-  ])) as [Answer]
-  return message
-}
+const answerTo = <Answer>(child: ChildProcess): Promise<Answer> =>
+  new Promise((resolve, reject) => {
+    const done = () => {
+      child.off("message", onMessage)
+      child.off("exit", onExit)
+    }
+    const onMessage = (message: unknown) => {
+      done()
+      resolve(message as Answer)
+    }
+    const onExit = (code: number | null) => {
+      done()
+      reject(new Error(`an engine's process ended with ${code}`))
+    }
+    child.on("message", onMessage)
+    child.on("exit", onExit)
+  })
 
 const open = async (name: string, file: string, args: readonly string[], execArgv: readonly string[]): Promise<EngineProcess> => {
   const child = fork(join(root, file), [...args], { execArgv: [...execArgv], stdio: ["ignore", "ignore", "inherit", "ipc"] })

@@ -1,15 +1,14 @@
-const shortest = 2
-const longest = 3
+const repeat = 3
 const few = 3
 const many = 7
 
-/** Where the text behind the latest earlier occurrence of the last `length` tokens begins; -1 when there is none. */
-const behindRepeat = (ids: readonly number[], length: number): number => {
+/** Where the text behind the latest earlier occurrence of the last three tokens begins; -1 when there is none. */
+const behindRepeat = (ids: readonly number[]): number => {
   const end = ids.length
-  for (let at = end - length - 1; at >= 0; at--) {
+  for (let at = end - repeat - 1; at >= 0; at--) {
     let same = 0
-    while (same < length && ids[at + same] === ids[end - length + same]) same++
-    if (same === length) return at + length
+    while (same < repeat && ids[at + same] === ids[end - repeat + same]) same++
+    if (same === repeat) return at + repeat
   }
   return -1
 }
@@ -20,18 +19,15 @@ const behindRepeat = (ids: readonly number[], length: number): number => {
  */
 export class Drafts {
   /** Tokens that a guess has won of late, on average. */
-  private gain = 1
+  private gain = 0.8
   private since = 0
   private length = few
 
   guess(ids: readonly number[]): readonly number[] {
     this.since++
     if (this.gain < 0.7 && this.since < 24) return []
-    for (let length = longest; length >= shortest; length--) {
-      const at = behindRepeat(ids, length)
-      if (at >= 0) return ids.slice(at, at + this.length)
-    }
-    return []
+    const at = behindRepeat(ids)
+    return at < 0 ? [] : ids.slice(at, at + this.length)
   }
 
   /** How many tokens of a guess came true. */

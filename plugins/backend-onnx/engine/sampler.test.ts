@@ -1,7 +1,7 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { seededRandom } from "./random.ts"
-import { Sampler, type SamplerSettings } from "./sampler.ts"
+import { powerOfTwo, Sampler, type SamplerSettings } from "./sampler.ts"
 
 const plain: SamplerSettings = { temperature: 1, topP: 1, frequencyPenalty: 0, presencePenalty: 0, logitBias: [] }
 const logits = fc.array(fc.float({ min: -10, max: 10, noNaN: true }), { minLength: 2, maxLength: 50 })
@@ -29,6 +29,15 @@ test("the same seed draws the same, another seed another", () => {
   const streams = new Set(Array.from({ length: 200 }, (_, seed) => draw({}, values, 20, seed - 100).join()))
   expect(streams.size).toBe(200)
   expect(draw({}, values, 20, 2 ** 40)).not.toEqual(draw({}, values, 20, 2 ** 41))
+})
+
+test("powers of two are close, and nothing below what counts", () => {
+  fc.assert(
+    fc.property(fc.double({ min: -64, max: 0, noNaN: true, minExcluded: true }), (x) => {
+      expect(Math.abs(powerOfTwo(x) / 2 ** x - 1)).toBeLessThan(3e-6)
+    }),
+  )
+  expect([powerOfTwo(0), powerOfTwo(-1), powerOfTwo(-1e9), powerOfTwo(Number.NEGATIVE_INFINITY)]).toEqual([1, 0.5, 0, 0])
 })
 
 test("uniform numbers are uniform", () => {
