@@ -15,9 +15,15 @@ const highest = 15
 
 /** The levels nearest to the values, and the least squares fit of scale and minimum to these levels. Answers what is left, squared. */
 const leastSquares = (values: Float32Array, start: Affine, levels: Uint8Array): Affine & { readonly error: number } => {
-  let [sum, squares, products, total] = [0, 0, 0, 0]
+  let sum = 0
+  let squares = 0
+  let products = 0
+  let total = 0
+  const steps = 1 / start.scale
   for (let i = 0; i < blockSize; i++) {
-    const level = Math.min(highest, Math.max(0, Math.round((values[i]! - start.minimum) / start.scale)))
+    // not Math.round: this runs for every weight, several times
+    const nearest = ((values[i]! - start.minimum) * steps + 0.5) | 0
+    const level = nearest < 0 ? 0 : nearest > highest ? highest : nearest
     levels[i] = level
     sum += level
     squares += level * level
@@ -28,7 +34,10 @@ const leastSquares = (values: Float32Array, start: Affine, levels: Uint8Array): 
   const scale = spread > 0 ? (blockSize * products - sum * total) / spread : start.scale
   const minimum = (total - scale * sum) / blockSize
   let error = 0
-  for (let i = 0; i < blockSize; i++) error += (scale * levels[i]! + minimum - values[i]!) ** 2
+  for (let i = 0; i < blockSize; i++) {
+    const off = scale * levels[i]! + minimum - values[i]!
+    error += off * off
+  }
   return { scale, minimum, error }
 }
 

@@ -49,14 +49,25 @@ const typed = (value: GgufValue): Buffer => {
 const alignment = 32
 const padded = (bytes: Uint8Array): Buffer => Buffer.concat([bytes, Buffer.alloc((alignment - (bytes.length % alignment)) % alignment)])
 
-export const writeGguf = ({ metadata, tensors }: GgufContent): Buffer => {
+const paddedLength = (length: number): number => Math.ceil(length / alignment) * alignment
+
+/** All that comes before the tensors' bytes, each of which is padded to 32. */
+export const writeGgufHeader = (metadata: GgufContent["metadata"], tensors: readonly (Omit<GgufTensor, "bytes"> & { readonly length: number })[]): Buffer => {
   const entries = Object.entries(metadata).map(([key, value]) => Buffer.concat([text(key), typed(value)]))
   let offset = 0
-  const directory = tensors.map(({ name, dimensions, type, bytes }) => {
+  const directory = tensors.map(({ name, dimensions, type, length }) => {
     const entry = Buffer.concat([text(name), u32(dimensions.length), ...dimensions.map(u64), u32(type), u64(offset)])
-    offset += padded(bytes).length
+    offset += paddedLength(length)
     return entry
   })
-  const header = Buffer.concat([Buffer.from("GGUF"), u32(3), u64(tensors.length), u64(entries.length), ...entries, ...directory])
-  return Buffer.concat([padded(header), ...tensors.map((tensor) => padded(tensor.bytes))])
+  return padded(Buffer.concat([Buffer.from("GGUF"), u32(3), u64(tensors.length), u64(entries.length), ...entries, ...directory]))
 }
+
+export const writeGguf = ({ metadata, tensors }: GgufContent): Buffer =>
+  Buffer.concat([
+    writeGgufHeader(
+      metadata,
+      tensors.map((tensor) => ({ ...tensor, length: tensor.bytes.length })),
+    ),
+    ...tensors.map((tensor) => padded(tensor.bytes)),
+  ])
