@@ -1,53 +1,12 @@
 // How much a model loses by quantization: perplexity on a fixed text. `node --import tsx bench/perplexity.ts model.gguf [more.gguf or folders ...]`
-import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs"
+import { mkdtempSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { KvCache } from "../plugins/backend-onnx/engine/kv-cache.ts"
-import type { Decoder } from "../plugins/backend-onnx/families/decoder.ts"
 import { openDecoder } from "../plugins/backend-onnx/families/open-decoder.ts"
 import { precisions } from "../plugins/backend-onnx/onnx/linear.ts"
-import { loadChatTokenizer } from "../plugins/backend-onnx/tokenizer/chat-tokenizer.ts"
+import { perplexity, tokensOfText } from "../plugins/backend-onnx/testing/perplexity.ts"
 import { printLoadAfter, printMachine } from "./measure/machine.ts"
 import { figure, printTable } from "./measure/table.ts"
-
-const text = readFileSync(join(import.meta.dirname, "perplexity", "text.txt"), "utf8")
-const chunk = 64
-
-/** Minus the logarithm of the probability of token `wanted`. */
-const surprise = (logits: Float32Array, wanted: number): number => {
-  let largest = Number.NEGATIVE_INFINITY
-  for (const logit of logits) largest = Math.max(largest, logit)
-  let sum = 0
-  for (const logit of logits) sum += Math.exp(logit - largest)
-  return largest + Math.log(sum) - logits[wanted]!
-}
-
-const tokensOf = async ({ folder, session }: Decoder): Promise<readonly number[]> => {
-  const ids = (await loadChatTokenizer(folder).tokenizer.encode(text, null, { addSpecialTokens: false })).getIds()
-  return ids.slice(0, session.shape.contextTokens)
-}
-
-const perplexity = async ({ session }: Decoder, ids: readonly number[]): Promise<number> => {
-  const cache = new KvCache(session.shape, ids.length)
-  const size = session.shape.vocabulary
-  let sum = 0
-  for (let at = 0; at + 1 < ids.length; at += chunk) {
-    const part = ids.slice(at, Math.min(at + chunk, ids.length - 1))
-    cache.reserve(part.length)
-    const { logits, fresh } = await session.step({
-      rows: 1,
-      count: part.length,
-      ids: part,
-      pastLens: [cache.length],
-      past: cache.bank.arrays,
-      capacity: cache.capacity,
-      logitsAt: part.map((_, i) => i),
-    })
-    cache.append(fresh, part.length)
-    for (let i = 0; i < part.length; i++) sum += surprise(logits.subarray(i * size, (i + 1) * size), ids[at + i + 1]!)
-  }
-  return Math.exp(sum / (ids.length - 1))
-}
 
 const measure = async (path: string, graphs: string): Promise<void> => {
   const found = new Map<string, number>()
@@ -57,7 +16,7 @@ const measure = async (path: string, graphs: string): Promise<void> => {
     const startedMs = performance.now()
     const decoder = await openDecoder({ path, graphs, precision, threads: 2 }, () => {})
     const openedMs = performance.now() - startedMs
-    const ids = await tokensOf(decoder)
+    const ids = await tokensOfText(decoder)
     tokens = ids.length
     const value = await perplexity(decoder, ids)
     found.set(precision, value)

@@ -67,7 +67,13 @@ export const makeEmbedModel = (parts: EmbedModelParts): Task<EmbedRequest, Embed
     const texts = yield* tokenized(request, context)
     const run = engine.run(
       { texts: texts.map((text) => text.ids) },
-      { account: context.tenant.account, priority: context.priority, waitMs: Number.POSITIVE_INFINITY, timeoutMs: () => context.deadlineMs - clock.nowMs(), translate: translator(id, context, texts) },
+      {
+        account: context.tenant.account,
+        priority: context.priority,
+        waitMs: Number.POSITIVE_INFINITY,
+        timeoutMs: () => context.deadlineMs - clock.nowMs(),
+        translate: translator(id, context, texts),
+      },
     )
     const planned: ModelPlan<EmbedEvent> = { bound: usageOf({ inputTokens: texts.reduce((sum, text) => sum + text.ids.length, 0) }), run }
     return planned

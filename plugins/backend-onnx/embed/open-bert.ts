@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto"
-import { readFileSync, statSync, writeFileSync } from "node:fs"
+import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Tokenizer } from "tokenizers"
 import { openSession } from "../engine/onnx-session.ts"
 import type { EngineOpener } from "../engine/open-engine.ts"
 import type { EngineSpec } from "../engine/protocol.ts"
+import { contentOf } from "../onnx/content-digest.ts"
 import { cachedGraph, digestOf, graphFile } from "../onnx/graph-cache.ts"
 import { ModelFileError } from "../weights/model-file-error.ts"
 import { openSafetensors } from "../weights/safetensors.ts"
@@ -30,8 +31,7 @@ const digestOfWeights = (file: TensorFile): string => {
 }
 
 const graphOf = (spec: EngineSpec, file: TensorFile, config: BertConfig, progress: (detail: string) => void): string => {
-  const { size, mtimeMs } = statSync(file.path)
-  const digest = digestOf(["bert", bertGraphVersion, mapVersion, file.path, size, mtimeMs, spec.precision, config])
+  const digest = digestOf(["bert", bertGraphVersion, mapVersion, contentOf(file.path), spec.precision, config])
   return cachedGraph(spec.graphs, digest, (graph, folder) => {
     writeFileSync(join(folder, digestFile), digestOfWeights(file))
     buildBertGraph({ graph, config, file, precision: spec.precision }, progress)

@@ -52,6 +52,7 @@ describe("a GGUF file is refused with the reason", () => {
     ["with an absurd number of entries", header(1n, 2n ** 40n), /claims 1 tensors and \d+ metadata entries/],
     ["of an unknown architecture", metadata({ "general.architecture": "mamba" }), /architecture is 'mamba'; this backend runs llama, qwen2, qwen3\. Name a model/],
     ["that is a mixture of experts", metadata({ "llama.expert_count": 8 }), /mixture of 8 experts/],
+    ["that is a part", metadata({ "split.count": 3 }), /it is one of 3 parts\. Join them/],
     ["with a tensor of an unknown type", tensor("blk.0.ffn_up.weight", { type: 16 }), /'blk.0.ffn_up.weight' has the type IQ2_XXS, which this backend can't read/],
     ["without a tensor", writeGguf({ ...content, tensors: content.tensors.filter(({ name }) => name !== "blk.1.attn_norm.weight") }), /'blk.1.attn_norm.weight' is missing/],
     [

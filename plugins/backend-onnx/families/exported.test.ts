@@ -1,4 +1,4 @@
-import { cpSync, existsSync, mkdtempSync, renameSync, rmSync, truncateSync } from "node:fs"
+import { cpSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, expect, test } from "vitest"
@@ -45,6 +45,21 @@ test("the precision picks the graph, and any is better than none", () => {
   expect([named("int8"), named("int4"), named("fp32")]).toEqual(["model_quantized.onnx", "model_q4.onnx", "model.onnx"])
   renameSync(join(folder, "onnx"), join(folder, "graphs"))
   expect(findExport(folder, "int8")).toBeUndefined()
+})
+
+test("a folder with both is built where that can be, and else its export runs", async () => {
+  const folder = join(root, "both")
+  cpSync(fixtureFolder("llama-export"), folder, { recursive: true })
+  cpSync(join(fixtureFolder("llama"), "model.safetensors"), join(folder, "model.safetensors"))
+  const holdsGraph = async () => {
+    const decoder = await open(folder)
+    await decoder.session.close()
+    return existsSync(join(decoder.folder, "weights.bin"))
+  }
+  expect(await holdsGraph()).toBe(true)
+  const config = JSON.parse(readFileSync(join(folder, "config.json"), "utf8")) as object
+  writeFileSync(join(folder, "config.json"), JSON.stringify({ ...config, model_type: "gemma3_text" }))
+  expect(await holdsGraph()).toBe(false)
 })
 
 test("a cut export is refused and named", async () => {

@@ -1,7 +1,7 @@
 import { countIn, type Metadata, numberIn, textIn } from "../weights/gguf-metadata.ts"
 import { readJson } from "../weights/json-file.ts"
 import { Damaged, explaining, Unsupported } from "../weights/model-file-error.ts"
-import { checked, type DecoderConfig, type Family, familyNamed, limits } from "./decoder-config.ts"
+import { checked, type DecoderConfig, type Family, families, familyNamed, limits } from "./decoder-config.ts"
 import { rotationsOf, scaledBy } from "./rotary.ts"
 
 export const configFile = "config.json"
@@ -77,6 +77,9 @@ const fromJson = (json: Metadata): DecoderConfig => {
     headNorms: family === "qwen3",
   })
 }
+
+/** Whether a folder's config.json names a kind that graphs can be built of. */
+export const isKnownFamily = (folder: string): boolean => families.some((family) => family === readJson(folder, configFile).get("model_type"))
 
 /** Reads a folder's config.json; throws `ModelFileError`. */
 export const folderConfig = (folder: string): DecoderConfig => {

@@ -30,6 +30,12 @@ const scaled = (rotations: readonly number[], metadata: Metadata, key: (name: st
   return metadata.has(old) ? linearlyScaled(rotations, numberIn(metadata, old)) : rotations
 }
 
+const refuseParts = (metadata: Metadata): void => {
+  const parts = metadata.get("split.count")
+  if (typeof parts === "number" && parts > 1)
+    throw new Unsupported(`it is one of ${parts} parts`, "Join them with llama.cpp's `llama-gguf-split --merge`, or name a file in one piece")
+}
+
 const refuseExperts = (metadata: Metadata, key: (name: string) => string): void => {
   const experts = metadata.get(key("expert_count"))
   if (experts !== undefined && experts !== 0) throw new Unsupported(`it is a mixture of ${experts} experts, which this backend can't run`)
@@ -40,6 +46,7 @@ export const ggufConfig = (file: GgufFile): DecoderConfig => {
   const { metadata } = file.header
   const family = familyNamed(textIn(metadata, "general.architecture"), ggufFamilies)
   const key = (name: string) => `${family}.${name}`
+  refuseParts(metadata)
   refuseExperts(metadata, key)
   const width = countIn(metadata, key("embedding_length"), limits.width)
   const heads = countIn(metadata, key("attention.head_count"), limits.heads)

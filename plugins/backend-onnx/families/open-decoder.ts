@@ -11,6 +11,7 @@ import type { Decoder, DecoderSession } from "./decoder.ts"
 import { DeltaSession } from "./delta-session.ts"
 import { type ExportedModel, findExport } from "./exported-config.ts"
 import { ExportedSession } from "./exported-session.ts"
+import { isKnownFamily } from "./folder-config.ts"
 import { type ModelSource, openModelSource } from "./model-source.ts"
 
 export interface DecoderSpec {
@@ -88,11 +89,14 @@ const openBuilt = async (spec: DecoderSpec, progress: Progress): Promise<Decoder
   }
 }
 
+/** A graph that is built here is faster than any export, so exports are for all other models. */
+const canBuild = (path: string): boolean => hasWeights(path) && isKnownFamily(path)
+
 /** Opens a chat model's files: a GGUF file, a folder with safetensors, or a ready-made export. Throws `ModelFileError`. Blocks: for worker threads only. */
 export const openDecoder = async (spec: DecoderSpec, progress: Progress): Promise<Decoder> => {
   progress("reading weights")
   try {
-    const exported = hasWeights(spec.path) ? undefined : findExport(spec.path, spec.precision)
+    const exported = canBuild(spec.path) ? undefined : findExport(spec.path, spec.precision)
     return await (exported ? openExport(spec, exported) : openBuilt(spec, progress))
   } catch (cause) {
     if (cause instanceof ModelFileError) throw cause
