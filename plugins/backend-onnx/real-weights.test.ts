@@ -61,10 +61,20 @@ describe.skipIf(!chatPath)("SmolLM2-135M-Instruct", () => {
     ])
     expect(many[0]!.text).toBe(alone.text)
     expect(many[2]!.text).not.toBe(alone.text)
-  })
+  }, 60_000)
 
   test("a long text is read in chunks, in order: the model goes on counting", async () => {
-    const spec: EngineSpec = { kind: "llama", path: chatPath!, graphs: join(house.dataDir, "graphs"), precision: "int8", threads: 2, slots: 1, kvBytes: 2 ** 30, prefixCacheBytes: 2 ** 26, guesses: true }
+    const spec: EngineSpec = {
+      kind: "llama",
+      path: chatPath!,
+      graphs: join(house.dataDir, "graphs"),
+      precision: "int8",
+      threads: 2,
+      slots: 1,
+      kvBytes: 2 ** 30,
+      prefixCacheBytes: 2 ** 26,
+      guesses: true,
+    }
     const counting = Effect.gen(function* () {
       const engine = yield* startEngine<LlamaRequest, LlamaEvent, LlamaInfo>({ spec, queue: 0, log: house.log, progress: () => {} })
       const text = Array.from({ length: 150 }, (_, i) => i + 1).join(", ")
@@ -72,7 +82,13 @@ describe.skipIf(!chatPath)("SmolLM2-135M-Instruct", () => {
       expect(ids.length).toBeGreaterThan(600)
       const sampler = { temperature: 0, topP: 1, frequencyPenalty: 0, presencePenalty: 0, logitBias: [] }
       const job: LlamaRequest = { kind: "generate", owner: "a", marks: [], isRepeatable: false, promptIds: Int32Array.from(ids), maxTokens: 15, seed: 1, stop: [], sampler }
-      const written = engine.run(job, { account: "a", waitMs: 0, priority: "realtime", timeoutMs: () => 60_000, translate: (event) => (event.type === "token" ? [event.text] : undefined) })
+      const written = engine.run(job, {
+        account: "a",
+        waitMs: 0,
+        priority: "realtime",
+        timeoutMs: () => 60_000,
+        translate: (event) => (event.type === "token" ? [event.text] : undefined),
+      })
       return (yield* Stream.runCollect(written)).join("")
     })
     expect(await Effect.runPromise(Effect.scoped(counting))).toBe(", 151, 152, 153")

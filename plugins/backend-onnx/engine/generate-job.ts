@@ -122,6 +122,10 @@ export class GenerateJob implements DecodeRow {
     if (this.ended) return
     this.ended = true
     for (const stage of ["prefill", "decode"] as const) this.emit({ type: "time", stage, durationMs: this.spentMs[stage] })
-    if (this.cache.length) this.keep([])
+    try {
+      if (this.cache.length) this.keep([])
+    } catch {
+      // no memory for the cache: the request has ended all the same
+    }
   }
 }
