@@ -25,6 +25,12 @@ it("path.ts prints each layer with its ratio", async () => {
   for (const layer of ["the Model port alone", "call path", "ledger on PostgreSQL", "HTTP", "bare node:http"]) expect(text).toMatch(new RegExp(`${layer}.* \\d[\\d.,]* x`))
 }, 60_000)
 
+it("paid.ts prints what being paid for adds, and the most that is held", async () => {
+  const text = await run("paid", "--rounds", "1", "--ms", "500")
+  for (const side of ["with all of it", "without", "bare node:http"]) expect(text.match(new RegExp(`^ {2}(rakit|limit).*${side}.* \\d`, "gm"))).toHaveLength(2)
+  expect(text).toMatch(/added by authentication, limits, hold and settlement: median -?[\d.]+ ms .*p95 -?[\d.]+ ms/)
+}, 300_000)
+
 it("http.ts prints requests a second and p95 of each server, and no reply fails", async () => {
   const text = await run("http", "--rounds", "1", "--ms", "1500")
   for (const title of ["GET /v1/models", "POST /v1/embeddings"]) expect(text).toContain(title)

@@ -8,8 +8,8 @@ const positive = (fallback: number) =>
 export const Settings = Schema.Struct({
   /** Calls that share one statement. */
   maxGathered: positive(128),
-  /** Statements at once, for admissions and for settlements each; more only wait for each other's locks. */
-  maxInFlight: positive(2),
+  /** Statements at once, for admissions and for settlements each; more wait for each other's locks and make smaller groups: measured, a fifth fewer calls. */
+  maxInFlight: positive(1),
   /** Calls that may wait for the database; one more is refused. */
   maxWaiting: positive(10_000),
   /** How often this replica says that it lives. */
