@@ -1,7 +1,8 @@
 import { Cause, Effect, Exit, Option, type Scope } from "effect"
-import { admission, holdOf, look, withRateHeaders } from "./call/admission.ts"
+import { admission, holdOf, look, withKeyHeaders } from "./call/admission.ts"
 import { dryRunReply } from "./call/dry-run.ts"
 import { fingerprintOf, idempotently } from "./call/idempotent.ts"
+import { type Meter, makeMeter } from "./call/meter.ts"
 import { paid, settlementOf } from "./call/paid.ts"
 import { type Prepared, prepare } from "./call/prepare.ts"
 import { rateHeaders } from "./call/refusal.ts"
@@ -72,7 +73,8 @@ const dryRun = (parts: CallPathParts, endpoint: Endpoint, input: CallInput, call
       Effect.catchTag("ApiError", () => Effect.succeed(false)),
     )
     const reply = dryRunReply(endpoint, plan.bound, holdMicros, isCovered, caller.limits, rate)
-    return { reply: { ...reply, headers: { "x-call-id": call.id, ...rateHeaders(rate) } }, cost: () => 0n, timing: meter.serverTiming } satisfies Answer
+    const headers = { "x-call-id": call.id, "x-cost-idr": "0", ...rateHeaders(rate), "server-timing": meter.serverTiming() }
+    return { reply: { ...reply, headers }, cost: () => 0n, timing: meter.serverTiming } satisfies Answer
   })
 
 const notStreamed = (reply: Reply) =>
@@ -91,30 +93,34 @@ export const makeCallPath = (parts: CallPathParts): CallPath => {
     if (!store) return work
     const replay = (reply: Reply) =>
       Effect.map(isKeyed ? look(parts, endpoint, input, caller) : Effect.succeed(undefined), (rate): Answer => {
-        const keyed = rate && { "x-call-id": prepared.call.id, "x-cost-idr": "0", ...rateHeaders(rate) }
+        const keyed = rate && { "x-call-id": prepared.call.id, "x-cost-idr": "0", ...rateHeaders(rate), "server-timing": prepared.meter.serverTiming() }
         return { reply: { ...reply, headers: { ...keyed, ...reply.headers } }, cost: () => 0n, timing: prepared.meter.serverTiming }
       })
     const only = { store, log: parts.log, caller, key: input.idempotencyKey, fingerprint: fingerprintOf(endpoint, input.params ?? {}, input.body) }
-    return withRateHeaders(parts, endpoint, input, sealed(idempotently(only, replay, work)))
+    return idempotently(only, replay, work)
   }
 
+  const answer = (endpoint: Endpoint, input: CallInput, meter: Meter) =>
+    Effect.gen(function* () {
+      const { caller } = input
+      const prepared = yield* prepare(parts, endpoint, input, meter)
+      if (!caller || endpoint.access === "public") return yield* unpaid(prepared)
+      if (input.dryRun && endpoint.access === "key") return yield* dryRun(parts, endpoint, input, caller, prepared)
+      return yield* once(endpoint, input, caller, prepared)
+    })
+
   const run: CallPath["run"] = (endpoint, input) =>
-    sealed(
-      Effect.gen(function* () {
-        const { caller } = input
-        const prepared = yield* withRateHeaders(parts, endpoint, input, sealed(prepare(parts, endpoint, input)))
-        if (!caller || endpoint.access === "public") return yield* unpaid(prepared)
-        if (input.dryRun && endpoint.access === "key") return yield* dryRun(parts, endpoint, input, caller, prepared)
-        return yield* once(endpoint, input, caller, prepared)
-      }),
-    )
+    Effect.suspend(() => {
+      const meter = makeMeter(parts.clock, input.authMs)
+      return withKeyHeaders(parts, endpoint, input, meter, sealed(answer(endpoint, input, meter)))
+    })
 
   const runUnsettled: CallPath["runUnsettled"] = (endpoint, input) =>
     sealed(
       Effect.gen(function* () {
         const { caller } = input
         if (!caller) return yield* apiError("authentication_error")
-        const prepared = yield* prepare(parts, endpoint, input)
+        const prepared = yield* prepare(parts, endpoint, input, makeMeter(parts.clock))
         const { call, plan } = prepared
         const giveBack = (cause: Cause.Cause<ApiError>) => {
           const failure = Option.getOrElse(Cause.findErrorOption(cause), () => apiError("internal_error"))

@@ -5,6 +5,7 @@ import type { Endpoint } from "../endpoint.ts"
 import { ApiError, type PortError } from "../errors.ts"
 import type { Strings } from "../json.ts"
 import type { AdmitRequest, RateState } from "../ports/billing.ts"
+import type { Meter } from "./meter.ts"
 import type { Prepared } from "./prepare.ts"
 import { rateHeaders, refusalError } from "./refusal.ts"
 import { seal } from "./seal.ts"
@@ -27,23 +28,37 @@ export const holdOf = ({ call, holdMicros, prices, deadlineMs }: Prepared): Omit
 export const admission = (parts: CallPathParts, endpoint: Endpoint, input: CallInput, caller: Caller, hold: Hold): Effect.Effect<RateState, ApiError | PortError> => {
   const parent = input.parent === undefined ? {} : { parent: input.parent }
   const admitted = parts.billing().admit({ ...hold, ...parent, caller, endpoint: endpoint.id, requestId: input.requestId })
-  return Effect.catchTag(admitted, "Refusal", (refusal) => Effect.fail(withErrorHeaders(refusalError(refusal), { "x-call-id": hold.id })))
+  return Effect.catchTag(admitted, "Refusal", (refusal) => Effect.fail(withErrorHeaders(refusalError(refusal), { "x-call-id": hold.id, "x-cost-idr": "0" })))
 }
 
 /** Only looks: counts and holds nothing. Fails as a call with this hold would. */
 export const look = (parts: CallPathParts, endpoint: Endpoint, input: CallInput, caller: Caller, holdMicros = 0n) =>
   admission(parts, endpoint, input, caller, { id: parts.ids.call(), holdMicros, counts: "none" })
 
+const isNumbered = (error: ApiError) => error.headers !== undefined && "x-call-id" in error.headers
 const hasRateHeaders = (error: ApiError) => error.headers !== undefined && "x-ratelimit-limit-requests" in error.headers
 
-/** A keyed request that is refused before its admission shows a call id and the rate headers too, and counts toward nothing. */
-export const withRateHeaders = <A, R>(parts: CallPathParts, endpoint: Endpoint, input: CallInput, effect: Effect.Effect<A, ApiError, R>): Effect.Effect<A, ApiError, R> => {
+/** What a keyed request shows however it fails: a call id, the rate headers, how long it took, and that a refused one costs nothing. One that is refused before its admission counts toward nothing. */
+export const withKeyHeaders = <A, R>(
+  parts: CallPathParts,
+  endpoint: Endpoint,
+  input: CallInput,
+  meter: Meter,
+  effect: Effect.Effect<A, ApiError, R>,
+): Effect.Effect<A, ApiError, R> => {
   const { caller } = input
   if (!caller || endpoint.access !== "key") return effect
-  const looking = Effect.suspend(() => seal(parts.log)(look(parts, endpoint, input, caller)))
+  // the refusal is what the client has to know, also where nobody can say what its key has left
+  const looking = Effect.suspend(() => seal(parts.log)(look(parts, endpoint, input, caller))).pipe(
+    Effect.map(rateHeaders),
+    Effect.catch(() => Effect.succeed({})),
+  )
   return effect.pipe(
     Effect.catchTag("ApiError", (error) =>
-      hasRateHeaders(error) ? Effect.fail(error) : Effect.flatMap(looking, (rate) => Effect.fail(withErrorHeaders(error, { "x-call-id": parts.ids.call(), ...rateHeaders(rate) }))),
+      Effect.flatMap(hasRateHeaders(error) ? Effect.succeed({}) : looking, (rate) => {
+        const numbered: Strings = isNumbered(error) ? {} : { "x-call-id": parts.ids.call(), "x-cost-idr": "0" }
+        return Effect.fail(withErrorHeaders(error, { ...numbered, ...rate, "server-timing": meter.serverTiming() }))
+      }),
     ),
   )
 }

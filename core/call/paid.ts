@@ -84,13 +84,14 @@ export const paid = (parts: CallPathParts, endpoint: Endpoint, input: CallInput,
     const rate = yield* Effect.acquireRelease(timedAdmission(parts, endpoint, input, caller, prepared), () => settleCut)
     const reply = yield* seal(parts.log)(plan.run).pipe(
       Effect.onError(note),
-      Effect.mapError((error) => withErrorHeaders(error, { "x-call-id": call.id, ...rateHeaders(rate) })),
+      Effect.mapError((error) => withErrorHeaders(error, { "x-call-id": call.id, "x-cost-idr": "0", ...rateHeaders(rate) })),
     )
     if ("events" in reply) {
       const settled = Stream.drain(Stream.fromEffect(seal(parts.log)(settle(reply.status))))
       const events = reply.events.pipe(Stream.onError(note), Stream.concat(settled))
       return { reply: withHeaders({ ...reply, events }, callHeaders(prepared, rate, undefined)), cost, timing }
     }
-    yield* settle(reply.status)
+    // whether the money moved is not known then, so no cost is named
+    yield* seal(parts.log)(settle(reply.status)).pipe(Effect.mapError((error) => withErrorHeaders(error, { "x-call-id": call.id, ...rateHeaders(rate) })))
     return { reply: withHeaders(reply, callHeaders(prepared, rate, cost())), cost, timing }
   })

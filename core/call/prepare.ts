@@ -7,7 +7,7 @@ import { type ApiError, apiError } from "../errors.ts"
 import type { Json } from "../json.ts"
 import { lesser, type Micros } from "../money.ts"
 import { costOf, type PriceTag, priceTag } from "../pricing.ts"
-import { type Meter, makeMeter } from "./meter.ts"
+import type { Meter } from "./meter.ts"
 
 /** A call that was authorized, decoded and planned; nothing is held yet. */
 export interface Prepared {
@@ -58,12 +58,11 @@ const reaches = (caller: Caller | undefined, models: readonly string[]): Effect.
   return beyond === undefined ? Effect.void : Effect.fail(apiError("model_not_found", `This key does not reach the model '${beyond}'.`, { param: "model" }))
 }
 
-export const prepare = (parts: CallPathParts, endpoint: Endpoint, input: CallInput): Effect.Effect<Prepared, ApiError> =>
+export const prepare = (parts: CallPathParts, endpoint: Endpoint, input: CallInput, meter: Meter): Effect.Effect<Prepared, ApiError> =>
   Effect.gen(function* () {
     const startedMs = parts.clock.monotonicMs()
     yield* authorize(endpoint, input.caller)
     const body = typeof endpoint.body === "string" ? input.body : yield* decodeBody(endpoint.body, input.body)
-    const meter = makeMeter(parts.clock, input.authMs)
     const deadlineMs = parts.clock.nowMs() + parts.timeoutMs
     let holdMicros: Micros | undefined
     const call = makeCall(parts, input, body, meter, deadlineMs, () => holdMicros)
