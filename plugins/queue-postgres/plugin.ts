@@ -1,0 +1,35 @@
+import { Effect, Queue } from "effect"
+import { definePlugin, provide, resolve, Tokens } from "../../core/index.ts"
+import { drive } from "./driver.ts"
+import { migrations } from "./migrations.ts"
+import { makeQueue } from "./queue.ts"
+import { Settings } from "./settings.ts"
+import { sweepHourly } from "./sweeper.ts"
+
+export const plugin = definePlugin<Settings>({
+  name: "queue-postgres",
+  api: 1,
+  about: "Background jobs in PostgreSQL: leases, retries, priorities, dead letters; shared by all servers and workers.",
+  settings: Settings,
+  needs: [Tokens.database, Tokens.clock, Tokens.log, Tokens.metrics, Tokens.deployment],
+  provides: [Tokens.queue],
+  migrations,
+  start: (container, { pollMs, keepDeadDays }) =>
+    Effect.gen(function* () {
+      const log = resolve(container, Tokens.log).with({ plugin: "queue-postgres" })
+      const clock = resolve(container, Tokens.clock)
+      const woken = yield* Queue.sliding<true>(1)
+      const { queue, worker, rows } = makeQueue({
+        database: resolve(container, Tokens.database),
+        clock,
+        log,
+        metrics: resolve(container, Tokens.metrics),
+        random: Math.random,
+        wake: () => void Queue.offerUnsafe(woken, true),
+      })
+      provide(container, Tokens.queue, queue)
+      if (resolve(container, Tokens.deployment).role !== "serve") return
+      yield* drive(worker, woken, { clock, log, pollMs })
+      yield* Effect.forkScoped(sweepHourly(rows, keepDeadDays, log))
+    }),
+})

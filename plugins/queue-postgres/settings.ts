@@ -1,0 +1,16 @@
+import { Effect, Schema } from "effect"
+
+const pollMs = 500
+const keepDeadDays = 30
+
+export const Settings = Schema.Struct({
+  /** How late the work that another process sent may be noticed. What this process sends, and what is delayed, is begun at its time. */
+  pollMs: Schema.Int.check(Schema.isBetween({ minimum: 50, maximum: 60_000 }))
+    .annotate({ default: pollMs })
+    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(pollMs))),
+  /** How long dead letters are kept. */
+  keepDeadDays: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3_650 }))
+    .annotate({ default: keepDeadDays })
+    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(keepDeadDays))),
+})
+export type Settings = typeof Settings.Type
