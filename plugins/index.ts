@@ -16,6 +16,7 @@ export const builtinPlugins: Readonly<Record<string, Load>> = {
   "endpoint-rerank": () => import("./endpoint-rerank/plugin.ts"),
   "idempotency-postgres": () => import("./idempotency-postgres/plugin.ts"),
   "mail-smtp": () => import("./mail-smtp/plugin.ts"),
+  "queue-postgres": () => import("./queue-postgres/plugin.ts"),
   "signing-keys": () => import("./signing-keys/plugin.ts"),
   "storage-disk": () => import("./storage-disk/plugin.ts"),
 }
