@@ -1,7 +1,12 @@
 import { execFile } from "node:child_process"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { afterEach, expect, it } from "vitest"
+import { writeGguf } from "../plugins/backend-onnx/testing/gguf-writer.ts"
+import { tinyLlama } from "../plugins/backend-onnx/testing/tiny-llama.ts"
 import { openTestDatabase, type TestDatabase } from "../runtime/testing/test-database.ts"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
@@ -36,3 +41,15 @@ it("http.ts prints requests a second and p95 of each server, and no reply fails"
   for (const title of ["GET /v1/models", "POST /v1/embeddings"]) expect(text).toContain(title)
   expect(text.match(/^ {2}(rakit|limit).* x +0$/gm)).toHaveLength(6)
 }, 60_000)
+
+it("chat.ts prints growth and memory, with a tiny model", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "rakit-bench-test-"))
+  const content = tinyLlama()
+  writeFileSync(join(folder, "tiny.gguf"), writeGguf({ ...content, metadata: { ...content.metadata, "llama.context_length": 4096 } }))
+  const short = ["--rounds", "1", "--tokens", "4", "--contexts", "2", "--requests", "20"]
+  const text = await run("chat", "--model", join(folder, "tiny.gguf"), ...short, "--only", "growth,memory")
+  expect(text).toMatch(/8 streams( +[\d.,]+){2}/)
+  expect(text).toMatch(/copying code.* x/)
+  expect(text.match(/^ {2}\d+ +\d+$/gm)?.length).toBe(10)
+  rmSync(folder, { recursive: true, force: true })
+}, 120_000)
