@@ -16,7 +16,7 @@ export interface DecoderStep {
   readonly ids: ArrayLike<number>
   /** Tokens in the cache, by row: the new ones follow them. */
   readonly pastLens: readonly number[]
-  /** Keys of layer 0, values of layer 0, keys of layer 1 ...: each `[rows, kvHeads, capacity, headSize]`. What lies after a row's past is never looked at. */
+  /** Keys of layer 0, values of layer 0, keys of layer 1 ...: each `[rows, kvHeads, capacity, headSize]`. What lies after a row's past does not matter, as long as it is finite. */
   readonly past: readonly Float32Array[]
   readonly capacity: number
   /** Places in `ids` whose logits are wanted. */
