@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from "vitest"
 import { PluginError, PortError } from "../../core/index.ts"
 import { openTestDatabase } from "../../runtime/testing/test-database.ts"
 import { displayPrefix, sha256Of } from "./api-key.ts"
+import type { AuditTables } from "./audit/make-audit.ts"
 import { credentialsFile } from "./credentials-file.ts"
 import { ensureFirstAccount } from "./first-account.ts"
 import type { FirstAccountParts } from "./make-first-account.ts"
@@ -28,6 +29,8 @@ const boot = (more: Partial<FirstAccountParts> = {}) => Effect.runPromise(ensure
 const given = (more: Partial<FirstAccountParts["given"]>) => ({ given: { email: undefined, password: undefined, apiKey: undefined, ...more } })
 const accounts = () => house.tables.selectFrom("accounts_account").selectAll().execute()
 const keys = () => house.tables.selectFrom("accounts_key").selectAll().orderBy("created_at").execute()
+const audited = () =>
+  house.database.queries<AuditTables>().selectFrom("accounts_audit").selectAll().where("created_at", "=", new Date(house.clock.nowMs())).orderBy("seq").execute()
 const readFileText = async () => JSON.parse(await readFile(parts.credentials.path, "utf8"))
 const messagesSince = (n: number) => house.log.lines.slice(n).map((line) => line.message)
 
@@ -55,6 +58,10 @@ it("makes a verified admin with the free credit, a password and a live key, and 
   expect(grants.byId).toEqual(new Map([[`free-credit:${account?.id}`, 50_000_000_000n]]))
   expect(await readFileText()).toEqual({ base_url: "http://127.0.0.1:8080/v1", email: created?.email, password: created?.password, api_key: created?.apiKey })
   expect((await stat(parts.credentials.path)).mode & 0o777).toBe(0o600)
+  expect(await audited()).toMatchObject([
+    { actor: "system", action: "account.create", target: account?.id, before: null, after: { email: "admin@rakit.local", role: "admin" } },
+    { actor: "system", action: "key.create", target: key?.id, after: { account: account?.id, name: "First key", test: false, limits: { rpm: 60 } } },
+  ])
   expect((await boot()).created).toBeUndefined()
   expect([await accounts(), await keys()].map((rows) => rows.length)).toEqual([1, 1])
   expect(grants.byId.size).toBe(1)
@@ -115,6 +122,7 @@ it("takes up a new RAKIT_API_KEY later, once, beside the old key", async () => {
     { name: "RAKIT_API_KEY", mode: "test", account_id: account?.id },
   ])
   expect(messagesSince(lines)).toEqual([expect.stringContaining("RAKIT_API_KEY is new")])
+  expect(await audited()).toMatchObject([{ actor: "system", action: "key.create", after: { account: account?.id, name: "RAKIT_API_KEY", test: true } }])
   await house.tables.updateTable("accounts_key").set({ revoked_at: new Date() }).where("name", "=", "RAKIT_API_KEY").execute()
   await boot(later)
   expect(messagesSince(lines).at(-1)).toContain("revoked")

@@ -14,10 +14,12 @@ import {
 } from "../../core/index.ts"
 import type { AccountRows } from "./account-rows.ts"
 import { makeApiKey, modeOf } from "./api-key.ts"
+import type { Audit } from "./audit/audit.ts"
 import type { CredentialsFile } from "./credentials-file.ts"
 import { grantFreeCredit } from "./free-credit.ts"
 import type { GivenCredentials } from "./given-credentials.ts"
 import type { KeyRows } from "./key-rows.ts"
+import { insertKeyUnlessThere } from "./keys/record-key.ts"
 import type { Locale } from "./mails/locale.ts"
 import { hashPassword } from "./passwords.ts"
 
@@ -26,6 +28,7 @@ export interface FirstAccountParts {
   readonly billing: Billing
   readonly accounts: AccountRows
   readonly keys: KeyRows
+  readonly audit: Audit
   readonly ids: Ids
   readonly clock: Clock
   readonly log: Log
@@ -39,6 +42,8 @@ export interface FirstAccountParts {
 }
 
 type Created = NonNullable<FirstAccount["created"]>
+/** As the audit log names the server itself. */
+export const system = "system"
 export type FirstAccountError = PortError | PluginError
 
 /**
@@ -47,7 +52,7 @@ export type FirstAccountError = PortError | PluginError
  */
 export const makeFirstAccount = (parts: FirstAccountParts): Effect.Effect<Created | undefined, FirstAccountError> =>
   Effect.gen(function* () {
-    const { accounts, credentials, given, ids, keys, limits } = parts
+    const { accounts, audit, credentials, given, ids, limits, locale } = parts
     const created: Created = { email: given.email ?? "admin@rakit.local", password: given.password ?? randomText(20), apiKey: given.apiKey ?? makeApiKey("live") }
     const id = ids.make("acct_")
     const createdMs = parts.clock.nowMs()
@@ -55,10 +60,11 @@ export const makeFirstAccount = (parts: FirstAccountParts): Effect.Effect<Create
     const password_hash = yield* hashPassword(created.password)
     return yield* parts.database.transaction((tx) =>
       Effect.gen(function* () {
-        const row = { id, email: created.email, password_hash, role: "admin", is_first: true, verified_at: at, suspended_at: null, locale: parts.locale, created_at: at } as const
+        const row = { id, email: created.email, password_hash, role: "admin", is_first: true, verified_at: at, suspended_at: null, locale, created_at: at } as const
         if (!(yield* accounts.insertFirst(row, tx))) return undefined
+        yield* audit.record({ actor: system, action: "account.create", target: id, after: { email: created.email, role: row.role, locale } }, tx)
         const name = given.apiKey === undefined ? "First key" : "RAKIT_API_KEY"
-        yield* keys.insert({ id: ids.make("key_"), account: id, name, key: created.apiKey, mode: modeOf(created.apiKey), limits, createdMs }, tx)
+        yield* insertKeyUnlessThere(parts, system, { id: ids.make("key_"), account: id, name, key: created.apiKey, mode: modeOf(created.apiKey), limits, createdMs }, tx)
         yield* grantFreeCredit(parts.billing, id, parts.freeCreditMicros, tx)
         yield* credentials.write({ base_url: parts.baseUrl, email: created.email, password: created.password, api_key: created.apiKey })
         return created

@@ -1,7 +1,8 @@
 import { Effect } from "effect"
 import { modeOf, sha256Of } from "./api-key.ts"
 import { grantFreeCredit } from "./free-credit.ts"
-import type { FirstAccountError, FirstAccountParts } from "./make-first-account.ts"
+import { insertKeyUnlessThere } from "./keys/record-key.ts"
+import { type FirstAccountError, type FirstAccountParts, system } from "./make-first-account.ts"
 import { isPassword } from "./passwords.ts"
 import type { AccountTable } from "./tables.ts"
 
@@ -10,11 +11,12 @@ const keyOf = (parts: FirstAccountParts, apiKey: string) => parts.keys.bySha256(
 /** A RAKIT_API_KEY that nobody knows yet becomes a key of the first account. */
 const takeUpKey = (parts: FirstAccountParts, account: AccountTable): Effect.Effect<void, FirstAccountError> =>
   Effect.gen(function* () {
-    const { given, ids, keys, limits, log } = parts
+    const { database, given, ids, limits, log } = parts
     if (given.apiKey === undefined) return
     const id = ids.make("key_")
     const key = { id, account: account.id, name: "RAKIT_API_KEY", key: given.apiKey, mode: modeOf(given.apiKey), limits, createdMs: parts.clock.nowMs() }
-    if (yield* keys.insert(key)) return log.info("RAKIT_API_KEY is new, so it was added to the keys of the first account", { key_id: id })
+    const isNew = yield* database.transaction((tx) => insertKeyUnlessThere(parts, system, key, tx))
+    if (isNew) return log.info("RAKIT_API_KEY is new, so it was added to the keys of the first account", { key_id: id })
     const known = yield* keyOf(parts, given.apiKey)
     if (known?.revoked) log.warn("RAKIT_API_KEY was revoked, and stays so; set another", { key_id: known.id })
     else if (known && known.caller.tenant.account !== account.id) log.warn("RAKIT_API_KEY is a key of another account", { key_id: known.id })

@@ -2,7 +2,7 @@ import { sql } from "kysely"
 import type { Migrations } from "../../core/index.ts"
 import { adminMigration } from "./admin/migration.ts"
 import { auditMigration } from "./audit/migration.ts"
-import { keyMigration } from "./keys/migration.ts"
+import { keyExpiryMigration, keyMigration } from "./keys/migration.ts"
 import { sessionMigration } from "./sessions/migration.ts"
 
 export const migrations: Migrations = {
@@ -45,4 +45,5 @@ export const migrations: Migrations = {
   "003-audit": auditMigration,
   "004-keys": keyMigration,
   "005-admin": adminMigration,
+  "006-key-expiry": keyExpiryMigration,
 }

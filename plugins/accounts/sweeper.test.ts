@@ -1,8 +1,10 @@
 import { Effect, Fiber, Layer, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { PortError } from "../../core/index.ts"
+import { defaultLimits, PortError } from "../../core/index.ts"
 import { fakeLog } from "../../core/testing/index.ts"
+import { makeApiKey } from "./api-key.ts"
+import { makeKeyRows } from "./key-rows.ts"
 import { lifeMs } from "./mails/mail-tokens.ts"
 import { keepSwept, sweepExpired } from "./sweeper.ts"
 import { password, peopleOf } from "./test-people.ts"
@@ -26,6 +28,30 @@ it("keeps tokens for 30 days after their time, so that late ones are still known
   house.clock.advance(1)
   expect(await sweep()).toBe(1)
   expect(await tokens()).toBe(0)
+})
+
+it("forgets keys that ended 30 days ago, and no others", async () => {
+  const people = peopleOf(house)
+  const email = people.newEmail()
+  await people.post("signup", { email, password })
+  const { id: account } = await house.tables.selectFrom("accounts_account").select("id").where("email", "=", email).executeTakeFirstOrThrow()
+  const createdMs = house.clock.nowMs()
+  const add = (name: string, expiresMs?: number) =>
+    makeKeyRows(house.database).insert({
+      id: `key_${name}`,
+      account,
+      name,
+      key: makeApiKey("live"),
+      mode: "live",
+      limits: defaultLimits,
+      createdMs,
+      ...(expiresMs && { expiresMs, playground: true }),
+    })
+  await Effect.runPromise(Effect.all([add("lasting"), add("ended", createdMs + 1), add("later", createdMs + 2)]))
+  const names = async () => (await house.tables.selectFrom("accounts_key").select("name").where("account_id", "=", account).orderBy("name").execute()).map(({ name }) => name)
+  house.clock.advance(1 + 30 * 24 * 3_600_000)
+  await Effect.runPromise(sweepExpired(house.database, house.clock))
+  expect(await names()).toEqual(["lasting", "later"])
 })
 
 it("sweeps however much there is", async () => {

@@ -4,15 +4,17 @@ import type { Clock, Database, Log, PortError } from "../../core/index.ts"
 import type { AccountsTables } from "./tables.ts"
 
 const rowsPerStatement = 2_000
-/** For so long the audit log still learns of a token that comes too late. */
-const keepTokensMs = 30 * 24 * 3_600_000
+/** For so long the audit log still learns of a token that comes too late, and the account's owner can see what a key of the playground spent. */
+const keepMs = 30 * 24 * 3_600_000
 
 const tables = [
   { table: "accounts_attempt", key: "bucket", keepMs: 0 },
-  { table: "accounts_token", key: "sha256", keepMs: keepTokensMs },
+  { table: "accounts_token", key: "sha256", keepMs },
+  // only keys of the playground end by themselves
+  { table: "accounts_key", key: "id", keepMs },
 ] as const
 
-/** Deletes attempts and tokens that have expired, in small statements so that no lock is held for long. Answers how many rows went. */
+/** Deletes attempts, tokens and keys that have expired, in small statements so that no lock is held for long. Answers how many rows went. */
 export const sweepExpired = (database: Database, clock: Clock): Effect.Effect<number, PortError> =>
   Effect.gen(function* () {
     let total = 0
@@ -35,8 +37,8 @@ export const sweepExpired = (database: Database, clock: Clock): Effect.Effect<nu
 /** Now and every ten minutes, until it is interrupted. A failure is logged, and the next turn tries again. */
 export const keepSwept = (sweep: Effect.Effect<number, PortError>, log: Log): Effect.Effect<never> =>
   sweep.pipe(
-    Effect.tap((rows) => Effect.sync(() => log.debug("expired tokens and attempts swept", { rows }))),
-    Effect.catchCause((cause) => Effect.sync(() => log.warn("expired tokens and attempts could not be swept", { cause: Cause.pretty(cause) }))),
+    Effect.tap((rows) => Effect.sync(() => log.debug("expired tokens, keys and attempts swept", { rows }))),
+    Effect.catchCause((cause) => Effect.sync(() => log.warn("expired tokens, keys and attempts could not be swept", { cause: Cause.pretty(cause) }))),
     Effect.andThen(Effect.sleep("10 minutes")),
     Effect.forever,
   )

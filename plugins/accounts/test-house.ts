@@ -5,6 +5,7 @@ import { Effect } from "effect"
 import { type Billing, type Database, defaultLimits, type Micros, makeIds } from "../../core/index.ts"
 import { fakeClock, fakeLog } from "../../core/testing/index.ts"
 import { makeAccountRows } from "./account-rows.ts"
+import { makeAudit } from "./audit/make-audit.ts"
 import { credentialsFile } from "./credentials-file.ts"
 import { makeKeyRows } from "./key-rows.ts"
 import type { FirstAccountParts } from "./make-first-account.ts"
@@ -28,12 +29,14 @@ export const openTestHouse = async ({ database, close }: { readonly database: Da
   const clock = fakeClock()
   const log = fakeLog()
   const grants = fakeGrants()
+  const ids = makeIds(clock.nowMs)
   const parts: FirstAccountParts = {
     database,
     billing: grants as unknown as Billing,
     accounts: makeAccountRows(database),
     keys: makeKeyRows(database),
-    ids: makeIds(clock.nowMs),
+    audit: makeAudit(database, clock, ids),
+    ids,
     clock,
     log,
     given: { email: undefined, password: undefined, apiKey: undefined },

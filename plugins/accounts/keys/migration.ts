@@ -13,3 +13,10 @@ export const keyMigration: Migration = {
     await sql`DROP INDEX accounts_key_account_id`.execute(db)
   },
 }
+
+/** Keys that end by themselves are swept. */
+export const keyExpiryMigration: Migration = {
+  up: async (db) => {
+    await sql`CREATE INDEX accounts_key_expires_at ON accounts_key (expires_at) WHERE expires_at IS NOT NULL`.execute(db)
+  },
+}
