@@ -32,3 +32,20 @@ test("without anybody who knows sessions, nobody gets in", async () => {
 test("on public endpoints the header is ignored, whatever it says", async () => {
   expect(await who("public", { identity: keys }, "nonsense")).toBeUndefined()
 })
+
+test("who sent nothing, or nothing of use, learns what this endpoint wants", async () => {
+  const messageOf = (access: Endpoint["access"], header?: string) =>
+    Effect.runPromise(
+      authenticate({ ...echo, access }, header, { identity: keys, sessions }).pipe(
+        Effect.as(""),
+        Effect.catchTag("ApiError", (error) => Effect.succeed(error.message)),
+      ),
+    )
+  for (const header of [undefined, "Basic x"]) {
+    expect(await messageOf("key", header)).toContain("key")
+    for (const access of ["session", "admin"] as const) {
+      expect(await messageOf(access, header)).toContain("<token>")
+      expect(await messageOf(access, header)).not.toContain("key")
+    }
+  }
+})

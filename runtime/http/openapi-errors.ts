@@ -8,6 +8,10 @@ const always: Occurs = () => true
 /** Of other requests to the same path, never of the described one. */
 const elsewhere: Occurs = () => false
 const guarded: Occurs = ({ access }) => access !== "public"
+/** Who signs in may have the wrong password, or have tried too often. */
+const signing: Occurs = ({ access, method }) => access === "public" && method !== "GET"
+/** What a session changes may be in a state that forbids it. */
+const changing: Occurs = ({ access, method }) => (access === "session" || access === "admin") && method !== "GET"
 const metered: Occurs = ({ access }) => access === "key"
 const withBody: Occurs = ({ body }) => body !== "none"
 const withJson: Occurs = ({ body }) => typeof body !== "string"
@@ -27,15 +31,15 @@ const occurs: Readonly<Record<ErrorCode, Occurs>> = {
   context_length_exceeded: withModel,
   content_policy_violation: withModel,
   unsupported_file_type: withBytes,
-  authentication_error: guarded,
+  authentication_error: (endpoint) => guarded(endpoint) || signing(endpoint),
   insufficient_quota: metered,
-  email_not_verified: guarded,
-  account_suspended: guarded,
+  email_not_verified: metered,
+  account_suspended: (endpoint) => metered(endpoint) || changing(endpoint),
   permission_denied: guarded,
   not_found: withId,
   method_not_allowed: elsewhere,
   request_timeout: always,
-  conflict: creating,
+  conflict: (endpoint) => creating(endpoint) || changing(endpoint) || (guarded(endpoint) && withId(endpoint)),
   payload_too_large: withBody,
   storage_quota_exceeded: withBytes,
   uri_too_long: always,
@@ -43,7 +47,8 @@ const occurs: Readonly<Record<ErrorCode, Occurs>> = {
   range_not_satisfiable: ({ method, path }) => method === "GET" && path.endsWith("/content"),
   text_too_long: withModel,
   instruction_with_image: withModel,
-  rate_limit_error: metered,
+  // mails and sign-ins are limited too
+  rate_limit_error: (endpoint) => metered(endpoint) || signing(endpoint) || changing(endpoint),
   concurrency_exceeded: metered,
   backend_busy: withBody,
   headers_too_large: always,

@@ -100,6 +100,15 @@ test("every code that can occur has its status; every code of the registry occur
   expect(codesOf(thing)).not.toContain("authentication_error")
 })
 
+test("signing in can fail by its password and by its limit; what a session changes by its state", () => {
+  expect(codesOf({ ...echo, access: "public" })).toEqual(expect.arrayContaining(["authentication_error", "rate_limit_error"]))
+  for (const access of ["session", "admin"] as const) {
+    expect(codesOf({ ...echo, access })).toEqual(expect.arrayContaining(["authentication_error", "account_suspended", "rate_limit_error", "conflict"]))
+    expect(codesOf({ ...echo, access })).not.toContain("email_not_verified")
+    expect(codesOf({ ...thing, access })).not.toContain("account_suspended")
+  }
+})
+
 test("no endpoints, or a schema that JSON can't say, still give a document", () => {
   expect(describeApi({ name: "a", version: "1" }, [])).toMatchObject({ paths: {}, components: { schemas: { ErrorEnvelope: {} } } })
   expect(document.paths["/v1/odd"]!.get!.responses["200"]).toBeDefined()

@@ -12,7 +12,7 @@ const headers = {
   RequestId: header("The request's own label, or a made one."),
   CallId: header("Our id of the call, as in usage and ledger rows."),
   CostIdr: header("What the call cost in rupiah, a plain decimal with up to 6 places. A trailer on streams."),
-  ServerTiming: header("Milliseconds of the stages: queue, tokenize, prefill, decode, total."),
+  ServerTiming: header("Milliseconds of the stages: auth, plan, limits, hold, queue, tokenize, prefill, decode, settle, total. A trailer with all of them on streams."),
   RateLimit: header("Requests that the key may make in any 60 s."),
   RateRemaining: header("How many of them are left."),
   RateReset: header("When all are there again, as in `1s` or `6m0s`."),
