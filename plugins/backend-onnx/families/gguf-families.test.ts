@@ -78,12 +78,13 @@ const superBlocks = (name: string, twin: boolean): string => {
   const random = seededRandom(11)
   const { id, type } = ggmlTypeNamed(name)
   const config = { ...folderConfig(fixtureFolder("llama")), layers: 1, width, feedForward, heads: 8, kvHeads: 2, headSize }
-  const halves = { Q4_K: [0, 2], Q5_K: [0, 2], Q6_K: [208] }[name]!
+  // scales of about 2^-13: with factors up to 63 and levels up to 15 or 31 weights are as large as usual; minimums so that they are around zero
+  const halves = { Q4_K: { 0: 0x0800, 2: 0x1400 }, Q5_K: { 0: 0x0400, 2: 0x1400 }, Q6_K: { 208: 0x0800 } }[name]!
   const matrix = (tensor: string, rows: number) => {
     const bytes = Uint8Array.from({ length: rows * type.blockBytes }, () => Math.floor(random() * 256))
     const view = new DataView(bytes.buffer)
-    // about 2^-13: with scales up to 63 and levels up to 15 or 31 that is the size of weights
-    for (let at = 0; at < bytes.length; at += type.blockBytes) for (const half of halves) view.setUint16(at + half, 0x0800 + Math.floor(random() * 0x200), true)
+    for (let at = 0; at < bytes.length; at += type.blockBytes)
+      for (const [half, bits] of Object.entries(halves)) view.setUint16(at + Number(half), bits + Math.floor(random() * 0x200), true)
     const floats = twin ? new Uint8Array(decodeAs(name, bytes, rows * width).buffer) : bytes
     return { name: `${tensor}.weight`, dimensions: [width, rows], type: twin ? 0 : id, bytes: floats }
   }
