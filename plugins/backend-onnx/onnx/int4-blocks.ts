@@ -23,7 +23,7 @@ const leastSquares = (values: Float32Array, start: Affine, levels: Uint8Array): 
   for (let i = 0; i < blockSize; i++) {
     // not Math.round: this runs for every weight, several times
     const nearest = ((values[i]! - start.minimum) * steps + 0.5) | 0
-    const level = nearest < 0 ? 0 : nearest > highest ? highest : nearest
+    const level = nearest < 0 ? 0 : Math.min(nearest, highest)
     levels[i] = level
     sum += level
     squares += level * level
