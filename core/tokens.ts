@@ -38,6 +38,7 @@ export const Tokens = {
   signer: token<Kernel.Signer>("signer", "one", "Signs sessions and receipts."),
   mailer: token<Kernel.Mailer>("mailer", "one", "E-mail."),
   storage: token<Kernel.Storage>("storage", "one", "Blobs."),
+  files: token<Kernel.Files>("files", "one", "The files of customers."),
   queue: token<Kernel.Queue>("queue", "one", "Background jobs."),
   webhook: token<Kernel.Webhook>("webhook", "one", "Events to customers."),
   backends: token<Kernel.Backend>("backend", "many", "Opens models."),

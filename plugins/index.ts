@@ -12,6 +12,7 @@ export const builtinPlugins: Readonly<Record<string, Load>> = {
   "database-postgres": () => import("./database-postgres/plugin.ts"),
   "endpoint-chat": () => import("./endpoint-chat/plugin.ts"),
   "endpoint-embeddings": () => import("./endpoint-embeddings/plugin.ts"),
+  "endpoint-files": () => import("./endpoint-files/plugin.ts"),
   "endpoint-models": () => import("./endpoint-models/plugin.ts"),
   "endpoint-rerank": () => import("./endpoint-rerank/plugin.ts"),
   "idempotency-postgres": () => import("./idempotency-postgres/plugin.ts"),

@@ -1,0 +1,15 @@
+import type { Clock, Database, Ids, Log, Storage } from "../../core/index.ts"
+import type { FileLimits } from "./settings.ts"
+
+/** What everything here works with. */
+export interface FilesHouse {
+  readonly database: Database
+  readonly storage: Storage
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly log: Log
+  readonly limits: FileLimits
+}
+
+/** Endpoints are known before the plugin has started. */
+export type OpenHouse = () => FilesHouse

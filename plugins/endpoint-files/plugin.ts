@@ -1,0 +1,46 @@
+import { Effect } from "effect"
+import { definePlugin, provide, resolve, Tokens } from "../../core/index.ts"
+import { fileEndpoints } from "./file-endpoints.ts"
+import type { FilesHouse } from "./house.ts"
+import { makeFiles } from "./make-files.ts"
+import { migrations } from "./migrations.ts"
+import { limitsOf, Settings } from "./settings.ts"
+import { keepSwept } from "./sweeper.ts"
+import { uploadEndpoints } from "./uploads/endpoints.ts"
+
+// one for each container: several houses may live in a process
+const houses = new WeakMap<object, FilesHouse>()
+
+const houseOf = (container: object) => (): FilesHouse => {
+  const house = houses.get(container)
+  if (!house) throw new Error("the endpoint-files plugin has not started")
+  return house
+}
+
+export const plugin = definePlugin<Settings>({
+  name: "endpoint-files",
+  api: 1,
+  about: "Files and resumable uploads of customers: /v1/files and /v1/uploads.",
+  settings: Settings,
+  needs: [Tokens.database, Tokens.storage, Tokens.clock, Tokens.ids, Tokens.log, Tokens.deployment],
+  provides: [Tokens.endpoints, Tokens.files],
+  migrations,
+  register: (container) => {
+    const open = houseOf(container)
+    for (const endpoint of [...fileEndpoints(open), ...uploadEndpoints(open)]) provide(container, Tokens.endpoints, endpoint)
+  },
+  start: (container, settings) =>
+    Effect.gen(function* () {
+      const house: FilesHouse = {
+        database: resolve(container, Tokens.database),
+        storage: resolve(container, Tokens.storage),
+        clock: resolve(container, Tokens.clock),
+        ids: resolve(container, Tokens.ids),
+        log: resolve(container, Tokens.log).with({ plugin: "endpoint-files" }),
+        limits: limitsOf(settings),
+      }
+      houses.set(container, house)
+      provide(container, Tokens.files, makeFiles(house))
+      if (resolve(container, Tokens.deployment).role === "serve") yield* Effect.forkScoped(keepSwept(house))
+    }),
+})

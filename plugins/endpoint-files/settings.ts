@@ -1,0 +1,31 @@
+import { Effect, Schema } from "effect"
+import { megabyte } from "../../core/index.ts"
+
+const or = <S extends Schema.Top & { readonly Encoded: number }>(schema: S, value: S["Encoded"]) => schema.pipe(Schema.withDecodingDefaultKey(Effect.succeed(value)))
+const upTo = (maximum: number) => Schema.Int.check(Schema.isBetween({ minimum: 1, maximum }))
+
+export const Settings = Schema.Struct({
+  maxFileMb: or(upTo(10_000), 100),
+  quotaMb: or(upTo(10_000_000), 1024),
+  keepDays: or(upTo(3650), 30),
+})
+export type Settings = typeof Settings.Type
+
+const dayMs = 24 * 3_600_000
+
+export interface FileLimits {
+  readonly maxFileBytes: number
+  /** Of one account and mode. */
+  readonly quotaBytes: number
+  /** Files without bytes need rows too. */
+  readonly maxFiles: number
+  /** From upload to expiry. */
+  readonly keepMs: number
+}
+
+export const limitsOf = ({ maxFileMb, quotaMb, keepDays }: Settings): FileLimits => ({
+  maxFileBytes: maxFileMb * megabyte,
+  quotaBytes: quotaMb * megabyte,
+  maxFiles: 100_000,
+  keepMs: keepDays * dayMs,
+})

@@ -1,0 +1,81 @@
+import type { Generated, Selectable } from "kysely"
+import type { FilePurpose, FileStatus, Tenant } from "../../core/index.ts"
+
+interface Owned {
+  readonly account: string
+  readonly mode: Tenant["mode"]
+}
+
+/** States: uploaded -> processing -> processed | failed (knowledge only; processing again is allowed); any -> deleted, which stays for a while so that pages of a list still find their place. */
+export interface FileTable extends Owned {
+  readonly id: string
+  /** The order of lists. */
+  readonly seq: Generated<bigint>
+  readonly filename: string
+  readonly purpose: FilePurpose
+  readonly status: FileStatus | "deleted"
+  readonly status_details: string | null
+  readonly bytes: bigint
+  /** What the server made is outside the quota. */
+  readonly counted: boolean
+  readonly blob_key: string
+  readonly created_at: Date
+  readonly expires_at: Date
+  readonly deleted_at: Date | null
+}
+
+/** A blob on its way in: written before the blob, so that every blob of ours is named by a row from its first byte on. Who finds its row gone has lost it. */
+export interface IncomingTable extends Owned {
+  readonly id: string
+  readonly blob_key: string
+  /** Its share of the quota. */
+  readonly held_bytes: bigint
+  readonly lease_until: Date
+}
+
+/** The quota: what files and open uploads take. Locked last, after the rows whose bytes it counts. */
+export interface UsageTable extends Owned {
+  readonly bytes: bigint
+  readonly files: bigint
+}
+
+/** Blobs that nobody names any more. */
+export interface TrashTable {
+  readonly blob_key: string
+  readonly due_at: Date
+}
+
+/** States: pending -> completed (its file is there) | cancelled | expired. While `completing` names a row of `files_incoming`, nothing else moves it. */
+export interface UploadTable extends Owned {
+  readonly id: string
+  readonly filename: string
+  readonly purpose: "batch_input" | "knowledge"
+  readonly bytes: bigint
+  readonly keep_ms: bigint
+  readonly status: "pending" | "completed" | "cancelled" | "expired"
+  readonly completing: string | null
+  readonly file_id: string | null
+  readonly created_at: Date
+  readonly expires_at: Date
+}
+
+export interface PartTable {
+  readonly id: string
+  readonly upload_id: string
+  readonly bytes: bigint
+  readonly blob_key: string
+  readonly created_at: Date
+}
+
+export interface FilesTables {
+  readonly files_file: FileTable
+  readonly files_incoming: IncomingTable
+  readonly files_usage: UsageTable
+  readonly files_trash: TrashTable
+  readonly files_upload: UploadTable
+  readonly files_part: PartTable
+}
+
+export type FileRow = Selectable<FileTable>
+export type UploadRow = Selectable<UploadTable>
+export type PartRow = Selectable<PartTable>

@@ -1,0 +1,64 @@
+import { Effect } from "effect"
+import type { PortError, Transaction } from "../../core/index.ts"
+import type { FilesHouse } from "./house.ts"
+import type { FilesTables } from "./tables.ts"
+
+/** How long the sweeper leaves it to whoever threw a blob away to remove it, and then waits between its own tries. */
+const patienceMs = 3_000
+const retryMs = 60_000
+const blobsPerTurn = 100
+
+/** With the rows that named them: from the commit on the blobs are to go, whatever happens to this process. */
+export const throwAway = ({ database, clock }: FilesHouse, keys: readonly string[], tx: Transaction, waitMs = patienceMs): Effect.Effect<void, PortError> => {
+  const due_at = new Date(clock.nowMs() + waitMs)
+  if (keys.length === 0) return Effect.void
+  return Effect.asVoid(
+    database.run(() =>
+      database
+        .queries<FilesTables>(tx)
+        .insertInto("files_trash")
+        .values(keys.map((blob_key) => ({ blob_key, due_at })))
+        .onConflict((on) => on.doNothing())
+        .execute(),
+    ),
+  )
+}
+
+const forget = ({ database }: FilesHouse, key: string) => database.run(() => database.queries<FilesTables>().deleteFrom("files_trash").where("blob_key", "=", key).execute())
+
+const postpone = ({ database, clock }: FilesHouse, key: string) =>
+  database.run(() =>
+    database
+      .queries<FilesTables>()
+      .updateTable("files_trash")
+      .set({ due_at: new Date(clock.nowMs() + retryMs) })
+      .where("blob_key", "=", key)
+      .execute(),
+  )
+
+/** Again is harmless, also from several servers at once. A blob that can't be removed is tried again later, and does not stop the others. */
+const purgeOne = (house: FilesHouse, key: string): Effect.Effect<boolean, PortError> =>
+  Effect.matchEffect(house.storage.remove(key), {
+    onSuccess: () => Effect.as(forget(house, key), true),
+    onFailure: (error) => {
+      house.log.warn("a blob could not be removed; it is tried again", { key, reason: String(error) })
+      return Effect.as(postpone(house, key), false)
+    },
+  })
+
+/** After the commit. What fails here is left to the sweeper. */
+export const purge = (house: FilesHouse, keys: readonly string[]): Effect.Effect<void> => Effect.ignore(Effect.forEach(keys, (key) => purgeOne(house, key)))
+
+/** Answers how many blobs went. */
+export const emptyTrash = (house: FilesHouse): Effect.Effect<number, PortError> =>
+  Effect.gen(function* () {
+    const { database, clock } = house
+    let gone = 0
+    while (true) {
+      const due = yield* database.run(() =>
+        database.queries<FilesTables>().selectFrom("files_trash").select("blob_key").where("due_at", "<=", new Date(clock.nowMs())).orderBy("due_at").limit(blobsPerTurn).execute(),
+      )
+      for (const { blob_key } of due) if (yield* purgeOne(house, blob_key)) gone += 1
+      if (due.length < blobsPerTurn) return gone
+    }
+  })

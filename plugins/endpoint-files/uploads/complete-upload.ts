@@ -1,0 +1,94 @@
+import { createHash } from "node:crypto"
+import { Effect, Stream } from "effect"
+import { type ApiError, apiError, type PortError, type Tenant } from "../../../core/index.ts"
+import { checkHead, headOf } from "../content-check.ts"
+import { insertFile } from "../file-rows.ts"
+import type { Failure } from "../free-plan.ts"
+import type { FilesHouse } from "../house.ts"
+import { beginIncoming, endIncoming, type Incoming } from "../incoming.ts"
+import { openIncoming, write } from "../receive.ts"
+import type { FileRow, PartRow, UploadRow } from "../tables.ts"
+import { purge } from "../trash.ts"
+import { dropParts } from "./close-upload.ts"
+import { changeUpload, findUpload, lockOpenUpload, partsOf } from "./rows.ts"
+import type { CompleteUpload } from "./wire.ts"
+
+const wrong = (param: string, why: string): ApiError => apiError("invalid_request_error", `${param}: ${why}`, { param })
+
+/** In the order that the caller gives, each once, and together exactly the bytes that were announced. */
+const choose = (parts: readonly PartRow[], { id, bytes }: UploadRow, wanted: readonly string[]): Effect.Effect<readonly PartRow[], ApiError> =>
+  Effect.gen(function* () {
+    const byId = new Map(parts.map((part) => [part.id, part]))
+    const chosen: PartRow[] = []
+    for (const [index, one] of wanted.entries()) {
+      const part = byId.get(one)
+      if (!part) return yield* wrong(`part_ids[${index}]`, `there is no such part of ${id}, or it was named before`)
+      byId.delete(one)
+      chosen.push(part)
+    }
+    const sum = chosen.reduce((all, part) => all + part.bytes, 0n)
+    if (sum !== bytes) return yield* wrong("part_ids", `the parts have ${sum} bytes, but the upload was announced with ${bytes}`)
+    return chosen
+  })
+
+interface Begun extends Incoming {
+  readonly upload: UploadRow
+  readonly parts: readonly PartRow[]
+}
+
+const begin = (house: FilesHouse, tenant: Tenant, id: string, wanted: readonly string[]): Effect.Effect<Begun, ApiError | PortError> =>
+  house.database.transaction((tx) =>
+    Effect.gen(function* () {
+      const upload = yield* lockOpenUpload(house, tenant, id, tx)
+      const parts = yield* choose(yield* partsOf(house, id, tx), upload, wanted)
+      const incoming = yield* beginIncoming(house, tenant, tx)
+      yield* changeUpload(house, id, { completing: incoming.id }, tx)
+      return { ...incoming, upload, parts }
+    }),
+  )
+
+/** Reads the parts one after the other, and checks what passes. */
+const join = (house: FilesHouse, begun: Begun, md5: string | null | undefined): Effect.Effect<void, Failure> =>
+  Effect.gen(function* () {
+    const { upload, parts } = begun
+    const hash = createHash("md5")
+    const { head, keep } = headOf()
+    const joined = Stream.flatMap(Stream.fromIterable(parts), ({ blob_key }) => house.storage.get(blob_key))
+    const read = md5 ? Stream.tap(joined, (chunk) => Effect.sync(() => hash.update(chunk))) : joined
+    yield* write(house, begun, keep(read), Number(upload.bytes))
+    if (md5 && hash.digest("hex") !== md5.toLowerCase()) return yield* wrong("md5", "the parts have another checksum")
+    yield* checkHead(upload.purpose, upload.filename, head())
+  })
+
+/** The upload's share of the quota goes over to the file. */
+const end = (house: FilesHouse, tenant: Tenant, begun: Begun) => {
+  const { database, clock, ids } = house
+  return database.transaction((tx) =>
+    Effect.gen(function* () {
+      const { id, filename, purpose, bytes, keep_ms, status, completing } = yield* findUpload(house, tenant, begun.upload.id, tx)
+      // too slow: others took us for dead
+      if (status !== "pending" || completing !== begun.id) return yield* apiError("conflict", "The upload was given up.")
+      yield* endIncoming(house, begun, tx)
+      const expires_at = new Date(clock.nowMs() + Number(keep_ms))
+      const file = yield* insertFile(house, { id: ids.make("file-"), tenant, filename, purpose, blob_key: begun.blobKey, bytes: Number(bytes), expires_at, counted: true }, tx)
+      const upload = yield* changeUpload(house, id, { status: "completed", completing: null, file_id: file.id }, tx)
+      return { upload, file, keys: yield* dropParts(house, id, tx) }
+    }),
+  )
+}
+
+export const completeUpload = (
+  house: FilesHouse,
+  tenant: Tenant,
+  id: string,
+  { part_ids, md5 }: CompleteUpload,
+): Effect.Effect<{ readonly upload: UploadRow; readonly file: FileRow }, Failure> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const begun = yield* openIncoming(house, begin(house, tenant, id, part_ids))
+      yield* join(house, begun, md5)
+      const { keys, ...done } = yield* end(house, tenant, begun)
+      yield* purge(house, keys)
+      return done
+    }),
+  )

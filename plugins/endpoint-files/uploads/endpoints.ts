@@ -1,0 +1,88 @@
+import { Effect } from "effect"
+import { type ApiError, type Call, defineEndpoint, type Endpoint, type MultipartBody, megabyte, type Plan, type Tenant } from "../../../core/index.ts"
+import { type Failure, freePlan } from "../free-plan.ts"
+import type { OpenHouse } from "../house.ts"
+import { tenantOf } from "../tenant.ts"
+import { addPart, maxPartBytes } from "./add-part.ts"
+import { cancelUpload } from "./close-upload.ts"
+import { completeUpload } from "./complete-upload.ts"
+import { createUpload } from "./create-upload.ts"
+import { findUpload, statusOfUpload } from "./rows.ts"
+import { CompleteUpload, CreateUpload, PartReply, toPart, toUpload, UploadReply } from "./wire.ts"
+
+const common = { access: "key", maxBodyBytes: megabyte } as const
+
+/** Every one of them answers with JSON. */
+const planOf = <Body>(open: OpenHouse, call: Call<Body>, work: (tenant: Tenant, id: string) => Effect.Effect<unknown, Failure>): Effect.Effect<Plan, ApiError> =>
+  Effect.map(tenantOf(call), (tenant) =>
+    freePlan(
+      open().log,
+      Effect.map(work(tenant, call.params.id ?? ""), (json) => ({ status: 200, json })),
+    ),
+  )
+
+const create = (open: OpenHouse) =>
+  defineEndpoint({
+    ...common,
+    id: "uploads.create",
+    summary: "Begins the upload of a file in parts, up to 100 MB. It expires after an hour.",
+    method: "POST",
+    path: "/v1/uploads",
+    body: CreateUpload,
+    reply: UploadReply,
+    creates: true,
+    plan: (call) => planOf(open, call, (tenant) => Effect.map(createUpload(open(), tenant, call.body), (row) => toUpload(row, row.status))),
+  })
+
+const retrieve = (open: OpenHouse) =>
+  defineEndpoint({
+    ...common,
+    id: "uploads.retrieve",
+    summary: "One upload.",
+    method: "GET",
+    path: "/v1/uploads/{id}",
+    body: "none",
+    reply: UploadReply,
+    plan: (call) => planOf(open, call, (tenant, id) => Effect.map(findUpload(open(), tenant, id), (row) => toUpload(row, statusOfUpload(row, open().clock.nowMs())))),
+  })
+
+const part = (open: OpenHouse) =>
+  defineEndpoint<MultipartBody>({
+    ...common,
+    id: "uploads.parts.create",
+    summary: "Adds a part to an upload: a form with `data`.",
+    method: "POST",
+    path: "/v1/uploads/{id}/parts",
+    body: "multipart",
+    maxBodyBytes: maxPartBytes,
+    reply: PartReply,
+    creates: true,
+    plan: (call) => planOf(open, call, (tenant, id) => Effect.map(addPart(open(), tenant, id, call.body), toPart)),
+  })
+
+const complete = (open: OpenHouse) =>
+  defineEndpoint({
+    ...common,
+    id: "uploads.complete",
+    summary: "Makes a file of the parts, in the order given; together they must have the bytes that were announced.",
+    method: "POST",
+    path: "/v1/uploads/{id}/complete",
+    body: CompleteUpload,
+    reply: UploadReply,
+    creates: true,
+    plan: (call) => planOf(open, call, (tenant, id) => Effect.map(completeUpload(open(), tenant, id, call.body), ({ upload, file }) => toUpload(upload, upload.status, file))),
+  })
+
+const cancel = (open: OpenHouse) =>
+  defineEndpoint({
+    ...common,
+    id: "uploads.cancel",
+    summary: "Cancels an upload; its parts are dropped.",
+    method: "POST",
+    path: "/v1/uploads/{id}/cancel",
+    body: "none",
+    reply: UploadReply,
+    plan: (call) => planOf(open, call, (tenant, id) => Effect.map(cancelUpload(open(), tenant, id), (row) => toUpload(row, row.status))),
+  })
+
+export const uploadEndpoints = (open: OpenHouse): readonly Endpoint[] => [create(open), retrieve(open), part(open), complete(open), cancel(open)]
