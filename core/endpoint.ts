@@ -74,6 +74,8 @@ export interface Endpoint<Body = Json> {
   readonly maxBodyBytes: number
   /** Schema of the JSON reply, for `/openapi.json`. */
   readonly reply?: Schema.Top
+  /** Of that reply, for `/openapi.json`; 200 unless told. */
+  readonly status?: 201 | 202
   /** Schema of one SSE event, where the reply may be a stream. */
   readonly event?: Schema.Top
   /** Honours `Idempotency-Key`. */

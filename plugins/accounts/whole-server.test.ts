@@ -128,3 +128,13 @@ it("writes no password, token or session into its log", async () => {
   for (const secret of secrets) expect(stdout + stderr).not.toMatch(secret)
   expect(stderr).toContain("dashboard")
 })
+
+it("/openapi.json promises the statuses that are answered", async () => {
+  const { paths } = (await ask("GET", "/openapi.json")).json
+  const promised = (path: string) => Object.keys(paths[path].post.responses).filter((status) => status < "300")
+  expect(["signup", "forgot", "resend-verification", "keys", "playground-key", "login"].map((name) => promised(`/dashboard/${name}`))).toEqual([
+    ...[["201"], ["202"], ["202"], ["201"], ["201"], ["200"]],
+  ])
+  expect((await post("signup", { email: "statuses@example.com", password: "long enough" })).status).toBe(201)
+  expect((await post("forgot", { email: "statuses@example.com" })).status).toBe(202)
+})

@@ -58,5 +58,5 @@ export const operationOf = (endpoint: Endpoint, path: string, index: number, boo
   security: security(endpoint),
   parameters: parameters(endpoint, path),
   ...(requestBody(endpoint, book) as object),
-  responses: { "200": success(endpoint, book), ...errorResponses(endpoint) },
+  responses: { [endpoint.status ?? 200]: success(endpoint, book), ...errorResponses(endpoint) },
 })

@@ -109,6 +109,11 @@ test("signing in can fail by its password and by its limit; what a session chang
   }
 })
 
+test("a reply stands under its own status", () => {
+  const { paths } = describeApi({ name: "a", version: "1" }, [{ ...echo, status: 201 }]) as unknown as Document
+  expect(Object.keys(paths["/v1/echo"]!.post!.responses).filter((status) => status < "300")).toEqual(["201"])
+})
+
 test("no endpoints, or a schema that JSON can't say, still give a document", () => {
   expect(describeApi({ name: "a", version: "1" }, [])).toMatchObject({ paths: {}, components: { schemas: { ErrorEnvelope: {} } } })
   expect(document.paths["/v1/odd"]!.get!.responses["200"]).toBeDefined()

@@ -52,6 +52,7 @@ const create = (open: OpenHouse) =>
     path: "/dashboard/keys",
     body: CreateKey,
     reply: NewKeyReply,
+    status: 201,
     creates: true,
     plan: (call) =>
       Effect.map(callerOf(call), (caller) =>
@@ -108,6 +109,7 @@ const playground = (open: OpenHouse) =>
     path: "/dashboard/playground-key",
     body: "none",
     reply: PlaygroundKeyReply,
+    status: 201,
     creates: true,
     plan: (call) =>
       Effect.map(callerOf(call), (caller) =>

@@ -58,6 +58,7 @@ export const forgotEndpoint = (open: OpenHouse) =>
     body: ForgotBody,
     maxBodyBytes: megabyte,
     reply: Nothing,
+    status: 202,
     plan: (call) => Effect.sync(() => freePlan(open().log, forgot(open(), call))),
   })
 
@@ -71,5 +72,6 @@ export const resendEndpoint = (open: OpenHouse) =>
     body: "none",
     maxBodyBytes: megabyte,
     reply: Nothing,
+    status: 202,
     plan: (call) => Effect.sync(() => freePlan(open().log, resend(open(), call))),
   })

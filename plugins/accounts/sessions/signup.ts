@@ -62,5 +62,6 @@ export const signupEndpoint = (open: OpenHouse) =>
     body: SignupBody,
     maxBodyBytes: megabyte,
     reply: AccountReply,
+    status: 201,
     plan: (call) => Effect.sync(() => freePlan(open().log, signUp(open(), call))),
   })
