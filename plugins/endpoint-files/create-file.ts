@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { type ApiError, apiError, type MultipartBody, type Tenant } from "../../core/index.ts"
 import { checkHead, checkType, headOf } from "./content-check.ts"
 import { readExpiresAfter } from "./expiry.ts"
-import { readFileName } from "./file-name.ts"
+import { fromForm, readFileName } from "./file-name.ts"
 import { insertFile } from "./file-rows.ts"
 import { type Fields, type FilePart, readForm } from "./form.ts"
 import type { Failure } from "./free-plan.ts"
@@ -31,7 +31,7 @@ const readPurpose = (fields: Fields, name: string): Effect.Effect<UploadPurpose,
 
 const takeFile = (house: FilesHouse, tenant: Tenant, announcedBytes: number | undefined) => (part: FilePart, before: Fields) =>
   Effect.gen(function* () {
-    const name = yield* readFileName(part.filename, "file")
+    const name = yield* readFileName(fromForm(part.filename), "file")
     // the earlier the better: where the purpose comes first, nothing is written in vain
     if (before.has("purpose")) yield* readPurpose(before, name)
     const incoming = yield* openIncoming(house, beginIncoming(house, tenant))

@@ -22,6 +22,9 @@ export const readFileName = (given: string, param: string): Effect.Effect<string
   return problem === undefined ? Effect.succeed(name) : Effect.fail(apiError("invalid_request_error", `${param}: ${problem}`, { param }))
 }
 
+/** Forms write these three so, and nothing else (HTML, multipart/form-data encoding). */
+export const fromForm = (name: string): string => name.replaceAll("%22", '"').replace(/%0D/gi, "\r").replace(/%0A/gi, "\n")
+
 export const extensionOf = (name: string): string => {
   const dot = name.lastIndexOf(".")
   return dot < 0 ? "" : name.slice(dot + 1).toLowerCase()

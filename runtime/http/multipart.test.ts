@@ -70,6 +70,18 @@ describe("a multipart body", () => {
     expect(await post(form(...Array.from({ length: 40 }, (_, i) => [`f${i}`, "x"] as const)))).toMatchObject({ status: 400 })
   })
 
+  it("that grows too large while its file is read is 413", async () => {
+    await open()
+    let pieces = 0
+    const body = new ReadableStream({
+      start: (controller) => controller.enqueue(Buffer.from('--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n')),
+      pull: (controller) => (++pieces > 45 ? controller.close() : controller.enqueue(Buffer.alloc(100_000))),
+    })
+    const headers = { authorization, "content-type": "multipart/form-data; boundary=x" }
+    const reply = await fetch(`${house.url}/upload`, { method: "POST", headers, body, duplex: "half" } as RequestInit)
+    expect([reply.status, await reply.json()]).toMatchObject([413, { error: { code: "payload_too_large" } }])
+  })
+
   it("of another type is 415", async () => {
     await open()
     for (const type of ["application/json", "multipart/form-data", "multipart/mixed; boundary=x", ""]) {

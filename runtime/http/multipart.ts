@@ -20,7 +20,12 @@ class Found {
   private ended = false
   private failure: ApiError | undefined
   private wake: () => void = () => {}
+  /** The file that is read at the moment. */
+  private open: Readable | undefined
 
+  opens(file: Readable): void {
+    this.open = file
+  }
   add(part: BodyPart): void {
     this.parts.push(part)
     this.wake()
@@ -28,6 +33,8 @@ class Found {
   end(failure?: ApiError): void {
     this.failure ??= failure
     this.ended = true
+    // whoever reads it would wait for ever
+    if (failure) this.open?.destroy(failure)
     this.wake()
   }
   async *[Symbol.asyncIterator](): AsyncGenerator<BodyPart> {
@@ -53,6 +60,7 @@ const parserOf = (req: IncomingMessage, found: Found): BusboyInstance => {
   parser.on("file", (name, file, filename, _encoding, mediaType) => {
     // whoever reads it sees the error; without a reader it must not end the process
     file.on("error", () => {})
+    found.opens(file)
     found.add({ kind: "file", name, filename: filename ?? "", mediaType, bytes: bytesOf(file) })
   })
   for (const limit of ["fieldsLimit", "filesLimit", "partsLimit"] as const) parser.on(limit, () => found.end(broken("it has too many parts")))
