@@ -20,4 +20,5 @@ export const builtinPlugins: Readonly<Record<string, Load>> = {
   "queue-postgres": () => import("./queue-postgres/plugin.ts"),
   "signing-keys": () => import("./signing-keys/plugin.ts"),
   "storage-disk": () => import("./storage-disk/plugin.ts"),
+  "webhook-http": () => import("./webhook-http/plugin.ts"),
 }

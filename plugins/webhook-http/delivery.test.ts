@@ -1,0 +1,286 @@
+import { Effect } from "effect"
+import { sql } from "kysely"
+import Stripe from "stripe"
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest"
+import { PortError } from "../../core/index.ts"
+import { makeOutbound } from "../../runtime/services/outbound/outbound.ts"
+import { type Desk, openDesk } from "./test-desk.ts"
+import { upkeep } from "./upkeep.ts"
+
+const { webhooks } = new Stripe("sk_test_nobody")
+let desk: Desk
+beforeAll(async () => {
+  desk = await openDesk()
+})
+afterEach(() => desk.empty())
+afterAll(() => desk?.close())
+
+const status = (code: number) => (reply: import("node:http").ServerResponse) => {
+  reply.statusCode = code
+  reply.end(`no\0 ${code}`)
+}
+const nowSeconds = () => Math.floor(desk.clock.nowMs() / 1000)
+const settled = () => desk.advance(0)
+
+describe("a delivery", () => {
+  it("is the exact body, signed, with the contract's headers, and is on record to the byte", async () => {
+    const receiver = await desk.receive()
+    const { id, secret } = await desk.register(receiver.url)
+    await desk.emit({ id: "batch-1", note: 'é\u2028"\u0000', total_cost_idr: 0.1 })
+    await settled()
+    const [got] = receiver.received
+    expect(got?.body).toBe(`{"event":"batch.completed","created":${nowSeconds()},"data":{"id":"batch-1","note":"é\u2028\\"\\u0000","total_cost_idr":0.1}}`)
+    expect(got?.headers).toMatchObject({ "content-type": "application/json", "svc-event": "batch.completed", "user-agent": "Svc-Webhooks/1.0" })
+    expect(webhooks.constructEvent(got!.body, String(got!.headers["svc-signature"]), secret, 300, undefined, desk.clock.nowMs())).toMatchObject({ event: "batch.completed" })
+    expect(await desk.deliveries(id)).toEqual([
+      {
+        id: expect.stringMatching(/^whd-/),
+        object: "webhook.delivery",
+        event: "batch.completed",
+        status: "succeeded",
+        request_body: got?.body,
+        attempts: [{ at: nowSeconds(), status_code: 200, error: null, duration_ms: 0, response_body: "thanks" }],
+        next_attempt_at: null,
+      },
+    ])
+    expect(await desk.show(id)).toMatchObject({ status: "active", last_delivery_at: nowSeconds(), last_error: null })
+  })
+
+  it("is retried after 5 s, 30 s, 5 min and 30 min, not before, and given up after the fifth failure", async () => {
+    const receiver = await desk.receive()
+    receiver.answer = status(503)
+    const { id } = await desk.register(receiver.url)
+    await desk.emit()
+    await settled()
+    for (const [n, waitMs] of [5_000, 30_000, 300_000, 1_800_000].entries()) {
+      expect((await desk.deliveries(id))[0]).toMatchObject({ status: "pending", next_attempt_at: Math.floor((desk.clock.nowMs() + waitMs) / 1000) })
+      await desk.advance(waitMs - 1)
+      expect(receiver.received).toHaveLength(n + 1)
+      await desk.advance(1)
+      expect(receiver.received).toHaveLength(n + 2)
+    }
+    const [delivery] = await desk.deliveries(id)
+    expect(delivery).toMatchObject({ status: "giveup", next_attempt_at: null })
+    expect(delivery.attempts.map((one: { status_code: number; error: string; response_body: string }) => [one.status_code, one.error, one.response_body])).toEqual(
+      Array(5).fill([503, "HTTP 503", "no\ufffd 503"]),
+    )
+    expect(new Set(receiver.received.map(({ body }) => body)).size).toBe(1)
+    expect(await desk.show(id)).toMatchObject({ status: "active", last_error: "HTTP 503" })
+    await desk.advance(86_400_000)
+    expect(receiver.received).toHaveLength(5)
+  })
+
+  it("succeeds in the end, and the error goes; it can be sent again after that", async () => {
+    const receiver = await desk.receive()
+    receiver.answer = status(500)
+    const { id } = await desk.register(receiver.url)
+    await desk.emit()
+    await settled()
+    expect(await desk.show(id)).toMatchObject({ last_error: "HTTP 500" })
+    receiver.answer = status(204)
+    await desk.advance(5_000)
+    expect(await desk.show(id)).toMatchObject({ last_error: null, last_delivery_at: nowSeconds() })
+    const [delivery] = await desk.deliveries(id)
+    const { status: code, json } = await desk.ask(`POST /v1/webhooks/${id}/deliveries/${delivery.id}/redeliver`)
+    expect([code, json]).toEqual([200, { ...delivery, status: "pending", next_attempt_at: nowSeconds() }])
+    await settled()
+    expect((await desk.deliveries(id))[0]).toMatchObject({ status: "succeeded", attempts: [{ status_code: 500 }, { status_code: 204 }, { status_code: 204 }] })
+    expect(receiver.received).toHaveLength(3)
+  })
+
+  it("that waits is sent again at once when that is asked for; its old ticket is void", async () => {
+    const receiver = await desk.receive()
+    receiver.answer = status(500)
+    const { id } = await desk.register(receiver.url)
+    await desk.emit()
+    await settled()
+    receiver.answer = status(200)
+    const [{ id: delivery }] = await desk.deliveries(id)
+    await desk.ask(`POST /v1/webhooks/${id}/deliveries/${delivery}/redeliver`)
+    await desk.advance(3_600_000)
+    expect(receiver.received).toHaveLength(2)
+  })
+
+  it("does not follow redirects, and reads 4 kB of an answer", async () => {
+    const receiver = await desk.receive()
+    receiver.answer = (reply) => {
+      reply.writeHead(302, { location: receiver.url })
+      reply.end("x".repeat(100_000))
+    }
+    const { id } = await desk.register(receiver.url)
+    await desk.emit()
+    await settled()
+    const [{ attempts }] = await desk.deliveries(id)
+    expect(attempts).toEqual([expect.objectContaining({ status_code: 302, error: "HTTP 302 (redirects are not followed)", response_body: "x".repeat(4_096) })])
+    expect(receiver.received).toHaveLength(1)
+  })
+
+  it("to nobody is an error, and not a word about why beyond the code", async () => {
+    const receiver = await desk.receive()
+    const { id } = await desk.register(receiver.url)
+    await receiver.close()
+    await desk.emit()
+    await settled()
+    const [{ attempts }] = await desk.deliveries(id)
+    expect(attempts).toEqual([{ at: nowSeconds(), status_code: null, error: "The connection failed (ECONNREFUSED).", duration_ms: 0, response_body: null }])
+    receiver.close = async () => {}
+  })
+
+  it("to a name that leads to a private address is refused when it is sent", async () => {
+    const before = desk.outside.outbound
+    desk.outside.outbound = makeOutbound([], (_, __, callback) =>
+      callback(null, [
+        { address: "93.184.216.34", family: 4 },
+        { address: "10.0.0.7", family: 4 },
+      ]),
+    )
+    const { id } = await desk.register("https://hooks.example.com/in")
+    await desk.emit()
+    await settled()
+    const [{ attempts, status: state }] = await desk.deliveries(id)
+    expect([state, attempts[0].status_code, attempts[0].error]).toEqual(["pending", null, "It leads to an address that is not on the public internet."])
+    desk.outside.outbound = before
+  })
+
+  it("that was sent but could not be written down is sent again", async () => {
+    const receiver = await desk.receive()
+    const { id } = await desk.register(receiver.url)
+    const { transaction } = desk.house.database
+    const failing = () => Effect.fail(new PortError({ port: "database", message: "gone" }))
+    receiver.answer = (reply) => {
+      ;(desk.house.database as { transaction: unknown }).transaction = failing
+      reply.end()
+    }
+    await desk.emit()
+    await settled()
+    ;(desk.house.database as { transaction: unknown }).transaction = transaction
+    receiver.answer = (reply) => void reply.end()
+    expect((await desk.deliveries(id))[0]).toMatchObject({ status: "pending", attempts: [] })
+    await desk.advance(600_000)
+    expect((await desk.deliveries(id))[0]).toMatchObject({ status: "succeeded", attempts: [{ status_code: 200 }] })
+    expect(receiver.received.map(({ body }) => body)).toEqual([receiver.received[0]?.body, receiver.received[0]?.body])
+  })
+
+  it("whose ticket was lost gets a new one; an old one is forgotten", async () => {
+    const receiver = await desk.receive()
+    const { id } = await desk.register(receiver.url)
+    await desk.emit()
+    await settled()
+    await sql`UPDATE webhook_delivery SET state = 'pending', next_attempt_at = ${new Date(desk.clock.nowMs())}`.execute(desk.test.database.queries())
+    await sql`UPDATE webhook_delivery SET tries = 0, round = 5`.execute(desk.test.database.queries())
+    await desk.advance(16 * 60_000)
+    expect(receiver.received).toHaveLength(1)
+    expect(await Effect.runPromise(upkeep(desk.house))).toBe(1)
+    await settled()
+    expect(receiver.received).toHaveLength(2)
+    await desk.advance(31 * 86_400_000)
+    await Effect.runPromise(upkeep(desk.house))
+    expect(await desk.deliveries(id)).toEqual([])
+  })
+})
+
+describe("a webhook", () => {
+  it("is disabled by a 410; a test that succeeds makes it active again", async () => {
+    const receiver = await desk.receive()
+    receiver.answer = status(410)
+    const { id } = await desk.register(receiver.url)
+    await desk.emit()
+    await settled()
+    expect(await desk.show(id)).toMatchObject({ status: "disabled", last_error: "HTTP 410" })
+    expect((await desk.deliveries(id))[0]).toMatchObject({ status: "giveup" })
+    await desk.emit()
+    await desk.advance(3_600_000)
+    expect(receiver.received).toHaveLength(1)
+    receiver.answer = status(200)
+    const { json } = await desk.ask(`POST /v1/webhooks/${id}/test`)
+    expect(json).toMatchObject({ object: "webhook.delivery", event: "webhook.test", status: "pending", attempts: [] })
+    await settled()
+    expect(await desk.show(id)).toMatchObject({ status: "active", last_error: null })
+  })
+
+  it("is disabled after five days of nothing but failures, not earlier", async () => {
+    const receiver = await desk.receive()
+    receiver.answer = status(500)
+    const { id } = await desk.register(receiver.url)
+    for (let day = 0; day <= 5; day++) {
+      expect(await desk.show(id), `day ${day}`).toMatchObject({ status: "active" })
+      await desk.emit()
+      await desk.advance(0)
+      await desk.advance(86_400_000)
+    }
+    expect(await desk.show(id)).toMatchObject({ status: "disabled" })
+  })
+
+  it("gets a test once, whatever comes of it", async () => {
+    const receiver = await desk.receive()
+    receiver.answer = status(500)
+    const { id } = await desk.register(receiver.url, { events: ["batch.failed"] })
+    await desk.ask(`POST /v1/webhooks/${id}/test`)
+    await desk.advance(86_400_000)
+    expect(receiver.received).toHaveLength(1)
+    expect(receiver.received[0]?.headers["svc-event"]).toBe("webhook.test")
+    expect((await desk.deliveries(id))[0]).toMatchObject({ status: "giveup", event: "webhook.test" })
+  })
+
+  it("gets what it asked for only, and nothing once it is deleted", async () => {
+    const receiver = await desk.receive()
+    receiver.answer = status(500)
+    const { id } = await desk.register(receiver.url, { events: ["batch.failed"] })
+    await desk.emit({ id: 1 }, undefined, "batch.completed")
+    await desk.emit({ id: 2 }, undefined, "batch.failed")
+    await settled()
+    expect(receiver.received.map(({ body }) => JSON.parse(body).data.id)).toEqual([2])
+    await desk.ask(`DELETE /v1/webhooks/${id}`)
+    await desk.emit({ id: 3 }, undefined, "batch.failed")
+    await desk.advance(3_600_000)
+    expect(receiver.received).toHaveLength(1)
+    const { rows } = await sql<{ state: string }>`SELECT state FROM webhook_delivery`.execute(desk.test.database.queries())
+    expect(rows).toEqual([{ state: "giveup" }])
+  })
+
+  it("signs with both secrets for a day after a rotation, then with the new one", async () => {
+    const receiver = await desk.receive()
+    const { id, secret: old } = await desk.register(receiver.url)
+    const { json } = await desk.ask(`POST /v1/webhooks/${id}/rotate`)
+    expect(json).toMatchObject({ id, object: "webhook", secret: expect.stringMatching(/^whsec_[A-Za-z0-9]{32}$/) })
+    await desk.emit()
+    await settled()
+    await desk.advance(86_400_000)
+    await desk.emit()
+    await settled()
+    const verifies = (n: number, secret: string) => {
+      const { body, headers } = receiver.received[n]!
+      const at = Number(/t=(\d+)/.exec(String(headers["svc-signature"]))?.[1]) * 1000
+      try {
+        return webhooks.constructEvent(body, String(headers["svc-signature"]), secret, 300, undefined, at) !== undefined
+      } catch {
+        return false
+      }
+    }
+    expect([verifies(0, old), verifies(0, json.secret), verifies(1, old), verifies(1, json.secret)]).toEqual([true, true, false, true])
+  })
+
+  it("that is slow delays nobody else, and gets a few calls at once", async () => {
+    const [slow, fast] = [await desk.receive(), await desk.receive()]
+    const waiting: (() => void)[] = []
+    slow.answer = (reply) => void waiting.push(() => reply.end())
+    const slowId = (await desk.register(slow.url)).id
+    for (let n = 0; n < 150; n++) await desk.emit({ n })
+    await desk.register(fast.url)
+    for (let n = 0; n < 20; n++) await desk.emit({ n })
+    await vi.waitFor(
+      async () => {
+        await Effect.runPromise(desk.queue.advance(0))
+        expect(fast.received).toHaveLength(20)
+      },
+      { timeout: 10_000 },
+    )
+    expect(slow.mostOpen).toBeLessThanOrEqual(4)
+    slow.answer = (reply) => void reply.end()
+    for (const answer of waiting) answer()
+    await Effect.runPromise(desk.drain)
+    expect(new Set((await desk.deliveries(slowId)).map((one: { status: string }) => one.status))).toEqual(new Set(["succeeded"]))
+    expect(slow.mostOpen).toBeLessThanOrEqual(4)
+    expect(slow.received).toHaveLength(170)
+  })
+})

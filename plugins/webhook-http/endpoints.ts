@@ -1,0 +1,201 @@
+import { Effect, type Scope } from "effect"
+import {
+  type ApiError,
+  apiError,
+  type Call,
+  defineEndpoint,
+  type Endpoint,
+  isApiError,
+  type Json,
+  megabyte,
+  type Plan,
+  type PortError,
+  type Reply,
+  type Strings,
+  type Tenant,
+} from "../../core/index.ts"
+import { makeDeliveryRows } from "./delivery-rows.ts"
+import type { OpenHouse, WebhookHouse } from "./house.ts"
+import { listSchema, placeOf, readPage, toList } from "./list-query.ts"
+import { makeRegistrationRows } from "./registration-rows.ts"
+import { createWebhook, deleteWebhook, findWebhook, redeliver, rotateSecret, testWebhook } from "./registrations.ts"
+import { toDelivery, toWebhook } from "./to-reply.ts"
+import { CreateWebhook, DeletedWebhook, Delivery, NewWebhookReply, WebhookReply } from "./wire.ts"
+
+const common = { access: "key", maxBodyBytes: megabyte } as const
+const item = "/v1/webhooks/{id}"
+
+/** Of replies that show a secret. */
+const onlyOnce = { "cache-control": "no-store" }
+
+type Work = Effect.Effect<Reply, ApiError | PortError, Scope.Scope>
+
+const failedBy = (house: WebhookHouse) => (error: ApiError | PortError) => {
+  if (isApiError(error)) return error
+  house.log.error("a port failed", { port: error.port, reason: error.message })
+  return apiError(error.busy ? "backend_busy" : "internal_error")
+}
+
+/** Costs nothing. */
+const plan = <Body>(open: OpenHouse, call: Call<Body>, work: (house: WebhookHouse, tenant: Tenant) => Work): Effect.Effect<Plan, ApiError> =>
+  Effect.suspend(() => {
+    const house = open()
+    if (!house) return Effect.fail(apiError("server_starting", undefined, { retryAfterMs: 2_000 }))
+    if (!call.caller) return Effect.fail(apiError("authentication_error"))
+    return Effect.succeed({ bound: {}, run: Effect.mapError(work(house, call.caller.tenant), failedBy(house)) })
+  })
+
+const ok = (json: Json, headers: Strings = {}): Reply => ({ status: 200, headers, json })
+
+const list = (open: OpenHouse) =>
+  defineEndpoint({
+    ...common,
+    id: "webhooks.list",
+    summary: "The webhooks, newest first.",
+    method: "GET",
+    path: "/v1/webhooks",
+    body: "none",
+    reply: listSchema(WebhookReply, "WebhookList"),
+    plan: (call) =>
+      Effect.flatMap(readPage(call.query), (page) =>
+        plan(open, call, (house, tenant) =>
+          Effect.gen(function* () {
+            const rows = makeRegistrationRows(house.database)
+            const before = yield* placeOf(page.after, (id) => Effect.map(rows.get(tenant, id), (row) => row?.seq))
+            return ok(toList(yield* rows.list(tenant, page.limit + 1, before), page, toWebhook))
+          }),
+        ),
+      ),
+  })
+
+const refused = (message: string) => apiError("invalid_request_error", `url: ${message}`, { param: "url" })
+
+/** What can be said of the address now; where its name leads is looked at with every delivery. */
+const checkUrl = (open: OpenHouse, url: string): Effect.Effect<void, ApiError> =>
+  Effect.suspend(() => {
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: a parser of URLs drops them without a word
+    if (/[\s\x00-\x1f\x7f]/.test(url)) return Effect.fail(refused("It must not hold blanks or control characters."))
+    const refusal = open()?.outbound.refusal(url)
+    return refusal === undefined ? Effect.void : Effect.fail(refused(refusal))
+  })
+
+const create = (open: OpenHouse) =>
+  defineEndpoint({
+    ...common,
+    id: "webhooks.create",
+    summary: "Registers a webhook, and shows its secret this once.",
+    method: "POST",
+    path: "/v1/webhooks",
+    body: CreateWebhook,
+    reply: NewWebhookReply,
+    creates: true,
+    plan: (call) =>
+      Effect.andThen(
+        checkUrl(open, call.body.url),
+        plan(open, call, (house, tenant) => Effect.map(createWebhook(house, tenant, call.body), ({ row, secret }) => ok({ ...toWebhook(row), secret }, onlyOnce))),
+      ),
+  })
+
+const get = (open: OpenHouse) =>
+  defineEndpoint({
+    ...common,
+    id: "webhooks.get",
+    summary: "One webhook.",
+    method: "GET",
+    path: item,
+    body: "none",
+    reply: WebhookReply,
+    plan: (call) => plan(open, call, (house, tenant) => Effect.map(findWebhook(house, tenant, call.params.id ?? ""), (row) => ok(toWebhook(row)))),
+  })
+
+const remove = (open: OpenHouse) =>
+  defineEndpoint({
+    ...common,
+    id: "webhooks.delete",
+    summary: "Deletes a webhook; what waits for a retry is given up.",
+    method: "DELETE",
+    path: item,
+    body: "none",
+    reply: DeletedWebhook,
+    plan: (call) => {
+      const { id = "" } = call.params
+      return plan(open, call, (house, tenant) => Effect.as(deleteWebhook(house, tenant, id), ok({ id, object: "webhook", deleted: true })))
+    },
+  })
+
+const rotate = (open: OpenHouse) =>
+  defineEndpoint({
+    ...common,
+    id: "webhooks.rotate",
+    summary: "Gives a new secret; for 24 hours the old one signs too.",
+    method: "POST",
+    path: `${item}/rotate`,
+    body: "none",
+    reply: NewWebhookReply,
+    creates: true,
+    plan: (call) =>
+      plan(open, call, (house, tenant) => Effect.map(rotateSecret(house, tenant, call.params.id ?? ""), ({ row, secret }) => ok({ ...toWebhook(row), secret }, onlyOnce))),
+  })
+
+const test = (open: OpenHouse) =>
+  defineEndpoint({
+    ...common,
+    id: "webhooks.test",
+    summary: "Sends the event webhook.test, once, at once.",
+    method: "POST",
+    path: `${item}/test`,
+    body: "none",
+    reply: Delivery,
+    creates: true,
+    plan: (call) => plan(open, call, (house, tenant) => Effect.map(testWebhook(house, tenant, call.params.id ?? ""), (row) => ok(toDelivery(row)))),
+  })
+
+const listDeliveries = (open: OpenHouse) =>
+  defineEndpoint({
+    ...common,
+    id: "webhooks.deliveries.list",
+    summary: "What was sent to a webhook, newest first, with the exact bodies.",
+    method: "GET",
+    path: `${item}/deliveries`,
+    body: "none",
+    reply: listSchema(Delivery, "WebhookDeliveryList"),
+    plan: (call) =>
+      Effect.flatMap(readPage(call.query), (page) =>
+        plan(open, call, (house, tenant) =>
+          Effect.gen(function* () {
+            const { id } = yield* findWebhook(house, tenant, call.params.id ?? "")
+            const rows = makeDeliveryRows(house.database)
+            const before = yield* placeOf(page.after, (delivery) => rows.place(id, delivery))
+            return ok(toList(yield* rows.list(id, page.limit + 1, before), page, toDelivery))
+          }),
+        ),
+      ),
+  })
+
+const again = (open: OpenHouse) =>
+  defineEndpoint({
+    ...common,
+    id: "webhooks.deliveries.redeliver",
+    summary: "Sends a delivery again, also after a success.",
+    method: "POST",
+    path: `${item}/deliveries/{delivery_id}/redeliver`,
+    body: "none",
+    reply: Delivery,
+    creates: true,
+    plan: (call) => {
+      const { id = "", delivery_id = "" } = call.params
+      return plan(open, call, (house, tenant) => Effect.map(redeliver(house, tenant, id, delivery_id), (row) => ok(toDelivery(row))))
+    },
+  })
+
+/** Everything under `/v1/webhooks`. */
+export const webhookEndpoints = (open: OpenHouse): readonly Endpoint[] => [
+  list(open),
+  create(open),
+  get(open),
+  remove(open),
+  rotate(open),
+  test(open),
+  listDeliveries(open),
+  again(open),
+]

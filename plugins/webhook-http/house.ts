@@ -1,0 +1,19 @@
+import type { Clock, Database, Ids, Log, Metrics, Outbound, Queue, Secrets } from "../../core/index.ts"
+import type { Settings } from "./settings.ts"
+
+/** What the parts of this plugin work with. */
+export interface WebhookHouse {
+  readonly database: Database
+  readonly queue: Queue
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly outbound: Outbound
+  readonly secrets: Secrets
+  readonly settings: Settings
+  readonly random: () => number
+}
+
+/** Endpoints and the job are known before the database is. */
+export type OpenHouse = () => WebhookHouse | undefined

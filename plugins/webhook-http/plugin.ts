@@ -1,0 +1,48 @@
+import { Effect } from "effect"
+import type { DependencyContainer } from "tsyringe"
+import { definePlugin, type Job, provide, resolve, Tokens } from "../../core/index.ts"
+import { makeDeliveryJob } from "./delivery-job.ts"
+import { makeEmitter } from "./emitter.ts"
+import { webhookEndpoints } from "./endpoints.ts"
+import type { WebhookHouse } from "./house.ts"
+import { migrations } from "./migrations.ts"
+import { Settings } from "./settings.ts"
+import { keepUp } from "./upkeep.ts"
+
+const houses = new WeakMap<DependencyContainer, WebhookHouse>()
+
+const houseOf = (container: DependencyContainer, settings: Settings): WebhookHouse => ({
+  database: resolve(container, Tokens.database),
+  queue: resolve(container, Tokens.queue),
+  clock: resolve(container, Tokens.clock),
+  ids: resolve(container, Tokens.ids),
+  log: resolve(container, Tokens.log).with({ plugin: "webhook-http" }),
+  metrics: resolve(container, Tokens.metrics),
+  outbound: resolve(container, Tokens.outbound),
+  secrets: resolve(container, Tokens.secrets),
+  settings,
+  random: Math.random,
+})
+
+export const plugin = definePlugin<Settings>({
+  name: "webhook-http",
+  api: 1,
+  about: "Signed calls to customers' https addresses, with retries and a log of deliveries; serves /v1/webhooks.",
+  settings: Settings,
+  needs: [Tokens.database, Tokens.queue, Tokens.clock, Tokens.ids, Tokens.log, Tokens.metrics, Tokens.outbound, Tokens.secrets, Tokens.deployment],
+  provides: [Tokens.webhook, Tokens.endpoints, Tokens.jobs],
+  migrations,
+  register: (container, settings) => {
+    const open = () => houses.get(container)
+    for (const endpoint of webhookEndpoints(open)) provide(container, Tokens.endpoints, endpoint)
+    provide(container, Tokens.jobs, makeDeliveryJob(open, settings) as Job<never>)
+  },
+  start: (container, settings) =>
+    Effect.gen(function* () {
+      const house = houseOf(container, settings)
+      houses.set(container, house)
+      provide(container, Tokens.webhook, makeEmitter(house))
+      const { role, work } = resolve(container, Tokens.deployment)
+      if (role === "serve" && work !== "api") yield* Effect.forkScoped(keepUp(house))
+    }),
+})

@@ -1,0 +1,22 @@
+import { Effect, Schema } from "effect"
+
+const count = (value: number, most: number) =>
+  Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: most }))
+    .annotate({ default: value })
+    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(value)))
+
+const style = "svc" as const
+
+export const Settings = Schema.Struct({
+  /** `svc`: the header Svc-Signature. `standard`: webhook-id, webhook-timestamp and webhook-signature, as Standard Webhooks has them. */
+  style: Schema.Literals(["svc", "standard"])
+    .annotate({ default: style })
+    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(style))),
+  /** Deliveries on their way to one host at once, from one process. */
+  perHost: count(4, 100),
+  /** Deliveries on their way, or waiting for their host, at once in one process. */
+  atOnce: count(500, 5_000),
+  /** How long deliveries can be listed. */
+  keepDays: count(30, 3_650),
+})
+export type Settings = typeof Settings.Type

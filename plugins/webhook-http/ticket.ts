@@ -1,0 +1,26 @@
+import { Effect, Schema } from "effect"
+import type { Job, PortError, Queue, Transaction } from "../../core/index.ts"
+
+/** The right to make one attempt. Void when the delivery has gone on since. */
+export const Ticket = Schema.Struct({
+  delivery: Schema.String,
+  /** Of the receiver: deliveries to one host wait for each other, not for others. */
+  host: Schema.String,
+  round: Schema.Int,
+  tries: Schema.Int,
+  /** How often it had to come back because its host was busy. */
+  deferred: Schema.Int,
+})
+export type Ticket = typeof Ticket.Type
+
+/** What of the job the sender has to know. */
+export const ticketJob = { name: "webhook-delivery", payload: Ticket, leaseMs: 30_000, attempts: 30 } as const
+
+export const keyOf = ({ delivery, round, tries, deferred }: Ticket): string => `${delivery}/${round}/${tries}/${deferred}`
+
+export const hostOf = (url: string): string => new URL(url).host
+
+export const sendTicket = (queue: Queue, ticket: Ticket, delayMs: number, tx?: Transaction): Effect.Effect<void, PortError> => {
+  const job: Job<Ticket> = { ...ticketJob, concurrency: 1, run: () => Effect.void }
+  return queue.send(job, ticket, { key: keyOf(ticket), delayMs }, tx)
+}

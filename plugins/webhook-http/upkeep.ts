@@ -1,0 +1,36 @@
+import { Cause, Effect } from "effect"
+import type { PortError } from "../../core/index.ts"
+import { makeDeliveryRows } from "./delivery-rows.ts"
+import type { WebhookHouse } from "./house.ts"
+import { hostOf, sendTicket } from "./ticket.ts"
+
+const dayMs = 86_400_000
+/** A ticket that is later than this is lost: its payload died, or somebody emptied the queue. */
+export const strayMs = 15 * 60_000
+
+/** Deliveries that nobody would make any more get a new ticket, or end when their webhook is gone; old ones are deleted. Answers how many got one. */
+export const upkeep = (house: WebhookHouse): Effect.Effect<number, PortError> =>
+  Effect.gen(function* () {
+    const { database, clock, queue, settings } = house
+    const rows = makeDeliveryRows(database)
+    const nowMs = clock.nowMs()
+    let sent = 0
+    for (const { id, url, round, tries } of yield* rows.stray(new Date(nowMs - strayMs))) {
+      if (url === null) yield* rows.giveUp(id)
+      else {
+        yield* sendTicket(queue, { delivery: id, host: hostOf(url), round, tries, deferred: 0 }, 0)
+        sent++
+      }
+    }
+    while ((yield* rows.sweep(new Date(nowMs - settings.keepDays * dayMs))) > 0);
+    return sent
+  })
+
+/** Now and every ten minutes, until it is interrupted. */
+export const keepUp = (house: WebhookHouse): Effect.Effect<never> =>
+  upkeep(house).pipe(
+    Effect.tap((deliveries) => Effect.sync(() => deliveries > 0 && house.log.warn("late deliveries were queued anew", { deliveries }))),
+    Effect.catchCause((cause) => Effect.sync(() => house.log.warn("deliveries could not be looked after", { cause: Cause.pretty(cause) }))),
+    Effect.andThen(Effect.sleep("10 minutes")),
+    Effect.forever,
+  )
