@@ -49,11 +49,17 @@ describe("a URL that is refused without asking the network", () => {
     "https://100.64.0.1/",
     "http://127.0.0.1:9001/",
     "http://localhost:9000/",
+    "https://localhost/",
+    "https://LOCALHOST.:8443/",
+    "https://db.localhost/",
+    "https://metadata.google.internal/",
+    "https://printer.local/",
     `https://example.com/${"a".repeat(2048)}`,
   ])("%.60s", (url) => expect(refusal(url)).toMatch(/^It /))
 
   it("and some that are not", () => {
-    for (const url of ["https://example.com/hook?x=1", "https://8.8.8.8:8443/", "http://127.0.0.1:9000/hook", "https://127.0.0.1:9000/"]) expect(refusal(url)).toBeUndefined()
+    for (const url of ["https://example.com/hook?x=1", "https://localhost.example.com/", "https://8.8.8.8:8443/", "http://127.0.0.1:9000/hook", "https://127.0.0.1:9000/"])
+      expect(refusal(url)).toBeUndefined()
   })
 })
 

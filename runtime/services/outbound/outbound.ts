@@ -22,6 +22,9 @@ const parse = (text: string): URL | undefined => {
 
 const closed = "It leads to an address that is not on the public internet."
 
+/** Names that never lead to the public internet (RFC 6761, 6762, 8375, and what clouds call their own): refused before anybody resolves them. */
+const isLocalName = (host: string): boolean => /(^|\.)(localhost|local|internal|home\.arpa)\.?$/.test(host)
+
 const refusalOf = (text: string, allowed: ReadonlySet<string>): string | undefined => {
   const url = parse(text)
   if (!url) return `It must be an absolute URL of at most ${maxUrlLength} characters.`
@@ -29,7 +32,8 @@ const refusalOf = (text: string, allowed: ReadonlySet<string>): string | undefin
   if (allowed.has(endOf(url)) && ["http:", "https:"].includes(url.protocol)) return undefined
   if (url.protocol !== "https:") return "It must be an https URL."
   // names are looked at when they are resolved; a URL has already turned every notation of IPv4 into the plain one
-  return isIP(bareHost(url)) && !isPublicAddress(bareHost(url)) ? closed : undefined
+  const host = bareHost(url)
+  return isLocalName(host) || (isIP(host) && !isPublicAddress(host)) ? closed : undefined
 }
 
 /** `dns.lookup`, asked for all addresses. */
