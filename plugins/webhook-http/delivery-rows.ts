@@ -9,23 +9,11 @@ export type StoredOutcome = Pick<DeliveryRow, "state" | "tries" | "next_attempt_
 
 const perSweep = 2_000
 
-export const makeDeliveryRows = (database: Database) => {
-  const db = (tx?: Transaction) => database.queries<WebhookTables>(tx)
-  const asVoid = (query: () => Promise<unknown>): Effect.Effect<void, PortError> => Effect.asVoid(database.run(query))
-  const ended = { state: "giveup", next_attempt_at: null } as const
+const reading = (database: Database) => {
+  const db = () => database.queries<WebhookTables>()
   return {
-    insert: ({ at, ...row }: NewDelivery, tx: Transaction): Effect.Effect<DeliveryRow, PortError> =>
-      database.run(() =>
-        db(tx)
-          .insertInto("webhook_delivery")
-          .values({ ...row, state: "pending", round: 0, tries: 0, round_at: at, next_attempt_at: at, created_at: at })
-          .returningAll()
-          .executeTakeFirstOrThrow(),
-      ),
     find: (id: string): Effect.Effect<DeliveryRow | undefined, PortError> =>
       database.run(() => db().selectFrom("webhook_delivery").selectAll().where("id", "=", id).executeTakeFirst()),
-    lock: (id: string, tx: Transaction): Effect.Effect<DeliveryRow | undefined, PortError> =>
-      database.run(() => db(tx).selectFrom("webhook_delivery").selectAll().where("id", "=", id).forUpdate().executeTakeFirst()),
     place: (webhook: string, id: string): Effect.Effect<bigint | undefined, PortError> =>
       Effect.map(
         database.run(() =>
@@ -49,6 +37,38 @@ export const makeDeliveryRows = (database: Database) => {
           .limit(limit)
           .execute(),
       ),
+    /** Should have been made long ago: their tickets are lost. */
+    stray: (before: Date): Effect.Effect<readonly (DeliveryRow & { readonly url: string | null })[], PortError> =>
+      database.run(() =>
+        db()
+          .selectFrom("webhook_delivery as d")
+          .leftJoin("webhook_registration as r", "r.id", "d.webhook_id")
+          .selectAll("d")
+          .select("r.url")
+          .where("d.state", "=", "pending")
+          .where("d.next_attempt_at", "<=", before)
+          .orderBy("d.next_attempt_at")
+          .limit(perSweep)
+          .execute(),
+      ),
+  }
+}
+
+const writing = (database: Database) => {
+  const db = (tx?: Transaction) => database.queries<WebhookTables>(tx)
+  const asVoid = (query: () => Promise<unknown>): Effect.Effect<void, PortError> => Effect.asVoid(database.run(query))
+  const ended = { state: "giveup", next_attempt_at: null } as const
+  return {
+    insert: ({ at, ...row }: NewDelivery, tx: Transaction): Effect.Effect<DeliveryRow, PortError> =>
+      database.run(() =>
+        db(tx)
+          .insertInto("webhook_delivery")
+          .values({ ...row, state: "pending", round: 0, tries: 0, round_at: at, next_attempt_at: at, created_at: at })
+          .returningAll()
+          .executeTakeFirstOrThrow(),
+      ),
+    lock: (id: string, tx: Transaction): Effect.Effect<DeliveryRow | undefined, PortError> =>
+      database.run(() => db(tx).selectFrom("webhook_delivery").selectAll().where("id", "=", id).forUpdate().executeTakeFirst()),
     record: (id: string, set: StoredOutcome, tx: Transaction) => asVoid(() => db(tx).updateTable("webhook_delivery").set(set).where("id", "=", id).execute()),
     /** Begins a new round. */
     again: (webhook: string, id: string, at: Date, tx: Transaction): Effect.Effect<DeliveryRow | undefined, PortError> =>
@@ -76,20 +96,6 @@ export const makeDeliveryRows = (database: Database) => {
           .where((eb) => eb.and({ webhook_id: webhook, state: "pending" }))
           .execute(),
       ),
-    /** Should have been made long ago: their tickets are lost. */
-    stray: (before: Date): Effect.Effect<readonly (DeliveryRow & { readonly url: string | null })[], PortError> =>
-      database.run(() =>
-        db()
-          .selectFrom("webhook_delivery as d")
-          .leftJoin("webhook_registration as r", "r.id", "d.webhook_id")
-          .selectAll("d")
-          .select("r.url")
-          .where("d.state", "=", "pending")
-          .where("d.next_attempt_at", "<=", before)
-          .orderBy("d.next_attempt_at")
-          .limit(perSweep)
-          .execute(),
-      ),
     /** Deletes what has ended and is old. Answers how many. */
     sweep: (before: Date): Effect.Effect<number, PortError> =>
       Effect.map(
@@ -101,4 +107,6 @@ export const makeDeliveryRows = (database: Database) => {
       ),
   }
 }
+
+export const makeDeliveryRows = (database: Database) => ({ ...reading(database), ...writing(database) })
 export type DeliveryRows = ReturnType<typeof makeDeliveryRows>

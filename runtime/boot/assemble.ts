@@ -34,6 +34,7 @@ const suggestions: Readonly<Record<string, string>> = {
   sessions: "accounts",
   signer: "signing-keys",
   mailer: "mail-smtp",
+  webhook: "webhook-http",
 }
 
 const suggest = (token: Token<unknown>): string => {
