@@ -7,11 +7,11 @@ const extended = (name: string): string => encodeURIComponent(name).replace(/['(
 /** Always a download, never shown in place. `filename` is for clients that don't know `filename*` (RFC 6266). */
 export const attachment = (name: string): string => `attachment; filename="${name.replace(/[^A-Za-z0-9 ._-]/g, "_")}"; filename*=UTF-8''${extended(name)}`
 
-const byExtension: Readonly<Record<string, string>> = {
-  pdf: "application/pdf",
-  txt: "text/plain; charset=utf-8",
-  md: "text/markdown; charset=utf-8",
-}
+const byExtension = new Map([
+  ["pdf", "application/pdf"],
+  ["txt", "text/plain; charset=utf-8"],
+  ["md", "text/markdown; charset=utf-8"],
+])
 
 export const mediaTypeOf = (purpose: FilePurpose, name: string): string =>
-  purpose === "knowledge" ? (byExtension[extensionOf(name)] ?? "application/octet-stream") : "application/jsonl"
+  purpose === "knowledge" ? (byExtension.get(extensionOf(name)) ?? "application/octet-stream") : "application/jsonl"

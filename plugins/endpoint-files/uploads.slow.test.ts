@@ -1,4 +1,5 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { execFileSync } from "node:child_process"
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import pg from "pg"
@@ -9,13 +10,13 @@ import { openTestDatabase } from "../../runtime/testing/test-database.ts"
 const megabyte = 2 ** 20
 const bytes = Buffer.alloc(40 * megabyte, '{"custom_id":"a"}\n')
 
-const send = async ({ url }: Platform, key: string, body: BodyInit, more: RequestInit = {}) => {
+const send = async ({ url }: Platform, key: string, body: FormData | ReadableStream, more: RequestInit = {}) => {
   const reply = await fetch(`${url}/v1/files`, { method: "POST", headers: { authorization: `Bearer ${key}`, ...(more.headers as Record<string, string>) }, body, ...more })
   return { status: reply.status, json: (await reply.json()) as { id: string; bytes: number } }
 }
-const form = () => {
+const form = (size = bytes.length) => {
   const body = new FormData()
-  body.append("file", new File([bytes], "big.jsonl"))
+  body.append("file", new File([bytes.subarray(0, size)], "big.jsonl"))
   body.append("purpose", "batch")
   return body
 }
@@ -31,8 +32,8 @@ it.runIf(process.platform === "linux")(
     try {
       const { api_key } = platform.credentials
       const pid = platform.process.pid!
-      // what is loaded and compiled with the first of them
-      await Promise.all([1, 2].map(() => send(platform, api_key, form())))
+      // what is loaded with the first of them
+      for (let n = 0; n < 5; n++) await send(platform, api_key, form(1000))
       forgetPeak(pid)
       const before = resident(pid, "VmRSS")
       const made = await Promise.all(Array.from({ length: 10 }, () => send(platform, api_key, form())))
@@ -92,3 +93,40 @@ it("a server that is killed in the middle of an upload leaves no file, and the n
     rmSync(dataDir, { recursive: true, force: true })
   }
 }, 120_000)
+
+const mountSmall = (folder: string): boolean => {
+  try {
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=4m", "tmpfs", folder], { stdio: "ignore" })
+    return true
+  } catch {
+    return false
+  }
+}
+
+it("a full disk is 507, loses nothing, and serves again when there is room", async ({ skip }) => {
+  const dataDir = mkdtempSync(join(tmpdir(), "rakit-files-"))
+  const disk = join(dataDir, "blobs")
+  mkdirSync(disk)
+  if (!mountSmall(disk)) {
+    rmSync(dataDir, { recursive: true })
+    skip("a file system can't be mounted here")
+  }
+  const platform = await startPlatform({ dataDir })
+  try {
+    const { api_key } = platform.credentials
+    const kept = await send(platform, api_key, form(megabyte))
+    const full = await send(platform, api_key, form(6 * megabyte))
+    expect(full).toMatchObject({ status: 507, json: { error: { code: "storage_full", type: "server_error" } } })
+    const headers = { authorization: `Bearer ${api_key}` }
+    const content = await fetch(`${platform.url}/v1/files/${kept.json.id}/content`, { headers })
+    expect(Buffer.from(await content.arrayBuffer()).equals(bytes.subarray(0, megabyte))).toBe(true)
+    const list = await fetch(`${platform.url}/v1/files`, { headers })
+    expect(((await list.json()) as { data: unknown[] }).data).toHaveLength(1)
+    expect(readdirSync(join(disk, "~incoming"))).toEqual([])
+    expect((await send(platform, api_key, form(2 * megabyte))).status).toBe(200)
+  } finally {
+    await platform.close()
+    execFileSync("umount", [disk])
+    rmSync(dataDir, { recursive: true, force: true })
+  }
+}, 60_000)

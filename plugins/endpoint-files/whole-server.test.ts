@@ -1,73 +1,24 @@
-import { createHash } from "node:crypto"
-import { existsSync, readdirSync } from "node:fs"
-import { join } from "node:path"
-import OpenAI, { toFile } from "openai"
-import pg from "pg"
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
-import { type Platform, startPlatform } from "../../runtime/testing/start-platform.ts"
+import { errorOf, type FilesPlatform, openFilesPlatform } from "./test-platform.ts"
 
-/** The official client against the whole server: real database, real disk. */
-let platform: Platform
-let live: OpenAI
-let test: OpenAI
-let other: OpenAI
-let db: pg.Client
-
-const clientOf = (apiKey: string) => new OpenAI({ baseURL: `${platform.url}/v1`, apiKey, maxRetries: 0 })
-
-const askDashboard = async (path: string, token: string, body: unknown) => {
-  const headers = { "content-type": "application/json", ...(token && { authorization: `Bearer ${token}` }) }
-  const reply = await fetch(platform.url + path, { method: "POST", headers, body: JSON.stringify(body) })
-  return (await reply.json()) as { token: string; key: string; id: string }
-}
-
-const makeOther = async (adminToken: string) => {
-  const [email, password] = ["other@example.com", "correct horse battery"]
-  const { id } = await askDashboard("/dashboard/signup", "", { email, password })
-  await askDashboard(`/admin/accounts/${id}/verify`, adminToken, {})
-  const { token } = await askDashboard("/dashboard/login", "", { email, password })
-  return (await askDashboard("/dashboard/keys", token, { name: "k" })).key
-}
-
+let platform: FilesPlatform
+let live: FilesPlatform["live"]
+let strangers: readonly FilesPlatform["live"][]
+let db: FilesPlatform["db"]
+let raw: FilesPlatform["raw"]
+let blobs: FilesPlatform["blobs"]
+let nothingLeft: FilesPlatform["nothingLeft"]
 beforeAll(async () => {
-  platform = await startPlatform()
-  const { email, password, api_key } = platform.credentials
-  const { token } = await askDashboard("/dashboard/login", "", { email, password })
-  live = clientOf(api_key)
-  test = clientOf((await askDashboard("/dashboard/keys", token, { name: "sandbox", test: true })).key)
-  other = clientOf(await makeOther(token))
-  db = new pg.Client({ connectionString: platform.env.DATABASE_URL })
-  await db.connect()
+  platform = await openFilesPlatform()
+  ;({ live, db, raw, blobs, nothingLeft } = platform)
+  strangers = [platform.test, platform.other]
 })
 // one test that fails must not fail the others
-afterEach(async () => {
-  for (const { id } of (await live.files.list({ limit: 100 })).data) await live.files.delete(id)
-})
-afterAll(async () => {
-  await db?.end()
-  await platform?.close()
-})
+afterEach(() => platform.deleteAll())
+afterAll(() => platform?.close())
 
-const blobs = (): readonly string[] => {
-  const folder = join(platform.env.RAKIT_DATA!, "blobs")
-  return (existsSync(folder) ? readdirSync(folder, { recursive: true, withFileTypes: true }) : []).filter((entry) => entry.isFile()).map(({ name }) => name)
-}
-const nothingLeft = async () => {
-  expect(blobs()).toEqual([])
-  for (const table of ["files_incoming", "files_trash", "files_part"]) expect([table, (await db.query(`SELECT * FROM ${table}`)).rows]).toEqual([table, []])
-  expect((await db.query("SELECT sum(bytes) AS bytes, sum(files) AS files FROM files_usage")).rows).toEqual([{ bytes: "0", files: "0" }])
-}
-const errorOf = async (work: Promise<unknown>) => {
-  const error = await work.then(
-    () => undefined,
-    (cause) => cause as { status: number; code: string; param: string | null },
-  )
-  return error && { status: error.status, code: error.code, param: error.param }
-}
 const jsonl = '{"custom_id":"a"}\n{"custom_id":"b"}\n'
 const upload = (client = live, name = "in.jsonl", text = jsonl, purpose = "batch") => client.files.create({ file: new File([text], name), purpose: purpose as "batch" })
-const raw = (path: string, headers: Record<string, string> = {}, init: RequestInit = {}) =>
-  fetch(`${platform.url}${path}`, { ...init, headers: { authorization: `Bearer ${platform.credentials.api_key}`, ...headers } })
 
 describe("a file", () => {
   it("is uploaded, listed, read and deleted", async () => {
@@ -90,7 +41,7 @@ describe("a file", () => {
 
   it("is seen by its owner only, test and live apart", async () => {
     const file = await upload()
-    for (const stranger of [test, other]) {
+    for (const stranger of strangers) {
       expect(await errorOf(stranger.files.retrieve(file.id))).toMatchObject({ status: 404, code: "not_found" })
       expect(await errorOf(stranger.files.content(file.id))).toMatchObject({ status: 404 })
       expect(await errorOf(stranger.files.delete(file.id))).toMatchObject({ status: 404 })
@@ -254,78 +205,6 @@ describe("a file", () => {
     await expect.poll(async () => (await db.query("SELECT 1 FROM files_incoming")).rowCount).toBe(0)
     await expect.poll(blobs).toEqual([])
     await expect.poll(async () => (await db.query("SELECT 1 FROM files_trash")).rowCount).toBe(0)
-    await nothingLeft()
-  })
-})
-
-describe("an upload in parts", () => {
-  const bytes = Buffer.from(Array.from({ length: 300_000 }, (_, n) => (n * 7919) % 251))
-  const begin = (more: object = {}) => live.uploads.create({ filename: "big.jsonl", purpose: "batch", bytes: bytes.length, mime_type: "application/jsonl", ...more })
-  const part = (id: string, data: Uint8Array) => toFile(data, "part").then((file) => live.uploads.parts.create(id, { data: file }))
-
-  it("becomes a file, in the order that is asked for", async () => {
-    const made = await begin()
-    expect(made).toMatchObject({ object: "upload", status: "pending", bytes: bytes.length, filename: "big.jsonl", purpose: "batch_input", file: null })
-    expect(made.expires_at - made.created_at).toBe(3600)
-    const [last, first] = await Promise.all([part(made.id, bytes.subarray(100_000)), part(made.id, bytes.subarray(0, 100_000))])
-    expect(first).toMatchObject({ object: "upload.part", upload_id: made.id })
-    const md5 = createHash("md5").update(bytes).digest("hex")
-    expect(await errorOf(live.uploads.complete(made.id, { part_ids: [last.id, first.id], md5 }))).toMatchObject({ status: 400, param: "md5" })
-    const done = await live.uploads.complete(made.id, { part_ids: [first.id, last.id], md5 })
-    expect(done).toMatchObject({ id: made.id, status: "completed", file: { bytes: bytes.length, filename: "big.jsonl", status: "uploaded" } })
-    expect(Buffer.from(await (await live.files.content(done.file!.id)).arrayBuffer()).equals(bytes)).toBe(true)
-    expect(blobs()).toHaveLength(1)
-    for (const late of [() => part(made.id, bytes), () => live.uploads.complete(made.id, { part_ids: [first.id] }), () => live.uploads.cancel(made.id)])
-      expect(await errorOf(late())).toMatchObject({ status: 409, code: "conflict" })
-    await live.files.delete(done.file!.id)
-    await nothingLeft()
-  })
-
-  it("is cancelled, and leaves nothing", async () => {
-    const made = await begin()
-    await part(made.id, bytes)
-    expect(await live.uploads.cancel(made.id)).toMatchObject({ status: "cancelled" })
-    expect(await errorOf(live.uploads.cancel(made.id))).toMatchObject({ status: 409 })
-    await nothingLeft()
-  })
-
-  it("is refused where it is wrong", async () => {
-    expect(await errorOf(begin({ bytes: 100 * 2 ** 20 + 1 }))).toEqual({ status: 413, code: "payload_too_large", param: "bytes" })
-    for (const [more, param] of [
-      [{ bytes: 0 }, "bytes"],
-      [{ bytes: 1.5 }, "bytes"],
-      [{ filename: "" }, "filename"],
-      [{ filename: "a\ud800" }, "filename"],
-      [{ purpose: "batch_output" }, "purpose"],
-      [{ mime_type: undefined }, "mime_type"],
-      [{ expires_after: { anchor: "created_at", seconds: 1 } }, "expires_after.seconds"],
-    ] as const)
-      expect([param, await errorOf(begin(more))]).toEqual([param, { status: 400, code: "invalid_request_error", param }])
-    const [made, another] = [await begin(), await begin()]
-    expect(await errorOf(part(made.id, new Uint8Array()))).toMatchObject({ status: 400, param: "data" })
-    expect(await errorOf(part(made.id, Buffer.alloc(bytes.length + 1)))).toMatchObject({ status: 400, param: "data" })
-    const [one, foreign] = [await part(made.id, bytes.subarray(1)), await part(another.id, bytes)]
-    for (const [part_ids, param] of [
-      [[], "part_ids"],
-      [[one.id], "part_ids"],
-      [[foreign.id], "part_ids[0]"],
-      [[one.id, one.id], "part_ids[1]"],
-    ] as const)
-      expect([param, await errorOf(live.uploads.complete(made.id, { part_ids: [...part_ids] }))]).toEqual([param, { status: 400, code: "invalid_request_error", param }])
-    for (const stranger of [test, other]) expect(await errorOf(stranger.uploads.cancel(made.id))).toMatchObject({ status: 404, code: "not_found" })
-    for (const id of [made.id, another.id]) await live.uploads.cancel(id)
-    await nothingLeft()
-  })
-
-  it("that is completed twice at once is completed once", async () => {
-    const made = await begin()
-    const { id } = await part(made.id, bytes)
-    const ends = await Promise.all([1, 2, 3].map(() => errorOf(live.uploads.complete(made.id, { part_ids: [id] }))))
-    expect(ends.filter((end) => end === undefined)).toHaveLength(1)
-    expect(ends.filter((end) => end?.status === 409)).toHaveLength(2)
-    const { data } = await live.files.list()
-    expect(data).toHaveLength(1)
-    await live.files.delete(data[0]!.id)
     await nothingLeft()
   })
 })
