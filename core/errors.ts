@@ -1,4 +1,5 @@
 import { Data } from "effect"
+import type { Caller } from "./caller.ts"
 import type { Strings } from "./json.ts"
 
 export type ErrorFamily = "invalid_request_error" | "authentication_error" | "permission_error" | "not_found_error" | "insufficient_quota" | "rate_limit_error" | "server_error"
@@ -51,6 +52,8 @@ export class ApiError extends Data.TaggedError("ApiError")<{
   readonly headers?: Strings | undefined
   /** For 429 and 503: when a new try makes sense. */
   readonly retryAfterMs?: number | undefined
+  /** Whose key it was, where the account's state is the reason: the refusal shows the key's headers too. */
+  readonly barred?: Caller | undefined
 }> {}
 
 export const apiError = (

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { type ApiError, apiError, type Caller, type Clock, type Identity } from "../../core/index.ts"
+import { ApiError, apiError, type Caller, type Clock, errorRegistry, type Identity } from "../../core/index.ts"
 import { isUsableKey, sha256Of } from "./api-key.ts"
 import type { KeyRecord, KeyRows } from "./key-rows.ts"
 import type { LastUsed } from "./last-used.ts"
@@ -17,11 +17,11 @@ export interface TestKeyRules {
 const noRules: TestKeyRules = { models: "all", rpd: Number.POSITIVE_INFINITY }
 
 /** One text for a missing, an unknown, a revoked and an ended key, so that nothing is told about keys. */
-const refuse = (key: KeyRecord, nowMs: number) => {
+const refuse = (key: KeyRecord, nowMs: number): ApiError | undefined => {
   if (key.revoked || nowMs >= key.expiresMs) return apiError("authentication_error")
-  if (!key.verified) return apiError("email_not_verified")
-  if (key.suspended) return apiError("account_suspended")
-  return undefined
+  const code = !key.verified ? "email_not_verified" : key.suspended ? "account_suspended" : undefined
+  // its scopes don't matter any more: the account's state comes first
+  return code && new ApiError({ ...apiError(code), message: errorRegistry[code].about, barred: { ...key.caller, scopes: ["*"] } })
 }
 
 const underRules = (key: KeyRecord, { models, rpd }: TestKeyRules): KeyRecord => {

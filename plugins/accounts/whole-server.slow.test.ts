@@ -68,7 +68,10 @@ describe("a person", () => {
     const made = await post("keys", { name: "first" }, bearer(session))
     expect(made.status).toBe(201)
     key = made.json.key
-    expect(await chat(key)).toMatchObject({ status: 403, json: { error: { code: "email_not_verified" } } })
+    const refused = await chat(key)
+    expect(refused).toMatchObject({ status: 403, json: { error: { code: "email_not_verified" } } })
+    for (const name of ["x-call-id", "x-cost-idr", "x-ratelimit-limit-requests", "x-ratelimit-remaining-requests", "server-timing"])
+      expect(refused.headers.get(name), name).toBeTruthy()
     const token = tokenIn(await mailed(email, "Konfirmasi alamat email Anda"), "verify")
     expect(await post("verify-email", { token })).toMatchObject({ status: 200, json: { ...account, email_verified: true } })
     expect((await chat(key)).status).toBe(200)

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http"
 import { Effect, type Scope } from "effect"
 import type { Answer, CallInput, CallPath } from "../../core/call.ts"
+import type { Caller } from "../../core/caller.ts"
 import type { Endpoint } from "../../core/endpoint.ts"
 import { type ApiError, apiError, type PortError } from "../../core/errors.ts"
 import type { Strings } from "../../core/json.ts"
@@ -40,14 +41,22 @@ const idempotencyKeyOf = ({ req }: Exchange): Effect.Effect<string | undefined, 
 /** The same endpoint for a request that HTTP itself refuses: through the path, so that the refusal shows the key's rate headers like any other. */
 const refusing = (endpoint: Endpoint, error: ApiError): Endpoint => ({ ...endpoint, body: "none", plan: () => Effect.fail(error) })
 
+/** A key whose account may not call is known all the same: its refusal goes through the path. */
+const whoCalls = (endpoint: Endpoint, authorization: string | undefined, by: Authenticators) =>
+  authenticate(endpoint, authorization, by).pipe(
+    Effect.map((caller): { readonly caller: Caller | undefined; readonly barred?: ApiError } => ({ caller })),
+    Effect.catchTag("ApiError", (error) => (error.barred ? Effect.succeed({ caller: error.barred, barred: error }) : Effect.fail(error))),
+  )
+
 const answerOf = (endpoint: Endpoint, exchange: Exchange, addressed: Addressed, parts: ServeParts): Effect.Effect<Answer, ApiError | PortError, Scope.Scope> =>
   Effect.gen(function* () {
     const { req, requestId } = exchange
     const beforeMs = performance.now()
-    const caller = yield* authenticate(endpoint, req.headers.authorization, parts)
+    const { caller, barred } = yield* whoCalls(endpoint, req.headers.authorization, parts)
     const authMs = performance.now() - beforeMs
     const client = { address: parts.addressOf(req), languages: req.headers["accept-language"] }
     const input: CallInput = { caller, client, authMs, body: undefined, ...addressed, requestId, priority: "realtime", priceFactor: 1 }
+    if (barred) return yield* parts.callPath.run(refusing(endpoint, barred), input)
     const read = Effect.flatMap(readBody(exchange, endpoint, parts.budget), (body) =>
       Effect.map(idempotencyKeyOf(exchange), (idempotencyKey) => ({ ...input, body, idempotencyKey, dryRun: req.headers["x-dry-run"] === "1" })),
     )
