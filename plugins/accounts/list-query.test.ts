@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import fc from "fast-check"
 import { expect, it } from "vitest"
-import { isApiError, type Strings } from "../../core/index.ts"
-import { readFilter, readPage, readTime, toList } from "./list-query.ts"
+import { isApiError, readPage, type Strings, toList } from "../../core/index.ts"
+import { readFilter, readTime } from "./list-query.ts"
 
 const outcome = <A>(effect: Effect.Effect<A, unknown>) =>
   Effect.runSync(effect.pipe(Effect.catch((error) => Effect.succeed(isApiError(error) ? `400 ${error.param}` : "another error"))))

@@ -1,55 +1,5 @@
-import { Effect, Schema } from "effect"
-import { type ApiError, apiError, isLongerThan, type PortError, type Strings } from "../../core/index.ts"
-
-export interface Page {
-  readonly limit: number
-  /** The id of the last item that the caller has seen. */
-  readonly after: string | undefined
-}
-
-const defaultLimit = 20
-const maxLimit = 100
-
-export const badQuery = (param: string, rule: string): ApiError => apiError("invalid_request_error", `${param}: ${rule}`, { param })
-
-/** Ids are ours: anything else names nothing, and never gets to the database. */
-export const isId = (text: string): boolean => /^[\x21-\x7e]{1,100}$/.test(text)
-
-/** `?limit=` (20 unless told) and `?after=`. */
-export const readPage = ({ limit = String(defaultLimit), after }: Strings): Effect.Effect<Page, ApiError> => {
-  const count = /^\d{1,3}$/.test(limit) ? Number(limit) : 0
-  if (count < 1 || count > maxLimit) return Effect.fail(badQuery("limit", `must be a whole number from 1 to ${maxLimit}`))
-  return Effect.succeed({ limit: count, after })
-}
-
-const unknownAfter = () => badQuery("after", "there is no such object on this list")
-
-/** The place of the item that `after` names, or 400 when it is on no list of this caller. */
-export const placeOf = <A>(after: string | undefined, find: (id: string) => Effect.Effect<A | undefined, PortError>): Effect.Effect<A | undefined, ApiError | PortError> => {
-  if (after === undefined) return Effect.succeed(undefined)
-  if (!isId(after)) return Effect.fail(unknownAfter())
-  return Effect.flatMap(find(after), (place) => (place === undefined ? Effect.fail(unknownAfter()) : Effect.succeed(place)))
-}
-
-export const listSchema = <S extends Schema.Top>(item: S, identifier: string) =>
-  Schema.Struct({
-    object: Schema.Literal("list"),
-    data: Schema.Array(item),
-    has_more: Schema.Boolean,
-    first_id: Schema.NullOr(Schema.String),
-    last_id: Schema.NullOr(Schema.String),
-  }).annotate({ identifier })
-
-/** One page. Ask for `limit + 1` rows: whether the last one is there says whether there is more. */
-export const firstOf = <Row>(rows: readonly Row[], { limit }: Page) => ({ rows: rows.slice(0, limit), hasMore: rows.length > limit })
-
-export const toList = <Item extends { readonly id: string }>(data: readonly Item[], hasMore: boolean) => ({
-  object: "list",
-  data,
-  has_more: hasMore,
-  first_id: data[0]?.id ?? null,
-  last_id: data.at(-1)?.id ?? null,
-})
+import { Effect } from "effect"
+import { type ApiError, badQuery, isLongerThan, type Strings } from "../../core/index.ts"
 
 /** A filter of a list; empty is as if absent, as forms send it. */
 export const readFilter = (query: Strings, name: string, maxCharacters: number): Effect.Effect<string | undefined, ApiError> => {

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { defineEndpoint, type Endpoint, type MultipartBody, megabyte, type Reply } from "../../core/index.ts"
+import { defineEndpoint, type Endpoint, type MultipartBody, megabyte, type Reply, toList } from "../../core/index.ts"
 import { createFile } from "./create-file.ts"
 import { downloadFile, getFile, noSuchFile } from "./download.ts"
 import { listFiles } from "./file-rows.ts"
@@ -8,7 +8,7 @@ import type { OpenHouse } from "./house.ts"
 import { readListQuery, toListing } from "./list-query.ts"
 import { makeFiles } from "./make-files.ts"
 import { tenantOf } from "./tenant.ts"
-import { DeletedFile, FileList, FileReply, toFile, toList } from "./wire.ts"
+import { DeletedFile, FileList, FileReply, toFile } from "./wire.ts"
 
 const one = { access: "key", path: "/v1/files/{id}", body: "none", maxBodyBytes: megabyte } as const
 const ok = (json: unknown): Reply => ({ status: 200, json })

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { listSchema } from "../../core/index.ts"
 import type { FileRow } from "./tables.ts"
 
 export const purposes = ["batch_input", "knowledge", "batch_output", "batch_error"] as const
@@ -21,16 +22,7 @@ export const DeletedFile = Schema.Struct({ id: Schema.String, object: Schema.Lit
   identifier: "DeletedFile",
 })
 
-const listOf = <S extends Schema.Top>(item: S, identifier: string) =>
-  Schema.Struct({
-    object: Schema.Literal("list"),
-    data: Schema.Array(item),
-    has_more: Schema.Boolean,
-    first_id: Schema.NullOr(Schema.String),
-    last_id: Schema.NullOr(Schema.String),
-  }).annotate({ identifier })
-
-export const FileList = listOf(FileReply, "FileList")
+export const FileList = listSchema(FileReply, "FileList")
 
 export const seconds = (at: Date): number => Math.floor(at.getTime() / 1000)
 
@@ -44,12 +36,4 @@ export const toFile = (row: FileRow) => ({
   purpose: row.purpose,
   status: row.status,
   ...(row.status_details !== null && { status_details: row.status_details }),
-})
-
-export const toList = <Item extends { readonly id: string }>(data: readonly Item[], hasMore: boolean) => ({
-  object: "list",
-  data,
-  has_more: hasMore,
-  first_id: data[0]?.id ?? null,
-  last_id: data.at(-1)?.id ?? null,
 })

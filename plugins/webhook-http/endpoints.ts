@@ -5,18 +5,22 @@ import {
   type Call,
   defineEndpoint,
   type Endpoint,
+  firstOf,
   isApiError,
   type Json,
+  listSchema,
   megabyte,
   type Plan,
   type PortError,
+  placeOf,
   type Reply,
+  readPage,
   type Strings,
   type Tenant,
+  toList,
 } from "../../core/index.ts"
 import { makeDeliveryRows } from "./delivery-rows.ts"
 import type { OpenHouse, WebhookHouse } from "./house.ts"
-import { listSchema, placeOf, readPage, toList } from "./list-query.ts"
 import { makeRegistrationRows } from "./registration-rows.ts"
 import { createWebhook, deleteWebhook, findWebhook, redeliver, rotateSecret, testWebhook } from "./registrations.ts"
 import { toDelivery, toWebhook } from "./to-reply.ts"
@@ -62,7 +66,8 @@ const list = (open: OpenHouse) =>
           Effect.gen(function* () {
             const rows = makeRegistrationRows(house.database)
             const before = yield* placeOf(page.after, (id) => Effect.map(rows.get(tenant, id), (row) => row?.seq))
-            return ok(toList(yield* rows.list(tenant, page.limit + 1, before), page, toWebhook))
+            const found = firstOf(yield* rows.list(tenant, page.limit + 1, before), page)
+            return ok(toList(found.rows.map(toWebhook), found.hasMore))
           }),
         ),
       ),
@@ -166,7 +171,8 @@ const listDeliveries = (open: OpenHouse) =>
             const { id } = yield* findWebhook(house, tenant, call.params.id ?? "")
             const rows = makeDeliveryRows(house.database)
             const before = yield* placeOf(page.after, (delivery) => rows.place(id, delivery))
-            return ok(toList(yield* rows.list(id, page.limit + 1, before), page, toDelivery))
+            const found = firstOf(yield* rows.list(id, page.limit + 1, before), page)
+            return ok(toList(found.rows.map(toDelivery), found.hasMore))
           }),
         ),
       ),

@@ -1,9 +1,8 @@
 import { Effect } from "effect"
-import { type ApiError, apiError, type Caller, type PortError, type Transaction } from "../../../core/index.ts"
+import { type ApiError, apiError, type Caller, isId, type PortError, type Transaction } from "../../../core/index.ts"
 import type { AccountChanges } from "../account-rows.ts"
 import { changedFields } from "../changed-fields.ts"
 import type { AccountsHouse } from "../house.ts"
-import { isId } from "../list-query.ts"
 import type { AccountTable } from "../tables.ts"
 
 type Failure = ApiError | PortError

@@ -1,7 +1,18 @@
 import { Effect, Schema } from "effect"
-import { type ApiError, apiError, type Caller, formatRupiah, type Micros, optional, type PortError, parseRupiah, rupiahNumber, type Transaction } from "../../../core/index.ts"
+import {
+  type ApiError,
+  apiError,
+  type Caller,
+  formatRupiah,
+  isId,
+  type Micros,
+  optional,
+  type PortError,
+  parseRupiah,
+  rupiahNumber,
+  type Transaction,
+} from "../../../core/index.ts"
 import type { AccountsHouse } from "../house.ts"
-import { isId } from "../list-query.ts"
 import { isPlainText } from "../plain-text.ts"
 import type { AccountTable } from "../tables.ts"
 import { lockFor, noSuchAccount } from "./change-account.ts"

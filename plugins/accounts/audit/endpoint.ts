@@ -1,8 +1,22 @@
 import { Effect, Option, Schema, Stream } from "effect"
-import { type ApiError, defineEndpoint, type Endpoint, type PortError, type Reply, type Strings } from "../../../core/index.ts"
+import {
+  type ApiError,
+  badQuery,
+  defineEndpoint,
+  type Endpoint,
+  firstOf,
+  listSchema,
+  type Page,
+  type PortError,
+  placeOf,
+  type Reply,
+  readPage,
+  type Strings,
+  toList,
+} from "../../../core/index.ts"
 import { freePlan, streamError } from "../free-plan.ts"
 import type { AccountsHouse, OpenHouse } from "../house.ts"
-import { badQuery, firstOf, listSchema, type Page, placeOf, readFilter, readPage, readTime, toList } from "../list-query.ts"
+import { readFilter, readTime } from "../list-query.ts"
 import { type AuditFilter, type AuditList, type AuditPlace, type AuditRow, makeAuditList } from "./audit-list.ts"
 import { csvLine } from "./csv.ts"
 

@@ -1,6 +1,5 @@
 import { Schema } from "effect"
-import { optional } from "../../../core/index.ts"
-import { listSchema } from "../list-query.ts"
+import { listSchema, optional } from "../../../core/index.ts"
 import { isKeyName, keyNameRule } from "../plain-text.ts"
 
 /** More than anybody has use for; what is above is a slip. */

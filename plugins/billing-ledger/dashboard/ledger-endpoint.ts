@@ -1,11 +1,10 @@
 import { Effect, Option, Stream } from "effect"
-import { type ApiError, type Call, type Database, defineEndpoint, type Json, type PortError, type Reply } from "../../../core/index.ts"
+import { type ApiError, badQuery, type Call, type Database, defineEndpoint, type Json, type Page, type PortError, type Reply, readPage } from "../../../core/index.ts"
 import { csvHeaders, csvType } from "../csv.ts"
 import { type EntryQuery, findPlace, type Place, readEntries } from "../entry-rows.ts"
 import { clientError, freePlan } from "../free-plan.ts"
 import type { LedgerHouse, OpenLedgerHouse } from "../ledger-house.ts"
-import { type Page, readPage } from "./page.ts"
-import { badQuery, readAccount, readWord } from "./query.ts"
+import { readAccount, readWord } from "./query.ts"
 import { readRange } from "./range.ts"
 import { EntryList, entryHead, entryLine, entryNumber, toEntry } from "./to-entry.ts"
 

@@ -1,7 +1,5 @@
 import { Effect } from "effect"
-import { type ApiError, apiError, type Caller, type Strings } from "../../../core/index.ts"
-
-export const badQuery = (param: string, rule: string): ApiError => apiError("invalid_request_error", `${param}: ${rule}`, { param })
+import { type ApiError, apiError, badQuery, type Caller, isId, type Strings } from "../../../core/index.ts"
 
 /** One of a few words; the first of them unless told. */
 export const readWord = <Word extends string>(query: Strings, param: string, words: readonly [Word, ...Word[]]): Effect.Effect<Word, ApiError> => {
@@ -15,5 +13,5 @@ export const readAccount = (query: Strings, caller: Caller | undefined): Effect.
   const { account = caller.tenant.account } = query
   if (account !== caller.tenant.account && caller.role !== "admin")
     return Effect.fail(apiError("permission_denied", "Only an administrator may ask for another account.", { param: "account" }))
-  return /^[\x21-\x7e]{1,100}$/.test(account) ? Effect.succeed(account) : Effect.fail(badQuery("account", "must be the id of an account"))
+  return isId(account) ? Effect.succeed(account) : Effect.fail(badQuery("account", "must be the id of an account"))
 }

@@ -1,6 +1,5 @@
 import { Effect } from "effect"
-import type { ApiError, Strings } from "../../../core/index.ts"
-import { badQuery } from "./query.ts"
+import { type ApiError, badQuery, type Strings } from "../../../core/index.ts"
 
 /** Unix ms; `toMs` is the first that is not in it. */
 export interface Range {

@@ -1,10 +1,10 @@
 import { Effect, Schema, Stream } from "effect"
-import { type ApiError, type Call, defineEndpoint, formatRupiah, type Json, type PortError, type Reply, rupiahNumber, type Strings } from "../../../core/index.ts"
+import { type ApiError, badQuery, type Call, defineEndpoint, formatRupiah, type Json, type PortError, type Reply, rupiahNumber, type Strings } from "../../../core/index.ts"
 import { csvHeaders, csvLine, csvType, number, text } from "../csv.ts"
 import { freePlan } from "../free-plan.ts"
 import type { OpenLedgerHouse } from "../ledger-house.ts"
 import { type UsageSum, usageSums } from "../usage-sums.ts"
-import { badQuery, readAccount, readWord } from "./query.ts"
+import { readAccount, readWord } from "./query.ts"
 import { type Range, readRecentRange } from "./range.ts"
 
 const groups = ["day", "key", "model", "endpoint"] as const
