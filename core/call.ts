@@ -18,6 +18,7 @@ import type { Billing, Settlement } from "./ports/billing.ts"
 import type { Clock } from "./services/clock.ts"
 import type { Idempotency } from "./services/idempotency.ts"
 import type { Log } from "./services/log.ts"
+import type { UsageByModel } from "./usage.ts"
 
 /** What the call path works with. Ports are asked for late: the path is made before plugins start. */
 export interface CallPathParts {
@@ -62,17 +63,20 @@ export interface CallPath {
   run(endpoint: Endpoint, input: CallInput): Effect.Effect<Answer, ApiError, Scope.Scope>
   /** For a batch line: the caller commits the settlement with its own rows. Fails with nothing held. */
   runUnsettled(endpoint: Endpoint, input: CallInput): Effect.Effect<{ readonly reply: Reply; readonly settlement: Settlement }, ApiError>
+  /** Authorizes, decodes and plans, and does nothing: what the call would use and cost at worst. */
+  check(endpoint: Endpoint, input: CallInput): Effect.Effect<{ readonly bound: UsageByModel; readonly costMicros: Micros }, ApiError>
 }
 
 const dryRun = (parts: CallPathParts, endpoint: Endpoint, input: CallInput, caller: Caller, prepared: Prepared) =>
   Effect.gen(function* () {
     const { call, plan, holdMicros, meter } = prepared
     const rate = yield* admission(parts, endpoint, input, caller, { ...holdOf(prepared), holdMicros: 0n, counts: "rpm" })
-    const isCovered = yield* look(parts, endpoint, input, caller, holdMicros).pipe(
+    const forecast = plan.forecast ? yield* plan.forecast : { bound: plan.bound, costMicros: holdMicros, wouldSucceed: true, more: {} }
+    const isCovered = yield* look(parts, endpoint, input, caller, forecast.costMicros).pipe(
       Effect.as(true),
       Effect.catchTag("ApiError", () => Effect.succeed(false)),
     )
-    const reply = dryRunReply(endpoint, plan.bound, holdMicros, isCovered, caller.limits, rate)
+    const reply = dryRunReply(endpoint, { ...forecast, wouldSucceed: forecast.wouldSucceed && isCovered }, caller.limits, rate)
     const headers = { "x-call-id": call.id, "x-cost-idr": "0", ...rateHeaders(rate), "server-timing": meter.serverTiming() }
     return { reply: { ...reply, headers }, cost: () => 0n, timing: meter.serverTiming } satisfies Answer
   })
@@ -138,5 +142,8 @@ export const makeCallPath = (parts: CallPathParts): CallPath => {
       }),
     )
 
-  return { run, runUnsettled }
+  const check: CallPath["check"] = (endpoint, input) =>
+    sealed(Effect.map(prepare(parts, endpoint, input, makeMeter(parts.clock)), ({ plan, holdMicros }) => ({ bound: plan.bound, costMicros: holdMicros })))
+
+  return { run, runUnsettled, check }
 }

@@ -53,9 +53,21 @@ export type Reply = { readonly status: number; readonly headers?: Strings } & (
   | { readonly events: Stream.Stream<Json, ApiError> }
 )
 
+/** What a dry run says of work that is done later, in place of the plan's worst case. */
+export interface Forecast {
+  readonly bound: UsageByModel
+  readonly costMicros: Micros
+  /** False: it would fail, whatever the balance is. */
+  readonly wouldSucceed: boolean
+  /** Fields of its own. */
+  readonly more: Readonly<Record<string, Json>>
+}
+
 /** A checked call. An empty `bound` is free: no hold. */
 export interface Plan {
   readonly bound: UsageByModel
+  /** Only a dry run asks for it. */
+  readonly forecast?: Effect.Effect<Forecast, ApiError, Scope.Scope>
   readonly run: Effect.Effect<Reply, ApiError, Scope.Scope>
 }
 

@@ -41,9 +41,11 @@ export const Tokens = {
   files: token<Kernel.Files>("files", "one", "The files of customers."),
   queue: token<Kernel.Queue>("queue", "one", "Background jobs."),
   webhook: token<Kernel.Webhook>("webhook", "one", "Events to customers."),
+  schemaChecker: token<Kernel.SchemaChecker>("schema-checker", "one", "Says what structured output keeps of a JSON Schema."),
   backends: token<Kernel.Backend>("backend", "many", "Opens models."),
   endpoints: token<Kernel.Endpoint>("endpoint", "many", "Routes of the API."),
   jobs: token<Kernel.Job<never>>("job", "many", "Kinds of background work."),
+  consistencyChecks: token<Kernel.ConsistencyCheck>("consistency-check", "many", "What `rakit fsck` compares."),
   healthChecks: token<Kernel.HealthCheck>("health-check", "many", "What /readyz asks."),
 } as const
 

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { beforeEach, describe, expect, it } from "vitest"
 import type { FakeHouse } from "../testing/index.ts"
+import { usageOf } from "../usage.ts"
 import { model, openStage, type Stage, startMicros, whole } from "./testing/stage.ts"
 
 let stage: Stage
@@ -33,6 +34,20 @@ describe("a dry run", () => {
   it("says when the key's monthly cap would not do", async () => {
     const caller = { ...house.caller, limits: { ...house.caller.limits, monthlyCapMicros: 7_499_999_999n } }
     expect(await house.ask(endpoint(whole(10)), { n: 1 }, { dryRun: true, caller })).toMatchObject({ status: 200, json: { would_succeed: false } })
+  })
+
+  it("says what a plan forecasts in place of its worst case", async () => {
+    const bound = { [model]: usageOf({ inputTokens: 7, outputTokens: 3 }) }
+    const forecast = (wouldSucceed: boolean, costMicros: bigint) => Effect.succeed({ bound, costMicros, wouldSucceed, more: { lines: 2 } })
+    const asking = (wouldSucceed: boolean, costMicros: bigint) =>
+      house.ask(
+        { ...endpoint(whole(10)), plan: () => Effect.succeed({ bound: {}, run: Effect.die("ran"), forecast: forecast(wouldSucceed, costMicros) }) },
+        { n: 1 },
+        { dryRun: true },
+      )
+    expect((await asking(true, 5_000_000n)).json).toMatchObject({ input_tokens: 7, max_output_tokens: 3, cost_idr: 5, lines: 2, would_succeed: true })
+    expect((await asking(false, 5_000_000n)).json).toMatchObject({ would_succeed: false })
+    expect((await asking(true, startMicros + 1n)).json).toMatchObject({ would_succeed: false })
   })
 
   it("says when the balance would not do, and refuses bad input", async () => {

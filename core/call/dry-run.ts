@@ -1,11 +1,11 @@
 import type { Limits } from "../caller.ts"
-import type { Endpoint, Reply } from "../endpoint.ts"
-import { type Micros, rupiahNumber } from "../money.ts"
+import type { Endpoint, Forecast, Reply } from "../endpoint.ts"
+import { rupiahNumber } from "../money.ts"
 import type { RateState } from "../ports/billing.ts"
-import { sumUsage, type UsageByModel } from "../usage.ts"
+import { sumUsage } from "../usage.ts"
 
 /** `X-Dry-Run: 1`: what the call would cost at worst, and whether cap and balance cover that now. */
-export const dryRunReply = (endpoint: Endpoint, bound: UsageByModel, costMicros: Micros, isCovered: boolean, limits: Limits, rate: RateState): Reply => {
+export const dryRunReply = (endpoint: Endpoint, { bound, costMicros, wouldSucceed, more }: Forecast, limits: Limits, rate: RateState): Reply => {
   const usage = sumUsage(Object.values(bound))
   return {
     status: 200,
@@ -17,7 +17,8 @@ export const dryRunReply = (endpoint: Endpoint, bound: UsageByModel, costMicros:
       max_output_tokens: usage.outputTokens,
       cost_idr: rupiahNumber(costMicros),
       limits: { rpm: limits.rpm, rpm_remaining: rate.remaining, rpd: limits.rpd, concurrency: limits.concurrency, monthly_cap_idr: rupiahNumber(limits.monthlyCapMicros) },
-      would_succeed: isCovered,
+      would_succeed: wouldSucceed,
+      ...more,
     },
   }
 }

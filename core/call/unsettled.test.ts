@@ -44,3 +44,16 @@ describe("unsettled, for a batch line", () => {
     expect(last()).toMatchObject({ state: "voided" })
   })
 })
+
+describe("a check", () => {
+  it("says the worst case at the caller's price, and admits and runs nothing", async () => {
+    const found = await Effect.runPromise(house.path.check(endpoint(whole(10)), house.input({ n: 1 }, { priceFactor: 0.5 })))
+    expect(found.costMicros).toBe(holdMicros / 2n)
+    expect(stage.steps).toEqual(["plan"])
+  })
+
+  it("fails as the call would", async () => {
+    expect(await Effect.runPromise(Effect.flip(house.path.check(endpoint(whole(10)), house.input({ n: "x" }))))).toMatchObject({ param: "n" })
+    expect(stage.steps).toEqual([])
+  })
+})

@@ -55,6 +55,8 @@ export interface ChatMessage {
   readonly content: readonly Part[]
   readonly toolCalls?: readonly ToolCall[]
   readonly toolCallId?: string
+  /** What an assistant thought before it answered; whether the model reads it again is up to its template. */
+  readonly reasoning?: string
 }
 
 export interface Sampling {
@@ -77,8 +79,16 @@ export interface Adapter {
 export interface ToolDefinition {
   readonly name: string
   readonly description?: string
+  /** JSON Schema. */
   readonly parameters?: Json
+  /** A keyword that can't be kept is a 400; otherwise the schema guides as far as it can. */
+  readonly strict?: boolean
 }
+
+/** `closeOnLength`: near the end of `maxTokens` the document is closed, so that it is whole; it still finishes with `length`. */
+export type ResponseFormat =
+  | { readonly type: "json_object"; readonly closeOnLength?: boolean }
+  | { readonly type: "json_schema"; readonly schema: Json; readonly strict: boolean; readonly closeOnLength?: boolean }
 
 export interface ChatRequest {
   readonly messages: readonly ChatMessage[]
@@ -89,7 +99,7 @@ export interface ChatRequest {
   readonly tools?: readonly ToolDefinition[]
   readonly toolChoice?: "auto" | "none" | "required" | { readonly name: string }
   readonly parallelToolCalls?: boolean
-  readonly responseFormat?: { readonly type: "json_object" } | { readonly type: "json_schema"; readonly schema: Json; readonly strict: boolean }
+  readonly responseFormat?: ResponseFormat
   readonly thinking?: boolean
   /** How many alternatives to report for each token, 0 to 20; absent: no log-probabilities. */
   readonly topLogprobs?: number
