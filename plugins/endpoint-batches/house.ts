@@ -1,0 +1,20 @@
+import type { Billing, CallPath, Catalogue, Clock, Database, Endpoint, Files, Identity, Ids, Log, Storage, Webhook } from "../../core/index.ts"
+import type { BatchLimits } from "./settings.ts"
+
+/** What batches are worked with. */
+export interface BatchHouse {
+  readonly database: Database
+  readonly storage: Storage
+  readonly files: Files
+  readonly billing: Billing
+  readonly identity: Identity
+  readonly callPath: CallPath
+  readonly catalogue: Catalogue
+  readonly webhook: Webhook
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly log: Log
+  /** Those that a batch may target, by their path. */
+  readonly targets: ReadonlyMap<string, Endpoint>
+  readonly limits: BatchLimits
+}
