@@ -1,3 +1,4 @@
+import type { Grammar } from "../grammar/constraint.ts"
 import type { StageTime } from "./protocol.ts"
 import type { SamplerSettings } from "./sampler.ts"
 import type { Piece } from "./token-text.ts"
@@ -17,6 +18,16 @@ export interface GenerateRequest {
   readonly stop: readonly string[]
   /** Alternatives to report for each token; absent: no log-probabilities. */
   readonly topLogprobs?: number
+  /** What the answer must look like. */
+  readonly grammar?: {
+    readonly grammar: Grammar
+    /** Close the document in time, so that it is whole when the tokens end. */
+    readonly closeOnLength: boolean
+    /** The grammar rules from the end of this text on (free reasoning before it); absent: from the first token. */
+    readonly after?: string
+    /** Stop strings don't cut a document that the grammar rules; where the grammar leaves free text first, they count until this text appears. */
+    readonly stopUntil?: string
+  }
 }
 
 /** Asks how the model would answer each prompt in one word. */
