@@ -1,0 +1,92 @@
+import { isUtf8 } from "node:buffer"
+import { Stream } from "effect"
+import { LineBuffer } from "./line-buffer.ts"
+
+/** One line of a JSONL file. Blank ones are counted, and left out. */
+export interface RawLine {
+  /** Counted from 1. */
+  readonly line: number
+  /** The byte at which it begins. */
+  readonly offset: number
+  /** The byte after its line end: where the next one begins. */
+  readonly end: number
+  /** Without its line end, and without the file's byte-order mark. Absent with a `problem`. */
+  readonly text: string | undefined
+  readonly problem?: "too_long" | "not_utf8"
+}
+
+export interface JsonLinesOptions {
+  readonly maxLineBytes: number
+  /** Where `bytes` begin, in a file that was read before: the line, and its first byte. The file's start unless told. */
+  readonly from?: { readonly line: number; readonly offset: number }
+}
+
+const newline = 0x0a
+const carriageReturn = 0x0d
+/** A byte-order mark and a carriage return don't count as the line's. */
+const slackBytes = 4
+
+const blank = /^[ \t\r]*$/
+
+const hasMark = (bytes: Buffer): boolean => bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
+
+const contentOf = (bytes: Buffer, isFirst: boolean): Buffer => {
+  const from = isFirst && hasMark(bytes) ? 3 : 0
+  const to = bytes.at(-1) === carriageReturn ? bytes.length - 1 : bytes.length
+  return bytes.subarray(from, Math.max(from, to))
+}
+
+const makeSplitter = ({ maxLineBytes, from = { line: 1, offset: 0 } }: JsonLinesOptions) => {
+  const begun = new LineBuffer(maxLineBytes + slackBytes)
+  let line = from.line
+  let offset = from.offset
+  /** Where the bytes seen so far end. */
+  let seen = from.offset
+
+  const read = (bytes: Buffer | undefined): Pick<RawLine, "text" | "problem"> => {
+    const content = bytes && contentOf(bytes, offset === 0)
+    if (!content || content.length > maxLineBytes) return { text: undefined, problem: "too_long" }
+    // a fatal TextDecoder takes several times as long
+    return isUtf8(content) ? { text: content.toString("utf8") } : { text: undefined, problem: "not_utf8" }
+  }
+
+  const endAt = (end: number, bytes: Buffer | undefined): RawLine | undefined => {
+    const found = { line, offset, end, ...read(bytes) }
+    line += 1
+    offset = end
+    return found.text !== undefined && blank.test(found.text) ? undefined : found
+  }
+
+  return {
+    *push(bytes: Uint8Array): Generator<RawLine> {
+      const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+      const base = seen
+      seen += chunk.length
+      let at = 0
+      for (let next = chunk.indexOf(newline); next >= 0; next = chunk.indexOf(newline, at)) {
+        const rest = chunk.subarray(at, next)
+        at = next + 1
+        if (!begun.isEmpty) begun.add(rest)
+        const found = begun.isEmpty ? endAt(base + at, rest) : begun.take((whole) => endAt(base + at, whole))
+        if (found) yield found
+      }
+      begun.add(chunk.subarray(at))
+    },
+    /** A last line needs no end. */
+    *end(): Generator<RawLine> {
+      const found = begun.isEmpty ? undefined : begun.take((whole) => endAt(seen, whole))
+      if (found) yield found
+    },
+  }
+}
+
+/** The lines of a JSONL file, one in memory at a time; of a line over the maximum nothing is kept. */
+export const jsonLines = <E, R>(bytes: Stream.Stream<Uint8Array, E, R>, options: JsonLinesOptions): Stream.Stream<RawLine, E, R> =>
+  Stream.suspend(() => {
+    const splitter = makeSplitter(options)
+    const last = Stream.suspend(() => Stream.fromIterable(splitter.end()))
+    return Stream.concat(
+      Stream.flatMap(bytes, (chunk) => Stream.fromIterable(splitter.push(chunk))),
+      last,
+    )
+  })
