@@ -9,7 +9,7 @@ export interface Panel {
   readonly lines: readonly Line[]
 }
 
-const [width, height, left, top, bottom] = [460, 300, 56, 40, 66]
+const [width, height, left, top, bottom] = [460, 340, 56, 40, 106]
 const colours = ["#2563eb", "#d97706", "#059669", "#9333ea"]
 
 const niceCeiling = (value: number): number => {
@@ -35,8 +35,8 @@ const panel = ({ title, xLabel, lines }: Panel, shift: number): string => {
     const colour = colours[i % colours.length]!
     const path = points.map(([x, y]) => `${xOf(x)},${yOf(y)}`).join(" ")
     const dots = points.map(([x, y]) => `<circle cx="${xOf(x)}" cy="${yOf(y)}" r="3" fill="${colour}"/>`).join("")
-    const at = left + i * ((width - left) / lines.length)
-    return `<polyline points="${path}" fill="none" stroke="${colour}" stroke-width="2"/>${dots}<rect x="${at}" y="${height - 14}" width="10" height="10" fill="${colour}"/>${text(at + 14, height - 5, name, "start", 11)}`
+    const y = height - 14 - (lines.length - 1 - i) * 18
+    return `<polyline points="${path}" fill="none" stroke="${colour}" stroke-width="2"/>${dots}<rect x="${left}" y="${y}" width="10" height="10" fill="${colour}"/>${text(left + 14, y + 9, name, "start", 11)}`
   })
   const axis = marks.map((x) => text(xOf(x), height - bottom + 18, x.toLocaleString("en-US"), "middle", 11))
   return `<g transform="translate(${shift},0)">${text(width / 2, 20, title, "middle", 14)}${grid.join("")}${axis.join("")}${text(width / 2, height - bottom + 36, xLabel)}${drawn.join("")}</g>`
