@@ -66,6 +66,14 @@ export const makeCli = (): Command => {
   addModels(program)
   addKeys(program)
   addLedger(program)
+  withConfigArgument(
+    program
+      .command("fsck")
+      .description("Compares ledger, usage, batches, files, blobs, deliveries and queue with each other, beside a server or without one; exits with 1 when something is left."),
+  )
+    .option("--mend", "also mend what can be mended", false)
+    .option("--json", "print the findings as JSON", false)
+    .action(async (file, options) => (await import("./cli/fsck.ts")).fsck(file, options))
   withConfigArgument(program.command("migrate").description("Brings the tables of all plugins up to date, and says what ran. `serve` does it too.")).action(async (file) =>
     (await import("./cli/migrate.ts")).migrate(file),
   )

@@ -18,6 +18,6 @@ export interface ConsistencyCheck {
   readonly name: string
   /** One sentence. */
   readonly about: string
-  /** Answers how much was looked at through `looked`. */
+  /** Adds to what was looked at through `looked`. Pages and streams: never all of it in memory. */
   findings(looked: (things: number) => void): Stream.Stream<Finding, PortError>
 }

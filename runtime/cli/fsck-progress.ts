@@ -1,0 +1,26 @@
+import type { Clock } from "../../core/services/clock.ts"
+import type { Progress } from "./fsck-run.ts"
+
+const terminalMs = 200
+const plainMs = 10_000
+
+/** How far a long check is: on a terminal one line that is written again and again, elsewhere a line now and then. */
+export const makeProgress = (out: Pick<NodeJS.WriteStream, "write" | "isTTY">, clock: Pick<Clock, "nowMs">): { readonly report: Progress; clear(): void } => {
+  const pauseMs = out.isTTY ? terminalMs : plainMs
+  let lastMs = clock.nowMs()
+  let isDirty = false
+  return {
+    report: (check, looked, found) => {
+      const nowMs = clock.nowMs()
+      if (nowMs - lastMs < pauseMs) return
+      lastMs = nowMs
+      const text = `${check}: ${looked.toLocaleString("en-US")} looked at, ${found.toLocaleString("en-US")} found`
+      out.write(out.isTTY ? `\r${text}\u001b[K` : `${text}\n`)
+      isDirty = out.isTTY === true
+    },
+    clear: () => {
+      if (isDirty) out.write("\r\u001b[K")
+      isDirty = false
+    },
+  }
+}

@@ -1,0 +1,46 @@
+import { type CheckReport, isClean, type ShownFinding } from "./fsck-run.ts"
+
+const many = (count: number, what: string) => `${count.toLocaleString("en-US")} ${what}${count === 1 ? "" : "s"}`
+
+const remedyOf = ({ remedy, mended, failure }: ShownFinding): string => {
+  if (failure !== undefined) return ` (could not be mended: ${failure})`
+  if (remedy === undefined) return " (a person has to look)"
+  return mended ? ` (mended: ${remedy})` : ` (--mend: ${remedy})`
+}
+
+/** What was compared and how much, and under it what does not agree. */
+export const checkText = (report: CheckReport): string => {
+  const { name, about, looked, found, findings, failure } = report
+  const sign = isClean(report) ? (found === 0 ? "ok     " : "mended ") : "FOUND  "
+  const more = found - findings.length
+  return [
+    `${sign} ${name}: ${about} (${looked.toLocaleString("en-US")} looked at)\n`,
+    ...findings.map((finding) => `          ${finding.subject}: ${finding.problem}${remedyOf(finding)}\n`),
+    ...(more > 0 ? [`          and ${more.toLocaleString("en-US")} more\n`] : []),
+    ...(failure === undefined ? [] : [`          not finished: ${failure}\n`]),
+  ].join("")
+}
+
+const sum = (reports: readonly CheckReport[], pick: (report: CheckReport) => number): number => reports.reduce((all, report) => all + pick(report), 0)
+
+export const summaryText = (reports: readonly CheckReport[]): string => {
+  if (reports.length === 0) return "No plugin of this deployment has anything to compare.\n"
+  const [found, mended, mendable, unfinished] = [
+    sum(reports, (report) => report.found),
+    sum(reports, (report) => report.mended),
+    sum(reports, (report) => report.mendable),
+    sum(reports, ({ failure }) => (failure === undefined ? 0 : 1)),
+  ]
+  const head = `${many(reports.length, "check")}, ${sum(reports, ({ looked }) => looked).toLocaleString("en-US")} looked at`
+  if (found + unfinished === 0) return `Clean: ${head}.\n`
+  const left = found - mended
+  return `${[
+    `${many(found, "finding")} in ${head}`,
+    ...(mended > 0 ? [`${mended.toLocaleString("en-US")} mended`] : []),
+    ...(mendable > 0 ? [`--mend would mend ${mendable.toLocaleString("en-US")}`] : []),
+    ...(left - mendable > 0 ? [`${(left - mendable).toLocaleString("en-US")} for a person to look at`] : []),
+    ...(unfinished > 0 ? [`${many(unfinished, "check")} not finished`] : []),
+  ].join("; ")}.\n`
+}
+
+export const reportsJson = (reports: readonly CheckReport[]): string => `${JSON.stringify({ object: "fsck", clean: reports.every(isClean), checks: reports })}\n`

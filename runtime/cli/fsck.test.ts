@@ -1,0 +1,88 @@
+import { Effect, Stream } from "effect"
+import { describe, expect, it } from "vitest"
+import { PortError } from "../../core/errors.ts"
+import type { ConsistencyCheck, Finding } from "../../core/services/consistency.ts"
+import { fakeClock } from "../../core/testing/clock.ts"
+import { makeProgress } from "./fsck-progress.ts"
+import { isClean, maxShown, runCheck } from "./fsck-run.ts"
+import { checkText, reportsJson, summaryText } from "./fsck-text.ts"
+
+const broken = new PortError({ port: "storage", message: "the disk is gone" })
+const checkOf = (findings: Stream.Stream<Finding, PortError>, things = 7): ConsistencyCheck => ({
+  name: "things",
+  about: "things are there",
+  findings: (looked) => Stream.concat(Stream.fromEffectDrain(Effect.sync(() => looked(things))), findings),
+})
+const run = (check: ConsistencyCheck, mend = false) => Effect.runPromise(runCheck(check, mend, () => {}))
+const mendable = (mend: Effect.Effect<void, PortError> = Effect.void): Finding => ({ subject: "blob a", problem: "nobody names it", remedy: "it is removed", mend })
+const lost: Finding = { subject: "file b", problem: "its bytes are missing" }
+
+describe("a check", () => {
+  it("that finds nothing is clean, and says what it compared and how much", async () => {
+    const report = await run(checkOf(Stream.empty, 1234))
+    expect(isClean(report)).toBe(true)
+    expect(checkText(report)).toBe("ok      things: things are there (1,234 looked at)\n")
+    expect(summaryText([report, report])).toBe("Clean: 2 checks, 2,468 looked at.\n")
+    expect(JSON.parse(reportsJson([report]))).toMatchObject({ object: "fsck", clean: true, checks: [{ name: "things", looked: 1234, found: 0, findings: [] }] })
+  })
+
+  it("says what it would mend, and touches nothing unless asked to", async () => {
+    let mended = 0
+    const check = checkOf(Stream.make(mendable(Effect.sync(() => void mended++)), lost))
+    const report = await run(check)
+    expect([mended, isClean(report)]).toEqual([0, false])
+    expect(checkText(report)).toBe(
+      "FOUND   things: things are there (7 looked at)\n          blob a: nobody names it (--mend: it is removed)\n          file b: its bytes are missing (a person has to look)\n",
+    )
+    expect(summaryText([report])).toBe("2 findings in 1 check, 7 looked at; --mend would mend 1; 1 for a person to look at.\n")
+  })
+
+  it("mends what has a remedy; what has none, or could not be mended, is left", async () => {
+    let mended = 0
+    const works = mendable(Effect.sync(() => void mended++))
+    const whole = await run(checkOf(Stream.make(works)), true)
+    expect([mended, isClean(whole), checkText(whole)]).toEqual([
+      1,
+      true,
+      "mended  things: things are there (7 looked at)\n          blob a: nobody names it (mended: it is removed)\n",
+    ])
+    const partly = await run(checkOf(Stream.make(works, lost, mendable(Effect.fail(broken)), mendable(Effect.die("odd")))), true)
+    expect(partly).toMatchObject({ found: 4, mended: 1, mendable: 2 })
+    expect(isClean(partly)).toBe(false)
+    expect(checkText(partly)).toContain("(could not be mended: the disk is gone)")
+    expect(summaryText([whole, partly])).toBe("5 findings in 2 checks, 14 looked at; 2 mended; --mend would mend 2; 1 for a person to look at.\n")
+  })
+
+  it("mends all of many findings and shows the first of them", async () => {
+    let mended = 0
+    const count = 3 * maxShown
+    const all = Stream.flatMap(Stream.range(1, count), () => Stream.make(mendable(Effect.sync(() => void mended++))))
+    const report = await run(checkOf(all), true)
+    expect([mended, report.found, report.findings.length]).toEqual([count, count, maxShown])
+    expect(checkText(report)).toContain("and 200 more\n")
+  })
+
+  it("that can't go on is not clean, and the reason is told", async () => {
+    const report = await run(checkOf(Stream.concat(Stream.make(lost), Stream.fail(broken))))
+    expect([report.found, report.failure, isClean(report)]).toEqual([1, "the disk is gone", false])
+    expect(checkText(report)).toMatch(/not finished: the disk is gone\n$/)
+    expect(summaryText([await run(checkOf(Stream.fail(broken)))])).toBe("0 findings in 1 check, 7 looked at; 1 check not finished.\n")
+  })
+})
+
+it("a deployment without checks says so", () => expect(summaryText([])).toMatch(/^No plugin/))
+
+it.each([
+  [true, ["\rfiles: 1,000 looked at, 2 found\u001b[K", "\r\u001b[K"]],
+  [false, ["files: 1,000 looked at, 2 found\n"]],
+])("progress comes now and then (on a terminal: %s)", (isTTY, expected) => {
+  const clock = fakeClock()
+  const written: string[] = []
+  const progress = makeProgress({ isTTY, write: (text: string | Uint8Array) => written.push(String(text)) > 0 }, clock)
+  progress.report("files", 1, 0)
+  clock.advance(10_000)
+  progress.report("files", 1000, 2)
+  progress.report("files", 1001, 2)
+  progress.clear()
+  expect(written).toEqual(expected)
+})
