@@ -1,0 +1,90 @@
+import { isLongerThan, type Json } from "../../../core/index.ts"
+import type { BatchError } from "../tables.ts"
+import { jsonFault } from "./json-fault.ts"
+import type { RawLine } from "./json-lines.ts"
+
+/** A line that can run: its shape is right, `body` is for the endpoint to judge. */
+export interface InputLine {
+  readonly customId: string
+  readonly body: Json
+}
+
+const maxIdCharacters = 256
+/** Of one line: 8 MB of `[[[[` would become hundreds of megabytes of arrays. Shorter lines can't hold enough to hurt. */
+const maxValues = 1_000_000
+
+type Fault = Pick<BatchError, "code" | "message" | "param">
+
+const fault = (code: string, message: string, param: string | null = null): Fault => ({ code, message, param })
+const wrong = (param: string, message: string): Fault => fault("invalid_request_error", `${param}: ${message}`, param)
+
+const problems: Readonly<Record<NonNullable<RawLine["problem"]>, Fault>> = {
+  too_long: fault("line_too_long", "The line is longer than a line may be."),
+  not_utf8: fault("invalid_utf8", "The line is not valid UTF-8."),
+}
+
+const value = /[{[,]/g
+const hasTooManyValues = (text: string): boolean => {
+  if (text.length <= maxValues) return false
+  value.lastIndex = 0
+  let values = 0
+  // marks inside of strings count too: a text with a million commas is no less of a burden
+  while (values <= maxValues && value.test(text)) values++
+  return values > maxValues
+}
+
+const isObject = (json: Json): json is Readonly<Record<string, Json>> => typeof json === "object" && json !== null && !Array.isArray(json)
+
+const own = (object: Readonly<Record<string, Json>>, key: string): Json => (Object.hasOwn(object, key) ? (object[key] ?? undefined) : undefined)
+
+const idFault = (id: Json): Fault | undefined => {
+  if (id === undefined) return wrong("custom_id", "is missing")
+  if (typeof id !== "string") return wrong("custom_id", "must be a string")
+  if (id === "") return wrong("custom_id", "must not be empty")
+  return isLongerThan(id, maxIdCharacters) ? wrong("custom_id", `must have at most ${maxIdCharacters} characters`) : undefined
+}
+
+const methodFault = (method: Json): Fault | undefined => {
+  if (method === undefined) return wrong("method", "is missing; it must be 'POST'")
+  return method === "POST" ? undefined : wrong("method", "must be 'POST'")
+}
+
+const urlFault = (url: Json, endpoint: string): Fault | undefined => {
+  if (url === undefined) return wrong("url", `is missing; it must be '${endpoint}'`)
+  if (typeof url !== "string") return wrong("url", "must be a string")
+  return url === endpoint ? undefined : fault("mismatched_endpoint", `url: must be the batch's endpoint, '${endpoint}'`, "url")
+}
+
+const bodyFault = (body: Json): Fault | undefined => {
+  if (body === undefined) return wrong("body", "is missing")
+  return isObject(body) ? undefined : wrong("body", "must be an object")
+}
+
+const parse = (text: string): { readonly json: Json } | Fault => {
+  if (hasTooManyValues(text)) return fault("invalid_request_error", `The line has more than ${maxValues.toLocaleString("en")} values.`)
+  try {
+    return { json: JSON.parse(text) as Json }
+  } catch {
+    const at = jsonFault(text) ?? 0
+    return fault("invalid_json", at >= text.length ? "The line is not valid JSON: it ends too early." : `The line is not valid JSON at character ${at + 1}.`)
+  }
+}
+
+const read = ({ text, problem }: RawLine, endpoint: string): InputLine | Fault => {
+  if (text === undefined) return problems[problem ?? "not_utf8"]
+  const parsed = parse(text)
+  if (!("json" in parsed)) return parsed
+  const { json } = parsed
+  if (!isObject(json)) return fault("invalid_request_error", "The line must be a JSON object.")
+  const id = own(json, "custom_id")
+  const body = own(json, "body")
+  return idFault(id) ?? methodFault(own(json, "method")) ?? urlFault(own(json, "url"), endpoint) ?? bodyFault(body) ?? { customId: id as string, body }
+}
+
+/** What one line asks for, or the first thing that is wrong with it, with its number. `endpoint` is a path, as in `/v1/embeddings`. */
+export const readInputLine = (raw: RawLine, endpoint: string): InputLine | BatchError => {
+  const found = read(raw, endpoint)
+  return "code" in found ? { ...found, line: raw.line } : found
+}
+
+export const isBatchError = (found: InputLine | BatchError): found is BatchError => "code" in found
