@@ -1,5 +1,9 @@
 import { Effect } from "effect"
 import { definePlugin, provide, resolve, Tokens } from "../../core/index.ts"
+import { blobCheck } from "./check/blob-check.ts"
+import { fileCheck } from "./check/file-check.ts"
+import { quotaCheck } from "./check/quota-check.ts"
+import { uploadCheck } from "./check/upload-check.ts"
 import { fileEndpoints } from "./file-endpoints.ts"
 import type { FilesHouse } from "./house.ts"
 import { makeFiles } from "./make-files.ts"
@@ -23,7 +27,7 @@ export const plugin = definePlugin<Settings>({
   about: "Files and resumable uploads of customers: /v1/files and /v1/uploads.",
   settings: Settings,
   needs: [Tokens.database, Tokens.storage, Tokens.clock, Tokens.ids, Tokens.log, Tokens.deployment],
-  provides: [Tokens.endpoints, Tokens.files],
+  provides: [Tokens.endpoints, Tokens.files, Tokens.consistencyChecks],
   migrations,
   register: (container) => {
     const open = houseOf(container)
@@ -41,6 +45,7 @@ export const plugin = definePlugin<Settings>({
       }
       houses.set(container, house)
       provide(container, Tokens.files, makeFiles(house))
+      for (const check of [fileCheck, blobCheck, quotaCheck, uploadCheck]) provide(container, Tokens.consistencyChecks, check(house))
       if (resolve(container, Tokens.deployment).role === "serve") yield* Effect.forkScoped(keepSwept(house))
     }),
 })

@@ -37,7 +37,7 @@ const postpone = ({ database, clock }: FilesHouse, key: string) =>
   )
 
 /** Again is harmless, also from several servers at once. A blob that can't be removed is tried again later, and does not stop the others. */
-const purgeOne = (house: FilesHouse, key: string): Effect.Effect<boolean, PortError> =>
+export const purgeOne = (house: FilesHouse, key: string): Effect.Effect<boolean, PortError> =>
   Effect.matchEffect(house.storage.remove(key), {
     onSuccess: () => Effect.as(forget(house, key), true),
     onFailure: (error) => {

@@ -1,0 +1,189 @@
+import { Effect, Stream } from "effect"
+import { type RawBuilder, sql } from "kysely"
+import { afterEach, beforeEach, expect, it } from "vitest"
+import type { ConsistencyCheck, Finding } from "../../../core/index.ts"
+import { fakeStorage } from "../../../core/testing/index.ts"
+import { createFile } from "../create-file.ts"
+import { beginIncoming, growIncoming } from "../incoming.ts"
+import { makeFiles } from "../make-files.ts"
+import { orphanMs } from "../orphans.ts"
+import { chunks, field, filePart, formOf, openTestHouse, type TestHouse, tenant } from "../test-house.ts"
+import { addPart } from "../uploads/add-part.ts"
+import { completeUpload } from "../uploads/complete-upload.ts"
+import { createUpload } from "../uploads/create-upload.ts"
+import { blobCheck } from "./blob-check.ts"
+import { fileCheck } from "./file-check.ts"
+import { quotaCheck } from "./quota-check.ts"
+import { uploadCheck } from "./upload-check.ts"
+
+const run = Effect.runPromise
+const minuteMs = 60_000
+let test: TestHouse
+beforeEach(async () => {
+  test = await openTestHouse(fakeStorage())
+})
+afterEach(() => test?.close())
+
+const checks = (): readonly ConsistencyCheck[] => [fileCheck, blobCheck, quotaCheck, uploadCheck].map((check) => check(test.house))
+/** What all checks find, as `check: subject: problem (remedy)`. */
+const findings = async () => {
+  const all: (Finding & { readonly check: string })[] = []
+  for (const check of checks()) for (const finding of await run(Stream.runCollect(check.findings(() => {})))) all.push({ ...finding, check: check.name })
+  return all
+}
+const lines = (found: Awaited<ReturnType<typeof findings>>) => found.map(({ check, subject, problem, remedy = "-" }) => `${check}: ${subject}: ${problem} (${remedy})`)
+/** Twice, as that must be harmless. */
+const mendAll = async () => {
+  for (const { mend } of await findings()) {
+    if (!mend) continue
+    await run(mend)
+    await run(mend)
+  }
+}
+const query = (text: RawBuilder<unknown>) => run(test.house.database.run(() => text.execute(test.house.database.queries())))
+
+const make = (bytes = 100) => run(createFile(test.house, tenant, formOf([filePart(bytes), field("purpose", "batch")])))
+const openUpload = async (bytes = 200) => {
+  const upload = await run(createUpload(test.house, tenant, { filename: "a", purpose: "batch", bytes, mime_type: "x/y" }))
+  return { upload, part: await run(addPart(test.house, tenant, upload.id, formOf([filePart(bytes, "data")]))) }
+}
+/** A file, a deleted one, one of an upload, an open upload and a request under way. */
+const fill = async () => {
+  const file = await make()
+  await run(makeFiles(test.house).remove(tenant, (await make(50)).id))
+  const { upload, part } = await openUpload(10)
+  await run(completeUpload(test.house, tenant, upload.id, { part_ids: [part.id] }))
+  const incoming = await run(beginIncoming(test.house, tenant))
+  await run(growIncoming(test.house, incoming, { need: 1, want: 20 }))
+  await run(test.house.storage.put(incoming.blobKey, chunks(20), 20))
+  return { file, incoming, open: await openUpload() }
+}
+
+it("finds nothing where nothing is wrong, and says how much it compared", async () => {
+  await fill()
+  expect(lines(await findings())).toEqual([])
+  let looked = 0
+  for (const check of checks()) {
+    await run(
+      Stream.runDrain(
+        check.findings((things) => {
+          looked += things
+        }),
+      ),
+    )
+  }
+  expect(looked).toBeGreaterThan(5)
+})
+
+it("names a file whose blob is missing, or has another size; only a person can mend that", async () => {
+  const { file } = await fill()
+  const other = await make(70)
+  await run(test.house.storage.remove(file.blob_key))
+  await run(test.house.storage.put(other.blob_key, chunks(69), 100))
+  expect(lines(await findings())).toEqual([
+    `files: file ${file.id}: its blob ${file.blob_key} of 100 bytes is missing (-)`,
+    `files: file ${other.id}: its blob ${other.blob_key} has 69 bytes, not 70 (-)`,
+  ])
+  await mendAll()
+  expect(await findings()).toHaveLength(2)
+  await run(test.house.storage.put(file.blob_key, chunks(100), 100))
+  await run(makeFiles(test.house).remove(tenant, other.id))
+  expect(await findings()).toEqual([])
+})
+
+it("removes blobs that nobody names, once they are old enough", async () => {
+  const { file } = await fill()
+  const orphan = makeFiles(test.house).newBlobKey(tenant)
+  await run(test.house.storage.put(orphan, chunks(10), 10))
+  await run(test.house.storage.put("files/odd", chunks(10), 10))
+  await run(test.house.storage.put("batches/of-others", chunks(10), 10))
+  const odd = "blobs: blob files/odd: it lies among the files, but its key is none of theirs (-)"
+  expect(lines(await findings())).toEqual([odd])
+  test.clock.advance(orphanMs)
+  const found = (await findings()).filter(({ check }) => check === "blobs")
+  expect(lines(found)).toEqual([odd, `blobs: blob ${orphan}: no file, part or request names it (it is removed)`])
+  await mendAll()
+  expect(lines(await findings())).toEqual([odd])
+  expect(await test.blobs()).toEqual(expect.arrayContaining([file.blob_key, "batches/of-others"]))
+  expect(await test.blobs()).not.toContain(orphan)
+})
+
+it("a blob that came to its name between finding and mending stays", async () => {
+  const files = makeFiles(test.house)
+  const blobKey = files.newBlobKey(tenant)
+  await run(test.house.storage.put(blobKey, chunks(10), 10))
+  test.clock.advance(orphanMs)
+  const [finding] = await findings()
+  await run(files.create({ id: files.newId(), tenant, filename: "a", purpose: "batch_output", blobKey, bytes: 10, expiresMs: test.clock.nowMs() + 1000 }))
+  await run(finding!.mend!)
+  expect([await test.blobs(), await findings()]).toEqual([[blobKey], []])
+})
+
+it("removes what was thrown away long ago, and keeps what a file names", async () => {
+  const { file } = await fill()
+  const gone = makeFiles(test.house).newBlobKey(tenant)
+  await run(test.house.storage.put(gone, chunks(10), 10))
+  await query(
+    sql`INSERT INTO files_trash (blob_key, due_at) VALUES (${gone}, ${new Date(test.clock.nowMs())}), (${file.blob_key}, ${new Date(test.clock.nowMs() + 10 * minuteMs)})`,
+  )
+  expect(lines(await findings())).toEqual([`blobs: blob ${file.blob_key}: it is to be removed, but a file or a part names it (it is kept)`])
+  test.clock.advance(4 * minuteMs)
+  expect(await findings()).toHaveLength(1)
+  test.clock.advance(minuteMs)
+  expect(lines(await findings()).sort()).toContain(`blobs: blob ${gone}: it was thrown away, and is still there (it is removed)`)
+  await mendAll()
+  expect(await findings()).toEqual([])
+  expect([(await test.blobs()).includes(gone), (await test.blobs()).includes(file.blob_key)]).toEqual([false, true])
+})
+
+it("counts quotas again", async () => {
+  await fill()
+  const before = await test.quota()
+  await query(sql`UPDATE files_usage SET bytes = bytes + 5, files = files - 1`)
+  await query(sql`INSERT INTO files_usage VALUES ('acct_2', 'test', 7, 1)`)
+  expect(lines(await findings())).toEqual([
+    "quota: quota of account acct_1 (live): it counts 335 bytes and 2 files; there are 330 and 3 (it is counted again)",
+    "quota: quota of account acct_2 (test): it counts 7 bytes and 1 files; there are 0 and 0 (it is counted again)",
+  ])
+  await mendAll()
+  expect([await findings(), await test.quota()]).toEqual([[], before])
+  await query(sql`DELETE FROM files_usage WHERE account = 'acct_1'`)
+  await mendAll()
+  expect([await findings(), await test.quota()]).toEqual([[], before])
+})
+
+it("drops parts without a blob, and parts of uploads that are over", async () => {
+  const { upload, part } = await openUpload()
+  await run(test.house.storage.remove(part.blob_key))
+  expect(lines(await findings())).toEqual([
+    `uploads: part ${part.id} of upload ${upload.id}: its blob ${part.blob_key} of 200 bytes is missing (it is dropped, so that completing the upload names it and it can be sent again)`,
+  ])
+  await mendAll()
+  expect(await findings()).toEqual([])
+  const again = await run(addPart(test.house, tenant, upload.id, formOf([filePart(200, "data")])))
+  await query(sql`UPDATE files_upload SET status = 'cancelled'`)
+  expect(lines((await findings()).filter(({ check }) => check === "uploads"))).toEqual([
+    `uploads: part ${again.id} of upload ${upload.id}: its upload is over, or there is none (it is dropped with its blob)`,
+  ])
+  await mendAll()
+  expect([await findings(), await test.blobs()]).toEqual([[], []])
+})
+
+it("gives up uploads and requests whose time was over long ago", async () => {
+  const { open, incoming } = await fill()
+  test.clock.advance(60 * minuteMs + 9 * minuteMs)
+  expect(lines((await findings()).filter(({ check }) => check === "uploads"))).toEqual([
+    `uploads: request ${incoming.id}: its server died, and its bytes are still held (it is given up)`,
+  ])
+  test.clock.advance(minuteMs)
+  expect(lines((await findings()).filter(({ check }) => check === "uploads"))).toContain(`uploads: upload ${open.upload.id}: its time is over, and it is still open (it expires)`)
+  await mendAll()
+  expect([await findings(), await test.rowsOf("files_incoming"), await test.rowsOf("files_part")]).toEqual([[], [], []])
+})
+
+it("goes through more rows than a page has", async () => {
+  await query(sql`
+    INSERT INTO files_file (id, account, mode, filename, purpose, status, bytes, counted, blob_key, created_at, expires_at)
+    SELECT 'file-' || n, 'acct_1', 'live', 'a', 'batch_output', 'uploaded', 1, false, 'files/live/acct_1/' || n, ${new Date(0)}, ${new Date(2 ** 42)} FROM generate_series(1, 1001) n`)
+  expect(await findings()).toHaveLength(1001)
+})

@@ -1,0 +1,103 @@
+import { Effect, Stream } from "effect"
+import { sql } from "kysely"
+import { type ConsistencyCheck, type Finding, inPages, type PortError } from "../../../core/index.ts"
+import type { FilesHouse } from "../house.ts"
+import { abandonIncoming } from "../incoming.ts"
+import type { FilesTables, PartRow } from "../tables.ts"
+import { purge, throwAway } from "../trash.ts"
+import { expireUploads } from "../uploads/close-upload.ts"
+import { problemOfBlob } from "./blob-of-row.ts"
+
+/** A living server looks every minute. */
+const overdueMs = 10 * 60_000
+const looksAtOnce = 16
+
+interface Named {
+  readonly id: string
+}
+
+/** Rows of a table that should have been looked after long ago. */
+const overdue = (
+  house: FilesHouse,
+  table: "files_upload" | "files_incoming",
+  since: ReturnType<typeof sql>,
+  findingOf: (row: Named) => Finding,
+  looked: (things: number) => void,
+) => {
+  const { database } = house
+  const page = (after: Named | undefined, limit: number) =>
+    Effect.map(
+      database.run(() =>
+        sql<Named>`SELECT id FROM ${sql.table(table)} WHERE ${since} AND id > ${after?.id ?? ""} ORDER BY id LIMIT ${limit}`.execute(database.queries<FilesTables>()),
+      ),
+      ({ rows }) => rows,
+    )
+  return inPages({ page, judge: (rows) => Effect.succeed(rows.map(findingOf)) }, looked)
+}
+
+interface Part extends PartRow {
+  readonly is_open: boolean
+}
+
+const partPage =
+  ({ database }: FilesHouse) =>
+  (after: Part | undefined, limit: number): Effect.Effect<readonly Part[], PortError> =>
+    Effect.map(
+      database.run(() =>
+        sql<Part>`
+          SELECT p.*, EXISTS (SELECT 1 FROM files_upload u WHERE u.id = p.upload_id AND u.status = 'pending') AS is_open
+          FROM files_part p WHERE p.id > ${after?.id ?? ""} ORDER BY p.id LIMIT ${limit}`.execute(database.queries<FilesTables>()),
+      ),
+      ({ rows }) => rows,
+    )
+
+const stillThere = ({ database }: FilesHouse, { id }: Part): Effect.Effect<boolean, PortError> =>
+  Effect.map(
+    database.run(() => database.queries<FilesTables>().selectFrom("files_part").select("id").where("id", "=", id).executeTakeFirst()),
+    (row) => row !== undefined,
+  )
+
+const dropPart = (house: FilesHouse, { id, blob_key }: Part): Effect.Effect<void, PortError> =>
+  Effect.andThen(
+    house.database.transaction((tx) =>
+      Effect.andThen(
+        house.database.run(() => house.database.queries<FilesTables>(tx).deleteFrom("files_part").where("id", "=", id).execute()),
+        throwAway(house, [blob_key], tx),
+      ),
+    ),
+    purge(house, [blob_key]),
+  )
+
+const judgePart = (house: FilesHouse) => (part: Part) =>
+  Effect.gen(function* () {
+    const subject = `part ${part.id} of upload ${part.upload_id}`
+    const problem = part.is_open ? yield* problemOfBlob(house.storage, part.blob_key, Number(part.bytes)) : "its upload is over, or there is none"
+    // completed or cancelled in between
+    if (problem === undefined || !(yield* stillThere(house, part))) return []
+    const remedy = part.is_open ? "it is dropped, so that completing the upload names it and it can be sent again" : "it is dropped with its blob"
+    return [{ subject, problem, remedy, mend: dropPart(house, part) } satisfies Finding]
+  })
+
+export const uploadCheck = (house: FilesHouse): ConsistencyCheck => ({
+  name: "uploads",
+  about: "each part belongs to an open upload and has its blob; uploads and requests that are over hold nothing",
+  findings: (looked) => {
+    const before = new Date(house.clock.nowMs() - overdueMs)
+    const uploads = overdue(
+      house,
+      "files_upload",
+      sql`status = 'pending' AND expires_at <= ${before}`,
+      ({ id }) => ({ subject: `upload ${id}`, problem: "its time is over, and it is still open", remedy: "it expires", mend: Effect.asVoid(expireUploads(house)) }),
+      looked,
+    )
+    const requests = overdue(
+      house,
+      "files_incoming",
+      sql`lease_until <= ${before}`,
+      ({ id }) => ({ subject: `request ${id}`, problem: "its server died, and its bytes are still held", remedy: "it is given up", mend: abandonIncoming(house, id) }),
+      looked,
+    )
+    const judge = (rows: readonly Part[]) => Effect.map(Effect.forEach(rows, judgePart(house), { concurrency: looksAtOnce }), (found): readonly Finding[] => found.flat())
+    return uploads.pipe(Stream.concat(requests), Stream.concat(inPages({ page: partPage(house), judge }, looked)))
+  },
+})
