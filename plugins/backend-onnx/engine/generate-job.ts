@@ -1,12 +1,15 @@
+import type { Constraints } from "../grammar/constraint.ts"
 import type { DecodeRow } from "./decode-banks.ts"
 import { Drafts } from "./drafts.ts"
+import { Guide } from "./guide.ts"
 import type { KvCache } from "./kv-cache.ts"
 import type { GenerateRequest, LlamaEvent } from "./llama-jobs.ts"
 import type { LlamaSession } from "./llama-session.ts"
-import { logprobsOf } from "./logprobs.ts"
+import { type ChosenLogprobs, logprobsOf } from "./logprobs.ts"
 import type { PrefixCache } from "./prefix-cache.ts"
 import { seededRandom } from "./random.ts"
 import { assertLogits, Sampler } from "./sampler.ts"
+import type { TokenSpeller } from "./token-speller.ts"
 import { TokenText } from "./token-text.ts"
 
 /** Tokens of a prompt that are read in one step. Chunks end at multiples of it, so that the same beginning is always read in the same way. */
@@ -17,8 +20,14 @@ export interface Model {
   readonly prefixes: PrefixCache
   readonly endTokens: ReadonlySet<number>
   readonly startsWithSpace: boolean
+  readonly vocabulary: number
+  readonly constraints: Constraints
+  readonly speller: TokenSpeller
   bytesOf(token: number): Uint8Array
 }
+
+/** Where the grammar rules the text to its end, nothing cuts it. */
+const stopsOf = ({ stop, grammar }: GenerateRequest): readonly string[] => (grammar && grammar.stopUntil === undefined ? [] : stop)
 
 /** Writes one answer. States: reading (a chunk a turn) -> writing (a token a step, or several guessed ones) -> ended; a cancel ends it in any. */
 export class GenerateJob implements DecodeRow {
@@ -31,6 +40,7 @@ export class GenerateJob implements DecodeRow {
   private readonly model: Model
   private readonly emit: (event: LlamaEvent) => void
   private readonly sampler: Sampler
+  private readonly guide: Guide | undefined
   private readonly text: TokenText
   private readonly spentMs = { prefill: 0, decode: 0 }
   private begun = false
@@ -46,7 +56,22 @@ export class GenerateJob implements DecodeRow {
     this.cache = model.session.newCache()
     this.ids = [...request.promptIds]
     this.sampler = new Sampler(request.sampler, seededRandom(request.seed))
-    this.text = new TokenText(request.stop, model.bytesOf, { isDetailed: request.topLogprobs !== undefined, dropsFirstSpace: model.startsWithSpace })
+    const { grammar, topLogprobs } = request
+    const stopRange = { ...(grammar?.after && { after: grammar.after }), ...(grammar?.stopUntil && { until: grammar.stopUntil }) }
+    this.text = new TokenText(stopsOf(request), model.bytesOf, { isDetailed: topLogprobs !== undefined, dropsFirstSpace: model.startsWithSpace, stopRange })
+    // last, as it has to be released
+    this.guide = grammar && this.guideOf(grammar)
+  }
+
+  private guideOf({ grammar, ...rest }: NonNullable<GenerateRequest["grammar"]>): Guide {
+    const { constraints, vocabulary, endTokens, speller, bytesOf } = this.model
+    const constraint = constraints.open(grammar)
+    try {
+      return new Guide(constraint, this.sampler, { ...rest, maxTokens: this.request.maxTokens, vocabulary, endTokens, speller, bytesOf })
+    } catch (cause) {
+      constraint.release()
+      throw cause
+    }
   }
 
   get isReading(): boolean {
@@ -100,20 +125,40 @@ export class GenerateJob implements DecodeRow {
     return this.model.prefixes.keep(this.request.owner, cache, { ids, tokens: cache.length, exactTokens, marks })
   }
 
+  private get left(): number {
+    return this.request.maxTokens - this.produced
+  }
+
   /** Takes the logits after the last token over; true when the answer is at its end. */
   take(logits: Float32Array): boolean {
+    // cancelled while the model worked
+    if (this.ended) return true
     assertLogits(logits)
-    const { topLogprobs, maxTokens } = this.request
+    const { topLogprobs } = this.request
     const logprobs = topLogprobs === undefined ? undefined : logprobsOf(logits, topLogprobs)
-    const token = this.sampler.next(logits)
+    const token = this.guide ? this.guide.next(logits, this.left) : this.sampler.next(logits)
+    if (token === undefined) return this.finish("length")
+    let isAtEnd = this.push(token, logprobs?.(token))
+    // the model is asked for certain tokens only where the request wants to know how likely they were
+    while (!isAtEnd && !logprobs && this.guide?.isClosing) isAtEnd = this.push(this.guide.next(logits, this.left)!)
+    return isAtEnd
+  }
+
+  private push(token: number, chosen?: ChosenLogprobs): boolean {
     this.ids.push(token)
     this.produced++
     const isEnd = this.model.endTokens.has(token)
-    const { stopped, ...piece } = isEnd ? { text: "", stopped: false } : this.text.push(token, logprobs?.(token))
+    const { stopped, ...piece } = isEnd ? { text: "", stopped: false } : this.text.push(token, chosen)
     this.emit({ type: "token", outputTokens: this.produced, ...piece })
-    if (!isEnd && !stopped && this.produced < maxTokens) return false
+    if (stopped) return this.finish("stop", true)
+    const reason = isEnd ? "stop" : this.guide ? this.guide.end(this.left) : this.left ? undefined : "length"
+    return reason !== undefined && this.finish(reason)
+  }
+
+  private finish(reason: "stop" | "length", isCut = false): true {
     // what was held back because it might become a stop string can't become one any more, unless one was found
-    this.emit({ type: "finish", reason: isEnd || stopped ? "stop" : "length", ...(stopped ? { text: "" } : this.text.end()) })
+    const { stopped, ...piece } = isCut ? { text: "", stopped: true } : this.text.end()
+    this.emit({ type: "finish", reason: stopped ? "stop" : reason, ...piece })
     return true
   }
 
@@ -121,6 +166,7 @@ export class GenerateJob implements DecodeRow {
   release(): void {
     if (this.ended) return
     this.ended = true
+    this.guide?.release()
     for (const stage of ["prefill", "decode"] as const) this.emit({ type: "time", stage, durationMs: this.spentMs[stage] })
     try {
       if (this.cache.length) this.keep([])

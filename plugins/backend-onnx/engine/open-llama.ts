@@ -1,7 +1,10 @@
+import type { Decoder } from "../families/decoder.ts"
 import { openDecoder } from "../families/open-decoder.ts"
+import { GrammarFailed } from "../grammar/constraint.ts"
 import { ModelFileError } from "../weights/model-file-error.ts"
 import { GenerateJob } from "./generate-job.ts"
 import { kvTokenBytes } from "./kv-bank.ts"
+import { LazyConstraints, type OpenConstraints } from "./lazy-constraints.ts"
 import type { LlamaEvent, LlamaInfo, LlamaRequest } from "./llama-jobs.ts"
 import { LlamaSession } from "./llama-session.ts"
 import { type LlamaJob, LlamaStepper } from "./llama-stepper.ts"
@@ -10,11 +13,18 @@ import { PrefixCache } from "./prefix-cache.ts"
 import type { EngineSpec } from "./protocol.ts"
 import type { Stepper } from "./scheduler.ts"
 import { ScoreJob } from "./score-job.ts"
+import { TokenSpeller } from "./token-speller.ts"
 
 const spellings = (word: string): readonly string[] =>
   [word, ` ${word}`, word.toUpperCase(), ` ${word.toUpperCase()}`].flatMap((w) => [w, w.replace(/[a-z]/, (first) => first.toUpperCase())])
 
 const tokensOf = (job: LlamaRequest): number => (job.kind === "generate" ? job.promptIds.length + job.maxTokens : Math.max(...job.prompts.map((ids) => ids.length)))
+
+type MakeConstraints = (decoder: Decoder) => OpenConstraints
+
+const noConstraints: MakeConstraints = () => {
+  throw new GrammarFailed("there are no grammars")
+}
 
 // less would refuse almost every conversation
 const leastWindow = 128
@@ -23,6 +33,7 @@ const leastWindow = 128
 export const openLlama = async (
   spec: EngineSpec,
   progress: (detail: string) => void,
+  makeConstraints = noConstraints,
 ): Promise<OpenEngine<LlamaRequest, LlamaEvent, LlamaInfo, LlamaJob> & { readonly stepper: Stepper<LlamaJob> }> => {
   const decoder = await openDecoder(spec, progress)
   const { session: steps, folder, endTokens } = decoder
@@ -34,15 +45,20 @@ export const openLlama = async (
   }
   const session = new LlamaSession(steps)
   const prefixes = new PrefixCache(spec.prefixCacheBytes, tokenBytes)
-  const model = { session, prefixes, endTokens, bytesOf: decoder.bytesOf, startsWithSpace: decoder.startsWithSpace }
-  const words = (word: string) => decoder.idsOf(spellings(word))
   const { contextTokens, vocabulary } = steps.shape
+  const { bytesOf, startsWithSpace } = decoder
+  const constraints = new LazyConstraints(() => makeConstraints(decoder))
+  const model = { session, prefixes, endTokens, bytesOf, startsWithSpace, vocabulary, constraints, speller: new TokenSpeller(vocabulary, bytesOf) }
+  const words = (word: string) => decoder.idsOf(spellings(word))
   return {
     info: { folder, contextTokens: Math.min(contextTokens, room), vocabulary, yesTokens: words("yes"), noTokens: words("no") },
     start: (job, emit) => (job.kind === "generate" ? new GenerateJob(model, job, emit) : new ScoreJob(model, job, emit)),
     stepper: new LlamaStepper(session, { guesses: spec.guesses }),
     room,
     sizeOf: tokensOf,
-    close: () => steps.close(),
+    close: async () => {
+      await constraints.close()
+      await steps.close()
+    },
   }
 }

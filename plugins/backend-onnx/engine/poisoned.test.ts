@@ -6,6 +6,7 @@ import { LlamaSession } from "./llama-session.ts"
 import { type LlamaJob, LlamaStepper } from "./llama-stepper.ts"
 import { PrefixCache } from "./prefix-cache.ts"
 import { Scheduler } from "./scheduler.ts"
+import { TokenSpeller } from "./token-speller.ts"
 
 const vocabulary = 64
 const [notNumbers, brokenKeys, thrower] = [40, 50, 60]
@@ -37,7 +38,13 @@ const open = () => {
   const { session: decoder, steps } = counting()
   const session = new LlamaSession(decoder)
   const prefixes = new PrefixCache(1e6, 8)
-  const model = { session, prefixes, endTokens: new Set<number>(), startsWithSpace: false, bytesOf: (token: number) => Buffer.from(`${token} `) }
+  const bytesOf = (token: number) => Buffer.from(`${token} `)
+  const constraints = {
+    open: () => {
+      throw new Error("no grammars here")
+    },
+  }
+  const model = { session, prefixes, endTokens: new Set<number>(), startsWithSpace: false, bytesOf, vocabulary, constraints, speller: new TokenSpeller(vocabulary, bytesOf) }
   const ends = new Map<number, string>()
   const texts = new Map<number, string>()
   const scheduler = new Scheduler<LlamaJob>(

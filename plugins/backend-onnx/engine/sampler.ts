@@ -1,4 +1,5 @@
 import type { Random } from "./random.ts"
+import { allowedTokens, allows, bar, type TokenMask } from "./token-mask.ts"
 
 /** As in the chat request; `logitBias` as pairs, so that it crosses threads. */
 export interface SamplerSettings {
@@ -65,6 +66,11 @@ const pick = (weights: Float32Array, count: number, idAt: (index: number) => num
   return last
 }
 
+// dividing by less would overflow
+const coldest = 1e-9
+// listing the allowed tokens is faster while they are no larger a part of the vocabulary
+const listedShare = 1 / 4
+
 const itself = (index: number): number => index
 
 /** The likeliest tokens that together have at least `topP` of `sum`, in falling order, with their own sum. */
@@ -100,17 +106,30 @@ export class Sampler {
 
   private choose(logits: Float32Array): number {
     const { temperature, topP } = this.settings
-    if (temperature <= 0) return argmax(logits)
+    if (temperature < coldest) return argmax(logits)
     const sum = unnormalized(logits, temperature)
     if (topP >= 1) return pick(logits, logits.length, itself, this.random() * sum)
     const kept = nucleus(logits, sum, topP)
     return pick(logits, kept.ids.length, (index) => kept.ids[index]!, this.random() * kept.sum)
   }
 
-  /** Takes the logits over: they are overwritten. */
-  next(logits: Float32Array): number {
+  private chooseAllowed(logits: Float32Array, mask: TokenMask): number {
+    const few = allowedTokens(mask, logits.length, logits.length * listedShare)
+    if (!few) {
+      bar(logits, mask)
+      const id = this.choose(logits)
+      if (allows(mask, id)) return id
+      // the model gives none of them any chance at all
+      return allowedTokens(mask, logits.length, logits.length)![0]!
+    }
+    if (few.length === 1) return few[0]!
+    return few[this.choose(Float32Array.from(few, (id) => logits[id]!))]!
+  }
+
+  /** Takes the logits over: they are overwritten. The mask allows at least one token; nothing that it bars is chosen, whatever bias and logits say. */
+  next(logits: Float32Array, mask?: TokenMask): number {
     this.adjust(logits)
-    const id = this.choose(logits)
+    const id = mask ? this.chooseAllowed(logits, mask) : this.choose(logits)
     this.counts.set(id, (this.counts.get(id) ?? 0) + 1)
     return id
   }

@@ -1,4 +1,4 @@
-import { type Scanned, StopScanner } from "./stop-scanner.ts"
+import { type Scanned, type StopRange, StopScanner } from "./stop-scanner.ts"
 
 /** `heldBytes`: how many bytes at the end are not out: they wait for the rest of a character, or may begin a stop string, or are behind one that was found. */
 export interface StreamedText extends Scanned {
@@ -13,8 +13,8 @@ export class TextStream {
   private inDecoder = 0
   private inScanner = 0
 
-  constructor(stops: readonly string[]) {
-    this.scanner = new StopScanner(stops)
+  constructor(stops: readonly string[], range?: StopRange) {
+    this.scanner = new StopScanner(stops, range)
   }
 
   push(bytes: Uint8Array): StreamedText {
@@ -22,12 +22,15 @@ export class TextStream {
     // a character has at most four bytes, so at most three wait; bytes that are no UTF-8 make the difference negative
     this.inDecoder = Math.min(3, Math.max(0, this.inDecoder + bytes.length - Buffer.byteLength(decoded)))
     this.inScanner += Buffer.byteLength(decoded)
-    const scanned = this.scanner.push(decoded)
-    this.inScanner -= Buffer.byteLength(scanned.text)
-    return { ...scanned, heldBytes: this.inDecoder + this.inScanner }
+    return this.counted(this.scanner.push(decoded))
   }
 
-  end(): string {
-    return this.scanner.end()
+  end(): StreamedText {
+    return this.counted(this.scanner.end())
+  }
+
+  private counted(scanned: Scanned): StreamedText {
+    this.inScanner -= Buffer.byteLength(scanned.text)
+    return { ...scanned, heldBytes: this.inDecoder + this.inScanner }
   }
 }

@@ -1,5 +1,6 @@
 import type { ChosenLogprobs } from "./logprobs.ts"
-import { TextStream } from "./text-stream.ts"
+import type { StopRange } from "./stop-scanner.ts"
+import { type StreamedText, TextStream } from "./text-stream.ts"
 
 /** A token of the answer with its likeliest alternatives, in bytes: a token may be half a character. */
 export interface TokenDetail {
@@ -20,6 +21,13 @@ interface Held {
   readonly detail: TokenDetail
 }
 
+export interface TokenTextOptions {
+  readonly isDetailed?: boolean
+  readonly dropsFirstSpace?: boolean
+  /** Where stop strings count. */
+  readonly stopRange?: StopRange
+}
+
 /** Tokens to text on UTF-8 and stop-string borders; the details of a token come out with the last of its text, those of a cut token never. */
 export class TokenText {
   private readonly stream: TextStream
@@ -29,8 +37,8 @@ export class TokenText {
   private bytesIn = 0
   private dropSpace: boolean
 
-  constructor(stops: readonly string[], bytesOf: (token: number) => Uint8Array, { isDetailed = false, dropsFirstSpace = false } = {}) {
-    this.stream = new TextStream(stops)
+  constructor(stops: readonly string[], bytesOf: (token: number) => Uint8Array, { isDetailed = false, dropsFirstSpace = false, stopRange }: TokenTextOptions = {}) {
+    this.stream = new TextStream(stops, stopRange)
     this.bytesOf = bytesOf
     this.isDetailed = isDetailed
     this.dropSpace = dropsFirstSpace
@@ -52,20 +60,20 @@ export class TokenText {
     const start = this.bytesIn
     this.bytesIn += bytes.length
     if (this.isDetailed && chosen) this.held.push({ start, end: this.bytesIn, detail: this.detailOf(bytes, chosen) })
-    const { text, stopped, heldBytes } = this.stream.push(bytes)
+    return this.out(this.stream.push(bytes), false)
+  }
+
+  /** What was held back, when no more tokens come. A stop string may be in it that could have been the beginning of what ends their range. */
+  end(): Piece & { readonly stopped: boolean } {
+    return this.out(this.stream.end(), true)
+  }
+
+  private out({ text, stopped, heldBytes }: StreamedText, isLast: boolean): Piece & { readonly stopped: boolean } {
+    if (!this.isDetailed) return { text, stopped }
     const outBytes = this.bytesIn - heldBytes
-    return { ...this.piece(text, stopped ? ({ start }) => start < outBytes : ({ end }) => end <= outBytes), stopped }
-  }
-
-  /** What was held back, when no more tokens come. */
-  end(): Piece {
-    return this.piece(this.stream.end(), () => true)
-  }
-
-  private piece(text: string, isOut: (held: Held) => boolean): Piece {
-    if (!this.isDetailed) return { text }
+    const isOut = ({ start, end }: Held) => (stopped ? start < outBytes : isLast || end <= outBytes)
     const out = this.held.filter(isOut)
     this.held = this.held.filter((held) => !out.includes(held))
-    return { text, details: out.map(({ detail }) => detail) }
+    return { text, stopped, details: out.map(({ detail }) => detail) }
   }
 }

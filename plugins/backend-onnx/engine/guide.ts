@@ -1,0 +1,131 @@
+import { type Constraint, GrammarFailed } from "../grammar/constraint.ts"
+import type { Sampler } from "./sampler.ts"
+import { allowedTokens, type TokenMask } from "./token-mask.ts"
+import type { TokenSpeller } from "./token-speller.ts"
+import { WayOut } from "./way-out.ts"
+
+export interface GuideOptions {
+  readonly closeOnLength: boolean
+  /** The constraint rules from the end of this text on. */
+  readonly after?: string
+  /** Of the whole answer. */
+  readonly maxTokens: number
+  readonly vocabulary: number
+  readonly endTokens: ReadonlySet<number>
+  readonly speller: TokenSpeller
+  bytesOf(token: number): Uint8Array
+}
+
+const maskWithout = (vocabulary: number, tokens: Iterable<number>): TokenMask => {
+  const mask = new Uint32Array(Math.ceil(vocabulary / 32)).fill(0xffff_ffff)
+  for (const id of tokens) mask[id >> 5]! &= ~(1 << (id & 31))
+  return mask
+}
+
+/**
+ * Chooses the tokens of an answer that follows a grammar. States: free (until the text `after` has appeared; the text can't end here) -> ruled (what the constraint allows)
+ * -> closing (only the way to the end is left); closing may follow free, too.
+ */
+export class Guide {
+  private readonly constraint: Constraint
+  private readonly sampler: Sampler
+  private readonly options: GuideOptions
+  private readonly after: Buffer
+  private state: "free" | "ruled" | "closing"
+  /** While free: all tokens but the end tokens. */
+  private readonly open: TokenMask | undefined
+  /** The end of the free text, in which `after` may have begun. */
+  private tail = Buffer.alloc(0)
+  /** Tokens that are certain already. */
+  private certain: number[] = []
+  /** While free: how to come from free text to the document. */
+  private readonly turn: readonly number[]
+  private readonly wayOut: WayOut | undefined
+
+  constructor(constraint: Constraint, sampler: Sampler, options: GuideOptions) {
+    const { after = "", closeOnLength, maxTokens, vocabulary, endTokens, speller } = options
+    this.constraint = constraint
+    this.sampler = sampler
+    this.options = options
+    this.after = Buffer.from(after)
+    this.state = after ? "free" : "ruled"
+    this.open = after ? maskWithout(vocabulary, endTokens) : undefined
+    const turn = after ? speller.spell(this.after) : []
+    if (!turn) throw new GrammarFailed("the model has no tokens for the text that a grammar waits for")
+    this.turn = turn
+    const ask = (most: number) => constraint.closing(most)?.filter((token) => !endTokens.has(token))
+    this.wayOut = closeOnLength ? new WayOut(ask, Math.max(0, maxTokens - turn.length)) : undefined
+  }
+
+  /** Whether the next tokens are certain until the end, so that the model need not be asked. */
+  get isClosing(): boolean {
+    return this.state === "closing"
+  }
+
+  /** The next token, of up to `left`, which takes the logits over; undefined where the way to the end has no tokens. */
+  next(logits: Float32Array, left: number): number | undefined {
+    const certain = this.certain.shift()
+    if (certain !== undefined || this.state === "closing") return certain
+    return this.state === "free" ? this.nextFree(logits, left) : this.nextRuled(logits, left)
+  }
+
+  /** How the answer ends with the token that came last, if it does: `left` more may be written. */
+  end(left: number): "stop" | "length" | undefined {
+    if (this.state === "closing") return this.certain.length ? undefined : "length"
+    if (this.state === "ruled" && !this.certain.length && this.constraint.isComplete() && (!left || this.mustEnd())) return "stop"
+    return left ? undefined : "length"
+  }
+
+  release(): void {
+    this.constraint.release()
+  }
+
+  private mustEnd(): boolean {
+    const { vocabulary, endTokens } = this.options
+    return allowedTokens(this.constraint.mask(), vocabulary, endTokens.size)?.every((token) => endTokens.has(token)) ?? false
+  }
+
+  private close(way: readonly number[]): number | undefined {
+    this.state = "closing"
+    this.certain = [...way]
+    return this.certain.shift()
+  }
+
+  private nextRuled(logits: Float32Array, left: number): number | undefined {
+    const { wayOut } = this
+    if (wayOut?.isDue(left)) return this.close(wayOut.way!)
+    const token = this.sampler.next(logits, this.constraint.mask())
+    if (this.options.endTokens.has(token)) {
+      if (!this.constraint.isComplete()) throw new GrammarFailed("the grammar let a text end that is not complete")
+      return token
+    }
+    this.constraint.accept(token)
+    return !wayOut || wayOut.follow(token, left - 1) ? token : this.close(wayOut.way!)
+  }
+
+  private nextFree(logits: Float32Array, left: number): number | undefined {
+    const way = this.wayOut?.way && [...this.turn, ...this.wayOut.way]
+    if (way && left <= way.length) return this.close(way)
+    const token = this.sampler.next(logits, this.open)
+    const bytes = this.options.bytesOf(token)
+    const text = Buffer.concat([this.tail, bytes])
+    const at = text.indexOf(this.after)
+    if (at < 0) {
+      this.tail = text.subarray(Math.max(0, text.length - this.after.length + 1))
+      return token
+    }
+    const tokens = this.cut(token, bytes, text.length - at - this.after.length)
+    if (way && left - tokens.length < way.length - this.turn.length) return this.close(way)
+    this.state = "ruled"
+    this.certain = [...tokens]
+    return this.certain.shift()
+  }
+
+  /** The token without its last bytes, which would lie in what the grammar rules. */
+  private cut(token: number, bytes: Uint8Array, excess: number): readonly number[] {
+    if (!excess) return [token]
+    const tokens = this.options.speller.spell(bytes.subarray(0, bytes.length - excess))
+    if (!tokens) throw new GrammarFailed("the model has no tokens for the end of the text that a grammar waits for")
+    return tokens
+  }
+}

@@ -1,0 +1,30 @@
+/** Bit `id & 31` of word `id >> 5` says that the token may come. Tokens behind its end may not. */
+export type TokenMask = Uint32Array
+
+export const allows = (mask: TokenMask, id: number): boolean => (mask[id >> 5]! & (1 << (id & 31))) !== 0
+
+const wordsFor = (mask: TokenMask, vocabulary: number): number => Math.min(mask.length, Math.ceil(vocabulary / 32))
+
+/** The allowed tokens in rising order; undefined when they are more than `most`. */
+export const allowedTokens = (mask: TokenMask, vocabulary: number, most: number): readonly number[] | undefined => {
+  const ids: number[] = []
+  for (let word = 0; word < wordsFor(mask, vocabulary); word++)
+    for (let bits = mask[word]!; bits !== 0; bits &= bits - 1) {
+      const id = word * 32 + (31 - Math.clz32(bits & -bits))
+      if (id >= vocabulary) break
+      if (ids.length === most) return undefined
+      ids.push(id)
+    }
+  return ids
+}
+
+/** Makes what is not allowed impossible, in place: for masks that allow most. */
+export const bar = (logits: Float32Array, mask: TokenMask): void => {
+  const words = wordsFor(mask, logits.length)
+  for (let word = 0; word < words; word++)
+    for (let bits = ~mask[word]!; bits !== 0; bits &= bits - 1) {
+      const id = word * 32 + (31 - Math.clz32(bits & -bits))
+      if (id < logits.length) logits[id] = Number.NEGATIVE_INFINITY
+    }
+  logits.fill(Number.NEGATIVE_INFINITY, Math.min(logits.length, words * 32))
+}

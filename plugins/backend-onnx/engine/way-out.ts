@@ -1,0 +1,55 @@
+/** The way to an end as tokens; undefined: none within `most` tokens. */
+export type AskWay = (most: number) => readonly number[] | undefined
+
+// a single token can begin an object with many required members: this close to the end of the budget every token is checked
+const leastNear = 256
+// otherwise it is enough to look again after so many tokens
+const lookEvery = 16
+
+/**
+ * Knows, for a document that must be whole when the tokens end, a way to its end that fits into what is left.
+ * It is asked for with every token near the end of the budget, now and then before, and no more where a token only goes along the known way.
+ */
+export class WayOut {
+  private readonly ask: AskWay
+  private known: readonly number[] | undefined
+  /** Where ways are long they may grow fast, too. */
+  private near = leastNear
+  private nextLook = 0
+
+  constructor(ask: AskWay, left: number) {
+    this.ask = ask
+    this.look(left)
+  }
+
+  /** From where the text stands; undefined while none is known. */
+  get way(): readonly number[] | undefined {
+    return this.known
+  }
+
+  private look(left: number): void {
+    this.known = this.ask(left)
+    if (this.known) this.near = Math.max(this.near, leastNear + 2 * this.known.length)
+    const isChecked = this.known && left <= this.near
+    this.nextLook = isChecked ? left - 1 : Math.max(left - lookEvery, this.known ? this.near : 0)
+  }
+
+  /** Whether there is no time for anything but the way. */
+  isDue(left: number): boolean {
+    return this.known !== undefined && left <= this.known.length
+  }
+
+  /** Goes along with a token, which leaves so many more; false when it would lead too far: then the way from before it must be taken instead. */
+  follow(token: number, left: number): boolean {
+    const before = this.known
+    if (before?.[0] === token) {
+      this.known = before.slice(1)
+      return true
+    }
+    this.known = undefined
+    if (left <= this.nextLook) this.look(left)
+    if (this.known || !before || left > this.near) return true
+    this.known = before
+    return false
+  }
+}
