@@ -5,10 +5,11 @@ import type { ChatEvent, ChatRequest, FinishReason, LoadedModel } from "../ports
 import { usageOf } from "../usage.ts"
 import { type FakeModel, fakeEntry } from "./catalogue.ts"
 import { type FakePace, type FakeRun, type FakeStep, fakeTokens, refused, runSteps } from "./model-run.ts"
+import { speak, textOf } from "./model-speech.ts"
 
 export interface FakeChatScript extends FakePace {
   readonly entry?: Partial<ModelEntry>
-  /** What it says, a token each; unless told, the last message again. A function may look at the request. */
+  /** What it says, a token each; unless told, what `speak` makes of the request: the last message again, or calls of its tools. A function may look at the request. */
   readonly says?: readonly string[] | ((request: ChatRequest) => readonly string[])
   /** Events before the text (`reasoning`, `toolCall`), a token each. */
   readonly first?: readonly ChatEvent[]
@@ -20,18 +21,17 @@ export interface FakeChatModel extends FakeModel<"chat"> {
   readonly runs: readonly FakeRun<ChatRequest>[]
 }
 
-const textOf = (message: ChatRequest["messages"][number] | undefined): string => (message?.content ?? []).map((part) => (part.type === "text" ? part.text : "")).join("")
-
 const promptTokens = (request: ChatRequest): number => request.messages.reduce((sum, message) => sum + 1 + fakeTokens(textOf(message)).length, 0)
 
 /** The first place where a stop string begins, or the end. */
 const stopAt = (text: string, stop: readonly string[]): number => Math.min(text.length, ...stop.map((s) => text.indexOf(s)).filter((at) => at >= 0))
 
 const speech = (script: FakeChatScript, request: ChatRequest): { readonly events: readonly ChatEvent[]; readonly ends: FinishReason } => {
-  const says = typeof script.says === "function" ? script.says(request) : (script.says ?? fakeTokens(textOf(request.messages.at(-1))))
+  const own = script.says === undefined && script.first === undefined ? speak(request) : undefined
+  const says = typeof script.says === "function" ? script.says(request) : (script.says ?? own?.says ?? fakeTokens(textOf(request.messages.at(-1))))
   const whole = says.join("")
   const end = stopAt(whole, request.stop)
-  const events: ChatEvent[] = [...(script.first ?? [])]
+  const events: ChatEvent[] = [...(script.first ?? own?.first ?? [])]
   let at = 0
   for (const piece of says) {
     const text = piece.slice(0, Math.max(0, end - at))
@@ -39,7 +39,7 @@ const speech = (script: FakeChatScript, request: ChatRequest): { readonly events
     at += piece.length
   }
   if (events.length > request.maxTokens) return { events: events.slice(0, request.maxTokens), ends: "length" }
-  return { events, ends: end < whole.length ? "stop" : (script.ends ?? "stop") }
+  return { events, ends: end < whole.length ? "stop" : (script.ends ?? own?.ends ?? "stop") }
 }
 
 const stepsOf = ({ events, ends }: ReturnType<typeof speech>, inputTokens: number): readonly FakeStep<ChatEvent>[] => {

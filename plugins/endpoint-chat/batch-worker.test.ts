@@ -66,3 +66,31 @@ it("the chat endpoint runs in a batch worker, without HTTP, at half the price", 
   ])
   expect(await Effect.runPromise(house.billing.balance("acct_1"))).toEqual({ balanceMicros: 50_000_000_000n - 15_000n, heldMicros: 0n })
 })
+
+it("tools, results, formats and thoughts work in a batch as they do elsewhere", async () => {
+  const house = fakeHouse([fakeChatModel()])
+  const tools = [{ type: "function", function: { name: "f", parameters: { type: "object", required: ["city"], properties: { city: { type: "string" } } } } }]
+  const asked = [
+    { role: "user", content: "hi" },
+    { role: "assistant", content: null, tool_calls: [{ id: "call_1", type: "function", function: { name: "f", arguments: "{}" } }] },
+    { role: "tool", tool_call_id: "call_1", content: "sunny" },
+  ]
+  const jsonl = [
+    line("call", { tools, tool_choice: "required", chat_template_kwargs: { enable_thinking: true } }),
+    line("result", { tools, messages: asked }),
+    line("unanswered", { tools, messages: asked.slice(0, 2) }),
+    line("format", { response_format: { type: "json_schema", json_schema: { name: "x", strict: true, schema: tools[0]?.function.parameters } } }),
+  ].join("\n")
+  const lines = await Effect.runPromise(runBatch(house, makeChatEndpoint(house), jsonl))
+  expect(lines.map(({ response }) => response.body)).toMatchObject([
+    {
+      choices: [
+        { finish_reason: "tool_calls", message: { content: null, reasoning_content: "Let me think.", tool_calls: [{ function: { name: "f", arguments: '{"city":"sample"}' } }] } },
+      ],
+      usage: { completion_tokens_details: { reasoning_tokens: 3 } },
+    },
+    { choices: [{ finish_reason: "stop", message: { content: "sunny" } }] },
+    { error: { code: "invalid_request_error", param: "messages[1].tool_calls[0].id" } },
+    { choices: [{ finish_reason: "stop", message: { content: '{"city":"sample"}' } }] },
+  ])
+})

@@ -39,7 +39,7 @@ const chunksOf = (heading: Heading, event: ChatEvent, usage: (() => ChatUsage) |
     case "text":
       return event.text === "" && !event.logprobs ? [] : [chunk(heading, { content: event.text }, null, event.logprobs && toLogprobs(event.logprobs))]
     case "reasoning":
-      return [chunk(heading, { reasoning_content: event.text })]
+      return event.text === "" ? [] : [chunk(heading, { reasoning_content: event.text })]
     case "toolCall":
       return [chunk(heading, callDelta(event))]
     case "finish":

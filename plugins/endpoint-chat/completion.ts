@@ -28,7 +28,9 @@ export const finishOf = (events: readonly ChatEvent[]): FinishReason | undefined
 export const toCompletion = (heading: Heading, events: readonly ChatEvent[], finish: FinishReason, usage: ChatUsage): ChatCompletion => {
   const texts = only(events, "text")
   const text = texts.map((event) => event.text).join("")
-  const reasoning = only(events, "reasoning").map((event) => event.text)
+  const reasoning = only(events, "reasoning")
+    .map((event) => event.text)
+    .join("")
   const calls = toCalls(events)
   const logprobs = texts.flatMap((event) => (event.logprobs ? toLogprobs(event.logprobs).content : []))
   return {
@@ -42,7 +44,7 @@ export const toCompletion = (heading: Heading, events: readonly ChatEvent[], fin
         message: {
           role: "assistant",
           content: text === "" && calls.length > 0 ? null : text,
-          ...(reasoning.length > 0 && { reasoning_content: reasoning.join("") }),
+          ...(reasoning !== "" && { reasoning_content: reasoning }),
           ...(calls.length > 0 && { tool_calls: calls }),
         },
         ...(logprobs.length > 0 && { logprobs: { content: logprobs } }),

@@ -9,6 +9,7 @@ import { toChunks } from "./chunks.ts"
 import { finishOf, type Heading, toCompletion } from "./completion.ts"
 import { maxTokensOf } from "./max-tokens.ts"
 import { toRequest } from "./to-request.ts"
+import { tidyCalls } from "./tool-calls.ts"
 import { refuseUnsupported } from "./unsupported.ts"
 import { usageNow } from "./usage.ts"
 import { ChatBody } from "./wire.ts"
@@ -45,7 +46,8 @@ const plan = ({ catalogue, clock, ids }: ChatEndpointParts, call: Call<ChatBody>
     const { bound, run } = yield* task.plan(toRequest(body, maxTokens), call.context)
     const answer = Effect.suspend(() => {
       const heading: Heading = { id: ids.make("chatcmpl-"), created: Math.floor(clock.nowMs() / 1000), model: entry.id }
-      return body.stream === true ? Effect.succeed(streamed(call, heading, run)) : whole(call, heading, run)
+      const events = tidyCalls(run, () => ids.make("call_"))
+      return body.stream === true ? Effect.succeed(streamed(call, heading, events)) : whole(call, heading, events)
     })
     return { bound: { [entry.id]: bound }, run: answer }
   })

@@ -1,4 +1,5 @@
 import "reflect-metadata/lite"
+import { Effect } from "effect"
 import { container as root } from "tsyringe"
 import { expect, it } from "vitest"
 import { fakeChatModel, fakeHouse } from "../../core/testing/index.ts"
@@ -14,5 +15,19 @@ it("registers its endpoint with what the kernel lends", () => {
   plugin.register?.(container, {})
   expect(resolveAll(container, Tokens.endpoints)).toMatchObject([
     { id: "chat.completions", method: "POST", path: "/v1/chat/completions", access: "key", maxBodyBytes: 50 * 2 ** 20, creates: true, batchable: true },
+    { id: "schemas.check", method: "POST", path: "/v1/schemas/check", access: "key", maxBodyBytes: 2 ** 20 },
   ])
+})
+
+it("finds the schema checker of another plugin, whenever that comes", async () => {
+  const container = root.createChildContainer()
+  const house = fakeHouse()
+  provide(container, Tokens.catalogue, house.catalogue)
+  provide(container, Tokens.clock, house.clock)
+  provide(container, Tokens.ids, house.ids)
+  plugin.register?.(container, {})
+  const check = () => house.ask(resolveAll(container, Tokens.endpoints)[1]!, { schema: {} })
+  expect(await check()).toMatchObject({ status: 404, json: { code: "not_found" } })
+  provide(container, Tokens.schemaChecker, { check: () => Effect.succeed({ accepted: true, keywords: [], compileMs: 1 }) })
+  expect(await check()).toMatchObject({ status: 200, json: { accepted: true } })
 })

@@ -1,4 +1,5 @@
 import type { ChatRequest, ChatMessage as Message, Part, Sampling } from "../../core/ports/model.ts"
+import { toFormat, toTools } from "./to-constraints.ts"
 import type { ChatBody } from "./wire.ts"
 import type { ChatMessage } from "./wire-message.ts"
 
@@ -12,6 +13,7 @@ const toMessage = (message: ChatMessage): Message => ({
   role: message.role === "developer" ? "system" : message.role,
   content: toParts(message.content),
   ...(message.tool_calls?.length && { toolCalls: message.tool_calls.map((call) => ({ id: call.id, name: call.function.name, arguments: call.function.arguments })) }),
+  ...(message.reasoning_content && { reasoning: message.reasoning_content }),
   ...(message.role === "tool" && message.tool_call_id != null && { toolCallId: message.tool_call_id }),
 })
 
@@ -36,4 +38,7 @@ export const toRequest = (body: ChatBody, maxTokens: number): ChatRequest => ({
   maxTokens,
   stop: toStop(body.stop),
   ...(body.logprobs === true && { topLogprobs: body.top_logprobs ?? 0 }),
+  ...(body.chat_template_kwargs?.enable_thinking != null && { thinking: body.chat_template_kwargs.enable_thinking }),
+  ...toTools(body),
+  ...toFormat(body.response_format),
 })

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { atMostCharacters } from "../../core/characters.ts"
 import { optional } from "../../core/decode.ts"
 
 const CacheControl = Schema.Struct({ type: Schema.Literal("ephemeral") }).annotate({ identifier: "CacheControl" })
@@ -19,17 +20,27 @@ const Blocks = Schema.Array(Schema.Union([TextBlock, ImageBlock]).annotate({ mes
   .check(Schema.isMinLength(1, { message: "must hold at least one content block" }))
   .check(Schema.isMaxLength(1_000, { message: "must hold at most 1,000 content blocks" }))
 
+// ids and names may come from another service, so they need not look like ours
+const label = Schema.NonEmptyString.check(atMostCharacters(256))
+
 const ToolCall = Schema.Struct({
-  id: Schema.NonEmptyString,
+  id: label,
   type: Schema.Literal("function"),
-  function: Schema.Struct({ name: Schema.NonEmptyString, arguments: Schema.String.annotate({ description: "JSON text" }) }),
+  function: Schema.Struct({ name: label, arguments: Schema.String.check(atMostCharacters(1_000_000)).annotate({ description: "JSON text" }) }),
 }).annotate({ identifier: "ToolCall" })
 
 const wellFormed = Schema.makeFilter(
-  (message: { readonly role: string; readonly content?: unknown; readonly tool_calls?: readonly unknown[] | null; readonly tool_call_id?: string | null }) => {
+  (message: {
+    readonly role: string
+    readonly content?: unknown
+    readonly reasoning_content?: string | null
+    readonly tool_calls?: readonly unknown[] | null
+    readonly tool_call_id?: string | null
+  }) => {
     const calls = (message.tool_calls ?? []).length > 0
     if (message.role === "tool" && message.tool_call_id == null) return { path: ["tool_call_id"], issue: "is required in a message of role 'tool'" }
     if (calls && message.role !== "assistant") return { path: ["tool_calls"], issue: "belongs to messages of role 'assistant'" }
+    if (message.reasoning_content && message.role !== "assistant") return { path: ["reasoning_content"], issue: "belongs to messages of role 'assistant'" }
     if (message.content == null && !calls) return { path: ["content"], issue: "must be a string or an array of content blocks" }
     return undefined
   },
@@ -38,8 +49,9 @@ const wellFormed = Schema.makeFilter(
 export const ChatMessage = Schema.Struct({
   role: Schema.Literals(["system", "developer", "user", "assistant", "tool"]).annotate({ description: "`developer` is `system`." }),
   content: optional(Schema.Union([Schema.String, Blocks])).annotate({ description: "May be null only beside `tool_calls`." }),
-  tool_calls: optional(Schema.Array(ToolCall).check(Schema.isMaxLength(128))),
-  tool_call_id: optional(Schema.NonEmptyString).annotate({ description: "The call that a message of role `tool` answers." }),
+  reasoning_content: optional(Schema.String).annotate({ description: "What an assistant thought; the model's template decides whether it is read again." }),
+  tool_calls: optional(Schema.Array(ToolCall).check(Schema.isMaxLength(128, { message: "must hold at most 128 calls" }))),
+  tool_call_id: optional(label).annotate({ description: "The call that a message of role `tool` answers." }),
 })
   .check(wellFormed)
   .annotate({ identifier: "ChatMessage", examples: [{ role: "user", content: "Selamat pagi!" }] })

@@ -1,29 +1,15 @@
 import { Schema } from "effect"
 import { atMostCharacters } from "../../core/characters.ts"
 import { optional } from "../../core/decode.ts"
+import { conversationProblem } from "./conversation.ts"
+import { ResponseFormat } from "./wire-format.ts"
 import { ChatMessage } from "./wire-message.ts"
+import { ToolChoice, Tools, toolsProblem } from "./wire-tool.ts"
 
 const between = (minimum: number, maximum: number) => Schema.isBetween({ minimum, maximum })
 const atLeastOne = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))
-const name = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/, { message: "must be 1 to 64 letters, digits, _ or -" }))
-const JsonObject = Schema.Record(Schema.String, Schema.Unknown)
 
 const stopText = Schema.String.check(Schema.isMinLength(1, { message: "must not be empty" })).check(atMostCharacters(1_000))
-
-export const Tool = Schema.Struct({
-  type: Schema.Literal("function"),
-  function: Schema.Struct({ name, description: optional(Schema.String), parameters: optional(JsonObject).annotate({ description: "JSON Schema" }) }),
-}).annotate({ identifier: "Tool" })
-
-const ToolChoice = Schema.Union([Schema.Literals(["auto", "none", "required"]), Schema.Struct({ type: Schema.Literal("function"), function: Schema.Struct({ name }) })]).annotate({
-  identifier: "ToolChoice",
-})
-
-const ResponseFormat = Schema.Union([
-  Schema.Struct({ type: Schema.Literal("text") }),
-  Schema.Struct({ type: Schema.Literal("json_object") }),
-  Schema.Struct({ type: Schema.Literal("json_schema"), json_schema: Schema.Struct({ name, strict: optional(Schema.Boolean), schema: optional(JsonObject) }) }),
-]).annotate({ identifier: "ResponseFormat" })
 
 // checks on the keys of a Record's schema would drop the others in silence
 const keys = (fits: RegExp, why: string, most: number) =>
@@ -56,11 +42,11 @@ const Fields = Schema.Struct({
   logit_bias: optional(LogitBias).annotate({ description: "Token id -> -100 to 100." }),
   logprobs: optional(Schema.Boolean),
   top_logprobs: optional(Schema.Int.check(between(0, 20))),
-  tools: optional(Schema.Array(Tool).check(Schema.isMaxLength(128, { message: "must hold at most 128 tools" }))),
+  tools: optional(Tools),
   tool_choice: optional(ToolChoice),
-  parallel_tool_calls: optional(Schema.Boolean),
+  parallel_tool_calls: optional(Schema.Boolean).annotate({ description: "False: at most one call in an answer.", default: true }),
   response_format: optional(ResponseFormat),
-  chat_template_kwargs: optional(Schema.Struct({ enable_thinking: optional(Schema.Boolean) })),
+  chat_template_kwargs: optional(Schema.Struct({ enable_thinking: optional(Schema.Boolean).annotate({ description: "Thinks first, into `reasoning_content`.", default: false }) })),
   user: optional(Schema.String.check(atMostCharacters(512))),
   metadata: optional(Metadata),
 })
@@ -70,7 +56,7 @@ const consistent = Schema.makeFilter((body: typeof Fields.Type) => {
     return { path: ["max_completion_tokens"], issue: "must equal max_tokens where both are given" }
   if (body.stream_options != null && body.stream !== true) return { path: ["stream_options"], issue: "is only allowed when stream is true" }
   if ((body.top_logprobs ?? 0) > 0 && body.logprobs !== true) return { path: ["top_logprobs"], issue: "is only allowed when logprobs is true" }
-  return undefined
+  return toolsProblem(body) ?? conversationProblem(body.messages)
 })
 
 /** Body of `POST /v1/chat/completions`. An explicit null is as if absent; unknown fields are ignored. */

@@ -1,0 +1,48 @@
+import { Stream } from "effect"
+import type { ChatEvent } from "../../core/ports/model.ts"
+
+type ToolCallEvent = Extract<ChatEvent, { type: "toolCall" }>
+
+/**
+ * One call while it arrives. unnamed -> (its name came) named -> (arguments with something else than spaces came) open.
+ * `held`: arguments that came too early.
+ */
+interface Draft {
+  state: "unnamed" | "named" | "open"
+  id: string | undefined
+  held: string
+}
+
+const advance = (draft: Draft, event: ToolCallEvent, makeId: () => string): readonly ToolCallEvent[] => {
+  const out: ToolCallEvent[] = []
+  draft.id ??= event.id
+  draft.held += event.argumentsDelta
+  if (draft.state === "unnamed" && event.name !== undefined) {
+    draft.state = "named"
+    out.push({ type: "toolCall", index: event.index, id: draft.id ?? makeId(), name: event.name, argumentsDelta: "" })
+  }
+  // clients parse the arguments as they grow, and spaces alone are no beginning of a document
+  if (draft.state === "named" && draft.held.trim() !== "") draft.state = "open"
+  if (draft.state === "open" && draft.held !== "") {
+    out.push({ type: "toolCall", index: event.index, argumentsDelta: draft.held })
+    draft.held = ""
+  }
+  return out
+}
+
+const step = (drafts: Map<number, Draft>, event: ChatEvent, makeId: () => string): readonly ChatEvent[] => {
+  if (event.type === "finish" && event.reason === "stop" && [...drafts.values()].some(({ state }) => state !== "unnamed")) return [{ type: "finish", reason: "tool_calls" }]
+  if (event.type !== "toolCall") return [event]
+  const draft = drafts.get(event.index) ?? { state: "unnamed", id: undefined, held: "" }
+  drafts.set(event.index, draft)
+  return advance(draft, event, makeId)
+}
+
+/** Whatever pieces a model makes: the first event of a call has id and name and no arguments, the others have arguments only; and calls end with `tool_calls`. */
+export const tidyCalls = <E, R>(events: Stream.Stream<ChatEvent, E, R>, makeId: () => string): Stream.Stream<ChatEvent, E, R> =>
+  events.pipe(
+    Stream.mapAccum(
+      () => new Map<number, Draft>(),
+      (drafts, event) => [drafts, step(drafts, event, makeId)] as const,
+    ),
+  )
