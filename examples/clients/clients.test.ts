@@ -21,6 +21,15 @@ it("chat.js streams an answer and says what it cost", async () => {
   expect(await run("chat.js", "one two three")).toBe("one two three\n(4 + 3 tokens, Rp0.024)\n")
 })
 
+it("tools.js lets the model call a function and reads the answer to its result", async () => {
+  const result = '{"city":"sample","degrees":31,"sky":"sunny"}'
+  expect(await run("tools.js")).toBe(`get_weather({"city":"sample"}) -> ${result}\n${result}\n`)
+})
+
+it("structured.js reads an answer that fits its schema", async () => {
+  expect(await run("structured.js")).toBe("accepted: not known here\n{ name: 'sample', age: 1, city: 'sample' }\n")
+})
+
 it("embeddings.js compares sentences", async () => {
   expect(await run("embeddings.js")).toMatch(/^-?\d\.\d{3} I forgot my login secret\n-?\d\.\d{3} The weather .*\n\(\d+ tokens, 1024 numbers each\)\n$/)
 })
