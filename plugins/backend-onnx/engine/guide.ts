@@ -54,7 +54,7 @@ export class Guide {
     if (!turn) throw new GrammarFailed("the model has no tokens for the text that a grammar waits for")
     this.turn = turn
     const ask = (most: number) => constraint.closing(most)?.filter((token) => !endTokens.has(token))
-    this.wayOut = closeOnLength ? new WayOut(ask, Math.max(0, maxTokens - turn.length)) : undefined
+    this.wayOut = closeOnLength && turn.length <= maxTokens ? new WayOut(ask, maxTokens - turn.length) : undefined
   }
 
   /** Whether the next tokens are certain until the end, so that the model need not be asked. */
@@ -72,7 +72,7 @@ export class Guide {
   /** How the answer ends with the token that came last, if it does: `left` more may be written. */
   end(left: number): "stop" | "length" | undefined {
     if (this.state === "closing") return this.certain.length ? undefined : "length"
-    if (this.state === "ruled" && !this.certain.length && this.constraint.isComplete() && (!left || this.mustEnd())) return "stop"
+    if (this.state === "ruled" && !this.certain.length && this.constraint.isComplete() && this.mustEnd()) return "stop"
     return left ? undefined : "length"
   }
 

@@ -89,3 +89,46 @@ test("penalties hold against what was drawn, the bias against everything", () =>
   expect(new Set(draw({ logitBias: [[0, -100]] }, values, 500)).has(0)).toBe(false)
   expect(draw({ temperature: 0, logitBias: [[99, 100]] }, values)).toEqual([0])
 })
+
+describe("a mask", () => {
+  const masked = fc.record({
+    values: fc.array(fc.oneof(fc.float({ min: -50, max: 50, noNaN: true }), fc.constant(Number.NEGATIVE_INFINITY)), { minLength: 1, maxLength: 130 }),
+    allowed: fc.uniqueArray(fc.nat(200), { minLength: 1 }),
+    words: fc.integer({ min: 1, max: 8 }),
+  })
+  const settings = fc.record({
+    temperature: fc.oneof(fc.constantFrom(0, 5e-324, 1e-9, 1e-6), fc.double({ min: 0, max: 2, noNaN: true })),
+    topP: fc.double({ min: 0, max: 1, noNaN: true }),
+    frequencyPenalty: fc.double({ min: -2, max: 2, noNaN: true }),
+    presencePenalty: fc.double({ min: -2, max: 2, noNaN: true }),
+    logitBias: fc.array(fc.tuple(fc.nat(200), fc.integer({ min: -100, max: 100 })), { maxLength: 5 }),
+  })
+
+  test("is kept, whatever the settings, the logits, and the lengths of both", () => {
+    fc.assert(
+      fc.property(masked, settings, fc.nat(), ({ values, allowed, words }, some, seed) => {
+        const mask = new Uint32Array(words)
+        const inside = allowed.filter((id) => id < words * 32)
+        for (const id of inside) mask[id >> 5]! |= 1 << (id & 31)
+        const possible = inside.filter((id) => id < values.length)
+        const sampler = new Sampler(some, seededRandom(seed))
+        const next = () => sampler.next(Float32Array.from(values), mask)
+        if (!possible.length) expect(next).toThrow(/allows no token/)
+        else for (let i = 0; i < 4; i++) expect(possible).toContain(next())
+      }),
+      { numRuns: 5_000 },
+    )
+  })
+
+  test("leaves the proportions of what it allows, few or many", () => {
+    const weights = Array.from({ length: 64 }, (_, id) => 1 + (id % 4))
+    for (const allowed of [[2, 3, 40], weights.flatMap((_, id) => (id % 8 ? [id] : []))]) {
+      const mask = new Uint32Array(2)
+      for (const id of allowed) mask[id >> 5]! |= 1 << (id & 31)
+      const total = allowed.reduce((sum, id) => sum + weights[id]!, 0)
+      const sampler = new Sampler(plain, seededRandom(3))
+      const drawn = Array.from({ length: 20_000 }, () => sampler.next(Float32Array.from(weights, Math.log), mask))
+      for (const id of allowed) expect(Math.abs(share(drawn, id) - weights[id]! / total)).toBeLessThan(0.02)
+    }
+  })
+})

@@ -1,3 +1,4 @@
+import { GrammarFailed } from "../grammar/constraint.ts"
 import type { Random } from "./random.ts"
 import { allowedTokens, allows, bar, type TokenMask } from "./token-mask.ts"
 
@@ -115,6 +116,7 @@ export class Sampler {
 
   private chooseAllowed(logits: Float32Array, mask: TokenMask): number {
     const few = allowedTokens(mask, logits.length, logits.length * listedShare)
+    if (few?.length === 0) throw new GrammarFailed("the grammar allows no token")
     if (!few) {
       bar(logits, mask)
       const id = this.choose(logits)
