@@ -73,6 +73,7 @@ export const fakeQueue = (clock: FakeClock = fakeClock()): FakeQueue => {
         const entry = { job: job.name, payload: json, key, priority, dueMs: clock.nowMs() + delayMs }
         whenCommitted(tx, () => entries.add(entry), look)
       }),
+    held: ({ name }, keys) => Effect.sync(() => new Set(keys.filter((key) => entries.isHeld(name, key)))),
     consume: <P>(job: Job<P>) =>
       Effect.gen(function* () {
         const consumer: Consumer = { job: job as unknown as Job<unknown>, context: yield* Effect.context<never>(), running: new Map(), isStopping: false }

@@ -130,6 +130,11 @@ export const makePayloadRows = (database: Database, clock: Clock) => {
               ON CONFLICT (job, key) WHERE key IS NOT NULL DO NOTHING`.execute(db(tx)),
         ),
       ),
+    held: (job: string, keys: readonly string[]): Effect.Effect<ReadonlySet<string>, PortError> =>
+      Effect.map(
+        database.run(() => db().selectFrom("queue_payload").select("key").where("job", "=", job).where("key", "in", keys).execute()),
+        (rows) => new Set(rows.flatMap(({ key }) => key ?? [])),
+      ),
     /** Up to `limit` that are due, the most urgent first. */
     claim: (kind: Kind, limit: number) => database.run(() => claimRows(db(), kind, limit, clock.nowMs())),
     /** Answers the ids of those that are still held. */

@@ -1,5 +1,6 @@
 import { Effect, Queue } from "effect"
-import { definePlugin, provide, resolve, Tokens } from "../../core/index.ts"
+import { definePlugin, provide, resolve, resolveAll, Tokens } from "../../core/index.ts"
+import { queueCheck } from "./check.ts"
 import { drive } from "./driver.ts"
 import { migrations } from "./migrations.ts"
 import { makeQueue } from "./queue.ts"
@@ -12,15 +13,16 @@ export const plugin = definePlugin<Settings>({
   about: "Background jobs in PostgreSQL: leases, retries, priorities, dead letters; shared by all servers and workers.",
   settings: Settings,
   needs: [Tokens.database, Tokens.clock, Tokens.log, Tokens.metrics, Tokens.deployment],
-  provides: [Tokens.queue],
+  provides: [Tokens.queue, Tokens.consistencyChecks],
   migrations,
   start: (container, { pollMs, keepDeadDays }) =>
     Effect.gen(function* () {
       const log = resolve(container, Tokens.log).with({ plugin: "queue-postgres" })
       const clock = resolve(container, Tokens.clock)
+      const database = resolve(container, Tokens.database)
       const woken = yield* Queue.sliding<true>(1)
       const { queue, worker, rows } = makeQueue({
-        database: resolve(container, Tokens.database),
+        database,
         clock,
         log,
         metrics: resolve(container, Tokens.metrics),
@@ -28,6 +30,7 @@ export const plugin = definePlugin<Settings>({
         wake: () => void Queue.offerUnsafe(woken, true),
       })
       provide(container, Tokens.queue, queue)
+      provide(container, Tokens.consistencyChecks, queueCheck({ database, clock, jobs: () => resolveAll(container, Tokens.jobs).map(({ name }) => name) }))
       if (resolve(container, Tokens.deployment).role !== "serve") return
       yield* drive(worker, woken, { clock, log, pollMs })
       yield* Effect.forkScoped(sweepHourly(rows, keepDeadDays, log))

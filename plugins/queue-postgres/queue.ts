@@ -55,6 +55,7 @@ export const makeQueue = ({ database, clock, log, metrics, random, wake, reporti
         yield* rows.insert({ job: job.name, payload: text, key, priority, delayMs }, tx)
         if (worker.consumes(job.name)) wake()
       }),
+    held: ({ name }, keys) => (keys.length === 0 ? Effect.succeed(new Set<string>()) : rows.held(name, keys)),
     consume: <P>(job: Job<P>) =>
       Effect.acquireRelease(
         Effect.sync(() => {

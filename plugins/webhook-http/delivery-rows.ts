@@ -7,6 +7,8 @@ import type { DeliveryRow } from "./to-reply.ts"
 export type NewDelivery = Pick<DeliveryRow, "id" | "webhook_id" | "event" | "body" | "once"> & { readonly at: Date }
 export type StoredOutcome = Pick<DeliveryRow, "state" | "tries" | "next_attempt_at" | "attempts">
 
+export type PendingRow = Pick<DeliveryRow, "id" | "seq" | "webhook_id" | "round" | "tries" | "next_attempt_at" | "created_at"> & { readonly url: string | null }
+
 const perSweep = 2_000
 
 const reading = (database: Database) => {
@@ -34,6 +36,19 @@ const reading = (database: Database) => {
           .where("webhook_id", "=", webhook)
           .$if(before !== undefined, (query) => query.where("seq", "<", before ?? 0n))
           .orderBy("seq", "desc")
+          .limit(limit)
+          .execute(),
+      ),
+    /** All that wait, in the order they were made; `url` is null where the webhook is gone. */
+    pending: (after: bigint, limit: number): Effect.Effect<readonly PendingRow[], PortError> =>
+      database.run(() =>
+        db()
+          .selectFrom("webhook_delivery as d")
+          .leftJoin("webhook_registration as r", "r.id", "d.webhook_id")
+          .select(["d.id", "d.seq", "d.webhook_id", "d.round", "d.tries", "d.next_attempt_at", "d.created_at", "r.url"])
+          .where("d.state", "=", "pending")
+          .where("d.seq", ">", after)
+          .orderBy("d.seq")
           .limit(limit)
           .execute(),
       ),

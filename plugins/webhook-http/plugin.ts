@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import type { DependencyContainer } from "tsyringe"
 import { definePlugin, type Job, provide, resolve, Tokens } from "../../core/index.ts"
+import { deliveryCheck } from "./check.ts"
 import { makeDeliveryJob } from "./delivery-job.ts"
 import { makeEmitter } from "./emitter.ts"
 import { webhookEndpoints } from "./endpoints.ts"
@@ -30,7 +31,7 @@ export const plugin = definePlugin<Settings>({
   about: "Signed calls to customers' https addresses, with retries and a log of deliveries; serves /v1/webhooks.",
   settings: Settings,
   needs: [Tokens.database, Tokens.queue, Tokens.clock, Tokens.ids, Tokens.log, Tokens.metrics, Tokens.outbound, Tokens.secrets, Tokens.deployment],
-  provides: [Tokens.webhook, Tokens.endpoints, Tokens.jobs],
+  provides: [Tokens.webhook, Tokens.endpoints, Tokens.jobs, Tokens.consistencyChecks],
   migrations,
   register: (container, settings) => {
     const open = () => houses.get(container)
@@ -42,6 +43,7 @@ export const plugin = definePlugin<Settings>({
       const house = houseOf(container, settings)
       houses.set(container, house)
       provide(container, Tokens.webhook, makeEmitter(house))
+      provide(container, Tokens.consistencyChecks, deliveryCheck(house))
       const { role, work } = resolve(container, Tokens.deployment)
       if (role === "serve" && work !== "api") yield* Effect.forkScoped(keepUp(house))
     }),

@@ -16,7 +16,14 @@ export type Ticket = typeof Ticket.Type
 /** What of the job the sender has to know. */
 export const ticketJob = { name: "webhook-delivery", payload: Ticket, leaseMs: 30_000, attempts: 30 } as const
 
-export const keyOf = ({ delivery, round, tries, deferred }: Ticket): string => `${delivery}/${round}/${tries}/${deferred}`
+type Turn = Pick<Ticket, "delivery" | "round" | "tries">
+const turnKey = ({ delivery, round, tries }: Turn, parity: number): string => `${delivery}/${round}/${tries}/${parity}`
+
+/** A ticket that comes back later is sent while the one before it runs, so it needs the other of two keys. */
+export const keyOf = (ticket: Ticket): string => turnKey(ticket, ticket.deferred % 2)
+
+/** All keys that the tickets of one attempt can have. */
+export const keysOf = (turn: Turn): readonly string[] => [turnKey(turn, 0), turnKey(turn, 1)]
 
 export const hostOf = (url: string): string => new URL(url).host
 

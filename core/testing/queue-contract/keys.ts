@@ -71,4 +71,25 @@ export const queueKeyCases: QueueCases = {
       yield* opened.queue.consume(two.job)
       yield* eventually(opened, () => expect([one.succeeded, [...two.succeeded].sort()]).toEqual([["a"], ["a", "b", "c"]]))
     }),
+
+  "says which keys of a job wait or run, and no others": (opened) =>
+    Effect.gen(function* () {
+      const gate = makeGate()
+      const { job, began, succeeded } = record({ attempts: 1 }, (text) => (text === "dies" ? broken : gate.pass))
+      const held = (name = job.name) => Effect.map(opened.other.held({ name }, ["k", "l", "dead", "none"]), (keys) => [...keys].sort())
+      expect(yield* held()).toEqual([])
+      yield* opened.queue.send(job, "dies", { key: "dead" })
+      yield* opened.queue.consume(job)
+      yield* eventually(opened, () => expect(began).toEqual(["dies"]))
+      yield* opened.advance(1000)
+      yield* opened.queue.send(job, "runs", { key: "k" })
+      yield* opened.queue.send(job, "waits", { key: "l", delayMs: 1_000_000 })
+      yield* eventually(opened, () => expect(began).toEqual(["dies", "runs"]))
+      expect(yield* held()).toEqual(["k", "l"])
+      expect(yield* held("another")).toEqual([])
+      yield* gate.open
+      yield* eventually(opened, () => expect(succeeded).toEqual(["runs"]))
+      yield* opened.advance(1000)
+      expect(yield* held()).toEqual(["l"])
+    }),
 }

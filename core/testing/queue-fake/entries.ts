@@ -54,12 +54,14 @@ export const makeEntries = (clock: Clock) => {
     putBack(lease, lease.entry.attempts >= lease.maxAttempts ? "dead" : "waiting", clock.nowMs() + delayMs)
   }
 
+  const isHeld = (job: string, key: string): boolean => [...entries].some((entry) => entry.job === job && entry.key === key && entry.state !== "dead")
+
   return {
     holds,
+    isHeld,
     of: (state: Entry["state"]): readonly Entry[] => [...entries].filter((entry) => entry.state === state),
     add: ({ job, key, ...rest }: NewEntry): void => {
-      const isKnown = key !== undefined && [...entries].some((entry) => entry.job === job && entry.key === key && entry.state !== "dead")
-      if (!isKnown) entries.add({ ...rest, job, key, id: ++lastId, state: "waiting", attempts: 0, error: undefined })
+      if (key === undefined || !isHeld(job, key)) entries.add({ ...rest, job, key, id: ++lastId, state: "waiting", attempts: 0, error: undefined })
     },
     claim: (job: { readonly name: string; readonly leaseMs: number; readonly attempts: number }): Lease | undefined => {
       const due = [...entries].filter((entry) => entry.job === job.name && entry.state === "waiting" && entry.dueMs <= clock.nowMs())

@@ -1,0 +1,88 @@
+import { Effect, Stream } from "effect"
+import { type RawBuilder, sql } from "kysely"
+import { type Clock, type ConsistencyCheck, type Database, type Finding, inPages, type PortError } from "../../core/index.ts"
+import type { QueueTables } from "./payload-rows.ts"
+
+/** Living workers notice a lost lease within seconds, and due work sooner. */
+const overdueMs = 3_600_000
+const maxErrorShown = 200
+
+export interface QueueCheckParts {
+  readonly database: Database
+  readonly clock: Clock
+  /** The jobs of this deployment. */
+  readonly jobs: () => readonly string[]
+}
+
+interface Row {
+  readonly id: string
+  readonly job: string
+}
+
+/** Each statement does nothing when the row has gone on. */
+const makeRows = ({ database, clock }: QueueCheckParts) => {
+  const run = <R>(query: RawBuilder<R>): Effect.Effect<readonly R[], PortError> =>
+    Effect.map(
+      database.run(() => query.execute(database.queries<QueueTables>())),
+      ({ rows }) => rows,
+    )
+  const now = () => new Date(clock.nowMs())
+  const overdue = () => new Date(clock.nowMs() - overdueMs)
+  const count = (table: keyof QueueTables) => Effect.map(run(sql<{ rows: bigint }>`SELECT count(*) AS rows FROM ${sql.table(table)}`), ([row]) => Number(row?.rows ?? 0))
+  const beyond = (after: Row | undefined) => sql`id > ${after?.id ?? "0"}::bigint`
+  return {
+    count: Effect.all([count("queue_dead_letter"), count("queue_payload")]),
+    dead: (after: Row | undefined, limit: number) =>
+      run(
+        sql<
+          Row & { attempts: number; error: string }
+        >`SELECT id::text, job, attempts, error FROM queue_dead_letter WHERE ${beyond(after)} ORDER BY queue_dead_letter.id LIMIT ${limit}`,
+      ),
+    lost: (after: Row | undefined, limit: number) =>
+      run(sql<Row>`SELECT id::text, job FROM queue_payload WHERE lease IS NOT NULL AND due_at <= ${overdue()} AND ${beyond(after)} ORDER BY queue_payload.id LIMIT ${limit}`),
+    unknown: (jobs: readonly string[]) => (after: Row | undefined, limit: number) =>
+      run(
+        sql<Row>`SELECT id::text, job FROM queue_payload WHERE lease IS NULL AND due_at <= ${overdue()} AND NOT job = ANY(${jobs}::text[]) AND ${beyond(after)} ORDER BY queue_payload.id LIMIT ${limit}`,
+      ),
+    /** With the priority of work that has all the time there is. */
+    revive: ({ id }: Row) =>
+      Effect.asVoid(
+        run(sql`
+          WITH again AS (DELETE FROM queue_dead_letter WHERE id = ${id}::bigint RETURNING *)
+          INSERT INTO queue_payload (job, payload, key, priority, due_at, created_at) SELECT job, payload, key, 0, ${now()}, created_at FROM again
+          ON CONFLICT (job, key) WHERE key IS NOT NULL DO NOTHING`),
+      ),
+    release: ({ id }: Row) =>
+      Effect.asVoid(run(sql`UPDATE queue_payload SET lease = NULL, due_at = ${now()} WHERE id = ${id}::bigint AND lease IS NOT NULL AND due_at <= ${overdue()}`)),
+  }
+}
+
+/** The first line, as the rest is a stack. */
+const shown = (error: string): string => (error.split("\n")[0] ?? "").slice(0, maxErrorShown)
+
+const subjectOf = ({ id, job }: Row): string => `payload ${id} of ${job}`
+
+export const queueCheck = (parts: QueueCheckParts): ConsistencyCheck => ({
+  name: "queue",
+  about: "no work has failed for the last time, lost its worker, or waits for one that this deployment does not have",
+  findings: (looked) => {
+    const rows = makeRows(parts)
+    const jobs = parts.jobs()
+    const all = <R extends Row>(page: (after: R | undefined, limit: number) => Effect.Effect<readonly R[], PortError>, findingOf: (row: R) => Finding) =>
+      inPages<R>({ page, judge: (found) => Effect.succeed(found.map(findingOf)) }, () => {})
+    const dead = all(rows.dead, (row) => ({
+      subject: subjectOf(row),
+      problem: `it failed ${row.attempts} times and lies among the dead: ${shown(row.error)}`,
+      ...(jobs.includes(row.job) && { remedy: "it is run again", mend: rows.revive(row) }),
+    }))
+    const lost = all(rows.lost, (row) => ({
+      subject: subjectOf(row),
+      problem: "its lease ended long ago, and nobody took it over",
+      remedy: "it waits again",
+      mend: rows.release(row),
+    }))
+    const unknown = all(rows.unknown(jobs), (row) => ({ subject: subjectOf(row), problem: "it has waited for more than an hour, and no plugin of this deployment does such work" }))
+    const counted = Effect.map(rows.count, ([letters, payloads]) => looked(letters + payloads))
+    return Stream.fromEffectDrain(counted).pipe(Stream.concat(dead), Stream.concat(lost), Stream.concat(unknown))
+  },
+})

@@ -1,0 +1,110 @@
+import { Effect, Stream } from "effect"
+import { type RawBuilder, sql } from "kysely"
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest"
+import type { Queue } from "../../core/index.ts"
+import { deliveryCheck } from "./check.ts"
+import type { WebhookHouse } from "./house.ts"
+import { type Desk, openDesk } from "./test-desk.ts"
+
+const run = Effect.runPromise
+let desk: Desk
+beforeAll(async () => {
+  desk = await openDesk()
+})
+afterEach(async () => {
+  await run(desk.drain)
+  await desk.empty()
+})
+afterAll(() => desk?.close())
+
+const query = async <R>(text: RawBuilder<R>) => (await text.execute(desk.test.database.queries())).rows
+const findings = (house: WebhookHouse = desk.house) => run(Stream.runCollect(deliveryCheck(house).findings(() => {})))
+/** As if somebody had emptied the queue's tables. */
+const emptied = (): WebhookHouse => ({ ...desk.house, queue: { ...desk.queue, held: () => Effect.succeed(new Set<string>()) } })
+
+/** A delivery that failed once and waits for its second attempt. */
+const failOnce = async () => {
+  const receiver = await desk.receive()
+  receiver.answer = (reply) => {
+    reply.statusCode = 503
+    reply.end()
+  }
+  const { id } = await desk.register(receiver.url)
+  await desk.emit()
+  const fresh = await findings()
+  await desk.advance(0)
+  const [delivery] = await desk.deliveries(id)
+  return { receiver, webhook: id, delivery: delivery.id as string, fresh }
+}
+
+it("finds nothing where deliveries wait, are retried, come back later, or are over", async () => {
+  const { receiver, webhook, fresh } = await failOnce()
+  expect([fresh, await findings()]).toEqual([[], []])
+  await desk.advance(5_000)
+  expect(await findings()).toEqual([])
+  receiver.answer = (reply) => void reply.end()
+  await run(desk.drain)
+  expect((await desk.deliveries(webhook))[0].status).toBe("succeeded")
+  expect(await findings()).toEqual([])
+})
+
+it("a ticket that came back because its host was busy still counts, however often", async () => {
+  const receiver = await desk.receive()
+  const held: import("node:http").ServerResponse[] = []
+  receiver.answer = (reply) => void held.push(reply)
+  await desk.register(receiver.url)
+  const many = 2 * 500
+  for (let n = 0; n < many / 2; n++) await desk.emit()
+  let looked = 0
+  for (let turn = 0; turn < 3; turn++) {
+    await run(desk.queue.advance(2_000))
+    await run(Effect.promise(() => new Promise((done) => setTimeout(done, 20))))
+    const found = await run(
+      Stream.runCollect(
+        deliveryCheck(desk.house).findings((things) => {
+          looked += things
+        }),
+      ),
+    )
+    expect(found).toEqual([])
+  }
+  expect(looked).toBeGreaterThanOrEqual(many)
+  receiver.answer = (reply) => void reply.end()
+  for (const reply of held) reply.end()
+})
+
+it("queues a delivery again whose ticket is gone", async () => {
+  const { delivery, webhook } = await failOnce()
+  const sent: unknown[] = []
+  const send: Queue["send"] = (_, payload, options) => Effect.sync(() => void sent.push([payload, options]))
+  const [finding, ...rest] = await findings({ ...emptied(), queue: { ...emptied().queue, send } })
+  expect(rest).toEqual([])
+  expect(finding).toMatchObject({
+    subject: `delivery ${delivery} of webhook ${webhook}`,
+    problem: "it waits, but nothing in the queue will make its attempt",
+    remedy: "it is queued again",
+  })
+  await run(finding!.mend!)
+  expect(sent).toEqual([[expect.objectContaining({ delivery, round: 0, tries: 1, deferred: 0 }), { key: `${delivery}/0/1/0`, delayMs: 5_000 }]])
+})
+
+it("a delivery that went on between the looks is no finding", async () => {
+  await failOnce()
+  const goesOn: WebhookHouse = {
+    ...desk.house,
+    queue: { ...desk.queue, held: () => Effect.promise(() => query(sql`UPDATE webhook_delivery SET tries = tries + 1`).then(() => new Set<string>())) },
+  }
+  expect(await findings(goesOn)).toEqual([])
+})
+
+it("gives up what waits for a webhook that is gone", async () => {
+  const { delivery, webhook } = await failOnce()
+  await query(sql`DELETE FROM webhook_registration WHERE id = ${webhook}`)
+  expect(await findings()).toEqual([])
+  await query(sql`UPDATE webhook_delivery SET created_at = created_at - interval '1 minute'`)
+  const [finding, ...rest] = await findings()
+  expect(rest).toEqual([])
+  expect(finding).toMatchObject({ subject: `delivery ${delivery} of webhook ${webhook}`, problem: "it waits, but its webhook is gone", remedy: "it is given up" })
+  for (let time = 0; time < 2; time++) await run(finding!.mend!)
+  expect([await findings(), await query(sql`SELECT state FROM webhook_delivery`)]).toEqual([[], [{ state: "giveup" }]])
+})

@@ -1,0 +1,59 @@
+import { Effect } from "effect"
+import { type ConsistencyCheck, type Finding, inPages, type PortError } from "../../core/index.ts"
+import { makeDeliveryRows, type PendingRow } from "./delivery-rows.ts"
+import type { WebhookHouse } from "./house.ts"
+import { isTicketOf } from "./record.ts"
+import { hostOf, keysOf, sendTicket, ticketJob } from "./ticket.ts"
+
+/** An event may be told while its webhook is deleted; its first attempt then gives it up. */
+const graceMs = 60_000
+
+const ticketOf = ({ id, round, tries }: PendingRow, url: string) => ({ delivery: id, host: hostOf(url), round, tries, deferred: 0 })
+
+const queueAgain = ({ queue, clock }: WebhookHouse, row: PendingRow, url: string): Effect.Effect<void, PortError> =>
+  Effect.suspend(() => sendTicket(queue, ticketOf(row, url), Math.max(0, (row.next_attempt_at?.getTime() ?? 0) - clock.nowMs())))
+
+/**
+ * Delivery and ticket change together, so a delivery that stands where it stood before and after the look into the queue had its ticket in between, or has lost it.
+ */
+const withoutTicket = (house: WebhookHouse, rows: readonly (PendingRow & { readonly url: string })[]): Effect.Effect<readonly Finding[], PortError> =>
+  Effect.gen(function* () {
+    const deliveries = makeDeliveryRows(house.database)
+    const held = yield* house.queue.held(
+      ticketJob,
+      rows.flatMap((row) => keysOf({ ...row, delivery: row.id })),
+    )
+    const findings: Finding[] = []
+    for (const row of rows) {
+      if (keysOf({ ...row, delivery: row.id }).some((key) => held.has(key))) continue
+      if (!isTicketOf(ticketOf(row, row.url), yield* deliveries.find(row.id))) continue
+      findings.push({
+        subject: `delivery ${row.id} of webhook ${row.webhook_id}`,
+        problem: "it waits, but nothing in the queue will make its attempt",
+        remedy: "it is queued again",
+        mend: queueAgain(house, row, row.url),
+      })
+    }
+    return findings
+  })
+
+const withoutWebhook = (house: WebhookHouse, row: PendingRow): Finding => ({
+  subject: `delivery ${row.id} of webhook ${row.webhook_id}`,
+  problem: "it waits, but its webhook is gone",
+  remedy: "it is given up",
+  mend: makeDeliveryRows(house.database).giveUp(row.id),
+})
+
+export const deliveryCheck = (house: WebhookHouse): ConsistencyCheck => ({
+  name: "deliveries",
+  about: "each delivery that waits has its webhook, and its next attempt in the queue",
+  findings: (looked) => {
+    const before = house.clock.nowMs() - graceMs
+    const judge = (rows: readonly PendingRow[]) => {
+      const gone = rows.filter(({ url, created_at }) => url === null && created_at.getTime() <= before)
+      const waiting = rows.flatMap((row) => (row.url === null ? [] : [{ ...row, url: row.url }]))
+      return Effect.map(withoutTicket(house, waiting), (lost) => [...gone.map((row) => withoutWebhook(house, row)), ...lost])
+    }
+    return inPages({ page: (after: PendingRow | undefined, limit) => makeDeliveryRows(house.database).pending(after?.seq ?? 0n, limit), judge }, looked)
+  },
+})
