@@ -1,0 +1,133 @@
+import { Effect } from "effect"
+import {
+  type ApiError,
+  apiError,
+  type Call,
+  defineEndpoint,
+  type Endpoint,
+  firstOf,
+  type Json,
+  megabyte,
+  type Plan,
+  type PortError,
+  placeOf,
+  type Reply,
+  readPage,
+  type Tenant,
+  toList,
+} from "../../../core/index.ts"
+import type { BatchHouse } from "../house.ts"
+import { Batch, BatchList, batchObject, CreateBatch } from "../wire.ts"
+import { cancelBatch, findBatch, insertBatch, listBatches } from "./batch-rows.ts"
+import { makeForecaster } from "./forecast.ts"
+import { answered, freePlan } from "./free-plan.ts"
+import { inputOf, isPayable, type Order, readOrder } from "./order.ts"
+
+/** Undefined until the plugin has started. */
+export type OpenHouse = () => BatchHouse | undefined
+
+const common = { access: "key", maxBodyBytes: megabyte } as const
+const item = "/v1/batches/{id}"
+const ok = (json: Json): Reply => ({ status: 200, json })
+
+const opened = (open: OpenHouse): Effect.Effect<BatchHouse, ApiError> =>
+  Effect.suspend(() => {
+    const house = open()
+    return house ? Effect.succeed(house) : Effect.fail(apiError("server_starting", undefined, { retryAfterMs: 2_000 }))
+  })
+
+const createBatch = (house: BatchHouse, order: Order) =>
+  Effect.gen(function* () {
+    const { caller, body, target } = order
+    const { id: inputFileId } = yield* inputOf(house, order)
+    yield* isPayable(house, order)
+    const row = yield* insertBatch(house, { tenant: caller.tenant, keyId: caller.keyId, endpoint: target.path, inputFileId, metadata: body.metadata ?? null })
+    return ok(batchObject(row))
+  })
+
+const create = (open: OpenHouse) => {
+  const forecast = makeForecaster()
+  return defineEndpoint<CreateBatch>({
+    ...common,
+    id: "batches.create",
+    summary: "Runs the lines of a file at half the price, within 24 hours. A dry run checks every line and says what they would cost.",
+    method: "POST",
+    path: "/v1/batches",
+    body: CreateBatch,
+    reply: Batch,
+    creates: true,
+    plan: (call) =>
+      Effect.gen(function* () {
+        const house = yield* opened(open)
+        const order = yield* readOrder(house, call)
+        return { ...freePlan(house.log, createBatch(house, order)), forecast: answered(house.log, forecast(house, order)) }
+      }),
+  })
+}
+
+type Work = (house: BatchHouse, tenant: Tenant) => Effect.Effect<Reply, ApiError | PortError>
+
+const plan = (open: OpenHouse, { caller }: Call<Json>, work: Work): Effect.Effect<Plan, ApiError> =>
+  Effect.flatMap(opened(open), (house) => (caller ? Effect.succeed(freePlan(house.log, work(house, caller.tenant))) : Effect.fail(apiError("authentication_error"))))
+
+const list = (open: OpenHouse) =>
+  defineEndpoint({
+    ...common,
+    id: "batches.list",
+    summary: "The batches, newest first; `limit` and `after` page.",
+    method: "GET",
+    path: "/v1/batches",
+    body: "none",
+    reply: BatchList,
+    plan: (call) =>
+      Effect.flatMap(readPage(call.query), (page) =>
+        plan(open, call, (house, tenant) =>
+          Effect.gen(function* () {
+            const before = yield* placeOf(page.after, (id) => Effect.map(findBatch(house, tenant, id), (row) => row?.seq))
+            const found = firstOf(yield* listBatches(house, tenant, page.limit + 1, before), page)
+            return ok(toList(found.rows.map(batchObject), found.hasMore))
+          }),
+        ),
+      ),
+  })
+
+const noSuchBatch = () => apiError("not_found", "There is no such batch.")
+
+const existing = (house: BatchHouse, tenant: Tenant, id: string) => Effect.flatMap(findBatch(house, tenant, id), (row) => (row ? Effect.succeed(row) : Effect.fail(noSuchBatch())))
+
+const retrieve = (open: OpenHouse) =>
+  defineEndpoint({
+    ...common,
+    id: "batches.retrieve",
+    summary: "One batch, with its status and counters.",
+    method: "GET",
+    path: item,
+    body: "none",
+    reply: Batch,
+    plan: (call) => plan(open, call, (house, tenant) => Effect.map(existing(house, tenant, call.params.id ?? ""), (row) => ok(batchObject(row)))),
+  })
+
+const cancel = (open: OpenHouse) =>
+  defineEndpoint({
+    ...common,
+    id: "batches.cancel",
+    summary: "Cancels a batch that has not ended, at once; its output so far is dropped, and lines that run are paid.",
+    method: "POST",
+    path: `${item}/cancel`,
+    body: "none",
+    reply: Batch,
+    plan: (call) => {
+      const { id = "" } = call.params
+      return plan(open, call, (house, tenant) =>
+        Effect.gen(function* () {
+          const cancelled = yield* cancelBatch(house, tenant, id)
+          if (cancelled) return ok(batchObject(cancelled))
+          const { status } = yield* existing(house, tenant, id)
+          return yield* apiError("conflict", `The batch is ${status} already, and can't be cancelled any more.`)
+        }),
+      )
+    },
+  })
+
+/** Everything under `/v1/batches`. */
+export const batchEndpoints = (open: OpenHouse): readonly Endpoint[] => [create(open), list(open), retrieve(open), cancel(open)]

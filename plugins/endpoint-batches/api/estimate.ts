@@ -1,0 +1,74 @@
+import { Effect, Option, Stream } from "effect"
+import { type ApiError, type Json, noUsage, PortError, type StorageError, type StoredFile, statusOf, type Usage, type UsageByModel } from "../../../core/index.ts"
+import type { BatchHouse } from "../house.ts"
+import { isBatchError, readInputLine } from "../input/input-line.ts"
+import { jsonLines } from "../input/json-lines.ts"
+import type { Faults } from "../preflight/faults.ts"
+import { lineInput } from "../preflight/model-check.ts"
+import type { Place, Sample } from "../preflight/sample.ts"
+import type { BatchError } from "../tables.ts"
+import { noSuchFile, type Order } from "./order.ts"
+
+/** What a call says of a line's body, as a fault of the line. */
+export const lineFault = ({ code, message, param }: ApiError, line: number): BatchError => ({
+  code,
+  message: param !== undefined && message.startsWith(`${param}:`) ? `body.${message}` : message,
+  line,
+  param: param === undefined ? "body" : `body.${param}`,
+})
+
+const rereadFailure = (error: StorageError): ApiError | PortError => {
+  if (error._tag === "BlobMissing") return noSuchFile()
+  return error._tag === "PortError" ? error : new PortError({ port: "storage", message: `the input can't be read again: ${error._tag}` })
+}
+
+const bodyAt = (house: BatchHouse, file: StoredFile, path: string, { line, offset, end }: Place): Effect.Effect<Json, ApiError | PortError> => {
+  const bytes = Stream.mapError(house.files.read(file, { from: offset, to: end - 1 }), rereadFailure)
+  const found = Stream.runHead(jsonLines(bytes, { maxLineBytes: house.limits.maxLineBytes, from: { line, offset } }))
+  return Effect.flatMap(found, (raw) => {
+    const read = Option.isSome(raw) ? readInputLine(raw.value, path) : undefined
+    return read && !isBatchError(read) ? Effect.succeed(read.body) : Effect.fail(new PortError({ port: "storage", message: `line ${line} of the input reads otherwise now` }))
+  })
+}
+
+const addUp = (sum: UsageByModel, bound: UsageByModel): UsageByModel => {
+  const all = { ...sum }
+  for (const [model, usage] of Object.entries(bound)) {
+    const before = all[model] ?? noUsage
+    all[model] = Object.fromEntries(Object.entries(usage).map(([what, n]) => [what, n + before[what as keyof Usage]])) as Record<keyof Usage, number>
+  }
+  return all
+}
+
+export interface Measured {
+  readonly bound: UsageByModel
+  readonly costMicros: bigint
+}
+
+/** The worst cases of the lines in the sample. One that would be refused costs nothing, and is a fault; where the model can't say now, nobody can. */
+export const measure = (house: BatchHouse, file: StoredFile, { target, caller, callId }: Order, sample: Sample, faults: Faults): Effect.Effect<Measured, ApiError | PortError> =>
+  Effect.gen(function* () {
+    let sum: Measured = { bound: {}, costMicros: 0n }
+    for (const place of sample.places) {
+      const body = yield* bodyAt(house, file, target.path, place)
+      const one = yield* house.callPath.check(target, lineInput(house, caller, callId, body)).pipe(
+        Effect.catch((error) => {
+          if (statusOf(error) >= 500 || statusOf(error) === 429) return Effect.fail(error)
+          faults.add(lineFault(error, place.line))
+          return Effect.succeed(undefined)
+        }),
+      )
+      if (one) sum = { bound: addUp(sum.bound, one.bound), costMicros: sum.costMicros + one.costMicros }
+    }
+    return sum
+  })
+
+/** From the sample to all lines, rounded up. */
+export const scaleUp = ({ bound, costMicros }: Measured, lines: number, sampled: number): Measured => {
+  if (sampled === 0) return { bound, costMicros }
+  const scaled = (usage: Usage) => Object.fromEntries(Object.entries(usage).map(([what, n]) => [what, Math.ceil((n * lines) / sampled)])) as Record<keyof Usage, number>
+  return {
+    bound: Object.fromEntries(Object.entries(bound).map(([model, usage]) => [model, scaled(usage)])),
+    costMicros: (costMicros * BigInt(lines) + BigInt(sampled) - 1n) / BigInt(sampled),
+  }
+}

@@ -1,0 +1,77 @@
+import { Effect, Semaphore } from "effect"
+import { type ApiError, decodeBody, type Endpoint, type Forecast, type Json, type PortError, type StoredFile } from "../../../core/index.ts"
+import type { BatchHouse } from "../house.ts"
+import type { Faults } from "../preflight/faults.ts"
+import { makeModelCheck } from "../preflight/model-check.ts"
+import { Sample } from "../preflight/sample.ts"
+import { scan } from "../preflight/scan.ts"
+import type { BatchError } from "../tables.ts"
+import { measuredRate } from "./batch-rows.ts"
+import { lineFault, measure, scaleUp } from "./estimate.ts"
+import { inputOf, isPayable, type Order } from "./order.ts"
+
+/** Each reads a whole file of up to 100 MB: more of them at once would only be slower. */
+const forecastsAtOnce = 2
+
+/** Undefined: its shape is right. */
+const shapeFault = ({ body: schema }: Endpoint, body: Json, line: number): Effect.Effect<BatchError | undefined> =>
+  typeof schema === "string"
+    ? Effect.succeed(undefined)
+    : decodeBody(schema, body).pipe(
+        Effect.map(() => undefined),
+        Effect.catch((error) => Effect.succeed(lineFault(error, line))),
+      )
+
+interface Reading {
+  readonly lines: number
+  readonly faults: Faults
+  /** Of lines that may run. */
+  readonly sample: Sample
+  /** Pre-flight would refuse the input as it is. */
+  readonly isRefused: boolean
+}
+
+const readAll = (house: BatchHouse, file: StoredFile, { target, caller, callId }: Order): Effect.Effect<Reading, PortError> =>
+  Effect.gen(function* () {
+    const check = makeModelCheck(house, target, caller, callId)
+    const sample = new Sample()
+    let misshapen = 0
+    const { lines, faults } = yield* scan(house, file, target.path, ({ body }, raw) =>
+      Effect.gen(function* () {
+        const unknown = yield* check(body, raw.line)
+        if (unknown) return unknown
+        const wrong = yield* shapeFault(target, body, raw.line)
+        if (wrong) misshapen += 1
+        else sample.add(raw)
+        return wrong
+      }),
+    )
+    return { lines, faults, sample, isRefused: faults.count > misshapen }
+  })
+
+const forecastOf = (house: BatchHouse, order: Order): Effect.Effect<Forecast, ApiError | PortError> =>
+  Effect.gen(function* () {
+    const file = yield* inputOf(house, order)
+    const { lines, faults, sample, isRefused } = yield* readAll(house, file, order)
+    const sampled = sample.places.length
+    const { bound, costMicros } = scaleUp(yield* measure(house, file, order, sample, faults), sample.seen, sampled)
+    const rate = yield* measuredRate(house, order.caller.tenant, order.target.path)
+    const isPaid = yield* isPayable(house, order).pipe(
+      Effect.as(true),
+      Effect.catchTag("ApiError", () => Effect.succeed(false)),
+    )
+    const more = {
+      lines,
+      invalid_lines: lines === 0 ? 0 : faults.count,
+      sampled_lines: sampled,
+      errors: faults.list(),
+      estimated_seconds: rate === undefined ? null : Math.ceil(sample.seen / rate + house.limits.pollMs / 1000),
+    }
+    return { bound, costMicros, wouldSucceed: !isRefused && isPaid, more }
+  })
+
+/** What a batch would find, cost and take: every line's shape is checked, tokens are counted on a sample. */
+export const makeForecaster = () => {
+  const places = Semaphore.makeUnsafe(forecastsAtOnce)
+  return (house: BatchHouse, order: Order): Effect.Effect<Forecast, ApiError | PortError> => places.withPermits(1)(forecastOf(house, order))
+}

@@ -1,0 +1,98 @@
+import { Effect, Stream } from "effect"
+import { PortError, type StorageError, type StoredFile } from "../../../core/index.ts"
+import type { BatchHouse } from "../house.ts"
+import { type InputLine, isBatchError, readInputLine } from "../input/input-line.ts"
+import { jsonLines, type RawLine } from "../input/json-lines.ts"
+import type { BatchError } from "../tables.ts"
+import { CustomIds } from "./custom-ids.ts"
+import { Faults } from "./faults.ts"
+
+/** Looks closer at a line that reads well. */
+export type LookCloser<E> = (line: InputLine, raw: RawLine) => Effect.Effect<BatchError | undefined, E>
+
+export interface Scan {
+  /** Blank ones are none. */
+  readonly lines: number
+  readonly faults: Faults
+}
+
+/** Lines may be long: whoever else is served waits no longer than this. */
+const turnMs = 10
+
+const nextTurn = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
+
+const makeBreath = ({ clock }: BatchHouse): Effect.Effect<void> => {
+  let sinceMs = clock.monotonicMs()
+  const noteTurn = () => {
+    sinceMs = clock.monotonicMs()
+  }
+  return Effect.suspend(() => (clock.monotonicMs() - sinceMs < turnMs ? Effect.void : Effect.map(nextTurn, noteTurn)))
+}
+
+export const fileGone = (): BatchError => ({ code: "not_found", message: "The input file is not there any more.", line: null, param: "input_file_id" })
+
+const emptyFile = (): BatchError => ({ code: "empty_file", message: "The input file holds no line.", line: null, param: "input_file_id" })
+
+const tooManyLines = (maxLines: number, line: number): BatchError => ({
+  code: "too_many_lines",
+  message: `The input file has more than ${maxLines.toLocaleString("en")} lines, the limit.`,
+  line,
+  param: "input_file_id",
+})
+
+const sameId = (line: number, earlier: number): BatchError => ({
+  code: "duplicate_custom_id",
+  message: `custom_id: lines ${earlier} and ${line} have the same one`,
+  line,
+  param: "custom_id",
+})
+
+/** That a file went away is told by `isGone`; what else a store says is no fault of the input. */
+const contentOf = ({ files }: BatchHouse, file: StoredFile, isGone: () => void): Stream.Stream<Uint8Array, PortError> =>
+  files.read(file).pipe(
+    Stream.catch((error: StorageError) => {
+      if (error._tag === "PortError") return Stream.fail(error)
+      if (error._tag !== "BlobMissing") return Stream.fail(new PortError({ port: "storage", message: `the input can't be read: ${error._tag}` }))
+      isGone()
+      return Stream.empty
+    }),
+  )
+
+/** Reads the whole input once, a line in memory at a time. */
+export const scan = <E>(house: BatchHouse, file: StoredFile, endpoint: string, lookCloser: LookCloser<E>): Effect.Effect<Scan, E | PortError> => {
+  const { maxLines, maxLineBytes } = house.limits
+  const faults = new Faults()
+  const ids = new CustomIds()
+  const breath = makeBreath(house)
+  let lines = 0
+  let isGone = false
+
+  const look = (raw: RawLine): Effect.Effect<boolean, E> => {
+    if (isGone) return Effect.succeed(false)
+    lines += 1
+    if (lines > maxLines) {
+      faults.add(tooManyLines(maxLines, raw.line))
+      return Effect.succeed(false)
+    }
+    const line = readInputLine(raw, endpoint)
+    if (isBatchError(line)) {
+      faults.add(line)
+      return Effect.as(breath, true)
+    }
+    const earlier = ids.add(line.customId, raw.line)
+    const closer = earlier === undefined ? lookCloser(line, raw) : Effect.succeed(sameId(raw.line, earlier))
+    return Effect.flatMap(closer, (fault) => {
+      if (fault) faults.add(fault)
+      return Effect.as(breath, true)
+    })
+  }
+
+  const content = contentOf(house, file, () => {
+    isGone = true
+  })
+  return Effect.map(Stream.runForEachWhile(jsonLines(content, { maxLineBytes }), look), () => {
+    if (isGone) faults.add(fileGone())
+    else if (lines === 0) faults.add(emptyFile())
+    return { lines, faults }
+  })
+}
