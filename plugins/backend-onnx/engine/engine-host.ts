@@ -104,13 +104,13 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
       this.completed++
       if (message.type === "done") pending.done()
       else if (message.type === "busy") pending.failed(apiError("backend_busy", "No slot of the model became free in time.", { retryAfterMs }))
-      else this.refuse(pending, message.message)
+      else this.refuse(pending, message)
     }
   }
 
-  private refuse(pending: Pending<Event>, reason: string): void {
+  private refuse(pending: Pending<Event>, { message: reason, isGrammar }: { readonly message: string; readonly isGrammar: boolean }): void {
     this.options.log.error("a request failed in the engine", { model: this.options.spec.path, reason })
-    pending.failed(apiError("backend_error"))
+    pending.failed(apiError("backend_error", ...(isGrammar ? ["The grammar that keeps the answer to its schema or tools failed, so the answer was ended."] : [])))
   }
 
   run<Out>(job: Job, { account, priority, waitMs, timeoutMs, translate }: RunOptions<Event, Out>): Stream.Stream<Out, ApiError> {

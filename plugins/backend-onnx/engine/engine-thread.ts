@@ -1,5 +1,6 @@
 import { type MessagePort, parentPort, workerData } from "node:worker_threads"
 import { openBert } from "../embed/open-bert.ts"
+import { GrammarFailed } from "../grammar/constraint.ts"
 import { guardSessions } from "./onnx-session.ts"
 import type { OpenEngine } from "./open-engine.ts"
 import { openLlama } from "./open-llama.ts"
@@ -18,7 +19,7 @@ const serve = <Job, Event, Info, Started>(port: MessagePort, engine: OpenEngine<
     {
       done: (id) => post({ type: "done", id }),
       busy: (id) => post({ type: "busy", id }),
-      failed: (id, cause) => post({ type: "failed", id, message: textOf(cause) }),
+      failed: (id, cause) => post({ type: "failed", id, message: textOf(cause), isGrammar: cause instanceof GrammarFailed }),
     },
   )
   const submit = ({ id, account, priority, waitMs, job }: Submit<Job>) => {

@@ -1,7 +1,7 @@
-import type { Constraints } from "../grammar/constraint.ts"
+import type { Grammar } from "../grammar/constraint.ts"
 import type { DecodeRow } from "./decode-banks.ts"
 import { Drafts } from "./drafts.ts"
-import { Guide } from "./guide.ts"
+import { Guide, type PacedConstraint } from "./guide.ts"
 import type { KvCache } from "./kv-cache.ts"
 import type { GenerateRequest, LlamaEvent } from "./llama-jobs.ts"
 import type { LlamaSession } from "./llama-session.ts"
@@ -21,7 +21,7 @@ export interface Model {
   readonly endTokens: ReadonlySet<number>
   readonly startsWithSpace: boolean
   readonly vocabulary: number
-  readonly constraints: Constraints
+  readonly constraints: { open(grammar: Grammar): PacedConstraint }
   readonly speller: TokenSpeller
   bytesOf(token: number): Uint8Array
 }
@@ -78,6 +78,11 @@ export class GenerateJob implements DecodeRow {
     return this.cache.length < this.request.promptIds.length
   }
 
+  /** Its first token would have to wait for its grammar. */
+  get mustWait(): boolean {
+    return this.guide?.isReady === false && (!this.begun || this.chunkEnd === this.request.promptIds.length)
+  }
+
   get last(): number {
     return this.ids.at(-1)!
   }
@@ -106,12 +111,15 @@ export class GenerateJob implements DecodeRow {
     this.cacheReadTokens = found.markedTokens
   }
 
+  private get chunkEnd(): number {
+    return Math.min(this.request.promptIds.length, (Math.floor(this.cache.length / prefillChunk) + 1) * prefillChunk)
+  }
+
   /** Reads a chunk; true when the job is at its end. */
   async read(): Promise<boolean> {
     if (!this.begun) this.restore()
     const { promptIds } = this.request
-    const from = this.cache.length
-    const to = Math.min(promptIds.length, (Math.floor(from / prefillChunk) + 1) * prefillChunk)
+    const [from, to] = [this.cache.length, this.chunkEnd]
     const isLast = to === promptIds.length
     const logits = await this.model.session.step(this.cache, promptIds.subarray(from, to), isLast)
     if (this.exactTokens === from && to - from === prefillChunk) this.exactTokens = to
@@ -137,7 +145,7 @@ export class GenerateJob implements DecodeRow {
     const { topLogprobs } = this.request
     const logprobs = topLogprobs === undefined ? undefined : logprobsOf(logits, topLogprobs)
     const token = this.guide ? this.guide.next(logits, this.left) : this.sampler.next(logits)
-    if (token === undefined) return this.finish("length")
+    if (token === undefined) return this.finish(this.guide?.isClosing ? "length" : "stop")
     let isAtEnd = this.push(token, logprobs?.(token))
     // the model is asked for certain tokens only where the request wants to know how likely they were
     while (!isAtEnd && !logprobs && this.guide?.isClosing) isAtEnd = this.push(this.guide.next(logits, this.left)!)

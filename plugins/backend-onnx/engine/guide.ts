@@ -4,6 +4,12 @@ import { allowedTokens, type TokenMask } from "./token-mask.ts"
 import type { TokenSpeller } from "./token-speller.ts"
 import { WayOut } from "./way-out.ts"
 
+/** One that may still be computing what comes next. */
+export interface PacedConstraint extends Constraint {
+  /** Whether `mask` would not wait. */
+  isReady?(): boolean
+}
+
 export interface GuideOptions {
   readonly closeOnLength: boolean
   /** The constraint rules from the end of this text on. */
@@ -16,6 +22,9 @@ export interface GuideOptions {
   bytesOf(token: number): Uint8Array
 }
 
+// after any other byte hardly a document is complete, and the answer is not worth waiting for
+const closers: ReadonlySet<number> = new Set(Buffer.from("}]>"))
+
 const maskWithout = (vocabulary: number, tokens: Iterable<number>): TokenMask => {
   const mask = new Uint32Array(Math.ceil(vocabulary / 32)).fill(0xffff_ffff)
   for (const id of tokens) mask[id >> 5]! &= ~(1 << (id & 31))
@@ -27,7 +36,7 @@ const maskWithout = (vocabulary: number, tokens: Iterable<number>): TokenMask =>
  * -> closing (only the way to the end is left); closing may follow free, too.
  */
 export class Guide {
-  private readonly constraint: Constraint
+  private readonly constraint: PacedConstraint
   private readonly sampler: Sampler
   private readonly options: GuideOptions
   private readonly after: Buffer
@@ -36,13 +45,15 @@ export class Guide {
   private readonly open: TokenMask | undefined
   /** The end of the free text, in which `after` may have begun. */
   private tail = Buffer.alloc(0)
+  /** Of the document. */
+  private lastByte: number | undefined
   /** Tokens that are certain already. */
   private certain: number[] = []
   /** While free: how to come from free text to the document. */
   private readonly turn: readonly number[]
   private readonly wayOut: WayOut | undefined
 
-  constructor(constraint: Constraint, sampler: Sampler, options: GuideOptions) {
+  constructor(constraint: PacedConstraint, sampler: Sampler, options: GuideOptions) {
     const { after = "", closeOnLength, maxTokens, vocabulary, endTokens, speller } = options
     this.constraint = constraint
     this.sampler = sampler
@@ -62,17 +73,24 @@ export class Guide {
     return this.state === "closing"
   }
 
-  /** The next token, of up to `left`, which takes the logits over; undefined where the way to the end has no tokens. */
+  /** False while the grammar is compiled. */
+  get isReady(): boolean {
+    return this.constraint.isReady?.() ?? true
+  }
+
+  /** The next token, of up to `left`, which takes the logits over; undefined where none follows: the way to the end has no tokens, or the document is complete. */
   next(logits: Float32Array, left: number): number | undefined {
     const certain = this.certain.shift()
     if (certain !== undefined || this.state === "closing") return certain
     return this.state === "free" ? this.nextFree(logits, left) : this.nextRuled(logits, left)
   }
 
-  /** How the answer ends with the token that came last, if it does: `left` more may be written. */
+  /** How the answer ends with the token that came last, if it does: `left` more may be written. An end that is still being computed may show only with `next`. */
   end(left: number): "stop" | "length" | undefined {
     if (this.state === "closing") return this.certain.length ? undefined : "length"
-    if (this.state === "ruled" && !this.certain.length && this.constraint.isComplete() && this.mustEnd()) return "stop"
+    const isRuled = this.state === "ruled" && !this.certain.length
+    const isWorthWaiting = !left || (this.lastByte !== undefined && closers.has(this.lastByte))
+    if (isRuled && (isWorthWaiting || this.isReady) && this.mustEnd()) return "stop"
     return left ? undefined : "length"
   }
 
@@ -82,7 +100,8 @@ export class Guide {
 
   private mustEnd(): boolean {
     const { vocabulary, endTokens } = this.options
-    return allowedTokens(this.constraint.mask(), vocabulary, endTokens.size)?.every((token) => endTokens.has(token)) ?? false
+    const few = allowedTokens(this.constraint.mask(), vocabulary, endTokens.size)
+    return few !== undefined && few.length > 0 && few.every((token) => endTokens.has(token)) && this.constraint.isComplete()
   }
 
   private close(way: readonly number[]): number | undefined {
@@ -94,12 +113,14 @@ export class Guide {
   private nextRuled(logits: Float32Array, left: number): number | undefined {
     const { wayOut } = this
     if (wayOut?.isDue(left)) return this.close(wayOut.way!)
+    if (this.mustEnd()) return undefined
     const token = this.sampler.next(logits, this.constraint.mask())
     if (this.options.endTokens.has(token)) {
       if (!this.constraint.isComplete()) throw new GrammarFailed("the grammar let a text end that is not complete")
       return token
     }
     this.constraint.accept(token)
+    this.lastByte = this.options.bytesOf(token).at(-1)
     return !wayOut || wayOut.follow(token, left - 1) ? token : this.close(wayOut.way!)
   }
 

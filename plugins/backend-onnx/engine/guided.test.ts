@@ -12,9 +12,9 @@ const endTokens = [endOfTurn, endOfText]
 // the table of logits is longer than the vocabulary
 const vocabulary = 70
 
-const open = (more: { readonly guesses?: boolean; readonly spread?: number; readonly like?: Readonly<Record<number, number>> } = {}) => {
-  const { spread = 6, like = {}, ...rest } = more
-  const constraints = new AutomatonConstraints(tokens, new Set(endTokens))
+const open = (more: { readonly guesses?: boolean; readonly spread?: number; readonly like?: Readonly<Record<number, number>>; readonly isReady?: () => boolean } = {}) => {
+  const { spread = 6, like = {}, isReady, ...rest } = more
+  const constraints = new AutomatonConstraints(tokens, new Set(endTokens), isReady)
   const logits = (token: number, at: number) => {
     const random = seededRandom(token * 1_000 + at)
     const values = Array.from({ length: vocabulary }, () => (random() - 0.5) * spread)
@@ -63,7 +63,9 @@ const shortestLength = (of: Automaton): number => {
 test("whatever the grammar, the model, the settings and the budget: only what is allowed, whole where it says so, the same for the same seed, and nothing left open", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(request, { minLength: 1, maxLength: 6 }), async (requests) => {
-      const model = open()
+      // now and then a mask is late; that must not show
+      const late = seededRandom(requests.length)
+      const model = open({ isReady: () => late() < 0.5 })
       const askOf = ({ automaton, after, closeOnLength, topLogprobs, ...rest }: (typeof requests)[number]) =>
         ({ ...rest, ...(topLogprobs && { topLogprobs }), grammar: { grammar: AutomatonConstraints.grammar(automaton), closeOnLength, ...(after && { after }) } }) as const
       const answers = await Promise.all(requests.map((of) => model.ask(askOf(of))))
@@ -222,6 +224,19 @@ describe("a grammar that is lost", () => {
     await model.stop()
     expect(model.watched.open).toBe(0)
   })
+})
+
+test("nobody waits for the grammar of another one", async () => {
+  const model = open({ isReady: () => false })
+  const ends: string[] = []
+  const ask = (name: string, request: Parameters<typeof model.ask>[0]) => model.ask({ ...request, maxTokens: 20 }).then(({ end }) => ends.push(`${name} ${end}`))
+  const noEnd = { temperature: 1, topP: 1, frequencyPenalty: 0, presencePenalty: 0, logitBias: endTokens.map((id) => [id, -100] as const) }
+  await Promise.all([
+    ask("ruled", { grammar: rule, seed: 3 }),
+    ask("plain", { sampler: noEnd }),
+    ask("long", { sampler: noEnd, promptIds: Int32Array.from({ length: 150 }, () => 3) }),
+  ])
+  expect(ends).toEqual(["plain done", "long done", "ruled done"])
 })
 
 test("a lone sampled writer guesses under a grammar, too: fewer steps, and what the model would have written", async () => {

@@ -1,7 +1,9 @@
-import type { Constraint, Constraints, Grammar } from "../grammar/constraint.ts"
+import type { Constraints, Grammar } from "../grammar/constraint.ts"
+import type { PacedConstraint } from "./guide.ts"
 
 /** Holds a thread. */
 export interface OpenConstraints extends Constraints {
+  open(grammar: Grammar): PacedConstraint
   close(): Promise<void> | void
 }
 
@@ -14,7 +16,7 @@ export class LazyConstraints implements OpenConstraints {
     this.make = make
   }
 
-  open(grammar: Grammar): Constraint {
+  open(grammar: Grammar): PacedConstraint {
     this.made ??= this.make()
     return this.made.open(grammar)
   }

@@ -29,13 +29,20 @@ export class LlamaStepper implements Stepper<LlamaJob> {
       gone.add(of)
       ended.push(cause === undefined ? { of } : { of, cause })
     }
-    const reading = running.filter(({ job }) => job.isReading)
-    if (reading.length) await this.read(turn(reading), done)
+    const readers = this.readersOf(running)
+    if (readers.length) await this.read(turn(readers), done)
     const writers = running.filter(isWriter).filter((writer) => !gone.has(writer))
     const startedMs = performance.now()
     await this.write(writers, done)
     for (const { job } of writers) job.spent("decode", performance.now() - startedMs)
     return ended
+  }
+
+  /** Nobody waits for another one's grammar. */
+  private readersOf(running: readonly Running<LlamaJob>[]): readonly Running<LlamaJob>[] {
+    const reading = running.filter(({ job }) => job.isReading)
+    const ready = reading.filter(({ job }) => !(job instanceof GenerateJob && job.mustWait))
+    return ready.length || reading.length < running.length ? ready : reading
   }
 
   release(job: LlamaJob): void {

@@ -50,7 +50,7 @@ export type FromThread<Event, Info> =
   | { readonly type: "event"; readonly id: number; readonly event: Event }
   | { readonly type: "done"; readonly id: number }
   | { readonly type: "busy"; readonly id: number }
-  | { readonly type: "failed"; readonly id: number; readonly message: string }
+  | { readonly type: "failed"; readonly id: number; readonly message: string; readonly isGrammar: boolean }
 
 /** Any job may report how long a stage took. */
 export interface StageTime {

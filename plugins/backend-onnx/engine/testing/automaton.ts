@@ -1,4 +1,5 @@
-import { type Constraint, type Constraints, type Grammar, GrammarFailed } from "../../grammar/constraint.ts"
+import { type Constraints, type Grammar, GrammarFailed } from "../../grammar/constraint.ts"
+import type { PacedConstraint } from "../guide.ts"
 
 /** States are numbers, 0 is the first; a letter leads from state to state. */
 export interface Automaton {
@@ -42,10 +43,12 @@ export class AutomatonConstraints implements Constraints {
   readonly watched: Watched = { open: 0, opened: 0, accepted: [] }
   private readonly tokens: readonly string[]
   private readonly endTokens: ReadonlySet<number>
+  private readonly isReady: () => boolean
 
-  constructor(tokens: readonly string[], endTokens: ReadonlySet<number>) {
+  constructor(tokens: readonly string[], endTokens: ReadonlySet<number>, isReady: () => boolean = () => true) {
     this.tokens = tokens
     this.endTokens = endTokens
+    this.isReady = isReady
   }
 
   /** `failsAfter`: so many tokens are accepted, then it is lost. */
@@ -53,12 +56,12 @@ export class AutomatonConstraints implements Constraints {
     return { kind: "lark", lark: JSON.stringify({ automaton, failsAfter }) }
   }
 
-  open(grammar: Grammar): Constraint {
+  open(grammar: Grammar): PacedConstraint {
     const { automaton, failsAfter = Number.POSITIVE_INFINITY } = JSON.parse(grammar.kind === "lark" ? grammar.lark : "") as {
       readonly automaton: Automaton
       readonly failsAfter?: number
     }
-    const { tokens, endTokens, watched } = this
+    const { tokens, endTokens, watched, isReady } = this
     let [state, taken, isReleased]: [number, number, boolean] = [0, 0, false]
     watched.open++
     watched.opened++
@@ -67,6 +70,7 @@ export class AutomatonConstraints implements Constraints {
       if (taken >= failsAfter) throw new GrammarFailed("lost")
     }
     return {
+      isReady,
       mask: () => {
         check()
         const mask = new Uint32Array(Math.ceil(tokens.length / 32))
