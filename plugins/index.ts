@@ -10,6 +10,7 @@ export const builtinPlugins: Readonly<Record<string, Load>> = {
   "billing-ledger": () => import("./billing-ledger/plugin.ts"),
   dashboard: () => import("./dashboard/plugin.ts"),
   "database-postgres": () => import("./database-postgres/plugin.ts"),
+  "endpoint-batches": () => import("./endpoint-batches/plugin.ts"),
   "endpoint-chat": () => import("./endpoint-chat/plugin.ts"),
   "endpoint-embeddings": () => import("./endpoint-embeddings/plugin.ts"),
   "endpoint-files": () => import("./endpoint-files/plugin.ts"),
