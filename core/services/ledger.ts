@@ -26,6 +26,13 @@ export interface ReportRow {
   readonly costMicros: Micros
 }
 
+/** What the calls of one parent, a batch, come to. */
+export interface ChildCalls {
+  readonly open: number
+  /** Of those that were settled. */
+  readonly costMicros: Micros
+}
+
 /** Behind `rakit ledger`: reads the rows of the whole ledger at one moment, beside a running server. */
 export interface Ledger {
   readonly verify: Effect.Effect<LedgerProof, PortError>
@@ -35,4 +42,6 @@ export interface Ledger {
     readonly toMs: number
     readonly account?: string
   }): Effect.Effect<readonly ReportRow[], PortError>
+  /** A parent without calls is missing. */
+  children(parents: readonly string[]): Effect.Effect<ReadonlyMap<string, ChildCalls>, PortError>
 }

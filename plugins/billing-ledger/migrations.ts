@@ -1,3 +1,4 @@
+import { sql } from "kysely"
 import type { Migrations } from "../../core/index.ts"
 import { admitFunctions } from "./admit-sql.ts"
 import { settleFunctions } from "./settle-sql.ts"
@@ -9,4 +10,6 @@ export const migrations: Migrations = {
       for (const statement of [...tables, ...admitFunctions, ...settleFunctions]) await statement.execute(db)
     },
   },
+  // of lines of batches only, so other calls don't pay for it
+  "002-children": { up: async (db) => void (await sql`CREATE INDEX ledger_call_children ON ledger_call (parent_id) WHERE parent_id IS NOT NULL`.execute(db)) },
 }

@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto"
 import { Effect } from "effect"
 import { definePlugin, PluginError, provide, resolve, Tokens } from "../../core/index.ts"
+import { ledgerCheck } from "./check/ledger-check.ts"
+import { usageCheck } from "./check/usage-check.ts"
 import { ledgerEndpoint } from "./dashboard/ledger-endpoint.ts"
 import { usageEndpoint } from "./dashboard/usage-endpoint.ts"
 import { makeLedger } from "./ledger.ts"
@@ -17,7 +19,7 @@ export const plugin = definePlugin({
   about: "Limits and prepaid money in PostgreSQL: holds, settlements and a double-entry ledger, exact across replicas; usage, ledger and receipts.",
   settings: Settings,
   needs: [Tokens.database, Tokens.clock, Tokens.log, Tokens.deployment, Tokens.metrics, Tokens.signer],
-  provides: [Tokens.billing, Tokens.ledger, Tokens.endpoints],
+  provides: [Tokens.billing, Tokens.ledger, Tokens.endpoints, Tokens.consistencyChecks],
   migrations,
   register: (container) => {
     const open = () => ({
@@ -39,6 +41,7 @@ export const plugin = definePlugin({
       const billing = makeLedgerBilling({ database, clock, log, metrics, settings, replica })
       provide(container, Tokens.billing, billing)
       provide(container, Tokens.ledger, makeLedger(database, clock, settings))
+      for (const check of [ledgerCheck, usageCheck]) provide(container, Tokens.consistencyChecks, check({ database, clock, ...settings }))
       if (resolve(container, Tokens.deployment).role !== "serve") return
       yield* keepUp(billing, makeReplica(database, clock, replica, settings.leaseMs), settings, log, metrics)
     }).pipe(Effect.mapError((cause) => new PluginError({ plugin: "billing-ledger", message: `the ledger can't start: ${cause.message}`, cause }))),

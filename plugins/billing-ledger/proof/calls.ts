@@ -41,7 +41,7 @@ const costs: Invariant = {
       AND CASE WHEN c.late THEN c.cost_micros > due.micros ELSE c.cost_micros <> due.micros END ORDER BY c.id`,
 }
 
-const tokens: Invariant = {
+export const tokens: Invariant = {
   says: "the tokens of each call are those of its usage",
   rows: countOf(sql`ledger_call`),
   breaches: (slice) => sql`
@@ -54,25 +54,28 @@ const tokens: Invariant = {
 
 const hour = sql`account_id, mode, hour, key_id, model, endpoint`
 
-const hours: Invariant = {
+/** Hours of usage beside the sums of their calls, where they differ; one of the two may be missing. */
+export const unlikeHours = sql`
+  SELECT ${hour}, (u.requests, u.errors, u.input_tokens, u.output_tokens, u.cost_micros)::text AS said, (c.requests, c.errors, c.input_tokens, c.output_tokens, c.cost_micros)::text AS summed
+  FROM ledger_usage u FULL JOIN (
+    SELECT account_id, mode, ledger_hour(admitted_at) AS hour, key_id, coalesce(model, '') AS model, endpoint, count(*) AS requests,
+      count(*) FILTER (WHERE ledger_failed(state, http_status)) AS errors, sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens, sum(cost_micros) AS cost_micros
+    FROM ledger_call WHERE counts <> 'rpm' AND state NOT IN ('open', 'refused') GROUP BY 1, 2, 3, 4, 5, 6) c USING (${hour})
+  WHERE (u.requests = c.requests AND u.errors = c.errors AND u.input_tokens = c.input_tokens AND u.output_tokens = c.output_tokens AND u.cost_micros = c.cost_micros) IS NOT TRUE`
+
+export const hours: Invariant = {
   says: "each hour of usage is the sum of its calls that ended",
   rows: countOf(sql`ledger_usage`),
   breaches: sql`
-    SELECT format('hour %s of account %s, key %s, model %s, endpoint %s: %s, its calls come to %s', hour, account_id, key_id, model, endpoint,
-      (u.requests, u.errors, u.input_tokens, u.output_tokens, u.cost_micros)::text, (c.requests, c.errors, c.input_tokens, c.output_tokens, c.cost_micros)::text) AS detail
-    FROM ledger_usage u FULL JOIN (
-      SELECT account_id, mode, ledger_hour(admitted_at) AS hour, key_id, coalesce(model, '') AS model, endpoint, count(*) AS requests,
-        count(*) FILTER (WHERE ledger_failed(state, http_status)) AS errors, sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens, sum(cost_micros) AS cost_micros
-      FROM ledger_call WHERE counts <> 'rpm' AND state NOT IN ('open', 'refused') GROUP BY 1, 2, 3, 4, 5, 6) c USING (${hour})
-    WHERE (u.requests = c.requests AND u.errors = c.errors AND u.input_tokens = c.input_tokens AND u.output_tokens = c.output_tokens AND u.cost_micros = c.cost_micros) IS NOT TRUE
-    ORDER BY 1`,
+    SELECT format('hour %s of account %s, key %s, model %s, endpoint %s: %s, its calls come to %s', hour, account_id, key_id, model, endpoint, said, summed) AS detail
+    FROM (${unlikeHours}) h ORDER BY 1`,
 }
 
 /**
  * When a sweep should have seen it: its replica's lease or its own time was over, and some replica is alive to sweep since. A replica without a row was
  * swept before, so what it has open came after. Two turns are given, as one may be under way.
  */
-const overdue = ({ now, leaseMs, sweepMs }: ProofContext): Invariant => ({
+export const overdue = ({ now, leaseMs, sweepMs }: ProofContext): Invariant => ({
   says: "no call is open beyond its own time, or beyond the lease of its replica",
   rows: countOf(sql`ledger_call WHERE state = 'open'`),
   breaches: sql`

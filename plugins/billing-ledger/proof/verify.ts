@@ -39,7 +39,12 @@ const faultsOf = (ask: Ask, { says, breaches }: Invariant, slices: readonly Slic
   })
 
 /** All of it sees the ledger as it was at one moment, while calls go on. */
-export const verifyLedger = (database: Database, context: ProofContext): Effect.Effect<LedgerProof, PortError> =>
+export const verifyLedger = (
+  database: Database,
+  context: ProofContext,
+  invariants: readonly Invariant[] = invariantsOf(context),
+  looked: (rows: number) => void = () => {},
+): Effect.Effect<LedgerProof, PortError> =>
   database.transaction((tx: Transaction) =>
     Effect.gen(function* () {
       const ask: Ask = (query) =>
@@ -52,9 +57,10 @@ export const verifyLedger = (database: Database, context: ProofContext): Effect.
       const slices = yield* slicesOf(ask)
       const checked: { invariant: string; rows: number }[] = []
       const faults: LedgerFault[] = []
-      for (const invariant of invariantsOf(context)) {
+      for (const invariant of invariants) {
         const [counted] = yield* ask(invariant.rows)
         checked.push({ invariant: invariant.says, rows: Number(counted?.rows ?? 0) })
+        looked(Number(counted?.rows ?? 0))
         faults.push(...(yield* faultsOf(ask, invariant, slices)))
       }
       return { checked, faults }
