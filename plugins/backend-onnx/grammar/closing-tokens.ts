@@ -1,0 +1,68 @@
+import { bytesOfToken, type GrammarVocabulary, isAllowed, sizeOf } from "./grammar-vocabulary.ts"
+
+const codesOf = (text: string): readonly number[] => [...Buffer.from(text)]
+
+/** First bytes in the order in which they lead to an end: what closes, then short values, then text; an opening makes more to close. */
+const preferred = [...codesOf(`}]":,01tfn`), ...codesOf("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ23456789-_./@+"), ...codesOf("{[ ")]
+
+const quote = 0x22
+
+const isClosers = (bytes: Uint8Array): boolean => bytes.every((byte) => byte === 0x7d || byte === 0x5d)
+
+/** A key of bytes. */
+const keyOf = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1")
+
+/** What the way to an end is looked for among: a few tokens of a large vocabulary. */
+export class ClosingTokens {
+  /** `}}]`, the longest first; then the shortest token that begins with a byte, in order of preference. */
+  private readonly between: readonly number[]
+  /** The same inside a string, where a brace is text. */
+  private readonly inText: readonly number[]
+  private readonly letters: readonly number[]
+  private readonly byBytes = new Map<string, number>()
+  private longest = 1
+
+  constructor(vocabulary: GrammarVocabulary) {
+    const closers: { readonly id: number; readonly length: number }[] = []
+    const shortest = new Map<number, { readonly id: number; readonly length: number }>()
+    for (let id = 0; id < sizeOf(vocabulary); id++) {
+      const bytes = bytesOfToken(vocabulary, id)
+      const { length } = bytes
+      if (length === 0) continue
+      this.longest = Math.max(this.longest, length)
+      const key = keyOf(bytes)
+      if (!this.byBytes.has(key)) this.byBytes.set(key, id)
+      if (length > 1 && isClosers(bytes)) closers.push({ id, length })
+      if (length < (shortest.get(bytes[0]!)?.length ?? Number.POSITIVE_INFINITY)) shortest.set(bytes[0]!, { id, length })
+    }
+    const order = [...preferred, ...Array.from({ length: 256 }, (_, byte) => byte).filter((byte) => !preferred.includes(byte))]
+    const singles = (wanted: readonly number[]) => wanted.flatMap((byte) => (shortest.has(byte) ? [shortest.get(byte)!.id] : []))
+    this.between = [...closers.sort((a, b) => b.length - a.length).map(({ id }) => id), ...singles(order)]
+    this.inText = singles([quote, ...order.filter((byte) => byte !== quote)])
+    this.letters = singles(codesOf("aksxzAKSXZ"))
+  }
+
+  /** At most `most` tokens that the mask allows, the most promising first. */
+  promising(mask: Uint32Array, most: number): readonly number[] {
+    const found: number[] = []
+    for (const id of this.isInText(mask) ? this.inText : this.between) {
+      if (isAllowed(mask, id)) found.push(id)
+      if (found.length === most) break
+    }
+    return found
+  }
+
+  /** Between the parts of a document no letter may stand but the first of `true`, `false` and `null`. */
+  private isInText(mask: Uint32Array): boolean {
+    return this.letters.some((id) => isAllowed(mask, id))
+  }
+
+  /** The longest allowed token that `bytes` begin with. */
+  along(mask: Uint32Array, bytes: Uint8Array): number | undefined {
+    for (let length = Math.min(bytes.length, this.longest); length > 0; length--) {
+      const id = this.byBytes.get(keyOf(bytes.subarray(0, length)))
+      if (id !== undefined && isAllowed(mask, id)) return id
+    }
+    return undefined
+  }
+}

@@ -1,0 +1,66 @@
+import type { ClosingTokens } from "./closing-tokens.ts"
+import type { GrammarInstance, MatcherHandle } from "./grammar-instance.ts"
+
+/** Tokens that are tried at one place, and masks of one search: a search, not an enumeration. */
+const widest = 6
+const mostMasks = 800
+
+/**
+ * The shortest way to an end that was found. First straight along the most promising tokens. Where that never ends (`a*b` along `a`), depth first with a
+ * limit of length that doubles. It ends where the text may end, which is not yet where nothing more may follow.
+ */
+export const closingTokens = (instance: GrammarInstance, matcher: MatcherHandle, tokens: ClosingTokens, most: number): readonly number[] | undefined => {
+  const straight = search(instance, matcher, tokens, { limit: most, wide: 1, masks: most + 1 })
+  if (straight) return straight
+  for (let limit = Math.min(8, most); ; limit = Math.min(limit * 2, most)) {
+    const found = search(instance, matcher, tokens, { limit, wide: widest, masks: mostMasks })
+    if (found || limit === most) return found
+  }
+}
+
+interface Bounds {
+  /** Tokens. */
+  readonly limit: number
+  /** Tokens that are tried at one place. */
+  readonly wide: number
+  masks: number
+}
+
+/** A place on the way: what may still be tried there. */
+interface Place {
+  readonly untried: number[]
+}
+
+const search = (instance: GrammarInstance, from: MatcherHandle, tokens: ClosingTokens, bounds: Bounds): readonly number[] | undefined => {
+  const matcher = instance.clone(from)
+  try {
+    if (instance.isAccepting(matcher)) return []
+    const way: number[] = []
+    const places: Place[] = [look(instance, matcher, tokens, bounds)]
+    while (places.length > 0) {
+      const next = way.length < bounds.limit && bounds.masks > 0 ? places.at(-1)!.untried.shift() : undefined
+      if (next === undefined) {
+        places.pop()
+        if (way.pop() !== undefined) instance.rollback(matcher, 1)
+      } else if (instance.consume(matcher, next)) {
+        way.push(next)
+        if (instance.isAccepting(matcher)) return way
+        places.push(look(instance, matcher, tokens, bounds))
+      }
+    }
+    return undefined
+  } finally {
+    instance.free(matcher)
+  }
+}
+
+/** What must come next is read off a clone: to ask commits a matcher. */
+const look = (instance: GrammarInstance, matcher: MatcherHandle, tokens: ClosingTokens, bounds: Bounds): Place => {
+  bounds.masks--
+  const mask = instance.mask(matcher).slice()
+  const clone = instance.clone(matcher)
+  const forced = instance.forced(clone)
+  instance.free(clone)
+  const along = forced.length > 0 ? tokens.along(mask, forced) : undefined
+  return { untried: along === undefined ? [...tokens.promising(mask, bounds.wide)] : [along] }
+}

@@ -1,0 +1,102 @@
+import { afterAll, expect, test } from "vitest"
+import type { Constraint, Constraints, Grammar } from "./constraint.ts"
+import { makeConstraints } from "./constraints.ts"
+import { byteVocabulary, grammarVocabulary, isAllowed } from "./grammar-vocabulary.ts"
+import { inlineConstraints } from "./inline-constraints.ts"
+
+const end = 256
+const inThread = makeConstraints(byteVocabulary())
+afterAll(() => inThread.close())
+const kinds: readonly [string, Constraints][] = [
+  ["inline", inlineConstraints(byteVocabulary())],
+  ["in a thread", inThread],
+]
+
+const write = (constraint: Constraint, text: string): void => {
+  for (const byte of Buffer.from(text)) constraint.accept(byte)
+}
+const opened = (constraints: Constraints, grammar: Grammar, text = ""): Constraint => {
+  const constraint = constraints.open(grammar)
+  write(constraint, text)
+  return constraint
+}
+const schema = (json: unknown): Grammar => ({ kind: "schema", schema: json })
+const next = (constraint: Constraint): string => {
+  const mask = constraint.mask()
+  const bytes = Array.from({ length: end }, (_, byte) => byte).filter((byte) => isAllowed(mask, byte))
+  return String.fromCharCode(...bytes) + (isAllowed(mask, end) ? "$" : "")
+}
+
+const person = schema({ type: "object", properties: { name: { enum: ["Ada", "Alan"] }, age: { type: "integer" } }, required: ["name"], additionalProperties: false })
+
+for (const [name, constraints] of kinds) {
+  test(`${name}: masks follow the schema, token by token`, () => {
+    const constraint = opened(constraints, person)
+    expect(next(constraint)).toBe("{")
+    write(constraint, '{"name":"A')
+    expect(next(constraint)).toBe("dl")
+    expect(constraint.isComplete()).toBe(false)
+    write(constraint, 'da"')
+    expect(next(constraint)).toBe("\n ,}")
+    write(constraint, "}")
+    expect(next(constraint)).toBe("$")
+    expect(constraint.isComplete()).toBe(true)
+    constraint.accept(end)
+    expect(next(constraint)).toBe("$")
+    constraint.release()
+  })
+
+  test(`${name}: a grammar in Lark holds documents`, () => {
+    const constraint = opened(constraints, { kind: "lark", lark: 'start: "<call>" doc "</call>"\ndoc: %json {"type":"boolean"}' }, "<call>t")
+    expect(next(constraint)).toBe("r")
+    write(constraint, "rue</call>")
+    expect(constraint.isComplete()).toBe(true)
+  })
+
+  test(`${name}: the way to an end leads to an end, and moves nothing`, () => {
+    const constraint = opened(constraints, person, '{"name"')
+    const way = constraint.closing(100)!
+    expect(Buffer.from(way).toString()).toBe(':"Ada"}')
+    expect(constraint.closing(way.length - 1)).toBeUndefined()
+    expect(next(constraint)).toBe("\n :")
+    for (const token of way) constraint.accept(token)
+    expect(constraint.isComplete()).toBe(true)
+    expect(constraint.closing(0)).toEqual([])
+  })
+
+  test(`${name}: a grammar that does not compile, and a token that is not allowed, fail with a text`, () => {
+    expect(() => opened(constraints, { kind: "lark", lark: "start: nothing" }).mask()).toThrow(/nothing/)
+    expect(() => opened(constraints, person, "[").mask()).toThrow(/does not allow/)
+    expect(next(opened(constraints, person))).toBe("{")
+  })
+}
+
+test("every end token is allowed where the text may end, and none of them is text", () => {
+  const constraints = inlineConstraints(grammarVocabulary(300, (id) => (id < 256 ? Uint8Array.of(id) : Buffer.from(id < 290 ? "}" : "")), [256, 299]))
+  const constraint = opened(constraints, person, '{"name":"Ada"')
+  const allowed = (id: number) => isAllowed(constraint.mask(), id)
+  expect([256, 299, 257, 0x7d, 295].map(allowed)).toEqual([false, false, true, true, false])
+  constraint.accept(257)
+  expect([256, 299, 257, 0x7d, 295].map(allowed)).toEqual([true, true, false, false, false])
+})
+
+test("answers side by side don't disturb each other", () => {
+  const a = opened(inThread, person, '{"na')
+  const b = opened(inThread, person, '{"name":"Al')
+  a.release()
+  expect(next(b)).toBe("a")
+  const c = opened(inThread, schema({ type: "boolean" }), "f")
+  write(b, "an")
+  expect([next(c), next(b)]).toEqual(["a", '"'])
+})
+
+test("a thread that is gone fails its answers, and the next answer starts another", async () => {
+  const constraints = makeConstraints(byteVocabulary())
+  const lost = opened(constraints, person)
+  expect(next(lost)).toBe("{")
+  await constraints.close()
+  expect(() => lost.mask()).toThrow(/does not answer/)
+  lost.release()
+  expect(next(opened(constraints, person))).toBe("{")
+  await constraints.close()
+})

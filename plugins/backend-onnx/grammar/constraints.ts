@@ -1,0 +1,129 @@
+import { Worker } from "node:worker_threads"
+import { type Constraint, type Constraints, type Grammar, GrammarFailed } from "./constraint.ts"
+import { type GrammarThreadData, noClosing, SharedState, type ToGrammarThread } from "./grammar-protocol.ts"
+import { type GrammarVocabulary, wordsOf } from "./grammar-vocabulary.ts"
+
+const entry = import.meta.url.endsWith(".ts") ? "./grammar-thread-from-source.mjs" : "./grammar-thread.js"
+
+/** Far more than a bounded grammar takes: whoever waits longer waits for a thread that is gone. */
+const answerMs = 20_000
+
+/** Of one engine, with its grammars in a thread of their own. */
+export interface EngineConstraints extends Constraints {
+  open(grammar: Grammar): EngineConstraint
+  close(): Promise<void>
+}
+
+export interface EngineConstraint extends Constraint {
+  /** Whether `mask` would not wait: a grammar that was just opened compiles meanwhile. */
+  isReady(): boolean
+}
+
+/**
+ * The model's step blocks the engine's thread, so what shall be computed while it runs needs a thread of its own. Measured (49k tokens, two busy cores): inline, a
+ * token and its mask take 17 µs at the median, but up to milliseconds, and a compilation tens of them, for as long as all streams of the engine would wait;
+ * handing a token over takes 15 to 50 µs, and the mask is there when the step ends (1 µs). Both sides sleep on shared memory: an event loop's wake-up costs more.
+ * What goes wrong with a grammar is thrown by the first `mask`, `isComplete` or `closing`, as `GrammarFailed`: `open` does not wait.
+ */
+export const makeConstraints = (vocabulary: GrammarVocabulary): EngineConstraints => {
+  let thread: GrammarThread | undefined
+  let opened = 0
+  const running = (): GrammarThread => {
+    if (thread?.ended !== false) thread = new GrammarThread(vocabulary)
+    return thread
+  }
+  return {
+    open: (grammar) => new ThreadConstraint(running(), opened++, grammar, wordsOf(vocabulary)),
+    close: async () => {
+      const last = thread
+      thread = undefined
+      await last?.terminate()
+    },
+  }
+}
+
+class GrammarThread {
+  ended = false
+  private readonly worker: Worker
+  private readonly asked = new Int32Array(new SharedArrayBuffer(4))
+
+  constructor(vocabulary: GrammarVocabulary) {
+    const data: GrammarThreadData = { vocabulary, asked: this.asked.buffer as SharedArrayBuffer }
+    // no inherited flags: a test runner's or a loader's are not meant for this thread
+    this.worker = new Worker(new URL(entry, import.meta.url), { workerData: data, execArgv: [] })
+    this.worker.unref()
+    const end = () => {
+      this.ended = true
+    }
+    this.worker.once("error", end)
+    this.worker.once("exit", end)
+  }
+
+  ask(message: ToGrammarThread): void {
+    this.worker.postMessage(message)
+    Atomics.add(this.asked, 0, 1)
+    Atomics.notify(this.asked, 0)
+  }
+
+  async terminate(): Promise<void> {
+    this.ended = true
+    await this.worker.terminate()
+  }
+}
+
+class ThreadConstraint implements EngineConstraint {
+  private readonly thread: GrammarThread
+  private readonly id: number
+  private readonly state: SharedState
+  /** Masks that were asked for. */
+  private awaited = 1
+
+  constructor(thread: GrammarThread, id: number, grammar: Grammar, maskWords: number) {
+    this.thread = thread
+    this.id = id
+    this.state = new SharedState(maskWords)
+    thread.ask({ type: "open", id, grammar, state: this.state.buffer })
+  }
+
+  isReady(): boolean {
+    return this.state.computed >= this.awaited || this.thread.ended
+  }
+
+  mask(): Uint32Array {
+    this.settle()
+    return this.state.mask
+  }
+
+  isComplete(): boolean {
+    this.settle()
+    return this.state.isComplete
+  }
+
+  accept(token: number): void {
+    this.awaited++
+    this.thread.ask({ type: "accept", id: this.id, token })
+  }
+
+  closing(most: number): readonly number[] | undefined {
+    this.settle()
+    const found = new Int32Array(new SharedArrayBuffer((most + 1) * 4))
+    this.thread.ask({ type: "closing", id: this.id, most, found: found.buffer as SharedArrayBuffer })
+    if (Atomics.wait(found, 0, 0, answerMs) === "timed-out") throw this.lost()
+    return found[0] === noClosing ? undefined : [...found.subarray(1, found[0])]
+  }
+
+  release(): void {
+    if (!this.thread.ended) this.thread.ask({ type: "release", id: this.id })
+  }
+
+  private settle(): void {
+    if (this.thread.ended || !this.state.wait(this.awaited, answerMs)) throw this.lost()
+    const { failure } = this.state
+    if (failure !== undefined) throw new GrammarFailed(failure)
+  }
+
+  private lost(): GrammarFailed {
+    void this.thread.terminate()
+    return new GrammarFailed("the thread of the grammars does not answer")
+  }
+}

@@ -1,0 +1,131 @@
+import { existsSync, readFileSync } from "node:fs"
+import { GrammarFailed } from "./constraint.ts"
+import { type GrammarVocabulary, sizeOf, wordsOf } from "./grammar-vocabulary.ts"
+import { type WasmMemory, type WasmModule, webAssembly } from "./web-assembly.ts"
+
+/** What `wasm/src/lib.rs` exports. Numbers are addresses, but for counts and answers. */
+interface Exports {
+  readonly memory: WasmMemory
+  message_ptr(): number
+  message_len(): number
+  words_alloc(words: number): number
+  words_free(start: number, words: number): void
+  vocabulary_new(bytes: number, ends: number, count: number, endTokens: number, endCount: number): number
+  vocabulary_limit(vocabulary: number, grammarSize: number, compileFuel: number, stepFuel: number, stepItems: number, lexerStates: number): void
+  matcher_new(vocabulary: number, kind: number, text: number, length: number): number
+  matcher_clone(matcher: number): number
+  matcher_mask(matcher: number, mask: number, words: number): number
+  matcher_consume(matcher: number, token: number): number
+  matcher_accepting(matcher: number): number
+  matcher_rollback(matcher: number, count: number): number
+  matcher_forced(matcher: number): number
+  matcher_free(matcher: number): void
+}
+
+/** What a grammar may cost; more fails with a text. Fuel is spent at about 50,000 (compiling) and 14,000 (a mask) a millisecond, a lexer's state takes 1 to 2 kB. */
+const limits = { grammarSize: 300_000, compileFuel: 2_000_000, stepFuel: 300_000, stepItems: 60_000, lexerStates: 40_000 }
+
+const failed = -1
+const kinds = { schema: 0, lark: 1 } as const
+
+/** The module lies beside the sources; the compiler does not copy it to `dist/`. */
+const moduleFile = (): URL => {
+  const beside = new URL("wasm/grammar.wasm", import.meta.url)
+  return existsSync(beside) ? beside : new URL("../../../../plugins/backend-onnx/grammar/wasm/grammar.wasm", import.meta.url)
+}
+
+let compiled: WasmModule | undefined
+
+/** Compiled once a thread. */
+const grammarModule = (): WasmModule => {
+  compiled ??= new webAssembly.Module(new Uint8Array(readFileSync(moduleFile())))
+  return compiled
+}
+
+/** A matcher in an instance. */
+export type MatcherHandle = number
+
+/** llguidance with one vocabulary. A trap (`WebAssembly.RuntimeError`, or a `RangeError` of the stack) leaves it unusable: drop it. */
+export class GrammarInstance {
+  private readonly wasm: Exports
+  private readonly vocabulary: number
+  private readonly words: number
+  private readonly maskAt: number
+
+  constructor(vocabulary: GrammarVocabulary, module = grammarModule()) {
+    this.wasm = new webAssembly.Instance(module, { env: { now: () => performance.now() } }).exports as Exports
+    this.words = wordsOf(vocabulary)
+    this.maskAt = this.wasm.words_alloc(this.words)
+    const { bytes, ends, endTokens } = vocabulary
+    this.vocabulary = this.lend(bytes, (bytesAt) =>
+      this.lend(ends, (endsAt) => this.lend(endTokens, (endsOfText) => this.must(this.wasm.vocabulary_new(bytesAt, endsAt, sizeOf(vocabulary), endsOfText, endTokens.length)))),
+    )
+    this.wasm.vocabulary_limit(this.vocabulary, limits.grammarSize, limits.compileFuel, limits.stepFuel, limits.stepItems, limits.lexerStates)
+  }
+
+  get memoryBytes(): number {
+    return this.wasm.memory.buffer.byteLength
+  }
+
+  private lend<A>(argument: Uint8Array | Uint32Array, use: (at: number) => A): A {
+    const words = Math.ceil(argument.byteLength / 4)
+    const at = this.wasm.words_alloc(words)
+    new Uint8Array(this.wasm.memory.buffer).set(new Uint8Array(argument.buffer, argument.byteOffset, argument.byteLength), at)
+    const result = use(at)
+    this.wasm.words_free(at, words)
+    return result
+  }
+
+  private message(): Uint8Array {
+    return new Uint8Array(this.wasm.memory.buffer, this.wasm.message_ptr(), this.wasm.message_len())
+  }
+
+  private must(handle: number): number {
+    if (handle === 0) throw new GrammarFailed(Buffer.from(this.message()).toString())
+    return handle
+  }
+
+  private answer(given: number): boolean {
+    if (given === failed) throw new GrammarFailed(Buffer.from(this.message()).toString())
+    return given === 1
+  }
+
+  /** `text`: a JSON Schema, or a grammar in Lark. */
+  compile(kind: "schema" | "lark", text: string): MatcherHandle {
+    const bytes = new TextEncoder().encode(text)
+    return this.lend(bytes, (at) => this.must(this.wasm.matcher_new(this.vocabulary, kinds[kind], at, bytes.length)))
+  }
+
+  /** Shares with the first what its lexer has learnt. */
+  clone(matcher: MatcherHandle): MatcherHandle {
+    return this.wasm.matcher_clone(matcher)
+  }
+
+  /** Valid until the next call. */
+  mask(matcher: MatcherHandle): Uint32Array {
+    this.answer(this.wasm.matcher_mask(matcher, this.maskAt, this.words))
+    return new Uint32Array(this.wasm.memory.buffer, this.maskAt, this.words)
+  }
+
+  consume(matcher: MatcherHandle, token: number): boolean {
+    return this.answer(this.wasm.matcher_consume(matcher, token))
+  }
+
+  isAccepting(matcher: MatcherHandle): boolean {
+    return this.answer(this.wasm.matcher_accepting(matcher))
+  }
+
+  rollback(matcher: MatcherHandle, count: number): void {
+    this.answer(this.wasm.matcher_rollback(matcher, count))
+  }
+
+  /** The bytes that must come next. Only of a clone: it commits the matcher to them. */
+  forced(matcher: MatcherHandle): Uint8Array {
+    this.wasm.matcher_forced(matcher)
+    return this.message().slice()
+  }
+
+  free(matcher: MatcherHandle): void {
+    this.wasm.matcher_free(matcher)
+  }
+}

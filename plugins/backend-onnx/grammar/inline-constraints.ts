@@ -1,0 +1,28 @@
+import type { Constraint, Constraints, Grammar } from "./constraint.ts"
+import type { GrammarVocabulary } from "./grammar-vocabulary.ts"
+import { Matchers } from "./matchers.ts"
+
+/** In the thread of its caller: for tests, and where nothing runs beside. */
+export const inlineConstraints = (vocabulary: GrammarVocabulary): Constraints => {
+  const matchers = new Matchers(vocabulary)
+  let opened = 0
+  const open = (grammar: Grammar): Constraint => {
+    const id = opened++
+    matchers.add(id, grammar)
+    let mask: Uint32Array | undefined
+    return {
+      mask: () => {
+        mask ??= matchers.mask(id).slice()
+        return mask
+      },
+      accept: (token) => {
+        mask = undefined
+        matchers.accept(id, token)
+      },
+      isComplete: () => matchers.isComplete(id),
+      closing: (most) => matchers.closingOf(id, most),
+      release: () => matchers.release(id),
+    }
+  }
+  return { open }
+}

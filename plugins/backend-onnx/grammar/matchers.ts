@@ -1,0 +1,148 @@
+import { closingTokens } from "./closing.ts"
+import { ClosingTokens } from "./closing-tokens.ts"
+import { type Grammar, GrammarFailed } from "./constraint.ts"
+import { GrammarInstance, type MatcherHandle } from "./grammar-instance.ts"
+import { grammarText } from "./grammar-text.ts"
+import type { GrammarVocabulary } from "./grammar-vocabulary.ts"
+import { webAssembly } from "./web-assembly.ts"
+
+/** Compiled grammars that are kept for the next answer of the same shape. */
+const keptGrammars = 32
+
+/** More than this, and the memory of WebAssembly, which never shrinks, is started anew at the next open. */
+const mostMemoryBytes = 384 * 2 ** 20
+
+interface Open {
+  readonly key: string
+  /** Accepted so far: what a lost instance is caught up with. */
+  readonly tokens: number[]
+  /** Of the instance `generation`; one of an older generation is lost. */
+  handle: MatcherHandle
+  generation: number
+}
+
+const isTrap = (cause: unknown): boolean => cause instanceof webAssembly.RuntimeError || cause instanceof RangeError
+
+/**
+ * All matchers of an engine over one instance. A matcher that makes the instance trap fails with it, and its grammar is refused from then on; the
+ * others are rebuilt in a fresh instance, from the tokens they accepted, when they are next asked.
+ */
+export class Matchers {
+  private readonly vocabulary: GrammarVocabulary
+  private readonly closing: ClosingTokens
+  private instance: GrammarInstance
+  private generation = 0
+  private readonly open = new Map<number, Open>()
+  /** By key; the last used last. */
+  private readonly grammars = new Map<string, MatcherHandle>()
+  private readonly poisoned = new Set<string>()
+
+  constructor(vocabulary: GrammarVocabulary) {
+    this.vocabulary = vocabulary
+    this.closing = new ClosingTokens(vocabulary)
+    this.instance = new GrammarInstance(vocabulary)
+  }
+
+  get memoryBytes(): number {
+    return this.instance.memoryBytes
+  }
+
+  /** Throws `GrammarFailed`. */
+  add(id: number, grammar: Grammar): void {
+    if (this.instance.memoryBytes > mostMemoryBytes) this.restart()
+    const key = `${grammar.kind} ${grammarText(grammar)}`
+    if (this.poisoned.has(key)) throw new GrammarFailed("the grammar can't be run")
+    this.guarded(key, () => this.open.set(id, { key, tokens: [], handle: this.instance.clone(this.compiled(key)), generation: this.generation }))
+  }
+
+  accept(id: number, token: number): void {
+    const open = this.get(id)
+    if (this.vocabulary.endTokens.includes(token)) return
+    if (!this.run(open, (handle) => this.instance.consume(handle, token))) throw new GrammarFailed(`the grammar does not allow token ${token} here`)
+    open.tokens.push(token)
+  }
+
+  /** Valid until the next call. */
+  mask(id: number): Uint32Array {
+    return this.run(this.get(id), (handle) => this.instance.mask(handle))
+  }
+
+  isComplete(id: number): boolean {
+    return this.run(this.get(id), (handle) => this.instance.isAccepting(handle))
+  }
+
+  closingOf(id: number, most: number): readonly number[] | undefined {
+    return this.run(this.get(id), (handle) => closingTokens(this.instance, handle, this.closing, most))
+  }
+
+  release(id: number): void {
+    const open = this.open.get(id)
+    this.open.delete(id)
+    if (open?.generation === this.generation) this.instance.free(open.handle)
+  }
+
+  private get(id: number): Open {
+    const open = this.open.get(id)
+    if (!open) throw new GrammarFailed("the grammar is not open")
+    return open
+  }
+
+  /** Clones share their lexer's states, which are bounded: where the shared lexer is full, a fresh one may still do. */
+  private run<A>(open: Open, use: (handle: MatcherHandle) => A): A {
+    const once = () =>
+      this.guarded(open.key, () => {
+        if (open.generation !== this.generation) this.rebuild(open)
+        return use(open.handle)
+      })
+    try {
+      return once()
+    } catch (cause) {
+      if (isTrap(cause) || this.poisoned.has(open.key)) throw cause
+      this.forget(open.key)
+      this.instance.free(open.handle)
+      open.generation = -1
+      return once()
+    }
+  }
+
+  private rebuild(open: Open): void {
+    const handle = this.instance.clone(this.compiled(open.key))
+    for (const token of open.tokens) this.instance.consume(handle, token)
+    open.handle = handle
+    open.generation = this.generation
+  }
+
+  private compiled(key: string): MatcherHandle {
+    const known = this.grammars.get(key)
+    this.grammars.delete(key)
+    const split = key.indexOf(" ")
+    const matcher = known ?? this.instance.compile(key.slice(0, split) as Grammar["kind"], key.slice(split + 1))
+    this.grammars.set(key, matcher)
+    if (this.grammars.size > keptGrammars) this.forget(this.grammars.keys().next().value!)
+    return matcher
+  }
+
+  private forget(key: string): void {
+    const handle = this.grammars.get(key)
+    this.grammars.delete(key)
+    if (handle !== undefined) this.instance.free(handle)
+  }
+
+  private guarded<A>(key: string, use: () => A): A {
+    try {
+      return use()
+    } catch (cause) {
+      if (!isTrap(cause)) throw cause
+      if (this.poisoned.size >= keptGrammars) this.poisoned.clear()
+      this.poisoned.add(key)
+      this.restart()
+      throw new GrammarFailed("the grammar can't be run", { cause })
+    }
+  }
+
+  private restart(): void {
+    this.instance = new GrammarInstance(this.vocabulary)
+    this.grammars.clear()
+    this.generation++
+  }
+}
