@@ -72,12 +72,12 @@ export class KvBank {
       }
   }
 
-  /** Puts back what `read` copied out. */
+  /** Puts back the first `count` tokens of what `read` copied out. */
   restore(row: number, first: number, count: number, from: Float32Array): void {
     const { kvHeads, headSize } = this.shape
-    const size = count * headSize
+    const [size, stride] = [count * headSize, from.length / (this.arrays.length * kvHeads)]
     let at = 0
-    for (const array of this.arrays) for (let head = 0; head < kvHeads; head++, at += size) array.set(from.subarray(at, at + size), this.start(row, head) + first * headSize)
+    for (const array of this.arrays) for (let head = 0; head < kvHeads; head++, at += stride) array.set(from.subarray(at, at + size), this.start(row, head) + first * headSize)
   }
 
   /** Writes what a step answered for one row; false when a number is not finite. Such a row must not stay in the bank: masked or not, it would reach others of its step. */

@@ -7,6 +7,7 @@ export const blockTokens = 16
 interface Block {
   readonly parent: Block | undefined
   readonly key: string
+  readonly ids: readonly number[]
   readonly tokens: number
   readonly children: Map<string, Block>
   data: Float32Array
@@ -42,6 +43,13 @@ export interface Kept {
   /** Up to here they were computed in whole chunks. */
   readonly exactTokens: number
   readonly marks: readonly number[]
+}
+
+const sameFrom = (block: Block, ids: ArrayLike<number>, at: number, most: number): number => {
+  const end = Math.min(block.tokens, most - at)
+  let same = 0
+  while (same < end && block.ids[same] === ids[at + same]) same++
+  return same
 }
 
 const keyOf = (ids: ArrayLike<number>, from: number, to: number): string => {
@@ -93,6 +101,17 @@ export class PrefixCache {
     return undefined
   }
 
+  /** The block right behind the path that has most tokens in common with the text. */
+  private closest(owner: string, path: readonly Block[], ids: ArrayLike<number>, most: number): { readonly block: Block; readonly tokens: number } | undefined {
+    const at = path.length * blockTokens
+    let [best, tokens]: [Block | undefined, number] = [undefined, 0]
+    for (const block of this.childrenOf(owner, path)?.values() ?? []) {
+      const same = sameFrom(block, ids, at, most)
+      if (same > tokens) [best, tokens] = [block, same]
+    }
+    return best && { block: best, tokens }
+  }
+
   private touch(owner: string, path: readonly Block[]): void {
     for (const block of [...path].reverse()) {
       this.byAge.delete(block)
@@ -102,19 +121,17 @@ export class PrefixCache {
 
   find(owner: string, ids: ArrayLike<number>, { most, exactChunk, marks }: FindOptions): Found {
     const whole = this.path(owner, ids, most)
-    const last = this.tail(owner, whole, ids, most)
-    const path = last ? [...whole, last] : whole
-    this.touch(owner, path)
+    const part = exactChunk === undefined ? this.closest(owner, whole, ids, most) : undefined
+    this.touch(owner, part ? [...whole, part.block] : whole)
     const markedTokens = this.markedIn(owner, whole, ids, marks.at(-1) ?? 0)
-    const usable = exactChunk === undefined ? path : path.slice(0, this.exactBlocks(path, exactChunk))
-    const tokensOf = (blocks: readonly Block[]) => blocks.reduce((sum, block) => sum + block.tokens, 0)
-    const tokens = tokensOf(usable)
-    const exactTokens = tokensOf(usable.slice(0, this.exactBlocks(usable, blockTokens)))
+    const usable = exactChunk === undefined ? whole : whole.slice(0, this.exactBlocks(whole, exactChunk))
+    const tokens = usable.length * blockTokens + (part?.tokens ?? 0)
+    const exactTokens = this.exactBlocks(usable, blockTokens) * blockTokens
     const restoreInto = (cache: KvCache) => {
       cache.reserve(tokens)
-      for (const block of usable) {
-        cache.bank.restore(cache.row, cache.length, block.tokens, block.data)
-        cache.length += block.tokens
+      for (const [block, count] of [...usable.map((block) => [block, blockTokens] as const), ...(part ? [[part.block, part.tokens] as const] : [])]) {
+        cache.bank.restore(cache.row, cache.length, count, block.data)
+        cache.length += count
       }
     }
     return { tokens, markedTokens, exactTokens, restoreInto }
@@ -187,7 +204,8 @@ export class PrefixCache {
     if (!data) return undefined
     cache.bank.read(cache.row, from, to - from, data)
     const parent = path.at(-1)
-    const block: Block = { parent, key: keyOf(ids, from, to), tokens: to - from, children: new Map(), data, marked: false, exact }
+    const own = Array.from({ length: to - from }, (_, i) => ids[from + i]!)
+    const block: Block = { parent, key: keyOf(ids, from, to), ids: own, tokens: to - from, children: new Map(), data, marked: false, exact }
     const siblings = this.childrenOf(owner, path) ?? new Map<string, Block>()
     if (!parent) this.roots.set(owner, siblings)
     siblings.set(block.key, block)
