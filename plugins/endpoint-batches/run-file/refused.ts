@@ -1,0 +1,25 @@
+import { Data, Effect } from "effect"
+import type { BatchError } from "../tables.ts"
+
+/** The file can't be run, or its results can't be written. The message says what to do. */
+export class BatchFileRefused extends Data.TaggedError("BatchFileRefused")<{ readonly message: string; readonly faults?: readonly BatchError[] }> {}
+
+export const refused = (message: string, faults?: readonly BatchError[]): BatchFileRefused => new BatchFileRefused({ message, ...(faults && { faults }) })
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: "there is no such file or folder",
+  EISDIR: "it is a folder",
+  ENOTDIR: "a part of its path is no folder",
+  EACCES: "it may not be opened",
+  ENOSPC: "the disk is full; free some space and go on with --resume",
+  EDQUOT: "the quota of the disk is used up; free some space and go on with --resume",
+}
+
+export const fileRefused = (path: string, what: string, cause: unknown): BatchFileRefused => {
+  const { code = "", message } = cause as NodeJS.ErrnoException
+  return refused(`${path} can't be ${what}: ${reasons[code] ?? message}.`)
+}
+
+/** Not cut in the middle: a write that was begun is awaited. */
+export const onFile = <A>(path: string, what: string, act: () => Promise<A>): Effect.Effect<A, BatchFileRefused> =>
+  Effect.uninterruptible(Effect.tryPromise({ try: act, catch: (cause) => fileRefused(path, what, cause) }))

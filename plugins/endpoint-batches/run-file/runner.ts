@@ -1,0 +1,152 @@
+import { basename, resolve } from "node:path"
+import { Effect, Schema, type Scope, Stream } from "effect"
+import type { Clock, Endpoint, Micros, ModelId } from "../../../core/index.ts"
+import { isBatchError, readInputLine } from "../input/input-line.ts"
+import { jsonLines, type RawLine } from "../input/json-lines.ts"
+import { type BatchLimits, limitsOf, Settings } from "../settings.ts"
+import { makeGate } from "../work/gate.ts"
+import { type Earlier, readEarlier, sizeOf } from "./earlier.ts"
+import { fileBytes } from "./file-bytes.ts"
+import { makeInOrder } from "./in-order.ts"
+import { BatchFileRefused, refused } from "./refused.ts"
+import { openResultFiles, type ResultFiles } from "./result-files.ts"
+import { makeResume, type Resumption } from "./resume.ts"
+import { type LineResult, runLine } from "./run-line.ts"
+import { type SurveyParts, surveyFile, targetOf } from "./survey.ts"
+
+/** How far a run is. Tokens and cost are those of this run, the lines also those of earlier ones. */
+export interface BatchFileSums {
+  readonly lines: number
+  /** Had their result before this run. */
+  readonly earlier: number
+  readonly completed: number
+  readonly failed: number
+  readonly inputTokens: number
+  readonly outputTokens: number
+  /** At the price of a batch; nobody pays it. */
+  readonly costMicros: Micros
+}
+
+export interface BatchFileJob<E> {
+  readonly input: string
+  readonly output: string
+  readonly errors: string
+  /** That of the first line unless told. */
+  readonly endpoint?: string | undefined
+  /** As the plugin's settings say unless told. */
+  readonly linesAtOnce?: number | undefined
+  /** Goes on where an earlier run of the same file ended; otherwise the two files must not be there. */
+  readonly resume: boolean
+  /** Opens the models that the file names, after the whole file was found to be right. */
+  open(models: readonly ModelId[]): Effect.Effect<void, E, Scope.Scope>
+  onProgress(sums: BatchFileSums): void
+}
+
+export interface BatchRunnerParts extends Omit<SurveyParts, "maxLineBytes"> {
+  readonly clock: Clock
+  readonly random: () => number
+  /** Those of the plugin, where the deployment has it. */
+  readonly settings?: unknown
+}
+
+/** The files are closed with the Scope. */
+export type BatchRunner = <E>(job: BatchFileJob<E>) => Effect.Effect<BatchFileSums, BatchFileRefused | E, Scope.Scope>
+
+type Run = BatchRunnerParts & SurveyParts & { readonly limits: BatchLimits }
+
+const distinct = ({ input, output, errors }: BatchFileJob<unknown>) =>
+  new Set([input, output, errors].map((path) => resolve(path))).size === 3 ? Effect.void : Effect.fail(refused("Input, output and errors must be three files."))
+
+/** Without --resume nothing is overwritten. */
+const earlierIn = (path: string, isResumed: boolean): Effect.Effect<Earlier, BatchFileRefused> =>
+  Effect.gen(function* () {
+    if (isResumed) return yield* readEarlier(path)
+    if (yield* sizeOf(path)) return yield* refused(`${path} is there already. Go on with it (--resume), name another file, or remove it.`)
+    return { path, ids: [], ends: [] }
+  })
+
+interface Pending {
+  /** From 0 on. */
+  readonly number: number
+  readonly raw: RawLine
+}
+
+const pendingLines = (run: Run, input: string, { line, offset }: NonNullable<Resumption["next"]>) => {
+  let number = 0
+  return Stream.map(jsonLines(fileBytes(input, offset), { ...run, from: { line, offset } }), (raw): Pending => ({ number: number++, raw }))
+}
+
+/** Text and parsed body are in memory at once. */
+const copies = 2
+
+/** The lines in any order, so many at once, and only so much of them and their results in memory. */
+const results = (run: Run, job: BatchFileJob<unknown>, target: Endpoint, next: NonNullable<Resumption["next"]>) => {
+  const { linesAtOnce = run.limits.linesAtOnce } = job
+  const gate = makeGate(linesAtOnce, run.limits.memoryBytes)
+  const parts = { ...run, target, name: basename(job.input) }
+  const runOne = ({ number, raw }: Pending) =>
+    Effect.gen(function* () {
+      const line = readInputLine(raw, target.path)
+      if (isBatchError(line)) return yield* refused(`${job.input} was changed while it ran: line ${raw.line}: ${line.message}`)
+      const seat = yield* gate.enter("", (raw.end - raw.offset) * copies)
+      const result = yield* runLine(parts, raw.line, line)
+      seat.ended(result.text.length * copies)
+      return { number, result, seat }
+    })
+  return Stream.mapEffect(pendingLines(run, job.input, next), runOne, { concurrency: linesAtOnce, unordered: true })
+}
+
+const plus = (sums: BatchFileSums, { isOk, inputTokens, outputTokens, costMicros }: LineResult): BatchFileSums => ({
+  ...sums,
+  completed: sums.completed + (isOk ? 1 : 0),
+  failed: sums.failed + (isOk ? 0 : 1),
+  inputTokens: sums.inputTokens + inputTokens,
+  outputTokens: sums.outputTokens + outputTokens,
+  costMicros: sums.costMicros + costMicros,
+})
+
+const runAll = (run: Run, job: BatchFileJob<unknown>, target: Endpoint, found: Resumption, files: ResultFiles, before: BatchFileSums) =>
+  Effect.gen(function* () {
+    let sums = before
+    if (found.next) {
+      const inOrder = makeInOrder<{ readonly result: LineResult; leave(): void }>()
+      yield* Stream.runForEach(results(run, job, target, found.next), ({ number, result, seat }) =>
+        Effect.gen(function* () {
+          const ready = inOrder.put(number, { result, leave: seat.leave })
+          const texts = (isOk: boolean) => ready.filter((one) => one.result.isOk === isOk).map((one) => one.result.text)
+          yield* files.append(texts(true), texts(false))
+          for (const { result: one, leave } of ready) {
+            sums = plus(sums, one)
+            leave()
+          }
+          if (ready.length > 0) job.onProgress(sums)
+        }),
+      )
+    }
+    yield* files.sync
+    return sums
+  })
+
+const runFile = <E>(run: Run, job: BatchFileJob<E>): Effect.Effect<BatchFileSums, BatchFileRefused | E, Scope.Scope> =>
+  Effect.gen(function* () {
+    yield* distinct(job)
+    const target = yield* targetOf(run, job.input, job.endpoint)
+    const resume = makeResume(yield* earlierIn(job.output, job.resume), yield* earlierIn(job.errors, job.resume))
+    const survey = yield* surveyFile(run, job.input, target, resume.pass)
+    const found = resume.found()
+    if (found instanceof BatchFileRefused) return yield* found
+    const { completed, failed } = found
+    const sums = { lines: survey.lines, earlier: completed + failed, completed, failed, inputTokens: 0, outputTokens: 0, costMicros: 0n }
+    if (found.next) yield* job.open(survey.models)
+    const files = yield* openResultFiles({ path: job.output, bytes: found.outputBytes }, { path: job.errors, bytes: found.errorBytes }, run.clock)
+    job.onProgress(sums)
+    return yield* runAll(run, job, target, found, files, sums)
+  })
+
+const defaults = Schema.decodeUnknownSync(Settings)({})
+
+/** Runs a file of lines on this machine, through the same call path as a batch, with neither a server nor a database. */
+export const makeBatchRunner = (parts: BatchRunnerParts): BatchRunner => {
+  const limits = limitsOf((parts.settings as Settings | undefined) ?? defaults)
+  return (job) => runFile({ ...parts, limits, maxLineBytes: limits.maxLineBytes }, job)
+}

@@ -1,0 +1,115 @@
+import { Effect, Option, Stream } from "effect"
+import type { CallPath, Catalogue, Endpoint, Json, ModelId } from "../../../core/index.ts"
+import { isBatchError, readInputLine } from "../input/input-line.ts"
+import { jsonLines, type RawLine } from "../input/json-lines.ts"
+import { CustomIds } from "../preflight/custom-ids.ts"
+import { Faults } from "../preflight/faults.ts"
+import type { BatchError } from "../tables.ts"
+import { callOf } from "./call-of.ts"
+import { fileBytes } from "./file-bytes.ts"
+import { type BatchFileRefused, refused } from "./refused.ts"
+
+export interface SurveyParts {
+  readonly callPath: CallPath
+  readonly catalogue: Catalogue
+  /** By their path. */
+  readonly targets: ReadonlyMap<string, Endpoint>
+  readonly maxLineBytes: number
+}
+
+export interface Survey {
+  readonly lines: number
+  /** Those that the lines name, and that are there. */
+  readonly models: readonly ModelId[]
+}
+
+const urlOf = ({ text }: RawLine): string | undefined => {
+  try {
+    const { url } = JSON.parse(text ?? "") as { readonly url?: unknown }
+    return typeof url === "string" ? url : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const emptyFile = (path: string) => refused(`${path} holds no line.`)
+
+const unknownTarget = (url: string, targets: SurveyParts["targets"]) =>
+  refused(`'${url}' is no endpoint that takes batches here. There ${targets.size === 1 ? "is" : "are"}: ${[...targets.keys()].join(", ") || "none"}.`)
+
+/** The endpoint that was asked for, or that of the first line that names one. */
+export const targetOf = ({ targets, maxLineBytes }: SurveyParts, path: string, asked: string | undefined): Effect.Effect<Endpoint, BatchFileRefused> =>
+  Effect.gen(function* () {
+    let isEmpty = true
+    const lines = jsonLines(fileBytes(path), { maxLineBytes }).pipe(
+      Stream.tap(() =>
+        Effect.sync(() => {
+          isEmpty = false
+        }),
+      ),
+    )
+    const first =
+      asked === undefined
+        ? yield* lines.pipe(
+            Stream.map(urlOf),
+            Stream.filter((url) => url !== undefined),
+            Stream.runHead,
+          )
+        : Option.some(asked)
+    if (Option.isNone(first) && isEmpty) return yield* emptyFile(path)
+    if (Option.isNone(first)) return yield* refused(`${path}: no line names an endpoint (url). Name it with --endpoint, as in --endpoint /v1/embeddings.`)
+    return targets.get(first.value) ?? (yield* unknownTarget(first.value, targets))
+  })
+
+const sameId = (line: number, earlier: number): BatchError => ({
+  code: "duplicate_custom_id",
+  message: `custom_id: lines ${earlier} and ${line} have the same one`,
+  line,
+  param: "custom_id",
+})
+
+/** Of each model the first line is judged: a model that is not there, or does another task, fails all of its lines. */
+const makeModelCheck = ({ callPath, catalogue }: SurveyParts, target: Endpoint) => {
+  const known = new Map<ModelId, boolean>()
+  const judge = (model: ModelId, body: Json, line: number): Effect.Effect<BatchError | undefined> =>
+    callPath.check(target, callOf(catalogue, "check", body)).pipe(
+      Effect.as(undefined),
+      // not open yet; what else is wrong with the line shows when it runs
+      Effect.catch(({ code, message }) =>
+        Effect.succeed(
+          code === "model_not_found" || !catalogue.entry(model) ? { code: "model_not_found", message: `body.model: ${message}`, line, param: "body.model" } : undefined,
+        ),
+      ),
+      Effect.tap((fault) => Effect.sync(() => known.set(model, fault === undefined))),
+    )
+  return {
+    check: (body: Json, line: number): Effect.Effect<BatchError | undefined> => {
+      const { model } = body as { readonly model?: unknown }
+      return typeof model !== "string" || known.has(model) ? Effect.succeed(undefined) : judge(model, body, line)
+    },
+    found: (): readonly ModelId[] => [...known].filter(([, isThere]) => isThere).map(([model]) => model),
+  }
+}
+
+/** Reads every line once before the first one runs. Fails with all that is wrong, unless nothing is. */
+export const surveyFile = (parts: SurveyParts, path: string, target: Endpoint, onLine: (customId: string, raw: RawLine) => void): Effect.Effect<Survey, BatchFileRefused> =>
+  Effect.gen(function* () {
+    const faults = new Faults()
+    const ids = new CustomIds()
+    const models = makeModelCheck(parts, target)
+    let lines = 0
+    yield* Stream.runForEach(jsonLines(fileBytes(path), parts), (raw) =>
+      Effect.suspend(() => {
+        lines += 1
+        const line = readInputLine(raw, target.path)
+        if (isBatchError(line)) return Effect.sync(() => faults.add(line))
+        const earlier = ids.add(line.customId, raw.line)
+        onLine(line.customId, raw)
+        return Effect.map(earlier === undefined ? models.check(line.body, raw.line) : Effect.succeed(sameId(raw.line, earlier)), (fault) => fault && faults.add(fault))
+      }),
+    )
+    if (lines === 0) return yield* emptyFile(path)
+    if (faults.count > 0)
+      return yield* refused(`${path}: ${faults.count === 1 ? "a line" : `${faults.count.toLocaleString("en")} lines`} can't run, so none was run.`, faults.list())
+    return { lines, models: models.found() }
+  })
