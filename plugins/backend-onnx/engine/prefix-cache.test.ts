@@ -40,7 +40,7 @@ test("gives back exactly what a sequence with the same beginning has, to the tok
   const cache = new KvCache(shape)
   got.restoreInto(cache)
   expect(dump(cache, 70)).toEqual(dump(filled(other), 70))
-  expect([96, 98, 100, 10, 1].map((length) => found(prefixes, "a", range(length)).tokens)).toEqual([95, 96, 96, 9, 0])
+  expect([96, 98, 100, 10, 1].map((length) => found(prefixes, "a", range(length)).tokens)).toEqual([95, 97, 99, 9, 0])
   keep(prefixes, "a", [...range(75), ...range(30, 700)])
   keep(prefixes, "a", [...range(72), ...range(30, 800)])
   // the one that has most in common
@@ -78,8 +78,8 @@ describe("marked prefixes", () => {
   test("what was kept without a marker is reused, and not counted", () => {
     const prefixes = new PrefixCache(1e6, tokenBytes)
     keep(prefixes, "a", range(200))
-    expect(found(prefixes, "a", range(200), [150])).toMatchObject({ tokens: 192, markedTokens: 0 })
-    expect(found(prefixes, "a", range(200))).toMatchObject({ tokens: 192, markedTokens: 0 })
+    expect(found(prefixes, "a", range(200), [150])).toMatchObject({ tokens: 199, markedTokens: 0 })
+    expect(found(prefixes, "a", range(200))).toMatchObject({ tokens: 199, markedTokens: 0 })
   })
 
   test("are never counted beyond the last marker of the request itself", () => {
@@ -99,6 +99,23 @@ test("a request with a seed takes only what was computed in whole chunks", () =>
   expect(seeded(range(200))).toBe(192)
   expect(seeded(range(192))).toBe(128)
   expect(seeded([...range(100), 7])).toBe(64)
+})
+
+test("ends of texts are kept to the token, and go when a longer text holds them", () => {
+  const prefixes = new PrefixCache(1e6, tokenBytes)
+  keep(prefixes, "a", range(21))
+  expect(prefixes.bytes).toBe(21 * tokenBytes)
+  expect(found(prefixes, "a", range(40)).tokens).toBe(21)
+  keep(prefixes, "a", range(19))
+  expect(prefixes.bytes).toBe(21 * tokenBytes)
+  keep(prefixes, "a", [...range(18), 900, 901])
+  expect(prefixes.bytes).toBe(25 * tokenBytes)
+  keep(prefixes, "a", range(32))
+  expect(prefixes.bytes).toBe((32 + 4) * tokenBytes)
+  // a marked one stays, as it is counted
+  keep(prefixes, "b", range(121), { marks: [121] })
+  keep(prefixes, "b", range(128))
+  expect(found(prefixes, "b", range(140), [121])).toMatchObject({ tokens: 128, markedTokens: 121 })
 })
 
 test("the memory is bounded, and what was not used for longest goes first", () => {

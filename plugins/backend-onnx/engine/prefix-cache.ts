@@ -3,7 +3,7 @@ import type { KvCache } from "./kv-cache.ts"
 /** Tokens of a block. */
 export const blockTokens = 16
 
-/** Keys and values of up to 16 tokens that follow those of the parent. Shorter ones only end a marked prefix. */
+/** Keys and values of up to 16 tokens that follow those of the parent. Shorter ones end a marked prefix, or a text. */
 interface Block {
   readonly parent: Block | undefined
   readonly key: string
@@ -96,7 +96,7 @@ export class PrefixCache {
     const children = this.childrenOf(owner, path)
     for (let length = Math.min(blockTokens - 1, most - at); children && length > 0; length--) {
       const block = children.get(keyOf(ids, at, at + length))
-      if (block) return block
+      if (block?.marked) return block
     }
     return undefined
   }
@@ -157,14 +157,31 @@ export class PrefixCache {
     this.touch(owner, path)
     for (const [index, block] of path.entries()) if (!block.exact && (index + 1) * blockTokens <= exactTokens) this.refresh(block, cache, index * blockTokens)
     for (let at = path.length * blockTokens; at + blockTokens <= tokens; at += blockTokens) {
+      const siblings = this.childrenOf(owner, path)
       const block = this.add(owner, path, cache, { ids, from: at, to: at + blockTokens, exact: at + blockTokens <= exactTokens })
       if (!block) break
       path.push(block)
+      this.dropBeginnings(siblings, block)
     }
+    this.keepEnd(owner, path, cache, ids, tokens)
     const ends = marks.filter((mark) => mark <= tokens)
     const markedTokens = this.mark(owner, path, cache, ids, ends)
     this.touch(owner, path)
     return markedTokens
+  }
+
+  /** What is left behind whole blocks, unless it lies in another block already: so that the same text can be taken up at its very end. */
+  private keepEnd(owner: string, path: readonly Block[], cache: KvCache, ids: ArrayLike<number>, tokens: number): void {
+    const from = path.length * blockTokens
+    const left = tokens - from
+    if (left <= 0 || left >= blockTokens || (this.closest(owner, path, ids, tokens)?.tokens ?? 0) === left) return
+    this.add(owner, path, cache, { ids, from, to: tokens, exact: false })
+  }
+
+  /** Ends of texts that lie in a block are not needed beside it. */
+  private dropBeginnings(siblings: ReadonlyMap<string, Block> | undefined, block: Block): void {
+    for (const other of [...(siblings?.values() ?? [])])
+      if (other.tokens < blockTokens && !other.marked && sameFrom(other, block.ids, 0, blockTokens) === other.tokens) this.drop(other)
   }
 
   private refresh(block: Block, cache: KvCache, from: number): void {
