@@ -93,3 +93,11 @@ test("closing fails what still runs and ends the thread", async () => {
   expect(await ended).toBe(0)
   expect(await failureOf(engine.available)).toMatchObject({ code: "backend_error" })
 })
+
+test("a grammar that is lost is named as the reason, and the next one is served", async () => {
+  const { engine, close } = await opened()
+  const asking = (lark: string): LlamaRequest => ({ ...job(4), kind: "generate", grammar: { grammar: { kind: "lark", lark }, closeOnLength: false } }) as LlamaRequest
+  expect(await failureOf(Stream.runDrain(engine.run(asking("start: nothing"), options)))).toMatchObject({ code: "backend_error", message: expect.stringContaining("grammar") })
+  expect(await Effect.runPromise(Stream.runCollect(engine.run(asking('start: "a" | "b"'), options)))).toContain("finish")
+  await close()
+})

@@ -1,6 +1,7 @@
 import type { Decoder } from "../families/decoder.ts"
 import { openDecoder } from "../families/open-decoder.ts"
-import { GrammarFailed } from "../grammar/constraint.ts"
+import { makeConstraints } from "../grammar/constraints.ts"
+import { grammarVocabulary } from "../grammar/grammar-vocabulary.ts"
 import { ModelFileError } from "../weights/model-file-error.ts"
 import { GenerateJob } from "./generate-job.ts"
 import { kvTokenBytes } from "./kv-bank.ts"
@@ -22,9 +23,7 @@ const tokensOf = (job: LlamaRequest): number => (job.kind === "generate" ? job.p
 
 type MakeConstraints = (decoder: Decoder) => OpenConstraints
 
-const noConstraints: MakeConstraints = () => {
-  throw new GrammarFailed("there are no grammars")
-}
+const inThread: MakeConstraints = ({ session, bytesOf, endTokens }) => makeConstraints(grammarVocabulary(session.shape.vocabulary, bytesOf, endTokens))
 
 // less would refuse almost every conversation
 const leastWindow = 128
@@ -33,7 +32,7 @@ const leastWindow = 128
 export const openLlama = async (
   spec: EngineSpec,
   progress: (detail: string) => void,
-  makeConstraints = noConstraints,
+  constraintsOf = inThread,
 ): Promise<OpenEngine<LlamaRequest, LlamaEvent, LlamaInfo, LlamaJob> & { readonly stepper: Stepper<LlamaJob> }> => {
   const decoder = await openDecoder(spec, progress)
   const { session: steps, folder, endTokens } = decoder
@@ -47,7 +46,7 @@ export const openLlama = async (
   const prefixes = new PrefixCache(spec.prefixCacheBytes, tokenBytes)
   const { contextTokens, vocabulary } = steps.shape
   const { bytesOf, startsWithSpace } = decoder
-  const constraints = new LazyConstraints(() => makeConstraints(decoder))
+  const constraints = new LazyConstraints(() => constraintsOf(decoder))
   const model = { session, prefixes, endTokens, bytesOf, startsWithSpace, vocabulary, constraints, speller: new TokenSpeller(vocabulary, bytesOf) }
   const words = (word: string) => decoder.idsOf(spellings(word))
   return {
