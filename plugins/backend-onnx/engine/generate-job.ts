@@ -29,6 +29,19 @@ export interface Model {
 /** Where the grammar rules the text to its end, nothing cuts it. */
 const stopsOf = ({ stop, grammar }: GenerateRequest): readonly string[] => (grammar && grammar.stopUntil === undefined ? [] : stop)
 
+const bytesWith = (bytesOf: Model["bytesOf"], markers: GenerateRequest["markers"] = {}): Model["bytesOf"] => {
+  const marks = new Map(Object.entries(markers).map(([text, token]) => [token, Buffer.from(text)]))
+  return marks.size ? (token) => marks.get(token) ?? bytesOf(token) : bytesOf
+}
+
+type BytesOf = (token: number) => Uint8Array
+
+const withShown = (bytesOf: BytesOf, shown: GenerateRequest["shown"] = []): BytesOf => {
+  if (!shown.length) return bytesOf
+  const texts = new Map(shown.map(([token, text]) => [token, Buffer.from(text)]))
+  return (token) => texts.get(token) ?? bytesOf(token)
+}
+
 /** Writes one answer. States: reading (a chunk a turn) -> writing (a token a step, or several guessed ones) -> ended; a cancel ends it in any. */
 export class GenerateJob implements DecodeRow {
   readonly request: GenerateRequest
@@ -42,6 +55,7 @@ export class GenerateJob implements DecodeRow {
   private readonly sampler: Sampler
   private readonly guide: Guide | undefined
   private readonly text: TokenText
+  private readonly bytesOf: BytesOf
   private readonly spentMs = { prefill: 0, decode: 0 }
   private begun = false
   private exactTokens = 0
@@ -57,17 +71,20 @@ export class GenerateJob implements DecodeRow {
     this.ids = [...request.promptIds]
     this.sampler = new Sampler(request.sampler, seededRandom(request.seed))
     const { grammar, topLogprobs } = request
+    this.bytesOf = withShown(model.bytesOf, request.shown)
     const stopRange = { ...(grammar?.after && { after: grammar.after }), ...(grammar?.stopUntil && { until: grammar.stopUntil }) }
-    this.text = new TokenText(stopsOf(request), model.bytesOf, { isDetailed: topLogprobs !== undefined, dropsFirstSpace: model.startsWithSpace, stopRange })
+    const bytesOf = bytesWith(model.bytesOf, request.markers)
+    this.text = new TokenText(stopsOf(request), bytesOf, { isDetailed: topLogprobs !== undefined, dropsFirstSpace: model.startsWithSpace, stopRange })
     // last, as it has to be released
-    this.guide = grammar && this.guideOf(grammar)
+    this.guide = grammar && this.guideOf(grammar, bytesOf)
   }
 
-  private guideOf({ grammar, ...rest }: NonNullable<GenerateRequest["grammar"]>): Guide {
-    const { constraints, vocabulary, endTokens, speller, bytesOf } = this.model
+  private guideOf({ grammar, ...rest }: NonNullable<GenerateRequest["grammar"]>, bytesOf: Model["bytesOf"]): Guide {
+    const { constraints, vocabulary, endTokens, speller } = this.model
+    const { maxTokens, markers = {} } = this.request
     const constraint = constraints.open(grammar)
     try {
-      return new Guide(constraint, this.sampler, { ...rest, maxTokens: this.request.maxTokens, vocabulary, endTokens, speller, bytesOf })
+      return new Guide(constraint, this.sampler, { ...rest, maxTokens, vocabulary, endTokens, speller, markers, bytesOf })
     } catch (cause) {
       constraint.release()
       throw cause

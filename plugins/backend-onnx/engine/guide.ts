@@ -19,6 +19,8 @@ export interface GuideOptions {
   readonly vocabulary: number
   readonly endTokens: ReadonlySet<number>
   readonly speller: TokenSpeller
+  /** Control tokens by the text that they stand for in this answer. */
+  readonly markers: Readonly<Record<string, number>>
   bytesOf(token: number): Uint8Array
 }
 
@@ -54,14 +56,15 @@ export class Guide {
   private readonly wayOut: WayOut | undefined
 
   constructor(constraint: PacedConstraint, sampler: Sampler, options: GuideOptions) {
-    const { after = "", closeOnLength, maxTokens, vocabulary, endTokens, speller } = options
+    const { after = "", closeOnLength, maxTokens, vocabulary, endTokens, speller, markers } = options
     this.constraint = constraint
     this.sampler = sampler
     this.options = options
     this.after = Buffer.from(after)
     this.state = after ? "free" : "ruled"
     this.open = after ? maskWithout(vocabulary, endTokens) : undefined
-    const turn = after ? speller.spell(this.after) : []
+    const marker = Object.hasOwn(markers, after) ? markers[after] : undefined
+    const turn = marker === undefined ? speller.spell(this.after) : [marker]
     if (!turn) throw new GrammarFailed("the model has no tokens for the text that a grammar waits for")
     this.turn = turn
     const ask = (most: number) => constraint.closing(most)?.filter((token) => !endTokens.has(token))

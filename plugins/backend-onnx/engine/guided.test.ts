@@ -170,6 +170,20 @@ describe("closing on length", () => {
   })
 })
 
+test("control tokens that are part of an answer are text to the grammar, to stop strings and to the reader", async () => {
+  const markers = { "</think>": 2 }
+  const grammarAfter = { ...rule, after: "</think>" }
+  const model = open({ like: { 2: 4 } })
+  for (let seed = 0; seed < 10; seed++) {
+    const said = await model.ask({ grammar: grammarAfter, markers, seed, maxTokens: 400 })
+    expect(said.reason).toBe("stop")
+    expect(said.text).toMatch(/^[abc<>"]*<\/think>a(ba)*"$/)
+  }
+  const hurried = await open({ like: { 2: -50 } }).ask({ grammar: { ...grammarAfter, closeOnLength: true }, markers, maxTokens: 12 })
+  expect(hurried.text).toMatch(/<\/think>a"$/)
+  expect((await model.ask({ markers, stop: ["nk>"], maxTokens: 400 })).text).toMatch(/<\/thi$/)
+})
+
 describe("stop strings", () => {
   test("don't cut a document that the grammar rules", async () => {
     const model = open({ like: { 8: 50, 3: 20 } })

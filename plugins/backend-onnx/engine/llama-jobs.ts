@@ -18,6 +18,10 @@ export interface GenerateRequest {
   readonly stop: readonly string[]
   /** Alternatives to report for each token; absent: no log-probabilities. */
   readonly topLogprobs?: number
+  /** Control tokens by their text that are part of the answer's text: `[TOOL_CALLS]`, or `</think>`, where they have no letters. */
+  readonly markers?: Readonly<Record<string, number>>
+  /** Control tokens that are part of this answer's text, by the text that they stand for; others have none. */
+  readonly shown?: readonly (readonly [token: number, text: string])[]
   /** What the answer must look like. */
   readonly grammar?: {
     readonly grammar: Grammar
