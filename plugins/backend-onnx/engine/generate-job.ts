@@ -34,14 +34,6 @@ const bytesWith = (bytesOf: Model["bytesOf"], markers: GenerateRequest["markers"
   return marks.size ? (token) => marks.get(token) ?? bytesOf(token) : bytesOf
 }
 
-type BytesOf = (token: number) => Uint8Array
-
-const withShown = (bytesOf: BytesOf, shown: GenerateRequest["shown"] = []): BytesOf => {
-  if (!shown.length) return bytesOf
-  const texts = new Map(shown.map(([token, text]) => [token, Buffer.from(text)]))
-  return (token) => texts.get(token) ?? bytesOf(token)
-}
-
 /** Writes one answer. States: reading (a chunk a turn) -> writing (a token a step, or several guessed ones) -> ended; a cancel ends it in any. */
 export class GenerateJob implements DecodeRow {
   readonly request: GenerateRequest
@@ -55,7 +47,6 @@ export class GenerateJob implements DecodeRow {
   private readonly sampler: Sampler
   private readonly guide: Guide | undefined
   private readonly text: TokenText
-  private readonly bytesOf: BytesOf
   private readonly spentMs = { prefill: 0, decode: 0 }
   private begun = false
   private exactTokens = 0
@@ -71,7 +62,6 @@ export class GenerateJob implements DecodeRow {
     this.ids = [...request.promptIds]
     this.sampler = new Sampler(request.sampler, seededRandom(request.seed))
     const { grammar, topLogprobs } = request
-    this.bytesOf = withShown(model.bytesOf, request.shown)
     const stopRange = { ...(grammar?.after && { after: grammar.after }), ...(grammar?.stopUntil && { until: grammar.stopUntil }) }
     const bytesOf = bytesWith(model.bytesOf, request.markers)
     this.text = new TokenText(stopsOf(request), bytesOf, { isDetailed: topLogprobs !== undefined, dropsFirstSpace: model.startsWithSpace, stopRange })

@@ -20,8 +20,6 @@ export interface GenerateRequest {
   readonly topLogprobs?: number
   /** Control tokens by their text that are part of the answer's text: `[TOOL_CALLS]`, or `</think>`, where they have no letters. */
   readonly markers?: Readonly<Record<string, number>>
-  /** Control tokens that are part of this answer's text, by the text that they stand for; others have none. */
-  readonly shown?: readonly (readonly [token: number, text: string])[]
   /** What the answer must look like. */
   readonly grammar?: {
     readonly grammar: Grammar
