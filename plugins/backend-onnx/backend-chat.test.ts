@@ -97,14 +97,9 @@ test("a bias can force a token, and the end", async () => {
 })
 
 describe("refuses before it does anything", () => {
-  const text = { type: "text", text: "x" } as const
   const image = { type: "media", mediaType: "image/png", bytes: new Uint8Array() } as const
   test.each<readonly [string, Partial<ChatRequest>]>([
-    ["tools", { tools: [{ name: "f" }] }],
-    ["messages", { messages: [{ role: "tool", content: [text], toolCallId: "1" }] }],
     ["messages", { messages: [{ role: "user", content: [image] }] }],
-    ["response_format", { responseFormat: { type: "json_object" } }],
-    ["chat_template_kwargs", { thinking: true }],
     ["lora", { adapter: { id: "a", strength: 1 } }],
   ])("%s", async (param, part) => {
     expect(await failureOf(model.task.plan(chatRequest("x", part), context()))).toMatchObject({ code: "unsupported_parameter", param })

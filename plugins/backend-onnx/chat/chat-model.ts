@@ -1,20 +1,22 @@
 import { Effect } from "effect"
 import { type ApiError, apiError } from "../../../core/errors.ts"
 import type { ModelId } from "../../../core/ids.ts"
-import type { ChatEvent, ChatRequest, ModelContext, ModelPlan, Task, TokenLogprob } from "../../../core/ports/model.ts"
+import type { ChatEvent, ChatRequest, ModelContext, ModelPlan, Task } from "../../../core/ports/model.ts"
 import type { Clock } from "../../../core/services/clock.ts"
 import type { Log } from "../../../core/services/log.ts"
 import type { Workers } from "../../../core/services/workers.ts"
 import { usageOf } from "../../../core/usage.ts"
+import { answerEvents } from "../answer/answer-events.ts"
+import type { AnswerForm } from "../answer/answer-parser.ts"
 import type { Engine } from "../engine/engine-host.ts"
 import type { GenerateRequest, LlamaEvent, LlamaInfo, LlamaRequest } from "../engine/llama-jobs.ts"
 import type { StageTime } from "../engine/protocol.ts"
 import { freshSeed } from "../engine/random.ts"
-import type { Piece } from "../engine/token-text.ts"
 import type { Prompt } from "../tokenizer/chat-prompt.ts"
 import type { ChatPromptInput } from "../tokenizer/chat-prompt-job.ts"
 import { inPool, timedTokenize } from "../tokenizer/pool.ts"
-import { promptMessages, unsupportedIn } from "./chat-request.ts"
+import { type AnswerPlan, planAnswer } from "./answer-plan.ts"
+import { promptAsk, unsupportedIn } from "./chat-request.ts"
 
 type Tokenized = Extract<Prompt, { readonly ids: unknown }>
 
@@ -39,7 +41,7 @@ const ownerOf = (id: ModelId, { tenant }: ModelContext): string => JSON.stringif
 
 const marksOf = (marks: readonly number[]): readonly number[] => [...new Set(marks)].filter((tokens) => tokens >= leastPrefixTokens).slice(-mostMarks)
 
-const generation = (request: ChatRequest, owner: string, { ids: promptIds, marks }: Tokenized, maxTokens: number): GenerateRequest => {
+const generation = (request: ChatRequest, owner: string, { ids: promptIds, marks }: Tokenized, { grammar, markers }: AnswerPlan, maxTokens: number): GenerateRequest => {
   const { temperature, topP, frequencyPenalty, presencePenalty, seed, logitBias } = request.sampling
   return {
     kind: "generate",
@@ -51,6 +53,8 @@ const generation = (request: ChatRequest, owner: string, { ids: promptIds, marks
     seed: seed ?? freshSeed(),
     isRepeatable: seed !== undefined,
     ...(request.topLogprobs !== undefined && { topLogprobs: request.topLogprobs }),
+    ...(grammar && { grammar }),
+    markers,
     sampler: { temperature, topP, frequencyPenalty, presencePenalty, logitBias: [...(logitBias ?? [])] },
   }
 }
@@ -60,17 +64,9 @@ const wrongBias = (request: ChatRequest, vocabulary: number): ApiError | undefin
   return wrong === undefined ? undefined : apiError("invalid_request_error", `The token id ${wrong} is not in this model's vocabulary of ${vocabulary}.`, { param: "logit_bias" })
 }
 
-const decoder = new TextDecoder()
-
-const toLogprob = ({ bytes, logprob }: { readonly bytes: Uint8Array; readonly logprob: number }): TokenLogprob => ({ token: decoder.decode(bytes), bytes: [...bytes], logprob })
-
-const textEvents = ({ text, details }: Piece): readonly ChatEvent[] => {
-  if (!text && !details?.length) return []
-  return [{ type: "text", text, ...(details && { logprobs: details.map((detail) => ({ ...toLogprob(detail), top: detail.top.map(toLogprob) })) }) }]
-}
-
 /** Engine events to chat events; meters tokens when they are produced, read or not. */
-const translator = (id: ModelId, context: ModelContext) => {
+const translator = (id: ModelId, context: ModelContext, form: AnswerForm) => {
+  const answer = answerEvents(form)
   let read = {}
   return (event: LlamaEvent | StageTime): readonly ChatEvent[] | undefined => {
     switch (event.type) {
@@ -83,11 +79,13 @@ const translator = (id: ModelId, context: ModelContext) => {
         context.meter(id, usageOf(read))
         return undefined
       }
-      case "token":
-        context.meter(id, usageOf({ ...read, outputTokens: event.outputTokens }))
-        return textEvents(event)
+      case "token": {
+        const events = answer.token(event)
+        context.meter(id, usageOf({ ...read, outputTokens: event.outputTokens, reasoningTokens: answer.reasoningTokens }))
+        return events
+      }
       case "finish":
-        return [...textEvents(event), { type: "finish", reason: event.reason }]
+        return answer.finish(event, event.reason)
       default:
         return undefined
     }
@@ -110,19 +108,20 @@ export const makeChatModel = (parts: ChatModelParts): Task<ChatRequest, ChatEven
     if (refusal) return yield* refusal
     const wait = { priority: context.priority, waitMs: queueWaitMs }
     yield* engine.availableFor(wait)
-    const input: ChatPromptInput = { folder: engine.info.folder, messages: promptMessages(request.messages), contextTokens }
+    const input: ChatPromptInput = { folder: engine.info.folder, ...promptAsk(request), contextTokens }
     const prompt = yield* timedTokenize(clock, context, inPool<ChatPromptInput, Prompt>(workers, log, "chat-prompt-job", input))
     if ("tooLong" in prompt) return yield* tooLong(`at least ${prompt.tooLong}`, request.maxTokens)
     if ("refused" in prompt) return yield* apiError("invalid_request_error", `The model's chat template can't take these messages: ${prompt.refused}`, { param: "messages" })
     const inputTokens = prompt.ids.length
     if (inputTokens >= contextTokens) return yield* tooLong(String(inputTokens), request.maxTokens)
+    const answer = yield* planAnswer(request, prompt.form, () => Effect.void)
     const maxTokens = Math.min(request.maxTokens, contextTokens - inputTokens)
     const marks = marksOf(prompt.marks)
-    const run = engine.run(generation(request, ownerOf(id, context), { ids: prompt.ids, marks }, maxTokens), {
+    const run = engine.run(generation(request, ownerOf(id, context), { ...prompt, marks }, answer, maxTokens), {
       ...wait,
       account: context.tenant.account,
       timeoutMs: () => context.deadlineMs - clock.nowMs(),
-      translate: translator(id, context),
+      translate: translator(id, context, answer.form),
     })
     const planned: ModelPlan<ChatEvent> = { bound: usageOf({ inputTokens, cacheWriteTokens: marks.at(-1) ?? 0, outputTokens: maxTokens }), run }
     return planned

@@ -1,26 +1,60 @@
+import type { Json } from "../../../core/json.ts"
+import type { SyntaxName } from "../answer/call-syntax.ts"
+import { markersOf, type TemplateStyle, templateStyle, thinkClose, thinkOpen } from "../answer/template-style.ts"
+import { type LaidOut, layOut, type PromptMessage, readArguments } from "./chat-prompt-layout.ts"
+import { functionOf, type PromptTool } from "./chat-prompt-tools.ts"
 import type { ChatTokenizer } from "./chat-tokenizer.ts"
-import { controlGuard, unusedCharacter } from "./control-guard.ts"
+import { type ControlGuard, controlGuard, shieldAll, unusedCharacter } from "./control-guard.ts"
 import { tokensBefore, withoutSigns, withSigns } from "./prefix-marks.ts"
 
-export interface PromptMessage {
-  readonly role: string
-  readonly content: string
-  /** Offsets in `content` at which a prefix ends that is worth caching. */
-  readonly marks?: readonly number[]
+export type { PromptMessage } from "./chat-prompt-layout.ts"
+
+export interface PromptAsk {
+  readonly messages: readonly PromptMessage[]
+  /** Those that the model is told of. */
+  readonly tools?: readonly PromptTool[]
+  readonly thinking?: boolean
+}
+
+/** What the template makes of the answer. */
+export interface PromptForm {
+  readonly syntax: SyntaxName
+  /** `begun`: the prompt ends inside of the reasoning; `possible`: the model may open it by itself. */
+  readonly reasoning: "none" | "begun" | "possible"
+  /** Texts that mean something in an answer and are control tokens here: they have no text of their own. */
+  readonly markers: Readonly<Record<string, number>>
 }
 
 /** `marks`: tokens before each mark, rising. `tooLong`: it has at least so many tokens. `refused`: the template can't render these messages. */
-export type Prompt = { readonly ids: Int32Array; readonly marks: readonly number[] } | { readonly tooLong: number } | { readonly refused: string }
+export type Prompt = { readonly ids: Int32Array; readonly marks: readonly number[]; readonly form: PromptForm } | { readonly tooLong: number } | { readonly refused: string }
 
-const render = (chat: ChatTokenizer, messages: readonly PromptMessage[]): string | { readonly refused: string } => {
+/** As templates read a message. What users wrote is shielded. Keys that a template asks for by being there are there only when they say something. */
+const forTemplate = (guard: ControlGuard, sign: string, { role, content, marks = [], reasoning, calls, answers }: LaidOut): Json => ({
+  role,
+  content: guard.shield(withSigns(content, marks, sign)),
+  ...(reasoning !== undefined && { reasoning_content: guard.shield(reasoning) }),
+  ...(calls && { tool_calls: calls.map((call) => ({ id: guard.shield(call.id), type: "function", function: shieldAll(guard, { name: call.name, arguments: call.arguments }) })) }),
+  ...(answers && { tool_call_id: guard.shield(answers.id), ...(answers.name !== undefined && { name: guard.shield(answers.name) }) }),
+})
+
+const render = (chat: ChatTokenizer, variables: Readonly<Record<string, unknown>>): string | { readonly refused: string } => {
   try {
-    return chat.template.render({ messages, add_generation_prompt: true, bos_token: chat.format.bosToken, eos_token: chat.format.eosToken })
+    return chat.template.render({ ...variables, add_generation_prompt: true, bos_token: chat.format.bosToken, eos_token: chat.format.eosToken })
   } catch (cause) {
     return { refused: (cause as Error).message }
   }
 }
 
-const encode = async (chat: ChatTokenizer, pieces: readonly (number | string)[], sign: string): Promise<Prompt> => {
+/** What the model has to read to begin with its reasoning, or to be behind it. */
+const withThinking = (rendered: string, style: TemplateStyle, thinking: boolean): { readonly text: string; readonly reasoning: PromptForm["reasoning"] } => {
+  const isOpen = rendered.trimEnd().endsWith(thinkOpen)
+  if (isOpen && !thinking) return { text: `${rendered.trimEnd()}\n\n${thinkClose}\n\n`, reasoning: "none" }
+  if (isOpen) return { text: rendered, reasoning: "begun" }
+  if (!style.thinks) return { text: rendered, reasoning: "none" }
+  return thinking ? { text: `${rendered}${thinkOpen}\n`, reasoning: "begun" } : { text: rendered, reasoning: "possible" }
+}
+
+const encode = async (chat: ChatTokenizer, pieces: readonly (number | string)[], sign: string): Promise<Pick<Extract<Prompt, { ids: unknown }>, "ids" | "marks">> => {
   const ids: number[] = []
   const marks: number[] = []
   for (const piece of pieces) {
@@ -37,17 +71,44 @@ const encode = async (chat: ChatTokenizer, pieces: readonly (number | string)[],
   return { ids: Int32Array.from(ids), marks }
 }
 
+const markersIn = (style: TemplateStyle, controlTokens: Readonly<Record<string, number>>): PromptForm["markers"] =>
+  Object.fromEntries(markersOf(style).flatMap((text) => (Object.hasOwn(controlTokens, text) ? [[text, controlTokens[text]!] as const] : [])))
+
+/** Renders with everything that users wrote shielded; tried with the tools in either place, as some templates take no system text. */
+const renderAsk = (chat: ChatTokenizer, style: TemplateStyle, { messages, tools = [], thinking = false }: PromptAsk, guard: ControlGuard, sign: string) => {
+  const shown = tools.length && !style.isAnnounced ? { [style.toolsName]: tools.map((tool) => functionOf(shieldAll(guard, tool))) } : {}
+  const attempt = (place: "system" | "user") => {
+    const laid = layOut(style, messages, tools, place).map((message) => forTemplate(guard, sign, message))
+    return render(chat, { messages: laid, ...shown, enable_thinking: thinking, thinking })
+  }
+  const first = attempt("system")
+  const mayMove = typeof first !== "string" && tools.length > 0 && style.isAnnounced
+  const second = mayMove ? attempt("user") : first
+  return typeof second === "string" ? second : first
+}
+
+/** Everything that comes from outside, as it will stand in the prompt. */
+const writtenIn = ({ messages, tools = [] }: PromptAsk): readonly string[] => [
+  ...messages.flatMap(({ content, reasoning = "", toolCallId = "" }) => [content, reasoning, toolCallId]),
+  JSON.stringify([tools, messages.flatMap(({ toolCalls = [] }) => toolCalls.map((call) => [call.id, call.name, readArguments(call.arguments)]))]),
+]
+
+const leastTokens = (chat: ChatTokenizer, { messages, tools = [] }: PromptAsk): number => {
+  const bytes = [...messages.map(({ content }) => content), tools.length ? JSON.stringify(tools) : ""].reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+  return Math.ceil(bytes / chat.format.longestTokenBytes)
+}
+
 /** Messages as the model was trained to read them, up to where its answer begins. */
-export const chatPrompt = async (chat: ChatTokenizer, messages: readonly PromptMessage[], contextTokens: number): Promise<Prompt> => {
-  const texts = messages.map((message) => message.content)
-  const atLeast = Math.ceil(texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0) / chat.format.longestTokenBytes)
+export const chatPrompt = async (chat: ChatTokenizer, ask: PromptAsk, contextTokens: number): Promise<Prompt> => {
+  const atLeast = leastTokens(chat, ask)
   if (atLeast > contextTokens) return { tooLong: atLeast }
-  const sign = unusedCharacter(texts)
-  const guard = sign && controlGuard(chat.format.controlTokens, [...texts, sign])
+  const written = writtenIn(ask)
+  const sign = unusedCharacter(written)
+  const guard = sign && controlGuard(chat.format.controlTokens, [...written, sign])
   if (!guard) return { refused: "they use every private-use character" }
-  const rendered = render(
-    chat,
-    messages.map(({ role, content, marks = [] }) => ({ role, content: guard.shield(withSigns(content, marks, sign)) })),
-  )
-  return typeof rendered === "string" ? encode(chat, guard.parse(rendered), sign) : rendered
+  const style = templateStyle(chat.format.template)
+  const rendered = renderAsk(chat, style, ask, guard, sign)
+  if (typeof rendered !== "string") return rendered
+  const { text, reasoning } = withThinking(rendered, style, ask.thinking === true)
+  return { ...(await encode(chat, guard.parse(text), sign)), form: { syntax: style.syntax, reasoning, markers: markersIn(style, chat.format.controlTokens) } }
 }

@@ -42,3 +42,14 @@ export const controlGuard = (controlTokens: Readonly<Record<string, number>>, te
       .filter((piece) => piece !== "")
   return { shield: (text) => text.replaceAll(starts, `$1${marker}`), parse }
 }
+
+/** Shields every text in a value, names of fields too. */
+export const shieldAll = <T>(guard: ControlGuard, value: T): T => {
+  const shield = (item: unknown): unknown => {
+    if (typeof item === "string") return guard.shield(item)
+    if (Array.isArray(item)) return (item as readonly unknown[]).map(shield)
+    if (typeof item !== "object" || item === null) return item
+    return Object.fromEntries(Object.entries(item).map(([key, inner]) => [guard.shield(key), shield(inner)]))
+  }
+  return shield(value) as T
+}

@@ -29,7 +29,7 @@ const idsOf = async (language: ChatLanguage, text: string) => (await written(lan
 const textOf = (language: ChatLanguage, ids: readonly number[]) => Buffer.concat(ids.map((id) => language.vocabulary.bytesOf(id))).toString("utf8")
 
 const chatIdsOf = async (language: ChatLanguage, messages: readonly { readonly role: string; readonly content: string }[]) => {
-  const prompt = await chatPrompt(written(language), messages, 10_000)
+  const prompt = await chatPrompt(written(language), { messages }, 10_000)
   return "ids" in prompt ? [...prompt.ids] : prompt
 }
 

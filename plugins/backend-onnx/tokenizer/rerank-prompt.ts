@@ -27,14 +27,16 @@ const examples = [
 const promptOf = (chat: ChatTokenizer, request: RerankPromptRequest, document: string): Promise<Prompt> =>
   chatPrompt(
     chat,
-    [
-      { role: "system", content: system(request.instruction) },
-      ...examples.flatMap((example) => [
-        { role: "user", content: question(example.query, example.document) },
-        { role: "assistant", content: example.answer },
-      ]),
-      { role: "user", content: question(request.query, document) },
-    ],
+    {
+      messages: [
+        { role: "system", content: system(request.instruction) },
+        ...examples.flatMap((example) => [
+          { role: "user", content: question(example.query, example.document) },
+          { role: "assistant", content: example.answer },
+        ]),
+        { role: "user", content: question(request.query, document) },
+      ],
+    },
     // a longer one is cut here, not refused there
     Number.POSITIVE_INFINITY,
   )

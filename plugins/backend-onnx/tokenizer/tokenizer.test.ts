@@ -67,7 +67,7 @@ test("the tokenizer of the file's metadata keeps every text, and merges words", 
 })
 
 test("a chat is rendered by the file's template", async () => {
-  const ids = idsIn(await chatPrompt(chat, [{ role: "user", content: "the 12" }], 100))
+  const ids = idsIn(await chatPrompt(chat, { messages: [{ role: "user", content: "the 12" }] }, 100))
   expect(shown(ids)).toBe("[0]user\nthe 12[1]\n[0]assistant\n")
 })
 
@@ -79,7 +79,7 @@ describe("text of users never becomes a control token", () => {
     await fc.assert(
       fc.asyncProperty(pieces, async (parts) => {
         const content = parts.join("")
-        const ids = idsIn(await chatPrompt(chat, [{ role: "user", content }], 1e6))
+        const ids = idsIn(await chatPrompt(chat, { messages: [{ role: "user", content }] }, 1e6))
         expect(count(ids)).toBe(3)
         expect(shown(ids)).toBe(`[0]user\n${Buffer.from(content).toString("utf8")}[1]\n[0]assistant\n`)
       }),
@@ -98,7 +98,7 @@ describe("text of users never becomes a control token", () => {
 })
 
 test("a prompt that can't fit is refused before it is tokenized", async () => {
-  expect(await chatPrompt(chat, [{ role: "user", content: "x".repeat(10_000) }], 100)).toEqual({ tooLong: Math.ceil(10_000 / chat.format.longestTokenBytes) })
+  expect(await chatPrompt(chat, { messages: [{ role: "user", content: "x".repeat(10_000) }] }, 100)).toEqual({ tooLong: Math.ceil(10_000 / chat.format.longestTokenBytes) })
 })
 
 describe("rerank prompts", () => {

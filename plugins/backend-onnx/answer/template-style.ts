@@ -1,0 +1,58 @@
+import { type SyntaxName, syntaxes } from "./call-syntax.ts"
+
+/** What a chat template can render by itself; the rest is laid out for it. */
+export interface TemplateStyle {
+  readonly syntax: SyntaxName
+  /** It does not tell the model about tools, or in a form that is not known here: a system text does. */
+  readonly isAnnounced: boolean
+  /** It writes `tool_calls` of earlier turns. */
+  readonly writesCalls: boolean
+  /** It knows the role `tool`. */
+  readonly writesResults: boolean
+  /** It refuses several calls in one message. */
+  readonly takesOneCall: boolean
+  /** It refuses ids of calls that are not nine letters or digits. */
+  readonly wantsShortIds: boolean
+  /** The name under which it looks for tools. */
+  readonly toolsName: "tools" | "xml_tools"
+  readonly thinks: boolean
+}
+
+export const thinkOpen = "<think>"
+export const thinkClose = "</think>"
+
+const syntaxOf = (template: string): SyntaxName | undefined => {
+  // the same words around something that is no JSON: functions in XML, arguments behind a marker of their own
+  if (/<function=|<arg_key>|\[ARGS\]/.test(template)) return undefined
+  if (template.includes("[TOOL_CALLS]")) return "mistral"
+  // SmolLM2's form, wherever a template tells of it
+  if (/<tool_call>\s*\[/.test(template)) return "list"
+  if (template.includes("<tool_call>")) return "hermes"
+  if (/\bipython\b/.test(template) && template.includes("parameters")) return "llama"
+  return undefined
+}
+
+/** Read off the template's text: nothing else of a model says how it writes calls. */
+export const templateStyle = (template: string): TemplateStyle => {
+  const toolsName = /\bxml_tools\b/.test(template) ? "xml_tools" : "tools"
+  const own = new RegExp(`\\b${toolsName}\\b`).test(template) ? syntaxOf(template) : undefined
+  const isAnnounced = own === undefined
+  return {
+    syntax: own ?? (/\bSmolLM\b/.test(template) ? "list" : "hermes"),
+    isAnnounced,
+    writesCalls: !isAnnounced && /\btool_calls\b/.test(template),
+    writesResults: !isAnnounced && /["'](?:tool|ipython)["']/.test(template),
+    takesOneCall: template.includes("single tool-calls"),
+    wantsShortIds: /\|\s*length\s*!=\s*9/.test(template),
+    toolsName,
+    thinks: template.includes(thinkClose),
+  }
+}
+
+/** Texts of a style that may be single control tokens of a vocabulary. */
+export const markersOf = ({ syntax, isAnnounced, thinks }: TemplateStyle): readonly string[] => {
+  const { trigger, prefix, close } = syntaxes[syntax]
+  // the system text that announces calls is text, markers and all
+  const ofCalls = isAnnounced ? [] : [trigger, prefix, close.replace(/^[\s\]]+/, "")]
+  return [...ofCalls, ...(thinks ? [thinkOpen, thinkClose] : [])].filter((text): text is string => Boolean(text))
+}

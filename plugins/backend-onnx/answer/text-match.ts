@@ -1,0 +1,58 @@
+/** Where a text goes on after a match; "more": it may match once more of it is there. */
+export type Match = number | "no" | "more"
+
+const space = /\s/
+
+export const skipSpace = (text: string, from: number): number => {
+  let at = from
+  while (at < text.length && space.test(text[at]!)) at++
+  return at
+}
+
+/** White space, then exactly `wanted`. */
+export const literal = (text: string, from: number, wanted: string): Match => {
+  const at = skipSpace(text, from)
+  const found = text.slice(at, at + wanted.length)
+  if (found === wanted) return at + wanted.length
+  return wanted.startsWith(found) ? "more" : "no"
+}
+
+/** One after the other. */
+export const literals = (text: string, from: number, wanted: readonly string[]): Match => {
+  let at: Match = from
+  for (const one of wanted) {
+    at = literal(text, at, one)
+    if (typeof at === "string") return at
+  }
+  return at
+}
+
+/** How many characters at the end may be the beginning of `wanted`. */
+export const begun = (text: string, wanted: string): number => {
+  for (let length = Math.min(wanted.length - 1, text.length); length > 0; length--) if (text.endsWith(wanted.slice(0, length))) return length
+  return 0
+}
+
+/** Finds the end of a JSON object that arrives in pieces. */
+export class ObjectEnd {
+  private depth = 0
+  private isInString = false
+  private isEscaped = false
+
+  /** Where the object ends; -1: not in this piece. */
+  find(text: string): number {
+    for (let at = 0; at < text.length; at++) if (this.closes(text[at]!)) return at + 1
+    return -1
+  }
+
+  private closes(character: string): boolean {
+    if (this.isEscaped) this.isEscaped = false
+    else if (this.isInString) {
+      this.isEscaped = character === "\\"
+      this.isInString = character !== '"'
+    } else if (character === '"') this.isInString = true
+    else if (character === "{" || character === "[") this.depth++
+    else if (character === "}" || character === "]") return --this.depth === 0
+    return false
+  }
+}
