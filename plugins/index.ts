@@ -23,3 +23,7 @@ export const builtinPlugins: Readonly<Record<string, Load>> = {
   "storage-disk": () => import("./storage-disk/plugin.ts"),
   "webhook-http": () => import("./webhook-http/plugin.ts"),
 }
+
+/** What `rakit batch run` works with, whether a config file names the plugin or not. */
+export const loadBatchRunner = () => import("./endpoint-batches/plugin.ts")
+export type { BatchFileSums } from "./endpoint-batches/plugin.ts"

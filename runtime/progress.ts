@@ -50,7 +50,8 @@ const amount = (...bytes: readonly number[]): string => {
   return scale ? `${bytes.map((count) => (count / scale.bytes).toFixed(1)).join(" / ")} ${scale.unit}` : `${bytes.join(" / ")} B`
 }
 
-const timeLeft = (seconds: number): string => {
+/** "12 s left", "3 min left", "1 h 20 min left" */
+export const timeLeft = (seconds: number): string => {
   if (seconds < 60) return `${Math.max(1, Math.ceil(seconds))} s left`
   const minutes = Math.ceil(seconds / 60)
   return minutes < 60 ? `${minutes} min left` : `${Math.floor(minutes / 60)} h ${minutes % 60} min left`

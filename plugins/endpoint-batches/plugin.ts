@@ -6,6 +6,10 @@ import type { BatchHouse } from "./house.ts"
 import { migrations } from "./migrations.ts"
 import { limitsOf, Settings } from "./settings.ts"
 
+/** For `rakit batch run`, which needs neither this plugin's tables nor its routes. */
+export { BatchFileRefused } from "./run-file/refused.ts"
+export { type BatchFileSums, makeBatchRunner } from "./run-file/runner.ts"
+
 // one for each container: several houses may live in a process
 const houses = new WeakMap<DependencyContainer, BatchHouse>()
 

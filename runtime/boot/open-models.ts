@@ -46,10 +46,11 @@ const openOne = (house: House, entry: ModelEntry, listener: PullListener): Effec
     )
   })
 
-/** Pulls and opens all models, a few at a time; a broken one does not stop the others. Answers the ids that failed. */
-export const openModels = (house: House, listener: PullListener): Effect.Effect<readonly string[], never, Scope.Scope> => {
+/** Pulls and opens all models, or those that are `wanted`, a few at a time; a broken one does not stop the others. Answers the ids that failed. */
+export const openModels = (house: House, listener: PullListener, wanted?: readonly ModelId[]): Effect.Effect<readonly string[], never, Scope.Scope> => {
   const { entries } = resolve(house.container, Tokens.catalogue)
-  return Effect.forEach(entries, (entry) => Effect.map(openOne(house, entry, listener), (ok) => (ok ? [] : [entry.id])), { concurrency: 4 }).pipe(
+  const chosen = wanted ? entries.filter(({ id }) => wanted.includes(id)) : entries
+  return Effect.forEach(chosen, (entry) => Effect.map(openOne(house, entry, listener), (ok) => (ok ? [] : [entry.id])), { concurrency: 4 }).pipe(
     Effect.map((failed) => failed.flat()),
   )
 }

@@ -33,7 +33,25 @@ describe("rakit --help", () => {
       expect(command.description()).not.toBe("")
       return [command.name(), ...command.commands.flatMap(visit)]
     }
-    expect(visit(makeCli())).toEqual(["rakit", "serve", "check", "models", "list", "pull", "verify", "keys", "create", "list", "revoke", "ledger", "verify", "report", "migrate"])
+    expect(visit(makeCli())).toEqual([
+      "rakit",
+      "serve",
+      "check",
+      "models",
+      "list",
+      "pull",
+      "verify",
+      "keys",
+      "create",
+      "list",
+      "revoke",
+      "ledger",
+      "verify",
+      "report",
+      "batch",
+      "run",
+      "migrate",
+    ])
   })
 
   it("goes to stdout, with 0", async () => {

@@ -1,0 +1,67 @@
+import { Effect, type Scope } from "effect"
+import type { ModelId } from "../../core/ids.ts"
+import type { Log } from "../../core/services/log.ts"
+import { resolve, type Token, Tokens } from "../../core/tokens.ts"
+import { builtinPlugins } from "../../plugins/index.ts"
+import { assemble, type House } from "../boot/assemble.ts"
+import { kernelTokens, makeDataDir } from "../boot/kernel.ts"
+import type { NamedPlugin } from "../boot/load-plugins.ts"
+import { openModels } from "../boot/open-models.ts"
+import { closure } from "../boot/order.ts"
+import { startHouse } from "../boot/start.ts"
+import { loadConfig } from "../config/load.ts"
+
+/** Backends with what they need, and those endpoints that need nothing else: no database, no accounts, no queue. */
+export const engineRoom = (order: readonly NamedPlugin[]): readonly NamedPlugin[] => {
+  const backends = new Set(closure(order, [Tokens.backends as Token<unknown>]))
+  const there = new Set([...kernelTokens, Tokens.billing.name])
+  return order.filter((named) => {
+    const { needs, provides } = named.plugin
+    const fits = backends.has(named) || (provides.some(({ name }) => name === Tokens.endpoints.name) && needs.every(({ name, arity }) => arity === "many" || there.has(name)))
+    if (fits) for (const { name } of provides) there.add(name)
+    return fits
+  })
+}
+
+/** Nobody is billed, and no limit of a key holds. */
+const startFreeBilling = ({ container }: House) =>
+  Effect.gen(function* () {
+    const { plugin } = yield* Effect.promise(async () => builtinPlugins["billing-free"]!())
+    yield* plugin.start?.(container, { maxKeys: 1 }) ?? Effect.void
+  })
+
+/** The deployment of a config file without all that serves: what is left can run calls on its models. Nothing of its database or its store is touched. */
+export const openEngineRoom = (configFile: string, log: Log): Effect.Effect<House, Error, Scope.Scope> =>
+  Effect.gen(function* () {
+    const config = yield* Effect.try({ try: () => loadConfig(configFile, process.env), catch: (cause) => cause as Error })
+    const house = yield* assemble(config, "command", log)
+    yield* makeDataDir(resolve(house.container, Tokens.deployment))
+    yield* startHouse({ ...house, order: engineRoom(house.order) })
+    yield* startFreeBilling(house)
+    return house
+  })
+
+const missing = (house: House, models: readonly ModelId[]) =>
+  Effect.map(
+    Effect.forEach(
+      resolve(house.container, Tokens.catalogue).entries.filter(({ id, sources }) => models.includes(id) && sources.length > 0),
+      ({ id, sources }) => Effect.map(house.modelFiles.find(sources), (found) => (found ? [] : [id])),
+    ),
+    (ids) => ids.flat(),
+  )
+
+/** Opens models whose files are on this machine; nothing is downloaded on the way. */
+export const openPulled = (house: House, models: readonly ModelId[]): Effect.Effect<void, Error, Scope.Scope> =>
+  Effect.gen(function* () {
+    const away = yield* missing(house, models)
+    if (away.length > 0)
+      return yield* Effect.fail(new Error(`The files of ${away.join(", ")} are not on this machine. Fix: rakit models pull ${away.join(" ")} -c ${house.config.file}`))
+    const failed = yield* openModels(house, { report: () => {}, done: () => {} }, models)
+    if (failed.length === 0) return
+    const { state } = resolve(house.container, Tokens.catalogue)
+    const reasons = failed.map((id) => {
+      const found = state(id)
+      return `  ${id}: ${found.state === "failed" ? found.reason : found.state}`
+    })
+    return yield* Effect.fail(new Error(`These models can't be opened:\n${reasons.join("\n")}`))
+  })

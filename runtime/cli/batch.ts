@@ -1,0 +1,78 @@
+import { Cause, Effect, Exit, Option } from "effect"
+import { systemClock } from "../../core/services/clock.ts"
+import type { Log } from "../../core/services/log.ts"
+import { resolve, Tokens } from "../../core/tokens.ts"
+import { type BatchFileSums, loadBatchRunner } from "../../plugins/index.ts"
+import type { House } from "../boot/assemble.ts"
+import { makeLog } from "../services/log.ts"
+import { openEngineRoom, openPulled } from "./batch-house.ts"
+import { makeBatchProgress } from "./batch-progress.ts"
+import { type BatchOptions, type BatchRunReport, pathsOf, refusalText, reportJson, reportText, resumeCommand } from "./batch-text.ts"
+import { reasonOf, refuse } from "./refuse.ts"
+import { onStopSignal } from "./signals.ts"
+
+const targetsOf = ({ endpoints }: House) => new Map(endpoints.filter(({ batchable }) => batchable).map((endpoint) => [endpoint.path, endpoint]))
+
+/** Beside that of the engine, which batches what comes at once. */
+const running = (input: string, config: string, options: BatchOptions, log: Log, onProgress: (sums: BatchFileSums) => void) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const { makeBatchRunner } = yield* Effect.promise(loadBatchRunner)
+      const house = yield* openEngineRoom(config, log)
+      const { container, settings } = house
+      const run = makeBatchRunner({
+        callPath: resolve(container, Tokens.callPath),
+        catalogue: resolve(container, Tokens.catalogue),
+        clock: resolve(container, Tokens.clock),
+        random: Math.random,
+        targets: targetsOf(house),
+        settings: settings.get("endpoint-batches"),
+      })
+      const paths = pathsOf(input, options)
+      let startedMs = systemClock.monotonicMs()
+      const open = (models: readonly string[]) =>
+        Effect.map(openPulled(house, models), () => {
+          startedMs = systemClock.monotonicMs()
+        })
+      const sums = yield* run({ ...paths, endpoint: options.endpoint, linesAtOnce: options.concurrency, resume: options.resume, open, onProgress })
+      return { paths, sums, seconds: (systemClock.monotonicMs() - startedMs) / 1000 } satisfies BatchRunReport
+    }),
+  )
+
+const isRefusal = (error: unknown): error is Parameters<typeof refusalText>[0] => (error as { readonly _tag?: string } | undefined)?._tag === "BatchFileRefused"
+
+const fail = (exit: Exit.Failure<unknown, unknown>): never => {
+  const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+  if (!isRefusal(error)) return refuse(reasonOf(exit))
+  process.stderr.write(refusalText(error))
+  process.exit(1)
+}
+
+/** `config` as it was typed. Exits with 1 when lines failed or nothing ran, and as a signal does when one came. */
+export const runBatch = async (input: string, config: { readonly file: string; readonly typed: string | undefined }, options: BatchOptions): Promise<void> => {
+  const stop = new AbortController()
+  let signal = ""
+  let sums: BatchFileSums | undefined
+  const progress = makeBatchProgress(process.stderr, systemClock)
+  onStopSignal((name) => {
+    signal = name
+    progress.write(`${name}: ending; once more ends at once\n`)
+    stop.abort()
+  })
+  const log = makeLog({ level: "warn", destination: { write: progress.write } })
+  const onProgress = (now: BatchFileSums) => {
+    sums = now
+    progress.report(now)
+  }
+  const exit = await Effect.runPromiseExit(running(input, config.file, options, log, onProgress), { signal: stop.signal })
+  progress.stop()
+  if (Exit.isSuccess(exit)) {
+    process.stdout.write(options.json ? reportJson(exit.value) : reportText(exit.value))
+    if (exit.value.sums.failed > 0) process.exitCode = 1
+    return
+  }
+  if (signal === "") return fail(exit)
+  const done = sums && `after ${sums.completed + sums.failed} of ${sums.lines} lines. Go on with: ${resumeCommand(input, config.typed, options)}`
+  process.stderr.write(`Interrupted ${done ?? "before the first line"}\n`)
+  process.exit(signal === "SIGINT" ? 130 : 143)
+}
