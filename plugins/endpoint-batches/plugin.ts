@@ -5,6 +5,7 @@ import { batchEndpoints } from "./api/endpoints.ts"
 import type { BatchHouse } from "./house.ts"
 import { migrations } from "./migrations.ts"
 import { limitsOf, Settings } from "./settings.ts"
+import { keepWorking } from "./work/keep-working.ts"
 
 /** For `rakit batch run`, which needs neither this plugin's tables nor its routes. */
 export { BatchFileRefused } from "./run-file/refused.ts"
@@ -61,7 +62,10 @@ export const plugin = definePlugin<Settings>({
     for (const endpoint of batchEndpoints(() => houses.get(container))) provide(container, Tokens.endpoints, endpoint)
   },
   start: (container, settings) =>
-    Effect.sync(() => {
-      houses.set(container, houseOf(container, settings))
+    Effect.gen(function* () {
+      const house = houseOf(container, settings)
+      houses.set(container, house)
+      const { role, work } = resolve(container, Tokens.deployment)
+      if (role === "serve" && work !== "api") yield* Effect.forkScoped(keepWorking(house))
     }),
 })

@@ -1,0 +1,160 @@
+import { Effect } from "effect"
+import { type AsyncCommand, assert, asyncModelRun, asyncProperty, commands, constant, constantFrom, integer } from "fast-check"
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { apiError } from "../../../core/index.ts"
+import { fakeClock } from "../../../core/testing/index.ts"
+import type { BatchRow } from "../tables.ts"
+import { dropEnded, dropOrphans } from "./drop-results.ts"
+import type { Fault } from "./testing/faults.ts"
+import { Player } from "./testing/player.ts"
+import { lineMicros } from "./testing/target.ts"
+import { numbersOf, openWorkHouse, type WorkHouse } from "./testing/work-house.ts"
+
+/**
+ * Two workers, of which each may be stale, on one batch, over the real tables. Whatever happens in whatever order: what is committed stays, counts once and
+ * is paid once; the end is final; and when the faults are over, all lines are there, in order.
+ */
+const clock = fakeClock()
+/** This one fails always. */
+const badLine = 3
+let world: WorkHouse
+beforeAll(async () => {
+  world = await openWorkHouse({
+    clock,
+    limits: { leaseMs: 10_000, windowMs: 3_600_000 },
+    run: (n) => (n === badLine ? Effect.fail(apiError("context_length_exceeded")) : Effect.succeed({ n })),
+  })
+})
+afterAll(() => world?.close())
+
+/** What must hold from step to step. */
+interface Model {
+  completed: number
+  failed: number
+  costMicros: bigint
+  ended: BatchRow | undefined
+}
+
+interface Real {
+  readonly id: string
+  readonly account: string
+  readonly players: readonly Player[]
+}
+
+const paidOf = async (id: string) => (await world.calls()).filter(({ parent, state }) => parent === id && state === "settled")
+
+const look = async (model: Model, { id }: Real) => {
+  const row = await world.batch(id)
+  expect(row.completed).toBeGreaterThanOrEqual(model.completed)
+  expect(row.failed).toBeGreaterThanOrEqual(model.failed)
+  expect(row.cost_micros).toBeGreaterThanOrEqual(model.costMicros)
+  // an ended batch changes no more, but for what its last lines cost
+  if (model.ended) expect({ ...row, cost_micros: 0n, lease_until: null }).toEqual({ ...model.ended, cost_micros: 0n, lease_until: null })
+  const paid = await paidOf(id)
+  expect(new Set(paid.map(({ request_id }) => request_id)).size, "no line is paid twice").toBe(paid.length)
+  expect(row.cost_micros).toBe(BigInt(paid.length) * lineMicros)
+  if (row.status === "in_progress") expect(paid.length).toBe(row.completed)
+  Object.assign(model, { completed: row.completed, failed: row.failed, costMicros: row.cost_micros, ended: row.ended_at ? row : undefined })
+}
+
+const move = (name: string, act: (real: Real) => unknown): AsyncCommand<Model, Real> => ({
+  check: () => true,
+  run: async (model, real) => {
+    await act(real)
+    world.faults.set(undefined)
+    await look(model, real)
+  },
+  toString: () => name,
+})
+
+const moves = () => {
+  const who = constantFrom(0, 1)
+  const fault = constantFrom<Fault | undefined>(undefined, undefined, "rollback", "answer", "put")
+  const faulty = (name: "claim" | "commit" | "compact" | "finish") =>
+    who.chain((player) =>
+      fault.map((why) =>
+        move(`${name} ${player}${why ? `, crash: ${why}` : ""}`, ({ players, id }) => {
+          world.faults.set(why)
+          return players[player]![name](id)
+        }),
+      ),
+    )
+  const runs = who.chain((player) => integer({ min: 0, max: 50 }).map((pick) => move(`run ${player} ${pick}`, ({ players }) => players[player]!.run(pick))))
+  const toggle = (name: string, act: (real: Real) => unknown) => constant(move(name, act))
+  const rarely = (name: string, act: (real: Real) => unknown) => integer({ min: 0, max: 5 }).map((n) => (n === 0 ? move(name, act) : move("nothing", () => {})))
+  const often = [runs, runs, runs, runs, faulty("commit"), faulty("commit"), faulty("commit"), faulty("claim"), faulty("claim"), faulty("compact"), faulty("finish")]
+  return [
+    ...often,
+    ...often,
+    ...often,
+    who.map((player) => move(`die ${player}`, ({ players }) => players[player]!.die())),
+    toggle("the lease runs out", () => clock.advance(10_001)),
+    toggle("the lease runs out", () => clock.advance(10_001)),
+    rarely("the day is over", () => clock.advance(3_600_001)),
+    rarely("cancel", ({ id }) => world.cancel(id)),
+    toggle("no money", ({ account }) => world.broke.add(account)),
+    toggle("money", ({ account }) => world.broke.delete(account)),
+    toggle("suspended", ({ account }) => world.identity.add({ key: account, suspended: true })),
+    toggle("back", ({ account }) => world.identity.add({ key: account, suspended: false })),
+    toggle("sweep", () => Effect.runPromise(Effect.andThen(dropEnded(world.house), dropOrphans(world.house)))),
+  ]
+}
+
+/** One worker to the end, without faults. */
+const workToTheEnd = async (model: Model, real: Real) => {
+  const [player] = real.players
+  for (let turn = 0; turn < 3 && !model.ended; turn++) {
+    clock.advance(10_001)
+    await player!.claim(real.id)
+    while (player!.works && !model.ended) {
+      await player!.run(0)
+      await player!.commit()
+      await player!.finish()
+      await look(model, real)
+    }
+    await look(model, real)
+  }
+}
+
+const checkEnd = async ({ id }: Real, lines: number) => {
+  const row = await world.batch(id)
+  const [good, bad] = [await world.linesOf(row.output_file_id), await world.linesOf(row.error_file_id)]
+  const [output, errors] = [numbersOf(good), numbersOf(bad)]
+  const inOrder = (numbers: readonly number[]) => [...numbers].sort((a, b) => a - b)
+  expect([output, errors]).toEqual([inOrder(output), inOrder(errors)])
+  const all = [...output, ...errors]
+  expect(new Set(all).size, "each once").toBe(all.length)
+  if (row.status !== "cancelled") expect([output.length, errors.length]).toEqual([row.completed, row.failed])
+  if (row.status === "completed") expect(inOrder(all)).toEqual(Array.from({ length: lines }, (_, n) => n))
+  for (const { response, custom_id } of good) expect(`line-${response?.body.n}`).toBe(custom_id)
+  const paid = (await paidOf(id)).map(({ request_id }) => request_id)
+  if (row.status === "cancelled") expect([row.output_file_id, row.error_file_id]).toEqual([null, null])
+  else expect(inOrderOfText(good.map((line) => line.id))).toEqual(inOrderOfText(paid))
+  const events = (await world.events()).filter(({ data }) => data.id === id).map(({ event }) => event)
+  expect(events).toEqual(row.status === "completed" ? ["batch.completed"] : [])
+  await Effect.runPromise(Effect.andThen(dropEnded(world.house), dropOrphans(world.house)))
+  expect([await world.rowsOf("batches_line"), await world.rowsOf("batches_part"), await world.parts()]).toEqual([0, 0, []])
+  return row.status
+}
+
+const inOrderOfText = (texts: readonly string[]) => [...texts].sort()
+
+it("holds over any interleaving of polls, lines, commits, parts, crashes, cancels and expiry", async () => {
+  const seen = new Map<string, number>()
+  let account = 0
+  await assert(
+    asyncProperty(integer({ min: 1, max: 12 }), commands(moves(), { maxCommands: 60, size: "max" }), async (lines, steps) => {
+      const name = `a${account++}`
+      const real: Real = { id: await world.create(name, lines), account: name, players: [new Player(world), new Player(world)] }
+      clock.advance(10_001)
+      const model: Model = { completed: 0, failed: 0, costMicros: 0n, ended: undefined }
+      await asyncModelRun(() => ({ model, real }), steps)
+      await workToTheEnd(model, real)
+      const status = await checkEnd(real, lines)
+      seen.set(status, (seen.get(status) ?? 0) + 1)
+    }),
+    { numRuns: Number(process.env.RAKIT_TEST_RUNS ?? 8), endOnFailure: true },
+  )
+  console.log(`ended as ${[...seen].map(([status, times]) => `${status} ${times}`).join(", ")}`)
+  expect([...seen.keys()]).toEqual(expect.arrayContaining(["completed"]))
+}, 60_000)

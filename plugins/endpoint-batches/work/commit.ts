@@ -1,0 +1,52 @@
+import { Effect } from "effect"
+import { sql } from "kysely"
+import type { PortError, Transaction } from "../../../core/index.ts"
+import type { BatchHouse } from "../house.ts"
+import type { BatchStatus, BatchTables } from "../tables.ts"
+import type { Hold } from "./own-row.ts"
+import type { LineResult } from "./run-line.ts"
+
+/** `kept`. `dropped`: the batch was cancelled, so what ran is paid and nobody gets it. `lost`: another worker has the batch, and nothing was changed. */
+export type Committed = "kept" | "dropped" | "lost"
+
+/** The counters count only while the batch goes on; what its last lines cost comes to its bill in any case. */
+const count = ({ database, clock, limits }: BatchHouse, { id, epoch }: Hold, results: readonly LineResult[], tx: Transaction) => {
+  const completed = results.filter(({ ok }) => ok).length
+  const failed = results.length - completed
+  const costMicros = results.reduce((sum, { settlement }) => sum + (settlement?.costMicros ?? 0n), 0n)
+  const whileItRuns = (more: number) => sql<number>`CASE WHEN status = 'in_progress' THEN ${more}::int ELSE 0 END`
+  return database.run(() =>
+    sql<{ status: BatchStatus }>`
+      UPDATE batches_batch SET completed = completed + ${whileItRuns(completed)}, failed = failed + ${whileItRuns(failed)},
+        cost_micros = cost_micros + ${String(costMicros)}::bigint, lease_until = ${new Date(clock.nowMs() + limits.leaseMs)}
+      WHERE id = ${id} AND epoch = ${epoch} RETURNING status`.execute(database.queries<BatchTables>(tx)),
+  )
+}
+
+const insert = ({ database }: BatchHouse, { id }: Hold, results: readonly LineResult[], tx: Transaction) =>
+  database.run(() =>
+    sql`
+      INSERT INTO batches_line (batch_id, line, ok, body) SELECT ${id}, * FROM unnest(
+        ${results.map(({ line }) => line)}::int[], ${results.map(({ ok }) => ok)}::bool[], ${results.map(({ body }) => body)}::text[])`.execute(database.queries<BatchTables>(tx)),
+  )
+
+/** Counters, answers and money move together, or not at all. After a failure nobody knows whether they did: who goes on claims the batch anew. */
+export const commitLines = (house: BatchHouse, hold: Hold, results: readonly LineResult[]): Effect.Effect<Committed, PortError> =>
+  house.database.transaction((tx) =>
+    Effect.gen(function* () {
+      const { rows } = yield* count(house, hold, results, tx)
+      const status = rows[0]?.status
+      if (status === undefined) return "lost"
+      if (status === "in_progress") yield* insert(house, hold, results, tx)
+      // the account's lock is taken last, and kept for a moment
+      yield* house.billing.settle(
+        results.flatMap(({ settlement }) => settlement ?? []),
+        tx,
+      )
+      return status === "in_progress" ? "kept" : "dropped"
+    }),
+  )
+
+/** What is not committed costs nothing. Whoever claims the batch next does the same, so a failure does no harm. */
+export const giveBack = (house: BatchHouse, results: readonly LineResult[]): Effect.Effect<void> =>
+  Effect.ignore(house.billing.settle(results.flatMap(({ settlement }) => (settlement ? [{ ...settlement, outcome: "voided" as const, costMicros: 0n, httpStatus: 500 }] : []))))

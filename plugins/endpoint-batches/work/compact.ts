@@ -1,0 +1,55 @@
+import { Effect } from "effect"
+import type { BlobInfo, PortError, StorageError, Transaction } from "../../../core/index.ts"
+import type { BatchHouse } from "../house.ts"
+import type { BatchTables } from "../tables.ts"
+import type { Hold } from "./own-row.ts"
+import { partKey } from "./part-key.ts"
+import type { Stretch } from "./progress.ts"
+import { type Kind, lineBytes } from "./results.ts"
+
+const kinds: readonly Kind[] = ["output", "error"]
+
+interface MadePart {
+  readonly kind: Kind
+  readonly blob: BlobInfo
+}
+
+const put = (house: BatchHouse, hold: Hold, { through }: Stretch) =>
+  Effect.map(
+    Effect.forEach(
+      kinds,
+      (kind): Effect.Effect<MadePart, StorageError> =>
+        Effect.map(house.storage.put(partKey(hold, through, kind), lineBytes(house, hold.id, kind, through), Number.MAX_SAFE_INTEGER), (blob) => ({ kind, blob })),
+    ),
+    (made) => made.filter(({ blob }) => blob.bytes > 0),
+  )
+
+const record = (house: BatchHouse, { id, epoch }: Hold, { through, offset }: Stretch, made: readonly MadePart[], tx: Transaction): Effect.Effect<boolean, PortError> =>
+  Effect.gen(function* () {
+    const { database } = house
+    const db = database.queries<BatchTables>(tx)
+    const { numUpdatedRows } = yield* database.run(() =>
+      db
+        .updateTable("batches_batch")
+        .set({ done_through: through, done_offset: BigInt(offset) })
+        .where("id", "=", id)
+        .where("epoch", "=", epoch)
+        .where("status", "=", "in_progress")
+        .executeTakeFirst(),
+    )
+    if (numUpdatedRows === 0n) return false
+    const rows = made.map(({ kind, blob }) => ({ batch_id: id, kind, part: through, blob_key: blob.key, bytes: BigInt(blob.bytes) }))
+    if (rows.length > 0) yield* database.run(() => db.insertInto("batches_part").values(rows).execute())
+    yield* database.run(() => db.deleteFrom("batches_line").where("batch_id", "=", id).where("line", "<=", through).execute())
+    return true
+  })
+
+/**
+ * Answered lines go from rows into blobs, so that the reorder buffer stays small and a new worker need not read the input from its start.
+ * Answers whether the batch still goes on, and is ours. A blob that no row names, for whatever reason, is swept.
+ */
+export const compact = (house: BatchHouse, hold: Hold, stretch: Stretch): Effect.Effect<boolean, StorageError> =>
+  Effect.gen(function* () {
+    const made = yield* put(house, hold, stretch)
+    return yield* house.database.transaction((tx) => record(house, hold, stretch, made, tx))
+  })

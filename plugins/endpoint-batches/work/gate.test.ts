@@ -1,0 +1,128 @@
+import { Effect, Fiber } from "effect"
+import { array, assert, asyncProperty, constantFrom, integer, record } from "fast-check"
+import { describe, expect, it } from "vitest"
+import { makeGate, type Seat } from "./gate.ts"
+
+/** A waiting or admitted line. */
+const enter = (gate: ReturnType<typeof makeGate>, tenant: string, bytes = 0) => {
+  const one = { tenant, bytes, seat: undefined as Seat | undefined, fiber: undefined as Fiber.Fiber<void> | undefined }
+  one.fiber = Effect.runFork(
+    Effect.map(gate.enter(tenant, bytes), (seat) => {
+      one.seat = seat
+    }),
+  )
+  return one
+}
+type Line = ReturnType<typeof enter>
+
+/** Long enough for fibers to notice what happened. */
+const settled = async () => {
+  for (let turn = 0; turn < 4; turn++) await new Promise<void>((resolve) => setImmediate(resolve))
+}
+const inside = (lines: readonly Line[], tenant: string) => lines.filter((line) => line.tenant === tenant && line.seat).length
+
+describe("the gate", () => {
+  it("gives a tenant that comes late its share as lines end", async () => {
+    const gate = makeGate(8, 2 ** 30)
+    const lines = Array.from({ length: 20 }, () => enter(gate, "a"))
+    lines.push(...Array.from({ length: 20 }, () => enter(gate, "b")))
+    await settled()
+    expect([inside(lines, "a"), inside(lines, "b")]).toEqual([8, 0])
+    for (let n = 0; n < 4; n++) {
+      lines
+        .splice(
+          lines.findIndex(({ tenant, seat }) => tenant === "a" && seat),
+          1,
+        )[0]!
+        .seat!.leave()
+      await settled()
+    }
+    expect([inside(lines, "a"), inside(lines, "b")]).toEqual([4, 4])
+  })
+
+  it("lets a line larger than all its memory pass alone, and nobody overtakes it", async () => {
+    const gate = makeGate(8, 10_000)
+    const [small, large, late] = [enter(gate, "a", 1), enter(gate, "b", 1_000_000), enter(gate, "c", 1)]
+    await settled()
+    expect([small, large, late].map(({ seat }) => seat !== undefined)).toEqual([true, false, false])
+    small.seat!.leave()
+    await settled()
+    expect([large, late].map(({ seat }) => seat !== undefined)).toEqual([true, false])
+    // its answer is small: the rest of the memory is free
+    large.seat!.ended(10)
+    await settled()
+    expect(late.seat).toBeDefined()
+  })
+
+  it("under any arrivals, ends and interruptions: never too many, never too much, nobody forgotten", async () => {
+    const [slots, memory] = [5, 50_000]
+    const step = record({
+      act: constantFrom("enter", "enter", "ended", "leave", "interrupt"),
+      tenant: constantFrom("a", "b", "c"),
+      pick: integer({ min: 0, max: 100 }),
+      bytes: integer({ min: 0, max: 30_000 }),
+    })
+    await assert(
+      asyncProperty(array(step, { maxLength: 60 }), async (steps) => {
+        const gate = makeGate(slots, memory)
+        let lines: Line[] = []
+        const kept: Seat[] = []
+        for (const { act, tenant, pick, bytes } of steps) {
+          const admitted = lines.filter(({ seat }) => seat)
+          const line = admitted[pick % Math.max(1, admitted.length)]
+          if (act === "enter") lines.push(enter(gate, tenant, bytes))
+          else if (act === "interrupt") {
+            const waiting = lines.filter(({ seat }) => !seat)
+            const gone = waiting[pick % Math.max(1, waiting.length)]
+            if (gone) await Effect.runPromise(Fiber.interrupt(gone.fiber!))
+            lines = lines.filter((one) => one !== gone)
+          } else if (line) {
+            if (act === "ended") kept.push(line.seat!)
+            if (act === "ended") line.seat!.ended(0)
+            else line.seat!.leave()
+            lines = lines.filter((one) => one !== line)
+          }
+          await settled()
+          const now = lines.filter(({ seat }) => seat)
+          expect(now.length).toBeLessThanOrEqual(slots)
+          const used = now.reduce((sum, one) => sum + one.bytes + 1_024, kept.length * 1_024)
+          expect(now.length <= 1 || used <= memory).toBe(true)
+          if (kept.length > 20) for (const seat of kept.splice(0)) seat.leave()
+        }
+        // whoever still waits comes in when the others go
+        for (const seat of kept) seat.leave()
+        while (lines.length > 0) {
+          await settled()
+          const now = lines.filter(({ seat }) => seat)
+          expect(now.length).toBeGreaterThan(0)
+          for (const { seat } of now) seat!.leave()
+          lines = lines.filter((line) => !now.includes(line))
+        }
+      }),
+      { numRuns: 150 },
+    )
+  })
+
+  it("keeps tenants that all have enough to do within one line of each other, whatever ends when", async () => {
+    await assert(
+      asyncProperty(array(integer({ min: 0, max: 1_000 }), { minLength: 40, maxLength: 80 }), async (picks) => {
+        const gate = makeGate(7, 2 ** 30)
+        const lines = ["a", "b", "c"].flatMap((tenant) => Array.from({ length: 40 }, () => enter(gate, tenant)))
+        await settled()
+        const left = new Set(lines)
+        let turns = 0
+        for (const pick of picks) {
+          const now = [...left].filter(({ seat }) => seat)
+          const line = now[pick % now.length]!
+          left.delete(line)
+          line.seat!.leave()
+          await settled()
+          turns += 1
+          const counts = ["a", "b", "c"].map((tenant) => inside([...left], tenant))
+          if (turns > 14 && [...left].filter(({ seat }) => !seat).length > 20) expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(1)
+        }
+      }),
+      { numRuns: 30 },
+    )
+  })
+})

@@ -1,0 +1,79 @@
+import { Effect } from "effect"
+import { makeShares, type Share, type Waiting } from "./shares.ts"
+
+/** A line that may run. */
+export interface Seat {
+  /** It has ended, so that another may begin; so many bytes of it stay in memory until `leave`. */
+  ended(keptBytes: number): void
+  /** Nothing of it is in memory any more. Again is harmless, also without `ended`. */
+  leave(): void
+}
+
+/** Lets lines of all batches of this process run: so many at once, in so much memory, shared evenly by the tenants. */
+export interface Gate {
+  enter(tenant: string, bytes: number): Effect.Effect<Seat>
+}
+
+/** What a line takes beside its text. */
+const lineBytes = 1_024
+
+/** A line that needs more memory than is free is not overtaken, as small ones would keep it out for ever; alone it always passes. */
+export const makeGate = (slots: number, memoryBytes: number): Gate => {
+  const shares = makeShares()
+  let running = 0
+  let usedBytes = 0
+
+  const pump = (): void => {
+    for (let next = shares.next(); next && running < slots; next = shares.next()) {
+      const needed = next.waiting[0]?.bytes ?? 0
+      if (usedBytes > 0 && usedBytes + needed > memoryBytes) return
+      running += 1
+      usedBytes += needed
+      shares.begin(next)?.admit()
+    }
+  }
+
+  const makeSeat = (share: Share, bytes: number): Seat => {
+    let isRunning = true
+    let kept = bytes
+    const change = (keptBytes: number) => {
+      usedBytes += keptBytes - kept
+      kept = keptBytes
+      if (isRunning) {
+        isRunning = false
+        running -= 1
+        shares.end(share)
+      }
+      pump()
+    }
+    return { ended: (keptBytes) => change(keptBytes + lineBytes), leave: () => change(0) }
+  }
+
+  const enter: Gate["enter"] = (tenant, textBytes) =>
+    Effect.suspend(() => {
+      const bytes = textBytes + lineBytes
+      const share = shares.of(tenant)
+      let seat: Seat | undefined
+      let waiting: Waiting | undefined
+      const admitted = Effect.callback<Seat>((resume) => {
+        waiting = {
+          bytes,
+          admit: () => {
+            seat = makeSeat(share, bytes)
+            resume(Effect.succeed(seat))
+          },
+        }
+        share.waiting.push(waiting)
+        pump()
+      })
+      // also where it was let in, and does not know yet
+      const giveUp = Effect.sync(() => {
+        if (waiting) shares.giveUp(share, waiting)
+        seat?.leave()
+        pump()
+      })
+      return Effect.onInterrupt(admitted, () => giveUp)
+    })
+
+  return { enter }
+}

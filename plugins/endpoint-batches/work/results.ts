@@ -1,0 +1,90 @@
+import { Effect, Option, Stream } from "effect"
+import type { PortError, StorageError } from "../../../core/index.ts"
+import type { BatchHouse } from "../house.ts"
+import type { BatchTables, PartTable } from "../tables.ts"
+
+export type Kind = PartTable["kind"]
+
+/** Of answers that are in memory at once. */
+const pageBytes = 1_048_576
+
+interface LineAt {
+  readonly line: number
+  readonly bytes: number
+}
+
+const lines = ({ database }: BatchHouse, batch: string, kind: Kind) =>
+  database
+    .queries<BatchTables>()
+    .selectFrom("batches_line")
+    .where("batch_id", "=", batch)
+    .where("ok", "=", kind === "output")
+
+/** Where the pages begin and end that have about `pageBytes`; a larger line has one of its own. */
+const pagesOf = (all: readonly LineAt[]): readonly (readonly [number, number])[] => {
+  const pages: [number, number][] = []
+  let size = Number.POSITIVE_INFINITY
+  for (const { line, bytes } of all) {
+    const last = pages.at(-1)
+    if (last && size + bytes <= pageBytes) last[1] = line
+    else pages.push([line, line])
+    size = last && size + bytes <= pageBytes ? size + bytes : bytes
+  }
+  return pages
+}
+
+const encoded = (bodies: readonly { readonly body: string }[]): Uint8Array => Buffer.from(bodies.map(({ body }) => `${body}\n`).join(""))
+
+/** Lines up to `through` that lie in no part, in order, as bytes of their file. */
+export const lineBytes = (house: BatchHouse, batch: string, kind: Kind, through: number = 2 ** 31 - 1): Stream.Stream<Uint8Array, PortError> => {
+  const all = house.database.run(() =>
+    lines(house, batch, kind)
+      .select(["line", (eb) => eb.fn<number>("octet_length", ["body"]).as("bytes")])
+      .where("line", "<=", through)
+      .orderBy("line")
+      .execute(),
+  )
+  const page = ([from, to]: readonly [number, number]) =>
+    Effect.map(
+      house.database.run(() => lines(house, batch, kind).select("body").where("line", ">=", from).where("line", "<=", to).orderBy("line").execute()),
+      encoded,
+    )
+  return Stream.unwrap(Effect.map(all, (found) => Stream.mapEffect(Stream.fromIterable(pagesOf(found)), page)))
+}
+
+/** One after the other, as the first is asked for when the second is not open yet. */
+const partBytes = (house: BatchHouse, batch: string, kind: Kind): Stream.Stream<Uint8Array, StorageError> => {
+  const after = (part: number) =>
+    house.database.run(() =>
+      house.database
+        .queries<BatchTables>()
+        .selectFrom("batches_part")
+        .selectAll()
+        .where("batch_id", "=", batch)
+        .where("kind", "=", kind)
+        .where("part", ">", part)
+        .orderBy("part")
+        .limit(1)
+        .executeTakeFirst(),
+    )
+  const keys = Stream.paginate(-1, (last: number) => Effect.map(after(last), (row) => [row ? [row.blob_key] : [], row ? Option.some(row.part) : Option.none<number>()] as const))
+  return Stream.flatMap(keys, (key) => house.storage.get(key))
+}
+
+/** All of one of the two files, in the order of the input. */
+export const resultBytes = (house: BatchHouse, batch: string, kind: Kind): Stream.Stream<Uint8Array, StorageError> =>
+  Stream.concat(partBytes(house, batch, kind), lineBytes(house, batch, kind))
+
+/** Lines that were answered before, and how many bytes they became. */
+export const answeredLines = ({ database }: BatchHouse, batch: string): Effect.Effect<ReadonlyMap<number, number>, PortError> =>
+  Effect.map(
+    database.run(() =>
+      database
+        .queries<BatchTables>()
+        .selectFrom("batches_line")
+        .select(["line", (eb) => eb.fn<number>("octet_length", ["body"]).as("bytes")])
+        .where("batch_id", "=", batch)
+        .execute(),
+    ),
+    (rows) => new Map(rows.map(({ line, bytes }) => [line, bytes])),
+  )

@@ -1,0 +1,147 @@
+import { Effect, Fiber, Stream } from "effect"
+import type { PortError, StorageError, StoredFile } from "../../../core/index.ts"
+import type { BatchHouse } from "../house.ts"
+import { jsonLines, type RawLine } from "../input/json-lines.ts"
+import type { BatchRow } from "../tables.ts"
+import { commitLines, giveBack } from "./commit.ts"
+import { compact } from "./compact.ts"
+import type { Gate, Seat } from "./gate.ts"
+import { makeProgress, type Progress } from "./progress.ts"
+import { answeredLines } from "./results.ts"
+import { type LineParts, type LineResult, runLine } from "./run-line.ts"
+import type { Stop } from "./stop.ts"
+import { makeTray, type Tray } from "./tray.ts"
+
+/** An answer on its way into the database. */
+interface Done {
+  readonly result: LineResult
+  readonly seat: Seat
+}
+
+/** One batch in work. */
+export interface Work {
+  readonly house: BatchHouse
+  readonly gate: Gate
+  /** One of the process puts a part at a time: each holds a page of answers. */
+  readonly onePart: <A, E>(put: Effect.Effect<A, E>) => Effect.Effect<A, E>
+  readonly stop: Stop
+  readonly row: BatchRow
+}
+
+interface Run extends Work {
+  readonly parts: LineParts
+  readonly tray: Tray<Done>
+  readonly progress: Progress
+  readonly fibers: Set<Fiber.Fiber<void>>
+}
+
+const trayOptions = { maxItems: 64, maxBytes: 4_194_304, lingerMs: 100, bytesOf: ({ result }: Done) => result.body.length }
+const progressOptions = { partBytes: 8_388_608, partLines: 4_096, maxLines: 8_192 }
+
+/** Text and parsed body are in memory at once. */
+const copies = 2
+
+/** Interrupted, the line is given up, and its seat is free. */
+const begin = ({ parts, tray, fibers }: Run, raw: RawLine, seat: Seat): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    tray.began()
+    let done: Done | undefined
+    const keep = (result: LineResult | undefined) =>
+      Effect.sync(() => {
+        if (!result) return
+        seat.ended(result.body.length * copies)
+        done = { result, seat }
+      })
+    const leave = Effect.sync(() => {
+      if (!done) seat.leave()
+      tray.ended(done)
+    })
+    const run = Effect.ensuring(Effect.flatMap(runLine(parts, raw), keep), leave)
+    return Effect.map(Effect.forkDetach(run, { startImmediately: true }), (fiber) => {
+      fibers.add(fiber)
+      fiber.addObserver(() => fibers.delete(fiber))
+    })
+  })
+
+/** Begins one line after the other, as the gate lets them in. */
+const dispatch = (run: Run, input: StoredFile): Effect.Effect<void, StorageError> =>
+  Effect.gen(function* () {
+    const { house, row, gate, tray, progress } = run
+    const answered = yield* answeredLines(house, row.id)
+    const offset = Number(row.done_offset)
+    const lines = jsonLines(house.files.read(input, { from: offset }), { maxLineBytes: house.limits.maxLineBytes, from: { line: row.done_through + 1, offset } })
+    yield* Stream.runForEach(lines, (raw) =>
+      Effect.gen(function* () {
+        yield* progress.room
+        progress.passed(raw.line, raw.end)
+        const bytes = answered.get(raw.line)
+        if (bytes !== undefined) {
+          progress.done(raw.line, bytes)
+          if (progress.stretch) tray.nudge()
+        } else {
+          const seat = gate.enter(`${row.mode} ${row.account}`, (raw.end - raw.offset) * copies)
+          yield* Effect.uninterruptibleMask((restore) => Effect.flatMap(restore(seat), (given) => begin(run, raw, given)))
+        }
+      }),
+    )
+  })
+
+const commit = ({ house, row, stop, progress }: Run, items: readonly Done[]): Effect.Effect<void, PortError> =>
+  Effect.gen(function* () {
+    if (items.length === 0) return
+    const results = items.map(({ result }) => result)
+    const committed = yield* Effect.onError(commitLines(house, row, results), () => giveBack(house, results))
+    if (committed === "lost") yield* giveBack(house, results)
+    for (const { result, seat } of items) {
+      if (committed === "kept") progress.done(result.line, result.body.length)
+      seat.leave()
+    }
+    if (committed !== "kept") stop.tell(committed === "lost" ? "lost" : "cancelled")
+  })
+
+const compactIfWorth = ({ house, row, stop, progress, onePart }: Run): Effect.Effect<void, StorageError> =>
+  Effect.suspend(() => {
+    const { stretch } = progress
+    if (!stretch || stop.reason) return Effect.void
+    return Effect.map(onePart(compact(house, row, stretch)), (isDone) => isDone && progress.forget(stretch))
+  })
+
+/** Until nothing can come any more, or somebody else has the batch. */
+const collect = (run: Run): Effect.Effect<void, StorageError> =>
+  Effect.gen(function* () {
+    const { tray, stop } = run
+    const turn = Effect.uninterruptibleMask((restore) =>
+      Effect.flatMap(restore(tray.ready), () => {
+        const { items, isOver } = tray.take()
+        return Effect.as(commit(run, items), isOver)
+      }),
+    )
+    for (let isOver = false; !isOver && stop.reason !== "lost"; ) {
+      isOver = yield* turn
+      yield* compactIfWorth(run)
+    }
+  })
+
+/** Lines that run are given up; those that have ended are committed, unless they can't be. */
+const windUp = (run: Run): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    yield* Fiber.interruptAll([...run.fibers])
+    const rest = run.tray.rest()
+    if (run.stop.reason === "lost")
+      yield* giveBack(
+        run.house,
+        rest.map(({ result }) => result),
+      )
+    else yield* Effect.ignore(commit(run, rest))
+    for (const { seat } of rest) seat.leave()
+  })
+
+/** Runs what of a batch has not run. Ends when all is committed, or when it is stopped and what ran is committed. */
+export const runLines = (work: Work, input: StoredFile, parts: LineParts): Effect.Effect<void, StorageError> =>
+  Effect.gen(function* () {
+    const run: Run = { ...work, parts, tray: makeTray(trayOptions), progress: makeProgress(progressOptions), fibers: new Set() }
+    // where the input can't be read on, the lines in flight still end
+    const dispatching = Effect.exit(work.stop.during(dispatch(run, input))).pipe(Effect.ensuring(Effect.sync(run.tray.close)))
+    const [read] = yield* Effect.all([dispatching, collect(run)], { concurrency: 2 }).pipe(Effect.ensuring(windUp(run)))
+    yield* read
+  })

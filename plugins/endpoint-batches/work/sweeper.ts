@@ -1,0 +1,26 @@
+import { Cause, Effect } from "effect"
+import type { BatchHouse } from "../house.ts"
+import { dropEnded, dropOrphans } from "./drop-results.ts"
+
+const turnMs = 60_000
+const turnsPerHour = 60
+
+/** Its failure is logged, and stops neither the other work nor the next turn. */
+const careful = <E>({ log }: BatchHouse, what: string, work: Effect.Effect<number, E>): Effect.Effect<void> =>
+  work.pipe(
+    Effect.tap((count) => Effect.sync(() => count > 0 && log.info(what, { count }))),
+    Effect.catchCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.interrupt : Effect.sync(() => log.warn(`${what}: failed`, { cause: Cause.pretty(cause) })))),
+    Effect.asVoid,
+  )
+
+/** Every worker sweeps; several at once do no harm. */
+export const keepSwept = (house: BatchHouse): Effect.Effect<never> => {
+  let turn = 0
+  return Effect.suspend(() =>
+    Effect.gen(function* () {
+      yield* careful(house, "results of ended batches dropped", dropEnded(house))
+      if (turn % turnsPerHour === 0) yield* careful(house, "orphan parts of batches dropped", dropOrphans(house))
+      turn += 1
+    }),
+  ).pipe(Effect.andThen(Effect.sleep(turnMs)), Effect.forever)
+}

@@ -1,0 +1,42 @@
+import { Effect } from "effect"
+import { sql } from "kysely"
+import type { Billing, Database, Refusal } from "../../../../core/index.ts"
+
+/** What a call became. */
+export interface CallRow {
+  readonly id: string
+  readonly parent: string
+  readonly request_id: string
+  readonly state: "open" | "settled" | "voided" | "refused"
+  readonly cost: bigint
+}
+
+/** Billing in rows, so that it commits with a transaction or not. Counts nothing; an account named in `broke` has no money. */
+export const rowsBilling = async (database: Database, broke: ReadonlySet<string>) => {
+  await sql`CREATE TABLE test_call (id text PRIMARY KEY, parent text NOT NULL, request_id text NOT NULL, state text NOT NULL, cost bigint NOT NULL)`.execute(database.queries())
+  const rate = { limit: 1, remaining: 1, resetMs: 0 }
+  const billing: Billing = {
+    admit: ({ id, caller, requestId, parent, holdMicros, counts }) => {
+      if (broke.has(caller.tenant.account) && holdMicros > 0n) return Effect.fail({ _tag: "Refusal", reason: "balance", rate, retryAfterMs: 0 } satisfies Refusal)
+      if (counts === "none") return Effect.succeed(rate)
+      return Effect.as(
+        database.run(() => sql`INSERT INTO test_call VALUES (${id}, ${parent ?? ""}, ${requestId}, 'open', 0)`.execute(database.queries())),
+        rate,
+      )
+    },
+    settle: (items, tx) =>
+      Effect.forEach(
+        items,
+        ({ id, outcome, costMicros }) =>
+          database.run(() => sql`UPDATE test_call SET state = ${outcome}, cost = ${String(costMicros)}::bigint WHERE id = ${id} AND state = 'open'`.execute(database.queries(tx))),
+        { discard: true },
+      ),
+    voidChildren: (parent, tx) =>
+      Effect.asVoid(database.run(() => sql`UPDATE test_call SET state = 'voided' WHERE parent = ${parent} AND state = 'open'`.execute(database.queries(tx)))),
+    balance: () => Effect.succeed({ balanceMicros: 0n, heldMicros: 0n }),
+    spentThisMonth: () => Effect.succeed(new Map()),
+    adjust: () => Effect.void,
+  }
+  const calls = async () => (await sql<CallRow>`SELECT * FROM test_call ORDER BY id`.execute(database.queries())).rows
+  return { billing, calls }
+}

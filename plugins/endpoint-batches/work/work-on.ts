@@ -1,0 +1,94 @@
+import { Effect, Option } from "effect"
+import type { StorageError } from "../../../core/index.ts"
+import { preflight } from "../preflight/preflight.ts"
+import type { BatchError } from "../tables.ts"
+import { dropResults } from "./drop-results.ts"
+import { type Ending, finish } from "./finish.ts"
+import { beginLines, releaseLease, renewLease } from "./own-row.ts"
+import { runLines, type Work } from "./run-lines.ts"
+
+const longestBeatMs = 1_000
+
+/** Keeps the lease, and notices what happens to the batch meanwhile. A database that does not answer is waited for until the lease is over. */
+const heartbeat = ({ house, row, stop }: Work): Effect.Effect<void> => {
+  const { clock, limits, log } = house
+  let untilMs = clock.nowMs() + limits.leaseMs
+  const beat = Effect.suspend(() => {
+    if (clock.nowMs() >= row.deadline_at.getTime()) stop.tell("expired")
+    const askedMs = clock.nowMs()
+    return Effect.map(renewLease(house, row), (now) => {
+      untilMs = askedMs + limits.leaseMs
+      if (!now) stop.tell("lost")
+      else if (now.ended_at) stop.tell("cancelled")
+    })
+  }).pipe(
+    Effect.catch((error) =>
+      Effect.sync(() => {
+        log.warn("the lease of a batch could not be renewed", { batch: row.id, reason: error.message })
+        if (clock.nowMs() >= untilMs) stop.tell("lost")
+      }),
+    ),
+  )
+  return Effect.forever(Effect.andThen(Effect.sleep(Math.min(longestBeatMs, limits.leaseMs / 3)), beat))
+}
+
+const fault = (code: string, message: string): readonly BatchError[] => [{ code, message, line: null, param: null }]
+const inputGone = () => fault("not_found", "The input file is not there any more.")
+const resultsLost = () => fault("internal_error", "Answers of this batch were lost on our side.")
+
+/** Undefined: it was stopped. */
+const checked = (work: Work) =>
+  Effect.gen(function* () {
+    const { house, row, stop } = work
+    if (row.status !== "validating") return work
+    const found = yield* stop.during(preflight(house, row))
+    if (Option.isNone(found)) return undefined
+    if ("errors" in found.value) {
+      yield* finish(house, row, { status: "failed", errors: found.value.errors })
+      return undefined
+    }
+    const begun = yield* beginLines(house, row, found.value.total)
+    return begun && { ...work, row: begun }
+  })
+
+const failed = (errors: readonly BatchError[]): Ending => ({ status: "failed", errors })
+
+/** How it ended, where it did. */
+const lines = (work: Work): Effect.Effect<Ending | undefined, StorageError> =>
+  Effect.gen(function* () {
+    const { house, row, stop } = work
+    const target = house.targets.get(row.endpoint)
+    if (!target) return failed(fault("unsupported_endpoint", "This deployment does not serve the endpoint any more."))
+    const input = yield* house.files.find({ account: row.account, mode: row.mode }, row.input_file_id)
+    if (!input) return failed(inputGone())
+    const hasRun = yield* runLines(work, input, { house, batch: row, target, stop, random: Math.random }).pipe(
+      Effect.as(true),
+      Effect.catchTag("BlobMissing", () => Effect.succeed(false)),
+    )
+    if (stop.reason) return undefined
+    return hasRun ? { status: "completed" } : failed(inputGone())
+  })
+
+/** Only a disk that lost something gets here. */
+const finishAnyhow = ({ house, row }: Work, ending: Ending) => Effect.catchTag(finish(house, row, ending), "BlobMissing", () => finish(house, row, failed(resultsLost()), false))
+
+const wholeWork = (work: Work): Effect.Effect<void, StorageError> =>
+  Effect.gen(function* () {
+    const { house, row, stop } = work
+    if (house.clock.nowMs() >= row.deadline_at.getTime()) stop.tell("expired")
+    const ready = yield* checked(work)
+    const ending = ready && !stop.reason ? yield* lines(ready) : undefined
+    if (ending) yield* finishAnyhow(work, ending)
+    else if (stop.reason === "expired") yield* finishAnyhow(work, { status: "expired" })
+    else if (stop.reason === "cancelled") yield* dropResults(house, row.id)
+  })
+
+/** From the claim to the end, or to where somebody else goes on: interrupted, at once; after a failure, when the lease is over. */
+export const workOn = (work: Work): Effect.Effect<void, StorageError> => {
+  const release = Effect.ignore(releaseLease(work.house, work.row))
+  // the heart stands still before the lease is given back
+  return Effect.scoped(Effect.andThen(Effect.forkScoped(heartbeat(work)), wholeWork(work))).pipe(
+    Effect.onInterrupt(() => release),
+    Effect.andThen(Effect.suspend(() => (work.stop.reason === "yielded" ? release : Effect.void))),
+  )
+}
