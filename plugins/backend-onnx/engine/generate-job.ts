@@ -71,10 +71,10 @@ export class GenerateJob implements DecodeRow {
 
   private guideOf({ grammar, ...rest }: NonNullable<GenerateRequest["grammar"]>, bytesOf: Model["bytesOf"]): Guide {
     const { constraints, vocabulary, endTokens, speller } = this.model
-    const { maxTokens, markers = {} } = this.request
+    const { markers = {} } = this.request
     const constraint = constraints.open(grammar)
     try {
-      return new Guide(constraint, this.sampler, { ...rest, maxTokens, vocabulary, endTokens, speller, markers, bytesOf })
+      return new Guide(constraint, this.sampler, { ...rest, vocabulary, endTokens, speller, markers, bytesOf })
     } catch (cause) {
       constraint.release()
       throw cause

@@ -14,8 +14,6 @@ export interface GuideOptions {
   readonly closeOnLength: boolean
   /** The constraint rules from the end of this text on. */
   readonly after?: string
-  /** Of the whole answer. */
-  readonly maxTokens: number
   readonly vocabulary: number
   readonly endTokens: ReadonlySet<number>
   readonly speller: TokenSpeller
@@ -53,10 +51,10 @@ export class Guide {
   private certain: number[] = []
   /** While free: how to come from free text to the document. */
   private readonly turn: readonly number[]
-  private readonly wayOut: WayOut | undefined
+  private wayOut: WayOut | undefined
 
   constructor(constraint: PacedConstraint, sampler: Sampler, options: GuideOptions) {
-    const { after = "", closeOnLength, maxTokens, vocabulary, endTokens, speller, markers } = options
+    const { after = "", vocabulary, endTokens, speller, markers } = options
     this.constraint = constraint
     this.sampler = sampler
     this.options = options
@@ -67,8 +65,6 @@ export class Guide {
     const turn = marker === undefined ? speller.spell(this.after) : [marker]
     if (!turn) throw new GrammarFailed("the model has no tokens for the text that a grammar waits for")
     this.turn = turn
-    const ask = (most: number) => constraint.closing(most)?.filter((token) => !endTokens.has(token))
-    this.wayOut = closeOnLength && turn.length <= maxTokens ? new WayOut(ask, maxTokens - turn.length) : undefined
   }
 
   /** Whether the next tokens are certain until the end, so that the model need not be asked. */
@@ -85,6 +81,7 @@ export class Guide {
   next(logits: Float32Array, left: number): number | undefined {
     const certain = this.certain.shift()
     if (certain !== undefined || this.state === "closing") return certain
+    this.lookOut(left)
     return this.state === "free" ? this.nextFree(logits, left) : this.nextRuled(logits, left)
   }
 
@@ -99,6 +96,14 @@ export class Guide {
 
   release(): void {
     this.constraint.release()
+  }
+
+  /** Not before the first token: it would wait for the grammar. */
+  private lookOut(left: number): void {
+    const { closeOnLength, endTokens } = this.options
+    const afterTurn = this.state === "free" ? left - this.turn.length : left
+    if (!closeOnLength || this.wayOut || afterTurn < 0) return
+    this.wayOut = new WayOut((most) => this.constraint.closing(most)?.filter((token) => !endTokens.has(token)), afterTurn)
   }
 
   private mustEnd(): boolean {

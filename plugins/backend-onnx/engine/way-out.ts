@@ -5,6 +5,8 @@ export type AskWay = (most: number) => readonly number[] | undefined
 const leastNear = 128
 // otherwise it is enough to look again after so many tokens
 const lookEvery = 16
+// a way that is a little too long is found at once; that there is none is found out only after a long search
+const beyond = 64
 
 /**
  * Knows, for a document that must be whole when the tokens end, a way to its end that fits into what is left.
@@ -19,7 +21,9 @@ export class WayOut {
 
   constructor(ask: AskWay, left: number) {
     this.ask = ask
-    this.look(left)
+    const found = ask(left + beyond)
+    // here a long search is worth while: there is no other way to fall back to
+    this.learn(found && found.length > left && found.length < left * 1.5 ? ask(left) : found, left)
   }
 
   /** From where the text stands; undefined while none is known. */
@@ -27,9 +31,9 @@ export class WayOut {
     return this.known
   }
 
-  private look(left: number): void {
-    this.known = this.ask(left)
-    if (this.known) this.near = Math.max(this.near, leastNear + 2 * this.known.length)
+  private learn(found: readonly number[] | undefined, left: number): void {
+    if (found) this.near = Math.max(this.near, leastNear + 2 * found.length)
+    this.known = found && found.length <= left ? found : undefined
     const isChecked = this.known && left <= this.near
     this.nextLook = isChecked ? left - 1 : Math.max(left - lookEvery, this.known ? this.near : 0)
   }
@@ -47,7 +51,7 @@ export class WayOut {
       return true
     }
     this.known = undefined
-    if (left <= this.nextLook) this.look(left)
+    if (left <= this.nextLook) this.learn(this.ask(left + beyond), left)
     if (this.known || !before || left > this.near) return true
     this.known = before
     return false
