@@ -47,9 +47,10 @@ it("chat.ts prints growth and memory, with a tiny model", async () => {
   const content = tinyLlama()
   writeFileSync(join(folder, "tiny.gguf"), writeGguf({ ...content, metadata: { ...content.metadata, "llama.context_length": 4096 } }))
   const short = ["--rounds", "1", "--tokens", "4", "--contexts", "2", "--requests", "20"]
-  const text = await run("chat", "--model", join(folder, "tiny.gguf"), ...short, "--only", "growth,memory")
+  const text = await run("chat", "--model", join(folder, "tiny.gguf"), ...short, "--only", "growth,schema,memory")
   expect(text).toMatch(/8 streams( +[\d.,]+){2}/)
   expect(text).toMatch(/copying code.* x/)
+  expect(text).toMatch(/any JSON, while all write.* x/)
   expect(text.match(/^ {2}\d+ +\d+$/gm)?.length).toBe(10)
   rmSync(folder, { recursive: true, force: true })
 }, 120_000)

@@ -1,5 +1,5 @@
 // The chat engine against node-llama-cpp on the same file, and how its cost grows; writes docs/engine.md and docs/engine.svg.
-// `npm run build && npm install --prefix bench/peers --omit=optional --ignore-scripts && node --import tsx bench/chat.ts [--model M.gguf] [--rounds 5] [--tokens 64] [--requests 10000] [--seconds 20] [--only speed,growth,served,memory]`
+// `npm run build && npm install --prefix bench/peers --omit=optional --ignore-scripts && node --import tsx bench/chat.ts [--model M.gguf] [--rounds 5] [--tokens 64] [--requests 10000] [--seconds 20] [--only speed,growth,schema,served,memory]`
 import { mkdtempSync, rmSync } from "node:fs"
 import { availableParallelism, cpus, loadavg, tmpdir } from "node:os"
 import { basename, join } from "node:path"
@@ -10,6 +10,7 @@ import { chatModelPath, hasPeer, requantized } from "./chat/models.ts"
 import { chatPrompts, copyPrompt, longText } from "./chat/prompts.ts"
 import type { Timing } from "./chat/protocol.ts"
 import { type Report, type Table, writeReport } from "./chat/report.ts"
+import { measureSchemas } from "./chat/schema.ts"
 import { measureLoopGap, measureMemory } from "./chat/served.ts"
 import { codeInWords } from "./house/code.ts"
 import { printLoadAfter, printMachine } from "./measure/machine.ts"
@@ -20,7 +21,7 @@ const strings = ["model", "rounds", "tokens", "requests", "seconds", "contexts",
 const { values } = parseArgs({ options: Object.fromEntries(strings.map((name) => [name, { type: "string" as const }])) })
 const count = (name: (typeof strings)[number], fallback: number): number => Math.max(1, Number(values[name] ?? fallback))
 const [rounds, tokens, requests, seconds] = [count("rounds", 5), count("tokens", 64), count("requests", 10_000), count("seconds", 20)]
-const wanted = String(values.only ?? "speed,growth,served,memory").split(",")
+const wanted = String(values.only ?? "speed,growth,schema,served,memory").split(",")
 const threads = 2
 const streamCounts = [1, 4, 8, 16]
 const contexts = [128, 512, 1_024, 2_048, 4_096].slice(0, count("contexts", 5))
@@ -147,7 +148,7 @@ const run = async (): Promise<Report> => {
   ]
   const tables: Table[] = []
   let [byStreams, byContext]: [Report["byStreams"], Report["byContext"]] = [[], []]
-  if (wanted.includes("speed") || wanted.includes("growth")) {
+  if (["speed", "growth", "schema"].some((part) => wanted.includes(part))) {
     const sides = wanted.includes("speed") ? await openSides() : [await keep(openRakit(ours, spec()))]
     const { ids } = await sides[0]!.ask<{ readonly ids: readonly (readonly number[])[] }>({ texts: [...chatPrompts(16), longText()] })
     const [prompts, long] = [ids.slice(0, -1), ids.at(-1)!]
@@ -161,6 +162,7 @@ const run = async (): Promise<Report> => {
       byContext = await measureGrowth(sides[0]!, long)
       tables.push(growthTable(byContext), await measureGuessing(sides[0]!))
     }
+    if (wanted.includes("schema")) tables.push(await measureSchemas(sides[0]!, prompts.slice(0, 8), rounds, tokens))
     for (const side of open.splice(0)) side.stop()
   }
   if (wanted.includes("served")) {

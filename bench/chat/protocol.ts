@@ -1,3 +1,5 @@
+import type { Json } from "../../core/json.ts"
+
 /** What bench/chat.ts asks a child process that holds one engine (rakit-engine.ts, peers/llama-cpp.js), and what it answers. */
 export interface Task {
   readonly id: number
@@ -7,6 +9,8 @@ export interface Task {
   readonly tokens: number
   /** 0, greedy, unless told. */
   readonly temperature?: number
+  /** JSON Schema that each stream follows. */
+  readonly schema?: Json
   /** Read them first, untimed, so that they are cached. */
   readonly warm?: boolean
 }

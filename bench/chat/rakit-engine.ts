@@ -1,5 +1,6 @@
 // A chat engine of backend-onnx in a process of its own. `node --import tsx bench/chat/rakit-engine.ts SPEC` (JSON); speaks protocol.ts over IPC.
 import { Effect, Scope, Stream } from "effect"
+import type { Json } from "../../core/json.ts"
 import type { LlamaEvent, LlamaInfo, LlamaRequest } from "../../plugins/backend-onnx/engine/llama-jobs.ts"
 import type { EngineSpec } from "../../plugins/backend-onnx/engine/protocol.ts"
 import { load } from "../house/code.ts"
@@ -15,7 +16,7 @@ const { tokenizer, format } = loadChatTokenizer(engine.info.folder)
 // no stream ends by itself
 const logitBias = Object.values(format.controlTokens).map((id) => [id, -100] as const)
 
-const request = (promptIds: readonly number[], owner: string, maxTokens: number, temperature: number): LlamaRequest => ({
+const request = (promptIds: readonly number[], owner: string, maxTokens: number, temperature: number, schema?: Json): LlamaRequest => ({
   kind: "generate",
   owner,
   promptIds: Int32Array.from(promptIds),
@@ -25,6 +26,7 @@ const request = (promptIds: readonly number[], owner: string, maxTokens: number,
   seed: 1,
   isRepeatable: false,
   stop: [],
+  ...(schema !== undefined && { grammar: { grammar: { kind: "schema", schema }, closeOnLength: false } }),
 })
 
 const write = async (job: LlamaRequest): Promise<{ readonly firstMs: number; readonly lastMs: number }> => {
@@ -39,11 +41,11 @@ const write = async (job: LlamaRequest): Promise<{ readonly firstMs: number; rea
 }
 
 let runs = 0
-const run = async ({ id, prompts, tokens, warm, temperature = 0 }: Task) => {
+const run = async ({ id, prompts, tokens, warm, temperature = 0, schema }: Task) => {
   // a cold cache for every run
   const owner = `run ${runs++}`
   if (warm) await write(request(prompts[0]!, owner, 1, 0))
-  process.send!(timingOf(id, tokens, await Promise.all(prompts.map((prompt) => write(request(prompt, owner, tokens, temperature))))))
+  process.send!(timingOf(id, tokens, await Promise.all(prompts.map((prompt) => write(request(prompt, owner, tokens, temperature, schema))))))
 }
 
 const encode = async (texts: readonly string[]) => Promise.all(texts.map(async (text) => (await tokenizer.encode(text, null, { addSpecialTokens: false })).getIds()))
