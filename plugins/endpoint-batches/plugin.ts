@@ -2,6 +2,8 @@ import { Effect } from "effect"
 import type { DependencyContainer } from "tsyringe"
 import { definePlugin, provide, resolve, resolveAll, Tokens } from "../../core/index.ts"
 import { batchEndpoints } from "./api/endpoints.ts"
+import { batchCheck } from "./check/batch-check.ts"
+import { partCheck } from "./check/part-check.ts"
 import type { BatchHouse } from "./house.ts"
 import { migrations } from "./migrations.ts"
 import { limitsOf, Settings } from "./settings.ts"
@@ -56,7 +58,7 @@ export const plugin = definePlugin<Settings>({
     Tokens.log,
     Tokens.deployment,
   ],
-  provides: [Tokens.endpoints],
+  provides: [Tokens.endpoints, Tokens.consistencyChecks],
   migrations,
   register: (container) => {
     for (const endpoint of batchEndpoints(() => houses.get(container))) provide(container, Tokens.endpoints, endpoint)
@@ -65,6 +67,8 @@ export const plugin = definePlugin<Settings>({
     Effect.gen(function* () {
       const house = houseOf(container, settings)
       houses.set(container, house)
+      const ledger = () => (container.isRegistered(Tokens.ledger.key, true) ? resolve(container, Tokens.ledger) : undefined)
+      for (const check of [batchCheck({ ...house, ledger }), partCheck(house)]) provide(container, Tokens.consistencyChecks, check)
       const { role, work } = resolve(container, Tokens.deployment)
       if (role === "serve" && work !== "api") yield* Effect.forkScoped(keepWorking(house))
     }),

@@ -1,0 +1,25 @@
+import { Effect, Stream } from "effect"
+import type { BlobMissing, PortError, Storage, StorageError } from "../../../core/index.ts"
+
+const newline = 0x0a
+
+export interface Counted {
+  readonly bytes: number
+  readonly lines: number
+}
+
+/** Of reading, the only ways to fail. */
+export const readErrors = (error: StorageError): Effect.Effect<never, BlobMissing | PortError> =>
+  error._tag === "BlobMissing" || error._tag === "PortError" ? Effect.fail(error) : Effect.die(error)
+
+/** Reads a blob through, holding one piece at a time. */
+export const countLines = (storage: Storage, key: string): Effect.Effect<Counted, BlobMissing | PortError> =>
+  Stream.runFold(
+    storage.get(key),
+    (): Counted => ({ bytes: 0, lines: 0 }),
+    ({ bytes, lines }, piece) => {
+      let found = lines
+      for (let at = piece.indexOf(newline); at >= 0; at = piece.indexOf(newline, at + 1)) found++
+      return { bytes: bytes + piece.byteLength, lines: found }
+    },
+  ).pipe(Effect.catch(readErrors))

@@ -1,0 +1,52 @@
+import { Effect } from "effect"
+import { type ChildCalls, type Finding, formatRupiah, type PortError } from "../../../core/index.ts"
+import type { BatchRow, BatchTables } from "../tables.ts"
+import type { CheckedBatch } from "./batch-rows.ts"
+import type { CheckHouse } from "./house.ts"
+
+/** What a line may still take that was begun before its batch was over. */
+const inFlightMs = 3_600_000
+
+const costNow = ({ database }: CheckHouse, id: string) =>
+  database.run(() => database.queries<BatchTables>().selectFrom("batches_batch").select(["cost_micros", "ended_at"]).where("id", "=", id).executeTakeFirst())
+
+const takeOver = ({ database }: CheckHouse, { id, cost_micros }: Pick<BatchRow, "id" | "cost_micros">, costMicros: bigint): Effect.Effect<void, PortError> =>
+  Effect.asVoid(
+    database.run(() =>
+      database.queries<BatchTables>().updateTable("batches_batch").set({ cost_micros: costMicros }).where("id", "=", id).where("cost_micros", "=", cost_micros).execute(),
+    ),
+  )
+
+/** Costs only rise, and those of row and ledger together: what the ledger said lies between what the row said before and after. */
+const checkCost = (house: CheckHouse, row: CheckedBatch, { costMicros }: ChildCalls): Effect.Effect<readonly Finding[], PortError> =>
+  Effect.gen(function* () {
+    if (costMicros === row.cost_micros) return []
+    const now = yield* costNow(house, row.id)
+    if (!now || (row.cost_micros <= costMicros && costMicros <= now.cost_micros)) return []
+    const problem = `it says that its lines cost Rp${formatRupiah(row.cost_micros)}; the ledger says Rp${formatRupiah(costMicros)}`
+    const finding = { subject: `batch ${row.id}`, problem }
+    return [
+      now.ended_at === null ? finding : { ...finding, remedy: "it says what the ledger says", mend: takeOver(house, { id: row.id, cost_micros: now.cost_micros }, costMicros) },
+    ]
+  })
+
+const checkHolds = (house: CheckHouse, { id, ended_at }: CheckedBatch, { open }: ChildCalls): readonly Finding[] => {
+  if (open === 0 || ended_at === null || ended_at.getTime() > house.clock.nowMs() - inFlightMs) return []
+  return [
+    { subject: `batch ${id}`, problem: `it is over, and ${open} of its lines still hold money`, remedy: "what they hold is given back", mend: house.billing.voidChildren(id) },
+  ]
+}
+
+/** Of a page of batches: what they say that they cost is what the ledger has charged. */
+export const checkMoney = (house: CheckHouse, rows: readonly CheckedBatch[]): Effect.Effect<readonly Finding[], PortError> =>
+  Effect.gen(function* () {
+    const ledger = house.ledger()
+    if (!ledger || rows.length === 0) return []
+    const children = yield* ledger.children(rows.map(({ id }) => id))
+    const found: Finding[] = []
+    for (const row of rows) {
+      const calls = children.get(row.id) ?? { open: 0, costMicros: 0n }
+      found.push(...(yield* checkCost(house, row, calls)), ...checkHolds(house, row, calls))
+    }
+    return found
+  })

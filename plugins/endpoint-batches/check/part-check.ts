@@ -1,0 +1,62 @@
+import { Effect, Stream } from "effect"
+import { sql } from "kysely"
+import type { ConsistencyCheck, Finding, PortError, StorageError } from "../../../core/index.ts"
+import type { BatchHouse } from "../house.ts"
+import type { BatchTables } from "../tables.ts"
+import { orphansOf } from "../work/drop-results.ts"
+import { partPrefix, readPartKey } from "../work/part-key.ts"
+
+/** A server that lives has swept by then. */
+const orphanMs = 2 * 3_600_000
+const keysPerLook = 500
+
+const onlyPortError = (error: StorageError): Effect.Effect<never, PortError> => (error._tag === "PortError" ? Effect.fail(error) : Effect.die(error))
+
+/** A blob shows no age; that of its batch will do. */
+const thoseOfOldBatches = ({ database, clock }: BatchHouse, keys: readonly string[]): Effect.Effect<readonly string[], PortError> =>
+  Effect.map(
+    database.run(() =>
+      sql<{ key: string }>`
+        SELECT k.key FROM unnest(${keys}::text[], ${keys.map((key) => readPartKey(key)?.id ?? "")}::text[]) AS k(key, id)
+        WHERE NOT EXISTS (SELECT 1 FROM batches_batch b WHERE b.id = k.id AND (b.ended_at IS NULL OR b.ended_at > ${new Date(clock.nowMs() - orphanMs)}))`.execute(
+        database.queries<BatchTables>(),
+      ),
+    ),
+    ({ rows }) => rows.map(({ key }) => key),
+  )
+
+/** Removed since the list was read: then it has no name and is not there. */
+const isThere = ({ storage }: BatchHouse, key: string): Effect.Effect<boolean, PortError> =>
+  storage.stat(key).pipe(
+    Effect.map(() => true),
+    Effect.catch((error) => (error._tag === "BlobMissing" ? Effect.succeed(false) : onlyPortError(error))),
+  )
+
+const judge = (house: BatchHouse, keys: readonly string[]): Effect.Effect<readonly Finding[], PortError> =>
+  Effect.gen(function* () {
+    const found: Finding[] = keys
+      .filter((key) => !readPartKey(key))
+      .map((key) => ({ subject: `blob ${key}`, problem: "it lies among the parts of batches, but its key is none of theirs" }))
+    for (const key of yield* thoseOfOldBatches(house, yield* orphansOf(house, keys)))
+      if (yield* isThere(house, key))
+        found.push({ subject: `blob ${key}`, problem: "no part names it, and none will", remedy: "it is removed", mend: Effect.catch(house.storage.remove(key), onlyPortError) })
+    return found
+  })
+
+export const partCheck = (house: BatchHouse): ConsistencyCheck => ({
+  name: "batch parts",
+  about: "each blob below batches/ is a part of a batch",
+  findings: (looked) =>
+    house.storage.list(partPrefix).pipe(
+      Stream.catch((error) => Stream.fromEffect(onlyPortError(error))),
+      Stream.grouped(keysPerLook),
+      Stream.mapEffect((infos) => {
+        looked(infos.length)
+        return judge(
+          house,
+          infos.map(({ key }) => key),
+        )
+      }),
+      Stream.flattenIterable,
+    ),
+})

@@ -1,0 +1,48 @@
+import { Effect } from "effect"
+import type { Finding, PortError } from "../../../core/index.ts"
+import type { BatchHouse } from "../house.ts"
+import type { PartRow } from "../tables.ts"
+import { batchNow, type CheckedBatch, hasGoneOn } from "./batch-rows.ts"
+import { countLines } from "./line-count.ts"
+
+interface Answered {
+  readonly output: number
+  readonly error: number
+  readonly problems: readonly string[]
+}
+
+const readPart = ({ storage }: BatchHouse, { kind, part, blob_key, bytes }: PartRow) =>
+  countLines(storage, blob_key).pipe(
+    Effect.map((counted) => ({
+      lines: counted.lines,
+      problem: BigInt(counted.bytes) === bytes ? undefined : `its ${kind} part ${part} (${blob_key}) has ${counted.bytes} bytes, not ${bytes}`,
+    })),
+    Effect.catchTag("BlobMissing", () => Effect.succeed({ lines: undefined, problem: `its ${kind} part ${part} (${blob_key}) is missing` })),
+  )
+
+/** Lines in parts and out of them. */
+const answered = (house: BatchHouse, { parts, lines, ok_lines }: CheckedBatch): Effect.Effect<Answered, PortError> =>
+  Effect.gen(function* () {
+    const counts = { output: ok_lines, error: lines - ok_lines }
+    const problems: string[] = []
+    let isWhole = true
+    for (const part of parts) {
+      const { lines: found, problem } = yield* readPart(house, part)
+      if (problem !== undefined) problems.push(problem)
+      if (found === undefined) isWhole = false
+      else counts[part.kind] += found
+    }
+    return { ...counts, problems: isWhole ? problems : [...problems, "so its lines can't be counted"] }
+  })
+
+/** Of a batch under way: what was counted is there, once. Only its worker may change any of it, so nothing is mended here. */
+export const checkRunning = (house: BatchHouse, row: CheckedBatch): Effect.Effect<readonly Finding[], PortError> =>
+  Effect.gen(function* () {
+    const found = yield* answered(house, row)
+    const problems = [...found.problems]
+    if (problems.length === 0 && (found.output !== row.completed || found.error !== row.failed))
+      problems.push(`it counts ${row.completed} answers and ${row.failed} failures; there are ${found.output} and ${found.error}`)
+    if (row.first_line !== null && row.first_line <= row.done_through) problems.push(`line ${row.first_line} waits for its part, but lines up to ${row.done_through} lie in parts`)
+    if (problems.length === 0 || hasGoneOn(row, yield* batchNow(house, row.id))) return []
+    return problems.map((problem) => ({ subject: `batch ${row.id}`, problem }))
+  })
