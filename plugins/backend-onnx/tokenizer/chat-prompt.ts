@@ -1,6 +1,6 @@
 import type { Json } from "../../../core/json.ts"
 import type { SyntaxName } from "../answer/call-syntax.ts"
-import { markersOf, type TemplateStyle, templateStyle, thinkClose, thinkOpen } from "../answer/template-style.ts"
+import { announcing, markersOf, type TemplateStyle, templateStyle, thinkClose, thinkOpen } from "../answer/template-style.ts"
 import { type LaidOut, layOut, type PromptMessage, readArguments } from "./chat-prompt-layout.ts"
 import { functionOf, type PromptTool } from "./chat-prompt-tools.ts"
 import type { ChatTokenizer } from "./chat-tokenizer.ts"
@@ -74,17 +74,30 @@ const encode = async (chat: ChatTokenizer, pieces: readonly (number | string)[],
 const markersIn = (style: TemplateStyle, controlTokens: Readonly<Record<string, number>>): PromptForm["markers"] =>
   Object.fromEntries(markersOf(style).flatMap((text) => (Object.hasOwn(controlTokens, text) ? [[text, controlTokens[text]!] as const] : [])))
 
-/** Renders with everything that users wrote shielded; tried with the tools in either place, as some templates take no system text. */
-const renderAsk = (chat: ChatTokenizer, style: TemplateStyle, { messages, tools = [], thinking = false }: PromptAsk, guard: ControlGuard, sign: string) => {
-  const shown = tools.length && !style.isAnnounced ? { [style.toolsName]: tools.map((tool) => functionOf(shieldAll(guard, tool))) } : {}
-  const attempt = (place: "system" | "user") => {
+interface Rendered {
+  readonly rendered: string | { readonly refused: string }
+  readonly style: TemplateStyle
+}
+
+/** SmolLM3 writes tools as texts. */
+const toolsFor = (guard: ControlGuard, { toolsName }: TemplateStyle, tools: readonly PromptTool[]): Json => {
+  const functions = tools.map((tool) => functionOf(shieldAll(guard, tool)))
+  return toolsName === "xml_tools" ? functions.map((one) => JSON.stringify(one)) : functions
+}
+
+/** Everything that users wrote is shielded. What a template can't say of tools a text says, in the one place or the other, as some templates take no system text. */
+const renderAsk = (chat: ChatTokenizer, own: TemplateStyle, { messages, tools = [], thinking = false }: PromptAsk, guard: ControlGuard, sign: string): Rendered => {
+  const attempt = (style: TemplateStyle, place: "system" | "user"): Rendered => {
     const laid = layOut(style, messages, tools, place).map((message) => forTemplate(guard, sign, message))
-    return render(chat, { messages: laid, ...shown, enable_thinking: thinking, thinking })
+    const shown = tools.length && !style.isAnnounced ? { [style.toolsName]: toolsFor(guard, style, tools) } : {}
+    return { rendered: render(chat, { messages: laid, ...shown, enable_thinking: thinking, thinking }), style }
   }
-  const first = attempt("system")
-  const mayMove = typeof first !== "string" && tools.length > 0 && style.isAnnounced
-  const second = mayMove ? attempt("user") : first
-  return typeof second === "string" ? second : first
+  let last = attempt(own, "system")
+  for (const place of tools.length ? (["system", "user"] as const) : []) {
+    if (typeof last.rendered === "string") break
+    last = attempt(announcing(own), place)
+  }
+  return last
 }
 
 /** Everything that comes from outside, as it will stand in the prompt. */
@@ -106,8 +119,7 @@ export const chatPrompt = async (chat: ChatTokenizer, ask: PromptAsk, contextTok
   const sign = unusedCharacter(written)
   const guard = sign && controlGuard(chat.format.controlTokens, [...written, sign])
   if (!guard) return { refused: "they use every private-use character" }
-  const style = templateStyle(chat.format.template)
-  const rendered = renderAsk(chat, style, ask, guard, sign)
+  const { rendered, style } = renderAsk(chat, templateStyle(chat.format.template), ask, guard, sign)
   if (typeof rendered !== "string") return rendered
   const { text, reasoning } = withThinking(rendered, style, ask.thinking === true)
   return { ...(await encode(chat, guard.parse(text), sign)), form: { syntax: style.syntax, reasoning, markers: markersIn(style, chat.format.controlTokens) } }
