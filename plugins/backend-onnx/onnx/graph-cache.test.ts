@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { openDecoder } from "../families/open-decoder.ts"
 import { tinyLlamaFile } from "../testing/tiny-llama.ts"
+import { cachedFolder } from "./graph-cache.ts"
 
 let root: string
 let path: string
@@ -88,4 +89,27 @@ test("what a process that died left half built goes away; what another builds st
   rmSync(folder, { recursive: true })
   await open()
   expect([dead, aside, alive].map((left) => existsSync(left))).toEqual([false, false, true])
+})
+
+test("an earlier process may have had our number, as in containers", async () => {
+  const folder = await open()
+  const left = `${folder}.building-${process.pid}-aa`
+  mkdirSync(left)
+  utimesSync(left, 0, 0)
+  rmSync(folder, { recursive: true })
+  await open()
+  expect(existsSync(left)).toBe(false)
+})
+
+test("two threads of one process may build the same folder at once, as for two copies of one file", () => {
+  const graphs = join(root, "graphs")
+  const build = (meanwhile: () => void) =>
+    cachedFolder(graphs, "abc", (folder) => {
+      writeFileSync(join(folder, "first"), "1")
+      meanwhile()
+      writeFileSync(join(folder, "second"), "2")
+    })
+  const ready = build(() => build(() => {}))
+  expect(readdirSync(graphs)).toEqual(["abc"])
+  expect(readdirSync(ready).sort()).toEqual(["contents.json", "first", "second"])
 })

@@ -13,7 +13,7 @@ export const digestOf = (parts: readonly unknown[]): string => createHash("sha25
 const isAlive = (pid: number): boolean => {
   try {
     process.kill(pid, 0)
-    return pid !== process.pid
+    return true
   } catch (cause) {
     return (cause as NodeJS.ErrnoException).code === "EPERM"
   }
@@ -21,11 +21,18 @@ const isAlive = (pid: number): boolean => {
 
 const remove = (folder: string): void => rmSync(folder, { recursive: true, force: true })
 
+/** Of our own number is what another thread builds just now; or, where every boot has the same number, as in containers, what the process of an earlier boot left. */
+const isLeftBy = (pid: number, folder: string): boolean => {
+  if (pid !== process.pid) return !isAlive(pid)
+  const stat = statSync(folder, { throwIfNoEntry: false })
+  return stat !== undefined && stat.mtimeMs < performance.timeOrigin
+}
+
 /** Of processes that died while they built or removed this folder. */
 const removeLeftovers = (root: string, digest: string): void => {
   for (const name of readdirSync(root)) {
     const pid = name.startsWith(`${digest}.`) ? Number(/\.(?:building|damaged)-(\d+)-/.exec(name)?.[1]) : Number.NaN
-    if (pid && !isAlive(pid)) remove(join(root, name))
+    if (pid && isLeftBy(pid, join(root, name))) remove(join(root, name))
   }
 }
 
