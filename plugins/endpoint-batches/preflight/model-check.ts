@@ -10,7 +10,7 @@ const maxNameLength = 200
 const maxTries = 10
 
 /** A line of a batch, as a call. */
-export const lineInput = ({ catalogue }: BatchHouse, caller: Caller, requestId: string, body: Json): CallInput => ({
+export const lineInput = ({ catalogue }: Pick<BatchHouse, "catalogue">, caller: Caller, requestId: string, body: Json): CallInput => ({
   caller,
   body,
   requestId,
@@ -24,7 +24,7 @@ const modelOf = (body: Json): string | undefined => {
 }
 
 /** May this key use the models that the lines name? Says it of the first line of each. Whatever else is wrong with a line shows when it runs. */
-export const makeModelCheck = (house: BatchHouse, target: Endpoint, caller: Caller, requestId: string) => {
+export const makeModelCheck = (house: Pick<BatchHouse, "callPath" | "catalogue">, target: Endpoint, caller: Caller, requestId: string) => {
   /** How often it is to be tried yet; 0: it is known. */
   const left = new Map<string, number>()
 

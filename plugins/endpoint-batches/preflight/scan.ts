@@ -40,7 +40,7 @@ const tooManyLines = (maxLines: number, line: number): BatchError => ({
   param: "input_file_id",
 })
 
-const sameId = (line: number, earlier: number): BatchError => ({
+export const sameId = (line: number, earlier: number): BatchError => ({
   code: "duplicate_custom_id",
   message: `custom_id: lines ${earlier} and ${line} have the same one`,
   line,
