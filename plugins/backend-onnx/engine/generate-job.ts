@@ -53,6 +53,8 @@ export class GenerateJob implements DecodeRow {
   private cacheReadTokens = 0
   private cacheWriteTokens = 0
   private produced = 0
+  /** What the model said, when it could not be used yet. */
+  private held: Float32Array | undefined
 
   constructor(model: Model, request: GenerateRequest, emit: (event: LlamaEvent) => void) {
     this.model = model
@@ -144,10 +146,25 @@ export class GenerateJob implements DecodeRow {
     return this.request.maxTokens - this.produced
   }
 
-  /** Takes the logits after the last token over; true when the answer is at its end. */
+  /** Its grammar takes longer than the model's step: it must not be stepped, but tried again with `retry`. */
+  get isLate(): boolean {
+    return this.held !== undefined
+  }
+
+  retry(): boolean {
+    const logits = this.held!
+    this.held = undefined
+    return this.take(logits)
+  }
+
+  /** Takes the logits after the last token over, at once or late; true when the answer is at its end. */
   take(logits: Float32Array): boolean {
     // cancelled while the model worked
     if (this.ended) return true
+    if (this.guide?.becomesReady() === false) {
+      this.held = logits
+      return false
+    }
     assertLogits(logits)
     const { topLogprobs } = this.request
     const logprobs = topLogprobs === undefined ? undefined : logprobsOf(logits, topLogprobs)

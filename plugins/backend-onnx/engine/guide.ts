@@ -22,6 +22,10 @@ export interface GuideOptions {
   bytesOf(token: number): Uint8Array
 }
 
+// most masks are there when they are needed; one that is almost ready is not worth the turn that would pass without its answer
+const graceMs = 2
+const patienceMs = 15_000
+
 // after any other byte hardly a document is complete, and the answer is not worth waiting for
 const closers: ReadonlySet<number> = new Set(Buffer.from("}]>"))
 
@@ -47,6 +51,7 @@ export class Guide {
   private tail = Buffer.alloc(0)
   /** Of the document. */
   private lastByte: number | undefined
+  private lateSinceMs: number | undefined
   /** Tokens that are certain already. */
   private certain: number[] = []
   /** While free: how to come from free text to the document. */
@@ -72,9 +77,19 @@ export class Guide {
     return this.state === "closing"
   }
 
-  /** False while the grammar is compiled. */
+  /** False while `next` would have to wait for the grammar: it is compiled, or the next mask computed. */
   get isReady(): boolean {
-    return this.constraint.isReady?.() ?? true
+    const asks = this.state === "ruled" ? !this.certain.length : this.state === "free" && this.options.closeOnLength && !this.wayOut
+    return !asks || (this.constraint.isReady?.() ?? true)
+  }
+
+  /** Gives it a moment. Only a grammar that seems to be lost is waited for, so that it says so. */
+  becomesReady(): boolean {
+    const startedMs = performance.now()
+    while (!this.isReady && performance.now() < startedMs + graceMs);
+    if (this.isReady) this.lateSinceMs = undefined
+    else this.lateSinceMs ??= startedMs
+    return startedMs - (this.lateSinceMs ?? startedMs) > patienceMs || this.isReady
   }
 
   /** The next token, of up to `left`, which takes the logits over; undefined where none follows: the way to the end has no tokens, or the document is complete. */
@@ -89,8 +104,8 @@ export class Guide {
   end(left: number): "stop" | "length" | undefined {
     if (this.state === "closing") return this.certain.length ? undefined : "length"
     const isRuled = this.state === "ruled" && !this.certain.length
-    const isWorthWaiting = !left || (this.lastByte !== undefined && closers.has(this.lastByte))
-    if (isRuled && (isWorthWaiting || this.isReady) && this.mustEnd()) return "stop"
+    const mayBeComplete = this.lastByte !== undefined && closers.has(this.lastByte)
+    if (isRuled && (!left || (mayBeComplete ? this.becomesReady() : this.isReady)) && this.mustEnd()) return "stop"
     return left ? undefined : "length"
   }
 

@@ -63,9 +63,7 @@ const shortestLength = (of: Automaton): number => {
 test("whatever the grammar, the model, the settings and the budget: only what is allowed, whole where it says so, the same for the same seed, and nothing left open", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(request, { minLength: 1, maxLength: 6 }), async (requests) => {
-      // now and then a mask is late; that must not show
-      const late = seededRandom(requests.length)
-      const model = open({ isReady: () => late() < 0.5 })
+      const model = open()
       const askOf = ({ automaton, after, closeOnLength, topLogprobs, ...rest }: (typeof requests)[number]) =>
         ({ ...rest, ...(topLogprobs && { topLogprobs }), grammar: { grammar: AutomatonConstraints.grammar(automaton), closeOnLength, ...(after && { after }) } }) as const
       const answers = await Promise.all(requests.map((of) => model.ask(askOf(of))))
@@ -86,7 +84,7 @@ test("whatever the grammar, the model, the settings and the budget: only what is
       }
       expect(model.watched.open).toBe(0)
     }),
-    { numRuns: 400 },
+    { numRuns: 200 },
   )
 }, 30_000)
 
@@ -240,17 +238,46 @@ describe("a grammar that is lost", () => {
   })
 })
 
-test("nobody waits for the grammar of another one", async () => {
-  const model = open({ isReady: () => false })
-  const ends: string[] = []
-  const ask = (name: string, request: Parameters<typeof model.ask>[0]) => model.ask({ ...request, maxTokens: 20 }).then(({ end }) => ends.push(`${name} ${end}`))
+describe("a grammar that takes its time", () => {
   const noEnd = { temperature: 1, topP: 1, frequencyPenalty: 0, presencePenalty: 0, logitBias: endTokens.map((id) => [id, -100] as const) }
-  await Promise.all([
-    ask("ruled", { grammar: rule, seed: 3 }),
-    ask("plain", { sampler: noEnd }),
-    ask("long", { sampler: noEnd, promptIds: Int32Array.from({ length: 150 }, () => 3) }),
-  ])
-  expect(ends).toEqual(["plain done", "long done", "ruled done"])
+  const long = Int32Array.from({ length: 150 }, () => 3)
+
+  test("is not waited for by others: not when it is compiled, and not in the middle of an answer", async () => {
+    let isHeldUp = false
+    const model = open({ isReady: () => !isHeldUp })
+    for (const after of [0, 5]) {
+      isHeldUp = after === 0
+      const events: string[] = []
+      const ruled = model.ask({ grammar: { grammar: AutomatonConstraints.grammar(anything), closeOnLength: true }, sampler: noEnd, maxTokens: 60 }, undefined, ({ type }) => {
+        events.push(type)
+        isHeldUp ||= events.length === after
+      })
+      const others = await Promise.all([model.ask({ sampler: noEnd, maxTokens: 20 }), model.ask({ sampler: noEnd, promptIds: long, maxTokens: 20 })])
+      expect(others.map((other) => other.tokens)).toEqual([20, 20])
+      expect(events.length).toBe(after)
+      isHeldUp = false
+      expect(await ruled).toMatchObject({ end: "done", tokens: 60 })
+    }
+  })
+
+  test("writes the same as one that is always ready", async () => {
+    let turns = 0
+    let isOver = false
+    const turning = (async () => {
+      for (; !isOver; turns++) await new Promise((resolve) => setImmediate(resolve))
+    })()
+    const [prompt, late] = [open(), open({ isReady: () => turns % 5 !== 2 })]
+    const asks = Array.from({ length: 12 }, (_, seed) => {
+      const options = { closeOnLength: seed % 2 === 0, ...(seed % 3 === 0 && { after: ">" }) }
+      const grammar = { grammar: AutomatonConstraints.grammar(seed % 4 ? abas : anything), ...options }
+      return { grammar, seed, isRepeatable: seed % 5 === 0, maxTokens: 12, ...(seed % 2 && { topLogprobs: 1 }), promptIds: seed % 3 ? long : Int32Array.of(3, 4, 5) }
+    })
+    const said = async (model: typeof late) => (await Promise.all(asks.map((ask) => model.ask(ask)))).map(({ text, reason }) => [text, reason])
+    expect(await said(late)).toEqual(await said(prompt))
+    isOver = true
+    await turning
+    expect(late.watched.open).toBe(0)
+  })
 })
 
 test("a lone sampled writer guesses under a grammar, too: fewer steps, and what the model would have written", async () => {

@@ -9,6 +9,10 @@ export type LlamaJob = GenerateJob | ScoreJob
 type RunningWriter = Running<LlamaJob> & { readonly job: GenerateJob }
 type Done = (of: Running<LlamaJob>, cause?: unknown) => void
 
+const pollMs = 1
+const sleeping = new Int32Array(new SharedArrayBuffer(4))
+const sleep = (durationMs: number): void => void Atomics.wait(sleeping, 0, 0, durationMs)
+
 const isWriter = (running: Running<LlamaJob>): running is RunningWriter => running.job instanceof GenerateJob && !running.job.isReading && !running.job.ended
 
 /** A step of a chat model: one chunk of one prompt, then one token for every answer that is being written. */
@@ -22,6 +26,7 @@ export class LlamaStepper implements Stepper<LlamaJob> {
     this.guesses = guesses
   }
 
+  /** Nobody waits for another one's grammar; where all wait, the thread sleeps between two looks. */
   async step(running: readonly Running<LlamaJob>[], turn: (among: readonly Running<LlamaJob>[]) => Running<LlamaJob>): Promise<readonly Ended<LlamaJob>[]> {
     const ended: Ended<LlamaJob>[] = []
     const gone = new Set<Running<LlamaJob>>()
@@ -29,20 +34,16 @@ export class LlamaStepper implements Stepper<LlamaJob> {
       gone.add(of)
       ended.push(cause === undefined ? { of } : { of, cause })
     }
-    const readers = this.readersOf(running)
+    const readers = running.filter(({ job }) => job.isReading && !(job instanceof GenerateJob && job.mustWait))
     if (readers.length) await this.read(turn(readers), done)
-    const writers = running.filter(isWriter).filter((writer) => !gone.has(writer))
+    const writing = running.filter(isWriter).filter((writer) => !gone.has(writer))
+    for (const writer of writing) if (writer.job.isLate) await this.attempt(writer, done, async () => writer.job.retry())
+    const writers = writing.filter((writer) => !gone.has(writer) && !writer.job.isLate)
+    if (!readers.length && !writers.length && !ended.length) sleep(pollMs)
     const startedMs = performance.now()
     await this.write(writers, done)
     for (const { job } of writers) job.spent("decode", performance.now() - startedMs)
     return ended
-  }
-
-  /** Nobody waits for another one's grammar. */
-  private readersOf(running: readonly Running<LlamaJob>[]): readonly Running<LlamaJob>[] {
-    const reading = running.filter(({ job }) => job.isReading)
-    const ready = reading.filter(({ job }) => !(job instanceof GenerateJob && job.mustWait))
-    return ready.length || reading.length < running.length ? ready : reading
   }
 
   release(job: LlamaJob): void {
@@ -116,7 +117,7 @@ export class LlamaStepper implements Stepper<LlamaJob> {
     let isAtEnd = false
     // what the model says after a token decides the next one; after a wrong guess it says nothing about this text
     do isAtEnd = job.take(logits[taken++]!)
-    while (!isAtEnd && taken <= guess.length && guess[taken - 1] === job.last)
+    while (!isAtEnd && !job.isLate && taken <= guess.length && guess[taken - 1] === job.last)
     keep(taken)
     job.drafts.learn(guess.length, taken - 1)
     return isAtEnd

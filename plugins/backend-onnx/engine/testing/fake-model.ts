@@ -64,7 +64,7 @@ export const openFakeModel = ({ tokens, endTokens, constraints, logits, guesses 
     { done: (id) => finish(id, "done"), busy: (id) => finish(id, "busy"), failed: (id, cause) => finish(id, (cause as Error).message) },
   )
   let nextId = 0
-  const ask = (request: Partial<GenerateRequest>, cancelAfter?: number): Promise<FakeAnswer> =>
+  const ask = (request: Partial<GenerateRequest>, cancelAfter?: number, onEvent?: (event: LlamaEvent) => void): Promise<FakeAnswer> =>
     new Promise((resolve) => {
       const id = nextId++
       const events: LlamaEvent[] = []
@@ -74,6 +74,7 @@ export const openFakeModel = ({ tokens, endTokens, constraints, logits, guesses 
       ends.set(id, (end) => resolve(answerOf(events, end)))
       const emit = (event: LlamaEvent) => {
         events.push(event)
+        onEvent?.(event)
         if (events.length !== cancelAfter) return
         scheduler.cancel(id)
         resolve(answerOf(events, undefined))
