@@ -1,9 +1,10 @@
 import { Effect } from "effect"
 import { type ApiError, type CallPath, type Catalogue, type Endpoint, type Micros, sumUsage } from "../../../core/index.ts"
 import type { InputLine } from "../input/input-line.ts"
+import { lineInput } from "../preflight/model-check.ts"
 import { errorLine, lineId, outputLine } from "../work/line-wire.ts"
 import { waitMs } from "../work/patience.ts"
-import { callOf } from "./call-of.ts"
+import { operator } from "./operator.ts"
 
 export interface LineResult {
   readonly isOk: boolean
@@ -26,7 +27,7 @@ export interface LineParts {
 /** An engine that is full, or starts again, has room later. */
 const patiently = ({ callPath, catalogue, target, random }: LineParts, id: string, { body }: InputLine) => {
   const attempt = (tries: number): ReturnType<CallPath["runUnsettled"]> =>
-    Effect.catchTag(callPath.runUnsettled(target, callOf(catalogue, id, body)), "ApiError", (error) => {
+    Effect.catchTag(callPath.runUnsettled(target, lineInput({ catalogue }, operator, id, body)), "ApiError", (error) => {
       const ms = waitMs(error, tries, random)
       return ms === undefined ? Effect.fail(error) : Effect.andThen(Effect.sleep(ms), attempt(tries + 1))
     })

@@ -1,12 +1,13 @@
 import { Effect, Option, Stream } from "effect"
-import type { CallPath, Catalogue, Endpoint, Json, ModelId } from "../../../core/index.ts"
+import type { CallPath, Catalogue, Endpoint, ModelId } from "../../../core/index.ts"
 import { isBatchError, readInputLine } from "../input/input-line.ts"
 import { jsonLines, type RawLine } from "../input/json-lines.ts"
 import { CustomIds } from "../preflight/custom-ids.ts"
 import { Faults } from "../preflight/faults.ts"
-import type { BatchError } from "../tables.ts"
-import { callOf } from "./call-of.ts"
+import { makeModelCheck } from "../preflight/model-check.ts"
+import { sameId } from "../preflight/scan.ts"
 import { fileBytes } from "./file-bytes.ts"
+import { operator } from "./operator.ts"
 import { type BatchFileRefused, refused } from "./refused.ts"
 
 export interface SurveyParts {
@@ -61,42 +62,13 @@ export const targetOf = ({ targets, maxLineBytes }: SurveyParts, path: string, a
     return targets.get(first.value) ?? (yield* unknownTarget(first.value, targets))
   })
 
-const sameId = (line: number, earlier: number): BatchError => ({
-  code: "duplicate_custom_id",
-  message: `custom_id: lines ${earlier} and ${line} have the same one`,
-  line,
-  param: "custom_id",
-})
-
-/** Of each model the first line is judged: a model that is not there, or does another task, fails all of its lines. */
-const makeModelCheck = ({ callPath, catalogue }: SurveyParts, target: Endpoint) => {
-  const known = new Map<ModelId, boolean>()
-  const judge = (model: ModelId, body: Json, line: number): Effect.Effect<BatchError | undefined> =>
-    callPath.check(target, callOf(catalogue, "check", body)).pipe(
-      Effect.as(undefined),
-      // not open yet; what else is wrong with the line shows when it runs
-      Effect.catch(({ code, message }) =>
-        Effect.succeed(
-          code === "model_not_found" || !catalogue.entry(model) ? { code: "model_not_found", message: `body.model: ${message}`, line, param: "body.model" } : undefined,
-        ),
-      ),
-      Effect.tap((fault) => Effect.sync(() => known.set(model, fault === undefined))),
-    )
-  return {
-    check: (body: Json, line: number): Effect.Effect<BatchError | undefined> => {
-      const { model } = body as { readonly model?: unknown }
-      return typeof model !== "string" || known.has(model) ? Effect.succeed(undefined) : judge(model, body, line)
-    },
-    found: (): readonly ModelId[] => [...known].filter(([, isThere]) => isThere).map(([model]) => model),
-  }
-}
-
 /** Reads every line once before the first one runs. Fails with all that is wrong, unless nothing is. */
 export const surveyFile = (parts: SurveyParts, path: string, target: Endpoint, onLine: (customId: string, raw: RawLine) => void): Effect.Effect<Survey, BatchFileRefused> =>
   Effect.gen(function* () {
     const faults = new Faults()
     const ids = new CustomIds()
-    const models = makeModelCheck(parts, target)
+    const checkModel = makeModelCheck(parts, target, operator, "pre-flight")
+    const models = new Set<ModelId>()
     let lines = 0
     yield* Stream.runForEach(jsonLines(fileBytes(path), parts), (raw) =>
       Effect.suspend(() => {
@@ -105,11 +77,13 @@ export const surveyFile = (parts: SurveyParts, path: string, target: Endpoint, o
         if (isBatchError(line)) return Effect.sync(() => faults.add(line))
         const earlier = ids.add(line.customId, raw.line)
         onLine(line.customId, raw)
-        return Effect.map(earlier === undefined ? models.check(line.body, raw.line) : Effect.succeed(sameId(raw.line, earlier)), (fault) => fault && faults.add(fault))
+        const { model } = line.body as { readonly model?: unknown }
+        if (typeof model === "string" && parts.catalogue.entry(model)) models.add(model)
+        return Effect.map(earlier === undefined ? checkModel(line.body, raw.line) : Effect.succeed(sameId(raw.line, earlier)), (fault) => fault && faults.add(fault))
       }),
     )
     if (lines === 0) return yield* emptyFile(path)
     if (faults.count > 0)
       return yield* refused(`${path}: ${faults.count === 1 ? "a line" : `${faults.count.toLocaleString("en")} lines`} can't run, so none was run.`, faults.list())
-    return { lines, models: models.found() }
+    return { lines, models: [...models] }
   })
