@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
 import { Effect, type Scope } from "effect"
 import type { Caller } from "../caller.ts"
-import type { Endpoint, MultipartBody, Reply } from "../endpoint.ts"
+import type { Endpoint, Reply } from "../endpoint.ts"
 import { type ApiError, apiError, type PortError } from "../errors.ts"
 import type { Json, Strings } from "../json.ts"
 import type { Idempotency } from "../services/idempotency.ts"
@@ -10,13 +10,11 @@ import type { Log } from "../services/log.ts"
 /** Larger replies are not remembered; their keys may be used again. */
 const maxStoredCharacters = 8 * 2 ** 20
 
-/** Of a body that is streamed only the length is known before it is read. */
-export const fingerprintOf = (endpoint: Endpoint, params: Strings, body: Json): string => {
-  const known = endpoint.body === "multipart" ? (body as MultipartBody).contentLength : body
-  return createHash("sha256")
-    .update(JSON.stringify([endpoint.id, params, known ?? null]))
+/** A body that is streamed is not known yet: whoever reads it compares. */
+export const fingerprintOf = (endpoint: Endpoint, params: Strings, body: Json): string =>
+  createHash("sha256")
+    .update(JSON.stringify([endpoint.id, params, endpoint.body === "multipart" ? null : (body ?? null)]))
     .digest("base64")
-}
 
 const checkKey = (key: string) =>
   /^[\x21-\x7e]{1,255}$/.test(key)

@@ -161,9 +161,10 @@ describe("a file", () => {
   })
 
   it("is made once under an Idempotency-Key", async () => {
-    const again = () => live.files.create({ file: new File(["x"], "a.jsonl"), purpose: "batch" }, { headers: { "Idempotency-Key": "once" } })
+    const again = (text = "x", name = "a.jsonl") => live.files.create({ file: new File([text], name), purpose: "batch" }, { headers: { "Idempotency-Key": "once" } })
     const file = await again()
     expect((await again()).id).toBe(file.id)
+    for (const other of [again("y"), again("x", "b.jsonl")]) expect(await errorOf(other)).toMatchObject({ status: 409, code: "conflict", param: "Idempotency-Key" })
     expect((await live.files.list()).data).toHaveLength(1)
     await live.files.delete(file.id)
   })

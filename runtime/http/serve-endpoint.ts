@@ -9,6 +9,7 @@ import { type Authenticators, authenticate } from "./authenticate.ts"
 import { readBody } from "./body.ts"
 import type { BodyBudget } from "./body-budget.ts"
 import type { Exchange } from "./exchange.ts"
+import { runFormOnce } from "./form-once.ts"
 import type { HttpLimits } from "./limits.ts"
 import { sendBytes, sendJson } from "./reply.ts"
 import { sendEvents } from "./sse.ts"
@@ -48,6 +49,9 @@ const whoCalls = (endpoint: Endpoint, authorization: string | undefined, by: Aut
     Effect.catchTag("ApiError", (error) => (error.barred ? Effect.succeed({ caller: error.barred, barred: error }) : Effect.fail(error))),
   )
 
+const isFormOnce = (endpoint: Endpoint, { idempotencyKey, dryRun }: CallInput): boolean =>
+  endpoint.body === "multipart" && endpoint.creates === true && idempotencyKey !== undefined && !dryRun
+
 const answerOf = (endpoint: Endpoint, exchange: Exchange, addressed: Addressed, parts: ServeParts): Effect.Effect<Answer, ApiError | PortError, Scope.Scope> =>
   Effect.gen(function* () {
     const { req, requestId } = exchange
@@ -62,7 +66,7 @@ const answerOf = (endpoint: Endpoint, exchange: Exchange, addressed: Addressed, 
     )
     return yield* Effect.matchEffect(read, {
       onFailure: (error) => parts.callPath.run(refusing(endpoint, error), input),
-      onSuccess: (whole) => parts.callPath.run(endpoint, whole),
+      onSuccess: (whole) => (isFormOnce(endpoint, whole) ? runFormOnce(parts.callPath, endpoint, whole) : parts.callPath.run(endpoint, whole)),
     })
   })
 

@@ -9,6 +9,7 @@ import type { Billing, Settlement } from "../../../core/ports/billing.ts"
 import { freePrice, parsePrice } from "../../../core/pricing.ts"
 import { systemClock } from "../../../core/services/clock.ts"
 import type { HealthCheck } from "../../../core/services/health.ts"
+import { fakeIdempotency } from "../../../core/testing/idempotency.ts"
 import { fakeLog } from "../../../core/testing/log.ts"
 import { usageOf } from "../../../core/usage.ts"
 import { makeMetrics } from "../../services/metrics.ts"
@@ -72,9 +73,10 @@ export const openHouse = async (options: HouseOptions = {}): Promise<House> => {
   const catalogue = makeCatalogue(options.models ?? [entry])
   if (!options.models) catalogue.set("m", { state: "ready", loaded: { task: undefined as never, contextTokens: 100, modalities: ["text"], adapters: [], servedBy: "test" } })
   const billing = recordingBilling(settlements)
+  const idempotency = fakeIdempotency(systemClock)
   const callPath: CallPath = makeCallPath({
     billing: () => billing,
-    idempotency: () => undefined,
+    idempotency: () => idempotency,
     catalogue,
     clock: systemClock,
     ids: makeIds(() => Date.now()),
