@@ -180,6 +180,18 @@ describe("what can't be", () => {
   })
 })
 
+describe("an account at Rp0", () => {
+  it("makes no batch, and still reaches what it has", async () => {
+    const { other } = platform
+    const { id } = await other.order(chatLine("a"))
+    await other.ended(id)
+    const { total_cost_idr } = (await other.client.batches.retrieve(id)) as unknown as { total_cost_idr: number }
+    await platform.takeFromOther(50_000 - total_cost_idr)
+    expect(await errorOf(other.order(chatLine("a")))).toEqual({ status: 402, code: "insufficient_quota", param: null })
+    expect((await other.client.batches.list()).data.map((batch) => batch.id)).toEqual([id])
+  })
+})
+
 describe("a dry run", () => {
   it("forecasts errors and cost as they come, and makes nothing", async () => {
     const before = (await live.client.batches.list({ limit: 1 })).data[0]?.id

@@ -9,13 +9,13 @@ const askDashboard = async (url: string, path: string, token: string, body: unkn
   return (await reply.json()) as { token: string; key: string; id: string }
 }
 
-/** A key of a second account. */
-const strangersKey = async (url: string, adminToken: string) => {
+/** A second account and a key of it. */
+const stranger = async (url: string, adminToken: string) => {
   const [email, password] = ["other@example.com", "correct horse battery"]
   const { id } = await askDashboard(url, "/dashboard/signup", "", { email, password })
   await askDashboard(url, `/admin/accounts/${id}/verify`, adminToken, {})
   const { token } = await askDashboard(url, "/dashboard/login", "", { email, password })
-  return (await askDashboard(url, "/dashboard/keys", token, { name: "k" })).key
+  return { id, key: (await askDashboard(url, "/dashboard/keys", token, { name: "k" })).key }
 }
 
 /** What the client threw. */
@@ -71,14 +71,16 @@ export const openBatchPlatform = async (env: Readonly<Record<string, string>> = 
   const actor = (apiKey: string) => actsOf(new OpenAI({ baseURL: `${platform.url}/v1`, apiKey, maxRetries: 0 }))
   const { token } = await askDashboard(platform.url, "/dashboard/login", "", { email, password })
   const test = actor((await askDashboard(platform.url, "/dashboard/keys", token, { name: "sandbox", test: true })).key)
-  const other = actor(await strangersKey(platform.url, token))
+  const { id, key } = await stranger(platform.url, token)
+  const other = actor(key)
+  const takeFromOther = (rupiah: number) => askDashboard(platform.url, `/admin/accounts/${id}/grants`, token, { amount_idr: -rupiah, reason: "spent" })
   const balance = async () => {
     const reply = await fetch(`${platform.url}/dashboard/me`, { headers: { authorization: `Bearer ${token}` } })
     return (await reply.json()) as { balance_idr: number; held_idr: number }
   }
   const raw = (path: string, init: RequestInit = {}) =>
     fetch(`${platform.url}${path}`, { ...init, headers: { authorization: `Bearer ${api_key}`, "content-type": "application/json", ...init.headers } })
-  return { live: actor(api_key), test, other, balance, raw, close: platform.close }
+  return { live: actor(api_key), test, other, takeFromOther, balance, raw, close: platform.close }
 }
 export type BatchPlatform = Awaited<ReturnType<typeof openBatchPlatform>>
 
