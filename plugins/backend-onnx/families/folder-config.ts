@@ -7,11 +7,11 @@ import { rotationsOf, scaledBy } from "./rotary.ts"
 export const configFile = "config.json"
 
 /** What a config.json leaves out has these values (the classes of the library that wrote it). */
-const defaults: Readonly<Record<Family, { readonly kvHeads?: number; readonly headSize?: number; readonly contextTokens: number }>> = {
+const defaults: Readonly<Record<Family, { readonly kvHeads?: number; readonly headSize?: number; readonly contextTokens: number; readonly window?: number }>> = {
   llama: { contextTokens: 2048 },
-  mistral: { kvHeads: 8, contextTokens: 131_072 },
-  qwen2: { kvHeads: 32, contextTokens: 32_768 },
-  qwen3: { kvHeads: 32, headSize: 128, contextTokens: 32_768 },
+  mistral: { kvHeads: 8, contextTokens: 131_072, window: 4096 },
+  qwen2: { kvHeads: 32, contextTokens: 32_768, window: 4096 },
+  qwen3: { kvHeads: 32, headSize: 128, contextTokens: 32_768, window: 4096 },
 }
 
 /** `null` is how these files say nothing. */
@@ -38,12 +38,19 @@ const rotationsIn = (json: Metadata, headSize: number): readonly number[] => {
   return scaledBy(rotationsOf(base, headSize), scaling)
 }
 
-/** Qwen says by a switch whether its window is used, and from which layer on; newer files list the kind of every layer. */
+const isQwen = (family: Family): boolean => family === "qwen2" || family === "qwen3"
+
+/** Null is none; left out it is the family's. Qwen says by a switch whether it is used. */
+const windowIn = (json: Metadata, family: Family): number | undefined => {
+  if (isQwen(family) ? json.get("use_sliding_window") !== true : family !== "mistral") return undefined
+  if (!json.has("sliding_window")) return defaults[family].window
+  return present(json, "sliding_window") ? countIn(json, "sliding_window", limits.contextTokens) : undefined
+}
+
+/** Qwen says from which layer on its window is used; newer files list the kind of every layer. */
 const windowsIn = (json: Metadata, family: Family, layers: number): readonly (number | undefined)[] => {
-  const isQwen = family === "qwen2" || family === "qwen3"
-  const used = present(json, "sliding_window") && (isQwen ? json.get("use_sliding_window") === true : family === "mistral")
-  const window = used ? countIn(json, "sliding_window", limits.contextTokens) : undefined
-  const first = isQwen ? numberOr(json, "max_window_layers", 28) : 0
+  const window = windowIn(json, family)
+  const first = isQwen(family) ? numberOr(json, "max_window_layers", 28) : 0
   const kinds: unknown = json.get("layer_types") ?? Array.from({ length: layers }, (_, layer) => (layer < first ? "full_attention" : "sliding_attention"))
   if (!Array.isArray(kinds) || kinds.length !== layers) throw new Damaged(`'layer_types' is not a list of ${layers}`)
   return kinds.map((kind: unknown, layer) => {
@@ -66,7 +73,7 @@ const fromJson = (json: Metadata): DecoderConfig => {
     width,
     feedForward: countIn(json, "intermediate_size", limits.feedForward),
     heads,
-    kvHeads: countOr(json, "num_key_value_heads", heads, known.kvHeads ?? heads),
+    kvHeads: json.has("num_key_value_heads") ? countOr(json, "num_key_value_heads", heads, heads) : (known.kvHeads ?? heads),
     headSize,
     vocabulary: countIn(json, "vocab_size", 2 ** 24),
     normEpsilon: numberOr(json, "rms_norm_eps", 1e-6),
