@@ -2,6 +2,7 @@ import { definePlugin } from "../../core/plugin.ts"
 import { provide, resolve, Tokens } from "../../core/tokens.ts"
 import { makeOnnxBackend } from "./backend.ts"
 import { makeEngineHealth } from "./engine/engine-health.ts"
+import { makeSchemaChecker } from "./grammar/schema-checker.ts"
 import { OnnxSettings } from "./settings.ts"
 
 export const plugin = definePlugin<OnnxSettings>({
@@ -10,7 +11,7 @@ export const plugin = definePlugin<OnnxSettings>({
   about: "Runs chat, embedding and rerank models on the CPU with ONNX Runtime, from GGUF and safetensors files.",
   settings: OnnxSettings,
   needs: [Tokens.deployment, Tokens.workers, Tokens.clock, Tokens.log],
-  provides: [Tokens.backends, Tokens.healthChecks],
+  provides: [Tokens.backends, Tokens.healthChecks, Tokens.schemaChecker],
   register: (container, settings) => {
     const services = () => ({
       dataDir: resolve(container, Tokens.deployment).dataDir,
@@ -21,5 +22,6 @@ export const plugin = definePlugin<OnnxSettings>({
     const health = makeEngineHealth()
     provide(container, Tokens.backends, makeOnnxBackend({ settings, health, services }))
     provide(container, Tokens.healthChecks, health.check)
+    provide(container, Tokens.schemaChecker, makeSchemaChecker(services))
   },
 })

@@ -2,10 +2,12 @@ import { bytesOfToken, type GrammarVocabulary, isAllowed, sizeOf } from "./gramm
 
 const codesOf = (text: string): readonly number[] => [...Buffer.from(text)]
 
-/** First bytes in the order in which they lead to an end: what closes, then short values, then text; an opening makes more to close. */
-const preferred = [...codesOf(`}]":,01tfn`), ...codesOf("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ23456789-_./@+"), ...codesOf("{[ ")]
+/** First bytes in the order in which they lead to an end: what closes, then short values; an opening makes more to close. */
+const orderBetween = codesOf('}]":,01tfn{[ ')
+/** In a string: its end, then one of each kind that a pattern may ask for. */
+const orderInText = codesOf('"0aA-. _@/:1bB')
 
-const quote = 0x22
+const allBytes = Array.from({ length: 256 }, (_, byte) => byte)
 
 const isClosers = (bytes: Uint8Array): boolean => bytes.every((byte) => byte === 0x7d || byte === 0x5d)
 
@@ -35,11 +37,10 @@ export class ClosingTokens {
       if (length > 1 && isClosers(bytes)) closers.push({ id, length })
       if (length < (shortest.get(bytes[0]!)?.length ?? Number.POSITIVE_INFINITY)) shortest.set(bytes[0]!, { id, length })
     }
-    const order = [...preferred, ...Array.from({ length: 256 }, (_, byte) => byte).filter((byte) => !preferred.includes(byte))]
-    const singles = (wanted: readonly number[]) => wanted.flatMap((byte) => (shortest.has(byte) ? [shortest.get(byte)!.id] : []))
-    this.between = [...closers.sort((a, b) => b.length - a.length).map(({ id }) => id), ...singles(order)]
-    this.inText = singles([quote, ...order.filter((byte) => byte !== quote)])
-    this.letters = singles(codesOf("aksxzAKSXZ"))
+    const singles = (order: readonly number[]) => [...new Set([...order, ...allBytes])].flatMap((byte) => shortest.get(byte)?.id ?? [])
+    this.between = [...closers.sort((a, b) => b.length - a.length).map(({ id }) => id), ...singles(orderBetween)]
+    this.inText = singles(orderInText)
+    this.letters = codesOf("aksxzAKSXZ").flatMap((byte) => shortest.get(byte)?.id ?? [])
   }
 
   /** At most `most` tokens that the mask allows, the most promising first. */

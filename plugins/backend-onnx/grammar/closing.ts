@@ -2,25 +2,27 @@ import type { ClosingTokens } from "./closing-tokens.ts"
 import type { GrammarInstance, MatcherHandle } from "./grammar-instance.ts"
 
 /** Tokens that are tried at one place, and masks of one search: a search, not an enumeration. */
-const widest = 6
-const mostMasks = 800
+const widest = 12
+const mostMasks = 6_000
 
 /**
  * The shortest way to an end that was found. First straight along the most promising tokens. Where that never ends (`a*b` along `a`), depth first with a
- * limit of length that doubles. It ends where the text may end, which is not yet where nothing more may follow.
+ * limit of length that grows. It ends where the text may end, which is not yet where nothing more may follow.
  */
 export const closingTokens = (instance: GrammarInstance, matcher: MatcherHandle, tokens: ClosingTokens, most: number): readonly number[] | undefined => {
   const straight = search(instance, matcher, tokens, { limit: most, wide: 1, masks: most + 1 })
   if (straight) return straight
-  for (let limit = Math.min(8, most); ; limit = Math.min(limit * 2, most)) {
-    const found = search(instance, matcher, tokens, { limit, wide: widest, masks: mostMasks })
-    if (found || limit === most) return found
+  const bounds = { limit: 1, wide: widest, masks: mostMasks }
+  for (; bounds.limit < most && bounds.masks > 0; bounds.limit += bounds.limit < 8 ? 1 : bounds.limit) {
+    const found = search(instance, matcher, tokens, bounds)
+    if (found) return found
   }
+  return undefined
 }
 
 interface Bounds {
   /** Tokens. */
-  readonly limit: number
+  limit: number
   /** Tokens that are tried at one place. */
   readonly wide: number
   masks: number
@@ -38,14 +40,14 @@ const search = (instance: GrammarInstance, from: MatcherHandle, tokens: ClosingT
     const way: number[] = []
     const places: Place[] = [look(instance, matcher, tokens, bounds)]
     while (places.length > 0) {
-      const next = way.length < bounds.limit && bounds.masks > 0 ? places.at(-1)!.untried.shift() : undefined
+      const next = bounds.masks > 0 ? places.at(-1)!.untried.shift() : undefined
       if (next === undefined) {
         places.pop()
         if (way.pop() !== undefined) instance.rollback(matcher, 1)
       } else if (instance.consume(matcher, next)) {
         way.push(next)
         if (instance.isAccepting(matcher)) return way
-        places.push(look(instance, matcher, tokens, bounds))
+        places.push(way.length < bounds.limit ? look(instance, matcher, tokens, bounds) : { untried: [] })
       }
     }
     return undefined

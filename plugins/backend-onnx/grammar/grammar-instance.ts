@@ -30,8 +30,9 @@ const kinds = { schema: 0, lark: 1 } as const
 
 /** The module lies beside the sources; the compiler does not copy it to `dist/`. */
 const moduleFile = (): URL => {
-  const beside = new URL("wasm/grammar.wasm", import.meta.url)
-  return existsSync(beside) ? beside : new URL("../../../../plugins/backend-onnx/grammar/wasm/grammar.wasm", import.meta.url)
+  const name = "wasm/grammar.wasm"
+  const beside = new URL(name, import.meta.url)
+  return existsSync(beside) ? beside : new URL(`../../../../plugins/backend-onnx/grammar/${name}`, import.meta.url)
 }
 
 let compiled: WasmModule | undefined

@@ -1,5 +1,10 @@
-import type { Grammar } from "./constraint.ts"
-import { guidedSchema } from "./guided-schema.ts"
+import { type Grammar, GrammarFailed } from "./constraint.ts"
+import { analyseSchema } from "./schema-report.ts"
 
-/** As llguidance reads it. */
-export const grammarText = (grammar: Grammar): string => (grammar.kind === "lark" ? grammar.lark : JSON.stringify(guidedSchema(grammar.schema)))
+/** As llguidance reads it. Of a schema, what can be kept: whether that is all of it is for the plan to ask. */
+export const grammarText = (grammar: Grammar): string => {
+  if (grammar.kind === "lark") return grammar.lark
+  const { guided } = analyseSchema(grammar.schema)
+  if (!guided) throw new GrammarFailed("no document satisfies the schema")
+  return JSON.stringify(guided)
+}

@@ -1,0 +1,113 @@
+import { createHash } from "node:crypto"
+import type { Json } from "../../../core/json.ts"
+import type { KeywordVerdict } from "../../../core/services/schema-checker.ts"
+import { type Grammar, GrammarFailed } from "./constraint.ts"
+import { GrammarInstance } from "./grammar-instance.ts"
+import { byteVocabulary } from "./grammar-vocabulary.ts"
+import { SchemaInvalid } from "./schema/reading.ts"
+import { analyseSchema, relax } from "./schema-report.ts"
+import { webAssembly } from "./web-assembly.ts"
+
+export type CompileInput =
+  /** `isStrict`: refused where a keyword can't be kept; otherwise without those. `withReport`: the verdict on every keyword. */
+  | { readonly kind: "schema"; readonly schema: Json; readonly isStrict: boolean; readonly withReport?: boolean }
+  /** A grammar that was made from schemas which were compiled before. */
+  | { readonly kind: "lark"; readonly lark: string }
+
+export type Compiled =
+  /** `grammar`: what to open. `keywords`: where a report was asked for. */
+  | { readonly result: "ok"; readonly grammar: Grammar; readonly compileMs: number; readonly keywords?: readonly KeywordVerdict[] }
+  | {
+      readonly result: "refused"
+      readonly keyword: string
+      readonly path: string
+      readonly reason: string
+      readonly keywords?: readonly KeywordVerdict[]
+      readonly compileMs: number
+    }
+  /** It is no JSON Schema. */
+  | { readonly result: "invalid"; readonly path: string; readonly reason: string }
+  | { readonly result: "tooComplex"; readonly reason: string; readonly keywords?: readonly KeywordVerdict[]; readonly compileMs: number }
+
+const keptAnswers = 256
+const mostMemoryBytes = 256 * 2 ** 20
+
+// each thread of the pool keeps its own
+const answers = new Map<string, Compiled>()
+let instance: GrammarInstance | undefined
+
+/** Whether it compiles does not depend on the model's tokens: each byte is a token here, so that no thread of the pool needs a model's vocabulary. */
+const compile = (kind: Grammar["kind"], text: string): void => {
+  if (!instance || instance.memoryBytes > mostMemoryBytes) instance = new GrammarInstance(byteVocabulary())
+  try {
+    const matcher = instance.compile(kind, text)
+    // the first mask finds what a compilation does not: that nothing at all may be written
+    instance.mask(matcher)
+    instance.free(matcher)
+  } catch (cause) {
+    if (!(cause instanceof webAssembly.RuntimeError || cause instanceof RangeError)) throw cause
+    instance = undefined
+    throw new GrammarFailed("the grammar is too complex", { cause })
+  }
+}
+
+/** Which keyword a text of the masks' engine is about. */
+const blamed: readonly (readonly [RegExp, string])[] = [
+  [/patternProperty regexes/, "patternProperties"],
+  [/circular references/, "$ref"],
+  [/regex|pattern/i, "pattern"],
+]
+
+const failureOf = (text: string, compileMs: number): Compiled => {
+  if (/Unsatisfiable schema|NoExtension/.test(text)) return { result: "refused", keyword: "", path: "", reason: "no document satisfies the schema", compileMs }
+  const keyword = blamed.find(([sign]) => sign.test(text))?.[1]
+  return keyword === undefined || /too large|too complex|limit|fuel/i.test(text)
+    ? { result: "tooComplex", reason: text, compileMs }
+    : { result: "refused", keyword, path: "", reason: text, compileMs }
+}
+
+const attempt = (grammar: Grammar, text: string, startedMs: number): Compiled => {
+  try {
+    compile(grammar.kind, text)
+    return { result: "ok", grammar, compileMs: performance.now() - startedMs }
+  } catch (cause) {
+    if (!(cause instanceof GrammarFailed)) throw cause
+    return failureOf(cause.message.split("\n")[0]!.slice(0, 500), performance.now() - startedMs)
+  }
+}
+
+const answer = (input: CompileInput): Compiled => {
+  const startedMs = performance.now()
+  if (input.kind === "lark") return attempt(input, input.lark, startedMs)
+  const { keywords, refused, guided } = analyseSchema(input.schema)
+  const report = input.withReport ? { keywords } : {}
+  const elapsedMs = () => performance.now() - startedMs
+  if (refused && input.isStrict) return { result: "refused", keyword: refused.keyword, path: refused.path, reason: refused.reason ?? "", compileMs: elapsedMs(), ...report }
+  if (!guided) return { result: "refused", keyword: "", path: "", reason: "no document satisfies the schema", compileMs: elapsedMs(), ...report }
+  const schema = refused ? relax(input.schema) : input.schema
+  const compiled = attempt({ kind: "schema", schema }, JSON.stringify(guided), startedMs)
+  // what is not strict is guided as far as it goes, at least to be JSON
+  if (compiled.result !== "ok" && !input.isStrict) return { ...attempt({ kind: "schema", schema: {} }, "{}", startedMs), ...report }
+  return { ...compiled, ...report }
+}
+
+/** Runs in the pool of threads: before anything is paid, or any token is written, a grammar was compiled once. */
+export default (input: CompileInput): Compiled => {
+  const key = createHash("sha256").update(JSON.stringify(input)).digest("base64")
+  const known = answers.get(key)
+  if (known) {
+    answers.delete(key)
+    answers.set(key, known)
+    return known
+  }
+  let fresh: Compiled
+  try {
+    fresh = answer(input)
+  } catch (cause) {
+    if (!(cause instanceof SchemaInvalid)) throw cause
+    fresh = { result: "invalid", path: cause.path, reason: cause.message }
+  }
+  answers.set(key, fresh)
+  if (answers.size > keptAnswers) answers.delete(answers.keys().next().value!)
+  return fresh
+}

@@ -1,0 +1,109 @@
+import type { Json } from "../../../../core/json.ts"
+import { acceptsValue } from "./accepts.ts"
+import type { Place, SchemaDocument } from "./document.ts"
+import { isNumber, isObject, isTexts, type JsonObject, typeOfValue } from "./json-value.ts"
+import { ecmaPattern } from "./pattern.ts"
+
+const deepest = 8
+
+/** Whether it is certain that no value satisfies both. */
+export const areDisjoint = (document: SchemaDocument, a: Place, b: Place, depth = 0): boolean => {
+  if (a.schema === false || b.schema === false) return true
+  if (!isObject(a.schema) || !isObject(b.schema) || depth > deepest) return false
+  const again = (x: Place, y: Place) => areDisjoint(document, x, y, depth + 1)
+  return (
+    valuesApart(document, a, b) ||
+    valuesApart(document, b, a) ||
+    typesApart(document, a, b) ||
+    sizesApart(a.schema, b.schema) ||
+    objectsApart(document, a, b, again) ||
+    partsOf(document, a).some((options) => options.every((option) => again(option, b))) ||
+    partsOf(document, b).some((options) => options.every((option) => again(a, option)))
+  )
+}
+
+/** What a value must satisfy beside the plain keywords: one option of each part. */
+const partsOf = (document: SchemaDocument, place: Place): readonly (readonly Place[])[] => {
+  const schema = place.schema as JsonObject
+  const list = (keyword: string) => (Array.isArray(schema[keyword]) ? (schema[keyword] as Json[]).map((_, i) => document.at(place, keyword, i)) : [])
+  const target = typeof schema.$ref === "string" ? document.follow(schema.$ref, place) : undefined
+  return [...(target ? [[target]] : []), ...list("allOf").map((one) => [one]), ...["anyOf", "oneOf"].map(list).filter((options) => options.length > 0)]
+}
+
+const valuesOf = (schema: JsonObject): readonly Json[] | undefined => {
+  if (Object.hasOwn(schema, "const")) return [schema.const]
+  return Array.isArray(schema.enum) ? schema.enum : undefined
+}
+
+const valuesApart = (document: SchemaDocument, a: Place, b: Place): boolean => valuesOf(a.schema as JsonObject)?.every((value) => !acceptsValue(document, b, value)) ?? false
+
+const plainTypes = (schema: JsonObject): readonly string[] | undefined => {
+  const values = valuesOf(schema)
+  if (values) return values.map((value) => (Number.isInteger(value) ? "integer" : typeOfValue(value)))
+  const { type } = schema
+  if (typeof type === "string") return [type]
+  return isTexts(type) ? type : undefined
+}
+
+const typesApart = (_: SchemaDocument, a: Place, b: Place): boolean => {
+  const [left, right] = [plainTypes(a.schema as JsonObject), plainTypes(b.schema as JsonObject)]
+  if (!left || !right) return false
+  const overlap = (x: string, y: string) => x === y || (x === "integer" && y === "number") || (x === "number" && y === "integer")
+  return !left.some((x) => right.some((y) => overlap(x, y)))
+}
+
+const onlyType = (schema: JsonObject): string | undefined => {
+  const types = plainTypes(schema)
+  return types?.length === 1 ? types[0]!.replace("integer", "number") : undefined
+}
+
+const ranges: Readonly<Record<string, readonly [string, string]>> = {
+  number: ["minimum", "maximum"],
+  string: ["minLength", "maxLength"],
+  array: ["minItems", "maxItems"],
+  object: ["minProperties", "maxProperties"],
+}
+
+/** Of one type, but of other sizes. */
+const sizesApart = (a: JsonObject, b: JsonObject): boolean => {
+  const type = onlyType(a)
+  const range = type === undefined || type !== onlyType(b) ? undefined : ranges[type]
+  if (!range) return false
+  const [least, most] = range
+  const isAbove = (x: JsonObject, y: JsonObject) => {
+    const [low, high] = [x[least], y[most]]
+    if (isNumber(low) && isNumber(high) && low > high) return true
+    if (type !== "number") return false
+    const [lowOpen, highOpen] = [x.exclusiveMinimum, y.exclusiveMaximum]
+    return (
+      (isNumber(lowOpen) && isNumber(high) && lowOpen >= high) ||
+      (isNumber(low) && isNumber(highOpen) && low >= highOpen) ||
+      (isNumber(lowOpen) && isNumber(highOpen) && lowOpen >= highOpen)
+    )
+  }
+  return isAbove(a, b) || isAbove(b, a)
+}
+
+const namesOf = (value: Json): readonly string[] => (isTexts(value) ? value : [])
+
+/** Both want an object, one of them with a property that the other one refuses, or wants otherwise. */
+const objectsApart = (document: SchemaDocument, a: Place, b: Place, again: (x: Place, y: Place) => boolean): boolean => {
+  const [left, right] = [a.schema as JsonObject, b.schema as JsonObject]
+  if (onlyType(left) !== "object" || onlyType(right) !== "object") return false
+  const wanted = new Set([...namesOf(left.required), ...namesOf(right.required)])
+  return [...wanted].some((name) => again(propertyOf(document, a, name), propertyOf(document, b, name)))
+}
+
+const propertyOf = (document: SchemaDocument, place: Place, name: string): Place => {
+  const { properties, patternProperties } = place.schema as JsonObject
+  if (isObject(properties) && Object.hasOwn(properties, name)) return document.at(place, "properties", name)
+  const rules = isObject(patternProperties) ? Object.keys(patternProperties) : []
+  const rule = rules.find((one) => {
+    try {
+      return ecmaPattern(one).test(name)
+    } catch {
+      return true
+    }
+  })
+  return rule === undefined ? document.at(place, "additionalProperties") : document.at(place, "patternProperties", rule)
+}

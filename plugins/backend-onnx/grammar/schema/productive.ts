@@ -1,0 +1,64 @@
+import type { Json } from "../../../../core/json.ts"
+import { isObject } from "./json-value.ts"
+import { allOf, anyOf, type Guided } from "./reading.ts"
+
+type Defs = ReadonlyMap<string, Guided>
+
+const nameIn = (ref: Json): string => String(ref).slice("#/$defs/".length)
+
+/** Takes out what no document can satisfy, as a `$ref` that only leads to itself: a mask that leads there would be a dead end. False: nothing is left. */
+export const withoutDeadEnds = (root: Guided, defs: Defs): Guided => {
+  const productive = productiveOf(defs)
+  const pruned = prune(root, productive)
+  if (typeof pruned === "boolean") return pruned
+  const used = [...defs].filter(([name]) => productive.has(name)).map(([name, schema]) => [name, prune(schema, productive)] as const)
+  return used.length > 0 ? { ...pruned, $defs: Object.fromEntries(used) } : pruned
+}
+
+/** Names of the definitions that some document of finite depth satisfies: the least fixed point. */
+const productiveOf = (defs: Defs): ReadonlySet<string> => {
+  const found = new Set<string>()
+  for (let before = -1; before !== found.size; ) {
+    before = found.size
+    for (const [name, schema] of defs) if (!found.has(name) && prune(schema, found) !== false) found.add(name)
+  }
+  return found
+}
+
+const prune = (schema: Guided, productive: ReadonlySet<string>): Guided => {
+  if (typeof schema === "boolean") return schema
+  const again = (part: Json) => prune(part as Guided, productive)
+  if (schema.$ref !== undefined) return productive.has(nameIn(schema.$ref)) ? schema : false
+  if (Array.isArray(schema.allOf)) return allOf(schema.allOf.map(again))
+  if (Array.isArray(schema.anyOf)) return anyOf(schema.anyOf.map(again))
+  if (Array.isArray(schema.enum)) return schema.enum.length > 0 ? schema : false
+  if (schema.type === "array") return pruneArray(schema, again)
+  return schema.type === "object" ? pruneObject(schema, again) : schema
+}
+
+type Parts = Readonly<Record<string, Json>>
+
+const pruneArray = (schema: Parts, again: (part: Json) => Guided): Guided => {
+  const items = schema.items === undefined ? true : again(schema.items)
+  const fixed = (Array.isArray(schema.prefixItems) ? schema.prefixItems : []).map(again)
+  const first = fixed.indexOf(false)
+  const possible = first >= 0 ? first : items === false ? fixed.length : Number.POSITIVE_INFINITY
+  if (Number(schema.minItems ?? 0) > possible) return false
+  return { ...schema, ...(fixed.length > 0 && { prefixItems: fixed }), ...(items !== true && { items }) }
+}
+
+const pruneObject = (schema: Parts, again: (part: Json) => Guided): Guided => {
+  const each = (schemas: Json) => Object.fromEntries(Object.entries(isObject(schemas) ? schemas : {}).map(([name, part]) => [name, again(part)]))
+  const properties = each(schema.properties)
+  const patterns = each(schema.patternProperties)
+  const rest = schema.additionalProperties === undefined ? true : again(schema.additionalProperties)
+  const required = (schema.required ?? []) as readonly string[]
+  const isImpossible = (name: string) => (Object.hasOwn(properties, name) ? properties[name] === false : rest === false && Object.keys(patterns).length === 0)
+  if (required.some(isImpossible)) return false
+  return {
+    ...schema,
+    ...(schema.properties !== undefined && { properties }),
+    ...(schema.patternProperties !== undefined && { patternProperties: patterns }),
+    ...(rest !== true && { additionalProperties: rest }),
+  }
+}

@@ -1,0 +1,171 @@
+import type { Json } from "../../../../core/json.ts"
+import type { KeywordVerdict } from "../../../../core/services/schema-checker.ts"
+import { acceptsValue } from "./accepts.ts"
+import { readArray } from "./arrays.ts"
+import { branches } from "./branches.ts"
+import { type Place, SchemaDocument } from "./document.ts"
+import { isObject, isTexts, type JsonType, typesOfJson } from "./json-value.ts"
+import { readNumber } from "./numbers.ts"
+import { readObject } from "./objects.ts"
+import { child } from "./pointer.ts"
+import { withoutDeadEnds } from "./productive.ts"
+import { allOf, anyOf, type Guided, Keywords, type Reading, SchemaInvalid } from "./reading.ts"
+import { readText } from "./texts.ts"
+
+/** More is no schema that anyone wrote, or no prompt that anyone waits for. */
+const mostSchemas = 20_000
+const deepest = 200
+
+/** Keywords of one type, which say nothing about values of other types. */
+const families: Readonly<Record<JsonType, readonly string[]>> = {
+  null: [],
+  boolean: [],
+  number: ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"],
+  string: ["minLength", "maxLength", "pattern"],
+  array: ["items", "prefixItems", "additionalItems", "minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains", "unevaluatedItems"],
+  object: [
+    ...["properties", "patternProperties", "additionalProperties", "required", "minProperties", "maxProperties", "propertyNames"],
+    ...["dependentRequired", "dependentSchemas", "dependencies", "unevaluatedProperties"],
+  ],
+}
+const handled = new Set([
+  "type",
+  "enum",
+  "const",
+  "format",
+  "$ref",
+  "allOf",
+  "anyOf",
+  "oneOf",
+  "not",
+  "if",
+  "then",
+  "else",
+  "$dynamicRef",
+  "$recursiveRef",
+  ...Object.values(families).flat(),
+])
+
+export interface ReadSchema {
+  readonly verdicts: readonly KeywordVerdict[]
+  /** What is kept of it, for the masks' engine; false: no document satisfies it. */
+  readonly guided: Guided
+}
+
+/** Throws `SchemaInvalid`. */
+export const readSchema = (schema: Json): ReadSchema => new Reader(schema).whole()
+
+class Reader implements Reading {
+  readonly document: SchemaDocument
+  private readonly verdicts = new Map<string, KeywordVerdict>()
+  /** Places that a `$ref` leads to -> their names in `$defs`. */
+  private readonly definitions = new Map<string, { readonly name: string; readonly place: Place }>()
+  private schemas = 0
+  private depth = 0
+
+  constructor(schema: Json) {
+    this.document = new SchemaDocument(schema)
+  }
+
+  whole(): ReadSchema {
+    const root = this.read(this.document.root)
+    const defs = new Map<string, Guided>()
+    // reading one may find more
+    for (const { name, place } of this.definitions.values()) defs.set(name, this.read(place))
+    return { verdicts: [...this.verdicts.values()], guided: withoutDeadEnds(root, defs) }
+  }
+
+  say(place: Place, keyword: string, verdict: KeywordVerdict["verdict"], reason?: string): void {
+    const path = child(place.path, keyword)
+    // a place may be read twice, for two types or from two places: the worst counts
+    const known = this.verdicts.get(path)
+    if (known?.verdict === "refused" || (known?.verdict === "enforced" && verdict === "annotation")) return
+    this.verdicts.set(path, { path, keyword, verdict, ...(reason !== undefined && { reason }) })
+  }
+
+  read(place: Place): Guided {
+    const { schema } = place
+    if (typeof schema === "boolean") return schema
+    if (!isObject(schema)) throw new SchemaInvalid(place.path, "a schema is an object, true or false")
+    this.schemas++
+    this.depth++
+    if (this.schemas > mostSchemas) throw new SchemaInvalid(place.path, `the schema holds more than ${mostSchemas} schemas`)
+    if (this.depth > deepest) throw new SchemaInvalid(place.path, `the schema is nested deeper than ${deepest}`)
+    const guided = this.readObject(new Keywords(this, place))
+    this.depth--
+    return guided
+  }
+
+  private readObject(of: Keywords): Guided {
+    for (const keyword of Object.keys(of.schema)) if (!handled.has(keyword)) of.note(keyword)
+    const parts = this.byValue(of) ?? [this.byType(of), this.reference(of), ...branches(of, this)]
+    for (const keyword of ["$dynamicRef", "$recursiveRef"]) if (of.has(keyword)) of.refuse(keyword, "depends on the path by which it is reached")
+    return allOf(parts)
+  }
+
+  /** `enum` and `const`: of the values that satisfy all else, which then need no mask of their own. */
+  private byValue(of: Keywords): readonly Guided[] | undefined {
+    if (!of.has("enum") && !of.has("const")) return undefined
+    const listed = of.value("enum", Array.isArray, "a list") as readonly Json[] | undefined
+    const values = of.has("const") ? [of.schema.const] : listed!
+    const fitting = values.filter((value) => acceptsValue(this.document, of.place, value))
+    for (const keyword of Object.keys(of.schema)) if (handled.has(keyword)) of.enforce(keyword)
+    for (const keyword of ["unevaluatedProperties", "unevaluatedItems"]) if (of.has(keyword)) of.refuse(keyword, "beside enum or const")
+    return [fitting.length === 0 ? false : { enum: [...new Map(fitting.filter(isWritable).map((value) => [JSON.stringify(value), value])).values()] }]
+  }
+
+  private byType(of: Keywords): Guided {
+    const types = this.typesOf(of)
+    const said = typesOfJson.filter((type) => families[type].some((keyword) => of.has(keyword)) || (of.has("format") && type === "string"))
+    if (!types && said.length === 0) return true
+    const wanted = types ?? ["null", "boolean", "number", "string", "array", "object"]
+    for (const type of said) if (!wanted.some((one) => one === type || (one === "integer" && type === "number"))) this.idle(of, type)
+    return anyOf(wanted.map((type) => this.ofType(of, type)))
+  }
+
+  private idle(of: Keywords, type: JsonType): void {
+    const keywords = type === "string" ? [...families.string, "format"] : families[type]
+    for (const keyword of keywords) if (of.has(keyword)) of.note(keyword, `means nothing for this type`)
+  }
+
+  private typesOf(of: Keywords): readonly string[] | undefined {
+    if (!of.has("type")) return undefined
+    const given = of.schema.type
+    const types = typeof given === "string" ? [given] : given
+    const unknown = isTexts(types) ? types.find((type) => type !== "integer" && !(typesOfJson as readonly string[]).includes(type)) : ""
+    if (!isTexts(types) || unknown !== undefined)
+      throw new SchemaInvalid(child(of.place.path, "type"), unknown ? `type "${unknown}" does not exist` : "type must be a type or a list of types")
+    of.enforce("type")
+    return types.includes("number") ? types.filter((type) => type !== "integer") : types
+  }
+
+  private ofType(of: Keywords, type: string): Guided {
+    if (type === "number" || type === "integer") return readNumber(of, type === "integer")
+    if (type === "string") return readText(of)
+    if (type === "array") return readArray(of)
+    return type === "object" ? readObject(of, this) : { type }
+  }
+
+  private reference(of: Keywords): Guided {
+    const ref = of.value("$ref", (value): value is string => typeof value === "string", "a string")
+    if (ref === undefined) return true
+    const target = this.document.follow(ref, of.place)
+    if (!target || !(isObject(target.schema) || typeof target.schema === "boolean")) {
+      of.refuse("$ref", `${JSON.stringify(ref)} is not in this document`)
+      return true
+    }
+    of.enforce("$ref")
+    const known = this.definitions.get(target.path) ?? { name: `d${this.definitions.size}`, place: target }
+    this.definitions.set(target.path, known)
+    return { $ref: `#/$defs/${known.name}` }
+  }
+}
+
+const isUnwritten = (char: string): boolean => char === "\x7f" || (char < " " && !"\b\t\n\f\r".includes(char))
+
+/** Control characters other than those with a short escape are never written, nor half of a surrogate pair. */
+const isWritable = (value: Json): boolean => {
+  if (typeof value === "string") return !/\p{Cs}/u.test(value) && ![...value].some(isUnwritten)
+  if (Array.isArray(value)) return value.every(isWritable)
+  return !isObject(value) || Object.entries(value).every(([name, part]) => isWritable(name) && isWritable(part))
+}

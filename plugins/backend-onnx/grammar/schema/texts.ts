@@ -1,0 +1,47 @@
+import { enforcedFormats, formatPattern, numberFormats } from "./formats.ts"
+import { isCount } from "./json-value.ts"
+import { PatternRefused, wholePattern } from "./pattern.ts"
+import { allOf, type Guided, type Keywords } from "./reading.ts"
+
+const isText = (value: unknown): value is string => typeof value === "string"
+
+/** More repetitions are too much for the masks' engine. */
+const longest = 20_000
+
+const patternOf = (of: Keywords): string | undefined => {
+  const pattern = of.value("pattern", isText, "a regular expression")
+  if (pattern === undefined) return undefined
+  try {
+    const whole = wholePattern(pattern)
+    of.enforce("pattern")
+    return whole
+  } catch (cause) {
+    if (!(cause instanceof PatternRefused)) throw cause
+    of.refuse("pattern", `can't be kept: ${cause.message}`)
+    return undefined
+  }
+}
+
+const formatOf = (of: Keywords): string | undefined => {
+  const format = of.value("format", isText, "a string")
+  if (format === undefined) return undefined
+  const pattern = formatPattern(format)
+  if (pattern !== undefined || Object.hasOwn(numberFormats, format)) of.enforce("format")
+  else of.note("format", `is not kept; kept are ${[...enforcedFormats, ...Object.keys(numberFormats)].join(", ")}`)
+  return pattern === undefined ? undefined : wholePattern(pattern)
+}
+
+/** Keywords of strings. */
+export const readText = (of: Keywords): Guided => {
+  const least = of.value("minLength", isCount, "a whole number that is not negative") ?? 0
+  const most = of.value("maxLength", isCount, "a whole number that is not negative")
+  if (least > longest) of.refuse("minLength", `more than ${longest} characters are not kept`)
+  else if (of.has("minLength")) of.enforce("minLength")
+  if (most !== undefined && most > longest) of.refuse("maxLength", `more than ${longest} characters are not kept`)
+  else if (most !== undefined) of.enforce("maxLength")
+  if (most !== undefined && least > most) return false
+  const patterns = [patternOf(of), formatOf(of)].filter((pattern) => pattern !== undefined)
+  const lengths = { ...(least > 0 && least <= longest && { minLength: least }), ...(most !== undefined && most <= longest && { maxLength: most }) }
+  const first: Guided = { type: "string", ...lengths, ...(patterns[0] !== undefined && { pattern: patterns[0] }) }
+  return allOf([first, ...patterns.slice(1).map((pattern) => ({ type: "string", pattern }))])
+}
