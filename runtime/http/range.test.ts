@@ -47,6 +47,9 @@ describe("a download", () => {
     ["bytes=7-", "789", "bytes 7-9/10"],
     ["bytes=-3", "789", "bytes 7-9/10"],
     ["bytes=0-99", text, "bytes 0-9/10"],
+    ["bytes=3-99999999999999999999", "3456789", "bytes 3-9/10"],
+    ["bytes=-99999999999999999999", text, "bytes 0-9/10"],
+    ["Bytes=2-4", "234", "bytes 2-4/10"],
     ["bytes=-99", text, "bytes 0-9/10"],
   ])("of %s is 206 with that part", async (range, part, contentRange) => {
     expect(await get({ range })).toEqual({ status: 206, text: part, range: contentRange, length: String(part.length), accepts: "bytes" })

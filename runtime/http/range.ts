@@ -13,7 +13,7 @@ export interface ByteRange {
 export const rangeOf = ({ method, headers }: IncomingMessage, totalBytes: number, etag: string | undefined): ByteRange | "whole" | "unsatisfiable" => {
   const condition = headers["if-range"]
   if (method !== "GET" || (condition !== undefined && (condition !== etag || condition.startsWith("W/")))) return "whole"
-  const [, first = "", last = ""] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(headers.range?.trim() ?? "") ?? []
+  const [, first = "", last = ""] = /^bytes=(\d*)-(\d*)$/i.exec(headers.range?.trim() ?? "") ?? []
   if (first === "" && last === "") return "whole"
   if (first === "") return Number(last) === 0 || totalBytes === 0 ? "unsatisfiable" : { from: Math.max(0, totalBytes - Number(last)), to: totalBytes - 1 }
   const from = Number(first)
