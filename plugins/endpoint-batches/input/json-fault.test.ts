@@ -61,7 +61,7 @@ describe("where a text stops being JSON", () => {
         const before = text.slice(0, at)
         expect(jsonFault(before) ?? before.length).toBeGreaterThanOrEqual(before.trimEnd().length)
       }),
-      { numRuns: 5_000 },
+      { numRuns: 2_000 },
     )
   })
 
