@@ -113,3 +113,19 @@ test("two threads of one process may build the same folder at once, as for two c
   expect(readdirSync(graphs)).toEqual(["abc"])
   expect(readdirSync(ready).sort()).toEqual(["contents.json", "first", "second"])
 })
+
+describe("a disk that can't take the graph is named, and nothing half written stays", () => {
+  test("full", () => {
+    const full = () => {
+      throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" })
+    }
+    const graphs = join(root, "graphs")
+    expect(() => cachedFolder(graphs, "abc", full)).toThrow(`${graphs}: a built graph can't be written there (ENOSPC: no space left on device, write). It takes about`)
+    expect(readdirSync(graphs)).toEqual([])
+  })
+
+  test("a file where the folder should be", async () => {
+    writeFileSync(join(root, "graphs"), "")
+    await expect(open()).rejects.toThrow(`${join(root, "graphs")}: a built graph can't be written there`)
+  })
+})

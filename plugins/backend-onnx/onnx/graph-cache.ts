@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from "node:crypto"
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { ModelFileError } from "../weights/model-file-error.ts"
 import { type Content, contentOf } from "./content-digest.ts"
 import { GraphBuilder } from "./graph-builder.ts"
 import { WeightStore } from "./weight-store.ts"
@@ -89,13 +90,24 @@ const discard = (folder: string): void => {
   remove(aside)
 }
 
-/**
- * The folder `<root>/<digest>` with what `fill` writes into it; filled when it is not there yet, or is damaged.
- * It appears as a whole, by a rename, so that several processes can fill it at once. Blocks: for worker threads only.
- */
-export const cachedFolder = (root: string, digest: string, fill: (folder: string) => void): string => {
+const writeFaults = new Set<unknown>(["ENOSPC", "EEXIST", "EDQUOT", "EROFS", "EACCES", "EPERM", "ENOTDIR", "EFBIG"])
+
+/** The model's files are sound when the disk of the cache is full, and the operator has to know which disk. */
+const namingDisk = <A>(root: string, write: () => A): A => {
+  try {
+    return write()
+  } catch (cause) {
+    if (!writeFaults.has((cause as NodeJS.ErrnoException).code)) throw cause
+    throw new ModelFileError(
+      root,
+      `a built graph can't be written there (${(cause as Error).message})`,
+      "It takes about as much space as the model's weights: make room, or the folder writable",
+    )
+  }
+}
+
+const refill = (root: string, digest: string, fill: (folder: string) => void): void => {
   const ready = join(root, digest)
-  if (isWhole(ready)) return ready
   mkdirSync(root, { recursive: true })
   if (existsSync(ready)) discard(ready)
   removeLeftovers(root, digest)
@@ -110,6 +122,15 @@ export const cachedFolder = (root: string, digest: string, fill: (folder: string
     throw cause
   }
   publish(folder, ready)
+}
+
+/**
+ * The folder `<root>/<digest>` with what `fill` writes into it; filled when it is not there yet, or is damaged.
+ * It appears as a whole, by a rename, so that several processes can fill it at once. Blocks: for worker threads only.
+ */
+export const cachedFolder = (root: string, digest: string, fill: (folder: string) => void): string => {
+  const ready = join(root, digest)
+  if (!isWhole(ready)) namingDisk(root, () => refill(root, digest, fill))
   return ready
 }
 
