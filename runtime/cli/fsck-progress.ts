@@ -7,11 +7,13 @@ const plainMs = 10_000
 /** How far a long check is: on a terminal one line that is written again and again, elsewhere a line now and then. */
 export const makeProgress = (out: Pick<NodeJS.WriteStream, "write" | "isTTY">, clock: Pick<Clock, "nowMs">): { readonly report: Progress; clear(): void } => {
   const pauseMs = out.isTTY ? terminalMs : plainMs
-  let lastMs = clock.nowMs()
+  let lastMs: number | undefined
   let isDirty = false
   return {
     report: (check, looked, found) => {
       const nowMs = clock.nowMs()
+      // before the first check a database may have been started
+      lastMs ??= nowMs
       if (nowMs - lastMs < pauseMs) return
       lastMs = nowMs
       const text = `${check}: ${looked.toLocaleString("en-US")} looked at, ${found.toLocaleString("en-US")} found`

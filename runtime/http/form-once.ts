@@ -32,8 +32,8 @@ export const runFormOnce = (path: CallPath, endpoint: Endpoint, input: CallInput
     const remembered = jsonOf(reply)
     if (!remembered) return answer
     if (reply.headers?.[replayed] !== undefined) {
-      yield* readThrough(body)
       const { [replayed]: _, ...headers } = reply.headers
+      yield* Effect.mapError(readThrough(body), (error) => apiError(error.code, error.message, { param: error.param, headers: { ...headers, ...error.headers } }))
       if (digest() !== remembered.digest) return yield* apiError("conflict", "This Idempotency-Key came with another request before.", { param: "Idempotency-Key", headers })
     }
     return { ...answer, reply: { status: reply.status, headers: reply.headers ?? {}, json: remembered.json } }

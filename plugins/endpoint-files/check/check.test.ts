@@ -136,6 +136,23 @@ it("removes what was thrown away long ago, and keeps what a file names", async (
   expect([(await test.blobs()).includes(gone), (await test.blobs()).includes(file.blob_key)]).toEqual([false, true])
 })
 
+it("what is deleted while it is looked at is no finding", async () => {
+  const { file } = await fill()
+  const gone = makeFiles(test.house).newBlobKey(tenant)
+  test.clock.advance(orphanMs)
+  const { storage } = test.house
+  const house = {
+    ...test.house,
+    storage: {
+      ...storage,
+      // the list was read before, the file goes at the first look
+      list: (prefix: string) => Stream.concat(Stream.make({ key: gone, bytes: 1, etag: "e" }), storage.list(prefix)),
+      stat: (key: string) => Effect.andThen(key === file.blob_key ? makeFiles(test.house).remove(tenant, file.id) : Effect.void, storage.stat(key)),
+    },
+  }
+  for (const check of [fileCheck(house), blobCheck(house)]) expect(await run(Stream.runCollect(check.findings(() => {})))).toEqual([])
+})
+
 it("counts quotas again", async () => {
   await fill()
   const before = await test.quota()
