@@ -50,6 +50,7 @@ describe("rakit --help", () => {
       "report",
       "batch",
       "run",
+      "fsck",
       "migrate",
     ])
   })

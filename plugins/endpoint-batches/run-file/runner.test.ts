@@ -190,7 +190,8 @@ describe("before the first line runs, the file is refused", () => {
   it("that is not there, or whose results are", async () => {
     const { run } = stage()
     expect(await run({ input: join(folder, "nowhere.jsonl") })).toMatchObject({ message: expect.stringContaining("there is no such file") })
-    expect(await run({ input: folder })).toMatchObject({ message: expect.stringContaining("it is a folder") })
+    expect(await run({ input: folder })).toMatchObject({ message: expect.stringContaining("is a folder") })
+    expect(await run({ input: "/dev/null" })).toMatchObject({ message: "/dev/null is no regular file; the lines must lie in a file." })
     write(line(0))
     writeFileSync(join(folder, "out.jsonl"), "mine\n")
     expect(await run()).toMatchObject({ message: expect.stringContaining("out.jsonl is there already. Go on with it (--resume)") })

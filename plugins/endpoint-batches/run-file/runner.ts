@@ -1,3 +1,4 @@
+import { stat } from "node:fs/promises"
 import { basename, resolve } from "node:path"
 import { Effect, Schema, type Scope, Stream } from "effect"
 import type { Clock, Endpoint, Micros, ModelId } from "../../../core/index.ts"
@@ -8,7 +9,7 @@ import { makeGate } from "../work/gate.ts"
 import { type Earlier, readEarlier, sizeOf } from "./earlier.ts"
 import { fileBytes } from "./file-bytes.ts"
 import { makeInOrder } from "./in-order.ts"
-import { BatchFileRefused, refused } from "./refused.ts"
+import { BatchFileRefused, onFile, refused } from "./refused.ts"
 import { openResultFiles, type ResultFiles } from "./result-files.ts"
 import { makeResume, type Resumption } from "./resume.ts"
 import { type LineResult, runLine } from "./run-line.ts"
@@ -56,6 +57,13 @@ type Run = BatchRunnerParts & SurveyParts & { readonly limits: BatchLimits }
 
 const distinct = ({ input, output, errors }: BatchFileJob<unknown>) =>
   new Set([input, output, errors].map((path) => resolve(path))).size === 3 ? Effect.void : Effect.fail(refused("Input, output and errors must be three files."))
+
+/** A pipe could be read only once. */
+const mustBeFile = (path: string): Effect.Effect<void, BatchFileRefused> =>
+  Effect.flatMap(
+    onFile(path, "read", () => stat(path)),
+    (found) => (found.isFile() ? Effect.void : Effect.fail(refused(`${path} is ${found.isDirectory() ? "a folder" : "no regular file"}; the lines must lie in a file.`))),
+  )
 
 /** Without --resume nothing is overwritten. */
 const earlierIn = (path: string, isResumed: boolean): Effect.Effect<Earlier, BatchFileRefused> =>
@@ -130,6 +138,7 @@ const runAll = (run: Run, job: BatchFileJob<unknown>, target: Endpoint, found: R
 const runFile = <E>(run: Run, job: BatchFileJob<E>): Effect.Effect<BatchFileSums, BatchFileRefused | E, Scope.Scope> =>
   Effect.gen(function* () {
     yield* distinct(job)
+    yield* mustBeFile(job.input)
     const target = yield* targetOf(run, job.input, job.endpoint)
     const resume = makeResume(yield* earlierIn(job.output, job.resume), yield* earlierIn(job.errors, job.resume))
     const survey = yield* surveyFile(run, job.input, target, resume.pass)
