@@ -24,7 +24,7 @@ beforeAll(async () => {
     limits: { leaseMs: 10_000, windowMs: 3_600_000 },
     run: (n) => (n === badLine ? Effect.fail(apiError("context_length_exceeded")) : Effect.succeed({ n })),
   })
-})
+}, 120_000)
 afterAll(() => world?.close())
 
 /** What must hold from step to step. */
@@ -149,7 +149,10 @@ it("holds over any interleaving of polls, lines, commits, parts, crashes, cancel
       clock.advance(10_001)
       const model: Model = { completed: 0, failed: 0, costMicros: 0n, ended: undefined }
       await asyncModelRun(() => ({ model, real }), steps)
+      const isOpen = model.ended === undefined
       await workToTheEnd(model, real)
+      // the claim has given back what the workers before had begun
+      if (isOpen) expect((await world.calls()).filter(({ parent, state }) => parent === real.id && state === "open")).toEqual([])
       const status = await checkEnd(real, lines)
       seen.set(status, (seen.get(status) ?? 0) + 1)
     }),

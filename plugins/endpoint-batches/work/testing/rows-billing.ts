@@ -24,13 +24,13 @@ export const rowsBilling = async (database: Database, broke: ReadonlySet<string>
         rate,
       )
     },
-    settle: (items, tx) =>
-      Effect.forEach(
-        items,
-        ({ id, outcome, costMicros }) =>
-          database.run(() => sql`UPDATE test_call SET state = ${outcome}, cost = ${String(costMicros)}::bigint WHERE id = ${id} AND state = 'open'`.execute(database.queries(tx))),
-        { discard: true },
-      ),
+    settle: (items, tx) => {
+      const [ids, outcomes, costs] = [items.map(({ id }) => id), items.map(({ outcome }) => outcome), items.map(({ costMicros }) => String(costMicros))]
+      const query = sql`
+        UPDATE test_call c SET state = x.state, cost = x.cost FROM unnest(${ids}::text[], ${outcomes}::text[], ${costs}::bigint[]) AS x(id, state, cost)
+        WHERE c.id = x.id AND c.state = 'open'`
+      return Effect.asVoid(database.run(() => query.execute(database.queries(tx))))
+    },
     voidChildren: (parent, tx) =>
       Effect.asVoid(database.run(() => sql`UPDATE test_call SET state = 'voided' WHERE parent = ${parent} AND state = 'open'`.execute(database.queries(tx)))),
     balance: () => Effect.succeed({ balanceMicros: 0n, heldMicros: 0n }),

@@ -12,7 +12,7 @@ import { rowsBilling } from "./rows-billing.ts"
 import { rowsFiles } from "./rows-files.ts"
 import { inputText, makeTarget, path } from "./target.ts"
 
-const defaults = limitsOf({ maxLines: 50_000, maxLineMb: 8, windowHours: 24, memoryMb: 64, linesAtOnce: 8, batchesAtOnce: 4, pollMs: 20, leaseMs: 300 })
+const defaults = limitsOf({ maxLines: 50_000, maxLineMb: 8, windowHours: 24, memoryMb: 64, linesAtOnce: 8, batchesAtOnce: 4, pollMs: 20, leaseMs: 3_000 })
 
 const makeWebhook = (database: BatchHouse["database"]): Webhook => ({
   emit: (_, event, data, tx) => Effect.asVoid(database.run(() => sql`INSERT INTO test_event VALUES (${event}, ${JSON.stringify(data)}::jsonb)`.execute(database.queries(tx)))),

@@ -1,0 +1,62 @@
+import { Effect, Stream } from "effect"
+import type { HouseInProcess } from "../house/house-in-process.ts"
+import { textOf } from "./house.ts"
+
+const line = (n: number): string =>
+  `${JSON.stringify({ custom_id: `line-${n}`, method: "POST", url: "/v1/embeddings", body: { model: "svc-embed", input: textOf(n), encoding_format: "base64" } })}\n`
+
+interface SeenBatch {
+  readonly id: string
+  readonly status: string
+  readonly request_counts: { readonly total: number; readonly completed: number; readonly failed: number }
+}
+
+/** Calls as a client's. */
+const makeAsk =
+  ({ caller, endpoint, path }: HouseInProcess) =>
+  <Json>(id: string, body: unknown, params: Readonly<Record<string, string>> = {}): Promise<Json> =>
+    Effect.runPromise(
+      Effect.scoped(
+        Effect.map(
+          path.run(endpoint(id), { caller, body, params, requestId: "req_bench", priority: "realtime", priceFactor: 1 }),
+          ({ reply }) => ("json" in reply ? reply.json : undefined) as Json,
+        ),
+      ),
+    )
+
+/** The file comes as HTTP would bring it: nothing of it is whole in memory. */
+const upload = (lines: number) => {
+  const numbers = Array.from({ length: Math.ceil(lines / 100) }, (_, n) => n * 100)
+  const bytes = Stream.map(Stream.fromIterable(numbers), (from) => Buffer.from(Array.from({ length: Math.min(100, lines - from) }, (_, n) => line(from + n)).join("")))
+  const parts = [
+    { kind: "field" as const, name: "purpose", value: "batch" },
+    { kind: "file" as const, name: "file", filename: "lines.jsonl", mediaType: "application/jsonl", bytes },
+  ]
+  return { parts: Stream.fromIterable(parts), contentLength: undefined }
+}
+
+export interface BatchRun {
+  /** From the first line to the end: files made, event sent. */
+  readonly perSecond: number
+  /** From the order to the first line: the file is read and checked. */
+  readonly preflightMs: number
+}
+
+/** Uploads, orders and waits. `look` is called every 100 ms with how many lines are done. */
+export const runBatch = async (house: HouseInProcess, lines: number, look: (done: number) => void = () => {}): Promise<BatchRun> => {
+  const ask = makeAsk(house)
+  const { id: input_file_id } = await ask<{ id: string }>("files.create", upload(lines))
+  const orderedMs = performance.now()
+  const { id } = await ask<SeenBatch>("batches.create", { input_file_id, endpoint: "/v1/embeddings", completion_window: "24h" })
+  let begunMs: number | undefined
+  for (;;) {
+    const batch = await ask<SeenBatch>("batches.retrieve", undefined, { id })
+    const nowMs = performance.now()
+    if (batch.status !== "validating") begunMs ??= nowMs
+    look(batch.request_counts.completed)
+    if (batch.status === "completed" && batch.request_counts.completed === lines)
+      return { perSecond: (lines * 1000) / (nowMs - (begunMs ?? orderedMs)), preflightMs: (begunMs ?? nowMs) - orderedMs }
+    if (!["validating", "in_progress"].includes(batch.status)) throw new Error(`the batch ended as ${JSON.stringify(batch)}`)
+    await new Promise((resolve) => setTimeout(resolve, lines > 5_000 ? 100 : 10))
+  }
+}
