@@ -75,7 +75,10 @@ describe.each(Object.keys(syntaxes) as SyntaxName[])("%s", (name) => {
 
   test("calls or a document", () => {
     const both = ruledBy(
-      { calls: { tools, isRequired: false, most: mostCalls }, document: { type: "object", properties: { a: { type: "integer" } }, required: ["a"], additionalProperties: false } },
+      {
+        calls: { tools, isRequired: false, most: mostCalls },
+        document: { schema: {}, guided: { type: "object", properties: { a: { type: "integer" } }, required: ["a"], additionalProperties: false } },
+      },
       name,
     )
     expect(verdict(both, '{"a": 1}')).toBe("whole")
@@ -105,7 +108,7 @@ test("none: text without the trigger of calls", () => {
 })
 
 test("a document alone is a schema", () => {
-  expect(ruledBy({ document: { type: "object" }, forbidsCalls: true })).toEqual({ grammar: { kind: "schema", schema: { type: "object" } } })
+  expect(ruledBy({ document: { schema: { type: "object" }, guided: {} }, forbidsCalls: true })).toEqual({ grammar: { kind: "schema", schema: { type: "object" } } })
 })
 
 test("schemas with references of their own are held beside each other", () => {

@@ -4,7 +4,7 @@ import type { Grammar } from "../grammar/constraint.ts"
 import { besideDocument, type CallSyntax, type SyntaxName, syntaxes } from "./call-syntax.ts"
 import { anyText, documentOf, literalOf, plainBeginning, sequence, without } from "./lark.ts"
 
-/** A tool with the schema that its arguments are held to. */
+/** A tool with the schema that its arguments are held to, as the masks' engine keeps it. */
 export interface GuidedTool {
   readonly name: string
   readonly schema: Json
@@ -18,8 +18,8 @@ export interface Wanted {
   readonly calls?: { readonly tools: readonly GuidedTool[]; readonly isRequired: boolean; readonly most: number }
   /** Tools are there, but must not be called. */
   readonly forbidsCalls: boolean
-  /** Schema of the document. */
-  readonly document?: Json
+  /** The document: its schema, and what of it the masks' engine keeps. */
+  readonly document?: { readonly schema: Json; readonly guided: Json }
 }
 
 /** What the grammar of an answer is, and how its text is read. */
@@ -88,7 +88,7 @@ const callGrammar = (wanted: Wanted, calls: NonNullable<Wanted["calls"]>): Ruled
   const rules = callRules(syntax, calls.tools, calls.most, markers)
   const called = sequence(begin(syntax, markers), "calls")
   if (calls.isRequired) return { grammar: lark([`start: WS? ${called}`, "WS: /\\n{1,2}/", ...rules]), syntax }
-  if (document !== undefined) return { grammar: lark([`start: ${called} | document`, `document: ${documentOf(document)}`, ...rules]), syntax }
+  if (document !== undefined) return { grammar: lark([`start: ${called} | document`, `document: ${documentOf(document.guided)}`, ...rules]), syntax }
   return { grammar: lark([...freeRules(syntax, markers), ...rules]), syntax, freeUntil: syntax.trigger ?? '{"name": "' }
 }
 
@@ -96,7 +96,7 @@ const callGrammar = (wanted: Wanted, calls: NonNullable<Wanted["calls"]>): Ruled
 export const grammarFor = (wanted: Wanted): Ruled | undefined => {
   const { calls, document } = wanted
   if (calls?.tools.length) return callGrammar(wanted, calls)
-  if (document !== undefined) return { grammar: { kind: "schema", schema: document } }
+  if (document !== undefined) return { grammar: { kind: "schema", schema: document.schema } }
   const { trigger } = syntaxes[wanted.syntax]
   return wanted.forbidsCalls && trigger !== undefined ? { grammar: lark(["start: TEXT", `TEXT: ${without(trigger)}`]), freeUntil: trigger } : undefined
 }

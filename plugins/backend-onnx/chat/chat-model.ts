@@ -114,7 +114,7 @@ export const makeChatModel = (parts: ChatModelParts): Task<ChatRequest, ChatEven
     if ("refused" in prompt) return yield* apiError("invalid_request_error", `The model's chat template can't take these messages: ${prompt.refused}`, { param: "messages" })
     const inputTokens = prompt.ids.length
     if (inputTokens >= contextTokens) return yield* tooLong(String(inputTokens), request.maxTokens)
-    const answer = yield* planAnswer(request, prompt.form, () => Effect.void)
+    const answer = yield* planAnswer(workers, log, request, prompt.form)
     const maxTokens = Math.min(request.maxTokens, contextTokens - inputTokens)
     const marks = marksOf(prompt.marks)
     const run = engine.run(generation(request, ownerOf(id, context), { ...prompt, marks }, answer, maxTokens), {

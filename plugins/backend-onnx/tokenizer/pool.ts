@@ -6,12 +6,12 @@ import type { Log } from "../../../core/services/log.ts"
 import type { Workers } from "../../../core/services/workers.ts"
 import { siblingModule } from "../engine/sibling.ts"
 
-/** Runs a job of the tokenizer in the pool: `backend_busy` when its queue is full; any other failure is ours, not the client's. */
+/** Runs a job in the pool: `backend_busy` when its queue is full; any other failure is ours, not the client's. */
 export const inPool = <Input, Output>(workers: Workers, log: Log, job: string, input: Input): Effect.Effect<Output, ApiError> =>
   workers.run<Input, Output>(siblingModule(import.meta.url, `./${job}`), input).pipe(
     Effect.catch((error) => {
       if (error.busy) return Effect.fail(apiError("backend_busy"))
-      log.error("tokenization failed", { job, reason: error.message, cause: error.cause })
+      log.error("a job of the pool failed", { job, reason: error.message, cause: error.cause })
       return Effect.fail(apiError("backend_error"))
     }),
   )
