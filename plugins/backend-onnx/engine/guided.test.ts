@@ -12,10 +12,19 @@ const endTokens = [endOfTurn, endOfText]
 // the table of logits is longer than the vocabulary
 const vocabulary = 70
 
-const open = (more: { readonly guesses?: boolean; readonly spread?: number; readonly like?: Readonly<Record<number, number>>; readonly isReady?: () => boolean } = {}) => {
-  const { spread = 6, like = {}, isReady, ...rest } = more
+const open = (
+  more: {
+    readonly guesses?: boolean
+    readonly spread?: number
+    readonly like?: Readonly<Record<number, number>>
+    readonly isReady?: () => boolean
+    readonly onStep?: () => void
+  } = {},
+) => {
+  const { spread = 6, like = {}, isReady, onStep, ...rest } = more
   const constraints = new AutomatonConstraints(tokens, new Set(endTokens), isReady)
   const logits = (token: number, at: number) => {
+    onStep?.()
     const random = seededRandom(token * 1_000 + at)
     const values = Array.from({ length: vocabulary }, () => (random() - 0.5) * spread)
     for (const [id, more] of Object.entries(like)) values[Number(id)]! += more
@@ -230,6 +239,12 @@ describe("a grammar that is lost", () => {
     expect(model.watched).toMatchObject({ open: 0, opened: 11 })
     const running = Array.from({ length: 4 }, () => model.ask({ grammar: free, maxTokens: 5_000 }, 30))
     await Promise.all(running)
+    // while the model works
+    let steps = 0
+    const cut = open({ like: { [endOfTurn]: -50, [endOfText]: -50 }, onStep: () => steps++ === 7 && cut.cancel(0) })
+    void cut.ask({ grammar: free, maxTokens: 500 })
+    for (let turn = 0; turn < 30; turn++) await new Promise((resolve) => setImmediate(resolve))
+    expect([steps > 7, cut.watched]).toMatchObject([true, { open: 0, opened: 1, misused: 0 }])
     void model.ask({ grammar: free, maxTokens: 5_000 })
     for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve))
     expect(model.watched.open).toBe(1)

@@ -35,12 +35,14 @@ const shortest = (automaton: Automaton, tokens: readonly string[], from: number,
 export interface Watched {
   open: number
   opened: number
+  /** Used after its release. */
+  misused: number
   readonly accepted: number[]
 }
 
 /** Automata as constraints: a grammar's `lark` is one as JSON. Every broken rule of the contract throws. */
 export class AutomatonConstraints implements Constraints {
-  readonly watched: Watched = { open: 0, opened: 0, accepted: [] }
+  readonly watched: Watched = { open: 0, opened: 0, misused: 0, accepted: [] }
   private readonly tokens: readonly string[]
   private readonly endTokens: ReadonlySet<number>
   private readonly isReady: () => boolean
@@ -66,7 +68,10 @@ export class AutomatonConstraints implements Constraints {
     watched.open++
     watched.opened++
     const check = () => {
-      if (isReleased) throw new Error("used after its release")
+      if (isReleased) {
+        watched.misused++
+        throw new Error("used after its release")
+      }
       if (taken >= failsAfter) throw new GrammarFailed("lost")
     }
     return {

@@ -81,5 +81,5 @@ export const openFakeModel = ({ tokens, endTokens, constraints, logits, guesses 
       }
       scheduler.submit({ id, account: "a", priority: "realtime", waitMs: 0, size: 1, start: () => new GenerateJob(model, job, emit) })
     })
-  return { ask, steps: () => steps, stop: () => scheduler.stop() }
+  return { ask, steps: () => steps, stop: () => scheduler.stop(), cancel: (id: number) => scheduler.cancel(id) }
 }
