@@ -92,6 +92,12 @@ test("reasoning is told apart, counted, and comes before what the grammar rules"
   expect([read(knowsNone.events).reasoning, knowsNone.usage.reasoningTokens]).toEqual(["", 0])
 })
 
+test("stop strings cut what is visible, not the reasoning", async () => {
+  const { events, finish } = await answer(models.thinking!, hot({ thinking: true, stop: ["e", "\n", " "], maxTokens: 60 }, 3))
+  expect([finish, read(events).reasoning.length > 30]).toEqual(["length", true])
+  expect((await answer(models.thinking!, hot({ stop: ["e", "\n", " "], maxTokens: 400 }, 3))).finish).toBe("stop")
+})
+
 test("results of calls are read again", async () => {
   const text = (content: string) => [{ type: "text", text: content }] as const
   const messages: ChatRequest["messages"] = [
@@ -118,6 +124,9 @@ describe("before any token, 400 names", () => {
   test("what is no schema of arguments, also of tools that are not called", async () => {
     for (const parameters of [{ type: "string" }, { type: "object", properties: 3 }, false])
       expect(await refusedFor({ tools: [{ name: "f", parameters }], toolChoice: "none" })).toMatchObject({ code: "invalid_request_error", param: "tools[0].function.parameters" })
+  })
+  test("a tool that is not there", async () => {
+    expect(await refusedFor({ tools, toolChoice: { name: "third" } })).toMatchObject({ code: "invalid_request_error", param: "tool_choice" })
   })
   test("what is too large", async () => {
     expect(await refusedFor({ tools: [{ name: "f", description: "x".repeat(600_000) }] })).toMatchObject({

@@ -8,6 +8,7 @@ import type { Workers } from "../../../core/services/workers.ts"
 import { usageOf } from "../../../core/usage.ts"
 import { answerEvents } from "../answer/answer-events.ts"
 import type { AnswerForm } from "../answer/answer-parser.ts"
+import { thinkClose } from "../answer/template-style.ts"
 import type { Engine } from "../engine/engine-host.ts"
 import type { GenerateRequest, LlamaEvent, LlamaInfo, LlamaRequest } from "../engine/llama-jobs.ts"
 import type { StageTime } from "../engine/protocol.ts"
@@ -41,7 +42,7 @@ const ownerOf = (id: ModelId, { tenant }: ModelContext): string => JSON.stringif
 
 const marksOf = (marks: readonly number[]): readonly number[] => [...new Set(marks)].filter((tokens) => tokens >= leastPrefixTokens).slice(-mostMarks)
 
-const generation = (request: ChatRequest, owner: string, { ids: promptIds, marks }: Tokenized, { grammar, markers }: AnswerPlan, maxTokens: number): GenerateRequest => {
+const generation = (request: ChatRequest, owner: string, { ids: promptIds, marks }: Tokenized, { grammar, markers, form }: AnswerPlan, maxTokens: number): GenerateRequest => {
   const { temperature, topP, frequencyPenalty, presencePenalty, seed, logitBias } = request.sampling
   return {
     kind: "generate",
@@ -50,6 +51,7 @@ const generation = (request: ChatRequest, owner: string, { ids: promptIds, marks
     marks,
     maxTokens,
     stop: request.stop,
+    ...(form.reasoning === "begun" && { stopAfter: thinkClose }),
     seed: seed ?? freshSeed(),
     isRepeatable: seed !== undefined,
     ...(request.topLogprobs !== undefined && { topLogprobs: request.topLogprobs }),

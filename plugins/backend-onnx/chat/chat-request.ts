@@ -5,9 +5,12 @@ import type { PromptAsk, PromptMessage } from "../tokenizer/chat-prompt.ts"
 
 const cant = (what: string, param: string): ApiError => apiError("unsupported_parameter", `This model can't do ${what}.`, { param })
 
-/** The first thing that a request asks for and this backend can't do. */
+/** The first thing that a request asks for and can't have here. */
 export const unsupportedIn = (request: ChatRequest): ApiError | undefined => {
   if (request.messages.some((message) => message.content.some((part) => part.type !== "text"))) return cant("images or other media in messages", "messages")
+  const { toolChoice, tools = [] } = request
+  if (typeof toolChoice === "object" && !tools.some(({ name }) => name === toolChoice.name))
+    return apiError("invalid_request_error", `There is no tool '${toolChoice.name}' to be called.`, { param: "tool_choice" })
   if (request.adapter) return cant("adapters", "lora")
   return undefined
 }

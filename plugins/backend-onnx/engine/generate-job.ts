@@ -64,7 +64,8 @@ export class GenerateJob implements DecodeRow {
     this.ids = [...request.promptIds]
     this.sampler = new Sampler(request.sampler, seededRandom(request.seed))
     const { grammar, topLogprobs } = request
-    const stopRange = { ...(grammar?.after && { after: grammar.after }), ...(grammar?.stopUntil && { until: grammar.stopUntil }) }
+    const stopAfter = grammar?.after ?? request.stopAfter
+    const stopRange = { ...(stopAfter && { after: stopAfter }), ...(grammar?.stopUntil && { until: grammar.stopUntil }) }
     const bytesOf = bytesWith(model.bytesOf, request.markers)
     this.text = new TokenText(stopsOf(request), bytesOf, { isDetailed: topLogprobs !== undefined, dropsFirstSpace: model.startsWithSpace, stopRange })
     // last, as it has to be released

@@ -16,6 +16,8 @@ export interface GenerateRequest {
   /** The same text for the same seed, whatever else runs and whatever the cache holds. */
   readonly isRepeatable: boolean
   readonly stop: readonly string[]
+  /** Stop strings count from the end of this text on: what comes before it is no part of what the client asked to be cut. */
+  readonly stopAfter?: string
   /** Alternatives to report for each token; absent: no log-probabilities. */
   readonly topLogprobs?: number
   /** Control tokens by their text that are part of the answer's text: `[TOOL_CALLS]`, or `</think>`, where they have no letters. */
