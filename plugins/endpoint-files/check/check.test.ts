@@ -147,7 +147,11 @@ it("what is deleted while it is looked at is no finding", async () => {
       ...storage,
       // the list was read before, the file goes at the first look
       list: (prefix: string) => Stream.concat(Stream.make({ key: gone, bytes: 1, etag: "e" }), storage.list(prefix)),
-      stat: (key: string) => Effect.andThen(key === file.blob_key ? makeFiles(test.house).remove(tenant, file.id) : Effect.void, storage.stat(key)),
+      stat: (key: string) =>
+        Effect.andThen(
+          key === file.blob_key ? makeFiles(test.house).remove(tenant, file.id) : Effect.void,
+          Effect.suspend(() => storage.stat(key)),
+        ),
     },
   }
   for (const check of [fileCheck(house), blobCheck(house)]) expect(await run(Stream.runCollect(check.findings(() => {})))).toEqual([])
