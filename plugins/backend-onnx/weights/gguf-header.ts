@@ -59,6 +59,7 @@ export const parseGgufHeader = (bytes: Buffer, fileBytes: number): GgufHeader =>
   const cursor = new ByteCursor(bytes)
   if (cursor.text(4) !== "GGUF") throw new Damaged("this is not a GGUF file (wrong magic)")
   const version = cursor.u32()
+  if (version >= 2 ** 24 && !(version % 2 ** 24)) throw new Unsupported("it is a big-endian GGUF file; this backend reads little-endian ones", "Name the little-endian file")
   if (version !== 2 && version !== 3) throw new Unsupported(`GGUF version ${version} is unknown; 2 and 3 can be read`)
   const [tensorCount, metadataCount] = [cursor.u64(), cursor.u64()]
   if (tensorCount > maxEntries || metadataCount > maxEntries) throw new Damaged(`it claims ${tensorCount} tensors and ${metadataCount} metadata entries, the most is ${maxEntries}`)

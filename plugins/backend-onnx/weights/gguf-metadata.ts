@@ -1,11 +1,12 @@
 import type { ByteCursor } from "./byte-cursor.ts"
 import { Damaged } from "./model-file-error.ts"
 
-export type MetadataValue = string | number | boolean | readonly (string | number | boolean)[]
+export type MetadataValue = string | number | boolean | readonly MetadataValue[]
 export type Metadata = ReadonlyMap<string, MetadataValue>
 
 const maxTextBytes = 16 * 2 ** 20
 const maxArrayLength = 2 ** 24
+const maxArrayDepth = 4
 
 const lengthOf = (cursor: ByteCursor, most: number, what: string): number => {
   const length = cursor.u64()
@@ -39,14 +40,19 @@ const readerOf = (type: number, key: string) => {
   return read
 }
 
-export const readMetadataValue = (cursor: ByteCursor, key: string): MetadataValue => {
+const readArray = (cursor: ByteCursor, key: string, depth: number): readonly MetadataValue[] => {
+  if (depth > maxArrayDepth) throw new Damaged(`the array '${key}' holds arrays in arrays, more than ${maxArrayDepth} deep`)
   const type = cursor.u32()
-  if (type !== arrayType) return readerOf(type, key)(cursor, key)
-  const read = readerOf(cursor.u32(), key)
+  const read = type === arrayType ? () => readArray(cursor, key, depth + 1) : readerOf(type, key)
   const length = lengthOf(cursor, maxArrayLength, `the array '${key}'`)
-  const values: (string | number | boolean)[] = []
+  const values: MetadataValue[] = []
   for (let i = 0; i < length; i++) values.push(read(cursor, key))
   return values
+}
+
+export const readMetadataValue = (cursor: ByteCursor, key: string): MetadataValue => {
+  const type = cursor.u32()
+  return type === arrayType ? readArray(cursor, key, 1) : readerOf(type, key)(cursor, key)
 }
 
 const wrongType = (key: string, wanted: string, found: MetadataValue | undefined): Damaged =>

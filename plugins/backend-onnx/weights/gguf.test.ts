@@ -52,11 +52,25 @@ const reasonOf = (bytes: Uint8Array): string => {
 
 const withTensor = (part: Partial<GgufContent["tensors"][number]>) => writeGguf({ ...small, tensors: [{ ...small.tensors[0]!, ...part }] })
 
+/** A file whose one metadata value `k` is an array; `rest` begins with the type of its items. */
+const withArray = (rest: readonly Buffer[]) => Buffer.concat([Buffer.from("GGUF"), u32(3), u64(0), u64(1), u64(1), Buffer.from("k"), u32(9), ...rest])
+
+test("arrays in arrays, as the format allows", () => {
+  const words = [u32(4), u64(2), u32(7), u32(8)]
+  const header = withArray([u32(9), u64(2), ...words, ...words])
+  expect(parseGgufHeader(header, header.length).metadata.get("k")).toEqual([
+    [7, 8],
+    [7, 8],
+  ])
+})
+
 describe("refuses, naming the file and the reason", () => {
   const cases: readonly (readonly [string, Uint8Array, RegExp])[] = [
     ["an empty file", new Uint8Array(), /cut/],
     ["another format", Buffer.from("PK\u0003\u0004 and more"), /not a GGUF file/],
     ["an unknown version", Buffer.concat([Buffer.from("GGUF"), u32(9), u64(0), u64(0)]), /version 9/],
+    ["numbers in the other order of bytes", Buffer.concat([Buffer.from("GGUF"), Buffer.from([0, 0, 0, 3]), u64(0), u64(0)]), /big-endian/],
+    ["arrays in arrays without end", withArray(Array.from({ length: 1000 }, () => [u32(9), u64(1)]).flat()), /'k' holds arrays in arrays/],
     ["absurd counts", Buffer.concat([Buffer.from("GGUF"), u32(3), u64(2n ** 60n), u64(1)]), /claims/],
     ["a text longer than any", Buffer.concat([Buffer.from("GGUF"), u32(3), u64(0), u64(1), u64(2n ** 62n)]), /claims a length/],
     ["an unknown value type", Buffer.concat([Buffer.from("GGUF"), u32(3), u64(0), u64(1), u64(1), Buffer.from("k"), u32(77)]), /unknown value type 77/],
