@@ -24,6 +24,13 @@ test("random answers come out the same in one, in pieces, and by another parser"
   )
 })
 
+test("no event ends in half a character", () => {
+  const text = `\u{1f600} ${writeCalls(syntaxes.hermes, [{ name: "weather", arguments: '{"city": "\u{1f600}\u{1f601}"}' }])}`
+  const parser = new AnswerParser(formOf("hermes"))
+  for (const unit of text.split(""))
+    for (const { event } of parser.push(unit)) expect((event.type === "toolCall" ? event.argumentsDelta : event.text).match(/\p{Surrogate}/u)).toBeNull()
+})
+
 test("any text at all comes out the same, and none of it is lost where nothing is markup", () => {
   const units = fc
     .array(fc.oneof(fc.constantFrom("<", "t", "<tool_call>", "{", "}", '"', "\ud83d", "\ude00", " ", "</think>"), fc.string({ unit: "binary" })), { maxLength: 12 })

@@ -46,7 +46,6 @@ export const groupHead = (text: string, syntax: CallSyntax, tools: ReadonlySet<s
   let at: Match = literals(text, 0, trigger === undefined ? [] : [trigger])
   if (prefix !== undefined) {
     const tagged = literal(text, 0, prefix)
-    if (tagged === "more") return tagged
     if (tagged !== "no") at = tagged
   }
   if (typeof at === "number" && open.trim()) at = literal(text, at, open.trim())

@@ -56,7 +56,7 @@ const groupOf: Readonly<Record<string, readonly string[]>> = { hermes: groups[0]
 
 /** Mostly well-formed answers with something wrong in them: what is only random never gets past the first brace. */
 const randomText = (formName: string, pick: <T>(items: readonly T[]) => T, chance: (of: number) => boolean): string => {
-  const gap = () => (chance(0.25) ? pick(["", " ", "\n", " \n\t"]) : " ")
+  const gap = () => (chance(0.01) ? " ".repeat(pick([150, 1_200])) : chance(0.25) ? pick(["", " ", "\n", " \n\t"]) : " ")
   const item = () => {
     const parts = [
       "{",
