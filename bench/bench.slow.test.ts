@@ -42,6 +42,12 @@ it("http.ts prints requests a second and p95 of each server, and no reply fails"
   expect(text.match(/^ {2}(rakit|limit).* x +0$/gm)).toHaveLength(6)
 }, 60_000)
 
+it("batches.ts prints the ratio to the engine, and memory over a batch", async () => {
+  const text = await run("batches", "--rounds", "1", "--lines", "100", "--whole", "400")
+  expect(text).toMatch(/a batch, from its first line to its end +\d[\d.,]* +\d[\d.,]* x/)
+  expect(text).toMatch(/most MB( +[\d.,-]+){10}/)
+}, 120_000)
+
 it("chat.ts prints growth and memory, with a tiny model", async () => {
   const folder = mkdtempSync(join(tmpdir(), "rakit-bench-test-"))
   const content = tinyLlama()
