@@ -137,7 +137,7 @@ describe("thinking", () => {
   const ask = { messages: [user("a")] }
   test("off, which is the default, is what the template makes of it; on, the prompt opens the reasoning", async () => {
     const off = await promptOf(templates.thinkingTemplate, ask)
-    expect(off.text.endsWith("assistant\n<think>\n\n</think>\n\n")).toBe(true)
+    expect([off.text.endsWith("assistant\n<think>\n\n</think>\n\n"), off.form.reasoning]).toEqual([true, "none"])
     const on = await promptOf(templates.thinkingTemplate, { ...ask, thinking: true })
     expect(on.text.endsWith("assistant\n<think>\n")).toBe(true)
     expect(on.form.reasoning).toBe("begun")
@@ -154,6 +154,11 @@ describe("thinking", () => {
   test("asks nothing of a template that knows none of it", async () => {
     const { text, form } = await promptOf(templates.hermesTemplate, { ...ask, thinking: true })
     expect([text.endsWith("assistant\n"), form.reasoning]).toEqual([true, "none"])
+  })
+
+  test("may be opened by the model, where a template leaves that to it", async () => {
+    const { form } = await promptOf(templates.alwaysThinkingTemplate.replace("A:<think>\\n", "A:"), ask)
+    expect(form.reasoning).toBe("possible")
   })
 
   test("of earlier turns is left out, that of the turn in which tools were called is kept", async () => {

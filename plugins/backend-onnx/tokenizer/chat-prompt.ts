@@ -51,7 +51,8 @@ const withThinking = (rendered: string, style: TemplateStyle, thinking: boolean)
   if (isOpen && !thinking) return { text: `${rendered.trimEnd()}\n\n${thinkClose}\n\n`, reasoning: "none" }
   if (isOpen) return { text: rendered, reasoning: "begun" }
   if (!style.thinks) return { text: rendered, reasoning: "none" }
-  return thinking ? { text: `${rendered}${thinkOpen}\n`, reasoning: "begun" } : { text: rendered, reasoning: "possible" }
+  if (thinking) return { text: `${rendered}${thinkOpen}\n`, reasoning: "begun" }
+  return { text: rendered, reasoning: rendered.trimEnd().endsWith(thinkClose) ? "none" : "possible" }
 }
 
 const encode = async (chat: ChatTokenizer, pieces: readonly (number | string)[], sign: string): Promise<Pick<Extract<Prompt, { ids: unknown }>, "ids" | "marks">> => {
