@@ -3,9 +3,12 @@ import { bytesOfToken, type GrammarVocabulary, isAllowed, sizeOf } from "./gramm
 const codesOf = (text: string): readonly number[] => [...Buffer.from(text)]
 
 /** First bytes in the order in which they lead to an end: what closes, then short values; an opening makes more to close. */
-const orderBetween = codesOf('}]":,01tfn{[ ')
+const orderBetween = codesOf('}]":,10tfn{[ ')
 /** In a string: its end, then one of each kind that a pattern may ask for. */
 const orderInText = codesOf('"0aA-. _@/:1bB')
+
+/** Kinds of letters that are taken in turn. */
+const widest = 8
 
 const allBytes = Array.from({ length: 256 }, (_, byte) => byte)
 
@@ -51,6 +54,13 @@ export class ClosingTokens {
       if (found.length === most) break
     }
     return found
+  }
+
+  /** One of them: the end of a text wherever it may end, else a letter of another kind each `turn`, so that a pattern gets what it asks for. */
+  inTurn(mask: Uint32Array, turn: number): readonly number[] {
+    const found = this.promising(mask, widest)
+    if (found.length === 0 || !this.isInText(mask) || found[0] === this.inText[0]) return found.slice(0, 1)
+    return [found[turn % found.length]!]
   }
 
   /** Between the parts of a document no letter may stand but the first of `true`, `false` and `null`. */

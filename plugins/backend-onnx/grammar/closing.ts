@@ -6,13 +6,15 @@ const widest = 12
 const mostMasks = 6_000
 
 /**
- * The shortest way to an end that was found. First straight along the most promising tokens. Where that never ends (`a*b` along `a`), depth first with a
- * limit of length that grows. It ends where the text may end, which is not yet where nothing more may follow.
+ * The shortest way to an end that was found. First straight along the most promising tokens. Where that never ends (`a*b` along `a`), along all kinds of
+ * letters in turn, and then depth first with a limit of length that grows. It ends where the text may end, which is not yet where nothing more may follow.
  */
 export const closingTokens = (instance: GrammarInstance, matcher: MatcherHandle, tokens: ClosingTokens, most: number): readonly number[] | undefined => {
-  const straight = search(instance, matcher, tokens, { limit: most, wide: 1, masks: most + 1 })
-  if (straight) return straight
-  const bounds = { limit: 1, wide: widest, masks: mostMasks }
+  for (const inTurn of [false, true]) {
+    const straight = search(instance, matcher, tokens, { limit: most, wide: 1, masks: most + 1, inTurn })
+    if (straight) return straight
+  }
+  const bounds = { limit: 1, wide: widest, masks: mostMasks, inTurn: false }
   for (; bounds.limit < most && bounds.masks > 0; bounds.limit += bounds.limit < 8 ? 1 : bounds.limit) {
     const found = search(instance, matcher, tokens, bounds)
     if (found) return found
@@ -26,6 +28,8 @@ interface Bounds {
   /** Tokens that are tried at one place. */
   readonly wide: number
   masks: number
+  /** One token at each place, of another kind each time. */
+  readonly inTurn: boolean
 }
 
 /** A place on the way: what may still be tried there. */
@@ -64,5 +68,6 @@ const look = (instance: GrammarInstance, matcher: MatcherHandle, tokens: Closing
   const forced = instance.forced(clone)
   instance.free(clone)
   const along = forced.length > 0 ? tokens.along(mask, forced) : undefined
-  return { untried: along === undefined ? [...tokens.promising(mask, bounds.wide)] : [along] }
+  if (along !== undefined) return { untried: [along] }
+  return { untried: [...(bounds.inTurn ? tokens.inTurn(mask, bounds.masks) : tokens.promising(mask, bounds.wide))] }
 }

@@ -30,7 +30,8 @@ const refuseSets = (of: Keywords, most: number): void => {
 const restOf = (of: Keywords, given: Guided): Guided => {
   if (!of.has("unevaluatedItems")) return given
   const all = of.schema.unevaluatedItems
-  if (all === true || (isObject(all) && Object.keys(all).length === 0) || of.has("items") || of.has("additionalItems")) of.enforce("unevaluatedItems", "nothing is left for it")
+  const isCovered = of.has("items") && (!Array.isArray(of.schema.items) || of.has("additionalItems"))
+  if (all === true || (isObject(all) && Object.keys(all).length === 0) || isCovered) of.enforce("unevaluatedItems", "nothing is left for it")
   else if ([...applicators, "contains"].some((keyword) => of.has(keyword))) of.refuse("unevaluatedItems", "beside keywords that evaluate items")
   else {
     of.enforce("unevaluatedItems")

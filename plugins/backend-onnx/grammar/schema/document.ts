@@ -16,8 +16,11 @@ const asAddress = "rakit:/"
 
 const resolved = (uri: string, base: string): string | undefined => (URL.canParse(uri, base) ? new URL(uri, base).href : undefined)
 
-const idOf = (schema: Json): string | undefined => {
-  if (!isObject(schema)) return undefined
+/** Before 2019-09 nothing counts beside a `$ref`: an id there names nothing. */
+const isOld = (root: Json): boolean => isObject(root) && /draft-0[3467]/.test(String(root.$schema))
+
+const idOf = (schema: Json, isOldDraft: boolean): string | undefined => {
+  if (!isObject(schema) || (isOldDraft && schema.$ref !== undefined)) return undefined
   const id = ownValue(schema, "$id") ?? ownValue(schema, "id")
   return typeof id === "string" ? id : undefined
 }
@@ -49,7 +52,7 @@ export class SchemaDocument {
 
   /** Answers the address of the resource that the schema belongs to. */
   private enter(schema: Json, path: string, base: string): string {
-    const id = idOf(schema)
+    const id = idOf(schema, isOld(this.rootSchema))
     if (path === "") this.addressOf.set("", asAddress)
     if (id?.startsWith("#")) this.name(base.replace(/#.*$/, "") + id, path)
     const address = id === undefined || id.startsWith("#") ? undefined : resolved(id, base)?.replace(/#$/, "")

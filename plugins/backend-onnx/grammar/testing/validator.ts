@@ -17,7 +17,8 @@ const draftOf = (schema: Json): typeof Ajv | typeof Ajv2019 | typeof Ajv2020 => 
 const sinceDraft4 = (schema: Json): Json => {
   if (Array.isArray(schema)) return schema.map(sinceDraft4)
   if (typeof schema !== "object" || schema === null) return schema
-  const { $schema: _, ...rest } = schema as Record<string, Json>
+  const rest = { ...(schema as Record<string, Json>) }
+  if (typeof rest.$schema === "string") delete rest.$schema
   for (const [flag, bound] of [
     ["exclusiveMinimum", "minimum"],
     ["exclusiveMaximum", "maximum"],
