@@ -165,6 +165,17 @@ describe("closing on length", () => {
     expect(await open(endless).ask({ grammar: closing, maxTokens: 1 })).toMatchObject({ text: "a", reason: "length" })
   })
 
+  test("ends where the document is whole already and what the model wants would not fit any more", async () => {
+    const more: Automaton = { moves: [..."abbb"].map((letter, at) => [at, letter, at + 1] as const), accepting: [1, 4] }
+    const ask = {
+      grammar: { grammar: AutomatonConstraints.grammar(more), closeOnLength: true },
+      sampler: { temperature: 0, topP: 1, frequencyPenalty: 0, presencePenalty: 0, logitBias: [] },
+    }
+    const model = open({ like: { 4: 50 } })
+    expect(await model.ask({ ...ask, maxTokens: 3 })).toMatchObject({ text: "a", reason: "length" })
+    expect(await model.ask({ ...ask, maxTokens: 4 })).toMatchObject({ text: "abbb" })
+  })
+
   test("asks the model for the closing tokens only where their log-probabilities are wanted", async () => {
     const model = open({ ...endless, guesses: false })
     const long: Automaton = { moves: [...'aaaaaaaaa"'].map((letter, at) => [at, letter, at + 1] as const), accepting: [10] }
@@ -293,6 +304,20 @@ describe("a grammar that takes its time", () => {
     await turning
     expect(late.watched.open).toBe(0)
   })
+})
+
+test("a guess waits for a late grammar, too", async () => {
+  let turns = 0
+  let isOver = false
+  const turning = (async () => {
+    for (; !isOver; turns++) await new Promise((resolve) => setImmediate(resolve))
+  })()
+  const same: Automaton = { moves: [...`${"a".repeat(30)}"`].map((letter, at) => [at, letter, at + 1] as const), accepting: [31] }
+  const model = open({ isReady: () => turns % 3 !== 1 })
+  const said = await model.ask({ promptIds: Int32Array.from({ length: 24 }, () => 3), maxTokens: 40, grammar: { ...rule, grammar: AutomatonConstraints.grammar(same) } })
+  expect(said).toMatchObject({ text: `${"a".repeat(30)}"`, reason: "stop" })
+  isOver = true
+  await turning
 })
 
 test("a lone sampled writer guesses under a grammar, too: fewer steps, and what the model would have written", async () => {

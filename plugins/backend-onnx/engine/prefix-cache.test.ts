@@ -82,6 +82,13 @@ describe("marked prefixes", () => {
     expect(found(prefixes, "a", range(200))).toMatchObject({ tokens: 199, markedTokens: 0 })
   })
 
+  test("end where their marker was, even where an unmarked text went on", () => {
+    const prefixes = new PrefixCache(1e6, tokenBytes)
+    keep(prefixes, "a", range(112), { marks: [112] })
+    keep(prefixes, "a", range(121))
+    expect(found(prefixes, "a", range(140), [121])).toMatchObject({ tokens: 121, markedTokens: 112 })
+  })
+
   test("are never counted beyond the last marker of the request itself", () => {
     const prefixes = new PrefixCache(1e6, tokenBytes)
     keep(prefixes, "a", range(300), { marks: [280] })
