@@ -3,7 +3,7 @@ export type AskWay = (most: number) => readonly number[] | undefined
 
 // a single token can begin an object with many required members: this close to the end of the budget every token is checked, which takes 1 or 2 ms
 const leastNear = 128
-// otherwise it is enough to look again after so many tokens
+// otherwise it is enough to look again after so many tokens; each time that there is none, after twice as many: to find out takes up to half a second
 const lookEvery = 16
 // a way that is a little too long is found at once; that there is none is found out only after a long search
 const beyond = 64
@@ -18,6 +18,7 @@ export class WayOut {
   /** Where ways are long they may grow fast, too. */
   private near = leastNear
   private nextLook = 0
+  private pause = lookEvery
 
   constructor(ask: AskWay, left: number) {
     this.ask = ask
@@ -34,8 +35,9 @@ export class WayOut {
   private learn(found: readonly number[] | undefined, left: number): void {
     if (found) this.near = Math.max(this.near, leastNear + 2 * found.length)
     this.known = found && found.length <= left ? found : undefined
+    if (!this.known) this.pause *= 2
     const isChecked = this.known && left <= this.near
-    this.nextLook = isChecked ? left - 1 : Math.max(left - lookEvery, this.known ? this.near : 0)
+    this.nextLook = isChecked ? left - 1 : Math.max(left - this.pause, this.known ? this.near : 0)
   }
 
   /** Whether there is no time for anything but the way. */
