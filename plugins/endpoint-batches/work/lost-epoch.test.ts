@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { fakeClock } from "../../../core/testing/index.ts"
+import { Player } from "./testing/player.ts"
+import { lineMicros } from "./testing/target.ts"
+import { numbersOf, openWorkHouse, type WorkHouse } from "./testing/work-house.ts"
+
+const clock = fakeClock()
+let world: WorkHouse
+beforeAll(async () => {
+  world = await openWorkHouse({ clock, limits: { leaseMs: 10_000 } })
+}, 120_000)
+afterAll(() => world?.close())
+
+/** A batch of six lines; the first worker has run so many of them, and the second one has taken it over. */
+const taken = async (account: string, ran: number) => {
+  const id = await world.create(account, 6)
+  clock.advance(10_001)
+  const [first, second] = [new Player(world), new Player(world)]
+  await first.claim(id)
+  for (let n = 0; n < ran; n++) await first.run(0)
+  await first.commit()
+  clock.advance(10_001)
+  return { id, first, second }
+}
+
+describe("a worker whose batch another one has", () => {
+  it("commits nothing, and nothing of it is paid", async () => {
+    const { id, first, second } = await taken("a", 2)
+    await first.run(0)
+    await second.claim(id)
+    await first.commit()
+    expect(first.works).toBe(false)
+    expect(await world.batch(id)).toMatchObject({ epoch: 2, completed: 2, cost_micros: 2n * lineMicros })
+    expect((await world.calls()).filter(({ parent }) => parent === id).map(({ state }) => state)).toEqual(["settled", "settled", "voided"])
+  })
+
+  it("makes no part: what is done never goes back", async () => {
+    const { id, first, second } = await taken("b", 3)
+    await second.claim(id)
+    for (let n = 0; n < 2; n++) await second.run(0)
+    await second.commit()
+    await second.compact()
+    await first.compact()
+    expect(await world.batch(id)).toMatchObject({ done_through: 5, completed: 5 })
+    second.die()
+    clock.advance(10_001)
+    // it begins to read where the parts end
+    await first.claim(id)
+    await first.run(0)
+    await first.commit()
+    await first.finish()
+    const row = await world.batch(id)
+    expect([row.status, numbersOf(await world.linesOf(row.output_file_id))]).toEqual(["completed", [0, 1, 2, 3, 4, 5]])
+  })
+
+  it("does not end it", async () => {
+    const { id, first, second } = await taken("c", 6)
+    await second.claim(id)
+    await first.finish()
+    expect(await world.batch(id)).toMatchObject({ status: "in_progress", output_file_id: null })
+    await second.finish()
+    expect(await world.batch(id)).toMatchObject({ status: "completed", completed: 6 })
+    expect((await world.events()).filter(({ data }) => data.id === id)).toHaveLength(1)
+  })
+})
