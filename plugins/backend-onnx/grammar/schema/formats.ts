@@ -39,6 +39,7 @@ const patterns: Readonly<Record<string, string>> = {
   "uri-reference": `(?:${uri}|/(?:${pathChar}+(?:/${pathChar}*)*)?${tail})`,
   "iri-reference": `(?:${uri}|/(?:${pathChar}+(?:/${pathChar}*)*)?${tail})`,
   url: `https?://(?:[a-z0-9](?:-?[a-z0-9]){0,20}\\.){1,4}[a-z]{2,6}(?::[1-9][0-9]{1,4})?(?:(?:/${pathChar}*)+${tail})?`,
+  "uri-template": "(?:[A-Za-z0-9._~/:?#&=-]|\\{[A-Za-z0-9_]{1,30}\\})*",
   "json-pointer": pointer,
   "relative-json-pointer": `(?:0|[1-9][0-9]{0,6})(?:#|${pointer})`,
   byte: `(?:${base64}{4})*(?:${base64}{2}==|${base64}{3}=)?`,

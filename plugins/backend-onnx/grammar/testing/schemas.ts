@@ -81,11 +81,26 @@ export const keptSchemas: readonly Json[] = [
   },
   { not: { type: ["object", "array", "string"] } },
   { type: "object", not: { required: ["a"] }, additionalProperties: { type: "null" } },
-  ...["date", "time", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri", "uri-reference", "url", "json-pointer", "relative-json-pointer", "byte"].map(
-    (format) => ({
-      type: "string",
-      format,
-    }),
-  ),
+  ...[
+    "date",
+    "time",
+    "date-time",
+    "duration",
+    "email",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "uuid",
+    "uri",
+    "uri-reference",
+    "uri-template",
+    "url",
+    "json-pointer",
+    "relative-json-pointer",
+    "byte",
+  ].map((format) => ({
+    type: "string",
+    format,
+  })),
   { type: "string", format: "date", pattern: "^20", maxLength: 10 },
 ]
