@@ -1,13 +1,19 @@
+import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { fakeClock } from "../../../core/testing/index.ts"
+import type { Storage } from "../../../core/index.ts"
+import { fakeClock, fakeStorage } from "../../../core/testing/index.ts"
 import { Player } from "./testing/player.ts"
 import { lineMicros } from "./testing/target.ts"
 import { numbersOf, openWorkHouse, type WorkHouse } from "./testing/work-house.ts"
 
 const clock = fakeClock()
 let world: WorkHouse
+/** What happens when a blob is whole, and no row names it yet. */
+let afterPut = async () => {}
 beforeAll(async () => {
-  world = await openWorkHouse({ clock, limits: { leaseMs: 10_000 } })
+  const storage = fakeStorage()
+  const put: Storage["put"] = (key, body, maxBytes) => Effect.tap(storage.put(key, body, maxBytes), () => Effect.promise(() => afterPut()))
+  world = await openWorkHouse({ clock, limits: { leaseMs: 10_000 }, storage: { ...storage, put } })
 }, 120_000)
 afterAll(() => world?.close())
 
@@ -61,5 +67,24 @@ describe("a worker whose batch another one has", () => {
     await second.finish()
     expect(await world.batch(id)).toMatchObject({ status: "completed", completed: 6 })
     expect((await world.events()).filter(({ data }) => data.id === id)).toHaveLength(1)
+  })
+
+  it("does not end it either when it loses it, or when it is cancelled, while the files are made", async () => {
+    for (const [account, meanwhile, status] of [
+      ["d", (id: string, second: Player) => second.claim(id), "in_progress"],
+      ["e", (id: string) => world.cancel(id), "cancelled"],
+    ] as const) {
+      const { id, first, second } = await taken(account, 6)
+      await first.claim(id)
+      afterPut = async () => {
+        afterPut = async () => {}
+        clock.advance(10_001)
+        await meanwhile(id, second)
+      }
+      await first.finish()
+      expect(await world.batch(id)).toMatchObject({ status, output_file_id: null })
+      expect((await world.events()).filter(({ data }) => data.id === id)).toEqual([])
+      expect((await world.files.rows()).filter(({ tenant, purpose }) => tenant.account === account && purpose === "batch_output")).toEqual([])
+    }
   })
 })
