@@ -26,12 +26,23 @@ class Failed extends Error {
   }
 }
 
+// by what the compilation answers, which is the same object for the same schema; each thread of the pool keeps its own
+const guidedBy = new WeakMap<Compiled, Json>()
+
+const guidedOf = (found: Compiled, kept: Json): Json => {
+  const known = guidedBy.get(found)
+  if (known !== undefined) return known
+  const guided = analyseSchema(kept).guided ?? {}
+  guidedBy.set(found, guided)
+  return guided
+}
+
 /** What is kept of a schema, for the masks' engine alone and inside of another grammar. */
 const compiled = (schema: Json, isStrict: boolean, param: string): { readonly schema: Json; readonly guided: Json } => {
   const found = compileJob({ kind: "schema", schema, isStrict })
   if (found.result !== "ok") throw new Failed(found, param)
   const kept = found.grammar.kind === "schema" ? found.grammar.schema : schema
-  return { schema: kept, guided: analyseSchema(kept).guided ?? {} }
+  return { schema: kept, guided: guidedOf(found, kept) }
 }
 
 const argumentsOf = ({ parameters, strict }: ToolDefinition, param: string): Json => {
