@@ -1,4 +1,5 @@
 import { GrammarFailed } from "../grammar/constraint.ts"
+import { keepNucleus } from "./nucleus.ts"
 import type { Random } from "./random.ts"
 import { allowedTokens, allows, bar, type TokenMask } from "./token-mask.ts"
 
@@ -53,11 +54,10 @@ const unnormalized = (logits: Float32Array, temperature: number): number => {
 }
 
 /** The token at which the weights add up to more than `target`; the last one that has any weight, where rounding leaves them below. */
-const pick = (weights: Float32Array, count: number, idAt: (index: number) => number, target: number): number => {
+const pick = (weights: Float32Array, target: number): number => {
   let left = target
   let last = 0
-  for (let index = 0; index < count; index++) {
-    const id = idAt(index)
+  for (let id = 0; id < weights.length; id++) {
     const weight = weights[id]!
     if (weight <= 0) continue
     last = id
@@ -71,21 +71,6 @@ const pick = (weights: Float32Array, count: number, idAt: (index: number) => num
 const coldest = 1e-9
 // listing the allowed tokens is faster while they are no larger a part of the vocabulary
 const listedShare = 1 / 4
-
-const itself = (index: number): number => index
-
-/** The likeliest tokens that together have at least `topP` of `sum`, in falling order, with their own sum. */
-const nucleus = (weights: Float32Array, sum: number, topP: number): { readonly ids: readonly number[]; readonly sum: number } => {
-  // tokens below this floor have less than 1 - topP together, so none of them is in the nucleus
-  const floor = ((1 - topP) * sum) / weights.length
-  const candidates: number[] = []
-  for (let id = 0; id < weights.length; id++) if (weights[id]! >= floor) candidates.push(id)
-  candidates.sort((a, b) => weights[b]! - weights[a]! || a - b)
-  let reached = 0
-  let count = 0
-  while (count < candidates.length && (count === 0 || reached < topP * sum)) reached += weights[candidates[count++]!]!
-  return { ids: candidates.slice(0, count), sum: reached }
-}
 
 /** Chooses tokens for one request; remembers what it chose, for the penalties. */
 export class Sampler {
@@ -109,9 +94,8 @@ export class Sampler {
     const { temperature, topP } = this.settings
     if (temperature < coldest) return argmax(logits)
     const sum = unnormalized(logits, temperature)
-    if (topP >= 1) return pick(logits, logits.length, itself, this.random() * sum)
-    const kept = nucleus(logits, sum, topP)
-    return pick(logits, kept.ids.length, (index) => kept.ids[index]!, this.random() * kept.sum)
+    if (topP >= 1) return pick(logits, this.random() * sum)
+    return pick(logits, this.random() * keepNucleus(logits, sum, topP))
   }
 
   private chooseAllowed(logits: Float32Array, mask: TokenMask): number {
