@@ -44,6 +44,6 @@ const panel = ({ title, xLabel, lines }: Panel, shift: number): string => {
 
 /** Panels side by side, as an SVG file. */
 export const lineCharts = (panels: readonly Panel[]): string =>
-  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${panels.length * width} ${height}" font-family="sans-serif" fill="#222"><rect width="100%" height="100%" fill="white"/>${panels
+  `<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="Tokens a second, by streams and by context" viewBox="0 0 ${panels.length * width} ${height}" font-family="sans-serif" fill="#222"><rect width="100%" height="100%" fill="white"/>${panels
     .map((one, i) => panel(one, i * width))
     .join("")}</svg>\n`
