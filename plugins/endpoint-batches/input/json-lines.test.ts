@@ -81,6 +81,17 @@ describe("lines", () => {
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(16 * 2 ** 20)
   })
 
+  it("that are blank cost no more than their bytes, however many they are", async () => {
+    const length = 2 ** 24
+    const begunMs = performance.now()
+    expect(await linesOf([Buffer.alloc(length, "\n"), bytesOf("a\n"), Buffer.alloc(length, "\r\n"), bytesOf("b")])).toEqual([
+      { line: length + 1, offset: length, end: length + 2, text: "a" },
+      { line: 1.5 * length + 2, offset: 2 * length + 2, end: 2 * length + 3, text: "b" },
+    ])
+    // one by one they take ten times as long
+    expect(performance.now() - begunMs).toBeLessThan(4_000)
+  })
+
   it("may be as long as the maximum, not counting line end and byte-order mark", async () => {
     const options = { maxLineBytes: 5 }
     expect(await read("\ufeff12345\r\n12345\r\n12345", options)).toMatchObject([{ text: "12345" }, { text: "12345" }, { text: "12345" }])

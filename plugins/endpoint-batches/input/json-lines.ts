@@ -26,6 +26,9 @@ const carriageReturn = 0x0d
 /** A byte-order mark and a carriage return don't count as the line's. */
 const slackBytes = 4
 
+const space = 0x20
+const tab = 0x09
+
 const blank = /^[ \t\r]*$/
 
 const hasMark = (bytes: Buffer): boolean => bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
@@ -57,18 +60,34 @@ const makeSplitter = ({ maxLineBytes, from = { line: 1, offset: 0 } }: JsonLines
     return found.text !== undefined && blank.test(found.text) ? undefined : found
   }
 
+  /** Where the next line begins that is not blank: a file of nothing but line ends has a hundred million lines. */
+  const behindBlank = (chunk: Buffer, from: number): number => {
+    let start = from
+    for (let at = from; at < chunk.length; at++) {
+      const byte = chunk[at]
+      if (byte === newline) {
+        if (at - start > maxLineBytes) break
+        line += 1
+        offset += at + 1 - start
+        start = at + 1
+      } else if (byte !== space && byte !== tab && byte !== carriageReturn) break
+    }
+    return start
+  }
+
   return {
     *push(bytes: Uint8Array): Generator<RawLine> {
       const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
       const base = seen
       seen += chunk.length
-      let at = 0
-      for (let next = chunk.indexOf(newline); next >= 0; next = chunk.indexOf(newline, at)) {
+      let at = begun.isEmpty ? behindBlank(chunk, 0) : 0
+      for (let next = chunk.indexOf(newline, at); next >= 0; next = chunk.indexOf(newline, at)) {
         const rest = chunk.subarray(at, next)
         at = next + 1
         if (!begun.isEmpty) begun.add(rest)
         const found = begun.isEmpty ? endAt(base + at, rest) : begun.take((whole) => endAt(base + at, whole))
         if (found) yield found
+        at = behindBlank(chunk, at)
       }
       begun.add(chunk.subarray(at))
     },
