@@ -40,6 +40,26 @@ describe("the gate", () => {
     expect([inside(lines, "a"), inside(lines, "b")]).toEqual([4, 4])
   })
 
+  it("once full lets the next ones in together, and goes on for as long as there is room", async () => {
+    const gate = makeGate(8, 2 ** 30)
+    const lines = Array.from({ length: 12 }, () => enter(gate, "a"))
+    await settled()
+    const ends = async (n: number) => {
+      lines[n]!.seat!.leave()
+      await settled()
+      return inside(lines, "a")
+    }
+    expect([await ends(0), await ends(1)]).toEqual([8, 10])
+    expect([await ends(2), await ends(3)]).toEqual([10, 12])
+    lines.push(enter(gate, "a"))
+    await settled()
+    expect(inside(lines, "a")).toBe(12)
+    expect([await ends(4), await ends(5)]).toEqual([12, 13])
+    lines.push(enter(gate, "a"))
+    await settled()
+    expect(inside(lines, "a")).toBe(14)
+  })
+
   it("lets a line larger than all its memory pass alone, and nobody overtakes it", async () => {
     const gate = makeGate(8, 10_000)
     const [small, large, late] = [enter(gate, "a", 1), enter(gate, "b", 1_000_000), enter(gate, "c", 1)]

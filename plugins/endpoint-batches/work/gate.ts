@@ -17,17 +17,28 @@ export interface Gate {
 /** What a line takes beside its text. */
 const lineBytes = 1_024
 
-/** A line that needs more memory than is free is not overtaken, as small ones would keep it out for ever; alone it always passes. */
+/** Lines that are let in together are admitted by the ledger in one statement: once all places are taken, this share of them must be free again before the next one gets in. */
+const burstShare = 1 / 4
+
+/**
+ * States: open -> full (every place is taken) -> open (enough of them are free).
+ * A line that needs more memory than is free is not overtaken, as small ones would keep it out for ever; alone it always passes.
+ */
 export const makeGate = (slots: number, memoryBytes: number): Gate => {
   const shares = makeShares()
+  const burst = Math.max(1, Math.floor(slots * burstShare))
   let running = 0
   let usedBytes = 0
+  let isFull = false
 
   const pump = (): void => {
-    for (let next = shares.next(); next && running < slots; next = shares.next()) {
+    if (isFull && slots - running < burst) return
+    isFull = false
+    for (let next = shares.next(); next && !isFull; next = shares.next()) {
       const needed = next.waiting[0]?.bytes ?? 0
       if (usedBytes > 0 && usedBytes + needed > memoryBytes) return
       running += 1
+      isFull = running >= slots
       usedBytes += needed
       shares.begin(next)?.admit()
     }
