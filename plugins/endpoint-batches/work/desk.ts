@@ -4,6 +4,7 @@ import type { BatchHouse } from "../house.ts"
 import { chooseBatches, whoYields } from "./choose.ts"
 import { claimBatch, waitingBatches } from "./claim.ts"
 import { makeGate } from "./gate.ts"
+import { makePurses } from "./purse.ts"
 import { makeStop, type Stop } from "./stop.ts"
 import { workOn } from "./work-on.ts"
 
@@ -43,6 +44,7 @@ export const makeDesk = (house: BatchHouse): Desk => {
   const { limits } = house
   const gate = makeGate(limits.linesAtOnce, limits.memoryBytes)
   const onePart = Semaphore.makeUnsafe(1).withPermits(1)
+  const purses = makePurses()
   const running = new Map<string, Running>()
   const ofOneTenant = Math.max(1, Math.ceil(limits.batchesAtOnce / tenantShare))
   let changed = Deferred.makeUnsafe<void>()
@@ -59,7 +61,11 @@ export const makeDesk = (house: BatchHouse): Desk => {
       if (!row) return
       const one: Running = { tenant, stop: makeStop(), fiber: undefined }
       running.set(id, one)
-      const work = logged(house, id, workOn({ house, gate, onePart, stop: one.stop, row }))
+      const work = logged(
+        house,
+        id,
+        purses.using(row.key_id, (purse) => workOn({ house, gate, onePart, purse, stop: one.stop, row })),
+      )
       one.fiber = yield* Effect.forkDetach(Effect.ensuring(work, ended(id)), { startImmediately: true })
     })
 

@@ -117,6 +117,29 @@ describe("a batch", () => {
     }
   })
 
+  it("whose money is held by lines that run waits for them: what they leave covers the others", async () => {
+    const { room } = await open({ limits: { linesAtOnce: 16 } })
+    room.set("thrifty", 3)
+    room.set("poor", 0)
+    const [thrifty, poor] = [await house.create("thrifty", 100), await house.create("poor", 40)]
+    work()
+    expect(await ended(poor)).toMatchObject({ status: "completed", completed: 0, failed: 40 })
+    expect(await ended(thrifty)).toMatchObject({ status: "completed", completed: 100, failed: 0, cost_micros: 100n * lineMicros })
+  })
+
+  it("that waits for money can be cancelled", async () => {
+    const door = makeDoor()
+    const { room } = await open({ run: (n) => Effect.as(door.pass, { n }) })
+    room.set("thrifty", 1)
+    const id = await house.create("thrifty", 20)
+    work()
+    await running(id)
+    await vi.waitFor(async () => expect(await house.calls()).toHaveLength(1), patient)
+    await house.cancel(id)
+    door.open()
+    await vi.waitFor(async () => expect((await house.calls()).map(({ state }) => state)).toEqual(["settled"]), patient)
+  })
+
   it("with an input that is wrong fails before its first line", async () => {
     await open()
     const id = await house.create("a", '{"custom_id":"x"}\nnope\n')

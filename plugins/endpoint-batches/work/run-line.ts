@@ -6,6 +6,7 @@ import type { RawLine } from "../input/json-lines.ts"
 import type { BatchRow } from "../tables.ts"
 import { errorLine, lineId, outputLine } from "./line-wire.ts"
 import { waitMs } from "./patience.ts"
+import type { Stake } from "./purse.ts"
 import type { Stop } from "./stop.ts"
 
 /** How a line ended. */
@@ -41,9 +42,14 @@ const once = ({ house, batch, target }: LineParts, requestId: string, body: unkn
   ).pipe(Effect.catchCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.interrupt : Effect.fail(internal(house, batch, cause)))))
 
 /** Again and again while it makes sense; undefined: the batch was stopped meanwhile. */
-const patiently = (parts: LineParts, requestId: string, body: unknown): Effect.Effect<Answer | undefined, ApiError> => {
+const patiently = (parts: LineParts, requestId: string, body: unknown, stake: Stake): Effect.Effect<Answer | undefined, ApiError> => {
   const attempt = (tries: number): Effect.Effect<Answer | undefined, ApiError> =>
-    Effect.catchTag(once(parts, requestId, body), "ApiError", (error) => {
+    Effect.catchTag(stake.hold(once(parts, requestId, body)), "ApiError", (error) => {
+      if (error.code === "insufficient_quota")
+        return Effect.flatMap(parts.stop.during(stake.more), (isMore) => {
+          if (Option.isNone(isMore)) return Effect.succeed(undefined)
+          return isMore.value ? attempt(tries) : Effect.fail(error)
+        })
       const ms = waitMs(error, tries, parts.random)
       if (ms === undefined) return Effect.fail(error)
       return Effect.flatMap(parts.stop.toldWithin(ms), (isTold) => (isTold ? Effect.succeed(undefined) : attempt(tries + 1)))
@@ -52,7 +58,7 @@ const patiently = (parts: LineParts, requestId: string, body: unknown): Effect.E
 }
 
 /** Runs a line as if its key had called. Undefined: it was not run. */
-export const runLine = (parts: LineParts, raw: RawLine): Effect.Effect<LineResult | undefined> =>
+export const runLine = (parts: LineParts, raw: RawLine, stake: Stake): Effect.Effect<LineResult | undefined> =>
   Effect.suspend(() => {
     const { line } = raw
     const id = lineId(parts.batch.id, line)
@@ -61,7 +67,7 @@ export const runLine = (parts: LineParts, raw: RawLine): Effect.Effect<LineResul
     if (isBatchError(read))
       return Effect.succeed({ line, ok: false, body: errorLine(id, null, apiError("invalid_request_error", read.message, { param: read.param ?? undefined })) })
     const { customId, body } = read
-    return patiently(parts, id, body).pipe(
+    return patiently(parts, id, body, stake).pipe(
       Effect.map((answer): LineResult | undefined => {
         if (!answer) return undefined
         const { reply, settlement } = answer

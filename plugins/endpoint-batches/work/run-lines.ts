@@ -7,6 +7,7 @@ import { commitLines, giveBack } from "./commit.ts"
 import { compact } from "./compact.ts"
 import type { Gate, Seat } from "./gate.ts"
 import { makeProgress, type Progress } from "./progress.ts"
+import type { Purse } from "./purse.ts"
 import { answeredLines } from "./results.ts"
 import { type LineParts, type LineResult, runLine } from "./run-line.ts"
 import type { Stop } from "./stop.ts"
@@ -24,6 +25,8 @@ export interface Work {
   readonly gate: Gate
   /** One of the process puts a part at a time: each holds a page of answers. */
   readonly onePart: <A, E>(put: Effect.Effect<A, E>) => Effect.Effect<A, E>
+  /** That of the key. */
+  readonly purse: Purse
   readonly stop: Stop
   readonly row: BatchRow
 }
@@ -42,9 +45,15 @@ const progressOptions = { partBytes: 8_388_608, partLines: 4_096, maxLines: 8_19
 const copies = 2
 
 /** Interrupted, the line is given up, and its seat is free. */
-const begin = ({ parts, tray, fibers }: Run, raw: RawLine, seat: Seat): Effect.Effect<void> =>
+const begin = ({ parts, tray, purse, fibers }: Run, raw: RawLine, place: Seat): Effect.Effect<void> =>
   Effect.suspend(() => {
     tray.began()
+    const stake = purse.stake()
+    const leaveBoth = () => {
+      stake.leave()
+      place.leave()
+    }
+    const seat: Seat = { ended: place.ended, leave: leaveBoth }
     let done: Done | undefined
     const keep = (result: LineResult | undefined) =>
       Effect.sync(() => {
@@ -56,7 +65,7 @@ const begin = ({ parts, tray, fibers }: Run, raw: RawLine, seat: Seat): Effect.E
       if (!done) seat.leave()
       tray.ended(done)
     })
-    const run = Effect.ensuring(Effect.flatMap(runLine(parts, raw), keep), leave)
+    const run = Effect.ensuring(Effect.flatMap(runLine(parts, raw, stake), keep), leave)
     return Effect.map(Effect.forkDetach(run, { startImmediately: true }), (fiber) => {
       fibers.add(fiber)
       fiber.addObserver(() => fibers.delete(fiber))
@@ -92,12 +101,15 @@ const commit = ({ house, row, stop, progress }: Run, items: readonly Done[]): Ef
     const results = items.map(({ result }) => result)
     const committed = yield* Effect.onError(commitLines(house, row, results), () => giveBack(house, results))
     if (committed === "lost") yield* giveBack(house, results)
-    for (const { result, seat } of items) {
-      if (committed === "kept") progress.done(result.line, result.body.length)
-      seat.leave()
-    }
-    if (committed !== "kept") stop.tell(committed === "lost" ? "lost" : "cancelled")
-  })
+    if (committed === "kept") for (const { line, body } of results) progress.done(line, body.length)
+    else stop.tell(committed === "lost" ? "lost" : "cancelled")
+  }).pipe(
+    Effect.ensuring(
+      Effect.sync(() => {
+        for (const { seat } of items) seat.leave()
+      }),
+    ),
+  )
 
 const compactIfWorth = ({ house, row, stop, progress, onePart }: Run): Effect.Effect<void, StorageError> =>
   Effect.suspend(() => {

@@ -8,6 +8,7 @@ import { compact } from "../compact.ts"
 import { finish } from "../finish.ts"
 import { beginLines } from "../own-row.ts"
 import { makeProgress, type Progress } from "../progress.ts"
+import { makePurse } from "../purse.ts"
 import { answeredLines } from "../results.ts"
 import { type LineResult, runLine } from "../run-line.ts"
 import { makeStop } from "../stop.ts"
@@ -86,7 +87,8 @@ export class Player {
       const [raw] = session.left.splice(pick % Math.max(1, session.left.length), 1)
       if (!raw) return
       const { house } = this.world
-      const result = await Effect.runPromise(runLine({ house, batch: session.row, target: house.targets.get(session.row.endpoint)!, stop: makeStop(), random: Math.random }, raw))
+      const parts = { house, batch: session.row, target: house.targets.get(session.row.endpoint)!, stop: makeStop(), random: Math.random }
+      const result = await Effect.runPromise(runLine(parts, raw, makePurse().stake()))
       if (result) session.tray.push(result)
     })
   }

@@ -11,18 +11,20 @@ export interface CallRow {
   readonly cost: bigint
 }
 
-/** Billing in rows, so that it commits with a transaction or not. Counts nothing; an account named in `broke` has no money. */
-export const rowsBilling = async (database: Database, broke: ReadonlySet<string>) => {
+/** Billing in rows, so that it commits with a transaction or not. Counts nothing; an account named in `broke` has no money, one in `room` has what so many lines may hold. */
+export const rowsBilling = async (database: Database, broke: ReadonlySet<string>, room: ReadonlyMap<string, number>) => {
   await sql`CREATE TABLE test_call (id text PRIMARY KEY, parent text NOT NULL, request_id text NOT NULL, state text NOT NULL, cost bigint NOT NULL)`.execute(database.queries())
   const rate = { limit: 1, remaining: 1, resetMs: 0 }
+  const balanceTooLow: Refusal = { _tag: "Refusal", reason: "balance", rate, retryAfterMs: 0 }
+  const held = async () => Number((await sql<{ many: string }>`SELECT count(*) AS many FROM test_call WHERE state = 'open'`.execute(database.queries())).rows[0]?.many)
   const billing: Billing = {
     admit: ({ id, caller, requestId, parent, holdMicros, counts }) => {
-      if (broke.has(caller.tenant.account) && holdMicros > 0n) return Effect.fail({ _tag: "Refusal", reason: "balance", rate, retryAfterMs: 0 } satisfies Refusal)
+      if (broke.has(caller.tenant.account) && holdMicros > 0n) return Effect.fail(balanceTooLow)
       if (counts === "none") return Effect.succeed(rate)
-      return Effect.as(
-        database.run(() => sql`INSERT INTO test_call VALUES (${id}, ${parent ?? ""}, ${requestId}, 'open', 0)`.execute(database.queries())),
-        rate,
-      )
+      const most = room.get(caller.tenant.account)
+      const hold = database.run(() => sql`INSERT INTO test_call VALUES (${id}, ${parent ?? ""}, ${requestId}, 'open', 0)`.execute(database.queries()))
+      if (most === undefined) return Effect.as(hold, rate)
+      return Effect.flatMap(database.run(held), (many): ReturnType<Billing["admit"]> => (many < most ? Effect.as(hold, rate) : Effect.fail(balanceTooLow)))
     },
     settle: (items, tx) => {
       const [ids, outcomes, costs] = [items.map(({ id }) => id), items.map(({ outcome }) => outcome), items.map(({ costMicros }) => String(costMicros))]

@@ -33,8 +33,9 @@ export const openWorkHouse = async ({ clock = systemClock, limits = {}, run = (n
   const faults = makeFaults(test.database, storage)
   const { database } = faults
   const broke = new Set<string>()
+  const room = new Map<string, number>()
   const identity = fakeIdentity()
-  const { billing, calls } = await rowsBilling(test.database, broke)
+  const { billing, calls } = await rowsBilling(test.database, broke, room)
   const ids = makeIds(clock.nowMs)
   const log = fakeLog()
   const files = await rowsFiles(test.database, faults.storage, ids)
@@ -93,7 +94,7 @@ export const openWorkHouse = async ({ clock = systemClock, limits = {}, run = (n
           .map((text) => JSON.parse(text) as ResultLine)
       : []
   }
-  return { house, faults, identity, broke, log, files, calls, create, batch, cancel, events, parts, rowsOf, linesOf, db, close: test.close }
+  return { house, faults, identity, broke, room, log, files, calls, create, batch, cancel, events, parts, rowsOf, linesOf, db, close: test.close }
 }
 export type WorkHouse = Awaited<ReturnType<typeof openWorkHouse>>
 
