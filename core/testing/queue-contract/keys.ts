@@ -53,7 +53,8 @@ export const queueKeyCases: QueueCases = {
       yield* opened.queue.consume(job)
       yield* opened.queue.send(job, "first", { key: "k" })
       yield* eventually(opened, () => expect(began).toEqual(["first"]))
-      yield* opened.advance(1000)
+      // its end is written down a little later than it failed
+      for (let tries = 0; tries < 400 && (yield* opened.queue.held(job, ["k"])).size > 0; tries++) yield* opened.advance(0)
       yield* opened.queue.send(job, "second", { key: "k" })
       yield* eventually(opened, () => expect(began).toEqual(["first", "second"]))
     }),

@@ -109,7 +109,7 @@ const makeWorld = (test: TestHouse) => {
   }
   const missing = (n: number) => {
     const found = at(model.uploads.values(), n)
-    return found ? found.bytes - found.parts.reduce((sum, one) => sum + one.bytes, 0) : 0
+    return found ? Math.max(0, found.bytes - found.parts.reduce((sum, one) => sum + one.bytes, 0)) : 0
   }
   const complete = async (n: number) => {
     const id = at(model.uploads.keys(), n)
