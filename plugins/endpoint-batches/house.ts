@@ -1,5 +1,6 @@
 import type { Billing, CallPath, Catalogue, Clock, Database, Endpoint, Files, Identity, Ids, Log, Storage, Webhook } from "../../core/index.ts"
 import type { BatchLimits } from "./settings.ts"
+import type { Cancels } from "./work/cancels.ts"
 
 /** What batches are worked with. */
 export interface BatchHouse {
@@ -17,4 +18,5 @@ export interface BatchHouse {
   /** Those that a batch may target, by their path. */
   readonly targets: ReadonlyMap<string, Endpoint>
   readonly limits: BatchLimits
+  readonly cancels: Cancels
 }

@@ -7,6 +7,7 @@ import { partCheck } from "./check/part-check.ts"
 import type { BatchHouse } from "./house.ts"
 import { migrations } from "./migrations.ts"
 import { limitsOf, Settings } from "./settings.ts"
+import { makeCancels } from "./work/cancels.ts"
 import { keepWorking } from "./work/keep-working.ts"
 
 /** For `rakit batch run`, which needs neither this plugin's tables nor its routes. */
@@ -37,6 +38,7 @@ const houseOf = (container: DependencyContainer, settings: Settings): BatchHouse
   log: resolve(container, Tokens.log).with({ plugin: "endpoint-batches" }),
   targets: targetsIn(container),
   limits: limitsOf(settings),
+  cancels: makeCancels(),
 })
 
 export const plugin = definePlugin<Settings>({

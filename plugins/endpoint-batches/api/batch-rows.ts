@@ -92,11 +92,11 @@ export const listBatches = ({ database }: BatchHouse, tenant: Tenant, limit: num
     return (before === undefined ? query : query.where("seq", "<", before)).execute()
   })
 
-/** At once, in one statement; its worker finds the epoch still its own, and the status not. Undefined: there is none that has not ended. */
-export const cancelBatch = ({ database, clock }: BatchHouse, tenant: Tenant, id: string): Effect.Effect<BatchRow | undefined, PortError> => {
+/** At once, in one statement; its worker is told, or finds the epoch still its own, and the status not. Undefined: there is none that has not ended. */
+export const cancelBatch = ({ database, clock, cancels }: BatchHouse, tenant: Tenant, id: string): Effect.Effect<BatchRow | undefined, PortError> => {
   if (!isBatchId(id)) return Effect.succeed(undefined)
   const set = { status: "cancelled" as const, ended_at: new Date(clock.nowMs()) }
-  return database.run(() =>
+  const cancelled = database.run(() =>
     database
       .queries<BatchTables>()
       .updateTable("batches_batch")
@@ -107,6 +107,7 @@ export const cancelBatch = ({ database, clock }: BatchHouse, tenant: Tenant, id:
       .returningAll()
       .executeTakeFirst(),
   )
+  return Effect.tap(cancelled, (row) => Effect.sync(() => row && cancels.tell(id)))
 }
 
 /** How many lines a second the last batches of this account had, from their first line to their end; undefined: none has ended yet. */

@@ -18,6 +18,7 @@ import { openTestDatabase } from "../../../runtime/testing/test-database.ts"
 import type { BatchHouse } from "../house.ts"
 import { migrations } from "../migrations.ts"
 import { limitsOf, Settings } from "../settings.ts"
+import { makeCancels } from "../work/cancels.ts"
 import { batchEndpoints } from "./endpoints.ts"
 
 export const live: Tenant = { account: "acct_1", mode: "live" }
@@ -107,6 +108,7 @@ export const openPreflightHouse = () => {
     log: core.log,
     targets: new Map([[echo.path, echo]]),
     limits: limitsOf(Schema.decodeUnknownSync(Settings)({})),
+    cancels: makeCancels(),
   }
   return { house, core, identity, addFile: add, loseBytes }
 }

@@ -1,25 +1,34 @@
 import { Effect } from "effect"
 import { sql } from "kysely"
-import type { PortError, Transaction } from "../../../core/index.ts"
+import type { PortError, Settlement, Transaction } from "../../../core/index.ts"
 import type { BatchHouse } from "../house.ts"
-import type { BatchStatus, BatchTables } from "../tables.ts"
+import type { BatchRow, BatchTables } from "../tables.ts"
 import type { Hold } from "./own-row.ts"
 import type { LineResult } from "./run-line.ts"
 
-/** `kept`. `dropped`: the batch was cancelled, so what ran is paid and nobody gets it. `lost`: another worker has the batch, and nothing was changed. */
+/** `kept`. `dropped`: the batch was cancelled, so what had begun before is paid and nobody gets it. `lost`: another worker has the batch, and nothing was changed. */
 export type Committed = "kept" | "dropped" | "lost"
 
-/** The counters count only while the batch goes on; what its last lines cost comes to its bill in any case. */
+interface Charge {
+  readonly settlement: Settlement
+  readonly begun: Date
+}
+
+const chargesOf = (results: readonly LineResult[]): readonly Charge[] =>
+  results.flatMap(({ settlement, begunMs = 0 }) => (settlement ? [{ settlement, begun: new Date(begunMs) }] : []))
+
+/** The counters count only while the batch goes on; what its last lines cost comes to its bill in any case, unless they began after its end: another process may hear of that late. */
 const count = ({ database, clock, limits }: BatchHouse, { id, epoch }: Hold, results: readonly LineResult[], tx: Transaction) => {
   const completed = results.filter(({ ok }) => ok).length
   const failed = results.length - completed
-  const costMicros = results.reduce((sum, { settlement }) => sum + (settlement?.costMicros ?? 0n), 0n)
+  const charges = chargesOf(results)
+  const costs = sql`unnest(${charges.map(({ settlement }) => String(settlement.costMicros))}::bigint[], ${charges.map(({ begun }) => begun)}::timestamptz[])`
   const whileItRuns = (more: number) => sql<number>`CASE WHEN status = 'in_progress' THEN ${more}::int ELSE 0 END`
   return database.run(() =>
-    sql<{ status: BatchStatus }>`
+    sql<Pick<BatchRow, "status" | "ended_at">>`
       UPDATE batches_batch SET completed = completed + ${whileItRuns(completed)}, failed = failed + ${whileItRuns(failed)},
-        cost_micros = cost_micros + ${String(costMicros)}::bigint, lease_until = ${new Date(clock.nowMs() + limits.leaseMs)}
-      WHERE id = ${id} AND epoch = ${epoch} RETURNING status`.execute(database.queries<BatchTables>(tx)),
+        cost_micros = cost_micros + (SELECT coalesce(sum(x.cost), 0)::bigint FROM ${costs} AS x(cost, begun) WHERE ended_at IS NULL OR x.begun <= ended_at), lease_until = ${new Date(clock.nowMs() + limits.leaseMs)}
+      WHERE id = ${id} AND epoch = ${epoch} RETURNING status, ended_at`.execute(database.queries<BatchTables>(tx)),
   )
 }
 
@@ -30,17 +39,20 @@ const insert = ({ database }: BatchHouse, { id }: Hold, results: readonly LineRe
         ${results.map(({ line }) => line)}::int[], ${results.map(({ ok }) => ok)}::bool[], ${results.map(({ body }) => body)}::text[])`.execute(database.queries<BatchTables>(tx)),
   )
 
+const voided = (settlement: Settlement): Settlement => ({ ...settlement, outcome: "voided", costMicros: 0n, httpStatus: 500 })
+
 /** Counters, answers and money move together, or not at all. After a failure nobody knows whether they did: who goes on claims the batch anew. */
 export const commitLines = (house: BatchHouse, hold: Hold, results: readonly LineResult[]): Effect.Effect<Committed, PortError> =>
   house.database.transaction((tx) =>
     Effect.gen(function* () {
       const { rows } = yield* count(house, hold, results, tx)
-      const status = rows[0]?.status
-      if (status === undefined) return "lost"
+      const [row] = rows
+      if (!row) return "lost"
+      const { status, ended_at } = row
       if (status === "in_progress") yield* insert(house, hold, results, tx)
       // the account's lock is taken last, and kept for a moment
       yield* house.billing.settle(
-        results.flatMap(({ settlement }) => settlement ?? []),
+        chargesOf(results).map(({ settlement, begun }) => (ended_at && begun > ended_at ? voided(settlement) : settlement)),
         tx,
       )
       return status === "in_progress" ? "kept" : "dropped"
@@ -49,4 +61,4 @@ export const commitLines = (house: BatchHouse, hold: Hold, results: readonly Lin
 
 /** What is not committed costs nothing. Whoever claims the batch next does the same, so a failure does no harm. */
 export const giveBack = (house: BatchHouse, results: readonly LineResult[]): Effect.Effect<void> =>
-  Effect.ignore(house.billing.settle(results.flatMap(({ settlement }) => (settlement ? [{ ...settlement, outcome: "voided" as const, costMicros: 0n, httpStatus: 500 }] : []))))
+  Effect.ignore(house.billing.settle(chargesOf(results).map(({ settlement }) => voided(settlement))))

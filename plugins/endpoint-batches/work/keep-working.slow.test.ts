@@ -1,10 +1,10 @@
-import { Deferred, Effect, Exit, Scope } from "effect"
+import { Effect } from "effect"
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest"
 import { apiError } from "../../../core/index.ts"
 import { fakeStorage } from "../../../core/testing/index.ts"
-import { keepWorking } from "./keep-working.ts"
 import { inputLine, lineMicros } from "./testing/target.ts"
 import { numbersOf, openWorkHouse, type WorkHouse, type WorkHouseOptions } from "./testing/work-house.ts"
+import { hasEnded, isRunning, makeDoor, patient, startWorker } from "./testing/worker.ts"
 
 // the server of the test databases may have to start first
 beforeAll(async () => (await openWorkHouse()).close(), 120_000)
@@ -22,45 +22,15 @@ const open = async (options: WorkHouseOptions = {}) => {
   return house
 }
 
-/** A worker as a process has it; answers its orderly stop. */
 const work = (): (() => Promise<void>) => {
-  const scope = Scope.makeUnsafe()
-  Effect.runFork(Effect.forkScoped(keepWorking(house.house)).pipe(Scope.provide(scope)))
-  let stopped: Promise<void> | undefined
-  const stop = () => {
-    stopped ??= Effect.runPromise(Scope.close(scope, Exit.void))
-    return stopped
-  }
+  const stop = startWorker(house)
   stops.push(stop)
   return stop
 }
-
-/** The machine may have much else to do. */
-const patient = { timeout: 15_000, interval: 20 }
-
-const ended = (id: string) =>
-  vi.waitFor(async () => {
-    const row = await house.batch(id)
-    expect(row.ended_at).not.toBeNull()
-    return row
-  }, patient)
-const running = (id: string, atLeast = 0) =>
-  vi.waitFor(
-    async () => {
-      const row = await house.batch(id)
-      expect([row.status, row.completed >= atLeast]).toEqual(["in_progress", true])
-      return row
-    },
-    { ...patient, interval: 5 },
-  )
+const ended = (id: string) => hasEnded(house, id)
+const running = (id: string, atLeast = 0) => isRunning(house, id, atLeast)
 
 const numbers = (count: number) => Array.from({ length: count }, (_, n) => n)
-
-/** Holds lines back until it is opened. */
-const makeDoor = () => {
-  const door = Deferred.makeUnsafe<void>()
-  return { pass: Deferred.await(door), open: () => Deferred.doneUnsafe(door, Effect.void) }
-}
 
 describe("a batch", () => {
   it("gives each line once, in order, at half price, and one event", async () => {
@@ -115,29 +85,6 @@ describe("a batch", () => {
       expect(await house.linesOf(row.output_file_id)).toEqual([])
       expect(row.output_file_id).not.toBeNull()
     }
-  })
-
-  it("whose money is held by lines that run waits for them: what they leave covers the others", async () => {
-    const { room } = await open({ limits: { linesAtOnce: 16 } })
-    room.set("thrifty", 3)
-    room.set("poor", 0)
-    const [thrifty, poor] = [await house.create("thrifty", 100), await house.create("poor", 40)]
-    work()
-    expect(await ended(poor)).toMatchObject({ status: "completed", completed: 0, failed: 40 })
-    expect(await ended(thrifty)).toMatchObject({ status: "completed", completed: 100, failed: 0, cost_micros: 100n * lineMicros })
-  })
-
-  it("that waits for money can be cancelled", async () => {
-    const door = makeDoor()
-    const { room } = await open({ run: (n) => Effect.as(door.pass, { n }) })
-    room.set("thrifty", 1)
-    const id = await house.create("thrifty", 20)
-    work()
-    await running(id)
-    await vi.waitFor(async () => expect(await house.calls()).toHaveLength(1), patient)
-    await house.cancel(id)
-    door.open()
-    await vi.waitFor(async () => expect((await house.calls()).map(({ state }) => state)).toEqual(["settled"]), patient)
   })
 
   it("with an input that is wrong fails before its first line", async () => {

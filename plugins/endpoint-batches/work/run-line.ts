@@ -17,6 +17,8 @@ export interface LineResult {
   readonly body: string
   /** Open until it is committed; absent where nothing is held. */
   readonly settlement?: Settlement
+  /** When that run began which is settled. */
+  readonly begunMs?: number
 }
 
 export interface LineParts {
@@ -27,7 +29,7 @@ export interface LineParts {
   readonly random: () => number
 }
 
-type Answer = Effect.Success<ReturnType<CallPath["runUnsettled"]>>
+type Answer = Effect.Success<ReturnType<CallPath["runUnsettled"]>> & { readonly begunMs: number }
 
 const internal = (house: BatchHouse, batch: BatchRow, cause: Cause.Cause<unknown>): ApiError => {
   const failure = Option.getOrUndefined(Cause.findErrorOption(cause))
@@ -37,9 +39,12 @@ const internal = (house: BatchHouse, batch: BatchRow, cause: Cause.Cause<unknown
 }
 
 const once = ({ house, batch, target }: LineParts, requestId: string, body: unknown): Effect.Effect<Answer, ApiError> =>
-  Effect.flatMap(house.identity.resume(batch.key_id), (caller) =>
-    house.callPath.runUnsettled(target, { caller, body, requestId, priority: "batch", priceFactor: house.catalogue.batchPriceFactor, parent: batch.id }),
-  ).pipe(Effect.catchCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.interrupt : Effect.fail(internal(house, batch, cause)))))
+  Effect.gen(function* () {
+    const begunMs = house.clock.nowMs()
+    const caller = yield* house.identity.resume(batch.key_id)
+    const input = { caller, body, requestId, priority: "batch" as const, priceFactor: house.catalogue.batchPriceFactor, parent: batch.id }
+    return { ...(yield* house.callPath.runUnsettled(target, input)), begunMs }
+  }).pipe(Effect.catchCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.interrupt : Effect.fail(internal(house, batch, cause)))))
 
 /** Again and again while it makes sense; undefined: the batch was stopped meanwhile. */
 const patiently = (parts: LineParts, requestId: string, body: unknown, stake: Stake): Effect.Effect<Answer | undefined, ApiError> => {
@@ -70,8 +75,8 @@ export const runLine = (parts: LineParts, raw: RawLine, stake: Stake): Effect.Ef
     return patiently(parts, id, body, stake).pipe(
       Effect.map((answer): LineResult | undefined => {
         if (!answer) return undefined
-        const { reply, settlement } = answer
-        return { line, ok: true, body: outputLine(id, customId, reply.status, "json" in reply ? reply.json : null), settlement }
+        const { reply, settlement, begunMs } = answer
+        return { line, ok: true, body: outputLine(id, customId, reply.status, "json" in reply ? reply.json : null), settlement, begunMs }
       }),
       Effect.catchTag("ApiError", (error) => Effect.succeed({ line, ok: false, body: errorLine(id, customId, error) })),
       // an answer that is no JSON; its hold ends by itself

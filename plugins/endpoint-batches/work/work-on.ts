@@ -85,10 +85,15 @@ const wholeWork = (work: Work): Effect.Effect<void, StorageError> =>
 
 /** From the claim to the end, or to where somebody else goes on: interrupted, at once; after a failure, when the lease is over. */
 export const workOn = (work: Work): Effect.Effect<void, StorageError> => {
-  const release = Effect.ignore(releaseLease(work.house, work.row))
+  const { house, row, stop } = work
+  const release = Effect.ignore(releaseLease(house, row))
+  const listening = Effect.acquireRelease(
+    Effect.sync(() => house.cancels.listen(row.id, () => stop.tell("cancelled"))),
+    (leave) => Effect.sync(leave),
+  )
   // the heart stands still before the lease is given back
-  return Effect.scoped(Effect.andThen(Effect.forkScoped(heartbeat(work)), wholeWork(work))).pipe(
+  return Effect.scoped(Effect.andThen(listening, Effect.andThen(Effect.forkScoped(heartbeat(work)), wholeWork(work)))).pipe(
     Effect.onInterrupt(() => release),
-    Effect.andThen(Effect.suspend(() => (work.stop.reason === "yielded" ? release : Effect.void))),
+    Effect.andThen(Effect.suspend(() => (stop.reason === "yielded" ? release : Effect.void))),
   )
 }

@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Semaphore } from "effect"
 import { sql } from "kysely"
 import type { Billing, Database, Refusal } from "../../../../core/index.ts"
 
@@ -17,6 +17,7 @@ export const rowsBilling = async (database: Database, broke: ReadonlySet<string>
   const rate = { limit: 1, remaining: 1, resetMs: 0 }
   const balanceTooLow: Refusal = { _tag: "Refusal", reason: "balance", rate, retryAfterMs: 0 }
   const held = async () => Number((await sql<{ many: string }>`SELECT count(*) AS many FROM test_call WHERE state = 'open'`.execute(database.queries())).rows[0]?.many)
+  const oneAtATime = Semaphore.makeUnsafe(1).withPermits(1)
   const billing: Billing = {
     admit: ({ id, caller, requestId, parent, holdMicros, counts }) => {
       if (broke.has(caller.tenant.account) && holdMicros > 0n) return Effect.fail(balanceTooLow)
@@ -24,7 +25,8 @@ export const rowsBilling = async (database: Database, broke: ReadonlySet<string>
       const most = room.get(caller.tenant.account)
       const hold = database.run(() => sql`INSERT INTO test_call VALUES (${id}, ${parent ?? ""}, ${requestId}, 'open', 0)`.execute(database.queries()))
       if (most === undefined) return Effect.as(hold, rate)
-      return Effect.flatMap(database.run(held), (many): ReturnType<Billing["admit"]> => (many < most ? Effect.as(hold, rate) : Effect.fail(balanceTooLow)))
+      const admitted = Effect.flatMap(database.run(held), (many): ReturnType<Billing["admit"]> => (many < most ? Effect.as(hold, rate) : Effect.fail(balanceTooLow)))
+      return oneAtATime(admitted)
     },
     settle: (items, tx) => {
       const [ids, outcomes, costs] = [items.map(({ id }) => id), items.map(({ outcome }) => outcome), items.map(({ costMicros }) => String(costMicros))]

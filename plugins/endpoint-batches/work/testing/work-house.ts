@@ -7,6 +7,7 @@ import type { BatchHouse } from "../../house.ts"
 import { migrations } from "../../migrations.ts"
 import { type BatchLimits, limitsOf } from "../../settings.ts"
 import type { BatchRow, BatchTables } from "../../tables.ts"
+import { makeCancels } from "../cancels.ts"
 import { makeFaults } from "./faults.ts"
 import { rowsBilling } from "./rows-billing.ts"
 import { rowsFiles } from "./rows-files.ts"
@@ -55,6 +56,7 @@ export const openWorkHouse = async ({ clock = systemClock, limits = {}, run = (n
     log,
     targets: new Map([[path, makeTarget(run)]]),
     limits: { ...defaults, ...limits },
+    cancels: makeCancels(),
   }
   const db = test.database.queries<BatchTables>()
 

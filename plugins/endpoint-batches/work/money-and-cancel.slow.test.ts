@@ -1,0 +1,94 @@
+import { Effect } from "effect"
+import { afterEach, beforeAll, describe, expect, it, vi } from "vitest"
+import { cancelBatch } from "../api/batch-rows.ts"
+import { lineMicros } from "./testing/target.ts"
+import { openWorkHouse, type WorkHouse, type WorkHouseOptions } from "./testing/work-house.ts"
+import { hasEnded, isRunning, makeDoor, patient, startWorker } from "./testing/worker.ts"
+
+// the server of the test databases may have to start first
+beforeAll(async () => (await openWorkHouse()).close(), 120_000)
+
+let house: WorkHouse
+let stop: (() => Promise<void>) | undefined
+afterEach(async () => {
+  await stop?.()
+  await house?.close()
+})
+
+const open = async (options: WorkHouseOptions = {}) => {
+  house = await openWorkHouse(options)
+  return house
+}
+const work = () => {
+  stop = startWorker(house)
+}
+const ended = (id: string) => hasEnded(house, id)
+const running = (id: string, atLeast = 0) => isRunning(house, id, atLeast)
+
+describe("a batch", () => {
+  it("whose money is held by lines that run waits for them: what they leave covers the others", async () => {
+    const { room } = await open({ limits: { linesAtOnce: 16 } })
+    room.set("thrifty", 3)
+    room.set("poor", 0)
+    const [thrifty, poor] = [await house.create("thrifty", 100), await house.create("poor", 40)]
+    work()
+    expect(await ended(poor)).toMatchObject({ status: "completed", completed: 0, failed: 40 })
+    expect(await ended(thrifty)).toMatchObject({ status: "completed", completed: 100, failed: 0, cost_micros: 100n * lineMicros })
+  })
+
+  it("that waits for money can be cancelled", async () => {
+    const door = makeDoor()
+    const { room } = await open({ run: (n) => Effect.as(door.pass, { n }) })
+    room.set("thrifty", 1)
+    const id = await house.create("thrifty", 20)
+    work()
+    await running(id)
+    await vi.waitFor(async () => expect(await house.calls()).toHaveLength(1), patient)
+    await house.cancel(id)
+    door.open()
+    await vi.waitFor(async () => expect((await house.calls()).map(({ state }) => state)).toEqual(["settled"]), patient)
+  })
+
+  /** Eight lines have run, eight are held back at the door. */
+  const runningWithDoor = async () => {
+    const door = makeDoor()
+    const begun: number[] = []
+    await open({
+      limits: { leaseMs: 60_000 },
+      run: (n) =>
+        Effect.suspend(() => {
+          begun.push(n)
+          return Effect.as(n < 8 ? Effect.void : door.pass, { n })
+        }),
+    })
+    const id = await house.create("a", 500)
+    work()
+    await running(id, 8)
+    await vi.waitFor(() => expect(begun).toHaveLength(16), patient)
+    return { id, door, begun }
+  }
+  const isOver = () => vi.waitFor(async () => expect((await house.calls()).filter(({ state }) => state === "open")).toEqual([]), patient)
+
+  it("that is cancelled in this process begins none from that moment on", async () => {
+    const { id, door, begun } = await runningWithDoor()
+    await Effect.runPromise(cancelBatch(house.house, { account: "a", mode: "live" }, id))
+    door.open()
+    await isOver()
+    await vi.waitFor(async () => expect(await house.rowsOf("batches_line")).toBe(0), patient)
+    expect(begun).toHaveLength(16)
+    expect(await house.batch(id)).toMatchObject({ status: "cancelled", completed: 8, cost_micros: 16n * lineMicros })
+  })
+
+  it("that is cancelled in another process pays for no line that begins before this one knows", async () => {
+    const { id, door, begun } = await runningWithDoor()
+    await house.cancel(id)
+    door.open()
+    await vi.waitFor(async () => expect((await house.calls()).length).toBeGreaterThan(16), patient)
+    await isOver()
+    await vi.waitFor(async () => expect(await house.rowsOf("batches_line")).toBe(0), patient)
+    const states = (await house.calls()).map(({ state }) => state)
+    expect(states.filter((state) => state === "settled")).toHaveLength(16)
+    expect(states.filter((state) => state === "voided").length).toBe(begun.length - 16)
+    expect(await house.batch(id)).toMatchObject({ status: "cancelled", completed: 8, cost_micros: 16n * lineMicros })
+  })
+})
