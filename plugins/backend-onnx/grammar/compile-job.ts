@@ -2,9 +2,10 @@ import { createHash } from "node:crypto"
 import type { Json } from "../../../core/json.ts"
 import type { KeywordVerdict } from "../../../core/services/schema-checker.ts"
 import { type Grammar, GrammarFailed } from "./constraint.ts"
-import { GrammarInstance } from "./grammar-instance.ts"
+import { GrammarInstance, strictLimits } from "./grammar-instance.ts"
 import { byteVocabulary } from "./grammar-vocabulary.ts"
 import { SchemaInvalid } from "./schema/reading.ts"
+import { tooManyWays } from "./schema/ways.ts"
 import { analyseSchema, relax } from "./schema-report.ts"
 import { webAssembly } from "./web-assembly.ts"
 
@@ -38,7 +39,7 @@ let instance: GrammarInstance | undefined
 
 /** Whether it compiles does not depend on the model's tokens: each byte is a token here, so that no thread of the pool needs a model's vocabulary. */
 const compile = (kind: Grammar["kind"], text: string): void => {
-  if (!instance || instance.memoryBytes > mostMemoryBytes) instance = new GrammarInstance(byteVocabulary())
+  if (!instance || instance.memoryBytes > mostMemoryBytes) instance = new GrammarInstance(byteVocabulary(), undefined, strictLimits)
   try {
     const matcher = instance.compile(kind, text)
     // the first mask finds what a compilation does not: that nothing at all may be written
@@ -85,7 +86,8 @@ const answer = (input: CompileInput): Compiled => {
   if (refused && input.isStrict) return { result: "refused", keyword: refused.keyword, path: refused.path, reason: refused.reason ?? "", compileMs: elapsedMs(), ...report }
   if (!guided) return { result: "refused", keyword: "", path: "", reason: "no document satisfies the schema", compileMs: elapsedMs(), ...report }
   const schema = refused ? relax(input.schema) : input.schema
-  const compiled = attempt({ kind: "schema", schema }, JSON.stringify(guided), startedMs)
+  const tooMany = tooManyWays(guided)
+  const compiled: Compiled = tooMany ? { result: "tooComplex", reason: tooMany, compileMs: elapsedMs() } : attempt({ kind: "schema", schema }, JSON.stringify(guided), startedMs)
   // what is not strict is guided as far as it goes, at least to be JSON
   if (compiled.result !== "ok" && !input.isStrict) return { ...attempt({ kind: "schema", schema: {} }, "{}", startedMs), ...report }
   return { ...compiled, ...report }

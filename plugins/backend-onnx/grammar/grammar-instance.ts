@@ -23,7 +23,10 @@ interface Exports {
 }
 
 /** What a grammar may cost; more fails with a text. Fuel is spent at about 50,000 (compiling) and 14,000 (a mask) a millisecond, a lexer's state takes 1 to 2 kB. */
-const limits = { grammarSize: 300_000, compileFuel: 2_000_000, stepFuel: 300_000, stepItems: 60_000, lexerStates: 40_000 }
+const limits = { grammarSize: 300_000, compileFuel: 4_000_000, stepFuel: 1_000_000, stepItems: 60_000, lexerStates: 40_000 }
+
+/** Whoever compiles in order to refuse what is too much: a grammar costs several times more over a model's tokens than over bytes, and must not fail in the middle of an answer. */
+export const strictLimits: typeof limits = { ...limits, compileFuel: 1_000_000, stepFuel: 300_000 }
 
 const failed = -1
 const kinds = { schema: 0, lark: 1 } as const
@@ -53,7 +56,7 @@ export class GrammarInstance {
   private readonly words: number
   private readonly maskAt: number
 
-  constructor(vocabulary: GrammarVocabulary, module = grammarModule()) {
+  constructor(vocabulary: GrammarVocabulary, module = grammarModule(), most = limits) {
     this.wasm = new webAssembly.Instance(module, { env: { now: () => performance.now() } }).exports as Exports
     this.words = wordsOf(vocabulary)
     this.maskAt = this.wasm.words_alloc(this.words)
@@ -61,7 +64,7 @@ export class GrammarInstance {
     this.vocabulary = this.lend(bytes, (bytesAt) =>
       this.lend(ends, (endsAt) => this.lend(endTokens, (endsOfText) => this.must(this.wasm.vocabulary_new(bytesAt, endsAt, sizeOf(vocabulary), endsOfText, endTokens.length)))),
     )
-    this.wasm.vocabulary_limit(this.vocabulary, limits.grammarSize, limits.compileFuel, limits.stepFuel, limits.stepItems, limits.lexerStates)
+    this.wasm.vocabulary_limit(this.vocabulary, most.grammarSize, most.compileFuel, most.stepFuel, most.stepItems, most.lexerStates)
   }
 
   get memoryBytes(): number {

@@ -6,8 +6,8 @@ import type { Guided, Keywords } from "./reading.ts"
 const most = 999_999_999_999_999
 /** What an excluded bound near 0 is missed by. */
 const tiny = 1e-15
-/** More, and the masks' engine would need a state for each remainder. */
-const largestStep = 100_000
+/** The masks' engine needs a state for each remainder: with more, tokens of three digits are too much for a single mask. */
+const largestStep = 1_000
 
 const float = new Float64Array(1)
 const bits = new BigInt64Array(float.buffer)

@@ -5,8 +5,9 @@ import { allOf, type Guided, type Keywords } from "./reading.ts"
 
 const isText = (value: unknown): value is string => typeof value === "string"
 
-/** More repetitions are too much for the masks' engine. */
+/** More repetitions are too much for the masks' engine; those that must be there cost it more, beside a pattern. */
 const longest = 20_000
+const longestLeast = 10_000
 
 const patternOf = (of: Keywords): string | undefined => {
   const pattern = of.value("pattern", isText, "a regular expression")
@@ -35,13 +36,13 @@ const formatOf = (of: Keywords): string | undefined => {
 export const readText = (of: Keywords): Guided => {
   const least = of.value("minLength", isCount, "a whole number that is not negative") ?? 0
   const most = of.value("maxLength", isCount, "a whole number that is not negative")
-  if (least > longest) of.refuse("minLength", `more than ${longest} characters are not kept`)
+  if (least > longestLeast) of.refuse("minLength", `more than ${longestLeast} characters are not kept`)
   else if (of.has("minLength")) of.enforce("minLength")
   if (most !== undefined && most > longest) of.refuse("maxLength", `more than ${longest} characters are not kept`)
   else if (most !== undefined) of.enforce("maxLength")
   if (most !== undefined && least > most) return false
   const patterns = [patternOf(of), formatOf(of)].filter((pattern) => pattern !== undefined)
-  const lengths = { ...(least > 0 && least <= longest && { minLength: least }), ...(most !== undefined && most <= longest && { maxLength: most }) }
+  const lengths = { ...(least > 0 && least <= longestLeast && { minLength: least }), ...(most !== undefined && most <= longest && { maxLength: most }) }
   const first: Guided = { type: "string", ...lengths, ...(patterns[0] !== undefined && { pattern: patterns[0] }) }
   return allOf([first, ...patterns.slice(1).map((pattern) => ({ type: "string", pattern }))])
 }
