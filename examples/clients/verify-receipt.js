@@ -4,6 +4,11 @@ import { readFileSync } from "node:fs"
 import { compactVerify, createLocalJWKSet } from "jose"
 import { connection } from "./connection.js"
 
+const fail = (message) => {
+  console.error(message)
+  process.exit(1)
+}
+
 /** A plain decimal -> a whole number of nano-rupiah. */
 const nanos = (decimal) => {
   const [whole, fraction = ""] = decimal.split(".")
@@ -42,13 +47,14 @@ const fetchBoth = async (callId) => {
   const { baseURL, apiKey } = connection()
   const get = async (url) => {
     const response = await fetch(url, { headers: { authorization: `Bearer ${apiKey}` } })
-    if (!response.ok) throw new Error(`${url}: ${await response.text()}`)
+    if (!response.ok) fail((await response.json()).error.message)
     return response.json()
   }
   return [await get(`${baseURL}/receipts/${callId}`), await get(new URL("/.well-known/jwks.json", baseURL))]
 }
 
 const [first, keysFile] = process.argv.slice(2)
+if (!first) fail("Usage: node examples/clients/verify-receipt.js <call id>, which is the X-Call-ID of an answer")
 const [receipt, keys] = keysFile ? [first, keysFile].map((file) => JSON.parse(readFileSync(file, "utf8"))) : await fetchBoth(first)
 const { call_id, model, cost_idr, due, iss } = await verifyReceipt(receipt, keys)
 console.log(`${iss} signed that ${call_id} (${model}) cost Rp${cost_idr}; ${micros(cost_idr) === due ? "the sum is right" : "its usage comes to more"}`)

@@ -225,8 +225,13 @@ test("bytes out: whole, an early error with its status, a late one cuts", async 
 })
 
 test("dry runs and idempotency keys reach the path", async () => {
-  const dry = await post(`${house.url}/v1/echo`, ok, { ...authorized, "x-dry-run": "1" })
-  expect(await dry.json()).toMatchObject({ object: "dry_run", endpoint: "/v1/echo", cost_idr: 1 })
+  for (const yes of ["1", "true"]) {
+    const dry = await post(`${house.url}/v1/echo`, ok, { ...authorized, "x-dry-run": yes })
+    expect(await dry.json()).toMatchObject({ object: "dry_run", endpoint: "/v1/echo", cost_idr: 1 })
+  }
+  // never run by mistake
+  expect(await sent(ok, { ...authorized, "x-dry-run": "yes" })).toEqual([400, "invalid_request_error", "X-Dry-Run"])
+  expect((await post(`${house.url}/v1/echo`, ok, { ...authorized, "x-dry-run": "0" })).status).toBe(200)
   expect(await sent(ok, { ...authorized, "idempotency-key": "k".repeat(256) })).toEqual([400, "invalid_request_error", "Idempotency-Key"])
 })
 

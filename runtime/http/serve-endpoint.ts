@@ -39,6 +39,14 @@ const idempotencyKeyOf = ({ req }: Exchange): Effect.Effect<string | undefined, 
   return Effect.fail(apiError("invalid_request_error", `Idempotency-Key: must have at most ${maxIdempotencyKey} characters.`, { param: "Idempotency-Key" }))
 }
 
+/** Nobody who writes this header wants to pay: what can't be read is refused, never run. */
+const dryRunOf = ({ req }: Exchange): Effect.Effect<boolean, ApiError> => {
+  const said = String(req.headers["x-dry-run"] ?? "0").toLowerCase()
+  if (said === "1" || said === "true") return Effect.succeed(true)
+  if (said === "" || said === "0" || said === "false") return Effect.succeed(false)
+  return Effect.fail(apiError("invalid_request_error", "X-Dry-Run: must be 1, or left out.", { param: "X-Dry-Run" }))
+}
+
 /** The same endpoint for a request that HTTP itself refuses: through the path, so that the refusal shows the key's rate headers like any other. */
 const refusing = (endpoint: Endpoint, error: ApiError): Endpoint => ({ ...endpoint, body: "none", plan: () => Effect.fail(error) })
 
@@ -61,9 +69,10 @@ const answerOf = (endpoint: Endpoint, exchange: Exchange, addressed: Addressed, 
     const client = { address: parts.addressOf(req), languages: req.headers["accept-language"] }
     const input: CallInput = { caller, client, authMs, body: undefined, ...addressed, requestId, priority: "realtime", priceFactor: 1 }
     if (barred) return yield* parts.callPath.run(refusing(endpoint, barred), input)
-    const read = Effect.flatMap(readBody(exchange, endpoint, parts.budget), (body) =>
-      Effect.map(idempotencyKeyOf(exchange), (idempotencyKey) => ({ ...input, body, idempotencyKey, dryRun: req.headers["x-dry-run"] === "1" })),
-    )
+    const read = Effect.gen(function* () {
+      const body = yield* readBody(exchange, endpoint, parts.budget)
+      return { ...input, body, idempotencyKey: yield* idempotencyKeyOf(exchange), dryRun: yield* dryRunOf(exchange) }
+    })
     return yield* Effect.matchEffect(read, {
       onFailure: (error) => parts.callPath.run(refusing(endpoint, error), input),
       onSuccess: (whole) => (isFormOnce(endpoint, whole) ? runFormOnce(parts.callPath, endpoint, whole) : parts.callPath.run(endpoint, whole)),
