@@ -8,7 +8,7 @@ import { type Platform, startPlatform } from "../../runtime/testing/start-platfo
 
 let platform: Platform
 beforeAll(async () => {
-  platform = await startPlatform()
+  platform = await startPlatform({ env: { RAKIT_TEST_BATCH_POLL_MS: "100" } })
 })
 afterAll(() => platform.close())
 
@@ -38,6 +38,13 @@ it("rerank.js lists the best document first", async () => {
   const lines = (await run("rerank.js")).trim().split("\n")
   expect(lines).toHaveLength(3)
   expect(lines[0]).toContain("Jakarta")
+})
+
+it("batches.js asks what it would cost, and waits for the answers", async () => {
+  const lines = (await run("batches.js")).trim().split("\n")
+  expect(lines[0]).toMatch(/^3 lines, 0 of them wrong, at most Rp\d/)
+  expect(lines[1]).toMatch(/^completed: 3 of 3, Rp\d/)
+  expect(lines.slice(2).map((line) => line.split(":")[0])).toEqual(["question-0", "question-1", "question-2"])
 })
 
 describe("verify-receipt.js", () => {
