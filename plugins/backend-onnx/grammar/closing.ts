@@ -15,9 +15,10 @@ export const closingTokens = (instance: GrammarInstance, matcher: MatcherHandle,
     if (straight) return straight
   }
   const bounds = { limit: 1, wide: widest, masks: mostMasks, inTurn: false }
-  for (; bounds.limit < most && bounds.masks > 0; bounds.limit += bounds.limit < 8 ? 1 : bounds.limit) {
+  while (bounds.limit <= most && bounds.masks > 0) {
     const found = search(instance, matcher, tokens, bounds)
-    if (found) return found
+    if (found || bounds.limit === most) return found
+    bounds.limit = Math.min(most, bounds.limit + (bounds.limit < 8 ? 1 : bounds.limit))
   }
   return undefined
 }

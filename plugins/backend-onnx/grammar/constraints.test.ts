@@ -64,6 +64,22 @@ for (const [name, constraints] of kinds) {
     expect(constraint.closing(0)).toEqual([])
   })
 
+  test(`${name}: a way that just fits is found, where a straighter one is longer`, () => {
+    const constraint = opened(constraints, { kind: "schema", schema: { type: "array", minItems: 1 } })
+    expect(constraint.closing(2)).toBeUndefined()
+    expect(constraint.closing(3)).toHaveLength(3)
+    const long = opened(constraints, {
+      kind: "schema",
+      schema: {
+        anyOf: [
+          { type: "array", items: { const: 1 }, minItems: 9 },
+          { type: "string", pattern: "^x{17}$" },
+        ],
+      },
+    })
+    expect(long.closing(19)).toHaveLength(19)
+  })
+
   test(`${name}: a grammar that does not compile, and a token that is not allowed, fail with a text`, () => {
     expect(() => opened(constraints, { kind: "lark", lark: "start: nothing" }).mask()).toThrow(/nothing/)
     expect(() => opened(constraints, person, "[").mask()).toThrow(/does not allow/)
