@@ -53,7 +53,7 @@ export const describeHouse = (house: House): string =>
     "MODELS AND METERS",
     formatTable([["model", "task", "backend", "window", "max_tokens (default)", "price", "sources"], ...modelRows(house)]),
     "SERVER",
-    formatTable([...Object.entries(house.config.house.server).map(([key, value]) => [key, String(value)])]),
+    formatTable([...Object.entries(house.config.house.server).map(([key, value]) => [key, String(value) || "-"])]),
   ].join("\n")
 
 export const check = (file: string): Promise<void> => withHouse(file, (house) => Effect.sync(() => void process.stdout.write(`${describeHouse(house)}\nThis config is fine.\n`)))

@@ -64,7 +64,13 @@ export const decodePart = <A>(schema: Schema.Codec<A, unknown>, input: unknown, 
       return typeof text === "string" && fromEnvironment.has(JSON.stringify([...base, ...path])) ? setIn(at, path, retype(text)) : at
     }, value)
     if (!retyped && typed !== value) return attempt(typed, true)
-    return Result.fail(issues.map(({ message, path }) => toProblem(schema, base, message, path)))
+    return Result.fail(
+      issues.map(({ message, path }) => {
+        const problem = toProblem(schema, base, message, path)
+        // the line of the file that is named shows a variable, not the value that is wrong
+        return fromEnvironment.has(JSON.stringify(problem.path)) ? { ...problem, fix: `${problem.fix} The environment variable in this line sets it.` } : problem
+      }),
+    )
   }
   return attempt(input, false)
 }

@@ -48,6 +48,7 @@ describe("loadConfig", () => {
   it("never shows the value of a variable", () => {
     const text = refusal('plugins: {}\nserver: { port: "${SECRET}" }', { SECRET: "hunter2hunter2" })
     expect(text).toContain("server.port")
+    expect(text).toContain("The environment variable in this line sets it.")
     expect(text).not.toContain("hunter2")
   })
 

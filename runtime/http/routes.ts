@@ -85,5 +85,5 @@ export const answerUnrouted =
     }
     // until the endpoints are known, nobody can say that there is no such route
     if (!published()) return sendError(exchange, apiError("server_starting", undefined, { retryAfterMs: 2_000 }), lingerMs)
-    sendError(exchange, apiError("not_found", "There is no such route."), lingerMs)
+    sendError(exchange, apiError("not_found", "There is no such route; /openapi.json lists them."), lingerMs)
   }
