@@ -57,6 +57,6 @@ export const runBatch = async (house: HouseInProcess, lines: number, look: (done
     if (batch.status === "completed" && batch.request_counts.completed === lines)
       return { perSecond: (lines * 1000) / (nowMs - (begunMs ?? orderedMs)), preflightMs: (begunMs ?? nowMs) - orderedMs }
     if (!["validating", "in_progress"].includes(batch.status)) throw new Error(`the batch ended as ${JSON.stringify(batch)}`)
-    await new Promise((resolve) => setTimeout(resolve, lines > 5_000 ? 100 : 10))
+    await new Promise((resolve) => setTimeout(resolve, lines > 500 ? 100 : 10))
   }
 }
