@@ -133,7 +133,7 @@ export const makeCallPath = (parts: CallPathParts): CallPath => {
         return yield* Effect.acquireUseRelease(
           admission(parts, endpoint, input, caller, { ...holdOf(prepared), counts: "money" }),
           () =>
-            Effect.scoped(plan.run).pipe(
+            sealed(Effect.scoped(plan.run)).pipe(
               Effect.flatMap(notStreamed),
               Effect.map((reply) => ({ reply, settlement: settlementOf(call, undefined, reply.status) })),
             ),

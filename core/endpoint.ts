@@ -1,6 +1,6 @@
 import type { Effect, Schema, Scope, Stream } from "effect"
 import type { Caller, Client } from "./caller.ts"
-import type { ApiError } from "./errors.ts"
+import type { ApiError, PortError } from "./errors.ts"
 import type { CallId } from "./ids.ts"
 import type { Json, Strings } from "./json.ts"
 import type { Micros } from "./money.ts"
@@ -67,8 +67,9 @@ export interface Forecast {
 export interface Plan {
   readonly bound: UsageByModel
   /** Only a dry run asks for it. */
-  readonly forecast?: Effect.Effect<Forecast, ApiError, Scope.Scope>
-  readonly run: Effect.Effect<Reply, ApiError, Scope.Scope>
+  readonly forecast?: Effect.Effect<Forecast, ApiError | PortError, Scope.Scope>
+  /** What a port says goes to the log; clients see `internal_error`, or `backend_busy` of a full queue. */
+  readonly run: Effect.Effect<Reply, ApiError | PortError, Scope.Scope>
 }
 
 /** An endpoint is data plus one function. HTTP, the batch worker, the dry run, `/openapi.json` and `rakit check` interpret it. */

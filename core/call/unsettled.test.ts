@@ -1,6 +1,6 @@
 import { Cause, Effect, Exit, Option } from "effect"
 import { beforeEach, describe, expect, it } from "vitest"
-import { apiError } from "../errors.ts"
+import { apiError, PortError } from "../errors.ts"
 import type { FakeHouse } from "../testing/index.ts"
 import { type Answering, holdMicros, inputMicros, openStage, type Stage, startMicros, streaming, whole } from "./testing/stage.ts"
 
@@ -31,6 +31,7 @@ describe("unsettled, for a batch line", () => {
   it.each<[string, Answering, string]>([
     ["an error", () => Effect.fail(apiError("backend_error")), "backend_error"],
     ["a defect", () => Effect.die(new Error("x")), "internal_error"],
+    ["a failed port", () => Effect.fail(new PortError({ port: "storage", message: "gone" })), "internal_error"],
     ["a stream", streaming(1), "unsupported_parameter"],
   ])("holds nothing after %s", async (_, answer, code) => {
     const exit = await line(answer)

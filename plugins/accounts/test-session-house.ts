@@ -72,7 +72,8 @@ export const openSessionHouse = async (input: Json = {}) => {
     failureOf: (path: string, body: Json): Promise<ApiError> => {
       const endpoint = sessionEndpoints(() => house).find((one) => one.path === path)!
       const plan = endpoint.plan({ body, client: { address: "192.0.2.1" } } as Call<Json>)
-      return Effect.runPromise(Effect.scoped(Effect.flip(Effect.flatMap(plan, ({ run }) => run))))
+      const run = Effect.flatMap(plan, (made) => Effect.catchTag(made.run, "PortError", (error) => Effect.die(error)))
+      return Effect.runPromise(Effect.scoped(Effect.flip(run)))
     },
     /** Another server of the same deployment. */
     startAgain: async () => {

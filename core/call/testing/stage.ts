@@ -1,7 +1,7 @@
 import { Effect, Schema, Stream } from "effect"
 import { vi } from "vitest"
 import { type Call, defineEndpoint, type Endpoint, type Reply } from "../../endpoint.ts"
-import type { ApiError } from "../../errors.ts"
+import type { ApiError, PortError } from "../../errors.ts"
 import { type FakeHouse, fakeChatModel, fakeHouse } from "../../testing/index.ts"
 import { usageOf } from "../../usage.ts"
 
@@ -13,7 +13,7 @@ export const holdMicros = 7_500_000_000n
 export const inputMicros = 1_500_000_000n
 export const startMicros = 50_000_000_000n
 
-export type Answering = (call: Call<{ readonly n: number }>) => Effect.Effect<Reply, ApiError>
+export type Answering = (call: Call<{ readonly n: number }>) => Effect.Effect<Reply, ApiError | PortError>
 
 export interface Stage {
   readonly house: FakeHouse

@@ -20,7 +20,6 @@ import type { BatchHouse } from "../house.ts"
 import { Batch, BatchList, batchObject, CreateBatch } from "../wire.ts"
 import { cancelBatch, findBatch, insertBatch, listBatches } from "./batch-rows.ts"
 import { makeForecaster } from "./forecast.ts"
-import { answered, freePlan } from "./free-plan.ts"
 import { inputOf, isPayable, type Order, readOrder } from "./order.ts"
 
 /** Undefined until the plugin has started. */
@@ -60,7 +59,7 @@ const create = (open: OpenHouse) => {
       Effect.gen(function* () {
         const house = yield* opened(open)
         const order = yield* readOrder(house, call)
-        return { ...freePlan(house.log, createBatch(house, order)), forecast: answered(house.log, forecast(house, order)) }
+        return { bound: {}, run: createBatch(house, order), forecast: forecast(house, order) }
       }),
   })
 }
@@ -68,7 +67,7 @@ const create = (open: OpenHouse) => {
 type Work = (house: BatchHouse, tenant: Tenant) => Effect.Effect<Reply, ApiError | PortError>
 
 const plan = (open: OpenHouse, { caller }: Call<Json>, work: Work): Effect.Effect<Plan, ApiError> =>
-  Effect.flatMap(opened(open), (house) => (caller ? Effect.succeed(freePlan(house.log, work(house, caller.tenant))) : Effect.fail(apiError("authentication_error"))))
+  Effect.flatMap(opened(open), (house) => (caller ? Effect.succeed({ bound: {}, run: work(house, caller.tenant) }) : Effect.fail(apiError("authentication_error"))))
 
 const list = (open: OpenHouse) =>
   defineEndpoint({
