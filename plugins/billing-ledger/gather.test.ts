@@ -1,5 +1,5 @@
 import { Effect, Exit } from "effect"
-import { describe, expect, it } from "vitest"
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
 import { PortError } from "../../core/index.ts"
 import { makeGatherer } from "./gather.ts"
 
@@ -65,5 +65,45 @@ describe("gatherer", () => {
     })
     expect(Exit.hasDies(await Effect.runPromiseExit(gatherer.submit(1)))).toBe(true)
     expect(Exit.hasDies(await Effect.runPromiseExit(gatherer.submit(2)))).toBe(true)
+  })
+})
+
+describe("items that can wait", () => {
+  const patient = () => {
+    const groups: (readonly number[])[] = []
+    const run = (items: readonly number[]) => Effect.sync(() => groups.push(items)).pipe(Effect.andThen(turn), Effect.as(items))
+    return { groups, gatherer: makeGatherer({ ...options, run, patience: { ms: 25, can: (n: number) => n >= 10 } }) }
+  }
+  const submitted = (gatherer: ReturnType<typeof patient>["gatherer"], ...items: readonly number[]) => Promise.all(items.map((n) => Effect.runPromise(gatherer.submit(n))))
+
+  beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }))
+  afterEach(() => void vi.useRealTimers())
+
+  it("wait for company, but not for longer than they were told", async () => {
+    const { groups, gatherer } = patient()
+    const answers = submitted(gatherer, 10, 11)
+    await vi.advanceTimersByTimeAsync(24)
+    expect(groups).toEqual([])
+    let isIdle = false
+    const idle = Effect.runPromise(gatherer.idle).then(() => {
+      isIdle = true
+    })
+    await Effect.runPromise(turn)
+    expect(isIdle).toBe(false)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(await answers).toEqual([10, 11])
+    expect(groups).toEqual([[10, 11]])
+    await idle
+  })
+
+  it("go out with one that can't, and when they fill a statement", async () => {
+    const { groups, gatherer } = patient()
+    expect(await submitted(gatherer, 10, 1)).toEqual([10, 1])
+    expect(await submitted(gatherer, 10, 11, 12)).toEqual([10, 11, 12])
+    expect(groups).toEqual([
+      [10, 1],
+      [10, 11, 12],
+    ])
+    expect(vi.getTimerCount()).toBe(0)
   })
 })

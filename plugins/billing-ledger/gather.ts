@@ -7,6 +7,8 @@ export interface GatherOptions<Item, Answer> {
   readonly maxItems: number
   readonly maxInFlight: number
   readonly maxWaiting: number
+  /** Items for which `can` holds wait up to `ms` for company, unless another one goes out meanwhile. */
+  readonly patience?: { readonly ms: number; can(item: Item): boolean }
   /** Answers in the order of the items. */
   readonly run: (items: readonly Item[]) => Effect.Effect<readonly Answer[], PortError>
 }
@@ -27,9 +29,11 @@ interface Waiting<Item, Answer> {
  * When a statement fails because of what is in it, its items go out one by one, so that a bad one does not take others with it.
  */
 export const makeGatherer = <Item, Answer>(options: GatherOptions<Item, Answer>): Gatherer<Item, Answer> => {
+  const { patience } = options
   const waiting: Waiting<Item, Answer>[] = []
   const idlers = new Set<() => void>()
   let inFlight = 0
+  let lingering: NodeJS.Timeout | undefined
 
   const send = (group: readonly Waiting<Item, Answer>[]): Effect.Effect<void> =>
     Effect.suspend(() => options.run(group.map(({ item }) => item))).pipe(
@@ -46,6 +50,8 @@ export const makeGatherer = <Item, Answer>(options: GatherOptions<Item, Answer>)
     )
 
   const pump = (): void => {
+    clearTimeout(lingering)
+    lingering = undefined
     while (waiting.length > 0 && inFlight < options.maxInFlight) {
       inFlight++
       const finished = () => {
@@ -65,12 +71,13 @@ export const makeGatherer = <Item, Answer>(options: GatherOptions<Item, Answer>)
         if (waiting.length >= options.maxWaiting)
           return resume(Effect.fail(new PortError({ port: "billing", message: `too busy: ${options.maxWaiting} calls already wait for the ledger`, busy: true })))
         waiting.push({ item, done: resume })
-        pump()
+        if (patience?.can(item) && waiting.length < options.maxItems) lingering ??= setTimeout(pump, patience.ms)
+        else pump()
       }),
     )
 
   const idle = Effect.callback<void>((resume) => {
-    if (inFlight === 0) return resume(Effect.void)
+    if (inFlight === 0 && waiting.length === 0) return resume(Effect.void)
     const wake = () => resume(Effect.void)
     idlers.add(wake)
     return Effect.sync(() => void idlers.delete(wake))

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { type AdmitRequest, BalanceTooLow, type Billing, type Clock, type Database, type Log, type Metrics, type PortError, type Settlement } from "../../core/index.ts"
 import { isAboutItems, isUnknownOutcome } from "./failure.ts"
-import { makeGatherer } from "./gather.ts"
+import { type GatherOptions, makeGatherer } from "./gather.ts"
 import type { Settings } from "./settings.ts"
 import { makeStatements, type Statements, type Verdict } from "./statements.ts"
 import { makeStrays, type Strays } from "./strays.ts"
@@ -25,6 +25,8 @@ export interface LedgerBilling extends Billing {
 
 const maxStrays = 10_000
 const straysPerTurn = 1_000
+/** Lines of a batch come by the dozen, and nobody waits for one of them. */
+const batchPatienceMs = 25
 /** A lost admission may still wait for its lock and commit; by then the server's statement timeout has ended it. */
 const lostAfterMs = 60_000
 
@@ -40,8 +42,13 @@ const makeAnswer = (metrics: Metrics) => {
 /** Gatherers for both kinds of statements. */
 const makeSteps = ({ clock, log, metrics, settings, replica }: LedgerParts, statements: Statements, strays: Strays) => {
   const gathered = metrics.histogram("rakit_ledger_gathered_calls", "Calls in one statement of the ledger.", [1, 2, 4, 8, 16, 32, 64, 128], ["statement"])
-  const gatherer = <Item, Answer>(statement: string, run: (items: readonly Item[], nowMs: number) => Effect.Effect<readonly Answer[], PortError>) =>
+  const gatherer = <Item, Answer>(
+    statement: string,
+    run: (items: readonly Item[], nowMs: number) => Effect.Effect<readonly Answer[], PortError>,
+    patience?: GatherOptions<Item, Answer>["patience"],
+  ) =>
     makeGatherer({
+      ...(patience && { patience }),
       maxItems: settings.maxGathered,
       maxInFlight: settings.maxInFlight,
       maxWaiting: settings.maxWaiting,
@@ -56,7 +63,10 @@ const makeSteps = ({ clock, log, metrics, settings, replica }: LedgerParts, stat
       if (isUnknownOutcome(error)) for (const { id } of requests) strays.add(id, "refused", clock.nowMs() + lostAfterMs)
     })
   return {
-    admissions: gatherer("admit", (requests: readonly AdmitRequest[], nowMs) => Effect.tapError(statements.admit(requests, replica, nowMs), lost(requests))),
+    admissions: gatherer("admit", (requests: readonly AdmitRequest[], nowMs) => Effect.tapError(statements.admit(requests, replica, nowMs), lost(requests)), {
+      ms: batchPatienceMs,
+      can: ({ parent }) => parent !== undefined,
+    }),
     settlements: gatherer("settle", (items: readonly Settlement[], nowMs) => Effect.map(statements.settle(items, nowMs), () => items)),
   }
 }

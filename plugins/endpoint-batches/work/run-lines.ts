@@ -38,7 +38,7 @@ interface Run extends Work {
   readonly fibers: Set<Fiber.Fiber<void>>
 }
 
-const trayOptions = { maxItems: 64, maxBytes: 4_194_304, lingerMs: 100, bytesOf: ({ result }: Done) => result.body.length }
+const trayOptions = { maxItems: 64, maxBytes: 4_194_304, lingerMs: 400, bytesOf: ({ result }: Done) => result.body.length }
 const progressOptions = { partBytes: 8_388_608, partLines: 4_096, maxLines: 8_192 }
 
 /** Text and parsed body are in memory at once. */
