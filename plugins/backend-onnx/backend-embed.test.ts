@@ -3,7 +3,6 @@ import { join } from "node:path"
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import type { EmbedRequest, LoadedModel } from "../../core/ports/model.ts"
-import { stepsOf } from "./embed/embed-job.ts"
 import { stackedRotations } from "./embed/stacked-rotations.ts"
 import { bertReference } from "./testing/bert-reference.ts"
 import { collect, context, failureOf, openBackend } from "./testing/open-backend.ts"
@@ -97,12 +96,15 @@ test("images are refused by their place", async () => {
   expect(await failureOf(model.task.plan({ items, truncate: "END" }, context()))).toMatchObject({ code: "unsupported_parameter", param: "input[1]" })
 })
 
-test("many texts are done in small steps of like lengths", () => {
-  const lengths = Array.from({ length: 64 }, (_, i) => 1 + ((i * 37) % 200))
-  const steps = stepsOf(lengths)
-  expect(steps.flat().sort((a, b) => a - b)).toEqual(lengths.map((_, i) => i))
-  for (const step of steps) expect(step.length === 1 || step.length * Math.max(...step.map((i) => lengths[i]!)) <= 256).toBe(true)
-  expect(stepsOf([500, 3])).toEqual([[1], [0]])
+test("requests that come together share steps, and each gets its own vectors", async () => {
+  const words = ["a", "bcd", "dcb", "xyzzy", "qq", "uq", "jumpsover", "a"]
+  const answers = await Promise.all(words.map((word, i) => embed([spaced(word), spaced("ab".repeat(i))], {}, context())))
+  for (const [i, { vectors, usage, events }] of answers.entries()) {
+    expect(events.map(({ index }) => index)).toEqual([0, 1])
+    expect(gap(vectors[0]!, wanted(words[i]!))).toBeLessThan(1e-5)
+    expect(gap(vectors[1]!, wanted("ab".repeat(i)))).toBeLessThan(1e-5)
+    expect(usage.inputTokens).toBe(words[i]!.length + 2 * i + 4)
+  }
 })
 
 describe("a model that can't be opened", () => {

@@ -9,7 +9,7 @@ export const Settings = Schema.Struct({
   maxLineMb: or(from(1, 50), 8),
   windowHours: or(from(1, 720), 24),
   /** Lines that run at once in one process; accounts share them evenly. */
-  linesAtOnce: or(from(1, 1_024), 32),
+  linesAtOnce: or(from(1, 1_024), 64),
   /** Of input and answers that are in memory at once. */
   memoryMb: or(from(8, 4_096), 64),
   /** Batches that one process works on at once. */

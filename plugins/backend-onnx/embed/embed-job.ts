@@ -1,7 +1,4 @@
-import type { Tensor } from "onnxruntime-node"
-import { longs, type Session } from "../engine/onnx-session.ts"
 import type { StageTime } from "../engine/protocol.ts"
-import type { EngineJob } from "../engine/turn-stepper.ts"
 
 /** Texts as token ids, special tokens included. */
 export interface EmbedJobRequest {
@@ -19,57 +16,31 @@ export interface BertInfo {
   readonly digest: string
 }
 
-// a step of more tokens would keep others waiting; more texts would mostly be padding
-const stepTokens = 256
-const stepTexts = 16
-
-/** Texts of like length go together, so that little is padded. */
-export const stepsOf = (lengths: readonly number[]): readonly (readonly number[])[] => {
-  const byLength = lengths.map((_, index) => index).sort((a, b) => lengths[a]! - lengths[b]! || a - b)
-  const steps: number[][] = []
-  for (const index of byLength) {
-    const current = steps.at(-1)
-    if (current && current.length < stepTexts && (current.length + 1) * lengths[index]! <= stepTokens) current.push(index)
-    else steps.push([index])
-  }
-  return steps
-}
-
-const feedsOf = (texts: readonly Int32Array[]): Record<string, Tensor> => {
-  const width = Math.max(...texts.map((text) => text.length))
-  const ids = new Array<number>(texts.length * width).fill(0)
-  for (const [row, text] of texts.entries()) for (let i = 0; i < text.length; i++) ids[row * width + i] = text[i]!
-  return { input_ids: longs(ids, [texts.length, width]), lengths: longs(texts.map((text) => text.length)) }
-}
-
-/** Embeds texts, a few a step. */
-export class EmbedJob implements EngineJob {
-  private readonly session: Session
-  private readonly request: EmbedJobRequest
+/** The texts of one request, and which of them wait, the shortest first. */
+export class EmbedJob {
+  readonly texts: readonly Int32Array[]
+  readonly waiting: number[]
   private readonly emit: (event: EmbedJobEvent) => void
-  private readonly steps: (readonly number[])[]
   private inputTokens = 0
   private spentMs = 0
 
-  constructor(session: Session, request: EmbedJobRequest, emit: (event: EmbedJobEvent) => void) {
-    this.session = session
-    this.request = request
+  constructor(request: EmbedJobRequest, emit: (event: EmbedJobEvent) => void) {
+    this.texts = request.texts
     this.emit = emit
-    this.steps = [...stepsOf(request.texts.map((text) => text.length))]
+    this.waiting = this.texts.map((_, index) => index).sort((a, b) => this.texts[a]!.length - this.texts[b]!.length || a - b)
   }
 
-  async step(): Promise<boolean> {
-    const startedMs = performance.now()
-    const indices = this.steps.shift()!
-    const { vectors } = await this.session.run(feedsOf(indices.map((index) => this.request.texts[index]!)))
-    const all = vectors!.data as Float32Array
-    const size = all.length / indices.length
-    for (const [row, index] of indices.entries()) {
-      this.inputTokens += this.request.texts[index]!.length
-      this.emit({ type: "vector", index, vector: all.slice(row * size, (row + 1) * size), inputTokens: this.inputTokens })
-    }
-    this.spentMs += performance.now() - startedMs
-    if (this.steps.length) return false
+  /** A text is done; `vector` is its own copy. */
+  take(index: number, vector: Float32Array): void {
+    this.waiting.splice(this.waiting.indexOf(index), 1)
+    this.inputTokens += this.texts[index]!.length
+    this.emit({ type: "vector", index, vector, inputTokens: this.inputTokens })
+  }
+
+  /** A step with texts of this request took so long. True when it was the last one. */
+  spent(durationMs: number): boolean {
+    this.spentMs += durationMs
+    if (this.waiting.length) return false
     this.emit({ type: "time", stage: "prefill", durationMs: this.spentMs })
     return true
   }

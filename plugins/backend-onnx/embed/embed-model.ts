@@ -63,7 +63,7 @@ export const makeEmbedModel = (parts: EmbedModelParts): Task<EmbedRequest, Embed
     return yield* apiError("text_too_long", `The text has ${tokens} tokens, the model takes ${contextTokens}, and truncate is NONE.`, { param: `input[${index}]` })
   })
   const plan = Effect.fnUntraced(function* (request: EmbedRequest, context: ModelContext) {
-    yield* engine.available
+    yield* engine.availableFor({ priority: context.priority, waitMs: Number.POSITIVE_INFINITY })
     const texts = yield* tokenized(request, context)
     const run = engine.run(
       { texts: texts.map((text) => text.ids) },

@@ -13,6 +13,7 @@ import type { TensorFile } from "../weights/tensor-file.ts"
 import { type BertConfig, bertConfig } from "./bert-config.ts"
 import { bertGraphVersion, buildBertGraph } from "./bert-graph.ts"
 import { type BertInfo, EmbedJob, type EmbedJobEvent, type EmbedJobRequest } from "./embed-job.ts"
+import { EmbedStepper } from "./embed-stepper.ts"
 import { mapVersion, spaceDimensions } from "./stacked-rotations.ts"
 
 const weightsFile = "model.safetensors"
@@ -59,7 +60,7 @@ const builtGraph = (spec: EngineSpec, config: BertConfig, progress: (detail: str
 }
 
 /** Opens a folder with a sentence encoder of the BERT family: config.json, tokenizer.json, model.safetensors. */
-export const openBert: EngineOpener<EmbedJobRequest, EmbedJobEvent, BertInfo> = async (spec, progress) => {
+export const openBert: EngineOpener<EmbedJobRequest, EmbedJobEvent, BertInfo, EmbedJob> = async (spec, progress) => {
   progress("reading weights")
   const config = bertConfig(spec.path)
   if (config.width > spaceDimensions) throw new ModelFileError(spec.path, `its vectors of ${config.width} numbers don't fit the space of ${spaceDimensions}`)
@@ -69,7 +70,8 @@ export const openBert: EngineOpener<EmbedJobRequest, EmbedJobEvent, BertInfo> = 
   const session = await openSession(join(folder, graphFile), spec.threads)
   return {
     info: { maxTokens: config.maxTokens, name: config.name, digest: readFileSync(join(folder, digestFile), "utf8") },
-    start: (job, emit) => new EmbedJob(session, job, emit),
+    stepper: new EmbedStepper(session),
+    start: (job, emit) => new EmbedJob(job, emit),
     close: () => session.release(),
   }
 }

@@ -101,3 +101,14 @@ test("a grammar that is lost is named as the reason, and the next one is served"
   expect(await Effect.runPromise(Stream.runCollect(engine.run(asking('start: "a" | "b"'), options)))).toContain("finish")
   await close()
 })
+
+test("lines of batches fill a queue of their own: who waits for an answer still gets in", async () => {
+  const { engine, close } = await opened()
+  const lines = Array.from({ length: 6 }, () => Effect.runFork(Effect.exit(Stream.runDrain(engine.run(job(30_000), { ...options, priority: "batch" })))))
+  await until(() => Exit.isFailure(Effect.runSyncExit(engine.available)))
+  expect(await failureOf(engine.available)).toMatchObject({ code: "backend_busy" })
+  expect(await Effect.runPromise(Stream.runCollect(engine.run(job(3), options)))).toContain("finish")
+  await Effect.runPromise(Fiber.interruptAll(lines))
+  await Effect.runPromise(engine.available)
+  await close()
+})

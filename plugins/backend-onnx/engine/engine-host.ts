@@ -20,9 +20,9 @@ export interface RunOptions<Event, Out> {
 /** A model in a thread of its own, as the main thread sees it. */
 export interface Engine<Job, Event, Info> {
   readonly info: Info
-  /** Fails with `backend_busy` when every slot and every place in the queue is taken, with `model_loading` while the thread is being restarted. */
+  /** Whether it takes lines of batches. Fails with `backend_busy` when they have every slot and every place in the queue, with `model_loading` while the thread is being restarted. */
   readonly available: Effect.Effect<void, ApiError>
-  /** As `available`; a request that may not wait also fails when no slot is free, or can be taken from batch work. */
+  /** As `available`, for each priority by itself; a request that may not wait also fails when no slot is free, or can be taken from batch work. */
   availableFor(request: Pick<RunOptions<never, never>, "priority" | "waitMs">): Effect.Effect<void, ApiError>
   /** Interrupting the stream stops the job within one step. */
   run<Out>(job: Job, options: RunOptions<Event, Out>): Stream.Stream<Out, ApiError>
@@ -70,7 +70,7 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
 
   readonly availableFor: Engine<Job, Event, Info>["availableFor"] = (request) =>
     Effect.suspend(() => {
-      const refusal = this.refusal() ?? this.noSlot(request)
+      const refusal = this.refusal(request.priority) ?? this.noSlot(request)
       return refusal ? Effect.fail(refusal) : Effect.void
     })
 
@@ -78,20 +78,26 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
   private noSlot({ priority, waitMs }: Pick<RunOptions<never, never>, "priority" | "waitMs">): ApiError | undefined {
     const { slots } = this.options.spec
     if (priority === "batch" || waitMs > 0) return undefined
-    let taken = 0
-    for (const pending of this.pending.values()) if (pending.priority === "realtime") taken++
-    return taken < slots ? undefined : apiError("backend_busy", `All ${slots} slots of the model are taken.`, { retryAfterMs })
+    return this.pendingOf(priority) < slots ? undefined : apiError("backend_busy", `All ${slots} slots of the model are taken.`, { retryAfterMs })
+  }
+
+  private pendingOf(priority: Priority): number {
+    let count = 0
+    for (const pending of this.pending.values()) if (pending.priority === priority) count++
+    return count
   }
 
   get info(): Info {
     return this.known!
   }
 
-  private refusal(): ApiError | undefined {
+  /** Lines of batches take no place in the queue from those who wait for an answer. */
+  private refusal(priority: Priority): ApiError | undefined {
     const { spec, queue } = this.options
     if (this.givenUp) return apiError("backend_error", "The model's engine has stopped; the operator finds the reason in the log.")
     if (!this.link) return apiError("model_loading", "The model's engine is being restarted. Try again shortly.", { retryAfterMs: 5_000 })
-    if (this.pending.size >= spec.slots + queue) return apiError("backend_busy", `All ${spec.slots} slots of the model and its queue of ${queue} are taken.`, { retryAfterMs })
+    if (this.pendingOf(priority) >= spec.slots + queue)
+      return apiError("backend_busy", `All ${spec.slots} slots of the model and its queue of ${queue} are taken.`, { retryAfterMs })
     return undefined
   }
 

@@ -5,16 +5,15 @@ import { guardSessions } from "./onnx-session.ts"
 import type { OpenEngine } from "./open-engine.ts"
 import { openLlama } from "./open-llama.ts"
 import type { FromThread, StageTime, Submit, ThreadData, ToThread } from "./protocol.ts"
-import { Scheduler, type Stepper } from "./scheduler.ts"
-import { turnStepper } from "./turn-stepper.ts"
+import { Scheduler } from "./scheduler.ts"
 
 const textOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
 /** Takes jobs until `close`. */
-const serve = <Job, Event, Info, Started>(port: MessagePort, engine: OpenEngine<Job, Event, Info, Started>, stepper: Stepper<Started>, slots: number): void => {
+const serve = <Job, Event, Info, Started>(port: MessagePort, engine: OpenEngine<Job, Event, Info, Started>, slots: number): void => {
   const post = (message: FromThread<Event | StageTime, Info>) => port.postMessage(message)
   const scheduler = new Scheduler<Started>(
-    stepper,
+    engine.stepper,
     { slots, room: engine.room ?? Number.POSITIVE_INFINITY, nowMs: () => performance.now() },
     {
       done: (id) => post({ type: "done", id }),
@@ -49,11 +48,9 @@ const main = async (port: MessagePort): Promise<void> => {
   guardSessions(guard)
   const progress = (detail: string) => port.postMessage({ type: "progress", detail } satisfies FromThread<never, never>)
   try {
-    if (spec.kind === "bert") serve(port, await openBert(spec, progress), turnStepper, spec.slots)
-    else {
-      const { stepper, ...engine } = await openLlama(spec, progress)
-      serve(port, engine, stepper, spec.slots)
-    }
+    // a text that waits takes no memory of the model: all are worked on, those of like length together
+    if (spec.kind === "bert") serve(port, await openBert(spec, progress), Number.POSITIVE_INFINITY)
+    else serve(port, await openLlama(spec, progress), spec.slots)
   } catch (cause) {
     port.postMessage({ type: "unusable", message: textOf(cause) } satisfies FromThread<never, never>)
   }

@@ -1,10 +1,12 @@
 import type { EngineSpec } from "./protocol.ts"
-import type { EngineJob } from "./turn-stepper.ts"
+import type { Stepper } from "./scheduler.ts"
 
 /** A model that is open in this thread. */
-export interface OpenEngine<Job, Event, Info, Started = EngineJob> {
+export interface OpenEngine<Job, Event, Info, Started> {
   readonly info: Info
   start(job: Job, emit: (event: Event) => void): Started
+  /** Works on what was started. */
+  readonly stepper: Stepper<Started>
   close(): Promise<void>
   /** How much of all room a job takes, at worst, and how much there is; without them jobs take none. */
   readonly room?: number
@@ -12,4 +14,4 @@ export interface OpenEngine<Job, Event, Info, Started = EngineJob> {
 }
 
 /** Opens a model; throws `ModelFileError`. */
-export type EngineOpener<Job, Event, Info> = (spec: EngineSpec, progress: (detail: string) => void) => Promise<OpenEngine<Job, Event, Info>>
+export type EngineOpener<Job, Event, Info, Started> = (spec: EngineSpec, progress: (detail: string) => void) => Promise<OpenEngine<Job, Event, Info, Started>>

@@ -12,7 +12,6 @@ import { type LlamaJob, LlamaStepper } from "./llama-stepper.ts"
 import type { OpenEngine } from "./open-engine.ts"
 import { PrefixCache } from "./prefix-cache.ts"
 import type { EngineSpec } from "./protocol.ts"
-import type { Stepper } from "./scheduler.ts"
 import { ScoreJob } from "./score-job.ts"
 import { TokenSpeller } from "./token-speller.ts"
 
@@ -33,7 +32,7 @@ export const openLlama = async (
   spec: EngineSpec,
   progress: (detail: string) => void,
   constraintsOf = inThread,
-): Promise<OpenEngine<LlamaRequest, LlamaEvent, LlamaInfo, LlamaJob> & { readonly stepper: Stepper<LlamaJob> }> => {
+): Promise<OpenEngine<LlamaRequest, LlamaEvent, LlamaInfo, LlamaJob>> => {
   const decoder = await openDecoder(spec, progress)
   const { session: steps, folder, endTokens } = decoder
   const tokenBytes = kvTokenBytes(steps.shape)

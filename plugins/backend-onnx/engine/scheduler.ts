@@ -16,6 +16,7 @@ export interface Submission<Job> {
 export interface Running<Job> {
   readonly id: number
   readonly account: string
+  readonly priority: Priority
   readonly job: Job
 }
 
@@ -141,7 +142,8 @@ export class Scheduler<Job> {
   private start(queued: Queued<Job>): void {
     this.waiting.take(queued)
     try {
-      this.running.push({ id: queued.id, account: queued.account, job: queued.start(), submission: queued })
+      const { id, account, priority } = queued
+      this.running.push({ id, account, priority, job: queued.start(), submission: queued })
     } catch (cause) {
       this.outcome.failed(queued.id, cause)
     }

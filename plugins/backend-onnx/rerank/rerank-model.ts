@@ -57,7 +57,7 @@ export const makeRerankModel = (parts: RerankModelParts): Task<RerankRequest, Re
     })
   })
   const plan = Effect.fnUntraced(function* (request: RerankRequest, context: ModelContext) {
-    yield* engine.available
+    yield* engine.availableFor({ priority: context.priority, waitMs: Number.POSITIVE_INFINITY })
     const prompts = yield* promptsOf(request, context)
     const { yesTokens, noTokens } = engine.info
     const run = engine.run(

@@ -1,0 +1,105 @@
+import { Tensor } from "onnxruntime-node"
+import { describe, expect, test } from "vitest"
+import type { Session } from "../engine/onnx-session.ts"
+import type { Priority } from "../engine/protocol.ts"
+import type { Running } from "../engine/scheduler.ts"
+import { EmbedJob, type EmbedJobEvent } from "./embed-job.ts"
+import { chooseTexts, EmbedStepper } from "./embed-stepper.ts"
+
+const text = (length: number, token = 7) => new Int32Array(length).fill(token)
+
+const runningWith = (id: number, lengths: readonly number[], { priority = "realtime" as Priority, token = 7 } = {}) => {
+  const events: EmbedJobEvent[] = []
+  const job = new EmbedJob({ texts: lengths.map((length) => text(length, token)) }, (event) => events.push(event))
+  const running: Running<EmbedJob> = { id, account: `account ${id}`, priority, job }
+  return { running, events }
+}
+const lengthsOf = (chosen: ReturnType<typeof chooseTexts>) => chosen.map(({ of, length }) => [of.id, length])
+
+describe("a step takes", () => {
+  test("texts of like length: of the request whose turn it is, and of others", () => {
+    const leader = runningWith(1, [70, 40, 42]).running
+    const [other, third] = [runningWith(2, [41, 200]).running, runningWith(3, [50, 51, 30, 29]).running]
+    expect(lengthsOf(chooseTexts(leader, [other, leader, third]))).toEqual([
+      [1, 40],
+      [2, 41],
+      [1, 42],
+      [3, 30],
+      [3, 50],
+    ])
+  })
+
+  test("no more than is done in some tens of milliseconds, padding included", () => {
+    const lengths = Array.from({ length: 64 }, (_, i) => 1 + ((i * 37) % 200))
+    for (const own of lengths) {
+      const all = [runningWith(1, [own]).running, ...lengths.map((length, i) => runningWith(i + 2, [length]).running)]
+      const chosen = chooseTexts(all[0]!, all)
+      expect(chosen.length).toBeLessThanOrEqual(16)
+      expect(chosen.length === 1 || chosen.length * Math.max(...chosen.map(({ length }) => length)) <= 256).toBe(true)
+      expect(chosen[0]!.of).toBe(all[0])
+    }
+    expect(chooseTexts(runningWith(1, [500]).running, [runningWith(2, [500]).running])).toHaveLength(1)
+  })
+
+  test("nothing of batches where somebody waits, and nothing of those who wait for a batch", () => {
+    const [realtime, batch] = [runningWith(1, [20]).running, runningWith(2, [20], { priority: "batch" }).running]
+    const more = [runningWith(3, [20]).running, runningWith(4, [20], { priority: "batch" }).running]
+    expect(chooseTexts(realtime, [realtime, batch, ...more]).map(({ of }) => of.id)).toEqual([1, 3])
+    expect(chooseTexts(batch, [realtime, batch, ...more]).map(({ of }) => of.id)).toEqual([2, 4])
+  })
+})
+
+/** Each vector is the first token and the length of its text; fails where a token is 13. */
+const fakeSession = () => {
+  const steps: number[] = []
+  const session: Session = {
+    inputs: [],
+    outputs: [],
+    release: async () => {},
+    run: async ({ input_ids, lengths }) => {
+      const [rows, width] = input_ids!.dims as [number, number]
+      steps.push(rows)
+      const ids = Array.from(input_ids!.data as BigInt64Array, Number)
+      if (ids.includes(13)) throw new Error("thirteen")
+      const vectors = Array.from({ length: rows }, (_, row) => [ids[row * width]!, Number((lengths!.data as BigInt64Array)[row])])
+      return { vectors: new Tensor("float32", Float32Array.from(vectors.flat()), [rows, 2]) }
+    },
+  }
+  return { session, steps }
+}
+const runAll = async (session: Session, all: readonly Running<EmbedJob>[]) => {
+  const stepper = new EmbedStepper(session)
+  const ended: { readonly id: number; readonly cause?: unknown }[] = []
+  let left = all
+  while (left.length) {
+    for (const { of, ...end } of await stepper.step(left, ([first]) => first!)) ended.push({ id: of.id, ...end })
+    left = left.filter(({ id }) => !ended.some((end) => end.id === id))
+  }
+  return ended
+}
+
+test("each request gets its vectors, counts its tokens, and ends once, with its time", async () => {
+  const all = [runningWith(1, [3, 20, 3], { token: 1 }), runningWith(2, [3], { token: 2 }), runningWith(3, [20, 21], { token: 3 })]
+  const { session, steps } = fakeSession()
+  const ended = await runAll(
+    session,
+    all.map(({ running }) => running),
+  )
+  expect(steps).toEqual([3, 3])
+  expect(ended).toEqual([{ id: 2 }, { id: 1 }, { id: 3 }])
+  const vectors = (events: readonly EmbedJobEvent[]): readonly unknown[] =>
+    events.map((event) => (event.type === "vector" ? [event.index, [...event.vector], event.inputTokens] : event.type))
+  expect(vectors(all[0]!.events)).toEqual([[0, [1, 3], 3], [2, [1, 3], 6], [1, [1, 20], 26], "time"])
+  expect(vectors(all[1]!.events)).toEqual([[0, [2, 3], 3], "time"])
+  expect(vectors(all[2]!.events)).toEqual([[0, [3, 20], 20], [1, [3, 21], 41], "time"])
+})
+
+test("a request that fails takes nobody with it", async () => {
+  const all = [runningWith(1, [3, 4]), runningWith(2, [3], { token: 13 }), runningWith(3, [4])]
+  const ended = await runAll(
+    fakeSession().session,
+    all.map(({ running }) => running),
+  )
+  expect(ended).toEqual([{ id: 1 }, { id: 2, cause: new Error("thirteen") }, { id: 3 }])
+  expect(all[0]!.events.map(({ type }) => type)).toEqual(["vector", "vector", "time"])
+})
