@@ -1,8 +1,8 @@
 // Embeddings through a batch against calling the engine directly, and memory over a whole batch.
-// `npm run build && RAKIT_MODELS=folder node --import tsx bench/batches.ts [--rounds 5] [--lines 1000] [--whole 50000]`
+// `npm run build && RAKIT_MODELS=folder node --import tsx bench/batches.ts [--rounds 5] [--lines 1000] [--whole 50000] [--texts paragraph]`
 import { parseArgs } from "node:util"
 import { runDirectly } from "./batches/direct.ts"
-import { linesAtOnce, makeBatchDeployment } from "./batches/house.ts"
+import { linesAtOnce, makeBatchDeployment, type TextKind } from "./batches/house.ts"
 import { runBatch } from "./batches/through-batch.ts"
 import { codeInWords } from "./house/code.ts"
 import { type HouseInProcess, openHouse } from "./house/house-in-process.ts"
@@ -10,20 +10,23 @@ import { printLoadAfter, printMachine } from "./measure/machine.ts"
 import { alternate, median, medianOf, ratioOf } from "./measure/rounds.ts"
 import { figure, printTable, times } from "./measure/table.ts"
 
-const { values } = parseArgs({ options: { rounds: { type: "string", default: "5" }, lines: { type: "string", default: "1000" }, whole: { type: "string", default: "50000" } } })
+const { values } = parseArgs({
+  options: { rounds: { type: "string", default: "5" }, lines: { type: "string", default: "1000" }, whole: { type: "string", default: "50000" }, texts: { type: "string" } },
+})
 const [rounds, lines, whole] = [Number(values.rounds), Number(values.lines), Number(values.whole)]
 const startedMs = performance.now()
 const goal = 0.9
+const kinds: readonly TextKind[] = values.texts === "sentence" || values.texts === "paragraph" ? [values.texts] : ["sentence", "paragraph"]
 const modelsDir = process.env.RAKIT_MODELS
 const sides = [{ name: "batch" }, { name: "direct" }] as const
 
-const printRounds = async (house: HouseInProcess): Promise<number> => {
-  await runDirectly(house, Math.min(lines, 500))
-  const results = await alternate(sides, rounds, async ({ name }) => (name === "direct" ? runDirectly(house, lines) : (await runBatch(house, lines)).perSecond))
+const printRounds = async (house: HouseInProcess, kind: TextKind): Promise<void> => {
+  await runDirectly(house, kind, Math.min(lines, 500))
+  const results = await alternate(sides, rounds, async ({ name }) => (name === "direct" ? runDirectly(house, kind, lines) : (await runBatch(house, kind, lines)).perSecond))
   const middle = (side: string) => figure(medianOf(results, side, (perSecond) => perSecond))
   const ratio = ratioOf(results, "batch", "direct", (perSecond) => perSecond)
   printTable(
-    `${lines} texts a round`,
+    `${lines} ${kind}s a round`,
     ["", "texts/s", "to the engine"],
     [
       ["the engine directly", middle("direct"), ""],
@@ -31,24 +34,35 @@ const printRounds = async (house: HouseInProcess): Promise<number> => {
     ],
   )
   console.log(`  goal: at least ${goal} x`)
-  return medianOf(results, "direct", (perSecond) => perSecond)
+}
+
+interface Sample {
+  readonly done: number
+  readonly rss: number
+  readonly atMs: number
+}
+
+/** Texts a second from the first to the last sample. */
+const pace = (share: readonly Sample[]): number => {
+  const [first, last] = [share[0], share.at(-1)]
+  return first && last && last.atMs > first.atMs ? ((last.done - first.done) * 1000) / (last.atMs - first.atMs) : Number.NaN
 }
 
 const megabytes = (bytes: number) => Math.round(bytes / 2 ** 20)
 
 /** Of this process: worker, call path, ledger's client and engine; PostgreSQL is another. */
-const printWhole = async (house: HouseInProcess): Promise<void> => {
-  const before = await runDirectly(house, lines)
-  const samples: { readonly done: number; readonly rss: number }[] = []
-  const { perSecond, preflightMs } = await runBatch(house, whole, (done) => samples.push({ done, rss: process.memoryUsage().rss }))
-  const after = await runDirectly(house, lines)
-  const shares = Array.from({ length: 10 }, (_, tenth) =>
-    samples.filter(({ done }) => done > (whole * tenth) / 10 && done <= (whole * (tenth + 1)) / 10).map(({ rss }) => megabytes(rss)),
-  )
+const printWhole = async (house: HouseInProcess, kind: TextKind): Promise<void> => {
+  const before = await runDirectly(house, kind, lines)
+  const samples: Sample[] = []
+  const { perSecond, preflightMs } = await runBatch(house, kind, whole, (done) => samples.push({ done, rss: process.memoryUsage().rss, atMs: performance.now() }))
+  const after = await runDirectly(house, kind, lines)
+  const tenths = Array.from({ length: 10 }, (_, tenth) => samples.filter(({ done }) => done > (whole * tenth) / 10 && done <= (whole * (tenth + 1)) / 10))
+  const shares = tenths.map((share) => share.map(({ rss }) => megabytes(rss)))
   printTable(
-    `One batch of ${whole} lines, resident memory`,
+    `One batch of ${whole} ${kind}s, pace and resident memory`,
     ["done", ...shares.map((_, tenth) => `${(tenth + 1) * 10} %`)],
     [
+      ["texts/s", ...tenths.map((share) => figure(pace(share)))],
       ["median MB", ...shares.map((share) => figure(median(share)))],
       ["most MB", ...shares.map((share) => figure(Math.max(...share)))],
     ],
@@ -66,8 +80,8 @@ console.log(
 const deployment = makeBatchDeployment(modelsDir)
 const house = await openHouse(deployment)
 try {
-  if (rounds > 0) await printRounds(house)
-  if (whole > 0) await printWhole(house)
+  if (rounds > 0) for (const kind of kinds) await printRounds(house, kind)
+  if (whole > 0) await printWhole(house, kinds.at(-1)!)
   printLoadAfter(startedMs)
 } finally {
   await house.close()

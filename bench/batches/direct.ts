@@ -1,7 +1,7 @@
 import { Effect, Stream } from "effect"
 import type { EmbedEvent, EmbedRequest, ModelContext, Task } from "../../core/ports/model.ts"
 import type { HouseInProcess } from "../house/house-in-process.ts"
-import { linesAtOnce, textOf } from "./house.ts"
+import { linesAtOnce, type TextKind, textOf } from "./house.ts"
 
 const context: ModelContext = {
   callId: "00000000-0000-7000-8000-000000000000",
@@ -13,10 +13,10 @@ const context: ModelContext = {
 }
 
 /** The Model port alone, as many texts in flight as the worker has. Answers texts a second. */
-export const runDirectly = async ({ catalogue }: HouseInProcess, lines: number): Promise<number> => {
+export const runDirectly = async ({ catalogue }: HouseInProcess, kind: TextKind, lines: number): Promise<number> => {
   const { task } = await Effect.runPromise(catalogue.open("embed", "svc-embed"))
   const port = task as Task<EmbedRequest, EmbedEvent>
-  const one = (n: number) => Effect.flatMap(port.plan({ items: [{ type: "text", text: textOf(n) }], truncate: "END" }, context), ({ run }) => Stream.runDrain(run))
+  const one = (n: number) => Effect.flatMap(port.plan({ items: [{ type: "text", text: textOf(kind, n) }], truncate: "END" }, context), ({ run }) => Stream.runDrain(run))
   const startedMs = performance.now()
   await Effect.runPromise(
     Effect.forEach(

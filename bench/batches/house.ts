@@ -2,18 +2,27 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { parse, stringify } from "yaml"
 import { type Deployment, makeDeployment } from "../house/deployment.ts"
 
-export const linesAtOnce = 32
+export const linesAtOnce = 64
 
-/** With the real embedding model alone where models lie in `modelsDir`, else with the fake ones. The worker looks often: its pace is measured, not its patience. */
+/** With the real embedding model alone where models lie in `modelsDir`, else with the fake ones. The worker looks every second: its pace is measured, not its patience. */
 export const makeBatchDeployment = (modelsDir: string | undefined): Deployment => {
   const deployment = modelsDir === undefined ? makeDeployment({ atOnce: true }) : makeDeployment({ config: "starter.yaml", env: { RAKIT_MODELS: modelsDir } })
   const { plugins, models, ...house } = parse(readFileSync(deployment.config, "utf8"))
   const wanted = models.filter(({ task }: { readonly task: string }) => task === "embed")
-  writeFileSync(deployment.config, stringify({ ...house, plugins: { ...plugins, "endpoint-batches": { pollMs: 50, linesAtOnce } }, models: wanted }))
+  writeFileSync(deployment.config, stringify({ ...house, plugins: { ...plugins, "endpoint-batches": { pollMs: 1_000, linesAtOnce } }, models: wanted }))
   return deployment
 }
 
 const words = "kapal pasar hujan buku jalan laut guru padi kota pagi malam angin rumah sungai gunung teman".split(" ")
 
-/** Texts of 8 to 24 words, each another. */
-export const textOf = (n: number): string => `${Array.from({ length: 8 + (n % 17) }, (_, i) => words[(n * (i + 7) + i * i) % words.length]).join(" ")} ${n}`
+/** What is embedded: sentences of 8 to 24 words, 33 tokens in the median, or paragraphs of 20 to 60 words, 79 tokens. */
+export type TextKind = "sentence" | "paragraph"
+
+const fewestWords = { sentence: 8, paragraph: 20 }
+
+/** The nth text, unlike all others. */
+export const textOf = (kind: TextKind, n: number): string => {
+  const fewest = fewestWords[kind]
+  const count = fewest + (n % (2 * fewest + 1))
+  return `${Array.from({ length: count }, (_, i) => words[(n * (i + 7) + i * i) % words.length]).join(" ")} ${n}`
+}
