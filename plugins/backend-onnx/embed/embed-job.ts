@@ -21,6 +21,8 @@ export class EmbedJob {
   readonly texts: readonly Int32Array[]
   readonly waiting: number[]
   private readonly emit: (event: EmbedJobEvent) => void
+  private readonly arrivedMs = performance.now()
+  private hasBegun = false
   private inputTokens = 0
   private spentMs = 0
 
@@ -28,6 +30,12 @@ export class EmbedJob {
     this.texts = request.texts
     this.emit = emit
     this.waiting = this.texts.map((_, index) => index).sort((a, b) => this.texts[a]!.length - this.texts[b]!.length || a - b)
+  }
+
+  /** Its first text comes into a step: it waits no more. */
+  begin(): void {
+    if (!this.hasBegun) this.emit({ type: "time", stage: "queue", durationMs: performance.now() - this.arrivedMs })
+    this.hasBegun = true
   }
 
   /** A text is done; `vector` is its own copy. */

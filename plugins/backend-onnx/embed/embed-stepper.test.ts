@@ -22,8 +22,8 @@ describe("a step takes", () => {
     const [other, third] = [runningWith(2, [41, 200]).running, runningWith(3, [50, 51, 30, 29]).running]
     expect(lengthsOf(chooseTexts(leader, [other, leader, third]))).toEqual([
       [1, 40],
-      [2, 41],
       [1, 42],
+      [2, 41],
       [3, 30],
       [3, 50],
     ])
@@ -39,6 +39,22 @@ describe("a step takes", () => {
       expect(chosen[0]!.of).toBe(all[0])
     }
     expect(chooseTexts(runningWith(1, [500]).running, [runningWith(2, [500]).running])).toHaveLength(1)
+  })
+
+  test("the leader's own texts first, and one of each other request before a second one of any", () => {
+    const leader = runningWith(1, [12, 16, 17]).running
+    const bulk = runningWith(2, new Array(2_048).fill(12)).running
+    const small = [runningWith(3, [13]).running, runningWith(4, [14, 12]).running]
+    const chosen = lengthsOf(chooseTexts(leader, [bulk, leader, ...small]))
+    expect(chosen.slice(0, 7)).toEqual([
+      [1, 12],
+      [1, 16],
+      [1, 17],
+      [2, 12],
+      [4, 12],
+      [3, 13],
+      [2, 12],
+    ])
   })
 
   test("nothing of batches where somebody waits, and nothing of those who wait for a batch", () => {
@@ -88,10 +104,32 @@ test("each request gets its vectors, counts its tokens, and ends once, with its 
   expect(steps).toEqual([3, 3])
   expect(ended).toEqual([{ id: 2 }, { id: 1 }, { id: 3 }])
   const vectors = (events: readonly EmbedJobEvent[]): readonly unknown[] =>
-    events.map((event) => (event.type === "vector" ? [event.index, [...event.vector], event.inputTokens] : event.type))
-  expect(vectors(all[0]!.events)).toEqual([[0, [1, 3], 3], [2, [1, 3], 6], [1, [1, 20], 26], "time"])
-  expect(vectors(all[1]!.events)).toEqual([[0, [2, 3], 3], "time"])
-  expect(vectors(all[2]!.events)).toEqual([[0, [3, 20], 20], [1, [3, 21], 41], "time"])
+    events.map((event) => (event.type === "vector" ? [event.index, [...event.vector], event.inputTokens] : event.stage))
+  expect(vectors(all[0]!.events)).toEqual(["queue", [0, [1, 3], 3], [2, [1, 3], 6], [1, [1, 20], 26], "prefill"])
+  expect(vectors(all[1]!.events)).toEqual(["queue", [0, [2, 3], 3], "prefill"])
+  expect(vectors(all[2]!.events)).toEqual(["queue", [0, [3, 20], 20], [1, [3, 21], 41], "prefill"])
+})
+
+test("batches get the steps in which nobody else waits, and one in 16", async () => {
+  const batch = runningWith(1, new Array(64).fill(200), { priority: "batch" })
+  const urgent = runningWith(2, new Array(32).fill(200))
+  const stepper = new EmbedStepper(fakeSession().session)
+  const led: number[] = []
+  const step = (running: readonly Running<EmbedJob>[]) =>
+    stepper.step(running, ([first]) => {
+      led.push(first!.id)
+      return first!
+    })
+  for (let i = 0; i < 32; i++) await step([batch.running, urgent.running])
+  expect(led).toEqual(led.map((_, i) => (i % 16 === 15 ? 1 : 2)))
+  await step([batch.running])
+  expect(led.at(-1)).toBe(1)
+})
+
+test("the time until its first text comes into a step is time in the queue", async () => {
+  const { running, events } = runningWith(1, [3, 200])
+  await runAll(fakeSession().session, [running])
+  expect(events.map((event) => (event.type === "time" ? event.stage : event.type))).toEqual(["queue", "vector", "vector", "prefill"])
 })
 
 test("a request that fails takes nobody with it", async () => {
@@ -101,5 +139,5 @@ test("a request that fails takes nobody with it", async () => {
     all.map(({ running }) => running),
   )
   expect(ended).toEqual([{ id: 1 }, { id: 2, cause: new Error("thirteen") }, { id: 3 }])
-  expect(all[0]!.events.map(({ type }) => type)).toEqual(["vector", "vector", "time"])
+  expect(all[0]!.events.map(({ type }) => type)).toEqual(["time", "vector", "vector", "time"])
 })

@@ -6,6 +6,8 @@ import type { EmbedJob } from "./embed-job.ts"
 // a step of more tokens would keep others waiting; more texts would mostly be padding
 const stepTokens = 256
 const stepTexts = 16
+/** So many steps in a row may go by a batch that waits: its lines must not all be late under unbroken real time. */
+const stepsBeforeBatch = 15
 /** By how many tokens texts of a step may differ from the first one, of `length`: more padding would cost what their company saves. */
 const tolerance = (length: number): number => Math.max(8, length / 4)
 
@@ -34,16 +36,24 @@ const textsNear = (of: Running<EmbedJob>, length: number): readonly WaitingText[
   return places.map((place) => waitingText(of, place)).filter((text) => Math.abs(text.length - length) <= tolerance(length))
 }
 
-/** The shortest text of `leader` and what is most like it in length: its own texts and those of the others of its priority. */
+const byDistance = (length: number) => (a: WaitingText, b: WaitingText) => Math.abs(a.length - length) - Math.abs(b.length - length)
+
+/** The nearest text of each request, then the second nearest of each: a small request rides along with the first step, whatever others have. */
+const inTurns = (lists: readonly (readonly WaitingText[])[], length: number): readonly WaitingText[] => {
+  const ranks = Math.max(0, ...lists.map((list) => list.length))
+  return Array.from({ length: ranks }, (_, rank) => lists.flatMap((list) => list[rank] ?? []).sort(byDistance(length))).flat()
+}
+
+/** The shortest text of `leader` and what is like it in length: its own texts first, then those of the others of its priority. */
 export const chooseTexts = (leader: Running<EmbedJob>, running: readonly Running<EmbedJob>[]): readonly WaitingText[] => {
   if (leader.job.waiting.length === 0) return []
   const first = waitingText(leader, 0)
-  const own = textsNear(leader, first.length).filter(({ index }) => index !== first.index)
-  const others = running.filter((other) => other !== leader && other.priority === leader.priority).flatMap((other) => textsNear(other, first.length))
-  const distance = ({ length }: WaitingText) => Math.abs(length - first.length)
+  const near = (of: Running<EmbedJob>) => [...textsNear(of, first.length)].sort(byDistance(first.length))
+  const own = near(leader).filter(({ index }) => index !== first.index)
+  const others = running.filter((other) => other !== leader && other.priority === leader.priority).map(near)
   const chosen = [first]
   let width = first.length
-  for (const text of [...own, ...others].sort((a, b) => distance(a) - distance(b))) {
+  for (const text of [...own, ...inTurns(others, first.length)]) {
     const wider = Math.max(width, text.length)
     if (chosen.length === stepTexts || (chosen.length + 1) * wider > stepTokens) break
     chosen.push(text)
@@ -59,20 +69,21 @@ const feedsOf = (texts: readonly Int32Array[]): Record<string, Tensor> => {
   return { input_ids: longs(ids, [texts.length, width]), lengths: longs(texts.map((text) => text.length)) }
 }
 
-/** A step of a sentence encoder: a few texts of like length, of one request or of several. Batches get steps in which nobody else waits. */
+/** A step of a sentence encoder: a few texts of like length, of one request or of several. Batches get the steps in which nobody else waits, and one in 16. */
 export class EmbedStepper implements Stepper<EmbedJob> {
   private readonly session: Session
+  private urgentSteps = 0
 
   constructor(session: Session) {
     this.session = session
   }
 
   async step(running: readonly Running<EmbedJob>[], turn: (among: readonly Running<EmbedJob>[]) => Running<EmbedJob>): Promise<readonly Ended<EmbedJob>[]> {
-    const urgent = running.filter(({ priority }) => priority === "realtime")
-    const leader = turn(urgent.length ? urgent : running)
+    const leader = turn(this.mayLead(running))
     const chosen = chooseTexts(leader, running)
     if (chosen.length === 0) return [{ of: leader }]
     const jobs = [...new Set(chosen.map(({ of }) => of))]
+    for (const { job } of jobs) job.begin()
     try {
       return await this.embed(chosen, jobs)
     } catch (cause) {
@@ -85,6 +96,13 @@ export class EmbedStepper implements Stepper<EmbedJob> {
   }
 
   release(): void {}
+
+  private mayLead(running: readonly Running<EmbedJob>[]): readonly Running<EmbedJob>[] {
+    const [urgent, batch] = [running.filter(({ priority }) => priority === "realtime"), running.filter(({ priority }) => priority === "batch")]
+    const isUrgent = urgent.length > 0 && (batch.length === 0 || this.urgentSteps < stepsBeforeBatch)
+    this.urgentSteps = isUrgent ? this.urgentSteps + 1 : 0
+    return isUrgent ? urgent : batch
+  }
 
   private async embed(chosen: readonly WaitingText[], jobs: readonly Running<EmbedJob>[]): Promise<readonly Ended<EmbedJob>[]> {
     const startedMs = performance.now()

@@ -137,6 +137,28 @@ test("accounts take turns in reading, whatever the length of their prompts", asy
   expect(order(log, "read").slice(6, 16)).toEqual(new Array(10).fill(1))
 })
 
+test("who comes back after every turn does not keep another one from its own", async () => {
+  const led: string[] = []
+  const left = new Map([["long", 5]])
+  // a step ends its job, but for the long one, and whoever ended comes back meanwhile
+  const step = async (running: readonly Running<string>[], turn: (among: readonly Running<string>[]) => Running<string>) => {
+    const of = turn(running)
+    led.push(of.account)
+    left.set(of.account, (left.get(of.account) ?? 30) - 1)
+    if (of.account === "quick" && left.get("quick")! > 0) submit("quick")
+    return of.account === "quick" || left.get("long") === 0 ? [{ of }] : []
+  }
+  const outcome = { done: () => {}, failed: () => {}, busy: () => {} }
+  const scheduler = new Scheduler<string>({ step, release: () => {} }, { slots: 8, room: Number.POSITIVE_INFINITY, nowMs: () => 0 }, outcome)
+  let id = 0
+  const submit = (account: string) => scheduler.submit({ id: id++, account, priority: "realtime", waitMs: 1, size: 0, start: () => account })
+  submit("long")
+  submit("quick")
+  await settled()
+  expect(led.slice(0, 10).filter((account) => account === "long")).toHaveLength(5)
+  expect(led).toHaveLength(35)
+})
+
 test("batch work gives its slot to real time and goes on afterwards", async () => {
   const { log, submit, scheduler } = desk({ slots: 1 })
   submit({ id: 1, writes: 6, priority: "batch" })

@@ -141,6 +141,8 @@ export class Scheduler<Job> {
 
   private start(queued: Queued<Job>): void {
     this.waiting.take(queued)
+    // behind all but the last: who comes back after every turn must not be taken for somebody who waits longest
+    if (!this.turns.has(queued.account)) this.turns.set(queued.account, this.turnsTaken - 1)
     try {
       const { id, account, priority } = queued
       this.running.push({ id, account, priority, job: queued.start(), submission: queued })
