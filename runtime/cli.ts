@@ -72,7 +72,7 @@ const addBatch = (program: Command): void => {
     .option("-o, --out <file>", "the answers, in the order of the lines (default: <file> with .output.jsonl)")
     .option("--errors <file>", "the lines that failed, made only for some (default: with .errors.jsonl)")
     .option("--endpoint <url>", "what every line must target, as /v1/embeddings (default: that of the first line)")
-    .option("--concurrency <n>", "lines at once, 1 to 1024 (default: linesAtOnce of the plugin endpoint-batches, 32)", linesAtOnce)
+    .option("--concurrency <n>", "lines at once, 1 to 1024 (default: linesAtOnce of the plugin endpoint-batches, 64)", linesAtOnce)
     .option("--resume", "go on where an interrupted run of the same file ended", false)
     .option("--json", "print the summary as JSON", false)
     .action(async (file, config, options) => (await import("./cli/batch.ts")).runBatch(file, { file: config, typed: config === starter ? undefined : config }, options))

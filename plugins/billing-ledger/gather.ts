@@ -7,7 +7,7 @@ export interface GatherOptions<Item, Answer> {
   readonly maxItems: number
   readonly maxInFlight: number
   readonly maxWaiting: number
-  /** Items for which `can` holds wait up to `ms` for company, unless another one goes out meanwhile. */
+  /** Items for which `can` holds wait up to `ms` for company, unless another one goes out, or a statement ends, meanwhile. */
   readonly patience?: { readonly ms: number; can(item: Item): boolean }
   /** Answers in the order of the items. */
   readonly run: (items: readonly Item[]) => Effect.Effect<readonly Answer[], PortError>

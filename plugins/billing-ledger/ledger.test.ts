@@ -116,6 +116,35 @@ describe("ledger", () => {
     expect(await run(ledger.balance(account))).toEqual({ balanceMicros: 100n, heldMicros: 15n })
   })
 
+  it("lines of a batch share a statement of admission though they come one after the other; a call that somebody waits for goes out at once", async () => {
+    let statements = 0
+    const counting: Database = {
+      ...test.database,
+      run: (query) => {
+        statements += 1
+        return test.database.run(query)
+      },
+    }
+    const counted = ledgerOn(counting)
+    const turn = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+    const three = (more: Partial<AdmitRequest>) =>
+      run(
+        Effect.forEach(
+          [0, 1, 2],
+          (n) =>
+            Effect.andThen(
+              Effect.forEach(new Array(n).fill(0), () => turn),
+              counted.admit({ ...call(), ...more }),
+            ),
+          { concurrency: 3 },
+        ),
+      )
+    await three({ counts: "money", parent: "batch_1" })
+    expect(statements).toBe(1)
+    await three({})
+    expect(statements).toBeGreaterThan(2)
+  })
+
   it("takes no money from what was never admitted", async () => {
     await run(grant(100n))
     await run(ledger.settle([end(uuidV7(0), "settled", 50n)]))

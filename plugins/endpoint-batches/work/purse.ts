@@ -17,6 +17,8 @@ export interface Stake {
 /** What the lines of one key hold in this process: balance and monthly cap are checked against all of it. */
 export interface Purse {
   stake(): Stake
+  /** Whether a line waits for what others hold. */
+  readonly isWanted: boolean
 }
 
 export const makePurse = (): Purse => {
@@ -60,7 +62,12 @@ export const makePurse = (): Purse => {
       leave: () => leave(),
     }
   }
-  return { stake }
+  return {
+    stake,
+    get isWanted() {
+      return waiting.size > 0
+    },
+  }
 }
 
 /** Of each key that has lines here. */

@@ -64,8 +64,14 @@ const begin = ({ parts, tray, purse, fibers }: Run, raw: RawLine, place: Seat): 
     const leave = Effect.sync(() => {
       if (!done) seat.leave()
       tray.ended(done)
+      // what it holds is given back by its commit, and a line may wait for that
+      if (purse.isWanted) tray.nudge()
     })
-    const run = Effect.ensuring(Effect.flatMap(runLine(parts, raw, stake), keep), leave)
+    const more = Effect.suspend(() => {
+      tray.nudge()
+      return stake.more
+    })
+    const run = Effect.ensuring(Effect.flatMap(runLine(parts, raw, { ...stake, more }), keep), leave)
     return Effect.map(Effect.forkDetach(run, { startImmediately: true }), (fiber) => {
       fibers.add(fiber)
       fiber.addObserver(() => fibers.delete(fiber))
