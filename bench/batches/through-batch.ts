@@ -43,7 +43,7 @@ export interface BatchRun {
 }
 
 // whoever asks all the time takes from what is measured; only the moment of the end must be known well
-const waitMs = (begun: boolean, share: number): number => (begun && share < 0.95 ? 1_000 : 20)
+const waitMs = (begun: boolean, left: number): number => (begun && left > 400 ? 1_000 : 50)
 
 /** Uploads, orders and waits. `look` is called with how many lines are done, every second at first, more often near the end. */
 export const runBatch = async (house: HouseInProcess, kind: TextKind, lines: number, look: (done: number) => void = () => {}): Promise<BatchRun> => {
@@ -60,6 +60,6 @@ export const runBatch = async (house: HouseInProcess, kind: TextKind, lines: num
     if (batch.status === "completed" && batch.request_counts.completed === lines)
       return { perSecond: (lines * 1000) / (nowMs - (begunMs ?? orderedMs)), preflightMs: (begunMs ?? nowMs) - orderedMs }
     if (!["validating", "in_progress"].includes(batch.status)) throw new Error(`the batch ended as ${JSON.stringify(batch)}`)
-    await new Promise((resolve) => setTimeout(resolve, waitMs(begunMs !== undefined, batch.request_counts.completed / lines)))
+    await new Promise((resolve) => setTimeout(resolve, waitMs(begunMs !== undefined, lines - batch.request_counts.completed)))
   }
 }
