@@ -20,14 +20,27 @@ describe.skipIf(!existsSync(path))("SmolLM2-135M-Instruct, batched", { timeout: 
   const tokens = async (text: string): Promise<Int32Array> =>
     Int32Array.from((await loadChatTokenizer(engine.info.folder).tokenizer.encode(text, null, { addSpecialTokens: false })).getIds())
   const question = (text: string) => tokens(`<|im_start|>user\n${text}<|im_end|>\n<|im_start|>assistant\n`)
+  const asks = ["What is the capital of France?", "What is 2 + 2?", "Which planet do we live on?", `${"The sea was calm that day. ".repeat(40)}What is the capital of Italy?`]
   const hot = { temperature: 0.9, topP: 0.95, frequencyPenalty: 0.2, presencePenalty: 0.1, logitBias: [] }
 
   test("ragged requests at once answer sensibly, each its own question", async () => {
-    const long = `${"The sea was calm that day. ".repeat(40)}What is the capital of Italy?`
-    const asks = ["What is the capital of France?", "What is 2 + 2?", "Which planet do we live on?", long]
     const answers = await Promise.all(asks.map(async (text, i) => engine.ask({ promptIds: await question(text), account: `a${i % 2}`, maxTokens: 12 })))
-    // the company in which a token is computed depends on the moment, and int8 turns close choices: "The capital of France is Paris." or "The answer is: France"
+    // the first is a close choice that int8 rounding turns with the company of the moment: exact weights say France
     for (const [i, wanted] of [/Paris|France/, /4/, /Earth/, /The sea was calm/].entries()) expect(answers[i]!.text).toMatch(wanted)
+  })
+
+  test("with exact weights, ragged requests at once answer what each answers alone", async () => {
+    const exact = await openInProcess({ path, graphs: join(root, "graphs"), precision: "fp32", threads: 2, kvBytes: 2 ** 30, prefixCacheBytes: 0 })
+    try {
+      const prompts = await Promise.all(asks.map(question))
+      const alone: string[] = []
+      for (const promptIds of prompts) alone.push((await exact.ask({ promptIds, maxTokens: 12 })).text)
+      const together = await Promise.all(prompts.map((promptIds, i) => exact.ask({ promptIds, account: `a${i % 2}`, maxTokens: 12 })))
+      expect(together.map(({ text }) => text)).toEqual(alone)
+      expect(new Set(alone).size).toBe(4)
+    } finally {
+      await exact.close()
+    }
   })
 
   test("a seed says the same alone, among others, with a cold and with a warm cache", async () => {
