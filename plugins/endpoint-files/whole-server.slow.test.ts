@@ -164,7 +164,9 @@ describe("a file", () => {
     const again = (text = "x", name = "a.jsonl") => live.files.create({ file: new File([text], name), purpose: "batch" }, { headers: { "Idempotency-Key": "once" } })
     const file = await again()
     expect((await again()).id).toBe(file.id)
-    for (const other of [again("y"), again("x", "b.jsonl")]) expect(await errorOf(other)).toMatchObject({ status: 409, code: "conflict", param: "Idempotency-Key" })
+    const conflict = { status: 409, code: "conflict", param: "Idempotency-Key" }
+    expect(await errorOf(again("y"))).toMatchObject(conflict)
+    expect(await errorOf(again("x", "b.jsonl"))).toMatchObject(conflict)
     expect((await live.files.list()).data).toHaveLength(1)
     await live.files.delete(file.id)
   })
