@@ -128,12 +128,10 @@ describe("a delivery", () => {
 
   it("to a name that leads to a private address is refused when it is sent", async () => {
     const before = desk.outside.outbound
-    desk.outside.outbound = makeOutbound([], (_, __, callback) =>
-      callback(null, [
-        { address: "93.184.216.34", family: 4 },
-        { address: "10.0.0.7", family: 4 },
-      ]),
-    )
+    desk.outside.outbound = makeOutbound([], async () => [
+      { address: "93.184.216.34", family: 4 },
+      { address: "10.0.0.7", family: 4 },
+    ])
     const { id } = await desk.register("https://hooks.example.com/in")
     await desk.emit()
     await settled()

@@ -2,8 +2,9 @@ import { once } from "node:events"
 import { createServer, type RequestListener, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Effect, Exit, Option } from "effect"
-import { afterEach, describe, expect, it } from "vitest"
+import { afterEach, expect, it } from "vitest"
 import { makeOutbound } from "./outbound.ts"
+import type { Address } from "./resolve-name.ts"
 
 const servers: Server[] = []
 afterEach(async () => {
@@ -26,55 +27,20 @@ const get = (url: string, allow: readonly string[] = [], more: { timeoutMs?: num
 
 const errorOf = async (exit: ReturnType<typeof get>) => Option.getOrUndefined(Exit.findErrorOption(await exit))
 
-describe("a URL that is refused without asking the network", () => {
-  const { refusal } = makeOutbound(["127.0.0.1:9000"])
-  it.each([
-    "",
-    "nonsense",
-    "/path",
-    "http://example.com/",
-    "ftp://example.com/",
-    "file:///etc/passwd",
-    "https://user:secret@example.com/",
-    "https://user@example.com/",
-    "https://127.0.0.1/",
-    "https://127.1/",
-    "https://0x7f.0.0.1/",
-    "https://0177.0.0.1/",
-    "https://2130706433/",
-    "https://[::1]/",
-    "https://[::ffff:127.0.0.1]/",
-    "https://[64:ff9b::7f00:1]/",
-    "https://169.254.169.254/latest/meta-data",
-    "https://100.64.0.1/",
-    "http://127.0.0.1:9001/",
-    "http://localhost:9000/",
-    "https://localhost/",
-    "https://LOCALHOST.:8443/",
-    "https://db.localhost/",
-    "https://metadata.google.internal/",
-    "https://printer.local/",
-    `https://example.com/${"a".repeat(2048)}`,
-  ])("%.60s", (url) => expect(refusal(url)).toMatch(/^It /))
-
-  it("and some that are not", () => {
-    for (const url of ["https://example.com/hook?x=1", "https://localhost.example.com/", "https://8.8.8.8:8443/", "http://127.0.0.1:9000/hook", "https://127.0.0.1:9000/"])
-      expect(refusal(url)).toBeUndefined()
-  })
-})
-
 it("a name that leads to a closed address is refused on the connection itself, and nobody is called", async () => {
   let calls = 0
   const port = await serve((_, res) => {
     calls++
     res.end()
   })
-  expect(await errorOf(get(`https://localhost:${port}/`))).toMatchObject({ _tag: "OutboundRefused" })
+  const outbound = makeOutbound([], async () => [{ address: "127.0.0.1", family: 4 }])
+  const exit = await Effect.runPromiseExit(outbound.send({ method: "GET", url: `https://hooks.example.com:${port}/`, timeoutMs: 5_000, maxBytes: 10 }))
+  expect(Option.getOrUndefined(Exit.findErrorOption(exit))).toMatchObject({ _tag: "OutboundRefused" })
   expect(calls).toBe(0)
 })
 
 it("one closed address among those of a name is enough; what was checked is what is connected to", async () => {
-  const answers = [
+  const answers: (readonly Address[])[] = [
     [
       { address: "8.8.8.8", family: 4 },
       { address: "10.0.0.1", family: 4 },
@@ -83,15 +49,15 @@ it("one closed address among those of a name is enough; what was checked is what
     [],
   ]
   const asked: string[] = []
-  const outbound = makeOutbound([], (hostname, _, callback) => {
-    asked.push(hostname)
-    callback(null, answers[asked.length - 1] ?? [])
+  const outbound = makeOutbound([], async (name) => {
+    asked.push(name)
+    return answers[asked.length - 1] ?? []
   })
   for (const _ of answers) {
-    const exit = await Effect.runPromiseExit(outbound.send({ method: "POST", url: "https://hooks.example/x", body: "{}", timeoutMs: 5_000, maxBytes: 10 }))
+    const exit = await Effect.runPromiseExit(outbound.send({ method: "POST", url: "https://hooks.example.com/x", body: "{}", timeoutMs: 5_000, maxBytes: 10 }))
     expect(Option.getOrUndefined(Exit.findErrorOption(exit))).toMatchObject({ _tag: "OutboundRefused" })
   }
-  expect(asked).toEqual(["hooks.example", "hooks.example", "hooks.example"])
+  expect(asked).toEqual(Array(3).fill("hooks.example.com"))
 })
 
 it("an allowed host is called over http; a redirect is an answer like any other", async () => {

@@ -8,7 +8,10 @@ const translated = (bytes: Bytes): ipaddr.IPv4 | undefined => {
   return prefix.every((byte, index) => bytes[index] === byte) ? new ipaddr.IPv4(bytes.slice(12)) : undefined
 }
 
-/** Not assigned to anybody's public use, but `unicast` to ipaddr.js: protocol assignments, test networks (RFC 6890) and local-use NAT64 (RFC 8215). */
+/** All of IPv6 that is given to anybody's public use. */
+const globalUnicast = ipaddr.IPv6.parseCIDR("2000::/3")
+
+/** `unicast` to ipaddr.js, but no place of the public internet: protocol assignments, test networks (RFC 6890, 9637), and what a cloud's machines reach their own host by. */
 const special = [
   "192.0.0.0/24",
   "192.0.2.0/24",
@@ -16,12 +19,10 @@ const special = [
   "198.51.100.0/24",
   "203.0.113.0/24",
   "240.0.0.0/4",
-  "64:ff9b:1::/48",
-  "2001:db8::/32",
+  "168.63.129.16/32",
   "2001::/23",
+  "2001:db8::/32",
   "3fff::/20",
-  "5f00::/16",
-  "fec0::/10",
 ].map((network) => ipaddr.parseCIDR(network))
 
 const isSpecial = (address: ipaddr.IPv4 | ipaddr.IPv6): boolean =>
@@ -31,7 +32,7 @@ const isSpecial = (address: ipaddr.IPv4 | ipaddr.IPv6): boolean =>
 export const isPublicAddress = (text: string): boolean => {
   if (!ipaddr.isValid(text)) return false
   const given = ipaddr.process(text)
-  const address = given.kind() === "ipv6" ? (translated(given.toByteArray()) ?? given) : given
-  if (isSpecial(address)) return false
-  return address.range() === "unicast"
+  const address = given instanceof ipaddr.IPv6 ? (translated(given.toByteArray()) ?? given) : given
+  if (address instanceof ipaddr.IPv6 && !address.match(globalUnicast)) return false
+  return !isSpecial(address) && address.range() === "unicast"
 }
