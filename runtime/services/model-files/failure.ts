@@ -37,6 +37,7 @@ const byCode: Readonly<Record<string, (host: string) => string>> = {
   UND_ERR_CONNECT_TIMEOUT: (host) => `${host} did not answer`,
   ETIMEDOUT: (host) => `${host} did not answer`,
 }
+const untrusted = /^(DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED|UNABLE_TO_(GET_ISSUER|VERIFY))/
 const hopeless = /^(ENOTFOUND|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|ERR_TLS|ERR_INVALID)/
 
 const innermost = (error: unknown): unknown => (error instanceof Error && error.cause !== undefined ? innermost(error.cause) : error)
@@ -48,7 +49,8 @@ export const networkFailure = (error: unknown, url: string): SourceFailed => {
   const code = isSystemError(cause) ? cause.code : ""
   const host = URL.canParse(url) ? new URL(url).host : url
   const text = byCode[code]?.(host) ?? `${host}: ${cause instanceof Error ? cause.message : String(cause)}`
-  return new SourceFailed(text, { retry: !hopeless.test(code) })
+  const hint = untrusted.test(code) ? "; where a proxy signs for others, let NODE_EXTRA_CA_CERTS name the file of its certificate" : ""
+  return new SourceFailed(text + hint, { retry: !hopeless.test(code) })
 }
 
 /** An HTTP status that is not what was asked for. */
