@@ -1,6 +1,8 @@
 import { once } from "node:events"
 import { createServer, type RequestListener, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
 import { Effect, Exit, Option } from "effect"
 import { afterEach, expect, it } from "vitest"
 import { makeOutbound } from "./outbound.ts"
@@ -82,17 +84,23 @@ it("reads no more than it was told to", async () => {
   expect(Exit.isSuccess(exit) && [exit.value.body.length, exit.value.truncated]).toEqual([1_000, true])
 })
 
-it("gives up in time, whether the head or the body is late, and says so", async () => {
+it("gives up in time, whether the head or the body is late, and whatever garbage is collected meanwhile; it says so and hangs up", async () => {
+  setFlagsFromString("--expose-gc")
+  const collect = runInNewContext("gc") as () => void
+  const left: Promise<unknown>[] = []
   const port = await serve((req, res) => {
+    left.push(once(res, "close"))
+    collect()
     if (req.url === "/head") return
     res.writeHead(200)
     res.write("a")
   })
   for (const path of ["/head", "/body"])
-    expect(await errorOf(get(`http://127.0.0.1:${port}${path}`, [`127.0.0.1:${port}`], { timeoutMs: 50 }))).toMatchObject({
+    expect(await errorOf(get(`http://127.0.0.1:${port}${path}`, [`127.0.0.1:${port}`], { timeoutMs: 100 }))).toMatchObject({
       _tag: "OutboundFailed",
       message: "There was no answer in time.",
     })
+  await Promise.all(left)
 })
 
 it("a connection that fails says how", async () => {

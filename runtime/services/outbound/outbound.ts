@@ -19,13 +19,14 @@ const readUpTo = async (body: AsyncIterable<Uint8Array>, maxBytes: number): Prom
 const plainHeaders = (headers: Record<string, string | string[] | undefined>) =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(", ") : (value ?? "")]))
 
-const reasonOf = (cause: unknown): string => {
-  const { code, name } = cause as NodeJS.ErrnoException
-  if (name === "TimeoutError" || code === "UND_ERR_CONNECT_TIMEOUT" || code === "ETIMEOUT") return "There was no answer in time."
-  return `The connection failed (${code ?? name ?? "unknown"}).`
-}
+const tooLate = new OutboundFailed({ message: "There was no answer in time." })
 
-const isClosedAddress = (cause: unknown): boolean => cause instanceof ClosedAddress || (cause as Error | undefined)?.cause instanceof ClosedAddress
+const failureOf = (cause: unknown): OutboundRefused | OutboundFailed => {
+  if (cause instanceof ClosedAddress) return new OutboundRefused({ message: closed })
+  const { code, name } = cause as NodeJS.ErrnoException
+  if (code === "UND_ERR_CONNECT_TIMEOUT" || code === "ETIMEOUT") return tooLate
+  return new OutboundFailed({ message: `The connection failed (${code ?? name ?? "unknown"}).` })
+}
 
 /** `allowHosts`: exact `host:port`s that may be private, and be called over http as well; for tests and people who host both ends. */
 export const makeOutbound = (allowHosts: readonly string[], resolve: ResolveName = makeResolveName()): Outbound => {
@@ -33,8 +34,7 @@ export const makeOutbound = (allowHosts: readonly string[], resolve: ResolveName
   const guarded = new Agent({ connect: { lookup: guardedLookup(resolve) }, maxHeaderSize: 16_384 })
   const open = new Agent({ maxHeaderSize: 16_384 })
 
-  const fetchOnce = async ({ method, url, headers, body, timeoutMs, maxBytes }: OutboundRequest, left: AbortSignal): Promise<OutboundReply> => {
-    const signal = AbortSignal.any([left, AbortSignal.timeout(timeoutMs)])
+  const fetchOnce = async ({ method, url, headers, body, maxBytes }: OutboundRequest, signal: AbortSignal): Promise<OutboundReply> => {
     const dispatcher = allowed.has(endOf(new URL(url))) ? open : guarded
     // `reset`: no connection is kept, as the next request must look the name up again
     const reply = await send(url, { method, headers: headers ?? {}, body: body ?? null, signal, dispatcher, reset: true })
@@ -47,10 +47,10 @@ export const makeOutbound = (allowHosts: readonly string[], resolve: ResolveName
       Effect.suspend((): Effect.Effect<OutboundReply, OutboundRefused | OutboundFailed> => {
         const refusal = refusalOf(request.url, allowed)
         if (refusal !== undefined) return Effect.fail(new OutboundRefused({ message: refusal }))
-        return Effect.tryPromise({
-          try: (left) => fetchOnce(request, left),
-          catch: (cause) => (isClosedAddress(cause) ? new OutboundRefused({ message: closed }) : new OutboundFailed({ message: reasonOf(cause) })),
-        })
+        // not `AbortSignal.timeout` within `AbortSignal.any`: that one is forgotten when garbage is collected, and the call then has no end
+        return Effect.tryPromise({ try: (left) => fetchOnce(request, left), catch: failureOf }).pipe(
+          Effect.timeoutOrElse({ duration: request.timeoutMs, orElse: () => Effect.fail(tooLate) }),
+        )
       }),
   }
 }
