@@ -53,6 +53,13 @@ describe("a dry run of a batch", () => {
     expect([Number.isInteger(json.input_tokens), json.max_output_tokens]).toEqual([true, 10_000])
   })
 
+  it("is not taken in by a file whose lines take turns", async () => {
+    const { json } = await dryRun(lines(2_048, (n) => ({ input: "x".repeat(n % 2 ? 400 : 1) })))
+    expect(json.sampled_lines).toBe(50)
+    const half = 2_048 * 200.5
+    expect(Math.abs(json.input_tokens - half)).toBeLessThan(half / 2)
+  })
+
   it("adds up several models", async () => {
     const { json } = await dryRun(lines(10, (n) => ({ model: n % 2 ? "svc-lyt" : "svc-omni" })))
     expect([json.input_tokens, json.max_output_tokens]).toEqual([50, 100])
@@ -67,6 +74,11 @@ describe("a dry run of a batch", () => {
       { code: "context_length_exceeded", line: 3, param: "body.input", message: "The prompt is too long." },
       { code: "invalid_request_error", line: 4, param: "body.model", message: expect.stringContaining("body.model: ") },
     ])
+  })
+
+  it("names lines that want a stream, as they would fail", async () => {
+    const { json } = await dryRun([lineOf("a", { stream: true }), lineOf("b", { stream: false }), lineOf("c")].join("\n"))
+    expect(json).toMatchObject({ would_succeed: true, invalid_lines: 1, sampled_lines: 2, errors: [{ code: "unsupported_parameter", line: 1, param: "body.stream" }] })
   })
 
   it.each<[string, string, string, number]>([

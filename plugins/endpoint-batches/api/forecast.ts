@@ -1,5 +1,5 @@
 import { Effect, Semaphore } from "effect"
-import { type ApiError, decodeBody, type Endpoint, type Forecast, type Json, type PortError, type StoredFile } from "../../../core/index.ts"
+import { type ApiError, apiError, decodeBody, type Endpoint, type Forecast, type Json, type PortError, type StoredFile } from "../../../core/index.ts"
 import type { BatchHouse } from "../house.ts"
 import type { Faults } from "../preflight/faults.ts"
 import { makeModelCheck } from "../preflight/model-check.ts"
@@ -13,12 +13,15 @@ import { inputOf, isPayable, type Order } from "./order.ts"
 /** Each reads a whole file of up to 100 MB: more of them at once would only be slower. */
 const forecastsAtOnce = 2
 
+const noStream = () => apiError("unsupported_parameter", "A batch line can't be streamed.", { param: "stream" })
+
 /** Undefined: its shape is right. */
 const shapeFault = ({ body: schema }: Endpoint, body: Json, line: number): Effect.Effect<BatchError | undefined> =>
   typeof schema === "string"
     ? Effect.succeed(undefined)
     : decodeBody(schema, body).pipe(
-        Effect.map(() => undefined),
+        // where it is no field of the endpoint, decoding has dropped it
+        Effect.map((decoded) => ((decoded as { readonly stream?: unknown }).stream === true ? lineFault(noStream(), line) : undefined)),
         Effect.catch((error) => Effect.succeed(lineFault(error, line))),
       )
 

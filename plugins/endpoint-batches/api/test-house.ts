@@ -68,7 +68,7 @@ const target = (house: ReturnType<typeof fakeHouse>): Endpoint =>
     method: "POST",
     path: targetPath,
     access: "key",
-    body: Schema.Struct({ model: Schema.NonEmptyString, input: Schema.NonEmptyString }),
+    body: Schema.Struct({ model: Schema.NonEmptyString, input: Schema.NonEmptyString, stream: Schema.optionalKey(Schema.Boolean) }),
     maxBodyBytes: 25 * megabyte,
     batchable: true,
     plan: ({ body }) =>

@@ -32,17 +32,22 @@ describe("a sample", () => {
     expect(placesOf(50).lines).toEqual(Array.from({ length: 50 }, (_, n) => n + 1))
   })
 
-  it("is evenly spread over a file of any length", () => {
+  it("is 50 lines from all over a longer one, the same ones every time", () => {
     fc.assert(
       fc.property(fc.integer({ min: 51, max: 60_000 }), (count) => {
         const { lines, seen } = placesOf(count)
-        const steps = new Set(lines.slice(1).map((line, at) => line - lines[at]!))
-        expect([seen, lines[0], steps.size]).toEqual([count, 1, 1])
-        expect(lines.length).toBeGreaterThanOrEqual(25)
-        expect(lines.length).toBeLessThanOrEqual(50)
-        expect(count - lines.at(-1)!).toBeLessThan([...steps][0]!)
+        expect([seen, lines.length]).toEqual([count, 50])
+        expect(lines).toEqual(placesOf(count).lines)
+        expect(lines).toEqual([...new Set(lines)].sort((a, b) => a - b))
+        for (const third of [0, 1, 2]) expect(lines.filter((line) => Math.floor(((line - 1) * 3) / count) === third).length).toBeGreaterThan(3)
       }),
       { numRuns: 100 },
     )
+  })
+
+  it.each([2, 3, 7, 16, 64])("has about as many of each kind where %i kinds of lines take turns", (kinds) => {
+    const { lines } = placesOf(50_000)
+    const lower = lines.filter((line) => line % kinds < kinds / 2).length
+    expect(Math.abs(lower - (50 * Math.ceil(kinds / 2)) / kinds)).toBeLessThan(12)
   })
 })

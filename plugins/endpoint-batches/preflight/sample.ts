@@ -1,30 +1,35 @@
 import type { RawLine } from "../input/json-lines.ts"
 
-// even, so that the line that makes it too many is one that stays
 const most = 50
 
 export type Place = Pick<RawLine, "line" | "offset" | "end">
 
-/** Places of up to 50 lines, evenly spread over a file whose length shows only at its end. Of those lines nothing is kept. */
+/** A lot that is the same every time. An even stride instead would see one kind of line only where lines take turns. */
+const lotOf = (line: number): number => {
+  let lot = line
+  for (let round = 0; round < 2; round++) lot = Math.imul(lot ^ (lot >>> 16), 0x45d9f3b)
+  return (lot ^ (lot >>> 16)) >>> 0
+}
+
+/** Places of up to 50 lines of a file whose length shows only at its end: those with the lowest lots. Of the other lines nothing is kept. */
 export class Sample {
-  #places: Place[] = []
-  #stride = 1
+  #drawn: { readonly place: Place; readonly lot: number }[] = []
   #seen = 0
 
   get seen(): number {
     return this.#seen
   }
 
+  /** In the order of the file. */
   get places(): readonly Place[] {
-    return this.#places
+    return this.#drawn.map(({ place }) => place).sort((a, b) => a.line - b.line)
   }
 
   add({ line, offset, end }: Place): void {
-    if (this.#seen++ % this.#stride !== 0) return
-    if (this.#places.length === most) {
-      this.#places = this.#places.filter((_, at) => at % 2 === 0)
-      this.#stride *= 2
-    }
-    this.#places.push({ line, offset, end })
+    this.#seen += 1
+    const lot = lotOf(line)
+    if (this.#drawn.length === most && lot >= this.#drawn[most - 1]!.lot) return
+    this.#drawn.push({ place: { line, offset, end }, lot })
+    this.#drawn = this.#drawn.sort((a, b) => a.lot - b.lot).slice(0, most)
   }
 }
