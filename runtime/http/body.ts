@@ -24,6 +24,12 @@ const encodingOf = (req: IncomingMessage): Effect.Effect<Encoding, ApiError> => 
   return Effect.fail(apiError("unsupported_media_type", "The body's Content-Encoding must be gzip or identity.", { headers: { "accept-encoding": "gzip, identity" } }))
 }
 
+/** A form is read as it comes, and its length is the file's. */
+const requirePlainForm = (req: IncomingMessage): Effect.Effect<void, ApiError> =>
+  Effect.flatMap(encodingOf(req), (encoding) =>
+    encoding === "identity" ? Effect.void : Effect.fail(apiError("unsupported_media_type", "A form can't be compressed.", { headers: { "accept-encoding": "identity" } })),
+  )
+
 /** Reads up to `maxBytes`; what is more stays in the socket. A client that leaves aborts the exchange, which interrupts this. */
 const collect = (req: IncomingMessage, maxBytes: number, reserve: (bytes: number) => boolean): Effect.Effect<Buffer, ApiError> =>
   Effect.callback((resume) => {
@@ -97,7 +103,10 @@ export const readBody = (exchange: Exchange, endpoint: Endpoint, budget: BodyBud
     const { req } = exchange
     if (endpoint.body === "none") return undefined
     if (Number(req.headers["content-length"] ?? 0) > endpoint.maxBodyBytes) return yield* tooLarge(endpoint.maxBodyBytes)
-    if (endpoint.body === "multipart") return yield* readMultipart(exchange, endpoint.maxBodyBytes, () => tooLarge(endpoint.maxBodyBytes))
+    if (endpoint.body === "multipart") {
+      yield* requirePlainForm(req)
+      return yield* readMultipart(exchange, endpoint.maxBodyBytes, () => tooLarge(endpoint.maxBodyBytes))
+    }
     if (endpoint.body !== "bytes") yield* requireJsonType(req.headers["content-type"])
     const encoding = yield* encodingOf(req)
     const bytes = yield* read(exchange, encoding, endpoint.maxBodyBytes, budget)

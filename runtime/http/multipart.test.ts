@@ -84,10 +84,29 @@ describe("a multipart body", () => {
 
   it("of another type is 415", async () => {
     await open()
-    for (const type of ["application/json", "multipart/form-data", "multipart/mixed; boundary=x", ""]) {
+    for (const type of ["application/json", "multipart/form-data", "multipart/mixed; boundary=x", `multipart/form-data; boundary=${"x".repeat(71)}`, ""]) {
       const reply = await fetch(`${house.url}/upload`, { method: "POST", headers: { authorization, "content-type": type }, body: "{}" })
       expect([type, reply.status]).toEqual([type, 415])
     }
+  })
+
+  it("that is compressed is 415, which says how it may come", async () => {
+    await open()
+    for (const encoding of ["gzip", "br"]) {
+      const headers = { authorization, "content-type": "multipart/form-data; boundary=x", "content-encoding": encoding }
+      const reply = await fetch(`${house.url}/upload`, { method: "POST", headers, body: "--x--\r\n" })
+      expect([reply.status, reply.headers.get("accept-encoding")]).toEqual([415, expect.stringContaining("identity")])
+    }
+  })
+
+  it("with a part without a name is 400, be it a file or a field", async () => {
+    await open()
+    const headers = { authorization, "content-type": "multipart/form-data; boundary=x" }
+    for (const disposition of ['form-data; filename="a"', "form-data", "form-data; filename*=utf-8''a; x=\"name\""]) {
+      const reply = await fetch(`${house.url}/upload`, { method: "POST", headers, body: `--x\r\nContent-Disposition: ${disposition}\r\n\r\nhello\r\n--x--\r\n` })
+      expect([disposition, reply.status, await reply.json()]).toMatchObject([disposition, 400, { error: { code: "invalid_request_error" } }])
+    }
+    expect((await post(form(["purpose", "batch"]))).status).toBe(200)
   })
 
   it("that is cut or malformed is 400, whatever it is, and the server goes on", async () => {

@@ -7,7 +7,7 @@ import { type ApiError, apiError, isApiError } from "../../core/errors.ts"
 import type { Exchange } from "./exchange.ts"
 import { readyForBody } from "./expectation.ts"
 
-const limits = { fieldNameSize: 100, fieldSize: 64 * 1024, fields: 32, files: 16, parts: 48, headerPairs: 20 }
+const limits = { fieldSize: 64 * 1024, fields: 32, files: 16, parts: 48, headerPairs: 20 }
 
 const broken = (why: string) => apiError("invalid_request_error", `The multipart body can't be read: ${why}.`)
 const asApiError = (cause: unknown): ApiError => (isApiError(cause) ? cause : broken("it is cut or malformed"))
@@ -53,13 +53,15 @@ class Found {
 
 const parserOf = (req: IncomingMessage, found: Found): BusboyInstance => {
   const parser = new Busboy({ headers: { ...req.headers, "content-type": req.headers["content-type"] ?? "" }, limits })
-  parser.on("field", (name, value, nameTruncated, valueTruncated) => {
-    if (nameTruncated || valueTruncated) return found.end(apiError("invalid_request_error", `${name}: the field is longer than ${limits.fieldSize} bytes.`, { param: name }))
+  parser.on("field", (name, value, _nameTruncated, valueTruncated) => {
+    if (name === undefined) return found.end(broken("a part has no name"))
+    if (valueTruncated) return found.end(apiError("invalid_request_error", `${name}: the field is longer than ${limits.fieldSize} bytes.`, { param: name }))
     found.add({ kind: "field", name, value })
   })
   parser.on("file", (name, file, filename, _encoding, mediaType) => {
     // whoever reads it sees the error; without a reader it must not end the process
     file.on("error", () => {})
+    if (name === undefined) return found.end(broken("a part has no name"))
     found.opens(file)
     found.add({ kind: "file", name, filename: filename ?? "", mediaType, bytes: bytesOf(file) })
   })
@@ -97,7 +99,7 @@ const pump = (req: IncomingMessage, parser: BusboyInstance, found: Found, maxByt
 export const readMultipart = (exchange: Exchange, maxBytes: number, tooLarge: () => ApiError): Effect.Effect<MultipartBody, ApiError> =>
   Effect.suspend(() => {
     const { req } = exchange
-    const boundary = /^multipart\/form-data\b.*;\s*boundary=("[^"]{1,70}"|[^\s;,]{1,70})/i
+    const boundary = /^multipart\/form-data\b.*;\s*boundary=("[^"]{1,70}"|[^\s;,"]{1,70})\s*(;|$)/i
     if (!boundary.test(req.headers["content-type"] ?? ""))
       return Effect.fail(apiError("unsupported_media_type", "The body must be multipart/form-data with a boundary.", { headers: { "accept-post": "multipart/form-data" } }))
     const length = Number(req.headers["content-length"] ?? Number.NaN)
