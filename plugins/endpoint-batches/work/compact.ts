@@ -14,14 +14,19 @@ interface MadePart {
   readonly blob: BlobInfo
 }
 
-const put = (house: BatchHouse, hold: Hold, { through }: Stretch) =>
+/** Most stretches have no errors, which shows when they have been read: such a blob goes at once. */
+const putKind = (house: BatchHouse, hold: Hold, { through }: Stretch, kind: Kind): Effect.Effect<readonly MadePart[], StorageError> =>
+  Effect.gen(function* () {
+    const blob = yield* house.storage.put(partKey(hold, through, kind), lineBytes(house, hold.id, kind, through), Number.MAX_SAFE_INTEGER)
+    if (blob.bytes > 0) return [{ kind, blob }]
+    yield* Effect.ignore(house.storage.remove(blob.key))
+    return []
+  })
+
+const put = (house: BatchHouse, hold: Hold, stretch: Stretch): Effect.Effect<readonly MadePart[], StorageError> =>
   Effect.map(
-    Effect.forEach(
-      kinds,
-      (kind): Effect.Effect<MadePart, StorageError> =>
-        Effect.map(house.storage.put(partKey(hold, through, kind), lineBytes(house, hold.id, kind, through), Number.MAX_SAFE_INTEGER), (blob) => ({ kind, blob })),
-    ),
-    (made) => made.filter(({ blob }) => blob.bytes > 0),
+    Effect.forEach(kinds, (kind) => putKind(house, hold, stretch, kind)),
+    (made) => made.flat(),
   )
 
 const record = (house: BatchHouse, { id, epoch }: Hold, { through, offset }: Stretch, made: readonly MadePart[], tx: Transaction): Effect.Effect<boolean, PortError> =>
