@@ -36,6 +36,33 @@ describe("a batch", () => {
     expect(await ended(thrifty)).toMatchObject({ status: "completed", completed: 100, failed: 0, cost_micros: 100n * lineMicros })
   })
 
+  it("whose money another key of its account holds waits for that, too", async () => {
+    const { room, identity, db } = await open({ limits: { linesAtOnce: 16 }, run: (n) => Effect.delay(Effect.succeed({ n }), 20) })
+    room.set("thrifty", 3)
+    identity.add({ key: "second", keyId: "key_second", account: "thrifty" })
+    const [one, other] = [await house.create("thrifty", 60), await house.create("thrifty", 60)]
+    await db.updateTable("batches_batch").set({ key_id: "key_second" }).where("id", "=", other).execute()
+    work()
+    for (const id of [one, other]) expect(await ended(id)).toMatchObject({ status: "completed", completed: 60, failed: 0 })
+  })
+
+  it("whose money a call elsewhere holds waits for its end, or is cancelled", async () => {
+    const { room, house: parts } = await open()
+    room.set("thrifty", 1)
+    const [id, given] = [await house.create("thrifty", 5), await house.create("thrifty", 5)]
+    const caller = await Effect.runPromise(parts.identity.resume("key_thrifty"))
+    const call = parts.ids.call()
+    await Effect.runPromise(parts.billing.admit({ id: call, caller, endpoint: "chat", requestId: "r", holdMicros: lineMicros, counts: "all" }))
+    const looked = vi.spyOn(parts.billing, "balance")
+    work()
+    await vi.waitFor(() => expect(looked.mock.calls.length).toBeGreaterThan(10), patient)
+    expect([await house.batch(id), await house.batch(given)]).toMatchObject([{ failed: 0 }, { failed: 0 }])
+    await house.cancel(given)
+    await Effect.runPromise(parts.billing.settle([{ id: call, outcome: "settled", costMicros: lineMicros, usage: {}, httpStatus: 200 }]))
+    expect(await ended(id)).toMatchObject({ status: "completed", completed: 5, failed: 0 })
+    expect(await ended(given)).toMatchObject({ status: "cancelled", completed: 0, failed: 0 })
+  })
+
   it("that waits for money can be cancelled", async () => {
     const door = makeDoor()
     const { room } = await open({ run: (n) => Effect.as(door.pass, { n }) })

@@ -1,8 +1,9 @@
 import { Cause, Effect, Option } from "effect"
-import { type ApiError, apiError, type CallPath, type Endpoint, isApiError, type Settlement } from "../../../core/index.ts"
+import { type ApiError, apiError, type CallPath, type Endpoint, isApiError, type Json, type PortError, type Settlement } from "../../../core/index.ts"
 import type { BatchHouse } from "../house.ts"
 import { isBatchError, readInputLine } from "../input/input-line.ts"
 import type { RawLine } from "../input/json-lines.ts"
+import { lineInput } from "../preflight/model-check.ts"
 import type { BatchRow } from "../tables.ts"
 import { errorLine, lineId, outputLine } from "./line-wire.ts"
 import { waitMs } from "./patience.ts"
@@ -29,6 +30,9 @@ export interface LineParts {
   readonly random: () => number
 }
 
+/** How often a line looks again for money that others hold. */
+const heldMs = 1_000
+
 type Answer = Effect.Success<ReturnType<CallPath["runUnsettled"]>> & { readonly begunMs: number }
 
 const internal = (house: BatchHouse, batch: BatchRow, cause: Cause.Cause<unknown>): ApiError => {
@@ -38,22 +42,53 @@ const internal = (house: BatchHouse, batch: BatchRow, cause: Cause.Cause<unknown
   return apiError("internal_error")
 }
 
-const once = ({ house, batch, target }: LineParts, requestId: string, body: unknown): Effect.Effect<Answer, ApiError> =>
-  Effect.gen(function* () {
+/** What went wrong, as a client may see it. */
+const sealed = <A>({ house, batch }: LineParts, work: Effect.Effect<A, ApiError | PortError>): Effect.Effect<A, ApiError> =>
+  Effect.catchCause(work, (cause) => (Cause.hasInterruptsOnly(cause) ? Effect.interrupt : Effect.fail(internal(house, batch, cause))))
+
+const once = (parts: LineParts, requestId: string, body: Json): Effect.Effect<Answer, ApiError> => {
+  const { house, batch, target } = parts
+  const run = Effect.gen(function* () {
     const begunMs = house.clock.nowMs()
     const caller = yield* house.identity.resume(batch.key_id)
-    const input = { caller, body, requestId, priority: "batch" as const, priceFactor: house.catalogue.batchPriceFactor, parent: batch.id }
-    return { ...(yield* house.callPath.runUnsettled(target, input)), begunMs }
-  }).pipe(Effect.catchCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.interrupt : Effect.fail(internal(house, batch, cause)))))
+    return { ...(yield* house.callPath.runUnsettled(target, { ...lineInput(house, caller, requestId, body), parent: batch.id })), begunMs }
+  })
+  return sealed(parts, run)
+}
+
+/** After a refusal for want of money: whether only what is held stands in the way, by real-time calls, other keys, other processes. That ends. */
+const isOnlyHeld = (parts: LineParts, requestId: string, body: Json): Effect.Effect<boolean, ApiError> => {
+  const { house, batch, target } = parts
+  const look = Effect.gen(function* () {
+    const { balanceMicros } = yield* house.billing.balance(batch.account)
+    const caller = yield* house.identity.resume(batch.key_id)
+    const { costMicros } = yield* house.callPath.check(target, lineInput(house, caller, requestId, body))
+    const cap = caller.limits.monthlyCapMicros
+    if (costMicros > balanceMicros || cap === 0n) return costMicros <= balanceMicros
+    const spent = yield* house.billing.spentThisMonth([batch.key_id])
+    return (spent.get(batch.key_id) ?? 0n) + costMicros <= cap
+  })
+  return sealed(parts, look)
+}
+
+/** Whether there may be money now, known when it is time to look; undefined: the batch was stopped meanwhile. */
+const waitForMoney = (parts: LineParts, requestId: string, body: Json, stake: Stake): Effect.Effect<boolean | undefined, ApiError> =>
+  Effect.gen(function* () {
+    const isMore = yield* parts.stop.during(stake.more)
+    if (Option.isNone(isMore)) return undefined
+    if (isMore.value) return true
+    if (!(yield* isOnlyHeld(parts, requestId, body))) return false
+    return (yield* parts.stop.toldWithin(heldMs)) ? undefined : true
+  })
 
 /** Again and again while it makes sense; undefined: the batch was stopped meanwhile. */
-const patiently = (parts: LineParts, requestId: string, body: unknown, stake: Stake): Effect.Effect<Answer | undefined, ApiError> => {
+const patiently = (parts: LineParts, requestId: string, body: Json, stake: Stake): Effect.Effect<Answer | undefined, ApiError> => {
   const attempt = (tries: number): Effect.Effect<Answer | undefined, ApiError> =>
     Effect.catchTag(stake.hold(once(parts, requestId, body)), "ApiError", (error) => {
       if (error.code === "insufficient_quota")
-        return Effect.flatMap(parts.stop.during(stake.more), (isMore) => {
-          if (Option.isNone(isMore)) return Effect.succeed(undefined)
-          return isMore.value ? attempt(tries) : Effect.fail(error)
+        return Effect.flatMap(waitForMoney(parts, requestId, body, stake), (isMore) => {
+          if (isMore === undefined) return Effect.succeed(undefined)
+          return isMore ? attempt(tries) : Effect.fail(error)
         })
       const ms = waitMs(error, tries, parts.random)
       if (ms === undefined) return Effect.fail(error)

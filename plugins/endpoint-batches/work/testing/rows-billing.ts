@@ -1,6 +1,7 @@
 import { Effect, Semaphore } from "effect"
 import { sql } from "kysely"
 import type { Billing, Database, Refusal } from "../../../../core/index.ts"
+import { lineMicros } from "./target.ts"
 
 /** What a call became. */
 export interface CallRow {
@@ -37,7 +38,7 @@ export const rowsBilling = async (database: Database, broke: ReadonlySet<string>
     },
     voidChildren: (parent, tx) =>
       Effect.asVoid(database.run(() => sql`UPDATE test_call SET state = 'voided' WHERE parent = ${parent} AND state = 'open'`.execute(database.queries(tx)))),
-    balance: () => Effect.succeed({ balanceMicros: 0n, heldMicros: 0n }),
+    balance: (account) => Effect.sync(() => ({ balanceMicros: broke.has(account) ? 0n : BigInt(room.get(account) ?? 1_000) * lineMicros, heldMicros: 0n })),
     spentThisMonth: () => Effect.succeed(new Map()),
     adjust: () => Effect.void,
   }
