@@ -1,5 +1,3 @@
-// Node 20 can't load TypeScript as the entry of a thread: when we run from source, this registers the loader first.
-import { register } from "tsx/esm/api"
+import { loadThread } from "../load-thread.mjs"
 
-register()
-await import("./grammar-thread.ts")
+await loadThread("grammar/grammar-thread")
