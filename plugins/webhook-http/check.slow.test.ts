@@ -48,13 +48,13 @@ it("finds nothing where deliveries wait, are retried, come back later, or are ov
   expect(await findings()).toEqual([])
 })
 
-it("a ticket that came back because its host was busy still counts, however often", async () => {
+it("a ticket that came back because its webhook was busy still counts, however often", async () => {
   const receiver = await desk.receive()
   const held: import("node:http").ServerResponse[] = []
   receiver.answer = (reply) => void held.push(reply)
   await desk.register(receiver.url)
-  const many = 2 * 500
-  for (let n = 0; n < many / 2; n++) await desk.emit()
+  const many = 150
+  for (let n = 0; n < many; n++) await desk.emit()
   let looked = 0
   for (let turn = 0; turn < 3; turn++) {
     await run(desk.queue.advance(2_000))
@@ -68,7 +68,7 @@ it("a ticket that came back because its host was busy still counts, however ofte
     )
     expect(found).toEqual([])
   }
-  expect(looked).toBeGreaterThanOrEqual(many)
+  expect(looked).toBe(3 * many)
   receiver.answer = (reply) => void reply.end()
   for (const reply of held) reply.end()
 })

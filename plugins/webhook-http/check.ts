@@ -3,35 +3,33 @@ import { type ConsistencyCheck, type Finding, inPages, type PortError } from "..
 import { makeDeliveryRows, type PendingRow } from "./delivery-rows.ts"
 import type { WebhookHouse } from "./house.ts"
 import { isTicketOf } from "./record.ts"
-import { hostOf, keysOf, sendTicket, ticketJob } from "./ticket.ts"
+import { keysOf, sendTicket, ticketJob, ticketOf } from "./ticket.ts"
 
 /** An event may be told while its webhook is deleted; its first attempt then gives it up. */
 const graceMs = 60_000
 
-const ticketOf = ({ id, round, tries }: PendingRow, url: string) => ({ delivery: id, host: hostOf(url), round, tries, deferred: 0 })
-
-const queueAgain = ({ queue, clock }: WebhookHouse, row: PendingRow, url: string): Effect.Effect<void, PortError> =>
-  Effect.suspend(() => sendTicket(queue, ticketOf(row, url), Math.max(0, (row.next_attempt_at?.getTime() ?? 0) - clock.nowMs())))
+const queueAgain = ({ queue, clock }: WebhookHouse, row: PendingRow): Effect.Effect<void, PortError> =>
+  Effect.suspend(() => sendTicket(queue, ticketOf(row), Math.max(0, (row.next_attempt_at?.getTime() ?? 0) - clock.nowMs())))
 
 /**
  * Delivery and ticket change together, so a delivery that stands where it stood before and after the look into the queue had its ticket in between, or has lost it.
  */
-const withoutTicket = (house: WebhookHouse, rows: readonly (PendingRow & { readonly url: string })[]): Effect.Effect<readonly Finding[], PortError> =>
+const withoutTicket = (house: WebhookHouse, rows: readonly PendingRow[]): Effect.Effect<readonly Finding[], PortError> =>
   Effect.gen(function* () {
     const deliveries = makeDeliveryRows(house.database)
     const held = yield* house.queue.held(
       ticketJob,
-      rows.flatMap((row) => keysOf({ ...row, delivery: row.id })),
+      rows.flatMap((row) => keysOf(ticketOf(row))),
     )
     const findings: Finding[] = []
     for (const row of rows) {
-      if (keysOf({ ...row, delivery: row.id }).some((key) => held.has(key))) continue
-      if (!isTicketOf(ticketOf(row, row.url), yield* deliveries.find(row.id))) continue
+      if (keysOf(ticketOf(row)).some((key) => held.has(key))) continue
+      if (!isTicketOf(ticketOf(row), yield* deliveries.find(row.id))) continue
       findings.push({
         subject: `delivery ${row.id} of webhook ${row.webhook_id}`,
         problem: "it waits, but nothing in the queue will make its attempt",
         remedy: "it is queued again",
-        mend: queueAgain(house, row, row.url),
+        mend: queueAgain(house, row),
       })
     }
     return findings
@@ -51,7 +49,7 @@ export const deliveryCheck = (house: WebhookHouse): ConsistencyCheck => ({
     const before = house.clock.nowMs() - graceMs
     const judge = (rows: readonly PendingRow[]) => {
       const gone = rows.filter(({ url, created_at }) => url === null && created_at.getTime() <= before)
-      const waiting = rows.flatMap((row) => (row.url === null ? [] : [{ ...row, url: row.url }]))
+      const waiting = rows.filter(({ url }) => url !== null)
       return Effect.map(withoutTicket(house, waiting), (lost) => [...gone.map((row) => withoutWebhook(house, row)), ...lost])
     }
     return inPages({ page: (after: PendingRow | undefined, limit) => makeDeliveryRows(house.database).pending(after?.seq ?? 0n, limit), judge }, looked)

@@ -2,17 +2,17 @@ import { Effect, Option } from "effect"
 import { type Job, PortError } from "../../core/index.ts"
 import { attemptDelivery } from "./attempt.ts"
 import { makeDeliveryRows } from "./delivery-rows.ts"
-import { type HostGate, makeHostGate } from "./host-gate.ts"
 import type { OpenHouse, WebhookHouse } from "./house.ts"
 import { isTicketOf, recordAttempt } from "./record.ts"
 import { makeRegistrationRows } from "./registration-rows.ts"
 import { isOver } from "./schedule.ts"
 import { sendTicket, type Ticket, ticketJob } from "./ticket.ts"
+import { makeWebhookGate, type WebhookGateOptions } from "./webhook-gate.ts"
 
 const shortestDeferMs = 1_000
 const longestDeferMs = 60_000
 
-/** Again and again a little later, so that a long line at one host costs little. */
+/** Again and again a little later, so that a long line before one webhook costs little. */
 const deferMs = (deferred: number, random: () => number): number => Math.round(Math.min(shortestDeferMs * 2 ** deferred, longestDeferMs) * (0.5 + random()))
 
 const deliver = (house: WebhookHouse, ticket: Ticket): Effect.Effect<void, PortError> =>
@@ -23,22 +23,22 @@ const deliver = (house: WebhookHouse, ticket: Ticket): Effect.Effect<void, PortE
     const registration = yield* makeRegistrationRows(house.database).find(delivery.webhook_id)
     const round = { tries: delivery.tries, beganMs: delivery.round_at.getTime(), once: delivery.once }
     if (!registration || isOver(round, house.clock.nowMs())) return yield* deliveries.giveUp(delivery.id)
-    yield* recordAttempt(house, ticket, registration.id, yield* attemptDelivery(house, registration, delivery))
+    yield* recordAttempt(house, ticket, yield* attemptDelivery(house, registration, delivery))
   })
 
 const notStarted = new PortError({ port: "webhook", message: "the plugin has not started yet" })
 
 /** One attempt of one delivery. Each further attempt is a ticket of its own, so the waits are ours and the queue's own retries are for crashes. */
-export const makeDeliveryJob = (open: OpenHouse, { atOnce, perHost }: { readonly atOnce: number; readonly perHost: number }): Job<Ticket> => {
-  const gate: HostGate = makeHostGate({ perHost, atOnce })
+export const makeDeliveryJob = (open: OpenHouse, places: WebhookGateOptions): Job<Ticket> => {
+  const gate = makeWebhookGate(places)
   return {
     ...ticketJob,
-    concurrency: atOnce,
+    concurrency: places.atOnce,
     run: (ticket) =>
       Effect.gen(function* () {
         const house = open()
         if (!house) return yield* notStarted
-        const entered = yield* gate(ticket.host, deliver(house, ticket))
+        const entered = yield* gate(ticket.webhook, deliver(house, ticket))
         if (Option.isSome(entered)) return
         yield* sendTicket(house.queue, { ...ticket, deferred: ticket.deferred + 1 }, deferMs(ticket.deferred, house.random))
       }),

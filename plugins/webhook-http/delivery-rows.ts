@@ -84,7 +84,7 @@ const writing = (database: Database) => {
       ),
     lock: (id: string, tx: Transaction): Effect.Effect<DeliveryRow | undefined, PortError> =>
       database.run(() => db(tx).selectFrom("webhook_delivery").selectAll().where("id", "=", id).forUpdate().executeTakeFirst()),
-    record: (id: string, set: StoredOutcome, tx: Transaction) => asVoid(() => db(tx).updateTable("webhook_delivery").set(set).where("id", "=", id).execute()),
+    record: (id: string, set: Partial<StoredOutcome>, tx: Transaction) => asVoid(() => db(tx).updateTable("webhook_delivery").set(set).where("id", "=", id).execute()),
     /** Begins a new round. */
     again: (webhook: string, id: string, at: Date, tx: Transaction): Effect.Effect<DeliveryRow | undefined, PortError> =>
       database.run(() =>

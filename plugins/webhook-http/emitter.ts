@@ -3,7 +3,7 @@ import { type Json, PortError, type Tenant, type Transaction, type Webhook } fro
 import { makeDeliveryRows, type NewDelivery } from "./delivery-rows.ts"
 import type { WebhookHouse } from "./house.ts"
 import { makeRegistrationRows } from "./registration-rows.ts"
-import { hostOf, sendTicket } from "./ticket.ts"
+import { sendTicket, ticketOf } from "./ticket.ts"
 import type { DeliveryRow } from "./to-reply.ts"
 
 const maxBodyLength = 1_000_000
@@ -12,18 +12,18 @@ const maxBodyLength = 1_000_000
 export const bodyOf = (event: string, nowMs: number, data: Json): string => JSON.stringify({ event, created: Math.floor(nowMs / 1000), data: data ?? null })
 
 /** The delivery and its first ticket. */
-export const enqueue = (house: WebhookHouse, url: string, delivery: Omit<NewDelivery, "at">, tx: Transaction): Effect.Effect<DeliveryRow, PortError> =>
+export const enqueue = (house: WebhookHouse, delivery: Omit<NewDelivery, "at">, tx: Transaction): Effect.Effect<DeliveryRow, PortError> =>
   Effect.gen(function* () {
     const row = yield* makeDeliveryRows(house.database).insert({ ...delivery, at: new Date(house.clock.nowMs()) }, tx)
-    yield* sendTicket(house.queue, { delivery: row.id, host: hostOf(url), round: row.round, tries: row.tries, deferred: 0 }, 0, tx)
+    yield* sendTicket(house.queue, ticketOf(row), 0, tx)
     return row
   })
 
 export const makeEmitter = (house: WebhookHouse): Webhook => {
   const store = (tenant: Tenant, event: string, body: string) => (tx: Transaction) =>
     Effect.gen(function* () {
-      for (const { id, url } of yield* makeRegistrationRows(house.database).listening(tenant, event, tx))
-        yield* enqueue(house, url, { id: house.ids.make("whd-"), webhook_id: id, event, body, once: false }, tx)
+      for (const id of yield* makeRegistrationRows(house.database).listening(tenant, event, tx))
+        yield* enqueue(house, { id: house.ids.make("whd-"), webhook_id: id, event, body, once: false }, tx)
     })
   return {
     emit: (tenant, event, data, tx) =>

@@ -31,14 +31,17 @@ const reading = (database: Database) => {
           .limit(limit)
           .execute(),
       ),
-    listening: (tenant: Tenant, event: string, tx: Transaction): Effect.Effect<readonly Pick<RegistrationRow, "id" | "url">[], PortError> =>
-      database.run(() =>
-        db(tx)
-          .selectFrom("webhook_registration")
-          .select(["id", "url"])
-          .where((eb) => eb.and({ ...own(tenant), status: "active" }))
-          .where(sql<boolean>`${event} = ANY(events)`)
-          .execute(),
+    listening: (tenant: Tenant, event: string, tx: Transaction): Effect.Effect<readonly string[], PortError> =>
+      Effect.map(
+        database.run(() =>
+          db(tx)
+            .selectFrom("webhook_registration")
+            .select("id")
+            .where((eb) => eb.and({ ...own(tenant), status: "active" }))
+            .where(sql<boolean>`${event} = ANY(events)`)
+            .execute(),
+        ),
+        (rows) => rows.map(({ id }) => id),
       ),
     find: (id: string): Effect.Effect<RegistrationRow | undefined, PortError> =>
       database.run(() => db().selectFrom("webhook_registration").selectAll().where("id", "=", id).executeTakeFirst()),

@@ -5,7 +5,7 @@ import { bodyOf, enqueue } from "./emitter.ts"
 import type { WebhookHouse } from "./house.ts"
 import { makeRegistrationRows } from "./registration-rows.ts"
 import { makeSecret } from "./signature.ts"
-import { hostOf, sendTicket } from "./ticket.ts"
+import { sendTicket, ticketOf } from "./ticket.ts"
 import type { DeliveryRow, RegistrationRow } from "./to-reply.ts"
 import type { CreateWebhook } from "./wire.ts"
 
@@ -57,22 +57,22 @@ export const deleteWebhook = (house: WebhookHouse, tenant: Tenant, id: string): 
 
 export const testWebhook = (house: WebhookHouse, tenant: Tenant, id: string): Effect.Effect<DeliveryRow, Failure> =>
   Effect.gen(function* () {
-    const webhook = yield* findWebhook(house, tenant, id)
+    yield* findWebhook(house, tenant, id)
     const delivery = house.ids.make("whd-")
     const event = "webhook.test"
     const body = bodyOf(event, house.clock.nowMs(), { id: delivery, webhook_id: id })
-    return yield* house.database.transaction((tx) => enqueue(house, webhook.url, { id: delivery, webhook_id: id, event, body, once: true }, tx))
+    return yield* house.database.transaction((tx) => enqueue(house, { id: delivery, webhook_id: id, event, body, once: true }, tx))
   })
 
 /** From whatever state it is in, a new round of attempts begins now. */
 export const redeliver = (house: WebhookHouse, tenant: Tenant, id: string, delivery: string): Effect.Effect<DeliveryRow, Failure> =>
   Effect.gen(function* () {
-    const webhook = yield* findWebhook(house, tenant, id)
+    yield* findWebhook(house, tenant, id)
     return yield* house.database.transaction((tx) =>
       Effect.gen(function* () {
         const row = isId(delivery) ? yield* makeDeliveryRows(house.database).again(id, delivery, new Date(house.clock.nowMs()), tx) : undefined
         if (!row) return yield* missing("delivery")
-        yield* sendTicket(house.queue, { delivery: row.id, host: hostOf(webhook.url), round: row.round, tries: 0, deferred: 0 }, 0, tx)
+        yield* sendTicket(house.queue, ticketOf(row), 0, tx)
         return row
       }),
     )

@@ -12,9 +12,9 @@ export const Settings = Schema.Struct({
   style: Schema.Literals(["svc", "standard"])
     .annotate({ default: style })
     .pipe(Schema.withDecodingDefaultKey(Effect.succeed(style))),
-  /** Deliveries on their way to one host at once, from one process. */
-  perHost: count(4, 100),
-  /** Deliveries on their way, or waiting for their host, at once in one process. */
+  /** Deliveries on their way to one webhook at once, from one process. */
+  perWebhook: count(4, 100),
+  /** Deliveries on their way, or waiting for their webhook, at once in one process. */
   atOnce: count(500, 5_000),
   /** How long deliveries can be listed. */
   keepDays: count(30, 3_650),

@@ -1,14 +1,15 @@
 import { Effect, Schema } from "effect"
 import type { Job, PortError, Queue, Transaction } from "../../core/index.ts"
+import type { DeliveryRow } from "./to-reply.ts"
 
 /** The right to make one attempt. Void when the delivery has gone on since. */
 export const Ticket = Schema.Struct({
   delivery: Schema.String,
-  /** Of the receiver: deliveries to one host wait for each other, not for others. */
-  host: Schema.String,
+  /** Deliveries to one webhook wait for each other, not for those to others. */
+  webhook: Schema.String,
   round: Schema.Int,
   tries: Schema.Int,
-  /** How often it had to come back because its host was busy. */
+  /** How often it had to come back because its webhook was busy. */
   deferred: Schema.Int,
 })
 export type Ticket = typeof Ticket.Type
@@ -25,7 +26,14 @@ export const keyOf = (ticket: Ticket): string => turnKey(ticket, ticket.deferred
 /** All keys that the tickets of one attempt can have. */
 export const keysOf = (turn: Turn): readonly string[] => [turnKey(turn, 0), turnKey(turn, 1)]
 
-export const hostOf = (url: string): string => new URL(url).host
+/** The one of the attempt that a delivery stands before. */
+export const ticketOf = ({ id, webhook_id, round, tries }: Pick<DeliveryRow, "id" | "webhook_id" | "round" | "tries">): Ticket => ({
+  delivery: id,
+  webhook: webhook_id,
+  round,
+  tries,
+  deferred: 0,
+})
 
 export const sendTicket = (queue: Queue, ticket: Ticket, delayMs: number, tx?: Transaction): Effect.Effect<void, PortError> => {
   const job: Job<Ticket> = { ...ticketJob, concurrency: 1, run: () => Effect.void }

@@ -2,7 +2,7 @@ import { Cause, Effect } from "effect"
 import type { PortError } from "../../core/index.ts"
 import { makeDeliveryRows } from "./delivery-rows.ts"
 import type { WebhookHouse } from "./house.ts"
-import { hostOf, sendTicket } from "./ticket.ts"
+import { sendTicket, ticketOf } from "./ticket.ts"
 
 const dayMs = 86_400_000
 /** A ticket that is later than this is lost: its payload died, or somebody emptied the queue. */
@@ -15,10 +15,10 @@ export const upkeep = (house: WebhookHouse): Effect.Effect<number, PortError> =>
     const rows = makeDeliveryRows(database)
     const nowMs = clock.nowMs()
     let sent = 0
-    for (const { id, url, round, tries } of yield* rows.stray(new Date(nowMs - strayMs))) {
-      if (url === null) yield* rows.giveUp(id)
+    for (const row of yield* rows.stray(new Date(nowMs - strayMs))) {
+      if (row.url === null) yield* rows.giveUp(row.id)
       else {
-        yield* sendTicket(queue, { delivery: id, host: hostOf(url), round, tries, deferred: 0 }, 0)
+        yield* sendTicket(queue, ticketOf(row), 0)
         sent++
       }
     }

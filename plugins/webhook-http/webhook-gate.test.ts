@@ -1,17 +1,17 @@
 import { Deferred, Effect, Fiber, Option } from "effect"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { makeHostGate } from "./host-gate.ts"
+import { makeWebhookGate } from "./webhook-gate.ts"
 
 const run = Effect.runPromise
-const held = (gate: ReturnType<typeof makeHostGate>, host: string, until: Deferred.Deferred<void>) =>
-  Effect.forkChild(gate(host, Deferred.await(until)), { startImmediately: true })
+const held = (gate: ReturnType<typeof makeWebhookGate>, webhook: string, until: Deferred.Deferred<void>) =>
+  Effect.forkChild(gate(webhook, Deferred.await(until)), { startImmediately: true })
 
 describe("the gate", () => {
-  it("lets a few in at once for a host, keeps a line, and sends the rest away", () =>
+  it("lets a few in at once for a webhook, keeps a line, and sends the rest away", () =>
     run(
       Effect.gen(function* () {
-        const gate = makeHostGate({ perHost: 2, atOnce: 1_000 })
+        const gate = makeWebhookGate({ perWebhook: 2, atOnce: 1_000 })
         const until = Deferred.makeUnsafe<void>()
         let inside = 0
         const work = Effect.andThen(
@@ -29,12 +29,12 @@ describe("the gate", () => {
       }),
     ))
 
-  it("keeps no line for anybody when the house is half full, so that new hosts still get in", () =>
+  it("keeps no line for anybody when the house is half full, so that new ones still get in", () =>
     run(
       Effect.gen(function* () {
-        const gate = makeHostGate({ perHost: 4, atOnce: 500 })
+        const gate = makeWebhookGate({ perWebhook: 4, atOnce: 500 })
         const until = Deferred.makeUnsafe<void>()
-        for (let host = 0; host < 40; host++) for (let n = 0; n < 200; n++) yield* held(gate, `slow ${host}`, until)
+        for (let webhook = 0; webhook < 40; webhook++) for (let n = 0; n < 200; n++) yield* held(gate, `slow ${webhook}`, until)
         expect(yield* gate("new", Effect.succeed("in"))).toEqual(Option.some("in"))
         expect(yield* gate("slow 39", Effect.void)).toEqual(Option.none())
         yield* Deferred.succeed(until, undefined)
@@ -43,13 +43,13 @@ describe("the gate", () => {
 
   it("forgets whoever leaves, however they leave", () =>
     fc.assert(
-      fc.asyncProperty(fc.array(fc.record({ host: fc.constantFrom("a", "b"), end: fc.constantFrom("succeed", "fail", "die", "interrupt") }), { maxLength: 40 }), (visits) =>
+      fc.asyncProperty(fc.array(fc.record({ webhook: fc.constantFrom("a", "b"), end: fc.constantFrom("succeed", "fail", "die", "interrupt") }), { maxLength: 40 }), (visits) =>
         run(
           Effect.gen(function* () {
-            const gate = makeHostGate({ perHost: 1, atOnce: 4 })
-            for (const { host, end } of visits) {
-              if (end === "interrupt") yield* Fiber.interrupt(yield* held(gate, host, Deferred.makeUnsafe<void>()))
-              else yield* Effect.exit(gate(host, end === "succeed" ? Effect.void : end === "fail" ? Effect.fail("no") : Effect.die("bug")))
+            const gate = makeWebhookGate({ perWebhook: 1, atOnce: 4 })
+            for (const { webhook, end } of visits) {
+              if (end === "interrupt") yield* Fiber.interrupt(yield* held(gate, webhook, Deferred.makeUnsafe<void>()))
+              else yield* Effect.exit(gate(webhook, end === "succeed" ? Effect.void : end === "fail" ? Effect.fail("no") : Effect.die("bug")))
             }
             // both at once need room that nobody still holds
             const until = Deferred.makeUnsafe<void>()
