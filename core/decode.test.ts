@@ -49,6 +49,12 @@ describe("a body", () => {
     expect(refusal({ name: "a", count: "my secret" })?.message).toBe("count: expected number | null")
   })
 
+  it("shows no shape of a schema", () => {
+    const Kind = Schema.Struct({ of: optional(Schema.Struct({ kind: Schema.Literal("a"), more: Schema.String })) })
+    const message = (of: unknown) => Effect.runSync(Effect.flip(decodeBody(Kind, { of }))).message
+    expect([message({ kind: "b", more: "" }), message(5)]).toEqual(["of: expected object", "of: expected object"])
+  })
+
   it("may be nested, but not without end", () => {
     const nest = (levels: number): unknown => (levels === 0 ? 1 : { a: nest(levels - 1) })
     expect(refusal({ name: "a", other: nest(maxDepth - 1) })).toBeUndefined()

@@ -33,7 +33,7 @@ export interface DecodeProblem {
 }
 
 /** Names and shapes of our schemas mean nothing to a client. */
-const plain = (message: string): string => (/^Expected ([A-Z]\w*|\{.*\})$/.test(message) ? "expected object" : message.charAt(0).toLowerCase() + message.slice(1))
+const plain = (message: string): string => (/^Expected ([A-Z]\w*|\{.*\})( \| null)?$/.test(message) ? "expected object" : message.charAt(0).toLowerCase() + message.slice(1))
 
 /** All that is wrong with `input`, the deepest first where alternatives of a union disagree. Messages hold no input values. */
 export const explain = (issue: SchemaIssue.Issue): readonly DecodeProblem[] =>

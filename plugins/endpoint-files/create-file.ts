@@ -1,24 +1,17 @@
-import { Effect } from "effect"
+import { Effect, Stream } from "effect"
 import { type ApiError, apiError, type MultipartBody, type Tenant } from "../../core/index.ts"
 import { checkHead, checkType, headOf } from "./content-check.ts"
 import { readExpiresAfter } from "./expiry.ts"
 import { fromForm, readFileName } from "./file-name.ts"
 import { insertFile } from "./file-rows.ts"
 import { type Fields, type FilePart, readForm } from "./form.ts"
-import type { Failure } from "./free-plan.ts"
+import { type Failure, tooLarge } from "./free-plan.ts"
 import type { FilesHouse } from "./house.ts"
 import { beginIncoming, endIncoming, type Incoming } from "./incoming.ts"
 import { readUploadPurpose, type UploadPurpose } from "./purpose.ts"
 import { openIncoming, withQuota, write } from "./receive.ts"
 import type { FileRow } from "./tables.ts"
-import { changeUsage } from "./usage.ts"
-
-interface TakenFile {
-  readonly incoming: Incoming
-  readonly name: string
-  readonly bytes: number
-  readonly head: Buffer
-}
+import { changeUsage, hasRoom } from "./usage.ts"
 
 const readPurpose = (fields: Fields, name: string): Effect.Effect<UploadPurpose, ApiError> =>
   Effect.gen(function* () {
@@ -29,18 +22,36 @@ const readPurpose = (fields: Fields, name: string): Effect.Effect<UploadPurpose,
     return purpose
   })
 
+/** Before its bytes are read. The earlier the better: where the purpose comes first, nothing is written in vain. */
+const readName = ({ filename }: FilePart, before: Fields): Effect.Effect<string, ApiError> =>
+  Effect.gen(function* () {
+    const name = yield* readFileName(fromForm(filename), "file")
+    if (before.has("purpose")) yield* readPurpose(before, name)
+    return name
+  })
+
+/** Once all of the form is read. */
+const readRest = ({ limits }: FilesHouse, fields: Fields, { name, head }: { readonly name: string; readonly head: Buffer }) =>
+  Effect.gen(function* () {
+    const purpose = yield* readPurpose(fields, name)
+    yield* checkHead(purpose, name, head)
+    const expiresAfter = yield* readExpiresAfter(fields)
+    return { purpose, keepMs: expiresAfter ? expiresAfter.seconds * 1000 : limits.keepMs }
+  })
+
 const takeFile = (house: FilesHouse, tenant: Tenant, announcedBytes: number | undefined) => (part: FilePart, before: Fields) =>
   Effect.gen(function* () {
-    const name = yield* readFileName(fromForm(part.filename), "file")
-    // the earlier the better: where the purpose comes first, nothing is written in vain
-    if (before.has("purpose")) yield* readPurpose(before, name)
+    const name = yield* readName(part, before)
     const incoming = yield* openIncoming(house, beginIncoming(house, tenant))
     const { head, keep } = headOf()
     const { bytes } = yield* write(house, incoming, withQuota(house, incoming, announcedBytes)(keep(part.bytes)), house.limits.maxFileBytes)
-    return { incoming, name, bytes, head: head() } satisfies TakenFile
+    return { incoming, name, bytes, head: head() }
   })
 
-interface Ready extends TakenFile {
+interface Ready {
+  readonly incoming: Incoming
+  readonly name: string
+  readonly bytes: number
   readonly purpose: UploadPurpose
   readonly keepMs: number
 }
@@ -62,9 +73,28 @@ export const createFile = (house: FilesHouse, tenant: Tenant, body: MultipartBod
   Effect.scoped(
     Effect.gen(function* () {
       const { fields, file } = yield* readForm(body, "file", takeFile(house, tenant, body.contentLength))
-      const purpose = yield* readPurpose(fields, file.name)
-      yield* checkHead(purpose, file.name, file.head)
-      const expiresAfter = yield* readExpiresAfter(fields)
-      return yield* nameIt(house, tenant, { ...file, purpose, keepMs: expiresAfter ? expiresAfter.seconds * 1000 : house.limits.keepMs })
+      return yield* nameIt(house, tenant, { ...file, ...(yield* readRest(house, fields, file)) })
     }),
   )
+
+const passFile =
+  ({ limits }: FilesHouse) =>
+  (part: FilePart, before: Fields) =>
+    Effect.gen(function* () {
+      const name = yield* readName(part, before)
+      const { head, keep } = headOf()
+      let bytes = 0
+      yield* Stream.runForEach(keep(part.bytes), (chunk) => {
+        bytes += chunk.byteLength
+        return bytes > limits.maxFileBytes ? Effect.fail(tooLarge(limits.maxFileBytes)) : Effect.void
+      })
+      return { name, bytes, head: head() }
+    })
+
+/** For a dry run: refuses what `createFile` refuses, and keeps nothing. Answers whether there is room for the file. */
+export const checkFile = (house: FilesHouse, tenant: Tenant, body: MultipartBody): Effect.Effect<boolean, Failure> =>
+  Effect.gen(function* () {
+    const { fields, file } = yield* readForm(body, "file", passFile(house))
+    yield* readRest(house, fields, file)
+    return yield* hasRoom(house.database, house.limits, tenant, file.bytes)
+  })

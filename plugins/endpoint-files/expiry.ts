@@ -6,7 +6,8 @@ const maxSeconds = 2_592_000
 
 /** As the official client has it. */
 export const ExpiresAfter = Schema.Struct({
-  anchor: Schema.Literal("created_at"),
+  // no literal: where null may stand for the whole, another literal would be no such object at all, and the error could not name the field
+  anchor: Schema.String.check(Schema.makeFilter((anchor) => anchor === "created_at" || "must be created_at")).annotate({ description: "Always `created_at`." }),
   seconds: Schema.Int.check(Schema.isBetween({ minimum: minSeconds, maximum: maxSeconds })),
 }).annotate({ identifier: "ExpiresAfter", description: "When the file expires, counted from when it was made." })
 export type ExpiresAfter = typeof ExpiresAfter.Type

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { defineEndpoint, type Endpoint, type MultipartBody, megabyte, type Reply, toList } from "../../core/index.ts"
-import { createFile } from "./create-file.ts"
+import { checkFile, createFile } from "./create-file.ts"
 import { downloadFile, getFile, noSuchFile } from "./download.ts"
 import { listFiles } from "./file-rows.ts"
 import { freePlan } from "./free-plan.ts"
@@ -29,6 +29,7 @@ const create = (open: OpenHouse) =>
         freePlan(
           open().log,
           Effect.map(createFile(open(), tenant, call.body), (row) => ok(toFile(row))),
+          checkFile(open(), tenant, call.body),
         ),
       ),
   })

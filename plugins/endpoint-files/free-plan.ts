@@ -3,6 +3,8 @@ import { type ApiError, apiError, type Log, type Plan, type Reply, type StorageE
 
 export type Failure = ApiError | StorageError
 
+export const tooLarge = (maxBytes: number): ApiError => apiError("payload_too_large", `The file is larger than ${maxBytes} bytes, the limit.`, { param: "file" })
+
 const internal = (log: Log, reason: string, cause?: unknown): ApiError => {
   log.error("a port failed", { reason, cause: String(cause ?? "") })
   return apiError("internal_error")
@@ -19,7 +21,7 @@ export const toApiError =
         log.error("the disk is full", { key: error.key })
         return apiError("storage_full")
       case "BlobTooLarge":
-        return apiError("payload_too_large", `The file is larger than ${error.maxBytes} bytes, the limit.`, { param: "file" })
+        return tooLarge(error.maxBytes)
       case "BlobMissing":
         return internal(log, `the blob ${error.key} is missing`)
       case "PortError":
@@ -27,5 +29,11 @@ export const toApiError =
     }
   }
 
-/** A plan that costs nothing. */
-export const freePlan = (log: Log, work: Effect.Effect<Reply, Failure, Scope.Scope>): Plan => ({ bound: {}, run: Effect.mapError(work, toApiError(log)) })
+/** A plan that costs nothing. `check`: for a dry run, what can be said only by reading on, and whether it would succeed. */
+export const freePlan = (log: Log, work: Effect.Effect<Reply, Failure, Scope.Scope>, check?: Effect.Effect<boolean, Failure>): Plan => ({
+  bound: {},
+  run: Effect.mapError(work, toApiError(log)),
+  ...(check && {
+    forecast: Effect.map(Effect.mapError(check, toApiError(log)), (wouldSucceed) => ({ bound: {}, costMicros: 0n, wouldSucceed, more: {} })),
+  }),
+})

@@ -13,7 +13,7 @@ import { emptyTrash } from "./trash.ts"
 import { addPart } from "./uploads/add-part.ts"
 import { cancelUpload } from "./uploads/close-upload.ts"
 import { completeUpload } from "./uploads/complete-upload.ts"
-import { createUpload } from "./uploads/create-upload.ts"
+import { createUpload, readUpload } from "./uploads/create-upload.ts"
 
 /**
  * What should be, in its simplest form: files and uploads by id, each with its bytes and its end. Everything that is visible, and every byte that is counted, follows from it.
@@ -90,7 +90,7 @@ const makeWorld = (test: TestHouse) => {
     model.halves.push({ bytes: fits ? bytes : 0, endsMs: model.nowMs + leaseMs })
   }
   const upload = async (bytes: number) => {
-    const end = await outcome(createUpload(house, tenant, { filename: "a", purpose: "batch", bytes, mime_type: "a/b" }))
+    const end = await outcome(Effect.flatMap(readUpload(house, { filename: "a", purpose: "batch", bytes, mime_type: "a/b" }), (upload) => createUpload(house, tenant, upload)))
     if (bytes > house.limits.maxFileBytes) return expect(end).toBe("payload_too_large")
     if (!room(bytes)) return expect(end).toBe("storage_quota_exceeded")
     if (typeof end === "string") throw new Error(end)

@@ -19,6 +19,22 @@ const toStored = (row: FileRow): StoredFile => ({
   expiresMs: row.expires_at.getTime(),
 })
 
+/** A deleted one keeps its row for a time. */
+const knowsFile =
+  (house: FilesHouse): Files["knows"] =>
+  ({ account, mode }, id) =>
+    Effect.map(
+      house.database.run(() =>
+        house.database
+          .queries<FilesTables>()
+          .selectFrom("files_file")
+          .select("id")
+          .where((eb) => eb.and({ id, account, mode }))
+          .executeTakeFirst(),
+      ),
+      (row) => row !== undefined,
+    )
+
 const markFile =
   (house: FilesHouse): Files["mark"] =>
   (tenant, id, status, details, tx) => {
@@ -52,6 +68,7 @@ const removeFile =
 
 export const makeFiles = (house: FilesHouse): Files => ({
   find: (tenant, id) => Effect.map(findFile(house, tenant, id), (row) => row && toStored(row)),
+  knows: knowsFile(house),
   read: ({ blobKey }, range) => house.storage.get(blobKey, range),
   newId: () => house.ids.make("file-"),
   newBlobKey: (tenant) => makeBlobKey(house.ids, tenant),

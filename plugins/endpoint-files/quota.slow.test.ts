@@ -64,7 +64,8 @@ describe("the quota", () => {
   })
 
   it("counts uploads in parts from their creation", async () => {
-    const begin = (bytes: number) => outcome(Effect.map(createUpload(test.house, tenant, { filename: "a", purpose: "batch", bytes, mime_type: "x/y" }), () => "ok"))
+    const begin = (bytes: number) =>
+      outcome(Effect.map(createUpload(test.house, tenant, { filename: "a", purpose: "batch_input", bytes, keepMs: test.house.limits.keepMs }), () => "ok"))
     expect(await Promise.all([begin(500), begin(500), begin(500)])).toEqual(expect.arrayContaining(["ok", "ok", "storage_quota_exceeded"]))
     expect(await upload(1)).toBe("storage_quota_exceeded")
     expect(await isEven()).toBe(1000)

@@ -57,7 +57,7 @@ it("what a dead server left half-way goes when its lease ends; who comes too lat
 })
 
 it("uploads end after an hour with their parts, and give their share back", async () => {
-  const { id } = await run(createUpload(test.house, tenant, { filename: "a", purpose: "batch", bytes: 500, mime_type: "x/y" }))
+  const { id } = await run(createUpload(test.house, tenant, { filename: "a", purpose: "batch_input", bytes: 500, keepMs: test.house.limits.keepMs }))
   const part = await run(addPart(test.house, tenant, id, formOf([filePart(500, "data")])))
   test.clock.advance(3_600_000 - 1)
   await sweep()

@@ -18,6 +18,15 @@ const lock = (database: Database, { account, mode }: Tenant, tx: Transaction) =>
     return db.selectFrom("files_usage").select(["bytes", "files"]).where("account", "=", account).where("mode", "=", mode).forUpdate().executeTakeFirstOrThrow()
   })
 
+/** Without taking it: another request may. */
+export const hasRoom = (database: Database, { quotaBytes, maxFiles }: FileLimits, { account, mode }: Tenant, needBytes: number): Effect.Effect<boolean, PortError> =>
+  Effect.map(
+    database.run(() =>
+      database.queries<FilesTables>().selectFrom("files_usage").select(["bytes", "files"]).where("account", "=", account).where("mode", "=", mode).executeTakeFirst(),
+    ),
+    (row) => Number(row?.bytes ?? 0) + needBytes <= quotaBytes && Number(row?.files ?? 0) < maxFiles,
+  )
+
 export interface Change {
   readonly bytes: number
   readonly files?: number

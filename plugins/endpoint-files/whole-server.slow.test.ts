@@ -18,7 +18,8 @@ afterEach(() => platform.deleteAll())
 afterAll(() => platform?.close())
 
 const jsonl = '{"custom_id":"a"}\n{"custom_id":"b"}\n'
-const upload = (client = live, name = "in.jsonl", text = jsonl, purpose = "batch") => client.files.create({ file: new File([text], name), purpose: purpose as "batch" })
+const upload = (client = live, name = "in.jsonl", text: string | Buffer<ArrayBuffer> = jsonl, purpose = "batch") =>
+  client.files.create({ file: new File([text], name), purpose: purpose as "batch" })
 
 describe("a file", () => {
   it("is uploaded, listed, read and deleted", async () => {
@@ -113,9 +114,29 @@ describe("a file", () => {
       ["a.pdf", "text"],
       ["a.txt", "%PDF-1.7"],
       ["a.md", "a\0b"],
+      ["latin1.txt", Buffer.from("gr\xf6\xdfe", "latin1")],
     ] as const
     for (const [name, text] of bad)
       expect([name, await errorOf(upload(live, name, text, "knowledge"))]).toEqual([name, { status: 400, code: "unsupported_file_type", param: "file" }])
+    await live.files.delete((await upload(live, "cut.txt", "ä".repeat(600), "knowledge")).id)
+    await live.files.delete((await upload(live, "cut within.txt", `a${"ä".repeat(600)}`, "knowledge")).id)
+    await nothingLeft()
+  })
+
+  it("is judged in a dry run like a real one, and not kept", async () => {
+    const dry = async (purpose: string, name = "a.jsonl") => {
+      const body = new FormData()
+      body.append("file", new File(["x".repeat(300_000)], name))
+      body.append("purpose", purpose)
+      const reply = await raw("/v1/files", { "x-dry-run": "1" }, { method: "POST", body })
+      return { status: reply.status, json: await reply.json() }
+    }
+    expect(await dry("batch")).toMatchObject({ status: 200, json: { object: "dry_run", cost_idr: 0, would_succeed: true } })
+    expect(await dry("fine-tune")).toMatchObject({ status: 400, json: { error: { param: "purpose" } } })
+    expect(await dry("knowledge")).toMatchObject({ status: 400, json: { error: { code: "unsupported_file_type" } } })
+    await db.query("UPDATE files_usage SET bytes = bytes + 1073741824")
+    expect(await dry("batch")).toMatchObject({ status: 200, json: { would_succeed: false } })
+    await db.query("UPDATE files_usage SET bytes = bytes - 1073741824")
     await nothingLeft()
   })
 

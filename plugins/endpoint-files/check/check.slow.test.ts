@@ -44,7 +44,7 @@ const query = (text: RawBuilder<unknown>) => run(test.house.database.run(() => t
 
 const make = (bytes = 100) => run(createFile(test.house, tenant, formOf([filePart(bytes), field("purpose", "batch")])))
 const openUpload = async (bytes = 200) => {
-  const upload = await run(createUpload(test.house, tenant, { filename: "a", purpose: "batch", bytes, mime_type: "x/y" }))
+  const upload = await run(createUpload(test.house, tenant, { filename: "a", purpose: "batch_input", bytes, keepMs: test.house.limits.keepMs }))
   return { upload, part: await run(addPart(test.house, tenant, upload.id, formOf([filePart(bytes, "data")]))) }
 }
 /** A file, a deleted one, one of an upload, an open upload and a request under way. */

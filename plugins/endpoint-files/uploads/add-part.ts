@@ -9,8 +9,10 @@ import type { FilesTables, PartRow, UploadRow } from "../tables.ts"
 import { lockOpenUpload, partsOf } from "./rows.ts"
 import { maxParts } from "./wire.ts"
 
-export const maxPartBytes = 50 * megabyte
+/** That of the official clients, which cut a file into such parts unless told. */
+export const maxPartBytes = 64 * megabyte
 
+const tooLarge = () => apiError("payload_too_large", `data: parts have at most ${maxPartBytes} bytes`, { param: "data" })
 const wrong = (why: string): ApiError => apiError("invalid_request_error", `data: ${why}`, { param: "data" })
 
 /** A part whose answer got lost is sent again, so all parts together may be more than the file; not much more. */
@@ -35,7 +37,9 @@ const takePart = (house: FilesHouse, tenant: Tenant, id: string) => (part: FileP
   Effect.gen(function* () {
     const incoming = yield* openIncoming(house, begin(house, tenant, id))
     const written = write(house, incoming, part.bytes, incoming.maxBytes)
-    const { bytes } = yield* Effect.catchTag(written, "BlobTooLarge", () => Effect.fail(wrong("the part is larger than the upload")))
+    const { bytes } = yield* Effect.catchTag(written, "BlobTooLarge", ({ maxBytes }) =>
+      Effect.fail(maxBytes === maxPartBytes ? tooLarge() : wrong("the part is larger than the upload")),
+    )
     if (bytes === 0) return yield* wrong("the part is empty")
     return { incoming, bytes }
   })

@@ -3,11 +3,12 @@ import { type ApiError, type Call, defineEndpoint, type Endpoint, type Multipart
 import { type Failure, freePlan } from "../free-plan.ts"
 import type { OpenHouse } from "../house.ts"
 import { tenantOf } from "../tenant.ts"
+import { hasRoom } from "../usage.ts"
 import { addPart, maxPartBytes } from "./add-part.ts"
 import { cancelUpload } from "./close-upload.ts"
 import { completeUpload } from "./complete-upload.ts"
-import { createUpload } from "./create-upload.ts"
-import { findUpload, statusOfUpload } from "./rows.ts"
+import { createUpload, readUpload } from "./create-upload.ts"
+import { retrieveUpload } from "./retrieve-upload.ts"
 import { CompleteUpload, CreateUpload, PartReply, toPart, toUpload, UploadReply } from "./wire.ts"
 
 const common = { access: "key", maxBodyBytes: megabyte } as const
@@ -31,7 +32,14 @@ const create = (open: OpenHouse) =>
     body: CreateUpload,
     reply: UploadReply,
     creates: true,
-    plan: (call) => planOf(open, call, (tenant) => Effect.map(createUpload(open(), tenant, call.body), (row) => toUpload(row, row.status))),
+    plan: (call) =>
+      Effect.gen(function* () {
+        const tenant = yield* tenantOf(call)
+        const house = open()
+        const upload = yield* readUpload(house, call.body)
+        const work = Effect.map(createUpload(house, tenant, upload), (row) => ({ status: 200, json: toUpload(row, row.status) }))
+        return freePlan(house.log, work, hasRoom(house.database, house.limits, tenant, upload.bytes))
+      }),
   })
 
 const retrieve = (open: OpenHouse) =>
@@ -43,7 +51,7 @@ const retrieve = (open: OpenHouse) =>
     path: "/v1/uploads/{id}",
     body: "none",
     reply: UploadReply,
-    plan: (call) => planOf(open, call, (tenant, id) => Effect.map(findUpload(open(), tenant, id), (row) => toUpload(row, statusOfUpload(row, open().clock.nowMs())))),
+    plan: (call) => planOf(open, call, (tenant, id) => Effect.map(retrieveUpload(open(), tenant, id), ({ upload, status, file }) => toUpload(upload, status, file))),
   })
 
 const part = (open: OpenHouse) =>
@@ -54,7 +62,8 @@ const part = (open: OpenHouse) =>
     method: "POST",
     path: "/v1/uploads/{id}/parts",
     body: "multipart",
-    maxBodyBytes: maxPartBytes,
+    // and room for the form around it
+    maxBodyBytes: maxPartBytes + megabyte,
     reply: PartReply,
     creates: true,
     plan: (call) => planOf(open, call, (tenant, id) => Effect.map(addPart(open(), tenant, id, call.body), toPart)),

@@ -20,6 +20,7 @@ afterAll(() => platform?.close())
 describe("an upload in parts", () => {
   const bytes = Buffer.from(Array.from({ length: 300_000 }, (_, n) => (n * 7919) % 251))
   const begin = (more: object = {}) => live.uploads.create({ filename: "big.jsonl", purpose: "batch", bytes: bytes.length, mime_type: "application/jsonl", ...more })
+  const retrieve = async (id: string) => (await platform.raw(`/v1/uploads/${id}`)).json()
   const part = (id: string, data: Uint8Array) => toFile(data, "part").then((file) => live.uploads.parts.create(id, { data: file }))
 
   it("becomes a file, in the order that is asked for", async () => {
@@ -36,7 +37,27 @@ describe("an upload in parts", () => {
     expect(blobs()).toHaveLength(1)
     for (const late of [() => part(made.id, bytes), () => live.uploads.complete(made.id, { part_ids: [first.id] }), () => live.uploads.cancel(made.id)])
       expect(await errorOf(late())).toMatchObject({ status: 409, code: "conflict" })
+    expect(await retrieve(made.id)).toEqual(done)
     await live.files.delete(done.file!.id)
+    expect(await retrieve(made.id)).toMatchObject({ status: "completed", file: null })
+    await nothingLeft()
+  })
+
+  it("takes the parts of 64 MB that official clients send, and no larger ones", async () => {
+    const [most, whole] = [Buffer.alloc(64 * 2 ** 20, "p"), 70 * 2 ** 20]
+    const made = await begin({ bytes: whole })
+    expect(await errorOf(part(made.id, Buffer.alloc(most.length + 1)))).toEqual({ status: 413, code: "payload_too_large", param: "data" })
+    const ids = [(await part(made.id, most)).id, (await part(made.id, most.subarray(0, whole - most.length))).id]
+    const done = await live.uploads.complete(made.id, { part_ids: ids })
+    expect(done.file!.bytes).toBe(whole)
+    await live.files.delete(done.file!.id)
+    await nothingLeft()
+  })
+
+  it("is judged in a dry run like a real one, and not begun", async () => {
+    const dry = (purpose: "batch" | "vision") => live.uploads.create({ filename: "a", purpose, bytes: 5, mime_type: "" }, { headers: { "x-dry-run": "1" } })
+    expect(await dry("batch")).toMatchObject({ object: "dry_run", would_succeed: true })
+    expect(await errorOf(dry("vision"))).toMatchObject({ status: 400, param: "purpose" })
     await nothingLeft()
   })
 
@@ -58,8 +79,11 @@ describe("an upload in parts", () => {
       [{ purpose: "batch_output" }, "purpose"],
       [{ mime_type: undefined }, "mime_type"],
       [{ expires_after: { anchor: "created_at", seconds: 1 } }, "expires_after.seconds"],
+      [{ expires_after: { anchor: "now", seconds: 3600 } }, "expires_after.anchor"],
+      [{ expires_after: { seconds: 3600 } }, "expires_after.anchor"],
     ] as const)
       expect([param, await errorOf(begin(more))]).toEqual([param, { status: 400, code: "invalid_request_error", param }])
+    expect(await errorOf(begin({ purpose: "knowledge" }))).toEqual({ status: 400, code: "unsupported_file_type", param: "filename" })
     const [made, another] = [await begin(), await begin()]
     expect(await errorOf(part(made.id, new Uint8Array()))).toMatchObject({ status: 400, param: "data" })
     expect(await errorOf(part(made.id, Buffer.alloc(bytes.length + 1)))).toMatchObject({ status: 400, param: "data" })

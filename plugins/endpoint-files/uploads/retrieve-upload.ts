@@ -1,0 +1,19 @@
+import { Effect } from "effect"
+import type { Tenant } from "../../../core/index.ts"
+import { findFile } from "../file-rows.ts"
+import type { Failure } from "../free-plan.ts"
+import type { FilesHouse } from "../house.ts"
+import type { FileRow, UploadRow } from "../tables.ts"
+import { findUpload, statusOfUpload } from "./rows.ts"
+
+/** With the file that it became, while that lives. */
+export const retrieveUpload = (
+  house: FilesHouse,
+  tenant: Tenant,
+  id: string,
+): Effect.Effect<{ readonly upload: UploadRow; readonly status: UploadRow["status"]; readonly file: FileRow | undefined }, Failure> =>
+  Effect.gen(function* () {
+    const upload = yield* findUpload(house, tenant, id)
+    const file = upload.file_id === null ? undefined : yield* findFile(house, tenant, upload.file_id)
+    return { upload, status: statusOfUpload(upload, house.clock.nowMs()), file }
+  })
