@@ -107,6 +107,24 @@ test("requests that come together share steps, and each gets its own vectors", a
   }
 })
 
+describe("several engines side by side", () => {
+  const wide = openBackend({ threads: 3 })
+  afterAll(() => wide.close())
+
+  test("answer a request together, and count what each did", async () => {
+    const together = await wide.open("embed", join(house.dataDir, "tiny"), { options: { instances: 3 } })
+    const words = ["a", "bcd", "thequickbrown", "xyzzy", "qq"]
+    const metered = context()
+    const plan = await Effect.runPromise(together.task.plan(request(words.map(spaced)), metered))
+    const events = [...(await collect(plan))].sort((a, b) => a.index - b.index)
+    for (const [i, { index, vector }] of events.entries()) {
+      expect(index).toBe(i)
+      expect(gap(vector, wanted(words[i]!))).toBeLessThan(1e-5)
+    }
+    expect(metered.usage.at(-1)).toEqual(plan.bound)
+  })
+})
+
 describe("a model that can't be opened", () => {
   test.each<readonly [string, Record<string, object>, RegExp]>([
     ["another architecture", { "config.json": { model_type: "t5" } }, /config.json: 'model_type' is 't5'/],

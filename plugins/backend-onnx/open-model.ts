@@ -9,6 +9,7 @@ import type { Workers } from "../../core/services/workers.ts"
 import { makeChatModel } from "./chat/chat-model.ts"
 import type { BertInfo, EmbedJobEvent, EmbedJobRequest } from "./embed/embed-job.ts"
 import { makeEmbedModel } from "./embed/embed-model.ts"
+import { makeEncoderTeam } from "./embed/encoder-team.ts"
 import { mapVersion, spaceDimensions } from "./embed/stacked-rotations.ts"
 import type { EngineHealth } from "./engine/engine-health.ts"
 import { type Engine, startEngine } from "./engine/engine-host.ts"
@@ -37,22 +38,33 @@ interface OpenedEngine<Job, Event, Info> {
   readonly path: string
 }
 
-/** One engine for each model file and precision, whatever number of entries points to it. */
+/** Which of the engines that share the work of a model, and its threads. */
+interface Instance {
+  readonly index: number
+  readonly of: number
+}
+
+/** One engine for each model file, precision and instance, whatever number of entries points to it. */
 const makeEngines = ({ settings, health, services }: OnnxParts) => {
   const shared = makeShared<Engine<never, unknown, unknown>, ApiError>()
   return <Job, Event, Info>(
     kind: EngineSpec["kind"],
     precision: EngineSpec["precision"],
     request: OpenRequest,
+    instance: Instance = { index: 0, of: 1 },
   ): Effect.Effect<OpenedEngine<Job, Event, Info>, ApiError, Scope.Scope> =>
     Effect.gen(function* () {
       const { dataDir, log } = services()
       const path = yield* Effect.tryPromise({ try: () => realpath(request.path), catch: (cause) => failed(`${request.path}: can't be read (${(cause as Error).message})`) })
-      const { threads, slots, queue, speculation } = settings
+      const { slots, queue, speculation } = settings
+      const threads = Math.max(1, Math.floor(settings.threads / instance.of))
       const memory = { kvBytes: settings.kvMemoryMb * megabyte, prefixCacheBytes: settings.prefixCacheMb * megabyte }
       const spec: EngineSpec = { kind, path, precision, graphs: join(dataDir, "graphs"), threads, slots, ...memory, guesses: speculation }
       const open = startEngine<Job, Event, Info>({ spec, queue, log, progress: (detail) => request.progress(detail) }).pipe(Effect.tap((engine) => health.watch(path, engine)))
-      const engine = yield* shared.get(`${kind} ${precision} ${path}`, open as unknown as Effect.Effect<Engine<never, unknown, unknown>, ApiError, Scope.Scope>)
+      const engine = yield* shared.get(
+        `${kind} ${precision} ${instance.index}/${instance.of} ${path}`,
+        open as unknown as Effect.Effect<Engine<never, unknown, unknown>, ApiError, Scope.Scope>,
+      )
       return { path, engine: engine as unknown as Engine<Job, Event, Info> }
     })
 }
@@ -82,11 +94,20 @@ export const openModel = (parts: OnnxParts) => {
     return { ...shape, task: makeRerankModel({ ...model, instruction }), contextTokens: model.contextTokens } satisfies LoadedModel<"rerank">
   })
   const openEmbed: OpenEntry = Effect.fnUntraced(function* (request) {
-    const { precision, space } = yield* optionsOf(entryOptions.embed, request)
-    const { engine, path } = yield* engineOf<EmbedJobRequest, EmbedJobEvent, BertInfo>("bert", precision, request)
-    const contextTokens = Math.min(request.contextTokens, engine.info.maxTokens)
-    const task = makeEmbedModel({ id: request.id, folder: path, engine, contextTokens, ...parts.services() })
-    const embeddingSpace = `${space ?? engine.info.name}-${engine.info.digest}-${spaceDimensions}${mapVersion}`
+    const { precision, space, instances } = yield* optionsOf(entryOptions.embed, request)
+    const of = Math.min(instances, parts.settings.threads)
+    const openInstance = (index: number) => engineOf<EmbedJobRequest, EmbedJobEvent, BertInfo>("bert", precision, request, { index, of })
+    // the first builds the graph
+    const { engine: first, path } = yield* openInstance(0)
+    const others = yield* Effect.forEach(
+      Array.from({ length: of - 1 }, (_, i) => i + 1),
+      openInstance,
+      { concurrency: "unbounded" },
+    )
+    const team = makeEncoderTeam([first, ...others.map(({ engine }) => engine)])
+    const contextTokens = Math.min(request.contextTokens, team.info.maxTokens)
+    const task = makeEmbedModel({ id: request.id, folder: path, team, contextTokens, ...parts.services() })
+    const embeddingSpace = `${space ?? team.info.name}-${team.info.digest}-${spaceDimensions}${mapVersion}`
     return { ...shape, task, contextTokens, embeddingSpace } satisfies LoadedModel<"embed">
   })
   const open: Partial<Record<TaskName, OpenEntry>> = { chat: openChat, embed: openEmbed, rerank: openRerank }

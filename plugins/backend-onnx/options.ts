@@ -20,6 +20,12 @@ const ChatOptions = Schema.Struct({
 })
 const EmbedOptions = Schema.Struct({
   precision: precisionOf<"int8" | "fp32">(["int8", "fp32"], "fp32"),
+  instances: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 }))
+    .annotate({
+      default: 2,
+      description: "Engines side by side, each with its share of the threads and the weights in memory. More embed more texts a second, and a single text slower.",
+    })
+    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(2))),
   space: Schema.optionalKey(Schema.NonEmptyString.annotate({ description: "Name of the vector space; the model's own by default." })),
 })
 const RerankOptions = Schema.Struct({

@@ -5,8 +5,7 @@ export interface EmbedJobRequest {
   readonly texts: readonly Int32Array[]
 }
 
-/** `inputTokens` of all texts so far. */
-export type EmbedJobEvent = StageTime | { readonly type: "vector"; readonly index: number; readonly vector: Float32Array; readonly inputTokens: number }
+export type EmbedJobEvent = StageTime | { readonly type: "vector"; readonly index: number; readonly vector: Float32Array }
 
 export interface BertInfo {
   /** Tokens of a text at most, special ones included. */
@@ -23,7 +22,6 @@ export class EmbedJob {
   private readonly emit: (event: EmbedJobEvent) => void
   private readonly arrivedMs = performance.now()
   private hasBegun = false
-  private inputTokens = 0
   private spentMs = 0
 
   constructor(request: EmbedJobRequest, emit: (event: EmbedJobEvent) => void) {
@@ -41,8 +39,7 @@ export class EmbedJob {
   /** A text is done; `vector` is its own copy. */
   take(index: number, vector: Float32Array): void {
     this.waiting.splice(this.waiting.indexOf(index), 1)
-    this.inputTokens += this.texts[index]!.length
-    this.emit({ type: "vector", index, vector, inputTokens: this.inputTokens })
+    this.emit({ type: "vector", index, vector })
   }
 
   /** A step with texts of this request took so long. True when it was the last one. */

@@ -6,18 +6,18 @@ import type { Clock } from "../../../core/services/clock.ts"
 import type { Log } from "../../../core/services/log.ts"
 import type { Workers } from "../../../core/services/workers.ts"
 import { usageOf } from "../../../core/usage.ts"
-import type { Engine } from "../engine/engine-host.ts"
 import type { StageTime } from "../engine/protocol.ts"
 import type { EmbedTexts, TokenizedText } from "../tokenizer/embed-texts.ts"
 import type { EmbedTextsInput } from "../tokenizer/embed-texts-job.ts"
 import { inPool, timedTokenize } from "../tokenizer/pool.ts"
-import type { BertInfo, EmbedJobEvent, EmbedJobRequest } from "./embed-job.ts"
+import type { EmbedJobEvent } from "./embed-job.ts"
+import type { EncoderTeam } from "./encoder-team.ts"
 
 export interface EmbedModelParts {
   readonly id: ModelId
   /** Of the model. */
   readonly folder: string
-  readonly engine: Engine<EmbedJobRequest, EmbedJobEvent, BertInfo>
+  readonly team: EncoderTeam
   readonly contextTokens: number
   readonly workers: Workers
   readonly clock: Clock
@@ -32,24 +32,31 @@ const textsOf = (request: EmbedRequest): Effect.Effect<readonly string[], ApiErr
       : Effect.fail(apiError("unsupported_parameter", "This model embeds texts only, not images or other media.", { param: `input[${index}]` })),
   )
 
-/** Engine events to embed events; meters texts as they are done. */
-const translator =
-  (id: ModelId, context: ModelContext, texts: readonly TokenizedText[]) =>
-  (event: EmbedJobEvent | StageTime): readonly EmbedEvent[] | undefined => {
+/** Engine events to embed events; meters texts as they are done. Of stages that several engines go through side by side the longest counts. */
+const translator = (id: ModelId, context: ModelContext, texts: readonly TokenizedText[]) => {
+  const longestMs = new Map<string, number>()
+  let inputTokens = 0
+  return (event: EmbedJobEvent | StageTime): readonly EmbedEvent[] | undefined => {
     if (event.type === "time") {
-      context.time(event.stage, event.durationMs)
+      const knownMs = longestMs.get(event.stage) ?? 0
+      if (longestMs.has(event.stage) && event.durationMs <= knownMs) return undefined
+      longestMs.set(event.stage, event.durationMs)
+      context.time(event.stage, event.durationMs - knownMs)
       return undefined
     }
-    context.meter(id, usageOf({ inputTokens: event.inputTokens }))
-    return [{ index: event.index, vector: event.vector, truncated: texts[event.index]!.truncated }]
+    const { ids, truncated } = texts[event.index]!
+    inputTokens += ids.length
+    context.meter(id, usageOf({ inputTokens }))
+    return [{ index: event.index, vector: event.vector, truncated }]
   }
+}
 
 // whole words on both sides: the tokenizer must not join the instruction and the text
 const separated = (instruction: string): string => (/\s$/.test(instruction) ? instruction : `${instruction} `)
 
-/** The embed task of an engine. */
+/** The embed task of engines that have the same model. */
 export const makeEmbedModel = (parts: EmbedModelParts): Task<EmbedRequest, EmbedEvent> => {
-  const { id, folder, engine, contextTokens, workers, clock, log } = parts
+  const { id, folder, team, contextTokens, workers, clock, log } = parts
   const tokenized = Effect.fnUntraced(function* (request: EmbedRequest, context: ModelContext) {
     const texts = yield* textsOf(request)
     const input: EmbedTextsInput = { folder, texts, truncate: request.truncate, instruction: request.instruction ? separated(request.instruction) : "", maxTokens: contextTokens }
@@ -63,10 +70,10 @@ export const makeEmbedModel = (parts: EmbedModelParts): Task<EmbedRequest, Embed
     return yield* apiError("text_too_long", `The text has ${tokens} tokens, the model takes ${contextTokens}, and truncate is NONE.`, { param: `input[${index}]` })
   })
   const plan = Effect.fnUntraced(function* (request: EmbedRequest, context: ModelContext) {
-    yield* engine.availableFor({ priority: context.priority, waitMs: Number.POSITIVE_INFINITY })
+    yield* team.availableFor({ priority: context.priority, waitMs: Number.POSITIVE_INFINITY })
     const texts = yield* tokenized(request, context)
-    const run = engine.run(
-      { texts: texts.map((text) => text.ids) },
+    const run = team.run(
+      texts.map((text) => text.ids),
       {
         account: context.tenant.account,
         priority: context.priority,

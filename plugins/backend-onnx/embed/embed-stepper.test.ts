@@ -14,13 +14,15 @@ const runningWith = (id: number, lengths: readonly number[], { priority = "realt
   const running: Running<EmbedJob> = { id, account: `account ${id}`, priority, job }
   return { running, events }
 }
+const stepTokens = 256
+const choose = (leader: Running<EmbedJob>, running: readonly Running<EmbedJob>[]) => chooseTexts(leader, running, stepTokens)
 const lengthsOf = (chosen: ReturnType<typeof chooseTexts>) => chosen.map(({ of, length }) => [of.id, length])
 
 describe("a step takes", () => {
   test("texts of like length: of the request whose turn it is, and of others", () => {
     const leader = runningWith(1, [70, 40, 42]).running
     const [other, third] = [runningWith(2, [41, 200]).running, runningWith(3, [50, 51, 30, 29]).running]
-    expect(lengthsOf(chooseTexts(leader, [other, leader, third]))).toEqual([
+    expect(lengthsOf(choose(leader, [other, leader, third]))).toEqual([
       [1, 40],
       [1, 42],
       [2, 41],
@@ -33,19 +35,19 @@ describe("a step takes", () => {
     const lengths = Array.from({ length: 64 }, (_, i) => 1 + ((i * 37) % 200))
     for (const own of lengths) {
       const all = [runningWith(1, [own]).running, ...lengths.map((length, i) => runningWith(i + 2, [length]).running)]
-      const chosen = chooseTexts(all[0]!, all)
+      const chosen = choose(all[0]!, all)
       expect(chosen.length).toBeLessThanOrEqual(16)
-      expect(chosen.length === 1 || chosen.length * Math.max(...chosen.map(({ length }) => length)) <= 256).toBe(true)
+      expect(chosen.length === 1 || chosen.length * Math.max(...chosen.map(({ length }) => length)) <= stepTokens).toBe(true)
       expect(chosen[0]!.of).toBe(all[0])
     }
-    expect(chooseTexts(runningWith(1, [500]).running, [runningWith(2, [500]).running])).toHaveLength(1)
+    expect(choose(runningWith(1, [500]).running, [runningWith(2, [500]).running])).toHaveLength(1)
   })
 
   test("the leader's own texts first, and one of each other request before a second one of any", () => {
     const leader = runningWith(1, [12, 16, 17]).running
     const bulk = runningWith(2, new Array(2_048).fill(12)).running
     const small = [runningWith(3, [13]).running, runningWith(4, [14, 12]).running]
-    const chosen = lengthsOf(chooseTexts(leader, [bulk, leader, ...small]))
+    const chosen = lengthsOf(choose(leader, [bulk, leader, ...small]))
     expect(chosen.slice(0, 7)).toEqual([
       [1, 12],
       [1, 16],
@@ -60,8 +62,8 @@ describe("a step takes", () => {
   test("nothing of batches where somebody waits, and nothing of those who wait for a batch", () => {
     const [realtime, batch] = [runningWith(1, [20]).running, runningWith(2, [20], { priority: "batch" }).running]
     const more = [runningWith(3, [20]).running, runningWith(4, [20], { priority: "batch" }).running]
-    expect(chooseTexts(realtime, [realtime, batch, ...more]).map(({ of }) => of.id)).toEqual([1, 3])
-    expect(chooseTexts(batch, [realtime, batch, ...more]).map(({ of }) => of.id)).toEqual([2, 4])
+    expect(choose(realtime, [realtime, batch, ...more]).map(({ of }) => of.id)).toEqual([1, 3])
+    expect(choose(batch, [realtime, batch, ...more]).map(({ of }) => of.id)).toEqual([2, 4])
   })
 })
 
@@ -84,7 +86,7 @@ const fakeSession = () => {
   return { session, steps }
 }
 const runAll = async (session: Session, all: readonly Running<EmbedJob>[]) => {
-  const stepper = new EmbedStepper(session)
+  const stepper = new EmbedStepper(session, stepTokens)
   const ended: { readonly id: number; readonly cause?: unknown }[] = []
   let left = all
   while (left.length) {
@@ -94,7 +96,7 @@ const runAll = async (session: Session, all: readonly Running<EmbedJob>[]) => {
   return ended
 }
 
-test("each request gets its vectors, counts its tokens, and ends once, with its time", async () => {
+test("each request gets its vectors, and ends once, with its time", async () => {
   const all = [runningWith(1, [3, 20, 3], { token: 1 }), runningWith(2, [3], { token: 2 }), runningWith(3, [20, 21], { token: 3 })]
   const { session, steps } = fakeSession()
   const ended = await runAll(
@@ -103,17 +105,16 @@ test("each request gets its vectors, counts its tokens, and ends once, with its 
   )
   expect(steps).toEqual([3, 3])
   expect(ended).toEqual([{ id: 2 }, { id: 1 }, { id: 3 }])
-  const vectors = (events: readonly EmbedJobEvent[]): readonly unknown[] =>
-    events.map((event) => (event.type === "vector" ? [event.index, [...event.vector], event.inputTokens] : event.stage))
-  expect(vectors(all[0]!.events)).toEqual(["queue", [0, [1, 3], 3], [2, [1, 3], 6], [1, [1, 20], 26], "prefill"])
-  expect(vectors(all[1]!.events)).toEqual(["queue", [0, [2, 3], 3], "prefill"])
-  expect(vectors(all[2]!.events)).toEqual(["queue", [0, [3, 20], 20], [1, [3, 21], 41], "prefill"])
+  const vectors = (events: readonly EmbedJobEvent[]): readonly unknown[] => events.map((event) => (event.type === "vector" ? [event.index, [...event.vector]] : event.stage))
+  expect(vectors(all[0]!.events)).toEqual(["queue", [0, [1, 3]], [2, [1, 3]], [1, [1, 20]], "prefill"])
+  expect(vectors(all[1]!.events)).toEqual(["queue", [0, [2, 3]], "prefill"])
+  expect(vectors(all[2]!.events)).toEqual(["queue", [0, [3, 20]], [1, [3, 21]], "prefill"])
 })
 
 test("batches get the steps in which nobody else waits, and one in 16", async () => {
   const batch = runningWith(1, new Array(64).fill(200), { priority: "batch" })
   const urgent = runningWith(2, new Array(32).fill(200))
-  const stepper = new EmbedStepper(fakeSession().session)
+  const stepper = new EmbedStepper(fakeSession().session, stepTokens)
   const led: number[] = []
   const step = (running: readonly Running<EmbedJob>[]) =>
     stepper.step(running, ([first]) => {

@@ -3,8 +3,7 @@ import { longs, type Session } from "../engine/onnx-session.ts"
 import type { Ended, Running, Stepper } from "../engine/scheduler.ts"
 import type { EmbedJob } from "./embed-job.ts"
 
-// a step of more tokens would keep others waiting; more texts would mostly be padding
-const stepTokens = 256
+// more texts would mostly be padding
 const stepTexts = 16
 /** So many steps in a row may go by a batch that waits: its lines must not all be late under unbroken real time. */
 const stepsBeforeBatch = 15
@@ -44,8 +43,8 @@ const inTurns = (lists: readonly (readonly WaitingText[])[], length: number): re
   return Array.from({ length: ranks }, (_, rank) => lists.flatMap((list) => list[rank] ?? []).sort(byDistance(length))).flat()
 }
 
-/** The shortest text of `leader` and what is like it in length: its own texts first, then those of the others of its priority. */
-export const chooseTexts = (leader: Running<EmbedJob>, running: readonly Running<EmbedJob>[]): readonly WaitingText[] => {
+/** The shortest text of `leader` and what is like it in length: its own texts first, then those of the others of its priority. Several have no more than `stepTokens`, padding included. */
+export const chooseTexts = (leader: Running<EmbedJob>, running: readonly Running<EmbedJob>[], stepTokens: number): readonly WaitingText[] => {
   if (leader.job.waiting.length === 0) return []
   const first = waitingText(leader, 0)
   const near = (of: Running<EmbedJob>) => [...textsNear(of, first.length)].sort(byDistance(first.length))
@@ -72,15 +71,17 @@ const feedsOf = (texts: readonly Int32Array[]): Record<string, Tensor> => {
 /** A step of a sentence encoder: a few texts of like length, of one request or of several. Batches get the steps in which nobody else waits, and one in 16. */
 export class EmbedStepper implements Stepper<EmbedJob> {
   private readonly session: Session
+  private readonly stepTokens: number
   private urgentSteps = 0
 
-  constructor(session: Session) {
+  constructor(session: Session, stepTokens: number) {
     this.session = session
+    this.stepTokens = stepTokens
   }
 
   async step(running: readonly Running<EmbedJob>[], turn: (among: readonly Running<EmbedJob>[]) => Running<EmbedJob>): Promise<readonly Ended<EmbedJob>[]> {
     const leader = turn(this.mayLead(running))
-    const chosen = chooseTexts(leader, running)
+    const chosen = chooseTexts(leader, running, this.stepTokens)
     if (chosen.length === 0) return [{ of: leader }]
     const jobs = [...new Set(chosen.map(({ of }) => of))]
     for (const { job } of jobs) job.begin()

@@ -16,6 +16,8 @@ import { type BertInfo, EmbedJob, type EmbedJobEvent, type EmbedJobRequest } fro
 import { EmbedStepper } from "./embed-stepper.ts"
 import { mapVersion, spaceDimensions } from "./stacked-rotations.ts"
 
+// 40 ms for 22 million parameters: a longer step would keep others waiting, and gains nothing
+const stepTokensPerThread = 128
 const weightsFile = "model.safetensors"
 const digestFile = "weights.sha256"
 
@@ -70,7 +72,7 @@ export const openBert: EngineOpener<EmbedJobRequest, EmbedJobEvent, BertInfo, Em
   const session = await openSession(join(folder, graphFile), spec.threads)
   return {
     info: { maxTokens: config.maxTokens, name: config.name, digest: readFileSync(join(folder, digestFile), "utf8") },
-    stepper: new EmbedStepper(session),
+    stepper: new EmbedStepper(session, stepTokensPerThread * spec.threads),
     start: (job, emit) => new EmbedJob(job, emit),
     close: () => session.release(),
   }
