@@ -22,16 +22,19 @@ console.log(`${forecast.lines} lines, ${forecast.invalid_lines} of them wrong, a
 
 let batch = await client.batches.create(order)
 while (["validating", "in_progress", "cancelling", "finalizing"].includes(batch.status)) {
-  await new Promise((resolve) => setTimeout(resolve, 500))
+  await new Promise((resolve) => setTimeout(resolve, 2000)) // a new key may ask 60 times a minute; webhooks.js need not ask
   batch = await client.batches.retrieve(batch.id)
 }
 console.log(`${batch.status}: ${batch.request_counts.completed} of ${batch.request_counts.total}, Rp${batch.total_cost_idr}`)
 for (const { code, line, message } of batch.errors?.data ?? []) console.error(`line ${line}: ${code}: ${message}`)
 
-if (batch.output_file_id) {
-  const text = await (await client.files.content(batch.output_file_id)).text()
-  for (const line of text.trim().split("\n")) {
-    const { custom_id, response } = JSON.parse(line)
-    console.log(`${custom_id}: ${response.body.choices[0].message.content}`)
-  }
+/** A file may have no lines: the output, where every request failed. */
+const answers = async (file) => {
+  const text = file ? await (await client.files.content(file)).text() : ""
+  return text
+    .split("\n")
+    .filter(Boolean)
+    .map((line) => JSON.parse(line))
 }
+for (const { custom_id, response } of await answers(batch.output_file_id)) console.log(`${custom_id}: ${response.body.choices[0].message.content}`)
+for (const { custom_id, error } of await answers(batch.error_file_id)) console.error(`${custom_id} failed: ${error.message}`)

@@ -1,14 +1,26 @@
 import { execFile } from "node:child_process"
+import { once } from "node:events"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { type AddressInfo, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type Platform, startPlatform } from "../../runtime/testing/start-platform.ts"
 
+const freePort = async () => {
+  const server = createServer().listen(0)
+  await once(server, "listening")
+  const { port } = server.address() as AddressInfo
+  await once(server.close(), "close")
+  return String(port)
+}
+
 let platform: Platform
+let receiverPort: string
 beforeAll(async () => {
-  platform = await startPlatform({ env: { RAKIT_TEST_BATCH_POLL_MS: "100" } })
+  receiverPort = await freePort()
+  platform = await startPlatform({ env: { RAKIT_TEST_BATCH_POLL_MS: "100", RAKIT_WEBHOOK_ALLOW_HOSTS: `localhost:${receiverPort}` } })
 })
 afterAll(() => platform.close())
 
@@ -45,6 +57,12 @@ it("batches.js asks what it would cost, and waits for the answers", async () => 
   expect(lines[0]).toMatch(/^3 lines, 0 of them wrong, at most Rp\d/)
   expect(lines[1]).toMatch(/^completed: 3 of 3, Rp\d/)
   expect(lines.slice(2).map((line) => line.split(":")[0])).toEqual(["question-0", "question-1", "question-2"])
+})
+
+it("webhooks.js is called when its batch is done, and checks the signature", async () => {
+  const lines = (await run("webhooks.js", receiverPort)).trim().split("\n")
+  expect(lines[0]).toMatch(/^batch-\w+ is validating/)
+  expect(lines[1]).toBe(`batch.completed: ${lines[0]?.split(" ")[0]}, completed`)
 })
 
 describe("verify-receipt.js", () => {
