@@ -25,10 +25,19 @@ interface Frame {
   readonly after: readonly number[]
 }
 
-const frameOf = async (tokenizer: Tokenizer): Promise<Frame> => {
+const readFrame = async (tokenizer: Tokenizer): Promise<Frame> => {
   const [framed, plain] = await Promise.all([true, false].map(async (addSpecialTokens) => (await tokenizer.encode("a", null, { addSpecialTokens })).getIds()))
   const start = framed!.indexOf(plain![0]!)
   return { before: framed!.slice(0, start), after: framed!.slice(start + plain!.length) }
+}
+
+const frames = new WeakMap<Tokenizer, Promise<Frame>>()
+
+/** The same for all texts. */
+const frameOf = (tokenizer: Tokenizer): Promise<Frame> => {
+  const known = frames.get(tokenizer) ?? readFrame(tokenizer)
+  frames.set(tokenizer, known)
+  return known
 }
 
 /** Texts with their instruction as the model reads them, cut to its window. An instruction is never cut. */
