@@ -4,8 +4,14 @@ import { defineConfig } from "vitest/config"
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
 export default defineConfig({
-  // what a plugin outside imports by the package's name is, in tests, the source
-  resolve: { alias: { "rakit/core": here("core/index.ts"), "rakit/testing": here("core/testing/index.ts") } },
+  resolve: {
+    alias: {
+      // what a plugin outside imports by the package's name is, in tests, the source
+      "rakit/core": here("core/index.ts"),
+      "rakit/testing": here("core/testing/index.ts"),
+      "@node-rs/argon2": here("runtime/testing/argon2.ts"),
+    },
+  },
   test: {
     include: ["{core,plugins,runtime,config,examples,bench}/**/*.test.ts"],
     globalSetup: ["runtime/testing/global-setup.ts"],
@@ -13,6 +19,8 @@ export default defineConfig({
     // loading effect and koa anew for each of a hundred files took half of the time; no test leaves state in a module
     isolate: false,
     maxWorkers: 2,
+    // half of the work of the runner itself, from the second run on; a changed file is another entry
+    experimental: { fsModuleCache: true },
     testTimeout: 20_000,
     hookTimeout: 60_000,
   },

@@ -1,7 +1,14 @@
 import { hash } from "@node-rs/argon2"
 import { Effect } from "effect"
-import { expect, it } from "vitest"
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { atFullCost } from "../../runtime/testing/argon2.ts"
 import { hashPassword, isPassword, isUsablePassword, nobodysHash } from "./passwords.ts"
+
+let back: () => void
+beforeAll(() => {
+  back = atFullCost()
+})
+afterAll(() => back())
 
 it("hashes with argon2id, salted, and knows the password again", async () => {
   const [one, two] = await Effect.runPromise(Effect.all([hashPassword("correct horse"), hashPassword("correct horse")]))
