@@ -26,6 +26,8 @@ export type NewFile = Pick<StoredFile, "id" | "tenant" | "filename" | "purpose" 
 /** The files of customers, for those who work with them: batches, retrieval. A deleted, expired or foreign one is not there. */
 export interface Files {
   find(tenant: Tenant, id: string): Effect.Effect<StoredFile | undefined, PortError>
+  /** Whether it is one of theirs, or was in the last 30 days. */
+  knows(tenant: Tenant, id: string): Effect.Effect<boolean, PortError>
   /** Bytes `from` to `to`, both inclusive. Fails with `BlobMissing` when it is deleted meanwhile. */
   read(file: StoredFile, range?: { readonly from: number; readonly to?: number }): Stream.Stream<Uint8Array, StorageError>
   newId(): string

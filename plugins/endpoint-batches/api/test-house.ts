@@ -49,6 +49,7 @@ export const fakeFiles = (chunkBytes = 7) => {
         const size = bytes.length > 100_000 ? 65_536 : chunkBytes
         return Stream.fromIterable(Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) => bytes.subarray(at * size, (at + 1) * size)))
       }),
+    knows: never,
     newId: never as never,
     newBlobKey: never as never,
     create: never,

@@ -1,14 +1,23 @@
 import { Effect } from "effect"
 import { type ConsistencyCheck, type Finding, inPages, type PortError } from "../../../core/index.ts"
-import { batchPage, type CheckedBatch } from "./batch-rows.ts"
+import { batchPage, type CheckedBatch, subjectOf } from "./batch-rows.ts"
 import { checkEnded } from "./ended.ts"
 import type { CheckHouse } from "./house.ts"
 import { checkMoney } from "./money.ts"
 import { checkRunning } from "./running.ts"
 
+/** A living worker ends it within seconds. */
+const overdueMs = 3_600_000
+
+const checkOverdue = ({ clock }: CheckHouse, row: CheckedBatch): readonly Finding[] =>
+  row.deadline_at.getTime() > clock.nowMs() - overdueMs
+    ? []
+    : [{ subject: subjectOf(row), problem: `it is still ${row.status}, but its time was over at ${row.deadline_at.toISOString()}: no worker has ended it` }]
+
 const checkOne = (house: CheckHouse, row: CheckedBatch): Effect.Effect<readonly Finding[], PortError> => {
   if (row.ended_at !== null) return checkEnded(house, row)
-  return row.status === "in_progress" ? checkRunning(house, row) : Effect.succeed([])
+  const overdue = checkOverdue(house, row)
+  return row.status === "in_progress" ? Effect.map(checkRunning(house, row), (found) => [...overdue, ...found]) : Effect.succeed(overdue)
 }
 
 export const batchCheck = (house: CheckHouse): ConsistencyCheck => ({

@@ -32,6 +32,9 @@ export const batchPage =
 
 export const batchNow = (house: BatchHouse, id: string): Effect.Effect<CheckedBatch | undefined, PortError> => Effect.map(read(house, sql`WHERE b.id = ${id}`), ([row]) => row)
 
+/** As an operator finds it again. */
+export const subjectOf = ({ id, account, mode }: BatchRow): string => `batch ${id} of account ${account} (${mode})`
+
 /** From the one finding to the next look it may have gone on. */
 export const hasGoneOn = (before: CheckedBatch, now: CheckedBatch | undefined): boolean =>
   now === undefined || now.status !== before.status || now.epoch !== before.epoch || now.done_through !== before.done_through

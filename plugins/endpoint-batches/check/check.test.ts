@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vites
 import { apiError, type Clock, type Finding, type Ledger, type StoredFile } from "../../../core/index.ts"
 import type { BatchTable } from "../tables.ts"
 import { keepWorking } from "../work/keep-working.ts"
+import { lineId } from "../work/line-wire.ts"
 import { partKey } from "../work/part-key.ts"
 import { openWorkHouse, type WorkHouse } from "../work/testing/work-house.ts"
 import { batchCheck } from "./batch-check.ts"
@@ -54,6 +55,7 @@ const findings = async (looked: (things: number) => void = () => {}, house = che
   ...(await run(Stream.runCollect(batchCheck(house).findings(looked)))),
   ...(await run(Stream.runCollect(partCheck(house).findings(looked)))),
 ]
+const subject = () => `batch ${batch} of account ada (live)`
 const textOf = ({ subject, problem, remedy = "-" }: Finding): string => `${subject}: ${problem} (${remedy})`
 const texts = async () => (await findings()).map(textOf)
 const mendAll = async () => {
@@ -95,7 +97,7 @@ describe("result files", () => {
       expect(await findings()).toEqual([])
     }
   }
-  const says = (what: string) => [`batch ${batch}: its ${what} (-)`]
+  const says = (what: string) => [`${subject()}: its ${what} (-)`]
 
   it.each<[string, "output" | "error", (all: string[]) => readonly string[], string]>([
     ["that lacks a line", "output", (all) => all.slice(1), "output file output: it has 8 lines, not 9"],
@@ -106,6 +108,11 @@ describe("result files", () => {
     ["of failures that lacks one", "error", (all) => all.slice(0, 2), "error file error: it has 2 lines, not 3"],
   ])("names one %s", async (_, kind, alter, problem) => expect(await broken(kind, alter)).toEqual(says(problem)))
 
+  it("one that is of another batch is known by its first line", async () => {
+    const others = (all: string[]) => all.map((line, n) => line.replace(/batch_req_\w+/, lineId("another", n)))
+    expect(await broken("output", others)).toEqual(says("output file output: line 1 is of no later line of the input than the one before it"))
+  }, 60_000)
+
   it("names a line that is answered in both", async () => {
     const failed = (await work.files.text(await fileOf(row.output_file_id))).split("\n")[0]!
     expect(await broken("error", (all) => [failed, ...all.slice(1)])).toEqual(says("error file error: line 1 answers line 1 of the input, which was answered before"))
@@ -114,22 +121,27 @@ describe("result files", () => {
   it("a file that was deleted is no finding; one that never was is", async () => {
     const files = { ...work.house.files, find: () => Effect.succeed(undefined) }
     expect(await findings(undefined, { ...checked, files })).toEqual([])
+    const stranger = { ...files, knows: () => Effect.succeed(false) }
+    const lost = (kind: string, id: string | null) => `${subject()}: its ${kind} file ${id} is not among the files of its account, and nobody deleted it there (-)`
+    expect((await findings(undefined, { ...checked, files: stranger })).map(textOf)).toEqual([lost("output", row.output_file_id), lost("error", row.error_file_id)])
+    aheadMs = 30 * 24 * hourMs
+    expect(await findings(undefined, { ...checked, files: stranger })).toEqual([])
     await change({ output_file_id: null })
-    expect(await texts()).toEqual([`batch ${batch}: 9 lines went to its output file, but it has none (-)`])
+    expect(await texts()).toEqual([`${subject()}: 9 lines went to its output file, but it has none (-)`])
     await change({ output_file_id: row.output_file_id })
   })
 })
 
 it("names counters that don't come to the total", async () => {
   await change({ total: lines + 1 })
-  expect(await texts()).toEqual([`batch ${batch}: it is completed with 9 answers and 3 failures of 13 lines (-)`])
+  expect(await texts()).toEqual([`${subject()}: it is completed with 9 answers and 3 failures of 13 lines (-)`])
   await change({ total: lines })
 })
 
 describe("money", () => {
   it("takes over what the ledger says of a batch that is over", async () => {
     await change({ cost_micros: row.cost_micros + 1n })
-    expect(await texts()).toEqual([`batch ${batch}: it says that its lines cost Rp6.750001; the ledger says Rp6.75 (it says what the ledger says)`])
+    expect(await texts()).toEqual([`${subject()}: it says that its lines cost Rp6.750001; the ledger says Rp6.75 (it says what the ledger says)`])
     await mendAll()
     expect([await findings(), (await work.batch(batch)).cost_micros]).toEqual([[], row.cost_micros])
   })
@@ -147,7 +159,7 @@ describe("money", () => {
     await sql`INSERT INTO test_call VALUES ('left', ${batch}, 'r', 'open', 0)`.execute(work.house.database.queries())
     expect(await findings()).toEqual([])
     aheadMs = hourMs
-    expect(await texts()).toEqual([`batch ${batch}: it is over, and 1 of its lines still hold money (what they hold is given back)`])
+    expect(await texts()).toEqual([`${subject()}: it is over, and 1 of its lines still hold money (what they hold is given back)`])
     await mendAll()
     expect(await findings()).toEqual([])
   })
@@ -173,18 +185,30 @@ describe("a batch under way", () => {
     await begin()
     expect(await findings()).toEqual([])
     await change({ completed: 4 })
-    expect(await texts()).toEqual([`batch ${batch}: it counts 4 answers and 1 failures; there are 3 and 1 (-)`])
+    expect(await texts()).toEqual([`${subject()}: it counts 4 answers and 1 failures; there are 3 and 1 (-)`])
     await change({ completed: 3, done_through: 3 })
-    expect(await texts()).toEqual([`batch ${batch}: line 3 waits for its part, but lines up to 3 lie in parts (-)`])
+    expect(await texts()).toEqual([`${subject()}: line 3 waits for its part, but lines up to 3 lie in parts (-)`])
+    await end()
+  })
+
+  it("is named when its time was over long ago, and no worker has ended it", async () => {
+    await begin()
+    aheadMs = 25 * hourMs - 60_000
+    expect(await findings()).toEqual([])
+    aheadMs = 25 * hourMs + 60_000
+    const overdue = (status: string) => `${subject()}: it is still ${status}, but its time was over at ${row.deadline_at.toISOString()}: no worker has ended it (-)`
+    expect(await texts()).toEqual([overdue("in_progress")])
+    await change({ status: "validating" })
+    expect(await texts()).toEqual([overdue("validating")])
     await end()
   })
 
   it("has its parts", async () => {
     await begin()
     await put(key(), "one\ntw\n")
-    expect(await texts()).toEqual([`batch ${batch}: its output part 2 (${key()}) has 7 bytes, not 8 (-)`])
+    expect(await texts()).toEqual([`${subject()}: its output part 2 (${key()}) has 7 bytes, not 8 (-)`])
     await run(work.house.storage.remove(key()))
-    expect(await texts()).toEqual([`batch ${batch}: its output part 2 (${key()}) is missing (-)`, `batch ${batch}: so its lines can't be counted (-)`])
+    expect(await texts()).toEqual([`${subject()}: its output part 2 (${key()}) is missing (-)`, `${subject()}: so its lines can't be counted (-)`])
     await end()
   })
 
@@ -204,7 +228,7 @@ describe("a batch under way", () => {
     aheadMs = 2 * hourMs - 60_000
     expect(await findings()).toEqual([])
     aheadMs = 2 * hourMs
-    expect(await texts()).toEqual([`batch ${batch}: it is over, and 2 lines and 1 parts of it are left (they are removed)`])
+    expect(await texts()).toEqual([`${subject()}: it is over, and 2 lines and 1 parts of it are left (they are removed)`])
     await mendAll()
     expect([await findings(), await work.parts()]).toEqual([[], []])
     await end()

@@ -3,7 +3,7 @@ import type { Finding, PortError, StorageError } from "../../../core/index.ts"
 import type { BatchHouse } from "../house.ts"
 import type { BatchRow } from "../tables.ts"
 import { dropResults } from "../work/drop-results.ts"
-import type { CheckedBatch } from "./batch-rows.ts"
+import { type CheckedBatch, subjectOf } from "./batch-rows.ts"
 import { nothingSeen, problemOfFile, type Seen } from "./result-file.ts"
 
 /** A server that lives has swept by then. */
@@ -11,15 +11,22 @@ const leftoverMs = 2 * 3_600_000
 
 const onlyPortError = (error: StorageError): Effect.Effect<never, PortError> => (error._tag === "PortError" ? Effect.fail(error) : Effect.die(error))
 
+/** So long at least, after its end, a batch's file is known, deleted or not. */
+const knownMs = 29 * 86_400_000
+
 const tenantOf = ({ account, mode }: BatchRow) => ({ account, mode })
 
 /** A file that its owner deleted, or that expired, is none that is missing. */
+const isLost = (house: BatchHouse, row: BatchRow, id: string): Effect.Effect<boolean, PortError> =>
+  (row.ended_at?.getTime() ?? 0) < house.clock.nowMs() - knownMs ? Effect.succeed(false) : Effect.map(house.files.knows(tenantOf(row), id), (isKnown) => !isKnown)
+
 const checkFile = (house: BatchHouse, row: BatchRow, kind: "output" | "error", seen: Seen): Effect.Effect<readonly string[], PortError> =>
   Effect.gen(function* () {
     const [id, wanted] = kind === "output" ? [row.output_file_id, row.completed] : [row.error_file_id, row.failed]
     if (id === null) return wanted > 0 ? [`${wanted} lines went to its ${kind} file, but it has none`] : []
     const file = yield* house.files.find(tenantOf(row), id)
-    const problem = file && (yield* problemOfFile(house, row, file, wanted, seen))
+    if (!file) return (yield* isLost(house, row, id)) ? [`its ${kind} file ${id} is not among the files of its account, and nobody deleted it there`] : []
+    const problem = yield* problemOfFile(house, row, file, wanted, seen)
     // deleted while it was read: then it ended early
     if (problem === undefined || !(yield* house.files.find(tenantOf(row), id))) return []
     return [`its ${kind} file ${id}: ${problem}`]
@@ -28,7 +35,7 @@ const checkFile = (house: BatchHouse, row: BatchRow, kind: "output" | "error", s
 const leftovers = (house: BatchHouse, row: CheckedBatch): readonly Finding[] => {
   if (row.lines + row.parts.length === 0 || (row.ended_at?.getTime() ?? 0) > house.clock.nowMs() - leftoverMs) return []
   const mend = Effect.catch(dropResults(house, row.id), onlyPortError)
-  return [{ subject: `batch ${row.id}`, problem: `it is over, and ${row.lines} lines and ${row.parts.length} parts of it are left`, remedy: "they are removed", mend }]
+  return [{ subject: subjectOf(row), problem: `it is over, and ${row.lines} lines and ${row.parts.length} parts of it are left`, remedy: "they are removed", mend }]
 }
 
 /** Of a batch that is over: its files hold each answered line once, in the order of the input. They are the customer's, so nothing is written into them. */
@@ -41,5 +48,5 @@ export const checkEnded = (house: BatchHouse, row: CheckedBatch): Effect.Effect<
       const seen = nothingSeen()
       for (const kind of ["output", "error"] as const) problems.push(...(yield* checkFile(house, row, kind, seen)))
     }
-    return [...problems.map((problem) => ({ subject: `batch ${row.id}`, problem })), ...leftovers(house, row)]
+    return [...problems.map((problem) => ({ subject: subjectOf(row), problem })), ...leftovers(house, row)]
   })

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { type ChildCalls, type Finding, formatRupiah, type PortError } from "../../../core/index.ts"
 import type { BatchRow, BatchTables } from "../tables.ts"
-import type { CheckedBatch } from "./batch-rows.ts"
+import { type CheckedBatch, subjectOf } from "./batch-rows.ts"
 import type { CheckHouse } from "./house.ts"
 
 /** What a line may still take that was begun before its batch was over. */
@@ -24,16 +24,17 @@ const checkCost = (house: CheckHouse, row: CheckedBatch, { costMicros }: ChildCa
     const now = yield* costNow(house, row.id)
     if (!now || (row.cost_micros <= costMicros && costMicros <= now.cost_micros)) return []
     const problem = `it says that its lines cost Rp${formatRupiah(row.cost_micros)}; the ledger says Rp${formatRupiah(costMicros)}`
-    const finding = { subject: `batch ${row.id}`, problem }
+    const finding = { subject: subjectOf(row), problem }
     return [
       now.ended_at === null ? finding : { ...finding, remedy: "it says what the ledger says", mend: takeOver(house, { id: row.id, cost_micros: now.cost_micros }, costMicros) },
     ]
   })
 
-const checkHolds = (house: CheckHouse, { id, ended_at }: CheckedBatch, { open }: ChildCalls): readonly Finding[] => {
+const checkHolds = (house: CheckHouse, row: CheckedBatch, { open }: ChildCalls): readonly Finding[] => {
+  const { id, ended_at } = row
   if (open === 0 || ended_at === null || ended_at.getTime() > house.clock.nowMs() - inFlightMs) return []
   return [
-    { subject: `batch ${id}`, problem: `it is over, and ${open} of its lines still hold money`, remedy: "what they hold is given back", mend: house.billing.voidChildren(id) },
+    { subject: subjectOf(row), problem: `it is over, and ${open} of its lines still hold money`, remedy: "what they hold is given back", mend: house.billing.voidChildren(id) },
   ]
 }
 

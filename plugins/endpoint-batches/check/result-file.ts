@@ -10,7 +10,7 @@ import { readErrors } from "./line-count.ts"
 /** An answer may be longer than a line of input. What is longer than this is only counted. */
 const maxLineBytes = 64 * 2 ** 20
 /** Blank lines of the input have a number and no answer. */
-const blanksAllowed = 1_000_000
+const blanksAllowed = 200_000
 
 /** What was seen in the files of one batch, of both together. */
 export interface Seen {
@@ -49,9 +49,8 @@ export const problemOfFile = (house: BatchHouse, row: BatchRow, file: StoredFile
   Effect.suspend(() => {
     const place = makeOrder(row)
     let count = 0
-    const problemOf = (text: string | undefined): string | undefined => {
-      count++
-      if (text === undefined) return undefined
+    let problem: string | undefined
+    const problemOf = (text: string): string | undefined => {
       const ids = parse(text)
       if (typeof ids !== "object" || ids === null) return `line ${count} is not JSON`
       const line = place(ids.id)
@@ -62,11 +61,15 @@ export const problemOfFile = (house: BatchHouse, row: BatchRow, file: StoredFile
       return isTwice ? `line ${count} has a custom_id that came before` : undefined
     }
     return jsonLines(house.files.read(file), { maxLineBytes }).pipe(
-      Stream.map(({ text }) => problemOf(text)),
-      Stream.filter((problem) => problem !== undefined),
-      Stream.take(1),
-      Stream.runCollect,
-      Effect.map(([problem]) => problem ?? (count === wanted ? undefined : `it has ${count} lines, not ${wanted}`)),
+      // the place of a line that has none is looked for long, so the first one ends it
+      Stream.runForEachWhile(({ text }) =>
+        Effect.sync(() => {
+          count++
+          problem = text === undefined ? undefined : problemOf(text)
+          return problem === undefined
+        }),
+      ),
+      Effect.map(() => problem ?? (count === wanted ? undefined : `it has ${count} lines, not ${wanted}`)),
       Effect.catch(readErrors),
       // its row is another check's affair
       Effect.catchTag("BlobMissing", () => Effect.succeed(undefined)),

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import type { Finding, PortError } from "../../../core/index.ts"
 import type { BatchHouse } from "../house.ts"
 import type { PartRow } from "../tables.ts"
-import { batchNow, type CheckedBatch, hasGoneOn } from "./batch-rows.ts"
+import { batchNow, type CheckedBatch, hasGoneOn, subjectOf } from "./batch-rows.ts"
 import { countLines } from "./line-count.ts"
 
 interface Answered {
@@ -44,5 +44,5 @@ export const checkRunning = (house: BatchHouse, row: CheckedBatch): Effect.Effec
       problems.push(`it counts ${row.completed} answers and ${row.failed} failures; there are ${found.output} and ${found.error}`)
     if (row.first_line !== null && row.first_line <= row.done_through) problems.push(`line ${row.first_line} waits for its part, but lines up to ${row.done_through} lie in parts`)
     if (problems.length === 0 || hasGoneOn(row, yield* batchNow(house, row.id))) return []
-    return problems.map((problem) => ({ subject: `batch ${row.id}`, problem }))
+    return problems.map((problem) => ({ subject: subjectOf(row), problem }))
   })

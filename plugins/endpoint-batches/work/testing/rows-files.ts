@@ -24,6 +24,7 @@ export const rowsFiles = async (database: Database, storage: Storage, ids: Ids) 
     )
   const files: Files = {
     find: (tenant, id) => Effect.promise(async () => (await rows()).find((file) => file.id === id && file.tenant.account === tenant.account && file.tenant.mode === tenant.mode)),
+    knows: () => Effect.succeed(true),
     read: ({ blobKey }, range) => storage.get(blobKey, range),
     newId: () => ids.make("file-"),
     newBlobKey: ({ account }) => `files/${account}/${ids.make("b")}`,
