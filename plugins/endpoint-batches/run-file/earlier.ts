@@ -2,7 +2,7 @@ import { stat } from "node:fs/promises"
 import { Effect, Stream } from "effect"
 import { jsonLines, type RawLine } from "../input/json-lines.ts"
 import { fileBytes } from "./file-bytes.ts"
-import { type BatchFileRefused, onFile, refused } from "./refused.ts"
+import { type BatchFileRefused, notRegular, onFile, refused } from "./refused.ts"
 
 /** What an earlier run has left in one of its two files, in the order of the input. */
 export interface Earlier {
@@ -28,14 +28,14 @@ const idOf = (raw: RawLine): string | undefined => {
 }
 
 export const sizeOf = (path: string): Effect.Effect<number | undefined, BatchFileRefused> =>
-  onFile(path, "read", () =>
-    stat(path).then(
-      ({ size }) => size,
-      (error: NodeJS.ErrnoException) => {
+  Effect.flatMap(
+    onFile(path, "read", () =>
+      stat(path).catch((error: NodeJS.ErrnoException) => {
         if (error.code === "ENOENT") return undefined
         throw error
-      },
+      }),
     ),
+    (found) => (found && !found.isFile() ? Effect.fail(notRegular(path, found)) : Effect.succeed(found?.size)),
   )
 
 /** The results in a file, up to where a crash has cut it. A file that holds something else is refused. */

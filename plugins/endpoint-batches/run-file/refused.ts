@@ -1,3 +1,4 @@
+import type { Stats } from "node:fs"
 import { Data, Effect } from "effect"
 import type { BatchError } from "../tables.ts"
 
@@ -5,6 +6,10 @@ import type { BatchError } from "../tables.ts"
 export class BatchFileRefused extends Data.TaggedError("BatchFileRefused")<{ readonly message: string; readonly faults?: readonly BatchError[] }> {}
 
 export const refused = (message: string, faults?: readonly BatchError[]): BatchFileRefused => new BatchFileRefused({ message, ...(faults && { faults }) })
+
+/** A pipe could be read only once, and none can be gone on with. */
+export const notRegular = (path: string, found: Stats): BatchFileRefused =>
+  refused(`${path} is ${found.isDirectory() ? "a folder" : "no regular file"}; lines and results must lie in files.`)
 
 const reasons: Readonly<Record<string, string>> = {
   ENOENT: "there is no such file or folder",

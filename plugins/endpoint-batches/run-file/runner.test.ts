@@ -187,11 +187,31 @@ describe("before the first line runs, the file is refused", () => {
     ["with an endpoint that is not here", [line(0, { url: "/v1/files" })], "'/v1/files' is no endpoint that takes batches here. There are: /v1/test, /v1/other."],
   ])("%s", async (_, lines, message) => expect((await refusal(...lines)).message).toContain(message))
 
+  it("of which no line can be read names each, with what is wrong", async () => {
+    const { faults } = await refusal("x".repeat(9 * 2 ** 20), "nonsense", "[]", JSON.stringify({ custom_id: "a", method: "POST", body: {} }))
+    expect(faults?.map((fault) => [fault.line, fault.code])).toEqual([
+      [1, "line_too_long"],
+      [2, "invalid_json"],
+      [3, "invalid_request_error"],
+    ])
+  })
+
+  it("must have a name, and its results too", async () => {
+    const { run } = stage()
+    write(line(0))
+    for (const paths of [{ input: "-" }, { input: "" }, { output: "-" }, { errors: "-" }])
+      expect(await run(paths)).toMatchObject({ message: expect.stringContaining("must be files with a name") })
+    for (const resume of [false, true]) {
+      expect(await run({ output: folder, resume })).toMatchObject({ message: expect.stringContaining("is a folder") })
+      expect(await run({ output: "/dev/full", resume })).toMatchObject({ message: expect.stringContaining("no regular file") })
+    }
+  })
+
   it("that is not there, or whose results are", async () => {
     const { run } = stage()
     expect(await run({ input: join(folder, "nowhere.jsonl") })).toMatchObject({ message: expect.stringContaining("there is no such file") })
     expect(await run({ input: folder })).toMatchObject({ message: expect.stringContaining("is a folder") })
-    expect(await run({ input: "/dev/null" })).toMatchObject({ message: "/dev/null is no regular file; the lines must lie in a file." })
+    expect(await run({ input: "/dev/null" })).toMatchObject({ message: "/dev/null is no regular file; lines and results must lie in files." })
     write(line(0))
     writeFileSync(join(folder, "out.jsonl"), "mine\n")
     expect(await run()).toMatchObject({ message: expect.stringContaining("out.jsonl is there already. Go on with it (--resume)") })

@@ -9,7 +9,7 @@ import { makeGate } from "../work/gate.ts"
 import { type Earlier, readEarlier, sizeOf } from "./earlier.ts"
 import { fileBytes } from "./file-bytes.ts"
 import { makeInOrder } from "./in-order.ts"
-import { BatchFileRefused, onFile, refused } from "./refused.ts"
+import { BatchFileRefused, notRegular, onFile, refused } from "./refused.ts"
 import { openResultFiles, type ResultFiles } from "./result-files.ts"
 import { makeResume, type Resumption } from "./resume.ts"
 import { type LineResult, runLine } from "./run-line.ts"
@@ -58,11 +58,16 @@ type Run = BatchRunnerParts & SurveyParts & { readonly limits: BatchLimits }
 const distinct = ({ input, output, errors }: BatchFileJob<unknown>) =>
   new Set([input, output, errors].map((path) => resolve(path))).size === 3 ? Effect.void : Effect.fail(refused("Input, output and errors must be three files."))
 
-/** A pipe could be read only once. */
+/** As other tools call standard input and output. */
+const named = ({ input, output, errors }: BatchFileJob<unknown>) =>
+  [input, output, errors].some((path) => path === "" || path === "-")
+    ? Effect.fail(refused("Input, output and errors must be files with a name: a run goes on from them where it was interrupted."))
+    : Effect.void
+
 const mustBeFile = (path: string): Effect.Effect<void, BatchFileRefused> =>
   Effect.flatMap(
     onFile(path, "read", () => stat(path)),
-    (found) => (found.isFile() ? Effect.void : Effect.fail(refused(`${path} is ${found.isDirectory() ? "a folder" : "no regular file"}; the lines must lie in a file.`))),
+    (found) => (found.isFile() ? Effect.void : Effect.fail(notRegular(path, found))),
   )
 
 /** Without --resume nothing is overwritten. */
@@ -137,6 +142,7 @@ const runAll = (run: Run, job: BatchFileJob<unknown>, target: Endpoint, found: R
 
 const runFile = <E>(run: Run, job: BatchFileJob<E>): Effect.Effect<BatchFileSums, BatchFileRefused | E, Scope.Scope> =>
   Effect.gen(function* () {
+    yield* named(job)
     yield* distinct(job)
     yield* mustBeFile(job.input)
     const target = yield* targetOf(run, job.input, job.endpoint)

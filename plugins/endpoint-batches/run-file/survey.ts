@@ -38,27 +38,34 @@ const emptyFile = (path: string) => refused(`${path} holds no line.`)
 const unknownTarget = (url: string, targets: SurveyParts["targets"]) =>
   refused(`'${url}' is no endpoint that takes batches here. There ${targets.size === 1 ? "is" : "are"}: ${[...targets.keys()].join(", ") || "none"}.`)
 
+/** What is wrong with the lines besides: a line that can't be read names no endpoint. */
+const withoutUrl = ({ maxLineBytes }: Pick<SurveyParts, "maxLineBytes">, path: string): Effect.Effect<never, BatchFileRefused> =>
+  Effect.gen(function* () {
+    const faults = new Faults()
+    let lines = 0
+    yield* Stream.runForEach(jsonLines(fileBytes(path), { maxLineBytes }), (raw) =>
+      Effect.sync(() => {
+        lines += 1
+        const line = readInputLine(raw, "")
+        if (isBatchError(line) && line.param !== "url") faults.add(line)
+      }),
+    )
+    if (lines === 0) return yield* emptyFile(path)
+    return yield* refused(`${path}: no line names an endpoint (url). Name it with --endpoint, as in --endpoint /v1/embeddings.`, faults.list())
+  })
+
 /** The endpoint that was asked for, or that of the first line that names one. */
 export const targetOf = ({ targets, maxLineBytes }: SurveyParts, path: string, asked: string | undefined): Effect.Effect<Endpoint, BatchFileRefused> =>
   Effect.gen(function* () {
-    let isEmpty = true
-    const lines = jsonLines(fileBytes(path), { maxLineBytes }).pipe(
-      Stream.tap(() =>
-        Effect.sync(() => {
-          isEmpty = false
-        }),
-      ),
-    )
     const first =
       asked === undefined
-        ? yield* lines.pipe(
+        ? yield* jsonLines(fileBytes(path), { maxLineBytes }).pipe(
             Stream.map(urlOf),
             Stream.filter((url) => url !== undefined),
             Stream.runHead,
           )
         : Option.some(asked)
-    if (Option.isNone(first) && isEmpty) return yield* emptyFile(path)
-    if (Option.isNone(first)) return yield* refused(`${path}: no line names an endpoint (url). Name it with --endpoint, as in --endpoint /v1/embeddings.`)
+    if (Option.isNone(first)) return yield* withoutUrl({ maxLineBytes }, path)
     return targets.get(first.value) ?? (yield* unknownTarget(first.value, targets))
   })
 
