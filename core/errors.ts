@@ -23,6 +23,7 @@ export const errorRegistry = {
   method_not_allowed: { status: 405, type: "invalid_request_error", about: "The route exists, but not for this method; see `Allow`." },
   request_timeout: { status: 408, type: "invalid_request_error", about: "The request did not arrive in time." },
   conflict: { status: 409, type: "invalid_request_error", about: "The object's state, or another request, forbids it." },
+  precondition_failed: { status: 412, type: "invalid_request_error", about: "The bytes are not those that `If-Match` or `If-Unmodified-Since` asks for." },
   payload_too_large: { status: 413, type: "invalid_request_error", about: "The body is larger than this endpoint accepts." },
   storage_quota_exceeded: { status: 413, type: "invalid_request_error", about: "The account's storage is full." },
   uri_too_long: { status: 414, type: "invalid_request_error", about: "The address is too long." },

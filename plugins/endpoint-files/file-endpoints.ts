@@ -74,7 +74,7 @@ const content = (open: OpenHouse) =>
   defineEndpoint({
     ...one,
     id: "files.content",
-    summary: "The bytes of a file; `Range`, `If-Range` and `If-None-Match` are honoured.",
+    summary: "The bytes of a file; `Range`, `If-Range`, `If-Match`, `If-None-Match` and their dates are honoured.",
     method: "GET",
     path: "/v1/files/{id}/content",
     plan: (call) => Effect.map(tenantOf(call), (tenant) => freePlan(open().log, downloadFile(open(), tenant, call.params.id ?? ""))),

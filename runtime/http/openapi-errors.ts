@@ -18,6 +18,7 @@ const withJson: Occurs = ({ body }) => typeof body !== "string"
 const withBytes: Occurs = ({ body }) => body === "bytes" || body === "multipart"
 const withId: Occurs = ({ path }) => path.includes("{")
 const creating: Occurs = (endpoint) => endpoint.creates === true
+const downloading: Occurs = ({ method, path }) => method === "GET" && path.endsWith("/content")
 /** An endpoint value does not name its models: any call that takes JSON with a key may use one. */
 const withModel: Occurs = (endpoint) => metered(endpoint) && withJson(endpoint)
 
@@ -40,11 +41,12 @@ const occurs: Readonly<Record<ErrorCode, Occurs>> = {
   method_not_allowed: elsewhere,
   request_timeout: always,
   conflict: (endpoint) => creating(endpoint) || changing(endpoint) || (guarded(endpoint) && withId(endpoint)),
+  precondition_failed: downloading,
   payload_too_large: withBody,
   storage_quota_exceeded: withBytes,
   uri_too_long: always,
   unsupported_media_type: withBody,
-  range_not_satisfiable: ({ method, path }) => method === "GET" && path.endsWith("/content"),
+  range_not_satisfiable: downloading,
   text_too_long: withModel,
   instruction_with_image: withModel,
   // mails and sign-ins are limited too

@@ -4,7 +4,7 @@ import { type ApiError, apiError } from "../../core/errors.ts"
 import type { Json, Strings } from "../../core/json.ts"
 import type { Exchange } from "./exchange.ts"
 import { endAfterRest, leavesBodyUnread } from "./linger.ts"
-import { isKnownTo } from "./not-modified.ts"
+import { verdictOf } from "./preconditions.ts"
 import { rangeOf } from "./range.ts"
 import { write } from "./write.ts"
 
@@ -48,7 +48,9 @@ const partOf = ({ req }: Exchange, reply: BytesReply): Effect.Effect<BytesReply,
 export const sendBytes = (exchange: Exchange, whole: BytesReply, stallMs: number): Effect.Effect<void, ApiError> =>
   Effect.suspend(() => {
     const { req, res } = exchange
-    if (whole.status !== 200 || !isKnownTo(req, whole.headers?.etag)) return Effect.flatMap(partOf(exchange, whole), (reply) => streamBytes(exchange, reply, stallMs))
+    const verdict = whole.status === 200 ? verdictOf(req, whole.headers) : "send"
+    if (verdict === "failed") return Effect.fail(apiError("precondition_failed"))
+    if (verdict === "send") return Effect.flatMap(partOf(exchange, whole), (reply) => streamBytes(exchange, reply, stallMs))
     const { "content-length": _, ...headers } = whole.headers ?? {}
     if (!res.destroyed) res.writeHead(304, headers).end()
     return Effect.void

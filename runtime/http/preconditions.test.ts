@@ -3,6 +3,7 @@ import { afterEach, expect, it } from "vitest"
 import { defineEndpoint } from "../../core/endpoint.ts"
 import { type House, openHouse } from "./testing/house.ts"
 
+const modified = "Thu, 15 Jan 2026 00:00:00 GMT"
 const page = (etag?: string) =>
   defineEndpoint({
     id: "page",
@@ -18,7 +19,7 @@ const page = (etag?: string) =>
         run: Effect.succeed({
           status: 200,
           mediaType: "text/plain",
-          headers: { "cache-control": "no-cache", "content-length": "2", ...(etag && { etag }) },
+          headers: { "cache-control": "no-cache", "content-length": "2", ...(etag && { etag, "last-modified": modified }) },
           bytes: Stream.make(Buffer.from("hi")),
         }),
       }),
@@ -48,4 +49,32 @@ it.each([
 ])("sends all of it otherwise: %s for %s", async (known, etag) => {
   const reply = await ask(known, etag)
   expect([reply.status, await reply.text()]).toEqual([200, "hi"])
+})
+
+const [before, after] = ["Wed, 14 Jan 2026 23:59:59 GMT", "Thu, 15 Jan 2026 00:00:01 GMT"]
+it.each([
+  [{ "if-match": '"a"' }, 200],
+  [{ "if-match": '"b", "a"' }, 200],
+  [{ "if-match": "*" }, 200],
+  [{ "if-match": '"b"' }, 412],
+  [{ "if-match": 'W/"a"' }, 412],
+  [{ "if-match": '"b"', "if-none-match": '"a"' }, 412],
+  [{ "if-match": '"a"', "if-none-match": '"a"' }, 304],
+  [{ "if-match": '"a"', "if-unmodified-since": before }, 200],
+  [{ "if-unmodified-since": modified }, 200],
+  [{ "if-unmodified-since": before }, 412],
+  [{ "if-unmodified-since": "some day" }, 200],
+  [{ "if-modified-since": modified }, 304],
+  [{ "if-modified-since": after }, 304],
+  [{ "if-modified-since": before }, 200],
+  [{ "if-modified-since": "some day" }, 200],
+  [{ "if-modified-since": after, "if-none-match": '"b"' }, 200],
+])("keeps to the conditions of RFC 9110 in its order: %j is %i", async (headers, status) => {
+  house = await openHouse({ endpoints: [page('"a"')] })
+  for (const method of ["GET", "HEAD"]) {
+    const reply = await fetch(`${house.url}/page`, { method, headers })
+    const text = await reply.text()
+    expect([method, reply.status]).toEqual([method, status])
+    if (status === 412 && method === "GET") expect(JSON.parse(text)).toMatchObject({ error: { code: "precondition_failed", type: "invalid_request_error" } })
+  }
 })
