@@ -60,6 +60,26 @@ describe("the gate", () => {
     expect(inside(lines, "a")).toBe(14)
   })
 
+  it("lends the places of lines that rest to other tenants", async () => {
+    const gate = makeGate(4, 2 ** 30)
+    const lines = Array.from({ length: 6 }, () => enter(gate, "a"))
+    await settled()
+    const resting = lines.slice(0, 4).map(({ seat }) => Effect.runFork(seat!.resting(Effect.never)))
+    lines.push(...Array.from({ length: 6 }, () => enter(gate, "b")))
+    await settled()
+    expect([inside(lines, "a"), inside(lines, "b")]).toEqual([4, 4])
+    for (const fiber of resting) await Effect.runPromise(Fiber.interrupt(fiber))
+    const leave = async (tenant: string) => {
+      const at = lines.findIndex((line) => line.tenant === tenant && line.seat)
+      lines.splice(at, 1)[0]!.seat!.leave()
+      await settled()
+      return [inside(lines, "a"), inside(lines, "b")]
+    }
+    // eight run in four places: nobody comes in until fewer do
+    expect([await leave("b"), await leave("b"), await leave("b"), await leave("b")].at(-1)).toEqual([4, 0])
+    expect(await leave("a")).toEqual([3, 1])
+  })
+
   it("lets a line larger than all its memory pass alone, and nobody overtakes it", async () => {
     const gate = makeGate(8, 10_000)
     const [small, large, late] = [enter(gate, "a", 1), enter(gate, "b", 1_000_000), enter(gate, "c", 1)]

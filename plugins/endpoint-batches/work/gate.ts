@@ -7,6 +7,8 @@ export interface Seat {
   ended(keptBytes: number): void
   /** Nothing of it is in memory any more. Again is harmless, also without `ended`. */
   leave(): void
+  /** While it only waits, for an engine or for money, another tenant's line may run in its place; its own tenant has no more of them for that. */
+  resting<A, E>(wait: Effect.Effect<A, E>): Effect.Effect<A, E>
 }
 
 /** Lets lines of all batches of this process run: so many at once, in so much memory, shared evenly by the tenants. */
@@ -22,6 +24,7 @@ const burstShare = 1 / 4
 
 /**
  * States: open -> full (every place is taken) -> open (enough of them are free).
+ * Lines that have rested go on at once, so that for a while more may run than there are places.
  * A line that needs more memory than is free is not overtaken, as small ones would keep it out for ever; alone it always passes.
  */
 export const makeGate = (slots: number, memoryBytes: number): Gate => {
@@ -31,14 +34,18 @@ export const makeGate = (slots: number, memoryBytes: number): Gate => {
   let usedBytes = 0
   let isFull = false
 
+  const occupy = (): void => {
+    running += 1
+    isFull ||= running >= slots
+  }
+
   const pump = (): void => {
     if (isFull && slots - running < burst) return
     isFull = false
-    for (let next = shares.next(); next && !isFull; next = shares.next()) {
+    for (let next = shares.next(slots); next && !isFull; next = shares.next(slots)) {
       const needed = next.waiting[0]?.bytes ?? 0
       if (usedBytes > 0 && usedBytes + needed > memoryBytes) return
-      running += 1
-      isFull = running >= slots
+      occupy()
       usedBytes += needed
       shares.begin(next)?.admit()
     }
@@ -57,7 +64,20 @@ export const makeGate = (slots: number, memoryBytes: number): Gate => {
       }
       pump()
     }
-    return { ended: (keptBytes) => change(keptBytes + lineBytes), leave: () => change(0) }
+    const rest = Effect.sync(() => {
+      running -= 1
+      pump()
+    })
+    return {
+      ended: (keptBytes) => change(keptBytes + lineBytes),
+      leave: () => change(0),
+      resting: (wait) =>
+        Effect.acquireUseRelease(
+          rest,
+          () => wait,
+          () => Effect.sync(occupy),
+        ),
+    }
   }
 
   const enter: Gate["enter"] = (tenant, textBytes) =>

@@ -5,6 +5,7 @@ import { isBatchError, readInputLine } from "../input/input-line.ts"
 import type { RawLine } from "../input/json-lines.ts"
 import { lineInput } from "../preflight/model-check.ts"
 import type { BatchRow } from "../tables.ts"
+import type { Seat } from "./gate.ts"
 import { errorLine, lineId, outputLine } from "./line-wire.ts"
 import { waitMs } from "./patience.ts"
 import type { Stake } from "./purse.ts"
@@ -29,6 +30,9 @@ export interface LineParts {
   readonly stop: Stop
   readonly random: () => number
 }
+
+/** What a line has while it runs. */
+export type Standing = Stake & Pick<Seat, "resting">
 
 /** How often a line looks again for money that others hold. */
 const heldMs = 1_000
@@ -72,33 +76,33 @@ const isOnlyHeld = (parts: LineParts, requestId: string, body: Json): Effect.Eff
 }
 
 /** Whether there may be money now, known when it is time to look; undefined: the batch was stopped meanwhile. */
-const waitForMoney = (parts: LineParts, requestId: string, body: Json, stake: Stake): Effect.Effect<boolean | undefined, ApiError> =>
+const waitForMoney = (parts: LineParts, requestId: string, body: Json, standing: Standing): Effect.Effect<boolean | undefined, ApiError> =>
   Effect.gen(function* () {
-    const isMore = yield* parts.stop.during(stake.more)
+    const isMore = yield* standing.resting(parts.stop.during(standing.more))
     if (Option.isNone(isMore)) return undefined
     if (isMore.value) return true
     if (!(yield* isOnlyHeld(parts, requestId, body))) return false
-    return (yield* parts.stop.toldWithin(heldMs)) ? undefined : true
+    return (yield* standing.resting(parts.stop.toldWithin(heldMs))) ? undefined : true
   })
 
 /** Again and again while it makes sense; undefined: the batch was stopped meanwhile. */
-const patiently = (parts: LineParts, requestId: string, body: Json, stake: Stake): Effect.Effect<Answer | undefined, ApiError> => {
+const patiently = (parts: LineParts, requestId: string, body: Json, standing: Standing): Effect.Effect<Answer | undefined, ApiError> => {
   const attempt = (tries: number): Effect.Effect<Answer | undefined, ApiError> =>
-    Effect.catchTag(stake.hold(once(parts, requestId, body)), "ApiError", (error) => {
+    Effect.catchTag(standing.hold(once(parts, requestId, body)), "ApiError", (error) => {
       if (error.code === "insufficient_quota")
-        return Effect.flatMap(waitForMoney(parts, requestId, body, stake), (isMore) => {
+        return Effect.flatMap(waitForMoney(parts, requestId, body, standing), (isMore) => {
           if (isMore === undefined) return Effect.succeed(undefined)
           return isMore ? attempt(tries) : Effect.fail(error)
         })
       const ms = waitMs(error, tries, parts.random)
       if (ms === undefined) return Effect.fail(error)
-      return Effect.flatMap(parts.stop.toldWithin(ms), (isTold) => (isTold ? Effect.succeed(undefined) : attempt(tries + 1)))
+      return Effect.flatMap(standing.resting(parts.stop.toldWithin(ms)), (isTold) => (isTold ? Effect.succeed(undefined) : attempt(tries + 1)))
     })
   return attempt(1)
 }
 
 /** Runs a line as if its key had called. Undefined: it was not run. */
-export const runLine = (parts: LineParts, raw: RawLine, stake: Stake): Effect.Effect<LineResult | undefined> =>
+export const runLine = (parts: LineParts, raw: RawLine, standing: Standing): Effect.Effect<LineResult | undefined> =>
   Effect.suspend(() => {
     const { line } = raw
     const id = lineId(parts.batch.id, line)
@@ -107,7 +111,7 @@ export const runLine = (parts: LineParts, raw: RawLine, stake: Stake): Effect.Ef
     if (isBatchError(read))
       return Effect.succeed({ line, ok: false, body: errorLine(id, null, apiError("invalid_request_error", read.message, { param: read.param ?? undefined })) })
     const { customId, body } = read
-    return patiently(parts, id, body, stake).pipe(
+    return patiently(parts, id, body, standing).pipe(
       Effect.map((answer): LineResult | undefined => {
         if (!answer) return undefined
         const { reply, settlement, begunMs } = answer

@@ -53,7 +53,7 @@ const begin = ({ parts, tray, purse, fibers }: Run, raw: RawLine, place: Seat): 
       stake.leave()
       place.leave()
     }
-    const seat: Seat = { ended: place.ended, leave: leaveBoth }
+    const seat: Seat = { ...place, leave: leaveBoth }
     let done: Done | undefined
     const keep = (result: LineResult | undefined) =>
       Effect.sync(() => {
@@ -71,7 +71,7 @@ const begin = ({ parts, tray, purse, fibers }: Run, raw: RawLine, place: Seat): 
       tray.nudge()
       return stake.more
     })
-    const run = Effect.ensuring(Effect.flatMap(runLine(parts, raw, { ...stake, more }), keep), leave)
+    const run = Effect.ensuring(Effect.flatMap(runLine(parts, raw, { ...stake, more, resting: place.resting }), keep), leave)
     return Effect.map(Effect.forkDetach(run, { startImmediately: true }), (fiber) => {
       fibers.add(fiber)
       fiber.addObserver(() => fibers.delete(fiber))

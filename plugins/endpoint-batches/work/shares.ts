@@ -7,6 +7,7 @@ export interface Waiting {
 /** One tenant's. */
 export interface Share {
   readonly tenant: string
+  /** Those that rest count, too. */
   running: number
   /** When one of its lines was let in last, in turns. */
   servedAt: number
@@ -28,10 +29,10 @@ export const makeShares = () => {
       shares.set(tenant, share)
       return share
     },
-    /** The tenant with the fewest lines that run is next, so that all who want have the same number, whoever came first. */
-    next: (): Share | undefined => {
+    /** The tenant with the fewest lines that run is next, so that all who want have the same number, whoever came first; one with `most` is not. */
+    next: (most: number): Share | undefined => {
       let best: Share | undefined
-      for (const share of shares.values()) if (share.waiting.length > 0 && (!best || comesBefore(share, best))) best = share
+      for (const share of shares.values()) if (share.waiting.length > 0 && share.running < most && (!best || comesBefore(share, best))) best = share
       return best
     },
     begin: (share: Share): Waiting | undefined => {

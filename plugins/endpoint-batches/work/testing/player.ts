@@ -88,7 +88,7 @@ export class Player {
       if (!raw) return
       const { house } = this.world
       const parts = { house, batch: session.row, target: house.targets.get(session.row.endpoint)!, stop: makeStop(), random: Math.random }
-      const result = await Effect.runPromise(runLine(parts, raw, makePurse().stake()))
+      const result = await Effect.runPromise(runLine(parts, raw, { ...makePurse().stake(), resting: (wait) => wait }))
       if (result) session.tray.push(result)
     })
   }
