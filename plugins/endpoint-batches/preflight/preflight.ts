@@ -7,7 +7,7 @@ import { fileGone, scan } from "./scan.ts"
 
 export type Verdict = { readonly total: number } | { readonly errors: readonly BatchError[] }
 
-const noEndpoint = (): BatchError => ({ code: "unsupported_endpoint", message: "This deployment does not serve the endpoint any more.", line: null, param: "endpoint" })
+export const noEndpoint = (): BatchError => ({ code: "unsupported_endpoint", message: "This deployment does not serve the endpoint any more.", line: null, param: "endpoint" })
 
 /** A key that was revoked meanwhile says nothing of the input: its lines fail as they run. */
 const callerOf = ({ identity }: BatchHouse, keyId: string): Effect.Effect<Caller | undefined, PortError> =>

@@ -145,7 +145,7 @@ describe("a batch", () => {
     await house.files.remove(input_file_id)
     work()
     const row = await ended(id)
-    expect(row).toMatchObject({ status: "failed", total: 40, completed: 10, failed: 0, errors: [{ code: "not_found", line: null }] })
+    expect(row).toMatchObject({ status: "failed", total: 40, completed: 10, failed: 0, errors: [{ code: "not_found", line: null, param: "input_file_id" }] })
     expect(numbersOf(await house.linesOf(row.output_file_id))).toEqual(numbers(10))
     expect((await house.events()).map(({ event }) => event)).toEqual(["batch.failed"])
   })

@@ -1,6 +1,7 @@
 import { Effect, Option } from "effect"
 import type { StorageError } from "../../../core/index.ts"
-import { preflight } from "../preflight/preflight.ts"
+import { noEndpoint, preflight } from "../preflight/preflight.ts"
+import { fileGone } from "../preflight/scan.ts"
 import type { BatchError } from "../tables.ts"
 import { dropResults } from "./drop-results.ts"
 import { type Ending, finish } from "./finish.ts"
@@ -32,9 +33,7 @@ const heartbeat = ({ house, row, stop }: Work): Effect.Effect<void> => {
   return Effect.forever(Effect.andThen(Effect.sleep(Math.min(longestBeatMs, limits.leaseMs / 3)), beat))
 }
 
-const fault = (code: string, message: string): readonly BatchError[] => [{ code, message, line: null, param: null }]
-const inputGone = () => fault("not_found", "The input file is not there any more.")
-const resultsLost = () => fault("internal_error", "Answers of this batch were lost on our side.")
+const resultsLost = (): BatchError => ({ code: "internal_error", message: "Answers of this batch were lost on our side.", line: null, param: null })
 
 /** Undefined: it was stopped. */
 const checked = (work: Work) =>
@@ -51,22 +50,22 @@ const checked = (work: Work) =>
     return begun && { ...work, row: begun }
   })
 
-const failed = (errors: readonly BatchError[]): Ending => ({ status: "failed", errors })
+const failed = (error: BatchError): Ending => ({ status: "failed", errors: [error] })
 
 /** How it ended, where it did. */
 const lines = (work: Work): Effect.Effect<Ending | undefined, StorageError> =>
   Effect.gen(function* () {
     const { house, row, stop } = work
     const target = house.targets.get(row.endpoint)
-    if (!target) return failed(fault("unsupported_endpoint", "This deployment does not serve the endpoint any more."))
+    if (!target) return failed(noEndpoint())
     const input = yield* house.files.find({ account: row.account, mode: row.mode }, row.input_file_id)
-    if (!input) return failed(inputGone())
+    if (!input) return failed(fileGone())
     const hasRun = yield* runLines(work, input, { house, batch: row, target, stop, random: Math.random }).pipe(
       Effect.as(true),
       Effect.catchTag("BlobMissing", () => Effect.succeed(false)),
     )
     if (stop.reason) return undefined
-    return hasRun ? { status: "completed" } : failed(inputGone())
+    return hasRun ? { status: "completed" } : failed(fileGone())
   })
 
 /** Only a disk that lost something gets here. */
