@@ -1,22 +1,3 @@
-import { Effect } from "effect"
-import { afterAll, beforeAll } from "vitest"
-import type { Database } from "../../core/index.ts"
-import { queueContract } from "../../core/testing/queue-contract.ts"
-import { openTestDatabase, type TestDatabase } from "../../runtime/testing/test-database.ts"
-import { migrations } from "./migrations.ts"
-import { openProcesses } from "./test-processes.ts"
+import { runContract } from "./test-contract.ts"
 
-let test: TestDatabase
-let second: Database
-beforeAll(async () => {
-  test = await openTestDatabase()
-  await Effect.runPromise(test.database.migrate("queue-postgres", migrations))
-  second = await test.openAgain()
-})
-afterAll(() => test?.close())
-
-queueContract(
-  "queue-postgres",
-  Effect.suspend(() => openProcesses(test.database, second)),
-  25,
-)
+runContract(8)

@@ -53,7 +53,7 @@ const turn = Effect.promise(() => new Promise<void>((done) => setImmediate(done)
 /** Two processes on one empty table, on a clock that moves by hand. */
 export const openProcesses = (database: Database, otherDatabase: Database) =>
   Effect.gen(function* () {
-    yield* database.run(() => sql`TRUNCATE queue_payload, queue_dead_letter`.execute(database.queries()))
+    for (const table of ["queue_payload", "queue_dead_letter"]) yield* database.run(() => sql`DELETE FROM ${sql.table(table)}`.execute(database.queries()))
     const clock = fakeClock()
     const first = makeProcess(database, clock)
     // transactions are all begun on the first process's connections

@@ -123,7 +123,9 @@ export const openDesk = async (settings: Partial<Settings> = {}) => {
     dice: (value: number) => {
       random = value
     },
-    empty: () => Effect.runPromise(test.database.run(() => sql`TRUNCATE webhook_registration, webhook_delivery`.execute(test.database.queries()))),
+    empty: async () => {
+      for (const table of ["webhook_registration", "webhook_delivery"]) await sql`DELETE FROM ${sql.table(table)}`.execute(test.database.queries())
+    },
     close: async () => {
       await Effect.runPromise(Scope.close(scope, Exit.void))
       for (const receiver of receivers) await receiver.close()

@@ -1,0 +1,3 @@
+import { runContract } from "./test-contract.ts"
+
+runContract(100)

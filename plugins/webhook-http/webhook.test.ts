@@ -1,0 +1,122 @@
+import { Effect } from "effect"
+import { sql } from "kysely"
+import Stripe from "stripe"
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest"
+import { type Desk, openDesk } from "./test-desk.ts"
+
+const { webhooks } = new Stripe("sk_test_nobody")
+let desk: Desk
+beforeAll(async () => {
+  desk = await openDesk()
+})
+afterEach(() => desk.empty())
+afterAll(() => desk?.close())
+
+const status = (code: number) => (reply: import("node:http").ServerResponse) => {
+  reply.statusCode = code
+  reply.end(`no\0 ${code}`)
+}
+const settled = () => desk.advance(0)
+
+describe("a webhook", () => {
+  it("is disabled by a 410; a test that succeeds makes it active again", async () => {
+    const receiver = await desk.receive()
+    receiver.answer = status(410)
+    const { id } = await desk.register(receiver.url)
+    await desk.emit()
+    await settled()
+    expect(await desk.show(id)).toMatchObject({ status: "disabled", last_error: "HTTP 410" })
+    expect((await desk.deliveries(id))[0]).toMatchObject({ status: "giveup" })
+    await desk.emit()
+    await desk.advance(3_600_000)
+    expect(receiver.received).toHaveLength(1)
+    receiver.answer = status(200)
+    const { json } = await desk.ask(`POST /v1/webhooks/${id}/test`)
+    expect(json).toMatchObject({ object: "webhook.delivery", event: "webhook.test", status: "pending", attempts: [] })
+    await settled()
+    expect(await desk.show(id)).toMatchObject({ status: "active", last_error: null })
+  })
+
+  it("is disabled after five days of nothing but failures, not earlier", async () => {
+    const receiver = await desk.receive()
+    receiver.answer = status(500)
+    const { id } = await desk.register(receiver.url)
+    for (let day = 0; day <= 5; day++) {
+      expect(await desk.show(id), `day ${day}`).toMatchObject({ status: "active" })
+      await desk.emit()
+      await desk.advance(0)
+      await desk.advance(86_400_000)
+    }
+    expect(await desk.show(id)).toMatchObject({ status: "disabled" })
+  })
+
+  it("gets a test once, whatever comes of it", async () => {
+    const receiver = await desk.receive()
+    receiver.answer = status(500)
+    const { id } = await desk.register(receiver.url, { events: ["batch.failed"] })
+    await desk.ask(`POST /v1/webhooks/${id}/test`)
+    await desk.advance(86_400_000)
+    expect(receiver.received).toHaveLength(1)
+    expect(receiver.received[0]?.headers["svc-event"]).toBe("webhook.test")
+    expect((await desk.deliveries(id))[0]).toMatchObject({ status: "giveup", event: "webhook.test" })
+  })
+
+  it("gets what it asked for only, and nothing once it is deleted", async () => {
+    const receiver = await desk.receive()
+    receiver.answer = status(500)
+    const { id } = await desk.register(receiver.url, { events: ["batch.failed"] })
+    await desk.emit({ id: 1 }, undefined, "batch.completed")
+    await desk.emit({ id: 2 }, undefined, "batch.failed")
+    await settled()
+    expect(receiver.received.map(({ body }) => JSON.parse(body).data.id)).toEqual([2])
+    await desk.ask(`DELETE /v1/webhooks/${id}`)
+    await desk.emit({ id: 3 }, undefined, "batch.failed")
+    await desk.advance(3_600_000)
+    expect(receiver.received).toHaveLength(1)
+    const { rows } = await sql<{ state: string }>`SELECT state FROM webhook_delivery`.execute(desk.test.database.queries())
+    expect(rows).toEqual([{ state: "giveup" }])
+  })
+
+  it("signs with both secrets for a day after a rotation, then with the new one", async () => {
+    const receiver = await desk.receive()
+    const { id, secret: old } = await desk.register(receiver.url)
+    const { json } = await desk.ask(`POST /v1/webhooks/${id}/rotate`)
+    expect(json).toMatchObject({ id, object: "webhook", secret: expect.stringMatching(/^whsec_[A-Za-z0-9]{32}$/) })
+    await desk.emit()
+    await settled()
+    await desk.advance(86_400_000)
+    await desk.emit()
+    await settled()
+    const verifies = (n: number, secret: string) => {
+      const { body, headers } = receiver.received[n]!
+      const at = Number(/t=(\d+)/.exec(String(headers["svc-signature"]))?.[1]) * 1000
+      try {
+        return webhooks.constructEvent(body, String(headers["svc-signature"]), secret, 300, undefined, at) !== undefined
+      } catch {
+        return false
+      }
+    }
+    expect([verifies(0, old), verifies(0, json.secret), verifies(1, old), verifies(1, json.secret)]).toEqual([true, true, false, true])
+  })
+
+  it("that is slow delays no other one, not even on the same host, and gets a few calls at once", async () => {
+    const receiver = await desk.receive()
+    const held: import("node:http").ServerResponse[] = []
+    receiver.answer = (reply, { path }) => void (path === "/hook" ? held.push(reply) : reply.end())
+    const slow = await desk.register(receiver.url)
+    for (let n = 0; n < 15; n++) await desk.emit({ n })
+    await desk.register(`http://${receiver.host}/fast`)
+    for (let n = 0; n < 5; n++) await desk.emit({ n })
+    const arrived = (path: string) => receiver.received.filter((one) => one.path === path).length
+    await vi.waitFor(async () => {
+      await Effect.runPromise(desk.queue.advance(0))
+      expect([arrived("/fast"), held.length]).toEqual([5, 4])
+    })
+    expect(arrived("/hook")).toBe(4)
+    receiver.answer = (reply) => void reply.end()
+    for (const reply of held) reply.end()
+    await Effect.runPromise(desk.drain)
+    expect(new Set((await desk.deliveries(slow.id)).map((one: { status: string }) => one.status))).toEqual(new Set(["succeeded"]))
+    expect(arrived("/hook")).toBe(20)
+  })
+})
