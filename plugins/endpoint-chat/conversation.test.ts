@@ -1,5 +1,6 @@
 import fc from "fast-check"
 import { expect, it } from "vitest"
+import { runs } from "../../runtime/testing/runs.ts"
 import { conversationProblem } from "./conversation.ts"
 import type { ChatMessage } from "./wire-message.ts"
 
@@ -35,7 +36,7 @@ it("each call is answered once, right behind it, and nothing else is", () => {
       expect(conversationProblem(messages) === undefined).toBe(fits(messages))
       expect(conversationProblem(mended(messages))).toBeUndefined()
     }),
-    { numRuns: 2_000 },
+    { numRuns: runs(2_000) },
   )
 })
 

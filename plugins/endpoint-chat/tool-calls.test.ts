@@ -2,6 +2,7 @@ import { Effect, Stream } from "effect"
 import fc from "fast-check"
 import { expect, it } from "vitest"
 import type { ChatEvent } from "../../core/ports/model.ts"
+import { runs } from "../../runtime/testing/runs.ts"
 import { toCompletion } from "./completion.ts"
 import { tidyCalls } from "./tool-calls.ts"
 
@@ -49,7 +50,7 @@ it("however a model cuts its calls, they are the same calls, and each begins wit
       const message = toCompletion(heading, out, "tool_calls", undefined as never).choices[0]?.message
       expect(message?.tool_calls?.map((call) => [call.function.name, call.function.arguments])).toEqual(calls.map((call) => [call.name, call.text]))
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   )
 })
 

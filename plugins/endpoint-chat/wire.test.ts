@@ -3,6 +3,7 @@ import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { decodeBody } from "../../core/decode.ts"
 import { isApiError } from "../../core/errors.ts"
+import { runs } from "../../runtime/testing/runs.ts"
 import { bodyAsker, goodBody as good } from "./testing/body-asker.ts"
 import { ChatBody } from "./wire.ts"
 
@@ -104,7 +105,7 @@ it("any JSON is decoded or refused with an ApiError, and nothing throws", () => 
       const exit = Effect.runSyncExit(decodeBody(ChatBody, json))
       if (Exit.isFailure(exit)) expect(isApiError(Option.getOrUndefined(Cause.findErrorOption(exit.cause)))).toBe(true)
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   )
 })
 
@@ -114,7 +115,7 @@ it("any value in one field is answered or refused: never an internal error", asy
       const [code] = await codeAndParam({ [key]: value })
       expect(["ok", "invalid_request_error", "model_not_found", "unsupported_parameter", "context_length_exceeded"]).toContain(code)
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   )
 })
 

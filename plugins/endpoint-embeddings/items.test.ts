@@ -3,6 +3,7 @@ import fc from "fast-check"
 import { expect, it } from "vitest"
 import { decodeBody } from "../../core/decode.ts"
 import { isApiError } from "../../core/errors.ts"
+import { runs } from "../../runtime/testing/runs.ts"
 import { mediaTypeOf, toMedia } from "./image.ts"
 import { readItems } from "./items.ts"
 import { shorten, toBase64 } from "./vector.ts"
@@ -23,7 +24,7 @@ it("any JSON is read or refused with an ApiError", () => {
     fc.property(fc.oneof(fc.jsonValue(), body), (json) => {
       expect(apiErrorOrSuccess(Effect.runSyncExit(Effect.flatMap(decodeBody(EmbeddingsBody, json), readItems)))).toBe(true)
     }),
-    { numRuns: 1000 },
+    { numRuns: runs(1000) },
   )
 })
 
@@ -51,7 +52,7 @@ it("text in base64 is taken exactly when it is the canonical alphabet, padded, a
       const fits = strict && mediaTypeOf(Buffer.from(text, "base64")) !== undefined
       expect(Exit.isSuccess(Effect.runSyncExit(toMedia({ type: "image", image: text }, "input")))).toBe(fits)
     }),
-    { numRuns: 1000 },
+    { numRuns: runs(1000) },
   )
 })
 
@@ -65,6 +66,6 @@ it("a shortened vector has norm 1 and the direction of the prefix; zeros stay ze
       expect(new Float32Array(new Uint8Array(Buffer.from(toBase64(short), "base64")).buffer)).toEqual(short)
       if (dimensions < vector.length && vector.slice(0, dimensions).some((x) => Math.abs(x) > 1e-15)) expect(Math.hypot(...short)).toBeCloseTo(1, 5)
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   )
 })

@@ -5,6 +5,7 @@ import PostalMime from "postal-mime"
 import { expect, it } from "vitest"
 import type { Mail } from "../../core/index.ts"
 import { makeSecrets } from "../../runtime/services/secrets.ts"
+import { runs } from "../../runtime/testing/runs.ts"
 import { isAddress } from "./address.ts"
 import { makeMailer } from "./mailer.ts"
 import { toMessage } from "./message.ts"
@@ -51,7 +52,7 @@ it("a recipient that passes has nothing that ends a line or a command", () => {
     fc.property(fc.tuple(text, text), ([local, domain]) => {
       if (isAddress(`${local}@${domain}`)) expect(`${local}@${domain}`).toMatch(/^[\x21-\x7e]+$/)
     }),
-    { numRuns: 2_000 },
+    { numRuns: runs(2_000) },
   )
 })
 
@@ -70,7 +71,7 @@ it("no subject adds a header, and every text arrives", async () => {
       expect(parsed.bcc ?? []).toEqual([])
       expect(parsed.to).toEqual([{ name: "", address: "a@b.co" }])
     }),
-    { numRuns: 200 },
+    { numRuns: runs(200) },
   )
   expect(queued({ ...good, subject: " a\r\nBcc: c@d.co\u2028x " })?.subject).toBe("a Bcc: c@d.co x")
   expect(queued({ ...good, subject: "x".repeat(1_000) })?.subject).toHaveLength(250)

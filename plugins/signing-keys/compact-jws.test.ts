@@ -1,5 +1,6 @@
 import fc from "fast-check"
 import { expect, it } from "vitest"
+import { runs } from "../../runtime/testing/runs.ts"
 import { headerOf, maxCharacters, readCompactJws } from "./compact-jws.ts"
 
 const encode = (value: unknown) => Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString("base64url")
@@ -68,6 +69,6 @@ it("answers, whatever comes", () => {
         if (read !== undefined) expect(text.split(".")[0]).toBe(encode(good))
       },
     ),
-    { numRuns: 1_000 },
+    { numRuns: runs(1_000) },
   )
 })

@@ -5,6 +5,7 @@ import { CompactSign, compactVerify, createLocalJWKSet, generateKeyPair } from "
 import { sql } from "kysely"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import type { PortError, SigningPurpose } from "../../core/index.ts"
+import { runs } from "../../runtime/testing/runs.ts"
 import { headerOf, maxCharacters } from "./compact-jws.ts"
 import { dayMs, hourMs, openReplicas } from "./test-replicas.ts"
 import { renewKeys } from "./upkeep.ts"
@@ -81,7 +82,7 @@ describe("a signature", () => {
       fc.asyncProperty(garbage, async (text) => {
         if (text !== jws) expect(await verify(one, "session", text)).toBeUndefined()
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     )
     for (const value of [undefined, null, 3, {}, []]) expect(await verify(one, "session", value as never)).toBeUndefined()
   })

@@ -1,5 +1,6 @@
 import { array, assert, asyncProperty, constantFrom, oneof, record, string, tuple, uint8Array } from "fast-check"
 import { afterAll, beforeAll, expect, test } from "vitest"
+import { runs } from "../testing/runs.ts"
 import { echo, goodKey, type House, openHouse, thing } from "./testing/house.ts"
 import { raw } from "./testing/raw.ts"
 
@@ -45,7 +46,7 @@ test("any bytes on a connection: no 5xx, no crash, and every answer is whole", a
       const answers = await Promise.all(connections.map((input) => raw(house.port, input, 2_000)))
       for (const { text } of answers) for (const status of statusesOf(text)) expect(status).toBeLessThan(500)
     }),
-    { numRuns: 25 },
+    { numRuns: runs(25) },
   )
   await noTrouble()
 }, 60_000)
@@ -99,7 +100,7 @@ test("any headers and bodies on well-framed requests with a good key: no 5xx but
         expect(text.toLowerCase()).toContain("x-request-id: ")
       }
     }),
-    { numRuns: 40 },
+    { numRuns: runs(40) },
   )
   await noTrouble()
 }, 60_000)

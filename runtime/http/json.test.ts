@@ -1,6 +1,7 @@
 import { Effect, Exit } from "effect"
 import { assert, constant, dictionary, json, oneof, property, string, uint8Array } from "fast-check"
 import { expect, test } from "vitest"
+import { runs } from "../testing/runs.ts"
 import { parseJson } from "./json.ts"
 
 const parse = (bytes: Uint8Array) => Effect.runSyncExit(parseJson(bytes))
@@ -32,7 +33,7 @@ test("strings don't count as values, whatever they hold: large bodies of text pa
       const body = { pad, ...fields, end: "\\" }
       expect(parse(Buffer.from(JSON.stringify(body)))).toEqual(Exit.succeed(JSON.parse(JSON.stringify(body))))
     }),
-    { numRuns: 20 },
+    { numRuns: runs(20) },
   )
 })
 

@@ -3,6 +3,7 @@ import fc from "fast-check"
 import { afterEach, describe, expect, it } from "vitest"
 import { type BodyPart, defineEndpoint, type MultipartBody } from "../../core/endpoint.ts"
 import type { ApiError } from "../../core/errors.ts"
+import { runs } from "../testing/runs.ts"
 import { goodKey, type House, openHouse } from "./testing/house.ts"
 import { openSocket, until } from "./testing/raw.ts"
 
@@ -123,7 +124,7 @@ describe("a multipart body", () => {
         statuses.add(reply.status)
         expect([200, 400]).toContain(reply.status)
       }),
-      { numRuns: 40 },
+      { numRuns: runs(40) },
     )
     expect(statuses.has(400)).toBe(true)
     expect((await post(form(["purpose", "batch"]))).status).toBe(200)

@@ -1,6 +1,7 @@
 import fc from "fast-check"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import type { Caller } from "../../../core/index.ts"
+import { runs } from "../../../runtime/testing/runs.ts"
 import { openTestDesk, type TestDesk } from "../test-desk.ts"
 
 let desk: TestDesk
@@ -109,6 +110,6 @@ it("keys of two accounts live as the model says, whatever is done to them, and e
         expect(await desk.audit({ actor: as.tenant.account })).toHaveLength(changes)
       }
     }),
-    { numRuns: 30 },
+    { numRuns: runs(30) },
   )
 }, 60_000)

@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { isApiError } from "../../../core/index.ts"
+import { runs } from "../../../runtime/testing/runs.ts"
 import { openSessionHouse, type SessionHouse } from "../test-session-house.ts"
 import { lifeMs, type MailPurpose } from "./mail-tokens.ts"
 
@@ -59,7 +60,7 @@ describe("tokens in mails", () => {
         }
         expect(new Set(made.map(({ token }) => token)).size).toBe(made.length)
       }),
-      { numRuns: 40 },
+      { numRuns: runs(40) },
     )
   })
 

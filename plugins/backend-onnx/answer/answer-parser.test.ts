@@ -1,5 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
+import { runs } from "../../../runtime/testing/runs.ts"
 import { type AnswerForm, AnswerParser } from "./answer-parser.ts"
 import { type SyntaxName, syntaxes, writeCalls } from "./call-syntax.ts"
 import { answerForms, difference, inPieces, randomCase, shrunk } from "./split-cases.ts"
@@ -20,7 +21,7 @@ test("random answers come out the same in one, in pieces, and by another parser"
       const found = difference(split)
       if (found) expect({ ...shrunk(split), form: undefined }).toBe(found)
     }),
-    { numRuns: 3_000 },
+    { numRuns: runs(3_000) },
   )
 })
 
@@ -42,7 +43,7 @@ test("any text at all comes out the same, and none of it is lost where nothing i
       expect(difference({ form, formName, text, cuts, isCut })).toBeUndefined()
       if (form.reasoning === "none" && !text.includes("<tool_call>") && !isCut) expect(inPieces({ form, text, cuts, isCut }).text).toBe(text)
     }),
-    { numRuns: 1_000 },
+    { numRuns: runs(1_000) },
   )
 })
 

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { runs } from "../../../runtime/testing/runs.ts"
 import { openDecoder } from "../families/open-decoder.ts"
 import { writeGguf } from "../testing/gguf-writer.ts"
 import { tinyLlama } from "../testing/tiny-llama.ts"
@@ -115,7 +116,7 @@ describe("requests together", () => {
           }),
         )
       }),
-      { numRuns: 12 },
+      { numRuns: runs(12) },
     )
   }, 60_000)
 

@@ -1,5 +1,6 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
+import { runs } from "../../../runtime/testing/runs.ts"
 import { cheapestGroups, DecodeBanks } from "./decode-banks.ts"
 import type { KvShape } from "./kv-bank.ts"
 import { KvCache } from "./kv-cache.ts"
@@ -67,7 +68,7 @@ test("whoever joins, leaves, pauses and grows: rows of a step lie side by side, 
         for (const row of [...active, ...paused]) expect(holdsItsOwn(row)).toBe(true)
       }
     }),
-    { numRuns: 100 },
+    { numRuns: runs(100) },
   )
 })
 

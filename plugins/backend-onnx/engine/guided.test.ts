@@ -1,5 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
+import { runs } from "../../../runtime/testing/runs.ts"
 import { type Automaton, AutomatonConstraints, matches } from "./testing/automaton.ts"
 import { anything, endOfText, endOfTurn, letters, openLetters as open, abasRule as rule, vocabulary } from "./testing/letters-model.ts"
 
@@ -63,7 +64,7 @@ test("whatever the grammar, the model, the settings and the budget: only what is
       }
       expect(model.watched.open).toBe(0)
     }),
-    { numRuns: 200 },
+    { numRuns: runs(200) },
   )
 }, 30_000)
 

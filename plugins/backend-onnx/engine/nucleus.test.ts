@@ -1,5 +1,6 @@
 import fc from "fast-check"
 import { expect, it } from "vitest"
+import { runs } from "../../../runtime/testing/runs.ts"
 import { keepNucleus } from "./nucleus.ts"
 
 const sumOf = (weights: Float32Array) => weights.reduce((sum, weight) => sum + weight, 0)
@@ -29,7 +30,7 @@ it("keeps the fewest of the likeliest tokens that have the share, and changes no
       const withoutLast = sum - weights[order[ids.length - 1]!]!
       if (ids.length > 1) expect(withoutLast).toBeLessThan(share * all * (1 + slack) + 1e-30)
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   )
 })
 

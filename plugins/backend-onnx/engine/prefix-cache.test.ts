@@ -1,5 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
+import { runs } from "../../../runtime/testing/runs.ts"
 import { type KvShape, kvTokenBytes } from "./kv-bank.ts"
 import { KvCache } from "./kv-cache.ts"
 import { blockTokens, PrefixCache } from "./prefix-cache.ts"
@@ -169,6 +170,6 @@ test("whatever is kept and found: the bound holds, and what is restored is what 
         expect(dump(cache, got.tokens)).toEqual(dump(filled(ids), got.tokens))
       }
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   )
 })

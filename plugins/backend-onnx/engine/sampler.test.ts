@@ -1,5 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
+import { runs } from "../../../runtime/testing/runs.ts"
 import { seededRandom } from "./random.ts"
 import { powerOfTwo, Sampler, type SamplerSettings } from "./sampler.ts"
 
@@ -116,7 +117,7 @@ describe("a mask", () => {
         if (!possible.length) expect(next).toThrow(/allows no token/)
         else for (let i = 0; i < 4; i++) expect(possible).toContain(next())
       }),
-      { numRuns: 1_500 },
+      { numRuns: runs(1_500) },
     )
   })
 

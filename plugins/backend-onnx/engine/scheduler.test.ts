@@ -1,5 +1,6 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
+import { runs } from "../../../runtime/testing/runs.ts"
 import type { Priority } from "./protocol.ts"
 import { type Running, Scheduler, type SchedulerOptions } from "./scheduler.ts"
 
@@ -283,6 +284,6 @@ test("whatever comes and goes: slots and room hold, every job ends once, and non
         if (order(log, "busy").includes(id)) expect([waitMs < Number.POSITIVE_INFINITY, priority]).toContain(true)
       }
     }),
-    { numRuns: 60 },
+    { numRuns: runs(60) },
   )
 })

@@ -1,5 +1,6 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
+import { runs } from "../../../runtime/testing/runs.ts"
 import type { StopRange } from "./stop-scanner.ts"
 import { TextStream } from "./text-stream.ts"
 
@@ -39,7 +40,7 @@ test("over every split into pieces: whole characters, and the text before the fi
         expect(read(cutAt(Buffer.from(text), cuts), stops)).toEqual(expected(text, stops))
       },
     ),
-    { numRuns: 2_000 },
+    { numRuns: runs(2_000) },
   )
 })
 
@@ -60,7 +61,7 @@ test("over every split: stop strings count only behind `after` and before `until
     fc.property(fewLetters, fc.array(word, { maxLength: 3 }), word, word, fc.array(fc.nat(), { maxLength: 12 }), (text, stops, after, until, cuts) => {
       expect(read(cutAt(Buffer.from(text), cuts), stops, { after, until })).toEqual(expectedWithin(text, stops, after, until))
     }),
-    { numRuns: 5_000 },
+    { numRuns: runs(5_000) },
   )
   expect(read([Buffer.from("a <tool"), Buffer.from("_call> <tool")], ["<tool"], { until: "<tool_call>" })).toEqual({ text: "a <tool_call> <tool", stopped: false })
   expect(read([Buffer.from("a <tool"), Buffer.from("box>")], ["<tool"], { until: "<tool_call>" })).toEqual({ text: "a ", stopped: true })

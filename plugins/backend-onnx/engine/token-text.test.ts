@@ -1,5 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
+import { runs } from "../../../runtime/testing/runs.ts"
 import { type ChosenLogprobs, logprobsOf } from "./logprobs.ts"
 import { type TokenDetail, TokenText } from "./token-text.ts"
 
@@ -51,7 +52,7 @@ test("over every split into tokens: details of exactly the tokens whose text is 
         }
       },
     ),
-    { numRuns: 1_000 },
+    { numRuns: runs(1_000) },
   )
 })
 

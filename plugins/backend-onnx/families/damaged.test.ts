@@ -3,6 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import fc from "fast-check"
 import { afterAll, describe, expect, test } from "vitest"
+import { runs } from "../../../runtime/testing/runs.ts"
 import { fixtureFolder } from "../testing/fixtures.ts"
 import { type GgufContent, u32, u64, writeGguf } from "../testing/gguf-writer.ts"
 import { tinyLlama } from "../testing/tiny-llama.ts"
@@ -201,7 +202,7 @@ describe("whatever bytes change or are missing, opening fails as it should or wo
         writeFileSync(path, damaged(whole, what))
         opens(path)
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     )
   })
 
@@ -214,7 +215,7 @@ describe("whatever bytes change or are missing, opening fails as it should or wo
         writeFileSync(join(folder, file), damaged(whole, what))
         opens(folder)
       }),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     )
   })
 
@@ -228,7 +229,7 @@ describe("whatever bytes change or are missing, opening fails as it should or wo
         if (opened instanceof Error) expect(opened).toBeInstanceOf(ModelFileError)
         else await (opened as Awaited<ReturnType<typeof open>>).session.close()
       }),
-      { numRuns: 25 },
+      { numRuns: runs(25) },
     )
   })
 })

@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { Template } from "@huggingface/jinja"
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { runs } from "../../../runtime/testing/runs.ts"
 import * as templates from "../testing/chat-templates.ts"
 import { writeGguf } from "../testing/gguf-writer.ts"
 import { tinyLlama } from "../testing/tiny-llama.ts"
@@ -205,7 +206,7 @@ describe("text of users never becomes a control token, wherever it stands", () =
         )
         expect(found).toBe(plain.controls)
       }),
-      { numRuns: 40 },
+      { numRuns: runs(40) },
     )
   })
 })

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { runs } from "../../../runtime/testing/runs.ts"
 import { writeGguf } from "../testing/gguf-writer.ts"
 import { tinyLlama } from "../testing/tiny-llama.ts"
 import { type GgufFile, openGguf } from "../weights/gguf-file.ts"
@@ -121,7 +122,7 @@ describe("rerank prompts", () => {
         // at most one character of four tokens is left out beside what does not fit
         expect(result.prompts[0]!.length).toBeGreaterThan(kept === document ? 0 : 1190)
       }),
-      { numRuns: 50 },
+      { numRuns: runs(50) },
     )
   })
 

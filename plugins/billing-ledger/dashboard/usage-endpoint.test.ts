@@ -1,6 +1,7 @@
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Endpoint } from "../../../core/index.ts"
+import { runs } from "../../../runtime/testing/runs.ts"
 import { openTestDatabase, type TestDatabase } from "../../../runtime/testing/test-database.ts"
 import { openTestLedger, type Spent, type TestLedger } from "../test-ledger.ts"
 import { usageEndpoint } from "./usage-endpoint.ts"
@@ -78,7 +79,7 @@ describe("GET /dashboard/usage", () => {
         const within = mine().filter(({ atMs }) => atMs >= fromMs && atMs < toMs)
         expect(await data({ from: String(from), to: String(from + length) })).toEqual([sumsOf(within)])
       }),
-      { numRuns: 150 },
+      { numRuns: runs(150) },
     )
   })
 

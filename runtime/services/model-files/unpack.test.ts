@@ -3,6 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import fc from "fast-check"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { runs } from "../../testing/runs.ts"
 import { makeTgz, makeZip } from "./testing/archives.ts"
 import { noise, sha256 } from "./testing/house.ts"
 import { unpack } from "./unpack.ts"
@@ -156,7 +157,7 @@ describe("unpack", () => {
         const outcome = await run(form, cut ? bytes.subarray(0, where) : bytes).catch((error: unknown) => error)
         if (outcome instanceof Error) expect(outcome.message).toMatch(/archive/)
       }),
-      { numRuns: 150 },
+      { numRuns: runs(150) },
     )
   })
 })

@@ -1,5 +1,6 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
+import { runs } from "../../../../runtime/testing/runs.ts"
 import { GrammarInstance } from "../grammar-instance.ts"
 import { byteVocabulary } from "../grammar-vocabulary.ts"
 import { ecmaPattern, PatternRefused, wholePattern } from "./pattern.ts"
@@ -62,7 +63,7 @@ test("a pattern means what ECMAScript means by it", () => {
     fc.property(pattern, text, (given, written) => {
       expect(accepts(given, written), `${given} on ${JSON.stringify(written)}`).toBe(ecmaPattern(given).test(written))
     }),
-    { numRuns: 400 },
+    { numRuns: runs(400) },
   )
 })
 
