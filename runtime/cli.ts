@@ -94,7 +94,9 @@ export const makeCli = (): Command => {
   withConfigArgument(
     program
       .command("fsck")
-      .description("Compares ledger, usage, batches, files, blobs, deliveries and queue with each other, beside a server or without one; exits with 1 when something is left."),
+      .description(
+        "Compares ledger, usage, batches, files, blobs, deliveries and queue with each other, beside a server or without one. Changes nothing without --mend (but brings tables up to date, as every command). Exits with 1 when something is left.",
+      ),
   )
     .option("--mend", "also mend what can be mended", false)
     .option("--json", "print the findings as JSON", false)

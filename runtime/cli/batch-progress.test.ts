@@ -1,15 +1,15 @@
 import { PassThrough } from "node:stream"
 import { expect, it, vi } from "vitest"
 import { makeBatchProgress } from "./batch-progress.ts"
-import { pathsOf, refusalText, reportJson, reportText, resumeCommand } from "./batch-text.ts"
+import { interruptedText, pathsOf, refusalText, reportJson, reportText, resumeCommand } from "./batch-text.ts"
 
-const makeOut = (isTTY: boolean) => {
+const makeOut = (isTTY: boolean, columns = 160) => {
   const stream = new PassThrough()
   let text = ""
   stream.on("data", (chunk) => {
     text += String(chunk)
   })
-  const out = Object.assign(stream, { isTTY, columns: 160, rows: 20 }) as unknown as NodeJS.WriteStream
+  const out = Object.assign(stream, { isTTY, columns, rows: 20 }) as unknown as NodeJS.WriteStream
   return { out, text: () => text }
 }
 
@@ -72,6 +72,31 @@ it("on a terminal it is a bar, which makes way for log lines", () => {
   }
 })
 
+it.each([
+  [84, "██░░░░░░  12,345 / 50,000 lines  1,000 lines/s  16,500 tokens/s  Rp107.05  38 s left"],
+  [80, "12,345 / 50,000 lines  1,000 lines/s  16,500 tokens/s  Rp107.05  38 s left"],
+  [60, "12,345 / 50,000 lines  1,000 lines/s  Rp107.05  38 s left"],
+  [40, "█░░░░░  12,345 / 50,000 lines  38 s left"],
+  [12, "12,345 / 50,"],
+])("%i columns show what has room, the time left before the bar", (columns, line) => {
+  vi.useFakeTimers()
+  try {
+    const { out, text } = makeOut(true, columns)
+    const { clock, pass } = makeClock()
+    const view = makeBatchProgress(out, clock)
+    const at = (done: number) => ({ ...sums(done), lines: 50_000, inputTokens: done * 16, outputTokens: done / 2, costMicros: 107_052_750n })
+    view.report(at(2_345))
+    pass(10_000)
+    view.report(at(12_345))
+    vi.advanceTimersByTime(500)
+    view.stop()
+    const [shown] = text().split("\u001b[1G").at(-1)?.split("\u001b") ?? []
+    expect(shown).toBe(line)
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
 it("names the files after the input, or beside the output", () => {
   expect(pathsOf("x/a.jsonl", {})).toEqual({ input: "x/a.jsonl", output: "x/a.output.jsonl", errors: "x/a.errors.jsonl" })
   expect(pathsOf("a.txt", {})).toEqual({ input: "a.txt", output: "a.txt.output.jsonl", errors: "a.txt.errors.jsonl" })
@@ -82,13 +107,15 @@ it("names the files after the input, or beside the output", () => {
 it("ends with a summary, for people or as JSON", () => {
   const report = { paths: pathsOf("a.jsonl", {}), sums: { ...sums(4_000, 3), earlier: 1_000 }, seconds: 60 }
   expect(reportText(report).split("\n")).toEqual([
-    "4,000 lines: 3,997 completed, 3 failed, 1,000 of them in an earlier run",
-    "60 s, 50 lines/s, 800 tokens/s (40,000 in, 8,000 out)",
-    "As a batch of a customer it would have cost Rp10.",
+    "4,000 lines: 3,997 completed, 3 failed (1,000 of them in an earlier run)",
+    "This run: 3,000 lines in 60 s, 50 lines/s, 800 tokens/s (40,000 in, 8,000 out)",
+    "As lines of a customer's batch they would have cost Rp10.",
     "output: a.output.jsonl",
     "errors: a.errors.jsonl",
     "",
   ])
+  const one = { paths: pathsOf("a.jsonl", {}), sums: { ...sums(1), lines: 1 }, seconds: 2 }
+  expect(reportText(one).split("\n").slice(0, 2)).toEqual(["1 line: 1 completed, 0 failed", "1 line in 2.0 s, 0.5 lines/s, 6.0 tokens/s (10 in, 2 out)"])
   expect(JSON.parse(reportJson(report))).toMatchObject({
     object: "batch_run",
     lines: 4_000,
@@ -100,7 +127,9 @@ it("ends with a summary, for people or as JSON", () => {
   })
 })
 
-it("says which command goes on, and what is wrong with a file", () => {
+it("says how far an interrupted run came, which command goes on, and what is wrong with a file", () => {
+  expect(interruptedText(sums(1_200), "rakit x")).toBe("Interrupted after 1,200 of 4,000 lines. Go on with: rakit x\n")
+  expect(interruptedText(undefined, "rakit x")).toBe("Interrupted before the first line\n")
   expect(resumeCommand("a b.jsonl", undefined, { resume: false, json: false })).toBe("rakit batch run 'a b.jsonl' --resume")
   expect(resumeCommand("a.jsonl", "my.yaml", { out: "o", errors: "e", endpoint: "/v1/x", concurrency: 2, resume: true, json: true })).toBe(
     "rakit batch run a.jsonl my.yaml --out o --errors e --endpoint /v1/x --concurrency 2 --resume",

@@ -17,6 +17,9 @@ const rateWindowMs = 15_000
 const sampleMs = 250
 const plainPauseMs = 5_000
 const barWidth = 24
+const leastBarWidth = 6
+/** Of a running sum nobody needs more. */
+const centMicros = 10_000n
 
 interface Sample {
   readonly atMs: number
@@ -29,35 +32,58 @@ const doneOf = ({ completed, failed }: BatchFileSums): number => completed + fai
 const count = (n: number): string => Math.round(n).toLocaleString("en")
 export const perSecond = (n: number): string => (n < 10 ? n.toFixed(1) : count(n))
 
+interface Part {
+  readonly text: string
+  /** Where a terminal is narrow, those of a low rank go first. */
+  readonly rank: number
+}
+
 /** "1,200 / 50,000 lines  2 failed  41 lines/s  5,120 tokens/s  Rp12.5  20 min left", as far as it is known. */
-const lineOf = (sums: BatchFileSums, samples: readonly Sample[], bar = ""): string => {
+const partsOf = (sums: BatchFileSums, samples: readonly Sample[]): readonly Part[] => {
   const done = doneOf(sums)
   const [first] = samples
   const last = samples.at(-1)
   const seconds = first && last ? (last.atMs - first.atMs) / 1000 : 0
   const rate = first && last && seconds > 0.2 ? { lines: (last.lines - first.lines) / seconds, tokens: (last.tokens - first.tokens) / seconds } : undefined
   return [
-    `${bar}${count(done)} / ${count(sums.lines)} lines`,
-    ...(sums.failed > 0 ? [`${count(sums.failed)} failed`] : []),
-    ...(rate ? [`${perSecond(rate.lines)} lines/s`, `${perSecond(rate.tokens)} tokens/s`] : []),
-    `Rp${formatRupiah(sums.costMicros)}`,
-    ...(rate && rate.lines > 0 && done < sums.lines ? [timeLeft((sums.lines - done) / rate.lines)] : []),
-  ].join("  ")
+    { text: `${count(done)} / ${count(sums.lines)} lines`, rank: 6 },
+    ...(sums.failed > 0 ? [{ text: `${count(sums.failed)} failed`, rank: 3 }] : []),
+    ...(rate
+      ? [
+          { text: `${perSecond(rate.lines)} lines/s`, rank: 4 },
+          { text: `${perSecond(rate.tokens)} tokens/s`, rank: 1 },
+        ]
+      : []),
+    { text: `Rp${formatRupiah(sums.costMicros - (sums.costMicros >= centMicros ? sums.costMicros % centMicros : 0n))}`, rank: 2 },
+    ...(rate && rate.lines > 0 && done < sums.lines ? [{ text: timeLeft((sums.lines - done) / rate.lines), rank: 5 }] : []),
+  ]
 }
 
-type Painter = Pick<BatchProgressView, "write" | "stop"> & { paint(line: (bar?: string) => string, done: number, total: number): void }
+const textOf = (parts: readonly Part[]): string => parts.map(({ text }) => text).join("  ")
+
+/** What has room of it. */
+const fitting = (parts: readonly Part[], width: number): string => {
+  if (parts.length === 1 || textOf(parts).length <= width) return textOf(parts).slice(0, width)
+  const lowest = Math.min(...parts.map(({ rank }) => rank))
+  return fitting(
+    parts.filter(({ rank }) => rank > lowest),
+    width,
+  )
+}
+
+type Painter = Pick<BatchProgressView, "write" | "stop"> & { paint(parts: readonly Part[], done: number, total: number): void }
 
 const makeLines = (out: NodeJS.WriteStream, clock: Clock): Painter => {
   let toldMs: number | undefined
   let told = -1
   return {
-    paint: (line, done, total) => {
+    paint: (parts, done, total) => {
       const nowMs = clock.monotonicMs()
       const isDue = toldMs === undefined || nowMs - toldMs >= plainPauseMs || done === total
       if (!isDue || done === told) return
       toldMs = nowMs
       told = done
-      out.write(`${line()}\n`)
+      out.write(`${textOf(parts)}\n`)
     },
     write: (text) => void out.write(text),
     stop: () => {},
@@ -66,7 +92,7 @@ const makeLines = (out: NodeJS.WriteStream, clock: Clock): Painter => {
 
 const makeBar = (out: NodeJS.WriteStream): Painter => {
   let bar: SingleBar | undefined
-  let line = (_?: string) => ""
+  let parts: readonly Part[] = []
   const stop = () => {
     bar?.stop()
     bar = undefined
@@ -76,8 +102,11 @@ const makeBar = (out: NodeJS.WriteStream): Painter => {
       options,
       { value, total: all, maxWidth },
     ) => {
-      const filled = Math.round(Math.min(1, all > 0 ? value / all : 1) * barWidth)
-      return line(`${(options.barCompleteString ?? "").slice(0, filled)}${(options.barIncompleteString ?? "").slice(0, barWidth - filled)}  `).slice(0, maxWidth)
+      const text = fitting(parts, maxWidth)
+      const width = Math.min(barWidth, maxWidth - text.length - 2)
+      if (width < leastBarWidth) return text
+      const filled = Math.round(Math.min(1, all > 0 ? value / all : 1) * width)
+      return `${(options.barCompleteString ?? "").slice(0, filled)}${(options.barIncompleteString ?? "").slice(0, width - filled)}  ${text}`
     }
     // signals are the command's own affair
     const made = new SingleBar({ stream: out, fps: 10, gracefulExit: false, format }, Presets.shades_classic)
@@ -86,7 +115,7 @@ const makeBar = (out: NodeJS.WriteStream): Painter => {
   }
   return {
     paint: (next, done, total) => {
-      line = next
+      parts = next
       bar ??= start(total)
       bar.update(done)
     },
@@ -108,7 +137,7 @@ export const makeBatchProgress = (out: NodeJS.WriteStream, clock: Clock): BatchP
       if (samples.length > 1 && atMs - (samples.at(-2)?.atMs ?? atMs) < sampleMs) samples.pop()
       samples.push({ atMs, lines: doneOf(sums), tokens: sums.inputTokens + sums.outputTokens })
       while (samples.length > 2 && atMs - (samples[1]?.atMs ?? atMs) > rateWindowMs) samples.shift()
-      painter.paint((bar) => lineOf(sums, samples, bar), doneOf(sums), sums.lines)
+      painter.paint(partsOf(sums, samples), doneOf(sums), sums.lines)
     },
     write: painter.write,
     stop: painter.stop,

@@ -39,14 +39,15 @@ const ratesOf = ({ sums, seconds }: BatchRunReport) => {
 }
 
 const count = (n: number): string => n.toLocaleString("en")
+const linesOf = (n: number): string => `${count(n)} line${n === 1 ? "" : "s"}`
 
 export const reportText = (report: BatchRunReport): string => {
   const { paths, sums, seconds } = report
   const rates = ratesOf(report)
   return [
-    `${count(sums.lines)} lines: ${count(sums.completed)} completed, ${count(sums.failed)} failed${sums.earlier > 0 ? `, ${count(sums.earlier)} of them in an earlier run` : ""}`,
-    `${perSecond(seconds)} s, ${perSecond(rates.lines)} lines/s, ${perSecond(rates.tokens)} tokens/s (${count(sums.inputTokens)} in, ${count(sums.outputTokens)} out)`,
-    `As a batch of a customer it would have cost Rp${formatRupiah(sums.costMicros)}.`,
+    `${linesOf(sums.lines)}: ${count(sums.completed)} completed, ${count(sums.failed)} failed${sums.earlier > 0 ? ` (${count(sums.earlier)} of them in an earlier run)` : ""}`,
+    `${sums.earlier > 0 ? "This run: " : ""}${linesOf(sums.completed + sums.failed - sums.earlier)} in ${perSecond(seconds)} s, ${perSecond(rates.lines)} lines/s, ${perSecond(rates.tokens)} tokens/s (${count(sums.inputTokens)} in, ${count(sums.outputTokens)} out)`,
+    `As lines of a customer's batch they would have cost Rp${formatRupiah(sums.costMicros)}.`,
     `output: ${paths.output}`,
     ...(sums.failed > 0 ? [`errors: ${paths.errors}`] : []),
     "",
@@ -77,6 +78,9 @@ export const reportJson = (report: BatchRunReport): string => {
 }
 
 const shown = (word: string): string => (/^[\w./:@-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)
+
+export const interruptedText = (sums: BatchFileSums | undefined, goOn: string): string =>
+  sums === undefined ? "Interrupted before the first line\n" : `Interrupted after ${count(sums.completed + sums.failed)} of ${linesOf(sums.lines)}. Go on with: ${goOn}\n`
 
 /** What to type to go on. */
 export const resumeCommand = (input: string, config: string | undefined, { out, errors, endpoint, concurrency }: BatchOptions): string =>

@@ -7,7 +7,7 @@ import type { House } from "../boot/assemble.ts"
 import { makeLog } from "../services/log.ts"
 import { openEngineRoom, openPulled } from "./batch-house.ts"
 import { makeBatchProgress } from "./batch-progress.ts"
-import { type BatchOptions, type BatchRunReport, pathsOf, refusalText, reportJson, reportText, resumeCommand } from "./batch-text.ts"
+import { type BatchOptions, type BatchRunReport, interruptedText, pathsOf, refusalText, reportJson, reportText, resumeCommand } from "./batch-text.ts"
 import { reasonOf, refuse } from "./refuse.ts"
 import { onStopSignal } from "./signals.ts"
 
@@ -72,7 +72,6 @@ export const runBatch = async (input: string, config: { readonly file: string; r
     return
   }
   if (signal === "") return fail(exit)
-  const done = sums && `after ${sums.completed + sums.failed} of ${sums.lines} lines. Go on with: ${resumeCommand(input, config.typed, options)}`
-  process.stderr.write(`Interrupted ${done ?? "before the first line"}\n`)
+  process.stderr.write(interruptedText(sums, resumeCommand(input, config.typed, options)))
   process.exit(signal === "SIGINT" ? 130 : 143)
 }

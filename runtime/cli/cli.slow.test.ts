@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Cause, Effect, Exit } from "effect"
@@ -174,5 +174,18 @@ describe("rakit models", () => {
     const { code, stderr } = await runCli(["models", "pull", "-c", file, "svc-nope"])
     expect(code).toBe(1)
     expect(stderr).toContain("There is no model 'svc-nope' in this config")
+  })
+})
+
+describe("rakit fsck", () => {
+  it("refuses a folder without data, and makes none", async () => {
+    const away = join(folder, "away")
+    const file = join(import.meta.dirname, "../../config/test.yaml")
+    const refusal = { code: 1, stdout: "", stderr: expect.stringContaining(`There are no data in ${away}, so nothing can be compared.`) }
+    expect(await runCli(["fsck", file], { RAKIT_DATA: away, DATABASE_URL: "" })).toMatchObject(refusal)
+    expect(existsSync(away)).toBe(false)
+    mkdirSync(away)
+    expect(await runCli(["fsck", file], { RAKIT_DATA: away, DATABASE_URL: "" })).toMatchObject(refusal)
+    expect(readdirSync(away)).toEqual([])
   })
 })

@@ -1,33 +1,46 @@
+import { existsSync, readdirSync } from "node:fs"
 import { Effect } from "effect"
 import { systemClock } from "../../core/services/clock.ts"
-import { resolveAll, type Token, Tokens } from "../../core/tokens.ts"
+import { resolve, resolveAll, type Token, Tokens } from "../../core/tokens.ts"
+import type { House } from "../boot/assemble.ts"
 import { makeProgress } from "./fsck-progress.ts"
 import { type CheckReport, isClean, runCheck } from "./fsck-run.ts"
 import { checkText, reportsJson, summaryText } from "./fsck-text.ts"
-import { withStarted } from "./with-house.ts"
+import { startWanted, withHouse } from "./with-house.ts"
 
 export interface FsckOptions {
   readonly mend: boolean
   readonly json: boolean
 }
 
+/** An embedded database would be made here, empty, and all of it would agree. */
+const mustHaveData = ({ container, config }: House): Effect.Effect<string, Error> =>
+  Effect.suspend(() => {
+    const { dataDir } = resolve(container, Tokens.deployment)
+    const { url } = (config.house.plugins["database-postgres"] ?? {}) as { readonly url?: string }
+    const isThere = Boolean(url) || (existsSync(dataDir) && readdirSync(dataDir).length > 0)
+    return isThere
+      ? Effect.succeed(dataDir)
+      : Effect.fail(new Error(`There are no data in ${dataDir}, so nothing can be compared. Fix: set dataDir (RAKIT_DATA) to the folder of the server.`))
+  })
+
 /** All checks of all plugins, one after the other. Exits with 1 when something is left that does not agree. */
 export const fsck = async (file: string, { mend, json }: FsckOptions): Promise<void> => {
   const progress = makeProgress(process.stderr, systemClock)
-  const reports = await withStarted(
-    file,
-    () => [Tokens.consistencyChecks as Token<unknown>],
-    ({ container }) =>
-      Effect.gen(function* () {
-        const done: CheckReport[] = []
-        for (const check of resolveAll(container, Tokens.consistencyChecks)) {
-          const report = yield* runCheck(check, mend, progress.report)
-          progress.clear()
-          done.push(report)
-          if (!json) process.stdout.write(checkText(report))
-        }
-        return done
-      }),
+  const reports = await withHouse(file, (house) =>
+    Effect.gen(function* () {
+      const dataDir = yield* mustHaveData(house)
+      yield* startWanted(house, [Tokens.consistencyChecks as Token<unknown>])
+      if (!json) process.stdout.write(`The data of ${house.config.house.name} (${dataDir})\n`)
+      const done: CheckReport[] = []
+      for (const check of resolveAll(house.container, Tokens.consistencyChecks)) {
+        const report = yield* runCheck(check, mend, progress.report)
+        progress.clear()
+        done.push(report)
+        if (!json) process.stdout.write(checkText(report))
+      }
+      return done
+    }),
   )
   process.stdout.write(json ? reportsJson(reports) : summaryText(reports))
   if (!reports.every(isClean)) process.exitCode = 1

@@ -22,12 +22,10 @@ export const withHouse = async <A, E>(file: string, work: (house: House) => Effe
   return exit.value
 }
 
-/** The same, with the plugins started that `wanted` needs. */
+/** Starts the plugins that `wanted` needs. */
+export const startWanted = (house: House, wanted: readonly Token<unknown>[]) =>
+  Effect.andThen(makeDataDir(resolve(house.container, Tokens.deployment)), startHouse(house, { wanted }))
+
+/** The same as `withHouse`, with the plugins started that `wanted` needs. */
 export const withStarted = <A, E>(file: string, wanted: (house: House) => readonly Token<unknown>[], work: (house: House) => Effect.Effect<A, E, Scope.Scope>) =>
-  withHouse(file, (house) =>
-    Effect.gen(function* () {
-      yield* makeDataDir(resolve(house.container, Tokens.deployment))
-      yield* startHouse(house, { wanted: wanted(house) })
-      return yield* work(house)
-    }),
-  )
+  withHouse(file, (house) => Effect.andThen(startWanted(house, wanted(house)), work(house)))
