@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { type ApiError, badQuery, type FilePurpose, type PortError, readPage, type Strings, type Tenant } from "../../core/index.ts"
+import { type ApiError, badQuery, type FilePurpose, type PortError, placeOf, readPage, type Strings, type Tenant } from "../../core/index.ts"
 import { type FileListing, placeOfFile } from "./file-rows.ts"
 import type { FilesHouse } from "./house.ts"
 import { readPurposeFilter } from "./purpose.ts"
@@ -21,9 +21,7 @@ export const readListQuery = (query: Strings): Effect.Effect<ListQuery, ApiError
 
 /** One row more than the page has: whether it is there says whether there is more. */
 export const toListing = (house: FilesHouse, tenant: Tenant, { after, limit, ...query }: ListQuery): Effect.Effect<FileListing, ApiError | PortError> =>
-  Effect.gen(function* () {
-    if (after === undefined) return { ...query, limit: limit + 1, after: undefined }
-    const place = yield* placeOfFile(house, tenant, after)
-    if (place === undefined) return yield* badQuery("after", "there is no such file")
-    return { ...query, limit: limit + 1, after: place }
-  })
+  Effect.map(
+    placeOf(after, (id) => placeOfFile(house, tenant, id)),
+    (place) => ({ ...query, limit: limit + 1, after: place }),
+  )
