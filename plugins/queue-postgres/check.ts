@@ -17,6 +17,7 @@ export interface QueueCheckParts {
 interface Row {
   readonly id: string
   readonly job: string
+  readonly key: string | null
 }
 
 /** Each statement does nothing when the row has gone on. */
@@ -36,13 +37,13 @@ const makeRows = ({ database, clock }: QueueCheckParts) => {
       run(
         sql<
           Row & { attempts: number; error: string }
-        >`SELECT id::text, job, attempts, error FROM queue_dead_letter WHERE ${beyond(after)} ORDER BY queue_dead_letter.id LIMIT ${limit}`,
+        >`SELECT id::text, job, key, attempts, error FROM queue_dead_letter WHERE ${beyond(after)} ORDER BY queue_dead_letter.id LIMIT ${limit}`,
       ),
     lost: (after: Row | undefined, limit: number) =>
-      run(sql<Row>`SELECT id::text, job FROM queue_payload WHERE lease IS NOT NULL AND due_at <= ${overdue()} AND ${beyond(after)} ORDER BY queue_payload.id LIMIT ${limit}`),
+      run(sql<Row>`SELECT id::text, job, key FROM queue_payload WHERE lease IS NOT NULL AND due_at <= ${overdue()} AND ${beyond(after)} ORDER BY queue_payload.id LIMIT ${limit}`),
     unknown: (jobs: readonly string[]) => (after: Row | undefined, limit: number) =>
       run(
-        sql<Row>`SELECT id::text, job FROM queue_payload WHERE lease IS NULL AND due_at <= ${overdue()} AND NOT job = ANY(${jobs}::text[]) AND ${beyond(after)} ORDER BY queue_payload.id LIMIT ${limit}`,
+        sql<Row>`SELECT id::text, job, key FROM queue_payload WHERE lease IS NULL AND due_at <= ${overdue()} AND NOT job = ANY(${jobs}::text[]) AND ${beyond(after)} ORDER BY queue_payload.id LIMIT ${limit}`,
       ),
     /** With the priority of work that has all the time there is. */
     revive: ({ id }: Row) =>
@@ -60,7 +61,8 @@ const makeRows = ({ database, clock }: QueueCheckParts) => {
 /** The first line, as the rest is a stack. */
 const shown = (error: string): string => (error.split("\n")[0] ?? "").slice(0, maxErrorShown)
 
-const subjectOf = ({ id, job }: Row): string => `payload ${id} of ${job}`
+/** By its key a sender knows its own. */
+const subjectOf = ({ id, job, key }: Row): string => `payload ${id} of ${job}${key === null ? "" : `, key ${key}`}`
 
 export const queueCheck = (parts: QueueCheckParts): ConsistencyCheck => ({
   name: "queue",

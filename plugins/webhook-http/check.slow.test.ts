@@ -80,7 +80,7 @@ it("queues a delivery again whose ticket is gone", async () => {
   const [finding, ...rest] = await findings({ ...emptied(), queue: { ...emptied().queue, send } })
   expect(rest).toEqual([])
   expect(finding).toMatchObject({
-    subject: `delivery ${delivery} of webhook ${webhook}`,
+    subject: `delivery ${delivery} of webhook ${webhook} of account acct_ada (live)`,
     problem: "it waits, but nothing in the queue will make its attempt",
     remedy: "it is queued again",
   })

@@ -5,6 +5,8 @@ import type { WebhookHouse } from "./house.ts"
 import { isTicketOf } from "./record.ts"
 import { keysOf, sendTicket, ticketJob, ticketOf } from "./ticket.ts"
 
+const subjectOf = ({ id, webhook_id, owner }: PendingRow): string => `delivery ${id} of webhook ${webhook_id}${owner === null ? "" : ` of account ${owner}`}`
+
 /** An event may be told while its webhook is deleted; its first attempt then gives it up. */
 const graceMs = 60_000
 
@@ -26,7 +28,7 @@ const withoutTicket = (house: WebhookHouse, rows: readonly PendingRow[]): Effect
       if (keysOf(ticketOf(row)).some((key) => held.has(key))) continue
       if (!isTicketOf(ticketOf(row), yield* deliveries.find(row.id))) continue
       findings.push({
-        subject: `delivery ${row.id} of webhook ${row.webhook_id}`,
+        subject: subjectOf(row),
         problem: "it waits, but nothing in the queue will make its attempt",
         remedy: "it is queued again",
         mend: queueAgain(house, row),
@@ -36,7 +38,7 @@ const withoutTicket = (house: WebhookHouse, rows: readonly PendingRow[]): Effect
   })
 
 const withoutWebhook = (house: WebhookHouse, row: PendingRow): Finding => ({
-  subject: `delivery ${row.id} of webhook ${row.webhook_id}`,
+  subject: subjectOf(row),
   problem: "it waits, but its webhook is gone",
   remedy: "it is given up",
   mend: makeDeliveryRows(house.database).giveUp(row.id),

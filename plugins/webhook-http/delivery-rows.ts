@@ -7,7 +7,10 @@ import type { DeliveryRow } from "./to-reply.ts"
 export type NewDelivery = Pick<DeliveryRow, "id" | "webhook_id" | "event" | "body" | "once"> & { readonly at: Date }
 export type StoredOutcome = Pick<DeliveryRow, "state" | "tries" | "next_attempt_at" | "attempts">
 
-export type PendingRow = Pick<DeliveryRow, "id" | "seq" | "webhook_id" | "round" | "tries" | "next_attempt_at" | "created_at"> & { readonly url: string | null }
+export type PendingRow = Pick<DeliveryRow, "id" | "seq" | "webhook_id" | "round" | "tries" | "next_attempt_at" | "created_at"> & {
+  readonly url: string | null
+  readonly owner: string | null
+}
 
 const perSweep = 2_000
 
@@ -45,7 +48,17 @@ const reading = (database: Database) => {
         db()
           .selectFrom("webhook_delivery as d")
           .leftJoin("webhook_registration as r", "r.id", "d.webhook_id")
-          .select(["d.id", "d.seq", "d.webhook_id", "d.round", "d.tries", "d.next_attempt_at", "d.created_at", "r.url"])
+          .select([
+            "d.id",
+            "d.seq",
+            "d.webhook_id",
+            "d.round",
+            "d.tries",
+            "d.next_attempt_at",
+            "d.created_at",
+            "r.url",
+            sql<string | null>`r.account || ' (' || r.mode || ')'`.as("owner"),
+          ])
           .where("d.state", "=", "pending")
           .where("d.seq", ">", after)
           .orderBy("d.seq")

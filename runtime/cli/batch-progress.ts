@@ -18,7 +18,8 @@ const sampleMs = 250
 const plainPauseMs = 5_000
 const barWidth = 24
 const leastBarWidth = 6
-/** Of a running sum nobody needs more. */
+/** Of a running sum above a rupiah nobody needs more. */
+const rupiahMicros = 1_000_000n
 const centMicros = 10_000n
 
 interface Sample {
@@ -54,7 +55,7 @@ const partsOf = (sums: BatchFileSums, samples: readonly Sample[]): readonly Part
           { text: `${perSecond(rate.tokens)} tokens/s`, rank: 1 },
         ]
       : []),
-    { text: `Rp${formatRupiah(sums.costMicros - (sums.costMicros >= centMicros ? sums.costMicros % centMicros : 0n))}`, rank: 2 },
+    { text: `Rp${formatRupiah(sums.costMicros - (sums.costMicros >= rupiahMicros ? sums.costMicros % centMicros : 0n))}`, rank: 2 },
     ...(rate && rate.lines > 0 && done < sums.lines ? [{ text: timeLeft((sums.lines - done) / rate.lines), rank: 5 }] : []),
   ]
 }

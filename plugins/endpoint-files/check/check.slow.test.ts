@@ -81,13 +81,23 @@ it("names a file whose blob is missing, or has another size; only a person can m
   await run(test.house.storage.remove(file.blob_key))
   await run(test.house.storage.put(other.blob_key, chunks(69), 100))
   expect(lines(await findings())).toEqual([
-    `files: file ${file.id}: its blob ${file.blob_key} of 100 bytes is missing (-)`,
-    `files: file ${other.id}: its blob ${other.blob_key} has 69 bytes, not 70 (-)`,
+    `files: file ${file.id} of account ${tenant.account} (live): its blob ${file.blob_key} of 100 bytes is missing (-)`,
+    `files: file ${other.id} of account ${tenant.account} (live): its blob ${other.blob_key} has 69 bytes, not 70 (-)`,
   ])
   await mendAll()
   expect(await findings()).toHaveLength(2)
   await run(test.house.storage.put(file.blob_key, chunks(100), 100))
   await run(makeFiles(test.house).remove(tenant, other.id))
+  expect(await findings()).toEqual([])
+})
+
+it("names a file whose blob is another account's", async () => {
+  const { file } = await fill()
+  await query(sql`UPDATE files_file SET account = 'acct_other' WHERE id = ${file.id}`)
+  expect(lines((await findings()).filter(({ check }) => check === "files"))).toEqual([
+    `files: file ${file.id} of account acct_other (live): its blob ${file.blob_key} is another account's (-)`,
+  ])
+  await query(sql`UPDATE files_file SET account = ${tenant.account} WHERE id = ${file.id}`)
   expect(await findings()).toEqual([])
 })
 
@@ -194,10 +204,12 @@ it("gives up uploads and requests whose time was over long ago", async () => {
   const { open, incoming } = await fill()
   test.clock.advance(60 * minuteMs + 9 * minuteMs)
   expect(lines((await findings()).filter(({ check }) => check === "uploads"))).toEqual([
-    `uploads: request ${incoming.id}: its server died, and its bytes are still held (it is given up)`,
+    `uploads: request ${incoming.id} of account ${tenant.account} (live): its server died, and its bytes are still held (it is given up)`,
   ])
   test.clock.advance(minuteMs)
-  expect(lines((await findings()).filter(({ check }) => check === "uploads"))).toContain(`uploads: upload ${open.upload.id}: its time is over, and it is still open (it expires)`)
+  expect(lines((await findings()).filter(({ check }) => check === "uploads"))).toContain(
+    `uploads: upload ${open.upload.id} of account ${tenant.account} (live): its time is over, and it is still open (it expires)`,
+  )
   await mendAll()
   expect([await findings(), await test.rowsOf("files_incoming"), await test.rowsOf("files_part")]).toEqual([[], [], []])
 })

@@ -1,10 +1,11 @@
 import { Effect } from "effect"
 import { type ConsistencyCheck, type Finding, inPages, type PortError } from "../../../core/index.ts"
+import { isBlobOf } from "../blob-key.ts"
 import type { FilesHouse } from "../house.ts"
 import type { FileRow, FilesTables } from "../tables.ts"
 import { problemOfBlob } from "./blob-of-row.ts"
 
-type Row = Pick<FileRow, "id" | "seq" | "blob_key" | "bytes">
+type Row = Pick<FileRow, "id" | "seq" | "account" | "mode" | "blob_key" | "bytes">
 
 const looksAtOnce = 16
 
@@ -15,7 +16,7 @@ const page =
       database
         .queries<FilesTables>()
         .selectFrom("files_file")
-        .select(["id", "seq", "blob_key", "bytes"])
+        .select(["id", "seq", "account", "mode", "blob_key", "bytes"])
         .where("deleted_at", "is", null)
         .where("seq", ">", after?.seq ?? 0n)
         .orderBy("seq")
@@ -29,6 +30,9 @@ const isThere = ({ database }: FilesHouse, id: string): Effect.Effect<boolean, P
     (row) => row !== undefined,
   )
 
+const problemOf = ({ storage }: FilesHouse, { account, mode, blob_key, bytes }: Row): Effect.Effect<string | undefined, PortError> =>
+  isBlobOf({ account, mode }, blob_key) ? problemOfBlob(storage, blob_key, Number(bytes)) : Effect.succeed(`its blob ${blob_key} is another account's`)
+
 /** Nothing is mended here: a row whose bytes are lost is the only trace of them, and only a person can say whether a backup has them. */
 const judge = (house: FilesHouse) => (rows: readonly Row[]) =>
   Effect.map(
@@ -36,10 +40,10 @@ const judge = (house: FilesHouse) => (rows: readonly Row[]) =>
       rows,
       (row) =>
         Effect.gen(function* () {
-          const problem = yield* problemOfBlob(house.storage, row.blob_key, Number(row.bytes))
+          const problem = yield* problemOf(house, row)
           // its bytes go a moment after its name
           if (problem === undefined || !(yield* isThere(house, row.id))) return []
-          return [{ subject: `file ${row.id}`, problem }]
+          return [{ subject: `file ${row.id} of account ${row.account} (${row.mode})`, problem }]
         }),
       { concurrency: looksAtOnce },
     ),
@@ -48,6 +52,6 @@ const judge = (house: FilesHouse) => (rows: readonly Row[]) =>
 
 export const fileCheck = (house: FilesHouse): ConsistencyCheck => ({
   name: "files",
-  about: "each file has its blob, of the size that its row says",
+  about: "each file has a blob of its account, of the size that its row says",
   findings: (looked) => inPages({ page: page(house), judge: judge(house) }, looked),
 })

@@ -14,7 +14,11 @@ const looksAtOnce = 16
 
 interface Named {
   readonly id: string
+  readonly account: string
+  readonly mode: string
 }
+
+const ownerOf = ({ account, mode }: Pick<Named, "account" | "mode">): string => `account ${account} (${mode})`
 
 /** Rows of a table that should have been looked after long ago. */
 const overdue = (
@@ -28,7 +32,9 @@ const overdue = (
   const page = (after: Named | undefined, limit: number) =>
     Effect.map(
       database.run(() =>
-        sql<Named>`SELECT id FROM ${sql.table(table)} WHERE ${since} AND id > ${after?.id ?? ""} ORDER BY id LIMIT ${limit}`.execute(database.queries<FilesTables>()),
+        sql<Named>`SELECT id, account, mode FROM ${sql.table(table)} WHERE ${since} AND id > ${after?.id ?? ""} ORDER BY id LIMIT ${limit}`.execute(
+          database.queries<FilesTables>(),
+        ),
       ),
       ({ rows }) => rows,
     )
@@ -87,14 +93,24 @@ export const uploadCheck = (house: FilesHouse): ConsistencyCheck => ({
       house,
       "files_upload",
       sql`status = 'pending' AND expires_at <= ${before}`,
-      ({ id }) => ({ subject: `upload ${id}`, problem: "its time is over, and it is still open", remedy: "it expires", mend: Effect.asVoid(expireUploads(house)) }),
+      (row) => ({
+        subject: `upload ${row.id} of ${ownerOf(row)}`,
+        problem: "its time is over, and it is still open",
+        remedy: "it expires",
+        mend: Effect.asVoid(expireUploads(house)),
+      }),
       looked,
     )
     const requests = overdue(
       house,
       "files_incoming",
       sql`lease_until <= ${before}`,
-      ({ id }) => ({ subject: `request ${id}`, problem: "its server died, and its bytes are still held", remedy: "it is given up", mend: abandonIncoming(house, id) }),
+      (row) => ({
+        subject: `request ${row.id} of ${ownerOf(row)}`,
+        problem: "its server died, and its bytes are still held",
+        remedy: "it is given up",
+        mend: abandonIncoming(house, row.id),
+      }),
       looked,
     )
     const judge = (rows: readonly Part[]) => Effect.map(Effect.forEach(rows, judgePart(house), { concurrency: looksAtOnce }), (found): readonly Finding[] => found.flat())
