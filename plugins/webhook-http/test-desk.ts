@@ -90,12 +90,11 @@ export const openDesk = async (settings: Partial<Settings> = {}) => {
   const isBusy = () => queue.running.length > 0 || queue.waiting.some(({ dueMs }) => dueMs <= fake.clock.nowMs())
   /** Until all that is due has been done. */
   const settle: Effect.Effect<void> = Effect.suspend(() => (isBusy() ? queue.advance(0).pipe(Effect.andThen(quiet), Effect.andThen(settle)) : Effect.void))
+  const untilNextMs = () => Math.max(0, Math.min(...queue.waiting.map(({ dueMs }) => dueMs)) - fake.clock.nowMs())
   /** And what waits for later, with the time that it takes. */
-  const drain: Effect.Effect<void> = Effect.suspend(() =>
-    Effect.andThen(
-      settle,
-      Effect.suspend(() => (queue.waiting.length > 0 ? Effect.andThen(queue.advance(60_000), drain) : Effect.void)),
-    ),
+  const drain: Effect.Effect<void> = Effect.andThen(
+    settle,
+    Effect.suspend(() => (queue.waiting.length > 0 ? Effect.andThen(queue.advance(untilNextMs()), drain) : Effect.void)),
   )
   const advance = (ms: number) => Effect.runPromise(Effect.andThen(queue.advance(ms), settle))
   const receive = async () => {
