@@ -49,14 +49,12 @@ describe("Content-Disposition", () => {
         const name = nameOf(given)
         if (name === undefined) return
         accepted += 1
-        expect(name).not.toMatch(/[/\\\p{Cc}]/u)
         const parts = unpack(attachment(name))
-        expect(parts).not.toBeNull()
-        expect(decodeURIComponent(parts![2]!)).toBe(name)
+        expect([/[/\\\p{Cc}]/u.test(name), decodeURIComponent(parts?.[2] ?? "")]).toEqual([false, name])
       }),
-      { numRuns: 3000 },
+      { numRuns: 1000 },
     )
-    expect(accepted).toBeGreaterThan(300)
+    expect(accepted).toBeGreaterThan(100)
   })
 })
 
