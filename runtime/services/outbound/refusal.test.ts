@@ -13,6 +13,8 @@ describe("a URL that is refused without asking the network", () => {
       "//example.com/",
       "https:example.com",
       "https:/example.com",
+      "https:///example.com/",
+      "https:///user:secret@example.com/",
       "https://",
       "https://example.com:65536/",
       `https://example.com/${"a".repeat(2048)}`,

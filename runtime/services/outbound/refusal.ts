@@ -32,7 +32,7 @@ const hostRefusal = (host: string): string | undefined => {
 /** Why this URL is not called, or undefined: all that can be said without asking the network. */
 export const refusalOf = (text: string, allowed: ReadonlySet<string>): string | undefined => {
   if (misleading.test(text)) return "It must not hold blanks, control characters or backslashes."
-  if (text.length > maxUrlLength || !/^[a-z][a-z0-9+.-]*:\/\//i.test(text) || !URL.canParse(text)) return `It must be an absolute URL of at most ${maxUrlLength} characters.`
+  if (text.length > maxUrlLength || !/^[a-z][a-z0-9+.-]*:\/\/[^/?#]/i.test(text) || !URL.canParse(text)) return `It must be an absolute URL of at most ${maxUrlLength} characters.`
   const url = new URL(text)
   if (/^[^/]*\/\/[^/?#]*@/.test(text)) return "It must not hold a user name or a password."
   if (url.port === "0") return "It must not have the port 0."
