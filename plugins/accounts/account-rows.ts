@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { type Insertable, sql, type Updateable } from "kysely"
+import type { Insertable, Updateable } from "kysely"
 import type { Database, PortError, Transaction } from "../../core/index.ts"
 import type { AccountsTables, AccountTable } from "./tables.ts"
 
@@ -37,7 +37,8 @@ export const makeAccountRows = (database: Database): AccountRows => {
       Effect.map(
         database.run(() =>
           insert(row, tx)
-            .onConflict((conflict) => conflict.column("is_first").where(sql<boolean>`is_first`).doNothing())
+            // of two servers that start at once, which name one address, the second meets whichever index it comes to first
+            .onConflict((conflict) => conflict.doNothing())
             .executeTakeFirst(),
         ),
         isThere,

@@ -91,6 +91,13 @@ it("makes one account when many servers start together", async () => {
   expect(grants.byId.size).toBe(3)
 })
 
+it("fails loudly where its address is that of another account", async () => {
+  const at = new Date(house.clock.nowMs())
+  const person = { id: "acct_other", email: "admin@rakit.local", password_hash: "-", role: "user", is_first: false, created_at: at } as const
+  await house.tables.insertInto("accounts_account").values(person).execute()
+  await expect(boot()).rejects.toMatchObject({ message: expect.stringMatching(/has another account/) })
+})
+
 it.each([
   ["the grant", () => ({ billing: { adjust: () => Effect.fail(new PortError({ port: "billing", message: "down" })) } as unknown as FirstAccountParts["billing"] })],
   ["the file", () => ({ credentials: { ...parts.credentials, write: () => Effect.fail(new PluginError({ plugin: "accounts", message: "disk full" })) } })],

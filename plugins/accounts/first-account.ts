@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import type { FirstAccount } from "../../core/index.ts"
+import { type FirstAccount, PluginError } from "../../core/index.ts"
 import { type FirstAccountError, type FirstAccountParts, makeFirstAccount } from "./make-first-account.ts"
 import { meetFirstAccount } from "./meet-first-account.ts"
 
@@ -13,6 +13,7 @@ export const ensureFirstAccount = (parts: FirstAccountParts): Effect.Effect<Firs
       return { created }
     }
     const account = before ?? (yield* parts.accounts.first())
-    if (account) yield* meetFirstAccount(parts, account)
+    if (!account) return yield* new PluginError({ plugin: "accounts", message: "the first account can't be made: its e-mail address has another account" })
+    yield* meetFirstAccount(parts, account)
     return { created: undefined }
   })
