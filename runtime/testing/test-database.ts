@@ -4,14 +4,14 @@ import pg from "pg"
 import type { Database } from "../../core/services/database.ts"
 import { fakeLog } from "../../core/testing/log.ts"
 import { openPostgres, Settings } from "../../plugins/database-postgres/plugin.ts"
-import { testServerUrl } from "./test-server.ts"
+import { serverVariable, testServerUrl } from "./test-server.ts"
 
 export interface TestDatabase {
   readonly database: Database
   readonly url: string
   /** The same database over connections of its own, as another process would have it. */
   openAgain(): Promise<Database>
-  /** Closes all and drops the database. */
+  /** Closes all and drops what is in the database. */
   close(): Promise<void>
 }
 
@@ -29,12 +29,28 @@ const open = async (url: string) => {
   return { database, close: () => Effect.runPromise(Scope.close(scope, Exit.void)) }
 }
 
-/** An empty database with a random name. */
+/** Databases of a server that goes away with them, emptied: one more takes a copy of 7 MB. */
+const emptied: string[] = []
+
+const makeEmpty = async (server: string): Promise<string> => {
+  const known = emptied.pop()
+  if (known !== undefined) return known
+  const name = `rakit_test_${randomBytes(8).toString("hex")}`
+  await onServer(server, `create database ${name} strategy file_copy`)
+  return name
+}
+
+const giveBack = async (server: string, name: string, url: string): Promise<void> => {
+  if (process.env[serverVariable]) return onServer(server, `drop database ${name} with (force)`)
+  const others = "select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
+  await onServer(url, `${others}; drop schema public cascade; create schema public`)
+  emptied.push(name)
+}
+
+/** An empty database. */
 export const openTestDatabase = async (): Promise<TestDatabase> => {
   const server = await testServerUrl()
-  const name = `rakit_test_${randomBytes(8).toString("hex")}`
-  // an empty database is 7 MB: copied as files it takes a sixth of the work of writing them through the log
-  await onServer(server, `create database ${name} strategy file_copy`)
+  const name = await makeEmpty(server)
   const url = new URL(server)
   url.pathname = `/${name}`
   const opened = [await open(url.href)]
@@ -45,7 +61,7 @@ export const openTestDatabase = async (): Promise<TestDatabase> => {
   }
   const close = async () => {
     await Promise.all(opened.map((one) => one.close()))
-    await onServer(server, `drop database ${name} with (force)`)
+    await giveBack(server, name, url.href)
   }
   return { database: opened[0]!.database, url: url.href, openAgain, close }
 }
