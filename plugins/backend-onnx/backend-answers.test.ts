@@ -3,6 +3,7 @@ import { join } from "node:path"
 import { Ajv } from "ajv"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import type { ChatEvent, ChatRequest, LoadedModel } from "../../core/ports/model.ts"
+import { runs } from "../../runtime/testing/runs.ts"
 import { llamaTemplate, thinkingTemplate } from "./testing/chat-templates.ts"
 import { writeGguf } from "./testing/gguf-writer.ts"
 import { answer, chatRequest, context, failureOf, openBackend } from "./testing/open-backend.ts"
@@ -45,7 +46,7 @@ const read = (events: readonly ChatEvent[]) => {
 const expectValid = (calls: readonly { name: string; arguments: string }[]) => {
   for (const { name, arguments: text } of calls) expect([text, ajv.validate(tools.find((tool) => tool.name === name)!.parameters, JSON.parse(text))]).toEqual([text, true])
 }
-const many = (name: string, request: Partial<ChatRequest>) => Promise.all(Array.from({ length: 6 }, (_, seed) => answer(models[name]!, hot(request, seed))))
+const many = (name: string, request: Partial<ChatRequest>) => Promise.all(Array.from({ length: runs(12) }, (_, seed) => answer(models[name]!, hot(request, seed))))
 
 describe.each(["plain", "thinking", "llama"])("%s", (name) => {
   test("required and named calls are calls, and their arguments validate", async () => {

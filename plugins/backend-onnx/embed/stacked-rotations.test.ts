@@ -8,7 +8,12 @@ const map = stackedRotations(inputs, outputs)
 
 const random = seededRandom(9)
 const gaussian = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
-const mapped = (vector: readonly number[]) => Array.from({ length: outputs }, (_, row) => vector.reduce((sum, value, column) => sum + value * map[row * inputs + column]!, 0))
+const mapped = (vector: readonly number[]) =>
+  Array.from({ length: outputs }, (_, row) => {
+    let sum = 0
+    for (let column = 0; column < inputs; column++) sum += vector[column]! * map[row * inputs + column]!
+    return sum
+  })
 const cosine = (a: readonly number[], b: readonly number[], d = a.length) => {
   let [ab, aa, bb] = [0, 0, 0]
   for (let i = 0; i < d; i++) {
