@@ -27,7 +27,7 @@ const burstShare = 1 / 4
  * Lines that have rested go on at once, so that for a while more may run than there are places.
  * A line that needs more memory than is free is not overtaken, as small ones would keep it out for ever; alone it always passes.
  */
-export const makeGate = (slots: number, memoryBytes: number): Gate => {
+const makeRoom = (slots: number, memoryBytes: number) => {
   const shares = makeShares()
   const burst = Math.max(1, Math.floor(slots * burstShare))
   let running = 0
@@ -39,72 +39,87 @@ export const makeGate = (slots: number, memoryBytes: number): Gate => {
     isFull ||= running >= slots
   }
 
-  const pump = (): void => {
-    if (isFull && slots - running < burst) return
-    isFull = false
-    for (let next = shares.next(slots); next && !isFull; next = shares.next(slots)) {
-      const needed = next.waiting[0]?.bytes ?? 0
-      if (usedBytes > 0 && usedBytes + needed > memoryBytes) return
-      occupy()
-      usedBytes += needed
-      shares.begin(next)?.admit()
-    }
-  }
-
-  const makeSeat = (share: Share, bytes: number): Seat => {
-    let isRunning = true
-    let kept = bytes
-    const change = (keptBytes: number) => {
-      usedBytes += keptBytes - kept
-      kept = keptBytes
-      if (isRunning) {
-        isRunning = false
-        running -= 1
-        shares.end(share)
-      }
-      pump()
-    }
-    const rest = Effect.sync(() => {
+  return {
+    shares,
+    occupy,
+    vacate: (): void => {
       running -= 1
-      pump()
-    })
-    return {
-      ended: (keptBytes) => change(keptBytes + lineBytes),
-      leave: () => change(0),
-      resting: (wait) =>
-        Effect.acquireUseRelease(
-          rest,
-          () => wait,
-          () => Effect.sync(occupy),
-        ),
-    }
+    },
+    useBytes: (more: number): void => {
+      usedBytes += more
+    },
+    /** Lets in who may come in now. */
+    admit: (): void => {
+      if (isFull && slots - running < burst) return
+      isFull = false
+      for (let next = shares.next(slots); next && !isFull; next = shares.next(slots)) {
+        const needed = next.waiting[0]?.bytes ?? 0
+        if (usedBytes > 0 && usedBytes + needed > memoryBytes) return
+        occupy()
+        usedBytes += needed
+        shares.begin(next)?.admit()
+      }
+    },
   }
+}
+type Room = ReturnType<typeof makeRoom>
 
-  const enter: Gate["enter"] = (tenant, textBytes) =>
-    Effect.suspend(() => {
-      const bytes = textBytes + lineBytes
-      const share = shares.of(tenant)
-      let seat: Seat | undefined
-      let waiting: Waiting | undefined
-      const admitted = Effect.callback<Seat>((resume) => {
-        waiting = {
-          bytes,
-          admit: () => {
-            seat = makeSeat(share, bytes)
-            resume(Effect.succeed(seat))
-          },
-        }
-        share.waiting.push(waiting)
-        pump()
-      })
-      // also where it was let in, and does not know yet
-      const giveUp = Effect.sync(() => {
-        if (waiting) shares.giveUp(share, waiting)
-        seat?.leave()
-        pump()
-      })
-      return Effect.onInterrupt(admitted, () => giveUp)
-    })
+const makeSeat = ({ shares, occupy, vacate, useBytes, admit }: Room, share: Share, bytes: number): Seat => {
+  let isRunning = true
+  let kept = bytes
+  const change = (keptBytes: number) => {
+    useBytes(keptBytes - kept)
+    kept = keptBytes
+    if (isRunning) {
+      isRunning = false
+      vacate()
+      shares.end(share)
+    }
+    admit()
+  }
+  const rest = Effect.sync(() => {
+    vacate()
+    admit()
+  })
+  return {
+    ended: (keptBytes) => change(keptBytes + lineBytes),
+    leave: () => change(0),
+    resting: (wait) =>
+      Effect.acquireUseRelease(
+        rest,
+        () => wait,
+        () => Effect.sync(occupy),
+      ),
+  }
+}
 
-  return { enter }
+export const makeGate = (slots: number, memoryBytes: number): Gate => {
+  const room = makeRoom(slots, memoryBytes)
+  return {
+    enter: (tenant, textBytes) =>
+      Effect.suspend(() => {
+        const bytes = textBytes + lineBytes
+        const share = room.shares.of(tenant)
+        let seat: Seat | undefined
+        let waiting: Waiting | undefined
+        const admitted = Effect.callback<Seat>((resume) => {
+          waiting = {
+            bytes,
+            admit: () => {
+              seat = makeSeat(room, share, bytes)
+              resume(Effect.succeed(seat))
+            },
+          }
+          share.waiting.push(waiting)
+          room.admit()
+        })
+        // also where it was let in, and does not know yet
+        const giveUp = Effect.sync(() => {
+          if (waiting) room.shares.giveUp(share, waiting)
+          seat?.leave()
+          room.admit()
+        })
+        return Effect.onInterrupt(admitted, () => giveUp)
+      }),
+  }
 }
