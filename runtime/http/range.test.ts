@@ -3,7 +3,7 @@ import fc from "fast-check"
 import { afterEach, describe, expect, it } from "vitest"
 import { defineEndpoint } from "../../core/endpoint.ts"
 import { rangeOf } from "./range.ts"
-import { type House, openHouse } from "./testing/house.ts"
+import { goodKey, type House, openHouse } from "./testing/house.ts"
 
 const text = "0123456789"
 const blob = defineEndpoint({
@@ -66,6 +66,21 @@ describe("a download", () => {
   it("resumes only while the bytes are the same", async () => {
     expect((await get({ range: "bytes=5-", "if-range": '"v1"' })).status).toBe(206)
     expect(await get({ range: "bytes=5-", "if-range": '"v0"' })).toMatchObject({ status: 200, text })
+  })
+
+  it.each([
+    [416, { range: "bytes=10-" }],
+    [412, { "if-match": '"v0"' }],
+  ])("that is refused with %i says the key's limits, as every reply to it does", async (status, asked) => {
+    house = await openHouse({ endpoints: [{ ...blob, access: "key" }] })
+    const reply = await fetch(`${house.url}/blob`, { headers: { authorization: `Bearer ${goodKey}`, ...asked } as Record<string, string> })
+    await reply.text()
+    expect([reply.status, reply.headers.get("x-ratelimit-limit-requests"), reply.headers.get("x-call-id"), reply.headers.get("etag")]).toEqual([
+      status,
+      "60",
+      expect.any(String),
+      null,
+    ])
   })
 
   it("says its length to HEAD", async () => {

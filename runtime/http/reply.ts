@@ -44,6 +44,14 @@ const partOf = ({ req }: Exchange, reply: BytesReply): Effect.Effect<BytesReply,
   return Effect.succeed({ ...reply, status: 206, headers: { ...more(to - from + 1), "content-range": `bytes ${from}-${to}/${totalBytes}` }, bytes: slice(from, to) })
 }
 
+/** What was said of the call goes out with a refusal of its bytes too; what was said of the bytes does not. */
+const withCallHeaders =
+  (headers: Strings = {}) =>
+  ({ code, message, param, retryAfterMs, headers: own }: ApiError): ApiError => {
+    const ofCall = Object.entries(headers).filter(([name]) => /^(x-|server-timing$)/.test(name))
+    return apiError(code, message, { param, headers: { ...Object.fromEntries(ofCall), ...own }, ...(retryAfterMs !== undefined && { retryAfterMs }) })
+  }
+
 /** Streams with backpressure. The head waits for the first bytes, so that an early error keeps its status; a later one cuts the connection. */
 export const sendBytes = (exchange: Exchange, whole: BytesReply, stallMs: number): Effect.Effect<void, ApiError> =>
   Effect.suspend(() => {
@@ -54,7 +62,7 @@ export const sendBytes = (exchange: Exchange, whole: BytesReply, stallMs: number
     const { "content-length": _, ...headers } = whole.headers ?? {}
     if (!res.destroyed) res.writeHead(304, headers).end()
     return Effect.void
-  })
+  }).pipe(Effect.mapError(withCallHeaders(whole.headers)))
 
 const streamBytes = (exchange: Exchange, reply: BytesReply, stallMs: number): Effect.Effect<void, ApiError> =>
   Effect.suspend(() => {
