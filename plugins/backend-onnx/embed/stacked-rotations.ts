@@ -52,8 +52,9 @@ export const stackedRotations = (inputs: number, outputs: number): Float32Array 
   let first = 0
   for (const rows of blockRows(inputs, outputs)) {
     const weight = Math.sqrt(rows / outputs)
-    for (const [column, values] of orthonormalColumns(rows, inputs, random).entries())
-      for (let row = 0; row < rows; row++) map[(first + row) * inputs + column] = weight * values[row]!
+    const columns = orthonormalColumns(rows, inputs, random)
+    // in the order of the map's memory: column by column takes as long as all the rest
+    for (let row = 0; row < rows; row++) for (let column = 0; column < inputs; column++) map[(first + row) * inputs + column] = weight * columns[column]![row]!
     first += rows
   }
   return map
