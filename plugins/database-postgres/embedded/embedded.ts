@@ -41,14 +41,26 @@ const own = (cluster: Cluster, binaries: Binaries, log: Log) =>
     return yield* keepRunning(first, ensureRunning(cluster, binaries, log), log)
   })
 
+const looks = { atMost: 10, everyMs: 50 }
+
+/** Our own connections may be counted for a moment after we closed them. */
+const isUnused = (cluster: Cluster, port: number): Effect.Effect<boolean> =>
+  Effect.gen(function* () {
+    for (let look = 1; ; look++) {
+      const others = yield* Effect.promise(() => countOthers(cluster, port).catch(() => undefined))
+      if (others === 0 || look === looks.atMost) return others === 0
+      yield* Effect.sleep(looks.everyMs)
+    }
+  })
+
 /** Stops the server unless a server process owns it, or another command still uses it; the last one out puts out the light. */
 const stopIfLast = (cluster: Cluster, log: Log) =>
   Effect.gen(function* () {
     const port = readPidFile(cluster.home)?.port
     if (port === undefined || lockOwner(cluster.lockFile) !== undefined) return
-    const others = yield* Effect.promise(() => countOthers(cluster, port).catch(() => undefined))
+    const isLast = yield* isUnused(cluster, port)
     // asked again: a server may have come while we counted
-    if (others === 0 && lockOwner(cluster.lockFile) === undefined) yield* stopServer(cluster, log)
+    if (isLast && lockOwner(cluster.lockFile) === undefined) yield* stopServer(cluster, log)
   })
 
 const borrow = (cluster: Cluster, binaries: Binaries, log: Log) =>
