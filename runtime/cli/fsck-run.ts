@@ -14,7 +14,7 @@ export interface CheckReport extends Pick<ConsistencyCheck, "name" | "about"> {
   readonly looked: number
   readonly found: number
   readonly mended: number
-  /** Could be mended, and were not. */
+  /** Could be mended; nobody asked for it. */
   readonly mendable: number
   /** The first of them. */
   readonly findings: readonly ShownFinding[]
@@ -49,7 +49,7 @@ export const runCheck = (check: ConsistencyCheck, mend: boolean, progress: Progr
       Effect.map(settle(finding, mend), (shown) => {
         counts.found++
         if (shown.mended) counts.mended++
-        else if (finding.mend) counts.mendable++
+        else if (finding.mend && !mend) counts.mendable++
         if (findings.length < maxShown) findings.push(shown)
         progress(name, counts.looked, counts.found)
       })
