@@ -125,6 +125,18 @@ describe("a batch", () => {
     expect(await house.events()).toEqual([])
   })
 
+  it("that is cancelled as it ends leaves nothing", async () => {
+    const storage = fakeStorage()
+    let id = ""
+    const put: typeof storage.put = (key, body, maxBytes) => Effect.tap(storage.put(key, body, maxBytes), () => Effect.promise(() => house.cancel(id)))
+    await open({ storage: { ...storage, put } })
+    id = await house.create("a", 10)
+    work()
+    expect(await ended(id)).toMatchObject({ status: "cancelled", output_file_id: null, cost_micros: 10n * lineMicros })
+    await vi.waitFor(async () => expect(await house.rowsOf("batches_line")).toBe(0), patient)
+    expect(await house.events()).toEqual([])
+  })
+
   it("keeps what ran when its time is over", async () => {
     await open({ limits: { windowMs: 900 }, run: (n) => (n < 20 ? Effect.succeed({ n }) : Effect.fail(apiError("backend_busy"))) })
     const id = await house.create("a", 40)

@@ -3,7 +3,7 @@ import type { StorageError } from "../../../core/index.ts"
 import { noEndpoint, preflight } from "../preflight/preflight.ts"
 import { fileGone } from "../preflight/scan.ts"
 import type { BatchError } from "../tables.ts"
-import { dropResults } from "./drop-results.ts"
+import { dropEnded, dropResults } from "./drop-results.ts"
 import { type Ending, finish } from "./finish.ts"
 import { beginLines, releaseLease, renewLease } from "./own-row.ts"
 import { runLines, type Work } from "./run-lines.ts"
@@ -77,9 +77,12 @@ const wholeWork = (work: Work): Effect.Effect<void, StorageError> =>
     if (house.clock.nowMs() >= row.deadline_at.getTime()) stop.tell("expired")
     const ready = yield* checked(work)
     const ending = ready && !stop.reason ? yield* lines(ready) : undefined
-    if (ending) yield* finishAnyhow(work, ending)
-    else if (stop.reason === "expired") yield* finishAnyhow(work, { status: "expired" })
-    else if (stop.reason === "cancelled") yield* dropResults(house, row.id)
+    const last: Ending | undefined = ending ?? (stop.reason === "expired" ? { status: "expired" } : undefined)
+    if (last) {
+      const ended = yield* finishAnyhow(work, last)
+      // cancelled in that moment
+      if (!ended) yield* dropEnded(house)
+    } else if (stop.reason === "cancelled") yield* dropResults(house, row.id)
   })
 
 /** From the claim to the end, or to where somebody else goes on: interrupted, at once; after a failure, when the lease is over. */
