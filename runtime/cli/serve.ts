@@ -16,6 +16,11 @@ import { onStopSignal } from "./signals.ts"
 
 const say = (text: string) => void process.stdout.write(text)
 
+/** Whoever read our lines may go (a pager, a collector of logs that starts again): clients are served on. */
+const outliveReaders = () => {
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})
+}
+
 const cheapestChatModel = (house: House): string | undefined =>
   resolve(house.container, Tokens.catalogue)
     .entries.filter(({ task }) => task === "chat")
@@ -77,6 +82,7 @@ const failureList = (house: House, failed: readonly string[]): string =>
 
 /** Starts the server; comes back only by ending the process. */
 export const serve = async (file: string, work: Work): Promise<void> => {
+  outliveReaders()
   const stop = new AbortController()
   onStopSignal((signal) => {
     process.stderr.write(`${signal}: finishing open requests; once more ends at once\n`)

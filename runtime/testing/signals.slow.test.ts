@@ -42,4 +42,12 @@ describe("signals", () => {
       }),
     ).rejects.toThrow()
   })
+
+  it("goes on when nobody reads its lines any more", async () => {
+    platform = await startPlatform()
+    platform.process.stdout?.destroy()
+    platform.process.stderr?.destroy()
+    for (let n = 0; n < 5; n++) expect((await fetch(`${platform.url}/v1/models`)).status).toBe(200)
+    expect(await platform.stop("SIGTERM")).toBe(0)
+  })
 })
