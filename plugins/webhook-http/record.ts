@@ -22,8 +22,9 @@ const stateAfter = (row: RegistrationRow, { attempt, endedMs }: Ended) => {
 
 const withAttempt = (delivery: DeliveryRow, { attempt }: Ended): string => JSON.stringify([...attemptsOf(delivery), attempt].slice(-maxAttemptsKept))
 
-export const isTicketOf = (ticket: Ticket, row: DeliveryRow | undefined): row is DeliveryRow =>
-  row !== undefined && row.state === "pending" && row.round === ticket.round && row.tries === ticket.tries
+const isTurnOf = (ticket: Ticket, row: DeliveryRow): boolean => row.round === ticket.round && row.tries === ticket.tries
+
+export const isTicketOf = (ticket: Ticket, row: DeliveryRow | undefined): row is DeliveryRow => row !== undefined && row.state === "pending" && isTurnOf(ticket, row)
 
 /** The delivery moves: to its end, or to the next attempt with a ticket for it. */
 const moveOn = ({ database, queue, clock }: WebhookHouse, delivery: DeliveryRow, ended: Ended, verdict: Verdict, tx: Transaction): Effect.Effect<void, PortError> =>
@@ -51,13 +52,16 @@ export const recordAttempt = (house: WebhookHouse, ticket: Ticket, ended: Ended)
       const after = stateAfter(registration, ended)
       const isDisabled = after.status === "disabled"
       const verdict = isDisabled ? ({ state: "giveup" } as const) : verdictOn(delivery)
-      const isCurrent: boolean = isTicketOf(ticket, delivery)
+      // a success counts also when the delivery was given up meanwhile
+      const isCurrent = isTurnOf(ticket, delivery) && (delivery.state === "pending" || verdict.state === "succeeded")
       if (isCurrent) yield* moveOn(house, delivery, ended, verdict, tx)
       else yield* deliveries.record(delivery.id, { attempts: withAttempt(delivery, ended) }, tx)
       yield* registrations.note(registration.id, after, tx)
-      if (isDisabled) yield* deliveries.giveUpAll(registration.id, tx)
       attempts.add(1, { outcome: verdict.state })
-      if (isDisabled && registration.status === "active") log.info("a webhook was disabled", { webhook: registration.id })
+      // what is sent again to one that is disabled already is tried all the same
+      if (!isDisabled || registration.status === "disabled") return
+      yield* deliveries.giveUpAll(registration.id, tx)
+      log.info("a webhook was disabled", { webhook: registration.id })
     }),
   )
 }

@@ -37,6 +37,46 @@ describe("a webhook", () => {
     expect(await desk.show(id)).toMatchObject({ status: "active", last_error: null })
   })
 
+  it("that was disabled by one call is made active by another that was under way, and that delivery has succeeded", async () => {
+    const receiver = await desk.receive()
+    const held: import("node:http").ServerResponse[] = []
+    receiver.answer = (reply) => void held.push(reply)
+    const { id } = await desk.register(receiver.url)
+    for (let n = 0; n < 2; n++) await desk.emit({ n })
+    await Effect.runPromise(desk.queue.advance(0))
+    await vi.waitFor(() => expect(held).toHaveLength(2))
+    status(410)(held[0]!)
+    await vi.waitFor(async () => expect(await desk.show(id)).toMatchObject({ status: "disabled" }))
+    status(200)(held[1]!)
+    await settled()
+    expect(await desk.show(id)).toMatchObject({ status: "active", last_error: null })
+    const states = (await desk.deliveries(id)).map((one: { status: string; attempts: { status_code: number }[] }) => [one.status, one.attempts[0]?.status_code])
+    expect(states.sort()).toEqual([
+      ["giveup", 410],
+      ["succeeded", 200],
+    ])
+  })
+
+  it("that is disabled gets each delivery that is sent again, once", async () => {
+    const receiver = await desk.receive()
+    const { id } = await desk.register(receiver.url)
+    for (let n = 0; n < 6; n++) await desk.emit({ n })
+    await settled()
+    const sent = await desk.deliveries(id)
+    receiver.answer = status(410)
+    await desk.ask(`POST /v1/webhooks/${id}/test`)
+    await settled()
+    const held: import("node:http").ServerResponse[] = []
+    receiver.answer = (reply) => void held.push(reply)
+    for (const { id: delivery } of sent) await desk.ask(`POST /v1/webhooks/${id}/deliveries/${delivery}/redeliver`)
+    await Effect.runPromise(desk.queue.advance(0))
+    await vi.waitFor(() => expect(held).toHaveLength(4))
+    receiver.answer = status(500)
+    for (const reply of held) status(500)(reply)
+    await desk.advance(3_600_000)
+    expect(await desk.deliveries(id)).toMatchObject([{ event: "webhook.test" }, ...Array(6).fill({ status: "giveup", attempts: [{ status_code: 200 }, { status_code: 500 }] })])
+  })
+
   it("is disabled after five days of nothing but failures, not earlier", async () => {
     const receiver = await desk.receive()
     receiver.answer = status(500)
