@@ -32,11 +32,14 @@ const count = ({ database, clock, limits }: BatchHouse, { id, epoch }: Hold, res
   )
 }
 
+// lines of a file hold no line ends; an array would have every quote in them escaped and parsed again
 const insert = ({ database }: BatchHouse, { id }: Hold, results: readonly LineResult[], tx: Transaction) =>
   database.run(() =>
     sql`
-      INSERT INTO batches_line (batch_id, line, ok, body) SELECT ${id}, * FROM unnest(
-        ${results.map(({ line }) => line)}::int[], ${results.map(({ ok }) => ok)}::bool[], ${results.map(({ body }) => body)}::text[])`.execute(database.queries<BatchTables>(tx)),
+      INSERT INTO batches_line (batch_id, line, ok, body) SELECT ${id}, * FROM ROWS FROM (
+        unnest(${results.map(({ line }) => line)}::int[], ${results.map(({ ok }) => ok)}::bool[]), string_to_table(${results.map(({ body }) => body).join("\n")}, E'\\n'))`.execute(
+      database.queries<BatchTables>(tx),
+    ),
   )
 
 const voided = (settlement: Settlement): Settlement => ({ ...settlement, outcome: "voided", costMicros: 0n, httpStatus: 500 })
