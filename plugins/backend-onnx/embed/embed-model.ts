@@ -7,8 +7,9 @@ import type { Log } from "../../../core/services/log.ts"
 import type { Workers } from "../../../core/services/workers.ts"
 import { usageOf } from "../../../core/usage.ts"
 import type { StageTime } from "../engine/protocol.ts"
-import type { EmbedTexts, TokenizedText } from "../tokenizer/embed-texts.ts"
+import type { EmbedTexts, EmbedTextsRequest, TokenizedText } from "../tokenizer/embed-texts.ts"
 import type { EmbedTextsInput } from "../tokenizer/embed-texts-job.ts"
+import { gathered } from "../tokenizer/gathered.ts"
 import { inPool, timedTokenize } from "../tokenizer/pool.ts"
 import type { EmbedJobEvent } from "./embed-job.ts"
 import type { EncoderTeam } from "./encoder-team.ts"
@@ -54,13 +55,22 @@ const translator = (id: ModelId, context: ModelContext, texts: readonly Tokenize
 // whole words on both sides: the tokenizer must not join the instruction and the text
 const separated = (instruction: string): string => (/\s$/.test(instruction) ? instruction : `${instruction} `)
 
+const charactersOf = ({ texts }: EmbedTextsRequest): number => texts.reduce((sum, text) => sum + text.length, 0)
+/** Of requests that are tokenized together: some milliseconds. */
+const charactersAtOnce = 8_192
+
 /** The embed task of engines that have the same model. */
 export const makeEmbedModel = (parts: EmbedModelParts): Task<EmbedRequest, EmbedEvent> => {
   const { id, folder, team, contextTokens, workers, clock, log } = parts
+  const tokenize = gathered<EmbedTextsRequest, EmbedTexts, ApiError>({
+    runAll: (requests) => inPool<EmbedTextsInput, readonly EmbedTexts[]>(workers, log, "embed-texts-job", { folder, requests }),
+    sizeOf: charactersOf,
+    maxSize: charactersAtOnce,
+  })
   const tokenized = Effect.fnUntraced(function* (request: EmbedRequest, context: ModelContext) {
     const texts = yield* textsOf(request)
-    const input: EmbedTextsInput = { folder, texts, truncate: request.truncate, instruction: request.instruction ? separated(request.instruction) : "", maxTokens: contextTokens }
-    const result = yield* timedTokenize(clock, context, inPool<EmbedTextsInput, EmbedTexts>(workers, log, "embed-texts-job", input))
+    const input = { texts, truncate: request.truncate, instruction: request.instruction ? separated(request.instruction) : "", maxTokens: contextTokens }
+    const result = yield* timedTokenize(clock, context, tokenize(input))
     if ("texts" in result) return result.texts
     if ("instructionTooLong" in result)
       return yield* apiError("invalid_request_error", `The instruction alone has ${result.instructionTooLong} tokens; the model takes ${contextTokens} with the text.`, {

@@ -2,9 +2,10 @@ import { join } from "node:path"
 import { Tokenizer } from "tokenizers"
 import { type EmbedTexts, type EmbedTextsRequest, embedTexts } from "./embed-texts.ts"
 
-export interface EmbedTextsInput extends EmbedTextsRequest {
+export interface EmbedTextsInput {
   /** Of the model. */
   readonly folder: string
+  readonly requests: readonly EmbedTextsRequest[]
 }
 
 // each thread of the pool keeps its own
@@ -21,5 +22,9 @@ const tokenizerIn = (folder: string): Tokenizer => {
   return tokenizer
 }
 
-/** Runs in the pool of threads. */
-export default ({ folder, ...request }: EmbedTextsInput): Promise<EmbedTexts> => embedTexts(tokenizerIn(folder), request)
+/** Runs in the pool of threads. One answer for each request. */
+export default async ({ folder, requests }: EmbedTextsInput): Promise<readonly EmbedTexts[]> => {
+  const answers: EmbedTexts[] = []
+  for (const request of requests) answers.push(await embedTexts(tokenizerIn(folder), request))
+  return answers
+}
