@@ -57,7 +57,8 @@ const makeEngines = ({ settings, health, services }: OnnxParts) => {
       const { dataDir, log } = services()
       const path = yield* Effect.tryPromise({ try: () => realpath(request.path), catch: (cause) => failed(`${request.path}: can't be read (${(cause as Error).message})`) })
       const { slots, queue, speculation } = settings
-      const threads = Math.max(1, Math.floor(settings.threads / instance.of))
+      // the first ones have one more where they don't divide evenly
+      const threads = Math.floor((settings.threads + instance.of - 1 - instance.index) / instance.of)
       const memory = { kvBytes: settings.kvMemoryMb * megabyte, prefixCacheBytes: settings.prefixCacheMb * megabyte }
       const spec: EngineSpec = { kind, path, precision, graphs: join(dataDir, "graphs"), threads, slots, ...memory, guesses: speculation }
       const open = startEngine<Job, Event, Info>({ spec, queue, log, progress: (detail) => request.progress(detail) }).pipe(Effect.tap((engine) => health.watch(path, engine)))

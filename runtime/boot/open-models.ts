@@ -1,4 +1,4 @@
-import { Cause, Effect, Option, type Scope } from "effect"
+import { Cause, Effect, Exit, Option, Scope } from "effect"
 import type { ModelEntry } from "../../core/catalogue.ts"
 import type { ModelId } from "../../core/ids.ts"
 import { resolve, Tokens } from "../../core/tokens.ts"
@@ -21,6 +21,10 @@ const openOne = (house: House, entry: ModelEntry, listener: PullListener): Effec
     const log = resolve(house.container, Tokens.log)
     const backend = house.backends.find((b) => b.name === entry.backend)!
     const startedMs = performance.now()
+    // what a failed try has opened so far must not stay until the end
+    const scope = yield* Scope.make()
+    yield* Effect.addFinalizer((exit) => Scope.close(scope, exit))
+    let isDecided = false
     return yield* Effect.gen(function* () {
       const path =
         entry.sources.length === 0
@@ -29,19 +33,24 @@ const openOne = (house: House, entry: ModelEntry, listener: PullListener): Effec
               catalogue.set(entry.id, { state: "pulling", doneBytes: progress.doneBytes, totalBytes: progress.totalBytes })
               listener.report(progress)
             }).pipe(Effect.ensuring(Effect.sync(() => listener.done(entry.id))))
-      const progress = (detail: string) => catalogue.set(entry.id, { state: "loading", detail })
+      // a backend may open anew what it had lost: the model is ready all the same
+      const progress = (detail: string) => {
+        if (!isDecided) catalogue.set(entry.id, { state: "loading", detail })
+      }
       progress("opening")
-      const loaded = yield* backend.open({ id: entry.id, task: entry.task, path, options: entry.options, contextTokens: entry.contextTokens, progress })
+      const loaded = yield* backend.open({ id: entry.id, task: entry.task, path, options: entry.options, contextTokens: entry.contextTokens, progress }).pipe(Scope.provide(scope))
+      isDecided = true
       catalogue.set(entry.id, { state: "ready", loaded })
       log.info("model ready", { model: entry.id, served_by: loaded.servedBy, context_tokens: loaded.contextTokens, seconds: Math.round(performance.now() - startedMs) / 1000 })
       return true
     }).pipe(
       Effect.catchCause((cause) => {
         if (Cause.hasInterruptsOnly(cause)) return Effect.succeed(false)
+        isDecided = true
         const reason = reasonOf(cause)
         catalogue.set(entry.id, { state: "failed", reason })
         log.error("model can't be opened", { model: entry.id, reason })
-        return Effect.succeed(false)
+        return Effect.as(Scope.close(scope, Exit.void), false)
       }),
     )
   })

@@ -59,7 +59,11 @@ export const openTestDatabase = async (): Promise<TestDatabase> => {
     opened.push(again)
     return again.database
   }
+  let isClosed = false
   const close = async () => {
+    // what is given back is another test's
+    if (isClosed) return
+    isClosed = true
     await Promise.all(opened.map((one) => one.close()))
     await giveBack(server, name, url.href)
   }

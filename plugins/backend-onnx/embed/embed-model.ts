@@ -33,16 +33,12 @@ const textsOf = (request: EmbedRequest): Effect.Effect<readonly string[], ApiErr
       : Effect.fail(apiError("unsupported_parameter", "This model embeds texts only, not images or other media.", { param: `input[${index}]` })),
   )
 
-/** Engine events to embed events; meters texts as they are done. Of stages that several engines go through side by side the longest counts. */
+/** Engine events to embed events; meters texts as they are done. */
 const translator = (id: ModelId, context: ModelContext, texts: readonly TokenizedText[]) => {
-  const longestMs = new Map<string, number>()
   let inputTokens = 0
   return (event: EmbedJobEvent | StageTime): readonly EmbedEvent[] | undefined => {
     if (event.type === "time") {
-      const knownMs = longestMs.get(event.stage) ?? 0
-      if (longestMs.has(event.stage) && event.durationMs <= knownMs) return undefined
-      longestMs.set(event.stage, event.durationMs)
-      context.time(event.stage, event.durationMs - knownMs)
+      context.time(event.stage, event.durationMs)
       return undefined
     }
     const { ids, truncated } = texts[event.index]!
@@ -55,7 +51,7 @@ const translator = (id: ModelId, context: ModelContext, texts: readonly Tokenize
 // whole words on both sides: the tokenizer must not join the instruction and the text
 const separated = (instruction: string): string => (/\s$/.test(instruction) ? instruction : `${instruction} `)
 
-const charactersOf = ({ texts }: EmbedTextsRequest): number => texts.reduce((sum, text) => sum + text.length, 0)
+const charactersOf = ({ texts, instruction }: EmbedTextsRequest): number => texts.reduce((sum, text) => sum + text.length, instruction.length)
 /** Of requests that are tokenized together: some milliseconds. */
 const charactersAtOnce = 8_192
 

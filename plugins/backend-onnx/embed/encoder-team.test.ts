@@ -12,9 +12,9 @@ const info = { maxTokens: 512, name: "tiny", digest: "d" }
 const memberOf = (engine: Encoder, tokens: Partial<Record<Priority, number>> = {}) => ({ engine, tokens: { realtime: 0, batch: 0, ...tokens } })
 
 /** Answers each text with its length; keeps what it was given. */
-const fakeEncoder = ({ isOpen = true, answers = true } = {}) => {
+const fakeEncoder = ({ refusal, answers = true }: { readonly refusal?: "model_loading" | "backend_busy" | "backend_error"; readonly answers?: boolean } = {}) => {
   const given: number[][] = []
-  const availableFor = () => (isOpen ? Effect.void : Effect.fail(apiError("model_loading")))
+  const availableFor = () => (refusal ? Effect.fail(apiError(refusal)) : Effect.void)
   const encoder: Encoder = {
     info,
     available: availableFor(),
@@ -79,7 +79,7 @@ describe("a team", () => {
   })
 
   test("leaves out an engine that takes nothing, and fails when none takes anything", async () => {
-    const [closed, open] = [fakeEncoder({ isOpen: false }), fakeEncoder()]
+    const [closed, open] = [fakeEncoder({ refusal: "model_loading" }), fakeEncoder()]
     const team = makeEncoderTeam([closed.encoder, open.encoder])
     await Effect.runPromise(team.availableFor(options()))
     await Effect.runPromise(Stream.runDrain(team.run([text(3), text(4)], options())))
@@ -87,6 +87,42 @@ describe("a team", () => {
     const none = makeEncoderTeam([closed.encoder, closed.encoder])
     for (const effect of [none.availableFor(options()), Stream.runDrain(none.run([text(3)], options()))])
       expect(await Effect.runPromise(Effect.flip(effect))).toMatchObject({ code: "model_loading" })
+  })
+
+  test("refuses as the engine that is likeliest to take the request soon", async () => {
+    const engineOf = (refusal: "model_loading" | "backend_busy" | "backend_error") => fakeEncoder({ refusal }).encoder
+    const codeOf = (...engines: readonly Encoder[]) => Effect.runPromise(Effect.map(Effect.flip(makeEncoderTeam(engines).availableFor(options())), ({ code }) => code))
+    expect(await codeOf(engineOf("backend_error"), engineOf("model_loading"), engineOf("backend_busy"))).toBe("backend_busy")
+    expect(await codeOf(engineOf("backend_error"), engineOf("model_loading"))).toBe("model_loading")
+  })
+
+  test("without texts answers nothing", async () => {
+    expect(await Effect.runPromise(Stream.runCollect(makeEncoderTeam([fakeEncoder().encoder]).run([], options())))).toEqual([])
+  })
+
+  test("reports of each stage the longest time of its engines", async () => {
+    const timed = (queueMs: readonly number[], prefillMs: number): Encoder => {
+      const times = [...queueMs.map((durationMs) => ({ type: "time", stage: "queue", durationMs }) as const), { type: "time", stage: "prefill", durationMs: prefillMs } as const]
+      return { ...fakeEncoder().encoder, run: (_, { translate }) => Stream.fromIterable(times.flatMap((event) => translate(event) ?? [])) }
+    }
+    const sums = { queue: 0, prefill: 0, decode: 0 }
+    const add = (event: EmbedJobEvent) => {
+      if (event.type === "time") sums[event.stage] += event.durationMs
+      return undefined
+    }
+    const team = makeEncoderTeam([timed([2, 5], 40), timed([1, 3], 60)])
+    await Effect.runPromise(Stream.runDrain(team.run([text(9), text(8)], { ...options(), translate: add })))
+    expect(sums).toEqual({ queue: 7, prefill: 60, decode: 0 })
+  })
+
+  test("an engine that has answered has nothing to do, though the request goes on", async () => {
+    const [slow, quick] = [fakeEncoder({ answers: false }), fakeEncoder()]
+    const team = makeEncoderTeam([slow.encoder, quick.encoder])
+    const going = Effect.runFork(Stream.runDrain(team.run([text(60), text(50)], options())))
+    await expect.poll(() => [slow.given, quick.given]).toEqual([[[60]], [[50]]])
+    await Effect.runPromise(Stream.runDrain(team.run([text(20), text(20)], options())))
+    expect(quick.given).toEqual([[50], [20, 20]])
+    await Effect.runPromise(Fiber.interrupt(going))
   })
 
   test("forgets what it gave when it is answered, and when the request is given up", async () => {

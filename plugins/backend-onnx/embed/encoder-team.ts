@@ -1,7 +1,7 @@
-import { Effect, Exit, Stream } from "effect"
+import { Effect, Stream } from "effect"
 import type { ApiError } from "../../../core/errors.ts"
 import type { Engine, RunOptions } from "../engine/engine-host.ts"
-import type { Priority } from "../engine/protocol.ts"
+import type { Priority, StageTime } from "../engine/protocol.ts"
 import type { BertInfo, EmbedJobEvent, EmbedJobRequest } from "./embed-job.ts"
 
 export type Encoder = Engine<EmbedJobRequest, EmbedJobEvent, BertInfo>
@@ -9,7 +9,7 @@ export type Encoder = Engine<EmbedJobRequest, EmbedJobEvent, BertInfo>
 /** Engines that have the same model, as one. */
 export interface EncoderTeam {
   readonly info: BertInfo
-  /** Fails when no engine takes a request, as the first of them does. */
+  /** Fails when no engine takes a request. */
   readonly availableFor: Encoder["availableFor"]
   /** The texts of a request, dealt out to those that have least to do; an event's `index` is that in `texts`. */
   run<Out>(texts: readonly Int32Array[], options: RunOptions<EmbedJobEvent, Out>): Stream.Stream<Out, ApiError>
@@ -21,11 +21,12 @@ interface Member {
   readonly tokens: Record<Priority, number>
 }
 
+/** What of a request one engine has; `tokens` are not answered yet. */
 interface Share {
   readonly member: Member
   /** Of texts. */
   readonly indices: readonly number[]
-  readonly tokens: number
+  tokens: number
 }
 
 /** Real time waits only for real time; of equals, who has least of all. */
@@ -48,37 +49,71 @@ export const deal = (members: readonly Member[], texts: readonly Int32Array[], p
   return [...given].filter(([, { indices }]) => indices.length > 0).map(([member, share]) => ({ member, ...share }))
 }
 
-const takeBack = (shares: readonly Share[], priority: Priority): void => {
-  for (const { member, tokens } of shares) member.tokens[priority] -= tokens
+const answered = (share: Share, tokens: number, priority: Priority): void => {
+  share.tokens -= tokens
+  share.member.tokens[priority] -= tokens
 }
+
+/** Makes a filter for each of the engines that go through the same stages side by side: together they report the longest. */
+const makeStageTimes = () => {
+  const longestMs = new Map<string, number>()
+  return () => {
+    const ownMs = new Map<string, number>()
+    return (event: StageTime): StageTime => {
+      const sumMs = (ownMs.get(event.stage) ?? 0) + event.durationMs
+      const knownMs = longestMs.get(event.stage) ?? 0
+      ownMs.set(event.stage, sumMs)
+      longestMs.set(event.stage, Math.max(sumMs, knownMs))
+      return { ...event, durationMs: Math.max(0, sumMs - knownMs) }
+    }
+  }
+}
+
+const runShare = <Out>(share: Share, texts: readonly Int32Array[], options: RunOptions<EmbedJobEvent, Out>, stageTime: (event: StageTime) => StageTime) => {
+  const translate: typeof options.translate = (event) => {
+    if (event.type === "time") return options.translate(stageTime(event))
+    const index = share.indices[event.index]!
+    answered(share, texts[index]!.length, options.priority)
+    return options.translate({ ...event, index })
+  }
+  return share.member.engine.run({ texts: share.indices.map((index) => texts[index]!) }, { ...options, translate })
+}
+
+// the first of them says best when and whether to come back
+const refusals = ["backend_busy", "model_loading"]
+const rank = ({ code }: ApiError): number => (refusals.includes(code) ? refusals.indexOf(code) : refusals.length)
+
+/** Those that take a request; fails as the one that is likeliest to take it soon. */
+const open = (members: readonly Member[], request: Parameters<Encoder["availableFor"]>[0]): Effect.Effect<readonly Member[], ApiError> =>
+  Effect.gen(function* () {
+    const ready: Member[] = []
+    const refused: ApiError[] = []
+    for (const member of members)
+      yield* Effect.match(member.engine.availableFor(request), { onSuccess: () => void ready.push(member), onFailure: (error) => void refused.push(error) })
+    if (ready.length) return ready
+    return yield* refused.reduce((best, other) => (rank(other) < rank(best) ? other : best))
+  })
 
 /** A step that several threads share waits for the slowest of them at every operator; engines of few threads side by side don't. */
 export const makeEncoderTeam = (engines: readonly Encoder[]): EncoderTeam => {
   const members = engines.map((engine): Member => ({ engine, tokens: { realtime: 0, batch: 0 } }))
-  const open = (request: Parameters<Encoder["availableFor"]>[0]): Effect.Effect<readonly Member[], ApiError> =>
-    Effect.gen(function* () {
-      const asked = yield* Effect.forEach(members, (member) => Effect.map(Effect.exit(member.engine.availableFor(request)), (exit) => ({ member, exit })))
-      const ready = asked.filter(({ exit }) => Exit.isSuccess(exit)).map(({ member }) => member)
-      if (!ready.length) yield* asked[0]!.exit
-      return ready
-    })
-  const runShare = <Out>({ member, indices }: Share, texts: readonly Int32Array[], options: RunOptions<EmbedJobEvent, Out>) => {
-    const translate: typeof options.translate = (event) => options.translate(event.type === "vector" ? { ...event, index: indices[event.index]! } : event)
-    return member.engine.run({ texts: indices.map((index) => texts[index]!) }, { ...options, translate })
-  }
   return {
     info: engines[0]!.info,
-    availableFor: (request) => Effect.asVoid(open(request)),
+    availableFor: (request) => Effect.asVoid(open(members, request)),
     run: (texts, options) => {
       const { priority } = options
       const dealt = Effect.acquireRelease(
-        Effect.map(open(options), (ready) => deal(ready, texts, priority)),
-        (shares) => Effect.sync(() => takeBack(shares, priority)),
+        Effect.map(open(members, options), (ready) => deal(ready, texts, priority)),
+        (shares) =>
+          Effect.sync(() => {
+            for (const share of shares) answered(share, share.tokens, priority)
+          }),
       )
       return Stream.unwrap(
         Effect.map(dealt, (shares) => {
-          const [first, ...others] = shares.map((share) => runShare(share, texts, options))
-          return others.length ? Stream.mergeAll([first!, ...others], { concurrency: "unbounded" }) : first!
+          const filter = makeStageTimes()
+          const [first = Stream.empty, ...others] = shares.map((share) => runShare(share, texts, options, filter()))
+          return others.length ? Stream.mergeAll([first, ...others], { concurrency: "unbounded" }) : first
         }),
       )
     },
