@@ -80,6 +80,27 @@ describe("the gate", () => {
     expect(await leave("a")).toEqual([3, 1])
   })
 
+  it("lends the memory of lines that rest, too, and lets no more of their tenant in where they keep much", async () => {
+    const gate = makeGate(8, 40_000)
+    const lines = Array.from({ length: 4 }, () => enter(gate, "a", 9_000))
+    const other = enter(gate, "b", 30_000)
+    await settled()
+    expect([inside(lines, "a"), other.seat !== undefined]).toEqual([3, false])
+    const resting = lines.slice(0, 3).map(({ seat }) => Effect.runFork(seat!.resting(Effect.never)))
+    await settled()
+    expect([inside(lines, "a"), other.seat !== undefined]).toEqual([3, true])
+    for (const fiber of resting) await Effect.runPromise(Fiber.interrupt(fiber))
+    const late = enter(gate, "c", 1)
+    await settled()
+    expect(late.seat).toBeUndefined()
+    other.seat!.leave()
+    await settled()
+    expect([inside(lines, "a"), late.seat !== undefined]).toEqual([3, true])
+    for (const { seat } of lines.slice(0, 3)) seat!.leave()
+    await settled()
+    expect(lines[3]!.seat).toBeDefined()
+  })
+
   it("lets a line larger than all its memory pass alone, and nobody overtakes it", async () => {
     const gate = makeGate(8, 10_000)
     const [small, large, late] = [enter(gate, "a", 1), enter(gate, "b", 1_000_000), enter(gate, "c", 1)]

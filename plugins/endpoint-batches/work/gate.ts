@@ -7,7 +7,7 @@ export interface Seat {
   ended(keptBytes: number): void
   /** Nothing of it is in memory any more. Again is harmless, also without `ended`. */
   leave(): void
-  /** While it only waits, for an engine or for money, another tenant's line may run in its place; its own tenant has no more of them for that. */
+  /** While it only waits, for an engine or for money, another tenant's line may run in its place and its memory; its own tenant has no more of them for that. */
   resting<A, E>(wait: Effect.Effect<A, E>): Effect.Effect<A, E>
 }
 
@@ -24,7 +24,7 @@ const burstShare = 1 / 4
 
 /**
  * States: open -> full (every place is taken) -> open (enough of them are free).
- * Lines that have rested go on at once, so that for a while more may run than there are places.
+ * Lines that have rested go on at once, so that for a while more may run than there are places, in more memory.
  * A line that needs more memory than is free is not overtaken, as small ones would keep it out for ever; alone it always passes.
  */
 const makeRoom = (slots: number, memoryBytes: number) => {
@@ -32,6 +32,7 @@ const makeRoom = (slots: number, memoryBytes: number) => {
   const burst = Math.max(1, Math.floor(slots * burstShare))
   let running = 0
   let usedBytes = 0
+  let asideBytes = 0
   let isFull = false
 
   const occupy = (): void => {
@@ -48,11 +49,23 @@ const makeRoom = (slots: number, memoryBytes: number) => {
     useBytes: (more: number): void => {
       usedBytes += more
     },
+    /** What a resting line keeps: all that rest may have as much memory again. Answers how much of it counts there. */
+    setAside: (bytes: number): number => {
+      const aside = asideBytes + bytes <= memoryBytes ? bytes : 0
+      asideBytes += aside
+      usedBytes -= aside
+      return aside
+    },
+    takeBack: (aside: number): void => {
+      asideBytes -= aside
+      usedBytes += aside
+    },
     /** Lets in who may come in now. */
     admit: (): void => {
       if (isFull && slots - running < burst) return
       isFull = false
-      for (let next = shares.next(slots); next && !isFull; next = shares.next(slots)) {
+      const nextShare = () => shares.next(slots, memoryBytes / 2)
+      for (let next = nextShare(); next && !isFull; next = nextShare()) {
         const needed = next.waiting[0]?.bytes ?? 0
         if (usedBytes > 0 && usedBytes + needed > memoryBytes) return
         occupy()
@@ -64,7 +77,7 @@ const makeRoom = (slots: number, memoryBytes: number) => {
 }
 type Room = ReturnType<typeof makeRoom>
 
-const makeSeat = ({ shares, occupy, vacate, useBytes, admit }: Room, share: Share, bytes: number): Seat => {
+const makeSeat = ({ shares, occupy, vacate, useBytes, setAside, takeBack, admit }: Room, share: Share, bytes: number): Seat => {
   let isRunning = true
   let kept = bytes
   const change = (keptBytes: number) => {
@@ -78,18 +91,22 @@ const makeSeat = ({ shares, occupy, vacate, useBytes, admit }: Room, share: Shar
     admit()
   }
   const rest = Effect.sync(() => {
+    const rested = { kept, aside: setAside(kept) }
+    share.restingBytes += kept
     vacate()
     admit()
+    return rested
   })
+  const wake = (rested: { readonly kept: number; readonly aside: number }) =>
+    Effect.sync(() => {
+      share.restingBytes -= rested.kept
+      takeBack(rested.aside)
+      occupy()
+    })
   return {
     ended: (keptBytes) => change(keptBytes + lineBytes),
     leave: () => change(0),
-    resting: (wait) =>
-      Effect.acquireUseRelease(
-        rest,
-        () => wait,
-        () => Effect.sync(occupy),
-      ),
+    resting: (wait) => Effect.acquireUseRelease(rest, () => wait, wake),
   }
 }
 

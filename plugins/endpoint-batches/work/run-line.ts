@@ -34,8 +34,8 @@ export interface LineParts {
 /** What a line has while it runs. */
 export type Standing = Stake & Pick<Seat, "resting">
 
-/** How often a line looks again for money that others hold. */
-const heldMs = 1_000
+/** How long a line waits before it looks for the nth time for money that others hold. */
+const heldMs = (looks: number): number => Math.min(1_000 * 2 ** looks, 30_000)
 
 type Answer = Effect.Success<ReturnType<CallPath["runUnsettled"]>> & { readonly begunMs: number }
 
@@ -60,8 +60,8 @@ const once = (parts: LineParts, requestId: string, body: Json): Effect.Effect<An
   return sealed(parts, run)
 }
 
-/** After a refusal for want of money: whether only what is held stands in the way, by real-time calls, other keys, other processes. That ends. */
-const isOnlyHeld = (parts: LineParts, requestId: string, body: Json): Effect.Effect<boolean, ApiError> => {
+/** After a refusal for want of money: whether only what is held stands in the way, by real-time calls, other keys, other processes. That ends. Also where it can't be told: the next try says why. */
+const isOnlyHeld = (parts: LineParts, requestId: string, body: Json): Effect.Effect<boolean> => {
   const { house, batch, target } = parts
   const look = Effect.gen(function* () {
     const { balanceMicros } = yield* house.billing.balance(batch.account)
@@ -72,27 +72,27 @@ const isOnlyHeld = (parts: LineParts, requestId: string, body: Json): Effect.Eff
     const spent = yield* house.billing.spentThisMonth([batch.key_id])
     return (spent.get(batch.key_id) ?? 0n) + costMicros <= cap
   })
-  return sealed(parts, look)
+  return Effect.catchTag(sealed(parts, look), "ApiError", () => Effect.succeed(true))
 }
 
 /** Whether there may be money now, known when it is time to look; undefined: the batch was stopped meanwhile. */
-const waitForMoney = (parts: LineParts, requestId: string, body: Json, standing: Standing): Effect.Effect<boolean | undefined, ApiError> =>
+const waitForMoney = (parts: LineParts, requestId: string, body: Json, standing: Standing, looks: number): Effect.Effect<boolean | undefined> =>
   Effect.gen(function* () {
     const isMore = yield* standing.resting(parts.stop.during(standing.more))
     if (Option.isNone(isMore)) return undefined
     if (isMore.value) return true
     if (!(yield* isOnlyHeld(parts, requestId, body))) return false
-    return (yield* standing.resting(parts.stop.toldWithin(heldMs))) ? undefined : true
+    return (yield* standing.resting(parts.stop.toldWithin(heldMs(looks)))) ? undefined : true
   })
 
 /** Again and again while it makes sense; undefined: the batch was stopped meanwhile. */
 const patiently = (parts: LineParts, requestId: string, body: Json, standing: Standing): Effect.Effect<Answer | undefined, ApiError> => {
-  const attempt = (tries: number): Effect.Effect<Answer | undefined, ApiError> =>
+  const attempt = (tries: number, looks = 0): Effect.Effect<Answer | undefined, ApiError> =>
     Effect.catchTag(standing.hold(once(parts, requestId, body)), "ApiError", (error) => {
       if (error.code === "insufficient_quota")
-        return Effect.flatMap(waitForMoney(parts, requestId, body, standing), (isMore) => {
+        return Effect.flatMap(waitForMoney(parts, requestId, body, standing, looks), (isMore) => {
           if (isMore === undefined) return Effect.succeed(undefined)
-          return isMore ? attempt(tries) : Effect.fail(error)
+          return isMore ? attempt(tries, looks + 1) : Effect.fail(error)
         })
       const ms = waitMs(error, tries, parts.random)
       if (ms === undefined) return Effect.fail(error)

@@ -9,6 +9,8 @@ export interface Share {
   readonly tenant: string
   /** Those that rest count, too. */
   running: number
+  /** What those that rest keep in memory. */
+  restingBytes: number
   /** When one of its lines was let in last, in turns. */
   servedAt: number
   readonly waiting: Waiting[]
@@ -25,14 +27,15 @@ export const makeShares = () => {
   }
   return {
     of: (tenant: string): Share => {
-      const share = shares.get(tenant) ?? { tenant, running: 0, servedAt: 0, waiting: [] }
+      const share = shares.get(tenant) ?? { tenant, running: 0, restingBytes: 0, servedAt: 0, waiting: [] }
       shares.set(tenant, share)
       return share
     },
-    /** The tenant with the fewest lines that run is next, so that all who want have the same number, whoever came first; one with `most` is not. */
-    next: (most: number): Share | undefined => {
+    /** The tenant with the fewest lines that run is next, so that all who want have the same number, whoever came first; one with `most`, or with so many bytes that rest, is not. */
+    next: (most: number, mostRestingBytes: number): Share | undefined => {
       let best: Share | undefined
-      for (const share of shares.values()) if (share.waiting.length > 0 && share.running < most && (!best || comesBefore(share, best))) best = share
+      for (const share of shares.values())
+        if (share.waiting.length > 0 && share.running < most && share.restingBytes < mostRestingBytes && (!best || comesBefore(share, best))) best = share
       return best
     },
     begin: (share: Share): Waiting | undefined => {
