@@ -26,6 +26,11 @@ export const withHouse = async <A, E>(file: string, work: (house: House) => Effe
 export const startWanted = (house: House, wanted: readonly Token<unknown>[]) =>
   Effect.andThen(makeDataDir(resolve(house.container, Tokens.deployment)), startHouse(house, { wanted }))
 
-/** The same as `withHouse`, with the plugins started that `wanted` needs. */
+/** The same as `withHouse`, with the plugins started that `wanted` needs; `work` is asked when they are. */
 export const withStarted = <A, E>(file: string, wanted: (house: House) => readonly Token<unknown>[], work: (house: House) => Effect.Effect<A, E, Scope.Scope>) =>
-  withHouse(file, (house) => Effect.andThen(startWanted(house, wanted(house)), work(house)))
+  withHouse(file, (house) =>
+    Effect.andThen(
+      startWanted(house, wanted(house)),
+      Effect.suspend(() => work(house)),
+    ),
+  )
