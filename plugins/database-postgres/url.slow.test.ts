@@ -76,11 +76,11 @@ test("what waits for a connection has a maximum", async () => {
 })
 
 test("ping says what is wrong", async () => {
-  const { url, close } = await openTestDatabase()
+  const { url, remove } = await openTestDatabase()
   const work = Effect.gen(function* () {
     const { ping } = yield* openPostgres(Schema.decodeUnknownSync(Settings)({ url }), { deployment, log: fakeLog() })
     yield* ping.check
-    yield* Effect.promise(close)
+    yield* Effect.promise(remove)
     expect(
       yield* Effect.flip(Effect.retry(Effect.andThen(ping.check, Effect.fail("fine")), { times: 3, while: (reason) => reason === "fine" || !/does not exist/.test(reason) })),
     ).toMatch(/does not exist/)

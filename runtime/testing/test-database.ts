@@ -13,6 +13,8 @@ export interface TestDatabase {
   openAgain(): Promise<Database>
   /** Closes all and drops what is in the database. */
   close(): Promise<void>
+  /** Closes all and drops the database itself, under whoever else still uses it. */
+  remove(): Promise<void>
 }
 
 const onServer = async (server: string, statement: string): Promise<void> => {
@@ -40,8 +42,10 @@ const makeEmpty = async (server: string): Promise<string> => {
   return name
 }
 
+const drop = (server: string, name: string): Promise<void> => onServer(server, `drop database ${name} with (force)`)
+
 const giveBack = async (server: string, name: string, url: string): Promise<void> => {
-  if (process.env[serverVariable]) return onServer(server, `drop database ${name} with (force)`)
+  if (process.env[serverVariable]) return drop(server, name)
   const others = "select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
   await onServer(url, `${others}; drop schema public cascade; create schema public`)
   emptied.push(name)
@@ -60,12 +64,14 @@ export const openTestDatabase = async (): Promise<TestDatabase> => {
     return again.database
   }
   let isClosed = false
-  const close = async () => {
+  const end = async (after: () => Promise<void>) => {
     // what is given back is another test's
     if (isClosed) return
     isClosed = true
     await Promise.all(opened.map((one) => one.close()))
-    await giveBack(server, name, url.href)
+    await after()
   }
-  return { database: opened[0]!.database, url: url.href, openAgain, close }
+  const close = () => end(() => giveBack(server, name, url.href))
+  const remove = () => end(() => drop(server, name))
+  return { database: opened[0]!.database, url: url.href, openAgain, close, remove }
 }
