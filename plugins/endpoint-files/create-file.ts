@@ -18,7 +18,7 @@ const readPurpose = (fields: Fields, name: string): Effect.Effect<UploadPurpose,
     const given = fields.get("purpose")
     if (given === undefined) return yield* apiError("invalid_request_error", "purpose: is missing", { param: "purpose" })
     const purpose = yield* readUploadPurpose(given)
-    yield* checkType(purpose, name)
+    yield* checkType(purpose, name, "file")
     return purpose
   })
 
@@ -34,7 +34,7 @@ const readName = ({ filename }: FilePart, before: Fields): Effect.Effect<string,
 const readRest = ({ limits }: FilesHouse, fields: Fields, { name, head }: { readonly name: string; readonly head: Buffer }) =>
   Effect.gen(function* () {
     const purpose = yield* readPurpose(fields, name)
-    yield* checkHead(purpose, name, head)
+    yield* checkHead(purpose, name, head, "file")
     const expiresAfter = yield* readExpiresAfter(fields)
     return { purpose, keepMs: expiresAfter ? expiresAfter.seconds * 1000 : limits.keepMs }
   })

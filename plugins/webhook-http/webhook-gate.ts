@@ -10,8 +10,8 @@ export interface WebhookGateOptions {
 }
 
 /**
- * Deliveries to one webhook wait for each other. One that is slow holds a few places and no more, the fewer the more crowded the house is,
- * so that there is always one for the others.
+ * Deliveries to one webhook wait for each other. One that is slow holds a few places and no more, the fewer the more crowded the house is:
+ * it takes dozens of slow ones at once until nothing is left for the others.
  */
 export const makeWebhookGate = ({ perWebhook, atOnce }: WebhookGateOptions) => {
   const webhooks = new Map<string, { inside: number; readonly places: Semaphore.Semaphore }>()

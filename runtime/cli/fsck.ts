@@ -1,4 +1,5 @@
-import { existsSync, readdirSync } from "node:fs"
+import { existsSync } from "node:fs"
+import { join } from "node:path"
 import { Effect } from "effect"
 import { systemClock } from "../../core/services/clock.ts"
 import { resolve, resolveAll, type Token, Tokens } from "../../core/tokens.ts"
@@ -18,7 +19,7 @@ const mustHaveData = ({ container, config }: House): Effect.Effect<string, Error
   Effect.suspend(() => {
     const { dataDir } = resolve(container, Tokens.deployment)
     const { url } = (config.house.plugins["database-postgres"] ?? {}) as { readonly url?: string }
-    const isThere = Boolean(url) || (existsSync(dataDir) && readdirSync(dataDir).length > 0)
+    const isThere = Boolean(url) || existsSync(join(dataDir, "postgres"))
     return isThere
       ? Effect.succeed(dataDir)
       : Effect.fail(new Error(`There are no data in ${dataDir}, so nothing can be compared. Fix: set dataDir (RAKIT_DATA) to the folder of the server.`))

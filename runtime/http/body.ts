@@ -17,18 +17,19 @@ const tooMany = () => apiError("backend_busy", "The server holds too many large 
 
 type Encoding = "identity" | "gzip"
 
+const announcedEncoding = (req: IncomingMessage): string => (req.headers["content-encoding"] ?? "").trim().toLowerCase() || "identity"
+const badEncoding = (message: string, accepted: string) => Effect.fail(apiError("unsupported_media_type", message, { headers: { "accept-encoding": accepted } }))
+
 const encodingOf = (req: IncomingMessage): Effect.Effect<Encoding, ApiError> => {
-  const encoding = (req.headers["content-encoding"] ?? "identity").trim().toLowerCase()
-  if (encoding === "identity" || encoding === "") return Effect.succeed("identity")
+  const encoding = announcedEncoding(req)
+  if (encoding === "identity") return Effect.succeed("identity")
   if (encoding === "gzip" || encoding === "x-gzip") return Effect.succeed("gzip")
-  return Effect.fail(apiError("unsupported_media_type", "The body's Content-Encoding must be gzip or identity.", { headers: { "accept-encoding": "gzip, identity" } }))
+  return badEncoding("The body's Content-Encoding must be gzip or identity.", "gzip, identity")
 }
 
 /** A form is read as it comes, and its length is the file's. */
 const requirePlainForm = (req: IncomingMessage): Effect.Effect<void, ApiError> =>
-  Effect.flatMap(encodingOf(req), (encoding) =>
-    encoding === "identity" ? Effect.void : Effect.fail(apiError("unsupported_media_type", "A form can't be compressed.", { headers: { "accept-encoding": "identity" } })),
-  )
+  announcedEncoding(req) === "identity" ? Effect.void : badEncoding("A form can't be compressed.", "identity")
 
 /** Reads up to `maxBytes`; what is more stays in the socket. A client that leaves aborts the exchange, which interrupts this. */
 const collect = (req: IncomingMessage, maxBytes: number, reserve: (bytes: number) => boolean): Effect.Effect<Buffer, ApiError> =>
@@ -96,7 +97,8 @@ const read = (exchange: Exchange, encoding: Encoding, maxBytes: number, budget: 
 
 /**
  * The body as the endpoint wants it: a JSON value, a `Buffer` for `bytes`, `undefined` for `none`.
- * Order of refusals: announced length (413) -> type (415) -> length as it arrives (413) -> encoding -> JSON (400).
+ * Order of refusals: announced length (413) -> type (415) -> encoding (415) -> length as it arrives (413) -> what is wrong within (400).
+ * A form's encoding comes before its type.
  */
 export const readBody = (exchange: Exchange, endpoint: Endpoint, budget: BodyBudget): Effect.Effect<Json, ApiError, Scope.Scope> =>
   Effect.gen(function* () {

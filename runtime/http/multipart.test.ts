@@ -93,10 +93,10 @@ describe("a multipart body", () => {
 
   it("that is compressed is 415, which says how it may come", async () => {
     await open()
-    for (const encoding of ["gzip", "br"]) {
+    for (const encoding of ["gzip", "br", "Deflate"]) {
       const headers = { authorization, "content-type": "multipart/form-data; boundary=x", "content-encoding": encoding }
       const reply = await fetch(`${house.url}/upload`, { method: "POST", headers, body: "--x--\r\n" })
-      expect([reply.status, reply.headers.get("accept-encoding")]).toEqual([415, expect.stringContaining("identity")])
+      expect([reply.status, reply.headers.get("accept-encoding")]).toEqual([415, "identity"])
     }
   })
 

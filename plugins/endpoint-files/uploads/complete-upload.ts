@@ -57,7 +57,7 @@ const join = (house: FilesHouse, begun: Begun, md5: string | null | undefined): 
     const read = md5 ? Stream.tap(joined, (chunk) => Effect.sync(() => hash.update(chunk))) : joined
     yield* write(house, begun, keep(read), Number(upload.bytes))
     if (md5 && hash.digest("hex") !== md5.toLowerCase()) return yield* wrong("md5", "the parts have another checksum")
-    yield* checkHead(upload.purpose, upload.filename, head())
+    yield* checkHead(upload.purpose, upload.filename, head(), "part_ids")
   })
 
 /** The upload's share of the quota goes over to the file. */

@@ -100,6 +100,14 @@ describe("an upload in parts", () => {
     await nothingLeft()
   })
 
+  it("that is not what its name says is refused at its end, and can be cancelled", async () => {
+    const made = await begin({ filename: "a.pdf", purpose: "knowledge" })
+    const { id } = await part(made.id, bytes)
+    expect(await errorOf(live.uploads.complete(made.id, { part_ids: [id] }))).toEqual({ status: 400, code: "unsupported_file_type", param: "part_ids" })
+    await live.uploads.cancel(made.id)
+    await nothingLeft()
+  })
+
   it("that is completed twice at once is completed once", async () => {
     const made = await begin()
     const { id } = await part(made.id, bytes)

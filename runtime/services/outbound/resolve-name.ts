@@ -9,7 +9,7 @@ export interface Address {
 }
 export type ResolveName = (name: string) => Promise<readonly Address[]>
 
-/** Both tries together are shorter than any call's own limit. */
+/** Of each name server. A look-up may outlive the call, whose own limit ends it. */
 const patience = { timeout: 2_000, tries: 2 }
 
 /**
