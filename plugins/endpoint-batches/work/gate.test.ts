@@ -180,10 +180,12 @@ describe("the gate", () => {
           await settled()
           turns += 1
           const counts = ["a", "b", "c"].map((tenant) => inside([...left], tenant))
-          if (turns > 14 && [...left].filter(({ seat }) => !seat).length > 20) expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(1)
+          const isEnough = ["a", "b", "c"].every((tenant) => [...left].some((line) => line.tenant === tenant && !line.seat))
+          if (turns > 14 && isEnough) expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(1)
         }
       }),
-      { numRuns: 30 },
+      // who always ends the first one's has it run out of lines
+      { numRuns: 30, examples: [[new Array(80).fill(0)]] },
     )
   })
 })
