@@ -141,6 +141,8 @@ const makeWorld = (test: TestHouse) => {
   const sweep = async () => {
     await Effect.runPromise(Effect.andThen(Effect.andThen(sweepHourly(house), sweepMinutely(house)), emptyTrash(house)))
     for (const [id, { endsMs }] of model.files) if (endsMs <= model.nowMs) model.files.delete(id)
+    // one that has ended is known for 30 days more
+    for (const [id, { status, endsMs }] of model.uploads) if (status !== "pending" && endsMs <= model.nowMs - 30 * dayMs) model.uploads.delete(id)
     for (const one of model.uploads.values()) if (one.status === "pending" && one.endsMs <= model.nowMs) one.status = "expired"
     model.halves = model.halves.filter(({ endsMs }) => endsMs > model.nowMs)
   }
@@ -192,6 +194,18 @@ const wholeUpload: Step[] = [
   { kind: "finish", pick: 0, size: 1 },
 ]
 
+/** Nor may they wait until one is forgotten. */
+const forgottenUpload: Step[] = [
+  { kind: "upload", size: 100 },
+  { kind: "cancel", pick: 0, size: 1 },
+  { kind: "wait", ms: 20 * dayMs },
+  { kind: "sweep" },
+  { kind: "cancel", pick: 0, size: 1 },
+  { kind: "wait", ms: 20 * dayMs },
+  { kind: "sweep" },
+  { kind: "cancel", pick: 0, size: 1 },
+]
+
 it("files and uploads follow a simple model, whatever happens in whatever order", async () => {
   const test = await openTestHouse()
   const tables = ["files_file", "files_upload", "files_part", "files_incoming", "files_trash", "files_usage"]
@@ -205,7 +219,7 @@ it("files and uploads follow a simple model, whatever happens in whatever order"
         await world.check()
       }
     }),
-    { numRuns: 40, endOnFailure: true, examples: [[wholeUpload]] },
+    { numRuns: 40, endOnFailure: true, examples: [[wholeUpload], [forgottenUpload]] },
   )
   await test.close()
   expect(completed).toBeGreaterThan(0)
