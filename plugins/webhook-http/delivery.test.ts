@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest
 import { PortError } from "../../core/index.ts"
 import { makeOutbound } from "../../runtime/services/outbound/outbound.ts"
 import { type Desk, openDesk } from "./test-desk.ts"
+import { status } from "./test-receiver.ts"
 import { upkeep } from "./upkeep.ts"
 
 const { webhooks } = new Stripe("sk_test_nobody")
@@ -15,10 +16,6 @@ beforeAll(async () => {
 afterEach(() => desk.empty())
 afterAll(() => desk?.close())
 
-const status = (code: number) => (reply: import("node:http").ServerResponse) => {
-  reply.statusCode = code
-  reply.end(`no\0 ${code}`)
-}
 const nowSeconds = () => Math.floor(desk.clock.nowMs() / 1000)
 const settled = () => desk.advance(0)
 

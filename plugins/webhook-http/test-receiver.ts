@@ -58,3 +58,9 @@ export const openReceiver = async (): Promise<Receiver> => {
   }
   return receiver
 }
+
+/** An answer with this status, and a byte in its text that no database takes. */
+export const status = (code: number) => (reply: ServerResponse) => {
+  reply.statusCode = code
+  reply.end(`no\0 ${code}`)
+}

@@ -3,6 +3,7 @@ import { sql } from "kysely"
 import Stripe from "stripe"
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest"
 import { type Desk, openDesk } from "./test-desk.ts"
+import { status } from "./test-receiver.ts"
 
 const { webhooks } = new Stripe("sk_test_nobody")
 let desk: Desk
@@ -12,10 +13,6 @@ beforeAll(async () => {
 afterEach(() => desk.empty())
 afterAll(() => desk?.close())
 
-const status = (code: number) => (reply: import("node:http").ServerResponse) => {
-  reply.statusCode = code
-  reply.end(`no\0 ${code}`)
-}
 const settled = () => desk.advance(0)
 
 describe("a webhook", () => {
