@@ -12,14 +12,18 @@ const desk = await openTestDesk()
 const { tables, clock } = desk
 const root = await desk.person({ role: "admin" })
 const at = new Date(clock.nowMs())
-console.log(`${rows} audit entries, ${rows} accounts, ${rows} keys of one account (100 of them work)`)
+console.log(
+  `${rows} audit entries, ${rows} accounts, ${rows} keys of one account (100 of them work)`,
+)
 /** A statement must not take too long. */
 const chunk = 10_000
 for (let first = 1; first <= rows; first += chunk) {
   const numbers = sql`generate_series(${first}::int, ${Math.min(rows, first + chunk - 1)}::int) n`
   await sql`
     INSERT INTO accounts_account (id, email, password_hash, role, is_first, verified_at, created_at)
-    SELECT 'acct_' || md5(n::text), 'person' || n || '@example.com', '-', 'user', false, NULL, ${at}::timestamptz + n * interval '1 ms' FROM ${numbers}`.execute(tables)
+    SELECT 'acct_' || md5(n::text), 'person' || n || '@example.com', '-', 'user', false, NULL, ${at}::timestamptz + n * interval '1 ms' FROM ${numbers}`.execute(
+    tables,
+  )
   await sql`
     INSERT INTO accounts_audit (id, actor, action, target, created_at)
     SELECT 'audit_' || md5(n::text), 'acct_' || n % 50, CASE WHEN n % 10000 = 0 THEN 'account.grant' ELSE 'key.create' END, 'key_' || n, ${at}::timestamptz + n * interval '1 ms'
@@ -45,7 +49,8 @@ const asked: Readonly<Record<string, string>> = {
   "audit, by actor": "GET /admin/audit?actor=acct_7",
   "audit, by a rare action": "GET /admin/audit?action=account.grant",
   "audit, by actor and rare action": "GET /admin/audit?actor=acct_0&action=account.grant",
-  "audit, by actor and an action it never did": "GET /admin/audit?actor=acct_7&action=account.grant",
+  "audit, by actor and an action it never did":
+    "GET /admin/audit?actor=acct_7&action=account.grant",
   "audit, by target": "GET /admin/audit?target=key_4711",
   "audit, a time long ago": `GET /admin/audit?from=${Math.floor(clock.nowMs() / 1000)}&to=${Math.floor(clock.nowMs() / 1000) + 2}`,
   "audit, all of it as CSV": "GET /admin/audit?format=csv",
@@ -59,7 +64,9 @@ for (const [name, route] of Object.entries(asked)) {
     times.push(performance.now() - startedMs)
   }
   times.sort((a, b) => a - b)
-  console.log(`${name.padEnd(45)} median ${times[Math.floor(times.length / 2)]?.toFixed(1)} ms, worst ${times.at(-1)?.toFixed(1)} ms`)
+  console.log(
+    `${name.padEnd(45)} median ${times[Math.floor(times.length / 2)]?.toFixed(1)} ms, worst ${times.at(-1)?.toFixed(1)} ms`,
+  )
 }
 await desk.close()
 await stopServer?.()

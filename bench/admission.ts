@@ -15,13 +15,21 @@ import { openTestDatabase } from "../runtime/testing/test-database.ts"
 const seconds = Number(process.argv[2] ?? 5)
 const callers = 64
 const accounts = 8
-const log: Log = { debug: () => {}, info: () => {}, warn: console.warn, error: console.error, with: () => log }
+const log: Log = {
+  debug: () => {},
+  info: () => {},
+  warn: console.warn,
+  error: console.error,
+  with: () => log,
+}
 
 const embedded = async () => {
   if (process.env.RAKIT_TEST_DATABASE_URL) return async () => {}
   const folder = await mkdtemp(join(tmpdir(), "rakit-bench-"))
   const cluster = clusterIn(folder, { maxConnections: 100, durable: true })
-  const { user, password, host, port, database } = (await Effect.runPromise(startUnowned(cluster, log)))()
+  const { user, password, host, port, database } = (
+    await Effect.runPromise(startUnowned(cluster, log))
+  )()
   process.env.RAKIT_TEST_DATABASE_URL = `postgres://${user}:${password}@${host}:${port}/${database}`
   return async () => {
     await Effect.runPromise(stopServer(cluster, log))
@@ -29,7 +37,8 @@ const embedded = async () => {
   }
 }
 
-const percentile = (sorted: readonly number[], share: number) => sorted[Math.floor(sorted.length * share)] ?? Number.NaN
+const percentile = (sorted: readonly number[], share: number) =>
+  sorted[Math.floor(sorted.length * share)] ?? Number.NaN
 
 interface House {
   /** Calls that ended, and how long each took. */
@@ -43,15 +52,39 @@ const openHouse = async (maxGathered: number, maxInFlight: number): Promise<Hous
   const test = await openTestDatabase()
   await Effect.runPromise(test.database.migrate("billing-ledger", migrations))
   const settings = { maxGathered, maxInFlight, maxWaiting: 1000 }
-  const billing = makeLedgerBilling({ database: test.database, clock: systemClock, log, metrics: fakeMetrics(), settings, replica: randomUUID() })
-  for (let i = 0; i < accounts; i++) await Effect.runPromise(billing.adjust({ id: `grant-${i}`, account: `account-${i}`, amountMicros: 10n ** 15n, reason: "bench" }))
+  const billing = makeLedgerBilling({
+    database: test.database,
+    clock: systemClock,
+    log,
+    metrics: fakeMetrics(),
+    settings,
+    replica: randomUUID(),
+  })
+  for (let i = 0; i < accounts; i++)
+    await Effect.runPromise(
+      billing.adjust({
+        id: `grant-${i}`,
+        account: `account-${i}`,
+        amountMicros: 10n ** 15n,
+        reason: "bench",
+      }),
+    )
   const call = (n: number) =>
     Effect.gen(function* () {
       const id = uuidV7(Date.now())
       const tenant = { account: `account-${n % accounts}`, mode: "live" as const }
       const caller = { tenant, keyId: `key-${n}`, scopes: ["*"], role: "user" as const, limits }
-      yield* billing.admit({ id, caller, endpoint: "chat.completions", requestId: "r", holdMicros: 1000n, counts: "all" })
-      yield* billing.settle([{ id, outcome: "settled", costMicros: 500n, usage: {}, httpStatus: 200 }])
+      yield* billing.admit({
+        id,
+        caller,
+        endpoint: "chat.completions",
+        requestId: "r",
+        holdMicros: 1000n,
+        counts: "all",
+      })
+      yield* billing.settle([
+        { id, outcome: "settled", costMicros: 500n, usage: {}, httpStatus: 200 },
+      ])
     })
   const round = async (ms: number) => {
     const durations: number[] = []
@@ -62,7 +95,9 @@ const openHouse = async (maxGathered: number, maxInFlight: number): Promise<Hous
         durations.push(performance.now() - startedMs)
       }
     })
-    await Effect.runPromise(Effect.forEach(Array(callers).keys(), work, { concurrency: "unbounded", discard: true }))
+    await Effect.runPromise(
+      Effect.forEach(Array(callers).keys(), work, { concurrency: "unbounded", discard: true }),
+    )
     return durations
   }
   return { round, close: test.close }
@@ -75,11 +110,16 @@ const show = (name: string, perSecond: number, sorted: readonly number[]) =>
 
 const stop = await embedded()
 try {
-  const houses = { "one statement a call": await openHouse(1, callers), "gathered, 128 a statement": await openHouse(128, 1) }
+  const houses = {
+    "one statement a call": await openHouse(1, callers),
+    "gathered, 128 a statement": await openHouse(128, 1),
+  }
   for (const house of Object.values(houses)) await house.round(1000)
   // in turns, so that what else the machine does meets both
   const durations = Object.values(houses).map((): number[] => [])
-  for (let turn = 0; turn < seconds; turn++) for (const [i, house] of Object.values(houses).entries()) durations[i]?.push(...(await house.round(1000)))
+  for (let turn = 0; turn < seconds; turn++)
+    for (const [i, house] of Object.values(houses).entries())
+      durations[i]?.push(...(await house.round(1000)))
   const sorted = durations.map((one) => one.toSorted((a, b) => a - b))
   const [single = [], gathered = []] = sorted
   Object.keys(houses).forEach((name, i) => {
@@ -87,7 +127,9 @@ try {
   })
   const faster = gathered.length / single.length
   const shorter = percentile(single, 0.95) / percentile(gathered, 0.95)
-  console.log(`ratio: ${faster.toFixed(1)} times the calls/s, ${shorter.toFixed(1)} times shorter p95 (${callers} callers, ${accounts} accounts)`)
+  console.log(
+    `ratio: ${faster.toFixed(1)} times the calls/s, ${shorter.toFixed(1)} times shorter p95 (${callers} callers, ${accounts} accounts)`,
+  )
   for (const house of Object.values(houses)) await house.close()
 } finally {
   await stop()

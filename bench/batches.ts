@@ -11,18 +11,30 @@ import { alternate, median, medianOf, ratioOf } from "./measure/rounds.ts"
 import { figure, printTable, times } from "./measure/table.ts"
 
 const { values } = parseArgs({
-  options: { rounds: { type: "string", default: "5" }, lines: { type: "string", default: "1000" }, whole: { type: "string", default: "50000" }, texts: { type: "string" } },
+  options: {
+    rounds: { type: "string", default: "5" },
+    lines: { type: "string", default: "1000" },
+    whole: { type: "string", default: "50000" },
+    texts: { type: "string" },
+  },
 })
 const [rounds, lines, whole] = [Number(values.rounds), Number(values.lines), Number(values.whole)]
 const startedMs = performance.now()
 const goal = 0.9
-const kinds: readonly TextKind[] = values.texts === "sentence" || values.texts === "paragraph" ? [values.texts] : ["sentence", "paragraph"]
+const kinds: readonly TextKind[] =
+  values.texts === "sentence" || values.texts === "paragraph"
+    ? [values.texts]
+    : ["sentence", "paragraph"]
 const modelsDir = process.env.RAKIT_MODELS
 const sides = [{ name: "batch" }, { name: "direct" }] as const
 
 const printRounds = async (house: HouseInProcess, kind: TextKind): Promise<void> => {
   await runDirectly(house, kind, Math.min(lines, 500))
-  const results = await alternate(sides, rounds, async ({ name }) => (name === "direct" ? runDirectly(house, kind, lines) : (await runBatch(house, kind, lines)).perSecond))
+  const results = await alternate(sides, rounds, async ({ name }) =>
+    name === "direct"
+      ? runDirectly(house, kind, lines)
+      : (await runBatch(house, kind, lines)).perSecond,
+  )
   const middle = (side: string) => figure(medianOf(results, side, (perSecond) => perSecond))
   const ratio = ratioOf(results, "batch", "direct", (perSecond) => perSecond)
   printTable(
@@ -45,7 +57,9 @@ interface Sample {
 /** Texts a second from the first to the last sample. */
 const pace = (share: readonly Sample[]): number => {
   const [first, last] = [share[0], share.at(-1)]
-  return first && last && last.atMs > first.atMs ? ((last.done - first.done) * 1000) / (last.atMs - first.atMs) : Number.NaN
+  return first && last && last.atMs > first.atMs
+    ? ((last.done - first.done) * 1000) / (last.atMs - first.atMs)
+    : Number.NaN
 }
 
 const megabytes = (bytes: number) => Math.round(bytes / 2 ** 20)
@@ -54,9 +68,13 @@ const megabytes = (bytes: number) => Math.round(bytes / 2 ** 20)
 const printWhole = async (house: HouseInProcess, kind: TextKind): Promise<void> => {
   const before = await runDirectly(house, kind, lines)
   const samples: Sample[] = []
-  const { perSecond, preflightMs } = await runBatch(house, kind, whole, (done) => samples.push({ done, rss: process.memoryUsage().rss, atMs: performance.now() }))
+  const { perSecond, preflightMs } = await runBatch(house, kind, whole, (done) =>
+    samples.push({ done, rss: process.memoryUsage().rss, atMs: performance.now() }),
+  )
   const after = await runDirectly(house, kind, lines)
-  const tenths = Array.from({ length: 10 }, (_, tenth) => samples.filter(({ done }) => done > (whole * tenth) / 10 && done <= (whole * (tenth + 1)) / 10))
+  const tenths = Array.from({ length: 10 }, (_, tenth) =>
+    samples.filter(({ done }) => done > (whole * tenth) / 10 && done <= (whole * (tenth + 1)) / 10),
+  )
   const shares = tenths.map((share) => share.map(({ rss }) => megabytes(rss)))
   printTable(
     `One batch of ${whole} ${kind}s, pace and resident memory`,

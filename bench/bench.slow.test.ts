@@ -16,24 +16,43 @@ afterEach(() => database?.close())
 /** That it runs and prints its lines; figures of a short run say nothing. */
 const run = async (bench: string, ...args: readonly string[]): Promise<string> => {
   database = await openTestDatabase()
-  const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", `bench/${bench}.ts`, ...args], {
-    cwd: root,
-    env: { ...process.env, DATABASE_URL: database.url },
-  })
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    ["--import", "tsx", `bench/${bench}.ts`, ...args],
+    {
+      cwd: root,
+      env: { ...process.env, DATABASE_URL: database.url },
+    },
+  )
   return stdout
 }
 
 it("path.ts prints each layer with its ratio", async () => {
   const text = await run("path", "--rounds", "1", "--ms", "5")
   expect(text).toMatch(/machine .*cores.*Node v/)
-  for (const title of ["chat, 20 messages, 50 output tokens", "the same as a stream", "one embedding (base64)"]) expect(text).toContain(title)
-  for (const layer of ["the Model port alone", "call path", "ledger on PostgreSQL", "HTTP", "bare node:http"]) expect(text).toMatch(new RegExp(`${layer}.* \\d[\\d.,]* x`))
+  for (const title of [
+    "chat, 20 messages, 50 output tokens",
+    "the same as a stream",
+    "one embedding (base64)",
+  ])
+    expect(text).toContain(title)
+  for (const layer of [
+    "the Model port alone",
+    "call path",
+    "ledger on PostgreSQL",
+    "HTTP",
+    "bare node:http",
+  ])
+    expect(text).toMatch(new RegExp(`${layer}.* \\d[\\d.,]* x`))
 }, 60_000)
 
 it("paid.ts prints what being paid for adds, and the most that is held", async () => {
   const text = await run("paid", "--rounds", "1", "--ms", "500")
-  for (const side of ["with all of it", "without", "bare node:http"]) expect(text.match(new RegExp(`^ {2}(rakit|limit).*${side}.* \\d`, "gm"))).toHaveLength(2)
-  expect(text).toMatch(/added by authentication, limits, hold and settlement: median -?[\d.]+ ms .*p95 -?[\d.]+ ms/)
+  for (const side of ["with all of it", "without", "bare node:http"])
+    expect(text.match(new RegExp(`^ {2}(rakit|limit).*${side}.* \\d`, "gm"))).toHaveLength(2)
+  expect(text).toMatch(
+    /added by authentication, limits, hold and settlement: median -?[\d.]+ ms .*p95 -?[\d.]+ ms/,
+  )
 }, 300_000)
 
 it("http.ts prints requests a second and p95 of each server, and no reply fails", async () => {
@@ -51,9 +70,19 @@ it("batches.ts prints the ratio to the engine, and memory over a batch", async (
 it("chat.ts prints growth and memory, with a tiny model", async () => {
   const folder = mkdtempSync(join(tmpdir(), "rakit-bench-test-"))
   const content = tinyLlama()
-  writeFileSync(join(folder, "tiny.gguf"), writeGguf({ ...content, metadata: { ...content.metadata, "llama.context_length": 4096 } }))
+  writeFileSync(
+    join(folder, "tiny.gguf"),
+    writeGguf({ ...content, metadata: { ...content.metadata, "llama.context_length": 4096 } }),
+  )
   const short = ["--rounds", "1", "--tokens", "4", "--contexts", "2", "--requests", "20"]
-  const text = await run("chat", "--model", join(folder, "tiny.gguf"), ...short, "--only", "growth,schema,memory")
+  const text = await run(
+    "chat",
+    "--model",
+    join(folder, "tiny.gguf"),
+    ...short,
+    "--only",
+    "growth,schema,memory",
+  )
   expect(text).toMatch(/8 streams( +[\d.,]+){2}/)
   expect(text).toMatch(/copying code.* x/)
   expect(text).toMatch(/any JSON, while all write.* x/)

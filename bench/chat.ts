@@ -18,9 +18,17 @@ import { alternate, medianOf, ratioOf } from "./measure/rounds.ts"
 import { figure, printTable, times } from "./measure/table.ts"
 
 const strings = ["model", "rounds", "tokens", "requests", "seconds", "contexts", "only"] as const
-const { values } = parseArgs({ options: Object.fromEntries(strings.map((name) => [name, { type: "string" as const }])) })
-const count = (name: (typeof strings)[number], fallback: number): number => Math.max(1, Number(values[name] ?? fallback))
-const [rounds, tokens, requests, seconds] = [count("rounds", 5), count("tokens", 64), count("requests", 10_000), count("seconds", 20)]
+const { values } = parseArgs({
+  options: Object.fromEntries(strings.map((name) => [name, { type: "string" as const }])),
+})
+const count = (name: (typeof strings)[number], fallback: number): number =>
+  Math.max(1, Number(values[name] ?? fallback))
+const [rounds, tokens, requests, seconds] = [
+  count("rounds", 5),
+  count("tokens", 64),
+  count("requests", 10_000),
+  count("seconds", 20),
+]
 const wanted = String(values.only ?? "speed,growth,schema,served,memory").split(",")
 const threads = 2
 const streamCounts = [1, 4, 8, 16]
@@ -59,17 +67,33 @@ const peer = "node-llama-cpp, the same file"
 
 const openSides = async (): Promise<readonly EngineProcess[]> => {
   const sides = [await keep(openRakit(ours, spec()))]
-  if (!hasPeer) console.warn("node-llama-cpp is not installed under bench/peers: Rakit alone is measured")
-  if (hasPeer) sides.push(await keep(openLlamaCpp(peer, model, threads)), await keep(openLlamaCpp("node-llama-cpp, requantized to Q4_0", requantized(model, folder), threads)))
+  if (!hasPeer)
+    console.warn("node-llama-cpp is not installed under bench/peers: Rakit alone is measured")
+  if (hasPeer)
+    sides.push(
+      await keep(openLlamaCpp(peer, model, threads)),
+      await keep(
+        openLlamaCpp("node-llama-cpp, requantized to Q4_0", requantized(model, folder), threads),
+      ),
+    )
   return sides
 }
 
-const measureSpeed = async (sides: readonly EngineProcess[], prompts: readonly (readonly number[])[], long: readonly number[]) => {
+const measureSpeed = async (
+  sides: readonly EngineProcess[],
+  prompts: readonly (readonly number[])[],
+  long: readonly number[],
+) => {
   const measure = async (side: EngineProcess): Promise<Speed> => {
     const byStreams = new Map<number, Timing>()
-    for (const streams of streamCounts) byStreams.set(streams, await side.run({ prompts: prompts.slice(0, streams), tokens }))
+    for (const streams of streamCounts)
+      byStreams.set(streams, await side.run({ prompts: prompts.slice(0, streams), tokens }))
     const request = { prompts: [long.slice(0, 512)], tokens: 2 }
-    return { byStreams, cold: await side.run(request), warm: await side.run({ ...request, warm: true }) }
+    return {
+      byStreams,
+      cold: await side.run(request),
+      warm: await side.run({ ...request, warm: true }),
+    }
   }
   for (const side of sides) await side.run({ prompts: prompts.slice(0, 1), tokens: 8 })
   return alternate(sides, rounds, measure)
@@ -80,20 +104,39 @@ type Speeds = Awaited<ReturnType<typeof measureSpeed>>
 const speedTables = (results: Speeds): readonly Table[] => {
   const names = [...results.keys()]
   const median = (name: string, of: (speed: Speed) => number) => medianOf(results, name, of)
-  const against = (name: string, of: (speed: Speed) => number) => (results.has(peer) ? times(ratioOf(results, name, peer, of)) : "-")
-  const perSecond = (streams: number) => (speed: Speed) => speed.byStreams.get(streams)!.tokensPerSecond
-  const written = (streams: number) => (speed: Speed) => speed.byStreams.get(streams)!.writtenPerSecond
+  const against = (name: string, of: (speed: Speed) => number) =>
+    results.has(peer) ? times(ratioOf(results, name, peer, of)) : "-"
+  const perSecond = (streams: number) => (speed: Speed) =>
+    speed.byStreams.get(streams)!.tokensPerSecond
+  const written = (streams: number) => (speed: Speed) =>
+    speed.byStreams.get(streams)!.writtenPerSecond
   const first = (which: "cold" | "warm") => (speed: Speed) => speed[which].firstTokenMs
   const rowsOf = (of: (streams: number) => (speed: Speed) => number) =>
-    names.map((name) => [name, ...streamCounts.flatMap((streams) => [figure(median(name, of(streams))), against(name, of(streams))])])
+    names.map((name) => [
+      name,
+      ...streamCounts.flatMap((streams) => [
+        figure(median(name, of(streams))),
+        against(name, of(streams)),
+      ]),
+    ])
   const head = ["", ...streamCounts.flatMap((streams) => [`${streams} streams`, "to the peer"])]
   return [
-    { title: `Tokens a second, ${tokens} tokens each, reading the prompt included`, head, rows: rowsOf(perSecond) },
+    {
+      title: `Tokens a second, ${tokens} tokens each, reading the prompt included`,
+      head,
+      rows: rowsOf(perSecond),
+    },
     { title: "Tokens a second while all streams write", head, rows: rowsOf(written) },
     {
       title: "Time to the first token of a prompt of 512 tokens, ms",
       head: ["", "cold", "to the peer", "warm", "to the peer"],
-      rows: names.map((name) => [name, figure(median(name, first("cold"))), against(name, first("cold")), figure(median(name, first("warm"))), against(name, first("warm"))]),
+      rows: names.map((name) => [
+        name,
+        figure(median(name, first("cold"))),
+        against(name, first("cold")),
+        figure(median(name, first("warm"))),
+        against(name, first("warm")),
+      ]),
     },
   ]
 }
@@ -106,7 +149,10 @@ const measureGrowth = async (side: EngineProcess, long: readonly number[]) => {
     for (const context of contexts) {
       const results: number[] = []
       const prompts = Array.from({ length: streams }, () => long.slice(0, context))
-      for (let round = 0; round < Math.min(3, rounds); round++) results.push((await side.run({ prompts, tokens: Math.min(tokens, 32), warm: true })).writtenPerSecond)
+      for (let round = 0; round < Math.min(3, rounds); round++)
+        results.push(
+          (await side.run({ prompts, tokens: Math.min(tokens, 32), warm: true })).writtenPerSecond,
+        )
       points.push([context, results.sort((a, b) => a - b)[results.length >> 1]!])
     }
     lines.push({ name: `${streams} stream${streams > 1 ? "s" : ""}`, points })
@@ -117,13 +163,18 @@ const measureGrowth = async (side: EngineProcess, long: readonly number[]) => {
 const growthTable = (lines: Report["byContext"]): Table => ({
   title: "Tokens a second while writing, by tokens in the context",
   head: ["", ...contexts.map((context) => context.toLocaleString("en-US"))],
-  rows: lines.map(({ name, points }) => [name, ...points.map(([, perSecond]) => figure(perSecond))]),
+  rows: lines.map(({ name, points }) => [
+    name,
+    ...points.map(([, perSecond]) => figure(perSecond)),
+  ]),
 })
 
 /** One sampled answer: guessing helps where the text repeats what came before, and should cost nothing elsewhere. */
 const measureGuessing = async (guessing: EngineProcess): Promise<Table> => {
   const plain = await keep(openRakit("without", spec({ guesses: false })))
-  const { ids } = await guessing.ask<{ readonly ids: readonly (readonly number[])[] }>({ texts: [...chatPrompts(4), copyPrompt()] })
+  const { ids } = await guessing.ask<{ readonly ids: readonly (readonly number[])[] }>({
+    texts: [...chatPrompts(4), copyPrompt()],
+  })
   const rows = []
   for (const [name, prompts, temperature] of [
     ["four answers to questions, one after the other, temperature 1", ids.slice(0, 4), 1],
@@ -131,14 +182,27 @@ const measureGuessing = async (guessing: EngineProcess): Promise<Table> => {
   ] as const) {
     const measure = async (side: EngineProcess) => {
       const results = []
-      for (const prompt of prompts) results.push(await side.run({ prompts: [prompt], tokens, temperature }))
-      return results.length / results.reduce((sum, { writtenPerSecond }) => sum + 1 / writtenPerSecond, 0)
+      for (const prompt of prompts)
+        results.push(await side.run({ prompts: [prompt], tokens, temperature }))
+      return (
+        results.length /
+        results.reduce((sum, { writtenPerSecond }) => sum + 1 / writtenPerSecond, 0)
+      )
     }
     const results = await alternate([guessing, plain], rounds, measure)
     const of = (perSecond: number) => perSecond
-    rows.push([name, figure(medianOf(results, guessing.name, of)), figure(medianOf(results, plain.name, of)), times(ratioOf(results, guessing.name, plain.name, of))])
+    rows.push([
+      name,
+      figure(medianOf(results, guessing.name, of)),
+      figure(medianOf(results, plain.name, of)),
+      times(ratioOf(results, guessing.name, plain.name, of)),
+    ])
   }
-  return { title: "Guessing from what came before, tokens a second of one sampled stream", head: ["", "guessing", "not guessing", "ratio"], rows }
+  return {
+    title: "Guessing from what came before, tokens a second of one sampled stream",
+    head: ["", "guessing", "not guessing", "ratio"],
+    rows,
+  }
 }
 
 const run = async (): Promise<Report> => {
@@ -149,25 +213,42 @@ const run = async (): Promise<Report> => {
   const tables: Table[] = []
   let [byStreams, byContext]: [Report["byStreams"], Report["byContext"]] = [[], []]
   if (["speed", "growth", "schema"].some((part) => wanted.includes(part))) {
-    const sides = wanted.includes("speed") ? await openSides() : [await keep(openRakit(ours, spec()))]
-    const { ids } = await sides[0]!.ask<{ readonly ids: readonly (readonly number[])[] }>({ texts: [...chatPrompts(16), longText()] })
+    const sides = wanted.includes("speed")
+      ? await openSides()
+      : [await keep(openRakit(ours, spec()))]
+    const { ids } = await sides[0]!.ask<{ readonly ids: readonly (readonly number[])[] }>({
+      texts: [...chatPrompts(16), longText()],
+    })
     const [prompts, long] = [ids.slice(0, -1), ids.at(-1)!]
     if (wanted.includes("speed")) {
       const results = await measureSpeed(sides, prompts, long)
       tables.push(...speedTables(results))
-      const points = (name: string) => streamCounts.map((streams) => [streams, medianOf(results, name, (speed) => speed.byStreams.get(streams)!.tokensPerSecond)] as const)
+      const points = (name: string) =>
+        streamCounts.map(
+          (streams) =>
+            [
+              streams,
+              medianOf(results, name, (speed) => speed.byStreams.get(streams)!.tokensPerSecond),
+            ] as const,
+        )
       byStreams = [...results.keys()].map((name) => ({ name, points: points(name) }))
     }
     if (wanted.includes("growth")) {
       byContext = await measureGrowth(sides[0]!, long)
       tables.push(growthTable(byContext), await measureGuessing(sides[0]!))
     }
-    if (wanted.includes("schema")) tables.push(await measureSchemas(sides[0]!, prompts.slice(0, 8), rounds, tokens))
+    if (wanted.includes("schema"))
+      tables.push(await measureSchemas(sides[0]!, prompts.slice(0, 8), rounds, tokens))
     for (const side of open.splice(0)) side.stop()
   }
   if (wanted.includes("served")) {
     const gap = await measureLoopGap(model, 8, seconds)
-    const row = (name: string, { p50Ms, p99Ms, maxMs }: typeof gap.idle) => [name, figure(p50Ms), figure(p99Ms), figure(maxMs)]
+    const row = (name: string, { p50Ms, p99Ms, maxMs }: typeof gap.idle) => [
+      name,
+      figure(p50Ms),
+      figure(p99Ms),
+      figure(maxMs),
+    ]
     tables.push({
       title: "How long the thread that serves HTTP is held up, ms",
       head: ["", "median", "p99", "longest"],

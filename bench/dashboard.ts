@@ -5,7 +5,14 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Stream } from "effect"
 import { sql } from "kysely"
-import { type Caller, type Database, defaultLimits, type Endpoint, type Log, systemClock } from "../core/index.ts"
+import {
+  type Caller,
+  type Database,
+  defaultLimits,
+  type Endpoint,
+  type Log,
+  systemClock,
+} from "../core/index.ts"
 import { fakeHouse, fakeSigner } from "../core/testing/index.ts"
 import { ledgerEndpoint } from "../plugins/billing-ledger/dashboard/ledger-endpoint.ts"
 import { usageEndpoint } from "../plugins/billing-ledger/dashboard/usage-endpoint.ts"
@@ -17,13 +24,21 @@ import { openTestDatabase } from "../runtime/testing/test-database.ts"
 
 const rounds = Number(process.argv[2] ?? 15)
 const calls = 300_000
-const log: Log = { debug: () => {}, info: () => {}, warn: console.warn, error: console.error, with: () => log }
+const log: Log = {
+  debug: () => {},
+  info: () => {},
+  warn: console.warn,
+  error: console.error,
+  with: () => log,
+}
 
 const embedded = async () => {
   if (process.env.RAKIT_TEST_DATABASE_URL) return async () => {}
   const folder = await mkdtemp(join(tmpdir(), "rakit-bench-"))
   const cluster = clusterIn(folder, { maxConnections: 20, durable: false })
-  const { user, password, host, port, database } = (await Effect.runPromise(startUnowned(cluster, log)))()
+  const { user, password, host, port, database } = (
+    await Effect.runPromise(startUnowned(cluster, log))
+  )()
   process.env.RAKIT_TEST_DATABASE_URL = `postgres://${user}:${password}@${host}:${port}/${database}`
   return async () => {
     await Effect.runPromise(stopServer(cluster, log))
@@ -31,13 +46,21 @@ const embedded = async () => {
   }
 }
 
-const run = (database: Database, query: ReturnType<typeof sql>) => Effect.runPromise(database.run(() => query.execute(database.queries())))
+const run = (database: Database, query: ReturnType<typeof sql>) =>
+  Effect.runPromise(database.run(() => query.execute(database.queries())))
 
 const hourMs = 3_600_000
 const lastMs = Math.floor(Date.now() / hourMs) * hourMs
 
 const rupiah = { output: "0", cacheRead: "0", cacheWrite: "0", image: "0", searchUnit: "0" }
-const used = { cacheReadTokens: 0, cacheWriteTokens: 0, outputTokens: 50, reasoningTokens: 0, images: 0, searchUnits: 0 }
+const used = {
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  outputTokens: 50,
+  reasoningTokens: 0,
+  images: 0,
+  searchUnits: 0,
+}
 
 /** Calls from `spanMs` ago to the last whole hour, evenly; 16 keys, 4 models and 4 endpoints, so that over a year nearly each has an hour of its own. */
 const seed = async (database: Database, account: string, n: number, spanMs: number) => {
@@ -66,21 +89,48 @@ const seed = async (database: Database, account: string, n: number, spanMs: numb
     sql`INSERT INTO ledger_usage SELECT account_id, mode, ledger_hour(admitted_at), key_id, model, endpoint, count(*), count(*) FILTER (WHERE ledger_failed(state, http_status)),
       sum(input_tokens), sum(output_tokens), sum(cost_micros) FROM ledger_call WHERE account_id = ${account} GROUP BY 1, 2, 3, 4, 5, 6`,
   )
-  await run(database, sql`INSERT INTO ledger_account (account_id, balance_micros) VALUES (${account}, ${String(grant - BigInt(n) * 500n)}::bigint)`)
+  await run(
+    database,
+    sql`INSERT INTO ledger_account (account_id, balance_micros) VALUES (${account}, ${String(grant - BigInt(n) * 500n)}::bigint)`,
+  )
 }
 
-const percentile = (sorted: readonly number[], share: number) => sorted[Math.floor(sorted.length * share)] ?? Number.NaN
+const percentile = (sorted: readonly number[], share: number) =>
+  sorted[Math.floor(sorted.length * share)] ?? Number.NaN
 
 const openDesk = (database: Database) => {
   const house = fakeHouse()
-  const deployment = { name: "bench", dataDir: "/nonexistent", modelsDir: "/nonexistent", baseUrl: "http://127.0.0.1", role: "serve" as const }
+  const deployment = {
+    name: "bench",
+    dataDir: "/nonexistent",
+    modelsDir: "/nonexistent",
+    baseUrl: "http://127.0.0.1",
+    role: "serve" as const,
+  }
   const open = () => ({ database, clock: systemClock, log, signer: fakeSigner(), deployment })
-  const [usage, entries, receipt] = [usageEndpoint(open), ledgerEndpoint(open), sessionReceiptEndpoint(open)]
-  const session = (account: string): Caller => ({ tenant: { account, mode: "live" }, scopes: [], role: "user", limits: defaultLimits })
+  const [usage, entries, receipt] = [
+    usageEndpoint(open),
+    ledgerEndpoint(open),
+    sessionReceiptEndpoint(open),
+  ]
+  const session = (account: string): Caller => ({
+    tenant: { account, mode: "live" },
+    scopes: [],
+    role: "user",
+    limits: defaultLimits,
+  })
   /** The answer as it goes out: its size in bytes. */
-  const ask = (endpoint: Endpoint, account: string, query: Record<string, string>, params = {}): Promise<{ readonly bytes: number; readonly json: unknown }> => {
+  const ask = (
+    endpoint: Endpoint,
+    account: string,
+    query: Record<string, string>,
+    params = {},
+  ): Promise<{ readonly bytes: number; readonly json: unknown }> => {
     const reading = Effect.gen(function* () {
-      const { reply } = yield* house.path.run(endpoint, house.input(undefined, { caller: session(account), query, params }))
+      const { reply } = yield* house.path.run(
+        endpoint,
+        house.input(undefined, { caller: session(account), query, params }),
+      )
       if ("bytes" in reply)
         return {
           bytes: yield* Stream.runFold(
@@ -90,7 +140,9 @@ const openDesk = (database: Database) => {
           ),
           json: undefined,
         }
-      return "json" in reply ? { bytes: JSON.stringify(reply.json).length, json: reply.json } : { bytes: 0, json: undefined }
+      return "json" in reply
+        ? { bytes: JSON.stringify(reply.json).length, json: reply.json }
+        : { bytes: 0, json: undefined }
     })
     return Effect.runPromise(Effect.scoped(reading))
   }
@@ -105,23 +157,36 @@ const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10)
 const dayMs = 24 * hourMs
 const secondsOf = (ms: number) => String(Math.floor(ms / 1000))
 
-const questionsOf = async (desk: ReturnType<typeof openDesk>): Promise<Record<string, () => Promise<{ readonly bytes: number }>>> => {
+const questionsOf = async (
+  desk: ReturnType<typeof openDesk>,
+): Promise<Record<string, () => Promise<{ readonly bytes: number }>>> => {
   type Page = { json: { data: { call_id: string }[]; last_id: string } }
   const year = { from: dayOf(lastMs - 365 * dayMs) }
-  const middle = (await desk.entries("year", { limit: "1", to: dayOf(lastMs - 180 * dayMs) })) as unknown as Page
+  const middle = (await desk.entries("year", {
+    limit: "1",
+    to: dayOf(lastMs - 180 * dayMs),
+  })) as unknown as Page
   const cut = { from: secondsOf(lastMs - 1.75 * hourMs), to: secondsOf(lastMs - 1) }
   return {
     "usage, 30 days": () => desk.usage("year"),
     "usage, 30 days, by day": () => desk.usage("year", { group_by: "day" }),
-    "usage, 30 days, by model,key,endpoint": () => desk.usage("year", { group_by: "model,key,endpoint" }),
-    "usage, 12 h, by day,key,model,endpoint": () => desk.usage("year", { from: secondsOf(lastMs - dayMs / 2), group_by: "day,key,model,endpoint" }),
+    "usage, 30 days, by model,key,endpoint": () =>
+      desk.usage("year", { group_by: "model,key,endpoint" }),
+    "usage, 12 h, by day,key,model,endpoint": () =>
+      desk.usage("year", {
+        from: secondsOf(lastMs - dayMs / 2),
+        group_by: "day,key,model,endpoint",
+      }),
     "usage, a year: 300,000 rows": () => desk.usage("year", year),
     "usage, a year, by day": () => desk.usage("year", { ...year, group_by: "day" }),
-    "usage, a year, by key,model,endpoint": () => desk.usage("year", { ...year, group_by: "key,model,endpoint" }),
+    "usage, a year, by key,model,endpoint": () =>
+      desk.usage("year", { ...year, group_by: "key,model,endpoint" }),
     "usage, 300,000 calls one by one": () => desk.usage("burst", cut),
     "ledger, first page": () => desk.entries("year"),
-    "ledger, 100 from the middle": () => desk.entries("year", { limit: "100", after: middle.json.last_id }),
-    "ledger, a day half a year ago": () => desk.entries("year", { from: dayOf(lastMs - 180 * dayMs), to: dayOf(lastMs - 180 * dayMs) }),
+    "ledger, 100 from the middle": () =>
+      desk.entries("year", { limit: "100", after: middle.json.last_id }),
+    "ledger, a day half a year ago": () =>
+      desk.entries("year", { from: dayOf(lastMs - 180 * dayMs), to: dayOf(lastMs - 180 * dayMs) }),
     "ledger, the one grant": () => desk.entries("year", { type: "grant" }),
     receipt: () => desk.receipt("year", middle.json.data[0]?.call_id ?? ""),
   }
@@ -135,11 +200,20 @@ try {
   await seed(database, "year", calls, 365 * dayMs)
   await seed(database, "burst", calls, 2 * hourMs)
   for (let i = 0; i < 5; i++) await seed(database, `other-${i}`, 20_000, 90 * dayMs)
-  for (const table of ["ledger_call", "ledger_usage", "ledger_transfer"]) await run(database, sql`VACUUM ANALYZE ${sql.table(table)}`)
-  const { rows } = await run(database, sql`SELECT count(*) AS n FROM ledger_usage WHERE account_id = 'year'`)
-  console.log(`${calls} calls in a year (${(rows[0] as { n: bigint }).n} rows of usage), ${calls} in two hours, and 5 smaller accounts`)
+  for (const table of ["ledger_call", "ledger_usage", "ledger_transfer"])
+    await run(database, sql`VACUUM ANALYZE ${sql.table(table)}`)
+  const { rows } = await run(
+    database,
+    sql`SELECT count(*) AS n FROM ledger_usage WHERE account_id = 'year'`,
+  )
+  console.log(
+    `${calls} calls in a year (${(rows[0] as { n: bigint }).n} rows of usage), ${calls} in two hours, and 5 smaller accounts`,
+  )
   const desk = openDesk(database)
-  const questions = { "SELECT 1": async () => ({ bytes: (await run(database, sql`SELECT 1`)).rows.length }), ...(await questionsOf(desk)) }
+  const questions = {
+    "SELECT 1": async () => ({ bytes: (await run(database, sql`SELECT 1`)).rows.length }),
+    ...(await questionsOf(desk)),
+  }
   const names = Object.keys(questions) as (keyof typeof questions)[]
   const seen = new Map(names.map((name) => [name, { ms: [] as number[], bytes: 0 }]))
   // in turns, there and back, so that what else the machine does meets all
@@ -163,12 +237,23 @@ try {
     ["ledger as CSV, 300,001 rows", () => desk.entries("year", { format: "csv" })],
     [
       "verify, 700,000 calls",
-      async () => console.log((await Effect.runPromise(verifyLedger(database, { now: new Date(), leaseMs: 1, sweepMs: 1 }))).faults.length === 0 ? "sound" : "not sound"),
+      async () =>
+        console.log(
+          (
+            await Effect.runPromise(
+              verifyLedger(database, { now: new Date(), leaseMs: 1, sweepMs: 1 }),
+            )
+          ).faults.length === 0
+            ? "sound"
+            : "not sound",
+        ),
     ],
   ] as const) {
     const startedMs = performance.now()
     await work()
-    console.log(`${name.padEnd(40)} once   ${(performance.now() - startedMs).toFixed(0).padStart(7)} ms`)
+    console.log(
+      `${name.padEnd(40)} once   ${(performance.now() - startedMs).toFixed(0).padStart(7)} ms`,
+    )
   }
   await test.close()
 } finally {

@@ -18,9 +18,33 @@ const startedMs = performance.now()
 const eventsOfStream = outputTokens + 2
 
 const tables = [
-  { title: "chat, 20 messages, 50 output tokens", route: "/v1/chat/completions", id: "chat.completions", task: "chat", model: "svc-lyt", body: chatBody, events: 1 },
-  { title: "the same as a stream", route: "/v1/chat/completions?stream", id: "chat.completions", task: "chat", model: "svc-lyt", body: chatStreamBody, events: eventsOfStream },
-  { title: "one embedding (base64)", route: "/v1/embeddings", id: "embeddings", task: "embed", model: "svc-embed", body: embeddingBody, events: 1 },
+  {
+    title: "chat, 20 messages, 50 output tokens",
+    route: "/v1/chat/completions",
+    id: "chat.completions",
+    task: "chat",
+    model: "svc-lyt",
+    body: chatBody,
+    events: 1,
+  },
+  {
+    title: "the same as a stream",
+    route: "/v1/chat/completions?stream",
+    id: "chat.completions",
+    task: "chat",
+    model: "svc-lyt",
+    body: chatStreamBody,
+    events: eventsOfStream,
+  },
+  {
+    title: "one embedding (base64)",
+    route: "/v1/embeddings",
+    id: "embeddings",
+    task: "embed",
+    model: "svc-embed",
+    body: embeddingBody,
+    events: 1,
+  },
 ] as const
 type Table = (typeof tables)[number]
 
@@ -34,10 +58,19 @@ const layers = {
 type Layer = keyof typeof layers
 const nameOf = (table: Table, layer: Layer) => `${table.title}: ${layer}`
 
-const sidesOf = async (table: Table, house: HouseInProcess, server: ServerProcess, bare: { url: string; pid: number }, apiKey: string) => {
+const sidesOf = async (
+  table: Table,
+  house: HouseInProcess,
+  server: ServerProcess,
+  bare: { url: string; pid: number },
+  apiKey: string,
+) => {
   const { id, task, model, body, route } = table
   const name = (layer: Layer) => nameOf(table, layer)
-  const web = [httpSide(name("http"), server, apiKey, { path: route, body }), httpSide(name("bare"), bare, apiKey, { path: route, body })]
+  const web = [
+    httpSide(name("http"), server, apiKey, { path: route, body }),
+    httpSide(name("bare"), bare, apiKey, { path: route, body }),
+  ]
   const sides: readonly Side[] = [
     await portSide(house, name("port"), task, model),
     pathSide(house, name("path"), house.pathWithoutBilling, id, body),
@@ -49,8 +82,13 @@ const sidesOf = async (table: Table, house: HouseInProcess, server: ServerProces
 
 const print = (rounds: Rounds<CallTimes>, table: Table) => {
   const wall = (layer: Layer) => medianOf(rounds, nameOf(table, layer), ({ wallUs }) => wallUs)
-  const ratio = (layer: Layer, against: Layer) => times(ratioOf(rounds, nameOf(table, layer), nameOf(table, against), ({ wallUs }) => wallUs))
-  const below: Readonly<Partial<Record<Layer, Layer>>> = { path: "port", ledger: "path", http: "ledger" }
+  const ratio = (layer: Layer, against: Layer) =>
+    times(ratioOf(rounds, nameOf(table, layer), nameOf(table, against), ({ wallUs }) => wallUs))
+  const below: Readonly<Partial<Record<Layer, Layer>>> = {
+    path: "port",
+    ledger: "path",
+    http: "ledger",
+  }
   const rows = (Object.keys(layers) as Layer[]).map((layer) => [
     layers[layer],
     figure(wall(layer)),
@@ -60,11 +98,35 @@ const print = (rounds: Rounds<CallTimes>, table: Table) => {
     figure(medianOf(rounds, nameOf(table, layer), ({ cpuUs }) => cpuUs)),
     ...(table.events > 1 ? [figure(wall(layer) / table.events)] : []),
   ])
-  printTable(table.title, ["", "us/call", "added us", "to the port", "to the limit", "CPU us", ...(table.events > 1 ? ["us/event"] : [])], rows)
+  printTable(
+    table.title,
+    [
+      "",
+      "us/call",
+      "added us",
+      "to the port",
+      "to the limit",
+      "CPU us",
+      ...(table.events > 1 ? ["us/event"] : []),
+    ],
+    rows,
+  )
 }
 
-const measure = async (house: HouseInProcess, server: ServerProcess, folder: string, apiKey: string) => {
-  const recorded = Object.fromEntries(await Promise.all(tables.map(async ({ route, body }) => [`POST ${route}`, await record(server.url, apiKey, route, body)] as const)))
+const measure = async (
+  house: HouseInProcess,
+  server: ServerProcess,
+  folder: string,
+  apiKey: string,
+) => {
+  const recorded = Object.fromEntries(
+    await Promise.all(
+      tables.map(
+        async ({ route, body }) =>
+          [`POST ${route}`, await record(server.url, apiKey, route, body)] as const,
+      ),
+    ),
+  )
   const bare = await startBarePeer(folder, recorded)
   const made = await Promise.all(tables.map((table) => sidesOf(table, house, server, bare, apiKey)))
   const sides = made.flatMap((one) => one.sides)
@@ -84,7 +146,9 @@ const house = await openHouse(own)
 const server = await startServer(served)
 try {
   const rounds = await measure(house, server, served.folder, served.apiKey)
-  console.log(`rounds   ${options.rounds}, alternating, ${options.ms} ms for each side; medians of the rounds, ratios within a round`)
+  console.log(
+    `rounds   ${options.rounds}, alternating, ${options.ms} ms for each side; medians of the rounds, ratios within a round`,
+  )
   for (const table of tables) print(rounds, table)
   printLoadAfter(startedMs)
 } finally {

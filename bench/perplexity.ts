@@ -22,15 +22,26 @@ const measure = async (path: string, graphs: string): Promise<void> => {
     found.set(precision, value)
     const exact = found.get("fp32")!
     const megabytes = statSync(join(decoder.folder, "weights.bin")).size / 1e6
-    rows.push([precision, value.toFixed(3), `${(100 * (value / exact - 1)).toFixed(2)} %`, figure(megabytes), figure(openedMs / 1000)])
+    rows.push([
+      precision,
+      value.toFixed(3),
+      `${(100 * (value / exact - 1)).toFixed(2)} %`,
+      figure(megabytes),
+      figure(openedMs / 1000),
+    ])
     await decoder.session.close()
   }
-  printTable(`${path}, ${tokens} tokens`, ["precision", "perplexity", "over fp32", "weights MB", "build and open s"], rows)
+  printTable(
+    `${path}, ${tokens} tokens`,
+    ["precision", "perplexity", "over fp32", "weights MB", "build and open s"],
+    rows,
+  )
 }
 
 const startedMs = performance.now()
 const paths = process.argv.slice(2)
-if (!paths.length) throw new Error("name a model: a GGUF file, or a folder with config.json and safetensors")
+if (!paths.length)
+  throw new Error("name a model: a GGUF file, or a folder with config.json and safetensors")
 printMachine("Perplexity (lower is better)", "the sources, through tsx")
 const graphs = mkdtempSync(join(tmpdir(), "rakit-perplexity-"))
 try {

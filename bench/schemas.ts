@@ -17,21 +17,49 @@ const list = (title: string, lines: readonly string[]): void => {
   for (const line of lines) console.log(`  ${line}`)
 }
 
-const quantile = (sorted: Float64Array, part: number): string => (sorted.length > 0 ? sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))]!.toFixed(3) : "-")
+const quantile = (sorted: Float64Array, part: number): string =>
+  sorted.length > 0
+    ? sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))]!.toFixed(3)
+    : "-"
 
 const suites = (): void => {
   const parts: readonly (readonly [string, SuiteCount])[] = [
     ["required", measureSuite(join(folder, "suite"), (file) => !file.includes("/optional/"))],
-    ["optional", measureSuite(join(folder, "suite"), (file) => file.includes("/optional/") && !file.includes("/format"))],
+    [
+      "optional",
+      measureSuite(
+        join(folder, "suite"),
+        (file) => file.includes("/optional/") && !file.includes("/format"),
+      ),
+    ],
     ["formats", measureSuite(join(folder, "suite"), (file) => file.includes("/format"))],
   ]
   const rows = parts.map(([name, count]) => [
     name,
-    ...[count.schemas, count.kept, count.unsatisfiable, count.refused, count.documents, count.passing, count.wronglyAccepted.length, count.wronglyRejected.length].map(String),
+    ...[
+      count.schemas,
+      count.kept,
+      count.unsatisfiable,
+      count.refused,
+      count.documents,
+      count.passing,
+      count.wronglyAccepted.length,
+      count.wronglyRejected.length,
+    ].map(String),
   ])
   printTable(
     "JSON Schema's own tests, drafts 4 to 2020-12; documents of schemas that are not refused, in any order of properties",
-    ["part", "schemas", "kept", "never satisfied", "refused by name", "documents", "passing", "wrongly accepted", "wrongly rejected"],
+    [
+      "part",
+      "schemas",
+      "kept",
+      "never satisfied",
+      "refused by name",
+      "documents",
+      "passing",
+      "wrongly accepted",
+      "wrongly rejected",
+    ],
     rows,
   )
   for (const [name, count] of parts) {
@@ -67,21 +95,56 @@ const corpora = (): void => {
     corpus.measure(jsonIn(join(folder, part)), Number(every))
     return [part, corpus.count] as const
   })
-  const head = ["part", "schemas", "kept", "refused by name", "invalid", "never satisfied", "too complex", "documents", "wrongly accepted", "not checked", "not closed", "failed"]
+  const head = [
+    "part",
+    "schemas",
+    "kept",
+    "refused by name",
+    "invalid",
+    "never satisfied",
+    "too complex",
+    "documents",
+    "wrongly accepted",
+    "not checked",
+    "not closed",
+    "failed",
+  ]
   printTable(
     "Schemas that are in use, and documents written by chance under their masks",
     head,
     found.map(([name, count]) => rowOf(name, count)),
   )
   const times = found.map(([name, count]) => {
-    const [masks, compiles] = [Float64Array.from(count.maskMs).sort(), Float64Array.from(count.compileMs).sort()]
-    return [name, figure(masks.length), ...[0.5, 0.9, 0.99, 1].map((part) => quantile(masks, part)), ...[0.5, 0.95, 0.99, 1].map((part) => quantile(compiles, part))]
+    const [masks, compiles] = [
+      Float64Array.from(count.maskMs).sort(),
+      Float64Array.from(count.compileMs).sort(),
+    ]
+    return [
+      name,
+      figure(masks.length),
+      ...[0.5, 0.9, 0.99, 1].map((part) => quantile(masks, part)),
+      ...[0.5, 0.95, 0.99, 1].map((part) => quantile(compiles, part)),
+    ]
   })
-  printTable(`Milliseconds, ${vocabulary.ends.length} tokens`, ["part", "masks", "mask p50", "p90", "p99", "most", "compile p50", "p95", "p99", "most"], times)
+  printTable(
+    `Milliseconds, ${vocabulary.ends.length} tokens`,
+    ["part", "masks", "mask p50", "p90", "p99", "most", "compile p50", "p95", "p99", "most"],
+    times,
+  )
   for (const [name, count] of found) {
-    const keywords = [...count.refused].sort((a, b) => b[1] - a[1]).map(([keyword, schemas]) => [keyword, String(schemas)])
+    const keywords = [...count.refused]
+      .sort((a, b) => b[1] - a[1])
+      .map(([keyword, schemas]) => [keyword, String(schemas)])
     printTable(`${name}: refused first for`, ["keyword", "schemas"], keywords)
-    for (const what of ["wronglyAccepted", "invalid", "unsatisfiable", "tooComplex", "unclosed", "failedMasks"] as const) list(`${name} ${what}`, count[what])
+    for (const what of [
+      "wronglyAccepted",
+      "invalid",
+      "unsatisfiable",
+      "tooComplex",
+      "unclosed",
+      "failedMasks",
+    ] as const)
+      list(`${name} ${what}`, count[what])
   }
 }
 

@@ -5,14 +5,24 @@ import { printLoadAfter, printMachine } from "./measure/machine.ts"
 import { readOptions } from "./measure/options.ts"
 import { alternate, medianOf, type Rounds, ratioOf } from "./measure/rounds.ts"
 import { figure, printTable, times } from "./measure/table.ts"
-import { bareNode, calls, coldRakit, helloServer, type Start, type StartCase, warmFake, warmStarter } from "./startup/starts.ts"
+import {
+  bareNode,
+  calls,
+  coldRakit,
+  helloServer,
+  type Start,
+  type StartCase,
+  warmFake,
+  warmStarter,
+} from "./startup/starts.ts"
 
 const { rounds } = readOptions({ rounds: 5, ms: 1 })
 const startedMs = performance.now()
 const modelsDir = process.env.RAKIT_MODELS
 
 const printTimes = (results: Rounds<Start>, [node, hello, ...rakits]: readonly StartCase[]) => {
-  const middle = ({ name }: StartCase, figureOf: (start: Start) => number) => figure(medianOf(results, name, figureOf))
+  const middle = ({ name }: StartCase, figureOf: (start: Start) => number) =>
+    figure(medianOf(results, name, figureOf))
   const row = (one: StartCase) => [
     one.name,
     middle(one, ({ listeningMs }) => listeningMs),
@@ -22,19 +32,45 @@ const printTimes = (results: Rounds<Start>, [node, hello, ...rakits]: readonly S
     times(ratioOf(results, one.name, hello!.name, ({ listeningMs }) => listeningMs)),
     times(ratioOf(results, one.name, hello!.name, ({ readyMs }) => readyMs)),
   ]
-  const head = ["ms from spawn", "listening", "plugins started", "models ready", "listening to node -e 0", "listening to hello", "ready to hello"]
+  const head = [
+    "ms from spawn",
+    "listening",
+    "plugins started",
+    "models ready",
+    "listening to node -e 0",
+    "listening to hello",
+    "ready to hello",
+  ]
   printTable("Start", head, [node!, hello!, ...rakits].map(row))
 }
 
 const printMemory = (results: Rounds<Start>, [, hello, ...rakits]: readonly StartCase[]) => {
   const row = (one: StartCase, state: string, memory: (start: Start) => Start["idle"]) => {
-    const middle = (figureOf: (memory: Start["idle"]) => number) => figure(medianOf(results, one.name, (start) => figureOf(memory(start))))
-    const ratio = medianOf(results, one.name, (start) => memory(start).rssMb) / medianOf(results, hello!.name, ({ idle }) => idle.rssMb)
-    return [`${one.name}, ${state}`, middle(({ rssMb }) => rssMb), middle(({ treePssMb }) => treePssMb), middle(({ postgresPssMb }) => postgresPssMb), times(ratio)]
+    const middle = (figureOf: (memory: Start["idle"]) => number) =>
+      figure(medianOf(results, one.name, (start) => figureOf(memory(start))))
+    const ratio =
+      medianOf(results, one.name, (start) => memory(start).rssMb) /
+      medianOf(results, hello!.name, ({ idle }) => idle.rssMb)
+    return [
+      `${one.name}, ${state}`,
+      middle(({ rssMb }) => rssMb),
+      middle(({ treePssMb }) => treePssMb),
+      middle(({ postgresPssMb }) => postgresPssMb),
+      times(ratio),
+    ]
   }
-  const measured = rakits.filter(({ name }) => Number.isFinite(medianOf(results, name, ({ idle }) => idle.rssMb)))
-  const rows = measured.flatMap((one) => [row(one, "idle", ({ idle }) => idle), row(one, `after ${calls} calls`, ({ afterCalls }) => afterCalls)])
-  printTable("Memory", ["MB", "RSS of node", "PSS of all processes", "PostgreSQL's part", "RSS to hello"], [row(hello!, "idle", ({ idle }) => idle), ...rows])
+  const measured = rakits.filter(({ name }) =>
+    Number.isFinite(medianOf(results, name, ({ idle }) => idle.rssMb)),
+  )
+  const rows = measured.flatMap((one) => [
+    row(one, "idle", ({ idle }) => idle),
+    row(one, `after ${calls} calls`, ({ afterCalls }) => afterCalls),
+  ])
+  printTable(
+    "Memory",
+    ["MB", "RSS of node", "PSS of all processes", "PostgreSQL's part", "RSS to hello"],
+    [row(hello!, "idle", ({ idle }) => idle), ...rows],
+  )
 }
 
 printMachine("Start and memory", codeInWords)
@@ -42,9 +78,14 @@ const cases: StartCase[] = [bareNode(), helloServer(), coldRakit()]
 try {
   cases.push(await warmFake())
   if (modelsDir && existsSync(modelsDir)) cases.push(await warmStarter(modelsDir))
-  else console.log("skipped  config/starter.yaml: set RAKIT_MODELS to a folder with its models (rakit models pull)")
+  else
+    console.log(
+      "skipped  config/starter.yaml: set RAKIT_MODELS to a folder with its models (rakit models pull)",
+    )
   const results = await alternate(cases, rounds, (one) => one.start())
-  console.log(`rounds   ${rounds}, alternating; medians of the rounds, ratios of times within a round`)
+  console.log(
+    `rounds   ${rounds}, alternating; medians of the rounds, ratios of times within a round`,
+  )
   printTimes(results, cases)
   printMemory(results, cases)
   printLoadAfter(startedMs)

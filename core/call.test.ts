@@ -1,6 +1,16 @@
 import { Effect, Fiber } from "effect"
 import { beforeEach, describe, expect, it, vi } from "vitest"
-import { type Answering, holdMicros, inputMicros, model, openStage, type Stage, startMicros, used, whole } from "./call/testing/stage.ts"
+import {
+  type Answering,
+  holdMicros,
+  inputMicros,
+  model,
+  openStage,
+  type Stage,
+  startMicros,
+  used,
+  whole,
+} from "./call/testing/stage.ts"
 import type { Caller } from "./caller.ts"
 import { apiError, PortError } from "./errors.ts"
 import { formatRupiah } from "./money.ts"
@@ -18,15 +28,25 @@ beforeEach(() => {
   house = stage.house
 })
 
-const withLimits = (limits: Partial<Caller["limits"]>): { caller: Caller } => ({ caller: { ...house.caller, limits: { ...house.caller.limits, ...limits } } })
+const withLimits = (limits: Partial<Caller["limits"]>): { caller: Caller } => ({
+  caller: { ...house.caller, limits: { ...house.caller.limits, ...limits } },
+})
 
 describe("a call", () => {
   it("goes through its steps in order, and pays what the meter says", async () => {
     const answer = await house.ask(endpoint(whole(10)), { n: 1 })
     expect(stage.steps).toEqual(["plan", "admit all", "ran", "settle settled"])
     expect(answer).toMatchObject({ status: 200, json: { n: 1 }, costMicros: inputMicros + 60_000n })
-    expect(last()).toMatchObject({ state: "settled", holdMicros, costMicros: inputMicros + 60_000n, settlement: { usage: { [model]: used(10) }, httpStatus: 200 } })
-    expect(await balance()).toEqual({ balanceMicros: startMicros - inputMicros - 60_000n, heldMicros: 0n })
+    expect(last()).toMatchObject({
+      state: "settled",
+      holdMicros,
+      costMicros: inputMicros + 60_000n,
+      settlement: { usage: { [model]: used(10) }, httpStatus: 200 },
+    })
+    expect(await balance()).toEqual({
+      balanceMicros: startMicros - inputMicros - 60_000n,
+      heldMicros: 0n,
+    })
   })
 
   it("carries its headers", async () => {
@@ -38,7 +58,9 @@ describe("a call", () => {
       "x-ratelimit-reset-requests": "1m0s",
       "x-cost-idr": "1500.06",
     })
-    expect(headers["server-timing"]).toMatch(/^plan;dur=.*limits;dur=.*hold;dur=.*settle;dur=.*total;dur=/)
+    expect(headers["server-timing"]).toMatch(
+      /^plan;dur=.*limits;dur=.*hold;dur=.*settle;dur=.*total;dur=/,
+    )
   })
 
   it("never pays more than its hold", async () => {
@@ -52,8 +74,12 @@ describe("a call", () => {
 
   it("costs nothing with a test key, and half in a batch", async () => {
     const test: Caller = { ...house.caller, tenant: { account: "acct_1", mode: "test" } }
-    expect(await house.ask(endpoint(whole(10)), { n: 1 }, { caller: test })).toMatchObject({ costMicros: 0n })
-    expect(await house.ask(endpoint(whole(10)), { n: 1 }, { priceFactor: 0.5 })).toMatchObject({ costMicros: (inputMicros + 60_000n) / 2n })
+    expect(await house.ask(endpoint(whole(10)), { n: 1 }, { caller: test })).toMatchObject({
+      costMicros: 0n,
+    })
+    expect(await house.ask(endpoint(whole(10)), { n: 1 }, { priceFactor: 0.5 })).toMatchObject({
+      costMicros: (inputMicros + 60_000n) / 2n,
+    })
   })
 
   it("says what it costs as it goes on, never more than its hold", async () => {
@@ -66,24 +92,39 @@ describe("a call", () => {
         }
         return { status: 200, json: {} }
       })
-    expect(await house.ask(endpoint(greedy), { n: 1 })).toMatchObject({ headers: { "x-cost-idr": formatRupiah(holdMicros) } })
+    expect(await house.ask(endpoint(greedy), { n: 1 })).toMatchObject({
+      headers: { "x-cost-idr": formatRupiah(holdMicros) },
+    })
     expect(costs).toEqual([inputMicros, inputMicros + 60_000n, holdMicros])
   })
 
   it("takes its prices, its model and its end with it", async () => {
     await house.ask(endpoint(whole(10)), { n: 1 })
-    expect(last()?.request).toMatchObject({ model, prices: { factor: 1, models: { [model]: { output: "6000" } } }, expiresMs: house.clock.nowMs() + 120_000 })
+    expect(last()?.request).toMatchObject({
+      model,
+      prices: { factor: 1, models: { [model]: { output: "6000" } } },
+      expiresMs: house.clock.nowMs() + 120_000,
+    })
   })
 
   it("of a key that does not reach the model is 400, and holds nothing", async () => {
     const caller = { ...house.caller, models: ["svc-prme"] }
-    expect(await house.ask(endpoint(whole(10)), { n: 1 }, { caller })).toMatchObject({ status: 400, json: { code: "model_not_found", param: "model" } })
+    expect(await house.ask(endpoint(whole(10)), { n: 1 }, { caller })).toMatchObject({
+      status: 400,
+      json: { code: "model_not_found", param: "model" },
+    })
     expect(house.billing.calls).toEqual([])
-    expect(await house.ask(endpoint(whole(10)), { n: 1 }, { caller: { ...caller, models: [model] } })).toMatchObject({ status: 200 })
+    expect(
+      await house.ask(endpoint(whole(10)), { n: 1 }, { caller: { ...caller, models: [model] } }),
+    ).toMatchObject({ status: 200 })
   })
 
   it("of a public endpoint needs no caller and no billing", async () => {
-    const answer = await house.ask(endpoint(whole(10), { access: "public" }), { n: 1 }, { caller: undefined })
+    const answer = await house.ask(
+      endpoint(whole(10), { access: "public" }),
+      { n: 1 },
+      { caller: undefined },
+    )
     expect(answer).toMatchObject({ status: 200, costMicros: undefined })
     expect(stage.steps).toEqual(["plan", "ran"])
   })
@@ -92,7 +133,13 @@ describe("a call", () => {
 describe("a call is refused before anything is done", () => {
   const refusals: readonly [string, number, string, Parameters<FakeHouse["ask"]>[1], object][] = [
     ["without a caller", 401, "authentication_error", { n: 1 }, { caller: undefined }],
-    ["out of scope, before its shape", 403, "permission_denied", { n: "x" }, { scope: ["embeddings"] }],
+    [
+      "out of scope, before its shape",
+      403,
+      "permission_denied",
+      { n: "x" },
+      { scope: ["embeddings"] },
+    ],
     ["of a wrong shape", 400, "invalid_request_error", { n: "x" }, {}],
     ["that is no object", 400, "invalid_request_error", [1], {}],
     ["over RPM", 429, "rate_limit_error", { n: 1 }, { rpm: 0 }],
@@ -102,38 +149,72 @@ describe("a call is refused before anything is done", () => {
   ]
   it.each(refusals)("%s", async (_, status, code, body, more) => {
     const { scope, ...limits } = more as { scope?: string[] }
-    const caller = "caller" in more ? undefined : { ...withLimits(limits).caller, scopes: scope ?? ["test"] }
+    const caller =
+      "caller" in more ? undefined : { ...withLimits(limits).caller, scopes: scope ?? ["test"] }
     const answer = await house.ask(endpoint(whole(1)), body, { caller })
     expect(answer).toMatchObject({ status, json: { code } })
     expect(stage.steps).not.toContain("ran")
     expect(house.billing.calls).toHaveLength(0)
-    if (caller) expect(answer.headers).toMatchObject({ "x-call-id": expect.any(String), "x-ratelimit-remaining-requests": expect.any(String) })
+    if (caller)
+      expect(answer.headers).toMatchObject({
+        "x-call-id": expect.any(String),
+        "x-ratelimit-remaining-requests": expect.any(String),
+      })
   })
 
   it("over the balance", async () => {
-    await Effect.runPromise(house.billing.adjust({ id: "g", account: "acct_1", amountMicros: -startMicros + 1n, reason: "" }))
-    expect(await house.ask(endpoint(whole(1)), { n: 1 })).toMatchObject({ status: 402, json: { code: "insufficient_quota" } })
+    await Effect.runPromise(
+      house.billing.adjust({
+        id: "g",
+        account: "acct_1",
+        amountMicros: -startMicros + 1n,
+        reason: "",
+      }),
+    )
+    expect(await house.ask(endpoint(whole(1)), { n: 1 })).toMatchObject({
+      status: 402,
+      json: { code: "insufficient_quota" },
+    })
   })
 
   it("that needs an admin", async () => {
-    expect(await house.ask(endpoint(whole(1), { access: "admin" }), { n: 1 })).toMatchObject({ status: 403 })
+    expect(await house.ask(endpoint(whole(1), { access: "admin" }), { n: 1 })).toMatchObject({
+      status: 403,
+    })
   })
 
   it("that changes something for a suspended account; reading goes on", async () => {
     const caller: Caller = { ...house.caller, suspended: true }
     for (const access of ["session", "admin"] as const)
       for (const method of ["POST", "PATCH", "DELETE"] as const)
-        expect(await house.ask(endpoint(whole(1), { access, method }), { n: "x" }, { caller })).toMatchObject({ status: 403, json: { code: "account_suspended" } })
-    expect(await house.ask(endpoint(whole(1), { access: "session", method: "GET" }), { n: 1 }, { caller })).toMatchObject({ status: 200 })
+        expect(
+          await house.ask(endpoint(whole(1), { access, method }), { n: "x" }, { caller }),
+        ).toMatchObject({ status: 403, json: { code: "account_suspended" } })
+    expect(
+      await house.ask(
+        endpoint(whole(1), { access: "session", method: "GET" }),
+        { n: 1 },
+        { caller },
+      ),
+    ).toMatchObject({ status: 200 })
   })
 })
 
 describe("a call that fails", () => {
   it("costs nothing, counts, and holds nothing", async () => {
-    const failing: Answering = (call) => Effect.flatMap(whole(10)(call), () => Effect.fail(apiError("backend_error")))
+    const failing: Answering = (call) =>
+      Effect.flatMap(whole(10)(call), () => Effect.fail(apiError("backend_error")))
     const answer = await house.ask(endpoint(failing), { n: 1 })
-    expect(answer).toMatchObject({ status: 500, json: { code: "backend_error" }, headers: { "x-call-id": expect.any(String), "x-ratelimit-remaining-requests": "59" } })
-    expect(last()).toMatchObject({ state: "voided", costMicros: 0n, settlement: { httpStatus: 500 } })
+    expect(answer).toMatchObject({
+      status: 500,
+      json: { code: "backend_error" },
+      headers: { "x-call-id": expect.any(String), "x-ratelimit-remaining-requests": "59" },
+    })
+    expect(last()).toMatchObject({
+      state: "voided",
+      costMicros: 0n,
+      settlement: { httpStatus: 500 },
+    })
     expect(await balance()).toEqual({ balanceMicros: startMicros, heldMicros: 0n })
   })
 
@@ -141,39 +222,64 @@ describe("a call that fails", () => {
     const busy: Answering = () => Effect.fail(apiError("backend_busy"))
     expect(await house.ask(endpoint(busy), { n: 1 })).toMatchObject({ status: 429 })
     expect(last()).toMatchObject({ state: "refused" })
-    expect(await house.ask(endpoint(whole(1)), { n: 1 })).toMatchObject({ headers: { "x-ratelimit-remaining-requests": "59" } })
+    expect(await house.ask(endpoint(whole(1)), { n: 1 })).toMatchObject({
+      headers: { "x-ratelimit-remaining-requests": "59" },
+    })
   })
 
   it("by a defect says internal_error and tells the log", async () => {
     const broken: Answering = () => Effect.die(new Error("secret detail"))
-    expect(await house.ask(endpoint(broken), { n: 1 })).toMatchObject({ status: 500, json: { code: "internal_error", message: expect.not.stringContaining("secret") } })
+    expect(await house.ask(endpoint(broken), { n: 1 })).toMatchObject({
+      status: 500,
+      json: { code: "internal_error", message: expect.not.stringContaining("secret") },
+    })
     expect(last()).toMatchObject({ state: "voided" })
-    expect(house.log.lines).toMatchObject([{ level: "error", fields: { cause: expect.stringContaining("secret detail") } }])
+    expect(house.log.lines).toMatchObject([
+      { level: "error", fields: { cause: expect.stringContaining("secret detail") } },
+    ])
   })
 
   it("by a meter that can't be priced holds nothing", async () => {
     const odd: Answering = whole(Number.NaN)
-    expect(await house.ask(endpoint(odd), { n: 1 })).toMatchObject({ status: 500, json: { code: "internal_error" } })
+    expect(await house.ask(endpoint(odd), { n: 1 })).toMatchObject({
+      status: 500,
+      json: { code: "internal_error" },
+    })
     expect(last()).toMatchObject({ state: "voided", costMicros: 0n })
     expect(await balance()).toEqual({ balanceMicros: startMicros, heldMicros: 0n })
   })
 
   it("while planning holds nothing", async () => {
     const thrown = endpoint(whole(1), { plan: () => Effect.die(new Error("x")) })
-    const refused = endpoint(whole(1), { plan: () => Effect.fail(apiError("context_length_exceeded")) })
-    expect([(await house.ask(thrown, { n: 1 })).status, (await house.ask(refused, { n: 1 })).status]).toEqual([500, 400])
+    const refused = endpoint(whole(1), {
+      plan: () => Effect.fail(apiError("context_length_exceeded")),
+    })
+    expect([
+      (await house.ask(thrown, { n: 1 })).status,
+      (await house.ask(refused, { n: 1 })).status,
+    ]).toEqual([500, 400])
     expect(house.billing.calls).toHaveLength(0)
   })
 
   it("because billing is down says internal_error", async () => {
-    vi.mocked(house.billing.admit).mockReturnValue(Effect.fail(new PortError({ port: "billing", message: "no connection" })))
-    expect(await house.ask(endpoint(whole(1)), { n: 1 })).toMatchObject({ status: 500, json: { code: "internal_error" } })
+    vi.mocked(house.billing.admit).mockReturnValue(
+      Effect.fail(new PortError({ port: "billing", message: "no connection" })),
+    )
+    expect(await house.ask(endpoint(whole(1)), { n: 1 })).toMatchObject({
+      status: 500,
+      json: { code: "internal_error" },
+    })
     expect(stage.steps).toEqual(["plan"])
   })
 
   it("because a port's queue is full says backend_busy", async () => {
-    vi.mocked(house.billing.admit).mockReturnValue(Effect.fail(new PortError({ port: "billing", message: "too busy", busy: true })))
-    expect(await house.ask(endpoint(whole(1)), { n: 1 })).toMatchObject({ status: 429, json: { code: "backend_busy" } })
+    vi.mocked(house.billing.admit).mockReturnValue(
+      Effect.fail(new PortError({ port: "billing", message: "too busy", busy: true })),
+    )
+    expect(await house.ask(endpoint(whole(1)), { n: 1 })).toMatchObject({
+      status: 429,
+      json: { code: "backend_busy" },
+    })
     expect(house.log.lines).toEqual([])
   })
 })
@@ -181,11 +287,18 @@ describe("a call that fails", () => {
 it("a whole call that is cut pays what was metered", async () => {
   const hanging: Answering = (call) => Effect.flatMap(whole(7)(call), () => Effect.never)
   const program = Effect.gen(function* () {
-    const fiber = yield* Effect.forkChild(Effect.scoped(house.path.run(endpoint(hanging), house.input({ n: 1 }))), { startImmediately: true })
+    const fiber = yield* Effect.forkChild(
+      Effect.scoped(house.path.run(endpoint(hanging), house.input({ n: 1 }))),
+      { startImmediately: true },
+    )
     while (house.billing.calls.length === 0) yield* Effect.yieldNow
     expect(yield* house.billing.balance("acct_1")).toMatchObject({ heldMicros: holdMicros })
     yield* Fiber.interrupt(fiber)
   })
   await Effect.runPromise(program)
-  expect(last()).toMatchObject({ state: "settled", costMicros: inputMicros + 42_000n, settlement: { httpStatus: 499 } })
+  expect(last()).toMatchObject({
+    state: "settled",
+    costMicros: inputMicros + 42_000n,
+    settlement: { httpStatus: 499 },
+  })
 })

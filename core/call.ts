@@ -62,32 +62,72 @@ export interface CallPath {
   /** Settles before the reply is out, for a stream before its end; when the Scope closes early, by what the meter says. */
   run(endpoint: Endpoint, input: CallInput): Effect.Effect<Answer, ApiError, Scope.Scope>
   /** For a batch line: the caller commits the settlement with its own rows. Fails with nothing held. */
-  runUnsettled(endpoint: Endpoint, input: CallInput): Effect.Effect<{ readonly reply: Reply; readonly settlement: Settlement }, ApiError>
+  runUnsettled(
+    endpoint: Endpoint,
+    input: CallInput,
+  ): Effect.Effect<{ readonly reply: Reply; readonly settlement: Settlement }, ApiError>
   /** Authorizes, decodes and plans, and does nothing: what the call would use and cost at worst. */
-  check(endpoint: Endpoint, input: CallInput): Effect.Effect<{ readonly bound: UsageByModel; readonly costMicros: Micros }, ApiError>
+  check(
+    endpoint: Endpoint,
+    input: CallInput,
+  ): Effect.Effect<{ readonly bound: UsageByModel; readonly costMicros: Micros }, ApiError>
 }
 
-const dryRun = (parts: CallPathParts, endpoint: Endpoint, input: CallInput, caller: Caller, prepared: Prepared) =>
+const dryRun = (
+  parts: CallPathParts,
+  endpoint: Endpoint,
+  input: CallInput,
+  caller: Caller,
+  prepared: Prepared,
+) =>
   Effect.gen(function* () {
     const { call, plan, holdMicros, meter } = prepared
-    const rate = yield* admission(parts, endpoint, input, caller, { ...holdOf(prepared), holdMicros: 0n, counts: "rpm" })
-    const forecast = plan.forecast ? yield* plan.forecast : { bound: plan.bound, costMicros: holdMicros, wouldSucceed: true, more: {} }
+    const rate = yield* admission(parts, endpoint, input, caller, {
+      ...holdOf(prepared),
+      holdMicros: 0n,
+      counts: "rpm",
+    })
+    const forecast = plan.forecast
+      ? yield* plan.forecast
+      : { bound: plan.bound, costMicros: holdMicros, wouldSucceed: true, more: {} }
     const isCovered = yield* look(parts, endpoint, input, caller, forecast.costMicros).pipe(
       Effect.as(true),
       Effect.catchTag("ApiError", () => Effect.succeed(false)),
     )
-    const reply = dryRunReply(endpoint, { ...forecast, wouldSucceed: forecast.wouldSucceed && isCovered }, caller.limits, rate)
-    const headers = { "x-call-id": call.id, "x-cost-idr": "0", ...rateHeaders(rate), "server-timing": meter.serverTiming() }
-    return { reply: { ...reply, headers }, cost: () => 0n, timing: meter.serverTiming } satisfies Answer
+    const reply = dryRunReply(
+      endpoint,
+      { ...forecast, wouldSucceed: forecast.wouldSucceed && isCovered },
+      caller.limits,
+      rate,
+    )
+    const headers = {
+      "x-call-id": call.id,
+      "x-cost-idr": "0",
+      ...rateHeaders(rate),
+      "server-timing": meter.serverTiming(),
+    }
+    return {
+      reply: { ...reply, headers },
+      cost: () => 0n,
+      timing: meter.serverTiming,
+    } satisfies Answer
   })
 
 const notStreamed = (reply: Reply) =>
-  "json" in reply ? Effect.succeed(reply) : Effect.fail(apiError("unsupported_parameter", "A batch line can't be streamed.", { param: "stream" }))
+  "json" in reply
+    ? Effect.succeed(reply)
+    : Effect.fail(
+        apiError("unsupported_parameter", "A batch line can't be streamed.", { param: "stream" }),
+      )
 
 export const makeCallPath = (parts: CallPathParts): CallPath => {
   const sealed = seal(parts.log)
 
-  const unpaid = ({ plan, meter }: Prepared) => Effect.map(plan.run, (reply): Answer => ({ reply, cost: () => undefined, timing: meter.serverTiming }))
+  const unpaid = ({ plan, meter }: Prepared) =>
+    Effect.map(
+      plan.run,
+      (reply): Answer => ({ reply, cost: () => undefined, timing: meter.serverTiming }),
+    )
 
   const once = (endpoint: Endpoint, input: CallInput, caller: Caller, prepared: Prepared) => {
     const isKeyed = endpoint.access === "key"
@@ -96,11 +136,29 @@ export const makeCallPath = (parts: CallPathParts): CallPath => {
     const store = parts.idempotency()
     if (!store) return work
     const replay = (reply: Reply) =>
-      Effect.map(isKeyed ? look(parts, endpoint, input, caller) : Effect.succeed(undefined), (rate): Answer => {
-        const keyed = rate && { "x-call-id": prepared.call.id, "x-cost-idr": "0", ...rateHeaders(rate), "server-timing": prepared.meter.serverTiming() }
-        return { reply: { ...reply, headers: { ...keyed, ...reply.headers } }, cost: () => 0n, timing: prepared.meter.serverTiming }
-      })
-    const only = { store, log: parts.log, caller, key: input.idempotencyKey, fingerprint: fingerprintOf(endpoint, input.params ?? {}, input.body) }
+      Effect.map(
+        isKeyed ? look(parts, endpoint, input, caller) : Effect.succeed(undefined),
+        (rate): Answer => {
+          const keyed = rate && {
+            "x-call-id": prepared.call.id,
+            "x-cost-idr": "0",
+            ...rateHeaders(rate),
+            "server-timing": prepared.meter.serverTiming(),
+          }
+          return {
+            reply: { ...reply, headers: { ...keyed, ...reply.headers } },
+            cost: () => 0n,
+            timing: prepared.meter.serverTiming,
+          }
+        },
+      )
+    const only = {
+      store,
+      log: parts.log,
+      caller,
+      key: input.idempotencyKey,
+      fingerprint: fingerprintOf(endpoint, input.params ?? {}, input.body),
+    }
     return idempotently(only, replay, work)
   }
 
@@ -109,7 +167,8 @@ export const makeCallPath = (parts: CallPathParts): CallPath => {
       const { caller } = input
       const prepared = yield* prepare(parts, endpoint, input, meter)
       if (!caller || endpoint.access === "public") return yield* unpaid(prepared)
-      if (input.dryRun && endpoint.access === "key") return yield* dryRun(parts, endpoint, input, caller, prepared)
+      if (input.dryRun && endpoint.access === "key")
+        return yield* dryRun(parts, endpoint, input, caller, prepared)
       return yield* once(endpoint, input, caller, prepared)
     })
 
@@ -127,15 +186,22 @@ export const makeCallPath = (parts: CallPathParts): CallPath => {
         const prepared = yield* prepare(parts, endpoint, input, makeMeter(parts.clock))
         const { call, plan } = prepared
         const giveBack = (cause: Cause.Cause<ApiError>) => {
-          const failure = Option.getOrElse(Cause.findErrorOption(cause), () => apiError("internal_error"))
-          return Effect.ignore(parts.billing().settle([settlementOf(call, failure, statusOf(failure))]))
+          const failure = Option.getOrElse(Cause.findErrorOption(cause), () =>
+            apiError("internal_error"),
+          )
+          return Effect.ignore(
+            parts.billing().settle([settlementOf(call, failure, statusOf(failure))]),
+          )
         }
         return yield* Effect.acquireUseRelease(
           admission(parts, endpoint, input, caller, { ...holdOf(prepared), counts: "money" }),
           () =>
             sealed(Effect.scoped(plan.run)).pipe(
               Effect.flatMap(notStreamed),
-              Effect.map((reply) => ({ reply, settlement: settlementOf(call, undefined, reply.status) })),
+              Effect.map((reply) => ({
+                reply,
+                settlement: settlementOf(call, undefined, reply.status),
+              })),
             ),
           (_, exit) => (Exit.isSuccess(exit) ? Effect.void : giveBack(exit.cause)),
         )
@@ -143,7 +209,12 @@ export const makeCallPath = (parts: CallPathParts): CallPath => {
     )
 
   const check: CallPath["check"] = (endpoint, input) =>
-    sealed(Effect.map(prepare(parts, endpoint, input, makeMeter(parts.clock)), ({ plan, holdMicros }) => ({ bound: plan.bound, costMicros: holdMicros })))
+    sealed(
+      Effect.map(
+        prepare(parts, endpoint, input, makeMeter(parts.clock)),
+        ({ plan, holdMicros }) => ({ bound: plan.bound, costMicros: holdMicros }),
+      ),
+    )
 
   return { run, runUnsettled, check }
 }

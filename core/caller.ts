@@ -17,7 +17,12 @@ export interface Limits {
   readonly monthlyCapMicros: Micros
 }
 
-export const defaultLimits: Limits = { rpm: 60, rpd: 10_000, concurrency: 10, monthlyCapMicros: 1_000_000_000_000n }
+export const defaultLimits: Limits = {
+  rpm: 60,
+  rpd: 10_000,
+  concurrency: 10,
+  monthlyCapMicros: 1_000_000_000_000n,
+}
 
 /** Who calls. `keyId` is absent for a dashboard session. */
 export interface Caller {

@@ -11,16 +11,31 @@ const error = <A, E>(effect: Effect.Effect<A, E>) => Effect.runSync(Effect.flip(
 it("finds the model that fits the task, and names those that would", () => {
   const catalogue = make()
   expect(Effect.runSync(catalogue.require("chat", "svc-lyt"))).toBe(chat.entry)
-  expect(error(catalogue.require("chat", "gpt-4"))).toMatchObject({ code: "model_not_found", param: "model", message: expect.stringContaining("'svc-lyt'") })
-  expect(error(catalogue.require("chat", "svc-embed"))).toMatchObject({ code: "model_not_found", message: expect.stringContaining("can't be used at this endpoint") })
-  expect(error(catalogue.require("rerank", "x"))).toMatchObject({ message: expect.stringContaining("No model here fits") })
+  expect(error(catalogue.require("chat", "gpt-4"))).toMatchObject({
+    code: "model_not_found",
+    param: "model",
+    message: expect.stringContaining("'svc-lyt'"),
+  })
+  expect(error(catalogue.require("chat", "svc-embed"))).toMatchObject({
+    code: "model_not_found",
+    message: expect.stringContaining("can't be used at this endpoint"),
+  })
+  expect(error(catalogue.require("rerank", "x"))).toMatchObject({
+    message: expect.stringContaining("No model here fits"),
+  })
 })
 
 it("opens a model when it is ready, and says why it is not", () => {
   const catalogue = make()
-  expect(error(catalogue.open("chat", "svc-lyt"))).toMatchObject({ code: "model_loading", retryAfterMs: 5000 })
+  expect(error(catalogue.open("chat", "svc-lyt"))).toMatchObject({
+    code: "model_loading",
+    retryAfterMs: 5000,
+  })
   catalogue.set("svc-lyt", { state: "failed", reason: "secret path" })
-  expect(error(catalogue.open("chat", "svc-lyt"))).toMatchObject({ code: "backend_error", message: expect.not.stringContaining("secret") })
+  expect(error(catalogue.open("chat", "svc-lyt"))).toMatchObject({
+    code: "backend_error",
+    message: expect.not.stringContaining("secret"),
+  })
   catalogue.set("svc-lyt", { state: "ready", loaded: chat.loaded })
   expect(Effect.runSync(catalogue.open("chat", "svc-lyt"))).toBe(chat.loaded)
   expect(error(catalogue.open("embed", "svc-lyt"))).toMatchObject({ code: "model_not_found" })

@@ -36,7 +36,11 @@ export interface ModelEntry {
 /** waiting -> pulling -> loading -> ready | failed */
 export type ModelState =
   | { readonly state: "waiting" }
-  | { readonly state: "pulling"; readonly doneBytes: number; readonly totalBytes: number | undefined }
+  | {
+      readonly state: "pulling"
+      readonly doneBytes: number
+      readonly totalBytes: number | undefined
+    }
   | { readonly state: "loading"; readonly detail: string }
   | { readonly state: "ready"; readonly loaded: LoadedModel }
   | { readonly state: "failed"; readonly reason: string }
@@ -58,10 +62,20 @@ export interface Catalogue {
 
 const notReady = (id: ModelId, state: ModelState): ApiError =>
   state.state === "failed"
-    ? apiError("backend_error", `The model '${id}' could not be opened; the operator finds the reason in the log.`)
-    : apiError("model_loading", `The model '${id}' is still loading (${state.state}). Try again shortly.`, { retryAfterMs: 5_000 })
+    ? apiError(
+        "backend_error",
+        `The model '${id}' could not be opened; the operator finds the reason in the log.`,
+      )
+    : apiError(
+        "model_loading",
+        `The model '${id}' is still loading (${state.state}). Try again shortly.`,
+        { retryAfterMs: 5_000 },
+      )
 
-export const makeCatalogue = (entries: readonly ModelEntry[], batchPriceFactor = 0.5): Catalogue => {
+export const makeCatalogue = (
+  entries: readonly ModelEntry[],
+  batchPriceFactor = 0.5,
+): Catalogue => {
   const byId = new Map(entries.map((entry) => [entry.id, entry]))
   const states = new Map<ModelId, ModelState>()
   const stateOf = (id: ModelId): ModelState => states.get(id) ?? { state: "waiting" }
@@ -70,8 +84,16 @@ export const makeCatalogue = (entries: readonly ModelEntry[], batchPriceFactor =
       const entry = byId.get(id)
       if (entry?.task === task) return Effect.succeed(entry)
       const fitting = entries.filter((e) => e.task === task).map((e) => `'${e.id}'`)
-      const why = entry ? `The model '${id}' can't be used at this endpoint` : "There is no such model here"
-      return Effect.fail(apiError("model_not_found", `${why}. ${fitting.length ? `Use ${fitting.join(", ")}.` : "No model here fits this endpoint."}`, { param: "model" }))
+      const why = entry
+        ? `The model '${id}' can't be used at this endpoint`
+        : "There is no such model here"
+      return Effect.fail(
+        apiError(
+          "model_not_found",
+          `${why}. ${fitting.length ? `Use ${fitting.join(", ")}.` : "No model here fits this endpoint."}`,
+          { param: "model" },
+        ),
+      )
     })
   return {
     entries,
@@ -81,7 +103,9 @@ export const makeCatalogue = (entries: readonly ModelEntry[], batchPriceFactor =
     open: <T extends TaskName>(task: T, id: ModelId) =>
       Effect.flatMap(require_(task, id), () => {
         const state = stateOf(id)
-        return state.state === "ready" ? Effect.succeed(state.loaded as LoadedModel<T>) : Effect.fail(notReady(id, state))
+        return state.state === "ready"
+          ? Effect.succeed(state.loaded as LoadedModel<T>)
+          : Effect.fail(notReady(id, state))
       }),
     price: (id) => byId.get(id)?.price ?? freePrice,
     state: stateOf,

@@ -3,7 +3,9 @@ import { expect, it } from "vitest"
 import { firstCharacters, isLongerThan, lastCharacters } from "./characters.ts"
 
 // halves of pairs too: JSON may bring them
-const texts = fc.array(fc.constantFrom("a", "é", "😀", "\ud83d", "\ude00", "字")).map((parts) => parts.join(""))
+const texts = fc
+  .array(fc.constantFrom("a", "é", "😀", "\ud83d", "\ude00", "字"))
+  .map((parts) => parts.join(""))
 
 it("counts and cuts by code points, as the iterator of strings does", () => {
   fc.assert(
@@ -11,7 +13,9 @@ it("counts and cuts by code points, as the iterator of strings does", () => {
       const points = [...text]
       expect(isLongerThan(text, count)).toBe(points.length > count)
       expect(firstCharacters(text, count)).toBe(points.slice(0, count).join(""))
-      expect(lastCharacters(text, count)).toBe(points.slice(Math.max(0, points.length - count)).join(""))
+      expect(lastCharacters(text, count)).toBe(
+        points.slice(Math.max(0, points.length - count)).join(""),
+      )
     }),
     { numRuns: 1000 },
   )

@@ -5,20 +5,28 @@ import { Schema } from "effect"
 /** The index just behind the first `count` characters. */
 const endOfFirst = (text: string, count: number): number => {
   let at = 0
-  for (let n = 0; n < count && at < text.length; n++) at += (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1
+  for (let n = 0; n < count && at < text.length; n++)
+    at += (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1
   return at
 }
 
-export const isLongerThan = (text: string, characters: number): boolean => text.length > characters && endOfFirst(text, characters) < text.length
+export const isLongerThan = (text: string, characters: number): boolean =>
+  text.length > characters && endOfFirst(text, characters) < text.length
 
-export const firstCharacters = (text: string, count: number): string => (text.length <= count ? text : text.slice(0, endOfFirst(text, count)))
+export const firstCharacters = (text: string, count: number): string =>
+  text.length <= count ? text : text.slice(0, endOfFirst(text, count))
 
 export const lastCharacters = (text: string, count: number): string => {
   if (text.length <= count) return text
   let at = text.length
-  for (let n = 0; n < count && at > 0; n++) at -= at > 1 && (text.codePointAt(at - 2) ?? 0) > 0xffff ? 2 : 1
+  for (let n = 0; n < count && at > 0; n++)
+    at -= at > 1 && (text.codePointAt(at - 2) ?? 0) > 0xffff ? 2 : 1
   return text.slice(at)
 }
 
 /** A check for the text fields of a body. */
-export const atMostCharacters = (count: number) => Schema.makeFilter((text: string) => !isLongerThan(text, count) || `must have at most ${count.toLocaleString("en")} characters`)
+export const atMostCharacters = (count: number) =>
+  Schema.makeFilter(
+    (text: string) =>
+      !isLongerThan(text, count) || `must have at most ${count.toLocaleString("en")} characters`,
+  )

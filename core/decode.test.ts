@@ -24,7 +24,9 @@ const refusal = (json: unknown) => {
 
 describe("a body", () => {
   it("is decoded; null is as if absent, unknown fields are dropped", () => {
-    expect(decode({ name: "a", count: null, other: [1] })).toEqual(Exit.succeed({ name: "a", count: null }))
+    expect(decode({ name: "a", count: null, other: [1] })).toEqual(
+      Exit.succeed({ name: "a", count: null }),
+    )
   })
 
   it.each<[string | undefined, unknown]>([
@@ -46,47 +48,66 @@ describe("a body", () => {
   })
 
   it("shows the field, never the value", () => {
-    expect(refusal({ name: "a", count: "my secret" })?.message).toBe("count: expected number | null")
+    expect(refusal({ name: "a", count: "my secret" })?.message).toBe(
+      "count: expected number | null",
+    )
   })
 
   it("shows no shape of a schema", () => {
-    const Kind = Schema.Struct({ of: optional(Schema.Struct({ kind: Schema.Literal("a"), more: Schema.String })) })
+    const Kind = Schema.Struct({
+      of: optional(Schema.Struct({ kind: Schema.Literal("a"), more: Schema.String })),
+    })
     const message = (of: unknown) => Effect.runSync(Effect.flip(decodeBody(Kind, { of }))).message
-    expect([message({ kind: "b", more: "" }), message(5)]).toEqual(["of: expected object", "of: expected object"])
+    expect([message({ kind: "b", more: "" }), message(5)]).toEqual([
+      "of: expected object",
+      "of: expected object",
+    ])
   })
 
   it("may be nested, but not without end", () => {
     const nest = (levels: number): unknown => (levels === 0 ? 1 : { a: nest(levels - 1) })
     expect(refusal({ name: "a", other: nest(maxDepth - 1) })).toBeUndefined()
     expect(refusal({ name: "a", other: nest(maxDepth) })?.message).toContain("deeper")
-    expect(refusal({ name: "a", other: JSON.parse("[".repeat(5000) + "]".repeat(5000)) })?.message).toContain("deeper")
+    expect(
+      refusal({ name: "a", other: JSON.parse("[".repeat(5000) + "]".repeat(5000)) })?.message,
+    ).toContain("deeper")
   })
 
   it("of any JSON is decoded or refused, and nothing throws", () => {
     fc.assert(
-      fc.property(fc.oneof(fc.jsonValue(), fc.dictionary(fc.constantFrom("name", "count", "items", "options", "__proto__"), fc.jsonValue())), (json) => {
-        const exit = decode(json)
-        if (Exit.isFailure(exit)) expect(isApiError(Option.getOrUndefined(Cause.findErrorOption(exit.cause)))).toBe(true)
-      }),
+      fc.property(
+        fc.oneof(
+          fc.jsonValue(),
+          fc.dictionary(
+            fc.constantFrom("name", "count", "items", "options", "__proto__"),
+            fc.jsonValue(),
+          ),
+        ),
+        (json) => {
+          const exit = decode(json)
+          if (Exit.isFailure(exit))
+            expect(isApiError(Option.getOrUndefined(Cause.findErrorOption(exit.cause)))).toBe(true)
+        },
+      ),
       { numRuns: 500 },
     )
   })
 })
 
 it("paths are written as in JavaScript", () => {
-  expect([[], ["a"], ["a", 0, "b"], ["a", 0, 1], [0, "b"], ["a", { key: "b" }, { key: 2 }]].map((path) => formatPath(path))).toEqual([
-    "",
-    "a",
-    "a[0].b",
-    "a[0][1]",
-    "[0].b",
-    "a.b[2]",
-  ])
+  expect(
+    [[], ["a"], ["a", 0, "b"], ["a", 0, 1], [0, "b"], ["a", { key: "b" }, { key: 2 }]].map((path) =>
+      formatPath(path),
+    ),
+  ).toEqual(["", "a", "a[0].b", "a[0][1]", "[0].b", "a.b[2]"])
 })
 
 it("says `object` where our schemas have a name or a shape", async () => {
   const Named = Schema.Struct({ a: Schema.String }).annotate({ identifier: "SecretName" })
-  const schema = Schema.Struct({ named: Schema.optionalKey(Named), shaped: Schema.optionalKey(Schema.Struct({ kind: Schema.Literal("x") })) })
+  const schema = Schema.Struct({
+    named: Schema.optionalKey(Named),
+    shaped: Schema.optionalKey(Schema.Struct({ kind: Schema.Literal("x") })),
+  })
   for (const body of [{ named: 5 }, { shaped: "text" }]) {
     const error = await Effect.runPromise(Effect.flip(decodeBody(schema, body)))
     expect(error.message).toBe(`${Object.keys(body)[0]}: expected object`)

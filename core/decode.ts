@@ -6,7 +6,8 @@ import type { Json } from "./json.ts"
 export const maxDepth = 100
 
 /** An optional field for which an explicit null is as if absent. */
-export const optional = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+export const optional = <S extends Schema.Top>(schema: S) =>
+  Schema.optionalKey(Schema.NullOr(schema))
 
 type Path = ReadonlyArray<PropertyKey | { readonly key: PropertyKey }>
 
@@ -21,7 +22,8 @@ export const formatPath = (path: Path = []): string =>
 const isDeeperThan = (value: Json, levels: number): boolean => {
   if (typeof value !== "object" || value === null) return false
   if (levels === 0) return true
-  for (const child of Array.isArray(value) ? value : Object.values(value)) if (isDeeperThan(child, levels - 1)) return true
+  for (const child of Array.isArray(value) ? value : Object.values(value))
+    if (isDeeperThan(child, levels - 1)) return true
   return false
 }
 
@@ -33,12 +35,19 @@ export interface DecodeProblem {
 }
 
 /** Names and shapes of our schemas mean nothing to a client. */
-const plain = (message: string): string => (/^Expected ([A-Z]\w*|\{.*\})( \| null)?$/.test(message) ? "expected object" : message.charAt(0).toLowerCase() + message.slice(1))
+const plain = (message: string): string =>
+  /^Expected ([A-Z]\w*|\{.*\})( \| null)?$/.test(message)
+    ? "expected object"
+    : message.charAt(0).toLowerCase() + message.slice(1)
 
 /** All that is wrong with `input`, the deepest first where alternatives of a union disagree. Messages hold no input values. */
 export const explain = (issue: SchemaIssue.Issue): readonly DecodeProblem[] =>
   formatIssues(issue)
-    .issues.map((i) => ({ param: formatPath(i.path as Path), message: i.message, depth: i.path?.length ?? 0 }))
+    .issues.map((i) => ({
+      param: formatPath(i.path as Path),
+      message: i.message,
+      depth: i.path?.length ?? 0,
+    }))
     .sort((a, b) => b.depth - a.depth)
     .map(({ param, message }) => ({ param, message: plain(message) }))
 
@@ -54,13 +63,26 @@ const decoderOf = (schema: Schema.Codec<unknown, Json>) => {
 }
 
 /** A request body in the shape of `schema`, or 400 `invalid_request_error` with the field as `param`. */
-export const decodeBody = <A>(schema: Schema.Codec<A, Json>, body: Json): Effect.Effect<A, ApiError> =>
+export const decodeBody = <A>(
+  schema: Schema.Codec<A, Json>,
+  body: Json,
+): Effect.Effect<A, ApiError> =>
   Effect.suspend(() => {
-    if (typeof body !== "object" || body === null || Array.isArray(body)) return Effect.fail(apiError("invalid_request_error", "The body must be a JSON object."))
-    if (isDeeperThan(body, maxDepth)) return Effect.fail(apiError("invalid_request_error", `The body is nested deeper than ${maxDepth} levels.`))
+    if (typeof body !== "object" || body === null || Array.isArray(body))
+      return Effect.fail(apiError("invalid_request_error", "The body must be a JSON object."))
+    if (isDeeperThan(body, maxDepth))
+      return Effect.fail(
+        apiError("invalid_request_error", `The body is nested deeper than ${maxDepth} levels.`),
+      )
     const decoded = decoderOf(schema)(body)
     if (Result.isSuccess(decoded)) return Effect.succeed(decoded.success as A)
     const [problem] = explain(decoded.failure.issue)
     const param = problem?.param || undefined
-    return Effect.fail(apiError("invalid_request_error", `${param ? `${param}: ` : ""}${problem?.message ?? "invalid"}`, { param }))
+    return Effect.fail(
+      apiError(
+        "invalid_request_error",
+        `${param ? `${param}: ` : ""}${problem?.message ?? "invalid"}`,
+        { param },
+      ),
+    )
   })

@@ -30,7 +30,13 @@ export interface Call<Body> {
 /** One part of a multipart body, in the order in which they come. A file's bytes must be read, or left, before the next part arrives. */
 export type BodyPart =
   | { readonly kind: "field"; readonly name: string; readonly value: string }
-  | { readonly kind: "file"; readonly name: string; readonly filename: string; readonly mediaType: string; readonly bytes: Stream.Stream<Uint8Array, ApiError> }
+  | {
+      readonly kind: "file"
+      readonly name: string
+      readonly filename: string
+      readonly mediaType: string
+      readonly bytes: Stream.Stream<Uint8Array, ApiError>
+    }
 
 /** The body of a `multipart` endpoint: nothing of it is in memory. It can be read once. */
 export interface MultipartBody {
@@ -49,7 +55,11 @@ export interface Ranged {
 /** What goes back. `events` becomes SSE: each event is one `data:` line; the path settles before the last of them is out. */
 export type Reply = { readonly status: number; readonly headers?: Strings } & (
   | { readonly json: Json }
-  | { readonly bytes: Stream.Stream<Uint8Array, ApiError>; readonly mediaType: string; readonly ranged?: Ranged }
+  | {
+      readonly bytes: Stream.Stream<Uint8Array, ApiError>
+      readonly mediaType: string
+      readonly ranged?: Ranged
+    }
   | { readonly events: Stream.Stream<Json, ApiError> }
 )
 
@@ -99,6 +109,7 @@ export interface Endpoint<Body = Json> {
   plan(call: Call<Body>): Effect.Effect<Plan, ApiError>
 }
 
-export const defineEndpoint = <Body>(endpoint: Endpoint<Body>): Endpoint => endpoint as unknown as Endpoint
+export const defineEndpoint = <Body>(endpoint: Endpoint<Body>): Endpoint =>
+  endpoint as unknown as Endpoint
 
 export const megabyte = 2 ** 20

@@ -1,5 +1,13 @@
 import { describe, expect, it } from "vitest"
-import { apiError, type ErrorCode, errorBody, errorHeaders, errorRegistry, isApiError, statusOf } from "./errors.ts"
+import {
+  apiError,
+  type ErrorCode,
+  errorBody,
+  errorHeaders,
+  errorRegistry,
+  isApiError,
+  statusOf,
+} from "./errors.ts"
 
 const codes = Object.keys(errorRegistry) as ErrorCode[]
 
@@ -29,7 +37,8 @@ describe("the registry", () => {
       backend_timeout: 504,
       storage_full: 507,
     } as const
-    for (const [code, status] of Object.entries(contract)) expect([code, statusOf(apiError(code as ErrorCode))]).toEqual([code, status])
+    for (const [code, status] of Object.entries(contract))
+      expect([code, statusOf(apiError(code as ErrorCode))]).toEqual([code, status])
   })
 
   it("has a family that fits each status, and a sentence", () => {
@@ -43,7 +52,10 @@ describe("the registry", () => {
     }
     for (const code of codes) {
       const { status, type, about } = errorRegistry[code]
-      expect([code, type]).toEqual([code, families[status] ?? (status >= 500 ? "server_error" : "invalid_request_error")])
+      expect([code, type]).toEqual([
+        code,
+        families[status] ?? (status >= 500 ? "server_error" : "invalid_request_error"),
+      ])
       expect(about).toMatch(/^[A-Z`].*\.$/)
     }
   })
@@ -51,17 +63,39 @@ describe("the registry", () => {
 
 describe("an error", () => {
   it("has the one envelope, with null for no param", () => {
-    expect(errorBody(apiError("not_found"))).toEqual({ message: errorRegistry.not_found.about, type: "not_found_error", code: "not_found", param: null })
-    expect(errorBody(apiError("invalid_request_error", "Too hot.", { param: "temperature" }))).toMatchObject({ message: "Too hot.", param: "temperature" })
+    expect(errorBody(apiError("not_found"))).toEqual({
+      message: errorRegistry.not_found.about,
+      type: "not_found_error",
+      code: "not_found",
+      param: null,
+    })
+    expect(
+      errorBody(apiError("invalid_request_error", "Too hot.", { param: "temperature" })),
+    ).toMatchObject({ message: "Too hot.", param: "temperature" })
   })
 
   it("says when to try again on every 429 and 503, in whole seconds and in ms, and on no other", () => {
-    for (const code of codes) expect([code, "retry-after" in errorHeaders(apiError(code))]).toEqual([code, [429, 503].includes(statusOf(apiError(code)))])
-    expect(errorHeaders(apiError("backend_busy", undefined, { retryAfterMs: 1500, headers: { "x-a": "b" } }))).toEqual({ "x-a": "b", "retry-after": "2", "retry-after-ms": "1500" })
-    expect(errorHeaders(apiError("backend_busy", undefined, { retryAfterMs: 0 }))).toEqual({ "retry-after": "1", "retry-after-ms": "1" })
+    for (const code of codes)
+      expect([code, "retry-after" in errorHeaders(apiError(code))]).toEqual([
+        code,
+        [429, 503].includes(statusOf(apiError(code))),
+      ])
+    expect(
+      errorHeaders(
+        apiError("backend_busy", undefined, { retryAfterMs: 1500, headers: { "x-a": "b" } }),
+      ),
+    ).toEqual({ "x-a": "b", "retry-after": "2", "retry-after-ms": "1500" })
+    expect(errorHeaders(apiError("backend_busy", undefined, { retryAfterMs: 0 }))).toEqual({
+      "retry-after": "1",
+      "retry-after-ms": "1",
+    })
   })
 
   it("is known by its tag, also when it comes from another copy of the kernel", () => {
-    expect([apiError("not_found"), { _tag: "ApiError" }, new Error("x"), null, "ApiError"].map(isApiError)).toEqual([true, true, false, false, false])
+    expect(
+      [apiError("not_found"), { _tag: "ApiError" }, new Error("x"), null, "ApiError"].map(
+        isApiError,
+      ),
+    ).toEqual([true, true, false, false, false])
   })
 })

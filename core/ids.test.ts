@@ -4,12 +4,16 @@ import { makeIds, randomText, uuidV7 } from "./ids.ts"
 
 it("a call's id is a UUIDv7 whose order is that of time", () => {
   fc.assert(
-    fc.property(fc.integer({ min: 0, max: 2 ** 47 }), fc.integer({ min: 1, max: 1e9 }), (nowMs, laterMs) => {
-      const id = uuidV7(nowMs)
-      expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
-      expect(Number.parseInt(id.replaceAll("-", "").slice(0, 12), 16)).toBe(nowMs)
-      expect(id < uuidV7(nowMs + laterMs)).toBe(true)
-    }),
+    fc.property(
+      fc.integer({ min: 0, max: 2 ** 47 }),
+      fc.integer({ min: 1, max: 1e9 }),
+      (nowMs, laterMs) => {
+        const id = uuidV7(nowMs)
+        expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+        expect(Number.parseInt(id.replaceAll("-", "").slice(0, 12), 16)).toBe(nowMs)
+        expect(id < uuidV7(nowMs + laterMs)).toBe(true)
+      },
+    ),
   )
 })
 

@@ -12,7 +12,10 @@ export interface Ids {
 }
 
 /** `length` letters and digits from a CSPRNG, without modulo bias. */
-export const randomText = customAlphabet("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", 24)
+export const randomText = customAlphabet(
+  "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz",
+  24,
+)
 
 /** A UUIDv4 already has the variant and 74 random bits where a v7 wants them: only time and version are put in front. */
 export const uuidV7 = (nowMs: number): string => {

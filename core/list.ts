@@ -12,25 +12,35 @@ export interface Page {
 const defaultLimit = 20
 const maxLimit = 100
 
-export const badQuery = (param: string, rule: string): ApiError => apiError("invalid_request_error", `${param}: ${rule}`, { param })
+export const badQuery = (param: string, rule: string): ApiError =>
+  apiError("invalid_request_error", `${param}: ${rule}`, { param })
 
 /** Ids are ours: anything else names nothing, and never gets to the database. */
 export const isId = (text: string): boolean => /^[\x21-\x7e]{1,100}$/.test(text)
 
 /** `?limit=` (20 unless told) and `?after=`. */
-export const readPage = ({ limit = String(defaultLimit), after }: Strings): Effect.Effect<Page, ApiError> => {
+export const readPage = ({
+  limit = String(defaultLimit),
+  after,
+}: Strings): Effect.Effect<Page, ApiError> => {
   const count = /^\d{1,3}$/.test(limit) ? Number(limit) : 0
-  if (count < 1 || count > maxLimit) return Effect.fail(badQuery("limit", `must be a whole number from 1 to ${maxLimit}`))
+  if (count < 1 || count > maxLimit)
+    return Effect.fail(badQuery("limit", `must be a whole number from 1 to ${maxLimit}`))
   return Effect.succeed({ limit: count, after })
 }
 
 const unknownAfter = () => badQuery("after", "there is no such object on this list")
 
 /** The place of the item that `after` names, or 400 when it is on no list of this caller. */
-export const placeOf = <A>(after: string | undefined, find: (id: string) => Effect.Effect<A | undefined, PortError>): Effect.Effect<A | undefined, ApiError | PortError> => {
+export const placeOf = <A>(
+  after: string | undefined,
+  find: (id: string) => Effect.Effect<A | undefined, PortError>,
+): Effect.Effect<A | undefined, ApiError | PortError> => {
   if (after === undefined) return Effect.succeed(undefined)
   if (!isId(after)) return Effect.fail(unknownAfter())
-  return Effect.flatMap(find(after), (place) => (place === undefined ? Effect.fail(unknownAfter()) : Effect.succeed(place)))
+  return Effect.flatMap(find(after), (place) =>
+    place === undefined ? Effect.fail(unknownAfter()) : Effect.succeed(place),
+  )
 }
 
 export const listSchema = <S extends Schema.Top>(item: S, identifier: string) =>
@@ -43,9 +53,15 @@ export const listSchema = <S extends Schema.Top>(item: S, identifier: string) =>
   }).annotate({ identifier })
 
 /** One page. Ask for `limit + 1` rows: whether the last one is there says whether there is more. */
-export const firstOf = <Row>(rows: readonly Row[], { limit }: Page) => ({ rows: rows.slice(0, limit), hasMore: rows.length > limit })
+export const firstOf = <Row>(rows: readonly Row[], { limit }: Page) => ({
+  rows: rows.slice(0, limit),
+  hasMore: rows.length > limit,
+})
 
-export const toList = <Item extends { readonly id: string }>(data: readonly Item[], hasMore: boolean) => ({
+export const toList = <Item extends { readonly id: string }>(
+  data: readonly Item[],
+  hasMore: boolean,
+) => ({
   object: "list",
   data,
   has_more: hasMore,

@@ -8,7 +8,10 @@ export const lesser = (a: Micros, b: Micros): Micros => (a < b ? a : b)
 /** `"2.5"` -> 2500000n. Throws a RangeError when the text is no plain decimal with at most 6 places. */
 export const parseRupiah = (text: string): Micros => {
   const match = /^(-?)(\d{1,15})(?:\.(\d{1,6}))?$/.exec(text)
-  if (!match) throw new RangeError(`"${text}" is not an amount in rupiah (a plain decimal with at most 6 places)`)
+  if (!match)
+    throw new RangeError(
+      `"${text}" is not an amount in rupiah (a plain decimal with at most 6 places)`,
+    )
   const [, sign, whole = "0", fraction = ""] = match
   const micros = BigInt(whole) * microsPerRupiah + BigInt(fraction.padEnd(6, "0"))
   return sign ? -micros : micros

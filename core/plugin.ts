@@ -22,8 +22,12 @@ export interface Plugin<Settings = Json> {
   /** Registers endpoint, backend and job values. No I/O; nothing of other plugins is resolved yet, only inside functions that run later. */
   register?(container: DependencyContainer, settings: Settings): void
   /** Opens resources into the Scope and registers what it opened. All it `needs` has started. */
-  start?(container: DependencyContainer, settings: Settings): Effect.Effect<void, PluginError, Scope.Scope>
+  start?(
+    container: DependencyContainer,
+    settings: Settings,
+  ): Effect.Effect<void, PluginError, Scope.Scope>
 }
 
 /** Checks the shape and hides the type of the settings, so that plugins of all kinds fit one list. */
-export const definePlugin = <Settings>(plugin: Plugin<Settings>): Plugin => plugin as unknown as Plugin
+export const definePlugin = <Settings>(plugin: Plugin<Settings>): Plugin =>
+  plugin as unknown as Plugin

@@ -4,7 +4,8 @@ import { costOf, freePrice, parsePrice, priceTag } from "./pricing.ts"
 import { noUsage, type Usage, usageOf } from "./usage.ts"
 
 const price = parsePrice({ input: 15_000, output: 60_000, image: 25, searchUnit: 2.5 })
-const cost = (usage: Partial<Usage>, factor?: number) => costOf(() => price, { m: usageOf(usage) }, factor)
+const cost = (usage: Partial<Usage>, factor?: number) =>
+  costOf(() => price, { m: usageOf(usage) }, factor)
 
 describe("the cost of a call", () => {
   it("is that of the price list", () => {
@@ -18,12 +19,18 @@ describe("the cost of a call", () => {
   it("counts cache reads at a tenth and cache writes at five quarters of the input, both inside of it", () => {
     expect(cost({ inputTokens: 1000, cacheReadTokens: 1000 })).toBe(1_500_000n)
     expect(cost({ inputTokens: 1000, cacheWriteTokens: 1000 })).toBe(18_750_000n)
-    expect(cost({ inputTokens: 1000, cacheReadTokens: 400, cacheWriteTokens: 100 })).toBe(((500n + 40n + 125n) * 15_000_000_000n) / 1_000_000n)
+    expect(cost({ inputTokens: 1000, cacheReadTokens: 400, cacheWriteTokens: 100 })).toBe(
+      ((500n + 40n + 125n) * 15_000_000_000n) / 1_000_000n,
+    )
   })
 
   it("takes the prices of cache reads and writes from the config where it names them", () => {
     const own = parsePrice({ input: 15_000, cacheRead: 3_000, cacheWrite: 0 })
-    expect(costOf(() => own, { m: usageOf({ inputTokens: 1000, cacheReadTokens: 400, cacheWriteTokens: 100 }) })).toBe(500n * 15_000n + 400n * 3_000n)
+    expect(
+      costOf(() => own, {
+        m: usageOf({ inputTokens: 1000, cacheReadTokens: 400, cacheWriteTokens: 100 }),
+      }),
+    ).toBe(500n * 15_000n + 400n * 3_000n)
   })
 
   it("does not price reasoning twice: it is part of the output", () => {
@@ -45,12 +52,21 @@ describe("the cost of a call", () => {
 })
 
 const count = fc.nat(1_000_000)
-const usages = fc.record({ inputTokens: count, outputTokens: count, images: fc.nat(8), searchUnits: fc.nat(2) }).map(usageOf)
+const usages = fc
+  .record({ inputTokens: count, outputTokens: count, images: fc.nat(8), searchUnits: fc.nat(2) })
+  .map(usageOf)
 
 it("grows with usage, so a bound's cost covers the cost of whatever stays below it", () => {
   fc.assert(
     fc.property(usages, usages, fc.constantFrom(1, 0.5), (bound, other, factor) => {
-      const below = usageOf(Object.fromEntries(Object.keys(noUsage).map((key) => [key, Math.min(bound[key as keyof Usage], other[key as keyof Usage])])))
+      const below = usageOf(
+        Object.fromEntries(
+          Object.keys(noUsage).map((key) => [
+            key,
+            Math.min(bound[key as keyof Usage], other[key as keyof Usage]),
+          ]),
+        ),
+      )
       expect(cost(below, factor) <= cost(bound, factor)).toBe(true)
     }),
   )
@@ -64,6 +80,15 @@ it("writes the prices that stay with a call as exact decimals", () => {
   const odd = parsePrice({ input: 0.000001, image: 750 })
   expect(priceTag(() => odd, ["m"], 0.5)).toEqual({
     factor: 0.5,
-    models: { m: { input: "0.000001", output: "0", cacheRead: "0.0000001", cacheWrite: "0.00000125", image: "750", searchUnit: "0" } },
+    models: {
+      m: {
+        input: "0.000001",
+        output: "0",
+        cacheRead: "0.0000001",
+        cacheWrite: "0.00000125",
+        image: "750",
+        searchUnit: "0",
+      },
+    },
   })
 })

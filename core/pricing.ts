@@ -14,7 +14,14 @@ export interface Price {
   readonly searchUnit: bigint
 }
 
-export const freePrice: Price = { input: 0n, output: 0n, cacheRead: 0n, cacheWrite: 0n, image: 0n, searchUnit: 0n }
+export const freePrice: Price = {
+  input: 0n,
+  output: 0n,
+  cacheRead: 0n,
+  cacheWrite: 0n,
+  image: 0n,
+  searchUnit: 0n,
+}
 
 const nanos = (rupiah: number | undefined): bigint => parseRupiah(String(rupiah ?? 0)) * 1000n
 
@@ -42,12 +49,18 @@ const labels = new WeakMap<Price, PriceTag["models"][string]>()
 const labelOf = (price: Price): PriceTag["models"][string] => {
   const known = labels.get(price)
   if (known) return known
-  const label = Object.fromEntries(Object.entries(price).map(([what, nano]) => [what, formatDecimal(nano, 9)])) as PriceTag["models"][string]
+  const label = Object.fromEntries(
+    Object.entries(price).map(([what, nano]) => [what, formatDecimal(nano, 9)]),
+  ) as PriceTag["models"][string]
   labels.set(price, label)
   return label
 }
 
-export const priceTag = (prices: (model: string) => Price, models: readonly string[], factor: number): PriceTag => ({
+export const priceTag = (
+  prices: (model: string) => Price,
+  models: readonly string[],
+  factor: number,
+): PriceTag => ({
   factor,
   models: Object.fromEntries(models.map((model) => [model, labelOf(prices(model))])),
 })
@@ -57,15 +70,27 @@ const femtoCost = (price: Price, usage: Usage): bigint => {
   const count = (n: number) => BigInt(Math.max(0, Math.ceil(n)))
   const read = count(usage.cacheReadTokens)
   const write = count(usage.cacheWriteTokens)
-  const tokens = (count(usage.inputTokens) - read - write) * price.input + read * price.cacheRead + write * price.cacheWrite + count(usage.outputTokens) * price.output
-  return tokens + (count(usage.images) * price.image + count(usage.searchUnits) * price.searchUnit) * 1_000_000n
+  const tokens =
+    (count(usage.inputTokens) - read - write) * price.input +
+    read * price.cacheRead +
+    write * price.cacheWrite +
+    count(usage.outputTokens) * price.output
+  return (
+    tokens +
+    (count(usage.images) * price.image + count(usage.searchUnits) * price.searchUnit) * 1_000_000n
+  )
 }
 
 /** What `usage` costs, rounded once, up, to a micro-rupiah. `factor` is 1, or that of a batch; at most 3 decimals. */
-export const costOf = (prices: (model: string) => Price, usage: UsageByModel, factor = 1): Micros => {
+export const costOf = (
+  prices: (model: string) => Price,
+  usage: UsageByModel,
+  factor = 1,
+): Micros => {
   const thousandths = BigInt(Math.round(factor * 1000))
   let sum = 0n
-  for (const [model, used] of Object.entries(usage)) sum += femtoCost(prices(model), used) * thousandths
+  for (const [model, used] of Object.entries(usage))
+    sum += femtoCost(prices(model), used) * thousandths
   const femtosInMicro = 1_000_000_000n
   const divisor = femtosInMicro * 1000n
   return (sum + divisor - 1n) / divisor

@@ -14,12 +14,21 @@ export interface Usage {
 /** One call may use several models: retrieval with rerank uses two. */
 export type UsageByModel = Readonly<Record<ModelId, Usage>>
 
-export const noUsage: Usage = { inputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, outputTokens: 0, reasoningTokens: 0, images: 0, searchUnits: 0 }
+export const noUsage: Usage = {
+  inputTokens: 0,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  outputTokens: 0,
+  reasoningTokens: 0,
+  images: 0,
+  searchUnits: 0,
+}
 
 export const usageOf = (part: Partial<Usage>): Usage => ({ ...noUsage, ...part })
 
 export const sumUsage = (usages: Iterable<Usage>): Usage => {
   const sum: Record<keyof Usage, number> = { ...noUsage }
-  for (const usage of usages) for (const key of Object.keys(sum) as (keyof Usage)[]) sum[key] += usage[key]
+  for (const usage of usages)
+    for (const key of Object.keys(sum) as (keyof Usage)[]) sum[key] += usage[key]
   return sum
 }

@@ -3,48 +3,93 @@ import { Command, InvalidArgumentError, Option } from "commander"
 import { version } from "./version.ts"
 
 /** The starter deployment, from the sources or from `dist/`. */
-const starter = fileURLToPath(new URL(import.meta.url.includes("/dist/") ? "../../config/starter.yaml" : "../config/starter.yaml", import.meta.url))
+const starter = fileURLToPath(
+  new URL(
+    import.meta.url.includes("/dist/") ? "../../config/starter.yaml" : "../config/starter.yaml",
+    import.meta.url,
+  ),
+)
 
-const withConfigArgument = (command: Command) => command.argument("[config]", "config file of the deployment", starter)
-const withConfigOption = (command: Command) => command.option("-c, --config <file>", "config file of the deployment", starter)
+const withConfigArgument = (command: Command) =>
+  command.argument("[config]", "config file of the deployment", starter)
+const withConfigOption = (command: Command) =>
+  command.option("-c, --config <file>", "config file of the deployment", starter)
 
 const addModels = (program: Command): void => {
   const models = program.command("models").description("Model files on this machine.")
-  withConfigOption(models.command("list").description("The models of a config file, and what of them is here.")).action(async (options) =>
-    (await import("./cli/models.ts")).listModels(options),
+  withConfigOption(
+    models.command("list").description("The models of a config file, and what of them is here."),
+  ).action(async (options) => (await import("./cli/models.ts")).listModels(options))
+  withConfigOption(
+    models
+      .command("pull")
+      .description("Pulls what is missing.")
+      .argument("[ids...]", "models; all unless told"),
   )
-  withConfigOption(models.command("pull").description("Pulls what is missing.").argument("[ids...]", "models; all unless told"))
     .option("--lock [file]", "also write the digests of what was pulled (models.lock.yaml)")
     .action(async (ids, options) => (await import("./cli/models.ts")).pullModels(ids, options))
   withConfigOption(
-    models.command("verify").description("Hashes the files again; exits with 1 when one is damaged or missing.").argument("[ids...]", "models; all unless told"),
+    models
+      .command("verify")
+      .description("Hashes the files again; exits with 1 when one is damaged or missing.")
+      .argument("[ids...]", "models; all unless told"),
   ).action(async (ids, options) => (await import("./cli/models.ts")).verifyModels(ids, options))
 }
 
 const addKeys = (program: Command): void => {
   const keys = program.command("keys").description("API keys.")
-  const withJson = (command: Command) => command.option("--json", "print the whole answer as JSON", false)
-  const create = withJson(withConfigOption(keys.command("create").description("Makes an API key and prints it. Works while the server runs.")))
+  const withJson = (command: Command) =>
+    command.option("--json", "print the whole answer as JSON", false)
+  const create = withJson(
+    withConfigOption(
+      keys
+        .command("create")
+        .description("Makes an API key and prints it. Works while the server runs."),
+    ),
+  )
   create
     .option("-n, --name <name>", "what the key is for", "cli")
     .option("-e, --email <address>", "account; the first one unless told")
     .option("-t, --test", "a test key: lives in the sandbox, nothing is billed", false)
-    .option("-s, --scope <id>", "an endpoint that it reaches, as in chat.completions; may come again; all unless told", (id: string, ids: readonly string[] = []) => [...ids, id])
+    .option(
+      "-s, --scope <id>",
+      "an endpoint that it reaches, as in chat.completions; may come again; all unless told",
+      (id: string, ids: readonly string[] = []) => [...ids, id],
+    )
     .action(async (options) => (await import("./cli/keys.ts")).createKey(options))
-  withJson(withConfigOption(keys.command("list").description("The keys of an account, the newest first.")))
+  withJson(
+    withConfigOption(keys.command("list").description("The keys of an account, the newest first.")),
+  )
     .option("-e, --email <address>", "account; the first one unless told")
     .action(async (options) => (await import("./cli/keys.ts")).listKeys(options))
-  withJson(withConfigOption(keys.command("revoke").description("Revokes a key, also while the server runs.").argument("<id>", "as `keys list` shows it"))).action(
-    async (id, options) => (await import("./cli/keys.ts")).revokeKey(id, options),
-  )
+  withJson(
+    withConfigOption(
+      keys
+        .command("revoke")
+        .description("Revokes a key, also while the server runs.")
+        .argument("<id>", "as `keys list` shows it"),
+    ),
+  ).action(async (id, options) => (await import("./cli/keys.ts")).revokeKey(id, options))
 }
 
 const addLedger = (program: Command): void => {
-  const ledger = program.command("ledger").description("Proofs and sums of the money. Both work while the server runs.")
-  withConfigOption(ledger.command("verify").description("Proves the ledger's invariants from its rows; exits with 1 when one is broken."))
+  const ledger = program
+    .command("ledger")
+    .description("Proofs and sums of the money. Both work while the server runs.")
+  withConfigOption(
+    ledger
+      .command("verify")
+      .description(
+        "Proves the ledger's invariants from its rows; exits with 1 when one is broken.",
+      ),
+  )
     .option("--json", "print the proof as JSON", false)
     .action(async (options) => (await import("./cli/ledger.ts")).verifyLedger(options))
-  withConfigOption(ledger.command("report").description("Sums of calls, tokens and costs (live keys), by the time of their admission."))
+  withConfigOption(
+    ledger
+      .command("report")
+      .description("Sums of calls, tokens and costs (live keys), by the time of their admission."),
+  )
     .option("--from <time>", "YYYY-MM-DD (UTC) or Unix seconds; the beginning unless told")
     .option("--to <time>", "the same; of a date, the whole day; now unless told")
     .option("--by <groups>", "some of account,key,model,day", "account")
@@ -56,7 +101,8 @@ const addLedger = (program: Command): void => {
 
 const linesAtOnce = (text: string): number => {
   const lines = Number(text)
-  if (!/^\d+$/.test(text) || lines < 1 || lines > 1024) throw new InvalidArgumentError("It must be 1 to 1024.")
+  if (!/^\d+$/.test(text) || lines < 1 || lines > 1024)
+    throw new InvalidArgumentError("It must be 1 to 1024.")
   return lines
 }
 
@@ -69,24 +115,59 @@ const addBatch = (program: Command): void => {
     )
     .argument("<file>", "one request a line: custom_id, method, url, body")
     .argument("[config]", "config file whose models and endpoints it uses", starter)
-    .option("-o, --out <file>", "the answers, in the order of the lines (default: <file> with .output.jsonl)")
-    .option("--errors <file>", "the lines that failed, made only for some (default: with .errors.jsonl)")
-    .option("--endpoint <url>", "what every line must target, as /v1/embeddings (default: that of the first line)")
-    .option("--concurrency <n>", "lines at once, 1 to 1024 (default: linesAtOnce of the plugin endpoint-batches, 64)", linesAtOnce)
+    .option(
+      "-o, --out <file>",
+      "the answers, in the order of the lines (default: <file> with .output.jsonl)",
+    )
+    .option(
+      "--errors <file>",
+      "the lines that failed, made only for some (default: with .errors.jsonl)",
+    )
+    .option(
+      "--endpoint <url>",
+      "what every line must target, as /v1/embeddings (default: that of the first line)",
+    )
+    .option(
+      "--concurrency <n>",
+      "lines at once, 1 to 1024 (default: linesAtOnce of the plugin endpoint-batches, 64)",
+      linesAtOnce,
+    )
     .option("--resume", "go on where an interrupted run of the same file ended", false)
     .option("--json", "print the summary as JSON", false)
-    .action(async (file, config, options) => (await import("./cli/batch.ts")).runBatch(file, { file: config, typed: config === starter ? undefined : config }, options))
+    .action(async (file, config, options) =>
+      (await import("./cli/batch.ts")).runBatch(
+        file,
+        { file: config, typed: config === starter ? undefined : config },
+        options,
+      ),
+    )
 }
 
 /** The commands. Each loads its work only when it is called, so that --help is quick. */
 export const makeCli = (): Command => {
-  const program = new Command("rakit").description("Assembles an inference server from one config file.").version(version).showHelpAfterError("(rakit --help shows the commands)")
-  withConfigArgument(program.command("serve").description("Starts the server and runs until SIGTERM or SIGINT."))
-    .addOption(new Option("--role <role>", "api: answers clients; worker: works through jobs (batches, webhooks); all: both").choices(["api", "worker", "all"]).default("all"))
-    .action(async (file, { role }) => (await import("./cli/serve.ts")).serve(file, role))
-  withConfigArgument(program.command("check").description("Checks a config file and prints the assembled house: plugins, routes, models, meters, limits. Starts nothing.")).action(
-    async (file) => (await import("./cli/check.ts")).check(file),
+  const program = new Command("rakit")
+    .description("Assembles an inference server from one config file.")
+    .version(version)
+    .showHelpAfterError("(rakit --help shows the commands)")
+  withConfigArgument(
+    program.command("serve").description("Starts the server and runs until SIGTERM or SIGINT."),
   )
+    .addOption(
+      new Option(
+        "--role <role>",
+        "api: answers clients; worker: works through jobs (batches, webhooks); all: both",
+      )
+        .choices(["api", "worker", "all"])
+        .default("all"),
+    )
+    .action(async (file, { role }) => (await import("./cli/serve.ts")).serve(file, role))
+  withConfigArgument(
+    program
+      .command("check")
+      .description(
+        "Checks a config file and prints the assembled house: plugins, routes, models, meters, limits. Starts nothing.",
+      ),
+  ).action(async (file) => (await import("./cli/check.ts")).check(file))
   addModels(program)
   addKeys(program)
   addLedger(program)
@@ -101,9 +182,13 @@ export const makeCli = (): Command => {
     .option("--mend", "also mend what can be mended", false)
     .option("--json", "print the findings as JSON", false)
     .action(async (file, options) => (await import("./cli/fsck.ts")).fsck(file, options))
-  withConfigArgument(program.command("migrate").description("Brings the tables of all plugins up to date, and says what ran. `serve` does it too.")).action(async (file) =>
-    (await import("./cli/migrate.ts")).migrate(file),
-  )
+  withConfigArgument(
+    program
+      .command("migrate")
+      .description(
+        "Brings the tables of all plugins up to date, and says what ran. `serve` does it too.",
+      ),
+  ).action(async (file) => (await import("./cli/migrate.ts")).migrate(file))
   return program
 }
 

@@ -8,7 +8,11 @@ const makeOut = (isTTY: boolean) => {
   stream.on("data", (chunk) => {
     text += String(chunk)
   })
-  const out = Object.assign(stream, { isTTY, columns: 100, rows: 20 }) as unknown as NodeJS.WriteStream
+  const out = Object.assign(stream, {
+    isTTY,
+    columns: 100,
+    rows: 20,
+  }) as unknown as NodeJS.WriteStream
   return { out, text: () => text }
 }
 
@@ -36,7 +40,12 @@ const screen = (text: string): readonly string[] => {
   return [...rows].map((row) => (row ?? "").trimEnd()).filter((row) => row !== "")
 }
 
-const step = (model: string, doneBytes: number, totalBytes = 100e6) => ({ model, source: "pypi:m==1", doneBytes, totalBytes })
+const step = (model: string, doneBytes: number, totalBytes = 100e6) => ({
+  model,
+  source: "pypi:m==1",
+  doneBytes,
+  totalBytes,
+})
 
 describe("without a terminal", () => {
   it("writes a line at the start, at every 10 % and at the end, for several models", () => {
@@ -54,7 +63,9 @@ describe("without a terminal", () => {
     expect(lines.filter((line) => line.startsWith("svc-lyt"))).toEqual([
       "svc-lyt  0.0 / 100.0 MB  0 %  from pypi:m==1",
       "svc-lyt  10.0 / 100.0 MB  10 %  10.0 MB/s  9 s left",
-      ...[2, 3, 4, 5, 6, 7, 8, 9].map((tenth) => `svc-lyt  ${tenth}0.0 / 100.0 MB  ${tenth}0 %  10.0 MB/s  ${10 - tenth} s left`),
+      ...[2, 3, 4, 5, 6, 7, 8, 9].map(
+        (tenth) => `svc-lyt  ${tenth}0.0 / 100.0 MB  ${tenth}0 %  10.0 MB/s  ${10 - tenth} s left`,
+      ),
       "svc-lyt  100.0 / 100.0 MB  100 %  10.0 MB/s",
     ])
     expect(lines.filter((line) => line.startsWith("svc-emb"))).toHaveLength(11)
@@ -113,14 +124,25 @@ describe("on a terminal", () => {
       vi.advanceTimersByTime(200)
       const middle = screen(text())
       expect(middle).toHaveLength(6)
-      expect(middle.slice(0, 4)).toEqual(["log line at 20", "and its second line", "log line at 40", "and its second line"])
-      expect(middle[4]).toMatch(/^svc-lyt {2}█{12}░{12} {2}50\.0 \/ 100\.0 MB {2}50 % {2}10\.0 MB\/s {2}5 s left$/)
+      expect(middle.slice(0, 4)).toEqual([
+        "log line at 20",
+        "and its second line",
+        "log line at 40",
+        "and its second line",
+      ])
+      expect(middle[4]).toMatch(
+        /^svc-lyt {2}█{12}░{12} {2}50\.0 \/ 100\.0 MB {2}50 % {2}10\.0 MB\/s {2}5 s left$/,
+      )
       expect(middle[5]).toMatch(/^svc-emb {2}░{24} {2}0\.0 \/ 50\.0 MB {2}0 %$/)
       view.report(step("svc-lyt", 100e6))
       view.done("svc-emb")
       view.write("after\n")
       expect(vi.getTimerCount()).toBe(0)
-      expect(screen(text()).slice(4)).toEqual([expect.stringMatching(/^svc-lyt {2}█{24} .*100 %/), expect.stringMatching(/^svc-emb/), "after"])
+      expect(screen(text()).slice(4)).toEqual([
+        expect.stringMatching(/^svc-lyt {2}█{24} .*100 %/),
+        expect.stringMatching(/^svc-emb/),
+        "after",
+      ])
     } finally {
       vi.useRealTimers()
     }

@@ -47,17 +47,22 @@ const units = [
 const amount = (...bytes: readonly number[]): string => {
   const largest = bytes.at(-1) ?? 0
   const scale = units.find((unit) => largest >= unit.bytes)
-  return scale ? `${bytes.map((count) => (count / scale.bytes).toFixed(1)).join(" / ")} ${scale.unit}` : `${bytes.join(" / ")} B`
+  return scale
+    ? `${bytes.map((count) => (count / scale.bytes).toFixed(1)).join(" / ")} ${scale.unit}`
+    : `${bytes.join(" / ")} B`
 }
 
 /** "12 s left", "3 min left", "1 h 20 min left" */
 export const timeLeft = (seconds: number): string => {
   if (seconds < 60) return `${Math.max(1, Math.ceil(seconds))} s left`
   const minutes = Math.ceil(seconds / 60)
-  return minutes < 60 ? `${minutes} min left` : `${Math.floor(minutes / 60)} h ${minutes % 60} min left`
+  return minutes < 60
+    ? `${minutes} min left`
+    : `${Math.floor(minutes / 60)} h ${minutes % 60} min left`
 }
 
-const percentOf = ({ doneBytes, totalBytes }: PullProgress): number => (totalBytes ? Math.min(100, Math.floor((doneBytes / totalBytes) * 100)) : 0)
+const percentOf = ({ doneBytes, totalBytes }: PullProgress): number =>
+  totalBytes ? Math.min(100, Math.floor((doneBytes / totalBytes) * 100)) : 0
 const isWhole = ({ doneBytes, totalBytes }: PullProgress): boolean => doneBytes === totalBytes
 
 /** "svc-lyt  42.1 / 98.2 MB  43 %  11.3 MB/s  5 s left", as far as it is known. */
@@ -69,7 +74,9 @@ const lineOf = (pull: Pull, bar = ""): string => {
     totalBytes === undefined ? amount(doneBytes) : amount(doneBytes, totalBytes),
     ...(totalBytes === undefined ? [] : [`${percentOf(pull.progress)} %`]),
     ...(rate === undefined ? [] : [`${amount(Math.round(rate))}/s`]),
-    ...(rate === undefined || totalBytes === undefined || isWhole(pull.progress) ? [] : [timeLeft((totalBytes - doneBytes) / rate)]),
+    ...(rate === undefined || totalBytes === undefined || isWhole(pull.progress)
+      ? []
+      : [timeLeft((totalBytes - doneBytes) / rate)]),
   ].join("  ")
 }
 
@@ -95,7 +102,8 @@ const makeLines = (out: NodeJS.WriteStream, clock: Pick<Clock, "nowMs">): Painte
     step: (pull) => {
       const last = told.get(pull.progress.model)
       const known = pull.progress.totalBytes !== undefined
-      if (!last || (known ? tenthOf(pull) > last.tenth : clock.nowMs() - last.atMs >= plainPauseMs)) tell(pull)
+      if (!last || (known ? tenthOf(pull) > last.tenth : clock.nowMs() - last.atMs >= plainPauseMs))
+        tell(pull)
     },
     end: (pull) => tell(pull),
     write: (text) => out.write(text),
@@ -115,8 +123,12 @@ const barOptions = (out: NodeJS.WriteStream): Options => ({
   // signals are the server's own affair
   gracefulExit: false,
   format: (options, params, pull: Pull) => {
-    const filled = Math.round(Math.min(1, params.total > 0 ? params.value / params.total : 0) * barWidth)
-    const bar = (options.barCompleteString ?? "").slice(0, filled) + (options.barIncompleteString ?? "").slice(0, barWidth - filled)
+    const filled = Math.round(
+      Math.min(1, params.total > 0 ? params.value / params.total : 0) * barWidth,
+    )
+    const bar =
+      (options.barCompleteString ?? "").slice(0, filled) +
+      (options.barIncompleteString ?? "").slice(0, barWidth - filled)
     return lineOf(pull, `  ${bar}`).slice(0, params.maxWidth)
   },
 })
@@ -151,7 +163,10 @@ const makeBars = (out: NodeJS.WriteStream): Painter => {
   }
 }
 
-export const makePullProgress = (out: NodeJS.WriteStream, clock: Pick<Clock, "nowMs"> = systemClock): PullProgressView => {
+export const makePullProgress = (
+  out: NodeJS.WriteStream,
+  clock: Pick<Clock, "nowMs"> = systemClock,
+): PullProgressView => {
   const painter = out.isTTY ? makeBars(out) : makeLines(out, clock)
   const running = new Map<ModelId, Pull>()
   const finished = new Map<ModelId, string>()
@@ -167,7 +182,9 @@ export const makePullProgress = (out: NodeJS.WriteStream, clock: Pick<Clock, "no
     report: (progress) => {
       const before = running.get(progress.model)
       if (!before && isWhole(progress) && finished.get(progress.model) === progress.source) return
-      const goesOn = before?.progress.source === progress.source && before.progress.doneBytes <= progress.doneBytes
+      const goesOn =
+        before?.progress.source === progress.source &&
+        before.progress.doneBytes <= progress.doneBytes
       const pull: Pull = goesOn ? before : { progress, samples: [] }
       pull.progress = progress
       keepSample(pull, clock.nowMs(), progress.doneBytes)

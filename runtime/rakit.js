@@ -10,13 +10,17 @@ const compiled = join(root, "dist", "runtime", "cli.js")
 const newest = (folder) =>
   readdirSync(folder, { withFileTypes: true }).reduce((latest, entry) => {
     if (entry.isDirectory()) return Math.max(latest, newest(join(folder, entry.name)))
-    return entry.name.endsWith(".ts") && !entry.name.endsWith(".test.ts") ? Math.max(latest, statSync(join(folder, entry.name)).mtimeMs) : latest
+    return entry.name.endsWith(".ts") && !entry.name.endsWith(".test.ts")
+      ? Math.max(latest, statSync(join(folder, entry.name)).mtimeMs)
+      : latest
   }, 0)
 
 const isFresh = () => {
   if (!existsSync(compiled)) return false
   const builtMs = statSync(compiled).mtimeMs
-  return ["core", "plugins", "runtime"].every((folder) => !existsSync(join(root, folder)) || newest(join(root, folder)) <= builtMs)
+  return ["core", "plugins", "runtime"].every(
+    (folder) => !existsSync(join(root, folder)) || newest(join(root, folder)) <= builtMs,
+  )
 }
 
 const load = async () => {
@@ -27,7 +31,9 @@ const load = async () => {
 }
 
 // while the server itself is still being loaded there is nothing to stop: the first signal already ends in order
-if (process.argv[2] === "serve") for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => process.listenerCount(signal) === 1 && process.exit(0))
+if (process.argv[2] === "serve")
+  for (const signal of ["SIGTERM", "SIGINT"])
+    process.on(signal, () => process.listenerCount(signal) === 1 && process.exit(0))
 
 const { main } = await load()
 await main(process.argv)

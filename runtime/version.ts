@@ -2,7 +2,11 @@ import { readFileSync } from "node:fs"
 
 const read = (up: string): string | undefined => {
   try {
-    return (JSON.parse(readFileSync(new URL(`${up}/package.json`, import.meta.url), "utf8")) as { version?: string }).version
+    return (
+      JSON.parse(readFileSync(new URL(`${up}/package.json`, import.meta.url), "utf8")) as {
+        version?: string
+      }
+    ).version
   } catch {
     return undefined
   }

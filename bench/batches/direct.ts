@@ -13,10 +13,18 @@ const context: ModelContext = {
 }
 
 /** The Model port alone, as many texts in flight as the worker has. Answers texts a second. */
-export const runDirectly = async ({ catalogue }: HouseInProcess, kind: TextKind, lines: number): Promise<number> => {
+export const runDirectly = async (
+  { catalogue }: HouseInProcess,
+  kind: TextKind,
+  lines: number,
+): Promise<number> => {
   const { task } = await Effect.runPromise(catalogue.open("embed", "svc-embed"))
   const port = task as Task<EmbedRequest, EmbedEvent>
-  const one = (n: number) => Effect.flatMap(port.plan({ items: [{ type: "text", text: textOf(kind, n) }], truncate: "END" }, context), ({ run }) => Stream.runDrain(run))
+  const one = (n: number) =>
+    Effect.flatMap(
+      port.plan({ items: [{ type: "text", text: textOf(kind, n) }], truncate: "END" }, context),
+      ({ run }) => Stream.runDrain(run),
+    )
   const startedMs = performance.now()
   await Effect.runPromise(
     Effect.forEach(

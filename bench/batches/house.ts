@@ -6,14 +6,27 @@ export const linesAtOnce = 64
 
 /** With the real embedding model alone where models lie in `modelsDir`, else with the fake ones. The worker looks every second: its pace is measured, not its patience. */
 export const makeBatchDeployment = (modelsDir: string | undefined): Deployment => {
-  const deployment = modelsDir === undefined ? makeDeployment({ atOnce: true }) : makeDeployment({ config: "starter.yaml", env: { RAKIT_MODELS: modelsDir } })
+  const deployment =
+    modelsDir === undefined
+      ? makeDeployment({ atOnce: true })
+      : makeDeployment({ config: "starter.yaml", env: { RAKIT_MODELS: modelsDir } })
   const { plugins, models, ...house } = parse(readFileSync(deployment.config, "utf8"))
   const wanted = models.filter(({ task }: { readonly task: string }) => task === "embed")
-  writeFileSync(deployment.config, stringify({ ...house, plugins: { ...plugins, "endpoint-batches": { pollMs: 1_000, linesAtOnce } }, models: wanted }))
+  writeFileSync(
+    deployment.config,
+    stringify({
+      ...house,
+      plugins: { ...plugins, "endpoint-batches": { pollMs: 1_000, linesAtOnce } },
+      models: wanted,
+    }),
+  )
   return deployment
 }
 
-const words = "kapal pasar hujan buku jalan laut guru padi kota pagi malam angin rumah sungai gunung teman".split(" ")
+const words =
+  "kapal pasar hujan buku jalan laut guru padi kota pagi malam angin rumah sungai gunung teman".split(
+    " ",
+  )
 
 /** What is embedded: sentences of 8 to 24 words, 33 tokens in the median, or paragraphs of 20 to 60 words, 79 tokens. */
 export type TextKind = "sentence" | "paragraph"

@@ -8,7 +8,11 @@ const line = (kind: TextKind, n: number): string =>
 interface SeenBatch {
   readonly id: string
   readonly status: string
-  readonly request_counts: { readonly total: number; readonly completed: number; readonly failed: number }
+  readonly request_counts: {
+    readonly total: number
+    readonly completed: number
+    readonly failed: number
+  }
 }
 
 /** Calls as a client's. */
@@ -18,7 +22,14 @@ const makeAsk =
     Effect.runPromise(
       Effect.scoped(
         Effect.map(
-          path.run(endpoint(id), { caller, body, params, requestId: "req_bench", priority: "realtime", priceFactor: 1 }),
+          path.run(endpoint(id), {
+            caller,
+            body,
+            params,
+            requestId: "req_bench",
+            priority: "realtime",
+            priceFactor: 1,
+          }),
           ({ reply }) => ("json" in reply ? reply.json : undefined) as Json,
         ),
       ),
@@ -27,10 +38,20 @@ const makeAsk =
 /** The file comes as HTTP would bring it: nothing of it is whole in memory. */
 const upload = (kind: TextKind, lines: number) => {
   const numbers = Array.from({ length: Math.ceil(lines / 100) }, (_, n) => n * 100)
-  const bytes = Stream.map(Stream.fromIterable(numbers), (from) => Buffer.from(Array.from({ length: Math.min(100, lines - from) }, (_, n) => line(kind, from + n)).join("")))
+  const bytes = Stream.map(Stream.fromIterable(numbers), (from) =>
+    Buffer.from(
+      Array.from({ length: Math.min(100, lines - from) }, (_, n) => line(kind, from + n)).join(""),
+    ),
+  )
   const parts = [
     { kind: "field" as const, name: "purpose", value: "batch" },
-    { kind: "file" as const, name: "file", filename: "lines.jsonl", mediaType: "application/jsonl", bytes },
+    {
+      kind: "file" as const,
+      name: "file",
+      filename: "lines.jsonl",
+      mediaType: "application/jsonl",
+      bytes,
+    },
   ]
   return { parts: Stream.fromIterable(parts), contentLength: undefined }
 }
@@ -46,11 +67,20 @@ export interface BatchRun {
 const waitMs = (begun: boolean, left: number): number => (begun && left > 400 ? 1_000 : 50)
 
 /** Uploads, orders and waits. `look` is called with how many lines are done, every second at first, more often near the end. */
-export const runBatch = async (house: HouseInProcess, kind: TextKind, lines: number, look: (done: number) => void = () => {}): Promise<BatchRun> => {
+export const runBatch = async (
+  house: HouseInProcess,
+  kind: TextKind,
+  lines: number,
+  look: (done: number) => void = () => {},
+): Promise<BatchRun> => {
   const ask = makeAsk(house)
   const { id: input_file_id } = await ask<{ id: string }>("files.create", upload(kind, lines))
   const orderedMs = performance.now()
-  const { id } = await ask<SeenBatch>("batches.create", { input_file_id, endpoint: "/v1/embeddings", completion_window: "24h" })
+  const { id } = await ask<SeenBatch>("batches.create", {
+    input_file_id,
+    endpoint: "/v1/embeddings",
+    completion_window: "24h",
+  })
   let begunMs: number | undefined
   for (;;) {
     const batch = await ask<SeenBatch>("batches.retrieve", undefined, { id })
@@ -58,8 +88,14 @@ export const runBatch = async (house: HouseInProcess, kind: TextKind, lines: num
     if (batch.status !== "validating") begunMs ??= nowMs
     look(batch.request_counts.completed)
     if (batch.status === "completed" && batch.request_counts.completed === lines)
-      return { perSecond: (lines * 1000) / (nowMs - (begunMs ?? orderedMs)), preflightMs: (begunMs ?? nowMs) - orderedMs }
-    if (!["validating", "in_progress"].includes(batch.status)) throw new Error(`the batch ended as ${JSON.stringify(batch)}`)
-    await new Promise((resolve) => setTimeout(resolve, waitMs(begunMs !== undefined, lines - batch.request_counts.completed)))
+      return {
+        perSecond: (lines * 1000) / (nowMs - (begunMs ?? orderedMs)),
+        preflightMs: (begunMs ?? nowMs) - orderedMs,
+      }
+    if (!["validating", "in_progress"].includes(batch.status))
+      throw new Error(`the batch ended as ${JSON.stringify(batch)}`)
+    await new Promise((resolve) =>
+      setTimeout(resolve, waitMs(begunMs !== undefined, lines - batch.request_counts.completed)),
+    )
   }
 }

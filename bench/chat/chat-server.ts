@@ -26,7 +26,8 @@ const readWhole = async (response: Response): Promise<number> => {
   if (!response.ok) throw new Error(`${response.status} ${await response.text()}`)
   let chunks = 0
   const decoder = new TextDecoder()
-  for await (const piece of response.body!) chunks += decoder.decode(piece as Uint8Array, { stream: true }).split("data: ").length - 1
+  for await (const piece of response.body!)
+    chunks += decoder.decode(piece as Uint8Array, { stream: true }).split("data: ").length - 1
   return chunks
 }
 
@@ -34,15 +35,39 @@ export const startChatServer = async (model: string, settings: object): Promise<
   const deployment = makeDeployment({ config: "starter.yaml" })
   const gapFile = join(deployment.folder, "loop-gap.json")
   const config = parse(readFileSync(deployment.config, "utf8"))
-  const chat = config.models.filter((entry: { id: string }) => entry.id === "svc-omni").map((entry: object) => ({ ...entry, sources: [{ url: `file:${model}` }] }))
+  const chat = config.models
+    .filter((entry: { id: string }) => entry.id === "svc-omni")
+    .map((entry: object) => ({ ...entry, sources: [{ url: `file:${model}` }] }))
   const plugins = { ...config.plugins, "backend-onnx": settings }
   writeFileSync(deployment.config, stringify({ ...config, plugins, models: chat }))
-  const server = await startServer({ ...deployment, env: { ...deployment.env, LOOP_GAP_FILE: gapFile, NODE_OPTIONS: `--import ${join(root, "bench/peers/loop-gap.mjs")}` } })
-  const body = (content: string, max_tokens: number) => JSON.stringify({ model: "svc-omni", messages: [{ role: "user", content }], max_tokens, stream: true })
+  const server = await startServer({
+    ...deployment,
+    env: {
+      ...deployment.env,
+      LOOP_GAP_FILE: gapFile,
+      NODE_OPTIONS: `--import ${join(root, "bench/peers/loop-gap.mjs")}`,
+    },
+  })
+  const body = (content: string, max_tokens: number) =>
+    JSON.stringify({
+      model: "svc-omni",
+      messages: [{ role: "user", content }],
+      max_tokens,
+      stream: true,
+    })
   return {
     chat: async (content, maxTokens) => {
-      const headers = { authorization: `Bearer ${deployment.apiKey}`, "content-type": "application/json" }
-      return readWhole(await fetch(`${server.url}/v1/chat/completions`, { method: "POST", headers, body: body(content, maxTokens) }))
+      const headers = {
+        authorization: `Bearer ${deployment.apiKey}`,
+        "content-type": "application/json",
+      }
+      return readWhole(
+        await fetch(`${server.url}/v1/chat/completions`, {
+          method: "POST",
+          headers,
+          body: body(content, maxTokens),
+        }),
+      )
     },
     loopGap: async () => {
       rmSync(gapFile, { force: true })
@@ -50,7 +75,8 @@ export const startChatServer = async (model: string, settings: object): Promise<
       while (!existsSync(gapFile)) await new Promise((resolve) => setTimeout(resolve, 20))
       return JSON.parse(readFileSync(gapFile, "utf8")) as LoopGap
     },
-    residentMb: () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${server.pid}/status`, "utf8"))?.[1]) / 1024,
+    residentMb: () =>
+      Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${server.pid}/status`, "utf8"))?.[1]) / 1024,
     stop: async () => {
       await server.stop()
       deployment.remove()

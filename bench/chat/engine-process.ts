@@ -30,17 +30,35 @@ const answerTo = <Answer>(child: ChildProcess): Promise<Answer> =>
     child.on("exit", onExit)
   })
 
-const open = async (name: string, file: string, args: readonly string[], execArgv: readonly string[]): Promise<EngineProcess> => {
-  const child = fork(join(root, file), [...args], { execArgv: [...execArgv], stdio: ["ignore", "ignore", "inherit", "ipc"] })
+const open = async (
+  name: string,
+  file: string,
+  args: readonly string[],
+  execArgv: readonly string[],
+): Promise<EngineProcess> => {
+  const child = fork(join(root, file), [...args], {
+    execArgv: [...execArgv],
+    stdio: ["ignore", "ignore", "inherit", "ipc"],
+  })
   await answerTo(child)
   let id = 0
   const ask = <Answer>(message: object): Promise<Answer> => {
     child.send(message)
     return answerTo<Answer>(child)
   }
-  return { name, ask, run: (task) => ask<Timing>({ ...task, id: id++ }), stop: () => child.disconnect() }
+  return {
+    name,
+    ask,
+    run: (task) => ask<Timing>({ ...task, id: id++ }),
+    stop: () => child.disconnect(),
+  }
 }
 
-export const openRakit = (name: string, spec: EngineSpec): Promise<EngineProcess> => open(name, "bench/chat/rakit-engine.ts", [JSON.stringify(spec)], ["--import", "tsx"])
+export const openRakit = (name: string, spec: EngineSpec): Promise<EngineProcess> =>
+  open(name, "bench/chat/rakit-engine.ts", [JSON.stringify(spec)], ["--import", "tsx"])
 
-export const openLlamaCpp = (name: string, model: string, threads: number): Promise<EngineProcess> => open(name, "bench/peers/llama-cpp.js", [model, String(threads)], [])
+export const openLlamaCpp = (
+  name: string,
+  model: string,
+  threads: number,
+): Promise<EngineProcess> => open(name, "bench/peers/llama-cpp.js", [model, String(threads)], [])

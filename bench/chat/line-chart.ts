@@ -17,7 +17,8 @@ const niceCeiling = (value: number): number => {
   return [1, 2, 2.5, 5, 10].map((step) => step * power).find((step) => step >= value)!
 }
 
-const text = (x: number, y: number, words: string, anchor = "middle", size = 12): string => `<text x="${x}" y="${y}" text-anchor="${anchor}" font-size="${size}">${words}</text>`
+const text = (x: number, y: number, words: string, anchor = "middle", size = 12): string =>
+  `<text x="${x}" y="${y}" text-anchor="${anchor}" font-size="${size}">${words}</text>`
 
 /** x on a logarithmic scale: the points are the marks. */
 const panel = ({ title, xLabel, lines }: Panel, shift: number): string => {
@@ -25,7 +26,8 @@ const panel = ({ title, xLabel, lines }: Panel, shift: number): string => {
   const marks = [...new Set(all.map(([x]) => x))].sort((a, b) => a - b)
   const most = niceCeiling(Math.max(...all.map(([, y]) => y)))
   const [low, high] = [Math.log2(marks[0]!), Math.log2(marks.at(-1)!)]
-  const xOf = (x: number) => Math.round(left + ((Math.log2(x) - low) / (high - low || 1)) * (width - left - 20))
+  const xOf = (x: number) =>
+    Math.round(left + ((Math.log2(x) - low) / (high - low || 1)) * (width - left - 20))
   const yOf = (y: number) => Math.round(top + (1 - y / most) * (height - top - bottom))
   const grid = [0, 0.25, 0.5, 0.75, 1].map((share) => {
     const y = yOf(share * most)
@@ -34,11 +36,15 @@ const panel = ({ title, xLabel, lines }: Panel, shift: number): string => {
   const drawn = lines.map(({ name, points }, i) => {
     const colour = colours[i % colours.length]!
     const path = points.map(([x, y]) => `${xOf(x)},${yOf(y)}`).join(" ")
-    const dots = points.map(([x, y]) => `<circle cx="${xOf(x)}" cy="${yOf(y)}" r="3" fill="${colour}"/>`).join("")
+    const dots = points
+      .map(([x, y]) => `<circle cx="${xOf(x)}" cy="${yOf(y)}" r="3" fill="${colour}"/>`)
+      .join("")
     const y = height - 14 - (lines.length - 1 - i) * 18
     return `<polyline points="${path}" fill="none" stroke="${colour}" stroke-width="2"/>${dots}<rect x="${left}" y="${y}" width="10" height="10" fill="${colour}"/>${text(left + 14, y + 9, name, "start", 11)}`
   })
-  const axis = marks.map((x) => text(xOf(x), height - bottom + 18, x.toLocaleString("en-US"), "middle", 11))
+  const axis = marks.map((x) =>
+    text(xOf(x), height - bottom + 18, x.toLocaleString("en-US"), "middle", 11),
+  )
   return `<g transform="translate(${shift},0)">${text(width / 2, 20, title, "middle", 14)}${grid.join("")}${axis.join("")}${text(width / 2, height - bottom + 36, xLabel)}${drawn.join("")}</g>`
 }
 

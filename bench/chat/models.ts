@@ -9,14 +9,20 @@ import { toQ4Zero } from "./requantize.ts"
 export const chatModelPath = (given: string | undefined): string => {
   const named = given ?? process.env.RAKIT_TEST_CHAT_MODEL
   if (named) return named
-  const listed = execFileSync(process.execPath, [join(root, "runtime/rakit.js"), "models", "list"], { cwd: root, encoding: "utf8" })
+  const listed = execFileSync(
+    process.execPath,
+    [join(root, "runtime/rakit.js"), "models", "list"],
+    { cwd: root, encoding: "utf8" },
+  )
   const path = listed
     .split("\n")
     .map((line) => line.trim().split(/\s+/))
     .find(([id]) => id === "svc-lyt")
     ?.at(-1)
   if (path && existsSync(path)) return path
-  throw new Error("name a GGUF file with --model, or pull the starter's with `npx rakit models pull config/starter.yaml`")
+  throw new Error(
+    "name a GGUF file with --model, or pull the starter's with `npx rakit models pull config/starter.yaml`",
+  )
 }
 
 export const requantized = (path: string, folder: string): string => {

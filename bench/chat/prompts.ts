@@ -17,15 +17,24 @@ const questions = [
   "Explain how a bicycle stays upright while it moves.",
 ]
 
-const rules = "You are a helpful assistant. Answer in plain words, in whole sentences, and give an example where it helps the reader to understand. Do not repeat the question."
+const rules =
+  "You are a helpful assistant. Answer in plain words, in whole sentences, and give an example where it helps the reader to understand. Do not repeat the question."
 
 /** Different conversations of some 64 tokens. */
 export const chatPrompts = (count: number): readonly string[] =>
-  Array.from({ length: count }, (_, i) => `<|im_start|>system\n${rules}<|im_end|>\n<|im_start|>user\n${questions[i % questions.length]}<|im_end|>\n<|im_start|>assistant\n`)
+  Array.from(
+    { length: count },
+    (_, i) =>
+      `<|im_start|>system\n${rules}<|im_end|>\n<|im_start|>user\n${questions[i % questions.length]}<|im_end|>\n<|im_start|>assistant\n`,
+  )
 
 /** Asks to copy what it says, where a look at what came before helps. */
 export const copyPrompt = (): string => {
-  const lines = Array.from({ length: 8 }, (_, i) => `export const field${i}Name = readField("field${i}", { required: ${i % 2 === 0}, maxLength: ${i * 10 + 20} })`)
+  const lines = Array.from(
+    { length: 8 },
+    (_, i) =>
+      `export const field${i}Name = readField("field${i}", { required: ${i % 2 === 0}, maxLength: ${i * 10 + 20} })`,
+  )
   return `<|im_start|>user\nRepeat this code exactly:\n${lines.join("\n")}<|im_end|>\n<|im_start|>assistant\n${lines[0]}\n`
 }
 

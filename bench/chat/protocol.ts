@@ -26,7 +26,11 @@ export interface Timing {
 }
 
 /** When each stream had its first and its last token, in ms from the start. */
-export const timingOf = (id: number, tokens: number, marks: readonly { readonly firstMs: number; readonly lastMs: number }[]): Timing => {
+export const timingOf = (
+  id: number,
+  tokens: number,
+  marks: readonly { readonly firstMs: number; readonly lastMs: number }[],
+): Timing => {
   const first = marks.map((mark) => mark.firstMs).sort((a, b) => a - b)
   const lastMs = Math.max(...marks.map((mark) => mark.lastMs))
   return {

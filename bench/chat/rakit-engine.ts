@@ -1,22 +1,43 @@
 // A chat engine of backend-onnx in a process of its own. `node --import tsx bench/chat/rakit-engine.ts SPEC` (JSON); speaks protocol.ts over IPC.
 import { Effect, Scope, Stream } from "effect"
 import type { Json } from "../../core/json.ts"
-import type { LlamaEvent, LlamaInfo, LlamaRequest } from "../../plugins/backend-onnx/engine/llama-jobs.ts"
+import type {
+  LlamaEvent,
+  LlamaInfo,
+  LlamaRequest,
+} from "../../plugins/backend-onnx/engine/llama-jobs.ts"
 import type { EngineSpec } from "../../plugins/backend-onnx/engine/protocol.ts"
 import { load } from "../house/code.ts"
 import { type Task, timingOf } from "./protocol.ts"
 
 const spec = JSON.parse(process.argv[2]!) as EngineSpec
-const { startEngine } = await load<typeof import("../../plugins/backend-onnx/engine/engine-host.ts")>("plugins/backend-onnx/engine/engine-host")
-const { loadChatTokenizer } = await load<typeof import("../../plugins/backend-onnx/tokenizer/chat-tokenizer.ts")>("plugins/backend-onnx/tokenizer/chat-tokenizer")
+const { startEngine } = await load<
+  typeof import("../../plugins/backend-onnx/engine/engine-host.ts")
+>("plugins/backend-onnx/engine/engine-host")
+const { loadChatTokenizer } = await load<
+  typeof import("../../plugins/backend-onnx/tokenizer/chat-tokenizer.ts")
+>("plugins/backend-onnx/tokenizer/chat-tokenizer")
 const log = { debug: () => {}, info: () => {}, warn: console.error, error: console.error } as never
 
-const engine = await Effect.runPromise(startEngine<LlamaRequest, LlamaEvent, LlamaInfo>({ spec, queue: 1_000, log, progress: () => {} }).pipe(Scope.provide(Scope.makeUnsafe())))
+const engine = await Effect.runPromise(
+  startEngine<LlamaRequest, LlamaEvent, LlamaInfo>({
+    spec,
+    queue: 1_000,
+    log,
+    progress: () => {},
+  }).pipe(Scope.provide(Scope.makeUnsafe())),
+)
 const { tokenizer, format } = loadChatTokenizer(engine.info.folder)
 // no stream ends by itself
 const logitBias = Object.values(format.controlTokens).map((id) => [id, -100] as const)
 
-const request = (promptIds: readonly number[], owner: string, maxTokens: number, temperature: number, schema?: Json): LlamaRequest => ({
+const request = (
+  promptIds: readonly number[],
+  owner: string,
+  maxTokens: number,
+  temperature: number,
+  schema?: Json,
+): LlamaRequest => ({
   kind: "generate",
   owner,
   promptIds: Int32Array.from(promptIds),
@@ -26,17 +47,31 @@ const request = (promptIds: readonly number[], owner: string, maxTokens: number,
   seed: 1,
   isRepeatable: false,
   stop: [],
-  ...(schema !== undefined && { grammar: { grammar: { kind: "schema", schema }, closeOnLength: false } }),
+  ...(schema !== undefined && {
+    grammar: { grammar: { kind: "schema", schema }, closeOnLength: false },
+  }),
 })
 
-const write = async (job: LlamaRequest): Promise<{ readonly firstMs: number; readonly lastMs: number }> => {
+const write = async (
+  job: LlamaRequest,
+): Promise<{ readonly firstMs: number; readonly lastMs: number }> => {
   const startedMs = performance.now()
   let firstMs = 0
   const translate = (event: { readonly type: string }) => {
     if (event.type === "token" && !firstMs) firstMs = performance.now() - startedMs
     return undefined
   }
-  await Effect.runPromise(Stream.runDrain(engine.run(job, { account: "bench", priority: "realtime", waitMs: 600_000, timeoutMs: () => 600_000, translate })))
+  await Effect.runPromise(
+    Stream.runDrain(
+      engine.run(job, {
+        account: "bench",
+        priority: "realtime",
+        waitMs: 600_000,
+        timeoutMs: () => 600_000,
+        translate,
+      }),
+    ),
+  )
   return { firstMs, lastMs: performance.now() - startedMs }
 }
 
@@ -45,10 +80,23 @@ const run = async ({ id, prompts, tokens, warm, temperature = 0, schema }: Task)
   // a cold cache for every run
   const owner = `run ${runs++}`
   if (warm) await write(request(prompts[0]!, owner, 1, 0))
-  process.send!(timingOf(id, tokens, await Promise.all(prompts.map((prompt) => write(request(prompt, owner, tokens, temperature, schema))))))
+  process.send!(
+    timingOf(
+      id,
+      tokens,
+      await Promise.all(
+        prompts.map((prompt) => write(request(prompt, owner, tokens, temperature, schema))),
+      ),
+    ),
+  )
 }
 
-const encode = async (texts: readonly string[]) => Promise.all(texts.map(async (text) => (await tokenizer.encode(text, null, { addSpecialTokens: false })).getIds()))
+const encode = async (texts: readonly string[]) =>
+  Promise.all(
+    texts.map(async (text) =>
+      (await tokenizer.encode(text, null, { addSpecialTokens: false })).getIds(),
+    ),
+  )
 
 process.on("message", (message: Task | { readonly texts: readonly string[] }) => {
   if ("texts" in message) void encode(message.texts).then((ids) => process.send!({ ids }))

@@ -21,7 +21,13 @@ export interface Report {
 }
 
 const markdown = ({ title, head, rows }: Table): string =>
-  [`## ${title}`, "", `| ${head.join(" | ")} |`, `|${head.map((_, i) => (i ? " ---: |" : " --- |")).join("")}`, ...rows.map((row) => `| ${row.join(" | ")} |`)].join("\n")
+  [
+    `## ${title}`,
+    "",
+    `| ${head.join(" | ")} |`,
+    `|${head.map((_, i) => (i ? " ---: |" : " --- |")).join("")}`,
+    ...rows.map((row) => `| ${row.join(" | ")} |`),
+  ].join("\n")
 
 const memoryTable = (samples: readonly MemorySample[]): Table => ({
   title: "Memory of the whole server, a tiny model, each request with a text of its own",
@@ -30,7 +36,14 @@ const memoryTable = (samples: readonly MemorySample[]): Table => ({
 })
 
 /** Writes docs/engine.md and docs/engine.svg. */
-export const writeReport = ({ machine, command, tables, byStreams, byContext, memory }: Report): void => {
+export const writeReport = ({
+  machine,
+  command,
+  tables,
+  byStreams,
+  byContext,
+  memory,
+}: Report): void => {
   const all = [...tables, ...(memory.length ? [memoryTable(memory)] : [])]
   const text = [
     "# The chat engine, measured",

@@ -11,7 +11,10 @@ const toHalf = (value: number): number => {
   const sign = (bits >>> 16) & 0x8000
   const exponent = ((bits >>> 23) & 255) - 112
   const mantissa = bits & 0x7fffff
-  if (exponent <= 0) return exponent < -10 ? sign : sign | ((((mantissa | 0x800000) >> (1 - exponent)) + 0x1000) >> 13)
+  if (exponent <= 0)
+    return exponent < -10
+      ? sign
+      : sign | ((((mantissa | 0x800000) >> (1 - exponent)) + 0x1000) >> 13)
   return sign | ((((exponent << 23) | mantissa) + 0x1000) >>> 13)
 }
 
@@ -20,10 +23,12 @@ const encode = (values: Float32Array): Buffer => {
   const out = Buffer.alloc((values.length / blockValues) * blockBytes)
   for (let block = 0, at = 0; block < values.length; block += blockValues, at += blockBytes) {
     let largest = 0
-    for (let j = 0; j < blockValues; j++) if (Math.abs(values[block + j]!) > Math.abs(largest)) largest = values[block + j]!
+    for (let j = 0; j < blockValues; j++)
+      if (Math.abs(values[block + j]!) > Math.abs(largest)) largest = values[block + j]!
     const scale = largest / -8
     out.writeUInt16LE(toHalf(scale), at)
-    const level = (j: number) => (scale ? Math.max(0, Math.min(15, Math.round(values[block + j]! / scale) + 8)) : 8)
+    const level = (j: number) =>
+      scale ? Math.max(0, Math.min(15, Math.round(values[block + j]! / scale) + 8)) : 8
     for (let j = 0; j < 16; j++) out[at + 2 + j] = level(j) | (level(j + 16) << 4)
   }
   return out
@@ -50,7 +55,9 @@ export const toQ4Zero = (file: GgufFile, path: string): void => {
     const dimensionsAt = header.indexOf(Buffer.concat([length, name])) + 8 + name.length
     const typeAt = dimensionsAt + 4 + 8 * header.readUInt32LE(dimensionsAt)
     const isQ4 = tensor.type.name === "Q4_1"
-    const data = isQ4 ? q4Of(file, tensor) : bytes.subarray(tensor.offset, tensor.offset + tensor.bytes)
+    const data = isQ4
+      ? q4Of(file, tensor)
+      : bytes.subarray(tensor.offset, tensor.offset + tensor.bytes)
     if (isQ4) header.writeUInt32LE(q4Zero, typeAt)
     header.writeBigUInt64LE(BigInt(offset), typeAt + 4)
     const padding = Buffer.alloc((32 - (data.length % 32)) % 32)

@@ -21,12 +21,20 @@ const member = {
 
 /** What a stream writes within the measured tokens is a part of it: no document ends early. */
 export const schemas = [
-  { name: "records with names, numbers and choices", schema: { type: "array", items: member, minItems: 40 } },
+  {
+    name: "records with names, numbers and choices",
+    schema: { type: "array", items: member, minItems: 40 },
+  },
   { name: "any JSON", schema: { type: "array", minItems: 200 } },
 ]
 
 /** Many streams that follow a schema against as many that write freely, in the same engine. */
-export const measureSchemas = async (engine: EngineProcess, prompts: readonly (readonly number[])[], rounds: number, tokens: number): Promise<Table> => {
+export const measureSchemas = async (
+  engine: EngineProcess,
+  prompts: readonly (readonly number[])[],
+  rounds: number,
+  tokens: number,
+): Promise<Table> => {
   const rows = []
   for (const { name, schema } of schemas) {
     const sides = [
@@ -41,8 +49,17 @@ export const measureSchemas = async (engine: EngineProcess, prompts: readonly (r
       ["reading the prompt included", "tokensPerSecond"],
     ] as const) {
       const perSecond = (side: string) => figure(medianOf(results, side, (timing) => timing[of]))
-      rows.push([`${name}, ${what}`, perSecond("schema"), perSecond("free"), times(ratioOf(results, "schema", "free", (timing) => timing[of]))])
+      rows.push([
+        `${name}, ${what}`,
+        perSecond("schema"),
+        perSecond("free"),
+        times(ratioOf(results, "schema", "free", (timing) => timing[of])),
+      ])
     }
   }
-  return { title: `Tokens a second of ${prompts.length} streams with a schema and without, temperature 1`, head: ["", "schema", "free", "ratio"], rows }
+  return {
+    title: `Tokens a second of ${prompts.length} streams with a schema and without, temperature 1`,
+    head: ["", "schema", "free", "ratio"],
+    rows,
+  }
 }

@@ -6,7 +6,11 @@ import { type LoopGap, startChatServer } from "./chat-server.ts"
 import { longText } from "./prompts.ts"
 
 /** How long the thread that serves HTTP is held up while `streams` clients read answers. */
-export const measureLoopGap = async (model: string, streams: number, seconds: number): Promise<LoopGap & { readonly idle: LoopGap }> => {
+export const measureLoopGap = async (
+  model: string,
+  streams: number,
+  seconds: number,
+): Promise<LoopGap & { readonly idle: LoopGap }> => {
   const server = await startChatServer(model, {})
   try {
     await server.chat("Hello", 4)
@@ -15,7 +19,8 @@ export const measureLoopGap = async (model: string, streams: number, seconds: nu
     const idle = await server.loopGap()
     const untilMs = performance.now() + seconds * 1000
     const client = async (index: number) => {
-      for (let turn = 0; performance.now() < untilMs; turn++) await server.chat(`${index} ${turn}: write a story about the sea.`, 64)
+      for (let turn = 0; performance.now() < untilMs; turn++)
+        await server.chat(`${index} ${turn}: write a story about the sea.`, 64)
     }
     await Promise.all(Array.from({ length: streams }, (_, i) => client(i)))
     return { ...(await server.loopGap()), idle }

@@ -3,7 +3,13 @@ import { Effect, Schema } from "effect"
 import { definePlugin, provide, Tokens } from "rakit/core"
 
 const limits = { rpm: 1_000_000, rpd: 100_000_000, concurrency: 1_000, monthlyCapMicros: 0n }
-const caller = Effect.succeed({ tenant: { account: "bench", mode: "live" }, keyId: "bench", scopes: ["*"], role: "user", limits })
+const caller = Effect.succeed({
+  tenant: { account: "bench", mode: "live" },
+  keyId: "bench",
+  scopes: ["*"],
+  role: "user",
+  limits,
+})
 
 export const plugin = definePlugin({
   name: "bench-constant-caller",
@@ -12,5 +18,8 @@ export const plugin = definePlugin({
   settings: Schema.Struct({}),
   needs: [],
   provides: [Tokens.identity],
-  start: (container) => Effect.sync(() => provide(container, Tokens.identity, { authenticate: () => caller, resume: () => caller })),
+  start: (container) =>
+    Effect.sync(() =>
+      provide(container, Tokens.identity, { authenticate: () => caller, resume: () => caller }),
+    ),
 })

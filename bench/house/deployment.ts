@@ -29,18 +29,34 @@ export interface DeploymentOptions {
 // one key for all: given to the server, so that nothing has to be read back
 const apiKey = `svc_live_${randomBytes(16).toString("hex")}`
 
-const isNeeded = (plugin: string): boolean => plugin.includes("fake-backend") || /^endpoint-(chat|embeddings)$/.test(plugin)
+const isNeeded = (plugin: string): boolean =>
+  plugin.includes("fake-backend") || /^endpoint-(chat|embeddings)$/.test(plugin)
 
 const adapted = (text: string, { unpaid, atOnce }: DeploymentOptions): string => {
   const { plugins, models, ...house } = parse(text)
-  const ours = ["constant-caller", "no-billing"].map((name) => [join(root, `bench/house/${name}.js`), {}])
+  const ours = ["constant-caller", "no-billing"].map((name) => [
+    join(root, `bench/house/${name}.js`),
+    {},
+  ])
   const kept = Object.entries(plugins).filter(([name]) => !unpaid || isNeeded(name))
-  const paced = models.map((model: object) => ({ ...model, ...(atOnce && { options: { atOnce } }) }))
-  return stringify({ ...house, plugins: Object.fromEntries([...kept, ...(unpaid ? ours : [])]), models: paced })
+  const paced = models.map((model: object) => ({
+    ...model,
+    ...(atOnce && { options: { atOnce } }),
+  }))
+  return stringify({
+    ...house,
+    plugins: Object.fromEntries([...kept, ...(unpaid ? ours : [])]),
+    models: paced,
+  })
 }
 
 /** The fake models compiled too, as otherwise the compiled server would load them, and a second kernel, through tsx. */
-const configText = ({ config = "test.yaml", billing, unpaid, atOnce }: DeploymentOptions): string => {
+const configText = ({
+  config = "test.yaml",
+  billing,
+  unpaid,
+  atOnce,
+}: DeploymentOptions): string => {
   const paid = readFileSync(join(root, "config", config), "utf8")
     .replace("../runtime/testing/fake-backend.ts", fileOf("runtime/testing/fake-backend"))
     .replace("billing-ledger: {}", `${billing ?? "billing-ledger"}: {}`)
@@ -48,7 +64,10 @@ const configText = ({ config = "test.yaml", billing, unpaid, atOnce }: Deploymen
   // 60 requests a minute are no load
   return text.includes("defaultLimits")
     ? text
-    : text.replace("  accounts:\n", "  accounts:\n    defaultLimits: { rpm: 1000000, rpd: 100000000, concurrency: 1000, monthlyCapIdr: 0 }\n")
+    : text.replace(
+        "  accounts:\n",
+        "  accounts:\n    defaultLimits: { rpm: 1000000, rpd: 100000000, concurrency: 1000, monthlyCapIdr: 0 }\n",
+      )
 }
 
 /** Embedded PostgreSQL with the settings of production, flushing to disk; DATABASE_URL names an empty database to use instead. */
@@ -57,6 +76,19 @@ export const makeDeployment = (options: DeploymentOptions = {}): Deployment => {
   const config = join(folder, "bench.yaml")
   writeFileSync(config, configText(options))
   const database = options.env?.DATABASE_URL ?? process.env.DATABASE_URL
-  const env = { RAKIT_DATA: join(folder, "data"), PORT: "0", HOST: "127.0.0.1", RAKIT_API_KEY: apiKey, ...(database && { DATABASE_URL: database }), ...options.env }
-  return { folder, config, apiKey, env, remove: () => rmSync(folder, { recursive: true, force: true }) }
+  const env = {
+    RAKIT_DATA: join(folder, "data"),
+    PORT: "0",
+    HOST: "127.0.0.1",
+    RAKIT_API_KEY: apiKey,
+    ...(database && { DATABASE_URL: database }),
+    ...options.env,
+  }
+  return {
+    folder,
+    config,
+    apiKey,
+    env,
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  }
 }

@@ -29,7 +29,10 @@ const modules = async () => ({
 })
 type Modules = Awaited<ReturnType<typeof modules>>
 
-const pathWithoutBilling = ({ makeCallPath, makeIds, systemClock, resolve, Tokens }: Modules, container: Parameters<Modules["resolve"]>[0]): CallPath => {
+const pathWithoutBilling = (
+  { makeCallPath, makeIds, systemClock, resolve, Tokens }: Modules,
+  container: Parameters<Modules["resolve"]>[0],
+): CallPath => {
   const billing = {
     admit: () => Effect.succeed({ limit: 60, remaining: 59, resetMs: 1000 }),
     settle: () => Effect.void,
@@ -52,7 +55,11 @@ const pathWithoutBilling = ({ makeCallPath, makeIds, systemClock, resolve, Token
 const open = (code: Modules, { config, env, apiKey }: Deployment) =>
   Effect.gen(function* () {
     const { resolve, Tokens } = code
-    const house = yield* code.assemble(code.loadConfig(config, env), "all", code.makeLog({ level: "silent" }))
+    const house = yield* code.assemble(
+      code.loadConfig(config, env),
+      "all",
+      code.makeLog({ level: "silent" }),
+    )
     yield* code.makeDataDir(resolve(house.container, Tokens.deployment))
     yield* code.startHouse(house)
     yield* code.openModels(house, { report: () => {}, done: () => {} })
@@ -75,7 +82,10 @@ export const openHouse = async (deployment: Deployment): Promise<HouseInProcess>
   const scope = Scope.makeUnsafe()
   const close = () => Effect.runPromise(Scope.close(scope, Exit.void))
   try {
-    return { ...(await Effect.runPromise(open(await modules(), deployment).pipe(Scope.provide(scope)))), close }
+    return {
+      ...(await Effect.runPromise(open(await modules(), deployment).pipe(Scope.provide(scope)))),
+      close,
+    }
   } catch (error) {
     await close()
     throw error

@@ -46,11 +46,17 @@ export type LoadClient = Client<LoadJob, LoadResult>
 export type OpenLoadClient = Client<OpenLoadJob, OpenLoadResult>
 
 const startClient = <Job extends LoadJob, Result>(program: string): Client<Job, Result> => {
-  const child: ChildProcess = fork(fileURLToPath(new URL(`../peers/${program}`, import.meta.url)), [], { execArgv: [], stdio: ["ignore", "ignore", "inherit", "ipc"] })
+  const child: ChildProcess = fork(
+    fileURLToPath(new URL(`../peers/${program}`, import.meta.url)),
+    [],
+    { execArgv: [], stdio: ["ignore", "ignore", "inherit", "ipc"] },
+  )
   const ended = once(child, "exit").then(() => [{ error: "it ended" }])
   const run = async (job: Job) => {
     child.send(job)
-    const [answer] = (await Promise.race([once(child, "message"), ended])) as [{ readonly result?: Result; readonly error?: string }]
+    const [answer] = (await Promise.race([once(child, "message"), ended])) as [
+      { readonly result?: Result; readonly error?: string },
+    ]
     if (!answer.result) throw new Error(`the load client failed: ${answer.error}`)
     return answer.result
   }

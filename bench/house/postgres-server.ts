@@ -18,7 +18,9 @@ const debianFolder = "/usr/lib/postgresql"
 
 const newestDebian = (): string | undefined => {
   if (!existsSync(debianFolder)) return undefined
-  const versions = readdirSync(debianFolder).filter((version) => existsSync(join(debianFolder, version, "bin/initdb")))
+  const versions = readdirSync(debianFolder).filter((version) =>
+    existsSync(join(debianFolder, version, "bin/initdb")),
+  )
   return versions.toSorted((a, b) => Number(b) - Number(a))[0]
 }
 
@@ -60,15 +62,44 @@ const startDebian = async (version: string): Promise<PostgresServer> => {
   const password = randomBytes(16).toString("hex")
   const passwordFile = join(folder, "password")
   writeFileSync(passwordFile, password, { mode: 0o600 })
-  if (runAs.uid !== undefined) for (const path of [folder, passwordFile]) chownSync(path, runAs.uid, runAs.gid!)
+  if (runAs.uid !== undefined)
+    for (const path of [folder, passwordFile]) chownSync(path, runAs.uid, runAs.gid!)
   const data = join(folder, "data")
-  execFileSync(bin("initdb"), ["-D", data, "-U", "bench", "-A", "scram-sha-256", `--pwfile=${passwordFile}`, "-E", "UTF8", "--locale=C"], { ...runAs, cwd: "/", stdio: "ignore" })
+  execFileSync(
+    bin("initdb"),
+    [
+      "-D",
+      data,
+      "-U",
+      "bench",
+      "-A",
+      "scram-sha-256",
+      `--pwfile=${passwordFile}`,
+      "-E",
+      "UTF8",
+      "--locale=C",
+    ],
+    { ...runAs, cwd: "/", stdio: "ignore" },
+  )
   const port = await freePort()
-  const child = spawn(bin("postgres"), ["-D", data, "-p", String(port), "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="], {
-    ...runAs,
-    cwd: "/",
-    stdio: "ignore",
-  })
+  const child = spawn(
+    bin("postgres"),
+    [
+      "-D",
+      data,
+      "-p",
+      String(port),
+      "-c",
+      "listen_addresses=127.0.0.1",
+      "-c",
+      "unix_socket_directories=",
+    ],
+    {
+      ...runAs,
+      cwd: "/",
+      stdio: "ignore",
+    },
+  )
   const stopNow = () => child.kill("SIGINT")
   process.once("exit", stopNow)
   const stop = async () => {
@@ -91,5 +122,7 @@ export const startPostgres = async (): Promise<PostgresServer> => {
   const url = process.env.DATABASE_URL
   if (url) return { about: "PostgreSQL at DATABASE_URL", url, stop: async () => {} }
   const version = newestDebian()
-  return version === undefined ? { about: "the embedded PostgreSQL", url: undefined, stop: async () => {} } : startDebian(version)
+  return version === undefined
+    ? { about: "the embedded PostgreSQL", url: undefined, stop: async () => {} }
+    : startDebian(version)
 }

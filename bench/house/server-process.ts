@@ -23,7 +23,12 @@ export interface ServerProcess extends Milestones {
 }
 
 /** Resolves with the time at which the output first matched. */
-const said = (child: ChildProcess, startedMs: number, pattern: RegExp, lastWords: () => string): Promise<{ readonly ms: number; readonly match: RegExpExecArray }> =>
+const said = (
+  child: ChildProcess,
+  startedMs: number,
+  pattern: RegExp,
+  lastWords: () => string,
+): Promise<{ readonly ms: number; readonly match: RegExpExecArray }> =>
   new Promise((resolve, reject) => {
     let text = ""
     child.stdout?.on("data", (piece: string) => {
@@ -32,7 +37,9 @@ const said = (child: ChildProcess, startedMs: number, pattern: RegExp, lastWords
       if (match) resolve({ ms: performance.now() - startedMs, match })
     })
     child.once("error", reject)
-    child.once("close", (code) => reject(new Error(`the process ended with ${code}\n${text}\n${lastWords()}`)))
+    child.once("close", (code) =>
+      reject(new Error(`the process ended with ${code}\n${text}\n${lastWords()}`)),
+    )
   })
 
 const endOf = async (child: ChildProcess, signal: NodeJS.Signals): Promise<void> => {
@@ -41,7 +48,11 @@ const endOf = async (child: ChildProcess, signal: NodeJS.Signals): Promise<void>
   await once(child, "exit")
 }
 
-const spawnQuiet = (args: readonly string[], env: Readonly<Record<string, string>>, errors: "ignore" | number): ChildProcess => {
+const spawnQuiet = (
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  errors: "ignore" | number,
+): ChildProcess => {
   const child = spawn(process.execPath, args, {
     cwd: root,
     env: { PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "", TMPDIR: tmpdir(), ...env },
@@ -61,10 +72,19 @@ export const startServer = async ({ folder, config, env }: Deployment): Promise<
   const lastWords = () => readFileSync(logFile, "utf8").slice(-2_000)
   try {
     const [listening, started, ready] = await Promise.all(
-      [/listens on (http:\S+)/, /openai client/, /All models are ready/].map((pattern) => said(child, startedMs, pattern, lastWords)),
+      [/listens on (http:\S+)/, /openai client/, /All models are ready/].map((pattern) =>
+        said(child, startedMs, pattern, lastWords),
+      ),
     )
     const url = (listening?.match[1] ?? "").replace("localhost", "127.0.0.1")
-    return { url, pid: child.pid!, listeningMs: listening!.ms, startedMs: started!.ms, readyMs: ready!.ms, stop: () => endOf(child, "SIGTERM") }
+    return {
+      url,
+      pid: child.pid!,
+      listeningMs: listening!.ms,
+      startedMs: started!.ms,
+      readyMs: ready!.ms,
+      stop: () => endOf(child, "SIGTERM"),
+    }
   } catch (error) {
     await endOf(child, "SIGTERM")
     throw error
@@ -88,7 +108,11 @@ export interface PlainProcess {
 /** A node:http server of a few lines (peers/bare-server.js), which prints its address. `routes`: a file with what it answers. */
 export const startBareServer = async (routes?: string): Promise<PlainProcess> => {
   const startedMs = performance.now()
-  const child = spawnQuiet(["bench/peers/bare-server.js", ...(routes ? [routes] : [])], {}, "ignore")
+  const child = spawnQuiet(
+    ["bench/peers/bare-server.js", ...(routes ? [routes] : [])],
+    {},
+    "ignore",
+  )
   const { ms, match } = await said(child, startedMs, /listens on (http:\S+)/, () => "")
   return { url: match[1]!, pid: child.pid!, listeningMs: ms, stop: () => endOf(child, "SIGTERM") }
 }

@@ -17,5 +17,7 @@ export const printMachine = (title: string, code: string): void => {
 }
 
 export const printLoadAfter = (startedMs: number): void => {
-  console.log(`\nload     ${load()} after the last round; ${Math.round((performance.now() - startedMs) / 1000)} s in all`)
+  console.log(
+    `\nload     ${load()} after the last round; ${Math.round((performance.now() - startedMs) / 1000)} s in all`,
+  )
 }

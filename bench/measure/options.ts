@@ -15,5 +15,8 @@ const positive = (name: string, text: string | undefined, fallback: number): num
 
 export const readOptions = (fallback: Options): Options => {
   const { values } = parseArgs({ options: { rounds: { type: "string" }, ms: { type: "string" } } })
-  return { rounds: Math.ceil(positive("rounds", values.rounds, fallback.rounds)), ms: positive("ms", values.ms, fallback.ms) }
+  return {
+    rounds: Math.ceil(positive("rounds", values.rounds, fallback.rounds)),
+    ms: positive("ms", values.ms, fallback.ms),
+  }
 }

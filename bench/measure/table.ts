@@ -5,12 +5,24 @@ export const figure = (value: number): string => {
   return value.toFixed(Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2)
 }
 
-export const times = (ratio: number): string => (Number.isFinite(ratio) ? `${figure(ratio)} x` : "-")
+export const times = (ratio: number): string =>
+  Number.isFinite(ratio) ? `${figure(ratio)} x` : "-"
 
 /** The first column to the left, figures to the right. */
-export const printTable = (title: string, head: readonly string[], rows: readonly (readonly string[])[]): void => {
-  const widths = head.map((name, column) => Math.max(name.length, ...rows.map((row) => (row[column] ?? "").length)))
-  const line = (row: readonly string[]) => row.map((cell, column) => (column === 0 ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!))).join("   ")
+export const printTable = (
+  title: string,
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+): void => {
+  const widths = head.map((name, column) =>
+    Math.max(name.length, ...rows.map((row) => (row[column] ?? "").length)),
+  )
+  const line = (row: readonly string[]) =>
+    row
+      .map((cell, column) =>
+        column === 0 ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!),
+      )
+      .join("   ")
   console.log(`\n${title}`)
   for (const row of [head, ...rows]) console.log(`  ${line(row).trimEnd()}`)
 }

@@ -4,7 +4,8 @@ import type { OpenLoadResult } from "../house/load-client.ts"
 const leastShare = 0.99
 const longestP95Ms = 100
 
-export const holds = (perSecond: number, { achieved, p95Ms, failures }: OpenLoadResult): boolean => failures === 0 && achieved >= leastShare * perSecond && p95Ms <= longestP95Ms
+export const holds = (perSecond: number, { achieved, p95Ms, failures }: OpenLoadResult): boolean =>
+  failures === 0 && achieved >= leastShare * perSecond && p95Ms <= longestP95Ms
 
 export const holdsInWords = `at least ${leastShare * 100} % answered in time, none failed, p95 under ${longestP95Ms} ms`
 
@@ -17,7 +18,10 @@ export interface Held {
  * The highest rate that is held: up in steps of a quarter until one is not held twice, then the half of what lies between, until the steps are below 4 %.
  * Twice, as one hiccup of the machine says nothing of the server.
  */
-export const highestRate = async (from: number, offer: (perSecond: number) => Promise<OpenLoadResult>): Promise<Held> => {
+export const highestRate = async (
+  from: number,
+  offer: (perSecond: number) => Promise<OpenLoadResult>,
+): Promise<Held> => {
   let best: Held = { perSecond: 0, result: undefined }
   const holdsAt = async (perSecond: number) => {
     for (let attempt = 0; attempt < 2; attempt++) {

@@ -17,30 +17,62 @@ export interface Recorded {
 }
 
 /** Node writes these itself. */
-const ofTheConnection = new Set(["connection", "date", "keep-alive", "transfer-encoding", "trailer"])
+const ofTheConnection = new Set([
+  "connection",
+  "date",
+  "keep-alive",
+  "transfer-encoding",
+  "trailer",
+])
 
-const keyed = (apiKey: string) => ({ authorization: `Bearer ${apiKey}`, "content-type": "application/json" })
+const keyed = (apiKey: string) => ({
+  authorization: `Bearer ${apiKey}`,
+  "content-type": "application/json",
+})
 
 /** Asks once; the reply, a chunk for each event. */
-export const record = async (url: string, apiKey: string, path: string, body?: object): Promise<Recorded> => {
-  const reply = await fetch(url + path, { headers: keyed(apiKey), ...(body && { method: "POST", body: JSON.stringify(body) }) })
+export const record = async (
+  url: string,
+  apiKey: string,
+  path: string,
+  body?: object,
+): Promise<Recorded> => {
+  const reply = await fetch(url + path, {
+    headers: keyed(apiKey),
+    ...(body && { method: "POST", body: JSON.stringify(body) }),
+  })
   const text = await reply.text()
   if (reply.status !== 200) throw new Error(`${path} answered ${reply.status}: ${text}`)
   const isStream = reply.headers.get("content-type")?.startsWith("text/event-stream") === true
-  const headers = Object.fromEntries([...reply.headers].filter(([name]) => !ofTheConnection.has(name)))
+  const headers = Object.fromEntries(
+    [...reply.headers].filter(([name]) => !ofTheConnection.has(name)),
+  )
   return { status: 200, headers, chunks: isStream ? text.split(/(?<=\n\n)/) : [text] }
 }
 
-export const startBarePeer = (folder: string, routes: Readonly<Record<string, Recorded>>): Promise<PlainProcess> => {
+export const startBarePeer = (
+  folder: string,
+  routes: Readonly<Record<string, Recorded>>,
+): Promise<PlainProcess> => {
   const file = join(folder, "routes.json")
   writeFileSync(file, JSON.stringify(routes))
   return startBareServer(file)
 }
 
 /** Over kept connections; one call at a time uses one of them. */
-export const httpSide = (name: string, { url, pid }: Pick<ServerProcess, "url" | "pid">, apiKey: string, { path, body }: HttpCall): Side & { close(): Promise<void> } => {
+export const httpSide = (
+  name: string,
+  { url, pid }: Pick<ServerProcess, "url" | "pid">,
+  apiKey: string,
+  { path, body }: HttpCall,
+): Side & { close(): Promise<void> } => {
   const client = new Pool(url, { connections: 16 })
-  const request = { method: "POST", path, body: JSON.stringify(body), headers: keyed(apiKey) } as const
+  const request = {
+    method: "POST",
+    path,
+    body: JSON.stringify(body),
+    headers: keyed(apiKey),
+  } as const
   const call = async () => {
     const reply = await client.request(request)
     const text = await reply.body.text()

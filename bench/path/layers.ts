@@ -17,23 +17,42 @@ const context: ModelContext = {
 const portOf = async ({ catalogue }: HouseInProcess, task: TaskName, model: string) => {
   const loaded = await Effect.runPromise(catalogue.open(task, model))
   const port = loaded.task as Task<unknown, unknown>
-  return Effect.suspend(() => Effect.flatMap(port.plan(task === "chat" ? chatRequest : embedRequest, context), ({ run }) => Stream.runDrain(run)))
+  return Effect.suspend(() =>
+    Effect.flatMap(port.plan(task === "chat" ? chatRequest : embedRequest, context), ({ run }) =>
+      Stream.runDrain(run),
+    ),
+  )
 }
 
 /** The Model port alone: plan, and the events to their end. */
-export const portSide = async (house: HouseInProcess, name: string, task: TaskName, model: string): Promise<Side> => {
+export const portSide = async (
+  house: HouseInProcess,
+  name: string,
+  task: TaskName,
+  model: string,
+): Promise<Side> => {
   const call = await portOf(house, task, model)
   return { name, cpuUs: ownCpuUs, call: () => Effect.runPromise(call) }
 }
 
 /** A call through the path: a parsed body goes in; a reply, or events to their end, come out. */
-export const pathSide = ({ caller, endpoint }: HouseInProcess, name: string, path: CallPath, id: string, body: object): Side => {
+export const pathSide = (
+  { caller, endpoint }: HouseInProcess,
+  name: string,
+  path: CallPath,
+  id: string,
+  body: object,
+): Side => {
   const target = endpoint(id)
   const call = Effect.suspend(() =>
     Effect.scoped(
       path
         .run(target, { caller, body, requestId: "req_bench", priority: "realtime", priceFactor: 1 })
-        .pipe(Effect.flatMap(({ reply }) => ("events" in reply ? Stream.runDrain(reply.events) : Effect.void))),
+        .pipe(
+          Effect.flatMap(({ reply }) =>
+            "events" in reply ? Stream.runDrain(reply.events) : Effect.void,
+          ),
+        ),
     ),
   )
   return { name, cpuUs: ownCpuUs, call: () => Effect.runPromise(call) }

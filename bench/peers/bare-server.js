@@ -21,5 +21,7 @@ const server = createServer((req, res) => {
   req.on("data", () => {}).on("end", () => answer(res, reply))
 })
 server.keepAliveTimeout = 65_000
-server.listen(0, "127.0.0.1", () => console.log(`listens on http://127.0.0.1:${server.address().port}`))
+server.listen(0, "127.0.0.1", () =>
+  console.log(`listens on http://127.0.0.1:${server.address().port}`),
+)
 process.once("SIGTERM", () => process.exit(0))

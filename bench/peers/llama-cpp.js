@@ -2,7 +2,12 @@
 import { getLlama } from "node-llama-cpp"
 
 const [modelPath, threads] = process.argv.slice(2)
-const llama = await getLlama({ gpu: false, build: "never", maxThreads: Number(threads), logLevel: "error" })
+const llama = await getLlama({
+  gpu: false,
+  build: "never",
+  maxThreads: Number(threads),
+  logLevel: "error",
+})
 const model = await llama.loadModel({ modelPath })
 
 const write = async (sequence, ids, tokens, startedMs) => {
@@ -18,11 +23,21 @@ const write = async (sequence, ids, tokens, startedMs) => {
 const run = async ({ id, prompts, tokens, warm }) => {
   const longest = Math.max(...prompts.map((prompt) => prompt.length))
   const contextSize = Math.ceil((longest + tokens + 8) / 256) * 256
-  const context = await model.createContext({ sequences: prompts.length, contextSize, threads: { ideal: Number(threads), min: Number(threads) } })
+  const context = await model.createContext({
+    sequences: prompts.length,
+    contextSize,
+    threads: { ideal: Number(threads), min: Number(threads) },
+  })
   const sequences = prompts.map(() => context.getSequence())
-  if (warm) for (const [i, sequence] of sequences.entries()) await sequence.evaluateWithoutGeneratingNewTokens(prompts[i].slice(0, -1))
+  if (warm)
+    for (const [i, sequence] of sequences.entries())
+      await sequence.evaluateWithoutGeneratingNewTokens(prompts[i].slice(0, -1))
   const startedMs = performance.now()
-  const marks = await Promise.all(sequences.map((sequence, i) => write(sequence, warm ? prompts[i].slice(-1) : prompts[i], tokens, startedMs)))
+  const marks = await Promise.all(
+    sequences.map((sequence, i) =>
+      write(sequence, warm ? prompts[i].slice(-1) : prompts[i], tokens, startedMs),
+    ),
+  )
   await context.dispose()
   const first = marks.map((mark) => mark.firstMs).sort((a, b) => a - b)
   const lastMs = Math.max(...marks.map((mark) => mark.lastMs))

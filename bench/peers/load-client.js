@@ -2,7 +2,8 @@
 // job: { url, method, headers, body, connections, ms } -> { perSecond, medianMs, p95Ms, failures }
 import autocannon from "autocannon"
 
-const percentile = (sorted, share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
+const percentile = (sorted, share) =>
+  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
 
 const run = ({ ms, ...job }) =>
   new Promise((resolve, reject) => {
@@ -10,12 +11,20 @@ const run = ({ ms, ...job }) =>
     let failures = 0
     const startedMs = performance.now()
     let lastMs = startedMs
-    const instance = autocannon({ ...job, duration: ms / 1000, sampleInt: 100, excludeErrorStats: true }, (error, result) => {
-      if (error) return reject(error)
-      latencies.sort((a, b) => a - b)
-      failures += result.errors + result.timeouts
-      resolve({ perSecond: latencies.length / ((lastMs - startedMs) / 1000), medianMs: percentile(latencies, 0.5), p95Ms: percentile(latencies, 0.95), failures })
-    })
+    const instance = autocannon(
+      { ...job, duration: ms / 1000, sampleInt: 100, excludeErrorStats: true },
+      (error, result) => {
+        if (error) return reject(error)
+        latencies.sort((a, b) => a - b)
+        failures += result.errors + result.timeouts
+        resolve({
+          perSecond: latencies.length / ((lastMs - startedMs) / 1000),
+          medianMs: percentile(latencies, 0.5),
+          p95Ms: percentile(latencies, 0.95),
+          failures,
+        })
+      },
+    )
     instance.on("response", (_client, status, _bytes, latencyMs) => {
       lastMs = performance.now()
       latencies.push(latencyMs)

@@ -10,7 +10,15 @@ if (isMainThread && file) {
   delay.enable()
   const ms = (nanoseconds) => Math.max(0, nanoseconds / 1e6 - resolutionMs)
   process.on("SIGUSR2", () => {
-    writeFileSync(`${file}.part`, JSON.stringify({ p50Ms: ms(delay.percentile(50)), p99Ms: ms(delay.percentile(99)), maxMs: ms(delay.max), samples: delay.count }))
+    writeFileSync(
+      `${file}.part`,
+      JSON.stringify({
+        p50Ms: ms(delay.percentile(50)),
+        p99Ms: ms(delay.percentile(99)),
+        maxMs: ms(delay.max),
+        samples: delay.count,
+      }),
+    )
     renameSync(`${file}.part`, file)
     delay.reset()
   })

@@ -6,17 +6,24 @@ import { connect } from "node:net"
 /** After the last request is due. What is not answered then has failed. */
 const patienceMs = 2_000
 
-const percentile = (sorted, share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
+const percentile = (sorted, share) =>
+  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
 
 const bytesOf = ({ url, method, path, headers, body = "" }) => {
-  const lines = Object.entries({ host: new URL(url).host, ...headers, "content-length": Buffer.byteLength(body) }).map(([name, value]) => `${name}: ${value}\r\n`)
+  const lines = Object.entries({
+    host: new URL(url).host,
+    ...headers,
+    "content-length": Buffer.byteLength(body),
+  }).map(([name, value]) => `${name}: ${value}\r\n`)
   return Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join("")}\r\n${body}`)
 }
 
 /** One connection with at most one request on it. Replies have a Content-Length, as those of JSON do. */
 const open = ({ hostname, port }, onReply, onBroken) =>
   new Promise((resolve, reject) => {
-    const socket = connect({ host: hostname, port: Number(port), noDelay: true }, () => resolve(connection))
+    const socket = connect({ host: hostname, port: Number(port), noDelay: true }, () =>
+      resolve(connection),
+    )
     const connection = { socket, dueMs: undefined }
     let head = ""
     let missing = 0
@@ -27,7 +34,11 @@ const open = ({ hostname, port }, onReply, onBroken) =>
         const end = head.indexOf("\r\n\r\n")
         if (end < 0) return
         status = Number(head.slice(9, 12))
-        missing = end + 4 + Number(/\r\ncontent-length: (\d+)/i.exec(head.slice(0, end))?.[1] ?? 0) - head.length
+        missing =
+          end +
+          4 +
+          Number(/\r\ncontent-length: (\d+)/i.exec(head.slice(0, end))?.[1] ?? 0) -
+          head.length
         head = ""
       } else missing -= chunk.length
       if (missing === 0) onReply(connection, status)
@@ -59,7 +70,9 @@ const run = async ({ connections, perSecond, ms, ...job }) => {
     if (connection.dueMs !== undefined) refused++
     free = free.filter((one) => one !== connection)
   }
-  const all = await Promise.all(Array.from({ length: connections }, () => open(new URL(job.url), onReply, onBroken)))
+  const all = await Promise.all(
+    Array.from({ length: connections }, () => open(new URL(job.url), onReply, onBroken)),
+  )
   free = [...all]
   const startMs = performance.now() + 20
   const dueMs = (index) => startMs + (index * 1000) / perSecond
@@ -73,10 +86,14 @@ const run = async ({ connections, perSecond, ms, ...job }) => {
   }
   const tick = () => {
     send()
-    if (sent < total) timer = setTimeout(tick, Math.max(1, Math.floor(dueMs(sent) - performance.now())))
+    if (sent < total)
+      timer = setTimeout(tick, Math.max(1, Math.floor(dueMs(sent) - performance.now())))
   }
   let timer = setTimeout(tick, 20)
-  await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 20 + ms + patienceMs).unref())])
+  await Promise.race([
+    ended,
+    new Promise((resolve) => setTimeout(resolve, 20 + ms + patienceMs).unref()),
+  ])
   const tookMs = performance.now() - startMs
   clearTimeout(timer)
   for (const { socket } of all) socket.removeAllListeners("close").destroy()

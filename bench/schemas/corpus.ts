@@ -2,8 +2,16 @@ import type { Json } from "../../core/json.ts"
 import { closingTokens } from "../../plugins/backend-onnx/grammar/closing.ts"
 import { ClosingTokens } from "../../plugins/backend-onnx/grammar/closing-tokens.ts"
 import { GrammarFailed } from "../../plugins/backend-onnx/grammar/constraint.ts"
-import { GrammarInstance, type MatcherHandle } from "../../plugins/backend-onnx/grammar/grammar-instance.ts"
-import { bytesOfToken, type GrammarVocabulary, isAllowed, sizeOf } from "../../plugins/backend-onnx/grammar/grammar-vocabulary.ts"
+import {
+  GrammarInstance,
+  type MatcherHandle,
+} from "../../plugins/backend-onnx/grammar/grammar-instance.ts"
+import {
+  bytesOfToken,
+  type GrammarVocabulary,
+  isAllowed,
+  sizeOf,
+} from "../../plugins/backend-onnx/grammar/grammar-vocabulary.ts"
 import { SchemaInvalid } from "../../plugins/backend-onnx/grammar/schema/reading.ts"
 import { mostSchemaBytes } from "../../plugins/backend-onnx/grammar/schema-limits.ts"
 import { analyseSchema } from "../../plugins/backend-onnx/grammar/schema-report.ts"
@@ -38,7 +46,8 @@ const largestChecked = 150_000
 
 const chosen = (mask: Uint32Array, size: number, random: () => number): number => {
   const start = Math.floor(random() * size)
-  for (let step = 0; step < size; step++) if (isAllowed(mask, (start + step) % size)) return (start + step) % size
+  for (let step = 0; step < size; step++)
+    if (isAllowed(mask, (start + step) % size)) return (start + step) % size
   throw new Error("a dead end")
 }
 
@@ -51,7 +60,18 @@ export class Corpus {
     schemas: 0,
     kept: 0,
     refused: new Map(),
-    ...{ invalid: [], unsatisfiable: [], tooComplex: [], documents: 0, wronglyAccepted: [], unchecked: 0, unclosed: [], failedMasks: [], maskMs: [], compileMs: [] },
+    ...{
+      invalid: [],
+      unsatisfiable: [],
+      tooComplex: [],
+      documents: 0,
+      wronglyAccepted: [],
+      unchecked: 0,
+      unclosed: [],
+      failedMasks: [],
+      maskMs: [],
+      compileMs: [],
+    },
   }
 
   constructor(vocabulary: GrammarVocabulary) {
@@ -82,7 +102,8 @@ export class Corpus {
     }
     const { refused, guided } = analyseSchema(schema)
     if (!guided) this.count.unsatisfiable.push(name)
-    else if (refused) this.count.refused.set(refused.keyword, (this.count.refused.get(refused.keyword) ?? 0) + 1)
+    else if (refused)
+      this.count.refused.set(refused.keyword, (this.count.refused.get(refused.keyword) ?? 0) + 1)
     if (!guided) return
     const matcher = this.compile(name, JSON.stringify(guided), refused !== undefined)
     if (matcher === undefined) return
@@ -99,7 +120,11 @@ export class Corpus {
       return this.instance.compile("schema", text)
     } catch (cause) {
       if (!(cause instanceof GrammarFailed)) throw cause
-      if (!isRefused) (/Unsatisfiable/.test(cause.message) ? this.count.unsatisfiable : this.count.tooComplex).push(`${name}: ${cause.message.slice(0, 200)}`)
+      if (!isRefused)
+        (/Unsatisfiable/.test(cause.message)
+          ? this.count.unsatisfiable
+          : this.count.tooComplex
+        ).push(`${name}: ${cause.message.slice(0, 200)}`)
       return undefined
     }
   }
@@ -109,11 +134,17 @@ export class Corpus {
     if (!validates) this.count.unchecked++
     for (let n = 0; n < walks; n++) {
       const clone = this.instance.clone(matcher)
-      const text = this.document(name, clone, randomFrom(this.count.schemas * 10 + n), n === 0 ? mostTokens : 12)
+      const text = this.document(
+        name,
+        clone,
+        randomFrom(this.count.schemas * 10 + n),
+        n === 0 ? mostTokens : 12,
+      )
       this.instance.free(clone)
       if (text === undefined) continue
       this.count.documents++
-      if (validates && !validates(JSON.parse(text))) this.count.wronglyAccepted.push(`${name}: ${text.slice(0, 300)}`)
+      if (validates && !validates(JSON.parse(text)))
+        this.count.wronglyAccepted.push(`${name}: ${text.slice(0, 300)}`)
     }
   }
 
@@ -126,7 +157,12 @@ export class Corpus {
     }
   }
 
-  private document(name: string, matcher: MatcherHandle, random: () => number, most: number): string | undefined {
+  private document(
+    name: string,
+    matcher: MatcherHandle,
+    random: () => number,
+    most: number,
+  ): string | undefined {
     const written: number[] = []
     const size = sizeOf(this.vocabulary)
     try {
@@ -143,7 +179,9 @@ export class Corpus {
       if (!way) this.count.unclosed.push(`${name}: ${this.textOf(written).slice(-120)}`)
       return way && this.textOf([...written, ...way])
     } catch (cause) {
-      this.count.failedMasks.push(`${name}: ${(cause as Error).message.slice(0, 120)} after ${this.textOf(written).slice(-120)}`)
+      this.count.failedMasks.push(
+        `${name}: ${(cause as Error).message.slice(0, 120)} after ${this.textOf(written).slice(-120)}`,
+      )
       return undefined
     }
   }

@@ -1,7 +1,10 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Json } from "../../core/json.ts"
-import { type GrammarVocabulary, grammarVocabulary } from "../../plugins/backend-onnx/grammar/grammar-vocabulary.ts"
+import {
+  type GrammarVocabulary,
+  grammarVocabulary,
+} from "../../plugins/backend-onnx/grammar/grammar-vocabulary.ts"
 import { ggufLanguage } from "../../plugins/backend-onnx/tokenizer/gguf-language.ts"
 import { openGguf } from "../../plugins/backend-onnx/weights/gguf-file.ts"
 

@@ -18,16 +18,19 @@ const readText = (file: string): string => {
   }
 }
 
-const field = (text: string, name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(text)?.[1] ?? Number.NaN) / 1024
+const field = (text: string, name: string): number =>
+  Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(text)?.[1] ?? Number.NaN) / 1024
 
 const pssOf = (pid: number): number => field(readText(`/proc/${pid}/smaps_rollup`), "Pss")
 const nameOf = (pid: number): string => readText(`/proc/${pid}/comm`).trim()
-const parentOf = (pid: number): number => Number(/^PPid:\s+(\d+)/m.exec(readText(`/proc/${pid}/status`))?.[1] ?? 0)
+const parentOf = (pid: number): number =>
+  Number(/^PPid:\s+(\d+)/m.exec(readText(`/proc/${pid}/status`))?.[1] ?? 0)
 
 const treeOf = (root: number): readonly number[] => {
   const all = readdirSync("/proc").map(Number).filter(Number.isInteger)
   const parents = new Map(all.map((pid) => [pid, parentOf(pid)]))
-  const isBelow = (pid: number): boolean => pid === root || (parents.has(pid) && isBelow(parents.get(pid)!))
+  const isBelow = (pid: number): boolean =>
+    pid === root || (parents.has(pid) && isBelow(parents.get(pid)!))
   return all.filter(isBelow)
 }
 
@@ -35,7 +38,8 @@ const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b
 
 /** Linux only. */
 export const memoryOf = (pid: number): Memory => {
-  if (process.platform !== "linux") return { rssMb: Number.NaN, treePssMb: Number.NaN, postgresPssMb: Number.NaN }
+  if (process.platform !== "linux")
+    return { rssMb: Number.NaN, treePssMb: Number.NaN, postgresPssMb: Number.NaN }
   const tree = treeOf(pid)
   return {
     rssMb: field(readText(`/proc/${pid}/status`), "VmRSS"),

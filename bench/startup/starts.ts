@@ -26,16 +26,27 @@ export const calls = 200
 /** So that what a start left behind is collected and the first checks have passed. */
 const settleMs = 300
 
-const shortChat = { model: "svc-lyt", messages: [{ role: "user", content: "Say hello." }], max_tokens: 8 }
+const shortChat = {
+  model: "svc-lyt",
+  messages: [{ role: "user", content: "Say hello." }],
+  max_tokens: 8,
+}
 
 const noMemory: Memory = { rssMb: Number.NaN, treePssMb: Number.NaN, postgresPssMb: Number.NaN }
-const nothing = { listeningMs: Number.NaN, startedMs: Number.NaN, readyMs: Number.NaN, idle: noMemory, afterCalls: noMemory }
+const nothing = {
+  listeningMs: Number.NaN,
+  startedMs: Number.NaN,
+  readyMs: Number.NaN,
+  idle: noMemory,
+  afterCalls: noMemory,
+}
 
 const callOften = async (url: string, apiKey: string): Promise<void> => {
   const pool = new Pool(url, { connections: 8 })
   const headers = { authorization: `Bearer ${apiKey}`, "content-type": "application/json" }
   const one = async (n: number) => {
-    const [path, body] = n % 20 === 0 ? ["/v1/chat/completions", shortChat] : ["/v1/embeddings", embeddingBody]
+    const [path, body] =
+      n % 20 === 0 ? ["/v1/chat/completions", shortChat] : ["/v1/embeddings", embeddingBody]
     const reply = await pool.request({ method: "POST", path, headers, body: JSON.stringify(body) })
     const text = await reply.body.text()
     if (reply.statusCode !== 200) throw new Error(`${path} answered ${reply.statusCode}: ${text}`)
@@ -62,7 +73,11 @@ const startRakit = async (deployment: Deployment, withMemory: boolean): Promise<
   }
 }
 
-export const bareNode = (): StartCase => ({ name: "node -e 0 (to its end)", start: async () => ({ ...nothing, listeningMs: await timeToEnd(["-e", "0"]) }), close: () => {} })
+export const bareNode = (): StartCase => ({
+  name: "node -e 0 (to its end)",
+  start: async () => ({ ...nothing, listeningMs: await timeToEnd(["-e", "0"]) }),
+  close: () => {},
+})
 
 export const helloServer = (): StartCase => ({
   name: "node:http hello server",
@@ -70,7 +85,13 @@ export const helloServer = (): StartCase => ({
     const server = await startBareServer()
     const idle = memoryOf(server.pid)
     await server.stop()
-    return { ...nothing, listeningMs: server.listeningMs, startedMs: server.listeningMs, readyMs: server.listeningMs, idle }
+    return {
+      ...nothing,
+      listeningMs: server.listeningMs,
+      startedMs: server.listeningMs,
+      readyMs: server.listeningMs,
+      idle,
+    }
   },
   close: () => {},
 })
@@ -96,4 +117,8 @@ const warmRakit = async (name: string, deployment: Deployment): Promise<StartCas
 }
 
 export const warmFake = () => warmRakit("rakit, fake models", makeDeployment())
-export const warmStarter = (modelsDir: string) => warmRakit("rakit, config/starter.yaml", makeDeployment({ config: "starter.yaml", env: { RAKIT_MODELS: modelsDir } }))
+export const warmStarter = (modelsDir: string) =>
+  warmRakit(
+    "rakit, config/starter.yaml",
+    makeDeployment({ config: "starter.yaml", env: { RAKIT_MODELS: modelsDir } }),
+  )

@@ -10,14 +10,20 @@ import type { Prepared } from "./prepare.ts"
 import { rateHeaders, refusalError } from "./refusal.ts"
 import { seal } from "./seal.ts"
 
-export const withErrorHeaders = (error: ApiError, headers: Strings): ApiError => new ApiError({ ...error, message: error.message, headers: { ...headers, ...error.headers } })
+export const withErrorHeaders = (error: ApiError, headers: Strings): ApiError =>
+  new ApiError({ ...error, message: error.message, headers: { ...headers, ...error.headers } })
 
 type Hold = Pick<AdmitRequest, "id" | "holdMicros" | "counts" | "expiresMs" | "model" | "prices">
 
 /** A call may need some time after its deadline to end and to settle. */
 const graceMs = 60_000
 
-export const holdOf = ({ call, holdMicros, prices, deadlineMs }: Prepared): Omit<Hold, "counts"> => ({
+export const holdOf = ({
+  call,
+  holdMicros,
+  prices,
+  deadlineMs,
+}: Prepared): Omit<Hold, "counts"> => ({
   id: call.id,
   holdMicros,
   prices,
@@ -25,18 +31,36 @@ export const holdOf = ({ call, holdMicros, prices, deadlineMs }: Prepared): Omit
   expiresMs: deadlineMs + graceMs,
 })
 
-export const admission = (parts: CallPathParts, endpoint: Endpoint, input: CallInput, caller: Caller, hold: Hold): Effect.Effect<RateState, ApiError | PortError> => {
+export const admission = (
+  parts: CallPathParts,
+  endpoint: Endpoint,
+  input: CallInput,
+  caller: Caller,
+  hold: Hold,
+): Effect.Effect<RateState, ApiError | PortError> => {
   const parent = input.parent === undefined ? {} : { parent: input.parent }
-  const admitted = parts.billing().admit({ ...hold, ...parent, caller, endpoint: endpoint.id, requestId: input.requestId })
-  return Effect.catchTag(admitted, "Refusal", (refusal) => Effect.fail(withErrorHeaders(refusalError(refusal), { "x-call-id": hold.id, "x-cost-idr": "0" })))
+  const admitted = parts
+    .billing()
+    .admit({ ...hold, ...parent, caller, endpoint: endpoint.id, requestId: input.requestId })
+  return Effect.catchTag(admitted, "Refusal", (refusal) =>
+    Effect.fail(
+      withErrorHeaders(refusalError(refusal), { "x-call-id": hold.id, "x-cost-idr": "0" }),
+    ),
+  )
 }
 
 /** Only looks: counts and holds nothing. Fails as a call with this hold would. */
-export const look = (parts: CallPathParts, endpoint: Endpoint, input: CallInput, caller: Caller, holdMicros = 0n) =>
-  admission(parts, endpoint, input, caller, { id: parts.ids.call(), holdMicros, counts: "none" })
+export const look = (
+  parts: CallPathParts,
+  endpoint: Endpoint,
+  input: CallInput,
+  caller: Caller,
+  holdMicros = 0n,
+) => admission(parts, endpoint, input, caller, { id: parts.ids.call(), holdMicros, counts: "none" })
 
 const isNumbered = (error: ApiError) => error.headers !== undefined && "x-call-id" in error.headers
-const hasRateHeaders = (error: ApiError) => error.headers !== undefined && "x-ratelimit-limit-requests" in error.headers
+const hasRateHeaders = (error: ApiError) =>
+  error.headers !== undefined && "x-ratelimit-limit-requests" in error.headers
 
 /** What a keyed request shows however it fails: a call id, the rate headers, how long it took, and that a refused one costs nothing. One that is refused before its admission counts toward nothing. */
 export const withKeyHeaders = <A, R>(
@@ -56,8 +80,12 @@ export const withKeyHeaders = <A, R>(
   return effect.pipe(
     Effect.catchTag("ApiError", (error) =>
       Effect.flatMap(hasRateHeaders(error) ? Effect.succeed({}) : looking, (rate) => {
-        const numbered: Strings = isNumbered(error) ? {} : { "x-call-id": parts.ids.call(), "x-cost-idr": "0" }
-        return Effect.fail(withErrorHeaders(error, { ...numbered, ...rate, "server-timing": meter.serverTiming() }))
+        const numbered: Strings = isNumbered(error)
+          ? {}
+          : { "x-call-id": parts.ids.call(), "x-cost-idr": "0" }
+        return Effect.fail(
+          withErrorHeaders(error, { ...numbered, ...rate, "server-timing": meter.serverTiming() }),
+        )
       }),
     ),
   )

@@ -19,28 +19,48 @@ describe("with an Idempotency-Key", () => {
   it("a second call gets the first reply and costs nothing", async () => {
     const first = await house.ask(endpoint(whole(10)), { n: 1 }, keyed)
     const second = await house.ask(endpoint(whole(10)), { n: 1 }, keyed)
-    expect(second).toMatchObject({ status: 200, json: first.json, costMicros: 0n, headers: { "idempotent-replayed": "true", "x-ratelimit-remaining-requests": "59" } })
+    expect(second).toMatchObject({
+      status: 200,
+      json: first.json,
+      costMicros: 0n,
+      headers: { "idempotent-replayed": "true", "x-ratelimit-remaining-requests": "59" },
+    })
     expect(second.headers["x-call-id"]).toBe(first.headers["x-call-id"])
     expect(house.billing.calls).toHaveLength(1)
   })
 
   it("a session's second call gets the first reply too; billing is not asked", async () => {
-    const caller = { tenant: house.caller.tenant, scopes: [], role: "user", limits: house.caller.limits } as const
-    const ask = (n: number) => house.ask(endpoint(whole(10), { access: "session" }), { n }, { ...keyed, caller })
-    expect([await ask(1), await ask(1), await ask(2)]).toMatchObject([{ status: 200 }, { status: 200, headers: { "idempotent-replayed": "true" } }, { status: 409 }])
+    const caller = {
+      tenant: house.caller.tenant,
+      scopes: [],
+      role: "user",
+      limits: house.caller.limits,
+    } as const
+    const ask = (n: number) =>
+      house.ask(endpoint(whole(10), { access: "session" }), { n }, { ...keyed, caller })
+    expect([await ask(1), await ask(1), await ask(2)]).toMatchObject([
+      { status: 200 },
+      { status: 200, headers: { "idempotent-replayed": "true" } },
+      { status: 409 },
+    ])
     expect(stage.steps.filter((step) => step === "ran")).toHaveLength(1)
     expect(house.billing.calls).toEqual([])
   })
 
   it("another body is 409, as is a call while the first one runs", async () => {
     await house.ask(endpoint(whole(10)), { n: 1 }, keyed)
-    expect(await house.ask(endpoint(whole(10)), { n: 2 }, keyed)).toMatchObject({ status: 409, json: { code: "conflict", param: "Idempotency-Key" } })
+    expect(await house.ask(endpoint(whole(10)), { n: 2 }, keyed)).toMatchObject({
+      status: 409,
+      json: { code: "conflict", param: "Idempotency-Key" },
+    })
     const inside: Answering = (call) =>
       Effect.flatMap(
         Effect.promise(() => house.ask(endpoint(whole(1)), { n: 1 }, { idempotencyKey: "k2" })),
         (second) => Effect.as(whole(1)(call), { status: 200, json: second.status }),
       )
-    expect(await house.ask(endpoint(inside), { n: 1 }, { idempotencyKey: "k2" })).toMatchObject({ json: 409 })
+    expect(await house.ask(endpoint(inside), { n: 1 }, { idempotencyKey: "k2" })).toMatchObject({
+      json: 409,
+    })
   })
 
   it("a failed call may be tried again, as may a cut one", async () => {
@@ -59,12 +79,20 @@ describe("with an Idempotency-Key", () => {
         ),
       ),
     )
-    expect(await house.ask(endpoint(whole(10)), { n: 1 }, keyed)).toMatchObject({ status: 200, headers: expect.not.objectContaining({ "idempotent-replayed": "true" }) })
+    expect(await house.ask(endpoint(whole(10)), { n: 1 }, keyed)).toMatchObject({
+      status: 200,
+      headers: expect.not.objectContaining({ "idempotent-replayed": "true" }),
+    })
   })
 
   it("a reply that can't be remembered is given all the same: it is paid for", async () => {
-    vi.spyOn(house.idempotency, "finish").mockImplementation(() => Effect.fail(new PortError({ port: "idempotency", message: "down" })))
-    expect(await house.ask(endpoint(whole(10)), { n: 1 }, keyed)).toMatchObject({ status: 200, json: { n: 1 } })
+    vi.spyOn(house.idempotency, "finish").mockImplementation(() =>
+      Effect.fail(new PortError({ port: "idempotency", message: "down" })),
+    )
+    expect(await house.ask(endpoint(whole(10)), { n: 1 }, keyed)).toMatchObject({
+      status: 200,
+      json: { n: 1 },
+    })
     expect(stage.last()?.state).toBe("settled")
   })
 
@@ -85,7 +113,10 @@ describe("with an Idempotency-Key", () => {
   it("a stream is not remembered, and a wrong key is 400", async () => {
     expect((await house.ask(endpoint(streaming(2)), { n: 1 }, keyed)).events).toEqual([1, 2])
     expect((await house.ask(endpoint(streaming(2)), { n: 1 }, keyed)).events).toEqual([1, 2])
-    for (const idempotencyKey of ["", "two words", "x".repeat(256)]) expect(await house.ask(endpoint(whole(1)), { n: 1 }, { idempotencyKey })).toMatchObject({ status: 400 })
+    for (const idempotencyKey of ["", "two words", "x".repeat(256)])
+      expect(await house.ask(endpoint(whole(1)), { n: 1 }, { idempotencyKey })).toMatchObject({
+        status: 400,
+      })
   })
 
   it("endpoints that create nothing ignore it", async () => {

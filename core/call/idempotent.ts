@@ -13,22 +13,44 @@ const maxStoredCharacters = 8 * 2 ** 20
 /** A body that is streamed is not known yet: whoever reads it compares. */
 export const fingerprintOf = (endpoint: Endpoint, params: Strings, body: Json): string =>
   createHash("sha256")
-    .update(JSON.stringify([endpoint.id, params, endpoint.body === "multipart" ? null : (body ?? null)]))
+    .update(
+      JSON.stringify([endpoint.id, params, endpoint.body === "multipart" ? null : (body ?? null)]),
+    )
     .digest("base64")
 
 const checkKey = (key: string) =>
   /^[\x21-\x7e]{1,255}$/.test(key)
     ? Effect.void
-    : Effect.fail(apiError("invalid_request_error", "Idempotency-Key must be 1 to 255 visible ASCII characters.", { param: "Idempotency-Key" }))
+    : Effect.fail(
+        apiError(
+          "invalid_request_error",
+          "Idempotency-Key must be 1 to 255 visible ASCII characters.",
+          { param: "Idempotency-Key" },
+        ),
+      )
 
 /** The call is settled: failing to remember its reply must not turn it into an error. */
 const remember = (store: Idempotency, log: Log, caller: Caller, key: string, reply: Reply) => {
   const kept = "json" in reply && JSON.stringify(reply.json).length <= maxStoredCharacters
-  const write = kept ? store.finish(caller.tenant, key, { status: reply.status, json: reply.json, callId: reply.headers?.["x-call-id"] }) : store.forget(caller.tenant, key)
-  return Effect.catch(write, (error) => Effect.sync(() => log.error("a reply could not be remembered", { reason: error.message })))
+  const write = kept
+    ? store.finish(caller.tenant, key, {
+        status: reply.status,
+        json: reply.json,
+        callId: reply.headers?.["x-call-id"],
+      })
+    : store.forget(caller.tenant, key)
+  return Effect.catch(write, (error) =>
+    Effect.sync(() => log.error("a reply could not be remembered", { reason: error.message })),
+  )
 }
 
-type OnceOnly = { readonly store: Idempotency; readonly log: Log; readonly caller: Caller; readonly key: string; readonly fingerprint: string }
+type OnceOnly = {
+  readonly store: Idempotency
+  readonly log: Log
+  readonly caller: Caller
+  readonly key: string
+  readonly fingerprint: string
+}
 
 /** Runs `work` once for a key; a second request with the key gets the first one's reply, another body under it 409. A stream holds the key while it runs, and is not remembered. */
 export const idempotently = <A extends { readonly reply: Reply }, E, R>(
@@ -43,14 +65,35 @@ export const idempotently = <A extends { readonly reply: Reply }, E, R>(
       const found = yield* store.begin(caller.tenant, key, fingerprint)
       if (found.state === "done") {
         const { status, json, callId } = found.reply
-        return yield* replay({ status, json, headers: { "idempotent-replayed": "true", ...(callId !== undefined && { "x-call-id": callId }) } })
+        return yield* replay({
+          status,
+          json,
+          headers: {
+            "idempotent-replayed": "true",
+            ...(callId !== undefined && { "x-call-id": callId }),
+          },
+        })
       }
-      if (found.state === "mismatch") return yield* apiError("conflict", "This Idempotency-Key came with another request before.", { param: "Idempotency-Key" })
-      if (found.state === "running") return yield* apiError("conflict", "The first request with this Idempotency-Key is still running.", { param: "Idempotency-Key" })
+      if (found.state === "mismatch")
+        return yield* apiError(
+          "conflict",
+          "This Idempotency-Key came with another request before.",
+          { param: "Idempotency-Key" },
+        )
+      if (found.state === "running")
+        return yield* apiError(
+          "conflict",
+          "The first request with this Idempotency-Key is still running.",
+          { param: "Idempotency-Key" },
+        )
       const forget = Effect.ignore(store.forget(caller.tenant, key))
       return yield* restore(work).pipe(
         Effect.onError(() => forget),
-        Effect.tap((answer) => ("events" in answer.reply ? Effect.addFinalizer(() => forget) : remember(store, log, caller, key, answer.reply))),
+        Effect.tap((answer) =>
+          "events" in answer.reply
+            ? Effect.addFinalizer(() => forget)
+            : remember(store, log, caller, key, answer.reply),
+        ),
       )
     }),
   )

@@ -14,9 +14,14 @@ beforeEach(() => {
 const failing = () => Effect.fail(apiError("backend_error"))
 const billingIsDown = Effect.fail(new PortError({ port: "billing", message: "down" }))
 const callId = expect.stringMatching(/^[0-9a-f-]{36}$/)
-const rate = { "x-ratelimit-limit-requests": "60", "x-ratelimit-remaining-requests": expect.any(String), "x-ratelimit-reset-requests": expect.any(String) }
+const rate = {
+  "x-ratelimit-limit-requests": "60",
+  "x-ratelimit-remaining-requests": expect.any(String),
+  "x-ratelimit-reset-requests": expect.any(String),
+}
 const timing = expect.stringMatching(/^auth;dur=0\.5, (.*, )?total;dur=/)
-const ask = (body: unknown, more: Parameters<FakeHouse["ask"]>[2] = {}, answer = whole(10)) => house.ask(stage.endpoint(answer), body, { authMs: 0.5, ...more })
+const ask = (body: unknown, more: Parameters<FakeHouse["ask"]>[2] = {}, answer = whole(10)) =>
+  house.ask(stage.endpoint(answer), body, { authMs: 0.5, ...more })
 
 describe("every answer to a key shows call id, cost, stages and rate", () => {
   it.each<[string, number, string, () => ReturnType<typeof ask>]>([
@@ -24,32 +29,66 @@ describe("every answer to a key shows call id, cost, stages and rate", () => {
     ["a dry run", 200, "0", () => ask({ n: 1 }, { dryRun: true })],
     ["a wrong body", 400, "0", () => ask({ n: "x" })],
     ["a wrong body of a dry run", 400, "0", () => ask({ n: "x" }, { dryRun: true })],
-    ["a scope that does not reach", 403, "0", () => ask({ n: 1 }, { caller: { ...house.caller, scopes: ["other"] } })],
-    ["a limit", 429, "0", () => ask({ n: 1 }, { caller: { ...house.caller, limits: { ...house.caller.limits, concurrency: 0 } } })],
+    [
+      "a scope that does not reach",
+      403,
+      "0",
+      () => ask({ n: 1 }, { caller: { ...house.caller, scopes: ["other"] } }),
+    ],
+    [
+      "a limit",
+      429,
+      "0",
+      () =>
+        ask(
+          { n: 1 },
+          { caller: { ...house.caller, limits: { ...house.caller.limits, concurrency: 0 } } },
+        ),
+    ],
     ["a failed model", 500, "0", () => ask({ n: 1 }, {}, failing)],
     ["a wrong Idempotency-Key", 400, "0", () => ask({ n: 1 }, { idempotencyKey: "a b" })],
   ])("%s", async (_, status, cost, asking) => {
     const { headers, ...answer } = await asking()
     expect(answer.status).toBe(status)
-    expect(headers).toMatchObject({ ...rate, "x-call-id": callId, "x-cost-idr": cost, "server-timing": timing })
+    expect(headers).toMatchObject({
+      ...rate,
+      "x-call-id": callId,
+      "x-cost-idr": cost,
+      "server-timing": timing,
+    })
   })
 
   it("a reply that is told again, too", async () => {
     await ask({ n: 1 }, { idempotencyKey: "k" })
     const { headers } = await ask({ n: 1 }, { idempotencyKey: "k" })
-    expect(headers).toMatchObject({ ...rate, "idempotent-replayed": "true", "x-call-id": callId, "x-cost-idr": "0", "server-timing": timing })
+    expect(headers).toMatchObject({
+      ...rate,
+      "idempotent-replayed": "true",
+      "x-call-id": callId,
+      "x-cost-idr": "0",
+      "server-timing": timing,
+    })
   })
 
   it("at Rp0, too", async () => {
-    await Effect.runPromise(house.billing.adjust({ id: "g", account: "acct_1", amountMicros: -startMicros, reason: "" }))
-    expect(await ask({ n: 1 })).toMatchObject({ status: 402, headers: { ...rate, "x-call-id": callId, "x-cost-idr": "0", "server-timing": timing } })
+    await Effect.runPromise(
+      house.billing.adjust({ id: "g", account: "acct_1", amountMicros: -startMicros, reason: "" }),
+    )
+    expect(await ask({ n: 1 })).toMatchObject({
+      status: 402,
+      headers: { ...rate, "x-call-id": callId, "x-cost-idr": "0", "server-timing": timing },
+    })
   })
 })
 
 describe("when billing is down", () => {
   it("a refusal keeps its reason", async () => {
     vi.spyOn(house.billing, "admit").mockReturnValue(billingIsDown)
-    expect(await ask({ n: "x" })).toMatchObject({ status: 400, json: { param: "n" }, headers: { "x-call-id": callId, "x-cost-idr": "0" } })
+    expect(await ask({ n: "x" })).toMatchObject({
+      status: 400,
+      json: { param: "n" },
+      headers: { "x-call-id": callId, "x-cost-idr": "0" },
+    })
   })
 
   it("a call that could not be settled has its id, and no cost, as nobody knows whether it was paid", async () => {

@@ -5,7 +5,13 @@ import { usageOf } from "../usage.ts"
 import { makeMeter } from "./meter.ts"
 
 it("keeps the last report of each model: reports are cumulative", () => {
-  const reports = fc.array(fc.tuple(fc.constantFrom("a", "b"), fc.record({ inputTokens: fc.nat(100), outputTokens: fc.nat(100) }).map(usageOf)), { maxLength: 20 })
+  const reports = fc.array(
+    fc.tuple(
+      fc.constantFrom("a", "b"),
+      fc.record({ inputTokens: fc.nat(100), outputTokens: fc.nat(100) }).map(usageOf),
+    ),
+    { maxLength: 20 },
+  )
   fc.assert(
     fc.property(reports, (all) => {
       const meter = makeMeter(fakeClock())

@@ -19,6 +19,9 @@ export const makeMeter = (clock: Clock, authMs?: number): Meter => {
     meter: (model, soFar) => void usage.set(model, soFar),
     used: () => Object.fromEntries(usage),
     time: (stage, durationMs) => void times.set(stage, (times.get(stage) ?? 0) + durationMs),
-    serverTiming: () => [...times, ["total", clock.monotonicMs() - startedMs] as const].map(([stage, ms]) => `${stage};dur=${Math.round(ms * 100) / 100}`).join(", "),
+    serverTiming: () =>
+      [...times, ["total", clock.monotonicMs() - startedMs] as const]
+        .map(([stage, ms]) => `${stage};dur=${Math.round(ms * 100) / 100}`)
+        .join(", "),
   }
 }

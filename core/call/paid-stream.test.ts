@@ -21,10 +21,15 @@ describe("a stream", () => {
     await Effect.runPromise(
       Effect.scoped(
         Effect.gen(function* () {
-          const { reply, cost } = yield* house.path.run(endpoint(streaming(3)), house.input({ n: 1 }))
+          const { reply, cost } = yield* house.path.run(
+            endpoint(streaming(3)),
+            house.input({ n: 1 }),
+          )
           if (!("events" in reply)) throw new Error("no stream")
           expect(reply.headers).not.toHaveProperty("x-cost-idr")
-          yield* Stream.runForEach(reply.events, (event) => Effect.sync(() => seen.push(`${event} ${last()?.state}`)))
+          yield* Stream.runForEach(reply.events, (event) =>
+            Effect.sync(() => seen.push(`${event} ${last()?.state}`)),
+          )
           // the Scope is still open
           expect([last()?.state, cost()]).toEqual(["settled", inputMicros + 18_000n])
         }),
@@ -42,7 +47,10 @@ describe("a stream", () => {
         Effect.scoped(
           Effect.gen(function* () {
             const { reply } = yield* house.path.run(hanging, house.input({ n: 1 }))
-            if ("events" in reply) yield* Stream.runForEach(reply.events, (event) => (event === 5 ? Deferred.succeed(reached, undefined) : Effect.void))
+            if ("events" in reply)
+              yield* Stream.runForEach(reply.events, (event) =>
+                event === 5 ? Deferred.succeed(reached, undefined) : Effect.void,
+              )
           }),
         ),
       )
@@ -50,7 +58,11 @@ describe("a stream", () => {
       yield* Fiber.interrupt(fiber)
     })
     await Effect.runPromise(program)
-    expect(last()).toMatchObject({ state: "settled", costMicros: inputMicros + 30_000n, settlement: { httpStatus: 499 } })
+    expect(last()).toMatchObject({
+      state: "settled",
+      costMicros: inputMicros + 30_000n,
+      settlement: { httpStatus: 499 },
+    })
     expect(await balance()).toMatchObject({ heldMicros: 0n })
   })
 
@@ -63,11 +75,17 @@ describe("a stream", () => {
         }),
       ),
     )
-    expect(last()).toMatchObject({ state: "settled", costMicros: inputMicros + 12_000n, settlement: { httpStatus: 499 } })
+    expect(last()).toMatchObject({
+      state: "settled",
+      costMicros: inputMicros + 12_000n,
+      settlement: { httpStatus: 499 },
+    })
   })
 
   it("that nobody reads costs nothing", async () => {
-    await Effect.runPromise(Effect.scoped(house.path.run(endpoint(streaming(3)), house.input({ n: 1 }))))
+    await Effect.runPromise(
+      Effect.scoped(house.path.run(endpoint(streaming(3)), house.input({ n: 1 }))),
+    )
     expect(last()).toMatchObject({ state: "settled", costMicros: 0n })
   })
 
@@ -78,7 +96,10 @@ describe("a stream", () => {
   ])("that ends with %s costs nothing", async (_, rest, state, httpStatus) => {
     const exit = await Effect.runPromiseExit(
       Effect.scoped(
-        Effect.flatMap(house.path.run(endpoint(streaming(3, rest)), house.input({ n: 1 })), ({ reply }) => ("events" in reply ? Stream.runDrain(reply.events) : Effect.void)),
+        Effect.flatMap(
+          house.path.run(endpoint(streaming(3, rest)), house.input({ n: 1 })),
+          ({ reply }) => ("events" in reply ? Stream.runDrain(reply.events) : Effect.void),
+        ),
       ),
     )
     expect(Exit.isFailure(exit)).toBe(true)
@@ -87,7 +108,12 @@ describe("a stream", () => {
   })
 
   it("whose settlement fails ends with internal_error", async () => {
-    vi.mocked(house.billing.settle).mockReturnValue(Effect.fail(new PortError({ port: "billing", message: "gone" })))
-    expect(await house.ask(endpoint(streaming(1)), { n: 1 })).toMatchObject({ status: 500, json: { code: "internal_error" } })
+    vi.mocked(house.billing.settle).mockReturnValue(
+      Effect.fail(new PortError({ port: "billing", message: "gone" })),
+    )
+    expect(await house.ask(endpoint(streaming(1)), { n: 1 })).toMatchObject({
+      status: 500,
+      json: { code: "internal_error" },
+    })
   })
 })

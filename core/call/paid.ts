@@ -15,9 +15,20 @@ import { seal } from "./seal.ts"
 const clientGone = 499
 
 /** A failure on our side costs nothing; otherwise the meter says what was produced. */
-export const settlementOf = (call: Call<Json>, failure: ApiError | undefined, status: number): Settlement => {
+export const settlementOf = (
+  call: Call<Json>,
+  failure: ApiError | undefined,
+  status: number,
+): Settlement => {
   const usage = call.used()
-  if (failure) return { id: call.id, outcome: failure.code === "backend_busy" ? "refused" : "voided", costMicros: 0n, usage, httpStatus: statusOf(failure) }
+  if (failure)
+    return {
+      id: call.id,
+      outcome: failure.code === "backend_busy" ? "refused" : "voided",
+      costMicros: 0n,
+      usage,
+      httpStatus: statusOf(failure),
+    }
   return { id: call.id, outcome: "settled", costMicros: call.cost(), usage, httpStatus: status }
 }
 
@@ -42,18 +53,32 @@ const makeSettling = (parts: CallPathParts, { call, meter }: Prepared) => {
         const settlement = settlementOf(call, failure, status)
         cost = settlement.costMicros
         const beforeMs = parts.clock.monotonicMs()
-        return Effect.tap(parts.billing().settle([settlement]), () => Effect.sync(() => meter.time("settle", parts.clock.monotonicMs() - beforeMs)))
+        return Effect.tap(parts.billing().settle([settlement]), () =>
+          Effect.sync(() => meter.time("settle", parts.clock.monotonicMs() - beforeMs)),
+        )
       }).pipe(
         // a backend that metered what has no price must not keep the hold
-        Effect.catchDefect((defect) => Effect.andThen(parts.billing().settle([settlementOf(call, apiError("internal_error"), 500)]), Effect.die(defect))),
+        Effect.catchDefect((defect) =>
+          Effect.andThen(
+            parts.billing().settle([settlementOf(call, apiError("internal_error"), 500)]),
+            Effect.die(defect),
+          ),
+        ),
         Effect.uninterruptible,
       ),
   }
 }
 
-const withHeaders = (reply: Reply, headers: Strings): Reply => ({ ...reply, headers: { ...headers, ...reply.headers } })
+const withHeaders = (reply: Reply, headers: Strings): Reply => ({
+  ...reply,
+  headers: { ...headers, ...reply.headers },
+})
 
-const callHeaders = ({ call, meter }: Prepared, rate: RateState, cost: Micros | undefined): Strings => ({
+const callHeaders = (
+  { call, meter }: Prepared,
+  rate: RateState,
+  cost: Micros | undefined,
+): Strings => ({
   "x-call-id": call.id,
   ...rateHeaders(rate),
   "server-timing": meter.serverTiming(),
@@ -61,37 +86,69 @@ const callHeaders = ({ call, meter }: Prepared, rate: RateState, cost: Micros | 
 })
 
 /** Admits, and notes how long the limits and the hold took. */
-const timedAdmission = (parts: CallPathParts, endpoint: Endpoint, input: CallInput, caller: Caller, prepared: Prepared) =>
+const timedAdmission = (
+  parts: CallPathParts,
+  endpoint: Endpoint,
+  input: CallInput,
+  caller: Caller,
+  prepared: Prepared,
+) =>
   Effect.suspend(() => {
     const beforeMs = parts.clock.monotonicMs()
-    return Effect.map(admission(parts, endpoint, input, caller, { ...holdOf(prepared), counts: "all" }), (rate) => {
-      const { holdMs = 0 } = rate
-      prepared.meter.time("limits", Math.max(0, parts.clock.monotonicMs() - beforeMs - holdMs))
-      prepared.meter.time("hold", holdMs)
-      return rate
-    })
+    return Effect.map(
+      admission(parts, endpoint, input, caller, { ...holdOf(prepared), counts: "all" }),
+      (rate) => {
+        const { holdMs = 0 } = rate
+        prepared.meter.time("limits", Math.max(0, parts.clock.monotonicMs() - beforeMs - holdMs))
+        prepared.meter.time("hold", holdMs)
+        return rate
+      },
+    )
   })
 
 /** Admits, runs and settles. The Scope's end settles a call that was cut. */
-export const paid = (parts: CallPathParts, endpoint: Endpoint, input: CallInput, caller: Caller, prepared: Prepared): Effect.Effect<Answer, ApiError | PortError, Scope.Scope> =>
+export const paid = (
+  parts: CallPathParts,
+  endpoint: Endpoint,
+  input: CallInput,
+  caller: Caller,
+  prepared: Prepared,
+): Effect.Effect<Answer, ApiError | PortError, Scope.Scope> =>
   Effect.gen(function* () {
     const { call, plan, meter } = prepared
     const timing = meter.serverTiming
     const { settle, note, cost } = makeSettling(parts, prepared)
     const settleCut = settle(clientGone).pipe(
-      Effect.catchCause((cause) => Effect.sync(() => parts.log.error("settlement failed", { call_id: call.id, cause: Cause.pretty(cause) }))),
+      Effect.catchCause((cause) =>
+        Effect.sync(() =>
+          parts.log.error("settlement failed", { call_id: call.id, cause: Cause.pretty(cause) }),
+        ),
+      ),
     )
-    const rate = yield* Effect.acquireRelease(timedAdmission(parts, endpoint, input, caller, prepared), () => settleCut)
+    const rate = yield* Effect.acquireRelease(
+      timedAdmission(parts, endpoint, input, caller, prepared),
+      () => settleCut,
+    )
     const reply = yield* seal(parts.log)(plan.run).pipe(
       Effect.onError(note),
-      Effect.mapError((error) => withErrorHeaders(error, { "x-call-id": call.id, "x-cost-idr": "0", ...rateHeaders(rate) })),
+      Effect.mapError((error) =>
+        withErrorHeaders(error, { "x-call-id": call.id, "x-cost-idr": "0", ...rateHeaders(rate) }),
+      ),
     )
     if ("events" in reply) {
       const settled = Stream.drain(Stream.fromEffect(seal(parts.log)(settle(reply.status))))
       const events = reply.events.pipe(Stream.onError(note), Stream.concat(settled))
-      return { reply: withHeaders({ ...reply, events }, callHeaders(prepared, rate, undefined)), cost, timing }
+      return {
+        reply: withHeaders({ ...reply, events }, callHeaders(prepared, rate, undefined)),
+        cost,
+        timing,
+      }
     }
     // whether the money moved is not known then, so no cost is named
-    yield* seal(parts.log)(settle(reply.status)).pipe(Effect.mapError((error) => withErrorHeaders(error, { "x-call-id": call.id, ...rateHeaders(rate) })))
+    yield* seal(parts.log)(settle(reply.status)).pipe(
+      Effect.mapError((error) =>
+        withErrorHeaders(error, { "x-call-id": call.id, ...rateHeaders(rate) }),
+      ),
+    )
     return { reply: withHeaders(reply, callHeaders(prepared, rate, cost())), cost, timing }
   })

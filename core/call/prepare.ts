@@ -20,20 +20,38 @@ export interface Prepared {
   readonly deadlineMs: number
 }
 
-const authorize = (endpoint: Endpoint, caller: Caller | undefined): Effect.Effect<void, ApiError> => {
+const authorize = (
+  endpoint: Endpoint,
+  caller: Caller | undefined,
+): Effect.Effect<void, ApiError> => {
   if (endpoint.access === "public") return Effect.void
   if (!caller) return Effect.fail(apiError("authentication_error"))
-  if (caller.suspended && endpoint.method !== "GET") return Effect.fail(apiError("account_suspended"))
-  if (endpoint.access === "admin" && caller.role !== "admin") return Effect.fail(apiError("permission_denied"))
-  if (endpoint.access === "key" && !caller.scopes.some((scope) => scope === "*" || scope === endpoint.id))
-    return Effect.fail(apiError("permission_denied", `This key's scopes don't include '${endpoint.id}'.`))
+  if (caller.suspended && endpoint.method !== "GET")
+    return Effect.fail(apiError("account_suspended"))
+  if (endpoint.access === "admin" && caller.role !== "admin")
+    return Effect.fail(apiError("permission_denied"))
+  if (
+    endpoint.access === "key" &&
+    !caller.scopes.some((scope) => scope === "*" || scope === endpoint.id)
+  )
+    return Effect.fail(
+      apiError("permission_denied", `This key's scopes don't include '${endpoint.id}'.`),
+    )
   return Effect.void
 }
 
 /** Test keys live in a sandbox where nothing is billed. */
-const factorOf = ({ caller, priceFactor }: CallInput): number => (caller?.tenant.mode === "test" ? 0 : priceFactor)
+const factorOf = ({ caller, priceFactor }: CallInput): number =>
+  caller?.tenant.mode === "test" ? 0 : priceFactor
 
-const makeCall = (parts: CallPathParts, input: CallInput, body: Json, meter: Meter, deadlineMs: number, most: () => Micros | undefined): Call<Json> => {
+const makeCall = (
+  parts: CallPathParts,
+  input: CallInput,
+  body: Json,
+  meter: Meter,
+  deadlineMs: number,
+  most: () => Micros | undefined,
+): Call<Json> => {
   const id = parts.ids.call()
   const tenant = input.caller?.tenant ?? { account: "", mode: "live" as const }
   const factor = factorOf(input)
@@ -46,23 +64,45 @@ const makeCall = (parts: CallPathParts, input: CallInput, body: Json, meter: Met
     body,
     params: input.params ?? {},
     query: input.query ?? {},
-    context: { callId: id, tenant, priority: input.priority, deadlineMs, meter: meter.meter, time: meter.time },
+    context: {
+      callId: id,
+      tenant,
+      priority: input.priority,
+      deadlineMs,
+      meter: meter.meter,
+      time: meter.time,
+    },
     price,
     used: meter.used,
     cost: () => lesser(price(meter.used()), most() ?? 0n),
   }
 }
 
-const reaches = (caller: Caller | undefined, models: readonly string[]): Effect.Effect<void, ApiError> => {
+const reaches = (
+  caller: Caller | undefined,
+  models: readonly string[],
+): Effect.Effect<void, ApiError> => {
   const beyond = models.find((model) => caller?.models && !caller.models.includes(model))
-  return beyond === undefined ? Effect.void : Effect.fail(apiError("model_not_found", `This key does not reach the model '${beyond}'.`, { param: "model" }))
+  return beyond === undefined
+    ? Effect.void
+    : Effect.fail(
+        apiError("model_not_found", `This key does not reach the model '${beyond}'.`, {
+          param: "model",
+        }),
+      )
 }
 
-export const prepare = (parts: CallPathParts, endpoint: Endpoint, input: CallInput, meter: Meter): Effect.Effect<Prepared, ApiError> =>
+export const prepare = (
+  parts: CallPathParts,
+  endpoint: Endpoint,
+  input: CallInput,
+  meter: Meter,
+): Effect.Effect<Prepared, ApiError> =>
   Effect.gen(function* () {
     const startedMs = parts.clock.monotonicMs()
     yield* authorize(endpoint, input.caller)
-    const body = typeof endpoint.body === "string" ? input.body : yield* decodeBody(endpoint.body, input.body)
+    const body =
+      typeof endpoint.body === "string" ? input.body : yield* decodeBody(endpoint.body, input.body)
     const deadlineMs = parts.clock.nowMs() + parts.timeoutMs
     let holdMicros: Micros | undefined
     const call = makeCall(parts, input, body, meter, deadlineMs, () => holdMicros)
@@ -71,5 +111,12 @@ export const prepare = (parts: CallPathParts, endpoint: Endpoint, input: CallInp
     yield* reaches(input.caller, models)
     holdMicros = call.price(plan.bound)
     meter.time("plan", parts.clock.monotonicMs() - startedMs)
-    return { call, plan, meter, deadlineMs, holdMicros, prices: priceTag(parts.catalogue.price, models, factorOf(input)) }
+    return {
+      call,
+      plan,
+      meter,
+      deadlineMs,
+      holdMicros,
+      prices: priceTag(parts.catalogue.price, models, factorOf(input)),
+    }
   })

@@ -4,7 +4,9 @@ import type { Refusal } from "../ports/billing.ts"
 import { formatReset, rateHeaders, refusalError } from "./refusal.ts"
 
 it("writes the reset as OpenAI does", () => {
-  expect([0, -5, 0.2, 120, 999, 1000, 1001, 59_000, 59_001, 60_000, 360_000, 361_500].map(formatReset)).toEqual([
+  expect(
+    [0, -5, 0.2, 120, 999, 1000, 1001, 59_000, 59_001, 60_000, 360_000, 361_500].map(formatReset),
+  ).toEqual([
     "0ms",
     "0ms",
     "1ms",

@@ -18,7 +18,10 @@ export const rateHeaders = (rate: RateState): Strings => ({
 
 const answers: Record<Refusal["reason"], readonly [ErrorCode, string]> = {
   rpm: ["rate_limit_error", "This key's requests per minute are used up."],
-  rpd: ["rate_limit_error", "This key's requests of today are used up; they are counted anew at 00:00 UTC."],
+  rpd: [
+    "rate_limit_error",
+    "This key's requests of today are used up; they are counted anew at 00:00 UTC.",
+  ],
   concurrency: ["concurrency_exceeded", "This key has as many requests in flight as it may have."],
   monthly_cap: ["insufficient_quota", "This call could go over the key's monthly cap."],
   balance: ["insufficient_quota", "The balance does not cover what this call may cost at most."],
@@ -26,5 +29,8 @@ const answers: Record<Refusal["reason"], readonly [ErrorCode, string]> = {
 
 export const refusalError = (refusal: Refusal): ApiError => {
   const [code, message] = answers[refusal.reason]
-  return apiError(code, message, { retryAfterMs: refusal.retryAfterMs, headers: rateHeaders(refusal.rate) })
+  return apiError(code, message, {
+    retryAfterMs: refusal.retryAfterMs,
+    headers: rateHeaders(refusal.rate),
+  })
 }

@@ -2,7 +2,16 @@ import { Cause, Effect, Exit, Option } from "effect"
 import { beforeEach, describe, expect, it } from "vitest"
 import { apiError, PortError } from "../errors.ts"
 import type { FakeHouse } from "../testing/index.ts"
-import { type Answering, holdMicros, inputMicros, openStage, type Stage, startMicros, streaming, whole } from "./testing/stage.ts"
+import {
+  type Answering,
+  holdMicros,
+  inputMicros,
+  openStage,
+  type Stage,
+  startMicros,
+  streaming,
+  whole,
+} from "./testing/stage.ts"
 
 let stage: Stage
 let house: FakeHouse
@@ -17,7 +26,12 @@ beforeEach(() => {
 
 describe("unsettled, for a batch line", () => {
   const line = (answer: Answering, body: unknown = { n: 1 }) =>
-    Effect.runPromiseExit(house.path.runUnsettled(endpoint(answer), house.input(body, { priority: "batch", priceFactor: 0.5, parent: "batch_1" })))
+    Effect.runPromiseExit(
+      house.path.runUnsettled(
+        endpoint(answer),
+        house.input(body, { priority: "batch", priceFactor: 0.5, parent: "batch_1" }),
+      ),
+    )
 
   it("leaves the settlement to the caller", async () => {
     const exit = await line(whole(10))
@@ -25,17 +39,27 @@ describe("unsettled, for a batch line", () => {
       reply: { json: { n: 1 } },
       settlement: { outcome: "settled", costMicros: (inputMicros + 60_000n) / 2n, httpStatus: 200 },
     })
-    expect(last()).toMatchObject({ state: "open", holdMicros: holdMicros / 2n, request: { counts: "money", parent: "batch_1" } })
+    expect(last()).toMatchObject({
+      state: "open",
+      holdMicros: holdMicros / 2n,
+      request: { counts: "money", parent: "batch_1" },
+    })
   })
 
   it.each<[string, Answering, string]>([
     ["an error", () => Effect.fail(apiError("backend_error")), "backend_error"],
     ["a defect", () => Effect.die(new Error("x")), "internal_error"],
-    ["a failed port", () => Effect.fail(new PortError({ port: "storage", message: "gone" })), "internal_error"],
+    [
+      "a failed port",
+      () => Effect.fail(new PortError({ port: "storage", message: "gone" })),
+      "internal_error",
+    ],
     ["a stream", streaming(1), "unsupported_parameter"],
   ])("holds nothing after %s", async (_, answer, code) => {
     const exit = await line(answer)
-    expect(Exit.isFailure(exit) && Option.getOrUndefined(Cause.findErrorOption(exit.cause))).toMatchObject({ code })
+    expect(
+      Exit.isFailure(exit) && Option.getOrUndefined(Cause.findErrorOption(exit.cause)),
+    ).toMatchObject({ code })
     expect(last()).toMatchObject({ state: "voided" })
     expect(await balance()).toEqual({ balanceMicros: startMicros, heldMicros: 0n })
   })
@@ -48,13 +72,19 @@ describe("unsettled, for a batch line", () => {
 
 describe("a check", () => {
   it("says the worst case at the caller's price, and admits and runs nothing", async () => {
-    const found = await Effect.runPromise(house.path.check(endpoint(whole(10)), house.input({ n: 1 }, { priceFactor: 0.5 })))
+    const found = await Effect.runPromise(
+      house.path.check(endpoint(whole(10)), house.input({ n: 1 }, { priceFactor: 0.5 })),
+    )
     expect(found.costMicros).toBe(holdMicros / 2n)
     expect(stage.steps).toEqual(["plan"])
   })
 
   it("fails as the call would", async () => {
-    expect(await Effect.runPromise(Effect.flip(house.path.check(endpoint(whole(10)), house.input({ n: "x" }))))).toMatchObject({ param: "n" })
+    expect(
+      await Effect.runPromise(
+        Effect.flip(house.path.check(endpoint(whole(10)), house.input({ n: "x" }))),
+      ),
+    ).toMatchObject({ param: "n" })
     expect(stage.steps).toEqual([])
   })
 })

@@ -68,12 +68,20 @@ export interface Billing {
   /** Gives back the open holds of a batch before another worker takes it over. */
   voidChildren(parent: string, tx?: Transaction): Effect.Effect<void, PortError>
   /** With `tx` as that transaction sees it. */
-  balance(account: string, tx?: Transaction): Effect.Effect<{ readonly balanceMicros: Micros; readonly heldMicros: Micros }, PortError>
+  balance(
+    account: string,
+    tx?: Transaction,
+  ): Effect.Effect<{ readonly balanceMicros: Micros; readonly heldMicros: Micros }, PortError>
   /** What keys have spent in this UTC month; a key that has spent nothing may be missing. */
   spentThisMonth(keyIds: readonly string[]): Effect.Effect<ReadonlyMap<string, Micros>, PortError>
   /** A grant (or, below zero, a correction). Idempotent by `id`. Makes the account's balance if there is none. */
   adjust(
-    entry: { readonly id: string; readonly account: string; readonly amountMicros: Micros; readonly reason: string },
+    entry: {
+      readonly id: string
+      readonly account: string
+      readonly amountMicros: Micros
+      readonly reason: string
+    },
     tx?: Transaction,
   ): Effect.Effect<void, BalanceTooLow | PortError>
 }

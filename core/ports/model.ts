@@ -88,7 +88,12 @@ export interface ToolDefinition {
 /** `closeOnLength`: near the end of `maxTokens` the document is closed, so that it is whole; it still finishes with `length`. */
 export type ResponseFormat =
   | { readonly type: "json_object"; readonly closeOnLength?: boolean }
-  | { readonly type: "json_schema"; readonly schema: Json; readonly strict: boolean; readonly closeOnLength?: boolean }
+  | {
+      readonly type: "json_schema"
+      readonly schema: Json
+      readonly strict: boolean
+      readonly closeOnLength?: boolean
+    }
 
 export interface ChatRequest {
   readonly messages: readonly ChatMessage[]
@@ -116,9 +121,19 @@ export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter"
 
 /** `finish` comes exactly once, last. Text is whole UTF-8 characters and never holds a stop string. */
 export type ChatEvent =
-  | { readonly type: "text"; readonly text: string; readonly logprobs?: readonly (TokenLogprob & { readonly top: readonly TokenLogprob[] })[] }
+  | {
+      readonly type: "text"
+      readonly text: string
+      readonly logprobs?: readonly (TokenLogprob & { readonly top: readonly TokenLogprob[] })[]
+    }
   | { readonly type: "reasoning"; readonly text: string }
-  | { readonly type: "toolCall"; readonly index: number; readonly id?: string; readonly name?: string; readonly argumentsDelta: string }
+  | {
+      readonly type: "toolCall"
+      readonly index: number
+      readonly id?: string
+      readonly name?: string
+      readonly argumentsDelta: string
+    }
   | { readonly type: "finish"; readonly reason: FinishReason }
 
 export interface EmbedRequest {
@@ -191,5 +206,7 @@ export interface Backend {
   readonly tasks: readonly TaskName[]
   /** Checks an entry's `options` before anything starts; the text says what is wrong, `undefined` that nothing is. */
   check(task: TaskName, options: Json): string | undefined
-  open<T extends TaskName>(request: OpenRequest<T>): Effect.Effect<LoadedModel<T>, ApiError, Scope.Scope>
+  open<T extends TaskName>(
+    request: OpenRequest<T>,
+  ): Effect.Effect<LoadedModel<T>, ApiError, Scope.Scope>
 }

@@ -28,9 +28,17 @@ export interface SendOptions {
 
 export interface Queue {
   /** With `tx` the payload becomes visible when the transaction commits, or never. */
-  send<P>(job: Job<P>, payload: P, options?: SendOptions, tx?: Transaction): Effect.Effect<void, PortError>
+  send<P>(
+    job: Job<P>,
+    payload: P,
+    options?: SendOptions,
+    tx?: Transaction,
+  ): Effect.Effect<void, PortError>
   /** Which of these keys of a job wait or run now. */
-  held(job: Pick<Job<never>, "name">, keys: readonly string[]): Effect.Effect<ReadonlySet<string>, PortError>
+  held(
+    job: Pick<Job<never>, "name">,
+    keys: readonly string[],
+  ): Effect.Effect<ReadonlySet<string>, PortError>
   /** Works until the Scope closes. The runtime calls it, in worker roles only. */
   consume<P>(job: Job<P>): Effect.Effect<void, PortError, Scope.Scope>
 }

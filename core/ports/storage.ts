@@ -4,7 +4,12 @@ import type { PortError } from "../errors.ts"
 
 /** Keys are `/`-separated segments of 1 to 200 characters of `A-Z a-z 0-9 . _ -`; no segment is `.` or `..`; at most 512 characters in all. */
 export const isBlobKey = (key: string): boolean =>
-  key.length <= 512 && key.split("/").every((segment) => /^[A-Za-z0-9._-]{1,200}$/.test(segment) && segment !== "." && segment !== "..")
+  key.length <= 512 &&
+  key
+    .split("/")
+    .every(
+      (segment) => /^[A-Za-z0-9._-]{1,200}$/.test(segment) && segment !== "." && segment !== "..",
+    )
 
 export interface BlobInfo {
   readonly key: string
@@ -13,16 +18,26 @@ export interface BlobInfo {
 }
 
 export class BlobMissing extends Data.TaggedError("BlobMissing")<{ readonly key: string }> {}
-export class BlobTooLarge extends Data.TaggedError("BlobTooLarge")<{ readonly key: string; readonly maxBytes: number }> {}
+export class BlobTooLarge extends Data.TaggedError("BlobTooLarge")<{
+  readonly key: string
+  readonly maxBytes: number
+}> {}
 export class StorageFull extends Data.TaggedError("StorageFull")<{ readonly key: string }> {}
 export type StorageError = BlobMissing | BlobTooLarge | StorageFull | PortError
 
 /** Blobs only: a blob is written before the row that names it; orphans are swept. */
 export interface Storage {
   /** All or nothing: readers see the old blob or the whole new one. */
-  put<E>(key: string, body: Stream.Stream<Uint8Array, E>, maxBytes: number): Effect.Effect<BlobInfo, StorageError | E>
+  put<E>(
+    key: string,
+    body: Stream.Stream<Uint8Array, E>,
+    maxBytes: number,
+  ): Effect.Effect<BlobInfo, StorageError | E>
   /** Bytes `from` to `to`, both inclusive, as in HTTP's Range. */
-  get(key: string, range?: { readonly from: number; readonly to?: number }): Stream.Stream<Uint8Array, StorageError>
+  get(
+    key: string,
+    range?: { readonly from: number; readonly to?: number },
+  ): Stream.Stream<Uint8Array, StorageError>
   stat(key: string): Effect.Effect<BlobInfo, StorageError>
   /** Removing what is not there is no error. */
   remove(key: string): Effect.Effect<void, StorageError>

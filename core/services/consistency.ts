@@ -31,12 +31,16 @@ export interface PagedRows<Row> {
 }
 
 /** The findings of a whole table. */
-export const inPages = <Row>({ page, judge }: PagedRows<Row>, looked: (things: number) => void): Stream.Stream<Finding, PortError> =>
+export const inPages = <Row>(
+  { page, judge }: PagedRows<Row>,
+  looked: (things: number) => void,
+): Stream.Stream<Finding, PortError> =>
   Stream.paginate(undefined as Row | undefined, (after) =>
     Effect.gen(function* () {
       const rows = yield* page(after, rowsPerPage)
       looked(rows.length)
-      const next = rows.length < rowsPerPage ? Option.none<Row>() : Option.fromNullishOr(rows.at(-1))
+      const next =
+        rows.length < rowsPerPage ? Option.none<Row>() : Option.fromNullishOr(rows.at(-1))
       return [yield* judge(rows), next] as const
     }),
   )

@@ -11,12 +11,20 @@ export interface StoredReply {
 }
 
 /** `new`: go on, then `finish` or `forget`. `done`: this reply was given. `running`: the first request has not ended. `mismatch`: the key came with another body. */
-export type IdempotencyState = { readonly state: "new" } | { readonly state: "done"; readonly reply: StoredReply } | { readonly state: "running" } | { readonly state: "mismatch" }
+export type IdempotencyState =
+  | { readonly state: "new" }
+  | { readonly state: "done"; readonly reply: StoredReply }
+  | { readonly state: "running" }
+  | { readonly state: "mismatch" }
 
 /** Behind `Idempotency-Key`, for 24 h. States of a key: new -> running -> done; running -> new (failed, or its lease ended). */
 export interface Idempotency {
   /** `fingerprint` stands for endpoint and body. */
-  begin(tenant: Tenant, key: string, fingerprint: string): Effect.Effect<IdempotencyState, PortError>
+  begin(
+    tenant: Tenant,
+    key: string,
+    fingerprint: string,
+  ): Effect.Effect<IdempotencyState, PortError>
   finish(tenant: Tenant, key: string, reply: StoredReply): Effect.Effect<void, PortError>
   /** The request failed: the key may be used again. */
   forget(tenant: Tenant, key: string): Effect.Effect<void, PortError>

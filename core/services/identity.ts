@@ -35,14 +35,23 @@ export interface ListedKey {
 
 /** Behind `rakit keys`. Without an e-mail: of the first account. */
 export interface KeyIssuer {
-  issue(request: { readonly email?: string; readonly name: string; readonly test: boolean; readonly scopes?: readonly string[] }): Effect.Effect<IssuedKey, ApiError | PortError>
+  issue(request: {
+    readonly email?: string
+    readonly name: string
+    readonly test: boolean
+    readonly scopes?: readonly string[]
+  }): Effect.Effect<IssuedKey, ApiError | PortError>
   /** The newest first, at most 1,000. */
-  list(request: { readonly email?: string }): Effect.Effect<readonly ListedKey[], ApiError | PortError>
+  list(request: {
+    readonly email?: string
+  }): Effect.Effect<readonly ListedKey[], ApiError | PortError>
   /** Again is harmless. Servers that run notice within 5 s. */
   revoke(id: string): Effect.Effect<ListedKey, ApiError | PortError>
 }
 
 /** The account that the first boot made; secrets are present only in the process that made it. */
 export interface FirstAccount {
-  readonly created: { readonly email: string; readonly password: string; readonly apiKey: string } | undefined
+  readonly created:
+    | { readonly email: string; readonly password: string; readonly apiKey: string }
+    | undefined
 }

@@ -21,9 +21,13 @@ export interface OutboundReply {
 }
 
 /** The address must not be called: the reason is fit for the customer who named it. */
-export class OutboundRefused extends Data.TaggedError("OutboundRefused")<{ readonly message: string }> {}
+export class OutboundRefused extends Data.TaggedError("OutboundRefused")<{
+  readonly message: string
+}> {}
 /** Nobody answered, or not in time. */
-export class OutboundFailed extends Data.TaggedError("OutboundFailed")<{ readonly message: string }> {}
+export class OutboundFailed extends Data.TaggedError("OutboundFailed")<{
+  readonly message: string
+}> {}
 
 /** The one way to a URL that a customer gave: https only, to public addresses only, checked on the connection itself; redirects are not followed. */
 export interface Outbound {

@@ -31,7 +31,14 @@ export const usageOfHours = (calls: readonly FakeCall[]): readonly UsageOfHour[]
   for (const call of calls) {
     const { account, key, request, state, settlement, costMicros } = call
     if (state === "open" || state === "refused" || request.counts === "rpm") continue
-    const group = { account, mode: request.caller.tenant.mode, hour: Math.floor(call.atMs / hourMs) * hourMs, key, model: request.model ?? "", endpoint: request.endpoint }
+    const group = {
+      account,
+      mode: request.caller.tenant.mode,
+      hour: Math.floor(call.atMs / hourMs) * hourMs,
+      key,
+      model: request.model ?? "",
+      endpoint: request.endpoint,
+    }
     const row = rows.get(JSON.stringify(group)) ?? { ...group, ...nothing }
     const used = state === "settled" ? Object.values(settlement?.usage ?? {}) : []
     rows.set(JSON.stringify(group), {

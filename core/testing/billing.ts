@@ -37,13 +37,22 @@ interface Book {
 const sum = (amounts: readonly Micros[]): Micros => amounts.reduce((a, b) => a + b, 0n)
 const dayOf = (ms: number) => Math.floor(ms / dayMs)
 const monthOf = (ms: number) => new Date(ms).toISOString().slice(0, 7)
-const nextMonthMs = (ms: number) => Date.UTC(new Date(ms).getUTCFullYear(), new Date(ms).getUTCMonth() + 1)
+const nextMonthMs = (ms: number) =>
+  Date.UTC(new Date(ms).getUTCFullYear(), new Date(ms).getUTCMonth() + 1)
 
-const heldOf = (book: Book, account: string) => sum(book.calls.filter((call) => call.account === account && call.state === "open").map((call) => call.holdMicros))
+const heldOf = (book: Book, account: string) =>
+  sum(
+    book.calls
+      .filter((call) => call.account === account && call.state === "open")
+      .map((call) => call.holdMicros),
+  )
 const freeOf = (book: Book, account: string) => book.balanceOf(account) - heldOf(book, account)
-const ofKey = (book: Book, key: string) => book.calls.filter((call) => call.key === key && call.state !== "refused")
-const wholeCallsOf = (book: Book, key: string) => ofKey(book, key).filter((call) => call.request.counts === "all")
-const minuteOf = (book: Book, key: string, nowMs: number) => ofKey(book, key).filter((call) => call.request.counts !== "money" && call.atMs > nowMs - minuteMs)
+const ofKey = (book: Book, key: string) =>
+  book.calls.filter((call) => call.key === key && call.state !== "refused")
+const wholeCallsOf = (book: Book, key: string) =>
+  ofKey(book, key).filter((call) => call.request.counts === "all")
+const minuteOf = (book: Book, key: string, nowMs: number) =>
+  ofKey(book, key).filter((call) => call.request.counts !== "money" && call.atMs > nowMs - minuteMs)
 const takenOf = (book: Book, key: string, nowMs: number) =>
   sum(
     ofKey(book, key)
@@ -61,26 +70,43 @@ const spentOf = (book: Book, key: string, nowMs: number) =>
 const rateOf = (book: Book, key: string, nowMs: number, limit: number): RateState => {
   const minute = minuteOf(book, key, nowMs)
   const newest = minute.at(-1)
-  return { limit, remaining: Math.max(0, limit - minute.length), resetMs: newest ? newest.atMs + minuteMs - nowMs : 0 }
+  return {
+    limit,
+    remaining: Math.max(0, limit - minute.length),
+    resetMs: newest ? newest.atMs + minuteMs - nowMs : 0,
+  }
 }
 
 type Refused = Pick<Refusal, "reason" | "retryAfterMs">
 
-const checkRate = (book: Book, { key, atMs, request }: FakeCall, limits: Limits): Refused | undefined => {
+const checkRate = (
+  book: Book,
+  { key, atMs, request }: FakeCall,
+  limits: Limits,
+): Refused | undefined => {
   if (request.counts === "money" || request.counts === "none") return undefined
   const minute = minuteOf(book, key, atMs)
-  if (minute.length >= limits.rpm) return { reason: "rpm", retryAfterMs: (minute[0]?.atMs ?? atMs) + minuteMs - atMs }
+  if (minute.length >= limits.rpm)
+    return { reason: "rpm", retryAfterMs: (minute[0]?.atMs ?? atMs) + minuteMs - atMs }
   if (request.counts === "rpm") return undefined
   const today = wholeCallsOf(book, key).filter((call) => dayOf(call.atMs) === dayOf(atMs))
-  if (today.length >= limits.rpd) return { reason: "rpd", retryAfterMs: (dayOf(atMs) + 1) * dayMs - atMs }
+  if (today.length >= limits.rpd)
+    return { reason: "rpd", retryAfterMs: (dayOf(atMs) + 1) * dayMs - atMs }
   const open = wholeCallsOf(book, key).filter((call) => call.state === "open")
-  return open.length >= limits.concurrency ? { reason: "concurrency", retryAfterMs: 1000 } : undefined
+  return open.length >= limits.concurrency
+    ? { reason: "concurrency", retryAfterMs: 1000 }
+    : undefined
 }
 
-const checkMoney = (book: Book, { key, account, atMs, holdMicros }: FakeCall, limits: Limits): Refused | undefined => {
+const checkMoney = (
+  book: Book,
+  { key, account, atMs, holdMicros }: FakeCall,
+  limits: Limits,
+): Refused | undefined => {
   if (holdMicros === 0n) return undefined
   const cap = limits.monthlyCapMicros
-  if (cap > 0n && takenOf(book, key, atMs) + holdMicros > cap) return { reason: "monthly_cap", retryAfterMs: nextMonthMs(atMs) - atMs }
+  if (cap > 0n && takenOf(book, key, atMs) + holdMicros > cap)
+    return { reason: "monthly_cap", retryAfterMs: nextMonthMs(atMs) - atMs }
   return holdMicros > freeOf(book, account) ? { reason: "balance", retryAfterMs: 0 } : undefined
 }
 
@@ -99,12 +125,24 @@ const callOf = (request: AdmitRequest, atMs: number): FakeCall => {
   }
 }
 
-const admitInto = (book: Book, request: AdmitRequest, nowMs: number): Effect.Effect<RateState, Refusal | PortError> => {
+const admitInto = (
+  book: Book,
+  request: AdmitRequest,
+  nowMs: number,
+): Effect.Effect<RateState, Refusal | PortError> => {
   const { limits } = request.caller
-  if (book.calls.some((call) => call.request.id === request.id)) return Effect.fail(new PortError({ port: "billing", message: `call ${request.id} was admitted before` }))
+  if (book.calls.some((call) => call.request.id === request.id))
+    return Effect.fail(
+      new PortError({ port: "billing", message: `call ${request.id} was admitted before` }),
+    )
   const call = callOf(request, nowMs)
   const refused = checkRate(book, call, limits) ?? checkMoney(book, call, limits)
-  if (refused) return Effect.fail({ _tag: "Refusal", ...refused, rate: rateOf(book, call.key, nowMs, limits.rpm) })
+  if (refused)
+    return Effect.fail({
+      _tag: "Refusal",
+      ...refused,
+      rate: rateOf(book, call.key, nowMs, limits.rpm),
+    })
   if (request.counts !== "none") book.calls.push(call)
   return Effect.succeed(rateOf(book, call.key, nowMs, limits.rpm))
 }
@@ -122,7 +160,11 @@ const settleInto = (book: Book, item: Settlement): void => {
 const makeBook = (startMicros: Micros): Book => {
   const balances = new Map<string, Micros>()
   const balanceOf = (account: string) => balances.get(account) ?? startMicros
-  return { calls: [], balanceOf, move: (account, micros) => void balances.set(account, balanceOf(account) + micros) }
+  return {
+    calls: [],
+    balanceOf,
+    move: (account, micros) => void balances.set(account, balanceOf(account) + micros),
+  }
 }
 
 /**
@@ -138,7 +180,8 @@ export const fakeBilling = (clock: Clock, startMicros: Micros = 0n): FakeBilling
   const adjust: Billing["adjust"] = ({ id, account, amountMicros }) =>
     Effect.suspend(() => {
       if (entries.has(id)) return Effect.void
-      if (amountMicros < 0n && freeOf(book, account) + amountMicros < 0n) return Effect.fail(new BalanceTooLow({ account }))
+      if (amountMicros < 0n && freeOf(book, account) + amountMicros < 0n)
+        return Effect.fail(new BalanceTooLow({ account }))
       entries.add(id)
       book.move(account, amountMicros)
       return Effect.void
@@ -150,11 +193,21 @@ export const fakeBilling = (clock: Clock, startMicros: Micros = 0n): FakeBilling
       Effect.sync(() => {
         for (const item of items) settleInto(book, item)
       }),
-    voidChildren: (parent) => Effect.sync(() => close("voided", (call) => call.request.parent === parent)),
-    balance: (account) => Effect.sync(() => ({ balanceMicros: book.balanceOf(account), heldMicros: heldOf(book, account) })),
-    spentThisMonth: (keyIds) => Effect.sync(() => new Map(keyIds.map((key) => [key, spentOf(book, key, clock.nowMs())]))),
+    voidChildren: (parent) =>
+      Effect.sync(() => close("voided", (call) => call.request.parent === parent)),
+    balance: (account) =>
+      Effect.sync(() => ({
+        balanceMicros: book.balanceOf(account),
+        heldMicros: heldOf(book, account),
+      })),
+    spentThisMonth: (keyIds) =>
+      Effect.sync(() => new Map(keyIds.map((key) => [key, spentOf(book, key, clock.nowMs())]))),
     adjust,
     expireOpen: () => close("expired", () => true),
-    expireDue: () => close("expired", ({ request }) => request.expiresMs !== undefined && request.expiresMs <= clock.nowMs()),
+    expireDue: () =>
+      close(
+        "expired",
+        ({ request }) => request.expiresMs !== undefined && request.expiresMs <= clock.nowMs(),
+      ),
   }
 }

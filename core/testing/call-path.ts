@@ -38,30 +38,71 @@ export interface FakeAnswer {
   readonly costMicros: Micros | undefined
 }
 
-const failed = (error: ApiError): FakeAnswer => ({ status: statusOf(error), headers: error.headers ?? {}, json: errorBody(error), events: [], costMicros: undefined })
+const failed = (error: ApiError): FakeAnswer => ({
+  status: statusOf(error),
+  headers: error.headers ?? {},
+  json: errorBody(error),
+  events: [],
+  costMicros: undefined,
+})
 
-const readOut = (reply: Reply, cost: () => Micros | undefined): Effect.Effect<FakeAnswer, ApiError> =>
+const readOut = (
+  reply: Reply,
+  cost: () => Micros | undefined,
+): Effect.Effect<FakeAnswer, ApiError> =>
   Effect.gen(function* () {
     const events = "events" in reply ? yield* Stream.runCollect(reply.events) : []
-    return { status: reply.status, headers: reply.headers ?? {}, json: "json" in reply ? reply.json : undefined, events, costMicros: cost() }
+    return {
+      status: reply.status,
+      headers: reply.headers ?? {},
+      json: "json" in reply ? reply.json : undefined,
+      events,
+      costMicros: cost(),
+    }
   })
 
 /** An account with `startMicros` (Rp50,000 unless told) and these models. */
-export const fakeHouse = (models: readonly FakeModel[] = [], startMicros: Micros = 50_000_000_000n): FakeHouse => {
+export const fakeHouse = (
+  models: readonly FakeModel[] = [],
+  startMicros: Micros = 50_000_000_000n,
+): FakeHouse => {
   const clock = fakeClock()
   const ids = fakeIds()
   const log = fakeLog()
   const billing = fakeBilling(clock, startMicros)
   const catalogue = fakeCatalogue(...models)
   const idempotency = fakeIdempotency(clock)
-  const path = makeCallPath({ billing: () => billing, idempotency: () => idempotency, catalogue, clock, ids, log, timeoutMs: 60_000 })
-  const caller: Caller = { tenant: { account: "acct_1", mode: "live" }, keyId: "key_1", scopes: ["*"], role: "user", limits: defaultLimits }
-  const input: FakeHouse["input"] = (body, more) => ({ caller, body, requestId: "req_1", priority: "realtime", priceFactor: 1, ...more })
+  const path = makeCallPath({
+    billing: () => billing,
+    idempotency: () => idempotency,
+    catalogue,
+    clock,
+    ids,
+    log,
+    timeoutMs: 60_000,
+  })
+  const caller: Caller = {
+    tenant: { account: "acct_1", mode: "live" },
+    keyId: "key_1",
+    scopes: ["*"],
+    role: "user",
+    limits: defaultLimits,
+  }
+  const input: FakeHouse["input"] = (body, more) => ({
+    caller,
+    body,
+    requestId: "req_1",
+    priority: "realtime",
+    priceFactor: 1,
+    ...more,
+  })
   const ask: FakeHouse["ask"] = (endpoint, body, more) =>
     Effect.runPromise(
-      Effect.scoped(Effect.flatMap(path.run(endpoint, input(body, more)), ({ reply, cost }) => readOut(reply, cost))).pipe(
-        Effect.catchIf(isApiError, (error) => Effect.succeed(failed(error))),
-      ),
+      Effect.scoped(
+        Effect.flatMap(path.run(endpoint, input(body, more)), ({ reply, cost }) =>
+          readOut(reply, cost),
+        ),
+      ).pipe(Effect.catchIf(isApiError, (error) => Effect.succeed(failed(error)))),
     )
   return { path, billing, idempotency, catalogue, clock, ids, log, caller, input, ask }
 }

@@ -8,11 +8,45 @@ export interface FakeModel<T extends TaskName = TaskName> {
   readonly loaded: LoadedModel<T>
 }
 
-const defaults: Record<TaskName, Pick<ModelEntry, "id" | "contextTokens" | "maxOutputTokens" | "capabilities" | "pricingModel" | "price">> = {
-  chat: { id: "svc-lyt", contextTokens: 4096, maxOutputTokens: 1024, capabilities: ["chat"], pricingModel: "per_token", price: parsePrice({ input: 1500, output: 6000 }) },
-  embed: { id: "svc-embed", contextTokens: 256, maxOutputTokens: 0, capabilities: ["embeddings"], pricingModel: "per_token", price: parsePrice({ input: 1500, image: 25 }) },
-  rerank: { id: "svc-rerank", contextTokens: 512, maxOutputTokens: 0, capabilities: ["rerank"], pricingModel: "per_search_unit", price: parsePrice({ searchUnit: 2.5 }) },
-  image: { id: "svc-iris", contextTokens: 512, maxOutputTokens: 0, capabilities: ["image_generation"], pricingModel: "per_image", price: parsePrice({ image: 750 }) },
+const defaults: Record<
+  TaskName,
+  Pick<
+    ModelEntry,
+    "id" | "contextTokens" | "maxOutputTokens" | "capabilities" | "pricingModel" | "price"
+  >
+> = {
+  chat: {
+    id: "svc-lyt",
+    contextTokens: 4096,
+    maxOutputTokens: 1024,
+    capabilities: ["chat"],
+    pricingModel: "per_token",
+    price: parsePrice({ input: 1500, output: 6000 }),
+  },
+  embed: {
+    id: "svc-embed",
+    contextTokens: 256,
+    maxOutputTokens: 0,
+    capabilities: ["embeddings"],
+    pricingModel: "per_token",
+    price: parsePrice({ input: 1500, image: 25 }),
+  },
+  rerank: {
+    id: "svc-rerank",
+    contextTokens: 512,
+    maxOutputTokens: 0,
+    capabilities: ["rerank"],
+    pricingModel: "per_search_unit",
+    price: parsePrice({ searchUnit: 2.5 }),
+  },
+  image: {
+    id: "svc-iris",
+    contextTokens: 512,
+    maxOutputTokens: 0,
+    capabilities: ["image_generation"],
+    pricingModel: "per_image",
+    price: parsePrice({ image: 750 }),
+  },
 }
 
 /** A line of a catalogue, with list prices; `more` overrides. */

@@ -13,7 +13,9 @@ export interface OpenedDatabase {
   close(): Promise<void>
 }
 
-export type DatabaseCases = Readonly<Record<string, (opened: Omit<OpenedDatabase, "close">) => Effect.Effect<void, unknown>>>
+export type DatabaseCases = Readonly<
+  Record<string, (opened: Omit<OpenedDatabase, "close">) => Effect.Effect<void, unknown>>
+>
 
 /**
  * What every Database does, beyond the service's own words:
@@ -34,7 +36,8 @@ export const databaseContract = (name: string, open: () => Promise<OpenedDatabas
     })
     afterAll(() => opened?.close())
     const run = (cases: DatabaseCases) => {
-      for (const [title, work] of Object.entries(cases)) it(title, () => Effect.runPromise(work(opened)))
+      for (const [title, work] of Object.entries(cases))
+        it(title, () => Effect.runPromise(work(opened)))
     }
     describe("transactions", () => run(transactionCases))
     describe("values", () => run(valueCases))

@@ -24,8 +24,10 @@ export const idempotencyContract = (name: string, open: () => Promise<Idempotenc
     let world: IdempotencyWorld
     let count = 0
     const freshKey = () => `key-${++count}`
-    const begin = (key: string, fingerprint = "body", tenant = ada) => run(world.idempotency.begin(tenant, key, fingerprint))
-    const finish = (key: string, json: unknown = { ok: true }, tenant = ada) => run(world.idempotency.finish(tenant, key, { status: 200, json }))
+    const begin = (key: string, fingerprint = "body", tenant = ada) =>
+      run(world.idempotency.begin(tenant, key, fingerprint))
+    const finish = (key: string, json: unknown = { ok: true }, tenant = ada) =>
+      run(world.idempotency.finish(tenant, key, { status: 200, json }))
     const forget = (key: string, tenant = ada) => run(world.idempotency.forget(tenant, key))
     beforeAll(async () => {
       world = await open()
@@ -37,7 +39,10 @@ export const idempotencyContract = (name: string, open: () => Promise<Idempotenc
       expect(await begin(key)).toEqual({ state: "new" })
       expect(await begin(key)).toEqual({ state: "running" })
       await finish(key, { id: "file-1", list: [1, null, "é"] })
-      expect(await begin(key)).toEqual({ state: "done", reply: { status: 200, json: { id: "file-1", list: [1, null, "é"] } } })
+      expect(await begin(key)).toEqual({
+        state: "done",
+        reply: { status: 200, json: { id: "file-1", list: [1, null, "é"] } },
+      })
     })
 
     it("another body under the key is a mismatch, running or done", async () => {
@@ -83,7 +88,11 @@ export const idempotencyContract = (name: string, open: () => Promise<Idempotenc
 
     it("accounts and modes don't see each other's keys", async () => {
       const key = freshKey()
-      for (const tenant of [ada, { account: "acct_ada", mode: "test" }, { account: "acct_bob", mode: "live" }] as const) {
+      for (const tenant of [
+        ada,
+        { account: "acct_ada", mode: "test" },
+        { account: "acct_bob", mode: "live" },
+      ] as const) {
         expect(await begin(key, "body", tenant)).toEqual({ state: "new" })
         await finish(key, tenant, tenant)
       }
@@ -115,11 +124,23 @@ export const idempotencyContract = (name: string, open: () => Promise<Idempotenc
       const [named, nameless] = [freshKey(), freshKey()]
       await begin(named)
       await begin(nameless)
-      await run(world.idempotency.finish(ada, named, { status: 201, json: 1, callId: "0199c0de-0000-7000-8000-000000000001" }))
+      await run(
+        world.idempotency.finish(ada, named, {
+          status: 201,
+          json: 1,
+          callId: "0199c0de-0000-7000-8000-000000000001",
+        }),
+      )
       await finish(nameless, 1)
       for (const store of [world.idempotency, world.second]) {
-        expect(await run(store.begin(ada, named, "body"))).toStrictEqual({ state: "done", reply: { status: 201, json: 1, callId: "0199c0de-0000-7000-8000-000000000001" } })
-        expect(await run(store.begin(ada, nameless, "body"))).toStrictEqual({ state: "done", reply: { status: 200, json: 1 } })
+        expect(await run(store.begin(ada, named, "body"))).toStrictEqual({
+          state: "done",
+          reply: { status: 201, json: 1, callId: "0199c0de-0000-7000-8000-000000000001" },
+        })
+        expect(await run(store.begin(ada, nameless, "body"))).toStrictEqual({
+          state: "done",
+          reply: { status: 200, json: 1 },
+        })
       }
       world.clock.advance(24 * hourMs)
       await begin(named)
@@ -129,30 +150,43 @@ export const idempotencyContract = (name: string, open: () => Promise<Idempotenc
 
     it("replicas see each other's keys", async () => {
       const key = freshKey()
-      const states = await Promise.all(Array.from({ length: 20 }, (_, n) => run((n % 2 ? world.idempotency : world.second).begin(ada, key, "body"))))
+      const states = await Promise.all(
+        Array.from({ length: 20 }, (_, n) =>
+          run((n % 2 ? world.idempotency : world.second).begin(ada, key, "body")),
+        ),
+      )
       expect(states.filter((s) => s.state === "new")).toHaveLength(1)
       expect(states.filter((s) => s.state === "running")).toHaveLength(19)
       expect(await run(world.second.begin(ada, key, "other"))).toEqual({ state: "mismatch" })
     })
 
-    it.each(["finish", "forget"] as const)("%s of a request whose lease ended leaves the one of another replica alone", async (late) => {
-      const key = freshKey()
-      await begin(key, "one")
-      world.clock.advance(15 * minuteMs)
-      expect(await run(world.second.begin(ada, key, "two"))).toEqual({ state: "new" })
-      await (late === "finish" ? finish(key, "of one") : forget(key))
-      expect(await begin(key, "two")).toEqual({ state: "running" })
-      await run(world.second.finish(ada, key, { status: 200, json: "of two" }))
-      await (late === "finish" ? finish(key, "of one") : forget(key))
-      expect(await begin(key, "two")).toEqual({ state: "done", reply: { status: 200, json: "of two" } })
-    })
+    it.each(["finish", "forget"] as const)(
+      "%s of a request whose lease ended leaves the one of another replica alone",
+      async (late) => {
+        const key = freshKey()
+        await begin(key, "one")
+        world.clock.advance(15 * minuteMs)
+        expect(await run(world.second.begin(ada, key, "two"))).toEqual({ state: "new" })
+        await (late === "finish" ? finish(key, "of one") : forget(key))
+        expect(await begin(key, "two")).toEqual({ state: "running" })
+        await run(world.second.finish(ada, key, { status: 200, json: "of two" }))
+        await (late === "finish" ? finish(key, "of one") : forget(key))
+        expect(await begin(key, "two")).toEqual({
+          state: "done",
+          reply: { status: 200, json: "of two" },
+        })
+      },
+    )
 
     it("a request may finish after its lease, if nobody has begun anew", async () => {
       const key = freshKey()
       await begin(key)
       world.clock.advance(20 * minuteMs)
       await finish(key, "late")
-      expect(await run(world.second.begin(ada, key, "body"))).toEqual({ state: "done", reply: { status: 200, json: "late" } })
+      expect(await run(world.second.begin(ada, key, "body"))).toEqual({
+        state: "done",
+        reply: { status: 200, json: "late" },
+      })
     })
 
     it("only the replica that began a key ends it", async () => {
@@ -167,12 +201,19 @@ export const idempotencyContract = (name: string, open: () => Promise<Idempotenc
 
     it("any JSON comes back as it was", async () => {
       await fc.assert(
-        fc.asyncProperty(fc.jsonValue(), fc.integer({ min: 200, max: 599 }), async (json, status) => {
-          const key = freshKey()
-          await begin(key)
-          await run(world.idempotency.finish(ada, key, { status, json }))
-          expect(await begin(key)).toEqual({ state: "done", reply: { status, json: JSON.parse(JSON.stringify(json)) } })
-        }),
+        fc.asyncProperty(
+          fc.jsonValue(),
+          fc.integer({ min: 200, max: 599 }),
+          async (json, status) => {
+            const key = freshKey()
+            await begin(key)
+            await run(world.idempotency.finish(ada, key, { status, json }))
+            expect(await begin(key)).toEqual({
+              state: "done",
+              reply: { status, json: JSON.parse(JSON.stringify(json)) },
+            })
+          },
+        ),
         { numRuns: 30 },
       )
     })
@@ -182,7 +223,10 @@ export const idempotencyContract = (name: string, open: () => Promise<Idempotenc
       const step = fc.oneof(
         fc.record({ call: fc.constant("begin" as const), who, body: fc.constantFrom("a", "b") }),
         fc.record({ call: fc.constantFrom("finish" as const, "forget" as const), who }),
-        fc.record({ call: fc.constant("wait" as const), ms: fc.constantFrom(minuteMs, 15 * minuteMs, 24 * hourMs) }),
+        fc.record({
+          call: fc.constant("wait" as const),
+          ms: fc.constantFrom(minuteMs, 15 * minuteMs, 24 * hourMs),
+        }),
       )
       await fc.assert(
         fc.asyncProperty(fc.array(step, { maxLength: 14 }), async (steps) => {
@@ -193,9 +237,16 @@ export const idempotencyContract = (name: string, open: () => Promise<Idempotenc
             if (s.call === "wait") world.clock.advance(s.ms)
             else if (s.call === "begin") {
               const live = model && model.endsMs > nowMs ? model : undefined
-              const expected = !live ? "new" : live.body !== s.body ? "mismatch" : live.done ? "done" : "running"
+              const expected = !live
+                ? "new"
+                : live.body !== s.body
+                  ? "mismatch"
+                  : live.done
+                    ? "done"
+                    : "running"
               expect((await run(world[s.who].begin(ada, key, s.body))).state).toBe(expected)
-              if (!live) model = { by: s.who, body: s.body, done: false, endsMs: nowMs + 15 * minuteMs }
+              if (!live)
+                model = { by: s.who, body: s.body, done: false, endsMs: nowMs + 15 * minuteMs }
             } else {
               const mine = model?.by === s.who && !model.done
               if (s.call === "finish") {

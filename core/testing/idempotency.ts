@@ -50,7 +50,12 @@ export const fakeIdempotency = (clock: Clock, rows: FakeReplies = new Map()): Id
       Effect.sync(() => {
         const id = idOf(tenant, key)
         const row = ended(id)
-        if (row) rows.set(id, { ...row, endsMs: clock.nowMs() + keepMs, reply: { ...reply, json: JSON.stringify(reply.json ?? null) } })
+        if (row)
+          rows.set(id, {
+            ...row,
+            endsMs: clock.nowMs() + keepMs,
+            reply: { ...reply, json: JSON.stringify(reply.json ?? null) },
+          })
       }),
     forget: (tenant, key) =>
       Effect.sync(() => {

@@ -18,19 +18,39 @@ export interface KeyState {
 export interface IdentityWorld {
   readonly identity: Identity
   /** Stores a key, each under an account of its own. */
-  addKey(key: string, state: KeyState): Promise<{ readonly keyId: string; readonly account: string }>
+  addKey(
+    key: string,
+    state: KeyState,
+  ): Promise<{ readonly keyId: string; readonly account: string }>
   /** As an administrator, or another server, would. */
   changeKey(key: string, state: Pick<KeyState, "verified" | "suspended" | "revoked">): Promise<void>
   advance(ms: number): void
   close?(): Promise<void>
 }
 
-const sound: KeyState = { mode: "live", role: "user", limits: defaultLimits, verified: true, suspended: false, revoked: false }
+const sound: KeyState = {
+  mode: "live",
+  role: "user",
+  limits: defaultLimits,
+  verified: true,
+  suspended: false,
+  revoked: false,
+}
 const cacheMs = 5_000
 
 /** The code of the refusal; the caller when there is none. */
-const outcome = async (effect: ReturnType<Identity["authenticate"]>): Promise<Caller | { code: string; message: string }> =>
-  Effect.runPromise(effect.pipe(Effect.catch((error) => (isApiError(error) ? Effect.succeed({ code: error.code as string, message: error.message }) : Effect.die(error)))))
+const outcome = async (
+  effect: ReturnType<Identity["authenticate"]>,
+): Promise<Caller | { code: string; message: string }> =>
+  Effect.runPromise(
+    effect.pipe(
+      Effect.catch((error) =>
+        isApiError(error)
+          ? Effect.succeed({ code: error.code as string, message: error.message })
+          : Effect.die(error),
+      ),
+    ),
+  )
 
 /** What every Identity must do. `open` is called once; each test uses keys of its own. */
 export const identityContract = (name: string, open: () => Promise<IdentityWorld>): void => {
@@ -48,11 +68,28 @@ export const identityContract = (name: string, open: () => Promise<IdentityWorld
     }
 
     it("knows whose key it is, with its mode, role, scopes and limits", async () => {
-      const limits: Limits = { rpm: 7, rpd: 70, concurrency: 3, monthlyCapMicros: 9_000_000_000_000_001n }
+      const limits: Limits = {
+        rpm: 7,
+        rpd: 70,
+        concurrency: 3,
+        monthlyCapMicros: 9_000_000_000_000_001n,
+      }
       const live = await add({ role: "admin", limits })
-      expect(await who(live.key)).toEqual({ tenant: { account: live.account, mode: "live" }, keyId: live.keyId, scopes: ["*"], role: "admin", limits })
+      expect(await who(live.key)).toEqual({
+        tenant: { account: live.account, mode: "live" },
+        keyId: live.keyId,
+        scopes: ["*"],
+        role: "admin",
+        limits,
+      })
       const test = await add({ mode: "test" })
-      expect(await who(test.key)).toEqual({ tenant: { account: test.account, mode: "test" }, keyId: test.keyId, scopes: ["*"], role: "user", limits: defaultLimits })
+      expect(await who(test.key)).toEqual({
+        tenant: { account: test.account, mode: "test" },
+        keyId: test.keyId,
+        scopes: ["*"],
+        role: "user",
+        limits: defaultLimits,
+      })
     })
 
     it("refuses missing, unknown and revoked keys alike", async () => {
@@ -64,13 +101,23 @@ export const identityContract = (name: string, open: () => Promise<IdentityWorld
 
     it("says what is wrong with the account, the key first, the e-mail second", async () => {
       const codes = []
-      for (const state of [{ revoked: true, verified: false, suspended: true }, { verified: false, suspended: true }, { verified: false }, { suspended: true }]) {
+      for (const state of [
+        { revoked: true, verified: false, suspended: true },
+        { verified: false, suspended: true },
+        { verified: false },
+        { suspended: true },
+      ]) {
         const { key } = await add(state)
         const refusal = await who(key)
         expect(JSON.stringify(refusal)).not.toContain(key)
         codes.push("code" in refusal ? refusal.code : "none")
       }
-      expect(codes).toEqual(["authentication_error", "email_not_verified", "email_not_verified", "account_suspended"])
+      expect(codes).toEqual([
+        "authentication_error",
+        "email_not_verified",
+        "email_not_verified",
+        "account_suspended",
+      ])
     })
 
     it("notices a change after at most 5 s, in both directions", async () => {
@@ -78,13 +125,17 @@ export const identityContract = (name: string, open: () => Promise<IdentityWorld
       const states = [
         { state: { verified: true, suspended: true, revoked: false }, code: "account_suspended" },
         { state: { verified: true, suspended: false, revoked: false }, code: undefined },
-        { state: { verified: true, suspended: false, revoked: true }, code: "authentication_error" },
+        {
+          state: { verified: true, suspended: false, revoked: true },
+          code: "authentication_error",
+        },
       ]
       for (const { state, code } of states) {
         await who(key)
         await world.changeKey(key, state)
         world.advance(cacheMs)
-        for (const answer of [await who(key), await outcome(world.identity.resume(keyId))]) expect("code" in answer ? answer.code : undefined).toBe(code)
+        for (const answer of [await who(key), await outcome(world.identity.resume(keyId))])
+          expect("code" in answer ? answer.code : undefined).toBe(code)
       }
     })
 
@@ -92,21 +143,43 @@ export const identityContract = (name: string, open: () => Promise<IdentityWorld
       const { key, keyId } = await add()
       expect(await outcome(world.identity.resume(keyId))).toEqual(await who(key))
       const suspended = await add({ suspended: true })
-      expect(await outcome(world.identity.resume(suspended.keyId))).toMatchObject({ code: "account_suspended" })
+      expect(await outcome(world.identity.resume(suspended.keyId))).toMatchObject({
+        code: "account_suspended",
+      })
       const revoked = await add({ revoked: true })
-      expect(await outcome(world.identity.resume(revoked.keyId))).toMatchObject({ code: "authentication_error" })
-      expect(await outcome(world.identity.resume("key_unknown"))).toMatchObject({ code: "authentication_error" })
+      expect(await outcome(world.identity.resume(revoked.keyId))).toMatchObject({
+        code: "authentication_error",
+      })
+      expect(await outcome(world.identity.resume("key_unknown"))).toMatchObject({
+        code: "authentication_error",
+      })
     })
 
     it("refuses any text that is no key, and changed ones", async () => {
       const { key } = await add()
-      const changed = [key.toUpperCase(), ` ${key}`, `${key} `, key.slice(0, -1), `${key}x`, `Bearer ${key}`]
-      for (const text of changed) expect(await who(text)).toMatchObject({ code: "authentication_error" })
+      const changed = [
+        key.toUpperCase(),
+        ` ${key}`,
+        `${key} `,
+        key.slice(0, -1),
+        `${key}x`,
+        `Bearer ${key}`,
+      ]
+      for (const text of changed)
+        expect(await who(text)).toMatchObject({ code: "authentication_error" })
       await fc.assert(
-        fc.asyncProperty(fc.oneof(fc.string({ unit: "binary", maxLength: 300 }), fc.string({ minLength: 16, maxLength: 60 })), async (text) => {
-          expect(await who(text)).toMatchObject({ code: "authentication_error" })
-          expect(await outcome(world.identity.resume(text))).toMatchObject({ code: "authentication_error" })
-        }),
+        fc.asyncProperty(
+          fc.oneof(
+            fc.string({ unit: "binary", maxLength: 300 }),
+            fc.string({ minLength: 16, maxLength: 60 }),
+          ),
+          async (text) => {
+            expect(await who(text)).toMatchObject({ code: "authentication_error" })
+            expect(await outcome(world.identity.resume(text))).toMatchObject({
+              code: "authentication_error",
+            })
+          },
+        ),
         { numRuns: 60 },
       )
     })

@@ -33,7 +33,9 @@ const callerOf = (key: FakeKey, keyId: string): Caller & { readonly keyId: strin
 /** Knows the keys that were added to it. */
 export const fakeIdentity = (keys: readonly FakeKey[] = []): FakeIdentity => {
   const known = new Map<string, FakeKey & { readonly keyId: string }>()
-  const judge = (key: (FakeKey & { readonly keyId: string }) | undefined): Effect.Effect<Caller, ApiError> => {
+  const judge = (
+    key: (FakeKey & { readonly keyId: string }) | undefined,
+  ): Effect.Effect<Caller, ApiError> => {
     if (!key || key.revoked) return Effect.fail(apiError("authentication_error"))
     if (key.verified === false) return Effect.fail(apiError("email_not_verified"))
     if (key.suspended) return Effect.fail(apiError("account_suspended"))
@@ -49,6 +51,7 @@ export const fakeIdentity = (keys: readonly FakeKey[] = []): FakeIdentity => {
   return {
     add,
     authenticate: (bearer) => Effect.suspend(() => judge(known.get(bearer))),
-    resume: (keyId) => Effect.suspend(() => judge([...known.values()].find((key) => key.keyId === keyId))),
+    resume: (keyId) =>
+      Effect.suspend(() => judge([...known.values()].find((key) => key.keyId === keyId))),
   }
 }

@@ -16,5 +16,12 @@ export const fakeLog = (lines: LogLine[] = [], base: Fields = {}): FakeLog => {
     (level: LogLine["level"]) =>
     (message: string, fields: Fields = {}) =>
       void lines.push({ level, message, fields: { ...base, ...fields } })
-  return { lines, debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error"), with: (fields) => fakeLog(lines, { ...base, ...fields }) }
+  return {
+    lines,
+    debug: at("debug"),
+    info: at("info"),
+    warn: at("warn"),
+    error: at("error"),
+    with: (fields) => fakeLog(lines, { ...base, ...fields }),
+  }
 }

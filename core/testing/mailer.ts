@@ -10,5 +10,8 @@ export interface FakeMailer extends Mailer {
 /** Keeps what it is told to send; in a real database's transaction at once, whatever becomes of that. */
 export const fakeMailer = (): FakeMailer => {
   const sent: Mail[] = []
-  return { sent, send: (mail, tx) => Effect.sync(() => whenCommitted(tx, () => void sent.push(mail))) }
+  return {
+    sent,
+    send: (mail, tx) => Effect.sync(() => whenCommitted(tx, () => void sent.push(mail))),
+  }
 }

@@ -5,7 +5,15 @@ import { type ApiError, apiError } from "../errors.ts"
 import type { EmbedEvent, EmbedRequest, LoadedModel, Part } from "../ports/model.ts"
 import { usageOf } from "../usage.ts"
 import { type FakeModel, fakeEntry } from "./catalogue.ts"
-import { type FakePace, type FakeRun, type FakeStep, fakeTokens, noMedia, refused, runSteps } from "./model-run.ts"
+import {
+  type FakePace,
+  type FakeRun,
+  type FakeStep,
+  fakeTokens,
+  noMedia,
+  refused,
+  runSteps,
+} from "./model-run.ts"
 
 export interface FakeEmbedScript extends FakePace {
   readonly entry?: Partial<ModelEntry>
@@ -41,19 +49,38 @@ const direction = (words: readonly (string | Uint8Array)[], dimensions: number):
   return vector.map((x) => x / norm)
 }
 
-const cut = (words: readonly string[], room: number, truncate: EmbedRequest["truncate"]) => (truncate === "START" ? words.slice(-room) : words.slice(0, room))
+const cut = (words: readonly string[], room: number, truncate: EmbedRequest["truncate"]) =>
+  truncate === "START" ? words.slice(-room) : words.slice(0, room)
 
-const readItem = (entry: ModelEntry, request: EmbedRequest, part: Part, index: number): Effect.Effect<Item, ApiError> => {
+const readItem = (
+  entry: ModelEntry,
+  request: EmbedRequest,
+  part: Part,
+  index: number,
+): Effect.Effect<Item, ApiError> => {
   if (part.type === "media")
-    return entry.modalities.includes("image") ? Effect.succeed({ words: [part.bytes], tokens: 0, images: 1, truncated: false }) : Effect.fail(noMedia("images"))
+    return entry.modalities.includes("image")
+      ? Effect.succeed({ words: [part.bytes], tokens: 0, images: 1, truncated: false })
+      : Effect.fail(noMedia("images"))
   const instruction = fakeTokens(request.instruction ?? "")
   const words = fakeTokens(part.text.toLowerCase()).map((word) => word.trim())
   const room = Math.max(1, entry.contextTokens - instruction.length)
   const truncated = words.length > room
   if (truncated && request.truncate === "NONE")
-    return Effect.fail(apiError("text_too_long", `input[${index}] has ${words.length} tokens; the model takes ${room}.`, { param: `input[${index}]` }))
+    return Effect.fail(
+      apiError(
+        "text_too_long",
+        `input[${index}] has ${words.length} tokens; the model takes ${room}.`,
+        { param: `input[${index}]` },
+      ),
+    )
   const kept = cut(words, room, request.truncate)
-  return Effect.succeed({ words: [...instruction, ...kept], tokens: instruction.length + kept.length, images: 0, truncated })
+  return Effect.succeed({
+    words: [...instruction, ...kept],
+    tokens: instruction.length + kept.length,
+    images: 0,
+    truncated,
+  })
 }
 
 const stepsOf = (items: readonly Item[], dimensions: number): readonly FakeStep<EmbedEvent>[] => {
@@ -63,7 +90,10 @@ const stepsOf = (items: readonly Item[], dimensions: number): readonly FakeStep<
   return [...items.entries()].reverse().map(([index, item]) => {
     tokens += item.tokens
     images += item.images
-    return { events: [{ index, vector: direction(item.words, dimensions), truncated: item.truncated }], usage: usageOf({ inputTokens: tokens, images }) }
+    return {
+      events: [{ index, vector: direction(item.words, dimensions), truncated: item.truncated }],
+      usage: usageOf({ inputTokens: tokens, images }),
+    }
   })
 }
 
@@ -74,10 +104,26 @@ export const fakeEmbedModel = (script: FakeEmbedScript = {}): FakeEmbedModel => 
   const plan: LoadedModel<"embed">["task"]["plan"] = (request, context) =>
     Effect.gen(function* () {
       yield* refused(script)
-      const items = yield* Effect.forEach(request.items, (part, index) => readItem(entry, request, part, index))
+      const items = yield* Effect.forEach(request.items, (part, index) =>
+        readItem(entry, request, part, index),
+      )
       const steps = stepsOf(items, script.dimensions ?? 2048)
-      return { bound: steps.at(-1)?.usage ?? usageOf({}), run: runSteps(runs, entry.id, script, request, context, steps) }
+      return {
+        bound: steps.at(-1)?.usage ?? usageOf({}),
+        run: runSteps(runs, entry.id, script, request, context, steps),
+      }
     })
   const embeddingSpace = script.embeddingSpace ?? "fake-words-v1"
-  return { entry, runs, loaded: { task: { plan }, contextTokens: entry.contextTokens, modalities: entry.modalities, adapters: [], embeddingSpace, servedBy: "fake" } }
+  return {
+    entry,
+    runs,
+    loaded: {
+      task: { plan },
+      contextTokens: entry.contextTokens,
+      modalities: entry.modalities,
+      adapters: [],
+      embeddingSpace,
+      servedBy: "fake",
+    },
+  }
 }

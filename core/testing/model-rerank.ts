@@ -14,7 +14,8 @@ export interface FakeRerankModel extends FakeModel<"rerank"> {
   readonly runs: readonly FakeRun<RerankRequest>[]
 }
 
-const wordsOf = (text: string) => fakeTokens(text.toLowerCase()).map((word) => word.trim().replace(/[^\p{L}\p{N}]/gu, ""))
+const wordsOf = (text: string) =>
+  fakeTokens(text.toLowerCase()).map((word) => word.trim().replace(/[^\p{L}\p{N}]/gu, ""))
 
 /** The share of the query's words that the document has. */
 const scoreOf = (query: string, document: string): number => {
@@ -31,7 +32,12 @@ export const fakeRerankModel = (script: FakeRerankScript = {}): FakeRerankModel 
     Effect.gen(function* () {
       yield* refused(script)
       const room = entry.contextTokens - fakeTokens(request.query).length
-      if (room < 1) return yield* apiError("context_length_exceeded", `The query alone fills the window of ${entry.contextTokens} tokens.`, { param: "query" })
+      if (room < 1)
+        return yield* apiError(
+          "context_length_exceeded",
+          `The query alone fills the window of ${entry.contextTokens} tokens.`,
+          { param: "query" },
+        )
       let inputTokens = 0
       const steps = [...request.documents.entries()].reverse().map(([index, document]) => {
         const kept = fakeTokens(document).slice(0, room)
@@ -39,7 +45,20 @@ export const fakeRerankModel = (script: FakeRerankScript = {}): FakeRerankModel 
         const event: RerankEvent = { index, score: scoreOf(request.query, kept.join("")) }
         return { events: [event], usage: usageOf({ inputTokens, searchUnits: 1 }) }
       })
-      return { bound: usageOf({ inputTokens, searchUnits: 1 }), run: runSteps(runs, entry.id, script, request, context, steps) }
+      return {
+        bound: usageOf({ inputTokens, searchUnits: 1 }),
+        run: runSteps(runs, entry.id, script, request, context, steps),
+      }
     })
-  return { entry, runs, loaded: { task: { plan }, contextTokens: entry.contextTokens, modalities: entry.modalities, adapters: [], servedBy: "fake" } }
+  return {
+    entry,
+    runs,
+    loaded: {
+      task: { plan },
+      contextTokens: entry.contextTokens,
+      modalities: entry.modalities,
+      adapters: [],
+      servedBy: "fake",
+    },
+  }
 }

@@ -41,7 +41,9 @@ export const runSteps = <Request, Event>(
   made: readonly FakeStep<Event>[],
 ): Stream.Stream<Event, ApiError> =>
   Stream.suspend(() => {
-    const steps = pace.atOnce ? [{ events: made.flatMap(({ events }) => events), usage: made.at(-1)!.usage }] : made
+    const steps = pace.atOnce
+      ? [{ events: made.flatMap(({ events }) => events), usage: made.at(-1)!.usage }]
+      : made
     const run: FakeRun<Request> = { request, context, state: "running", steps: 0 }
     if (!pace.forgets) runs.push(run)
     const step = ({ events, usage }: FakeStep<Event>, index: number) =>
@@ -61,7 +63,9 @@ export const runSteps = <Request, Event>(
     return Stream.fromIterable(steps.entries()).pipe(
       Stream.mapEffect(([index, one]) => step(one, index)),
       Stream.flattenIterable,
-      Stream.onError((cause) => (cause.reasons.some((reason) => reason._tag === "Fail") ? fail : Effect.void)),
+      Stream.onError((cause) =>
+        cause.reasons.some((reason) => reason._tag === "Fail") ? fail : Effect.void,
+      ),
       Stream.ensuring(end),
     )
   })
@@ -69,6 +73,8 @@ export const runSteps = <Request, Event>(
 /** A token of the fakes is a run of non-space characters, or of spaces before one. */
 export const fakeTokens = (text: string): readonly string[] => text.match(/\s*\S+|\s+$/g) ?? []
 
-export const refused = (pace: FakePace): Effect.Effect<void, ApiError> => (pace.refuse ? Effect.fail(pace.refuse) : Effect.void)
+export const refused = (pace: FakePace): Effect.Effect<void, ApiError> =>
+  pace.refuse ? Effect.fail(pace.refuse) : Effect.void
 
-export const noMedia = (what: string): ApiError => apiError("unsupported_parameter", `This model takes no ${what}.`, { param: "input" })
+export const noMedia = (what: string): ApiError =>
+  apiError("unsupported_parameter", `This model takes no ${what}.`, { param: "input" })

@@ -9,7 +9,13 @@ const request = (more: Partial<ChatRequest>, role: "user" | "tool" = "user"): Ch
   stop: [],
   ...more,
 })
-const tools = [{ name: "a", parameters: { type: "object", required: ["city"], properties: { city: { type: "string" } } } }, { name: "b" }]
+const tools = [
+  {
+    name: "a",
+    parameters: { type: "object", required: ["city"], properties: { city: { type: "string" } } },
+  },
+  { name: "b" },
+]
 
 it.each<[string, Partial<ChatRequest>, "user" | "tool", readonly string[]]>([
   ["all tools", { tools }, "user", ["a", "b"]],
@@ -20,9 +26,17 @@ it.each<[string, Partial<ChatRequest>, "user" | "tool", readonly string[]]>([
   ["none where it may not", { tools, toolChoice: "none" }, "user", []],
 ])("the fake calls %s", (_, more, role, names) => {
   const { first, says, ends } = speak(request(more, role))
-  const called = first.flatMap((event) => (event.type === "toolCall" && event.name !== undefined ? [event.name] : []))
-  const written = first.map((event) => (event.type === "toolCall" && event.index === 0 ? event.argumentsDelta : "")).join("")
-  expect([called, says, ends]).toEqual([names, names.length > 0 ? [] : ["one", " two"], names.length > 0 ? "tool_calls" : "stop"])
+  const called = first.flatMap((event) =>
+    event.type === "toolCall" && event.name !== undefined ? [event.name] : [],
+  )
+  const written = first
+    .map((event) => (event.type === "toolCall" && event.index === 0 ? event.argumentsDelta : ""))
+    .join("")
+  expect([called, says, ends]).toEqual([
+    names,
+    names.length > 0 ? [] : ["one", " two"],
+    names.length > 0 ? "tool_calls" : "stop",
+  ])
   if (names[0] === "a") expect(written).toBe('{"city":"sample"}')
 })
 
@@ -37,9 +51,14 @@ it("the fake thinks, and fills a format", () => {
       nil: { type: "null" },
     },
   }
-  const { first, says, ends } = speak(request({ thinking: true, responseFormat: { type: "json_schema", strict: true, schema } }))
+  const { first, says, ends } = speak(
+    request({ thinking: true, responseFormat: { type: "json_schema", strict: true, schema } }),
+  )
   expect(first).toMatchObject([{ type: "reasoning" }, { type: "reasoning" }, { type: "reasoning" }])
-  expect([JSON.parse(says.join("")), ends]).toEqual([{ n: 7, of: [1], is: true, kind: "x", nil: null }, "stop"])
+  expect([JSON.parse(says.join("")), ends]).toEqual([
+    { n: 7, of: [1], is: true, kind: "x", nil: null },
+    "stop",
+  ])
   expect(speak(request({ responseFormat: { type: "json_object" } })).says).toEqual(["{}"])
   expect(sampleOf({ const: 5 })).toBe(5)
 })

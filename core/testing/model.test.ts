@@ -8,7 +8,9 @@ import { fakeEmbedModel } from "./model-embed.ts"
 import { fakeRerankModel } from "./model-rerank.ts"
 
 chatModelContract("the fake", async () => {
-  const { entry, loaded } = fakeChatModel({ says: Array.from({ length: 100 }, (_, i) => `${i === 0 ? "" : " "}wave${i}`) })
+  const { entry, loaded } = fakeChatModel({
+    says: Array.from({ length: 100 }, (_, i) => `${i === 0 ? "" : " "}wave${i}`),
+  })
   return { id: entry.id, loaded }
 })
 
@@ -23,9 +25,18 @@ rerankModelContract("the fake", async () => {
 })
 
 it("a fake writes down how each of its runs ended", async () => {
-  const model = fakeChatModel({ says: ["a", "b", "c"], before: (step) => (step === 2 ? Effect.fail(apiError("backend_error")) : Effect.void) })
-  const request = { messages: [], sampling: { temperature: 0, topP: 1, frequencyPenalty: 0, presencePenalty: 0 }, maxTokens: 8, stop: [] }
-  const plan = () => Effect.runPromise(model.loaded.task.plan(request, openLedger(model.entry.id).context))
+  const model = fakeChatModel({
+    says: ["a", "b", "c"],
+    before: (step) => (step === 2 ? Effect.fail(apiError("backend_error")) : Effect.void),
+  })
+  const request = {
+    messages: [],
+    sampling: { temperature: 0, topP: 1, frequencyPenalty: 0, presencePenalty: 0 },
+    maxTokens: 8,
+    stop: [],
+  }
+  const plan = () =>
+    Effect.runPromise(model.loaded.task.plan(request, openLedger(model.entry.id).context))
   const [one, two] = [await plan(), await plan()]
   expect(model.runs).toEqual([])
   await Effect.runPromiseExit(Stream.runDrain(one.run))

@@ -4,7 +4,14 @@ import { apiError } from "../errors.ts"
 import type { ChatEvent, ChatRequest, FinishReason, LoadedModel } from "../ports/model.ts"
 import { usageOf } from "../usage.ts"
 import { type FakeModel, fakeEntry } from "./catalogue.ts"
-import { type FakePace, type FakeRun, type FakeStep, fakeTokens, refused, runSteps } from "./model-run.ts"
+import {
+  type FakePace,
+  type FakeRun,
+  type FakeStep,
+  fakeTokens,
+  refused,
+  runSteps,
+} from "./model-run.ts"
 import { speak, textOf } from "./model-speech.ts"
 
 export interface FakeChatScript extends FakePace {
@@ -21,14 +28,22 @@ export interface FakeChatModel extends FakeModel<"chat"> {
   readonly runs: readonly FakeRun<ChatRequest>[]
 }
 
-const promptTokens = (request: ChatRequest): number => request.messages.reduce((sum, message) => sum + 1 + fakeTokens(textOf(message)).length, 0)
+const promptTokens = (request: ChatRequest): number =>
+  request.messages.reduce((sum, message) => sum + 1 + fakeTokens(textOf(message)).length, 0)
 
 /** The first place where a stop string begins, or the end. */
-const stopAt = (text: string, stop: readonly string[]): number => Math.min(text.length, ...stop.map((s) => text.indexOf(s)).filter((at) => at >= 0))
+const stopAt = (text: string, stop: readonly string[]): number =>
+  Math.min(text.length, ...stop.map((s) => text.indexOf(s)).filter((at) => at >= 0))
 
-const speech = (script: FakeChatScript, request: ChatRequest): { readonly events: readonly ChatEvent[]; readonly ends: FinishReason } => {
+const speech = (
+  script: FakeChatScript,
+  request: ChatRequest,
+): { readonly events: readonly ChatEvent[]; readonly ends: FinishReason } => {
   const own = script.says === undefined && script.first === undefined ? speak(request) : undefined
-  const says = typeof script.says === "function" ? script.says(request) : (script.says ?? own?.says ?? fakeTokens(textOf(request.messages.at(-1))))
+  const says =
+    typeof script.says === "function"
+      ? script.says(request)
+      : (script.says ?? own?.says ?? fakeTokens(textOf(request.messages.at(-1))))
   const whole = says.join("")
   const end = stopAt(whole, request.stop)
   const events: ChatEvent[] = [...(script.first ?? own?.first ?? [])]
@@ -38,15 +53,28 @@ const speech = (script: FakeChatScript, request: ChatRequest): { readonly events
     if (text !== "") events.push({ type: "text", text })
     at += piece.length
   }
-  if (events.length > request.maxTokens) return { events: events.slice(0, request.maxTokens), ends: "length" }
+  if (events.length > request.maxTokens)
+    return { events: events.slice(0, request.maxTokens), ends: "length" }
   return { events, ends: end < whole.length ? "stop" : (script.ends ?? own?.ends ?? "stop") }
 }
 
-const stepsOf = ({ events, ends }: ReturnType<typeof speech>, inputTokens: number): readonly FakeStep<ChatEvent>[] => {
+const stepsOf = (
+  { events, ends }: ReturnType<typeof speech>,
+  inputTokens: number,
+): readonly FakeStep<ChatEvent>[] => {
   const usage = (outputTokens: number) =>
-    usageOf({ inputTokens, outputTokens, reasoningTokens: events.slice(0, outputTokens).filter((event) => event.type === "reasoning").length })
+    usageOf({
+      inputTokens,
+      outputTokens,
+      reasoningTokens: events.slice(0, outputTokens).filter((event) => event.type === "reasoning")
+        .length,
+    })
   const tokens = events.map((event, index) => ({ events: [event], usage: usage(index + 1) }))
-  return [{ events: [], usage: usage(0) }, ...tokens, { events: [{ type: "finish", reason: ends }], usage: usage(events.length) }]
+  return [
+    { events: [], usage: usage(0) },
+    ...tokens,
+    { events: [{ type: "finish", reason: ends }], usage: usage(events.length) },
+  ]
 }
 
 /** A chat model that says what its script says. Its steps: the prompt, then one for each token, then the end. */
@@ -59,10 +87,38 @@ export const fakeChatModel = (script: FakeChatScript = {}): FakeChatModel => {
       const inputTokens = promptTokens(request)
       const room = entry.contextTokens - inputTokens
       if (room < 1)
-        return yield* apiError("context_length_exceeded", `The prompt has ${inputTokens} tokens; the window of '${entry.id}' is ${entry.contextTokens}.`, { param: "messages" })
+        return yield* apiError(
+          "context_length_exceeded",
+          `The prompt has ${inputTokens} tokens; the window of '${entry.id}' is ${entry.contextTokens}.`,
+          { param: "messages" },
+        )
       const granted = { ...request, maxTokens: Math.min(request.maxTokens, room) }
-      const bound = usageOf({ inputTokens, outputTokens: granted.maxTokens, reasoningTokens: granted.maxTokens })
-      return { bound, run: runSteps(runs, entry.id, script, request, context, stepsOf(speech(script, granted), inputTokens)) }
+      const bound = usageOf({
+        inputTokens,
+        outputTokens: granted.maxTokens,
+        reasoningTokens: granted.maxTokens,
+      })
+      return {
+        bound,
+        run: runSteps(
+          runs,
+          entry.id,
+          script,
+          request,
+          context,
+          stepsOf(speech(script, granted), inputTokens),
+        ),
+      }
     })
-  return { entry, runs, loaded: { task: { plan }, contextTokens: entry.contextTokens, modalities: entry.modalities, adapters: [], servedBy: "fake" } }
+  return {
+    entry,
+    runs,
+    loaded: {
+      task: { plan },
+      contextTokens: entry.contextTokens,
+      modalities: entry.modalities,
+      adapters: [],
+      servedBy: "fake",
+    },
+  }
 }

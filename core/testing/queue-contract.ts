@@ -28,7 +28,9 @@ export interface OpenedQueue {
   readonly transaction?: Database["transaction"]
 }
 
-export type QueueCases = Readonly<Record<string, (opened: OpenedQueue) => Effect.Effect<void, unknown, Scope.Scope>>>
+export type QueueCases = Readonly<
+  Record<string, (opened: OpenedQueue) => Effect.Effect<void, unknown, Scope.Scope>>
+>
 
 /**
  * What every Queue does, beyond the port's own words:
@@ -43,17 +45,30 @@ export type QueueCases = Readonly<Record<string, (opened: OpenedQueue) => Effect
  *
  * `open` gives a fresh one for every case. `modelRuns`: how many random schedules are tried.
  */
-export const queueContract = (name: string, open: Effect.Effect<OpenedQueue, unknown, Scope.Scope>, modelRuns = 100): void => {
-  const run = (work: QueueCases[string]) => Effect.runPromise(Effect.scoped(Effect.flatMap(open, work)))
+export const queueContract = (
+  name: string,
+  open: Effect.Effect<OpenedQueue, unknown, Scope.Scope>,
+  modelRuns = 100,
+): void => {
+  const run = (work: QueueCases[string]) =>
+    Effect.runPromise(Effect.scoped(Effect.flatMap(open, work)))
   const runAll = (cases: QueueCases, isOffered = (_: OpenedQueue): boolean => true) => {
-    for (const [title, work] of Object.entries(cases)) it(title, ({ skip }) => run((opened) => (isOffered(opened) ? work(opened) : Effect.sync(skip))))
+    for (const [title, work] of Object.entries(cases))
+      it(title, ({ skip }) =>
+        run((opened) => (isOffered(opened) ? work(opened) : Effect.sync(skip))),
+      )
   }
   describe(`queue contract: ${name}`, () => {
     describe("delivery", () => runAll(queueDeliveryCases))
     describe("keys", () => runAll(queueKeyCases))
     describe("failures", () => runAll(queueFailureCases))
     describe("leases and stops", () => runAll(queueLeaseCases))
-    describe("transactions", () => runAll(queueTransactionCases, (opened) => opened.transaction !== undefined))
-    it("loses nothing and begins nothing too early, over any schedule", () => queueModelCase(run, modelRuns), 120_000)
+    describe("transactions", () =>
+      runAll(queueTransactionCases, (opened) => opened.transaction !== undefined))
+    it(
+      "loses nothing and begins nothing too early, over any schedule",
+      () => queueModelCase(run, modelRuns),
+      120_000,
+    )
   })
 }

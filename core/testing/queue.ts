@@ -33,7 +33,14 @@ export interface FakeQueue extends Queue {
 const encode = <P>(job: Job<P>, payload: P): Effect.Effect<Json, PortError> =>
   Schema.encodeEffect(job.payload)(payload).pipe(
     Effect.map((encoded) => JSON.parse(JSON.stringify(encoded)) as Json),
-    Effect.mapError((cause) => new PortError({ port: "queue", message: `The payload does not fit the job ${job.name}: ${cause.message}`, cause })),
+    Effect.mapError(
+      (cause) =>
+        new PortError({
+          port: "queue",
+          message: `The payload does not fit the job ${job.name}: ${cause.message}`,
+          cause,
+        }),
+    ),
   )
 
 /** A turn of the event loop, so that runs get past what is ready. */
@@ -70,13 +77,25 @@ export const fakeQueue = (clock: FakeClock = fakeClock()): FakeQueue => {
   const queueOf = (process: Process): Queue => ({
     send: (job, payload, { key, delayMs = 0, priority = 0 } = {}, tx) =>
       Effect.map(encode(job, payload), (json) => {
-        const entry = { job: job.name, payload: json, key, priority, dueMs: clock.nowMs() + delayMs }
+        const entry = {
+          job: job.name,
+          payload: json,
+          key,
+          priority,
+          dueMs: clock.nowMs() + delayMs,
+        }
         whenCommitted(tx, () => entries.add(entry), look)
       }),
-    held: ({ name }, keys) => Effect.sync(() => new Set(keys.filter((key) => entries.isHeld(name, key)))),
+    held: ({ name }, keys) =>
+      Effect.sync(() => new Set(keys.filter((key) => entries.isHeld(name, key)))),
     consume: <P>(job: Job<P>) =>
       Effect.gen(function* () {
-        const consumer: Consumer = { job: job as unknown as Job<unknown>, context: yield* Effect.context<never>(), running: new Map(), isStopping: false }
+        const consumer: Consumer = {
+          job: job as unknown as Job<unknown>,
+          context: yield* Effect.context<never>(),
+          running: new Map(),
+          isStopping: false,
+        }
         yield* Effect.addFinalizer(() => Effect.andThen(process.stop(consumer), Effect.sync(look)))
         process.add(consumer)
       }),

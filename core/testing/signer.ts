@@ -18,7 +18,13 @@ export const fakeSigner = (): Signer => {
     verify: (purpose, jws) =>
       Effect.sync(() => {
         const [head, payload, mac, more] = jws.split(".")
-        if (head !== encode({ alg: "fake", purpose }) || payload === undefined || more !== undefined || mac !== macOf(`${head}.${payload}`)) return undefined
+        if (
+          head !== encode({ alg: "fake", purpose }) ||
+          payload === undefined ||
+          more !== undefined ||
+          mac !== macOf(`${head}.${payload}`)
+        )
+          return undefined
         return JSON.parse(Buffer.from(payload, "base64url").toString()) as Json
       }),
   }

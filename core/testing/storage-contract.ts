@@ -13,7 +13,9 @@ export interface OpenedStorage {
   readonly nearlyFull?: Storage
 }
 
-export type StorageCases = Readonly<Record<string, (opened: OpenedStorage) => Effect.Effect<void, unknown, Scope.Scope>>>
+export type StorageCases = Readonly<
+  Record<string, (opened: OpenedStorage) => Effect.Effect<void, unknown, Scope.Scope>>
+>
 
 /**
  * What every Storage does, beyond the port's own words:
@@ -27,15 +29,27 @@ export type StorageCases = Readonly<Record<string, (opened: OpenedStorage) => Ef
  *
  * `open` gives a fresh one for every case.
  */
-export const storageContract = (name: string, open: Effect.Effect<OpenedStorage, unknown, Scope.Scope>): void => {
+export const storageContract = (
+  name: string,
+  open: Effect.Effect<OpenedStorage, unknown, Scope.Scope>,
+): void => {
   const run = (cases: StorageCases, isOffered = (_: OpenedStorage): boolean => true) => {
     for (const [title, work] of Object.entries(cases))
-      it(title, ({ skip }) => Effect.runPromise(Effect.scoped(Effect.flatMap(open, (opened) => (isOffered(opened) ? work(opened) : Effect.sync(skip))))))
+      it(title, ({ skip }) =>
+        Effect.runPromise(
+          Effect.scoped(
+            Effect.flatMap(open, (opened) =>
+              isOffered(opened) ? work(opened) : Effect.sync(skip),
+            ),
+          ),
+        ),
+      )
   }
   describe(`storage contract: ${name}`, () => {
     describe("reading", () => run(storageReadCases))
     describe("failures", () => run(storageFailureCases))
-    describe("a full disk", () => run(storageFullCases, ({ nearlyFull }) => nearlyFull !== undefined))
+    describe("a full disk", () =>
+      run(storageFullCases, ({ nearlyFull }) => nearlyFull !== undefined))
     describe("keys", () => run(storageKeyCases))
     describe("against a model", () => run(storageModelCases))
   })

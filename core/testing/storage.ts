@@ -1,13 +1,22 @@
 import { Effect, Stream } from "effect"
 import { PortError } from "../errors.ts"
-import { type BlobInfo, BlobMissing, BlobTooLarge, isBlobKey, type Storage, type StorageError, StorageFull } from "../ports/storage.ts"
+import {
+  type BlobInfo,
+  BlobMissing,
+  BlobTooLarge,
+  isBlobKey,
+  type Storage,
+  type StorageError,
+  StorageFull,
+} from "../ports/storage.ts"
 
 interface Blob {
   readonly info: BlobInfo
   readonly body: Uint8Array
 }
 
-const badKey = (key: string) => new PortError({ port: "storage", message: `${JSON.stringify(key)} is no blob key.` })
+const badKey = (key: string) =>
+  new PortError({ port: "storage", message: `${JSON.stringify(key)} is no blob key.` })
 
 const byKey = (a: Blob, b: Blob): number => (a.info.key < b.info.key ? -1 : 1)
 
@@ -24,7 +33,11 @@ export const fakeStorage = (capacityBytes = Number.POSITIVE_INFINITY): Storage =
     return blob === undefined ? Effect.fail(new BlobMissing({ key })) : Effect.succeed(blob)
   }
 
-  const collect = <E>(key: string, body: Stream.Stream<Uint8Array, E>, maxBytes: number): Effect.Effect<Uint8Array, StorageError | E> =>
+  const collect = <E>(
+    key: string,
+    body: Stream.Stream<Uint8Array, E>,
+    maxBytes: number,
+  ): Effect.Effect<Uint8Array, StorageError | E> =>
     Effect.suspend(() => {
       const chunks: Uint8Array[] = []
       let bytes = 0
@@ -44,12 +57,26 @@ export const fakeStorage = (capacityBytes = Number.POSITIVE_INFINITY): Storage =
   }
 
   return {
-    put: (key, body, maxBytes) => (isBlobKey(key) ? Effect.map(collect(key, body, maxBytes), (bytes) => keep(key, bytes)) : Effect.fail(badKey(key))),
+    put: (key, body, maxBytes) =>
+      isBlobKey(key)
+        ? Effect.map(collect(key, body, maxBytes), (bytes) => keep(key, bytes))
+        : Effect.fail(badKey(key)),
     get: (key, { from, to = Number.POSITIVE_INFINITY } = { from: 0 }) =>
-      Stream.unwrap(Effect.map(find(key), ({ body }) => (from < body.byteLength && from <= to ? Stream.make(body.slice(from, to + 1)) : Stream.empty))),
+      Stream.unwrap(
+        Effect.map(find(key), ({ body }) =>
+          from < body.byteLength && from <= to
+            ? Stream.make(body.slice(from, to + 1))
+            : Stream.empty,
+        ),
+      ),
     stat: (key) => Effect.map(find(key), ({ info }) => info),
-    remove: (key) => (isBlobKey(key) ? Effect.sync(() => void blobs.delete(key)) : Effect.fail(badKey(key))),
+    remove: (key) =>
+      isBlobKey(key) ? Effect.sync(() => void blobs.delete(key)) : Effect.fail(badKey(key)),
     list: (prefix) =>
-      Stream.suspend(() => Stream.fromIterable([...blobs.values()].filter(({ info }) => info.key.startsWith(prefix)).sort(byKey))).pipe(Stream.map(({ info }) => info)),
+      Stream.suspend(() =>
+        Stream.fromIterable(
+          [...blobs.values()].filter(({ info }) => info.key.startsWith(prefix)).sort(byKey),
+        ),
+      ).pipe(Stream.map(({ info }) => info)),
   }
 }

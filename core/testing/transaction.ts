@@ -14,7 +14,9 @@ const commit = ({ actions, after }: Pending): void => {
 }
 
 /** `Database.transaction` for the fakes: what they were told in it happens at its end, all together, or never. */
-export const fakeTransaction = <A, E>(body: (tx: Transaction) => Effect.Effect<A, E>): Effect.Effect<A, E> =>
+export const fakeTransaction = <A, E>(
+  body: (tx: Transaction) => Effect.Effect<A, E>,
+): Effect.Effect<A, E> =>
   Effect.suspend(() => {
     const tx = {} as Transaction
     const work: Pending = { actions: [], after: new Set() }
@@ -31,7 +33,11 @@ export const fakeTransaction = <A, E>(body: (tx: Transaction) => Effect.Effect<A
  * What a fake does with its optional `tx`: `action` at the commit, and `after`, once, when all the transaction's actions are done.
  * Without one, or with a real database's, both happen at once.
  */
-export const whenCommitted = (tx: Transaction | undefined, action: () => void, after: () => void = () => {}): void => {
+export const whenCommitted = (
+  tx: Transaction | undefined,
+  action: () => void,
+  after: () => void = () => {},
+): void => {
   const work = tx && pending.get(tx)
   if (work === undefined) commit({ actions: [action], after: new Set([after]) })
   else {

@@ -22,7 +22,11 @@ export const fakeWebhook = (): FakeWebhook => {
     events,
     emit: (tenant, event, data, tx) =>
       Effect.sync(() => {
-        const emitted = { tenant: { ...tenant }, event, data: JSON.parse(JSON.stringify(data)) as Json }
+        const emitted = {
+          tenant: { ...tenant },
+          event,
+          data: JSON.parse(JSON.stringify(data)) as Json,
+        }
         whenCommitted(tx, () => void events.push(emitted))
       }),
   }

@@ -12,5 +12,8 @@ const stream = await client.chat.completions.create({
 })
 for await (const chunk of stream) {
   process.stdout.write(chunk.choices[0]?.delta.content ?? "")
-  if (chunk.usage) console.log(`\n(${chunk.usage.prompt_tokens} + ${chunk.usage.completion_tokens} tokens, Rp${chunk.usage.cost_idr})`)
+  if (chunk.usage)
+    console.log(
+      `\n(${chunk.usage.prompt_tokens} + ${chunk.usage.completion_tokens} tokens, Rp${chunk.usage.cost_idr})`,
+    )
 }

@@ -20,12 +20,21 @@ let platform: Platform
 let receiverPort: string
 beforeAll(async () => {
   receiverPort = await freePort()
-  platform = await startPlatform({ env: { RAKIT_TEST_BATCH_POLL_MS: "100", RAKIT_WEBHOOK_ALLOW_HOSTS: `localhost:${receiverPort}` } })
+  platform = await startPlatform({
+    env: {
+      RAKIT_TEST_BATCH_POLL_MS: "100",
+      RAKIT_WEBHOOK_ALLOW_HOSTS: `localhost:${receiverPort}`,
+    },
+  })
 })
 afterAll(() => platform.close())
 
 const run = async (script: string, ...args: string[]) => {
-  const { stdout } = await promisify(execFile)(process.execPath, [join(import.meta.dirname, script), ...args], { env: { ...platform.env, RAKIT_BASE_URL: `${platform.url}/v1` } })
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [join(import.meta.dirname, script), ...args],
+    { env: { ...platform.env, RAKIT_BASE_URL: `${platform.url}/v1` } },
+  )
   return stdout
 }
 
@@ -39,11 +48,15 @@ it("tools.js lets the model call a function and reads the answer to its result",
 })
 
 it("structured.js reads an answer that fits its schema", async () => {
-  expect(await run("structured.js")).toBe("accepted: not known here\n{ name: 'sample', age: 1, city: 'sample' }\n")
+  expect(await run("structured.js")).toBe(
+    "accepted: not known here\n{ name: 'sample', age: 1, city: 'sample' }\n",
+  )
 })
 
 it("embeddings.js compares sentences", async () => {
-  expect(await run("embeddings.js")).toMatch(/^-?\d\.\d{3} I forgot my login secret\n-?\d\.\d{3} The weather .*\n\(\d+ tokens, 1024 numbers each\)\n$/)
+  expect(await run("embeddings.js")).toMatch(
+    /^-?\d\.\d{3} I forgot my login secret\n-?\d\.\d{3} The weather .*\n\(\d+ tokens, 1024 numbers each\)\n$/,
+  )
 })
 
 it("rerank.js lists the best document first", async () => {
@@ -56,7 +69,11 @@ it("batches.js asks what it would cost, and waits for the answers", async () => 
   const lines = (await run("batches.js")).trim().split("\n")
   expect(lines[0]).toMatch(/^3 lines, 0 of them wrong, at most Rp\d/)
   expect(lines[1]).toMatch(/^completed: 3 of 3, Rp\d/)
-  expect(lines.slice(2).map((line) => line.split(":")[0])).toEqual(["question-0", "question-1", "question-2"])
+  expect(lines.slice(2).map((line) => line.split(":")[0])).toEqual([
+    "question-0",
+    "question-1",
+    "question-2",
+  ])
 })
 
 it("webhooks.js is called when its batch is done, and checks the signature", async () => {
@@ -73,21 +90,40 @@ describe("verify-receipt.js", () => {
     return join(folder, name)
   }
   const ask = async (path: string, body?: object) => {
-    const headers = { authorization: `Bearer ${platform.credentials.api_key}`, "content-type": "application/json" }
-    return fetch(platform.url + path, { headers, ...(body && { method: "POST", body: JSON.stringify(body) }) })
+    const headers = {
+      authorization: `Bearer ${platform.credentials.api_key}`,
+      "content-type": "application/json",
+    }
+    return fetch(platform.url + path, {
+      headers,
+      ...(body && { method: "POST", body: JSON.stringify(body) }),
+    })
   }
 
   it("verifies a receipt with the published keys and does its sum again, from the server or from files alone", async () => {
-    const callId = (await ask("/v1/chat/completions", { model: "svc-lyt", messages: [{ role: "user", content: "one two three" }] })).headers.get("x-call-id") ?? ""
-    expect(await run("verify-receipt.js", callId)).toBe(`${platform.url} signed that ${callId} (svc-lyt) cost Rp0.024; the sum is right\n`)
+    const callId =
+      (
+        await ask("/v1/chat/completions", {
+          model: "svc-lyt",
+          messages: [{ role: "user", content: "one two three" }],
+        })
+      ).headers.get("x-call-id") ?? ""
+    expect(await run("verify-receipt.js", callId)).toBe(
+      `${platform.url} signed that ${callId} (svc-lyt) cost Rp0.024; the sum is right\n`,
+    )
     const receipt = (await (await ask(`/v1/receipts/${callId}`)).json()) as { jws: string }
     const keys = (await (await ask("/.well-known/jwks.json")).json()) as { keys: object[] }
-    const offline = (jws: string, of: object = keys) => run("verify-receipt.js", save("receipt.json", { jws }), save("jwks.json", of))
+    const offline = (jws: string, of: object = keys) =>
+      run("verify-receipt.js", save("receipt.json", { jws }), save("jwks.json", of))
     expect(await offline(receipt.jws)).toContain("the sum is right")
     const [head, body = "", signature] = receipt.jws.split(".")
-    const cheaper = Buffer.from(Buffer.from(body, "base64url").toString().replace('"cost_idr":"0.024"', '"cost_idr":"0.023"')).toString("base64url")
+    const cheaper = Buffer.from(
+      Buffer.from(body, "base64url").toString().replace('"cost_idr":"0.024"', '"cost_idr":"0.023"'),
+    ).toString("base64url")
     expect(cheaper).not.toBe(body)
-    await expect(offline([head, cheaper, signature].join("."))).rejects.toThrow("signature verification failed")
+    await expect(offline([head, cheaper, signature].join("."))).rejects.toThrow(
+      "signature verification failed",
+    )
     await expect(offline(receipt.jws, { keys: [] })).rejects.toThrow("no applicable key")
   })
 })

@@ -5,18 +5,25 @@ import { connection } from "./connection.js"
 const client = new OpenAI(connection())
 const schema = {
   type: "object",
-  properties: { name: { type: "string", maxLength: 60 }, age: { type: "integer" }, city: { type: "string", maxLength: 60 } },
+  properties: {
+    name: { type: "string", maxLength: 60 },
+    age: { type: "integer" },
+    city: { type: "string", maxLength: 60 },
+  },
   required: ["name", "age", "city"],
   additionalProperties: false,
 }
 
 // before anything is paid: which keywords are kept?
-const { keywords, accepted } = await client.post("/schemas/check", { body: { schema } }).catch((error) => {
-  if (error.status === 404) return { keywords: [], accepted: "not known here" }
-  throw error
-})
+const { keywords, accepted } = await client
+  .post("/schemas/check", { body: { schema } })
+  .catch((error) => {
+    if (error.status === 404) return { keywords: [], accepted: "not known here" }
+    throw error
+  })
 console.log(`accepted: ${accepted}`)
-for (const { path, verdict, reason } of keywords) console.log(`  ${path} ${verdict}${reason ? ` (${reason})` : ""}`)
+for (const { path, verdict, reason } of keywords)
+  console.log(`  ${path} ${verdict}${reason ? ` (${reason})` : ""}`)
 
 const { choices } = await client.chat.completions.parse({
   model: "svc-lyt",

@@ -15,7 +15,12 @@ const tools = [
       name: "get_weather",
       description: "Tells the weather of a city.",
       strict: true, // the arguments always fit the schema
-      parameters: { type: "object", properties: { city: { type: "string", maxLength: 60 } }, required: ["city"], additionalProperties: false },
+      parameters: {
+        type: "object",
+        properties: { city: { type: "string", maxLength: 60 } },
+        required: ["city"],
+        additionalProperties: false,
+      },
     },
   },
 ]
@@ -23,12 +28,21 @@ const tools = [
 const messages = [{ role: "user", content: process.argv[2] ?? "What is the weather in Jakarta?" }]
 // the first answer must call, the last one must be text; in between the model chooses
 for (const tool_choice of ["required", "auto", "auto", "none"]) {
-  const { choices } = await client.chat.completions.create({ model, messages, tools, tool_choice, max_tokens: 300 })
+  const { choices } = await client.chat.completions.create({
+    model,
+    messages,
+    tools,
+    tool_choice,
+    max_tokens: 300,
+  })
   const [{ message, finish_reason }] = choices
   messages.push(message)
   if (finish_reason !== "tool_calls") {
     // at max_tokens a call ends in the middle: it can't be run, and there is no text
-    console.log(message.content || (message.tool_calls ? "(the call was cut off at max_tokens)" : "(the model said nothing)"))
+    console.log(
+      message.content ||
+        (message.tool_calls ? "(the call was cut off at max_tokens)" : "(the model said nothing)"),
+    )
     break
   }
   for (const call of message.tool_calls) {

@@ -35,11 +35,25 @@ const receiver = createServer(async (request, response) => {
 await once(receiver.listen(port), "listening")
 
 const url = `http://localhost:${port}/rakit`
-const webhook = await client.post("/webhooks", { body: { url, events: ["batch.completed", "batch.failed"] } })
+const webhook = await client.post("/webhooks", {
+  body: { url, events: ["batch.completed", "batch.failed"] },
+})
 try {
-  const line = { custom_id: "one", method: "POST", url: "/v1/embeddings", body: { model: "svc-embed", input: "A text." } }
-  const file = await client.files.create({ file: await toFile(Buffer.from(JSON.stringify(line)), "one.jsonl"), purpose: "batch" })
-  const batch = await client.batches.create({ input_file_id: file.id, endpoint: line.url, completion_window: "24h" })
+  const line = {
+    custom_id: "one",
+    method: "POST",
+    url: "/v1/embeddings",
+    body: { model: "svc-embed", input: "A text." },
+  }
+  const file = await client.files.create({
+    file: await toFile(Buffer.from(JSON.stringify(line)), "one.jsonl"),
+    purpose: "batch",
+  })
+  const batch = await client.batches.create({
+    input_file_id: file.id,
+    endpoint: line.url,
+    completion_window: "24h",
+  })
   console.log(`${batch.id} is ${batch.status}; waiting for the call`)
   // a call may come twice, as when an answer was lost: data.id tells
   const { event, data } = await told

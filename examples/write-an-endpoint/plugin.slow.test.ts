@@ -23,22 +23,36 @@ let platform: Platform
 let client: OpenAI
 beforeAll(async () => {
   platform = await startPlatform({ config: config() })
-  client = new OpenAI({ baseURL: `${platform.url}/v1`, apiKey: platform.credentials.api_key, maxRetries: 0 })
+  client = new OpenAI({
+    baseURL: `${platform.url}/v1`,
+    apiKey: platform.credentials.api_key,
+    maxRetries: 0,
+  })
 })
 afterAll(() => platform.close())
 
 it("answers, and is charged like every endpoint", async () => {
-  const { data, response } = await client.post("/summaries", { body: { text: "a long story" } }).withResponse()
+  const { data, response } = await client
+    .post("/summaries", { body: { text: "a long story" } })
+    .withResponse()
   expect(data).toEqual({ object: "summary", model: "svc-lyt", summary: "a long story" })
   expect(Number(response.headers.get("x-cost-idr"))).toBeGreaterThan(0)
 })
 
 it("refuses a wrong body with the field as param", async () => {
-  await expect(client.post("/summaries", { body: { text: "" } })).rejects.toMatchObject({ status: 400, code: "invalid_request_error", param: "text" })
+  await expect(client.post("/summaries", { body: { text: "" } })).rejects.toMatchObject({
+    status: 400,
+    code: "invalid_request_error",
+    param: "text",
+  })
 })
 
 it("needs a key, and stands in the API's description", async () => {
-  expect((await fetch(`${platform.url}/v1/summaries`, { method: "POST", body: "{}" })).status).toBe(401)
-  const { paths } = (await (await fetch(`${platform.url}/openapi.json`)).json()) as { paths: Record<string, unknown> }
+  expect((await fetch(`${platform.url}/v1/summaries`, { method: "POST", body: "{}" })).status).toBe(
+    401,
+  )
+  const { paths } = (await (await fetch(`${platform.url}/openapi.json`)).json()) as {
+    paths: Record<string, unknown>
+  }
   expect(Object.keys(paths)).toContain("/v1/summaries")
 })

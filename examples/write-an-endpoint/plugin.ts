@@ -1,13 +1,27 @@
 import { Effect, Schema, Stream } from "effect"
-import { type ApiError, type Catalogue, type ChatEvent, defineEndpoint, definePlugin, megabyte, provide, resolve, Tokens } from "rakit/core"
+import {
+  type ApiError,
+  type Catalogue,
+  type ChatEvent,
+  defineEndpoint,
+  definePlugin,
+  megabyte,
+  provide,
+  resolve,
+  Tokens,
+} from "rakit/core"
 
 /** What the operator may set under `plugins` in the config file. */
 const Settings = Schema.Struct({
   model: Schema.String.annotate({ description: "The chat model that summarizes." }),
-  maxWords: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 500 })).pipe(Schema.withDecodingDefaultKey(Effect.succeed(50))),
+  maxWords: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 500 })).pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed(50)),
+  ),
 })
 
-const Body = Schema.Struct({ text: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(20_000)) })
+const Body = Schema.Struct({
+  text: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(20_000)),
+})
 
 const instructions = (maxWords: number) => `Summarize the user's text in at most ${maxWords} words.`
 
@@ -45,7 +59,9 @@ const makeSummariesEndpoint = (catalogue: Catalogue, { model, maxWords }: typeof
           },
           call.context,
         )
-        const run = collectText(planned.run).pipe(Effect.map((summary) => ({ status: 200, json: { object: "summary", model, summary } })))
+        const run = collectText(planned.run).pipe(
+          Effect.map((summary) => ({ status: 200, json: { object: "summary", model, summary } })),
+        )
         return { bound: { [model]: planned.bound }, run }
       }),
   })
@@ -57,5 +73,10 @@ export const plugin = definePlugin<typeof Settings.Type>({
   settings: Settings,
   needs: [],
   provides: [Tokens.endpoints],
-  register: (container, settings) => provide(container, Tokens.endpoints, makeSummariesEndpoint(resolve(container, Tokens.catalogue), settings)),
+  register: (container, settings) =>
+    provide(
+      container,
+      Tokens.endpoints,
+      makeSummariesEndpoint(resolve(container, Tokens.catalogue), settings),
+    ),
 })

@@ -15,11 +15,18 @@ export interface AccountRows {
   /** Others that lock the account wait until `tx` ends. */
   lock(id: string, tx: Transaction): Effect.Effect<AccountTable | undefined, PortError>
   /** False when there is a first account already; waits for another server that is making one. */
-  insertFirst(row: NewAccount & { readonly is_first: true }, tx: Transaction): Effect.Effect<boolean, PortError>
+  insertFirst(
+    row: NewAccount & { readonly is_first: true },
+    tx: Transaction,
+  ): Effect.Effect<boolean, PortError>
   /** False when the e-mail has an account. */
   insert(row: NewAccount, tx: Transaction): Effect.Effect<boolean, PortError>
   /** The row as it is after that; undefined when there is none. */
-  change(id: string, changes: AccountChanges, tx: Transaction): Effect.Effect<AccountTable | undefined, PortError>
+  change(
+    id: string,
+    changes: AccountChanges,
+    tx: Transaction,
+  ): Effect.Effect<AccountTable | undefined, PortError>
 }
 
 const isThere = (row: object | undefined): boolean => row !== undefined
@@ -27,12 +34,15 @@ const isThere = (row: object | undefined): boolean => row !== undefined
 export const makeAccountRows = (database: Database): AccountRows => {
   const accounts = (tx?: Transaction) => database.queries<AccountsTables>(tx)
   const from = (tx?: Transaction) => accounts(tx).selectFrom("accounts_account").selectAll()
-  const insert = (row: NewAccount, tx: Transaction) => accounts(tx).insertInto("accounts_account").values(row).returning("id")
+  const insert = (row: NewAccount, tx: Transaction) =>
+    accounts(tx).insertInto("accounts_account").values(row).returning("id")
   return {
     first: (tx) => database.run(() => from(tx).where("is_first", "=", true).executeTakeFirst()),
-    byEmail: (email, tx) => database.run(() => from(tx).where("email", "=", email).executeTakeFirst()),
+    byEmail: (email, tx) =>
+      database.run(() => from(tx).where("email", "=", email).executeTakeFirst()),
     byId: (id, tx) => database.run(() => from(tx).where("id", "=", id).executeTakeFirst()),
-    lock: (id, tx) => database.run(() => from(tx).where("id", "=", id).forNoKeyUpdate().executeTakeFirst()),
+    lock: (id, tx) =>
+      database.run(() => from(tx).where("id", "=", id).forNoKeyUpdate().executeTakeFirst()),
     insertFirst: (row, tx) =>
       Effect.map(
         database.run(() =>
@@ -52,6 +62,14 @@ export const makeAccountRows = (database: Database): AccountRows => {
         ),
         isThere,
       ),
-    change: (id, changes, tx) => database.run(() => accounts(tx).updateTable("accounts_account").set(changes).where("id", "=", id).returningAll().executeTakeFirst()),
+    change: (id, changes, tx) =>
+      database.run(() =>
+        accounts(tx)
+          .updateTable("accounts_account")
+          .set(changes)
+          .where("id", "=", id)
+          .returningAll()
+          .executeTakeFirst(),
+      ),
   }
 }

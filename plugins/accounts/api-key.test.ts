@@ -13,7 +13,9 @@ it("makes keys of the documented form", () => {
 })
 
 it("hashes with SHA-256", () => {
-  expect(sha256Of("abc").toString("hex")).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+  expect(sha256Of("abc").toString("hex")).toBe(
+    "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+  )
 })
 
 it("shows 12 characters of our keys, 4 of an operator's own", () => {
@@ -23,8 +25,21 @@ it("shows 12 characters of our keys, 4 of an operator's own", () => {
 })
 
 it("takes 16 to 200 visible ASCII characters", () => {
-  expect(["x".repeat(16), "x".repeat(200), "!~".repeat(10)].map(isUsableKey)).toEqual([true, true, true])
-  expect(["", "x".repeat(15), "x".repeat(201), "with a space in it", "é".repeat(20), `${"x".repeat(20)}\n`].map(isUsableKey)).toEqual(Array(6).fill(false))
+  expect(["x".repeat(16), "x".repeat(200), "!~".repeat(10)].map(isUsableKey)).toEqual([
+    true,
+    true,
+    true,
+  ])
+  expect(
+    [
+      "",
+      "x".repeat(15),
+      "x".repeat(201),
+      "with a space in it",
+      "é".repeat(20),
+      `${"x".repeat(20)}\n`,
+    ].map(isUsableKey),
+  ).toEqual(Array(6).fill(false))
   fc.assert(
     fc.property(fc.string({ unit: "binary", maxLength: 220 }), (text) => {
       const visible = [...text].every((c) => c >= "!" && c <= "~")

@@ -22,7 +22,10 @@ it("goes on after work that failed, with a line in the log", async () => {
     )
   await vi.waitFor(() => expect(background.pending()).toBe(0))
   expect(done).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
-  expect(log.lines.map(({ level, message }) => `${level} ${message}`)).toEqual(["error a thing failed", "error a thing failed"])
+  expect(log.lines.map(({ level, message }) => `${level} ${message}`)).toEqual([
+    "error a thing failed",
+    "error a thing failed",
+  ])
   await close()
 })
 
@@ -31,7 +34,13 @@ it("does what waits before it closes", async () => {
   const [started, gate] = [Deferred.makeUnsafe<void>(), Deferred.makeUnsafe<void>()]
   const done: number[] = []
   for (let n = 0; n < 5; n++)
-    background.later("a thing", Deferred.succeed(started, undefined).pipe(Effect.andThen(Deferred.await(gate)), Effect.andThen(Effect.sync(() => void done.push(n)))))
+    background.later(
+      "a thing",
+      Deferred.succeed(started, undefined).pipe(
+        Effect.andThen(Deferred.await(gate)),
+        Effect.andThen(Effect.sync(() => void done.push(n))),
+      ),
+    )
   await Effect.runPromise(Deferred.await(started))
   const closed = close()
   await Effect.runPromise(Deferred.succeed(gate, undefined))

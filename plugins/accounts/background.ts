@@ -16,9 +16,16 @@ export interface Background {
 export const makeBackground = (log: Log): Effect.Effect<Background, never, Scope.Scope> =>
   Effect.gen(function* () {
     const waiting = yield* Queue.dropping<Effect.Effect<void>, Cause.Done>(maxWaiting)
-    const lane = Effect.forever(Effect.flatMap(Queue.take(waiting), (work) => work)).pipe(Effect.catchCause(() => Effect.void))
-    const fibers = yield* Effect.forEach(Array.from({ length: lanes }), () => Effect.forkScoped(lane, { startImmediately: true }))
-    const drain = Effect.andThen(Queue.end(waiting), Effect.forEach(fibers, Fiber.await, { discard: true }))
+    const lane = Effect.forever(Effect.flatMap(Queue.take(waiting), (work) => work)).pipe(
+      Effect.catchCause(() => Effect.void),
+    )
+    const fibers = yield* Effect.forEach(Array.from({ length: lanes }), () =>
+      Effect.forkScoped(lane, { startImmediately: true }),
+    )
+    const drain = Effect.andThen(
+      Queue.end(waiting),
+      Effect.forEach(fibers, Fiber.await, { discard: true }),
+    )
     yield* Effect.addFinalizer(() => Effect.timeoutOption(drain, "5 seconds"))
     let pending = 0
     const done = Effect.sync(() => {
@@ -27,7 +34,9 @@ export const makeBackground = (log: Log): Effect.Effect<Background, never, Scope
     return {
       pending: () => pending,
       later: (name, work) => {
-        const logged = Effect.catchCause(Effect.asVoid(work), (cause) => Effect.sync(() => log.error(`${name} failed`, { cause: Cause.pretty(cause) })))
+        const logged = Effect.catchCause(Effect.asVoid(work), (cause) =>
+          Effect.sync(() => log.error(`${name} failed`, { cause: Cause.pretty(cause) })),
+        )
         if (Queue.offerUnsafe(waiting, Effect.ensuring(logged, done))) pending += 1
         else log.error(`${name} was dropped: too much waits`, { waiting: maxWaiting })
       },

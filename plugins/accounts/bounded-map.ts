@@ -8,7 +8,9 @@ export interface BoundedMap<K, V> {
   entries(): Iterable<readonly [K, V]>
 }
 
-export const makeBoundedMap = <K, V extends object | number>(maxEntries: number): BoundedMap<K, V> => {
+export const makeBoundedMap = <K, V extends object | number>(
+  maxEntries: number,
+): BoundedMap<K, V> => {
   // a Map iterates in the order of insertion, so what was touched last lies at the end
   const entries = new Map<K, V>()
   return {

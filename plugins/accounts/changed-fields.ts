@@ -2,10 +2,14 @@ import type { Json } from "../../core/index.ts"
 
 type Fields = Readonly<Record<string, Json>>
 
-const isFields = (value: Json): value is Fields => typeof value === "object" && value !== null && !Array.isArray(value)
+const isFields = (value: Json): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** What of two states differs, for the audit log; objects inside are compared field by field. Undefined when nothing does. */
-export const changedFields = (before: Fields, after: Fields): { readonly before: Fields; readonly after: Fields } | undefined => {
+export const changedFields = (
+  before: Fields,
+  after: Fields,
+): { readonly before: Fields; readonly after: Fields } | undefined => {
   const old: Record<string, Json> = {}
   const now: Record<string, Json> = {}
   for (const name of Object.keys(after)) {

@@ -10,7 +10,12 @@ beforeEach(async () => {
   dir = await mkdtemp(join(tmpdir(), "rakit-credentials-"))
 })
 afterEach(() => rm(dir, { recursive: true, force: true }))
-const credentials = { base_url: "http://127.0.0.1:8080/v1", email: "a@b.c", password: "12345678", api_key: "svc_live_x" }
+const credentials = {
+  base_url: "http://127.0.0.1:8080/v1",
+  email: "a@b.c",
+  password: "12345678",
+  api_key: "svc_live_x",
+}
 
 it("is readable by its owner only, and whole", async () => {
   const file = credentialsFile(join(dir, "not", "there", "yet"))

@@ -4,7 +4,12 @@ import { Effect, Schema } from "effect"
 import { PluginError, randomText } from "../../core/index.ts"
 
 /** `<dataDir>/credentials.json`, for the person who runs the server. */
-export const Credentials = Schema.Struct({ base_url: Schema.String, email: Schema.String, password: Schema.String, api_key: Schema.String })
+export const Credentials = Schema.Struct({
+  base_url: Schema.String,
+  email: Schema.String,
+  password: Schema.String,
+  api_key: Schema.String,
+})
 export type Credentials = typeof Credentials.Type
 
 export interface CredentialsFile {
@@ -39,7 +44,9 @@ export const credentialsFile = (dataDir: string): CredentialsFile => {
   const path = join(dataDir, "credentials.json")
   return {
     path,
-    read: Effect.tryPromise(async () => decode(await readFile(path, "utf8"))).pipe(Effect.catch(() => Effect.succeed(undefined))),
+    read: Effect.tryPromise(async () => decode(await readFile(path, "utf8"))).pipe(
+      Effect.catch(() => Effect.succeed(undefined)),
+    ),
     write: (credentials) =>
       // not interruptible, so that no draft is left behind
       Effect.tryPromise({

@@ -25,12 +25,22 @@ beforeEach(async () => {
   house.clock.advance(1)
 })
 
-const boot = (more: Partial<FirstAccountParts> = {}) => Effect.runPromise(ensureFirstAccount({ ...parts, ...more }))
-const given = (more: Partial<FirstAccountParts["given"]>) => ({ given: { email: undefined, password: undefined, apiKey: undefined, ...more } })
+const boot = (more: Partial<FirstAccountParts> = {}) =>
+  Effect.runPromise(ensureFirstAccount({ ...parts, ...more }))
+const given = (more: Partial<FirstAccountParts["given"]>) => ({
+  given: { email: undefined, password: undefined, apiKey: undefined, ...more },
+})
 const accounts = () => house.tables.selectFrom("accounts_account").selectAll().execute()
-const keys = () => house.tables.selectFrom("accounts_key").selectAll().orderBy("created_at").execute()
+const keys = () =>
+  house.tables.selectFrom("accounts_key").selectAll().orderBy("created_at").execute()
 const audited = () =>
-  house.database.queries<AuditTables>().selectFrom("accounts_audit").selectAll().where("created_at", "=", new Date(house.clock.nowMs())).orderBy("seq").execute()
+  house.database
+    .queries<AuditTables>()
+    .selectFrom("accounts_audit")
+    .selectAll()
+    .where("created_at", "=", new Date(house.clock.nowMs()))
+    .orderBy("seq")
+    .execute()
 const readFileText = async () => JSON.parse(await readFile(parts.credentials.path, "utf8"))
 const messagesSince = (n: number) => house.log.lines.slice(n).map((line) => line.message)
 
@@ -40,8 +50,15 @@ it("makes a verified admin with the free credit, a password and a live key, and 
   expect(created?.password).toMatch(/^[A-Za-z0-9]{20}$/)
   expect(created?.apiKey).toMatch(/^svc_live_[A-Za-z0-9]{32}$/)
   const [account] = await accounts()
-  expect(account).toMatchObject({ role: "admin", is_first: true, suspended_at: null, verified_at: new Date(house.clock.nowMs()) })
-  expect(await Effect.runPromise(isPassword(account?.password_hash ?? "", created?.password ?? ""))).toBe(true)
+  expect(account).toMatchObject({
+    role: "admin",
+    is_first: true,
+    suspended_at: null,
+    verified_at: new Date(house.clock.nowMs()),
+  })
+  expect(
+    await Effect.runPromise(isPassword(account?.password_hash ?? "", created?.password ?? "")),
+  ).toBe(true)
   const [key] = await keys()
   expect(key).toMatchObject({
     account_id: account?.id,
@@ -56,11 +73,27 @@ it("makes a verified admin with the free credit, a password and a live key, and 
   expect(key?.sha256).toEqual(sha256Of(created?.apiKey ?? ""))
   expect(key?.prefix).toBe(created?.apiKey.slice(0, 12))
   expect(grants.byId).toEqual(new Map([[`free-credit:${account?.id}`, 50_000_000_000n]]))
-  expect(await readFileText()).toEqual({ base_url: "http://127.0.0.1:8080/v1", email: created?.email, password: created?.password, api_key: created?.apiKey })
+  expect(await readFileText()).toEqual({
+    base_url: "http://127.0.0.1:8080/v1",
+    email: created?.email,
+    password: created?.password,
+    api_key: created?.apiKey,
+  })
   expect((await stat(parts.credentials.path)).mode & 0o777).toBe(0o600)
   expect(await audited()).toMatchObject([
-    { actor: "system", action: "account.create", target: account?.id, before: null, after: { email: "admin@rakit.local", role: "admin" } },
-    { actor: "system", action: "key.create", target: key?.id, after: { account: account?.id, name: "First key", test: false, limits: { rpm: 60 } } },
+    {
+      actor: "system",
+      action: "account.create",
+      target: account?.id,
+      before: null,
+      after: { email: "admin@rakit.local", role: "admin" },
+    },
+    {
+      actor: "system",
+      action: "key.create",
+      target: key?.id,
+      after: { account: account?.id, name: "First key", test: false, limits: { rpm: 60 } },
+    },
   ])
   expect((await boot()).created).toBeUndefined()
   expect([await accounts(), await keys()].map((rows) => rows.length)).toEqual([1, 1])
@@ -70,10 +103,20 @@ it("makes a verified admin with the free credit, a password and a live key, and 
 })
 
 it("uses what is given", async () => {
-  const wanted = { email: "ada@example.com", password: "correct horse", apiKey: "an-operators-own-key" }
+  const wanted = {
+    email: "ada@example.com",
+    password: "correct horse",
+    apiKey: "an-operators-own-key",
+  }
   expect((await boot({ given: wanted })).created).toEqual(wanted)
-  expect(await keys()).toMatchObject([{ name: "RAKIT_API_KEY", prefix: displayPrefix(wanted.apiKey), mode: "live" }])
-  expect(await readFileText()).toMatchObject({ email: wanted.email, password: wanted.password, api_key: wanted.apiKey })
+  expect(await keys()).toMatchObject([
+    { name: "RAKIT_API_KEY", prefix: displayPrefix(wanted.apiKey), mode: "live" },
+  ])
+  expect(await readFileText()).toMatchObject({
+    email: wanted.email,
+    password: wanted.password,
+    api_key: wanted.apiKey,
+  })
   const lines = house.log.lines.length
   await boot({ given: wanted })
   expect(messagesSince(lines)).toEqual([])
@@ -82,7 +125,9 @@ it("uses what is given", async () => {
 it("makes one account when many servers start together", async () => {
   for (let round = 0; round < 3; round++) {
     await house.empty()
-    const boots = await Promise.all(Array.from({ length: 6 }, () => boot(given({ apiKey: "svc_shared_by_all_servers" }))))
+    const boots = await Promise.all(
+      Array.from({ length: 6 }, () => boot(given({ apiKey: "svc_shared_by_all_servers" }))),
+    )
     const made = boots.filter((first) => first.created)
     expect(made).toHaveLength(1)
     expect([await accounts(), await keys()].map((rows) => rows.length)).toEqual([1, 1])
@@ -93,22 +138,52 @@ it("makes one account when many servers start together", async () => {
 
 it("fails loudly where its address is that of another account", async () => {
   const at = new Date(house.clock.nowMs())
-  const person = { id: "acct_other", email: "admin@rakit.local", password_hash: "-", role: "user", is_first: false, created_at: at } as const
+  const person = {
+    id: "acct_other",
+    email: "admin@rakit.local",
+    password_hash: "-",
+    role: "user",
+    is_first: false,
+    created_at: at,
+  } as const
   await house.tables.insertInto("accounts_account").values(person).execute()
-  await expect(boot()).rejects.toMatchObject({ message: expect.stringMatching(/has another account/) })
+  await expect(boot()).rejects.toMatchObject({
+    message: expect.stringMatching(/has another account/),
+  })
 })
 
 it.each([
-  ["the grant", () => ({ billing: { adjust: () => Effect.fail(new PortError({ port: "billing", message: "down" })) } as unknown as FirstAccountParts["billing"] })],
-  ["the file", () => ({ credentials: { ...parts.credentials, write: () => Effect.fail(new PluginError({ plugin: "accounts", message: "disk full" })) } })],
+  [
+    "the grant",
+    () => ({
+      billing: {
+        adjust: () => Effect.fail(new PortError({ port: "billing", message: "down" })),
+      } as unknown as FirstAccountParts["billing"],
+    }),
+  ],
+  [
+    "the file",
+    () => ({
+      credentials: {
+        ...parts.credentials,
+        write: () => Effect.fail(new PluginError({ plugin: "accounts", message: "disk full" })),
+      },
+    }),
+  ],
   [
     "the commit",
     () => ({
-      database: { ...parts.database, transaction: (body) => parts.database.transaction((tx) => Effect.andThen(body(tx), Effect.die("killed"))) } as FirstAccountParts["database"],
+      database: {
+        ...parts.database,
+        transaction: (body) =>
+          parts.database.transaction((tx) => Effect.andThen(body(tx), Effect.die("killed"))),
+      } as FirstAccountParts["database"],
     }),
   ],
 ])("leaves nothing that counts when %s fails; the next boot makes all of it", async (_, broken) => {
-  expect(Exit.isFailure(await Effect.runPromiseExit(ensureFirstAccount({ ...parts, ...broken() })))).toBe(true)
+  expect(
+    Exit.isFailure(await Effect.runPromiseExit(ensureFirstAccount({ ...parts, ...broken() }))),
+  ).toBe(true)
   expect([await accounts(), await keys()].map((rows) => rows.length)).toEqual([0, 0])
   const { created } = await boot()
   const [account] = await accounts()
@@ -129,8 +204,18 @@ it("takes up a new RAKIT_API_KEY later, once, beside the old key", async () => {
     { name: "RAKIT_API_KEY", mode: "test", account_id: account?.id },
   ])
   expect(messagesSince(lines)).toEqual([expect.stringContaining("RAKIT_API_KEY is new")])
-  expect(await audited()).toMatchObject([{ actor: "system", action: "key.create", after: { account: account?.id, name: "RAKIT_API_KEY", test: true } }])
-  await house.tables.updateTable("accounts_key").set({ revoked_at: new Date() }).where("name", "=", "RAKIT_API_KEY").execute()
+  expect(await audited()).toMatchObject([
+    {
+      actor: "system",
+      action: "key.create",
+      after: { account: account?.id, name: "RAKIT_API_KEY", test: true },
+    },
+  ])
+  await house.tables
+    .updateTable("accounts_key")
+    .set({ revoked_at: new Date() })
+    .where("name", "=", "RAKIT_API_KEY")
+    .execute()
   await boot(later)
   expect(messagesSince(lines).at(-1)).toContain("revoked")
   expect((await keys()).filter((key) => key.revoked_at)).toHaveLength(1)
@@ -142,10 +227,15 @@ it("says that a changed password or address is ignored, and keeps the old ones",
   await boot(given({ password: created?.password, email: created?.email }))
   expect(messagesSince(lines)).toEqual([])
   await boot(given({ password: "another password", email: "eve@example.com" }))
-  expect(messagesSince(lines)).toEqual([expect.stringContaining("RAKIT_ADMIN_EMAIL is ignored"), expect.stringContaining("RAKIT_ADMIN_PASSWORD is ignored")])
+  expect(messagesSince(lines)).toEqual([
+    expect.stringContaining("RAKIT_ADMIN_EMAIL is ignored"),
+    expect.stringContaining("RAKIT_ADMIN_PASSWORD is ignored"),
+  ])
   const [account] = await accounts()
   expect(account?.email).toBe(created?.email)
-  expect(await Effect.runPromise(isPassword(account?.password_hash ?? "", created?.password ?? ""))).toBe(true)
+  expect(
+    await Effect.runPromise(isPassword(account?.password_hash ?? "", created?.password ?? "")),
+  ).toBe(true)
 })
 
 it("writes the new port into a file of ours, and leaves every other file alone", async () => {
@@ -165,7 +255,10 @@ it("writes the new port into a file of ours, and leaves every other file alone",
 
 it("starts although the file can't be refreshed, and says so", async () => {
   await boot()
-  const credentials = { ...credentialsFile(house.dataDir), write: () => Effect.fail(new PluginError({ plugin: "accounts", message: "can't be written" })) }
+  const credentials = {
+    ...credentialsFile(house.dataDir),
+    write: () => Effect.fail(new PluginError({ plugin: "accounts", message: "can't be written" })),
+  }
   await boot({ credentials, baseUrl: "http://127.0.0.1:9000/v1" })
   expect(house.log.lines.at(-1)).toMatchObject({ level: "warn", message: "can't be written" })
 })

@@ -1,10 +1,16 @@
 import { Effect } from "effect"
 import { type FirstAccount, PluginError } from "../../core/index.ts"
-import { type FirstAccountError, type FirstAccountParts, makeFirstAccount } from "./make-first-account.ts"
+import {
+  type FirstAccountError,
+  type FirstAccountParts,
+  makeFirstAccount,
+} from "./make-first-account.ts"
 import { meetFirstAccount } from "./meet-first-account.ts"
 
 /** Makes the first account at the first boot; at later ones takes up what the operator changed. */
-export const ensureFirstAccount = (parts: FirstAccountParts): Effect.Effect<FirstAccount, FirstAccountError> =>
+export const ensureFirstAccount = (
+  parts: FirstAccountParts,
+): Effect.Effect<FirstAccount, FirstAccountError> =>
   Effect.gen(function* () {
     const before = yield* parts.accounts.first()
     const created = before ? undefined : yield* makeFirstAccount(parts)
@@ -13,7 +19,11 @@ export const ensureFirstAccount = (parts: FirstAccountParts): Effect.Effect<Firs
       return { created }
     }
     const account = before ?? (yield* parts.accounts.first())
-    if (!account) return yield* new PluginError({ plugin: "accounts", message: "the first account can't be made: its e-mail address has another account" })
+    if (!account)
+      return yield* new PluginError({
+        plugin: "accounts",
+        message: "the first account can't be made: its e-mail address has another account",
+      })
     yield* meetFirstAccount(parts, account)
     return { created: undefined }
   })

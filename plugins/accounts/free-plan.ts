@@ -1,5 +1,12 @@
 import { Effect, type Scope } from "effect"
-import { type ApiError, apiError, type Log, type Plan, PortError, type Reply } from "../../core/index.ts"
+import {
+  type ApiError,
+  apiError,
+  type Log,
+  type Plan,
+  PortError,
+  type Reply,
+} from "../../core/index.ts"
 
 /** What a port's failure looks like to a client; the log sees what it said. */
 const toApiError =
@@ -17,7 +24,10 @@ export const streamError =
     error instanceof PortError ? toApiError(log)(error) : error
 
 /** A plan that costs nothing. */
-export const freePlan = (log: Log, work: Effect.Effect<Reply, ApiError | PortError, Scope.Scope>): Plan => ({
+export const freePlan = (
+  log: Log,
+  work: Effect.Effect<Reply, ApiError | PortError, Scope.Scope>,
+): Plan => ({
   bound: {},
   run: work.pipe(Effect.catchTag("PortError", (error) => Effect.fail(toApiError(log)(error)))),
 })

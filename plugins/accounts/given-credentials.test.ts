@@ -3,15 +3,28 @@ import { expect, it } from "vitest"
 import { readGivenCredentials } from "./given-credentials.ts"
 import { Settings } from "./settings.ts"
 
-const read = (input: Record<string, string>) => readGivenCredentials(Schema.decodeUnknownSync(Settings)(input))
+const read = (input: Record<string, string>) =>
+  readGivenCredentials(Schema.decodeUnknownSync(Settings)(input))
 
 it("takes an empty text as not set", () => {
-  expect(read({ adminEmail: "", adminPassword: "", apiKey: "" })).toEqual({ email: undefined, password: undefined, apiKey: undefined })
+  expect(read({ adminEmail: "", adminPassword: "", apiKey: "" })).toEqual({
+    email: undefined,
+    password: undefined,
+    apiKey: undefined,
+  })
 })
 
 it("takes what is given, the address in lower case", () => {
-  const given = { adminEmail: "Ada@Example.com", adminPassword: "12345678", apiKey: "any-form-of-16-chars" }
-  expect(read(given)).toEqual({ email: "ada@example.com", password: "12345678", apiKey: "any-form-of-16-chars" })
+  const given = {
+    adminEmail: "Ada@Example.com",
+    adminPassword: "12345678",
+    apiKey: "any-form-of-16-chars",
+  }
+  expect(read(given)).toEqual({
+    email: "ada@example.com",
+    password: "12345678",
+    apiKey: "any-form-of-16-chars",
+  })
 })
 
 it.each([
@@ -26,5 +39,6 @@ it.each([
   expect(issue?.message).toContain(variable)
   expect(issue?.message).toContain(rule)
   expect(issue?.path).toEqual(Object.keys(input))
-  for (const value of Object.values(input)) expect(JSON.stringify(decoded.failure) + issue?.message).not.toContain(value)
+  for (const value of Object.values(input))
+    expect(JSON.stringify(decoded.failure) + issue?.message).not.toContain(value)
 })

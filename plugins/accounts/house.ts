@@ -1,4 +1,14 @@
-import type { Billing, Clock, Database, Deployment, Endpoint, Ids, Log, Mailer, Signer } from "../../core/index.ts"
+import type {
+  Billing,
+  Clock,
+  Database,
+  Deployment,
+  Endpoint,
+  Ids,
+  Log,
+  Mailer,
+  Signer,
+} from "../../core/index.ts"
 import type { AccountRows } from "./account-rows.ts"
 import type { Audit } from "./audit/audit.ts"
 import type { Background } from "./background.ts"

@@ -13,13 +13,39 @@ const addKey = async ({ parts, tables, clock }: TestHouse, key: string, state: K
   const at = new Date(clock.nowMs())
   const account = parts.ids.make("acct_")
   const keyId = parts.ids.make("key_")
-  const person = { id: account, email: `${account.toLowerCase()}@example.com`, password_hash: "-", role: state.role, is_first: false, created_at: at }
+  const person = {
+    id: account,
+    email: `${account.toLowerCase()}@example.com`,
+    password_hash: "-",
+    role: state.role,
+    is_first: false,
+    created_at: at,
+  }
   await tables
     .insertInto("accounts_account")
-    .values({ ...person, verified_at: state.verified ? at : null, suspended_at: state.suspended ? at : null })
+    .values({
+      ...person,
+      verified_at: state.verified ? at : null,
+      suspended_at: state.suspended ? at : null,
+    })
     .execute()
-  await Effect.runPromise(parts.keys.insert({ id: keyId, account, name: "k", key, mode: state.mode, limits: state.limits, createdMs: clock.nowMs() }))
-  if (state.revoked) await tables.updateTable("accounts_key").set({ revoked_at: at }).where("id", "=", keyId).execute()
+  await Effect.runPromise(
+    parts.keys.insert({
+      id: keyId,
+      account,
+      name: "k",
+      key,
+      mode: state.mode,
+      limits: state.limits,
+      createdMs: clock.nowMs(),
+    }),
+  )
+  if (state.revoked)
+    await tables
+      .updateTable("accounts_key")
+      .set({ revoked_at: at })
+      .where("id", "=", keyId)
+      .execute()
   return { keyId, account }
 }
 
@@ -54,16 +80,32 @@ describe("identity on the database", () => {
     house = await openTestHouse(await openTestDatabase())
   })
   afterAll(() => house?.close())
-  const sound = (): KeyState => ({ mode: "live", role: "user", limits: house.parts.limits, verified: true, suspended: false, revoked: false })
+  const sound = (): KeyState => ({
+    mode: "live",
+    role: "user",
+    limits: house.parts.limits,
+    verified: true,
+    suspended: false,
+    revoked: false,
+  })
 
   it("asks once for many callers, and never for a text that can't be a key", async () => {
     const key = makeApiKey("live")
     await addKey(house, key, sound())
     const bySha256 = vi.fn(house.parts.keys.bySha256)
     const identity = makeIdentity({ ...house.parts.keys, bySha256 }, noNotes, house.clock)
-    await Promise.all(Array.from({ length: 100 }, () => Effect.runPromise(identity.authenticate(key))))
+    await Promise.all(
+      Array.from({ length: 100 }, () => Effect.runPromise(identity.authenticate(key))),
+    )
     expect(bySha256).toHaveBeenCalledTimes(1)
-    for (const text of ["", "short", "has spaces inside it", "\u0000".repeat(20), "x".repeat(10_000)]) await Effect.runPromise(Effect.flip(identity.authenticate(text)))
+    for (const text of [
+      "",
+      "short",
+      "has spaces inside it",
+      "\u0000".repeat(20),
+      "x".repeat(10_000),
+    ])
+      await Effect.runPromise(Effect.flip(identity.authenticate(text)))
     expect(bySha256).toHaveBeenCalledTimes(1)
   })
 
@@ -74,7 +116,14 @@ describe("identity on the database", () => {
     const [used, refused] = [makeApiKey("live"), makeApiKey("live")]
     const { keyId } = await addKey(house, used, sound())
     const other = await addKey(house, refused, { ...sound(), suspended: true })
-    const read = async (id: string) => (await tables.selectFrom("accounts_key").select("last_used_at").where("id", "=", id).executeTakeFirstOrThrow()).last_used_at?.getTime()
+    const read = async (id: string) =>
+      (
+        await tables
+          .selectFrom("accounts_key")
+          .select("last_used_at")
+          .where("id", "=", id)
+          .executeTakeFirstOrThrow()
+      ).last_used_at?.getTime()
     const use = async (ms: number) => {
       clock.advance(ms)
       await Effect.runPromise(identity.authenticate(used))

@@ -1,5 +1,12 @@
 import { Effect } from "effect"
-import { ApiError, apiError, type Caller, type Clock, errorRegistry, type Identity } from "../../core/index.ts"
+import {
+  ApiError,
+  apiError,
+  type Caller,
+  type Clock,
+  errorRegistry,
+  type Identity,
+} from "../../core/index.ts"
 import { isUsableKey, sha256Of } from "./api-key.ts"
 import type { KeyRecord, KeyRows } from "./key-rows.ts"
 import type { LastUsed } from "./last-used.ts"
@@ -19,9 +26,20 @@ const noRules: TestKeyRules = { models: "all", rpd: Number.POSITIVE_INFINITY }
 /** One text for a missing, an unknown, a revoked and an ended key, so that nothing is told about keys. */
 const refuse = (key: KeyRecord, nowMs: number): ApiError | undefined => {
   if (key.revoked || nowMs >= key.expiresMs) return apiError("authentication_error")
-  const code = !key.verified ? "email_not_verified" : key.suspended ? "account_suspended" : undefined
+  const code = !key.verified
+    ? "email_not_verified"
+    : key.suspended
+      ? "account_suspended"
+      : undefined
   // its scopes don't matter any more: the account's state comes first
-  return code && new ApiError({ ...apiError(code), message: errorRegistry[code].about, barred: { ...key.caller, scopes: ["*"] } })
+  return (
+    code &&
+    new ApiError({
+      ...apiError(code),
+      message: errorRegistry[code].about,
+      barred: { ...key.caller, scopes: ["*"] },
+    })
+  )
 }
 
 const underRules = (key: KeyRecord, { models, rpd }: TestKeyRules): KeyRecord => {
@@ -31,12 +49,26 @@ const underRules = (key: KeyRecord, { models, rpd }: TestKeyRules): KeyRecord =>
 }
 
 /** Keys are looked up, and cached, by their SHA-256: the keys themselves stay nowhere. */
-export const makeIdentity = (keys: KeyRows, lastUsed: Pick<LastUsed, "note">, clock: Clock, testKeys: TestKeyRules = noRules): Identity => {
-  const cacheOf = (load: KeyRows["byId"]) => makeLookupCache({ load: (key: string) => Effect.map(load(key), (record) => record && underRules(record, testKeys)), clock, ...limits })
+export const makeIdentity = (
+  keys: KeyRows,
+  lastUsed: Pick<LastUsed, "note">,
+  clock: Clock,
+  testKeys: TestKeyRules = noRules,
+): Identity => {
+  const cacheOf = (load: KeyRows["byId"]) =>
+    makeLookupCache({
+      load: (key: string) =>
+        Effect.map(load(key), (record) => record && underRules(record, testKeys)),
+      clock,
+      ...limits,
+    })
   const bySha256 = cacheOf(keys.bySha256)
   const byId = cacheOf(keys.byId)
   keys.changes.onChange((change) => {
-    for (const cache of [bySha256, byId]) cache.forget(({ id, caller }) => ("key" in change ? id === change.key : caller.tenant.account === change.account))
+    for (const cache of [bySha256, byId])
+      cache.forget(({ id, caller }) =>
+        "key" in change ? id === change.key : caller.tenant.account === change.account,
+      )
   })
   const judge = (key: KeyRecord | undefined): Effect.Effect<KeyRecord, ApiError> => {
     if (!key) return Effect.fail(apiError("authentication_error"))
@@ -45,7 +77,11 @@ export const makeIdentity = (keys: KeyRows, lastUsed: Pick<LastUsed, "note">, cl
   }
   return {
     authenticate: (bearer) =>
-      Effect.suspend(() => (isUsableKey(bearer) ? bySha256.find(sha256Of(bearer).toString("hex")) : Effect.succeed(undefined))).pipe(
+      Effect.suspend(() =>
+        isUsableKey(bearer)
+          ? bySha256.find(sha256Of(bearer).toString("hex"))
+          : Effect.succeed(undefined),
+      ).pipe(
         Effect.flatMap(judge),
         Effect.map((key): Caller => {
           lastUsed.note(key)
@@ -53,7 +89,9 @@ export const makeIdentity = (keys: KeyRows, lastUsed: Pick<LastUsed, "note">, cl
         }),
       ),
     resume: (keyId) =>
-      Effect.suspend(() => (/^[\x21-\x7e]{1,100}$/.test(keyId) ? byId.find(keyId) : Effect.succeed(undefined))).pipe(
+      Effect.suspend(() =>
+        /^[\x21-\x7e]{1,100}$/.test(keyId) ? byId.find(keyId) : Effect.succeed(undefined),
+      ).pipe(
         Effect.flatMap(judge),
         Effect.map((key) => key.caller),
       ),

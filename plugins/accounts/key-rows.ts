@@ -49,7 +49,19 @@ const keyWithAccount = (database: Database) =>
     .queries<AccountsTables>()
     .selectFrom("accounts_key as k")
     .innerJoin("accounts_account as a", "a.id", "k.account_id")
-    .select(["k.id", "k.account_id", "k.mode", "k.scopes", "k.rpm", "k.rpd", "k.concurrency", "k.monthly_cap_micros", "k.last_used_at", "k.revoked_at", "k.expires_at"])
+    .select([
+      "k.id",
+      "k.account_id",
+      "k.mode",
+      "k.scopes",
+      "k.rpm",
+      "k.rpd",
+      "k.concurrency",
+      "k.monthly_cap_micros",
+      "k.last_used_at",
+      "k.revoked_at",
+      "k.expires_at",
+    ])
     .select(["a.role", "a.verified_at", "a.suspended_at"])
 
 type Row = Awaited<ReturnType<ReturnType<typeof keyWithAccount>["executeTakeFirstOrThrow"]>>
@@ -61,7 +73,12 @@ const recordOf = (row: Row): KeyRecord => ({
     keyId: row.id,
     scopes: row.scopes,
     role: row.role,
-    limits: { rpm: row.rpm, rpd: row.rpd, concurrency: row.concurrency, monthlyCapMicros: BigInt(row.monthly_cap_micros) },
+    limits: {
+      rpm: row.rpm,
+      rpd: row.rpd,
+      concurrency: row.concurrency,
+      monthlyCapMicros: BigInt(row.monthly_cap_micros),
+    },
   },
   revoked: row.revoked_at !== null,
   verified: row.verified_at !== null,
@@ -70,7 +87,18 @@ const recordOf = (row: Row): KeyRecord => ({
   expiresMs: row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
 })
 
-const rowOf = ({ id, account, name, key, mode, limits, createdMs, scopes = ["*"], expiresMs, playground = false }: NewKey) => ({
+const rowOf = ({
+  id,
+  account,
+  name,
+  key,
+  mode,
+  limits,
+  createdMs,
+  scopes = ["*"],
+  expiresMs,
+  playground = false,
+}: NewKey) => ({
   id,
   account_id: account,
   name,
@@ -97,7 +125,8 @@ export const makeKeyRows = (database: Database): KeyRows => {
     )
   return {
     changes: makeKeyChanges(),
-    bySha256: (hex) => take(() => keyWithAccount(database).where("k.sha256", "=", Buffer.from(hex, "hex"))),
+    bySha256: (hex) =>
+      take(() => keyWithAccount(database).where("k.sha256", "=", Buffer.from(hex, "hex"))),
     byId: (id) => take(() => keyWithAccount(database).where("k.id", "=", id)),
     insert: (key, tx) =>
       Effect.map(
@@ -120,7 +149,9 @@ export const makeKeyRows = (database: Database): KeyRows => {
               SELECT k.id, use.at FROM accounts_key k JOIN unnest(${[...uses.keys()]}::text[], ${[...uses.values()].map((ms) => new Date(ms))}::timestamptz[]) AS use (id, at) ON use.id = k.id
               WHERE k.last_used_at IS NULL OR k.last_used_at <= use.at - interval '1 minute'
               FOR UPDATE OF k SKIP LOCKED)
-            UPDATE accounts_key SET last_used_at = due.at FROM due WHERE accounts_key.id = due.id`.execute(database.queries<AccountsTables>()),
+            UPDATE accounts_key SET last_used_at = due.at FROM due WHERE accounts_key.id = due.id`.execute(
+            database.queries<AccountsTables>(),
+          ),
         ),
       ),
   }

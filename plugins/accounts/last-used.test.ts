@@ -8,7 +8,12 @@ import { flushInBackground, makeLastUsed } from "./last-used.ts"
 
 const keyOf = (id: string, lastUsedMs = Number.NEGATIVE_INFINITY): KeyRecord => ({
   id,
-  caller: { tenant: { account: "acct_1", mode: "live" }, scopes: ["*"], role: "user", limits: defaultLimits },
+  caller: {
+    tenant: { account: "acct_1", mode: "live" },
+    scopes: ["*"],
+    role: "user",
+    limits: defaultLimits,
+  },
   revoked: false,
   verified: true,
   suspended: false,
@@ -23,9 +28,17 @@ const setUp = () => {
   let failing = false
   const keys = {
     markUsed: (uses: ReadonlyMap<string, number>) =>
-      failing ? Effect.fail(new PortError({ port: "database", message: "down" })) : Effect.sync(() => void written.push(Object.fromEntries(uses))),
+      failing
+        ? Effect.fail(new PortError({ port: "database", message: "down" }))
+        : Effect.sync(() => void written.push(Object.fromEntries(uses))),
   } as unknown as KeyRows
-  return { clock, log, written, fail: (on: boolean) => (failing = on), lastUsed: makeLastUsed(keys, clock, log) }
+  return {
+    clock,
+    log,
+    written,
+    fail: (on: boolean) => (failing = on),
+    lastUsed: makeLastUsed(keys, clock, log),
+  }
 }
 
 it("writes many keys at once, each at most once a minute", async () => {
@@ -66,7 +79,9 @@ it("holds a bounded number of keys", async () => {
 
 it("flushes every 5 s and when its Scope closes", async () => {
   const { clock, written, lastUsed } = setUp()
-  const services = await Effect.runPromise(Layer.build(TestClock.layer()).pipe(Scope.provide(Scope.makeUnsafe())))
+  const services = await Effect.runPromise(
+    Layer.build(TestClock.layer()).pipe(Scope.provide(Scope.makeUnsafe())),
+  )
   const run = Effect.runPromiseWith(Context.merge(Context.empty(), services))
   const scope = Scope.makeUnsafe()
   await run(flushInBackground(lastUsed).pipe(Scope.provide(scope)))

@@ -29,13 +29,21 @@ export const makeLastUsed = (keys: KeyRows, clock: Clock, log: Log): LastUsed =>
       const uses = waiting
       waiting = new Map()
       return keys.markUsed(uses)
-    }).pipe(Effect.catchCause((cause) => Effect.sync(() => log.warn("when keys were last used could not be written", { cause: Cause.pretty(cause) })))),
+    }).pipe(
+      Effect.catchCause((cause) =>
+        Effect.sync(() =>
+          log.warn("when keys were last used could not be written", { cause: Cause.pretty(cause) }),
+        ),
+      ),
+    ),
   }
 }
 
 /** Flushes every 5 s, and once more when the Scope closes. */
 export const flushInBackground = ({ flush }: LastUsed): Effect.Effect<void, never, Scope.Scope> =>
   Effect.addFinalizer(() => Effect.timeoutOption(flush, "5 seconds")).pipe(
-    Effect.andThen(Effect.forkScoped(Effect.sleep("5 seconds").pipe(Effect.andThen(flush), Effect.forever))),
+    Effect.andThen(
+      Effect.forkScoped(Effect.sleep("5 seconds").pipe(Effect.andThen(flush), Effect.forever)),
+    ),
     Effect.asVoid,
   )

@@ -2,10 +2,15 @@ import { Effect } from "effect"
 import { type ApiError, badQuery, isLongerThan, type Strings } from "../../core/index.ts"
 
 /** A filter of a list; empty is as if absent, as forms send it. */
-export const readFilter = (query: Strings, name: string, maxCharacters: number): Effect.Effect<string | undefined, ApiError> => {
+export const readFilter = (
+  query: Strings,
+  name: string,
+  maxCharacters: number,
+): Effect.Effect<string | undefined, ApiError> => {
   const text = query[name]
   if (text === undefined || text === "") return Effect.succeed(undefined)
-  if (isLongerThan(text, maxCharacters) || text.includes("\0")) return Effect.fail(badQuery(name, `must have at most ${maxCharacters} characters, and no NUL`))
+  if (isLongerThan(text, maxCharacters) || text.includes("\0"))
+    return Effect.fail(badQuery(name, `must have at most ${maxCharacters} characters, and no NUL`))
   return Effect.succeed(text)
 }
 
@@ -13,7 +18,8 @@ const dayMs = 86_400_000
 /** The last second that JavaScript and PostgreSQL both know without an era. */
 const maxSeconds = 253_402_300_799
 
-const dateMs = (text: string): number => (/^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN)
+const dateMs = (text: string): number =>
+  /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN
 
 /** Dates that don't exist roll over in `Date.parse`, or give NaN. */
 const isDate = (text: string): boolean => {
@@ -22,10 +28,14 @@ const isDate = (text: string): boolean => {
 }
 
 /** Unix seconds, or a day of UTC: as `from` its beginning, as `to` its end. */
-export const readTime = (query: Strings, name: "from" | "to"): Effect.Effect<Date | undefined, ApiError> => {
+export const readTime = (
+  query: Strings,
+  name: "from" | "to",
+): Effect.Effect<Date | undefined, ApiError> => {
   const text = query[name]
   if (text === undefined || text === "") return Effect.succeed(undefined)
-  if (/^\d{1,12}$/.test(text) && Number(text) <= maxSeconds) return Effect.succeed(new Date(Number(text) * 1000))
+  if (/^\d{1,12}$/.test(text) && Number(text) <= maxSeconds)
+    return Effect.succeed(new Date(Number(text) * 1000))
   if (isDate(text)) return Effect.succeed(new Date(dateMs(text) + (name === "to" ? dayMs : 0)))
   return Effect.fail(badQuery(name, "must be Unix seconds, or a date as in 2026-01-31"))
 }

@@ -15,8 +15,23 @@ const setUp = (more: { maxEntries?: number; maxLoads?: number } = {}) => {
       loads.push(key)
       return Effect.map(gate, () => values.get(key))
     })
-  const cache = makeLookupCache({ load, clock, foundMs: 5_000, missingMs: 1_000, maxEntries: 10, maxLoads: 10, ...more })
-  return { clock, values, loads, lookup: cache.find, forget: cache.forget, hold: (effect: Effect.Effect<void, string>) => (gate = effect) }
+  const cache = makeLookupCache({
+    load,
+    clock,
+    foundMs: 5_000,
+    missingMs: 1_000,
+    maxEntries: 10,
+    maxLoads: 10,
+    ...more,
+  })
+  return {
+    clock,
+    values,
+    loads,
+    lookup: cache.find,
+    forget: cache.forget,
+    hold: (effect: Effect.Effect<void, string>) => (gate = effect),
+  }
 }
 const run = Effect.runPromise
 
@@ -66,7 +81,9 @@ it("shares one load among all who ask meanwhile, and a caller that leaves does n
 it("tells a failure to all who wait, and does not remember it", async () => {
   const { values, loads, lookup, hold } = setUp()
   hold(Effect.andThen(Effect.sleep("5 millis"), Effect.fail("down")))
-  const exits = await Promise.all(Array.from({ length: 3 }, () => Effect.runPromiseExit(lookup("a"))))
+  const exits = await Promise.all(
+    Array.from({ length: 3 }, () => Effect.runPromiseExit(lookup("a"))),
+  )
   expect(exits).toEqual(Array(3).fill(Exit.fail("down")))
   hold(Effect.void)
   values.set("a", { n: 1 })
@@ -134,19 +151,22 @@ it("does not remember what was asked before a change, nor share it with who asks
 
 it("a bounded map holds the entries that were touched last", () => {
   fc.assert(
-    fc.property(fc.array(fc.tuple(fc.constantFrom("get", "set", "delete"), fc.nat({ max: 8 }))), (steps) => {
-      const map = makeBoundedMap<number, { of: number }>(4)
-      let model: number[] = []
-      for (const [step, key] of steps) {
-        const has = model.includes(key)
-        const rest = model.filter((k) => k !== key)
-        if (step === "get") expect(map.get(key)).toEqual(has ? { of: key } : undefined)
-        if (step === "set") map.set(key, { of: key })
-        if (step === "delete") map.delete(key)
-        model = step === "delete" || (step === "get" && !has) ? rest : [...rest, key].slice(-4)
-        expect(map.size).toBe(model.length)
-        expect([...map.entries()]).toEqual(model.map((k) => [k, { of: k }]))
-      }
-    }),
+    fc.property(
+      fc.array(fc.tuple(fc.constantFrom("get", "set", "delete"), fc.nat({ max: 8 }))),
+      (steps) => {
+        const map = makeBoundedMap<number, { of: number }>(4)
+        let model: number[] = []
+        for (const [step, key] of steps) {
+          const has = model.includes(key)
+          const rest = model.filter((k) => k !== key)
+          if (step === "get") expect(map.get(key)).toEqual(has ? { of: key } : undefined)
+          if (step === "set") map.set(key, { of: key })
+          if (step === "delete") map.delete(key)
+          model = step === "delete" || (step === "get" && !has) ? rest : [...rest, key].slice(-4)
+          expect(map.size).toBe(model.length)
+          expect([...map.entries()]).toEqual(model.map((k) => [k, { of: k }]))
+        }
+      },
+    ),
   )
 })

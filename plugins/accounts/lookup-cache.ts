@@ -24,7 +24,9 @@ export interface LookupCache<V, E> {
  * States of a key: unknown -> loading -> found | missing -> unknown (its time is over, newer keys pushed it out, or it was forgotten); loading -> unknown (failed, or something was
  * forgotten meanwhile). Callers of a loading key share its one load.
  */
-export const makeLookupCache = <V extends object, E>(options: LookupCacheOptions<V, E>): LookupCache<V, E> => {
+export const makeLookupCache = <V extends object, E>(
+  options: LookupCacheOptions<V, E>,
+): LookupCache<V, E> => {
   const { clock, load, maxEntries } = options
   const found = makeBoundedMap<string, { readonly value: V; readonly untilMs: number }>(maxEntries)
   const missing = makeBoundedMap<string, number>(maxEntries)
@@ -71,7 +73,13 @@ export const makeLookupCache = <V extends object, E>(options: LookupCacheOptions
       if (nowMs < (missing.get(key) ?? 0)) return Effect.succeed(undefined)
       const shared = loading.get(key)
       if (shared) return Deferred.await(shared)
-      if (loads >= options.maxLoads) return Effect.fail(apiError("backend_busy", "Too many API keys are being looked up right now. Try again shortly."))
+      if (loads >= options.maxLoads)
+        return Effect.fail(
+          apiError(
+            "backend_busy",
+            "Too many API keys are being looked up right now. Try again shortly.",
+          ),
+        )
       return Effect.flatMap(startLoad(key), (answer) => Deferred.await(answer))
     })
 

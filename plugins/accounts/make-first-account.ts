@@ -50,23 +50,65 @@ export type FirstAccountError = PortError | PluginError
  * One transaction: account, key, free credit, and the file just before the commit. A crash leaves all of it, or nothing that counts (a file
  * without its account is overwritten by the next boot). Answers undefined when another server was first.
  */
-export const makeFirstAccount = (parts: FirstAccountParts): Effect.Effect<Created | undefined, FirstAccountError> =>
+export const makeFirstAccount = (
+  parts: FirstAccountParts,
+): Effect.Effect<Created | undefined, FirstAccountError> =>
   Effect.gen(function* () {
     const { accounts, audit, credentials, given, ids, limits, locale } = parts
-    const created: Created = { email: given.email ?? "admin@rakit.local", password: given.password ?? randomText(20), apiKey: given.apiKey ?? makeApiKey("live") }
+    const created: Created = {
+      email: given.email ?? "admin@rakit.local",
+      password: given.password ?? randomText(20),
+      apiKey: given.apiKey ?? makeApiKey("live"),
+    }
     const id = ids.make("acct_")
     const createdMs = parts.clock.nowMs()
     const at = new Date(createdMs)
     const password_hash = yield* hashPassword(created.password)
     return yield* parts.database.transaction((tx) =>
       Effect.gen(function* () {
-        const row = { id, email: created.email, password_hash, role: "admin", is_first: true, verified_at: at, suspended_at: null, locale, created_at: at } as const
+        const row = {
+          id,
+          email: created.email,
+          password_hash,
+          role: "admin",
+          is_first: true,
+          verified_at: at,
+          suspended_at: null,
+          locale,
+          created_at: at,
+        } as const
         if (!(yield* accounts.insertFirst(row, tx))) return undefined
-        yield* audit.record({ actor: system, action: "account.create", target: id, after: { email: created.email, role: row.role, locale } }, tx)
+        yield* audit.record(
+          {
+            actor: system,
+            action: "account.create",
+            target: id,
+            after: { email: created.email, role: row.role, locale },
+          },
+          tx,
+        )
         const name = given.apiKey === undefined ? "First key" : "RAKIT_API_KEY"
-        yield* insertKeyUnlessThere(parts, system, { id: ids.make("key_"), account: id, name, key: created.apiKey, mode: modeOf(created.apiKey), limits, createdMs }, tx)
+        yield* insertKeyUnlessThere(
+          parts,
+          system,
+          {
+            id: ids.make("key_"),
+            account: id,
+            name,
+            key: created.apiKey,
+            mode: modeOf(created.apiKey),
+            limits,
+            createdMs,
+          },
+          tx,
+        )
         yield* grantFreeCredit(parts.billing, id, parts.freeCreditMicros, tx)
-        yield* credentials.write({ base_url: parts.baseUrl, email: created.email, password: created.password, api_key: created.apiKey })
+        yield* credentials.write({
+          base_url: parts.baseUrl,
+          email: created.email,
+          password: created.password,
+          api_key: created.apiKey,
+        })
         return created
       }),
     )

@@ -6,25 +6,46 @@ import { type FirstAccountError, type FirstAccountParts, system } from "./make-f
 import { isPassword } from "./passwords.ts"
 import type { AccountTable } from "./tables.ts"
 
-const keyOf = (parts: FirstAccountParts, apiKey: string) => parts.keys.bySha256(sha256Of(apiKey).toString("hex"))
+const keyOf = (parts: FirstAccountParts, apiKey: string) =>
+  parts.keys.bySha256(sha256Of(apiKey).toString("hex"))
 
 /** A RAKIT_API_KEY that nobody knows yet becomes a key of the first account. */
-const takeUpKey = (parts: FirstAccountParts, account: AccountTable): Effect.Effect<void, FirstAccountError> =>
+const takeUpKey = (
+  parts: FirstAccountParts,
+  account: AccountTable,
+): Effect.Effect<void, FirstAccountError> =>
   Effect.gen(function* () {
     const { database, given, ids, limits, log } = parts
     if (given.apiKey === undefined) return
     const id = ids.make("key_")
-    const key = { id, account: account.id, name: "RAKIT_API_KEY", key: given.apiKey, mode: modeOf(given.apiKey), limits, createdMs: parts.clock.nowMs() }
+    const key = {
+      id,
+      account: account.id,
+      name: "RAKIT_API_KEY",
+      key: given.apiKey,
+      mode: modeOf(given.apiKey),
+      limits,
+      createdMs: parts.clock.nowMs(),
+    }
     const isNew = yield* database.transaction((tx) => insertKeyUnlessThere(parts, system, key, tx))
-    if (isNew) return log.info("RAKIT_API_KEY is new, so it was added to the keys of the first account", { key_id: id })
+    if (isNew)
+      return log.info("RAKIT_API_KEY is new, so it was added to the keys of the first account", {
+        key_id: id,
+      })
     const known = yield* keyOf(parts, given.apiKey)
-    if (known?.revoked) log.warn("RAKIT_API_KEY was revoked, and stays so; set another", { key_id: known.id })
-    else if (known && known.caller.tenant.account !== account.id) log.warn("RAKIT_API_KEY is a key of another account", { key_id: known.id })
+    if (known?.revoked)
+      log.warn("RAKIT_API_KEY was revoked, and stays so; set another", { key_id: known.id })
+    else if (known && known.caller.tenant.account !== account.id)
+      log.warn("RAKIT_API_KEY is a key of another account", { key_id: known.id })
   })
 
-const sayWhatIsIgnored = ({ given, log }: FirstAccountParts, account: AccountTable): Effect.Effect<void, FirstAccountError> =>
+const sayWhatIsIgnored = (
+  { given, log }: FirstAccountParts,
+  account: AccountTable,
+): Effect.Effect<void, FirstAccountError> =>
   Effect.gen(function* () {
-    if (given.email !== undefined && given.email !== account.email) log.warn("RAKIT_ADMIN_EMAIL is ignored: the first account exists, with another address")
+    if (given.email !== undefined && given.email !== account.email)
+      log.warn("RAKIT_ADMIN_EMAIL is ignored: the first account exists, with another address")
     if (given.password !== undefined && !(yield* isPassword(account.password_hash, given.password)))
       log.warn("RAKIT_ADMIN_PASSWORD is ignored: the first account exists, with another password")
   })
@@ -37,11 +58,16 @@ const refreshFile = (parts: FirstAccountParts): Effect.Effect<void, FirstAccount
     if (!file || file.base_url === base_url) return
     const key = yield* keyOf(parts, file.api_key)
     if (!key || key.revoked) return
-    yield* credentials.write({ ...file, base_url }).pipe(Effect.catchTag("PluginError", (error) => Effect.sync(() => log.warn(error.message))))
+    yield* credentials
+      .write({ ...file, base_url })
+      .pipe(Effect.catchTag("PluginError", (error) => Effect.sync(() => log.warn(error.message))))
   })
 
 /** A boot that finds the first account. */
-export const meetFirstAccount = (parts: FirstAccountParts, account: AccountTable): Effect.Effect<void, FirstAccountError> =>
+export const meetFirstAccount = (
+  parts: FirstAccountParts,
+  account: AccountTable,
+): Effect.Effect<void, FirstAccountError> =>
   Effect.gen(function* () {
     yield* takeUpKey(parts, account)
     yield* sayWhatIsIgnored(parts, account)

@@ -20,7 +20,9 @@ export const migrations: Migrations = {
           created_at timestamptz NOT NULL
         )`.execute(db)
       // two servers that start together: the second insert waits for the first one's commit, then finds the place taken
-      await sql`CREATE UNIQUE INDEX accounts_account_first ON accounts_account (is_first) WHERE is_first`.execute(db)
+      await sql`CREATE UNIQUE INDEX accounts_account_first ON accounts_account (is_first) WHERE is_first`.execute(
+        db,
+      )
       await sql`
         CREATE TABLE accounts_key (
           id text PRIMARY KEY,
@@ -38,7 +40,9 @@ export const migrations: Migrations = {
           last_used_at timestamptz,
           revoked_at timestamptz
         )`.execute(db)
-      await sql`CREATE INDEX accounts_key_account_id ON accounts_key (account_id, created_at)`.execute(db)
+      await sql`CREATE INDEX accounts_key_account_id ON accounts_key (account_id, created_at)`.execute(
+        db,
+      )
     },
   },
   "002-sessions": sessionMigration,

@@ -2,9 +2,11 @@ import { hash, verify } from "@node-rs/argon2"
 import { Effect, Semaphore } from "effect"
 import { isLongerThan, PortError } from "../../core/index.ts"
 
-const isShorterThan = (text: string, characters: number): boolean => !isLongerThan(text, characters - 1)
+const isShorterThan = (text: string, characters: number): boolean =>
+  !isLongerThan(text, characters - 1)
 
-export const isUsablePassword = (text: string): boolean => !isShorterThan(text, 8) && !isLongerThan(text, 200)
+export const isUsablePassword = (text: string): boolean =>
+  !isShorterThan(text, 8) && !isLongerThan(text, 200)
 
 export const usablePasswordRule = "8 to 200 characters"
 
@@ -12,7 +14,8 @@ export const usablePasswordRule = "8 to 200 characters"
 const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
 /** Of the same cost, and of no password: who has no account waits as long for the answer. */
-export const nobodysHash = "$argon2id$v=19$m=19456,t=2,p=1$cmFraXQtbm9ib2R5LXNhbHQ$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+export const nobodysHash =
+  "$argon2id$v=19$m=19456,t=2,p=1$cmFraXQtbm9ib2R5LXNhbHQ$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
 /** Each takes a thread of Node's few, which files and names need too. */
 const maxAtOnce = 2
@@ -22,7 +25,14 @@ let waiting = 0
 
 const inTurn = <A>(work: Effect.Effect<A, PortError>): Effect.Effect<A, PortError> =>
   Effect.suspend(() => {
-    if (waiting >= maxWaiting) return Effect.fail(new PortError({ port: "passwords", message: "too many passwords wait to be hashed", busy: true }))
+    if (waiting >= maxWaiting)
+      return Effect.fail(
+        new PortError({
+          port: "passwords",
+          message: "too many passwords wait to be hashed",
+          busy: true,
+        }),
+      )
     waiting += 1
     return turns
       .withPermits(1)(work)
@@ -35,10 +45,20 @@ const inTurn = <A>(work: Effect.Effect<A, PortError>): Effect.Effect<A, PortErro
       )
   })
 
-const failed = (cause: unknown) => new PortError({ port: "passwords", message: "argon2 failed", cause })
+const failed = (cause: unknown) =>
+  new PortError({ port: "passwords", message: "argon2 failed", cause })
 
 /** A PHC string: `$argon2id$v=19$m=19456,t=2,p=1$...`. */
-export const hashPassword = (password: string): Effect.Effect<string, PortError> => inTurn(Effect.tryPromise({ try: (signal) => hash(password, cost, signal), catch: failed }))
+export const hashPassword = (password: string): Effect.Effect<string, PortError> =>
+  inTurn(Effect.tryPromise({ try: (signal) => hash(password, cost, signal), catch: failed }))
 
-export const isPassword = (passwordHash: string, password: string): Effect.Effect<boolean, PortError> =>
-  inTurn(Effect.tryPromise({ try: (signal) => verify(passwordHash, password, undefined, signal), catch: failed }))
+export const isPassword = (
+  passwordHash: string,
+  password: string,
+): Effect.Effect<boolean, PortError> =>
+  inTurn(
+    Effect.tryPromise({
+      try: (signal) => verify(passwordHash, password, undefined, signal),
+      catch: failed,
+    }),
+  )

@@ -4,7 +4,8 @@ import { isLongerThan } from "../../core/index.ts"
 const unprintable = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u
 
 /** One line that says something. */
-export const isPlainText = (text: string, maxCharacters: number): boolean => text.trim() !== "" && !isLongerThan(text, maxCharacters) && !unprintable.test(text)
+export const isPlainText = (text: string, maxCharacters: number): boolean =>
+  text.trim() !== "" && !isLongerThan(text, maxCharacters) && !unprintable.test(text)
 
 export const maxNameCharacters = 100
 export const isKeyName = (text: string): boolean => isPlainText(text, maxNameCharacters)

@@ -24,10 +24,17 @@ const start = async (role: "serve" | "command", input: unknown = {}) => {
   provide(container, Tokens.clock, house.clock)
   provide(container, Tokens.ids, makeIds(house.clock.nowMs))
   provide(container, Tokens.log, house.log)
-  provide(container, Tokens.deployment, { name: "test", dataDir: house.dataDir, modelsDir: house.dataDir, baseUrl: "http://localhost:8080", role })
+  provide(container, Tokens.deployment, {
+    name: "test",
+    dataDir: house.dataDir,
+    modelsDir: house.dataDir,
+    baseUrl: "http://localhost:8080",
+    role,
+  })
   const scope = Scope.makeUnsafe()
   plugin.register?.(container, Schema.decodeUnknownSync(plugin.settings)(input))
-  const started = plugin.start?.(container, Schema.decodeUnknownSync(plugin.settings)(input)) ?? Effect.void
+  const started =
+    plugin.start?.(container, Schema.decodeUnknownSync(plugin.settings)(input)) ?? Effect.void
   const exit = await Effect.runPromiseExit(started.pipe(Scope.provide(scope)))
   return { container, exit, stop: () => Effect.runPromise(Scope.close(scope, Exit.void)) }
 }
@@ -36,11 +43,23 @@ it("provides identity, key issuer and first account, which work together", async
   const { container, stop } = await start("serve", { defaultLimits: { rpm: 3 } })
   const apiKey = resolve(container, Tokens.firstAccount).created?.apiKey ?? ""
   const identity = resolve(container, Tokens.identity)
-  expect(await Effect.runPromise(identity.authenticate(apiKey))).toMatchObject({ role: "admin", limits: { rpm: 3, rpd: 10_000 } })
-  const issued = await Effect.runPromise(resolve(container, Tokens.keyIssuer).issue({ name: "sandbox", test: true }))
-  expect(await Effect.runPromise(identity.authenticate(issued.key))).toMatchObject({ tenant: { account: issued.account, mode: "test" }, keyId: issued.id })
+  expect(await Effect.runPromise(identity.authenticate(apiKey))).toMatchObject({
+    role: "admin",
+    limits: { rpm: 3, rpd: 10_000 },
+  })
+  const issued = await Effect.runPromise(
+    resolve(container, Tokens.keyIssuer).issue({ name: "sandbox", test: true }),
+  )
+  expect(await Effect.runPromise(identity.authenticate(issued.key))).toMatchObject({
+    tenant: { account: issued.account, mode: "test" },
+    keyId: issued.id,
+  })
   await stop()
-  const used = await house.tables.selectFrom("accounts_key").select("id").where("last_used_at", "is not", null).execute()
+  const used = await house.tables
+    .selectFrom("accounts_key")
+    .select("id")
+    .where("last_used_at", "is not", null)
+    .execute()
   expect(used).toHaveLength(2)
 })
 
@@ -53,20 +72,42 @@ it("a command beside the server makes no account", async () => {
 })
 
 it("provides sessions and endpoints that work on what has started, and lets test keys do what the operator says", async () => {
-  const { container, stop } = await start("serve", { adminEmail: "root@example.com", adminPassword: "correct horse", locale: "id", testKeys: { models: ["svc-lyt"], rpd: 7 } })
+  const { container, stop } = await start("serve", {
+    adminEmail: "root@example.com",
+    adminPassword: "correct horse",
+    locale: "id",
+    testKeys: { models: ["svc-lyt"], rpd: 7 },
+  })
   const endpoints = resolveAll(container, Tokens.endpoints)
   expect(new Set(endpoints.map(({ id }) => id)).size).toBe(endpoints.length)
   const login = endpoints.find(({ id }) => id === "dashboard.login")!
-  const plan = login.plan({ body: { email: "root@example.com", password: "correct horse" } } as Call<unknown>)
+  const plan = login.plan({
+    body: { email: "root@example.com", password: "correct horse" },
+  } as Call<unknown>)
   const reply = await Effect.runPromise(Effect.scoped(Effect.flatMap(plan, ({ run }) => run)))
-  const { token, account } = (reply as unknown as { json: { token: string; account: { id: string } } }).json
+  const { token, account } = (
+    reply as unknown as { json: { token: string; account: { id: string } } }
+  ).json
   const caller = await Effect.runPromise(resolve(container, Tokens.sessions).authenticate(token))
   expect(caller).toMatchObject({ tenant: { account: account.id, mode: "live" }, role: "admin" })
-  const [key, session] = [resolve(container, Tokens.firstAccount).created!.apiKey, resolve(container, Tokens.sessions)]
-  expect(await Effect.runPromise(Effect.flip(session.authenticate(key)))).toMatchObject({ code: "authentication_error" })
-  expect(await Effect.runPromise(Effect.flip(resolve(container, Tokens.identity).authenticate(token)))).toMatchObject({ code: "authentication_error" })
-  const sandbox = await Effect.runPromise(resolve(container, Tokens.keyIssuer).issue({ name: "sandbox", test: true }))
-  expect(await Effect.runPromise(resolve(container, Tokens.identity).authenticate(sandbox.key))).toMatchObject({ models: ["svc-lyt"], limits: { rpd: 7 } })
-  expect((await house.tables.selectFrom("accounts_account").select("locale").executeTakeFirst())?.locale).toBe("id")
+  const [key, session] = [
+    resolve(container, Tokens.firstAccount).created!.apiKey,
+    resolve(container, Tokens.sessions),
+  ]
+  expect(await Effect.runPromise(Effect.flip(session.authenticate(key)))).toMatchObject({
+    code: "authentication_error",
+  })
+  expect(
+    await Effect.runPromise(Effect.flip(resolve(container, Tokens.identity).authenticate(token))),
+  ).toMatchObject({ code: "authentication_error" })
+  const sandbox = await Effect.runPromise(
+    resolve(container, Tokens.keyIssuer).issue({ name: "sandbox", test: true }),
+  )
+  expect(
+    await Effect.runPromise(resolve(container, Tokens.identity).authenticate(sandbox.key)),
+  ).toMatchObject({ models: ["svc-lyt"], limits: { rpd: 7 } })
+  expect(
+    (await house.tables.selectFrom("accounts_account").select("locale").executeTakeFirst())?.locale,
+  ).toBe("id")
   await stop()
 })

@@ -1,5 +1,15 @@
 import { Effect } from "effect"
-import { type Deployment, definePlugin, type FirstAccount, PluginError, type PortError, provide, resolve, resolveAll, Tokens } from "../../core/index.ts"
+import {
+  type Deployment,
+  definePlugin,
+  type FirstAccount,
+  PluginError,
+  type PortError,
+  provide,
+  resolve,
+  resolveAll,
+  Tokens,
+} from "../../core/index.ts"
 import { adminEndpoints } from "./admin/endpoints.ts"
 import { credentialsFile } from "./credentials-file.ts"
 import { ensureFirstAccount } from "./first-account.ts"
@@ -16,11 +26,23 @@ import { amountOf, limitsOf, Settings } from "./settings.ts"
 import { startAccountsHouse } from "./start-house.ts"
 import { keepSwept, sweepExpired } from "./sweeper.ts"
 
-const cantStart = (cause: PortError) => new PluginError({ plugin: "accounts", message: `the first account can't be read or made: ${cause.message}`, cause })
+const cantStart = (cause: PortError) =>
+  new PluginError({
+    plugin: "accounts",
+    message: `the first account can't be read or made: ${cause.message}`,
+    cause,
+  })
 
 /** A CLI command beside the server must not take away the one moment when the credentials are shown. */
-const firstAccountOf = (parts: FirstAccountParts, role: Deployment["role"]): Effect.Effect<FirstAccount, PluginError> =>
-  role === "command" ? Effect.succeed({ created: undefined }) : ensureFirstAccount(parts).pipe(Effect.catchTag("PortError", (cause) => Effect.fail(cantStart(cause))))
+const firstAccountOf = (
+  parts: FirstAccountParts,
+  role: Deployment["role"],
+): Effect.Effect<FirstAccount, PluginError> =>
+  role === "command"
+    ? Effect.succeed({ created: undefined })
+    : ensureFirstAccount(parts).pipe(
+        Effect.catchTag("PortError", (cause) => Effect.fail(cantStart(cause))),
+      )
 
 const firstAccountParts = (house: AccountsHouse): FirstAccountParts => ({
   ...house,
@@ -44,14 +66,35 @@ const houseOf = (container: object) => (): AccountsHouse => {
 export const plugin = definePlugin<Settings>({
   name: "accounts",
   api: 1,
-  about: "Accounts with sign-up and sessions, and API keys; makes the first account at the first boot.",
+  about:
+    "Accounts with sign-up and sessions, and API keys; makes the first account at the first boot.",
   settings: Settings,
-  needs: [Tokens.database, Tokens.billing, Tokens.signer, Tokens.mailer, Tokens.clock, Tokens.ids, Tokens.log, Tokens.deployment],
-  provides: [Tokens.identity, Tokens.sessions, Tokens.keyIssuer, Tokens.firstAccount, Tokens.endpoints],
+  needs: [
+    Tokens.database,
+    Tokens.billing,
+    Tokens.signer,
+    Tokens.mailer,
+    Tokens.clock,
+    Tokens.ids,
+    Tokens.log,
+    Tokens.deployment,
+  ],
+  provides: [
+    Tokens.identity,
+    Tokens.sessions,
+    Tokens.keyIssuer,
+    Tokens.firstAccount,
+    Tokens.endpoints,
+  ],
   migrations,
   register: (container) => {
     const open = houseOf(container)
-    for (const endpoint of [...sessionEndpoints(open), ...keyEndpoints(open), ...adminEndpoints(open)]) provide(container, Tokens.endpoints, endpoint)
+    for (const endpoint of [
+      ...sessionEndpoints(open),
+      ...keyEndpoints(open),
+      ...adminEndpoints(open),
+    ])
+      provide(container, Tokens.endpoints, endpoint)
   },
   start: (container, settings) =>
     Effect.gen(function* () {
@@ -73,8 +116,13 @@ export const plugin = definePlugin<Settings>({
       provide(container, Tokens.keyIssuer, makeKeyIssuer(house))
       const lastUsed = makeLastUsed(house.keys, house.clock, house.log)
       yield* flushInBackground(lastUsed)
-      provide(container, Tokens.identity, makeIdentity(house.keys, lastUsed, house.clock, settings.testKeys))
+      provide(
+        container,
+        Tokens.identity,
+        makeIdentity(house.keys, lastUsed, house.clock, settings.testKeys),
+      )
       provide(container, Tokens.sessions, house.sessions)
-      if (house.deployment.role === "serve") yield* Effect.forkScoped(keepSwept(sweepExpired(house.database, house.clock), house.log))
+      if (house.deployment.role === "serve")
+        yield* Effect.forkScoped(keepSwept(sweepExpired(house.database, house.clock), house.log))
     }),
 })

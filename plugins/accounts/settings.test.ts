@@ -12,22 +12,47 @@ it("has the contract's limits and credit unless told", () => {
 })
 
 it("takes a part of the limits", () => {
-  expect(limitsOf(decode({ defaultLimits: { rpm: 5, monthlyCapIdr: 0.5 } }))).toEqual({ ...defaultLimits, rpm: 5, monthlyCapMicros: 500_000n })
+  expect(limitsOf(decode({ defaultLimits: { rpm: 5, monthlyCapIdr: 0.5 } }))).toEqual({
+    ...defaultLimits,
+    rpm: 5,
+    monthlyCapMicros: 500_000n,
+  })
 })
 
 it("lets test keys reach every model, and writes mails in English, unless told", () => {
   expect(decode({})).toMatchObject({ testKeys: { models: "all", rpd: 10_000 }, locale: "en" })
-  expect(decode({ testKeys: { models: ["svc-lyt"] }, locale: "id" })).toMatchObject({ testKeys: { models: ["svc-lyt"], rpd: 10_000 }, locale: "id" })
-  for (const bad of [{ locale: "fr" }, { testKeys: { models: "svc-lyt" } }, { testKeys: { rpd: 0 } }]) expect(() => decode(bad)).toThrow()
+  expect(decode({ testKeys: { models: ["svc-lyt"] }, locale: "id" })).toMatchObject({
+    testKeys: { models: ["svc-lyt"], rpd: 10_000 },
+    locale: "id",
+  })
+  for (const bad of [
+    { locale: "fr" },
+    { testKeys: { models: "svc-lyt" } },
+    { testKeys: { rpd: 0 } },
+  ])
+    expect(() => decode(bad)).toThrow()
 })
 
 it("refuses amounts below zero, with too many decimals, and limits that are no counts", () => {
-  for (const bad of [{ freeCreditIdr: -1 }, { freeCreditIdr: 1e-7 }, { freeCreditIdr: Number.NaN }, { defaultLimits: { rpm: 0 } }, { defaultLimits: { rpd: 1.5 } }])
-    expect(Result.isFailure(Schema.decodeUnknownResult(Settings)(bad)), JSON.stringify(bad)).toBe(true)
+  for (const bad of [
+    { freeCreditIdr: -1 },
+    { freeCreditIdr: 1e-7 },
+    { freeCreditIdr: Number.NaN },
+    { defaultLimits: { rpm: 0 } },
+    { defaultLimits: { rpd: 1.5 } },
+  ])
+    expect(Result.isFailure(Schema.decodeUnknownResult(Settings)(bad)), JSON.stringify(bad)).toBe(
+      true,
+    )
 })
 
 it("never prints its secrets", () => {
   const settings = decode({ adminPassword: "hunter2-hunter2", apiKey: "sk-0123456789abcdef" })
   expect(Redacted.value(settings.adminPassword)).toBe("hunter2-hunter2")
-  for (const printed of [JSON.stringify(settings), String(settings.apiKey), Object.values(settings).join()]) expect(printed).not.toMatch(/hunter2|sk-0123/)
+  for (const printed of [
+    JSON.stringify(settings),
+    String(settings.apiKey),
+    Object.values(settings).join(),
+  ])
+    expect(printed).not.toMatch(/hunter2|sk-0123/)
 })

@@ -1,5 +1,15 @@
 import { Effect, type Scope } from "effect"
-import type { Billing, Clock, Database, Deployment, Endpoint, Ids, Log, Mailer, Signer } from "../../core/index.ts"
+import type {
+  Billing,
+  Clock,
+  Database,
+  Deployment,
+  Endpoint,
+  Ids,
+  Log,
+  Mailer,
+  Signer,
+} from "../../core/index.ts"
 import { makeAccountRows } from "./account-rows.ts"
 import { makeAudit } from "./audit/make-audit.ts"
 import { makeBackground } from "./background.ts"
@@ -24,7 +34,9 @@ export interface HouseParts {
   endpoints(): readonly Endpoint[]
 }
 
-export const startAccountsHouse = (parts: HouseParts): Effect.Effect<AccountsHouse, never, Scope.Scope> =>
+export const startAccountsHouse = (
+  parts: HouseParts,
+): Effect.Effect<AccountsHouse, never, Scope.Scope> =>
   Effect.gen(function* () {
     const { database, clock, ids, log, settings, signer } = parts
     const accounts = makeAccountRows(database)
@@ -40,6 +52,14 @@ export const startAccountsHouse = (parts: HouseParts): Effect.Effect<AccountsHou
       limiter,
       tokens: makeMailTokens(database, clock, audit, limiter),
       background: yield* makeBackground(log),
-      sessions: makeSessions({ signer, accounts, audit, limiter, keyChanges: keys.changes, clock, limits: limitsOf(settings) }),
+      sessions: makeSessions({
+        signer,
+        accounts,
+        audit,
+        limiter,
+        keyChanges: keys.changes,
+        clock,
+        limits: limitsOf(settings),
+      }),
     }
   })

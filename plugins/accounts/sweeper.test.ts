@@ -20,7 +20,8 @@ it("keeps tokens for 30 days after their time, so that late ones are still known
   const people = peopleOf(house)
   const email = people.newEmail()
   await people.post("signup", { email, password })
-  const tokens = async () => (await house.tables.selectFrom("accounts_token").select("purpose").execute()).length
+  const tokens = async () =>
+    (await house.tables.selectFrom("accounts_token").select("purpose").execute()).length
   const sweep = () => Effect.runPromise(sweepExpired(house.database, house.clock))
   house.clock.advance(lifeMs.verify + 30 * 24 * 3_600_000 - 1)
   expect(await sweep()).toBe(1)
@@ -34,7 +35,11 @@ it("forgets keys that ended 30 days ago, and no others", async () => {
   const people = peopleOf(house)
   const email = people.newEmail()
   await people.post("signup", { email, password })
-  const { id: account } = await house.tables.selectFrom("accounts_account").select("id").where("email", "=", email).executeTakeFirstOrThrow()
+  const { id: account } = await house.tables
+    .selectFrom("accounts_account")
+    .select("id")
+    .where("email", "=", email)
+    .executeTakeFirstOrThrow()
   const createdMs = house.clock.nowMs()
   const add = (name: string, expiresMs?: number) =>
     makeKeyRows(house.database).insert({
@@ -47,8 +52,18 @@ it("forgets keys that ended 30 days ago, and no others", async () => {
       createdMs,
       ...(expiresMs && { expiresMs, playground: true }),
     })
-  await Effect.runPromise(Effect.all([add("lasting"), add("ended", createdMs + 1), add("later", createdMs + 2)]))
-  const names = async () => (await house.tables.selectFrom("accounts_key").select("name").where("account_id", "=", account).orderBy("name").execute()).map(({ name }) => name)
+  await Effect.runPromise(
+    Effect.all([add("lasting"), add("ended", createdMs + 1), add("later", createdMs + 2)]),
+  )
+  const names = async () =>
+    (
+      await house.tables
+        .selectFrom("accounts_key")
+        .select("name")
+        .where("account_id", "=", account)
+        .orderBy("name")
+        .execute()
+    ).map(({ name }) => name)
   house.clock.advance(1 + 30 * 24 * 3_600_000)
   await Effect.runPromise(sweepExpired(house.database, house.clock))
   expect(await names()).toEqual(["lasting", "later"])
@@ -69,12 +84,19 @@ it("sweeps however much there is", async () => {
 })
 
 it("sweeps every ten minutes, also after a turn that failed", async () => {
-  const services = await Effect.runPromise(Layer.build(TestClock.layer()).pipe(Scope.provide(Scope.makeUnsafe())))
+  const services = await Effect.runPromise(
+    Layer.build(TestClock.layer()).pipe(Scope.provide(Scope.makeUnsafe())),
+  )
   const log = fakeLog()
   let sweeps = 0
-  const sweep = Effect.suspend(() => (++sweeps === 2 ? Effect.fail(new PortError({ port: "database", message: "down" })) : Effect.succeed(0)))
+  const sweep = Effect.suspend(() =>
+    ++sweeps === 2
+      ? Effect.fail(new PortError({ port: "database", message: "down" }))
+      : Effect.succeed(0),
+  )
   const fiber = Effect.runForkWith(services)(keepSwept(sweep, log))
-  for (let turn = 0; turn < 3; turn++) await Effect.runPromiseWith(services)(TestClock.adjust("10 minutes"))
+  for (let turn = 0; turn < 3; turn++)
+    await Effect.runPromiseWith(services)(TestClock.adjust("10 minutes"))
   await Effect.runPromiseWith(services)(Fiber.interrupt(fiber))
   expect(sweeps).toBe(4)
   expect(log.lines.filter(({ level }) => level === "warn")).toHaveLength(1)

@@ -35,10 +35,21 @@ export const sweepExpired = (database: Database, clock: Clock): Effect.Effect<nu
   })
 
 /** Now and every ten minutes, until it is interrupted. A failure is logged, and the next turn tries again. */
-export const keepSwept = (sweep: Effect.Effect<number, PortError>, log: Log): Effect.Effect<never> =>
+export const keepSwept = (
+  sweep: Effect.Effect<number, PortError>,
+  log: Log,
+): Effect.Effect<never> =>
   sweep.pipe(
-    Effect.tap((rows) => Effect.sync(() => log.debug("expired tokens, keys and attempts swept", { rows }))),
-    Effect.catchCause((cause) => Effect.sync(() => log.warn("expired tokens, keys and attempts could not be swept", { cause: Cause.pretty(cause) }))),
+    Effect.tap((rows) =>
+      Effect.sync(() => log.debug("expired tokens, keys and attempts swept", { rows })),
+    ),
+    Effect.catchCause((cause) =>
+      Effect.sync(() =>
+        log.warn("expired tokens, keys and attempts could not be swept", {
+          cause: Cause.pretty(cause),
+        }),
+      ),
+    ),
     Effect.andThen(Effect.sleep("10 minutes")),
     Effect.forever,
   )

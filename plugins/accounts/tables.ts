@@ -66,7 +66,10 @@ export interface KeyTable {
 }
 
 export interface AccountsTables {
-  readonly accounts_account: Omit<AccountTable, "locale" | "session_epoch"> & { readonly locale: Generated<Locale>; readonly session_epoch: Generated<number> }
+  readonly accounts_account: Omit<AccountTable, "locale" | "session_epoch"> & {
+    readonly locale: Generated<Locale>
+    readonly session_epoch: Generated<number>
+  }
   readonly accounts_token: TokenTable
   readonly accounts_attempt: AttemptTable
   readonly accounts_key: KeyTable

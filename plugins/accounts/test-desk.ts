@@ -1,5 +1,15 @@
 import { Effect, Exit, Schema, Scope, Stream } from "effect"
-import { type Caller, defaultLimits, defineEndpoint, type Endpoint, isApiError, type Json, makeIds, type Strings, statusOf } from "../../core/index.ts"
+import {
+  type Caller,
+  defaultLimits,
+  defineEndpoint,
+  type Endpoint,
+  isApiError,
+  type Json,
+  makeIds,
+  type Strings,
+  statusOf,
+} from "../../core/index.ts"
 import { type FakeHouse, fakeHouse, fakeMailer, fakeSigner } from "../../core/testing/index.ts"
 import { openTestDatabase } from "../../runtime/testing/test-database.ts"
 import { adminEndpoints } from "./admin/endpoints.ts"
@@ -31,17 +41,34 @@ const keyed = (id: string) =>
     access: "key",
     body: "none",
     maxBodyBytes: 0,
-    plan: () => Effect.succeed({ bound: {}, run: Effect.succeed({ status: 200, json: { said: id } }) }),
+    plan: () =>
+      Effect.succeed({ bound: {}, run: Effect.succeed({ status: 200, json: { said: id } }) }),
   })
 
 /** A deployment's other endpoints: two that keys reach, and one that they don't. */
-const others: readonly Endpoint[] = [keyed("chat.completions"), keyed("embeddings.create"), { ...keyed("models.list"), access: "public" }]
+const others: readonly Endpoint[] = [
+  keyed("chat.completions"),
+  keyed("embeddings.create"),
+  { ...keyed("models.list"), access: "public" },
+]
 
-const find = (endpoints: readonly Endpoint[], method: string, path: string): { endpoint: Endpoint; params: Strings } => {
+const find = (
+  endpoints: readonly Endpoint[],
+  method: string,
+  path: string,
+): { endpoint: Endpoint; params: Strings } => {
   for (const endpoint of endpoints) {
     const names = [...endpoint.path.matchAll(/\{([^}]+)\}/g)].map(([, name]) => name ?? "")
-    const match = endpoint.method === method && new RegExp(`^${endpoint.path.replace(/\{[^}]+\}/g, "([^/]*)")}$`).exec(path)
-    if (match) return { endpoint, params: Object.fromEntries(names.map((name, index) => [name, decodeURIComponent(match[index + 1] ?? "")])) }
+    const match =
+      endpoint.method === method &&
+      new RegExp(`^${endpoint.path.replace(/\{[^}]+\}/g, "([^/]*)")}$`).exec(path)
+    if (match)
+      return {
+        endpoint,
+        params: Object.fromEntries(
+          names.map((name, index) => [name, decodeURIComponent(match[index + 1] ?? "")]),
+        ),
+      }
   }
   throw new Error(`no endpoint is ${method} ${path}`)
 }
@@ -60,15 +87,33 @@ const openDesk = async (house: AccountsHouse, fake: FakeHouse, endpoints: readon
     const [method = "", address = ""] = route.split(" ")
     const [path = "", query = ""] = address.split("?")
     const { endpoint, params } = find(endpoints, method, path)
-    const more = { caller: as, params, query: Object.fromEntries(new URLSearchParams(query)), idempotencyKey }
+    const more = {
+      caller: as,
+      params,
+      query: Object.fromEntries(new URLSearchParams(query)),
+      idempotencyKey,
+    }
     const answered = Effect.flatMap(fake.path.run(endpoint, fake.input(body, more)), ({ reply }) =>
-      Effect.map("bytes" in reply ? Stream.mkString(Stream.decodeText(reply.bytes)) : Effect.succeed(""), (text) => ({
-        ...{ status: reply.status, headers: reply.headers ?? {}, text, json: "json" in reply ? reply.json : undefined },
-      })),
+      Effect.map(
+        "bytes" in reply ? Stream.mkString(Stream.decodeText(reply.bytes)) : Effect.succeed(""),
+        (text) => ({
+          ...{
+            status: reply.status,
+            headers: reply.headers ?? {},
+            text,
+            json: "json" in reply ? reply.json : undefined,
+          },
+        }),
+      ),
     )
     const failed = answered.pipe(
       Effect.catchIf(isApiError, (error) =>
-        Effect.succeed({ status: statusOf(error), headers: error.headers ?? {}, text: "", json: { code: error.code, param: error.param ?? null, message: error.message } }),
+        Effect.succeed({
+          status: statusOf(error),
+          headers: error.headers ?? {},
+          text: "",
+          json: { code: error.code, param: error.param ?? null, message: error.message },
+        }),
       ),
     )
     return Effect.runPromise(Effect.scoped(failed))
@@ -81,23 +126,45 @@ const openDesk = async (house: AccountsHouse, fake: FakeHouse, endpoints: readon
     identity,
     ask,
     /** An account, and its session. */
-    person: async (more: { readonly role?: "user" | "admin"; readonly email?: string; readonly verified?: boolean } = {}): Promise<Caller> => {
+    person: async (
+      more: {
+        readonly role?: "user" | "admin"
+        readonly email?: string
+        readonly verified?: boolean
+      } = {},
+    ): Promise<Caller> => {
       const id = ids.make("acct_")
       const at = new Date(clock.nowMs())
       const { role = "user", email = `${id.toLowerCase()}@example.com`, verified = true } = more
       await tables
         .insertInto("accounts_account")
-        .values({ id, email, password_hash: "-", role, is_first: false, verified_at: verified ? at : null, suspended_at: null, created_at: at })
+        .values({
+          id,
+          email,
+          password_hash: "-",
+          role,
+          is_first: false,
+          verified_at: verified ? at : null,
+          suspended_at: null,
+          created_at: at,
+        })
         .execute()
       return { tenant: { account: id, mode: "live" }, scopes: [], role, limits: defaultLimits }
     },
     /** The audit log, the oldest first. */
     audit: async (where: Partial<Pick<AuditRow, "actor" | "target" | "action">> = {}) => {
       const rows = await tables.selectFrom("accounts_audit").selectAll().orderBy("seq").execute()
-      return rows.filter((row) => Object.entries(where).every(([name, value]) => row[name as "actor"] === value))
+      return rows.filter((row) =>
+        Object.entries(where).every(([name, value]) => row[name as "actor"] === value),
+      )
     },
     /** What a key may do now: the code of the refusal, or its Caller. */
-    authenticate: (key: string) => Effect.runPromise(identity.authenticate(key).pipe(Effect.catch((error) => Effect.succeed(isApiError(error) ? error.code : error)))),
+    authenticate: (key: string) =>
+      Effect.runPromise(
+        identity
+          .authenticate(key)
+          .pipe(Effect.catch((error) => Effect.succeed(isApiError(error) ? error.code : error))),
+      ),
   }
 }
 
@@ -115,8 +182,22 @@ export const openTestDesk = async (settings: Json = {}) => {
   const endpoints = [...keyEndpoints(open), ...adminEndpoints(open), ...others]
   house = await Effect.runPromise(
     startAccountsHouse({
-      ...{ database, billing: fake.billing, signer: fakeSigner(), mailer: fakeMailer(), clock: fake.clock, ids: makeIds(fake.clock.nowMs), log: fake.log },
-      deployment: { name: "test", dataDir: "/nonexistent", modelsDir: "/nonexistent", baseUrl: "http://localhost", role: "serve" },
+      ...{
+        database,
+        billing: fake.billing,
+        signer: fakeSigner(),
+        mailer: fakeMailer(),
+        clock: fake.clock,
+        ids: makeIds(fake.clock.nowMs),
+        log: fake.log,
+      },
+      deployment: {
+        name: "test",
+        dataDir: "/nonexistent",
+        modelsDir: "/nonexistent",
+        baseUrl: "http://localhost",
+        role: "serve",
+      },
       settings: Schema.decodeUnknownSync(Settings)(settings),
       endpoints: () => endpoints,
     }).pipe(Scope.provide(scope)),

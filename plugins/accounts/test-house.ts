@@ -2,7 +2,13 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect } from "effect"
-import { type Billing, type Database, defaultLimits, type Micros, makeIds } from "../../core/index.ts"
+import {
+  type Billing,
+  type Database,
+  defaultLimits,
+  type Micros,
+  makeIds,
+} from "../../core/index.ts"
 import { fakeClock, fakeLog } from "../../core/testing/index.ts"
 import { makeAccountRows } from "./account-rows.ts"
 import { makeAudit } from "./audit/make-audit.ts"
@@ -19,11 +25,21 @@ export interface Grants extends Pick<Billing, "adjust"> {
 /** As far as these tests need it: grants, idempotent by id. */
 export const fakeGrants = (): Grants => {
   const byId = new Map<string, Micros>()
-  return { byId, adjust: ({ id, amountMicros }) => Effect.sync(() => void (byId.has(id) || byId.set(id, amountMicros))) }
+  return {
+    byId,
+    adjust: ({ id, amountMicros }) =>
+      Effect.sync(() => void (byId.has(id) || byId.set(id, amountMicros))),
+  }
 }
 
 /** What the tests of this folder stand on: an empty real database, a fake clock, and a folder for credentials.json. */
-export const openTestHouse = async ({ database, close }: { readonly database: Database; close(): Promise<void> }) => {
+export const openTestHouse = async ({
+  database,
+  close,
+}: {
+  readonly database: Database
+  close(): Promise<void>
+}) => {
   const dataDir = await mkdtemp(join(tmpdir(), "rakit-accounts-"))
   await Effect.runPromise(database.migrate("accounts", migrations))
   const clock = fakeClock()
@@ -55,7 +71,8 @@ export const openTestHouse = async ({ database, close }: { readonly database: Da
     database,
     tables: database.queries<AccountsTables>(),
     empty: async () => {
-      for (const table of ["accounts_attempt", "accounts_token", "accounts_key"] as const) await database.queries<AccountsTables>().deleteFrom(table).execute()
+      for (const table of ["accounts_attempt", "accounts_token", "accounts_key"] as const)
+        await database.queries<AccountsTables>().deleteFrom(table).execute()
       await database.queries<AccountsTables>().deleteFrom("accounts_account").execute()
       await rm(parts.credentials.path, { force: true })
     },

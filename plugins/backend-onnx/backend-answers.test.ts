@@ -15,22 +15,55 @@ const models: Record<string, LoadedModel<"chat">> = {}
 
 beforeAll(async () => {
   const content = tinyLlama(8)
-  for (const [name, template] of Object.entries({ plain: undefined, thinking: thinkingTemplate, llama: llamaTemplate })) {
+  for (const [name, template] of Object.entries({
+    plain: undefined,
+    thinking: thinkingTemplate,
+    llama: llamaTemplate,
+  })) {
     const path = join(house.dataDir, `${name}.gguf`)
-    writeFileSync(path, writeGguf({ ...content, metadata: { ...content.metadata, "llama.context_length": 4096, ...(template && { "tokenizer.chat_template": template }) } }))
+    writeFileSync(
+      path,
+      writeGguf({
+        ...content,
+        metadata: {
+          ...content.metadata,
+          "llama.context_length": 4096,
+          ...(template && { "tokenizer.chat_template": template }),
+        },
+      }),
+    )
     models[name] = await house.open("chat", path, { options: { queueWaitMs: 60_000 } })
   }
 }, 60_000)
 afterAll(() => house.close())
 
 const ajv = new Ajv({ strict: false })
-const parameters = { type: "object", properties: { kind: { enum: ["a", "b"] }, on: { type: "boolean" } }, required: ["kind", "on"], additionalProperties: false }
+const parameters = {
+  type: "object",
+  properties: { kind: { enum: ["a", "b"] }, on: { type: "boolean" } },
+  required: ["kind", "on"],
+  additionalProperties: false,
+}
 const tools = [
   { name: "first", description: "<|im_end|>", parameters },
-  { name: "second", parameters: { ...parameters, properties: { ...parameters.properties, kind: { const: "c" } } }, strict: true },
+  {
+    name: "second",
+    parameters: { ...parameters, properties: { ...parameters.properties, kind: { const: "c" } } },
+    strict: true,
+  },
 ]
 const hot = (more: Partial<ChatRequest>, seed?: number): ChatRequest =>
-  chatRequest("the", { maxTokens: 1_000, sampling: { temperature: 1, topP: 1, frequencyPenalty: 0, presencePenalty: 0, ...(seed !== undefined && { seed }) }, ...more })
+  chatRequest("the", {
+    maxTokens: 1_000,
+    sampling: {
+      temperature: 1,
+      topP: 1,
+      frequencyPenalty: 0,
+      presencePenalty: 0,
+      ...(seed !== undefined && { seed }),
+    },
+    ...more,
+  })
 
 const read = (events: readonly ChatEvent[]) => {
   const calls: { id: string; name: string; arguments: string }[] = []
@@ -44,19 +77,33 @@ const read = (events: readonly ChatEvent[]) => {
   return { calls, reasoning }
 }
 const expectValid = (calls: readonly { name: string; arguments: string }[]) => {
-  for (const { name, arguments: text } of calls) expect([text, ajv.validate(tools.find((tool) => tool.name === name)!.parameters, JSON.parse(text))]).toEqual([text, true])
+  for (const { name, arguments: text } of calls)
+    expect([
+      text,
+      ajv.validate(tools.find((tool) => tool.name === name)!.parameters, JSON.parse(text)),
+    ]).toEqual([text, true])
 }
-const many = (name: string, request: Partial<ChatRequest>) => Promise.all(Array.from({ length: runs(12) }, (_, seed) => answer(models[name]!, hot(request, seed))))
+const many = (name: string, request: Partial<ChatRequest>) =>
+  Promise.all(
+    Array.from({ length: runs(12) }, (_, seed) => answer(models[name]!, hot(request, seed))),
+  )
 
 describe.each(["plain", "thinking", "llama"])("%s", (name) => {
   test("required and named calls are calls, and their arguments validate", async () => {
-    for (const { events, text, finish } of await many(name, { tools, toolChoice: "required", parallelToolCalls: false })) {
+    for (const { events, text, finish } of await many(name, {
+      tools,
+      toolChoice: "required",
+      parallelToolCalls: false,
+    })) {
       const { calls } = read(events)
       expect([calls.length, text, finish]).toEqual([1, "", "tool_calls"])
       expect(calls[0]!.id).toMatch(/^call_\w{24}$/)
       expectValid(calls)
     }
-    for (const { events, text, finish } of await many(name, { tools, toolChoice: { name: "second" } })) {
+    for (const { events, text, finish } of await many(name, {
+      tools,
+      toolChoice: { name: "second" },
+    })) {
       const { calls } = read(events)
       expect([calls.map((call) => call.name), text, finish]).toEqual([["second"], "", "tool_calls"])
       expectValid(calls)
@@ -64,11 +111,22 @@ describe.each(["plain", "thinking", "llama"])("%s", (name) => {
   }, 60_000)
 
   test("auto is text or calls, a document validates, and calls or a document are one or the other", async () => {
-    for (const { events, finish } of await many(name, { tools, maxTokens: 40 })) if (finish === "tool_calls") expectValid(read(events).calls)
-    const schema = { type: "object", properties: { ok: { type: "boolean" } }, required: ["ok"], additionalProperties: false }
+    for (const { events, finish } of await many(name, { tools, maxTokens: 40 }))
+      if (finish === "tool_calls") expectValid(read(events).calls)
+    const schema = {
+      type: "object",
+      properties: { ok: { type: "boolean" } },
+      required: ["ok"],
+      additionalProperties: false,
+    }
     const responseFormat = { type: "json_schema", schema, strict: true } as const
-    for (const { text, finish } of await many(name, { responseFormat })) expect([finish, ajv.validate(schema, JSON.parse(text))]).toEqual(["stop", true])
-    for (const { events, text, finish } of await many(name, { responseFormat, tools, parallelToolCalls: false })) {
+    for (const { text, finish } of await many(name, { responseFormat }))
+      expect([finish, ajv.validate(schema, JSON.parse(text))]).toEqual(["stop", true])
+    for (const { events, text, finish } of await many(name, {
+      responseFormat,
+      tools,
+      parallelToolCalls: false,
+    })) {
       const { calls } = read(events)
       expect(finish).toBe(calls.length ? "tool_calls" : "stop")
       if (calls.length) expectValid(calls)
@@ -79,8 +137,17 @@ describe.each(["plain", "thinking", "llama"])("%s", (name) => {
 
 test("reasoning is told apart, counted, and comes before what the grammar rules", async () => {
   // random weights never close it by themselves: the budget does
-  const schema = { type: "object", properties: { ok: { type: "boolean" } }, required: ["ok"], additionalProperties: false }
-  const request = { thinking: true, responseFormat: { type: "json_schema", schema, strict: true, closeOnLength: true }, maxTokens: 60 } as const
+  const schema = {
+    type: "object",
+    properties: { ok: { type: "boolean" } },
+    required: ["ok"],
+    additionalProperties: false,
+  }
+  const request = {
+    thinking: true,
+    responseFormat: { type: "json_schema", schema, strict: true, closeOnLength: true },
+    maxTokens: 60,
+  } as const
   const { events, text, finish, usage } = await answer(models.thinking!, hot(request, 3))
   const { reasoning } = read(events)
   expect([finish, ajv.validate(schema, JSON.parse(text))]).toEqual(["length", true])
@@ -94,50 +161,83 @@ test("reasoning is told apart, counted, and comes before what the grammar rules"
 })
 
 test("stop strings cut what is visible, not the reasoning", async () => {
-  const { events, finish } = await answer(models.thinking!, hot({ thinking: true, stop: ["e", "\n", " "], maxTokens: 60 }, 3))
+  const { events, finish } = await answer(
+    models.thinking!,
+    hot({ thinking: true, stop: ["e", "\n", " "], maxTokens: 60 }, 3),
+  )
   expect([finish, read(events).reasoning.length > 30]).toEqual(["length", true])
-  expect((await answer(models.thinking!, hot({ stop: ["e", "\n", " "], maxTokens: 400 }, 3))).finish).toBe("stop")
+  expect(
+    (await answer(models.thinking!, hot({ stop: ["e", "\n", " "], maxTokens: 400 }, 3))).finish,
+  ).toBe("stop")
 })
 
 test("results of calls are read again", async () => {
   const text = (content: string) => [{ type: "text", text: content }] as const
   const messages: ChatRequest["messages"] = [
     { role: "user", content: text("a") },
-    { role: "assistant", content: [], toolCalls: [{ id: "call_1", name: "first", arguments: '{"kind":"a","on":true}' }] },
+    {
+      role: "assistant",
+      content: [],
+      toolCalls: [{ id: "call_1", name: "first", arguments: '{"kind":"a","on":true}' }],
+    },
     { role: "tool", content: text("done"), toolCallId: "call_1" },
   ]
-  for (const name of Object.keys(models)) expect((await answer(models[name]!, hot({ messages, tools, maxTokens: 5 }))).finish).toMatch(/stop|length|tool_calls/)
+  for (const name of Object.keys(models))
+    expect((await answer(models[name]!, hot({ messages, tools, maxTokens: 5 }))).finish).toMatch(
+      /stop|length|tool_calls/,
+    )
 })
 
 describe("before any token, 400 names", () => {
-  const refusedFor = (more: Partial<ChatRequest>) => failureOf(models.plain!.task.plan(hot(more), context()))
+  const refusedFor = (more: Partial<ChatRequest>) =>
+    failureOf(models.plain!.task.plan(hot(more), context()))
   const unique = { type: "object", properties: { a: { type: "array", uniqueItems: true } } }
   test("the keyword of a strict schema that can't be kept", async () => {
-    expect(await refusedFor({ responseFormat: { type: "json_schema", schema: unique, strict: true } })).toMatchObject({
+    expect(
+      await refusedFor({ responseFormat: { type: "json_schema", schema: unique, strict: true } }),
+    ).toMatchObject({
       param: "response_format.json_schema.schema",
       message: expect.stringContaining('"uniqueItems" at /properties/a/uniqueItems'),
     })
-    expect(await refusedFor({ tools: [tools[0]!, { name: "f", parameters: unique, strict: true }] })).toMatchObject({
+    expect(
+      await refusedFor({ tools: [tools[0]!, { name: "f", parameters: unique, strict: true }] }),
+    ).toMatchObject({
       param: "tools[1].function.parameters",
       message: expect.stringContaining('"uniqueItems"'),
     })
   })
   test("what is no schema of arguments, also of tools that are not called", async () => {
     for (const parameters of [{ type: "string" }, { type: "object", properties: 3 }, false])
-      expect(await refusedFor({ tools: [{ name: "f", parameters }], toolChoice: "none" })).toMatchObject({ code: "invalid_request_error", param: "tools[0].function.parameters" })
+      expect(
+        await refusedFor({ tools: [{ name: "f", parameters }], toolChoice: "none" }),
+      ).toMatchObject({ code: "invalid_request_error", param: "tools[0].function.parameters" })
   })
   test("a tool that is not there", async () => {
-    expect(await refusedFor({ tools, toolChoice: { name: "third" } })).toMatchObject({ code: "invalid_request_error", param: "tool_choice" })
+    expect(await refusedFor({ tools, toolChoice: { name: "third" } })).toMatchObject({
+      code: "invalid_request_error",
+      param: "tool_choice",
+    })
   })
   test("what is too large", async () => {
-    expect(await refusedFor({ tools: [{ name: "f", description: "x".repeat(600_000) }] })).toMatchObject({
+    expect(
+      await refusedFor({ tools: [{ name: "f", description: "x".repeat(600_000) }] }),
+    ).toMatchObject({
       code: expect.stringMatching(/invalid_request_error|context_length_exceeded/),
     })
   })
   test("nothing, where the schema is not strict: it guides as far as it goes", async () => {
     const { events } = await answer(
       models.plain!,
-      hot({ tools: [{ name: "f", parameters: { ...unique, required: ["a"], additionalProperties: false } }], toolChoice: { name: "f" }, maxTokens: 300 }, 1),
+      hot(
+        {
+          tools: [
+            { name: "f", parameters: { ...unique, required: ["a"], additionalProperties: false } },
+          ],
+          toolChoice: { name: "f" },
+          maxTokens: 300,
+        },
+        1,
+      ),
     )
     expect(read(events).calls[0]!.arguments).toMatch(/^\{\s*"a"\s*:\s*\[/)
   })

@@ -14,7 +14,10 @@ let patient: LoadedModel<"chat">
 beforeAll(async () => {
   const path = join(house.dataDir, "tiny.gguf")
   const content = tinyLlama(8)
-  writeFileSync(path, writeGguf({ ...content, metadata: { ...content.metadata, "llama.context_length": 4096 } }))
+  writeFileSync(
+    path,
+    writeGguf({ ...content, metadata: { ...content.metadata, "llama.context_length": 4096 } }),
+  )
   impatient = await house.open("chat", path)
   patient = await house.open("chat", path, { options: { queueWaitMs: 60_000 } })
 })
@@ -25,15 +28,30 @@ const noEnd = new Map([
   [2, -100],
 ])
 const plain = { temperature: 0, topP: 1, frequencyPenalty: 0, presencePenalty: 0, logitBias: noEnd }
-const part = (text: string, marked = false): Part => ({ type: "text", text, ...(marked && { cacheBreakpoint: true }) })
+const part = (text: string, marked = false): Part => ({
+  type: "text",
+  text,
+  ...(marked && { cacheBreakpoint: true }),
+})
 const asked = (content: readonly Part[], more: Partial<ChatRequest> = {}): ChatRequest =>
   chatRequest("", { messages: [{ role: "user", content }], maxTokens: 4, sampling: plain, ...more })
 const counts = async (request: ChatRequest, of: Partial<ModelContext> = {}) => {
   const { usage, plan, text } = await answer(patient, request, context(of))
-  return { read: usage.cacheReadTokens, write: usage.cacheWriteTokens, input: usage.inputTokens, bound: plan.bound, text }
+  return {
+    read: usage.cacheReadTokens,
+    write: usage.cacheWriteTokens,
+    input: usage.inputTokens,
+    bound: plan.bound,
+    text,
+  }
 }
-const letters = (count: number, from = "a") => Array.from({ length: count }, (_, i) => String.fromCharCode(from.charCodeAt(0) + (i % 9))).join("")
-const tenant = (account: string, mode: "live" | "test" = "live"): Partial<ModelContext> => ({ tenant: { account, mode } })
+const letters = (count: number, from = "a") =>
+  Array.from({ length: count }, (_, i) => String.fromCharCode(from.charCodeAt(0) + (i % 9))).join(
+    "",
+  )
+const tenant = (account: string, mode: "live" | "test" = "live"): Partial<ModelContext> => ({
+  tenant: { account, mode },
+})
 
 describe("cache markers", () => {
   test("the first call writes the prefix, the next ones read it, whatever follows; the bound has the write", async () => {
@@ -45,8 +63,14 @@ describe("cache markers", () => {
     expect(first.bound.cacheWriteTokens).toBe(first.write)
     const second = await counts(asked([part(letters(300), true), part("another question")]), of)
     expect([second.read, second.write]).toEqual([first.write, 0])
-    const grown = await counts(asked([part(letters(300)), part(letters(80, "k"), true), part("x")]), of)
-    expect([grown.read, grown.read + grown.write]).toEqual([first.write, grown.bound.cacheWriteTokens])
+    const grown = await counts(
+      asked([part(letters(300)), part(letters(80, "k"), true), part("x")]),
+      of,
+    )
+    expect([grown.read, grown.read + grown.write]).toEqual([
+      first.write,
+      grown.bound.cacheWriteTokens,
+    ])
   })
 
   test("the text is the same with a cold and a warm cache", async () => {
@@ -55,28 +79,44 @@ describe("cache markers", () => {
     const warm = await counts(request, tenant("cold"))
     expect(warm.read).toBeGreaterThan(200)
     expect(warm.text).toBe(cold.text)
-    const seeded = (seed: number) => asked([part(letters(200, "d"), true), part("why")], { maxTokens: 20, sampling: { ...plain, temperature: 1, seed } })
-    const [a, b] = [await counts(seeded(5), tenant("seed")), await counts(seeded(5), tenant("seed"))]
+    const seeded = (seed: number) =>
+      asked([part(letters(200, "d"), true), part("why")], {
+        maxTokens: 20,
+        sampling: { ...plain, temperature: 1, seed },
+      })
+    const [a, b] = [
+      await counts(seeded(5), tenant("seed")),
+      await counts(seeded(5), tenant("seed")),
+    ]
     expect([b.text, b.read]).toEqual([a.text, a.write])
   })
 
   test("a prefix of 100 tokens or fewer is as if unmarked; 101 are enough", async () => {
     // the template before the text takes some tokens of its own
-    const before = (await counts(asked([part(letters(120), true), part("x")]), tenant("probe"))).write - 120
+    const before =
+      (await counts(asked([part(letters(120), true), part("x")]), tenant("probe"))).write - 120
     const prefix = (tokens: number) => asked([part(letters(tokens - before), true), part("x")])
-    for (let call = 0; call < 2; call++) expect(await counts(prefix(100), tenant("short"))).toMatchObject({ read: 0, write: 0, bound: { cacheWriteTokens: 0 } })
+    for (let call = 0; call < 2; call++)
+      expect(await counts(prefix(100), tenant("short"))).toMatchObject({
+        read: 0,
+        write: 0,
+        bound: { cacheWriteTokens: 0 },
+      })
     expect(await counts(prefix(101), tenant("enough"))).toMatchObject({ read: 0, write: 101 })
     expect(await counts(prefix(101), tenant("enough"))).toMatchObject({ read: 101, write: 0 })
   })
 
   test("what was not marked is never counted, though it is not read again", async () => {
     const unmarked = asked([part(letters(300, "b")), part("x")])
-    for (let call = 0; call < 2; call++) expect(await counts(unmarked, tenant("silent"))).toMatchObject({ read: 0, write: 0 })
+    for (let call = 0; call < 2; call++)
+      expect(await counts(unmarked, tenant("silent"))).toMatchObject({ read: 0, write: 0 })
     const metered = context(tenant("silent"))
     await answer(patient, unmarked, metered)
     // one report for the rest of the prompt, then one for each token
     expect(metered.usage).toHaveLength(1 + 4)
-    expect((await counts(asked([part(letters(300, "b"), true), part("x")]), tenant("silent"))).write).toBeGreaterThan(300)
+    expect(
+      (await counts(asked([part(letters(300, "b"), true), part("x")]), tenant("silent"))).write,
+    ).toBeGreaterThan(300)
   })
 
   test("accounts, their two modes and models never share", async () => {
@@ -90,7 +130,14 @@ describe("cache markers", () => {
 
 describe("log-probabilities", () => {
   test("come with their text, as many as wanted, also those of half characters", async () => {
-    const { events, text } = await answer(patient, asked([part("hello")], { topLogprobs: 3, maxTokens: 24, sampling: { ...plain, temperature: 1.2, seed: 4 } }))
+    const { events, text } = await answer(
+      patient,
+      asked([part("hello")], {
+        topLogprobs: 3,
+        maxTokens: 24,
+        sampling: { ...plain, temperature: 1.2, seed: 4 },
+      }),
+    )
     const tokens = events.flatMap((event) => (event.type === "text" ? (event.logprobs ?? []) : []))
     expect(Buffer.from(tokens.flatMap((token) => [...token.bytes])).toString()).toBe(text)
     for (const { top, logprob } of tokens) {
@@ -103,7 +150,9 @@ describe("log-probabilities", () => {
     const without = await answer(patient, asked([part("hello")]))
     expect(without.events.some((event) => "logprobs" in event)).toBe(false)
     const none = await answer(patient, asked([part("hello")], { topLogprobs: 0 }))
-    const tokens = none.events.flatMap((event) => (event.type === "text" ? (event.logprobs ?? []) : []))
+    const tokens = none.events.flatMap((event) =>
+      event.type === "text" ? (event.logprobs ?? []) : [],
+    )
     expect(tokens.length).toBeGreaterThan(0)
     expect(tokens.every((token) => token.top.length === 0)).toBe(true)
   })
@@ -112,11 +161,15 @@ describe("log-probabilities", () => {
 describe("when all slots are taken", () => {
   const endless = (more: Partial<ModelContext> = {}) => {
     const metered = context(more)
-    const run = Effect.flatMap(patient.task.plan(asked([part("x")], { maxTokens: 3_000 }), metered), (plan) => Stream.runDrain(plan.run))
+    const run = Effect.flatMap(
+      patient.task.plan(asked([part("x")], { maxTokens: 3_000 }), metered),
+      (plan) => Stream.runDrain(plan.run),
+    )
     return { metered, fiber: Effect.runFork(run) }
   }
   const working = async (all: readonly ReturnType<typeof endless>[]) => {
-    while (!all.every(({ metered }) => (metered.usage.at(-1)?.outputTokens ?? 0) > 1)) await new Promise((resolve) => setTimeout(resolve, 5))
+    while (!all.every(({ metered }) => (metered.usage.at(-1)?.outputTokens ?? 0) > 1))
+      await new Promise((resolve) => setTimeout(resolve, 5))
   }
 
   test("a tier without a queue refuses at once, one with a queue waits", async () => {
@@ -136,16 +189,21 @@ describe("when all slots are taken", () => {
     await working(batch)
     expect((await answer(impatient, asked([part("x")]))).finish).toBe("length")
     const before = batch.map(({ metered }) => metered.usage.length)
-    while (batch.some(({ metered }, i) => metered.usage.length <= before[i]! + 3)) await new Promise((resolve) => setTimeout(resolve, 5))
+    while (batch.some(({ metered }, i) => metered.usage.length <= before[i]! + 3))
+      await new Promise((resolve) => setTimeout(resolve, 5))
     await Effect.runPromise(Fiber.interruptAll(batch.map(({ fiber }) => fiber)))
   })
 
   test("one account's many requests don't keep another's waiting", async () => {
-    const many = Array.from({ length: 8 }, () => answer(patient, asked([part("m")], { maxTokens: 60 }), context(tenant("many"))))
+    const many = Array.from({ length: 8 }, () =>
+      answer(patient, asked([part("m")], { maxTokens: 60 }), context(tenant("many"))),
+    )
     const order: string[] = []
     for (const [i, one] of many.entries()) void one.then(() => order.push(`many ${i}`))
     await new Promise((resolve) => setTimeout(resolve, 30))
-    await answer(patient, asked([part("f")], { maxTokens: 2 }), context(tenant("few"))).then(() => order.push("few"))
+    await answer(patient, asked([part("f")], { maxTokens: 2 }), context(tenant("few"))).then(() =>
+      order.push("few"),
+    )
     await Promise.all(many)
     expect(order.indexOf("few")).toBeLessThan(4)
   })
@@ -155,7 +213,10 @@ test("a window is what fits into the memory for keys and values", async () => {
   const small = openBackend({ kvMemoryMb: 1 })
   const path = join(small.dataDir, "tiny.gguf")
   const content = tinyLlama(8)
-  writeFileSync(path, writeGguf({ ...content, metadata: { ...content.metadata, "llama.context_length": 100_000 } }))
+  writeFileSync(
+    path,
+    writeGguf({ ...content, metadata: { ...content.metadata, "llama.context_length": 100_000 } }),
+  )
   const model = await small.open("chat", path)
   // 2 layers x 2 x 2 key heads x 16 numbers x 4 bytes
   expect(model.contextTokens).toBe(2 ** 20 / 512)

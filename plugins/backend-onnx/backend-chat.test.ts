@@ -4,7 +4,14 @@ import { Effect, Exit, Fiber, Scope, Stream } from "effect"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import type { ChatRequest, LoadedModel } from "../../core/ports/model.ts"
 import { writeGguf } from "./testing/gguf-writer.ts"
-import { answer, chatRequest, collect, context, failureOf, openBackend } from "./testing/open-backend.ts"
+import {
+  answer,
+  chatRequest,
+  collect,
+  context,
+  failureOf,
+  openBackend,
+} from "./testing/open-backend.ts"
 import { tinyLlama, tinyLlamaFile } from "./testing/tiny-llama.ts"
 
 const house = openBackend({ slots: 2, queue: 2 })
@@ -18,10 +25,19 @@ beforeAll(async () => {
 afterAll(() => house.close())
 
 const hot = (seed: number, more: Partial<ChatRequest> = {}) =>
-  chatRequest("the 1", { sampling: { temperature: 1.5, topP: 0.95, frequencyPenalty: 0.2, presencePenalty: 0.1, seed }, maxTokens: 40, ...more })
+  chatRequest("the 1", {
+    sampling: { temperature: 1.5, topP: 0.95, frequencyPenalty: 0.2, presencePenalty: 0.1, seed },
+    maxTokens: 40,
+    ...more,
+  })
 
 test("says what it is", () => {
-  expect(model).toMatchObject({ contextTokens: 256, modalities: ["text"], adapters: [], servedBy: "onnx cpu" })
+  expect(model).toMatchObject({
+    contextTokens: 256,
+    modalities: ["text"],
+    adapters: [],
+    servedBy: "onnx cpu",
+  })
 })
 
 test("streams an answer, meters it as it is produced and reports its stages", async () => {
@@ -29,13 +45,19 @@ test("streams an answer, meters it as it is produced and reports its stages", as
   expect(plan.bound).toMatchObject({ inputTokens: metered.usage[0]!.inputTokens, outputTokens: 40 })
   expect(events.filter((event) => event.type === "finish")).toHaveLength(1)
   expect(finish).toMatch(/stop|length/)
-  expect(metered.usage.map((soFar) => soFar.outputTokens)).toEqual(Array.from({ length: usage.outputTokens + 1 }, (_, i) => i))
+  expect(metered.usage.map((soFar) => soFar.outputTokens)).toEqual(
+    Array.from({ length: usage.outputTokens + 1 }, (_, i) => i),
+  )
   expect(new Set(metered.stages)).toEqual(new Set(["tokenize", "queue", "prefill", "decode"]))
 })
 
 test("the same seed gives the same text, alone and beside others; another seed another", async () => {
   const alone = (await answer(model, hot(7))).text
-  const [again, other] = await Promise.all([answer(model, hot(7)), answer(model, hot(8)), answer(model, hot(9))])
+  const [again, other] = await Promise.all([
+    answer(model, hot(7)),
+    answer(model, hot(8)),
+    answer(model, hot(9)),
+  ])
   expect(again.text).toBe(alone)
   expect(other.text).not.toBe(alone)
 })
@@ -89,10 +111,30 @@ test("ends at max_tokens, at the window, and before a stop string", async () => 
 test("a bias can force a token, and the end", async () => {
   const forced = await answer(
     model,
-    chatRequest("x", { maxTokens: 3, sampling: { temperature: 0, topP: 1, frequencyPenalty: 0, presencePenalty: 0, logitBias: new Map([[3 + 0x41, 100]]) } }),
+    chatRequest("x", {
+      maxTokens: 3,
+      sampling: {
+        temperature: 0,
+        topP: 1,
+        frequencyPenalty: 0,
+        presencePenalty: 0,
+        logitBias: new Map([[3 + 0x41, 100]]),
+      },
+    }),
   )
   expect(forced.text).toBe("AAA")
-  const ended = await answer(model, chatRequest("x", { sampling: { temperature: 0, topP: 1, frequencyPenalty: 0, presencePenalty: 0, logitBias: new Map([[1, 100]]) } }))
+  const ended = await answer(
+    model,
+    chatRequest("x", {
+      sampling: {
+        temperature: 0,
+        topP: 1,
+        frequencyPenalty: 0,
+        presencePenalty: 0,
+        logitBias: new Map([[1, 100]]),
+      },
+    }),
+  )
   expect([ended.text, ended.finish, ended.usage.outputTokens]).toEqual(["", "stop", 1])
 })
 
@@ -102,19 +144,36 @@ describe("refuses before it does anything", () => {
     ["messages", { messages: [{ role: "user", content: [image] }] }],
     ["lora", { adapter: { id: "a", strength: 1 } }],
   ])("%s", async (param, part) => {
-    expect(await failureOf(model.task.plan(chatRequest("x", part), context()))).toMatchObject({ code: "unsupported_parameter", param })
+    expect(await failureOf(model.task.plan(chatRequest("x", part), context()))).toMatchObject({
+      code: "unsupported_parameter",
+      param,
+    })
   })
 
   test("a prompt over the window, with the counts", async () => {
-    const some = await failureOf(model.task.plan(chatRequest("a ".repeat(150), { maxTokens: 7 }), context()))
+    const some = await failureOf(
+      model.task.plan(chatRequest("a ".repeat(150), { maxTokens: 7 }), context()),
+    )
     expect(some).toMatchObject({ code: "context_length_exceeded", param: "messages" })
-    expect(some.message).toMatch(/have 3\d\d tokens and max_tokens is 7, but the model's window is 256/)
-    expect(await failureOf(model.task.plan(chatRequest("a".repeat(100_000)), context()))).toMatchObject({ code: "context_length_exceeded" })
+    expect(some.message).toMatch(
+      /have 3\d\d tokens and max_tokens is 7, but the model's window is 256/,
+    )
+    expect(
+      await failureOf(model.task.plan(chatRequest("a".repeat(100_000)), context())),
+    ).toMatchObject({ code: "context_length_exceeded" })
   })
 
   test("a bias on a token that does not exist", async () => {
-    const sampling = { temperature: 0, topP: 1, frequencyPenalty: 0, presencePenalty: 0, logitBias: new Map([[99_999, 1]]) }
-    expect(await failureOf(model.task.plan(chatRequest("x", { sampling }), context()))).toMatchObject({ code: "invalid_request_error", param: "logit_bias" })
+    const sampling = {
+      temperature: 0,
+      topP: 1,
+      frequencyPenalty: 0,
+      presencePenalty: 0,
+      logitBias: new Map([[99_999, 1]]),
+    }
+    expect(
+      await failureOf(model.task.plan(chatRequest("x", { sampling }), context())),
+    ).toMatchObject({ code: "invalid_request_error", param: "logit_bias" })
   })
 })
 
@@ -134,12 +193,16 @@ const endless = hot(1, {
 })
 
 test("more requests than slots and queue are refused at once; who leaves makes room", async () => {
-  const plans = await Promise.all(Array.from({ length: 5 }, () => Effect.runPromise(model.task.plan(endless, context()))))
+  const plans = await Promise.all(
+    Array.from({ length: 5 }, () => Effect.runPromise(model.task.plan(endless, context()))),
+  )
   const fibers = plans.slice(0, 4).map((plan) => Effect.runFork(Stream.runDrain(plan.run)))
   const refused = await failureOf(Stream.runDrain(plans[4]!.run))
   expect(refused).toMatchObject({ code: "backend_busy" })
   expect(refused.retryAfterMs).toBeGreaterThan(0)
-  expect(await failureOf(model.task.plan(endless, context()))).toMatchObject({ code: "backend_busy" })
+  expect(await failureOf(model.task.plan(endless, context()))).toMatchObject({
+    code: "backend_busy",
+  })
   await Effect.runPromise(Fiber.interruptAll(fibers))
   expect((await answer(model, hot(2))).finish).toBeDefined()
 })
@@ -177,17 +240,59 @@ describe("a model that can't be opened", () => {
   const cases: readonly (readonly [string, Uint8Array, RegExp])[] = [
     ["cut", tinyLlamaFile().subarray(0, 60_000), /it is cut/],
     ["not a model", Buffer.from("hello"), /not a GGUF file|cut/],
-    ["of another architecture", writeGguf({ ...content, metadata: { ...content.metadata, "general.architecture": "mamba" } }), /architecture is 'mamba'/],
-    ["without a tensor", writeGguf({ ...content, tensors: content.tensors.filter((t) => t.name !== "blk.1.ffn_up.weight") }), /'blk.1.ffn_up.weight' is missing/],
-    ["with a tensor of another shape", writeGguf({ ...content, metadata: { ...content.metadata, "llama.feed_forward_length": 95 } }), /asks for 95 x 64/],
-    ["with an unknown tokenizer", writeGguf({ ...content, metadata: { ...content.metadata, "tokenizer.ggml.pre": "klingon" } }), /pre-tokenizer is 'klingon'/],
-    ["with a broken template", writeGguf({ ...content, metadata: { ...content.metadata, "tokenizer.chat_template": "{% for %}" } }), /chat template can't be used/],
-    ["with NaN", writeGguf({ ...content, tensors: content.tensors.map((t) => (t.name === "blk.0.attn_v.weight" ? { ...t, bytes: t.bytes.map(() => 255) } : t)) }), /finite number/],
+    [
+      "of another architecture",
+      writeGguf({ ...content, metadata: { ...content.metadata, "general.architecture": "mamba" } }),
+      /architecture is 'mamba'/,
+    ],
+    [
+      "without a tensor",
+      writeGguf({
+        ...content,
+        tensors: content.tensors.filter((t) => t.name !== "blk.1.ffn_up.weight"),
+      }),
+      /'blk.1.ffn_up.weight' is missing/,
+    ],
+    [
+      "with a tensor of another shape",
+      writeGguf({ ...content, metadata: { ...content.metadata, "llama.feed_forward_length": 95 } }),
+      /asks for 95 x 64/,
+    ],
+    [
+      "with an unknown tokenizer",
+      writeGguf({ ...content, metadata: { ...content.metadata, "tokenizer.ggml.pre": "klingon" } }),
+      /pre-tokenizer is 'klingon'/,
+    ],
+    [
+      "with a broken template",
+      writeGguf({
+        ...content,
+        metadata: { ...content.metadata, "tokenizer.chat_template": "{% for %}" },
+      }),
+      /chat template can't be used/,
+    ],
+    [
+      "with NaN",
+      writeGguf({
+        ...content,
+        tensors: content.tensors.map((t) =>
+          t.name === "blk.0.attn_v.weight" ? { ...t, bytes: t.bytes.map(() => 255) } : t,
+        ),
+      }),
+      /finite number/,
+    ],
   ]
   test.each(cases)("%s, says so and names the file", async (name, bytes, reason) => {
     const broken = join(house.dataDir, `${name}.gguf`)
     writeFileSync(broken, bytes)
-    const request = { id: "m", task: "chat" as const, path: broken, options: {}, contextTokens: 100, progress: () => {} }
+    const request = {
+      id: "m",
+      task: "chat" as const,
+      path: broken,
+      options: {},
+      contextTokens: 100,
+      progress: () => {},
+    }
     const error = await failureOf(Effect.scoped(house.backend.open(request)))
     expect(error.code).toBe("backend_error")
     expect(error.message).toMatch(reason)
@@ -196,8 +301,17 @@ describe("a model that can't be opened", () => {
   })
 
   test("missing", async () => {
-    const request = { id: "m", task: "chat" as const, path: join(house.dataDir, "nothing"), options: {}, contextTokens: 100, progress: () => {} }
-    expect((await failureOf(Effect.scoped(house.backend.open(request)))).message).toMatch(/nothing: can't be read/)
+    const request = {
+      id: "m",
+      task: "chat" as const,
+      path: join(house.dataDir, "nothing"),
+      options: {},
+      contextTokens: 100,
+      progress: () => {},
+    }
+    expect((await failureOf(Effect.scoped(house.backend.open(request)))).message).toMatch(
+      /nothing: can't be read/,
+    )
   })
 })
 

@@ -17,25 +17,49 @@ beforeAll(async () => {
 })
 afterAll(() => house.close())
 
-const request = (texts: readonly string[], more: Partial<EmbedRequest> = {}): EmbedRequest => ({ items: texts.map((text) => ({ type: "text", text })), truncate: "END", ...more })
+const request = (texts: readonly string[], more: Partial<EmbedRequest> = {}): EmbedRequest => ({
+  items: texts.map((text) => ({ type: "text", text })),
+  truncate: "END",
+  ...more,
+})
 
-const embed = async (texts: readonly string[], more: Partial<EmbedRequest> = {}, metered = context()) => {
+const embed = async (
+  texts: readonly string[],
+  more: Partial<EmbedRequest> = {},
+  metered = context(),
+) => {
   const plan = await Effect.runPromise(model.task.plan(request(texts, more), metered))
   const events = [...(await collect(plan))].sort((a, b) => a.index - b.index)
-  return { plan, events, vectors: events.map((event) => event.vector), usage: metered.usage.at(-1)! }
+  return {
+    plan,
+    events,
+    vectors: events.map((event) => event.vector),
+    usage: metered.usage.at(-1)!,
+  }
 }
-const gap = (a: ArrayLike<number>, b: ArrayLike<number>) => Math.max(...Array.from(a, (value, i) => Math.abs(value - b[i]!)))
+const gap = (a: ArrayLike<number>, b: ArrayLike<number>) =>
+  Math.max(...Array.from(a, (value, i) => Math.abs(value - b[i]!)))
 
 const map = stackedRotations(width, 2048)
 /** A text of single letters as an independent implementation sees it, in the space. */
 const wanted = (letters: string): readonly number[] => {
-  const vector = bertReference([2, ...[...letters].map((letter) => tinyBertVocabulary.indexOf(letter)), 3])
-  return Array.from({ length: 2048 }, (_, row) => vector.reduce((sum, value, i) => sum + value * map[row * width + i]!, 0))
+  const vector = bertReference([
+    2,
+    ...[...letters].map((letter) => tinyBertVocabulary.indexOf(letter)),
+    3,
+  ])
+  return Array.from({ length: 2048 }, (_, row) =>
+    vector.reduce((sum, value, i) => sum + value * map[row * width + i]!, 0),
+  )
 }
 const spaced = (letters: string) => [...letters].join(" ")
 
 test("says what it is", () => {
-  expect(model).toMatchObject({ contextTokens: maxTokens, modalities: ["text"], servedBy: "onnx cpu" })
+  expect(model).toMatchObject({
+    contextTokens: maxTokens,
+    modalities: ["text"],
+    servedBy: "onnx cpu",
+  })
   expect(model.embeddingSpace).toMatch(/^tiny-bert-[0-9a-f]{12}-2048r1$/)
 })
 
@@ -52,7 +76,9 @@ test("vectors are those of an independent implementation, in the space, in a bat
 
 test("int8 stays close", async () => {
   const exact = (await embed([spaced("thequick")])).vectors[0]!
-  const coarse = await house.open("embed", join(house.dataDir, "tiny"), { options: { precision: "int8", space: "mine" } })
+  const coarse = await house.open("embed", join(house.dataDir, "tiny"), {
+    options: { precision: "int8", space: "mine" },
+  })
   const plan = await Effect.runPromise(coarse.task.plan(request([spaced("thequick")]), context()))
   const [event] = await collect(plan)
   expect(exact.reduce((sum, value, i) => sum + value * event!.vector[i]!, 0)).toBeGreaterThan(0.995)
@@ -71,34 +97,54 @@ describe("a text over the model's window", () => {
   })
 
   test("fails with NONE, naming the text", async () => {
-    const error = await failureOf(model.task.plan(request(["a", long], { truncate: "NONE" }), context()))
+    const error = await failureOf(
+      model.task.plan(request(["a", long], { truncate: "NONE" }), context()),
+    )
     expect(error).toMatchObject({ code: "text_too_long", param: "input[1]" })
     expect(error.message).toContain("28 tokens")
   })
 
   test("never loses its instruction", async () => {
     const { vectors, usage } = await embed([long], { instruction: "query :", truncate: "START" })
-    const ids = [2, tinyBertVocabulary.indexOf("query"), tinyBertVocabulary.indexOf(":"), ...[..."klmnopqrstuvwxyz"].map((letter) => tinyBertVocabulary.indexOf(letter)), 3]
+    const ids = [
+      2,
+      tinyBertVocabulary.indexOf("query"),
+      tinyBertVocabulary.indexOf(":"),
+      ...[..."klmnopqrstuvwxyz"].map((letter) => tinyBertVocabulary.indexOf(letter)),
+      3,
+    ]
     const vector = bertReference(ids)
     expect(
       gap(
         vectors[0]!,
-        Array.from({ length: 2048 }, (_, row) => vector.reduce((sum, value, i) => sum + value * map[row * width + i]!, 0)),
+        Array.from({ length: 2048 }, (_, row) =>
+          vector.reduce((sum, value, i) => sum + value * map[row * width + i]!, 0),
+        ),
       ),
     ).toBeLessThan(1e-5)
     expect(usage.inputTokens).toBe(maxTokens)
-    expect(await failureOf(model.task.plan(request(["a"], { instruction: long }), context()))).toMatchObject({ code: "invalid_request_error", param: "instruction" })
+    expect(
+      await failureOf(model.task.plan(request(["a"], { instruction: long }), context())),
+    ).toMatchObject({ code: "invalid_request_error", param: "instruction" })
   })
 })
 
 test("images are refused by their place", async () => {
-  const items = [{ type: "text", text: "a" } as const, { type: "media", mediaType: "image/png", bytes: new Uint8Array() } as const]
-  expect(await failureOf(model.task.plan({ items, truncate: "END" }, context()))).toMatchObject({ code: "unsupported_parameter", param: "input[1]" })
+  const items = [
+    { type: "text", text: "a" } as const,
+    { type: "media", mediaType: "image/png", bytes: new Uint8Array() } as const,
+  ]
+  expect(await failureOf(model.task.plan({ items, truncate: "END" }, context()))).toMatchObject({
+    code: "unsupported_parameter",
+    param: "input[1]",
+  })
 })
 
 test("requests that come together share steps, and each gets its own vectors", async () => {
   const words = ["a", "bcd", "dcb", "xyzzy", "qq", "uq", "jumpsover", "a"]
-  const answers = await Promise.all(words.map((word, i) => embed([spaced(word), spaced("ab".repeat(i))], {}, context())))
+  const answers = await Promise.all(
+    words.map((word, i) => embed([spaced(word), spaced("ab".repeat(i))], {}, context())),
+  )
   for (const [i, { vectors, usage, events }] of answers.entries()) {
     expect(events.map(({ index }) => index)).toEqual([0, 1])
     expect(gap(vectors[0]!, wanted(words[i]!))).toBeLessThan(1e-5)
@@ -112,7 +158,9 @@ describe("several engines side by side", () => {
   afterAll(() => wide.close())
 
   test("answer a request together, and count what each did", async () => {
-    const together = await wide.open("embed", join(house.dataDir, "tiny"), { options: { instances: 3 } })
+    const together = await wide.open("embed", join(house.dataDir, "tiny"), {
+      options: { instances: 3 },
+    })
     const words = ["a", "bcd", "thequickbrown", "xyzzy", "qq"]
     const metered = context()
     const plan = await Effect.runPromise(together.task.plan(request(words.map(spaced)), metered))
@@ -127,19 +175,58 @@ describe("several engines side by side", () => {
 
 describe("a model that can't be opened", () => {
   test.each<readonly [string, Record<string, object>, RegExp]>([
-    ["another architecture", { "config.json": { model_type: "t5" } }, /config.json: 'model_type' is 't5'/],
-    ["other pooling", { "1_Pooling/config.json": { pooling_mode_cls_token: true } }, /1_Pooling.config.json: it pools by pooling_mode_cls_token/],
-    ["another part", { "modules.json": [{ type: "sentence_transformers.models.Dense" }] }, /modules.json: its part/],
-    ["a broken tokenizer", { "tokenizer.json": { version: "1.0" } }, /tokenizer.json: it can't be used/],
+    [
+      "another architecture",
+      { "config.json": { model_type: "t5" } },
+      /config.json: 'model_type' is 't5'/,
+    ],
+    [
+      "other pooling",
+      { "1_Pooling/config.json": { pooling_mode_cls_token: true } },
+      /1_Pooling.config.json: it pools by pooling_mode_cls_token/,
+    ],
+    [
+      "another part",
+      { "modules.json": [{ type: "sentence_transformers.models.Dense" }] },
+      /modules.json: its part/,
+    ],
+    [
+      "a broken tokenizer",
+      { "tokenizer.json": { version: "1.0" } },
+      /tokenizer.json: it can't be used/,
+    ],
   ])("%s", async (name, files, reason) => {
     const path = writeTinyBert(join(house.dataDir, name), files)
-    const error = await failureOf(Effect.scoped(house.backend.open({ id: "m", task: "embed", path, options: {}, contextTokens: 100, progress: () => {} })))
+    const error = await failureOf(
+      Effect.scoped(
+        house.backend.open({
+          id: "m",
+          task: "embed",
+          path,
+          options: {},
+          contextTokens: 100,
+          progress: () => {},
+        }),
+      ),
+    )
     expect(error).toMatchObject({ code: "backend_error", message: expect.stringMatching(reason) })
   })
 
   test("without weights, or with broken ones", async () => {
     const path = writeTinyBert(join(house.dataDir, "weightless"))
-    const attempt = () => failureOf(Effect.scoped(house.backend.open({ id: "m", task: "embed", path, options: {}, contextTokens: 100, progress: () => {} })))
+    const attempt = () =>
+      failureOf(
+        Effect.scoped(
+          house.backend.open({
+            id: "m",
+            task: "embed",
+            path,
+            options: {},
+            contextTokens: 100,
+            progress: () => {},
+          }),
+        ),
+      )
     writeFileSync(join(path, "model.safetensors"), "nonsense of a file")
     expect((await attempt()).message).toMatch(/model.safetensors: this is not a safetensors file/)
     rmSync(join(path, "model.safetensors"))

@@ -10,14 +10,21 @@ afterAll(() => house.close())
 /** What the likeliest tokens read, as transformers chose them. */
 const wanted = (name: string): string => {
   const { vocabulary, startsWithSpace } = folderLanguage(fixtureFolder(name), 400)
-  const bytes = Buffer.concat(expectedOf(name).greedy.map((id) => (id < vocabulary.tokens.length ? vocabulary.bytesOf(id) : Buffer.alloc(0))))
+  const bytes = Buffer.concat(
+    expectedOf(name).greedy.map((id) =>
+      id < vocabulary.tokens.length ? vocabulary.bytesOf(id) : Buffer.alloc(0),
+    ),
+  )
   // a character that is cut at the very end is not told
   const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes, { stream: true })
   return startsWithSpace && text.startsWith(" ") ? text.slice(1) : text
 }
 
 const messages = (name: string): readonly ChatMessage[] =>
-  expectedOf(name).chat.map(({ role, content }) => ({ role: role as "system", content: [{ type: "text", text: content }] }))
+  expectedOf(name).chat.map(({ role, content }) => ({
+    role: role as "system",
+    content: [{ type: "text", text: content }],
+  }))
 
 test.each([
   ["llama", "llama"],
@@ -32,5 +39,10 @@ test.each([
   const asked = chatRequest("", { messages: messages(name), maxTokens: greedy.length })
   const [one, other] = await Promise.all([answer(model, asked), answer(model, asked)])
   for (const { text, usage, finish } of [one, other])
-    expect({ text, input: usage.inputTokens, output: usage.outputTokens, finish }).toEqual({ text: wanted(name), input: chatIds.length, output: 16, finish: "length" })
+    expect({ text, input: usage.inputTokens, output: usage.outputTokens, finish }).toEqual({
+      text: wanted(name),
+      input: chatIds.length,
+      output: 16,
+      finish: "length",
+    })
 })

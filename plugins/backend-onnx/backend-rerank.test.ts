@@ -39,22 +39,52 @@ test("scores every document between 0 and 1, as one search unit", async () => {
 test("a document's score depends on itself, query and instruction, and not on what was read before it", async () => {
   const documents = ["the first", "the second one", "no"]
   const together = (await rerank({ query: "q", documents })).scores
-  for (const [i, document] of documents.entries()) expect((await rerank({ query: "q", documents: [document] })).scores[0]).toBeCloseTo(together[i]!, 4)
+  for (const [i, document] of documents.entries())
+    expect((await rerank({ query: "q", documents: [document] })).scores[0]).toBeCloseTo(
+      together[i]!,
+      4,
+    )
   expect((await rerank({ query: "other", documents })).scores[0]).not.toBeCloseTo(together[0]!, 6)
-  expect((await rerank({ query: "q", documents, instruction: "judge" })).scores[0]).not.toBeCloseTo(together[0]!, 6)
+  expect((await rerank({ query: "q", documents, instruction: "judge" })).scores[0]).not.toBeCloseTo(
+    together[0]!,
+    6,
+  )
 })
 
 test("a long document is cut, a long query refused", async () => {
   const { usage } = await rerank({ query: "q", documents: ["x ".repeat(5_000)] })
   expect(usage.inputTokens).toBe(2048)
-  expect(await failureOf(model.task.plan({ query: "q".repeat(3_000), documents: ["d"] }, context()))).toMatchObject({ code: "context_length_exceeded", param: "query" })
+  expect(
+    await failureOf(model.task.plan({ query: "q".repeat(3_000), documents: ["d"] }, context())),
+  ).toMatchObject({ code: "context_length_exceeded", param: "query" })
 })
 
 test("a vocabulary without yes and no can't rerank", async () => {
-  const tokens = (content.metadata["tokenizer.ggml.tokens"] as readonly string[]).map((token) => (token === "yes" ? "yez" : token))
-  const merges = (content.metadata["tokenizer.ggml.merges"] as readonly string[]).filter((merge) => merge !== "ye s")
+  const tokens = (content.metadata["tokenizer.ggml.tokens"] as readonly string[]).map((token) =>
+    token === "yes" ? "yez" : token,
+  )
+  const merges = (content.metadata["tokenizer.ggml.merges"] as readonly string[]).filter(
+    (merge) => merge !== "ye s",
+  )
   const path = join(house.dataDir, "mute.gguf")
-  writeFileSync(path, writeGguf({ ...content, metadata: { ...content.metadata, "tokenizer.ggml.tokens": tokens, "tokenizer.ggml.merges": merges } }))
-  const open = house.backend.open({ id: "m", task: "rerank", path, options: {}, contextTokens: 100, progress: () => {} })
+  writeFileSync(
+    path,
+    writeGguf({
+      ...content,
+      metadata: {
+        ...content.metadata,
+        "tokenizer.ggml.tokens": tokens,
+        "tokenizer.ggml.merges": merges,
+      },
+    }),
+  )
+  const open = house.backend.open({
+    id: "m",
+    task: "rerank",
+    path,
+    options: {},
+    contextTokens: 100,
+    progress: () => {},
+  })
   expect((await failureOf(Effect.scoped(open))).message).toMatch(/'yes' and 'no' are not tokens/)
 })

@@ -15,8 +15,16 @@ const nan = new Uint8Array(new Float32Array(64 * 64).fill(Number.NaN).buffer)
 const files: Readonly<Record<string, Uint8Array>> = {
   good: tinyLlamaFile(),
   cut: tinyLlamaFile().subarray(0, 60_000),
-  poisoned: writeGguf({ ...content, tensors: content.tensors.map((item) => (item.name === "blk.0.attn_q.weight" ? { ...item, bytes: nan } : item)) }),
-  strange: writeGguf({ ...content, metadata: { ...content.metadata, "general.architecture": "mamba" } }),
+  poisoned: writeGguf({
+    ...content,
+    tensors: content.tensors.map((item) =>
+      item.name === "blk.0.attn_q.weight" ? { ...item, bytes: nan } : item,
+    ),
+  }),
+  strange: writeGguf({
+    ...content,
+    metadata: { ...content.metadata, "general.architecture": "mamba" },
+  }),
 }
 
 const model = (id: string, sha256?: string) => `
@@ -49,10 +57,15 @@ models:${model("good")}${model("cut")}${model("poisoned")}${model("strange")}${m
 
 interface Readiness {
   readonly status: string
-  readonly models: readonly { readonly id: string; readonly state: string; readonly reason?: string }[]
+  readonly models: readonly {
+    readonly id: string
+    readonly state: string
+    readonly reason?: string
+  }[]
 }
 
-const readiness = async (): Promise<Readiness> => (await fetch(`${platform!.url}/readyz`)).json() as Promise<Readiness>
+const readiness = async (): Promise<Readiness> =>
+  (await fetch(`${platform!.url}/readyz`)).json() as Promise<Readiness>
 
 const settled = async (): Promise<Readiness> => {
   for (;;) {
@@ -63,7 +76,8 @@ const settled = async (): Promise<Readiness> => {
 }
 
 beforeAll(async () => {
-  for (const [id, bytes] of Object.entries({ ...files, other: files.good! })) writeFileSync(join(folder, `${id}.gguf`), bytes)
+  for (const [id, bytes] of Object.entries({ ...files, other: files.good! }))
+    writeFileSync(join(folder, `${id}.gguf`), bytes)
   writeFileSync(join(folder, "rakit.yaml"), config)
   platform = await startPlatform({ config: join(folder, "rakit.yaml"), ready: false })
 }, 60_000)
@@ -75,8 +89,15 @@ afterAll(async () => {
 const ask = (id: string) =>
   fetch(`${platform!.url}/v1/chat/completions`, {
     method: "POST",
-    headers: { authorization: `Bearer ${platform!.credentials.api_key}`, "content-type": "application/json" },
-    body: JSON.stringify({ model: id, messages: [{ role: "user", content: "yes" }], max_tokens: 4 }),
+    headers: {
+      authorization: `Bearer ${platform!.credentials.api_key}`,
+      "content-type": "application/json",
+    },
+    body: JSON.stringify({
+      model: id,
+      messages: [{ role: "user", content: "yes" }],
+      max_tokens: 4,
+    }),
   })
 
 test("damaged models say why in /readyz and in the log, and the good one serves", async () => {
@@ -84,8 +105,10 @@ test("damaged models say why in /readyz and in the log, and the good one serves"
   expect(status).toBe("failing")
   const reasons = {
     cut: /cut\.gguf: it is cut: the tensor '.*' ends at byte \d+, the file at 60000\. Pull it again/,
-    poisoned: /poisoned\.gguf: the tensor .*blk\.0\.attn_q\.weight.*holds a value that is not a finite number/,
-    strange: /strange\.gguf: its architecture is 'mamba'; this backend runs llama, qwen2, qwen3\. Name a model/,
+    poisoned:
+      /poisoned\.gguf: the tensor .*blk\.0\.attn_q\.weight.*holds a value that is not a finite number/,
+    strange:
+      /strange\.gguf: its architecture is 'mamba'; this backend runs llama, qwen2, qwen3\. Name a model/,
     other: /other\.gguf has sha256 [0-9a-f]{64}, not the pinned 0{64}/,
   }
   const log = platform!.output().stdout + platform!.output().stderr
@@ -97,7 +120,10 @@ test("damaged models say why in /readyz and in the log, and the good one serves"
   expect(models.find(({ id }) => id === "good")).toMatchObject({ state: "ready" })
 
   const answer = await ask("good")
-  expect([answer.status, ((await answer.json()) as { readonly object: string }).object]).toEqual([200, "chat.completion"])
+  expect([answer.status, ((await answer.json()) as { readonly object: string }).object]).toEqual([
+    200,
+    "chat.completion",
+  ])
   const refused = await (await ask("cut")).text()
   expect(JSON.parse(refused)).toMatchObject({ error: { code: "backend_error" } })
   // where files lie is no business of clients

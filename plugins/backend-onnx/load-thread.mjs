@@ -10,7 +10,9 @@ const newestMs = (folder) =>
   readdirSync(folder, { withFileTypes: true }).reduce((latest, entry) => {
     const path = join(folder, entry.name)
     if (entry.isDirectory()) return Math.max(latest, newestMs(path))
-    return entry.name.endsWith(".ts") && !entry.name.endsWith(".test.ts") ? Math.max(latest, statSync(path).mtimeMs) : latest
+    return entry.name.endsWith(".ts") && !entry.name.endsWith(".test.ts")
+      ? Math.max(latest, statSync(path).mtimeMs)
+      : latest
   }, 0)
 
 const isFresh = (compiled) => {

@@ -24,13 +24,23 @@ import type { OnnxSettings } from "./settings.ts"
 export interface OnnxParts {
   readonly settings: OnnxSettings
   readonly health: EngineHealth
-  services(): { readonly dataDir: string; readonly workers: Workers; readonly clock: Clock; readonly log: Log }
+  services(): {
+    readonly dataDir: string
+    readonly workers: Workers
+    readonly clock: Clock
+    readonly log: Log
+  }
 }
 
 const failed = (message: string): ApiError => apiError("backend_error", message)
 
-const optionsOf = <A>(schema: Schema.Codec<A, unknown>, request: OpenRequest): Effect.Effect<A, ApiError> =>
-  Effect.mapError(Schema.decodeUnknownEffect(schema)(request.options ?? {}), (error) => failed(`The options of the model '${request.id}' are wrong: ${error.message}`))
+const optionsOf = <A>(
+  schema: Schema.Codec<A, unknown>,
+  request: OpenRequest,
+): Effect.Effect<A, ApiError> =>
+  Effect.mapError(Schema.decodeUnknownEffect(schema)(request.options ?? {}), (error) =>
+    failed(`The options of the model '${request.id}' are wrong: ${error.message}`),
+  )
 
 interface OpenedEngine<Job, Event, Info> {
   readonly engine: Engine<Job, Event, Info>
@@ -55,13 +65,35 @@ const makeEngines = ({ settings, health, services }: OnnxParts) => {
   ): Effect.Effect<OpenedEngine<Job, Event, Info>, ApiError, Scope.Scope> =>
     Effect.gen(function* () {
       const { dataDir, log } = services()
-      const path = yield* Effect.tryPromise({ try: () => realpath(request.path), catch: (cause) => failed(`${request.path}: can't be read (${(cause as Error).message})`) })
+      const path = yield* Effect.tryPromise({
+        try: () => realpath(request.path),
+        catch: (cause) => failed(`${request.path}: can't be read (${(cause as Error).message})`),
+      })
       const { slots, queue, speculation } = settings
       // the first ones have one more where they don't divide evenly
-      const threads = Math.floor((settings.threads + instance.of - 1 - instance.index) / instance.of)
-      const memory = { kvBytes: settings.kvMemoryMb * megabyte, prefixCacheBytes: settings.prefixCacheMb * megabyte }
-      const spec: EngineSpec = { kind, path, precision, graphs: join(dataDir, "graphs"), threads, slots, ...memory, guesses: speculation }
-      const open = startEngine<Job, Event, Info>({ spec, queue, log, progress: (detail) => request.progress(detail) }).pipe(Effect.tap((engine) => health.watch(path, engine)))
+      const threads = Math.floor(
+        (settings.threads + instance.of - 1 - instance.index) / instance.of,
+      )
+      const memory = {
+        kvBytes: settings.kvMemoryMb * megabyte,
+        prefixCacheBytes: settings.prefixCacheMb * megabyte,
+      }
+      const spec: EngineSpec = {
+        kind,
+        path,
+        precision,
+        graphs: join(dataDir, "graphs"),
+        threads,
+        slots,
+        ...memory,
+        guesses: speculation,
+      }
+      const open = startEngine<Job, Event, Info>({
+        spec,
+        queue,
+        log,
+        progress: (detail) => request.progress(detail),
+      }).pipe(Effect.tap((engine) => health.watch(path, engine)))
       const engine = yield* shared.get(
         `${kind} ${precision} ${instance.index}/${instance.of} ${path}`,
         open as unknown as Effect.Effect<Engine<never, unknown, unknown>, ApiError, Scope.Scope>,
@@ -72,32 +104,62 @@ const makeEngines = ({ settings, health, services }: OnnxParts) => {
 
 const megabyte = 2 ** 20
 
-type OpenEntry = (request: OpenRequest) => Effect.Effect<LoadedModel<"chat"> | LoadedModel<"embed"> | LoadedModel<"rerank">, ApiError, Scope.Scope>
+type OpenEntry = (
+  request: OpenRequest,
+) => Effect.Effect<
+  LoadedModel<"chat"> | LoadedModel<"embed"> | LoadedModel<"rerank">,
+  ApiError,
+  Scope.Scope
+>
 
 const shape = { modalities: ["text"], adapters: [], servedBy: "onnx cpu" }
 
 export const openModel = (parts: OnnxParts) => {
   const engineOf = makeEngines(parts)
-  const openLlama = Effect.fnUntraced(function* (precision: EngineSpec["precision"], request: OpenRequest) {
-    const { engine } = yield* engineOf<LlamaRequest, LlamaEvent, LlamaInfo>("llama", precision, request)
-    return { id: request.id, engine, contextTokens: Math.min(request.contextTokens, engine.info.contextTokens), ...parts.services() }
+  const openLlama = Effect.fnUntraced(function* (
+    precision: EngineSpec["precision"],
+    request: OpenRequest,
+  ) {
+    const { engine } = yield* engineOf<LlamaRequest, LlamaEvent, LlamaInfo>(
+      "llama",
+      precision,
+      request,
+    )
+    return {
+      id: request.id,
+      engine,
+      contextTokens: Math.min(request.contextTokens, engine.info.contextTokens),
+      ...parts.services(),
+    }
   })
   const openChat: OpenEntry = Effect.fnUntraced(function* (request) {
     const { precision, queueWaitMs } = yield* optionsOf(entryOptions.chat, request)
     const model = yield* openLlama(precision, request)
-    return { ...shape, task: makeChatModel({ ...model, queueWaitMs }), contextTokens: model.contextTokens } satisfies LoadedModel<"chat">
+    return {
+      ...shape,
+      task: makeChatModel({ ...model, queueWaitMs }),
+      contextTokens: model.contextTokens,
+    } satisfies LoadedModel<"chat">
   })
   const openRerank: OpenEntry = Effect.fnUntraced(function* (request) {
     const { precision, instruction } = yield* optionsOf(entryOptions.rerank, request)
     const model = yield* openLlama(precision, request)
     const { yesTokens, noTokens } = model.engine.info
-    if (!yesTokens.length || !noTokens.length) return yield* failed(`${request.path}: 'yes' and 'no' are not tokens of its vocabulary, so it can't rerank`)
-    return { ...shape, task: makeRerankModel({ ...model, instruction }), contextTokens: model.contextTokens } satisfies LoadedModel<"rerank">
+    if (!yesTokens.length || !noTokens.length)
+      return yield* failed(
+        `${request.path}: 'yes' and 'no' are not tokens of its vocabulary, so it can't rerank`,
+      )
+    return {
+      ...shape,
+      task: makeRerankModel({ ...model, instruction }),
+      contextTokens: model.contextTokens,
+    } satisfies LoadedModel<"rerank">
   })
   const openEmbed: OpenEntry = Effect.fnUntraced(function* (request) {
     const { precision, space, instances } = yield* optionsOf(entryOptions.embed, request)
     const of = Math.min(instances, parts.settings.threads)
-    const openInstance = (index: number) => engineOf<EmbedJobRequest, EmbedJobEvent, BertInfo>("bert", precision, request, { index, of })
+    const openInstance = (index: number) =>
+      engineOf<EmbedJobRequest, EmbedJobEvent, BertInfo>("bert", precision, request, { index, of })
     // the first builds the graph
     const { engine: first, path } = yield* openInstance(0)
     const others = yield* Effect.forEach(
@@ -107,11 +169,26 @@ export const openModel = (parts: OnnxParts) => {
     )
     const team = makeEncoderTeam([first, ...others.map(({ engine }) => engine)])
     const contextTokens = Math.min(request.contextTokens, team.info.maxTokens)
-    const task = makeEmbedModel({ id: request.id, folder: path, team, contextTokens, ...parts.services() })
+    const task = makeEmbedModel({
+      id: request.id,
+      folder: path,
+      team,
+      contextTokens,
+      ...parts.services(),
+    })
     const embeddingSpace = `${space ?? team.info.name}-${team.info.digest}-${spaceDimensions}${mapVersion}`
     return { ...shape, task, contextTokens, embeddingSpace } satisfies LoadedModel<"embed">
   })
-  const open: Partial<Record<TaskName, OpenEntry>> = { chat: openChat, embed: openEmbed, rerank: openRerank }
+  const open: Partial<Record<TaskName, OpenEntry>> = {
+    chat: openChat,
+    embed: openEmbed,
+    rerank: openRerank,
+  }
   return <T extends TaskName>(request: OpenRequest<T>) =>
-    (open[request.task]?.(request) ?? Effect.fail(failed(`backend-onnx opens no ${request.task} models`))) as Effect.Effect<LoadedModel<T>, ApiError, Scope.Scope>
+    (open[request.task]?.(request) ??
+      Effect.fail(failed(`backend-onnx opens no ${request.task} models`))) as Effect.Effect<
+      LoadedModel<T>,
+      ApiError,
+      Scope.Scope
+    >
 }

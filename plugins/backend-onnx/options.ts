@@ -3,19 +3,30 @@ import type { Json } from "../../core/json.ts"
 import type { TaskName } from "../../core/ports/model.ts"
 import type { Precision } from "./onnx/linear.ts"
 
-const precisionOf = <Name extends Precision>(choices: readonly [Name, ...Name[]], byDefault: Name) =>
+const precisionOf = <Name extends Precision>(
+  choices: readonly [Name, ...Name[]],
+  byDefault: Name,
+) =>
   Schema.Literals(choices)
-    .annotate({ default: byDefault, description: "How weights are kept: 8 bits, 4 bits (a smaller file, slower), or 32 for reference." })
+    .annotate({
+      default: byDefault,
+      description:
+        "How weights are kept: 8 bits, 4 bits (a smaller file, slower), or 32 for reference.",
+    })
     .pipe(Schema.withDecodingDefaultKey(Effect.succeed(byDefault)))
 
 const chatPrecision = precisionOf<Precision>(["int8", "int4", "fp32"], "int8")
 
-const defaultInstruction = "Given a web search query, retrieve relevant passages that answer the query"
+const defaultInstruction =
+  "Given a web search query, retrieve relevant passages that answer the query"
 
 const ChatOptions = Schema.Struct({
   precision: chatPrecision,
   queueWaitMs: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 600_000 }))
-    .annotate({ default: 0, description: "How long a request waits for a slot before it is refused with backend_busy." })
+    .annotate({
+      default: 0,
+      description: "How long a request waits for a slot before it is refused with backend_busy.",
+    })
     .pipe(Schema.withDecodingDefaultKey(Effect.succeed(0))),
 })
 const EmbedOptions = Schema.Struct({
@@ -23,16 +34,22 @@ const EmbedOptions = Schema.Struct({
   instances: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 }))
     .annotate({
       default: 2,
-      description: "Engines side by side, each with its share of the threads and the weights in memory. More embed more texts a second, and a single text slower.",
+      description:
+        "Engines side by side, each with its share of the threads and the weights in memory. More embed more texts a second, and a single text slower.",
     })
     .pipe(Schema.withDecodingDefaultKey(Effect.succeed(2))),
-  space: Schema.optionalKey(Schema.NonEmptyString.annotate({ description: "Name of the vector space; the model's own by default." })),
+  space: Schema.optionalKey(
+    Schema.NonEmptyString.annotate({
+      description: "Name of the vector space; the model's own by default.",
+    }),
+  ),
 })
 const RerankOptions = Schema.Struct({
   precision: chatPrecision,
-  instruction: Schema.NonEmptyString.annotate({ default: defaultInstruction, description: "What to judge documents by, for requests that don't say." }).pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed(defaultInstruction)),
-  ),
+  instruction: Schema.NonEmptyString.annotate({
+    default: defaultInstruction,
+    description: "What to judge documents by, for requests that don't say.",
+  }).pipe(Schema.withDecodingDefaultKey(Effect.succeed(defaultInstruction))),
 })
 
 /** What an entry's `options` may hold, by task. */
@@ -46,7 +63,10 @@ const format = SchemaIssue.makeFormatterStandardSchemaV1()
 /** What is wrong with an entry's options, `undefined` when nothing is. */
 export const wrongOptions = (task: TaskName, options: Json): string | undefined => {
   if (task === "image") return "backend-onnx opens chat, embed and rerank models"
-  const decoded = Schema.decodeUnknownResult(entryOptions[task] as Schema.Codec<unknown, unknown>, { errors: "all", onExcessProperty: "error" })(options ?? {})
+  const decoded = Schema.decodeUnknownResult(entryOptions[task] as Schema.Codec<unknown, unknown>, {
+    errors: "all",
+    onExcessProperty: "error",
+  })(options ?? {})
   if (Result.isSuccess(decoded)) return undefined
   return format(decoded.failure.issue)
     .issues.map((issue) => `${["options", ...(issue.path ?? [])].join(".")}: ${issue.message}`)

@@ -8,7 +8,8 @@ import { OnnxSettings } from "./settings.ts"
 export const plugin = definePlugin<OnnxSettings>({
   name: "backend-onnx",
   api: 1,
-  about: "Runs chat, embedding and rerank models on the CPU with ONNX Runtime, from GGUF and safetensors files.",
+  about:
+    "Runs chat, embedding and rerank models on the CPU with ONNX Runtime, from GGUF and safetensors files.",
   settings: OnnxSettings,
   needs: [Tokens.deployment, Tokens.workers, Tokens.clock, Tokens.log],
   provides: [Tokens.backends, Tokens.healthChecks, Tokens.schemaChecker],

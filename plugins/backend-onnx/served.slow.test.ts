@@ -26,13 +26,31 @@ const tier = (id: string, maxOutputTokens: number, options: object = {}) => ({
 
 beforeAll(async () => {
   const content = tinyLlama(8)
-  writeFileSync(join(folder, "tiny.gguf"), writeGguf({ ...content, metadata: { ...content.metadata, "llama.context_length": 2048 } }))
+  writeFileSync(
+    join(folder, "tiny.gguf"),
+    writeGguf({ ...content, metadata: { ...content.metadata, "llama.context_length": 2048 } }),
+  )
   const house = parse(readFileSync(join(import.meta.dirname, "../../config/test.yaml"), "utf8"))
   const { "../runtime/testing/fake-backend.ts": _, ...plugins } = house.plugins
-  const models = [tier("svc-prme", 1_500), tier("svc-omni", 1_500, { queueWaitMs: 45_000 }), tier("svc-lyt", 100)]
-  writeFileSync(join(folder, "served.yaml"), stringify({ ...house, plugins: { ...plugins, "backend-onnx": { threads: 1, slots: 2 } }, models }))
+  const models = [
+    tier("svc-prme", 1_500),
+    tier("svc-omni", 1_500, { queueWaitMs: 45_000 }),
+    tier("svc-lyt", 100),
+  ]
+  writeFileSync(
+    join(folder, "served.yaml"),
+    stringify({
+      ...house,
+      plugins: { ...plugins, "backend-onnx": { threads: 1, slots: 2 } },
+      models,
+    }),
+  )
   platform = await startPlatform({ config: join(folder, "served.yaml") })
-  client = new OpenAI({ baseURL: `${platform.url}/v1`, apiKey: platform.credentials.api_key, maxRetries: 0 })
+  client = new OpenAI({
+    baseURL: `${platform.url}/v1`,
+    apiKey: platform.credentials.api_key,
+    maxRetries: 0,
+  })
 }, 120_000)
 afterAll(async () => {
   await platform?.close()
@@ -41,7 +59,13 @@ afterAll(async () => {
 
 const logit_bias = { "1": -100, "2": -100 }
 const create = (body: object) =>
-  client.chat.completions.create({ model: "svc-omni", max_tokens: 8, temperature: 0, logit_bias, ...body } as unknown as OpenAI.ChatCompletionCreateParamsNonStreaming)
+  client.chat.completions.create({
+    model: "svc-omni",
+    max_tokens: 8,
+    temperature: 0,
+    logit_bias,
+    ...body,
+  } as unknown as OpenAI.ChatCompletionCreateParamsNonStreaming)
 const long = Array.from({ length: 300 }, (_, i) => String.fromCharCode(97 + (i % 7))).join("")
 const marked = (question: string) => ({
   messages: [
@@ -70,19 +94,37 @@ describe("prompt caching", () => {
     expect(first.cache_read_input_tokens).toBe(0)
     // Rp1 a token in, Rp2 out
     const { cache_creation_input_tokens: written, prompt_tokens, completion_tokens } = first
-    expect(first.cost_idr).toBeCloseTo(prompt_tokens - written + 1.25 * written + 2 * completion_tokens, 6)
+    expect(first.cost_idr).toBeCloseTo(
+      prompt_tokens - written + 1.25 * written + 2 * completion_tokens,
+      6,
+    )
     const second = await usageOf(marked("two"))
-    expect(second).toMatchObject({ cache_creation_input_tokens: 0, cache_read_input_tokens: written, prompt_tokens_details: { cached_tokens: written } })
-    expect(second.cost_idr).toBeCloseTo(second.prompt_tokens - written + 0.1 * written + 2 * second.completion_tokens, 6)
+    expect(second).toMatchObject({
+      cache_creation_input_tokens: 0,
+      cache_read_input_tokens: written,
+      prompt_tokens_details: { cached_tokens: written },
+    })
+    expect(second.cost_idr).toBeCloseTo(
+      second.prompt_tokens - written + 0.1 * written + 2 * second.completion_tokens,
+      6,
+    )
   })
 
   it("ignores a marker beside plain text, and is streamed with the usage", async () => {
     for (let call = 0; call < 2; call++)
-      expect(await usageOf({ messages: [{ role: "user", content: `z${long}`, cache_control: { type: "ephemeral" } }] })).toMatchObject({
+      expect(
+        await usageOf({
+          messages: [{ role: "user", content: `z${long}`, cache_control: { type: "ephemeral" } }],
+        }),
+      ).toMatchObject({
         cache_creation_input_tokens: 0,
         cache_read_input_tokens: 0,
       })
-    const stream = (await create({ ...marked("three"), stream: true, stream_options: { include_usage: true } })) as unknown as AsyncIterable<OpenAI.ChatCompletionChunk>
+    const stream = (await create({
+      ...marked("three"),
+      stream: true,
+      stream_options: { include_usage: true },
+    })) as unknown as AsyncIterable<OpenAI.ChatCompletionChunk>
     let usage: unknown
     for await (const chunk of stream) usage = chunk.usage ?? usage
     expect((usage as CacheUsage).cache_read_input_tokens).toBeGreaterThan(300)
@@ -94,9 +136,20 @@ describe("log-probabilities", () => {
   it("have the official shape, and the streamed ones are the same", async () => {
     const { choices } = await create({ messages, logprobs: true, top_logprobs: 2 })
     const content = choices[0]!.logprobs!.content!
-    expect(Buffer.from(content.flatMap((token) => token.bytes!)).toString()).toBe(choices[0]!.message.content)
-    expect(content.every((token) => token.top_logprobs.length === 2 && token.top_logprobs[0]!.logprob <= 0)).toBe(true)
-    const stream = (await create({ messages, logprobs: true, top_logprobs: 2, stream: true })) as unknown as AsyncIterable<OpenAI.ChatCompletionChunk>
+    expect(Buffer.from(content.flatMap((token) => token.bytes!)).toString()).toBe(
+      choices[0]!.message.content,
+    )
+    expect(
+      content.every(
+        (token) => token.top_logprobs.length === 2 && token.top_logprobs[0]!.logprob <= 0,
+      ),
+    ).toBe(true)
+    const stream = (await create({
+      messages,
+      logprobs: true,
+      top_logprobs: 2,
+      stream: true,
+    })) as unknown as AsyncIterable<OpenAI.ChatCompletionChunk>
     const streamed = []
     for await (const chunk of stream) streamed.push(...(chunk.choices[0]?.logprobs?.content ?? []))
     expect(streamed.map((token) => token.token)).toEqual(content.map((token) => token.token))
@@ -106,16 +159,28 @@ describe("log-probabilities", () => {
 describe("tiers", () => {
   it("keep their own windows and lengths, and name the counts", async () => {
     const wide = { messages: [{ role: "user", content: long + long }] }
-    await expect(create({ ...wide, model: "svc-lyt" })).rejects.toMatchObject({ status: 400, code: "context_length_exceeded", message: expect.stringMatching(/6\d\d tokens.*400/) })
+    await expect(create({ ...wide, model: "svc-lyt" })).rejects.toMatchObject({
+      status: 400,
+      code: "context_length_exceeded",
+      message: expect.stringMatching(/6\d\d tokens.*400/),
+    })
     expect((await create({ ...wide, model: "svc-prme" })).choices[0]!.finish_reason).toBe("length")
-    await expect(create({ ...wide, model: "svc-lyt", max_tokens: 101 })).rejects.toMatchObject({ status: 400, param: "max_tokens" })
+    await expect(create({ ...wide, model: "svc-lyt", max_tokens: 101 })).rejects.toMatchObject({
+      status: 400,
+      param: "max_tokens",
+    })
   })
 
   it("without a queue answer 429 backend_busy at once; svc-omni waits for its turn", async () => {
-    const busy = Array.from({ length: 2 }, () => create({ messages: [{ role: "user", content: "go on" }], max_tokens: 1_500, stream: true }))
+    const busy = Array.from({ length: 2 }, () =>
+      create({ messages: [{ role: "user", content: "go on" }], max_tokens: 1_500, stream: true }),
+    )
     const streams = (await Promise.all(busy)) as unknown as { controller: AbortController }[]
     const waiting = create({ messages: [{ role: "user", content: "me too" }] })
-    const refused = await create({ messages: [{ role: "user", content: "now" }], model: "svc-lyt" }).catch((error: unknown) => error)
+    const refused = await create({
+      messages: [{ role: "user", content: "now" }],
+      model: "svc-lyt",
+    }).catch((error: unknown) => error)
     expect(refused).toMatchObject({ status: 429, code: "backend_busy" })
     expect(Number((refused as { headers: Headers }).headers.get("retry-after"))).toBeGreaterThan(0)
     for (const { controller } of streams) controller.abort()
@@ -124,8 +189,17 @@ describe("tiers", () => {
 })
 
 it("a seed says the same alone and among others", async () => {
-  const body = { messages: [{ role: "user", content: "tell me" }], temperature: 1, seed: 11, max_tokens: 40 }
+  const body = {
+    messages: [{ role: "user", content: "tell me" }],
+    temperature: 1,
+    seed: 11,
+    max_tokens: 40,
+  }
   const alone = (await create(body)).choices[0]!.message.content
-  const [again] = await Promise.all([create(body), create({ ...body, seed: undefined }), create({ ...body, seed: 12 })])
+  const [again] = await Promise.all([
+    create(body),
+    create({ ...body, seed: undefined }),
+    create({ ...body, seed: 12 }),
+  ])
   expect(again.choices[0]!.message.content).toBe(alone)
 })

@@ -7,13 +7,34 @@ const count = (least: number, most: number, byDefault: number, description: stri
 
 /** The plugin's settings in the config file. */
 export const OnnxSettings = Schema.Struct({
-  threads: count(1, 64, 2, "Threads of ONNX Runtime for each open model file; engines of a sentence encoder share them."),
-  slots: count(1, 64, 16, "Requests that a model works on side by side; embeddings take none."),
-  queue: count(0, 10_000, 64, "Requests that may wait for a slot of a model, and as many lines of batches; more are refused with backend_busy."),
-  kvMemoryMb: count(1, 1_048_576, 2_048, "Memory for keys and values of the requests that a chat model works on; a request is admitted when its worst case fits."),
-  prefixCacheMb: count(0, 1_048_576, 512, "Memory in which a chat model keeps the beginnings of texts, so that they are not read again."),
-  speculation: Schema.Boolean.annotate({ default: true, description: "Guess tokens from what was said before while a single answer is written." }).pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed(true)),
+  threads: count(
+    1,
+    64,
+    2,
+    "Threads of ONNX Runtime for each open model file; engines of a sentence encoder share them.",
   ),
+  slots: count(1, 64, 16, "Requests that a model works on side by side; embeddings take none."),
+  queue: count(
+    0,
+    10_000,
+    64,
+    "Requests that may wait for a slot of a model, and as many lines of batches; more are refused with backend_busy.",
+  ),
+  kvMemoryMb: count(
+    1,
+    1_048_576,
+    2_048,
+    "Memory for keys and values of the requests that a chat model works on; a request is admitted when its worst case fits.",
+  ),
+  prefixCacheMb: count(
+    0,
+    1_048_576,
+    512,
+    "Memory in which a chat model keeps the beginnings of texts, so that they are not read again.",
+  ),
+  speculation: Schema.Boolean.annotate({
+    default: true,
+    description: "Guess tokens from what was said before while a single answer is written.",
+  }).pipe(Schema.withDecodingDefaultKey(Effect.succeed(true))),
 })
 export type OnnxSettings = typeof OnnxSettings.Type

@@ -14,7 +14,13 @@ billingContract("free", async () => {
 
 const request = (keyId: string, id: string): AdmitRequest => ({
   id,
-  caller: { tenant: { account: "a", mode: "live" }, keyId, scopes: ["*"], role: "user", limits: { ...defaultLimits, rpm: 2, rpd: 2 } },
+  caller: {
+    tenant: { account: "a", mode: "live" },
+    keyId,
+    scopes: ["*"],
+    role: "user",
+    limits: { ...defaultLimits, rpm: 2, rpd: 2 },
+  },
   endpoint: "chat.completions",
   requestId: "r",
   holdMicros: 10n ** 30n,
@@ -26,8 +32,13 @@ describe("free billing", () => {
     await fc.assert(
       fc.asyncProperty(scheduleArbitrary, async (steps) => {
         const clock = fakeClock()
-        const seen = await runSchedule(steps, { billing: makeFreeBilling(clock, 100), clock, money: false })
-        for (const { step, expected, actual } of seen) expect({ step, seen: actual }).toEqual({ step, seen: expected })
+        const seen = await runSchedule(steps, {
+          billing: makeFreeBilling(clock, 100),
+          clock,
+          money: false,
+        })
+        for (const { step, expected, actual } of seen)
+          expect({ step, seen: actual }).toEqual({ step, seen: expected })
       }),
     )
   })
@@ -35,13 +46,20 @@ describe("free billing", () => {
   it("asks for no money", async () => {
     const billing = makeFreeBilling(fakeClock(), 100)
     await Effect.runPromise(billing.admit(request("k", "1")))
-    expect(await Effect.runPromise(billing.balance("a"))).toEqual({ balanceMicros: 9_000_000_000_000_000n, heldMicros: 0n })
+    expect(await Effect.runPromise(billing.balance("a"))).toEqual({
+      balanceMicros: 9_000_000_000_000_000n,
+      heldMicros: 0n,
+    })
   })
 
   it("forgets the key that was idle longest, never one with a call in flight", async () => {
     const billing = makeFreeBilling(fakeClock(), 2)
-    const admit = (key: string, id: string) => Effect.runPromise(billing.admit(request(key, id)).pipe(Effect.map((rate) => rate.remaining)))
-    const settle = (id: string) => Effect.runPromise(billing.settle([{ id, outcome: "settled", costMicros: 0n, usage: {}, httpStatus: 200 }]))
+    const admit = (key: string, id: string) =>
+      Effect.runPromise(billing.admit(request(key, id)).pipe(Effect.map((rate) => rate.remaining)))
+    const settle = (id: string) =>
+      Effect.runPromise(
+        billing.settle([{ id, outcome: "settled", costMicros: 0n, usage: {}, httpStatus: 200 }]),
+      )
     await admit("busy", "1")
     await admit("idle", "2")
     await settle("2")

@@ -1,5 +1,12 @@
 import { Effect } from "effect"
-import type { AdmitRequest, Billing, Clock, RateState, Refusal, Settlement } from "../../core/index.ts"
+import type {
+  AdmitRequest,
+  Billing,
+  Clock,
+  RateState,
+  Refusal,
+  Settlement,
+} from "../../core/index.ts"
 import { KeyUsage, type Mark } from "./key-usage.ts"
 
 /** What `balance` answers: nine billion rupiah, the most that a JSON number shows exactly. */
@@ -29,8 +36,14 @@ export const makeFreeBilling = (clock: Clock, maxKeys: number): Billing => {
     const nowMs = clock.nowMs()
     const usage = usageOf(caller.keyId ?? `session:${caller.tenant.account}`)
     const refused = usage.check(counts, caller.limits, nowMs)
-    if (refused) return Effect.fail({ _tag: "Refusal", ...refused, rate: usage.rate(caller.limits.rpm, nowMs) })
-    const mark = counts === "all" || counts === "rpm" ? usage.take(counts === "all", nowMs) : undefined
+    if (refused)
+      return Effect.fail({
+        _tag: "Refusal",
+        ...refused,
+        rate: usage.rate(caller.limits.rpm, nowMs),
+      })
+    const mark =
+      counts === "all" || counts === "rpm" ? usage.take(counts === "all", nowMs) : undefined
     if (mark && counts === "all") open.set(id, { usage, mark })
     return Effect.succeed(usage.rate(caller.limits.rpm, nowMs))
   }

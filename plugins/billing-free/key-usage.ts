@@ -31,7 +31,11 @@ export class KeyUsage {
       this.#day = dayOf(nowMs)
       this.#dayCalls = 0
     }
-    for (let mark = this.#minute[this.#first]; mark && (!mark.counted || mark.atMs <= nowMs - minuteMs); mark = this.#minute[this.#first]) {
+    for (
+      let mark = this.#minute[this.#first];
+      mark && (!mark.counted || mark.atMs <= nowMs - minuteMs);
+      mark = this.#minute[this.#first]
+    ) {
       if (mark.counted) this.#used--
       mark.counted = false
       this.#first++
@@ -46,16 +50,31 @@ export class KeyUsage {
   rate(limit: number, nowMs: number): RateState {
     this.#moveTo(nowMs)
     const newest = this.#minute.at(-1)
-    return { limit, remaining: Math.max(0, limit - this.#used), resetMs: newest ? newest.atMs + minuteMs - nowMs : 0 }
+    return {
+      limit,
+      remaining: Math.max(0, limit - this.#used),
+      resetMs: newest ? newest.atMs + minuteMs - nowMs : 0,
+    }
   }
 
-  check(counts: AdmitRequest["counts"], limits: Limits, nowMs: number): Pick<Refusal, "reason" | "retryAfterMs"> | undefined {
+  check(
+    counts: AdmitRequest["counts"],
+    limits: Limits,
+    nowMs: number,
+  ): Pick<Refusal, "reason" | "retryAfterMs"> | undefined {
     this.#moveTo(nowMs)
     if (counts === "none" || counts === "money") return undefined
-    if (this.#used >= limits.rpm) return { reason: "rpm", retryAfterMs: (this.#minute[this.#first]?.atMs ?? nowMs) + minuteMs - nowMs }
+    if (this.#used >= limits.rpm)
+      return {
+        reason: "rpm",
+        retryAfterMs: (this.#minute[this.#first]?.atMs ?? nowMs) + minuteMs - nowMs,
+      }
     if (counts === "rpm") return undefined
-    if (this.#dayCalls >= limits.rpd) return { reason: "rpd", retryAfterMs: (this.#day + 1) * dayMs - nowMs }
-    return this.#openCalls >= limits.concurrency ? { reason: "concurrency", retryAfterMs: 1000 } : undefined
+    if (this.#dayCalls >= limits.rpd)
+      return { reason: "rpd", retryAfterMs: (this.#day + 1) * dayMs - nowMs }
+    return this.#openCalls >= limits.concurrency
+      ? { reason: "concurrency", retryAfterMs: 1000 }
+      : undefined
   }
 
   /** After `check` let it in. A whole call keeps its slot until `end`. */

@@ -10,5 +10,12 @@ export const plugin = definePlugin({
   settings: Settings,
   needs: [Tokens.clock],
   provides: [Tokens.billing],
-  start: (container, { maxKeys }) => Effect.sync(() => provide(container, Tokens.billing, makeFreeBilling(resolve(container, Tokens.clock), maxKeys))),
+  start: (container, { maxKeys }) =>
+    Effect.sync(() =>
+      provide(
+        container,
+        Tokens.billing,
+        makeFreeBilling(resolve(container, Tokens.clock), maxKeys),
+      ),
+    ),
 })

@@ -17,4 +17,7 @@ export const csvLine = (cells: readonly Cell[]): string => `${cells.map(cellOf).
 
 export const csvType = "text/csv; charset=utf-8; header=present"
 
-export const csvHeaders = (name: string): Strings => ({ "content-disposition": `attachment; filename="${name}.csv"`, "cache-control": "no-store" })
+export const csvHeaders = (name: string): Strings => ({
+  "content-disposition": `attachment; filename="${name}.csv"`,
+  "cache-control": "no-store",
+})

@@ -35,10 +35,17 @@ export interface Place {
   readonly id: bigint
 }
 
-const typed = { grant: sql`AND type <> 'charge' AND type = 'grant'`, adjustment: sql`AND type <> 'charge' AND type = 'adjustment'`, charge: sql`AND type = 'charge'` }
+const typed = {
+  grant: sql`AND type <> 'charge' AND type = 'grant'`,
+  adjustment: sql`AND type <> 'charge' AND type = 'adjustment'`,
+  charge: sql`AND type = 'charge'`,
+}
 
 /** The newest first. */
-export const readEntries = (database: Database, { account, type, fromMs, toMs, after, limit }: EntryQuery): Effect.Effect<readonly Entry[], PortError> => {
+export const readEntries = (
+  database: Database,
+  { account, type, fromMs, toMs, after, limit }: EntryQuery,
+): Effect.Effect<readonly Entry[], PortError> => {
   const conditions = [
     ...(type ? [typed[type]] : []),
     ...(fromMs === undefined ? [] : [sql`AND at >= ${new Date(fromMs)}`]),
@@ -58,8 +65,16 @@ export const readEntries = (database: Database, { account, type, fromMs, toMs, a
 }
 
 /** Undefined when the account has no such entry. */
-export const findPlace = (database: Database, account: string, id: bigint): Effect.Effect<Place | undefined, PortError> =>
+export const findPlace = (
+  database: Database,
+  account: string,
+  id: bigint,
+): Effect.Effect<Place | undefined, PortError> =>
   Effect.map(
-    database.run(() => sql<Place>`SELECT at, id FROM ledger_transfer WHERE id = ${String(id)}::bigint AND account_id = ${account}`.execute(database.queries())),
+    database.run(() =>
+      sql<Place>`SELECT at, id FROM ledger_transfer WHERE id = ${String(id)}::bigint AND account_id = ${account}`.execute(
+        database.queries(),
+      ),
+    ),
     ({ rows }) => rows[0],
   )

@@ -4,7 +4,12 @@ import { PortError } from "../../core/index.ts"
 import { makeGatherer } from "./gather.ts"
 
 const options = { maxItems: 3, maxInFlight: 1, maxWaiting: 5 }
-const sqlError = (code: string) => new PortError({ port: "database", message: code, cause: Object.assign(new Error(code), { code }) })
+const sqlError = (code: string) =>
+  new PortError({
+    port: "database",
+    message: code,
+    cause: Object.assign(new Error(code), { code }),
+  })
 const many = (n: number) => Array.from({ length: n }, (_, i) => i)
 const turn = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
 
@@ -13,9 +18,15 @@ describe("gatherer", () => {
     const groups: (readonly number[])[] = []
     const gatherer = makeGatherer({
       ...options,
-      run: (items: readonly number[]) => Effect.sync(() => groups.push(items)).pipe(Effect.andThen(turn), Effect.as(items.map((n) => n * 10))),
+      run: (items: readonly number[]) =>
+        Effect.sync(() => groups.push(items)).pipe(
+          Effect.andThen(turn),
+          Effect.as(items.map((n) => n * 10)),
+        ),
     })
-    const answers = await Effect.runPromise(Effect.forEach(many(6), gatherer.submit, { concurrency: "unbounded" }))
+    const answers = await Effect.runPromise(
+      Effect.forEach(many(6), gatherer.submit, { concurrency: "unbounded" }),
+    )
     expect(answers).toEqual([0, 10, 20, 30, 40, 50])
     expect(groups).toEqual([[0], [1, 2, 3], [4, 5]])
     await Effect.runPromise(gatherer.idle)
@@ -34,23 +45,37 @@ describe("gatherer", () => {
   })
 
   it("refuses when too many wait", async () => {
-    const gatherer = makeGatherer({ ...options, run: (items: readonly number[]) => Effect.as(turn, items) })
-    const exits = await Effect.runPromise(Effect.forEach(many(8), (n) => Effect.exit(gatherer.submit(n)), { concurrency: "unbounded" }))
+    const gatherer = makeGatherer({
+      ...options,
+      run: (items: readonly number[]) => Effect.as(turn, items),
+    })
+    const exits = await Effect.runPromise(
+      Effect.forEach(many(8), (n) => Effect.exit(gatherer.submit(n)), { concurrency: "unbounded" }),
+    )
     expect(exits.map(Exit.isSuccess)).toEqual([true, true, true, true, true, true, false, false])
   })
 
   it("sends the items of a group one by one when one of them is bad", async () => {
-    const run = (items: readonly number[]) => Effect.andThen(turn, items.includes(2) ? Effect.fail(sqlError("23505")) : Effect.succeed(items))
+    const run = (items: readonly number[]) =>
+      Effect.andThen(
+        turn,
+        items.includes(2) ? Effect.fail(sqlError("23505")) : Effect.succeed(items),
+      )
     const gatherer = makeGatherer({ ...options, run })
-    const exits = await Effect.runPromise(Effect.forEach(many(5), (n) => Effect.exit(gatherer.submit(n)), { concurrency: "unbounded" }))
+    const exits = await Effect.runPromise(
+      Effect.forEach(many(5), (n) => Effect.exit(gatherer.submit(n)), { concurrency: "unbounded" }),
+    )
     expect(exits.map(Exit.isSuccess)).toEqual([true, true, false, true, true])
   })
 
   it("fails the whole group when the database is gone, and goes on afterwards", async () => {
     let down = true
-    const run = (items: readonly number[]) => Effect.andThen(turn, down ? Effect.fail(sqlError("ECONNREFUSED")) : Effect.succeed(items))
+    const run = (items: readonly number[]) =>
+      Effect.andThen(turn, down ? Effect.fail(sqlError("ECONNREFUSED")) : Effect.succeed(items))
     const gatherer = makeGatherer({ ...options, run })
-    const exits = await Effect.runPromise(Effect.forEach(many(4), (n) => Effect.exit(gatherer.submit(n)), { concurrency: "unbounded" }))
+    const exits = await Effect.runPromise(
+      Effect.forEach(many(4), (n) => Effect.exit(gatherer.submit(n)), { concurrency: "unbounded" }),
+    )
     expect(exits.some(Exit.isSuccess)).toBe(false)
     down = false
     expect(await Effect.runPromise(gatherer.submit(1))).toBe(1)
@@ -71,10 +96,21 @@ describe("gatherer", () => {
 describe("items that can wait", () => {
   const patient = () => {
     const groups: (readonly number[])[] = []
-    const run = (items: readonly number[]) => Effect.sync(() => groups.push(items)).pipe(Effect.andThen(turn), Effect.as(items))
-    return { groups, gatherer: makeGatherer({ ...options, run, patience: { ms: 25, can: (n: number) => n >= 10 } }) }
+    const run = (items: readonly number[]) =>
+      Effect.sync(() => groups.push(items)).pipe(Effect.andThen(turn), Effect.as(items))
+    return {
+      groups,
+      gatherer: makeGatherer({
+        ...options,
+        run,
+        patience: { ms: 25, can: (n: number) => n >= 10 },
+      }),
+    }
   }
-  const submitted = (gatherer: ReturnType<typeof patient>["gatherer"], ...items: readonly number[]) => Promise.all(items.map((n) => Effect.runPromise(gatherer.submit(n))))
+  const submitted = (
+    gatherer: ReturnType<typeof patient>["gatherer"],
+    ...items: readonly number[]
+  ) => Promise.all(items.map((n) => Effect.runPromise(gatherer.submit(n))))
 
   beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }))
   afterEach(() => void vi.useRealTimers())

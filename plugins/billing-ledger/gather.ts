@@ -28,7 +28,9 @@ interface Waiting<Item, Answer> {
  * Group commit: an item goes out at once while a statement is free; what comes meanwhile waits and goes out together.
  * When a statement fails because of what is in it, its items go out one by one, so that a bad one does not take others with it.
  */
-export const makeGatherer = <Item, Answer>(options: GatherOptions<Item, Answer>): Gatherer<Item, Answer> => {
+export const makeGatherer = <Item, Answer>(
+  options: GatherOptions<Item, Answer>,
+): Gatherer<Item, Answer> => {
   const { patience } = options
   const waiting: Waiting<Item, Answer>[] = []
   const idlers = new Set<() => void>()
@@ -40,7 +42,8 @@ export const makeGatherer = <Item, Answer>(options: GatherOptions<Item, Answer>)
       Effect.exit,
       Effect.flatMap((exit) => {
         const error = Option.getOrUndefined(Exit.findErrorOption(exit))
-        if (group.length > 1 && error && isAboutItems(error)) return Effect.forEach(group, (one) => send([one]), { discard: true })
+        if (group.length > 1 && error && isAboutItems(error))
+          return Effect.forEach(group, (one) => send([one]), { discard: true })
         return Effect.sync(() => {
           group.forEach(({ done }, index) => {
             done(Exit.map(exit, (answers) => answers[index] as Answer))
@@ -58,7 +61,9 @@ export const makeGatherer = <Item, Answer>(options: GatherOptions<Item, Answer>)
         inFlight--
         pump()
       }
-      Effect.runFork(Effect.ensuring(send(waiting.splice(0, options.maxItems)), Effect.sync(finished)))
+      Effect.runFork(
+        Effect.ensuring(send(waiting.splice(0, options.maxItems)), Effect.sync(finished)),
+      )
     }
     if (inFlight > 0) return
     for (const wake of idlers) wake()
@@ -69,9 +74,18 @@ export const makeGatherer = <Item, Answer>(options: GatherOptions<Item, Answer>)
     Effect.uninterruptible(
       Effect.callback<Answer, PortError>((resume) => {
         if (waiting.length >= options.maxWaiting)
-          return resume(Effect.fail(new PortError({ port: "billing", message: `too busy: ${options.maxWaiting} calls already wait for the ledger`, busy: true })))
+          return resume(
+            Effect.fail(
+              new PortError({
+                port: "billing",
+                message: `too busy: ${options.maxWaiting} calls already wait for the ledger`,
+                busy: true,
+              }),
+            ),
+          )
         waiting.push({ item, done: resume })
-        if (patience?.can(item) && waiting.length < options.maxItems) lingering ??= setTimeout(pump, patience.ms)
+        if (patience?.can(item) && waiting.length < options.maxItems)
+          lingering ??= setTimeout(pump, patience.ms)
         else pump()
       }),
     )

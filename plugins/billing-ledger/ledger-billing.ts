@@ -1,5 +1,15 @@
 import { Effect } from "effect"
-import { type AdmitRequest, BalanceTooLow, type Billing, type Clock, type Database, type Log, type Metrics, type PortError, type Settlement } from "../../core/index.ts"
+import {
+  type AdmitRequest,
+  BalanceTooLow,
+  type Billing,
+  type Clock,
+  type Database,
+  type Log,
+  type Metrics,
+  type PortError,
+  type Settlement,
+} from "../../core/index.ts"
 import { isAboutItems, isUnknownOutcome } from "./failure.ts"
 import { type GatherOptions, makeGatherer } from "./gather.ts"
 import type { Settings } from "./settings.ts"
@@ -32,16 +42,29 @@ const lostAfterMs = 60_000
 
 /** Counts, and hands a refusal over as the error that the port names. */
 const makeAnswer = (metrics: Metrics) => {
-  const admissions = metrics.counter("rakit_admissions_total", "Calls by what admission said.", ["result"])
+  const admissions = metrics.counter("rakit_admissions_total", "Calls by what admission said.", [
+    "result",
+  ])
   return (request: AdmitRequest, { rate, refused }: Verdict) => {
     if (request.counts !== "none") admissions.add(1, { result: refused?.reason ?? "admitted" })
-    return refused ? Effect.fail({ _tag: "Refusal" as const, ...refused, rate }) : Effect.succeed(rate)
+    return refused
+      ? Effect.fail({ _tag: "Refusal" as const, ...refused, rate })
+      : Effect.succeed(rate)
   }
 }
 
 /** Gatherers for both kinds of statements. */
-const makeSteps = ({ clock, log, metrics, settings, replica }: LedgerParts, statements: Statements, strays: Strays) => {
-  const gathered = metrics.histogram("rakit_ledger_gathered_calls", "Calls in one statement of the ledger.", [1, 2, 4, 8, 16, 32, 64, 128], ["statement"])
+const makeSteps = (
+  { clock, log, metrics, settings, replica }: LedgerParts,
+  statements: Statements,
+  strays: Strays,
+) => {
+  const gathered = metrics.histogram(
+    "rakit_ledger_gathered_calls",
+    "Calls in one statement of the ledger.",
+    [1, 2, 4, 8, 16, 32, 64, 128],
+    ["statement"],
+  )
   const gatherer = <Item, Answer>(
     statement: string,
     run: (items: readonly Item[], nowMs: number) => Effect.Effect<readonly Answer[], PortError>,
@@ -56,18 +79,36 @@ const makeSteps = ({ clock, log, metrics, settings, replica }: LedgerParts, stat
         Effect.suspend(() => {
           gathered.observe(items.length, { statement })
           return run(items, clock.nowMs())
-        }).pipe(Effect.tapError((error) => Effect.sync(() => log.warn("a statement of the ledger failed", { statement, calls: items.length, reason: error.message })))),
+        }).pipe(
+          Effect.tapError((error) =>
+            Effect.sync(() =>
+              log.warn("a statement of the ledger failed", {
+                statement,
+                calls: items.length,
+                reason: error.message,
+              }),
+            ),
+          ),
+        ),
     })
   const lost = (requests: readonly AdmitRequest[]) => (error: PortError) =>
     Effect.sync(() => {
-      if (isUnknownOutcome(error)) for (const { id } of requests) strays.add(id, "refused", clock.nowMs() + lostAfterMs)
+      if (isUnknownOutcome(error))
+        for (const { id } of requests) strays.add(id, "refused", clock.nowMs() + lostAfterMs)
     })
   return {
-    admissions: gatherer("admit", (requests: readonly AdmitRequest[], nowMs) => Effect.tapError(statements.admit(requests, replica, nowMs), lost(requests)), {
-      ms: batchPatienceMs,
-      can: ({ parent }) => parent !== undefined,
-    }),
-    settlements: gatherer("settle", (items: readonly Settlement[], nowMs) => Effect.map(statements.settle(items, nowMs), () => items)),
+    admissions: gatherer(
+      "admit",
+      (requests: readonly AdmitRequest[], nowMs) =>
+        Effect.tapError(statements.admit(requests, replica, nowMs), lost(requests)),
+      {
+        ms: batchPatienceMs,
+        can: ({ parent }) => parent !== undefined,
+      },
+    ),
+    settlements: gatherer("settle", (items: readonly Settlement[], nowMs) =>
+      Effect.map(statements.settle(items, nowMs), () => items),
+    ),
   }
 }
 
@@ -84,26 +125,37 @@ export const makeLedgerBilling = (parts: LedgerParts): LedgerBilling => {
     settlements.submit(item).pipe(
       Effect.tapError((error) =>
         Effect.sync(() => {
-          if (item.outcome !== "voided" || !isAboutItems(error)) strays.add(item.id, "voided", clock.nowMs())
+          if (item.outcome !== "voided" || !isAboutItems(error))
+            strays.add(item.id, "voided", clock.nowMs())
         }),
       ),
       Effect.uninterruptible,
     )
   const settle: Billing["settle"] = (items, tx) =>
-    Effect.suspend(() => (tx ? statements.settle(items, clock.nowMs(), tx) : Effect.forEach(items, settleOne, { concurrency: "unbounded", discard: true })))
+    Effect.suspend(() =>
+      tx
+        ? statements.settle(items, clock.nowMs(), tx)
+        : Effect.forEach(items, settleOne, { concurrency: "unbounded", discard: true }),
+    )
 
   return {
     closeStrays: Effect.suspend(() => settle(strays.take(clock.nowMs(), straysPerTurn))),
     idle: Effect.andThen(admissions.idle, settlements.idle),
-    admit: (request) => Effect.flatMap(admissions.submit(request), (verdict) => answer(request, verdict)),
+    admit: (request) =>
+      Effect.flatMap(admissions.submit(request), (verdict) => answer(request, verdict)),
     settle,
-    voidChildren: (parent, tx) => Effect.suspend(() => statements.voidChildren(parent, clock.nowMs(), tx)),
+    voidChildren: (parent, tx) =>
+      Effect.suspend(() => statements.voidChildren(parent, clock.nowMs(), tx)),
     balance: statements.balance,
-    spentThisMonth: (keyIds) => Effect.suspend(() => statements.spentThisMonth(keyIds, clock.nowMs())),
+    spentThisMonth: (keyIds) =>
+      Effect.suspend(() => statements.spentThisMonth(keyIds, clock.nowMs())),
     adjust: (entry, tx) =>
       Effect.flatMap(
         Effect.suspend(() => statements.adjust(entry, clock.nowMs(), tx)),
-        (result) => (result === "too_low" ? Effect.fail(new BalanceTooLow({ account: entry.account })) : Effect.void),
+        (result) =>
+          result === "too_low"
+            ? Effect.fail(new BalanceTooLow({ account: entry.account }))
+            : Effect.void,
       ),
   }
 }

@@ -18,6 +18,13 @@ for (const maxGathered of [128, 1])
   billingContract(`ledger, ${maxGathered} a statement`, async () => {
     const clock = fakeClock()
     const settings = { maxGathered, maxInFlight: 2, maxWaiting: 1000 }
-    const billing = makeLedgerBilling({ database: test.database, clock, log: fakeLog(), metrics: fakeMetrics(), settings, replica: randomUUID() })
+    const billing = makeLedgerBilling({
+      database: test.database,
+      clock,
+      log: fakeLog(),
+      metrics: fakeMetrics(),
+      settings,
+      replica: randomUUID(),
+    })
     return { billing, clock, money: true, close: async () => {} }
   })

@@ -18,7 +18,8 @@ beforeAll(async () => {
 })
 afterAll(() => db.close())
 
-const rowsOf = async (query: ReturnType<typeof sql>) => (await Effect.runPromise(db.database.run(() => query.execute(db.database.queries())))).rows
+const rowsOf = async (query: ReturnType<typeof sql>) =>
+  (await Effect.runPromise(db.database.run(() => query.execute(db.database.queries())))).rows
 
 interface UsageTableRow {
   readonly account_id: string
@@ -35,9 +36,18 @@ interface UsageTableRow {
 }
 
 const usageOfAccounts = async (accounts: readonly string[]) => {
-  const rows = (await rowsOf(sql`SELECT * FROM ledger_usage WHERE account_id = ANY(${accounts})`)) as unknown as readonly UsageTableRow[]
+  const rows = (await rowsOf(
+    sql`SELECT * FROM ledger_usage WHERE account_id = ANY(${accounts})`,
+  )) as unknown as readonly UsageTableRow[]
   const read = rows.map(({ account_id, mode, hour, key_id, model, endpoint, ...sums }) => ({
-    group: JSON.stringify({ account: account_id, mode, hour: hour.getTime(), key: key_id, model, endpoint }),
+    group: JSON.stringify({
+      account: account_id,
+      mode,
+      hour: hour.getTime(),
+      key: key_id,
+      model,
+      endpoint,
+    }),
     sums,
   }))
   return read
@@ -54,7 +64,10 @@ const usageOfAccounts = async (accounts: readonly string[]) => {
 
 /** Each schedule begins in the middle of a month, and after those before it: they share the tables, and time goes on. */
 let latestMs = Date.UTC(2025, 11, 15, 12)
-const nextMonth = (): FakeClock => fakeClock(Date.UTC(new Date(latestMs).getUTCFullYear(), new Date(latestMs).getUTCMonth() + 1, 15, 12))
+const nextMonth = (): FakeClock =>
+  fakeClock(
+    Date.UTC(new Date(latestMs).getUTCFullYear(), new Date(latestMs).getUTCMonth() + 1, 15, 12),
+  )
 
 test.each([
   [128, 2, 20],
@@ -65,15 +78,36 @@ test.each([
       const clock = nextMonth()
       const settings = { maxGathered, maxInFlight, maxWaiting: 1000 }
       const replica = randomUUID()
-      const billing = makeLedgerBilling({ database: db.database, clock, log: fakeLog(), metrics: fakeMetrics(), settings, replica })
+      const billing = makeLedgerBilling({
+        database: db.database,
+        clock,
+        log: fakeLog(),
+        metrics: fakeMetrics(),
+        settings,
+        replica,
+      })
       // without a heartbeat the replica counts as dead
       const { beat, sweep, leave } = makeReplica(db.database, clock, replica, 30_000)
       const expireOpen = () => Effect.runPromise(Effect.asVoid(sweep))
       const expireDue = () => Effect.runPromise(Effect.asVoid(Effect.all([beat, sweep, leave])))
-      const seen = await runSchedule(steps, { billing, clock, money: true, expireOpen, expireDue, usage: usageOfAccounts })
-      for (const { step, expected, actual } of seen) expect({ step, seen: actual }).toEqual({ step, seen: expected })
+      const seen = await runSchedule(steps, {
+        billing,
+        clock,
+        money: true,
+        expireOpen,
+        expireDue,
+        usage: usageOfAccounts,
+      })
+      for (const { step, expected, actual } of seen)
+        expect({ step, seen: actual }).toEqual({ step, seen: expected })
       latestMs = clock.nowMs()
-      const { faults } = await Effect.runPromise(verifyLedger(db.database, { now: new Date(clock.nowMs()), leaseMs: 30_000, sweepMs: 10_000 }))
+      const { faults } = await Effect.runPromise(
+        verifyLedger(db.database, {
+          now: new Date(clock.nowMs()),
+          leaseMs: 30_000,
+          sweepMs: 10_000,
+        }),
+      )
       expect(faults).toEqual([])
     }),
     { numRuns },

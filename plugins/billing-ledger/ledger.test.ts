@@ -2,7 +2,14 @@ import { randomUUID } from "node:crypto"
 import { Effect, Exit } from "effect"
 import { sql } from "kysely"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { type AdmitRequest, type Database, defaultLimits, PortError, type Settlement, uuidV7 } from "../../core/index.ts"
+import {
+  type AdmitRequest,
+  type Database,
+  defaultLimits,
+  PortError,
+  type Settlement,
+  uuidV7,
+} from "../../core/index.ts"
 import { type FakeClock, fakeClock, fakeLog, fakeMetrics } from "../../core/testing/index.ts"
 import { openTestDatabase, type TestDatabase } from "../../runtime/testing/test-database.ts"
 import { type LedgerBilling, makeLedgerBilling } from "./ledger-billing.ts"
@@ -19,7 +26,15 @@ const settings = { maxGathered: 128, maxInFlight: 2, maxWaiting: 1000 }
 let clock: FakeClock
 let ledger: LedgerBilling
 let account: string
-const ledgerOn = (database: Database) => makeLedgerBilling({ database, clock, log: fakeLog(), metrics: fakeMetrics(), settings, replica: randomUUID() })
+const ledgerOn = (database: Database) =>
+  makeLedgerBilling({
+    database,
+    clock,
+    log: fakeLog(),
+    metrics: fakeMetrics(),
+    settings,
+    replica: randomUUID(),
+  })
 beforeEach(() => {
   clock = fakeClock()
   ledger = ledgerOn(test.database)
@@ -29,7 +44,13 @@ beforeEach(() => {
 const run = Effect.runPromise
 const call = (holdMicros = 0n, id = uuidV7(clock.nowMs())): AdmitRequest => ({
   id,
-  caller: { tenant: { account, mode: "live" }, keyId: `${account}-key`, scopes: ["*"], role: "user", limits: { ...defaultLimits, concurrency: 1000 } },
+  caller: {
+    tenant: { account, mode: "live" },
+    keyId: `${account}-key`,
+    scopes: ["*"],
+    role: "user",
+    limits: { ...defaultLimits, concurrency: 1000 },
+  },
   endpoint: "chat.completions",
   requestId: "r",
   holdMicros,
@@ -40,9 +61,17 @@ const admit = async (request = call()) => {
   return request.id
 }
 const remaining = async () => (await run(ledger.admit({ ...call(), counts: "none" }))).remaining
-const end = (id: string, outcome: Settlement["outcome"], costMicros = 0n): Settlement => ({ id, outcome, costMicros, usage: {}, httpStatus: 200 })
-const grant = (amountMicros: bigint) => ledger.adjust({ id: randomUUID(), account, amountMicros, reason: "test" })
-const query = async <Row>(text: ReturnType<typeof sql<Row>>) => (await run(test.database.run(() => text.execute(test.database.queries())))).rows
+const end = (id: string, outcome: Settlement["outcome"], costMicros = 0n): Settlement => ({
+  id,
+  outcome,
+  costMicros,
+  usage: {},
+  httpStatus: 200,
+})
+const grant = (amountMicros: bigint) =>
+  ledger.adjust({ id: randomUUID(), account, amountMicros, reason: "test" })
+const query = async <Row>(text: ReturnType<typeof sql<Row>>) =>
+  (await run(test.database.run(() => text.execute(test.database.queries())))).rows
 
 describe("ledger", () => {
   it("keeps the minute exact when several of its calls are given back in one statement", async () => {
@@ -83,7 +112,9 @@ describe("ledger", () => {
           .settle([end(first, "settled", 4n)], tx)
           .pipe(
             Effect.andThen(ledger.settle([end(second, "settled", 5n)], tx)),
-            Effect.andThen(ledger.adjust({ id: `${account}-tx`, account, amountMicros: 1n, reason: "test" }, tx)),
+            Effect.andThen(
+              ledger.adjust({ id: `${account}-tx`, account, amountMicros: 1n, reason: "test" }, tx),
+            ),
             Effect.andThen(fails ? Effect.fail("no") : Effect.void),
           ),
       )
@@ -97,21 +128,57 @@ describe("ledger", () => {
     await run(grant(100n))
     await run(ledger.settle([end(await admit(call(10n)), "settled", 7n)]))
     await run(grant(-3n))
-    const rows = await query(sql`SELECT debit_account, credit_account, amount_micros, balance_micros, type FROM ledger_transfer WHERE account_id = ${account} ORDER BY id`)
+    const rows = await query(
+      sql`SELECT debit_account, credit_account, amount_micros, balance_micros, type FROM ledger_transfer WHERE account_id = ${account} ORDER BY id`,
+    )
     expect(rows).toEqual([
-      { debit_account: "@grants", credit_account: account, amount_micros: 100n, balance_micros: 100n, type: "grant" },
-      { debit_account: account, credit_account: "@revenue", amount_micros: 7n, balance_micros: 93n, type: "charge" },
-      { debit_account: account, credit_account: "@grants", amount_micros: 3n, balance_micros: 90n, type: "adjustment" },
+      {
+        debit_account: "@grants",
+        credit_account: account,
+        amount_micros: 100n,
+        balance_micros: 100n,
+        type: "grant",
+      },
+      {
+        debit_account: account,
+        credit_account: "@revenue",
+        amount_micros: 7n,
+        balance_micros: 93n,
+        type: "charge",
+      },
+      {
+        debit_account: account,
+        credit_account: "@grants",
+        amount_micros: 3n,
+        balance_micros: 90n,
+        type: "adjustment",
+      },
     ])
-    for (const change of [sql`UPDATE ledger_transfer SET amount_micros = 1`, sql`DELETE FROM ledger_transfer`, sql`TRUNCATE ledger_transfer`])
+    for (const change of [
+      sql`UPDATE ledger_transfer SET amount_micros = 1`,
+      sql`DELETE FROM ledger_transfer`,
+      sql`TRUNCATE ledger_transfer`,
+    ])
       await expect(query(change)).rejects.toThrow("append-only")
   })
 
   it("an id that was admitted before fails alone, and its call stays open", async () => {
     await run(grant(100n))
     const id = await admit(call(10n))
-    const requests = [call(1n), call(1n), call(1n), call(1n, id), call(1n), call(1n, "no uuid"), call(1n)]
-    const exits = await run(Effect.forEach(requests, (request) => Effect.exit(ledger.admit(request)), { concurrency: "unbounded" }))
+    const requests = [
+      call(1n),
+      call(1n),
+      call(1n),
+      call(1n, id),
+      call(1n),
+      call(1n, "no uuid"),
+      call(1n),
+    ]
+    const exits = await run(
+      Effect.forEach(requests, (request) => Effect.exit(ledger.admit(request)), {
+        concurrency: "unbounded",
+      }),
+    )
     expect(exits.map(Exit.isSuccess)).toEqual([true, true, true, false, true, false, true])
     expect(await run(ledger.balance(account))).toEqual({ balanceMicros: 100n, heldMicros: 15n })
   })
@@ -154,28 +221,50 @@ describe("ledger", () => {
   it("parallel settlements of one call take money once", async () => {
     await run(grant(100n))
     const id = await admit(call(10n))
-    await run(Effect.forEach(Array(40).fill(id), (each: string) => ledger.settle([end(each, "settled", 4n)]), { concurrency: "unbounded" }))
+    await run(
+      Effect.forEach(
+        Array(40).fill(id),
+        (each: string) => ledger.settle([end(each, "settled", 4n)]),
+        { concurrency: "unbounded" },
+      ),
+    )
     expect(await run(ledger.balance(account))).toEqual({ balanceMicros: 96n, heldMicros: 0n })
   })
 
   it("two ledgers that admit and settle the same accounts in opposite order don't deadlock", async () => {
     const other = ledgerOn(test.database)
     const accounts = Array.from({ length: 10 }, (_, i) => `${account}-${i}`)
-    const of = (name: string) => ({ ...call(), caller: { ...call().caller, tenant: { account: name, mode: "live" as const }, keyId: name } })
+    const of = (name: string) => ({
+      ...call(),
+      caller: { ...call().caller, tenant: { account: name, mode: "live" as const }, keyId: name },
+    })
     const rounds = Array.from({ length: 20 }, (_, i) => (i % 2 ? accounts : accounts.toReversed()))
-    const both = (names: readonly string[]) => names.flatMap((name) => [ledger, other].map((billing) => ({ billing, request: of(name) })))
-    const work = ({ billing, request }: ReturnType<typeof both>[number]) => Effect.andThen(billing.admit(request), billing.settle([end(request.id, "refused")]))
+    const both = (names: readonly string[]) =>
+      names.flatMap((name) => [ledger, other].map((billing) => ({ billing, request: of(name) })))
+    const work = ({ billing, request }: ReturnType<typeof both>[number]) =>
+      Effect.andThen(billing.admit(request), billing.settle([end(request.id, "refused")]))
     await run(Effect.forEach(rounds.flatMap(both), work, { concurrency: 100, discard: true }))
-    expect(await query(sql`SELECT 1 FROM ledger_key WHERE key_id LIKE ${`${account}-%`} AND (open_calls <> 0 OR calls <> 0)`)).toEqual([])
+    expect(
+      await query(
+        sql`SELECT 1 FROM ledger_key WHERE key_id LIKE ${`${account}-%`} AND (open_calls <> 0 OR calls <> 0)`,
+      ),
+    ).toEqual([])
   })
 })
 
 describe("when the database does not answer", () => {
-  const lost = new PortError({ port: "database", message: "Connection terminated unexpectedly", cause: new Error("Connection terminated unexpectedly") })
+  const lost = new PortError({
+    port: "database",
+    message: "Connection terminated unexpectedly",
+    cause: new Error("Connection terminated unexpectedly"),
+  })
   /** The statement runs, its answer is lost. */
   const losing = (answers: { lose: boolean }): Database => ({
     ...test.database,
-    run: (statement) => Effect.flatMap(test.database.run(statement), (answer) => (answers.lose ? Effect.fail(lost) : Effect.succeed(answer))),
+    run: (statement) =>
+      Effect.flatMap(test.database.run(statement), (answer) =>
+        answers.lose ? Effect.fail(lost) : Effect.succeed(answer),
+      ),
   })
 
   it("a lost admission is given back a minute later, for its statement may still be running", async () => {
@@ -197,7 +286,9 @@ describe("when the database does not answer", () => {
     const gone: Database = { ...test.database, run: () => Effect.fail(lost) }
     const answers = { database: gone }
     ledger = ledgerOn({ ...test.database, run: (statement) => answers.database.run(statement) })
-    expect(await Effect.runPromiseExit(ledger.settle([end(id, "settled", 4n)]))).toMatchObject({ _tag: "Failure" })
+    expect(await Effect.runPromiseExit(ledger.settle([end(id, "settled", 4n)]))).toMatchObject({
+      _tag: "Failure",
+    })
     expect(await Effect.runPromiseExit(ledger.closeStrays)).toMatchObject({ _tag: "Failure" })
     answers.database = test.database
     await run(ledger.closeStrays)

@@ -7,9 +7,15 @@ import { tables } from "./tables-sql.ts"
 export const migrations: Migrations = {
   "001-ledger": {
     up: async (db) => {
-      for (const statement of [...tables, ...admitFunctions, ...settleFunctions]) await statement.execute(db)
+      for (const statement of [...tables, ...admitFunctions, ...settleFunctions])
+        await statement.execute(db)
     },
   },
   // of lines of batches only, so other calls don't pay for it
-  "002-children": { up: async (db) => void (await sql`CREATE INDEX ledger_call_children ON ledger_call (parent_id) WHERE parent_id IS NOT NULL`.execute(db)) },
+  "002-children": {
+    up: async (db) =>
+      void (await sql`CREATE INDEX ledger_call_children ON ledger_call (parent_id) WHERE parent_id IS NOT NULL`.execute(
+        db,
+      )),
+  },
 }

@@ -3,7 +3,15 @@ import { Effect, Exit, Schema, Scope } from "effect"
 import { sql } from "kysely"
 import { container } from "tsyringe"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { type Database, type Deployment, PortError, provide, resolve, systemClock, Tokens } from "../../core/index.ts"
+import {
+  type Database,
+  type Deployment,
+  PortError,
+  provide,
+  resolve,
+  systemClock,
+  Tokens,
+} from "../../core/index.ts"
 import { fakeLog, fakeMetrics } from "../../core/testing/index.ts"
 import { openTestDatabase, type TestDatabase } from "../../runtime/testing/test-database.ts"
 import { plugin } from "./plugin.ts"
@@ -16,21 +24,43 @@ beforeAll(async () => {
 })
 afterAll(() => test.close())
 
-const start = async (role: Deployment["role"], settings: unknown, database: Database = test.database) => {
+const start = async (
+  role: Deployment["role"],
+  settings: unknown,
+  database: Database = test.database,
+) => {
   const child = container.createChildContainer()
   const log = fakeLog()
-  provide(child, Tokens.deployment, { name: "test", dataDir: "/nonexistent", modelsDir: "/nonexistent", baseUrl: "http://127.0.0.1:1", role })
+  provide(child, Tokens.deployment, {
+    name: "test",
+    dataDir: "/nonexistent",
+    modelsDir: "/nonexistent",
+    baseUrl: "http://127.0.0.1:1",
+    role,
+  })
   provide(child, Tokens.clock, systemClock)
   provide(child, Tokens.log, log)
   provide(child, Tokens.metrics, fakeMetrics())
   provide(child, Tokens.database, database)
   const scope = Scope.makeUnsafe()
-  await Effect.runPromise(plugin.start!(child, Schema.decodeUnknownSync(Settings)(settings)).pipe(Scope.provide(scope)))
-  return { log, billing: resolve(child, Tokens.billing), stop: () => Effect.runPromise(Scope.close(scope, Exit.void)) }
+  await Effect.runPromise(
+    plugin.start!(child, Schema.decodeUnknownSync(Settings)(settings)).pipe(Scope.provide(scope)),
+  )
+  return {
+    log,
+    billing: resolve(child, Tokens.billing),
+    stop: () => Effect.runPromise(Scope.close(scope, Exit.void)),
+  }
 }
 const leases = async () => {
   const { rows } = await Effect.runPromise(
-    test.database.run(() => sql<{ n: bigint }>`SELECT count(*) AS n FROM ledger_replica WHERE lease_until > ${new Date()}`.execute(test.database.queries())),
+    test.database.run(() =>
+      sql<{
+        n: bigint
+      }>`SELECT count(*) AS n FROM ledger_replica WHERE lease_until > ${new Date()}`.execute(
+        test.database.queries(),
+      ),
+    ),
   )
   return rows[0]?.n
 }
@@ -38,7 +68,10 @@ const leases = async () => {
 it("has a lease from start to stop when it serves, and none in a command", async () => {
   const [server, command] = [await start("serve", {}), await start("command", {})]
   expect(await leases()).toBe(1n)
-  expect(await Effect.runPromise(command.billing.balance("nobody"))).toEqual({ balanceMicros: 0n, heldMicros: 0n })
+  expect(await Effect.runPromise(command.billing.balance("nobody"))).toEqual({
+    balanceMicros: 0n,
+    heldMicros: 0n,
+  })
   await command.stop()
   await server.stop()
   expect(await leases()).toBe(0n)
@@ -60,14 +93,21 @@ it("goes on beating and sweeping after the database failed, and says so", async 
   broken.left = 6
   await expect.poll(() => server.log.lines.length).toBe(6)
   expect(new Set(server.log.lines.map((line) => line.message))).toEqual(
-    new Set(["the ledger's heartbeat failed; it will be tried again", "the ledger's sweep failed; it will be tried again"]),
+    new Set([
+      "the ledger's heartbeat failed; it will be tried again",
+      "the ledger's sweep failed; it will be tried again",
+    ]),
   )
   expect(failures).toBe(6)
-  await Effect.runPromise(test.database.run(() => sql`DELETE FROM ledger_replica`.execute(test.database.queries())))
+  await Effect.runPromise(
+    test.database.run(() => sql`DELETE FROM ledger_replica`.execute(test.database.queries())),
+  )
   await expect.poll(leases).toBe(1n)
   await server.stop()
 })
 
 it("says which setting is wrong", () => {
-  expect(() => Schema.decodeUnknownSync(Settings)({ heartbeatMs: 20_000 })).toThrow("at least twice heartbeatMs")
+  expect(() => Schema.decodeUnknownSync(Settings)({ heartbeatMs: 20_000 })).toThrow(
+    "at least twice heartbeatMs",
+  )
 })

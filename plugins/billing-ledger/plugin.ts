@@ -16,9 +16,17 @@ import { keepUp } from "./upkeep.ts"
 export const plugin = definePlugin({
   name: "billing-ledger",
   api: 1,
-  about: "Limits and prepaid money in PostgreSQL: holds, settlements and a double-entry ledger, exact across replicas; usage, ledger and receipts.",
+  about:
+    "Limits and prepaid money in PostgreSQL: holds, settlements and a double-entry ledger, exact across replicas; usage, ledger and receipts.",
   settings: Settings,
-  needs: [Tokens.database, Tokens.clock, Tokens.log, Tokens.deployment, Tokens.metrics, Tokens.signer],
+  needs: [
+    Tokens.database,
+    Tokens.clock,
+    Tokens.log,
+    Tokens.deployment,
+    Tokens.metrics,
+    Tokens.signer,
+  ],
   provides: [Tokens.billing, Tokens.ledger, Tokens.endpoints, Tokens.consistencyChecks],
   migrations,
   register: (container) => {
@@ -29,7 +37,13 @@ export const plugin = definePlugin({
       signer: resolve(container, Tokens.signer),
       deployment: resolve(container, Tokens.deployment),
     })
-    for (const endpoint of [usageEndpoint(open), ledgerEndpoint(open), keyReceiptEndpoint(open), sessionReceiptEndpoint(open)]) provide(container, Tokens.endpoints, endpoint)
+    for (const endpoint of [
+      usageEndpoint(open),
+      ledgerEndpoint(open),
+      keyReceiptEndpoint(open),
+      sessionReceiptEndpoint(open),
+    ])
+      provide(container, Tokens.endpoints, endpoint)
   },
   start: (container, settings) =>
     Effect.gen(function* () {
@@ -41,8 +55,24 @@ export const plugin = definePlugin({
       const billing = makeLedgerBilling({ database, clock, log, metrics, settings, replica })
       provide(container, Tokens.billing, billing)
       provide(container, Tokens.ledger, makeLedger(database, clock, settings))
-      for (const check of [ledgerCheck, usageCheck]) provide(container, Tokens.consistencyChecks, check({ database, clock, ...settings }))
+      for (const check of [ledgerCheck, usageCheck])
+        provide(container, Tokens.consistencyChecks, check({ database, clock, ...settings }))
       if (resolve(container, Tokens.deployment).role !== "serve") return
-      yield* keepUp(billing, makeReplica(database, clock, replica, settings.leaseMs), settings, log, metrics)
-    }).pipe(Effect.mapError((cause) => new PluginError({ plugin: "billing-ledger", message: `the ledger can't start: ${cause.message}`, cause }))),
+      yield* keepUp(
+        billing,
+        makeReplica(database, clock, replica, settings.leaseMs),
+        settings,
+        log,
+        metrics,
+      )
+    }).pipe(
+      Effect.mapError(
+        (cause) =>
+          new PluginError({
+            plugin: "billing-ledger",
+            message: `the ledger can't start: ${cause.message}`,
+            cause,
+          }),
+      ),
+    ),
 })

@@ -22,23 +22,50 @@ const run = Effect.runPromise
 const house = (clock: ReturnType<typeof fakeClock>) => {
   const id = randomUUID()
   const settings = { maxGathered: 128, maxInFlight: 2, maxWaiting: 1000 }
-  const billing = makeLedgerBilling({ database: test.database, clock, log: fakeLog(), metrics: fakeMetrics(), settings, replica: id })
+  const billing = makeLedgerBilling({
+    database: test.database,
+    clock,
+    log: fakeLog(),
+    metrics: fakeMetrics(),
+    settings,
+    replica: id,
+  })
   return { billing, replica: makeReplica(test.database, clock, id, 30_000) }
 }
 const callOf = (account: string, concurrency: number, holdMicros: bigint) => ({
   id: uuidV7(0),
-  caller: { tenant: { account, mode: "live" as const }, keyId: `${account}-key`, scopes: ["*"], role: "user" as const, limits: { ...defaultLimits, concurrency } },
+  caller: {
+    tenant: { account, mode: "live" as const },
+    keyId: `${account}-key`,
+    scopes: ["*"],
+    role: "user" as const,
+    limits: { ...defaultLimits, concurrency },
+  },
   endpoint: "chat.completions",
   requestId: "r",
   holdMicros,
   counts: "all" as const,
 })
-const grant = (account: string, amountMicros: bigint) => ({ id: randomUUID(), account, amountMicros, reason: "test" })
+const grant = (account: string, amountMicros: bigint) => ({
+  id: randomUUID(),
+  account,
+  amountMicros,
+  reason: "test",
+})
 
 it("frees slots and holds of a process that was killed", async () => {
-  const child = spawn(process.execPath, ["--import", "tsx", fileURLToPath(new URL("./test-killed-process.ts", import.meta.url)), test.url], {
-    stdio: ["ignore", "pipe", "inherit"],
-  })
+  const child = spawn(
+    process.execPath,
+    [
+      "--import",
+      "tsx",
+      fileURLToPath(new URL("./test-killed-process.ts", import.meta.url)),
+      test.url,
+    ],
+    {
+      stdio: ["ignore", "pipe", "inherit"],
+    },
+  )
   try {
     const [line] = (await once(child.stdout, "data")) as [Buffer]
     expect(String(line)).toBe("3 calls open\n")
@@ -50,7 +77,9 @@ it("frees slots and holds of a process that was killed", async () => {
   const { billing, replica } = house(clock)
   await run(replica.beat)
   expect(await run(replica.sweep)).toBe(0)
-  expect(await run(Effect.flip(billing.admit(callOf("killed", 3, 0n))))).toMatchObject({ reason: "concurrency" })
+  expect(await run(Effect.flip(billing.admit(callOf("killed", 3, 0n))))).toMatchObject({
+    reason: "concurrency",
+  })
   clock.advance(31_000)
   await run(replica.beat)
   expect(await run(replica.sweep)).toBe(3)
@@ -72,9 +101,17 @@ it("expires the calls of a replica that went silent, not those of one that lives
   expect(await run(living.replica.sweep)).toBe(1)
   expect(await run(living.billing.balance("a"))).toEqual({ balanceMicros: 100n, heldMicros: 30n })
   await run(living.billing.admit(callOf("a", 2, 50n)))
-  await run(dead.billing.settle([{ id: lost.id, outcome: "settled", costMicros: 60n, usage: {}, httpStatus: 200 }]))
+  await run(
+    dead.billing.settle([
+      { id: lost.id, outcome: "settled", costMicros: 60n, usage: {}, httpStatus: 200 },
+    ]),
+  )
   expect(await run(living.billing.balance("a"))).toEqual({ balanceMicros: 80n, heldMicros: 80n })
-  await run(dead.billing.settle([{ id: lost.id, outcome: "settled", costMicros: 60n, usage: {}, httpStatus: 200 }]))
+  await run(
+    dead.billing.settle([
+      { id: lost.id, outcome: "settled", costMicros: 60n, usage: {}, httpStatus: 200 },
+    ]),
+  )
   expect(await run(living.billing.balance("a"))).toEqual({ balanceMicros: 80n, heldMicros: 80n })
 })
 
@@ -82,7 +119,13 @@ it("expires at once what a replica leaves open, whatever the number", async () =
   const clock = fakeClock()
   const [leaving, living] = [house(clock), house(clock)]
   await run(Effect.andThen(leaving.replica.beat, living.replica.beat))
-  await run(Effect.forEach(Array(60).fill("b"), (account: string) => leaving.billing.admit(callOf(account, 1000, 0n)), { concurrency: "unbounded", discard: true }))
+  await run(
+    Effect.forEach(
+      Array(60).fill("b"),
+      (account: string) => leaving.billing.admit(callOf(account, 1000, 0n)),
+      { concurrency: "unbounded", discard: true },
+    ),
+  )
   expect(await run(living.replica.sweep)).toBe(0)
   await run(leaving.replica.leave)
   expect(await run(living.replica.sweep)).toBe(60)
@@ -102,6 +145,10 @@ it("expires a call whose own time is over, of a replica that lives; it may still
   expect(await run(replica.sweep)).toBe(1)
   expect(await run(billing.balance("c"))).toEqual({ balanceMicros: 100n, heldMicros: 40n })
   await run(billing.admit(callOf("c", 2, 10n)))
-  await run(billing.settle([{ id: short.id, outcome: "settled", costMicros: 60n, usage: {}, httpStatus: 200 }]))
+  await run(
+    billing.settle([
+      { id: short.id, outcome: "settled", costMicros: 60n, usage: {}, httpStatus: 200 },
+    ]),
+  )
   expect(await run(billing.balance("c"))).toEqual({ balanceMicros: 50n, heldMicros: 50n })
 })

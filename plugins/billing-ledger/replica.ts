@@ -17,8 +17,14 @@ const callsPerStatement = 500
  * Who is alive. States of a replica: (no row) -> leased -> (lease over, or given up: dead) -> (no row: swept) | leased (it was only slow).
  * Its calls may settle late even after they expired.
  */
-export const makeReplica = (database: Database, clock: Clock, id: string, leaseMs: number): Replica => {
-  const run = (query: () => ReturnType<typeof sql>) => Effect.asVoid(database.run(() => query().execute(database.queries())))
+export const makeReplica = (
+  database: Database,
+  clock: Clock,
+  id: string,
+  leaseMs: number,
+): Replica => {
+  const run = (query: () => ReturnType<typeof sql>) =>
+    Effect.asVoid(database.run(() => query().execute(database.queries())))
   const expireSome = (now: Date) => {
     const over = sql`
       SELECT json_agg(json_build_object('id', id, 'outcome', 'expired')) FROM (
@@ -26,7 +32,11 @@ export const makeReplica = (database: Database, clock: Clock, id: string, leaseM
           AND (expires_at <= ${now} OR NOT EXISTS (SELECT 1 FROM ledger_replica r WHERE r.id = c.replica_id AND r.lease_until > ${now}))
         ORDER BY account_id, id LIMIT ${callsPerStatement}) d`
     return Effect.map(
-      database.run(() => sql<{ closed: bigint }>`SELECT ledger_settle((${over}), ${now}) AS closed`.execute(database.queries())),
+      database.run(() =>
+        sql<{ closed: bigint }>`SELECT ledger_settle((${over}), ${now}) AS closed`.execute(
+          database.queries(),
+        ),
+      ),
       ({ rows }) => Number(rows[0]?.closed ?? 0),
     )
   }
@@ -47,6 +57,9 @@ export const makeReplica = (database: Database, clock: Clock, id: string, leaseM
       yield* run(() => sql`DELETE FROM ledger_replica WHERE lease_until <= ${now}`)
       return total
     }),
-    leave: run(() => sql`UPDATE ledger_replica SET lease_until = ${new Date(clock.nowMs())} WHERE id = ${id}`),
+    leave: run(
+      () =>
+        sql`UPDATE ledger_replica SET lease_until = ${new Date(clock.nowMs())} WHERE id = ${id}`,
+    ),
   }
 }

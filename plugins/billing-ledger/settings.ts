@@ -18,6 +18,14 @@ export const Settings = Schema.Struct({
   leaseMs: positive(30_000),
   /** How often each replica looks for calls of dead ones. */
   sweepMs: positive(10_000),
-}).check(Schema.makeFilter((settings) => settings.leaseMs >= 2 * settings.heartbeatMs || { path: ["leaseMs"], issue: "must be at least twice heartbeatMs" }))
+}).check(
+  Schema.makeFilter(
+    (settings) =>
+      settings.leaseMs >= 2 * settings.heartbeatMs || {
+        path: ["leaseMs"],
+        issue: "must be at least twice heartbeatMs",
+      },
+  ),
+)
 
 export type Settings = typeof Settings.Type

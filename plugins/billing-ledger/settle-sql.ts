@@ -139,4 +139,15 @@ BEGIN
   RETURN 'done';
 END $$`
 
-export const settleFunctions = [settlement, monthOf, hourOf, failed, uncount, uncountAll, close, closeLate, settle, adjust]
+export const settleFunctions = [
+  settlement,
+  monthOf,
+  hourOf,
+  failed,
+  uncount,
+  uncountAll,
+  close,
+  closeLate,
+  settle,
+  adjust,
+]

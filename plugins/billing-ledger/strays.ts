@@ -12,7 +12,10 @@ export interface Strays {
  * the sweeper closes them later. The customer saw a failure: they cost nothing. Beyond `maxStrays` the oldest is forgotten until its replica ends.
  */
 export const makeStrays = (maxStrays: number): Strays => {
-  const strays = new Map<string, { readonly outcome: Settlement["outcome"]; readonly dueMs: number }>()
+  const strays = new Map<
+    string,
+    { readonly outcome: Settlement["outcome"]; readonly dueMs: number }
+  >()
   return {
     get size() {
       return strays.size
@@ -25,7 +28,13 @@ export const makeStrays = (maxStrays: number): Strays => {
     take: (nowMs, max) => {
       const taken = [...strays].filter(([, { dueMs }]) => dueMs <= nowMs).slice(0, max)
       for (const [id] of taken) strays.delete(id)
-      return taken.map(([id, { outcome }]) => ({ id, outcome, costMicros: 0n, usage: {}, httpStatus: 500 }))
+      return taken.map(([id, { outcome }]) => ({
+        id,
+        outcome,
+        costMicros: 0n,
+        usage: {},
+        httpStatus: 500,
+      }))
     },
   }
 }

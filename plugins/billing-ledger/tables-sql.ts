@@ -116,4 +116,14 @@ END $$`,
   sql`CREATE TRIGGER ledger_transfer_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON ledger_transfer FOR EACH STATEMENT EXECUTE FUNCTION ledger_append_only()`,
 ]
 
-export const tables = [accounts, keys, replicas, calls, ...callIndexes, transfers, ...transferIndexes, usage, ...appendOnly]
+export const tables = [
+  accounts,
+  keys,
+  replicas,
+  calls,
+  ...callIndexes,
+  transfers,
+  ...transferIndexes,
+  usage,
+  ...appendOnly,
+]

@@ -7,31 +7,67 @@ import type { Settings } from "./settings.ts"
 const stopWithin = "5 seconds"
 
 /** Every `everyMs` until it is interrupted. A failure is logged, and the next turn tries again. */
-const forever = (what: string, everyMs: number, turn: Effect.Effect<void, PortError>, log: Log): Effect.Effect<never> =>
+const forever = (
+  what: string,
+  everyMs: number,
+  turn: Effect.Effect<void, PortError>,
+  log: Log,
+): Effect.Effect<never> =>
   turn.pipe(
-    Effect.catchCause((cause) => Effect.sync(() => log.warn(`${what} failed; it will be tried again`, { cause: Cause.pretty(cause) }))),
+    Effect.catchCause((cause) =>
+      Effect.sync(() =>
+        log.warn(`${what} failed; it will be tried again`, { cause: Cause.pretty(cause) }),
+      ),
+    ),
     Effect.andThen(Effect.sleep(everyMs)),
     Effect.forever,
   )
 
 /** Keeps the lease, and sweeps, until the Scope closes; then waits for the last statements and gives the lease up. */
-export const keepUp = (billing: LedgerBilling, replica: Replica, settings: Settings, log: Log, metrics: Metrics): Effect.Effect<void, PortError, Scope.Scope> => {
-  const expired = metrics.counter("rakit_calls_expired_total", "Calls that a dead replica left open, or that were open beyond their time.")
+export const keepUp = (
+  billing: LedgerBilling,
+  replica: Replica,
+  settings: Settings,
+  log: Log,
+  metrics: Metrics,
+): Effect.Effect<void, PortError, Scope.Scope> => {
+  const expired = metrics.counter(
+    "rakit_calls_expired_total",
+    "Calls that a dead replica left open, or that were open beyond their time.",
+  )
   const sweep = Effect.tap(replica.sweep, (calls) =>
     Effect.sync(() => {
       if (calls === 0) return
       expired.add(calls)
-      log.warn("calls of dead replicas, or beyond their time, expired; their holds and slots are free again", { calls })
+      log.warn(
+        "calls of dead replicas, or beyond their time, expired; their holds and slots are free again",
+        { calls },
+      )
     }),
   )
   const leave = billing.idle.pipe(
     Effect.andThen(replica.leave),
     Effect.timeout(stopWithin),
-    Effect.catchCause((cause) => Effect.sync(() => log.warn("the ledger's lease was not given up; it ends by itself", { cause: Cause.pretty(cause) }))),
+    Effect.catchCause((cause) =>
+      Effect.sync(() =>
+        log.warn("the ledger's lease was not given up; it ends by itself", {
+          cause: Cause.pretty(cause),
+        }),
+      ),
+    ),
   )
   return Effect.gen(function* () {
     yield* Effect.acquireRelease(replica.beat, () => leave)
-    yield* Effect.forkScoped(forever("the ledger's heartbeat", settings.heartbeatMs, replica.beat, log))
-    yield* Effect.forkScoped(forever("the ledger's sweep", settings.sweepMs, Effect.andThen(billing.closeStrays, sweep), log))
+    yield* Effect.forkScoped(
+      forever("the ledger's heartbeat", settings.heartbeatMs, replica.beat, log),
+    )
+    yield* Effect.forkScoped(
+      forever(
+        "the ledger's sweep",
+        settings.sweepMs,
+        Effect.andThen(billing.closeStrays, sweep),
+        log,
+      ),
+    )
   })
 }

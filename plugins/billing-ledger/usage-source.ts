@@ -22,7 +22,13 @@ export const usageColumns = sql`u (account_id, at, key_id, model, endpoint, requ
  * What ended, of calls that were admitted in exactly this time: whole hours from the sums that are kept; where the range cuts an hour, the calls of its
  * smaller part one by one, which are added to the hours, or taken from them. Nothing comes after now, so a range that ends later cuts none.
  */
-export const usageSource = ({ account, mode, fromMs, toMs, nowMs }: UsageSource): RawBuilder<unknown> => {
+export const usageSource = ({
+  account,
+  mode,
+  fromMs,
+  toMs,
+  nowMs,
+}: UsageSource): RawBuilder<unknown> => {
   const owner = account === undefined ? sql`` : sql`account_id = ${account} AND `
   const hours = (from: number, to: number) => sql`
     SELECT account_id, hour, key_id, model, endpoint, requests, errors, input_tokens, output_tokens, cost_micros
@@ -39,7 +45,11 @@ export const usageSource = ({ account, mode, fromMs, toMs, nowMs }: UsageSource)
   if (before(fromMs) === before(endMs)) return calls(fromMs, endMs)
   const [begin, end] = [nearest(fromMs), nearest(endMs)]
   const edges = [
-    ...(begin < fromMs ? [calls(begin, fromMs, "-")] : fromMs < begin ? [calls(fromMs, begin)] : []),
+    ...(begin < fromMs
+      ? [calls(begin, fromMs, "-")]
+      : fromMs < begin
+        ? [calls(fromMs, begin)]
+        : []),
     ...(end < endMs ? [calls(end, endMs)] : endMs < end ? [calls(endMs, end, "-")] : []),
   ]
   return sql.join([hours(begin, end), ...edges], sql` UNION ALL `)

@@ -21,11 +21,26 @@ export interface UsageSum {
 }
 
 /** The kept column of a group, and how it is shown. Bytes are compared, so that the order does not depend on the server's locale. */
-const columnsOf: Readonly<Record<UsageGroup, { readonly kept: RawBuilder<unknown>; readonly shown: (kept: RawBuilder<unknown>) => RawBuilder<unknown> }>> = {
+const columnsOf: Readonly<
+  Record<
+    UsageGroup,
+    {
+      readonly kept: RawBuilder<unknown>
+      readonly shown: (kept: RawBuilder<unknown>) => RawBuilder<unknown>
+    }
+  >
+> = {
   account: { kept: sql`account_id`, shown: (id) => sql`${id} COLLATE "C"` },
-  day: { kept: sql`date_bin('1 day', at, '1970-01-01 00:00:00Z')`, shown: (at) => sql`(${at} AT TIME ZONE 'UTC')::date` },
+  day: {
+    kept: sql`date_bin('1 day', at, '1970-01-01 00:00:00Z')`,
+    shown: (at) => sql`(${at} AT TIME ZONE 'UTC')::date`,
+  },
   // calls without a key are counted under an id of our own
-  key: { kept: sql`key_id`, shown: (id) => sql`CASE WHEN starts_with(${id}, 'session:') THEN NULL ELSE ${id} COLLATE "C" END` },
+  key: {
+    kept: sql`key_id`,
+    shown: (id) =>
+      sql`CASE WHEN starts_with(${id}, 'session:') THEN NULL ELSE ${id} COLLATE "C" END`,
+  },
   model: { kept: sql`model`, shown: (id) => sql`nullif(${id}, '') COLLATE "C"` },
   endpoint: { kept: sql`endpoint`, shown: (id) => sql`${id} COLLATE "C"` },
 }
@@ -41,7 +56,9 @@ interface Row {
 
 const sums = (type: "numeric" | "bigint") => {
   const cast = sql.raw(`::${type}`)
-  return ["requests", "errors", "input_tokens", "output_tokens", "cost_micros"].map((name) => sql`coalesce(sum(${sql.ref(name)}), 0)${cast} AS ${sql.ref(name)}`)
+  return ["requests", "errors", "input_tokens", "output_tokens", "cost_micros"].map(
+    (name) => sql`coalesce(sum(${sql.ref(name)}), 0)${cast} AS ${sql.ref(name)}`,
+  )
 }
 
 /** Summed as it is kept first: what is shown costs more to make, and there is less of it then. */
@@ -49,8 +66,13 @@ const queryOf = ({ groupBy, maxRows, ...source }: UsageQuery): RawBuilder<Row> =
   const names = groupBy.map((_, index) => sql.ref(`g${index}`))
   const from = sql`(${usageSource(source)}) ${usageColumns}`
   if (groupBy.length === 0) return sql<Row>`SELECT ${sql.join(sums("bigint"))} FROM ${from}`
-  const kept = groupBy.map((group, index) => sql`${columnsOf[group].kept} AS ${sql.ref(`g${index}`)}`)
-  const shown = groupBy.map((group, index) => sql`${columnsOf[group].shown(sql.ref(`g${index}`))} AS ${sql.ref(`g${index}`)}`)
+  const kept = groupBy.map(
+    (group, index) => sql`${columnsOf[group].kept} AS ${sql.ref(`g${index}`)}`,
+  )
+  const shown = groupBy.map(
+    (group, index) =>
+      sql`${columnsOf[group].shown(sql.ref(`g${index}`))} AS ${sql.ref(`g${index}`)}`,
+  )
   const places = sql.join(groupBy.map((_, index) => sql.raw(String(index + 1))))
   const order = sql.join(groupBy.map((_, index) => sql`${sql.raw(String(index + 1))} NULLS LAST`))
   return sql<Row>`
@@ -59,7 +81,10 @@ const queryOf = ({ groupBy, maxRows, ...source }: UsageQuery): RawBuilder<Row> =
 }
 
 /** Sums by groups, sorted by them; without groups one row for all. */
-export const usageSums = (database: Database, query: UsageQuery): Effect.Effect<readonly UsageSum[], PortError> =>
+export const usageSums = (
+  database: Database,
+  query: UsageQuery,
+): Effect.Effect<readonly UsageSum[], PortError> =>
   Effect.map(
     database.run(() => queryOf(query).execute(database.queries())),
     ({ rows }) =>

@@ -5,135 +5,160 @@ import { type Platform, startPlatform } from "../../runtime/testing/start-platfo
 import { installedChromium, openBrowser, openPage, withoutChromium } from "./testing/chromium.ts"
 
 // a browser and a whole server, on a machine that may be busy
-describe.skipIf(!installedChromium)(installedChromium ? "administration, in Chromium" : `skipped: ${withoutChromium}`, { timeout: 90_000 }, () => {
-  let platform: Platform
-  let browser: Browser
-  let admin: Awaited<ReturnType<typeof openPage>>
-  let user: Awaited<ReturnType<typeof openPage>>
-  const email = "user@example.com"
-  const password = "a long password"
+describe.skipIf(!installedChromium)(
+  installedChromium ? "administration, in Chromium" : `skipped: ${withoutChromium}`,
+  { timeout: 90_000 },
+  () => {
+    let platform: Platform
+    let browser: Browser
+    let admin: Awaited<ReturnType<typeof openPage>>
+    let user: Awaited<ReturnType<typeof openPage>>
+    const email = "user@example.com"
+    const password = "a long password"
 
-  const signIn = async (page: Page, who: { email: string; password: string }) => {
-    await page.goto(`${platform.url}/dashboard`)
-    await page.getByLabel("E-mail").fill(who.email)
-    await page.getByLabel("Password").fill(who.password)
-    await page.getByRole("button", { name: "Sign in" }).click()
-    await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor()
-  }
-  beforeAll(async () => {
-    platform = await startPlatform()
-    browser = await openBrowser()
-    admin = await openPage(browser)
-    user = await openPage(browser)
-    await fetch(`${platform.url}/dashboard/signup`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ email, password }) })
-    await signIn(user.page, { email, password })
-    await signIn(admin.page, platform.credentials)
-    await admin.page.getByRole("link", { name: "Admin" }).click()
-  }, 120_000)
-  afterAll(async () => {
-    await browser?.close()
-    await platform?.close()
-  })
-  afterEach(() => expect([...admin.complaints, ...user.complaints]).toEqual([]))
-
-  const panel = () => admin.page.locator("section", { has: admin.page.getByRole("heading", { level: 2, name: email }) })
-  const does = async (name: string) => {
-    await panel().getByRole("button", { name, exact: true }).click()
-    await admin.page.getByRole("dialog").getByRole("button", { name, exact: true }).click()
-    await admin.page.getByRole("dialog").waitFor({ state: "detached" })
-  }
-  const grant = async (amount: string, reason: string) => {
-    await panel().getByLabel("Amount in Rp").fill(amount)
-    await panel().getByLabel("Reason").fill(reason)
-    await panel().getByRole("button", { name: "Grant credit" }).click()
-  }
-  const audited = (action: string) =>
-    admin.page
-      .getByRole("table", { name: "Audit log" })
-      .getByRole("row")
-      .filter({ has: admin.page.getByRole("cell", { name: action, exact: true }) })
-
-  it("is not offered to users", async () => {
-    expect(await user.page.getByRole("link", { name: "Admin" }).count()).toBe(0)
-    await user.page.goto(`${platform.url}/dashboard#admin`)
-    await user.page.getByRole("heading", { level: 1, name: "Overview" }).waitFor()
-  })
-
-  it("an account is searched, confirmed, and given credit", async () => {
-    const { page } = admin
-    await page.getByRole("searchbox").fill("nobody-of-that-name")
-    await page.getByRole("button", { name: "Search" }).click()
-    await page.getByText("No such account.").waitFor()
-    await page.getByRole("searchbox").fill("USER@")
-    await page.keyboard.press("Enter")
-    await page.getByRole("button", { name: email }).click()
-    await does("Confirm the address")
-    await panel().getByText("The address is confirmed.").waitFor()
-
-    await grant("0", "nothing")
-    await panel().locator(".field", { hasText: "Amount in Rp" }).locator(".refusal").waitFor()
-    await grant("-60000", "too much")
-    await panel().locator(".field", { hasText: "Amount in Rp" }).locator(".refusal", { hasText: "balance" }).waitFor()
-    await grant("1234.5", "<b>for the tests</b>")
-    await panel().getByText("Booked: Rp\u00a01.234,5").waitFor()
-    await panel().getByText("Rp\u00a051.234,5").first().waitFor()
-    // the answer is lost on its way: sending the order again is no second grant
-    await page.route("**/grants", async (route) => {
-      await route.fetch()
-      await route.abort()
-      await page.unroute("**/grants")
+    const signIn = async (page: Page, who: { email: string; password: string }) => {
+      await page.goto(`${platform.url}/dashboard`)
+      await page.getByLabel("E-mail").fill(who.email)
+      await page.getByLabel("Password").fill(who.password)
+      await page.getByRole("button", { name: "Sign in" }).click()
+      await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor()
+    }
+    beforeAll(async () => {
+      platform = await startPlatform()
+      browser = await openBrowser()
+      admin = await openPage(browser)
+      user = await openPage(browser)
+      await fetch(`${platform.url}/dashboard/signup`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ email, password }),
+      })
+      await signIn(user.page, { email, password })
+      await signIn(admin.page, platform.credentials)
+      await admin.page.getByRole("link", { name: "Admin" }).click()
+    }, 120_000)
+    afterAll(async () => {
+      await browser?.close()
+      await platform?.close()
     })
-    await grant("0.5", "once")
-    await panel().getByText("The server can't be reached.").waitFor()
-    await panel().getByRole("button", { name: "Grant credit" }).click()
-    await panel().getByText("Booked: Rp\u00a00,5").waitFor()
-    await panel().getByText("Rp\u00a051.235").first().waitFor()
-    await grant("-0.5", "and back")
-    await panel().getByText("Rp\u00a051.234,5").first().waitFor()
-    await audited("account.grant").filter({ hasText: "for the tests" }).waitFor()
-    const text = await audited("account.grant").filter({ hasText: "for the tests" }).textContent()
-    for (const part of ["balance_idr 50000", "balance_idr 51234.5", "<b>for the tests</b>"]) expect(text).toContain(part)
-    await panel().locator("summary", { hasText: "Ledger" }).click()
-    await panel().getByRole("row", { name: "<b>for the tests</b>" }).waitFor()
+    afterEach(() => expect([...admin.complaints, ...user.complaints]).toEqual([]))
 
-    await user.page.reload()
-    await user.page.locator(".figure", { hasText: "Balance" }).getByText("Rp\u00a051.234,5").waitFor()
-    expect(await user.page.getByText(/not confirmed yet/).count()).toBe(0)
-  })
+    const panel = () =>
+      admin.page.locator("section", {
+        has: admin.page.getByRole("heading", { level: 2, name: email }),
+      })
+    const does = async (name: string) => {
+      await panel().getByRole("button", { name, exact: true }).click()
+      await admin.page.getByRole("dialog").getByRole("button", { name, exact: true }).click()
+      await admin.page.getByRole("dialog").waitFor({ state: "detached" })
+    }
+    const grant = async (amount: string, reason: string) => {
+      await panel().getByLabel("Amount in Rp").fill(amount)
+      await panel().getByLabel("Reason").fill(reason)
+      await panel().getByRole("button", { name: "Grant credit" }).click()
+    }
+    const audited = (action: string) =>
+      admin.page
+        .getByRole("table", { name: "Audit log" })
+        .getByRole("row")
+        .filter({ has: admin.page.getByRole("cell", { name: action, exact: true }) })
 
-  it("a suspended account sees why its calls are refused", async () => {
-    await user.page.getByRole("link", { name: "Keys" }).click()
-    await user.page.getByRole("button", { name: "New key" }).click()
-    await user.page.getByLabel("Name", { exact: true }).fill("mine")
-    await user.page.getByRole("button", { name: "Create key" }).click()
-    const apiKey = await user.page.getByLabel("API key").inputValue()
-    const client = new OpenAI({ baseURL: `${platform.url}/v1`, apiKey, maxRetries: 0 })
-    const call = () => client.chat.completions.create({ model: "svc-lyt", messages: [{ role: "user", content: "hi" }] })
-    await call()
+    it("is not offered to users", async () => {
+      expect(await user.page.getByRole("link", { name: "Admin" }).count()).toBe(0)
+      await user.page.goto(`${platform.url}/dashboard#admin`)
+      await user.page.getByRole("heading", { level: 1, name: "Overview" }).waitFor()
+    })
 
-    await does("Suspend")
-    await panel().getByText("It is suspended.").waitFor()
-    await vi.waitFor(() => expect(call()).rejects.toMatchObject({ status: 403, code: "account_suspended" }), { timeout: 15_000, interval: 100 })
-    await user.page.reload()
-    await user.page.getByText("This account is suspended").waitFor()
-    await does("Unsuspend")
-    await vi.waitFor(call, { timeout: 15_000, interval: 100 })
-    await user.page.reload()
-    await user.page.getByRole("heading", { level: 1, name: "Keys" }).waitFor()
-    expect(await user.page.getByText("This account is suspended").count()).toBe(0)
-    for (const action of ["account.suspend", "account.unsuspend"]) await audited(action).waitFor()
-  })
+    it("an account is searched, confirmed, and given credit", async () => {
+      const { page } = admin
+      await page.getByRole("searchbox").fill("nobody-of-that-name")
+      await page.getByRole("button", { name: "Search" }).click()
+      await page.getByText("No such account.").waitFor()
+      await page.getByRole("searchbox").fill("USER@")
+      await page.keyboard.press("Enter")
+      await page.getByRole("button", { name: email }).click()
+      await does("Confirm the address")
+      await panel().getByText("The address is confirmed.").waitFor()
 
-  it("an admin can be made, but nobody demotes or suspends oneself", async () => {
-    await does("Make admin")
-    await user.page.reload()
-    await user.page.getByRole("link", { name: "Admin" }).click()
-    await user.page.getByRole("heading", { level: 1, name: "Admin" }).waitFor()
-    await user.page.getByRole("button", { name: email }).click()
-    await user.page.getByRole("heading", { level: 2, name: email }).waitFor()
-    expect(await user.page.getByRole("button", { name: /^(Suspend|Make user)$/ }).count()).toBe(0)
-    await does("Make user")
-    await user.page.reload()
-    await user.page.getByRole("heading", { level: 1, name: "Overview" }).waitFor()
-  })
-})
+      await grant("0", "nothing")
+      await panel().locator(".field", { hasText: "Amount in Rp" }).locator(".refusal").waitFor()
+      await grant("-60000", "too much")
+      await panel()
+        .locator(".field", { hasText: "Amount in Rp" })
+        .locator(".refusal", { hasText: "balance" })
+        .waitFor()
+      await grant("1234.5", "<b>for the tests</b>")
+      await panel().getByText("Booked: Rp\u00a01.234,5").waitFor()
+      await panel().getByText("Rp\u00a051.234,5").first().waitFor()
+      // the answer is lost on its way: sending the order again is no second grant
+      await page.route("**/grants", async (route) => {
+        await route.fetch()
+        await route.abort()
+        await page.unroute("**/grants")
+      })
+      await grant("0.5", "once")
+      await panel().getByText("The server can't be reached.").waitFor()
+      await panel().getByRole("button", { name: "Grant credit" }).click()
+      await panel().getByText("Booked: Rp\u00a00,5").waitFor()
+      await panel().getByText("Rp\u00a051.235").first().waitFor()
+      await grant("-0.5", "and back")
+      await panel().getByText("Rp\u00a051.234,5").first().waitFor()
+      await audited("account.grant").filter({ hasText: "for the tests" }).waitFor()
+      const text = await audited("account.grant").filter({ hasText: "for the tests" }).textContent()
+      for (const part of ["balance_idr 50000", "balance_idr 51234.5", "<b>for the tests</b>"])
+        expect(text).toContain(part)
+      await panel().locator("summary", { hasText: "Ledger" }).click()
+      await panel().getByRole("row", { name: "<b>for the tests</b>" }).waitFor()
+
+      await user.page.reload()
+      await user.page
+        .locator(".figure", { hasText: "Balance" })
+        .getByText("Rp\u00a051.234,5")
+        .waitFor()
+      expect(await user.page.getByText(/not confirmed yet/).count()).toBe(0)
+    })
+
+    it("a suspended account sees why its calls are refused", async () => {
+      await user.page.getByRole("link", { name: "Keys" }).click()
+      await user.page.getByRole("button", { name: "New key" }).click()
+      await user.page.getByLabel("Name", { exact: true }).fill("mine")
+      await user.page.getByRole("button", { name: "Create key" }).click()
+      const apiKey = await user.page.getByLabel("API key").inputValue()
+      const client = new OpenAI({ baseURL: `${platform.url}/v1`, apiKey, maxRetries: 0 })
+      const call = () =>
+        client.chat.completions.create({
+          model: "svc-lyt",
+          messages: [{ role: "user", content: "hi" }],
+        })
+      await call()
+
+      await does("Suspend")
+      await panel().getByText("It is suspended.").waitFor()
+      await vi.waitFor(
+        () => expect(call()).rejects.toMatchObject({ status: 403, code: "account_suspended" }),
+        { timeout: 15_000, interval: 100 },
+      )
+      await user.page.reload()
+      await user.page.getByText("This account is suspended").waitFor()
+      await does("Unsuspend")
+      await vi.waitFor(call, { timeout: 15_000, interval: 100 })
+      await user.page.reload()
+      await user.page.getByRole("heading", { level: 1, name: "Keys" }).waitFor()
+      expect(await user.page.getByText("This account is suspended").count()).toBe(0)
+      for (const action of ["account.suspend", "account.unsuspend"]) await audited(action).waitFor()
+    })
+
+    it("an admin can be made, but nobody demotes or suspends oneself", async () => {
+      await does("Make admin")
+      await user.page.reload()
+      await user.page.getByRole("link", { name: "Admin" }).click()
+      await user.page.getByRole("heading", { level: 1, name: "Admin" }).waitFor()
+      await user.page.getByRole("button", { name: email }).click()
+      await user.page.getByRole("heading", { level: 2, name: email }).waitFor()
+      expect(await user.page.getByRole("button", { name: /^(Suspend|Make user)$/ }).count()).toBe(0)
+      await does("Make user")
+      await user.page.reload()
+      await user.page.getByRole("heading", { level: 1, name: "Overview" }).waitFor()
+    })
+  },
+)

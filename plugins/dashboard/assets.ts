@@ -16,7 +16,9 @@ export const assetRoot = "/dashboard/assets"
 /** The page's files lie beside the sources; the compiler does not copy them to `dist/`. */
 const folderOf = (name: string): string => {
   const beside = fileURLToPath(new URL(name, import.meta.url))
-  return existsSync(beside) ? beside : fileURLToPath(new URL(`../../../plugins/dashboard/${name}`, import.meta.url))
+  return existsSync(beside)
+    ? beside
+    : fileURLToPath(new URL(`../../../plugins/dashboard/${name}`, import.meta.url))
 }
 
 const mediaTypes: Readonly<Record<string, string>> = {
@@ -33,7 +35,8 @@ export const makeAsset = (name: string, bytes: Uint8Array): Asset => ({
 })
 
 /** Source maps are not served, so nothing shall ask for them. */
-const withoutSourceMap = (text: string): string => text.replace(/\n?\/\/# sourceMappingURL=\S+\s*$/, "\n")
+const withoutSourceMap = (text: string): string =>
+  text.replace(/\n?\/\/# sourceMappingURL=\S+\s*$/, "\n")
 
 const packageSources = (): Readonly<Record<string, string>> => {
   const { resolve } = createRequire(import.meta.url)
@@ -50,7 +53,12 @@ const packageSources = (): Readonly<Record<string, string>> => {
 /** Everything below `assetRoot`, by its name there. Read once: what changes on the disk later is not served. */
 export const loadAssets = (): ReadonlyMap<string, Asset> => {
   const folder = folderOf("web/")
-  const own = ownFiles.map((name) => [name, makeAsset(name, readFileSync(join(folder, name)))] as const)
-  const packages = Object.entries(packageSources()).map(([name, path]) => [name, makeAsset(name, Buffer.from(withoutSourceMap(readFileSync(path, "utf8"))))] as const)
+  const own = ownFiles.map(
+    (name) => [name, makeAsset(name, readFileSync(join(folder, name)))] as const,
+  )
+  const packages = Object.entries(packageSources()).map(
+    ([name, path]) =>
+      [name, makeAsset(name, Buffer.from(withoutSourceMap(readFileSync(path, "utf8"))))] as const,
+  )
   return new Map([...own, ...packages])
 }

@@ -14,7 +14,9 @@ const textOf = ({ bytes }: Asset) => Buffer.from(bytes).toString("utf8")
 const page = textOf(makePage())
 
 const answer = async (endpoint: Endpoint, params: Record<string, string> = {}) => {
-  const { bound, run } = await Effect.runPromise(endpoint.plan({ params } as unknown as Call<unknown>))
+  const { bound, run } = await Effect.runPromise(
+    endpoint.plan({ params } as unknown as Call<unknown>),
+  )
   const reply = await Effect.runPromise(Effect.scoped(run))
   if (!("bytes" in reply)) throw new Error("no bytes")
   const [bytes] = await Effect.runPromise(Stream.runCollect(reply.bytes))
@@ -23,7 +25,10 @@ const answer = async (endpoint: Endpoint, params: Record<string, string> = {}) =
 
 describe("the page", () => {
   it("loads only assets that are served", () => {
-    const named = [...page.matchAll(/(?:src|href)="\/dashboard\/assets\/([^"]+)"/g), ...page.matchAll(/":"\/dashboard\/assets\/([^"]+)"/g)].map((match) => match[1]!)
+    const named = [
+      ...page.matchAll(/(?:src|href)="\/dashboard\/assets\/([^"]+)"/g),
+      ...page.matchAll(/":"\/dashboard\/assets\/([^"]+)"/g),
+    ].map((match) => match[1]!)
     expect(named.length).toBeGreaterThan(ownFiles.length)
     expect(named.filter((name) => !assets.has(name))).toEqual([])
   })
@@ -48,15 +53,24 @@ describe("the files", () => {
 
   it("import what is served, and nothing of a package that the map does not name", () => {
     for (const [name, asset] of assets)
-      for (const [, imported] of textOf(asset).matchAll(/^(?:import|export)\b[^"']*?\bfrom\s*["']([^"']+)["']/gm)) {
-        const target = imported!.startsWith(".") ? posix.join(posix.dirname(name), imported!) : packageFiles[imported as keyof typeof packageFiles]
+      for (const [, imported] of textOf(asset).matchAll(
+        /^(?:import|export)\b[^"']*?\bfrom\s*["']([^"']+)["']/gm,
+      )) {
+        const target = imported!.startsWith(".")
+          ? posix.join(posix.dirname(name), imported!)
+          : packageFiles[imported as keyof typeof packageFiles]
         expect(assets.has(target ?? ""), `${name} imports ${imported}`).toBe(true)
       }
   })
 
   it("put no text where markup is expected, and ask for nothing that is not there", () => {
-    const own = ownFiles.filter((name) => name.endsWith(".js")).map((name) => textOf(assets.get(name)!))
-    for (const text of own) expect(text).not.toMatch(/innerHTML|dangerouslySetInnerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function/)
+    const own = ownFiles
+      .filter((name) => name.endsWith(".js"))
+      .map((name) => textOf(assets.get(name)!))
+    for (const text of own)
+      expect(text).not.toMatch(
+        /innerHTML|dangerouslySetInnerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function/,
+      )
     for (const asset of assets.values()) expect(textOf(asset)).not.toContain("sourceMappingURL")
   })
 })
@@ -66,15 +80,25 @@ describe("the endpoints", () => {
     const endpoint = makePageEndpoint(makePage())
     const { bound, reply, bytes } = await answer(endpoint)
     expect([endpoint.access, bound]).toEqual(["public", {}])
-    expect(reply).toMatchObject({ status: 200, mediaType: "text/html; charset=utf-8", headers: { "content-security-policy": contentSecurityPolicy, "cache-control": "no-cache" } })
+    expect(reply).toMatchObject({
+      status: 200,
+      mediaType: "text/html; charset=utf-8",
+      headers: { "content-security-policy": contentSecurityPolicy, "cache-control": "no-cache" },
+    })
     expect(Buffer.from(bytes!).toString()).toBe(page)
   })
 
   it("a file answers its bytes, with a tag that follows them", async () => {
     const endpoint = makeAssetsEndpoint(assets)
-    const [main, words] = [await answer(endpoint, { file: "main.js" }), await answer(endpoint, { folder: "words", file: "en.js" })]
+    const [main, words] = [
+      await answer(endpoint, { file: "main.js" }),
+      await answer(endpoint, { folder: "words", file: "en.js" }),
+    ]
     expect(main.bytes).toEqual(assets.get("main.js")?.bytes)
-    expect(main.reply).toMatchObject({ mediaType: "text/javascript; charset=utf-8", headers: { etag: assets.get("main.js")?.etag } })
+    expect(main.reply).toMatchObject({
+      mediaType: "text/javascript; charset=utf-8",
+      headers: { etag: assets.get("main.js")?.etag },
+    })
     expect(words.reply.headers?.etag).not.toBe(main.reply.headers?.etag)
   })
 
@@ -88,7 +112,9 @@ describe("the endpoints", () => {
     { file: "" },
     {},
   ])("nothing else is served: %j", async (params) => {
-    await expect(answer(makeAssetsEndpoint(assets), params as Record<string, string>)).rejects.toMatchObject({ code: "not_found" })
+    await expect(
+      answer(makeAssetsEndpoint(assets), params as Record<string, string>),
+    ).rejects.toMatchObject({ code: "not_found" })
   })
 
   it("live below the page", () => expect(assetRoot).toBe("/dashboard/assets"))

@@ -15,13 +15,24 @@ const headers = {
 
 const planOf = ({ bytes, etag, mediaType }: Asset): Plan => ({
   bound: {},
-  run: Effect.succeed({ status: 200, headers: { ...headers, etag, "content-length": String(bytes.length) }, mediaType, bytes: Stream.make(bytes) }),
+  run: Effect.succeed({
+    status: 200,
+    headers: { ...headers, etag, "content-length": String(bytes.length) },
+    mediaType,
+    bytes: Stream.make(bytes),
+  }),
 })
 
 const open = { method: "GET", access: "public", body: "none", maxBodyBytes: 0 } as const
 
 export const makePageEndpoint = (page: Asset): Endpoint =>
-  defineEndpoint({ ...open, id: "dashboard", summary: "The dashboard: one page.", path: "/dashboard", plan: () => Effect.succeed(planOf(page)) })
+  defineEndpoint({
+    ...open,
+    id: "dashboard",
+    summary: "The dashboard: one page.",
+    path: "/dashboard",
+    plan: () => Effect.succeed(planOf(page)),
+  })
 
 export const makeAssetsEndpoint = (assets: ReadonlyMap<string, Asset>): Endpoint =>
   defineEndpoint({
@@ -32,6 +43,8 @@ export const makeAssetsEndpoint = (assets: ReadonlyMap<string, Asset>): Endpoint
     aliases: [`${assetRoot}/{folder}/{file}`],
     plan: ({ params: { folder, file } }) => {
       const asset = assets.get(folder === undefined ? (file ?? "") : `${folder}/${file}`)
-      return asset ? Effect.succeed(planOf(asset)) : Effect.fail(apiError("not_found", "There is no such file."))
+      return asset
+        ? Effect.succeed(planOf(asset))
+        : Effect.fail(apiError("not_found", "There is no such file."))
     },
   })

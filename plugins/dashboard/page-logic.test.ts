@@ -11,7 +11,10 @@ const { limitsOf } = await webModule("views/key-form.js")
 describe("a mailed link", () => {
   const open = (hash: string) => {
     const bar: string[] = []
-    const taken = takeMailToken({ pathname: "/dashboard", search: "", hash }, { replaceState: (_: null, __: string, address: string) => void bar.push(address) })
+    const taken = takeMailToken(
+      { pathname: "/dashboard", search: "", hash },
+      { replaceState: (_: null, __: string, address: string) => void bar.push(address) },
+    )
     return { taken, bar }
   }
 
@@ -23,9 +26,12 @@ describe("a mailed link", () => {
     expect(open(hash)).toEqual({ taken: { purpose, token }, bar: [`/dashboard#${purpose}`] })
   })
 
-  it.each(["", "#", "#verify", "#verify=", "#keys", "#xverify=a", "#reset"])("%s is none", (hash) => {
-    expect(open(hash)).toEqual({ taken: undefined, bar: [] })
-  })
+  it.each(["", "#", "#verify", "#verify=", "#keys", "#xverify=a", "#reset"])(
+    "%s is none",
+    (hash) => {
+      expect(open(hash)).toEqual({ taken: undefined, bar: [] })
+    },
+  )
 
   it("a route never holds more than a name", () => {
     fc.assert(fc.property(fc.string(), (text) => /^[a-z-]*$/.test(routeOf(`#${text}`))))
@@ -35,9 +41,16 @@ describe("a mailed link", () => {
 
 describe("the chart", () => {
   const days = ["2026-01-01", "2026-01-02", "2026-01-03"]
-  const rows = fc.array(fc.record({ day: fc.constantFrom(...days), model: fc.constantFrom("a", "b", "c", "d", "e", "f", "g", "h"), cost_idr: fc.integer({ min: 0, max: 1000 }) }), {
-    maxLength: 60,
-  })
+  const rows = fc.array(
+    fc.record({
+      day: fc.constantFrom(...days),
+      model: fc.constantFrom("a", "b", "c", "d", "e", "f", "g", "h"),
+      cost_idr: fc.integer({ min: 0, max: 1000 }),
+    }),
+    {
+      maxLength: 60,
+    },
+  )
   const labelOf = ({ model }: { model: string }) => model
   const sum = (values: readonly number[]) => values.reduce((a, b) => a + b, 0)
 
@@ -48,32 +61,52 @@ describe("the chart", () => {
         expect(series.length).toBeLessThanOrEqual(6)
         expect(new Set(series.map(({ label }) => label)).size).toBe(series.length)
         const stack: number[][] = stackOf(series)
-        for (const [at, day] of days.entries()) expect(stack.at(-1)?.[at] ?? 0).toBe(sum(all.filter((row) => row.day === day).map(({ cost_idr }) => cost_idr)))
-        for (const [at, sums] of stack.entries()) if (at > 0) for (const [index, value] of sums.entries()) expect(value).toBeGreaterThanOrEqual(stack[at - 1]![index]!)
+        for (const [at, day] of days.entries())
+          expect(stack.at(-1)?.[at] ?? 0).toBe(
+            sum(all.filter((row) => row.day === day).map(({ cost_idr }) => cost_idr)),
+          )
+        for (const [at, sums] of stack.entries())
+          if (at > 0)
+            for (const [index, value] of sums.entries())
+              expect(value).toBeGreaterThanOrEqual(stack[at - 1]![index]!)
       }),
     )
   })
 
   it("puts the largest first and what is small together", () => {
-    const all = [..."abcdefgh"].map((model, index) => ({ day: days[0], model, cost_idr: 100 - index }))
-    expect(seriesOf(all, days, labelOf, "others").map(({ label }: { label: string }) => label)).toEqual(["a", "b", "c", "d", "e", "others"])
+    const all = [..."abcdefgh"].map((model, index) => ({
+      day: days[0],
+      model,
+      cost_idr: 100 - index,
+    }))
+    expect(
+      seriesOf(all, days, labelOf, "others").map(({ label }: { label: string }) => label),
+    ).toEqual(["a", "b", "c", "d", "e", "others"])
   })
 
   it("has all days", () => {
-    expect(daysBetween("2024-02-27", "2024-03-01")).toEqual(["2024-02-27", "2024-02-28", "2024-02-29", "2024-03-01"])
+    expect(daysBetween("2024-02-27", "2024-03-01")).toEqual([
+      "2024-02-27",
+      "2024-02-28",
+      "2024-02-29",
+      "2024-03-01",
+    ])
     expect(daysBetween("2024-03-01", "2024-02-27")).toEqual([])
   })
 })
 
 it("events come whole, however the bytes are cut", async () => {
   const events = [{ n: 1, text: "a\u00e9\u{1f600}" }, { n: 2 }, { n: 3 }]
-  const bytes = Buffer.from(`: ping\n\n${events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("")}data: [DONE]\n\n`)
+  const bytes = Buffer.from(
+    `: ping\n\n${events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("")}data: [DONE]\n\n`,
+  )
   await fc.assert(
     fc.asyncProperty(fc.array(fc.nat(bytes.length), { maxLength: 6 }), async (cuts) => {
       const at = [0, ...cuts.sort((a, b) => a - b), bytes.length]
       const body = new ReadableStream({
         start: (controller) => {
-          for (const [index, from] of at.slice(0, -1).entries()) controller.enqueue(new Uint8Array(bytes.subarray(from, at[index + 1])))
+          for (const [index, from] of at.slice(0, -1).entries())
+            controller.enqueue(new Uint8Array(bytes.subarray(from, at[index + 1])))
           controller.close()
         },
       })
@@ -85,9 +118,15 @@ it("events come whole, however the bytes are cut", async () => {
 })
 
 it("amounts are exact", () => {
-  expect(["50000", "0.000001", "-1234.5", "0.024"].map((text) => rupiah(Number(text)).replaceAll("\u00a0", " "))).toEqual(["Rp 50.000", "Rp 0,000001", "-Rp 1.234,5", "Rp 0,024"])
+  expect(
+    ["50000", "0.000001", "-1234.5", "0.024"].map((text) =>
+      rupiah(Number(text)).replaceAll("\u00a0", " "),
+    ),
+  ).toEqual(["Rp 50.000", "Rp 0,000001", "-Rp 1.234,5", "Rp 0,024"])
 })
 
 it("limits that are left empty are not sent", () => {
-  expect(limitsOf({ "limits.rpm": "5", "limits.rpd": " ", "limits.monthly_cap_idr": "0.5", name: "x" })).toEqual({ rpm: 5, monthly_cap_idr: 0.5 })
+  expect(
+    limitsOf({ "limits.rpm": "5", "limits.rpd": " ", "limits.monthly_cap_idr": "0.5", name: "x" }),
+  ).toEqual({ rpm: 5, monthly_cap_idr: 0.5 })
 })

@@ -2,11 +2,20 @@ import { createHash } from "node:crypto"
 import { ownFiles, packageFiles, packageStyle } from "./asset-list.ts"
 import { type Asset, assetRoot, makeAsset } from "./assets.ts"
 
-const importMap = JSON.stringify({ imports: Object.fromEntries(Object.entries(packageFiles).map(([name, file]) => [name, `${assetRoot}/${file}`])) })
+const importMap = JSON.stringify({
+  imports: Object.fromEntries(
+    Object.entries(packageFiles).map(([name, file]) => [name, `${assetRoot}/${file}`]),
+  ),
+})
 
 const styles = [...ownFiles.filter((name) => name.endsWith(".css")), packageStyle]
 // the chart is loaded by the views that draw one
-const early = [...ownFiles.filter((name) => name.endsWith(".js")), packageFiles.preact, packageFiles["preact/hooks"], packageFiles.htm]
+const early = [
+  ...ownFiles.filter((name) => name.endsWith(".js")),
+  packageFiles.preact,
+  packageFiles["preact/hooks"],
+  packageFiles.htm,
+]
 
 const page = `<!doctype html>
 <html lang="en">

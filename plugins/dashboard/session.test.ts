@@ -21,7 +21,11 @@ const open = (kept = new Map<string, string>()) => {
     time.ms += ms
     for (const timer of timers.filter(({ at }) => at <= time.ms)) timer.work()
   }
-  const session = makeSession({ drawer: makeDrawer(() => storage, "s"), nowMs: () => time.ms, after })
+  const session = makeSession({
+    drawer: makeDrawer(() => storage, "s"),
+    nowMs: () => time.ms,
+    after,
+  })
   return { session, kept, advance, timers, storage }
 }
 const login = { token: "jwt", expires_at: 1_000 + 86_400 }
@@ -40,7 +44,9 @@ describe("the session", () => {
   })
 
   it("that ran out while the page was closed says so", () => {
-    const { session } = open(new Map([["s", JSON.stringify({ token: "jwt", expiresAtMs: 999_999 })]]))
+    const { session } = open(
+      new Map([["s", JSON.stringify({ token: "jwt", expiresAtMs: 999_999 })]]),
+    )
     expect(session.get()).toEqual({ reason: "expired" })
   })
 

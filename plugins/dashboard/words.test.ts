@@ -6,18 +6,27 @@ const { en } = await webModule("words/en.js")
 const { id } = await webModule("words/id.js")
 const { makeLanguage, translate } = await webModule("language.js")
 
-const sources = [...loadAssets()].filter(([name]) => /^(views\/|parts\/|[\w-]+\.js$)/.test(name)).map(([, { bytes }]) => Buffer.from(bytes).toString("utf8"))
+const sources = [...loadAssets()]
+  .filter(([name]) => /^(views\/|parts\/|[\w-]+\.js$)/.test(name))
+  .map(([, { bytes }]) => Buffer.from(bytes).toString("utf8"))
 const blanks = (text: string) => [...text.matchAll(/\{\w+\}/g)].map(String).sort()
 
 /** Keys as written, and the beginnings of those that are put together. */
-const asked = sources.flatMap((text) => [...text.matchAll(/\bt\(\s*"([^"]+)"/g)].map((match) => match[1]!))
-const begun = sources.flatMap((text) => [...text.matchAll(/\bt\(\s*`([^`$]+)\$/g)].map((match) => match[1]!))
-const chosen = sources.flatMap((text) => [...text.matchAll(/"([a-z]+(?:\.[a-zA-Z]+)+)"/g)].map((match) => match[1]!))
+const asked = sources.flatMap((text) =>
+  [...text.matchAll(/\bt\(\s*"([^"]+)"/g)].map((match) => match[1]!),
+)
+const begun = sources.flatMap((text) =>
+  [...text.matchAll(/\bt\(\s*`([^`$]+)\$/g)].map((match) => match[1]!),
+)
+const chosen = sources.flatMap((text) =>
+  [...text.matchAll(/"([a-z]+(?:\.[a-zA-Z]+)+)"/g)].map((match) => match[1]!),
+)
 
 describe("the words", () => {
   it("are the same in both languages, with the same blanks", () => {
     expect(Object.keys(id)).toEqual(Object.keys(en))
-    for (const key of Object.keys(en)) expect([key, blanks(id[key])]).toEqual([key, blanks(en[key])])
+    for (const key of Object.keys(en))
+      expect([key, blanks(id[key])]).toEqual([key, blanks(en[key])])
   })
 
   it("are there for all that the views ask", () => {
@@ -32,14 +41,22 @@ describe("the words", () => {
 
   it("are all used", () => {
     const used = new Set([...asked, ...chosen])
-    expect(Object.keys(en).filter((key) => !used.has(key) && !begun.some((beginning) => key.startsWith(beginning)))).toEqual([])
+    expect(
+      Object.keys(en).filter(
+        (key) => !used.has(key) && !begun.some((beginning) => key.startsWith(beginning)),
+      ),
+    ).toEqual([])
   })
 })
 
 describe("the language", () => {
   const drawer = (kept?: unknown) => {
     const state = { kept }
-    return { state, read: () => state.kept, write: (value: unknown) => void Object.assign(state, { kept: value }) }
+    return {
+      state,
+      read: () => state.kept,
+      write: (value: unknown) => void Object.assign(state, { kept: value }),
+    }
   }
 
   it.each([

@@ -9,10 +9,19 @@ import { migrateTables } from "./migrate.ts"
 type AnyTables = any
 
 /** A query always ends before its Effect does, so that a rollback never overtakes it. */
-const query = <A>(promise: () => Promise<A>) => Effect.uninterruptible(Effect.tryPromise({ try: promise, catch: (error) => (isPortError(error) ? error : databaseError(error)) }))
+const query = <A>(promise: () => Promise<A>) =>
+  Effect.uninterruptible(
+    Effect.tryPromise({
+      try: promise,
+      catch: (error) => (isPortError(error) ? error : databaseError(error)),
+    }),
+  )
 
 /** `Database` over a pool; `migrationPool` makes a pool of one connection without time limits for each migration. */
-export const makeDatabase = (pool: PostgresPool, migrationPool: () => PostgresPool): { readonly database: Database; readonly close: () => Promise<void> } => {
+export const makeDatabase = (
+  pool: PostgresPool,
+  migrationPool: () => PostgresPool,
+): { readonly database: Database; readonly close: () => Promise<void> } => {
   const kysely = new Kysely<AnyTables>({ dialect: new PostgresDialect({ pool }) })
   const open = new WeakMap<Transaction, ControlledTransaction<AnyTables>>()
 
@@ -23,7 +32,8 @@ export const makeDatabase = (pool: PostgresPool, migrationPool: () => PostgresPo
   }
   const unwrap = (handle: Transaction): ControlledTransaction<AnyTables> => {
     const transaction = open.get(handle)
-    if (transaction === undefined) throw new Error("the transaction has ended, or belongs to another database")
+    if (transaction === undefined)
+      throw new Error("the transaction has ended, or belongs to another database")
     return transaction
   }
   const rollback = (transaction: ControlledTransaction<AnyTables>) =>
@@ -48,10 +58,16 @@ export const makeDatabase = (pool: PostgresPool, migrationPool: () => PostgresPo
   }
 
   const database: Database = {
-    transaction: (body) => Effect.acquireUseRelease(query(begin), body, (handle, exit) => query(() => end(handle, Exit.isSuccess(exit)))),
+    transaction: (body) =>
+      Effect.acquireUseRelease(query(begin), body, (handle, exit) =>
+        query(() => end(handle, Exit.isSuccess(exit))),
+      ),
     queries: (handle) => (handle === undefined ? kysely : unwrap(handle)),
     run: query,
-    migrate: (plugin, migrations) => (Object.keys(migrations).length === 0 ? Effect.succeed([]) : query(() => migrateTables(migrationPool(), plugin, migrations))),
+    migrate: (plugin, migrations) =>
+      Object.keys(migrations).length === 0
+        ? Effect.succeed([])
+        : query(() => migrateTables(migrationPool(), plugin, migrations)),
   }
   return { database, close: () => kysely.destroy() }
 }

@@ -1,4 +1,10 @@
-import { Kysely, type MigrationResultSet, Migrator, PostgresDialect, type PostgresPool } from "kysely"
+import {
+  Kysely,
+  type MigrationResultSet,
+  Migrator,
+  PostgresDialect,
+  type PostgresPool,
+} from "kysely"
 import type { Migrations } from "../../core/services/database.ts"
 import { databaseError } from "./failure.ts"
 
@@ -6,13 +12,17 @@ const longestName = 63 - "_lock".length
 
 const tableOf = (plugin: string): string => {
   const table = `${plugin.replaceAll(/[^A-Za-z0-9_]/g, "_")}_migration`
-  if (table.length > longestName) throw databaseError(`the name is too long for a table, ${table}`, `migrations of ${plugin}`)
+  if (table.length > longestName)
+    throw databaseError(`the name is too long for a table, ${table}`, `migrations of ${plugin}`)
   return table
 }
 
 const failure = (plugin: string, { error, results }: MigrationResultSet) => {
   const failed = results?.find((result) => result.status === "Error")
-  const which = failed === undefined ? `migrations of ${plugin}` : `migration ${failed.migrationName} of ${plugin}`
+  const which =
+    failed === undefined
+      ? `migrations of ${plugin}`
+      : `migration ${failed.migrationName} of ${plugin}`
   return databaseError(error, `${which} failed, nothing was changed`)
 }
 
@@ -20,7 +30,11 @@ const failure = (plugin: string, { error, results }: MigrationResultSet) => {
  * Runs what has not run yet, all of it in one transaction. Processes that migrate the same database wait for each other (an advisory lock of Kysely).
  * `pool` is used up. Rejects with a PortError.
  */
-export const migrateTables = async (pool: PostgresPool, plugin: string, migrations: Migrations): Promise<readonly string[]> => {
+export const migrateTables = async (
+  pool: PostgresPool,
+  plugin: string,
+  migrations: Migrations,
+): Promise<readonly string[]> => {
   const table = tableOf(plugin)
   const db = new Kysely({ dialect: new PostgresDialect({ pool }) })
   try {

@@ -12,18 +12,28 @@ test("start provides the database and its ping, for as long as the Scope is open
   const { url, close } = await openTestDatabase()
   const house = container.createChildContainer()
   provide(house, Tokens.log, fakeLog())
-  provide(house, Tokens.deployment, { name: "shop", dataDir: "/nonexistent", modelsDir: "/nonexistent", baseUrl: "http://127.0.0.1", role: "serve" })
+  provide(house, Tokens.deployment, {
+    name: "shop",
+    dataDir: "/nonexistent",
+    modelsDir: "/nonexistent",
+    baseUrl: "http://127.0.0.1",
+    role: "serve",
+  })
   const work = Effect.gen(function* () {
     yield* plugin.start!(house, Schema.decodeUnknownSync(Settings)({ url }))
     const database = resolve(house, Tokens.database)
-    const { rows } = yield* database.run(() => sql`select current_setting('application_name') as name`.execute(database.queries()))
+    const { rows } = yield* database.run(() =>
+      sql`select current_setting('application_name') as name`.execute(database.queries()),
+    )
     expect(rows).toEqual([{ name: "rakit serve shop" }])
     const [ping] = resolveAll(house, Tokens.healthChecks)
     yield* ping!.check
     return database
   })
   const database = await Effect.runPromise(Effect.scoped(work))
-  const late = await Effect.runPromise(Effect.flip(database.run(() => sql`select 1`.execute(database.queries()))))
+  const late = await Effect.runPromise(
+    Effect.flip(database.run(() => sql`select 1`.execute(database.queries()))),
+  )
   expect(late).toMatchObject({ _tag: "PortError", port: "database" })
   await close()
 })

@@ -13,7 +13,10 @@ export const plugin = definePlugin<Settings>({
   provides: [Tokens.database, Tokens.healthChecks],
   start: (container, settings) =>
     Effect.gen(function* () {
-      const house = { deployment: resolve(container, Tokens.deployment), log: resolve(container, Tokens.log).with({ plugin: "database-postgres" }) }
+      const house = {
+        deployment: resolve(container, Tokens.deployment),
+        log: resolve(container, Tokens.log).with({ plugin: "database-postgres" }),
+      }
       const { database, ping } = yield* openPostgres(settings, house)
       provide(container, Tokens.database, database)
       provide(container, Tokens.healthChecks, ping)

@@ -42,7 +42,8 @@ const guard = (client: pg.PoolClient, nameOf: ReturnType<typeof makeNames>): Pos
     try {
       const result = await client.query({ text: sql, values: [...parameters], ...nameOf(sql) })
       // PostgreSQL answers `commit` after a failed statement by rolling back, without an error
-      if (sql === "commit" && result.command === "ROLLBACK") throw new Error("the transaction was rolled back: a statement in it had failed")
+      if (sql === "commit" && result.command === "ROLLBACK")
+        throw new Error("the transaction was rolled back: a statement in it had failed")
       return result
     } catch (error) {
       // the answer may still come: the next user of the connection would read it
@@ -50,7 +51,10 @@ const guard = (client: pg.PoolClient, nameOf: ReturnType<typeof makeNames>): Pos
       throw error
     }
   }
-  return { query: query as unknown as PostgresPoolClient["query"], release: () => client.release(broken) }
+  return {
+    query: query as unknown as PostgresPoolClient["query"],
+    release: () => client.release(broken),
+  }
 }
 
 const clientFor = (address: () => pg.ClientConfig) =>
@@ -61,7 +65,11 @@ const clientFor = (address: () => pg.ClientConfig) =>
   }
 
 const sessionSettings = (options: PoolOptions): string =>
-  ["set time zone 'UTC'", `set statement_timeout = ${options.statementTimeoutMs}`, `set idle_in_transaction_session_timeout = ${options.idleInTransactionTimeoutMs}`].join("; ")
+  [
+    "set time zone 'UTC'",
+    `set statement_timeout = ${options.statementTimeoutMs}`,
+    `set idle_in_transaction_session_timeout = ${options.idleInTransactionTimeoutMs}`,
+  ].join("; ")
 
 /** A pool of `pg` that survives lost connections and refuses callers when too many wait. */
 export const makePool = (options: PoolOptions): PostgresPool => {
@@ -86,7 +94,11 @@ export const makePool = (options: PoolOptions): PostgresPool => {
   return {
     connect: async () => {
       if (pool.waitingCount >= options.maxWaiting)
-        throw new PortError({ port: "database", message: `too busy: ${options.maxWaiting} callers already wait for a connection`, busy: true })
+        throw new PortError({
+          port: "database",
+          message: `too busy: ${options.maxWaiting} callers already wait for a connection`,
+          busy: true,
+        })
       return guard(await pool.connect(), nameOf)
     },
     end: () => pool.end(),

@@ -21,7 +21,11 @@ export interface House {
 
 const longestClose = "5 seconds"
 
-const poolOptions = (settings: Settings, house: House, address: () => pg.ClientConfig): PoolOptions => ({
+const poolOptions = (
+  settings: Settings,
+  house: House,
+  address: () => pg.ClientConfig,
+): PoolOptions => ({
   ...settings,
   address,
   applicationName: `rakit ${house.deployment.role} ${house.deployment.name}`.slice(0, 63),
@@ -29,31 +33,54 @@ const poolOptions = (settings: Settings, house: House, address: () => pg.ClientC
 })
 
 /** For a migration: it takes as long as it takes. */
-const migrationOptions = (options: PoolOptions): PoolOptions => ({ ...options, maxConnections: 1, statementTimeoutMs: 0, idleInTransactionTimeoutMs: 0 })
+const migrationOptions = (options: PoolOptions): PoolOptions => ({
+  ...options,
+  maxConnections: 1,
+  statementTimeoutMs: 0,
+  idleInTransactionTimeoutMs: 0,
+})
 
 const findServer = (settings: Settings, { deployment, log }: House) => {
   const url = Redacted.value(settings.url)
   if (url !== "") return Effect.succeed(() => ({ connectionString: url }))
-  return openEmbedded(clusterIn(deployment.dataDir, { maxConnections: settings.maxConnections }), deployment.role, log)
+  return openEmbedded(
+    clusterIn(deployment.dataDir, { maxConnections: settings.maxConnections }),
+    deployment.role,
+    log,
+  )
 }
 
 /** Unlike `run` it can give up on an answer. */
 const pingOf = (database: Database): HealthCheck => ({
   name: "database",
-  check: Effect.tryPromise({ try: () => sql`select 1`.execute(database.queries()), catch: reasonOf }).pipe(
+  check: Effect.tryPromise({
+    try: () => sql`select 1`.execute(database.queries()),
+    catch: reasonOf,
+  }).pipe(
     Effect.timeoutOrElse({ duration: "5 seconds", orElse: () => Effect.fail("no answer in 5 s") }),
     Effect.asVoid,
   ),
 })
 
 /** Connects to the server of the settings, or starts the embedded one, for as long as the Scope is open. */
-export const openPostgres = (settings: Settings, house: House): Effect.Effect<{ readonly database: Database; readonly ping: HealthCheck }, PluginError, Scope.Scope> =>
+export const openPostgres = (
+  settings: Settings,
+  house: House,
+): Effect.Effect<
+  { readonly database: Database; readonly ping: HealthCheck },
+  PluginError,
+  Scope.Scope
+> =>
   Effect.gen(function* () {
     const address = yield* findServer(settings, house)
     const version = yield* checkServer(address(), settings.connectTimeoutMs)
     const options = poolOptions(settings, house, address)
-    const open = Effect.sync(() => makeDatabase(makePool(options), () => makePool(migrationOptions(options))))
-    const { database } = yield* Effect.acquireRelease(open, ({ close }) => Effect.promise(close).pipe(Effect.timeoutOption(longestClose)))
+    const open = Effect.sync(() =>
+      makeDatabase(makePool(options), () => makePool(migrationOptions(options))),
+    )
+    const { database } = yield* Effect.acquireRelease(open, ({ close }) =>
+      Effect.promise(close).pipe(Effect.timeoutOption(longestClose)),
+    )
     house.log.debug("the database is ready", { version })
     return { database, ping: pingOf(database) }
   })

@@ -14,11 +14,17 @@ interface NotReady {
 }
 
 const askVersion = async (address: pg.ClientConfig, limitMs: number) => {
-  const client = new pg.Client({ ...address, connectionTimeoutMillis: limitMs, query_timeout: limitMs })
+  const client = new pg.Client({
+    ...address,
+    connectionTimeoutMillis: limitMs,
+    query_timeout: limitMs,
+  })
   client.on("error", () => {})
   try {
     await client.connect()
-    const { rows } = await client.query<{ number: string; text: string }>("select current_setting('server_version_num') as number, current_setting('server_version') as text")
+    const { rows } = await client.query<{ number: string; text: string }>(
+      "select current_setting('server_version_num') as number, current_setting('server_version') as text",
+    )
     return { number: Number(rows[0]?.number), text: rows[0]?.text ?? "" }
   } finally {
     await client.end().catch(() => {})
@@ -27,7 +33,9 @@ const askVersion = async (address: pg.ClientConfig, limitMs: number) => {
 
 const isPassing = ({ error }: NotReady): boolean => {
   const errors = error instanceof AggregateError ? error.errors : [error]
-  return errors.every((one) => one instanceof Error && "code" in one && passing.has(String(one.code)))
+  return errors.every(
+    (one) => one instanceof Error && "code" in one && passing.has(String(one.code)),
+  )
 }
 
 /** Host, port and database, and never the password. */
@@ -37,16 +45,29 @@ export const nameOf = (address: pg.ClientConfig): string => {
 }
 
 /** Undefined when the version is new enough. */
-export const refusalOf = (name: string, version: { readonly number: number; readonly text: string }): string | undefined =>
-  version.number >= oldestMajor * 10_000 ? undefined : `the database ${name} is PostgreSQL ${version.text}, which is too old: ${oldestMajor} or newer is needed`
+export const refusalOf = (
+  name: string,
+  version: { readonly number: number; readonly text: string },
+): string | undefined =>
+  version.number >= oldestMajor * 10_000
+    ? undefined
+    : `the database ${name} is PostgreSQL ${version.text}, which is too old: ${oldestMajor} or newer is needed`
 
 /** Waits up to 5 s for a server that starts; refuses one that is too old. Answers its version. */
-export const checkServer = (address: pg.ClientConfig, limitMs: number): Effect.Effect<string, PluginError> =>
+export const checkServer = (
+  address: pg.ClientConfig,
+  limitMs: number,
+): Effect.Effect<string, PluginError> =>
   Effect.gen(function* () {
     const name = nameOf(address)
-    const version = yield* Effect.tryPromise({ try: () => askVersion(address, limitMs), catch: (error): NotReady => ({ error }) }).pipe(
+    const version = yield* Effect.tryPromise({
+      try: () => askVersion(address, limitMs),
+      catch: (error): NotReady => ({ error }),
+    }).pipe(
       Effect.retry({ schedule: patience, while: isPassing }),
-      Effect.mapError(({ error }) => cannotStart(`the database ${name} can't be used: ${reasonOf(error)}`, error)),
+      Effect.mapError(({ error }) =>
+        cannotStart(`the database ${name} can't be used: ${reasonOf(error)}`, error),
+      ),
     )
     const refusal = refusalOf(name, version)
     if (refusal !== undefined) return yield* cannotStart(refusal)

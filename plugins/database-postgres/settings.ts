@@ -10,9 +10,16 @@ const positive = (fallback: number) =>
     .annotate({ default: fallback })
     .pipe(Schema.withDecodingDefaultKey(Effect.succeed(fallback)))
 
-const Url = Schema.RedactedFromValue(Schema.String.check(Schema.makeFilter((text) => isPostgresUrl(text) || "is no postgres://user:password@host:port/database")), {
-  label: "the URL of the database",
-})
+const Url = Schema.RedactedFromValue(
+  Schema.String.check(
+    Schema.makeFilter(
+      (text) => isPostgresUrl(text) || "is no postgres://user:password@host:port/database",
+    ),
+  ),
+  {
+    label: "the URL of the database",
+  },
+)
 
 export const Settings = Schema.Struct({
   /** `postgres://user:password@host:port/database?sslmode=verify-full`. Empty: the embedded PostgreSQL, with its data in the deployment's folder. */

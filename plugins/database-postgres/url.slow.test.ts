@@ -10,14 +10,30 @@ import { openPostgres } from "./postgres.ts"
 import { refusalOf } from "./ready.ts"
 import { Settings } from "./settings.ts"
 
-const deployment: Deployment = { name: "test", dataDir: "/nonexistent", modelsDir: "/nonexistent", baseUrl: "http://127.0.0.1", role: "serve" }
+const deployment: Deployment = {
+  name: "test",
+  dataDir: "/nonexistent",
+  modelsDir: "/nonexistent",
+  baseUrl: "http://127.0.0.1",
+  role: "serve",
+}
 
 /** The failure, all of it as a log would show it. */
-const failureWith = async (settings: unknown): Promise<{ readonly message: string; readonly all: string }> => {
-  const open = openPostgres(Schema.decodeUnknownSync(Settings)(settings), { deployment, log: fakeLog() })
+const failureWith = async (
+  settings: unknown,
+): Promise<{ readonly message: string; readonly all: string }> => {
+  const open = openPostgres(Schema.decodeUnknownSync(Settings)(settings), {
+    deployment,
+    log: fakeLog(),
+  })
   const exit = await Effect.runPromiseExit(Effect.scoped(open))
-  const error = Exit.isFailure(exit) ? Option.getOrUndefined(Cause.findErrorOption(exit.cause)) : undefined
-  return { message: error?.message ?? "", all: `${JSON.stringify(error)} ${String(error)} ${JSON.stringify(error?.cause)}` }
+  const error = Exit.isFailure(exit)
+    ? Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+    : undefined
+  return {
+    message: error?.message ?? "",
+    all: `${JSON.stringify(error)} ${String(error)} ${JSON.stringify(error?.cause)}`,
+  }
 }
 
 test("nobody listens: host, port and database are named, the password is not", async () => {
@@ -33,7 +49,9 @@ test("a wrong password, and a database that is not there", async () => {
   expect(message).toMatch(/can't be used: password authentication failed/)
   expect(all).not.toContain("hunter2")
   const elsewhere = Object.assign(new URL(url), { pathname: "/nowhere" })
-  expect((await failureWith({ url: elsewhere.href })).message).toMatch(/\/nowhere can't be used: database "nowhere" does not exist/)
+  expect((await failureWith({ url: elsewhere.href })).message).toMatch(
+    /\/nowhere can't be used: database "nowhere" does not exist/,
+  )
   await close()
 })
 
@@ -41,13 +59,18 @@ test("a server that does not answer is given up", async () => {
   const silent = createServer().listen(0, "127.0.0.1")
   await new Promise((resolve) => silent.once("listening", resolve))
   const { port } = silent.address() as { port: number }
-  const { message } = await failureWith({ url: `postgres://me@127.0.0.1:${port}/shop`, connectTimeoutMs: 200 })
+  const { message } = await failureWith({
+    url: `postgres://me@127.0.0.1:${port}/shop`,
+    connectTimeoutMs: 200,
+  })
   expect(message).toMatch(/shop can't be used: .*timeout/)
   silent.close()
 })
 
 test("an old server is refused by its version", () => {
-  expect(refusalOf("db:5432/x", { number: 140_011, text: "14.11" })).toMatch(/PostgreSQL 14\.11, which is too old: 15 or newer/)
+  expect(refusalOf("db:5432/x", { number: 140_011, text: "14.11" })).toMatch(
+    /PostgreSQL 14\.11, which is too old: 15 or newer/,
+  )
   expect(refusalOf("db:5432/x", { number: Number.NaN, text: "?" })).toMatch(/too old/)
   expect(refusalOf("db:5432/x", { number: 150_000, text: "15.0" })).toBeUndefined()
 })
@@ -78,11 +101,19 @@ test("what waits for a connection has a maximum", async () => {
 test("ping says what is wrong", async () => {
   const { url, remove } = await openTestDatabase()
   const work = Effect.gen(function* () {
-    const { ping } = yield* openPostgres(Schema.decodeUnknownSync(Settings)({ url }), { deployment, log: fakeLog() })
+    const { ping } = yield* openPostgres(Schema.decodeUnknownSync(Settings)({ url }), {
+      deployment,
+      log: fakeLog(),
+    })
     yield* ping.check
     yield* Effect.promise(remove)
     expect(
-      yield* Effect.flip(Effect.retry(Effect.andThen(ping.check, Effect.fail("fine")), { times: 3, while: (reason) => reason === "fine" || !/does not exist/.test(reason) })),
+      yield* Effect.flip(
+        Effect.retry(Effect.andThen(ping.check, Effect.fail("fine")), {
+          times: 3,
+          while: (reason) => reason === "fine" || !/does not exist/.test(reason),
+        }),
+      ),
     ).toMatch(/does not exist/)
   })
   await Effect.runPromise(Effect.scoped(work))
@@ -91,10 +122,17 @@ test("ping says what is wrong", async () => {
 test("a statement that takes too long is stopped", async () => {
   const { url, close } = await openTestDatabase()
   const work = Effect.gen(function* () {
-    const { database } = yield* openPostgres(Schema.decodeUnknownSync(Settings)({ url, statementTimeoutMs: 50 }), { deployment, log: fakeLog() })
-    const error = yield* Effect.flip(database.run(() => sql`select pg_sleep(5)`.execute(database.queries())))
+    const { database } = yield* openPostgres(
+      Schema.decodeUnknownSync(Settings)({ url, statementTimeoutMs: 50 }),
+      { deployment, log: fakeLog() },
+    )
+    const error = yield* Effect.flip(
+      database.run(() => sql`select pg_sleep(5)`.execute(database.queries())),
+    )
     expect(error.message).toMatch(/statement timeout/)
-    const slow: Migrations = { "0001_slow": { up: async (db) => void (await sql`select pg_sleep(0.1)`.execute(db)) } }
+    const slow: Migrations = {
+      "0001_slow": { up: async (db) => void (await sql`select pg_sleep(0.1)`.execute(db)) },
+    }
     expect(yield* database.migrate("slow", slow)).toEqual(["0001_slow"])
   })
   await Effect.runPromise(Effect.scoped(work))

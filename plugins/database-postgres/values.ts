@@ -21,5 +21,6 @@ const parsers = new Map<number, (text: string) => unknown>([
  */
 export const valueParsers = {
   getTypeParser: ((id: number, format?: "text" | "binary") =>
-    (format !== "binary" && parsers.get(id)) || pg.types.getTypeParser(id, format as "text")) as typeof pg.types.getTypeParser,
+    (format !== "binary" && parsers.get(id)) ||
+    pg.types.getTypeParser(id, format as "text")) as typeof pg.types.getTypeParser,
 }

@@ -1,4 +1,17 @@
-import type { Billing, CallPath, Catalogue, Clock, Database, Endpoint, Files, Identity, Ids, Log, Storage, Webhook } from "../../core/index.ts"
+import type {
+  Billing,
+  CallPath,
+  Catalogue,
+  Clock,
+  Database,
+  Endpoint,
+  Files,
+  Identity,
+  Ids,
+  Log,
+  Storage,
+  Webhook,
+} from "../../core/index.ts"
 import type { BatchLimits } from "./settings.ts"
 import type { Cancels } from "./work/cancels.ts"
 

@@ -36,11 +36,15 @@ const batch = async (db: AnyDb) => {
       CHECK ((ended_at IS NOT NULL) = (status NOT IN ('validating', 'in_progress')))
     )`.execute(db)
   await sql`CREATE INDEX batches_batch_list ON batches_batch (account, mode, seq)`.execute(db)
-  await sql`CREATE INDEX batches_batch_open ON batches_batch (seq) WHERE ended_at IS NULL`.execute(db)
+  await sql`CREATE INDEX batches_batch_open ON batches_batch (seq) WHERE ended_at IS NULL`.execute(
+    db,
+  )
 }
 
 const results = async (db: AnyDb) => {
-  await sql`CREATE TABLE batches_line (batch_id text NOT NULL, line integer NOT NULL, ok boolean NOT NULL, body text NOT NULL, PRIMARY KEY (batch_id, line))`.execute(db)
+  await sql`CREATE TABLE batches_line (batch_id text NOT NULL, line integer NOT NULL, ok boolean NOT NULL, body text NOT NULL, PRIMARY KEY (batch_id, line))`.execute(
+    db,
+  )
   // answers are read back once, soon: not worth compressing
   await sql`ALTER TABLE batches_line ALTER COLUMN body SET STORAGE EXTERNAL`.execute(db)
   await sql`

@@ -63,14 +63,19 @@ export const plugin = definePlugin<Settings>({
   provides: [Tokens.endpoints, Tokens.consistencyChecks],
   migrations,
   register: (container) => {
-    for (const endpoint of batchEndpoints(() => houses.get(container))) provide(container, Tokens.endpoints, endpoint)
+    for (const endpoint of batchEndpoints(() => houses.get(container)))
+      provide(container, Tokens.endpoints, endpoint)
   },
   start: (container, settings) =>
     Effect.gen(function* () {
       const house = houseOf(container, settings)
       houses.set(container, house)
-      const ledger = () => (container.isRegistered(Tokens.ledger.key, true) ? resolve(container, Tokens.ledger) : undefined)
-      for (const check of [batchCheck({ ...house, ledger }), partCheck(house)]) provide(container, Tokens.consistencyChecks, check)
+      const ledger = () =>
+        container.isRegistered(Tokens.ledger.key, true)
+          ? resolve(container, Tokens.ledger)
+          : undefined
+      for (const check of [batchCheck({ ...house, ledger }), partCheck(house)])
+        provide(container, Tokens.consistencyChecks, check)
       const { role, work } = resolve(container, Tokens.deployment)
       if (role === "serve" && work !== "api") yield* Effect.forkScoped(keepWorking(house))
     }),

@@ -1,8 +1,10 @@
 import { Effect, Schema } from "effect"
 import { megabyte } from "../../core/index.ts"
 
-const or = <S extends Schema.Top & { readonly Encoded: number }>(schema: S, value: S["Encoded"]) => schema.pipe(Schema.withDecodingDefaultKey(Effect.succeed(value)))
-const from = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
+const or = <S extends Schema.Top & { readonly Encoded: number }>(schema: S, value: S["Encoded"]) =>
+  schema.pipe(Schema.withDecodingDefaultKey(Effect.succeed(value)))
+const from = (minimum: number, maximum: number) =>
+  Schema.Int.check(Schema.isBetween({ minimum, maximum }))
 
 export const Settings = Schema.Struct({
   maxLines: or(from(1, 1_000_000), 50_000),
@@ -35,7 +37,16 @@ export interface BatchLimits {
 
 const hourMs = 3_600_000
 
-export const limitsOf = ({ maxLines, maxLineMb, windowHours, memoryMb, linesAtOnce, batchesAtOnce, pollMs, leaseMs }: Settings): BatchLimits => ({
+export const limitsOf = ({
+  maxLines,
+  maxLineMb,
+  windowHours,
+  memoryMb,
+  linesAtOnce,
+  batchesAtOnce,
+  pollMs,
+  leaseMs,
+}: Settings): BatchLimits => ({
   maxLines,
   maxLineBytes: maxLineMb * megabyte,
   windowMs: windowHours * hourMs,

@@ -2,7 +2,13 @@ import type { Generated, Selectable } from "kysely"
 import type { Json, Tenant } from "../../core/index.ts"
 
 /** Terminal: completed, failed, cancelled, expired. */
-export type BatchStatus = "validating" | "in_progress" | "completed" | "failed" | "cancelled" | "expired"
+export type BatchStatus =
+  | "validating"
+  | "in_progress"
+  | "completed"
+  | "failed"
+  | "cancelled"
+  | "expired"
 
 /** What is wrong with an input file; lines count from 1. */
 export interface BatchError {

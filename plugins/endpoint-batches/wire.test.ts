@@ -60,23 +60,49 @@ describe("a batch", () => {
     })
   })
 
-  it.each(["completed", "failed", "cancelled", "expired"] as const satisfies readonly BatchStatus[])("that is %s shows the time of that end only", (status) => {
-    const shown: Record<string, unknown> = batchObject(row({ status, in_progress_at: at(105), ended_at: at(200) }))
-    const ends = ["completed_at", "failed_at", "cancelled_at", "expired_at"].filter((name) => shown[name] !== null)
-    expect([ends, shown[`${status}_at`], shown.in_progress_at]).toEqual([[`${status}_at`], 200, 105])
-    expect(Result.isSuccess(Schema.decodeUnknownResult(Batch)(shown))).toBe(true)
-  })
+  it.each([
+    "completed",
+    "failed",
+    "cancelled",
+    "expired",
+  ] as const satisfies readonly BatchStatus[])(
+    "that is %s shows the time of that end only",
+    (status) => {
+      const shown: Record<string, unknown> = batchObject(
+        row({ status, in_progress_at: at(105), ended_at: at(200) }),
+      )
+      const ends = ["completed_at", "failed_at", "cancelled_at", "expired_at"].filter(
+        (name) => shown[name] !== null,
+      )
+      expect([ends, shown[`${status}_at`], shown.in_progress_at]).toEqual([
+        [`${status}_at`],
+        200,
+        105,
+      ])
+      expect(Result.isSuccess(Schema.decodeUnknownResult(Batch)(shown))).toBe(true)
+    },
+  )
 
   it("tells webhooks its errors where it failed", () => {
     const errors = [{ code: "invalid_json", message: "not JSON", line: 2, param: null }]
-    const told = { id: "batch-1", status: "failed", endpoint: "/v1/rerank", request_counts: { total: 3, completed: 1, failed: 1 }, total_cost_idr: 1.250001 }
-    expect(eventData(row({ status: "failed", errors }))).toEqual({ ...told, errors: { object: "list", data: errors } })
+    const told = {
+      id: "batch-1",
+      status: "failed",
+      endpoint: "/v1/rerank",
+      request_counts: { total: 3, completed: 1, failed: 1 },
+      total_cost_idr: 1.250001,
+    }
+    expect(eventData(row({ status: "failed", errors }))).toEqual({
+      ...told,
+      errors: { object: "list", data: errors },
+    })
     expect(eventData(row({ status: "completed" }))).toEqual({ ...told, status: "completed" })
   })
 })
 
 const asked = { input_file_id: "file-1", endpoint: "/v1/rerank" }
-const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, "v"]))
+const many = (count: number) =>
+  Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, "v"]))
 
 describe("the body of a creation", () => {
   it.each<[string, object]>([
@@ -88,7 +114,9 @@ describe("the body of a creation", () => {
     ["long tags", { metadata: { ["ж".repeat(64)]: "🙂".repeat(512), "a\nb": "" } }],
     ["unknown fields", { output_expires_after: { anchor: "created_at", seconds: 3600 } }],
   ])("may have %s", async (_, more) => {
-    expect(await Effect.runPromise(decodeBody(CreateBatch, { ...asked, ...more }))).toMatchObject(asked)
+    expect(await Effect.runPromise(decodeBody(CreateBatch, { ...asked, ...more }))).toMatchObject(
+      asked,
+    )
   })
 
   it.each<[string, object, string]>([
@@ -108,7 +136,9 @@ describe("the body of a creation", () => {
     ["a list as file", { input_file_id: ["file-1"] }, "input_file_id"],
     ["no endpoint", { endpoint: null }, "endpoint"],
   ])("can't have %s", async (_, more, param) => {
-    const refused = await Effect.runPromise(Effect.flip(decodeBody(CreateBatch, JSON.parse(JSON.stringify({ ...asked, ...more })))))
+    const refused = await Effect.runPromise(
+      Effect.flip(decodeBody(CreateBatch, JSON.parse(JSON.stringify({ ...asked, ...more })))),
+    )
     expect([refused.code, refused.param]).toEqual(["invalid_request_error", param])
   })
 })

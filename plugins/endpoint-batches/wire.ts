@@ -1,5 +1,12 @@
 import { Schema } from "effect"
-import { atMostCharacters, isLongerThan, type Json, listSchema, optional, rupiahNumber } from "../../core/index.ts"
+import {
+  atMostCharacters,
+  isLongerThan,
+  type Json,
+  listSchema,
+  optional,
+  rupiahNumber,
+} from "../../core/index.ts"
 import type { BatchRow, BatchStatus } from "./tables.ts"
 
 const maxTags = 16
@@ -12,21 +19,36 @@ const storable = (text: string): boolean => !/[\0\ud800-\udfff]/u.test(text)
 const tagsProblem = Schema.makeFilter((tags: Readonly<Record<string, string>>) => {
   const names = Object.keys(tags)
   if (names.length > maxTags) return `must have at most ${maxTags} keys`
-  if (names.some((name) => name === "" || isLongerThan(name, maxTagName) || !storable(name))) return `must have keys of 1 to ${maxTagName} characters`
+  if (names.some((name) => name === "" || isLongerThan(name, maxTagName) || !storable(name)))
+    return `must have keys of 1 to ${maxTagName} characters`
   return Object.values(tags).every(storable) || "must hold text without NUL"
 })
 
 export const CreateBatch = Schema.Struct({
   input_file_id: Schema.String.annotate({ description: "A file with the purpose `batch_input`." }),
-  endpoint: Schema.String.annotate({ description: "The one that every line targets: /v1/chat/completions, /v1/embeddings or /v1/rerank, as far as this deployment has them." }),
+  endpoint: Schema.String.annotate({
+    description:
+      "The one that every line targets: /v1/chat/completions, /v1/embeddings or /v1/rerank, as far as this deployment has them.",
+  }),
   completion_window: optional(Schema.Literal("24h")).annotate({ default: "24h" }),
-  metadata: optional(Schema.Record(Schema.String, Schema.String.check(atMostCharacters(maxTagText))).check(tagsProblem)).annotate({
+  metadata: optional(
+    Schema.Record(Schema.String, Schema.String.check(atMostCharacters(maxTagText))).check(
+      tagsProblem,
+    ),
+  ).annotate({
     description: `Up to ${maxTags} tags: names of up to ${maxTagName} characters, texts of up to ${maxTagText}.`,
   }),
 }).annotate({ identifier: "CreateBatch" })
 export type CreateBatch = typeof CreateBatch.Type
 
-const statuses = ["validating", "in_progress", "completed", "failed", "cancelled", "expired"] as const satisfies readonly BatchStatus[]
+const statuses = [
+  "validating",
+  "in_progress",
+  "completed",
+  "failed",
+  "cancelled",
+  "expired",
+] as const satisfies readonly BatchStatus[]
 
 const UnixSeconds = Schema.Int.annotate({ description: "Unix seconds." })
 const SecondsOrNull = Schema.NullOr(UnixSeconds)
@@ -57,7 +79,9 @@ export const Batch = Schema.Struct({
   expired_at: SecondsOrNull,
   expires_at: UnixSeconds,
   metadata: Schema.Record(Schema.String, Schema.String),
-  errors: Schema.NullOr(Schema.Struct({ object: Schema.Literal("list"), data: Schema.Array(InputError) })),
+  errors: Schema.NullOr(
+    Schema.Struct({ object: Schema.Literal("list"), data: Schema.Array(InputError) }),
+  ),
 }).annotate({ identifier: "Batch" })
 
 export const BatchList = listSchema(Batch, "BatchList")
@@ -71,7 +95,8 @@ const errorsOf = ({ errors }: BatchRow) => errors && { object: "list" as const, 
 
 /** What the API shows of a batch. */
 export const batchObject = (row: BatchRow) => {
-  const endedAs = (status: BatchStatus) => (row.status === status ? secondsOrNull(row.ended_at) : null)
+  const endedAs = (status: BatchStatus) =>
+    row.status === status ? secondsOrNull(row.ended_at) : null
   return {
     id: row.id,
     object: "batch" as const,

@@ -17,26 +17,57 @@ const runBatch = (house: FakeHouse, endpoint: Endpoint, jsonl: string) =>
     const output: string[] = []
     for (const line of jsonl.trim().split("\n")) {
       const { custom_id, body } = JSON.parse(line) as Line
-      const answer = (status_code: number, body: Json) => output.push(JSON.stringify({ custom_id, response: { status_code, body } }))
-      const input = house.input(body, { priority: "batch", priceFactor: 0.5, parent: "batch_1", requestId: custom_id })
+      const answer = (status_code: number, body: Json) =>
+        output.push(JSON.stringify({ custom_id, response: { status_code, body } }))
+      const input = house.input(body, {
+        priority: "batch",
+        priceFactor: 0.5,
+        parent: "batch_1",
+        requestId: custom_id,
+      })
       yield* house.path.runUnsettled(endpoint, input).pipe(
         Effect.flatMap(({ reply, settlement }) => {
           answer(reply.status, "json" in reply ? reply.json : null)
           return house.billing.settle([settlement])
         }),
-        Effect.catchTag("ApiError", (error: ApiError) => Effect.sync(() => answer(statusOf(error), { error: errorBody(error) }))),
+        Effect.catchTag("ApiError", (error: ApiError) =>
+          Effect.sync(() => answer(statusOf(error), { error: errorBody(error) })),
+        ),
       )
     }
-    return output.map((line) => JSON.parse(line) as { custom_id: string; response: { status_code: number; body: Record<string, unknown> } })
+    return output.map(
+      (line) =>
+        JSON.parse(line) as {
+          custom_id: string
+          response: { status_code: number; body: Record<string, unknown> }
+        },
+    )
   })
 
-const line = (custom_id: string, body: object) => JSON.stringify({ custom_id, body: { model: "svc-lyt", messages: [{ role: "user", content: custom_id }], ...body } })
+const line = (custom_id: string, body: object) =>
+  JSON.stringify({
+    custom_id,
+    body: { model: "svc-lyt", messages: [{ role: "user", content: custom_id }], ...body },
+  })
 
 it("the chat endpoint runs in a batch worker, without HTTP, at half the price", async () => {
-  const model = fakeChatModel({ says: ({ messages }) => ["You said: ", ...messages.flatMap(({ content }) => content.map((part) => (part.type === "text" ? part.text : "")))] })
+  const model = fakeChatModel({
+    says: ({ messages }) => [
+      "You said: ",
+      ...messages.flatMap(({ content }) =>
+        content.map((part) => (part.type === "text" ? part.text : "")),
+      ),
+    ],
+  })
   const house = fakeHouse([model])
   const endpoint = makeChatEndpoint(house)
-  const jsonl = [line("a", {}), line("b", { temperature: 9 }), line("c", { stream: true }), line("d", { model: "gpt-4" }), line("e", {})].join("\n")
+  const jsonl = [
+    line("a", {}),
+    line("b", { temperature: 9 }),
+    line("c", { stream: true }),
+    line("d", { model: "gpt-4" }),
+    line("e", {}),
+  ].join("\n")
   const lines = await Effect.runPromise(runBatch(house, endpoint, jsonl))
 
   expect(lines.map(({ custom_id, response }) => [custom_id, response.status_code])).toEqual([
@@ -51,11 +82,23 @@ it("the chat endpoint runs in a batch worker, without HTTP, at half the price", 
     choices: [{ message: { content: "You said: a" } }],
     usage: { prompt_tokens: 2, completion_tokens: 2, cost_idr: 0.0075 },
   })
-  expect(lines[1]?.response.body).toMatchObject({ error: { code: "invalid_request_error", param: "temperature" } })
-  expect(lines[2]?.response.body).toMatchObject({ error: { code: "unsupported_parameter", param: "stream" } })
+  expect(lines[1]?.response.body).toMatchObject({
+    error: { code: "invalid_request_error", param: "temperature" },
+  })
+  expect(lines[2]?.response.body).toMatchObject({
+    error: { code: "unsupported_parameter", param: "stream" },
+  })
 
   // a streamed line was admitted, gave its hold back, and never reached the model
-  expect(house.billing.calls.map(({ state, costMicros, request }) => [request.requestId, request.counts, request.parent, state, costMicros])).toEqual([
+  expect(
+    house.billing.calls.map(({ state, costMicros, request }) => [
+      request.requestId,
+      request.counts,
+      request.parent,
+      state,
+      costMicros,
+    ]),
+  ).toEqual([
     ["a", "money", "batch_1", "settled", 7_500n],
     ["c", "money", "batch_1", "voided", 0n],
     ["e", "money", "batch_1", "settled", 7_500n],
@@ -64,28 +107,63 @@ it("the chat endpoint runs in a batch worker, without HTTP, at half the price", 
     ["done", "batch"],
     ["done", "batch"],
   ])
-  expect(await Effect.runPromise(house.billing.balance("acct_1"))).toEqual({ balanceMicros: 50_000_000_000n - 15_000n, heldMicros: 0n })
+  expect(await Effect.runPromise(house.billing.balance("acct_1"))).toEqual({
+    balanceMicros: 50_000_000_000n - 15_000n,
+    heldMicros: 0n,
+  })
 })
 
 it("tools, results, formats and thoughts work in a batch as they do elsewhere", async () => {
   const house = fakeHouse([fakeChatModel()])
-  const tools = [{ type: "function", function: { name: "f", parameters: { type: "object", required: ["city"], properties: { city: { type: "string" } } } } }]
+  const tools = [
+    {
+      type: "function",
+      function: {
+        name: "f",
+        parameters: {
+          type: "object",
+          required: ["city"],
+          properties: { city: { type: "string" } },
+        },
+      },
+    },
+  ]
   const asked = [
     { role: "user", content: "hi" },
-    { role: "assistant", content: null, tool_calls: [{ id: "call_1", type: "function", function: { name: "f", arguments: "{}" } }] },
+    {
+      role: "assistant",
+      content: null,
+      tool_calls: [{ id: "call_1", type: "function", function: { name: "f", arguments: "{}" } }],
+    },
     { role: "tool", tool_call_id: "call_1", content: "sunny" },
   ]
   const jsonl = [
-    line("call", { tools, tool_choice: "required", chat_template_kwargs: { enable_thinking: true } }),
+    line("call", {
+      tools,
+      tool_choice: "required",
+      chat_template_kwargs: { enable_thinking: true },
+    }),
     line("result", { tools, messages: asked }),
     line("unanswered", { tools, messages: asked.slice(0, 2) }),
-    line("format", { response_format: { type: "json_schema", json_schema: { name: "x", strict: true, schema: tools[0]?.function.parameters } } }),
+    line("format", {
+      response_format: {
+        type: "json_schema",
+        json_schema: { name: "x", strict: true, schema: tools[0]?.function.parameters },
+      },
+    }),
   ].join("\n")
   const lines = await Effect.runPromise(runBatch(house, makeChatEndpoint(house), jsonl))
   expect(lines.map(({ response }) => response.body)).toMatchObject([
     {
       choices: [
-        { finish_reason: "tool_calls", message: { content: null, reasoning_content: "Let me think.", tool_calls: [{ function: { name: "f", arguments: '{"city":"sample"}' } }] } },
+        {
+          finish_reason: "tool_calls",
+          message: {
+            content: null,
+            reasoning_content: "Let me think.",
+            tool_calls: [{ function: { name: "f", arguments: '{"city":"sample"}' } }],
+          },
+        },
       ],
       usage: { completion_tokens_details: { reasoning_tokens: 3 } },
     },

@@ -4,7 +4,12 @@ import type { Heading } from "./completion.ts"
 import { toLogprobs } from "./logprobs.ts"
 import type { ChatChunk, ChatUsage, Delta, Logprobs } from "./wire-reply.ts"
 
-const chunk = (heading: Heading, delta: Delta, finish: FinishReason | null = null, logprobs?: Logprobs): ChatChunk => ({
+const chunk = (
+  heading: Heading,
+  delta: Delta,
+  finish: FinishReason | null = null,
+  logprobs?: Logprobs,
+): ChatChunk => ({
   id: heading.id,
   object: "chat.completion.chunk",
   created: heading.created,
@@ -28,16 +33,32 @@ const callDelta = (event: ToolCallEvent): Delta => ({
     {
       index: event.index,
       ...(event.id !== undefined && { id: event.id, type: "function" }),
-      function: { ...(event.name !== undefined && { name: event.name }), arguments: event.argumentsDelta },
+      function: {
+        ...(event.name !== undefined && { name: event.name }),
+        arguments: event.argumentsDelta,
+      },
     },
   ],
 })
 
 /** The chunks of one event. `usage` is asked for after the end only; undefined: the client wants none. */
-const chunksOf = (heading: Heading, event: ChatEvent, usage: (() => ChatUsage) | undefined): readonly ChatChunk[] => {
+const chunksOf = (
+  heading: Heading,
+  event: ChatEvent,
+  usage: (() => ChatUsage) | undefined,
+): readonly ChatChunk[] => {
   switch (event.type) {
     case "text":
-      return event.text === "" && !event.logprobs ? [] : [chunk(heading, { content: event.text }, null, event.logprobs && toLogprobs(event.logprobs))]
+      return event.text === "" && !event.logprobs
+        ? []
+        : [
+            chunk(
+              heading,
+              { content: event.text },
+              null,
+              event.logprobs && toLogprobs(event.logprobs),
+            ),
+          ]
     case "reasoning":
       return event.text === "" ? [] : [chunk(heading, { reasoning_content: event.text })]
     case "toolCall":
@@ -51,13 +72,20 @@ const chunksOf = (heading: Heading, event: ChatEvent, usage: (() => ChatUsage) |
  * Events as the chunks of the stream. The role comes with the model's first event, not before:
  * what fails until then can still be answered with an HTTP status.
  */
-export const toChunks = <E, R>(heading: Heading, events: Stream.Stream<ChatEvent, E, R>, usage: (() => ChatUsage) | undefined): Stream.Stream<ChatChunk, E, R> =>
+export const toChunks = <E, R>(
+  heading: Heading,
+  events: Stream.Stream<ChatEvent, E, R>,
+  usage: (() => ChatUsage) | undefined,
+): Stream.Stream<ChatChunk, E, R> =>
   events.pipe(
     Stream.mapAccum(
       () => false,
       (begun, event) => {
         const chunks = chunksOf(heading, event, usage)
-        return [true, begun ? chunks : [chunk(heading, { role: "assistant", content: "" }), ...chunks]] as const
+        return [
+          true,
+          begun ? chunks : [chunk(heading, { role: "assistant", content: "" }), ...chunks],
+        ] as const
       },
     ),
   )

@@ -10,21 +10,34 @@ const open = async () => {
 }
 afterEach(() => world.house.close())
 
-const user: OpenAI.ChatCompletionMessageParam[] = [{ role: "user", content: "What is the weather in Jakarta?" }]
+const user: OpenAI.ChatCompletionMessageParam[] = [
+  { role: "user", content: "What is the weather in Jakarta?" },
+]
 
 describe("structured output", () => {
-  const schema = { type: "object", required: ["city", "degrees"], properties: { city: { type: "string" }, degrees: { type: "integer" } }, additionalProperties: false }
-  const response_format = (more: object = {}) => ({ type: "json_schema", json_schema: { name: "weather", schema, ...more } }) as const
+  const schema = {
+    type: "object",
+    required: ["city", "degrees"],
+    properties: { city: { type: "string" }, degrees: { type: "integer" } },
+    additionalProperties: false,
+  }
+  const response_format = (more: object = {}) =>
+    ({ type: "json_schema", json_schema: { name: "weather", schema, ...more } }) as const
 
   it("is parsed by the client's parse and stream helpers", async () => {
     const client = await open()
-    const format = makeParseableResponseFormat(response_format({ strict: true }), (text) => JSON.parse(text) as { city: string; degrees: number })
+    const format = makeParseableResponseFormat(
+      response_format({ strict: true }),
+      (text) => JSON.parse(text) as { city: string; degrees: number },
+    )
     const body = { model: "svc-lyt", messages: user, response_format: format }
     const whole = await client.chat.completions.parse(body)
     expect(whole.choices[0]?.message.parsed).toEqual({ city: "sample", degrees: 1 })
     const streamed = await client.chat.completions.stream(body).finalChatCompletion()
     expect(streamed.choices[0]?.message.parsed).toEqual({ city: "sample", degrees: 1 })
-    expect(world.model.runs.map(({ request }) => request.responseFormat)).toEqual(Array(2).fill({ type: "json_schema", schema, strict: true }))
+    expect(world.model.runs.map(({ request }) => request.responseFormat)).toEqual(
+      Array(2).fill({ type: "json_schema", schema, strict: true }),
+    )
   })
 
   it.each<[object, unknown]>([
@@ -35,13 +48,23 @@ describe("structured output", () => {
       { type: "json_object", closeOnLength: true },
     ],
     [response_format(), { type: "json_schema", schema, strict: false }],
-    [response_format({ strict: null, description: "The weather." }), { type: "json_schema", schema, strict: false }],
-    [response_format({ strict: true, close_on_length: true }), { type: "json_schema", schema, strict: true, closeOnLength: true }],
+    [
+      response_format({ strict: null, description: "The weather." }),
+      { type: "json_schema", schema, strict: false },
+    ],
+    [
+      response_format({ strict: true, close_on_length: true }),
+      { type: "json_schema", schema, strict: true, closeOnLength: true },
+    ],
     [response_format({ close_on_length: false }), { type: "json_schema", schema, strict: false }],
     [response_format({ schema: true }), { type: "json_schema", schema: true, strict: false }],
   ])("%j", async (format, responseFormat) => {
     const client = await open()
-    await client.chat.completions.create({ model: "svc-lyt", messages: user, response_format: format as OpenAI.ResponseFormatJSONObject })
+    await client.chat.completions.create({
+      model: "svc-lyt",
+      messages: user,
+      response_format: format as OpenAI.ResponseFormatJSONObject,
+    })
     expect(world.model.runs[0]?.request.responseFormat).toEqual(responseFormat)
   })
 
@@ -53,7 +76,10 @@ describe("structured output", () => {
       response_format: response_format(),
       chat_template_kwargs: { enable_thinking: true },
     } as OpenAI.ChatCompletionCreateParamsNonStreaming)
-    expect(choices[0]?.message).toMatchObject({ content: '{"city":"sample","degrees":1}', reasoning_content: "Let me think." })
+    expect(choices[0]?.message).toMatchObject({
+      content: '{"city":"sample","degrees":1}',
+      reasoning_content: "Let me think.",
+    })
     expect(usage?.completion_tokens_details?.reasoning_tokens).toBe(3)
   })
 })
@@ -67,7 +93,17 @@ it("takes what the AI SDK sends", async () => {
     required: ["city"],
     additionalProperties: false,
   }
-  const assistant = { role: "assistant", content: "", tool_calls: [{ id: "tooluse-1.a", type: "function", function: { name: "weather", arguments: '{ "city":"Jakarta"}' } }] }
+  const assistant = {
+    role: "assistant",
+    content: "",
+    tool_calls: [
+      {
+        id: "tooluse-1.a",
+        type: "function",
+        function: { name: "weather", arguments: '{ "city":"Jakarta"}' },
+      },
+    ],
+  }
   const body = {
     model: "svc-lyt",
     max_tokens: undefined,
@@ -78,11 +114,22 @@ it("takes what the AI SDK sends", async () => {
       assistant,
       { role: "tool", tool_call_id: "tooluse-1.a", content: '{"degrees":31}' },
     ],
-    tools: [{ type: "function", function: { name: "weather", description: "d", parameters, strict: false } }],
+    tools: [
+      {
+        type: "function",
+        function: { name: "weather", description: "d", parameters, strict: false },
+      },
+    ],
     tool_choice: "auto",
-    response_format: { type: "json_schema", json_schema: { schema: parameters, strict: true, name: "response" } },
+    response_format: {
+      type: "json_schema",
+      json_schema: { schema: parameters, strict: true, name: "response" },
+    },
   }
-  expect(await world.post("/v1/chat/completions", body)).toMatchObject({ status: 200, json: { choices: [{ finish_reason: "stop" }] } })
+  expect(await world.post("/v1/chat/completions", body)).toMatchObject({
+    status: 200,
+    json: { choices: [{ finish_reason: "stop" }] },
+  })
   expect(world.model.runs[0]?.request.messages[2]).toEqual({
     role: "assistant",
     content: [{ type: "text", text: "" }],

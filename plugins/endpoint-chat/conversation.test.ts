@@ -8,9 +8,17 @@ const id = fc.constantFrom("a", "b", "c")
 const message: fc.Arbitrary<ChatMessage> = fc.oneof(
   fc.constant<ChatMessage>({ role: "user", content: "hi" }),
   id.map((tool_call_id): ChatMessage => ({ role: "tool", tool_call_id, content: "42" })),
-  fc
-    .uniqueArray(id)
-    .map((ids): ChatMessage => ({ role: "assistant", content: "", tool_calls: ids.map((one) => ({ id: one, type: "function", function: { name: "f", arguments: "{}" } })) })),
+  fc.uniqueArray(id).map(
+    (ids): ChatMessage => ({
+      role: "assistant",
+      content: "",
+      tool_calls: ids.map((one) => ({
+        id: one,
+        type: "function",
+        function: { name: "f", arguments: "{}" },
+      })),
+    }),
+  ),
 )
 
 /** The rule once more, by cutting the conversation into turns. */
@@ -20,7 +28,9 @@ const fits = (messages: readonly ChatMessage[]): boolean => {
   const end = rest.findIndex(({ role }) => role !== "tool")
   const answers = end < 0 ? rest : rest.slice(0, end)
   const asked = (turn?.tool_calls ?? []).map((call) => call.id)
-  const same = JSON.stringify(answers.map((answer) => answer.tool_call_id).sort()) === JSON.stringify([...asked].sort())
+  const same =
+    JSON.stringify(answers.map((answer) => answer.tool_call_id).sort()) ===
+    JSON.stringify([...asked].sort())
   return turn?.role !== "tool" && same && fits(rest.slice(answers.length))
 }
 
@@ -28,7 +38,12 @@ const fits = (messages: readonly ChatMessage[]): boolean => {
 const mended = (messages: readonly ChatMessage[]): readonly ChatMessage[] =>
   messages
     .filter(({ role }) => role !== "tool")
-    .flatMap((turn) => [turn, ...(turn.tool_calls ?? []).map((call): ChatMessage => ({ role: "tool", tool_call_id: call.id, content: "" })).reverse()])
+    .flatMap((turn) => [
+      turn,
+      ...(turn.tool_calls ?? [])
+        .map((call): ChatMessage => ({ role: "tool", tool_call_id: call.id, content: "" }))
+        .reverse(),
+    ])
 
 it("each call is answered once, right behind it, and nothing else is", () => {
   fc.assert(
@@ -45,7 +60,10 @@ it("what is wrong stands at its path", () => {
     fc.property(fc.array(message, { maxLength: 8 }), (messages) => {
       const path = conversationProblem(messages)?.path
       if (!path) return
-      const at = path.reduce<unknown>((value, key) => (value as Record<string | number, unknown>)[key], { messages })
+      const at = path.reduce<unknown>(
+        (value, key) => (value as Record<string | number, unknown>)[key],
+        { messages },
+      )
       expect(["a", "b", "c"]).toContain(at)
     }),
   )

@@ -8,17 +8,34 @@ interface Problem {
 const repeated = (message: ChatMessage, at: number): Problem | undefined => {
   const ids = (message.tool_calls ?? []).map((call) => call.id)
   const twice = ids.findIndex((id, index) => ids.indexOf(id) < index)
-  return twice < 0 ? undefined : { path: ["messages", at, "tool_calls", twice, "id"], issue: "is the id of an earlier call" }
+  return twice < 0
+    ? undefined
+    : { path: ["messages", at, "tool_calls", twice, "id"], issue: "is the id of an earlier call" }
 }
 
-const unanswered = (turn: ChatMessage | undefined, at: number, answered: ReadonlySet<string>): Problem | undefined => {
+const unanswered = (
+  turn: ChatMessage | undefined,
+  at: number,
+  answered: ReadonlySet<string>,
+): Problem | undefined => {
   const call = (turn?.tool_calls ?? []).findIndex(({ id }) => !answered.has(id))
-  return call < 0 ? undefined : { path: ["messages", at, "tool_calls", call, "id"], issue: "is answered by no message of role 'tool' right behind it" }
+  return call < 0
+    ? undefined
+    : {
+        path: ["messages", at, "tool_calls", call, "id"],
+        issue: "is answered by no message of role 'tool' right behind it",
+      }
 }
 
-const wrongAnswer = (turn: ChatMessage | undefined, id: string, answered: ReadonlySet<string>): string | undefined => {
-  if (!turn?.tool_calls?.length) return "answers no call: the message must follow a message with tool_calls"
-  if (!turn.tool_calls.some((call) => call.id === id)) return "is not the id of a call of the assistant's message before it"
+const wrongAnswer = (
+  turn: ChatMessage | undefined,
+  id: string,
+  answered: ReadonlySet<string>,
+): string | undefined => {
+  if (!turn?.tool_calls?.length)
+    return "answers no call: the message must follow a message with tool_calls"
+  if (!turn.tool_calls.some((call) => call.id === id))
+    return "is not the id of a call of the assistant's message before it"
   return answered.has(id) ? "is answered already" : undefined
 }
 

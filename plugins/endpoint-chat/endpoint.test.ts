@@ -1,14 +1,28 @@
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { apiError } from "../../core/errors.ts"
-import { type FakeChatScript, fakeChatModel, fakeEmbedModel, fakeHouse } from "../../core/testing/index.ts"
+import {
+  type FakeChatScript,
+  fakeChatModel,
+  fakeEmbedModel,
+  fakeHouse,
+} from "../../core/testing/index.ts"
 import { makeChatEndpoint } from "./endpoint.ts"
 
 const open = (script: FakeChatScript = { says: ["Halo", ", ", "dunia"] }) => {
   const model = fakeChatModel(script)
   const house = fakeHouse([model, fakeEmbedModel()])
   const endpoint = makeChatEndpoint(house)
-  return { model, house, ask: (more: object) => house.ask(endpoint, { model: "svc-lyt", messages: [{ role: "user", content: "Selamat pagi" }], ...more }) }
+  return {
+    model,
+    house,
+    ask: (more: object) =>
+      house.ask(endpoint, {
+        model: "svc-lyt",
+        messages: [{ role: "user", content: "Selamat pagi" }],
+        ...more,
+      }),
+  }
 }
 
 describe("a whole answer", () => {
@@ -21,7 +35,9 @@ describe("a whole answer", () => {
       object: "chat.completion",
       created: Date.UTC(2026, 0, 15, 12) / 1000,
       model: "svc-lyt",
-      choices: [{ index: 0, message: { role: "assistant", content: "Halo, dunia" }, finish_reason: "stop" }],
+      choices: [
+        { index: 0, message: { role: "assistant", content: "Halo, dunia" }, finish_reason: "stop" },
+      ],
       usage: {
         prompt_tokens: 3,
         completion_tokens: 3,
@@ -37,15 +53,26 @@ describe("a whole answer", () => {
   })
 
   it("ends with length at max_tokens, under either name", async () => {
-    for (const more of [{ max_tokens: 2 }, { max_completion_tokens: 2 }, { max_tokens: 2, max_completion_tokens: 2 }]) {
+    for (const more of [
+      { max_tokens: 2 },
+      { max_completion_tokens: 2 },
+      { max_tokens: 2, max_completion_tokens: 2 },
+    ]) {
       const { json } = await open().ask(more)
-      expect(json).toMatchObject({ choices: [{ message: { content: "Halo, " }, finish_reason: "length" }], usage: { completion_tokens: 2 } })
+      expect(json).toMatchObject({
+        choices: [{ message: { content: "Halo, " }, finish_reason: "length" }],
+        usage: { completion_tokens: 2 },
+      })
     }
   })
 
   it("never holds a stop string", async () => {
-    expect((await open().ask({ stop: "dun" })).json).toMatchObject({ choices: [{ message: { content: "Halo, " }, finish_reason: "stop" }] })
-    expect((await open().ask({ stop: ["zzz", "lo, d"] })).json).toMatchObject({ choices: [{ message: { content: "Ha" } }] })
+    expect((await open().ask({ stop: "dun" })).json).toMatchObject({
+      choices: [{ message: { content: "Halo, " }, finish_reason: "stop" }],
+    })
+    expect((await open().ask({ stop: ["zzz", "lo, d"] })).json).toMatchObject({
+      choices: [{ message: { content: "Ha" } }],
+    })
   })
 
   it("has null content beside tool calls, and the reasoning apart", async () => {
@@ -61,7 +88,17 @@ describe("a whole answer", () => {
     expect(json).toMatchObject({
       choices: [
         {
-          message: { content: null, reasoning_content: "Hm", tool_calls: [{ id: "call_1", type: "function", function: { name: "weather", arguments: '{"city":"Jakarta"}' } }] },
+          message: {
+            content: null,
+            reasoning_content: "Hm",
+            tool_calls: [
+              {
+                id: "call_1",
+                type: "function",
+                function: { name: "weather", arguments: '{"city":"Jakarta"}' },
+              },
+            ],
+          },
           finish_reason: "tool_calls",
         },
       ],
@@ -71,24 +108,51 @@ describe("a whole answer", () => {
 })
 
 describe("log-probabilities", () => {
-  const plain = (token: string, logprob: number) => ({ token, bytes: [...Buffer.from(token)], logprob })
-  const first: FakeChatScript["first"] = [{ type: "text", text: "Ha", logprobs: [{ ...plain("Ha", -0.5), top: [plain("Ha", -0.5), plain("Ho", -1)] }] }]
+  const plain = (token: string, logprob: number) => ({
+    token,
+    bytes: [...Buffer.from(token)],
+    logprob,
+  })
+  const first: FakeChatScript["first"] = [
+    {
+      type: "text",
+      text: "Ha",
+      logprobs: [{ ...plain("Ha", -0.5), top: [plain("Ha", -0.5), plain("Ho", -1)] }],
+    },
+  ]
   const content = [{ ...plain("Ha", -0.5), top_logprobs: [plain("Ha", -0.5), plain("Ho", -1)] }]
 
   it("have the official shape, whole and streamed", async () => {
     const { json } = await open({ first, says: [] }).ask({ logprobs: true, top_logprobs: 2 })
     expect(json).toMatchObject({ choices: [{ message: { content: "Ha" }, logprobs: { content } }] })
-    const { events } = await open({ first, says: [] }).ask({ logprobs: true, top_logprobs: 2, stream: true })
-    expect(events[1]).toMatchObject({ choices: [{ delta: { content: "Ha" }, logprobs: { content } }] })
+    const { events } = await open({ first, says: [] }).ask({
+      logprobs: true,
+      top_logprobs: 2,
+      stream: true,
+    })
+    expect(events[1]).toMatchObject({
+      choices: [{ delta: { content: "Ha" }, logprobs: { content } }],
+    })
   })
 })
 
 describe("a stream", () => {
   it("keeps the six rules of the contract", async () => {
-    const { events, json } = await open().ask({ stream: true, stream_options: { include_usage: true } })
+    const { events, json } = await open().ask({
+      stream: true,
+      stream_options: { include_usage: true },
+    })
     expect(json).toBeUndefined()
-    const same = { id: "chatcmpl-2", object: "chat.completion.chunk", created: Date.UTC(2026, 0, 15, 12) / 1000, model: "svc-lyt" }
-    const chunk = (delta: object, finish_reason: string | null = null) => ({ ...same, choices: [{ index: 0, delta, finish_reason }] })
+    const same = {
+      id: "chatcmpl-2",
+      object: "chat.completion.chunk",
+      created: Date.UTC(2026, 0, 15, 12) / 1000,
+      model: "svc-lyt",
+    }
+    const chunk = (delta: object, finish_reason: string | null = null) => ({
+      ...same,
+      choices: [{ index: 0, delta, finish_reason }],
+    })
     expect(events.slice(0, -1)).toEqual([
       chunk({ role: "assistant", content: "" }),
       chunk({ content: "Halo" }),
@@ -99,12 +163,23 @@ describe("a stream", () => {
     expect(events.at(-1)).toMatchObject({
       ...same,
       choices: [],
-      usage: { prompt_tokens: 3, completion_tokens: 3, total_tokens: 6, cache_creation_input_tokens: 0, cost_idr: 0.0225 },
+      usage: {
+        prompt_tokens: 3,
+        completion_tokens: 3,
+        total_tokens: 6,
+        cache_creation_input_tokens: 0,
+        cost_idr: 0.0225,
+      },
     })
   })
 
   it("carries usage only when it is asked for", async () => {
-    for (const more of [{}, { stream_options: {} }, { stream_options: null }, { stream_options: { include_usage: false } }]) {
+    for (const more of [
+      {},
+      { stream_options: {} },
+      { stream_options: null },
+      { stream_options: { include_usage: false } },
+    ]) {
       const { events } = await open().ask({ stream: true, ...more })
       expect(events).toHaveLength(5)
       expect(events.every((event) => !("usage" in (event as object)))).toBe(true)
@@ -113,31 +188,52 @@ describe("a stream", () => {
 
   it("has no chunk before the model begins, so an early failure keeps its status", async () => {
     const { ask } = open({ says: ["x"], before: () => Effect.fail(apiError("backend_timeout")) })
-    expect(await ask({ stream: true })).toMatchObject({ status: 504, json: { code: "backend_timeout" } })
+    expect(await ask({ stream: true })).toMatchObject({
+      status: 504,
+      json: { code: "backend_timeout" },
+    })
   })
 
   it("of an empty answer still begins and ends", async () => {
     const { events } = await open({ says: [] }).ask({ stream: true })
-    expect(events).toMatchObject([{ choices: [{ delta: { role: "assistant", content: "" } }] }, { choices: [{ delta: {}, finish_reason: "stop" }] }])
+    expect(events).toMatchObject([
+      { choices: [{ delta: { role: "assistant", content: "" } }] },
+      { choices: [{ delta: {}, finish_reason: "stop" }] },
+    ])
   })
 })
 
 describe("the model", () => {
   it("must be one for chat", async () => {
-    for (const model of ["gpt-4", "svc-embed"]) expect(await open().ask({ model })).toMatchObject({ status: 400, json: { code: "model_not_found", param: "model" } })
+    for (const model of ["gpt-4", "svc-embed"])
+      expect(await open().ask({ model })).toMatchObject({
+        status: 400,
+        json: { code: "model_not_found", param: "model" },
+      })
   })
 
   it("that still loads answers 503, after the shape was checked", async () => {
     const { ask, house } = open()
     house.catalogue.set("svc-lyt", { state: "loading", detail: "" })
     expect(await ask({})).toMatchObject({ status: 503, json: { code: "model_loading" } })
-    expect(await ask({ max_tokens: 4097 })).toMatchObject({ status: 400, json: { param: "max_tokens" } })
+    expect(await ask({ max_tokens: 4097 })).toMatchObject({
+      status: 400,
+      json: { param: "max_tokens" },
+    })
   })
 
   it("gets defaults, and what the client gave", async () => {
     const { ask, model } = open()
     await ask({})
-    await ask({ temperature: 0, top_p: 0.5, seed: 7, stop: "x", frequency_penalty: -2, presence_penalty: 2, logit_bias: { "15": -100 } })
+    await ask({
+      temperature: 0,
+      top_p: 0.5,
+      seed: 7,
+      stop: "x",
+      frequency_penalty: -2,
+      presence_penalty: 2,
+      logit_bias: { "15": -100 },
+    })
     expect(model.runs.map((run) => run.request)).toEqual([
       {
         messages: [{ role: "user", content: [{ type: "text", text: "Selamat pagi" }] }],
@@ -146,7 +242,14 @@ describe("the model", () => {
         stop: [],
       },
       expect.objectContaining({
-        sampling: { temperature: 0, topP: 0.5, seed: 7, frequencyPenalty: -2, presencePenalty: 2, logitBias: new Map([[15, -100]]) },
+        sampling: {
+          temperature: 0,
+          topP: 0.5,
+          seed: 7,
+          frequencyPenalty: -2,
+          presencePenalty: 2,
+          logitBias: new Map([[15, -100]]),
+        },
         stop: ["x"],
       }),
     ])
@@ -216,7 +319,9 @@ describe("the model", () => {
 
   it("refuses a prompt over its window with the counts", async () => {
     const { ask } = open({ entry: { contextTokens: 8 } })
-    const { status, json } = await ask({ messages: [{ role: "user", content: "a b c d e f g h i j" }] })
+    const { status, json } = await ask({
+      messages: [{ role: "user", content: "a b c d e f g h i j" }],
+    })
     expect([status, json]).toMatchObject([400, { code: "context_length_exceeded" }])
     expect((json as { message: string }).message).toMatch(/11.*8/)
   })

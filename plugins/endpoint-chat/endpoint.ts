@@ -23,20 +23,31 @@ export interface ChatEndpointParts {
 
 type Events = Stream.Stream<ChatEvent, ApiError>
 
-const whole = (call: Call<ChatBody>, heading: Heading, events: Events): Effect.Effect<Reply, ApiError> =>
+const whole = (
+  call: Call<ChatBody>,
+  heading: Heading,
+  events: Events,
+): Effect.Effect<Reply, ApiError> =>
   Effect.gen(function* () {
     const all = yield* Stream.runCollect(events)
     const finish = finishOf(all)
-    if (finish === undefined) return yield* apiError("backend_error", "The model stopped without an end.")
+    if (finish === undefined)
+      return yield* apiError("backend_error", "The model stopped without an end.")
     return { status: 200, json: toCompletion(heading, all, finish, usageNow(call, heading.model)) }
   })
 
 const streamed = (call: Call<ChatBody>, heading: Heading, events: Events): Reply => {
-  const usage = call.body.stream_options?.include_usage === true ? () => usageNow(call, heading.model) : undefined
+  const usage =
+    call.body.stream_options?.include_usage === true
+      ? () => usageNow(call, heading.model)
+      : undefined
   return { status: 200, events: toChunks(heading, events, usage) }
 }
 
-const plan = ({ catalogue, clock, ids }: ChatEndpointParts, call: Call<ChatBody>): Effect.Effect<Plan, ApiError> =>
+const plan = (
+  { catalogue, clock, ids }: ChatEndpointParts,
+  call: Call<ChatBody>,
+): Effect.Effect<Plan, ApiError> =>
   Effect.gen(function* () {
     const { body } = call
     const entry = yield* catalogue.require("chat", body.model)
@@ -45,9 +56,15 @@ const plan = ({ catalogue, clock, ids }: ChatEndpointParts, call: Call<ChatBody>
     const { task } = yield* catalogue.open("chat", entry.id)
     const { bound, run } = yield* task.plan(toRequest(body, maxTokens), call.context)
     const answer = Effect.suspend(() => {
-      const heading: Heading = { id: ids.make("chatcmpl-"), created: Math.floor(clock.nowMs() / 1000), model: entry.id }
+      const heading: Heading = {
+        id: ids.make("chatcmpl-"),
+        created: Math.floor(clock.nowMs() / 1000),
+        model: entry.id,
+      }
       const events = tidyCalls(run, () => ids.make("call_"))
-      return body.stream === true ? Effect.succeed(streamed(call, heading, events)) : whole(call, heading, events)
+      return body.stream === true
+        ? Effect.succeed(streamed(call, heading, events))
+        : whole(call, heading, events)
     })
     return { bound: { [entry.id]: bound }, run: answer }
   })

@@ -5,4 +5,6 @@ type TextLogprobs = NonNullable<Extract<ChatEvent, { type: "text" }>["logprobs"]
 
 const plain = ({ token, logprob, bytes }: TokenLogprob) => ({ token, logprob, bytes: [...bytes] })
 
-export const toLogprobs = (tokens: TextLogprobs): Logprobs => ({ content: tokens.map((token) => ({ ...plain(token), top_logprobs: token.top.map(plain) })) })
+export const toLogprobs = (tokens: TextLogprobs): Logprobs => ({
+  content: tokens.map((token) => ({ ...plain(token), top_logprobs: token.top.map(plain) })),
+})

@@ -9,5 +9,11 @@ export const maxTokensOf = (body: ChatBody, entry: ModelEntry): Effect.Effect<nu
   if (asked == null) return Effect.succeed(Math.min(entry.defaultMaxTokens, entry.maxOutputTokens))
   if (asked <= entry.maxOutputTokens) return Effect.succeed(asked)
   const param = body.max_tokens == null ? "max_completion_tokens" : "max_tokens"
-  return Effect.fail(apiError("invalid_request_error", `${param}: '${entry.id}' answers with at most ${entry.maxOutputTokens} tokens`, { param }))
+  return Effect.fail(
+    apiError(
+      "invalid_request_error",
+      `${param}: '${entry.id}' answers with at most ${entry.maxOutputTokens} tokens`,
+      { param },
+    ),
+  )
 }

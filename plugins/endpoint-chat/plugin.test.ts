@@ -14,8 +14,22 @@ it("registers its endpoint with what the kernel lends", () => {
   provide(container, Tokens.ids, house.ids)
   plugin.register?.(container, {})
   expect(resolveAll(container, Tokens.endpoints)).toMatchObject([
-    { id: "chat.completions", method: "POST", path: "/v1/chat/completions", access: "key", maxBodyBytes: 50 * 2 ** 20, creates: true, batchable: true },
-    { id: "schemas.check", method: "POST", path: "/v1/schemas/check", access: "key", maxBodyBytes: 2 ** 20 },
+    {
+      id: "chat.completions",
+      method: "POST",
+      path: "/v1/chat/completions",
+      access: "key",
+      maxBodyBytes: 50 * 2 ** 20,
+      creates: true,
+      batchable: true,
+    },
+    {
+      id: "schemas.check",
+      method: "POST",
+      path: "/v1/schemas/check",
+      access: "key",
+      maxBodyBytes: 2 ** 20,
+    },
   ])
 })
 
@@ -28,6 +42,8 @@ it("finds the schema checker of another plugin, whenever that comes", async () =
   plugin.register?.(container, {})
   const check = () => house.ask(resolveAll(container, Tokens.endpoints)[1]!, { schema: {} })
   expect(await check()).toMatchObject({ status: 404, json: { code: "not_found" } })
-  provide(container, Tokens.schemaChecker, { check: () => Effect.succeed({ accepted: true, keywords: [], compileMs: 1 }) })
+  provide(container, Tokens.schemaChecker, {
+    check: () => Effect.succeed({ accepted: true, keywords: [], compileMs: 1 }),
+  })
   expect(await check()).toMatchObject({ status: 200, json: { accepted: true } })
 })

@@ -16,7 +16,10 @@ export const plugin = definePlugin<Settings>({
     const clock = resolve(container, Tokens.clock)
     const ids = resolve(container, Tokens.ids)
     provide(container, Tokens.endpoints, makeChatEndpoint({ catalogue, clock, ids }))
-    const checker = () => (container.isRegistered(Tokens.schemaChecker.key, true) ? resolve(container, Tokens.schemaChecker) : undefined)
+    const checker = () =>
+      container.isRegistered(Tokens.schemaChecker.key, true)
+        ? resolve(container, Tokens.schemaChecker)
+        : undefined
     provide(container, Tokens.endpoints, makeSchemaCheckEndpoint(checker))
   },
 })

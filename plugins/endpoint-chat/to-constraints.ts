@@ -15,13 +15,21 @@ const toChoice = (choice: ChatBody["tool_choice"]): NonNullable<ChatRequest["too
   return typeof choice === "string" ? choice : { name: choice.function.name }
 }
 
-export const toTools = (body: ChatBody): Pick<ChatRequest, "tools" | "toolChoice" | "parallelToolCalls"> => {
+export const toTools = (
+  body: ChatBody,
+): Pick<ChatRequest, "tools" | "toolChoice" | "parallelToolCalls"> => {
   if (!body.tools?.length) return {}
   const parallel = body.parallel_tool_calls
-  return { tools: body.tools.map(toTool), toolChoice: toChoice(body.tool_choice), ...(parallel != null && { parallelToolCalls: parallel }) }
+  return {
+    tools: body.tools.map(toTool),
+    toolChoice: toChoice(body.tool_choice),
+    ...(parallel != null && { parallelToolCalls: parallel }),
+  }
 }
 
-export const toFormat = (format: ChatBody["response_format"]): Pick<ChatRequest, "responseFormat"> => {
+export const toFormat = (
+  format: ChatBody["response_format"],
+): Pick<ChatRequest, "responseFormat"> => {
   if (format == null || format.type === "text") return {}
   const asked = format.type === "json_object" ? format : format.json_schema
   const close = asked.close_on_length === true && { closeOnLength: true }

@@ -13,13 +13,23 @@ interface Draft {
   held: string
 }
 
-const advance = (draft: Draft, event: ToolCallEvent, makeId: () => string): readonly ToolCallEvent[] => {
+const advance = (
+  draft: Draft,
+  event: ToolCallEvent,
+  makeId: () => string,
+): readonly ToolCallEvent[] => {
   const out: ToolCallEvent[] = []
   draft.id ??= event.id
   draft.held += event.argumentsDelta
   if (draft.state === "unnamed" && event.name !== undefined) {
     draft.state = "named"
-    out.push({ type: "toolCall", index: event.index, id: draft.id ?? makeId(), name: event.name, argumentsDelta: "" })
+    out.push({
+      type: "toolCall",
+      index: event.index,
+      id: draft.id ?? makeId(),
+      name: event.name,
+      argumentsDelta: "",
+    })
   }
   // clients parse the arguments as they grow, and spaces alone are no beginning of a document
   if (draft.state === "named" && draft.held.trim() !== "") draft.state = "open"
@@ -30,8 +40,17 @@ const advance = (draft: Draft, event: ToolCallEvent, makeId: () => string): read
   return out
 }
 
-const step = (drafts: Map<number, Draft>, event: ChatEvent, makeId: () => string): readonly ChatEvent[] => {
-  if (event.type === "finish" && event.reason === "stop" && [...drafts.values()].some(({ state }) => state !== "unnamed")) return [{ type: "finish", reason: "tool_calls" }]
+const step = (
+  drafts: Map<number, Draft>,
+  event: ChatEvent,
+  makeId: () => string,
+): readonly ChatEvent[] => {
+  if (
+    event.type === "finish" &&
+    event.reason === "stop" &&
+    [...drafts.values()].some(({ state }) => state !== "unnamed")
+  )
+    return [{ type: "finish", reason: "tool_calls" }]
   if (event.type !== "toolCall") return [event]
   const draft = drafts.get(event.index) ?? { state: "unnamed", id: undefined, held: "" }
   drafts.set(event.index, draft)
@@ -39,7 +58,10 @@ const step = (drafts: Map<number, Draft>, event: ChatEvent, makeId: () => string
 }
 
 /** Whatever pieces a model makes: the first event of a call has id and name and no arguments, the others have arguments only; and calls end with `tool_calls`. */
-export const tidyCalls = <E, R>(events: Stream.Stream<ChatEvent, E, R>, makeId: () => string): Stream.Stream<ChatEvent, E, R> =>
+export const tidyCalls = <E, R>(
+  events: Stream.Stream<ChatEvent, E, R>,
+  makeId: () => string,
+): Stream.Stream<ChatEvent, E, R> =>
   events.pipe(
     Stream.mapAccum(
       () => new Map<number, Draft>(),

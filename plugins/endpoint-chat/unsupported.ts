@@ -18,5 +18,11 @@ const imageIn = (body: ChatBody): string | undefined => {
 export const refuseUnsupported = (body: ChatBody): Effect.Effect<void, ApiError> =>
   Effect.suspend(() => {
     const param = imageIn(body)
-    return param === undefined ? Effect.void : Effect.fail(apiError("unsupported_parameter", `Image input is not available here yet (${param}).`, { param }))
+    return param === undefined
+      ? Effect.void
+      : Effect.fail(
+          apiError("unsupported_parameter", `Image input is not available here yet (${param}).`, {
+            param,
+          }),
+        )
   })

@@ -5,7 +5,8 @@ import { JsonSchemaBody } from "./wire-schema.ts"
 import { Name } from "./wire-tool.ts"
 
 const closeOnLength = optional(Schema.Boolean).annotate({
-  description: "Near `max_tokens` the document is closed, so that it is whole where the schema allows it; `finish_reason` stays `length`.",
+  description:
+    "Near `max_tokens` the document is closed, so that it is whole where the schema allows it; `finish_reason` stays `length`.",
   default: false,
 })
 
@@ -13,7 +14,11 @@ const JsonSchemaFormat = Schema.Struct({
   name: Name,
   description: optional(Schema.String.check(atMostCharacters(16_384))),
   schema: JsonSchemaBody,
-  strict: optional(Schema.Boolean).annotate({ description: "A keyword that can't be kept is a 400; otherwise the schema guides as far as it can.", default: false }),
+  strict: optional(Schema.Boolean).annotate({
+    description:
+      "A keyword that can't be kept is a 400; otherwise the schema guides as far as it can.",
+    default: false,
+  }),
   close_on_length: closeOnLength,
 })
 

@@ -2,7 +2,9 @@ import { Schema } from "effect"
 import { atMostCharacters } from "../../core/characters.ts"
 import { optional } from "../../core/decode.ts"
 
-const CacheControl = Schema.Struct({ type: Schema.Literal("ephemeral") }).annotate({ identifier: "CacheControl" })
+const CacheControl = Schema.Struct({ type: Schema.Literal("ephemeral") }).annotate({
+  identifier: "CacheControl",
+})
 
 export const TextBlock = Schema.Struct({
   type: Schema.Literal("text"),
@@ -12,11 +14,18 @@ export const TextBlock = Schema.Struct({
 
 export const ImageBlock = Schema.Struct({
   type: Schema.Literal("image_url"),
-  image_url: Schema.Struct({ url: Schema.NonEmptyString, detail: optional(Schema.Literals(["auto", "low", "high"])) }),
+  image_url: Schema.Struct({
+    url: Schema.NonEmptyString,
+    detail: optional(Schema.Literals(["auto", "low", "high"])),
+  }),
   cache_control: optional(CacheControl),
 }).annotate({ identifier: "ImageBlock", description: "`url` is a data URI or an https address." })
 
-const Blocks = Schema.Array(Schema.Union([TextBlock, ImageBlock]).annotate({ message: "must be a block of type text or image_url" }))
+const Blocks = Schema.Array(
+  Schema.Union([TextBlock, ImageBlock]).annotate({
+    message: "must be a block of type text or image_url",
+  }),
+)
   .check(Schema.isMinLength(1, { message: "must hold at least one content block" }))
   .check(Schema.isMaxLength(1_000, { message: "must hold at most 1,000 content blocks" }))
 
@@ -26,7 +35,12 @@ const label = Schema.NonEmptyString.check(atMostCharacters(256))
 const ToolCall = Schema.Struct({
   id: label,
   type: Schema.Literal("function"),
-  function: Schema.Struct({ name: label, arguments: Schema.String.check(atMostCharacters(1_000_000)).annotate({ description: "JSON text" }) }),
+  function: Schema.Struct({
+    name: label,
+    arguments: Schema.String.check(atMostCharacters(1_000_000)).annotate({
+      description: "JSON text",
+    }),
+  }),
 }).annotate({ identifier: "ToolCall" })
 
 const wellFormed = Schema.makeFilter(
@@ -38,20 +52,37 @@ const wellFormed = Schema.makeFilter(
     readonly tool_call_id?: string | null
   }) => {
     const calls = (message.tool_calls ?? []).length > 0
-    if (message.role === "tool" && message.tool_call_id == null) return { path: ["tool_call_id"], issue: "is required in a message of role 'tool'" }
-    if (calls && message.role !== "assistant") return { path: ["tool_calls"], issue: "belongs to messages of role 'assistant'" }
-    if (message.reasoning_content && message.role !== "assistant") return { path: ["reasoning_content"], issue: "belongs to messages of role 'assistant'" }
-    if (message.content == null && !calls) return { path: ["content"], issue: "must be a string or an array of content blocks" }
+    if (message.role === "tool" && message.tool_call_id == null)
+      return { path: ["tool_call_id"], issue: "is required in a message of role 'tool'" }
+    if (calls && message.role !== "assistant")
+      return { path: ["tool_calls"], issue: "belongs to messages of role 'assistant'" }
+    if (message.reasoning_content && message.role !== "assistant")
+      return { path: ["reasoning_content"], issue: "belongs to messages of role 'assistant'" }
+    if (message.content == null && !calls)
+      return { path: ["content"], issue: "must be a string or an array of content blocks" }
     return undefined
   },
 )
 
 export const ChatMessage = Schema.Struct({
-  role: Schema.Literals(["system", "developer", "user", "assistant", "tool"]).annotate({ description: "`developer` is `system`." }),
-  content: optional(Schema.Union([Schema.String, Blocks])).annotate({ description: "May be null only beside `tool_calls`." }),
-  reasoning_content: optional(Schema.String).annotate({ description: "What an assistant thought; the model's template decides whether it is read again." }),
-  tool_calls: optional(Schema.Array(ToolCall).check(Schema.isMaxLength(128, { message: "must hold at most 128 calls" }))),
-  tool_call_id: optional(label).annotate({ description: "The call that a message of role `tool` answers." }),
+  role: Schema.Literals(["system", "developer", "user", "assistant", "tool"]).annotate({
+    description: "`developer` is `system`.",
+  }),
+  content: optional(Schema.Union([Schema.String, Blocks])).annotate({
+    description: "May be null only beside `tool_calls`.",
+  }),
+  reasoning_content: optional(Schema.String).annotate({
+    description:
+      "What an assistant thought; the model's template decides whether it is read again.",
+  }),
+  tool_calls: optional(
+    Schema.Array(ToolCall).check(
+      Schema.isMaxLength(128, { message: "must hold at most 128 calls" }),
+    ),
+  ),
+  tool_call_id: optional(label).annotate({
+    description: "The call that a message of role `tool` answers.",
+  }),
 })
   .check(wellFormed)
   .annotate({ identifier: "ChatMessage", examples: [{ role: "user", content: "Selamat pagi!" }] })

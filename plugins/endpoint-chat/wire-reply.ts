@@ -16,7 +16,11 @@ export const ChatUsage = Schema.Struct({
 export type ChatUsage = typeof ChatUsage.Type
 
 const plain = { token: Schema.String, logprob: Schema.Finite, bytes: Schema.Array(count) }
-const Logprobs = Schema.Struct({ content: Schema.Array(Schema.Struct({ ...plain, top_logprobs: Schema.Array(Schema.Struct(plain)) })) }).annotate({ identifier: "Logprobs" })
+const Logprobs = Schema.Struct({
+  content: Schema.Array(
+    Schema.Struct({ ...plain, top_logprobs: Schema.Array(Schema.Struct(plain)) }),
+  ),
+}).annotate({ identifier: "Logprobs" })
 export type Logprobs = typeof Logprobs.Type
 
 const AnsweredCall = Schema.Struct({
@@ -68,9 +72,20 @@ export const ChatChunk = Schema.Struct({
   object: Schema.Literal("chat.completion.chunk"),
   created: count,
   model: Schema.String,
-  choices: Schema.Array(Schema.Struct({ index: count, delta: Delta, logprobs: Schema.optionalKey(Logprobs), finish_reason: Schema.NullOr(FinishReason) })).annotate({
+  choices: Schema.Array(
+    Schema.Struct({
+      index: count,
+      delta: Delta,
+      logprobs: Schema.optionalKey(Logprobs),
+      finish_reason: Schema.NullOr(FinishReason),
+    }),
+  ).annotate({
     description: "Empty in the chunk that carries `usage`.",
   }),
-  usage: Schema.optionalKey(ChatUsage).pipe(Schema.annotateKey({ description: "In the last chunk, when `stream_options.include_usage` is true." })),
+  usage: Schema.optionalKey(ChatUsage).pipe(
+    Schema.annotateKey({
+      description: "In the last chunk, when `stream_options.include_usage` is true.",
+    }),
+  ),
 }).annotate({ identifier: "ChatCompletionChunk" })
 export type ChatChunk = typeof ChatChunk.Type

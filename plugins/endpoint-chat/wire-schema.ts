@@ -3,9 +3,15 @@ import { isLongerThan } from "../../core/characters.ts"
 import type { Json } from "../../core/json.ts"
 
 /** What one JSON Schema of a request may measure. What its keywords may be is the model's matter. */
-export const schemaLimits = { characters: 512 * 1024, levels: 64, properties: 10_000, nameCharacters: 256 } as const
+export const schemaLimits = {
+  characters: 512 * 1024,
+  levels: 64,
+  properties: 10_000,
+  nameCharacters: 256,
+} as const
 
-const isObject = (value: Json): value is Readonly<Record<string, Json>> => typeof value === "object" && value !== null && !Array.isArray(value)
+const isObject = (value: Json): value is Readonly<Record<string, Json>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** The text of a schema, in UTF-16 units. */
 export const lengthOf = (schema: Json): number => JSON.stringify(schema)?.length ?? 0
@@ -13,17 +19,21 @@ export const lengthOf = (schema: Json): number => JSON.stringify(schema)?.length
 const count = (most: number): string => most.toLocaleString("en")
 
 const oversize = (schema: Json): string | undefined => {
-  if (lengthOf(schema) > schemaLimits.characters) return `must have at most ${count(schemaLimits.characters)} characters as JSON`
+  if (lengthOf(schema) > schemaLimits.characters)
+    return `must have at most ${count(schemaLimits.characters)} characters as JSON`
   let properties = 0
   const walk = (value: Json, level: number): string | undefined => {
     if (typeof value !== "object" || value === null) return undefined
-    if (level > schemaLimits.levels) return `must be nested at most ${schemaLimits.levels} levels deep`
+    if (level > schemaLimits.levels)
+      return `must be nested at most ${schemaLimits.levels} levels deep`
     for (const [key, child] of Object.entries(value)) {
       if (key === "properties" && isObject(child)) {
         const names = Object.keys(child)
         properties += names.length
-        if (properties > schemaLimits.properties) return `must have at most ${count(schemaLimits.properties)} properties`
-        if (names.some((name) => isLongerThan(name, schemaLimits.nameCharacters))) return `must have property names of at most ${schemaLimits.nameCharacters} characters`
+        if (properties > schemaLimits.properties)
+          return `must have at most ${count(schemaLimits.properties)} properties`
+        if (names.some((name) => isLongerThan(name, schemaLimits.nameCharacters)))
+          return `must have property names of at most ${schemaLimits.nameCharacters} characters`
       }
       const wrong = walk(child, level + 1)
       if (wrong !== undefined) return wrong
@@ -36,14 +46,23 @@ const oversize = (schema: Json): string | undefined => {
 const measured = Schema.makeFilter((schema: Json) => oversize(schema))
 
 /** A JSON Schema: an object, or `true` or `false`. */
-export const JsonSchemaBody = Schema.Union([Schema.Record(Schema.String, Schema.Unknown), Schema.Boolean])
+export const JsonSchemaBody = Schema.Union([
+  Schema.Record(Schema.String, Schema.Unknown),
+  Schema.Boolean,
+])
   .annotate({ message: "must be a JSON Schema: an object" })
   .check(measured)
   .annotate({ identifier: "JsonSchema", description: "A JSON Schema (draft 2020-12)." })
 
-const ofObjects = Schema.makeFilter((schema: Readonly<Record<string, Json>>) => schema.type === "object" || "must be a JSON Schema with type 'object'")
+const ofObjects = Schema.makeFilter(
+  (schema: Readonly<Record<string, Json>>) =>
+    schema.type === "object" || "must be a JSON Schema with type 'object'",
+)
 
 export const ParametersSchema = Schema.Record(Schema.String, Schema.Unknown)
   .check(ofObjects)
   .check(measured)
-  .annotate({ identifier: "ToolParameters", description: "A JSON Schema of type `object`; absent: the tool takes none." })
+  .annotate({
+    identifier: "ToolParameters",
+    description: "A JSON Schema of type `object`; absent: the tool takes none.",
+  })

@@ -28,12 +28,31 @@ describe("a wrong field is 400 with its path", () => {
     ["messages[0].content", { messages: [{ role: "user", content: 5 }] }],
     ["messages[0].content", { messages: [{ role: "user", content: [] }] }],
     ["messages[0].content", { messages: [{ role: "assistant", content: null, tool_calls: [] }] }],
-    ["messages[0].content[1].text", { messages: [{ role: "user", content: [block, { type: "text" }] }] }],
+    [
+      "messages[0].content[1].text",
+      { messages: [{ role: "user", content: [block, { type: "text" }] }] },
+    ],
     ["messages[0].content[0]", { messages: [{ role: "user", content: [{ type: "video" }] }] }],
-    ["messages[0].content[0].image_url", { messages: [{ role: "user", content: [{ type: "image_url", image_url: "x" }] }] }],
-    ["messages[0].content[0].cache_control", { messages: [{ role: "user", content: [{ ...block, cache_control: { type: "eternal" } }] }] }],
+    [
+      "messages[0].content[0].image_url",
+      { messages: [{ role: "user", content: [{ type: "image_url", image_url: "x" }] }] },
+    ],
+    [
+      "messages[0].content[0].cache_control",
+      { messages: [{ role: "user", content: [{ ...block, cache_control: { type: "eternal" } }] }] },
+    ],
     ["messages[1].tool_call_id", { messages: [user, { role: "tool", content: "42" }] }],
-    ["messages[0].tool_calls", { messages: [{ ...user, tool_calls: [{ id: "a", type: "function", function: { name: "f", arguments: "{}" } }] }] }],
+    [
+      "messages[0].tool_calls",
+      {
+        messages: [
+          {
+            ...user,
+            tool_calls: [{ id: "a", type: "function", function: { name: "f", arguments: "{}" } }],
+          },
+        ],
+      },
+    ],
     ["max_tokens", { max_tokens: 0 }],
     ["max_tokens", { max_tokens: 1.5 }],
     ["max_tokens", { max_tokens: 1025 }],
@@ -64,15 +83,24 @@ describe("a wrong field is 400 with its path", () => {
     ["user", { user: "x".repeat(513) }],
     ["metadata.k", { metadata: { k: 5 } }],
     [`metadata.${"k".repeat(64)}`, { metadata: { ["k".repeat(65)]: "v" } }],
-    ["metadata", { metadata: Object.fromEntries(Array.from({ length: 17 }, (_, i) => [`k${i}`, "v"])) }],
+    [
+      "metadata",
+      { metadata: Object.fromEntries(Array.from({ length: 17 }, (_, i) => [`k${i}`, "v"])) },
+    ],
   ])("%s", async (param, more) => {
     expect(await codeAndParam(more)).toEqual(["invalid_request_error", param])
   })
 })
 
 it("what is not served yet is refused, never dropped", async () => {
-  const image = { role: "user", content: [{ type: "image_url", image_url: { url: "https://example.com/a.png" } }] }
-  expect(await codeAndParam({ messages: [user, image] })).toEqual(["unsupported_parameter", "messages[1].content[0].image_url"])
+  const image = {
+    role: "user",
+    content: [{ type: "image_url", image_url: { url: "https://example.com/a.png" } }],
+  }
+  expect(await codeAndParam({ messages: [user, image] })).toEqual([
+    "unsupported_parameter",
+    "messages[1].content[0].image_url",
+  ])
 })
 
 it.each<[string, object]>([
@@ -87,10 +115,29 @@ it.each<[string, object]>([
   ["unknown fields are ignored", { service_tier: "auto", store: false, zzz: { a: [1] } }],
   [
     "what asks for nothing is fine",
-    { tools: [], tool_choice: "none", response_format: { type: "text" }, chat_template_kwargs: { enable_thinking: false }, logprobs: false, top_logprobs: 0, n: 1, stop: [] },
+    {
+      tools: [],
+      tool_choice: "none",
+      response_format: { type: "text" },
+      chat_template_kwargs: { enable_thinking: false },
+      logprobs: false,
+      top_logprobs: 0,
+      n: 1,
+      stop: [],
+    },
   ],
-  ["cache_control beside plain content is ignored", { messages: [{ ...user, cache_control: { type: "ephemeral" } }] }],
-  ["cache markers are taken", { messages: [{ role: "user", content: [block, { ...block, cache_control: { type: "ephemeral" } }] }] }],
+  [
+    "cache_control beside plain content is ignored",
+    { messages: [{ ...user, cache_control: { type: "ephemeral" } }] },
+  ],
+  [
+    "cache markers are taken",
+    {
+      messages: [
+        { role: "user", content: [block, { ...block, cache_control: { type: "ephemeral" } }] },
+      ],
+    },
+  ],
   ["log-probabilities are taken", { logprobs: true, top_logprobs: 20 }],
   ["labels are taken", { user: "u", metadata: { a: "b" }, parallel_tool_calls: true, seed: -5 }],
 ])("%s", async (_, more) => {
@@ -103,7 +150,8 @@ it("any JSON is decoded or refused with an ApiError, and nothing throws", () => 
   fc.assert(
     fc.property(fc.oneof(fc.jsonValue(), fc.dictionary(field, fc.jsonValue())), (json) => {
       const exit = Effect.runSyncExit(decodeBody(ChatBody, json))
-      if (Exit.isFailure(exit)) expect(isApiError(Option.getOrUndefined(Cause.findErrorOption(exit.cause)))).toBe(true)
+      if (Exit.isFailure(exit))
+        expect(isApiError(Option.getOrUndefined(Cause.findErrorOption(exit.cause)))).toBe(true)
     }),
     { numRuns: runs(500) },
   )
@@ -113,7 +161,13 @@ it("any value in one field is answered or refused: never an internal error", asy
   await fc.assert(
     fc.asyncProperty(field, fc.jsonValue(), async (key, value) => {
       const [code] = await codeAndParam({ [key]: value })
-      expect(["ok", "invalid_request_error", "model_not_found", "unsupported_parameter", "context_length_exceeded"]).toContain(code)
+      expect([
+        "ok",
+        "invalid_request_error",
+        "model_not_found",
+        "unsupported_parameter",
+        "context_length_exceeded",
+      ]).toContain(code)
     }),
     { numRuns: runs(500) },
   )
@@ -132,11 +186,22 @@ it("stop is one text or up to four, none empty", () => {
 it("has names for /openapi.json", () => {
   const { schema, definitions } = Schema.toJsonSchemaDocument(ChatBody)
   expect(schema).toEqual({ $ref: "#/$defs/ChatCompletionRequest" })
-  expect(Object.keys(definitions)).toEqual(expect.arrayContaining(["ChatMessage", "TextBlock", "ImageBlock", "Tool", "ToolChoice", "ResponseFormat"]))
+  expect(Object.keys(definitions)).toEqual(
+    expect.arrayContaining([
+      "ChatMessage",
+      "TextBlock",
+      "ImageBlock",
+      "Tool",
+      "ToolChoice",
+      "ResponseFormat",
+    ]),
+  )
 })
 
 it("says what a content block must be", async () => {
-  expect(await answer({ messages: [{ role: "user", content: [{ type: "video" }] }] })).toMatchObject({
+  expect(
+    await answer({ messages: [{ role: "user", content: [{ type: "video" }] }] }),
+  ).toMatchObject({
     message: "messages[0].content[0]: must be a block of type text or image_url",
   })
 })

@@ -1,6 +1,11 @@
 import { describe, expect, it } from "vitest"
 import { megabyte } from "../../core/endpoint.ts"
-import { type FakeEmbedScript, fakeChatModel, fakeEmbedModel, fakeHouse } from "../../core/testing/index.ts"
+import {
+  type FakeEmbedScript,
+  fakeChatModel,
+  fakeEmbedModel,
+  fakeHouse,
+} from "../../core/testing/index.ts"
 import { makeEmbeddingsEndpoint } from "./endpoint.ts"
 import type { EmbeddingsReply } from "./wire.ts"
 
@@ -9,7 +14,9 @@ const jpeg = Buffer.from("\xff\xd8\xff\xe0----", "latin1")
 const uri = (bytes: Buffer, type = "image/png") => `data:${type};base64,${bytes.toString("base64")}`
 const image = { type: "image", image: png.toString("base64") }
 
-const open = (script: FakeEmbedScript = { entry: { modalities: ["text", "image"], contextTokens: 100 } }) => {
+const open = (
+  script: FakeEmbedScript = { entry: { modalities: ["text", "image"], contextTokens: 100 } },
+) => {
   const model = fakeEmbedModel(script)
   const house = fakeHouse([model, fakeChatModel()])
   const endpoint = makeEmbeddingsEndpoint(house)
@@ -22,18 +29,30 @@ const open = (script: FakeEmbedScript = { entry: { modalities: ["text", "image"]
   return { model, house, ask, reply }
 }
 
-const numbers = (reply: EmbeddingsReply, index = 0) => reply.data[index]?.embedding as readonly number[]
-const dot = (a: readonly number[], b: readonly number[]) => a.reduce((sum, x, i) => sum + x * (b[i] ?? 0), 0)
+const numbers = (reply: EmbeddingsReply, index = 0) =>
+  reply.data[index]?.embedding as readonly number[]
+const dot = (a: readonly number[], b: readonly number[]) =>
+  a.reduce((sum, x, i) => sum + x * (b[i] ?? 0), 0)
 
 describe("embeddings of texts", () => {
   it("have the shape of the contract, the space's name and a price", async () => {
     const { status, json, headers } = await open().ask({ input: "satu dua" })
-    expect([status, headers["x-embedding-space"], headers["x-cost-idr"]]).toEqual([200, "fake-words-v1", "0.003"])
+    expect([status, headers["x-embedding-space"], headers["x-cost-idr"]]).toEqual([
+      200,
+      "fake-words-v1",
+      "0.003",
+    ])
     expect(json).toEqual({
       object: "list",
       data: [{ object: "embedding", index: 0, embedding: expect.any(Array), type: "text" }],
       model: "svc-embed",
-      usage: { prompt_tokens: 2, total_tokens: 2, image_count: 0, truncated_count: 0, cost_idr: 0.003 },
+      usage: {
+        prompt_tokens: 2,
+        total_tokens: 2,
+        image_count: 0,
+        truncated_count: 0,
+        cost_idr: 0.003,
+      },
     })
     expect(numbers(json as EmbeddingsReply)).toHaveLength(2048)
   })
@@ -43,7 +62,8 @@ describe("embeddings of texts", () => {
     const input = ["satu", "dua", "tiga"]
     const all = await reply({ input })
     expect(all.data.map((item) => item.index)).toEqual([0, 1, 2])
-    for (const [i, text] of input.entries()) expect(numbers(all, i)).toEqual(numbers(await reply({ input: text })))
+    for (const [i, text] of input.entries())
+      expect(numbers(all, i)).toEqual(numbers(await reply({ input: text })))
   })
 
   it("are shortened to a normalized prefix", async () => {
@@ -53,7 +73,10 @@ describe("embeddings of texts", () => {
       const short = numbers(await reply({ input: "satu dua tiga empat", dimensions }))
       expect(short).toHaveLength(dimensions)
       expect(dot(short, short)).toBeCloseTo(1, 5)
-      expect(dot(short, whole.slice(0, dimensions)) ** 2).toBeCloseTo(dot(whole.slice(0, dimensions), whole.slice(0, dimensions)), 5)
+      expect(dot(short, whole.slice(0, dimensions)) ** 2).toBeCloseTo(
+        dot(whole.slice(0, dimensions), whole.slice(0, dimensions)),
+        5,
+      )
     }
   })
 
@@ -61,7 +84,9 @@ describe("embeddings of texts", () => {
     const { reply } = open()
     const [item] = (await reply({ input: "satu", encoding_format: "base64", dimensions: 512 })).data
     const bytes = Buffer.from(item?.embedding as string, "base64")
-    expect(Array.from({ length: 512 }, (_, i) => bytes.readFloatLE(4 * i))).toEqual(numbers(await reply({ input: "satu", dimensions: 512 })))
+    expect(Array.from({ length: 512 }, (_, i) => bytes.readFloatLE(4 * i))).toEqual(
+      numbers(await reply({ input: "satu", dimensions: 512 })),
+    )
   })
 
   it("are cut at 10,000 characters, not bytes or halves of pairs", async () => {
@@ -69,13 +94,21 @@ describe("embeddings of texts", () => {
     const text = `${"😀".repeat(6_000)}${"a".repeat(6_000)}`
     expect((await reply({ input: [text, "b"] })).usage.truncated_count).toBe(1)
     expect((await reply({ input: text, truncate: "START" })).usage.truncated_count).toBe(1)
-    expect((await reply({ input: "😀".repeat(10_000), truncate: "NONE" })).usage.truncated_count).toBe(0)
+    expect(
+      (await reply({ input: "😀".repeat(10_000), truncate: "NONE" })).usage.truncated_count,
+    ).toBe(0)
     expect(model.runs.slice(0, 2).map((run) => run.request.items[0])).toEqual([
       { type: "text", text: "😀".repeat(6_000) + "a".repeat(4_000) },
       { type: "text", text: "😀".repeat(4_000) + "a".repeat(6_000) },
     ])
-    expect(await ask({ input: ["b", text], truncate: "NONE" })).toMatchObject({ status: 422, json: { code: "text_too_long", param: "input[1]" } })
-    expect(await ask({ input: text, truncate: "NONE" })).toMatchObject({ status: 422, json: { code: "text_too_long", param: "input" } })
+    expect(await ask({ input: ["b", text], truncate: "NONE" })).toMatchObject({
+      status: 422,
+      json: { code: "text_too_long", param: "input[1]" },
+    })
+    expect(await ask({ input: text, truncate: "NONE" })).toMatchObject({
+      status: 422,
+      json: { code: "text_too_long", param: "input" },
+    })
   })
 
   it("count what the model cuts, each item once", async () => {
@@ -83,13 +116,22 @@ describe("embeddings of texts", () => {
     const tooManyTokens = "kata ".repeat(150)
     const both = "kata ".repeat(3_000)
     expect((await reply({ input: [tooManyTokens, both, "kata"] })).usage.truncated_count).toBe(2)
-    expect(await ask({ input: tooManyTokens, truncate: "NONE" })).toMatchObject({ status: 422, json: { code: "text_too_long" } })
+    expect(await ask({ input: tooManyTokens, truncate: "NONE" })).toMatchObject({
+      status: 422,
+      json: { code: "text_too_long" },
+    })
   })
 
   it("pass the instruction on", async () => {
     const { model, reply } = open()
     await reply({ input: "a", instruction: "Find facts" })
-    await reply({ input: "a", instruction: null, truncate: null, dimensions: null, encoding_format: null })
+    await reply({
+      input: "a",
+      instruction: null,
+      truncate: null,
+      dimensions: null,
+      encoding_format: null,
+    })
     expect(model.runs.map((run) => run.request.instruction)).toEqual(["Find facts", undefined])
   })
 })
@@ -97,7 +139,12 @@ describe("embeddings of texts", () => {
 describe("embeddings of images", () => {
   it("take all three forms, beside texts", async () => {
     const { reply, model } = open()
-    const input = ["teks", image, { type: "image", image_url: uri(jpeg, "image/jpeg") }, { type: "image_url", image_url: { url: uri(png) } }]
+    const input = [
+      "teks",
+      image,
+      { type: "image", image_url: uri(jpeg, "image/jpeg") },
+      { type: "image_url", image_url: { url: uri(png) } },
+    ]
     const { data, usage } = await reply({ input })
     expect(data.map((item) => [item.index, item.type])).toEqual([
       [0, "text"],
@@ -105,29 +152,55 @@ describe("embeddings of images", () => {
       [2, "image"],
       [3, "image"],
     ])
-    expect(usage).toEqual({ prompt_tokens: 1, total_tokens: 1, image_count: 3, truncated_count: 0, cost_idr: 75.0015 })
-    expect(model.runs[0]?.request.items.slice(1)).toEqual([png, jpeg, png].map((bytes, i) => ({ type: "media", mediaType: i === 1 ? "image/jpeg" : "image/png", bytes })))
+    expect(usage).toEqual({
+      prompt_tokens: 1,
+      total_tokens: 1,
+      image_count: 3,
+      truncated_count: 0,
+      cost_idr: 75.0015,
+    })
+    expect(model.runs[0]?.request.items.slice(1)).toEqual(
+      [png, jpeg, png].map((bytes, i) => ({
+        type: "media",
+        mediaType: i === 1 ? "image/jpeg" : "image/png",
+        bytes,
+      })),
+    )
   })
 
   it("alone have no prompt tokens", async () => {
-    expect((await open().reply({ input: [image] })).usage).toMatchObject({ prompt_tokens: 0, image_count: 1, cost_idr: 25 })
+    expect((await open().reply({ input: [image] })).usage).toMatchObject({
+      prompt_tokens: 0,
+      image_count: 1,
+      cost_idr: 25,
+    })
   })
 
   it("of a text model are unsupported", async () => {
-    expect(await open({}).ask({ input: [image] })).toMatchObject({ status: 400, json: { code: "unsupported_parameter" } })
+    expect(await open({}).ask({ input: [image] })).toMatchObject({
+      status: 400,
+      json: { code: "unsupported_parameter" },
+    })
   })
 
   it("can't have an instruction", async () => {
-    expect(await open().ask({ input: ["a", image], instruction: "x" })).toMatchObject({ status: 422, json: { code: "instruction_with_image", param: "instruction" } })
+    expect(await open().ask({ input: ["a", image], instruction: "x" })).toMatchObject({
+      status: 422,
+      json: { code: "instruction_with_image", param: "instruction" },
+    })
   })
 
   it("may have 20 MB, decoded", async () => {
     const bytes = Buffer.alloc(20 * megabyte)
     png.copy(bytes)
-    expect((await open().reply({ input: [{ type: "image", image: bytes.toString("base64") }] })).data).toHaveLength(1)
+    expect(
+      (await open().reply({ input: [{ type: "image", image: bytes.toString("base64") }] })).data,
+    ).toHaveLength(1)
     for (const more of [1, 2, 3, 1000]) {
       const larger = Buffer.concat([bytes, Buffer.alloc(more)])
-      expect(await open().ask({ input: [{ type: "image", image_url: uri(larger) }] })).toMatchObject({ status: 400, json: { param: "input[0].image_url" } })
+      expect(
+        await open().ask({ input: [{ type: "image", image_url: uri(larger) }] }),
+      ).toMatchObject({ status: 400, json: { param: "input[0].image_url" } })
     }
   })
 })
@@ -151,12 +224,18 @@ describe("a wrong field is 400 with its path", () => {
     ["input[0].image", { input: [{ type: "image", image: "" }] }],
     ["input[1].image", { input: ["a", { type: "image", image: "a*b=" }] }],
     ["input[0].image", { input: [{ type: "image", image: "abc" }] }],
-    ["input[0].image", { input: [{ type: "image", image: Buffer.from("no image").toString("base64") }] }],
+    [
+      "input[0].image",
+      { input: [{ type: "image", image: Buffer.from("no image").toString("base64") }] },
+    ],
     ["input[0].image", { input: [{ type: "image", image: uri(png) }] }],
     ["input[0].image_url", { input: [{ type: "image", image_url: "https://example.com/a.png" }] }],
     ["input[0].image_url", { input: [{ type: "image", image_url: "data:image/png,abc" }] }],
     ["input[0].image_url", { input: [{ type: "image_url", image_url: uri(png) }] }],
-    ["input[0].image_url.url", { input: [{ type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } }] }],
+    [
+      "input[0].image_url.url",
+      { input: [{ type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } }] },
+    ],
     ["dimensions", { input: "a", dimensions: 0 }],
     ["dimensions", { input: "a", dimensions: 2049 }],
     ["dimensions", { input: "a", dimensions: 1.5 }],
@@ -164,20 +243,37 @@ describe("a wrong field is 400 with its path", () => {
     ["instruction", { input: "a", instruction: 5 }],
     ["truncate", { input: "a", truncate: "MIDDLE" }],
   ])("%s", async (param, more) => {
-    expect(await open().ask(more)).toMatchObject({ status: 400, json: { code: "invalid_request_error", param } })
+    expect(await open().ask(more)).toMatchObject({
+      status: 400,
+      json: { code: "invalid_request_error", param },
+    })
   })
 
   it("says so of token arrays", async () => {
-    expect((await open().ask({ input: [[1, 2]] })).json).toMatchObject({ message: "input[0]: must be a string or an image object; token arrays are not taken, send the text" })
-    expect((await open().ask({ input: ["a", ""] })).json).toMatchObject({ message: "input[1]: must not be empty" })
+    expect((await open().ask({ input: [[1, 2]] })).json).toMatchObject({
+      message:
+        "input[0]: must be a string or an image object; token arrays are not taken, send the text",
+    })
+    expect((await open().ask({ input: ["a", ""] })).json).toMatchObject({
+      message: "input[1]: must not be empty",
+    })
   })
 
   it("counts texts and images apart", async () => {
-    expect((await open().reply({ input: [...many(64, "a"), ...many(8, image)] })).data).toHaveLength(72)
+    expect(
+      (await open().reply({ input: [...many(64, "a"), ...many(8, image)] })).data,
+    ).toHaveLength(72)
   })
 
   it("and more dimensions than the space has are refused", async () => {
-    expect(await open({ dimensions: 384 }).ask({ input: "a", dimensions: 385 })).toMatchObject({ status: 400, json: { param: "dimensions" }, costMicros: undefined })
-    expect(await open().ask({ input: "a", model: "svc-lyt" })).toMatchObject({ status: 400, json: { code: "model_not_found", param: "model" } })
+    expect(await open({ dimensions: 384 }).ask({ input: "a", dimensions: 385 })).toMatchObject({
+      status: 400,
+      json: { param: "dimensions" },
+      costMicros: undefined,
+    })
+    expect(await open().ask({ input: "a", model: "svc-lyt" })).toMatchObject({
+      status: 400,
+      json: { code: "model_not_found", param: "model" },
+    })
   })
 })

@@ -10,17 +10,28 @@ export interface EmbeddingsEndpointParts {
   readonly catalogue: Catalogue
 }
 
-const plan = ({ catalogue }: EmbeddingsEndpointParts, call: Call<EmbeddingsBody>): Effect.Effect<Plan, ApiError> =>
+const plan = (
+  { catalogue }: EmbeddingsEndpointParts,
+  call: Call<EmbeddingsBody>,
+): Effect.Effect<Plan, ApiError> =>
   Effect.gen(function* () {
     const { body, context } = call
     const entry = yield* catalogue.require("embed", body.model)
     const items = yield* readItems(body)
     const { task, embeddingSpace = entry.id } = yield* catalogue.open("embed", entry.id)
-    const request = { items: items.map((item) => item.part), truncate: body.truncate ?? "END", ...(body.instruction && { instruction: body.instruction }) }
+    const request = {
+      items: items.map((item) => item.part),
+      truncate: body.truncate ?? "END",
+      ...(body.instruction && { instruction: body.instruction }),
+    }
     const { bound, run } = yield* task.plan(request, context)
     const answer = Effect.gen(function* () {
       const events = yield* Stream.runCollect(run)
-      return { status: 200, headers: { "x-embedding-space": embeddingSpace }, json: yield* toReply(call, entry.id, items, events) }
+      return {
+        status: 200,
+        headers: { "x-embedding-space": embeddingSpace },
+        json: yield* toReply(call, entry.id, items, events),
+      }
     })
     return { bound: { [entry.id]: bound }, run: answer }
   })

@@ -6,17 +6,28 @@ import type { ImageItem } from "./wire.ts"
 
 const maxImageBytes = 20 * megabyte
 
-const startsWith = (bytes: Uint8Array, text: string, at = 0) => [...text].every((char, i) => bytes[at + i] === char.charCodeAt(0))
+const startsWith = (bytes: Uint8Array, text: string, at = 0) =>
+  [...text].every((char, i) => bytes[at + i] === char.charCodeAt(0))
 
 /** The first bytes that the formats have (their specifications call them signatures). */
-const formats: readonly { readonly mediaType: string; readonly fits: (bytes: Uint8Array) => boolean }[] = [
+const formats: readonly {
+  readonly mediaType: string
+  readonly fits: (bytes: Uint8Array) => boolean
+}[] = [
   { mediaType: "image/png", fits: (bytes) => startsWith(bytes, "\x89PNG\r\n\x1a\n") },
   { mediaType: "image/jpeg", fits: (bytes) => startsWith(bytes, "\xff\xd8\xff") },
-  { mediaType: "image/gif", fits: (bytes) => startsWith(bytes, "GIF87a") || startsWith(bytes, "GIF89a") },
-  { mediaType: "image/webp", fits: (bytes) => startsWith(bytes, "RIFF") && startsWith(bytes, "WEBP", 8) },
+  {
+    mediaType: "image/gif",
+    fits: (bytes) => startsWith(bytes, "GIF87a") || startsWith(bytes, "GIF89a"),
+  },
+  {
+    mediaType: "image/webp",
+    fits: (bytes) => startsWith(bytes, "RIFF") && startsWith(bytes, "WEBP", 8),
+  },
 ]
 
-export const mediaTypeOf = (bytes: Uint8Array): string | undefined => formats.find(({ fits }) => fits(bytes))?.mediaType
+export const mediaTypeOf = (bytes: Uint8Array): string | undefined =>
+  formats.find(({ fits }) => fits(bytes))?.mediaType
 
 /** Strict base64 of RFC 4648, section 4: no other characters, padded. Searches for a wrong one, as a match of megabytes overflows the stack of the regex engine. */
 const isBase64 = (text: string) => {
@@ -25,15 +36,21 @@ const isBase64 = (text: string) => {
 }
 
 /** Which field holds the image, and what it holds. */
-const source = (item: ImageItem): { readonly field: string; readonly text: string; readonly isUri: boolean } => {
+const source = (
+  item: ImageItem,
+): { readonly field: string; readonly text: string; readonly isUri: boolean } => {
   if ("image" in item) return { field: "image", text: item.image, isUri: false }
-  return typeof item.image_url === "string" ? { field: "image_url", text: item.image_url, isUri: true } : { field: "image_url.url", text: item.image_url.url, isUri: true }
+  return typeof item.image_url === "string"
+    ? { field: "image_url", text: item.image_url, isUri: true }
+    : { field: "image_url.url", text: item.image_url.url, isUri: true }
 }
 
 /** `data:<type>;base64,<data>` -> its data. The declared type is not believed. */
 const payload = (uri: string): string | undefined => {
   const comma = uri.slice(0, 256).indexOf(",")
-  return comma > 0 && /^data:[^,]*;base64$/i.test(uri.slice(0, comma)) ? uri.slice(comma + 1) : undefined
+  return comma > 0 && /^data:[^,]*;base64$/i.test(uri.slice(0, comma))
+    ? uri.slice(comma + 1)
+    : undefined
 }
 
 const read = (item: ImageItem): Part | string => {
@@ -45,7 +62,9 @@ const read = (item: ImageItem): Part | string => {
   const bytes = Buffer.from(base64, "base64")
   if (bytes.length > maxImageBytes) return "must have at most 20 MB"
   const mediaType = mediaTypeOf(bytes)
-  return mediaType === undefined ? "is no PNG, JPEG, WebP or GIF" : { type: "media", mediaType, bytes }
+  return mediaType === undefined
+    ? "is no PNG, JPEG, WebP or GIF"
+    : { type: "media", mediaType, bytes }
 }
 
 /** The bytes of an image item at `path` (`input[3]`), or 400 with the field as `param`. */

@@ -11,6 +11,14 @@ it("registers its endpoint with what the kernel lends", () => {
   provide(container, Tokens.catalogue, house.catalogue)
   plugin.register?.(container, {})
   expect(resolveAll(container, Tokens.endpoints)).toMatchObject([
-    { id: "embeddings", method: "POST", path: "/v1/embeddings", access: "key", maxBodyBytes: 25 * 2 ** 20, creates: true, batchable: true },
+    {
+      id: "embeddings",
+      method: "POST",
+      path: "/v1/embeddings",
+      access: "key",
+      maxBodyBytes: 25 * 2 ** 20,
+      creates: true,
+      batchable: true,
+    },
   ])
 })

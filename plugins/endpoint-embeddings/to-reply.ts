@@ -20,7 +20,12 @@ const toData = (body: EmbeddingsBody, item: ReadItem, event: EmbedEvent): Data =
   }
 }
 
-const toUsage = (call: Call<EmbeddingsBody>, model: string, items: readonly ReadItem[], events: readonly EmbedEvent[]): EmbeddingsReply["usage"] => {
+const toUsage = (
+  call: Call<EmbeddingsBody>,
+  model: string,
+  items: readonly ReadItem[],
+  events: readonly EmbedEvent[],
+): EmbeddingsReply["usage"] => {
   const used = call.used()
   const { inputTokens } = used[model] ?? noUsage
   return {
@@ -33,7 +38,12 @@ const toUsage = (call: Call<EmbeddingsBody>, model: string, items: readonly Read
 }
 
 /** The reply in the order of the input, whatever the order of the events. */
-export const toReply = (call: Call<EmbeddingsBody>, model: string, items: readonly ReadItem[], events: readonly EmbedEvent[]): Effect.Effect<EmbeddingsReply, ApiError> =>
+export const toReply = (
+  call: Call<EmbeddingsBody>,
+  model: string,
+  items: readonly ReadItem[],
+  events: readonly EmbedEvent[],
+): Effect.Effect<EmbeddingsReply, ApiError> =>
   Effect.gen(function* () {
     const byIndex = new Map(events.map((event) => [event.index, event]))
     const data: Data[] = []
@@ -42,8 +52,17 @@ export const toReply = (call: Call<EmbeddingsBody>, model: string, items: readon
       if (!event) return yield* apiError("backend_error", "The model did not embed every item.")
       const { length } = event.vector
       if ((call.body.dimensions ?? 1) > length)
-        return yield* apiError("invalid_request_error", `dimensions: the vectors of '${model}' have ${length} numbers`, { param: "dimensions" })
+        return yield* apiError(
+          "invalid_request_error",
+          `dimensions: the vectors of '${model}' have ${length} numbers`,
+          { param: "dimensions" },
+        )
       data.push(toData(call.body, item, event))
     }
-    return { object: "list", data, model, usage: toUsage(call, model, items, [...byIndex.values()]) }
+    return {
+      object: "list",
+      data,
+      model,
+      usage: toUsage(call, model, items, [...byIndex.values()]),
+    }
   })

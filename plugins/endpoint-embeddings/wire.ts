@@ -8,13 +8,26 @@ const maxImages = 8
 const count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 const filled = Schema.String.check(Schema.isMinLength(1, { message: "must not be empty" }))
 
-const RawImage = Schema.Struct({ type: Schema.Literal("image"), image: filled.annotate({ description: "base64" }) })
-const UriImage = Schema.Struct({ type: Schema.Literal("image"), image_url: filled.annotate({ description: "data URI" }) })
-const ChatImage = Schema.Struct({ type: Schema.Literal("image_url"), image_url: Schema.Struct({ url: filled.annotate({ description: "data URI" }) }) })
-export const ImageItem = Schema.Union([RawImage, UriImage, ChatImage]).annotate({ identifier: "EmbeddingImage" })
+const RawImage = Schema.Struct({
+  type: Schema.Literal("image"),
+  image: filled.annotate({ description: "base64" }),
+})
+const UriImage = Schema.Struct({
+  type: Schema.Literal("image"),
+  image_url: filled.annotate({ description: "data URI" }),
+})
+const ChatImage = Schema.Struct({
+  type: Schema.Literal("image_url"),
+  image_url: Schema.Struct({ url: filled.annotate({ description: "data URI" }) }),
+})
+export const ImageItem = Schema.Union([RawImage, UriImage, ChatImage]).annotate({
+  identifier: "EmbeddingImage",
+})
 export type ImageItem = typeof ImageItem.Type
 
-const Item = Schema.Union([filled, ImageItem]).annotate({ message: "must be a string or an image object; token arrays are not taken, send the text" })
+const Item = Schema.Union([filled, ImageItem]).annotate({
+  message: "must be a string or an image object; token arrays are not taken, send the text",
+})
 export type Item = typeof Item.Type
 
 const fewEnough = Schema.makeFilter((items: readonly Item[]) => {
@@ -35,11 +48,22 @@ export const EmbeddingsBody = Schema.Struct({
   dimensions: optional(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2048 }))).annotate({
     description: "The first so many numbers, normalized again; all unless told.",
   }),
-  encoding_format: optional(Schema.Literals(["float", "base64"])).annotate({ default: "float", description: "base64: little-endian float32." }),
-  instruction: optional(Schema.String.check(atMostCharacters(10_000))).annotate({ description: "What the vectors are for; texts only." }),
-  truncate: optional(Schema.Literals(["END", "START", "NONE"])).annotate({ default: "END", description: "What to do with a text over 10,000 characters." }),
+  encoding_format: optional(Schema.Literals(["float", "base64"])).annotate({
+    default: "float",
+    description: "base64: little-endian float32.",
+  }),
+  instruction: optional(Schema.String.check(atMostCharacters(10_000))).annotate({
+    description: "What the vectors are for; texts only.",
+  }),
+  truncate: optional(Schema.Literals(["END", "START", "NONE"])).annotate({
+    default: "END",
+    description: "What to do with a text over 10,000 characters.",
+  }),
   user: optional(Schema.String.check(atMostCharacters(512))),
-}).annotate({ identifier: "EmbeddingsRequest", examples: [{ model: "svc-embed", input: "Selamat pagi" }] })
+}).annotate({
+  identifier: "EmbeddingsRequest",
+  examples: [{ model: "svc-embed", input: "Selamat pagi" }],
+})
 export type EmbeddingsBody = typeof EmbeddingsBody.Type
 
 export const EmbeddingsReply = Schema.Struct({
@@ -53,6 +77,12 @@ export const EmbeddingsReply = Schema.Struct({
     }),
   ),
   model: Schema.String,
-  usage: Schema.Struct({ prompt_tokens: count, total_tokens: count, image_count: count, truncated_count: count, cost_idr: Schema.Finite }),
+  usage: Schema.Struct({
+    prompt_tokens: count,
+    total_tokens: count,
+    image_count: count,
+    truncated_count: count,
+    cost_idr: Schema.Finite,
+  }),
 }).annotate({ identifier: "EmbeddingsResponse" })
 export type EmbeddingsReply = typeof EmbeddingsReply.Type

@@ -16,7 +16,8 @@ import { changeUsage, hasRoom } from "./usage.ts"
 const readPurpose = (fields: Fields, name: string): Effect.Effect<UploadPurpose, ApiError> =>
   Effect.gen(function* () {
     const given = fields.get("purpose")
-    if (given === undefined) return yield* apiError("invalid_request_error", "purpose: is missing", { param: "purpose" })
+    if (given === undefined)
+      return yield* apiError("invalid_request_error", "purpose: is missing", { param: "purpose" })
     const purpose = yield* readUploadPurpose(given)
     yield* checkType(purpose, name, "file")
     return purpose
@@ -31,7 +32,11 @@ const readName = ({ filename }: FilePart, before: Fields): Effect.Effect<string,
   })
 
 /** Once all of the form is read. */
-const readRest = ({ limits }: FilesHouse, fields: Fields, { name, head }: { readonly name: string; readonly head: Buffer }) =>
+const readRest = (
+  { limits }: FilesHouse,
+  fields: Fields,
+  { name, head }: { readonly name: string; readonly head: Buffer },
+) =>
   Effect.gen(function* () {
     const purpose = yield* readPurpose(fields, name)
     yield* checkHead(purpose, name, head, "file")
@@ -39,14 +44,21 @@ const readRest = ({ limits }: FilesHouse, fields: Fields, { name, head }: { read
     return { purpose, keepMs: expiresAfter ? expiresAfter.seconds * 1000 : limits.keepMs }
   })
 
-const takeFile = (house: FilesHouse, tenant: Tenant, announcedBytes: number | undefined) => (part: FilePart, before: Fields) =>
-  Effect.gen(function* () {
-    const name = yield* readName(part, before)
-    const incoming = yield* openIncoming(house, beginIncoming(house, tenant))
-    const { head, keep } = headOf()
-    const { bytes } = yield* write(house, incoming, withQuota(house, incoming, announcedBytes)(keep(part.bytes)), house.limits.maxFileBytes)
-    return { incoming, name, bytes, head: head() }
-  })
+const takeFile =
+  (house: FilesHouse, tenant: Tenant, announcedBytes: number | undefined) =>
+  (part: FilePart, before: Fields) =>
+    Effect.gen(function* () {
+      const name = yield* readName(part, before)
+      const incoming = yield* openIncoming(house, beginIncoming(house, tenant))
+      const { head, keep } = headOf()
+      const { bytes } = yield* write(
+        house,
+        incoming,
+        withQuota(house, incoming, announcedBytes)(keep(part.bytes)),
+        house.limits.maxFileBytes,
+      )
+      return { incoming, name, bytes, head: head() }
+    })
 
 interface Ready {
   readonly incoming: Incoming
@@ -56,12 +68,25 @@ interface Ready {
   readonly keepMs: number
 }
 
-const nameIt = (house: FilesHouse, tenant: Tenant, { incoming, name, bytes, purpose, keepMs }: Ready) =>
+const nameIt = (
+  house: FilesHouse,
+  tenant: Tenant,
+  { incoming, name, bytes, purpose, keepMs }: Ready,
+) =>
   house.database.transaction((tx) =>
     Effect.gen(function* () {
       const held = yield* endIncoming(house, incoming, tx)
       const expires_at = new Date(house.clock.nowMs() + keepMs)
-      const file = { id: house.ids.make("file-"), tenant, filename: name, purpose, blob_key: incoming.blobKey, bytes, expires_at, counted: true }
+      const file = {
+        id: house.ids.make("file-"),
+        tenant,
+        filename: name,
+        purpose,
+        blob_key: incoming.blobKey,
+        bytes,
+        expires_at,
+        counted: true,
+      }
       const row = yield* insertFile(house, file, tx)
       yield* changeUsage(house.database, tenant, { bytes: bytes - held, files: 1 }, tx)
       return row
@@ -69,10 +94,18 @@ const nameIt = (house: FilesHouse, tenant: Tenant, { incoming, name, bytes, purp
   )
 
 /** Streams the file to the store while the form is read, and makes it a file once all of the form is good. */
-export const createFile = (house: FilesHouse, tenant: Tenant, body: MultipartBody): Effect.Effect<FileRow, Failure> =>
+export const createFile = (
+  house: FilesHouse,
+  tenant: Tenant,
+  body: MultipartBody,
+): Effect.Effect<FileRow, Failure> =>
   Effect.scoped(
     Effect.gen(function* () {
-      const { fields, file } = yield* readForm(body, "file", takeFile(house, tenant, body.contentLength))
+      const { fields, file } = yield* readForm(
+        body,
+        "file",
+        takeFile(house, tenant, body.contentLength),
+      )
       return yield* nameIt(house, tenant, { ...file, ...(yield* readRest(house, fields, file)) })
     }),
   )
@@ -86,13 +119,19 @@ const passFile =
       let bytes = 0
       yield* Stream.runForEach(keep(part.bytes), (chunk) => {
         bytes += chunk.byteLength
-        return bytes > limits.maxFileBytes ? Effect.fail(tooLarge(limits.maxFileBytes)) : Effect.void
+        return bytes > limits.maxFileBytes
+          ? Effect.fail(tooLarge(limits.maxFileBytes))
+          : Effect.void
       })
       return { name, bytes, head: head() }
     })
 
 /** For a dry run: refuses what `createFile` refuses, and keeps nothing. Answers whether there is room for the file. */
-export const checkFile = (house: FilesHouse, tenant: Tenant, body: MultipartBody): Effect.Effect<boolean, Failure> =>
+export const checkFile = (
+  house: FilesHouse,
+  tenant: Tenant,
+  body: MultipartBody,
+): Effect.Effect<boolean, Failure> =>
   Effect.gen(function* () {
     const { fields, file } = yield* readForm(body, "file", passFile(house))
     yield* readRest(house, fields, file)

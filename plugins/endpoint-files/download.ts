@@ -8,8 +8,14 @@ import type { FileRow } from "./tables.ts"
 
 export const noSuchFile = () => apiError("not_found", "There is no such file.")
 
-export const getFile = (house: FilesHouse, tenant: Tenant, id: string): Effect.Effect<FileRow, Failure> =>
-  Effect.flatMap(findFile(house, tenant, id), (row) => (row ? Effect.succeed(row) : Effect.fail(noSuchFile())))
+export const getFile = (
+  house: FilesHouse,
+  tenant: Tenant,
+  id: string,
+): Effect.Effect<FileRow, Failure> =>
+  Effect.flatMap(findFile(house, tenant, id), (row) =>
+    row ? Effect.succeed(row) : Effect.fail(noSuchFile()),
+  )
 
 /** A file's bytes never change, so its id is the strongest ETag there is, on whatever store they lie. */
 const headersOf = (row: FileRow) => ({
@@ -21,16 +27,29 @@ const headersOf = (row: FileRow) => ({
 })
 
 const bytesOf = (house: FilesHouse, row: FileRow): Reply => {
-  const slice = (from: number, to: number) => Stream.mapError(house.storage.get(row.blob_key, { from, to }), toApiError(house.log))
+  const slice = (from: number, to: number) =>
+    Stream.mapError(house.storage.get(row.blob_key, { from, to }), toApiError(house.log))
   const totalBytes = Number(row.bytes)
   const bytes = totalBytes === 0 ? Stream.empty : slice(0, totalBytes - 1)
-  return { status: 200, headers: headersOf(row), mediaType: mediaTypeOf(row.purpose, row.filename), bytes, ranged: { totalBytes, slice } }
+  return {
+    status: 200,
+    headers: headersOf(row),
+    mediaType: mediaTypeOf(row.purpose, row.filename),
+    bytes,
+    ranged: { totalBytes, slice },
+  }
 }
 
-export const downloadFile = (house: FilesHouse, tenant: Tenant, id: string): Effect.Effect<Reply, Failure> =>
+export const downloadFile = (
+  house: FilesHouse,
+  tenant: Tenant,
+  id: string,
+): Effect.Effect<Reply, Failure> =>
   Effect.gen(function* () {
     const row = yield* getFile(house, tenant, id)
     // deleted between our look and the reader's first byte
-    yield* Effect.catchTag(house.storage.stat(row.blob_key), "BlobMissing", (missing) => Effect.andThen(getFile(house, tenant, id), Effect.fail(missing)))
+    yield* Effect.catchTag(house.storage.stat(row.blob_key), "BlobMissing", (missing) =>
+      Effect.andThen(getFile(house, tenant, id), Effect.fail(missing)),
+    )
     return bytesOf(house, row)
   })

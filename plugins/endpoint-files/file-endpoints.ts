@@ -1,5 +1,12 @@
 import { Effect } from "effect"
-import { defineEndpoint, type Endpoint, type MultipartBody, megabyte, type Reply, toList } from "../../core/index.ts"
+import {
+  defineEndpoint,
+  type Endpoint,
+  type MultipartBody,
+  megabyte,
+  type Reply,
+  toList,
+} from "../../core/index.ts"
 import { checkFile, createFile } from "./create-file.ts"
 import { downloadFile, getFile, noSuchFile } from "./download.ts"
 import { listFiles } from "./file-rows.ts"
@@ -16,7 +23,8 @@ const ok = (json: unknown): Reply => ({ status: 200, json })
 const create = (open: OpenHouse) =>
   defineEndpoint<MultipartBody>({
     id: "files.create",
-    summary: "Uploads a file: a form with `file`, `purpose` (batch_input or knowledge), and `expires_after` where wanted. Files over 50 MB come through /v1/uploads.",
+    summary:
+      "Uploads a file: a form with `file`, `purpose` (batch_input or knowledge), and `expires_after` where wanted. Files over 50 MB come through /v1/uploads.",
     method: "POST",
     path: "/v1/files",
     access: "key",
@@ -74,10 +82,14 @@ const content = (open: OpenHouse) =>
   defineEndpoint({
     ...one,
     id: "files.content",
-    summary: "The bytes of a file; `Range`, `If-Range`, `If-Match`, `If-None-Match` and their dates are honoured.",
+    summary:
+      "The bytes of a file; `Range`, `If-Range`, `If-Match`, `If-None-Match` and their dates are honoured.",
     method: "GET",
     path: "/v1/files/{id}/content",
-    plan: (call) => Effect.map(tenantOf(call), (tenant) => freePlan(open().log, downloadFile(open(), tenant, call.params.id ?? ""))),
+    plan: (call) =>
+      Effect.map(tenantOf(call), (tenant) =>
+        freePlan(open().log, downloadFile(open(), tenant, call.params.id ?? "")),
+      ),
   })
 
 const remove = (open: OpenHouse) =>
@@ -99,4 +111,10 @@ const remove = (open: OpenHouse) =>
       }),
   })
 
-export const fileEndpoints = (open: OpenHouse): readonly Endpoint[] => [create(open), list(open), retrieve(open), content(open), remove(open)]
+export const fileEndpoints = (open: OpenHouse): readonly Endpoint[] => [
+  create(open),
+  list(open),
+  retrieve(open),
+  content(open),
+  remove(open),
+]

@@ -28,8 +28,27 @@ describe("a file's name", () => {
   })
 
   it("that can't be one is 400", async () => {
-    for (const name of ["", " ", ".", "..", "a/", "a/..", "a\nb", "a\r", "\u0000", "a\u007f", "a\u2028b", "a\ud800", "exe.\u202egpj", "x".repeat(256), "🙂".repeat(256)])
-      expect([name, await outcome(readFileName(name, "file"))]).toEqual([name, "invalid_request_error"])
+    for (const name of [
+      "",
+      " ",
+      ".",
+      "..",
+      "a/",
+      "a/..",
+      "a\nb",
+      "a\r",
+      "\u0000",
+      "a\u007f",
+      "a\u2028b",
+      "a\ud800",
+      "exe.\u202egpj",
+      "x".repeat(256),
+      "🙂".repeat(256),
+    ])
+      expect([name, await outcome(readFileName(name, "file"))]).toEqual([
+        name,
+        "invalid_request_error",
+      ])
   })
 
   it("of a form is unpacked as browsers pack it", () => {
@@ -38,11 +57,17 @@ describe("a file's name", () => {
 })
 
 /** RFC 8187 and RFC 6266, read by hand. */
-const unpack = (header: string) => /^attachment; filename="([A-Za-z0-9 ._-]*)"; filename\*=UTF-8''((?:[A-Za-z0-9#$&+.^_`|~-]|%[0-9A-F]{2})*)$/.exec(header)
+const unpack = (header: string) =>
+  /^attachment; filename="([A-Za-z0-9 ._-]*)"; filename\*=UTF-8''((?:[A-Za-z0-9#$&+.^_`|~-]|%[0-9A-F]{2})*)$/.exec(
+    header,
+  )
 
 describe("Content-Disposition", () => {
   it("gives back any name that we accept, and is one header of harmless characters", () => {
-    const names = fc.oneof(fc.string({ unit: "binary", maxLength: 60 }), fc.string({ unit: fc.constantFrom(..."ab.\"\\/;%*'()!\r\n\t é日\u0000\ud800\u202e") }))
+    const names = fc.oneof(
+      fc.string({ unit: "binary", maxLength: 60 }),
+      fc.string({ unit: fc.constantFrom(..."ab.\"\\/;%*'()!\r\n\t é日\u0000\ud800\u202e") }),
+    )
     let accepted = 0
     fc.assert(
       fc.property(names, (given) => {
@@ -50,7 +75,10 @@ describe("Content-Disposition", () => {
         if (name === undefined) return
         accepted += 1
         const parts = unpack(attachment(name))
-        expect([/[/\\\p{Cc}]/u.test(name), decodeURIComponent(parts?.[2] ?? "")]).toEqual([false, name])
+        expect([/[/\\\p{Cc}]/u.test(name), decodeURIComponent(parts?.[2] ?? "")]).toEqual([
+          false,
+          name,
+        ])
       }),
       { numRuns: 1000 },
     )

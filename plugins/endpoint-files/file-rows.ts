@@ -5,15 +5,23 @@ import type { FileRow, FilesTables } from "./tables.ts"
 import { throwAway } from "./trash.ts"
 import { changeUsage } from "./usage.ts"
 
-export type NewFileRow = Pick<FileRow, "id" | "filename" | "purpose" | "blob_key" | "expires_at" | "counted"> & { readonly tenant: Tenant; readonly bytes: number }
+export type NewFileRow = Pick<
+  FileRow,
+  "id" | "filename" | "purpose" | "blob_key" | "expires_at" | "counted"
+> & { readonly tenant: Tenant; readonly bytes: number }
 
 /** Ids of another form name nothing, and never get to the database. */
 export const isFileId = (id: string): boolean => /^file-[\w-]{1,80}$/.test(id)
 
-const files = ({ database }: FilesHouse, tx?: Transaction) => database.queries<FilesTables>(tx).selectFrom("files_file")
+const files = ({ database }: FilesHouse, tx?: Transaction) =>
+  database.queries<FilesTables>(tx).selectFrom("files_file")
 
 /** Neither deleted nor expired: a file is gone at its time, not when the sweeper comes. */
-export const findFile = (house: FilesHouse, { account, mode }: Tenant, id: string): Effect.Effect<FileRow | undefined, PortError> => {
+export const findFile = (
+  house: FilesHouse,
+  { account, mode }: Tenant,
+  id: string,
+): Effect.Effect<FileRow | undefined, PortError> => {
   if (!isFileId(id)) return Effect.succeed(undefined)
   const now = new Date(house.clock.nowMs())
   return house.database.run(() =>
@@ -28,13 +36,37 @@ export const findFile = (house: FilesHouse, { account, mode }: Tenant, id: strin
   )
 }
 
-export const insertFile = ({ database, clock }: FilesHouse, { tenant, ...file }: NewFileRow, tx?: Transaction): Effect.Effect<FileRow, PortError> => {
-  const row = { ...file, account: tenant.account, mode: tenant.mode, bytes: BigInt(file.bytes), status: "uploaded" as const, created_at: new Date(clock.nowMs()) }
-  return database.run(() => database.queries<FilesTables>(tx).insertInto("files_file").values(row).returningAll().executeTakeFirstOrThrow())
+export const insertFile = (
+  { database, clock }: FilesHouse,
+  { tenant, ...file }: NewFileRow,
+  tx?: Transaction,
+): Effect.Effect<FileRow, PortError> => {
+  const row = {
+    ...file,
+    account: tenant.account,
+    mode: tenant.mode,
+    bytes: BigInt(file.bytes),
+    status: "uploaded" as const,
+    created_at: new Date(clock.nowMs()),
+  }
+  return database.run(() =>
+    database
+      .queries<FilesTables>(tx)
+      .insertInto("files_file")
+      .values(row)
+      .returningAll()
+      .executeTakeFirstOrThrow(),
+  )
 }
 
 /** Answers the blob's key, for `purge` after the commit. */
-export const deleteFile = (house: FilesHouse, { account, mode }: Tenant, id: string, tx: Transaction, waitMs?: number): Effect.Effect<string | undefined, PortError> =>
+export const deleteFile = (
+  house: FilesHouse,
+  { account, mode }: Tenant,
+  id: string,
+  tx: Transaction,
+  waitMs?: number,
+): Effect.Effect<string | undefined, PortError> =>
   Effect.gen(function* () {
     const { database, clock } = house
     const row = yield* database.run(() =>
@@ -63,7 +95,11 @@ export interface FileListing {
   readonly after: bigint | undefined
 }
 
-export const listFiles = (house: FilesHouse, { account, mode }: Tenant, { purpose, limit, order, after }: FileListing): Effect.Effect<readonly FileRow[], PortError> =>
+export const listFiles = (
+  house: FilesHouse,
+  { account, mode }: Tenant,
+  { purpose, limit, order, after }: FileListing,
+): Effect.Effect<readonly FileRow[], PortError> =>
   house.database.run(() => {
     let query = files(house)
       .selectAll()
@@ -79,10 +115,21 @@ export const listFiles = (house: FilesHouse, { account, mode }: Tenant, { purpos
   })
 
 /** Also of a file that is deleted: who deletes as they go through the pages still gets the next one. */
-export const placeOfFile = (house: FilesHouse, { account, mode }: Tenant, id: string): Effect.Effect<bigint | undefined, PortError> => {
+export const placeOfFile = (
+  house: FilesHouse,
+  { account, mode }: Tenant,
+  id: string,
+): Effect.Effect<bigint | undefined, PortError> => {
   if (!isFileId(id)) return Effect.succeed(undefined)
   return Effect.map(
-    house.database.run(() => files(house).select("seq").where("id", "=", id).where("account", "=", account).where("mode", "=", mode).executeTakeFirst()),
+    house.database.run(() =>
+      files(house)
+        .select("seq")
+        .where("id", "=", id)
+        .where("account", "=", account)
+        .where("mode", "=", mode)
+        .executeTakeFirst(),
+    ),
     (row) => row?.seq,
   )
 }

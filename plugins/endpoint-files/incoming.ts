@@ -1,5 +1,11 @@
 import { Effect } from "effect"
-import { type ApiError, apiError, type PortError, type Tenant, type Transaction } from "../../core/index.ts"
+import {
+  type ApiError,
+  apiError,
+  type PortError,
+  type Tenant,
+  type Transaction,
+} from "../../core/index.ts"
 import { makeBlobKey } from "./blob-key.ts"
 import type { FilesHouse } from "./house.ts"
 import type { FilesTables } from "./tables.ts"
@@ -17,24 +23,44 @@ export interface Incoming {
 
 const lost = () => apiError("conflict", "The upload took too long, and was given up.")
 
-export const beginIncoming = ({ database, clock, ids }: FilesHouse, tenant: Tenant, tx?: Transaction): Effect.Effect<Incoming, PortError> => {
+export const beginIncoming = (
+  { database, clock, ids }: FilesHouse,
+  tenant: Tenant,
+  tx?: Transaction,
+): Effect.Effect<Incoming, PortError> => {
   const incoming = { id: ids.make("in_"), tenant, blobKey: makeBlobKey(ids, tenant) }
   const { account, mode } = tenant
-  const row = { id: incoming.id, account, mode, blob_key: incoming.blobKey, held_bytes: 0n, lease_until: new Date(clock.nowMs() + leaseMs) }
+  const row = {
+    id: incoming.id,
+    account,
+    mode,
+    blob_key: incoming.blobKey,
+    held_bytes: 0n,
+    lease_until: new Date(clock.nowMs() + leaseMs),
+  }
   return Effect.as(
-    database.run(() => database.queries<FilesTables>(tx).insertInto("files_incoming").values(row).execute()),
+    database.run(() =>
+      database.queries<FilesTables>(tx).insertInto("files_incoming").values(row).execute(),
+    ),
     incoming,
   )
 }
 
 /** More of the quota, at least `need` and at best `want` bytes. Answers how much it was. */
-export const growIncoming = (house: FilesHouse, { id, tenant }: Incoming, bytes: { readonly need: number; readonly want: number }): Effect.Effect<number, ApiError | PortError> => {
+export const growIncoming = (
+  house: FilesHouse,
+  { id, tenant }: Incoming,
+  bytes: { readonly need: number; readonly want: number },
+): Effect.Effect<number, ApiError | PortError> => {
   const { database, clock, limits } = house
-  const own = (tx: Transaction) => database.queries<FilesTables>(tx).updateTable("files_incoming").where("id", "=", id)
+  const own = (tx: Transaction) =>
+    database.queries<FilesTables>(tx).updateTable("files_incoming").where("id", "=", id)
   return database.transaction((tx) =>
     Effect.gen(function* () {
       const lease_until = new Date(clock.nowMs() + leaseMs)
-      const { numUpdatedRows } = yield* database.run(() => own(tx).set({ lease_until }).executeTakeFirst())
+      const { numUpdatedRows } = yield* database.run(() =>
+        own(tx).set({ lease_until }).executeTakeFirst(),
+      )
       if (numUpdatedRows === 0n) return yield* lost()
       const taken = yield* takeUsage(database, limits, tenant, bytes, tx)
       yield* database.run(() =>
@@ -48,11 +74,24 @@ export const growIncoming = (house: FilesHouse, { id, tenant }: Incoming, bytes:
 }
 
 const takeRow = ({ database }: FilesHouse, id: string, tx: Transaction) =>
-  database.run(() => database.queries<FilesTables>(tx).deleteFrom("files_incoming").where("id", "=", id).returningAll().executeTakeFirst())
+  database.run(() =>
+    database
+      .queries<FilesTables>(tx)
+      .deleteFrom("files_incoming")
+      .where("id", "=", id)
+      .returningAll()
+      .executeTakeFirst(),
+  )
 
 /** The blob is whole: whoever goes on in `tx` owns it, and what it held of the quota. Answers how much that is. */
-export const endIncoming = (house: FilesHouse, { id }: Incoming, tx: Transaction): Effect.Effect<number, ApiError | PortError> =>
-  Effect.flatMap(takeRow(house, id, tx), (row) => (row ? Effect.succeed(Number(row.held_bytes)) : Effect.fail(lost())))
+export const endIncoming = (
+  house: FilesHouse,
+  { id }: Incoming,
+  tx: Transaction,
+): Effect.Effect<number, ApiError | PortError> =>
+  Effect.flatMap(takeRow(house, id, tx), (row) =>
+    row ? Effect.succeed(Number(row.held_bytes)) : Effect.fail(lost()),
+  )
 
 /** Nothing of it stays. Harmless after its end, and again. */
 export const abandonIncoming = (house: FilesHouse, id: string): Effect.Effect<void, PortError> =>
@@ -61,7 +100,8 @@ export const abandonIncoming = (house: FilesHouse, id: string): Effect.Effect<vo
       Effect.gen(function* () {
         const row = yield* takeRow(house, id, tx)
         if (!row) return undefined
-        if (row.held_bytes > 0n) yield* changeUsage(house.database, row, { bytes: -Number(row.held_bytes) }, tx)
+        if (row.held_bytes > 0n)
+          yield* changeUsage(house.database, row, { bytes: -Number(row.held_bytes) }, tx)
         yield* throwAway(house, [row.blob_key], tx)
         return row.blob_key
       }),

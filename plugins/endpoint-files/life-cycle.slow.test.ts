@@ -8,7 +8,16 @@ import { getFile } from "./download.ts"
 import { beginIncoming, growIncoming, leaseMs } from "./incoming.ts"
 import { makeFiles } from "./make-files.ts"
 import { sweepHourly, sweepMinutely } from "./sweeper.ts"
-import { chunks, field, filePart, formOf, openTestHouse, outcome, type TestHouse, tenant } from "./test-house.ts"
+import {
+  chunks,
+  field,
+  filePart,
+  formOf,
+  openTestHouse,
+  outcome,
+  type TestHouse,
+  tenant,
+} from "./test-house.ts"
 import { emptyTrash } from "./trash.ts"
 import { addPart } from "./uploads/add-part.ts"
 import { cancelUpload } from "./uploads/close-upload.ts"
@@ -22,7 +31,15 @@ import { createUpload, readUpload } from "./uploads/create-upload.ts"
 interface Model {
   nowMs: number
   readonly files: Map<string, { readonly bytes: number; readonly endsMs: number }>
-  readonly uploads: Map<string, { readonly bytes: number; readonly endsMs: number; parts: { readonly id: string; readonly bytes: number }[]; status: string }>
+  readonly uploads: Map<
+    string,
+    {
+      readonly bytes: number
+      readonly endsMs: number
+      parts: { readonly id: string; readonly bytes: number }[]
+      status: string
+    }
+  >
   /** Of servers that died. */
   halves: { readonly bytes: number; readonly endsMs: number }[]
 }
@@ -31,22 +48,52 @@ const dayMs = 24 * hourMs
 
 type Step =
   | { readonly kind: "file" | "torn" | "upload" | "die"; readonly size: number }
-  | { readonly kind: "part" | "complete" | "finish" | "cancel" | "delete"; readonly pick: number; readonly size: number }
+  | {
+      readonly kind: "part" | "complete" | "finish" | "cancel" | "delete"
+      readonly pick: number
+      readonly size: number
+    }
   | { readonly kind: "wait"; readonly ms: number }
   | { readonly kind: "sweep" }
 
 const size = fc.oneof(fc.integer({ min: 1, max: 500 }), fc.constantFrom(100, 300, 600, 601))
 const pick = fc.nat(2)
 const step: fc.Arbitrary<Step> = fc.oneof(
-  fc.record({ kind: fc.constantFrom("file" as const, "torn" as const, "upload" as const, "upload" as const, "die" as const), size }),
-  fc.record({ kind: fc.constantFrom("part" as const, "part" as const, "complete" as const, "finish" as const, "cancel" as const, "delete" as const), pick, size }),
-  fc.record({ kind: fc.constant("wait" as const), ms: fc.constantFrom(1000, leaseMs, hourMs / 2, hourMs, 20 * dayMs) }),
+  fc.record({
+    kind: fc.constantFrom(
+      "file" as const,
+      "torn" as const,
+      "upload" as const,
+      "upload" as const,
+      "die" as const,
+    ),
+    size,
+  }),
+  fc.record({
+    kind: fc.constantFrom(
+      "part" as const,
+      "part" as const,
+      "complete" as const,
+      "finish" as const,
+      "cancel" as const,
+      "delete" as const,
+    ),
+    pick,
+    size,
+  }),
+  fc.record({
+    kind: fc.constant("wait" as const),
+    ms: fc.constantFrom(1000, leaseMs, hourMs / 2, hourMs, 20 * dayMs),
+  }),
   fc.record({ kind: fc.constant("sweep" as const) }),
 )
 
 const held = (model: Model) => {
   const files = [...model.files.values()].reduce((sum, { bytes }) => sum + bytes, 0)
-  const uploads = [...model.uploads.values()].reduce((sum, { bytes, status }) => sum + (status === "pending" ? bytes : 0), 0)
+  const uploads = [...model.uploads.values()].reduce(
+    (sum, { bytes, status }) => sum + (status === "pending" ? bytes : 0),
+    0,
+  )
   return files + uploads + model.halves.reduce((sum, { bytes }) => sum + bytes, 0)
 }
 const at = <A>(all: Iterable<A>, n: number): A | undefined => {
@@ -58,7 +105,12 @@ const at = <A>(all: Iterable<A>, n: number): A | undefined => {
 let completed = 0
 const makeWorld = (test: TestHouse) => {
   const { house } = test
-  const model: Model = { nowMs: test.clock.nowMs(), files: new Map(), uploads: new Map(), halves: [] }
+  const model: Model = {
+    nowMs: test.clock.nowMs(),
+    files: new Map(),
+    uploads: new Map(),
+    halves: [],
+  }
   const form = (bytes: number) => formOf([filePart(bytes), field("purpose", "batch")])
   const room = (bytes: number) => held(model) + bytes <= house.limits.quotaBytes
   const isOpen = (id: string | undefined) => {
@@ -71,7 +123,10 @@ const makeWorld = (test: TestHouse) => {
     const end = await outcome(createFile(house, tenant, form(bytes)))
     if (typeof end === "string") {
       // one that is both too large for a file and for what is left may be told either
-      expect(wanted === "ok" ? [room(bytes), end] : [false, end]).toEqual([false, wanted === "ok" || end === "storage_quota_exceeded" ? "storage_quota_exceeded" : wanted])
+      expect(wanted === "ok" ? [room(bytes), end] : [false, end]).toEqual([
+        false,
+        wanted === "ok" || end === "storage_quota_exceeded" ? "storage_quota_exceeded" : wanted,
+      ])
       return
     }
     expect([wanted, room(bytes)]).toEqual(["ok", true])
@@ -79,7 +134,9 @@ const makeWorld = (test: TestHouse) => {
   }
   const torn = async (bytes: number) => {
     const body = Stream.concat(chunks(bytes), Stream.fail(apiError("invalid_request_error")))
-    expect(["invalid_request_error", "storage_quota_exceeded", "BlobTooLarge"]).toContain(await outcome(createFile(house, tenant, formOf([filePart(body)]))))
+    expect(["invalid_request_error", "storage_quota_exceeded", "BlobTooLarge"]).toContain(
+      await outcome(createFile(house, tenant, formOf([filePart(body)]))),
+    )
   }
   const die = async (bytes: number) => {
     const fits = room(bytes)
@@ -90,7 +147,12 @@ const makeWorld = (test: TestHouse) => {
     model.halves.push({ bytes: fits ? bytes : 0, endsMs: model.nowMs + leaseMs })
   }
   const upload = async (bytes: number) => {
-    const end = await outcome(Effect.flatMap(readUpload(house, { filename: "a", purpose: "batch", bytes, mime_type: "a/b" }), (upload) => createUpload(house, tenant, upload)))
+    const end = await outcome(
+      Effect.flatMap(
+        readUpload(house, { filename: "a", purpose: "batch", bytes, mime_type: "a/b" }),
+        (upload) => createUpload(house, tenant, upload),
+      ),
+    )
     if (bytes > house.limits.maxFileBytes) return expect(end).toBe("payload_too_large")
     if (!room(bytes)) return expect(end).toBe("storage_quota_exceeded")
     if (typeof end === "string") throw new Error(end)
@@ -98,27 +160,35 @@ const makeWorld = (test: TestHouse) => {
   }
   const part = async (n: number, bytes: number) => {
     const id = at(model.uploads.keys(), n)
-    const end = await outcome(addPart(house, tenant, id ?? "upload_none", formOf([filePart(bytes, "data")])))
+    const end = await outcome(
+      addPart(house, tenant, id ?? "upload_none", formOf([filePart(bytes, "data")])),
+    )
     if (id === undefined) return expect(end).toBe("not_found")
     const found = isOpen(id)
     if (!found) return expect(end).toBe("conflict")
     const all = found.parts.reduce((sum, one) => sum + one.bytes, bytes)
-    if (bytes > found.bytes || all > 2 * found.bytes) return expect(end).toBe("invalid_request_error")
+    if (bytes > found.bytes || all > 2 * found.bytes)
+      return expect(end).toBe("invalid_request_error")
     if (typeof end === "string") throw new Error(end)
     found.parts.push({ id: end.id, bytes })
   }
   const missing = (n: number) => {
     const found = at(model.uploads.values(), n)
-    return found ? Math.max(0, found.bytes - found.parts.reduce((sum, one) => sum + one.bytes, 0)) : 0
+    return found
+      ? Math.max(0, found.bytes - found.parts.reduce((sum, one) => sum + one.bytes, 0))
+      : 0
   }
   const complete = async (n: number) => {
     const id = at(model.uploads.keys(), n)
     const found = isOpen(id)
     const parts = (id && model.uploads.get(id)?.parts) || []
-    const end = await outcome(completeUpload(house, tenant, id ?? "upload_none", { part_ids: parts.map((one) => one.id) }))
+    const end = await outcome(
+      completeUpload(house, tenant, id ?? "upload_none", { part_ids: parts.map((one) => one.id) }),
+    )
     if (id === undefined) return expect(end).toBe("not_found")
     if (!found) return expect(end).toBe("conflict")
-    if (parts.reduce((sum, one) => sum + one.bytes, 0) !== found.bytes) return expect(end).toBe("invalid_request_error")
+    if (parts.reduce((sum, one) => sum + one.bytes, 0) !== found.bytes)
+      return expect(end).toBe("invalid_request_error")
     if (typeof end === "string") throw new Error(end)
     found.status = "completed"
     completed += 1
@@ -139,11 +209,15 @@ const makeWorld = (test: TestHouse) => {
     model.files.delete(id)
   }
   const sweep = async () => {
-    await Effect.runPromise(Effect.andThen(Effect.andThen(sweepHourly(house), sweepMinutely(house)), emptyTrash(house)))
+    await Effect.runPromise(
+      Effect.andThen(Effect.andThen(sweepHourly(house), sweepMinutely(house)), emptyTrash(house)),
+    )
     for (const [id, { endsMs }] of model.files) if (endsMs <= model.nowMs) model.files.delete(id)
     // one that has ended is known for 30 days more
-    for (const [id, { status, endsMs }] of model.uploads) if (status !== "pending" && endsMs <= model.nowMs - 30 * dayMs) model.uploads.delete(id)
-    for (const one of model.uploads.values()) if (one.status === "pending" && one.endsMs <= model.nowMs) one.status = "expired"
+    for (const [id, { status, endsMs }] of model.uploads)
+      if (status !== "pending" && endsMs <= model.nowMs - 30 * dayMs) model.uploads.delete(id)
+    for (const one of model.uploads.values())
+      if (one.status === "pending" && one.endsMs <= model.nowMs) one.status = "expired"
     model.halves = model.halves.filter(({ endsMs }) => endsMs > model.nowMs)
   }
   const run = (todo: Step): unknown => {
@@ -159,7 +233,9 @@ const makeWorld = (test: TestHouse) => {
       case "part":
         return part(todo.pick, todo.size % 3 ? missing(todo.pick) || todo.size : todo.size)
       case "finish":
-        return Promise.resolve(part(todo.pick, missing(todo.pick) || todo.size)).then(() => complete(todo.pick))
+        return Promise.resolve(part(todo.pick, missing(todo.pick) || todo.size)).then(() =>
+          complete(todo.pick),
+        )
       case "complete":
         return complete(todo.pick)
       case "cancel":
@@ -182,7 +258,10 @@ const makeWorld = (test: TestHouse) => {
       if (endsMs <= model.nowMs) expect(end).toBe("not_found")
       else expect(end).toMatchObject({ bytes: BigInt(bytes) })
     }
-    const parts = [...model.uploads.values()].reduce((all, one) => all + (one.status === "pending" ? one.parts.length : 0), 0)
+    const parts = [...model.uploads.values()].reduce(
+      (all, one) => all + (one.status === "pending" ? one.parts.length : 0),
+      0,
+    )
     expect((await test.blobs()).length).toBe(model.files.size + parts + model.halves.length)
   }
   return { run, check, sweep }
@@ -208,10 +287,18 @@ const forgottenUpload: Step[] = [
 
 it("files and uploads follow a simple model, whatever happens in whatever order", async () => {
   const test = await openTestHouse()
-  const tables = ["files_file", "files_upload", "files_part", "files_incoming", "files_trash", "files_usage"]
+  const tables = [
+    "files_file",
+    "files_upload",
+    "files_part",
+    "files_incoming",
+    "files_trash",
+    "files_usage",
+  ]
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), async (steps) => {
-      for (const table of tables) await sql`DELETE FROM ${sql.table(table)}`.execute(test.house.database.queries())
+      for (const table of tables)
+        await sql`DELETE FROM ${sql.table(table)}`.execute(test.house.database.queries())
       for (const key of await test.blobs()) await Effect.runPromise(test.house.storage.remove(key))
       const world = makeWorld(test)
       for (const todo of steps) {

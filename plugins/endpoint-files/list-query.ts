@@ -1,5 +1,14 @@
 import { Effect } from "effect"
-import { type ApiError, badQuery, type FilePurpose, type PortError, placeOf, readPage, type Strings, type Tenant } from "../../core/index.ts"
+import {
+  type ApiError,
+  badQuery,
+  type FilePurpose,
+  type PortError,
+  placeOf,
+  readPage,
+  type Strings,
+  type Tenant,
+} from "../../core/index.ts"
 import { type FileListing, placeOfFile } from "./file-rows.ts"
 import type { FilesHouse } from "./house.ts"
 import { readPurposeFilter } from "./purpose.ts"
@@ -16,11 +25,20 @@ export const readListQuery = (query: Strings): Effect.Effect<ListQuery, ApiError
     const { order = "desc", purpose } = query
     const { limit, after } = yield* readPage(query)
     if (order !== "asc" && order !== "desc") return yield* badQuery("order", "must be asc or desc")
-    return { limit, order, after: after === "" ? undefined : after, purpose: yield* readPurposeFilter(purpose) }
+    return {
+      limit,
+      order,
+      after: after === "" ? undefined : after,
+      purpose: yield* readPurposeFilter(purpose),
+    }
   })
 
 /** One row more than the page has: whether it is there says whether there is more. */
-export const toListing = (house: FilesHouse, tenant: Tenant, { after, limit, ...query }: ListQuery): Effect.Effect<FileListing, ApiError | PortError> =>
+export const toListing = (
+  house: FilesHouse,
+  tenant: Tenant,
+  { after, limit, ...query }: ListQuery,
+): Effect.Effect<FileListing, ApiError | PortError> =>
   Effect.map(
     placeOf(after, (id) => placeOfFile(house, tenant, id)),
     (place) => ({ ...query, limit: limit + 1, after: place }),

@@ -63,7 +63,9 @@ const removeFile =
     // nobody tells us when a foreign transaction commits, so the sweeper has it at its next turn
     if (tx) return Effect.map(deleteFile(house, tenant, id, tx, 0), (key) => key !== undefined)
     const deleted = house.database.transaction((own) => deleteFile(house, tenant, id, own))
-    return Effect.flatMap(deleted, (key) => (key === undefined ? Effect.succeed(false) : Effect.as(purge(house, [key]), true)))
+    return Effect.flatMap(deleted, (key) =>
+      key === undefined ? Effect.succeed(false) : Effect.as(purge(house, [key]), true),
+    )
   }
 
 export const makeFiles = (house: FilesHouse): Files => ({
@@ -73,7 +75,23 @@ export const makeFiles = (house: FilesHouse): Files => ({
   newId: () => house.ids.make("file-"),
   newBlobKey: (tenant) => makeBlobKey(house.ids, tenant),
   create: ({ id, tenant, filename, purpose, blobKey, bytes, expiresMs }, tx) =>
-    Effect.map(insertFile(house, { id, tenant, filename, purpose, blob_key: blobKey, bytes, expires_at: new Date(expiresMs), counted: false }, tx), toStored),
+    Effect.map(
+      insertFile(
+        house,
+        {
+          id,
+          tenant,
+          filename,
+          purpose,
+          blob_key: blobKey,
+          bytes,
+          expires_at: new Date(expiresMs),
+          counted: false,
+        },
+        tx,
+      ),
+      toStored,
+    ),
   mark: markFile(house),
   remove: removeFile(house),
 })

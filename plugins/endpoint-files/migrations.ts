@@ -25,8 +25,12 @@ const file = async (db: AnyDb) => {
       CHECK ((status = 'deleted') = (deleted_at IS NOT NULL))
     )`.execute(db)
   await sql`CREATE INDEX files_file_list ON files_file (account, mode, seq)`.execute(db)
-  await sql`CREATE INDEX files_file_expires_at ON files_file (expires_at) WHERE deleted_at IS NULL`.execute(db)
-  await sql`CREATE INDEX files_file_deleted_at ON files_file (deleted_at) WHERE deleted_at IS NOT NULL`.execute(db)
+  await sql`CREATE INDEX files_file_expires_at ON files_file (expires_at) WHERE deleted_at IS NULL`.execute(
+    db,
+  )
+  await sql`CREATE INDEX files_file_deleted_at ON files_file (deleted_at) WHERE deleted_at IS NOT NULL`.execute(
+    db,
+  )
 }
 
 const blobs = async (db: AnyDb) => {
@@ -35,8 +39,12 @@ const blobs = async (db: AnyDb) => {
       id text PRIMARY KEY, ${owned}, blob_key text NOT NULL UNIQUE, held_bytes bigint NOT NULL CHECK (held_bytes >= 0), lease_until timestamptz NOT NULL
     )`.execute(db)
   await sql`CREATE INDEX files_incoming_lease ON files_incoming (lease_until)`.execute(db)
-  await sql`CREATE TABLE files_usage (${owned}, bytes bigint NOT NULL CHECK (bytes >= 0), files bigint NOT NULL CHECK (files >= 0), PRIMARY KEY (account, mode))`.execute(db)
-  await sql`CREATE TABLE files_trash (blob_key text PRIMARY KEY, due_at timestamptz NOT NULL)`.execute(db)
+  await sql`CREATE TABLE files_usage (${owned}, bytes bigint NOT NULL CHECK (bytes >= 0), files bigint NOT NULL CHECK (files >= 0), PRIMARY KEY (account, mode))`.execute(
+    db,
+  )
+  await sql`CREATE TABLE files_trash (blob_key text PRIMARY KEY, due_at timestamptz NOT NULL)`.execute(
+    db,
+  )
   await sql`CREATE INDEX files_trash_due_at ON files_trash (due_at)`.execute(db)
 }
 

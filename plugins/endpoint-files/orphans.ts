@@ -11,25 +11,41 @@ const keysPerLook = 500
 
 /** Those of `keys` that no row names, in one statement: a row can't come and go between the look and the deed. */
 const unnamed = (keys: readonly string[]) => {
-  const named = ["files_file", "files_part", "files_incoming"].map((table) => sql`SELECT 1 FROM ${sql.table(table)} t WHERE t.blob_key = k.key`)
-  const isNamed = named.map((look, at) => (at === 0 ? sql`EXISTS (${look} AND t.deleted_at IS NULL)` : sql`EXISTS (${look})`))
+  const named = ["files_file", "files_part", "files_incoming"].map(
+    (table) => sql`SELECT 1 FROM ${sql.table(table)} t WHERE t.blob_key = k.key`,
+  )
+  const isNamed = named.map((look, at) =>
+    at === 0 ? sql`EXISTS (${look} AND t.deleted_at IS NULL)` : sql`EXISTS (${look})`,
+  )
   return sql`FROM unnest(${keys as string[]}::text[]) AS k(key) WHERE NOT (${sql.join(isNamed, sql` OR `)})`
 }
 
 /** Puts those that no row names among what is to be removed. */
-export const throwUnnamed = ({ database, clock }: FilesHouse, keys: readonly string[]): Effect.Effect<number, PortError> =>
+export const throwUnnamed = (
+  { database, clock }: FilesHouse,
+  keys: readonly string[],
+): Effect.Effect<number, PortError> =>
   Effect.map(
     database.run(() =>
-      sql`INSERT INTO files_trash (blob_key, due_at) SELECT k.key, ${new Date(clock.nowMs())} ${unnamed(keys)} ON CONFLICT DO NOTHING`.execute(database.queries<FilesTables>()),
+      sql`INSERT INTO files_trash (blob_key, due_at) SELECT k.key, ${new Date(clock.nowMs())} ${unnamed(keys)} ON CONFLICT DO NOTHING`.execute(
+        database.queries<FilesTables>(),
+      ),
     ),
     ({ numAffectedRows }) => Number(numAffectedRows ?? 0n),
   )
 
 /** Those that no row names, nor the trash. */
-export const unnamedOf = ({ database }: FilesHouse, keys: readonly string[]): Effect.Effect<readonly string[], PortError> =>
+export const unnamedOf = (
+  { database }: FilesHouse,
+  keys: readonly string[],
+): Effect.Effect<readonly string[], PortError> =>
   Effect.map(
     database.run(() =>
-      sql<{ key: string }>`SELECT k.key ${unnamed(keys)} AND NOT EXISTS (SELECT 1 FROM files_trash t WHERE t.blob_key = k.key)`.execute(database.queries<FilesTables>()),
+      sql<{
+        key: string
+      }>`SELECT k.key ${unnamed(keys)} AND NOT EXISTS (SELECT 1 FROM files_trash t WHERE t.blob_key = k.key)`.execute(
+        database.queries<FilesTables>(),
+      ),
     ),
     ({ rows }) => rows.map(({ key }) => key),
   )

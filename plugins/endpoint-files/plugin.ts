@@ -31,7 +31,8 @@ export const plugin = definePlugin<Settings>({
   migrations,
   register: (container) => {
     const open = houseOf(container)
-    for (const endpoint of [...fileEndpoints(open), ...uploadEndpoints(open)]) provide(container, Tokens.endpoints, endpoint)
+    for (const endpoint of [...fileEndpoints(open), ...uploadEndpoints(open)])
+      provide(container, Tokens.endpoints, endpoint)
   },
   start: (container, settings) =>
     Effect.gen(function* () {
@@ -45,7 +46,9 @@ export const plugin = definePlugin<Settings>({
       }
       houses.set(container, house)
       provide(container, Tokens.files, makeFiles(house))
-      for (const check of [fileCheck, blobCheck, quotaCheck, uploadCheck]) provide(container, Tokens.consistencyChecks, check(house))
-      if (resolve(container, Tokens.deployment).role === "serve") yield* Effect.forkScoped(keepSwept(house))
+      for (const check of [fileCheck, blobCheck, quotaCheck, uploadCheck])
+        provide(container, Tokens.consistencyChecks, check(house))
+      if (resolve(container, Tokens.deployment).role === "serve")
+        yield* Effect.forkScoped(keepSwept(house))
     }),
 })

@@ -3,7 +3,16 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { fakeStorage } from "../../core/testing/index.ts"
 import { createFile } from "./create-file.ts"
 import { makeFiles } from "./make-files.ts"
-import { chunks, field, filePart, formOf, openTestHouse, outcome, type TestHouse, tenant } from "./test-house.ts"
+import {
+  chunks,
+  field,
+  filePart,
+  formOf,
+  openTestHouse,
+  outcome,
+  type TestHouse,
+  tenant,
+} from "./test-house.ts"
 import { createUpload } from "./uploads/create-upload.ts"
 
 let test: TestHouse
@@ -13,7 +22,16 @@ beforeEach(async () => {
 afterEach(() => test?.close())
 
 const upload = (bytes: number, contentLength?: number, as = tenant) =>
-  outcome(Effect.map(createFile(test.house, as, formOf([filePart(bytes), field("purpose", "batch")], contentLength)), () => "ok"))
+  outcome(
+    Effect.map(
+      createFile(
+        test.house,
+        as,
+        formOf([filePart(bytes), field("purpose", "batch")], contentLength),
+      ),
+      () => "ok",
+    ),
+  )
 const isEven = async () => {
   const { said, sum, files, count } = await test.quota()
   expect([said, files]).toEqual([sum, count])
@@ -42,7 +60,8 @@ describe("the quota", () => {
       expect(await isEven()).toBe(250 * good)
       expect(good).toBeLessThanOrEqual(4)
       while ((await isEven()) < 1000) expect(await upload(250, announced)).toBe("ok")
-      for (const { id } of await test.rowsOf("files_file")) await Effect.runPromise(makeFiles(test.house).remove(tenant, id as string))
+      for (const { id } of await test.rowsOf("files_file"))
+        await Effect.runPromise(makeFiles(test.house).remove(tenant, id as string))
       expect(await isEven()).toBe(0)
     }
     expect(await test.blobs()).toEqual([])
@@ -52,7 +71,15 @@ describe("the quota", () => {
     const files = makeFiles(test.house)
     const blobKey = files.newBlobKey(tenant)
     await Effect.runPromise(test.house.storage.put(blobKey, chunks(5000), 5000))
-    const made = { id: files.newId(), tenant, filename: "out.jsonl", purpose: "batch_output", blobKey, bytes: 5000, expiresMs: test.clock.nowMs() + 1000 } as const
+    const made = {
+      id: files.newId(),
+      tenant,
+      filename: "out.jsonl",
+      purpose: "batch_output",
+      blobKey,
+      bytes: 5000,
+      expiresMs: test.clock.nowMs() + 1000,
+    } as const
     await Effect.runPromise(files.create(made))
     for (const mode of ["live", "test"] as const) {
       const as = { ...tenant, mode }
@@ -65,8 +92,20 @@ describe("the quota", () => {
 
   it("counts uploads in parts from their creation", async () => {
     const begin = (bytes: number) =>
-      outcome(Effect.map(createUpload(test.house, tenant, { filename: "a", purpose: "batch_input", bytes, keepMs: test.house.limits.keepMs }), () => "ok"))
-    expect(await Promise.all([begin(500), begin(500), begin(500)])).toEqual(expect.arrayContaining(["ok", "ok", "storage_quota_exceeded"]))
+      outcome(
+        Effect.map(
+          createUpload(test.house, tenant, {
+            filename: "a",
+            purpose: "batch_input",
+            bytes,
+            keepMs: test.house.limits.keepMs,
+          }),
+          () => "ok",
+        ),
+      )
+    expect(await Promise.all([begin(500), begin(500), begin(500)])).toEqual(
+      expect.arrayContaining(["ok", "ok", "storage_quota_exceeded"]),
+    )
     expect(await upload(1)).toBe("storage_quota_exceeded")
     expect(await isEven()).toBe(1000)
   })
@@ -74,19 +113,32 @@ describe("the quota", () => {
   it("has room again after an upload that failed or was cut", async () => {
     expect(await upload(601)).toBe("BlobTooLarge")
     const reading = Deferred.makeUnsafe<void>()
-    const endless = Stream.concat(chunks(500), Stream.fromEffectDrain(Effect.andThen(Deferred.succeed(reading, undefined), Effect.never)))
+    const endless = Stream.concat(
+      chunks(500),
+      Stream.fromEffectDrain(Effect.andThen(Deferred.succeed(reading, undefined), Effect.never)),
+    )
     const fiber = Effect.runFork(createFile(test.house, tenant, formOf([filePart(endless)])))
     await Effect.runPromise(Deferred.await(reading))
     expect(await isEven()).toBeGreaterThanOrEqual(500)
     await Effect.runPromise(Fiber.interrupt(fiber))
     expect(await isEven()).toBe(0)
-    expect([await test.blobs(), await test.rowsOf("files_incoming"), await test.rowsOf("files_trash")]).toEqual([[], [], []])
+    expect([
+      await test.blobs(),
+      await test.rowsOf("files_incoming"),
+      await test.rowsOf("files_trash"),
+    ]).toEqual([[], [], []])
   })
 })
 
 it("a full disk is said as such, and nothing is lost", async () => {
   const full = await openTestHouse(fakeStorage(700))
-  const put = (bytes: number) => outcome(Effect.map(createFile(full.house, tenant, formOf([filePart(bytes), field("purpose", "batch")])), () => "ok"))
+  const put = (bytes: number) =>
+    outcome(
+      Effect.map(
+        createFile(full.house, tenant, formOf([filePart(bytes), field("purpose", "batch")])),
+        () => "ok",
+      ),
+    )
   expect(await put(500)).toBe("ok")
   expect(await put(300)).toBe("StorageFull")
   expect(await put(200)).toBe("ok")

@@ -11,8 +11,13 @@ const stepBytes = 8 * 2 ** 20
  * Nothing of the blob stays unless the Scope ends well, and whoever ends it well has named the blob by a row.
  * States: (row) -> written -> named (its row makes place for another) | abandoned (by us when anything fails or is interrupted, by the sweeper when we died).
  */
-export const openIncoming = <I extends Incoming, E>(house: FilesHouse, begin: Effect.Effect<I, E>): Effect.Effect<I, E, Scope.Scope> =>
-  Effect.acquireRelease(begin, ({ id }, exit) => (Exit.isSuccess(exit) ? Effect.void : Effect.ignore(abandonIncoming(house, id))))
+export const openIncoming = <I extends Incoming, E>(
+  house: FilesHouse,
+  begin: Effect.Effect<I, E>,
+): Effect.Effect<I, E, Scope.Scope> =>
+  Effect.acquireRelease(begin, ({ id }, exit) =>
+    Exit.isSuccess(exit) ? Effect.void : Effect.ignore(abandonIncoming(house, id)),
+  )
 
 /** Takes its share of the quota before the bytes are written: what was announced at once, as far as there is room, and what is missing step by step. */
 export const withQuota = (house: FilesHouse, incoming: Incoming, announcedBytes = 0) => {
@@ -20,19 +25,33 @@ export const withQuota = (house: FilesHouse, incoming: Incoming, announcedBytes 
   let held = 0
   let bytes = 0
   const grow = (need: number, want: number) =>
-    Effect.map(growIncoming(house, incoming, { need, want: Math.max(need, Math.min(want, maxFileBytes - held)) }), (taken) => {
-      held += taken
-    })
-  return <E>(body: Stream.Stream<Uint8Array, E>): Stream.Stream<Uint8Array, E | ApiError | PortError> => {
+    Effect.map(
+      growIncoming(house, incoming, {
+        need,
+        want: Math.max(need, Math.min(want, maxFileBytes - held)),
+      }),
+      (taken) => {
+        held += taken
+      },
+    )
+  return <E>(
+    body: Stream.Stream<Uint8Array, E>,
+  ): Stream.Stream<Uint8Array, E | ApiError | PortError> => {
     const counted = Stream.mapEffect(body, (chunk) => {
       bytes += chunk.byteLength
       // what is over the limit of a file is refused by the store, for that reason
-      return bytes <= held || bytes > maxFileBytes ? Effect.succeed(chunk) : Effect.as(grow(bytes - held, stepBytes), chunk)
+      return bytes <= held || bytes > maxFileBytes
+        ? Effect.succeed(chunk)
+        : Effect.as(grow(bytes - held, stepBytes), chunk)
     })
     // form fields take some of what was announced, so the file may still fit where all of it does not
     return Stream.concat(Stream.fromEffectDrain(grow(0, announcedBytes)), counted)
   }
 }
 
-export const write = (house: FilesHouse, incoming: Incoming, body: Stream.Stream<Uint8Array, Failure>, maxBytes: number): Effect.Effect<BlobInfo, Failure> =>
-  house.storage.put(incoming.blobKey, body, maxBytes)
+export const write = (
+  house: FilesHouse,
+  incoming: Incoming,
+  body: Stream.Stream<Uint8Array, Failure>,
+  maxBytes: number,
+): Effect.Effect<BlobInfo, Failure> => house.storage.put(incoming.blobKey, body, maxBytes)

@@ -1,7 +1,8 @@
 import { Effect, Schema } from "effect"
 import { megabyte } from "../../core/index.ts"
 
-const or = <S extends Schema.Top & { readonly Encoded: number }>(schema: S, value: S["Encoded"]) => schema.pipe(Schema.withDecodingDefaultKey(Effect.succeed(value)))
+const or = <S extends Schema.Top & { readonly Encoded: number }>(schema: S, value: S["Encoded"]) =>
+  schema.pipe(Schema.withDecodingDefaultKey(Effect.succeed(value)))
 const upTo = (maximum: number) => Schema.Int.check(Schema.isBetween({ minimum: 1, maximum }))
 
 export const Settings = Schema.Struct({

@@ -89,5 +89,7 @@ export const forgetOld = ({ database, clock }: FilesHouse): Effect.Effect<number
         ),
       )
     const files = yield* turn("files_file", sql`deleted_at <= ${before}`)
-    return files + (yield* turn("files_upload", sql`expires_at <= ${before} AND status <> 'pending'`))
+    return (
+      files + (yield* turn("files_upload", sql`expires_at <= ${before} AND status <> 'pending'`))
+    )
   })

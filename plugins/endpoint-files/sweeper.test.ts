@@ -7,7 +7,16 @@ import { beginIncoming, endIncoming, growIncoming, leaseMs } from "./incoming.ts
 import { makeFiles } from "./make-files.ts"
 import { orphanMs } from "./orphans.ts"
 import { sweepHourly, sweepMinutely } from "./sweeper.ts"
-import { chunks, field, filePart, formOf, openTestHouse, outcome, type TestHouse, tenant } from "./test-house.ts"
+import {
+  chunks,
+  field,
+  filePart,
+  formOf,
+  openTestHouse,
+  outcome,
+  type TestHouse,
+  tenant,
+} from "./test-house.ts"
 import { emptyTrash } from "./trash.ts"
 import { addPart } from "./uploads/add-part.ts"
 import { completeUpload } from "./uploads/complete-upload.ts"
@@ -19,13 +28,21 @@ let broken = false
 beforeEach(async () => {
   broken = false
   const storage = fakeStorage()
-  const failing: typeof storage.remove = (key) => (broken ? Effect.fail(new PortError({ port: "storage", message: "gone" })) : storage.remove(key))
+  const failing: typeof storage.remove = (key) =>
+    broken ? Effect.fail(new PortError({ port: "storage", message: "gone" })) : storage.remove(key)
   test = await openTestHouse({ ...storage, remove: failing })
 })
 afterEach(() => test?.close())
 
-const make = () => run(createFile(test.house, tenant, formOf([filePart(100), field("purpose", "batch")])))
-const sweep = () => run(Effect.andThen(Effect.andThen(sweepHourly(test.house), sweepMinutely(test.house)), emptyTrash(test.house)))
+const make = () =>
+  run(createFile(test.house, tenant, formOf([filePart(100), field("purpose", "batch")])))
+const sweep = () =>
+  run(
+    Effect.andThen(
+      Effect.andThen(sweepHourly(test.house), sweepMinutely(test.house)),
+      emptyTrash(test.house),
+    ),
+  )
 
 it("files past their time are gone at once, and their bytes and rows after", async () => {
   const { id } = await make()
@@ -51,23 +68,44 @@ it("what a dead server left half-way goes when its lease ends; who comes too lat
   expect(await test.blobs()).toHaveLength(1)
   test.clock.advance(1)
   await sweep()
-  expect([await test.blobs(), (await test.quota()).said, await test.rowsOf("files_incoming")]).toEqual([[], 0n, []])
-  expect(await outcome(test.house.database.transaction((tx) => endIncoming(test.house, incoming, tx)))).toBe("conflict")
+  expect([
+    await test.blobs(),
+    (await test.quota()).said,
+    await test.rowsOf("files_incoming"),
+  ]).toEqual([[], 0n, []])
+  expect(
+    await outcome(test.house.database.transaction((tx) => endIncoming(test.house, incoming, tx))),
+  ).toBe("conflict")
   expect(await outcome(growIncoming(test.house, incoming, { need: 1, want: 1 }))).toBe("conflict")
 })
 
 it("uploads end after an hour with their parts, and give their share back", async () => {
-  const { id } = await run(createUpload(test.house, tenant, { filename: "a", purpose: "batch_input", bytes: 500, keepMs: test.house.limits.keepMs }))
+  const { id } = await run(
+    createUpload(test.house, tenant, {
+      filename: "a",
+      purpose: "batch_input",
+      bytes: 500,
+      keepMs: test.house.limits.keepMs,
+    }),
+  )
   const part = await run(addPart(test.house, tenant, id, formOf([filePart(500, "data")])))
   test.clock.advance(3_600_000 - 1)
   await sweep()
   expect(await test.blobs()).toHaveLength(1)
   test.clock.advance(1)
-  expect(await outcome(completeUpload(test.house, tenant, id, { part_ids: [part.id] }))).toBe("conflict")
-  expect(await outcome(addPart(test.house, tenant, id, formOf([filePart(500, "data")])))).toBe("conflict")
+  expect(await outcome(completeUpload(test.house, tenant, id, { part_ids: [part.id] }))).toBe(
+    "conflict",
+  )
+  expect(await outcome(addPart(test.house, tenant, id, formOf([filePart(500, "data")])))).toBe(
+    "conflict",
+  )
   await sweep()
   expect(await test.rowsOf("files_upload")).toMatchObject([{ status: "expired" }])
-  expect([await test.blobs(), await test.rowsOf("files_part"), (await test.quota()).said]).toEqual([[], [], 0n])
+  expect([await test.blobs(), await test.rowsOf("files_part"), (await test.quota()).said]).toEqual([
+    [],
+    [],
+    0n,
+  ])
 })
 
 it("blobs that nobody names go after an hour, and no others", async () => {
@@ -86,7 +124,9 @@ it("blobs that nobody names go after an hour, and no others", async () => {
   test.clock.advance(1)
   await run(sweepHourly(test.house))
   await run(emptyTrash(test.house))
-  expect([...(await test.blobs())].sort()).toEqual(["batches/of-others", "files/odd", kept.blob_key, incoming.blobKey].sort())
+  expect([...(await test.blobs())].sort()).toEqual(
+    ["batches/of-others", "files/odd", kept.blob_key, incoming.blobKey].sort(),
+  )
 })
 
 it("bytes that can't be removed are tried again, and don't stop the others", async () => {
@@ -108,17 +148,38 @@ it("a file made or removed in a transaction follows it", async () => {
   const { id } = await make()
   const blobKey = files.newBlobKey(tenant)
   await run(test.house.storage.put(blobKey, chunks(20), 20))
-  const fresh = { id: files.newId(), tenant, filename: "out.jsonl", purpose: "batch_output", blobKey, bytes: 20, expiresMs: test.clock.nowMs() + 1000 } as const
+  const fresh = {
+    id: files.newId(),
+    tenant,
+    filename: "out.jsonl",
+    purpose: "batch_output",
+    blobKey,
+    bytes: 20,
+    expiresMs: test.clock.nowMs() + 1000,
+  } as const
   const both = (end: Effect.Effect<void, "no">) =>
-    test.house.database.transaction((tx) => files.create(fresh, tx).pipe(Effect.andThen(files.remove(tenant, id, tx)), Effect.andThen(end)))
+    test.house.database.transaction((tx) =>
+      files
+        .create(fresh, tx)
+        .pipe(Effect.andThen(files.remove(tenant, id, tx)), Effect.andThen(end)),
+    )
   await run(Effect.ignore(both(Effect.fail("no"))))
   await run(emptyTrash(test.house))
-  expect([(await run(files.find(tenant, id)))?.id, await run(files.find(tenant, fresh.id))]).toEqual([id, undefined])
+  expect([
+    (await run(files.find(tenant, id)))?.id,
+    await run(files.find(tenant, fresh.id)),
+  ]).toEqual([id, undefined])
   await run(both(Effect.void))
-  expect([await run(files.find(tenant, id)), (await run(files.find(tenant, fresh.id)))?.purpose]).toEqual([undefined, "batch_output"])
+  expect([
+    await run(files.find(tenant, id)),
+    (await run(files.find(tenant, fresh.id)))?.purpose,
+  ]).toEqual([undefined, "batch_output"])
   expect(await run(emptyTrash(test.house))).toBe(1)
   expect(await test.blobs()).toEqual([blobKey])
   expect(await run(files.mark(tenant, fresh.id, "processed", "3 pages"))).toBe(true)
-  expect(await run(files.find(tenant, fresh.id))).toMatchObject({ status: "processed", statusDetails: "3 pages" })
+  expect(await run(files.find(tenant, fresh.id))).toMatchObject({
+    status: "processed",
+    statusDetails: "3 pages",
+  })
   expect(await run(files.mark({ ...tenant, mode: "test" }, fresh.id, "failed"))).toBe(false)
 })

@@ -10,10 +10,18 @@ const turnsPerMinute = 15
 const turnsPerHour = 900
 
 /** One kind of work; its failure is logged, and stops neither the others nor the next turn. */
-const careful = <E>(house: FilesHouse, what: string, work: Effect.Effect<number, E>): Effect.Effect<void> =>
+const careful = <E>(
+  house: FilesHouse,
+  what: string,
+  work: Effect.Effect<number, E>,
+): Effect.Effect<void> =>
   work.pipe(
     Effect.tap((count) => Effect.sync(() => count > 0 && house.log.info(what, { count }))),
-    Effect.catchCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.interrupt : Effect.sync(() => house.log.warn(`${what}: failed`, { cause: Cause.pretty(cause) })))),
+    Effect.catchCause((cause) =>
+      Cause.hasInterruptsOnly(cause)
+        ? Effect.interrupt
+        : Effect.sync(() => house.log.warn(`${what}: failed`, { cause: Cause.pretty(cause) })),
+    ),
     Effect.asVoid,
   )
 

@@ -1,6 +1,14 @@
 import { Effect, Result, Stream } from "effect"
 import { sql } from "kysely"
-import { type ApiError, type BodyPart, isApiError, type MultipartBody, makeIds, type Storage, type Tenant } from "../../core/index.ts"
+import {
+  type ApiError,
+  type BodyPart,
+  isApiError,
+  type MultipartBody,
+  makeIds,
+  type Storage,
+  type Tenant,
+} from "../../core/index.ts"
 import { fakeClock, fakeLog, fakeStorage } from "../../core/testing/index.ts"
 import { openTestDatabase } from "../../runtime/testing/test-database.ts"
 import type { FilesHouse } from "./house.ts"
@@ -9,16 +17,39 @@ import type { FileLimits } from "./settings.ts"
 
 export const tenant: Tenant = { account: "acct_1", mode: "live" }
 
-const smallLimits: FileLimits = { maxFileBytes: 600, quotaBytes: 1000, maxFiles: 50, keepMs: 30 * 24 * 3_600_000 }
+const smallLimits: FileLimits = {
+  maxFileBytes: 600,
+  quotaBytes: 1000,
+  maxFiles: 50,
+  keepMs: 30 * 24 * 3_600_000,
+}
 
 /** The plugin's parts over a real database, with a clock that the test moves, and small limits. */
-export const openTestHouse = async (storage: Storage = fakeStorage(), limits: Partial<FileLimits> = {}) => {
+export const openTestHouse = async (
+  storage: Storage = fakeStorage(),
+  limits: Partial<FileLimits> = {},
+) => {
   const test = await openTestDatabase()
   await Effect.runPromise(test.database.migrate("endpoint-files", migrations))
   const clock = fakeClock()
-  const house: FilesHouse = { database: test.database, storage, clock, ids: makeIds(clock.nowMs), log: fakeLog(), limits: { ...smallLimits, ...limits } }
-  const rowsOf = async (table: string) => (await sql<Record<string, unknown>>`SELECT * FROM ${sql.table(table)}`.execute(test.database.queries())).rows
-  const blobs = () => Effect.runPromise(Effect.map(Stream.runCollect(storage.list("")), (infos) => infos.map(({ key }) => key)))
+  const house: FilesHouse = {
+    database: test.database,
+    storage,
+    clock,
+    ids: makeIds(clock.nowMs),
+    log: fakeLog(),
+    limits: { ...smallLimits, ...limits },
+  }
+  const rowsOf = async (table: string) =>
+    (
+      await sql<Record<string, unknown>>`SELECT * FROM ${sql.table(table)}`.execute(
+        test.database.queries(),
+      )
+    ).rows
+  const blobs = () =>
+    Effect.runPromise(
+      Effect.map(Stream.runCollect(storage.list("")), (infos) => infos.map(({ key }) => key)),
+    )
   /** What the quota says, beside what the rows add up to: equal whenever nothing runs. */
   const quota = async () => {
     const { rows } = await sql<{ said: bigint; sum: bigint; files: bigint; count: bigint }>`
@@ -35,9 +66,17 @@ export const openTestHouse = async (storage: Storage = fakeStorage(), limits: Pa
 export type TestHouse = Awaited<ReturnType<typeof openTestHouse>>
 
 export const chunks = (size: number, piece = 100): Stream.Stream<Uint8Array, ApiError> =>
-  Stream.fromIterable(Array.from({ length: Math.ceil(size / piece) }, (_, at) => new Uint8Array(Math.min(piece, size - at * piece)).fill(97)))
+  Stream.fromIterable(
+    Array.from({ length: Math.ceil(size / piece) }, (_, at) =>
+      new Uint8Array(Math.min(piece, size - at * piece)).fill(97),
+    ),
+  )
 
-export const filePart = (bytes: number | Stream.Stream<Uint8Array, ApiError>, name = "file", filename = "a.jsonl"): BodyPart => ({
+export const filePart = (
+  bytes: number | Stream.Stream<Uint8Array, ApiError>,
+  name = "file",
+  filename = "a.jsonl",
+): BodyPart => ({
   kind: "file",
   name,
   filename,
@@ -45,7 +84,10 @@ export const filePart = (bytes: number | Stream.Stream<Uint8Array, ApiError>, na
   bytes: typeof bytes === "number" ? chunks(bytes) : bytes,
 })
 export const field = (name: string, value: string): BodyPart => ({ kind: "field", name, value })
-export const formOf = (parts: readonly BodyPart[], contentLength?: number): MultipartBody => ({ parts: Stream.fromIterable(parts), contentLength })
+export const formOf = (parts: readonly BodyPart[], contentLength?: number): MultipartBody => ({
+  parts: Stream.fromIterable(parts),
+  contentLength,
+})
 
 /** The value, or the code of the error. */
 export const outcome = async <A, E>(work: Effect.Effect<A, E>): Promise<A | string> => {

@@ -9,7 +9,12 @@ const retryMs = 60_000
 const blobsPerTurn = 100
 
 /** With the rows that named them: from the commit on the blobs are to go, whatever happens to this process. */
-export const throwAway = ({ database, clock }: FilesHouse, keys: readonly string[], tx: Transaction, waitMs = patienceMs): Effect.Effect<void, PortError> => {
+export const throwAway = (
+  { database, clock }: FilesHouse,
+  keys: readonly string[],
+  tx: Transaction,
+  waitMs = patienceMs,
+): Effect.Effect<void, PortError> => {
   const due_at = new Date(clock.nowMs() + waitMs)
   if (keys.length === 0) return Effect.void
   return Effect.asVoid(
@@ -24,7 +29,10 @@ export const throwAway = ({ database, clock }: FilesHouse, keys: readonly string
   )
 }
 
-const forget = ({ database }: FilesHouse, key: string) => database.run(() => database.queries<FilesTables>().deleteFrom("files_trash").where("blob_key", "=", key).execute())
+const forget = ({ database }: FilesHouse, key: string) =>
+  database.run(() =>
+    database.queries<FilesTables>().deleteFrom("files_trash").where("blob_key", "=", key).execute(),
+  )
 
 const postpone = ({ database, clock }: FilesHouse, key: string) =>
   database.run(() =>
@@ -41,13 +49,17 @@ export const purgeOne = (house: FilesHouse, key: string): Effect.Effect<boolean,
   Effect.matchEffect(house.storage.remove(key), {
     onSuccess: () => Effect.as(forget(house, key), true),
     onFailure: (error) => {
-      house.log.warn("a blob could not be removed; it is tried again", { key, reason: String(error) })
+      house.log.warn("a blob could not be removed; it is tried again", {
+        key,
+        reason: String(error),
+      })
       return Effect.as(postpone(house, key), false)
     },
   })
 
 /** After the commit. What fails here is left to the sweeper. */
-export const purge = (house: FilesHouse, keys: readonly string[]): Effect.Effect<void> => Effect.ignore(Effect.forEach(keys, (key) => purgeOne(house, key)))
+export const purge = (house: FilesHouse, keys: readonly string[]): Effect.Effect<void> =>
+  Effect.ignore(Effect.forEach(keys, (key) => purgeOne(house, key)))
 
 /** Answers how many blobs went. */
 export const emptyTrash = (house: FilesHouse): Effect.Effect<number, PortError> =>
@@ -56,7 +68,14 @@ export const emptyTrash = (house: FilesHouse): Effect.Effect<number, PortError> 
     let gone = 0
     while (true) {
       const due = yield* database.run(() =>
-        database.queries<FilesTables>().selectFrom("files_trash").select("blob_key").where("due_at", "<=", new Date(clock.nowMs())).orderBy("due_at").limit(blobsPerTurn).execute(),
+        database
+          .queries<FilesTables>()
+          .selectFrom("files_trash")
+          .select("blob_key")
+          .where("due_at", "<=", new Date(clock.nowMs()))
+          .orderBy("due_at")
+          .limit(blobsPerTurn)
+          .execute(),
       )
       for (const { blob_key } of due) if (yield* purgeOne(house, blob_key)) gone += 1
       if (due.length < blobsPerTurn) return gone

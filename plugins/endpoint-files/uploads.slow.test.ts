@@ -10,8 +10,18 @@ import { openTestDatabase } from "../../runtime/testing/test-database.ts"
 const megabyte = 2 ** 20
 const bytes = Buffer.alloc(40 * megabyte, '{"custom_id":"a"}\n')
 
-const send = async ({ url }: Platform, key: string, body: FormData | ReadableStream, more: RequestInit = {}) => {
-  const reply = await fetch(`${url}/v1/files`, { method: "POST", headers: { authorization: `Bearer ${key}`, ...(more.headers as Record<string, string>) }, body, ...more })
+const send = async (
+  { url }: Platform,
+  key: string,
+  body: FormData | ReadableStream,
+  more: RequestInit = {},
+) => {
+  const reply = await fetch(`${url}/v1/files`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, ...(more.headers as Record<string, string>) },
+    body,
+    ...more,
+  })
   return { status: reply.status, json: (await reply.json()) as { id: string; bytes: number } }
 }
 const form = (size = bytes.length) => {
@@ -22,7 +32,9 @@ const form = (size = bytes.length) => {
 }
 
 /** In MB, as Linux counts it. */
-const resident = (pid: number, field: "VmRSS" | "VmHWM") => Number(new RegExp(`${field}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]) / 1024
+const resident = (pid: number, field: "VmRSS" | "VmHWM") =>
+  Number(new RegExp(`${field}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]) /
+  1024
 const forgetPeak = (pid: number) => writeFileSync(`/proc/${pid}/clear_refs`, "5")
 
 it.runIf(process.platform === "linux")(
@@ -36,10 +48,16 @@ it.runIf(process.platform === "linux")(
       for (let n = 0; n < 5; n++) await send(platform, api_key, form(1000))
       forgetPeak(pid)
       const before = resident(pid, "VmRSS")
-      const made = await Promise.all(Array.from({ length: 10 }, () => send(platform, api_key, form())))
+      const made = await Promise.all(
+        Array.from({ length: 10 }, () => send(platform, api_key, form())),
+      )
       const peak = resident(pid, "VmHWM")
-      console.log(`resident before ${before.toFixed(0)} MB, at most ${peak.toFixed(0)} MB during ten uploads of 40 MB: +${(peak - before).toFixed(0)} MB`)
-      expect(made.map(({ status, json }) => [status, json.bytes])).toEqual(made.map(() => [200, bytes.length]))
+      console.log(
+        `resident before ${before.toFixed(0)} MB, at most ${peak.toFixed(0)} MB during ten uploads of 40 MB: +${(peak - before).toFixed(0)} MB`,
+      )
+      expect(made.map(({ status, json }) => [status, json.bytes])).toEqual(
+        made.map(() => [200, bytes.length]),
+      )
       expect(peak - before).toBeLessThan(60)
     } finally {
       await platform.close()
@@ -65,13 +83,20 @@ it("a server that is killed in the middle of an upload leaves no file, and the n
     const kept = await send(first, api_key, form())
     const body = new ReadableStream({
       start(controller) {
-        controller.enqueue(Buffer.from('--x\r\nContent-Disposition: form-data; name="file"; filename="a.jsonl"\r\n\r\n'))
+        controller.enqueue(
+          Buffer.from(
+            '--x\r\nContent-Disposition: form-data; name="file"; filename="a.jsonl"\r\n\r\n',
+          ),
+        )
         controller.enqueue(bytes.subarray(0, 5 * megabyte))
       },
       pull: () => new Promise(() => {}),
     })
     const cut = send(first, api_key, body, {
-      headers: { authorization: `Bearer ${api_key}`, "content-type": "multipart/form-data; boundary=x" },
+      headers: {
+        authorization: `Bearer ${api_key}`,
+        "content-type": "multipart/form-data; boundary=x",
+      },
       duplex: "half",
     } as RequestInit).catch(() => "cut")
     await expect.poll(() => count("files_incoming"), { timeout: 20_000 }).toBe(1)
@@ -80,12 +105,18 @@ it("a server that is killed in the middle of an upload leaves no file, and the n
     expect(published()).toHaveLength(1)
     await db.query("UPDATE files_incoming SET lease_until = '2000-01-01'")
     const second = await start()
-    const list = await fetch(`${second.url}/v1/files`, { headers: { authorization: `Bearer ${api_key}` } })
-    expect(((await list.json()) as { data: { id: string }[] }).data.map(({ id }) => id)).toEqual([kept.json.id])
+    const list = await fetch(`${second.url}/v1/files`, {
+      headers: { authorization: `Bearer ${api_key}` },
+    })
+    expect(((await list.json()) as { data: { id: string }[] }).data.map(({ id }) => id)).toEqual([
+      kept.json.id,
+    ])
     await expect.poll(() => count("files_incoming"), { timeout: 20_000 }).toBe(0)
     await expect.poll(() => count("files_trash"), { timeout: 20_000 }).toBe(0)
     expect(published()).toHaveLength(1)
-    expect((await db.query("SELECT sum(bytes) AS bytes FROM files_usage")).rows).toEqual([{ bytes: String(bytes.length) }])
+    expect((await db.query("SELECT sum(bytes) AS bytes FROM files_usage")).rows).toEqual([
+      { bytes: String(bytes.length) },
+    ])
     await second.close()
   } finally {
     await db.end()
@@ -116,7 +147,10 @@ it("a full disk is 507, loses nothing, and serves again when there is room", asy
     const { api_key } = platform.credentials
     const kept = await send(platform, api_key, form(megabyte))
     const full = await send(platform, api_key, form(6 * megabyte))
-    expect(full).toMatchObject({ status: 507, json: { error: { code: "storage_full", type: "server_error" } } })
+    expect(full).toMatchObject({
+      status: 507,
+      json: { error: { code: "storage_full", type: "server_error" } },
+    })
     const headers = { authorization: `Bearer ${api_key}` }
     const content = await fetch(`${platform.url}/v1/files/${kept.json.id}/content`, { headers })
     expect(Buffer.from(await content.arrayBuffer()).equals(bytes.subarray(0, megabyte))).toBe(true)

@@ -1,5 +1,12 @@
 import { Effect } from "effect"
-import { type ApiError, apiError, type Database, type PortError, type Tenant, type Transaction } from "../../core/index.ts"
+import {
+  type ApiError,
+  apiError,
+  type Database,
+  type PortError,
+  type Tenant,
+  type Transaction,
+} from "../../core/index.ts"
 import type { FileLimits } from "./settings.ts"
 import type { FilesTables } from "./tables.ts"
 
@@ -15,16 +22,34 @@ const lock = (database: Database, { account, mode }: Tenant, tx: Transaction) =>
       .values({ account, mode, bytes: 0n, files: 0n })
       .onConflict((on) => on.doNothing())
       .execute()
-    return db.selectFrom("files_usage").select(["bytes", "files"]).where("account", "=", account).where("mode", "=", mode).forUpdate().executeTakeFirstOrThrow()
+    return db
+      .selectFrom("files_usage")
+      .select(["bytes", "files"])
+      .where("account", "=", account)
+      .where("mode", "=", mode)
+      .forUpdate()
+      .executeTakeFirstOrThrow()
   })
 
 /** Without taking it: another request may. */
-export const hasRoom = (database: Database, { quotaBytes, maxFiles }: FileLimits, { account, mode }: Tenant, needBytes: number): Effect.Effect<boolean, PortError> =>
+export const hasRoom = (
+  database: Database,
+  { quotaBytes, maxFiles }: FileLimits,
+  { account, mode }: Tenant,
+  needBytes: number,
+): Effect.Effect<boolean, PortError> =>
   Effect.map(
     database.run(() =>
-      database.queries<FilesTables>().selectFrom("files_usage").select(["bytes", "files"]).where("account", "=", account).where("mode", "=", mode).executeTakeFirst(),
+      database
+        .queries<FilesTables>()
+        .selectFrom("files_usage")
+        .select(["bytes", "files"])
+        .where("account", "=", account)
+        .where("mode", "=", mode)
+        .executeTakeFirst(),
     ),
-    (row) => Number(row?.bytes ?? 0) + needBytes <= quotaBytes && Number(row?.files ?? 0) < maxFiles,
+    (row) =>
+      Number(row?.bytes ?? 0) + needBytes <= quotaBytes && Number(row?.files ?? 0) < maxFiles,
   )
 
 export interface Change {
@@ -33,13 +58,21 @@ export interface Change {
 }
 
 /** Without a look at the limits: what was taken before changes its form, or is given back. */
-export const changeUsage = (database: Database, { account, mode }: Tenant, { bytes, files = 0 }: Change, tx: Transaction): Effect.Effect<void, PortError> =>
+export const changeUsage = (
+  database: Database,
+  { account, mode }: Tenant,
+  { bytes, files = 0 }: Change,
+  tx: Transaction,
+): Effect.Effect<void, PortError> =>
   Effect.asVoid(
     database.run(() =>
       database
         .queries<FilesTables>(tx)
         .updateTable("files_usage")
-        .set((eb) => ({ bytes: eb("bytes", "+", BigInt(bytes)), files: eb("files", "+", BigInt(files)) }))
+        .set((eb) => ({
+          bytes: eb("bytes", "+", BigInt(bytes)),
+          files: eb("files", "+", BigInt(files)),
+        }))
         .where("account", "=", account)
         .where("mode", "=", mode)
         .execute(),
@@ -57,8 +90,14 @@ export const takeUsage = (
   Effect.gen(function* () {
     const { bytes, files } = yield* lock(database, tenant, tx)
     const left = limits.quotaBytes - Number(bytes)
-    if (left < need) return yield* refuse(`The account's files would take more than ${megabytes(limits.quotaBytes)}; delete some, or wait until some expire.`)
-    if (Number(files) >= limits.maxFiles) return yield* refuse(`The account has ${limits.maxFiles} files, which is the limit; delete some.`)
+    if (left < need)
+      return yield* refuse(
+        `The account's files would take more than ${megabytes(limits.quotaBytes)}; delete some, or wait until some expire.`,
+      )
+    if (Number(files) >= limits.maxFiles)
+      return yield* refuse(
+        `The account has ${limits.maxFiles} files, which is the limit; delete some.`,
+      )
     const taken = Math.min(left, want)
     yield* changeUsage(database, tenant, { bytes: taken }, tx)
     return taken

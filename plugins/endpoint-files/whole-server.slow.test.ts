@@ -18,13 +18,23 @@ afterEach(() => platform.deleteAll())
 afterAll(() => platform?.close())
 
 const jsonl = '{"custom_id":"a"}\n{"custom_id":"b"}\n'
-const upload = (client = live, name = "in.jsonl", text: string | Buffer<ArrayBuffer> = jsonl, purpose = "batch") =>
-  client.files.create({ file: new File([text], name), purpose: purpose as "batch" })
+const upload = (
+  client = live,
+  name = "in.jsonl",
+  text: string | Buffer<ArrayBuffer> = jsonl,
+  purpose = "batch",
+) => client.files.create({ file: new File([text], name), purpose: purpose as "batch" })
 
 describe("a file", () => {
   it("is uploaded, listed, read and deleted", async () => {
     const file = await upload()
-    expect(file).toMatchObject({ object: "file", bytes: jsonl.length, filename: "in.jsonl", purpose: "batch_input", status: "uploaded" })
+    expect(file).toMatchObject({
+      object: "file",
+      bytes: jsonl.length,
+      filename: "in.jsonl",
+      purpose: "batch_input",
+      status: "uploaded",
+    })
     expect(file.id).toMatch(/^file-\w+$/)
     expect(file.expires_at! - file.created_at).toBe(30 * 24 * 3600)
     expect(await live.files.retrieve(file.id)).toEqual(file)
@@ -33,9 +43,18 @@ describe("a file", () => {
     expect((await live.files.list({ purpose: "knowledge" })).data).toEqual([])
     expect(await (await live.files.content(file.id)).text()).toBe(jsonl)
     expect(blobs()).toHaveLength(1)
-    expect(await live.files.delete(file.id)).toEqual({ id: file.id, object: "file", deleted: true, status: "deleted" })
+    expect(await live.files.delete(file.id)).toEqual({
+      id: file.id,
+      object: "file",
+      deleted: true,
+      status: "deleted",
+    })
     await nothingLeft()
-    for (const gone of [() => live.files.retrieve(file.id), () => live.files.content(file.id), () => live.files.delete(file.id)])
+    for (const gone of [
+      () => live.files.retrieve(file.id),
+      () => live.files.content(file.id),
+      () => live.files.delete(file.id),
+    ])
       expect(await errorOf(gone())).toEqual({ status: 404, code: "not_found", param: null })
     expect((await live.files.list()).data).toEqual([])
   })
@@ -43,11 +62,17 @@ describe("a file", () => {
   it("is seen by its owner only, test and live apart", async () => {
     const file = await upload()
     for (const stranger of strangers) {
-      expect(await errorOf(stranger.files.retrieve(file.id))).toMatchObject({ status: 404, code: "not_found" })
+      expect(await errorOf(stranger.files.retrieve(file.id))).toMatchObject({
+        status: 404,
+        code: "not_found",
+      })
       expect(await errorOf(stranger.files.content(file.id))).toMatchObject({ status: 404 })
       expect(await errorOf(stranger.files.delete(file.id))).toMatchObject({ status: 404 })
       expect((await stranger.files.list()).data).toEqual([])
-      expect(await errorOf(stranger.files.list({ after: file.id }))).toMatchObject({ status: 400, param: "after" })
+      expect(await errorOf(stranger.files.list({ after: file.id }))).toMatchObject({
+        status: 400,
+        param: "after",
+      })
     }
     await live.files.delete(file.id)
   })
@@ -56,21 +81,30 @@ describe("a file", () => {
     const file = await upload(live, 'größe "x".jsonl', "0123456789")
     const path = `/v1/files/${file.id}/content`
     const whole = await raw(path)
-    expect(whole.headers.get("content-disposition")).toBe("attachment; filename=\"gr__e _x_.jsonl\"; filename*=UTF-8''gr%C3%B6%C3%9Fe%20%22x%22.jsonl")
+    expect(whole.headers.get("content-disposition")).toBe(
+      "attachment; filename=\"gr__e _x_.jsonl\"; filename*=UTF-8''gr%C3%B6%C3%9Fe%20%22x%22.jsonl",
+    )
     expect(whole.headers.get("x-content-type-options")).toBe("nosniff")
-    expect([whole.headers.get("accept-ranges"), whole.headers.get("content-length")]).toEqual(["bytes", "10"])
+    expect([whole.headers.get("accept-ranges"), whole.headers.get("content-length")]).toEqual([
+      "bytes",
+      "10",
+    ])
     await whole.text()
     const etag = whole.headers.get("etag")!
     const part = await raw(path, { range: "bytes=2-4", "if-range": etag })
-    expect([part.status, part.headers.get("content-range"), await part.text()]).toEqual([206, "bytes 2-4/10", "234"])
+    expect([part.status, part.headers.get("content-range"), await part.text()]).toEqual([
+      206,
+      "bytes 2-4/10",
+      "234",
+    ])
     const suffix = await raw(path, { range: "bytes=-3" })
     expect([suffix.status, await suffix.text()]).toEqual([206, "789"])
     const behind = await raw(path, { range: "bytes=10-" })
-    expect([behind.status, behind.headers.get("content-range"), ((await behind.json()) as { error: { code: string } }).error.code]).toEqual([
-      416,
-      "bytes */10",
-      "range_not_satisfiable",
-    ])
+    expect([
+      behind.status,
+      behind.headers.get("content-range"),
+      ((await behind.json()) as { error: { code: string } }).error.code,
+    ]).toEqual([416, "bytes */10", "range_not_satisfiable"])
     expect((await raw(path, { "if-none-match": etag })).status).toBe(304)
     await live.files.delete(file.id)
   })
@@ -88,15 +122,30 @@ describe("a file", () => {
     for (let n = 0; n < 5; n++) made.unshift((await upload(live, `${n}.jsonl`)).id)
     const first = await live.files.list({ limit: 2 })
     expect(first.data.map(({ id }) => id)).toEqual(made.slice(0, 2))
-    expect(await (await raw("/v1/files?limit=2")).json()).toMatchObject({ object: "list", has_more: true, first_id: made[0], last_id: made[1] })
-    expect((await live.files.list({ order: "asc", limit: 2 })).data.map(({ id }) => id)).toEqual(made.slice(3).reverse())
+    expect(await (await raw("/v1/files?limit=2")).json()).toMatchObject({
+      object: "list",
+      has_more: true,
+      first_id: made[0],
+      last_id: made[1],
+    })
+    expect((await live.files.list({ order: "asc", limit: 2 })).data.map(({ id }) => id)).toEqual(
+      made.slice(3).reverse(),
+    )
     const seen: string[] = []
     for await (const { id } of live.files.list({ limit: 2 })) {
       seen.push(id)
       await live.files.delete(id)
     }
     expect(seen).toEqual(made)
-    for (const query of ["limit=0", "limit=101", "limit=x", "order=up", "purpose=fine-tune", "after=file-none", "after=%00"])
+    for (const query of [
+      "limit=0",
+      "limit=101",
+      "limit=x",
+      "order=up",
+      "purpose=fine-tune",
+      "after=file-none",
+      "after=%00",
+    ])
       expect([query, (await raw(`/v1/files?${query}`)).status]).toEqual([query, 400])
     await nothingLeft()
   })
@@ -107,7 +156,8 @@ describe("a file", () => {
       ["a.TXT", "text"],
       ["a.md", "# text"],
     ] as const
-    for (const [name, text] of good) await live.files.delete((await upload(live, name, text, "knowledge")).id)
+    for (const [name, text] of good)
+      await live.files.delete((await upload(live, name, text, "knowledge")).id)
     const bad = [
       ["a.docx", "PK"],
       ["a", "text"],
@@ -117,9 +167,14 @@ describe("a file", () => {
       ["latin1.txt", Buffer.from("gr\xf6\xdfe", "latin1")],
     ] as const
     for (const [name, text] of bad)
-      expect([name, await errorOf(upload(live, name, text, "knowledge"))]).toEqual([name, { status: 400, code: "unsupported_file_type", param: "file" }])
+      expect([name, await errorOf(upload(live, name, text, "knowledge"))]).toEqual([
+        name,
+        { status: 400, code: "unsupported_file_type", param: "file" },
+      ])
     await live.files.delete((await upload(live, "cut.txt", "ä".repeat(600), "knowledge")).id)
-    await live.files.delete((await upload(live, "cut within.txt", `a${"ä".repeat(600)}`, "knowledge")).id)
+    await live.files.delete(
+      (await upload(live, "cut within.txt", `a${"ä".repeat(600)}`, "knowledge")).id,
+    )
     await nothingLeft()
   })
 
@@ -131,9 +186,18 @@ describe("a file", () => {
       const reply = await raw("/v1/files", { "x-dry-run": "1" }, { method: "POST", body })
       return { status: reply.status, json: await reply.json() }
     }
-    expect(await dry("batch")).toMatchObject({ status: 200, json: { object: "dry_run", cost_idr: 0, would_succeed: true } })
-    expect(await dry("fine-tune")).toMatchObject({ status: 400, json: { error: { param: "purpose" } } })
-    expect(await dry("knowledge")).toMatchObject({ status: 400, json: { error: { code: "unsupported_file_type" } } })
+    expect(await dry("batch")).toMatchObject({
+      status: 200,
+      json: { object: "dry_run", cost_idr: 0, would_succeed: true },
+    })
+    expect(await dry("fine-tune")).toMatchObject({
+      status: 400,
+      json: { error: { param: "purpose" } },
+    })
+    expect(await dry("knowledge")).toMatchObject({
+      status: 400,
+      json: { error: { code: "unsupported_file_type" } },
+    })
     await db.query("UPDATE files_usage SET bytes = bytes + 1073741824")
     expect(await dry("batch")).toMatchObject({ status: 200, json: { would_succeed: false } })
     await db.query("UPDATE files_usage SET bytes = bytes - 1073741824")
@@ -162,27 +226,60 @@ describe("a file", () => {
       [form(["file", new File(["x"], "a\u0000b")], ["purpose", "batch"]), "file"],
       [form(["file", new File(["x"], "a\nb")], ["purpose", "batch"]), "file"],
       [form(["file", new File(["x"], "x".repeat(256))], ["purpose", "batch"]), "file"],
-      [form(["file", file], ["purpose", "batch"], ["expires_after[anchor]", "now"], ["expires_after[seconds]", "3600"]), "expires_after.anchor"],
-      [form(["file", file], ["purpose", "batch"], ["expires_after[anchor]", "created_at"], ["expires_after[seconds]", "3599"]), "expires_after.seconds"],
-      [form(["file", file], ["purpose", "batch"], ["expires_after[anchor]", "created_at"]), "expires_after.seconds"],
+      [
+        form(
+          ["file", file],
+          ["purpose", "batch"],
+          ["expires_after[anchor]", "now"],
+          ["expires_after[seconds]", "3600"],
+        ),
+        "expires_after.anchor",
+      ],
+      [
+        form(
+          ["file", file],
+          ["purpose", "batch"],
+          ["expires_after[anchor]", "created_at"],
+          ["expires_after[seconds]", "3599"],
+        ),
+        "expires_after.seconds",
+      ],
+      [
+        form(["file", file], ["purpose", "batch"], ["expires_after[anchor]", "created_at"]),
+        "expires_after.seconds",
+      ],
       [form(["file", file], ["purpose", "batch"], ["expires_after", "{}"]), "expires_after"],
     ]
     for (const [body, param] of cases) {
       const reply = await raw("/v1/files", {}, { method: "POST", body })
-      const { error } = (await reply.json()) as { error: { code: string; param: string; message: string } }
-      expect([param, reply.status, error]).toEqual([param, 400, expect.objectContaining({ code: "invalid_request_error", param })])
+      const { error } = (await reply.json()) as {
+        error: { code: string; param: string; message: string }
+      }
+      expect([param, reply.status, error]).toEqual([
+        param,
+        400,
+        expect.objectContaining({ code: "invalid_request_error", param }),
+      ])
     }
     await nothingLeft()
   })
 
   it("may say when it expires, as the client has it", async () => {
-    const file = await live.files.create({ file: new File(["x"], "folder/../a.jsonl"), purpose: "batch", expires_after: { anchor: "created_at", seconds: 3600 } })
+    const file = await live.files.create({
+      file: new File(["x"], "folder/../a.jsonl"),
+      purpose: "batch",
+      expires_after: { anchor: "created_at", seconds: 3600 },
+    })
     expect([file.filename, file.expires_at! - file.created_at]).toEqual(["a.jsonl", 3600])
     await live.files.delete(file.id)
   })
 
   it("is made once under an Idempotency-Key", async () => {
-    const again = (text = "x", name = "a.jsonl") => live.files.create({ file: new File([text], name), purpose: "batch" }, { headers: { "Idempotency-Key": "once" } })
+    const again = (text = "x", name = "a.jsonl") =>
+      live.files.create(
+        { file: new File([text], name), purpose: "batch" },
+        { headers: { "Idempotency-Key": "once" } },
+      )
     const file = await again()
     expect((await again()).id).toBe(file.id)
     const conflict = { status: 409, code: "conflict", param: "Idempotency-Key" }
@@ -194,14 +291,25 @@ describe("a file", () => {
 
   it("over 50 MB is 413, and leaves nothing", async () => {
     const big = new File([Buffer.alloc(50 * 2 ** 20)], "a.jsonl")
-    expect(await errorOf(live.files.create({ file: big, purpose: "batch" }))).toMatchObject({ status: 413, code: "payload_too_large" })
+    expect(await errorOf(live.files.create({ file: big, purpose: "batch" }))).toMatchObject({
+      status: 413,
+      code: "payload_too_large",
+    })
     // not announced: found out on the way
     let pieces = 0
     const streamed = new ReadableStream({
-      start: (controller) => controller.enqueue(Buffer.from('--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n')),
-      pull: (controller) => (++pieces > 52 ? controller.close() : controller.enqueue(Buffer.alloc(2 ** 20))),
+      start: (controller) =>
+        controller.enqueue(
+          Buffer.from('--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n'),
+        ),
+      pull: (controller) =>
+        ++pieces > 52 ? controller.close() : controller.enqueue(Buffer.alloc(2 ** 20)),
     })
-    const sent = raw("/v1/files", { "content-type": "multipart/form-data; boundary=x" }, { method: "POST", body: streamed, duplex: "half" } as RequestInit)
+    const sent = raw("/v1/files", { "content-type": "multipart/form-data; boundary=x" }, {
+      method: "POST",
+      body: streamed,
+      duplex: "half",
+    } as RequestInit)
     expect((await sent).status).toBe(413)
     await expect.poll(blobs).toEqual([])
     await expect.poll(async () => (await db.query("SELECT 1 FROM files_incoming")).rowCount).toBe(0)
@@ -212,7 +320,11 @@ describe("a file", () => {
     const stop = new AbortController()
     const started = new ReadableStream({
       start(controller) {
-        controller.enqueue(Buffer.from('--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nsome bytes'))
+        controller.enqueue(
+          Buffer.from(
+            '--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nsome bytes',
+          ),
+        )
         controller.enqueue(Buffer.alloc(200_000))
       },
       pull: () => new Promise(() => {}),

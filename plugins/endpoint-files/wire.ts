@@ -18,7 +18,12 @@ export const FileReply = Schema.Struct({
   status_details: Schema.optionalKey(Schema.String),
 }).annotate({ identifier: "File" })
 
-export const DeletedFile = Schema.Struct({ id: Schema.String, object: Schema.Literal("file"), deleted: Schema.Literal(true), status: Schema.Literal("deleted") }).annotate({
+export const DeletedFile = Schema.Struct({
+  id: Schema.String,
+  object: Schema.Literal("file"),
+  deleted: Schema.Literal(true),
+  status: Schema.Literal("deleted"),
+}).annotate({
   identifier: "DeletedFile",
 })
 

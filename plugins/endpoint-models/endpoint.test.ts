@@ -1,5 +1,10 @@
 import { describe, expect, it } from "vitest"
-import { fakeChatModel, fakeEmbedModel, fakeHouse, fakeRerankModel } from "../../core/testing/index.ts"
+import {
+  fakeChatModel,
+  fakeEmbedModel,
+  fakeHouse,
+  fakeRerankModel,
+} from "../../core/testing/index.ts"
 import { makeModelEndpoint, makeModelsEndpoint } from "./endpoint.ts"
 
 const house = fakeHouse([fakeChatModel(), fakeEmbedModel(), fakeRerankModel()])
@@ -24,18 +29,35 @@ describe("the list of models", () => {
   it("is public and has all models of the catalogue, in its order", async () => {
     const { status, json } = await house.ask(makeModelsEndpoint(house), undefined, asked)
     expect(status).toBe(200)
-    expect(json).toMatchObject({ object: "list", has_more: false, first_id: "svc-lyt", last_id: "svc-rerank", data: [chat, { id: "svc-embed" }, { id: "svc-rerank" }] })
-    expect((json as { data: { pricing: object }[] }).data.map((model) => model.pricing)).toEqual([chat.pricing, { input_idr: 1500, image_idr: 25 }, { search_unit_idr: 2.5 }])
+    expect(json).toMatchObject({
+      object: "list",
+      has_more: false,
+      first_id: "svc-lyt",
+      last_id: "svc-rerank",
+      data: [chat, { id: "svc-embed" }, { id: "svc-rerank" }],
+    })
+    expect((json as { data: { pricing: object }[] }).data.map((model) => model.pricing)).toEqual([
+      chat.pricing,
+      { input_idr: 1500, image_idr: 25 },
+      { search_unit_idr: 2.5 },
+    ])
   })
 
   it("may be empty", async () => {
     const { json } = await house.ask(makeModelsEndpoint(fakeHouse()), undefined, asked)
-    expect(json).toEqual({ object: "list", data: [], has_more: false, first_id: null, last_id: null })
+    expect(json).toEqual({
+      object: "list",
+      data: [],
+      has_more: false,
+      first_id: null,
+      last_id: null,
+    })
   })
 })
 
 describe("one model", () => {
-  const one = (id: string) => house.ask(makeModelEndpoint(house), undefined, { ...asked, params: { id } })
+  const one = (id: string) =>
+    house.ask(makeModelEndpoint(house), undefined, { ...asked, params: { id } })
 
   it("has the shape of the contract, whether it is ready or not", async () => {
     expect(await one("svc-lyt")).toMatchObject({ status: 200, json: chat })
@@ -44,6 +66,10 @@ describe("one model", () => {
   })
 
   it("that is unknown is 404", async () => {
-    for (const id of ["gpt-4", "", "__proto__", "svc-lyt/x"]) expect(await one(id)).toMatchObject({ status: 404, json: { code: "not_found", param: "model" } })
+    for (const id of ["gpt-4", "", "__proto__", "svc-lyt/x"])
+      expect(await one(id)).toMatchObject({
+        status: 404,
+        json: { code: "not_found", param: "model" },
+      })
   })
 })

@@ -11,13 +11,23 @@ export interface ModelsEndpointParts {
   readonly clock: Clock
 }
 
-const free = (json: Model | ModelList): Plan => ({ bound: {}, run: Effect.succeed({ status: 200, json }) })
+const free = (json: Model | ModelList): Plan => ({
+  bound: {},
+  run: Effect.succeed({ status: 200, json }),
+})
 
 const common = { method: "GET", access: "public", body: "none", maxBodyBytes: 0 } as const
 
 export const makeModelsEndpoint = ({ catalogue, clock }: ModelsEndpointParts) => {
   const list = toList(catalogue.entries, Math.floor(clock.nowMs() / 1000))
-  return defineEndpoint({ ...common, id: "models.list", summary: "All models.", path: "/v1/models", reply: ModelList, plan: () => Effect.succeed(free(list)) })
+  return defineEndpoint({
+    ...common,
+    id: "models.list",
+    summary: "All models.",
+    path: "/v1/models",
+    reply: ModelList,
+    plan: () => Effect.succeed(free(list)),
+  })
 }
 
 export const makeModelEndpoint = ({ catalogue, clock }: ModelsEndpointParts) => {
@@ -33,7 +43,11 @@ export const makeModelEndpoint = ({ catalogue, clock }: ModelsEndpointParts) => 
         const entry = catalogue.entry(params.id ?? "")
         return entry
           ? Effect.succeed(free(toModel(entry, created)))
-          : Effect.fail(apiError("not_found", "There is no such model here; GET /v1/models lists them.", { param: "model" }))
+          : Effect.fail(
+              apiError("not_found", "There is no such model here; GET /v1/models lists them.", {
+                param: "model",
+              }),
+            )
       }),
   })
 }

@@ -11,7 +11,10 @@ export const plugin = definePlugin<Settings>({
   needs: [Tokens.catalogue, Tokens.clock],
   provides: [Tokens.endpoints],
   register: (container) => {
-    const parts = { catalogue: resolve(container, Tokens.catalogue), clock: resolve(container, Tokens.clock) }
+    const parts = {
+      catalogue: resolve(container, Tokens.catalogue),
+      clock: resolve(container, Tokens.clock),
+    }
     provide(container, Tokens.endpoints, makeModelsEndpoint(parts))
     provide(container, Tokens.endpoints, makeModelEndpoint(parts))
   },

@@ -9,7 +9,11 @@ const shown = (nano: bigint): number => rupiahNumber(nano / 1000n)
 /** Only what the model charges for; tokens by the million. */
 const toPricing = (price: Price): Model["pricing"] => ({
   ...(price.input > 0n && { input_idr: shown(price.input) }),
-  ...(price.output > 0n && { output_idr: shown(price.output), cache_read_idr: shown(price.cacheRead), cache_write_idr: shown(price.cacheWrite) }),
+  ...(price.output > 0n && {
+    output_idr: shown(price.output),
+    cache_read_idr: shown(price.cacheRead),
+    cache_write_idr: shown(price.cacheWrite),
+  }),
   ...(price.image > 0n && { image_idr: shown(price.image) }),
   ...(price.searchUnit > 0n && { search_unit_idr: shown(price.searchUnit) }),
 })

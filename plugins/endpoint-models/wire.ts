@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 
-const rupiah = (what: string) => Schema.optionalKey(Schema.Finite.annotate({ description: `Rp per ${what}` }))
+const rupiah = (what: string) =>
+  Schema.optionalKey(Schema.Finite.annotate({ description: `Rp per ${what}` }))
 
 export const Model = Schema.Struct({
   id: Schema.String,

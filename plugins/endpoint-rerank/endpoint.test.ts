@@ -8,12 +8,20 @@ import { makeRerankEndpoint } from "./endpoint.ts"
 import { rank } from "./ranking.ts"
 import { RerankBody } from "./wire.ts"
 
-const good = { model: "svc-rerank", query: "ibu kota Indonesia", documents: ["Kuala Lumpur", "ibu kota Indonesia ialah Jakarta", "kota tua", ""] }
+const good = {
+  model: "svc-rerank",
+  query: "ibu kota Indonesia",
+  documents: ["Kuala Lumpur", "ibu kota Indonesia ialah Jakarta", "kota tua", ""],
+}
 
 const open = () => {
   const model = fakeRerankModel()
   const house = fakeHouse([model, fakeChatModel()])
-  return { house, model, ask: (more: object = {}) => house.ask(makeRerankEndpoint(house), { ...good, ...more }) }
+  return {
+    house,
+    model,
+    ask: (more: object = {}) => house.ask(makeRerankEndpoint(house), { ...good, ...more }),
+  }
 }
 
 describe("rerank", () => {
@@ -36,7 +44,9 @@ describe("rerank", () => {
   it("keeps the best top_n, and shows texts when asked", async () => {
     const { json } = await open().ask({ top_n: 1, return_documents: true })
     expect(json).toMatchObject({ results: [{ index: 1, document: { text: good.documents[1] } }] })
-    expect((await open().ask({ top_n: 99, return_documents: null })).json).toMatchObject({ results: { length: 4 } })
+    expect((await open().ask({ top_n: 99, return_documents: null })).json).toMatchObject({
+      results: { length: 4 },
+    })
   })
 
   it("gives the model what it needs", async () => {
@@ -66,22 +76,35 @@ describe("rerank", () => {
     ["return_documents", { return_documents: "yes" }],
     ["instruction", { instruction: 5 }],
   ])("a wrong %s is 400 with its path", async (param, more) => {
-    expect(await open().ask(more)).toMatchObject({ status: 400, json: { code: "invalid_request_error", param } })
+    expect(await open().ask(more)).toMatchObject({
+      status: 400,
+      json: { code: "invalid_request_error", param },
+    })
   })
 
   it("says what a document must be", async () => {
     const { json } = await open().ask({ documents: [{ text: "b" }] })
-    expect(json).toMatchObject({ message: "documents[0]: must be a string; objects such as {text} are not taken" })
+    expect(json).toMatchObject({
+      message: "documents[0]: must be a string; objects such as {text} are not taken",
+    })
   })
 
   it("takes rerank models only, and passes the model's refusal on", async () => {
-    expect(await open().ask({ model: "svc-lyt" })).toMatchObject({ status: 400, json: { code: "model_not_found", param: "model" } })
-    expect(await open().ask({ query: "a ".repeat(600) })).toMatchObject({ status: 400, json: { code: "context_length_exceeded", param: "query" } })
+    expect(await open().ask({ model: "svc-lyt" })).toMatchObject({
+      status: 400,
+      json: { code: "model_not_found", param: "model" },
+    })
+    expect(await open().ask({ query: "a ".repeat(600) })).toMatchObject({
+      status: 400,
+      json: { code: "context_length_exceeded", param: "query" },
+    })
   })
 })
 
 it("ranking sorts, is stable, and keeps every index once", () => {
-  const events = fc.array(fc.integer({ min: 0, max: 4 }), { minLength: 1, maxLength: 64 }).map((scores) => scores.map((s, index) => ({ index, score: s / 4 })))
+  const events = fc
+    .array(fc.integer({ min: 0, max: 4 }), { minLength: 1, maxLength: 64 })
+    .map((scores) => scores.map((s, index) => ({ index, score: s / 4 })))
   fc.assert(
     fc.property(events, fc.integer({ min: 1, max: 70 }), (scored, top_n) => {
       const documents = scored.map(String)
@@ -95,9 +118,16 @@ it("ranking sorts, is stable, and keeps every index once", () => {
 
 it("any JSON is decoded or refused with an ApiError", () => {
   fc.assert(
-    fc.property(fc.oneof(fc.jsonValue(), fc.dictionary(fc.constantFrom(...Object.keys(RerankBody.fields)), fc.jsonValue())), (json) => {
-      const exit = Effect.runSyncExit(decodeBody(RerankBody, json))
-      if (Exit.isFailure(exit)) expect(isApiError(Option.getOrUndefined(Cause.findErrorOption(exit.cause)))).toBe(true)
-    }),
+    fc.property(
+      fc.oneof(
+        fc.jsonValue(),
+        fc.dictionary(fc.constantFrom(...Object.keys(RerankBody.fields)), fc.jsonValue()),
+      ),
+      (json) => {
+        const exit = Effect.runSyncExit(decodeBody(RerankBody, json))
+        if (Exit.isFailure(exit))
+          expect(isApiError(Option.getOrUndefined(Cause.findErrorOption(exit.cause)))).toBe(true)
+      },
+    ),
   )
 })

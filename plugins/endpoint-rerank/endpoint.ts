@@ -13,14 +13,26 @@ export interface RerankEndpointParts {
   readonly ids: Ids
 }
 
-const toRequest = ({ query, documents, instruction }: RerankBody): RerankRequest => ({ query, documents, ...(instruction && { instruction }) })
+const toRequest = ({ query, documents, instruction }: RerankBody): RerankRequest => ({
+  query,
+  documents,
+  ...(instruction && { instruction }),
+})
 
-const toReply = ({ ids }: RerankEndpointParts, call: Call<RerankBody>, model: string, events: readonly RerankEvent[]): RerankReply => {
+const toReply = (
+  { ids }: RerankEndpointParts,
+  call: Call<RerankBody>,
+  model: string,
+  events: readonly RerankEvent[],
+): RerankReply => {
   const used = call.used()
   return {
     id: ids.make("rerank-"),
     results: rank(events, call.body),
-    meta: { billed_units: { search_units: used[model]?.searchUnits ?? 0 }, cost_idr: rupiahNumber(call.cost()) },
+    meta: {
+      billed_units: { search_units: used[model]?.searchUnits ?? 0 },
+      cost_idr: rupiahNumber(call.cost()),
+    },
   }
 }
 
@@ -32,7 +44,8 @@ const plan = (parts: RerankEndpointParts, call: Call<RerankBody>): Effect.Effect
     const { bound, run } = yield* task.plan(toRequest(body), context)
     const answer = Effect.gen(function* () {
       const events = yield* Stream.runCollect(run)
-      if (new Set(events.map((event) => event.index)).size !== body.documents.length) return yield* apiError("backend_error", "The model did not score every document.")
+      if (new Set(events.map((event) => event.index)).size !== body.documents.length)
+        return yield* apiError("backend_error", "The model did not score every document.")
       return { status: 200, json: toReply(parts, call, entry.id, events) }
     })
     return { bound: { [entry.id]: bound }, run: answer }

@@ -12,6 +12,15 @@ it("registers its endpoint with what the kernel lends", () => {
   provide(container, Tokens.ids, house.ids)
   plugin.register?.(container, {})
   expect(resolveAll(container, Tokens.endpoints)).toMatchObject([
-    { id: "rerank", method: "POST", path: "/v1/rerank", aliases: ["/v2/rerank"], access: "key", maxBodyBytes: 25 * 2 ** 20, creates: true, batchable: true },
+    {
+      id: "rerank",
+      method: "POST",
+      path: "/v1/rerank",
+      aliases: ["/v2/rerank"],
+      access: "key",
+      maxBodyBytes: 25 * 2 ** 20,
+      creates: true,
+      batchable: true,
+    },
   ])
 })

@@ -4,7 +4,9 @@ import { optional } from "../../core/decode.ts"
 
 const short = atMostCharacters(100_000)
 
-const Document = Schema.String.annotate({ message: "must be a string; objects such as {text} are not taken" }).check(short)
+const Document = Schema.String.annotate({
+  message: "must be a string; objects such as {text} are not taken",
+}).check(short)
 
 /** Body of `POST /v1/rerank`. An explicit null is as if absent; unknown fields are ignored. */
 export const RerankBody = Schema.Struct({
@@ -13,10 +15,19 @@ export const RerankBody = Schema.Struct({
   documents: Schema.Array(Document)
     .check(Schema.isMinLength(1, { message: "must hold at least one document" }))
     .check(Schema.isMaxLength(64, { message: "must hold at most 64 documents" })),
-  top_n: optional(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))).annotate({ description: "Only the best so many; all unless told." }),
+  top_n: optional(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))).annotate({
+    description: "Only the best so many; all unless told.",
+  }),
   return_documents: optional(Schema.Boolean).annotate({ default: false }),
-  instruction: optional(Schema.String.check(short)).annotate({ description: "In place of the model's own instruction." }),
-}).annotate({ identifier: "RerankRequest", examples: [{ model: "svc-rerank", query: "ibu kota Indonesia", documents: ["Jakarta", "Kuala Lumpur"] }] })
+  instruction: optional(Schema.String.check(short)).annotate({
+    description: "In place of the model's own instruction.",
+  }),
+}).annotate({
+  identifier: "RerankRequest",
+  examples: [
+    { model: "svc-rerank", query: "ibu kota Indonesia", documents: ["Jakarta", "Kuala Lumpur"] },
+  ],
+})
 export type RerankBody = typeof RerankBody.Type
 
 export const RerankReply = Schema.Struct({
@@ -24,10 +35,15 @@ export const RerankReply = Schema.Struct({
   results: Schema.Array(
     Schema.Struct({
       index: Schema.Int.annotate({ description: "Position in `documents`." }),
-      relevance_score: Schema.Finite.annotate({ description: "0 to 1; often low, so go by the order." }),
+      relevance_score: Schema.Finite.annotate({
+        description: "0 to 1; often low, so go by the order.",
+      }),
       document: Schema.optionalKey(Schema.Struct({ text: Schema.String })),
     }),
   ),
-  meta: Schema.Struct({ billed_units: Schema.Struct({ search_units: Schema.Int }), cost_idr: Schema.Finite }),
+  meta: Schema.Struct({
+    billed_units: Schema.Struct({ search_units: Schema.Int }),
+    cost_idr: Schema.Finite,
+  }),
 }).annotate({ identifier: "RerankResponse" })
 export type RerankReply = typeof RerankReply.Type

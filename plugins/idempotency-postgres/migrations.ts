@@ -24,7 +24,9 @@ export const migrations: Migrations = {
   },
   "002-sealed-reply": {
     up: async (db) => {
-      await sql`ALTER TABLE idempotency_key ADD COLUMN sealed_by text, ADD COLUMN call_id text`.execute(db)
+      await sql`ALTER TABLE idempotency_key ADD COLUMN sealed_by text, ADD COLUMN call_id text`.execute(
+        db,
+      )
     },
   },
 }

@@ -23,10 +23,24 @@ const start = async (clock = fakeClock(), role: "serve" | "command" = "serve") =
   provide(container, Tokens.clock, clock)
   provide(container, Tokens.log, log)
   provide(container, Tokens.secrets, makeSecrets("shared"))
-  provide(container, Tokens.deployment, { name: "test", dataDir: "/nonexistent", modelsDir: "/nonexistent", baseUrl: "http://localhost", role })
+  provide(container, Tokens.deployment, {
+    name: "test",
+    dataDir: "/nonexistent",
+    modelsDir: "/nonexistent",
+    baseUrl: "http://localhost",
+    role,
+  })
   const scope = Scope.makeUnsafe()
-  await Effect.runPromise((plugin.start?.(container, Schema.decodeUnknownSync(plugin.settings)({})) ?? Effect.void).pipe(Scope.provide(scope)))
-  return { store: resolve(container, Tokens.idempotency), log, stop: () => Effect.runPromise(Scope.close(scope, Exit.void)) }
+  await Effect.runPromise(
+    (plugin.start?.(container, Schema.decodeUnknownSync(plugin.settings)({})) ?? Effect.void).pipe(
+      Scope.provide(scope),
+    ),
+  )
+  return {
+    store: resolve(container, Tokens.idempotency),
+    log,
+    stop: () => Effect.runPromise(Scope.close(scope, Exit.void)),
+  }
 }
 
 it("remembers across restarts, and a server that starts sweeps what has expired", async () => {
@@ -34,13 +48,22 @@ it("remembers across restarts, and a server that starts sweeps what has expired"
   const tenant = { account: "acct_1", mode: "live" } as const
   const first = await start(clock, "command")
   await Effect.runPromise(first.store.begin(tenant, "k", "body"))
-  await Effect.runPromise(first.store.finish(tenant, "k", { status: 201, json: { id: 1 }, callId: "call" }))
+  await Effect.runPromise(
+    first.store.finish(tenant, "k", { status: 201, json: { id: 1 }, callId: "call" }),
+  )
   await first.stop()
   const second = await start(clock)
-  expect(await Effect.runPromise(second.store.begin(tenant, "k", "body"))).toEqual({ state: "done", reply: { status: 201, json: { id: 1 }, callId: "call" } })
+  expect(await Effect.runPromise(second.store.begin(tenant, "k", "body"))).toEqual({
+    state: "done",
+    reply: { status: 201, json: { id: 1 }, callId: "call" },
+  })
   await second.stop()
   clock.advance(keepMs)
   const third = await start(clock)
-  await vi.waitFor(() => expect(third.log.lines).toEqual([{ level: "debug", message: "expired idempotency keys swept", fields: { rows: 1 } }]))
+  await vi.waitFor(() =>
+    expect(third.log.lines).toEqual([
+      { level: "debug", message: "expired idempotency keys swept", fields: { rows: 1 } },
+    ]),
+  )
   await third.stop()
 })

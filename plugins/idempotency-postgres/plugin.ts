@@ -17,7 +17,14 @@ export const plugin = definePlugin({
     Effect.gen(function* () {
       const database = resolve(container, Tokens.database)
       const clock = resolve(container, Tokens.clock)
-      provide(container, Tokens.idempotency, makePostgresIdempotency(database, clock, resolve(container, Tokens.secrets)))
-      if (resolve(container, Tokens.deployment).role === "serve") yield* Effect.forkScoped(sweepHourly(sweepExpired(database, clock), resolve(container, Tokens.log)))
+      provide(
+        container,
+        Tokens.idempotency,
+        makePostgresIdempotency(database, clock, resolve(container, Tokens.secrets)),
+      )
+      if (resolve(container, Tokens.deployment).role === "serve")
+        yield* Effect.forkScoped(
+          sweepHourly(sweepExpired(database, clock), resolve(container, Tokens.log)),
+        )
     }),
 })

@@ -21,7 +21,12 @@ idempotencyContract("idempotency-postgres", async () => {
   const test = await open()
   const clock = fakeClock()
   const other = await test.openAgain()
-  return { idempotency: makePostgresIdempotency(test.database, clock, secrets), second: makePostgresIdempotency(other, clock, secrets), clock, close: () => test.close() }
+  return {
+    idempotency: makePostgresIdempotency(test.database, clock, secrets),
+    second: makePostgresIdempotency(other, clock, secrets),
+    clock,
+    close: () => test.close(),
+  }
 })
 
 describe("a reply at rest", () => {
@@ -33,12 +38,24 @@ describe("a reply at rest", () => {
     test = await open()
   })
   afterAll(() => test?.close())
-  const rowOf = (key: string) => test.database.queries<IdempotencyTables>().selectFrom("idempotency_key").selectAll().where("key", "=", key).executeTakeFirstOrThrow()
+  const rowOf = (key: string) =>
+    test.database
+      .queries<IdempotencyTables>()
+      .selectFrom("idempotency_key")
+      .selectAll()
+      .where("key", "=", key)
+      .executeTakeFirstOrThrow()
 
   it("is sealed", async () => {
     const store = makePostgresIdempotency(test.database, clock, secrets)
     await run(store.begin(tenant, "sealed", "body"))
-    await run(store.finish(tenant, "sealed", { status: 201, json: { key: "svc_live_secret" }, callId: "call" }))
+    await run(
+      store.finish(tenant, "sealed", {
+        status: 201,
+        json: { key: "svc_live_secret" },
+        callId: "call",
+      }),
+    )
     const row = await rowOf("sealed")
     expect(row).toMatchObject({ sealed_by: secrets.keyId, call_id: "call", status: 201 })
     expect(JSON.stringify(row)).not.toContain("svc_live")
@@ -48,17 +65,30 @@ describe("a reply at rest", () => {
   it("that was sealed with another secret is a failure that says what to do; a mismatch is still told", async () => {
     const store = makePostgresIdempotency(test.database, clock, makeSecrets("another"))
     const failed = await run(Effect.flip(store.begin(tenant, "sealed", "body")))
-    expect(failed).toMatchObject({ _tag: "PortError", port: "idempotency", message: expect.stringContaining("RAKIT_SECRET_KEY") })
+    expect(failed).toMatchObject({
+      _tag: "PortError",
+      port: "idempotency",
+      message: expect.stringContaining("RAKIT_SECRET_KEY"),
+    })
     expect(await run(store.begin(tenant, "sealed", "other"))).toEqual({ state: "mismatch" })
     // the owner still answers
-    expect(await run(makePostgresIdempotency(test.database, clock, secrets).begin(tenant, "sealed", "body"))).toMatchObject({ state: "done" })
+    expect(
+      await run(
+        makePostgresIdempotency(test.database, clock, secrets).begin(tenant, "sealed", "body"),
+      ),
+    ).toMatchObject({ state: "done" })
   })
 
   it("that was written before replies were sealed is read as it is", async () => {
     const store = makePostgresIdempotency(test.database, clock, secrets)
     await run(store.begin(tenant, "plain", "body"))
-    await sql`UPDATE idempotency_key SET state = 'done', status = 200, reply = '{"a":1}' WHERE key = 'plain'`.execute(test.database.queries())
-    expect(await run(store.begin(tenant, "plain", "body"))).toStrictEqual({ state: "done", reply: { status: 200, json: { a: 1 } } })
+    await sql`UPDATE idempotency_key SET state = 'done', status = 200, reply = '{"a":1}' WHERE key = 'plain'`.execute(
+      test.database.queries(),
+    )
+    expect(await run(store.begin(tenant, "plain", "body"))).toStrictEqual({
+      state: "done",
+      reply: { status: 200, json: { a: 1 } },
+    })
   })
 })
 
@@ -66,5 +96,10 @@ it("remembers the newest attempts only", () => {
   const attempts = makeRunningAttempts(2)
   const tenant: Tenant = { account: "a", mode: "live" }
   for (const key of ["k1", "k2", "k1", "k3"]) attempts.add(tenant, key, `of ${key}`)
-  expect(["k1", "k2", "k3", "k3"].map((key) => attempts.take(tenant, key))).toEqual(["of k1", undefined, "of k3", undefined])
+  expect(["k1", "k2", "k3", "k3"].map((key) => attempts.take(tenant, key))).toEqual([
+    "of k1",
+    undefined,
+    "of k3",
+    undefined,
+  ])
 })

@@ -1,7 +1,16 @@
 import { randomUUID } from "node:crypto"
 import { Effect } from "effect"
 import { type Kysely, sql } from "kysely"
-import { type Clock, type Database, type Idempotency, type IdempotencyState, type Json, PortError, type Secrets, type Tenant } from "../../core/index.ts"
+import {
+  type Clock,
+  type Database,
+  type Idempotency,
+  type IdempotencyState,
+  type Json,
+  PortError,
+  type Secrets,
+  type Tenant,
+} from "../../core/index.ts"
 import { makeRunningAttempts } from "./running-attempts.ts"
 
 /** A running request that has not ended after this long is taken for dead. */
@@ -28,51 +37,90 @@ export interface IdempotencyTables {
   }
 }
 
-type Row = Pick<IdempotencyTables["idempotency_key"], "attempt" | "fingerprint" | "state" | "status" | "reply" | "sealed_by" | "call_id">
+type Row = Pick<
+  IdempotencyTables["idempotency_key"],
+  "attempt" | "fingerprint" | "state" | "status" | "reply" | "sealed_by" | "call_id"
+>
 
 /** One statement: the row's lock decides between parallel ones, and the loser reads what the winner wrote. */
-const beginRow = (db: Kysely<IdempotencyTables>, tenant: Tenant, key: string, fingerprint: string, attempt: string, nowMs: number) => {
+const beginRow = (
+  db: Kysely<IdempotencyTables>,
+  tenant: Tenant,
+  key: string,
+  fingerprint: string,
+  attempt: string,
+  nowMs: number,
+) => {
   const now = new Date(nowMs)
   const free = sql<boolean>`(k.expires_at <= ${now} OR (k.state = 'running' AND k.lease_until <= ${now}))`
-  const renewed = (column: string) => sql`CASE WHEN ${free} THEN ${sql.ref(`excluded.${column}`)} ELSE ${sql.ref(`k.${column}`)} END`
+  const renewed = (column: string) =>
+    sql`CASE WHEN ${free} THEN ${sql.ref(`excluded.${column}`)} ELSE ${sql.ref(`k.${column}`)} END`
   return sql<Row>`
     INSERT INTO idempotency_key AS k (account, mode, key, fingerprint, attempt, state, lease_until, expires_at)
     VALUES (${tenant.account}, ${tenant.mode}, ${key}, ${fingerprint}, ${attempt}, 'running', ${new Date(nowMs + leaseMs)}, ${new Date(nowMs + keepMs)})
     ON CONFLICT (account, mode, key) DO UPDATE SET
       fingerprint = ${renewed("fingerprint")}, attempt = ${renewed("attempt")}, state = ${renewed("state")}, lease_until = ${renewed("lease_until")},
       expires_at = ${renewed("expires_at")}, status = ${renewed("status")}, reply = ${renewed("reply")}, sealed_by = ${renewed("sealed_by")}, call_id = ${renewed("call_id")}
-    RETURNING k.attempt, k.fingerprint, k.state, k.status, k.reply, k.sealed_by, k.call_id`.execute(db)
+    RETURNING k.attempt, k.fingerprint, k.state, k.status, k.reply, k.sealed_by, k.call_id`.execute(
+    db,
+  )
 }
 
 const failure = (message: string) => Effect.fail(new PortError({ port: "idempotency", message }))
-const cannotOpen = "the reply to this Idempotency-Key was stored by a server with another secret; give all servers the same RAKIT_SECRET_KEY"
+const cannotOpen =
+  "the reply to this Idempotency-Key was stored by a server with another secret; give all servers the same RAKIT_SECRET_KEY"
 
-const stateOf = (row: Row, attempt: string, fingerprint: string, secrets: Secrets): Effect.Effect<IdempotencyState, PortError> => {
+const stateOf = (
+  row: Row,
+  attempt: string,
+  fingerprint: string,
+  secrets: Secrets,
+): Effect.Effect<IdempotencyState, PortError> => {
   if (row.attempt === attempt) return Effect.succeed({ state: "new" })
   if (row.fingerprint !== fingerprint) return Effect.succeed({ state: "mismatch" })
-  if (row.state === "running" || row.status === null || row.reply === null) return Effect.succeed({ state: "running" })
+  if (row.state === "running" || row.status === null || row.reply === null)
+    return Effect.succeed({ state: "running" })
   const reply = row.sealed_by === null ? row.reply : secrets.open(row.reply)
   if (reply === undefined) return failure(cannotOpen)
-  return Effect.succeed({ state: "done", reply: { status: row.status, json: JSON.parse(reply) as Json, ...(row.call_id !== null && { callId: row.call_id }) } })
+  return Effect.succeed({
+    state: "done",
+    reply: {
+      status: row.status,
+      json: JSON.parse(reply) as Json,
+      ...(row.call_id !== null && { callId: row.call_id }),
+    },
+  })
 }
 
 /**
  * States of a row: (none) -> running -> done -> (none: swept, or begun anew after 24 h); running -> (none: forgotten) | running (begun anew: its lease ended).
  * Only the attempt that holds the row ends it: one whose lease ended, and whose key was begun anew elsewhere, changes nothing any more.
  */
-export const makePostgresIdempotency = (database: Database, clock: Clock, secrets: Secrets): Idempotency => {
+export const makePostgresIdempotency = (
+  database: Database,
+  clock: Clock,
+  secrets: Secrets,
+): Idempotency => {
   const db = () => database.queries<IdempotencyTables>()
   const attempts = makeRunningAttempts()
   const begin = (tenant: Tenant, key: string, fingerprint: string) =>
     Effect.gen(function* () {
       const attempt = randomUUID()
-      const { rows } = yield* database.run(() => beginRow(db(), tenant, key, fingerprint, attempt, clock.nowMs()))
+      const { rows } = yield* database.run(() =>
+        beginRow(db(), tenant, key, fingerprint, attempt, clock.nowMs()),
+      )
       if (!rows[0]) return yield* failure("no row came back")
       const found = yield* stateOf(rows[0], attempt, fingerprint, secrets)
       if (found.state === "new") attempts.add(tenant, key, attempt)
       return found
     })
-  const held = (tenant: Tenant, key: string, attempt: string) => ({ account: tenant.account, mode: tenant.mode, key, attempt, state: "running" as const })
+  const held = (tenant: Tenant, key: string, attempt: string) => ({
+    account: tenant.account,
+    mode: tenant.mode,
+    key,
+    attempt,
+    state: "running" as const,
+  })
   const ending = (tenant: Tenant, key: string, query: (attempt: string) => Promise<unknown>) =>
     Effect.suspend(() => {
       const attempt = attempts.take(tenant, key)

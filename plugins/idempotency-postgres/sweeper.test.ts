@@ -37,7 +37,9 @@ it("deletes what has expired, however much it is, and nothing else", async () =>
 })
 
 it("sweeps every hour, also after an hour that failed", async () => {
-  const services = await Effect.runPromise(Layer.build(TestClock.layer()).pipe(Scope.provide(Scope.makeUnsafe())))
+  const services = await Effect.runPromise(
+    Layer.build(TestClock.layer()).pipe(Scope.provide(Scope.makeUnsafe())),
+  )
   const run = Effect.runPromiseWith(services)
   const log = fakeLog()
   let sweeps = 0

@@ -24,10 +24,17 @@ export const sweepExpired = (database: Database, clock: Clock): Effect.Effect<nu
   })
 
 /** Now and every hour, until it is interrupted. A failure is logged and the next hour tries again. */
-export const sweepHourly = (sweep: Effect.Effect<number, PortError>, log: Log): Effect.Effect<never> =>
+export const sweepHourly = (
+  sweep: Effect.Effect<number, PortError>,
+  log: Log,
+): Effect.Effect<never> =>
   sweep.pipe(
     Effect.tap((rows) => Effect.sync(() => log.debug("expired idempotency keys swept", { rows }))),
-    Effect.catchCause((cause) => Effect.sync(() => log.warn("expired idempotency keys could not be swept", { cause: Cause.pretty(cause) }))),
+    Effect.catchCause((cause) =>
+      Effect.sync(() =>
+        log.warn("expired idempotency keys could not be swept", { cause: Cause.pretty(cause) }),
+      ),
+    ),
     Effect.andThen(Effect.sleep("1 hour")),
     Effect.forever,
   )

@@ -4,15 +4,22 @@ export interface Address {
 }
 
 /** Visible ASCII without what has a meaning in a header or a command (RFC 5322, section 3.2.3): nothing can be smuggled in. */
-const form = /^[!#-'*+\-./0-9=?A-Z^_`a-z{|}~]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?$/
+const form =
+  /^[!#-'*+\-./0-9=?A-Z^_`a-z{|}~]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?$/
 const maxCharacters = 254
 const controls = /[\p{Cc}\p{Zl}\p{Zp}]/u
 
-export const isAddress = (text: unknown): text is string => typeof text === "string" && text.length <= maxCharacters && form.test(text)
+export const isAddress = (text: unknown): text is string =>
+  typeof text === "string" && text.length <= maxCharacters && form.test(text)
 
 /** `Name <address>` or `address`. */
 export const parseSender = (text: string): Address | undefined => {
   const [, name, inside] = /^([^<>]*)<([^<>]*)>$/.exec(text) ?? []
-  const [label, address] = inside === undefined ? ["", text.trim()] : [(name ?? "").trim().replace(/^"(.*)"$/, "$1"), inside.trim()]
-  return label.length <= 200 && !controls.test(label) && isAddress(address) ? { name: label, address } : undefined
+  const [label, address] =
+    inside === undefined
+      ? ["", text.trim()]
+      : [(name ?? "").trim().replace(/^"(.*)"$/, "$1"), inside.trim()]
+  return label.length <= 200 && !controls.test(label) && isAddress(address)
+    ? { name: label, address }
+    : undefined
 }

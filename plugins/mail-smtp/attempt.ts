@@ -8,7 +8,8 @@ const firstWaitMs = 15_000
 const longestWaitMs = 40 * 60_000
 
 /** 15 s, 1, 4, 16 and 40 minutes, each up to a fifth longer: six attempts in about an hour. */
-export const waitAfterMs = (attempts: number, random: () => number): number => Math.min(longestWaitMs, firstWaitMs * 4 ** (attempts - 1)) * (1 + random() / 5)
+export const waitAfterMs = (attempts: number, random: () => number): number =>
+  Math.min(longestWaitMs, firstWaitMs * 4 ** (attempts - 1)) * (1 + random() / 5)
 
 export interface AttemptParts {
   readonly rows: OutboxRows
@@ -22,8 +23,19 @@ export interface AttemptParts {
 /** The mail is out: a row that stays would send it again. */
 const persistently = { times: 4, schedule: Schedule.exponential("200 millis") }
 
-export const makeAttempt = ({ rows, secrets, delivery, log, metrics, random }: AttemptParts): ((claimed: Claimed) => Effect.Effect<void, PortError>) => {
-  const counter = metrics.counter("rakit_mails_total", "Attempts to deliver a mail, by how they ended.", ["outcome"])
+export const makeAttempt = ({
+  rows,
+  secrets,
+  delivery,
+  log,
+  metrics,
+  random,
+}: AttemptParts): ((claimed: Claimed) => Effect.Effect<void, PortError>) => {
+  const counter = metrics.counter(
+    "rakit_mails_total",
+    "Attempts to deliver a mail, by how they ended.",
+    ["outcome"],
+  )
   const giveUp = (claimed: Claimed, reason: string) =>
     Effect.map(rows.giveUp(claimed), () => {
       counter.add(1, { outcome: "given_up" })
@@ -34,13 +46,22 @@ export const makeAttempt = ({ rows, secrets, delivery, log, metrics, random }: A
     const waitMs = Math.round(waitAfterMs(claimed.attempts, random))
     return Effect.map(rows.retry(claimed, waitMs), () => {
       counter.add(1, { outcome: "retried" })
-      log.warn("a mail could not be delivered and will be tried again", { mail: claimed.id, attempts: claimed.attempts, waitMs, reason })
+      log.warn("a mail could not be delivered and will be tried again", {
+        mail: claimed.id,
+        attempts: claimed.attempts,
+        waitMs,
+        reason,
+      })
     })
   }
   const done = (claimed: Claimed, outcome: "delivered" | "written" | "dropped") =>
     Effect.map(Effect.retry(rows.remove(claimed), persistently), () => {
       counter.add(1, { outcome })
-      log.debug("a mail has left the outbox", { mail: claimed.id, attempts: claimed.attempts, outcome })
+      log.debug("a mail has left the outbox", {
+        mail: claimed.id,
+        attempts: claimed.attempts,
+        outcome,
+      })
     })
   return (claimed) =>
     Effect.suspend(() => {
@@ -49,8 +70,11 @@ export const makeAttempt = ({ rows, secrets, delivery, log, metrics, random }: A
       // more than the last one: whoever had it died
       if (claimed.attempts > maxAttempts) return giveUp(claimed, "no attempt came to an end")
       const mail = JSON.parse(content) as Mail
-      return delivery
-        .deliver({ id: claimed.id, mail, createdMs: claimed.createdMs })
-        .pipe(Effect.matchEffect({ onFailure: (failure) => failed(claimed, failure), onSuccess: (outcome) => done(claimed, outcome) }))
+      return delivery.deliver({ id: claimed.id, mail, createdMs: claimed.createdMs }).pipe(
+        Effect.matchEffect({
+          onFailure: (failure) => failed(claimed, failure),
+          onSuccess: (outcome) => done(claimed, outcome),
+        }),
+      )
     })
 }

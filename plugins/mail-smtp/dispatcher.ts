@@ -17,15 +17,23 @@ export interface Dispatcher {
 }
 
 /** `woken`: a sliding queue of one. */
-export const makeDispatcher = (woken: Queue.Queue<true>, rows: Pick<OutboxRows, "claim">, attempt: (claimed: Claimed) => Effect.Effect<void, PortError>, log: Log): Dispatcher => {
+export const makeDispatcher = (
+  woken: Queue.Queue<true>,
+  rows: Pick<OutboxRows, "claim">,
+  attempt: (claimed: Claimed) => Effect.Effect<void, PortError>,
+  log: Log,
+): Dispatcher => {
   const places = Semaphore.makeUnsafe(maxAtOnce)
   const onTheWay = new Set<Fiber.Fiber<void>>()
   let pauseMs = shortestMs
 
-  const failed = (what: string) => (cause: Cause.Cause<PortError>) => Effect.sync(() => log.warn(what, { cause: Cause.pretty(cause) }))
+  const failed = (what: string) => (cause: Cause.Cause<PortError>) =>
+    Effect.sync(() => log.warn(what, { cause: Cause.pretty(cause) }))
   const deliver = (claimed: Claimed) =>
     attempt(claimed).pipe(
-      Effect.tapCause(failed("an attempt to deliver a mail failed; it will be tried again when its lease ends")),
+      Effect.tapCause(
+        failed("an attempt to deliver a mail failed; it will be tried again when its lease ends"),
+      ),
       Effect.ignore,
       Effect.ensuring(places.release(1)),
     )
@@ -50,14 +58,28 @@ export const makeDispatcher = (woken: Queue.Queue<true>, rows: Pick<OutboxRows, 
     }),
   )
   const loop = turn.pipe(
-    Effect.catchCause((cause) => Effect.andThen(failed("the mail outbox could not be read; it will be tried again")(cause), Effect.sleep(longestMs))),
+    Effect.catchCause((cause) =>
+      Effect.andThen(
+        failed("the mail outbox could not be read; it will be tried again")(cause),
+        Effect.sleep(longestMs),
+      ),
+    ),
     Effect.forever,
   )
   const drain = places
     .take(maxAtOnce)
-    .pipe(Effect.timeoutOption(stopWithin), Effect.andThen(Effect.suspend(() => Effect.forEach([...onTheWay], (fiber) => Fiber.interrupt(fiber)))), Effect.asVoid)
+    .pipe(
+      Effect.timeoutOption(stopWithin),
+      Effect.andThen(
+        Effect.suspend(() => Effect.forEach([...onTheWay], (fiber) => Fiber.interrupt(fiber))),
+      ),
+      Effect.asVoid,
+    )
   return {
     wake: () => void Queue.offerUnsafe(woken, true),
-    run: Effect.acquireRelease(Effect.void, () => drain).pipe(Effect.andThen(Effect.forkScoped(loop)), Effect.asVoid),
+    run: Effect.acquireRelease(Effect.void, () => drain).pipe(
+      Effect.andThen(Effect.forkScoped(loop)),
+      Effect.asVoid,
+    ),
   }
 }

@@ -11,7 +11,8 @@ import { type Outgoing, toMessage } from "./message.ts"
 const composer = createTransport({ streamTransport: true, buffer: true, newline: "windows" })
 
 /** Sorted by time, and the same for the same mail. */
-const nameOf = ({ id, createdMs }: Outgoing) => `${new Date(createdMs).toISOString().replaceAll(/[-:]|\.\d+/g, "")}-${id}.eml`
+const nameOf = ({ id, createdMs }: Outgoing) =>
+  `${new Date(createdMs).toISOString().replaceAll(/[-:]|\.\d+/g, "")}-${id}.eml`
 
 const write = async (folder: string, outgoing: Outgoing, from: Address): Promise<string> => {
   const { message } = await composer.sendMail(toMessage(outgoing, from))
@@ -33,10 +34,18 @@ export const folderDelivery = (folder: string, from: Address, log: Log): Deliver
   deliver: (outgoing) =>
     Effect.tryPromise({
       try: () => write(folder, outgoing, from),
-      catch: (cause) => new DeliveryFailed({ reason: `the file could not be written (${(cause as NodeJS.ErrnoException).code ?? String(cause)})`, isPermanent: false }),
+      catch: (cause) =>
+        new DeliveryFailed({
+          reason: `the file could not be written (${(cause as NodeJS.ErrnoException).code ?? String(cause)})`,
+          isPermanent: false,
+        }),
     }).pipe(
       Effect.map((file) => {
-        log.info("a mail was written to the outbox folder, as no SMTP server is set", { to: outgoing.mail.to, subject: outgoing.mail.subject, file })
+        log.info("a mail was written to the outbox folder, as no SMTP server is set", {
+          to: outgoing.mail.to,
+          subject: outgoing.mail.subject,
+          file,
+        })
         return "written"
       }),
     ),

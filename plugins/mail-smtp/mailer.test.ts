@@ -27,7 +27,10 @@ const queued = (mail: Mail): Mail | undefined => {
   return found
 }
 const composer = createTransport({ streamTransport: true, buffer: true, newline: "windows" })
-const rawOf = async (mail: Mail) => ((await composer.sendMail(toMessage({ id: "id", mail, createdMs: 0 }, from))).message as Buffer).toString("latin1")
+const rawOf = async (mail: Mail) =>
+  (
+    (await composer.sendMail(toMessage({ id: "id", mail, createdMs: 0 }, from))).message as Buffer
+  ).toString("latin1")
 const headOf = (raw: string) =>
   raw
     .slice(0, raw.indexOf("\r\n\r\n"))
@@ -39,13 +42,29 @@ it("refuses recipients that are not one plain address", () => {
     "", "a", "@", "a@", "@b", "a@b@c", "a b@c.co", "a@b c.co", "a@b.co,c@d.co", "a@b.co;c@d.co", "<a@b.co>", "A <a@b.co>", "a@b.co\r\nBcc: c@d.co", "a@b.co\n", "\na@b.co",
     "a\0@b.co", "a@b.co\u2028", '"a b"@c.co', "a@[127.0.0.1]", "a(c)@b.co", "ä@b.co", `${"a".repeat(65)}@b.co`, `a@${"b".repeat(260)}.co`, "a@b.co>", "a@-b.co", "a@b.co RCPT",
   ] // biome-ignore format: a list
-  for (const to of [...bad, undefined as never, ["a@b.co"] as never, { address: "a@b.co" } as never]) expect(queued({ ...good, to }), JSON.stringify(to)).toBeUndefined()
-  for (const to of ["a@b.co", "tono+tag@mail.example.co.id", "o'neil@x.y", "a@localhost", "first.last_x@sub-domain.example"]) expect(queued({ ...good, to })?.to).toBe(to)
+  for (const to of [
+    ...bad,
+    undefined as never,
+    ["a@b.co"] as never,
+    { address: "a@b.co" } as never,
+  ])
+    expect(queued({ ...good, to }), JSON.stringify(to)).toBeUndefined()
+  for (const to of [
+    "a@b.co",
+    "tono+tag@mail.example.co.id",
+    "o'neil@x.y",
+    "a@localhost",
+    "first.last_x@sub-domain.example",
+  ])
+    expect(queued({ ...good, to })?.to).toBe(to)
 })
 
 it("a recipient that passes has nothing that ends a line or a command", () => {
   const text = fc.string({
-    unit: fc.oneof(fc.constantFrom("\r", "\n", "\0", " ", ",", ";", "<", ">", "@", '"', "a", "."), fc.string({ unit: "binary", minLength: 1, maxLength: 1 })),
+    unit: fc.oneof(
+      fc.constantFrom("\r", "\n", "\0", " ", ",", ";", "<", ">", "@", '"', "a", "."),
+      fc.string({ unit: "binary", minLength: 1, maxLength: 1 }),
+    ),
     maxLength: 20,
   })
   fc.assert(
@@ -59,7 +78,21 @@ it("a recipient that passes has nothing that ends a line or a command", () => {
 it("no subject adds a header, and every text arrives", async () => {
   const expected = headOf(await rawOf(good)).map((line) => line.split(":")[0])
   const nasty = fc.string({
-    unit: fc.constantFrom("\r", "\n", "\r\n", "\0", ":", " ", "Bcc: x@y.z", "=?utf-8?Q?=0D=0ABcc=3A?=", "é", "👋", "\u2028", "\u0085", "a"),
+    unit: fc.constantFrom(
+      "\r",
+      "\n",
+      "\r\n",
+      "\0",
+      ":",
+      " ",
+      "Bcc: x@y.z",
+      "=?utf-8?Q?=0D=0ABcc=3A?=",
+      "é",
+      "👋",
+      "\u2028",
+      "\u0085",
+      "a",
+    ),
     maxLength: 30,
   })
   await fc.assert(

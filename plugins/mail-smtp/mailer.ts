@@ -18,7 +18,8 @@ const oneLine = (text: string): string =>
 
 const check = ({ to, subject, text, html }: Mail): Effect.Effect<Mail, PortError> => {
   if (!isAddress(to)) return Effect.fail(refuse("the recipient is not an e-mail address"))
-  if (text.length + html.length > maxCharacters) return Effect.fail(refuse(`a mail may have ${maxCharacters} characters`))
+  if (text.length + html.length > maxCharacters)
+    return Effect.fail(refuse(`a mail may have ${maxCharacters} characters`))
   return Effect.succeed({ to, subject: oneLine(subject), text, html })
 }
 

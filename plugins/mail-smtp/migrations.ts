@@ -15,7 +15,9 @@ export const migrations: Migrations = {
           created_at timestamptz NOT NULL,
           CHECK ((state = 'waiting') = (content IS NOT NULL))
         )`.execute(db)
-      await sql`CREATE INDEX mail_outbox_due ON mail_outbox (sealed_by, due_at) WHERE state = 'waiting'`.execute(db)
+      await sql`CREATE INDEX mail_outbox_due ON mail_outbox (sealed_by, due_at) WHERE state = 'waiting'`.execute(
+        db,
+      )
       await sql`CREATE INDEX mail_outbox_created_at ON mail_outbox (created_at)`.execute(db)
     },
   },

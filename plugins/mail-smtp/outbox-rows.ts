@@ -43,7 +43,11 @@ export interface OutboxRows {
  * States of a row: (none) -> waiting -> leased (waiting, due when the lease ends) -> (none: delivered) | waiting (tried again later) | given_up -> (none: swept).
  * A lease that ended belongs to the next attempt: what the earlier one says then changes nothing.
  */
-export const makeOutboxRows = (database: Database, clock: Clock, sealedBy: () => string): OutboxRows => {
+export const makeOutboxRows = (
+  database: Database,
+  clock: Clock,
+  sealedBy: () => string,
+): OutboxRows => {
   const db = (tx?: Transaction) => database.queries<OutboxTables>(tx)
   const asked = (query: () => Promise<unknown>) => Effect.asVoid(database.run(query))
   const now = (plusMs = 0) => new Date(clock.nowMs() + plusMs)
@@ -56,10 +60,29 @@ export const makeOutboxRows = (database: Database, clock: Clock, sealedBy: () =>
       RETURNING id, content, attempts, created_at`.execute(db())
   return {
     insert: (id, content, tx) =>
-      asked(() => db(tx).insertInto("mail_outbox").values({ id, state: "waiting", content, sealed_by: sealedBy(), attempts: 0, due_at: now(), created_at: now() }).execute()),
+      asked(() =>
+        db(tx)
+          .insertInto("mail_outbox")
+          .values({
+            id,
+            state: "waiting",
+            content,
+            sealed_by: sealedBy(),
+            attempts: 0,
+            due_at: now(),
+            created_at: now(),
+          })
+          .execute(),
+      ),
     claim: Effect.map(
       database.run(() => claimed()),
-      ({ rows: [row] }) => row && { id: row.id, content: row.content, attempts: row.attempts, createdMs: row.created_at.getTime() },
+      ({ rows: [row] }) =>
+        row && {
+          id: row.id,
+          content: row.content,
+          attempts: row.attempts,
+          createdMs: row.created_at.getTime(),
+        },
     ),
     remove: (mail) =>
       asked(() =>
@@ -85,7 +108,13 @@ export const makeOutboxRows = (database: Database, clock: Clock, sealedBy: () =>
           .execute(),
       ),
     sweep: Effect.map(
-      database.run(() => db().deleteFrom("mail_outbox").where("created_at", "<=", now(-keepMs)).returning("state").execute()),
+      database.run(() =>
+        db()
+          .deleteFrom("mail_outbox")
+          .where("created_at", "<=", now(-keepMs))
+          .returning("state")
+          .execute(),
+      ),
       (rows) => rows.filter((row) => row.state === "waiting").length,
     ),
   }

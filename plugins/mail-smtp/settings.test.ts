@@ -16,8 +16,18 @@ it("needs nothing, and takes empty texts for nothing", () => {
 
 it("reads addresses of servers", () => {
   const plain = { requireTLS: false, rejectUnauthorized: true }
-  expect(parseSmtpUrl("smtp://mail.example.com")).toEqual({ host: "mail.example.com", port: 587, secure: false, ...plain })
-  expect(parseSmtpUrl("smtps://mail.example.com/")).toEqual({ host: "mail.example.com", port: 465, secure: true, ...plain })
+  expect(parseSmtpUrl("smtp://mail.example.com")).toEqual({
+    host: "mail.example.com",
+    port: 587,
+    secure: false,
+    ...plain,
+  })
+  expect(parseSmtpUrl("smtps://mail.example.com/")).toEqual({
+    host: "mail.example.com",
+    port: 465,
+    secure: true,
+    ...plain,
+  })
   expect(parseSmtpUrl("smtp://u%40x:p%3A%2F@mail_host:2525?requireTLS=true")).toEqual({
     host: "mail_host",
     port: 2525,
@@ -26,8 +36,11 @@ it("reads addresses of servers", () => {
     rejectUnauthorized: true,
     auth: { user: "u@x", pass: "p:/" },
   })
-  for (const host of ["localhost", "127.0.0.1", "[::1]"]) expect(parseSmtpUrl(`smtp://${host}:25`)).toMatchObject({ port: 25, rejectUnauthorized: false })
-  expect(parseSmtpUrl("smtp://127.0.0.1:25?rejectUnauthorized=true")).toMatchObject({ rejectUnauthorized: true })
+  for (const host of ["localhost", "127.0.0.1", "[::1]"])
+    expect(parseSmtpUrl(`smtp://${host}:25`)).toMatchObject({ port: 25, rejectUnauthorized: false })
+  expect(parseSmtpUrl("smtp://127.0.0.1:25?rejectUnauthorized=true")).toMatchObject({
+    rejectUnauthorized: true,
+  })
 })
 
 it.each([
@@ -55,7 +68,8 @@ it.each([
 it("reads senders, and lets none break out of the header", () => {
   expect(parseSender("a@b.co")).toEqual({ name: "", address: "a@b.co" })
   expect(parseSender('"Rakit, Inc." <a@b.co>')).toEqual({ name: "Rakit, Inc.", address: "a@b.co" })
-  for (const from of ["Rakit", "Rakit <>", "a\r\nBcc: x <a@b.co>", "<a@b.co> x", "a@b.co, c@d.co"]) expect(() => decode({ from })).toThrow()
+  for (const from of ["Rakit", "Rakit <>", "a\r\nBcc: x <a@b.co>", "<a@b.co> x", "a@b.co, c@d.co"])
+    expect(() => decode({ from })).toThrow()
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), (name) => {
       const sender = parseSender(`${name}<a@b.co>`)

@@ -13,13 +13,20 @@ const Url = Schema.String.check(
       "can't be used: it must be smtp://[user:password@]host[:port] or smtps://..., with `requireTLS` and `rejectUnauthorized` as its only parameters",
   ),
 )
-const From = Schema.String.check(Schema.makeFilter((text: string) => text === "" || parseSender(text) !== undefined || "expected `address` or `Name <address>`"))
+const From = Schema.String.check(
+  Schema.makeFilter(
+    (text: string) =>
+      text === "" || parseSender(text) !== undefined || "expected `address` or `Name <address>`",
+  ),
+)
 
 export const Settings = Schema.Struct({
   /** `smtp://user:password@host:587` or `smtps://...`. Empty: no mail leaves the house. */
   url: Schema.RedactedFromValue(Url).pipe(Schema.withDecodingDefaultKey(Effect.succeed(""))),
   /** Who the mails are from; empty: the default. */
-  from: From.annotate({ default: defaultFrom }).pipe(Schema.withDecodingDefaultKey(Effect.succeed(defaultFrom))),
+  from: From.annotate({ default: defaultFrom }).pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed(defaultFrom)),
+  ),
 })
 export type Settings = typeof Settings.Type
 

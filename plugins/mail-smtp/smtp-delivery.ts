@@ -28,7 +28,9 @@ export const toFailure = (error: SmtpError): DeliveryFailed => {
   const { code = "", command = "", responseCode, response = "" } = error
   const isAnswer = responseCode !== undefined
   const extended = /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(response)?.[1]
-  const said = isAnswer ? `the server answered ${[responseCode, extended].filter(Boolean).join(" ")} to ${command || "the connection"}` : (error.message ?? String(error))
+  const said = isAnswer
+    ? `the server answered ${[responseCode, extended].filter(Boolean).join(" ")} to ${command || "the connection"}`
+    : (error.message ?? String(error))
   const isInvalid = !isAnswer && ["EENVELOPE", "EMESSAGE"].includes(code)
   return new DeliveryFailed({
     reason: [said, code && `(${code})`].filter(Boolean).join(" "),
@@ -37,7 +39,11 @@ export const toFailure = (error: SmtpError): DeliveryFailed => {
 }
 
 /** A connection for each mail. Interruption cuts it. */
-export const smtpDelivery = (server: SmtpServer, from: Address, { silenceMs, attemptMs }: Patience = patience): Delivery => {
+export const smtpDelivery = (
+  server: SmtpServer,
+  from: Address,
+  { silenceMs, attemptMs }: Patience = patience,
+): Delivery => {
   const { host, port, secure, requireTLS, rejectUnauthorized, auth } = server
   const transport = createTransport({
     host,
@@ -51,13 +57,20 @@ export const smtpDelivery = (server: SmtpServer, from: Address, { silenceMs, att
     socketTimeout: silenceMs,
     dnsTimeout: silenceMs,
   })
-  const tooSlow = new DeliveryFailed({ reason: `the server took longer than ${attemptMs / 1000} s`, isPermanent: false })
+  const tooSlow = new DeliveryFailed({
+    reason: `the server took longer than ${attemptMs / 1000} s`,
+    isPermanent: false,
+  })
   return {
     deliver: (mail) =>
       Effect.tryPromise({
         // the types don't know `signal` yet
-        try: (signal) => transport.sendMail({ ...toMessage(mail, from), signal } as SendMailOptions),
+        try: (signal) =>
+          transport.sendMail({ ...toMessage(mail, from), signal } as SendMailOptions),
         catch: (error) => toFailure(error as SmtpError),
-      }).pipe(Effect.timeoutOrElse({ duration: attemptMs, orElse: () => Effect.fail(tooSlow) }), Effect.as("delivered" as const)),
+      }).pipe(
+        Effect.timeoutOrElse({ duration: attemptMs, orElse: () => Effect.fail(tooSlow) }),
+        Effect.as("delivered" as const),
+      ),
   }
 }

@@ -19,7 +19,8 @@ const flag = (url: URL, name: string, fallback: boolean): boolean | undefined =>
 }
 
 /** Nobody listens between us and ourselves, and local servers make their own certificates. */
-const isLoopback = (host: string) => host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host)
+const isLoopback = (host: string) =>
+  host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host)
 
 const decode = (text: string): string | undefined => {
   try {
@@ -38,8 +39,28 @@ export const parseSmtpUrl = (text: string): SmtpServer | undefined => {
   const [user, pass] = [decode(url.username), decode(url.password)]
   const requireTLS = flag(url, "requireTLS", false)
   const rejectUnauthorized = flag(url, "rejectUnauthorized", !isLoopback(host))
-  if (ports[url.protocol] === undefined || !port || !/^[\w.:-]+$/.test(host) || !["", "/"].includes(url.pathname) || url.hash !== "") return undefined
-  if (user === undefined || pass === undefined || requireTLS === undefined || rejectUnauthorized === undefined) return undefined
+  if (
+    ports[url.protocol] === undefined ||
+    !port ||
+    !/^[\w.:-]+$/.test(host) ||
+    !["", "/"].includes(url.pathname) ||
+    url.hash !== ""
+  )
+    return undefined
+  if (
+    user === undefined ||
+    pass === undefined ||
+    requireTLS === undefined ||
+    rejectUnauthorized === undefined
+  )
+    return undefined
   if ([...url.searchParams.keys()].some((name) => !flags.has(name))) return undefined
-  return { host, port, secure: url.protocol === "smtps:", requireTLS, rejectUnauthorized, ...(user !== "" && { auth: { user, pass } }) }
+  return {
+    host,
+    port,
+    secure: url.protocol === "smtps:",
+    requireTLS,
+    rejectUnauthorized,
+    ...(user !== "" && { auth: { user, pass } }),
+  }
 }

@@ -23,12 +23,18 @@ const minutes = 60_000
 describe("a mail", () => {
   it("arrives whole: both parts, the sender, a subject that is not ASCII", async () => {
     smtp = await openSmtp()
-    const { send, log } = await office.open({ settings: { url: smtp.url, from: "Rakit Ümlaut <no-reply@rakit.example>" } })
+    const { send, log } = await office.open({
+      settings: { url: smtp.url, from: "Rakit Ümlaut <no-reply@rakit.example>" },
+    })
     await send({ ...mailOf(), to: "tono+x@example.com" })
     await until(() => smtp.received.length).toBe(1)
     const [{ mail, to, raw }] = smtp.received as [(typeof smtp.received)[0]]
     expect(to).toEqual(["tono+x@example.com"])
-    expect(mail).toMatchObject({ from: { name: "Rakit Ümlaut", address: "no-reply@rakit.example" }, to: [{ address: "tono+x@example.com" }], subject: "Verifikasi – mail 1" })
+    expect(mail).toMatchObject({
+      from: { name: "Rakit Ümlaut", address: "no-reply@rakit.example" },
+      to: [{ address: "tono+x@example.com" }],
+      subject: "Verifikasi – mail 1",
+    })
     expect(mail.text?.trim()).toBe(mailOf().text.trim())
     expect(mail.html?.trim()).toBe(mailOf().html)
     expect(mail.messageId).toMatch(/^<[0-9a-f-]{36}@rakit\.example>$/)
@@ -41,13 +47,19 @@ describe("a mail", () => {
   it("lies sealed in the outbox, and goes only when its transaction commits", async () => {
     smtp = await openSmtp()
     const { mailer } = await office.open({ settings: { url: smtp.url } })
-    const rolledBack = office.database.transaction((tx) => Effect.andThen(mailer.send(mailOf("never"), tx), Effect.fail("no" as const)))
+    const rolledBack = office.database.transaction((tx) =>
+      Effect.andThen(mailer.send(mailOf("never"), tx), Effect.fail("no" as const)),
+    )
     expect(await Effect.runPromise(Effect.flip(rolledBack))).toBe("no")
     let stored: string | null | undefined
     const committed = office.database.transaction((tx) =>
       Effect.gen(function* () {
         yield* mailer.send(mailOf("later"), tx)
-        const { rows } = yield* office.database.run(() => sql<{ content: string }>`SELECT content FROM mail_outbox`.execute(office.database.queries(tx)))
+        const { rows } = yield* office.database.run(() =>
+          sql<{ content: string }>`SELECT content FROM mail_outbox`.execute(
+            office.database.queries(tx),
+          ),
+        )
         stored = rows[0]?.content
         // the dispatcher was woken and finds nothing yet
         yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 50)))
@@ -70,7 +82,9 @@ describe("a mail", () => {
         done(null, { user: username })
       },
     })
-    const { send } = await office.open({ settings: { url: smtp.url.replace("//", "//me%40x:p%3Aw@") } })
+    const { send } = await office.open({
+      settings: { url: smtp.url.replace("//", "//me%40x:p%3Aw@") },
+    })
     await send(mailOf())
     await until(() => smtp.received.length).toBe(1)
     expect(logins).toEqual(["me@x/p:w/true"])
@@ -86,7 +100,10 @@ describe("trouble", () => {
     await send(mailOf())
     const warned = () => log.lines.filter((line) => line.message.includes("tried again"))
     await until(() => warned().length).toBe(1)
-    expect(warned()[0]?.fields).toMatchObject({ attempts: 1, reason: expect.stringContaining("ECONNREFUSED") })
+    expect(warned()[0]?.fields).toMatchObject({
+      attempts: 1,
+      reason: expect.stringContaining("ECONNREFUSED"),
+    })
     office.clock.advance(18_000)
     await until(() => warned().length).toBe(2)
     const waits = warned().map((line) => line.fields.waitMs as number)
@@ -112,19 +129,33 @@ describe("trouble", () => {
     await send(mailOf())
     for (let attempt = 1; attempt <= 6; attempt++) {
       await until(() => log.lines.filter((line) => line.fields.attempts === attempt).length).toBe(1)
-      const waitMs = log.lines.find((line) => line.fields.attempts === attempt)?.fields.waitMs as number | undefined
+      const waitMs = log.lines.find((line) => line.fields.attempts === attempt)?.fields.waitMs as
+        | number
+        | undefined
       if (waitMs !== undefined) office.clock.advance(waitMs)
     }
     const last = log.lines.at(-1)
-    expect(last).toMatchObject({ level: "error", message: "a mail was given up", fields: { attempts: 6, reason: "the server answered 451 4.3.0 to RCPT TO (EENVELOPE)" } })
-    expect((office.clock.nowMs() - startMs) / minutes).toSatisfy((total: number) => total > 60 && total < 75)
+    expect(last).toMatchObject({
+      level: "error",
+      message: "a mail was given up",
+      fields: { attempts: 6, reason: "the server answered 451 4.3.0 to RCPT TO (EENVELOPE)" },
+    })
+    expect((office.clock.nowMs() - startMs) / minutes).toSatisfy(
+      (total: number) => total > 60 && total < 75,
+    )
     expect(await office.rows()).toEqual([{ state: "given_up", content: null, attempts: 6 }])
     expect(asked).toBe(6)
     expect(JSON.stringify(log.lines)).not.toContain("token-1")
   })
 
   it.each([
-    ["RCPT TO", { onRcptTo: (_: unknown, __: unknown, done: (error: Error) => void) => done(smtpError(550, "5.1.1 no such user")) }],
+    [
+      "RCPT TO",
+      {
+        onRcptTo: (_: unknown, __: unknown, done: (error: Error) => void) =>
+          done(smtpError(550, "5.1.1 no such user")),
+      },
+    ],
     [
       "DATA",
       {
@@ -137,17 +168,31 @@ describe("trouble", () => {
     const { send, log } = await office.open({ settings: { url: smtp.url } })
     await send(mailOf())
     await until(() => log.lines.filter((line) => line.level === "error").length).toBe(1)
-    expect(log.lines.at(-1)?.fields).toMatchObject({ attempts: 1, reason: expect.stringMatching(new RegExp(`^the server answered 55[04] 5\\.\\d\\.1 to ${command} `)) })
+    expect(log.lines.at(-1)?.fields).toMatchObject({
+      attempts: 1,
+      reason: expect.stringMatching(
+        new RegExp(`^the server answered 55[04] 5\\.\\d\\.1 to ${command} `),
+      ),
+    })
     expect(JSON.stringify(log.lines)).not.toContain("token-1")
     expect(await office.rows()).toEqual([{ state: "given_up", content: null, attempts: 1 }])
   })
 
   it("a wrong password says nothing about the mail: it is tried again, and the log has no password", async () => {
-    smtp = await openSmtp({ authOptional: false, onAuth: (_, __, done) => done(smtpError(535, "5.7.8 bad hunter2")), allowInsecureAuth: true })
-    const { send, log } = await office.open({ settings: { url: smtp.url.replace("//", "//me:hunter2@") } })
+    smtp = await openSmtp({
+      authOptional: false,
+      onAuth: (_, __, done) => done(smtpError(535, "5.7.8 bad hunter2")),
+      allowInsecureAuth: true,
+    })
+    const { send, log } = await office.open({
+      settings: { url: smtp.url.replace("//", "//me:hunter2@") },
+    })
     await send(mailOf())
     await until(() => log.lines.length).toBe(1)
-    expect(log.lines[0]).toMatchObject({ level: "warn", fields: { reason: expect.stringContaining("535") } })
+    expect(log.lines[0]).toMatchObject({
+      level: "warn",
+      fields: { reason: expect.stringContaining("535") },
+    })
     expect(JSON.stringify(log.lines)).not.toContain("hunter2")
   })
 
@@ -155,7 +200,9 @@ describe("trouble", () => {
     smtp = await openSmtp()
     const quiet = await office.open({ role: "command" })
     await quiet.send(mailOf())
-    await sql`UPDATE mail_outbox SET attempts = 1, due_at = ${new Date(office.clock.nowMs() + minutes)}`.execute(office.database.queries())
+    await sql`UPDATE mail_outbox SET attempts = 1, due_at = ${new Date(office.clock.nowMs() + minutes)}`.execute(
+      office.database.queries(),
+    )
     await office.open({ settings: { url: smtp.url } })
     await until(async () => (await office.rows())[0]?.attempts).toBe(1)
     expect(smtp.received).toHaveLength(0)
@@ -167,7 +214,11 @@ describe("trouble", () => {
 describe("several replicas", () => {
   it("deliver each mail once", async () => {
     smtp = await openSmtp()
-    const replicas = await Promise.all(Array.from({ length: 3 }, async () => office.open({ settings: { url: smtp.url }, database: await office.openAgain() })))
+    const replicas = await Promise.all(
+      Array.from({ length: 3 }, async () =>
+        office.open({ settings: { url: smtp.url }, database: await office.openAgain() }),
+      ),
+    )
     await Promise.all(Array.from({ length: 120 }, (_, n) => replicas[n % 3]!.send(mailOf(n))))
     await until(() => smtp.received.length).toBe(120)
     await rowsLeft().toBe(0)
@@ -185,9 +236,14 @@ describe("several replicas", () => {
     await until(() => smtp.received.length).toBe(1)
     expect(smtp.received[0]?.to).toEqual(["useropen@example.com"])
     await rowsLeft().toBe(1)
-    expect((await office.rows()).map(({ state, attempts }) => ({ state, attempts }))).toEqual([{ state: "waiting", attempts: 0 }])
+    expect((await office.rows()).map(({ state, attempts }) => ({ state, attempts }))).toEqual([
+      { state: "waiting", attempts: 0 },
+    ])
     await server.stop()
-    const other = await office.open({ settings: { url: smtp.url }, secrets: makeSecrets("another") })
+    const other = await office.open({
+      settings: { url: smtp.url },
+      secrets: makeSecrets("another"),
+    })
     await until(() => smtp.received.length).toBe(2)
     await other.stop()
   })

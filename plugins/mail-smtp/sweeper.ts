@@ -6,9 +6,18 @@ import type { OutboxRows } from "./outbox-rows.ts"
 export const sweepHourly = ({ sweep }: Pick<OutboxRows, "sweep">, log: Log): Effect.Effect<never> =>
   sweep.pipe(
     Effect.tap((lost) =>
-      Effect.sync(() => lost > 0 && log.warn("mails were deleted that no server could open; they were sealed with another secret (RAKIT_SECRET_KEY)", { mails: lost })),
+      Effect.sync(
+        () =>
+          lost > 0 &&
+          log.warn(
+            "mails were deleted that no server could open; they were sealed with another secret (RAKIT_SECRET_KEY)",
+            { mails: lost },
+          ),
+      ),
     ),
-    Effect.catchCause((cause) => Effect.sync(() => log.warn("old mails could not be swept", { cause: Cause.pretty(cause) }))),
+    Effect.catchCause((cause) =>
+      Effect.sync(() => log.warn("old mails could not be swept", { cause: Cause.pretty(cause) })),
+    ),
     Effect.andThen(Effect.sleep("1 hour")),
     Effect.forever,
   )

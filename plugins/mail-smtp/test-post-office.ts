@@ -5,7 +5,15 @@ import { join } from "node:path"
 import { Effect, Exit, Schema, Scope } from "effect"
 import { sql } from "kysely"
 import { container as root } from "tsyringe"
-import { type Database, type Deployment, type Mail, provide, resolve, type Secrets, Tokens } from "../../core/index.ts"
+import {
+  type Database,
+  type Deployment,
+  type Mail,
+  provide,
+  resolve,
+  type Secrets,
+  Tokens,
+} from "../../core/index.ts"
 import { fakeClock, fakeLog, fakeMetrics } from "../../core/testing/index.ts"
 import { makeSecrets } from "../../runtime/services/secrets.ts"
 import { openTestDatabase } from "../../runtime/testing/test-database.ts"
@@ -32,7 +40,12 @@ export const openPostOffice = async () => {
   const clock = fakeClock()
   const dataDir = mkdtempSync(join(tmpdir(), "rakit-mail-"))
   const stops: (() => Promise<void>)[] = []
-  const open = async ({ settings = {}, role = "serve", secrets = makeSecrets("shared"), database = test.database }: OfficeOptions = {}) => {
+  const open = async ({
+    settings = {},
+    role = "serve",
+    secrets = makeSecrets("shared"),
+    database = test.database,
+  }: OfficeOptions = {}) => {
     const container = root.createChildContainer()
     const log = fakeLog()
     provide(container, Tokens.database, database)
@@ -40,17 +53,35 @@ export const openPostOffice = async () => {
     provide(container, Tokens.log, log)
     provide(container, Tokens.metrics, fakeMetrics())
     provide(container, Tokens.secrets, secrets)
-    provide(container, Tokens.deployment, { name: "test", dataDir, modelsDir: dataDir, baseUrl: "http://localhost", role })
+    provide(container, Tokens.deployment, {
+      name: "test",
+      dataDir,
+      modelsDir: dataDir,
+      baseUrl: "http://localhost",
+      role,
+    })
     const scope = Scope.makeUnsafe()
-    await Effect.runPromise((plugin.start?.(container, Schema.decodeUnknownSync(plugin.settings)(settings)) ?? Effect.void).pipe(Scope.provide(scope)))
+    await Effect.runPromise(
+      (
+        plugin.start?.(container, Schema.decodeUnknownSync(plugin.settings)(settings)) ??
+        Effect.void
+      ).pipe(Scope.provide(scope)),
+    )
     const mailer = resolve(container, Tokens.mailer)
     const stop = () => Effect.runPromise(Scope.close(scope, Exit.void))
     stops.push(stop)
     return { mailer, log, stop, send: (mail: Mail) => Effect.runPromise(mailer.send(mail)) }
   }
   const rows = async () =>
-    (await sql<{ state: string; content: string | null; attempts: number }>`SELECT state, content, attempts FROM mail_outbox ORDER BY created_at`.execute(test.database.queries()))
-      .rows
+    (
+      await sql<{
+        state: string
+        content: string | null
+        attempts: number
+      }>`SELECT state, content, attempts FROM mail_outbox ORDER BY created_at`.execute(
+        test.database.queries(),
+      )
+    ).rows
   const reset = async () => {
     for (const stop of stops.splice(0)) await stop()
     await sql`DELETE FROM mail_outbox`.execute(test.database.queries())
@@ -60,5 +91,14 @@ export const openPostOffice = async () => {
     await test.close()
     rmSync(dataDir, { recursive: true, force: true })
   }
-  return { database: test.database, openAgain: test.openAgain, clock, dataDir, open, rows, reset, close }
+  return {
+    database: test.database,
+    openAgain: test.openAgain,
+    clock,
+    dataDir,
+    open,
+    rows,
+    reset,
+    close,
+  }
 }

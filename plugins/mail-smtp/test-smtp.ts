@@ -8,7 +8,8 @@ export interface Received {
   readonly mail: Email
 }
 
-export const smtpError = (responseCode: number, message: string): Error => Object.assign(new Error(message), { responseCode })
+export const smtpError = (responseCode: number, message: string): Error =>
+  Object.assign(new Error(message), { responseCode })
 
 /** A real SMTP server on a port of its own, or on `port`. */
 export const openSmtp = async (options: SMTPServerOptions = {}, port = 0) => {
@@ -21,7 +22,11 @@ export const openSmtp = async (options: SMTPServerOptions = {}, port = 0) => {
       stream.on("data", (piece: Buffer) => pieces.push(piece))
       stream.on("end", async () => {
         const raw = Buffer.concat(pieces)
-        received.push({ to: session.envelope.rcptTo.map((one) => one.address), raw: raw.toString("latin1"), mail: await PostalMime.parse(raw) })
+        received.push({
+          to: session.envelope.rcptTo.map((one) => one.address),
+          raw: raw.toString("latin1"),
+          mail: await PostalMime.parse(raw),
+        })
         done()
       })
     },
@@ -30,5 +35,10 @@ export const openSmtp = async (options: SMTPServerOptions = {}, port = 0) => {
   server.on("error", () => {})
   await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve))
   const address = server.server.address() as AddressInfo
-  return { received, port: address.port, url: `smtp://127.0.0.1:${address.port}`, close: () => new Promise<void>((resolve) => server.close(resolve)) }
+  return {
+    received,
+    port: address.port,
+    url: `smtp://127.0.0.1:${address.port}`,
+    close: () => new Promise<void>((resolve) => server.close(resolve)),
+  }
 }

@@ -20,15 +20,26 @@ beforeAll(async () => {
 afterAll(() => test?.close())
 
 const run = Effect.runPromise
-const ids = ["a", "b", "c"].map((letter) => `${letter.repeat(8)}-0000-4000-8000-000000000000`) as [string, string, string]
+const ids = ["a", "b", "c"].map((letter) => `${letter.repeat(8)}-0000-4000-8000-000000000000`) as [
+  string,
+  string,
+  string,
+]
 const open = (secret = "s") => {
   const clock = fakeClock()
   return { clock, rows: makeOutboxRows(test.database, clock, () => makeSecrets(secret).keyId) }
 }
-const left = async () => (await sql<{ id: string; state: string }>`SELECT id, state FROM mail_outbox ORDER BY id`.execute(test.database.queries())).rows
+const left = async () =>
+  (
+    await sql<{ id: string; state: string }>`SELECT id, state FROM mail_outbox ORDER BY id`.execute(
+      test.database.queries(),
+    )
+  ).rows
 
 it("waits longer after each attempt, six of them in about an hour", () => {
-  expect([1, 2, 3, 4, 5].map((attempts) => waitAfterMs(attempts, () => 0) / 1000)).toEqual([15, 60, 240, 960, 2_400])
+  expect([1, 2, 3, 4, 5].map((attempts) => waitAfterMs(attempts, () => 0) / 1000)).toEqual([
+    15, 60, 240, 960, 2_400,
+  ])
   expect(waitAfterMs(2, () => 0.5)).toBe(66_000)
 })
 
@@ -40,7 +51,8 @@ it("who lost the lease changes nothing any more", async () => {
   clock.advance(leaseMs)
   const second = await run(rows.claim)
   expect(second).toMatchObject({ id: ids[0], attempts: 2 })
-  for (const late of [rows.remove(first!), rows.retry(first!, 0), rows.giveUp(first!)]) await run(late)
+  for (const late of [rows.remove(first!), rows.retry(first!, 0), rows.giveUp(first!)])
+    await run(late)
   expect(await left()).toEqual([{ id: ids[0], state: "waiting" }])
   expect(await run(rows.claim)).toBeUndefined()
   await run(rows.remove(second!))
@@ -85,7 +97,10 @@ it("gives up what can't be opened, and what killed whoever had it", async () => 
     clock.advance(leaseMs)
   }
   await run(attempt((await run(rows.claim))!))
-  expect(log.lines.map((line) => line.fields.reason)).toEqual(["its content can't be opened", "no attempt came to an end"])
+  expect(log.lines.map((line) => line.fields.reason)).toEqual([
+    "its content can't be opened",
+    "no attempt came to an end",
+  ])
   expect(tries).toBe(0)
   expect((await left()).map((row) => row.state)).toEqual(["given_up", "given_up"])
 })
@@ -99,20 +114,36 @@ it("sweeps every hour, also after an hour that failed", async () => {
   const time = await testTime()
   const log = fakeLog()
   let sweeps = 0
-  const sweep = Effect.suspend(() => (++sweeps === 2 ? Effect.fail(new PortError({ port: "database", message: "down" })) : Effect.succeed(sweeps === 3 ? 5 : 0)))
+  const sweep = Effect.suspend(() =>
+    ++sweeps === 2
+      ? Effect.fail(new PortError({ port: "database", message: "down" }))
+      : Effect.succeed(sweeps === 3 ? 5 : 0),
+  )
   const fiber = time.fork(sweepHourly({ sweep }, log))
   for (let hour = 0; hour < 3; hour++) await time.run(TestClock.adjust("1 hour"))
   await time.run(Fiber.interrupt(fiber))
   expect(sweeps).toBe(4)
-  expect(log.lines.map((line) => line.fields)).toEqual([{ cause: expect.stringContaining("down") }, { mails: 5 }])
+  expect(log.lines.map((line) => line.fields)).toEqual([
+    { cause: expect.stringContaining("down") },
+    { mails: 5 },
+  ])
 })
 
 it("looks again sooner after a wake, seldom when nothing comes, and also after a failure", async () => {
   const time = await testTime()
   const log = fakeLog()
   let looks = 0
-  const claim = Effect.suspend(() => (++looks === 35 ? Effect.fail(new PortError({ port: "database", message: "down" })) : Effect.succeed(undefined)))
-  const dispatcher = makeDispatcher(Effect.runSync(Queue.sliding<true>(1)), { claim }, () => Effect.void, log)
+  const claim = Effect.suspend(() =>
+    ++looks === 35
+      ? Effect.fail(new PortError({ port: "database", message: "down" }))
+      : Effect.succeed(undefined),
+  )
+  const dispatcher = makeDispatcher(
+    Effect.runSync(Queue.sliding<true>(1)),
+    { claim },
+    () => Effect.void,
+    log,
+  )
   const scope = Scope.makeUnsafe()
   await time.run(dispatcher.run.pipe(Scope.provide(scope)))
   await time.run(TestClock.adjust("1 second"))
@@ -137,7 +168,12 @@ it("cuts what is still on its way a while after the stop, and starts nothing new
   const cut = Deferred.makeUnsafe<void>()
   let claims = 0
   const claim = Effect.sync(() => ({ id: ids[0], content: "", attempts: ++claims, createdMs: 0 }))
-  const dispatcher = makeDispatcher(Effect.runSync(Queue.sliding<true>(1)), { claim }, () => Effect.onInterrupt(Effect.never, () => Deferred.succeed(cut, undefined)), fakeLog())
+  const dispatcher = makeDispatcher(
+    Effect.runSync(Queue.sliding<true>(1)),
+    { claim },
+    () => Effect.onInterrupt(Effect.never, () => Deferred.succeed(cut, undefined)),
+    fakeLog(),
+  )
   const scope = Scope.makeUnsafe()
   await time.run(dispatcher.run.pipe(Scope.provide(scope)))
   await expect.poll(() => claims).toBe(4)

@@ -23,18 +23,40 @@ beforeEach(async () => {
   await query(sql`TRUNCATE queue_payload, queue_dead_letter RESTART IDENTITY`)
 })
 
-const job: Job<string> = { name: "job", payload: Schema.String, concurrency: 1, leaseMs: 30_000, attempts: 1, run: () => Effect.void }
-const opened = () => makeQueue({ database: test.database, clock, log: fakeLog(), metrics: fakeMetrics(), random: () => 0, wake: () => {} })
-const check = (jobs: readonly string[] = ["job"]) => queueCheck({ database: test.database, clock, jobs: () => jobs })
-const findings = (jobs?: readonly string[]) => run(Stream.runCollect(check(jobs).findings(() => {})))
-const lines = async (jobs?: readonly string[]) => (await findings(jobs)).map(({ subject, problem, remedy = "-" }) => `${subject}: ${problem} (${remedy})`)
+const job: Job<string> = {
+  name: "job",
+  payload: Schema.String,
+  concurrency: 1,
+  leaseMs: 30_000,
+  attempts: 1,
+  run: () => Effect.void,
+}
+const opened = () =>
+  makeQueue({
+    database: test.database,
+    clock,
+    log: fakeLog(),
+    metrics: fakeMetrics(),
+    random: () => 0,
+    wake: () => {},
+  })
+const check = (jobs: readonly string[] = ["job"]) =>
+  queueCheck({ database: test.database, clock, jobs: () => jobs })
+const findings = (jobs?: readonly string[]) =>
+  run(Stream.runCollect(check(jobs).findings(() => {})))
+const lines = async (jobs?: readonly string[]) =>
+  (await findings(jobs)).map(
+    ({ subject, problem, remedy = "-" }) => `${subject}: ${problem} (${remedy})`,
+  )
 const mendAll = async () => {
-  for (const { mend } of await findings()) for (let time = 0; mend && time < 2; time++) await run(mend)
+  for (const { mend } of await findings())
+    for (let time = 0; mend && time < 2; time++) await run(mend)
 }
 
 it("finds nothing in a queue that is worked on, and says how much is in it", async () => {
   const { queue, rows } = opened()
-  for (const text of ["waits", "runs", "later"]) await run(queue.send(job, text, { delayMs: text === "later" ? hourMs : 0 }))
+  for (const text of ["waits", "runs", "later"])
+    await run(queue.send(job, text, { delayMs: text === "later" ? hourMs : 0 }))
   await run(rows.claim(job, 1))
   clock.advance(hourMs - 1)
   let looked = 0
@@ -55,11 +77,17 @@ it("runs dead letters again", async () => {
   await run(queue.send(job, "a", { key: "k", priority: 5 }))
   const [claimed] = await run(rows.claim(job, 1))
   await run(rows.bury(claimed!, "PortError: the disk is full\n  at somewhere"))
-  expect(await lines()).toEqual(["payload 1 of job, key k: it failed 1 times and lies among the dead: PortError: the disk is full (it is run again)"])
-  expect(await lines(["another"])).toEqual(["payload 1 of job, key k: it failed 1 times and lies among the dead: PortError: the disk is full (-)"])
+  expect(await lines()).toEqual([
+    "payload 1 of job, key k: it failed 1 times and lies among the dead: PortError: the disk is full (it is run again)",
+  ])
+  expect(await lines(["another"])).toEqual([
+    "payload 1 of job, key k: it failed 1 times and lies among the dead: PortError: the disk is full (-)",
+  ])
   await mendAll()
   expect(await findings()).toEqual([])
-  expect(await query(sql`SELECT payload, key, attempts FROM queue_payload`)).toEqual([{ payload: '"a"', key: "k", attempts: 0 }])
+  expect(await query(sql`SELECT payload, key, attempts FROM queue_payload`)).toEqual([
+    { payload: '"a"', key: "k", attempts: 0 },
+  ])
 })
 
 it("forgets a dead letter whose key waits again", async () => {
@@ -69,7 +97,10 @@ it("forgets a dead letter whose key waits again", async () => {
   await run(rows.bury(claimed!, "no"))
   await run(queue.send(job, "new", { key: "k" }))
   await mendAll()
-  expect([await findings(), await query(sql`SELECT payload FROM queue_payload`)]).toEqual([[], [{ payload: '"new"' }]])
+  expect([await findings(), await query(sql`SELECT payload FROM queue_payload`)]).toEqual([
+    [],
+    [{ payload: '"new"' }],
+  ])
 })
 
 it("lets what lost its worker long ago wait again, and takes nothing from a worker that came back", async () => {
@@ -78,13 +109,20 @@ it("lets what lost its worker long ago wait again, and takes nothing from a work
   await run(rows.claim(job, 1))
   clock.advance(hourMs + 30_000)
   const [finding] = await findings()
-  expect(await lines()).toEqual(["payload 1 of job: its lease ended long ago, and nobody took it over (it waits again)"])
+  expect(await lines()).toEqual([
+    "payload 1 of job: its lease ended long ago, and nobody took it over (it waits again)",
+  ])
   await query(sql`UPDATE queue_payload SET due_at = ${new Date(clock.nowMs() + 30_000)}`)
   await run(finding!.mend!)
-  expect(await query(sql`SELECT lease IS NULL AS free FROM queue_payload`)).toEqual([{ free: false }])
+  expect(await query(sql`SELECT lease IS NULL AS free FROM queue_payload`)).toEqual([
+    { free: false },
+  ])
   await query(sql`UPDATE queue_payload SET due_at = ${new Date(clock.nowMs() - 2 * hourMs)}`)
   await mendAll()
-  expect([await findings(), await query(sql`SELECT lease IS NULL AS free FROM queue_payload`)]).toEqual([[], [{ free: true }]])
+  expect([
+    await findings(),
+    await query(sql`SELECT lease IS NULL AS free FROM queue_payload`),
+  ]).toEqual([[], [{ free: true }]])
 })
 
 it("names work that nobody here does, once it has waited for an hour", async () => {
@@ -92,5 +130,7 @@ it("names work that nobody here does, once it has waited for an hour", async () 
   clock.advance(hourMs - 1)
   expect(await findings()).toEqual([])
   clock.advance(1)
-  expect(await lines()).toEqual(["payload 1 of gone: it has waited for more than an hour, and no plugin of this deployment does such work (-)"])
+  expect(await lines()).toEqual([
+    "payload 1 of gone: it has waited for more than an hour, and no plugin of this deployment does such work (-)",
+  ])
 })

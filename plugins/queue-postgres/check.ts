@@ -1,6 +1,13 @@
 import { Effect, Stream } from "effect"
 import { type RawBuilder, sql } from "kysely"
-import { type Clock, type ConsistencyCheck, type Database, type Finding, inPages, type PortError } from "../../core/index.ts"
+import {
+  type Clock,
+  type ConsistencyCheck,
+  type Database,
+  type Finding,
+  inPages,
+  type PortError,
+} from "../../core/index.ts"
 import type { QueueTables } from "./payload-rows.ts"
 
 /** Living workers notice a lost lease within seconds, and due work sooner. */
@@ -29,7 +36,11 @@ const makeRows = ({ database, clock }: QueueCheckParts) => {
     )
   const now = () => new Date(clock.nowMs())
   const overdue = () => new Date(clock.nowMs() - overdueMs)
-  const count = (table: keyof QueueTables) => Effect.map(run(sql<{ rows: bigint }>`SELECT count(*) AS rows FROM ${sql.table(table)}`), ([row]) => Number(row?.rows ?? 0))
+  const count = (table: keyof QueueTables) =>
+    Effect.map(
+      run(sql<{ rows: bigint }>`SELECT count(*) AS rows FROM ${sql.table(table)}`),
+      ([row]) => Number(row?.rows ?? 0),
+    )
   const beyond = (after: Row | undefined) => sql`id > ${after?.id ?? "0"}::bigint`
   return {
     count: Effect.all([count("queue_dead_letter"), count("queue_payload")]),
@@ -40,7 +51,9 @@ const makeRows = ({ database, clock }: QueueCheckParts) => {
         >`SELECT id::text, job, key, attempts, error FROM queue_dead_letter WHERE ${beyond(after)} ORDER BY queue_dead_letter.id LIMIT ${limit}`,
       ),
     lost: (after: Row | undefined, limit: number) =>
-      run(sql<Row>`SELECT id::text, job, key FROM queue_payload WHERE lease IS NOT NULL AND due_at <= ${overdue()} AND ${beyond(after)} ORDER BY queue_payload.id LIMIT ${limit}`),
+      run(
+        sql<Row>`SELECT id::text, job, key FROM queue_payload WHERE lease IS NOT NULL AND due_at <= ${overdue()} AND ${beyond(after)} ORDER BY queue_payload.id LIMIT ${limit}`,
+      ),
     unknown: (jobs: readonly string[]) => (after: Row | undefined, limit: number) =>
       run(
         sql<Row>`SELECT id::text, job, key FROM queue_payload WHERE lease IS NULL AND due_at <= ${overdue()} AND NOT job = ANY(${jobs}::text[]) AND ${beyond(after)} ORDER BY queue_payload.id LIMIT ${limit}`,
@@ -54,7 +67,11 @@ const makeRows = ({ database, clock }: QueueCheckParts) => {
           ON CONFLICT (job, key) WHERE key IS NOT NULL DO NOTHING`),
       ),
     release: ({ id }: Row) =>
-      Effect.asVoid(run(sql`UPDATE queue_payload SET lease = NULL, due_at = ${now()} WHERE id = ${id}::bigint AND lease IS NOT NULL AND due_at <= ${overdue()}`)),
+      Effect.asVoid(
+        run(
+          sql`UPDATE queue_payload SET lease = NULL, due_at = ${now()} WHERE id = ${id}::bigint AND lease IS NOT NULL AND due_at <= ${overdue()}`,
+        ),
+      ),
   }
 }
 
@@ -62,16 +79,20 @@ const makeRows = ({ database, clock }: QueueCheckParts) => {
 const shown = (error: string): string => (error.split("\n")[0] ?? "").slice(0, maxErrorShown)
 
 /** By its key a sender knows its own. */
-const subjectOf = ({ id, job, key }: Row): string => `payload ${id} of ${job}${key === null ? "" : `, key ${key}`}`
+const subjectOf = ({ id, job, key }: Row): string =>
+  `payload ${id} of ${job}${key === null ? "" : `, key ${key}`}`
 
 export const queueCheck = (parts: QueueCheckParts): ConsistencyCheck => ({
   name: "queue",
-  about: "no work has failed for the last time, lost its worker, or waits for one that this deployment does not have",
+  about:
+    "no work has failed for the last time, lost its worker, or waits for one that this deployment does not have",
   findings: (looked) => {
     const rows = makeRows(parts)
     const jobs = parts.jobs()
-    const all = <R extends Row>(page: (after: R | undefined, limit: number) => Effect.Effect<readonly R[], PortError>, findingOf: (row: R) => Finding) =>
-      inPages<R>({ page, judge: (found) => Effect.succeed(found.map(findingOf)) }, () => {})
+    const all = <R extends Row>(
+      page: (after: R | undefined, limit: number) => Effect.Effect<readonly R[], PortError>,
+      findingOf: (row: R) => Finding,
+    ) => inPages<R>({ page, judge: (found) => Effect.succeed(found.map(findingOf)) }, () => {})
     const dead = all(rows.dead, (row) => ({
       subject: subjectOf(row),
       problem: `it failed ${row.attempts} times and lies among the dead: ${shown(row.error)}`,
@@ -83,8 +104,16 @@ export const queueCheck = (parts: QueueCheckParts): ConsistencyCheck => ({
       remedy: "it waits again",
       mend: rows.release(row),
     }))
-    const unknown = all(rows.unknown(jobs), (row) => ({ subject: subjectOf(row), problem: "it has waited for more than an hour, and no plugin of this deployment does such work" }))
+    const unknown = all(rows.unknown(jobs), (row) => ({
+      subject: subjectOf(row),
+      problem:
+        "it has waited for more than an hour, and no plugin of this deployment does such work",
+    }))
     const counted = Effect.map(rows.count, ([letters, payloads]) => looked(letters + payloads))
-    return Stream.fromEffectDrain(counted).pipe(Stream.concat(dead), Stream.concat(lost), Stream.concat(unknown))
+    return Stream.fromEffectDrain(counted).pipe(
+      Stream.concat(dead),
+      Stream.concat(lost),
+      Stream.concat(unknown),
+    )
   },
 })

@@ -18,7 +18,8 @@ const noting = (what: string, log: Log) => {
       ),
       Effect.catch((error) =>
         Effect.sync(() => {
-          if (!isFailing) log.warn(`${what} failed; it is tried again and again`, { error: error.message })
+          if (!isFailing)
+            log.warn(`${what} failed; it is tried again and again`, { error: error.message })
           isFailing = true
           return instead
         }),
@@ -27,22 +28,41 @@ const noting = (what: string, log: Log) => {
 }
 
 /** Makes the worker's moves until the Scope closes. `woken`: a sliding queue of one. */
-export const drive = (worker: Worker, woken: Queue.Queue<true>, { clock, log, pollMs }: { readonly clock: Clock; readonly log: Log; readonly pollMs: number }) => {
+export const drive = (
+  worker: Worker,
+  woken: Queue.Queue<true>,
+  { clock, log, pollMs }: { readonly clock: Clock; readonly log: Log; readonly pollMs: number },
+) => {
   let pauseMs = shortestMs
   const noteFill = noting("looking for work in the queue", log)
   const noteRenew = noting("renewing leases", log)
   // what was sent in a transaction is found a little later, when it has committed: pauses start short and double
   const pause = (soonestMs: number) =>
-    Effect.suspend(() => Effect.timeoutOption(Queue.take(woken), Math.max(shortestMs, Math.min(pauseMs, soonestMs - clock.nowMs())))).pipe(
+    Effect.suspend(() =>
+      Effect.timeoutOption(
+        Queue.take(woken),
+        Math.max(shortestMs, Math.min(pauseMs, soonestMs - clock.nowMs())),
+      ),
+    ).pipe(
       Effect.flatMap((wake) =>
         Effect.sync(() => {
           pauseMs = wake._tag === "Some" ? shortestMs : Math.min(pollMs, pauseMs * 2)
         }),
       ),
     )
-  const look = Effect.suspend(() => noteFill(worker.fill, Number.POSITIVE_INFINITY)).pipe(Effect.flatMap(pause), Effect.forever)
-  const renew = Effect.suspend(() => noteRenew(worker.renew, undefined)).pipe(Effect.andThen(Effect.sleep(beatMs)), Effect.forever)
+  const look = Effect.suspend(() => noteFill(worker.fill, Number.POSITIVE_INFINITY)).pipe(
+    Effect.flatMap(pause),
+    Effect.forever,
+  )
+  const renew = Effect.suspend(() => noteRenew(worker.renew, undefined)).pipe(
+    Effect.andThen(Effect.sleep(beatMs)),
+    Effect.forever,
+  )
   // apart, as a renewal may hang
   const dropLost = worker.dropLost.pipe(Effect.andThen(Effect.sleep(beatMs)), Effect.forever)
-  return Effect.forEach([look, renew, dropLost], (loop): Effect.Effect<unknown, never, Scope.Scope> => Effect.forkScoped(loop), { discard: true })
+  return Effect.forEach(
+    [look, renew, dropLost],
+    (loop): Effect.Effect<unknown, never, Scope.Scope> => Effect.forkScoped(loop),
+    { discard: true },
+  )
 }

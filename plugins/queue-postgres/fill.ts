@@ -17,7 +17,10 @@ export interface FillParts {
 }
 
 /** Looks for lost and due work and begins it. Answers when it should look again at the latest, in Unix ms. */
-export const makeFill = (consumers: ReadonlySet<Consumer>, { rows, clock, perform, wake, onDead, onLook }: FillParts): Effect.Effect<number, PortError> => {
+export const makeFill = (
+  consumers: ReadonlySet<Consumer>,
+  { rows, clock, perform, wake, onDead, onLook }: FillParts,
+): Effect.Effect<number, PortError> => {
   const start = (consumer: Consumer, claimed: Claimed, untilMs: number) =>
     Effect.suspend(() => {
       const run: Run = { claimed, untilMs, isLost: false, fiber: undefined }
@@ -26,9 +29,14 @@ export const makeFill = (consumers: ReadonlySet<Consumer>, { rows, clock, perfor
         consumer.running.delete(run)
         wake()
       })
-      return Effect.map(Effect.forkDetach(Effect.ensuring(perform(consumer, run), ended), { startImmediately: true }), (fiber) => {
-        run.fiber = fiber
-      })
+      return Effect.map(
+        Effect.forkDetach(Effect.ensuring(perform(consumer, run), ended), {
+          startImmediately: true,
+        }),
+        (fiber) => {
+          run.fiber = fiber
+        },
+      )
     })
 
   /** Answers whether there may be more to take at once. */

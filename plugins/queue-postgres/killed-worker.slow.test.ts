@@ -28,9 +28,18 @@ afterAll(async () => {
 /** Resolves with a worker that has done `runs` payloads. */
 const workUntil = (runs: number): Promise<ChildProcess> =>
   new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, ["--import", "tsx", fileURLToPath(new URL("./test-killed-worker.ts", import.meta.url)), test.url], {
-      stdio: ["ignore", "pipe", "inherit"],
-    })
+    const child = spawn(
+      process.execPath,
+      [
+        "--import",
+        "tsx",
+        fileURLToPath(new URL("./test-killed-worker.ts", import.meta.url)),
+        test.url,
+      ],
+      {
+        stdio: ["ignore", "pipe", "inherit"],
+      },
+    )
     children.add(child)
     let lines = 0
     child.stdout.on("data", (chunk: Buffer) => {
@@ -46,20 +55,52 @@ const kill = async (child: ChildProcess) => {
 }
 
 it("kill -9 of workers, again and again, loses nothing", async () => {
-  const { queue } = makeQueue({ database: test.database, clock: systemClock, log: fakeLog(), metrics: fakeMetrics(), random: Math.random, wake: () => {} })
-  const job: Job<number> = { name: "numbers", payload: Schema.Int, concurrency: 1, leaseMs: 3_000, attempts: 100, run: () => Effect.void }
+  const { queue } = makeQueue({
+    database: test.database,
+    clock: systemClock,
+    log: fakeLog(),
+    metrics: fakeMetrics(),
+    random: Math.random,
+    wake: () => {},
+  })
+  const job: Job<number> = {
+    name: "numbers",
+    payload: Schema.Int,
+    concurrency: 1,
+    leaseMs: 3_000,
+    attempts: 100,
+    run: () => Effect.void,
+  }
   const all = Array.from({ length: payloads }, (_, n) => n)
-  await Effect.runPromise(Effect.forEach(all, (n) => queue.send(job, n, { key: `${n}`, priority: n % 3 }), { concurrency: 8, discard: true }))
+  await Effect.runPromise(
+    Effect.forEach(all, (n) => queue.send(job, n, { key: `${n}`, priority: n % 3 }), {
+      concurrency: 8,
+      discard: true,
+    }),
+  )
   // two at a time, each killed in the middle of its runs
-  for (let n = 0; n < kills / 2; n++) for (const child of await Promise.all([workUntil(1 + n * 3), workUntil(5)])) await kill(child)
+  for (let n = 0; n < kills / 2; n++)
+    for (const child of await Promise.all([workUntil(1 + n * 3), workUntil(5)])) await kill(child)
   const survivor = await workUntil(0 + 1)
-  const left = async () => (await sql<{ n: number }>`SELECT count(*)::int AS n FROM queue_payload`.execute(test.database.queries())).rows[0]?.n
+  const left = async () =>
+    (
+      await sql<{ n: number }>`SELECT count(*)::int AS n FROM queue_payload`.execute(
+        test.database.queries(),
+      )
+    ).rows[0]?.n
   await vi.waitFor(async () => expect(await left()).toBe(0), { timeout: 60_000, interval: 200 })
   await kill(survivor)
-  const { rows } = await sql<{ n: number; times: number }>`SELECT n, count(*)::int AS times FROM done GROUP BY n ORDER BY n`.execute(test.database.queries())
+  const { rows } = await sql<{
+    n: number
+    times: number
+  }>`SELECT n, count(*)::int AS times FROM done GROUP BY n ORDER BY n`.execute(
+    test.database.queries(),
+  )
   expect(rows.map(({ n }) => n)).toEqual(all)
   const again = rows.reduce((sum, { times }) => sum + times - 1, 0)
   console.log(`${payloads} payloads, ${kills} kills: ${again} runs were repeated`)
   expect(again).toBeLessThanOrEqual(kills * 8)
-  expect((await sql`SELECT * FROM queue_dead_letter`.execute(test.database.queries())).rows).toEqual([])
+  expect(
+    (await sql`SELECT * FROM queue_dead_letter`.execute(test.database.queries())).rows,
+  ).toEqual([])
 }, 240_000)

@@ -17,37 +17,53 @@ afterAll(() => test?.close())
 const turn = Effect.promise(() => new Promise<void>((done) => setImmediate(done)))
 const rows = () =>
   Effect.map(
-    test.database.run(() => sql<{ attempts: number; leased: boolean }>`SELECT attempts, lease IS NOT NULL AS leased FROM queue_payload`.execute(test.database.queries())),
+    test.database.run(() =>
+      sql<{
+        attempts: number
+        leased: boolean
+      }>`SELECT attempts, lease IS NOT NULL AS leased FROM queue_payload`.execute(
+        test.database.queries(),
+      ),
+    ),
     (result) => result.rows,
   )
 
 /** A process that slept: its network is there, its lease is another's, and it has not noticed. */
-it.each(["succeeds", "fails"] as const)("a run that %s after its lease went to another changes nothing", (ending) =>
-  Effect.runPromise(
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { queue, other, clock, first, second } = yield* openProcesses(test.database, test.database)
-        const [late, gate] = [makeGate(), makeGate()]
-        const broken = Effect.fail(new PortError({ port: "test", message: "late" }))
-        const here = record({ leaseMs: 10_000 }, () => Effect.uninterruptible(Effect.andThen(late.pass, ending === "fails" ? broken : Effect.void)))
-        const there = record({ leaseMs: 10_000 }, () => gate.pass)
-        const scope = yield* Scope.make()
-        yield* queue.consume(here.job).pipe(Scope.provide(scope))
-        yield* queue.send(here.job, "slow")
-        yield* first.look
-        expect(here.began).toEqual(["slow"])
-        yield* other.consume(there.job)
-        clock.advance(10_000)
-        yield* second.look
-        expect(there.began).toEqual(["slow"])
-        yield* late.open
-        // waits until the run has ended and has said so
-        yield* Scope.close(scope, Exit.void)
-        expect(yield* rows()).toEqual([{ attempts: 2, leased: true }])
-        yield* gate.open
-        while ((yield* rows()).length > 0) yield* turn
-        expect(there.succeeded).toEqual(["slow"])
-      }),
+it.each(["succeeds", "fails"] as const)(
+  "a run that %s after its lease went to another changes nothing",
+  (ending) =>
+    Effect.runPromise(
+      Effect.scoped(
+        Effect.gen(function* () {
+          const { queue, other, clock, first, second } = yield* openProcesses(
+            test.database,
+            test.database,
+          )
+          const [late, gate] = [makeGate(), makeGate()]
+          const broken = Effect.fail(new PortError({ port: "test", message: "late" }))
+          const here = record({ leaseMs: 10_000 }, () =>
+            Effect.uninterruptible(
+              Effect.andThen(late.pass, ending === "fails" ? broken : Effect.void),
+            ),
+          )
+          const there = record({ leaseMs: 10_000 }, () => gate.pass)
+          const scope = yield* Scope.make()
+          yield* queue.consume(here.job).pipe(Scope.provide(scope))
+          yield* queue.send(here.job, "slow")
+          yield* first.look
+          expect(here.began).toEqual(["slow"])
+          yield* other.consume(there.job)
+          clock.advance(10_000)
+          yield* second.look
+          expect(there.began).toEqual(["slow"])
+          yield* late.open
+          // waits until the run has ended and has said so
+          yield* Scope.close(scope, Exit.void)
+          expect(yield* rows()).toEqual([{ attempts: 2, leased: true }])
+          yield* gate.open
+          while ((yield* rows()).length > 0) yield* turn
+          expect(there.succeeded).toEqual(["slow"])
+        }),
+      ),
     ),
-  ),
 )

@@ -18,10 +18,18 @@ export const migrations: Migrations = {
           error text,
           created_at timestamptz NOT NULL
         )`.execute(db)
-      await sql`CREATE UNIQUE INDEX queue_payload_key ON queue_payload (job, key) WHERE key IS NOT NULL`.execute(db)
-      await sql`CREATE INDEX queue_payload_next ON queue_payload (job, priority DESC, due_at, id) WHERE lease IS NULL`.execute(db)
-      await sql`CREATE INDEX queue_payload_due ON queue_payload (job, due_at) WHERE lease IS NULL`.execute(db)
-      await sql`CREATE INDEX queue_payload_leased ON queue_payload (job, due_at) WHERE lease IS NOT NULL`.execute(db)
+      await sql`CREATE UNIQUE INDEX queue_payload_key ON queue_payload (job, key) WHERE key IS NOT NULL`.execute(
+        db,
+      )
+      await sql`CREATE INDEX queue_payload_next ON queue_payload (job, priority DESC, due_at, id) WHERE lease IS NULL`.execute(
+        db,
+      )
+      await sql`CREATE INDEX queue_payload_due ON queue_payload (job, due_at) WHERE lease IS NULL`.execute(
+        db,
+      )
+      await sql`CREATE INDEX queue_payload_leased ON queue_payload (job, due_at) WHERE lease IS NOT NULL`.execute(
+        db,
+      )
       await sql`
         CREATE TABLE queue_dead_letter (
           id bigint PRIMARY KEY,

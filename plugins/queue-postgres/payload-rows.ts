@@ -63,7 +63,12 @@ const maxErrorLength = 4_000
 const tellable = (error: string): string => error.replaceAll("\0", "").slice(0, maxErrorLength)
 
 /** Deletes what `which` names and keeps it as dead. Answers how many. */
-const bury = async (db: Kysely<QueueTables>, which: ReturnType<typeof sql>, error: string, now: Date): Promise<number> => {
+const bury = async (
+  db: Kysely<QueueTables>,
+  which: ReturnType<typeof sql>,
+  error: string,
+  now: Date,
+): Promise<number> => {
   const { numAffectedRows = 0n } = await sql`
     WITH gone AS (DELETE FROM queue_payload WHERE ${which} RETURNING *)
     INSERT INTO queue_dead_letter (id, job, payload, key, attempts, error, created_at, died_at)
@@ -71,7 +76,12 @@ const bury = async (db: Kysely<QueueTables>, which: ReturnType<typeof sql>, erro
   return Number(numAffectedRows)
 }
 
-const claimRows = async (db: Kysely<QueueTables>, { name, leaseMs }: Kind, limit: number, nowMs: number): Promise<readonly Claimed[]> => {
+const claimRows = async (
+  db: Kysely<QueueTables>,
+  { name, leaseMs }: Kind,
+  limit: number,
+  nowMs: number,
+): Promise<readonly Claimed[]> => {
   const lease = randomUUID()
   const { rows } = await sql<{ id: string; payload: string; attempts: number }>`
     WITH next AS MATERIALIZED (
@@ -85,7 +95,11 @@ const claimRows = async (db: Kysely<QueueTables>, { name, leaseMs }: Kind, limit
   return rows.map((row) => ({ ...row, lease }))
 }
 
-const renewRows = async (db: Kysely<QueueTables>, claims: readonly Claimed[], until: Date): Promise<ReadonlySet<string>> => {
+const renewRows = async (
+  db: Kysely<QueueTables>,
+  claims: readonly Claimed[],
+  until: Date,
+): Promise<ReadonlySet<string>> => {
   const { rows } = await sql<{ id: string }>`
     UPDATE queue_payload SET due_at = ${until}
     WHERE (id, lease) IN (SELECT * FROM unnest(${claims.map(({ id }) => id)}::bigint[], ${claims.map(({ lease }) => lease)}::uuid[]))
@@ -94,13 +108,24 @@ const renewRows = async (db: Kysely<QueueTables>, claims: readonly Claimed[], un
 }
 
 /** Index look-ups, two a job: how many wait does not matter. */
-const nextRows = async (db: Kysely<QueueTables>, jobs: readonly string[]): Promise<ReadonlyMap<string, Next>> => {
+const nextRows = async (
+  db: Kysely<QueueTables>,
+  jobs: readonly string[],
+): Promise<ReadonlyMap<string, Next>> => {
   const { rows } = await sql<{ job: string; due: Date | null; lost: Date | null }>`
     SELECT job,
       (SELECT min(due_at) FROM queue_payload AS q WHERE q.job = wanted.job AND lease IS NULL) AS due,
       (SELECT min(due_at) FROM queue_payload AS q WHERE q.job = wanted.job AND lease IS NOT NULL) AS lost
     FROM unnest(${jobs}::text[]) AS wanted (job)`.execute(db)
-  return new Map(rows.map(({ job, due, lost }) => [job, { dueMs: due?.getTime() ?? Number.POSITIVE_INFINITY, lostMs: lost?.getTime() ?? Number.POSITIVE_INFINITY }]))
+  return new Map(
+    rows.map(({ job, due, lost }) => [
+      job,
+      {
+        dueMs: due?.getTime() ?? Number.POSITIVE_INFINITY,
+        lostMs: lost?.getTime() ?? Number.POSITIVE_INFINITY,
+      },
+    ]),
+  )
 }
 
 /**
@@ -111,7 +136,10 @@ export const makePayloadRows = (database: Database, clock: Clock) => {
   const db = (tx?: Transaction) => database.queries<QueueTables>(tx)
   const mine = ({ id, lease }: Claimed) => ({ id, lease })
   const at = (plusMs = 0) => new Date(clock.nowMs() + plusMs)
-  const setMine = (claimed: Claimed, set: { readonly due_at: Date; readonly attempts?: number; readonly error?: string }): Effect.Effect<boolean, PortError> =>
+  const setMine = (
+    claimed: Claimed,
+    set: { readonly due_at: Date; readonly attempts?: number; readonly error?: string },
+  ): Effect.Effect<boolean, PortError> =>
     Effect.map(
       database.run(() =>
         db()
@@ -123,7 +151,10 @@ export const makePayloadRows = (database: Database, clock: Clock) => {
       ({ numUpdatedRows }) => numUpdatedRows > 0n,
     )
   return {
-    insert: ({ job, payload, key, priority, delayMs }: NewPayload, tx?: Transaction): Effect.Effect<void, PortError> =>
+    insert: (
+      { job, payload, key, priority, delayMs }: NewPayload,
+      tx?: Transaction,
+    ): Effect.Effect<void, PortError> =>
       Effect.asVoid(
         database.run(() =>
           sql`INSERT INTO queue_payload (job, payload, key, priority, due_at, created_at) VALUES (${job}, ${payload}, ${key ?? null}, ${priority}, ${at(delayMs)}, ${at()})
@@ -132,13 +163,22 @@ export const makePayloadRows = (database: Database, clock: Clock) => {
       ),
     held: (job: string, keys: readonly string[]): Effect.Effect<ReadonlySet<string>, PortError> =>
       Effect.map(
-        database.run(() => db().selectFrom("queue_payload").select("key").where("job", "=", job).where("key", "in", keys).execute()),
+        database.run(() =>
+          db()
+            .selectFrom("queue_payload")
+            .select("key")
+            .where("job", "=", job)
+            .where("key", "in", keys)
+            .execute(),
+        ),
         (rows) => new Set(rows.flatMap(({ key }) => key ?? [])),
       ),
     /** Up to `limit` that are due, the most urgent first. */
-    claim: (kind: Kind, limit: number) => database.run(() => claimRows(db(), kind, limit, clock.nowMs())),
+    claim: (kind: Kind, limit: number) =>
+      database.run(() => claimRows(db(), kind, limit, clock.nowMs())),
     /** Answers the ids of those that are still held. */
-    renew: (claims: readonly Claimed[], untilMs: number) => database.run(() => renewRows(db(), claims, new Date(untilMs))),
+    renew: (claims: readonly Claimed[], untilMs: number) =>
+      database.run(() => renewRows(db(), claims, new Date(untilMs))),
 
     next: (jobs: readonly string[]) => database.run(() => nextRows(db(), jobs)),
     /** Puts back, or buries, what lost its worker. Answers how many died. */
@@ -146,7 +186,9 @@ export const makePayloadRows = (database: Database, clock: Clock) => {
       database.run(async () => {
         const lost = sql`job = ${name} AND lease IS NOT NULL AND due_at <= ${at()}`
         const dead = await bury(db(), sql`${lost} AND attempts >= ${attempts}`, lostLease, at())
-        await sql`UPDATE queue_payload SET lease = NULL, due_at = ${at()}, error = ${lostLease} WHERE ${lost}`.execute(db())
+        await sql`UPDATE queue_payload SET lease = NULL, due_at = ${at()}, error = ${lostLease} WHERE ${lost}`.execute(
+          db(),
+        )
         return dead
       }),
     done: (claimed: Claimed): Effect.Effect<void, PortError> =>
@@ -158,14 +200,24 @@ export const makePayloadRows = (database: Database, clock: Clock) => {
             .execute(),
         ),
       ),
-    retry: (claimed: Claimed, error: string, delayMs: number) => setMine(claimed, { due_at: at(delayMs), error: tellable(error) }),
+    retry: (claimed: Claimed, error: string, delayMs: number) =>
+      setMine(claimed, { due_at: at(delayMs), error: tellable(error) }),
     /** A stop is no failure, so the run does not count. */
-    release: (claimed: Claimed) => setMine(claimed, { due_at: at(), attempts: claimed.attempts - 1 }),
-    bury: (claimed: Claimed, error: string) => database.run(() => bury(db(), sql`id = ${claimed.id} AND lease = ${claimed.lease}`, tellable(error), at())),
+    release: (claimed: Claimed) =>
+      setMine(claimed, { due_at: at(), attempts: claimed.attempts - 1 }),
+    bury: (claimed: Claimed, error: string) =>
+      database.run(() =>
+        bury(db(), sql`id = ${claimed.id} AND lease = ${claimed.lease}`, tellable(error), at()),
+      ),
     /** Deletes the dead that are older than `keepMs`; answers how many. */
     sweep: (keepMs: number) =>
       Effect.map(
-        database.run(() => db().deleteFrom("queue_dead_letter").where("died_at", "<=", at(-keepMs)).executeTakeFirst()),
+        database.run(() =>
+          db()
+            .deleteFrom("queue_dead_letter")
+            .where("died_at", "<=", at(-keepMs))
+            .executeTakeFirst(),
+        ),
         ({ numDeletedRows }) => Number(numDeletedRows),
       ),
   }

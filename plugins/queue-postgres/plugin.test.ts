@@ -3,7 +3,15 @@ import { Effect, Exit, Schema, Scope } from "effect"
 import { sql } from "kysely"
 import { container as root } from "tsyringe"
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
-import { type Database, type Job, PortError, provide, resolve, systemClock, Tokens } from "../../core/index.ts"
+import {
+  type Database,
+  type Job,
+  PortError,
+  provide,
+  resolve,
+  systemClock,
+  Tokens,
+} from "../../core/index.ts"
 import { fakeLog } from "../../core/testing/index.ts"
 import { makeMetrics } from "../../runtime/services/metrics.ts"
 import { openTestDatabase, type TestDatabase } from "../../runtime/testing/test-database.ts"
@@ -18,7 +26,13 @@ beforeAll(async () => {
   second = await test.openAgain()
 })
 afterAll(() => test?.close())
-beforeEach(() => Effect.runPromise(test.database.run(() => sql`TRUNCATE queue_payload, queue_dead_letter`.execute(test.database.queries()))).then(() => {}))
+beforeEach(() =>
+  Effect.runPromise(
+    test.database.run(() =>
+      sql`TRUNCATE queue_payload, queue_dead_letter`.execute(test.database.queries()),
+    ),
+  ).then(() => {}),
+)
 
 /** The whole plugin in real time, as one process of a deployment. */
 const start = async (database = test.database, settings = {}) => {
@@ -29,9 +43,19 @@ const start = async (database = test.database, settings = {}) => {
   provide(container, Tokens.clock, systemClock)
   provide(container, Tokens.log, log)
   provide(container, Tokens.metrics, metrics)
-  provide(container, Tokens.deployment, { name: "test", dataDir: "/nonexistent", modelsDir: "/nonexistent", baseUrl: "http://localhost", role: "serve" })
+  provide(container, Tokens.deployment, {
+    name: "test",
+    dataDir: "/nonexistent",
+    modelsDir: "/nonexistent",
+    baseUrl: "http://localhost",
+    role: "serve",
+  })
   const scope = Scope.makeUnsafe()
-  await Effect.runPromise((plugin.start?.(container, Schema.decodeUnknownSync(plugin.settings)(settings)) ?? Effect.void).pipe(Scope.provide(scope)))
+  await Effect.runPromise(
+    (
+      plugin.start?.(container, Schema.decodeUnknownSync(plugin.settings)(settings)) ?? Effect.void
+    ).pipe(Scope.provide(scope)),
+  )
   const queue = resolve(container, Tokens.queue)
   let isOpen = true
   const stop = async () => {
@@ -39,7 +63,13 @@ const start = async (database = test.database, settings = {}) => {
     isOpen = false
   }
   closers.push(stop)
-  return { queue, log, metrics, stop, consume: (job: Job<string>) => Effect.runPromise(queue.consume(job).pipe(Scope.provide(scope))) }
+  return {
+    queue,
+    log,
+    metrics,
+    stop,
+    consume: (job: Job<string>) => Effect.runPromise(queue.consume(job).pipe(Scope.provide(scope))),
+  }
 }
 const jobOf = (seen: string[], more: Partial<Job<string>> = {}): Job<string> => ({
   ...{ name: "job", payload: Schema.String, concurrency: 4, leaseMs: 30_000, attempts: 3 },
@@ -57,7 +87,9 @@ describe("a process in real time", () => {
     await consume(jobOf(seen))
     await Effect.runPromise(queue.send(jobOf(seen), "plain"))
     await vi.waitFor(() => expect(seen).toEqual(["plain"]), { timeout: 5_000 })
-    await Effect.runPromise(test.database.transaction((tx) => queue.send(jobOf(seen), "in a transaction", {}, tx)))
+    await Effect.runPromise(
+      test.database.transaction((tx) => queue.send(jobOf(seen), "in a transaction", {}, tx)),
+    )
     await vi.waitFor(() => expect(seen).toEqual(["plain", "in a transaction"]), { timeout: 5_000 })
     await Effect.runPromise(queue.send(jobOf(seen), "delayed", { delayMs: 300 }))
     await vi.waitFor(() => expect(seen).toContain("delayed"), { timeout: 5_000 })
@@ -66,7 +98,11 @@ describe("a process in real time", () => {
 
   it("finds what others sent, and shares the work with them: each payload once", async () => {
     const [here, there] = [[] as string[], [] as string[]]
-    const [one, two, sender] = [await start(test.database, { pollMs: 50 }), await start(second, { pollMs: 50 }), await start()]
+    const [one, two, sender] = [
+      await start(test.database, { pollMs: 50 }),
+      await start(second, { pollMs: 50 }),
+      await start(),
+    ]
     const slowly = (seen: string[]) =>
       jobOf(seen, {
         concurrency: 2,
@@ -79,7 +115,12 @@ describe("a process in real time", () => {
     await one.consume(slowly(here))
     await two.consume(slowly(there))
     const all = Array.from({ length: 100 }, (_, n) => `${n}`)
-    await Effect.runPromise(Effect.forEach(all, (text) => sender.queue.send(jobOf([]), text), { concurrency: 8, discard: true }))
+    await Effect.runPromise(
+      Effect.forEach(all, (text) => sender.queue.send(jobOf([]), text), {
+        concurrency: 8,
+        discard: true,
+      }),
+    )
     await vi.waitFor(() => expect(here.length + there.length).toBe(100), { timeout: 15_000 })
     expect([...here, ...there].sort()).toEqual(all.sort())
     expect(Math.min(here.length, there.length)).toBeGreaterThan(0)
@@ -87,22 +128,52 @@ describe("a process in real time", () => {
   })
 
   it("keeps a dead letter with its last error, tells it in log and metrics, and deletes it when it is old", async () => {
-    const broken = jobOf([], { attempts: 1, run: () => Effect.fail(new PortError({ port: "test", message: "the disk\0 is full" })) })
+    const broken = jobOf([], {
+      attempts: 1,
+      run: () => Effect.fail(new PortError({ port: "test", message: "the disk\0 is full" })),
+    })
     const { queue, consume, log, metrics } = await start()
     await consume(broken)
     await Effect.runPromise(queue.send(broken, "a\0b"))
-    const letters = () => sql<{ payload: string; error: string; attempts: number }>`SELECT payload, error, attempts FROM queue_dead_letter`.execute(test.database.queries())
-    await vi.waitFor(async () => expect((await letters()).rows).toEqual([{ payload: '"a\\u0000b"', error: expect.stringContaining("the disk is full"), attempts: 1 }]), {
-      timeout: 5_000,
-    })
-    await vi.waitFor(async () => expect(await metrics.expose()).toMatch(/rakit_queue_dead_total\{job="job"\} 1/), { timeout: 5_000 })
-    expect(log.lines).toContainEqual(expect.objectContaining({ level: "error", fields: expect.objectContaining({ job: "job", attempts: 1 }) }))
+    const letters = () =>
+      sql<{
+        payload: string
+        error: string
+        attempts: number
+      }>`SELECT payload, error, attempts FROM queue_dead_letter`.execute(test.database.queries())
+    await vi.waitFor(
+      async () =>
+        expect((await letters()).rows).toEqual([
+          {
+            payload: '"a\\u0000b"',
+            error: expect.stringContaining("the disk is full"),
+            attempts: 1,
+          },
+        ]),
+      {
+        timeout: 5_000,
+      },
+    )
+    await vi.waitFor(
+      async () => expect(await metrics.expose()).toMatch(/rakit_queue_dead_total\{job="job"\} 1/),
+      { timeout: 5_000 },
+    )
+    expect(log.lines).toContainEqual(
+      expect.objectContaining({
+        level: "error",
+        fields: expect.objectContaining({ job: "job", attempts: 1 }),
+      }),
+    )
     await stopAll()
-    await sql`UPDATE queue_dead_letter SET died_at = died_at - interval '29 days'`.execute(test.database.queries())
+    await sql`UPDATE queue_dead_letter SET died_at = died_at - interval '29 days'`.execute(
+      test.database.queries(),
+    )
     await start()
     await stopAll()
     expect((await letters()).rows).toHaveLength(1)
-    await sql`UPDATE queue_dead_letter SET died_at = died_at - interval '2 days'`.execute(test.database.queries())
+    await sql`UPDATE queue_dead_letter SET died_at = died_at - interval '2 days'`.execute(
+      test.database.queries(),
+    )
     await start()
     await vi.waitFor(async () => expect((await letters()).rows).toEqual([]), { timeout: 5_000 })
     await stopAll()
@@ -110,7 +181,9 @@ describe("a process in real time", () => {
 
   it("refuses a payload of more than a million characters", async () => {
     const { queue } = await start()
-    expect(await Effect.runPromise(Effect.flip(queue.send(jobOf([]), "x".repeat(1_000_000))))).toMatchObject({ _tag: "PortError", port: "queue" })
+    expect(
+      await Effect.runPromise(Effect.flip(queue.send(jobOf([]), "x".repeat(1_000_000)))),
+    ).toMatchObject({ _tag: "PortError", port: "queue" })
     await stopAll()
   })
 
@@ -119,17 +192,27 @@ describe("a process in real time", () => {
     let isDown = false
     const database: Database = {
       ...test.database,
-      run: (query) => Effect.suspend(() => (isDown ? Effect.fail(new PortError({ port: "database", message: "down" })) : test.database.run(query))),
+      run: (query) =>
+        Effect.suspend(() =>
+          isDown
+            ? Effect.fail(new PortError({ port: "database", message: "down" }))
+            : test.database.run(query),
+        ),
     }
     const { consume, log } = await start(database, { pollMs: 50 })
     isDown = true
     await consume(jobOf(seen))
-    await vi.waitFor(() => expect(log.lines).toContainEqual(expect.objectContaining({ level: "warn" })), { timeout: 5_000 })
+    await vi.waitFor(
+      () => expect(log.lines).toContainEqual(expect.objectContaining({ level: "warn" })),
+      { timeout: 5_000 },
+    )
     const sender = await start()
     await Effect.runPromise(sender.queue.send(jobOf([]), "meanwhile"))
     isDown = false
     await vi.waitFor(() => expect(seen).toEqual(["meanwhile"]), { timeout: 5_000 })
-    expect(log.lines.filter(({ level, message }) => level === "warn" && message.startsWith("looking"))).toHaveLength(1)
+    expect(
+      log.lines.filter(({ level, message }) => level === "warn" && message.startsWith("looking")),
+    ).toHaveLength(1)
     await stopAll()
   })
 })

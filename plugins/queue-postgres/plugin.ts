@@ -10,7 +10,8 @@ import { sweepHourly } from "./sweeper.ts"
 export const plugin = definePlugin<Settings>({
   name: "queue-postgres",
   api: 1,
-  about: "Background jobs in PostgreSQL: leases, retries, priorities, dead letters; shared by all servers and workers.",
+  about:
+    "Background jobs in PostgreSQL: leases, retries, priorities, dead letters; shared by all servers and workers.",
   settings: Settings,
   needs: [Tokens.database, Tokens.clock, Tokens.log, Tokens.metrics, Tokens.deployment],
   provides: [Tokens.queue, Tokens.consistencyChecks],
@@ -30,7 +31,15 @@ export const plugin = definePlugin<Settings>({
         wake: () => void Queue.offerUnsafe(woken, true),
       })
       provide(container, Tokens.queue, queue)
-      provide(container, Tokens.consistencyChecks, queueCheck({ database, clock, jobs: () => resolveAll(container, Tokens.jobs).map(({ name }) => name) }))
+      provide(
+        container,
+        Tokens.consistencyChecks,
+        queueCheck({
+          database,
+          clock,
+          jobs: () => resolveAll(container, Tokens.jobs).map(({ name }) => name),
+        }),
+      )
       if (resolve(container, Tokens.deployment).role !== "serve") return
       yield* drive(worker, woken, { clock, log, pollMs })
       yield* Effect.forkScoped(sweepHourly(rows, keepDeadDays, log))

@@ -5,10 +5,20 @@ import type { PayloadRows } from "./payload-rows.ts"
 const dayMs = 86_400_000
 
 /** Now and every hour, until it is interrupted: dead letters that are old enough go. */
-export const sweepHourly = (rows: Pick<PayloadRows, "sweep">, keepDays: number, log: Log): Effect.Effect<never> =>
+export const sweepHourly = (
+  rows: Pick<PayloadRows, "sweep">,
+  keepDays: number,
+  log: Log,
+): Effect.Effect<never> =>
   rows.sweep(keepDays * dayMs).pipe(
-    Effect.tap((letters) => Effect.sync(() => letters > 0 && log.info("old dead letters were deleted", { letters }))),
-    Effect.catchCause((cause) => Effect.sync(() => log.warn("old dead letters could not be deleted", { cause: Cause.pretty(cause) }))),
+    Effect.tap((letters) =>
+      Effect.sync(() => letters > 0 && log.info("old dead letters were deleted", { letters })),
+    ),
+    Effect.catchCause((cause) =>
+      Effect.sync(() =>
+        log.warn("old dead letters could not be deleted", { cause: Cause.pretty(cause) }),
+      ),
+    ),
     Effect.andThen(Effect.sleep("1 hour")),
     Effect.forever,
   )

@@ -8,19 +8,36 @@ import { makeQueue } from "./queue.ts"
 /** As if the network were gone. */
 const breakable = (database: Database) => {
   const state = { isCut: false }
-  const run: Database["run"] = (query) => Effect.suspend(() => (state.isCut ? Effect.fail(new PortError({ port: "database", message: "cut off" })) : database.run(query)))
+  const run: Database["run"] = (query) =>
+    Effect.suspend(() =>
+      state.isCut
+        ? Effect.fail(new PortError({ port: "database", message: "cut off" }))
+        : database.run(query),
+    )
   return { state, database: { ...database, run } }
 }
 
 const makeProcess = (given: Database, clock: FakeClock) => {
   const { state, database } = breakable(given)
   const log = fakeLog()
-  const made = makeQueue({ database, clock, log, metrics: fakeMetrics(), random: () => 0.5, wake: () => {}, reporting: Schedule.recurs(0) })
+  const made = makeQueue({
+    database,
+    clock,
+    log,
+    metrics: fakeMetrics(),
+    random: () => 0.5,
+    wake: () => {},
+    reporting: Schedule.recurs(0),
+  })
   let runs = 0
   let shortestLeaseMs = Number.POSITIVE_INFINITY
   const { worker, queue } = made
   /** The moves of the driver, made by hand. */
-  const look = worker.renew.pipe(Effect.ignore, Effect.andThen(worker.dropLost), Effect.andThen(Effect.ignore(worker.fill)))
+  const look = worker.renew.pipe(
+    Effect.ignore,
+    Effect.andThen(worker.dropLost),
+    Effect.andThen(Effect.ignore(worker.fill)),
+  )
   return {
     queue: {
       ...queue,
@@ -53,11 +70,15 @@ const turn = Effect.promise(() => new Promise<void>((done) => setImmediate(done)
 /** Two processes on one empty table, on a clock that moves by hand. */
 export const openProcesses = (database: Database, otherDatabase: Database) =>
   Effect.gen(function* () {
-    for (const table of ["queue_payload", "queue_dead_letter"]) yield* database.run(() => sql`DELETE FROM ${sql.table(table)}`.execute(database.queries()))
+    for (const table of ["queue_payload", "queue_dead_letter"])
+      yield* database.run(() => sql`DELETE FROM ${sql.table(table)}`.execute(database.queries()))
     const clock = fakeClock()
     const first = makeProcess(database, clock)
     // transactions are all begun on the first process's connections
-    const second = makeProcess({ ...otherDatabase, queries: (tx) => (tx ? database.queries(tx) : otherDatabase.queries()) }, clock)
+    const second = makeProcess(
+      { ...otherDatabase, queries: (tx) => (tx ? database.queries(tx) : otherDatabase.queries()) },
+      clock,
+    )
     const look = Effect.andThen(Effect.andThen(first.look, second.look), turn)
     const advance = (ms: number): Effect.Effect<void> =>
       Effect.gen(function* () {
@@ -70,7 +91,10 @@ export const openProcesses = (database: Database, otherDatabase: Database) =>
         yield* look
         yield* look
       })
-    const letters = () => sql<{ payload: string }>`SELECT payload FROM queue_dead_letter ORDER BY died_at, id`.execute(database.queries())
+    const letters = () =>
+      sql<{ payload: string }>`SELECT payload FROM queue_dead_letter ORDER BY died_at, id`.execute(
+        database.queries(),
+      )
     const opened: OpenedQueue = {
       queue: first.queue,
       other: second.queue,
@@ -78,7 +102,9 @@ export const openProcesses = (database: Database, otherDatabase: Database) =>
         first.state.isCut = true
       }),
       advance,
-      deadLetters: Effect.map(database.run(letters), ({ rows }) => rows.map(({ payload }) => JSON.parse(payload) as unknown)),
+      deadLetters: Effect.map(database.run(letters), ({ rows }) =>
+        rows.map(({ payload }) => JSON.parse(payload) as unknown),
+      ),
       transaction: database.transaction,
     }
     return { ...opened, clock, first, second }

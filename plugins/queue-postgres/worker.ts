@@ -4,9 +4,14 @@ import { type FillParts, makeFill } from "./fill.ts"
 import type { PayloadRows } from "./payload-rows.ts"
 import type { Consumer, Run } from "./run.ts"
 
-const held = (consumer: Consumer): readonly Run[] => [...consumer.running].filter(({ isLost }) => !isLost)
+const held = (consumer: Consumer): readonly Run[] =>
+  [...consumer.running].filter(({ isLost }) => !isLost)
 
-const renewOf = (rows: PayloadRows, clock: Clock, consumer: Consumer): Effect.Effect<void, PortError> =>
+const renewOf = (
+  rows: PayloadRows,
+  clock: Clock,
+  consumer: Consumer,
+): Effect.Effect<void, PortError> =>
   Effect.suspend(() => {
     const nowMs = clock.nowMs()
     const { leaseMs } = consumer.job
@@ -32,10 +37,15 @@ export const makeWorker = (parts: FillParts) => {
   const stop = (consumer: Consumer): Effect.Effect<void> =>
     Effect.suspend(() => {
       consumer.isStopping = true
-      const interrupted = Effect.suspend(() => Fiber.interruptAll([...consumer.running].flatMap(({ fiber }) => fiber ?? [])))
+      const interrupted = Effect.suspend(() =>
+        Fiber.interruptAll([...consumer.running].flatMap(({ fiber }) => fiber ?? [])),
+      )
       return lock
         .withPermits(1)(Effect.void)
-        .pipe(Effect.andThen(interrupted), Effect.andThen(Effect.sync(() => void consumers.delete(consumer))))
+        .pipe(
+          Effect.andThen(interrupted),
+          Effect.andThen(Effect.sync(() => void consumers.delete(consumer))),
+        )
     })
 
   return {
@@ -44,11 +54,16 @@ export const makeWorker = (parts: FillParts) => {
       wake()
     },
     stop,
-    consumes: (job: string): boolean => [...consumers].some((consumer) => consumer.job.name === job),
+    consumes: (job: string): boolean =>
+      [...consumers].some((consumer) => consumer.job.name === job),
     /** Looks for lost and due work and begins it. Answers when it should look again at the latest, in Unix ms. */
     fill: lock.withPermits(1)(Effect.uninterruptible(fill)),
     /** Keeps what runs. What is no longer ours is noticed by `dropLost`. */
-    renew: Effect.suspend(() => Effect.forEach([...consumers], (consumer) => renewOf(rows, clock, consumer), { discard: true })),
+    renew: Effect.suspend(() =>
+      Effect.forEach([...consumers], (consumer) => renewOf(rows, clock, consumer), {
+        discard: true,
+      }),
+    ),
     /** Interrupts the runs whose lease has ended: somebody else may have begun them. Asks nobody, so it works when the database does not. */
     dropLost: Effect.sync(() => {
       for (const consumer of consumers)

@@ -3,16 +3,20 @@ import { expect, it } from "vitest"
 import { runs } from "../../runtime/testing/runs.ts"
 import { headerOf, maxCharacters, readCompactJws } from "./compact-jws.ts"
 
-const encode = (value: unknown) => Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString("base64url")
+const encode = (value: unknown) =>
+  Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString("base64url")
 const signature = Buffer.alloc(64, 7).toString("base64url")
-const jwsOf = (header: unknown, payload: unknown = { sub: "a" }) => `${encode(header)}.${encode(payload)}.${signature}`
+const jwsOf = (header: unknown, payload: unknown = { sub: "a" }) =>
+  `${encode(header)}.${encode(payload)}.${signature}`
 const good = headerOf("session", "kid-1")
 
 it("reads what a signer of ours writes, any JSON in it", () => {
   expect(readCompactJws(jwsOf(good), "session")).toEqual({ kid: "kid-1", payload: { sub: "a" } })
   fc.assert(
     fc.property(fc.jsonValue(), (payload) => {
-      expect(readCompactJws(jwsOf(good, JSON.stringify(payload)), "session")?.payload).toEqual(JSON.parse(JSON.stringify(payload)))
+      expect(readCompactJws(jwsOf(good, JSON.stringify(payload)), "session")?.payload).toEqual(
+        JSON.parse(JSON.stringify(payload)),
+      )
     }),
   )
 })
@@ -34,17 +38,38 @@ const refused: Readonly<Record<string, unknown>> = {
   null: "null",
   "no JSON": "{",
 }
-it.each(Object.entries(refused))("refuses a header with %s", (_, header) => expect(readCompactJws(jwsOf(header), "session")).toBeUndefined())
+it.each(Object.entries(refused))("refuses a header with %s", (_, header) =>
+  expect(readCompactJws(jwsOf(header), "session")).toBeUndefined(),
+)
 
 it("refuses what has another form", () => {
   const jws = jwsOf(good)
   const unsigned = jws.slice(0, jws.lastIndexOf(".") + 1)
-  const bad = ["", ".", "..", unsigned, `${jws}.`, ` ${jws}`, `${jws}\n`, `${jws}=`, `${jws.slice(0, -1)}`, `${jws}A`, jws.replaceAll(".", ","), jws.replace(".", ".\0")]
-  for (const one of [...bad, undefined, null, 7, {}, [jws], { toString: () => jws }]) expect(readCompactJws(one, "session"), String(one)).toBeUndefined()
+  const bad = [
+    "",
+    ".",
+    "..",
+    unsigned,
+    `${jws}.`,
+    ` ${jws}`,
+    `${jws}\n`,
+    `${jws}=`,
+    `${jws.slice(0, -1)}`,
+    `${jws}A`,
+    jws.replaceAll(".", ","),
+    jws.replace(".", ".\0"),
+  ]
+  for (const one of [...bad, undefined, null, 7, {}, [jws], { toString: () => jws }])
+    expect(readCompactJws(one, "session"), String(one)).toBeUndefined()
   // the last letter of 64 bytes has four bits that mean nothing
   expect(readCompactJws(`${jws.slice(0, -1)}x`, "session")).toBeUndefined()
   expect(readCompactJws(jwsOf(good, "not json"), "session")).toBeUndefined()
-  expect(readCompactJws(`${encode(good)}.${Buffer.from([0x22, 0xff, 0x22]).toString("base64url")}.${signature}`, "session")).toBeUndefined()
+  expect(
+    readCompactJws(
+      `${encode(good)}.${Buffer.from([0x22, 0xff, 0x22]).toString("base64url")}.${signature}`,
+      "session",
+    ),
+  ).toBeUndefined()
 })
 
 it("refuses what is too long before it looks inside", () => {
@@ -57,12 +82,19 @@ it("refuses what is too long before it looks inside", () => {
 })
 
 it("answers, whatever comes", () => {
-  const part = fc.oneof(fc.base64String(), fc.string({ unit: "binary" }), fc.json().map(encode), fc.constant(encode(good)))
+  const part = fc.oneof(
+    fc.base64String(),
+    fc.string({ unit: "binary" }),
+    fc.json().map(encode),
+    fc.constant(encode(good)),
+  )
   fc.assert(
     fc.property(
       fc.oneof(
         fc.string({ unit: "binary" }),
-        fc.tuple(part, part, fc.oneof(part, fc.constant(signature))).map((parts) => parts.join(".")),
+        fc
+          .tuple(part, part, fc.oneof(part, fc.constant(signature)))
+          .map((parts) => parts.join(".")),
       ),
       (text) => {
         const read = readCompactJws(text, "session")

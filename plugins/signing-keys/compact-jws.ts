@@ -18,7 +18,11 @@ const parse = (base64url: string): Json => {
 }
 
 /** Says what the signature is for (RFC 8725, section 3.11), so that a session is no receipt for somebody who only has the public keys. */
-export const headerOf = (purpose: SigningPurpose, kid: string) => ({ alg: algorithm, kid, typ: `${purpose}+jws` })
+export const headerOf = (purpose: SigningPurpose, kid: string) => ({
+  alg: algorithm,
+  kid,
+  typ: `${purpose}+jws`,
+})
 
 export interface CompactJws {
   readonly kid: string
@@ -35,7 +39,13 @@ export const readCompactJws = (jws: unknown, purpose: SigningPurpose): CompactJw
   const header = parse(head)
   if (typeof header !== "object" || header === null || Array.isArray(header)) return undefined
   const { alg, kid, typ, ...rest } = header as Record<string, unknown>
-  if (alg !== algorithm || typeof kid !== "string" || typ !== headerOf(purpose, kid).typ || Object.keys(rest).length > 0) return undefined
+  if (
+    alg !== algorithm ||
+    typeof kid !== "string" ||
+    typ !== headerOf(purpose, kid).typ ||
+    Object.keys(rest).length > 0
+  )
+    return undefined
   const payload = parse(body)
   return payload === undefined ? undefined : { kid, payload }
 }

@@ -6,11 +6,25 @@ import type { RingKey } from "./ring-key.ts"
 
 const Jwks = Schema.Struct({
   keys: Schema.Array(
-    Schema.Struct({ kty: Schema.Literal("OKP"), crv: Schema.Literal("Ed25519"), x: Schema.String, kid: Schema.String, alg: Schema.Literal(algorithm), use: Schema.Literal("sig") }),
+    Schema.Struct({
+      kty: Schema.Literal("OKP"),
+      crv: Schema.Literal("Ed25519"),
+      x: Schema.String,
+      kid: Schema.String,
+      alg: Schema.Literal(algorithm),
+      use: Schema.Literal("sig"),
+    }),
   ),
 }).annotate({ identifier: "Jwks", description: "A JSON Web Key Set (RFC 7517)." })
 
-const toJwk = ({ kid, publicJwk: { kty, crv, x } }: RingKey) => ({ kty, crv, x, kid, alg: algorithm, use: "sig" })
+const toJwk = ({ kid, publicJwk: { kty, crv, x } }: RingKey) => ({
+  kty,
+  crv,
+  x,
+  kid,
+  alg: algorithm,
+  use: "sig",
+})
 
 const headers = { "cache-control": "public, max-age=300" }
 
@@ -28,7 +42,15 @@ export const makeJwksEndpoint = (ring: () => KeyRing | undefined) =>
     plan: () =>
       Effect.suspend(() => {
         const started = ring()
-        if (!started) return Effect.fail(apiError("server_starting", undefined, { retryAfterMs: 2_000 }))
-        return Effect.succeed({ bound: {}, run: Effect.map(started.published, (keys) => ({ status: 200, headers, json: { keys: keys.map(toJwk) } })) })
+        if (!started)
+          return Effect.fail(apiError("server_starting", undefined, { retryAfterMs: 2_000 }))
+        return Effect.succeed({
+          bound: {},
+          run: Effect.map(started.published, (keys) => ({
+            status: 200,
+            headers,
+            json: { keys: keys.map(toJwk) },
+          })),
+        })
       }),
   })

@@ -18,9 +18,16 @@ export interface NewKey {
 }
 
 export const makeKeyPair = async (): Promise<NewKey> => {
-  const { publicKey, privateKey } = await generateKeyPair(algorithm, { crv: "Ed25519", extractable: true })
+  const { publicKey, privateKey } = await generateKeyPair(algorithm, {
+    crv: "Ed25519",
+    extractable: true,
+  })
   const publicJwk = (await exportJWK(publicKey)) as PublicJwk
-  return { kid: await calculateJwkThumbprint(publicJwk), publicJwk, privateJwk: JSON.stringify(await exportJWK(privateKey)) }
+  return {
+    kid: await calculateJwkThumbprint(publicJwk),
+    publicJwk,
+    privateJwk: JSON.stringify(await exportJWK(privateKey)),
+  }
 }
 
 const importKey = async (jwk: object): Promise<CryptoKey> => {
@@ -30,6 +37,8 @@ const importKey = async (jwk: object): Promise<CryptoKey> => {
 }
 
 /** Only the named members: what else lies in the row must not turn it into another kind of key. */
-export const importPublic = ({ kty, crv, x }: PublicJwk): Promise<CryptoKey> => importKey({ kty, crv, x })
+export const importPublic = ({ kty, crv, x }: PublicJwk): Promise<CryptoKey> =>
+  importKey({ kty, crv, x })
 
-export const importPrivate = (privateJwk: string): Promise<CryptoKey> => importKey(JSON.parse(privateJwk) as object)
+export const importPrivate = (privateJwk: string): Promise<CryptoKey> =>
+  importKey(JSON.parse(privateJwk) as object)

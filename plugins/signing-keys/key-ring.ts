@@ -22,11 +22,21 @@ export interface KeyRing {
 }
 
 /** What the rows say, with the keys imported. A row that can't be read must not take the others with it. */
-const readRows = (rows: readonly KeyRow[], known: ReadonlyMap<string, RingKey>, { secrets, clock, log }: KeyParts): Effect.Effect<ReadonlyMap<string, RingKey>> => {
+const readRows = (
+  rows: readonly KeyRow[],
+  known: ReadonlyMap<string, RingKey>,
+  { secrets, clock, log }: KeyParts,
+): Effect.Effect<ReadonlyMap<string, RingKey>> => {
   const unreadable = (row: KeyRow, cause: unknown): undefined => {
-    log.error("a signing key can't be read; its signatures are refused", { kid: row.kid, cause: String(cause) })
+    log.error("a signing key can't be read; its signatures are refused", {
+      kid: row.kid,
+      cause: String(cause),
+    })
   }
-  const read = (row: KeyRow) => toRingKey(row, openPrivate(row, secrets, clock.nowMs()), known.get(row.kid)).catch((cause) => unreadable(row, cause))
+  const read = (row: KeyRow) =>
+    toRingKey(row, openPrivate(row, secrets, clock.nowMs()), known.get(row.kid)).catch((cause) =>
+      unreadable(row, cause),
+    )
   return Effect.map(
     Effect.promise(() => Promise.all(rows.map(read))),
     (keys) => new Map(keys.filter((key) => key !== undefined).map((key) => [key.kid, key])),
@@ -48,12 +58,20 @@ export const makeKeyRing = (parts: KeyParts): KeyRing => {
   })
   const loads = shareLoad(load, clock, reloadGapMs)
   const signing = (purpose: SigningPurpose) =>
-    [...keys.values()].find((key): key is SigningKey => key.purpose === purpose && key.signKey !== undefined && key.retiresMs > clock.nowMs())
-  const accepted = (key: RingKey | undefined) => (key !== undefined && key.acceptedUntilMs > clock.nowMs() ? key : undefined)
+    [...keys.values()].find(
+      (key): key is SigningKey =>
+        key.purpose === purpose && key.signKey !== undefined && key.retiresMs > clock.nowMs(),
+    )
+  const accepted = (key: RingKey | undefined) =>
+    key !== undefined && key.acceptedUntilMs > clock.nowMs() ? key : undefined
   const make = (purpose: SigningPurpose) =>
     Effect.gen(function* () {
-      if (!signing(purpose)) yield* Effect.andThen(makeKeyUnlessThere(parts, rows, purpose), loads.now)
-      return signing(purpose) ?? (yield* new PortError({ port: "signer", message: `no ${purpose} key could be made` }))
+      if (!signing(purpose))
+        yield* Effect.andThen(makeKeyUnlessThere(parts, rows, purpose), loads.now)
+      return (
+        signing(purpose) ??
+        (yield* new PortError({ port: "signer", message: `no ${purpose} key could be made` }))
+      )
     })
   const look = (kid: string) => {
     if (waiting >= maxWaiting) return Effect.succeed(undefined)
@@ -63,15 +81,24 @@ export const makeKeyRing = (parts: KeyParts): KeyRing => {
       Effect.ensuring(Effect.sync(() => void waiting--)),
     )
   }
-  const known = Effect.catch(loads.ifOld, (error) => Effect.sync(() => log.warn("the signing keys could not be read again; known ones are published", { cause: error.message })))
+  const known = Effect.catch(loads.ifOld, (error) =>
+    Effect.sync(() =>
+      log.warn("the signing keys could not be read again; known ones are published", {
+        cause: error.message,
+      }),
+    ),
+  )
   return {
     current: (purpose) =>
       Effect.suspend(() => {
         const key = signing(purpose)
         return key ? Effect.succeed(key) : making.withPermits(1)(make(purpose))
       }),
-    find: (kid) => Effect.suspend(() => (keys.has(kid) ? Effect.succeed(accepted(keys.get(kid))) : look(kid))),
-    published: Effect.map(known, () => [...keys.values()].filter((key) => accepted(key) !== undefined)),
+    find: (kid) =>
+      Effect.suspend(() => (keys.has(kid) ? Effect.succeed(accepted(keys.get(kid))) : look(kid))),
+    published: Effect.map(known, () =>
+      [...keys.values()].filter((key) => accepted(key) !== undefined),
+    ),
     load: loads.now,
     erase: Effect.suspend(() => rows.erase(clock.nowMs())),
   }

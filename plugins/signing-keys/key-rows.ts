@@ -41,12 +41,15 @@ export const makeKeyRows = (database: Database): KeyRows => {
         db(tx)
           .selectFrom("signing_key")
           .selectAll()
-          .where((eb) => eb.or([eb("accepted_until", "is", null), eb("accepted_until", ">", new Date(nowMs))]))
+          .where((eb) =>
+            eb.or([eb("accepted_until", "is", null), eb("accepted_until", ">", new Date(nowMs))]),
+          )
           .orderBy("created_at", "desc")
           .orderBy("kid")
           .execute(),
       ),
-    lock: (tx) => asked(() => sql`SELECT pg_advisory_xact_lock(hashtext('rakit/signing_key'))`.execute(db(tx))),
+    lock: (tx) =>
+      asked(() => sql`SELECT pg_advisory_xact_lock(hashtext('rakit/signing_key'))`.execute(db(tx))),
     insert: (row, tx) =>
       asked(() =>
         db(tx)
@@ -57,7 +60,12 @@ export const makeKeyRows = (database: Database): KeyRows => {
     erase: (nowMs) =>
       asked(async () => {
         const retired = new Date(nowMs - maxSkewMs)
-        await db().updateTable("signing_key").set({ private_jwk: null }).where("private_jwk", "is not", null).where("retires_at", "<=", retired).execute()
+        await db()
+          .updateTable("signing_key")
+          .set({ private_jwk: null })
+          .where("private_jwk", "is not", null)
+          .where("retires_at", "<=", retired)
+          .execute()
         await db().deleteFrom("signing_key").where("accepted_until", "<=", retired).execute()
       }),
   }

@@ -1,5 +1,12 @@
 import { Effect } from "effect"
-import { type Clock, type Database, type Log, PortError, type Secrets, type SigningPurpose } from "../../core/index.ts"
+import {
+  type Clock,
+  type Database,
+  type Log,
+  PortError,
+  type Secrets,
+  type SigningPurpose,
+} from "../../core/index.ts"
 import { makeKeyPair } from "./key-pair.ts"
 import type { KeyRow, KeyRows } from "./key-rows.ts"
 import { openPrivate } from "./ring-key.ts"
@@ -16,9 +23,16 @@ export interface KeyParts {
   readonly rotateDays: number
 }
 
-const newRow = ({ clock, secrets, rotateDays }: KeyParts, purpose: SigningPurpose): Effect.Effect<KeyRow, PortError> =>
+const newRow = (
+  { clock, secrets, rotateDays }: KeyParts,
+  purpose: SigningPurpose,
+): Effect.Effect<KeyRow, PortError> =>
   Effect.gen(function* () {
-    const made = yield* Effect.tryPromise({ try: makeKeyPair, catch: (cause) => new PortError({ port: "signer", message: "a signing key could not be made", cause }) })
+    const made = yield* Effect.tryPromise({
+      try: makeKeyPair,
+      catch: (cause) =>
+        new PortError({ port: "signer", message: "a signing key could not be made", cause }),
+    })
     const nowMs = clock.nowMs()
     const retiresMs = nowMs + rotateDays * dayMs
     return {
@@ -34,7 +48,11 @@ const newRow = ({ clock, secrets, rotateDays }: KeyParts, purpose: SigningPurpos
   })
 
 /** Makes a key unless there is one that this replica can sign with. One replica at a time looks and inserts, so that those with the same secret share the new key. */
-export const makeKeyUnlessThere = (parts: KeyParts, rows: KeyRows, purpose: SigningPurpose): Effect.Effect<void, PortError> =>
+export const makeKeyUnlessThere = (
+  parts: KeyParts,
+  rows: KeyRows,
+  purpose: SigningPurpose,
+): Effect.Effect<void, PortError> =>
   parts.database.transaction((tx) =>
     Effect.gen(function* () {
       yield* rows.lock(tx)
@@ -43,9 +61,15 @@ export const makeKeyUnlessThere = (parts: KeyParts, rows: KeyRows, purpose: Sign
       if (there.some((row) => openPrivate(row, parts.secrets, nowMs) !== undefined)) return
       const row = yield* newRow(parts, purpose)
       yield* rows.insert(row, tx)
-      const stranger = there.find((other) => other.retires_at.getTime() > nowMs && other.sealed_by !== parts.secrets.keyId)
+      const stranger = there.find(
+        (other) => other.retires_at.getTime() > nowMs && other.sealed_by !== parts.secrets.keyId,
+      )
       const fields = { purpose, kid: row.kid, signsUntil: row.retires_at.toISOString() }
-      if (stranger) parts.log.warn("a signing key was made beside one that is sealed with another secret; give all servers the same RAKIT_SECRET_KEY to share one", fields)
+      if (stranger)
+        parts.log.warn(
+          "a signing key was made beside one that is sealed with another secret; give all servers the same RAKIT_SECRET_KEY to share one",
+          fields,
+        )
       else parts.log.info("a signing key was made", fields)
     }),
   )

@@ -4,7 +4,14 @@ import { TestClock } from "effect/testing"
 import { compactVerify, createLocalJWKSet, type JSONWebKeySet } from "jose"
 import { container as root } from "tsyringe"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { type Deployment, PortError, provide, resolve, resolveAll, Tokens } from "../../core/index.ts"
+import {
+  type Deployment,
+  PortError,
+  provide,
+  resolve,
+  resolveAll,
+  Tokens,
+} from "../../core/index.ts"
 import { fakeClock, fakeHouse, fakeLog } from "../../core/testing/index.ts"
 import { makeSecrets } from "../../runtime/services/secrets.ts"
 import type { KeyRing } from "./key-ring.ts"
@@ -25,7 +32,13 @@ const open = (role: Deployment["role"], secret = "shared") => {
   provide(container, Tokens.clock, fakeClock())
   provide(container, Tokens.log, log)
   provide(container, Tokens.secrets, makeSecrets(secret))
-  provide(container, Tokens.deployment, { name: "test", dataDir: "/nonexistent", modelsDir: "/nonexistent", baseUrl: "http://localhost", role })
+  provide(container, Tokens.deployment, {
+    name: "test",
+    dataDir: "/nonexistent",
+    modelsDir: "/nonexistent",
+    baseUrl: "http://localhost",
+    role,
+  })
   const settings = Schema.decodeUnknownSync(plugin.settings)({})
   plugin.register?.(container, settings)
   const scope = Scope.makeUnsafe()
@@ -34,7 +47,10 @@ const open = (role: Deployment["role"], secret = "shared") => {
   return {
     log,
     ask: () => asking.ask(endpoint!, undefined, { caller: undefined }),
-    start: () => Effect.runPromise((plugin.start?.(container, settings) ?? Effect.void).pipe(Scope.provide(scope))),
+    start: () =>
+      Effect.runPromise(
+        (plugin.start?.(container, settings) ?? Effect.void).pipe(Scope.provide(scope)),
+      ),
     signer: () => resolve(container, Tokens.signer),
     stop: () => Effect.runPromise(Scope.close(scope, Exit.void)),
   }
@@ -47,10 +63,23 @@ it("publishes a key for each purpose as soon as it has started, and says 503 bef
   const answer = await server.ask()
   expect(answer).toMatchObject({ status: 200, headers: { "cache-control": "public, max-age=300" } })
   const { keys } = answer.json as JSONWebKeySet
-  expect(keys.map((key) => Object.keys(key).sort())).toEqual(Array(2).fill(["alg", "crv", "kid", "kty", "use", "x"]))
-  expect(keys.every((key) => key.alg === "EdDSA" && key.use === "sig" && key.kty === "OKP" && key.crv === "Ed25519")).toBe(true)
+  expect(keys.map((key) => Object.keys(key).sort())).toEqual(
+    Array(2).fill(["alg", "crv", "kid", "kty", "use", "x"]),
+  )
+  expect(
+    keys.every(
+      (key) =>
+        key.alg === "EdDSA" && key.use === "sig" && key.kty === "OKP" && key.crv === "Ed25519",
+    ),
+  ).toBe(true)
   const jws = await Effect.runPromise(server.signer().sign("receipt", { call_id: "c" }))
-  expect(JSON.parse(new TextDecoder().decode((await compactVerify(jws, createLocalJWKSet(answer.json as JSONWebKeySet))).payload))).toEqual({ call_id: "c" })
+  expect(
+    JSON.parse(
+      new TextDecoder().decode(
+        (await compactVerify(jws, createLocalJWKSet(answer.json as JSONWebKeySet))).payload,
+      ),
+    ),
+  ).toEqual({ call_id: "c" })
   await server.stop()
 })
 
@@ -70,11 +99,15 @@ it("a command makes no key unless it signs, and a server with another secret mak
 })
 
 it("renews every hour, a little later each time, also after a failure", async () => {
-  const services = await Effect.runPromise(Layer.build(TestClock.layer()).pipe(Scope.provide(Scope.makeUnsafe())))
+  const services = await Effect.runPromise(
+    Layer.build(TestClock.layer()).pipe(Scope.provide(Scope.makeUnsafe())),
+  )
   const run = Effect.runPromiseWith(services)
   const log = fakeLog()
   let turns = 0
-  const load = Effect.suspend(() => (++turns === 2 ? Effect.fail(new PortError({ port: "database", message: "down" })) : Effect.void))
+  const load = Effect.suspend(() =>
+    ++turns === 2 ? Effect.fail(new PortError({ port: "database", message: "down" })) : Effect.void,
+  )
   const ring = { load, current: () => Effect.succeed({}), erase: Effect.void } as unknown as KeyRing
   const fiber = Effect.runForkWith(services)(renewHourly(ring, log, () => 0.5))
   await run(TestClock.adjust("62 minutes"))

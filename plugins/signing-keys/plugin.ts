@@ -14,7 +14,8 @@ const rings = new WeakMap<DependencyContainer, KeyRing>()
 export const plugin = definePlugin<Settings>({
   name: "signing-keys",
   api: 1,
-  about: "Signs sessions and receipts with Ed25519 keys that lie in the database and rotate; serves /.well-known/jwks.json.",
+  about:
+    "Signs sessions and receipts with Ed25519 keys that lie in the database and rotate; serves /.well-known/jwks.json.",
   settings: Settings,
   needs: [Tokens.database, Tokens.clock, Tokens.log, Tokens.secrets, Tokens.deployment],
   provides: [Tokens.signer, Tokens.endpoints],
@@ -41,5 +42,14 @@ export const plugin = definePlugin<Settings>({
       }
       rings.set(container, ring)
       provide(container, Tokens.signer, makeSigner(ring))
-    }).pipe(Effect.mapError((cause) => new PluginError({ plugin: "signing-keys", message: `the signing keys can't be read or made: ${cause.message}`, cause }))),
+    }).pipe(
+      Effect.mapError(
+        (cause) =>
+          new PluginError({
+            plugin: "signing-keys",
+            message: `the signing keys can't be read or made: ${cause.message}`,
+            cause,
+          }),
+      ),
+    ),
 })

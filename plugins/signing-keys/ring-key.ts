@@ -18,15 +18,22 @@ export type SigningKey = RingKey & { readonly signKey: CryptoKey }
 
 /** The private half, where this replica can open it and it still signs. */
 export const openPrivate = (row: KeyRow, secrets: Secrets, nowMs: number): string | undefined =>
-  row.private_jwk !== null && row.sealed_by === secrets.keyId && row.retires_at.getTime() > nowMs ? secrets.open(row.private_jwk) : undefined
+  row.private_jwk !== null && row.sealed_by === secrets.keyId && row.retires_at.getTime() > nowMs
+    ? secrets.open(row.private_jwk)
+    : undefined
 
 /** `known`: the same key as it was read before, so that nothing is imported twice. */
-export const toRingKey = async (row: KeyRow, privateJwk: string | undefined, known: RingKey | undefined): Promise<RingKey> => ({
+export const toRingKey = async (
+  row: KeyRow,
+  privateJwk: string | undefined,
+  known: RingKey | undefined,
+): Promise<RingKey> => ({
   kid: row.kid,
   purpose: row.purpose,
   publicJwk: row.public_jwk,
   verifyKey: known?.verifyKey ?? (await importPublic(row.public_jwk)),
-  signKey: privateJwk === undefined ? undefined : (known?.signKey ?? (await importPrivate(privateJwk))),
+  signKey:
+    privateJwk === undefined ? undefined : (known?.signKey ?? (await importPrivate(privateJwk))),
   retiresMs: row.retires_at.getTime(),
   acceptedUntilMs: row.accepted_until?.getTime() ?? Number.POSITIVE_INFINITY,
 })

@@ -8,7 +8,9 @@ const gapMs = 1_000
 
 /** Loads that end when told; `waitMs` moves both clocks. */
 const open = async () => {
-  const services = await Effect.runPromise(Layer.build(TestClock.layer()).pipe(Scope.provide(Scope.makeUnsafe())))
+  const services = await Effect.runPromise(
+    Layer.build(TestClock.layer()).pipe(Scope.provide(Scope.makeUnsafe())),
+  )
   const clock = fakeClock()
   const ends: Deferred.Deferred<void, string>[] = []
   const load = Effect.suspend(() => {

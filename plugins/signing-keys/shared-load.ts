@@ -11,7 +11,11 @@ export interface SharedLoad<E> {
 }
 
 /** One load at a time. However many ask, `paced` and `ifOld` load at most once in `minGapMs`. */
-export const shareLoad = <E>(load: Effect.Effect<void, E>, clock: Clock, minGapMs: number): SharedLoad<E> => {
+export const shareLoad = <E>(
+  load: Effect.Effect<void, E>,
+  clock: Clock,
+  minGapMs: number,
+): SharedLoad<E> => {
   const lock = Semaphore.makeUnsafe(1)
   let begun = 0
   let lastMs = Number.NEGATIVE_INFINITY
@@ -36,5 +40,9 @@ export const shareLoad = <E>(load: Effect.Effect<void, E>, clock: Clock, minGapM
       )
     })
   const now = asked(() => 0)
-  return { now, paced: asked(waitMs), ifOld: Effect.suspend(() => (waitMs() > 0 ? Effect.void : now)) }
+  return {
+    now,
+    paced: asked(waitMs),
+    ifOld: Effect.suspend(() => (waitMs() > 0 ? Effect.void : now)),
+  }
 }

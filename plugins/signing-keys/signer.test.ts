@@ -19,10 +19,20 @@ beforeEach(() => house.empty())
 
 type Replica = ReturnType<typeof house.replica>
 const run = <A>(effect: Effect.Effect<A, PortError>) => Effect.runPromise(effect)
-const sign = (replica: Replica, purpose: SigningPurpose, payload: unknown = { sub: "acct_1" }) => run(replica.signer.sign(purpose, payload))
-const verify = (replica: Replica, purpose: SigningPurpose, jws: string) => run(replica.signer.verify(purpose, jws))
-const kidOf = (jws: string) => JSON.parse(Buffer.from(jws.split(".")[0]!, "base64url").toString()).kid as string
-const jwks = async (replica: Replica) => ({ keys: (await run(replica.ring.published)).map(({ kid, publicJwk }) => ({ ...publicJwk, kid, alg: "EdDSA", use: "sig" })) })
+const sign = (replica: Replica, purpose: SigningPurpose, payload: unknown = { sub: "acct_1" }) =>
+  run(replica.signer.sign(purpose, payload))
+const verify = (replica: Replica, purpose: SigningPurpose, jws: string) =>
+  run(replica.signer.verify(purpose, jws))
+const kidOf = (jws: string) =>
+  JSON.parse(Buffer.from(jws.split(".")[0]!, "base64url").toString()).kid as string
+const jwks = async (replica: Replica) => ({
+  keys: (await run(replica.ring.published)).map(({ kid, publicJwk }) => ({
+    ...publicJwk,
+    kid,
+    alg: "EdDSA",
+    use: "sig",
+  })),
+})
 
 describe("a signature", () => {
   it("verifies for its purpose only, here and with the published key alone", async () => {
@@ -39,7 +49,9 @@ describe("a signature", () => {
   it("of a key for another purpose is none, though the header says so", async () => {
     const one = house.replica()
     const session = await run(one.ring.current("session"))
-    const forged = await new CompactSign(Buffer.from("{}")).setProtectedHeader(headerOf("receipt", session.kid)).sign(session.signKey)
+    const forged = await new CompactSign(Buffer.from("{}"))
+      .setProtectedHeader(headerOf("receipt", session.kid))
+      .sign(session.signKey)
     expect(await verify(one, "receipt", forged)).toBeUndefined()
   })
 
@@ -48,13 +60,26 @@ describe("a signature", () => {
     const jws = await sign(one, "session")
     const [, body] = jws.split(".")
     const key = await run(one.ring.current("session"))
-    const head = (more: object) => Buffer.from(JSON.stringify({ ...headerOf("session", key.kid), ...more })).toString("base64url")
+    const head = (more: object) =>
+      Buffer.from(JSON.stringify({ ...headerOf("session", key.kid), ...more })).toString(
+        "base64url",
+      )
     const publicBytes = Buffer.from(key.publicJwk.x, "base64url")
-    const hs256 = await new CompactSign(Buffer.from("{}")).setProtectedHeader({ alg: "HS256", kid: key.kid }).sign(publicBytes)
+    const hs256 = await new CompactSign(Buffer.from("{}"))
+      .setProtectedHeader({ alg: "HS256", kid: key.kid })
+      .sign(publicBytes)
     const stranger = await generateKeyPair("EdDSA", { crv: "Ed25519" })
-    const self = await new CompactSign(Buffer.from("{}")).setProtectedHeader(headerOf("session", key.kid)).sign(stranger.privateKey)
+    const self = await new CompactSign(Buffer.from("{}"))
+      .setProtectedHeader(headerOf("session", key.kid))
+      .sign(stranger.privateKey)
     const zeros = `${head({})}.${body}.${Buffer.alloc(64).toString("base64url")}`
-    for (const forged of [`${head({ alg: "none" })}.${body}.`, `${head({ alg: "none" })}.${body}.${"A".repeat(86)}`, hs256, self, zeros])
+    for (const forged of [
+      `${head({ alg: "none" })}.${body}.`,
+      `${head({ alg: "none" })}.${body}.${"A".repeat(86)}`,
+      hs256,
+      self,
+      zeros,
+    ])
       expect(await verify(one, "session", forged)).toBeUndefined()
     expect(await verify(one, "session", jws)).toEqual({ sub: "acct_1" })
   })
@@ -63,7 +88,13 @@ describe("a signature", () => {
     const one = house.replica()
     const jws = await sign(one, "session", { sub: "acct_1", role: "user" })
     const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_."
-    const altered = Array.from(jws, (letter, at) => jws.slice(0, at) + letters[(letters.indexOf(letter) + 1 + (at % 63)) % letters.length]! + jws.slice(at + 1))
+    const altered = Array.from(
+      jws,
+      (letter, at) =>
+        jws.slice(0, at) +
+        letters[(letters.indexOf(letter) + 1 + (at % 63)) % letters.length]! +
+        jws.slice(at + 1),
+    )
     const answers = await Promise.all(altered.map((text) => verify(one, "session", text)))
     expect(answers.flatMap((answer, at) => (answer === undefined ? [] : [at]))).toEqual([])
     expect(one.asked.times).toBeLessThan(12)
@@ -73,7 +104,11 @@ describe("a signature", () => {
     const one = house.replica()
     const jws = await sign(one, "session")
     const [head, body, signature] = jws.split(".") as [string, string, string]
-    const part = fc.oneof(fc.string({ unit: "binary" }), fc.base64String(), fc.constantFrom("", head, body, signature))
+    const part = fc.oneof(
+      fc.string({ unit: "binary" }),
+      fc.base64String(),
+      fc.constantFrom("", head, body, signature),
+    )
     const garbage = fc.oneof(
       fc.string({ unit: "binary", maxLength: 20_000 }),
       fc.array(part, { maxLength: 5 }).map((parts) => parts.join(".")),
@@ -84,22 +119,34 @@ describe("a signature", () => {
       }),
       { numRuns: runs(500) },
     )
-    for (const value of [undefined, null, 3, {}, []]) expect(await verify(one, "session", value as never)).toBeUndefined()
+    for (const value of [undefined, null, 3, {}, []])
+      expect(await verify(one, "session", value as never)).toBeUndefined()
   })
 
   it("is refused at once when the payload is no JSON or too large to be verified again", async () => {
     const one = house.replica()
-    expect(await Effect.runPromise(Effect.flip(one.signer.sign("session", undefined)))).toMatchObject({ _tag: "PortError", port: "signer" })
-    expect(await Effect.runPromise(Effect.flip(one.signer.sign("session", "x".repeat(maxCharacters))))).toMatchObject({ message: expect.stringContaining("too large") })
+    expect(
+      await Effect.runPromise(Effect.flip(one.signer.sign("session", undefined))),
+    ).toMatchObject({ _tag: "PortError", port: "signer" })
+    expect(
+      await Effect.runPromise(Effect.flip(one.signer.sign("session", "x".repeat(maxCharacters)))),
+    ).toMatchObject({ message: expect.stringContaining("too large") })
   })
 })
 
 describe("two replicas over one database", () => {
   it("with one secret share the key, however many sign for the first time at once", async () => {
     const [one, two] = [house.replica(), house.replica()]
-    const all = await Promise.all(Array.from({ length: 40 }, (_, n) => sign(n % 2 ? one : two, n % 4 < 2 ? "session" : "receipt")))
+    const all = await Promise.all(
+      Array.from({ length: 40 }, (_, n) =>
+        sign(n % 2 ? one : two, n % 4 < 2 ? "session" : "receipt"),
+      ),
+    )
     expect((await house.rows()).map((row) => row.purpose).sort()).toEqual(["receipt", "session"])
-    for (const [n, jws] of all.entries()) expect(await verify(n % 2 ? two : one, n % 4 < 2 ? "session" : "receipt", jws)).toEqual({ sub: "acct_1" })
+    for (const [n, jws] of all.entries())
+      expect(await verify(n % 2 ? two : one, n % 4 < 2 ? "session" : "receipt", jws)).toEqual({
+        sub: "acct_1",
+      })
   })
 
   it("with different secrets verify each other's signatures, and publish all keys", async () => {
@@ -113,8 +160,17 @@ describe("two replicas over one database", () => {
         await compactVerify(jws, createLocalJWKSet(await jwks(replica)))
       }
     }
-    expect(two.log.lines).toEqual([expect.objectContaining({ level: "warn", message: expect.stringContaining("RAKIT_SECRET_KEY") })])
-    expect((await house.rows()).map((row) => row.sealed_by).every((by, at, all) => all.indexOf(by) === at)).toBe(true)
+    expect(two.log.lines).toEqual([
+      expect.objectContaining({
+        level: "warn",
+        message: expect.stringContaining("RAKIT_SECRET_KEY"),
+      }),
+    ])
+    expect(
+      (await house.rows())
+        .map((row) => row.sealed_by)
+        .every((by, at, all) => all.indexOf(by) === at),
+    ).toBe(true)
   })
 
   it("keep the private half sealed", async () => {
@@ -122,17 +178,24 @@ describe("two replicas over one database", () => {
     await sign(one, "session")
     const [row] = await house.rows()
     expect(row?.private_jwk).toMatch(/^[0-9a-f]{12}\.[\w-]+$/)
-    expect(Object.keys((await run(one.ring.current("session"))).publicJwk).sort()).toEqual(["crv", "kty", "x"])
+    expect(Object.keys((await run(one.ring.current("session"))).publicJwk).sort()).toEqual([
+      "crv",
+      "kty",
+      "x",
+    ])
   })
 
   it("look for unknown keys once a second, however many ask; known ones need no database", async () => {
     const one = house.replica()
     const jws = await sign(one, "session")
     const [, body, signature] = jws.split(".")
-    const unknown = (n: number) => `${Buffer.from(JSON.stringify(headerOf("session", `kid-${n}`))).toString("base64url")}.${body}.${signature}`
+    const unknown = (n: number) =>
+      `${Buffer.from(JSON.stringify(headerOf("session", `kid-${n}`))).toString("base64url")}.${body}.${signature}`
     house.clock.advance(1_000)
     const before = one.asked.times
-    const answers = await Promise.all(Array.from({ length: 300 }, (_, n) => verify(one, "session", unknown(n))))
+    const answers = await Promise.all(
+      Array.from({ length: 300 }, (_, n) => verify(one, "session", unknown(n))),
+    )
     expect(answers.every((answer) => answer === undefined)).toBe(true)
     expect(one.asked.times - before).toBeLessThanOrEqual(2)
     one.asked.isDown = true
@@ -142,7 +205,9 @@ describe("two replicas over one database", () => {
     expect((await jwks(one)).keys).toHaveLength(1)
     // an unknown key while the database is down is a failure, not a wrong signature
     house.clock.advance(1_000)
-    expect(await Effect.runPromise(Effect.flip(one.signer.verify("session", unknown(1))))).toMatchObject({ _tag: "PortError" })
+    expect(
+      await Effect.runPromise(Effect.flip(one.signer.verify("session", unknown(1)))),
+    ).toMatchObject({ _tag: "PortError" })
     one.asked.isDown = false
   })
 
@@ -154,7 +219,12 @@ describe("two replicas over one database", () => {
     )
     const two = house.replica()
     expect(await verify(two, "session", jws)).toEqual({ sub: "acct_1" })
-    expect(two.log.lines).toEqual([expect.objectContaining({ level: "error", fields: expect.objectContaining({ kid: "broken" }) })])
+    expect(two.log.lines).toEqual([
+      expect.objectContaining({
+        level: "error",
+        fields: expect.objectContaining({ kid: "broken" }),
+      }),
+    ])
   })
 })
 
@@ -192,7 +262,9 @@ describe("rotation", () => {
     const all = await Promise.all(replicas.map((replica) => sign(replica, "session")))
     expect(new Set(all.map(kidOf)).size).toBe(1)
     expect((await house.rows()).filter((row) => row.purpose === "session")).toHaveLength(2)
-    for (const replica of replicas) for (const jws of all) expect(await verify(replica, "session", jws)).toEqual({ sub: "acct_1" })
+    for (const replica of replicas)
+      for (const jws of all)
+        expect(await verify(replica, "session", jws)).toEqual({ sub: "acct_1" })
   })
 
   it("the hourly look makes the next key, erases private halves that sign no more and session keys that are over", async () => {
@@ -201,7 +273,12 @@ describe("rotation", () => {
     expect(await house.rows()).toHaveLength(2)
     house.clock.advance(dayMs)
     await run(renewKeys(one.ring))
-    expect((await house.rows()).map((row) => row.private_jwk !== null)).toEqual([true, true, true, true])
+    expect((await house.rows()).map((row) => row.private_jwk !== null)).toEqual([
+      true,
+      true,
+      true,
+      true,
+    ])
     house.clock.advance(hourMs)
     await run(renewKeys(one.ring))
     expect((await house.rows()).filter((row) => row.private_jwk === null)).toHaveLength(2)
@@ -219,8 +296,25 @@ it("an ordinary program verifies a receipt with the published key", async () => 
   const { verify: check } = await import("node:crypto")
   const { kty, crv, x } = (await jwks(one)).keys[0]!
   const [head, body, signature] = jws.split(".") as [string, string, string]
-  expect(check(null, Buffer.from(`${head}.${body}`), createPublicKey({ key: { kty, crv, x }, format: "jwk" }), Buffer.from(signature, "base64url"))).toBe(true)
+  expect(
+    check(
+      null,
+      Buffer.from(`${head}.${body}`),
+      createPublicKey({ key: { kty, crv, x }, format: "jwk" }),
+      Buffer.from(signature, "base64url"),
+    ),
+  ).toBe(true)
   // that the test can fail
-  const pair = createPrivateKey({ key: { kty: "OKP", crv: "Ed25519", x, d: Buffer.alloc(32, 1).toString("base64url") }, format: "jwk" })
-  expect(check(null, Buffer.from(`${head}.${body}`), createPublicKey({ key: { kty, crv, x }, format: "jwk" }), signWith(null, Buffer.from(`${head}.${body}`), pair))).toBe(false)
+  const pair = createPrivateKey({
+    key: { kty: "OKP", crv: "Ed25519", x, d: Buffer.alloc(32, 1).toString("base64url") },
+    format: "jwk",
+  })
+  expect(
+    check(
+      null,
+      Buffer.from(`${head}.${body}`),
+      createPublicKey({ key: { kty, crv, x }, format: "jwk" }),
+      signWith(null, Buffer.from(`${head}.${body}`), pair),
+    ),
+  ).toBe(false)
 })

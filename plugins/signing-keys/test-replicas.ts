@@ -30,7 +30,9 @@ export const openReplicas = async () => {
       run: (query) =>
         Effect.suspend(() => {
           asked.times++
-          return asked.isDown ? Effect.fail(new PortError({ port: "database", message: "down" })) : test.database.run(query)
+          return asked.isDown
+            ? Effect.fail(new PortError({ port: "database", message: "down" }))
+            : test.database.run(query)
         }),
     }
     const ring = makeKeyRing({ database, clock, secrets: makeSecrets(secret), log, rotateDays })
@@ -43,7 +45,9 @@ export const openReplicas = async () => {
         purpose: string
         private_jwk: string | null
         sealed_by: string
-      }>`SELECT kid, purpose, private_jwk, sealed_by FROM signing_key ORDER BY created_at, kid`.execute(test.database.queries())
+      }>`SELECT kid, purpose, private_jwk, sealed_by FROM signing_key ORDER BY created_at, kid`.execute(
+        test.database.queries(),
+      )
     ).rows
   const empty = () => sql`DELETE FROM signing_key`.execute(test.database.queries())
   return { database: test.database, clock: shared, replica, rows, empty, close: () => test.close() }

@@ -17,6 +17,12 @@ export const renewKeys = (ring: KeyRing) =>
 export const renewHourly = (ring: KeyRing, log: Log, random: () => number): Effect.Effect<never> =>
   Effect.suspend(() => Effect.sleep(hourMs * (1 + random() / 10))).pipe(
     Effect.andThen(renewKeys(ring)),
-    Effect.catchCause((cause) => Effect.sync(() => log.warn("the signing keys could not be renewed; it will be tried again", { cause: Cause.pretty(cause) }))),
+    Effect.catchCause((cause) =>
+      Effect.sync(() =>
+        log.warn("the signing keys could not be renewed; it will be tried again", {
+          cause: Cause.pretty(cause),
+        }),
+      ),
+    ),
     Effect.forever,
   )

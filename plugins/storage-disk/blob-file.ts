@@ -32,11 +32,18 @@ export const statBlob = async (root: string, key: string): Promise<BlobInfo> => 
 }
 
 /** Holds one version of the blob open, so that a `put` meanwhile changes nothing for this reader. */
-export async function* readBlob(root: string, key: string, range: ByteRange): AsyncGenerator<Uint8Array> {
+export async function* readBlob(
+  root: string,
+  key: string,
+  range: ByteRange,
+): AsyncGenerator<Uint8Array> {
   await statBlob(root, key)
   const handle = await open(blobPath(root, key), constants.O_RDONLY | constants.O_NOFOLLOW)
   try {
-    const end = Math.min((await handle.stat()).size, range.to === undefined ? Number.POSITIVE_INFINITY : range.to + 1)
+    const end = Math.min(
+      (await handle.stat()).size,
+      range.to === undefined ? Number.POSITIVE_INFINITY : range.to + 1,
+    )
     for (let position = range.from; position < end; ) {
       const chunk = new Uint8Array(Math.min(chunkBytes, end - position))
       const { bytesRead } = await handle.read(chunk, 0, chunk.byteLength, position)

@@ -16,8 +16,16 @@ export interface FolderEntry {
   readonly isFolder: boolean
 }
 
-export const fileEntry = (name: string): FolderEntry => ({ name, text: name.slice(0, -1), isFolder: false })
-export const folderEntry = (name: string): FolderEntry => ({ name, text: `${name}/`, isFolder: true })
+export const fileEntry = (name: string): FolderEntry => ({
+  name,
+  text: name.slice(0, -1),
+  isFolder: false,
+})
+export const folderEntry = (name: string): FolderEntry => ({
+  name,
+  text: `${name}/`,
+  isFolder: true,
+})
 
 /** By code unit, which is the order of the whole keys below them: no text but an equal one starts with `a/`. */
 export const byKey = (a: FolderEntry, b: FolderEntry): number => (a.text < b.text ? -1 : 1)

@@ -12,6 +12,8 @@ storageContract(
   "in a folder in memory",
   Effect.gen(function* () {
     const storage = yield* freshStorage(memory)
-    return smallDisk === undefined ? { storage } : { storage, nearlyFull: yield* freshStorage(smallDisk) }
+    return smallDisk === undefined
+      ? { storage }
+      : { storage, nearlyFull: yield* freshStorage(smallDisk) }
   }),
 )

@@ -1,4 +1,14 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, utimes, writeFile } from "node:fs/promises"
+import {
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  utimes,
+  writeFile,
+} from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Fiber, Stream } from "effect"
@@ -11,8 +21,10 @@ import { prepareFolder } from "./prepare-folder.ts"
 
 const run = Effect.runPromise
 const text = (body: string) => Stream.make(new TextEncoder().encode(body))
-const read = (storage: Storage, key: string) => Effect.map(Stream.runCollect(storage.get(key)), (chunks) => Buffer.concat([...chunks]).toString())
-const keys = (storage: Storage) => Effect.map(Stream.runCollect(storage.list("")), (infos) => [...infos].map(({ key }) => key))
+const read = (storage: Storage, key: string) =>
+  Effect.map(Stream.runCollect(storage.get(key)), (chunks) => Buffer.concat([...chunks]).toString())
+const keys = (storage: Storage) =>
+  Effect.map(Stream.runCollect(storage.list("")), (infos) => [...infos].map(({ key }) => key))
 
 let above: string
 let root: string
@@ -85,8 +97,13 @@ describe("symbolic links inside the folder", () => {
   })
 
   it("are not written or removed through", async () => {
-    expect(await run(Effect.flip(storage.put("out/new", text("x"), 10)))).toMatchObject({ _tag: "PortError", message: expect.stringContaining("symbolic link") })
-    expect(await run(Effect.flip(storage.put("out/sub/new", text("x"), 10)))).toMatchObject({ _tag: "PortError" })
+    expect(await run(Effect.flip(storage.put("out/new", text("x"), 10)))).toMatchObject({
+      _tag: "PortError",
+      message: expect.stringContaining("symbolic link"),
+    })
+    expect(await run(Effect.flip(storage.put("out/sub/new", text("x"), 10)))).toMatchObject({
+      _tag: "PortError",
+    })
     await run(storage.remove("out/secret"))
     await run(storage.put("file", text("ours"), 10))
     expect(await run(read(storage, "file"))).toBe("ours")
@@ -109,7 +126,10 @@ describe("sweep", () => {
   })
 
   it("makes the put whose file it took fail, and spoils nothing", async () => {
-    const body = Stream.concat(text("x"), Stream.fromEffectDrain(Effect.promise(() => sweep(root, 2 ** 50, 0))))
+    const body = Stream.concat(
+      text("x"),
+      Stream.fromEffectDrain(Effect.promise(() => sweep(root, 2 ** 50, 0))),
+    )
     expect(await run(Effect.flip(storage.put("k", body, 10)))).toMatchObject({ _tag: "PortError" })
     expect(await run(keys(storage))).toEqual([])
   })
@@ -117,8 +137,15 @@ describe("sweep", () => {
 
 describe("errors", () => {
   it("knows a full disk and a full quota", () => {
-    for (const code of ["ENOSPC", "EDQUOT"]) expect(writeError("k")(Object.assign(new Error(code), { code }))).toMatchObject({ _tag: "StorageFull", key: "k" })
-    expect(writeError("k")(Object.assign(new Error("EIO"), { code: "EIO" }))).toMatchObject({ _tag: "PortError", message: expect.stringContaining("EIO") })
+    for (const code of ["ENOSPC", "EDQUOT"])
+      expect(writeError("k")(Object.assign(new Error(code), { code }))).toMatchObject({
+        _tag: "StorageFull",
+        key: "k",
+      })
+    expect(writeError("k")(Object.assign(new Error("EIO"), { code: "EIO" }))).toMatchObject({
+      _tag: "PortError",
+      message: expect.stringContaining("EIO"),
+    })
   })
 
   it("names the folder that can't be written, and what to do", async () => {

@@ -64,7 +64,11 @@ const moveTo = async (path: string, root: string, target: string): Promise<strin
 const maxMoves = 20
 
 /** Tries again when a `remove` has taken the empty folder away just now. */
-const moveAgain = async (path: string, root: string, target: string): Promise<string | undefined> => {
+const moveAgain = async (
+  path: string,
+  root: string,
+  target: string,
+): Promise<string | undefined> => {
   for (let move = 1; ; move++) {
     try {
       return await moveTo(path, root, target)
@@ -75,7 +79,11 @@ const moveAgain = async (path: string, root: string, target: string): Promise<st
 }
 
 /** Publishes it under its key, for good. */
-export const publish = async ({ path, handle }: Incoming, root: string, key: string): Promise<BlobInfo> => {
+export const publish = async (
+  { path, handle }: Incoming,
+  root: string,
+  key: string,
+): Promise<BlobInfo> => {
   await handle.sync()
   const target = blobPath(root, key)
   const topmost = await moveAgain(path, root, target)

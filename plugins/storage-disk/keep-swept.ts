@@ -7,10 +7,27 @@ import { sweep } from "./incoming.ts"
 const idleMs = 3_600_000
 
 /** Sweeps now, then every hour until the Scope closes. */
-export const keepSwept = (root: string, clock: Clock, log: Log): Effect.Effect<void, never, Scope.Scope> => {
+export const keepSwept = (
+  root: string,
+  clock: Clock,
+  log: Log,
+): Effect.Effect<void, never, Scope.Scope> => {
   const once = Effect.tryPromise(() => sweep(root, clock.nowMs(), idleMs)).pipe(
-    Effect.tap((swept) => Effect.sync(() => swept > 0 && log.info("Swept unfinished blobs", { swept }))),
-    Effect.catch((error) => Effect.sync(() => log.warn("Unfinished blobs could not be swept", { error: String(error.cause) }))),
+    Effect.tap((swept) =>
+      Effect.sync(() => swept > 0 && log.info("Swept unfinished blobs", { swept })),
+    ),
+    Effect.catch((error) =>
+      Effect.sync(() =>
+        log.warn("Unfinished blobs could not be swept", { error: String(error.cause) }),
+      ),
+    ),
   )
-  return once.pipe(Effect.andThen(Effect.forkScoped(Effect.sleep(idleMs).pipe(Effect.andThen(once), Effect.repeat(Schedule.forever)))), Effect.asVoid)
+  return once.pipe(
+    Effect.andThen(
+      Effect.forkScoped(
+        Effect.sleep(idleMs).pipe(Effect.andThen(once), Effect.repeat(Schedule.forever)),
+      ),
+    ),
+    Effect.asVoid,
+  )
 }

@@ -22,15 +22,28 @@ afterEach(() => rm(dataDir, { recursive: true, force: true }))
 const started = async <A>(
   settings: unknown,
   role: Deployment["role"],
-  work: (log: ReturnType<typeof fakeLog>, storage: () => ReturnType<typeof resolveStorage>) => Promise<A>,
+  work: (
+    log: ReturnType<typeof fakeLog>,
+    storage: () => ReturnType<typeof resolveStorage>,
+  ) => Promise<A>,
 ): Promise<A> => {
   const child = container.createChildContainer()
   const log = fakeLog()
-  provide(child, Tokens.deployment, { name: "test", dataDir, modelsDir: dataDir, baseUrl: "http://127.0.0.1:1", role })
+  provide(child, Tokens.deployment, {
+    name: "test",
+    dataDir,
+    modelsDir: dataDir,
+    baseUrl: "http://127.0.0.1:1",
+    role,
+  })
   provide(child, Tokens.clock, fakeClock())
   provide(child, Tokens.log, log)
   const scope = Scope.makeUnsafe()
-  await Effect.runPromise(plugin.start!(child, Schema.decodeUnknownSync(StorageDiskSettings)(settings)).pipe(Scope.provide(scope)))
+  await Effect.runPromise(
+    plugin.start!(child, Schema.decodeUnknownSync(StorageDiskSettings)(settings)).pipe(
+      Scope.provide(scope),
+    ),
+  )
   try {
     return await work(log, () => resolveStorage(child))
   } finally {
@@ -40,11 +53,15 @@ const started = async <A>(
 const resolveStorage = (child: Parameters<typeof resolve>[0]) => resolve(child, Tokens.storage)
 
 it("keeps blobs below the data folder unless told otherwise", async () => {
-  const put = (storage: ReturnType<typeof resolveStorage>) => Effect.runPromise(storage.put("k", Stream.make(new Uint8Array(1)), 1))
+  const put = (storage: ReturnType<typeof resolveStorage>) =>
+    Effect.runPromise(storage.put("k", Stream.make(new Uint8Array(1)), 1))
   await started({}, "serve", async (_, storage) => put(storage()))
   await started({ folder: "elsewhere" }, "serve", async (_, storage) => put(storage()))
-  await started({ folder: join(dataDir, "absolute") }, "serve", async (_, storage) => put(storage()))
-  for (const folder of ["blobs", "elsewhere", "absolute"]) expect(await readdir(join(dataDir, folder))).toContain("k~")
+  await started({ folder: join(dataDir, "absolute") }, "serve", async (_, storage) =>
+    put(storage()),
+  )
+  for (const folder of ["blobs", "elsewhere", "absolute"])
+    expect(await readdir(join(dataDir, folder))).toContain("k~")
 })
 
 it("sweeps what a dead server left, but not beside a running one", async () => {
@@ -61,5 +78,8 @@ it("sweeps what a dead server left, but not beside a running one", async () => {
 
 it("refuses to start where it can't write", async () => {
   await writeFile(join(dataDir, "file"), "")
-  await expect(started({ folder: "file" }, "serve", async () => {})).rejects.toMatchObject({ _tag: "PluginError", plugin: "storage-disk" })
+  await expect(started({ folder: "file" }, "serve", async () => {})).rejects.toMatchObject({
+    _tag: "PluginError",
+    plugin: "storage-disk",
+  })
 })

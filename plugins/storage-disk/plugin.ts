@@ -18,7 +18,8 @@ export const plugin = definePlugin<StorageDiskSettings>({
     Effect.gen(function* () {
       const { dataDir, role } = resolve(container, Tokens.deployment)
       const root = yield* prepareFolder(resolvePath(dataDir, settings.folder ?? "blobs"))
-      if (role === "serve") yield* keepSwept(root, resolve(container, Tokens.clock), resolve(container, Tokens.log))
+      if (role === "serve")
+        yield* keepSwept(root, resolve(container, Tokens.clock), resolve(container, Tokens.log))
       provide(container, Tokens.storage, makeDiskStorage(root))
     }),
 })

@@ -16,28 +16,43 @@ export interface Ended {
 type House = Pick<WebhookHouse, "clock" | "outbound" | "secrets" | "settings">
 
 /** Those that sign now: the new one, and for a day after a rotation the old one too. */
-const secretsOf = ({ secrets }: House, row: RegistrationRow, nowMs: number): readonly string[] | undefined => {
+const secretsOf = (
+  { secrets }: House,
+  row: RegistrationRow,
+  nowMs: number,
+): readonly string[] | undefined => {
   const secret = secrets.open(row.secret)
-  const isOldGood = row.old_secret !== null && row.old_secret_until !== null && nowMs < row.old_secret_until.getTime()
+  const isOldGood =
+    row.old_secret !== null &&
+    row.old_secret_until !== null &&
+    nowMs < row.old_secret_until.getTime()
   const old = isOldGood ? secrets.open(row.old_secret ?? "") : undefined
   return secret === undefined ? undefined : [secret, ...(old === undefined ? [] : [old])]
 }
 
 const cannotOpen = new PortError({
   port: "webhook",
-  message: "a webhook's secret was sealed by a server with another secret; give all servers the same RAKIT_SECRET_KEY",
+  message:
+    "a webhook's secret was sealed by a server with another secret; give all servers the same RAKIT_SECRET_KEY",
 })
 
 const errorOf = (status: number): string | null => {
   if (status >= 200 && status < 300) return null
-  return status >= 300 && status < 400 ? `HTTP ${status} (redirects are not followed)` : `HTTP ${status}`
+  return status >= 300 && status < 400
+    ? `HTTP ${status} (redirects are not followed)`
+    : `HTTP ${status}`
 }
 
 /** NUL is no text to PostgreSQL clients, and of no use to people. */
-const textOf = (body: Uint8Array): string => Buffer.from(body).toString("utf8").replaceAll("\0", "\ufffd")
+const textOf = (body: Uint8Array): string =>
+  Buffer.from(body).toString("utf8").replaceAll("\0", "\ufffd")
 
 /** Sends it once. What the receiver does is an outcome, not a failure. */
-export const attemptDelivery = (house: House, row: RegistrationRow, delivery: DeliveryRow): Effect.Effect<Ended, PortError> =>
+export const attemptDelivery = (
+  house: House,
+  row: RegistrationRow,
+  delivery: DeliveryRow,
+): Effect.Effect<Ended, PortError> =>
   Effect.suspend(() => {
     const { clock, outbound, settings } = house
     const startMs = clock.nowMs()
@@ -45,13 +60,38 @@ export const attemptDelivery = (house: House, row: RegistrationRow, delivery: De
     const seconds = Math.floor(startMs / 1000)
     const secrets = secretsOf(house, row, startMs)
     if (!secrets) return Effect.fail(cannotOpen)
-    const ended = (status_code: number | null, error: string | null, response_body: string | null): Ended => ({
-      attempt: { at: seconds, status_code, error, duration_ms: Math.round(clock.monotonicMs() - beganMs), response_body },
+    const ended = (
+      status_code: number | null,
+      error: string | null,
+      response_body: string | null,
+    ): Ended => ({
+      attempt: {
+        at: seconds,
+        status_code,
+        error,
+        duration_ms: Math.round(clock.monotonicMs() - beganMs),
+        response_body,
+      },
       endedMs: clock.nowMs(),
     })
-    const headers = headersOf(settings.style, { id: delivery.id, event: delivery.event, body: delivery.body, seconds, secrets })
-    return outbound.send({ method: "POST", url: row.url, headers, body: delivery.body, timeoutMs, maxBytes: maxResponseBytes }).pipe(
-      Effect.map(({ status, body }) => ended(status, errorOf(status), textOf(body))),
-      Effect.catch(({ message }) => Effect.sync(() => ended(null, message, null))),
-    )
+    const headers = headersOf(settings.style, {
+      id: delivery.id,
+      event: delivery.event,
+      body: delivery.body,
+      seconds,
+      secrets,
+    })
+    return outbound
+      .send({
+        method: "POST",
+        url: row.url,
+        headers,
+        body: delivery.body,
+        timeoutMs,
+        maxBytes: maxResponseBytes,
+      })
+      .pipe(
+        Effect.map(({ status, body }) => ended(status, errorOf(status), textOf(body))),
+        Effect.catch(({ message }) => Effect.sync(() => ended(null, message, null))),
+      )
   })

@@ -17,10 +17,15 @@ afterEach(async () => {
 })
 afterAll(() => desk?.close())
 
-const query = async <R>(text: RawBuilder<R>) => (await text.execute(desk.test.database.queries())).rows
-const findings = (house: WebhookHouse = desk.house) => run(Stream.runCollect(deliveryCheck(house).findings(() => {})))
+const query = async <R>(text: RawBuilder<R>) =>
+  (await text.execute(desk.test.database.queries())).rows
+const findings = (house: WebhookHouse = desk.house) =>
+  run(Stream.runCollect(deliveryCheck(house).findings(() => {})))
 /** As if somebody had emptied the queue's tables. */
-const emptied = (): WebhookHouse => ({ ...desk.house, queue: { ...desk.queue, held: () => Effect.succeed(new Set<string>()) } })
+const emptied = (): WebhookHouse => ({
+  ...desk.house,
+  queue: { ...desk.queue, held: () => Effect.succeed(new Set<string>()) },
+})
 
 /** A delivery that failed once and waits for its second attempt. */
 const failOnce = async () => {
@@ -76,7 +81,8 @@ it("a ticket that came back because its webhook was busy still counts, however o
 it("queues a delivery again whose ticket is gone", async () => {
   const { delivery, webhook } = await failOnce()
   const sent: unknown[] = []
-  const send: Queue["send"] = (_, payload, options) => Effect.sync(() => void sent.push([payload, options]))
+  const send: Queue["send"] = (_, payload, options) =>
+    Effect.sync(() => void sent.push([payload, options]))
   const [finding, ...rest] = await findings({ ...emptied(), queue: { ...emptied().queue, send } })
   expect(rest).toEqual([])
   expect(finding).toMatchObject({
@@ -85,14 +91,25 @@ it("queues a delivery again whose ticket is gone", async () => {
     remedy: "it is queued again",
   })
   await run(finding!.mend!)
-  expect(sent).toEqual([[expect.objectContaining({ delivery, round: 0, tries: 1, deferred: 0 }), { key: `${delivery}/0/1/0`, delayMs: 5_000 }]])
+  expect(sent).toEqual([
+    [
+      expect.objectContaining({ delivery, round: 0, tries: 1, deferred: 0 }),
+      { key: `${delivery}/0/1/0`, delayMs: 5_000 },
+    ],
+  ])
 })
 
 it("a delivery that went on between the looks is no finding", async () => {
   await failOnce()
   const goesOn: WebhookHouse = {
     ...desk.house,
-    queue: { ...desk.queue, held: () => Effect.promise(() => query(sql`UPDATE webhook_delivery SET tries = tries + 1`).then(() => new Set<string>())) },
+    queue: {
+      ...desk.queue,
+      held: () =>
+        Effect.promise(() =>
+          query(sql`UPDATE webhook_delivery SET tries = tries + 1`).then(() => new Set<string>()),
+        ),
+    },
   }
   expect(await findings(goesOn)).toEqual([])
 })
@@ -104,7 +121,14 @@ it("gives up what waits for a webhook that is gone", async () => {
   await query(sql`UPDATE webhook_delivery SET created_at = created_at - interval '1 minute'`)
   const [finding, ...rest] = await findings()
   expect(rest).toEqual([])
-  expect(finding).toMatchObject({ subject: `delivery ${delivery} of webhook ${webhook}`, problem: "it waits, but its webhook is gone", remedy: "it is given up" })
+  expect(finding).toMatchObject({
+    subject: `delivery ${delivery} of webhook ${webhook}`,
+    problem: "it waits, but its webhook is gone",
+    remedy: "it is given up",
+  })
   for (let time = 0; time < 2; time++) await run(finding!.mend!)
-  expect([await findings(), await query(sql`SELECT state FROM webhook_delivery`)]).toEqual([[], [{ state: "giveup" }]])
+  expect([await findings(), await query(sql`SELECT state FROM webhook_delivery`)]).toEqual([
+    [],
+    [{ state: "giveup" }],
+  ])
 })

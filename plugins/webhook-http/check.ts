@@ -5,18 +5,31 @@ import type { WebhookHouse } from "./house.ts"
 import { isTicketOf } from "./record.ts"
 import { keysOf, sendTicket, ticketJob, ticketOf } from "./ticket.ts"
 
-const subjectOf = ({ id, webhook_id, owner }: PendingRow): string => `delivery ${id} of webhook ${webhook_id}${owner === null ? "" : ` of account ${owner}`}`
+const subjectOf = ({ id, webhook_id, owner }: PendingRow): string =>
+  `delivery ${id} of webhook ${webhook_id}${owner === null ? "" : ` of account ${owner}`}`
 
 /** An event may be told while its webhook is deleted; its first attempt then gives it up. */
 const graceMs = 60_000
 
-const queueAgain = ({ queue, clock }: WebhookHouse, row: PendingRow): Effect.Effect<void, PortError> =>
-  Effect.suspend(() => sendTicket(queue, ticketOf(row), Math.max(0, (row.next_attempt_at?.getTime() ?? 0) - clock.nowMs())))
+const queueAgain = (
+  { queue, clock }: WebhookHouse,
+  row: PendingRow,
+): Effect.Effect<void, PortError> =>
+  Effect.suspend(() =>
+    sendTicket(
+      queue,
+      ticketOf(row),
+      Math.max(0, (row.next_attempt_at?.getTime() ?? 0) - clock.nowMs()),
+    ),
+  )
 
 /**
  * Delivery and ticket change together, so a delivery that stands where it stood before and after the look into the queue had its ticket in between, or has lost it.
  */
-const withoutTicket = (house: WebhookHouse, rows: readonly PendingRow[]): Effect.Effect<readonly Finding[], PortError> =>
+const withoutTicket = (
+  house: WebhookHouse,
+  rows: readonly PendingRow[],
+): Effect.Effect<readonly Finding[], PortError> =>
   Effect.gen(function* () {
     const deliveries = makeDeliveryRows(house.database)
     const held = yield* house.queue.held(
@@ -50,10 +63,22 @@ export const deliveryCheck = (house: WebhookHouse): ConsistencyCheck => ({
   findings: (looked) => {
     const before = house.clock.nowMs() - graceMs
     const judge = (rows: readonly PendingRow[]) => {
-      const gone = rows.filter(({ url, created_at }) => url === null && created_at.getTime() <= before)
+      const gone = rows.filter(
+        ({ url, created_at }) => url === null && created_at.getTime() <= before,
+      )
       const waiting = rows.filter(({ url }) => url !== null)
-      return Effect.map(withoutTicket(house, waiting), (lost) => [...gone.map((row) => withoutWebhook(house, row)), ...lost])
+      return Effect.map(withoutTicket(house, waiting), (lost) => [
+        ...gone.map((row) => withoutWebhook(house, row)),
+        ...lost,
+      ])
     }
-    return inPages({ page: (after: PendingRow | undefined, limit) => makeDeliveryRows(house.database).pending(after?.seq ?? 0n, limit), judge }, looked)
+    return inPages(
+      {
+        page: (after: PendingRow | undefined, limit) =>
+          makeDeliveryRows(house.database).pending(after?.seq ?? 0n, limit),
+        judge,
+      },
+      looked,
+    )
   },
 })

@@ -13,7 +13,8 @@ const shortestDeferMs = 1_000
 const longestDeferMs = 60_000
 
 /** Again and again a little later, so that a long line before one webhook costs little. */
-const deferMs = (deferred: number, random: () => number): number => Math.round(Math.min(shortestDeferMs * 2 ** deferred, longestDeferMs) * (0.5 + random()))
+const deferMs = (deferred: number, random: () => number): number =>
+  Math.round(Math.min(shortestDeferMs * 2 ** deferred, longestDeferMs) * (0.5 + random()))
 
 const deliver = (house: WebhookHouse, ticket: Ticket): Effect.Effect<void, PortError> =>
   Effect.gen(function* () {
@@ -21,8 +22,13 @@ const deliver = (house: WebhookHouse, ticket: Ticket): Effect.Effect<void, PortE
     const delivery = yield* deliveries.find(ticket.delivery)
     if (!isTicketOf(ticket, delivery)) return
     const registration = yield* makeRegistrationRows(house.database).find(delivery.webhook_id)
-    const round = { tries: delivery.tries, beganMs: delivery.round_at.getTime(), once: delivery.once }
-    if (!registration || isOver(round, house.clock.nowMs())) return yield* deliveries.giveUp(delivery.id)
+    const round = {
+      tries: delivery.tries,
+      beganMs: delivery.round_at.getTime(),
+      once: delivery.once,
+    }
+    if (!registration || isOver(round, house.clock.nowMs()))
+      return yield* deliveries.giveUp(delivery.id)
     yield* recordAttempt(house, ticket, yield* attemptDelivery(house, registration, delivery))
   })
 
@@ -40,7 +46,11 @@ export const makeDeliveryJob = (open: OpenHouse, places: WebhookGateOptions): Jo
         if (!house) return yield* notStarted
         const entered = yield* gate(ticket.webhook, deliver(house, ticket))
         if (Option.isSome(entered)) return
-        yield* sendTicket(house.queue, { ...ticket, deferred: ticket.deferred + 1 }, deferMs(ticket.deferred, house.random))
+        yield* sendTicket(
+          house.queue,
+          { ...ticket, deferred: ticket.deferred + 1 },
+          deferMs(ticket.deferred, house.random),
+        )
       }),
   }
 }

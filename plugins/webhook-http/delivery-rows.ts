@@ -4,10 +4,15 @@ import type { Database, PortError, Transaction } from "../../core/index.ts"
 import type { WebhookTables } from "./tables.ts"
 import type { DeliveryRow } from "./to-reply.ts"
 
-export type NewDelivery = Pick<DeliveryRow, "id" | "webhook_id" | "event" | "body" | "once"> & { readonly at: Date }
+export type NewDelivery = Pick<DeliveryRow, "id" | "webhook_id" | "event" | "body" | "once"> & {
+  readonly at: Date
+}
 export type StoredOutcome = Pick<DeliveryRow, "state" | "tries" | "next_attempt_at" | "attempts">
 
-export type PendingRow = Pick<DeliveryRow, "id" | "seq" | "webhook_id" | "round" | "tries" | "next_attempt_at" | "created_at"> & {
+export type PendingRow = Pick<
+  DeliveryRow,
+  "id" | "seq" | "webhook_id" | "round" | "tries" | "next_attempt_at" | "created_at"
+> & {
   readonly url: string | null
   readonly owner: string | null
 }
@@ -18,7 +23,9 @@ const reading = (database: Database) => {
   const db = () => database.queries<WebhookTables>()
   return {
     find: (id: string): Effect.Effect<DeliveryRow | undefined, PortError> =>
-      database.run(() => db().selectFrom("webhook_delivery").selectAll().where("id", "=", id).executeTakeFirst()),
+      database.run(() =>
+        db().selectFrom("webhook_delivery").selectAll().where("id", "=", id).executeTakeFirst(),
+      ),
     place: (webhook: string, id: string): Effect.Effect<bigint | undefined, PortError> =>
       Effect.map(
         database.run(() =>
@@ -31,7 +38,11 @@ const reading = (database: Database) => {
         (row) => row?.seq,
       ),
     /** The newest first, those before `before`. */
-    list: (webhook: string, limit: number, before: bigint | undefined): Effect.Effect<readonly DeliveryRow[], PortError> =>
+    list: (
+      webhook: string,
+      limit: number,
+      before: bigint | undefined,
+    ): Effect.Effect<readonly DeliveryRow[], PortError> =>
       database.run(() =>
         db()
           .selectFrom("webhook_delivery")
@@ -66,7 +77,9 @@ const reading = (database: Database) => {
           .execute(),
       ),
     /** Should have been made long ago: their tickets are lost. */
-    stray: (before: Date): Effect.Effect<readonly (DeliveryRow & { readonly url: string | null })[], PortError> =>
+    stray: (
+      before: Date,
+    ): Effect.Effect<readonly (DeliveryRow & { readonly url: string | null })[], PortError> =>
       database.run(() =>
         db()
           .selectFrom("webhook_delivery as d")
@@ -84,26 +97,54 @@ const reading = (database: Database) => {
 
 const writing = (database: Database) => {
   const db = (tx?: Transaction) => database.queries<WebhookTables>(tx)
-  const asVoid = (query: () => Promise<unknown>): Effect.Effect<void, PortError> => Effect.asVoid(database.run(query))
+  const asVoid = (query: () => Promise<unknown>): Effect.Effect<void, PortError> =>
+    Effect.asVoid(database.run(query))
   const ended = { state: "giveup", next_attempt_at: null } as const
   return {
     insert: ({ at, ...row }: NewDelivery, tx: Transaction): Effect.Effect<DeliveryRow, PortError> =>
       database.run(() =>
         db(tx)
           .insertInto("webhook_delivery")
-          .values({ ...row, state: "pending", round: 0, tries: 0, round_at: at, next_attempt_at: at, created_at: at })
+          .values({
+            ...row,
+            state: "pending",
+            round: 0,
+            tries: 0,
+            round_at: at,
+            next_attempt_at: at,
+            created_at: at,
+          })
           .returningAll()
           .executeTakeFirstOrThrow(),
       ),
     lock: (id: string, tx: Transaction): Effect.Effect<DeliveryRow | undefined, PortError> =>
-      database.run(() => db(tx).selectFrom("webhook_delivery").selectAll().where("id", "=", id).forUpdate().executeTakeFirst()),
-    record: (id: string, set: Partial<StoredOutcome>, tx: Transaction) => asVoid(() => db(tx).updateTable("webhook_delivery").set(set).where("id", "=", id).execute()),
+      database.run(() =>
+        db(tx)
+          .selectFrom("webhook_delivery")
+          .selectAll()
+          .where("id", "=", id)
+          .forUpdate()
+          .executeTakeFirst(),
+      ),
+    record: (id: string, set: Partial<StoredOutcome>, tx: Transaction) =>
+      asVoid(() => db(tx).updateTable("webhook_delivery").set(set).where("id", "=", id).execute()),
     /** Begins a new round. */
-    again: (webhook: string, id: string, at: Date, tx: Transaction): Effect.Effect<DeliveryRow | undefined, PortError> =>
+    again: (
+      webhook: string,
+      id: string,
+      at: Date,
+      tx: Transaction,
+    ): Effect.Effect<DeliveryRow | undefined, PortError> =>
       database.run(() =>
         db(tx)
           .updateTable("webhook_delivery")
-          .set({ state: "pending", tries: 0, round: sql<number>`round + 1`, round_at: at, next_attempt_at: at })
+          .set({
+            state: "pending",
+            tries: 0,
+            round: sql<number>`round + 1`,
+            round_at: at,
+            next_attempt_at: at,
+          })
           .where((eb) => eb.and({ webhook_id: webhook, id }))
           .returningAll()
           .executeTakeFirst(),
@@ -129,12 +170,17 @@ const writing = (database: Database) => {
       Effect.map(
         database.run(() =>
           sql`DELETE FROM webhook_delivery WHERE id IN (
-            SELECT id FROM webhook_delivery WHERE created_at <= ${before} AND state <> 'pending' LIMIT ${perSweep} FOR UPDATE SKIP LOCKED)`.execute(db()),
+            SELECT id FROM webhook_delivery WHERE created_at <= ${before} AND state <> 'pending' LIMIT ${perSweep} FOR UPDATE SKIP LOCKED)`.execute(
+            db(),
+          ),
         ),
         ({ numAffectedRows = 0n }) => Number(numAffectedRows),
       ),
   }
 }
 
-export const makeDeliveryRows = (database: Database) => ({ ...reading(database), ...writing(database) })
+export const makeDeliveryRows = (database: Database) => ({
+  ...reading(database),
+  ...writing(database),
+})
 export type DeliveryRows = ReturnType<typeof makeDeliveryRows>

@@ -26,9 +26,24 @@ describe("a delivery", () => {
     await desk.emit({ id: "batch-1", note: 'é\u2028"\u0000', total_cost_idr: 0.1 })
     await settled()
     const [got] = receiver.received
-    expect(got?.body).toBe(`{"event":"batch.completed","created":${nowSeconds()},"data":{"id":"batch-1","note":"é\u2028\\"\\u0000","total_cost_idr":0.1}}`)
-    expect(got?.headers).toMatchObject({ "content-type": "application/json", "svc-event": "batch.completed", "user-agent": "Svc-Webhooks/1.0" })
-    expect(webhooks.constructEvent(got!.body, String(got!.headers["svc-signature"]), secret, 300, undefined, desk.clock.nowMs())).toMatchObject({ event: "batch.completed" })
+    expect(got?.body).toBe(
+      `{"event":"batch.completed","created":${nowSeconds()},"data":{"id":"batch-1","note":"é\u2028\\"\\u0000","total_cost_idr":0.1}}`,
+    )
+    expect(got?.headers).toMatchObject({
+      "content-type": "application/json",
+      "svc-event": "batch.completed",
+      "user-agent": "Svc-Webhooks/1.0",
+    })
+    expect(
+      webhooks.constructEvent(
+        got!.body,
+        String(got!.headers["svc-signature"]),
+        secret,
+        300,
+        undefined,
+        desk.clock.nowMs(),
+      ),
+    ).toMatchObject({ event: "batch.completed" })
     expect(await desk.deliveries(id)).toEqual([
       {
         id: expect.stringMatching(/^whd-/),
@@ -36,11 +51,23 @@ describe("a delivery", () => {
         event: "batch.completed",
         status: "succeeded",
         request_body: got?.body,
-        attempts: [{ at: nowSeconds(), status_code: 200, error: null, duration_ms: 0, response_body: "thanks" }],
+        attempts: [
+          {
+            at: nowSeconds(),
+            status_code: 200,
+            error: null,
+            duration_ms: 0,
+            response_body: "thanks",
+          },
+        ],
         next_attempt_at: null,
       },
     ])
-    expect(await desk.show(id)).toMatchObject({ status: "active", last_delivery_at: nowSeconds(), last_error: null })
+    expect(await desk.show(id)).toMatchObject({
+      status: "active",
+      last_delivery_at: nowSeconds(),
+      last_error: null,
+    })
   })
 
   it("is retried after 5 s, 30 s, 5 min and 30 min, not before, and given up after the fifth failure", async () => {
@@ -50,7 +77,10 @@ describe("a delivery", () => {
     await desk.emit()
     await settled()
     for (const [n, waitMs] of [5_000, 30_000, 300_000, 1_800_000].entries()) {
-      expect((await desk.deliveries(id))[0]).toMatchObject({ status: "pending", next_attempt_at: Math.floor((desk.clock.nowMs() + waitMs) / 1000) })
+      expect((await desk.deliveries(id))[0]).toMatchObject({
+        status: "pending",
+        next_attempt_at: Math.floor((desk.clock.nowMs() + waitMs) / 1000),
+      })
       await desk.advance(waitMs - 1)
       expect(receiver.received).toHaveLength(n + 1)
       await desk.advance(1)
@@ -58,9 +88,15 @@ describe("a delivery", () => {
     }
     const [delivery] = await desk.deliveries(id)
     expect(delivery).toMatchObject({ status: "giveup", next_attempt_at: null })
-    expect(delivery.attempts.map((one: { status_code: number; error: string; response_body: string }) => [one.status_code, one.error, one.response_body])).toEqual(
-      Array(5).fill([503, "HTTP 503", "no\ufffd 503"]),
-    )
+    expect(
+      delivery.attempts.map(
+        (one: { status_code: number; error: string; response_body: string }) => [
+          one.status_code,
+          one.error,
+          one.response_body,
+        ],
+      ),
+    ).toEqual(Array(5).fill([503, "HTTP 503", "no\ufffd 503"]))
     expect(new Set(receiver.received.map(({ body }) => body)).size).toBe(1)
     expect(await desk.show(id)).toMatchObject({ status: "active", last_error: "HTTP 503" })
     await desk.advance(86_400_000)
@@ -78,10 +114,18 @@ describe("a delivery", () => {
     await desk.advance(5_000)
     expect(await desk.show(id)).toMatchObject({ last_error: null, last_delivery_at: nowSeconds() })
     const [delivery] = await desk.deliveries(id)
-    const { status: code, json } = await desk.ask(`POST /v1/webhooks/${id}/deliveries/${delivery.id}/redeliver`)
-    expect([code, json]).toEqual([200, { ...delivery, status: "pending", next_attempt_at: nowSeconds() }])
+    const { status: code, json } = await desk.ask(
+      `POST /v1/webhooks/${id}/deliveries/${delivery.id}/redeliver`,
+    )
+    expect([code, json]).toEqual([
+      200,
+      { ...delivery, status: "pending", next_attempt_at: nowSeconds() },
+    ])
     await settled()
-    expect((await desk.deliveries(id))[0]).toMatchObject({ status: "succeeded", attempts: [{ status_code: 500 }, { status_code: 204 }, { status_code: 204 }] })
+    expect((await desk.deliveries(id))[0]).toMatchObject({
+      status: "succeeded",
+      attempts: [{ status_code: 500 }, { status_code: 204 }, { status_code: 204 }],
+    })
     expect(receiver.received).toHaveLength(3)
   })
 
@@ -111,10 +155,14 @@ describe("a delivery", () => {
     await Effect.runPromise(desk.queue.advance(0))
     await vi.waitFor(() => expect(open).toHaveLength(2))
     status(500)(open[0]!)
-    await vi.waitFor(async () => expect(await desk.show(id)).toMatchObject({ last_error: "HTTP 500" }))
+    await vi.waitFor(async () =>
+      expect(await desk.show(id)).toMatchObject({ last_error: "HTTP 500" }),
+    )
     status(200)(open[1]!)
     await settled()
-    expect(await desk.deliveries(id)).toMatchObject([{ status: "succeeded", attempts: [{ status_code: 500 }, { status_code: 200 }] }])
+    expect(await desk.deliveries(id)).toMatchObject([
+      { status: "succeeded", attempts: [{ status_code: 500 }, { status_code: 200 }] },
+    ])
     expect(await desk.show(id)).toMatchObject({ last_error: null })
   })
 
@@ -128,7 +176,13 @@ describe("a delivery", () => {
     await desk.emit()
     await settled()
     const [{ attempts }] = await desk.deliveries(id)
-    expect(attempts).toEqual([expect.objectContaining({ status_code: 302, error: "HTTP 302 (redirects are not followed)", response_body: "x".repeat(4_096) })])
+    expect(attempts).toEqual([
+      expect.objectContaining({
+        status_code: 302,
+        error: "HTTP 302 (redirects are not followed)",
+        response_body: "x".repeat(4_096),
+      }),
+    ])
     expect(receiver.received).toHaveLength(1)
   })
 
@@ -139,7 +193,15 @@ describe("a delivery", () => {
     await desk.emit()
     await settled()
     const [{ attempts }] = await desk.deliveries(id)
-    expect(attempts).toEqual([{ at: nowSeconds(), status_code: null, error: "The connection failed (ECONNREFUSED).", duration_ms: 0, response_body: null }])
+    expect(attempts).toEqual([
+      {
+        at: nowSeconds(),
+        status_code: null,
+        error: "The connection failed (ECONNREFUSED).",
+        duration_ms: 0,
+        response_body: null,
+      },
+    ])
     receiver.close = async () => {}
   })
 
@@ -153,7 +215,11 @@ describe("a delivery", () => {
     await desk.emit()
     await settled()
     const [{ attempts, status: state }] = await desk.deliveries(id)
-    expect([state, attempts[0].status_code, attempts[0].error]).toEqual(["pending", null, "It leads to an address that is not on the public internet."])
+    expect([state, attempts[0].status_code, attempts[0].error]).toEqual([
+      "pending",
+      null,
+      "It leads to an address that is not on the public internet.",
+    ])
     desk.outside.outbound = before
   })
 
@@ -172,8 +238,14 @@ describe("a delivery", () => {
     receiver.answer = (reply) => void reply.end()
     expect((await desk.deliveries(id))[0]).toMatchObject({ status: "pending", attempts: [] })
     await desk.advance(600_000)
-    expect((await desk.deliveries(id))[0]).toMatchObject({ status: "succeeded", attempts: [{ status_code: 200 }] })
-    expect(receiver.received.map(({ body }) => body)).toEqual([receiver.received[0]?.body, receiver.received[0]?.body])
+    expect((await desk.deliveries(id))[0]).toMatchObject({
+      status: "succeeded",
+      attempts: [{ status_code: 200 }],
+    })
+    expect(receiver.received.map(({ body }) => body)).toEqual([
+      receiver.received[0]?.body,
+      receiver.received[0]?.body,
+    ])
   })
 
   it("whose ticket was lost gets a new one; an old one is forgotten", async () => {
@@ -181,8 +253,12 @@ describe("a delivery", () => {
     const { id } = await desk.register(receiver.url)
     await desk.emit()
     await settled()
-    await sql`UPDATE webhook_delivery SET state = 'pending', next_attempt_at = ${new Date(desk.clock.nowMs())}`.execute(desk.test.database.queries())
-    await sql`UPDATE webhook_delivery SET tries = 0, round = 5`.execute(desk.test.database.queries())
+    await sql`UPDATE webhook_delivery SET state = 'pending', next_attempt_at = ${new Date(desk.clock.nowMs())}`.execute(
+      desk.test.database.queries(),
+    )
+    await sql`UPDATE webhook_delivery SET tries = 0, round = 5`.execute(
+      desk.test.database.queries(),
+    )
     await desk.advance(16 * 60_000)
     expect(receiver.received).toHaveLength(1)
     expect(await Effect.runPromise(upkeep(desk.house))).toBe(1)

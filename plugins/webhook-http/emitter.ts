@@ -1,5 +1,11 @@
 import { Effect } from "effect"
-import { type Json, PortError, type Tenant, type Transaction, type Webhook } from "../../core/index.ts"
+import {
+  type Json,
+  PortError,
+  type Tenant,
+  type Transaction,
+  type Webhook,
+} from "../../core/index.ts"
 import { makeDeliveryRows, type NewDelivery } from "./delivery-rows.ts"
 import type { WebhookHouse } from "./house.ts"
 import { makeRegistrationRows } from "./registration-rows.ts"
@@ -9,12 +15,20 @@ import type { DeliveryRow } from "./to-reply.ts"
 const maxBodyLength = 1_000_000
 
 /** The bytes that are signed and sent, now and with every retry. */
-export const bodyOf = (event: string, nowMs: number, data: Json): string => JSON.stringify({ event, created: Math.floor(nowMs / 1000), data: data ?? null })
+export const bodyOf = (event: string, nowMs: number, data: Json): string =>
+  JSON.stringify({ event, created: Math.floor(nowMs / 1000), data: data ?? null })
 
 /** The delivery and its first ticket. */
-export const enqueue = (house: WebhookHouse, delivery: Omit<NewDelivery, "at">, tx: Transaction): Effect.Effect<DeliveryRow, PortError> =>
+export const enqueue = (
+  house: WebhookHouse,
+  delivery: Omit<NewDelivery, "at">,
+  tx: Transaction,
+): Effect.Effect<DeliveryRow, PortError> =>
   Effect.gen(function* () {
-    const row = yield* makeDeliveryRows(house.database).insert({ ...delivery, at: new Date(house.clock.nowMs()) }, tx)
+    const row = yield* makeDeliveryRows(house.database).insert(
+      { ...delivery, at: new Date(house.clock.nowMs()) },
+      tx,
+    )
     yield* sendTicket(house.queue, ticketOf(row), 0, tx)
     return row
   })
@@ -23,13 +37,23 @@ export const makeEmitter = (house: WebhookHouse): Webhook => {
   const store = (tenant: Tenant, event: string, body: string) => (tx: Transaction) =>
     Effect.gen(function* () {
       for (const id of yield* makeRegistrationRows(house.database).listening(tenant, event, tx))
-        yield* enqueue(house, { id: house.ids.make("whd-"), webhook_id: id, event, body, once: false }, tx)
+        yield* enqueue(
+          house,
+          { id: house.ids.make("whd-"), webhook_id: id, event, body, once: false },
+          tx,
+        )
     })
   return {
     emit: (tenant, event, data, tx) =>
       Effect.suspend(() => {
         const body = bodyOf(event, house.clock.nowMs(), data)
-        if (body.length > maxBodyLength) return Effect.fail(new PortError({ port: "webhook", message: `an event has ${body.length} characters; ${maxBodyLength} are allowed` }))
+        if (body.length > maxBodyLength)
+          return Effect.fail(
+            new PortError({
+              port: "webhook",
+              message: `an event has ${body.length} characters; ${maxBodyLength} are allowed`,
+            }),
+          )
         const stored = store(tenant, event, body)
         return tx ? stored(tx) : house.database.transaction(stored)
       }),

@@ -15,8 +15,16 @@ afterAll(() => desk?.close())
 const url = "https://hooks.example.com/in?a=1#b"
 const good = { url, events: ["batch.completed"], description: "mine" }
 const create = (body: unknown = good, as: Tenant = ada, idempotencyKey?: string) =>
-  desk.ask("POST /v1/webhooks", { as, body, ...(idempotencyKey !== undefined && { idempotencyKey }) })
-const refusal = ({ status, json }: Awaited<ReturnType<typeof create>>) => [status, json.code, json.param]
+  desk.ask("POST /v1/webhooks", {
+    as,
+    body,
+    ...(idempotencyKey !== undefined && { idempotencyKey }),
+  })
+const refusal = ({ status, json }: Awaited<ReturnType<typeof create>>) => [
+  status,
+  json.code,
+  json.param,
+]
 
 describe("a webhook", () => {
   it("has the contract's form, and shows its secret once", async () => {
@@ -25,22 +33,53 @@ describe("a webhook", () => {
     expect([status, headers["cache-control"]]).toEqual([200, "no-store"])
     expect(secret).toMatch(/^whsec_[A-Za-z0-9]{32}$/)
     expect(shown).toEqual({
-      ...{ id: expect.stringMatching(/^wh-/), object: "webhook", url, events: ["batch.completed"], description: "mine", status: "active" },
-      ...{ last_delivery_at: null, last_error: null, created_at: Math.floor(desk.clock.nowMs() / 1000) },
+      ...{
+        id: expect.stringMatching(/^wh-/),
+        object: "webhook",
+        url,
+        events: ["batch.completed"],
+        description: "mine",
+        status: "active",
+      },
+      ...{
+        last_delivery_at: null,
+        last_error: null,
+        created_at: Math.floor(desk.clock.nowMs() / 1000),
+      },
     })
     expect((await desk.ask(`GET /v1/webhooks/${shown.id}`)).json).toEqual(shown)
-    expect((await desk.ask("GET /v1/webhooks")).json).toEqual({ object: "list", data: [shown], has_more: false, first_id: shown.id, last_id: shown.id })
-    const { rows } = await sql`SELECT * FROM webhook_registration`.execute(desk.test.database.queries())
+    expect((await desk.ask("GET /v1/webhooks")).json).toEqual({
+      object: "list",
+      data: [shown],
+      has_more: false,
+      first_id: shown.id,
+      last_id: shown.id,
+    })
+    const { rows } = await sql`SELECT * FROM webhook_registration`.execute(
+      desk.test.database.queries(),
+    )
     expect(inspect(rows, { maxStringLength: null })).not.toContain(secret)
-    expect((await desk.ask(`DELETE /v1/webhooks/${shown.id}`)).json).toEqual({ id: shown.id, object: "webhook", deleted: true })
-    expect(refusal(await desk.ask(`DELETE /v1/webhooks/${shown.id}`))).toEqual([404, "not_found", null])
+    expect((await desk.ask(`DELETE /v1/webhooks/${shown.id}`)).json).toEqual({
+      id: shown.id,
+      object: "webhook",
+      deleted: true,
+    })
+    expect(refusal(await desk.ask(`DELETE /v1/webhooks/${shown.id}`))).toEqual([
+      404,
+      "not_found",
+      null,
+    ])
   })
 
   it("is made once under an Idempotency-Key", async () => {
     const [first, second] = [await create(good, ada, "k"), await create(good, ada, "k")]
     expect(second.json).toEqual(first.json)
     expect((await desk.ask("GET /v1/webhooks")).json.data).toHaveLength(1)
-    expect(refusal(await create({ ...good, description: "other" }, ada, "k"))).toEqual([409, "conflict", "Idempotency-Key"])
+    expect(refusal(await create({ ...good, description: "other" }, ada, "k"))).toEqual([
+      409,
+      "conflict",
+      "Idempotency-Key",
+    ])
   })
 
   it("comes in pages, newest first", async () => {
@@ -55,8 +94,17 @@ describe("a webhook", () => {
     }
     expect(seen).toEqual(ids)
     for (const limit of ["0", "101", "-1", "1.5", "x", ""])
-      expect(refusal(await desk.ask(`GET /v1/webhooks?limit=${limit}`)), limit).toEqual([400, "invalid_request_error", "limit"])
-    for (const after of ["wh-none", "%00", "x".repeat(300)]) expect(refusal(await desk.ask(`GET /v1/webhooks?after=${after}`))).toEqual([400, "invalid_request_error", "after"])
+      expect(refusal(await desk.ask(`GET /v1/webhooks?limit=${limit}`)), limit).toEqual([
+        400,
+        "invalid_request_error",
+        "limit",
+      ])
+    for (const after of ["wh-none", "%00", "x".repeat(300)])
+      expect(refusal(await desk.ask(`GET /v1/webhooks?after=${after}`))).toEqual([
+        400,
+        "invalid_request_error",
+        "after",
+      ])
   })
 
   it("is invisible to other accounts, and to the other mode", async () => {
@@ -71,14 +119,31 @@ describe("a webhook", () => {
       { account: ada.account, mode: "test" },
     ] as const) {
       const mine = (await create(good, as)).json.id
-      expect((await desk.ask("GET /v1/webhooks", { as })).json.data.map((one: { id: string }) => one.id)).toEqual([mine])
-      expect(refusal(await desk.ask(`GET /v1/webhooks?after=${id}`, { as }))).toEqual([400, "invalid_request_error", "after"])
+      expect(
+        (await desk.ask("GET /v1/webhooks", { as })).json.data.map((one: { id: string }) => one.id),
+      ).toEqual([mine])
+      expect(refusal(await desk.ask(`GET /v1/webhooks?after=${id}`, { as }))).toEqual([
+        400,
+        "invalid_request_error",
+        "after",
+      ])
       for (const route of [
-        ...[`GET /v1/webhooks/${id}`, `DELETE /v1/webhooks/${id}`, `POST /v1/webhooks/${id}/rotate`, `POST /v1/webhooks/${id}/test`, `GET /v1/webhooks/${id}/deliveries`],
-        ...[`POST /v1/webhooks/${other.id}/deliveries/${delivery.id}/redeliver`, `POST /v1/webhooks/${mine}/deliveries/${delivery.id}/redeliver`],
+        ...[
+          `GET /v1/webhooks/${id}`,
+          `DELETE /v1/webhooks/${id}`,
+          `POST /v1/webhooks/${id}/rotate`,
+          `POST /v1/webhooks/${id}/test`,
+          `GET /v1/webhooks/${id}/deliveries`,
+        ],
+        ...[
+          `POST /v1/webhooks/${other.id}/deliveries/${delivery.id}/redeliver`,
+          `POST /v1/webhooks/${mine}/deliveries/${delivery.id}/redeliver`,
+        ],
       ])
         expect(refusal(await desk.ask(route, { as })), route).toEqual([404, "not_found", null])
-      expect(refusal(await desk.ask(`GET /v1/webhooks/${mine}/deliveries?after=${delivery.id}`, { as }))).toEqual([400, "invalid_request_error", "after"])
+      expect(
+        refusal(await desk.ask(`GET /v1/webhooks/${mine}/deliveries?after=${delivery.id}`, { as })),
+      ).toEqual([400, "invalid_request_error", "after"])
     }
     expect(receiver.received).toHaveLength(1)
   })
@@ -128,28 +193,48 @@ describe("bad input", () => {
   })
 
   it("takes the longest url and description, and null as no description", async () => {
-    expect((await create({ ...good, url: `https://example.com/${"x".repeat(2028)}`, description: "é".repeat(500) })).status).toBe(200)
-    expect((await create({ ...good, description: null, unknown: 1, secret: "mine", status: "disabled" })).json).toMatchObject({ description: null, status: "active" })
+    expect(
+      (
+        await create({
+          ...good,
+          url: `https://example.com/${"x".repeat(2028)}`,
+          description: "é".repeat(500),
+        })
+      ).status,
+    ).toBe(200)
+    expect(
+      (await create({ ...good, description: null, unknown: 1, secret: "mine", status: "disabled" }))
+        .json,
+    ).toMatchObject({ description: null, status: "active" })
   })
 
   it("lets exact hosts through that the operator allowed, over http too", async () => {
     const before = desk.outside.outbound
     desk.outside.outbound = makeOutbound(["127.0.0.1:9000"])
     expect((await create({ ...good, url: "http://127.0.0.1:9000/x" })).status).toBe(200)
-    expect(refusal(await create({ ...good, url: "http://127.0.0.1:9001/x" }))).toEqual([400, "invalid_request_error", "url"])
+    expect(refusal(await create({ ...good, url: "http://127.0.0.1:9001/x" }))).toEqual([
+      400,
+      "invalid_request_error",
+      "url",
+    ])
     desk.outside.outbound = before
   })
 
-  it.each(["wh-unknown", "%00", "x".repeat(300), "'%20OR%201=1", "%F0%9F%94%91"])("404 for the id %s", async (id) => {
-    const { id: mine } = (await create()).json
-    for (const route of [
-      `GET /v1/webhooks/${id}`,
-      `DELETE /v1/webhooks/${id}`,
-      `POST /v1/webhooks/${id}/rotate`,
-      `POST /v1/webhooks/${id}/test`,
-      `GET /v1/webhooks/${id}/deliveries`,
-    ])
-      expect(refusal(await desk.ask(route))).toEqual([404, "not_found", null])
-    expect(refusal(await desk.ask(`POST /v1/webhooks/${mine}/deliveries/${id}/redeliver`))).toEqual([404, "not_found", null])
-  })
+  it.each(["wh-unknown", "%00", "x".repeat(300), "'%20OR%201=1", "%F0%9F%94%91"])(
+    "404 for the id %s",
+    async (id) => {
+      const { id: mine } = (await create()).json
+      for (const route of [
+        `GET /v1/webhooks/${id}`,
+        `DELETE /v1/webhooks/${id}`,
+        `POST /v1/webhooks/${id}/rotate`,
+        `POST /v1/webhooks/${id}/test`,
+        `GET /v1/webhooks/${id}/deliveries`,
+      ])
+        expect(refusal(await desk.ask(route))).toEqual([404, "not_found", null])
+      expect(
+        refusal(await desk.ask(`POST /v1/webhooks/${mine}/deliveries/${id}/redeliver`)),
+      ).toEqual([404, "not_found", null])
+    },
+  )
 })

@@ -22,7 +22,14 @@ import {
 import { makeDeliveryRows } from "./delivery-rows.ts"
 import type { OpenHouse, WebhookHouse } from "./house.ts"
 import { makeRegistrationRows } from "./registration-rows.ts"
-import { createWebhook, deleteWebhook, findWebhook, redeliver, rotateSecret, testWebhook } from "./registrations.ts"
+import {
+  createWebhook,
+  deleteWebhook,
+  findWebhook,
+  redeliver,
+  rotateSecret,
+  testWebhook,
+} from "./registrations.ts"
 import { toDelivery, toWebhook } from "./to-reply.ts"
 import { CreateWebhook, DeletedWebhook, Delivery, NewWebhookReply, WebhookReply } from "./wire.ts"
 
@@ -41,12 +48,19 @@ const failedBy = (house: WebhookHouse) => (error: ApiError | PortError) => {
 }
 
 /** Costs nothing. */
-const plan = <Body>(open: OpenHouse, call: Call<Body>, work: (house: WebhookHouse, tenant: Tenant) => Work): Effect.Effect<Plan, ApiError> =>
+const plan = <Body>(
+  open: OpenHouse,
+  call: Call<Body>,
+  work: (house: WebhookHouse, tenant: Tenant) => Work,
+): Effect.Effect<Plan, ApiError> =>
   Effect.suspend(() => {
     const house = open()
     if (!house) return Effect.fail(apiError("server_starting", undefined, { retryAfterMs: 2_000 }))
     if (!call.caller) return Effect.fail(apiError("authentication_error"))
-    return Effect.succeed({ bound: {}, run: Effect.mapError(work(house, call.caller.tenant), failedBy(house)) })
+    return Effect.succeed({
+      bound: {},
+      run: Effect.mapError(work(house, call.caller.tenant), failedBy(house)),
+    })
   })
 
 const ok = (json: Json, headers: Strings = {}): Reply => ({ status: 200, headers, json })
@@ -65,7 +79,9 @@ const list = (open: OpenHouse) =>
         plan(open, call, (house, tenant) =>
           Effect.gen(function* () {
             const rows = makeRegistrationRows(house.database)
-            const before = yield* placeOf(page.after, (id) => Effect.map(rows.get(tenant, id), (row) => row?.seq))
+            const before = yield* placeOf(page.after, (id) =>
+              Effect.map(rows.get(tenant, id), (row) => row?.seq),
+            )
             const found = firstOf(yield* rows.list(tenant, page.limit + 1, before), page)
             return ok(toList(found.rows.map(toWebhook), found.hasMore))
           }),
@@ -77,7 +93,9 @@ const list = (open: OpenHouse) =>
 const checkUrl = (open: OpenHouse, url: string): Effect.Effect<void, ApiError> =>
   Effect.suspend(() => {
     const refusal = open()?.outbound.refusal(url)
-    return refusal === undefined ? Effect.void : Effect.fail(apiError("invalid_request_error", `url: ${refusal}`, { param: "url" }))
+    return refusal === undefined
+      ? Effect.void
+      : Effect.fail(apiError("invalid_request_error", `url: ${refusal}`, { param: "url" }))
   })
 
 const create = (open: OpenHouse) =>
@@ -93,7 +111,11 @@ const create = (open: OpenHouse) =>
     plan: (call) =>
       Effect.andThen(
         checkUrl(open, call.body.url),
-        plan(open, call, (house, tenant) => Effect.map(createWebhook(house, tenant, call.body), ({ row, secret }) => ok({ ...toWebhook(row), secret }, onlyOnce))),
+        plan(open, call, (house, tenant) =>
+          Effect.map(createWebhook(house, tenant, call.body), ({ row, secret }) =>
+            ok({ ...toWebhook(row), secret }, onlyOnce),
+          ),
+        ),
       ),
   })
 
@@ -106,7 +128,10 @@ const get = (open: OpenHouse) =>
     path: item,
     body: "none",
     reply: WebhookReply,
-    plan: (call) => plan(open, call, (house, tenant) => Effect.map(findWebhook(house, tenant, call.params.id ?? ""), (row) => ok(toWebhook(row)))),
+    plan: (call) =>
+      plan(open, call, (house, tenant) =>
+        Effect.map(findWebhook(house, tenant, call.params.id ?? ""), (row) => ok(toWebhook(row))),
+      ),
   })
 
 const remove = (open: OpenHouse) =>
@@ -120,7 +145,9 @@ const remove = (open: OpenHouse) =>
     reply: DeletedWebhook,
     plan: (call) => {
       const { id = "" } = call.params
-      return plan(open, call, (house, tenant) => Effect.as(deleteWebhook(house, tenant, id), ok({ id, object: "webhook", deleted: true })))
+      return plan(open, call, (house, tenant) =>
+        Effect.as(deleteWebhook(house, tenant, id), ok({ id, object: "webhook", deleted: true })),
+      )
     },
   })
 
@@ -135,7 +162,11 @@ const rotate = (open: OpenHouse) =>
     reply: NewWebhookReply,
     creates: true,
     plan: (call) =>
-      plan(open, call, (house, tenant) => Effect.map(rotateSecret(house, tenant, call.params.id ?? ""), ({ row, secret }) => ok({ ...toWebhook(row), secret }, onlyOnce))),
+      plan(open, call, (house, tenant) =>
+        Effect.map(rotateSecret(house, tenant, call.params.id ?? ""), ({ row, secret }) =>
+          ok({ ...toWebhook(row), secret }, onlyOnce),
+        ),
+      ),
   })
 
 const test = (open: OpenHouse) =>
@@ -148,7 +179,10 @@ const test = (open: OpenHouse) =>
     body: "none",
     reply: Delivery,
     creates: true,
-    plan: (call) => plan(open, call, (house, tenant) => Effect.map(testWebhook(house, tenant, call.params.id ?? ""), (row) => ok(toDelivery(row)))),
+    plan: (call) =>
+      plan(open, call, (house, tenant) =>
+        Effect.map(testWebhook(house, tenant, call.params.id ?? ""), (row) => ok(toDelivery(row))),
+      ),
   })
 
 const listDeliveries = (open: OpenHouse) =>
@@ -186,7 +220,9 @@ const again = (open: OpenHouse) =>
     creates: true,
     plan: (call) => {
       const { id = "", delivery_id = "" } = call.params
-      return plan(open, call, (house, tenant) => Effect.map(redeliver(house, tenant, id, delivery_id), (row) => ok(toDelivery(row))))
+      return plan(open, call, (house, tenant) =>
+        Effect.map(redeliver(house, tenant, id, delivery_id), (row) => ok(toDelivery(row))),
+      )
     },
   })
 

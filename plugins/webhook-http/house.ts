@@ -1,4 +1,13 @@
-import type { Clock, Database, Ids, Log, Metrics, Outbound, Queue, Secrets } from "../../core/index.ts"
+import type {
+  Clock,
+  Database,
+  Ids,
+  Log,
+  Metrics,
+  Outbound,
+  Queue,
+  Secrets,
+} from "../../core/index.ts"
 import type { Settings } from "./settings.ts"
 
 /** What the parts of this plugin work with. */

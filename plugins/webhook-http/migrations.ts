@@ -22,7 +22,9 @@ export const migrations: Migrations = {
           last_error text,
           failing_since timestamptz
         )`.execute(db)
-      await sql`CREATE INDEX webhook_registration_tenant ON webhook_registration (account, mode, seq)`.execute(db)
+      await sql`CREATE INDEX webhook_registration_tenant ON webhook_registration (account, mode, seq)`.execute(
+        db,
+      )
       // bodies and attempts are text: they come back byte by byte, also with \u0000 in them
       await sql`
         CREATE TABLE webhook_delivery (
@@ -41,8 +43,12 @@ export const migrations: Migrations = {
           created_at timestamptz NOT NULL,
           CHECK ((state = 'pending') = (next_attempt_at IS NOT NULL))
         )`.execute(db)
-      await sql`CREATE INDEX webhook_delivery_webhook ON webhook_delivery (webhook_id, seq)`.execute(db)
-      await sql`CREATE INDEX webhook_delivery_pending ON webhook_delivery (next_attempt_at) WHERE state = 'pending'`.execute(db)
+      await sql`CREATE INDEX webhook_delivery_webhook ON webhook_delivery (webhook_id, seq)`.execute(
+        db,
+      )
+      await sql`CREATE INDEX webhook_delivery_pending ON webhook_delivery (next_attempt_at) WHERE state = 'pending'`.execute(
+        db,
+      )
       await sql`CREATE INDEX webhook_delivery_created ON webhook_delivery (created_at)`.execute(db)
     },
   },

@@ -28,9 +28,20 @@ const houseOf = (container: DependencyContainer, settings: Settings): WebhookHou
 export const plugin = definePlugin<Settings>({
   name: "webhook-http",
   api: 1,
-  about: "Signed calls to customers' https addresses, with retries and a log of deliveries; serves /v1/webhooks.",
+  about:
+    "Signed calls to customers' https addresses, with retries and a log of deliveries; serves /v1/webhooks.",
   settings: Settings,
-  needs: [Tokens.database, Tokens.queue, Tokens.clock, Tokens.ids, Tokens.log, Tokens.metrics, Tokens.outbound, Tokens.secrets, Tokens.deployment],
+  needs: [
+    Tokens.database,
+    Tokens.queue,
+    Tokens.clock,
+    Tokens.ids,
+    Tokens.log,
+    Tokens.metrics,
+    Tokens.outbound,
+    Tokens.secrets,
+    Tokens.deployment,
+  ],
   provides: [Tokens.webhook, Tokens.endpoints, Tokens.jobs, Tokens.consistencyChecks],
   migrations,
   register: (container, settings) => {

@@ -4,14 +4,21 @@ import type { Database, PortError, Tenant, Transaction } from "../../core/index.
 import type { WebhookTables } from "./tables.ts"
 import type { RegistrationRow } from "./to-reply.ts"
 
-export type NewRegistration = Pick<RegistrationRow, "id" | "url" | "events" | "description" | "secret" | "created_at">
+export type NewRegistration = Pick<
+  RegistrationRow,
+  "id" | "url" | "events" | "description" | "secret" | "created_at"
+>
 
 const own = ({ account, mode }: Tenant) => ({ account, mode })
 
 const reading = (database: Database) => {
   const db = (tx?: Transaction) => database.queries<WebhookTables>(tx)
   return {
-    get: (tenant: Tenant, id: string, tx?: Transaction): Effect.Effect<RegistrationRow | undefined, PortError> =>
+    get: (
+      tenant: Tenant,
+      id: string,
+      tx?: Transaction,
+    ): Effect.Effect<RegistrationRow | undefined, PortError> =>
       database.run(() =>
         db(tx)
           .selectFrom("webhook_registration")
@@ -20,7 +27,11 @@ const reading = (database: Database) => {
           .executeTakeFirst(),
       ),
     /** The newest first, those before `before`. */
-    list: (tenant: Tenant, limit: number, before: bigint | undefined): Effect.Effect<readonly RegistrationRow[], PortError> =>
+    list: (
+      tenant: Tenant,
+      limit: number,
+      before: bigint | undefined,
+    ): Effect.Effect<readonly RegistrationRow[], PortError> =>
       database.run(() =>
         db()
           .selectFrom("webhook_registration")
@@ -31,7 +42,11 @@ const reading = (database: Database) => {
           .limit(limit)
           .execute(),
       ),
-    listening: (tenant: Tenant, event: string, tx: Transaction): Effect.Effect<readonly string[], PortError> =>
+    listening: (
+      tenant: Tenant,
+      event: string,
+      tx: Transaction,
+    ): Effect.Effect<readonly string[], PortError> =>
       Effect.map(
         database.run(() =>
           db(tx)
@@ -44,7 +59,9 @@ const reading = (database: Database) => {
         (rows) => rows.map(({ id }) => id),
       ),
     find: (id: string): Effect.Effect<RegistrationRow | undefined, PortError> =>
-      database.run(() => db().selectFrom("webhook_registration").selectAll().where("id", "=", id).executeTakeFirst()),
+      database.run(() =>
+        db().selectFrom("webhook_registration").selectAll().where("id", "=", id).executeTakeFirst(),
+      ),
   }
 }
 
@@ -54,7 +71,9 @@ const writing = (database: Database) => {
     /** Until the transaction ends nobody else makes one for this tenant. */
     count: (tenant: Tenant, tx: Transaction): Effect.Effect<number, PortError> =>
       database.run(async () => {
-        await sql`SELECT pg_advisory_xact_lock(hashtextextended(${`webhook ${tenant.account} ${tenant.mode}`}, 0))`.execute(db(tx))
+        await sql`SELECT pg_advisory_xact_lock(hashtextextended(${`webhook ${tenant.account} ${tenant.mode}`}, 0))`.execute(
+          db(tx),
+        )
         const { many } = await db(tx)
           .selectFrom("webhook_registration")
           .select((eb) => eb.fn.countAll<string>().as("many"))
@@ -62,7 +81,11 @@ const writing = (database: Database) => {
           .executeTakeFirstOrThrow()
         return Number(many)
       }),
-    insert: (tenant: Tenant, row: NewRegistration, tx: Transaction): Effect.Effect<RegistrationRow, PortError> =>
+    insert: (
+      tenant: Tenant,
+      row: NewRegistration,
+      tx: Transaction,
+    ): Effect.Effect<RegistrationRow, PortError> =>
       database.run(() =>
         db(tx)
           .insertInto("webhook_registration")
@@ -71,7 +94,12 @@ const writing = (database: Database) => {
           .executeTakeFirstOrThrow(),
       ),
     /** The secret so far signs until `oldUntil` as well. */
-    rotate: (tenant: Tenant, id: string, secret: string, oldUntil: Date): Effect.Effect<RegistrationRow | undefined, PortError> =>
+    rotate: (
+      tenant: Tenant,
+      id: string,
+      secret: string,
+      oldUntil: Date,
+    ): Effect.Effect<RegistrationRow | undefined, PortError> =>
       database.run(() =>
         db()
           .updateTable("webhook_registration")
@@ -93,11 +121,29 @@ const writing = (database: Database) => {
       ),
     /** Of a delivery that is to be made. Locked, so that outcomes are written one after the other. */
     lock: (id: string, tx: Transaction): Effect.Effect<RegistrationRow | undefined, PortError> =>
-      database.run(() => db(tx).selectFrom("webhook_registration").selectAll().where("id", "=", id).forUpdate().executeTakeFirst()),
-    note: (id: string, set: Pick<RegistrationRow, "status" | "last_delivery_at" | "last_error" | "failing_since">, tx: Transaction): Effect.Effect<void, PortError> =>
-      Effect.asVoid(database.run(() => db(tx).updateTable("webhook_registration").set(set).where("id", "=", id).execute())),
+      database.run(() =>
+        db(tx)
+          .selectFrom("webhook_registration")
+          .selectAll()
+          .where("id", "=", id)
+          .forUpdate()
+          .executeTakeFirst(),
+      ),
+    note: (
+      id: string,
+      set: Pick<RegistrationRow, "status" | "last_delivery_at" | "last_error" | "failing_since">,
+      tx: Transaction,
+    ): Effect.Effect<void, PortError> =>
+      Effect.asVoid(
+        database.run(() =>
+          db(tx).updateTable("webhook_registration").set(set).where("id", "=", id).execute(),
+        ),
+      ),
   }
 }
 
-export const makeRegistrationRows = (database: Database) => ({ ...reading(database), ...writing(database) })
+export const makeRegistrationRows = (database: Database) => ({
+  ...reading(database),
+  ...writing(database),
+})
 export type RegistrationRows = ReturnType<typeof makeRegistrationRows>

@@ -39,13 +39,29 @@ const makeModel = (random: number) => {
   }
 }
 
-type Move = { readonly do: "advance"; readonly ms: number } | { readonly do: "answer"; readonly code: number } | { readonly do: "redeliver" } | { readonly do: "rotate" }
+type Move =
+  | { readonly do: "advance"; readonly ms: number }
+  | { readonly do: "answer"; readonly code: number }
+  | { readonly do: "redeliver" }
+  | { readonly do: "rotate" }
 const move: fc.Arbitrary<Move> = fc.oneof(
   {
     weight: 6,
-    arbitrary: fc.record({ do: fc.constant("advance" as const), ms: fc.oneof(fc.constantFrom(0, 4_999, 5_000, 6_000, 36_000, 360_000, 2_160_000, 7_200_000), fc.nat(8_000_000)) }),
+    arbitrary: fc.record({
+      do: fc.constant("advance" as const),
+      ms: fc.oneof(
+        fc.constantFrom(0, 4_999, 5_000, 6_000, 36_000, 360_000, 2_160_000, 7_200_000),
+        fc.nat(8_000_000),
+      ),
+    }),
   },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant("answer" as const), code: fc.constantFrom(200, 204, 299, 302, 404, 500, 503) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant("answer" as const),
+      code: fc.constantFrom(200, 204, 299, 302, 404, 500, 503),
+    }),
+  },
   { weight: 1, arbitrary: fc.constant({ do: "redeliver" as const }) },
   { weight: 1, arbitrary: fc.constant({ do: "rotate" as const }) },
 )
@@ -89,9 +105,19 @@ it("a delivery goes the contract's way, over any schedule of answers, waits and 
         model.advance(nowMs(), code)
       }
       const [row] = await desk.deliveries(id)
-      expect({ state: row.status, codes: row.attempts.map((attempt: { status_code: number }) => attempt.status_code) }).toEqual(model.seen)
+      expect({
+        state: row.status,
+        codes: row.attempts.map((attempt: { status_code: number }) => attempt.status_code),
+      }).toEqual(model.seen)
       expect(row.next_attempt_at === null).toBe(row.status !== "pending")
     }
   }
-  await fc.assert(fc.asyncProperty(fc.array(move, { maxLength: 12 }), fc.double({ min: 0, max: 0.999, noNaN: true }), play), { numRuns: 60 })
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(move, { maxLength: 12 }),
+      fc.double({ min: 0, max: 0.999, noNaN: true }),
+      play,
+    ),
+    { numRuns: 60 },
+  )
 }, 240_000)

@@ -4,8 +4,14 @@ import { giveUpAfterMs, isOver, verdictOf } from "./schedule.ts"
 it("a first attempt is made however late, and is the only one after 2 hours", () => {
   const round = { tries: 0, beganMs: 0, once: false }
   expect(isOver(round, giveUpAfterMs * 10)).toBe(false)
-  expect([isOver({ ...round, tries: 1 }, giveUpAfterMs - 1), isOver({ ...round, tries: 1 }, giveUpAfterMs)]).toEqual([false, true])
-  expect(verdictOf(round, false, giveUpAfterMs - 1, () => 0)).toEqual({ state: "pending", waitMs: 5_000 })
+  expect([
+    isOver({ ...round, tries: 1 }, giveUpAfterMs - 1),
+    isOver({ ...round, tries: 1 }, giveUpAfterMs),
+  ]).toEqual([false, true])
+  expect(verdictOf(round, false, giveUpAfterMs - 1, () => 0)).toEqual({
+    state: "pending",
+    waitMs: 5_000,
+  })
   expect(verdictOf(round, false, giveUpAfterMs, () => 0)).toEqual({ state: "giveup" })
   expect(verdictOf(round, true, giveUpAfterMs * 10, () => 0)).toEqual({ state: "succeeded" })
 })

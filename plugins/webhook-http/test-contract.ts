@@ -18,7 +18,8 @@ export const runContract = (modelRuns: number): void => {
   beforeAll(async () => {
     desk = await openDesk()
     receiver = await desk.receive()
-    for (const [n, tenant] of tenants.entries()) await desk.register(`http://${receiver.host}/${n}`, {}, tenant)
+    for (const [n, tenant] of tenants.entries())
+      await desk.register(`http://${receiver.host}/${n}`, {}, tenant)
   })
   afterAll(() => desk?.close())
 
@@ -33,7 +34,12 @@ export const runContract = (modelRuns: number): void => {
     "webhook-http",
     Effect.sync(() => {
       receiver.received.length = 0
-      return { webhook: desk.webhook, tenants, events: Effect.map(desk.drain, received), transaction: desk.house.database.transaction }
+      return {
+        webhook: desk.webhook,
+        tenants,
+        events: Effect.map(desk.drain, received),
+        transaction: desk.house.database.transaction,
+      }
     }),
     modelRuns,
   )

@@ -31,7 +31,11 @@ export const openReceiver = async (): Promise<Receiver> => {
     const chunks: Buffer[] = []
     request.on("data", (chunk: Buffer) => chunks.push(chunk))
     request.on("end", () => {
-      const one = { path: request.url ?? "", headers: request.headers, body: Buffer.concat(chunks).toString("utf8") }
+      const one = {
+        path: request.url ?? "",
+        headers: request.headers,
+        body: Buffer.concat(chunks).toString("utf8"),
+      }
       received.push(one)
       receiver.answer(reply, one)
     })

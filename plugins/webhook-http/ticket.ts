@@ -15,10 +15,16 @@ export const Ticket = Schema.Struct({
 export type Ticket = typeof Ticket.Type
 
 /** What of the job the sender has to know. */
-export const ticketJob = { name: "webhook-delivery", payload: Ticket, leaseMs: 30_000, attempts: 30 } as const
+export const ticketJob = {
+  name: "webhook-delivery",
+  payload: Ticket,
+  leaseMs: 30_000,
+  attempts: 30,
+} as const
 
 type Turn = Pick<Ticket, "delivery" | "round" | "tries">
-const turnKey = ({ delivery, round, tries }: Turn, parity: number): string => `${delivery}/${round}/${tries}/${parity}`
+const turnKey = ({ delivery, round, tries }: Turn, parity: number): string =>
+  `${delivery}/${round}/${tries}/${parity}`
 
 /** A ticket that comes back later is sent while the one before it runs, so it needs the other of two keys. */
 export const keyOf = (ticket: Ticket): string => turnKey(ticket, ticket.deferred % 2)
@@ -27,7 +33,12 @@ export const keyOf = (ticket: Ticket): string => turnKey(ticket, ticket.deferred
 export const keysOf = (turn: Turn): readonly string[] => [turnKey(turn, 0), turnKey(turn, 1)]
 
 /** The one of the attempt that a delivery stands before. */
-export const ticketOf = ({ id, webhook_id, round, tries }: Pick<DeliveryRow, "id" | "webhook_id" | "round" | "tries">): Ticket => ({
+export const ticketOf = ({
+  id,
+  webhook_id,
+  round,
+  tries,
+}: Pick<DeliveryRow, "id" | "webhook_id" | "round" | "tries">): Ticket => ({
   delivery: id,
   webhook: webhook_id,
   round,
@@ -35,7 +46,12 @@ export const ticketOf = ({ id, webhook_id, round, tries }: Pick<DeliveryRow, "id
   deferred: 0,
 })
 
-export const sendTicket = (queue: Queue, ticket: Ticket, delayMs: number, tx?: Transaction): Effect.Effect<void, PortError> => {
+export const sendTicket = (
+  queue: Queue,
+  ticket: Ticket,
+  delayMs: number,
+  tx?: Transaction,
+): Effect.Effect<void, PortError> => {
   const job: Job<Ticket> = { ...ticketJob, concurrency: 1, run: () => Effect.void }
   return queue.send(job, ticket, { key: keyOf(ticket), delayMs }, tx)
 }

@@ -20,7 +20,8 @@ export const toWebhook = (row: RegistrationRow): WebhookReply => ({
   created_at: seconds(row.created_at),
 })
 
-export const attemptsOf = (row: Pick<DeliveryRow, "attempts">): readonly Attempt[] => JSON.parse(row.attempts) as readonly Attempt[]
+export const attemptsOf = (row: Pick<DeliveryRow, "attempts">): readonly Attempt[] =>
+  JSON.parse(row.attempts) as readonly Attempt[]
 
 export const toDelivery = (row: DeliveryRow): Delivery => ({
   id: row.id,

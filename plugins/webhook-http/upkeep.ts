@@ -29,8 +29,16 @@ export const upkeep = (house: WebhookHouse): Effect.Effect<number, PortError> =>
 /** Now and every ten minutes, until it is interrupted. */
 export const keepUp = (house: WebhookHouse): Effect.Effect<never> =>
   upkeep(house).pipe(
-    Effect.tap((deliveries) => Effect.sync(() => deliveries > 0 && house.log.warn("late deliveries were queued anew", { deliveries }))),
-    Effect.catchCause((cause) => Effect.sync(() => house.log.warn("deliveries could not be looked after", { cause: Cause.pretty(cause) }))),
+    Effect.tap((deliveries) =>
+      Effect.sync(
+        () => deliveries > 0 && house.log.warn("late deliveries were queued anew", { deliveries }),
+      ),
+    ),
+    Effect.catchCause((cause) =>
+      Effect.sync(() =>
+        house.log.warn("deliveries could not be looked after", { cause: Cause.pretty(cause) }),
+      ),
+    ),
     Effect.andThen(Effect.sleep("10 minutes")),
     Effect.forever,
   )

@@ -29,7 +29,12 @@ describe("a webhook", () => {
     expect(receiver.received).toHaveLength(1)
     receiver.answer = status(200)
     const { json } = await desk.ask(`POST /v1/webhooks/${id}/test`)
-    expect(json).toMatchObject({ object: "webhook.delivery", event: "webhook.test", status: "pending", attempts: [] })
+    expect(json).toMatchObject({
+      object: "webhook.delivery",
+      event: "webhook.test",
+      status: "pending",
+      attempts: [],
+    })
     await settled()
     expect(await desk.show(id)).toMatchObject({ status: "active", last_error: null })
   })
@@ -47,7 +52,12 @@ describe("a webhook", () => {
     status(200)(held[1]!)
     await settled()
     expect(await desk.show(id)).toMatchObject({ status: "active", last_error: null })
-    const states = (await desk.deliveries(id)).map((one: { status: string; attempts: { status_code: number }[] }) => [one.status, one.attempts[0]?.status_code])
+    const states = (await desk.deliveries(id)).map(
+      (one: { status: string; attempts: { status_code: number }[] }) => [
+        one.status,
+        one.attempts[0]?.status_code,
+      ],
+    )
     expect(states.sort()).toEqual([
       ["giveup", 410],
       ["succeeded", 200],
@@ -65,13 +75,20 @@ describe("a webhook", () => {
     await settled()
     const held: import("node:http").ServerResponse[] = []
     receiver.answer = (reply) => void held.push(reply)
-    for (const { id: delivery } of sent) await desk.ask(`POST /v1/webhooks/${id}/deliveries/${delivery}/redeliver`)
+    for (const { id: delivery } of sent)
+      await desk.ask(`POST /v1/webhooks/${id}/deliveries/${delivery}/redeliver`)
     await Effect.runPromise(desk.queue.advance(0))
     await vi.waitFor(() => expect(held).toHaveLength(4))
     receiver.answer = status(500)
     for (const reply of held) status(500)(reply)
     await desk.advance(3_600_000)
-    expect(await desk.deliveries(id)).toMatchObject([{ event: "webhook.test" }, ...Array(6).fill({ status: "giveup", attempts: [{ status_code: 200 }, { status_code: 500 }] })])
+    expect(await desk.deliveries(id)).toMatchObject([
+      { event: "webhook.test" },
+      ...Array(6).fill({
+        status: "giveup",
+        attempts: [{ status_code: 200 }, { status_code: 500 }],
+      }),
+    ])
   })
 
   it("is disabled after five days of nothing but failures, not earlier", async () => {
@@ -95,7 +112,10 @@ describe("a webhook", () => {
     await desk.advance(86_400_000)
     expect(receiver.received).toHaveLength(1)
     expect(receiver.received[0]?.headers["svc-event"]).toBe("webhook.test")
-    expect((await desk.deliveries(id))[0]).toMatchObject({ status: "giveup", event: "webhook.test" })
+    expect((await desk.deliveries(id))[0]).toMatchObject({
+      status: "giveup",
+      event: "webhook.test",
+    })
   })
 
   it("gets what it asked for only, and nothing once it is deleted", async () => {
@@ -110,7 +130,9 @@ describe("a webhook", () => {
     await desk.emit({ id: 3 }, undefined, "batch.failed")
     await desk.advance(3_600_000)
     expect(receiver.received).toHaveLength(1)
-    const { rows } = await sql<{ state: string }>`SELECT state FROM webhook_delivery`.execute(desk.test.database.queries())
+    const { rows } = await sql<{ state: string }>`SELECT state FROM webhook_delivery`.execute(
+      desk.test.database.queries(),
+    )
     expect(rows).toEqual([{ state: "giveup" }])
   })
 
@@ -118,7 +140,11 @@ describe("a webhook", () => {
     const receiver = await desk.receive()
     const { id, secret: old } = await desk.register(receiver.url)
     const { json } = await desk.ask(`POST /v1/webhooks/${id}/rotate`)
-    expect(json).toMatchObject({ id, object: "webhook", secret: expect.stringMatching(/^whsec_[A-Za-z0-9]{32}$/) })
+    expect(json).toMatchObject({
+      id,
+      object: "webhook",
+      secret: expect.stringMatching(/^whsec_[A-Za-z0-9]{32}$/),
+    })
     await desk.emit()
     await settled()
     await desk.advance(86_400_000)
@@ -128,12 +154,26 @@ describe("a webhook", () => {
       const { body, headers } = receiver.received[n]!
       const at = Number(/t=(\d+)/.exec(String(headers["svc-signature"]))?.[1]) * 1000
       try {
-        return webhooks.constructEvent(body, String(headers["svc-signature"]), secret, 300, undefined, at) !== undefined
+        return (
+          webhooks.constructEvent(
+            body,
+            String(headers["svc-signature"]),
+            secret,
+            300,
+            undefined,
+            at,
+          ) !== undefined
+        )
       } catch {
         return false
       }
     }
-    expect([verifies(0, old), verifies(0, json.secret), verifies(1, old), verifies(1, json.secret)]).toEqual([true, true, false, true])
+    expect([
+      verifies(0, old),
+      verifies(0, json.secret),
+      verifies(1, old),
+      verifies(1, json.secret),
+    ]).toEqual([true, true, false, true])
   })
 
   it("that is slow delays no other one, not even on the same host, and gets a few calls at once", async () => {
@@ -153,7 +193,9 @@ describe("a webhook", () => {
     receiver.answer = (reply) => void reply.end()
     for (const reply of held) reply.end()
     await Effect.runPromise(desk.drain)
-    expect(new Set((await desk.deliveries(slow.id)).map((one: { status: string }) => one.status))).toEqual(new Set(["succeeded"]))
+    expect(
+      new Set((await desk.deliveries(slow.id)).map((one: { status: string }) => one.status)),
+    ).toEqual(new Set(["succeeded"]))
     expect(arrived("/hook")).toBe(20)
   })
 })

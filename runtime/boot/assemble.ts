@@ -46,24 +46,47 @@ const decodeSettings = (config: LoadedConfig, plugins: readonly NamedPlugin[]) =
   const settings = new Map<string, unknown>()
   const problems: Problem[] = []
   for (const { key, plugin } of plugins) {
-    const decoded = decodePart(plugin.settings, config.house.plugins[key] ?? {}, ["plugins", key], config.fromEnvironment)
+    const decoded = decodePart(
+      plugin.settings,
+      config.house.plugins[key] ?? {},
+      ["plugins", key],
+      config.fromEnvironment,
+    )
     if (Result.isSuccess(decoded)) settings.set(key, decoded.success)
     else problems.push(...decoded.failure)
   }
   return { settings, problems }
 }
 
-const portsOfTheServer = (endpoints: readonly Endpoint[], jobs: readonly Job<never>[], plugins: readonly NamedPlugin[]): readonly Problem[] => {
-  const provided = new Set(plugins.flatMap(({ plugin }) => plugin.provides.map((token) => token.name)))
-  const missing = (who: string | undefined, tokens: readonly Token<unknown>[]): readonly Problem[] =>
+const portsOfTheServer = (
+  endpoints: readonly Endpoint[],
+  jobs: readonly Job<never>[],
+  plugins: readonly NamedPlugin[],
+): readonly Problem[] => {
+  const provided = new Set(
+    plugins.flatMap(({ plugin }) => plugin.provides.map((token) => token.name)),
+  )
+  const missing = (
+    who: string | undefined,
+    tokens: readonly Token<unknown>[],
+  ): readonly Problem[] =>
     tokens
       .filter((token) => who !== undefined && !provided.has(token.name))
-      .map((token) => ({ path: ["plugins"], message: `${who} needs '${token.name}' (${token.about}), which no plugin here provides`, fix: suggest(token) }))
+      .map((token) => ({
+        path: ["plugins"],
+        message: `${who} needs '${token.name}' (${token.about}), which no plugin here provides`,
+        fix: suggest(token),
+      }))
   const keyed = endpoints.find((endpoint) => endpoint.access === "key")
-  const session = endpoints.find((endpoint) => endpoint.access === "session" || endpoint.access === "admin")
+  const session = endpoints.find(
+    (endpoint) => endpoint.access === "session" || endpoint.access === "admin",
+  )
   const [job] = jobs
   return [
-    ...missing(keyed && `the endpoint '${keyed.id}'`, [Tokens.identity as Token<unknown>, Tokens.billing as Token<unknown>]),
+    ...missing(keyed && `the endpoint '${keyed.id}'`, [
+      Tokens.identity as Token<unknown>,
+      Tokens.billing as Token<unknown>,
+    ]),
     ...missing(session && `the endpoint '${session.id}'`, [Tokens.sessions as Token<unknown>]),
     ...missing(job && `the job '${job.name}'`, [Tokens.queue as Token<unknown>]),
   ]
@@ -76,7 +99,15 @@ const twiceRouted = (endpoints: readonly Endpoint[]): readonly Problem[] => {
       const route = `${endpoint.method} ${path.replace(/\{[^}]+\}/g, "{}")}`
       const other = seen.get(route)
       seen.set(route, endpoint)
-      return other ? [{ path: ["plugins"], message: `${route} is served twice, by '${other.id}' and '${endpoint.id}'`, fix: "remove one of the two plugins." }] : []
+      return other
+        ? [
+            {
+              path: ["plugins"],
+              message: `${route} is served twice, by '${other.id}' and '${endpoint.id}'`,
+              fix: "remove one of the two plugins.",
+            },
+          ]
+        : []
     }),
   )
 }
@@ -84,21 +115,40 @@ const twiceRouted = (endpoints: readonly Endpoint[]): readonly Problem[] => {
 /** Checks everything that can be checked without opening anything. Fails with a ConfigError that lists all problems. */
 export const assemble = (config: LoadedConfig, role: Role, log: Log) =>
   Effect.gen(function* () {
-    const stopOn = (problems: readonly Problem[]) => (problems.length > 0 ? Effect.fail(config.refuse(problems)) : Effect.void)
-    const loaded = yield* Effect.promise(() => loadPlugins(Object.keys(config.house.plugins), config.file))
+    const stopOn = (problems: readonly Problem[]) =>
+      problems.length > 0 ? Effect.fail(config.refuse(problems)) : Effect.void
+    const loaded = yield* Effect.promise(() =>
+      loadPlugins(Object.keys(config.house.plugins), config.file),
+    )
     const { settings, problems } = decodeSettings(config, loaded.plugins)
     const { order, problems: wiring } = orderPlugins(loaded.plugins, kernelTokens, suggest)
     // a plugin that could not be loaded would make its port look missing: that is said only when all are there
-    yield* stopOn([...loaded.problems, ...problems, ...(loaded.problems.length > 0 ? [] : wiring), ...checkPrices(config.house)])
+    yield* stopOn([
+      ...loaded.problems,
+      ...problems,
+      ...(loaded.problems.length > 0 ? [] : wiring),
+      ...checkPrices(config.house),
+    ])
     const kernel: Kernel = yield* makeKernel(config.house, role, log)
     for (const { key, plugin } of order)
       yield* Effect.try({
         try: () => plugin.register?.(kernel.container, settings.get(key)),
-        catch: (cause) => config.refuse([{ path: ["plugins", key], message: `the plugin threw: ${String(cause)}`, fix: "correct the plugin." }]),
+        catch: (cause) =>
+          config.refuse([
+            {
+              path: ["plugins", key],
+              message: `the plugin threw: ${String(cause)}`,
+              fix: "correct the plugin.",
+            },
+          ]),
       })
     const endpoints = resolveAll(kernel.container, Tokens.endpoints)
     const backends = resolveAll(kernel.container, Tokens.backends)
     const jobs = resolveAll(kernel.container, Tokens.jobs)
-    yield* stopOn([...checkModels(config.house, backends), ...portsOfTheServer(endpoints, jobs, order), ...twiceRouted(endpoints)])
+    yield* stopOn([
+      ...checkModels(config.house, backends),
+      ...portsOfTheServer(endpoints, jobs, order),
+      ...twiceRouted(endpoints),
+    ])
     return { ...kernel, config, order, settings, endpoints, backends } satisfies House as House
   })

@@ -33,9 +33,18 @@ export interface Kernel {
 
 /** What the kernel itself lends, so no plugin needs to provide it. */
 export const kernelTokens: ReadonlySet<string> = new Set(
-  [Tokens.deployment, Tokens.secrets, Tokens.outbound, Tokens.log, Tokens.clock, Tokens.ids, Tokens.metrics, Tokens.workers, Tokens.catalogue, Tokens.callPath].map(
-    (token) => token.name,
-  ),
+  [
+    Tokens.deployment,
+    Tokens.secrets,
+    Tokens.outbound,
+    Tokens.log,
+    Tokens.clock,
+    Tokens.ids,
+    Tokens.metrics,
+    Tokens.workers,
+    Tokens.catalogue,
+    Tokens.callPath,
+  ].map((token) => token.name),
 )
 
 /** A server (`api`, `worker`, `all`), or a short command beside one. */
@@ -55,17 +64,31 @@ const deploymentOf = (house: HouseConfig, role: Role, address: Address): Deploym
 }
 
 /** A fresh container with the kernel services in it. */
-export const makeKernel = (house: HouseConfig, role: Role, log: Log): Effect.Effect<Kernel, never, Scope.Scope> =>
+export const makeKernel = (
+  house: HouseConfig,
+  role: Role,
+  log: Log,
+): Effect.Effect<Kernel, never, Scope.Scope> =>
   Effect.gen(function* () {
     const container = root.createChildContainer()
-    const address: Address = { baseUrl: house.publicUrl === "" ? undefined : house.publicUrl.replace(/\/$/, "") }
+    const address: Address = {
+      baseUrl: house.publicUrl === "" ? undefined : house.publicUrl.replace(/\/$/, ""),
+    }
     const deployment = deploymentOf(house, role, address)
     const metrics = makeMetrics()
     const ids = makeIds(systemClock.nowMs)
     const catalogue = makeCatalogue(house.models.map(toEntry), house.batchPriceFactor)
     provide(container, Tokens.deployment, deployment)
-    provide(container, Tokens.secrets, lazySecrets(Redacted.value(house.secretKey), deployment.dataDir))
-    provide(container, Tokens.outbound, makeOutbound(house.outbound.allowHosts.split(",").map((host) => host.trim())))
+    provide(
+      container,
+      Tokens.secrets,
+      lazySecrets(Redacted.value(house.secretKey), deployment.dataDir),
+    )
+    provide(
+      container,
+      Tokens.outbound,
+      makeOutbound(house.outbound.allowHosts.split(",").map((host) => host.trim())),
+    )
     provide(container, Tokens.log, log)
     provide(container, Tokens.clock, systemClock)
     provide(container, Tokens.ids, ids)
@@ -91,5 +114,7 @@ export const makeDataDir = ({ dataDir }: Deployment): Effect.Effect<void, Error>
   Effect.try({
     try: () => void mkdirSync(dataDir, { recursive: true, mode: 0o700 }),
     catch: (cause) =>
-      new Error(`The data folder ${dataDir} can't be made (${(cause as NodeJS.ErrnoException).code}). Fix: set dataDir (RAKIT_DATA) to a folder that can be written.`),
+      new Error(
+        `The data folder ${dataDir} can't be made (${(cause as NodeJS.ErrnoException).code}). Fix: set dataDir (RAKIT_DATA) to a folder that can be written.`,
+      ),
   })

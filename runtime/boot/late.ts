@@ -11,7 +11,10 @@ export const late = <T>(container: DependencyContainer, token: Token<T>): (() =>
 }
 
 /** The same for what may stay away. */
-export const lateOptional = <T>(container: DependencyContainer, token: Token<T>): (() => T | undefined) => {
+export const lateOptional = <T>(
+  container: DependencyContainer,
+  token: Token<T>,
+): (() => T | undefined) => {
   const find = late(container, token)
   let isThere = false
   return () => {

@@ -24,7 +24,8 @@ const readTypeScript = async (): Promise<void> => {
 /** `type` of the package.json that rules a folder. */
 const packageTypeOf = (folder: string): unknown => {
   const file = join(folder, "package.json")
-  if (existsSync(file)) return (JSON.parse(readFileSync(file, "utf8")) as { readonly type?: unknown }).type
+  if (existsSync(file))
+    return (JSON.parse(readFileSync(file, "utf8")) as { readonly type?: unknown }).type
   return dirname(folder) === folder ? undefined : packageTypeOf(dirname(folder))
 }
 
@@ -35,7 +36,9 @@ const compiledRoot = join(import.meta.dirname, "..", "..")
 const compiledTwin = (file: string): string | undefined => {
   const inside = relative(dirname(compiledRoot), file)
   const twin = join(compiledRoot, inside.replace(/\.ts$/, ".js"))
-  return isCompiled && !inside.startsWith("..") && twin !== file && existsSync(twin) ? twin : undefined
+  return isCompiled && !inside.startsWith("..") && twin !== file && existsSync(twin)
+    ? twin
+    : undefined
 }
 
 const importFile = async (file: string): Promise<unknown> => {
@@ -54,7 +57,12 @@ const importPackage = async (name: string, configFile: string): Promise<unknown>
 
 const isPlugin = (value: unknown): value is Plugin => {
   const plugin = value as Partial<Plugin> | undefined
-  return typeof plugin?.name === "string" && plugin.settings !== undefined && Array.isArray(plugin.needs) && Array.isArray(plugin.provides)
+  return (
+    typeof plugin?.name === "string" &&
+    plugin.settings !== undefined &&
+    Array.isArray(plugin.needs) &&
+    Array.isArray(plugin.provides)
+  )
 }
 
 const unknownPlugin = (key: string): Problem => {
@@ -69,7 +77,12 @@ const unknownPlugin = (key: string): Problem => {
 
 const loadPath = async (key: string, file: string): Promise<unknown | Problem> => {
   const path = ["plugins", key]
-  if (!existsSync(file)) return { path, message: `there is no file ${file}`, fix: "correct the path; it is relative to the config file." }
+  if (!existsSync(file))
+    return {
+      path,
+      message: `there is no file ${file}`,
+      fix: "correct the path; it is relative to the config file.",
+    }
   try {
     return await importFile(file)
   } catch (cause) {
@@ -89,14 +102,20 @@ const load = async (key: string, configFile: string): Promise<unknown | Problem>
   try {
     return await importPackage(key, configFile)
   } catch (cause) {
-    const missing = /Cannot find (package|module)|ERR_MODULE_NOT_FOUND|Failed to load url|Invalid/.test(`${(cause as Error).message} ${(cause as NodeJS.ErrnoException).code}`)
+    const missing =
+      /Cannot find (package|module)|ERR_MODULE_NOT_FOUND|Failed to load url|Invalid/.test(
+        `${(cause as Error).message} ${(cause as NodeJS.ErrnoException).code}`,
+      )
     if (missing) return unknownPlugin(key)
     throw cause
   }
 }
 
 /** Imports the plugins of a config file. What can't be used is a problem, not a throw. */
-export const loadPlugins = async (keys: readonly string[], configFile: string): Promise<{ readonly plugins: readonly NamedPlugin[]; readonly problems: readonly Problem[] }> => {
+export const loadPlugins = async (
+  keys: readonly string[],
+  configFile: string,
+): Promise<{ readonly plugins: readonly NamedPlugin[]; readonly problems: readonly Problem[] }> => {
   const plugins: NamedPlugin[] = []
   const problems: Problem[] = []
   for (const key of keys) {
@@ -113,9 +132,18 @@ export const loadPlugins = async (keys: readonly string[], configFile: string): 
             fix: "install a version of the plugin that fits.",
           })
       } else if (typeof module.message === "string") problems.push(found as Problem)
-      else problems.push({ path, message: "the module exports no `plugin`", fix: "export it: export const plugin = definePlugin({ ... })." })
+      else
+        problems.push({
+          path,
+          message: "the module exports no `plugin`",
+          fix: "export it: export const plugin = definePlugin({ ... }).",
+        })
     } catch (cause) {
-      problems.push({ path, message: `the plugin can't be loaded: ${(cause as Error).message}`, fix: "correct the plugin." })
+      problems.push({
+        path,
+        message: `the plugin can't be loaded: ${(cause as Error).message}`,
+        fix: "correct the plugin.",
+      })
     }
   }
   return { plugins, problems }

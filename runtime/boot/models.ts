@@ -28,16 +28,24 @@ export const toEntry = (model: ModelConfig): ModelEntry => ({
   options: model.options,
 })
 
-const checkModel = (model: ModelConfig, index: number, backends: readonly Backend[]): readonly Problem[] => {
+const checkModel = (
+  model: ModelConfig,
+  index: number,
+  backends: readonly Backend[],
+): readonly Problem[] => {
   const backend = backends.find((b) => b.name === model.backend)
   const able = backends.filter((b) => b.tasks.includes(model.task)).map((b) => b.name)
   if (!backend?.tasks.includes(model.task)) {
-    const why = backend ? `the backend '${model.backend}' can't serve the task '${model.task}'` : `no plugin here provides the backend '${model.backend}'`
+    const why = backend
+      ? `the backend '${model.backend}' can't serve the task '${model.task}'`
+      : `no plugin here provides the backend '${model.backend}'`
     return [
       {
         path: ["models", index, "backend"],
         message: `${why}, so nothing can serve the model '${model.id}'`,
-        fix: able.length ? `write ${able.map((n) => `'${n}'`).join(" or ")}.` : `add a plugin that provides a backend for '${model.task}', as backend-onnx.`,
+        fix: able.length
+          ? `write ${able.map((n) => `'${n}'`).join(" or ")}.`
+          : `add a plugin that provides a backend for '${model.task}', as backend-onnx.`,
       },
     ]
   }
@@ -60,23 +68,45 @@ export const checkPrices = (house: HouseConfig): readonly Problem[] =>
       parsePrice(model.price)
       return []
     } catch (cause) {
-      return [{ path: ["models", index, "price"], message: (cause as Error).message, fix: "write amounts in rupiah with at most 6 decimals." }]
+      return [
+        {
+          path: ["models", index, "price"],
+          message: (cause as Error).message,
+          fix: "write amounts in rupiah with at most 6 decimals.",
+        },
+      ]
     }
   })
 
 const checkLimits = ({ limits, task, id }: ModelConfig, index: number): readonly Problem[] =>
   task === "chat" && limits.maxOutputTokens === 0
-    ? [{ path: ["models", index, "limits"], message: `the chat model '${id}' needs maxOutputTokens`, fix: "add it: the largest max_tokens that a request may ask for." }]
+    ? [
+        {
+          path: ["models", index, "limits"],
+          message: `the chat model '${id}' needs maxOutputTokens`,
+          fix: "add it: the largest max_tokens that a request may ask for.",
+        },
+      ]
     : []
 
 const checkSources = (model: ModelConfig, index: number): readonly Problem[] =>
   model.sources.flatMap(({ url }, at) => {
     const parsed = parseSourceUrl(url)
     return Result.isFailure(parsed)
-      ? [{ path: ["models", index, "sources", at, "url"], message: "this is no source that files can be pulled from", fix: `${parsed.failure}.` }]
+      ? [
+          {
+            path: ["models", index, "sources", at, "url"],
+            message: "this is no source that files can be pulled from",
+            fix: `${parsed.failure}.`,
+          },
+        ]
       : []
   })
 
 /** What is wrong with the models of a deployment, seen from its backends. */
 export const checkModels = (house: HouseConfig, backends: readonly Backend[]): readonly Problem[] =>
-  house.models.flatMap((model, index) => [...checkModel(model, index, backends), ...checkLimits(model, index), ...checkSources(model, index)])
+  house.models.flatMap((model, index) => [
+    ...checkModel(model, index, backends),
+    ...checkLimits(model, index),
+    ...checkSources(model, index),
+  ])

@@ -25,17 +25,29 @@ const makeHouse = (outcome: Effect.Effect<void, ReturnType<typeof apiError>>) =>
     seen.request = request
     return resource.pipe(Effect.andThen(outcome), Effect.as(loaded))
   }
-  const backend = { name: "counting", tasks: ["chat"], check: () => undefined, open } as unknown as Backend
+  const backend = {
+    name: "counting",
+    tasks: ["chat"],
+    check: () => undefined,
+    open,
+  } as unknown as Backend
   const child = container.createChildContainer()
   provide(child, Tokens.catalogue, catalogue)
   provide(child, Tokens.log, fakeLog())
-  return { house: { container: child, backends: [backend] } as unknown as House, catalogue, seen, id: entry.id }
+  return {
+    house: { container: child, backends: [backend] } as unknown as House,
+    catalogue,
+    seen,
+    id: entry.id,
+  }
 }
 
 it("a model that is ready stays so when its backend opens anew what it had lost, and is closed at the end", async () => {
   const { house, catalogue, seen, id } = makeHouse(Effect.void)
   const scope = Scope.makeUnsafe()
-  expect(await Effect.runPromise(openModels(house, listener).pipe(Scope.provide(scope)))).toEqual([])
+  expect(await Effect.runPromise(openModels(house, listener).pipe(Scope.provide(scope)))).toEqual(
+    [],
+  )
   seen.request!.progress("reading weights")
   expect(catalogue.state(id).state).toBe("ready")
   expect(seen.open).toBe(1)
@@ -44,7 +56,9 @@ it("a model that is ready stays so when its backend opens anew what it had lost,
 })
 
 it("a model that can't be opened leaves nothing open, and keeps its reason", async () => {
-  const { house, catalogue, seen, id } = makeHouse(Effect.fail(apiError("backend_error", "no memory")))
+  const { house, catalogue, seen, id } = makeHouse(
+    Effect.fail(apiError("backend_error", "no memory")),
+  )
   await Effect.runPromise(
     Effect.scoped(
       Effect.gen(function* () {

@@ -7,7 +7,10 @@ import type { PullProgress } from "../services/model-files/service.ts"
 import type { House } from "./assemble.ts"
 
 const reasonOf = (cause: Cause.Cause<{ readonly message: string }>): string =>
-  Option.match(Cause.findErrorOption(cause), { onNone: () => Cause.pretty(cause), onSome: (error) => error.message })
+  Option.match(Cause.findErrorOption(cause), {
+    onNone: () => Cause.pretty(cause),
+    onSome: (error) => error.message,
+  })
 
 /** Told about pulls, for a progress bar. */
 export interface PullListener {
@@ -15,7 +18,11 @@ export interface PullListener {
   done(model: ModelId): void
 }
 
-const openOne = (house: House, entry: ModelEntry, listener: PullListener): Effect.Effect<boolean, never, Scope.Scope> =>
+const openOne = (
+  house: House,
+  entry: ModelEntry,
+  listener: PullListener,
+): Effect.Effect<boolean, never, Scope.Scope> =>
   Effect.gen(function* () {
     const catalogue = resolve(house.container, Tokens.catalogue)
     const log = resolve(house.container, Tokens.log)
@@ -30,7 +37,11 @@ const openOne = (house: House, entry: ModelEntry, listener: PullListener): Effec
         entry.sources.length === 0
           ? ""
           : yield* pullWhole(house.modelFiles, log, entry.id, entry.sources, (progress) => {
-              catalogue.set(entry.id, { state: "pulling", doneBytes: progress.doneBytes, totalBytes: progress.totalBytes })
+              catalogue.set(entry.id, {
+                state: "pulling",
+                doneBytes: progress.doneBytes,
+                totalBytes: progress.totalBytes,
+              })
               listener.report(progress)
             }).pipe(Effect.ensuring(Effect.sync(() => listener.done(entry.id))))
       // a backend may open anew what it had lost: the model is ready all the same
@@ -38,10 +49,24 @@ const openOne = (house: House, entry: ModelEntry, listener: PullListener): Effec
         if (!isDecided) catalogue.set(entry.id, { state: "loading", detail })
       }
       progress("opening")
-      const loaded = yield* backend.open({ id: entry.id, task: entry.task, path, options: entry.options, contextTokens: entry.contextTokens, progress }).pipe(Scope.provide(scope))
+      const loaded = yield* backend
+        .open({
+          id: entry.id,
+          task: entry.task,
+          path,
+          options: entry.options,
+          contextTokens: entry.contextTokens,
+          progress,
+        })
+        .pipe(Scope.provide(scope))
       isDecided = true
       catalogue.set(entry.id, { state: "ready", loaded })
-      log.info("model ready", { model: entry.id, served_by: loaded.servedBy, context_tokens: loaded.contextTokens, seconds: Math.round(performance.now() - startedMs) / 1000 })
+      log.info("model ready", {
+        model: entry.id,
+        served_by: loaded.servedBy,
+        context_tokens: loaded.contextTokens,
+        seconds: Math.round(performance.now() - startedMs) / 1000,
+      })
       return true
     }).pipe(
       Effect.catchCause((cause) => {
@@ -56,10 +81,16 @@ const openOne = (house: House, entry: ModelEntry, listener: PullListener): Effec
   })
 
 /** Pulls and opens all models, or those that are `wanted`, a few at a time; a broken one does not stop the others. Answers the ids that failed. */
-export const openModels = (house: House, listener: PullListener, wanted?: readonly ModelId[]): Effect.Effect<readonly string[], never, Scope.Scope> => {
+export const openModels = (
+  house: House,
+  listener: PullListener,
+  wanted?: readonly ModelId[],
+): Effect.Effect<readonly string[], never, Scope.Scope> => {
   const { entries } = resolve(house.container, Tokens.catalogue)
   const chosen = wanted ? entries.filter(({ id }) => wanted.includes(id)) : entries
-  return Effect.forEach(chosen, (entry) => Effect.map(openOne(house, entry, listener), (ok) => (ok ? [] : [entry.id])), { concurrency: 4 }).pipe(
-    Effect.map((failed) => failed.flat()),
-  )
+  return Effect.forEach(
+    chosen,
+    (entry) => Effect.map(openOne(house, entry, listener), (ok) => (ok ? [] : [entry.id])),
+    { concurrency: 4 },
+  ).pipe(Effect.map((failed) => failed.flat()))
 }

@@ -6,11 +6,23 @@ import { type Token, Tokens } from "../../core/tokens.ts"
 import type { NamedPlugin } from "./load-plugins.ts"
 import { closure, orderPlugins } from "./order.ts"
 
-const plugin = (key: string, needs: readonly Token<unknown>[], provides: readonly Token<unknown>[]): NamedPlugin => ({
+const plugin = (
+  key: string,
+  needs: readonly Token<unknown>[],
+  provides: readonly Token<unknown>[],
+): NamedPlugin => ({
   key,
-  plugin: definePlugin({ name: key, api: 1, about: "", settings: Schema.Struct({}), needs, provides }),
+  plugin: definePlugin({
+    name: key,
+    api: 1,
+    about: "",
+    settings: Schema.Struct({}),
+    needs,
+    provides,
+  }),
 })
-const order = (plugins: readonly NamedPlugin[]) => orderPlugins(plugins, new Set(["log"]), () => "add one.")
+const order = (plugins: readonly NamedPlugin[]) =>
+  orderPlugins(plugins, new Set(["log"]), () => "add one.")
 const keys = (plugins: readonly NamedPlugin[]) => plugins.map((p) => p.key)
 
 const database = plugin("database", [Tokens.log], [Tokens.database])
@@ -21,16 +33,26 @@ const chat = plugin("chat", [], [Tokens.endpoints])
 describe("orderPlugins", () => {
   it("starts providers first, whatever the order of the file", () => {
     fc.assert(
-      fc.property(fc.shuffledSubarray([database, ledger, accounts, chat], { minLength: 4 }), (shuffled) => {
-        const sorted = keys(order(shuffled).order)
-        return sorted.indexOf("database") < sorted.indexOf("ledger") && sorted.indexOf("ledger") < sorted.indexOf("accounts") && sorted.length === 4
-      }),
+      fc.property(
+        fc.shuffledSubarray([database, ledger, accounts, chat], { minLength: 4 }),
+        (shuffled) => {
+          const sorted = keys(order(shuffled).order)
+          return (
+            sorted.indexOf("database") < sorted.indexOf("ledger") &&
+            sorted.indexOf("ledger") < sorted.indexOf("accounts") &&
+            sorted.length === 4
+          )
+        },
+      ),
     )
   })
 
   it("refuses two providers of one port, by name", () => {
     const [problem] = order([database, plugin("other", [], [Tokens.database])]).problems
-    expect(problem).toMatchObject({ path: ["plugins", "other"], message: "'database' is provided twice, by 'database' and 'other'" })
+    expect(problem).toMatchObject({
+      path: ["plugins", "other"],
+      message: "'database' is provided twice, by 'database' and 'other'",
+    })
   })
 
   it("refuses a missing provider and says what to add", () => {
@@ -42,7 +64,9 @@ describe("orderPlugins", () => {
   it("refuses a cycle and shows it", () => {
     const a = plugin("a", [Tokens.billing], [Tokens.database])
     const b = plugin("b", [Tokens.database], [Tokens.billing])
-    expect(order([chat, a, b]).problems[0]?.message).toBe("these plugins need each other: a -> b -> a")
+    expect(order([chat, a, b]).problems[0]?.message).toBe(
+      "these plugins need each other: a -> b -> a",
+    )
   })
 
   it("lets many endpoints stand side by side", () => {

@@ -6,28 +6,58 @@ const names = (plugins: readonly NamedPlugin[]) => plugins.map((p) => `'${p.key}
 
 const twoProviders = (plugins: readonly NamedPlugin[]): readonly Problem[] => {
   const providers = new Map<string, NamedPlugin[]>()
-  for (const named of plugins) for (const token of named.plugin.provides) if (token.arity === "one") providers.set(token.name, [...(providers.get(token.name) ?? []), named])
+  for (const named of plugins)
+    for (const token of named.plugin.provides)
+      if (token.arity === "one")
+        providers.set(token.name, [...(providers.get(token.name) ?? []), named])
   return [...providers].flatMap(([name, all]) =>
-    all.length > 1 ? [{ path: ["plugins", all[1]!.key], message: `'${name}' is provided twice, by ${names(all)}`, fix: "keep one of them." }] : [],
+    all.length > 1
+      ? [
+          {
+            path: ["plugins", all[1]!.key],
+            message: `'${name}' is provided twice, by ${names(all)}`,
+            fix: "keep one of them.",
+          },
+        ]
+      : [],
   )
 }
 
-const missingProviders = (plugins: readonly NamedPlugin[], kernel: ReadonlySet<string>, suggest: (token: Token<unknown>) => string): readonly Problem[] => {
-  const provided = new Set([...kernel, ...plugins.flatMap(({ plugin }) => plugin.provides.map((token) => token.name))])
+const missingProviders = (
+  plugins: readonly NamedPlugin[],
+  kernel: ReadonlySet<string>,
+  suggest: (token: Token<unknown>) => string,
+): readonly Problem[] => {
+  const provided = new Set([
+    ...kernel,
+    ...plugins.flatMap(({ plugin }) => plugin.provides.map((token) => token.name)),
+  ])
   return plugins.flatMap(({ key, plugin }) =>
     plugin.needs
       .filter((token) => !provided.has(token.name) && token.arity === "one")
-      .map((token) => ({ path: ["plugins", key], message: `needs '${token.name}' (${token.about}), which no plugin here provides`, fix: suggest(token) })),
+      .map((token) => ({
+        path: ["plugins", key],
+        message: `needs '${token.name}' (${token.about}), which no plugin here provides`,
+        fix: suggest(token),
+      })),
   )
 }
 
 /** Providers before those that need them; otherwise in the order of the file (Kahn, 1962). */
-const sort = (plugins: readonly NamedPlugin[]): { readonly sorted: readonly NamedPlugin[]; readonly rest: readonly NamedPlugin[] } => {
+const sort = (
+  plugins: readonly NamedPlugin[],
+): { readonly sorted: readonly NamedPlugin[]; readonly rest: readonly NamedPlugin[] } => {
   const sorted: NamedPlugin[] = []
   let rest = [...plugins]
   for (;;) {
     const open = new Set(rest.flatMap(({ plugin }) => plugin.provides.map((token) => token.name)))
-    const next = rest.find(({ plugin }) => plugin.needs.every((token) => !open.has(token.name) || plugin.provides.some((own) => own.name === token.name && own.arity === "many")))
+    const next = rest.find(({ plugin }) =>
+      plugin.needs.every(
+        (token) =>
+          !open.has(token.name) ||
+          plugin.provides.some((own) => own.name === token.name && own.arity === "many"),
+      ),
+    )
     if (!next) return { sorted, rest }
     sorted.push(next)
     rest = rest.filter((p) => p !== next)
@@ -71,7 +101,10 @@ export const orderPlugins = (
 }
 
 /** `wanted` and all that they need, in starting order. For commands that want a part of the house. */
-export const closure = (order: readonly NamedPlugin[], wanted: readonly Token<unknown>[]): readonly NamedPlugin[] => {
+export const closure = (
+  order: readonly NamedPlugin[],
+  wanted: readonly Token<unknown>[],
+): readonly NamedPlugin[] => {
   const needed = new Set(wanted.map((token) => token.name))
   const kept: NamedPlugin[] = []
   for (const named of [...order].reverse())

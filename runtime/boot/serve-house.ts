@@ -23,17 +23,26 @@ export interface ServeOptions {
 }
 
 /** Until the Scope closes. */
-const workThroughJobs = (container: DependencyContainer): Effect.Effect<void, PortError, Scope.Scope> =>
+const workThroughJobs = (
+  container: DependencyContainer,
+): Effect.Effect<void, PortError, Scope.Scope> =>
   Effect.suspend(() => {
     const jobs = resolveAll(container, Tokens.jobs)
-    return jobs.length === 0 ? Effect.void : Effect.forEach(jobs, (job) => resolve(container, Tokens.queue).consume(job), { discard: true })
+    return jobs.length === 0
+      ? Effect.void
+      : Effect.forEach(jobs, (job) => resolve(container, Tokens.queue).consume(job), {
+          discard: true,
+        })
   })
 
 /**
  * Listens, starts the plugins, opens the models. Answers the server when the plugins have started; models go on loading behind it.
  * Closing the Scope closes everything in reverse order.
  */
-export const serveHouse = (house: House, options: ServeOptions): Effect.Effect<HttpServer, PluginError | ListenError | Error, Scope.Scope> =>
+export const serveHouse = (
+  house: House,
+  options: ServeOptions,
+): Effect.Effect<HttpServer, PluginError | ListenError | Error, Scope.Scope> =>
   Effect.gen(function* () {
     const { container } = house
     const { server: settings, name } = house.config.house
@@ -62,6 +71,8 @@ export const serveHouse = (house: House, options: ServeOptions): Effect.Effect<H
     if (work !== "api") yield* workThroughJobs(container)
     server.ready()
     options.onStarted(server)
-    yield* Effect.forkScoped(openModels(house, options.pulls).pipe(Effect.map(options.onModels)), { startImmediately: true })
+    yield* Effect.forkScoped(openModels(house, options.pulls).pipe(Effect.map(options.onModels)), {
+      startImmediately: true,
+    })
     return server
   })

@@ -6,20 +6,41 @@ import type { NamedPlugin } from "./load-plugins.ts"
 import { closure } from "./order.ts"
 
 /** Brings a plugin's tables up to date; its database has started. Answers the migrations that ran. */
-export const migratePlugin = (house: House, { plugin }: NamedPlugin): Effect.Effect<readonly string[], PluginError> =>
+export const migratePlugin = (
+  house: House,
+  { plugin }: NamedPlugin,
+): Effect.Effect<readonly string[], PluginError> =>
   plugin.migrations === undefined
     ? Effect.succeed([])
     : resolve(house.container, Tokens.database)
         .migrate(plugin.name, plugin.migrations)
-        .pipe(Effect.mapError((error) => new PluginError({ plugin: plugin.name, message: `its tables can't be brought up to date: ${error.message}`, cause: error })))
+        .pipe(
+          Effect.mapError(
+            (error) =>
+              new PluginError({
+                plugin: plugin.name,
+                message: `its tables can't be brought up to date: ${error.message}`,
+                cause: error,
+              }),
+          ),
+        )
 
-const startOne = (house: House, named: NamedPlugin): Effect.Effect<void, PluginError, Scope.Scope> =>
+const startOne = (
+  house: House,
+  named: NamedPlugin,
+): Effect.Effect<void, PluginError, Scope.Scope> =>
   Effect.gen(function* () {
     yield* migratePlugin(house, named)
     yield* named.plugin.start?.(house.container, house.settings.get(named.key)) ?? Effect.void
   }).pipe(
     Effect.catchDefect((defect) =>
-      Effect.fail(new PluginError({ plugin: named.plugin.name, message: `it threw while starting: ${defect instanceof Error ? defect.stack : String(defect)}`, cause: defect })),
+      Effect.fail(
+        new PluginError({
+          plugin: named.plugin.name,
+          message: `it threw while starting: ${defect instanceof Error ? defect.stack : String(defect)}`,
+          cause: defect,
+        }),
+      ),
     ),
   )
 
@@ -30,7 +51,10 @@ export interface StartOptions {
 }
 
 /** Starts the plugins in order, each after its migrations. When one fails, the Scope closes the ones before it. */
-export const startHouse = (house: House, { wanted, onStarted }: StartOptions = {}): Effect.Effect<void, PluginError, Scope.Scope> =>
+export const startHouse = (
+  house: House,
+  { wanted, onStarted }: StartOptions = {},
+): Effect.Effect<void, PluginError, Scope.Scope> =>
   Effect.gen(function* () {
     for (const named of wanted ? closure(house.order, wanted) : house.order) {
       yield* startOne(house, named)

@@ -14,7 +14,14 @@ const facts = {
 
 it("shows what the first boot made, and three examples", () => {
   const text = startedText(facts)
-  for (const part of ["a@b.c", "made-password", "/data/credentials.json", 'Authorization: Bearer svc_live_made"', 'apiKey: "svc_live_made"', "http://localhost:1/dashboard"])
+  for (const part of [
+    "a@b.c",
+    "made-password",
+    "/data/credentials.json",
+    'Authorization: Bearer svc_live_made"',
+    'apiKey: "svc_live_made"',
+    "http://localhost:1/dashboard",
+  ])
     expect(text).toContain(part)
 })
 

@@ -14,7 +14,12 @@ export interface BannerFacts {
   wasGiven(secret: string): boolean
 }
 
-export const listeningLine = ({ name, version, baseUrl }: Pick<BannerFacts, "name" | "version" | "baseUrl">): string => `\nRakit ${version} (${name}) listens on ${baseUrl}\n`
+export const listeningLine = ({
+  name,
+  version,
+  baseUrl,
+}: Pick<BannerFacts, "name" | "version" | "baseUrl">): string =>
+  `\nRakit ${version} (${name}) listens on ${baseUrl}\n`
 
 const accountLines = ({ account, credentialsFile, wasGiven }: BannerFacts): readonly string[] => {
   const shown = (secret: string) => (wasGiven(secret) ? "(as you set it)" : secret)
@@ -53,12 +58,15 @@ const clientExample = (url: string, key: string | undefined, model: string): rea
 
 /** Address, first account and examples to copy. The key stands in the examples only when this boot made it. */
 export const startedText = (facts: BannerFacts): string => {
-  const key = facts.account && !facts.wasGiven(facts.account.apiKey) ? facts.account.apiKey : undefined
+  const key =
+    facts.account && !facts.wasGiven(facts.account.apiKey) ? facts.account.apiKey : undefined
   const model = facts.chatModel
   return [
     ...accountLines(facts),
     ...(model && key === undefined ? keyLines(facts.credentialsFile) : []),
-    ...(model ? [...curlExample(facts.baseUrl, key, model), ...clientExample(facts.baseUrl, key, model)] : []),
+    ...(model
+      ? [...curlExample(facts.baseUrl, key, model), ...clientExample(facts.baseUrl, key, model)]
+      : []),
     ...(facts.hasDashboard ? ["", "  dashboard", `    ${facts.baseUrl}/dashboard`] : []),
     "",
     "",

@@ -17,7 +17,10 @@ export const engineRoom = (order: readonly NamedPlugin[]): readonly NamedPlugin[
   const there = new Set([...kernelTokens, Tokens.billing.name])
   return order.filter((named) => {
     const { needs, provides } = named.plugin
-    const fits = backends.has(named) || (provides.some(({ name }) => name === Tokens.endpoints.name) && needs.every(({ name, arity }) => arity === "many" || there.has(name)))
+    const fits =
+      backends.has(named) ||
+      (provides.some(({ name }) => name === Tokens.endpoints.name) &&
+        needs.every(({ name, arity }) => arity === "many" || there.has(name)))
     if (fits) for (const { name } of provides) there.add(name)
     return fits
   })
@@ -31,9 +34,15 @@ const startFreeBilling = ({ container }: House) =>
   })
 
 /** The deployment of a config file without all that serves: what is left can run calls on its models. Nothing of its database or its store is touched. */
-export const openEngineRoom = (configFile: string, log: Log): Effect.Effect<House, Error, Scope.Scope> =>
+export const openEngineRoom = (
+  configFile: string,
+  log: Log,
+): Effect.Effect<House, Error, Scope.Scope> =>
   Effect.gen(function* () {
-    const config = yield* Effect.try({ try: () => loadConfig(configFile, process.env), catch: (cause) => cause as Error })
+    const config = yield* Effect.try({
+      try: () => loadConfig(configFile, process.env),
+      catch: (cause) => cause as Error,
+    })
     const house = yield* assemble(config, "command", log)
     yield* makeDataDir(resolve(house.container, Tokens.deployment))
     yield* startHouse({ ...house, order: engineRoom(house.order) })
@@ -44,18 +53,28 @@ export const openEngineRoom = (configFile: string, log: Log): Effect.Effect<Hous
 const missing = (house: House, models: readonly ModelId[]) =>
   Effect.map(
     Effect.forEach(
-      resolve(house.container, Tokens.catalogue).entries.filter(({ id, sources }) => models.includes(id) && sources.length > 0),
-      ({ id, sources }) => Effect.map(house.modelFiles.find(sources), (found) => (found ? [] : [id])),
+      resolve(house.container, Tokens.catalogue).entries.filter(
+        ({ id, sources }) => models.includes(id) && sources.length > 0,
+      ),
+      ({ id, sources }) =>
+        Effect.map(house.modelFiles.find(sources), (found) => (found ? [] : [id])),
     ),
     (ids) => ids.flat(),
   )
 
 /** Opens models whose files are on this machine; nothing is downloaded on the way. */
-export const openPulled = (house: House, models: readonly ModelId[]): Effect.Effect<void, Error, Scope.Scope> =>
+export const openPulled = (
+  house: House,
+  models: readonly ModelId[],
+): Effect.Effect<void, Error, Scope.Scope> =>
   Effect.gen(function* () {
     const away = yield* missing(house, models)
     if (away.length > 0)
-      return yield* Effect.fail(new Error(`The files of ${away.join(", ")} are not on this machine. Fix: rakit models pull ${away.join(" ")} -c ${house.config.file}`))
+      return yield* Effect.fail(
+        new Error(
+          `The files of ${away.join(", ")} are not on this machine. Fix: rakit models pull ${away.join(" ")} -c ${house.config.file}`,
+        ),
+      )
     const failed = yield* openModels(house, { report: () => {}, done: () => {} }, models)
     if (failed.length === 0) return
     const { state } = resolve(house.container, Tokens.catalogue)

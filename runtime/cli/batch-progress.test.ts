@@ -1,7 +1,14 @@
 import { PassThrough } from "node:stream"
 import { expect, it, vi } from "vitest"
 import { makeBatchProgress } from "./batch-progress.ts"
-import { interruptedText, pathsOf, refusalText, reportJson, reportText, resumeCommand } from "./batch-text.ts"
+import {
+  interruptedText,
+  pathsOf,
+  refusalText,
+  reportJson,
+  reportText,
+  resumeCommand,
+} from "./batch-text.ts"
 
 const makeOut = (isTTY: boolean, columns = 160) => {
   const stream = new PassThrough()
@@ -25,7 +32,10 @@ const sums = (done: number, failed = 0) => ({
 
 const makeClock = () => {
   let nowMs = 0
-  return { clock: { nowMs: () => nowMs, monotonicMs: () => nowMs }, pass: (ms: number) => (nowMs += ms) }
+  return {
+    clock: { nowMs: () => nowMs, monotonicMs: () => nowMs },
+    pass: (ms: number) => (nowMs += ms),
+  }
 }
 
 it("without a terminal it is a line every few seconds, and the last one", () => {
@@ -63,7 +73,9 @@ it("on a terminal it is a bar, which makes way for log lines", () => {
     view.report(sums(2_000))
     vi.advanceTimersByTime(500)
     view.stop()
-    expect(text()).toContain("██████░░░░░░░░░░░░░░░░░░  1,000 / 4,000 lines  1,000 lines/s  12,000 tokens/s  Rp2.5  3 s left")
+    expect(text()).toContain(
+      "██████░░░░░░░░░░░░░░░░░░  1,000 / 4,000 lines  1,000 lines/s  12,000 tokens/s  Rp2.5  3 s left",
+    )
     expect(text()).toContain("\na log line\n")
     expect(text()).toContain("████████████░░░░░░░░░░░░  2,000 / 4,000 lines")
     expect(vi.getTimerCount()).toBe(0)
@@ -84,7 +96,13 @@ it.each([
     const { out, text } = makeOut(true, columns)
     const { clock, pass } = makeClock()
     const view = makeBatchProgress(out, clock)
-    const at = (done: number) => ({ ...sums(done), lines: 50_000, inputTokens: done * 16, outputTokens: done / 2, costMicros: 107_052_750n })
+    const at = (done: number) => ({
+      ...sums(done),
+      lines: 50_000,
+      inputTokens: done * 16,
+      outputTokens: done / 2,
+      costMicros: 107_052_750n,
+    })
     view.report(at(2_345))
     pass(10_000)
     view.report(at(12_345))
@@ -98,14 +116,32 @@ it.each([
 })
 
 it("names the files after the input, or beside the output", () => {
-  expect(pathsOf("x/a.jsonl", {})).toEqual({ input: "x/a.jsonl", output: "x/a.output.jsonl", errors: "x/a.errors.jsonl" })
-  expect(pathsOf("a.txt", {})).toEqual({ input: "a.txt", output: "a.txt.output.jsonl", errors: "a.txt.errors.jsonl" })
-  expect(pathsOf("a.jsonl", { out: "y/b.output.jsonl" })).toMatchObject({ output: "y/b.output.jsonl", errors: "y/b.errors.jsonl" })
-  expect(pathsOf("a.jsonl", { out: "y/b", errors: "z" })).toMatchObject({ output: "y/b", errors: "z" })
+  expect(pathsOf("x/a.jsonl", {})).toEqual({
+    input: "x/a.jsonl",
+    output: "x/a.output.jsonl",
+    errors: "x/a.errors.jsonl",
+  })
+  expect(pathsOf("a.txt", {})).toEqual({
+    input: "a.txt",
+    output: "a.txt.output.jsonl",
+    errors: "a.txt.errors.jsonl",
+  })
+  expect(pathsOf("a.jsonl", { out: "y/b.output.jsonl" })).toMatchObject({
+    output: "y/b.output.jsonl",
+    errors: "y/b.errors.jsonl",
+  })
+  expect(pathsOf("a.jsonl", { out: "y/b", errors: "z" })).toMatchObject({
+    output: "y/b",
+    errors: "z",
+  })
 })
 
 it("ends with a summary, for people or as JSON", () => {
-  const report = { paths: pathsOf("a.jsonl", {}), sums: { ...sums(4_000, 3), earlier: 1_000 }, seconds: 60 }
+  const report = {
+    paths: pathsOf("a.jsonl", {}),
+    sums: { ...sums(4_000, 3), earlier: 1_000 },
+    seconds: 60,
+  }
   expect(reportText(report).split("\n")).toEqual([
     "4,000 lines: 3,997 completed, 3 failed (1,000 of them in an earlier run)",
     "This run: 3,000 lines in 60 s, 50 lines/s, 800 tokens/s (40,000 in, 8,000 out)",
@@ -115,7 +151,10 @@ it("ends with a summary, for people or as JSON", () => {
     "",
   ])
   const one = { paths: pathsOf("a.jsonl", {}), sums: { ...sums(1), lines: 1 }, seconds: 2 }
-  expect(reportText(one).split("\n").slice(0, 2)).toEqual(["1 line: 1 completed, 0 failed", "1 line in 2.0 s, 0.5 lines/s, 6.0 tokens/s (10 in, 2 out)"])
+  expect(reportText(one).split("\n").slice(0, 2)).toEqual([
+    "1 line: 1 completed, 0 failed",
+    "1 line in 2.0 s, 0.5 lines/s, 6.0 tokens/s (10 in, 2 out)",
+  ])
   expect(JSON.parse(reportJson(report))).toMatchObject({
     object: "batch_run",
     lines: 4_000,
@@ -128,10 +167,23 @@ it("ends with a summary, for people or as JSON", () => {
 })
 
 it("says how far an interrupted run came, which command goes on, and what is wrong with a file", () => {
-  expect(interruptedText(sums(1_200), "rakit x")).toBe("Interrupted after 1,200 of 4,000 lines. Go on with: rakit x\n")
+  expect(interruptedText(sums(1_200), "rakit x")).toBe(
+    "Interrupted after 1,200 of 4,000 lines. Go on with: rakit x\n",
+  )
   expect(interruptedText(undefined, "rakit x")).toBe("Interrupted before the first line\n")
-  expect(resumeCommand("a b.jsonl", undefined, { resume: false, json: false })).toBe("rakit batch run 'a b.jsonl' --resume")
-  expect(resumeCommand("a.jsonl", "my.yaml", { out: "o", errors: "e", endpoint: "/v1/x", concurrency: 2, resume: true, json: true })).toBe(
+  expect(resumeCommand("a b.jsonl", undefined, { resume: false, json: false })).toBe(
+    "rakit batch run 'a b.jsonl' --resume",
+  )
+  expect(
+    resumeCommand("a.jsonl", "my.yaml", {
+      out: "o",
+      errors: "e",
+      endpoint: "/v1/x",
+      concurrency: 2,
+      resume: true,
+      json: true,
+    }),
+  ).toBe(
     "rakit batch run a.jsonl my.yaml --out o --errors e --endpoint /v1/x --concurrency 2 --resume",
   )
   expect(

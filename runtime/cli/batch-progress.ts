@@ -45,7 +45,13 @@ const partsOf = (sums: BatchFileSums, samples: readonly Sample[]): readonly Part
   const [first] = samples
   const last = samples.at(-1)
   const seconds = first && last ? (last.atMs - first.atMs) / 1000 : 0
-  const rate = first && last && seconds > 0.2 ? { lines: (last.lines - first.lines) / seconds, tokens: (last.tokens - first.tokens) / seconds } : undefined
+  const rate =
+    first && last && seconds > 0.2
+      ? {
+          lines: (last.lines - first.lines) / seconds,
+          tokens: (last.tokens - first.tokens) / seconds,
+        }
+      : undefined
   return [
     { text: `${count(done)} / ${count(sums.lines)} lines`, rank: 6 },
     ...(sums.failed > 0 ? [{ text: `${count(sums.failed)} failed`, rank: 3 }] : []),
@@ -55,8 +61,13 @@ const partsOf = (sums: BatchFileSums, samples: readonly Sample[]): readonly Part
           { text: `${perSecond(rate.tokens)} tokens/s`, rank: 1 },
         ]
       : []),
-    { text: `Rp${formatRupiah(sums.costMicros - (sums.costMicros >= rupiahMicros ? sums.costMicros % centMicros : 0n))}`, rank: 2 },
-    ...(rate && rate.lines > 0 && done < sums.lines ? [{ text: timeLeft((sums.lines - done) / rate.lines), rank: 5 }] : []),
+    {
+      text: `Rp${formatRupiah(sums.costMicros - (sums.costMicros >= rupiahMicros ? sums.costMicros % centMicros : 0n))}`,
+      rank: 2,
+    },
+    ...(rate && rate.lines > 0 && done < sums.lines
+      ? [{ text: timeLeft((sums.lines - done) / rate.lines), rank: 5 }]
+      : []),
   ]
 }
 
@@ -72,7 +83,9 @@ const fitting = (parts: readonly Part[], width: number): string => {
   )
 }
 
-type Painter = Pick<BatchProgressView, "write" | "stop"> & { paint(parts: readonly Part[], done: number, total: number): void }
+type Painter = Pick<BatchProgressView, "write" | "stop"> & {
+  paint(parts: readonly Part[], done: number, total: number): void
+}
 
 const makeLines = (out: NodeJS.WriteStream, clock: Clock): Painter => {
   let toldMs: number | undefined
@@ -99,10 +112,10 @@ const makeBar = (out: NodeJS.WriteStream): Painter => {
     bar = undefined
   }
   const start = (total: number) => {
-    const format: (options: { barCompleteString?: string; barIncompleteString?: string }, params: { value: number; total: number; maxWidth: number }) => string = (
-      options,
-      { value, total: all, maxWidth },
-    ) => {
+    const format: (
+      options: { barCompleteString?: string; barIncompleteString?: string },
+      params: { value: number; total: number; maxWidth: number },
+    ) => string = (options, { value, total: all, maxWidth }) => {
       const text = fitting(parts, maxWidth)
       const width = Math.min(barWidth, maxWidth - text.length - 2)
       if (width < leastBarWidth) return text
@@ -110,7 +123,10 @@ const makeBar = (out: NodeJS.WriteStream): Painter => {
       return `${(options.barCompleteString ?? "").slice(0, filled)}${(options.barIncompleteString ?? "").slice(0, width - filled)}  ${text}`
     }
     // signals are the command's own affair
-    const made = new SingleBar({ stream: out, fps: 10, gracefulExit: false, format }, Presets.shades_classic)
+    const made = new SingleBar(
+      { stream: out, fps: 10, gracefulExit: false, format },
+      Presets.shades_classic,
+    )
     made.start(total, 0)
     return made
   }

@@ -20,10 +20,14 @@ export interface BatchPaths {
 const withoutEnd = (path: string): string => path.replace(/(\.output)?\.jsonl$/, "")
 
 /** `a.jsonl` -> `a.output.jsonl` and `a.errors.jsonl`; where only --out is told, the errors lie beside it. */
-export const pathsOf = (input: string, { out, errors }: Pick<BatchOptions, "out" | "errors">): BatchPaths => ({
+export const pathsOf = (
+  input: string,
+  { out, errors }: Pick<BatchOptions, "out" | "errors">,
+): BatchPaths => ({
   input,
   output: out ?? `${input.replace(/\.jsonl$/, "")}.output.jsonl`,
-  errors: errors ?? `${out === undefined ? input.replace(/\.jsonl$/, "") : withoutEnd(out)}.errors.jsonl`,
+  errors:
+    errors ?? `${out === undefined ? input.replace(/\.jsonl$/, "") : withoutEnd(out)}.errors.jsonl`,
 })
 
 export interface BatchRunReport {
@@ -77,13 +81,20 @@ export const reportJson = (report: BatchRunReport): string => {
   })}\n`
 }
 
-const shown = (word: string): string => (/^[\w./:@-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)
+const shown = (word: string): string =>
+  /^[\w./:@-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 
 export const interruptedText = (sums: BatchFileSums | undefined, goOn: string): string =>
-  sums === undefined ? "Interrupted before the first line\n" : `Interrupted after ${count(sums.completed + sums.failed)} of ${linesOf(sums.lines)}. Go on with: ${goOn}\n`
+  sums === undefined
+    ? "Interrupted before the first line\n"
+    : `Interrupted after ${count(sums.completed + sums.failed)} of ${linesOf(sums.lines)}. Go on with: ${goOn}\n`
 
 /** What to type to go on. */
-export const resumeCommand = (input: string, config: string | undefined, { out, errors, endpoint, concurrency }: BatchOptions): string =>
+export const resumeCommand = (
+  input: string,
+  config: string | undefined,
+  { out, errors, endpoint, concurrency }: BatchOptions,
+): string =>
   [
     "rakit batch run",
     shown(input),
@@ -101,5 +112,17 @@ interface Fault {
 }
 
 /** Why a file was refused: the reason, and below it each line that is wrong. */
-export const refusalText = ({ message, faults = [] }: { readonly message: string; readonly faults?: readonly Fault[] }): string =>
-  [message, ...faults.map(({ line, message: what }) => `  ${line === null ? "" : `line ${count(line)}: `}${what}`), ""].join("\n")
+export const refusalText = ({
+  message,
+  faults = [],
+}: {
+  readonly message: string
+  readonly faults?: readonly Fault[]
+}): string =>
+  [
+    message,
+    ...faults.map(
+      ({ line, message: what }) => `  ${line === null ? "" : `line ${count(line)}: `}${what}`,
+    ),
+    "",
+  ].join("\n")

@@ -7,14 +7,32 @@ import type { House } from "../boot/assemble.ts"
 import { makeLog } from "../services/log.ts"
 import { openEngineRoom, openPulled } from "./batch-house.ts"
 import { makeBatchProgress } from "./batch-progress.ts"
-import { type BatchOptions, type BatchRunReport, interruptedText, pathsOf, refusalText, reportJson, reportText, resumeCommand } from "./batch-text.ts"
+import {
+  type BatchOptions,
+  type BatchRunReport,
+  interruptedText,
+  pathsOf,
+  refusalText,
+  reportJson,
+  reportText,
+  resumeCommand,
+} from "./batch-text.ts"
 import { reasonOf, refuse } from "./refuse.ts"
 import { onStopSignal } from "./signals.ts"
 
-const targetsOf = ({ endpoints }: House) => new Map(endpoints.filter(({ batchable }) => batchable).map((endpoint) => [endpoint.path, endpoint]))
+const targetsOf = ({ endpoints }: House) =>
+  new Map(
+    endpoints.filter(({ batchable }) => batchable).map((endpoint) => [endpoint.path, endpoint]),
+  )
 
 /** Beside that of the engine, which batches what comes at once. */
-const running = (input: string, config: string, options: BatchOptions, log: Log, onProgress: (sums: BatchFileSums) => void) =>
+const running = (
+  input: string,
+  config: string,
+  options: BatchOptions,
+  log: Log,
+  onProgress: (sums: BatchFileSums) => void,
+) =>
   Effect.scoped(
     Effect.gen(function* () {
       const { makeBatchRunner } = yield* Effect.promise(loadBatchRunner)
@@ -34,12 +52,24 @@ const running = (input: string, config: string, options: BatchOptions, log: Log,
         Effect.map(openPulled(house, models), () => {
           startedMs = systemClock.monotonicMs()
         })
-      const sums = yield* run({ ...paths, endpoint: options.endpoint, linesAtOnce: options.concurrency, resume: options.resume, open, onProgress })
-      return { paths, sums, seconds: (systemClock.monotonicMs() - startedMs) / 1000 } satisfies BatchRunReport
+      const sums = yield* run({
+        ...paths,
+        endpoint: options.endpoint,
+        linesAtOnce: options.concurrency,
+        resume: options.resume,
+        open,
+        onProgress,
+      })
+      return {
+        paths,
+        sums,
+        seconds: (systemClock.monotonicMs() - startedMs) / 1000,
+      } satisfies BatchRunReport
     }),
   )
 
-const isRefusal = (error: unknown): error is Parameters<typeof refusalText>[0] => (error as { readonly _tag?: string } | undefined)?._tag === "BatchFileRefused"
+const isRefusal = (error: unknown): error is Parameters<typeof refusalText>[0] =>
+  (error as { readonly _tag?: string } | undefined)?._tag === "BatchFileRefused"
 
 const fail = (exit: Exit.Failure<unknown, unknown>): never => {
   const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
@@ -49,7 +79,11 @@ const fail = (exit: Exit.Failure<unknown, unknown>): never => {
 }
 
 /** `config` as it was typed. Exits with 1 when lines failed or nothing ran, and as a signal does when one came. */
-export const runBatch = async (input: string, config: { readonly file: string; readonly typed: string | undefined }, options: BatchOptions): Promise<void> => {
+export const runBatch = async (
+  input: string,
+  config: { readonly file: string; readonly typed: string | undefined },
+  options: BatchOptions,
+): Promise<void> => {
   const stop = new AbortController()
   let signal = ""
   let sums: BatchFileSums | undefined
@@ -64,7 +98,9 @@ export const runBatch = async (input: string, config: { readonly file: string; r
     sums = now
     progress.report(now)
   }
-  const exit = await Effect.runPromiseExit(running(input, config.file, options, log, onProgress), { signal: stop.signal })
+  const exit = await Effect.runPromiseExit(running(input, config.file, options, log, onProgress), {
+    signal: stop.signal,
+  })
   progress.stop()
   if (Exit.isSuccess(exit)) {
     process.stdout.write(options.json ? reportJson(exit.value) : reportText(exit.value))

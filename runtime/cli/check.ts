@@ -7,7 +7,12 @@ import { formatTable } from "./table.ts"
 import { withHouse } from "./with-house.ts"
 
 const pluginRows = (house: House) =>
-  house.order.map(({ key, plugin }) => [key, plugin.provides.map((token) => token.name).join(", ") || "-", plugin.needs.map((token) => token.name).join(", ") || "-", plugin.about])
+  house.order.map(({ key, plugin }) => [
+    key,
+    plugin.provides.map((token) => token.name).join(", ") || "-",
+    plugin.needs.map((token) => token.name).join(", ") || "-",
+    plugin.about,
+  ])
 
 const routeRows = (house: House) =>
   house.endpoints.flatMap((endpoint) =>
@@ -17,7 +22,13 @@ const routeRows = (house: House) =>
       endpoint.id,
       endpoint.access,
       endpoint.body === "none" ? "-" : `${endpoint.maxBodyBytes / 2 ** 20} MB`,
-      [endpoint.event && "stream", endpoint.batchable && "batch", endpoint.creates && "idempotency-key"].filter(Boolean).join(", ") || "-",
+      [
+        endpoint.event && "stream",
+        endpoint.batchable && "batch",
+        endpoint.creates && "idempotency-key",
+      ]
+        .filter(Boolean)
+        .join(", ") || "-",
     ]),
   )
 
@@ -40,7 +51,9 @@ const modelRows = (house: House) =>
     String(entry.contextTokens),
     entry.maxOutputTokens ? `${entry.maxOutputTokens} (${entry.defaultMaxTokens})` : "-",
     meters(entry.price),
-    entry.sources.map((source) => `${source.url}${source.sha256 ? "" : " (no digest)"}`).join(" | ") || "-",
+    entry.sources
+      .map((source) => `${source.url}${source.sha256 ? "" : " (no digest)"}`)
+      .join(" | ") || "-",
   ])
 
 export const describeHouse = (house: House): string =>
@@ -51,9 +64,20 @@ export const describeHouse = (house: House): string =>
     "ROUTES",
     formatTable([["method", "path", "id", "access", "body at most", "also"], ...routeRows(house)]),
     "MODELS AND METERS",
-    formatTable([["model", "task", "backend", "window", "max_tokens (default)", "price", "sources"], ...modelRows(house)]),
+    formatTable([
+      ["model", "task", "backend", "window", "max_tokens (default)", "price", "sources"],
+      ...modelRows(house),
+    ]),
     "SERVER",
-    formatTable([...Object.entries(house.config.house.server).map(([key, value]) => [key, String(value) || "-"])]),
+    formatTable([
+      ...Object.entries(house.config.house.server).map(([key, value]) => [
+        key,
+        String(value) || "-",
+      ]),
+    ]),
   ].join("\n")
 
-export const check = (file: string): Promise<void> => withHouse(file, (house) => Effect.sync(() => void process.stdout.write(`${describeHouse(house)}\nThis config is fine.\n`)))
+export const check = (file: string): Promise<void> =>
+  withHouse(file, (house) =>
+    Effect.sync(() => void process.stdout.write(`${describeHouse(house)}\nThis config is fine.\n`)),
+  )

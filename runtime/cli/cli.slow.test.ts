@@ -57,14 +57,20 @@ describe("rakit --help", () => {
 
   it("goes to stdout, with 0", async () => {
     const { code, stdout } = await runCli(["models", "pull", "--help"])
-    expect([code, stdout.split("\n")[0]]).toEqual([0, "Usage: rakit models pull [options] [ids...]"])
+    expect([code, stdout.split("\n")[0]]).toEqual([
+      0,
+      "Usage: rakit models pull [options] [ids...]",
+    ])
   })
 })
 
 /** What `rakit check` does before it prints. */
 const refusalOf = async (file: string): Promise<string> => {
   const program = Effect.scoped(
-    Effect.flatMap(Effect.try({ try: () => loadConfig(file, {}), catch: (cause) => cause as Error }), (config) => assemble(config, "command", fakeLog())),
+    Effect.flatMap(
+      Effect.try({ try: () => loadConfig(file, {}), catch: (cause) => cause as Error }),
+      (config) => assemble(config, "command", fakeLog()),
+    ),
   )
   const exit = await Effect.runPromiseExit(program)
   const error = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
@@ -74,38 +80,82 @@ const refusalOf = async (file: string): Promise<string> => {
 
 describe("rakit check", () => {
   it("prints the assembled house and starts nothing", async () => {
-    const { code, stdout } = await runCli(["check", "config/starter.yaml"], { RAKIT_DATA: join(folder, "never-made"), RAKIT_API_KEY: "a-secret-key-of-mine" })
+    const { code, stdout } = await runCli(["check", "config/starter.yaml"], {
+      RAKIT_DATA: join(folder, "never-made"),
+      RAKIT_API_KEY: "a-secret-key-of-mine",
+    })
     expect(code).toBe(0)
-    for (const part of ["database-postgres", "database, health-check", "/v1/chat/completions", "/v2/rerank", "50 MB", "svc-omni", "input Rp8000/1M", "search unit Rp2.5"])
+    for (const part of [
+      "database-postgres",
+      "database, health-check",
+      "/v1/chat/completions",
+      "/v2/rerank",
+      "50 MB",
+      "svc-omni",
+      "input Rp8000/1M",
+      "search unit Rp2.5",
+    ])
       expect(stdout).toContain(part)
     expect(stdout).not.toContain("a-secret-key-of-mine")
   })
 
   it.each<[string, () => string, string]>([
     ["an unknown plugin", () => "plugins: { endpoint-chatt: {} }", "write 'endpoint-chat'?"],
-    ["an unknown setting", () => "plugins: { billing-free: { colour: red } }", "unknown key 'colour'"],
-    ["two providers", () => "plugins: { billing-free: {}, billing-ledger: {}, database-postgres: {} }", "'billing' is provided twice, by 'billing-free' and 'billing-ledger'"],
-    ["a missing provider", () => "plugins: { accounts: {}, database-postgres: {} }", "add the plugin billing-ledger"],
-    ["keyed endpoints without identity", () => "plugins: { endpoint-chat: {} }", "the endpoint 'chat.completions' needs 'identity'"],
+    [
+      "an unknown setting",
+      () => "plugins: { billing-free: { colour: red } }",
+      "unknown key 'colour'",
+    ],
+    [
+      "two providers",
+      () => "plugins: { billing-free: {}, billing-ledger: {}, database-postgres: {} }",
+      "'billing' is provided twice, by 'billing-free' and 'billing-ledger'",
+    ],
+    [
+      "a missing provider",
+      () => "plugins: { accounts: {}, database-postgres: {} }",
+      "add the plugin billing-ledger",
+    ],
+    [
+      "keyed endpoints without identity",
+      () => "plugins: { endpoint-chat: {} }",
+      "the endpoint 'chat.completions' needs 'identity'",
+    ],
     [
       "a model without a backend",
-      () => "plugins: {}\nmodels: [{ id: a, task: chat, backend: onxx, limits: { contextTokens: 9, maxOutputTokens: 9 } }]",
+      () =>
+        "plugins: {}\nmodels: [{ id: a, task: chat, backend: onxx, limits: { contextTokens: 9, maxOutputTokens: 9 } }]",
       "no plugin here provides the backend 'onxx'",
     ],
     [
       "a price that can't be paid",
-      () => "plugins: {}\nmodels: [{ id: a, task: chat, backend: onnx, limits: { contextTokens: 9, maxOutputTokens: 9 }, price: { input: 0.1234567 } }]",
+      () =>
+        "plugins: {}\nmodels: [{ id: a, task: chat, backend: onnx, limits: { contextTokens: 9, maxOutputTokens: 9 }, price: { input: 0.1234567 } }]",
       "models[0].price",
     ],
-    ["a plugin that throws", () => `plugins: { ${plugin("thrower", "needs: [], provides: [], register: () => { throw new Error('not today') }")}: {} }`, "not today"],
+    [
+      "a plugin that throws",
+      () =>
+        `plugins: { ${plugin("thrower", "needs: [], provides: [], register: () => { throw new Error('not today') }")}: {} }`,
+      "not today",
+    ],
     ["a path without a file", () => "plugins: { ./nowhere.ts: {} }", "there is no file"],
     [
       "a cycle",
-      () => `plugins: { ${plugin("left", "needs: [Tokens.queue], provides: [Tokens.webhook]")}: {}, ${plugin("right", "needs: [Tokens.webhook], provides: [Tokens.queue]")}: {} }`,
+      () =>
+        `plugins: { ${plugin("left", "needs: [Tokens.queue], provides: [Tokens.webhook]")}: {}, ${plugin("right", "needs: [Tokens.webhook], provides: [Tokens.queue]")}: {} }`,
       "these plugins need each other",
     ],
-    ["a plugin of another contract", () => `plugins: { ${plugin("old", "needs: [], provides: [], ...{ api: 0 }")}: {} }`, "speaks version 0"],
-    ["a variable that is not set", () => "plugins: {}\nname: ${NOT_SET_ANYWHERE}", "set NOT_SET_ANYWHERE"],
+    [
+      "a plugin of another contract",
+      () => `plugins: { ${plugin("old", "needs: [], provides: [], ...{ api: 0 }")}: {} }`,
+      "speaks version 0",
+    ],
+    [
+      "a variable that is not set",
+      () => "plugins: {}\nname: ${NOT_SET_ANYWHERE}",
+      "set NOT_SET_ANYWHERE",
+    ],
   ])("refuses %s", async (_, text, message) => {
     const file = config(text())
     const refusal = await refusalOf(file)
@@ -132,8 +182,11 @@ describe("rakit serve", () => {
   })
 
   it("exits with 1 and names the model when none can be opened", async () => {
-    const broken = "{ id: bad, task: chat, backend: fake, limits: { contextTokens: 9, maxOutputTokens: 9 }, options: { broken: 'the file x.gguf is cut' } }"
-    const file = config(`plugins: { ${join(import.meta.dirname, "../testing/fake-backend.ts")}: {} }\nserver: { port: 0 }\ndataDir: ${folder}/data\nmodels: [${broken}]`)
+    const broken =
+      "{ id: bad, task: chat, backend: fake, limits: { contextTokens: 9, maxOutputTokens: 9 }, options: { broken: 'the file x.gguf is cut' } }"
+    const file = config(
+      `plugins: { ${join(import.meta.dirname, "../testing/fake-backend.ts")}: {} }\nserver: { port: 0 }\ndataDir: ${folder}/data\nmodels: [${broken}]`,
+    )
     const { code, stderr } = await runCli(["serve", file])
     expect(code).toBe(1)
     expect(stderr).toContain("bad: the file x.gguf is cut")
@@ -141,8 +194,14 @@ describe("rakit serve", () => {
 
   it("says that the data folder can't be made", async () => {
     writeFileSync(join(folder, "a-file"), "")
-    const { code, stderr } = await runCli(["serve", config(`plugins: {}\ndataDir: ${folder}/a-file/data\nserver: { host: 127.0.0.1, port: 0 }`)])
-    expect([code, stderr]).toEqual([1, expect.stringMatching(/^The data folder .* can't be made \(ENOTDIR\)\. Fix: .*\n$/)])
+    const { code, stderr } = await runCli([
+      "serve",
+      config(`plugins: {}\ndataDir: ${folder}/a-file/data\nserver: { host: 127.0.0.1, port: 0 }`),
+    ])
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^The data folder .* can't be made \(ENOTDIR\)\. Fix: .*\n$/),
+    ])
   })
 
   it("says that a port is in use", async () => {
@@ -150,7 +209,10 @@ describe("rakit serve", () => {
     const other = createServer()
     await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve))
     const { port } = other.address() as { port: number }
-    const { code, stderr } = await runCli(["serve", config(`plugins: {}\ndataDir: ${folder}/data\nserver: { host: 127.0.0.1, port: ${port} }`)])
+    const { code, stderr } = await runCli([
+      "serve",
+      config(`plugins: {}\ndataDir: ${folder}/data\nserver: { host: 127.0.0.1, port: ${port} }`),
+    ])
     other.close()
     expect(code).toBe(1)
     expect(stderr).toContain(`Port ${port} is in use`)
@@ -181,11 +243,19 @@ describe("rakit fsck", () => {
   it("refuses a folder without data, and makes none", async () => {
     const away = join(folder, "away")
     const file = join(import.meta.dirname, "../../config/test.yaml")
-    const refusal = { code: 1, stdout: "", stderr: expect.stringContaining(`There are no data in ${away}, so nothing can be compared.`) }
-    expect(await runCli(["fsck", file], { RAKIT_DATA: away, DATABASE_URL: "" })).toMatchObject(refusal)
+    const refusal = {
+      code: 1,
+      stdout: "",
+      stderr: expect.stringContaining(`There are no data in ${away}, so nothing can be compared.`),
+    }
+    expect(await runCli(["fsck", file], { RAKIT_DATA: away, DATABASE_URL: "" })).toMatchObject(
+      refusal,
+    )
     expect(existsSync(away)).toBe(false)
     mkdirSync(away)
-    expect(await runCli(["fsck", file], { RAKIT_DATA: away, DATABASE_URL: "" })).toMatchObject(refusal)
+    expect(await runCli(["fsck", file], { RAKIT_DATA: away, DATABASE_URL: "" })).toMatchObject(
+      refusal,
+    )
     expect(readdirSync(away)).toEqual([])
   })
 })

@@ -5,7 +5,10 @@ const terminalMs = 200
 const plainMs = 10_000
 
 /** How far a long check is: on a terminal one line that is written again and again, elsewhere a line now and then. */
-export const makeProgress = (out: Pick<NodeJS.WriteStream, "write" | "isTTY">, clock: Pick<Clock, "nowMs">): { readonly report: Progress; clear(): void } => {
+export const makeProgress = (
+  out: Pick<NodeJS.WriteStream, "write" | "isTTY">,
+  clock: Pick<Clock, "nowMs">,
+): { readonly report: Progress; clear(): void } => {
   const pauseMs = out.isTTY ? terminalMs : plainMs
   let lastMs: number | undefined
   let isDirty = false

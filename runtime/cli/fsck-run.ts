@@ -22,10 +22,14 @@ export interface CheckReport extends Pick<ConsistencyCheck, "name" | "about"> {
   readonly failure?: string
 }
 
-export const isClean = ({ found, mended, failure }: CheckReport): boolean => found === mended && failure === undefined
+export const isClean = ({ found, mended, failure }: CheckReport): boolean =>
+  found === mended && failure === undefined
 
 const reasonOf = (cause: Cause.Cause<{ readonly message: string }>): string =>
-  Option.match(Cause.findErrorOption(cause), { onNone: () => Cause.pretty(cause), onSome: ({ message }) => message })
+  Option.match(Cause.findErrorOption(cause), {
+    onNone: () => Cause.pretty(cause),
+    onSome: ({ message }) => message,
+  })
 
 const settle = (finding: Finding, mend: boolean): Effect.Effect<ShownFinding> => {
   const { subject, problem, remedy } = finding
@@ -33,14 +37,22 @@ const settle = (finding: Finding, mend: boolean): Effect.Effect<ShownFinding> =>
   if (!mend || !finding.mend) return Effect.succeed(shown)
   return finding.mend.pipe(
     Effect.as({ ...shown, mended: true }),
-    Effect.catchCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.interrupt : Effect.succeed({ ...shown, failure: reasonOf(cause) }))),
+    Effect.catchCause((cause) =>
+      Cause.hasInterruptsOnly(cause)
+        ? Effect.interrupt
+        : Effect.succeed({ ...shown, failure: reasonOf(cause) }),
+    ),
   )
 }
 
 export type Progress = (check: string, looked: number, found: number) => void
 
 /** Goes through all findings of a check, and mends those that can be mended where that is wanted. Holds the first hundred. */
-export const runCheck = (check: ConsistencyCheck, mend: boolean, progress: Progress): Effect.Effect<CheckReport> =>
+export const runCheck = (
+  check: ConsistencyCheck,
+  mend: boolean,
+  progress: Progress,
+): Effect.Effect<CheckReport> =>
   Effect.suspend(() => {
     const { name, about } = check
     const counts = { looked: 0, found: 0, mended: 0, mendable: 0 }
@@ -60,6 +72,10 @@ export const runCheck = (check: ConsistencyCheck, mend: boolean, progress: Progr
     const report = (): CheckReport => ({ name, about, ...counts, findings })
     return Stream.runForEach(check.findings(looked), note).pipe(
       Effect.map(report),
-      Effect.catchCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.interrupt : Effect.succeed({ ...report(), failure: reasonOf(cause) }))),
+      Effect.catchCause((cause) =>
+        Cause.hasInterruptsOnly(cause)
+          ? Effect.interrupt
+          : Effect.succeed({ ...report(), failure: reasonOf(cause) }),
+      ),
     )
   })

@@ -1,6 +1,7 @@
 import { type CheckReport, isClean, type ShownFinding } from "./fsck-run.ts"
 
-const many = (count: number, what: string) => `${count.toLocaleString("en-US")} ${what}${count === 1 ? "" : "s"}`
+const many = (count: number, what: string) =>
+  `${count.toLocaleString("en-US")} ${what}${count === 1 ? "" : "s"}`
 
 const remedyOf = ({ remedy, mended, failure }: ShownFinding): string => {
   if (failure !== undefined) return ` (could not be mended: ${failure})`
@@ -15,13 +16,16 @@ export const checkText = (report: CheckReport): string => {
   const more = found - findings.length
   return [
     `${sign} ${name}: ${about} (${looked.toLocaleString("en-US")} looked at)\n`,
-    ...findings.map((finding) => `          ${finding.subject}: ${finding.problem}${remedyOf(finding)}\n`),
+    ...findings.map(
+      (finding) => `          ${finding.subject}: ${finding.problem}${remedyOf(finding)}\n`,
+    ),
     ...(more > 0 ? [`          and ${more.toLocaleString("en-US")} more\n`] : []),
     ...(failure === undefined ? [] : [`          not finished: ${failure}\n`]),
   ].join("")
 }
 
-const sum = (reports: readonly CheckReport[], pick: (report: CheckReport) => number): number => reports.reduce((all, report) => all + pick(report), 0)
+const sum = (reports: readonly CheckReport[], pick: (report: CheckReport) => number): number =>
+  reports.reduce((all, report) => all + pick(report), 0)
 
 export const summaryText = (reports: readonly CheckReport[]): string => {
   if (reports.length === 0) return "No plugin of this deployment has anything to compare.\n"
@@ -38,9 +42,12 @@ export const summaryText = (reports: readonly CheckReport[]): string => {
     `${many(found, "finding")} in ${head}`,
     ...(mended > 0 ? [`${mended.toLocaleString("en-US")} mended`] : []),
     ...(mendable > 0 ? [`--mend would mend ${mendable.toLocaleString("en-US")}`] : []),
-    ...(left - mendable > 0 ? [`${(left - mendable).toLocaleString("en-US")} for a person to look at`] : []),
+    ...(left - mendable > 0
+      ? [`${(left - mendable).toLocaleString("en-US")} for a person to look at`]
+      : []),
     ...(unfinished > 0 ? [`${many(unfinished, "check")} not finished`] : []),
   ].join("; ")}.\n`
 }
 
-export const reportsJson = (reports: readonly CheckReport[]): string => `${JSON.stringify({ object: "fsck", clean: reports.every(isClean), checks: reports })}\n`
+export const reportsJson = (reports: readonly CheckReport[]): string =>
+  `${JSON.stringify({ object: "fsck", clean: reports.every(isClean), checks: reports })}\n`

@@ -11,10 +11,17 @@ const broken = new PortError({ port: "storage", message: "the disk is gone" })
 const checkOf = (findings: Stream.Stream<Finding, PortError>, things = 7): ConsistencyCheck => ({
   name: "things",
   about: "things are there",
-  findings: (looked) => Stream.concat(Stream.fromEffectDrain(Effect.sync(() => looked(things))), findings),
+  findings: (looked) =>
+    Stream.concat(Stream.fromEffectDrain(Effect.sync(() => looked(things))), findings),
 })
-const run = (check: ConsistencyCheck, mend = false) => Effect.runPromise(runCheck(check, mend, () => {}))
-const mendable = (mend: Effect.Effect<void, PortError> = Effect.void): Finding => ({ subject: "blob a", problem: "nobody names it", remedy: "it is removed", mend })
+const run = (check: ConsistencyCheck, mend = false) =>
+  Effect.runPromise(runCheck(check, mend, () => {}))
+const mendable = (mend: Effect.Effect<void, PortError> = Effect.void): Finding => ({
+  subject: "blob a",
+  problem: "nobody names it",
+  remedy: "it is removed",
+  mend,
+})
 const lost: Finding = { subject: "file b", problem: "its bytes are missing" }
 
 describe("a check", () => {
@@ -23,7 +30,11 @@ describe("a check", () => {
     expect(isClean(report)).toBe(true)
     expect(checkText(report)).toBe("ok      things: things are there (1,234 looked at)\n")
     expect(summaryText([report, report])).toBe("Clean: 2 checks, 2,468 looked at.\n")
-    expect(JSON.parse(reportsJson([report]))).toMatchObject({ object: "fsck", clean: true, checks: [{ name: "things", looked: 1234, found: 0, findings: [] }] })
+    expect(JSON.parse(reportsJson([report]))).toMatchObject({
+      object: "fsck",
+      clean: true,
+      checks: [{ name: "things", looked: 1234, found: 0, findings: [] }],
+    })
   })
 
   it("says what it would mend, and touches nothing unless asked to", async () => {
@@ -34,7 +45,9 @@ describe("a check", () => {
     expect(checkText(report)).toBe(
       "FOUND   things: things are there (7 looked at)\n          blob a: nobody names it (--mend: it is removed)\n          file b: its bytes are missing (a person has to look)\n",
     )
-    expect(summaryText([report])).toBe("2 findings in 1 check, 7 looked at; --mend would mend 1; 1 for a person to look at.\n")
+    expect(summaryText([report])).toBe(
+      "2 findings in 1 check, 7 looked at; --mend would mend 1; 1 for a person to look at.\n",
+    )
   })
 
   it("mends what has a remedy; what has none, or could not be mended, is left", async () => {
@@ -46,17 +59,24 @@ describe("a check", () => {
       true,
       "mended  things: things are there (7 looked at)\n          blob a: nobody names it (mended: it is removed)\n",
     ])
-    const partly = await run(checkOf(Stream.make(works, lost, mendable(Effect.fail(broken)), mendable(Effect.die("odd")))), true)
+    const partly = await run(
+      checkOf(Stream.make(works, lost, mendable(Effect.fail(broken)), mendable(Effect.die("odd")))),
+      true,
+    )
     expect(partly).toMatchObject({ found: 4, mended: 1, mendable: 0 })
     expect(isClean(partly)).toBe(false)
     expect(checkText(partly)).toContain("(could not be mended: the disk is gone)")
-    expect(summaryText([whole, partly])).toBe("5 findings in 2 checks, 14 looked at; 2 mended; 3 for a person to look at.\n")
+    expect(summaryText([whole, partly])).toBe(
+      "5 findings in 2 checks, 14 looked at; 2 mended; 3 for a person to look at.\n",
+    )
   })
 
   it("mends all of many findings and shows the first of them", async () => {
     let mended = 0
     const count = 3 * maxShown
-    const all = Stream.flatMap(Stream.range(1, count), () => Stream.make(mendable(Effect.sync(() => void mended++))))
+    const all = Stream.flatMap(Stream.range(1, count), () =>
+      Stream.make(mendable(Effect.sync(() => void mended++))),
+    )
     const report = await run(checkOf(all), true)
     expect([mended, report.found, report.findings.length]).toEqual([count, count, maxShown])
     expect(checkText(report)).toContain("and 200 more\n")
@@ -66,7 +86,9 @@ describe("a check", () => {
     const report = await run(checkOf(Stream.concat(Stream.make(lost), Stream.fail(broken))))
     expect([report.found, report.failure, isClean(report)]).toEqual([1, "the disk is gone", false])
     expect(checkText(report)).toMatch(/not finished: the disk is gone\n$/)
-    expect(summaryText([await run(checkOf(Stream.fail(broken)))])).toBe("0 findings in 1 check, 7 looked at; 1 check not finished.\n")
+    expect(summaryText([await run(checkOf(Stream.fail(broken)))])).toBe(
+      "0 findings in 1 check, 7 looked at; 1 check not finished.\n",
+    )
   })
 })
 
@@ -78,7 +100,10 @@ it.each([
 ])("progress comes now and then (on a terminal: %s)", (isTTY, expected) => {
   const clock = fakeClock()
   const written: string[] = []
-  const progress = makeProgress({ isTTY, write: (text: string | Uint8Array) => written.push(String(text)) > 0 }, clock)
+  const progress = makeProgress(
+    { isTTY, write: (text: string | Uint8Array) => written.push(String(text)) > 0 },
+    clock,
+  )
   progress.report("files", 1, 0)
   clock.advance(10_000)
   progress.report("files", 1000, 2)

@@ -22,7 +22,11 @@ const mustHaveData = ({ container, config }: House): Effect.Effect<string, Error
     const isThere = Boolean(url) || existsSync(join(dataDir, "postgres"))
     return isThere
       ? Effect.succeed(dataDir)
-      : Effect.fail(new Error(`There are no data in ${dataDir}, so nothing can be compared. Fix: set dataDir (RAKIT_DATA) to the folder of the server.`))
+      : Effect.fail(
+          new Error(
+            `There are no data in ${dataDir}, so nothing can be compared. Fix: set dataDir (RAKIT_DATA) to the folder of the server.`,
+          ),
+        )
   })
 
 /** All checks of all plugins, one after the other. Exits with 1 when something is left that does not agree. */

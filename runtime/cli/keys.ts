@@ -21,38 +21,80 @@ export interface ListOptions extends Options {
   readonly email?: string
 }
 
-const withIssuer = <A>(config: string, work: (issuer: KeyIssuer) => Effect.Effect<A, ApiError | PortError>): Promise<A> =>
+const withIssuer = <A>(
+  config: string,
+  work: (issuer: KeyIssuer) => Effect.Effect<A, ApiError | PortError>,
+): Promise<A> =>
   withStarted(
     config,
     () => [Tokens.keyIssuer as Token<unknown>],
     ({ container }) => {
-      if (!container.isRegistered(Tokens.keyIssuer.key, true)) return Effect.fail(new Error("No plugin of this deployment makes keys. Fix: add the plugin accounts."))
-      return Effect.suspend((): Effect.Effect<A, Error | ApiError | PortError> => work(resolve(container, Tokens.keyIssuer)))
+      if (!container.isRegistered(Tokens.keyIssuer.key, true))
+        return Effect.fail(
+          new Error("No plugin of this deployment makes keys. Fix: add the plugin accounts."),
+        )
+      return Effect.suspend(
+        (): Effect.Effect<A, Error | ApiError | PortError> =>
+          work(resolve(container, Tokens.keyIssuer)),
+      )
     },
   )
 
 const printJson = (value: unknown) => process.stdout.write(`${JSON.stringify(value)}\n`)
 
-export const createKey = async ({ config, name, email, test, scope, json }: CreateOptions): Promise<void> => {
-  const request = { name, test, ...(email !== undefined && { email }), ...(scope && { scopes: scope }) }
+export const createKey = async ({
+  config,
+  name,
+  email,
+  test,
+  scope,
+  json,
+}: CreateOptions): Promise<void> => {
+  const request = {
+    name,
+    test,
+    ...(email !== undefined && { email }),
+    ...(scope && { scopes: scope }),
+  }
   const issued = await withIssuer(config, (issuer) => issuer.issue(request))
   if (json) return void printJson(issued)
   process.stdout.write(`${issued.key}\n`)
-  process.stderr.write(`Key '${issued.name}' (${issued.id}) of account ${issued.account}. It is shown only now.\n`)
+  process.stderr.write(
+    `Key '${issued.name}' (${issued.id}) of account ${issued.account}. It is shown only now.\n`,
+  )
 }
 
-const day = (ms: number | undefined): string => (ms === undefined ? "-" : new Date(ms).toISOString().slice(0, 10))
+const day = (ms: number | undefined): string =>
+  ms === undefined ? "-" : new Date(ms).toISOString().slice(0, 10)
 
-const cells = (key: ListedKey) => [key.id, key.prefix, key.test ? "test" : "live", day(key.createdMs), day(key.lastUsedMs), day(key.revokedMs), key.scopes.join(","), key.name]
+const cells = (key: ListedKey) => [
+  key.id,
+  key.prefix,
+  key.test ? "test" : "live",
+  day(key.createdMs),
+  day(key.lastUsedMs),
+  day(key.revokedMs),
+  key.scopes.join(","),
+  key.name,
+]
 
 export const listKeys = async ({ config, email, json }: ListOptions): Promise<void> => {
-  const keys = await withIssuer(config, (issuer) => issuer.list(email === undefined ? {} : { email }))
+  const keys = await withIssuer(config, (issuer) =>
+    issuer.list(email === undefined ? {} : { email }),
+  )
   if (json) return void printJson(keys)
-  process.stdout.write(formatTable([["ID", "KEY", "MODE", "CREATED", "USED", "REVOKED", "SCOPES", "NAME"], ...keys.map(cells)]))
+  process.stdout.write(
+    formatTable([
+      ["ID", "KEY", "MODE", "CREATED", "USED", "REVOKED", "SCOPES", "NAME"],
+      ...keys.map(cells),
+    ]),
+  )
 }
 
 export const revokeKey = async (id: string, { config, json }: Options): Promise<void> => {
   const key = await withIssuer(config, (issuer) => issuer.revoke(id))
   if (json) return void printJson(key)
-  process.stdout.write(`Key '${key.name}' (${key.id}) of account ${key.account} is revoked. Servers that run refuse it within 5 s.\n`)
+  process.stdout.write(
+    `Key '${key.name}' (${key.id}) of account ${key.account} is revoked. Servers that run refuse it within 5 s.\n`,
+  )
 }

@@ -6,7 +6,10 @@ import { formatTable } from "./table.ts"
 export const proofText = ({ checked, faults }: LedgerProof): string => {
   const lines = checked.map(({ invariant, rows }) => {
     const own = faults.filter((fault) => fault.invariant === invariant)
-    return [`${own.length === 0 ? "ok   " : "FAULT"}  ${invariant} (${rows} ${rows === 1 ? "row" : "rows"})\n`, ...own.map(({ detail }) => `         ${detail}\n`)].join("")
+    return [
+      `${own.length === 0 ? "ok   " : "FAULT"}  ${invariant} (${rows} ${rows === 1 ? "row" : "rows"})\n`,
+      ...own.map(({ detail }) => `         ${detail}\n`),
+    ].join("")
   })
   return `${lines.join("")}${faults.length === 0 ? "The ledger is sound.\n" : "The ledger is not sound.\n"}`
 }
@@ -23,19 +26,42 @@ const sumOf = (rows: readonly ReportRow[]): ReportRow => {
   }
 }
 
-const cellsOf = (row: ReportRow): readonly string[] => [...[row.requests, row.errors, row.inputTokens, row.outputTokens].map(String), formatRupiah(row.costMicros)]
+const cellsOf = (row: ReportRow): readonly string[] => [
+  ...[row.requests, row.errors, row.inputTokens, row.outputTokens].map(String),
+  formatRupiah(row.costMicros),
+]
 
 /** Numbers stand right. */
-export const reportTable = (groupBy: readonly ReportGroup[], rows: readonly ReportRow[]): string => {
-  const labels = (texts: readonly string[]) => (groupBy.length === 0 ? ["TOTAL"] : groupBy.map((_, index) => texts[index] || "-"))
+export const reportTable = (
+  groupBy: readonly ReportGroup[],
+  rows: readonly ReportRow[],
+): string => {
+  const labels = (texts: readonly string[]) =>
+    groupBy.length === 0 ? ["TOTAL"] : groupBy.map((_, index) => texts[index] || "-")
   const lines = [
-    [...(groupBy.length === 0 ? [""] : groupBy.map((group) => group.toUpperCase())), "REQUESTS", "ERRORS", "INPUT TOKENS", "OUTPUT TOKENS", "COST (Rp)"],
+    [
+      ...(groupBy.length === 0 ? [""] : groupBy.map((group) => group.toUpperCase())),
+      "REQUESTS",
+      "ERRORS",
+      "INPUT TOKENS",
+      "OUTPUT TOKENS",
+      "COST (Rp)",
+    ],
     ...rows.map((row) => [...labels(row.groups), ...cellsOf(row)]),
-    ...(groupBy.length === 0 ? [] : [["TOTAL", ...groupBy.slice(1).map(() => ""), ...cellsOf(sumOf(rows))]]),
+    ...(groupBy.length === 0
+      ? []
+      : [["TOTAL", ...groupBy.slice(1).map(() => ""), ...cellsOf(sumOf(rows))]]),
   ]
   const numbersFrom = Math.max(1, groupBy.length)
-  const widths = lines[0]?.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0))) ?? []
-  return formatTable(lines.map((line) => line.map((cell, column) => (column < numbersFrom ? cell : cell.padStart(widths[column] ?? 0)))))
+  const widths =
+    lines[0]?.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0))) ?? []
+  return formatTable(
+    lines.map((line) =>
+      line.map((cell, column) =>
+        column < numbersFrom ? cell : cell.padStart(widths[column] ?? 0),
+      ),
+    ),
+  )
 }
 
 const jsonOf = (groupBy: readonly ReportGroup[], row: ReportRow) => ({
@@ -49,8 +75,12 @@ const jsonOf = (groupBy: readonly ReportGroup[], row: ReportRow) => ({
 
 /** RFC 4180. */
 export const reportCsv = (groupBy: readonly ReportGroup[], rows: readonly ReportRow[]): string => {
-  const quoted = (cell: string) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)
-  const lines = [[...groupBy, "requests", "errors", "input_tokens", "output_tokens", "cost_idr"], ...rows.map((row) => [...row.groups, ...cellsOf(row)])]
+  const quoted = (cell: string) =>
+    /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell
+  const lines = [
+    [...groupBy, "requests", "errors", "input_tokens", "output_tokens", "cost_idr"],
+    ...rows.map((row) => [...row.groups, ...cellsOf(row)]),
+  ]
   return lines.map((line) => `${line.map(quoted).join(",")}\r\n`).join("")
 }
 

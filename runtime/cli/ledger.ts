@@ -7,13 +7,21 @@ import { refuse } from "./refuse.ts"
 import { type ReportWords, readReportQuery } from "./report-query.ts"
 import { withStarted } from "./with-house.ts"
 
-const withLedger = <A, E>(config: string, work: (ledger: Ledger) => Effect.Effect<A, E>): Promise<A> =>
+const withLedger = <A, E>(
+  config: string,
+  work: (ledger: Ledger) => Effect.Effect<A, E>,
+): Promise<A> =>
   withStarted(
     config,
     () => [Tokens.ledger as Token<unknown>],
     ({ container }) =>
       Effect.suspend((): Effect.Effect<A, E | Error> => {
-        if (!container.isRegistered(Tokens.ledger.key, true)) return Effect.fail(new Error("No plugin of this deployment keeps a ledger. Fix: add the plugin billing-ledger."))
+        if (!container.isRegistered(Tokens.ledger.key, true))
+          return Effect.fail(
+            new Error(
+              "No plugin of this deployment keeps a ledger. Fix: add the plugin billing-ledger.",
+            ),
+          )
         return work(resolve(container, Tokens.ledger))
       }),
   )

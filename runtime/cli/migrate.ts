@@ -6,13 +6,18 @@ import { withStarted } from "./with-house.ts"
 export const migrate = async (file: string): Promise<void> => {
   await withStarted(
     file,
-    (house) => (house.order.some(({ plugin }) => plugin.migrations) ? [Tokens.database as Token<unknown>] : []),
+    (house) =>
+      house.order.some(({ plugin }) => plugin.migrations)
+        ? [Tokens.database as Token<unknown>]
+        : [],
     (house) =>
       Effect.gen(function* () {
         for (const named of house.order) {
           if (!named.plugin.migrations) continue
           const ran = yield* migratePlugin(house, named)
-          process.stdout.write(`${named.plugin.name}: ${ran.length ? `ran ${ran.join(", ")}` : "up to date"}\n`)
+          process.stdout.write(
+            `${named.plugin.name}: ${ran.length ? `ran ${ran.join(", ")}` : "up to date"}\n`,
+          )
         }
       }),
   )

@@ -18,8 +18,14 @@ const chosen = (house: House, ids: readonly string[]) =>
     const { entries } = resolve(house.container, Tokens.catalogue)
     const unknown = ids.filter((id) => !entries.some((entry) => entry.id === id))
     if (unknown.length > 0)
-      return Effect.fail(new Error(`There is no model ${unknown.map((id) => `'${id}'`).join(", ")} in this config. Models: ${entries.map((e) => e.id).join(", ")}.`))
-    return Effect.succeed(ids.length > 0 ? entries.filter((entry) => ids.includes(entry.id)) : entries)
+      return Effect.fail(
+        new Error(
+          `There is no model ${unknown.map((id) => `'${id}'`).join(", ")} in this config. Models: ${entries.map((e) => e.id).join(", ")}.`,
+        ),
+      )
+    return Effect.succeed(
+      ids.length > 0 ? entries.filter((entry) => ids.includes(entry.id)) : entries,
+    )
   })
 
 export const listModels = ({ config }: Options) =>
@@ -27,13 +33,20 @@ export const listModels = ({ config }: Options) =>
     Effect.gen(function* () {
       const files = house.modelFiles
       const rows = yield* Effect.forEach(yield* chosen(house, []), (entry) =>
-        Effect.map(entry.sources.length ? files.find(entry.sources) : Effect.succeed(undefined), (found) => [
-          entry.id,
-          entry.task,
-          entry.backend,
-          found ? `${(found.bytes / 2 ** 20).toFixed(1)} MB` : entry.sources.length ? "not pulled" : "no files",
-          found?.path ?? entry.sources[0]?.url ?? "",
-        ]),
+        Effect.map(
+          entry.sources.length ? files.find(entry.sources) : Effect.succeed(undefined),
+          (found) => [
+            entry.id,
+            entry.task,
+            entry.backend,
+            found
+              ? `${(found.bytes / 2 ** 20).toFixed(1)} MB`
+              : entry.sources.length
+                ? "not pulled"
+                : "no files",
+            found?.path ?? entry.sources[0]?.url ?? "",
+          ],
+        ),
       )
       process.stdout.write(formatTable([["MODEL", "TASK", "BACKEND", "FILES", "WHERE"], ...rows]))
     }),
@@ -48,7 +61,10 @@ const writeLock = (house: House, entries: readonly ModelEntry[], file: string) =
   Effect.gen(function* () {
     const models: Record<string, readonly ModelSource[]> = {}
     for (const entry of entries) models[entry.id] = yield* house.modelFiles.pinned(entry.sources)
-    yield* Effect.try({ try: () => writeFileSync(file, stringify({ models }, { aliasDuplicateObjects: false })), catch: (cause) => cause as Error })
+    yield* Effect.try({
+      try: () => writeFileSync(file, stringify({ models }, { aliasDuplicateObjects: false })),
+      catch: (cause) => cause as Error,
+    })
     process.stdout.write(`digests: ${file}\n`)
   })
 
@@ -64,8 +80,11 @@ export const pullModels = (ids: readonly string[], { config, lock }: PullOptions
           Effect.tap((path) => Effect.sync(() => process.stdout.write(`${entry.id}: ${path}\n`))),
         )
       const entries = (yield* chosen(house, ids)).filter((entry) => entry.sources.length > 0)
-      yield* Effect.forEach(entries, pullOne, { concurrency: 4 }).pipe(Effect.ensuring(Effect.sync(progress.stop)))
-      if (lock !== undefined) yield* writeLock(house, entries, lock === true ? "models.lock.yaml" : lock)
+      yield* Effect.forEach(entries, pullOne, { concurrency: 4 }).pipe(
+        Effect.ensuring(Effect.sync(progress.stop)),
+      )
+      if (lock !== undefined)
+        yield* writeLock(house, entries, lock === true ? "models.lock.yaml" : lock)
     }),
   )
 
@@ -77,8 +96,15 @@ export const verifyModels = (ids: readonly string[], { config }: Options) =>
       for (const entry of yield* chosen(house, ids)) {
         const wrong = entry.sources.length > 0 ? yield* files.verify(entry.sources) : []
         damaged += wrong.length
-        process.stdout.write(wrong.length ? wrong.map((text) => `${entry.id}: ${text}\n`).join("") : `${entry.id}: ok\n`)
+        process.stdout.write(
+          wrong.length
+            ? wrong.map((text) => `${entry.id}: ${text}\n`).join("")
+            : `${entry.id}: ok\n`,
+        )
       }
-      if (damaged > 0) return yield* Effect.fail(new Error("Some files are damaged or missing. Fix: rakit models pull"))
+      if (damaged > 0)
+        return yield* Effect.fail(
+          new Error("Some files are damaged or missing. Fix: rakit models pull"),
+        )
     }),
   )

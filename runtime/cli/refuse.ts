@@ -3,7 +3,12 @@ import { ConfigError } from "../config/problems.ts"
 
 /** Shows why a command could not do its work, and ends with 1. */
 export const refuse = (error: unknown): never => {
-  const text = error instanceof ConfigError ? error.problems.join("\n") : error instanceof Error ? error.message : String(error)
+  const text =
+    error instanceof ConfigError
+      ? error.problems.join("\n")
+      : error instanceof Error
+        ? error.message
+        : String(error)
   process.stderr.write(`${text}\n`)
   process.exit(1)
 }

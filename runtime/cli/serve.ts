@@ -29,7 +29,9 @@ const cheapestChatModel = (house: House): string | undefined =>
 const startedBanner = (house: House, { url }: HttpServer): string => {
   const { container } = house
   const credentialsFile = join(resolve(container, Tokens.deployment).dataDir, "credentials.json")
-  const account = container.isRegistered(Tokens.firstAccount.key, true) ? resolve(container, Tokens.firstAccount).created : undefined
+  const account = container.isRegistered(Tokens.firstAccount.key, true)
+    ? resolve(container, Tokens.firstAccount).created
+    : undefined
   return startedText({
     name: house.config.house.name,
     version,
@@ -50,19 +52,31 @@ const serving = (config: LoadedConfig, work: Work) =>
       const { house: settings } = config
       const progress = makePullProgress(process.stderr)
       const pretty = process.stderr.isTTY === true
-      const log = makeLog({ level: settings.log.level, pretty, destination: { write: progress.write } })
+      const log = makeLog({
+        level: settings.log.level,
+        pretty,
+        destination: { write: progress.write },
+      })
       const house = yield* assemble(config, work, log)
       const server = yield* serveHouse(house, {
         version,
-        onListening: ({ url }) => say(listeningLine({ name: settings.name, version, baseUrl: url })),
+        onListening: ({ url }) =>
+          say(listeningLine({ name: settings.name, version, baseUrl: url })),
         onStarted: (server) => say(startedBanner(house, server)),
         pulls: progress,
         onModels: (failed) => {
           progress.stop()
           const { entries } = resolve(house.container, Tokens.catalogue)
           if (failed.length === 0) say(entries.length > 0 ? `All models are ready.\n` : "")
-          else if (failed.length === entries.length) Deferred.doneUnsafe(hopeless, Effect.fail(new Error(`No model could be opened:\n${failureList(house, failed)}`)))
-          else say(`Not all models could be opened; the others are served:\n${failureList(house, failed)}\n`)
+          else if (failed.length === entries.length)
+            Deferred.doneUnsafe(
+              hopeless,
+              Effect.fail(new Error(`No model could be opened:\n${failureList(house, failed)}`)),
+            )
+          else
+            say(
+              `Not all models could be opened; the others are served:\n${failureList(house, failed)}\n`,
+            )
         },
       })
       yield* Effect.ensuring(

@@ -1,11 +1,15 @@
 /** Columns padded to their widest cell. */
 export const formatTable = (rows: readonly (readonly string[])[]): string => {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? "").length)))
+  const widths = (rows[0] ?? []).map((_, column) =>
+    Math.max(...rows.map((row) => (row[column] ?? "").length)),
+  )
   return rows
     .map(
       (row) =>
         `${row
-          .map((cell, column) => (column === row.length - 1 ? cell : cell.padEnd(widths[column] ?? 0)))
+          .map((cell, column) =>
+            column === row.length - 1 ? cell : cell.padEnd(widths[column] ?? 0),
+          )
           .join("  ")
           .trimEnd()}\n`,
     )

@@ -9,11 +9,21 @@ import { makeLog } from "../services/log.ts"
 import { reasonOf, refuse } from "./refuse.ts"
 
 /** Assembles the house for one command, does `work`, and closes everything again. Exits with 1 and the reason when it fails. */
-export const withHouse = async <A, E>(file: string, work: (house: House) => Effect.Effect<A, E, Scope.Scope>): Promise<A> => {
+export const withHouse = async <A, E>(
+  file: string,
+  work: (house: House) => Effect.Effect<A, E, Scope.Scope>,
+): Promise<A> => {
   const program = Effect.scoped(
     Effect.gen(function* () {
-      const config = yield* Effect.try({ try: () => loadConfig(file, process.env), catch: (cause) => cause as Error })
-      const house = yield* assemble(config, "command", makeLog({ level: "warn", destination: "stderr" }))
+      const config = yield* Effect.try({
+        try: () => loadConfig(file, process.env),
+        catch: (cause) => cause as Error,
+      })
+      const house = yield* assemble(
+        config,
+        "command",
+        makeLog({ level: "warn", destination: "stderr" }),
+      )
       return yield* work(house)
     }),
   )
@@ -24,10 +34,17 @@ export const withHouse = async <A, E>(file: string, work: (house: House) => Effe
 
 /** Starts the plugins that `wanted` needs. */
 export const startWanted = (house: House, wanted: readonly Token<unknown>[]) =>
-  Effect.andThen(makeDataDir(resolve(house.container, Tokens.deployment)), startHouse(house, { wanted }))
+  Effect.andThen(
+    makeDataDir(resolve(house.container, Tokens.deployment)),
+    startHouse(house, { wanted }),
+  )
 
 /** The same as `withHouse`, with the plugins started that `wanted` needs; `work` is asked when they are. */
-export const withStarted = <A, E>(file: string, wanted: (house: House) => readonly Token<unknown>[], work: (house: House) => Effect.Effect<A, E, Scope.Scope>) =>
+export const withStarted = <A, E>(
+  file: string,
+  wanted: (house: House) => readonly Token<unknown>[],
+  work: (house: House) => Effect.Effect<A, E, Scope.Scope>,
+) =>
   withHouse(file, (house) =>
     Effect.andThen(
       startWanted(house, wanted(house)),

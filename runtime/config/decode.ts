@@ -6,25 +6,49 @@ type Path = readonly (string | number)[]
 const formatIssues = SchemaIssue.makeFormatterStandardSchemaV1()
 
 const plainPath = (path: readonly unknown[] = []): Path =>
-  path.map((segment) => (typeof segment === "object" && segment !== null && "key" in segment ? segment.key : segment) as string | number)
+  path.map(
+    (segment) =>
+      (typeof segment === "object" && segment !== null && "key" in segment
+        ? segment.key
+        : segment) as string | number,
+  )
 
 const getIn = (value: unknown, path: Path): unknown =>
-  path.reduce<unknown>((at, key) => (typeof at === "object" && at !== null ? (at as Record<string | number, unknown>)[key] : undefined), value)
+  path.reduce<unknown>(
+    (at, key) =>
+      typeof at === "object" && at !== null
+        ? (at as Record<string | number, unknown>)[key]
+        : undefined,
+    value,
+  )
 
 const setIn = (value: unknown, path: Path, next: unknown): unknown => {
   const [key, ...rest] = path
   if (key === undefined) return next
-  if (Array.isArray(value)) return value.map((item, index) => (index === key ? setIn(item, rest, next) : item))
-  return { ...(value as object), [key]: setIn((value as Record<string | number, unknown>)[key], rest, next) }
+  if (Array.isArray(value))
+    return value.map((item, index) => (index === key ? setIn(item, rest, next) : item))
+  return {
+    ...(value as object),
+    [key]: setIn((value as Record<string | number, unknown>)[key], rest, next),
+  }
 }
 
 /** The keys that the schema knows at `path`. */
 const knownKeys = (schema: Schema.Top, path: Path): readonly string[] => {
-  type JsonSchema = { properties?: Record<string, JsonSchema>; items?: JsonSchema; $ref?: string; prefixItems?: JsonSchema[] }
+  type JsonSchema = {
+    properties?: Record<string, JsonSchema>
+    items?: JsonSchema
+    $ref?: string
+    prefixItems?: JsonSchema[]
+  }
   try {
     const document = Schema.toJsonSchemaDocument(schema)
     const resolve = (node: JsonSchema | undefined): JsonSchema | undefined =>
-      node?.$ref ? resolve((document.definitions as Record<string, JsonSchema>)[node.$ref.split("/").at(-1) ?? ""]) : node
+      node?.$ref
+        ? resolve(
+            (document.definitions as Record<string, JsonSchema>)[node.$ref.split("/").at(-1) ?? ""],
+          )
+        : node
     const found = path.reduce<JsonSchema | undefined>((node, key) => {
       const at = resolve(node)
       return typeof key === "number" ? at?.items : at?.properties?.[key]
@@ -41,34 +65,55 @@ const toProblem = (schema: Schema.Top, base: Path, message: string, path: Path):
     const known = knownKeys(schema, path.slice(0, -1))
     const near = nearest(String(path.at(-1)), known)
     const list = known.length ? `Known keys: ${known.join(", ")}.` : "No settings are known here."
-    return { path: at, message: `unknown key '${String(path.at(-1))}'`, fix: near ? `write '${near}', or remove it. ${list}` : `remove it. ${list}` }
+    return {
+      path: at,
+      message: `unknown key '${String(path.at(-1))}'`,
+      fix: near ? `write '${near}', or remove it. ${list}` : `remove it. ${list}`,
+    }
   }
-  if (message.startsWith("Missing key")) return { path: at, message: `'${String(path.at(-1))}' is missing`, fix: "add it." }
+  if (message.startsWith("Missing key"))
+    return { path: at, message: `'${String(path.at(-1))}' is missing`, fix: "add it." }
   const said = message.charAt(0).toLowerCase() + message.slice(1)
-  return { path: at, message: said, fix: `write a value that fits${said.startsWith("expected ") ? `: ${said.slice("expected ".length)}` : ""}.` }
+  return {
+    path: at,
+    message: said,
+    fix: `write a value that fits${said.startsWith("expected ") ? `: ${said.slice("expected ".length)}` : ""}.`,
+  }
 }
 
 /**
  * Decodes a part of the config file. A value that came from the environment is text; where the schema wants a number or a boolean it is read as one.
  * `base` is the part's own path in the file.
  */
-export const decodePart = <A>(schema: Schema.Codec<A, unknown>, input: unknown, base: Path, fromEnvironment: ReadonlySet<string>): Result.Result<A, readonly Problem[]> => {
+export const decodePart = <A>(
+  schema: Schema.Codec<A, unknown>,
+  input: unknown,
+  base: Path,
+  fromEnvironment: ReadonlySet<string>,
+): Result.Result<A, readonly Problem[]> => {
   const decode = Schema.decodeUnknownResult(schema)
   const options = { errors: "all", onExcessProperty: "error" } as const
   const attempt = (value: unknown, retyped: boolean): Result.Result<A, readonly Problem[]> => {
     const decoded = decode(value, options)
     if (Result.isSuccess(decoded)) return Result.succeed(decoded.success)
-    const issues = formatIssues(decoded.failure.issue).issues.map((issue) => ({ message: issue.message, path: plainPath(issue.path) }))
+    const issues = formatIssues(decoded.failure.issue).issues.map((issue) => ({
+      message: issue.message,
+      path: plainPath(issue.path),
+    }))
     const typed = issues.reduce((at, { path }) => {
       const text = getIn(at, path)
-      return typeof text === "string" && fromEnvironment.has(JSON.stringify([...base, ...path])) ? setIn(at, path, retype(text)) : at
+      return typeof text === "string" && fromEnvironment.has(JSON.stringify([...base, ...path]))
+        ? setIn(at, path, retype(text))
+        : at
     }, value)
     if (!retyped && typed !== value) return attempt(typed, true)
     return Result.fail(
       issues.map(({ message, path }) => {
         const problem = toProblem(schema, base, message, path)
         // the line of the file that is named shows a variable, not the value that is wrong
-        return fromEnvironment.has(JSON.stringify(problem.path)) ? { ...problem, fix: `${problem.fix} The environment variable in this line sets it.` } : problem
+        return fromEnvironment.has(JSON.stringify(problem.path))
+          ? { ...problem, fix: `${problem.fix} The environment variable in this line sets it.` }
+          : problem
       }),
     )
   }

@@ -13,18 +13,33 @@ describe("interpolate", () => {
     fc.assert(
       fc.property(
         fc.string().filter((text) => !text.includes("${")),
-        (text) => interpolate({ text }, {}).value !== undefined && (interpolate({ text }, {}).value as { text: string }).text === text,
+        (text) =>
+          interpolate({ text }, {}).value !== undefined &&
+          (interpolate({ text }, {}).value as { text: string }).text === text,
       ),
     )
   })
 
   it("never interprets what a variable holds", () => {
-    fc.assert(fc.property(fc.string({ minLength: 1 }), (secret) => (interpolate("${X}", { X: secret }).value as string) === secret))
+    fc.assert(
+      fc.property(
+        fc.string({ minLength: 1 }),
+        (secret) => (interpolate("${X}", { X: secret }).value as string) === secret,
+      ),
+    )
   })
 })
 
 describe("retype", () => {
   it("reads numbers and booleans, and leaves the rest", () => {
-    expect(["8080", "-1.5", "true", "1e5", "0x1", "", "abc"].map(retype)).toEqual([8080, -1.5, true, "1e5", "0x1", "", "abc"])
+    expect(["8080", "-1.5", "true", "1e5", "0x1", "", "abc"].map(retype)).toEqual([
+      8080,
+      -1.5,
+      true,
+      "1e5",
+      "0x1",
+      "",
+      "abc",
+    ])
   })
 })

@@ -27,7 +27,10 @@ export const interpolate = (input: unknown, env: Environment): Interpolated => {
   const walk = (value: unknown, path: Path): unknown => {
     if (typeof value === "string") return text(value, path)
     if (Array.isArray(value)) return value.map((item, index) => walk(item, [...path, index]))
-    if (typeof value === "object" && value !== null) return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, walk(item, [...path, key])]))
+    if (typeof value === "object" && value !== null)
+      return Object.fromEntries(
+        Object.entries(value).map(([key, item]) => [key, walk(item, [...path, key])]),
+      )
     return value
   }
   return { value: walk(input, []), fromEnvironment, missing }

@@ -8,10 +8,18 @@ type Node = Record<string, unknown>
 const allowReferences = (node: unknown): unknown => {
   if (Array.isArray(node)) return node.map(allowReferences)
   if (typeof node !== "object" || node === null) return node
-  const entries = Object.entries(node as Node).map(([key, value]) => [key, key === "enum" || key === "default" ? value : allowReferences(value)])
+  const entries = Object.entries(node as Node).map(([key, value]) => [
+    key,
+    key === "enum" || key === "default" ? value : allowReferences(value),
+  ])
   const copy = Object.fromEntries(entries) as Node
   const isScalar = ["number", "integer", "boolean"].includes(String(copy.type))
-  return isScalar ? { anyOf: [copy, { type: "string", pattern: "\\$\\{" }], ...(copy.description !== undefined && { description: copy.description }) } : copy
+  return isScalar
+    ? {
+        anyOf: [copy, { type: "string", pattern: "\\$\\{" }],
+        ...(copy.description !== undefined && { description: copy.description }),
+      }
+    : copy
 }
 
 /** The schema of config files, with the settings of all built-in plugins, for editors (draft 2020-12). */
@@ -28,14 +36,26 @@ export const configJsonSchema = async (): Promise<Node> => {
     plugins[name] = { ...(inline(plugin.settings) as Node), description: plugin.about }
   }
   const house = inline(HouseConfig)
-  const root = (typeof house === "object" && house !== null && "$ref" in house ? definitions.House : house) as { properties: Node }
+  const root = (
+    typeof house === "object" && house !== null && "$ref" in house ? definitions.House : house
+  ) as { properties: Node }
   const withPlugins = {
     ...root,
     properties: {
       ...root.properties,
-      plugins: { type: "object", description: "Plugins and their settings: a built-in name, a package name, or a path.", properties: plugins, additionalProperties: true },
+      plugins: {
+        type: "object",
+        description: "Plugins and their settings: a built-in name, a package name, or a path.",
+        properties: plugins,
+        additionalProperties: true,
+      },
     },
   }
   delete definitions.House
-  return allowReferences({ $schema: JsonSchema.META_SCHEMA_URI_DRAFT_2020_12, title: "Rakit deployment", ...withPlugins, $defs: definitions }) as Node
+  return allowReferences({
+    $schema: JsonSchema.META_SCHEMA_URI_DRAFT_2020_12,
+    title: "Rakit deployment",
+    ...withPlugins,
+    $defs: definitions,
+  }) as Node
 }

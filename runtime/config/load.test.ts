@@ -26,13 +26,21 @@ const refusal = (text: string, env: Record<string, string> = {}): string => {
 describe("loadConfig", () => {
   it("fills in defaults", () => {
     const house = load("plugins: {}")
-    expect(house).toMatchObject({ name: "rakit", dataDir: ".rakit", server: { port: 8080 }, models: [] })
+    expect(house).toMatchObject({
+      name: "rakit",
+      dataDir: ".rakit",
+      server: { port: 8080 },
+      models: [],
+    })
   })
 
   it("takes variables and defaults, and reads them as numbers where the schema wants numbers", () => {
     const text = 'plugins: {}\nserver: { port: "${PORT:-8080}" }\nname: ${NAME:-none}'
     expect(load(text)).toMatchObject({ server: { port: 8080 }, name: "none" })
-    expect(load(text, { PORT: "9001", NAME: "123" })).toMatchObject({ server: { port: 9001 }, name: "123" })
+    expect(load(text, { PORT: "9001", NAME: "123" })).toMatchObject({
+      server: { port: 9001 },
+      name: "123",
+    })
     expect(load(text, { PORT: "" }).server.port).toBe(8080)
   })
 
@@ -42,7 +50,9 @@ describe("loadConfig", () => {
 
   it("names file, line, path and fix", () => {
     const text = refusal("plugins: {}\nserver:\n  prt: 1\n")
-    expect(text).toMatch(/house\.yaml:3:8 server\.prt: unknown key 'prt'\n {4}Fix: write 'port', or remove it\. Known keys: host, port/)
+    expect(text).toMatch(
+      /house\.yaml:3:8 server\.prt: unknown key 'prt'\n {4}Fix: write 'port', or remove it\. Known keys: host, port/,
+    )
   })
 
   it("never shows the value of a variable", () => {
@@ -53,15 +63,27 @@ describe("loadConfig", () => {
   })
 
   it.each([
-    ["a missing variable", "plugins: {}\nname: ${NOPE}", "the environment variable NOPE is not set"],
+    [
+      "a missing variable",
+      "plugins: {}\nname: ${NOPE}",
+      "the environment variable NOPE is not set",
+    ],
     ["missing plugins", "name: x", "'plugins' is missing"],
-    ["an unknown task", "plugins: {}\nmodels: [{ id: a, task: talk, backend: x, limits: { contextTokens: 1 } }]", 'models[0].task: expected "chat" | "embed"'],
+    [
+      "an unknown task",
+      "plugins: {}\nmodels: [{ id: a, task: talk, backend: x, limits: { contextTokens: 1 } }]",
+      'models[0].task: expected "chat" | "embed"',
+    ],
     [
       "a wrong digest",
       "plugins: {}\nmodels: [{ id: a, task: chat, backend: x, limits: { contextTokens: 1 }, sources: [{ url: 'file:x', sha256: abc }] }]",
       "64 hexadecimal digits",
     ],
-    ["a model that is listed twice", "plugins: {}\nmodels: [&m { id: a, task: chat, backend: x, limits: { contextTokens: 1 } }, *m]", "the model 'a' is listed twice"],
+    [
+      "a model that is listed twice",
+      "plugins: {}\nmodels: [&m { id: a, task: chat, backend: x, limits: { contextTokens: 1 } }, *m]",
+      "the model 'a' is listed twice",
+    ],
     ["a plugin that is listed twice", "plugins: { a: {}, a: {} }", "Map keys must be unique"],
     ["broken YAML", "plugins: {", "Fix: correct the YAML (inside { }"],
     ["a list instead of a map", "- a", "a deployment is a map of keys"],
@@ -74,7 +96,9 @@ describe("loadConfig", () => {
   })
 
   it("takes file: sources relative to the config file", () => {
-    const file = write("plugins: {}\nmodels: [{ id: a, task: chat, backend: x, limits: { contextTokens: 1 }, sources: [{ url: 'file:m/x.gguf' }] }]")
+    const file = write(
+      "plugins: {}\nmodels: [{ id: a, task: chat, backend: x, limits: { contextTokens: 1 }, sources: [{ url: 'file:m/x.gguf' }] }]",
+    )
     const url = loadConfig(file, {}).house.models[0]?.sources[0]?.url
     expect(url).toBe(`file:${join(file, "../m/x.gguf")}`)
   })

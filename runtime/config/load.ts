@@ -29,8 +29,13 @@ const read = (file: string): string => {
     if (text.length > maxConfigBytes) throw new Error(`it is larger than ${maxConfigBytes} bytes`)
     return text
   } catch (cause) {
-    const reason = (cause as NodeJS.ErrnoException).code === "ENOENT" ? "there is no such file" : (cause as Error).message
-    throw new ConfigError([`${shownPath(file)}: can't be read: ${reason}.\n    Fix: name a config file, as in: rakit serve config/starter.yaml`])
+    const reason =
+      (cause as NodeJS.ErrnoException).code === "ENOENT"
+        ? "there is no such file"
+        : (cause as Error).message
+    throw new ConfigError([
+      `${shownPath(file)}: can't be read: ${reason}.\n    Fix: name a config file, as in: rakit serve config/starter.yaml`,
+    ])
   }
 }
 
@@ -50,14 +55,29 @@ const parse = (file: string): Locator => {
 
 /** `file:` sources and plugin paths are relative to the config file. */
 const anchor = (house: HouseConfig, folder: string): HouseConfig => {
-  const source = (url: string) => (url.startsWith("file:") && !isAbsolute(url.slice(5)) ? `file:${resolve(folder, url.slice(5))}${url.endsWith("/") ? "/" : ""}` : url)
-  return { ...house, models: house.models.map((model) => ({ ...model, sources: model.sources.map((s) => ({ ...s, url: source(s.url) })) })) }
+  const source = (url: string) =>
+    url.startsWith("file:") && !isAbsolute(url.slice(5))
+      ? `file:${resolve(folder, url.slice(5))}${url.endsWith("/") ? "/" : ""}`
+      : url
+  return {
+    ...house,
+    models: house.models.map((model) => ({
+      ...model,
+      sources: model.sources.map((s) => ({ ...s, url: source(s.url) })),
+    })),
+  }
 }
 
 const duplicateModels = (house: HouseConfig): readonly Problem[] =>
   house.models.flatMap((model, index) =>
     house.models.findIndex((other) => other.id === model.id) < index
-      ? [{ path: ["models", index, "id"], message: `the model '${model.id}' is listed twice`, fix: "remove one of the two, or give it another id." }]
+      ? [
+          {
+            path: ["models", index, "id"],
+            message: `the model '${model.id}' is listed twice`,
+            fix: "remove one of the two, or give it another id.",
+          },
+        ]
       : [],
   )
 
@@ -65,14 +85,24 @@ const duplicateModels = (house: HouseConfig): readonly Problem[] =>
 export const loadConfig = (path: string, env: Environment): LoadedConfig => {
   const file = resolve(path)
   const where = parse(file)
-  const refuse = (problems: readonly Problem[]) => new ConfigError(problems.map((problem) => formatProblem(where, problem)))
-  const { value, fromEnvironment, missing } = interpolate(where.document.toJS({ maxAliasCount: 100 }) ?? {}, env)
+  const refuse = (problems: readonly Problem[]) =>
+    new ConfigError(problems.map((problem) => formatProblem(where, problem)))
+  const { value, fromEnvironment, missing } = interpolate(
+    where.document.toJS({ maxAliasCount: 100 }) ?? {},
+    env,
+  )
   if (missing.length > 0)
     throw refuse(
-      missing.map(({ path: at, name }) => ({ path: at, message: `the environment variable ${name} is not set`, fix: `set ${name}, or give a default: \${${name}:-...}` })),
+      missing.map(({ path: at, name }) => ({
+        path: at,
+        message: `the environment variable ${name} is not set`,
+        fix: `set ${name}, or give a default: \${${name}:-...}`,
+      })),
     )
   if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw refuse([{ path: [], message: "a deployment is a map of keys", fix: "write keys, as in: plugins: {}" }])
+    throw refuse([
+      { path: [], message: "a deployment is a map of keys", fix: "write keys, as in: plugins: {}" },
+    ])
   const decoded = decodePart(HouseConfig, value, [], fromEnvironment)
   if (Result.isFailure(decoded)) throw refuse(decoded.failure)
   const house = anchor(decoded.success, dirname(file))

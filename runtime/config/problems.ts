@@ -54,11 +54,16 @@ export const nearest = (word: string, known: readonly string[]): string | undefi
     let row = Array.from({ length: b.length + 1 }, (_, i) => i)
     for (let i = 1; i <= a.length; i++) {
       const next = [i]
-      for (let j = 1; j <= b.length; j++) next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)))
+      for (let j = 1; j <= b.length; j++)
+        next.push(
+          Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)),
+        )
       row = next
     }
     return row[b.length]!
   }
-  const [best] = known.map((name) => ({ name, d: distance(word.toLowerCase(), name.toLowerCase()) })).sort((a, b) => a.d - b.d)
+  const [best] = known
+    .map((name) => ({ name, d: distance(word.toLowerCase(), name.toLowerCase()) }))
+    .sort((a, b) => a.d - b.d)
   return best && best.d <= Math.max(2, Math.floor(word.length / 3)) ? best.name : undefined
 }

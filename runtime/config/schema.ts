@@ -2,7 +2,12 @@ import { Effect, Schema } from "effect"
 import { parseNetwork } from "../http/client-address.ts"
 
 const withDefault = <S extends Schema.Top>(schema: S, value: S["Encoded"], description?: string) =>
-  ((schema as Schema.Top).annotate({ default: value, ...(description !== undefined && { description }) }) as S).pipe(Schema.withDecodingDefaultKey<S>(Effect.succeed(value)))
+  (
+    (schema as Schema.Top).annotate({
+      default: value,
+      ...(description !== undefined && { description }),
+    }) as S
+  ).pipe(Schema.withDecodingDefaultKey<S>(Effect.succeed(value)))
 
 const strings = Schema.Array(Schema.String)
 const rupiah = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1e12 }))
@@ -10,22 +15,36 @@ const tokens = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000_0
 
 export const SourceConfig = Schema.Struct({
   url: Schema.String.annotate({
-    description: "pypi:package==version/path, npm:package@version/path, https://..., file:path or hf:owner/repo@rev/path; a path that ends in / is a folder",
+    description:
+      "pypi:package==version/path, npm:package@version/path, https://..., file:path or hf:owner/repo@rev/path; a path that ends in / is a folder",
   }),
-  sha256: Schema.optionalKey(Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/, { message: "must be 64 hexadecimal digits in lower case" }))).annotate({
+  sha256: Schema.optionalKey(
+    Schema.String.check(
+      Schema.isPattern(/^[0-9a-f]{64}$/, {
+        message: "must be 64 hexadecimal digits in lower case",
+      }),
+    ),
+  ).annotate({
     description: "Digest of the published archive (pypi, npm) or of the file.",
   }),
 })
 
 export const ModelConfig = Schema.Struct({
-  id: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}$/, { message: "must be 1 to 100 letters, digits or . _ : / -" })),
+  id: Schema.String.check(
+    Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}$/, {
+      message: "must be 1 to 100 letters, digits or . _ : / -",
+    }),
+  ),
   task: Schema.Literals(["chat", "embed", "rerank", "image"]),
   tier: withDefault(Schema.String, "standard"),
   description: withDefault(Schema.String, ""),
   ownedBy: withDefault(Schema.String, "rakit"),
   limits: Schema.Struct({
     contextTokens: tokens,
-    maxOutputTokens: withDefault(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000_000 })), 0),
+    maxOutputTokens: withDefault(
+      Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000_000 })),
+      0,
+    ),
     defaultMaxTokens: withDefault(tokens, 2048, "max_tokens of a request that names none."),
   }),
   modalities: withDefault(strings, ["text"]),
@@ -34,14 +53,20 @@ export const ModelConfig = Schema.Struct({
     Schema.Struct({
       input: Schema.optionalKey(rupiah).annotate({ description: "Rp per 1M input tokens" }),
       output: Schema.optionalKey(rupiah).annotate({ description: "Rp per 1M output tokens" }),
-      cacheRead: Schema.optionalKey(rupiah).annotate({ description: "Rp per 1M tokens read from the prompt cache; 0.1 x input unless told" }),
-      cacheWrite: Schema.optionalKey(rupiah).annotate({ description: "Rp per 1M tokens written to the prompt cache; 1.25 x input unless told" }),
+      cacheRead: Schema.optionalKey(rupiah).annotate({
+        description: "Rp per 1M tokens read from the prompt cache; 0.1 x input unless told",
+      }),
+      cacheWrite: Schema.optionalKey(rupiah).annotate({
+        description: "Rp per 1M tokens written to the prompt cache; 1.25 x input unless told",
+      }),
       image: Schema.optionalKey(rupiah).annotate({ description: "Rp per image" }),
       searchUnit: Schema.optionalKey(rupiah).annotate({ description: "Rp per search unit" }),
     }),
     {},
   ),
-  backend: Schema.String.annotate({ description: "Name of a backend that a plugin provides, as `onnx`." }),
+  backend: Schema.String.annotate({
+    description: "Name of a backend that a plugin provides, as `onnx`.",
+  }),
   sources: withDefault(Schema.Array(SourceConfig), [], "Tried in order."),
   options: withDefault(Schema.Record(Schema.String, Schema.Unknown), {}, "For the backend."),
 }).annotate({ identifier: "Model" })
@@ -50,50 +75,101 @@ export type ModelConfig = typeof ModelConfig.Type
 export const ServerConfig = Schema.Struct({
   host: withDefault(Schema.String, "0.0.0.0"),
   port: withDefault(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65535 })), 8080),
-  drainTimeoutMs: withDefault(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3_600_000 })), 30_000, "How long open requests may go on after SIGTERM."),
+  drainTimeoutMs: withDefault(
+    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3_600_000 })),
+    30_000,
+    "How long open requests may go on after SIGTERM.",
+  ),
   // below the lease of an Idempotency-Key (15 min): a call that still runs must hold its key
-  callTimeoutMs: withDefault(Schema.Int.check(Schema.isBetween({ minimum: 1000, maximum: 600_000 })), 300_000),
+  callTimeoutMs: withDefault(
+    Schema.Int.check(Schema.isBetween({ minimum: 1000, maximum: 600_000 })),
+    300_000,
+  ),
   trustedProxies: withDefault(
-    Schema.Array(Schema.String.check(Schema.makeFilter((text: string) => parseNetwork(text) !== undefined || "must be an IP address or a network, as 10.0.0.0/8"))),
+    Schema.Array(
+      Schema.String.check(
+        Schema.makeFilter(
+          (text: string) =>
+            parseNetwork(text) !== undefined || "must be an IP address or a network, as 10.0.0.0/8",
+        ),
+      ),
+    ),
     [],
     "Proxies whose X-Forwarded-For names the client.",
   ),
-  workerThreads: withDefault(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 })), 1, "Threads of the pool for tokenization and chunking."),
+  workerThreads: withDefault(
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 })),
+    1,
+    "Threads of the pool for tokenization and chunking.",
+  ),
 })
 
 /** A deployment: one YAML file. */
 export const HouseConfig = Schema.Struct({
   $schema: Schema.optionalKey(Schema.String),
   name: withDefault(Schema.String, "rakit"),
-  dataDir: withDefault(Schema.String, ".rakit", "Private to this deployment; relative to the working directory."),
+  dataDir: withDefault(
+    Schema.String,
+    ".rakit",
+    "Private to this deployment; relative to the working directory.",
+  ),
   modelsDir: withDefault(Schema.String, "", "The model cache; `<dataDir>/models` when empty."),
   publicUrl: withDefault(
-    Schema.String.check(Schema.isPattern(/^(https?:\/\/[^\s/?#]+\/?)?$/, { message: "must be http(s)://host[:port], or empty" })),
+    Schema.String.check(
+      Schema.isPattern(/^(https?:\/\/[^\s/?#]+\/?)?$/, {
+        message: "must be http(s)://host[:port], or empty",
+      }),
+    ),
     "",
     "Where clients reach the server: for links in e-mails and receipts. The address that it listens on when empty.",
   ),
   secretKey: Schema.RedactedFromValue(
     Schema.String.check(
-      Schema.makeFilter((text: string) => text === "" || text.length >= 32 || "must have at least 32 characters (RAKIT_SECRET_KEY); make one with: openssl rand -hex 32"),
+      Schema.makeFilter(
+        (text: string) =>
+          text === "" ||
+          text.length >= 32 ||
+          "must have at least 32 characters (RAKIT_SECRET_KEY); make one with: openssl rand -hex 32",
+      ),
     ),
   )
-    .annotate({ description: "Encrypts secrets at rest; give servers that share a database the same. Made and kept in <dataDir>/secret.key when empty." })
+    .annotate({
+      description:
+        "Encrypts secrets at rest; give servers that share a database the same. Made and kept in <dataDir>/secret.key when empty.",
+    })
     .pipe(Schema.withDecodingDefaultKey(Effect.succeed(""))),
   outbound: withDefault(
     Schema.Struct({
       allowHosts: withDefault(
-        Schema.String.check(Schema.isPattern(/^(\s*(\[[0-9a-f:]+\]|[A-Za-z0-9.-]+):\d{1,5}\s*(,|$))*$/, { message: "must be host:port, comma-separated" })),
+        Schema.String.check(
+          Schema.isPattern(/^(\s*(\[[0-9a-f:]+\]|[A-Za-z0-9.-]+):\d{1,5}\s*(,|$))*$/, {
+            message: "must be host:port, comma-separated",
+          }),
+        ),
         "",
         "Exact host:port list of private hosts that webhooks may call, over http as well.",
       ),
     }),
     {},
   ),
-  log: withDefault(Schema.Struct({ level: withDefault(Schema.Literals(["debug", "info", "warn", "error"]), "info") }), {}),
+  log: withDefault(
+    Schema.Struct({
+      level: withDefault(Schema.Literals(["debug", "info", "warn", "error"]), "info"),
+    }),
+    {},
+  ),
   server: withDefault(ServerConfig, {}),
-  plugins: Schema.Record(Schema.String, Schema.Unknown).annotate({ description: "Plugins and their settings: a built-in name, a package name, or a path (./my-plugin.ts)." }),
+  plugins: Schema.Record(Schema.String, Schema.Unknown).annotate({
+    description:
+      "Plugins and their settings: a built-in name, a package name, or a path (./my-plugin.ts).",
+  }),
   batchPriceFactor: withDefault(
-    Schema.Finite.check(Schema.makeFilter((factor: number) => /^(0(\.\d{1,3})?|1)$/.test(String(factor)) || "must be 0 to 1, with at most 3 decimals")),
+    Schema.Finite.check(
+      Schema.makeFilter(
+        (factor: number) =>
+          /^(0(\.\d{1,3})?|1)$/.test(String(factor)) || "must be 0 to 1, with at most 3 decimals",
+      ),
+    ),
     0.5,
     "What a line of a batch costs, as a part of the list price.",
   ),

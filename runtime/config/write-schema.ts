@@ -3,4 +3,7 @@ import { join } from "node:path"
 import { configJsonSchema } from "./json-schema.ts"
 
 /** `npm run schema` */
-writeFileSync(join(import.meta.dirname, "..", "..", "config", "rakit.schema.json"), `${JSON.stringify(await configJsonSchema(), null, 2)}\n`)
+writeFileSync(
+  join(import.meta.dirname, "..", "..", "config", "rakit.schema.json"),
+  `${JSON.stringify(await configJsonSchema(), null, 2)}\n`,
+)

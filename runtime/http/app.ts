@@ -31,11 +31,16 @@ const exchangeOf =
     if (isDraining()) ctx.res.shouldKeepAlive = false
     observer.watch(exchange)
     inFlight.begin(exchange)
-    const closed = new Promise<void>((resolve) => (ctx.res.closed ? resolve() : ctx.res.once("close", () => resolve())))
+    const closed = new Promise<void>((resolve) =>
+      ctx.res.closed ? resolve() : ctx.res.once("close", () => resolve()),
+    )
     try {
       await next()
     } catch (cause) {
-      log.error("a request failed", { request_id: exchange.requestId, cause: cause instanceof Error ? cause.stack : String(cause) })
+      log.error("a request failed", {
+        request_id: exchange.requestId,
+        cause: cause instanceof Error ? cause.stack : String(cause),
+      })
       sendError(exchange, apiError("internal_error"), limits.lingerMs)
     }
     await closed
@@ -58,17 +63,23 @@ const checkAddress =
   (ctx, next) => {
     const { exchange } = ctx.state
     const { req } = ctx
-    const refuse = (error: ReturnType<typeof apiError>) => sendError(exchange, error, limits.lingerMs)
+    const refuse = (error: ReturnType<typeof apiError>) =>
+      sendError(exchange, error, limits.lingerMs)
     if ((req.url ?? "").length > limits.maxUrlLength) return refuse(apiError("uri_too_long"))
-    if (req.httpVersion === "0.9") return refuse(apiError("invalid_http", "HTTP/0.9 is not served."))
-    if (req.httpVersion === "1.1" && !req.headers.host) return refuse(apiError("invalid_http", "There is no Host header."))
-    if (!isDecodable(ctx.path)) return refuse(apiError("invalid_http", "The path's percent-encoding is broken."))
+    if (req.httpVersion === "0.9")
+      return refuse(apiError("invalid_http", "HTTP/0.9 is not served."))
+    if (req.httpVersion === "1.1" && !req.headers.host)
+      return refuse(apiError("invalid_http", "There is no Host header."))
+    if (!isDecodable(ctx.path))
+      return refuse(apiError("invalid_http", "The path's percent-encoding is broken."))
     return next()
   }
 
 export const makeApp = (parts: AppParts): Koa<State> => {
   const app = new Koa<State>()
-  app.on("error", (error: unknown) => parts.log.debug("a connection broke", { cause: String(error) }))
+  app.on("error", (error: unknown) =>
+    parts.log.debug("a connection broke", { cause: String(error) }),
+  )
   app.use(exchangeOf(parts))
   app.use(checkAddress(parts))
   app.use((ctx, next) => parts.routes()(ctx, next))

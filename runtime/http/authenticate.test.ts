@@ -6,11 +6,23 @@ import type { Identity } from "../../core/services/identity.ts"
 import { authenticate } from "./authenticate.ts"
 import { echo } from "./testing/house.ts"
 
-const callerOf = (account: string): Caller => ({ tenant: { account, mode: "live" }, scopes: ["*"], role: "user", limits: defaultLimits })
-const knows = (account: string): Identity => ({ authenticate: () => Effect.succeed(callerOf(account)), resume: () => Effect.succeed(callerOf(account)) })
+const callerOf = (account: string): Caller => ({
+  tenant: { account, mode: "live" },
+  scopes: ["*"],
+  role: "user",
+  limits: defaultLimits,
+})
+const knows = (account: string): Identity => ({
+  authenticate: () => Effect.succeed(callerOf(account)),
+  resume: () => Effect.succeed(callerOf(account)),
+})
 const keys = () => knows("by key")
 const sessions = () => knows("by session")
-const who = (access: Endpoint["access"], by: Parameters<typeof authenticate>[2], header = "Bearer x") =>
+const who = (
+  access: Endpoint["access"],
+  by: Parameters<typeof authenticate>[2],
+  header = "Bearer x",
+) =>
   Effect.runPromise(
     authenticate({ ...echo, access }, header, by).pipe(
       Effect.map((caller) => caller?.tenant.account),
@@ -26,7 +38,9 @@ test("keys open key endpoints, sessions open those of the dashboard, and neither
 
 test("without anybody who knows sessions, nobody gets in", async () => {
   expect(await who("session", { identity: keys })).toBe("authentication_error")
-  expect(await who("admin", { identity: keys, sessions: () => undefined })).toBe("authentication_error")
+  expect(await who("admin", { identity: keys, sessions: () => undefined })).toBe(
+    "authentication_error",
+  )
 })
 
 test("on public endpoints the header is ignored, whatever it says", async () => {

@@ -11,12 +11,18 @@ export interface Authenticators {
   readonly sessions?: (() => Identity | undefined) | undefined
 }
 
-const refuse = (message: string) => Effect.fail(apiError("authentication_error", message, { headers: { "www-authenticate": "Bearer" } }))
+const refuse = (message: string) =>
+  Effect.fail(
+    apiError("authentication_error", message, { headers: { "www-authenticate": "Bearer" } }),
+  )
 
 /** What to send, where nothing of use was sent. */
 const wanted = (access: Endpoint["access"]): readonly [missing: string, broken: string] =>
   access === "key"
-    ? ["There is no API key in the request: send it as 'Authorization: Bearer <key>'.", "The Authorization header must be 'Bearer <key>', with one space and none in the key."]
+    ? [
+        "There is no API key in the request: send it as 'Authorization: Bearer <key>'.",
+        "The Authorization header must be 'Bearer <key>', with one space and none in the key.",
+      ]
     : [
         "There is no session in the request: sign in, and send its token as 'Authorization: Bearer <token>'.",
         "The Authorization header must be 'Bearer <token>', with one space and none in the token.",
@@ -26,7 +32,11 @@ const wanted = (access: Endpoint["access"]): readonly [missing: string, broken: 
 const bearer = /^bearer ([\x21-\x7e]+)$/i
 
 /** The caller of a request, `undefined` on public endpoints, whose `Authorization` is ignored. */
-export const authenticate = (endpoint: Endpoint, authorization: string | undefined, by: Authenticators): Effect.Effect<Caller | undefined, ApiError | PortError> =>
+export const authenticate = (
+  endpoint: Endpoint,
+  authorization: string | undefined,
+  by: Authenticators,
+): Effect.Effect<Caller | undefined, ApiError | PortError> =>
   Effect.suspend((): Effect.Effect<Caller | undefined, ApiError | PortError> => {
     if (endpoint.access === "public") return Effect.succeed(undefined)
     const [missing, broken] = wanted(endpoint.access)
@@ -35,5 +45,12 @@ export const authenticate = (endpoint: Endpoint, authorization: string | undefin
     if (token === undefined) return refuse(broken)
     const identity = endpoint.access === "key" ? by.identity() : by.sessions?.()
     if (!identity) return refuse("This endpoint needs a session of the dashboard.")
-    return Effect.tap(identity.authenticate(token), (caller) => (endpoint.access === "admin" && caller.role !== "admin" && identity.denied?.(caller, endpoint.id)) || Effect.void)
+    return Effect.tap(
+      identity.authenticate(token),
+      (caller) =>
+        (endpoint.access === "admin" &&
+          caller.role !== "admin" &&
+          identity.denied?.(caller, endpoint.id)) ||
+        Effect.void,
+    )
   })

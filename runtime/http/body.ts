@@ -11,14 +11,26 @@ import { parseJson } from "./json.ts"
 import { requireJsonType } from "./media-type.ts"
 import { readMultipart } from "./multipart.ts"
 
-const megabytes = (bytes: number) => (bytes >= 2 ** 20 ? `${Math.floor(bytes / 2 ** 20)} MB` : `${bytes} bytes`)
-const tooLarge = (maxBytes: number) => apiError("payload_too_large", `The body is larger than ${megabytes(maxBytes)}, the limit of this endpoint.`)
-const tooMany = () => apiError("backend_busy", "The server holds too many large bodies at the moment.", { retryAfterMs: 2_000 })
+const megabytes = (bytes: number) =>
+  bytes >= 2 ** 20 ? `${Math.floor(bytes / 2 ** 20)} MB` : `${bytes} bytes`
+const tooLarge = (maxBytes: number) =>
+  apiError(
+    "payload_too_large",
+    `The body is larger than ${megabytes(maxBytes)}, the limit of this endpoint.`,
+  )
+const tooMany = () =>
+  apiError("backend_busy", "The server holds too many large bodies at the moment.", {
+    retryAfterMs: 2_000,
+  })
 
 type Encoding = "identity" | "gzip"
 
-const announcedEncoding = (req: IncomingMessage): string => (req.headers["content-encoding"] ?? "").trim().toLowerCase() || "identity"
-const badEncoding = (message: string, accepted: string) => Effect.fail(apiError("unsupported_media_type", message, { headers: { "accept-encoding": accepted } }))
+const announcedEncoding = (req: IncomingMessage): string =>
+  (req.headers["content-encoding"] ?? "").trim().toLowerCase() || "identity"
+const badEncoding = (message: string, accepted: string) =>
+  Effect.fail(
+    apiError("unsupported_media_type", message, { headers: { "accept-encoding": accepted } }),
+  )
 
 const encodingOf = (req: IncomingMessage): Effect.Effect<Encoding, ApiError> => {
   const encoding = announcedEncoding(req)
@@ -29,10 +41,16 @@ const encodingOf = (req: IncomingMessage): Effect.Effect<Encoding, ApiError> => 
 
 /** A form is read as it comes, and its length is the file's. */
 const requirePlainForm = (req: IncomingMessage): Effect.Effect<void, ApiError> =>
-  announcedEncoding(req) === "identity" ? Effect.void : badEncoding("A form can't be compressed.", "identity")
+  announcedEncoding(req) === "identity"
+    ? Effect.void
+    : badEncoding("A form can't be compressed.", "identity")
 
 /** Reads up to `maxBytes`; what is more stays in the socket. A client that leaves aborts the exchange, which interrupts this. */
-const collect = (req: IncomingMessage, maxBytes: number, reserve: (bytes: number) => boolean): Effect.Effect<Buffer, ApiError> =>
+const collect = (
+  req: IncomingMessage,
+  maxBytes: number,
+  reserve: (bytes: number) => boolean,
+): Effect.Effect<Buffer, ApiError> =>
   Effect.callback((resume) => {
     const chunks: Buffer[] = []
     let bytes = 0
@@ -59,7 +77,11 @@ const collect = (req: IncomingMessage, maxBytes: number, reserve: (bytes: number
   })
 
 /** Unpacks in zlib's own thread and stops at `maxBytes`, so a small body can't become a large one; nor can many of them, as each piece is reserved. */
-const unpack = (packed: Buffer, maxBytes: number, reserve: (bytes: number) => boolean): Effect.Effect<Buffer, ApiError> =>
+const unpack = (
+  packed: Buffer,
+  maxBytes: number,
+  reserve: (bytes: number) => boolean,
+): Effect.Effect<Buffer, ApiError> =>
   Effect.callback((resume) => {
     const gunzip = createGunzip({ chunkSize: 64 * 1024 })
     const chunks: Buffer[] = []
@@ -80,7 +102,12 @@ const unpack = (packed: Buffer, maxBytes: number, reserve: (bytes: number) => bo
     return Effect.sync(() => void gunzip.destroy())
   })
 
-const read = (exchange: Exchange, encoding: Encoding, maxBytes: number, budget: BodyBudget): Effect.Effect<Buffer, ApiError, Scope.Scope> =>
+const read = (
+  exchange: Exchange,
+  encoding: Encoding,
+  maxBytes: number,
+  budget: BodyBudget,
+): Effect.Effect<Buffer, ApiError, Scope.Scope> =>
   Effect.gen(function* () {
     let held = 0
     const reserve = (bytes: number) => {
@@ -100,14 +127,21 @@ const read = (exchange: Exchange, encoding: Encoding, maxBytes: number, budget: 
  * Order of refusals: announced length (413) -> type (415) -> encoding (415) -> length as it arrives (413) -> what is wrong within (400).
  * A form's encoding comes before its type.
  */
-export const readBody = (exchange: Exchange, endpoint: Endpoint, budget: BodyBudget): Effect.Effect<Json, ApiError, Scope.Scope> =>
+export const readBody = (
+  exchange: Exchange,
+  endpoint: Endpoint,
+  budget: BodyBudget,
+): Effect.Effect<Json, ApiError, Scope.Scope> =>
   Effect.gen(function* () {
     const { req } = exchange
     if (endpoint.body === "none") return undefined
-    if (Number(req.headers["content-length"] ?? 0) > endpoint.maxBodyBytes) return yield* tooLarge(endpoint.maxBodyBytes)
+    if (Number(req.headers["content-length"] ?? 0) > endpoint.maxBodyBytes)
+      return yield* tooLarge(endpoint.maxBodyBytes)
     if (endpoint.body === "multipart") {
       yield* requirePlainForm(req)
-      return yield* readMultipart(exchange, endpoint.maxBodyBytes, () => tooLarge(endpoint.maxBodyBytes))
+      return yield* readMultipart(exchange, endpoint.maxBodyBytes, () =>
+        tooLarge(endpoint.maxBodyBytes),
+      )
     }
     if (endpoint.body !== "bytes") yield* requireJsonType(req.headers["content-type"])
     const encoding = yield* encodingOf(req)

@@ -11,10 +11,21 @@ const slow = defineEndpoint({
   ...thing,
   id: "slow",
   path: "/v1/slow",
-  plan: () => Effect.succeed({ bound: {}, run: Effect.never.pipe(Effect.onInterrupt(() => Effect.sync(() => void interrupted++))) }),
+  plan: () =>
+    Effect.succeed({
+      bound: {},
+      run: Effect.never.pipe(Effect.onInterrupt(() => Effect.sync(() => void interrupted++))),
+    }),
 })
 beforeAll(async () => {
-  const limits = { headersTimeoutMs: 300, requestTimeoutMs: 600, timeoutCheckMs: 50, keepAliveTimeoutMs: 400, lingerMs: 300, maxConnections: 40 }
+  const limits = {
+    headersTimeoutMs: 300,
+    requestTimeoutMs: 600,
+    timeoutCheckMs: 50,
+    keepAliveTimeoutMs: 400,
+    lingerMs: 300,
+    maxConnections: 40,
+  }
   house = await openHouse({ endpoints: [echo, thing, slow], limits })
 })
 afterAll(() => house.close())
@@ -34,34 +45,66 @@ test.each([
   ["two lengths", `${head}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}`],
   ["a length that is no number", `${head}Content-Length: 2x\r\n\r\n{}`],
   ["a negative length", `${head}Content-Length: -1\r\n\r\n{}`],
-  ["a length and chunks", `${head}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
+  [
+    "a length and chunks",
+    `${head}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+  ],
   ["bad chunks", `${head}Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n`],
-  ["a chunk longer than it says", `${head}Transfer-Encoding: chunked\r\n\r\n2\r\n{}}}}\r\n0\r\n\r\n`],
+  [
+    "a chunk longer than it says",
+    `${head}Transfer-Encoding: chunked\r\n\r\n2\r\n{}}}}\r\n0\r\n\r\n`,
+  ],
   ["a bare line feed in the header", `${head}A: b\n c\r\n\r\n`],
 ])("%s is invalid_http, as JSON, and the connection ends", async (_, bytes) => {
   const answer = await raw(house.port, bytes)
-  expect(answer).toMatchObject({ status: 400, closed: true, json: { error: { code: "invalid_http", type: "invalid_request_error", param: null } } })
+  expect(answer).toMatchObject({
+    status: 400,
+    closed: true,
+    json: { error: { code: "invalid_http", type: "invalid_request_error", param: null } },
+  })
   expect(answer.text).toMatch(/\r\nConnection: close\r\n/i)
-  expect(answer.text.toLowerCase()).toContain(`x-request-id: ${answer.json?.request_id?.toLowerCase()}`)
+  expect(answer.text.toLowerCase()).toContain(
+    `x-request-id: ${answer.json?.request_id?.toLowerCase()}`,
+  )
   await alive()
 })
 
 test("no Host, and HTTP/1.0 without one", async () => {
-  expect(await raw(house.port, "GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n")).toMatchObject({ status: 400, json: { error: { code: "invalid_http" } } })
-  expect(await raw(house.port, "GET /healthz HTTP/1.0\r\n\r\n")).toMatchObject({ status: 200, closed: true })
+  expect(await raw(house.port, "GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n")).toMatchObject(
+    { status: 400, json: { error: { code: "invalid_http" } } },
+  )
+  expect(await raw(house.port, "GET /healthz HTTP/1.0\r\n\r\n")).toMatchObject({
+    status: 200,
+    closed: true,
+  })
 })
 
 test("a flood of headers", async () => {
   const flood = Array.from({ length: 5_000 }, (_, i) => `X-${i}: y\r\n`).join("")
-  expect(await raw(house.port, `GET /healthz HTTP/1.1\r\nHost: x\r\n${flood}\r\n`)).toMatchObject({ status: 431, closed: true, json: { error: { code: "headers_too_large" } } })
+  expect(await raw(house.port, `GET /healthz HTTP/1.1\r\nHost: x\r\n${flood}\r\n`)).toMatchObject({
+    status: 431,
+    closed: true,
+    json: { error: { code: "headers_too_large" } },
+  })
 })
 
 test("a client that sends nothing, half a header, or half a body gets 408 in time", async () => {
   const started = performance.now()
-  const [nothing, half, body] = await Promise.all([raw(house.port, ""), raw(house.port, "GET /healthz HTTP/1.1\r\nHo"), raw(house.port, `${head}Content-Length: 100\r\n\r\n{"mod`)])
-  for (const answer of [nothing, half, body]) expect(answer).toMatchObject({ status: 408, closed: true, json: { error: { code: "request_timeout" } } })
+  const [nothing, half, body] = await Promise.all([
+    raw(house.port, ""),
+    raw(house.port, "GET /healthz HTTP/1.1\r\nHo"),
+    raw(house.port, `${head}Content-Length: 100\r\n\r\n{"mod`),
+  ])
+  for (const answer of [nothing, half, body])
+    expect(answer).toMatchObject({
+      status: 408,
+      closed: true,
+      json: { error: { code: "request_timeout" } },
+    })
   expect(performance.now() - started).toBeLessThan(2_500)
-  await until(() => house.log.lines.some(({ message, fields }) => message === "request" && fields.status === 408))
+  await until(() =>
+    house.log.lines.some(({ message, fields }) => message === "request" && fields.status === 408),
+  )
 })
 
 test("slowly dripping headers don't win time", async () => {
@@ -93,7 +136,10 @@ test("a client that leaves while it sends its body, or while it waits, is interr
   await wait(50)
   sender.destroy()
   waiter.destroy()
-  const statuses = () => house.log.lines.filter(({ fields }) => fields.route === "/v1/slow").map(({ fields }) => fields.status)
+  const statuses = () =>
+    house.log.lines
+      .filter(({ fields }) => fields.route === "/v1/slow")
+      .map(({ fields }) => fields.status)
   await until(() => interrupted === 1 && statuses().includes(499))
   await until(() => house.server.inFlight === 0)
   expect(await house.metrics.expose()).toContain("rakit_http_requests_in_flight 0")
@@ -102,9 +148,15 @@ test("a client that leaves while it sends its body, or while it waits, is interr
 test("Expect: 100-continue: the body is asked for only if it is wanted", async () => {
   const expecting = (length: number, key = goodKey) =>
     `POST /v1/echo HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: ${length}\r\n`
-  const wanted = await raw(house.port, [`${expecting(13)}Connection: close\r\n\r\n`, '{"model":"m"}'])
+  const wanted = await raw(house.port, [
+    `${expecting(13)}Connection: close\r\n\r\n`,
+    '{"model":"m"}',
+  ])
   expect(wanted.text).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200/)
-  for (const refused of [await raw(house.port, `${expecting(1e9)}\r\n`), await raw(house.port, `${expecting(13, "wrong")}Connection: close\r\n\r\n`)]) {
+  for (const refused of [
+    await raw(house.port, `${expecting(1e9)}\r\n`),
+    await raw(house.port, `${expecting(13, "wrong")}Connection: close\r\n\r\n`),
+  ]) {
     expect(refused.text).not.toContain("100 Continue")
     expect([413, 401]).toContain(refused.status)
     expect(refused.closed).toBe(true)
@@ -128,7 +180,10 @@ test("an endless body after a refusal is thrown away for a while, then the conne
 
 test("pipelined requests are answered in order; a broken one after them does not spoil the replies before it", async () => {
   const get = (id: number) => `GET /v1/things/${id} HTTP/1.1\r\nHost: x\r\n\r\n`
-  const fine = await raw(house.port, get(1) + get(2) + get(3).replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"))
+  const fine = await raw(
+    house.port,
+    get(1) + get(2) + get(3).replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"),
+  )
   expect([...fine.text.matchAll(/"id":"(\d)"/g)].map((m) => m[1])).toEqual(["1", "2", "3"])
   const spoiled = await raw(house.port, `${get(1)}garbage\r\n\r\n`)
   expect(spoiled.closed).toBe(true)
@@ -137,8 +192,16 @@ test("pipelined requests are answered in order; a broken one after them does not
 })
 
 test("CONNECT and upgrades", async () => {
-  expect(await raw(house.port, "CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n")).toMatchObject({ status: 405, closed: true })
-  expect(await raw(house.port, "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", 500)).toMatchObject({ status: 200 })
+  expect(
+    await raw(house.port, "CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n"),
+  ).toMatchObject({ status: 405, closed: true })
+  expect(
+    await raw(
+      house.port,
+      "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+      500,
+    ),
+  ).toMatchObject({ status: 200 })
 })
 
 test("idle connections are closed", async () => {

@@ -41,7 +41,12 @@ const closeSoon = (socket: Duplex, lingerMs: number) => {
 }
 
 /** Answers what Node's parser refuses: there is no request then, so koa never sees it. At most one answer a connection, and none inside of another reply. */
-export const answerBrokenHttp = (server: Server, inFlight: InFlight, log: Log, lingerMs: number): void => {
+export const answerBrokenHttp = (
+  server: Server,
+  inFlight: InFlight,
+  log: Log,
+  lingerMs: number,
+): void => {
   const answered = new WeakSet<Duplex>()
   const refuse = (socket: Duplex, code: ErrorCode) => {
     if (answered.has(socket)) return

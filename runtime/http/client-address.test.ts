@@ -3,7 +3,10 @@ import { describe, expect, it } from "vitest"
 import { makeAddressOf, parseNetwork } from "./client-address.ts"
 
 const from = (remoteAddress: string | undefined, forwarded?: string) =>
-  ({ socket: { remoteAddress }, headers: forwarded === undefined ? {} : { "x-forwarded-for": forwarded } }) as unknown as IncomingMessage
+  ({
+    socket: { remoteAddress },
+    headers: forwarded === undefined ? {} : { "x-forwarded-for": forwarded },
+  }) as unknown as IncomingMessage
 
 describe("the client's address", () => {
   const direct = makeAddressOf([])

@@ -3,7 +3,9 @@ import type { Socket } from "node:net"
 import ipaddr from "ipaddr.js"
 
 /** `10.0.0.0/8`, `::1` or `loopback`. */
-export const parseNetwork = (text: string): readonly [ipaddr.IPv4 | ipaddr.IPv6, number] | undefined => {
+export const parseNetwork = (
+  text: string,
+): readonly [ipaddr.IPv4 | ipaddr.IPv6, number] | undefined => {
   if (ipaddr.isValidCIDR(text)) return ipaddr.parseCIDR(text)
   if (!ipaddr.isValid(text)) return undefined
   const address = ipaddr.parse(text)
@@ -19,11 +21,16 @@ const plainForm = (text: string | undefined): string | undefined => {
  * The address of the client: of the socket, or, while that is a trusted proxy's, the one that the proxy put at the end of `X-Forwarded-For`.
  * What stands before the first untrusted address could have been written by anybody.
  */
-export const makeAddressOf = (trustedProxies: readonly string[]): ((req: IncomingMessage) => string) => {
+export const makeAddressOf = (
+  trustedProxies: readonly string[],
+): ((req: IncomingMessage) => string) => {
   const networks = trustedProxies.map(parseNetwork).filter((network) => network !== undefined)
   const isTrusted = (text: string) => {
     const address = ipaddr.parse(text)
-    return networks.some(([network, bits]) => address.kind() === network.kind() && address.match(network as ipaddr.IPv4, bits))
+    return networks.some(
+      ([network, bits]) =>
+        address.kind() === network.kind() && address.match(network as ipaddr.IPv4, bits),
+    )
   }
   // the end of a connection does not move, and reading an address takes as long as finding a route
   const peers = new WeakMap<Socket, string>()

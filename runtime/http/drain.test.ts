@@ -50,7 +50,9 @@ test("what comes over an open connection is still answered, with Connection: clo
   await new Promise((resolve) => setTimeout(resolve, 20))
   late.socket.write("\r\n")
   await until(() => late.seen.closed)
-  expect(late.seen.text).toMatch(/^HTTP\/1\.1 503 .*\r\nConnection: close\r\n.*"status":"draining"/s)
+  expect(late.seen.text).toMatch(
+    /^HTTP\/1\.1 503 .*\r\nConnection: close\r\n.*"status":"draining"/s,
+  )
   expect(await res.text()).toContain("[DONE]")
   await drained
 })
@@ -62,24 +64,38 @@ test("after the timeout a stream gets a last error event and its call is settled
   expect(house.settlements).toHaveLength(1)
   expect(house.server.inFlight).toBe(0)
   const frames = (await res.text()).trimEnd().split("\n\n")
-  expect(JSON.parse(frames.at(-1)!.slice(6))).toMatchObject({ error: { code: "server_starting" }, request_id: res.headers.get("x-request-id") })
+  expect(JSON.parse(frames.at(-1)!.slice(6))).toMatchObject({
+    error: { code: "server_starting" },
+    request_id: res.headers.get("x-request-id"),
+  })
 })
 
 test("after the timeout a request without an answer gets 503", async () => {
-  house = await openHouse({ endpoints: [{ ...thing, plan: () => Effect.succeed({ bound: {}, run: Effect.never }) }] })
+  house = await openHouse({
+    endpoints: [{ ...thing, plan: () => Effect.succeed({ bound: {}, run: Effect.never }) }],
+  })
   const pending = fetch(`${house.url}/v1/things/1`)
   await until(() => house.server.inFlight === 1)
   await Effect.runPromise(house.server.drain(50))
   const res = await pending
-  expect([res.status, res.headers.get("connection"), res.headers.get("retry-after")]).toEqual([503, "close", "1"])
+  expect([res.status, res.headers.get("connection"), res.headers.get("retry-after")]).toEqual([
+    503,
+    "close",
+    "1",
+  ])
   expect(await res.json()).toMatchObject({ error: { code: "server_starting" } })
 })
 
 test("a client that does not read can't hold the drain up", async () => {
-  house = await openHouse({ endpoints: [streaming(Stream.fromEffectRepeat(Effect.succeed({ pad: "x".repeat(10_000) })))], limits: { settleMs: 200 } })
+  house = await openHouse({
+    endpoints: [streaming(Stream.fromEffectRepeat(Effect.succeed({ pad: "x".repeat(10_000) })))],
+    limits: { settleMs: 200 },
+  })
   const { socket } = await collect(house.port)
   socket.pause()
-  socket.write(`POST /v1/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${goodKey}\r\nContent-Length: 2\r\n\r\n{}`)
+  socket.write(
+    `POST /v1/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${goodKey}\r\nContent-Length: 2\r\n\r\n{}`,
+  )
   await until(() => house.server.inFlight === 1)
   const started = performance.now()
   await Effect.runPromise(house.server.drain(50))

@@ -1,22 +1,50 @@
 import { Cause, Option } from "effect"
-import { type ApiError, apiError, errorBody, errorHeaders, isApiError, type PortError, statusOf } from "../../core/errors.ts"
+import {
+  type ApiError,
+  apiError,
+  errorBody,
+  errorHeaders,
+  isApiError,
+  type PortError,
+  statusOf,
+} from "../../core/errors.ts"
 import type { Log } from "../../core/services/log.ts"
 import type { Exchange } from "./exchange.ts"
 import { frame } from "./frame.ts"
 import { sendJson } from "./reply.ts"
 
-export const envelope = (error: ApiError, requestId: string) => ({ error: errorBody(error), request_id: requestId })
+export const envelope = (error: ApiError, requestId: string) => ({
+  error: errorBody(error),
+  request_id: requestId,
+})
 
-export const stopping = (): ApiError => apiError("server_starting", "The server is stopping; send the request again.", { retryAfterMs: 1_000 })
+export const stopping = (): ApiError =>
+  apiError("server_starting", "The server is stopping; send the request again.", {
+    retryAfterMs: 1_000,
+  })
 
 /** A typed error is itself; anything else is ours to log and nothing for the client to see. */
-export const toApiError = (cause: Cause.Cause<ApiError | PortError>, exchange: Exchange, log: Log): ApiError => {
+export const toApiError = (
+  cause: Cause.Cause<ApiError | PortError>,
+  exchange: Exchange,
+  log: Log,
+): ApiError => {
   const error = Option.getOrUndefined(Cause.findErrorOption(cause))
   if (isApiError(error)) return error
   if (exchange.left === "draining") return stopping()
   if (error?.busy) return apiError("backend_busy")
-  const fields = { request_id: exchange.requestId, endpoint: exchange.endpoint, call_id: exchange.callId }
-  if (error) log.error("a port failed", { ...fields, port: error.port, reason: error.message, cause: String(error.cause ?? "") })
+  const fields = {
+    request_id: exchange.requestId,
+    endpoint: exchange.endpoint,
+    call_id: exchange.callId,
+  }
+  if (error)
+    log.error("a port failed", {
+      ...fields,
+      port: error.port,
+      reason: error.message,
+      cause: String(error.cause ?? ""),
+    })
   else log.error("a request failed", { ...fields, cause: Cause.pretty(cause) })
   return apiError("internal_error")
 }
@@ -29,5 +57,10 @@ export const sendError = (exchange: Exchange, error: ApiError, lingerMs: number)
   exchange.callId ??= error.headers?.["x-call-id"]
   if (exchange.streaming) res.end(frame(envelope(error, requestId)))
   else if (res.headersSent) res.destroy()
-  else sendJson(exchange, { status: statusOf(error), headers: errorHeaders(error), json: envelope(error, requestId) }, lingerMs)
+  else
+    sendJson(
+      exchange,
+      { status: statusOf(error), headers: errorHeaders(error), json: envelope(error, requestId) },
+      lingerMs,
+    )
 }

@@ -28,7 +28,11 @@ export interface State {
   exchange: Exchange
 }
 
-export const makeExchange = (req: IncomingMessage, res: ServerResponse, requestId: string): Exchange => {
+export const makeExchange = (
+  req: IncomingMessage,
+  res: ServerResponse,
+  requestId: string,
+): Exchange => {
   let leave: (() => void) | undefined
   const exchange: Exchange = {
     req,

@@ -19,7 +19,13 @@ export const digestForm = ({ parts, contentLength }: MultipartBody): DigestedFor
   const file = (part: FilePart): FilePart => {
     const hash = hashOf("file", part.name, part.filename, part.mediaType)
     const passing = Stream.tap(part.bytes, (chunk) => Effect.sync(() => hash.update(chunk)))
-    return { ...part, bytes: Stream.concat(passing, Stream.fromEffectDrain(Effect.sync(() => void digests.push(hash.digest("hex"))))) }
+    return {
+      ...part,
+      bytes: Stream.concat(
+        passing,
+        Stream.fromEffectDrain(Effect.sync(() => void digests.push(hash.digest("hex")))),
+      ),
+    }
   }
   const pass = (part: BodyPart): BodyPart => {
     found++
@@ -31,10 +37,19 @@ export const digestForm = ({ parts, contentLength }: MultipartBody): DigestedFor
     isWhole = true
   })
   return {
-    body: { parts: Stream.concat(Stream.map(parts, pass), Stream.fromEffectDrain(ended)), contentLength },
-    digest: () => (isWhole && digests.length === found ? createHash("sha256").update(digests.sort().join()).digest("base64") : undefined),
+    body: {
+      parts: Stream.concat(Stream.map(parts, pass), Stream.fromEffectDrain(ended)),
+      contentLength,
+    },
+    digest: () =>
+      isWhole && digests.length === found
+        ? createHash("sha256").update(digests.sort().join()).digest("base64")
+        : undefined,
   }
 }
 
 /** Reads a form that nobody wants, for its digest. */
-export const readThrough = ({ parts }: MultipartBody) => Stream.runForEach(parts, (part) => (part.kind === "file" ? Stream.runDrain(part.bytes) : Effect.void))
+export const readThrough = ({ parts }: MultipartBody) =>
+  Stream.runForEach(parts, (part) =>
+    part.kind === "file" ? Stream.runDrain(part.bytes) : Effect.void,
+  )

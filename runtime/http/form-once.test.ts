@@ -37,11 +37,24 @@ afterEach(() => house?.close())
 type Entry = readonly [string, string | Blob, string?]
 const post = async (entries: readonly Entry[], key = "k") => {
   const body = new FormData()
-  for (const [name, value, filename] of entries) typeof value === "string" ? body.append(name, value) : body.append(name, value, filename)
-  const reply = await fetch(`${house.url}/create`, { method: "POST", headers: { authorization: `Bearer ${goodKey}`, "idempotency-key": key }, body })
-  return { status: reply.status, headers: reply.headers, json: (await reply.json()) as { made?: number; error?: { code: string; param: string } } }
+  for (const [name, value, filename] of entries)
+    typeof value === "string" ? body.append(name, value) : body.append(name, value, filename)
+  const reply = await fetch(`${house.url}/create`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${goodKey}`, "idempotency-key": key },
+    body,
+  })
+  return {
+    status: reply.status,
+    headers: reply.headers,
+    json: (await reply.json()) as { made?: number; error?: { code: string; param: string } },
+  }
 }
-const file = (text: string, name = "a.jsonl", type = ""): Entry => ["file", new Blob([text], { type }), name]
+const file = (text: string, name = "a.jsonl", type = ""): Entry => [
+  "file",
+  new Blob([text], { type }),
+  name,
+]
 const purpose: Entry = ["purpose", "batch"]
 
 describe("a form under an Idempotency-Key", () => {
@@ -54,12 +67,12 @@ describe("a form under an Idempotency-Key", () => {
       [purpose, file("x".repeat(300_000))],
     ]) {
       const again = await post(entries)
-      expect([again.status, again.json, again.headers.get("idempotent-replayed"), again.headers.get("x-call-id")]).toEqual([
-        201,
-        first.json,
-        "true",
-        first.headers.get("x-call-id"),
-      ])
+      expect([
+        again.status,
+        again.json,
+        again.headers.get("idempotent-replayed"),
+        again.headers.get("x-call-id"),
+      ]).toEqual([201, first.json, "true", first.headers.get("x-call-id")])
     }
     expect(made).toBe(first.json.made)
   })
@@ -75,8 +88,14 @@ describe("a form under an Idempotency-Key", () => {
       [file("xx")],
     ] as Entry[][]) {
       const other = await post(entries)
-      expect([other.status, other.json.error]).toMatchObject([409, { code: "conflict", param: "Idempotency-Key" }])
-      expect([other.headers.get("x-ratelimit-limit-requests"), other.headers.get("idempotent-replayed")]).toEqual(["60", null])
+      expect([other.status, other.json.error]).toMatchObject([
+        409,
+        { code: "conflict", param: "Idempotency-Key" },
+      ])
+      expect([
+        other.headers.get("x-ratelimit-limit-requests"),
+        other.headers.get("idempotent-replayed"),
+      ]).toEqual(["60", null])
     }
   })
 

@@ -1,4 +1,14 @@
-import { array, assert, asyncProperty, constantFrom, oneof, record, string, tuple, uint8Array } from "fast-check"
+import {
+  array,
+  assert,
+  asyncProperty,
+  constantFrom,
+  oneof,
+  record,
+  string,
+  tuple,
+  uint8Array,
+} from "fast-check"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { runs } from "../testing/runs.ts"
 import { echo, goodKey, type House, openHouse, thing } from "./testing/house.ts"
@@ -6,7 +16,16 @@ import { raw } from "./testing/raw.ts"
 
 let house: House
 beforeAll(async () => {
-  house = await openHouse({ endpoints: [echo, thing], limits: { lingerMs: 20, requestTimeoutMs: 150, headersTimeoutMs: 100, timeoutCheckMs: 20, keepAliveTimeoutMs: 20 } })
+  house = await openHouse({
+    endpoints: [echo, thing],
+    limits: {
+      lingerMs: 20,
+      requestTimeoutMs: 150,
+      headersTimeoutMs: 100,
+      timeoutCheckMs: 20,
+      keepAliveTimeoutMs: 20,
+    },
+  })
 })
 afterAll(() => house.close())
 
@@ -14,7 +33,8 @@ const noTrouble = async () => {
   expect((await fetch(`${house.url}/healthz`)).status).toBe(200)
   expect(house.log.lines.filter(({ level }) => level === "error")).toEqual([])
 }
-const statusesOf = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map((match) => Number(match[1]))
+const statusesOf = (text: string) =>
+  [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map((match) => Number(match[1]))
 
 const token = constantFrom(
   "GET",
@@ -37,14 +57,17 @@ const token = constantFrom(
 )
 const bytes = oneof(
   uint8Array({ maxLength: 300 }).map((b) => Buffer.from(b)),
-  array(oneof(token, string({ maxLength: 5 })), { maxLength: 30 }).map((parts) => Buffer.from(parts.join(""))),
+  array(oneof(token, string({ maxLength: 5 })), { maxLength: 30 }).map((parts) =>
+    Buffer.from(parts.join("")),
+  ),
 )
 
 test("any bytes on a connection: no 5xx, no crash, and every answer is whole", async () => {
   await assert(
     asyncProperty(array(bytes, { minLength: 8, maxLength: 8 }), async (connections) => {
       const answers = await Promise.all(connections.map((input) => raw(house.port, input, 2_000)))
-      for (const { text } of answers) for (const status of statusesOf(text)) expect(status).toBeLessThan(500)
+      for (const { text } of answers)
+        for (const status of statusesOf(text)) expect(status).toBeLessThan(500)
     }),
     { numRuns: runs(25) },
   )
@@ -64,7 +87,9 @@ const headerName = constantFrom(
   "X-Forwarded-For",
   "Authorization",
 )
-const headerValue = string({ unit: "grapheme-ascii", maxLength: 40 }).map((text) => text.replace(/[\r\n]/g, ""))
+const headerValue = string({ unit: "grapheme-ascii", maxLength: 40 }).map((text) =>
+  text.replace(/[\r\n]/g, ""),
+)
 const request = record({
   method: constantFrom("GET", "POST", "PUT", "OPTIONS", "HEAD"),
   path: oneof(
@@ -96,7 +121,8 @@ test("any headers and bodies on well-framed requests with a good key: no 5xx but
       )
       for (const [i, { text, status }] of answers.entries()) {
         expect([requests[i], status]).toEqual([requests[i], expect.any(Number)])
-        for (const each of statusesOf(text)) expect([requests[i], each < 500]).toEqual([requests[i], true])
+        for (const each of statusesOf(text))
+          expect([requests[i], each < 500]).toEqual([requests[i], true])
         expect(text.toLowerCase()).toContain("x-request-id: ")
       }
     }),

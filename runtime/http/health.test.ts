@@ -2,7 +2,16 @@ import { Effect } from "effect"
 import { afterEach, expect, test } from "vitest"
 import type { ModelEntry } from "../../core/catalogue.ts"
 import { freePrice } from "../../core/pricing.ts"
-import { authorized, echo, goodKey, type House, type HouseOptions, openHouse, post, thing } from "./testing/house.ts"
+import {
+  authorized,
+  echo,
+  goodKey,
+  type House,
+  type HouseOptions,
+  openHouse,
+  post,
+  thing,
+} from "./testing/house.ts"
 
 let house: House
 const open = async (options: HouseOptions) => {
@@ -12,7 +21,11 @@ afterEach(() => house.close())
 
 const get = async (path: string) => {
   const res = await fetch(house.url + path)
-  return { status: res.status, headers: res.headers, json: (await res.json()) as { status?: string; error?: { code: string } } }
+  return {
+    status: res.status,
+    headers: res.headers,
+    json: (await res.json()) as { status?: string; error?: { code: string } },
+  }
 }
 const model = (id: string): ModelEntry => ({
   id,
@@ -35,8 +48,19 @@ const model = (id: string): ModelEntry => ({
 test("listening: alive, not ready, and nobody is told that a route does not exist", async () => {
   await open({ until: "listening" })
   expect(await get("/healthz")).toMatchObject({ status: 200, json: { status: "ok" } })
-  expect(await get("/readyz")).toMatchObject({ status: 503, json: { status: "starting", starting: ["database-postgres"], models: [{ id: "m" }], checks: [] } })
-  expect(await get("/v1/things/1")).toMatchObject({ status: 503, json: { error: { code: "server_starting" } } })
+  expect(await get("/readyz")).toMatchObject({
+    status: 503,
+    json: {
+      status: "starting",
+      starting: ["database-postgres"],
+      models: [{ id: "m" }],
+      checks: [],
+    },
+  })
+  expect(await get("/v1/things/1")).toMatchObject({
+    status: 503,
+    json: { error: { code: "server_starting" } },
+  })
 })
 
 test("published: public GETs are served, keyed endpoints answer 503 with Retry-After, before the key is looked at", async () => {
@@ -45,7 +69,9 @@ test("published: public GETs are served, keyed endpoints answer 503 with Retry-A
   expect(await get("/nowhere")).toMatchObject({ status: 404 })
   for (const headers of [authorized, { "content-type": "application/json" }]) {
     const res = await post(`${house.url}/v1/echo`, '{"model":"m"}', headers)
-    expect([res.status, res.headers.get("retry-after"), res.headers.get("retry-after-ms")]).toEqual([503, "2", "2000"])
+    expect([res.status, res.headers.get("retry-after"), res.headers.get("retry-after-ms")]).toEqual(
+      [503, "2", "2000"],
+    )
     expect(await res.json()).toMatchObject({ error: { code: "server_starting" } })
   }
   house.server.ready()
@@ -67,12 +93,28 @@ test("models on their way are shown with their progress; a failed one with its r
       ],
     },
   })
-  const ready = { state: "ready" as const, loaded: { task: undefined as never, contextTokens: 1, modalities: [], adapters: [], servedBy: "onnx cpu" } }
+  const ready = {
+    state: "ready" as const,
+    loaded: {
+      task: undefined as never,
+      contextTokens: 1,
+      modalities: [],
+      adapters: [],
+      servedBy: "onnx cpu",
+    },
+  }
   for (const id of ["a", "b"]) house.catalogue.set(id, ready)
   house.catalogue.set("c", { state: "failed", reason: "no source could be used" })
   expect(await get("/readyz")).toMatchObject({
     status: 503,
-    json: { status: "failing", models: [{}, { served_by: "onnx cpu" }, { id: "c", state: "failed", reason: "no source could be used" }] },
+    json: {
+      status: "failing",
+      models: [
+        {},
+        { served_by: "onnx cpu" },
+        { id: "c", state: "failed", reason: "no source could be used" },
+      ],
+    },
   })
   house.catalogue.set("c", ready)
   expect(await get("/readyz")).toMatchObject({ status: 200, json: { status: "ready" } })
@@ -128,7 +170,10 @@ test("metrics count by endpoint and status, never by path", async () => {
 
 test("the root says where to look", async () => {
   await open({})
-  expect(await get("/")).toMatchObject({ status: 200, json: { name: "rakit", version: "0.0.0", openapi: "/openapi.json" } })
+  expect(await get("/")).toMatchObject({
+    status: 200,
+    json: { name: "rakit", version: "0.0.0", openapi: "/openapi.json" },
+  })
 })
 
 test("a port in use is a ListenError that says what to do", async () => {

@@ -8,7 +8,11 @@ export interface Readiness {
   /** Plugins that have not started yet. */
   readonly starting: readonly string[]
   readonly models: readonly Json[]
-  readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly reason?: string }[]
+  readonly checks: readonly {
+    readonly name: string
+    readonly ok: boolean
+    readonly reason?: string
+  }[]
 }
 
 export interface HealthParts {
@@ -28,21 +32,39 @@ const modelStates = (catalogue: Catalogue): readonly Json[] =>
     const state = catalogue.state(id)
     if (state.state === "ready") return { id, state: "ready", served_by: state.loaded.servedBy }
     if (state.state === "failed") return { id, state: "failed", reason: state.reason }
-    if (state.state === "pulling") return { id, state: "pulling", done_bytes: state.doneBytes, total_bytes: state.totalBytes ?? null }
-    return state.state === "loading" ? { id, state: "loading", detail: state.detail } : { id, state: "waiting" }
+    if (state.state === "pulling")
+      return {
+        id,
+        state: "pulling",
+        done_bytes: state.doneBytes,
+        total_bytes: state.totalBytes ?? null,
+      }
+    return state.state === "loading"
+      ? { id, state: "loading", detail: state.detail }
+      : { id, state: "waiting" }
   })
 
 const runCheck = ({ name, check }: HealthCheck, timeoutMs: number) =>
   check.pipe(
-    Effect.timeoutOrElse({ duration: timeoutMs, orElse: () => Effect.fail(`no answer within ${timeoutMs} ms`) }),
-    Effect.match({ onSuccess: () => ({ name, ok: true }), onFailure: (reason) => ({ name, ok: false, reason: String(reason) }) }),
+    Effect.timeoutOrElse({
+      duration: timeoutMs,
+      orElse: () => Effect.fail(`no answer within ${timeoutMs} ms`),
+    }),
+    Effect.match({
+      onSuccess: () => ({ name, ok: true }),
+      onFailure: (reason) => ({ name, ok: false, reason: String(reason) }),
+    }),
     Effect.catchDefect((defect) => Effect.succeed({ name, ok: false, reason: String(defect) })),
   )
 
 /** What still loads, what fails, and so whether requests should come here. */
 export const makeReadiness = (parts: HealthParts): Effect.Effect<Effect.Effect<Readiness>> =>
   Effect.gen(function* () {
-    const runAll = Effect.suspend(() => Effect.forEach(parts.checks(), (check) => runCheck(check, parts.checkTimeoutMs), { concurrency: 8 }))
+    const runAll = Effect.suspend(() =>
+      Effect.forEach(parts.checks(), (check) => runCheck(check, parts.checkTimeoutMs), {
+        concurrency: 8,
+      }),
+    )
     const checked = yield* Effect.cachedWithTTL(runAll, checksKeptMs)
     return Effect.gen(function* () {
       const phase = parts.phase()
@@ -55,6 +77,11 @@ export const makeReadiness = (parts: HealthParts): Effect.Effect<Effect.Effect<R
         if (states.includes("failed") || checks.some(({ ok }) => !ok)) return "failing"
         return states.every((state) => state === "ready") ? "ready" : "loading"
       }
-      return { status: status(), starting: phase === "starting" ? parts.starting() : [], models, checks }
+      return {
+        status: status(),
+        starting: phase === "starting" ? parts.starting() : [],
+        models,
+        checks,
+      }
     })
   })

@@ -28,7 +28,8 @@ export const makeInFlight = (): InFlight => {
       if (open.size === 0) for (const wake of waiters) wake()
     },
     all: () => open,
-    owedBy: (socket) => [...open].filter(({ req, res }) => req.socket === socket && !res.writableEnded),
+    owedBy: (socket) =>
+      [...open].filter(({ req, res }) => req.socket === socket && !res.writableEnded),
     abortAll: (reason) => {
       for (const exchange of [...open]) exchange.abort(reason)
     },

@@ -21,7 +21,8 @@ test("any bytes give a value or a 400, never a throw", () => {
   assert(
     property(uint8Array({ maxLength: 200 }), (bytes) => {
       const exit = parse(bytes)
-      if (Exit.isFailure(exit)) expect(["invalid_json", "invalid_request_error"]).toContain(codeOf(bytes))
+      if (Exit.isFailure(exit))
+        expect(["invalid_json", "invalid_request_error"]).toContain(codeOf(bytes))
     }),
   )
 })
@@ -31,7 +32,9 @@ test("strings don't count as values, whatever they hold: large bodies of text pa
   assert(
     property(dictionary(string(), string()), (fields) => {
       const body = { pad, ...fields, end: "\\" }
-      expect(parse(Buffer.from(JSON.stringify(body)))).toEqual(Exit.succeed(JSON.parse(JSON.stringify(body))))
+      expect(parse(Buffer.from(JSON.stringify(body)))).toEqual(
+        Exit.succeed(JSON.parse(JSON.stringify(body))),
+      )
     }),
     { numRuns: runs(20) },
   )

@@ -41,8 +41,12 @@ const textOf = (bytes: Uint8Array): string => {
 /** The JSON value of a body in UTF-8; one byte-order mark is dropped. */
 export const parseJson = (bytes: Uint8Array): Effect.Effect<Json, ApiError> =>
   Effect.suspend(() => {
-    if (bytes.length === 0) return Effect.fail(apiError("invalid_json", "The body is empty; a JSON object is expected."))
-    if (bytes.length > scanAboveBytes && hasTooManyValues(bytes)) return Effect.fail(apiError("invalid_request_error", `The body has more than ${maxValues} values.`))
+    if (bytes.length === 0)
+      return Effect.fail(apiError("invalid_json", "The body is empty; a JSON object is expected."))
+    if (bytes.length > scanAboveBytes && hasTooManyValues(bytes))
+      return Effect.fail(
+        apiError("invalid_request_error", `The body has more than ${maxValues} values.`),
+      )
     // a fatal TextDecoder takes several times as long
     if (!isUtf8(bytes)) return Effect.fail(apiError("invalid_json", "The body is not valid UTF-8."))
     try {

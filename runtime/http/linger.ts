@@ -4,12 +4,17 @@ import type { Exchange } from "./exchange.ts"
 /** A rest of this size is read to the end in a moment, and the connection lives on. */
 const smallBytes = 64 * 1024
 
-const hasBody = (req: IncomingMessage) => req.headers["transfer-encoding"] !== undefined || Number(req.headers["content-length"] ?? 0) > 0
+const hasBody = (req: IncomingMessage) =>
+  req.headers["transfer-encoding"] !== undefined || Number(req.headers["content-length"] ?? 0) > 0
 
 /** A large or endless body that nobody will read: the connection can't be used again. */
 export const leavesBodyUnread = ({ req, res }: Exchange): boolean => {
   if (req.complete || !hasBody(req)) return false
-  return !res.shouldKeepAlive || req.headers["transfer-encoding"] !== undefined || Number(req.headers["content-length"]) > smallBytes
+  return (
+    !res.shouldKeepAlive ||
+    req.headers["transfer-encoding"] !== undefined ||
+    Number(req.headers["content-length"]) > smallBytes
+  )
 }
 
 /**

@@ -10,6 +10,9 @@ export const requireJsonType = (contentType: string | undefined): Effect.Effect<
   const lower = contentType.toLowerCase()
   const type = lower.split(";", 1)[0]!.trim()
   const coding = charset.exec(lower)?.[1] ?? "utf-8"
-  if (jsonType.test(type) && (coding === "utf-8" || coding === "utf8" || coding === "us-ascii")) return Effect.void
-  return Effect.fail(apiError("unsupported_media_type", "The body must be application/json in UTF-8."))
+  if (jsonType.test(type) && (coding === "utf-8" || coding === "utf8" || coding === "us-ascii"))
+    return Effect.void
+  return Effect.fail(
+    apiError("unsupported_media_type", "The body must be application/json in UTF-8."),
+  )
 }

@@ -9,10 +9,13 @@ import { readyForBody } from "./expectation.ts"
 
 const limits = { fieldSize: 64 * 1024, fields: 32, files: 16, parts: 48, headerPairs: 20 }
 
-const broken = (why: string) => apiError("invalid_request_error", `The multipart body can't be read: ${why}.`)
-const asApiError = (cause: unknown): ApiError => (isApiError(cause) ? cause : broken("it is cut or malformed"))
+const broken = (why: string) =>
+  apiError("invalid_request_error", `The multipart body can't be read: ${why}.`)
+const asApiError = (cause: unknown): ApiError =>
+  isApiError(cause) ? cause : broken("it is cut or malformed")
 
-const bytesOf = (file: Readable): Stream.Stream<Uint8Array, ApiError> => Stream.fromAsyncIterable(file as AsyncIterable<Uint8Array>, asApiError)
+const bytesOf = (file: Readable): Stream.Stream<Uint8Array, ApiError> =>
+  Stream.fromAsyncIterable(file as AsyncIterable<Uint8Array>, asApiError)
 
 /** What the parser has found and nobody has taken yet. It stops at a file until that is read, so this stays short. */
 class Found {
@@ -52,10 +55,20 @@ class Found {
 }
 
 const parserOf = (req: IncomingMessage, found: Found): BusboyInstance => {
-  const parser = new Busboy({ headers: { ...req.headers, "content-type": req.headers["content-type"] ?? "" }, limits })
+  const parser = new Busboy({
+    headers: { ...req.headers, "content-type": req.headers["content-type"] ?? "" },
+    limits,
+  })
   parser.on("field", (name, value, _nameTruncated, valueTruncated) => {
     if (name === undefined) return found.end(broken("a part has no name"))
-    if (valueTruncated) return found.end(apiError("invalid_request_error", `${name}: the field is longer than ${limits.fieldSize} bytes.`, { param: name }))
+    if (valueTruncated)
+      return found.end(
+        apiError(
+          "invalid_request_error",
+          `${name}: the field is longer than ${limits.fieldSize} bytes.`,
+          { param: name },
+        ),
+      )
     found.add({ kind: "field", name, value })
   })
   parser.on("file", (name, file, filename, _encoding, mediaType) => {
@@ -65,14 +78,21 @@ const parserOf = (req: IncomingMessage, found: Found): BusboyInstance => {
     found.opens(file)
     found.add({ kind: "file", name, filename: filename ?? "", mediaType, bytes: bytesOf(file) })
   })
-  for (const limit of ["fieldsLimit", "filesLimit", "partsLimit"] as const) parser.on(limit, () => found.end(broken("it has too many parts")))
+  for (const limit of ["fieldsLimit", "filesLimit", "partsLimit"] as const)
+    parser.on(limit, () => found.end(broken("it has too many parts")))
   parser.on("error", (cause) => found.end(asApiError(cause)))
   parser.on("finish", () => found.end())
   return parser
 }
 
 /** Feeds the parser as fast as the parts are read, up to `maxBytes`. */
-const pump = (req: IncomingMessage, parser: BusboyInstance, found: Found, maxBytes: number, tooLarge: () => ApiError) => {
+const pump = (
+  req: IncomingMessage,
+  parser: BusboyInstance,
+  found: Found,
+  maxBytes: number,
+  tooLarge: () => ApiError,
+) => {
   let bytes = 0
   const stop = () => {
     req.off("data", onData).off("end", onEnd)
@@ -96,12 +116,22 @@ const pump = (req: IncomingMessage, parser: BusboyInstance, found: Found, maxByt
 }
 
 /** The parts of a `multipart/form-data` body (RFC 7578), read as they come and with backpressure. */
-export const readMultipart = (exchange: Exchange, maxBytes: number, tooLarge: () => ApiError): Effect.Effect<MultipartBody, ApiError> =>
+export const readMultipart = (
+  exchange: Exchange,
+  maxBytes: number,
+  tooLarge: () => ApiError,
+): Effect.Effect<MultipartBody, ApiError> =>
   Effect.suspend(() => {
     const { req } = exchange
     const boundary = /^multipart\/form-data\b.*;\s*boundary=("[^"]{1,70}"|[^\s;,"]{1,70})\s*(;|$)/i
     if (!boundary.test(req.headers["content-type"] ?? ""))
-      return Effect.fail(apiError("unsupported_media_type", "The body must be multipart/form-data with a boundary.", { headers: { "accept-post": "multipart/form-data" } }))
+      return Effect.fail(
+        apiError(
+          "unsupported_media_type",
+          "The body must be multipart/form-data with a boundary.",
+          { headers: { "accept-post": "multipart/form-data" } },
+        ),
+      )
     const length = Number(req.headers["content-length"] ?? Number.NaN)
     const parts = Stream.unwrap(
       Effect.sync(() => {

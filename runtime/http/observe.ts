@@ -12,13 +12,23 @@ export interface Observer {
 /** Client closed the request before it had an answer (nginx's convention). */
 const clientGone = 499
 
-const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
+const buckets = [
+  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300,
+]
 
 /** Asked often by machines: their lines would drown the others. */
 const quiet: ReadonlySet<string> = new Set(["healthz", "readyz", "metrics"])
 
 /** Only known ones become label values, as anybody can send any method. */
-const methods: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+const methods: ReadonlySet<string> = new Set([
+  "GET",
+  "HEAD",
+  "POST",
+  "PUT",
+  "PATCH",
+  "DELETE",
+  "OPTIONS",
+])
 
 const statusOfExchange = ({ res, errorCode }: Exchange): number => {
   if (res.headersSent) return res.statusCode
@@ -27,8 +37,17 @@ const statusOfExchange = ({ res, errorCode }: Exchange): number => {
 
 /** One line and one count for each request. Never a body, a key, a query or a raw path. */
 export const makeObserver = (log: Log, metrics: Metrics): Observer => {
-  const requests = metrics.counter("rakit_http_requests_total", "Requests by endpoint and status.", ["endpoint", "method", "status"])
-  const seconds = metrics.histogram("rakit_http_request_duration_seconds", "From the headers of a request to the end of its reply.", buckets, ["endpoint"])
+  const requests = metrics.counter(
+    "rakit_http_requests_total",
+    "Requests by endpoint and status.",
+    ["endpoint", "method", "status"],
+  )
+  const seconds = metrics.histogram(
+    "rakit_http_request_duration_seconds",
+    "From the headers of a request to the end of its reply.",
+    buckets,
+    ["endpoint"],
+  )
   const inFlight = metrics.gauge("rakit_http_requests_in_flight", "Requests without a whole reply.")
   const streams = metrics.gauge("rakit_http_streams_open", "Open event streams.")
   streams.set(0)

@@ -8,12 +8,26 @@ import { until } from "./testing/raw.ts"
 let house: House
 afterEach(() => house.close())
 
-const chunk = (content: string) => ({ id: "chatcmpl-1", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta: { content }, finish_reason: null }] })
+const chunk = (content: string) => ({
+  id: "chatcmpl-1",
+  object: "chat.completion.chunk",
+  created: 1,
+  model: "m",
+  choices: [{ index: 0, delta: { content }, finish_reason: null }],
+})
 const open = async (events: Stream.Stream<unknown, ApiError>) => {
-  house = await openHouse({ endpoints: [streaming(events, "/v1/chat/completions")], limits: { pingMs: 10 } })
+  house = await openHouse({
+    endpoints: [streaming(events, "/v1/chat/completions")],
+    limits: { pingMs: 10 },
+  })
   return new OpenAI({ baseURL: `${house.url}/v1`, apiKey: goodKey, maxRetries: 0 })
 }
-const ask = (client: OpenAI) => client.chat.completions.create({ model: "m", stream: true, messages: [{ role: "user", content: "hi" }] })
+const ask = (client: OpenAI) =>
+  client.chat.completions.create({
+    model: "m",
+    stream: true,
+    messages: [{ role: "user", content: "hi" }],
+  })
 
 test("reads a stream with pings and a trailer to its end", async () => {
   const client = await open(
@@ -31,7 +45,9 @@ test("reads a stream with pings and a trailer to its end", async () => {
 })
 
 test("throws on an error in the middle, after what came before it", async () => {
-  const client = await open(Stream.concat(Stream.make(chunk("a")), Stream.fail(apiError("backend_error"))))
+  const client = await open(
+    Stream.concat(Stream.make(chunk("a")), Stream.fail(apiError("backend_error"))),
+  )
   const seen: string[] = []
   const reading = (async () => {
     for await (const part of await ask(client)) seen.push(part.choices[0]?.delta.content ?? "")
@@ -43,9 +59,16 @@ test("throws on an error in the middle, after what came before it", async () => 
 })
 
 test("sees the status, code and request id of an early error", async () => {
-  const client = await open(Stream.fail(apiError("context_length_exceeded", undefined, { param: "messages" })))
+  const client = await open(
+    Stream.fail(apiError("context_length_exceeded", undefined, { param: "messages" })),
+  )
   const error = await ask(client).catch((e: unknown) => e)
-  expect(error).toMatchObject({ status: 400, code: "context_length_exceeded", param: "messages", requestID: expect.stringMatching(/^req_/) })
+  expect(error).toMatchObject({
+    status: 400,
+    code: "context_length_exceeded",
+    param: "messages",
+    requestID: expect.stringMatching(/^req_/),
+  })
 })
 
 test("its abort stops the source", async () => {

@@ -11,7 +11,8 @@ const guarded: Occurs = ({ access }) => access !== "public"
 /** Who signs in may have the wrong password, or have tried too often. */
 const signing: Occurs = ({ access, method }) => access === "public" && method !== "GET"
 /** What a session changes may be in a state that forbids it. */
-const changing: Occurs = ({ access, method }) => (access === "session" || access === "admin") && method !== "GET"
+const changing: Occurs = ({ access, method }) =>
+  (access === "session" || access === "admin") && method !== "GET"
 const metered: Occurs = ({ access }) => access === "key"
 const withBody: Occurs = ({ body }) => body !== "none"
 const withJson: Occurs = ({ body }) => typeof body !== "string"
@@ -40,7 +41,8 @@ const occurs: Readonly<Record<ErrorCode, Occurs>> = {
   not_found: withId,
   method_not_allowed: elsewhere,
   request_timeout: always,
-  conflict: (endpoint) => creating(endpoint) || changing(endpoint) || (guarded(endpoint) && withId(endpoint)),
+  conflict: (endpoint) =>
+    creating(endpoint) || changing(endpoint) || (guarded(endpoint) && withId(endpoint)),
   precondition_failed: downloading,
   payload_too_large: withBody,
   storage_quota_exceeded: withBytes,
@@ -62,16 +64,28 @@ const occurs: Readonly<Record<ErrorCode, Occurs>> = {
   storage_full: withBytes,
 }
 
-export const codesOf = (endpoint: Endpoint): readonly ErrorCode[] => (Object.keys(occurs) as ErrorCode[]).filter((code) => occurs[code](endpoint))
+export const codesOf = (endpoint: Endpoint): readonly ErrorCode[] =>
+  (Object.keys(occurs) as ErrorCode[]).filter((code) => occurs[code](endpoint))
 
 const ref = (name: string) => ({ $ref: `#/components/headers/${name}` })
 
 const errorResponse = (status: number, codes: readonly ErrorCode[]): Json => ({
   description: codes.map((code) => `\`${code}\`: ${errorRegistry[code].about}`).join(" "),
-  headers: { "X-Request-ID": ref("RequestId"), ...((status === 429 || status === 503) && { "Retry-After": ref("RetryAfter"), "retry-after-ms": ref("RetryAfterMs") }) },
+  headers: {
+    "X-Request-ID": ref("RequestId"),
+    ...((status === 429 || status === 503) && {
+      "Retry-After": ref("RetryAfter"),
+      "retry-after-ms": ref("RetryAfterMs"),
+    }),
+  },
   content: {
     "application/json": {
-      schema: { allOf: [{ $ref: "#/components/schemas/ErrorEnvelope" }, { properties: { error: { properties: { code: { enum: codes } } } } }] },
+      schema: {
+        allOf: [
+          { $ref: "#/components/schemas/ErrorEnvelope" },
+          { properties: { error: { properties: { code: { enum: codes } } } } },
+        ],
+      },
     },
   },
 })
@@ -83,12 +97,15 @@ export const errorResponses = (endpoint: Endpoint): Readonly<Record<string, Json
     const { status } = errorRegistry[code]
     byStatus.set(status, [...(byStatus.get(status) ?? []), code])
   }
-  return Object.fromEntries([...byStatus].map(([status, codes]) => [String(status), errorResponse(status, codes)]))
+  return Object.fromEntries(
+    [...byStatus].map(([status, codes]) => [String(status), errorResponse(status, codes)]),
+  )
 }
 
 export const errorEnvelopeSchema: Json = {
   type: "object",
-  description: "The body of every reply that is not 2xx, and the last event of a stream that failed.",
+  description:
+    "The body of every reply that is not 2xx, and the last event of a stream that failed.",
   required: ["error", "request_id"],
   properties: {
     error: {
@@ -96,7 +113,10 @@ export const errorEnvelopeSchema: Json = {
       required: ["message", "type", "code", "param"],
       properties: {
         message: { type: "string" },
-        type: { type: "string", enum: [...new Set(Object.values(errorRegistry).map(({ type }) => type))] },
+        type: {
+          type: "string",
+          enum: [...new Set(Object.values(errorRegistry).map(({ type }) => type))],
+        },
         code: { type: "string", enum: Object.keys(errorRegistry) },
         param: { type: ["string", "null"], description: "The field, as in `messages[0].content`." },
       },

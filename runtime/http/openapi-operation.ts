@@ -3,12 +3,20 @@ import type { Json } from "../../core/json.ts"
 import { errorResponses } from "./openapi-errors.ts"
 import type { SchemaBook } from "./openapi-schemas.ts"
 
-const ref = (kind: "headers" | "parameters", name: string) => ({ $ref: `#/components/${kind}/${name}` })
+const ref = (kind: "headers" | "parameters", name: string) => ({
+  $ref: `#/components/${kind}/${name}`,
+})
 
-export const pathParams = (path: string): readonly string[] => [...path.matchAll(/\{([^}]+)\}/g)].map((match) => match[1]!)
+export const pathParams = (path: string): readonly string[] =>
+  [...path.matchAll(/\{([^}]+)\}/g)].map((match) => match[1]!)
 
 const parameters = (endpoint: Endpoint, path: string): readonly Json[] => [
-  ...pathParams(path).map((name) => ({ name, in: "path", required: true, schema: { type: "string" } })),
+  ...pathParams(path).map((name) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: { type: "string" },
+  })),
   ref("parameters", "RequestId"),
   ...(endpoint.access === "key" ? [ref("parameters", "DryRun")] : []),
   ...(endpoint.creates ? [ref("parameters", "IdempotencyKey")] : []),
@@ -17,9 +25,25 @@ const parameters = (endpoint: Endpoint, path: string): readonly Json[] => [
 const requestBody = ({ body, maxBodyBytes }: Endpoint, book: SchemaBook): Json => {
   if (body === "none") return {}
   const description = `At most ${maxBodyBytes} bytes; gzip is accepted.`
-  if (body === "bytes") return { requestBody: { required: true, description, content: { "application/octet-stream": {} } } }
-  if (body === "multipart") return { requestBody: { required: true, description: `At most ${maxBodyBytes} bytes.`, content: { "multipart/form-data": {} } } }
-  return { requestBody: { required: true, description, content: { "application/json": { schema: book.of(body) } } } }
+  if (body === "bytes")
+    return {
+      requestBody: { required: true, description, content: { "application/octet-stream": {} } },
+    }
+  if (body === "multipart")
+    return {
+      requestBody: {
+        required: true,
+        description: `At most ${maxBodyBytes} bytes.`,
+        content: { "multipart/form-data": {} },
+      },
+    }
+  return {
+    requestBody: {
+      required: true,
+      description,
+      content: { "application/json": { schema: book.of(body) } },
+    },
+  }
 }
 
 const meteredHeaders = {
@@ -38,8 +62,13 @@ const success = ({ access, reply, event }: Endpoint, book: SchemaBook): Json => 
     ...(event && { "text/event-stream": { schema: book.of(event) } }),
   }
   return {
-    description: event ? "The answer; with `stream` each event is one `data:` line of this schema, and the last line is `data: [DONE]`." : "The answer.",
-    headers: { "X-Request-ID": ref("headers", "RequestId"), ...(access === "key" && meteredHeaders) },
+    description: event
+      ? "The answer; with `stream` each event is one `data:` line of this schema, and the last line is `data: [DONE]`."
+      : "The answer.",
+    headers: {
+      "X-Request-ID": ref("headers", "RequestId"),
+      ...(access === "key" && meteredHeaders),
+    },
     ...(Object.keys(content).length > 0 && { content }),
   }
 }
@@ -50,7 +79,12 @@ const security = ({ access }: Endpoint): Json => {
 }
 
 /** `index` above 0 is an alias, which needs an operation id of its own. */
-export const operationOf = (endpoint: Endpoint, path: string, index: number, book: SchemaBook): Json => ({
+export const operationOf = (
+  endpoint: Endpoint,
+  path: string,
+  index: number,
+  book: SchemaBook,
+): Json => ({
   operationId: index === 0 ? endpoint.id : `${endpoint.id}.alias${index}`,
   summary: endpoint.summary,
   ...(index > 0 && { description: `The same as \`${endpoint.method} ${endpoint.path}\`.` }),

@@ -23,10 +23,20 @@ const wireForm = (schema: Schema.Top): Ast | undefined => {
 
 /** Translates all schemas at once, so that those with one identifier share one definition. */
 export const makeSchemaBook = (schemas: readonly Schema.Top[]): SchemaBook => {
-  const forms = new Map([...new Set(schemas)].flatMap((schema) => (wireForm(schema) ? [[schema, wireForm(schema)!] as const] : [])))
+  const forms = new Map(
+    [...new Set(schemas)].flatMap((schema) =>
+      wireForm(schema) ? [[schema, wireForm(schema)!] as const] : [],
+    ),
+  )
   const [first, ...rest] = [...forms.values()]
   if (!first) return { definitions: {}, of: () => ({}) }
-  const document = JsonSchema.toMultiDocumentOpenApi3_1(SchemaRepresentation.toJsonSchemaMultiDocument(SchemaRepresentation.toRepresentations([first, ...rest])))
-  const places = new Map([...forms.keys()].map((schema, index) => [schema, document.schemas[index] as Json]))
+  const document = JsonSchema.toMultiDocumentOpenApi3_1(
+    SchemaRepresentation.toJsonSchemaMultiDocument(
+      SchemaRepresentation.toRepresentations([first, ...rest]),
+    ),
+  )
+  const places = new Map(
+    [...forms.keys()].map((schema, index) => [schema, document.schemas[index] as Json]),
+  )
   return { definitions: document.definitions, of: (schema) => places.get(schema) ?? {} }
 }

@@ -13,21 +13,52 @@ export interface OwnRouteParts {
   readonly lingerMs: number
 }
 
-const json = (name: string, path: string, lingerMs: number, value: Effect.Effect<{ readonly status: number; readonly json: Json }>): OwnRoute => ({
+const json = (
+  name: string,
+  path: string,
+  lingerMs: number,
+  value: Effect.Effect<{ readonly status: number; readonly json: Json }>,
+): OwnRoute => ({
   name,
   path,
-  run: (exchange) => Effect.map(value, (reply) => sendJson(exchange, { ...reply, headers: { "cache-control": "no-store" } }, lingerMs)),
+  run: (exchange) =>
+    Effect.map(value, (reply) =>
+      sendJson(exchange, { ...reply, headers: { "cache-control": "no-store" } }, lingerMs),
+    ),
 })
 
 /** What the server says about itself. */
-export const ownRoutes = ({ about, readiness, metrics, openApi, lingerMs }: OwnRouteParts): readonly OwnRoute[] => [
-  json("root", "/", lingerMs, Effect.succeed({ status: 200, json: { ...about, openapi: "/openapi.json", models: "/v1/models", health: "/healthz", ready: "/readyz" } })),
+export const ownRoutes = ({
+  about,
+  readiness,
+  metrics,
+  openApi,
+  lingerMs,
+}: OwnRouteParts): readonly OwnRoute[] => [
+  json(
+    "root",
+    "/",
+    lingerMs,
+    Effect.succeed({
+      status: 200,
+      json: {
+        ...about,
+        openapi: "/openapi.json",
+        models: "/v1/models",
+        health: "/healthz",
+        ready: "/readyz",
+      },
+    }),
+  ),
   json("healthz", "/healthz", lingerMs, Effect.succeed({ status: 200, json: { status: "ok" } })),
   json(
     "readyz",
     "/readyz",
     lingerMs,
-    Effect.map(readiness, (ready) => ({ status: ready.status === "ready" ? 200 : 503, json: ready })),
+    Effect.map(readiness, (ready) => ({
+      status: ready.status === "ready" ? 200 : 503,
+      json: ready,
+    })),
   ),
   json(
     "openapi",
@@ -38,6 +69,14 @@ export const ownRoutes = ({ about, readiness, metrics, openApi, lingerMs }: OwnR
   {
     name: "metrics",
     path: "/metrics",
-    run: (exchange) => Effect.map(Effect.promise(metrics.expose), (text) => sendText(exchange, { status: 200, headers: { "content-type": metrics.contentType } }, text, lingerMs)),
+    run: (exchange) =>
+      Effect.map(Effect.promise(metrics.expose), (text) =>
+        sendText(
+          exchange,
+          { status: 200, headers: { "content-type": metrics.contentType } },
+          text,
+          lingerMs,
+        ),
+      ),
   },
 ]

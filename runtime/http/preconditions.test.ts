@@ -19,7 +19,11 @@ const page = (etag?: string) =>
         run: Effect.succeed({
           status: 200,
           mediaType: "text/plain",
-          headers: { "cache-control": "no-cache", "content-length": "2", ...(etag && { etag, "last-modified": modified }) },
+          headers: {
+            "cache-control": "no-cache",
+            "content-length": "2",
+            ...(etag && { etag, "last-modified": modified }),
+          },
           bytes: Stream.make(Buffer.from("hi")),
         }),
       }),
@@ -32,11 +36,22 @@ const ask = async (known: string, etag?: string, method = "GET") => {
   return fetch(`${house.url}/page`, { method, headers: { "if-none-match": known } })
 }
 
-it.each(['"a"', 'W/"a"', '"b", "a"', "*"])("answers 304 without a body to who has it: %s", async (known) => {
-  const reply = await ask(known, '"a"')
-  expect([reply.status, await reply.text(), reply.headers.get("etag"), reply.headers.get("cache-control")]).toEqual([304, "", '"a"', "no-cache"])
-  expect([reply.headers.get("content-length"), reply.headers.get("content-type")]).toEqual([null, null])
-})
+it.each(['"a"', 'W/"a"', '"b", "a"', "*"])(
+  "answers 304 without a body to who has it: %s",
+  async (known) => {
+    const reply = await ask(known, '"a"')
+    expect([
+      reply.status,
+      await reply.text(),
+      reply.headers.get("etag"),
+      reply.headers.get("cache-control"),
+    ]).toEqual([304, "", '"a"', "no-cache"])
+    expect([reply.headers.get("content-length"), reply.headers.get("content-type")]).toEqual([
+      null,
+      null,
+    ])
+  },
+)
 
 it("HEAD is told the same", async () => {
   expect((await ask('"a"', '"a"', "HEAD")).status).toBe(304)
@@ -75,6 +90,9 @@ it.each([
     const reply = await fetch(`${house.url}/page`, { method, headers })
     const text = await reply.text()
     expect([method, reply.status]).toEqual([method, status])
-    if (status === 412 && method === "GET") expect(JSON.parse(text)).toMatchObject({ error: { code: "precondition_failed", type: "invalid_request_error" } })
+    if (status === 412 && method === "GET")
+      expect(JSON.parse(text)).toMatchObject({
+        error: { code: "precondition_failed", type: "invalid_request_error" },
+      })
   }
 })

@@ -22,7 +22,10 @@ const blob = defineEndpoint({
         mediaType: "application/octet-stream",
         headers: { etag: '"v1"' },
         bytes: Stream.make(Buffer.from(text)),
-        ranged: { totalBytes: text.length, slice: (from: number, to: number) => Stream.make(Buffer.from(text.slice(from, to + 1))) },
+        ranged: {
+          totalBytes: text.length,
+          slice: (from: number, to: number) => Stream.make(Buffer.from(text.slice(from, to + 1))),
+        },
       }),
     }),
 })
@@ -52,50 +55,87 @@ describe("a download", () => {
     ["Bytes=2-4", "234", "bytes 2-4/10"],
     ["bytes=-99", text, "bytes 0-9/10"],
   ])("of %s is 206 with that part", async (range, part, contentRange) => {
-    expect(await get({ range })).toEqual({ status: 206, text: part, range: contentRange, length: String(part.length), accepts: "bytes" })
+    expect(await get({ range })).toEqual({
+      status: 206,
+      text: part,
+      range: contentRange,
+      length: String(part.length),
+      accepts: "bytes",
+    })
   })
 
   it.each(["bytes=10-", "bytes=99-100", "bytes=-0"])("of %s is 416", async (range) => {
     expect(await get({ range })).toMatchObject({ status: 416, range: "bytes */10" })
   })
 
-  it.each(["bytes=4-2", "bytes=0-1,3-4", "lines=1-2", "bytes=", "bytes=a-b", "nonsense"])("of %s is the whole: what is no range of ours is ignored", async (range) => {
-    expect(await get({ range })).toEqual({ status: 200, text, range: null, length: "10", accepts: "bytes" })
-  })
+  it.each(["bytes=4-2", "bytes=0-1,3-4", "lines=1-2", "bytes=", "bytes=a-b", "nonsense"])(
+    "of %s is the whole: what is no range of ours is ignored",
+    async (range) => {
+      expect(await get({ range })).toEqual({
+        status: 200,
+        text,
+        range: null,
+        length: "10",
+        accepts: "bytes",
+      })
+    },
+  )
 
   it("resumes only while the bytes are the same", async () => {
     expect((await get({ range: "bytes=5-", "if-range": '"v1"' })).status).toBe(206)
-    expect(await get({ range: "bytes=5-", "if-range": '"v0"' })).toMatchObject({ status: 200, text })
+    expect(await get({ range: "bytes=5-", "if-range": '"v0"' })).toMatchObject({
+      status: 200,
+      text,
+    })
   })
 
   it.each([
     [416, { range: "bytes=10-" }],
     [412, { "if-match": '"v0"' }],
-  ])("that is refused with %i says the key's limits, as every reply to it does", async (status, asked) => {
-    house = await openHouse({ endpoints: [{ ...blob, access: "key" }] })
-    const reply = await fetch(`${house.url}/blob`, { headers: { authorization: `Bearer ${goodKey}`, ...asked } as Record<string, string> })
-    await reply.text()
-    expect([reply.status, reply.headers.get("x-ratelimit-limit-requests"), reply.headers.get("x-call-id"), reply.headers.get("etag")]).toEqual([
-      status,
-      "60",
-      expect.any(String),
-      null,
-    ])
-  })
+  ])(
+    "that is refused with %i says the key's limits, as every reply to it does",
+    async (status, asked) => {
+      house = await openHouse({ endpoints: [{ ...blob, access: "key" }] })
+      const reply = await fetch(`${house.url}/blob`, {
+        headers: { authorization: `Bearer ${goodKey}`, ...asked } as Record<string, string>,
+      })
+      await reply.text()
+      expect([
+        reply.status,
+        reply.headers.get("x-ratelimit-limit-requests"),
+        reply.headers.get("x-call-id"),
+        reply.headers.get("etag"),
+      ]).toEqual([status, "60", expect.any(String), null])
+    },
+  )
 
   it("says its length to HEAD", async () => {
-    expect(await get({}, "HEAD")).toMatchObject({ status: 200, text: "", length: "10", accepts: "bytes" })
+    expect(await get({}, "HEAD")).toMatchObject({
+      status: 200,
+      text: "",
+      length: "10",
+      accepts: "bytes",
+    })
   })
 })
 
 it("a satisfiable range always lies inside", () => {
   fc.assert(
-    fc.property(fc.nat(1000), fc.option(fc.nat(2000)), fc.option(fc.nat(2000)), (total, first, last) => {
-      const range = rangeOf({ method: "GET", headers: { range: `bytes=${first ?? ""}-${last ?? ""}` } } as never, total, undefined)
-      if (typeof range === "string") return
-      expect(range.from).toBeGreaterThanOrEqual(0)
-      expect(range.from).toBeLessThanOrEqual(range.to)
-      expect(range.to).toBeLessThan(total)
-    }),
+    fc.property(
+      fc.nat(1000),
+      fc.option(fc.nat(2000)),
+      fc.option(fc.nat(2000)),
+      (total, first, last) => {
+        const range = rangeOf(
+          { method: "GET", headers: { range: `bytes=${first ?? ""}-${last ?? ""}` } } as never,
+          total,
+          undefined,
+        )
+        if (typeof range === "string") return
+        expect(range.from).toBeGreaterThanOrEqual(0)
+        expect(range.from).toBeLessThanOrEqual(range.to)
+        expect(range.to).toBeLessThan(total)
+      },
+    ),
   )
 })

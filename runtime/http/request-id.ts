@@ -4,4 +4,5 @@ import { randomText } from "../../core/ids.ts"
 const valid = /^[A-Za-z0-9!#$%&()*+,\-./:;=?@[\]^_{|}~]{1,128}$/
 
 /** The client's own label if it is a sane one, else a fresh one. */
-export const requestIdOf = (incoming: string | readonly string[] | undefined): string => (typeof incoming === "string" && valid.test(incoming) ? incoming : `req_${randomText(24)}`)
+export const requestIdOf = (incoming: string | readonly string[] | undefined): string =>
+  typeof incoming === "string" && valid.test(incoming) ? incoming : `req_${randomText(24)}`

@@ -26,13 +26,15 @@ export interface RouteParts extends ServeParts {
 const patternOf = (path: string) => path.replace(/\{([^}]+)\}/g, ":$1")
 
 /** `/v1/files/search` before `/v1/files/{id}`. */
-const bySpecificity = (a: { path: string }, b: { path: string }) => a.path.split("{").length - b.path.split("{").length
+const bySpecificity = (a: { path: string }, b: { path: string }) =>
+  a.path.split("{").length - b.path.split("{").length
 
 type Run = (exchange: Exchange, addressed: Addressed) => Effect.Effect<void, ApiError | PortError>
 
 const noQuery: Strings = {}
 
-const queryOf = (text: string): Strings => (text === "" ? noQuery : Object.fromEntries(new URLSearchParams(text)))
+const queryOf = (text: string): Strings =>
+  text === "" ? noQuery : Object.fromEntries(new URLSearchParams(text))
 
 /** Until the end of it; the client's leaving interrupts it. */
 const exitOf = <A, E>(effect: Effect.Effect<A, E>, exchange: Exchange): Promise<Exit.Exit<A, E>> =>
@@ -48,42 +50,69 @@ const runner =
     const { exchange } = ctx.state
     exchange.endpoint = name
     exchange.route = path
-    const addressed = { params: (ctx as { params?: Record<string, string> }).params ?? {}, query: queryOf(ctx.querystring) }
+    const addressed = {
+      params: (ctx as { params?: Record<string, string> }).params ?? {},
+      query: queryOf(ctx.querystring),
+    }
     const exit = await exitOf(run(exchange, addressed), exchange)
     if (Exit.isSuccess(exit) || exchange.res.destroyed) return
     sendError(exchange, toApiError(exit.cause, exchange, parts.log), parts.limits.lingerMs)
   }
 
 /** The routes of `endpoints` and our own. Endpoints come first: a plugin may take over `/`. */
-export const makeRoutes = (endpoints: readonly Endpoint[], parts: RouteParts): Middleware<State> => {
+export const makeRoutes = (
+  endpoints: readonly Endpoint[],
+  parts: RouteParts,
+): Middleware<State> => {
   const router = new Router<State>({ sensitive: true })
   // the router tries one pattern after the other; most calls go to a path without any
   const exact = new Map<string, Middleware<State>>()
-  const routes = endpoints.flatMap((endpoint) => [endpoint.path, ...(endpoint.aliases ?? [])].map((path) => ({ endpoint, path })))
+  const routes = endpoints.flatMap((endpoint) =>
+    [endpoint.path, ...(endpoint.aliases ?? [])].map((path) => ({ endpoint, path })),
+  )
   for (const { endpoint, path } of routes.sort(bySpecificity)) {
-    const serve = runner(parts, endpoint.id, path, (exchange, addressed) => serveEndpoint(endpoint, exchange, addressed, parts))
+    const serve = runner(parts, endpoint.id, path, (exchange, addressed) =>
+      serveEndpoint(endpoint, exchange, addressed, parts),
+    )
     router.register(patternOf(path), [endpoint.method], serve as never)
     if (!path.includes("{")) exact.set(`${endpoint.method} ${path}`, serve)
   }
-  for (const { name, path, run } of parts.own) router.register(path, ["GET"], runner(parts, name, path, run) as never)
+  for (const { name, path, run } of parts.own)
+    router.register(path, ["GET"], runner(parts, name, path, run) as never)
   const others = router.routes() as unknown as Middleware<State>
   return (ctx, next) => (exact.get(`${ctx.method} ${ctx.path}`) ?? others)(ctx, next)
 }
 
-const allowOf = (matched: readonly { readonly methods: readonly string[] }[]) => [...new Set(matched.flatMap((layer) => layer.methods)), "OPTIONS"].join(", ")
+const allowOf = (matched: readonly { readonly methods: readonly string[] }[]) =>
+  [...new Set(matched.flatMap((layer) => layer.methods)), "OPTIONS"].join(", ")
 
 /** What no route took: another method of a known path (405, or the answer to OPTIONS), or nothing at all (404). */
 export const answerUnrouted =
   (published: () => boolean, lingerMs: number): Middleware<State> =>
   (ctx) => {
     const { exchange } = ctx.state
-    const matched = (ctx as { matched?: readonly { readonly methods: readonly string[] }[] }).matched ?? []
+    const matched =
+      (ctx as { matched?: readonly { readonly methods: readonly string[] }[] }).matched ?? []
     if (matched.length > 0) {
       const allow = allowOf(matched)
-      if (ctx.method === "OPTIONS") return sendText(exchange, { status: 204, headers: { allow } }, "", lingerMs)
-      return sendError(exchange, apiError("method_not_allowed", undefined, { headers: { allow } }), lingerMs)
+      if (ctx.method === "OPTIONS")
+        return sendText(exchange, { status: 204, headers: { allow } }, "", lingerMs)
+      return sendError(
+        exchange,
+        apiError("method_not_allowed", undefined, { headers: { allow } }),
+        lingerMs,
+      )
     }
     // until the endpoints are known, nobody can say that there is no such route
-    if (!published()) return sendError(exchange, apiError("server_starting", undefined, { retryAfterMs: 2_000 }), lingerMs)
-    sendError(exchange, apiError("not_found", "There is no such route; /openapi.json lists them."), lingerMs)
+    if (!published())
+      return sendError(
+        exchange,
+        apiError("server_starting", undefined, { retryAfterMs: 2_000 }),
+        lingerMs,
+      )
+    sendError(
+      exchange,
+      apiError("not_found", "There is no such route; /openapi.json lists them."),
+      lingerMs,
+    )
   }

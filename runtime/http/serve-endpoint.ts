@@ -36,7 +36,13 @@ const idempotencyKeyOf = ({ req }: Exchange): Effect.Effect<string | undefined, 
   const key = req.headers["idempotency-key"]
   if (key === undefined || key === "") return Effect.succeed(undefined)
   if (typeof key === "string" && key.length <= maxIdempotencyKey) return Effect.succeed(key)
-  return Effect.fail(apiError("invalid_request_error", `Idempotency-Key: must have at most ${maxIdempotencyKey} characters.`, { param: "Idempotency-Key" }))
+  return Effect.fail(
+    apiError(
+      "invalid_request_error",
+      `Idempotency-Key: must have at most ${maxIdempotencyKey} characters.`,
+      { param: "Idempotency-Key" },
+    ),
+  )
 }
 
 /** Nobody who writes this header wants to pay: what can't be read is refused, never run. */
@@ -44,42 +50,81 @@ const dryRunOf = ({ req }: Exchange): Effect.Effect<boolean, ApiError> => {
   const said = String(req.headers["x-dry-run"] ?? "0").toLowerCase()
   if (said === "1" || said === "true") return Effect.succeed(true)
   if (said === "" || said === "0" || said === "false") return Effect.succeed(false)
-  return Effect.fail(apiError("invalid_request_error", "X-Dry-Run: must be 1, or left out.", { param: "X-Dry-Run" }))
+  return Effect.fail(
+    apiError("invalid_request_error", "X-Dry-Run: must be 1, or left out.", { param: "X-Dry-Run" }),
+  )
 }
 
 /** The same endpoint for a request that HTTP itself refuses: through the path, so that the refusal shows the key's rate headers like any other. */
-const refusing = (endpoint: Endpoint, error: ApiError): Endpoint => ({ ...endpoint, body: "none", plan: () => Effect.fail(error) })
+const refusing = (endpoint: Endpoint, error: ApiError): Endpoint => ({
+  ...endpoint,
+  body: "none",
+  plan: () => Effect.fail(error),
+})
 
 /** A key whose account may not call is known all the same: its refusal goes through the path. */
 const whoCalls = (endpoint: Endpoint, authorization: string | undefined, by: Authenticators) =>
   authenticate(endpoint, authorization, by).pipe(
-    Effect.map((caller): { readonly caller: Caller | undefined; readonly barred?: ApiError } => ({ caller })),
-    Effect.catchTag("ApiError", (error) => (error.barred ? Effect.succeed({ caller: error.barred, barred: error }) : Effect.fail(error))),
+    Effect.map((caller): { readonly caller: Caller | undefined; readonly barred?: ApiError } => ({
+      caller,
+    })),
+    Effect.catchTag("ApiError", (error) =>
+      error.barred ? Effect.succeed({ caller: error.barred, barred: error }) : Effect.fail(error),
+    ),
   )
 
 const isFormOnce = (endpoint: Endpoint, { idempotencyKey, dryRun }: CallInput): boolean =>
-  endpoint.body === "multipart" && endpoint.creates === true && idempotencyKey !== undefined && !dryRun
+  endpoint.body === "multipart" &&
+  endpoint.creates === true &&
+  idempotencyKey !== undefined &&
+  !dryRun
 
-const answerOf = (endpoint: Endpoint, exchange: Exchange, addressed: Addressed, parts: ServeParts): Effect.Effect<Answer, ApiError | PortError, Scope.Scope> =>
+const answerOf = (
+  endpoint: Endpoint,
+  exchange: Exchange,
+  addressed: Addressed,
+  parts: ServeParts,
+): Effect.Effect<Answer, ApiError | PortError, Scope.Scope> =>
   Effect.gen(function* () {
     const { req, requestId } = exchange
     const beforeMs = performance.now()
     const { caller, barred } = yield* whoCalls(endpoint, req.headers.authorization, parts)
     const authMs = performance.now() - beforeMs
     const client = { address: parts.addressOf(req), languages: req.headers["accept-language"] }
-    const input: CallInput = { caller, client, authMs, body: undefined, ...addressed, requestId, priority: "realtime", priceFactor: 1 }
+    const input: CallInput = {
+      caller,
+      client,
+      authMs,
+      body: undefined,
+      ...addressed,
+      requestId,
+      priority: "realtime",
+      priceFactor: 1,
+    }
     if (barred) return yield* parts.callPath.run(refusing(endpoint, barred), input)
     const read = Effect.gen(function* () {
       const body = yield* readBody(exchange, endpoint, parts.budget)
-      return { ...input, body, idempotencyKey: yield* idempotencyKeyOf(exchange), dryRun: yield* dryRunOf(exchange) }
+      return {
+        ...input,
+        body,
+        idempotencyKey: yield* idempotencyKeyOf(exchange),
+        dryRun: yield* dryRunOf(exchange),
+      }
     })
     return yield* Effect.matchEffect(read, {
       onFailure: (error) => parts.callPath.run(refusing(endpoint, error), input),
-      onSuccess: (whole) => (isFormOnce(endpoint, whole) ? runFormOnce(parts.callPath, endpoint, whole) : parts.callPath.run(endpoint, whole)),
+      onSuccess: (whole) =>
+        isFormOnce(endpoint, whole)
+          ? runFormOnce(parts.callPath, endpoint, whole)
+          : parts.callPath.run(endpoint, whole),
     })
   })
 
-const send = (exchange: Exchange, answer: Answer, { limits, countStream }: ServeParts): Effect.Effect<void, ApiError, Scope.Scope> =>
+const send = (
+  exchange: Exchange,
+  answer: Answer,
+  { limits, countStream }: ServeParts,
+): Effect.Effect<void, ApiError, Scope.Scope> =>
   Effect.suspend(() => {
     const { reply } = answer
     exchange.callId = reply.headers?.["x-call-id"]
@@ -89,11 +134,21 @@ const send = (exchange: Exchange, answer: Answer, { limits, countStream }: Serve
   })
 
 /** One call over HTTP: authenticate -> body -> the call path -> reply. Its Scope closes, and so the call is settled, however it ends. */
-export const serveEndpoint = (endpoint: Endpoint, exchange: Exchange, addressed: Addressed, parts: ServeParts): Effect.Effect<void, ApiError | PortError> =>
+export const serveEndpoint = (
+  endpoint: Endpoint,
+  exchange: Exchange,
+  addressed: Addressed,
+  parts: ServeParts,
+): Effect.Effect<void, ApiError | PortError> =>
   Effect.scoped(
     Effect.gen(function* () {
       const needsAll = endpoint.access !== "public" || endpoint.method !== "GET"
-      if (needsAll && !parts.isReady()) return yield* apiError("server_starting", "The server is starting; /readyz says what is still loading.", { retryAfterMs: 2_000 })
+      if (needsAll && !parts.isReady())
+        return yield* apiError(
+          "server_starting",
+          "The server is starting; /readyz says what is still loading.",
+          { retryAfterMs: 2_000 },
+        )
       const answer = yield* answerOf(endpoint, exchange, addressed, parts)
       yield* send(exchange, answer, parts)
     }),

@@ -9,7 +9,10 @@ beforeAll(async () => {
 afterAll(() => house.close())
 
 test("JSON in, JSON out, with all headers", async () => {
-  const res = await post(`${house.url}/v1/echo?a=1`, JSON.stringify({ model: "m" }), { ...authorized, "x-request-id": "mine-1" })
+  const res = await post(`${house.url}/v1/echo?a=1`, JSON.stringify({ model: "m" }), {
+    ...authorized,
+    "x-request-id": "mine-1",
+  })
   expect(res.status).toBe(200)
   expect(await res.json()).toEqual({ echo: { model: "m" }, query: { a: "1" } })
   expect(Object.fromEntries(res.headers)).toMatchObject({

@@ -84,7 +84,9 @@ const hear = (server: Server, handle: RequestListener): void => {
 }
 
 /** Listens at once; closing the Scope closes the server, cutting what `drain` has not ended. */
-export const makeHttpServer = (options: HttpServerOptions): Effect.Effect<HttpServer, ListenError, Scope.Scope> =>
+export const makeHttpServer = (
+  options: HttpServerOptions,
+): Effect.Effect<HttpServer, ListenError, Scope.Scope> =>
   Effect.gen(function* () {
     const limits: HttpLimits = { ...defaultHttpLimits, ...options.limits }
     const { log, metrics } = options
@@ -96,15 +98,33 @@ export const makeHttpServer = (options: HttpServerOptions): Effect.Effect<HttpSe
     let endpoints: readonly Endpoint[] | undefined
 
     const phase = () => (drainer.isDraining ? "draining" : isReady ? "serving" : "starting")
-    const readiness = yield* makeReadiness({ ...options, phase, checkTimeoutMs: limits.checkTimeoutMs })
+    const readiness = yield* makeReadiness({
+      ...options,
+      phase,
+      checkTimeoutMs: limits.checkTimeoutMs,
+    })
     let document: unknown
     const openApi = () => {
       document ??= describeApi(options.about, endpoints ?? [])
       return document
     }
     const addressOf = makeAddressOf(options.trustedProxies ?? [])
-    const own = ownRoutes({ about: options.about, readiness, metrics, openApi, lingerMs: limits.lingerMs })
-    const parts: RouteParts = { ...options, limits, own, budget: makeBodyBudget(limits.maxBufferedBytes), isReady: () => isReady, countStream: observer.countStream, addressOf }
+    const own = ownRoutes({
+      about: options.about,
+      readiness,
+      metrics,
+      openApi,
+      lingerMs: limits.lingerMs,
+    })
+    const parts: RouteParts = {
+      ...options,
+      limits,
+      own,
+      budget: makeBodyBudget(limits.maxBufferedBytes),
+      isReady: () => isReady,
+      countStream: observer.countStream,
+      addressOf,
+    }
     let routes = makeRoutes([], parts)
 
     const app = makeApp({
@@ -118,7 +138,9 @@ export const makeHttpServer = (options: HttpServerOptions): Effect.Effect<HttpSe
     })
     hear(server, app.callback())
     answerBrokenHttp(server, inFlight, log, limits.lingerMs)
-    const address = yield* Effect.acquireRelease(listen(server, options.host, options.port), () => drainer.drain(0))
+    const address = yield* Effect.acquireRelease(listen(server, options.host, options.port), () =>
+      drainer.drain(0),
+    )
     server.on("error", (error) => log.error("the server's socket failed", { cause: String(error) }))
     return {
       url: urlOf(address, options.host),

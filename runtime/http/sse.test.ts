@@ -1,7 +1,15 @@
 import { type Cause, Effect, Queue, Stream } from "effect"
 import { afterEach, expect, test } from "vitest"
 import { type ApiError, apiError } from "../../core/errors.ts"
-import { authorized, goodKey, type House, type HouseOptions, openHouse, post, streaming } from "./testing/house.ts"
+import {
+  authorized,
+  goodKey,
+  type House,
+  type HouseOptions,
+  openHouse,
+  post,
+  streaming,
+} from "./testing/house.ts"
 import { openSocket, raw, until } from "./testing/raw.ts"
 
 let house: House
@@ -10,7 +18,8 @@ const open = async (events: Stream.Stream<unknown, ApiError>, options: HouseOpti
 }
 afterEach(() => house.close())
 
-const ask = (signal?: AbortSignal) => post(`${house.url}/v1/stream`, "{}", authorized, signal ? { signal } : {})
+const ask = (signal?: AbortSignal) =>
+  post(`${house.url}/v1/stream`, "{}", authorized, signal ? { signal } : {})
 const rawAsk = `POST /v1/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${goodKey}\r\nContent-Length: 2\r\n\r\n{}`
 
 /** Events that the test gives by hand, and whether the source was told to stop. */
@@ -69,9 +78,12 @@ test("the head goes out with the first event, each event at once, and the call i
   hand.emit({ n: 2 })
   hand.end()
   let rest = ""
-  for (let read = await first.reader.read(); !read.done; read = await first.reader.read()) rest += Buffer.from(read.value).toString()
+  for (let read = await first.reader.read(); !read.done; read = await first.reader.read())
+    rest += Buffer.from(read.value).toString()
   expect(rest).toBe('data: {"n":2}\n\ndata: [DONE]\n\n')
-  expect(house.settlements).toMatchObject([{ outcome: "settled", httpStatus: 200, costMicros: 2_000_000n }])
+  expect(house.settlements).toMatchObject([
+    { outcome: "settled", httpStatus: 200, costMicros: 2_000_000n },
+  ])
   await until(() => house.server.inFlight === 0)
   expect(await house.metrics.expose()).toContain("rakit_http_streams_open 0")
 })
@@ -80,7 +92,9 @@ test("the cost comes as a trailer over HTTP/1.1; HTTP/1.0 gets the events withou
   await open(Stream.make({ n: 1 }))
   const answer = await raw(house.port, rawAsk.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"))
   expect(answer.text).toMatch(/\r\ntrailer: X-Cost-IDR, Server-Timing\r\n/i)
-  expect(answer.text).toMatch(/data: \[DONE\]\n\n\r\n0\r\nX-Cost-IDR: 1\r\nServer-Timing: auth;dur=[^\r]*settle;dur=[^\r]*\r\n\r\n$/)
+  expect(answer.text).toMatch(
+    /data: \[DONE\]\n\n\r\n0\r\nX-Cost-IDR: 1\r\nServer-Timing: auth;dur=[^\r]*settle;dur=[^\r]*\r\n\r\n$/,
+  )
   const old = await raw(house.port, rawAsk.replace("HTTP/1.1", "HTTP/1.0"))
   expect(old.text).not.toMatch(/trailer/i)
   expect(old.text).toMatch(/\r\n\r\ndata: \{"n":1\}\n\ndata: \[DONE\]\n\n$/)
@@ -89,7 +103,11 @@ test("the cost comes as a trailer over HTTP/1.1; HTTP/1.0 gets the events withou
 test("an error before the first event keeps its status", async () => {
   await open(Stream.fail(apiError("backend_busy", undefined, { retryAfterMs: 1500 })))
   const res = await ask()
-  expect([res.status, res.headers.get("retry-after"), res.headers.get("retry-after-ms")]).toEqual([429, "2", "1500"])
+  expect([res.status, res.headers.get("retry-after"), res.headers.get("retry-after-ms")]).toEqual([
+    429,
+    "2",
+    "1500",
+  ])
   expect(await res.json()).toMatchObject({ error: { code: "backend_busy" } })
   expect(house.settlements).toMatchObject([{ outcome: "refused", costMicros: 0n }])
 })
@@ -99,7 +117,9 @@ test("an error after pings alone is the last event", async () => {
   await open(hand.events, { limits: { pingMs: 20 } })
   const res = await ask()
   hand.fail(apiError("backend_timeout"))
-  expect(await res.text()).toMatch(/^(: ping\n\n)+data: \{"error":\{.*"code":"backend_timeout".*\n\n$/)
+  expect(await res.text()).toMatch(
+    /^(: ping\n\n)+data: \{"error":\{.*"code":"backend_timeout".*\n\n$/,
+  )
   expect(house.settlements).toMatchObject([{ outcome: "voided", costMicros: 0n }])
 })
 
@@ -109,11 +129,18 @@ test("an error in the middle is the last event, and costs nothing", async () => 
   const frames = (await res.text()).trimEnd().split("\n\n")
   expect(frames).toHaveLength(2)
   expect(JSON.parse(frames[1]!.slice(6))).toEqual({
-    error: { message: "The model failed; retry once.", type: "server_error", code: "backend_error", param: null },
+    error: {
+      message: "The model failed; retry once.",
+      type: "server_error",
+      code: "backend_error",
+      param: null,
+    },
     request_id: res.headers.get("x-request-id"),
   })
   expect(house.settlements).toMatchObject([{ outcome: "voided", costMicros: 0n }])
-  await until(() => house.log.lines.some(({ fields }) => fields.code === "backend_error" && fields.status === 200))
+  await until(() =>
+    house.log.lines.some(({ fields }) => fields.code === "backend_error" && fields.status === 200),
+  )
 })
 
 test("a source that throws in the middle says internal_error and no more", async () => {
@@ -139,7 +166,11 @@ test("an empty stream is only [DONE]", async () => {
 test("line breaks inside of events stay inside of one data line", async () => {
   await open(Stream.make({ text: "a\n\ndata: b\r\nc\u2028d" }))
   const [line, done, end] = (await (await ask()).text()).split("\n\n")
-  expect([JSON.parse(line!.slice(6)), done, end]).toEqual([{ text: "a\n\ndata: b\r\nc\u2028d" }, "data: [DONE]", ""])
+  expect([JSON.parse(line!.slice(6)), done, end]).toEqual([
+    { text: "a\n\ndata: b\r\nc\u2028d" },
+    "data: [DONE]",
+    "",
+  ])
 })
 
 test("a quiet stream is pinged, also while its first event takes long", async () => {
@@ -165,7 +196,9 @@ test("a client that leaves stops the source and pays for what was produced", asy
   await readUntil(await pending, '{"n":2}')
   leave.abort()
   await until(() => hand.seen.stopped && house.server.inFlight === 0)
-  expect(house.settlements).toMatchObject([{ outcome: "settled", httpStatus: 499, costMicros: 2_000_000n }])
+  expect(house.settlements).toMatchObject([
+    { outcome: "settled", httpStatus: 499, costMicros: 2_000_000n },
+  ])
   await until(() => house.log.lines.some(({ fields }) => fields.cut === true))
 })
 
@@ -184,7 +217,9 @@ test("a client that leaves before the first event stops the source and pays noth
 
 test("a source that runs by itself is held back by a client that does not read, and stops within bounded steps when it leaves", async () => {
   let made = 0
-  const endless = Stream.fromEffectRepeat(Effect.sync(() => ({ n: ++made, pad: "x".repeat(10_000) })))
+  const endless = Stream.fromEffectRepeat(
+    Effect.sync(() => ({ n: ++made, pad: "x".repeat(10_000) })),
+  )
   await open(endless)
   const socket = await openSocket(house.port)
   socket.pause()
@@ -204,7 +239,9 @@ test("a source that runs by itself is held back by a client that does not read, 
 })
 
 test("a client that never reads is cut after a while", async () => {
-  await open(Stream.fromEffectRepeat(Effect.succeed({ pad: "x".repeat(10_000) })), { limits: { writeStallMs: 100 } })
+  await open(Stream.fromEffectRepeat(Effect.succeed({ pad: "x".repeat(10_000) })), {
+    limits: { writeStallMs: 100 },
+  })
   const socket = await openSocket(house.port)
   socket.pause()
   socket.write(rawAsk)
@@ -218,7 +255,9 @@ test("a client that never reads is cut after a while", async () => {
 test("thousands of events arrive whole and in order", async () => {
   await open(Stream.range(1, 5_000).pipe(Stream.map((n) => ({ n }))))
   const frames = (await (await ask()).text()).trimEnd().split("\n\n")
-  expect(frames.slice(0, -1).map((frame) => (JSON.parse(frame.slice(6)) as { n: number }).n)).toEqual(Array.from({ length: 5_000 }, (_, i) => i + 1))
+  expect(
+    frames.slice(0, -1).map((frame) => (JSON.parse(frame.slice(6)) as { n: number }).n),
+  ).toEqual(Array.from({ length: 5_000 }, (_, i) => i + 1))
 })
 
 test("an interrupted source is an error, not silence", async () => {

@@ -17,7 +17,11 @@ export interface SseOptions {
 
 type EventReply = Extract<Reply, { readonly events: unknown }>
 
-const streamHeaders: Strings = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache", "x-accel-buffering": "no" }
+const streamHeaders: Strings = {
+  "content-type": "text/event-stream; charset=utf-8",
+  "cache-control": "no-cache",
+  "x-accel-buffering": "no",
+}
 
 /** Trailers need chunked coding, which HTTP/1.0 does not have. */
 const costTrailer = "X-Cost-IDR"
@@ -28,7 +32,12 @@ const canTrail = ({ req }: Exchange) => req.httpVersion === "1.1"
  * States: waiting (no byte is out: an error keeps its status and its JSON) -> open (head and first event; or, before a proxy loses patience, a first ping) -> ended (`[DONE]`, cost as a trailer).
  * Whoever fails the stream later gets the error as its last event: see `sendError`.
  */
-export const sendEvents = (exchange: Exchange, reply: EventReply, answer: Answer, options: SseOptions): Effect.Effect<void, ApiError, Scope.Scope> =>
+export const sendEvents = (
+  exchange: Exchange,
+  reply: EventReply,
+  answer: Answer,
+  options: SseOptions,
+): Effect.Effect<void, ApiError, Scope.Scope> =>
   Effect.gen(function* () {
     const { req, res } = exchange
     const ping = Effect.sync(() => {
@@ -36,7 +45,11 @@ export const sendEvents = (exchange: Exchange, reply: EventReply, answer: Answer
     })
     const open = Effect.gen(function* () {
       if (res.destroyed) return yield* Effect.interrupt
-      res.writeHead(reply.status, { ...streamHeaders, ...(canTrail(exchange) && { trailer: `${costTrailer}, ${timingTrailer}` }), ...reply.headers })
+      res.writeHead(reply.status, {
+        ...streamHeaders,
+        ...(canTrail(exchange) && { trailer: `${costTrailer}, ${timingTrailer}` }),
+        ...reply.headers,
+      })
       exchange.streaming = true
       yield* Effect.acquireRelease(
         Effect.sync(() => options.countOpen(1)),
@@ -49,7 +62,12 @@ export const sendEvents = (exchange: Exchange, reply: EventReply, answer: Answer
       res.end()
       return
     }
-    yield* Effect.sleep(options.pingMs).pipe(Effect.andThen(ensureOpen), Effect.andThen(ping), Effect.forever, Effect.forkScoped)
+    yield* Effect.sleep(options.pingMs).pipe(
+      Effect.andThen(ensureOpen),
+      Effect.andThen(ping),
+      Effect.forever,
+      Effect.forkScoped,
+    )
     yield* Stream.runForEachArray(reply.events, (events) =>
       Effect.andThen(
         ensureOpen,
@@ -58,6 +76,7 @@ export const sendEvents = (exchange: Exchange, reply: EventReply, answer: Answer
     )
     yield* ensureOpen
     const cost = answer.cost()
-    if (cost !== undefined && canTrail(exchange)) res.addTrailers({ [costTrailer]: formatRupiah(cost), [timingTrailer]: answer.timing() })
+    if (cost !== undefined && canTrail(exchange))
+      res.addTrailers({ [costTrailer]: formatRupiah(cost), [timingTrailer]: answer.timing() })
     res.end(doneFrame)
   })

@@ -11,7 +11,11 @@ const drained = (res: ServerResponse): Effect.Effect<void> =>
   })
 
 /** Waits while the socket is full. A client that reads nothing for `stallMs` is cut, which interrupts the request. */
-export const write = (res: ServerResponse, chunk: string | Uint8Array, stallMs: number): Effect.Effect<void> =>
+export const write = (
+  res: ServerResponse,
+  chunk: string | Uint8Array,
+  stallMs: number,
+): Effect.Effect<void> =>
   Effect.suspend(() => {
     if (res.destroyed) return Effect.interrupt
     if (res.write(chunk)) return Effect.void

@@ -12,7 +12,14 @@ test("one JSON object a line, with the fields of its parents", () => {
   log.with({ plugin: "billing" }).info("settled", { calls: 3, cost_micros: 12n })
   log.debug("not at this level")
   expect(lines).toHaveLength(1)
-  expect(JSON.parse(lines[0]!)).toMatchObject({ level: "info", msg: "settled", plugin: "billing", calls: 3, cost_micros: "12", time: expect.stringMatching(/^\d{4}-.*Z$/) })
+  expect(JSON.parse(lines[0]!)).toMatchObject({
+    level: "info",
+    msg: "settled",
+    plugin: "billing",
+    calls: 3,
+    cost_micros: "12",
+    time: expect.stringMatching(/^\d{4}-.*Z$/),
+  })
 })
 
 test("secrets never reach a line", () => {
@@ -30,7 +37,17 @@ test("secrets never reach a line", () => {
     nested: [{ password: "p" }],
   })
   const line = lines.join("")
-  for (const secret of ["0123456789", "abc123", "session=1", "k-1", "abc.def", "hunter2", "hunter3", '"p"']) expect(line).not.toContain(secret)
+  for (const secret of [
+    "0123456789",
+    "abc123",
+    "session=1",
+    "k-1",
+    "abc.def",
+    "hunter2",
+    "hunter3",
+    '"p"',
+  ])
+    expect(line).not.toContain(secret)
   expect(line).toContain("curl")
   expect(line).toContain('"input_tokens":5')
   expect(line).toContain("rakit:[redacted]@db")
@@ -46,6 +63,11 @@ test("fields that can't be written don't throw", () => {
 
 test("pretty lines are for people", () => {
   const { lines, destination } = capture()
-  makeLog({ level: "info", pretty: true, destination }).info("listening", { url: "http://localhost:8080", note: "two words" })
-  expect(lines[0]).toMatch(/^\d\d:\d\d:\d\d\.\d{3} INFO {2}listening {2}url=http:\/\/localhost:8080 {2}note="two words"\n$/)
+  makeLog({ level: "info", pretty: true, destination }).info("listening", {
+    url: "http://localhost:8080",
+    note: "two words",
+  })
+  expect(lines[0]).toMatch(
+    /^\d\d:\d\d:\d\d\.\d{3} INFO {2}listening {2}url=http:\/\/localhost:8080 {2}note="two words"\n$/,
+  )
 })

@@ -22,12 +22,23 @@ const wrap = (logger: Logger): Log => {
     (message: string, fields: Fields = {}): void => {
       if (logger.isLevelEnabled(level)) logger[level](redact(fields), redactText(message))
     }
-  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error"), with: (fields) => wrap(logger.child(redact(fields))) }
+  return {
+    debug: at("debug"),
+    info: at("info"),
+    warn: at("warn"),
+    error: at("error"),
+    with: (fields) => wrap(logger.child(redact(fields))),
+  }
 }
 
 /** One JSON object a line: `{"level":"info","time":"2026-01-15T12:00:00.000Z","msg":"...", ...fields}`. */
 export const makeLog = (options: LogOptions): Log => {
   const stream = streamOf(options.destination)
-  const settings = { level: options.level, base: null, timestamp: stdTimeFunctions.isoTime, formatters: { level: (level: string) => ({ level }) } }
+  const settings = {
+    level: options.level,
+    base: null,
+    timestamp: stdTimeFunctions.isoTime,
+    formatters: { level: (level: string) => ({ level }) },
+  }
   return wrap(pino(settings, options.pretty ? prettyLines(stream) : stream))
 }

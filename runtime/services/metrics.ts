@@ -11,19 +11,39 @@ export interface ExposedMetrics extends Metrics {
 export const makeMetrics = (): ExposedMetrics => {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
-  const once = <M>(name: string, make: () => M): M => (registry.getSingleMetric(name) as M | undefined) ?? make()
+  const once = <M>(name: string, make: () => M): M =>
+    (registry.getSingleMetric(name) as M | undefined) ?? make()
   const registers = [registry]
   return {
     counter: (name, help, labelNames = []) => {
-      const counter = once(name, () => new Counter({ name, help, labelNames: [...labelNames], registers }))
+      const counter = once(
+        name,
+        () => new Counter({ name, help, labelNames: [...labelNames], registers }),
+      )
       return { add: (n, labels = {}) => counter.inc(labels, n) }
     },
     gauge: (name, help, labelNames = []) => {
-      const gauge = once(name, () => new Gauge({ name, help, labelNames: [...labelNames], registers }))
-      return { set: (n, labels = {}) => gauge.set(labels, n), add: (n, labels = {}) => gauge.inc(labels, n) }
+      const gauge = once(
+        name,
+        () => new Gauge({ name, help, labelNames: [...labelNames], registers }),
+      )
+      return {
+        set: (n, labels = {}) => gauge.set(labels, n),
+        add: (n, labels = {}) => gauge.inc(labels, n),
+      }
     },
     histogram: (name, help, buckets, labelNames = []) => {
-      const histogram = once(name, () => new Histogram({ name, help, buckets: [...buckets], labelNames: [...labelNames], registers }))
+      const histogram = once(
+        name,
+        () =>
+          new Histogram({
+            name,
+            help,
+            buckets: [...buckets],
+            labelNames: [...labelNames],
+            registers,
+          }),
+      )
       return { observe: (n, labels = {}) => histogram.observe(labels, n) }
     },
     expose: () => registry.metrics(),

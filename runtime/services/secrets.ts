@@ -24,9 +24,14 @@ export const makeSecrets = (master: string): Secrets => {
       const bytes = Buffer.from(text, "base64url")
       if (by !== keyId || bytes.length < ivBytes + tagBytes) return undefined
       try {
-        const decipher = createDecipheriv(algorithm, key, bytes.subarray(0, ivBytes), { authTagLength: tagBytes })
+        const decipher = createDecipheriv(algorithm, key, bytes.subarray(0, ivBytes), {
+          authTagLength: tagBytes,
+        })
         decipher.setAuthTag(bytes.subarray(ivBytes, ivBytes + tagBytes))
-        return Buffer.concat([decipher.update(bytes.subarray(ivBytes + tagBytes)), decipher.final()]).toString("utf8")
+        return Buffer.concat([
+          decipher.update(bytes.subarray(ivBytes + tagBytes)),
+          decipher.final(),
+        ]).toString("utf8")
       } catch {
         return undefined
       }

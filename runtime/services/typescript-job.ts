@@ -12,6 +12,8 @@ interface Task {
 export default async ({ module, input }: Task): Promise<unknown> => {
   if (!isRegistered) register()
   isRegistered = true
-  const { default: task } = (await import(/* @vite-ignore */ module)) as { readonly default: (input: unknown) => unknown }
+  const { default: task } = (await import(/* @vite-ignore */ module)) as {
+    readonly default: (input: unknown) => unknown
+  }
   return task(input)
 }

@@ -27,7 +27,8 @@ interface Output {
 
 let module: URL
 const scope = Scope.makeUnsafe()
-const open = (options: WorkersOptions) => Effect.runPromise(makeWorkers(options).pipe(Scope.provide(scope)))
+const open = (options: WorkersOptions) =>
+  Effect.runPromise(makeWorkers(options).pipe(Scope.provide(scope)))
 const run = (workers: Workers, input: object) => workers.run<object, Output>(module, input)
 
 beforeAll(async () => {
@@ -49,27 +50,46 @@ test("runs a TypeScript module in another thread, which is kept warm", async () 
 })
 
 const compiled = new URL("../../dist/runtime/services/workers.js", import.meta.url)
-test.skipIf(!existsSync(compiled))("the compiled server runs a plugin's TypeScript module, too", async () => {
-  const { makeWorkers } = (await import(/* @vite-ignore */ compiled.href)) as typeof import("./workers.ts")
-  const workers = await Effect.runPromise(makeWorkers({ threads: 1 }).pipe(Scope.provide(scope)))
-  expect(await Effect.runPromise(run(workers, { n: 3 }))).toMatchObject({ square: 9, calls: 1 })
-  expect(await Effect.runPromise(run(workers, { n: 4 }))).toMatchObject({ square: 16, calls: 2 })
-})
+test.skipIf(!existsSync(compiled))(
+  "the compiled server runs a plugin's TypeScript module, too",
+  async () => {
+    const { makeWorkers } = (await import(
+      /* @vite-ignore */ compiled.href
+    )) as typeof import("./workers.ts")
+    const workers = await Effect.runPromise(makeWorkers({ threads: 1 }).pipe(Scope.provide(scope)))
+    expect(await Effect.runPromise(run(workers, { n: 3 }))).toMatchObject({ square: 9, calls: 1 })
+    expect(await Effect.runPromise(run(workers, { n: 4 }))).toMatchObject({ square: 16, calls: 2 })
+  },
+)
 
 test("a throwing task and a missing module are PortErrors; the pool goes on", async () => {
   const workers = await open({ threads: 1 })
   const failed = await Effect.runPromise(Effect.flip(run(workers, { n: 1, fail: true })))
-  expect(failed).toMatchObject({ _tag: "PortError", port: "workers", message: "not a number of mine" })
-  const missing = await Effect.runPromise(Effect.flip(workers.run(new URL("./no-such.ts", module), {})))
+  expect(failed).toMatchObject({
+    _tag: "PortError",
+    port: "workers",
+    message: "not a number of mine",
+  })
+  const missing = await Effect.runPromise(
+    Effect.flip(workers.run(new URL("./no-such.ts", module), {})),
+  )
   expect(missing._tag).toBe("PortError")
   expect((await Effect.runPromise(run(workers, { n: 2 }))).square).toBe(4)
 })
 
 test("the queue has a maximum", async () => {
   const workers = await open({ threads: 1, maxQueue: 2 })
-  const exits = await Effect.runPromise(Effect.forEach([1, 2, 3, 4, 5], (n) => Effect.exit(run(workers, { n, waitMs: 50 })), { concurrency: "unbounded" }))
-  const errors = exits.flatMap((exit) => (Exit.isFailure(exit) ? [Option.getOrThrow(Cause.findErrorOption(exit.cause)) as PortError] : []))
-  expect(errors).toMatchObject([1, 2].map(() => ({ _tag: "PortError", message: "2 tasks are waiting already", busy: true })))
+  const exits = await Effect.runPromise(
+    Effect.forEach([1, 2, 3, 4, 5], (n) => Effect.exit(run(workers, { n, waitMs: 50 })), {
+      concurrency: "unbounded",
+    }),
+  )
+  const errors = exits.flatMap((exit) =>
+    Exit.isFailure(exit) ? [Option.getOrThrow(Cause.findErrorOption(exit.cause)) as PortError] : [],
+  )
+  expect(errors).toMatchObject(
+    [1, 2].map(() => ({ _tag: "PortError", message: "2 tasks are waiting already", busy: true })),
+  )
 })
 
 test("who leaves while waiting is never run; who leaves while running frees the caller at once and keeps the thread", async () => {

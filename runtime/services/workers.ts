@@ -15,26 +15,53 @@ export interface WorkersOptions {
 }
 
 /** Sources need a loader in the thread; compiled modules don't. */
-const loaderArguments = (): string[] => (isTypeScript(import.meta.url) ? ["--import", pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href] : [])
+const loaderArguments = (): string[] =>
+  isTypeScript(import.meta.url)
+    ? ["--import", pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href]
+    : []
 
 const isTypeScript = (path: string) => /\.m?ts$/.test(path)
 
 /** Where sources run, the threads have the loader; compiled threads get it when a plugin's own source comes. */
-const taskOf = (module: URL, input: unknown): { readonly filename: string; readonly input: unknown } =>
+const taskOf = (
+  module: URL,
+  input: unknown,
+): { readonly filename: string; readonly input: unknown } =>
   isTypeScript(module.pathname) && !isTypeScript(import.meta.url)
-    ? { filename: new URL("./typescript-job.js", import.meta.url).href, input: { module: module.href, input } }
+    ? {
+        filename: new URL("./typescript-job.js", import.meta.url).href,
+        input: { module: module.href, input },
+      }
     : { filename: module.href, input }
 
-const failure = (cause: unknown) => new PortError({ port: "workers", message: cause instanceof Error ? cause.message : String(cause), cause })
+const failure = (cause: unknown) =>
+  new PortError({
+    port: "workers",
+    message: cause instanceof Error ? cause.message : String(cause),
+    cause,
+  })
 
 /**
  * The pool of threads. A task waits for a thread here, not in piscina, because aborting a task that runs kills its thread and with it the warm
  * tokenizers: a caller that leaves gives up on the answer at once, and only a task that overstays `abandonedMs` is ended by force.
  */
-export const makeWorkers = ({ threads, maxQueue = 1024, abandonedMs = 5_000 }: WorkersOptions): Effect.Effect<Workers, never, Scope.Scope> =>
+export const makeWorkers = ({
+  threads,
+  maxQueue = 1024,
+  abandonedMs = 5_000,
+}: WorkersOptions): Effect.Effect<Workers, never, Scope.Scope> =>
   Effect.gen(function* () {
     const pool = yield* Effect.acquireRelease(
-      Effect.sync(() => new Piscina({ minThreads: 0, maxThreads: threads, idleTimeout: Number.POSITIVE_INFINITY, maxQueue: threads, execArgv: loaderArguments() })),
+      Effect.sync(
+        () =>
+          new Piscina({
+            minThreads: 0,
+            maxThreads: threads,
+            idleTimeout: Number.POSITIVE_INFINITY,
+            maxQueue: threads,
+            execArgv: loaderArguments(),
+          }),
+      ),
       (p) => Effect.promise(() => p.destroy()),
     )
     const slots = Semaphore.makeUnsafe(threads)
@@ -43,7 +70,9 @@ export const makeWorkers = ({ threads, maxQueue = 1024, abandonedMs = 5_000 }: W
       const abort = new AbortController()
       let timer: NodeJS.Timeout | undefined
       const { filename, input } = taskOf(module, given)
-      const ended = pool.run(input, { filename, signal: abort.signal }).then(Exit.succeed, (cause: unknown) => Exit.fail(failure(cause)))
+      const ended = pool
+        .run(input, { filename, signal: abort.signal })
+        .then(Exit.succeed, (cause: unknown) => Exit.fail(failure(cause)))
       void ended.then(() => {
         clearTimeout(timer)
         Effect.runFork(slots.release(1))
@@ -60,7 +89,14 @@ export const makeWorkers = ({ threads, maxQueue = 1024, abandonedMs = 5_000 }: W
       }
     }
     const takeSlot = Effect.suspend(() => {
-      if (waiting >= maxQueue) return Effect.fail(new PortError({ port: "workers", message: `${maxQueue} tasks are waiting already`, busy: true }))
+      if (waiting >= maxQueue)
+        return Effect.fail(
+          new PortError({
+            port: "workers",
+            message: `${maxQueue} tasks are waiting already`,
+            busy: true,
+          }),
+        )
       waiting++
       return Effect.ensuring(
         slots.take(1),
@@ -73,7 +109,9 @@ export const makeWorkers = ({ threads, maxQueue = 1024, abandonedMs = 5_000 }: W
       Effect.uninterruptibleMask((restore) =>
         restore(takeSlot).pipe(
           Effect.andThen(Effect.sync(() => launch(module, input))),
-          Effect.flatMap(({ answer, abandon }) => restore(answer).pipe(Effect.onInterrupt(() => abandon))),
+          Effect.flatMap(({ answer, abandon }) =>
+            restore(answer).pipe(Effect.onInterrupt(() => abandon)),
+          ),
         ),
       )
     return { run: run as Workers["run"] }

@@ -26,9 +26,15 @@ export const holdPassword = (password: string, until: Promise<void>): (() => voi
  * What the tests get in place of argon2: the same at a hundredth of its cost. They sign in hundreds of times, at 20 ms and more of work each.
  * A hash of full cost, which is nobody's, is compared at low cost too: it fits no password at either.
  */
-export const hash: typeof real.hash = (password, options, signal) => real.hash(password, isCheap ? { ...options, memoryCost: 64, timeCost: 1 } : options, signal)
+export const hash: typeof real.hash = (password, options, signal) =>
+  real.hash(password, isCheap ? { ...options, memoryCost: 64, timeCost: 1 } : options, signal)
 
 export const verify: typeof real.verify = async (hashed, password, options, signal) => {
   if (password === held?.password) await held.until
-  return real.verify(isCheap ? String(hashed).replace("$m=19456,t=2,", "$m=64,t=1,") : hashed, password, options, signal)
+  return real.verify(
+    isCheap ? String(hashed).replace("$m=19456,t=2,", "$m=64,t=1,") : hashed,
+    password,
+    options,
+    signal,
+  )
 }

@@ -22,7 +22,9 @@ const remove = async (folder: string): Promise<void> => {
 /** A run that was killed could not stop its server; the folder's name holds the run's process. */
 const sweep = async (): Promise<void> => {
   for (const name of await readdir(tmpdir())) {
-    const pid = Number(name.startsWith(prefix) ? name.slice(prefix.length).split("-")[0] : Number.NaN)
+    const pid = Number(
+      name.startsWith(prefix) ? name.slice(prefix.length).split("-")[0] : Number.NaN,
+    )
     if (pid > 0 && !isAlive(pid)) await remove(join(tmpdir(), name)).catch(() => {})
   }
 }

@@ -12,8 +12,14 @@ export interface MoneyConfig {
 }
 
 /** config/test.yaml with another credit and lease, in `folder`. Answers the file. */
-export const writeMoneyConfig = (folder: string, { freeCreditIdr, leaseMs }: MoneyConfig): string => {
-  const ledger = leaseMs === undefined ? "{}" : `{ leaseMs: ${leaseMs}, heartbeatMs: ${Math.floor(leaseMs / 3)}, sweepMs: ${Math.floor(leaseMs / 3)} }`
+export const writeMoneyConfig = (
+  folder: string,
+  { freeCreditIdr, leaseMs }: MoneyConfig,
+): string => {
+  const ledger =
+    leaseMs === undefined
+      ? "{}"
+      : `{ leaseMs: ${leaseMs}, heartbeatMs: ${Math.floor(leaseMs / 3)}, sweepMs: ${Math.floor(leaseMs / 3)} }`
   const text = readFileSync(join(root, "config/test.yaml"), "utf8")
     .replace("../runtime/testing/fake-backend.ts", join(root, "runtime/testing/fake-backend.ts"))
     .replace("  accounts:\n", `  accounts:\n    freeCreditIdr: ${freeCreditIdr}\n`)

@@ -8,7 +8,11 @@ afterEach(() => platform?.close())
 const slowStream = async ({ url, credentials }: Platform, words: number) => {
   const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: credentials.api_key, maxRetries: 0 })
   const content = Array.from({ length: words }, (_, i) => `w${i}`).join(" ")
-  return client.chat.completions.create({ model: "svc-omni", messages: [{ role: "user", content }], stream: true })
+  return client.chat.completions.create({
+    model: "svc-omni",
+    messages: [{ role: "user", content }],
+    stream: true,
+  })
 }
 
 describe("signals", () => {
@@ -34,7 +38,8 @@ describe("signals", () => {
     const iterator = stream[Symbol.asyncIterator]()
     await iterator.next()
     platform.process.kill("SIGTERM")
-    while (!platform.output().stderr.includes("finishing open requests")) await new Promise((resolve) => setImmediate(resolve))
+    while (!platform.output().stderr.includes("finishing open requests"))
+      await new Promise((resolve) => setImmediate(resolve))
     expect(await platform.stop("SIGTERM")).toBe(143)
     await expect(
       iterator.next().then(async () => {

@@ -42,13 +42,18 @@ export interface StartOptions {
   readonly dataDir?: string
 }
 
-const databaseFor = async (database: NonNullable<StartOptions["database"]>): Promise<Pick<TestDatabase, "url" | "close">> => {
+const databaseFor = async (
+  database: NonNullable<StartOptions["database"]>,
+): Promise<Pick<TestDatabase, "url" | "close">> => {
   if (database === "fresh") return openTestDatabase()
   return { url: database === "embedded" ? "" : database.href, close: async () => {} }
 }
 
 /** As a user runs it: compiled, where `dist/` is fresh. */
-export const cliCommand = (args: readonly string[], env: Readonly<Record<string, string>>): ChildProcess =>
+export const cliCommand = (
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): ChildProcess =>
   spawn(process.execPath, [join(root, "runtime/rakit.js"), ...args], {
     cwd: root,
     env: { PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "", TMPDIR: tmpdir(), ...env },
@@ -65,7 +70,10 @@ const collect = (child: ChildProcess) => {
 }
 
 /** Runs a CLI command to its end. */
-export const runCli = async (args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<{ code: number | null; stdout: string; stderr: string }> => {
+export const runCli = async (
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<{ code: number | null; stdout: string; stderr: string }> => {
   const child = cliCommand(args, env)
   const text = collect(child)
   const [code] = (await once(child, "close")) as [number | null]
@@ -73,21 +81,29 @@ export const runCli = async (args: readonly string[], env: Readonly<Record<strin
 }
 
 /** Resolves when `isThere` holds for what the process printed; rejects when the process ends before. */
-const waitFor = (child: ChildProcess, text: { readonly stdout: string; readonly stderr: string }, isThere: () => boolean): Promise<void> =>
+const waitFor = (
+  child: ChildProcess,
+  text: { readonly stdout: string; readonly stderr: string },
+  isThere: () => boolean,
+): Promise<void> =>
   new Promise((resolve, reject) => {
     const look = () => {
       if (isThere()) resolve()
     }
     child.stdout?.on("data", look)
     child.stderr?.on("data", look)
-    child.once("close", (code) => reject(new Error(`the server ended with ${code}\n${text.stdout}\n${text.stderr}`)))
+    child.once("close", (code) =>
+      reject(new Error(`the server ended with ${code}\n${text.stdout}\n${text.stderr}`)),
+    )
     look()
   })
 
 /** Only the server that made the first account has them. */
 const readCredentials = (folder: string): Credentials => {
   const file = join(folder, "credentials.json")
-  return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Credentials) : { base_url: "", email: "", password: "", api_key: "" }
+  return existsSync(file)
+    ? (JSON.parse(readFileSync(file, "utf8")) as Credentials)
+    : { base_url: "", email: "", password: "", api_key: "" }
 }
 
 const listening = /listens on (http:\S+)/
@@ -99,7 +115,9 @@ export const startPlatform = async (options: StartOptions = {}): Promise<Platfor
   const all = { RAKIT_DATA: folder, DATABASE_URL: database.url, PORT: "0", ...env }
   const child = cliCommand(["serve", config], all)
   const text = collect(child)
-  await waitFor(child, text, () => (ready ? text.stdout.includes("All models are ready") : text.stdout.includes("/dashboard\n")))
+  await waitFor(child, text, () =>
+    ready ? text.stdout.includes("All models are ready") : text.stdout.includes("/dashboard\n"),
+  )
   const stop = async (signal: NodeJS.Signals = "SIGTERM") => {
     if (child.exitCode !== null) return child.exitCode
     child.kill(signal)

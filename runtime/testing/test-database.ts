@@ -26,8 +26,16 @@ const onServer = async (server: string, statement: string): Promise<void> => {
 const open = async (url: string) => {
   const scope = Scope.makeUnsafe()
   const settings = Schema.decodeUnknownSync(Settings)({ url })
-  const deployment = { name: "test", dataDir: "/nonexistent", modelsDir: "/nonexistent", baseUrl: "http://127.0.0.1", role: "serve" } as const
-  const { database } = await Effect.runPromise(openPostgres(settings, { deployment, log: fakeLog() }).pipe(Scope.provide(scope)))
+  const deployment = {
+    name: "test",
+    dataDir: "/nonexistent",
+    modelsDir: "/nonexistent",
+    baseUrl: "http://127.0.0.1",
+    role: "serve",
+  } as const
+  const { database } = await Effect.runPromise(
+    openPostgres(settings, { deployment, log: fakeLog() }).pipe(Scope.provide(scope)),
+  )
   return { database, close: () => Effect.runPromise(Scope.close(scope, Exit.void)) }
 }
 
@@ -42,11 +50,13 @@ const makeEmpty = async (server: string): Promise<string> => {
   return name
 }
 
-const drop = (server: string, name: string): Promise<void> => onServer(server, `drop database ${name} with (force)`)
+const drop = (server: string, name: string): Promise<void> =>
+  onServer(server, `drop database ${name} with (force)`)
 
 const giveBack = async (server: string, name: string, url: string): Promise<void> => {
   if (process.env[serverVariable]) return drop(server, name)
-  const others = "select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
+  const others =
+    "select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
   await onServer(url, `${others}; drop schema public cascade; create schema public`)
   emptied.push(name)
 }

@@ -10,13 +10,20 @@ import { clusterIn, startUnowned, stopServer } from "../../plugins/database-post
 export const serverVariable = "RAKIT_TEST_DATABASE_URL"
 export const folderVariable = "RAKIT_TEST_DATABASE_DIR"
 
-const quiet: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {}, with: () => quiet }
+const quiet: Log = {
+  debug: () => {},
+  info: () => {},
+  warn: () => {},
+  error: () => {},
+  with: () => quiet,
+}
 
 type Cluster = ReturnType<typeof clusterIn>
 
 const clusterOf = (folder: string) => clusterIn(folder, { maxConnections: 300, durable: false })
 
-const urlOf = ({ user, password, host, port, database }: pg.ClientConfig): string => `postgres://${user}:${password}@${host}:${port}/${database}`
+const urlOf = ({ user, password, host, port, database }: pg.ClientConfig): string =>
+  `postgres://${user}:${password}@${host}:${port}/${database}`
 
 const madeMs = 20_000
 const lookMs = 50
@@ -27,7 +34,9 @@ const firstMakes = async ({ dataDir, home }: Cluster): Promise<void> => {
     () => true,
     () => false,
   )
-  if (!isFirst) for (let waitedMs = 0; !existsSync(home) && waitedMs < madeMs; waitedMs += lookMs) await setTimeout(lookMs)
+  if (!isFirst)
+    for (let waitedMs = 0; !existsSync(home) && waitedMs < madeMs; waitedMs += lookMs)
+      await setTimeout(lookMs)
 }
 
 /** The server for the tests: that of `RAKIT_TEST_DATABASE_URL`, else one embedded server for all test files, started by the first that asks. */
@@ -35,7 +44,10 @@ export const testServerUrl = async (): Promise<string> => {
   const url = process.env[serverVariable]
   if (url) return url
   const folder = process.env[folderVariable]
-  if (!folder) throw new Error(`set ${serverVariable}, or list runtime/testing/global-setup.ts in vitest's globalSetup`)
+  if (!folder)
+    throw new Error(
+      `set ${serverVariable}, or list runtime/testing/global-setup.ts in vitest's globalSetup`,
+    )
   const cluster = clusterOf(folder)
   await firstMakes(cluster)
   const address = await Effect.runPromise(startUnowned(cluster, quiet))
@@ -43,4 +55,5 @@ export const testServerUrl = async (): Promise<string> => {
 }
 
 /** Does nothing when no test asked for the server. */
-export const stopTestServer = (folder: string): Promise<void> => Effect.runPromise(stopServer(clusterOf(folder), quiet))
+export const stopTestServer = (folder: string): Promise<void> =>
+  Effect.runPromise(stopServer(clusterOf(folder), quiet))

@@ -13,7 +13,9 @@ export const holdMicros = 7_500_000_000n
 export const inputMicros = 1_500_000_000n
 export const startMicros = 50_000_000_000n
 
-export type Answering = (call: Call<{ readonly n: number }>) => Effect.Effect<Reply, ApiError | PortError>
+export type Answering = (
+  call: Call<{ readonly n: number }>,
+) => Effect.Effect<Reply, ApiError | PortError>
 
 export interface Stage {
   readonly house: FakeHouse
@@ -31,8 +33,12 @@ export const openStage = (): Stage => {
   const steps: string[] = []
   const note = (step: string) => Effect.sync(() => steps.push(step))
   const { admit, settle } = house.billing
-  vi.spyOn(house.billing, "admit").mockImplementation((request) => Effect.tap(admit(request), () => note(`admit ${request.counts}`)))
-  vi.spyOn(house.billing, "settle").mockImplementation((items) => Effect.tap(settle(items), () => note(`settle ${items[0]?.outcome}`)))
+  vi.spyOn(house.billing, "admit").mockImplementation((request) =>
+    Effect.tap(admit(request), () => note(`admit ${request.counts}`)),
+  )
+  vi.spyOn(house.billing, "settle").mockImplementation((items) =>
+    Effect.tap(settle(items), () => note(`settle ${items[0]?.outcome}`)),
+  )
   const endpoint: Stage["endpoint"] = (answer, more) => ({
     ...defineEndpoint<{ readonly n: number }>({
       id: "test",
@@ -43,11 +49,21 @@ export const openStage = (): Stage => {
       body: Schema.Struct({ n: Schema.Int }),
       maxBodyBytes: 1000,
       creates: true,
-      plan: (call) => Effect.as(note("plan"), { bound: { [model]: bound }, run: Effect.tap(answer(call), () => note("ran")) }),
+      plan: (call) =>
+        Effect.as(note("plan"), {
+          bound: { [model]: bound },
+          run: Effect.tap(answer(call), () => note("ran")),
+        }),
     }),
     ...more,
   })
-  return { house, steps, endpoint, balance: () => Effect.runPromise(house.billing.balance("acct_1")), last: () => house.billing.calls.at(-1) }
+  return {
+    house,
+    steps,
+    endpoint,
+    balance: () => Effect.runPromise(house.billing.balance("acct_1")),
+    last: () => house.billing.calls.at(-1),
+  }
 }
 
 /** A whole reply that used so many output tokens. */

@@ -7,7 +7,12 @@ import { type Desk, reasonOf } from "./desk.ts"
 export const capCases = (desk: () => Desk): void => {
   it("parallel calls can't go over the monthly cap", async () => {
     await desk().grant(1000n)
-    expect(await desk().flood(200, { holdMicros: 3n, limits: { rpm: 1000, concurrency: 1000, monthlyCapMicros: 32n } })).toBe(10)
+    expect(
+      await desk().flood(200, {
+        holdMicros: 3n,
+        limits: { rpm: 1000, concurrency: 1000, monthlyCapMicros: 32n },
+      }),
+    ).toBe(10)
   })
 
   it("checks the cap before the balance, and both after concurrency", async () => {
@@ -24,8 +29,13 @@ export const capCases = (desk: () => Desk): void => {
     await desk().settle((await desk().admit({ holdMicros: 10n, limits })).id, "settled", 4n)
     await desk().admit({ holdMicros: 6n, limits })
     const untilFebruary = Date.UTC(2026, 1, 1) - desk().open.clock.nowMs()
-    expect((await desk().admit({ holdMicros: 1n, limits })).refused).toMatchObject({ reason: "monthly_cap", retryAfterMs: untilFebruary })
-    expect(await reasonOf(desk().admit({ holdMicros: 1n, limits: { monthlyCapMicros: 0n } }))).toBeUndefined()
+    expect((await desk().admit({ holdMicros: 1n, limits })).refused).toMatchObject({
+      reason: "monthly_cap",
+      retryAfterMs: untilFebruary,
+    })
+    expect(
+      await reasonOf(desk().admit({ holdMicros: 1n, limits: { monthlyCapMicros: 0n } })),
+    ).toBeUndefined()
     desk().open.clock.advance(untilFebruary)
     expect(await reasonOf(desk().admit({ holdMicros: 10n, limits }))).toBeUndefined()
     expect(await reasonOf(desk().admit({ holdMicros: 1n, limits }))).toBe("monthly_cap")
@@ -34,7 +44,10 @@ export const capCases = (desk: () => Desk): void => {
   it("says what a key has spent this UTC month: what is settled, not what is held", async () => {
     await desk().grant(1000n)
     expect(await desk().spent()).toBe(0n)
-    const [open, late] = [await desk().admit({ holdMicros: 10n }), await desk().admit({ holdMicros: 20n })]
+    const [open, late] = [
+      await desk().admit({ holdMicros: 10n }),
+      await desk().admit({ holdMicros: 20n }),
+    ]
     expect(await desk().spent()).toBe(0n)
     await desk().settle(open.id, "settled", 4n)
     expect(await desk().spent()).toBe(4n)
@@ -49,10 +62,15 @@ export const capCases = (desk: () => Desk): void => {
   })
 
   it("a look says whether cap and balance would cover a hold, also of an account that nobody has heard of", async () => {
-    const look = (holdMicros: bigint, monthlyCapMicros = 0n) => reasonOf(desk().admit({ counts: "none", holdMicros, limits: { rpm: 0, monthlyCapMicros } }))
+    const look = (holdMicros: bigint, monthlyCapMicros = 0n) =>
+      reasonOf(desk().admit({ counts: "none", holdMicros, limits: { rpm: 0, monthlyCapMicros } }))
     expect(await look(1n)).toBe("balance")
     await desk().grant(10n)
-    expect([await look(10n), await look(11n), await look(10n, 9n)]).toEqual([undefined, "balance", "monthly_cap"])
+    expect([await look(10n), await look(11n), await look(10n, 9n)]).toEqual([
+      undefined,
+      "balance",
+      "monthly_cap",
+    ])
     expect(await desk().balance()).toEqual([10n, 0n])
   })
 
@@ -61,7 +79,11 @@ export const capCases = (desk: () => Desk): void => {
     await desk().admit({ counts: "money", holdMicros: 4n })
     expect(await desk().balance()).toEqual([10n, 4n])
     expect(await reasonOf(desk().admit({ counts: "money", holdMicros: 7n }))).toBe("balance")
-    expect(await reasonOf(desk().admit({ counts: "money", holdMicros: 2n, limits: { monthlyCapMicros: 5n } }))).toBe("monthly_cap")
+    expect(
+      await reasonOf(
+        desk().admit({ counts: "money", holdMicros: 2n, limits: { monthlyCapMicros: 5n } }),
+      ),
+    ).toBe("monthly_cap")
   })
 
   it("voids the open lines of one batch only", async () => {
@@ -81,7 +103,9 @@ export const capCases = (desk: () => Desk): void => {
     expect(await desk().balance()).toEqual([50n, 0n])
     await desk().admit({ holdMicros: 30n })
     const below = await desk().grant(-21n)
-    expect(Exit.isFailure(below) && Exit.findErrorOption(below)).toMatchObject({ value: { _tag: "BalanceTooLow" } })
+    expect(Exit.isFailure(below) && Exit.findErrorOption(below)).toMatchObject({
+      value: { _tag: "BalanceTooLow" },
+    })
     expect(Exit.isSuccess(await desk().grant(-20n))).toBe(true)
     expect(await desk().balance()).toEqual([30n, 30n])
   })

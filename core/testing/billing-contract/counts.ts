@@ -26,15 +26,25 @@ export const countCases = (desk: () => Desk): void => {
     expect((await desk().admit({ counts: "rpm", limits })).rate?.remaining).toBe(1)
     expect((await desk().admit({ counts: "rpm", limits })).rate?.remaining).toBe(0)
     expect(await reasonOf(desk().admit({ counts: "rpm", limits }))).toBe("rpm")
-    expect(await reasonOf(desk().admit({ limits: { rpm: 3, rpd: 1, concurrency: 1 } }))).toBeUndefined()
+    expect(
+      await reasonOf(desk().admit({ limits: { rpm: 3, rpd: 1, concurrency: 1 } })),
+    ).toBeUndefined()
   })
 
   it("a look counts nothing and is never refused", async () => {
     const limits = { rpm: 0, rpd: 0, concurrency: 0 }
-    expect((await desk().admit({ counts: "none", limits })).rate).toEqual({ limit: 0, remaining: 0, resetMs: 0 })
+    expect((await desk().admit({ counts: "none", limits })).rate).toEqual({
+      limit: 0,
+      remaining: 0,
+      resetMs: 0,
+    })
     await desk().admit()
     desk().open.clock.advance(20_000)
-    expect((await desk().admit({ counts: "none" })).rate).toEqual({ limit: 60, remaining: 59, resetMs: 40_000 })
+    expect((await desk().admit({ counts: "none" })).rate).toEqual({
+      limit: 60,
+      remaining: 59,
+      resetMs: 40_000,
+    })
     expect((await desk().admit({ counts: "none" })).rate?.remaining).toBe(59)
   })
 

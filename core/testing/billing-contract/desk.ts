@@ -14,7 +14,9 @@ export interface OpenBilling {
   close(): Promise<void>
 }
 
-export type Ask = Partial<Pick<AdmitRequest, "counts" | "holdMicros" | "parent" | "model" | "prices" | "expiresMs">> & {
+export type Ask = Partial<
+  Pick<AdmitRequest, "counts" | "holdMicros" | "parent" | "model" | "prices" | "expiresMs">
+> & {
   readonly limits?: Partial<Limits>
   readonly mode?: "live" | "test"
 }
@@ -29,8 +31,22 @@ export class Desk {
   }
   request(ask: Ask): AdmitRequest {
     const { counts = "all", holdMicros = 0n, limits, mode = "live", ...more } = ask
-    const caller = { tenant: { account: this.account, mode }, keyId: this.key, scopes: ["*"], role: "user" as const, limits: { ...defaultLimits, ...limits } }
-    return { id: uuidV7(this.open.clock.nowMs()), caller, endpoint: "chat.completions", requestId: "req-1", holdMicros, counts, ...more }
+    const caller = {
+      tenant: { account: this.account, mode },
+      keyId: this.key,
+      scopes: ["*"],
+      role: "user" as const,
+      limits: { ...defaultLimits, ...limits },
+    }
+    return {
+      id: uuidV7(this.open.clock.nowMs()),
+      caller,
+      endpoint: "chat.completions",
+      requestId: "req-1",
+      holdMicros,
+      counts,
+      ...more,
+    }
   }
   /** The call's id, or why not. */
   async admit(ask: Ask = {}): Promise<{ id: string; rate?: RateState; refused?: Refusal }> {
@@ -50,19 +66,33 @@ export class Desk {
     return answers.filter((answer) => answer.rate).length
   }
   settle(id: string, outcome: Settlement["outcome"] = "settled", costMicros = 0n): Promise<void> {
-    return Effect.runPromise(this.open.billing.settle([{ id, outcome, costMicros, usage: {}, httpStatus: 200 }]))
+    return Effect.runPromise(
+      this.open.billing.settle([{ id, outcome, costMicros, usage: {}, httpStatus: 200 }]),
+    )
   }
-  grant(amountMicros: bigint, id: string = randomUUID()): Promise<Exit.Exit<void, BalanceTooLow | PortError>> {
-    return Effect.runPromiseExit(this.open.billing.adjust({ id, account: this.account, amountMicros, reason: "test" }))
+  grant(
+    amountMicros: bigint,
+    id: string = randomUUID(),
+  ): Promise<Exit.Exit<void, BalanceTooLow | PortError>> {
+    return Effect.runPromiseExit(
+      this.open.billing.adjust({ id, account: this.account, amountMicros, reason: "test" }),
+    )
   }
   /** Of its key, in this UTC month. */
   async spent(): Promise<bigint> {
-    return (await Effect.runPromise(this.open.billing.spentThisMonth([this.key, `${this.key}-unknown`]))).get(this.key) ?? 0n
+    return (
+      (
+        await Effect.runPromise(this.open.billing.spentThisMonth([this.key, `${this.key}-unknown`]))
+      ).get(this.key) ?? 0n
+    )
   }
   async balance(): Promise<readonly [bigint, bigint]> {
-    const { balanceMicros, heldMicros } = await Effect.runPromise(this.open.billing.balance(this.account))
+    const { balanceMicros, heldMicros } = await Effect.runPromise(
+      this.open.billing.balance(this.account),
+    )
     return [balanceMicros, heldMicros]
   }
 }
 
-export const reasonOf = async (answer: Promise<{ refused?: Refusal }>) => (await answer).refused?.reason
+export const reasonOf = async (answer: Promise<{ refused?: Refusal }>) =>
+  (await answer).refused?.reason

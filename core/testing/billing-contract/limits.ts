@@ -5,15 +5,34 @@ import { type Desk, reasonOf } from "./desk.ts"
 export const limitCases = (desk: () => Desk): void => {
   it("counts down the rolling minute, exactly", async () => {
     const limits = { rpm: 2 }
-    expect((await desk().admit({ limits })).rate).toEqual({ limit: 2, remaining: 1, resetMs: 60_000 })
+    expect((await desk().admit({ limits })).rate).toEqual({
+      limit: 2,
+      remaining: 1,
+      resetMs: 60_000,
+    })
     desk().open.clock.advance(10_000)
-    expect((await desk().admit({ limits })).rate).toEqual({ limit: 2, remaining: 0, resetMs: 60_000 })
+    expect((await desk().admit({ limits })).rate).toEqual({
+      limit: 2,
+      remaining: 0,
+      resetMs: 60_000,
+    })
     desk().open.clock.advance(5_000)
-    expect((await desk().admit({ limits })).refused).toMatchObject({ reason: "rpm", retryAfterMs: 45_000, rate: { limit: 2, remaining: 0, resetMs: 55_000 } })
+    expect((await desk().admit({ limits })).refused).toMatchObject({
+      reason: "rpm",
+      retryAfterMs: 45_000,
+      rate: { limit: 2, remaining: 0, resetMs: 55_000 },
+    })
     desk().open.clock.advance(44_999)
-    expect((await desk().admit({ limits })).refused).toMatchObject({ reason: "rpm", retryAfterMs: 1 })
+    expect((await desk().admit({ limits })).refused).toMatchObject({
+      reason: "rpm",
+      retryAfterMs: 1,
+    })
     desk().open.clock.advance(1)
-    expect((await desk().admit({ limits })).rate).toEqual({ limit: 2, remaining: 0, resetMs: 60_000 })
+    expect((await desk().admit({ limits })).rate).toEqual({
+      limit: 2,
+      remaining: 0,
+      resetMs: 60_000,
+    })
     expect(await reasonOf(desk().admit({ limits }))).toBe("rpm")
   })
 
@@ -26,7 +45,10 @@ export const limitCases = (desk: () => Desk): void => {
     expect(await desk().flood(20, { limits: { concurrency: 2, rpm: 1000 } })).toBe(2)
     const third = await desk().admit({ limits })
     expect(third.refused).toBeUndefined()
-    expect((await desk().admit({ limits })).refused).toMatchObject({ reason: "concurrency", retryAfterMs: 1000 })
+    expect((await desk().admit({ limits })).refused).toMatchObject({
+      reason: "concurrency",
+      retryAfterMs: 1000,
+    })
     await desk().settle(third.id)
     expect((await desk().admit({ limits })).refused).toBeUndefined()
   })
@@ -34,7 +56,10 @@ export const limitCases = (desk: () => Desk): void => {
   it("counts a day in UTC", async () => {
     const limits = { rpd: 1 }
     await desk().admit({ limits })
-    expect((await desk().admit({ limits })).refused).toMatchObject({ reason: "rpd", retryAfterMs: 12 * 3_600_000 })
+    expect((await desk().admit({ limits })).refused).toMatchObject({
+      reason: "rpd",
+      retryAfterMs: 12 * 3_600_000,
+    })
     desk().open.clock.advance(12 * 3_600_000 - 1)
     expect(await reasonOf(desk().admit({ limits }))).toBe("rpd")
     desk().open.clock.advance(1)

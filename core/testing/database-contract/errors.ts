@@ -8,4 +8,5 @@ export const portErrorOf = (exit: Exit.Exit<unknown, unknown>): PortError | unde
   return error?._tag === "PortError" && error.port === "database" ? error : undefined
 }
 
-export const isPortErrorOf = (exit: Exit.Exit<unknown, unknown>): boolean => portErrorOf(exit) !== undefined
+export const isPortErrorOf = (exit: Exit.Exit<unknown, unknown>): boolean =>
+  portErrorOf(exit) !== undefined

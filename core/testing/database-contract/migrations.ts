@@ -31,7 +31,13 @@ const failing: Migrations = {
 
 const tablesOf = (database: Database) =>
   database
-    .run(() => sql<{ name: string }>`select table_name as name from information_schema.tables where table_schema = current_schema()`.execute(database.queries()))
+    .run(() =>
+      sql<{
+        name: string
+      }>`select table_name as name from information_schema.tables where table_schema = current_schema()`.execute(
+        database.queries(),
+      ),
+    )
     .pipe(Effect.map(({ rows }) => rows.map((row) => row.name)))
 
 export const migrationCases: DatabaseCases = {
@@ -41,7 +47,9 @@ export const migrationCases: DatabaseCases = {
       const first = writing(table, "0002_b", "0001_a")
       expect(yield* database.migrate("once-only", first)).toEqual(["0001_a", "0002_b"])
       expect(yield* database.migrate("once-only", first)).toEqual([])
-      expect(yield* database.migrate("once-only", { ...first, ...writing(table, "0003_c") })).toEqual(["0003_c"])
+      expect(
+        yield* database.migrate("once-only", { ...first, ...writing(table, "0003_c") }),
+      ).toEqual(["0003_c"])
     }),
 
   "each plugin has a table of its own": ({ database }) =>
@@ -49,7 +57,9 @@ export const migrationCases: DatabaseCases = {
       const [one, two] = [yield* makeTable(database), yield* makeTable(database)]
       expect(yield* database.migrate("plugin-one", writing(one, "0001_a"))).toEqual(["0001_a"])
       expect(yield* database.migrate("plugin-two", writing(two, "0001_a"))).toEqual(["0001_a"])
-      expect(yield* tablesOf(database)).toEqual(expect.arrayContaining(["plugin_one_migration", "plugin_two_migration"]))
+      expect(yield* tablesOf(database)).toEqual(
+        expect.arrayContaining(["plugin_one_migration", "plugin_two_migration"]),
+      )
     }),
 
   "a plugin without migrations leaves no trace": ({ database }) =>
@@ -61,7 +71,9 @@ export const migrationCases: DatabaseCases = {
   "a failing one is named, and takes back all of this run": ({ database }) =>
     Effect.gen(function* () {
       const table = yield* makeTable(database)
-      const error = portErrorOf(yield* Effect.exit(database.migrate("breaks", { ...writing(table, "0001_a"), ...failing })))
+      const error = portErrorOf(
+        yield* Effect.exit(database.migrate("breaks", { ...writing(table, "0001_a"), ...failing })),
+      )
       expect(error?.message).toMatch(/0002_breaks of breaks failed.*division by zero/)
       expect(yield* idsIn(database, table)).toEqual([])
       expect(yield* tablesOf(database)).not.toContain("half_done")
@@ -73,7 +85,9 @@ export const migrationCases: DatabaseCases = {
       const table = yield* makeTable(database)
       const names = ["0001_a", "0002_b", "0003_c"]
       const each = (one: Database) => one.migrate("together", writing(table, ...names))
-      const ran = yield* Effect.forEach([database, second, database, second, second], each, { concurrency: "unbounded" })
+      const ran = yield* Effect.forEach([database, second, database, second, second], each, {
+        concurrency: "unbounded",
+      })
       expect(ran.flat().sort()).toEqual(names)
       expect(yield* idsIn(database, table)).toEqual(names)
     }),
@@ -81,9 +95,12 @@ export const migrationCases: DatabaseCases = {
   "several plugins at once don't disturb each other": ({ database, second }) =>
     Effect.gen(function* () {
       const table = yield* makeTable(database)
-      const each = (plugin: string, i: number) => (i % 2 ? database : second).migrate(plugin, writing(table, `0001_${plugin}`))
+      const each = (plugin: string, i: number) =>
+        (i % 2 ? database : second).migrate(plugin, writing(table, `0001_${plugin}`))
       yield* Effect.forEach(["a", "b", "c", "d"], each, { concurrency: "unbounded" })
-      const rows = yield* database.run(() => database.queries<Tables>().selectFrom(table).selectAll().execute())
+      const rows = yield* database.run(() =>
+        database.queries<Tables>().selectFrom(table).selectAll().execute(),
+      )
       expect(rows).toHaveLength(4)
     }),
 }

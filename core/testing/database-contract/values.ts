@@ -12,8 +12,12 @@ const one = async (database: Database, query: ReturnType<typeof sql>): Promise<u
   return (rows[0] as { readonly v: unknown }).v
 }
 
-const asks = (question: ReturnType<typeof sql>, answer: unknown) => (opened: { readonly database: Database }) =>
-  opened.database.run(() => one(opened.database, question)).pipe(Effect.map((value) => expect(value).toEqual(answer)))
+const asks =
+  (question: ReturnType<typeof sql>, answer: unknown) =>
+  (opened: { readonly database: Database }) =>
+    opened.database
+      .run(() => one(opened.database, question))
+      .pipe(Effect.map((value) => expect(value).toEqual(answer)))
 
 export const valueCases: DatabaseCases = {
   "bigint goes and comes exactly": ({ database }) =>
@@ -28,13 +32,24 @@ export const valueCases: DatabaseCases = {
     ),
   "count(*) is a bigint": asks(sql`select count(*) as v from generate_series(1, 3)`, 3n),
   "an array of bigint may hold null": asks(sql`select array[1, null]::int8[] as v`, [1n, null]),
-  "numeric stays text, digit by digit": asks(sql`select 0.10::numeric(20, 10) as v`, "0.1000000000"),
+  "numeric stays text, digit by digit": asks(
+    sql`select 0.10::numeric(20, 10) as v`,
+    "0.1000000000",
+  ),
   "a date is a day and no moment": asks(sql`select '2026-01-31'::date as v`, "2026-01-31"),
-  "a timestamptz is a Date": asks(sql`select ${new Date(1_767_225_600_000)}::timestamptz as v`, new Date("2026-01-01T00:00:00Z")),
+  "a timestamptz is a Date": asks(
+    sql`select ${new Date(1_767_225_600_000)}::timestamptz as v`,
+    new Date("2026-01-01T00:00:00Z"),
+  ),
   "days begin at midnight in UTC": asks(
     sql`select array_agg(moment::date order by moment) as v from unnest(${["2026-01-31T00:30:00Z", "2026-01-31T23:30:00Z"]}::timestamptz[]) as moment`,
     ["2026-01-31", "2026-01-31"],
   ),
-  "bytes come back": asks(sql`select ${Buffer.from([0, 255, 10])}::bytea as v`, Buffer.from([0, 255, 10])),
-  "JSON comes parsed": asks(sql`select ${JSON.stringify({ a: [1, "é"] })}::jsonb as v`, { a: [1, "é"] }),
+  "bytes come back": asks(
+    sql`select ${Buffer.from([0, 255, 10])}::bytea as v`,
+    Buffer.from([0, 255, 10]),
+  ),
+  "JSON comes parsed": asks(sql`select ${JSON.stringify({ a: [1, "é"] })}::jsonb as v`, {
+    a: [1, "é"],
+  }),
 }

@@ -1,6 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { ChatEvent, ChatRequest } from "../../ports/model.ts"
-import { expectStops, expectStopsWhenLeft, type ModelWorld, openLedger, refusalOf, runWhole, textLongerThan } from "./world.ts"
+import {
+  expectStops,
+  expectStopsWhenLeft,
+  type ModelWorld,
+  openLedger,
+  refusalOf,
+  runWhole,
+  textLongerThan,
+} from "./world.ts"
 
 const greedy = { temperature: 0, topP: 1, frequencyPenalty: 0, presencePenalty: 0 }
 const request = (text: string, more: Partial<ChatRequest> = {}): ChatRequest => ({
@@ -11,7 +19,8 @@ const request = (text: string, more: Partial<ChatRequest> = {}): ChatRequest => 
   ...more,
 })
 const question = "Tell me a long story about the sea, the wind and a small boat."
-const textOf = (events: readonly ChatEvent[]) => events.map((event) => (event.type === "text" ? event.text : "")).join("")
+const textOf = (events: readonly ChatEvent[]) =>
+  events.map((event) => (event.type === "text" ? event.text : "")).join("")
 
 /** `open` is called once. The model should have more than 12 tokens to say to a question about the sea. */
 export const chatModelContract = (name: string, open: () => Promise<ModelWorld<"chat">>): void => {
@@ -21,7 +30,8 @@ export const chatModelContract = (name: string, open: () => Promise<ModelWorld<"
       world = await open()
     })
     afterAll(() => world?.close?.())
-    const plan = (wanted: ChatRequest) => (context: Parameters<typeof world.loaded.task.plan>[1]) => world.loaded.task.plan(wanted, context)
+    const plan = (wanted: ChatRequest) => (context: Parameters<typeof world.loaded.task.plan>[1]) =>
+      world.loaded.task.plan(wanted, context)
     const ask = (wanted: ChatRequest) => runWhole(world.id, plan(wanted))
     const short = () => ask(request("Hi", { maxTokens: 2 }))
 
@@ -45,7 +55,10 @@ export const chatModelContract = (name: string, open: () => Promise<ModelWorld<"
     it("says the same again when it is greedy, and with a seed", async () => {
       const seeded = { ...greedy, temperature: 1, seed: 7 }
       for (const sampling of [greedy, seeded]) {
-        const [one, two] = [await ask(request(question, { sampling })), await ask(request(question, { sampling }))]
+        const [one, two] = [
+          await ask(request(question, { sampling })),
+          await ask(request(question, { sampling })),
+        ]
         expect(textOf(two.events)).toBe(textOf(one.events))
       }
     })
@@ -66,14 +79,20 @@ export const chatModelContract = (name: string, open: () => Promise<ModelWorld<"
     })
 
     it("refuses a prompt over its window, with the counts", async () => {
-      const error = await refusalOf(plan(request(textLongerThan(world.loaded.contextTokens)))(openLedger(world.id).context))
+      const error = await refusalOf(
+        plan(request(textLongerThan(world.loaded.contextTokens)))(openLedger(world.id).context),
+      )
       expect(error).toMatchObject({ code: "context_length_exceeded" })
       expect(error?.message).toMatch(/\d.*\d/)
     })
 
     it("serves several at once as it serves one", async () => {
-      const alone = textOf((await ask(request(question, { sampling: { ...greedy, seed: 1 } }))).events)
-      const together = await Promise.all([1, 2, 3].map(() => ask(request(question, { sampling: { ...greedy, seed: 1 } }))))
+      const alone = textOf(
+        (await ask(request(question, { sampling: { ...greedy, seed: 1 } }))).events,
+      )
+      const together = await Promise.all(
+        [1, 2, 3].map(() => ask(request(question, { sampling: { ...greedy, seed: 1 } }))),
+      )
       expect(together.map(({ events }) => textOf(events))).toEqual([alone, alone, alone])
     })
 

@@ -1,25 +1,49 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { EmbedEvent, EmbedRequest, Part } from "../../ports/model.ts"
-import { expectStops, expectStopsWhenLeft, type ModelWorld, openLedger, refusalOf, runWhole, textLongerThan } from "./world.ts"
+import {
+  expectStops,
+  expectStopsWhenLeft,
+  type ModelWorld,
+  openLedger,
+  refusalOf,
+  runWhole,
+  textLongerThan,
+} from "./world.ts"
 
 const texts = (...all: string[]): readonly Part[] => all.map((text) => ({ type: "text", text }))
-const request = (items: readonly Part[], more: Partial<EmbedRequest> = {}): EmbedRequest => ({ items, truncate: "END", ...more })
+const request = (items: readonly Part[], more: Partial<EmbedRequest> = {}): EmbedRequest => ({
+  items,
+  truncate: "END",
+  ...more,
+})
 const dot = (a: Float32Array, b: Float32Array) => a.reduce((sum, x, i) => sum + x * (b[i] ?? 0), 0)
-const sentences = ["The cat sleeps on the mat.", "Stock prices fell sharply today.", "Kucing itu tidur.", "a"]
+const sentences = [
+  "The cat sleeps on the mat.",
+  "Stock prices fell sharply today.",
+  "Kucing itu tidur.",
+  "a",
+]
 
 /** `open` is called once. */
-export const embedModelContract = (name: string, open: () => Promise<ModelWorld<"embed">>): void => {
+export const embedModelContract = (
+  name: string,
+  open: () => Promise<ModelWorld<"embed">>,
+): void => {
   describe(`${name} keeps the contract of embedding models`, { timeout: 120_000 }, () => {
     let world: ModelWorld<"embed">
     beforeAll(async () => {
       world = await open()
     })
     afterAll(() => world?.close?.())
-    const plan = (wanted: EmbedRequest) => (context: Parameters<typeof world.loaded.task.plan>[1]) => world.loaded.task.plan(wanted, context)
+    const plan =
+      (wanted: EmbedRequest) => (context: Parameters<typeof world.loaded.task.plan>[1]) =>
+        world.loaded.task.plan(wanted, context)
     const ask = (wanted: EmbedRequest) => runWhole(world.id, plan(wanted))
     const vectors = async (wanted: EmbedRequest) => {
       const { events } = await ask(wanted)
-      return [...events].sort((a: EmbedEvent, b: EmbedEvent) => a.index - b.index).map((event) => event.vector)
+      return [...events]
+        .sort((a: EmbedEvent, b: EmbedEvent) => a.index - b.index)
+        .map((event) => event.vector)
     }
     const long = () => textLongerThan(world.loaded.contextTokens)
 
@@ -45,7 +69,9 @@ export const embedModelContract = (name: string, open: () => Promise<ModelWorld<
 
     it("lets an instruction change the vector", async () => {
       const [plain] = await vectors(request(texts(sentences[0]!)))
-      const [told] = await vectors(request(texts(sentences[0]!), { instruction: "Represent this text for finding answers: " }))
+      const [told] = await vectors(
+        request(texts(sentences[0]!), { instruction: "Represent this text for finding answers: " }),
+      )
       expect(dot(plain!, told!)).toBeLessThan(0.9999)
     })
 
@@ -60,20 +86,29 @@ export const embedModelContract = (name: string, open: () => Promise<ModelWorld<
       expect(dot(start!, plain!)).toBeLessThan(0.9999)
       const [kept, whole] = await vectors(request(texts(marked[1], long())))
       expect(dot(kept!, whole!)).toBeGreaterThan(0.9999)
-      const [end, otherWhole] = await vectors(request(texts(marked[1], long()), { truncate: "START" }))
+      const [end, otherWhole] = await vectors(
+        request(texts(marked[1], long()), { truncate: "START" }),
+      )
       expect(dot(end!, otherWhole!)).toBeLessThan(0.9999)
     })
 
     it("refuses what is too long with NONE, and images that it can't see", async () => {
-      const refusal = (wanted: EmbedRequest) => refusalOf(plan(wanted)(openLedger(world.id).context))
-      expect(await refusal(request(texts("a", long()), { truncate: "NONE" }))).toMatchObject({ code: "text_too_long" })
+      const refusal = (wanted: EmbedRequest) =>
+        refusalOf(plan(wanted)(openLedger(world.id).context))
+      expect(await refusal(request(texts("a", long()), { truncate: "NONE" }))).toMatchObject({
+        code: "text_too_long",
+      })
       const png = Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
       if (!world.loaded.modalities.includes("image"))
-        expect(await refusal(request([{ type: "media", mediaType: "image/png", bytes: png }]))).toMatchObject({ code: "unsupported_parameter" })
+        expect(
+          await refusal(request([{ type: "media", mediaType: "image/png", bytes: png }])),
+        ).toMatchObject({ code: "unsupported_parameter" })
     })
 
     it("stops working when it is interrupted, or nobody reads on", async () => {
-      const many = request(texts(...Array.from({ length: 64 }, (_, i) => `${i} ${"kata ".repeat(50)}`)))
+      const many = request(
+        texts(...Array.from({ length: 64 }, (_, i) => `${i} ${"kata ".repeat(50)}`)),
+      )
       await expectStops(world.id, plan(many), () => ask(request(texts("a"))))
       await expectStopsWhenLeft(world.id, plan(many), () => ask(request(texts("a"))))
     })

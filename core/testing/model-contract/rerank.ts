@@ -1,21 +1,40 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { RerankRequest } from "../../ports/model.ts"
-import { expectStops, expectStopsWhenLeft, type ModelWorld, openLedger, refusalOf, runWhole, textLongerThan } from "./world.ts"
+import {
+  expectStops,
+  expectStopsWhenLeft,
+  type ModelWorld,
+  openLedger,
+  refusalOf,
+  runWhole,
+  textLongerThan,
+} from "./world.ts"
 
-const documents = ["Jakarta is the capital of Indonesia.", "Bananas are yellow.", "", "The capital of France is Paris."]
+const documents = [
+  "Jakarta is the capital of Indonesia.",
+  "Bananas are yellow.",
+  "",
+  "The capital of France is Paris.",
+]
 const query = "What is the capital of Indonesia?"
 
 /** `open` is called once. */
-export const rerankModelContract = (name: string, open: () => Promise<ModelWorld<"rerank">>): void => {
+export const rerankModelContract = (
+  name: string,
+  open: () => Promise<ModelWorld<"rerank">>,
+): void => {
   describe(`${name} keeps the contract of rerank models`, { timeout: 120_000 }, () => {
     let world: ModelWorld<"rerank">
     beforeAll(async () => {
       world = await open()
     })
     afterAll(() => world?.close?.())
-    const plan = (wanted: RerankRequest) => (context: Parameters<typeof world.loaded.task.plan>[1]) => world.loaded.task.plan(wanted, context)
+    const plan =
+      (wanted: RerankRequest) => (context: Parameters<typeof world.loaded.task.plan>[1]) =>
+        world.loaded.task.plan(wanted, context)
     const ask = (wanted: RerankRequest) => runWhole(world.id, plan(wanted))
-    const scores = async (wanted: RerankRequest) => new Map((await ask(wanted)).events.map(({ index, score }) => [index, score]))
+    const scores = async (wanted: RerankRequest) =>
+      new Map((await ask(wanted)).events.map(({ index, score }) => [index, score]))
     const long = () => textLongerThan(world.loaded.contextTokens)
 
     it("gives each document one score from 0 to 1, for one search unit", async () => {
@@ -27,20 +46,33 @@ export const rerankModelContract = (name: string, open: () => Promise<ModelWorld
 
     it("scores a document alone as it scores it among others", async () => {
       const among = await scores({ query, documents })
-      for (const [index, document] of documents.entries()) expect((await scores({ query, documents: [document] })).get(0)).toBeCloseTo(among.get(index)!, 3)
+      for (const [index, document] of documents.entries())
+        expect((await scores({ query, documents: [document] })).get(0)).toBeCloseTo(
+          among.get(index)!,
+          3,
+        )
     })
 
     it("cuts a long document at its end, and takes an instruction", async () => {
-      const cut = await scores({ query, documents: [`${long()} tail one`, `${long()} another tail`], instruction: "Judge whether the document answers the question." })
+      const cut = await scores({
+        query,
+        documents: [`${long()} tail one`, `${long()} another tail`],
+        instruction: "Judge whether the document answers the question.",
+      })
       expect(cut.get(0)).toBeCloseTo(cut.get(1)!, 3)
     })
 
     it("refuses a query that alone exceeds the window", async () => {
-      expect(await refusalOf(plan({ query: long(), documents: ["a"] })(openLedger(world.id).context))).toMatchObject({ code: "context_length_exceeded" })
+      expect(
+        await refusalOf(plan({ query: long(), documents: ["a"] })(openLedger(world.id).context)),
+      ).toMatchObject({ code: "context_length_exceeded" })
     })
 
     it("stops working when it is interrupted, or nobody reads on", async () => {
-      const many: RerankRequest = { query, documents: Array.from({ length: 64 }, (_, i) => `${i} ${"kata ".repeat(20)}`) }
+      const many: RerankRequest = {
+        query,
+        documents: Array.from({ length: 64 }, (_, i) => `${i} ${"kata ".repeat(20)}`),
+      }
       await expectStops(world.id, plan(many), () => ask({ query, documents: ["a"] }))
       await expectStopsWhenLeft(world.id, plan(many), () => ask({ query, documents: ["a"] }))
     })

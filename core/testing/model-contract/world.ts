@@ -35,7 +35,11 @@ export const openLedger = (id: ModelId): Ledger => {
   }
   const meter = (model: ModelId, soFar: Usage) => {
     check(model === id, `reports for '${model}'`)
-    for (const key of keys) check(Number.isInteger(soFar[key]) && soFar[key] >= last[key], `${key} goes from ${last[key]} to ${soFar[key]}`)
+    for (const key of keys)
+      check(
+        Number.isInteger(soFar[key]) && soFar[key] >= last[key],
+        `${key} goes from ${last[key]} to ${soFar[key]}`,
+      )
     last = soFar
     count++
   }
@@ -45,18 +49,26 @@ export const openLedger = (id: ModelId): Ledger => {
     priority: "realtime",
     deadlineMs: Date.now() + 600_000,
     meter,
-    time: (stage, durationMs) => check(/^[a-z]+$/.test(stage) && durationMs >= 0, `the stage '${stage}' took ${durationMs} ms`),
+    time: (stage, durationMs) =>
+      check(
+        /^[a-z]+$/.test(stage) && durationMs >= 0,
+        `the stage '${stage}' took ${durationMs} ms`,
+      ),
   }
   return { context, used: () => last, reports: () => count, wrong }
 }
 
 export const expectWithin = ({ wrong, used }: Ledger, bound: Usage): void => {
   expect(wrong).toEqual([])
-  for (const key of keys) expect(used()[key], `${key} stays within the bound`).toBeLessThanOrEqual(bound[key])
+  for (const key of keys)
+    expect(used()[key], `${key} stays within the bound`).toBeLessThanOrEqual(bound[key])
 }
 
 /** Plans and runs to the end; what was used must lie within the bound. */
-export const runWhole = async <Event>(id: ModelId, plan: (context: ModelContext) => Effect.Effect<ModelPlan<Event>, ApiError>) => {
+export const runWhole = async <Event>(
+  id: ModelId,
+  plan: (context: ModelContext) => Effect.Effect<ModelPlan<Event>, ApiError>,
+) => {
   const ledger = openLedger(id)
   const { bound, run } = await Effect.runPromise(plan(ledger.context))
   expect(ledger.reports(), "a plan has no side effect").toBe(0)
@@ -66,20 +78,30 @@ export const runWhole = async <Event>(id: ModelId, plan: (context: ModelContext)
 }
 
 /** The error that a plan refuses with. */
-export const refusalOf = async <Event>(plan: Effect.Effect<ModelPlan<Event>, ApiError>): Promise<ApiError | undefined> => {
+export const refusalOf = async <Event>(
+  plan: Effect.Effect<ModelPlan<Event>, ApiError>,
+): Promise<ApiError | undefined> => {
   const exit = await Effect.runPromiseExit(plan)
-  const error = Exit.isFailure(exit) ? Option.getOrUndefined(Cause.findErrorOption(exit.cause)) : undefined
+  const error = Exit.isFailure(exit)
+    ? Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+    : undefined
   return isApiError(error) ? error : undefined
 }
 
 /** Runs until the first event, interrupts, lets `after` run, and expects that nothing was reported meanwhile. */
-export const expectStops = async <Event>(id: ModelId, plan: (context: ModelContext) => Effect.Effect<ModelPlan<Event>, ApiError>, after: () => Promise<unknown>): Promise<void> => {
+export const expectStops = async <Event>(
+  id: ModelId,
+  plan: (context: ModelContext) => Effect.Effect<ModelPlan<Event>, ApiError>,
+  after: () => Promise<unknown>,
+): Promise<void> => {
   const ledger = openLedger(id)
   const { bound, run } = await Effect.runPromise(plan(ledger.context))
   await Effect.runPromise(
     Effect.gen(function* () {
       const begun = yield* Deferred.make<void>()
-      const reader = yield* Effect.forkChild(Stream.runForEach(run, () => Deferred.succeed(begun, undefined)))
+      const reader = yield* Effect.forkChild(
+        Stream.runForEach(run, () => Deferred.succeed(begun, undefined)),
+      )
       yield* Deferred.await(begun)
       yield* Fiber.interrupt(reader)
     }),
@@ -105,4 +127,5 @@ export const expectStopsWhenLeft = async <Event>(
 }
 
 /** Text of more tokens than any window of this many tokens takes. */
-export const textLongerThan = (tokens: number): string => "kata yang panjang sekali, ".repeat(tokens)
+export const textLongerThan = (tokens: number): string =>
+  "kata yang panjang sekali, ".repeat(tokens)

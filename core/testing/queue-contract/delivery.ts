@@ -4,7 +4,11 @@ import type { Job } from "../../ports/queue.ts"
 import type { QueueCases } from "../queue-contract.ts"
 import { eventually, makeGate, record } from "./recorder.ts"
 
-const Invoice = Schema.Struct({ id: Schema.String, micros: Schema.BigIntFromString, lines: Schema.Array(Schema.NullOr(Schema.Finite)) })
+const Invoice = Schema.Struct({
+  id: Schema.String,
+  micros: Schema.BigIntFromString,
+  lines: Schema.Array(Schema.NullOr(Schema.Finite)),
+})
 
 export const queueDeliveryCases: QueueCases = {
   "runs what was sent before and after it began to consume, once": (opened) =>
@@ -21,8 +25,16 @@ export const queueDeliveryCases: QueueCases = {
   "carries a payload through its codec": (opened) =>
     Effect.gen(function* () {
       const seen: (typeof Invoice.Type)[] = []
-      const job: Job<typeof Invoice.Type> = { ...record().job, payload: Invoice, run: (payload) => Effect.sync(() => void seen.push(payload)) }
-      const sent = { id: "ü\u2028\"'", micros: 12_345_678_901_234_567_890n, lines: [1.5, null, -0.25] }
+      const job: Job<typeof Invoice.Type> = {
+        ...record().job,
+        payload: Invoice,
+        run: (payload) => Effect.sync(() => void seen.push(payload)),
+      }
+      const sent = {
+        id: "ü\u2028\"'",
+        micros: 12_345_678_901_234_567_890n,
+        lines: [1.5, null, -0.25],
+      }
       yield* opened.queue.consume(job)
       yield* opened.queue.send(job, sent)
       yield* eventually(opened, () => expect(seen).toEqual([sent]))
@@ -31,7 +43,10 @@ export const queueDeliveryCases: QueueCases = {
   "refuses a payload that does not fit its codec": (opened) =>
     Effect.gen(function* () {
       const { job } = record()
-      expect(yield* Effect.flip(opened.queue.send(job, 7 as unknown as string))).toMatchObject({ _tag: "PortError", port: "queue" })
+      expect(yield* Effect.flip(opened.queue.send(job, 7 as unknown as string))).toMatchObject({
+        _tag: "PortError",
+        port: "queue",
+      })
     }),
 
   "keeps jobs apart": (opened) =>
@@ -75,7 +90,9 @@ export const queueDeliveryCases: QueueCases = {
       }
       yield* opened.queue.send(job, "highest, but not due", { priority: 99, delayMs: 60_000 })
       yield* opened.queue.consume(job)
-      yield* eventually(opened, () => expect(succeeded).toEqual(["higher", "high", "first", "second", "low"]))
+      yield* eventually(opened, () =>
+        expect(succeeded).toEqual(["higher", "high", "first", "second", "low"]),
+      )
     }),
 
   "runs as many at once as the job allows, in each process": (opened) =>
@@ -91,7 +108,9 @@ export const queueDeliveryCases: QueueCases = {
       yield* opened.advance(1000)
       expect([here.most, there.most]).toEqual([3, 2])
       yield* gate.open
-      yield* eventually(opened, () => expect(new Set([...here.succeeded, ...there.succeeded]).size).toBe(9))
+      yield* eventually(opened, () =>
+        expect(new Set([...here.succeeded, ...there.succeeded]).size).toBe(9),
+      )
       expect(here.began.length + there.began.length).toBe(9)
       expect([here.most, there.most]).toEqual([3, 2])
     }),

@@ -73,7 +73,9 @@ export const queueFailureCases: QueueCases = {
 
   "takes a defect as a failure": (opened) =>
     Effect.gen(function* () {
-      const recorder = record({ attempts: 2 }, (payload) => (payload === "bug" ? Effect.die(new Error("a bug")) : Effect.void))
+      const recorder = record({ attempts: 2 }, (payload) =>
+        payload === "bug" ? Effect.die(new Error("a bug")) : Effect.void,
+      )
       yield* opened.queue.consume(recorder.job)
       yield* failUntilDead(opened, recorder, "bug")
       yield* opened.queue.send(recorder.job, "next")

@@ -37,7 +37,9 @@ export const queueKeyCases: QueueCases = {
 
   "ignores a send while its key waits for a retry": (opened) =>
     Effect.gen(function* () {
-      const { job, began, succeeded } = record({}, (_, nthRun) => (nthRun === 1 ? broken : Effect.void))
+      const { job, began, succeeded } = record({}, (_, nthRun) =>
+        nthRun === 1 ? broken : Effect.void,
+      )
       yield* opened.queue.consume(job)
       yield* opened.queue.send(job, "first", { key: "k" })
       yield* eventually(opened, () => expect(began).toEqual(["first"]))
@@ -54,7 +56,8 @@ export const queueKeyCases: QueueCases = {
       yield* opened.queue.send(job, "first", { key: "k" })
       yield* eventually(opened, () => expect(began).toEqual(["first"]))
       // its end is written down a little later than it failed
-      for (let tries = 0; tries < 400 && (yield* opened.queue.held(job, ["k"])).size > 0; tries++) yield* opened.advance(0)
+      for (let tries = 0; tries < 400 && (yield* opened.queue.held(job, ["k"])).size > 0; tries++)
+        yield* opened.advance(0)
       yield* opened.queue.send(job, "second", { key: "k" })
       yield* eventually(opened, () => expect(began).toEqual(["first", "second"]))
     }),
@@ -70,14 +73,21 @@ export const queueKeyCases: QueueCases = {
       yield* opened.queue.send(two.job, "c", { key: "k" })
       yield* opened.queue.consume(one.job)
       yield* opened.queue.consume(two.job)
-      yield* eventually(opened, () => expect([one.succeeded, [...two.succeeded].sort()]).toEqual([["a"], ["a", "b", "c"]]))
+      yield* eventually(opened, () =>
+        expect([one.succeeded, [...two.succeeded].sort()]).toEqual([["a"], ["a", "b", "c"]]),
+      )
     }),
 
   "says which keys of a job wait or run, and no others": (opened) =>
     Effect.gen(function* () {
       const gate = makeGate()
-      const { job, began, succeeded } = record({ attempts: 1 }, (text) => (text === "dies" ? broken : gate.pass))
-      const held = (name = job.name) => Effect.map(opened.other.held({ name }, ["k", "l", "dead", "none"]), (keys) => [...keys].sort())
+      const { job, began, succeeded } = record({ attempts: 1 }, (text) =>
+        text === "dies" ? broken : gate.pass,
+      )
+      const held = (name = job.name) =>
+        Effect.map(opened.other.held({ name }, ["k", "l", "dead", "none"]), (keys) =>
+          [...keys].sort(),
+        )
       expect(yield* held()).toEqual([])
       yield* opened.queue.send(job, "dies", { key: "dead" })
       yield* opened.queue.consume(job)

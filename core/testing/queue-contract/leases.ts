@@ -28,28 +28,33 @@ export const queueLeaseCases: QueueCases = {
       expect([here.interrupted, there.began]).toEqual([[], []])
     }),
 
-  "runs it elsewhere when the worker is lost, after the lease and not before, and interrupts the lost run": (opened) =>
-    Effect.gen(function* () {
-      const here = record({ leaseMs: 10_000 }, () => Effect.never)
-      const there = record({ leaseMs: 10_000 })
-      yield* opened.queue.consume(here.job)
-      yield* opened.queue.send(here.job, "orphan")
-      yield* eventually(opened, () => expect(here.began).toEqual(["orphan"]))
-      yield* opened.other.consume(there.job)
-      yield* opened.cutOff
-      yield* opened.advance(1000)
-      expect(there.began).toEqual([])
-      yield* opened.advance(longestBackoffMs)
-      yield* eventually(opened, () => expect([there.succeeded, here.interrupted]).toEqual([["orphan"], ["orphan"]]))
-      expect(here.began).toEqual(["orphan"])
-    }),
+  "runs it elsewhere when the worker is lost, after the lease and not before, and interrupts the lost run":
+    (opened) =>
+      Effect.gen(function* () {
+        const here = record({ leaseMs: 10_000 }, () => Effect.never)
+        const there = record({ leaseMs: 10_000 })
+        yield* opened.queue.consume(here.job)
+        yield* opened.queue.send(here.job, "orphan")
+        yield* eventually(opened, () => expect(here.began).toEqual(["orphan"]))
+        yield* opened.other.consume(there.job)
+        yield* opened.cutOff
+        yield* opened.advance(1000)
+        expect(there.began).toEqual([])
+        yield* opened.advance(longestBackoffMs)
+        yield* eventually(opened, () =>
+          expect([there.succeeded, here.interrupted]).toEqual([["orphan"], ["orphan"]]),
+        )
+        expect(here.began).toEqual(["orphan"])
+      }),
 
   "does not listen to a worker that has lost its lease": (opened) =>
     Effect.gen(function* () {
       const late = makeGate()
       const gate = makeGate()
       const broken = Effect.fail(new PortError({ port: "test", message: "too late" }))
-      const here = record({ leaseMs: 10_000, attempts: 2 }, () => Effect.uninterruptible(Effect.andThen(late.pass, broken)))
+      const here = record({ leaseMs: 10_000, attempts: 2 }, () =>
+        Effect.uninterruptible(Effect.andThen(late.pass, broken)),
+      )
       const there = record({ leaseMs: 10_000, attempts: 2 }, () => gate.pass)
       yield* opened.queue.consume(here.job)
       yield* opened.queue.send(here.job, "orphan")
@@ -64,7 +69,11 @@ export const queueLeaseCases: QueueCases = {
       yield* gate.open
       yield* eventually(opened, () => expect(there.succeeded).toEqual(["orphan"]))
       yield* opened.advance(longestBackoffMs)
-      expect([there.began, there.interrupted, yield* opened.deadLetters]).toEqual([["orphan"], [], []])
+      expect([there.began, there.interrupted, yield* opened.deadLetters]).toEqual([
+        ["orphan"],
+        [],
+        [],
+      ])
     }),
 
   "counts a lost lease as an attempt": (opened) =>
@@ -88,7 +97,9 @@ export const queueLeaseCases: QueueCases = {
         Effect.yieldNow,
         Effect.sync(() => void steps.push("cleaned up")),
       )
-      const { job, began, interrupted } = record({ concurrency: 2 }, () => Effect.onInterrupt(Effect.never, () => slowEnd))
+      const { job, began, interrupted } = record({ concurrency: 2 }, () =>
+        Effect.onInterrupt(Effect.never, () => slowEnd),
+      )
       const stop = yield* consumeUntilStopped(opened.queue, job)
       yield* opened.queue.send(job, "a")
       yield* opened.queue.send(job, "b")
@@ -107,7 +118,9 @@ export const queueLeaseCases: QueueCases = {
     Effect.gen(function* () {
       const broken = Effect.fail(new PortError({ port: "test", message: "broken" }))
       const cut = record({ attempts: 2, leaseMs: 10_000 }, () => Effect.never)
-      const next = record({ attempts: 2, leaseMs: 10_000 }, (_, nthRun) => (nthRun === 1 ? broken : Effect.void))
+      const next = record({ attempts: 2, leaseMs: 10_000 }, (_, nthRun) =>
+        nthRun === 1 ? broken : Effect.void,
+      )
       for (let n = 0; n < 3; n++) {
         const stop = yield* consumeUntilStopped(opened.queue, cut.job)
         if (n === 0) yield* opened.queue.send(cut.job, "patient")

@@ -9,7 +9,14 @@ import { longestBackoffMs, makeGate } from "./recorder.ts"
 const Payload = Schema.Struct({ id: Schema.Int, failures: Schema.Int, slow: Schema.Boolean })
 
 type Step =
-  | { readonly do: "send"; readonly failures: number; readonly slow: boolean; readonly delayMs: number; readonly priority: number; readonly tx: "none" | "commit" | "rollback" }
+  | {
+      readonly do: "send"
+      readonly failures: number
+      readonly slow: boolean
+      readonly delayMs: number
+      readonly priority: number
+      readonly tx: "none" | "commit" | "rollback"
+    }
   | { readonly do: "advance"; readonly ms: number }
   | { readonly do: "restart"; readonly process: 0 | 1 }
   | { readonly do: "let go" }
@@ -28,7 +35,13 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 4, arbitrary: fc.record({ do: fc.constant("advance" as const), ms: fc.nat(30_000) }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant("restart" as const), process: fc.constantFrom(0 as const, 1 as const) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant("restart" as const),
+      process: fc.constantFrom(0 as const, 1 as const),
+    }),
+  },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("let go" as const) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("cut off" as const) }) },
 )
@@ -54,11 +67,13 @@ const makeWorld = () => {
     const work = ({ id, failures, slow }: typeof Payload.Type) =>
       Effect.gen(function* () {
         runs.set(id, (runs.get(id) ?? 0) + 1)
-        if (nowMs < (dueMs.get(id) ?? Number.POSITIVE_INFINITY)) faults.push(`${id} began before it was due, or was never sent`)
+        if (nowMs < (dueMs.get(id) ?? Number.POSITIVE_INFINITY))
+          faults.push(`${id} began before it was due, or was never sent`)
         if (running > concurrency) faults.push(`${running} at once`)
         if (slow && !isOver) yield* gate.pass
         failed.set(id, (failed.get(id) ?? 0) + 1)
-        if (failed.get(id)! <= failures) return yield* new PortError({ port: "test", message: "not yet" })
+        if (failed.get(id)! <= failures)
+          return yield* new PortError({ port: "test", message: "not yet" })
         done.add(id)
       })
     const run = (payload: typeof Payload.Type) =>
@@ -93,13 +108,24 @@ const makeWorld = () => {
 }
 type World = ReturnType<typeof makeWorld>
 
-const send = (opened: OpenedQueue, world: World, id: number, { tx: ending, ...move }: Extract<Step, { do: "send" }>) =>
+const send = (
+  opened: OpenedQueue,
+  world: World,
+  id: number,
+  { tx: ending, ...move }: Extract<Step, { do: "send" }>,
+) =>
   Effect.gen(function* () {
-    const put = (tx?: Parameters<Queue["send"]>[3]) => opened.other.send(world.jobOf(), { id, failures: move.failures, slow: move.slow }, move, tx)
+    const put = (tx?: Parameters<Queue["send"]>[3]) =>
+      opened.other.send(world.jobOf(), { id, failures: move.failures, slow: move.slow }, move, tx)
     const isKept = ending !== "rollback"
     if (isKept) world.dueMs.set(id, world.now() + move.delayMs)
-    if (ending === "none" || opened.transaction === undefined) return isKept ? yield* put() : undefined
-    yield* Effect.exit(opened.transaction((tx) => Effect.andThen(put(tx), isKept ? Effect.void : Effect.fail("rolled back"))))
+    if (ending === "none" || opened.transaction === undefined)
+      return isKept ? yield* put() : undefined
+    yield* Effect.exit(
+      opened.transaction((tx) =>
+        Effect.andThen(put(tx), isKept ? Effect.void : Effect.fail("rolled back")),
+      ),
+    )
   })
 
 /** Two processes that can be stopped and started again. */
@@ -111,7 +137,9 @@ const makeWorkers = (opened: OpenedQueue, world: World) =>
       Effect.gen(function* () {
         const scope = yield* Scope.make()
         scopes[process] = scope
-        yield* (process === 0 ? opened.queue : opened.other).consume(world.jobOf()).pipe(Scope.provide(scope))
+        yield* (process === 0 ? opened.queue : opened.other)
+          .consume(world.jobOf())
+          .pipe(Scope.provide(scope))
       })
     yield* Scope.addFinalizer(
       outer,
@@ -119,10 +147,17 @@ const makeWorkers = (opened: OpenedQueue, world: World) =>
     )
     yield* start(0)
     yield* start(1)
-    return (process: 0 | 1) => Effect.andThen(Scope.close(scopes[process]!, Exit.void), start(process))
+    return (process: 0 | 1) =>
+      Effect.andThen(Scope.close(scopes[process]!, Exit.void), start(process))
   })
 
-const play = (opened: OpenedQueue, world: World, restart: (process: 0 | 1) => Effect.Effect<void, PortError>, move: Step, id: number) => {
+const play = (
+  opened: OpenedQueue,
+  world: World,
+  restart: (process: 0 | 1) => Effect.Effect<void, PortError>,
+  move: Step,
+  id: number,
+) => {
   if (move.do === "send") return send(opened, world, id, move)
   if (move.do === "restart") return restart(move.process)
   if (move.do === "let go") return world.letGo(false)
@@ -153,7 +188,10 @@ const playAll = (moves: readonly Step[]) => (opened: OpenedQueue) =>
     expect([...world.runs.keys()].filter((id) => !world.dueMs.has(id))).toEqual([])
   })
 
-export const queueModelCase = (run: (work: (opened: OpenedQueue) => Effect.Effect<void, unknown, Scope.Scope>) => Promise<void>, numRuns: number): Promise<void> =>
+export const queueModelCase = (
+  run: (work: (opened: OpenedQueue) => Effect.Effect<void, unknown, Scope.Scope>) => Promise<void>,
+  numRuns: number,
+): Promise<void> =>
   fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 30 }), (moves) => run(playAll(moves))),
     { numRuns },

@@ -21,7 +21,10 @@ type Behaviour = (payload: string, nthRun: number) => Effect.Effect<void, PortEr
 const defaults = { name: "job", concurrency: 1, leaseMs: 30_000, attempts: 3 }
 
 /** A job of texts that writes down what happens to it. */
-export const record = (options: Partial<typeof defaults> = {}, behave: Behaviour = () => Effect.void): Recorder => {
+export const record = (
+  options: Partial<typeof defaults> = {},
+  behave: Behaviour = () => Effect.void,
+): Recorder => {
   const began: string[] = []
   const succeeded: string[] = []
   const interrupted: string[] = []
@@ -59,7 +62,11 @@ export const makeGate = () => {
 }
 
 /** Tries again while the queue looks around; the last failure is the test's. */
-export const eventually = ({ advance }: OpenedQueue, assertion: () => void, tries = 400): Effect.Effect<void> =>
+export const eventually = (
+  { advance }: OpenedQueue,
+  assertion: () => void,
+  tries = 400,
+): Effect.Effect<void> =>
   Effect.suspend(() => {
     try {
       assertion()

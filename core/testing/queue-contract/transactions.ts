@@ -26,7 +26,9 @@ export const queueTransactionCases: QueueCases = {
       if (opened.transaction === undefined) return
       const { job, began, succeeded } = record()
       yield* opened.queue.consume(job)
-      const failing = opened.transaction((tx) => Effect.andThen(opened.queue.send(job, "ghost", { key: "k" }, tx), Effect.fail("no")))
+      const failing = opened.transaction((tx) =>
+        Effect.andThen(opened.queue.send(job, "ghost", { key: "k" }, tx), Effect.fail("no")),
+      )
       expect(yield* Effect.flip(failing)).toBe("no")
       yield* opened.advance(1000)
       yield* opened.queue.send(job, "real", { key: "k" })
@@ -41,7 +43,11 @@ export const queueTransactionCases: QueueCases = {
       const sent = Deferred.makeUnsafe<void>()
       yield* opened.queue.consume(job)
       const fiber = yield* Effect.forkChild(
-        opened.transaction((tx) => opened.queue.send(job, "ghost", {}, tx).pipe(Effect.andThen(Deferred.succeed(sent, undefined)), Effect.andThen(Effect.never))),
+        opened.transaction((tx) =>
+          opened.queue
+            .send(job, "ghost", {}, tx)
+            .pipe(Effect.andThen(Deferred.succeed(sent, undefined)), Effect.andThen(Effect.never)),
+        ),
       )
       yield* Deferred.await(sent)
       yield* Fiber.interrupt(fiber)

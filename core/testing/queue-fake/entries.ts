@@ -33,7 +33,8 @@ export interface NewEntry {
 
 const backoffMs = (attempts: number): number => Math.min(1000 * 2 ** (attempts - 1), 300_000)
 
-const before = (a: Entry, b: Entry): number => b.priority - a.priority || a.dueMs - b.dueMs || a.id - b.id
+const before = (a: Entry, b: Entry): number =>
+  b.priority - a.priority || a.dueMs - b.dueMs || a.id - b.id
 
 /** What would be the table of a real queue. */
 export const makeEntries = (clock: Clock) => {
@@ -51,23 +52,50 @@ export const makeEntries = (clock: Clock) => {
 
   const failed = (lease: Lease, error: string, delayMs: number): void => {
     lease.entry.error = error
-    putBack(lease, lease.entry.attempts >= lease.maxAttempts ? "dead" : "waiting", clock.nowMs() + delayMs)
+    putBack(
+      lease,
+      lease.entry.attempts >= lease.maxAttempts ? "dead" : "waiting",
+      clock.nowMs() + delayMs,
+    )
   }
 
-  const isHeld = (job: string, key: string): boolean => [...entries].some((entry) => entry.job === job && entry.key === key && entry.state !== "dead")
+  const isHeld = (job: string, key: string): boolean =>
+    [...entries].some((entry) => entry.job === job && entry.key === key && entry.state !== "dead")
 
   return {
     holds,
     isHeld,
-    of: (state: Entry["state"]): readonly Entry[] => [...entries].filter((entry) => entry.state === state),
+    of: (state: Entry["state"]): readonly Entry[] =>
+      [...entries].filter((entry) => entry.state === state),
     add: ({ job, key, ...rest }: NewEntry): void => {
-      if (key === undefined || !isHeld(job, key)) entries.add({ ...rest, job, key, id: ++lastId, state: "waiting", attempts: 0, error: undefined })
+      if (key === undefined || !isHeld(job, key))
+        entries.add({
+          ...rest,
+          job,
+          key,
+          id: ++lastId,
+          state: "waiting",
+          attempts: 0,
+          error: undefined,
+        })
     },
-    claim: (job: { readonly name: string; readonly leaseMs: number; readonly attempts: number }): Lease | undefined => {
-      const due = [...entries].filter((entry) => entry.job === job.name && entry.state === "waiting" && entry.dueMs <= clock.nowMs())
+    claim: (job: {
+      readonly name: string
+      readonly leaseMs: number
+      readonly attempts: number
+    }): Lease | undefined => {
+      const due = [...entries].filter(
+        (entry) =>
+          entry.job === job.name && entry.state === "waiting" && entry.dueMs <= clock.nowMs(),
+      )
       const entry = due.sort(before)[0]
       if (entry === undefined) return undefined
-      const lease = { entry, leaseMs: job.leaseMs, maxAttempts: job.attempts, untilMs: clock.nowMs() + job.leaseMs }
+      const lease = {
+        entry,
+        leaseMs: job.leaseMs,
+        maxAttempts: job.attempts,
+        untilMs: clock.nowMs() + job.leaseMs,
+      }
       entry.state = "leased"
       entry.attempts++
       leases.set(entry, lease)
@@ -77,13 +105,15 @@ export const makeEntries = (clock: Clock) => {
       lease.untilMs = clock.nowMs() + lease.leaseMs
     },
     expire: (): void => {
-      for (const lease of leases.values()) if (lease.untilMs <= clock.nowMs()) failed(lease, "its lease was lost", 0)
+      for (const lease of leases.values())
+        if (lease.untilMs <= clock.nowMs()) failed(lease, "its lease was lost", 0)
     },
     done: ({ entry }: Lease): void => {
       leases.delete(entry)
       entries.delete(entry)
     },
-    failed: (lease: Lease, error: string): void => failed(lease, error, backoffMs(lease.entry.attempts)),
+    failed: (lease: Lease, error: string): void =>
+      failed(lease, error, backoffMs(lease.entry.attempts)),
     /** A stop is no failure, so the run does not count. */
     release: (lease: Lease): void => {
       lease.entry.attempts--

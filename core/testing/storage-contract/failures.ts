@@ -4,12 +4,16 @@ import type { Storage } from "../../ports/storage.ts"
 import type { StorageCases } from "../storage-contract.ts"
 import { getBytes, getText, listKeys, putText, roomy, textBody } from "./bytes.ts"
 
-const tagOf = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E>) => Effect.map(Effect.flip(effect), ({ _tag }) => _tag)
+const tagOf = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E>) =>
+  Effect.map(Effect.flip(effect), ({ _tag }) => _tag)
 
 /** A body that has given its first bytes and then waits for ever. */
 const stalled = () => {
   const started = Deferred.makeUnsafe<void>()
-  const body = Stream.concat(textBody("first"), Stream.fromEffectDrain(Effect.andThen(Deferred.succeed(started, undefined), Effect.never)))
+  const body = Stream.concat(
+    textBody("first"),
+    Stream.fromEffectDrain(Effect.andThen(Deferred.succeed(started, undefined), Effect.never)),
+  )
   return { started: Deferred.await(started), body }
 }
 
@@ -24,7 +28,10 @@ const expectUntouched = (storage: Storage) =>
 const expectRefused = <E>(storage: Storage, body: Stream.Stream<Uint8Array, E>, maxBytes: number) =>
   Effect.gen(function* () {
     yield* putText(storage, "old", "old text")
-    const errors = [yield* Effect.flip(storage.put("old", body, maxBytes)), yield* Effect.flip(storage.put("new", body, maxBytes))]
+    const errors = [
+      yield* Effect.flip(storage.put("old", body, maxBytes)),
+      yield* Effect.flip(storage.put("new", body, maxBytes)),
+    ]
     yield* expectUntouched(storage)
     return errors
   })
@@ -32,8 +39,14 @@ const expectRefused = <E>(storage: Storage, body: Stream.Stream<Uint8Array, E>, 
 export const storageFailureCases: StorageCases = {
   "says that a blob is missing": ({ storage }) =>
     Effect.gen(function* () {
-      expect(yield* Effect.flip(storage.stat("no/such"))).toMatchObject({ _tag: "BlobMissing", key: "no/such" })
-      expect(yield* Effect.flip(getText(storage, "no/such"))).toMatchObject({ _tag: "BlobMissing", key: "no/such" })
+      expect(yield* Effect.flip(storage.stat("no/such"))).toMatchObject({
+        _tag: "BlobMissing",
+        key: "no/such",
+      })
+      expect(yield* Effect.flip(getText(storage, "no/such"))).toMatchObject({
+        _tag: "BlobMissing",
+        key: "no/such",
+      })
       expect(yield* tagOf(getText(storage, "no/such", { from: 3 }))).toBe("BlobMissing")
     }),
 
@@ -68,7 +81,10 @@ export const storageFailureCases: StorageCases = {
   "fails with the body's own error, and leaves nothing": ({ storage }) =>
     Effect.gen(function* () {
       const torn = Stream.concat(textBody("half"), Stream.fail("the client left" as const))
-      expect(yield* expectRefused(storage, torn, roomy)).toEqual(["the client left", "the client left"])
+      expect(yield* expectRefused(storage, torn, roomy)).toEqual([
+        "the client left",
+        "the client left",
+      ])
     }),
 
   "leaves nothing when it is interrupted": ({ storage }) =>
@@ -87,7 +103,8 @@ export const storageFailureCases: StorageCases = {
 
   "gives a reader one version, whole": ({ storage }) =>
     Effect.gen(function* () {
-      const filled = (byte: number) => Stream.range(1, 40).pipe(Stream.map(() => new Uint8Array(50_000).fill(byte)))
+      const filled = (byte: number) =>
+        Stream.range(1, 40).pipe(Stream.map(() => new Uint8Array(50_000).fill(byte)))
       yield* storage.put("k", filled(1), roomy)
       let replaced = false
       const seen = new Set<number>()
@@ -109,7 +126,12 @@ export const storageFailureCases: StorageCases = {
   "keeps one of several puts at once, whole": ({ storage }) =>
     Effect.gen(function* () {
       const letters = ["a", "b", "c", "d", "e", "f", "g", "h"]
-      const infos = yield* Effect.forEach(letters, (letter) => putText(storage, "same", ...Array.from({ length: 20 }, () => letter.repeat(1000))), { concurrency: "unbounded" })
+      const infos = yield* Effect.forEach(
+        letters,
+        (letter) =>
+          putText(storage, "same", ...Array.from({ length: 20 }, () => letter.repeat(1000))),
+        { concurrency: "unbounded" },
+      )
       const text = yield* getText(storage, "same")
       expect(letters.map((letter) => letter.repeat(20_000))).toContain(text)
       expect(infos.map(({ etag }) => etag)).toContain((yield* storage.stat("same")).etag)

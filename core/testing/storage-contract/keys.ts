@@ -25,7 +25,8 @@ const badKeys = [
   `${"a/".repeat(256)}a`,
 ]
 
-const put = (storage: Parameters<typeof putText>[0], keys: readonly string[]) => Effect.forEach(keys, (key) => putText(storage, key, key))
+const put = (storage: Parameters<typeof putText>[0], keys: readonly string[]) =>
+  Effect.forEach(keys, (key) => putText(storage, key, key))
 
 export const storageKeyCases: StorageCases = {
   "lets a key be the folder of another": ({ storage }) =>
@@ -60,14 +61,33 @@ export const storageKeyCases: StorageCases = {
           yield* Effect.flip(storage.stat(key)),
           yield* Effect.flip(storage.remove(key)),
         ]
-        expect(errors.map((error) => error._tag)).toEqual(["PortError", "PortError", "PortError", "PortError"])
+        expect(errors.map((error) => error._tag)).toEqual([
+          "PortError",
+          "PortError",
+          "PortError",
+          "PortError",
+        ])
       }
       expect(yield* listKeys(storage)).toEqual([])
     }),
 
   "lists in key order, with what stat says": ({ storage }) =>
     Effect.gen(function* () {
-      const keys = ["a", "a-b", "a.b", "a/b", "a/b-c", "a/b/c", "a0", "aB", "a_", "aa/b", "b", "B/a", "0"]
+      const keys = [
+        "a",
+        "a-b",
+        "a.b",
+        "a/b",
+        "a/b-c",
+        "a/b/c",
+        "a0",
+        "aB",
+        "a_",
+        "aa/b",
+        "b",
+        "B/a",
+        "0",
+      ]
       yield* put(storage, keys.toReversed())
       const infos = yield* listAll(storage)
       expect(infos.map(({ key }) => key)).toEqual([...keys].sort())
@@ -79,9 +99,27 @@ export const storageKeyCases: StorageCases = {
       yield* put(storage, ["acc/f", "acc/f/1", "acc/f/2", "acc/g", "acc2/f", "other"])
       expect(yield* listKeys(storage, "acc/f/")).toEqual(["acc/f/1", "acc/f/2"])
       expect(yield* listKeys(storage, "acc/f")).toEqual(["acc/f", "acc/f/1", "acc/f/2"])
-      expect(yield* listKeys(storage, "ac")).toEqual(["acc/f", "acc/f/1", "acc/f/2", "acc/g", "acc2/f"])
+      expect(yield* listKeys(storage, "ac")).toEqual([
+        "acc/f",
+        "acc/f/1",
+        "acc/f/2",
+        "acc/g",
+        "acc2/f",
+      ])
       expect(yield* listKeys(storage, "acc/f/1")).toEqual(["acc/f/1"])
-      for (const nothing of ["acc/f/1/", "x", "x/", "/", "/acc", "../", "acc/../other", "acc//", "a\0", "~"]) expect(yield* listKeys(storage, nothing)).toEqual([])
+      for (const nothing of [
+        "acc/f/1/",
+        "x",
+        "x/",
+        "/",
+        "/acc",
+        "../",
+        "acc/../other",
+        "acc//",
+        "a\0",
+        "~",
+      ])
+        expect(yield* listKeys(storage, nothing)).toEqual([])
     }),
 
   "lets a sweeper remove while it lists, and stop early": ({ storage }) =>
@@ -102,7 +140,11 @@ export const storageKeyCases: StorageCases = {
 
   "works on many keys of one folder at once": ({ storage }) =>
     Effect.gen(function* () {
-      const turn = (n: number) => Effect.andThen(putText(storage, `shared/deep/${n}`, "x"), storage.remove(`shared/deep/${n}`))
+      const turn = (n: number) =>
+        Effect.andThen(
+          putText(storage, `shared/deep/${n}`, "x"),
+          storage.remove(`shared/deep/${n}`),
+        )
       const turns = Array.from({ length: 300 }, (_, n) => turn(n % 3))
       yield* Effect.forEach(turns, (work) => work, { concurrency: 6 })
       expect(yield* listKeys(storage)).toEqual([])

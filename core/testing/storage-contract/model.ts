@@ -13,18 +13,44 @@ type Step =
   | { readonly do: "put"; readonly key: string; readonly chunks: readonly string[] }
   | { readonly do: "remove"; readonly key: string }
   | { readonly do: "list"; readonly prefix: string }
-  | { readonly do: "get"; readonly key: string; readonly from: number; readonly length: number | undefined }
+  | {
+      readonly do: "get"
+      readonly key: string
+      readonly from: number
+      readonly length: number | undefined
+    }
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ do: fc.constant("put" as const), key, chunks }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("remove" as const), key }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant("list" as const), prefix: key.chain((text) => fc.nat(text.length).map((n) => text.slice(0, n))) }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant("get" as const), key, from: fc.nat(120), length: fc.option(fc.nat(120), { nil: undefined }) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant("list" as const),
+      prefix: key.chain((text) => fc.nat(text.length).map((n) => text.slice(0, n))),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant("get" as const),
+      key,
+      from: fc.nat(120),
+      length: fc.option(fc.nat(120), { nil: undefined }),
+    }),
+  },
 )
 
-const rangeOf = ({ from, length }: { readonly from: number; readonly length: number | undefined }) => ({ from, ...(length !== undefined && { to: from + length - 1 }) })
+const rangeOf = ({
+  from,
+  length,
+}: {
+  readonly from: number
+  readonly length: number | undefined
+}) => ({ from, ...(length !== undefined && { to: from + length - 1 }) })
 
-const keysOf = (model: ReadonlyMap<string, string>, prefix: string) => [...model.keys()].filter((known) => known.startsWith(prefix)).sort()
+const keysOf = (model: ReadonlyMap<string, string>, prefix: string) =>
+  [...model.keys()].filter((known) => known.startsWith(prefix)).sort()
 
 const play = (storage: Storage, model: Map<string, string>, move: Step) =>
   Effect.gen(function* () {
@@ -35,11 +61,14 @@ const play = (storage: Storage, model: Map<string, string>, move: Step) =>
     } else if (move.do === "remove") {
       yield* storage.remove(move.key)
       model.delete(move.key)
-    } else if (move.do === "list") expect(yield* listKeys(storage, move.prefix)).toEqual(keysOf(model, move.prefix))
+    } else if (move.do === "list")
+      expect(yield* listKeys(storage, move.prefix)).toEqual(keysOf(model, move.prefix))
     else {
       const known = model.get(move.key)
       const range = rangeOf(move)
-      const got = yield* getText(storage, move.key, range).pipe(Effect.catchTag("BlobMissing", () => Effect.succeed(undefined)))
+      const got = yield* getText(storage, move.key, range).pipe(
+        Effect.catchTag("BlobMissing", () => Effect.succeed(undefined)),
+      )
       expect(got).toBe(known?.slice(range.from, range.to === undefined ? undefined : range.to + 1))
     }
   })
@@ -57,7 +86,9 @@ export const storageModelCases: StorageCases = {
   "does what a Map would do, over any sequence of puts, removes, lists and ranges": ({ storage }) =>
     Effect.promise(() =>
       fc.assert(
-        fc.asyncProperty(fc.array(step, { maxLength: 25 }), (moves) => Effect.runPromise(playAll(storage, moves))),
+        fc.asyncProperty(fc.array(step, { maxLength: 25 }), (moves) =>
+          Effect.runPromise(playAll(storage, moves)),
+        ),
         { numRuns: 60 },
       ),
     ),

@@ -22,11 +22,19 @@ export const storageReadCases: StorageCases = {
 
   "streams a large blob in pieces": ({ storage }) =>
     Effect.gen(function* () {
-      const whole = Buffer.from(Uint8Array.from({ length: 3_000_001 }, (_, i) => (i * 31 + (i >> 8)) & 255))
-      const pieces = Stream.range(0, 42).pipe(Stream.map((i) => new Uint8Array(whole.subarray(i * 70_001, (i + 1) * 70_001))))
+      const whole = Buffer.from(
+        Uint8Array.from({ length: 3_000_001 }, (_, i) => (i * 31 + (i >> 8)) & 255),
+      )
+      const pieces = Stream.range(0, 42).pipe(
+        Stream.map((i) => new Uint8Array(whole.subarray(i * 70_001, (i + 1) * 70_001))),
+      )
       expect((yield* storage.put("large", pieces, whole.length)).bytes).toBe(whole.length)
       expect((yield* getBytes(storage, "large")).equals(whole)).toBe(true)
-      expect((yield* getBytes(storage, "large", { from: 999_999, to: 2_000_000 })).equals(whole.subarray(999_999, 2_000_001))).toBe(true)
+      expect(
+        (yield* getBytes(storage, "large", { from: 999_999, to: 2_000_000 })).equals(
+          whole.subarray(999_999, 2_000_001),
+        ),
+      ).toBe(true)
     }),
 
   "reads ranges, both ends included": ({ storage }) =>
@@ -71,7 +79,11 @@ export const storageReadCases: StorageCases = {
 
   "lets a reader stop early": ({ storage }) =>
     Effect.gen(function* () {
-      yield* storage.put("long", Stream.range(1, 40).pipe(Stream.map(() => new Uint8Array(100_000))), roomy)
+      yield* storage.put(
+        "long",
+        Stream.range(1, 40).pipe(Stream.map(() => new Uint8Array(100_000))),
+        roomy,
+      )
       expect((yield* Stream.runCollect(Stream.take(storage.get("long"), 1))).length).toBe(1)
       yield* storage.remove("long")
     }),

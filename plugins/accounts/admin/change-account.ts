@@ -1,5 +1,12 @@
 import { Effect } from "effect"
-import { type ApiError, apiError, type Caller, isId, type PortError, type Transaction } from "../../../core/index.ts"
+import {
+  type ApiError,
+  apiError,
+  type Caller,
+  isId,
+  type PortError,
+  type Transaction,
+} from "../../../core/index.ts"
 import type { AccountChanges } from "../account-rows.ts"
 import { changedFields } from "../changed-fields.ts"
 import type { AccountsHouse } from "../house.ts"
@@ -17,7 +24,10 @@ export interface AccountAction {
   readonly notForOneself?: string
 }
 
-export const verify: AccountAction = { name: "account.verify", changes: (row, at) => (row.verified_at ? undefined : { verified_at: at }) }
+export const verify: AccountAction = {
+  name: "account.verify",
+  changes: (row, at) => (row.verified_at ? undefined : { verified_at: at }),
+}
 
 export const suspend: AccountAction = {
   name: "account.suspend",
@@ -25,7 +35,10 @@ export const suspend: AccountAction = {
   notForOneself: "Nobody can suspend the own account.",
 }
 
-export const unsuspend: AccountAction = { name: "account.unsuspend", changes: (row) => (row.suspended_at ? { suspended_at: null } : undefined) }
+export const unsuspend: AccountAction = {
+  name: "account.unsuspend",
+  changes: (row) => (row.suspended_at ? { suspended_at: null } : undefined),
+}
 
 export const changeRole = (role: AccountTable["role"]): AccountAction => ({
   name: "account.role",
@@ -39,33 +52,59 @@ export const noSuchAccount = () => apiError("not_found", "There is no such accou
  * Locks the account and the admin's own one, in one order for all. The session may be some seconds behind: whoever is no admin any more changes nothing,
  * and two admins who suspend each other at once don't both succeed.
  */
-export const lockFor = (house: AccountsHouse, admin: string, id: string, tx: Transaction): Effect.Effect<AccountTable, Failure> =>
+export const lockFor = (
+  house: AccountsHouse,
+  admin: string,
+  id: string,
+  tx: Transaction,
+): Effect.Effect<AccountTable, Failure> =>
   Effect.gen(function* () {
     const rows = new Map<string, AccountTable | undefined>()
-    for (const one of [...new Set([admin, id])].sort()) rows.set(one, yield* house.accounts.lock(one, tx))
+    for (const one of [...new Set([admin, id])].sort())
+      rows.set(one, yield* house.accounts.lock(one, tx))
     const self = rows.get(admin)
     if (self?.role !== "admin") return yield* apiError("permission_denied")
     if (self.suspended_at) return yield* apiError("account_suspended")
     return rows.get(id) ?? (yield* noSuchAccount())
   })
 
-const shownFields = (row: AccountTable) => ({ email_verified: row.verified_at !== null, suspended: row.suspended_at !== null, role: row.role })
+const shownFields = (row: AccountTable) => ({
+  email_verified: row.verified_at !== null,
+  suspended: row.suspended_at !== null,
+  role: row.role,
+})
 
 /** The account as it is after that. What is so already changes nothing, and leaves no record. */
-export const changeAccount = (house: AccountsHouse, caller: Caller, id: string, action: AccountAction): Effect.Effect<AccountTable, Failure> =>
+export const changeAccount = (
+  house: AccountsHouse,
+  caller: Caller,
+  id: string,
+  action: AccountAction,
+): Effect.Effect<AccountTable, Failure> =>
   Effect.gen(function* () {
     const actor = caller.tenant.account
     if (!isId(id)) return yield* noSuchAccount()
-    if (action.notForOneself && id === actor) return yield* apiError("conflict", action.notForOneself)
+    if (action.notForOneself && id === actor)
+      return yield* apiError("conflict", action.notForOneself)
     const work = house.database.transaction((tx) =>
       Effect.gen(function* () {
         const before = yield* lockFor(house, actor, id, tx)
         const changes = action.changes(before, new Date(house.clock.nowMs()))
         const after = changes && (yield* house.accounts.change(id, changes, tx))
         if (!after) return before
-        yield* house.audit.record({ actor, action: action.name, target: id, ...changedFields(shownFields(before), shownFields(after)) }, tx)
+        yield* house.audit.record(
+          {
+            actor,
+            action: action.name,
+            target: id,
+            ...changedFields(shownFields(before), shownFields(after)),
+          },
+          tx,
+        )
         return after
       }),
     )
-    return yield* Effect.uninterruptible(Effect.tap(work, () => Effect.sync(() => house.keyChanges.announce({ account: id }))))
+    return yield* Effect.uninterruptible(
+      Effect.tap(work, () => Effect.sync(() => house.keyChanges.announce({ account: id }))),
+    )
   })

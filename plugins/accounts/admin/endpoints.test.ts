@@ -15,17 +15,24 @@ beforeEach(async () => {
 })
 
 const idOf = (caller: Caller) => caller.tenant.account
-const post = (id: string, verb: string, body: Json = undefined, as = root) => desk.ask(`POST /admin/accounts/${id}/${verb}`, { as, body })
+const post = (id: string, verb: string, body: Json = undefined, as = root) =>
+  desk.ask(`POST /admin/accounts/${id}/${verb}`, { as, body })
 const accounts = (query = "", as = root) => desk.ask(`GET /admin/accounts${query}`, { as })
-const refusal = ({ status, json }: Awaited<ReturnType<typeof accounts>>) => [status, json.code, json.param]
+const refusal = ({ status, json }: Awaited<ReturnType<typeof accounts>>) => [
+  status,
+  json.code,
+  json.param,
+]
 const auditOf = (caller: Caller) => desk.audit({ target: idOf(caller) })
-const keyOf = async (as: Caller) => (await desk.ask("POST /dashboard/keys", { as, body: { name: "k" } })).json.key as string
+const keyOf = async (as: Caller) =>
+  (await desk.ask("POST /dashboard/keys", { as, body: { name: "k" } })).json.key as string
 
 describe("the list of accounts", () => {
   it("shows accounts with their balances, newest first, in pages", async () => {
     desk.clock.advance(1_000)
     const people = []
-    for (let n = 0; n < 5; n++) people.push(await desk.person({ email: `page${n}@paging.example`, verified: n > 0 }))
+    for (let n = 0; n < 5; n++)
+      people.push(await desk.person({ email: `page${n}@paging.example`, verified: n > 0 }))
     await post(idOf(people[0]!), "grants", { amount_idr: 12.5, reason: "hello" })
     const ids: string[] = []
     for (let after = ""; ; ) {
@@ -42,7 +49,14 @@ describe("the list of accounts", () => {
       object: "list",
       data: [
         {
-          ...{ id: idOf(people[0]!), object: "account", email: "page0@paging.example", role: "user", email_verified: false, suspended: false },
+          ...{
+            id: idOf(people[0]!),
+            object: "account",
+            email: "page0@paging.example",
+            role: "user",
+            email_verified: false,
+            suspended: false,
+          },
           ...{ balance_idr: 12.5, held_idr: 0, created_at: Math.floor(desk.clock.nowMs() / 1000) },
         },
       ],
@@ -58,14 +72,26 @@ describe("the list of accounts", () => {
   it("takes % and _ and \\ as they are", async () => {
     await desk.person({ email: "a_b%c@wild.example" })
     await desk.person({ email: "axbyc@wild.example" })
-    const count = async (q: string) => (await accounts(`?q=${encodeURIComponent(q)}`)).json.data.length
-    expect(await Promise.all(["a_b", "b%c", "a%c", "\\", "' OR 1=1 --", "%25"].map(count))).toEqual([1, 1, 0, 0, 0, 0])
+    const count = async (q: string) =>
+      (await accounts(`?q=${encodeURIComponent(q)}`)).json.data.length
+    expect(await Promise.all(["a_b", "b%c", "a%c", "\\", "' OR 1=1 --", "%25"].map(count))).toEqual(
+      [1, 1, 0, 0, 0, 0],
+    )
   })
 
   it("refuses what can't be looked for", async () => {
-    expect(refusal(await accounts(`?q=${"x".repeat(201)}`))).toEqual([400, "invalid_request_error", "q"])
+    expect(refusal(await accounts(`?q=${"x".repeat(201)}`))).toEqual([
+      400,
+      "invalid_request_error",
+      "q",
+    ])
     expect(refusal(await accounts("?q=%00"))).toEqual([400, "invalid_request_error", "q"])
-    for (const after of ["nope", "%00", ""]) expect(refusal(await accounts(`?after=${after}`))).toEqual([400, "invalid_request_error", "after"])
+    for (const after of ["nope", "%00", ""])
+      expect(refusal(await accounts(`?after=${after}`))).toEqual([
+        400,
+        "invalid_request_error",
+        "after",
+      ])
     expect(refusal(await accounts("?limit=0"))).toEqual([400, "invalid_request_error", "limit"])
   })
 })
@@ -76,15 +102,29 @@ describe("an account", () => {
     expect(await desk.authenticate(key)).toMatchObject({ tenant: ada.tenant })
     for (let time = 0; time < 2; time++) {
       const { status, json } = await post(idOf(ada), "suspend")
-      expect([status, json]).toEqual([200, expect.objectContaining({ id: idOf(ada), object: "account", suspended: true })])
+      expect([status, json]).toEqual([
+        200,
+        expect.objectContaining({ id: idOf(ada), object: "account", suspended: true }),
+      ])
       expect(await desk.authenticate(key)).toBe("account_suspended")
     }
-    for (let time = 0; time < 2; time++) expect((await post(idOf(ada), "unsuspend")).json).toMatchObject({ suspended: false })
+    for (let time = 0; time < 2; time++)
+      expect((await post(idOf(ada), "unsuspend")).json).toMatchObject({ suspended: false })
     expect(await desk.authenticate(key)).toMatchObject({ tenant: ada.tenant })
     const by = { actor: idOf(root), target: idOf(ada) }
     expect(await auditOf(ada)).toEqual([
-      expect.objectContaining({ ...by, action: "account.suspend", before: { suspended: false }, after: { suspended: true } }),
-      expect.objectContaining({ ...by, action: "account.unsuspend", before: { suspended: true }, after: { suspended: false } }),
+      expect.objectContaining({
+        ...by,
+        action: "account.suspend",
+        before: { suspended: false },
+        after: { suspended: true },
+      }),
+      expect.objectContaining({
+        ...by,
+        action: "account.unsuspend",
+        before: { suspended: true },
+        after: { suspended: false },
+      }),
     ])
   })
 
@@ -92,9 +132,16 @@ describe("an account", () => {
     const eve = await desk.person({ verified: false })
     const key = await keyOf(eve)
     expect(await desk.authenticate(key)).toBe("email_not_verified")
-    for (let time = 0; time < 2; time++) expect((await post(idOf(eve), "verify")).json).toMatchObject({ email_verified: true })
+    for (let time = 0; time < 2; time++)
+      expect((await post(idOf(eve), "verify")).json).toMatchObject({ email_verified: true })
     expect(await desk.authenticate(key)).toMatchObject({ tenant: eve.tenant })
-    expect(await auditOf(eve)).toMatchObject([{ action: "account.verify", before: { email_verified: false }, after: { email_verified: true } }])
+    expect(await auditOf(eve)).toMatchObject([
+      {
+        action: "account.verify",
+        before: { email_verified: false },
+        after: { email_verified: true },
+      },
+    ])
   })
 
   it("becomes an admin's, and a user's again", async () => {
@@ -110,46 +157,79 @@ describe("an account", () => {
     ])
   })
 
-  it.each([{}, { role: null }, { role: "root" }, { role: 1 }, { role: ["admin"] }])("refuses the role %j", async (body) => {
-    expect(refusal(await post(idOf(ada), "role", body))).toEqual([400, "invalid_request_error", "role"])
-    expect(await auditOf(ada)).toEqual([])
-  })
+  it.each([{}, { role: null }, { role: "root" }, { role: 1 }, { role: ["admin"] }])(
+    "refuses the role %j",
+    async (body) => {
+      expect(refusal(await post(idOf(ada), "role", body))).toEqual([
+        400,
+        "invalid_request_error",
+        "role",
+      ])
+      expect(await auditOf(ada)).toEqual([])
+    },
+  )
 
   it("nobody suspends the own one, or changes the own role", async () => {
     expect(refusal(await post(idOf(root), "suspend"))).toEqual([409, "conflict", null])
-    expect(refusal(await post(idOf(root), "role", { role: "user" }))).toEqual([409, "conflict", null])
-    expect((await accounts(`?q=${idOf(root)}`)).json.data[0]).toMatchObject({ role: "admin", suspended: false })
+    expect(refusal(await post(idOf(root), "role", { role: "user" }))).toEqual([
+      409,
+      "conflict",
+      null,
+    ])
+    expect((await accounts(`?q=${idOf(root)}`)).json.data[0]).toMatchObject({
+      role: "admin",
+      suspended: false,
+    })
   })
 
-  it.each(["suspend", "unsuspend", "verify", "role", "grants"])("404 for %s of an unknown one", async (verb) => {
-    const body = { role: "user", amount_idr: 1, reason: "r" }
-    for (const id of ["acct_unknown", "%00", "x".repeat(300), "%F0%9F%94%91"]) expect(refusal(await post(id, verb, body))).toEqual([404, "not_found", null])
-  })
+  it.each(["suspend", "unsuspend", "verify", "role", "grants"])(
+    "404 for %s of an unknown one",
+    async (verb) => {
+      const body = { role: "user", amount_idr: 1, reason: "r" }
+      for (const id of ["acct_unknown", "%00", "x".repeat(300), "%F0%9F%94%91"])
+        expect(refusal(await post(id, verb, body))).toEqual([404, "not_found", null])
+    },
+  )
 })
 
 describe("who may", () => {
   it("users may nothing of it", async () => {
     for (const verb of ["suspend", "unsuspend", "verify", "role", "grants"])
-      expect(refusal(await post(idOf(root), verb, { role: "admin", amount_idr: 1, reason: "r" }, ada))).toEqual([403, "permission_denied", null])
+      expect(
+        refusal(await post(idOf(root), verb, { role: "admin", amount_idr: 1, reason: "r" }, ada)),
+      ).toEqual([403, "permission_denied", null])
     expect(refusal(await accounts("", ada))).toEqual([403, "permission_denied", null])
-    expect(refusal(await desk.ask("GET /admin/audit", { as: ada }))).toEqual([403, "permission_denied", null])
+    expect(refusal(await desk.ask("GET /admin/audit", { as: ada }))).toEqual([
+      403,
+      "permission_denied",
+      null,
+    ])
     expect(await auditOf(root)).toEqual([])
   })
 
   it("the row decides, not what a session remembers", async () => {
     const other = await desk.person({ role: "admin" })
     await post(idOf(other), "role", { role: "user" })
-    expect(refusal(await post(idOf(ada), "grants", { amount_idr: 5, reason: "r" }, other))).toEqual([403, "permission_denied", null])
+    expect(refusal(await post(idOf(ada), "grants", { amount_idr: 5, reason: "r" }, other))).toEqual(
+      [403, "permission_denied", null],
+    )
     await post(idOf(other), "role", { role: "admin" })
     await post(idOf(other), "suspend")
-    expect(refusal(await post(idOf(ada), "suspend", undefined, other))).toEqual([403, "account_suspended", null])
+    expect(refusal(await post(idOf(ada), "suspend", undefined, other))).toEqual([
+      403,
+      "account_suspended",
+      null,
+    ])
     expect(await auditOf(ada)).toEqual([])
   })
 
   it("two admins who suspend each other at once don't both succeed", async () => {
     for (let time = 0; time < 5; time++) {
       const [a, b] = [await desk.person({ role: "admin" }), await desk.person({ role: "admin" })]
-      const replies = await Promise.all([post(idOf(a), "suspend", undefined, b), post(idOf(b), "suspend", undefined, a)])
+      const replies = await Promise.all([
+        post(idOf(a), "suspend", undefined, b),
+        post(idOf(b), "suspend", undefined, a),
+      ])
       expect(replies.map(({ status }) => status).toSorted()).toEqual([200, 403])
     }
   })

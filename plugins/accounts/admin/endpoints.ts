@@ -1,5 +1,18 @@
 import { Effect, Schema } from "effect"
-import { type Caller, defineEndpoint, type Endpoint, firstOf, listSchema, megabyte, type Page, type PortError, placeOf, type Reply, readPage, toList } from "../../../core/index.ts"
+import {
+  type Caller,
+  defineEndpoint,
+  type Endpoint,
+  firstOf,
+  listSchema,
+  megabyte,
+  type Page,
+  type PortError,
+  placeOf,
+  type Reply,
+  readPage,
+  toList,
+} from "../../../core/index.ts"
 import { auditEndpoint } from "../audit/endpoint.ts"
 import { freePlan } from "../free-plan.ts"
 import type { AccountsHouse, OpenHouse } from "../house.ts"
@@ -7,23 +20,41 @@ import { readFilter } from "../list-query.ts"
 import { callerOf } from "../session-caller.ts"
 import { AccountReply, toAccount } from "../to-account.ts"
 import { findAccount, type ListedAccount, listAccounts } from "./account-list.ts"
-import { type AccountAction, changeAccount, changeRole, suspend, unsuspend, verify } from "./change-account.ts"
+import {
+  type AccountAction,
+  changeAccount,
+  changeRole,
+  suspend,
+  unsuspend,
+  verify,
+} from "./change-account.ts"
 import { Grant, grant } from "./grant.ts"
 
 const common = { access: "admin", maxBodyBytes: megabyte } as const
 const post = { ...common, method: "POST", reply: AccountReply } as const
 const maxQueryCharacters = 200
 
-const shown = (house: AccountsHouse, row: ListedAccount): Effect.Effect<AccountReply, PortError> => Effect.map(house.billing.balance(row.id), (balance) => toAccount(row, balance))
+const shown = (house: AccountsHouse, row: ListedAccount): Effect.Effect<AccountReply, PortError> =>
+  Effect.map(house.billing.balance(row.id), (balance) => toAccount(row, balance))
 
-const replyWith = (house: AccountsHouse, row: ListedAccount): Effect.Effect<Reply, PortError> => Effect.map(shown(house, row), (json) => ({ status: 200, json }))
+const replyWith = (house: AccountsHouse, row: ListedAccount): Effect.Effect<Reply, PortError> =>
+  Effect.map(shown(house, row), (json) => ({ status: 200, json }))
 
 const page = (house: AccountsHouse, q: string | undefined, wanted: Page) =>
   Effect.gen(function* () {
-    const after = yield* placeOf(wanted.after, (id) => Effect.map(house.accounts.byId(id), (row) => row?.id))
+    const after = yield* placeOf(wanted.after, (id) =>
+      Effect.map(house.accounts.byId(id), (row) => row?.id),
+    )
     const named = q === undefined ? undefined : yield* findAccount(house.database, q)
-    if (named) return { status: 200, json: toList(after === undefined ? [yield* shown(house, named)] : [], false) }
-    const { rows, hasMore } = firstOf(yield* listAccounts(house.database, q, wanted.limit + 1, after), wanted)
+    if (named)
+      return {
+        status: 200,
+        json: toList(after === undefined ? [yield* shown(house, named)] : [], false),
+      }
+    const { rows, hasMore } = firstOf(
+      yield* listAccounts(house.database, q, wanted.limit + 1, after),
+      wanted,
+    )
     const data = yield* Effect.forEach(rows, (row) => shown(house, row), { concurrency: 4 })
     return { status: 200, json: toList(data, hasMore) }
   })
@@ -37,13 +68,18 @@ const list = (open: OpenHouse) =>
     path: "/admin/accounts",
     body: "none",
     reply: listSchema(AccountReply, "AccountList"),
-    plan: ({ query }) => Effect.all([readFilter(query, "q", maxQueryCharacters), readPage(query)]).pipe(Effect.map(([q, wanted]) => freePlan(open().log, page(open(), q, wanted)))),
+    plan: ({ query }) =>
+      Effect.all([readFilter(query, "q", maxQueryCharacters), readPage(query)]).pipe(
+        Effect.map(([q, wanted]) => freePlan(open().log, page(open(), q, wanted))),
+      ),
   })
 
 const changing = (open: OpenHouse, caller: Caller, id: string | undefined, action: AccountAction) =>
   freePlan(
     open().log,
-    Effect.flatMap(changeAccount(open(), caller, id ?? "", action), (row) => replyWith(open(), row)),
+    Effect.flatMap(changeAccount(open(), caller, id ?? "", action), (row) =>
+      replyWith(open(), row),
+    ),
   )
 
 const simple = (open: OpenHouse, verb: string, summary: string, action: AccountAction) =>
@@ -53,10 +89,13 @@ const simple = (open: OpenHouse, verb: string, summary: string, action: AccountA
     summary,
     path: `/admin/accounts/{id}/${verb}`,
     body: "none",
-    plan: (call) => Effect.map(callerOf(call), (caller) => changing(open, caller, call.params.id, action)),
+    plan: (call) =>
+      Effect.map(callerOf(call), (caller) => changing(open, caller, call.params.id, action)),
   })
 
-const Role = Schema.Struct({ role: Schema.Literals(["user", "admin"]) }).annotate({ identifier: "ChangeRole" })
+const Role = Schema.Struct({ role: Schema.Literals(["user", "admin"]) }).annotate({
+  identifier: "ChangeRole",
+})
 
 const role = (open: OpenHouse) =>
   defineEndpoint({
@@ -65,7 +104,10 @@ const role = (open: OpenHouse) =>
     summary: "Makes an account an admin's, or a user's.",
     path: "/admin/accounts/{id}/role",
     body: Role,
-    plan: (call) => Effect.map(callerOf(call), (caller) => changing(open, caller, call.params.id, changeRole(call.body.role))),
+    plan: (call) =>
+      Effect.map(callerOf(call), (caller) =>
+        changing(open, caller, call.params.id, changeRole(call.body.role)),
+      ),
   })
 
 const grants = (open: OpenHouse) =>
@@ -80,7 +122,9 @@ const grants = (open: OpenHouse) =>
       Effect.map(callerOf(call), (caller) =>
         freePlan(
           open().log,
-          Effect.flatMap(grant(open(), caller, call.params.id ?? "", call.body), (row) => replyWith(open(), row)),
+          Effect.flatMap(grant(open(), caller, call.params.id ?? "", call.body), (row) =>
+            replyWith(open(), row),
+          ),
         ),
       ),
   })

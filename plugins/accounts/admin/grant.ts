@@ -29,7 +29,11 @@ const isAmount = (idr: number) =>
 export const Grant = Schema.Struct({
   amount_idr: Schema.Finite.check(Schema.makeFilter(isAmount)),
   reason: Schema.String.check(
-    Schema.makeFilter((text: string) => isPlainText(text, maxReasonCharacters) || `must be 1 to ${maxReasonCharacters} characters, without control characters`),
+    Schema.makeFilter(
+      (text: string) =>
+        isPlainText(text, maxReasonCharacters) ||
+        `must be 1 to ${maxReasonCharacters} characters, without control characters`,
+    ),
   ),
   currency: optional(Schema.Literal("IDR")),
 }).annotate({ identifier: "Grant" })
@@ -38,28 +42,54 @@ export type Grant = typeof Grant.Type
 type Failure = ApiError | PortError
 
 /** Moves the money and says whether it could; with it commits who did it, and what the balance was before and after. */
-const move = (house: AccountsHouse, actor: string, id: string, { amount_idr, reason }: Grant, tx: Transaction): Effect.Effect<{ readonly refused?: string }, PortError> =>
+const move = (
+  house: AccountsHouse,
+  actor: string,
+  id: string,
+  { amount_idr, reason }: Grant,
+  tx: Transaction,
+): Effect.Effect<{ readonly refused?: string }, PortError> =>
   Effect.gen(function* () {
     const amountMicros = parseRupiah(String(amount_idr))
     const what = { amount_idr, reason: reason.trim() }
-    const refuse = (refused: string) => Effect.as(house.audit.record({ actor, action: "account.grant.refuse", target: id, after: what }, tx), { refused })
+    const refuse = (refused: string) =>
+      Effect.as(
+        house.audit.record({ actor, action: "account.grant.refuse", target: id, after: what }, tx),
+        { refused },
+      )
     // grants wait for the account's lock, so that meanwhile the balance only falls
     const { balanceMicros } = yield* house.billing.balance(id, tx)
-    if (balanceMicros + amountMicros > maxBalanceMicros) return yield* refuse(`A balance can't be above Rp${formatRupiah(maxBalanceMicros)}.`)
+    if (balanceMicros + amountMicros > maxBalanceMicros)
+      return yield* refuse(`A balance can't be above Rp${formatRupiah(maxBalanceMicros)}.`)
     const entry = { id: house.ids.make("grant_"), account: id, amountMicros, reason: what.reason }
     const isMoved = yield* house.billing.adjust(entry, tx).pipe(
       Effect.as(true),
       Effect.catchTag("BalanceTooLow", () => Effect.succeed(false)),
     )
-    if (!isMoved) return yield* refuse("The balance, less what running calls hold, does not cover that.")
+    if (!isMoved)
+      return yield* refuse("The balance, less what running calls hold, does not cover that.")
     const after = yield* house.billing.balance(id, tx)
     const before = { balance_idr: rupiahNumber(after.balanceMicros - amountMicros) }
-    yield* house.audit.record({ actor, action: "account.grant", target: id, before, after: { balance_idr: rupiahNumber(after.balanceMicros), ...what, entry: entry.id } }, tx)
+    yield* house.audit.record(
+      {
+        actor,
+        action: "account.grant",
+        target: id,
+        before,
+        after: { balance_idr: rupiahNumber(after.balanceMicros), ...what, entry: entry.id },
+      },
+      tx,
+    )
     return {}
   })
 
 /** Adds to a balance, or takes from it. What is refused leaves a record too. */
-export const grant = (house: AccountsHouse, caller: Caller, id: string, wanted: Grant): Effect.Effect<AccountTable, Failure> =>
+export const grant = (
+  house: AccountsHouse,
+  caller: Caller,
+  id: string,
+  wanted: Grant,
+): Effect.Effect<AccountTable, Failure> =>
   Effect.gen(function* () {
     if (!isId(id)) return yield* noSuchAccount()
     const actor = caller.tenant.account
@@ -69,5 +99,7 @@ export const grant = (house: AccountsHouse, caller: Caller, id: string, wanted: 
         return { row, ...(yield* move(house, actor, id, wanted, tx)) }
       }),
     )
-    return refused === undefined ? row : yield* apiError("conflict", refused, { param: "amount_idr" })
+    return refused === undefined
+      ? row
+      : yield* apiError("conflict", refused, { param: "amount_idr" })
   })

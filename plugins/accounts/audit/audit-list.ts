@@ -20,7 +20,11 @@ export type AuditPlace = Pick<AuditRow, "created_at" | "seq">
 
 export interface AuditList {
   /** Newest first. `before`: only what is older. */
-  list(filter: AuditFilter, limit: number, before?: AuditPlace): Effect.Effect<readonly AuditRow[], PortError>
+  list(
+    filter: AuditFilter,
+    limit: number,
+    before?: AuditPlace,
+  ): Effect.Effect<readonly AuditRow[], PortError>
   place(id: string): Effect.Effect<AuditPlace | undefined, PortError>
 }
 
@@ -29,16 +33,28 @@ export const makeAuditList = (database: Database): AuditList => {
   return {
     list: ({ from, to, ...texts }, limit, before) =>
       database.run(() => {
-        let query = entries().selectAll().orderBy("created_at", "desc").orderBy("seq", "desc").limit(limit)
+        let query = entries()
+          .selectAll()
+          .orderBy("created_at", "desc")
+          .orderBy("seq", "desc")
+          .limit(limit)
         for (const column of ["actor", "action", "target"] as const) {
           const wanted = texts[column]
           if (wanted !== undefined) query = query.where(column, "=", wanted)
         }
         if (from) query = query.where("created_at", ">=", from)
         if (to) query = query.where("created_at", "<", to)
-        if (before) query = query.where(sql<boolean>`(created_at, seq) < (${before.created_at}, ${before.seq})`)
+        if (before)
+          query = query.where(
+            sql<boolean>`(created_at, seq) < (${before.created_at}, ${before.seq})`,
+          )
         return query.execute()
       }),
-    place: (id) => Effect.suspend(() => database.run(() => entries().select(["created_at", "seq"]).where("id", "=", id).executeTakeFirst())),
+    place: (id) =>
+      Effect.suspend(() =>
+        database.run(() =>
+          entries().select(["created_at", "seq"]).where("id", "=", id).executeTakeFirst(),
+        ),
+      ),
   }
 }

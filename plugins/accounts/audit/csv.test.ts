@@ -34,17 +34,46 @@ it("quotes by RFC 4180", () => {
 })
 
 it("lets no spreadsheet run anything", () => {
-  expect(csvLine(["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "a=b", "'=1"])).toBe("'=1+1,'+1,'-1,'@SUM(A1),'\tx,a=b,'=1\r\n")
-  expect(csvLine(['=HYPERLINK("http://x","y")', "\r=1"])).toBe('"\'=HYPERLINK(""http://x"",""y"")","\'\r=1"\r\n')
+  expect(csvLine(["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "a=b", "'=1"])).toBe(
+    "'=1+1,'+1,'-1,'@SUM(A1),'\tx,a=b,'=1\r\n",
+  )
+  expect(csvLine(['=HYPERLINK("http://x","y")', "\r=1"])).toBe(
+    '"\'=HYPERLINK(""http://x"",""y"")","\'\r=1"\r\n',
+  )
 })
 
 it("is read back as it was, but for the sign in front of formulas", () => {
-  const text = fc.oneof(fc.string({ unit: "binary" }), fc.string({ unit: fc.constantFrom('"', ",", "\r", "\n", "=", "+", "-", "@", "\t", "'", "a", "\ud83d\udd11") }))
-  fc.assert(
-    fc.property(fc.array(fc.array(text, { minLength: 2, maxLength: 4 }), { maxLength: 5 }), (records) => {
-      const read = readCsv(records.map(csvLine).join(""))
-      expect(read).toEqual(records.map((cells) => cells.map((cell) => (/^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell))))
-      for (const cell of read.flat()) expect("=+-@\t\r".includes(cell[0] ?? " ")).toBe(false)
+  const text = fc.oneof(
+    fc.string({ unit: "binary" }),
+    fc.string({
+      unit: fc.constantFrom(
+        '"',
+        ",",
+        "\r",
+        "\n",
+        "=",
+        "+",
+        "-",
+        "@",
+        "\t",
+        "'",
+        "a",
+        "\ud83d\udd11",
+      ),
     }),
+  )
+  fc.assert(
+    fc.property(
+      fc.array(fc.array(text, { minLength: 2, maxLength: 4 }), { maxLength: 5 }),
+      (records) => {
+        const read = readCsv(records.map(csvLine).join(""))
+        expect(read).toEqual(
+          records.map((cells) =>
+            cells.map((cell) => (/^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell)),
+          ),
+        )
+        for (const cell of read.flat()) expect("=+-@\t\r".includes(cell[0] ?? " ")).toBe(false)
+      },
+    ),
   )
 })

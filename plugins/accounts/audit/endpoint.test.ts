@@ -18,18 +18,30 @@ beforeEach(() => {
 })
 
 const ask = (query: string) => desk.ask(`GET /admin/audit?${query}`, { as: root })
-const refusal = ({ status, json }: Awaited<ReturnType<typeof ask>>) => [status, json.code, json.param]
-const record = (more: object = {}, tx?: Parameters<typeof desk.house.audit.record>[1]) => desk.house.audit.record({ actor, action: "key.create", target: "key_1", ...more }, tx)
+const refusal = ({ status, json }: Awaited<ReturnType<typeof ask>>) => [
+  status,
+  json.code,
+  json.param,
+]
+const record = (more: object = {}, tx?: Parameters<typeof desk.house.audit.record>[1]) =>
+  desk.house.audit.record({ actor, action: "key.create", target: "key_1", ...more }, tx)
 const run = Effect.runPromise
-// biome-ignore lint/suspicious/noExplicitAny: JSON
-const targets = async (query: string) => (await ask(`actor=${actor}&${query}`)).json.data.map(({ target }: any) => target)
+const targets = async (query: string) =>
+  // biome-ignore lint/suspicious/noExplicitAny: JSON
+  (await ask(`actor=${actor}&${query}`)).json.data.map(({ target }: any) => target)
 
 describe("the record", () => {
   it("shows who, what, before, after, when", async () => {
     await run(record({ before: { name: "a" }, after: { name: "b" } }))
     await run(record({ action: "login.fail" }))
     const { status, json } = await ask(`actor=${actor}`)
-    const entry = { id: expect.stringMatching(/^audit_\w{24}$/), object: "audit_entry", actor, target: "key_1", created_at: Math.floor(desk.clock.nowMs() / 1000) }
+    const entry = {
+      id: expect.stringMatching(/^audit_\w{24}$/),
+      object: "audit_entry",
+      actor,
+      target: "key_1",
+      created_at: Math.floor(desk.clock.nowMs() / 1000),
+    }
     expect([status, json]).toEqual([
       200,
       {
@@ -48,14 +60,20 @@ describe("the record", () => {
   it("is only ever added to", async () => {
     await run(record())
     const { tables } = desk
-    await expect(tables.updateTable("accounts_audit").set({ actor: "x" }).where("actor", "=", actor).execute()).rejects.toThrow("append-only")
-    await expect(tables.deleteFrom("accounts_audit").where("actor", "=", actor).execute()).rejects.toThrow("append-only")
+    await expect(
+      tables.updateTable("accounts_audit").set({ actor: "x" }).where("actor", "=", actor).execute(),
+    ).rejects.toThrow("append-only")
+    await expect(
+      tables.deleteFrom("accounts_audit").where("actor", "=", actor).execute(),
+    ).rejects.toThrow("append-only")
     await expect(sql`TRUNCATE accounts_audit`.execute(tables)).rejects.toThrow("append-only")
     expect(await desk.audit({ actor })).toHaveLength(1)
   })
 
   it("commits with the change, or not at all", async () => {
-    const failing = desk.house.database.transaction((tx) => Effect.andThen(record({}, tx), Effect.fail(new PortError({ port: "test", message: "no" }))))
+    const failing = desk.house.database.transaction((tx) =>
+      Effect.andThen(record({}, tx), Effect.fail(new PortError({ port: "test", message: "no" }))),
+    )
     await run(Effect.flip(failing))
     expect(await desk.audit({ actor })).toEqual([])
     await run(desk.house.database.transaction((tx) => record({}, tx)))
@@ -63,11 +81,20 @@ describe("the record", () => {
   })
 
   it("takes any text that somebody aimed at", async () => {
-    const hostile = ["a\0b", "\ud800", "x".repeat(10_000), "'; DROP TABLE accounts_audit; --", "🔑".repeat(1_000)]
-    for (const text of hostile) await run(record({ target: text, after: { text, list: [text, null, 5] } }))
+    const hostile = [
+      "a\0b",
+      "\ud800",
+      "x".repeat(10_000),
+      "'; DROP TABLE accounts_audit; --",
+      "🔑".repeat(1_000),
+    ]
+    for (const text of hostile)
+      await run(record({ target: text, after: { text, list: [text, null, 5] } }))
     const rows = await desk.audit({ actor })
     expect(rows.map(({ target }) => [...target].length)).toEqual([3, 1, 400, 32, 400])
-    expect(rows.map(({ after }) => after)).toEqual(hostile.map((text) => ({ text, list: [text, null, 5] })))
+    expect(rows.map(({ after }) => after)).toEqual(
+      hostile.map((text) => ({ text, list: [text, null, 5] })),
+    )
   })
 })
 
@@ -130,7 +157,10 @@ describe("as CSV", () => {
   it("is a file that no spreadsheet runs", async () => {
     await run(record({ target: "=cmd|' /C calc'!A0", after: { name: 'a "b", c' } }))
     const { status, headers, text } = await ask(`actor=${actor}&format=csv`)
-    expect([status, headers["content-disposition"]]).toEqual([200, 'attachment; filename="audit.csv"'])
+    expect([status, headers["content-disposition"]]).toEqual([
+      200,
+      'attachment; filename="audit.csv"',
+    ])
     const [row] = await desk.audit({ actor })
     expect(text).toBe(
       `id,created_at,actor,action,target,before,after\r\n${row?.id},${new Date(desk.clock.nowMs()).toISOString()},${actor},key.create,'=cmd|' /C calc'!A0,,"{""name"":""a \\""b\\"", c""}"\r\n`,
@@ -140,10 +170,16 @@ describe("as CSV", () => {
   it("holds everything that the filter lets through, however much it is", async () => {
     await sql`
       INSERT INTO accounts_audit (id, actor, action, target, created_at)
-      SELECT ${actor} || n, ${actor}, 'bulk', n, ${new Date(desk.clock.nowMs())}::timestamptz + n / 700 * interval '1 ms' FROM generate_series(1, 2500) n`.execute(desk.tables)
+      SELECT ${actor} || n, ${actor}, 'bulk', n, ${new Date(desk.clock.nowMs())}::timestamptz + n / 700 * interval '1 ms' FROM generate_series(1, 2500) n`.execute(
+      desk.tables,
+    )
     const { text } = await ask(`actor=${actor}&format=csv&limit=1`)
     const lines = text.trimEnd().split("\r\n")
-    expect(lines.slice(1).map((line) => Number(line.split(",")[4]))).toEqual(Array.from({ length: 2_500 }, (_, n) => 2_500 - n))
-    expect((await ask(`actor=${actor}&action=none&format=csv`)).text).toBe("id,created_at,actor,action,target,before,after\r\n")
+    expect(lines.slice(1).map((line) => Number(line.split(",")[4]))).toEqual(
+      Array.from({ length: 2_500 }, (_, n) => 2_500 - n),
+    )
+    expect((await ask(`actor=${actor}&action=none&format=csv`)).text).toBe(
+      "id,created_at,actor,action,target,before,after\r\n",
+    )
   })
 })

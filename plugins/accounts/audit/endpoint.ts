@@ -17,7 +17,13 @@ import {
 import { freePlan, streamError } from "../free-plan.ts"
 import type { AccountsHouse, OpenHouse } from "../house.ts"
 import { readFilter, readTime } from "../list-query.ts"
-import { type AuditFilter, type AuditList, type AuditPlace, type AuditRow, makeAuditList } from "./audit-list.ts"
+import {
+  type AuditFilter,
+  type AuditList,
+  type AuditPlace,
+  type AuditRow,
+  makeAuditList,
+} from "./audit-list.ts"
 import { csvLine } from "./csv.ts"
 
 const maxFilterCharacters = 400
@@ -26,7 +32,9 @@ const rowsPerPiece = 1_000
 export const AuditEntryReply = Schema.Struct({
   id: Schema.String,
   object: Schema.Literal("audit_entry"),
-  actor: Schema.String.annotate({ description: "Account id; `system`, `cli` or `anonymous` where there is none." }),
+  actor: Schema.String.annotate({
+    description: "Account id; `system`, `cli` or `anonymous` where there is none.",
+  }),
   action: Schema.String,
   target: Schema.String,
   before: Schema.Unknown.annotate({ description: "The changed fields as they were, or null." }),
@@ -35,7 +43,15 @@ export const AuditEntryReply = Schema.Struct({
 }).annotate({ identifier: "AuditEntry" })
 type AuditEntryReply = typeof AuditEntryReply.Type
 
-const toEntry = ({ id, actor, action, target, before, after, created_at }: AuditRow): AuditEntryReply => ({
+const toEntry = ({
+  id,
+  actor,
+  action,
+  target,
+  before,
+  after,
+  created_at,
+}: AuditRow): AuditEntryReply => ({
   ...{ id, object: "audit_entry", actor, action, target, before, after },
   created_at: Math.floor(created_at.getTime() / 1000),
 })
@@ -50,23 +66,44 @@ const readFilters = (query: Strings): Effect.Effect<AuditFilter, ApiError> =>
     const text = (name: string) => readFilter(query, name, maxFilterCharacters)
     const [from, to] = [yield* readTime(query, "from"), yield* readTime(query, "to")]
     if (from && to && to < from) return yield* badQuery("to", "must not be before from")
-    return { actor: yield* text("actor"), action: yield* text("action"), target: yield* text("target"), from, to }
+    return {
+      actor: yield* text("actor"),
+      action: yield* text("action"),
+      target: yield* text("target"),
+      from,
+      to,
+    }
   })
 
 /** Everything that the filter lets through, a piece at a time: what is written meanwhile is newer, and so no part of it. */
 const csvReply = (house: AccountsHouse, store: AuditList, filter: AuditFilter): Reply => {
-  const piece = (before: AuditPlace | undefined): Effect.Effect<readonly [readonly string[], Option.Option<AuditPlace>], PortError> =>
-    Effect.map(store.list(filter, rowsPerPiece, before), (rows) => [[rows.map(toCsv).join("")], rows.length < rowsPerPiece ? Option.none() : Option.fromNullishOr(rows.at(-1))])
-  const text = Stream.concat(Stream.make(csvHead), Stream.paginate(undefined as AuditPlace | undefined, piece))
+  const piece = (
+    before: AuditPlace | undefined,
+  ): Effect.Effect<readonly [readonly string[], Option.Option<AuditPlace>], PortError> =>
+    Effect.map(store.list(filter, rowsPerPiece, before), (rows) => [
+      [rows.map(toCsv).join("")],
+      rows.length < rowsPerPiece ? Option.none() : Option.fromNullishOr(rows.at(-1)),
+    ])
+  const text = Stream.concat(
+    Stream.make(csvHead),
+    Stream.paginate(undefined as AuditPlace | undefined, piece),
+  )
   return {
     status: 200,
     mediaType: "text/csv; charset=utf-8",
-    headers: { "content-disposition": 'attachment; filename="audit.csv"', "x-content-type-options": "nosniff" },
+    headers: {
+      "content-disposition": 'attachment; filename="audit.csv"',
+      "x-content-type-options": "nosniff",
+    },
     bytes: text.pipe(Stream.encodeText, Stream.mapError(streamError(house.log))),
   }
 }
 
-const page = (store: AuditList, filter: AuditFilter, wanted: Page): Effect.Effect<Reply, ApiError | PortError> =>
+const page = (
+  store: AuditList,
+  filter: AuditFilter,
+  wanted: Page,
+): Effect.Effect<Reply, ApiError | PortError> =>
   Effect.gen(function* () {
     const before = yield* placeOf(wanted.after, store.place)
     const { rows, hasMore } = firstOf(yield* store.list(filter, wanted.limit + 1, before), wanted)
@@ -89,9 +126,15 @@ export const auditEndpoint = (open: OpenHouse): Endpoint =>
         const filter = yield* readFilters(query)
         const wanted = yield* readPage(query)
         const { format = "json" } = query
-        if (format !== "json" && format !== "csv") return yield* badQuery("format", "must be json or csv")
+        if (format !== "json" && format !== "csv")
+          return yield* badQuery("format", "must be json or csv")
         const house = open()
         const store = makeAuditList(house.database)
-        return freePlan(house.log, format === "csv" ? Effect.sync(() => csvReply(house, store, filter)) : page(store, filter, wanted))
+        return freePlan(
+          house.log,
+          format === "csv"
+            ? Effect.sync(() => csvReply(house, store, filter))
+            : page(store, filter, wanted),
+        )
       }),
   })

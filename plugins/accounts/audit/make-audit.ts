@@ -1,6 +1,13 @@
 import { Effect } from "effect"
 import type { ColumnType, Generated } from "kysely"
-import { type Clock, type Database, firstCharacters, type Ids, type Json, type Transaction } from "../../../core/index.ts"
+import {
+  type Clock,
+  type Database,
+  firstCharacters,
+  type Ids,
+  type Json,
+  type Transaction,
+} from "../../../core/index.ts"
 import type { Audit } from "./audit.ts"
 
 export interface AuditTables {
@@ -19,7 +26,8 @@ export interface AuditTables {
 const maxCharacters = 400
 
 /** What somebody aimed at may be any text: PostgreSQL takes no NUL, and the record is no place for long ones. */
-const plainText = (text: string): string => firstCharacters(text.replaceAll("\0", "\ufffd"), maxCharacters)
+const plainText = (text: string): string =>
+  firstCharacters(text.replaceAll("\0", "\ufffd"), maxCharacters)
 
 const jsonText = (value: Json): string | null => JSON.stringify(value) ?? null
 

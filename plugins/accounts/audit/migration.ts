@@ -16,7 +16,9 @@ export const auditMigration: Migration = {
       )`.execute(db)
     await sql`CREATE INDEX accounts_audit_at ON accounts_audit (created_at, seq)`.execute(db)
     for (const column of ["actor", "action", "target"])
-      await sql`CREATE INDEX ${sql.id(`accounts_audit_${column}`)} ON accounts_audit (${sql.id(column)}, created_at, seq)`.execute(db)
+      await sql`CREATE INDEX ${sql.id(`accounts_audit_${column}`)} ON accounts_audit (${sql.id(column)}, created_at, seq)`.execute(
+        db,
+      )
     await sql`
       CREATE FUNCTION accounts_audit_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
       BEGIN

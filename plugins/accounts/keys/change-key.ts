@@ -1,5 +1,12 @@
 import { Effect } from "effect"
-import { type ApiError, apiError, type Caller, isId, type PortError, parseRupiah } from "../../../core/index.ts"
+import {
+  type ApiError,
+  apiError,
+  type Caller,
+  isId,
+  type PortError,
+  parseRupiah,
+} from "../../../core/index.ts"
 import { changedFields } from "../changed-fields.ts"
 import type { AccountsHouse } from "../house.ts"
 import { type KeyRow, type KeyRowChanges, makeKeyStore } from "./key-store.ts"
@@ -21,49 +28,92 @@ export const limitColumns = (limits: SomeLimits | null | undefined): KeyRowChang
   }
 }
 
-const shownFields = (row: KeyRow) => ({ name: row.name, scopes: row.scopes, limits: limitsJson(limitsOfRow(row)) })
+const shownFields = (row: KeyRow) => ({
+  name: row.name,
+  scopes: row.scopes,
+  limits: limitsJson(limitsOfRow(row)),
+})
 
 /** Another account's key looks like none; that somebody aimed at it is on record. */
-const refuseForeign = (house: AccountsHouse, caller: Caller, id: string, action: string): Effect.Effect<never, ApiError | PortError> =>
+const refuseForeign = (
+  house: AccountsHouse,
+  caller: Caller,
+  id: string,
+  action: string,
+): Effect.Effect<never, ApiError | PortError> =>
   Effect.gen(function* () {
     const foreign = isId(id) ? yield* makeKeyStore(house.database).get(id) : undefined
-    if (foreign) yield* house.audit.record({ actor: caller.tenant.account, action: "key.deny", target: id, after: { attempt: action } })
+    if (foreign)
+      yield* house.audit.record({
+        actor: caller.tenant.account,
+        action: "key.deny",
+        target: id,
+        after: { attempt: action },
+      })
     return yield* noSuchKey()
   })
 
 type Work = Effect.Effect<KeyRow | undefined, ApiError | PortError>
 
 /** Nothing may come between the commit and telling the caches. */
-const announced = (house: AccountsHouse, caller: Caller, id: string, action: string, work: Work): Effect.Effect<KeyRow, ApiError | PortError> =>
-  Effect.uninterruptible(Effect.tap(work, () => Effect.sync(() => house.keyChanges.announce({ key: id })))).pipe(
+const announced = (
+  house: AccountsHouse,
+  caller: Caller,
+  id: string,
+  action: string,
+  work: Work,
+): Effect.Effect<KeyRow, ApiError | PortError> =>
+  Effect.uninterruptible(
+    Effect.tap(work, () => Effect.sync(() => house.keyChanges.announce({ key: id }))),
+  ).pipe(
     Effect.flatMap((row) => (row ? Effect.succeed(row) : refuseForeign(house, caller, id, action))),
   )
 
-export const changeKey = (house: AccountsHouse, caller: Caller, id: string, wanted: ChangeKey): Effect.Effect<KeyRow, ApiError | PortError> =>
+export const changeKey = (
+  house: AccountsHouse,
+  caller: Caller,
+  id: string,
+  wanted: ChangeKey,
+): Effect.Effect<KeyRow, ApiError | PortError> =>
   Effect.gen(function* () {
     const scopes = wanted.scopes ? yield* checkScopes(wanted.scopes, house.endpoints()) : undefined
     const store = makeKeyStore(house.database)
     const { account } = caller.tenant
-    const changes = { ...(typeof wanted.name === "string" && { name: wanted.name.trim() }), ...(scopes && { scopes }), ...limitColumns(wanted.limits) }
+    const changes = {
+      ...(typeof wanted.name === "string" && { name: wanted.name.trim() }),
+      ...(scopes && { scopes }),
+      ...limitColumns(wanted.limits),
+    }
     const work = house.database.transaction((tx) =>
       Effect.gen(function* () {
         const before = isId(id) ? yield* store.lock(account, id, tx) : undefined
         if (!before || before.playground) return undefined
-        if (before.revoked_at !== null) return yield* apiError("conflict", "This key was revoked: it can't be changed any more.")
+        if (before.revoked_at !== null)
+          return yield* apiError("conflict", "This key was revoked: it can't be changed any more.")
         if (Object.keys(changes).length === 0) return before
         const after = yield* store.change(id, changes, tx)
         const changed = changedFields(shownFields(before), shownFields(after))
-        if (changed) yield* house.audit.record({ actor: account, action: "key.update", target: id, ...changed }, tx)
+        if (changed)
+          yield* house.audit.record(
+            { actor: account, action: "key.update", target: id, ...changed },
+            tx,
+          )
         return after
       }),
     )
     return yield* announced(house, caller, id, "update", work)
   })
 
-export const revokeKey = (house: AccountsHouse, caller: Caller, id: string): Effect.Effect<KeyRow, ApiError | PortError> => {
+export const revokeKey = (
+  house: AccountsHouse,
+  caller: Caller,
+  id: string,
+): Effect.Effect<KeyRow, ApiError | PortError> => {
   const work = house.database.transaction((tx) =>
     Effect.gen(function* () {
-      const row = isId(id) ? yield* makeKeyStore(house.database).lock(caller.tenant.account, id, tx) : undefined
+      const row = isId(id)
+        ? yield* makeKeyStore(house.database).lock(caller.tenant.account, id, tx)
+        : undefined
       return row && (yield* revokeRow(house, caller.tenant.account, row, tx))
     }),
   )

@@ -1,5 +1,13 @@
 import { Effect } from "effect"
-import { type ApiError, apiError, type Caller, type Limits, type PortError, parseRupiah, type Transaction } from "../../../core/index.ts"
+import {
+  type ApiError,
+  apiError,
+  type Caller,
+  type Limits,
+  type PortError,
+  parseRupiah,
+  type Transaction,
+} from "../../../core/index.ts"
 import { makeApiKey } from "../api-key.ts"
 import type { AccountsHouse } from "../house.ts"
 import type { NewKey } from "../key-rows.ts"
@@ -25,14 +33,22 @@ const limitsFor = (defaults: Limits, wanted: SomeLimits | null | undefined): Lim
   rpm: wanted?.rpm ?? defaults.rpm,
   rpd: wanted?.rpd ?? defaults.rpd,
   concurrency: wanted?.concurrency ?? defaults.concurrency,
-  monthlyCapMicros: typeof wanted?.monthly_cap_idr === "number" ? parseRupiah(String(wanted.monthly_cap_idr)) : defaults.monthlyCapMicros,
+  monthlyCapMicros:
+    typeof wanted?.monthly_cap_idr === "number"
+      ? parseRupiah(String(wanted.monthly_cap_idr))
+      : defaults.monthlyCapMicros,
 })
 
 /** The account's lock makes parallel requests count one after the other. */
-const creating = (house: AccountsHouse, key: NewKey, makeRoom: (tx: Transaction) => Effect.Effect<void, Failure>): Effect.Effect<CreatedKey, Failure> =>
+const creating = (
+  house: AccountsHouse,
+  key: NewKey,
+  makeRoom: (tx: Transaction) => Effect.Effect<void, Failure>,
+): Effect.Effect<CreatedKey, Failure> =>
   house.database.transaction((tx) =>
     Effect.gen(function* () {
-      if (!(yield* house.accounts.lock(key.account, tx))) return yield* apiError("authentication_error")
+      if (!(yield* house.accounts.lock(key.account, tx)))
+        return yield* apiError("authentication_error")
       yield* makeRoom(tx)
       yield* insertKey(house, key.account, key, tx)
       const row = yield* makeKeyStore(house.database).get(key.id, tx)
@@ -40,7 +56,11 @@ const creating = (house: AccountsHouse, key: NewKey, makeRoom: (tx: Transaction)
     }),
   )
 
-export const createKey = (house: AccountsHouse, caller: Caller, wanted: CreateKey): Effect.Effect<CreatedKey, Failure> =>
+export const createKey = (
+  house: AccountsHouse,
+  caller: Caller,
+  wanted: CreateKey,
+): Effect.Effect<CreatedKey, Failure> =>
   Effect.gen(function* () {
     const mode = wanted.test ? "test" : "live"
     const key: NewKey = {
@@ -55,19 +75,37 @@ export const createKey = (house: AccountsHouse, caller: Caller, wanted: CreateKe
     }
     const makeRoom = (tx: Transaction) =>
       Effect.flatMap(makeKeyStore(house.database).countActive(key.account, tx), (active) =>
-        active < maxActiveKeys ? Effect.void : Effect.fail(apiError("conflict", `This account has ${maxActiveKeys} keys that work, and more are not allowed: revoke one first.`)),
+        active < maxActiveKeys
+          ? Effect.void
+          : Effect.fail(
+              apiError(
+                "conflict",
+                `This account has ${maxActiveKeys} keys that work, and more are not allowed: revoke one first.`,
+              ),
+            ),
       )
     return yield* creating(house, key, makeRoom)
   })
 
 /** For the web app, whose session token is no API key. The oldest one gives way. */
-export const createPlaygroundKey = (house: AccountsHouse, caller: Caller): Effect.Effect<CreatedKey, Failure> =>
+export const createPlaygroundKey = (
+  house: AccountsHouse,
+  caller: Caller,
+): Effect.Effect<CreatedKey, Failure> =>
   Effect.suspend(() => {
     const nowMs = house.clock.nowMs()
     const { account } = caller.tenant
     const limits = limitsOf(house.settings)
     const key: NewKey = {
-      ...{ id: house.ids.make("key_"), account, name: "Playground", key: makeApiKey("live"), mode: "live", limits, createdMs: nowMs },
+      ...{
+        id: house.ids.make("key_"),
+        account,
+        name: "Playground",
+        key: makeApiKey("live"),
+        mode: "live",
+        limits,
+        createdMs: nowMs,
+      },
       expiresMs: nowMs + playgroundMs,
       playground: true,
     }

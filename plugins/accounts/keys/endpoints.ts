@@ -1,5 +1,17 @@
 import { Effect } from "effect"
-import { type Caller, defineEndpoint, type Endpoint, firstOf, megabyte, type Page, type PortError, placeOf, type Reply, readPage, toList } from "../../../core/index.ts"
+import {
+  type Caller,
+  defineEndpoint,
+  type Endpoint,
+  firstOf,
+  megabyte,
+  type Page,
+  type PortError,
+  placeOf,
+  type Reply,
+  readPage,
+  toList,
+} from "../../../core/index.ts"
 import { freePlan } from "../free-plan.ts"
 import type { AccountsHouse, OpenHouse } from "../house.ts"
 import { callerOf } from "../session-caller.ts"
@@ -14,12 +26,19 @@ const common = { access: "session", maxBodyBytes: megabyte } as const
 /** Of replies that show a key. */
 const onlyOnce = { "cache-control": "no-store" }
 
-const shown = (house: AccountsHouse, rows: readonly KeyRow[]): Effect.Effect<readonly KeyReply[], PortError> =>
-  Effect.map(rows.length > 0 ? house.billing.spentThisMonth(rows.map(({ id }) => id)) : Effect.succeed(new Map<string, bigint>()), (spent) =>
-    rows.map((row) => toKey(row, spent.get(row.id) ?? 0n)),
+const shown = (
+  house: AccountsHouse,
+  rows: readonly KeyRow[],
+): Effect.Effect<readonly KeyReply[], PortError> =>
+  Effect.map(
+    rows.length > 0
+      ? house.billing.spentThisMonth(rows.map(({ id }) => id))
+      : Effect.succeed(new Map<string, bigint>()),
+    (spent) => rows.map((row) => toKey(row, spent.get(row.id) ?? 0n)),
   )
 
-const replyWith = (house: AccountsHouse, row: KeyRow): Effect.Effect<Reply, PortError> => Effect.map(shown(house, [row]), ([json]) => ({ status: 200, json }))
+const replyWith = (house: AccountsHouse, row: KeyRow): Effect.Effect<Reply, PortError> =>
+  Effect.map(shown(house, [row]), ([json]) => ({ status: 200, json }))
 
 const page = (house: AccountsHouse, caller: Caller, wanted: Page) =>
   Effect.gen(function* () {
@@ -39,7 +58,10 @@ const listKeys = (open: OpenHouse) =>
     path: "/dashboard/keys",
     body: "none",
     reply: KeyList,
-    plan: (call) => Effect.all([callerOf(call), readPage(call.query)]).pipe(Effect.map(([caller, wanted]) => freePlan(open().log, page(open(), caller, wanted)))),
+    plan: (call) =>
+      Effect.all([callerOf(call), readPage(call.query)]).pipe(
+        Effect.map(([caller, wanted]) => freePlan(open().log, page(open(), caller, wanted))),
+      ),
   })
 
 const create = (open: OpenHouse) =>
@@ -58,7 +80,11 @@ const create = (open: OpenHouse) =>
         freePlan(
           open().log,
           // a key that has just been made has spent nothing
-          Effect.map(createKey(open(), caller, call.body), ({ row, key }) => ({ status: 201, headers: onlyOnce, json: { ...toKey(row, 0n), key } })),
+          Effect.map(createKey(open(), caller, call.body), ({ row, key }) => ({
+            status: 201,
+            headers: onlyOnce,
+            json: { ...toKey(row, 0n), key },
+          })),
         ),
       ),
   })
@@ -76,7 +102,9 @@ const change = (open: OpenHouse) =>
       Effect.map(callerOf(call), (caller) =>
         freePlan(
           open().log,
-          Effect.flatMap(changeKey(open(), caller, call.params.id ?? "", call.body), (row) => replyWith(open(), row)),
+          Effect.flatMap(changeKey(open(), caller, call.params.id ?? "", call.body), (row) =>
+            replyWith(open(), row),
+          ),
         ),
       ),
   })
@@ -94,7 +122,9 @@ const revoke = (open: OpenHouse) =>
       Effect.map(callerOf(call), (caller) =>
         freePlan(
           open().log,
-          Effect.flatMap(revokeKey(open(), caller, call.params.id ?? ""), (row) => replyWith(open(), row)),
+          Effect.flatMap(revokeKey(open(), caller, call.params.id ?? ""), (row) =>
+            replyWith(open(), row),
+          ),
         ),
       ),
   })
@@ -124,4 +154,10 @@ const playground = (open: OpenHouse) =>
   })
 
 /** `/dashboard/keys` and the key of the playground. */
-export const keyEndpoints = (open: OpenHouse): readonly Endpoint[] => [listKeys(open), create(open), change(open), revoke(open), playground(open)]
+export const keyEndpoints = (open: OpenHouse): readonly Endpoint[] => [
+  listKeys(open),
+  create(open),
+  change(open),
+  revoke(open),
+  playground(open),
+]

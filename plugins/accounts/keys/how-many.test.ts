@@ -15,11 +15,19 @@ beforeEach(async () => {
 const create = (name = "k") => desk.ask("POST /dashboard/keys", { as: ada, body: { name } })
 const revoke = (id: string) => desk.ask(`DELETE /dashboard/keys/${id}`, { as: ada })
 const list = (query = "") => desk.ask(`GET /dashboard/keys${query}`, { as: ada })
-const refusal = ({ status, json }: Awaited<ReturnType<typeof list>>) => [status, json.code, json.param]
+const refusal = ({ status, json }: Awaited<ReturnType<typeof list>>) => [
+  status,
+  json.code,
+  json.param,
+]
 
 describe("how many", () => {
   it("at most 100 keys of an account work, also when they are made at once", async () => {
-    const replies = await Promise.all(Array.from({ length: 103 }, (_, n) => desk.ask("POST /dashboard/keys", { as: ada, body: { name: `k${n}` } })))
+    const replies = await Promise.all(
+      Array.from({ length: 103 }, (_, n) =>
+        desk.ask("POST /dashboard/keys", { as: ada, body: { name: `k${n}` } }),
+      ),
+    )
     expect(
       replies
         .map(({ status }) => status)
@@ -29,12 +37,26 @@ describe("how many", () => {
     const { json } = await list("?limit=1")
     await revoke(json.first_id)
     expect((await create()).status).toBe(201)
-    expect(refusal(await desk.ask("POST /dashboard/keys", { as: ada, body: { name: "one more" } }))).toEqual([409, "conflict", null])
-    expect((await desk.ask("POST /dashboard/keys", { as: await desk.person(), body: { name: "another's" } })).status).toBe(201)
+    expect(
+      refusal(await desk.ask("POST /dashboard/keys", { as: ada, body: { name: "one more" } })),
+    ).toEqual([409, "conflict", null])
+    expect(
+      (
+        await desk.ask("POST /dashboard/keys", {
+          as: await desk.person(),
+          body: { name: "another's" },
+        })
+      ).status,
+    ).toBe(201)
   })
 
   it("an Idempotency-Key makes one", async () => {
-    const ask = (name: string) => desk.ask("POST /dashboard/keys", { as: ada, body: { name }, idempotencyKey: `i-${ada.tenant.account}` })
+    const ask = (name: string) =>
+      desk.ask("POST /dashboard/keys", {
+        as: ada,
+        body: { name },
+        idempotencyKey: `i-${ada.tenant.account}`,
+      })
     const [first, second] = [await ask("a"), await ask("a")]
     expect(second.json).toEqual(first.json)
     expect((await list()).json.data).toHaveLength(1)
@@ -50,23 +72,45 @@ describe("keys of the playground", () => {
     const endsMs = desk.clock.nowMs() + 15 * 60_000
     expect([status, json]).toEqual([
       201,
-      expect.objectContaining({ object: "api_key", test: false, expires_at: Math.floor(endsMs / 1000), revoked_at: null, key: expect.stringMatching(/^svc_live_/) }),
+      expect.objectContaining({
+        object: "api_key",
+        test: false,
+        expires_at: Math.floor(endsMs / 1000),
+        revoked_at: null,
+        key: expect.stringMatching(/^svc_live_/),
+      }),
     ])
     expect((await list()).json.data).toEqual([])
-    expect(refusal(await list(`?after=${json.id}`))).toEqual([400, "invalid_request_error", "after"])
+    expect(refusal(await list(`?after=${json.id}`))).toEqual([
+      400,
+      "invalid_request_error",
+      "after",
+    ])
     desk.clock.advance(15 * 60_000 - 1)
     expect(await desk.authenticate(json.key)).toMatchObject({ tenant: ada.tenant, keyId: json.id })
     desk.clock.advance(1)
     expect(await desk.authenticate(json.key)).toBe("authentication_error")
-    expect(refusal(await desk.ask(`PATCH /dashboard/keys/${json.id}`, { as: ada, body: { limits: { rpm: 9 } } }))).toEqual([404, "not_found", null])
+    expect(
+      refusal(
+        await desk.ask(`PATCH /dashboard/keys/${json.id}`, {
+          as: ada,
+          body: { limits: { rpm: 9 } },
+        }),
+      ),
+    ).toEqual([404, "not_found", null])
   })
 
   it("at most 10 work; the oldest gives way", async () => {
     const made = []
     for (let n = 0; n < 12; n++) made.push((await make()).json)
-    const works = await Promise.all(made.map(async ({ key }) => typeof (await desk.authenticate(key)) === "object"))
+    const works = await Promise.all(
+      made.map(async ({ key }) => typeof (await desk.authenticate(key)) === "object"),
+    )
     expect(works).toEqual([false, false, ...Array(10).fill(true)])
-    expect(await desk.audit({ target: made[0].id })).toMatchObject([{ action: "key.create", after: { playground: true } }, { action: "key.revoke" }])
+    expect(await desk.audit({ target: made[0].id })).toMatchObject([
+      { action: "key.create", after: { playground: true } },
+      { action: "key.revoke" },
+    ])
     desk.clock.advance(15 * 60_000)
     await make()
     expect(await desk.audit({ target: made[11].id })).toHaveLength(1)
@@ -74,7 +118,10 @@ describe("keys of the playground", () => {
 
   it("count toward no limit of ordinary keys, and can be revoked", async () => {
     const { json } = await make()
-    expect((await revoke(json.id)).json).toMatchObject({ id: json.id, revoked_at: expect.any(Number) })
+    expect((await revoke(json.id)).json).toMatchObject({
+      id: json.id,
+      revoked_at: expect.any(Number),
+    })
     expect(await desk.authenticate(json.key)).toBe("authentication_error")
   })
 })

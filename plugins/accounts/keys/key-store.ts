@@ -4,7 +4,10 @@ import type { Database, PortError, Transaction } from "../../../core/index.ts"
 import type { AccountsTables } from "../tables.ts"
 
 export type KeyRow = Selectable<AccountsTables["accounts_key"]>
-export type KeyRowChanges = Pick<Updateable<AccountsTables["accounts_key"]>, "name" | "scopes" | "rpm" | "rpd" | "concurrency" | "monthly_cap_micros" | "revoked_at">
+export type KeyRowChanges = Pick<
+  Updateable<AccountsTables["accounts_key"]>,
+  "name" | "scopes" | "rpm" | "rpd" | "concurrency" | "monthly_cap_micros" | "revoked_at"
+>
 
 /** The keys as their owner sees them: everything is looked up by account. */
 export interface KeyStore {
@@ -19,12 +22,17 @@ export interface KeyStore {
   /** How many keys of the list are not revoked. */
   countActive(account: string, tx: Transaction): Effect.Effect<number, PortError>
   /** Keys of the playground that work at that time, the oldest first. */
-  playground(account: string, nowMs: number, tx: Transaction): Effect.Effect<readonly KeyRow[], PortError>
+  playground(
+    account: string,
+    nowMs: number,
+    tx: Transaction,
+  ): Effect.Effect<readonly KeyRow[], PortError>
 }
 
 export const makeKeyStore = (database: Database): KeyStore => {
   const keys = (tx?: Transaction) => database.queries<AccountsTables>(tx).selectFrom("accounts_key")
-  const listed = (account: string) => keys().where("account_id", "=", account).where("playground", "=", false)
+  const listed = (account: string) =>
+    keys().where("account_id", "=", account).where("playground", "=", false)
   return {
     list: (account, limit, before) =>
       database.run(() => {
@@ -36,10 +44,27 @@ export const makeKeyStore = (database: Database): KeyStore => {
         database.run(() => listed(account).select("seq").where("id", "=", id).executeTakeFirst()),
         (row) => row && String(row.seq),
       ),
-    lock: (account, id, tx) => database.run(() => keys(tx).selectAll().where("account_id", "=", account).where("id", "=", id).forUpdate().executeTakeFirst()),
+    lock: (account, id, tx) =>
+      database.run(() =>
+        keys(tx)
+          .selectAll()
+          .where("account_id", "=", account)
+          .where("id", "=", id)
+          .forUpdate()
+          .executeTakeFirst(),
+      ),
     change: (id, changes, tx) =>
-      database.run(() => database.queries<AccountsTables>(tx).updateTable("accounts_key").set(changes).where("id", "=", id).returningAll().executeTakeFirstOrThrow()),
-    get: (id, tx) => database.run(() => keys(tx).selectAll().where("id", "=", id).executeTakeFirst()),
+      database.run(() =>
+        database
+          .queries<AccountsTables>(tx)
+          .updateTable("accounts_key")
+          .set(changes)
+          .where("id", "=", id)
+          .returningAll()
+          .executeTakeFirstOrThrow(),
+      ),
+    get: (id, tx) =>
+      database.run(() => keys(tx).selectAll().where("id", "=", id).executeTakeFirst()),
     countActive: (account, tx) =>
       Effect.map(
         database.run(() =>

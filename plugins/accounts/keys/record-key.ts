@@ -11,27 +11,65 @@ export type RecordParts = Pick<AccountsHouse, "database" | "keys" | "audit" | "c
 type InsertParts = Pick<RecordParts, "keys" | "audit">
 
 /** Stores a key, and who made it, in one transaction. False when it is stored already, whoever's it is. */
-export const insertKeyUnlessThere = (parts: InsertParts, actor: string, key: NewKey, tx: Transaction): Effect.Effect<boolean, PortError> =>
+export const insertKeyUnlessThere = (
+  parts: InsertParts,
+  actor: string,
+  key: NewKey,
+  tx: Transaction,
+): Effect.Effect<boolean, PortError> =>
   Effect.gen(function* () {
     if (!(yield* parts.keys.insert(key, tx))) return false
     const { account, name, mode, limits, scopes = ["*"], playground = false, expiresMs } = key
     const ends = expiresMs === undefined ? {} : { expires_at: Math.floor(expiresMs / 1000) }
-    const after = { account, name, test: mode === "test", scopes, limits: limitsJson(limits), ...(playground && { playground }), ...ends }
+    const after = {
+      account,
+      name,
+      test: mode === "test",
+      scopes,
+      limits: limitsJson(limits),
+      ...(playground && { playground }),
+      ...ends,
+    }
     yield* parts.audit.record({ actor, action: "key.create", target: key.id, after }, tx)
     return true
   })
 
 /** The same of a key that was made just now. */
-export const insertKey = (parts: InsertParts, actor: string, key: NewKey, tx: Transaction): Effect.Effect<void, PortError> =>
+export const insertKey = (
+  parts: InsertParts,
+  actor: string,
+  key: NewKey,
+  tx: Transaction,
+): Effect.Effect<void, PortError> =>
   Effect.flatMap(insertKeyUnlessThere(parts, actor, key, tx), (isNew) =>
-    isNew ? Effect.void : Effect.fail(new PortError({ port: "identity", message: "a new key is known already" })),
+    isNew
+      ? Effect.void
+      : Effect.fail(new PortError({ port: "identity", message: "a new key is known already" })),
   )
 
 /** The key as it is after that. A revoked one stays as it is. Announce it when `tx` has committed. */
-export const revokeRow = (house: RecordParts, actor: string, row: KeyRow, tx: Transaction): Effect.Effect<KeyRow, PortError> =>
+export const revokeRow = (
+  house: RecordParts,
+  actor: string,
+  row: KeyRow,
+  tx: Transaction,
+): Effect.Effect<KeyRow, PortError> =>
   Effect.gen(function* () {
     if (row.revoked_at !== null) return row
-    const revoked = yield* makeKeyStore(house.database).change(row.id, { revoked_at: new Date(house.clock.nowMs()) }, tx)
-    yield* house.audit.record({ actor, action: "key.revoke", target: row.id, before: { revoked_at: null }, after: { revoked_at: secondsOrNull(revoked.revoked_at) } }, tx)
+    const revoked = yield* makeKeyStore(house.database).change(
+      row.id,
+      { revoked_at: new Date(house.clock.nowMs()) },
+      tx,
+    )
+    yield* house.audit.record(
+      {
+        actor,
+        action: "key.revoke",
+        target: row.id,
+        before: { revoked_at: null },
+        after: { revoked_at: secondsOrNull(revoked.revoked_at) },
+      },
+      tx,
+    )
     return revoked
   })

@@ -2,10 +2,22 @@ import { Effect } from "effect"
 import { type ApiError, apiError, type Endpoint } from "../../../core/index.ts"
 
 /** `*`, or ids of endpoints that a key can reach; each once. */
-export const checkScopes = (scopes: readonly string[], endpoints: readonly Endpoint[]): Effect.Effect<readonly string[], ApiError> => {
-  const known = new Set(["*", ...endpoints.filter(({ access }) => access === "key").map(({ id }) => id)])
+export const checkScopes = (
+  scopes: readonly string[],
+  endpoints: readonly Endpoint[],
+): Effect.Effect<readonly string[], ApiError> => {
+  const known = new Set([
+    "*",
+    ...endpoints.filter(({ access }) => access === "key").map(({ id }) => id),
+  ])
   const wrong = scopes.findIndex((scope) => !known.has(scope))
   if (wrong < 0) return Effect.succeed([...new Set(scopes)])
   const param = `scopes[${wrong}]`
-  return Effect.fail(apiError("invalid_request_error", `${param}: expected '*' or one of ${[...known].slice(1).join(", ")}`, { param }))
+  return Effect.fail(
+    apiError(
+      "invalid_request_error",
+      `${param}: expected '*' or one of ${[...known].slice(1).join(", ")}`,
+      { param },
+    ),
+  )
 }

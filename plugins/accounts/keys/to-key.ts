@@ -12,7 +12,12 @@ export const limitsJson = (limits: Limits) => ({
   monthly_cap_idr: rupiahNumber(limits.monthlyCapMicros),
 })
 
-export const limitsOfRow = (row: KeyRow): Limits => ({ rpm: row.rpm, rpd: row.rpd, concurrency: row.concurrency, monthlyCapMicros: BigInt(row.monthly_cap_micros) })
+export const limitsOfRow = (row: KeyRow): Limits => ({
+  rpm: row.rpm,
+  rpd: row.rpd,
+  concurrency: row.concurrency,
+  monthlyCapMicros: BigInt(row.monthly_cap_micros),
+})
 
 /** A key as its owner sees it. */
 export const toKey = (row: KeyRow, spentMicros: Micros): KeyReply => ({

@@ -3,16 +3,29 @@ import { listSchema, optional } from "../../../core/index.ts"
 import { isKeyName, keyNameRule } from "../plain-text.ts"
 
 /** More than anybody has use for; what is above is a slip. */
-export const maxLimits = { rpm: 1_000_000, rpd: 1_000_000_000, concurrency: 1_000, monthlyCapIdr: 1e12 }
+export const maxLimits = {
+  rpm: 1_000_000,
+  rpd: 1_000_000_000,
+  concurrency: 1_000,
+  monthlyCapIdr: 1e12,
+}
 const maxScopes = 100
 
-const count = (maximum: number) => Schema.Int.check(Schema.isBetween({ minimum: 1, maximum }, { message: `expected a whole number from 1 to ${maximum}` }))
+const count = (maximum: number) =>
+  Schema.Int.check(
+    Schema.isBetween(
+      { minimum: 1, maximum },
+      { message: `expected a whole number from 1 to ${maximum}` },
+    ),
+  )
 
 const isCap = (idr: number) =>
   (/^\d{1,13}(\.\d{1,6})?$/.test(String(idr)) && idr <= maxLimits.monthlyCapIdr) ||
   `expected an amount in Rp from 0 (no cap) to ${maxLimits.monthlyCapIdr}, with at most 6 decimals`
 
-const Name = Schema.String.check(Schema.makeFilter((name: string) => isKeyName(name) || keyNameRule))
+const Name = Schema.String.check(
+  Schema.makeFilter((name: string) => isKeyName(name) || keyNameRule),
+)
 
 const SomeLimits = Schema.Struct({
   rpm: optional(count(maxLimits.rpm)),
@@ -27,12 +40,21 @@ const Scopes = Schema.Array(Schema.String).check(
   Schema.isMaxLength(maxScopes, { message: `expected at most ${maxScopes} scopes` }),
 )
 
-export const CreateKey = Schema.Struct({ name: Name, test: optional(Schema.Boolean), limits: optional(SomeLimits), scopes: optional(Scopes) }).annotate({
+export const CreateKey = Schema.Struct({
+  name: Name,
+  test: optional(Schema.Boolean),
+  limits: optional(SomeLimits),
+  scopes: optional(Scopes),
+}).annotate({
   identifier: "CreateKey",
 })
 export type CreateKey = typeof CreateKey.Type
 
-export const ChangeKey = Schema.Struct({ name: optional(Name), limits: optional(SomeLimits), scopes: optional(Scopes) }).annotate({ identifier: "ChangeKey" })
+export const ChangeKey = Schema.Struct({
+  name: optional(Name),
+  limits: optional(SomeLimits),
+  scopes: optional(Scopes),
+}).annotate({ identifier: "ChangeKey" })
 export type ChangeKey = typeof ChangeKey.Type
 
 const time = Schema.Int.annotate({ description: "Unix seconds." })
@@ -44,7 +66,12 @@ const fields = {
   prefix: Schema.String.annotate({ description: "How the key begins." }),
   test: Schema.Boolean,
   scopes: Schema.Array(Schema.String),
-  limits: Schema.Struct({ rpm: Schema.Int, rpd: Schema.Int, concurrency: Schema.Int, monthly_cap_idr: Schema.Finite }),
+  limits: Schema.Struct({
+    rpm: Schema.Int,
+    rpd: Schema.Int,
+    concurrency: Schema.Int,
+    monthly_cap_idr: Schema.Finite,
+  }),
   spent_this_month_idr: Schema.Finite,
   created_at: time,
   last_used_at: Schema.NullOr(time),
@@ -56,5 +83,7 @@ export type KeyReply = typeof KeyReply.Type
 
 const key = Schema.String.annotate({ description: "The key itself; it is shown only here." })
 export const NewKeyReply = Schema.Struct({ ...fields, key }).annotate({ identifier: "NewApiKey" })
-export const PlaygroundKeyReply = Schema.Struct({ ...fields, key, expires_at: time }).annotate({ identifier: "PlaygroundKey" })
+export const PlaygroundKeyReply = Schema.Struct({ ...fields, key, expires_at: time }).annotate({
+  identifier: "PlaygroundKey",
+})
 export const KeyList = listSchema(KeyReply, "ApiKeyList")

@@ -17,21 +17,35 @@ afterAll(() => house?.close())
 
 const run = Effect.runPromise
 let subjects = 0
-const fresh = (max: number, windowMs = 1_000): Limit => ({ kind: "test", subject: [`s${subjects++}`], max, windowMs })
+const fresh = (max: number, windowMs = 1_000): Limit => ({
+  kind: "test",
+  subject: [`s${subjects++}`],
+  max,
+  windowMs,
+})
 
 describe("the limiter", () => {
   it("does as a list of all attempts would, whatever comes when, on either of two servers", async () => {
     const databases = [house.database, await test.openAgain()]
     const limiters = databases.map((database) => makeLimiter(database, house.clock))
-    const step = fc.record({ waitMs: fc.constantFrom(0, 0, 0, 1, 200, 499, 500, 999, 1_000), on: fc.nat(1), person: fc.nat(1), how: fc.constantFrom("take", "takeIn", "look") })
+    const step = fc.record({
+      waitMs: fc.constantFrom(0, 0, 0, 1, 200, 499, 500, 999, 1_000),
+      on: fc.nat(1),
+      person: fc.nat(1),
+      how: fc.constantFrom("take", "takeIn", "look"),
+    })
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async (steps) => {
         const people = [fresh(3), fresh(3, 500)]
         const all = fresh(4)
         const seen = new Map<Limit, number[]>()
         const waitOf = (limit: Limit) => {
-          const recent = (seen.get(limit) ?? []).filter((ms) => ms > house.clock.nowMs() - limit.windowMs)
-          return recent.length < limit.max ? 0 : recent.at(-limit.max)! + limit.windowMs - house.clock.nowMs()
+          const recent = (seen.get(limit) ?? []).filter(
+            (ms) => ms > house.clock.nowMs() - limit.windowMs,
+          )
+          return recent.length < limit.max
+            ? 0
+            : recent.at(-limit.max)! + limit.windowMs - house.clock.nowMs()
         }
         for (const { waitMs, on, person, how } of steps) {
           house.clock.advance(waitMs)
@@ -39,9 +53,14 @@ describe("the limiter", () => {
           const waits = limits.map(waitOf)
           if (how === "look") expect(await run(limiters[on]!.look(limits))).toBe(Math.max(...waits))
           else {
-            const taking = how === "take" ? limiters[on]!.take(limits) : databases[on]!.transaction((tx) => limiters[on]!.takeIn(all, tx))
+            const taking =
+              how === "take"
+                ? limiters[on]!.take(limits)
+                : databases[on]!.transaction((tx) => limiters[on]!.takeIn(all, tx))
             expect(await run(taking)).toBe(waits.find((ms) => ms > 0) ?? 0)
-            if (waits.every((ms) => ms === 0)) for (const limit of limits) seen.set(limit, [...(seen.get(limit) ?? []), house.clock.nowMs()])
+            if (waits.every((ms) => ms === 0))
+              for (const limit of limits)
+                seen.set(limit, [...(seen.get(limit) ?? []), house.clock.nowMs()])
           }
         }
       }),
@@ -50,10 +69,16 @@ describe("the limiter", () => {
   })
 
   it("lets exactly so many through when all come at once, on two servers", async () => {
-    const limiters = [makeLimiter(house.database, house.clock), makeLimiter(await test.openAgain(), house.clock)]
+    const limiters = [
+      makeLimiter(house.database, house.clock),
+      makeLimiter(await test.openAgain(), house.clock),
+    ]
     const [pair, all] = [fresh(7), fresh(10)]
     const others = Array.from({ length: 10 }, () => fresh(3))
-    const takes = [...Array.from({ length: 40 }, () => [pair, all]), ...others.map((one) => [one, all])]
+    const takes = [
+      ...Array.from({ length: 40 }, () => [pair, all]),
+      ...others.map((one) => [one, all]),
+    ]
     const waits = await Promise.all(takes.map((limits, i) => run(limiters[i % 2]!.take(limits))))
     expect(waits.filter((ms) => ms === 0)).toHaveLength(10)
     expect(waits.filter((ms, i) => ms === 0 && i < 40).length).toBeLessThanOrEqual(7)
@@ -61,9 +86,15 @@ describe("the limiter", () => {
   })
 
   it("stores no address and no e-mail", async () => {
-    await run(makeLimiter(house.database, house.clock).take(loginLimits("ada@example.com", { address: "192.0.2.77" })))
+    await run(
+      makeLimiter(house.database, house.clock).take(
+        loginLimits("ada@example.com", { address: "192.0.2.77" }),
+      ),
+    )
     const rows = await house.tables.selectFrom("accounts_attempt").selectAll().execute()
-    expect(rows.map((row) => row.bucket.toString("latin1") + row.at_ms.join()).join()).not.toMatch(/ada|example|192\.0\.2/)
+    expect(rows.map((row) => row.bucket.toString("latin1") + row.at_ms.join()).join()).not.toMatch(
+      /ada|example|192\.0\.2/,
+    )
   })
 
   it("leaves rows only while they count", async () => {

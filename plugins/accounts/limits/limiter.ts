@@ -46,19 +46,42 @@ const takeRow = (db: Kysely<AccountsTables>, limit: Limit, nowMs: number) => {
 }
 
 /** When the oldest of the `max` newest leaves the window. */
-const waitOf = (atMs: readonly bigint[], { max, windowMs }: Limit, nowMs: number): number => Math.max(1, Number(atMs.at(-max) ?? nowMs) + windowMs - nowMs)
+const waitOf = (atMs: readonly bigint[], { max, windowMs }: Limit, nowMs: number): number =>
+  Math.max(1, Number(atMs.at(-max) ?? nowMs) + windowMs - nowMs)
 
 export const makeLimiter = (database: Database, clock: Clock): Limiter => {
-  const takeOne = (limit: Limit, nowMs: number, tx: Transaction): Effect.Effect<number, PortError> =>
+  const takeOne = (
+    limit: Limit,
+    nowMs: number,
+    tx: Transaction,
+  ): Effect.Effect<number, PortError> =>
     Effect.map(
       database.run(() => takeRow(database.queries<AccountsTables>(tx), limit, nowMs)),
       ({ rows: [row] }) => (row && !row.taken ? waitOf(row.at_ms, limit, nowMs) : 0),
     )
-  const takeAll = (limits: readonly Limit[], nowMs: number, tx: Transaction): Effect.Effect<void, Full | PortError> =>
-    Effect.forEach(limits, (limit) => Effect.flatMap(takeOne(limit, nowMs, tx), (waitMs) => (waitMs > 0 ? Effect.fail(new Full({ waitMs })) : Effect.void)), { discard: true })
+  const takeAll = (
+    limits: readonly Limit[],
+    nowMs: number,
+    tx: Transaction,
+  ): Effect.Effect<void, Full | PortError> =>
+    Effect.forEach(
+      limits,
+      (limit) =>
+        Effect.flatMap(takeOne(limit, nowMs, tx), (waitMs) =>
+          waitMs > 0 ? Effect.fail(new Full({ waitMs })) : Effect.void,
+        ),
+      { discard: true },
+    )
   const lookOne = (limit: Limit, nowMs: number): Effect.Effect<number, PortError> =>
     Effect.map(
-      database.run(() => database.queries<AccountsTables>().selectFrom("accounts_attempt").select("at_ms").where("bucket", "=", bucketOf(limit)).executeTakeFirst()),
+      database.run(() =>
+        database
+          .queries<AccountsTables>()
+          .selectFrom("accounts_attempt")
+          .select("at_ms")
+          .where("bucket", "=", bucketOf(limit))
+          .executeTakeFirst(),
+      ),
       (row) => {
         const recent = (row?.at_ms ?? []).filter((ms) => Number(ms) > nowMs - limit.windowMs)
         return recent.length < limit.max ? 0 : waitOf(recent, limit, nowMs)

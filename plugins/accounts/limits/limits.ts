@@ -12,7 +12,9 @@ export const sourceOf = (client: Client | undefined): string => {
   const address = client?.address ?? ""
   if (!ipaddr.isValid(address)) return address
   const parsed = ipaddr.process(address)
-  return parsed.kind() === "ipv4" ? parsed.toString() : Buffer.from(parsed.toByteArray().slice(0, networkBytes)).toString("hex")
+  return parsed.kind() === "ipv4"
+    ? parsed.toString()
+    : Buffer.from(parsed.toByteArray().slice(0, networkBytes)).toString("hex")
 }
 
 /** Failures only: 10 a minute of a person at an address; and, looser, of all persons at it, against trying one password on many. */
@@ -21,10 +23,14 @@ export const loginLimits = (email: string, client: Client | undefined): readonly
   { kind: "login-address", subject: [sourceOf(client)], max: 100, windowMs: minuteMs },
 ]
 
-export const signupLimits = (client: Client | undefined): readonly Limit[] => [{ kind: "signup", subject: [sourceOf(client)], max: 20, windowMs: minuteMs }]
+export const signupLimits = (client: Client | undefined): readonly Limit[] => [
+  { kind: "signup", subject: [sourceOf(client)], max: 20, windowMs: minuteMs },
+]
 
 /** Requests for a mail, by where they come from. */
-export const mailRequestLimits = (client: Client | undefined): readonly Limit[] => [{ kind: "mail-request", subject: [sourceOf(client)], max: 20, windowMs: minuteMs }]
+export const mailRequestLimits = (client: Client | undefined): readonly Limit[] => [
+  { kind: "mail-request", subject: [sourceOf(client)], max: 20, windowMs: minuteMs },
+]
 
 /** Mails of one kind to one mailbox, so that nobody can be flooded through us. */
 export const mailboxLimit = (kind: "verify" | "registered" | "reset", email: string): Limit => ({
@@ -35,4 +41,6 @@ export const mailboxLimit = (kind: "verify" | "registered" | "reset", email: str
 })
 
 /** Traces of one account's refused attempts, so that nobody can fill the audit log. */
-export const traceLimits = (account: string): readonly Limit[] => [{ kind: "trace", subject: [account], max: 60, windowMs: minuteMs }]
+export const traceLimits = (account: string): readonly Limit[] => [
+  { kind: "trace", subject: [account], max: 60, windowMs: minuteMs },
+]

@@ -4,7 +4,13 @@ import { changedMail, registeredMail, tokenMail } from "./compose.ts"
 import { chooseLocale, locales } from "./locale.ts"
 import { escapeHtml, renderMail } from "./render.ts"
 
-const deployment = { name: "test", dataDir: "/", modelsDir: "/", baseUrl: "https://rakit.example", role: "serve" } as const
+const deployment = {
+  name: "test",
+  dataDir: "/",
+  modelsDir: "/",
+  baseUrl: "https://rakit.example",
+  role: "serve",
+} as const
 const to = (locale: "en" | "id") => ({ email: "ada@example.com", locale })
 
 describe.each(locales)("mails in %s", (locale) => {
@@ -44,20 +50,45 @@ describe.each(locales)("mails in %s", (locale) => {
 
 it("are written in the account's language", () => {
   expect(tokenMail(to("en"), deployment, "verify", "t").subject).toBe("Confirm your e-mail address")
-  expect(tokenMail(to("id"), deployment, "verify", "t").subject).toBe("Konfirmasi alamat email Anda")
+  expect(tokenMail(to("id"), deployment, "verify", "t").subject).toBe(
+    "Konfirmasi alamat email Anda",
+  )
 })
 
 it("nothing gets out of its place in HTML", () => {
   fc.assert(
-    fc.property(fc.string({ unit: fc.constantFrom("<", ">", '"', "'", "&", "a", " ", "/", ":"), maxLength: 30 }), (text) => {
-      const letter = { subject: text, greeting: text, paragraphs: [text], action: { label: text, url: `https://x/${text}` }, notes: [`see https://x/${text}`] }
-      const { html } = renderMail("a@b.c", letter, "en")
-      const own = renderMail("a@b.c", { subject: "", greeting: "", paragraphs: [""], action: { label: "", url: "https://x/" }, notes: ["see https://x/"] }, "en").html
-      const tags = (page: string) => page.replace(/"[^"]*"/g, '""').match(/<[^>]*>/g)
-      const plain = (found: readonly string[] | null) => found?.filter((tag) => !/^<\/?a\b/.test(tag))
-      expect(plain(tags(html))).toEqual(plain(tags(own)))
-      expect(escapeHtml(text)).not.toMatch(/[<>"']/)
-    }),
+    fc.property(
+      fc.string({
+        unit: fc.constantFrom("<", ">", '"', "'", "&", "a", " ", "/", ":"),
+        maxLength: 30,
+      }),
+      (text) => {
+        const letter = {
+          subject: text,
+          greeting: text,
+          paragraphs: [text],
+          action: { label: text, url: `https://x/${text}` },
+          notes: [`see https://x/${text}`],
+        }
+        const { html } = renderMail("a@b.c", letter, "en")
+        const own = renderMail(
+          "a@b.c",
+          {
+            subject: "",
+            greeting: "",
+            paragraphs: [""],
+            action: { label: "", url: "https://x/" },
+            notes: ["see https://x/"],
+          },
+          "en",
+        ).html
+        const tags = (page: string) => page.replace(/"[^"]*"/g, '""').match(/<[^>]*>/g)
+        const plain = (found: readonly string[] | null) =>
+          found?.filter((tag) => !/^<\/?a\b/.test(tag))
+        expect(plain(tags(html))).toEqual(plain(tags(own)))
+        expect(escapeHtml(text)).not.toMatch(/[<>"']/)
+      },
+    ),
   )
 })
 
@@ -74,10 +105,16 @@ describe("the language", () => {
     ["de-DE,de", "en"],
     ["*", "en"],
     [";;;,,q=1", "en"],
-  ] as const)("of %j is %s", (languages, locale) => expect(chooseLocale(languages, "en")).toBe(locale))
+  ] as const)("of %j is %s", (languages, locale) =>
+    expect(chooseLocale(languages, "en")).toBe(locale),
+  )
 
   it("is always one of ours, and never slow", () => {
-    fc.assert(fc.property(fc.string({ unit: "binary" }), (text) => locales.includes(chooseLocale(text, "id"))))
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), (text) =>
+        locales.includes(chooseLocale(text, "id")),
+      ),
+    )
     const startMs = performance.now()
     chooseLocale("id;q=".repeat(100_000), "en")
     chooseLocale(",".repeat(1_000_000), "en")

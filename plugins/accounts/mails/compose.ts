@@ -11,17 +11,34 @@ const letters: Readonly<Record<Locale, Letters>> = { en: english, id: indonesian
 
 type Addressee = Pick<AccountTable, "email" | "locale">
 
-const placesOf = ({ baseUrl }: Deployment): Places => ({ site: baseUrl, signIn: `${baseUrl}/dashboard#sign-in`, forgot: `${baseUrl}/dashboard#forgot` })
+const placesOf = ({ baseUrl }: Deployment): Places => ({
+  site: baseUrl,
+  signIn: `${baseUrl}/dashboard#sign-in`,
+  forgot: `${baseUrl}/dashboard#forgot`,
+})
 
 /** In the fragment, which browsers send to no server: the token gets into no log and no Referer. */
-const linkOf = ({ baseUrl }: Deployment, purpose: MailPurpose, token: string) => `${baseUrl}/dashboard#${purpose}=${token}`
+const linkOf = ({ baseUrl }: Deployment, purpose: MailPurpose, token: string) =>
+  `${baseUrl}/dashboard#${purpose}=${token}`
 
-const write = (to: Addressee, deployment: Deployment, letter: (letters: Letters, places: Places) => Letter): Mail =>
-  renderMail(to.email, letter(letters[to.locale], placesOf(deployment)), to.locale)
+const write = (
+  to: Addressee,
+  deployment: Deployment,
+  letter: (letters: Letters, places: Places) => Letter,
+): Mail => renderMail(to.email, letter(letters[to.locale], placesOf(deployment)), to.locale)
 
-export const tokenMail = (to: Addressee, deployment: Deployment, purpose: MailPurpose, token: string): Mail =>
-  write(to, deployment, (letters, places) => letters[purpose](places, linkOf(deployment, purpose, token)))
+export const tokenMail = (
+  to: Addressee,
+  deployment: Deployment,
+  purpose: MailPurpose,
+  token: string,
+): Mail =>
+  write(to, deployment, (letters, places) =>
+    letters[purpose](places, linkOf(deployment, purpose, token)),
+  )
 
-export const registeredMail = (to: Addressee, deployment: Deployment): Mail => write(to, deployment, (letters, places) => letters.registered(places))
+export const registeredMail = (to: Addressee, deployment: Deployment): Mail =>
+  write(to, deployment, (letters, places) => letters.registered(places))
 
-export const changedMail = (to: Addressee, deployment: Deployment): Mail => write(to, deployment, (letters, places) => letters.changed(places))
+export const changedMail = (to: Addressee, deployment: Deployment): Mail =>
+  write(to, deployment, (letters, places) => letters.changed(places))

@@ -4,7 +4,9 @@ export const english: Letters = {
   verify: ({ site, forgot }, url) => ({
     subject: "Confirm your e-mail address",
     greeting: "Hello,",
-    paragraphs: [`somebody, hopefully you, signed up at ${site} with this address. Please confirm that it is yours.`],
+    paragraphs: [
+      `somebody, hopefully you, signed up at ${site} with this address. Please confirm that it is yours.`,
+    ],
     action: { label: "Confirm address", url },
     notes: [
       "The link works once, within 48 hours; a newer one takes its place.",
@@ -15,21 +17,33 @@ export const english: Letters = {
   registered: ({ site, signIn, forgot }) => ({
     subject: "You already have an account",
     greeting: "Hello,",
-    paragraphs: [`somebody, perhaps you, tried to sign up at ${site} with this address. You already have an account, and nothing about it was changed.`],
+    paragraphs: [
+      `somebody, perhaps you, tried to sign up at ${site} with this address. You already have an account, and nothing about it was changed.`,
+    ],
     action: { label: "Sign in", url: signIn },
-    notes: [`If you forgot your password, choose a new one: ${forgot}`, "If it was not you, you need not do anything."],
+    notes: [
+      `If you forgot your password, choose a new one: ${forgot}`,
+      "If it was not you, you need not do anything.",
+    ],
   }),
   reset: ({ site }, url) => ({
     subject: "Choose a new password",
     greeting: "Hello,",
     paragraphs: [`somebody, hopefully you, asked for a new password for your account at ${site}.`],
     action: { label: "Choose a new password", url },
-    notes: ["The link works once, within 1 hour; a newer one takes its place.", "If it was not you, do nothing: your password stays as it is."],
+    notes: [
+      "The link works once, within 1 hour; a newer one takes its place.",
+      "If it was not you, do nothing: your password stays as it is.",
+    ],
   }),
   changed: ({ site, forgot }) => ({
     subject: "Your password was changed",
     greeting: "Hello,",
-    paragraphs: [`the password of your account at ${site} was changed, and everybody who was signed in to it was signed out.`],
-    notes: [`If it was not you, choose a new password at once, and look through your API keys: ${forgot}`],
+    paragraphs: [
+      `the password of your account at ${site} was changed, and everybody who was signed in to it was signed out.`,
+    ],
+    notes: [
+      `If it was not you, choose a new password at once, and look through your API keys: ${forgot}`,
+    ],
   }),
 }

@@ -5,7 +5,9 @@ export type Locale = (typeof locales)[number]
 const maxCharacters = 1_000
 
 const quality = (parameters: readonly string[]): number => {
-  const given = parameters.map((parameter) => /^\s*q=(\d(?:\.\d{1,3})?)\s*$/i.exec(parameter)?.[1]).find((q) => q !== undefined)
+  const given = parameters
+    .map((parameter) => /^\s*q=(\d(?:\.\d{1,3})?)\s*$/i.exec(parameter)?.[1])
+    .find((q) => q !== undefined)
   return given === undefined ? 1 : Number(given)
 }
 

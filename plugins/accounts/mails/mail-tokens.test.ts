@@ -17,7 +17,15 @@ const purposes = ["verify", "reset"] as const
 
 const addAccount = async () => {
   const id = house.house.ids.make("acct_")
-  const row = { id, email: `${id.toLowerCase()}@example.com`, password_hash: "-", role: "user", is_first: false, verified_at: null, suspended_at: null } as const
+  const row = {
+    id,
+    email: `${id.toLowerCase()}@example.com`,
+    password_hash: "-",
+    role: "user",
+    is_first: false,
+    verified_at: null,
+    suspended_at: null,
+  } as const
   await house.tables
     .insertInto("accounts_account")
     .values({ ...row, created_at: new Date(house.clock.nowMs()) })
@@ -26,36 +34,82 @@ const addAccount = async () => {
 }
 
 const issue = (account: string, purpose: MailPurpose) =>
-  run(house.database.transaction((tx) => Effect.andThen(house.house.accounts.lock(account, tx), house.house.tokens.issue(account, purpose, tx))))
-const use = (token: string, purpose: MailPurpose) => run(house.database.transaction((tx) => house.house.tokens.use(token, purpose, tx)))
-const find = (token: string, purpose: MailPurpose) => run(house.house.tokens.find(token, purpose).pipe(Effect.catchIf(isApiError, (error) => Effect.succeed(error))))
+  run(
+    house.database.transaction((tx) =>
+      Effect.andThen(
+        house.house.accounts.lock(account, tx),
+        house.house.tokens.issue(account, purpose, tx),
+      ),
+    ),
+  )
+const use = (token: string, purpose: MailPurpose) =>
+  run(house.database.transaction((tx) => house.house.tokens.use(token, purpose, tx)))
+const find = (token: string, purpose: MailPurpose) =>
+  run(
+    house.house.tokens
+      .find(token, purpose)
+      .pipe(Effect.catchIf(isApiError, (error) => Effect.succeed(error))),
+  )
 
 describe("tokens in mails", () => {
   it("live as their states say: open -> used | voided | expired", async () => {
     const steps = fc.oneof(
-      fc.record({ do: fc.constant("issue" as const), who: fc.nat(1), purpose: fc.constantFrom(...purposes) }),
-      fc.record({ do: fc.constantFrom("find" as const, "use" as const), which: fc.nat(9), purpose: fc.constantFrom(...purposes) }),
-      fc.record({ do: fc.constant("wait" as const), ms: fc.constantFrom(1, lifeMs.reset - 1, lifeMs.reset, lifeMs.verify) }),
+      fc.record({
+        do: fc.constant("issue" as const),
+        who: fc.nat(1),
+        purpose: fc.constantFrom(...purposes),
+      }),
+      fc.record({
+        do: fc.constantFrom("find" as const, "use" as const),
+        which: fc.nat(9),
+        purpose: fc.constantFrom(...purposes),
+      }),
+      fc.record({
+        do: fc.constant("wait" as const),
+        ms: fc.constantFrom(1, lifeMs.reset - 1, lifeMs.reset, lifeMs.verify),
+      }),
     )
     await fc.assert(
       fc.asyncProperty(fc.array(steps, { maxLength: 30 }), async (script) => {
         const people = [await addAccount(), await addAccount()]
-        const made: { token: string; owner: string; purpose: MailPurpose; untilMs: number; state: "open" | "used" | "voided" }[] = []
+        const made: {
+          token: string
+          owner: string
+          purpose: MailPurpose
+          untilMs: number
+          state: "open" | "used" | "voided"
+        }[] = []
         for (const step of script) {
           if (step.do === "wait") house.clock.advance(step.ms)
           else if (step.do === "issue") {
             const owner = people[step.who]!
             const token = await issue(owner, step.purpose)
-            for (const older of made) if (older.owner === owner && older.purpose === step.purpose && older.state === "open") older.state = "voided"
-            made.push({ token, owner, purpose: step.purpose, untilMs: house.clock.nowMs() + lifeMs[step.purpose], state: "open" })
+            for (const older of made)
+              if (older.owner === owner && older.purpose === step.purpose && older.state === "open")
+                older.state = "voided"
+            made.push({
+              token,
+              owner,
+              purpose: step.purpose,
+              untilMs: house.clock.nowMs() + lifeMs[step.purpose],
+              state: "open",
+            })
           } else {
             const one = made[step.which]
             if (!one) continue
-            const isOpen = one.state === "open" && one.purpose === step.purpose && house.clock.nowMs() < one.untilMs
+            const isOpen =
+              one.state === "open" &&
+              one.purpose === step.purpose &&
+              house.clock.nowMs() < one.untilMs
             if (step.do === "use") {
               expect(await use(one.token, step.purpose)).toBe(isOpen ? one.owner : undefined)
               if (isOpen) one.state = "used"
-            } else expect(await find(one.token, step.purpose)).toEqual(isOpen ? one.owner : expect.objectContaining({ code: "invalid_request_error", param: "token" }))
+            } else
+              expect(await find(one.token, step.purpose)).toEqual(
+                isOpen
+                  ? one.owner
+                  : expect.objectContaining({ code: "invalid_request_error", param: "token" }),
+              )
           }
         }
         expect(new Set(made.map(({ token }) => token)).size).toBe(made.length)
@@ -85,8 +139,22 @@ describe("tokens in mails", () => {
     const expired = await issue(account, "reset")
     house.clock.advance(lifeMs.reset)
     const unknown = "x".repeat(43)
-    const refusals = [await find(voided, "verify"), await find(used, "verify"), await find(expired, "reset"), await find(expired, "verify")]
-    for (const text of [unknown, "", "a", "\u0000", "' OR 1=1 --", "é".repeat(43), "x".repeat(100_000)]) refusals.push(await find(text, "verify"))
+    const refusals = [
+      await find(voided, "verify"),
+      await find(used, "verify"),
+      await find(expired, "reset"),
+      await find(expired, "verify"),
+    ]
+    for (const text of [
+      unknown,
+      "",
+      "a",
+      "\u0000",
+      "' OR 1=1 --",
+      "é".repeat(43),
+      "x".repeat(100_000),
+    ])
+      refusals.push(await find(text, "verify"))
     expect(new Set(refusals.map((refusal) => JSON.stringify(refusal))).size).toBe(1)
     const traces = (await house.auditOf(account)).map(({ action, after }) => ({ action, after }))
     expect(traces).toEqual(

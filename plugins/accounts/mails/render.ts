@@ -2,18 +2,33 @@ import type { Mail } from "../../../core/index.ts"
 import type { Letter } from "./letter.ts"
 import type { Locale } from "./locale.ts"
 
-const entities: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" }
-export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (character) => entities[character] ?? character)
+const entities: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+}
+export const escapeHtml = (text: string): string =>
+  text.replace(/[&<>"']/g, (character) => entities[character] ?? character)
 
-const button = "display:inline-block;padding:12px 20px;border-radius:6px;background:#1f4fd8;color:#ffffff;text-decoration:none;font-weight:600"
-const page = "margin:0;padding:24px;background:#f5f6f8;color:#1b1f27;font:16px/1.5 system-ui,-apple-system,'Segoe UI',sans-serif"
+const button =
+  "display:inline-block;padding:12px 20px;border-radius:6px;background:#1f4fd8;color:#ffffff;text-decoration:none;font-weight:600"
+const page =
+  "margin:0;padding:24px;background:#f5f6f8;color:#1b1f27;font:16px/1.5 system-ui,-apple-system,'Segoe UI',sans-serif"
 const card = "max-width:560px;margin:0 auto;padding:32px;background:#ffffff;border-radius:10px"
 
 /** Links inside running text become links; a text holds at most one, at its end. */
-const linked = (text: string): string => escapeHtml(text).replace(/https?:\/\/\S+$/, (url) => `<a href="${url}">${url}</a>`)
+const linked = (text: string): string =>
+  escapeHtml(text).replace(/https?:\/\/\S+$/, (url) => `<a href="${url}">${url}</a>`)
 
 const toText = ({ greeting, paragraphs, action, notes }: Letter): string => {
-  const parts = [greeting, ...paragraphs, ...(action ? [`${action.label}:\n${action.url}`] : []), ...notes]
+  const parts = [
+    greeting,
+    ...paragraphs,
+    ...(action ? [`${action.label}:\n${action.url}`] : []),
+    ...notes,
+  ]
   return `${parts.join("\n\n")}\n`
 }
 
@@ -22,11 +37,24 @@ const toHtml = ({ subject, greeting, paragraphs, action, notes }: Letter, locale
     `<!doctype html><html lang="${locale}"><head><meta charset="utf-8"><title>${escapeHtml(subject)}</title></head>`,
     `<body style="${escapeHtml(page)}"><div style="${card}">`,
     ...[greeting, ...paragraphs].map((text) => `<p>${linked(text)}</p>`),
-    ...(action ? [`<p><a href="${escapeHtml(action.url)}" style="${button}">${escapeHtml(action.label)}</a></p>`] : []),
-    ...(action ? [`<p style="font-size:13px;color:#5b6472;word-break:break-all">${escapeHtml(action.url)}</p>`] : []),
+    ...(action
+      ? [
+          `<p><a href="${escapeHtml(action.url)}" style="${button}">${escapeHtml(action.label)}</a></p>`,
+        ]
+      : []),
+    ...(action
+      ? [
+          `<p style="font-size:13px;color:#5b6472;word-break:break-all">${escapeHtml(action.url)}</p>`,
+        ]
+      : []),
     ...notes.map((text) => `<p style="font-size:13px;color:#5b6472">${linked(text)}</p>`),
     "</div></body></html>",
   ].join("\n")
 
 /** The same letter as text and as HTML, without pictures, scripts, or anything to load. */
-export const renderMail = (to: string, letter: Letter, locale: Locale): Mail => ({ to, subject: letter.subject, text: toText(letter), html: toHtml(letter, locale) })
+export const renderMail = (to: string, letter: Letter, locale: Locale): Mail => ({
+  to,
+  subject: letter.subject,
+  text: toText(letter),
+  html: toHtml(letter, locale),
+})

@@ -14,16 +14,32 @@ const Nothing = Schema.Struct({}).annotate({ identifier: "Accepted" })
 const accepted = { status: 202, json: {} }
 
 /** Beyond the mailbox's limit nothing is sent, and nobody is told. */
-const mailToken = (house: AccountsHouse, account: string, purpose: MailPurpose): Effect.Effect<void, PortError> =>
+const mailToken = (
+  house: AccountsHouse,
+  account: string,
+  purpose: MailPurpose,
+): Effect.Effect<void, PortError> =>
   Effect.gen(function* () {
     const { accounts, audit, database, deployment, limiter, mailer, tokens } = house
     yield* database.transaction((tx) =>
       Effect.gen(function* () {
         const row = yield* accounts.lock(account, tx)
-        if (!row || (purpose === "verify" && row.verified_at) || (yield* limiter.takeIn(mailboxLimit(purpose, row.email), tx)) > 0) return
-        yield* mailer.send(tokenMail(row, deployment, purpose, yield* tokens.issue(row.id, purpose, tx)), tx)
+        if (
+          !row ||
+          (purpose === "verify" && row.verified_at) ||
+          (yield* limiter.takeIn(mailboxLimit(purpose, row.email), tx)) > 0
+        )
+          return
+        yield* mailer.send(
+          tokenMail(row, deployment, purpose, yield* tokens.issue(row.id, purpose, tx)),
+          tx,
+        )
         yield* audit.record(
-          { actor: purpose === "reset" ? "anonymous" : row.id, action: purpose === "reset" ? "account.forgot" : "account.resend_verification", target: row.id },
+          {
+            actor: purpose === "reset" ? "anonymous" : row.id,
+            action: purpose === "reset" ? "account.forgot" : "account.resend_verification",
+            target: row.id,
+          },
           tx,
         )
       }),
@@ -35,7 +51,9 @@ const forgot = (house: AccountsHouse, { body, client }: Call<ForgotBody>) =>
   Effect.gen(function* () {
     const { accounts, background, limiter } = house
     yield* refuseWhenUsedUp(limiter.take(mailRequestLimits(client)), tooMany)
-    const sending = Effect.flatMap(accounts.byEmail(emailOf(body)), (row) => (row ? mailToken(house, row.id, "reset") : Effect.void))
+    const sending = Effect.flatMap(accounts.byEmail(emailOf(body)), (row) =>
+      row ? mailToken(house, row.id, "reset") : Effect.void,
+    )
     background.later("the mail for a new password", sending)
     return accepted
   })

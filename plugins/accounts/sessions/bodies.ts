@@ -5,30 +5,46 @@ import { isUsablePassword, usablePasswordRule } from "../passwords.ts"
 import { AccountReply } from "../to-account.ts"
 
 /** Decoded as it came; `emailOf` brings it into the form in which it is stored. */
-const Email = Schema.String.check(Schema.makeFilter((text: string) => parseEmail(text) !== undefined || "must be an e-mail address")).annotate({ examples: ["ada@example.com"] })
-const NewPassword = Schema.String.check(Schema.makeFilter((text: string) => isUsablePassword(text) || `must be ${usablePasswordRule}`))
+const Email = Schema.String.check(
+  Schema.makeFilter(
+    (text: string) => parseEmail(text) !== undefined || "must be an e-mail address",
+  ),
+).annotate({ examples: ["ada@example.com"] })
+const NewPassword = Schema.String.check(
+  Schema.makeFilter((text: string) => isUsablePassword(text) || `must be ${usablePasswordRule}`),
+)
 
 /** Who signed up under an older rule still gets in. */
 const AnyPassword = Schema.String.check(atMostCharacters(200))
 const MailToken = Schema.String.annotate({ description: "Of the link in the mail." })
 
-export const SignupBody = Schema.Struct({ email: Email, password: NewPassword }).annotate({ identifier: "SignupRequest" })
+export const SignupBody = Schema.Struct({ email: Email, password: NewPassword }).annotate({
+  identifier: "SignupRequest",
+})
 export type SignupBody = typeof SignupBody.Type
 
-export const LoginBody = Schema.Struct({ email: Email, password: AnyPassword }).annotate({ identifier: "LoginRequest" })
+export const LoginBody = Schema.Struct({ email: Email, password: AnyPassword }).annotate({
+  identifier: "LoginRequest",
+})
 export type LoginBody = typeof LoginBody.Type
 
-export const VerifyBody = Schema.Struct({ token: MailToken }).annotate({ identifier: "VerifyEmailRequest" })
+export const VerifyBody = Schema.Struct({ token: MailToken }).annotate({
+  identifier: "VerifyEmailRequest",
+})
 export type VerifyBody = typeof VerifyBody.Type
 
 export const ForgotBody = Schema.Struct({ email: Email }).annotate({ identifier: "ForgotRequest" })
 export type ForgotBody = typeof ForgotBody.Type
 
-export const ResetBody = Schema.Struct({ token: MailToken, password: NewPassword }).annotate({ identifier: "ResetRequest" })
+export const ResetBody = Schema.Struct({ token: MailToken, password: NewPassword }).annotate({
+  identifier: "ResetRequest",
+})
 export type ResetBody = typeof ResetBody.Type
 
 export const LoginReply = Schema.Struct({
-  token: Schema.String.annotate({ description: "The session: `Authorization: Bearer <token>`. No API key." }),
+  token: Schema.String.annotate({
+    description: "The session: `Authorization: Bearer <token>`. No API key.",
+  }),
   expires_at: Schema.Int.annotate({ description: "Unix seconds." }),
   account: AccountReply,
 }).annotate({ identifier: "Session" })

@@ -14,14 +14,25 @@ afterAll(() => house?.close())
 
 describe("login", () => {
   it("gives a session of 24 hours, also to who is not verified, or suspended", async () => {
-    for (const more of [{}, { verified: true }, { suspended: true }, { suspended: true, role: "admin" as const }]) {
+    for (const more of [
+      {},
+      { verified: true },
+      { suspended: true },
+      { suspended: true, role: "admin" as const },
+    ]) {
       const { email, id } = await people.signUp(more)
       const answer = await people.post("login", { email, password })
       expect(answer).toMatchObject({ status: 200, headers: { "cache-control": "no-store" } })
       expect(answer.json).toEqual({
         token: expect.any(String),
         expires_at: Math.floor(house.clock.nowMs() / 1000) + 86_400,
-        account: expect.objectContaining({ id, email, email_verified: more.verified === true, suspended: more.suspended === true, balance_idr: 50_000 }),
+        account: expect.objectContaining({
+          id,
+          email,
+          email_verified: more.verified === true,
+          suspended: more.suspended === true,
+          balance_idr: 50_000,
+        }),
       })
       expect((await people.me(answer.json.token)).json).toEqual(answer.json.account)
     }
@@ -36,10 +47,20 @@ describe("login", () => {
       await people.post("login", { email, password: "" }),
     ]
     for (const refusal of refusals) expect(refusal).toEqual(refusals[0])
-    expect(refusals[0]).toMatchObject({ status: 401, json: { code: "authentication_error", param: null } })
-    expect((await house.auditOf(id)).filter(({ action }) => action === "login.fail")).toHaveLength(2)
+    expect(refusals[0]).toMatchObject({
+      status: 401,
+      json: { code: "authentication_error", param: null },
+    })
+    expect((await house.auditOf(id)).filter(({ action }) => action === "login.fail")).toHaveLength(
+      2,
+    )
     const others = await house.auditOf("unknown")
-    expect(others.at(-1)).toEqual({ actor: "anonymous", action: "login.fail", before: null, after: null })
+    expect(others.at(-1)).toEqual({
+      actor: "anonymous",
+      action: "login.fail",
+      before: null,
+      after: null,
+    })
     expect(JSON.stringify(others)).not.toContain(unknown)
   })
 
@@ -50,7 +71,10 @@ describe("login", () => {
       [{ email: "a@b.c", password: { $ne: null } }, "password"],
       [{ email: "a@b.c", password: "x".repeat(201) }, "password"],
     ] as const)
-      expect(await people.post("login", body)).toMatchObject({ status: 400, json: { code: "invalid_request_error", param } })
+      expect(await people.post("login", body)).toMatchObject({
+        status: 400,
+        json: { code: "invalid_request_error", param },
+      })
   })
 })
 
@@ -62,14 +86,22 @@ describe("failed logins", () => {
     const { email } = await people.signUp()
     const startMs = house.clock.nowMs()
     for (let n = 0; n < 10; n++) {
-      expect((await (n % 2 ? house : other).ask("POST", "/dashboard/login", { email, ...wrong })).status).toBe(401)
+      expect(
+        (await (n % 2 ? house : other).ask("POST", "/dashboard/login", { email, ...wrong })).status,
+      ).toBe(401)
       house.clock.advance(1_000)
     }
     for (const server of [house, other, house])
       for (const secret of [password, wrong.password])
-        expect(await server.ask("POST", "/dashboard/login", { email, password: secret })).toMatchObject({ status: 429, json: { code: "rate_limit_error" } })
-    expect((await people.post("login", { email, password }, { address: "192.0.2.99" })).status).toBe(200)
-    expect((await people.post("login", { email: (await people.signUp()).email, password })).status).toBe(200)
+        expect(
+          await server.ask("POST", "/dashboard/login", { email, password: secret }),
+        ).toMatchObject({ status: 429, json: { code: "rate_limit_error" } })
+    expect(
+      (await people.post("login", { email, password }, { address: "192.0.2.99" })).status,
+    ).toBe(200)
+    expect(
+      (await people.post("login", { email: (await people.signUp()).email, password })).status,
+    ).toBe(200)
     house.clock.advance(startMs + 60_000 - house.clock.nowMs() - 1)
     expect((await people.post("login", { email, password })).status).toBe(429)
     house.clock.advance(1)
@@ -97,14 +129,20 @@ describe("failed logins", () => {
     expect(statuses.filter((status) => status === 429)).toHaveLength(21)
     expect(statuses[0]).toBe(429)
     const guest = await people.signUp()
-    const right = await Promise.all(Array.from({ length: 30 }, () => people.post("login", { email: guest.email, password }).then(({ status }) => status)))
+    const right = await Promise.all(
+      Array.from({ length: 30 }, () =>
+        people.post("login", { email: guest.email, password }).then(({ status }) => status),
+      ),
+    )
     expect(new Set(right)).toEqual(new Set([200]))
   })
 
   it("are 100 a minute of an address, whoever is tried", async () => {
     const from = { address: "203.0.113.5" }
     const { email } = await people.signUp()
-    const tries = Array.from({ length: 100 }, (_, n) => people.post("login", { email: `nobody${Math.floor(n / 9)}@example.com`, ...wrong }, from))
+    const tries = Array.from({ length: 100 }, (_, n) =>
+      people.post("login", { email: `nobody${Math.floor(n / 9)}@example.com`, ...wrong }, from),
+    )
     expect(new Set((await Promise.all(tries)).map(({ status }) => status))).toEqual(new Set([401]))
     expect((await people.post("login", { email, password }, from)).status).toBe(429)
     expect((await people.post("login", { email, password })).status).toBe(200)
@@ -114,7 +152,9 @@ describe("failed logins", () => {
     const { email } = await people.signUp()
     for (let n = 0; n < 10; n++) await people.post("login", { email, ...wrong })
     house.clock.advance(18_500)
-    expect((await house.failureOf("/dashboard/login", { email, password })).retryAfterMs).toBe(41_500)
+    expect((await house.failureOf("/dashboard/login", { email, password })).retryAfterMs).toBe(
+      41_500,
+    )
   })
 })
 
@@ -122,9 +162,15 @@ describe("a session", () => {
   it("asks for the verification again, 3 times in 15 minutes at most, and for nothing when it is verified", async () => {
     const { email } = await people.signUp()
     const token = await people.signIn(email)
-    for (let n = 0; n < 5; n++) expect(await people.post("resend-verification", undefined, { token })).toMatchObject({ status: 202, json: {} })
+    for (let n = 0; n < 5; n++)
+      expect(await people.post("resend-verification", undefined, { token })).toMatchObject({
+        status: 202,
+        json: {},
+      })
     expect(people.mailsTo(email)).toHaveLength(4)
-    expect((await people.post("verify-email", { token: house.mailedToken(email, "verify") })).status).toBe(200)
+    expect(
+      (await people.post("verify-email", { token: house.mailedToken(email, "verify") })).status,
+    ).toBe(200)
     house.clock.advance(15 * 60_000)
     expect((await people.post("resend-verification", undefined, { token })).status).toBe(202)
     expect(people.mailsTo(email)).toHaveLength(4)
@@ -133,16 +179,27 @@ describe("a session", () => {
   it("of a suspended account may read, and change nothing", async () => {
     const { email } = await people.signUp({ suspended: true, verified: true, role: "admin" })
     const token = await people.signIn(email)
-    expect(await people.me(token)).toMatchObject({ status: 200, json: { suspended: true, role: "admin" } })
+    expect(await people.me(token)).toMatchObject({
+      status: 200,
+      json: { suspended: true, role: "admin" },
+    })
     for (const path of ["resend-verification", "keys"])
-      expect(await people.post(path, { name: "x" }, { token })).toMatchObject({ status: 403, json: { code: "account_suspended" } })
-    expect((await house.ask("DELETE", "/dashboard/keys/{id}", undefined, { token })).json).toMatchObject({ code: "account_suspended" })
+      expect(await people.post(path, { name: "x" }, { token })).toMatchObject({
+        status: 403,
+        json: { code: "account_suspended" },
+      })
+    expect(
+      (await house.ask("DELETE", "/dashboard/keys/{id}", undefined, { token })).json,
+    ).toMatchObject({ code: "account_suspended" })
     expect((await house.ask("GET", "/dashboard/keys", undefined, { token })).status).toBe(200)
   })
 
   it("is needed", async () => {
     for (const token of ["", "x", "svc_live_0123456789abcdefghijklmnopqrstuv"]) {
-      expect(await people.me(token)).toMatchObject({ status: 401, json: { code: "authentication_error" } })
+      expect(await people.me(token)).toMatchObject({
+        status: 401,
+        json: { code: "authentication_error" },
+      })
       expect((await people.post("resend-verification", undefined, { token })).status).toBe(401)
     }
   })

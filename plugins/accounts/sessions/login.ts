@@ -24,18 +24,27 @@ const logIn = (house: AccountsHouse, { body, client }: Call<LoginBody>) =>
     const isRight = yield* isPassword(row?.password_hash ?? nobodysHash, body.password)
     if (!row || !isRight) {
       yield* refuseWhenUsedUp(limiter.take(limits), tooMany)
-      yield* audit.record({ actor: "anonymous", action: "login.fail", target: row?.id ?? "unknown" })
+      yield* audit.record({
+        actor: "anonymous",
+        action: "login.fail",
+        target: row?.id ?? "unknown",
+      })
       return yield* apiError("authentication_error", "The e-mail address or the password is wrong.")
     }
     yield* refuseWhenUsedUp(limiter.look(limits), tooMany)
     const { token, expiresAt } = yield* sessions.begin(row)
-    return { status: 200, headers: { "cache-control": "no-store" }, json: { token, expires_at: expiresAt, account: yield* showAccount(house, row) } }
+    return {
+      status: 200,
+      headers: { "cache-control": "no-store" },
+      json: { token, expires_at: expiresAt, account: yield* showAccount(house, row) },
+    }
   })
 
 export const loginEndpoint = (open: OpenHouse) =>
   defineEndpoint<LoginBody>({
     id: "dashboard.login",
-    summary: "Begins a session of 24 hours. Also for accounts that are not verified yet, or suspended.",
+    summary:
+      "Begins a session of 24 hours. Also for accounts that are not verified yet, or suspended.",
     method: "POST",
     path: "/dashboard/login",
     access: "public",

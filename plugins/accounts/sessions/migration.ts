@@ -17,7 +17,9 @@ export const sessionMigration: Migration = {
         used_at timestamptz,
         voided_at timestamptz
       )`.execute(db)
-    await sql`CREATE UNIQUE INDEX accounts_token_open ON accounts_token (account_id, purpose) WHERE used_at IS NULL AND voided_at IS NULL`.execute(db)
+    await sql`CREATE UNIQUE INDEX accounts_token_open ON accounts_token (account_id, purpose) WHERE used_at IS NULL AND voided_at IS NULL`.execute(
+      db,
+    )
     await sql`CREATE INDEX accounts_token_expires_at ON accounts_token (expires_at)`.execute(db)
     await sql`
       CREATE TABLE accounts_attempt (

@@ -4,10 +4,19 @@ import type { AccountsHouse } from "../house.ts"
 import type { MailPurpose } from "../mails/mail-tokens.ts"
 import type { AccountTable } from "../tables.ts"
 
-type Change = (before: AccountTable, tx: Transaction) => Effect.Effect<AccountTable | undefined, PortError>
+type Change = (
+  before: AccountTable,
+  tx: Transaction,
+) => Effect.Effect<AccountTable | undefined, PortError>
 
 /** Uses a mailed token up, and changes its account, in one transaction. The account's lock comes before the token's, as where tokens are made. */
-export const redeem = (house: AccountsHouse, token: string, purpose: MailPurpose, account: string, change: Change): Effect.Effect<AccountTable, ApiError | PortError> => {
+export const redeem = (
+  house: AccountsHouse,
+  token: string,
+  purpose: MailPurpose,
+  account: string,
+  change: Change,
+): Effect.Effect<AccountTable, ApiError | PortError> => {
   const { accounts, database, keyChanges, tokens } = house
   const changing = database.transaction((tx) =>
     Effect.gen(function* () {
@@ -17,7 +26,9 @@ export const redeem = (house: AccountsHouse, token: string, purpose: MailPurpose
     }),
   )
   // nothing may come between the commit and telling the caches of this process
-  return Effect.uninterruptible(Effect.tap(changing, (row) => Effect.sync(() => row && keyChanges.announce({ account: row.id })))).pipe(
-    Effect.flatMap((row) => (row ? Effect.succeed(row) : tokens.refuse(token, purpose))),
-  )
+  return Effect.uninterruptible(
+    Effect.tap(changing, (row) =>
+      Effect.sync(() => row && keyChanges.announce({ account: row.id })),
+    ),
+  ).pipe(Effect.flatMap((row) => (row ? Effect.succeed(row) : tokens.refuse(token, purpose))))
 }

@@ -16,31 +16,63 @@ describe("a forgotten password", () => {
     const { email, id } = await people.signUp({ verified: true })
     const other = await house.startAgain()
     const old = await people.signIn(email)
-    for (const server of [house, other]) expect((await server.ask("GET", "/dashboard/me", undefined, { token: old })).status).toBe(200)
-    expect(await people.post("forgot", { email })).toEqual({ status: 202, headers: {}, json: {}, events: [], costMicros: undefined })
+    for (const server of [house, other])
+      expect((await server.ask("GET", "/dashboard/me", undefined, { token: old })).status).toBe(200)
+    expect(await people.post("forgot", { email })).toEqual({
+      status: 202,
+      headers: {},
+      json: {},
+      events: [],
+      costMicros: undefined,
+    })
     await house.idle()
     const token = house.mailedToken(email, "reset")
-    expect(await people.post("reset", { token, password: "new password" })).toMatchObject({ status: 200, json: { id, object: "account", email_verified: true } })
+    expect(await people.post("reset", { token, password: "new password" })).toMatchObject({
+      status: 200,
+      json: { id, object: "account", email_verified: true },
+    })
     expect((await people.me(old)).status).toBe(401)
     house.clock.advance(3_000)
     expect((await other.ask("GET", "/dashboard/me", undefined, { token: old })).status).toBe(401)
     expect((await people.post("login", { email, password })).status).toBe(401)
     expect((await people.me(await people.signIn(email, "new password"))).status).toBe(200)
-    expect(await people.post("reset", { token, password: "newer password" })).toMatchObject({ status: 400, json: { param: "token" } })
+    expect(await people.post("reset", { token, password: "newer password" })).toMatchObject({
+      status: 400,
+      json: { param: "token" },
+    })
     expect(people.mailsTo(email).at(-1)?.subject).toBe("Your password was changed")
-    expect((await house.auditOf(id)).map(({ action }) => action)).toEqual(["account.signup", "account.forgot", "account.reset", "login.fail", "token.refuse"])
+    expect((await house.auditOf(id)).map(({ action }) => action)).toEqual([
+      "account.signup",
+      "account.forgot",
+      "account.reset",
+      "login.fail",
+      "token.refuse",
+    ])
   })
 
   it("is answered alike, and at once, when nobody has the e-mail", async () => {
     const { email } = await people.signUp()
     const unknown = people.newEmail()
-    const rows = () => house.tables.selectFrom("accounts_token").select("purpose").where("purpose", "=", "reset").execute()
+    const rows = () =>
+      house.tables
+        .selectFrom("accounts_token")
+        .select("purpose")
+        .where("purpose", "=", "reset")
+        .execute()
     const before = (await rows()).length
-    expect(await people.post("forgot", { email: unknown })).toEqual(await people.post("forgot", { email }))
+    expect(await people.post("forgot", { email: unknown })).toEqual(
+      await people.post("forgot", { email }),
+    )
     await house.idle()
     expect(await rows()).toHaveLength(before + 1)
     expect(people.mailsTo(unknown)).toEqual([])
-    for (const body of [{}, { email: 1 }, { email: "no address" }, { email: "a@b.c\r\nBcc: x@y.z" }]) expect((await people.post("forgot", body)).status).toBe(400)
+    for (const body of [
+      {},
+      { email: 1 },
+      { email: "no address" },
+      { email: "a@b.c\r\nBcc: x@y.z" },
+    ])
+      expect((await people.post("forgot", body)).status).toBe(400)
   })
 
   it("verifies the account, and revokes what keys somebody else may have made before", async () => {
@@ -50,26 +82,61 @@ describe("a forgotten password", () => {
     expect(made.status).toBe(201)
     await people.post("forgot", { email })
     await house.idle()
-    expect((await people.post("reset", { token: house.mailedToken(email, "reset"), password: "new password" })).json).toMatchObject({ email_verified: true })
-    const keys = await house.tables.selectFrom("accounts_key").select("revoked_at").where("account_id", "=", id).execute()
+    expect(
+      (
+        await people.post("reset", {
+          token: house.mailedToken(email, "reset"),
+          password: "new password",
+        })
+      ).json,
+    ).toMatchObject({ email_verified: true })
+    const keys = await house.tables
+      .selectFrom("accounts_key")
+      .select("revoked_at")
+      .where("account_id", "=", id)
+      .execute()
     expect(keys).toEqual([{ revoked_at: expect.any(Date) }])
-    expect((await house.auditOf(made.json.id)).map(({ action }) => action)).toEqual(["key.create", "key.revoke"])
+    expect((await house.auditOf(made.json.id)).map(({ action }) => action)).toEqual([
+      "key.create",
+      "key.revoke",
+    ])
     // of a verified account they stay
-    const kept = await people.post("keys", { name: "mine" }, { token: await people.signIn(email, "new password") })
+    const kept = await people.post(
+      "keys",
+      { name: "mine" },
+      { token: await people.signIn(email, "new password") },
+    )
     await people.post("forgot", { email })
     await house.idle()
-    expect((await people.post("reset", { token: house.mailedToken(email, "reset"), password })).status).toBe(200)
-    expect(await house.tables.selectFrom("accounts_key").select("revoked_at").where("id", "=", kept.json.id).executeTakeFirst()).toEqual({ revoked_at: null })
+    expect(
+      (await people.post("reset", { token: house.mailedToken(email, "reset"), password })).status,
+    ).toBe(200)
+    expect(
+      await house.tables
+        .selectFrom("accounts_key")
+        .select("revoked_at")
+        .where("id", "=", kept.json.id)
+        .executeTakeFirst(),
+    ).toEqual({ revoked_at: null })
   })
 
   it("is mailed 3 times in 15 minutes at most, silently, and asked for 20 times a minute of an address", async () => {
     const { email } = await people.signUp({ verified: true })
-    for (let n = 0; n < 5; n++) expect((await people.post("forgot", { email }, { address: `192.0.2.${100 + n}` })).status).toBe(202)
+    for (let n = 0; n < 5; n++)
+      expect(
+        (await people.post("forgot", { email }, { address: `192.0.2.${100 + n}` })).status,
+      ).toBe(202)
     await house.idle()
-    expect(people.mailsTo(email).filter(({ subject }) => subject === "Choose a new password")).toHaveLength(3)
+    expect(
+      people.mailsTo(email).filter(({ subject }) => subject === "Choose a new password"),
+    ).toHaveLength(3)
     const from = { address: "203.0.113.9" }
-    for (let n = 0; n < 20; n++) expect((await people.post("forgot", { email: people.newEmail() }, from)).status).toBe(202)
-    expect(await people.post("forgot", { email }, from)).toMatchObject({ status: 429, json: { code: "rate_limit_error" } })
+    for (let n = 0; n < 20; n++)
+      expect((await people.post("forgot", { email: people.newEmail() }, from)).status).toBe(202)
+    expect(await people.post("forgot", { email }, from)).toMatchObject({
+      status: 429,
+      json: { code: "rate_limit_error" },
+    })
   })
 
   it("can't be set by a token for something else, too old, or made up, nor to a bad password", async () => {
@@ -79,8 +146,15 @@ describe("a forgotten password", () => {
     const [verify, reset] = [house.mailedToken(email, "verify"), house.mailedToken(email, "reset")]
     const before = await people.rowOf(email)
     for (const bad of ["short", "x".repeat(201), 12345678, null])
-      expect(await people.post("reset", { token: reset, password: bad })).toMatchObject({ status: 400, json: { param: "password" } })
-    for (const bad of [5, null, ["x"], { sha256: reset }]) expect(await people.post("reset", { token: bad, password })).toMatchObject({ status: 400, json: { param: "token" } })
+      expect(await people.post("reset", { token: reset, password: bad })).toMatchObject({
+        status: 400,
+        json: { param: "password" },
+      })
+    for (const bad of [5, null, ["x"], { sha256: reset }])
+      expect(await people.post("reset", { token: bad, password })).toMatchObject({
+        status: 400,
+        json: { param: "token" },
+      })
     house.clock.advance(3_600_000)
     const refusals = [
       await people.post("reset", { token: verify, password }),
@@ -89,9 +163,16 @@ describe("a forgotten password", () => {
       await people.post("verify-email", { token: reset }),
     ]
     for (const refusal of refusals) expect(refusal).toEqual(refusals[0])
-    expect(refusals[0]).toMatchObject({ status: 400, json: { code: "invalid_request_error", param: "token" } })
+    expect(refusals[0]).toMatchObject({
+      status: 400,
+      json: { code: "invalid_request_error", param: "token" },
+    })
     expect(await people.rowOf(email)).toEqual(before)
-    expect((await house.auditOf(id)).filter(({ action }) => action === "token.refuse").map(({ after }) => after)).toEqual([
+    expect(
+      (await house.auditOf(id))
+        .filter(({ action }) => action === "token.refuse")
+        .map(({ after }) => after),
+    ).toEqual([
       { purpose: "reset", reason: "other_purpose" },
       { purpose: "reset", reason: "expired" },
       { purpose: "verify", reason: "other_purpose" },
@@ -103,10 +184,16 @@ describe("a forgotten password", () => {
     await people.post("forgot", { email })
     await house.idle()
     const token = house.mailedToken(email, "reset")
-    const answers = await Promise.all(Array.from({ length: 8 }, (_, n) => people.post("reset", { token, password: `password number ${n}` })))
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, (_, n) =>
+        people.post("reset", { token, password: `password number ${n}` }),
+      ),
+    )
     const winners = answers.flatMap(({ status }, n) => (status === 200 ? [n] : []))
     expect(winners).toHaveLength(1)
-    expect((await people.post("login", { email, password: `password number ${winners[0]}` })).status).toBe(200)
+    expect(
+      (await people.post("login", { email, password: `password number ${winners[0]}` })).status,
+    ).toBe(200)
     expect((await people.rowOf(email))?.session_epoch).toBe(2)
   })
 

@@ -1,5 +1,11 @@
 import { Effect } from "effect"
-import { type Call, defineEndpoint, megabyte, type PortError, type Transaction } from "../../../core/index.ts"
+import {
+  type Call,
+  defineEndpoint,
+  megabyte,
+  type PortError,
+  type Transaction,
+} from "../../../core/index.ts"
 import { freePlan } from "../free-plan.ts"
 import type { AccountsHouse, OpenHouse } from "../house.ts"
 import { revokeRow } from "../keys/record-key.ts"
@@ -12,21 +18,45 @@ import { redeem } from "./redeem.ts"
 import { showAccount } from "./show-account.ts"
 
 /** Whoever signed up with an address that was not theirs may have made keys; now that the mailbox's owner has come, they must not spend that person's money. */
-const revokeKeys = (house: AccountsHouse, account: string, tx: Transaction): Effect.Effect<void, PortError> =>
+const revokeKeys = (
+  house: AccountsHouse,
+  account: string,
+  tx: Transaction,
+): Effect.Effect<void, PortError> =>
   Effect.gen(function* () {
-    const keys = house.database.queries<AccountsTables>(tx).selectFrom("accounts_key").selectAll().where("account_id", "=", account).where("revoked_at", "is", null)
+    const keys = house.database
+      .queries<AccountsTables>(tx)
+      .selectFrom("accounts_key")
+      .selectAll()
+      .where("account_id", "=", account)
+      .where("revoked_at", "is", null)
     const rows = yield* house.database.run(() => keys.forUpdate().execute())
     yield* Effect.forEach(rows, (row) => revokeRow(house, account, row, tx), { discard: true })
   })
 
 /** The link was in the account's mailbox, so it also proves the address. */
-const takeOver = (house: AccountsHouse, before: AccountTable, password_hash: string, tx: Transaction) =>
+const takeOver = (
+  house: AccountsHouse,
+  before: AccountTable,
+  password_hash: string,
+  tx: Transaction,
+) =>
   Effect.gen(function* () {
     const { accounts, audit, clock, deployment, mailer } = house
     if (!before.verified_at) yield* revokeKeys(house, before.id, tx)
-    const changes = { password_hash, session_epoch: before.session_epoch + 1, verified_at: before.verified_at ?? new Date(clock.nowMs()) }
+    const changes = {
+      password_hash,
+      session_epoch: before.session_epoch + 1,
+      verified_at: before.verified_at ?? new Date(clock.nowMs()),
+    }
     yield* audit.record(
-      { actor: before.id, action: "account.reset", target: before.id, before: { email_verified: before.verified_at !== null }, after: { email_verified: true } },
+      {
+        actor: before.id,
+        action: "account.reset",
+        target: before.id,
+        before: { email_verified: before.verified_at !== null },
+        after: { email_verified: true },
+      },
       tx,
     )
     yield* mailer.send(changedMail(before, deployment), tx)
@@ -38,14 +68,17 @@ const reset = (house: AccountsHouse, { body }: Call<ResetBody>) =>
     // a hash is expensive: none is made for a token that can't be used
     const account = yield* house.tokens.find(body.token, "reset")
     const password_hash = yield* hashPassword(body.password)
-    const row = yield* redeem(house, body.token, "reset", account, (before, tx) => takeOver(house, before, password_hash, tx))
+    const row = yield* redeem(house, body.token, "reset", account, (before, tx) =>
+      takeOver(house, before, password_hash, tx),
+    )
     return { status: 200, json: yield* showAccount(house, row) }
   })
 
 export const resetEndpoint = (open: OpenHouse) =>
   defineEndpoint<ResetBody>({
     id: "dashboard.reset",
-    summary: "Sets a new password with the token that was mailed, and ends all sessions of the account.",
+    summary:
+      "Sets a new password with the token that was mailed, and ends all sessions of the account.",
     method: "POST",
     path: "/dashboard/reset",
     access: "public",

@@ -12,20 +12,37 @@ afterAll(() => house?.close())
 
 const run = Effect.runPromise
 const outcome = (effect: ReturnType<Identity["authenticate"]>) =>
-  run(effect.pipe(Effect.catch((error) => (isApiError(error) ? Effect.succeed({ code: error.code as string }) : Effect.die(error)))))
+  run(
+    effect.pipe(
+      Effect.catch((error) =>
+        isApiError(error) ? Effect.succeed({ code: error.code as string }) : Effect.die(error),
+      ),
+    ),
+  )
 const who = (token: string, of = house.house) => outcome(of.sessions.authenticate(token))
 
-const addAccount = async (more: { readonly role?: "user" | "admin"; readonly suspended?: boolean } = {}) => {
+const addAccount = async (
+  more: { readonly role?: "user" | "admin"; readonly suspended?: boolean } = {},
+) => {
   const id = house.house.ids.make("acct_")
   const at = new Date(house.clock.nowMs())
-  const row = { id, email: `${id.toLowerCase()}@example.com`, password_hash: "-", role: more.role ?? "user", is_first: false, verified_at: null, created_at: at } as const
+  const row = {
+    id,
+    email: `${id.toLowerCase()}@example.com`,
+    password_hash: "-",
+    role: more.role ?? "user",
+    is_first: false,
+    verified_at: null,
+    created_at: at,
+  } as const
   await house.tables
     .insertInto("accounts_account")
     .values({ ...row, suspended_at: more.suspended ? at : null })
     .execute()
   return id
 }
-const begin = async (id: string) => (await run(house.house.sessions.begin({ id, session_epoch: 1 }))).token
+const begin = async (id: string) =>
+  (await run(house.house.sessions.begin({ id, session_epoch: 1 }))).token
 const change = (id: string, changes: Parameters<SessionHouse["house"]["accounts"]["change"]>[1]) =>
   run(house.database.transaction((tx) => house.house.accounts.change(id, changes, tx)))
 
@@ -53,7 +70,9 @@ describe("a session", () => {
     const other = await house.startAgain()
     const token = await begin(id)
     const both = async () => [await who(token), await who(token, other.house)] as Caller[]
-    expect((await both()).map(({ role, suspended }) => ({ role, suspended }))).toEqual(Array(2).fill({ role: "admin", suspended: undefined }))
+    expect((await both()).map(({ role, suspended }) => ({ role, suspended }))).toEqual(
+      Array(2).fill({ role: "admin", suspended: undefined }),
+    )
     await change(id, { suspended_at: new Date(house.clock.nowMs()) })
     house.house.keyChanges.announce({ account: id })
     expect((await both()).map(({ role, suspended }) => ({ role, suspended }))).toEqual([
@@ -64,7 +83,9 @@ describe("a session", () => {
     expect((await both()).map(({ suspended }) => suspended)).toEqual([true, true])
     await change(id, { suspended_at: null })
     house.clock.advance(3_000)
-    expect((await both()).map(({ role, suspended }) => ({ role, suspended }))).toEqual(Array(2).fill({ role: "admin", suspended: undefined }))
+    expect((await both()).map(({ role, suspended }) => ({ role, suspended }))).toEqual(
+      Array(2).fill({ role: "admin", suspended: undefined }),
+    )
   })
 
   it("ends when the account's epoch is raised", async () => {
@@ -77,7 +98,8 @@ describe("a session", () => {
   it("is nothing that somebody made up, changed, or signed for something else", async () => {
     const id = await addAccount()
     const token = await begin(id)
-    const sign = (purpose: "session" | "receipt", payload: unknown) => run(house.signer.sign(purpose, payload))
+    const sign = (purpose: "session" | "receipt", payload: unknown) =>
+      run(house.signer.sign(purpose, payload))
     const nowS = Math.floor(house.clock.nowMs() / 1000)
     const claims = { sub: id, iat: nowS, exp: nowS + 60, epoch: 1 }
     expect(await who(await sign("session", claims))).toMatchObject({ tenant: { account: id } })
@@ -98,12 +120,15 @@ describe("a session", () => {
       "svc_live_0123456789abcdefghijklmnopqrstuv",
       "x".repeat(100_000),
     ]
-    for (const text of wrong) expect(await who(text), text.slice(0, 80)).toEqual({ code: "authentication_error" })
+    for (const text of wrong)
+      expect(await who(text), text.slice(0, 80)).toEqual({ code: "authentication_error" })
     await fc.assert(
       fc.asyncProperty(
         fc.oneof(
           fc.string({ unit: "binary", maxLength: 300 }),
-          fc.array(fc.base64String(), { minLength: 3, maxLength: 3 }).map((parts) => parts.join(".")),
+          fc
+            .array(fc.base64String(), { minLength: 3, maxLength: 3 })
+            .map((parts) => parts.join(".")),
         ),
         async (text) => {
           expect(await who(text)).toEqual({ code: "authentication_error" })
@@ -115,9 +140,15 @@ describe("a session", () => {
 
   it("that asks for more than its role leaves a trace, and can't fill the log with them", async () => {
     const caller = (await who(await begin(await addAccount()))) as Caller
-    for (let n = 0; n < 70; n++) await run(house.house.sessions.denied!(caller, "admin.accounts.grant"))
+    for (let n = 0; n < 70; n++)
+      await run(house.house.sessions.denied!(caller, "admin.accounts.grant"))
     const traces = await house.auditOf("admin.accounts.grant")
     expect(traces).toHaveLength(60)
-    expect(traces[0]).toEqual({ actor: caller.tenant.account, action: "admin.deny", before: null, after: null })
+    expect(traces[0]).toEqual({
+      actor: caller.tenant.account,
+      action: "admin.deny",
+      before: null,
+      after: null,
+    })
   })
 })

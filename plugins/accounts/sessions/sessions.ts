@@ -1,5 +1,14 @@
 import { Effect, Result, Schema } from "effect"
-import { apiError, type Caller, type Clock, type Identity, type Json, type Limits, type PortError, type Signer } from "../../../core/index.ts"
+import {
+  apiError,
+  type Caller,
+  type Clock,
+  type Identity,
+  type Json,
+  type Limits,
+  type PortError,
+  type Signer,
+} from "../../../core/index.ts"
 import type { AccountRows } from "../account-rows.ts"
 import type { Audit } from "../audit/audit.ts"
 import type { KeyChanges } from "../key-changes.ts"
@@ -14,7 +23,9 @@ const maxCharacters = 2_000
 
 /** Whose dashboard session is it? A session is a signed token of 24 hours; role and suspension are those of the account's row, never of the token. */
 export interface Sessions extends Identity {
-  begin(account: Pick<AccountTable, "id" | "session_epoch">): Effect.Effect<{ readonly token: string; readonly expiresAt: number }, PortError>
+  begin(
+    account: Pick<AccountTable, "id" | "session_epoch">,
+  ): Effect.Effect<{ readonly token: string; readonly expiresAt: number }, PortError>
 }
 
 export interface SessionParts {
@@ -29,12 +40,20 @@ export interface SessionParts {
 }
 
 /** The times are Unix seconds. */
-const Claims = Schema.Struct({ sub: Schema.String, iat: Schema.Int, exp: Schema.Int, epoch: Schema.Int })
+const Claims = Schema.Struct({
+  sub: Schema.String,
+  iat: Schema.Int,
+  exp: Schema.Int,
+  epoch: Schema.Int,
+})
 const decode = Schema.decodeUnknownResult(Claims)
 
 const claimsOf = (payload: Json | undefined) => Result.getOrUndefined(decode(payload))
 
-const over = () => apiError("authentication_error", "The session is unknown or over. Sign in again.", { headers: { "www-authenticate": "Bearer" } })
+const over = () =>
+  apiError("authentication_error", "The session is unknown or over. Sign in again.", {
+    headers: { "www-authenticate": "Bearer" },
+  })
 
 const callerOf = (row: AccountTable, limits: Limits): Caller => ({
   tenant: { account: row.id, mode: "live" },
@@ -44,18 +63,34 @@ const callerOf = (row: AccountTable, limits: Limits): Caller => ({
   ...(row.suspended_at && { suspended: true }),
 })
 
-export const makeSessions = ({ signer, accounts, audit, limiter, keyChanges, clock, limits }: SessionParts): Sessions => {
+export const makeSessions = ({
+  signer,
+  accounts,
+  audit,
+  limiter,
+  keyChanges,
+  clock,
+  limits,
+}: SessionParts): Sessions => {
   const known = makeLookupCache({ load: (id) => accounts.byId(id), clock, ...cache })
-  keyChanges.onChange((change) => "account" in change && known.forget((row) => row.id === change.account))
+  keyChanges.onChange(
+    (change) => "account" in change && known.forget((row) => row.id === change.account),
+  )
   return {
     begin: ({ id, session_epoch }) => {
       const iat = Math.floor(clock.nowMs() / 1000)
       const expiresAt = iat + secondsOfADay
-      return Effect.map(signer.sign("session", { sub: id, iat, exp: expiresAt, epoch: session_epoch }), (token) => ({ token, expiresAt }))
+      return Effect.map(
+        signer.sign("session", { sub: id, iat, exp: expiresAt, epoch: session_epoch }),
+        (token) => ({ token, expiresAt }),
+      )
     },
     authenticate: (bearer) =>
       Effect.gen(function* () {
-        const claims = bearer.length > maxCharacters ? undefined : claimsOf(yield* signer.verify("session", bearer))
+        const claims =
+          bearer.length > maxCharacters
+            ? undefined
+            : claimsOf(yield* signer.verify("session", bearer))
         if (!claims || claims.exp * 1000 <= clock.nowMs()) return yield* over()
         const row = yield* known.find(claims.sub)
         return row && row.session_epoch === claims.epoch ? callerOf(row, limits) : yield* over()
@@ -64,7 +99,9 @@ export const makeSessions = ({ signer, accounts, audit, limiter, keyChanges, clo
     resume: () => Effect.fail(over()),
     denied: ({ tenant }, endpoint) =>
       Effect.flatMap(limiter.take(traceLimits(tenant.account)), (waitMs) =>
-        waitMs > 0 ? Effect.void : audit.record({ actor: tenant.account, action: "admin.deny", target: endpoint }),
+        waitMs > 0
+          ? Effect.void
+          : audit.record({ actor: tenant.account, action: "admin.deny", target: endpoint }),
       ),
   }
 }

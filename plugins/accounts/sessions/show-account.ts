@@ -4,9 +4,14 @@ import type { AccountsHouse } from "../house.ts"
 import type { AccountTable } from "../tables.ts"
 import { type AccountReply, toAccount } from "../to-account.ts"
 
-export const showAccount = ({ billing }: AccountsHouse, row: AccountTable): Effect.Effect<AccountReply, PortError> =>
+export const showAccount = (
+  { billing }: AccountsHouse,
+  row: AccountTable,
+): Effect.Effect<AccountReply, PortError> =>
   Effect.map(billing.balance(row.id), (balance) => toAccount(row, balance))
 
 /** The account of a session; it may have gone since the session was checked. */
 export const ownAccount = ({ accounts }: AccountsHouse, caller: Caller | undefined) =>
-  Effect.flatMap(accounts.byId(caller?.tenant.account ?? ""), (row) => (row ? Effect.succeed(row) : Effect.fail(apiError("authentication_error"))))
+  Effect.flatMap(accounts.byId(caller?.tenant.account ?? ""), (row) =>
+    row ? Effect.succeed(row) : Effect.fail(apiError("authentication_error")),
+  )

@@ -36,18 +36,32 @@ describe("sign-up", () => {
     }
     expect(answer).toMatchObject({ status: 201 })
     expect(answer.json).toEqual(account)
-    expect(await people.rowOf("ada.l@example.com")).toMatchObject({ id: answer.json.id, role: "user", is_first: false, verified_at: null, session_epoch: 1, locale: "en" })
+    expect(await people.rowOf("ada.l@example.com")).toMatchObject({
+      id: answer.json.id,
+      role: "user",
+      is_first: false,
+      verified_at: null,
+      session_epoch: 1,
+      locale: "en",
+    })
     const token = house.mailedToken("ada.l@example.com", "verify")
     const verified = await people.post("verify-email", { token })
     expect(verified).toMatchObject({ status: 200 })
     expect(verified.json).toEqual({ ...account, email_verified: true })
-    expect(await people.post("verify-email", { token })).toMatchObject({ status: 400, json: { code: "invalid_request_error", param: "token" } })
-    expect((await house.auditOf(answer.json.id)).map(({ actor, action }) => ({ actor, action }))).toEqual([
+    expect(await people.post("verify-email", { token })).toMatchObject({
+      status: 400,
+      json: { code: "invalid_request_error", param: "token" },
+    })
+    expect(
+      (await house.auditOf(answer.json.id)).map(({ actor, action }) => ({ actor, action })),
+    ).toEqual([
       { actor: answer.json.id, action: "account.signup" },
       { actor: answer.json.id, action: "account.verify" },
       { actor: "anonymous", action: "token.refuse" },
     ])
-    expect(JSON.stringify(await house.auditOf(answer.json.id))).not.toMatch(new RegExp(`${password}|${token}|argon2`))
+    expect(JSON.stringify(await house.auditOf(answer.json.id))).not.toMatch(
+      new RegExp(`${password}|${token}|argon2`),
+    )
   })
 
   it("answers alike when the e-mail has an account, which stays as it is and gets a mail", async () => {
@@ -59,21 +73,33 @@ describe("sign-up", () => {
         await people.post("signup", { email: people.newEmail(), password }),
       ]
       expect(formOf(again)).toEqual(formOf(fresh))
-      expect(again.json).toMatchObject({ email, role: "user", email_verified: false, balance_idr: 50_000 })
+      expect(again.json).toMatchObject({
+        email,
+        role: "user",
+        email_verified: false,
+        balance_idr: 50_000,
+      })
       expect(again.json.id).not.toBe(id)
       expect(await people.rowOf(email)).toEqual(before)
       expect((await house.billingOf(id)).balanceMicros).toBe(50_000_000_000n)
       expect((await house.billingOf(again.json.id)).balanceMicros).toBe(0n)
       expect(people.mailsTo(email)).toHaveLength(2)
-      expect(people.mailsTo(email)[1]?.subject).toBe(verified ? "You already have an account" : "Confirm your e-mail address")
+      expect(people.mailsTo(email)[1]?.subject).toBe(
+        verified ? "You already have an account" : "Confirm your e-mail address",
+      )
       expect((await people.post("login", { email, password: "another password" })).status).toBe(401)
-      if (!verified) expect((await people.post("verify-email", { token: house.mailedToken(email, "verify") })).json).toMatchObject({ id, email_verified: true })
+      if (!verified)
+        expect(
+          (await people.post("verify-email", { token: house.mailedToken(email, "verify") })).json,
+        ).toMatchObject({ id, email_verified: true })
     }
   })
 
   it("makes one account of many sign-ups at once", async () => {
     const email = people.newEmail()
-    const answers = await Promise.all(Array.from({ length: 10 }, () => people.post("signup", { email, password })))
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => people.post("signup", { email, password })),
+    )
     expect(new Set(answers.map((answer) => JSON.stringify(formOf(answer)))).size).toBe(1)
     const row = await people.rowOf(email)
     expect(answers.filter(({ json }) => json.id === row?.id)).toHaveLength(1)
@@ -84,7 +110,8 @@ describe("sign-up", () => {
   it("floods no mailbox", async () => {
     for (const verified of [false, true]) {
       const { email } = await people.signUp({ verified })
-      for (let n = 0; n < 6; n++) expect((await people.post("signup", { email, password })).status).toBe(201)
+      for (let n = 0; n < 6; n++)
+        expect((await people.post("signup", { email, password })).status).toBe(201)
       expect(people.mailsTo(email)).toHaveLength(4)
       house.clock.advance(15 * 60_000)
       await people.post("signup", { email, password })
@@ -96,13 +123,37 @@ describe("sign-up", () => {
     const other = await house.startAgain()
     const from = { address: "198.51.100.7" }
     const asks = [house.ask, other.ask]
-    for (let n = 0; n < 20; n++) expect((await asks[n % 2]!("POST", "/dashboard/signup", { email: people.newEmail(), password }, from)).status).toBe(201)
+    for (let n = 0; n < 20; n++)
+      expect(
+        (
+          await asks[n % 2]!(
+            "POST",
+            "/dashboard/signup",
+            { email: people.newEmail(), password },
+            from,
+          )
+        ).status,
+      ).toBe(201)
     const email = people.newEmail()
-    for (const ask of asks) expect(await ask("POST", "/dashboard/signup", { email, password }, from)).toMatchObject({ status: 429, json: { code: "rate_limit_error" } })
+    for (const ask of asks)
+      expect(await ask("POST", "/dashboard/signup", { email, password }, from)).toMatchObject({
+        status: 429,
+        json: { code: "rate_limit_error" },
+      })
     expect(await people.rowOf(email)).toBeUndefined()
-    expect((await people.post("signup", { email: people.newEmail(), password }, { address: "198.51.100.8" })).status).toBe(201)
+    expect(
+      (
+        await people.post(
+          "signup",
+          { email: people.newEmail(), password },
+          { address: "198.51.100.8" },
+        )
+      ).status,
+    ).toBe(201)
     house.clock.advance(60_000)
-    expect((await people.post("signup", { email: people.newEmail(), password }, from)).status).toBe(201)
+    expect((await people.post("signup", { email: people.newEmail(), password }, from)).status).toBe(
+      201,
+    )
   })
 
   it("writes in the language that the browser asks for, and goes on in it", async () => {
@@ -110,7 +161,10 @@ describe("sign-up", () => {
     await people.post("signup", { email, password }, { languages: "id-ID,id;q=0.9,en;q=0.5" })
     await people.post("forgot", { email }, { languages: "en" })
     await house.idle()
-    expect(people.mailsTo(email).map(({ subject }) => subject)).toEqual(["Konfirmasi alamat email Anda", "Buat kata sandi baru"])
+    expect(people.mailsTo(email).map(({ subject }) => subject)).toEqual([
+      "Konfirmasi alamat email Anda",
+      "Buat kata sandi baru",
+    ])
   })
 
   it.each([
@@ -135,14 +189,24 @@ describe("sign-up", () => {
     ["a gigantic password", { email: "a@b.c", password: "x".repeat(900_000) }, "password"],
   ])("refuses %s", async (_, body, param) => {
     const answer = await people.post("signup", body)
-    expect(answer).toMatchObject({ status: 400, json: { code: "invalid_request_error", param: param ?? null } })
+    expect(answer).toMatchObject({
+      status: 400,
+      json: { code: "invalid_request_error", param: param ?? null },
+    })
     expect(JSON.stringify(answer.json).length).toBeLessThan(200)
     expect(await people.rowOf("a@b.c")).toBeUndefined()
   })
 
   it("takes SQL where it is a legal address, as text", async () => {
     const email = "o'brien--drop@example.com"
-    expect((await people.post("signup", { email, password: "'; DELETE FROM accounts_account; --\u0000" })).status).toBe(201)
+    expect(
+      (
+        await people.post("signup", {
+          email,
+          password: "'; DELETE FROM accounts_account; --\u0000",
+        })
+      ).status,
+    ).toBe(201)
     expect(await people.signIn(email, "'; DELETE FROM accounts_account; --\u0000")).toMatch(/\./)
   })
 })

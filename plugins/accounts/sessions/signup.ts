@@ -21,7 +21,15 @@ const welcome = (house: AccountsHouse, row: AccountTable, tx: Transaction) =>
     yield* grantFreeCredit(billing, row.id, amountOf(settings.freeCreditIdr), tx)
     const token = yield* tokens.issue(row.id, "verify", tx)
     yield* mailer.send(tokenMail(row, deployment, "verify", token), tx)
-    yield* audit.record({ actor: row.id, action: "account.signup", target: row.id, after: { email: row.email, locale: row.locale } }, tx)
+    yield* audit.record(
+      {
+        actor: row.id,
+        action: "account.signup",
+        target: row.id,
+        after: { email: row.email, locale: row.locale },
+      },
+      tx,
+    )
   })
 
 /** Nothing of the account changes; its owner gets a mail, within limits. */
@@ -31,9 +39,17 @@ const remind = (house: AccountsHouse, email: string, tx: Transaction) =>
     const found = yield* accounts.byEmail(email, tx)
     const row = found && (yield* accounts.lock(found.id, tx))
     if (!row) return
-    const mayMail = (yield* limiter.takeIn(mailboxLimit(row.verified_at ? "registered" : "verify", email), tx)) === 0
+    const mayMail =
+      (yield* limiter.takeIn(
+        mailboxLimit(row.verified_at ? "registered" : "verify", email),
+        tx,
+      )) === 0
     if (mayMail && row.verified_at) yield* mailer.send(registeredMail(row, deployment), tx)
-    else if (mayMail) yield* mailer.send(tokenMail(row, deployment, "verify", yield* tokens.issue(row.id, "verify", tx)), tx)
+    else if (mayMail)
+      yield* mailer.send(
+        tokenMail(row, deployment, "verify", yield* tokens.issue(row.id, "verify", tx)),
+        tx,
+      )
     yield* audit.record({ actor: "anonymous", action: "account.signup_again", target: row.id }, tx)
   })
 
@@ -41,13 +57,33 @@ const remind = (house: AccountsHouse, email: string, tx: Transaction) =>
 const signUp = (house: AccountsHouse, { body, client }: Call<SignupBody>) =>
   Effect.gen(function* () {
     const { accounts, clock, database, ids, limiter, settings } = house
-    yield* refuseWhenUsedUp(limiter.take(signupLimits(client)), "Too many sign-ups from this address. Try again in a minute.")
+    yield* refuseWhenUsedUp(
+      limiter.take(signupLimits(client)),
+      "Too many sign-ups from this address. Try again in a minute.",
+    )
     const email = emailOf(body)
     const password_hash = yield* hashPassword(body.password)
     const locale = chooseLocale(client?.languages, settings.locale)
-    const blank = { role: "user", is_first: false, verified_at: null, suspended_at: null, session_epoch: 1 } as const
-    const row = { ...blank, id: ids.make("acct_"), email, password_hash, locale, created_at: new Date(clock.nowMs()) } satisfies NewAccount
-    yield* database.transaction((tx) => Effect.flatMap(accounts.insert(row, tx), (isNew) => (isNew ? welcome(house, row, tx) : remind(house, email, tx))))
+    const blank = {
+      role: "user",
+      is_first: false,
+      verified_at: null,
+      suspended_at: null,
+      session_epoch: 1,
+    } as const
+    const row = {
+      ...blank,
+      id: ids.make("acct_"),
+      email,
+      password_hash,
+      locale,
+      created_at: new Date(clock.nowMs()),
+    } satisfies NewAccount
+    yield* database.transaction((tx) =>
+      Effect.flatMap(accounts.insert(row, tx), (isNew) =>
+        isNew ? welcome(house, row, tx) : remind(house, email, tx),
+      ),
+    )
     const json = toAccount(row, { balanceMicros: amountOf(settings.freeCreditIdr), heldMicros: 0n })
     return { status: 201, json }
   })
@@ -55,7 +91,8 @@ const signUp = (house: AccountsHouse, { body, client }: Call<SignupBody>) =>
 export const signupEndpoint = (open: OpenHouse) =>
   defineEndpoint<SignupBody>({
     id: "dashboard.signup",
-    summary: "Makes an account, and mails a link that confirms the address. Answers alike when the address has an account.",
+    summary:
+      "Makes an account, and mails a link that confirms the address. Answers alike when the address has an account.",
     method: "POST",
     path: "/dashboard/signup",
     access: "public",

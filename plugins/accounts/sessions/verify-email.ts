@@ -8,17 +8,32 @@ import { VerifyBody } from "./bodies.ts"
 import { redeem } from "./redeem.ts"
 import { showAccount } from "./show-account.ts"
 
-const confirm = ({ accounts, audit, clock }: AccountsHouse, before: AccountTable, tx: Transaction) =>
+const confirm = (
+  { accounts, audit, clock }: AccountsHouse,
+  before: AccountTable,
+  tx: Transaction,
+) =>
   Effect.gen(function* () {
     if (before.verified_at) return before
-    yield* audit.record({ actor: before.id, action: "account.verify", target: before.id, before: { email_verified: false }, after: { email_verified: true } }, tx)
+    yield* audit.record(
+      {
+        actor: before.id,
+        action: "account.verify",
+        target: before.id,
+        before: { email_verified: false },
+        after: { email_verified: true },
+      },
+      tx,
+    )
     return yield* accounts.change(before.id, { verified_at: new Date(clock.nowMs()) }, tx)
   })
 
 const verify = (house: AccountsHouse, { body }: Call<VerifyBody>) =>
   Effect.gen(function* () {
     const account = yield* house.tokens.find(body.token, "verify")
-    const row = yield* redeem(house, body.token, "verify", account, (before, tx) => confirm(house, before, tx))
+    const row = yield* redeem(house, body.token, "verify", account, (before, tx) =>
+      confirm(house, before, tx),
+    )
     return { status: 200, json: yield* showAccount(house, row) }
   })
 

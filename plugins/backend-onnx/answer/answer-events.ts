@@ -7,9 +7,16 @@ type Details = NonNullable<Piece["details"]>
 
 const decoder = new TextDecoder()
 
-const toLogprob = ({ bytes, logprob }: { readonly bytes: Uint8Array; readonly logprob: number }): TokenLogprob => ({ token: decoder.decode(bytes), bytes: [...bytes], logprob })
+const toLogprob = ({
+  bytes,
+  logprob,
+}: {
+  readonly bytes: Uint8Array
+  readonly logprob: number
+}): TokenLogprob => ({ token: decoder.decode(bytes), bytes: [...bytes], logprob })
 
-const toLogprobs = (details: Details): NonNullable<TextEvent["logprobs"]> => details.map((detail) => ({ ...toLogprob(detail), top: detail.top.map(toLogprob) }))
+const toLogprobs = (details: Details): NonNullable<TextEvent["logprobs"]> =>
+  details.map((detail) => ({ ...toLogprob(detail), top: detail.top.map(toLogprob) }))
 
 /** Token by token, what of an answer the client sees. */
 export interface AnswerEvents {
@@ -20,7 +27,10 @@ export interface AnswerEvents {
   readonly reasoningTokens: number
 }
 
-const textEvents = ({ text, details }: Piece): readonly ChatEvent[] => (text || details?.length ? [{ type: "text", text, ...(details && { logprobs: toLogprobs(details) }) }] : [])
+const textEvents = ({ text, details }: Piece): readonly ChatEvent[] =>
+  text || details?.length
+    ? [{ type: "text", text, ...(details && { logprobs: toLogprobs(details) }) }]
+    : []
 
 /** Where there is nothing to tell apart: all of it is text. */
 const plainEvents: AnswerEvents = {
@@ -31,7 +41,11 @@ const plainEvents: AnswerEvents = {
 
 /** Finds out which tokens became visible text: only of them log-probabilities are reported. */
 class VisibleTokens {
-  private readonly waiting: { readonly from: number; readonly to: number; readonly details: Details }[] = []
+  private readonly waiting: {
+    readonly from: number
+    readonly to: number
+    readonly details: Details
+  }[] = []
   private readonly shown: { readonly from: number; readonly to: number }[] = []
   private at = 0
 
@@ -42,12 +56,15 @@ class VisibleTokens {
   }
 
   private isShown({ from, to }: { readonly from: number; readonly to: number }): boolean {
-    return this.shown.some((range) => (from === to ? range.from <= from && from <= range.to : range.from < to && from < range.to))
+    return this.shown.some((range) =>
+      from === to ? range.from <= from && from <= range.to : range.from < to && from < range.to,
+    )
   }
 
   /** The details of tokens that are told now, given what was parsed of them; `told`: how much of the text is. */
   take(parsed: readonly Parsed[], told: number): Details {
-    for (const { event, from, to } of parsed) if (event.type === "text") this.shown.push({ from, to })
+    for (const { event, from, to } of parsed)
+      if (event.type === "text") this.shown.push({ from, to })
     const out: Details[number][] = []
     while (this.waiting.length && this.waiting[0]!.to <= told) {
       const first = this.waiting.shift()!
@@ -91,7 +108,14 @@ class ParsedEvents implements AnswerEvents {
     const before = this.push(piece)
     const parsed = this.parser.end(reason === "length")
     const events = withDetails(parsed, this.visible.take(parsed, Number.POSITIVE_INFINITY))
-    return [...before, ...events, { type: "finish", reason: reason === "stop" && this.parser.callCount ? "tool_calls" : reason }]
+    return [
+      ...before,
+      ...events,
+      {
+        type: "finish",
+        reason: reason === "stop" && this.parser.callCount ? "tool_calls" : reason,
+      },
+    ]
   }
 
   private push(piece: Piece): readonly ChatEvent[] {
@@ -101,4 +125,5 @@ class ParsedEvents implements AnswerEvents {
   }
 }
 
-export const answerEvents = (form: AnswerForm): AnswerEvents => (form.reasoning === "none" && !form.calls ? plainEvents : new ParsedEvents(form))
+export const answerEvents = (form: AnswerForm): AnswerEvents =>
+  form.reasoning === "none" && !form.calls ? plainEvents : new ParsedEvents(form)

@@ -26,7 +26,11 @@ export interface Parsed {
 
 type State = "start" | "reasoning" | "gap" | "text" | "head" | "arguments" | "after" | "next"
 
-const firstStates = { none: "text", begun: "reasoning", possible: "start" } as const satisfies Record<AnswerForm["reasoning"], State>
+const firstStates = {
+  none: "text",
+  begun: "reasoning",
+  possible: "start",
+} as const satisfies Record<AnswerForm["reasoning"], State>
 
 /**
  * The model's text, in pieces, as text, reasoning and calls of tools. What comes out does not depend on how the text was cut into pieces.
@@ -96,7 +100,11 @@ export class AnswerParser {
     this.out = []
     const { state, form } = this
     const all = this.pending.length
-    const isMarkup = (state === "head" && isCut && this.hasTrigger()) || (state === "next" && isCut) || state === "after" || state === "gap"
+    const isMarkup =
+      (state === "head" && isCut && this.hasTrigger()) ||
+      (state === "next" && isCut) ||
+      state === "after" ||
+      state === "gap"
     if (isMarkup || (state === "text" && isCut && form.calls?.only)) this.drop(all)
     else this.say(all, state === "reasoning" ? "reasoning" : "text")
     return this.out
@@ -104,7 +112,11 @@ export class AnswerParser {
 
   /** Llama's calls begin with a brace; white space alone is none. */
   private hasTrigger(): boolean {
-    return this.form.calls?.syntax.trigger !== undefined || this.form.calls?.only === true || this.pending.trim() !== ""
+    return (
+      this.form.calls?.syntax.trigger !== undefined ||
+      this.form.calls?.only === true ||
+      this.pending.trim() !== ""
+    )
   }
 
   private take(length: number): string {
@@ -209,7 +221,8 @@ export class AnswerParser {
 
   /** What looked like a call is text; what stands behind its trigger may be one. */
   private refuse({ trigger }: CallSyntax): void {
-    if (this.state === "head" && trigger !== undefined) this.say(skipSpace(this.pending, 0) + trigger.length)
+    if (this.state === "head" && trigger !== undefined)
+      this.say(skipSpace(this.pending, 0) + trigger.length)
     this.state = "text"
     this.isAtStart = false
   }
@@ -218,14 +231,20 @@ export class AnswerParser {
     this.drop(at)
     this.isAtStart = false
     this.object = new ObjectEnd()
-    this.emit({ type: "toolCall", index: this.calls++, id: this.form.callId(), name, argumentsDelta: "" }, 0)
+    this.emit(
+      { type: "toolCall", index: this.calls++, id: this.form.callId(), name, argumentsDelta: "" },
+      0,
+    )
     this.state = "arguments"
   }
 
   private callArguments(): boolean {
     const end = this.object.find(this.pending)
     const length = end < 0 ? this.pending.length : end
-    this.emit({ type: "toolCall", index: this.calls - 1, argumentsDelta: this.take(length) }, length)
+    this.emit(
+      { type: "toolCall", index: this.calls - 1, argumentsDelta: this.take(length) },
+      length,
+    )
     if (end >= 0) this.state = "after"
     return end >= 0
   }

@@ -25,7 +25,12 @@ const nameAt = (text: string, from: number, tools: ReadonlySet<string>): Head | 
 }
 
 /** `{"name": ..., "arguments":` and the brace behind it. */
-const itemHead = (text: string, from: number, syntax: CallSyntax, tools: ReadonlySet<string>): Head | "no" | "more" => {
+const itemHead = (
+  text: string,
+  from: number,
+  syntax: CallSyntax,
+  tools: ReadonlySet<string>,
+): Head | "no" | "more" => {
   const begins = literals(text, from, ["{", '"name"', ":"])
   if (typeof begins === "string") return begins
   const named = nameAt(text, begins, tools)
@@ -41,7 +46,11 @@ const bounded = (text: string, match: Head | "no" | "more"): Head | "no" | "more
 }
 
 /** The first call of a group, from its trigger on. */
-export const groupHead = (text: string, syntax: CallSyntax, tools: ReadonlySet<string>): Head | "no" | "more" => {
+export const groupHead = (
+  text: string,
+  syntax: CallSyntax,
+  tools: ReadonlySet<string>,
+): Head | "no" | "more" => {
   const { trigger, prefix, open } = syntax
   let at: Match = literals(text, 0, trigger === undefined ? [] : [trigger])
   if (prefix !== undefined) {
@@ -53,19 +62,27 @@ export const groupHead = (text: string, syntax: CallSyntax, tools: ReadonlySet<s
 }
 
 /** A further call of the group, from the separator on. */
-export const nextHead = (text: string, syntax: CallSyntax, tools: ReadonlySet<string>): Head | "no" | "more" => {
+export const nextHead = (
+  text: string,
+  syntax: CallSyntax,
+  tools: ReadonlySet<string>,
+): Head | "no" | "more" => {
   const at = literal(text, 0, syntax.separator?.trim() ?? "")
   return bounded(text, typeof at === "string" ? at : itemHead(text, at, syntax, tools))
 }
 
 /** What stands behind the arguments. `separated`: another call may follow in the group, else the group is closed. */
-export const afterArguments = (text: string, syntax: CallSyntax): { readonly at: number; readonly separated: boolean } | "no" | "more" => {
+export const afterArguments = (
+  text: string,
+  syntax: CallSyntax,
+): { readonly at: number; readonly separated: boolean } | "no" | "more" => {
   const brace = literal(text, 0, "}")
   if (typeof brace === "string") return brace
   const { close, separator } = syntax
   const next = separator === undefined ? "no" : literal(text, brace, separator.trim())
   if (typeof next === "number") return { at: brace, separated: true }
   const closed = literals(text, brace, close.split(/\s+/).filter(Boolean))
-  if (typeof closed === "number" && (close || next === "no")) return { at: closed, separated: false }
+  if (typeof closed === "number" && (close || next === "no"))
+    return { at: closed, separated: false }
   return closed === "no" && next === "no" ? "no" : "more"
 }

@@ -6,7 +6,13 @@ import { difference, randomCase, shrunk } from "./split-cases.ts"
  * Compares the parser of answers with another one, and with itself, over random texts cut at random places.
  * `npm run fuzz:splits -- [--seconds 20] [--runs 1000000] [--seed 1]`; a seed stands for the same cases again. Fails with the smallest example found.
  */
-const { values } = parseArgs({ options: { seconds: { type: "string", default: "20" }, runs: { type: "string", default: "Infinity" }, seed: { type: "string" } } })
+const { values } = parseArgs({
+  options: {
+    seconds: { type: "string", default: "20" },
+    runs: { type: "string", default: "Infinity" },
+    seed: { type: "string" },
+  },
+})
 const seed = values.seed === undefined ? freshSeed() : Number(values.seed)
 const [seconds, runs] = [Number(values.seconds), Number(values.runs)]
 if ([seed, seconds, runs].some(Number.isNaN)) {

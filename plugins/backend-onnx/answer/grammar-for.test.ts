@@ -6,18 +6,32 @@ import { grammarFor, mostCalls, type Ruled, type Wanted } from "./grammar-for.ts
 
 // every byte, the end, and control tokens, which have no bytes
 const end = 256
-const markers = { "<tool_call>": 257, "</tool_call>": 258, "[TOOL_CALLS]": 259, "<|python_tag|>": 260 }
-const constraints = inlineConstraints(grammarVocabulary(261, (id) => (id < end ? Uint8Array.of(id) : new Uint8Array()), [end]))
+const markers = {
+  "<tool_call>": 257,
+  "</tool_call>": 258,
+  "[TOOL_CALLS]": 259,
+  "<|python_tag|>": 260,
+}
+const constraints = inlineConstraints(
+  grammarVocabulary(261, (id) => (id < end ? Uint8Array.of(id) : new Uint8Array()), [end]),
+)
 
 const tokensOf = (text: string, marked: Readonly<Record<string, number>>): readonly number[] =>
-  text.split(/(<\/?tool_call>|\[TOOL_CALLS\]|<\|python_tag\|>)/).flatMap((piece) => (Object.hasOwn(marked, piece) ? [marked[piece]!] : [...Buffer.from(piece)]))
+  text
+    .split(/(<\/?tool_call>|\[TOOL_CALLS\]|<\|python_tag\|>)/)
+    .flatMap((piece) => (Object.hasOwn(marked, piece) ? [marked[piece]!] : [...Buffer.from(piece)]))
 
 /** How far the grammar lets the text come: `whole` when it may end there, `begun` when it may go on, else the part that it allows. */
-const verdict = (ruled: Ruled | undefined, text: string, marked: Readonly<Record<string, number>> = {}): string => {
+const verdict = (
+  ruled: Ruled | undefined,
+  text: string,
+  marked: Readonly<Record<string, number>> = {},
+): string => {
   const constraint = constraints.open(ruled!.grammar)
   const tokens = tokensOf(text, marked)
   for (const [at, token] of tokens.entries()) {
-    if (!isAllowed(constraint.mask(), token)) return `up to ${JSON.stringify(Buffer.from(tokens.slice(0, at).filter((id) => id < end)).toString())}`
+    if (!isAllowed(constraint.mask(), token))
+      return `up to ${JSON.stringify(Buffer.from(tokens.slice(0, at).filter((id) => id < end)).toString())}`
     constraint.accept(token)
   }
   return constraint.isComplete() ? "whole" : "begun"
@@ -25,11 +39,20 @@ const verdict = (ruled: Ruled | undefined, text: string, marked: Readonly<Record
 
 const weather = {
   name: "weather",
-  schema: { type: "object", properties: { city: { type: "string" }, days: { type: "integer" } }, required: ["city"], additionalProperties: false },
+  schema: {
+    type: "object",
+    properties: { city: { type: "string" }, days: { type: "integer" } },
+    required: ["city"],
+    additionalProperties: false,
+  },
 }
-const time = { name: "time", schema: { type: "object", properties: {}, additionalProperties: false } }
+const time = {
+  name: "time",
+  schema: { type: "object", properties: {}, additionalProperties: false },
+}
 const tools = [weather, time]
-const ruledBy = (of: Partial<Wanted>, syntax: SyntaxName = "hermes") => grammarFor({ syntax, markers: {}, forbidsCalls: false, ...of })
+const ruledBy = (of: Partial<Wanted>, syntax: SyntaxName = "hermes") =>
+  grammarFor({ syntax, markers: {}, forbidsCalls: false, ...of })
 const one = { name: "weather", arguments: '{"city": "Jakarta"}' }
 const two = { name: "time", arguments: "{}" }
 
@@ -40,14 +63,26 @@ describe.each(Object.keys(syntaxes) as SyntaxName[])("%s", (name) => {
   const required = ruledBy({ calls: { tools, isRequired: true, most: mostCalls } }, name)
 
   test("auto: free text, or calls that keep to their schemas", () => {
-    for (const text of ["", "Hello", "2 < 3", "a {b}", written(one), written(one, two), written(two, two, one)]) expect([text, verdict(auto, text)]).toEqual([text, "whole"])
+    for (const text of [
+      "",
+      "Hello",
+      "2 < 3",
+      "a {b}",
+      written(one),
+      written(one, two),
+      written(two, two, one),
+    ])
+      expect([text, verdict(auto, text)]).toEqual([text, "whole"])
     for (const wrong of [
       { ...one, name: "wether" },
       { ...one, arguments: "{}" },
       { ...one, arguments: '{"city": 1}' },
       { ...two, arguments: '{"a": 1}' },
     ])
-      expect([wrong, verdict(auto, written(wrong))]).toEqual([wrong, expect.stringContaining("up to")])
+      expect([wrong, verdict(auto, written(wrong))]).toEqual([
+        wrong,
+        expect.stringContaining("up to"),
+      ])
     expect(verdict(auto, `${written(one)} and more`)).toMatch(/up to/)
     // without a trigger it is text
     expect(verdict(auto, `Let me see.\n${written(one)}`)).toBe("whole")
@@ -60,7 +95,8 @@ describe.each(Object.keys(syntaxes) as SyntaxName[])("%s", (name) => {
   })
 
   test("required: nothing but calls", () => {
-    for (const text of [written(one), written(one, two), `\n\n${written(two)}`]) expect(verdict(required, text)).toBe("whole")
+    for (const text of [written(one), written(one, two), `\n\n${written(two)}`])
+      expect(verdict(required, text)).toBe("whole")
     for (const text of ["", syntax.trigger ?? "{"]) expect(verdict(required, text)).toBe("begun")
     expect(verdict(required, "Hello")).toBe('up to ""')
   })
@@ -70,14 +106,24 @@ describe.each(Object.keys(syntaxes) as SyntaxName[])("%s", (name) => {
     expect(verdict(single, written(one))).toBe("whole")
     expect(verdict(single, written(one, two))).toMatch(/up to/)
     expect(verdict(auto, written(...Array.from({ length: mostCalls }, () => two)))).toBe("whole")
-    expect(verdict(auto, written(...Array.from({ length: mostCalls + 1 }, () => two)))).toMatch(/up to/)
+    expect(verdict(auto, written(...Array.from({ length: mostCalls + 1 }, () => two)))).toMatch(
+      /up to/,
+    )
   })
 
   test("calls or a document", () => {
     const both = ruledBy(
       {
         calls: { tools, isRequired: false, most: mostCalls },
-        document: { schema: {}, guided: { type: "object", properties: { a: { type: "integer" } }, required: ["a"], additionalProperties: false } },
+        document: {
+          schema: {},
+          guided: {
+            type: "object",
+            properties: { a: { type: "integer" } },
+            required: ["a"],
+            additionalProperties: false,
+          },
+        },
       },
       name,
     )
@@ -90,7 +136,8 @@ describe.each(Object.keys(syntaxes) as SyntaxName[])("%s", (name) => {
   test("control tokens stand for themselves, and can't be spelled", () => {
     const marked = ruledBy({ calls: { tools, isRequired: false, most: mostCalls }, markers }, name)
     const spelled = syntax.trigger ?? syntax.prefix!
-    const text = spelled === syntax.prefix ? `${syntax.prefix}${written(one, two)}` : written(one, two)
+    const text =
+      spelled === syntax.prefix ? `${syntax.prefix}${written(one, two)}` : written(one, two)
     expect(verdict(marked, text, markers)).toBe("whole")
     expect(verdict(marked, `${spelled}\n`, {})).toMatch(/up to/)
     expect(verdict(marked, "Hello", markers)).toBe("whole")
@@ -108,7 +155,9 @@ test("none: text without the trigger of calls", () => {
 })
 
 test("a document alone is a schema", () => {
-  expect(ruledBy({ document: { schema: { type: "object" }, guided: {} }, forbidsCalls: true })).toEqual({ grammar: { kind: "schema", schema: { type: "object" } } })
+  expect(
+    ruledBy({ document: { schema: { type: "object" }, guided: {} }, forbidsCalls: true }),
+  ).toEqual({ grammar: { kind: "schema", schema: { type: "object" } } })
 })
 
 test("schemas with references of their own are held beside each other", () => {
@@ -116,13 +165,31 @@ test("schemas with references of their own are held beside each other", () => {
     name: "tree",
     schema: {
       type: "object",
-      $defs: { node: { type: "object", properties: { next: { $ref: "#/$defs/node" } }, additionalProperties: false } },
+      $defs: {
+        node: {
+          type: "object",
+          properties: { next: { $ref: "#/$defs/node" } },
+          additionalProperties: false,
+        },
+      },
       properties: { root: { $ref: "#/$defs/node" } },
       required: ["root"],
       additionalProperties: false,
     },
   }
   const ruled = ruledBy({ calls: { tools: [tree, weather], isRequired: true, most: 1 } })
-  expect(verdict(ruled, writeCalls(syntaxes.hermes, [{ name: "tree", arguments: '{"root": {"next": {"next": {}}}}' }]))).toBe("whole")
-  expect(verdict(ruled, writeCalls(syntaxes.hermes, [{ name: "tree", arguments: '{"root": {"nxt": {}}}' }]))).toMatch(/up to/)
+  expect(
+    verdict(
+      ruled,
+      writeCalls(syntaxes.hermes, [
+        { name: "tree", arguments: '{"root": {"next": {"next": {}}}}' },
+      ]),
+    ),
+  ).toBe("whole")
+  expect(
+    verdict(
+      ruled,
+      writeCalls(syntaxes.hermes, [{ name: "tree", arguments: '{"root": {"nxt": {}}}' }]),
+    ),
+  ).toMatch(/up to/)
 })

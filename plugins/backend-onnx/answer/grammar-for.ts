@@ -15,7 +15,11 @@ export interface Wanted {
   /** Control tokens by their text. */
   readonly markers: Readonly<Record<string, number>>
   /** Those that may be called, and how. Absent: none may be. */
-  readonly calls?: { readonly tools: readonly GuidedTool[]; readonly isRequired: boolean; readonly most: number }
+  readonly calls?: {
+    readonly tools: readonly GuidedTool[]
+    readonly isRequired: boolean
+    readonly most: number
+  }
   /** Tools are there, but must not be called. */
   readonly forbidsCalls: boolean
   /** The document: its schema, and what of it the masks' engine keeps. */
@@ -35,16 +39,25 @@ export interface Ruled {
 export const mostCalls = 32
 
 /** The tools that this request lets the model call. */
-export const callableTools = ({ tools = [], toolChoice = "auto" }: Pick<ChatRequest, "tools" | "toolChoice">): readonly ToolDefinition[] => {
+export const callableTools = ({
+  tools = [],
+  toolChoice = "auto",
+}: Pick<ChatRequest, "tools" | "toolChoice">): readonly ToolDefinition[] => {
   if (toolChoice === "none") return []
-  return typeof toolChoice === "object" ? tools.filter(({ name }) => name === toolChoice.name) : tools
+  return typeof toolChoice === "object"
+    ? tools.filter(({ name }) => name === toolChoice.name)
+    : tools
 }
 
 /** A named tool is called once; otherwise as often as the request says. */
-export const mostCallsOf = ({ toolChoice, parallelToolCalls = true }: Pick<ChatRequest, "toolChoice" | "parallelToolCalls">): number =>
+export const mostCallsOf = ({
+  toolChoice,
+  parallelToolCalls = true,
+}: Pick<ChatRequest, "toolChoice" | "parallelToolCalls">): number =>
   typeof toolChoice === "object" || !parallelToolCalls ? 1 : mostCalls
 
-export const documentSchema = (format: ResponseFormat | undefined): Json | undefined => (format?.type === "json_schema" ? format.schema : format && { type: "object" })
+export const documentSchema = (format: ResponseFormat | undefined): Json | undefined =>
+  format?.type === "json_schema" ? format.schema : format && { type: "object" }
 
 /** Rules for one call and for all of them, behind the trigger. */
 const callRules = (
@@ -55,7 +68,12 @@ const callRules = (
 ): readonly string[] => {
   const literal = (text: string) => literalOf(text, markers)
   const again = most > 1 ? `{0,${most - 1}}` : ""
-  const group = sequence(literal(open), "item", again && separator !== undefined ? `(${sequence(literal(separator), "item")})${again}` : "", literal(close))
+  const group = sequence(
+    literal(open),
+    "item",
+    again && separator !== undefined ? `(${sequence(literal(separator), "item")})${again}` : "",
+    literal(close),
+  )
   return [
     `calls: ${sequence("group", again && repeat !== undefined ? `(${sequence(literal(repeat), literal(trigger), "group")})${again}` : "")}`,
     `group: ${group}`,
@@ -68,18 +86,31 @@ const callRules = (
 }
 
 /** What stands before calls. */
-const begin = ({ trigger = "", prefix = "" }: CallSyntax, markers: Wanted["markers"]): string => literalOf(trigger, markers) || (prefix && `(${literalOf(prefix, markers)})?`)
+const begin = ({ trigger = "", prefix = "" }: CallSyntax, markers: Wanted["markers"]): string =>
+  literalOf(trigger, markers) || (prefix && `(${literalOf(prefix, markers)})?`)
 
 /** Free text, or calls behind it. */
 const freeRules = (syntax: CallSyntax, markers: Wanted["markers"]): readonly string[] => {
   const { trigger, prefix } = syntax
-  if (trigger === undefined) return [`start: TEXT? | ${sequence(begin(syntax, markers), "calls")}`, `TEXT: ${plainBeginning(prefix)}`]
+  if (trigger === undefined)
+    return [
+      `start: TEXT? | ${sequence(begin(syntax, markers), "calls")}`,
+      `TEXT: ${plainBeginning(prefix)}`,
+    ]
   // a control token can't be part of a text, but its letters could be written one by one
-  if (Object.hasOwn(markers, trigger)) return [`start: TEXT | TEXT ${literalOf(trigger, markers)} calls`, `TEXT: ${without(trigger)}`]
-  return ["start: TEXT | before calls", `before[lazy]: TEXT ${literalOf(trigger, {})}`, `TEXT: ${anyText}`]
+  if (Object.hasOwn(markers, trigger))
+    return [`start: TEXT | TEXT ${literalOf(trigger, markers)} calls`, `TEXT: ${without(trigger)}`]
+  return [
+    "start: TEXT | before calls",
+    `before[lazy]: TEXT ${literalOf(trigger, {})}`,
+    `TEXT: ${anyText}`,
+  ]
 }
 
-const lark = (rules: readonly string[]): Grammar => ({ kind: "lark", lark: `${rules.join("\n")}\n` })
+const lark = (rules: readonly string[]): Grammar => ({
+  kind: "lark",
+  lark: `${rules.join("\n")}\n`,
+})
 
 const callGrammar = (wanted: Wanted, calls: NonNullable<Wanted["calls"]>): Ruled => {
   const { markers, document } = wanted
@@ -87,9 +118,22 @@ const callGrammar = (wanted: Wanted, calls: NonNullable<Wanted["calls"]>): Ruled
   const syntax = document === undefined ? own : besideDocument(own)
   const rules = callRules(syntax, calls.tools, calls.most, markers)
   const called = sequence(begin(syntax, markers), "calls")
-  if (calls.isRequired) return { grammar: lark([`start: WS? ${called}`, "WS: /\\n{1,2}/", ...rules]), syntax }
-  if (document !== undefined) return { grammar: lark([`start: ${called} | document`, `document: ${documentOf(document.guided)}`, ...rules]), syntax }
-  return { grammar: lark([...freeRules(syntax, markers), ...rules]), syntax, freeUntil: syntax.trigger ?? '{"name": "' }
+  if (calls.isRequired)
+    return { grammar: lark([`start: WS? ${called}`, "WS: /\\n{1,2}/", ...rules]), syntax }
+  if (document !== undefined)
+    return {
+      grammar: lark([
+        `start: ${called} | document`,
+        `document: ${documentOf(document.guided)}`,
+        ...rules,
+      ]),
+      syntax,
+    }
+  return {
+    grammar: lark([...freeRules(syntax, markers), ...rules]),
+    syntax,
+    freeUntil: syntax.trigger ?? '{"name": "',
+  }
 }
 
 /** The grammar of an answer; undefined: it may be any text. */
@@ -98,5 +142,7 @@ export const grammarFor = (wanted: Wanted): Ruled | undefined => {
   if (calls?.tools.length) return callGrammar(wanted, calls)
   if (document !== undefined) return { grammar: { kind: "schema", schema: document.schema } }
   const { trigger } = syntaxes[wanted.syntax]
-  return wanted.forbidsCalls && trigger !== undefined ? { grammar: lark(["start: TEXT", `TEXT: ${without(trigger)}`]), freeUntil: trigger } : undefined
+  return wanted.forbidsCalls && trigger !== undefined
+    ? { grammar: lark(["start: TEXT", `TEXT: ${without(trigger)}`]), freeUntil: trigger }
+    : undefined
 }

@@ -3,7 +3,8 @@ import type { Json } from "../../../core/json.ts"
 /** Pieces of a Lark grammar as llguidance reads it (https://github.com/guidance-ai/llguidance/blob/main/docs/syntax.md). */
 const quoted = (text: string): string => JSON.stringify(text)
 
-const escaped = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&").replaceAll("\n", "\\n")
+const escaped = (text: string): string =>
+  text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&").replaceAll("\n", "\\n")
 
 /** A text of which parts may be control tokens: those have no letters, so they are named by their id. Empty for an empty text. */
 export const literalOf = (text: string, markers: Readonly<Record<string, number>>): string => {
@@ -19,7 +20,8 @@ export const literalOf = (text: string, markers: Readonly<Record<string, number>
 export const anyText = "/(?s:.*)/"
 
 /** A terminal for texts that don't hold `wanted`. */
-export const without = (wanted: string): string => `${anyText} & ~/(?s:.*)${escaped(wanted)}(?s:.*)/`
+export const without = (wanted: string): string =>
+  `${anyText} & ~/(?s:.*)${escaped(wanted)}(?s:.*)/`
 
 /** A terminal for texts that are not blank, and begin neither with a brace nor with `prefix`. */
 export const plainBeginning = (prefix: string | undefined): string => {

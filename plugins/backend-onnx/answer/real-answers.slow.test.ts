@@ -10,7 +10,10 @@ afterAll(() => house.close())
 
 let opened: Promise<LoadedModel<"chat">> | undefined
 const model = () => {
-  opened ??= house.open("chat", chatPath!, { contextTokens: 4096, options: { queueWaitMs: 600_000 } })
+  opened ??= house.open("chat", chatPath!, {
+    contextTokens: 4096,
+    options: { queueWaitMs: 600_000 },
+  })
   return opened
 }
 
@@ -20,7 +23,11 @@ const weather = {
   description: "Tells the weather of a city",
   parameters: {
     type: "object",
-    properties: { city: { type: "string", maxLength: 20 }, unit: { enum: ["celsius", "fahrenheit"] }, days: { type: "integer", minimum: 1, maximum: 10 } },
+    properties: {
+      city: { type: "string", maxLength: 20 },
+      unit: { enum: ["celsius", "fahrenheit"] },
+      days: { type: "integer", minimum: 1, maximum: 10 },
+    },
     required: ["city", "unit"],
     additionalProperties: false,
   },
@@ -30,7 +37,10 @@ const timer = {
   description: "Sets a timer",
   parameters: {
     type: "object",
-    properties: { seconds: { type: "number", minimum: 0 }, labels: { type: "array", items: { type: "string", maxLength: 12 }, maxItems: 3 } },
+    properties: {
+      seconds: { type: "number", minimum: 0 },
+      labels: { type: "array", items: { type: "string", maxLength: 12 }, maxItems: 3 },
+    },
     required: ["seconds"],
     additionalProperties: false,
   },
@@ -40,7 +50,13 @@ const tools = [weather, timer]
 const ask = (more: Partial<ChatRequest>, seed?: number) =>
   chatRequest("What is the weather in Jakarta in celsius? Set a timer of ten seconds, too.", {
     maxTokens: 200,
-    sampling: { temperature: seed === undefined ? 0 : 1, topP: 1, frequencyPenalty: 0, presencePenalty: 0, ...(seed !== undefined && { seed }) },
+    sampling: {
+      temperature: seed === undefined ? 0 : 1,
+      topP: 1,
+      frequencyPenalty: 0,
+      presencePenalty: 0,
+      ...(seed !== undefined && { seed }),
+    },
     ...more,
   })
 
@@ -70,7 +86,10 @@ const each = async <T>(check: (seed: number | undefined) => Promise<T>): Promise
 describe.skipIf(!chatPath)("SmolLM2", () => {
   test("required: always calls, and their arguments validate", async () => {
     const counts = await each(async (seed) => {
-      const { events, text, finish } = await answer(await model(), ask({ tools, toolChoice: "required" }, seed))
+      const { events, text, finish } = await answer(
+        await model(),
+        ask({ tools, toolChoice: "required" }, seed),
+      )
       const calls = callsIn(events)
       if (finish === "tool_calls") for (const call of calls) expectValid(call)
       else expect(finish).toBe("length")
@@ -82,16 +101,26 @@ describe.skipIf(!chatPath)("SmolLM2", () => {
 
   test("named: one call of it, and its arguments validate", async () => {
     await each(async (seed) => {
-      const { events, text, finish } = await answer(await model(), ask({ tools, toolChoice: { name: "set_timer" } }, seed))
+      const { events, text, finish } = await answer(
+        await model(),
+        ask({ tools, toolChoice: { name: "set_timer" } }, seed),
+      )
       const calls = callsIn(events)
-      expect([calls.map(({ name }) => name), text, finish]).toEqual([["set_timer"], "", "tool_calls"])
+      expect([calls.map(({ name }) => name), text, finish]).toEqual([
+        ["set_timer"],
+        "",
+        "tool_calls",
+      ])
       expectValid(calls[0]!)
     })
   }, 300_000)
 
   test("auto: text, calls that validate, or both; never half a call", async () => {
     const finishes = await each(async (seed) => {
-      const { events, text, finish } = await answer(await model(), ask({ tools, parallelToolCalls: false }, seed))
+      const { events, text, finish } = await answer(
+        await model(),
+        ask({ tools, parallelToolCalls: false }, seed),
+      )
       const calls = callsIn(events)
       expect(calls.length).toBeLessThanOrEqual(1)
       if (finish !== "length") for (const call of calls) expectValid(call)
@@ -106,11 +135,24 @@ describe.skipIf(!chatPath)("SmolLM2", () => {
   test("none: text, though the conversation is full of calls", async () => {
     const messages: ChatRequest["messages"] = [
       { role: "user", content: [{ type: "text", text: "The weather in Bandung?" }] },
-      { role: "assistant", content: [], toolCalls: [{ id: "call_1", name: "get_weather", arguments: '{"city":"Bandung","unit":"celsius"}' }] },
-      { role: "tool", content: [{ type: "text", text: '{"temperature": 24}' }], toolCallId: "call_1" },
+      {
+        role: "assistant",
+        content: [],
+        toolCalls: [
+          { id: "call_1", name: "get_weather", arguments: '{"city":"Bandung","unit":"celsius"}' },
+        ],
+      },
+      {
+        role: "tool",
+        content: [{ type: "text", text: '{"temperature": 24}' }],
+        toolCallId: "call_1",
+      },
     ]
     await each(async (seed) => {
-      const { events, text } = await answer(await model(), ask({ tools, toolChoice: "none", messages, maxTokens: 60 }, seed))
+      const { events, text } = await answer(
+        await model(),
+        ask({ tools, toolChoice: "none", messages, maxTokens: 60 }, seed),
+      )
       expect(callsIn(events)).toEqual([])
       expect(text).not.toContain("<tool_call>")
     })
@@ -129,22 +171,36 @@ describe.skipIf(!chatPath)("SmolLM2", () => {
     }
     const validate = ajv.compile(schema)
     const finishes = await each(async (seed) => {
-      const { text, finish } = await answer(await model(), ask({ responseFormat: { type: "json_schema", schema, strict: true } }, seed))
+      const { text, finish } = await answer(
+        await model(),
+        ask({ responseFormat: { type: "json_schema", schema, strict: true } }, seed),
+      )
       if (finish === "stop") expect([text, validate(JSON.parse(text))]).toEqual([text, true])
       return finish
     })
     expect(finishes).toContain("stop")
     await each(async (seed) => {
-      const { text, finish } = await answer(await model(), ask({ responseFormat: { type: "json_object" } }, seed))
+      const { text, finish } = await answer(
+        await model(),
+        ask({ responseFormat: { type: "json_object" } }, seed),
+      )
       if (finish === "stop") expect(JSON.parse(text)).toBeTypeOf("object")
     })
   }, 300_000)
 
   test("calls or a document", async () => {
-    const schema = { type: "object", properties: { answer: { type: "string", maxLength: 40 } }, required: ["answer"], additionalProperties: false }
+    const schema = {
+      type: "object",
+      properties: { answer: { type: "string", maxLength: 40 } },
+      required: ["answer"],
+      additionalProperties: false,
+    }
     const validate = ajv.compile(schema)
     await each(async (seed) => {
-      const { events, text, finish } = await answer(await model(), ask({ tools, responseFormat: { type: "json_schema", schema, strict: true } }, seed))
+      const { events, text, finish } = await answer(
+        await model(),
+        ask({ tools, responseFormat: { type: "json_schema", schema, strict: true } }, seed),
+      )
       if (finish === "stop") expect([text, validate(JSON.parse(text))]).toEqual([text, true])
       if (finish === "tool_calls") for (const call of callsIn(events)) expectValid(call)
     })

@@ -3,17 +3,27 @@ import type { ChatRequest, ToolDefinition } from "../../../core/ports/model.ts"
 import compileJob, { type Compiled } from "../grammar/compile-job.ts"
 import { analyseSchema } from "../grammar/schema-report.ts"
 import type { PromptForm } from "../tokenizer/chat-prompt.ts"
-import { callableTools, documentSchema, grammarFor, mostCallsOf, type Ruled, type Wanted } from "./grammar-for.ts"
+import {
+  callableTools,
+  documentSchema,
+  grammarFor,
+  mostCallsOf,
+  type Ruled,
+  type Wanted,
+} from "./grammar-for.ts"
 import { argumentsSchema } from "./tool-schema.ts"
 
-export interface RuleInput extends Pick<ChatRequest, "tools" | "toolChoice" | "parallelToolCalls" | "responseFormat"> {
+export interface RuleInput
+  extends Pick<ChatRequest, "tools" | "toolChoice" | "parallelToolCalls" | "responseFormat"> {
   readonly form: Pick<PromptForm, "syntax" | "markers">
 }
 
 export type NotCompiled = Exclude<Compiled, { readonly result: "ok" }>
 
 /** `ruled` is absent where the answer may be any text. `param` names the field that can't be kept. */
-export type RuleOutput = { readonly ruled?: Ruled } | { readonly failed: NotCompiled; readonly param: string }
+export type RuleOutput =
+  | { readonly ruled?: Ruled }
+  | { readonly failed: NotCompiled; readonly param: string }
 
 class Failed extends Error {
   readonly failed: NotCompiled
@@ -38,7 +48,11 @@ const guidedOf = (found: Compiled, kept: Json): Json => {
 }
 
 /** What is kept of a schema, for the masks' engine alone and inside of another grammar. */
-const compiled = (schema: Json, isStrict: boolean, param: string): { readonly schema: Json; readonly guided: Json } => {
+const compiled = (
+  schema: Json,
+  isStrict: boolean,
+  param: string,
+): { readonly schema: Json; readonly guided: Json } => {
   const found = compileJob({ kind: "schema", schema, isStrict })
   if (found.result !== "ok") throw new Failed(found, param)
   const kept = found.grammar.kind === "schema" ? found.grammar.schema : schema
@@ -47,29 +61,48 @@ const compiled = (schema: Json, isStrict: boolean, param: string): { readonly sc
 
 const argumentsOf = ({ parameters, strict }: ToolDefinition, param: string): Json => {
   const schema = argumentsSchema(parameters)
-  if (schema === undefined) throw new Failed({ result: "invalid", path: "/type", reason: "the arguments of a function are an object" }, param)
+  if (schema === undefined)
+    throw new Failed(
+      { result: "invalid", path: "/type", reason: "the arguments of a function are an object" },
+      param,
+    )
   const kept = compiled(schema, strict === true, param)
   // what is guided as far as it goes may go nowhere: arguments are an object all the same
-  return Object.keys(kept.schema as object).length ? kept.guided : { ...(kept.guided as Readonly<Record<string, Json>>), type: "object" }
+  return Object.keys(kept.schema as object).length
+    ? kept.guided
+    : { ...(kept.guided as Readonly<Record<string, Json>>), type: "object" }
 }
 
 const documentParam = "response_format.json_schema.schema"
 
 const documentOf = ({ responseFormat: format }: RuleInput): Wanted["document"] => {
   const schema = documentSchema(format)
-  return schema === undefined ? undefined : compiled(schema, format?.type === "json_schema" && format.strict, documentParam)
+  return schema === undefined
+    ? undefined
+    : compiled(schema, format?.type === "json_schema" && format.strict, documentParam)
 }
 
 /** Every schema is checked, those of tools that can't be called, too. */
 const ruledBy = (input: RuleInput): Ruled | undefined => {
   const { tools = [], toolChoice, form } = input
-  const schemas = new Map(tools.map((tool, index) => [tool.name, argumentsOf(tool, `tools[${index}].function.parameters`)]))
+  const schemas = new Map(
+    tools.map((tool, index) => [
+      tool.name,
+      argumentsOf(tool, `tools[${index}].function.parameters`),
+    ]),
+  )
   const document = documentOf(input)
   const callable = callableTools(input)
   const isRequired = toolChoice === "required" || typeof toolChoice === "object"
   const ruled = grammarFor({
     ...form,
-    ...(callable.length && { calls: { tools: callable.map(({ name }) => ({ name, schema: schemas.get(name)! })), isRequired, most: mostCallsOf(input) } }),
+    ...(callable.length && {
+      calls: {
+        tools: callable.map(({ name }) => ({ name, schema: schemas.get(name)! })),
+        isRequired,
+        most: mostCallsOf(input),
+      },
+    }),
     forbidsCalls: tools.length > 0,
     ...(document && { document }),
   })

@@ -15,8 +15,15 @@ export interface SplitCase {
 
 const tools = new Set(["weather", "a", "get_time-2"])
 const callForms = [
-  ...Object.entries(syntaxes).flatMap(([name, syntax]) => [false, true].map((only) => [`${name}${only ? ", calls only" : ""}`, { syntax, tools, only }] as const)),
-  ["llama beside a document", { syntax: besideDocument(syntaxes.llama), tools, only: false }] as const,
+  ...Object.entries(syntaxes).flatMap(([name, syntax]) =>
+    [false, true].map(
+      (only) => [`${name}${only ? ", calls only" : ""}`, { syntax, tools, only }] as const,
+    ),
+  ),
+  [
+    "llama beside a document",
+    { syntax: besideDocument(syntaxes.llama), tools, only: false },
+  ] as const,
   ["no calls", undefined] as const,
 ]
 
@@ -30,8 +37,42 @@ export const answerForms: Readonly<Record<string, AnswerForm>> = Object.fromEntr
   ),
 )
 
-const markup = ["<think>", "</think>", "<tool_call>", "</tool_call>", "[TOOL_CALLS]", "<|python_tag|>", "[", "]", "}", ", ", "; ", "\n", " ", "\t", "\u00a0"]
-const words = ["Hello", "<", "</", "<tool", "tool_call>", "\u{1f600}", "\ud83d", "\ude00", "é", "\u0000", '"', "\\", "{", '{"name"', '"arguments": ', ":", "weather"]
+const markup = [
+  "<think>",
+  "</think>",
+  "<tool_call>",
+  "</tool_call>",
+  "[TOOL_CALLS]",
+  "<|python_tag|>",
+  "[",
+  "]",
+  "}",
+  ", ",
+  "; ",
+  "\n",
+  " ",
+  "\t",
+  "\u00a0",
+]
+const words = [
+  "Hello",
+  "<",
+  "</",
+  "<tool",
+  "tool_call>",
+  "\u{1f600}",
+  "\ud83d",
+  "\ude00",
+  "é",
+  "\u0000",
+  '"',
+  "\\",
+  "{",
+  '{"name"',
+  '"arguments": ',
+  ":",
+  "weather",
+]
 const objects = [
   '{"city": "Jakarta"}',
   "{}",
@@ -52,11 +93,25 @@ const groups = [
   ["<|python_tag|>", "", ";"],
   ["[TOOL_CALLS] [", "]", ","],
 ]
-const groupOf: Readonly<Record<string, readonly string[]>> = { hermes: groups[0]!, list: groups[1]!, llama: groups[3]!, mistral: groups[4]! }
+const groupOf: Readonly<Record<string, readonly string[]>> = {
+  hermes: groups[0]!,
+  list: groups[1]!,
+  llama: groups[3]!,
+  mistral: groups[4]!,
+}
 
 /** Mostly well-formed answers with something wrong in them: what is only random never gets past the first brace. */
-const randomText = (formName: string, pick: <T>(items: readonly T[]) => T, chance: (of: number) => boolean): string => {
-  const gap = () => (chance(0.01) ? " ".repeat(pick([150, 1_200])) : chance(0.25) ? pick(["", " ", "\n", " \n\t"]) : " ")
+const randomText = (
+  formName: string,
+  pick: <T>(items: readonly T[]) => T,
+  chance: (of: number) => boolean,
+): string => {
+  const gap = () =>
+    chance(0.01)
+      ? " ".repeat(pick([150, 1_200]))
+      : chance(0.25)
+        ? pick(["", " ", "\n", " \n\t"])
+        : " "
   const item = () => {
     const parts = [
       "{",
@@ -72,12 +127,17 @@ const randomText = (formName: string, pick: <T>(items: readonly T[]) => T, chanc
     return parts.map((part) => (chance(0.01) ? pick(words) : part)).join(chance(0.5) ? gap() : "")
   }
   const group = () => {
-    const [open, close, between] = (chance(0.8) && groupOf[formName.split(/[ ,]/)[0]!]) || pick(groups)
+    const [open, close, between] =
+      (chance(0.8) && groupOf[formName.split(/[ ,]/)[0]!]) || pick(groups)
     return open! + Array.from({ length: pick([1, 1, 1, 2, 3]) }, item).join(between) + close!
   }
   const part = () => (chance(0.5) ? group() : chance(0.5) ? pick(markup) : pick(words))
   const answer = Array.from({ length: pick([0, 1, 1, 2, 3, 5, 8]) }, part).join("")
-  const thought = chance(0.4) ? pick(["<think>\n", "", "  <think>"]) + pick(["Hm.", "", "\n", "a</thin"]) + pick(["\n</think>\n\n", "</think>", ""]) : ""
+  const thought = chance(0.4)
+    ? pick(["<think>\n", "", "  <think>"]) +
+      pick(["Hm.", "", "\n", "a</thin"]) +
+      pick(["\n</think>\n\n", "</think>", ""])
+    : ""
   const text = thought + answer
   return chance(0.3) ? text.slice(0, Math.floor(text.length * pick([0.3, 0.6, 0.9]))) : text
 }
@@ -89,7 +149,9 @@ export const randomCase = (seed: number): SplitCase => {
   const formName = pick(Object.keys(answerForms))
   const text = randomText(formName, pick, chance)
   const density = pick([1, 0.5, 0.1])
-  const cuts = Array.from({ length: Math.max(0, text.length - 1) }, (_, at) => at + 1).filter(() => chance(density))
+  const cuts = Array.from({ length: Math.max(0, text.length - 1) }, (_, at) => at + 1).filter(() =>
+    chance(density),
+  )
   return { form: answerForms[formName]!, formName, text, cuts, isCut: chance(0.4) }
 }
 
@@ -98,17 +160,25 @@ export const inPieces = ({ form, text, cuts, isCut }: Omit<SplitCase, "formName"
   const parser = new AnswerParser(form)
   const answer = { reasoning: "", text: "", calls: [] as { name: string; arguments: string }[] }
   const ends = [...cuts, text.length]
-  const parsed = [...ends.flatMap((end, index) => parser.push(text.slice(index ? ends[index - 1] : 0, end))), ...parser.end(isCut)]
+  const parsed = [
+    ...ends.flatMap((end, index) => parser.push(text.slice(index ? ends[index - 1] : 0, end))),
+    ...parser.end(isCut),
+  ]
   for (const { event } of parsed) {
     if (event.type !== "toolCall") answer[event.type] += event.text
-    else if (event.name !== undefined) answer.calls.push({ name: event.name, arguments: event.argumentsDelta })
+    else if (event.name !== undefined)
+      answer.calls.push({ name: event.name, arguments: event.argumentsDelta })
     else answer.calls[event.index]!.arguments += event.argumentsDelta
   }
   return answer
 }
 
 /** What the case should be and is, where they differ: in pieces, in one, and by the other parser. */
-export const difference = (split: SplitCase): { readonly pieces: WholeAnswer; readonly once: WholeAnswer; readonly reference: WholeAnswer } | undefined => {
+export const difference = (
+  split: SplitCase,
+):
+  | { readonly pieces: WholeAnswer; readonly once: WholeAnswer; readonly reference: WholeAnswer }
+  | undefined => {
   const pieces = inPieces(split)
   const once = inPieces({ ...split, cuts: [] })
   const reference = wholeAnswer(split.form, split.text, split.isCut)
@@ -121,11 +191,16 @@ export const shrunk = (split: SplitCase): SplitCase => {
   const withoutCharacter = (at: number): SplitCase => ({
     ...split,
     text: split.text.slice(0, at) + split.text.slice(at + 1),
-    cuts: [...new Set(split.cuts.map((cut) => (cut > at ? cut - 1 : cut)))].filter((cut) => cut > 0 && cut < split.text.length - 1),
+    cuts: [...new Set(split.cuts.map((cut) => (cut > at ? cut - 1 : cut)))].filter(
+      (cut) => cut > 0 && cut < split.text.length - 1,
+    ),
   })
   const smaller = [
     ...Array.from({ length: split.text.length }, (_, at) => () => withoutCharacter(at)),
-    ...split.cuts.map((_, index) => () => ({ ...split, cuts: split.cuts.filter((_, other) => other !== index) })),
+    ...split.cuts.map((_, index) => () => ({
+      ...split,
+      cuts: split.cuts.filter((_, other) => other !== index),
+    })),
   ]
   for (const make of smaller) {
     const candidate = make()

@@ -51,12 +51,16 @@ export const templateStyle = (template: string): TemplateStyle => {
 
 /** The same template where it fails with tools, as if it knew nothing of them. */
 export const announcing = (style: TemplateStyle): TemplateStyle =>
-  style.isAnnounced ? style : { ...style, syntax: "hermes", isAnnounced: true, writesCalls: false, writesResults: false }
+  style.isAnnounced
+    ? style
+    : { ...style, syntax: "hermes", isAnnounced: true, writesCalls: false, writesResults: false }
 
 /** Texts of a style that may be single control tokens of a vocabulary. */
 export const markersOf = ({ syntax, isAnnounced, thinks }: TemplateStyle): readonly string[] => {
   const { trigger, prefix, close } = syntaxes[syntax]
   // the system text that announces calls is text, markers and all
   const ofCalls = isAnnounced ? [] : [trigger, prefix, close.replace(/^[\s\]]+/, "")]
-  return [...ofCalls, ...(thinks ? [thinkOpen, thinkClose] : [])].filter((text): text is string => Boolean(text))
+  return [...ofCalls, ...(thinks ? [thinkOpen, thinkClose] : [])].filter((text): text is string =>
+    Boolean(text),
+  )
 }

@@ -29,7 +29,8 @@ export const literals = (text: string, from: number, wanted: readonly string[]):
 
 /** How many characters at the end may be the beginning of `wanted`. */
 export const begun = (text: string, wanted: string): number => {
-  for (let length = Math.min(wanted.length - 1, text.length); length > 0; length--) if (text.endsWith(wanted.slice(0, length))) return length
+  for (let length = Math.min(wanted.length - 1, text.length); length > 0; length--)
+    if (text.endsWith(wanted.slice(0, length))) return length
   return 0
 }
 

@@ -11,18 +11,25 @@ export interface WholeAnswer {
 const escaped = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&")
 
 /** A regular expression for the pieces one after the other, with white space before each. */
-const inOrder = (pieces: readonly string[]): string => pieces.map((piece) => `\\s*${piece}`).join("")
+const inOrder = (pieces: readonly string[]): string =>
+  pieces.map((piece) => `\\s*${piece}`).join("")
 
 /** The same, for texts that end anywhere before the last piece is whole. */
 const begunInOrder = (pieces: readonly (readonly [whole: string, begun: string])[]): string =>
-  pieces.reduceRight((rest, [whole, begun]) => `\\s*(?:$|${begun}$|${whole}${rest && `(?:${rest})`})`, "")
+  pieces.reduceRight(
+    (rest, [whole, begun]) => `\\s*(?:$|${begun}$|${whole}${rest && `(?:${rest})`})`,
+    "",
+  )
 
 const begunText = (text: string): string =>
   Array.from(text, (_, length) => escaped(text.slice(0, length)))
     .reverse()
     .join("|")
 
-const pieceOf = (text: string): readonly [string, string] => [escaped(text), `(?:${begunText(text)})`]
+const pieceOf = (text: string): readonly [string, string] => [
+  escaped(text),
+  `(?:${begunText(text)})`,
+]
 
 const anyName = '"(?:[^"\\\\]|\\\\[\\s\\S])*"'
 const begunName = '"(?:[^"\\\\]|\\\\[\\s\\S]?)*'
@@ -63,7 +70,12 @@ class WholeText {
 
   private reasoning(all: string): { readonly reasoning: string; readonly rest: string } {
     const { reasoning } = this.form
-    const opened = reasoning === "begun" ? 0 : reasoning === "possible" ? (/^\s*<think>/.exec(all)?.[0].length ?? -1) : -1
+    const opened =
+      reasoning === "begun"
+        ? 0
+        : reasoning === "possible"
+          ? (/^\s*<think>/.exec(all)?.[0].length ?? -1)
+          : -1
     if (opened < 0) return { reasoning: "", rest: all }
     const [inside, ...behind] = all.slice(opened).split("</think>")
     if (!behind.length) return { reasoning: inside!.trimStart(), rest: "" }
@@ -77,7 +89,10 @@ class WholeText {
       return
     }
     const { trigger, prefix } = calls.syntax
-    const first = trigger === undefined ? [...(prefix === undefined ? [] : [`(?:${escaped(prefix)})?`])] : [escaped(trigger)]
+    const first =
+      trigger === undefined
+        ? [...(prefix === undefined ? [] : [`(?:${escaped(prefix)})?`])]
+        : [escaped(trigger)]
     let from = 0
     for (;;) {
       const at = trigger === undefined ? 0 : rest.indexOf(trigger, from)
@@ -88,7 +103,10 @@ class WholeText {
         const after = this.group(rest, head)
         if (after === undefined) return
         from = after
-      } else if (this.isBegun(rest.slice(at), this.begunHead()) && this.dropsBegun(rest.slice(at))) {
+      } else if (
+        this.isBegun(rest.slice(at), this.begunHead()) &&
+        this.dropsBegun(rest.slice(at))
+      ) {
         this.text += rest.slice(from, at).trimEnd()
         return
       } else if (trigger === undefined) break
@@ -103,7 +121,10 @@ class WholeText {
 
   private dropsBegun(head: string): boolean {
     const { calls } = this.form
-    return this.isCut && (calls?.only === true || calls?.syntax.trigger !== undefined || head.trim() !== "")
+    return (
+      this.isCut &&
+      (calls?.only === true || calls?.syntax.trigger !== undefined || head.trim() !== "")
+    )
   }
 
   /** What stands before the beginning of a trigger, at the end of a text that was cut. */
@@ -122,7 +143,9 @@ class WholeText {
     const open = syntax.open.trim()
     const inner = [...(open ? [pieceOf(open)] : []), ...itemPieces(syntax)]
     if (syntax.trigger !== undefined) return begunInOrder([pieceOf(syntax.trigger), ...inner])
-    return syntax.prefix === undefined ? begunInOrder(inner) : `(?:${begunInOrder([pieceOf(syntax.prefix), ...inner])}|${begunInOrder(inner)})`
+    return syntax.prefix === undefined
+      ? begunInOrder(inner)
+      : `(?:${begunInOrder([pieceOf(syntax.prefix), ...inner])}|${begunInOrder(inner)})`
   }
 
   private isBegun(text: string, pattern: string): boolean {
@@ -135,7 +158,17 @@ class WholeText {
   private head(rest: string, at: number, before: readonly string[]): Found | undefined {
     const { syntax, tools } = this.form.calls!
     const names = [...tools].map(escaped).join("|")
-    const pattern = inOrder([...before, "\\{", '"name"', ":", `"(${names})"`, ",", `"${syntax.argumentsKey}"`, ":", "(?=\\{)"])
+    const pattern = inOrder([
+      ...before,
+      "\\{",
+      '"name"',
+      ":",
+      `"(${names})"`,
+      ",",
+      `"${syntax.argumentsKey}"`,
+      ":",
+      "(?=\\{)",
+    ])
     const found = new RegExp(pattern, "y")
     found.lastIndex = at
     const match = found.exec(rest)
@@ -152,10 +185,17 @@ class WholeText {
       const end = objectEnd(rest, head.at)
       this.calls.push({ name: head.name, arguments: rest.slice(head.at, end) })
       const behind = rest.slice(end)
-      if (new RegExp(`^${begunInOrder([pieceOf("}"), ...close.split(/\s+/).filter(Boolean).map(pieceOf)])}$`).test(behind) || /^\s*\}?\s*$/.test(behind)) return undefined
+      if (
+        new RegExp(
+          `^${begunInOrder([pieceOf("}"), ...close.split(/\s+/).filter(Boolean).map(pieceOf)])}$`,
+        ).test(behind) ||
+        /^\s*\}?\s*$/.test(behind)
+      )
+        return undefined
       const brace = /^\s*\}/.exec(behind)?.[0].length
       if (brace === undefined) return end
-      const separated = separator !== undefined && behind.slice(brace).trimStart().startsWith(separator.trim())
+      const separated =
+        separator !== undefined && behind.slice(brace).trimStart().startsWith(separator.trim())
       if (!separated) {
         const closed = new RegExp(`^${closing}`).exec(behind.slice(brace))?.[0].length
         if (closed === undefined) return end
@@ -164,7 +204,14 @@ class WholeText {
       }
       const at = end + brace
       const next = this.head(rest, at, [escaped(separator.trim())])
-      if (!next) return this.isCut && this.isBegun(rest.slice(at), begunInOrder([pieceOf(separator.trim()), ...itemPieces(this.form.calls!.syntax)])) ? undefined : at
+      if (!next)
+        return this.isCut &&
+          this.isBegun(
+            rest.slice(at),
+            begunInOrder([pieceOf(separator.trim()), ...itemPieces(this.form.calls!.syntax)]),
+          )
+          ? undefined
+          : at
       head = next
     }
   }
@@ -183,4 +230,5 @@ const objectEnd = (text: string, from: number): number => {
   return text.length
 }
 
-export const wholeAnswer = (form: AnswerForm, text: string, isCut: boolean): WholeAnswer => new WholeText(form, isCut).parse(text)
+export const wholeAnswer = (form: AnswerForm, text: string, isCut: boolean): WholeAnswer =>
+  new WholeText(form, isCut).parse(text)

@@ -28,11 +28,22 @@ const most = "20 seconds"
 const tooLarge = ({ tools = [], responseFormat }: RuleInput): ApiError | undefined => {
   const size = Buffer.byteLength(JSON.stringify([tools, responseFormat ?? null]))
   const param = tools.length ? "tools" : "response_format"
-  return size > mostSchemaBytes ? apiError("invalid_request_error", `Tools and schemas have ${size} bytes; at most ${mostSchemaBytes} are accepted.`, { param }) : undefined
+  return size > mostSchemaBytes
+    ? apiError(
+        "invalid_request_error",
+        `Tools and schemas have ${size} bytes; at most ${mostSchemaBytes} are accepted.`,
+        { param },
+      )
+    : undefined
 }
 
 /** Checks and compiles what the answer is held to, in the pool. Fails with the 400 that names what can't be kept. */
-const ruledBy = Effect.fnUntraced(function* (workers: Workers, log: Log, request: ChatRequest, { syntax, markers }: PromptForm) {
+const ruledBy = Effect.fnUntraced(function* (
+  workers: Workers,
+  log: Log,
+  request: ChatRequest,
+  { syntax, markers }: PromptForm,
+) {
   const { tools, toolChoice, parallelToolCalls, responseFormat } = request
   if (!tools?.length && !responseFormat) return undefined
   const input: RuleInput = {
@@ -44,19 +55,32 @@ const ruledBy = Effect.fnUntraced(function* (workers: Workers, log: Log, request
   }
   const refused = tooLarge(input)
   if (refused) return yield* refused
-  const tooLong = apiError("unsupported_parameter", "The schemas are too complex to be compiled.", { param: tools?.length ? "tools" : "response_format" })
-  const found = yield* Effect.timeoutOrElse(inPool<RuleInput, RuleOutput>(workers, log, "../answer/rule-job", input), { duration: most, orElse: () => Effect.fail(tooLong) })
+  const tooLong = apiError("unsupported_parameter", "The schemas are too complex to be compiled.", {
+    param: tools?.length ? "tools" : "response_format",
+  })
+  const found = yield* Effect.timeoutOrElse(
+    inPool<RuleInput, RuleOutput>(workers, log, "../answer/rule-job", input),
+    { duration: most, orElse: () => Effect.fail(tooLong) },
+  )
   return "failed" in found ? yield* asApiError(found.failed, found.param) : found.ruled
 })
 
-const grammarOf = (request: ChatRequest, { grammar, freeUntil }: Ruled, reasoning: PromptForm["reasoning"]): NonNullable<GenerateRequest["grammar"]> => ({
+const grammarOf = (
+  request: ChatRequest,
+  { grammar, freeUntil }: Ruled,
+  reasoning: PromptForm["reasoning"],
+): NonNullable<GenerateRequest["grammar"]> => ({
   grammar,
   closeOnLength: request.responseFormat?.closeOnLength === true,
   ...(reasoning === "begun" && { after: thinkClose }),
   ...(freeUntil !== undefined && { stopUntil: freeUntil }),
 })
 
-const formOf = (request: ChatRequest, ruled: Ruled | undefined, reasoning: PromptForm["reasoning"]): AnswerForm => ({
+const formOf = (
+  request: ChatRequest,
+  ruled: Ruled | undefined,
+  reasoning: PromptForm["reasoning"],
+): AnswerForm => ({
   reasoning,
   ...(ruled?.syntax && {
     calls: {
@@ -68,7 +92,12 @@ const formOf = (request: ChatRequest, ruled: Ruled | undefined, reasoning: Promp
   callId: () => `call_${randomText()}`,
 })
 
-export const planAnswer = Effect.fnUntraced(function* (workers: Workers, log: Log, request: ChatRequest, prompt: PromptForm) {
+export const planAnswer = Effect.fnUntraced(function* (
+  workers: Workers,
+  log: Log,
+  request: ChatRequest,
+  prompt: PromptForm,
+) {
   const ruled = yield* ruledBy(workers, log, request, prompt)
   const plan: AnswerPlan = {
     ...(ruled && { grammar: grammarOf(request, ruled, prompt.reasoning) }),

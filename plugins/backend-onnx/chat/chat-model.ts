@@ -1,7 +1,13 @@
 import { Effect } from "effect"
 import { type ApiError, apiError } from "../../../core/errors.ts"
 import type { ModelId } from "../../../core/ids.ts"
-import type { ChatEvent, ChatRequest, ModelContext, ModelPlan, Task } from "../../../core/ports/model.ts"
+import type {
+  ChatEvent,
+  ChatRequest,
+  ModelContext,
+  ModelPlan,
+  Task,
+} from "../../../core/ports/model.ts"
 import type { Clock } from "../../../core/services/clock.ts"
 import type { Log } from "../../../core/services/log.ts"
 import type { Workers } from "../../../core/services/workers.ts"
@@ -38,11 +44,19 @@ const leastPrefixTokens = 101
 const mostMarks = 16
 
 /** What belongs to one call of one model: neither accounts nor models nor the two modes share a cache. */
-const ownerOf = (id: ModelId, { tenant }: ModelContext): string => JSON.stringify([tenant.account, tenant.mode, id])
+const ownerOf = (id: ModelId, { tenant }: ModelContext): string =>
+  JSON.stringify([tenant.account, tenant.mode, id])
 
-const marksOf = (marks: readonly number[]): readonly number[] => [...new Set(marks)].filter((tokens) => tokens >= leastPrefixTokens).slice(-mostMarks)
+const marksOf = (marks: readonly number[]): readonly number[] =>
+  [...new Set(marks)].filter((tokens) => tokens >= leastPrefixTokens).slice(-mostMarks)
 
-const generation = (request: ChatRequest, owner: string, { ids: promptIds, marks }: Tokenized, { grammar, markers, form }: AnswerPlan, maxTokens: number): GenerateRequest => {
+const generation = (
+  request: ChatRequest,
+  owner: string,
+  { ids: promptIds, marks }: Tokenized,
+  { grammar, markers, form }: AnswerPlan,
+  maxTokens: number,
+): GenerateRequest => {
   const { temperature, topP, frequencyPenalty, presencePenalty, seed, logitBias } = request.sampling
   return {
     kind: "generate",
@@ -57,13 +71,27 @@ const generation = (request: ChatRequest, owner: string, { ids: promptIds, marks
     ...(request.topLogprobs !== undefined && { topLogprobs: request.topLogprobs }),
     ...(grammar && { grammar }),
     markers,
-    sampler: { temperature, topP, frequencyPenalty, presencePenalty, logitBias: [...(logitBias ?? [])] },
+    sampler: {
+      temperature,
+      topP,
+      frequencyPenalty,
+      presencePenalty,
+      logitBias: [...(logitBias ?? [])],
+    },
   }
 }
 
 const wrongBias = (request: ChatRequest, vocabulary: number): ApiError | undefined => {
-  const wrong = [...(request.sampling.logitBias?.keys() ?? [])].find((id) => !Number.isInteger(id) || id < 0 || id >= vocabulary)
-  return wrong === undefined ? undefined : apiError("invalid_request_error", `The token id ${wrong} is not in this model's vocabulary of ${vocabulary}.`, { param: "logit_bias" })
+  const wrong = [...(request.sampling.logitBias?.keys() ?? [])].find(
+    (id) => !Number.isInteger(id) || id < 0 || id >= vocabulary,
+  )
+  return wrong === undefined
+    ? undefined
+    : apiError(
+        "invalid_request_error",
+        `The token id ${wrong} is not in this model's vocabulary of ${vocabulary}.`,
+        { param: "logit_bias" },
+      )
 }
 
 /** Engine events to chat events; meters tokens when they are produced, read or not. */
@@ -83,7 +111,14 @@ const translator = (id: ModelId, context: ModelContext, form: AnswerForm) => {
       }
       case "token": {
         const events = answer.token(event)
-        context.meter(id, usageOf({ ...read, outputTokens: event.outputTokens, reasoningTokens: answer.reasoningTokens }))
+        context.meter(
+          id,
+          usageOf({
+            ...read,
+            outputTokens: event.outputTokens,
+            reasoningTokens: answer.reasoningTokens,
+          }),
+        )
         return events
       }
       case "finish":
@@ -110,22 +145,41 @@ export const makeChatModel = (parts: ChatModelParts): Task<ChatRequest, ChatEven
     if (refusal) return yield* refusal
     const wait = { priority: context.priority, waitMs: queueWaitMs }
     yield* engine.availableFor(wait)
-    const input: ChatPromptInput = { folder: engine.info.folder, ...promptAsk(request), contextTokens }
-    const prompt = yield* timedTokenize(clock, context, inPool<ChatPromptInput, Prompt>(workers, log, "chat-prompt-job", input))
+    const input: ChatPromptInput = {
+      folder: engine.info.folder,
+      ...promptAsk(request),
+      contextTokens,
+    }
+    const prompt = yield* timedTokenize(
+      clock,
+      context,
+      inPool<ChatPromptInput, Prompt>(workers, log, "chat-prompt-job", input),
+    )
     if ("tooLong" in prompt) return yield* tooLong(`at least ${prompt.tooLong}`, request.maxTokens)
-    if ("refused" in prompt) return yield* apiError("invalid_request_error", `The model's chat template can't take these messages: ${prompt.refused}`, { param: "messages" })
+    if ("refused" in prompt)
+      return yield* apiError(
+        "invalid_request_error",
+        `The model's chat template can't take these messages: ${prompt.refused}`,
+        { param: "messages" },
+      )
     const inputTokens = prompt.ids.length
     if (inputTokens >= contextTokens) return yield* tooLong(String(inputTokens), request.maxTokens)
     const answer = yield* planAnswer(workers, log, request, prompt.form)
     const maxTokens = Math.min(request.maxTokens, contextTokens - inputTokens)
     const marks = marksOf(prompt.marks)
-    const run = engine.run(generation(request, ownerOf(id, context), { ...prompt, marks }, answer, maxTokens), {
-      ...wait,
-      account: context.tenant.account,
-      timeoutMs: () => context.deadlineMs - clock.nowMs(),
-      translate: translator(id, context, answer.form),
-    })
-    const planned: ModelPlan<ChatEvent> = { bound: usageOf({ inputTokens, cacheWriteTokens: marks.at(-1) ?? 0, outputTokens: maxTokens }), run }
+    const run = engine.run(
+      generation(request, ownerOf(id, context), { ...prompt, marks }, answer, maxTokens),
+      {
+        ...wait,
+        account: context.tenant.account,
+        timeoutMs: () => context.deadlineMs - clock.nowMs(),
+        translate: translator(id, context, answer.form),
+      },
+    )
+    const planned: ModelPlan<ChatEvent> = {
+      bound: usageOf({ inputTokens, cacheWriteTokens: marks.at(-1) ?? 0, outputTokens: maxTokens }),
+      run,
+    }
     return planned
   })
   return { plan }

@@ -3,20 +3,32 @@ import type { ChatMessage, ChatRequest } from "../../../core/ports/model.ts"
 import { callableTools } from "../answer/grammar-for.ts"
 import type { PromptAsk, PromptMessage } from "../tokenizer/chat-prompt.ts"
 
-const cant = (what: string, param: string): ApiError => apiError("unsupported_parameter", `This model can't do ${what}.`, { param })
+const cant = (what: string, param: string): ApiError =>
+  apiError("unsupported_parameter", `This model can't do ${what}.`, { param })
 
 /** The first thing that a request asks for and can't have here. */
 export const unsupportedIn = (request: ChatRequest): ApiError | undefined => {
-  if (request.messages.some((message) => message.content.some((part) => part.type !== "text"))) return cant("images or other media in messages", "messages")
+  if (request.messages.some((message) => message.content.some((part) => part.type !== "text")))
+    return cant("images or other media in messages", "messages")
   const { toolChoice, tools = [] } = request
   if (typeof toolChoice === "object" && !tools.some(({ name }) => name === toolChoice.name))
-    return apiError("invalid_request_error", `There is no tool '${toolChoice.name}' to be called.`, { param: "tool_choice" })
+    return apiError(
+      "invalid_request_error",
+      `There is no tool '${toolChoice.name}' to be called.`,
+      { param: "tool_choice" },
+    )
   if (request.adapter) return cant("adapters", "lora")
   return undefined
 }
 
 /** The texts of a message as one, with the offsets at which blocks end that carry a cache marker. */
-const joined = ({ role, content, toolCalls, toolCallId, reasoning }: ChatMessage): PromptMessage => {
+const joined = ({
+  role,
+  content,
+  toolCalls,
+  toolCallId,
+  reasoning,
+}: ChatMessage): PromptMessage => {
   const marks: number[] = []
   let text = ""
   for (const [index, part] of content.entries()) {

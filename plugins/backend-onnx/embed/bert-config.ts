@@ -35,8 +35,13 @@ const inJson = <A>(folder: string, name: string, check: (json: Metadata) => A): 
 }
 
 const meanOnly = (json: Metadata): void => {
-  const modes = [...json].filter(([key, value]) => key.startsWith("pooling_mode") && value === true).map(([key]) => key)
-  if (modes.join() !== "pooling_mode_mean_tokens") throw new Damaged(`it pools by ${modes.join(" and ") || "nothing"}; this backend takes the mean of the tokens`)
+  const modes = [...json]
+    .filter(([key, value]) => key.startsWith("pooling_mode") && value === true)
+    .map(([key]) => key)
+  if (modes.join() !== "pooling_mode_mean_tokens")
+    throw new Damaged(
+      `it pools by ${modes.join(" and ") || "nothing"}; this backend takes the mean of the tokens`,
+    )
 }
 
 const knownModules = /\.(Transformer|Pooling|Normalize)$/
@@ -45,7 +50,8 @@ const knownModules = /\.(Transformer|Pooling|Normalize)$/
 const checkModules = (json: Metadata): void => {
   for (const module of json.values() as Iterable<unknown>) {
     const { type } = (module ?? {}) as { readonly type?: unknown }
-    if (typeof type !== "string" || !knownModules.test(type)) throw new Damaged(`its part '${type}' is unknown to this backend`)
+    if (typeof type !== "string" || !knownModules.test(type))
+      throw new Damaged(`its part '${type}' is unknown to this backend`)
   }
 }
 
@@ -77,8 +83,13 @@ const encoder = (json: Metadata): Omit<BertConfig, "maxTokens"> => {
 export const bertConfig = (folder: string): BertConfig => {
   const config = inJson(folder, "config.json", encoder)
   if (existsSync(join(folder, "modules.json"))) inJson(folder, "modules.json", checkModules)
-  if (existsSync(join(folder, "1_Pooling", "config.json"))) inJson(folder, join("1_Pooling", "config.json"), meanOnly)
+  if (existsSync(join(folder, "1_Pooling", "config.json")))
+    inJson(folder, join("1_Pooling", "config.json"), meanOnly)
   const limited = existsSync(join(folder, "sentence_bert_config.json"))
-  const maxTokens = limited ? inJson(folder, "sentence_bert_config.json", (json) => countIn(json, "max_seq_length", 2 ** 20)) : config.positions
+  const maxTokens = limited
+    ? inJson(folder, "sentence_bert_config.json", (json) =>
+        countIn(json, "max_seq_length", 2 ** 20),
+      )
+    : config.positions
   return { ...config, maxTokens: Math.min(maxTokens, config.positions) }
 }

@@ -5,7 +5,9 @@ export interface EmbedJobRequest {
   readonly texts: readonly Int32Array[]
 }
 
-export type EmbedJobEvent = StageTime | { readonly type: "vector"; readonly index: number; readonly vector: Float32Array }
+export type EmbedJobEvent =
+  | StageTime
+  | { readonly type: "vector"; readonly index: number; readonly vector: Float32Array }
 
 export interface BertInfo {
   /** Tokens of a text at most, special ones included. */
@@ -27,12 +29,15 @@ export class EmbedJob {
   constructor(request: EmbedJobRequest, emit: (event: EmbedJobEvent) => void) {
     this.texts = request.texts
     this.emit = emit
-    this.waiting = this.texts.map((_, index) => index).sort((a, b) => this.texts[a]!.length - this.texts[b]!.length || a - b)
+    this.waiting = this.texts
+      .map((_, index) => index)
+      .sort((a, b) => this.texts[a]!.length - this.texts[b]!.length || a - b)
   }
 
   /** Its first text comes into a step: it waits no more. */
   begin(): void {
-    if (!this.hasBegun) this.emit({ type: "time", stage: "queue", durationMs: performance.now() - this.arrivedMs })
+    if (!this.hasBegun)
+      this.emit({ type: "time", stage: "queue", durationMs: performance.now() - this.arrivedMs })
     this.hasBegun = true
   }
 

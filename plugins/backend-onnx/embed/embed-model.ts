@@ -1,7 +1,13 @@
 import { Effect } from "effect"
 import { type ApiError, apiError } from "../../../core/errors.ts"
 import type { ModelId } from "../../../core/ids.ts"
-import type { EmbedEvent, EmbedRequest, ModelContext, ModelPlan, Task } from "../../../core/ports/model.ts"
+import type {
+  EmbedEvent,
+  EmbedRequest,
+  ModelContext,
+  ModelPlan,
+  Task,
+} from "../../../core/ports/model.ts"
 import type { Clock } from "../../../core/services/clock.ts"
 import type { Log } from "../../../core/services/log.ts"
 import type { Workers } from "../../../core/services/workers.ts"
@@ -30,7 +36,13 @@ const textsOf = (request: EmbedRequest): Effect.Effect<readonly string[], ApiErr
   Effect.forEach(request.items, (item, index) =>
     item.type === "text"
       ? Effect.succeed(item.text)
-      : Effect.fail(apiError("unsupported_parameter", "This model embeds texts only, not images or other media.", { param: `input[${index}]` })),
+      : Effect.fail(
+          apiError(
+            "unsupported_parameter",
+            "This model embeds texts only, not images or other media.",
+            { param: `input[${index}]` },
+          ),
+        ),
   )
 
 /** Engine events to embed events; meters texts as they are done. */
@@ -49,9 +61,11 @@ const translator = (id: ModelId, context: ModelContext, texts: readonly Tokenize
 }
 
 // whole words on both sides: the tokenizer must not join the instruction and the text
-const separated = (instruction: string): string => (/\s$/.test(instruction) ? instruction : `${instruction} `)
+const separated = (instruction: string): string =>
+  /\s$/.test(instruction) ? instruction : `${instruction} `
 
-const charactersOf = ({ texts, instruction }: EmbedTextsRequest): number => texts.reduce((sum, text) => sum + text.length, instruction.length)
+const charactersOf = ({ texts, instruction }: EmbedTextsRequest): number =>
+  texts.reduce((sum, text) => sum + text.length, instruction.length)
 /** Of requests that are tokenized together: some milliseconds. */
 const charactersAtOnce = 8_192
 
@@ -59,21 +73,38 @@ const charactersAtOnce = 8_192
 export const makeEmbedModel = (parts: EmbedModelParts): Task<EmbedRequest, EmbedEvent> => {
   const { id, folder, team, contextTokens, workers, clock, log } = parts
   const tokenize = gathered<EmbedTextsRequest, EmbedTexts, ApiError>({
-    runAll: (requests) => inPool<EmbedTextsInput, readonly EmbedTexts[]>(workers, log, "embed-texts-job", { folder, requests }),
+    runAll: (requests) =>
+      inPool<EmbedTextsInput, readonly EmbedTexts[]>(workers, log, "embed-texts-job", {
+        folder,
+        requests,
+      }),
     sizeOf: charactersOf,
     maxSize: charactersAtOnce,
   })
   const tokenized = Effect.fnUntraced(function* (request: EmbedRequest, context: ModelContext) {
     const texts = yield* textsOf(request)
-    const input = { texts, truncate: request.truncate, instruction: request.instruction ? separated(request.instruction) : "", maxTokens: contextTokens }
+    const input = {
+      texts,
+      truncate: request.truncate,
+      instruction: request.instruction ? separated(request.instruction) : "",
+      maxTokens: contextTokens,
+    }
     const result = yield* timedTokenize(clock, context, tokenize(input))
     if ("texts" in result) return result.texts
     if ("instructionTooLong" in result)
-      return yield* apiError("invalid_request_error", `The instruction alone has ${result.instructionTooLong} tokens; the model takes ${contextTokens} with the text.`, {
-        param: "instruction",
-      })
+      return yield* apiError(
+        "invalid_request_error",
+        `The instruction alone has ${result.instructionTooLong} tokens; the model takes ${contextTokens} with the text.`,
+        {
+          param: "instruction",
+        },
+      )
     const { index, tokens } = result.tooLong
-    return yield* apiError("text_too_long", `The text has ${tokens} tokens, the model takes ${contextTokens}, and truncate is NONE.`, { param: `input[${index}]` })
+    return yield* apiError(
+      "text_too_long",
+      `The text has ${tokens} tokens, the model takes ${contextTokens}, and truncate is NONE.`,
+      { param: `input[${index}]` },
+    )
   })
   const plan = Effect.fnUntraced(function* (request: EmbedRequest, context: ModelContext) {
     yield* team.availableFor({ priority: context.priority, waitMs: Number.POSITIVE_INFINITY })
@@ -88,7 +119,10 @@ export const makeEmbedModel = (parts: EmbedModelParts): Task<EmbedRequest, Embed
         translate: translator(id, context, texts),
       },
     )
-    const planned: ModelPlan<EmbedEvent> = { bound: usageOf({ inputTokens: texts.reduce((sum, text) => sum + text.ids.length, 0) }), run }
+    const planned: ModelPlan<EmbedEvent> = {
+      bound: usageOf({ inputTokens: texts.reduce((sum, text) => sum + text.ids.length, 0) }),
+      run,
+    }
     return planned
   })
   return { plan }

@@ -12,7 +12,10 @@ export interface EncoderTeam {
   /** Fails when no engine takes a request. */
   readonly availableFor: Encoder["availableFor"]
   /** The texts of a request, dealt out to those that have least to do; an event's `index` is that in `texts`. */
-  run<Out>(texts: readonly Int32Array[], options: RunOptions<EmbedJobEvent, Out>): Stream.Stream<Out, ApiError>
+  run<Out>(
+    texts: readonly Int32Array[],
+    options: RunOptions<EmbedJobEvent, Out>,
+  ): Stream.Stream<Out, ApiError>
 }
 
 /** An engine, and how many tokens it was given that are not answered yet. */
@@ -31,14 +34,21 @@ interface Share {
 
 /** Real time waits only for real time; of equals, who has least of all. */
 const hasLess = (priority: Priority, a: Member, b: Member): boolean => {
-  const waits = ({ tokens }: Member) => (priority === "realtime" ? tokens.realtime : tokens.realtime + tokens.batch)
+  const waits = ({ tokens }: Member) =>
+    priority === "realtime" ? tokens.realtime : tokens.realtime + tokens.batch
   return waits(a) < waits(b) || (waits(a) === waits(b) && a.tokens.batch < b.tokens.batch)
 }
 
 /** The longest first, each to who has least. The shares count as given at once. */
-export const deal = (members: readonly Member[], texts: readonly Int32Array[], priority: Priority): readonly Share[] => {
+export const deal = (
+  members: readonly Member[],
+  texts: readonly Int32Array[],
+  priority: Priority,
+): readonly Share[] => {
   const given = new Map(members.map((member) => [member, { indices: [] as number[], tokens: 0 }]))
-  const byLength = texts.map((_, index) => index).sort((a, b) => texts[b]!.length - texts[a]!.length)
+  const byLength = texts
+    .map((_, index) => index)
+    .sort((a, b) => texts[b]!.length - texts[a]!.length)
   for (const index of byLength) {
     const member = members.reduce((best, other) => (hasLess(priority, other, best) ? other : best))
     const share = given.get(member)!
@@ -46,7 +56,9 @@ export const deal = (members: readonly Member[], texts: readonly Int32Array[], p
     share.tokens += texts[index]!.length
     member.tokens[priority] += texts[index]!.length
   }
-  return [...given].filter(([, { indices }]) => indices.length > 0).map(([member, share]) => ({ member, ...share }))
+  return [...given]
+    .filter(([, { indices }]) => indices.length > 0)
+    .map(([member, share]) => ({ member, ...share }))
 }
 
 const answered = (share: Share, tokens: number, priority: Priority): void => {
@@ -69,27 +81,42 @@ const makeStageTimes = () => {
   }
 }
 
-const runShare = <Out>(share: Share, texts: readonly Int32Array[], options: RunOptions<EmbedJobEvent, Out>, stageTime: (event: StageTime) => StageTime) => {
+const runShare = <Out>(
+  share: Share,
+  texts: readonly Int32Array[],
+  options: RunOptions<EmbedJobEvent, Out>,
+  stageTime: (event: StageTime) => StageTime,
+) => {
   const translate: typeof options.translate = (event) => {
     if (event.type === "time") return options.translate(stageTime(event))
     const index = share.indices[event.index]!
     answered(share, texts[index]!.length, options.priority)
     return options.translate({ ...event, index })
   }
-  return share.member.engine.run({ texts: share.indices.map((index) => texts[index]!) }, { ...options, translate })
+  return share.member.engine.run(
+    { texts: share.indices.map((index) => texts[index]!) },
+    { ...options, translate },
+  )
 }
 
 // the first of them says best when and whether to come back
 const refusals = ["backend_busy", "model_loading"]
-const rank = ({ code }: ApiError): number => (refusals.includes(code) ? refusals.indexOf(code) : refusals.length)
+const rank = ({ code }: ApiError): number =>
+  refusals.includes(code) ? refusals.indexOf(code) : refusals.length
 
 /** Those that take a request; fails as the one that is likeliest to take it soon. */
-const open = (members: readonly Member[], request: Parameters<Encoder["availableFor"]>[0]): Effect.Effect<readonly Member[], ApiError> =>
+const open = (
+  members: readonly Member[],
+  request: Parameters<Encoder["availableFor"]>[0],
+): Effect.Effect<readonly Member[], ApiError> =>
   Effect.gen(function* () {
     const ready: Member[] = []
     const refused: ApiError[] = []
     for (const member of members)
-      yield* Effect.match(member.engine.availableFor(request), { onSuccess: () => void ready.push(member), onFailure: (error) => void refused.push(error) })
+      yield* Effect.match(member.engine.availableFor(request), {
+        onSuccess: () => void ready.push(member),
+        onFailure: (error) => void refused.push(error),
+      })
     if (ready.length) return ready
     return yield* refused.reduce((best, other) => (rank(other) < rank(best) ? other : best))
   })
@@ -112,8 +139,12 @@ export const makeEncoderTeam = (engines: readonly Encoder[]): EncoderTeam => {
       return Stream.unwrap(
         Effect.map(dealt, (shares) => {
           const filter = makeStageTimes()
-          const [first = Stream.empty, ...others] = shares.map((share) => runShare(share, texts, options, filter()))
-          return others.length ? Stream.mergeAll([first, ...others], { concurrency: "unbounded" }) : first
+          const [first = Stream.empty, ...others] = shares.map((share) =>
+            runShare(share, texts, options, filter()),
+          )
+          return others.length
+            ? Stream.mergeAll([first, ...others], { concurrency: "unbounded" })
+            : first
         }),
       )
     },

@@ -28,13 +28,26 @@ const digestOfWeights = (file: TensorFile): string => {
   for (const name of names) {
     const entry = file.tensor(name)
     hash.update(`${name} ${entry.type.name} ${entry.rows}x${entry.columns}\n`)
-    for (let row = 0; row < entry.rows; row += 4096) hash.update(file.rows(entry, row, Math.min(4096, entry.rows - row)))
+    for (let row = 0; row < entry.rows; row += 4096)
+      hash.update(file.rows(entry, row, Math.min(4096, entry.rows - row)))
   }
   return hash.digest("hex").slice(0, 12)
 }
 
-const graphOf = (spec: EngineSpec, file: TensorFile, config: BertConfig, progress: (detail: string) => void): string => {
-  const digest = digestOf(["bert", bertGraphVersion, mapVersion, contentOf(file.path), spec.precision, config])
+const graphOf = (
+  spec: EngineSpec,
+  file: TensorFile,
+  config: BertConfig,
+  progress: (detail: string) => void,
+): string => {
+  const digest = digestOf([
+    "bert",
+    bertGraphVersion,
+    mapVersion,
+    contentOf(file.path),
+    spec.precision,
+    config,
+  ])
   return cachedGraph(spec.graphs, digest, (graph, folder) => {
     writeFileSync(join(folder, digestFile), digestOfWeights(file))
     buildBertGraph({ graph, config, file, precision: spec.precision }, progress)
@@ -49,10 +62,15 @@ const checkTokenizer = (folder: string, vocabulary: number): void => {
   } catch (cause) {
     throw new ModelFileError(path, `it can't be used (${(cause as Error).message})`)
   }
-  if (size > vocabulary) throw new ModelFileError(path, `it has ${size} tokens, the embedding table ${vocabulary}`)
+  if (size > vocabulary)
+    throw new ModelFileError(path, `it has ${size} tokens, the embedding table ${vocabulary}`)
 }
 
-const builtGraph = (spec: EngineSpec, config: BertConfig, progress: (detail: string) => void): string => {
+const builtGraph = (
+  spec: EngineSpec,
+  config: BertConfig,
+  progress: (detail: string) => void,
+): string => {
   const file = openSafetensors(join(spec.path, weightsFile))
   try {
     return file.explain(() => graphOf(spec, file, config, progress))
@@ -62,16 +80,27 @@ const builtGraph = (spec: EngineSpec, config: BertConfig, progress: (detail: str
 }
 
 /** Opens a folder with a sentence encoder of the BERT family: config.json, tokenizer.json, model.safetensors. */
-export const openBert: EngineOpener<EmbedJobRequest, EmbedJobEvent, BertInfo, EmbedJob> = async (spec, progress) => {
+export const openBert: EngineOpener<EmbedJobRequest, EmbedJobEvent, BertInfo, EmbedJob> = async (
+  spec,
+  progress,
+) => {
   progress("reading weights")
   const config = bertConfig(spec.path)
-  if (config.width > spaceDimensions) throw new ModelFileError(spec.path, `its vectors of ${config.width} numbers don't fit the space of ${spaceDimensions}`)
+  if (config.width > spaceDimensions)
+    throw new ModelFileError(
+      spec.path,
+      `its vectors of ${config.width} numbers don't fit the space of ${spaceDimensions}`,
+    )
   checkTokenizer(spec.path, config.vocabulary)
   const folder = builtGraph(spec, config, progress)
   progress("loading the graph")
   const session = await openSession(join(folder, graphFile), spec.threads)
   return {
-    info: { maxTokens: config.maxTokens, name: config.name, digest: readFileSync(join(folder, digestFile), "utf8") },
+    info: {
+      maxTokens: config.maxTokens,
+      name: config.name,
+      digest: readFileSync(join(folder, digestFile), "utf8"),
+    },
     stepper: new EmbedStepper(session, stepTokensPerThread * spec.threads),
     start: (job, emit) => new EmbedJob(job, emit),
     close: () => session.release(),

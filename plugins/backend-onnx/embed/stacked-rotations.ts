@@ -16,7 +16,11 @@ const dot = (a: Float64Array, b: Float64Array): number => {
  * `columns` orthonormal vectors of `rows` numbers: random signs, then modified Gram-Schmidt, twice.
  * Only + - * / and sqrt are used, which IEEE 754 defines to the last bit, so the map is the same on every machine.
  */
-const orthonormalColumns = (rows: number, columns: number, random: () => number): readonly Float64Array[] => {
+const orthonormalColumns = (
+  rows: number,
+  columns: number,
+  random: () => number,
+): readonly Float64Array[] => {
   const basis: Float64Array[] = []
   while (basis.length < columns) {
     const column = Float64Array.from({ length: rows }, () => (random() < 0.5 ? -1 : 1))
@@ -46,7 +50,8 @@ const blockRows = (inputs: number, outputs: number): readonly number[] => {
  * (Johnson-Lindenstrauss: a cosine is off by about sqrt((1 - d/inputs) / d)); between blocks the exact part dilutes the random one.
  */
 export const stackedRotations = (inputs: number, outputs: number): Float32Array => {
-  if (inputs < 1 || inputs > outputs) throw new RangeError(`vectors of ${inputs} numbers don't fit a space of ${outputs}`)
+  if (inputs < 1 || inputs > outputs)
+    throw new RangeError(`vectors of ${inputs} numbers don't fit a space of ${outputs}`)
   const random = seededRandom(20_480_384)
   const map = new Float32Array(outputs * inputs)
   let first = 0
@@ -54,7 +59,9 @@ export const stackedRotations = (inputs: number, outputs: number): Float32Array 
     const weight = Math.sqrt(rows / outputs)
     const columns = orthonormalColumns(rows, inputs, random)
     // in the order of the map's memory: column by column takes as long as all the rest
-    for (let row = 0; row < rows; row++) for (let column = 0; column < inputs; column++) map[(first + row) * inputs + column] = weight * columns[column]![row]!
+    for (let row = 0; row < rows; row++)
+      for (let column = 0; column < inputs; column++)
+        map[(first + row) * inputs + column] = weight * columns[column]![row]!
     first += rows
   }
   return map

@@ -29,7 +29,8 @@ const holdsItsOwn = (row: Row): boolean => {
 }
 
 test("texts of like length go together, very different ones apart", () => {
-  const lengths = (groups: readonly Row[][]) => groups.map((group) => group.map((row) => row.cache.length))
+  const lengths = (groups: readonly Row[][]) =>
+    groups.map((group) => group.map((row) => row.cache.length))
   const rows = (of: readonly number[]) => of.map((length, id) => rowOf(id, length))
   expect(lengths(cheapestGroups(rows([100, 20, 300])))).toEqual([[20, 100, 300]])
   expect(lengths(cheapestGroups(rows([100, 8000, 20])))).toEqual([[20, 100], [8000]])
@@ -38,8 +39,14 @@ test("texts of like length go together, very different ones apart", () => {
 })
 
 const event = fc.oneof(
-  fc.record({ what: fc.constant("join" as const), length: fc.oneof(fc.integer({ min: 1, max: 300 }), fc.constantFrom(127, 128, 5000)) }),
-  fc.record({ what: fc.constantFrom("end" as const, "pause" as const, "resume" as const), pick: fc.nat() }),
+  fc.record({
+    what: fc.constant("join" as const),
+    length: fc.oneof(fc.integer({ min: 1, max: 300 }), fc.constantFrom(127, 128, 5000)),
+  }),
+  fc.record({
+    what: fc.constantFrom("end" as const, "pause" as const, "resume" as const),
+    pick: fc.nat(),
+  }),
   fc.record({ what: fc.constant("write" as const), count: fc.integer({ min: 1, max: 140 }) }),
 )
 
@@ -51,9 +58,12 @@ test("whoever joins, leaves, pauses and grows: rows of a step lie side by side, 
       let nextId = 1
       for (const event of events) {
         if (event.what === "join" && active.length < 8) active.push(rowOf(nextId++, event.length))
-        if (event.what === "end" && active.length) active.splice(event.pick % active.length, 1)[0]!.ended = true
-        if (event.what === "pause" && active.length) paused.push(...active.splice(event.pick % active.length, 1))
-        if (event.what === "resume" && paused.length) active.push(...paused.splice(event.pick % paused.length, 1))
+        if (event.what === "end" && active.length)
+          active.splice(event.pick % active.length, 1)[0]!.ended = true
+        if (event.what === "pause" && active.length)
+          paused.push(...active.splice(event.pick % active.length, 1))
+        if (event.what === "resume" && paused.length)
+          active.push(...paused.splice(event.pick % paused.length, 1))
         for (let step = 0; step < (event.what === "write" ? event.count : 1); step++) {
           const groups = banks.arrange(active)
           expect(groups.flat().length).toBe(active.length)
@@ -79,6 +89,9 @@ test("numbers that are not finite leave no trace in a bank", () => {
   const fresh = new Float32Array(8).fill(1)
   fresh[3] = Number.NaN
   const [first, second] = rows as [Row, Row]
-  expect([first.cache.append(fresh, 1, 1, 2, 0), second.cache.append(fresh, 1, 1, 2, 1)]).toEqual([true, false])
+  expect([first.cache.append(fresh, 1, 1, 2, 0), second.cache.append(fresh, 1, 1, 2, 1)]).toEqual([
+    true,
+    false,
+  ])
   expect(second.cache.bank.arrays.every((array) => array.every(Number.isFinite))).toBe(true)
 })

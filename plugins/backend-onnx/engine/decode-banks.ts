@@ -14,9 +14,11 @@ export interface DecodeRow {
  */
 const stepCostTokens = 2_048
 
-const neededCapacity = (rows: readonly DecodeRow[]): number => roundedCapacity(Math.max(...rows.map((row) => row.cache.length)) + 1)
+const neededCapacity = (rows: readonly DecodeRow[]): number =>
+  roundedCapacity(Math.max(...rows.map((row) => row.cache.length)) + 1)
 
-const costOf = (groups: readonly (readonly DecodeRow[])[]): number => groups.reduce((sum, rows) => sum + stepCostTokens + rows.length * neededCapacity(rows), 0)
+const costOf = (groups: readonly (readonly DecodeRow[])[]): number =>
+  groups.reduce((sum, rows) => sum + stepCostTokens + rows.length * neededCapacity(rows), 0)
 
 /** The cheapest way to cut the rows, sorted by length, into groups. */
 export const cheapestGroups = <Row extends DecodeRow>(rows: readonly Row[]): readonly Row[][] => {
@@ -32,11 +34,13 @@ export const cheapestGroups = <Row extends DecodeRow>(rows: readonly Row[]): rea
     best.push(choice)
   }
   const groups: Row[][] = []
-  for (let end = sorted.length; end > 0; end = best[end]!.from) groups.unshift(sorted.slice(best[end]!.from, end))
+  for (let end = sorted.length; end > 0; end = best[end]!.from)
+    groups.unshift(sorted.slice(best[end]!.from, end))
   return groups
 }
 
-const isFull = (rows: readonly DecodeRow[]): boolean => neededCapacity(rows) > rows[0]!.cache.capacity
+const isFull = (rows: readonly DecodeRow[]): boolean =>
+  neededCapacity(rows) > rows[0]!.cache.capacity
 
 const moveAll = (rows: readonly DecodeRow[], bank: KvBank): void => {
   for (const [index, row] of rows.entries()) row.cache.moveTo(bank, index)
@@ -59,10 +63,19 @@ export class DecodeBanks<Row extends DecodeRow> {
     if (!left && !newcomers.length && !this.groups.some(isFull)) return this.groups
     const cheapest = cheapestGroups(rows)
     // a tenth is not worth moving for
-    if (costOf(cheapest) < costOf(this.groups) * 0.9) this.groups = cheapest.map((wanted) => this.gather(wanted))
+    if (costOf(cheapest) < costOf(this.groups) * 0.9)
+      this.groups = cheapest.map((wanted) => this.gather(wanted))
     else
       for (const group of this.groups)
-        if (isFull(group)) moveAll(group, new KvBank(group[0]!.cache.bank.shape, group.length > 1 ? spareRows(group.length) : 1, neededCapacity(group)))
+        if (isFull(group))
+          moveAll(
+            group,
+            new KvBank(
+              group[0]!.cache.bank.shape,
+              group.length > 1 ? spareRows(group.length) : 1,
+              neededCapacity(group),
+            ),
+          )
     return this.groups
   }
 
@@ -76,7 +89,11 @@ export class DecodeBanks<Row extends DecodeRow> {
         left = true
         const last = group.pop()!
         // a row that only pauses takes its keys and values with it
-        if (!row.ended) row.cache.moveTo(new KvBank(row.cache.bank.shape, 1, roundedCapacity(row.cache.length)), 0)
+        if (!row.ended)
+          row.cache.moveTo(
+            new KvBank(row.cache.bank.shape, 1, roundedCapacity(row.cache.length)),
+            0,
+          )
         if (last === row) continue
         last.cache.moveTo(last.cache.bank, index)
         group[index] = last
@@ -87,15 +104,26 @@ export class DecodeBanks<Row extends DecodeRow> {
 
   /** The wanted rows in one bank: in a present one, where the others fit beside those that are in it. */
   private gather(wanted: readonly Row[]): Row[] {
-    const inside = this.groups.filter((group) => group.every((row) => wanted.includes(row))).sort((a, b) => b.length - a.length)
+    const inside = this.groups
+      .filter((group) => group.every((row) => wanted.includes(row)))
+      .sort((a, b) => b.length - a.length)
     const capacity = neededCapacity(wanted)
     const base = inside.find((group) => {
       const { bank } = group[0]!.cache
-      return bank.rows >= wanted.length && bank.capacity >= capacity && bank.capacity <= capacity * 1.25
+      return (
+        bank.rows >= wanted.length && bank.capacity >= capacity && bank.capacity <= capacity * 1.25
+      )
     })
     if (!base) {
       const rows = [...wanted]
-      moveAll(rows, new KvBank(rows[0]!.cache.bank.shape, rows.length > 1 ? spareRows(rows.length) : 1, capacity))
+      moveAll(
+        rows,
+        new KvBank(
+          rows[0]!.cache.bank.shape,
+          rows.length > 1 ? spareRows(rows.length) : 1,
+          capacity,
+        ),
+      )
       return rows
     }
     const rows = [...base]

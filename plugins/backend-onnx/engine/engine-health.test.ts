@@ -7,8 +7,15 @@ test("a restarting or lost engine is trouble until its model is closed, a busy o
   const health = makeEngineHealth()
   let state: Effect.Effect<void, ApiError> = Effect.void
   const scope = Scope.makeUnsafe()
-  await Effect.runPromise(health.watch("/models/a.gguf", { available: Effect.suspend(() => state) }).pipe(Scope.provide(scope)))
-  const trouble = () => Effect.runPromise(Effect.match(health.check.check, { onSuccess: () => "", onFailure: (reason) => reason }))
+  await Effect.runPromise(
+    health
+      .watch("/models/a.gguf", { available: Effect.suspend(() => state) })
+      .pipe(Scope.provide(scope)),
+  )
+  const trouble = () =>
+    Effect.runPromise(
+      Effect.match(health.check.check, { onSuccess: () => "", onFailure: (reason) => reason }),
+    )
   expect(await trouble()).toBe("")
   state = Effect.fail(apiError("backend_busy"))
   expect(await trouble()).toBe("")

@@ -16,9 +16,16 @@ export interface EngineHealth {
 export const makeEngineHealth = (): EngineHealth => {
   const engines = new Map<Watched, string>()
   const troubleOf = ([engine, path]: readonly [Watched, string]) =>
-    Effect.catch(engine.available, (error) => (error.code === "backend_busy" ? Effect.void : Effect.fail(`${basename(path)}: ${error.message}`)))
+    Effect.catch(engine.available, (error) =>
+      error.code === "backend_busy"
+        ? Effect.void
+        : Effect.fail(`${basename(path)}: ${error.message}`),
+    )
   return {
-    check: { name: "backend-onnx", check: Effect.suspend(() => Effect.forEach(engines, troubleOf, { discard: true })) },
+    check: {
+      name: "backend-onnx",
+      check: Effect.suspend(() => Effect.forEach(engines, troubleOf, { discard: true })),
+    },
     watch: (path, engine) =>
       Effect.acquireRelease(
         Effect.sync(() => void engines.set(engine, path)),

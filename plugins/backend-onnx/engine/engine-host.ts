@@ -23,7 +23,9 @@ export interface Engine<Job, Event, Info> {
   /** Whether it takes lines of batches. Fails with `backend_busy` when they have every slot and every place in the queue, with `model_loading` while the thread is being restarted. */
   readonly available: Effect.Effect<void, ApiError>
   /** As `available`, for each priority by itself; a request that may not wait also fails when no slot is free, or can be taken from batch work. */
-  availableFor(request: Pick<RunOptions<never, never>, "priority" | "waitMs">): Effect.Effect<void, ApiError>
+  availableFor(
+    request: Pick<RunOptions<never, never>, "priority" | "waitMs">,
+  ): Effect.Effect<void, ApiError>
   /** Interrupting the stream stops the job within one step. */
   run<Out>(job: Job, options: RunOptions<Event, Out>): Stream.Stream<Out, ApiError>
 }
@@ -75,10 +77,15 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
     })
 
   /** Whether there is a slot at once. The thread knows better, as it also counts memory; this spares the way there. */
-  private noSlot({ priority, waitMs }: Pick<RunOptions<never, never>, "priority" | "waitMs">): ApiError | undefined {
+  private noSlot({
+    priority,
+    waitMs,
+  }: Pick<RunOptions<never, never>, "priority" | "waitMs">): ApiError | undefined {
     const { slots } = this.options.spec
     if (priority === "batch" || waitMs > 0) return undefined
-    return this.pendingOf(priority) < slots ? undefined : apiError("backend_busy", `All ${slots} slots of the model are taken.`, { retryAfterMs })
+    return this.pendingOf(priority) < slots
+      ? undefined
+      : apiError("backend_busy", `All ${slots} slots of the model are taken.`, { retryAfterMs })
   }
 
   private pendingOf(priority: Priority): number {
@@ -94,14 +101,29 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
   /** Lines of batches take no place in the queue from those who wait for an answer. */
   private refusal(priority: Priority): ApiError | undefined {
     const { spec, queue } = this.options
-    if (this.givenUp) return apiError("backend_error", "The model's engine has stopped; the operator finds the reason in the log.")
-    if (!this.link) return apiError("model_loading", "The model's engine is being restarted. Try again shortly.", { retryAfterMs: 5_000 })
+    if (this.givenUp)
+      return apiError(
+        "backend_error",
+        "The model's engine has stopped; the operator finds the reason in the log.",
+      )
+    if (!this.link)
+      return apiError(
+        "model_loading",
+        "The model's engine is being restarted. Try again shortly.",
+        { retryAfterMs: 5_000 },
+      )
     if (this.pendingOf(priority) >= spec.slots + queue)
-      return apiError("backend_busy", `All ${spec.slots} slots of the model and its queue of ${queue} are taken.`, { retryAfterMs })
+      return apiError(
+        "backend_busy",
+        `All ${spec.slots} slots of the model and its queue of ${queue} are taken.`,
+        { retryAfterMs },
+      )
     return undefined
   }
 
-  private readonly receive = (message: Extract<FromThread<Event, Info>, { readonly id: number }>): void => {
+  private readonly receive = (
+    message: Extract<FromThread<Event, Info>, { readonly id: number }>,
+  ): void => {
     const pending = this.pending.get(message.id)
     if (!pending) return
     if (message.type === "event") pending.event(message.event)
@@ -109,17 +131,38 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
       this.pending.delete(message.id)
       this.completed++
       if (message.type === "done") pending.done()
-      else if (message.type === "busy") pending.failed(apiError("backend_busy", "No slot of the model became free in time.", { retryAfterMs }))
+      else if (message.type === "busy")
+        pending.failed(
+          apiError("backend_busy", "No slot of the model became free in time.", { retryAfterMs }),
+        )
       else this.refuse(pending, message)
     }
   }
 
-  private refuse(pending: Pending<Event>, { message: reason, isGrammar }: { readonly message: string; readonly isGrammar: boolean }): void {
-    this.options.log.error("a request failed in the engine", { model: this.options.spec.path, reason })
-    pending.failed(apiError("backend_error", ...(isGrammar ? ["The grammar that keeps the answer to its schema or tools failed, so the answer was ended."] : [])))
+  private refuse(
+    pending: Pending<Event>,
+    { message: reason, isGrammar }: { readonly message: string; readonly isGrammar: boolean },
+  ): void {
+    this.options.log.error("a request failed in the engine", {
+      model: this.options.spec.path,
+      reason,
+    })
+    pending.failed(
+      apiError(
+        "backend_error",
+        ...(isGrammar
+          ? [
+              "The grammar that keeps the answer to its schema or tools failed, so the answer was ended.",
+            ]
+          : []),
+      ),
+    )
   }
 
-  run<Out>(job: Job, { account, priority, waitMs, timeoutMs, translate }: RunOptions<Event, Out>): Stream.Stream<Out, ApiError> {
+  run<Out>(
+    job: Job,
+    { account, priority, waitMs, timeoutMs, translate }: RunOptions<Event, Out>,
+  ): Stream.Stream<Out, ApiError> {
     return Stream.callback<Out, ApiError>((out) =>
       Effect.gen({ self: this }, function* () {
         yield* this.availableFor({ priority, waitMs })
@@ -135,16 +178,30 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
             if (this.pending.delete(id)) link.post({ type: "cancel", id })
           }),
         )
-        link.post({ type: "submit", id, account, priority, waitMs: priority === "batch" ? Number.POSITIVE_INFINITY : waitMs, job })
+        link.post({
+          type: "submit",
+          id,
+          account,
+          priority,
+          waitMs: priority === "batch" ? Number.POSITIVE_INFINITY : waitMs,
+          job,
+        })
         const tooSlow = Effect.sync(() => failed(apiError("backend_timeout")))
-        yield* Effect.sleep(Math.max(0, timeoutMs())).pipe(Effect.andThen(tooSlow), Effect.forkScoped)
+        yield* Effect.sleep(Math.max(0, timeoutMs())).pipe(
+          Effect.andThen(tooSlow),
+          Effect.forkScoped,
+        )
       }),
     )
   }
 
   /** Opens a thread in a scope of its own, so that a dead one is cleaned up before the next. */
   readonly open = (scope: Scope.Scope): Effect.Effect<ThreadLink<Job, Info>, ApiError> =>
-    linkThread<Job, Event, Info>(this.options.spec, { progress: this.options.progress, message: this.receive }, this.options.startThread ?? startThread).pipe(
+    linkThread<Job, Event, Info>(
+      this.options.spec,
+      { progress: this.options.progress, message: this.receive },
+      this.options.startThread ?? startThread,
+    ).pipe(
       Scope.provide(scope),
       Effect.tap((link) =>
         Effect.sync(() => {
@@ -163,7 +220,11 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
 
   private lose(reason: string): void {
     this.link = undefined
-    this.options.log.error("an engine's thread ended", { model: this.options.spec.path, reason, requestsLost: this.failPending() })
+    this.options.log.error("an engine's thread ended", {
+      model: this.options.spec.path,
+      reason,
+      requestsLost: this.failPending(),
+    })
   }
 
   readonly close = Effect.sync(() => {
@@ -176,7 +237,10 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
     yield* Effect.addFinalizer(() => Scope.close(scope, Exit.void))
     this.completed = 0
     const opened = yield* Effect.exit(this.open(scope))
-    this.options.log.warn("an engine's thread was started again", { model: this.options.spec.path, open: Exit.isSuccess(opened) })
+    this.options.log.warn("an engine's thread was started again", {
+      model: this.options.spec.path,
+      open: Exit.isSuccess(opened),
+    })
     if (Exit.isSuccess(opened)) return opened.value
     yield* Scope.close(scope, Exit.void)
     return undefined
@@ -197,12 +261,16 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
         link = yield* this.reopen
       }
       this.givenUp = true
-      this.options.log.error("an engine is given up, because its thread ended too often", { model: this.options.spec.path })
+      this.options.log.error("an engine is given up, because its thread ended too often", {
+        model: this.options.spec.path,
+      })
     }).pipe(Effect.scoped)
 }
 
 /** Starts the thread and opens the model; fails with `backend_error`, whose message names the file and the reason. */
-export const startEngine = <Job, Event, Info>(options: HostOptions): Effect.Effect<Engine<Job, Event, Info>, ApiError, Scope.Scope> =>
+export const startEngine = <Job, Event, Info>(
+  options: HostOptions,
+): Effect.Effect<Engine<Job, Event, Info>, ApiError, Scope.Scope> =>
   Effect.gen(function* () {
     const host = new EngineHost<Job, Event, Info>(options)
     const scope = yield* Effect.scope

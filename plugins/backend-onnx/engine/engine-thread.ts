@@ -10,7 +10,11 @@ import { Scheduler } from "./scheduler.ts"
 const textOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
 /** Takes jobs until `close`. */
-const serve = <Job, Event, Info, Started>(port: MessagePort, engine: OpenEngine<Job, Event, Info, Started>, slots: number): void => {
+const serve = <Job, Event, Info, Started>(
+  port: MessagePort,
+  engine: OpenEngine<Job, Event, Info, Started>,
+  slots: number,
+): void => {
   const post = (message: FromThread<Event | StageTime, Info>) => port.postMessage(message)
   const scheduler = new Scheduler<Started>(
     engine.stepper,
@@ -18,7 +22,13 @@ const serve = <Job, Event, Info, Started>(port: MessagePort, engine: OpenEngine<
     {
       done: (id) => post({ type: "done", id }),
       busy: (id) => post({ type: "busy", id }),
-      failed: (id, cause) => post({ type: "failed", id, message: textOf(cause), isGrammar: cause instanceof GrammarFailed }),
+      failed: (id, cause) =>
+        post({
+          type: "failed",
+          id,
+          message: textOf(cause),
+          isGrammar: cause instanceof GrammarFailed,
+        }),
     },
   )
   const submit = ({ id, account, priority, waitMs, job }: Submit<Job>) => {
@@ -46,13 +56,17 @@ const serve = <Job, Event, Info, Started>(port: MessagePort, engine: OpenEngine<
 const main = async (port: MessagePort): Promise<void> => {
   const { spec, guard } = workerData as ThreadData
   guardSessions(guard)
-  const progress = (detail: string) => port.postMessage({ type: "progress", detail } satisfies FromThread<never, never>)
+  const progress = (detail: string) =>
+    port.postMessage({ type: "progress", detail } satisfies FromThread<never, never>)
   try {
     // a text that waits takes no memory of the model: all are worked on, those of like length together
     if (spec.kind === "bert") serve(port, await openBert(spec, progress), Number.POSITIVE_INFINITY)
     else serve(port, await openLlama(spec, progress), spec.slots)
   } catch (cause) {
-    port.postMessage({ type: "unusable", message: textOf(cause) } satisfies FromThread<never, never>)
+    port.postMessage({ type: "unusable", message: textOf(cause) } satisfies FromThread<
+      never,
+      never
+    >)
   }
 }
 

@@ -27,9 +27,13 @@ export interface Model {
 }
 
 /** Where the grammar rules the text to its end, nothing cuts it. */
-const stopsOf = ({ stop, grammar }: GenerateRequest): readonly string[] => (grammar && grammar.stopUntil === undefined ? [] : stop)
+const stopsOf = ({ stop, grammar }: GenerateRequest): readonly string[] =>
+  grammar && grammar.stopUntil === undefined ? [] : stop
 
-const bytesWith = (bytesOf: Model["bytesOf"], markers: GenerateRequest["markers"] = {}): Model["bytesOf"] => {
+const bytesWith = (
+  bytesOf: Model["bytesOf"],
+  markers: GenerateRequest["markers"] = {},
+): Model["bytesOf"] => {
   const marks = new Map(Object.entries(markers).map(([text, token]) => [token, Buffer.from(text)]))
   return marks.size ? (token) => marks.get(token) ?? bytesOf(token) : bytesOf
 }
@@ -65,19 +69,36 @@ export class GenerateJob implements DecodeRow {
     this.sampler = new Sampler(request.sampler, seededRandom(request.seed))
     const { grammar, topLogprobs } = request
     const stopAfter = grammar?.after ?? request.stopAfter
-    const stopRange = { ...(stopAfter && { after: stopAfter }), ...(grammar?.stopUntil && { until: grammar.stopUntil }) }
+    const stopRange = {
+      ...(stopAfter && { after: stopAfter }),
+      ...(grammar?.stopUntil && { until: grammar.stopUntil }),
+    }
     const bytesOf = bytesWith(model.bytesOf, request.markers)
-    this.text = new TokenText(stopsOf(request), bytesOf, { isDetailed: topLogprobs !== undefined, dropsFirstSpace: model.startsWithSpace, stopRange })
+    this.text = new TokenText(stopsOf(request), bytesOf, {
+      isDetailed: topLogprobs !== undefined,
+      dropsFirstSpace: model.startsWithSpace,
+      stopRange,
+    })
     // last, as it has to be released
     this.guide = grammar && this.guideOf(grammar, bytesOf)
   }
 
-  private guideOf({ grammar, ...rest }: NonNullable<GenerateRequest["grammar"]>, bytesOf: Model["bytesOf"]): Guide {
+  private guideOf(
+    { grammar, ...rest }: NonNullable<GenerateRequest["grammar"]>,
+    bytesOf: Model["bytesOf"],
+  ): Guide {
     const { constraints, vocabulary, endTokens, speller } = this.model
     const { markers = {} } = this.request
     const constraint = constraints.open(grammar)
     try {
-      return new Guide(constraint, this.sampler, { ...rest, vocabulary, endTokens, speller, markers, bytesOf })
+      return new Guide(constraint, this.sampler, {
+        ...rest,
+        vocabulary,
+        endTokens,
+        speller,
+        markers,
+        bytesOf,
+      })
     } catch (cause) {
       constraint.release()
       throw cause
@@ -90,7 +111,10 @@ export class GenerateJob implements DecodeRow {
 
   /** Its first token would have to wait for its grammar. */
   get mustWait(): boolean {
-    return this.guide?.isReady === false && (!this.begun || this.chunkEnd === this.request.promptIds.length)
+    return (
+      this.guide?.isReady === false &&
+      (!this.begun || this.chunkEnd === this.request.promptIds.length)
+    )
   }
 
   get last(): number {
@@ -115,14 +139,21 @@ export class GenerateJob implements DecodeRow {
   private restore(): void {
     this.begun = true
     const { owner, promptIds, marks, isRepeatable } = this.request
-    const found = this.model.prefixes.find(owner, promptIds, { most: promptIds.length - 1, marks, ...(isRepeatable && { exactChunk: prefillChunk }) })
+    const found = this.model.prefixes.find(owner, promptIds, {
+      most: promptIds.length - 1,
+      marks,
+      ...(isRepeatable && { exactChunk: prefillChunk }),
+    })
     found.restoreInto(this.cache)
     this.exactTokens = found.exactTokens
     this.cacheReadTokens = found.markedTokens
   }
 
   private get chunkEnd(): number {
-    return Math.min(this.request.promptIds.length, (Math.floor(this.cache.length / prefillChunk) + 1) * prefillChunk)
+    return Math.min(
+      this.request.promptIds.length,
+      (Math.floor(this.cache.length / prefillChunk) + 1) * prefillChunk,
+    )
   }
 
   /** Reads a chunk; true when the job is at its end. */
@@ -133,14 +164,25 @@ export class GenerateJob implements DecodeRow {
     const isLast = to === promptIds.length
     const logits = await this.model.session.step(this.cache, promptIds.subarray(from, to), isLast)
     if (this.exactTokens === from && to - from === prefillChunk) this.exactTokens = to
-    if (isLast) this.cacheWriteTokens = Math.max(0, this.keep(this.request.marks) - this.cacheReadTokens)
-    this.emit({ type: "prefilled", inputTokens: to, cacheReadTokens: Math.min(to, this.cacheReadTokens), cacheWriteTokens: this.cacheWriteTokens })
+    if (isLast)
+      this.cacheWriteTokens = Math.max(0, this.keep(this.request.marks) - this.cacheReadTokens)
+    this.emit({
+      type: "prefilled",
+      inputTokens: to,
+      cacheReadTokens: Math.min(to, this.cacheReadTokens),
+      cacheWriteTokens: this.cacheWriteTokens,
+    })
     return isLast && this.take(logits)
   }
 
   private keep(marks: readonly number[]): number {
     const { cache, ids, exactTokens } = this
-    return this.model.prefixes.keep(this.request.owner, cache, { ids, tokens: cache.length, exactTokens, marks })
+    return this.model.prefixes.keep(this.request.owner, cache, {
+      ids,
+      tokens: cache.length,
+      exactTokens,
+      marks,
+    })
   }
 
   private get left(): number {
@@ -173,7 +215,8 @@ export class GenerateJob implements DecodeRow {
     if (token === undefined) return this.finish(this.guide?.isClosing ? "length" : "stop")
     let isAtEnd = this.push(token, logprobs?.(token))
     // the model is asked for certain tokens only where the request wants to know how likely they were
-    while (!isAtEnd && !logprobs && this.guide?.isClosing) isAtEnd = this.push(this.guide.next(logits, this.left)!)
+    while (!isAtEnd && !logprobs && this.guide?.isClosing)
+      isAtEnd = this.push(this.guide.next(logits, this.left)!)
     return isAtEnd
   }
 
@@ -181,10 +224,18 @@ export class GenerateJob implements DecodeRow {
     this.ids.push(token)
     this.produced++
     const isEnd = this.model.endTokens.has(token)
-    const { stopped, ...piece } = isEnd ? { text: "", stopped: false } : this.text.push(token, chosen)
+    const { stopped, ...piece } = isEnd
+      ? { text: "", stopped: false }
+      : this.text.push(token, chosen)
     this.emit({ type: "token", outputTokens: this.produced, ...piece })
     if (stopped) return this.finish("stop", true)
-    const reason = isEnd ? "stop" : this.guide ? this.guide.end(this.left) : this.left ? undefined : "length"
+    const reason = isEnd
+      ? "stop"
+      : this.guide
+        ? this.guide.end(this.left)
+        : this.left
+          ? undefined
+          : "length"
     return reason !== undefined && this.finish(reason)
   }
 
@@ -200,7 +251,8 @@ export class GenerateJob implements DecodeRow {
     if (this.ended) return
     this.ended = true
     this.guide?.release()
-    for (const stage of ["prefill", "decode"] as const) this.emit({ type: "time", stage, durationMs: this.spentMs[stage] })
+    for (const stage of ["prefill", "decode"] as const)
+      this.emit({ type: "time", stage, durationMs: this.spentMs[stage] })
     try {
       if (this.cache.length) this.keep([])
     } catch {

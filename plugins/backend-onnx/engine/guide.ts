@@ -68,7 +68,8 @@ export class Guide {
     this.open = after ? maskWithout(vocabulary, endTokens) : undefined
     const marker = Object.hasOwn(markers, after) ? markers[after] : undefined
     const turn = marker === undefined ? speller.spell(this.after) : [marker]
-    if (!turn) throw new GrammarFailed("the model has no tokens for the text that a grammar waits for")
+    if (!turn)
+      throw new GrammarFailed("the model has no tokens for the text that a grammar waits for")
     this.turn = turn
   }
 
@@ -79,7 +80,10 @@ export class Guide {
 
   /** False while `next` would have to wait for the grammar: it is compiled, or the next mask computed. */
   get isReady(): boolean {
-    const asks = this.state === "ruled" ? !this.certain.length : this.state === "free" && this.options.closeOnLength && !this.wayOut
+    const asks =
+      this.state === "ruled"
+        ? !this.certain.length
+        : this.state === "free" && this.options.closeOnLength && !this.wayOut
     return !asks || (this.constraint.isReady?.() ?? true)
   }
 
@@ -105,7 +109,12 @@ export class Guide {
     if (this.state === "closing") return this.certain.length ? undefined : "length"
     const isRuled = this.state === "ruled" && !this.certain.length
     const mayBeComplete = this.lastByte !== undefined && closers.has(this.lastByte)
-    if (isRuled && (!left || (mayBeComplete ? this.becomesReady() : this.isReady)) && this.mustEnd()) return "stop"
+    if (
+      isRuled &&
+      (!left || (mayBeComplete ? this.becomesReady() : this.isReady)) &&
+      this.mustEnd()
+    )
+      return "stop"
     return left ? undefined : "length"
   }
 
@@ -118,13 +127,21 @@ export class Guide {
     const { closeOnLength, endTokens } = this.options
     const afterTurn = this.state === "free" ? left - this.turn.length : left
     if (!closeOnLength || this.wayOut || afterTurn < 0) return
-    this.wayOut = new WayOut((most) => this.constraint.closing(most)?.filter((token) => !endTokens.has(token)), afterTurn)
+    this.wayOut = new WayOut(
+      (most) => this.constraint.closing(most)?.filter((token) => !endTokens.has(token)),
+      afterTurn,
+    )
   }
 
   private mustEnd(): boolean {
     const { vocabulary, endTokens } = this.options
     const few = allowedTokens(this.constraint.mask(), vocabulary, endTokens.size)
-    return few !== undefined && few.length > 0 && few.every((token) => endTokens.has(token)) && this.constraint.isComplete()
+    return (
+      few !== undefined &&
+      few.length > 0 &&
+      few.every((token) => endTokens.has(token)) &&
+      this.constraint.isComplete()
+    )
   }
 
   private close(way: readonly number[]): number | undefined {
@@ -139,7 +156,8 @@ export class Guide {
     if (this.mustEnd()) return undefined
     const token = this.sampler.next(logits, this.constraint.mask())
     if (this.options.endTokens.has(token)) {
-      if (!this.constraint.isComplete()) throw new GrammarFailed("the grammar let a text end that is not complete")
+      if (!this.constraint.isComplete())
+        throw new GrammarFailed("the grammar let a text end that is not complete")
       return token
     }
     this.constraint.accept(token)
@@ -169,7 +187,10 @@ export class Guide {
   private cut(token: number, bytes: Uint8Array, excess: number): readonly number[] {
     if (!excess) return [token]
     const tokens = this.options.speller.spell(bytes.subarray(0, bytes.length - excess))
-    if (!tokens) throw new GrammarFailed("the model has no tokens for the end of the text that a grammar waits for")
+    if (!tokens)
+      throw new GrammarFailed(
+        "the model has no tokens for the end of the text that a grammar waits for",
+      )
     return tokens
   }
 }

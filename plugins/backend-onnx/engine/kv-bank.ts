@@ -23,7 +23,8 @@ export const roundedCapacity = (tokens: number): number => {
 }
 
 /** Bytes that a token takes. */
-export const kvTokenBytes = ({ layers, kvHeads, headSize }: KvShape): number => 2 * layers * kvHeads * headSize * 4
+export const kvTokenBytes = ({ layers, kvHeads, headSize }: KvShape): number =>
+  2 * layers * kvHeads * headSize * 4
 
 /** Keys and values of several sequences: for each layer two arrays `[rows, kvHeads, capacity, headSize]`. */
 export class KvBank {
@@ -37,13 +38,18 @@ export class KvBank {
     this.shape = shape
     this.rows = rows
     this.capacity = capacity
-    this.arrays = Array.from({ length: 2 * shape.layers }, () => new Float32Array(rows * shape.kvHeads * capacity * shape.headSize))
+    this.arrays = Array.from(
+      { length: 2 * shape.layers },
+      () => new Float32Array(rows * shape.kvHeads * capacity * shape.headSize),
+    )
   }
 
   /** The arrays of some rows, without copying. */
   rowsFrom(first: number, count: number): readonly Float32Array[] {
     const [start, end] = [this.start(first, 0), this.start(first + count, 0)]
-    return this.rows === count ? this.arrays : this.arrays.map((array) => array.subarray(start, end))
+    return this.rows === count
+      ? this.arrays
+      : this.arrays.map((array) => array.subarray(start, end))
   }
 
   private start(row: number, head: number): number {
@@ -77,11 +83,18 @@ export class KvBank {
     const { kvHeads, headSize } = this.shape
     const [size, stride] = [count * headSize, from.length / (this.arrays.length * kvHeads)]
     let at = 0
-    for (const array of this.arrays) for (let head = 0; head < kvHeads; head++, at += stride) array.set(from.subarray(at, at + size), this.start(row, head) + first * headSize)
+    for (const array of this.arrays)
+      for (let head = 0; head < kvHeads; head++, at += stride)
+        array.set(from.subarray(at, at + size), this.start(row, head) + first * headSize)
   }
 
   /** Writes what a step answered for one row; false when a number is not finite. Such a row must not stay in the bank: masked or not, it would reach others of its step. */
-  write(row: number, first: number, fresh: Float32Array, { rows, index, count, keep }: FreshRow): boolean {
+  write(
+    row: number,
+    first: number,
+    fresh: Float32Array,
+    { rows, index, count, keep }: FreshRow,
+  ): boolean {
     const { kvHeads, headSize } = this.shape
     const width = kvHeads * headSize
     let check = 0

@@ -47,7 +47,12 @@ export type LlamaRequest = GenerateRequest | ScoreRequest
 export type LlamaEvent =
   | StageTime
   /** Cumulative. The two of the cache count marked prefixes only. */
-  | { readonly type: "prefilled"; readonly inputTokens: number; readonly cacheReadTokens: number; readonly cacheWriteTokens: number }
+  | {
+      readonly type: "prefilled"
+      readonly inputTokens: number
+      readonly cacheReadTokens: number
+      readonly cacheWriteTokens: number
+    }
   /** `text` may be empty: a token may be half a character. */
   | ({ readonly type: "token"; readonly outputTokens: number } & Piece)
   | ({ readonly type: "finish"; readonly reason: "stop" | "length" } & Piece)

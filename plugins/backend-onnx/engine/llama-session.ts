@@ -66,13 +66,18 @@ export class LlamaSession {
   }
 
   /** Reads one token for each of the caches, which lie one after the other in one bank. A row whose numbers are not finite has no logits. */
-  async decode(caches: readonly KvCache[], ids: readonly number[]): Promise<readonly (Float32Array | undefined)[]> {
+  async decode(
+    caches: readonly KvCache[],
+    ids: readonly number[],
+  ): Promise<readonly (Float32Array | undefined)[]> {
     const rows = caches.length
     const { logits, fresh } = await this.run(
       caches,
       ids,
       ids.map((_, i) => i),
     )
-    return this.split(logits, rows).map((own, index) => (caches[index]!.append(fresh, 1, 1, rows, index) ? own : undefined))
+    return this.split(logits, rows).map((own, index) =>
+      caches[index]!.append(fresh, 1, 1, rows, index) ? own : undefined,
+    )
   }
 }

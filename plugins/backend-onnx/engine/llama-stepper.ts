@@ -13,7 +13,8 @@ const pollMs = 1
 const sleeping = new Int32Array(new SharedArrayBuffer(4))
 const sleep = (durationMs: number): void => void Atomics.wait(sleeping, 0, 0, durationMs)
 
-const isWriter = (running: Running<LlamaJob>): running is RunningWriter => running.job instanceof GenerateJob && !running.job.isReading && !running.job.ended
+const isWriter = (running: Running<LlamaJob>): running is RunningWriter =>
+  running.job instanceof GenerateJob && !running.job.isReading && !running.job.ended
 
 /** A step of a chat model: one chunk of one prompt, then one token for every answer that is being written. */
 export class LlamaStepper implements Stepper<LlamaJob> {
@@ -27,17 +28,23 @@ export class LlamaStepper implements Stepper<LlamaJob> {
   }
 
   /** Nobody waits for another one's grammar; where all wait, the thread sleeps between two looks. */
-  async step(running: readonly Running<LlamaJob>[], turn: (among: readonly Running<LlamaJob>[]) => Running<LlamaJob>): Promise<readonly Ended<LlamaJob>[]> {
+  async step(
+    running: readonly Running<LlamaJob>[],
+    turn: (among: readonly Running<LlamaJob>[]) => Running<LlamaJob>,
+  ): Promise<readonly Ended<LlamaJob>[]> {
     const ended: Ended<LlamaJob>[] = []
     const gone = new Set<Running<LlamaJob>>()
     const done: Done = (of, cause) => {
       gone.add(of)
       ended.push(cause === undefined ? { of } : { of, cause })
     }
-    const readers = running.filter(({ job }) => job.isReading && !(job instanceof GenerateJob && job.mustWait))
+    const readers = running.filter(
+      ({ job }) => job.isReading && !(job instanceof GenerateJob && job.mustWait),
+    )
     if (readers.length) await this.read(turn(readers), done)
     const writing = running.filter(isWriter).filter((writer) => !gone.has(writer))
-    for (const writer of writing) if (writer.job.isLate) await this.attempt(writer, done, async () => writer.job.retry())
+    for (const writer of writing)
+      if (writer.job.isLate) await this.attempt(writer, done, async () => writer.job.retry())
     const writers = writing.filter((writer) => !gone.has(writer) && !writer.job.isLate)
     if (!readers.length && !writers.length && !ended.length) sleep(pollMs)
     const startedMs = performance.now()
@@ -67,16 +74,26 @@ export class LlamaStepper implements Stepper<LlamaJob> {
     const together = writers.filter(({ job }) => !job.request.isRepeatable)
     for (const writer of apart) await this.attempt(writer, done, () => this.writeAlone(writer.job))
     const byJob = new Map(together.map((writer) => [writer.job, writer]))
-    const groups = this.banks.arrange(together.map(({ job }) => job)).map((group) => group.map((job) => byJob.get(job)!))
+    const groups = this.banks
+      .arrange(together.map(({ job }) => job))
+      .map((group) => group.map((job) => byJob.get(job)!))
     for (const group of groups) {
       const [first] = group
       if (group.length > 1) await this.writeGroup(group, done)
       else if (first)
-        await this.attempt(first, done, () => (writers.length === 1 && this.guesses && first.job.mayGuess ? this.writeGuessing(first.job) : this.writeAlone(first.job)))
+        await this.attempt(first, done, () =>
+          writers.length === 1 && this.guesses && first.job.mayGuess
+            ? this.writeGuessing(first.job)
+            : this.writeAlone(first.job),
+        )
     }
   }
 
-  private async attempt(writer: RunningWriter, done: Done, work: () => Promise<boolean>): Promise<void> {
+  private async attempt(
+    writer: RunningWriter,
+    done: Done,
+    work: () => Promise<boolean>,
+  ): Promise<void> {
     try {
       if (await work()) done(writer)
     } catch (cause) {
@@ -97,7 +114,8 @@ export class LlamaStepper implements Stepper<LlamaJob> {
       )
     } catch {
       // one of them may be the reason: each gets a try of its own
-      for (const writer of group) await this.attempt(writer, done, () => this.writeAlone(writer.job))
+      for (const writer of group)
+        await this.attempt(writer, done, () => this.writeAlone(writer.job))
       return
     }
     for (const [index, writer] of group.entries())

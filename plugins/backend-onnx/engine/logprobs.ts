@@ -34,9 +34,15 @@ const likeliest = (logits: Float32Array, count: number): readonly number[] => {
 }
 
 /** Log-probabilities as the model has them, before temperature, penalties and bias. Asked for before the sampler overwrites the logits. */
-export const logprobsOf = (logits: Float32Array, count: number): ((chosen: number) => ChosenLogprobs) => {
+export const logprobsOf = (
+  logits: Float32Array,
+  count: number,
+): ((chosen: number) => ChosenLogprobs) => {
   const total = logSumExp(logits)
-  const of = (id: number, logit: number): RankedToken => ({ id, logprob: Math.max(least, logit - total) })
+  const of = (id: number, logit: number): RankedToken => ({
+    id,
+    logprob: Math.max(least, logit - total),
+  })
   const top = likeliest(logits, count).map((id) => of(id, logits[id]!))
   const plain = logits.slice()
   return (chosen) => ({ logprob: of(chosen, plain[chosen]!).logprob, top })

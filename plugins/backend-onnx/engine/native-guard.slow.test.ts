@@ -13,12 +13,20 @@ afterAll(() => rmSync(root, { recursive: true, force: true }))
 test("a process that exits while ONNX Runtime works ends with its own code", async () => {
   const content = tinyLlama()
   const model = join(root, "tiny.gguf")
-  writeFileSync(model, writeGguf({ ...content, metadata: { ...content.metadata, "llama.context_length": 32_768 } }))
+  writeFileSync(
+    model,
+    writeGguf({ ...content, metadata: { ...content.metadata, "llama.context_length": 32_768 } }),
+  )
   const script = join(import.meta.dirname, "..", "testing", "exit-while-running.mjs")
   const codes = await Promise.all(
     Array.from(
       { length: 3 },
-      () => new Promise((resolve) => execFile(process.execPath, [script, model, join(root, "graphs")], (error) => resolve(error?.code ?? error?.signal ?? 0))),
+      () =>
+        new Promise((resolve) =>
+          execFile(process.execPath, [script, model, join(root, "graphs")], (error) =>
+            resolve(error?.code ?? error?.signal ?? 0),
+          ),
+        ),
     ),
   )
   expect(codes).toEqual([3, 3, 3])

@@ -8,7 +8,10 @@ const inNative = 1
 export const newGuard = (): Int32Array => new Int32Array(new SharedArrayBuffer(8))
 
 /** In the engine's thread: all calls into ONNX Runtime go through it. Calls must not overlap. */
-export const guarded = async <A>(guard: Int32Array | undefined, call: () => Promise<A>): Promise<A> => {
+export const guarded = async <A>(
+  guard: Int32Array | undefined,
+  call: () => Promise<A>,
+): Promise<A> => {
   if (!guard) return call()
   Atomics.store(guard, inNative, 1)
   try {

@@ -11,8 +11,15 @@ const kept = (weights: Float32Array, topP: number) => {
   return { ids: idsOf(left), left, sum }
 }
 
-const weight = fc.oneof(fc.constantFrom(0, 1, 0.5, 2 ** -149), fc.double({ min: 0, max: 1, noNaN: true }), fc.double({ min: -80, max: 0, noNaN: true }).map(Math.exp))
-const topP = fc.oneof(fc.constantFrom(0, 1e-9, 0.5, 0.9, 0.999_999), fc.double({ min: 0, max: 0.999_999, noNaN: true }))
+const weight = fc.oneof(
+  fc.constantFrom(0, 1, 0.5, 2 ** -149),
+  fc.double({ min: 0, max: 1, noNaN: true }),
+  fc.double({ min: -80, max: 0, noNaN: true }).map(Math.exp),
+)
+const topP = fc.oneof(
+  fc.constantFrom(0, 1e-9, 0.5, 0.9, 0.999_999),
+  fc.double({ min: 0, max: 0.999_999, noNaN: true }),
+)
 // sums in another order round differently
 const slack = 1e-9
 
@@ -35,10 +42,13 @@ it("keeps the fewest of the likeliest tokens that have the share, and changes no
 })
 
 it("serves a large vocabulary, and a view of a larger buffer", () => {
-  const weights = new Float32Array(50_002).subarray(2).map((_, id) => 1 / (1 + ((id * 7919) % 50_000)))
+  const weights = new Float32Array(50_002)
+    .subarray(2)
+    .map((_, id) => 1 / (1 + ((id * 7919) % 50_000)))
   const { ids, sum } = kept(weights, 0.7)
   expect(ids.length).toBeLessThan(5_000)
   expect(sum / sumOf(weights)).toBeCloseTo(0.7, 3)
 })
 
-it("keeps one token for a share of 0, of equal ones the first", () => expect(kept(Float32Array.of(0.2, 1, 1), 0)).toMatchObject({ ids: [1], sum: 1 }))
+it("keeps one token for a share of 0, of equal ones the first", () =>
+  expect(kept(Float32Array.of(0.2, 1, 1), 0)).toMatchObject({ ids: [1], sum: 1 }))

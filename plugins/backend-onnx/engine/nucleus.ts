@@ -3,7 +3,11 @@ const bucketBits = 18
 const bucketSums = new Float64Array(2 ** (31 - bucketBits))
 
 /** The bucket in which the likeliest tokens reach `enough`, and what those of the buckets above have together. */
-const lastBucket = (weights: Float32Array, bits: Uint32Array, enough: number): { readonly bucket: number; readonly above: number } => {
+const lastBucket = (
+  weights: Float32Array,
+  bits: Uint32Array,
+  enough: number,
+): { readonly bucket: number; readonly above: number } => {
   bucketSums.fill(0)
   for (let id = 0; id < bits.length; id++) {
     const bucket = bits[id]! >>> bucketBits

@@ -33,7 +33,9 @@ const create = (path: string, threads: number): Promise<InferenceSession> =>
   })
 
 const portsOf = (metadata: readonly InferenceSession.ValueMetadata[]): readonly Port[] =>
-  metadata.map((value) => (value.isTensor ? value : { name: value.name, type: "no tensor", shape: [] }))
+  metadata.map((value) =>
+    value.isTensor ? value : { name: value.name, type: "no tensor", shape: [] },
+  )
 
 /** One session on the CPU. */
 export const openSession = async (path: string, threads: number): Promise<Session> => {
@@ -41,11 +43,16 @@ export const openSession = async (path: string, threads: number): Promise<Sessio
   return {
     inputs: portsOf(session.inputMetadata),
     outputs: portsOf(session.outputMetadata),
-    run: (feeds) => guarded(guard, () => session.run(feeds)) as Promise<Readonly<Record<string, Tensor>>>,
+    run: (feeds) =>
+      guarded(guard, () => session.run(feeds)) as Promise<Readonly<Record<string, Tensor>>>,
     release: () => guarded(guard, () => session.release()),
   }
 }
 
-export const floats = (values: Float32Array, shape: readonly number[]): Tensor => new Tensor("float32", values, shape)
+export const floats = (values: Float32Array, shape: readonly number[]): Tensor =>
+  new Tensor("float32", values, shape)
 
-export const longs = (values: readonly number[], shape: readonly number[] = [values.length]): Tensor => new Tensor("int64", BigInt64Array.from(values, BigInt), shape)
+export const longs = (
+  values: readonly number[],
+  shape: readonly number[] = [values.length],
+): Tensor => new Tensor("int64", BigInt64Array.from(values, BigInt), shape)

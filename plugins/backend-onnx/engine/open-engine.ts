@@ -14,4 +14,7 @@ export interface OpenEngine<Job, Event, Info, Started> {
 }
 
 /** Opens a model; throws `ModelFileError`. */
-export type EngineOpener<Job, Event, Info, Started> = (spec: EngineSpec, progress: (detail: string) => void) => Promise<OpenEngine<Job, Event, Info, Started>>
+export type EngineOpener<Job, Event, Info, Started> = (
+  spec: EngineSpec,
+  progress: (detail: string) => void,
+) => Promise<OpenEngine<Job, Event, Info, Started>>

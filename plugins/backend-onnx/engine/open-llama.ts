@@ -16,13 +16,20 @@ import { ScoreJob } from "./score-job.ts"
 import { TokenSpeller } from "./token-speller.ts"
 
 const spellings = (word: string): readonly string[] =>
-  [word, ` ${word}`, word.toUpperCase(), ` ${word.toUpperCase()}`].flatMap((w) => [w, w.replace(/[a-z]/, (first) => first.toUpperCase())])
+  [word, ` ${word}`, word.toUpperCase(), ` ${word.toUpperCase()}`].flatMap((w) => [
+    w,
+    w.replace(/[a-z]/, (first) => first.toUpperCase()),
+  ])
 
-const tokensOf = (job: LlamaRequest): number => (job.kind === "generate" ? job.promptIds.length + job.maxTokens : Math.max(...job.prompts.map((ids) => ids.length)))
+const tokensOf = (job: LlamaRequest): number =>
+  job.kind === "generate"
+    ? job.promptIds.length + job.maxTokens
+    : Math.max(...job.prompts.map((ids) => ids.length))
 
 type MakeConstraints = (decoder: Decoder) => OpenConstraints
 
-const inThread: MakeConstraints = ({ session, bytesOf, endTokens }) => makeConstraints(grammarVocabulary(session.shape.vocabulary, bytesOf, endTokens))
+const inThread: MakeConstraints = ({ session, bytesOf, endTokens }) =>
+  makeConstraints(grammarVocabulary(session.shape.vocabulary, bytesOf, endTokens))
 
 // less would refuse almost every conversation
 const leastWindow = 128
@@ -39,18 +46,37 @@ export const openLlama = async (
   const room = Math.floor(spec.kvBytes / tokenBytes)
   if (room < leastWindow) {
     await steps.close()
-    throw new ModelFileError(spec.path, `a token takes ${tokenBytes} bytes of keys and values, so the ${spec.kvBytes} bytes that are set for them hold only ${room} tokens`)
+    throw new ModelFileError(
+      spec.path,
+      `a token takes ${tokenBytes} bytes of keys and values, so the ${spec.kvBytes} bytes that are set for them hold only ${room} tokens`,
+    )
   }
   const session = new LlamaSession(steps)
   const prefixes = new PrefixCache(spec.prefixCacheBytes, tokenBytes)
   const { contextTokens, vocabulary } = steps.shape
   const { bytesOf, startsWithSpace } = decoder
   const constraints = new LazyConstraints(() => constraintsOf(decoder))
-  const model = { session, prefixes, endTokens, bytesOf, startsWithSpace, vocabulary, constraints, speller: new TokenSpeller(vocabulary, bytesOf) }
+  const model = {
+    session,
+    prefixes,
+    endTokens,
+    bytesOf,
+    startsWithSpace,
+    vocabulary,
+    constraints,
+    speller: new TokenSpeller(vocabulary, bytesOf),
+  }
   const words = (word: string) => decoder.idsOf(spellings(word))
   return {
-    info: { folder, contextTokens: Math.min(contextTokens, room), vocabulary, yesTokens: words("yes"), noTokens: words("no") },
-    start: (job, emit) => (job.kind === "generate" ? new GenerateJob(model, job, emit) : new ScoreJob(model, job, emit)),
+    info: {
+      folder,
+      contextTokens: Math.min(contextTokens, room),
+      vocabulary,
+      yesTokens: words("yes"),
+      noTokens: words("no"),
+    },
+    start: (job, emit) =>
+      job.kind === "generate" ? new GenerateJob(model, job, emit) : new ScoreJob(model, job, emit),
     stepper: new LlamaStepper(session, { guesses: spec.guesses }),
     room,
     sizeOf: tokensOf,

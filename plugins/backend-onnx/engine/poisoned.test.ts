@@ -24,9 +24,12 @@ const counting = () => {
       const logits = new Float32Array(step.logitsAt.length * vocabulary)
       for (const [row, at] of step.logitsAt.entries()) {
         logits[row * vocabulary + ((ids[at]! + 1) % vocabulary)] = 5
-        if (ids[at] === notNumbers || seesBroken) logits.fill(Number.NaN, row * vocabulary, (row + 1) * vocabulary)
+        if (ids[at] === notNumbers || seesBroken)
+          logits.fill(Number.NaN, row * vocabulary, (row + 1) * vocabulary)
       }
-      const fresh = Float32Array.from({ length: 2 * ids.length }, (_, i) => (ids[i % ids.length] === brokenKeys ? Number.NaN : 1))
+      const fresh = Float32Array.from({ length: 2 * ids.length }, (_, i) =>
+        ids[i % ids.length] === brokenKeys ? Number.NaN : 1,
+      )
       return { logits, fresh }
     },
     close: async () => {},
@@ -44,16 +47,39 @@ const open = () => {
       throw new Error("no grammars here")
     },
   }
-  const model = { session, prefixes, endTokens: new Set<number>(), startsWithSpace: false, bytesOf, vocabulary, constraints, speller: new TokenSpeller(vocabulary, bytesOf) }
+  const model = {
+    session,
+    prefixes,
+    endTokens: new Set<number>(),
+    startsWithSpace: false,
+    bytesOf,
+    vocabulary,
+    constraints,
+    speller: new TokenSpeller(vocabulary, bytesOf),
+  }
   const ends = new Map<number, string>()
   const texts = new Map<number, string>()
   const scheduler = new Scheduler<LlamaJob>(
     new LlamaStepper(session),
     { slots: 8, room: Number.POSITIVE_INFINITY, nowMs: () => 0 },
-    { done: (id) => ends.set(id, "done"), busy: (id) => ends.set(id, "busy"), failed: (id, cause) => ends.set(id, (cause as Error).message) },
+    {
+      done: (id) => ends.set(id, "done"),
+      busy: (id) => ends.set(id, "busy"),
+      failed: (id, cause) => ends.set(id, (cause as Error).message),
+    },
   )
-  const submit = (id: number, promptIds: readonly number[], more: Partial<GenerateRequest> = {}) => {
-    const sampler = { temperature: 0, topP: 1, frequencyPenalty: 0, presencePenalty: 0, logitBias: [] }
+  const submit = (
+    id: number,
+    promptIds: readonly number[],
+    more: Partial<GenerateRequest> = {},
+  ) => {
+    const sampler = {
+      temperature: 0,
+      topP: 1,
+      frequencyPenalty: 0,
+      presencePenalty: 0,
+      logitBias: [],
+    }
     const request: GenerateRequest = {
       kind: "generate",
       owner: "a",
@@ -67,9 +93,17 @@ const open = () => {
       ...more,
     }
     const emit = (event: LlamaEvent) => {
-      if (event.type === "token" || event.type === "finish") texts.set(id, (texts.get(id) ?? "") + event.text)
+      if (event.type === "token" || event.type === "finish")
+        texts.set(id, (texts.get(id) ?? "") + event.text)
     }
-    scheduler.submit({ id, account: "a", priority: "realtime", waitMs: 0, size: 1, start: () => new GenerateJob(model, request, emit) })
+    scheduler.submit({
+      id,
+      account: "a",
+      priority: "realtime",
+      waitMs: 0,
+      size: 1,
+      start: () => new GenerateJob(model, request, emit),
+    })
   }
   const settled = async () => {
     for (let i = 0; i < 120; i++) await new Promise((resolve) => setImmediate(resolve))
@@ -81,20 +115,27 @@ test.each([
   ["logits that are not numbers", notNumbers, /logits are not numbers/],
   ["keys that are not numbers", brokenKeys, /keys or values are not finite/],
   ["a step that throws", thrower, /out of memory/],
-])("%s fail their own request, in the middle of a batch, and leave no trace", async (_, token, reason) => {
-  const { submit, ends, texts, settled } = open()
-  submit(1, [1, 2, 3])
-  submit(2, [token - 3, token - 2])
-  submit(3, [20, 21])
-  submit(4, [5], { isRepeatable: true })
-  await settled()
-  expect(ends.get(2)).toMatch(reason)
-  expect([1, 3, 4].map((id) => ends.get(id))).toEqual(["done", "done", "done"])
-  expect([texts.get(1), texts.get(3), texts.get(4)]).toEqual(["4 5 6 7 8 9 10 11 ", "22 23 24 25 26 27 28 29 ", "6 7 8 9 10 11 12 13 "])
-  submit(5, [1, 2, 3])
-  await settled()
-  expect([ends.get(5), texts.get(5)]).toEqual(["done", "4 5 6 7 8 9 10 11 "])
-})
+])(
+  "%s fail their own request, in the middle of a batch, and leave no trace",
+  async (_, token, reason) => {
+    const { submit, ends, texts, settled } = open()
+    submit(1, [1, 2, 3])
+    submit(2, [token - 3, token - 2])
+    submit(3, [20, 21])
+    submit(4, [5], { isRepeatable: true })
+    await settled()
+    expect(ends.get(2)).toMatch(reason)
+    expect([1, 3, 4].map((id) => ends.get(id))).toEqual(["done", "done", "done"])
+    expect([texts.get(1), texts.get(3), texts.get(4)]).toEqual([
+      "4 5 6 7 8 9 10 11 ",
+      "22 23 24 25 26 27 28 29 ",
+      "6 7 8 9 10 11 12 13 ",
+    ])
+    submit(5, [1, 2, 3])
+    await settled()
+    expect([ends.get(5), texts.get(5)]).toEqual(["done", "4 5 6 7 8 9 10 11 "])
+  },
+)
 
 test("a poisoned prompt fails alone, and its beginning is not kept", async () => {
   const { submit, ends, settled } = open()
@@ -107,7 +148,13 @@ test("a poisoned prompt fails alone, and its beginning is not kept", async () =>
 
 test("a lone sampled writer guesses: fewer steps, and the text that the model would have written", async () => {
   const prompt = [...Array.from({ length: 31 }, (_, i) => i), 5, 6, 7]
-  const sampler = { temperature: 0.01, topP: 1, frequencyPenalty: 0, presencePenalty: 0, logitBias: [] }
+  const sampler = {
+    temperature: 0.01,
+    topP: 1,
+    frequencyPenalty: 0,
+    presencePenalty: 0,
+    logitBias: [],
+  }
   const whole = open()
   whole.submit(1, prompt, { maxTokens: 20, sampler })
   await whole.settled()

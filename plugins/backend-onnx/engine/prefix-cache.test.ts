@@ -16,7 +16,8 @@ const filled = (ids: readonly number[]): KvCache => {
   const fresh = new Float32Array(ids.length * 2 * 4)
   for (const [at, id] of ids.entries()) {
     sum = (sum * 31 + id + 1) % 65_521
-    for (let kind = 0; kind < 2; kind++) fresh.fill(sum * 2 + kind, (kind * ids.length + at) * 4, (kind * ids.length + at + 1) * 4)
+    for (let kind = 0; kind < 2; kind++)
+      fresh.fill(sum * 2 + kind, (kind * ids.length + at) * 4, (kind * ids.length + at + 1) * 4)
   }
   cache.append(fresh, ids.length)
   return cache
@@ -26,9 +27,19 @@ const dump = (cache: KvCache, tokens: number): readonly number[] => {
   cache.bank.read(cache.row, 0, tokens, out)
   return [...out]
 }
-const keep = (prefixes: PrefixCache, owner: string, ids: readonly number[], more: { readonly exactTokens?: number; readonly marks?: readonly number[] } = {}) =>
+const keep = (
+  prefixes: PrefixCache,
+  owner: string,
+  ids: readonly number[],
+  more: { readonly exactTokens?: number; readonly marks?: readonly number[] } = {},
+) =>
   prefixes.keep(owner, filled(ids), { ids, tokens: ids.length, exactTokens: 0, marks: [], ...more })
-const found = (prefixes: PrefixCache, owner: string, ids: readonly number[], marks: readonly number[] = []) => prefixes.find(owner, ids, { most: ids.length - 1, marks })
+const found = (
+  prefixes: PrefixCache,
+  owner: string,
+  ids: readonly number[],
+  marks: readonly number[] = [],
+) => prefixes.find(owner, ids, { most: ids.length - 1, marks })
 
 const range = (count: number, from = 0) => Array.from({ length: count }, (_, i) => from + i)
 
@@ -41,7 +52,9 @@ test("gives back exactly what a sequence with the same beginning has, to the tok
   const cache = new KvCache(shape)
   got.restoreInto(cache)
   expect(dump(cache, 70)).toEqual(dump(filled(other), 70))
-  expect([96, 98, 100, 10, 1].map((length) => found(prefixes, "a", range(length)).tokens)).toEqual([95, 97, 99, 9, 0])
+  expect([96, 98, 100, 10, 1].map((length) => found(prefixes, "a", range(length)).tokens)).toEqual([
+    95, 97, 99, 9, 0,
+  ])
   keep(prefixes, "a", [...range(75), ...range(30, 700)])
   keep(prefixes, "a", [...range(72), ...range(30, 800)])
   // the one that has most in common
@@ -51,7 +64,8 @@ test("gives back exactly what a sequence with the same beginning has, to the tok
 test("owners never meet", () => {
   const prefixes = new PrefixCache(1e6, tokenBytes)
   keep(prefixes, '["a","live","m"]', range(100), { marks: [100] })
-  for (const owner of ['["b","live","m"]', '["a","test","m"]', '["a","live","n"]']) expect(found(prefixes, owner, range(101), [100])).toMatchObject({ tokens: 0, markedTokens: 0 })
+  for (const owner of ['["b","live","m"]', '["a","test","m"]', '["a","live","n"]'])
+    expect(found(prefixes, owner, range(101), [100])).toMatchObject({ tokens: 0, markedTokens: 0 })
 })
 
 describe("marked prefixes", () => {
@@ -87,7 +101,10 @@ describe("marked prefixes", () => {
     const prefixes = new PrefixCache(1e6, tokenBytes)
     keep(prefixes, "a", range(112), { marks: [112] })
     keep(prefixes, "a", range(121))
-    expect(found(prefixes, "a", range(140), [121])).toMatchObject({ tokens: 121, markedTokens: 112 })
+    expect(found(prefixes, "a", range(140), [121])).toMatchObject({
+      tokens: 121,
+      markedTokens: 112,
+    })
   })
 
   test("are never counted beyond the last marker of the request itself", () => {
@@ -100,7 +117,8 @@ describe("marked prefixes", () => {
 
 test("a request with a seed takes only what was computed in whole chunks", () => {
   const prefixes = new PrefixCache(1e6, tokenBytes)
-  const seeded = (ids: readonly number[]) => prefixes.find("a", ids, { most: ids.length - 1, exactChunk: 64, marks: [] }).tokens
+  const seeded = (ids: readonly number[]) =>
+    prefixes.find("a", ids, { most: ids.length - 1, exactChunk: 64, marks: [] }).tokens
   keep(prefixes, "a", range(200), { exactTokens: 0 })
   expect(seeded(range(200))).toBe(0)
   keep(prefixes, "a", range(200), { exactTokens: 192 })
@@ -140,36 +158,59 @@ test("the memory is bounded, and what was not used for longest goes first", () =
   keep(prefixes, "c", range(32 * 16, 9000))
   expect(prefixes.bytes).toBe(8 * blockBytes)
   expect(found(prefixes, "c", range(32 * 16, 9000)).tokens).toBe(8 * blockTokens)
-  expect(new PrefixCache(0, tokenBytes).keep("a", filled(range(50)), { ids: range(50), tokens: 50, exactTokens: 0, marks: [] })).toBe(0)
+  expect(
+    new PrefixCache(0, tokenBytes).keep("a", filled(range(50)), {
+      ids: range(50),
+      tokens: 50,
+      exactTokens: 0,
+      marks: [],
+    }),
+  ).toBe(0)
 })
 
-const text = fc.array(fc.constantFrom(0, 1), { minLength: 1, maxLength: 80 }).chain((ids) => fc.constantFrom(ids, ids.slice(0, 40), [...ids.slice(0, 33), ...ids]))
-const step = fc.record({ owner: fc.constantFrom("a", "b"), ids: text, marked: fc.boolean(), write: fc.boolean() })
+const text = fc
+  .array(fc.constantFrom(0, 1), { minLength: 1, maxLength: 80 })
+  .chain((ids) => fc.constantFrom(ids, ids.slice(0, 40), [...ids.slice(0, 33), ...ids]))
+const step = fc.record({
+  owner: fc.constantFrom("a", "b"),
+  ids: text,
+  marked: fc.boolean(),
+  write: fc.boolean(),
+})
 
 test("whatever is kept and found: the bound holds, and what is restored is what the text itself has", () => {
   fc.assert(
-    fc.property(fc.integer({ min: 1, max: 24 }), fc.array(step, { maxLength: 40 }), (blocks, steps) => {
-      const prefixes = new PrefixCache(blocks * blockTokens * tokenBytes, tokenBytes)
-      const seen = new Map<string, string[]>([
-        ["a", []],
-        ["b", []],
-      ])
-      for (const { owner, ids, marked, write } of steps) {
-        const marks = marked ? [Math.ceil(ids.length * 0.7)] : []
-        if (write) {
-          expect(keep(prefixes, owner, ids, { marks })).toBeLessThanOrEqual(marks[0] ?? 0)
-          seen.get(owner)!.push(ids.join())
+    fc.property(
+      fc.integer({ min: 1, max: 24 }),
+      fc.array(step, { maxLength: 40 }),
+      (blocks, steps) => {
+        const prefixes = new PrefixCache(blocks * blockTokens * tokenBytes, tokenBytes)
+        const seen = new Map<string, string[]>([
+          ["a", []],
+          ["b", []],
+        ])
+        for (const { owner, ids, marked, write } of steps) {
+          const marks = marked ? [Math.ceil(ids.length * 0.7)] : []
+          if (write) {
+            expect(keep(prefixes, owner, ids, { marks })).toBeLessThanOrEqual(marks[0] ?? 0)
+            seen.get(owner)!.push(ids.join())
+          }
+          const got = found(prefixes, owner, ids, marks)
+          expect(prefixes.bytes).toBeLessThanOrEqual(blocks * blockTokens * tokenBytes)
+          expect(got.tokens).toBeLessThan(ids.length)
+          expect(got.markedTokens).toBeLessThanOrEqual(marks[0] ?? 0)
+          if (got.tokens)
+            expect(
+              seen
+                .get(owner)!
+                .some((other) => `${other},`.startsWith(`${ids.slice(0, got.tokens).join()},`)),
+            ).toBe(true)
+          const cache = new KvCache(shape)
+          got.restoreInto(cache)
+          expect(dump(cache, got.tokens)).toEqual(dump(filled(ids), got.tokens))
         }
-        const got = found(prefixes, owner, ids, marks)
-        expect(prefixes.bytes).toBeLessThanOrEqual(blocks * blockTokens * tokenBytes)
-        expect(got.tokens).toBeLessThan(ids.length)
-        expect(got.markedTokens).toBeLessThanOrEqual(marks[0] ?? 0)
-        if (got.tokens) expect(seen.get(owner)!.some((other) => `${other},`.startsWith(`${ids.slice(0, got.tokens).join()},`))).toBe(true)
-        const cache = new KvCache(shape)
-        got.restoreInto(cache)
-        expect(dump(cache, got.tokens)).toEqual(dump(filled(ids), got.tokens))
-      }
-    }),
+      },
+    ),
     { numRuns: runs(300) },
   )
 })

@@ -91,7 +91,12 @@ export class PrefixCache {
   }
 
   /** The longest short block that ends a marked prefix right behind the path. */
-  private tail(owner: string, path: readonly Block[], ids: ArrayLike<number>, most: number): Block | undefined {
+  private tail(
+    owner: string,
+    path: readonly Block[],
+    ids: ArrayLike<number>,
+    most: number,
+  ): Block | undefined {
     const at = path.length * blockTokens
     const children = this.childrenOf(owner, path)
     for (let length = Math.min(blockTokens - 1, most - at); children && length > 0; length--) {
@@ -102,7 +107,12 @@ export class PrefixCache {
   }
 
   /** The block right behind the path that has most tokens in common with the text. */
-  private closest(owner: string, path: readonly Block[], ids: ArrayLike<number>, most: number): { readonly block: Block; readonly tokens: number } | undefined {
+  private closest(
+    owner: string,
+    path: readonly Block[],
+    ids: ArrayLike<number>,
+    most: number,
+  ): { readonly block: Block; readonly tokens: number } | undefined {
     const at = path.length * blockTokens
     let [best, tokens]: [Block | undefined, number] = [undefined, 0]
     for (const block of this.childrenOf(owner, path)?.values() ?? []) {
@@ -124,12 +134,16 @@ export class PrefixCache {
     const part = exactChunk === undefined ? this.closest(owner, whole, ids, most) : undefined
     this.touch(owner, part ? [...whole, part.block] : whole)
     const markedTokens = this.markedIn(owner, whole, ids, marks.at(-1) ?? 0)
-    const usable = exactChunk === undefined ? whole : whole.slice(0, this.exactBlocks(whole, exactChunk))
+    const usable =
+      exactChunk === undefined ? whole : whole.slice(0, this.exactBlocks(whole, exactChunk))
     const tokens = usable.length * blockTokens + (part?.tokens ?? 0)
     const exactTokens = this.exactBlocks(usable, blockTokens) * blockTokens
     const restoreInto = (cache: KvCache) => {
       cache.reserve(tokens)
-      for (const [block, count] of [...usable.map((block) => [block, blockTokens] as const), ...(part ? [[part.block, part.tokens] as const] : [])]) {
+      for (const [block, count] of [
+        ...usable.map((block) => [block, blockTokens] as const),
+        ...(part ? [[part.block, part.tokens] as const] : []),
+      ]) {
         cache.bank.restore(cache.row, cache.length, count, block.data)
         cache.length += count
       }
@@ -138,10 +152,17 @@ export class PrefixCache {
   }
 
   /** How much of the beginning a marker covered when it was written, up to the last marker of this request. */
-  private markedIn(owner: string, whole: readonly Block[], ids: ArrayLike<number>, lastMark: number): number {
+  private markedIn(
+    owner: string,
+    whole: readonly Block[],
+    ids: ArrayLike<number>,
+    lastMark: number,
+  ): number {
     let blocks = 0
     while (whole[blocks]?.marked && (blocks + 1) * blockTokens <= lastMark) blocks++
-    return blocks * blockTokens + (this.tail(owner, whole.slice(0, blocks), ids, lastMark)?.tokens ?? 0)
+    return (
+      blocks * blockTokens + (this.tail(owner, whole.slice(0, blocks), ids, lastMark)?.tokens ?? 0)
+    )
   }
 
   private exactBlocks(path: readonly Block[], chunk: number): number {
@@ -155,10 +176,17 @@ export class PrefixCache {
   keep(owner: string, cache: KvCache, { ids, tokens, exactTokens, marks }: Kept): number {
     const path = this.path(owner, ids, tokens)
     this.touch(owner, path)
-    for (const [index, block] of path.entries()) if (!block.exact && (index + 1) * blockTokens <= exactTokens) this.refresh(block, cache, index * blockTokens)
+    for (const [index, block] of path.entries())
+      if (!block.exact && (index + 1) * blockTokens <= exactTokens)
+        this.refresh(block, cache, index * blockTokens)
     for (let at = path.length * blockTokens; at + blockTokens <= tokens; at += blockTokens) {
       const siblings = this.childrenOf(owner, path)
-      const block = this.add(owner, path, cache, { ids, from: at, to: at + blockTokens, exact: at + blockTokens <= exactTokens })
+      const block = this.add(owner, path, cache, {
+        ids,
+        from: at,
+        to: at + blockTokens,
+        exact: at + blockTokens <= exactTokens,
+      })
       if (!block) break
       path.push(block)
       this.dropBeginnings(siblings, block)
@@ -171,17 +199,33 @@ export class PrefixCache {
   }
 
   /** What is left behind whole blocks, unless it lies in another block already: so that the same text can be taken up at its very end. */
-  private keepEnd(owner: string, path: readonly Block[], cache: KvCache, ids: ArrayLike<number>, tokens: number): void {
+  private keepEnd(
+    owner: string,
+    path: readonly Block[],
+    cache: KvCache,
+    ids: ArrayLike<number>,
+    tokens: number,
+  ): void {
     const from = path.length * blockTokens
     const left = tokens - from
-    if (left <= 0 || left >= blockTokens || (this.closest(owner, path, ids, tokens)?.tokens ?? 0) === left) return
+    if (
+      left <= 0 ||
+      left >= blockTokens ||
+      (this.closest(owner, path, ids, tokens)?.tokens ?? 0) === left
+    )
+      return
     this.add(owner, path, cache, { ids, from, to: tokens, exact: false })
   }
 
   /** Ends of texts that lie in a block are not needed beside it. */
   private dropBeginnings(siblings: ReadonlyMap<string, Block> | undefined, block: Block): void {
     for (const other of [...(siblings?.values() ?? [])])
-      if (other.tokens < blockTokens && !other.marked && sameFrom(other, block.ids, 0, blockTokens) === other.tokens) this.drop(other)
+      if (
+        other.tokens < blockTokens &&
+        !other.marked &&
+        sameFrom(other, block.ids, 0, blockTokens) === other.tokens
+      )
+        this.drop(other)
   }
 
   private refresh(block: Block, cache: KvCache, from: number): void {
@@ -190,7 +234,13 @@ export class PrefixCache {
   }
 
   /** Marks the blocks up to the last mark, and keeps what is left behind whole blocks in short ones. */
-  private mark(owner: string, path: readonly Block[], cache: KvCache, ids: ArrayLike<number>, ends: readonly number[]): number {
+  private mark(
+    owner: string,
+    path: readonly Block[],
+    cache: KvCache,
+    ids: ArrayLike<number>,
+    ends: readonly number[],
+  ): number {
     const covered = path.slice(0, Math.floor((ends.at(-1) ?? 0) / blockTokens))
     for (const block of covered) block.marked = true
     let markedTokens = covered.length * blockTokens
@@ -215,14 +265,33 @@ export class PrefixCache {
     owner: string,
     path: readonly Block[],
     cache: KvCache,
-    { ids, from, to, exact }: { readonly ids: ArrayLike<number>; readonly from: number; readonly to: number; readonly exact: boolean },
+    {
+      ids,
+      from,
+      to,
+      exact,
+    }: {
+      readonly ids: ArrayLike<number>
+      readonly from: number
+      readonly to: number
+      readonly exact: boolean
+    },
   ): Block | undefined {
     const data = this.room(to - from, path)
     if (!data) return undefined
     cache.bank.read(cache.row, from, to - from, data)
     const parent = path.at(-1)
     const own = Array.from({ length: to - from }, (_, i) => ids[from + i]!)
-    const block: Block = { parent, key: keyOf(ids, from, to), ids: own, tokens: to - from, children: new Map(), data, marked: false, exact }
+    const block: Block = {
+      parent,
+      key: keyOf(ids, from, to),
+      ids: own,
+      tokens: to - from,
+      children: new Map(),
+      data,
+      marked: false,
+      exact,
+    }
     const siblings = this.childrenOf(owner, path) ?? new Map<string, Block>()
     if (!parent) this.roots.set(owner, siblings)
     siblings.set(block.key, block)

@@ -40,7 +40,10 @@ export interface ThreadData {
   readonly guard: Int32Array
 }
 
-export type ToThread<Job> = Submit<Job> | { readonly type: "cancel"; readonly id: number } | { readonly type: "close" }
+export type ToThread<Job> =
+  | Submit<Job>
+  | { readonly type: "cancel"; readonly id: number }
+  | { readonly type: "close" }
 
 /** progress* -> (ready | unusable); then for each job event* -> (done | failed), or busy. */
 export type FromThread<Event, Info> =
@@ -50,7 +53,12 @@ export type FromThread<Event, Info> =
   | { readonly type: "event"; readonly id: number; readonly event: Event }
   | { readonly type: "done"; readonly id: number }
   | { readonly type: "busy"; readonly id: number }
-  | { readonly type: "failed"; readonly id: number; readonly message: string; readonly isGrammar: boolean }
+  | {
+      readonly type: "failed"
+      readonly id: number
+      readonly message: string
+      readonly isGrammar: boolean
+    }
 
 /** Any job may report how long a stage took. */
 export interface StageTime {

@@ -12,7 +12,11 @@ const path = process.env.RAKIT_TEST_CHAT_MODEL ?? ""
 const text = { type: "string" } as const
 const person = {
   type: "object",
-  properties: { name: { ...text, maxLength: 30 }, age: { type: "integer", minimum: 0, maximum: 130 }, city: { enum: ["Jakarta", "Bandung", "Medan"] } },
+  properties: {
+    name: { ...text, maxLength: 30 },
+    age: { type: "integer", minimum: 0, maximum: 130 },
+    city: { enum: ["Jakarta", "Bandung", "Medan"] },
+  },
   required: ["name", "age", "city"],
   additionalProperties: false,
 }
@@ -27,71 +31,104 @@ const team = {
   required: ["name", "lead", "members", "budget"],
   additionalProperties: false,
   $defs: {
-    member: { type: "object", properties: { id: { type: "integer" }, role: { enum: ["dev", "ops"] }, note: text }, required: ["id", "role", "note"], additionalProperties: false },
+    member: {
+      type: "object",
+      properties: { id: { type: "integer" }, role: { enum: ["dev", "ops"] }, note: text },
+      required: ["id", "role", "note"],
+      additionalProperties: false,
+    },
   },
 }
-const schemas = [person, team, { type: "object" }, { type: "array", items: { type: "boolean" }, minItems: 2, maxItems: 9 }]
+const schemas = [
+  person,
+  team,
+  { type: "object" },
+  { type: "array", items: { type: "boolean" }, minItems: 2, maxItems: 9 },
+]
 const ajv = new Ajv2020()
 const validators = schemas.map((schema) => ajv.compile(schema))
 
 const reasonOf = (said: Said) => said.events.find((event) => event.type === "finish")?.reason
 
-describe.skipIf(!existsSync(path))("SmolLM2-135M-Instruct under grammars", { timeout: 240_000 }, () => {
-  const root = mkdtempSync(join(tmpdir(), "rakit-grammar-"))
-  afterAll(() => rmSync(root, { recursive: true, force: true }))
-  let engine: Awaited<ReturnType<typeof openInProcess>>
-  let question: Int32Array
-  beforeAll(async () => {
-    engine = await openInProcess({ path, graphs: join(root, "graphs"), precision: "int8", threads: 2, kvBytes: 2 ** 30, prefixCacheBytes: 2 ** 27 })
-    const { tokenizer } = loadChatTokenizer(engine.info.folder)
-    const prompt = "<|im_start|>user\nDescribe a team that builds boats, as JSON.<|im_end|>\n<|im_start|>assistant\n"
-    question = Int32Array.from((await tokenizer.encode(prompt, null, { addSpecialTokens: false })).getIds())
-  }, 120_000)
-  afterAll(() => engine.close())
+describe.skipIf(!existsSync(path))(
+  "SmolLM2-135M-Instruct under grammars",
+  { timeout: 240_000 },
+  () => {
+    const root = mkdtempSync(join(tmpdir(), "rakit-grammar-"))
+    afterAll(() => rmSync(root, { recursive: true, force: true }))
+    let engine: Awaited<ReturnType<typeof openInProcess>>
+    let question: Int32Array
+    beforeAll(async () => {
+      engine = await openInProcess({
+        path,
+        graphs: join(root, "graphs"),
+        precision: "int8",
+        threads: 2,
+        kvBytes: 2 ** 30,
+        prefixCacheBytes: 2 ** 27,
+      })
+      const { tokenizer } = loadChatTokenizer(engine.info.folder)
+      const prompt =
+        "<|im_start|>user\nDescribe a team that builds boats, as JSON.<|im_end|>\n<|im_start|>assistant\n"
+      question = Int32Array.from(
+        (await tokenizer.encode(prompt, null, { addSpecialTokens: false })).getIds(),
+      )
+    }, 120_000)
+    afterAll(() => engine.close())
 
-  const hot = { temperature: 1, topP: 1, frequencyPenalty: 0, presencePenalty: 0, logitBias: [] }
-  const askOf = (index: number, more: Partial<Ask> & { readonly closeOnLength?: boolean } = {}): Ask => {
-    const { closeOnLength = false, ...rest } = more
-    const grammar = { grammar: { kind: "schema", schema: schemas[index % schemas.length]! }, closeOnLength } as const
-    return { promptIds: question, sampler: hot, seed: index, maxTokens: 200, grammar, ...rest }
-  }
-  const check = (said: Said, index: number, from = 0) => {
-    expect(said.end).toBe("done")
-    const document = JSON.parse(said.text.slice(from)) as unknown
-    expect([validators[index % schemas.length]!(document), said.text]).toEqual([true, said.text])
-  }
+    const hot = { temperature: 1, topP: 1, frequencyPenalty: 0, presencePenalty: 0, logitBias: [] }
+    const askOf = (
+      index: number,
+      more: Partial<Ask> & { readonly closeOnLength?: boolean } = {},
+    ): Ask => {
+      const { closeOnLength = false, ...rest } = more
+      const grammar = {
+        grammar: { kind: "schema", schema: schemas[index % schemas.length]! },
+        closeOnLength,
+      } as const
+      return { promptIds: question, sampler: hot, seed: index, maxTokens: 200, grammar, ...rest }
+    }
+    const check = (said: Said, index: number, from = 0) => {
+      expect(said.end).toBe("done")
+      const document = JSON.parse(said.text.slice(from)) as unknown
+      expect([validators[index % schemas.length]!(document), said.text]).toEqual([true, said.text])
+    }
 
-  test("eight streams at temperature 1: every document that ends with `stop` validates", async () => {
-    const said = await Promise.all(Array.from({ length: 24 }, (_, i) => engine.ask(askOf(i))))
-    for (const [i, answer] of said.entries()) if (reasonOf(answer) === "stop") check(answer, i)
-    expect(said.filter((answer) => reasonOf(answer) === "stop").length).toBeGreaterThan(8)
-  })
+    test("eight streams at temperature 1: every document that ends with `stop` validates", async () => {
+      const said = await Promise.all(Array.from({ length: 24 }, (_, i) => engine.ask(askOf(i))))
+      for (const [i, answer] of said.entries()) if (reasonOf(answer) === "stop") check(answer, i)
+      expect(said.filter((answer) => reasonOf(answer) === "stop").length).toBeGreaterThan(8)
+    })
 
-  test("every document validates, however small the budget is, when it is closed in time", async () => {
-    const asks = Array.from({ length: 32 }, (_, i) => askOf(i, { maxTokens: 72 + ((i * 7) % 40), closeOnLength: true }))
-    const said = await Promise.all(asks.map((ask) => engine.ask(ask)))
-    for (const [i, answer] of said.entries()) check(answer, i)
-    expect(said.some((answer) => reasonOf(answer) === "length")).toBe(true)
-  })
+    test("every document validates, however small the budget is, when it is closed in time", async () => {
+      const asks = Array.from({ length: 32 }, (_, i) =>
+        askOf(i, { maxTokens: 72 + ((i * 7) % 40), closeOnLength: true }),
+      )
+      const said = await Promise.all(asks.map((ask) => engine.ask(ask)))
+      for (const [i, answer] of said.entries()) check(answer, i)
+      expect(said.some((answer) => reasonOf(answer) === "length")).toBe(true)
+    })
 
-  test("free text comes first, and then the document", async () => {
-    const after = "</think>"
-    const said = await Promise.all(
-      Array.from({ length: 8 }, (_, i) => {
-        const ask = askOf(i, { maxTokens: 120, closeOnLength: true })
-        return engine.ask({ ...ask, grammar: { ...ask.grammar!, after } })
-      }),
-    )
-    for (const [i, answer] of said.entries()) check(answer, i, answer.text.indexOf(after) + after.length)
-  })
+    test("free text comes first, and then the document", async () => {
+      const after = "</think>"
+      const said = await Promise.all(
+        Array.from({ length: 8 }, (_, i) => {
+          const ask = askOf(i, { maxTokens: 120, closeOnLength: true })
+          return engine.ask({ ...ask, grammar: { ...ask.grammar!, after } })
+        }),
+      )
+      for (const [i, answer] of said.entries())
+        check(answer, i, answer.text.indexOf(after) + after.length)
+    })
 
-  test("a seed says the same alone, among others, cold and warm", async () => {
-    const seeded = askOf(1, { isRepeatable: true, seed: 11, maxTokens: 60, account: "seeded" })
-    const cold = await engine.ask(seeded)
-    const warm = await engine.ask(seeded)
-    const others = Array.from({ length: 4 }, (_, i) => engine.ask(askOf(i, { maxTokens: 60 })))
-    const among = await engine.ask(seeded)
-    await Promise.all(others)
-    expect([warm.text, among.text]).toEqual([cold.text, cold.text])
-  })
-})
+    test("a seed says the same alone, among others, cold and warm", async () => {
+      const seeded = askOf(1, { isRepeatable: true, seed: 11, maxTokens: 60, account: "seeded" })
+      const cold = await engine.ask(seeded)
+      const warm = await engine.ask(seeded)
+      const others = Array.from({ length: 4 }, (_, i) => engine.ask(askOf(i, { maxTokens: 60 })))
+      const among = await engine.ask(seeded)
+      await Promise.all(others)
+      expect([warm.text, among.text]).toEqual([cold.text, cold.text])
+    })
+  },
+)

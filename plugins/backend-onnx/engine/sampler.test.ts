@@ -4,13 +4,28 @@ import { runs } from "../../../runtime/testing/runs.ts"
 import { seededRandom } from "./random.ts"
 import { powerOfTwo, Sampler, type SamplerSettings } from "./sampler.ts"
 
-const plain: SamplerSettings = { temperature: 1, topP: 1, frequencyPenalty: 0, presencePenalty: 0, logitBias: [] }
-const logits = fc.array(fc.float({ min: -10, max: 10, noNaN: true }), { minLength: 2, maxLength: 50 })
-const draw = (settings: Partial<SamplerSettings>, values: readonly number[], count = 1, seed = 1): readonly number[] => {
+const plain: SamplerSettings = {
+  temperature: 1,
+  topP: 1,
+  frequencyPenalty: 0,
+  presencePenalty: 0,
+  logitBias: [],
+}
+const logits = fc.array(fc.float({ min: -10, max: 10, noNaN: true }), {
+  minLength: 2,
+  maxLength: 50,
+})
+const draw = (
+  settings: Partial<SamplerSettings>,
+  values: readonly number[],
+  count = 1,
+  seed = 1,
+): readonly number[] => {
   const sampler = new Sampler({ ...plain, ...settings }, seededRandom(seed))
   return Array.from({ length: count }, () => sampler.next(Float32Array.from(values)))
 }
-const share = (drawn: readonly number[], id: number) => drawn.filter((other) => other === id).length / drawn.length
+const share = (drawn: readonly number[], id: number) =>
+  drawn.filter((other) => other === id).length / drawn.length
 
 test("greedy takes the first of the largest", () => {
   fc.assert(
@@ -27,7 +42,9 @@ test("the same seed draws the same, another seed another", () => {
       expect(draw({}, values, 20, seed)).toEqual(draw({}, values, 20, seed))
     }),
   )
-  const streams = new Set(Array.from({ length: 200 }, (_, seed) => draw({}, values, 20, seed - 100).join()))
+  const streams = new Set(
+    Array.from({ length: 200 }, (_, seed) => draw({}, values, 20, seed - 100).join()),
+  )
   expect(streams.size).toBe(200)
   expect(draw({}, values, 20, 2 ** 40)).not.toEqual(draw({}, values, 20, 2 ** 41))
 })
@@ -38,7 +55,12 @@ test("powers of two are close, and nothing below what counts", () => {
       expect(Math.abs(powerOfTwo(x) / 2 ** x - 1)).toBeLessThan(3e-6)
     }),
   )
-  expect([powerOfTwo(0), powerOfTwo(-1), powerOfTwo(-1e9), powerOfTwo(Number.NEGATIVE_INFINITY)]).toEqual([1, 0.5, 0, 0])
+  expect([
+    powerOfTwo(0),
+    powerOfTwo(-1),
+    powerOfTwo(-1e9),
+    powerOfTwo(Number.NEGATIVE_INFINITY),
+  ]).toEqual([1, 0.5, 0, 0])
 })
 
 test("uniform numbers are uniform", () => {
@@ -57,9 +79,13 @@ describe("temperature and top_p", () => {
   const values = [Math.log(0.5), Math.log(0.3), Math.log(0.15), Math.log(0.05)]
   test("draw by the probabilities", () => {
     const drawn = draw({}, values, 20_000)
-    for (const [id, p] of [0.5, 0.3, 0.15, 0.05].entries()) expect(share(drawn, id)).toBeCloseTo(p, 1)
+    for (const [id, p] of [0.5, 0.3, 0.15, 0.05].entries())
+      expect(share(drawn, id)).toBeCloseTo(p, 1)
     const hot = draw({ temperature: 2 }, values, 20_000)
-    expect(share(hot, 3)).toBeCloseTo(Math.sqrt(0.05) / [0.5, 0.3, 0.15, 0.05].reduce((sum, p) => sum + Math.sqrt(p), 0), 1)
+    expect(share(hot, 3)).toBeCloseTo(
+      Math.sqrt(0.05) / [0.5, 0.3, 0.15, 0.05].reduce((sum, p) => sum + Math.sqrt(p), 0),
+      1,
+    )
   })
 
   test("the nucleus is the smallest set of likeliest tokens that reaches top_p", () => {
@@ -71,13 +97,20 @@ describe("temperature and top_p", () => {
 
   test("never draws outside of the nucleus", () => {
     fc.assert(
-      fc.property(logits, fc.double({ min: 0.01, max: 0.99, noNaN: true }), fc.nat(), (values, topP, seed) => {
-        const weights = values.map((value) => Math.exp(value - Math.max(...values)))
-        const total = weights.reduce((a, b) => a + b)
-        const [id] = draw({ topP }, values, 1, seed)
-        const likelier = weights.filter((weight) => weight > weights[id!]! * 1.000001).reduce((a, b) => a + b, 0)
-        expect(likelier / total).toBeLessThan(topP + 1e-5)
-      }),
+      fc.property(
+        logits,
+        fc.double({ min: 0.01, max: 0.99, noNaN: true }),
+        fc.nat(),
+        (values, topP, seed) => {
+          const weights = values.map((value) => Math.exp(value - Math.max(...values)))
+          const total = weights.reduce((a, b) => a + b)
+          const [id] = draw({ topP }, values, 1, seed)
+          const likelier = weights
+            .filter((weight) => weight > weights[id!]! * 1.000001)
+            .reduce((a, b) => a + b, 0)
+          expect(likelier / total).toBeLessThan(topP + 1e-5)
+        },
+      ),
     )
   })
 })
@@ -93,16 +126,24 @@ test("penalties hold against what was drawn, the bias against everything", () =>
 
 describe("a mask", () => {
   const masked = fc.record({
-    values: fc.array(fc.oneof(fc.float({ min: -50, max: 50, noNaN: true }), fc.constant(Number.NEGATIVE_INFINITY)), { minLength: 1, maxLength: 130 }),
+    values: fc.array(
+      fc.oneof(fc.float({ min: -50, max: 50, noNaN: true }), fc.constant(Number.NEGATIVE_INFINITY)),
+      { minLength: 1, maxLength: 130 },
+    ),
     allowed: fc.uniqueArray(fc.nat(200), { minLength: 1 }),
     words: fc.integer({ min: 1, max: 8 }),
   })
   const settings = fc.record({
-    temperature: fc.oneof(fc.constantFrom(0, 5e-324, 1e-9, 1e-6), fc.double({ min: 0, max: 2, noNaN: true })),
+    temperature: fc.oneof(
+      fc.constantFrom(0, 5e-324, 1e-9, 1e-6),
+      fc.double({ min: 0, max: 2, noNaN: true }),
+    ),
     topP: fc.double({ min: 0, max: 1, noNaN: true }),
     frequencyPenalty: fc.double({ min: -2, max: 2, noNaN: true }),
     presencePenalty: fc.double({ min: -2, max: 2, noNaN: true }),
-    logitBias: fc.array(fc.tuple(fc.nat(200), fc.integer({ min: -100, max: 100 })), { maxLength: 5 }),
+    logitBias: fc.array(fc.tuple(fc.nat(200), fc.integer({ min: -100, max: 100 })), {
+      maxLength: 5,
+    }),
   })
 
   test("is kept, whatever the settings, the logits, and the lengths of both", () => {
@@ -128,8 +169,11 @@ describe("a mask", () => {
       for (const id of allowed) mask[id >> 5]! |= 1 << (id & 31)
       const total = allowed.reduce((sum, id) => sum + weights[id]!, 0)
       const sampler = new Sampler(plain, seededRandom(3))
-      const drawn = Array.from({ length: 20_000 }, () => sampler.next(Float32Array.from(weights, Math.log), mask))
-      for (const id of allowed) expect(Math.abs(share(drawn, id) - weights[id]! / total)).toBeLessThan(0.02)
+      const drawn = Array.from({ length: 20_000 }, () =>
+        sampler.next(Float32Array.from(weights, Math.log), mask),
+      )
+      for (const id of allowed)
+        expect(Math.abs(share(drawn, id) - weights[id]! / total)).toBeLessThan(0.02)
     }
   })
 })

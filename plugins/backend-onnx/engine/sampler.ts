@@ -86,7 +86,9 @@ export class Sampler {
   /** Changes `logits`. */
   private adjust(logits: Float32Array): void {
     const { frequencyPenalty, presencePenalty, logitBias } = this.settings
-    if (frequencyPenalty || presencePenalty) for (const [id, count] of this.counts) logits[id] = logits[id]! - frequencyPenalty * count - presencePenalty
+    if (frequencyPenalty || presencePenalty)
+      for (const [id, count] of this.counts)
+        logits[id] = logits[id]! - frequencyPenalty * count - presencePenalty
     for (const [id, bias] of logitBias) if (id < logits.length) logits[id] = logits[id]! + bias
   }
 

@@ -33,7 +33,10 @@ const desk = (options: Partial<SchedulerOptions> = {}) => {
   const world = { nowMs: 0, steps: 0, mostRunning: 0, mostHeld: 0 }
   const holds = new Map<number, number>()
   const stepper = {
-    step: async (running: readonly Running<FakeJob>[], turn: (among: readonly Running<FakeJob>[]) => Running<FakeJob>) => {
+    step: async (
+      running: readonly Running<FakeJob>[],
+      turn: (among: readonly Running<FakeJob>[]) => Running<FakeJob>,
+    ) => {
       world.nowMs += 10
       world.steps++
       world.mostRunning = Math.max(world.mostRunning, running.length)
@@ -67,7 +70,16 @@ const desk = (options: Partial<SchedulerOptions> = {}) => {
     },
   )
   const submit = (request: Request) => {
-    const { id, reads = 0, writes = 1, account = "a", priority = "realtime", waitMs = Number.POSITIVE_INFINITY, size = 0, onStep = () => {} } = request
+    const {
+      id,
+      reads = 0,
+      writes = 1,
+      account = "a",
+      priority = "realtime",
+      waitMs = Number.POSITIVE_INFINITY,
+      size = 0,
+      onStep = () => {},
+    } = request
     scheduler.submit({
       id,
       account,
@@ -89,7 +101,8 @@ const desk = (options: Partial<SchedulerOptions> = {}) => {
   return { scheduler, log, submit, world, holds }
 }
 
-const order = (log: readonly string[], verb: string): readonly number[] => log.filter((line) => line.startsWith(`${verb} `)).map((line) => Number(line.split(" ")[1]))
+const order = (log: readonly string[], verb: string): readonly number[] =>
+  log.filter((line) => line.startsWith(`${verb} `)).map((line) => Number(line.split(" ")[1]))
 
 test("jobs in slots are worked on together, the others wait in order, realtime first", async () => {
   const { log, submit } = desk()
@@ -142,7 +155,10 @@ test("who comes back after every turn does not keep another one from its own", a
   const led: string[] = []
   const left = new Map([["long", 5]])
   // a step ends its job, but for the long one, and whoever ended comes back meanwhile
-  const step = async (running: readonly Running<string>[], turn: (among: readonly Running<string>[]) => Running<string>) => {
+  const step = async (
+    running: readonly Running<string>[],
+    turn: (among: readonly Running<string>[]) => Running<string>,
+  ) => {
     const of = turn(running)
     led.push(of.account)
     left.set(of.account, (left.get(of.account) ?? 30) - 1)
@@ -150,9 +166,21 @@ test("who comes back after every turn does not keep another one from its own", a
     return of.account === "quick" || left.get("long") === 0 ? [{ of }] : []
   }
   const outcome = { done: () => {}, failed: () => {}, busy: () => {} }
-  const scheduler = new Scheduler<string>({ step, release: () => {} }, { slots: 8, room: Number.POSITIVE_INFINITY, nowMs: () => 0 }, outcome)
+  const scheduler = new Scheduler<string>(
+    { step, release: () => {} },
+    { slots: 8, room: Number.POSITIVE_INFINITY, nowMs: () => 0 },
+    outcome,
+  )
   let id = 0
-  const submit = (account: string) => scheduler.submit({ id: id++, account, priority: "realtime", waitMs: 1, size: 0, start: () => account })
+  const submit = (account: string) =>
+    scheduler.submit({
+      id: id++,
+      account,
+      priority: "realtime",
+      waitMs: 1,
+      size: 0,
+      start: () => account,
+    })
   submit("long")
   submit("quick")
   await settled()
@@ -257,33 +285,41 @@ const arrival = fc.record({
 
 test("whatever comes and goes: slots and room hold, every job ends once, and none is refused before its time", async () => {
   await fc.assert(
-    fc.asyncProperty(fc.integer({ min: 1, max: 4 }), fc.array(arrival, { minLength: 1, maxLength: 16 }), async (slots, arrivals) => {
-      const { scheduler, log, submit, world, holds } = desk({ slots, room: 100 })
-      const submittedMs = new Map<number, number>()
-      const cancelled = new Set<number>()
-      for (let step = 0; step < 60; step++) {
-        for (const [id, { atStep, cancelAt, ...request }] of arrivals.entries()) {
-          if (atStep === step) submit({ id, ...request })
-          if (atStep === step) submittedMs.set(id, world.nowMs)
-          if (cancelAt === step && submittedMs.has(id)) {
-            scheduler.cancel(id)
-            cancelled.add(id)
+    fc.asyncProperty(
+      fc.integer({ min: 1, max: 4 }),
+      fc.array(arrival, { minLength: 1, maxLength: 16 }),
+      async (slots, arrivals) => {
+        const { scheduler, log, submit, world, holds } = desk({ slots, room: 100 })
+        const submittedMs = new Map<number, number>()
+        const cancelled = new Set<number>()
+        for (let step = 0; step < 60; step++) {
+          for (const [id, { atStep, cancelAt, ...request }] of arrivals.entries()) {
+            if (atStep === step) submit({ id, ...request })
+            if (atStep === step) submittedMs.set(id, world.nowMs)
+            if (cancelAt === step && submittedMs.has(id)) {
+              scheduler.cancel(id)
+              cancelled.add(id)
+            }
           }
+          await settled(1)
         }
-        await settled(1)
-      }
-      await settled(200)
-      expect(world.mostRunning).toBeLessThanOrEqual(slots)
-      expect(world.mostHeld).toBeLessThanOrEqual(100)
-      expect(holds.size).toBe(0)
-      for (const [id, { writes, waitMs, priority }] of arrivals.entries()) {
-        const ends = [...order(log, "done"), ...order(log, "busy")].filter((other) => other === id)
-        if (cancelled.has(id)) expect(ends.length).toBeLessThanOrEqual(1)
-        else expect([id, ends.length]).toEqual([id, 1])
-        if (order(log, "done").includes(id)) expect(order(log, "write").filter((other) => other === id)).toHaveLength(writes)
-        if (order(log, "busy").includes(id)) expect([waitMs < Number.POSITIVE_INFINITY, priority]).toContain(true)
-      }
-    }),
+        await settled(200)
+        expect(world.mostRunning).toBeLessThanOrEqual(slots)
+        expect(world.mostHeld).toBeLessThanOrEqual(100)
+        expect(holds.size).toBe(0)
+        for (const [id, { writes, waitMs, priority }] of arrivals.entries()) {
+          const ends = [...order(log, "done"), ...order(log, "busy")].filter(
+            (other) => other === id,
+          )
+          if (cancelled.has(id)) expect(ends.length).toBeLessThanOrEqual(1)
+          else expect([id, ends.length]).toEqual([id, 1])
+          if (order(log, "done").includes(id))
+            expect(order(log, "write").filter((other) => other === id)).toHaveLength(writes)
+          if (order(log, "busy").includes(id))
+            expect([waitMs < Number.POSITIVE_INFINITY, priority]).toContain(true)
+        }
+      },
+    ),
     { numRuns: runs(60) },
   )
 })

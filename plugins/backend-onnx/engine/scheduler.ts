@@ -25,7 +25,10 @@ export type Ended<Job> = { readonly of: Running<Job>; readonly cause?: unknown }
 /** How an engine works on the jobs that run. */
 export interface Stepper<Job> {
   /** One step, of some tens of milliseconds; answers the jobs that ended. `turn` picks whose turn it is when not all can have one: accounts alternate. */
-  step(running: readonly Running<Job>[], turn: (among: readonly Running<Job>[]) => Running<Job>): Promise<readonly Ended<Job>[]>
+  step(
+    running: readonly Running<Job>[],
+    turn: (among: readonly Running<Job>[]) => Running<Job>,
+  ): Promise<readonly Ended<Job>[]>
   /** A job ended, or was cancelled: it is stepped no more. */
   release(job: Job): void
 }
@@ -101,25 +104,39 @@ export class Scheduler<Job> {
   }
 
   private held(priority?: Priority): number {
-    return [...this.running, ...this.paused].reduce((sum, { submission }) => (priority && submission.priority !== priority ? sum : sum + submission.size), 0)
+    return [...this.running, ...this.paused].reduce(
+      (sum, { submission }) =>
+        priority && submission.priority !== priority ? sum : sum + submission.size,
+      0,
+    )
   }
 
   private fits({ size, priority }: Submission<Job>): boolean {
     const held = this.held()
     if (held > 0 && held + size > this.options.room) return false
-    return priority === "realtime" || this.held("batch") === 0 || this.held("batch") + size <= this.options.room / 2
+    return (
+      priority === "realtime" ||
+      this.held("batch") === 0 ||
+      this.held("batch") + size <= this.options.room / 2
+    )
   }
 
-  private readonly runningOf = (account: string): number => this.running.filter((other) => other.account === account).length
+  private readonly runningOf = (account: string): number =>
+    this.running.filter((other) => other.account === account).length
 
   /** Slots for real time first: a batch job gives its slot away, and takes it up again when no real-time job waits. */
   private admit(): void {
-    for (let next = this.waiting.next("realtime", this.runningOf); next; next = this.waiting.next("realtime", this.runningOf)) {
+    for (
+      let next = this.waiting.next("realtime", this.runningOf);
+      next;
+      next = this.waiting.next("realtime", this.runningOf)
+    ) {
       if (!this.fits(next) || !this.freeSlot()) break
       this.start(next)
     }
     const isWanted = this.waiting.next("realtime", this.runningOf) !== undefined
-    while (!isWanted && this.paused.length && this.running.length < this.options.slots) this.running.push(this.paused.shift()!)
+    while (!isWanted && this.paused.length && this.running.length < this.options.slots)
+      this.running.push(this.paused.shift()!)
     while (!isWanted && this.running.length < this.options.slots) {
       const next = this.waiting.next("batch", this.runningOf)
       if (!next || !this.fits(next)) break
@@ -187,7 +204,8 @@ export class Scheduler<Job> {
   }
 
   private forgetTurns(): void {
-    for (const account of this.turns.keys()) if (!this.runningOf(account)) this.turns.delete(account)
+    for (const account of this.turns.keys())
+      if (!this.runningOf(account)) this.turns.delete(account)
   }
 
   private async loop(): Promise<void> {

@@ -48,9 +48,17 @@ export class ScoreJob {
 
   private finishPrompt(ids: Int32Array, logits: Float32Array): void {
     this.before += ids.length
-    this.emit({ type: "prefilled", inputTokens: this.before, cacheReadTokens: 0, cacheWriteTokens: 0 })
+    this.emit({
+      type: "prefilled",
+      inputTokens: this.before,
+      cacheReadTokens: 0,
+      cacheWriteTokens: 0,
+    })
     assertLogits(logits)
-    const [yes, no] = [logSumExp(logits, this.request.yesTokens), logSumExp(logits, this.request.noTokens)]
+    const [yes, no] = [
+      logSumExp(logits, this.request.yesTokens),
+      logSumExp(logits, this.request.noTokens),
+    ]
     this.emit({ type: "score", index: this.index, score: 1 / (1 + Math.exp(no - yes)) })
     this.index++
     const next = this.request.prompts[this.index]

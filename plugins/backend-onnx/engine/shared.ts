@@ -27,7 +27,11 @@ export const makeShared = <A, E>() => {
         known.owners++
         return { entry: known, wait: Deferred.await(known.opened) }
       }
-      const entry: Entry = { opened: Deferred.makeUnsafe<A, E>(), scope: Scope.makeUnsafe(), owners: 1 }
+      const entry: Entry = {
+        opened: Deferred.makeUnsafe<A, E>(),
+        scope: Scope.makeUnsafe(),
+        owners: 1,
+      }
       entries.set(key, entry)
       const wait = open.pipe(
         Scope.provide(entry.scope),
@@ -43,6 +47,8 @@ export const makeShared = <A, E>() => {
 
   return {
     get: (key: string, open: Effect.Effect<A, E, Scope.Scope>): Effect.Effect<A, E, Scope.Scope> =>
-      Effect.acquireRelease(enter(key, open), ({ entry }) => release(key, entry)).pipe(Effect.flatMap(({ wait }) => wait)),
+      Effect.acquireRelease(enter(key, open), ({ entry }) => release(key, entry)).pipe(
+        Effect.flatMap(({ wait }) => wait),
+      ),
   }
 }

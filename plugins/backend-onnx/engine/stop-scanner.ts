@@ -22,7 +22,8 @@ const firstMatch = (text: string, stops: readonly string[]): Match | undefined =
   for (const stop of stops) {
     const start = text.indexOf(stop)
     const end = start + stop.length
-    if (start >= 0 && (!first || end < first.end || (end === first.end && start < first.start))) first = { start, end }
+    if (start >= 0 && (!first || end < first.end || (end === first.end && start < first.start)))
+      first = { start, end }
   }
   return first
 }
@@ -92,7 +93,9 @@ export class StopScanner {
       this.held = ""
       return { text: text.slice(0, match.start), stopped: true }
     }
-    const out = match ? Math.min(match.start, untilMay) : text.length - undecided(text, [...this.stops, this.until])
+    const out = match
+      ? Math.min(match.start, untilMay)
+      : text.length - undecided(text, [...this.stops, this.until])
     this.held = text.slice(out)
     return { text: text.slice(0, out), stopped: false }
   }
@@ -102,6 +105,8 @@ export class StopScanner {
     const { held } = this
     this.held = ""
     const match = firstMatch(held, this.stops)
-    return match ? { text: held.slice(0, match.start), stopped: true } : { text: held, stopped: false }
+    return match
+      ? { text: held.slice(0, match.start), stopped: true }
+      : { text: held, stopped: false }
   }
 }

@@ -5,7 +5,11 @@ import type { StopRange } from "./stop-scanner.ts"
 import { TextStream } from "./text-stream.ts"
 
 /** Feeds bytes in pieces and checks every piece of text on its way. */
-const read = (pieces: readonly Uint8Array[], stops: readonly string[], range?: StopRange): { readonly text: string; readonly stopped: boolean } => {
+const read = (
+  pieces: readonly Uint8Array[],
+  stops: readonly string[],
+  range?: StopRange,
+): { readonly text: string; readonly stopped: boolean } => {
   const stream = new TextStream(stops, range)
   let text = ""
   for (const piece of pieces) {
@@ -18,12 +22,18 @@ const read = (pieces: readonly Uint8Array[], stops: readonly string[], range?: S
 }
 
 const cutAt = (bytes: Uint8Array, cuts: readonly number[]): readonly Uint8Array[] => {
-  const edges = [0, ...[...cuts].map((cut) => cut % (bytes.length + 1)).sort((a, b) => a - b), bytes.length]
+  const edges = [
+    0,
+    ...[...cuts].map((cut) => cut % (bytes.length + 1)).sort((a, b) => a - b),
+    bytes.length,
+  ]
   return edges.slice(1).map((edge, i) => bytes.subarray(edges[i], edge))
 }
 
 const expected = (text: string, stops: readonly string[]) => {
-  const found = stops.filter((stop) => stop !== "" && text.includes(stop)).map((stop) => ({ start: text.indexOf(stop), end: text.indexOf(stop) + stop.length }))
+  const found = stops
+    .filter((stop) => stop !== "" && text.includes(stop))
+    .map((stop) => ({ start: text.indexOf(stop), end: text.indexOf(stop) + stop.length }))
   const first = found.sort((a, b) => a.end - b.end || a.start - b.start)[0]
   return first ? { text: text.slice(0, first.start), stopped: true } : { text, stopped: false }
 }
@@ -34,7 +44,9 @@ test("over every split into pieces: whole characters, and the text before the fi
   fc.assert(
     fc.property(
       fewLetters,
-      fc.array(fc.string({ unit: fc.constantFrom("a", "b", "é", "😀"), maxLength: 4 }), { maxLength: 4 }),
+      fc.array(fc.string({ unit: fc.constantFrom("a", "b", "é", "😀"), maxLength: 4 }), {
+        maxLength: 4,
+      }),
       fc.array(fc.nat(), { maxLength: 12 }),
       (text, stops, cuts) => {
         expect(read(cutAt(Buffer.from(text), cuts), stops)).toEqual(expected(text, stops))
@@ -50,22 +62,46 @@ const expectedWithin = (text: string, stops: readonly string[], after: string, u
   if (!text.includes(after)) return { text, stopped: false }
   const rest = text.slice(from)
   const { text: cut, stopped } = expected(rest, stops)
-  const end = Math.min(...stops.filter((stop) => stop !== "" && rest.includes(stop)).map((stop) => rest.indexOf(stop) + stop.length))
+  const end = Math.min(
+    ...stops
+      .filter((stop) => stop !== "" && rest.includes(stop))
+      .map((stop) => rest.indexOf(stop) + stop.length),
+  )
   const isPast = until !== "" && rest.includes(until) && rest.indexOf(until) < end
-  return stopped && !isPast ? { text: text.slice(0, from) + cut, stopped } : { text, stopped: false }
+  return stopped && !isPast
+    ? { text: text.slice(0, from) + cut, stopped }
+    : { text, stopped: false }
 }
 
 test("over every split: stop strings count only behind `after` and before `until`, and never in `until` itself", () => {
   const word = fc.string({ unit: fc.constantFrom("a", "b", "é"), maxLength: 3 })
   fc.assert(
-    fc.property(fewLetters, fc.array(word, { maxLength: 3 }), word, word, fc.array(fc.nat(), { maxLength: 12 }), (text, stops, after, until, cuts) => {
-      expect(read(cutAt(Buffer.from(text), cuts), stops, { after, until })).toEqual(expectedWithin(text, stops, after, until))
-    }),
+    fc.property(
+      fewLetters,
+      fc.array(word, { maxLength: 3 }),
+      word,
+      word,
+      fc.array(fc.nat(), { maxLength: 12 }),
+      (text, stops, after, until, cuts) => {
+        expect(read(cutAt(Buffer.from(text), cuts), stops, { after, until })).toEqual(
+          expectedWithin(text, stops, after, until),
+        )
+      },
+    ),
     { numRuns: runs(5_000) },
   )
-  expect(read([Buffer.from("a <tool"), Buffer.from("_call> <tool")], ["<tool"], { until: "<tool_call>" })).toEqual({ text: "a <tool_call> <tool", stopped: false })
-  expect(read([Buffer.from("a <tool"), Buffer.from("box>")], ["<tool"], { until: "<tool_call>" })).toEqual({ text: "a ", stopped: true })
-  expect(read([Buffer.from("a <tool")], ["<tool"], { until: "<tool_call>" })).toEqual({ text: "a ", stopped: true })
+  expect(
+    read([Buffer.from("a <tool"), Buffer.from("_call> <tool")], ["<tool"], {
+      until: "<tool_call>",
+    }),
+  ).toEqual({ text: "a <tool_call> <tool", stopped: false })
+  expect(
+    read([Buffer.from("a <tool"), Buffer.from("box>")], ["<tool"], { until: "<tool_call>" }),
+  ).toEqual({ text: "a ", stopped: true })
+  expect(read([Buffer.from("a <tool")], ["<tool"], { until: "<tool_call>" })).toEqual({
+    text: "a ",
+    stopped: true,
+  })
 })
 
 test("one byte at a time", () => {

@@ -20,7 +20,10 @@ export class TextStream {
   push(bytes: Uint8Array): StreamedText {
     const decoded = this.decoder.decode(bytes, { stream: true })
     // a character has at most four bytes, so at most three wait; bytes that are no UTF-8 make the difference negative
-    this.inDecoder = Math.min(3, Math.max(0, this.inDecoder + bytes.length - Buffer.byteLength(decoded)))
+    this.inDecoder = Math.min(
+      3,
+      Math.max(0, this.inDecoder + bytes.length - Buffer.byteLength(decoded)),
+    )
     this.inScanner += Buffer.byteLength(decoded)
     return this.counted(this.scanner.push(decoded))
   }

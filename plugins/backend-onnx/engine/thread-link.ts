@@ -31,7 +31,8 @@ export const linkThread = <Job, Event, Info>(
   Effect.gen(function* () {
     const opened = Deferred.makeUnsafe<Info, ApiError>()
     const ended = Deferred.makeUnsafe<string>()
-    const fail = (reason: string) => Deferred.doneUnsafe(opened, Effect.fail(apiError("backend_error", reason)))
+    const fail = (reason: string) =>
+      Deferred.doneUnsafe(opened, Effect.fail(apiError("backend_error", reason)))
     const start = () => {
       const worker = startThread(spec)
       let reason = ""
@@ -45,13 +46,18 @@ export const linkThread = <Job, Event, Info>(
         reason = cause instanceof Error ? cause.message : String(cause)
       })
       worker.on("exit", (code) => {
-        fail(`${spec.path}: the engine's thread ended while it opened the model (${reason || `code ${code}`})`)
+        fail(
+          `${spec.path}: the engine's thread ended while it opened the model (${reason || `code ${code}`})`,
+        )
         Deferred.doneUnsafe(ended, Effect.succeed(reason || `code ${code}`))
       })
       return worker
     }
     const close = (worker: Worker) =>
-      Effect.sync(() => worker.postMessage({ type: "close" } satisfies ToThread<Job>)).pipe(Effect.andThen(Deferred.await(ended)), Effect.timeoutOption(closeTimeout))
+      Effect.sync(() => worker.postMessage({ type: "close" } satisfies ToThread<Job>)).pipe(
+        Effect.andThen(Deferred.await(ended)),
+        Effect.timeoutOption(closeTimeout),
+      )
     const worker = yield* Effect.acquireRelease(Effect.sync(start), close)
     const info = yield* Deferred.await(opened)
     return { info, post: (message) => worker.postMessage(message), ended: Deferred.await(ended) }

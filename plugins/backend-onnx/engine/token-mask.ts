@@ -1,12 +1,18 @@
 /** Bit `id & 31` of word `id >> 5` says that the token may come. Tokens behind its end may not. */
 export type TokenMask = Uint32Array
 
-export const allows = (mask: TokenMask, id: number): boolean => (mask[id >> 5]! & (1 << (id & 31))) !== 0
+export const allows = (mask: TokenMask, id: number): boolean =>
+  (mask[id >> 5]! & (1 << (id & 31))) !== 0
 
-const wordsFor = (mask: TokenMask, vocabulary: number): number => Math.min(mask.length, Math.ceil(vocabulary / 32))
+const wordsFor = (mask: TokenMask, vocabulary: number): number =>
+  Math.min(mask.length, Math.ceil(vocabulary / 32))
 
 /** The allowed tokens in rising order; undefined when they are more than `most`. */
-export const allowedTokens = (mask: TokenMask, vocabulary: number, most: number): readonly number[] | undefined => {
+export const allowedTokens = (
+  mask: TokenMask,
+  vocabulary: number,
+  most: number,
+): readonly number[] | undefined => {
   const ids: number[] = []
   for (let word = 0; word < wordsFor(mask, vocabulary); word++)
     for (let bits = mask[word]!; bits !== 0; bits &= bits - 1) {

@@ -21,34 +21,55 @@ const write = (pieces: readonly Uint8Array[], stops: readonly string[]) => {
     const piece = text.end()
     out.push({ text: piece.text, details: piece.details! })
   }
-  return { text: out.map((piece) => piece.text).join(""), details: out.flatMap((piece) => piece.details), out, stopped }
+  return {
+    text: out.map((piece) => piece.text).join(""),
+    details: out.flatMap((piece) => piece.details),
+    out,
+    stopped,
+  }
 }
 
 const cutAt = (bytes: Uint8Array, cuts: readonly number[]): readonly Uint8Array[] => {
-  const edges = [0, ...[...cuts].map((cut) => cut % (bytes.length + 1)).sort((a, b) => a - b), bytes.length]
+  const edges = [
+    0,
+    ...[...cuts].map((cut) => cut % (bytes.length + 1)).sort((a, b) => a - b),
+    bytes.length,
+  ]
   return edges.slice(1).map((edge, i) => bytes.subarray(edges[i], edge))
 }
-const bytesOf = (details: readonly TokenDetail[]) => Buffer.concat(details.map((detail) => detail.bytes))
+const bytesOf = (details: readonly TokenDetail[]) =>
+  Buffer.concat(details.map((detail) => detail.bytes))
 
 test("over every split into tokens: details of exactly the tokens whose text is out, never before it, and none behind a stop string", () => {
   const letters = fc.string({ unit: fc.constantFrom("a", "b", "é", "😀"), maxLength: 16 })
   fc.assert(
     fc.property(
       letters,
-      fc.array(fc.string({ unit: fc.constantFrom("a", "b", "é", "😀"), minLength: 1, maxLength: 3 }), { maxLength: 3 }),
+      fc.array(
+        fc.string({ unit: fc.constantFrom("a", "b", "é", "😀"), minLength: 1, maxLength: 3 }),
+        { maxLength: 3 },
+      ),
       fc.array(fc.nat(), { maxLength: 10 }),
       (text, stops, cuts) => {
         const pieces = cutAt(Buffer.from(text), cuts)
         const result = write(pieces, stops)
         if (!result.stopped) expect(bytesOf(result.details).toString()).toBe(text)
         // the last one may be cut by the stop string
-        else expect(bytesOf(result.details).toString("latin1").startsWith(Buffer.from(result.text).toString("latin1"))).toBe(true)
+        else
+          expect(
+            bytesOf(result.details)
+              .toString("latin1")
+              .startsWith(Buffer.from(result.text).toString("latin1")),
+          ).toBe(true)
         let sofar = ""
         let tokens = 0
         for (const { text: more, details } of result.out) {
           sofar += more
           tokens += details.length
-          if (!result.stopped) expect(bytesOf(result.details.slice(0, tokens)).length).toBeLessThanOrEqual(Buffer.byteLength(sofar))
+          if (!result.stopped)
+            expect(bytesOf(result.details.slice(0, tokens)).length).toBeLessThanOrEqual(
+              Buffer.byteLength(sofar),
+            )
         }
       },
     ),
@@ -65,16 +86,23 @@ test("the first space goes where the tokenizer says so, once", () => {
 describe("log-probabilities", () => {
   test("are those of the softmax, the likeliest in order", () => {
     fc.assert(
-      fc.property(fc.array(fc.float({ min: -20, max: 20, noNaN: true }), { minLength: 21, maxLength: 60 }), fc.integer({ min: 0, max: 20 }), fc.nat(), (logits, count, pick) => {
-        const values = Float32Array.from(logits)
-        const total = values.reduce((sum, logit) => sum + Math.exp(logit), 0)
-        const answer = logprobsOf(values, count)
-        values.fill(0)
-        const id = pick % logits.length
-        const { logprob, top } = answer(id)
-        expect(logprob).toBeCloseTo(Math.log(Math.exp(Math.fround(logits[id]!)) / total), 3)
-        expect(top.map((other) => Math.fround(logits[other.id]!))).toEqual([...Float32Array.from(logits)].sort((a, b) => b - a).slice(0, count))
-      }),
+      fc.property(
+        fc.array(fc.float({ min: -20, max: 20, noNaN: true }), { minLength: 21, maxLength: 60 }),
+        fc.integer({ min: 0, max: 20 }),
+        fc.nat(),
+        (logits, count, pick) => {
+          const values = Float32Array.from(logits)
+          const total = values.reduce((sum, logit) => sum + Math.exp(logit), 0)
+          const answer = logprobsOf(values, count)
+          values.fill(0)
+          const id = pick % logits.length
+          const { logprob, top } = answer(id)
+          expect(logprob).toBeCloseTo(Math.log(Math.exp(Math.fround(logits[id]!)) / total), 3)
+          expect(top.map((other) => Math.fround(logits[other.id]!))).toEqual(
+            [...Float32Array.from(logits)].sort((a, b) => b - a).slice(0, count),
+          )
+        },
+      ),
     )
   })
 

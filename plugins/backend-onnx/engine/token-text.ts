@@ -37,7 +37,11 @@ export class TokenText {
   private bytesIn = 0
   private dropSpace: boolean
 
-  constructor(stops: readonly string[], bytesOf: (token: number) => Uint8Array, { isDetailed = false, dropsFirstSpace = false, stopRange }: TokenTextOptions = {}) {
+  constructor(
+    stops: readonly string[],
+    bytesOf: (token: number) => Uint8Array,
+    { isDetailed = false, dropsFirstSpace = false, stopRange }: TokenTextOptions = {},
+  ) {
     this.stream = new TextStream(stops, stopRange)
     this.bytesOf = bytesOf
     this.isDetailed = isDetailed
@@ -52,14 +56,22 @@ export class TokenText {
   }
 
   private detailOf(bytes: Uint8Array, { logprob, top }: ChosenLogprobs): TokenDetail {
-    return { bytes: Uint8Array.from(bytes), logprob, top: top.map((other) => ({ bytes: Uint8Array.from(this.bytesOf(other.id)), logprob: other.logprob })) }
+    return {
+      bytes: Uint8Array.from(bytes),
+      logprob,
+      top: top.map((other) => ({
+        bytes: Uint8Array.from(this.bytesOf(other.id)),
+        logprob: other.logprob,
+      })),
+    }
   }
 
   push(token: number, chosen?: ChosenLogprobs): Piece & { readonly stopped: boolean } {
     const bytes = this.bytesFor(token)
     const start = this.bytesIn
     this.bytesIn += bytes.length
-    if (this.isDetailed && chosen) this.held.push({ start, end: this.bytesIn, detail: this.detailOf(bytes, chosen) })
+    if (this.isDetailed && chosen)
+      this.held.push({ start, end: this.bytesIn, detail: this.detailOf(bytes, chosen) })
     return this.out(this.stream.push(bytes), false)
   }
 
@@ -68,7 +80,10 @@ export class TokenText {
     return this.out(this.stream.end(), true)
   }
 
-  private out({ text, stopped, heldBytes }: StreamedText, isLast: boolean): Piece & { readonly stopped: boolean } {
+  private out(
+    { text, stopped, heldBytes }: StreamedText,
+    isLast: boolean,
+  ): Piece & { readonly stopped: boolean } {
     if (!this.isDetailed) return { text, stopped }
     const outBytes = this.bytesIn - heldBytes
     const isOut = ({ start, end }: Held) => (stopped ? start < outBytes : isLast || end <= outBytes)

@@ -28,12 +28,15 @@ export class WaitingLine<Entry extends Waiting> {
 
   /** The one whose turn it is. `running` counts an account's running requests. */
   next(priority: Priority, running: (account: string) => number): Entry | undefined {
-    let best: { readonly entry: Entry; readonly load: number; readonly lastTurn: number } | undefined
+    let best:
+      | { readonly entry: Entry; readonly load: number; readonly lastTurn: number }
+      | undefined
     for (const [account, { entries, lastTurn }] of this.places) {
       const entry = entries[priority][0]
       if (!entry) continue
       const load = running(account)
-      if (!best || load < best.load || (load === best.load && lastTurn < best.lastTurn)) best = { entry, load, lastTurn }
+      if (!best || load < best.load || (load === best.load && lastTurn < best.lastTurn))
+        best = { entry, load, lastTurn }
     }
     return best?.entry
   }
@@ -50,7 +53,8 @@ export class WaitingLine<Entry extends Waiting> {
     const entries = place?.entries[entry.priority]
     const index = entries?.indexOf(entry) ?? -1
     if (index >= 0) entries!.splice(index, 1)
-    if (place && !place.entries.realtime.length && !place.entries.batch.length) this.places.delete(entry.account)
+    if (place && !place.entries.realtime.length && !place.entries.batch.length)
+      this.places.delete(entry.account)
   }
 
   find(id: number): Entry | undefined {

@@ -32,7 +32,10 @@ test("a token that leaves no way is not taken: the way from before it is", () =>
 })
 
 test("a way that grows while the end is far is followed", () => {
-  expect(write(1_000, (left) => (left > 500 ? 5 : 300))).toMatchObject({ left: 300, way: wayOf(300) })
+  expect(write(1_000, (left) => (left > 500 ? 5 : 300))).toMatchObject({
+    left: 300,
+    way: wayOf(300),
+  })
 })
 
 test("where there is none, it is looked for ever more rarely, and taken when there is one", () => {

@@ -7,7 +7,8 @@ export type Family = (typeof families)[number]
 
 export const familyNamed = (name: string, known: readonly Family[] = families): Family => {
   const family = known.find((candidate) => candidate === name)
-  if (!family) throw new Unsupported(`its architecture is '${name}'; this backend runs ${known.join(", ")}`)
+  if (!family)
+    throw new Unsupported(`its architecture is '${name}'; this backend runs ${known.join(", ")}`)
   return family
 }
 
@@ -33,14 +34,29 @@ export interface DecoderConfig extends DecoderShape {
 const maxWindow = 131_072
 
 /** The largest values that a model may claim. */
-export const limits = { layers: 512, width: 65_536, feedForward: 1_048_576, heads: 1024, headSize: 1024, contextTokens: 2 ** 31 }
+export const limits = {
+  layers: 512,
+  width: 65_536,
+  feedForward: 1_048_576,
+  heads: 1024,
+  headSize: 1024,
+  contextTokens: 2 ** 31,
+}
 
 /** Throws `Damaged` for sizes that don't fit each other. */
 export const checked = (config: DecoderConfig): DecoderConfig => {
   const { heads, kvHeads, headSize, width, windows } = config
   if (!Number.isInteger(headSize) || headSize < 2 || headSize % 2 || heads % kvHeads)
     throw new Damaged(`${heads} heads, ${kvHeads} of them for keys, don't fit a width of ${width}`)
-  for (const window of windows) if (window !== undefined && !(Number.isInteger(window) && window > 0)) throw new Damaged(`a sliding window of ${window} tokens is impossible`)
+  for (const window of windows)
+    if (window !== undefined && !(Number.isInteger(window) && window > 0))
+      throw new Damaged(`a sliding window of ${window} tokens is impossible`)
   const contextTokens = Math.min(maxWindow, config.contextTokens)
-  return { ...config, contextTokens, windows: windows.map((window) => (window !== undefined && window < contextTokens ? window : undefined)) }
+  return {
+    ...config,
+    contextTokens,
+    windows: windows.map((window) =>
+      window !== undefined && window < contextTokens ? window : undefined,
+    ),
+  }
 }

@@ -71,7 +71,12 @@ export class DecoderWeights {
   /** Rows of q and k are stored so that rotary pairs are neighbours. */
   private readonly pairsAreNeighbours: boolean
 
-  constructor(source: TensorSource, names: TensorNames, config: DecoderConfig, pairsAreNeighbours: boolean) {
+  constructor(
+    source: TensorSource,
+    names: TensorNames,
+    config: DecoderConfig,
+    pairsAreNeighbours: boolean,
+  ) {
     this.source = source
     this.names = names
     this.config = config
@@ -93,26 +98,43 @@ export class DecoderWeights {
   }
 
   private norms(): readonly LayerNorm[] {
-    return ["beforeAttention", "beforeFeedForward", ...(this.config.headNorms ? (["queries", "keys"] as const) : [])]
+    return [
+      "beforeAttention",
+      "beforeFeedForward",
+      ...(this.config.headNorms ? (["queries", "keys"] as const) : []),
+    ]
   }
 
   /** A tensor that the graph has no place for is a sign of another kind of model: half of it would run, and answer nonsense. */
   private refuseUnknown(): void {
     const { names, config } = this
-    const known = new Set([`${names.embedding}.weight`, `${names.finalNorm}.weight`, ...(config.tiedHead ? [] : [`${names.head}.weight`])])
+    const known = new Set([
+      `${names.embedding}.weight`,
+      `${names.finalNorm}.weight`,
+      ...(config.tiedHead ? [] : [`${names.head}.weight`]),
+    ])
     for (let layer = 0; layer < config.layers; layer++) {
-      for (const part of [...matrixParts, ...this.norms()]) known.add(`${names.layer(layer)}${names.parts[part]}.weight`)
+      for (const part of [...matrixParts, ...this.norms()])
+        known.add(`${names.layer(layer)}${names.parts[part]}.weight`)
       for (const part of matrixParts) known.add(`${names.layer(layer)}${names.parts[part]}.bias`)
     }
     for (const name of this.source.names())
-      if (!known.has(name) && !names.ignored.test(name)) throw new Unsupported(`it has the tensor '${name}', which a ${config.family} of ${config.layers} layers has no place for`)
+      if (!known.has(name) && !names.ignored.test(name))
+        throw new Unsupported(
+          `it has the tensor '${name}', which a ${config.family} of ${config.layers} layers has no place for`,
+        )
   }
 
   private sizesOf(part: LayerMatrix): { readonly rows: number; readonly columns: number } {
     const { heads, kvHeads, headSize, width, feedForward } = this.config
     if (part === "out") return { rows: width, columns: heads * headSize }
     if (part === "down") return { rows: width, columns: feedForward }
-    const rows = part === "q" ? heads * headSize : part === "k" || part === "v" ? kvHeads * headSize : feedForward
+    const rows =
+      part === "q"
+        ? heads * headSize
+        : part === "k" || part === "v"
+          ? kvHeads * headSize
+          : feedForward
     return { rows, columns: width }
   }
 
@@ -150,7 +172,9 @@ export class DecoderWeights {
 
   private biasOf(part: LayerMatrix, name: string): Float32Array {
     const { rows } = this.sizesOf(part)
-    const stored = this.source.has(name) ? vectorOf(this.source, name, rows) : new Float32Array(rows)
+    const stored = this.source.has(name)
+      ? vectorOf(this.source, name, rows)
+      : new Float32Array(rows)
     const heads = this.shuffledHeads(part)
     const order = heads ? halvesOrder(rows, heads) : undefined
     return order ? Float32Array.from(order, (row) => stored[row]!) : stored
@@ -158,7 +182,11 @@ export class DecoderWeights {
 
   norm(layer: number, part: LayerNorm): Float32Array {
     const { width, headSize } = this.config
-    return vectorOf(this.source, `${this.stem(layer, part)}.weight`, part === "queries" || part === "keys" ? headSize : width)
+    return vectorOf(
+      this.source,
+      `${this.stem(layer, part)}.weight`,
+      part === "queries" || part === "keys" ? headSize : width,
+    )
   }
 
   finalNorm(): Float32Array {
@@ -183,7 +211,11 @@ export class DecoderWeights {
     const { width } = this.config
     const table = this.source.tensor(`${this.names.embedding}.weight`)
     const out = new Float32Array(ids.length * width)
-    for (let i = 0; i < ids.length; i++) table.type.decode(this.source.rows(table, ids[i]!, 1), out.subarray(i * width, (i + 1) * width))
+    for (let i = 0; i < ids.length; i++)
+      table.type.decode(
+        this.source.rows(table, ids[i]!, 1),
+        out.subarray(i * width, (i + 1) * width),
+      )
     return out
   }
 }

@@ -18,24 +18,41 @@ export class DeltaSession implements DecoderSession {
     this.embed = embed
   }
 
-  static async open(folder: string, threads: number, shape: DecoderShape, embed: Embed): Promise<DeltaSession> {
+  static async open(
+    folder: string,
+    threads: number,
+    shape: DecoderShape,
+    embed: Embed,
+  ): Promise<DeltaSession> {
     return new DeltaSession(shape, await openSession(join(folder, graphFile), threads), embed)
   }
 
-  async step({ rows, count, ids, pastLens, past, capacity, logitsAt }: DecoderStep): Promise<DecoderOutput> {
+  async step({
+    rows,
+    count,
+    ids,
+    pastLens,
+    past,
+    capacity,
+    logitsAt,
+  }: DecoderStep): Promise<DecoderOutput> {
     const { kvHeads, headSize } = this.shape
     const x = this.embed(ids)
     const feeds: Record<string, ReturnType<typeof floats>> = {
       x: floats(x, [rows, count, x.length / (rows * count)]),
       position_ids: longs(
-        Array.from({ length: rows * count }, (_, i) => pastLens[Math.floor(i / count)]! + (i % count)),
+        Array.from(
+          { length: rows * count },
+          (_, i) => pastLens[Math.floor(i / count)]! + (i % count),
+        ),
         [rows, count],
       ),
       past_lens: longs(pastLens),
       logit_idx: longs(logitsAt),
     }
     const cached = [rows, kvHeads, capacity, headSize]
-    for (const [i, array] of past.entries()) feeds[`past.${i >> 1}.${i % 2 ? "v" : "k"}`] = floats(array, cached)
+    for (const [i, array] of past.entries())
+      feeds[`past.${i >> 1}.${i % 2 ? "v" : "k"}`] = floats(array, cached)
     const { logits, new_kv: fresh } = await this.session.run(feeds)
     return { logits: logits!.data as Float32Array, fresh: fresh!.data as Float32Array }
   }

@@ -38,7 +38,10 @@ export const findExport = (path: string, precision: Precision): ExportedModel | 
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return undefined
   for (const place of [join(path, "onnx"), path]) {
     const names = graphsIn(place)
-    const wanted = [...namesFor[precision], "model"].map((name) => `${name}.onnx`).find((name) => names.includes(name)) ?? names[0]
+    const wanted =
+      [...namesFor[precision], "model"]
+        .map((name) => `${name}.onnx`)
+        .find((name) => names.includes(name)) ?? names[0]
     if (wanted) return { folder: path, graph: join(place, wanted) }
   }
   return undefined
@@ -60,33 +63,60 @@ const others = new Set(["input_ids", "attention_mask", "position_ids", "num_logi
 
 const refuseOthers = (inputs: readonly Port[], outputs: readonly Port[]): void => {
   for (const { name, type } of inputs) {
-    if (!isPast.test(name) && !others.has(name)) throw new Unsupported(`its graph wants the input '${name}', which this backend does not know`)
+    if (!isPast.test(name) && !others.has(name))
+      throw new Unsupported(`its graph wants the input '${name}', which this backend does not know`)
     const wanted = isPast.test(name) ? "float32" : "int64"
     if (type !== wanted)
-      throw new Unsupported(`the input '${name}' of its graph is ${type}, this backend gives ${wanted}`, "Name another of the model's graphs, such as onnx/model.onnx")
+      throw new Unsupported(
+        `the input '${name}' of its graph is ${type}, this backend gives ${wanted}`,
+        "Name another of the model's graphs, such as onnx/model.onnx",
+      )
   }
-  for (const name of ["input_ids", "attention_mask"]) if (!inputs.some((port) => port.name === name)) throw new Unsupported(`its graph has no input '${name}'`)
-  if (outputs.find(({ name }) => name === "logits")?.type !== "float32") throw new Unsupported("its graph has no output 'logits' of float32")
+  for (const name of ["input_ids", "attention_mask"])
+    if (!inputs.some((port) => port.name === name))
+      throw new Unsupported(`its graph has no input '${name}'`)
+  if (outputs.find(({ name }) => name === "logits")?.type !== "float32")
+    throw new Unsupported("its graph has no output 'logits' of float32")
 }
 
 /** Sizes of an exported graph: from its inputs and outputs where they say, else from config.json. Throws `ModelFileError`. */
-export const exportedShape = ({ folder, graph }: ExportedModel, inputs: readonly Port[], outputs: readonly Port[]): DecoderShape => {
+export const exportedShape = (
+  { folder, graph }: ExportedModel,
+  inputs: readonly Port[],
+  outputs: readonly Port[],
+): DecoderShape => {
   const json = readJson(folder, configFile)
   explaining(graph, () => refuseOthers(inputs, outputs))
   const past = inputs.filter(({ name }) => isPast.test(name))
-  if (!past.length || past.length % 2) throw new ModelFileError(graph, "its graph takes no keys and values of the past ('past_key_values.0.key' ...)", "Name an export with past")
+  if (!past.length || past.length % 2)
+    throw new ModelFileError(
+      graph,
+      "its graph takes no keys and values of the past ('past_key_values.0.key' ...)",
+      "Name an export with past",
+    )
   for (const { name } of past) {
     const present = name.replace("past_key_values", "present")
-    if (!outputs.some((port) => port.name === present)) throw new ModelFileError(graph, `its graph has no output '${present}'`, "Name an export with past")
+    if (!outputs.some((port) => port.name === present))
+      throw new ModelFileError(
+        graph,
+        `its graph has no output '${present}'`,
+        "Name an export with past",
+      )
   }
-  const fixed = (port: Port | undefined, axis: number) => (typeof port?.shape[axis] === "number" && port.shape[axis] > 0 ? port.shape[axis] : undefined)
+  const fixed = (port: Port | undefined, axis: number) =>
+    typeof port?.shape[axis] === "number" && port.shape[axis] > 0 ? port.shape[axis] : undefined
   return explaining(join(folder, configFile), () => {
     const heads = firstCount(json, ["num_attention_heads", "n_head"], limits.heads)
     const width = firstCount(json, ["hidden_size", "n_embd"], limits.width)
-    const perHead = firstCount(json, ["head_dim"], limits.headSize) ?? (heads && width ? width / heads : undefined)
+    const perHead =
+      firstCount(json, ["head_dim"], limits.headSize) ??
+      (heads && width ? width / heads : undefined)
     return {
       layers: past.length / 2,
-      kvHeads: known(fixed(past[0], 1) ?? firstCount(json, ["num_key_value_heads"], limits.heads) ?? heads, "how many heads it has for keys"),
+      kvHeads: known(
+        fixed(past[0], 1) ?? firstCount(json, ["num_key_value_heads"], limits.heads) ?? heads,
+        "how many heads it has for keys",
+      ),
       headSize: known(fixed(past[0], 3) ?? perHead, "how large a head is"),
       vocabulary: known(
         fixed(
@@ -95,7 +125,10 @@ export const exportedShape = ({ folder, graph }: ExportedModel, inputs: readonly
         ) ?? firstCount(json, ["vocab_size"], 2 ** 24),
         "how large its vocabulary is",
       ),
-      contextTokens: known(firstCount(json, ["max_position_embeddings", "n_positions", "n_ctx"], limits.contextTokens), "how long its window is ('max_position_embeddings')"),
+      contextTokens: known(
+        firstCount(json, ["max_position_embeddings", "n_positions", "n_ctx"], limits.contextTokens),
+        "how long its window is ('max_position_embeddings')",
+      ),
     }
   })
 }

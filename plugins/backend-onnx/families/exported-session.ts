@@ -46,7 +46,8 @@ export class ExportedSession implements DecoderSession {
       const row = { index, ids, before: step.pastLens[index]! }
       const answer = await this.session.run(this.feeds(step, row))
       this.takeLogits(step, row, answer.logits!.data as Float32Array, logits)
-      for (let i = 0; i < 2 * layers; i++) this.takeFresh(step, row, i, answer[presentName(i)]!.data as Float32Array, fresh)
+      for (let i = 0; i < 2 * layers; i++)
+        this.takeFresh(step, row, i, answer[presentName(i)]!.data as Float32Array, fresh)
     }
     return { logits, fresh }
   }
@@ -54,7 +55,10 @@ export class ExportedSession implements DecoderSession {
   private feeds(step: DecoderStep, { index, ids, before }: Row): Feeds {
     const { layers, kvHeads, headSize } = this.shape
     const count = ids.length
-    const feeds: Feeds = { input_ids: longs(ids, [1, count]), attention_mask: longs(new Array<number>(before + count).fill(1), [1, before + count]) }
+    const feeds: Feeds = {
+      input_ids: longs(ids, [1, count]),
+      attention_mask: longs(new Array<number>(before + count).fill(1), [1, before + count]),
+    }
     const positions = ids.map((_, i) => before + i)
     if (this.inputs.has("position_ids")) feeds.position_ids = longs(positions, [1, count])
     // 0 is all of them
@@ -70,21 +74,36 @@ export class ExportedSession implements DecoderSession {
     return feeds
   }
 
-  private takeLogits(step: DecoderStep, { index, ids }: Row, found: Float32Array, into: Float32Array): void {
+  private takeLogits(
+    step: DecoderStep,
+    { index, ids }: Row,
+    found: Float32Array,
+    into: Float32Array,
+  ): void {
     const { vocabulary } = this.shape
     for (const [i, at] of step.logitsAt.entries()) {
       const own = at - index * ids.length
-      if (own >= 0 && own < ids.length) into.set(found.subarray(own * vocabulary, (own + 1) * vocabulary), i * vocabulary)
+      if (own >= 0 && own < ids.length)
+        into.set(found.subarray(own * vocabulary, (own + 1) * vocabulary), i * vocabulary)
     }
   }
 
   /** The present is `[1, kvHeads, before + count, headSize]`. */
-  private takeFresh(step: DecoderStep, { index, ids, before }: Row, array: number, present: Float32Array, into: Float32Array): void {
+  private takeFresh(
+    step: DecoderStep,
+    { index, ids, before }: Row,
+    array: number,
+    present: Float32Array,
+    into: Float32Array,
+  ): void {
     const { kvHeads, headSize } = this.shape
     for (const token of ids.keys())
       for (let head = 0; head < kvHeads; head++) {
         const from = (head * (before + ids.length) + before + token) * headSize
-        into.set(present.subarray(from, from + headSize), (((array * step.rows + index) * ids.length + token) * kvHeads + head) * headSize)
+        into.set(
+          present.subarray(from, from + headSize),
+          (((array * step.rows + index) * ids.length + token) * kvHeads + head) * headSize,
+        )
       }
   }
 

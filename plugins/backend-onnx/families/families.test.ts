@@ -3,29 +3,46 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, test } from "vitest"
 import type { Precision } from "../onnx/linear.ts"
-import { expectedLogits, expectedOf, fixtureFolder, largestGap, logitsIn, relativeError, walkerOf } from "../testing/fixtures.ts"
+import {
+  expectedLogits,
+  expectedOf,
+  fixtureFolder,
+  largestGap,
+  logitsIn,
+  relativeError,
+  walkerOf,
+} from "../testing/fixtures.ts"
 import { openDecoder } from "./open-decoder.ts"
 
 const root = mkdtempSync(join(tmpdir(), "rakit-families-"))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
-const open = (path: string, precision: Precision) => openDecoder({ path, graphs: join(root, "graphs"), precision, threads: 1 }, () => {})
+const open = (path: string, precision: Precision) =>
+  openDecoder({ path, graphs: join(root, "graphs"), precision, threads: 1 }, () => {})
 
 let folders = 0
 /** A copy of the fixture with changes to its config.json. */
 const changed = (name: string, change: Readonly<Record<string, unknown>>): string => {
   const folder = join(root, `${name}-${folders++}`)
   cpSync(fixtureFolder(name), folder, { recursive: true })
-  const config = JSON.parse(readFileSync(join(folder, "config.json"), "utf8")) as Readonly<Record<string, unknown>>
+  const config = JSON.parse(readFileSync(join(folder, "config.json"), "utf8")) as Readonly<
+    Record<string, unknown>
+  >
   writeFileSync(join(folder, "config.json"), JSON.stringify({ ...config, ...change }))
   return folder
 }
 
 const names = ["llama", "llama3-sharded", "mistral", "qwen2", "qwen3"]
-const variants = names.flatMap((name) => [[name, undefined] as const, ...Object.keys(expectedOf(name).variants).map((variant) => [name, variant] as const)])
+const variants = names.flatMap((name) => [
+  [name, undefined] as const,
+  ...Object.keys(expectedOf(name).variants).map((variant) => [name, variant] as const),
+])
 
 const opened = async (name: string, variant: string | undefined, precision: Precision) =>
-  open(variant ? changed(name, expectedOf(name).variants[variant]!) : fixtureFolder(name), precision)
+  open(
+    variant ? changed(name, expectedOf(name).variants[variant]!) : fixtureFolder(name),
+    precision,
+  )
 
 describe("in fp32 a checkpoint answers the logits of another implementation", () => {
   test.each(variants)("%s %s, token by token and in chunks", async (name, variant) => {
@@ -33,12 +50,17 @@ describe("in fp32 a checkpoint answers the logits of another implementation", ()
     const wanted = expectedLogits(name, variant)
     const { session } = await opened(name, variant, "fp32")
     for (const sizes of [ids.map(() => 1), [20], [7, 13], [1, 18, 1]])
-      for (const [i, logits] of (await logitsIn(session, ids, sizes)).entries()) expect(largestGap(logits, wanted[i]!)).toBeLessThan(2e-4)
+      for (const [i, logits] of (await logitsIn(session, ids, sizes)).entries())
+        expect(largestGap(logits, wanted[i]!)).toBeLessThan(2e-4)
     await session.close()
   })
 
   test("the variants differ, so a switch that is ignored is seen", () => {
-    for (const [name, variant] of variants) if (variant) expect(relativeError(expectedLogits(name, variant), expectedLogits(name))).toBeGreaterThan(0.05)
+    for (const [name, variant] of variants)
+      if (variant)
+        expect(relativeError(expectedLogits(name, variant), expectedLogits(name))).toBeGreaterThan(
+          0.05,
+        )
   })
 })
 
@@ -52,7 +74,8 @@ describe("rows of different lengths in one step answer what each answers alone",
     await step([ids.slice(5, 9), ids.slice(0, 4), ids.slice(0, 4)], [true, false, true])
     expect(pastLens).toEqual([9, 5, 4])
     const mixed = await step([ids.slice(9, 11), ids.slice(5, 7), ids.slice(4, 6)])
-    for (const [i, at] of [9, 10, 5, 6, 4, 5].entries()) expect(largestGap(mixed[i]!, wanted[at]!)).toBeLessThan(2e-4)
+    for (const [i, at] of [9, 10, 5, 6, 4, 5].entries())
+      expect(largestGap(mixed[i]!, wanted[at]!)).toBeLessThan(2e-4)
     await session.close()
   })
 })
@@ -79,5 +102,9 @@ test("ids that end an answer come from every file that names them", async () => 
     return [...decoder.endTokens].sort((a, b) => a - b)
   }
   // <|end_of_text|> and <|eot_id|>; </s>; <|endoftext|> and <|im_end|>
-  expect([await ends("llama3-sharded"), await ends("mistral"), await ends("qwen2")]).toEqual([[1, 4], [2], [0, 2]])
+  expect([await ends("llama3-sharded"), await ends("mistral"), await ends("qwen2")]).toEqual([
+    [1, 4],
+    [2],
+    [0, 2],
+  ])
 })

@@ -10,8 +10,13 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 /** A fixture's config.json with these changes; `undefined` leaves a key out. */
 const read = (name: string, change: Readonly<Record<string, unknown>>) => {
-  const config = JSON.parse(readFileSync(join(fixtureFolder(name), "config.json"), "utf8")) as Readonly<Record<string, unknown>>
-  writeFileSync(join(folder, "config.json"), JSON.stringify({ ...config, max_position_embeddings: 8192, ...change }))
+  const config = JSON.parse(
+    readFileSync(join(fixtureFolder(name), "config.json"), "utf8"),
+  ) as Readonly<Record<string, unknown>>
+  writeFileSync(
+    join(folder, "config.json"),
+    JSON.stringify({ ...config, max_position_embeddings: 8192, ...change }),
+  )
   return folderConfig(folder)
 }
 
@@ -20,7 +25,11 @@ describe("a window that is left out is the one of the family's class, as transfo
     ["mistral", {}, [4096, 4096]],
     ["mistral", { sliding_window: null }, [undefined, undefined]],
     ["mistral", { sliding_window: 8 }, [8, 8]],
-    ["qwen2", { use_sliding_window: true, max_window_layers: 1, layer_types: undefined }, [undefined, 4096]],
+    [
+      "qwen2",
+      { use_sliding_window: true, max_window_layers: 1, layer_types: undefined },
+      [undefined, 4096],
+    ],
     ["qwen2", { use_sliding_window: false }, [undefined, undefined]],
     ["llama", { sliding_window: 8 }, [undefined, undefined]],
   ])("%s %j", (name, change, windows) => {

@@ -1,13 +1,30 @@
 import { countIn, type Metadata, numberIn, textIn } from "../weights/gguf-metadata.ts"
 import { readJson } from "../weights/json-file.ts"
 import { Damaged, explaining, Unsupported } from "../weights/model-file-error.ts"
-import { checked, type DecoderConfig, type Family, families, familyNamed, limits } from "./decoder-config.ts"
+import {
+  checked,
+  type DecoderConfig,
+  type Family,
+  families,
+  familyNamed,
+  limits,
+} from "./decoder-config.ts"
 import { rotationsOf, scaledBy } from "./rotary.ts"
 
 export const configFile = "config.json"
 
 /** What a config.json leaves out has these values (the classes of the library that wrote it). */
-const defaults: Readonly<Record<Family, { readonly kvHeads?: number; readonly headSize?: number; readonly contextTokens: number; readonly window?: number }>> = {
+const defaults: Readonly<
+  Record<
+    Family,
+    {
+      readonly kvHeads?: number
+      readonly headSize?: number
+      readonly contextTokens: number
+      readonly window?: number
+    }
+  >
+> = {
   llama: { contextTokens: 2048 },
   mistral: { kvHeads: 8, contextTokens: 131_072, window: 4096 },
   qwen2: { kvHeads: 32, contextTokens: 32_768, window: 4096 },
@@ -16,24 +33,35 @@ const defaults: Readonly<Record<Family, { readonly kvHeads?: number; readonly he
 
 /** `null` is how these files say nothing. */
 const present = (json: Metadata, key: string): boolean => (json.get(key) ?? undefined) !== undefined
-const countOr = (json: Metadata, key: string, most: number, byDefault: number): number => (present(json, key) ? countIn(json, key, most) : byDefault)
-const numberOr = (json: Metadata, key: string, byDefault: number): number => (present(json, key) ? numberIn(json, key) : byDefault)
+const countOr = (json: Metadata, key: string, most: number, byDefault: number): number =>
+  present(json, key) ? countIn(json, key, most) : byDefault
+const numberOr = (json: Metadata, key: string, byDefault: number): number =>
+  present(json, key) ? numberIn(json, key) : byDefault
 
 const refuseOthers = (json: Metadata): void => {
   if (present(json, "quantization_config"))
-    throw new Unsupported("its weights are quantized in a way that this backend can't read ('quantization_config')", "Name the model's plain files, or a GGUF file")
-  if (present(json, "hidden_act") && json.get("hidden_act") !== "silu") throw new Unsupported(`'hidden_act' is '${json.get("hidden_act")}'; this backend runs 'silu'`)
-  if (numberOr(json, "partial_rotary_factor", 1) !== 1) throw new Unsupported("it rotates a part of its dimensions, which this backend can't do")
+    throw new Unsupported(
+      "its weights are quantized in a way that this backend can't read ('quantization_config')",
+      "Name the model's plain files, or a GGUF file",
+    )
+  if (present(json, "hidden_act") && json.get("hidden_act") !== "silu")
+    throw new Unsupported(`'hidden_act' is '${json.get("hidden_act")}'; this backend runs 'silu'`)
+  if (numberOr(json, "partial_rotary_factor", 1) !== 1)
+    throw new Unsupported("it rotates a part of its dimensions, which this backend can't do")
 }
 
 const objectAt = (json: Metadata, key: string): Metadata => {
   const value: unknown = json.get(key) ?? {}
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Damaged(`'${key}' is not an object`)
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw new Damaged(`'${key}' is not an object`)
   return new Map(Object.entries(value))
 }
 
 const rotationsIn = (json: Metadata, headSize: number): readonly number[] => {
-  const scaling = objectAt(json, present(json, "rope_parameters") ? "rope_parameters" : "rope_scaling")
+  const scaling = objectAt(
+    json,
+    present(json, "rope_parameters") ? "rope_parameters" : "rope_scaling",
+  )
   const base = numberOr(scaling, "rope_theta", numberOr(json, "rope_theta", 10_000))
   return scaledBy(rotationsOf(base, headSize), scaling)
 }
@@ -42,19 +70,32 @@ const isQwen = (family: Family): boolean => family === "qwen2" || family === "qw
 
 /** Null is none; left out it is the family's. Qwen says by a switch whether it is used. */
 const windowIn = (json: Metadata, family: Family): number | undefined => {
-  if (isQwen(family) ? json.get("use_sliding_window") !== true : family !== "mistral") return undefined
+  if (isQwen(family) ? json.get("use_sliding_window") !== true : family !== "mistral")
+    return undefined
   if (!json.has("sliding_window")) return defaults[family].window
-  return present(json, "sliding_window") ? countIn(json, "sliding_window", limits.contextTokens) : undefined
+  return present(json, "sliding_window")
+    ? countIn(json, "sliding_window", limits.contextTokens)
+    : undefined
 }
 
 /** Qwen says from which layer on its window is used; newer files list the kind of every layer. */
-const windowsIn = (json: Metadata, family: Family, layers: number): readonly (number | undefined)[] => {
+const windowsIn = (
+  json: Metadata,
+  family: Family,
+  layers: number,
+): readonly (number | undefined)[] => {
   const window = windowIn(json, family)
   const first = isQwen(family) ? numberOr(json, "max_window_layers", 28) : 0
-  const kinds: unknown = json.get("layer_types") ?? Array.from({ length: layers }, (_, layer) => (layer < first ? "full_attention" : "sliding_attention"))
-  if (!Array.isArray(kinds) || kinds.length !== layers) throw new Damaged(`'layer_types' is not a list of ${layers}`)
+  const kinds: unknown =
+    json.get("layer_types") ??
+    Array.from({ length: layers }, (_, layer) =>
+      layer < first ? "full_attention" : "sliding_attention",
+    )
+  if (!Array.isArray(kinds) || kinds.length !== layers)
+    throw new Damaged(`'layer_types' is not a list of ${layers}`)
   return kinds.map((kind: unknown, layer) => {
-    if (kind !== "sliding_attention" && kind !== "full_attention") throw new Unsupported(`layer ${layer} is of the kind '${kind}', which this backend can't run`)
+    if (kind !== "sliding_attention" && kind !== "full_attention")
+      throw new Unsupported(`layer ${layer} is of the kind '${kind}', which this backend can't run`)
     return kind === "sliding_attention" ? window : undefined
   })
 }
@@ -73,12 +114,19 @@ const fromJson = (json: Metadata): DecoderConfig => {
     width,
     feedForward: countIn(json, "intermediate_size", limits.feedForward),
     heads,
-    kvHeads: json.has("num_key_value_heads") ? countOr(json, "num_key_value_heads", heads, heads) : (known.kvHeads ?? heads),
+    kvHeads: json.has("num_key_value_heads")
+      ? countOr(json, "num_key_value_heads", heads, heads)
+      : (known.kvHeads ?? heads),
     headSize,
     vocabulary: countIn(json, "vocab_size", 2 ** 24),
     normEpsilon: numberOr(json, "rms_norm_eps", 1e-6),
     rotations: Number.isInteger(headSize / 2) ? rotationsIn(json, headSize) : [],
-    contextTokens: countOr(json, "max_position_embeddings", limits.contextTokens, known.contextTokens),
+    contextTokens: countOr(
+      json,
+      "max_position_embeddings",
+      limits.contextTokens,
+      known.contextTokens,
+    ),
     windows: windowsIn(json, family, layers),
     tiedHead: json.get("tie_word_embeddings") === true,
     headNorms: family === "qwen3",
@@ -86,7 +134,8 @@ const fromJson = (json: Metadata): DecoderConfig => {
 }
 
 /** Whether a folder's config.json names a kind that graphs can be built of. */
-export const isKnownFamily = (folder: string): boolean => families.some((family) => family === readJson(folder, configFile).get("model_type"))
+export const isKnownFamily = (folder: string): boolean =>
+  families.some((family) => family === readJson(folder, configFile).get("model_type"))
 
 /** Reads a folder's config.json; throws `ModelFileError`. */
 export const folderConfig = (folder: string): DecoderConfig => {

@@ -23,14 +23,20 @@ export interface ModelSource {
   close(): void
 }
 
-const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+const isFolder = (path: string): boolean =>
+  statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
-const readAll = (paths: readonly string[], progress: (percent: number) => void): readonly Content[] => {
+const readAll = (
+  paths: readonly string[],
+  progress: (percent: number) => void,
+): readonly Content[] => {
   const present = paths.filter((path) => statSync(path, { throwIfNoEntry: false }))
   const total = present.reduce((sum, path) => sum + statSync(path).size, 0)
   let before = 0
   return present.map((path) => {
-    const content = contentOf(path, (bytes) => progress(Math.floor((100 * (before + bytes)) / Math.max(1, total))))
+    const content = contentOf(path, (bytes) =>
+      progress(Math.floor((100 * (before + bytes)) / Math.max(1, total))),
+    )
     before += content.bytes
     return content
   })
@@ -77,4 +83,5 @@ const openFolder = (path: string): ModelSource => {
 }
 
 /** Opens a GGUF file, or a folder with config.json and safetensors; throws `ModelFileError`. Blocks: for worker threads only. */
-export const openModelSource = (path: string): ModelSource => (isFolder(path) ? openFolder : openFile)(path)
+export const openModelSource = (path: string): ModelSource =>
+  (isFolder(path) ? openFolder : openFile)(path)

@@ -29,23 +29,43 @@ type Progress = (detail: string) => void
 const graphOf = (spec: DecoderSpec, source: ModelSource, progress: Progress): string => {
   const { config, weights, language } = source
   const contents = source.contents((percent) => progress(`reading weights: ${percent} %`))
-  const digest = digestOf(["decoder", decoderGraphVersion, chatTokenizerVersion, contents, spec.precision])
+  const digest = digestOf([
+    "decoder",
+    decoderGraphVersion,
+    chatTokenizerVersion,
+    contents,
+    spec.precision,
+  ])
   return cachedGraph(spec.graphs, digest, (graph, folder) => {
     writeChatTokenizer(language, folder)
-    buildDecoderGraph({ graph, config, weights, precision: spec.precision }, (done, of) => progress(`building the graph: ${Math.floor((100 * done) / of)} %`))
+    buildDecoderGraph({ graph, config, weights, precision: spec.precision }, (done, of) =>
+      progress(`building the graph: ${Math.floor((100 * done) / of)} %`),
+    )
   })
 }
 
-const openedByRuntime = async <A>(path: string, remedy: string, open: () => Promise<A>): Promise<A> => {
+const openedByRuntime = async <A>(
+  path: string,
+  remedy: string,
+  open: () => Promise<A>,
+): Promise<A> => {
   try {
     return await open()
   } catch (cause) {
     if (cause instanceof ModelFileError) throw cause
-    throw new ModelFileError(path, `ONNX Runtime can't open it (${(cause as Error).message})`, remedy)
+    throw new ModelFileError(
+      path,
+      `ONNX Runtime can't open it (${(cause as Error).message})`,
+      remedy,
+    )
   }
 }
 
-const decoderOf = (session: DecoderSession, folder: string, { vocabulary, endTokens, startsWithSpace }: ChatLanguage): Decoder => {
+const decoderOf = (
+  session: DecoderSession,
+  folder: string,
+  { vocabulary, endTokens, startsWithSpace }: ChatLanguage,
+): Decoder => {
   const bytesOf = tokenBytes(vocabulary)
   return {
     session,
@@ -59,11 +79,15 @@ const decoderOf = (session: DecoderSession, folder: string, { vocabulary, endTok
 }
 
 const openExport = async (spec: DecoderSpec, model: ExportedModel): Promise<Decoder> => {
-  const session = await openedByRuntime(model.graph, "Pull it again (`rakit models pull`)", () => ExportedSession.open(model, spec.threads))
+  const session = await openedByRuntime(model.graph, "Pull it again (`rakit models pull`)", () =>
+    ExportedSession.open(model, spec.threads),
+  )
   try {
     const language = folderLanguage(model.folder, session.shape.vocabulary)
     const digest = digestOf(["language", chatTokenizerVersion, language])
-    const folder = explaining(model.folder, () => cachedFolder(spec.graphs, digest, (empty) => writeChatTokenizer(language, empty)))
+    const folder = explaining(model.folder, () =>
+      cachedFolder(spec.graphs, digest, (empty) => writeChatTokenizer(language, empty)),
+    )
     return decoderOf(session, folder, language)
   } catch (cause) {
     await session.close()
@@ -76,13 +100,22 @@ const openBuilt = async (spec: DecoderSpec, progress: Progress): Promise<Decoder
   try {
     const folder = explaining(spec.path, () => graphOf(spec, source, progress))
     progress("loading the graph")
-    const open = () => DeltaSession.open(folder, spec.threads, source.config, (ids) => source.weights.embed(ids))
-    const session = await openedByRuntime(folder, "It was built from the model's files: remove the folder to have it built again", open)
+    const open = () =>
+      DeltaSession.open(folder, spec.threads, source.config, (ids) => source.weights.embed(ids))
+    const session = await openedByRuntime(
+      folder,
+      "It was built from the model's files: remove the folder to have it built again",
+      open,
+    )
     const close = async () => {
       await session.close()
       source.close()
     }
-    return decoderOf({ shape: session.shape, step: (step) => session.step(step), close }, folder, source.language)
+    return decoderOf(
+      { shape: session.shape, step: (step) => session.step(step), close },
+      folder,
+      source.language,
+    )
   } catch (cause) {
     source.close()
     throw cause

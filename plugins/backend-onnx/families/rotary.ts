@@ -3,7 +3,8 @@ import { Damaged, Unsupported } from "../weights/model-file-error.ts"
 
 /** Rotary embedding (Su et al., arXiv 2104.09864): pair i of a head turns by base^(-2i/headSize) a token. */
 export const rotationsOf = (base: number, headSize: number): readonly number[] => {
-  if (!(base > 0) || !Number.isFinite(base)) throw new Damaged(`the rotary base ${base} is impossible`)
+  if (!(base > 0) || !Number.isFinite(base))
+    throw new Damaged(`the rotary base ${base} is impossible`)
   return Array.from({ length: headSize / 2 }, (_, i) => base ** ((-2 * i) / headSize))
 }
 
@@ -22,8 +23,12 @@ interface Llama3Scaling {
 }
 
 /** Llama 3.1: pairs that turn less than `lowFactor` times within the first window are slowed down, those that turn more than `highFactor` times are not; between them it is a mix. */
-const llama3Scaled = (rotations: readonly number[], { factor, lowFactor, highFactor, trainedTokens }: Llama3Scaling): readonly number[] => {
-  if (!(factor > 0 && lowFactor > 0 && highFactor > lowFactor)) throw new Damaged("the factors of its rotary scaling are impossible")
+const llama3Scaled = (
+  rotations: readonly number[],
+  { factor, lowFactor, highFactor, trainedTokens }: Llama3Scaling,
+): readonly number[] => {
+  if (!(factor > 0 && lowFactor > 0 && highFactor > lowFactor))
+    throw new Damaged("the factors of its rotary scaling are impossible")
   return rotations.map((rotation) => {
     const turns = (trainedTokens * rotation) / (2 * Math.PI)
     const kept = Math.min(1, Math.max(0, (turns - lowFactor) / (highFactor - lowFactor)))
@@ -33,7 +38,9 @@ const llama3Scaled = (rotations: readonly number[], { factor, lowFactor, highFac
 
 /** Scaling as config.json names it: `rope_scaling`, or `rope_parameters` of newer files. */
 export const scaledBy = (rotations: readonly number[], scaling: Metadata): readonly number[] => {
-  const type = ["rope_type", "type"].flatMap((key) => (scaling.has(key) ? [textIn(scaling, key)] : []))[0] ?? "default"
+  const type =
+    ["rope_type", "type"].flatMap((key) => (scaling.has(key) ? [textIn(scaling, key)] : []))[0] ??
+    "default"
   if (type === "default") return rotations
   if (type === "linear") return linearlyScaled(rotations, numberIn(scaling, "factor"))
   if (type === "llama3")
@@ -43,5 +50,7 @@ export const scaledBy = (rotations: readonly number[], scaling: Metadata): reado
       highFactor: numberIn(scaling, "high_freq_factor"),
       trainedTokens: countIn(scaling, "original_max_position_embeddings", 2 ** 31),
     })
-  throw new Unsupported(`its rotary embedding is scaled by '${type}'; this backend knows linear and llama3`)
+  throw new Unsupported(
+    `its rotary embedding is scaled by '${type}'; this backend knows linear and llama3`,
+  )
 }

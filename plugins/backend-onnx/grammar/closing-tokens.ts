@@ -12,10 +12,12 @@ const widest = 8
 
 const allBytes = Array.from({ length: 256 }, (_, byte) => byte)
 
-const isClosers = (bytes: Uint8Array): boolean => bytes.every((byte) => byte === 0x7d || byte === 0x5d)
+const isClosers = (bytes: Uint8Array): boolean =>
+  bytes.every((byte) => byte === 0x7d || byte === 0x5d)
 
 /** A key of bytes. */
-const keyOf = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1")
+const keyOf = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1")
 
 /** What the way to an end is looked for among: a few tokens of a large vocabulary. */
 export class ClosingTokens {
@@ -38,10 +40,15 @@ export class ClosingTokens {
       const key = keyOf(bytes)
       if (!this.byBytes.has(key)) this.byBytes.set(key, id)
       if (length > 1 && isClosers(bytes)) closers.push({ id, length })
-      if (length < (shortest.get(bytes[0]!)?.length ?? Number.POSITIVE_INFINITY)) shortest.set(bytes[0]!, { id, length })
+      if (length < (shortest.get(bytes[0]!)?.length ?? Number.POSITIVE_INFINITY))
+        shortest.set(bytes[0]!, { id, length })
     }
-    const singles = (order: readonly number[]) => [...new Set([...order, ...allBytes])].flatMap((byte) => shortest.get(byte)?.id ?? [])
-    this.between = [...closers.sort((a, b) => b.length - a.length).map(({ id }) => id), ...singles(orderBetween)]
+    const singles = (order: readonly number[]) =>
+      [...new Set([...order, ...allBytes])].flatMap((byte) => shortest.get(byte)?.id ?? [])
+    this.between = [
+      ...closers.sort((a, b) => b.length - a.length).map(({ id }) => id),
+      ...singles(orderBetween),
+    ]
     this.inText = singles(orderInText)
     this.letters = codesOf("aksxzAKSXZ").flatMap((byte) => shortest.get(byte)?.id ?? [])
   }
@@ -59,7 +66,8 @@ export class ClosingTokens {
   /** One of them: the end of a text wherever it may end, else a letter of another kind each `turn`, so that a pattern gets what it asks for. */
   inTurn(mask: Uint32Array, turn: number): readonly number[] {
     const found = this.promising(mask, widest)
-    if (found.length === 0 || !this.isInText(mask) || found[0] === this.inText[0]) return found.slice(0, 1)
+    if (found.length === 0 || !this.isInText(mask) || found[0] === this.inText[0])
+      return found.slice(0, 1)
     return [found[turn % found.length]!]
   }
 

@@ -9,9 +9,19 @@ const mostMasks = 6_000
  * The shortest way to an end that was found. First straight along the most promising tokens. Where that never ends (`a*b` along `a`), along all kinds of
  * letters in turn, and then depth first with a limit of length that grows. It ends where the text may end, which is not yet where nothing more may follow.
  */
-export const closingTokens = (instance: GrammarInstance, matcher: MatcherHandle, tokens: ClosingTokens, most: number): readonly number[] | undefined => {
+export const closingTokens = (
+  instance: GrammarInstance,
+  matcher: MatcherHandle,
+  tokens: ClosingTokens,
+  most: number,
+): readonly number[] | undefined => {
   for (const inTurn of [false, true]) {
-    const straight = search(instance, matcher, tokens, { limit: most, wide: 1, masks: most + 1, inTurn })
+    const straight = search(instance, matcher, tokens, {
+      limit: most,
+      wide: 1,
+      masks: most + 1,
+      inTurn,
+    })
     if (straight) return straight
   }
   const bounds = { limit: 1, wide: widest, masks: mostMasks, inTurn: false }
@@ -38,7 +48,12 @@ interface Place {
   readonly untried: number[]
 }
 
-const search = (instance: GrammarInstance, from: MatcherHandle, tokens: ClosingTokens, bounds: Bounds): readonly number[] | undefined => {
+const search = (
+  instance: GrammarInstance,
+  from: MatcherHandle,
+  tokens: ClosingTokens,
+  bounds: Bounds,
+): readonly number[] | undefined => {
   const matcher = instance.clone(from)
   try {
     if (instance.isAccepting(matcher)) return []
@@ -52,7 +67,9 @@ const search = (instance: GrammarInstance, from: MatcherHandle, tokens: ClosingT
       } else if (instance.consume(matcher, next)) {
         way.push(next)
         if (instance.isAccepting(matcher)) return way
-        places.push(way.length < bounds.limit ? look(instance, matcher, tokens, bounds) : { untried: [] })
+        places.push(
+          way.length < bounds.limit ? look(instance, matcher, tokens, bounds) : { untried: [] },
+        )
       }
     }
     return undefined
@@ -62,7 +79,12 @@ const search = (instance: GrammarInstance, from: MatcherHandle, tokens: ClosingT
 }
 
 /** What must come next is read off a clone: to ask commits a matcher. */
-const look = (instance: GrammarInstance, matcher: MatcherHandle, tokens: ClosingTokens, bounds: Bounds): Place => {
+const look = (
+  instance: GrammarInstance,
+  matcher: MatcherHandle,
+  tokens: ClosingTokens,
+  bounds: Bounds,
+): Place => {
   bounds.masks--
   const mask = instance.mask(matcher).slice()
   const clone = instance.clone(matcher)
@@ -70,5 +92,9 @@ const look = (instance: GrammarInstance, matcher: MatcherHandle, tokens: Closing
   instance.free(clone)
   const along = forced.length > 0 ? tokens.along(mask, forced) : undefined
   if (along !== undefined) return { untried: [along] }
-  return { untried: [...(bounds.inTurn ? tokens.inTurn(mask, bounds.masks) : tokens.promising(mask, bounds.wide))] }
+  return {
+    untried: [
+      ...(bounds.inTurn ? tokens.inTurn(mask, bounds.masks) : tokens.promising(mask, bounds.wide)),
+    ],
+  }
 }

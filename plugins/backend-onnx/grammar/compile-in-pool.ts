@@ -12,35 +12,85 @@ import { mostSchemaBytes } from "./schema-limits.ts"
 const most = "20 seconds"
 
 /** Compiles in the pool. Fails with `backend_busy`, `backend_error`, or 400 for what takes too long or is too large; `param` names the field. */
-export const compileInPool = (workers: Workers, log: Log, input: CompileInput, param: string): Effect.Effect<Compiled, ApiError> => {
+export const compileInPool = (
+  workers: Workers,
+  log: Log,
+  input: CompileInput,
+  param: string,
+): Effect.Effect<Compiled, ApiError> => {
   const size = Buffer.byteLength(input.kind === "lark" ? input.lark : JSON.stringify(input.schema))
-  if (size > mostSchemaBytes) return Effect.fail(apiError("invalid_request_error", `The schema has ${size} bytes; at most ${mostSchemaBytes} are accepted.`, { param }))
-  return workers.run<CompileInput, Compiled>(siblingModule(import.meta.url, "./compile-job"), input).pipe(
-    Effect.catch((error) => {
-      if (error.busy) return Effect.fail(apiError("backend_busy"))
-      log.error("compiling a grammar failed", { reason: error.message, cause: error.cause })
-      return Effect.fail(apiError("backend_error"))
-    }),
-    Effect.timeoutOrElse({ duration: most, orElse: () => Effect.fail(apiError("unsupported_parameter", "The schema is too complex to be compiled.", { param })) }),
-  )
+  if (size > mostSchemaBytes)
+    return Effect.fail(
+      apiError(
+        "invalid_request_error",
+        `The schema has ${size} bytes; at most ${mostSchemaBytes} are accepted.`,
+        { param },
+      ),
+    )
+  return workers
+    .run<CompileInput, Compiled>(siblingModule(import.meta.url, "./compile-job"), input)
+    .pipe(
+      Effect.catch((error) => {
+        if (error.busy) return Effect.fail(apiError("backend_busy"))
+        log.error("compiling a grammar failed", { reason: error.message, cause: error.cause })
+        return Effect.fail(apiError("backend_error"))
+      }),
+      Effect.timeoutOrElse({
+        duration: most,
+        orElse: () =>
+          Effect.fail(
+            apiError("unsupported_parameter", "The schema is too complex to be compiled.", {
+              param,
+            }),
+          ),
+      }),
+    )
 }
 
 const at = (path: string): string => (path === "" ? "" : ` at ${path}`)
 
 /** What a client is told. A schema that can't be kept is 400, and the message names the keyword and where it is. */
-export const asApiError = (compiled: Exclude<Compiled, { readonly result: "ok" }>, param: string): ApiError => {
-  if (compiled.result === "invalid") return apiError("invalid_request_error", `The schema is no JSON Schema${at(compiled.path)}: ${compiled.reason}.`, { param })
-  if (compiled.result === "tooComplex") return apiError("unsupported_parameter", `The schema is too complex to be kept: ${compiled.reason}.`, { param })
-  if (compiled.keyword === "") return apiError("invalid_request_error", `The schema can't be satisfied: ${compiled.reason}.`, { param })
-  return apiError("unsupported_parameter", `The keyword "${compiled.keyword}"${at(compiled.path)} can't be kept: ${compiled.reason}.`, { param })
+export const asApiError = (
+  compiled: Exclude<Compiled, { readonly result: "ok" }>,
+  param: string,
+): ApiError => {
+  if (compiled.result === "invalid")
+    return apiError(
+      "invalid_request_error",
+      `The schema is no JSON Schema${at(compiled.path)}: ${compiled.reason}.`,
+      { param },
+    )
+  if (compiled.result === "tooComplex")
+    return apiError(
+      "unsupported_parameter",
+      `The schema is too complex to be kept: ${compiled.reason}.`,
+      { param },
+    )
+  if (compiled.keyword === "")
+    return apiError("invalid_request_error", `The schema can't be satisfied: ${compiled.reason}.`, {
+      param,
+    })
+  return apiError(
+    "unsupported_parameter",
+    `The keyword "${compiled.keyword}"${at(compiled.path)} can't be kept: ${compiled.reason}.`,
+    { param },
+  )
 }
 
 /** The grammar of a schema that a request wants its answer to satisfy, strictly or as far as it goes. Fails with 400 that names what can't be kept. */
 export const grammarOfSchema = (
   workers: Workers,
   log: Log,
-  { schema, isStrict, param }: { readonly schema: Json; readonly isStrict: boolean; readonly param: string },
+  {
+    schema,
+    isStrict,
+    param,
+  }: { readonly schema: Json; readonly isStrict: boolean; readonly param: string },
 ): Effect.Effect<Grammar, ApiError> =>
   compileInPool(workers, log, { kind: "schema", schema, isStrict }, param).pipe(
-    Effect.flatMap((compiled) => (compiled.result === "ok" ? Effect.succeed(compiled.grammar) : Effect.fail(asApiError(compiled, param)))),
+    Effect.flatMap((compiled) =>
+      compiled.result === "ok"
+        ? Effect.succeed(compiled.grammar)
+        : Effect.fail(asApiError(compiled, param)),
+    ),
   )

@@ -11,11 +11,18 @@ import { relax } from "./schema-report.ts"
 
 const strict = (schema: Json) => compileJob({ kind: "schema", schema, isStrict: true })
 const loose = (schema: Json) => compileJob({ kind: "schema", schema, isStrict: false })
-const check = (schema: Json, workers: Workers = fakeWorkers()) => makeSchemaChecker(() => ({ workers, log: fakeLog() })).check(schema)
+const check = (schema: Json, workers: Workers = fakeWorkers()) =>
+  makeSchemaChecker(() => ({ workers, log: fakeLog() })).check(schema)
 const param = "response_format.json_schema.schema"
-const plan = (schema: Json, isStrict = true) => Effect.runPromise(Effect.flip(grammarOfSchema(fakeWorkers(), fakeLog(), { schema, isStrict, param })))
+const plan = (schema: Json, isStrict = true) =>
+  Effect.runPromise(
+    Effect.flip(grammarOfSchema(fakeWorkers(), fakeLog(), { schema, isStrict, param })),
+  )
 
-const sets = { type: "object", properties: { "a/b": { type: "array", uniqueItems: true, items: { type: "integer" } } } }
+const sets = {
+  type: "object",
+  properties: { "a/b": { type: "array", uniqueItems: true, items: { type: "integer" } } },
+}
 
 test("a schema that is kept compiles, and its grammar is the schema itself", () => {
   const schema = { type: "object", properties: { a: { type: "integer" } } }
@@ -28,15 +35,28 @@ test("the same schema is compiled once", () => {
 })
 
 test("what can't be kept is refused by its name and place", async () => {
-  expect(strict(sets)).toMatchObject({ result: "refused", keyword: "uniqueItems", path: "/properties/a~1b/uniqueItems" })
-  expect(await plan(sets)).toMatchObject({ code: "unsupported_parameter", param, message: expect.stringMatching(/"uniqueItems" at \/properties\/a~1b\/uniqueItems/) })
+  expect(strict(sets)).toMatchObject({
+    result: "refused",
+    keyword: "uniqueItems",
+    path: "/properties/a~1b/uniqueItems",
+  })
+  expect(await plan(sets)).toMatchObject({
+    code: "unsupported_parameter",
+    param,
+    message: expect.stringMatching(/"uniqueItems" at \/properties\/a~1b\/uniqueItems/),
+  })
 })
 
 test("what is not strict is guided by the rest", () => {
-  const rest = { type: "object", properties: { "a/b": { type: "array", items: { type: "integer" } } } }
+  const rest = {
+    type: "object",
+    properties: { "a/b": { type: "array", items: { type: "integer" } } },
+  }
   expect(relax(sets)).toEqual(rest)
   expect(loose(sets)).toMatchObject({ result: "ok", grammar: { schema: rest } })
-  expect(relax({ oneOf: [{ type: "integer" }, { type: "number" }] })).toEqual({ anyOf: [{ type: "integer" }, { type: "number" }] })
+  expect(relax({ oneOf: [{ type: "integer" }, { type: "number" }] })).toEqual({
+    anyOf: [{ type: "integer" }, { type: "number" }],
+  })
 })
 
 test("what no document satisfies is refused, strict or not", async () => {
@@ -47,7 +67,10 @@ test("what no document satisfies is refused, strict or not", async () => {
     { type: "object", required: ["a"], properties: { a: false } },
     { type: "string", pattern: "^a{3}$", maxLength: 2 },
   ]) {
-    expect(strict(schema), JSON.stringify(schema)).toMatchObject({ result: "refused", reason: "no document satisfies the schema" })
+    expect(strict(schema), JSON.stringify(schema)).toMatchObject({
+      result: "refused",
+      reason: "no document satisfies the schema",
+    })
   }
   expect(await plan({ $ref: "#" }, false)).toMatchObject({ code: "invalid_request_error", param })
 })
@@ -63,26 +86,51 @@ test("what is no JSON Schema is 400 and says where", async () => {
   ] as const) {
     expect(strict(schema), JSON.stringify(schema)).toMatchObject({ result: "invalid", path })
   }
-  expect(await Effect.runPromise(Effect.flip(check({ type: "text" })))).toMatchObject({ code: "invalid_request_error", param: "schema" })
+  expect(await Effect.runPromise(Effect.flip(check({ type: "text" })))).toMatchObject({
+    code: "invalid_request_error",
+    param: "schema",
+  })
 })
 
 test("time and memory are bounded: what is too much is refused with a text", () => {
-  const deep = Array.from({ length: 500 }).reduce<Json>((inner) => ({ type: "array", items: inner }), {})
+  const deep = Array.from({ length: 500 }).reduce<Json>(
+    (inner) => ({ type: "array", items: inner }),
+    {},
+  )
   expect(strict(deep)).toMatchObject({ result: "invalid", reason: expect.stringMatching(/deeper/) })
-  const wide = { type: "object", properties: Object.fromEntries(Array.from({ length: 30_000 }, (_, i) => [`p${i}`, {}])) }
-  expect(strict(wide)).toMatchObject({ result: "invalid", reason: expect.stringMatching(/more than/) })
-  const product = { allOf: Array.from({ length: 12 }, (_, i) => ({ anyOf: Array.from({ length: 8 }, (_, j) => ({ type: "object", properties: { [`k${i}`]: { const: j } } })) })) }
+  const wide = {
+    type: "object",
+    properties: Object.fromEntries(Array.from({ length: 30_000 }, (_, i) => [`p${i}`, {}])),
+  }
+  expect(strict(wide)).toMatchObject({
+    result: "invalid",
+    reason: expect.stringMatching(/more than/),
+  })
+  const product = {
+    allOf: Array.from({ length: 12 }, (_, i) => ({
+      anyOf: Array.from({ length: 8 }, (_, j) => ({
+        type: "object",
+        properties: { [`k${i}`]: { const: j } },
+      })),
+    })),
+  }
   expect(strict(product)).toMatchObject({ result: "tooComplex" })
   expect(loose(product)).toMatchObject({ result: "ok", grammar: { schema: {} } })
 })
 
 test("a schema that is too large is refused before it is compiled", async () => {
-  expect(await plan({ description: "x".repeat(600_000) })).toMatchObject({ code: "invalid_request_error", param, message: expect.stringMatching(/bytes/) })
+  expect(await plan({ description: "x".repeat(600_000) })).toMatchObject({
+    code: "invalid_request_error",
+    param,
+    message: expect.stringMatching(/bytes/),
+  })
 })
 
 test("a grammar in Lark that does not compile says why", () => {
   expect(compileJob({ kind: "lark", lark: 'start: "a"' })).toMatchObject({ result: "ok" })
-  expect(compileJob({ kind: "lark", lark: "start: missing" })).toMatchObject({ reason: expect.stringMatching(/missing/) })
+  expect(compileJob({ kind: "lark", lark: "start: missing" })).toMatchObject({
+    reason: expect.stringMatching(/missing/),
+  })
 })
 
 test("the report speaks of every keyword", async () => {
@@ -103,7 +151,14 @@ test("the report speaks of every keyword", async () => {
 })
 
 test("a pool that is full is backend_busy, and one that fails backend_error", async () => {
-  const failing = (busy?: true): Workers => ({ run: () => Effect.fail(new PortError({ port: "workers", message: "no", ...(busy && { busy }) })) })
-  expect(await Effect.runPromise(Effect.flip(check({}, failing(true))))).toMatchObject({ code: "backend_busy" })
-  expect(await Effect.runPromise(Effect.flip(check({}, failing())))).toMatchObject({ code: "backend_error" })
+  const failing = (busy?: true): Workers => ({
+    run: () =>
+      Effect.fail(new PortError({ port: "workers", message: "no", ...(busy && { busy }) })),
+  })
+  expect(await Effect.runPromise(Effect.flip(check({}, failing(true))))).toMatchObject({
+    code: "backend_busy",
+  })
+  expect(await Effect.runPromise(Effect.flip(check({}, failing())))).toMatchObject({
+    code: "backend_error",
+  })
 })

@@ -11,13 +11,23 @@ import { webAssembly } from "./web-assembly.ts"
 
 export type CompileInput =
   /** `isStrict`: refused where a keyword can't be kept; otherwise without those. `withReport`: the verdict on every keyword. */
-  | { readonly kind: "schema"; readonly schema: Json; readonly isStrict: boolean; readonly withReport?: boolean }
+  | {
+      readonly kind: "schema"
+      readonly schema: Json
+      readonly isStrict: boolean
+      readonly withReport?: boolean
+    }
   /** A grammar that was made from schemas which were compiled before. */
   | { readonly kind: "lark"; readonly lark: string }
 
 export type Compiled =
   /** `grammar`: what to open. `keywords`: where a report was asked for. */
-  | { readonly result: "ok"; readonly grammar: Grammar; readonly compileMs: number; readonly keywords?: readonly KeywordVerdict[] }
+  | {
+      readonly result: "ok"
+      readonly grammar: Grammar
+      readonly compileMs: number
+      readonly keywords?: readonly KeywordVerdict[]
+    }
   | {
       readonly result: "refused"
       readonly keyword: string
@@ -28,7 +38,12 @@ export type Compiled =
     }
   /** It is no JSON Schema. */
   | { readonly result: "invalid"; readonly path: string; readonly reason: string }
-  | { readonly result: "tooComplex"; readonly reason: string; readonly keywords?: readonly KeywordVerdict[]; readonly compileMs: number }
+  | {
+      readonly result: "tooComplex"
+      readonly reason: string
+      readonly keywords?: readonly KeywordVerdict[]
+      readonly compileMs: number
+    }
 
 const keptAnswers = 256
 const mostMemoryBytes = 256 * 2 ** 20
@@ -39,7 +54,8 @@ let instance: GrammarInstance | undefined
 
 /** Whether it compiles does not depend on the model's tokens: each byte is a token here, so that no thread of the pool needs a model's vocabulary. */
 const compile = (kind: Grammar["kind"], text: string): void => {
-  if (!instance || instance.memoryBytes > mostMemoryBytes) instance = new GrammarInstance(byteVocabulary(), undefined, strictLimits)
+  if (!instance || instance.memoryBytes > mostMemoryBytes)
+    instance = new GrammarInstance(byteVocabulary(), undefined, strictLimits)
   try {
     const matcher = instance.compile(kind, text)
     // the first mask finds what a compilation does not: that nothing at all may be written
@@ -60,7 +76,14 @@ const blamed: readonly (readonly [RegExp, string])[] = [
 ]
 
 const failureOf = (text: string, compileMs: number): Compiled => {
-  if (/Unsatisfiable schema|NoExtension/.test(text)) return { result: "refused", keyword: "", path: "", reason: "no document satisfies the schema", compileMs }
+  if (/Unsatisfiable schema|NoExtension/.test(text))
+    return {
+      result: "refused",
+      keyword: "",
+      path: "",
+      reason: "no document satisfies the schema",
+      compileMs,
+    }
   const keyword = blamed.find(([sign]) => sign.test(text))?.[1]
   return keyword === undefined || /too large|too complex|limit|fuel/i.test(text)
     ? { result: "tooComplex", reason: text, compileMs }
@@ -83,13 +106,32 @@ const answer = (input: CompileInput): Compiled => {
   const { keywords, refused, guided } = analyseSchema(input.schema)
   const report = input.withReport ? { keywords } : {}
   const elapsedMs = () => performance.now() - startedMs
-  if (refused && input.isStrict) return { result: "refused", keyword: refused.keyword, path: refused.path, reason: refused.reason ?? "", compileMs: elapsedMs(), ...report }
-  if (!guided) return { result: "refused", keyword: "", path: "", reason: "no document satisfies the schema", compileMs: elapsedMs(), ...report }
+  if (refused && input.isStrict)
+    return {
+      result: "refused",
+      keyword: refused.keyword,
+      path: refused.path,
+      reason: refused.reason ?? "",
+      compileMs: elapsedMs(),
+      ...report,
+    }
+  if (!guided)
+    return {
+      result: "refused",
+      keyword: "",
+      path: "",
+      reason: "no document satisfies the schema",
+      compileMs: elapsedMs(),
+      ...report,
+    }
   const schema = refused ? relax(input.schema) : input.schema
   const tooMany = tooManyWays(guided)
-  const compiled: Compiled = tooMany ? { result: "tooComplex", reason: tooMany, compileMs: elapsedMs() } : attempt({ kind: "schema", schema }, JSON.stringify(guided), startedMs)
+  const compiled: Compiled = tooMany
+    ? { result: "tooComplex", reason: tooMany, compileMs: elapsedMs() }
+    : attempt({ kind: "schema", schema }, JSON.stringify(guided), startedMs)
   // what is not strict is guided as far as it goes, at least to be JSON
-  if (compiled.result !== "ok" && !input.isStrict) return { ...attempt({ kind: "schema", schema: {} }, "{}", startedMs), ...report }
+  if (compiled.result !== "ok" && !input.isStrict)
+    return { ...attempt({ kind: "schema", schema: {} }, "{}", startedMs), ...report }
   return { ...compiled, ...report }
 }
 

@@ -4,7 +4,9 @@ import type { Json } from "../../../core/json.ts"
  * What an answer must look like. `schema`: one JSON document (`{}` is any, `{"type":"object"}` is what `json_object` asks for). `lark`: a grammar as llguidance
  * takes it, in which `%json {...}` stands for a document.
  */
-export type Grammar = { readonly kind: "schema"; readonly schema: Json } | { readonly kind: "lark"; readonly lark: string }
+export type Grammar =
+  | { readonly kind: "schema"; readonly schema: Json }
+  | { readonly kind: "lark"; readonly lark: string }
 
 /** Follows one answer, token by token. What it computes for the next token it computes beside the model's step. */
 export interface Constraint {

@@ -23,11 +23,18 @@ const opened = (constraints: Constraints, grammar: Grammar, text = ""): Constrai
 const schema = (json: unknown): Grammar => ({ kind: "schema", schema: json })
 const next = (constraint: Constraint): string => {
   const mask = constraint.mask()
-  const bytes = Array.from({ length: end }, (_, byte) => byte).filter((byte) => isAllowed(mask, byte))
+  const bytes = Array.from({ length: end }, (_, byte) => byte).filter((byte) =>
+    isAllowed(mask, byte),
+  )
   return String.fromCharCode(...bytes) + (isAllowed(mask, end) ? "$" : "")
 }
 
-const person = schema({ type: "object", properties: { name: { enum: ["Ada", "Alan"] }, age: { type: "integer" } }, required: ["name"], additionalProperties: false })
+const person = schema({
+  type: "object",
+  properties: { name: { enum: ["Ada", "Alan"] }, age: { type: "integer" } },
+  required: ["name"],
+  additionalProperties: false,
+})
 
 for (const [name, constraints] of kinds) {
   test(`${name}: masks follow the schema, token by token`, () => {
@@ -47,7 +54,11 @@ for (const [name, constraints] of kinds) {
   })
 
   test(`${name}: a grammar in Lark holds documents`, () => {
-    const constraint = opened(constraints, { kind: "lark", lark: 'start: "<call>" doc "</call>"\ndoc: %json {"type":"boolean"}' }, "<call>t")
+    const constraint = opened(
+      constraints,
+      { kind: "lark", lark: 'start: "<call>" doc "</call>"\ndoc: %json {"type":"boolean"}' },
+      "<call>t",
+    )
     expect(next(constraint)).toBe("r")
     write(constraint, "rue</call>")
     expect(constraint.isComplete()).toBe(true)
@@ -65,7 +76,10 @@ for (const [name, constraints] of kinds) {
   })
 
   test(`${name}: a way that just fits is found, where a straighter one is longer`, () => {
-    const constraint = opened(constraints, { kind: "schema", schema: { type: "array", minItems: 1 } })
+    const constraint = opened(constraints, {
+      kind: "schema",
+      schema: { type: "array", minItems: 1 },
+    })
     expect(constraint.closing(2)).toBeUndefined()
     expect(constraint.closing(3)).toHaveLength(3)
     const long = opened(constraints, {
@@ -81,14 +95,22 @@ for (const [name, constraints] of kinds) {
   })
 
   test(`${name}: a grammar that does not compile, and a token that is not allowed, fail with a text`, () => {
-    expect(() => opened(constraints, { kind: "lark", lark: "start: nothing" }).mask()).toThrow(/nothing/)
+    expect(() => opened(constraints, { kind: "lark", lark: "start: nothing" }).mask()).toThrow(
+      /nothing/,
+    )
     expect(() => opened(constraints, person, "[").mask()).toThrow(/does not allow/)
     expect(next(opened(constraints, person))).toBe("{")
   })
 }
 
 test("every end token is allowed where the text may end, and none of them is text", () => {
-  const constraints = inlineConstraints(grammarVocabulary(300, (id) => (id < 256 ? Uint8Array.of(id) : Buffer.from(id < 290 ? "}" : "")), [256, 299]))
+  const constraints = inlineConstraints(
+    grammarVocabulary(
+      300,
+      (id) => (id < 256 ? Uint8Array.of(id) : Buffer.from(id < 290 ? "}" : "")),
+      [256, 299],
+    ),
+  )
   const constraint = opened(constraints, person, '{"name":"Ada"')
   const allowed = (id: number) => isAllowed(constraint.mask(), id)
   expect([256, 299, 257, 0x7d, 295].map(allowed)).toEqual([false, false, true, true, false])
@@ -106,7 +128,9 @@ test("answers side by side don't disturb each other", () => {
   expect([next(c), next(b)]).toEqual(["a", '"'])
 })
 
-test("a thread that is gone fails its answers, and the next answer starts another", { timeout: 60_000 }, async () => {
+test("a thread that is gone fails its answers, and the next answer starts another", {
+  timeout: 60_000,
+}, async () => {
   const constraints = makeConstraints(byteVocabulary())
   const lost = opened(constraints, person)
   expect(next(lost)).toBe("{")
@@ -119,10 +143,14 @@ test("a thread that is gone fails its answers, and the next answer starts anothe
 
 test("a grammar that brings the engine of the masks down takes nothing else along", () => {
   // its error text is cut in the middle of a character
-  const deadly: Grammar = { kind: "lark", lark: `start: %json {"type":"string","minLength":"${"é".repeat(200)}"}` }
+  const deadly: Grammar = {
+    kind: "lark",
+    lark: `start: %json {"type":"string","minLength":"${"é".repeat(200)}"}`,
+  }
   for (const constraints of [inThread, inlineConstraints(byteVocabulary())]) {
     const before = opened(constraints, person, '{"name":"Al')
-    for (let n = 0; n < 2; n++) expect(() => opened(constraints, deadly).mask()).toThrow(/can't be run/)
+    for (let n = 0; n < 2; n++)
+      expect(() => opened(constraints, deadly).mask()).toThrow(/can't be run/)
     expect(next(before)).toBe("a")
     write(before, 'an"')
     expect(next(before)).toBe("\n ,}")

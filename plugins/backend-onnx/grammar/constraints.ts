@@ -1,9 +1,16 @@
 import { Worker } from "node:worker_threads"
 import { type Constraint, type Constraints, type Grammar, GrammarFailed } from "./constraint.ts"
-import { type GrammarThreadData, noClosing, SharedState, type ToGrammarThread } from "./grammar-protocol.ts"
+import {
+  type GrammarThreadData,
+  noClosing,
+  SharedState,
+  type ToGrammarThread,
+} from "./grammar-protocol.ts"
 import { type GrammarVocabulary, wordsOf } from "./grammar-vocabulary.ts"
 
-const entry = import.meta.url.endsWith(".ts") ? "./grammar-thread-from-source.mjs" : "./grammar-thread.js"
+const entry = import.meta.url.endsWith(".ts")
+  ? "./grammar-thread-from-source.mjs"
+  : "./grammar-thread.js"
 
 /** Far more than a bounded grammar takes: whoever waits longer waits for a thread that is gone. */
 const answerMs = 20_000
@@ -107,7 +114,12 @@ class ThreadConstraint implements EngineConstraint {
   closing(most: number): readonly number[] | undefined {
     this.settle()
     const found = new Int32Array(new SharedArrayBuffer((most + 1) * 4))
-    this.thread.ask({ type: "closing", id: this.id, most, found: found.buffer as SharedArrayBuffer })
+    this.thread.ask({
+      type: "closing",
+      id: this.id,
+      most,
+      found: found.buffer as SharedArrayBuffer,
+    })
     if (Atomics.wait(found, 0, 0, answerMs) === "timed-out") throw this.lost()
     return found[0] === noClosing ? undefined : [...found.subarray(1, found[0])]
   }

@@ -10,8 +10,21 @@ interface Exports {
   message_len(): number
   words_alloc(words: number): number
   words_free(start: number, words: number): void
-  vocabulary_new(bytes: number, ends: number, count: number, endTokens: number, endCount: number): number
-  vocabulary_limit(vocabulary: number, grammarSize: number, compileFuel: number, stepFuel: number, stepItems: number, lexerStates: number): void
+  vocabulary_new(
+    bytes: number,
+    ends: number,
+    count: number,
+    endTokens: number,
+    endCount: number,
+  ): number
+  vocabulary_limit(
+    vocabulary: number,
+    grammarSize: number,
+    compileFuel: number,
+    stepFuel: number,
+    stepItems: number,
+    lexerStates: number,
+  ): void
   matcher_new(vocabulary: number, kind: number, text: number, length: number): number
   matcher_clone(matcher: number): number
   matcher_mask(matcher: number, mask: number, words: number): number
@@ -23,7 +36,13 @@ interface Exports {
 }
 
 /** What a grammar may cost; more fails with a text. Fuel is spent at about 50,000 (compiling) and 14,000 (a mask) a millisecond, a lexer's state takes 1 to 2 kB. */
-const limits = { grammarSize: 300_000, compileFuel: 4_000_000, stepFuel: 1_000_000, stepItems: 60_000, lexerStates: 40_000 }
+const limits = {
+  grammarSize: 300_000,
+  compileFuel: 4_000_000,
+  stepFuel: 1_000_000,
+  stepItems: 60_000,
+  lexerStates: 40_000,
+}
 
 /** Whoever compiles in order to refuse what is too much: a grammar costs several times more over a model's tokens than over bytes, and must not fail in the middle of an answer. */
 export const strictLimits: typeof limits = { ...limits, compileFuel: 1_000_000, stepFuel: 300_000 }
@@ -35,7 +54,9 @@ const kinds = { schema: 0, lark: 1 } as const
 const moduleFile = (): URL => {
   const name = "wasm/grammar.wasm"
   const beside = new URL(name, import.meta.url)
-  return existsSync(beside) ? beside : new URL(`../../../../plugins/backend-onnx/grammar/${name}`, import.meta.url)
+  return existsSync(beside)
+    ? beside
+    : new URL(`../../../../plugins/backend-onnx/grammar/${name}`, import.meta.url)
 }
 
 let compiled: WasmModule | undefined
@@ -57,14 +78,34 @@ export class GrammarInstance {
   private readonly maskAt: number
 
   constructor(vocabulary: GrammarVocabulary, module = grammarModule(), most = limits) {
-    this.wasm = new webAssembly.Instance(module, { env: { now: () => performance.now() } }).exports as Exports
+    this.wasm = new webAssembly.Instance(module, { env: { now: () => performance.now() } })
+      .exports as Exports
     this.words = wordsOf(vocabulary)
     this.maskAt = this.wasm.words_alloc(this.words)
     const { bytes, ends, endTokens } = vocabulary
     this.vocabulary = this.lend(bytes, (bytesAt) =>
-      this.lend(ends, (endsAt) => this.lend(endTokens, (endsOfText) => this.must(this.wasm.vocabulary_new(bytesAt, endsAt, sizeOf(vocabulary), endsOfText, endTokens.length)))),
+      this.lend(ends, (endsAt) =>
+        this.lend(endTokens, (endsOfText) =>
+          this.must(
+            this.wasm.vocabulary_new(
+              bytesAt,
+              endsAt,
+              sizeOf(vocabulary),
+              endsOfText,
+              endTokens.length,
+            ),
+          ),
+        ),
+      ),
     )
-    this.wasm.vocabulary_limit(this.vocabulary, most.grammarSize, most.compileFuel, most.stepFuel, most.stepItems, most.lexerStates)
+    this.wasm.vocabulary_limit(
+      this.vocabulary,
+      most.grammarSize,
+      most.compileFuel,
+      most.stepFuel,
+      most.stepItems,
+      most.lexerStates,
+    )
   }
 
   get memoryBytes(): number {
@@ -74,7 +115,10 @@ export class GrammarInstance {
   private lend<A>(argument: Uint8Array | Uint32Array, use: (at: number) => A): A {
     const words = Math.ceil(argument.byteLength / 4)
     const at = this.wasm.words_alloc(words)
-    new Uint8Array(this.wasm.memory.buffer).set(new Uint8Array(argument.buffer, argument.byteOffset, argument.byteLength), at)
+    new Uint8Array(this.wasm.memory.buffer).set(
+      new Uint8Array(argument.buffer, argument.byteOffset, argument.byteLength),
+      at,
+    )
     const result = use(at)
     this.wasm.words_free(at, words)
     return result
@@ -97,7 +141,9 @@ export class GrammarInstance {
   /** `text`: a JSON Schema, or a grammar in Lark. */
   compile(kind: "schema" | "lark", text: string): MatcherHandle {
     const bytes = new TextEncoder().encode(text)
-    return this.lend(bytes, (at) => this.must(this.wasm.matcher_new(this.vocabulary, kinds[kind], at, bytes.length)))
+    return this.lend(bytes, (at) =>
+      this.must(this.wasm.matcher_new(this.vocabulary, kinds[kind], at, bytes.length)),
+    )
   }
 
   /** Shares with the first what its lexer has learnt. */

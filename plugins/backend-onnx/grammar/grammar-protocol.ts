@@ -3,9 +3,19 @@ import type { GrammarVocabulary } from "./grammar-vocabulary.ts"
 
 /** What an engine asks its grammar thread. Everything about one answer is done in the order in which it was asked. */
 export type ToGrammarThread =
-  | { readonly type: "open"; readonly id: number; readonly grammar: Grammar; readonly state: SharedArrayBuffer }
+  | {
+      readonly type: "open"
+      readonly id: number
+      readonly grammar: Grammar
+      readonly state: SharedArrayBuffer
+    }
   | { readonly type: "accept"; readonly id: number; readonly token: number }
-  | { readonly type: "closing"; readonly id: number; readonly most: number; readonly found: SharedArrayBuffer }
+  | {
+      readonly type: "closing"
+      readonly id: number
+      readonly most: number
+      readonly found: SharedArrayBuffer
+    }
   | { readonly type: "release"; readonly id: number }
 
 export interface GrammarThreadData {
@@ -33,7 +43,10 @@ export class SharedState {
   private readonly words: Int32Array
   private readonly text: Uint8Array
 
-  constructor(maskWords: number, buffer = new SharedArrayBuffer((wordsBefore + maskWords) * 4 + mostTextBytes)) {
+  constructor(
+    maskWords: number,
+    buffer = new SharedArrayBuffer((wordsBefore + maskWords) * 4 + mostTextBytes),
+  ) {
     this.buffer = buffer
     this.words = new Int32Array(buffer, 0, wordsBefore)
     this.mask = new Uint32Array(buffer, wordsBefore * 4, maskWords)

@@ -1,5 +1,10 @@
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads"
-import { type GrammarThreadData, noClosing, SharedState, type ToGrammarThread } from "./grammar-protocol.ts"
+import {
+  type GrammarThreadData,
+  noClosing,
+  SharedState,
+  type ToGrammarThread,
+} from "./grammar-protocol.ts"
 import { Matchers } from "./matchers.ts"
 
 const { vocabulary, asked } = workerData as GrammarThreadData
@@ -49,7 +54,12 @@ const handle = (message: ToGrammarThread): void => {
 const serve = (signal: Int32Array): never => {
   for (;;) {
     const seen = Atomics.load(signal, 0)
-    for (let received = receiveMessageOnPort(parentPort!); received; received = receiveMessageOnPort(parentPort!)) handle(received.message as ToGrammarThread)
+    for (
+      let received = receiveMessageOnPort(parentPort!);
+      received;
+      received = receiveMessageOnPort(parentPort!)
+    )
+      handle(received.message as ToGrammarThread)
     Atomics.wait(signal, 0, seen)
   }
 }

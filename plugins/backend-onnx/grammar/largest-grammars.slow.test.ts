@@ -7,28 +7,69 @@ import { Matchers } from "./matchers.ts"
 const strict = (schema: Json) => compileJob({ kind: "schema", schema, isStrict: true })
 const loose = (schema: Json) => compileJob({ kind: "schema", schema, isStrict: false })
 
-const optional = (count: number) => ({ type: "object", properties: Object.fromEntries(Array.from({ length: count }, (_, i) => [`p${i}`, { type: "string" }])) })
+const optional = (count: number) => ({
+  type: "object",
+  properties: Object.fromEntries(
+    Array.from({ length: count }, (_, i) => [`p${i}`, { type: "string" }]),
+  ),
+})
 
 test("what the masks' engine would fail at in the middle of an answer is refused before", () => {
   for (const [schema, reason] of [
     [optional(480), /"properties" with 480 optional/],
-    [{ type: "object", properties: { a: { type: "array", items: { $ref: "#/$defs/x" } } }, $defs: { x: optional(600) } }, /"properties" with 600/],
+    [
+      {
+        type: "object",
+        properties: { a: { type: "array", items: { $ref: "#/$defs/x" } } },
+        $defs: { x: optional(600) },
+      },
+      /"properties" with 600/,
+    ],
     [{ enum: Array.from({ length: 2_000 }, (_, a) => ({ a })) }, /2000 objects/],
     [{ anyOf: Array.from({ length: 10 }, () => optional(100)) }, /to choose from/],
-    [{ allOf: [optional(200), { anyOf: Array.from({ length: 5 }, (_, i) => ({ type: "object", required: [`p${i}`] })) }] }, /to choose from/],
+    [
+      {
+        allOf: [
+          optional(200),
+          { anyOf: Array.from({ length: 5 }, (_, i) => ({ type: "object", required: [`p${i}`] })) },
+        ],
+      },
+      /to choose from/,
+    ],
   ] as const) {
-    expect(strict(schema), JSON.stringify(schema).slice(0, 80)).toMatchObject({ result: "tooComplex", reason: expect.stringMatching(reason) })
+    expect(strict(schema), JSON.stringify(schema).slice(0, 80)).toMatchObject({
+      result: "tooComplex",
+      reason: expect.stringMatching(reason),
+    })
     expect(loose(schema)).toMatchObject({ result: "ok" })
   }
-  const recursive = { ...optional(100), $defs: {}, properties: { ...optional(100).properties, inner: { anyOf: [{ $ref: "#" }, { type: "array", items: { $ref: "#" } }] } } }
-  for (const schema of [recursive, { enum: Array.from({ length: 2_500 }, (_, i) => `v${i}`) }]) expect(strict(schema)).toMatchObject({ result: "ok" })
-  expect(strict({ type: "integer", multipleOf: 1_001 })).toMatchObject({ result: "refused", keyword: "multipleOf" })
-  expect(strict({ type: "string", minLength: 10_001 })).toMatchObject({ result: "refused", keyword: "minLength" })
+  const recursive = {
+    ...optional(100),
+    $defs: {},
+    properties: {
+      ...optional(100).properties,
+      inner: { anyOf: [{ $ref: "#" }, { type: "array", items: { $ref: "#" } }] },
+    },
+  }
+  for (const schema of [recursive, { enum: Array.from({ length: 2_500 }, (_, i) => `v${i}`) }])
+    expect(strict(schema)).toMatchObject({ result: "ok" })
+  expect(strict({ type: "integer", multipleOf: 1_001 })).toMatchObject({
+    result: "refused",
+    keyword: "multipleOf",
+  })
+  expect(strict({ type: "string", minLength: 10_001 })).toMatchObject({
+    result: "refused",
+    keyword: "minLength",
+  })
 })
 
 test("what is accepted runs over tokens of several characters", () => {
   const digits = Array.from({ length: 1_000 }, (_, i) => Buffer.from(String(i).padStart(3, "0")))
-  const vocabulary = grammarVocabulary(1_257, (id) => (id < 256 ? Uint8Array.of(id) : (digits[id - 256] ?? new Uint8Array())), [1_256])
+  const vocabulary = grammarVocabulary(
+    1_257,
+    (id) => (id < 256 ? Uint8Array.of(id) : (digits[id - 256] ?? new Uint8Array())),
+    [1_256],
+  )
   const matchers = new Matchers(vocabulary)
   for (const [i, [schema, text]] of (
     [

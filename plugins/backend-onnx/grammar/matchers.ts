@@ -21,7 +21,8 @@ interface Open {
   generation: number
 }
 
-const isTrap = (cause: unknown): boolean => cause instanceof webAssembly.RuntimeError || cause instanceof RangeError
+const isTrap = (cause: unknown): boolean =>
+  cause instanceof webAssembly.RuntimeError || cause instanceof RangeError
 
 /**
  * All matchers of an engine over one instance. A matcher that makes the instance trap fails with it, and its grammar is refused from then on; the
@@ -52,13 +53,21 @@ export class Matchers {
     if (this.instance.memoryBytes > mostMemoryBytes) this.restart()
     const key = `${grammar.kind} ${grammarText(grammar)}`
     if (this.poisoned.has(key)) throw new GrammarFailed("the grammar can't be run")
-    this.guarded(key, () => this.open.set(id, { key, tokens: [], handle: this.instance.clone(this.compiled(key)), generation: this.generation }))
+    this.guarded(key, () =>
+      this.open.set(id, {
+        key,
+        tokens: [],
+        handle: this.instance.clone(this.compiled(key)),
+        generation: this.generation,
+      }),
+    )
   }
 
   accept(id: number, token: number): void {
     const open = this.get(id)
     if (this.vocabulary.endTokens.includes(token)) return
-    if (!this.run(open, (handle) => this.instance.consume(handle, token))) throw new GrammarFailed(`the grammar does not allow token ${token} here`)
+    if (!this.run(open, (handle) => this.instance.consume(handle, token)))
+      throw new GrammarFailed(`the grammar does not allow token ${token} here`)
     open.tokens.push(token)
   }
 
@@ -72,7 +81,9 @@ export class Matchers {
   }
 
   closingOf(id: number, most: number): readonly number[] | undefined {
-    return this.run(this.get(id), (handle) => closingTokens(this.instance, handle, this.closing, most))
+    return this.run(this.get(id), (handle) =>
+      closingTokens(this.instance, handle, this.closing, most),
+    )
   }
 
   release(id: number): void {
@@ -116,7 +127,8 @@ export class Matchers {
     const known = this.grammars.get(key)
     this.grammars.delete(key)
     const split = key.indexOf(" ")
-    const matcher = known ?? this.instance.compile(key.slice(0, split) as Grammar["kind"], key.slice(split + 1))
+    const matcher =
+      known ?? this.instance.compile(key.slice(0, split) as Grammar["kind"], key.slice(split + 1))
     this.grammars.set(key, matcher)
     if (this.grammars.size > keptGrammars) this.forget(this.grammars.keys().next().value!)
     return matcher

@@ -18,25 +18,29 @@ const realVocabulary = (): GrammarVocabulary => {
   return grammarVocabulary(size, (id) => vocabulary.bytesOf(id), endTokens)
 }
 
-test.skipIf(!path)("with a real vocabulary too, whatever is chosen under the mask validates, in a thread as inline", { timeout: 600_000 }, async () => {
-  const vocabulary = realVocabulary()
-  const threaded = makeConstraints(vocabulary)
-  const inline = inlineConstraints(vocabulary)
-  for (const [i, schema] of keptSchemas.entries()) {
-    const validates = independentValidator(schema)
-    const texts = [threaded, inline].map((constraints) => {
-      const constraint = constraints.open({ kind: "schema", schema })
-      const written = walk(constraint, vocabulary, randomFrom(i), 40)
-      const way = constraint.isComplete() ? [] : constraint.closing(800)
-      constraint.release()
-      expect(way, `${JSON.stringify(schema)} after ${textOf(vocabulary, written)}`).toBeDefined()
-      return textOf(vocabulary, [...written, ...way!])
-    })
-    expect(texts[0]).toBe(texts[1])
-    expect(validates(JSON.parse(texts[0]!)), texts[0]).toBe(true)
-  }
-  await threaded.close()
-})
+test.skipIf(!path)(
+  "with a real vocabulary too, whatever is chosen under the mask validates, in a thread as inline",
+  { timeout: 600_000 },
+  async () => {
+    const vocabulary = realVocabulary()
+    const threaded = makeConstraints(vocabulary)
+    const inline = inlineConstraints(vocabulary)
+    for (const [i, schema] of keptSchemas.entries()) {
+      const validates = independentValidator(schema)
+      const texts = [threaded, inline].map((constraints) => {
+        const constraint = constraints.open({ kind: "schema", schema })
+        const written = walk(constraint, vocabulary, randomFrom(i), 40)
+        const way = constraint.isComplete() ? [] : constraint.closing(800)
+        constraint.release()
+        expect(way, `${JSON.stringify(schema)} after ${textOf(vocabulary, written)}`).toBeDefined()
+        return textOf(vocabulary, [...written, ...way!])
+      })
+      expect(texts[0]).toBe(texts[1])
+      expect(validates(JSON.parse(texts[0]!)), texts[0]).toBe(true)
+    }
+    await threaded.close()
+  },
+)
 
 test("memory stays flat over 2,000 schemas", { timeout: 600_000 }, () => {
   const matchers = new Matchers(byteVocabulary())
@@ -44,7 +48,10 @@ test("memory stays flat over 2,000 schemas", { timeout: 600_000 }, () => {
   for (let i = 0; i < 2_000; i++) {
     const schema = {
       type: "object",
-      properties: { [`name${i}`]: { type: "string", pattern: `^[a-z]{1,${(i % 30) + 1}}$` }, n: { type: "integer", maximum: i } },
+      properties: {
+        [`name${i}`]: { type: "string", pattern: `^[a-z]{1,${(i % 30) + 1}}$` },
+        n: { type: "integer", maximum: i },
+      },
       required: [`name${i}`],
     }
     matchers.add(i, { kind: "schema", schema })

@@ -7,14 +7,24 @@ import type { Compiled } from "./compile-job.ts"
 
 const param = "schema"
 
-const errorOf = (compiled: Exclude<Compiled, { readonly result: "invalid" }>): string | undefined => (compiled.result === "ok" ? undefined : asApiError(compiled, param).message)
+const errorOf = (
+  compiled: Exclude<Compiled, { readonly result: "invalid" }>,
+): string | undefined =>
+  compiled.result === "ok" ? undefined : asApiError(compiled, param).message
 
 /** Says what a strict request would do with a schema. */
-export const makeSchemaChecker = (services: () => { readonly workers: Workers; readonly log: Log }): SchemaChecker => ({
+export const makeSchemaChecker = (
+  services: () => { readonly workers: Workers; readonly log: Log },
+): SchemaChecker => ({
   check: (schema) =>
     Effect.suspend(() => {
       const { workers, log } = services()
-      return compileInPool(workers, log, { kind: "schema", schema, isStrict: true, withReport: true }, param)
+      return compileInPool(
+        workers,
+        log,
+        { kind: "schema", schema, isStrict: true, withReport: true },
+        param,
+      )
     }).pipe(
       Effect.flatMap((compiled) => {
         if (compiled.result === "invalid") return Effect.fail(asApiError(compiled, param))

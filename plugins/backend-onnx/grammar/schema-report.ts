@@ -22,7 +22,11 @@ export interface SchemaAnalysis {
 /** Pure, and in time that grows with the schema. Throws `SchemaInvalid` for what is no JSON Schema. */
 export const analyseSchema = (schema: Json): SchemaAnalysis => {
   const { verdicts, guided } = readSchema(schema)
-  return { keywords: verdicts, refused: verdicts.find(({ verdict }) => verdict === "refused"), guided: asked(guided) }
+  return {
+    keywords: verdicts,
+    refused: verdicts.find(({ verdict }) => verdict === "refused"),
+    guided: asked(guided),
+  }
 }
 
 const asked = (guided: Guided): JsonObject | undefined => {
@@ -35,19 +39,25 @@ export const relax = (schema: Json): Json => {
   const relaxed = structuredClone(schema)
   const refused = analyseSchema(schema).keywords.filter(({ verdict }) => verdict === "refused")
   // the deepest first: what is inside of a keyword that goes away goes too
-  for (const { path } of [...refused].sort((a, b) => b.path.length - a.path.length)) drop(relaxed, namesIn(path))
+  for (const { path } of [...refused].sort((a, b) => b.path.length - a.path.length))
+    drop(relaxed, namesIn(path))
   return relaxed
 }
 
 const drop = (schema: Json, path: readonly string[]): void => {
-  const holder = path.slice(0, -1).reduce<Json>((inside, name) => (isObject(inside) || Array.isArray(inside) ? (inside as JsonObject)[name] : undefined), schema) as
-    | Record<string, Json>
-    | undefined
+  const holder = path
+    .slice(0, -1)
+    .reduce<Json>(
+      (inside, name) =>
+        isObject(inside) || Array.isArray(inside) ? (inside as JsonObject)[name] : undefined,
+      schema,
+    ) as Record<string, Json> | undefined
   const keyword = path.at(-1)!
   if (!holder) return
   const branches = holder[keyword]
   delete holder[keyword]
   if (keyword !== "oneOf") return
   if (holder.anyOf === undefined) holder.anyOf = branches
-  else holder.allOf = [...((holder.allOf as readonly Json[] | undefined) ?? []), { anyOf: branches }]
+  else
+    holder.allOf = [...((holder.allOf as readonly Json[] | undefined) ?? []), { anyOf: branches }]
 }

@@ -17,7 +17,12 @@ for (const [i, schema] of keptSchemas.entries()) {
     const validates = independentValidator(schema)
     for (let n = 0; n < walks; n++) {
       const constraint = constraints.open({ kind: "schema", schema })
-      const written = walk(constraint, vocabulary, randomFrom(i * 1_000 + n), n % 2 === 0 ? n * 5 : mostTokens)
+      const written = walk(
+        constraint,
+        vocabulary,
+        randomFrom(i * 1_000 + n),
+        n % 2 === 0 ? n * 5 : mostTokens,
+      )
       const way = constraint.isComplete() ? [] : constraint.closing(600)
       constraint.release()
       const text = textOf(vocabulary, [...written, ...(way ?? [])])

@@ -16,7 +16,9 @@ const folder = fileURLToPath(new URL("wasm/", import.meta.url))
 const digestOf = (file: string) => createHash("sha256").update(readFileSync(file)).digest("hex")
 
 test("the committed module is the one whose digest is committed", () => {
-  expect(readFileSync(join(folder, "grammar.wasm.sha256"), "utf8").split(" ")[0]).toBe(digestOf(join(folder, "grammar.wasm")))
+  expect(readFileSync(join(folder, "grammar.wasm.sha256"), "utf8").split(" ")[0]).toBe(
+    digestOf(join(folder, "grammar.wasm")),
+  )
 })
 
 /** Undefined: why it can't be built here. */
@@ -31,13 +33,18 @@ const rebuilt = (): { readonly file: string; readonly remove: () => void } | str
   return `the target or the crates can't be had: ${built.stderr.slice(-300)}`
 }
 
-test("a module that is built here from the committed sources gives the same masks", { timeout: 1_200_000 }, (context) => {
+test("a module that is built here from the committed sources gives the same masks", {
+  timeout: 1_200_000,
+}, (context) => {
   const built = rebuilt()
   if (typeof built === "string") return context.skip(built)
   try {
     const vocabulary = byteVocabulary()
     const committed = new GrammarInstance(vocabulary)
-    const fresh = new GrammarInstance(vocabulary, new webAssembly.Module(new Uint8Array(readFileSync(built.file))))
+    const fresh = new GrammarInstance(
+      vocabulary,
+      new webAssembly.Module(new Uint8Array(readFileSync(built.file))),
+    )
     let masks = 0
     for (const [i, schema] of keptSchemas.entries()) {
       const text = JSON.stringify(analyseSchema(schema).guided)
@@ -47,7 +54,9 @@ test("a module that is built here from the committed sources gives the same mask
         const mask = committed.mask(a).slice()
         expect(fresh.mask(b)).toEqual(mask)
         masks++
-        const allowed = Array.from({ length: 256 }, (_, byte) => byte).filter((byte) => isAllowed(mask, byte))
+        const allowed = Array.from({ length: 256 }, (_, byte) => byte).filter((byte) =>
+          isAllowed(mask, byte),
+        )
         if (allowed.length === 0) break
         const byte = allowed[Math.floor(random() * allowed.length)]!
         expect([committed.consume(a, byte), fresh.consume(b, byte)]).toEqual([true, true])

@@ -1,7 +1,10 @@
 /** What we use of WebAssembly: without the browser's types, Node's name only part of it. */
 interface WebAssemblyApi {
   readonly Module: new (bytes: Uint8Array) => WasmModule
-  readonly Instance: new (module: WasmModule, imports: Readonly<Record<string, Readonly<Record<string, (...values: number[]) => number>>>>) => { readonly exports: unknown }
+  readonly Instance: new (
+    module: WasmModule,
+    imports: Readonly<Record<string, Readonly<Record<string, (...values: number[]) => number>>>>,
+  ) => { readonly exports: unknown }
   readonly RuntimeError: new () => Error
 }
 
@@ -13,4 +16,5 @@ export interface WasmMemory {
   readonly buffer: ArrayBuffer
 }
 
-export const webAssembly = (globalThis as unknown as { readonly WebAssembly: WebAssemblyApi }).WebAssembly
+export const webAssembly = (globalThis as unknown as { readonly WebAssembly: WebAssemblyApi })
+  .WebAssembly

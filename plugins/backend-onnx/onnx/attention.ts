@@ -18,7 +18,8 @@ export interface AttentionFrame {
 
 type Sizes = Pick<DecoderConfig, "heads" | "kvHeads" | "headSize">
 
-const concat = (graph: GraphBuilder, parts: readonly Value[], axis: number) => graph.node("Concat", parts, { attributes: { axis } })
+const concat = (graph: GraphBuilder, parts: readonly Value[], axis: number) =>
+  graph.node("Concat", parts, { attributes: { axis } })
 
 interface Extent {
   /** Of one element each. */
@@ -28,22 +29,51 @@ interface Extent {
 }
 
 /** Cached position p is visible below the row's `past_lens`; new position s sees the new ones up to itself. A window takes those away that lie too far back. */
-const additiveMask = (graph: GraphBuilder, { batch, fresh, past }: Extent, window: number | undefined): Value => {
-  const range = (count: Value) => graph.node("Range", [graph.ints(0), graph.node("Squeeze", [count, graph.ints([0])]), graph.ints(1)])
-  const additive = (visible: Value) => graph.node("Where", [visible, graph.floats(0), graph.floats(masked)])
-  const expand = (mask: Value, last: Value) => graph.node("Expand", [mask, concat(graph, [batch, graph.ints([1]), graph.ints([1]), fresh, last], 0)])
+const additiveMask = (
+  graph: GraphBuilder,
+  { batch, fresh, past }: Extent,
+  window: number | undefined,
+): Value => {
+  const range = (count: Value) =>
+    graph.node("Range", [
+      graph.ints(0),
+      graph.node("Squeeze", [count, graph.ints([0])]),
+      graph.ints(1),
+    ])
+  const additive = (visible: Value) =>
+    graph.node("Where", [visible, graph.floats(0), graph.floats(masked)])
+  const expand = (mask: Value, last: Value) =>
+    graph.node("Expand", [
+      mask,
+      concat(graph, [batch, graph.ints([1]), graph.ints([1]), fresh, last], 0),
+    ])
   const near = (visible: Value, queries: Value, keys: Value): Value =>
-    window === undefined ? visible : graph.node("And", [visible, graph.node("Less", [graph.node("Sub", [queries, keys]), graph.ints(window)])])
+    window === undefined
+      ? visible
+      : graph.node("And", [
+          visible,
+          graph.node("Less", [graph.node("Sub", [queries, keys]), graph.ints(window)]),
+        ])
   const [cached, steps] = [range(past), range(fresh)]
   const ownSteps = graph.node("Unsqueeze", [steps, graph.ints([1])])
   const lengths = graph.node("Unsqueeze", ["past_lens", graph.ints([1, 2, 3, 4])])
-  const overPast = near(graph.node("Less", [cached, lengths]), graph.node("Add", [lengths, ownSteps]), cached)
+  const overPast = near(
+    graph.node("Less", [cached, lengths]),
+    graph.node("Add", [lengths, ownSteps]),
+    cached,
+  )
   const causal = near(graph.node("LessOrEqual", [steps, ownSteps]), ownSteps, steps)
   return concat(graph, [expand(additive(overPast), past), expand(additive(causal), fresh)], 4)
 }
 
-export const attentionFrame = (graph: GraphBuilder, { heads, kvHeads, headSize }: Sizes, x: Value, pastKeys: Value): AttentionFrame => {
-  const size = (value: Value, axis: number) => graph.node("Shape", [value], { attributes: { start: axis, end: axis + 1 } })
+export const attentionFrame = (
+  graph: GraphBuilder,
+  { heads, kvHeads, headSize }: Sizes,
+  x: Value,
+  pastKeys: Value,
+): AttentionFrame => {
+  const size = (value: Value, axis: number) =>
+    graph.node("Shape", [value], { attributes: { start: axis, end: axis + 1 } })
   const extent = { batch: size(x, 0), fresh: size(x, 1), past: size(pastKeys, 2) }
   const { batch, fresh, past } = extent
   const all = graph.node("Add", [past, fresh])
@@ -73,16 +103,46 @@ export interface AttentionInput {
 }
 
 /** Grouped-query attention over the cached keys and values and the new ones, kept apart so that the cache is never copied; answers [B, S, heads*size]. */
-export const attention = (graph: GraphBuilder, { heads, kvHeads, headSize }: Sizes, frame: AttentionFrame, input: AttentionInput): Value => {
+export const attention = (
+  graph: GraphBuilder,
+  { heads, kvHeads, headSize }: Sizes,
+  frame: AttentionFrame,
+  input: AttentionInput,
+): Value => {
   const split = (value: Value, count: number) =>
-    graph.node("Transpose", [graph.node("Reshape", [value, graph.ints([0, 0, count, headSize])])], { attributes: { perm: [0, 2, 1, 3] } })
-  const queries = graph.node("Reshape", [split(input.queries, heads), graph.ints([0, kvHeads, -1, headSize])])
-  const score = (keys: Value) => graph.fused("FusedMatMul", [queries, keys], { transB: 1, alpha: { float: 1 / Math.sqrt(headSize) } })
+    graph.node("Transpose", [graph.node("Reshape", [value, graph.ints([0, 0, count, headSize])])], {
+      attributes: { perm: [0, 2, 1, 3] },
+    })
+  const queries = graph.node("Reshape", [
+    split(input.queries, heads),
+    graph.ints([0, kvHeads, -1, headSize]),
+  ])
+  const score = (keys: Value) =>
+    graph.fused("FusedMatMul", [queries, keys], {
+      transB: 1,
+      alpha: { float: 1 / Math.sqrt(headSize) },
+    })
   const scores = concat(graph, [score(input.past.keys), score(split(input.keys, kvHeads))], 3)
-  const biased = graph.node("Add", [graph.node("Reshape", [scores, frame.grouped]), frame.maskFor(input.window)])
-  const weights = graph.node("Reshape", [graph.node("Softmax", [biased], { attributes: { axis: -1 } }), frame.folded])
-  const [overPast, overNew] = graph.nodeWith("Split", [weights, frame.parts], [graph.name("pp"), graph.name("pn")], { attributes: { axis: 3 } })
-  const sum = graph.node("Add", [graph.node("MatMul", [overPast!, input.past.values]), graph.node("MatMul", [overNew!, split(input.values, kvHeads)])])
-  const back = graph.node("Transpose", [graph.node("Reshape", [sum, frame.perHead])], { attributes: { perm: [0, 2, 1, 3] } })
+  const biased = graph.node("Add", [
+    graph.node("Reshape", [scores, frame.grouped]),
+    frame.maskFor(input.window),
+  ])
+  const weights = graph.node("Reshape", [
+    graph.node("Softmax", [biased], { attributes: { axis: -1 } }),
+    frame.folded,
+  ])
+  const [overPast, overNew] = graph.nodeWith(
+    "Split",
+    [weights, frame.parts],
+    [graph.name("pp"), graph.name("pn")],
+    { attributes: { axis: 3 } },
+  )
+  const sum = graph.node("Add", [
+    graph.node("MatMul", [overPast!, input.past.values]),
+    graph.node("MatMul", [overNew!, split(input.values, kvHeads)]),
+  ])
+  const back = graph.node("Transpose", [graph.node("Reshape", [sum, frame.perHead])], {
+    attributes: { perm: [0, 2, 1, 3] },
+  })
   return graph.node("Reshape", [back, graph.ints([0, 0, heads * headSize])])
 }

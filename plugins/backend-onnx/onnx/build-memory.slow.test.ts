@@ -18,13 +18,29 @@ const [width, feedForward, layers, vocabulary, halfType] = [1024, 4096, 6, 16_38
 const matrices = (): readonly (readonly [string, number, number])[] => {
   const layer = (index: number) => {
     const at = (name: string) => `blk.${index}.${name}.weight`
-    const square = ["attn_q", "attn_k", "attn_v", "attn_output"].map((name) => [at(name), width, width] as const)
-    return [...square, [at("ffn_gate"), width, feedForward] as const, [at("ffn_up"), width, feedForward] as const, [at("ffn_down"), feedForward, width] as const]
+    const square = ["attn_q", "attn_k", "attn_v", "attn_output"].map(
+      (name) => [at(name), width, width] as const,
+    )
+    return [
+      ...square,
+      [at("ffn_gate"), width, feedForward] as const,
+      [at("ffn_up"), width, feedForward] as const,
+      [at("ffn_down"), feedForward, width] as const,
+    ]
   }
-  const tables = [["token_embd.weight", width, vocabulary] as const, ["output.weight", width, vocabulary] as const]
+  const tables = [
+    ["token_embd.weight", width, vocabulary] as const,
+    ["output.weight", width, vocabulary] as const,
+  ]
   return [...tables, ...Array.from({ length: layers }, (_, index) => layer(index)).flat()]
 }
-const norms = ["output_norm.weight", ...Array.from({ length: layers }, (_, index) => [`blk.${index}.attn_norm.weight`, `blk.${index}.ffn_norm.weight`]).flat()]
+const norms = [
+  "output_norm.weight",
+  ...Array.from({ length: layers }, (_, index) => [
+    `blk.${index}.attn_norm.weight`,
+    `blk.${index}.ffn_norm.weight`,
+  ]).flat(),
+]
 
 beforeAll(() => {
   const metadata = {
@@ -41,13 +57,25 @@ beforeAll(() => {
   }
   const tensors = [
     ...norms.map((name) => ({ name, dimensions: [width], type: halfType, length: 2 * width })),
-    ...matrices().map(([name, columns, rows]) => ({ name, dimensions: [columns, rows], type: halfType, length: 2 * columns * rows })),
+    ...matrices().map(([name, columns, rows]) => ({
+      name,
+      dimensions: [columns, rows],
+      type: halfType,
+      length: 2 * columns * rows,
+    })),
   ]
   // halves of 0.02 or so
-  const piece = Buffer.from(Uint16Array.from({ length: 512 * 1024 }, (_, i) => 0x2400 | ((i * 40_503) & 0x83ff)).buffer)
+  const piece = Buffer.from(
+    Uint16Array.from({ length: 512 * 1024 }, (_, i) => 0x2400 | ((i * 40_503) & 0x83ff)).buffer,
+  )
   const file = openSync(path, "wx")
   writeSync(file, writeGgufHeader(metadata, tensors))
-  for (let left = tensors.reduce((sum, { length }) => sum + length, 0); left > 0; left -= piece.length) writeSync(file, piece, 0, Math.min(left, piece.length))
+  for (
+    let left = tensors.reduce((sum, { length }) => sum + length, 0);
+    left > 0;
+    left -= piece.length
+  )
+    writeSync(file, piece, 0, Math.min(left, piece.length))
   closeSync(file)
 }, 60_000)
 
@@ -56,9 +84,22 @@ test.each(["int8", "int4", "fp32"])(
   async (precision) => {
     expect(statSync(path).size).toBeGreaterThan(250 * 2 ** 20)
     const script = fileURLToPath(new URL("../testing/build-in-process.ts", import.meta.url))
-    const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", script, path, join(root, precision), precision])
-    const { beforeMb, peakMb, fileMb } = JSON.parse(stdout) as { readonly beforeMb: number; readonly peakMb: number; readonly fileMb: number }
-    console.log(`${precision}: ${Math.round(peakMb - beforeMb)} MB above ${Math.round(beforeMb)} MB, file ${Math.round(fileMb)} MB`)
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      "--import",
+      "tsx",
+      script,
+      path,
+      join(root, precision),
+      precision,
+    ])
+    const { beforeMb, peakMb, fileMb } = JSON.parse(stdout) as {
+      readonly beforeMb: number
+      readonly peakMb: number
+      readonly fileMb: number
+    }
+    console.log(
+      `${precision}: ${Math.round(peakMb - beforeMb)} MB above ${Math.round(beforeMb)} MB, file ${Math.round(fileMb)} MB`,
+    )
     expect(peakMb - beforeMb).toBeLessThan(100)
   },
   180_000,

@@ -9,7 +9,10 @@ export interface Content {
 }
 
 /** Reads a file once through. Blocks: for worker threads only. */
-export const contentOf = (path: string, progress: (readBytes: number, ofBytes: number) => void = () => {}): Content => {
+export const contentOf = (
+  path: string,
+  progress: (readBytes: number, ofBytes: number) => void = () => {},
+): Content => {
   const handle = openSync(path, "r")
   try {
     const { size } = fstatSync(handle)

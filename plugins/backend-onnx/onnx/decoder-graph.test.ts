@@ -18,21 +18,35 @@ writeFileSync(path, writeGguf(content))
 const tokens = [0, 40, 41, 200, 7, 7, 99, 120, 260, 1, 13, 55, 60, 61, 62, 8]
 
 const open = async (precision: Precision) => {
-  const { session } = await openDecoder({ path, graphs: join(root, "graphs"), precision, threads: 1 }, () => {})
+  const { session } = await openDecoder(
+    { path, graphs: join(root, "graphs"), precision, threads: 1 },
+    () => {},
+  )
   const llama = new LlamaSession(session)
-  return { newCache: (tokens: number) => llama.newCache(tokens), step: (...args: Parameters<LlamaSession["step"]>) => llama.step(...args), close: () => session.close() }
+  return {
+    newCache: (tokens: number) => llama.newCache(tokens),
+    step: (...args: Parameters<LlamaSession["step"]>) => llama.step(...args),
+    close: () => session.close(),
+  }
 }
 type Opened = Awaited<ReturnType<typeof open>>
 
 /** Logits after each token, when the tokens come in pieces of these sizes. */
-const logitsIn = async (session: Opened, sizes: readonly number[]): Promise<readonly (readonly number[])[]> => {
+const logitsIn = async (
+  session: Opened,
+  sizes: readonly number[],
+): Promise<readonly (readonly number[])[]> => {
   const cache = session.newCache(1)
   const out: number[][] = []
-  for (const size of sizes) out.push([...(await session.step(cache, tokens.slice(cache.length, cache.length + size), true))])
+  for (const size of sizes)
+    out.push([
+      ...(await session.step(cache, tokens.slice(cache.length, cache.length + size), true)),
+    ])
   return out
 }
 
-const largestGap = (a: readonly number[], b: readonly number[]) => a.reduce((most, value, i) => Math.max(most, Math.abs(value - b[i]!)), 0)
+const largestGap = (a: readonly number[], b: readonly number[]) =>
+  a.reduce((most, value, i) => Math.max(most, Math.abs(value - b[i]!)), 0)
 const argmax = (a: readonly number[]) => a.indexOf(Math.max(...a))
 
 const reference = new LlamaReference(content)
@@ -44,7 +58,8 @@ test("in fp32 the graph answers the logits of an independent implementation, tok
     session,
     tokens.map(() => 1),
   )
-  for (const [i, logits] of single.entries()) expect(largestGap(logits, wanted[i]!)).toBeLessThan(1e-4)
+  for (const [i, logits] of single.entries())
+    expect(largestGap(logits, wanted[i]!)).toBeLessThan(1e-4)
   for (const sizes of [[16], [5, 11], [1, 14, 1]]) {
     const last = (await logitsIn(session, sizes)).at(-1)!
     expect(largestGap(last, wanted.at(-1)!)).toBeLessThan(1e-4)
@@ -59,8 +74,11 @@ test("in int8 it stays close", async () => {
     tokens.map(() => 1),
   )
   const spread = Math.max(...wanted.at(-1)!) - Math.min(...wanted.at(-1)!)
-  for (const [i, logits] of single.entries()) expect(largestGap(logits, wanted[i]!)).toBeLessThan(spread * 0.05)
-  expect(single.filter((logits, i) => argmax(logits) === argmax(wanted[i]!)).length).toBeGreaterThan(tokens.length * 0.8)
+  for (const [i, logits] of single.entries())
+    expect(largestGap(logits, wanted[i]!)).toBeLessThan(spread * 0.05)
+  expect(
+    single.filter((logits, i) => argmax(logits) === argmax(wanted[i]!)).length,
+  ).toBeGreaterThan(tokens.length * 0.8)
   await session.close()
 })
 

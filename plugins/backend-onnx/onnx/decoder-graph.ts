@@ -32,21 +32,34 @@ const rotaryTables = ({ graph, config }: Building): void => {
     const table = new Float32Array(batch * half)
     for (let first = 0; first < config.contextTokens; first += batch) {
       const count = Math.min(batch, config.contextTokens - first)
-      for (let i = 0; i < count * half; i++) table[i] = wave((first + Math.floor(i / half)) * config.rotations[i % half]!)
+      for (let i = 0; i < count * half; i++)
+        table[i] = wave((first + Math.floor(i / half)) * config.rotations[i % half]!)
       graph.store.write(region, first * half * 4, table.subarray(0, count * half))
     }
   }
 }
 
 const plainNorm = ({ graph, config }: Building, value: Value, weights: Float32Array): Value =>
-  graph.node("SimplifiedLayerNormalization", [value, graph.floats([...weights])], { attributes: { axis: -1, epsilon: { float: config.normEpsilon }, stash_type: 1 } })
+  graph.node("SimplifiedLayerNormalization", [value, graph.floats([...weights])], {
+    attributes: { axis: -1, epsilon: { float: config.normEpsilon }, stash_type: 1 },
+  })
 
-const norm = (building: Building, weights: Float32Array, stream: Stream): { readonly normed: Value; readonly stream: Stream } => {
+const norm = (
+  building: Building,
+  weights: Float32Array,
+  stream: Stream,
+): { readonly normed: Value; readonly stream: Stream } => {
   const { graph, config } = building
-  if (stream.pending === undefined) return { normed: plainNorm(building, stream.sum, weights), stream }
+  if (stream.pending === undefined)
+    return { normed: plainNorm(building, stream.sum, weights), stream }
   const [normed, sum] = [graph.name("norm"), graph.name("sum")]
   const attributes = { epsilon: { float: config.normEpsilon } }
-  graph.nodeWith("SkipSimplifiedLayerNormalization", [stream.sum, stream.pending, graph.floats([...weights])], [normed, "", "", sum], { attributes, domain: "com.microsoft" })
+  graph.nodeWith(
+    "SkipSimplifiedLayerNormalization",
+    [stream.sum, stream.pending, graph.floats([...weights])],
+    [normed, "", "", sum],
+    { attributes, domain: "com.microsoft" },
+  )
   return { normed, stream: { sum, pending: undefined } }
 }
 
@@ -59,8 +72,19 @@ const splitLast = (graph: GraphBuilder, value: Value, sizes: readonly number[]):
   )
 
 /** One product for several matrices that read the same input. */
-const project = ({ graph, weights, precision }: Building, layer: number, parts: readonly LayerMatrix[], x: Value): Value =>
-  linear(graph, x, stacked(parts.map((part) => weights.matrix(layer, part))), precision, weights.bias(layer, parts))
+const project = (
+  { graph, weights, precision }: Building,
+  layer: number,
+  parts: readonly LayerMatrix[],
+  x: Value,
+): Value =>
+  linear(
+    graph,
+    x,
+    stacked(parts.map((part) => weights.matrix(layer, part))),
+    precision,
+    weights.bias(layer, parts),
+  )
 
 interface Attended {
   readonly out: Value
@@ -68,29 +92,57 @@ interface Attended {
   readonly values: Value
 }
 
-const selfAttention = (building: Building, layer: number, frame: AttentionFrame, normed: Value): Attended => {
+const selfAttention = (
+  building: Building,
+  layer: number,
+  frame: AttentionFrame,
+  normed: Value,
+): Attended => {
   const { graph, config, weights } = building
   const { heads, kvHeads, headSize } = config
   const [all, kv] = [heads * headSize, kvHeads * headSize]
-  const [q, k, v] = splitLast(graph, project(building, layer, ["q", "k", "v"], normed), [all, kv, kv])
+  const [q, k, v] = splitLast(graph, project(building, layer, ["q", "k", "v"], normed), [
+    all,
+    kv,
+    kv,
+  ])
   const perHead = (value: Value, count: number, part: "queries" | "keys"): Value => {
     if (!config.headNorms) return value
     const apart = graph.node("Reshape", [value, graph.ints([0, 0, count, headSize])])
-    return graph.node("Reshape", [plainNorm(building, apart, weights.norm(layer, part)), graph.ints([0, 0, count * headSize])])
+    return graph.node("Reshape", [
+      plainNorm(building, apart, weights.norm(layer, part)),
+      graph.ints([0, 0, count * headSize]),
+    ])
   }
-  const rotate = (value: Value, count: number) => graph.fused("RotaryEmbedding", [value, "position_ids", "cos", "sin"], { num_heads: count, interleaved: 0 })
+  const rotate = (value: Value, count: number) =>
+    graph.fused("RotaryEmbedding", [value, "position_ids", "cos", "sin"], {
+      num_heads: count,
+      interleaved: 0,
+    })
   const keys = rotate(perHead(k!, kvHeads, "keys"), kvHeads)
   const queries = rotate(perHead(q!, heads, "queries"), heads)
   const past = { keys: `past.${layer}.k`, values: `past.${layer}.v` }
-  const attended = attention(graph, config, frame, { queries, keys, values: v!, past, window: config.windows[layer] })
+  const attended = attention(graph, config, frame, {
+    queries,
+    keys,
+    values: v!,
+    past,
+    window: config.windows[layer],
+  })
   return { out: project(building, layer, ["out"], attended), keys, values: v! }
 }
 
 const feedForward = (building: Building, layer: number, normed: Value): Value => {
   const { graph, config } = building
-  const [gate, up] = splitLast(graph, project(building, layer, ["gate", "up"], normed), [config.feedForward, config.feedForward])
+  const [gate, up] = splitLast(graph, project(building, layer, ["gate", "up"], normed), [
+    config.feedForward,
+    config.feedForward,
+  ])
   // QuickGelu with alpha 1 is SiLU
-  const active = graph.node("Mul", [graph.fused("QuickGelu", [gate!], { alpha: { float: 1 } }), up!])
+  const active = graph.node("Mul", [
+    graph.fused("QuickGelu", [gate!], { alpha: { float: 1 } }),
+    up!,
+  ])
   return project(building, layer, ["down"], active)
 }
 
@@ -99,18 +151,22 @@ const declareInputs = ({ graph, config }: Building): void => {
   graph.input("position_ids", "int64", ["B", "S"])
   graph.input("past_lens", "int64", ["B"])
   graph.input("logit_idx", "int64", ["R"])
-  for (let layer = 0; layer < config.layers; layer++) for (const kind of ["k", "v"]) graph.input(`past.${layer}.${kind}`, "float", ["B", config.kvHeads, "P", config.headSize])
+  for (let layer = 0; layer < config.layers; layer++)
+    for (const kind of ["k", "v"])
+      graph.input(`past.${layer}.${kind}`, "float", ["B", config.kvHeads, "P", config.headSize])
 }
 
 /** Of an embedding table that is not converted as the head too. */
 const refuseBrokenEmbedding = ({ config, weights }: Building): void => {
   const table = weights.embedding()
   const row = new Float32Array(table.columns)
-  if (!config.tiedHead) for (let token = 0; token < table.rows; token++) decodeRow(table, token, row)
+  if (!config.tiedHead)
+    for (let token = 0; token < table.rows; token++) decodeRow(table, token, row)
 }
 
 /** Four bits are too few for the head, which picks the words. */
-const headPrecision = (precision: Precision): Precision => (precision === "int4" ? "int8" : precision)
+const headPrecision = (precision: Precision): Precision =>
+  precision === "int4" ? "int8" : precision
 
 /**
  * The graph of a Llama-like decoder (Touvron et al., arXiv 2302.13971) that answers only the NEW keys and values, so that the cache is never copied.
@@ -118,7 +174,10 @@ const headPrecision = (precision: Precision): Precision => (precision === "int4"
  * In: `x [B,S,width]` (embedded tokens), `position_ids [B,S]`, `past_lens [B]`, `logit_idx [R]` (rows of B*S whose logits are wanted), `past.{l}.k|v [B,KV,P,H]`.
  * Out: `logits [R,vocabulary]`, `new_kv [2*layers*B, S, KV*H]`: keys then values, layer by layer.
  */
-export const buildDecoderGraph = (building: Building, progress: (doneLayers: number, ofLayers: number) => void): void => {
+export const buildDecoderGraph = (
+  building: Building,
+  progress: (doneLayers: number, ofLayers: number) => void,
+): void => {
   const { graph, config, weights, precision } = building
   declareInputs(building)
   rotaryTables(building)
@@ -131,12 +190,26 @@ export const buildDecoderGraph = (building: Building, progress: (doneLayers: num
     const before = norm(building, weights.norm(layer, "beforeAttention"), stream)
     const attended = selfAttention(building, layer, frame, before.normed)
     fresh.push(attended.keys, attended.values)
-    const between = norm(building, weights.norm(layer, "beforeFeedForward"), { sum: before.stream.sum, pending: attended.out })
+    const between = norm(building, weights.norm(layer, "beforeFeedForward"), {
+      sum: before.stream.sum,
+      pending: attended.out,
+    })
     stream = { sum: between.stream.sum, pending: feedForward(building, layer, between.normed) }
   }
-  graph.output("new_kv", graph.node("Concat", fresh, { attributes: { axis: 0 } }), "float", ["LB", "S", config.kvHeads * config.headSize])
+  graph.output("new_kv", graph.node("Concat", fresh, { attributes: { axis: 0 } }), "float", [
+    "LB",
+    "S",
+    config.kvHeads * config.headSize,
+  ])
   progress(config.layers, config.layers + 1)
   const last = norm(building, weights.finalNorm(), stream).normed
-  const chosen = graph.node("Gather", [graph.node("Reshape", [last, graph.ints([-1, config.width])]), "logit_idx"], { attributes: { axis: 0 } })
-  graph.output("logits", linear(graph, chosen, weights.head(), headPrecision(precision)), "float", ["R", config.vocabulary])
+  const chosen = graph.node(
+    "Gather",
+    [graph.node("Reshape", [last, graph.ints([-1, config.width])]), "logit_idx"],
+    { attributes: { axis: 0 } },
+  )
+  graph.output("logits", linear(graph, chosen, weights.head(), headPrecision(precision)), "float", [
+    "R",
+    config.vocabulary,
+  ])
 }

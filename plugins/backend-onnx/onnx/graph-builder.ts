@@ -24,9 +24,19 @@ const attributeProto = (name: string, value: Attribute): ProtobufWriter => {
   return proto.int(20, 7)
 }
 
-const valueInfo = (name: string, type: ElementType, shape: readonly (number | string)[]): ProtobufWriter => {
+const valueInfo = (
+  name: string,
+  type: ElementType,
+  shape: readonly (number | string)[],
+): ProtobufWriter => {
   const dimensions = new ProtobufWriter()
-  for (const size of shape) dimensions.message(1, typeof size === "number" ? new ProtobufWriter().int(1, size) : new ProtobufWriter().text(2, size))
+  for (const size of shape)
+    dimensions.message(
+      1,
+      typeof size === "number"
+        ? new ProtobufWriter().int(1, size)
+        : new ProtobufWriter().text(2, size),
+    )
   const tensor = new ProtobufWriter().int(1, elementTypes[type]).message(2, dimensions)
   return new ProtobufWriter().text(1, name).message(2, new ProtobufWriter().message(1, tensor))
 }
@@ -53,15 +63,23 @@ export class GraphBuilder {
   /** Makes `value` an output of the graph under `name`. */
   output(name: Value, value: Value, type: ElementType, shape: readonly (number | string)[]): void {
     this.outputs.push(valueInfo(name, type, shape))
-    this.nodes.push(new ProtobufWriter().text(1, value).text(2, name).text(3, `out_${name}`).text(4, "Identity"))
+    this.nodes.push(
+      new ProtobufWriter().text(1, value).text(2, name).text(3, `out_${name}`).text(4, "Identity"),
+    )
   }
 
-  nodeWith(op: string, inputs: readonly Value[], outputs: readonly Value[], options: NodeOptions = {}): readonly Value[] {
+  nodeWith(
+    op: string,
+    inputs: readonly Value[],
+    outputs: readonly Value[],
+    options: NodeOptions = {},
+  ): readonly Value[] {
     const proto = new ProtobufWriter()
     for (const input of inputs) proto.text(1, input)
     for (const output of outputs) proto.text(2, output)
     proto.text(3, this.name(`n_${op}`)).text(4, op)
-    for (const [name, value] of Object.entries(options.attributes ?? {})) proto.message(5, attributeProto(name, value))
+    for (const [name, value] of Object.entries(options.attributes ?? {}))
+      proto.message(5, attributeProto(name, value))
     if (options.domain) proto.text(7, options.domain)
     this.nodes.push(proto)
     return outputs
@@ -72,7 +90,11 @@ export class GraphBuilder {
   }
 
   /** A node of Microsoft's operators (docs/ContribOperators.md of microsoft/onnxruntime). */
-  fused(op: string, inputs: readonly Value[], attributes: Readonly<Record<string, Attribute>> = {}): Value {
+  fused(
+    op: string,
+    inputs: readonly Value[],
+    attributes: Readonly<Record<string, Attribute>> = {},
+  ): Value {
     return this.node(op, inputs, { attributes, domain: "com.microsoft" })
   }
 
@@ -83,12 +105,20 @@ export class GraphBuilder {
   /** A one-dimensional int64 constant, or a scalar for a bare number. */
   ints(values: readonly number[] | number): Value {
     const list = typeof values === "number" ? [values] : values
-    return this.inline("int64", typeof values === "number" ? [] : [list.length], BigInt64Array.from(list, BigInt))
+    return this.inline(
+      "int64",
+      typeof values === "number" ? [] : [list.length],
+      BigInt64Array.from(list, BigInt),
+    )
   }
 
   floats(values: readonly number[] | number): Value {
     const list = typeof values === "number" ? [values] : values
-    return this.inline("float", typeof values === "number" ? [] : [list.length], Float32Array.from(list))
+    return this.inline(
+      "float",
+      typeof values === "number" ? [] : [list.length],
+      Float32Array.from(list),
+    )
   }
 
   private inline(type: ElementType, shape: readonly number[], values: ArrayBufferView): Value {
@@ -113,7 +143,8 @@ export class GraphBuilder {
     const region = this.store.reserve(shape.reduce((a, b) => a * b, elementBytes[type]))
     const proto = this.tensor(name, type, shape)
     const place = { location: this.store.fileName, offset: region.offset, length: region.bytes }
-    for (const [key, value] of Object.entries(place)) proto.message(13, new ProtobufWriter().text(1, key).text(2, String(value)))
+    for (const [key, value] of Object.entries(place))
+      proto.message(13, new ProtobufWriter().text(1, key).text(2, String(value)))
     this.initializers.push(proto.int(14, 1))
     return region
   }
@@ -125,7 +156,14 @@ export class GraphBuilder {
     for (const initializer of this.initializers) graph.message(5, initializer)
     for (const input of this.inputs) graph.message(11, input)
     for (const output of this.outputs) graph.message(12, output)
-    const opset = (domain: string, version: number) => new ProtobufWriter().text(1, domain).int(2, version)
-    return new ProtobufWriter().int(1, 10).text(2, "rakit").message(7, graph).message(8, opset("", 17)).message(8, opset("com.microsoft", 1)).toBytes()
+    const opset = (domain: string, version: number) =>
+      new ProtobufWriter().text(1, domain).int(2, version)
+    return new ProtobufWriter()
+      .int(1, 10)
+      .text(2, "rakit")
+      .message(7, graph)
+      .message(8, opset("", 17))
+      .message(8, opset("com.microsoft", 1))
+      .toBytes()
   }
 }

@@ -1,4 +1,16 @@
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from "node:fs"
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
@@ -18,7 +30,10 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true, force: true }))
 
 const open = async (precision: "int8" | "int4" | "fp32" = "int8") => {
-  const decoder = await openDecoder({ path, graphs: join(root, "graphs"), precision, threads: 1 }, (detail) => said.push(detail))
+  const decoder = await openDecoder(
+    { path, graphs: join(root, "graphs"), precision, threads: 1 },
+    (detail) => said.push(detail),
+  )
   await decoder.session.close()
   return decoder.folder
 }
@@ -27,7 +42,15 @@ const folders = () => readdirSync(join(root, "graphs"))
 
 test("a graph is built once, and says how far it is", async () => {
   const folder = await open()
-  expect(said).toEqual(expect.arrayContaining(["reading weights", "reading weights: 100 %", "building the graph: 0 %", "building the graph: 66 %", "loading the graph"]))
+  expect(said).toEqual(
+    expect.arrayContaining([
+      "reading weights",
+      "reading weights: 100 %",
+      "building the graph: 0 %",
+      "building the graph: 66 %",
+      "loading the graph",
+    ]),
+  )
   expect(built()).toBe(true)
   expect(await open()).toBe(folder)
   expect(built()).toBe(false)
@@ -72,19 +95,31 @@ describe("a damaged folder is built again, to the same bytes", () => {
     ["a broken list of contents", (folder) => writeFileSync(join(folder, "contents.json"), "{}")],
   ])("%s", async (_, damage) => {
     const folder = await open()
-    const before = readdirSync(folder).map((name) => [name, readFileSync(join(folder, name)).toString("base64")])
+    const before = readdirSync(folder).map((name) => [
+      name,
+      readFileSync(join(folder, name)).toString("base64"),
+    ])
     damage(folder)
     said = []
     expect(await open()).toBe(folder)
     expect(built()).toBe(true)
-    expect(readdirSync(folder).map((name) => [name, readFileSync(join(folder, name)).toString("base64")])).toEqual(before)
+    expect(
+      readdirSync(folder).map((name) => [
+        name,
+        readFileSync(join(folder, name)).toString("base64"),
+      ]),
+    ).toEqual(before)
     expect(folders()).toHaveLength(1)
   })
 })
 
 test("what a process that died left half built goes away; what another builds stays", async () => {
   const folder = await open()
-  const [dead, aside, alive] = [`${folder}.building-999999999-aa`, `${folder}.damaged-999999999-aa`, `${folder}.building-1-bb`]
+  const [dead, aside, alive] = [
+    `${folder}.building-999999999-aa`,
+    `${folder}.damaged-999999999-aa`,
+    `${folder}.building-1-bb`,
+  ]
   for (const left of [dead, aside, alive]) mkdirSync(left)
   rmSync(folder, { recursive: true })
   await open()
@@ -120,12 +155,16 @@ describe("a disk that can't take the graph is named, and nothing half written st
       throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" })
     }
     const graphs = join(root, "graphs")
-    expect(() => cachedFolder(graphs, "abc", full)).toThrow(`${graphs}: a built graph can't be written there (ENOSPC: no space left on device, write). It takes about`)
+    expect(() => cachedFolder(graphs, "abc", full)).toThrow(
+      `${graphs}: a built graph can't be written there (ENOSPC: no space left on device, write). It takes about`,
+    )
     expect(readdirSync(graphs)).toEqual([])
   })
 
   test("a file where the folder should be", async () => {
     writeFileSync(join(root, "graphs"), "")
-    await expect(open()).rejects.toThrow(`${join(root, "graphs")}: a built graph can't be written there`)
+    await expect(open()).rejects.toThrow(
+      `${join(root, "graphs")}: a built graph can't be written there`,
+    )
   })
 })

@@ -1,5 +1,17 @@
 import { createHash, randomBytes } from "node:crypto"
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs"
 import { join } from "node:path"
 import { ModelFileError } from "../weights/model-file-error.ts"
 import { type Content, contentOf } from "./content-digest.ts"
@@ -9,7 +21,8 @@ import { WeightStore } from "./weight-store.ts"
 export const graphFile = "model.onnx"
 const manifestFile = "contents.json"
 
-export const digestOf = (parts: readonly unknown[]): string => createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 32)
+export const digestOf = (parts: readonly unknown[]): string =>
+  createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 32)
 
 const isAlive = (pid: number): boolean => {
   try {
@@ -32,7 +45,9 @@ const isLeftBy = (pid: number, folder: string): boolean => {
 /** Of processes that died while they built or removed this folder. */
 const removeLeftovers = (root: string, digest: string): void => {
   for (const name of readdirSync(root)) {
-    const pid = name.startsWith(`${digest}.`) ? Number(/\.(?:building|damaged)-(\d+)-/.exec(name)?.[1]) : Number.NaN
+    const pid = name.startsWith(`${digest}.`)
+      ? Number(/\.(?:building|damaged)-(\d+)-/.exec(name)?.[1])
+      : Number.NaN
     if (pid && isLeftBy(pid, join(root, name))) remove(join(root, name))
   }
 }
@@ -58,7 +73,9 @@ const flush = (folder: string): void => {
 /** Whether every byte is as it was written. */
 const isWhole = (folder: string): boolean => {
   try {
-    const files = Object.entries(JSON.parse(readFileSync(join(folder, manifestFile), "utf8")) as Record<string, Content>)
+    const files = Object.entries(
+      JSON.parse(readFileSync(join(folder, manifestFile), "utf8")) as Record<string, Content>,
+    )
     const sound = ([name, wanted]: (typeof files)[number]) => {
       const path = join(folder, name)
       return statSync(path).size === wanted.bytes && contentOf(path).sha256 === wanted.sha256
@@ -90,7 +107,16 @@ const discard = (folder: string): void => {
   remove(aside)
 }
 
-const writeFaults = new Set<unknown>(["ENOSPC", "EEXIST", "EDQUOT", "EROFS", "EACCES", "EPERM", "ENOTDIR", "EFBIG"])
+const writeFaults = new Set<unknown>([
+  "ENOSPC",
+  "EEXIST",
+  "EDQUOT",
+  "EROFS",
+  "EACCES",
+  "EPERM",
+  "ENOTDIR",
+  "EFBIG",
+])
 
 /** The model's files are sound when the disk of the cache is full, and the operator has to know which disk. */
 const namingDisk = <A>(root: string, write: () => A): A => {
@@ -128,14 +154,22 @@ const refill = (root: string, digest: string, fill: (folder: string) => void): v
  * The folder `<root>/<digest>` with what `fill` writes into it; filled when it is not there yet, or is damaged.
  * It appears as a whole, by a rename, so that several processes can fill it at once. Blocks: for worker threads only.
  */
-export const cachedFolder = (root: string, digest: string, fill: (folder: string) => void): string => {
+export const cachedFolder = (
+  root: string,
+  digest: string,
+  fill: (folder: string) => void,
+): string => {
   const ready = join(root, digest)
   if (!isWhole(ready)) namingDisk(root, () => refill(root, digest, fill))
   return ready
 }
 
 /** A cached folder with `model.onnx`, its weights and what else `build` writes into it. */
-export const cachedGraph = (graphs: string, digest: string, build: (graph: GraphBuilder, folder: string) => void): string =>
+export const cachedGraph = (
+  graphs: string,
+  digest: string,
+  build: (graph: GraphBuilder, folder: string) => void,
+): string =>
   cachedFolder(graphs, digest, (folder) => {
     const store = new WeightStore(folder)
     const graph = new GraphBuilder(store)

@@ -14,7 +14,11 @@ const middle = 8
 const highest = 15
 
 /** The levels nearest to the values, and the least squares fit of scale and minimum to these levels. Answers what is left, squared. */
-const leastSquares = (values: Float32Array, start: Affine, levels: Uint8Array): Affine & { readonly error: number } => {
+const leastSquares = (
+  values: Float32Array,
+  start: Affine,
+  levels: Uint8Array,
+): Affine & { readonly error: number } => {
   let sum = 0
   let squares = 0
   let products = 0
@@ -57,7 +61,11 @@ const quantizeFloats = (values: Float32Array, levels: Uint8Array): Affine => {
   let best: (Affine & { readonly error: number }) | undefined
   for (const range of ranges) {
     const scale = ((high - low) * range) / highest
-    const found = leastSquares(values, { scale, minimum: (low + high - highest * scale) / 2 }, attempt)
+    const found = leastSquares(
+      values,
+      { scale, minimum: (low + high - highest * scale) / 2 },
+      attempt,
+    )
     if (best && found.error >= best.error) continue
     best = found
     levels.set(attempt)
@@ -68,15 +76,23 @@ const quantizeFloats = (values: Float32Array, levels: Uint8Array): Affine => {
 const levels = new Uint8Array(blockSize)
 
 /** Brings an encoded row, whose length is a multiple of 32, to 4 bits: without loss from types of 4 bits. `decoded` is room for the row's values. */
-export const quantizeRowTo4 = (type: GgmlType, bytes: Uint8Array, decoded: Float32Array, row: Int4Row): void => {
+export const quantizeRowTo4 = (
+  type: GgmlType,
+  bytes: Uint8Array,
+  decoded: Float32Array,
+  row: Int4Row,
+): void => {
   if (!type.levels) type.decode(bytes, decoded)
   for (let block = 0; block < row.scales.length; block++) {
-    const { scale, minimum } = type.levels?.(bytes, block, levels) ?? quantizeFloats(decoded.subarray(block * blockSize, (block + 1) * blockSize), levels)
+    const { scale, minimum } =
+      type.levels?.(bytes, block, levels) ??
+      quantizeFloats(decoded.subarray(block * blockSize, (block + 1) * blockSize), levels)
     const shift = minimum + middle * scale
     if (!Number.isFinite(scale) || !Number.isFinite(shift)) throw new Damaged(notFinite)
     row.scales[block] = scale
     row.shifts[block] = shift
-    for (let j = 0; j < blockSize / 2; j++) row.q[(block * blockSize) / 2 + j] = levels[2 * j]! | (levels[2 * j + 1]! << 4)
+    for (let j = 0; j < blockSize / 2; j++)
+      row.q[(block * blockSize) / 2 + j] = levels[2 * j]! | (levels[2 * j + 1]! << 4)
   }
 }
 

@@ -14,7 +14,11 @@ export interface Int8Row {
 
 export const int8Row = (columns: number): Int8Row => {
   const blocks = Math.ceil(columns / blockSize)
-  return { q: new Uint8Array(blocks * blockSize), scales: new Float32Array(blocks), zeros: new Uint8Array(blocks) }
+  return {
+    q: new Uint8Array(blocks * blockSize),
+    scales: new Float32Array(blocks),
+    zeros: new Uint8Array(blocks),
+  }
 }
 
 const quantizeFloats = (values: Float32Array, block: number, row: Int8Row): void => {
@@ -56,7 +60,8 @@ const fromLevels = (type: GgmlType, bytes: Uint8Array, block: number, row: Int8R
 }
 
 /** Whether rows of this type need zero points other than 128. */
-export const needsZeros = (type: GgmlType): boolean => type.levels !== undefined && type.name !== "Q4_0"
+export const needsZeros = (type: GgmlType): boolean =>
+  type.levels !== undefined && type.name !== "Q4_0"
 
 const direct = (type: GgmlType, bytes: Uint8Array, block: number, row: Int8Row): boolean => {
   if (type.name === "Q8_0") fromQ8(bytes, block, row)
@@ -64,7 +69,12 @@ const direct = (type: GgmlType, bytes: Uint8Array, block: number, row: Int8Row):
 }
 
 /** Brings an encoded row to 8 bits, without a detour through floats where the formats allow. `decoded` is room for the row's values. */
-export const quantizeRow = (type: GgmlType, bytes: Uint8Array, decoded: Float32Array, row: Int8Row): void => {
+export const quantizeRow = (
+  type: GgmlType,
+  bytes: Uint8Array,
+  decoded: Float32Array,
+  row: Int8Row,
+): void => {
   let floats = false
   const asFloats = (block: number) => {
     if (!floats) type.decode(bytes, decoded)

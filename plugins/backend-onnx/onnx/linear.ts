@@ -8,8 +8,18 @@ export const precisions = ["int8", "int4", "fp32"] as const
 export type Precision = (typeof precisions)[number]
 
 /** `x [.., columns]` times the matrix, transposed, plus the bias: `[.., rows]`. For int4 `x` is `[B, S, columns]`. */
-export const linear = (graph: GraphBuilder, x: Value, matrix: Matrix, precision: Precision, bias?: Float32Array): Value => {
-  const product = { int8: int8Linear, int4: int4Linear, fp32: floatLinear }[precision](graph, x, matrix)
+export const linear = (
+  graph: GraphBuilder,
+  x: Value,
+  matrix: Matrix,
+  precision: Precision,
+  bias?: Float32Array,
+): Value => {
+  const product = { int8: int8Linear, int4: int4Linear, fp32: floatLinear }[precision](
+    graph,
+    x,
+    matrix,
+  )
   return bias ? graph.node("Add", [product, graph.floats([...bias])]) : product
 }
 
@@ -19,9 +29,12 @@ const batchRows = 64
 /** Converts a matrix a few rows at a time, which is all that is ever in memory; an error names the tensor. */
 const inBatches = (matrix: Matrix, convert: (first: number, count: number) => void): void => {
   try {
-    for (let first = 0; first < matrix.rows; first += batchRows) convert(first, Math.min(batchRows, matrix.rows - first))
+    for (let first = 0; first < matrix.rows; first += batchRows)
+      convert(first, Math.min(batchRows, matrix.rows - first))
   } catch (cause) {
-    throw cause instanceof Damaged && !cause.message.includes(matrix.name) ? new Damaged(`the tensor '${matrix.name}': ${cause.message}`, cause.remedy) : cause
+    throw cause instanceof Damaged && !cause.message.includes(matrix.name)
+      ? new Damaged(`the tensor '${matrix.name}': ${cause.message}`, cause.remedy)
+      : cause
   }
 }
 
@@ -31,20 +44,35 @@ const floatLinear = (graph: GraphBuilder, x: Value, matrix: Matrix): Value => {
   const region = graph.weights(name, "float", [rows, columns])
   const batch = new Float32Array(batchRows * columns)
   inBatches(matrix, (first, count) => {
-    for (let i = 0; i < count; i++) decodeRow(matrix, first + i, batch.subarray(i * columns, (i + 1) * columns))
+    for (let i = 0; i < count; i++)
+      decodeRow(matrix, first + i, batch.subarray(i * columns, (i + 1) * columns))
     graph.store.write(region, first * columns * 4, batch.subarray(0, count * columns))
   })
   return graph.fused("FusedMatMul", [x, name], { transB: 1 })
 }
 
-const someRow = (matrix: Matrix, needs: (type: ReturnType<Matrix["typeOf"]>) => boolean): boolean => {
+const someRow = (
+  matrix: Matrix,
+  needs: (type: ReturnType<Matrix["typeOf"]>) => boolean,
+): boolean => {
   for (let row = 0; row < matrix.rows; row++) if (needs(matrix.typeOf(row))) return true
   return false
 }
 
 // accuracy level 4: activations in blocks of int8, which keeps a row's result independent of its batch-mates
-const inBlocks = (graph: GraphBuilder, inputs: readonly Value[], { rows, columns }: Matrix, bits: number): Value =>
-  graph.fused("MatMulNBits", inputs, { K: columns, N: rows, bits, block_size: blockSize, accuracy_level: 4 })
+const inBlocks = (
+  graph: GraphBuilder,
+  inputs: readonly Value[],
+  { rows, columns }: Matrix,
+  bits: number,
+): Value =>
+  graph.fused("MatMulNBits", inputs, {
+    K: columns,
+    N: rows,
+    bits,
+    block_size: blockSize,
+    accuracy_level: 4,
+  })
 
 const int8Linear = (graph: GraphBuilder, x: Value, matrix: Matrix): Value => {
   const { rows, columns } = matrix
@@ -53,13 +81,23 @@ const int8Linear = (graph: GraphBuilder, x: Value, matrix: Matrix): Value => {
   const name = graph.name("w")
   const q = graph.weights(`${name}_q`, "uint8", [rows, blocks, blockSize])
   const scales = graph.weights(`${name}_s`, "float", [rows, blocks])
-  const zeros = someRow(matrix, needsZeros) ? graph.weights(`${name}_z`, "uint8", [rows, blocks]) : undefined
+  const zeros = someRow(matrix, needsZeros)
+    ? graph.weights(`${name}_z`, "uint8", [rows, blocks])
+    : undefined
   const decoded = new Float32Array(columns)
-  const batch = { q: new Uint8Array(batchRows * rowBytes), scales: new Float32Array(batchRows * blocks), zeros: new Uint8Array(batchRows * blocks) }
+  const batch = {
+    q: new Uint8Array(batchRows * rowBytes),
+    scales: new Float32Array(batchRows * blocks),
+    zeros: new Uint8Array(batchRows * blocks),
+  }
   inBatches(matrix, (first, count) => {
     for (let i = 0; i < count; i++) {
       const [from, to] = [i * blocks, (i + 1) * blocks]
-      const row = { q: batch.q.subarray(from * blockSize, to * blockSize), scales: batch.scales.subarray(from, to), zeros: batch.zeros.subarray(from, to) }
+      const row = {
+        q: batch.q.subarray(from * blockSize, to * blockSize),
+        scales: batch.scales.subarray(from, to),
+        zeros: batch.zeros.subarray(from, to),
+      }
       quantizeRow(matrix.typeOf(first + i), matrix.row(first + i), decoded, row)
     }
     graph.store.write(q, first * rowBytes, batch.q.subarray(0, count * rowBytes))
@@ -70,7 +108,13 @@ const int8Linear = (graph: GraphBuilder, x: Value, matrix: Matrix): Value => {
 }
 
 /** Adds the sum of each block of `x [B, S, columns]` times the block's shift: exactly, where the operator's own zero points would have to be whole levels. */
-const plusShifts = (graph: GraphBuilder, x: Value, product: Value, shifts: Value, blocks: number): Value => {
+const plusShifts = (
+  graph: GraphBuilder,
+  x: Value,
+  product: Value,
+  shifts: Value,
+  blocks: number,
+): Value => {
   const inBlocks = graph.node("Reshape", [x, graph.ints([0, 0, blocks, blockSize])])
   const sums = graph.node("ReduceSum", [inBlocks, graph.ints([3])], { attributes: { keepdims: 0 } })
   return graph.node("Add", [product, graph.fused("FusedMatMul", [sums, shifts], { transB: 1 })])
@@ -78,23 +122,38 @@ const plusShifts = (graph: GraphBuilder, x: Value, product: Value, shifts: Value
 
 const int4Linear = (graph: GraphBuilder, x: Value, matrix: Matrix): Value => {
   const { rows, columns } = matrix
-  if (columns % blockSize) throw new Unsupported(`the tensor '${matrix.name}' has rows of ${columns} values, and int4 needs a multiple of ${blockSize}`, "Ask for precision int8")
+  if (columns % blockSize)
+    throw new Unsupported(
+      `the tensor '${matrix.name}' has rows of ${columns} values, and int4 needs a multiple of ${blockSize}`,
+      "Ask for precision int8",
+    )
   const blocks = columns / blockSize
   const name = graph.name("w")
   const q = graph.weights(`${name}_q`, "uint8", [rows, blocks, blockSize / 2])
   const scales = graph.weights(`${name}_s`, "float", [rows, blocks])
-  const shifts = someRow(matrix, needsShifts) ? graph.weights(`${name}_m`, "float", [rows, blocks]) : undefined
+  const shifts = someRow(matrix, needsShifts)
+    ? graph.weights(`${name}_m`, "float", [rows, blocks])
+    : undefined
   const decoded = new Float32Array(columns)
-  const batch = { q: new Uint8Array((batchRows * columns) / 2), scales: new Float32Array(batchRows * blocks), shifts: new Float32Array(batchRows * blocks) }
+  const batch = {
+    q: new Uint8Array((batchRows * columns) / 2),
+    scales: new Float32Array(batchRows * blocks),
+    shifts: new Float32Array(batchRows * blocks),
+  }
   inBatches(matrix, (first, count) => {
     for (let i = 0; i < count; i++) {
       const [from, to] = [i * blocks, (i + 1) * blocks]
-      const row = { q: batch.q.subarray((from * blockSize) / 2, (to * blockSize) / 2), scales: batch.scales.subarray(from, to), shifts: batch.shifts.subarray(from, to) }
+      const row = {
+        q: batch.q.subarray((from * blockSize) / 2, (to * blockSize) / 2),
+        scales: batch.scales.subarray(from, to),
+        shifts: batch.shifts.subarray(from, to),
+      }
       quantizeRowTo4(matrix.typeOf(first + i), matrix.row(first + i), decoded, row)
     }
     graph.store.write(q, (first * columns) / 2, batch.q.subarray(0, (count * columns) / 2))
     graph.store.write(scales, first * blocks * 4, batch.scales.subarray(0, count * blocks))
-    if (shifts) graph.store.write(shifts, first * blocks * 4, batch.shifts.subarray(0, count * blocks))
+    if (shifts)
+      graph.store.write(shifts, first * blocks * 4, batch.shifts.subarray(0, count * blocks))
   })
   const product = inBlocks(graph, [x, `${name}_q`, `${name}_s`], matrix, 4)
   return shifts ? plusShifts(graph, x, product, `${name}_m`, blocks) : product

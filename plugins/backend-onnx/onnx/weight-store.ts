@@ -27,7 +27,8 @@ export class WeightStore {
 
   write(region: StoredWeights, at: number, values: ArrayBufferView): void {
     const bytes = new Uint8Array(values.buffer, values.byteOffset, values.byteLength)
-    for (let done = 0; done < bytes.length; ) done += writeSync(this.handle, bytes, done, bytes.length - done, region.offset + at + done)
+    for (let done = 0; done < bytes.length; )
+      done += writeSync(this.handle, bytes, done, bytes.length - done, region.offset + at + done)
   }
 
   close(): void {

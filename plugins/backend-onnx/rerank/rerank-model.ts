@@ -1,7 +1,13 @@
 import { Effect } from "effect"
 import { apiError } from "../../../core/errors.ts"
 import type { ModelId } from "../../../core/ids.ts"
-import type { ModelContext, ModelPlan, RerankEvent, RerankRequest, Task } from "../../../core/ports/model.ts"
+import type {
+  ModelContext,
+  ModelPlan,
+  RerankEvent,
+  RerankRequest,
+  Task,
+} from "../../../core/ports/model.ts"
 import type { Clock } from "../../../core/services/clock.ts"
 import type { Log } from "../../../core/services/log.ts"
 import type { Workers } from "../../../core/services/workers.ts"
@@ -47,14 +53,33 @@ export const makeRerankModel = (parts: RerankModelParts): Task<RerankRequest, Re
   const { id, engine, contextTokens, workers, clock, log } = parts
   const promptsOf = Effect.fnUntraced(function* (request: RerankRequest, context: ModelContext) {
     const { query, documents } = request
-    const input: RerankPromptInput = { folder: engine.info.folder, query, documents, instruction: request.instruction ?? parts.instruction, contextTokens }
-    const result = yield* timedTokenize(clock, context, inPool<RerankPromptInput, RerankPrompts>(workers, log, "rerank-prompt-job", input))
+    const input: RerankPromptInput = {
+      folder: engine.info.folder,
+      query,
+      documents,
+      instruction: request.instruction ?? parts.instruction,
+      contextTokens,
+    }
+    const result = yield* timedTokenize(
+      clock,
+      context,
+      inPool<RerankPromptInput, RerankPrompts>(workers, log, "rerank-prompt-job", input),
+    )
     if ("prompts" in result) return result.prompts
-    if ("refused" in result) return yield* apiError("invalid_request_error", `The model's template can't take this query: ${result.refused}`, { param: "query" })
+    if ("refused" in result)
+      return yield* apiError(
+        "invalid_request_error",
+        `The model's template can't take this query: ${result.refused}`,
+        { param: "query" },
+      )
     const { queryTooLong } = result
-    return yield* apiError("context_length_exceeded", `The query with its instruction has ${queryTooLong} tokens or more; the model's window is ${contextTokens} tokens.`, {
-      param: "query",
-    })
+    return yield* apiError(
+      "context_length_exceeded",
+      `The query with its instruction has ${queryTooLong} tokens or more; the model's window is ${contextTokens} tokens.`,
+      {
+        param: "query",
+      },
+    )
   })
   const plan = Effect.fnUntraced(function* (request: RerankRequest, context: ModelContext) {
     yield* engine.availableFor({ priority: context.priority, waitMs: Number.POSITIVE_INFINITY })

@@ -9,7 +9,15 @@ const [path, graphs, precision] = process.argv.slice(2) as [string, string, Prec
 const beforeKb = process.resourceUsage().maxRSS
 const source = openModelSource(path)
 const contents = source.contents(() => {})
-cachedGraph(graphs, "measured", (graph) => buildDecoderGraph({ graph, config: source.config, weights: source.weights, precision }, () => {}))
+cachedGraph(graphs, "measured", (graph) =>
+  buildDecoderGraph({ graph, config: source.config, weights: source.weights, precision }, () => {}),
+)
 source.close()
 const afterKb = process.resourceUsage().maxRSS
-console.log(JSON.stringify({ beforeMb: beforeKb / 1024, peakMb: afterKb / 1024, fileMb: contents[0]!.bytes / 2 ** 20 }))
+console.log(
+  JSON.stringify({
+    beforeMb: beforeKb / 1024,
+    peakMb: afterKb / 1024,
+    fileMb: contents[0]!.bytes / 2 ** 20,
+  }),
+)

@@ -4,7 +4,17 @@ import { register } from "tsx/esm/api"
 register()
 const { startThread } = await import("../engine/start-thread.ts")
 const [path, graphs] = process.argv.slice(2)
-const thread = startThread({ kind: "llama", path, graphs, precision: "fp32", threads: 1, slots: 1, kvBytes: 2 ** 34, prefixCacheBytes: 0, guesses: false })
+const thread = startThread({
+  kind: "llama",
+  path,
+  graphs,
+  precision: "fp32",
+  threads: 1,
+  slots: 1,
+  kvBytes: 2 ** 34,
+  prefixCacheBytes: 0,
+  guesses: false,
+})
 const sampler = { temperature: 0, topP: 1, frequencyPenalty: 0, presencePenalty: 0, logitBias: [] }
 thread.on("message", ({ type }) => {
   if (type !== "ready") return
@@ -14,7 +24,17 @@ thread.on("message", ({ type }) => {
     account: "a",
     waitMs: 0,
     priority: "realtime",
-    job: { kind: "generate", owner: "a", marks: [], isRepeatable: false, promptIds: new Int32Array(30_000).fill(50), maxTokens: 1, seed: 1, stop: [], sampler },
+    job: {
+      kind: "generate",
+      owner: "a",
+      marks: [],
+      isRepeatable: false,
+      promptIds: new Int32Array(30_000).fill(50),
+      maxTokens: 1,
+      seed: 1,
+      stop: [],
+      sampler,
+    },
   })
   setTimeout(() => process.exit(3), 400)
 })

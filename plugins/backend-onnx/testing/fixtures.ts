@@ -19,7 +19,8 @@ export interface Expected {
   readonly variants: Readonly<Record<string, Readonly<Record<string, unknown>>>>
 }
 
-export const expectedOf = (name: string): Expected => JSON.parse(readFileSync(join(folder, name, "expected.json"), "utf8")) as Expected
+export const expectedOf = (name: string): Expected =>
+  JSON.parse(readFileSync(join(folder, name, "expected.json"), "utf8")) as Expected
 
 /** Logits after each of the tokens. */
 export const expectedLogits = (name: string, variant?: string): readonly Float32Array[] => {
@@ -34,21 +35,37 @@ export const expectedLogits = (name: string, variant?: string): readonly Float32
 export const walkerOf = (session: DecoderSession, rows: number, capacity: number) => {
   const { layers, kvHeads, headSize } = session.shape
   // what lies after a row's past must not matter
-  const past = Array.from({ length: 2 * layers }, () => new Float32Array(rows * kvHeads * capacity * headSize).fill(1e4))
+  const past = Array.from({ length: 2 * layers }, () =>
+    new Float32Array(rows * kvHeads * capacity * headSize).fill(1e4),
+  )
   const pastLens = new Array<number>(rows).fill(0)
   const keep = (fresh: Float32Array, row: number, count: number): void => {
     for (const [i, array] of past.entries())
       for (let token = 0; token < count; token++)
         for (let head = 0; head < kvHeads; head++) {
           const from = (((i * rows + row) * count + token) * kvHeads + head) * headSize
-          array.set(fresh.subarray(from, from + headSize), ((row * kvHeads + head) * capacity + pastLens[row]! + token) * headSize)
+          array.set(
+            fresh.subarray(from, from + headSize),
+            ((row * kvHeads + head) * capacity + pastLens[row]! + token) * headSize,
+          )
         }
   }
   /** Reads as many tokens in every row; answers the logits after each of them, row by row. A row that is not kept forgets them. */
-  const step = async (tokens: readonly (readonly number[])[], keeps: readonly boolean[] = tokens.map(() => true)): Promise<readonly Float32Array[]> => {
+  const step = async (
+    tokens: readonly (readonly number[])[],
+    keeps: readonly boolean[] = tokens.map(() => true),
+  ): Promise<readonly Float32Array[]> => {
     const count = tokens[0]!.length
     const ids = tokens.flat()
-    const { logits, fresh } = await session.step({ rows, count, ids, pastLens, past, capacity, logitsAt: ids.map((_, i) => i) })
+    const { logits, fresh } = await session.step({
+      rows,
+      count,
+      ids,
+      pastLens,
+      past,
+      capacity,
+      logitsAt: ids.map((_, i) => i),
+    })
     for (const [row, kept] of keeps.entries()) {
       if (!kept) continue
       keep(fresh, row, count)
@@ -61,17 +78,25 @@ export const walkerOf = (session: DecoderSession, rows: number, capacity: number
 }
 
 /** Logits after each token of one sequence, read in pieces of these sizes. */
-export const logitsIn = async (session: DecoderSession, ids: readonly number[], sizes: readonly number[]): Promise<readonly Float32Array[]> => {
+export const logitsIn = async (
+  session: DecoderSession,
+  ids: readonly number[],
+  sizes: readonly number[],
+): Promise<readonly Float32Array[]> => {
   const { step } = walkerOf(session, 1, 64)
   const out: Float32Array[] = []
   for (const size of sizes) out.push(...(await step([ids.slice(out.length, out.length + size)])))
   return out
 }
 
-export const largestGap = (a: ArrayLike<number>, b: ArrayLike<number>): number => Array.from(a).reduce((most, value, i) => Math.max(most, Math.abs(value - b[i]!)), 0)
+export const largestGap = (a: ArrayLike<number>, b: ArrayLike<number>): number =>
+  Array.from(a).reduce((most, value, i) => Math.max(most, Math.abs(value - b[i]!)), 0)
 
 /** How far apart, in parts of how much the wanted numbers vary. */
-export const relativeError = (found: readonly Float32Array[], wanted: readonly Float32Array[]): number => {
+export const relativeError = (
+  found: readonly Float32Array[],
+  wanted: readonly Float32Array[],
+): number => {
   let [error, power] = [0, 0]
   for (const [i, row] of wanted.entries())
     for (const [j, value] of row.entries()) {

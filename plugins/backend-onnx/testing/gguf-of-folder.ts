@@ -6,13 +6,25 @@ import type { TensorSource } from "../weights/tensor-file.ts"
 import type { GgufTensor, GgufValue } from "./gguf-writer.ts"
 
 interface TokenizerJson {
-  readonly added_tokens: readonly { readonly id: number; readonly content: string; readonly special: boolean }[]
-  readonly model: { readonly vocab: Readonly<Record<string, number>>; readonly merges: readonly (readonly [string, string])[] }
+  readonly added_tokens: readonly {
+    readonly id: number
+    readonly content: string
+    readonly special: boolean
+  }[]
+  readonly model: {
+    readonly vocab: Readonly<Record<string, number>>
+    readonly merges: readonly (readonly [string, string])[]
+  }
 }
 
 /** The metadata that llama.cpp's converter would write for a folder's byte-level tokenizer. */
-export const byteLevelMetadata = (folder: string, pre: string): Readonly<Record<string, GgufValue>> => {
-  const { added_tokens: added, model } = JSON.parse(readFileSync(join(folder, "tokenizer.json"), "utf8")) as TokenizerJson
+export const byteLevelMetadata = (
+  folder: string,
+  pre: string,
+): Readonly<Record<string, GgufValue>> => {
+  const { added_tokens: added, model } = JSON.parse(
+    readFileSync(join(folder, "tokenizer.json"), "utf8"),
+  ) as TokenizerJson
   const tokens: string[] = []
   for (const [token, id] of Object.entries(model.vocab)) tokens[id] = token
   for (const { id, content } of added) tokens[id] = content
@@ -34,7 +46,11 @@ export interface SentencePieceFixture {
   readonly texts: readonly { readonly text: string; readonly ids: readonly number[] }[]
 }
 
-export const sentencePieceMetadata = ({ tokens, scores, types }: SentencePieceFixture): Readonly<Record<string, GgufValue>> => ({
+export const sentencePieceMetadata = ({
+  tokens,
+  scores,
+  types,
+}: SentencePieceFixture): Readonly<Record<string, GgufValue>> => ({
   "tokenizer.ggml.model": "llama",
   "tokenizer.ggml.tokens": tokens,
   "tokenizer.ggml.scores": scores.map((f32) => ({ f32 })),
@@ -97,14 +113,21 @@ export const ggufTensors = (
     const shuffled = arranged && /\.[qk]_proj\./.test(name)
     const stored = valuesOf(source, name)
     const values = shuffled ? neighbours(stored, isMatrix ? columns : 1, config.headSize) : stored
-    return { name: ggufName(name), dimensions: isMatrix ? [columns, rows] : [columns], ...(isMatrix ? encode(values) : { type: 0, bytes: new Uint8Array(values.buffer) }) }
+    return {
+      name: ggufName(name),
+      dimensions: isMatrix ? [columns, rows] : [columns],
+      ...(isMatrix ? encode(values) : { type: 0, bytes: new Uint8Array(values.buffer) }),
+    }
   })
   source.close()
   return tensors
 }
 
 /** The architecture's metadata. Rotations that are scaled are left to a tensor of factors. */
-export const architectureMetadata = (config: DecoderConfig, ropeBase: number): Readonly<Record<string, GgufValue>> => {
+export const architectureMetadata = (
+  config: DecoderConfig,
+  ropeBase: number,
+): Readonly<Record<string, GgufValue>> => {
   const name = config.family === "mistral" ? "llama" : config.family
   const [window] = config.windows
   return {
@@ -124,6 +147,14 @@ export const architectureMetadata = (config: DecoderConfig, ropeBase: number): R
 
 /** Factors by which a scaled model's rotations are slower than plain ones. */
 export const rotaryFactors = (config: DecoderConfig, ropeBase: number): GgufTensor => {
-  const factors = Float32Array.from(config.rotations, (rotation, i) => ropeBase ** ((-2 * i) / config.headSize) / rotation)
-  return { name: "rope_freqs.weight", dimensions: [factors.length], type: 0, bytes: new Uint8Array(factors.buffer) }
+  const factors = Float32Array.from(
+    config.rotations,
+    (rotation, i) => ropeBase ** ((-2 * i) / config.headSize) / rotation,
+  )
+  return {
+    name: "rope_freqs.weight",
+    dimensions: [factors.length],
+    type: 0,
+    bytes: new Uint8Array(factors.buffer),
+  }
 }

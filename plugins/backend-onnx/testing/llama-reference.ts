@@ -11,7 +11,12 @@ export class LlamaReference {
   private readonly values: number[][][] = []
 
   constructor(content: GgufContent) {
-    this.tensors = new Map(content.tensors.map((tensor) => [tensor.name, new Float32Array(tensor.bytes.buffer, tensor.bytes.byteOffset, tensor.bytes.length / 4)]))
+    this.tensors = new Map(
+      content.tensors.map((tensor) => [
+        tensor.name,
+        new Float32Array(tensor.bytes.buffer, tensor.bytes.byteOffset, tensor.bytes.length / 4),
+      ]),
+    )
     for (let layer = 0; layer < tinyShape.layers; layer++) {
       this.keys.push([])
       this.values.push([])
@@ -20,7 +25,9 @@ export class LlamaReference {
 
   private times(name: string, x: readonly number[]): number[] {
     const weights = this.tensors.get(name)!
-    return Array.from({ length: weights.length / x.length }, (_, row) => x.reduce((sum, value, column) => sum + value * weights[row * x.length + column]!, 0))
+    return Array.from({ length: weights.length / x.length }, (_, row) =>
+      x.reduce((sum, value, column) => sum + value * weights[row * x.length + column]!, 0),
+    )
   }
 
   private norm(name: string, x: readonly number[]): number[] {
@@ -45,12 +52,22 @@ export class LlamaReference {
     const out: number[] = []
     for (let head = 0; head < heads; head++) {
       const shared = Math.floor(head / (heads / kvHeads)) * headSize
-      const dot = (key: readonly number[]) => Array.from({ length: headSize }, (_, i) => q[head * headSize + i]! * key[shared + i]!).reduce((a, b) => a + b)
+      const dot = (key: readonly number[]) =>
+        Array.from(
+          { length: headSize },
+          (_, i) => q[head * headSize + i]! * key[shared + i]!,
+        ).reduce((a, b) => a + b)
       const scores = this.keys[layer]!.map((key) => dot(key) / Math.sqrt(headSize))
       const largest = Math.max(...scores)
       const weights = scores.map((score) => Math.exp(score - largest))
       const total = weights.reduce((a, b) => a + b)
-      for (let i = 0; i < headSize; i++) out.push(weights.reduce((sum, weight, t) => sum + (weight / total) * this.values[layer]![t]![shared + i]!, 0))
+      for (let i = 0; i < headSize; i++)
+        out.push(
+          weights.reduce(
+            (sum, weight, t) => sum + (weight / total) * this.values[layer]![t]![shared + i]!,
+            0,
+          ),
+        )
     }
     return out
   }
@@ -66,7 +83,10 @@ export class LlamaReference {
       const position = this.keys[layer]!.length
       this.keys[layer]!.push(this.rotate(this.times(at("attn_k"), h), position))
       this.values[layer]!.push(this.times(at("attn_v"), h))
-      const attended = this.times(at("attn_output"), this.attend(layer, this.rotate(this.times(at("attn_q"), h), position)))
+      const attended = this.times(
+        at("attn_output"),
+        this.attend(layer, this.rotate(this.times(at("attn_q"), h), position)),
+      )
       x = x.map((value, i) => value + attended[i]!)
       const g = this.norm(at("ffn_norm"), x)
       const [gate, up] = [this.times(at("ffn_gate"), g), this.times(at("ffn_up"), g)]

@@ -4,7 +4,14 @@ import { join } from "node:path"
 import { Cause, Effect, Exit, Option, Scope, Stream } from "effect"
 import type { ApiError } from "../../../core/errors.ts"
 import type { Json } from "../../../core/json.ts"
-import type { ChatEvent, ChatRequest, LoadedModel, ModelContext, ModelPlan, TaskName } from "../../../core/ports/model.ts"
+import type {
+  ChatEvent,
+  ChatRequest,
+  LoadedModel,
+  ModelContext,
+  ModelPlan,
+  TaskName,
+} from "../../../core/ports/model.ts"
 import { fakeClock, fakeLog, fakeWorkers } from "../../../core/testing/index.ts"
 import type { Usage } from "../../../core/usage.ts"
 import { makeOnnxBackend } from "../backend.ts"
@@ -21,12 +28,32 @@ export const openBackend = (settings: Partial<OnnxSettings> = {}) => {
   const services = { dataDir, workers: fakeWorkers(), clock, log }
   const backend = makeOnnxBackend({
     health,
-    settings: { threads: 1, slots: 4, queue: 64, kvMemoryMb: 1_024, prefixCacheMb: 64, speculation: true, ...settings },
+    settings: {
+      threads: 1,
+      slots: 4,
+      queue: 64,
+      kvMemoryMb: 1_024,
+      prefixCacheMb: 64,
+      speculation: true,
+      ...settings,
+    },
     services: () => services,
   })
-  const open = <T extends TaskName>(task: T, path: string, more: { readonly options?: Json; readonly contextTokens?: number; readonly scope?: Scope.Scope } = {}) => {
+  const open = <T extends TaskName>(
+    task: T,
+    path: string,
+    more: {
+      readonly options?: Json
+      readonly contextTokens?: number
+      readonly scope?: Scope.Scope
+    } = {},
+  ) => {
     const { options = {}, contextTokens = 1_000_000 } = more
-    return Effect.runPromise(backend.open({ id: "m", task, path, options, contextTokens, progress: () => {} }).pipe(Scope.provide(more.scope ?? scope)))
+    return Effect.runPromise(
+      backend
+        .open({ id: "m", task, path, options, contextTokens, progress: () => {} })
+        .pipe(Scope.provide(more.scope ?? scope)),
+    )
   }
   const close = async () => {
     await Effect.runPromise(Scope.close(scope, Exit.void))
@@ -72,14 +99,27 @@ export const failureOf = async <A>(effect: Effect.Effect<A, ApiError>): Promise<
   return Option.getOrThrow(Cause.findErrorOption(exit.cause))
 }
 
-export const collect = <Event>(plan: ModelPlan<Event>): Promise<readonly Event[]> => Effect.runPromise(Stream.runCollect(plan.run))
+export const collect = <Event>(plan: ModelPlan<Event>): Promise<readonly Event[]> =>
+  Effect.runPromise(Stream.runCollect(plan.run))
 
-export const textOf = (events: readonly ChatEvent[]): string => events.map((event) => (event.type === "text" ? event.text : "")).join("")
+export const textOf = (events: readonly ChatEvent[]): string =>
+  events.map((event) => (event.type === "text" ? event.text : "")).join("")
 
 /** Plans, runs and gathers one answer. */
-export const answer = async (model: LoadedModel<"chat">, request: ChatRequest, metered = context()) => {
+export const answer = async (
+  model: LoadedModel<"chat">,
+  request: ChatRequest,
+  metered = context(),
+) => {
   const plan = await Effect.runPromise(model.task.plan(request, metered))
   const events = await collect(plan)
   const last = events.at(-1)
-  return { plan, events, text: textOf(events), finish: last?.type === "finish" ? last.reason : undefined, usage: metered.usage.at(-1)!, metered }
+  return {
+    plan,
+    events,
+    text: textOf(events),
+    finish: last?.type === "finish" ? last.reason : undefined,
+    usage: metered.usage.at(-1)!,
+    metered,
+  }
 }

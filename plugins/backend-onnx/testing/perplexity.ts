@@ -17,8 +17,13 @@ const surprise = (logits: Float32Array, wanted: number): number => {
 }
 
 /** Of a text that is kept here, about a thousand tokens; cut to the window, or to `most`. */
-export const tokensOfText = async ({ folder, session }: Decoder, most = Number.POSITIVE_INFINITY): Promise<readonly number[]> => {
-  const ids = (await loadChatTokenizer(folder).tokenizer.encode(text, null, { addSpecialTokens: false })).getIds()
+export const tokensOfText = async (
+  { folder, session }: Decoder,
+  most = Number.POSITIVE_INFINITY,
+): Promise<readonly number[]> => {
+  const ids = (
+    await loadChatTokenizer(folder).tokenizer.encode(text, null, { addSpecialTokens: false })
+  ).getIds()
   return ids.slice(0, Math.min(most, session.shape.contextTokens))
 }
 
@@ -40,7 +45,8 @@ export const perplexity = async ({ session }: Decoder, ids: readonly number[]): 
       logitsAt: part.map((_, i) => i),
     })
     cache.append(fresh, part.length)
-    for (let i = 0; i < part.length; i++) sum += surprise(logits.subarray(i * size, (i + 1) * size), ids[at + i + 1]!)
+    for (let i = 0; i < part.length; i++)
+      sum += surprise(logits.subarray(i * size, (i + 1) * size), ids[at + i + 1]!)
   }
   return Math.exp(sum / (ids.length - 1))
 }

@@ -16,5 +16,11 @@ export const writeSafetensors = (tensors: readonly FloatTensor[]): Buffer => {
   const header = Buffer.from(JSON.stringify(Object.fromEntries(entries)))
   const length = Buffer.alloc(8)
   length.writeBigUInt64LE(BigInt(header.length))
-  return Buffer.concat([length, header, ...tensors.map(({ values }) => Buffer.from(values.buffer, values.byteOffset, values.byteLength))])
+  return Buffer.concat([
+    length,
+    header,
+    ...tensors.map(({ values }) =>
+      Buffer.from(values.buffer, values.byteOffset, values.byteLength),
+    ),
+  ])
 }

@@ -4,25 +4,67 @@ import { seededRandom } from "../engine/random.ts"
 import { type FloatTensor, writeSafetensors } from "./safetensors-writer.ts"
 
 /** A BERT of random weights that knows the letters and a few words. */
-export const tinyBertShape = { layers: 2, width: 32, heads: 4, feedForward: 48, positions: 24, maxTokens: 20 }
+export const tinyBertShape = {
+  layers: 2,
+  width: 32,
+  heads: 4,
+  feedForward: 48,
+  positions: 24,
+  maxTokens: 20,
+}
 
 const special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 const letters = [..."abcdefghijklmnopqrstuvwxyz"]
-export const tinyBertVocabulary = [...special, ...letters, ...letters.map((letter) => `##${letter}`), ".", ":", "query"]
+export const tinyBertVocabulary = [
+  ...special,
+  ...letters,
+  ...letters.map((letter) => `##${letter}`),
+  ".",
+  ":",
+  "query",
+]
 
 const tokenizer = {
   version: "1.0",
   // as published models have it: both must not matter
   truncation: { max_length: 4, strategy: "LongestFirst", stride: 0 },
-  padding: { strategy: { Fixed: 16 }, direction: "Right", pad_to_multiple_of: null, pad_id: 0, pad_type_id: 0, pad_token: "[PAD]" },
-  added_tokens: special.map((content, id) => ({ id, content, special: true, single_word: false, lstrip: false, rstrip: false, normalized: false })),
-  normalizer: { type: "BertNormalizer", clean_text: true, handle_chinese_chars: true, strip_accents: null, lowercase: true },
+  padding: {
+    strategy: { Fixed: 16 },
+    direction: "Right",
+    pad_to_multiple_of: null,
+    pad_id: 0,
+    pad_type_id: 0,
+    pad_token: "[PAD]",
+  },
+  added_tokens: special.map((content, id) => ({
+    id,
+    content,
+    special: true,
+    single_word: false,
+    lstrip: false,
+    rstrip: false,
+    normalized: false,
+  })),
+  normalizer: {
+    type: "BertNormalizer",
+    clean_text: true,
+    handle_chinese_chars: true,
+    strip_accents: null,
+    lowercase: true,
+  },
   pre_tokenizer: { type: "BertPreTokenizer" },
   post_processor: {
     type: "TemplateProcessing",
-    single: [{ SpecialToken: { id: "[CLS]", type_id: 0 } }, { Sequence: { id: "A", type_id: 0 } }, { SpecialToken: { id: "[SEP]", type_id: 0 } }],
+    single: [
+      { SpecialToken: { id: "[CLS]", type_id: 0 } },
+      { Sequence: { id: "A", type_id: 0 } },
+      { SpecialToken: { id: "[SEP]", type_id: 0 } },
+    ],
     pair: [{ Sequence: { id: "A", type_id: 0 } }, { Sequence: { id: "B", type_id: 1 } }],
-    special_tokens: { "[CLS]": { id: "[CLS]", ids: [2], tokens: ["[CLS]"] }, "[SEP]": { id: "[SEP]", ids: [3], tokens: ["[SEP]"] } },
+    special_tokens: {
+      "[CLS]": { id: "[CLS]", ids: [2], tokens: ["[CLS]"] },
+      "[SEP]": { id: "[SEP]", ids: [3], tokens: ["[SEP]"] },
+    },
   },
   decoder: { type: "WordPiece", prefix: "##", cleanup: true },
   model: {
@@ -50,13 +92,27 @@ const config = {
 export const tinyBertTensors = (seed = 1): readonly FloatTensor[] => {
   const { width, feedForward, positions, layers } = tinyBertShape
   const random = seededRandom(seed)
-  const tensor = (name: string, shape: readonly number[], scale: number, offset = 0): FloatTensor => ({
+  const tensor = (
+    name: string,
+    shape: readonly number[],
+    scale: number,
+    offset = 0,
+  ): FloatTensor => ({
     name,
     shape,
-    values: Float32Array.from({ length: shape.reduce((a, b) => a * b) }, () => offset + (random() - 0.5) * scale),
+    values: Float32Array.from(
+      { length: shape.reduce((a, b) => a * b) },
+      () => offset + (random() - 0.5) * scale,
+    ),
   })
-  const norm = (name: string) => [tensor(`${name}.LayerNorm.weight`, [width], 0.5, 1), tensor(`${name}.LayerNorm.bias`, [width], 0.2)]
-  const dense = (name: string, rows: number, columns: number) => [tensor(`${name}.weight`, [rows, columns], 0.8), tensor(`${name}.bias`, [rows], 0.2)]
+  const norm = (name: string) => [
+    tensor(`${name}.LayerNorm.weight`, [width], 0.5, 1),
+    tensor(`${name}.LayerNorm.bias`, [width], 0.2),
+  ]
+  const dense = (name: string, rows: number, columns: number) => [
+    tensor(`${name}.weight`, [rows, columns], 0.8),
+    tensor(`${name}.bias`, [rows], 0.2),
+  ]
   const tables = [
     tensor("embeddings.word_embeddings.weight", [tinyBertVocabulary.length, width], 1),
     tensor("embeddings.position_embeddings.weight", [positions, width], 1),
@@ -65,7 +121,9 @@ export const tinyBertTensors = (seed = 1): readonly FloatTensor[] => {
   ]
   const layer = (index: number) => {
     const at = (name: string) => `encoder.layer.${index}.${name}`
-    const attention = ["query", "key", "value"].flatMap((name) => dense(at(`attention.self.${name}`), width, width))
+    const attention = ["query", "key", "value"].flatMap((name) =>
+      dense(at(`attention.self.${name}`), width, width),
+    )
     return [
       ...attention,
       ...dense(at("attention.output.dense"), width, width),
@@ -79,7 +137,10 @@ export const tinyBertTensors = (seed = 1): readonly FloatTensor[] => {
 }
 
 /** Writes the model's folder; `more` replaces files by their JSON. */
-export const writeTinyBert = (folder: string, more: Readonly<Record<string, object>> = {}): string => {
+export const writeTinyBert = (
+  folder: string,
+  more: Readonly<Record<string, object>> = {},
+): string => {
   mkdirSync(join(folder, "1_Pooling"), { recursive: true })
   const files = {
     "config.json": config,
@@ -88,7 +149,8 @@ export const writeTinyBert = (folder: string, more: Readonly<Record<string, obje
     "1_Pooling/config.json": { pooling_mode_mean_tokens: true, pooling_mode_cls_token: false },
     ...more,
   }
-  for (const [name, json] of Object.entries(files)) writeFileSync(join(folder, name), JSON.stringify(json))
+  for (const [name, json] of Object.entries(files))
+    writeFileSync(join(folder, name), JSON.stringify(json))
   writeFileSync(join(folder, "model.safetensors"), writeSafetensors(tinyBertTensors()))
   return folder
 }

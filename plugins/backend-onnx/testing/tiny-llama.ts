@@ -3,7 +3,17 @@ import { byteAlphabet } from "../tokenizer/byte-level.ts"
 import { type GgufContent, type GgufTensor, writeGguf } from "./gguf-writer.ts"
 
 /** A Llama of random weights with grouped heads, and a vocabulary of all bytes, a few words and control tokens. */
-export const tinyShape = { layers: 2, width: 64, heads: 4, kvHeads: 2, headSize: 16, feedForward: 96, contextTokens: 256, ropeBase: 10_000, normEpsilon: 1e-5 }
+export const tinyShape = {
+  layers: 2,
+  width: 64,
+  heads: 4,
+  kvHeads: 2,
+  headSize: 16,
+  feedForward: 96,
+  contextTokens: 256,
+  ropeBase: 10_000,
+  normEpsilon: 1e-5,
+}
 
 const controls = ["<|im_start|>", "<|im_end|>", "<|endoftext|>"]
 
@@ -13,7 +23,11 @@ const words: readonly (readonly string[])[] = [
   ["t", "h", "e"],
 ]
 
-const vocabulary = (): { readonly tokens: readonly string[]; readonly merges: readonly string[]; readonly types: readonly number[] } => {
+const vocabulary = (): {
+  readonly tokens: readonly string[]
+  readonly merges: readonly string[]
+  readonly types: readonly number[]
+} => {
   const tokens = [...controls, ...byteAlphabet]
   const merges: string[] = []
   for (const word of words)
@@ -50,7 +64,11 @@ const metadata = () => {
   }
 }
 
-const floatTensor = (name: string, dimensions: readonly number[], next: () => number): GgufTensor => {
+const floatTensor = (
+  name: string,
+  dimensions: readonly number[],
+  next: () => number,
+): GgufTensor => {
   const values = Float32Array.from({ length: dimensions.reduce((a, b) => a * b, 1) }, next)
   return { name, dimensions, type: 0, bytes: new Uint8Array(values.buffer) }
 }
@@ -59,15 +77,27 @@ const floatTensor = (name: string, dimensions: readonly number[], next: () => nu
 export const tinyLlama = (seed = 1): GgufContent => {
   const { width, heads, kvHeads, headSize, feedForward, layers } = tinyShape
   const random = seededRandom(seed)
-  const weights = (name: string, rows: number, columns: number) => floatTensor(name, [columns, rows], () => ((random() - 0.5) * 3.4) / Math.sqrt(columns))
+  const weights = (name: string, rows: number, columns: number) =>
+    floatTensor(name, [columns, rows], () => ((random() - 0.5) * 3.4) / Math.sqrt(columns))
   const norm = (name: string) => floatTensor(name, [width], () => 0.5 + random())
-  const tensors = [floatTensor("token_embd.weight", [width, vocabulary().tokens.length], () => random() - 0.5), norm("output_norm.weight")]
+  const tensors = [
+    floatTensor("token_embd.weight", [width, vocabulary().tokens.length], () => random() - 0.5),
+    norm("output_norm.weight"),
+  ]
   for (let layer = 0; layer < layers; layer++) {
     const at = (name: string) => `blk.${layer}.${name}.weight`
     tensors.push(norm(at("attn_norm")), norm(at("ffn_norm")))
-    tensors.push(weights(at("attn_q"), heads * headSize, width), weights(at("attn_k"), kvHeads * headSize, width), weights(at("attn_v"), kvHeads * headSize, width))
+    tensors.push(
+      weights(at("attn_q"), heads * headSize, width),
+      weights(at("attn_k"), kvHeads * headSize, width),
+      weights(at("attn_v"), kvHeads * headSize, width),
+    )
     tensors.push(weights(at("attn_output"), width, heads * headSize))
-    tensors.push(weights(at("ffn_gate"), feedForward, width), weights(at("ffn_up"), feedForward, width), weights(at("ffn_down"), width, feedForward))
+    tensors.push(
+      weights(at("ffn_gate"), feedForward, width),
+      weights(at("ffn_up"), feedForward, width),
+      weights(at("ffn_down"), width, feedForward),
+    )
   }
   return { metadata: metadata(), tensors }
 }

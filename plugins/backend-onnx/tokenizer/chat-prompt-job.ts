@@ -8,4 +8,5 @@ export interface ChatPromptInput extends PromptAsk {
 }
 
 /** Runs in the pool of threads. */
-export default (input: ChatPromptInput): Promise<Prompt> => chatPrompt(loadChatTokenizer(input.folder), input, input.contextTokens)
+export default (input: ChatPromptInput): Promise<Prompt> =>
+  chatPrompt(loadChatTokenizer(input.folder), input, input.contextTokens)

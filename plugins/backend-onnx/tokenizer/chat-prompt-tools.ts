@@ -11,7 +11,11 @@ export interface PromptTool {
 /** The form in which templates expect tools: OpenAI's. */
 export const functionOf = ({ name, description, parameters }: PromptTool): Json => ({
   type: "function",
-  function: { name, description: description ?? "", parameters: parameters ?? { type: "object", properties: {} } },
+  function: {
+    name,
+    description: description ?? "",
+    parameters: parameters ?? { type: "object", properties: {} },
+  },
 })
 
 const example = (syntax: SyntaxName): string => {

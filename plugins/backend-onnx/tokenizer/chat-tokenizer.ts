@@ -34,11 +34,16 @@ const mustWork = (what: string, attempt: () => unknown): void => {
 /** Writes what `loadChatTokenizer` reads, after a trial. Throws `Damaged`. */
 export const writeChatTokenizer = (language: ChatLanguage, folder: string): void => {
   const { vocabulary, controlTokens, template, bosToken, eosToken } = language
-  const longestTokenBytes = vocabulary.tokens.reduce((most, _, id) => Math.max(most, vocabulary.bytesOf(id).length), 1)
+  const longestTokenBytes = vocabulary.tokens.reduce(
+    (most, _, id) => Math.max(most, vocabulary.bytesOf(id).length),
+    1,
+  )
   const format: ChatFormat = { template, controlTokens, bosToken, eosToken, longestTokenBytes }
   const texts = [
     [tokenizerFile, JSON.stringify(language.tokenizer)],
-    ...(language.laterTokenizer === undefined ? [] : [[laterTokenizerFile, JSON.stringify(language.laterTokenizer)] as const]),
+    ...(language.laterTokenizer === undefined
+      ? []
+      : [[laterTokenizerFile, JSON.stringify(language.laterTokenizer)] as const]),
   ] as const
   for (const [, text] of texts) mustWork("tokenizer", () => Tokenizer.fromString(text))
   mustWork("chat template", () => new Template(template))
@@ -61,9 +66,17 @@ export const loadChatTokenizer = (folder: string): ChatTokenizer => {
   const known = loaded.get(folder)
   if (known) return known
   const format = JSON.parse(readFileSync(join(folder, chatFile), "utf8")) as ChatFormat
-  const [first, later] = [tokenizerFile, laterTokenizerFile].map((name) => join(folder, name)) as [string, string]
+  const [first, later] = [tokenizerFile, laterTokenizerFile].map((name) => join(folder, name)) as [
+    string,
+    string,
+  ]
   const tokenizer = Tokenizer.fromFile(first)
-  const fresh = { format, template: new Template(format.template), tokenizer, laterTokenizer: existsSync(later) ? Tokenizer.fromFile(later) : tokenizer }
+  const fresh = {
+    format,
+    template: new Template(format.template),
+    tokenizer,
+    laterTokenizer: existsSync(later) ? Tokenizer.fromFile(later) : tokenizer,
+  }
   loaded.set(folder, fresh)
   return fresh
 }

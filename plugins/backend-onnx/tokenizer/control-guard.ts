@@ -16,15 +16,21 @@ const lastMarker = 0x10fffd
 /** A character that none of the texts has; undefined when they use up all of them. */
 export const unusedCharacter = (texts: readonly string[]): string | undefined => {
   const used = new Set<number>()
-  for (const text of texts) for (const match of text.matchAll(/[\u{f0000}-\u{10ffff}]/gu)) used.add(match[0].codePointAt(0)!)
-  for (let code = firstMarker; code <= lastMarker; code++) if (!used.has(code)) return String.fromCodePoint(code)
+  for (const text of texts)
+    for (const match of text.matchAll(/[\u{f0000}-\u{10ffff}]/gu))
+      used.add(match[0].codePointAt(0)!)
+  for (let code = firstMarker; code <= lastMarker; code++)
+    if (!used.has(code)) return String.fromCodePoint(code)
   return undefined
 }
 
 const escaped = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&")
 
 /** Undefined when no marker can be found. Control tokens of a single character can't be told from text and are never parsed. */
-export const controlGuard = (controlTokens: Readonly<Record<string, number>>, texts: readonly string[]): ControlGuard | undefined => {
+export const controlGuard = (
+  controlTokens: Readonly<Record<string, number>>,
+  texts: readonly string[],
+): ControlGuard | undefined => {
   const marker = unusedCharacter(texts)
   if (marker === undefined) return undefined
   const names = Object.keys(controlTokens).filter((name) => [...name].length > 1)
@@ -49,7 +55,9 @@ export const shieldAll = <T>(guard: ControlGuard, value: T): T => {
     if (typeof item === "string") return guard.shield(item)
     if (Array.isArray(item)) return (item as readonly unknown[]).map(shield)
     if (typeof item !== "object" || item === null) return item
-    return Object.fromEntries(Object.entries(item).map(([key, inner]) => [guard.shield(key), shield(inner)]))
+    return Object.fromEntries(
+      Object.entries(item).map(([key, inner]) => [guard.shield(key), shield(inner)]),
+    )
   }
   return shield(value) as T
 }

@@ -26,7 +26,11 @@ interface Frame {
 }
 
 const readFrame = async (tokenizer: Tokenizer): Promise<Frame> => {
-  const [framed, plain] = await Promise.all([true, false].map(async (addSpecialTokens) => (await tokenizer.encode("a", null, { addSpecialTokens })).getIds()))
+  const [framed, plain] = await Promise.all(
+    [true, false].map(async (addSpecialTokens) =>
+      (await tokenizer.encode("a", null, { addSpecialTokens })).getIds(),
+    ),
+  )
   const start = framed!.indexOf(plain![0]!)
   return { before: framed!.slice(0, start), after: framed!.slice(start + plain!.length) }
 }
@@ -41,8 +45,12 @@ const frameOf = (tokenizer: Tokenizer): Promise<Frame> => {
 }
 
 /** Texts with their instruction as the model reads them, cut to its window. An instruction is never cut. */
-export const embedTexts = async (tokenizer: Tokenizer, { texts, instruction, truncate, maxTokens }: EmbedTextsRequest): Promise<EmbedTexts> => {
-  const encode = async (text: string) => (await tokenizer.encode(text, null, { addSpecialTokens: false })).getIds()
+export const embedTexts = async (
+  tokenizer: Tokenizer,
+  { texts, instruction, truncate, maxTokens }: EmbedTextsRequest,
+): Promise<EmbedTexts> => {
+  const encode = async (text: string) =>
+    (await tokenizer.encode(text, null, { addSpecialTokens: false })).getIds()
   const frame = await frameOf(tokenizer)
   const prefix = instruction ? await encode(instruction) : []
   const room = maxTokens - frame.before.length - frame.after.length - prefix.length
@@ -51,9 +59,13 @@ export const embedTexts = async (tokenizer: Tokenizer, { texts, instruction, tru
   for (const [index, text] of texts.entries()) {
     const ids = await encode(text)
     const truncated = ids.length > room
-    if (truncated && truncate === "NONE") return { tooLong: { index, tokens: ids.length + maxTokens - room } }
+    if (truncated && truncate === "NONE")
+      return { tooLong: { index, tokens: ids.length + maxTokens - room } }
     const kept = truncate === "START" ? ids.slice(-room) : ids.slice(0, room)
-    tokenized.push({ ids: Int32Array.from([...frame.before, ...prefix, ...kept, ...frame.after]), truncated })
+    tokenized.push({
+      ids: Int32Array.from([...frame.before, ...prefix, ...kept, ...frame.after]),
+      truncated,
+    })
   }
   return { texts: tokenized }
 }

@@ -17,9 +17,13 @@ export const languageFiles = [tokenizerFile, tokenizerConfigFile, generationFile
 
 const maxTokenizerBytes = 128 * 2 ** 20
 
-const optionalJson = (folder: string, name: string): Metadata => (existsSync(join(folder, name)) ? readJson(folder, name) : new Map())
+const optionalJson = (folder: string, name: string): Metadata =>
+  existsSync(join(folder, name)) ? readJson(folder, name) : new Map()
 
-const entry = (value: unknown, key: string): unknown => (typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>)[key] : undefined)
+const entry = (value: unknown, key: string): unknown =>
+  typeof value === "object" && value !== null
+    ? (value as Readonly<Record<string, unknown>>)[key]
+    : undefined
 
 /** A token is named by its text, or by an object that holds it. */
 const tokenText = (config: Metadata, key: string): string => {
@@ -32,7 +36,9 @@ const tokenText = (config: Metadata, key: string): string => {
 const templateIn = (folder: string, config: Metadata): string => {
   if (existsSync(join(folder, templateFile))) return readTextFile(folder, templateFile)
   const value: unknown = config.get("chat_template")
-  const named = Array.isArray(value) ? (value as readonly unknown[]).find((item) => entry(item, "name") === "default") : undefined
+  const named = Array.isArray(value)
+    ? (value as readonly unknown[]).find((item) => entry(item, "name") === "default")
+    : undefined
   const text = typeof value === "string" ? value : entry(named, "template")
   if (typeof text === "string") return text
   throw new ModelFileError(
@@ -47,23 +53,44 @@ const idsIn = (config: Metadata, size: number): readonly number[] => {
   const value: unknown = config.get("eos_token_id") ?? []
   const ids: readonly unknown[] = Array.isArray(value) ? value : [value]
   return ids.map((id) => {
-    if (typeof id !== "number" || !Number.isInteger(id) || id < 0 || id >= size) throw new Damaged(`'eos_token_id' names ${JSON.stringify(id)}, which is no token of ${size}`)
+    if (typeof id !== "number" || !Number.isInteger(id) || id < 0 || id >= size)
+      throw new Damaged(`'eos_token_id' names ${JSON.stringify(id)}, which is no token of ${size}`)
     return id
   })
 }
 
-const endTokens = (folder: string, size: number, tokenizer: FolderTokenizer, eosToken: string): readonly number[] => {
-  const named = [generationFile, "config.json"].flatMap((name) => explaining(join(folder, name), () => idsIn(optionalJson(folder, name), size)))
-  const eos = Object.hasOwn(tokenizer.controlTokens, eosToken) ? [tokenizer.controlTokens[eosToken]!] : []
+const endTokens = (
+  folder: string,
+  size: number,
+  tokenizer: FolderTokenizer,
+  eosToken: string,
+): readonly number[] => {
+  const named = [generationFile, "config.json"].flatMap((name) =>
+    explaining(join(folder, name), () => idsIn(optionalJson(folder, name), size)),
+  )
+  const eos = Object.hasOwn(tokenizer.controlTokens, eosToken)
+    ? [tokenizer.controlTokens[eosToken]!]
+    : []
   const all = [...new Set([...named, ...eos, ...endsByName(tokenizer.controlTokens)])]
-  if (!all.length) throw new ModelFileError(folder, `none of ${generationFile}, config.json and ${tokenizerConfigFile} names a token that ends a text`)
+  if (!all.length)
+    throw new ModelFileError(
+      folder,
+      `none of ${generationFile}, config.json and ${tokenizerConfigFile} names a token that ends a text`,
+    )
   return all
 }
 
 const readTokenizer = (folder: string, size: number): FolderTokenizer => {
-  if (!existsSync(join(folder, tokenizerFile))) throw new ModelFileError(folder, `it has no ${tokenizerFile}`, "Name a folder that has one, or a GGUF file, which has it inside")
+  if (!existsSync(join(folder, tokenizerFile)))
+    throw new ModelFileError(
+      folder,
+      `it has no ${tokenizerFile}`,
+      "Name a folder that has one, or a GGUF file, which has it inside",
+    )
   const json = readJson(folder, tokenizerFile, maxTokenizerBytes)
-  return explaining(join(folder, tokenizerFile), () => readTokenizerJson(Object.fromEntries(json) as Readonly<Record<string, Json>>, size))
+  return explaining(join(folder, tokenizerFile), () =>
+    readTokenizerJson(Object.fromEntries(json) as Readonly<Record<string, Json>>, size),
+  )
 }
 
 /** From tokenizer.json and what lies beside it; `size` is the embedding table's. Throws `ModelFileError`. */
@@ -71,5 +98,11 @@ export const folderLanguage = (folder: string, size: number): ChatLanguage => {
   const tokenizer = readTokenizer(folder, size)
   const config = optionalJson(folder, tokenizerConfigFile)
   const eosToken = tokenText(config, "eos_token")
-  return { ...tokenizer, template: templateIn(folder, config), bosToken: tokenText(config, "bos_token"), eosToken, endTokens: endTokens(folder, size, tokenizer, eosToken) }
+  return {
+    ...tokenizer,
+    template: templateIn(folder, config),
+    bosToken: tokenText(config, "bos_token"),
+    eosToken,
+    endTokens: endTokens(folder, size, tokenizer, eosToken),
+  }
 }

@@ -4,17 +4,24 @@ import { fromByteLevel } from "./byte-level.ts"
 import { pieceBytes, spaceMark } from "./pieces.ts"
 import type { ChatLanguage } from "./vocabulary.ts"
 
-export type FolderTokenizer = Pick<ChatLanguage, "vocabulary" | "tokenizer" | "laterTokenizer" | "controlTokens" | "startsWithSpace">
+export type FolderTokenizer = Pick<
+  ChatLanguage,
+  "vocabulary" | "tokenizer" | "laterTokenizer" | "controlTokens" | "startsWithSpace"
+>
 
 type Objects = Readonly<Record<string, Json>>
 
-const isObject = (value: Json | undefined): value is Objects => typeof value === "object" && value !== null && !Array.isArray(value)
+const isObject = (value: Json | undefined): value is Objects =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** An object and everything in it, as far as parts of a tokenizer nest. */
 const parts = (value: Json | undefined): readonly Objects[] => {
   if (Array.isArray(value)) return (value as readonly Json[]).flatMap(parts)
   if (!isObject(value)) return []
-  return [value, ...["normalizers", "pretokenizers", "decoders"].flatMap((key) => parts(value[key]))]
+  return [
+    value,
+    ...["normalizers", "pretokenizers", "decoders"].flatMap((key) => parts(value[key])),
+  ]
 }
 
 interface AddedToken {
@@ -27,7 +34,8 @@ const addedTokens = (value: Json | undefined): readonly AddedToken[] => {
   if (!Array.isArray(value)) return []
   return value.map((item) => {
     const { id, content, special } = isObject(item) ? item : {}
-    if (typeof id !== "number" || typeof content !== "string") throw new Damaged("an entry of 'added_tokens' is not one")
+    if (typeof id !== "number" || typeof content !== "string")
+      throw new Damaged("an entry of 'added_tokens' is not one")
     return { id, content, special: special === true }
   })
 }
@@ -35,16 +43,25 @@ const addedTokens = (value: Json | undefined): readonly AddedToken[] => {
 /** BPE and WordPiece list ids by token; Unigram lists pairs of a token and its score. */
 const vocabIn = (model: Objects): readonly (readonly [string, number])[] => {
   const { vocab } = model
-  if (Array.isArray(vocab)) return vocab.map((item, id) => [String((item as readonly Json[])[0]), id])
+  if (Array.isArray(vocab))
+    return vocab.map((item, id) => [String((item as readonly Json[])[0]), id])
   if (!isObject(vocab)) throw new Damaged("it has no vocabulary ('model.vocab')")
   return Object.entries(vocab).map(([token, id]) => {
-    if (typeof id !== "number" || !Number.isInteger(id) || id < 0) throw new Damaged(`the id of the token '${token}' is not one`)
+    if (typeof id !== "number" || !Number.isInteger(id) || id < 0)
+      throw new Damaged(`the id of the token '${token}' is not one`)
     return [token, id]
   })
 }
 
 const replaceVocab = (model: Objects, without: ReadonlySet<string>): Objects =>
-  isObject(model.vocab) ? { ...model, vocab: Object.fromEntries(Object.entries(model.vocab).filter(([token]) => !without.has(token))) } : model
+  isObject(model.vocab)
+    ? {
+        ...model,
+        vocab: Object.fromEntries(
+          Object.entries(model.vocab).filter(([token]) => !without.has(token)),
+        ),
+      }
+    : model
 
 /** "first" marks only what begins the whole prompt, and pieces between control tokens are tokenized one by one here. */
 const laterTokenizer = (json: Objects): Json | undefined => {
@@ -54,27 +71,44 @@ const laterTokenizer = (json: Objects): Json | undefined => {
     if (!isObject(value)) return value
     const marksFirst = value.type === "Metaspace" && value.prepend_scheme === "first"
     changed ||= marksFirst
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, marksFirst && key === "prepend_scheme" ? "never" : later(item)]))
+    return Object.fromEntries(
+      Object.entries(value).map(([key, item]) => [
+        key,
+        marksFirst && key === "prepend_scheme" ? "never" : later(item),
+      ]),
+    )
   }
   const preTokenizer = later(json.pre_tokenizer ?? null)
   return changed ? { ...json, pre_tokenizer: preTokenizer } : undefined
 }
 
 const marksSpaces = (json: Objects): boolean =>
-  [...parts(json.normalizer), ...parts(json.pre_tokenizer)].some((part) => part.type === "Metaspace" || (part.type === "Replace" && part.content === spaceMark))
+  [...parts(json.normalizer), ...parts(json.pre_tokenizer)].some(
+    (part) => part.type === "Metaspace" || (part.type === "Replace" && part.content === spaceMark),
+  )
 
 const prependsSpace = (json: Objects): boolean =>
   [...parts(json.normalizer), ...parts(json.pre_tokenizer)].some(
-    (part) => (part.type === "Prepend" && part.prepend === spaceMark) || (part.type === "Metaspace" && part.prepend_scheme !== "never" && part.add_prefix_space !== false),
+    (part) =>
+      (part.type === "Prepend" && part.prepend === spaceMark) ||
+      (part.type === "Metaspace" &&
+        part.prepend_scheme !== "never" &&
+        part.add_prefix_space !== false),
   )
 
 const spellingOf = (json: Objects, model: Objects): ((token: string) => Buffer) => {
-  if ([...parts(json.pre_tokenizer), ...parts(json.decoder)].some((part) => part.type === "ByteLevel")) return fromByteLevel
+  if (
+    [...parts(json.pre_tokenizer), ...parts(json.decoder)].some((part) => part.type === "ByteLevel")
+  )
+    return fromByteLevel
   if (marksSpaces(json)) {
-    if (model.byte_fallback !== true) throw new Unsupported("it has no byte fallback, so not every text has tokens")
+    if (model.byte_fallback !== true)
+      throw new Unsupported("it has no byte fallback, so not every text has tokens")
     return pieceBytes
   }
-  throw new Unsupported("its tokens are neither byte-level nor SentencePiece's, so this backend can't turn them into text")
+  throw new Unsupported(
+    "its tokens are neither byte-level nor SentencePiece's, so this backend can't turn them into text",
+  )
 }
 
 /** Takes control tokens out of a tokenizer.json, so that no text can become one. `size` is the embedding table's. Throws `Damaged`. */
@@ -84,7 +118,10 @@ export const readTokenizerJson = (json: Objects, size: number): FolderTokenizer 
   const added = addedTokens(json.added_tokens)
   const special = added.filter((token) => token.special)
   const entries = vocabIn(model)
-  const last = [...entries.map(([, id]) => id), ...added.map(({ id }) => id)].reduce((a, b) => Math.max(a, b), -1)
+  const last = [...entries.map(([, id]) => id), ...added.map(({ id }) => id)].reduce(
+    (a, b) => Math.max(a, b),
+    -1,
+  )
   if (last >= size) throw new Damaged(`its token ${last} is not in the embedding table of ${size}`)
   const spell = spellingOf(json, model)
   const tokens = new Array<string>(last + 1).fill("")
@@ -98,13 +135,18 @@ export const readTokenizerJson = (json: Objects, size: number): FolderTokenizer 
     return verbatim.has(id) ? Buffer.from(token) : spell(token)
   }
   // what is unknown has to have a token, and no text is that token itself
-  const hidden = new Set(special.map(({ content }) => content).filter((content) => content !== model.unk_token))
+  const hidden = new Set(
+    special.map(({ content }) => content).filter((content) => content !== model.unk_token),
+  )
   const tokenizer: Objects = {
     ...json,
     truncation: null,
     padding: null,
     post_processor: null,
-    added_tokens: (Array.isArray(json.added_tokens) ? (json.added_tokens as readonly Json[]) : []).filter((item) => !(isObject(item) && item.special === true)),
+    added_tokens: (Array.isArray(json.added_tokens)
+      ? (json.added_tokens as readonly Json[])
+      : []
+    ).filter((item) => !(isObject(item) && item.special === true)),
     model: replaceVocab(model, hidden),
   }
   const later = laterTokenizer(tokenizer)

@@ -10,7 +10,10 @@ const makeRun = (door: Effect.Effect<void> = Effect.void) => {
   const run = gathered<number, number, string>({
     runAll: (inputs) => {
       runs.push(inputs)
-      return Effect.andThen(door, inputs.includes(13) ? Effect.fail("thirteen") : Effect.succeed(inputs.map((n) => n * 10)))
+      return Effect.andThen(
+        door,
+        inputs.includes(13) ? Effect.fail("thirteen") : Effect.succeed(inputs.map((n) => n * 10)),
+      )
     },
     sizeOf: (n) => n,
     maxSize: 20,
@@ -20,20 +23,28 @@ const makeRun = (door: Effect.Effect<void> = Effect.void) => {
 
 test("what comes in one turn runs as one, and each gets its own answer", async () => {
   const { run, runs } = makeRun()
-  expect(await Effect.runPromise(Effect.all([run(1), run(2), run(3)], { concurrency: "unbounded" }))).toEqual([10, 20, 30])
+  expect(
+    await Effect.runPromise(Effect.all([run(1), run(2), run(3)], { concurrency: "unbounded" })),
+  ).toEqual([10, 20, 30])
   expect(await Effect.runPromise(run(4))).toBe(40)
   expect(runs).toEqual([[1, 2, 3], [4]])
 })
 
 test("together they are no larger than allowed; a larger one runs at once", async () => {
   const { run, runs } = makeRun()
-  expect(await Effect.runPromise(Effect.all([run(12), run(8), run(1), run(50), run(2)], { concurrency: "unbounded" }))).toEqual([120, 80, 10, 500, 20])
+  expect(
+    await Effect.runPromise(
+      Effect.all([run(12), run(8), run(1), run(50), run(2)], { concurrency: "unbounded" }),
+    ),
+  ).toEqual([120, 80, 10, 500, 20])
   expect(runs).toEqual([[50], [12, 8], [1, 2]])
 })
 
 test("a failure is that of all who ran together, and of nobody else", async () => {
   const { run } = makeRun()
-  const exits = await Effect.runPromise(Effect.forEach([5, 13, 6], (n) => Effect.exit(run(n)), { concurrency: "unbounded" }))
+  const exits = await Effect.runPromise(
+    Effect.forEach([5, 13, 6], (n) => Effect.exit(run(n)), { concurrency: "unbounded" }),
+  )
   expect(exits.map(Exit.isSuccess)).toEqual([false, false, true])
 })
 

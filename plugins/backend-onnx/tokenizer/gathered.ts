@@ -15,13 +15,21 @@ export interface GatherOptions<Input, Output, E> {
 }
 
 /** What comes within one turn of the event loop runs as one: the way into a thread costs more than what is done there for one sentence. */
-export const gathered = <Input, Output, E>({ runAll, sizeOf, maxSize }: GatherOptions<Input, Output, E>) => {
+export const gathered = <Input, Output, E>({
+  runAll,
+  sizeOf,
+  maxSize,
+}: GatherOptions<Input, Output, E>) => {
   let open: Group<Input, Output, E> | undefined
   const begin = (): Group<Input, Output, E> => {
     const group: Group<Input, Output, E> = { inputs: [], answer: Deferred.makeUnsafe(), size: 0 }
     setImmediate(() => {
       if (open === group) open = undefined
-      Effect.runFork(Effect.onExit(runAll(group.inputs), (exit) => Effect.sync(() => Deferred.doneUnsafe(group.answer, exit))))
+      Effect.runFork(
+        Effect.onExit(runAll(group.inputs), (exit) =>
+          Effect.sync(() => Deferred.doneUnsafe(group.answer, exit)),
+        ),
+      )
     })
     open = group
     return group

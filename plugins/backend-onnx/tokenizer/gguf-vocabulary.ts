@@ -20,14 +20,25 @@ export interface GgufVocabulary extends Vocabulary {
   readonly plain: readonly number[]
 }
 
-const bySpelling: Readonly<Record<Spelling, (token: string) => Buffer>> = { byteLevel: fromByteLevel, pieces: pieceBytes }
+const bySpelling: Readonly<Record<Spelling, (token: string) => Buffer>> = {
+  byteLevel: fromByteLevel,
+  pieces: pieceBytes,
+}
 
 /** From a GGUF file's metadata; `size` is the embedding table's. Throws `Damaged`. */
-export const ggufVocabulary = (metadata: Metadata, size: number, spelling: Spelling): GgufVocabulary => {
+export const ggufVocabulary = (
+  metadata: Metadata,
+  size: number,
+  spelling: Spelling,
+): GgufVocabulary => {
   const tokens = textsIn(metadata, "tokenizer.ggml.tokens")
-  if (tokens.length > size) throw new Damaged(`its vocabulary has ${tokens.length} tokens, its embedding table only ${size}`)
+  if (tokens.length > size)
+    throw new Damaged(
+      `its vocabulary has ${tokens.length} tokens, its embedding table only ${size}`,
+    )
   const types = numbersIn(metadata, "tokenizer.ggml.token_type")
-  if (types.length !== tokens.length) throw new Damaged(`it has ${types.length} token types for ${tokens.length} tokens`)
+  if (types.length !== tokens.length)
+    throw new Damaged(`it has ${types.length} token types for ${tokens.length} tokens`)
   const isControl = (id: number) => types[id] === kinds.control || types[id] === kinds.unknown
   const isUserDefined = (id: number) => types[id] === kinds.userDefined
   const isUnused = (id: number) => types[id] === kinds.unused
@@ -38,5 +49,13 @@ export const ggufVocabulary = (metadata: Metadata, size: number, spelling: Spell
   }
   const unknown = types.indexOf(kinds.unknown)
   const plain = tokens.flatMap((_, id) => (isControl(id) || isUnused(id) ? [] : [id]))
-  return { tokens, isControl, isUserDefined, isUnused, bytesOf, plain, unknown: unknown < 0 ? undefined : unknown }
+  return {
+    tokens,
+    isControl,
+    isUserDefined,
+    isUnused,
+    bytesOf,
+    plain,
+    unknown: unknown < 0 ? undefined : unknown,
+  }
 }

@@ -3,7 +3,11 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, test } from "vitest"
 import { expectedOf, fixtureFolder } from "../testing/fixtures.ts"
-import { byteLevelMetadata, type SentencePieceFixture, sentencePieceMetadata } from "../testing/gguf-of-folder.ts"
+import {
+  byteLevelMetadata,
+  type SentencePieceFixture,
+  sentencePieceMetadata,
+} from "../testing/gguf-of-folder.ts"
 import type { Metadata, MetadataValue } from "../weights/gguf-metadata.ts"
 import { chatPrompt } from "./chat-prompt.ts"
 import { loadChatTokenizer, writeChatTokenizer } from "./chat-tokenizer.ts"
@@ -23,12 +27,24 @@ const written = (language: ChatLanguage) => {
 }
 
 const metadataOf = (values: Readonly<Record<string, unknown>>): Metadata =>
-  new Map(Object.entries(values).map(([key, value]) => [key, (key === "tokenizer.ggml.scores" ? (value as { f32: number }[]).map(({ f32 }) => f32) : value) as MetadataValue]))
+  new Map(
+    Object.entries(values).map(([key, value]) => [
+      key,
+      (key === "tokenizer.ggml.scores"
+        ? (value as { f32: number }[]).map(({ f32 }) => f32)
+        : value) as MetadataValue,
+    ]),
+  )
 
-const idsOf = async (language: ChatLanguage, text: string) => (await written(language).tokenizer.encode(text, null, { addSpecialTokens: false })).getIds()
-const textOf = (language: ChatLanguage, ids: readonly number[]) => Buffer.concat(ids.map((id) => language.vocabulary.bytesOf(id))).toString("utf8")
+const idsOf = async (language: ChatLanguage, text: string) =>
+  (await written(language).tokenizer.encode(text, null, { addSpecialTokens: false })).getIds()
+const textOf = (language: ChatLanguage, ids: readonly number[]) =>
+  Buffer.concat(ids.map((id) => language.vocabulary.bytesOf(id))).toString("utf8")
 
-const chatIdsOf = async (language: ChatLanguage, messages: readonly { readonly role: string; readonly content: string }[]) => {
+const chatIdsOf = async (
+  language: ChatLanguage,
+  messages: readonly { readonly role: string; readonly content: string }[],
+) => {
   const prompt = await chatPrompt(written(language), { messages }, 10_000)
   return "ids" in prompt ? [...prompt.ids] : prompt
 }
@@ -57,7 +73,10 @@ describe("a folder's tokenizer and template do what transformers does with them"
   })
 })
 
-const template = { "tokenizer.chat_template": "{{ messages[0].content }}", "tokenizer.ggml.eos_token_id": 2 }
+const template = {
+  "tokenizer.chat_template": "{{ messages[0].content }}",
+  "tokenizer.ggml.eos_token_id": 2,
+}
 
 describe("the same from the metadata of a GGUF file", () => {
   test.each([
@@ -68,30 +87,57 @@ describe("the same from the metadata of a GGUF file", () => {
   ])("%s, whose words are made as %s", async (name, pre) => {
     const { text, textIds, chat, chatIds } = expectedOf(name)
     const folder = folderLanguage(fixtureFolder(name), 400)
-    const named = { "tokenizer.chat_template": folder.template, "tokenizer.ggml.bos_token_id": folder.controlTokens[folder.bosToken]!, "tokenizer.ggml.eos_token_id": 2 }
-    const language = ggufLanguage(metadataOf({ ...byteLevelMetadata(fixtureFolder(name), pre), ...named }), 400)
+    const named = {
+      "tokenizer.chat_template": folder.template,
+      "tokenizer.ggml.bos_token_id": folder.controlTokens[folder.bosToken]!,
+      "tokenizer.ggml.eos_token_id": 2,
+    }
+    const language = ggufLanguage(
+      metadataOf({ ...byteLevelMetadata(fixtureFolder(name), pre), ...named }),
+      400,
+    )
     expect(await idsOf(language, text)).toEqual(textIds)
     expect(await chatIdsOf(language, chat)).toEqual(chatIds)
-    for (const id of textIds) expect(language.vocabulary.bytesOf(id)).toEqual(folder.vocabulary.bytesOf(id))
+    for (const id of textIds)
+      expect(language.vocabulary.bytesOf(id)).toEqual(folder.vocabulary.bytesOf(id))
   })
 
   test("SentencePiece: pieces by score, bytes where there is no piece", async () => {
-    const fixture = JSON.parse(readFileSync(join(fixtureFolder("sentencepiece.json")), "utf8")) as SentencePieceFixture
-    const language = ggufLanguage(metadataOf({ ...sentencePieceMetadata(fixture), ...template }), fixture.tokens.length)
+    const fixture = JSON.parse(
+      readFileSync(join(fixtureFolder("sentencepiece.json")), "utf8"),
+    ) as SentencePieceFixture
+    const language = ggufLanguage(
+      metadataOf({ ...sentencePieceMetadata(fixture), ...template }),
+      fixture.tokens.length,
+    )
     for (const { text, ids } of fixture.texts) {
       const found = await idsOf(language, text)
       // sentencepiece marks the beginning before a symbol that begins it, transformers and llama.cpp after it
       if (text.startsWith("[TOOL]")) expect([...found].sort()).toEqual([...ids].sort())
       else expect([found, textOf(language, found).slice(text ? 1 : 0)]).toEqual([ids, text])
     }
-    expect(language).toMatchObject({ startsWithSpace: true, endTokens: [2], bosToken: "<s>", controlTokens: { "<unk>": 0, "<s>": 1, "</s>": 2 } })
-    const bare = ggufLanguage(metadataOf({ ...sentencePieceMetadata(fixture), ...template, "tokenizer.ggml.add_space_prefix": false }), fixture.tokens.length)
+    expect(language).toMatchObject({
+      startsWithSpace: true,
+      endTokens: [2],
+      bosToken: "<s>",
+      controlTokens: { "<unk>": 0, "<s>": 1, "</s>": 2 },
+    })
+    const bare = ggufLanguage(
+      metadataOf({
+        ...sentencePieceMetadata(fixture),
+        ...template,
+        "tokenizer.ggml.add_space_prefix": false,
+      }),
+      fixture.tokens.length,
+    )
     expect(textOf(bare, await idsOf(bare, "yes no"))).toBe("yes no")
     expect(bare.startsWithSpace).toBe(false)
   })
 
   test("a pre-tokenizer that is not named splits punctuation and numbers", async () => {
-    const metadata = new Map(metadataOf({ ...byteLevelMetadata(fixtureFolder("llama"), ""), ...template }))
+    const metadata = new Map(
+      metadataOf({ ...byteLevelMetadata(fixtureFolder("llama"), ""), ...template }),
+    )
     metadata.delete("tokenizer.ggml.pre")
     const language = ggufLanguage(metadata, 400)
     const ids = await idsOf(language, "the yes: 1984 no!")
@@ -103,8 +149,14 @@ describe("a mark of the prompt's beginning", () => {
   const metaspace = { type: "Metaspace", replacement: "▁", prepend_scheme: "first", split: false }
   const folder = join(root, "metaspace")
   cpSync(fixtureFolder("mistral"), folder, { recursive: true })
-  const json = JSON.parse(readFileSync(join(folder, "tokenizer.json"), "utf8")) as Record<string, unknown>
-  writeFileSync(join(folder, "tokenizer.json"), JSON.stringify({ ...json, normalizer: null, pre_tokenizer: metaspace }))
+  const json = JSON.parse(readFileSync(join(folder, "tokenizer.json"), "utf8")) as Record<
+    string,
+    unknown
+  >
+  writeFileSync(
+    join(folder, "tokenizer.json"),
+    JSON.stringify({ ...json, normalizer: null, pre_tokenizer: metaspace }),
+  )
 
   test("is not given to what follows a control token", async () => {
     const language = folderLanguage(folder, 400)
@@ -128,22 +180,52 @@ describe("a folder that can't talk says what is missing", () => {
     change(folder)
     return () => folderLanguage(folder, 320)
   }
-  const replaced = (file: string, change: Readonly<Record<string, unknown>>) => (folder: string) => {
-    const json = JSON.parse(readFileSync(join(folder, file), "utf8")) as Record<string, unknown>
-    writeFileSync(join(folder, file), JSON.stringify({ ...json, ...change }))
-  }
+  const replaced =
+    (file: string, change: Readonly<Record<string, unknown>>) => (folder: string) => {
+      const json = JSON.parse(readFileSync(join(folder, file), "utf8")) as Record<string, unknown>
+      writeFileSync(join(folder, file), JSON.stringify({ ...json, ...change }))
+    }
   test.each<readonly [string, (folder: string) => void, RegExp]>([
-    ["no tokenizer", (folder) => rmSync(join(folder, "tokenizer.json")), /it has no tokenizer.json\. Name a folder that has one/],
-    ["cut tokenizer", (folder) => writeFileSync(join(folder, "tokenizer.json"), "{"), /tokenizer.json: it is not JSON/],
-    ["no template", (folder) => rmSync(join(folder, "tokenizer_config.json")), /has no chat template/],
-    ["words of another kind", replaced("tokenizer.json", { pre_tokenizer: { type: "BertPreTokenizer" }, decoder: { type: "WordPiece" } }), /neither byte-level nor SentencePiece/],
-    ["an end that is no token", replaced("generation_config.json", { eos_token_id: [2, 999] }), /generation_config.json: 'eos_token_id' names 999/],
-    ["no vocabulary", replaced("tokenizer.json", { model: { type: "BPE" } }), /it has no vocabulary/],
+    [
+      "no tokenizer",
+      (folder) => rmSync(join(folder, "tokenizer.json")),
+      /it has no tokenizer.json\. Name a folder that has one/,
+    ],
+    [
+      "cut tokenizer",
+      (folder) => writeFileSync(join(folder, "tokenizer.json"), "{"),
+      /tokenizer.json: it is not JSON/,
+    ],
+    [
+      "no template",
+      (folder) => rmSync(join(folder, "tokenizer_config.json")),
+      /has no chat template/,
+    ],
+    [
+      "words of another kind",
+      replaced("tokenizer.json", {
+        pre_tokenizer: { type: "BertPreTokenizer" },
+        decoder: { type: "WordPiece" },
+      }),
+      /neither byte-level nor SentencePiece/,
+    ],
+    [
+      "an end that is no token",
+      replaced("generation_config.json", { eos_token_id: [2, 999] }),
+      /generation_config.json: 'eos_token_id' names 999/,
+    ],
+    [
+      "no vocabulary",
+      replaced("tokenizer.json", { model: { type: "BPE" } }),
+      /it has no vocabulary/,
+    ],
   ])("%s", (name, change, reason) => {
     expect(broken(name, change)).toThrow(reason)
   })
 
   test("a vocabulary larger than the embedding table", () => {
-    expect(() => folderLanguage(fixtureFolder("qwen2"), 200)).toThrow(/not in the embedding table of 200/)
+    expect(() => folderLanguage(fixtureFolder("qwen2"), 200)).toThrow(
+      /not in the embedding table of 200/,
+    )
   })
 })

@@ -6,14 +6,18 @@ const byteToken = /^<0x([0-9A-F]{2})>$/
 /** The bytes that a piece stands for. */
 export const pieceBytes = (piece: string): Buffer => {
   const byte = byteToken.exec(piece)
-  return byte ? Buffer.from([Number.parseInt(byte[1]!, 16)]) : Buffer.from(piece.replaceAll(spaceMark, " "))
+  return byte
+    ? Buffer.from([Number.parseInt(byte[1]!, 16)])
+    : Buffer.from(piece.replaceAll(spaceMark, " "))
 }
 
 /**
  * SentencePiece joins the two neighbours whose piece has the highest score, again and again; BPE with byte fallback does the same with a list of pairs,
  * best first. A piece that is no text takes part in nothing. Answers the pairs.
  */
-export const mergesOf = (pieces: readonly { readonly text: string; readonly score: number }[]): readonly (readonly [string, string])[] => {
+export const mergesOf = (
+  pieces: readonly { readonly text: string; readonly score: number }[],
+): readonly (readonly [string, string])[] => {
   const known = new Set(pieces.map(({ text }) => text))
   const pairs = pieces.flatMap(({ text, score }) => {
     const letters = [...text]

@@ -6,11 +6,15 @@ import { inPool } from "./pool.ts"
 
 const failing = (error: PortError) => {
   const log = fakeLog()
-  return Effect.runPromise(Effect.flip(inPool({ run: () => Effect.fail(error) }, log, "chat-prompt-job", {}))).then((failure) => ({ failure, log }))
+  return Effect.runPromise(
+    Effect.flip(inPool({ run: () => Effect.fail(error) }, log, "chat-prompt-job", {})),
+  ).then((failure) => ({ failure, log }))
 }
 
 test("a full queue is backend_busy, which the client may try again", async () => {
-  const { failure, log } = await failing(new PortError({ port: "workers", message: "1024 tasks are waiting already", busy: true }))
+  const { failure, log } = await failing(
+    new PortError({ port: "workers", message: "1024 tasks are waiting already", busy: true }),
+  )
   expect(failure).toMatchObject({ _tag: "ApiError", code: "backend_busy" })
   expect(log.lines).toEqual([])
 })

@@ -7,7 +7,12 @@ import type { Workers } from "../../../core/services/workers.ts"
 import { siblingModule } from "../engine/sibling.ts"
 
 /** Runs a job in the pool: `backend_busy` when its queue is full; any other failure is ours, not the client's. */
-export const inPool = <Input, Output>(workers: Workers, log: Log, job: string, input: Input): Effect.Effect<Output, ApiError> =>
+export const inPool = <Input, Output>(
+  workers: Workers,
+  log: Log,
+  job: string,
+  input: Input,
+): Effect.Effect<Output, ApiError> =>
   workers.run<Input, Output>(siblingModule(import.meta.url, `./${job}`), input).pipe(
     Effect.catch((error) => {
       if (error.busy) return Effect.fail(apiError("backend_busy"))
@@ -17,8 +22,14 @@ export const inPool = <Input, Output>(workers: Workers, log: Log, job: string, i
   )
 
 /** Reports the duration as the stage `tokenize`. */
-export const timedTokenize = <A, E>(clock: Clock, context: ModelContext, work: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+export const timedTokenize = <A, E>(
+  clock: Clock,
+  context: ModelContext,
+  work: Effect.Effect<A, E>,
+): Effect.Effect<A, E> =>
   Effect.suspend(() => {
     const startedMs = clock.nowMs()
-    return Effect.onExit(work, () => Effect.sync(() => context.time("tokenize", clock.nowMs() - startedMs)))
+    return Effect.onExit(work, () =>
+      Effect.sync(() => context.time("tokenize", clock.nowMs() - startedMs)),
+    )
   })

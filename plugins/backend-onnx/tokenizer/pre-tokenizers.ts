@@ -1,13 +1,24 @@
 import type { Json } from "../../../core/json.ts"
 import { Unsupported } from "../weights/model-file-error.ts"
 
-const byteLevel = (useRegex: boolean): Json => ({ type: "ByteLevel", add_prefix_space: false, trim_offsets: true, use_regex: useRegex })
+const byteLevel = (useRegex: boolean): Json => ({
+  type: "ByteLevel",
+  add_prefix_space: false,
+  trim_offsets: true,
+  use_regex: useRegex,
+})
 const sequence = (...parts: Json[]): Json => ({ type: "Sequence", pretokenizers: parts })
-const split = (pattern: string): Json => ({ type: "Split", pattern: { Regex: pattern }, behavior: "Isolated", invert: false })
+const split = (pattern: string): Json => ({
+  type: "Split",
+  pattern: { Regex: pattern },
+  behavior: "Isolated",
+  invert: false,
+})
 
 const contractions = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 const rest = "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
-const wordsWithDigits = (digits: string) => `${contractions}|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|${digits}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|${rest}`
+const wordsWithDigits = (digits: string) =>
+  `${contractions}|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|${digits}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|${rest}`
 
 // words end where small letters turn to capitals
 const [upper, lower] = ["[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]", "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"]
@@ -20,10 +31,21 @@ interface PreTokenization {
 }
 
 const gpt2: PreTokenization = { preTokenizer: byteLevel(true) }
-const digitByDigit: PreTokenization = { preTokenizer: sequence({ type: "Digits", individual_digits: true }, byteLevel(true)) }
-const llama3: PreTokenization = { preTokenizer: sequence(split(wordsWithDigits("\\p{N}{1,3}")), byteLevel(false)), ignoreMerges: true }
-const qwen2: PreTokenization = { preTokenizer: sequence(split(wordsWithDigits("\\p{N}")), byteLevel(false)), normalizer: { type: "NFC" } }
-const tekken: PreTokenization = { preTokenizer: sequence(split(casedWords), byteLevel(false)), ignoreMerges: true }
+const digitByDigit: PreTokenization = {
+  preTokenizer: sequence({ type: "Digits", individual_digits: true }, byteLevel(true)),
+}
+const llama3: PreTokenization = {
+  preTokenizer: sequence(split(wordsWithDigits("\\p{N}{1,3}")), byteLevel(false)),
+  ignoreMerges: true,
+}
+const qwen2: PreTokenization = {
+  preTokenizer: sequence(split(wordsWithDigits("\\p{N}")), byteLevel(false)),
+  normalizer: { type: "NFC" },
+}
+const tekken: PreTokenization = {
+  preTokenizer: sequence(split(casedWords), byteLevel(false)),
+  ignoreMerges: true,
+}
 /** What llama.cpp does with files that name none: punctuation apart, then GPT-2's words, then numbers by threes. */
 const unnamed: PreTokenization = {
   preTokenizer: sequence(
@@ -55,6 +77,9 @@ const known: Readonly<Record<string, PreTokenization>> = {
 
 export const preTokenization = (name: string): PreTokenization => {
   const found = Object.hasOwn(known, name) ? known[name] : undefined
-  if (!found) throw new Unsupported(`its pre-tokenizer is '${name}'; this backend knows ${Object.keys(known).join(", ")}`)
+  if (!found)
+    throw new Unsupported(
+      `its pre-tokenizer is '${name}'; this backend knows ${Object.keys(known).join(", ")}`,
+    )
   return found
 }

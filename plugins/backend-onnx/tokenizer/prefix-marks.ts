@@ -31,7 +31,10 @@ export const withoutSigns = (signed: string, sign: string): MarkedText => {
 }
 
 /** How many tokens lie wholly before each cut. */
-export const tokensBefore = (encoding: Pick<Encoding, "getOffsets">, cuts: readonly number[]): readonly number[] => {
+export const tokensBefore = (
+  encoding: Pick<Encoding, "getOffsets">,
+  cuts: readonly number[],
+): readonly number[] => {
   if (!cuts.length) return []
   const ends = encoding.getOffsets().map(([, end]) => end ?? 0)
   return cuts.map((cut) => {

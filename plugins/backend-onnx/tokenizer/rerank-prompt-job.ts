@@ -7,4 +7,5 @@ export interface RerankPromptInput extends RerankPromptRequest {
 }
 
 /** Runs in the pool of threads. */
-export default ({ folder, ...request }: RerankPromptInput): Promise<RerankPrompts> => rerankPrompts(loadChatTokenizer(folder), request)
+export default ({ folder, ...request }: RerankPromptInput): Promise<RerankPrompts> =>
+  rerankPrompts(loadChatTokenizer(folder), request)

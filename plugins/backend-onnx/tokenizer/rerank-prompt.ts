@@ -9,22 +9,40 @@ export interface RerankPromptRequest {
 }
 
 /** `queryTooLong`: the prompt without any document has at least so many tokens. */
-export type RerankPrompts = { readonly prompts: readonly Int32Array[] } | { readonly queryTooLong: number } | { readonly refused: string }
+export type RerankPrompts =
+  | { readonly prompts: readonly Int32Array[] }
+  | { readonly queryTooLong: number }
+  | { readonly refused: string }
 
-const system = (instruction: string) => `${instruction}. Judge whether the document meets the query. Answer only "yes" or "no".`
+const system = (instruction: string) =>
+  `${instruction}. Judge whether the document meets the query. Answer only "yes" or "no".`
 
-const question = (query: string, document: string) => `Query: ${query}\nDocument: ${document}\nIs the document about "${query}"? Answer yes or no.`
+const question = (query: string, document: string) =>
+  `Query: ${query}\nDocument: ${document}\nIs the document about "${query}"? Answer yes or no.`
 
 /**
  * One document that fits and one that doesn't, which every document of a request shares. Picked by trial on twenty queries, for a model of 135 million
  * parameters; the README has the figures and what they are worth.
  */
 const examples = [
-  { query: "how tall is Mount Everest", document: "Mount Everest rises 8,849 metres above sea level.", answer: "yes" },
-  { query: "how tall is Mount Everest", document: "Beginners improve fastest by playing slow games of chess and solving tactics puzzles.", answer: "no" },
+  {
+    query: "how tall is Mount Everest",
+    document: "Mount Everest rises 8,849 metres above sea level.",
+    answer: "yes",
+  },
+  {
+    query: "how tall is Mount Everest",
+    document:
+      "Beginners improve fastest by playing slow games of chess and solving tactics puzzles.",
+    answer: "no",
+  },
 ]
 
-const promptOf = (chat: ChatTokenizer, request: RerankPromptRequest, document: string): Promise<Prompt> =>
+const promptOf = (
+  chat: ChatTokenizer,
+  request: RerankPromptRequest,
+  document: string,
+): Promise<Prompt> =>
   chatPrompt(
     chat,
     {
@@ -53,11 +71,19 @@ const cut = async (chat: ChatTokenizer, document: string, tokens: number): Promi
 }
 
 /** Cutting may change how the last word is tokenized, so the result is counted again. */
-const fitted = async (chat: ChatTokenizer, request: RerankPromptRequest, document: string, room: number): Promise<Prompt> => {
+const fitted = async (
+  chat: ChatTokenizer,
+  request: RerankPromptRequest,
+  document: string,
+  room: number,
+): Promise<Prompt> => {
   // no document of more bytes can fit, so the rest is not worth tokenizing
   const start = withoutHalfCharacter(document.slice(0, room * chat.format.longestTokenBytes))
   let prompt = await promptOf(chat, request, start)
-  for (let kept = room; "ids" in prompt && prompt.ids.length > request.contextTokens && kept > 0; ) {
+  for (
+    let kept = room;
+    "ids" in prompt && prompt.ids.length > request.contextTokens && kept > 0;
+  ) {
     prompt = await promptOf(chat, request, await cut(chat, start, kept))
     if ("ids" in prompt) kept -= Math.max(1, prompt.ids.length - request.contextTokens)
   }
@@ -65,8 +91,13 @@ const fitted = async (chat: ChatTokenizer, request: RerankPromptRequest, documen
 }
 
 /** A yes-or-no question about each document. A document that does not fit is cut at its end. */
-export const rerankPrompts = async (chat: ChatTokenizer, request: RerankPromptRequest): Promise<RerankPrompts> => {
-  const atLeast = Math.ceil(Buffer.byteLength(request.query + request.instruction) / chat.format.longestTokenBytes)
+export const rerankPrompts = async (
+  chat: ChatTokenizer,
+  request: RerankPromptRequest,
+): Promise<RerankPrompts> => {
+  const atLeast = Math.ceil(
+    Buffer.byteLength(request.query + request.instruction) / chat.format.longestTokenBytes,
+  )
   if (atLeast > request.contextTokens) return { queryTooLong: atLeast }
   const empty = await promptOf(chat, request, "")
   if (!("ids" in empty)) return { refused: "refused" in empty ? empty.refused : "too long" }

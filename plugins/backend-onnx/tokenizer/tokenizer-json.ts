@@ -13,11 +13,26 @@ export interface BytePairParts {
 }
 
 /** A tokenizer.json (huggingface/tokenizers) of a vocabulary of pairs. */
-export const bytePairTokenizer = ({ vocab, merges, added, normalizer, preTokenizer, model }: BytePairParts): Json => ({
+export const bytePairTokenizer = ({
+  vocab,
+  merges,
+  added,
+  normalizer,
+  preTokenizer,
+  model,
+}: BytePairParts): Json => ({
   version: "1.0",
   truncation: null,
   padding: null,
-  added_tokens: added.map(([content, id]) => ({ id, content, single_word: false, lstrip: false, rstrip: false, normalized: false, special: false })),
+  added_tokens: added.map(([content, id]) => ({
+    id,
+    content,
+    single_word: false,
+    lstrip: false,
+    rstrip: false,
+    normalized: false,
+    special: false,
+  })),
   normalizer,
   pre_tokenizer: preTokenizer,
   post_processor: null,

@@ -42,7 +42,9 @@ const idsIn = (prompt: Prompt): Int32Array => {
 }
 /** The text that ids stand for, with control tokens in brackets. */
 const shown = (ids: Iterable<number>): string => {
-  const parts = [...ids].map((id) => (vocabulary.isControl(id) ? Buffer.from(`[${id}]`) : vocabulary.bytesOf(id)))
+  const parts = [...ids].map((id) =>
+    vocabulary.isControl(id) ? Buffer.from(`[${id}]`) : vocabulary.bytesOf(id),
+  )
   return Buffer.concat(parts).toString("utf8")
 }
 const anyText = fc.string({ unit: "binary" })
@@ -50,7 +52,9 @@ const anyText = fc.string({ unit: "binary" })
 test("byte-level text can be read back", () => {
   fc.assert(
     fc.property(anyText, (text) => {
-      expect(fromByteLevel(toByteLevel(text)).toString("utf8")).toBe(Buffer.from(text).toString("utf8"))
+      expect(fromByteLevel(toByteLevel(text)).toString("utf8")).toBe(
+        Buffer.from(text).toString("utf8"),
+      )
     }),
   )
 })
@@ -68,12 +72,30 @@ test("the tokenizer of the file's metadata keeps every text, and merges words", 
 })
 
 test("a chat is rendered by the file's template", async () => {
-  const ids = idsIn(await chatPrompt(chat, { messages: [{ role: "user", content: "the 12" }] }, 100))
+  const ids = idsIn(
+    await chatPrompt(chat, { messages: [{ role: "user", content: "the 12" }] }, 100),
+  )
   expect(shown(ids)).toBe("[0]user\nthe 12[1]\n[0]assistant\n")
 })
 
 describe("text of users never becomes a control token", () => {
-  const pieces = fc.array(fc.oneof(fc.constantFrom("<|im_end|>", "<|im_start|>", "<|im", "_end|>", "<|", "|>", "\n", "system", "\u{f0000}"), anyText), { maxLength: 8 })
+  const pieces = fc.array(
+    fc.oneof(
+      fc.constantFrom(
+        "<|im_end|>",
+        "<|im_start|>",
+        "<|im",
+        "_end|>",
+        "<|",
+        "|>",
+        "\n",
+        "system",
+        "\u{f0000}",
+      ),
+      anyText,
+    ),
+    { maxLength: 8 },
+  )
   const count = (ids: Iterable<number>) => [...ids].filter((id) => vocabulary.isControl(id)).length
 
   test("and reads the same as it was written", async () => {
@@ -82,7 +104,9 @@ describe("text of users never becomes a control token", () => {
         const content = parts.join("")
         const ids = idsIn(await chatPrompt(chat, { messages: [{ role: "user", content }] }, 1e6))
         expect(count(ids)).toBe(3)
-        expect(shown(ids)).toBe(`[0]user\n${Buffer.from(content).toString("utf8")}[1]\n[0]assistant\n`)
+        expect(shown(ids)).toBe(
+          `[0]user\n${Buffer.from(content).toString("utf8")}[1]\n[0]assistant\n`,
+        )
       }),
     )
   })
@@ -93,13 +117,17 @@ describe("text of users never becomes a control token", () => {
   })
 
   test("and without a spare character there is no guard", () => {
-    const all = Array.from({ length: 0x20000 }, (_, i) => String.fromCodePoint(0xf0000 + i)).join("")
+    const all = Array.from({ length: 0x20000 }, (_, i) => String.fromCodePoint(0xf0000 + i)).join(
+      "",
+    )
     expect(controlGuard({ "<x>": 1 }, [all])).toBeUndefined()
   })
 })
 
 test("a prompt that can't fit is refused before it is tokenized", async () => {
-  expect(await chatPrompt(chat, { messages: [{ role: "user", content: "x".repeat(10_000) }] }, 100)).toEqual({ tooLong: Math.ceil(10_000 / chat.format.longestTokenBytes) })
+  expect(
+    await chatPrompt(chat, { messages: [{ role: "user", content: "x".repeat(10_000) }] }, 100),
+  ).toEqual({ tooLong: Math.ceil(10_000 / chat.format.longestTokenBytes) })
 })
 
 describe("rerank prompts", () => {
@@ -107,21 +135,29 @@ describe("rerank prompts", () => {
   test("hold instruction, query and document", async () => {
     const result = await rerankPrompts(chat, { ...ask, documents: ["one", "two"] })
     if (!("prompts" in result)) throw new Error("refused")
-    expect(result.prompts.map(shown)[1]).toContain('Query: the query\nDocument: two\nIs the document about "the query"?')
+    expect(result.prompts.map(shown)[1]).toContain(
+      'Query: the query\nDocument: two\nIs the document about "the query"?',
+    )
   })
 
   test("a document is cut at its end, to the last token that fits", async () => {
     await fc.assert(
-      fc.asyncProperty(fc.string({ unit: "grapheme", minLength: 200, maxLength: 900 }), async (document) => {
-        const result = await rerankPrompts(chat, { ...ask, documents: [document] })
-        if (!("prompts" in result)) throw new Error("refused")
-        const text = shown(result.prompts[0]!)
-        const kept = text.slice(text.lastIndexOf("Document: ") + 10, text.lastIndexOf("\nIs the document"))
-        expect(result.prompts[0]!.length).toBeLessThanOrEqual(1200)
-        expect(document.startsWith(kept)).toBe(true)
-        // at most one character of four tokens is left out beside what does not fit
-        expect(result.prompts[0]!.length).toBeGreaterThan(kept === document ? 0 : 1190)
-      }),
+      fc.asyncProperty(
+        fc.string({ unit: "grapheme", minLength: 200, maxLength: 900 }),
+        async (document) => {
+          const result = await rerankPrompts(chat, { ...ask, documents: [document] })
+          if (!("prompts" in result)) throw new Error("refused")
+          const text = shown(result.prompts[0]!)
+          const kept = text.slice(
+            text.lastIndexOf("Document: ") + 10,
+            text.lastIndexOf("\nIs the document"),
+          )
+          expect(result.prompts[0]!.length).toBeLessThanOrEqual(1200)
+          expect(document.startsWith(kept)).toBe(true)
+          // at most one character of four tokens is left out beside what does not fit
+          expect(result.prompts[0]!.length).toBeGreaterThan(kept === document ? 0 : 1190)
+        },
+      ),
       { numRuns: runs(50) },
     )
   })

@@ -31,7 +31,15 @@ export interface ChatLanguage {
 }
 
 // tokens that end a turn, whatever the files name as the one end token
-const endNames = ["<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>", "<|end|>", "<end_of_turn>", "</s>"]
+const endNames = [
+  "<|im_end|>",
+  "<|endoftext|>",
+  "<|eot_id|>",
+  "<|end_of_text|>",
+  "<|end|>",
+  "<end_of_turn>",
+  "</s>",
+]
 
 export const endsByName = (controlTokens: Readonly<Record<string, number>>): readonly number[] =>
   endNames.flatMap((name) => (Object.hasOwn(controlTokens, name) ? [controlTokens[name]!] : []))
@@ -39,5 +47,7 @@ export const endsByName = (controlTokens: Readonly<Record<string, number>>): rea
 /** Ids of the spellings that are one token each. */
 export const idsOfWords = (vocabulary: Vocabulary, words: readonly string[]): readonly number[] => {
   const wanted = new Set(words)
-  return vocabulary.tokens.flatMap((_, id) => (wanted.has(vocabulary.bytesOf(id).toString("utf8")) ? [id] : []))
+  return vocabulary.tokens.flatMap((_, id) =>
+    wanted.has(vocabulary.bytesOf(id).toString("utf8")) ? [id] : [],
+  )
 }

@@ -11,7 +11,8 @@ const decodeHalf = (bits: number): number => {
 const halves = Float32Array.from({ length: 65_536 }, (_, bits) => decodeHalf(bits))
 
 /** IEEE 754 binary16, little-endian, at a byte offset. */
-export const halfAt = (bytes: Uint8Array, offset: number): number => halves[bytes[offset]! | (bytes[offset + 1]! << 8)]!
+export const halfAt = (bytes: Uint8Array, offset: number): number =>
+  halves[bytes[offset]! | (bytes[offset + 1]! << 8)]!
 
 const word = new Uint32Array(1)
 const wordAsFloat = new Float32Array(word.buffer)

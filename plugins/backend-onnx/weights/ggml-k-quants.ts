@@ -3,12 +3,17 @@ import type { Affine, GgmlType } from "./ggml-types.ts"
 
 const superBlock = 256
 
-const superBlocks = (name: string, blockBytes: number, decodeBlock: (bytes: Uint8Array, at: number, into: Float32Array, out: number) => void): GgmlType => ({
+const superBlocks = (
+  name: string,
+  blockBytes: number,
+  decodeBlock: (bytes: Uint8Array, at: number, into: Float32Array, out: number) => void,
+): GgmlType => ({
   name,
   blockValues: superBlock,
   blockBytes,
   decode: (bytes, into) => {
-    for (let at = 0, out = 0; out < into.length; at += blockBytes, out += superBlock) decodeBlock(bytes, at, into, out)
+    for (let at = 0, out = 0; out < into.length; at += blockBytes, out += superBlock)
+      decodeBlock(bytes, at, into, out)
   },
 })
 
@@ -16,8 +21,12 @@ const superBlocks = (name: string, blockBytes: number, decodeBlock: (bytes: Uint
 const groupAffine = (bytes: Uint8Array, at: number, group: number): Affine => {
   const packed = (i: number) => bytes[at + 4 + i]!
   const low = group < 4
-  const scale = low ? packed(group) & 63 : (packed(group + 4) & 15) | ((packed(group - 4) >> 6) << 4)
-  const minimum = low ? packed(group + 4) & 63 : (packed(group + 4) >> 4) | ((packed(group) >> 6) << 4)
+  const scale = low
+    ? packed(group) & 63
+    : (packed(group + 4) & 15) | ((packed(group - 4) >> 6) << 4)
+  const minimum = low
+    ? packed(group + 4) & 63
+    : (packed(group + 4) >> 4) | ((packed(group) >> 6) << 4)
   return { scale: halfAt(bytes, at) * scale, minimum: -halfAt(bytes, at + 2) * minimum }
 }
 

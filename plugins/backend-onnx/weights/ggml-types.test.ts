@@ -4,10 +4,9 @@ import { expect, test } from "vitest"
 import { ggmlTypeLabel, ggmlTypes } from "./ggml-types.ts"
 
 /** Random blocks, decoded by another implementation: see fixtures/make-fixtures.py. */
-const blocks = JSON.parse(readFileSync(join(import.meta.dirname, "..", "fixtures", "ggml-blocks.json"), "utf8")) as Record<
-  string,
-  { readonly bytes: string; readonly values: string }
->
+const blocks = JSON.parse(
+  readFileSync(join(import.meta.dirname, "..", "fixtures", "ggml-blocks.json"), "utf8"),
+) as Record<string, { readonly bytes: string; readonly values: string }>
 const typeNamed = (name: string) => [...ggmlTypes.values()].find((type) => type.name === name)!
 
 test("every type but the plain one has its blocks", () => {
@@ -27,7 +26,8 @@ test.each(Object.entries(blocks))("%s decodes as elsewhere", (name, { bytes, val
   const decoded = new Float32Array(expected.length)
   type.decode(raw, decoded)
   const largest = Math.max(...expected.map(Math.abs))
-  for (const [i, value] of decoded.entries()) expect(Math.abs(value - expected[i]!)).toBeLessThanOrEqual(largest * 1e-6)
+  for (const [i, value] of decoded.entries())
+    expect(Math.abs(value - expected[i]!)).toBeLessThanOrEqual(largest * 1e-6)
 })
 
 test("levels of 4 bits mean what decoding gives", () => {
@@ -40,7 +40,8 @@ test("levels of 4 bits mean what decoding gives", () => {
     const levels = new Uint8Array(32)
     for (let group = 0; group < decoded.length / 32; group++) {
       const { scale, minimum } = type.levels!(raw, group, levels)
-      for (let j = 0; j < 32; j++) expect(Math.fround(scale * levels[j]! + minimum)).toBe(decoded[32 * group + j])
+      for (let j = 0; j < 32; j++)
+        expect(Math.fround(scale * levels[j]! + minimum)).toBe(decoded[32 * group + j])
     }
   }
 })

@@ -20,7 +20,11 @@ export interface GgmlType {
   readonly levels?: (bytes: Uint8Array, group: number, into: Uint8Array) => Affine
 }
 
-const scalar = (name: string, blockBytes: number, at: (bytes: Uint8Array, offset: number) => number): GgmlType => ({
+const scalar = (
+  name: string,
+  blockBytes: number,
+  at: (bytes: Uint8Array, offset: number) => number,
+): GgmlType => ({
   name,
   blockValues: 1,
   blockBytes,
@@ -36,7 +40,8 @@ const blocksOf32 = (name: string, blockBytes: number, block: DecodeBlock): GgmlT
   blockValues: 32,
   blockBytes,
   decode: (bytes, into) => {
-    for (let at = 0, out = 0; out < into.length; at += blockBytes, out += 32) block(bytes, at, into, out)
+    for (let at = 0, out = 0; out < into.length; at += blockBytes, out += 32)
+      block(bytes, at, into, out)
   },
 })
 
@@ -44,11 +49,18 @@ const f32: GgmlType = {
   name: "F32",
   blockValues: 1,
   blockBytes: 4,
-  decode: (bytes, into) => new Uint8Array(into.buffer, into.byteOffset, into.byteLength).set(bytes.subarray(0, into.byteLength)),
+  decode: (bytes, into) =>
+    new Uint8Array(into.buffer, into.byteOffset, into.byteLength).set(
+      bytes.subarray(0, into.byteLength),
+    ),
 }
 
 /** Low nibbles are the first half of a block, high nibbles the second. */
-const fourBits = (name: string, header: number, affine: (bytes: Uint8Array, at: number) => Affine): GgmlType => {
+const fourBits = (
+  name: string,
+  header: number,
+  affine: (bytes: Uint8Array, at: number) => Affine,
+): GgmlType => {
   const blockBytes = header + 16
   const levels = (bytes: Uint8Array, group: number, into: Uint8Array): Affine => {
     const at = group * blockBytes
@@ -68,7 +80,11 @@ const fourBits = (name: string, header: number, affine: (bytes: Uint8Array, at: 
 }
 
 /** As four bits, with the fifth of all 32 values in a word of its own. */
-const fiveBits = (name: string, header: number, affine: (bytes: Uint8Array, at: number) => Affine): GgmlType =>
+const fiveBits = (
+  name: string,
+  header: number,
+  affine: (bytes: Uint8Array, at: number) => Affine,
+): GgmlType =>
   blocksOf32(name, header + 20, (bytes, at, into, out) => {
     const { scale, minimum } = affine(bytes, at)
     for (let j = 0; j < 32; j++) {
@@ -84,7 +100,10 @@ const centred =
     const scale = halfAt(bytes, at)
     return { scale, minimum: -zero * scale }
   }
-const shifted = (bytes: Uint8Array, at: number): Affine => ({ scale: halfAt(bytes, at), minimum: halfAt(bytes, at + 2) })
+const shifted = (bytes: Uint8Array, at: number): Affine => ({
+  scale: halfAt(bytes, at),
+  minimum: halfAt(bytes, at + 2),
+})
 
 const q8 = blocksOf32("Q8_0", 34, (bytes, at, into, out) => {
   const scale = halfAt(bytes, at)
@@ -126,4 +145,5 @@ const unreadTypes: Readonly<Record<number, string>> = {
   39: "MXFP4",
 }
 
-export const ggmlTypeLabel = (id: number): string => ggmlTypes.get(id)?.name ?? unreadTypes[id] ?? `number ${id}`
+export const ggmlTypeLabel = (id: number): string =>
+  ggmlTypes.get(id)?.name ?? unreadTypes[id] ?? `number ${id}`

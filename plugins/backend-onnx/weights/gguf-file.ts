@@ -16,8 +16,12 @@ const readHeader = (read: ReadAt, fileBytes: number): GgufHeader => {
       return parseGgufHeader(read(0, length), fileBytes)
     } catch (cause) {
       if (!(cause instanceof BytesMissing)) throw cause
-      if (cause.needed > fileBytes) throw new Damaged(`it is cut: the header needs ${cause.needed} bytes, the file has ${fileBytes}`)
-      if (cause.needed > maxHeaderBytes) throw new Damaged(`the header is larger than ${maxHeaderBytes} bytes`)
+      if (cause.needed > fileBytes)
+        throw new Damaged(
+          `it is cut: the header needs ${cause.needed} bytes, the file has ${fileBytes}`,
+        )
+      if (cause.needed > maxHeaderBytes)
+        throw new Damaged(`the header is larger than ${maxHeaderBytes} bytes`)
       length = Math.min(fileBytes, Math.max(length * 4, cause.needed))
     }
   }

@@ -14,12 +14,15 @@ const lengthOf = (cursor: ByteCursor, most: number, what: string): number => {
   return length
 }
 
-export const readText = (cursor: ByteCursor, what: string): string => cursor.text(lengthOf(cursor, maxTextBytes, what))
+export const readText = (cursor: ByteCursor, what: string): string =>
+  cursor.text(lengthOf(cursor, maxTextBytes, what))
 
 const textType = 8
 const arrayType = 9
 
-const scalarReaders: Readonly<Record<number, (cursor: ByteCursor, key: string) => string | number | boolean>> = {
+const scalarReaders: Readonly<
+  Record<number, (cursor: ByteCursor, key: string) => string | number | boolean>
+> = {
   0: (c) => c.u8(),
   1: (c) => c.i8(),
   2: (c) => c.u16(),
@@ -41,7 +44,8 @@ const readerOf = (type: number, key: string) => {
 }
 
 const readArray = (cursor: ByteCursor, key: string, depth: number): readonly MetadataValue[] => {
-  if (depth > maxArrayDepth) throw new Damaged(`the array '${key}' holds arrays in arrays, more than ${maxArrayDepth} deep`)
+  if (depth > maxArrayDepth)
+    throw new Damaged(`the array '${key}' holds arrays in arrays, more than ${maxArrayDepth} deep`)
   const type = cursor.u32()
   const read = type === arrayType ? () => readArray(cursor, key, depth + 1) : readerOf(type, key)
   const length = lengthOf(cursor, maxArrayLength, `the array '${key}'`)
@@ -67,7 +71,8 @@ export const numberIn = (metadata: Metadata, key: string): number => {
 /** A count of something: a whole number of at least 1 and at most `most`. */
 export const countIn = (metadata: Metadata, key: string, most: number): number => {
   const value = numberIn(metadata, key)
-  if (!Number.isInteger(value) || value < 1 || value > most) throw new Damaged(`'${key}' is ${value}, not between 1 and ${most}`)
+  if (!Number.isInteger(value) || value < 1 || value > most)
+    throw new Damaged(`'${key}' is ${value}, not between 1 and ${most}`)
   return value
 }
 
@@ -79,12 +84,14 @@ export const textIn = (metadata: Metadata, key: string): string => {
 
 export const textsIn = (metadata: Metadata, key: string): readonly string[] => {
   const value = metadata.get(key)
-  if (!Array.isArray(value) || !value.every((item) => typeof item === "string")) throw wrongType(key, "an array of texts", value)
+  if (!Array.isArray(value) || !value.every((item) => typeof item === "string"))
+    throw wrongType(key, "an array of texts", value)
   return value
 }
 
 export const numbersIn = (metadata: Metadata, key: string): readonly number[] => {
   const value = metadata.get(key)
-  if (!Array.isArray(value) || !value.every((item) => typeof item === "number")) throw wrongType(key, "an array of numbers", value)
+  if (!Array.isArray(value) || !value.every((item) => typeof item === "number"))
+    throw wrongType(key, "an array of numbers", value)
   return value
 }

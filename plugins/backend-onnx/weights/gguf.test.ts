@@ -22,9 +22,20 @@ const stored = (bytes: Uint8Array): string => {
 }
 
 const small: GgufContent = {
-  metadata: { "general.architecture": "llama", flag: true, half: { f32: 0.5 }, words: ["a", "b"], ids: [1, 2, 3] },
+  metadata: {
+    "general.architecture": "llama",
+    flag: true,
+    half: { f32: 0.5 },
+    words: ["a", "b"],
+    ids: [1, 2, 3],
+  },
   tensors: [
-    { name: "one", dimensions: [4], type: 0, bytes: new Uint8Array(Float32Array.of(1, -2, 3.5, 0).buffer) },
+    {
+      name: "one",
+      dimensions: [4],
+      type: 0,
+      bytes: new Uint8Array(Float32Array.of(1, -2, 3.5, 0).buffer),
+    },
     { name: "two", dimensions: [32, 2], type: 8, bytes: new Uint8Array(68) },
   ],
 }
@@ -32,7 +43,13 @@ const good = writeGguf(small)
 
 test("reads back what was written", () => {
   const file = openGguf(stored(good))
-  expect(Object.fromEntries(file.header.metadata)).toEqual({ "general.architecture": "llama", flag: true, half: 0.5, words: ["a", "b"], ids: [1, 2, 3] })
+  expect(Object.fromEntries(file.header.metadata)).toEqual({
+    "general.architecture": "llama",
+    flag: true,
+    half: 0.5,
+    words: ["a", "b"],
+    ids: [1, 2, 3],
+  })
   expect(file.tensor("two")).toMatchObject({ columns: 32, rows: 2, bytes: 68 })
   expect([...vectorOf(file, "one", 4)]).toEqual([1, -2, 3.5, 0])
   file.close()
@@ -50,10 +67,21 @@ const reasonOf = (bytes: Uint8Array): string => {
   return "nothing"
 }
 
-const withTensor = (part: Partial<GgufContent["tensors"][number]>) => writeGguf({ ...small, tensors: [{ ...small.tensors[0]!, ...part }] })
+const withTensor = (part: Partial<GgufContent["tensors"][number]>) =>
+  writeGguf({ ...small, tensors: [{ ...small.tensors[0]!, ...part }] })
 
 /** A file whose one metadata value `k` is an array; `rest` begins with the type of its items. */
-const withArray = (rest: readonly Buffer[]) => Buffer.concat([Buffer.from("GGUF"), u32(3), u64(0), u64(1), u64(1), Buffer.from("k"), u32(9), ...rest])
+const withArray = (rest: readonly Buffer[]) =>
+  Buffer.concat([
+    Buffer.from("GGUF"),
+    u32(3),
+    u64(0),
+    u64(1),
+    u64(1),
+    Buffer.from("k"),
+    u32(9),
+    ...rest,
+  ])
 
 test("arrays in arrays, as the format allows", () => {
   const words = [u32(4), u64(2), u32(7), u32(8)]
@@ -68,25 +96,70 @@ describe("refuses, naming the file and the reason", () => {
   const cases: readonly (readonly [string, Uint8Array, RegExp])[] = [
     ["an empty file", new Uint8Array(), /cut/],
     ["another format", Buffer.from("PK\u0003\u0004 and more"), /not a GGUF file/],
-    ["an unknown version", Buffer.concat([Buffer.from("GGUF"), u32(9), u64(0), u64(0)]), /version 9/],
-    ["numbers in the other order of bytes", Buffer.concat([Buffer.from("GGUF"), Buffer.from([0, 0, 0, 3]), u64(0), u64(0)]), /big-endian/],
-    ["arrays in arrays without end", withArray(Array.from({ length: 1000 }, () => [u32(9), u64(1)]).flat()), /'k' holds arrays in arrays/],
-    ["absurd counts", Buffer.concat([Buffer.from("GGUF"), u32(3), u64(2n ** 60n), u64(1)]), /claims/],
-    ["a text longer than any", Buffer.concat([Buffer.from("GGUF"), u32(3), u64(0), u64(1), u64(2n ** 62n)]), /claims a length/],
-    ["an unknown value type", Buffer.concat([Buffer.from("GGUF"), u32(3), u64(0), u64(1), u64(1), Buffer.from("k"), u32(77)]), /unknown value type 77/],
+    [
+      "an unknown version",
+      Buffer.concat([Buffer.from("GGUF"), u32(9), u64(0), u64(0)]),
+      /version 9/,
+    ],
+    [
+      "numbers in the other order of bytes",
+      Buffer.concat([Buffer.from("GGUF"), Buffer.from([0, 0, 0, 3]), u64(0), u64(0)]),
+      /big-endian/,
+    ],
+    [
+      "arrays in arrays without end",
+      withArray(Array.from({ length: 1000 }, () => [u32(9), u64(1)]).flat()),
+      /'k' holds arrays in arrays/,
+    ],
+    [
+      "absurd counts",
+      Buffer.concat([Buffer.from("GGUF"), u32(3), u64(2n ** 60n), u64(1)]),
+      /claims/,
+    ],
+    [
+      "a text longer than any",
+      Buffer.concat([Buffer.from("GGUF"), u32(3), u64(0), u64(1), u64(2n ** 62n)]),
+      /claims a length/,
+    ],
+    [
+      "an unknown value type",
+      Buffer.concat([
+        Buffer.from("GGUF"),
+        u32(3),
+        u64(0),
+        u64(1),
+        u64(1),
+        Buffer.from("k"),
+        u32(77),
+      ]),
+      /unknown value type 77/,
+    ],
     ["a type of tensor it can't read", withTensor({ type: 10 }), /'one' has the type Q2_K/],
     ["an impossible shape", withTensor({ dimensions: [2 ** 50, 2 ** 50] }), /impossible shape/],
     ["rows that are no whole blocks", withTensor({ type: 8 }), /not a multiple of 32/],
-    ["a tensor twice", writeGguf({ ...small, tensors: [small.tensors[0]!, small.tensors[0]!] }), /twice/],
+    [
+      "a tensor twice",
+      writeGguf({ ...small, tensors: [small.tensors[0]!, small.tensors[0]!] }),
+      /twice/,
+    ],
     ["a cut header", good.subarray(0, 60), /cut/],
     ["cut weights", good.subarray(0, good.length - 64), /cut: the tensor 'two'/],
   ]
   test.each(cases)("%s", (_, bytes, reason) => expect(reasonOf(bytes)).toMatch(reason))
 
   test("a missing tensor, a wrong shape and a value that is not a number", () => {
-    const poisoned = writeGguf({ ...small, tensors: [{ ...small.tensors[0]!, bytes: new Uint8Array(Float32Array.of(1, Number.NaN, 0, 0).buffer) }] })
+    const poisoned = writeGguf({
+      ...small,
+      tensors: [
+        {
+          ...small.tensors[0]!,
+          bytes: new Uint8Array(Float32Array.of(1, Number.NaN, 0, 0).buffer),
+        },
+      ],
+    })
     const file = openGguf(stored(poisoned))
-    const reading = (name: string, length: number) => () => file.explain(() => vectorOf(file, name, length))
+    const reading = (name: string, length: number) => () =>
+      file.explain(() => vectorOf(file, name, length))
     expect(reading("three", 4)).toThrow(/'three' is missing/)
     expect(reading("one", 5)).toThrow(/asks for 1 x 5/)
     expect(reading("one", 4)).toThrow(/not a finite number/)
@@ -97,7 +170,10 @@ describe("refuses, naming the file and the reason", () => {
 test("no damage makes it fail in another way, read outside the file, or take long", () => {
   const whole = writeGguf(tinyLlama())
   const header = whole.subarray(0, 12_000)
-  const damage = fc.array(fc.tuple(fc.nat(header.length - 1), fc.nat(255)), { minLength: 1, maxLength: 8 })
+  const damage = fc.array(fc.tuple(fc.nat(header.length - 1), fc.nat(255)), {
+    minLength: 1,
+    maxLength: 8,
+  })
   fc.assert(
     fc.property(damage, fc.nat(header.length), (changes, length) => {
       const bytes = Buffer.from(header)

@@ -23,7 +23,11 @@ export const readTextFile = (folder: string, name: string, maxBytes = 16 * mebib
       return readFileSync(path, "utf8")
     } catch (cause) {
       if (cause instanceof Damaged) throw cause
-      throw new Damaged((cause as NodeJS.ErrnoException).code === "ENOENT" ? "it is missing" : `it can't be read (${(cause as Error).message})`)
+      throw new Damaged(
+        (cause as NodeJS.ErrnoException).code === "ENOENT"
+          ? "it is missing"
+          : `it can't be read (${(cause as Error).message})`,
+      )
     }
   })
 }
@@ -33,7 +37,8 @@ export const readJson = (folder: string, name: string, maxBytes?: number): Metad
   const text = readTextFile(folder, name, maxBytes)
   return explaining(join(folder, name), () => {
     const json = parsed(text)
-    if (typeof json !== "object" || json === null || Array.isArray(json)) throw new Damaged("it is not an object")
+    if (typeof json !== "object" || json === null || Array.isArray(json))
+      throw new Damaged("it is not an object")
     return new Map(Object.entries(json))
   })
 }

@@ -15,11 +15,20 @@ export interface Matrix {
 const windowRows = 256
 
 /** Reads a window of rows at a time, so that reordered rows don't cost a system call each. */
-export const matrixOf = (file: TensorSource, name: string, shape: { readonly rows: number; readonly columns: number }): Matrix => {
+export const matrixOf = (
+  file: TensorSource,
+  name: string,
+  shape: { readonly rows: number; readonly columns: number },
+): Matrix => {
   const entry = file.tensor(name)
   if (entry.rows !== shape.rows || entry.columns !== shape.columns)
-    throw new Damaged(`the tensor '${name}' is ${entry.rows} x ${entry.columns}, its configuration asks for ${shape.rows} x ${shape.columns}`)
-  if (entry.type.unreadable) throw new Unsupported(`the tensor '${name}' has the type ${entry.type.name}, which this backend can't read`)
+    throw new Damaged(
+      `the tensor '${name}' is ${entry.rows} x ${entry.columns}, its configuration asks for ${shape.rows} x ${shape.columns}`,
+    )
+  if (entry.type.unreadable)
+    throw new Unsupported(
+      `the tensor '${name}' has the type ${entry.type.name}, which this backend can't read`,
+    )
   const rowBytes = entry.bytes / entry.rows
   let first = -1
   let window: Buffer = Buffer.alloc(0)
@@ -39,7 +48,9 @@ export const matrixOf = (file: TensorSource, name: string, shape: { readonly row
 
 /** One matrix above the other. */
 export const stacked = (parts: readonly Matrix[]): Matrix => {
-  const owners = parts.flatMap((part) => Array.from({ length: part.rows }, (_, row) => [part, row] as const))
+  const owners = parts.flatMap((part) =>
+    Array.from({ length: part.rows }, (_, row) => [part, row] as const),
+  )
   return {
     name: parts.map((part) => part.name).join(" + "),
     rows: owners.length,
@@ -63,13 +74,19 @@ export const halvesOrder = (rows: number, heads: number): readonly number[] => {
 
 export const halvesLayout = (matrix: Matrix, heads: number): Matrix => {
   const order = halvesOrder(matrix.rows, heads)
-  return { ...matrix, typeOf: (row) => matrix.typeOf(order[row]!), row: (row) => matrix.row(order[row]!) }
+  return {
+    ...matrix,
+    typeOf: (row) => matrix.typeOf(order[row]!),
+    row: (row) => matrix.row(order[row]!),
+  }
 }
 
 /** The row as numbers; refuses NaN and infinity, which would poison every answer. */
 export const decodeRow = (matrix: Matrix, row: number, into: Float32Array): void => {
   matrix.typeOf(row).decode(matrix.row(row), into)
-  for (const value of into) if (!Number.isFinite(value)) throw new Damaged(`the tensor '${matrix.name}': it holds a value that is not a finite number`)
+  for (const value of into)
+    if (!Number.isFinite(value))
+      throw new Damaged(`the tensor '${matrix.name}': it holds a value that is not a finite number`)
 }
 
 /** A tensor of one row, such as a norm's weights. */

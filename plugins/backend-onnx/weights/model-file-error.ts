@@ -1,7 +1,10 @@
 /** What is wrong inside a file; who opened it adds the file's name. `remedy` says what the operator can do. */
 export class Damaged extends Error {
   readonly remedy: string
-  constructor(message: string, remedy = "Pull it again (`rakit models pull`); if that does not help, it was published like this: name another file") {
+  constructor(
+    message: string,
+    remedy = "Pull it again (`rakit models pull`); if that does not help, it was published like this: name another file",
+  ) {
     super(message)
     this.remedy = remedy
   }

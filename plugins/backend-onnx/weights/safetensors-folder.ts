@@ -13,11 +13,20 @@ const maxShards = 1_000
 const shardsIn = (folder: string): readonly string[] => {
   const index = readJson(folder, indexFile)
   const map = index.get("weight_map") as unknown
-  if (typeof map !== "object" || map === null || Array.isArray(map)) throw new ModelFileError(join(folder, indexFile), "it has no 'weight_map'")
+  if (typeof map !== "object" || map === null || Array.isArray(map))
+    throw new ModelFileError(join(folder, indexFile), "it has no 'weight_map'")
   const files = [...new Set(Object.values(map))]
-  if (files.length > maxShards) throw new ModelFileError(join(folder, indexFile), `it names ${files.length} files, the most is ${maxShards}`)
+  if (files.length > maxShards)
+    throw new ModelFileError(
+      join(folder, indexFile),
+      `it names ${files.length} files, the most is ${maxShards}`,
+    )
   return files.map((file) => {
-    if (typeof file !== "string" || !/^[\w.-]+\.safetensors$/.test(file)) throw new ModelFileError(join(folder, indexFile), `it names '${file}', which is no file of weights`)
+    if (typeof file !== "string" || !/^[\w.-]+\.safetensors$/.test(file))
+      throw new ModelFileError(
+        join(folder, indexFile),
+        `it names '${file}', which is no file of weights`,
+      )
     return file
   })
 }
@@ -32,7 +41,11 @@ class ShardedTensors implements TensorSource {
     this.files = files
     for (const file of files)
       for (const name of file.names()) {
-        if (this.owners.has(name)) throw new ModelFileError(file.path, `it has the tensor '${name}', which another file has too`)
+        if (this.owners.has(name))
+          throw new ModelFileError(
+            file.path,
+            `it has the tensor '${name}', which another file has too`,
+          )
         this.owners.set(name, file)
       }
   }
@@ -65,7 +78,8 @@ class ShardedTensors implements TensorSource {
 }
 
 /** Whether a folder has weights that a graph can be built from. */
-export const hasWeights = (folder: string): boolean => [singleFile, indexFile].some((name) => existsSync(join(folder, name)))
+export const hasWeights = (folder: string): boolean =>
+  [singleFile, indexFile].some((name) => existsSync(join(folder, name)))
 
 /** The files that hold a folder's weights, by name. */
 export const weightFilesIn = (folder: string): readonly string[] => {

@@ -40,8 +40,16 @@ describe("refuses, naming the file and the reason", () => {
     ["a length beyond the file", Buffer.alloc(16, 255), /claims a header/],
     ["a header that is not JSON", withHeader("{{"), /not JSON/],
     ["a header that is not an object", withHeader("5"), /not an object/],
-    ["an entry that is not one", withHeader('{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}'), /entry of the tensor 'a'/],
-    ["offsets that don't fit the shape", withHeader('{"a":{"dtype":"F32","shape":[3],"data_offsets":[0,4]}}'), /has 4 bytes/],
+    [
+      "an entry that is not one",
+      withHeader('{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}'),
+      /entry of the tensor 'a'/,
+    ],
+    [
+      "offsets that don't fit the shape",
+      withHeader('{"a":{"dtype":"F32","shape":[3],"data_offsets":[0,4]}}'),
+      /has 4 bytes/,
+    ],
     ["cut weights", good.subarray(0, good.length - 4), /cut: the tensor 'b'/],
   ])("%s", (_, bytes, reason) => {
     const path = stored(bytes)
@@ -52,16 +60,23 @@ describe("refuses, naming the file and the reason", () => {
 
 test("no damage makes it fail in another way", () => {
   fc.assert(
-    fc.property(fc.array(fc.tuple(fc.nat(good.length - 1), fc.nat(255)), { maxLength: 6 }), fc.nat(good.length), (changes, length) => {
-      const bytes = Buffer.from(good)
-      for (const [at, value] of changes) bytes[at] = value
-      const cut = bytes.subarray(0, length)
-      try {
-        parseSafetensorsHeader((position, count) => Buffer.from(cut.subarray(position, position + count)), cut.length)
-      } catch (cause) {
-        expect(cause).toBeInstanceOf(Damaged)
-      }
-    }),
+    fc.property(
+      fc.array(fc.tuple(fc.nat(good.length - 1), fc.nat(255)), { maxLength: 6 }),
+      fc.nat(good.length),
+      (changes, length) => {
+        const bytes = Buffer.from(good)
+        for (const [at, value] of changes) bytes[at] = value
+        const cut = bytes.subarray(0, length)
+        try {
+          parseSafetensorsHeader(
+            (position, count) => Buffer.from(cut.subarray(position, position + count)),
+            cut.length,
+          )
+        } catch (cause) {
+          expect(cause).toBeInstanceOf(Damaged)
+        }
+      },
+    ),
     { numRuns: 500 },
   )
 })

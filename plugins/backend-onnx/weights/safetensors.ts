@@ -5,21 +5,55 @@ import { type ReadAt, type TensorEntry, TensorFile, type TensorHeader } from "./
 const maxHeaderBytes = 32 * 2 ** 20
 const maxValues = 2 ** 40
 
-const types: ReadonlyMap<unknown, GgmlType> = new Map([...ggmlTypes.values()].filter((type) => type.blockValues === 1).map((type) => [type.name, type]))
+const types: ReadonlyMap<unknown, GgmlType> = new Map(
+  [...ggmlTypes.values()].filter((type) => type.blockValues === 1).map((type) => [type.name, type]),
+)
 
-const unreadable = (name: string, blockBytes: number): GgmlType => ({ name, blockValues: 1, blockBytes, decode: () => {}, unreadable: true })
+const unreadable = (name: string, blockBytes: number): GgmlType => ({
+  name,
+  blockValues: 1,
+  blockBytes,
+  decode: () => {},
+  unreadable: true,
+})
 
-const isIntegers = (value: unknown): value is readonly number[] => Array.isArray(value) && value.every((item) => Number.isSafeInteger(item) && item >= 0)
+const isIntegers = (value: unknown): value is readonly number[] =>
+  Array.isArray(value) && value.every((item) => Number.isSafeInteger(item) && item >= 0)
 
 /** `dataStart`: where the offsets count from. Tensors of other types (such as position ids) are no error until they are read. */
-const entryOf = (name: string, value: unknown, dataStart: number, fileBytes: number): TensorEntry => {
-  const { dtype, shape, data_offsets: offsets } = (value ?? {}) as { readonly dtype?: unknown; readonly shape?: unknown; readonly data_offsets?: unknown }
-  if (typeof dtype !== "string" || !isIntegers(shape) || !isIntegers(offsets) || offsets.length !== 2) throw new Damaged(`the entry of the tensor '${name}' is not one`)
+const entryOf = (
+  name: string,
+  value: unknown,
+  dataStart: number,
+  fileBytes: number,
+): TensorEntry => {
+  const {
+    dtype,
+    shape,
+    data_offsets: offsets,
+  } = (value ?? {}) as {
+    readonly dtype?: unknown
+    readonly shape?: unknown
+    readonly data_offsets?: unknown
+  }
+  if (
+    typeof dtype !== "string" ||
+    !isIntegers(shape) ||
+    !isIntegers(offsets) ||
+    offsets.length !== 2
+  )
+    throw new Damaged(`the entry of the tensor '${name}' is not one`)
   const values = shape.reduce((a, b) => a * b, 1)
   const [from, to] = offsets as readonly [number, number]
   const type = types.get(dtype) ?? unreadable(dtype, (to - from) / values)
-  if (values < 1 || values > maxValues || to - from !== values * type.blockBytes) throw new Damaged(`the tensor '${name}' of the shape ${shape.join(" x ")} has ${to - from} bytes`)
-  if (dataStart + to > fileBytes) throw new Damaged(`it is cut: the tensor '${name}' ends at byte ${dataStart + to}, the file at ${fileBytes}`)
+  if (values < 1 || values > maxValues || to - from !== values * type.blockBytes)
+    throw new Damaged(
+      `the tensor '${name}' of the shape ${shape.join(" x ")} has ${to - from} bytes`,
+    )
+  if (dataStart + to > fileBytes)
+    throw new Damaged(
+      `it is cut: the tensor '${name}' ends at byte ${dataStart + to}, the file at ${fileBytes}`,
+    )
   const columns = shape.at(-1) ?? 1
   return { name, type, columns, rows: values / columns, offset: dataStart + from, bytes: to - from }
 }
@@ -29,14 +63,17 @@ export const parseSafetensorsHeader = (read: ReadAt, fileBytes: number): TensorH
   if (fileBytes < 8) throw new Damaged("this is not a safetensors file (it is too short)")
   const length = Number(read(0, 8).readBigUInt64LE())
   if (length > maxHeaderBytes || 8 + length > fileBytes)
-    throw new Damaged(`this is not a safetensors file, or it is cut: it claims a header of ${length} bytes and has ${fileBytes}`)
+    throw new Damaged(
+      `this is not a safetensors file, or it is cut: it claims a header of ${length} bytes and has ${fileBytes}`,
+    )
   let header: unknown
   try {
     header = JSON.parse(read(8, length).toString("utf8"))
   } catch (cause) {
     throw new Damaged(`its header is not JSON (${(cause as Error).message})`)
   }
-  if (typeof header !== "object" || header === null) throw new Damaged("its header is not an object")
+  if (typeof header !== "object" || header === null)
+    throw new Damaged("its header is not an object")
   const tensors = new Map<string, TensorEntry>()
   for (const [name, value] of Object.entries(header)) {
     if (name !== "__metadata__") tensors.set(name, entryOf(name, value, 8 + length, fileBytes))
@@ -44,4 +81,5 @@ export const parseSafetensorsHeader = (read: ReadAt, fileBytes: number): TensorH
   return { tensors }
 }
 
-export const openSafetensors = (path: string): TensorFile => TensorFile.open(path, parseSafetensorsHeader)
+export const openSafetensors = (path: string): TensorFile =>
+  TensorFile.open(path, parseSafetensorsHeader)

@@ -63,7 +63,10 @@ export class TensorFile<Header extends TensorHeader = TensorHeader> implements T
     this.handle = handle
   }
 
-  static open<Header extends TensorHeader>(path: string, readHeader: (read: ReadAt, fileBytes: number) => Header): TensorFile<Header> {
+  static open<Header extends TensorHeader>(
+    path: string,
+    readHeader: (read: ReadAt, fileBytes: number) => Header,
+  ): TensorFile<Header> {
     const handle = openHandle(path)
     try {
       const stat = fstatSync(handle)

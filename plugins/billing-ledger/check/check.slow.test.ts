@@ -20,7 +20,9 @@ beforeAll(async () => {
 })
 beforeEach(async () => {
   await query(sql`ALTER TABLE ledger_transfer DISABLE TRIGGER ledger_transfer_append_only`)
-  await query(sql`TRUNCATE ledger_account, ledger_key, ledger_call, ledger_usage, ledger_transfer, ledger_replica RESTART IDENTITY`)
+  await query(
+    sql`TRUNCATE ledger_account, ledger_key, ledger_call, ledger_usage, ledger_transfer, ledger_replica RESTART IDENTITY`,
+  )
   await query(sql`ALTER TABLE ledger_transfer ENABLE TRIGGER ledger_transfer_append_only`)
   ledger = await openTestLedger(test)
   await ledger.grant(100_000_000_000n)
@@ -34,12 +36,16 @@ afterAll(() => test?.close())
 const query = async <R>(text: RawBuilder<R>) => (await text.execute(test.database.queries())).rows
 const findings = async (looked: (things: number) => void = () => {}) => {
   const all: (Finding & { readonly check: string })[] = []
-  for (const check of [ledgerCheck, usageCheck].map((make) => make({ database: test.database, clock: ledger.clock, ...times })))
-    for (const finding of await run(Stream.runCollect(check.findings(looked)))) all.push({ ...finding, check: check.name })
+  for (const check of [ledgerCheck, usageCheck].map((make) =>
+    make({ database: test.database, clock: ledger.clock, ...times }),
+  ))
+    for (const finding of await run(Stream.runCollect(check.findings(looked))))
+      all.push({ ...finding, check: check.name })
   return all
 }
 const mendAll = async () => {
-  for (const { mend } of await findings()) for (let time = 0; mend && time < 2; time++) await run(mend)
+  for (const { mend } of await findings())
+    for (let time = 0; mend && time < 2; time++) await run(mend)
 }
 
 it("finds nothing in a sound ledger, and says on how many rows", async () => {
@@ -57,7 +63,11 @@ it("names what breaks an invariant; money is for a person to mend", async () => 
   await query(sql`UPDATE ledger_account SET balance_micros = balance_micros + 1`)
   const found = await findings()
   expect(found).toMatchObject([
-    { check: "ledger", subject: expect.stringMatching(/^account acct_1: balance \d+, its legs come to \d+$/), problem: "against: each account's balance is the sum of its legs" },
+    {
+      check: "ledger",
+      subject: expect.stringMatching(/^account acct_1: balance \d+, its legs come to \d+$/),
+      problem: "against: each account's balance is the sum of its legs",
+    },
   ])
   expect(found[0]?.mend).toBeUndefined()
 })
@@ -70,22 +80,35 @@ it("gives back what a call that is over still holds", async () => {
   await run(alive.beat)
   const found = await findings()
   expect(found).toMatchObject([
-    { check: "ledger", subject: expect.stringContaining(`call ${id} of account acct_1 is open since`), remedy: "it expires, and what it holds is free again" },
+    {
+      check: "ledger",
+      subject: expect.stringContaining(`call ${id} of account acct_1 is open since`),
+      remedy: "it expires, and what it holds is free again",
+    },
   ])
   await mendAll()
-  expect([await findings(), await query(sql`SELECT held_micros FROM ledger_account`)]).toEqual([[], [{ held_micros: 0n }]])
+  expect([await findings(), await query(sql`SELECT held_micros FROM ledger_account`)]).toEqual([
+    [],
+    [{ held_micros: 0n }],
+  ])
 })
 
 it.each([
   ["altered", sql`UPDATE ledger_usage SET errors = errors + 1, cost_micros = cost_micros - 1`, 2],
   ["deleted", sql`DELETE FROM ledger_usage`, 2],
-  ["made up", sql`INSERT INTO ledger_usage VALUES ('acct_9', 'live', '2020-01-01', 'k', '', 'e', 1, 0, 0, 0, 0)`, 1],
+  [
+    "made up",
+    sql`INSERT INTO ledger_usage VALUES ('acct_9', 'live', '2020-01-01', 'k', '', 'e', 1, 0, 0, 0, 0)`,
+    1,
+  ],
 ])("sums hours of usage again that were %s", async (_, change, hours) => {
   const rows = () => query(sql`SELECT * FROM ledger_usage ORDER BY account_id, hour, key_id`)
   const before = await rows()
   await query(change)
   const found = await findings()
-  expect(found.map(({ check, remedy }) => [check, remedy])).toEqual(Array(hours).fill(["usage", "it is summed again"]))
+  expect(found.map(({ check, remedy }) => [check, remedy])).toEqual(
+    Array(hours).fill(["usage", "it is summed again"]),
+  )
   await mendAll()
   expect([await findings(), await rows()]).toEqual([[], before])
 })
@@ -93,12 +116,17 @@ it.each([
 it("sums an hour again to what it is, while calls end in it", async () => {
   await query(sql`UPDATE ledger_usage SET requests = requests + 5`)
   const mending = findings().then((found) => Promise.all(found.map(({ mend }) => run(mend!))))
-  await Promise.all([mending, ...Array.from({ length: 50 }, () => ledger.spend({ usage: { inputTokens: 1 } }))])
+  await Promise.all([
+    mending,
+    ...Array.from({ length: 50 }, () => ledger.spend({ usage: { inputTokens: 1 } })),
+  ])
   expect(await findings()).toEqual([])
 })
 
 it("names tokens that are not those of the usage", async () => {
-  await query(sql`UPDATE ledger_call SET input_tokens = input_tokens + 1 WHERE model = 'm' AND state = 'settled'`)
+  await query(
+    sql`UPDATE ledger_call SET input_tokens = input_tokens + 1 WHERE model = 'm' AND state = 'settled'`,
+  )
   expect((await findings()).map(({ check, problem }) => [check, problem])).toEqual([
     ["usage", "against: the tokens of each call are those of its usage"],
     ["usage", expect.stringMatching(/^its usage is .*; its calls come to /)],
@@ -109,7 +137,9 @@ it("says what the calls of a parent come to", async () => {
   await query(sql`UPDATE ledger_call SET parent_id = 'batch_1' WHERE cost_micros > 0`)
   const open = await ledger.admit()
   await query(sql`UPDATE ledger_call SET parent_id = 'batch_2' WHERE id = ${open}`)
-  const children = await run(makeLedger(test.database, ledger.clock, times).children(["batch_1", "batch_2", "batch_3"]))
+  const children = await run(
+    makeLedger(test.database, ledger.clock, times).children(["batch_1", "batch_2", "batch_3"]),
+  )
   expect([...children]).toEqual(
     expect.arrayContaining([
       ["batch_1", { open: 0, costMicros: 4_000_000n }],

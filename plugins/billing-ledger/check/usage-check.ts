@@ -1,6 +1,12 @@
 import { Effect, Stream } from "effect"
 import { sql } from "kysely"
-import { type ConsistencyCheck, type Database, type Finding, inPages, type PortError } from "../../../core/index.ts"
+import {
+  type ConsistencyCheck,
+  type Database,
+  type Finding,
+  inPages,
+  type PortError,
+} from "../../../core/index.ts"
 import { hours, tokens, unlikeHours } from "../proof/calls.ts"
 import { verifyLedger } from "../proof/verify.ts"
 import { contextOf, type LedgerCheckParts } from "./ledger-check.ts"
@@ -17,7 +23,8 @@ interface Row {
 }
 
 const group = sql`(account_id, mode, hour, key_id, model, endpoint)`
-const placeOf = ({ account_id, mode, hour, key_id, model, endpoint }: Row) => sql`(${account_id}, ${mode}, ${hour}::timestamptz, ${key_id}, ${model}, ${endpoint})`
+const placeOf = ({ account_id, mode, hour, key_id, model, endpoint }: Row) =>
+  sql`(${account_id}, ${mode}, ${hour}::timestamptz, ${key_id}, ${model}, ${endpoint})`
 
 const page =
   (database: Database) =>
@@ -61,18 +68,35 @@ const findingOf =
 
 export const usageCheck = (parts: LedgerCheckParts): ConsistencyCheck => ({
   name: "usage",
-  about: "the tokens of each call are those of its usage, and each hour of usage is the sum of its calls",
+  about:
+    "the tokens of each call are those of its usage, and each hour of usage is the sum of its calls",
   findings: (looked) =>
     Stream.suspend(() => {
       const { database } = parts
-      const calls = Effect.map(verifyLedger(database, contextOf(parts), [tokens], looked), ({ faults }) =>
-        faults.map(({ invariant, detail }): Finding => ({ subject: detail, problem: `against: ${invariant}` })),
+      const calls = Effect.map(
+        verifyLedger(database, contextOf(parts), [tokens], looked),
+        ({ faults }) =>
+          faults.map(
+            ({ invariant, detail }): Finding => ({
+              subject: detail,
+              problem: `against: ${invariant}`,
+            }),
+          ),
       )
       const count = Effect.flatMap(
         database.run(() => hours.rows.execute(database.queries())),
         ({ rows: [row] }) => Effect.sync(() => looked(Number(row?.rows ?? 0))),
       )
-      const unlike = inPages({ page: page(database), judge: (rows: readonly Row[]) => Effect.succeed(rows.map(findingOf(database))) }, () => {})
-      return Stream.fromIterableEffect(calls).pipe(Stream.concat(Stream.fromEffectDrain(count)), Stream.concat(unlike))
+      const unlike = inPages(
+        {
+          page: page(database),
+          judge: (rows: readonly Row[]) => Effect.succeed(rows.map(findingOf(database))),
+        },
+        () => {},
+      )
+      return Stream.fromIterableEffect(calls).pipe(
+        Stream.concat(Stream.fromEffectDrain(count)),
+        Stream.concat(unlike),
+      )
     }),
 })

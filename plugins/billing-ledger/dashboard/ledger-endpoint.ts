@@ -1,5 +1,16 @@
 import { Effect, Option, Stream } from "effect"
-import { type ApiError, badQuery, type Call, type Database, defineEndpoint, type Json, type Page, type PortError, type Reply, readPage } from "../../../core/index.ts"
+import {
+  type ApiError,
+  badQuery,
+  type Call,
+  type Database,
+  defineEndpoint,
+  type Json,
+  type Page,
+  type PortError,
+  type Reply,
+  readPage,
+} from "../../../core/index.ts"
 import { csvHeaders, csvType } from "../csv.ts"
 import { type EntryQuery, findPlace, type Place, readEntries } from "../entry-rows.ts"
 import { clientError, freePlan } from "../free-plan.ts"
@@ -20,25 +31,50 @@ const read = ({ caller, query }: Call<Json>): Effect.Effect<Asked, ApiError> =>
   Effect.gen(function* () {
     const account = yield* readAccount(query, caller)
     const range = yield* readRange(query)
-    const type = query.type === undefined ? undefined : yield* readWord(query, "type", ["grant", "charge", "adjustment"])
-    return { filter: { account, ...range, type }, page: yield* readPage(query), format: yield* readWord(query, "format", ["json", "csv"]) }
+    const type =
+      query.type === undefined
+        ? undefined
+        : yield* readWord(query, "type", ["grant", "charge", "adjustment"])
+    return {
+      filter: { account, ...range, type },
+      page: yield* readPage(query),
+      format: yield* readWord(query, "format", ["json", "csv"]),
+    }
   })
 
-const placeOf = (database: Database, account: string, after: string | undefined): Effect.Effect<Place | undefined, ApiError | PortError> => {
+const placeOf = (
+  database: Database,
+  account: string,
+  after: string | undefined,
+): Effect.Effect<Place | undefined, ApiError | PortError> => {
   if (after === undefined) return Effect.succeed(undefined)
   const unknown = badQuery("after", "there is no such object on this list")
   const id = entryNumber(after)
   if (id === undefined) return Effect.fail(unknown)
-  return Effect.flatMap(findPlace(database, account, id), (place) => (place === undefined ? Effect.fail(unknown) : Effect.succeed(place)))
+  return Effect.flatMap(findPlace(database, account, id), (place) =>
+    place === undefined ? Effect.fail(unknown) : Effect.succeed(place),
+  )
 }
 
-const listOf = ({ database }: LedgerHouse, { filter, page }: Asked): Effect.Effect<Reply, ApiError | PortError> =>
+const listOf = (
+  { database }: LedgerHouse,
+  { filter, page }: Asked,
+): Effect.Effect<Reply, ApiError | PortError> =>
   Effect.gen(function* () {
     const after = yield* placeOf(database, filter.account, page.after)
     // one more than asked for says whether there is more
     const rows = yield* readEntries(database, { ...filter, after, limit: page.limit + 1 })
     const data = rows.slice(0, page.limit).map(toEntry)
-    return { status: 200, json: { object: "list", data, has_more: rows.length > page.limit, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null } }
+    return {
+      status: 200,
+      json: {
+        object: "list",
+        data,
+        has_more: rows.length > page.limit,
+        first_id: data[0]?.id ?? null,
+        last_id: data.at(-1)?.id ?? null,
+      },
+    }
   })
 
 /** Piece by piece, as the client reads: no row is added before those that were read, so the pieces fit together. */
@@ -61,7 +97,8 @@ const csvOf = ({ database, log }: LedgerHouse, { filter }: Asked): Reply => {
 export const ledgerEndpoint = (open: OpenLedgerHouse) =>
   defineEndpoint({
     id: "dashboard.ledger",
-    summary: "What came into the balance and what left it, the newest first; `format=csv` streams all of it.",
+    summary:
+      "What came into the balance and what left it, the newest first; `format=csv` streams all of it.",
     method: "GET",
     path: "/dashboard/ledger",
     access: "session",
@@ -72,7 +109,9 @@ export const ledgerEndpoint = (open: OpenLedgerHouse) =>
       Effect.map(read(call), (asked) =>
         freePlan(
           open().log,
-          Effect.suspend(() => (asked.format === "csv" ? Effect.succeed(csvOf(open(), asked)) : listOf(open(), asked))),
+          Effect.suspend(() =>
+            asked.format === "csv" ? Effect.succeed(csvOf(open(), asked)) : listOf(open(), asked),
+          ),
         ),
       ),
   })

@@ -21,17 +21,30 @@ interface Moment {
 
 const momentOf = (text: string): Moment | undefined => {
   const isDay = /^\d{4}-\d\d-\d\d$/.test(text)
-  const ms = isDay ? Date.parse(`${text}T00:00:00Z`) : /^\d{1,12}$/.test(text) ? Number(text) * 1000 : Number.NaN
+  const ms = isDay
+    ? Date.parse(`${text}T00:00:00Z`)
+    : /^\d{1,12}$/.test(text)
+      ? Number(text) * 1000
+      : Number.NaN
   if (!(ms >= 0 && ms < endOfTimeMs)) return undefined
   // some engines read the 31st of February as a day in March
-  return isDay && new Date(ms).toISOString().slice(0, 10) !== text ? undefined : { ms, endMs: isDay ? ms + dayMs : ms }
+  return isDay && new Date(ms).toISOString().slice(0, 10) !== text
+    ? undefined
+    : { ms, endMs: isDay ? ms + dayMs : ms }
 }
 
-const readMoment = (query: Strings, param: "from" | "to"): Effect.Effect<Moment | undefined, ApiError> => {
+const readMoment = (
+  query: Strings,
+  param: "from" | "to",
+): Effect.Effect<Moment | undefined, ApiError> => {
   const text = query[param]
   if (text === undefined) return Effect.succeed(undefined)
   const moment = momentOf(text)
-  return moment ? Effect.succeed(moment) : Effect.fail(badQuery(param, "must be Unix seconds or a date as YYYY-MM-DD, from 1970 to 9999"))
+  return moment
+    ? Effect.succeed(moment)
+    : Effect.fail(
+        badQuery(param, "must be Unix seconds or a date as YYYY-MM-DD, from 1970 to 9999"),
+      )
 }
 
 /** `?from=` and `?to=`, as they were given. Of a date, the whole day is in the range; a second that is named as `to` is not. */
@@ -40,7 +53,8 @@ export const readRange = (query: Strings): Effect.Effect<Partial<Range>, ApiErro
     const from = yield* readMoment(query, "from")
     const to = yield* readMoment(query, "to")
     // a date as `to` lasts to its end
-    if (from && to && from.ms > Math.max(to.ms, to.endMs - 1)) return yield* badQuery("from", "must not be after `to`")
+    if (from && to && from.ms > Math.max(to.ms, to.endMs - 1))
+      return yield* badQuery("from", "must not be after `to`")
     return { ...(from && { fromMs: from.ms }), ...(to && { toMs: to.endMs }) }
   })
 
@@ -48,5 +62,7 @@ export const readRange = (query: Strings): Effect.Effect<Partial<Range>, ApiErro
 export const readRecentRange = (query: Strings, nowMs: number): Effect.Effect<Range, ApiError> =>
   Effect.flatMap(readRange(query), ({ fromMs, toMs = nowMs + 1 }) => {
     const from = fromMs ?? Math.max(0, Math.floor((toMs - defaultDays * dayMs) / hourMs) * hourMs)
-    return from > toMs ? Effect.fail(badQuery("from", "must not be after `to`")) : Effect.succeed({ fromMs: from, toMs })
+    return from > toMs
+      ? Effect.fail(badQuery("from", "must not be after `to`"))
+      : Effect.succeed({ fromMs: from, toMs })
   })

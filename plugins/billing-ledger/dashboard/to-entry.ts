@@ -28,9 +28,11 @@ const prefix = "entry_"
 const idOf = ({ id }: Entry): string => `${prefix}${id}`
 
 /** The number in the id of an entry; undefined when it can't be one. */
-export const entryNumber = (id: string): bigint | undefined => (/^entry_[1-9]\d{0,17}$/.test(id) ? BigInt(id.slice(prefix.length)) : undefined)
+export const entryNumber = (id: string): bigint | undefined =>
+  /^entry_[1-9]\d{0,17}$/.test(id) ? BigInt(id.slice(prefix.length)) : undefined
 
-const describe = ({ endpoint, model, reason }: Entry): string => (endpoint === null ? (reason ?? "") : model === null ? endpoint : `${endpoint} with ${model}`)
+const describe = ({ endpoint, model, reason }: Entry): string =>
+  endpoint === null ? (reason ?? "") : model === null ? endpoint : `${endpoint} with ${model}`
 
 const secondsOf = (at: Date): number => Math.floor(at.getTime() / 1000)
 
@@ -46,7 +48,18 @@ export const toEntry = (entry: Entry): EntryReply => ({
   description: describe(entry),
 })
 
-export const entryHead = csvLine(["id", "created_at", "type", "amount_idr", "balance_idr", "request_id", "call_id", "description"].map(text))
+export const entryHead = csvLine(
+  [
+    "id",
+    "created_at",
+    "type",
+    "amount_idr",
+    "balance_idr",
+    "request_id",
+    "call_id",
+    "description",
+  ].map(text),
+)
 
 /** Times are written as people read them, amounts exactly. */
 export const entryLine = (entry: Entry): string =>

@@ -1,5 +1,16 @@
 import { Effect, Schema, Stream } from "effect"
-import { type ApiError, badQuery, type Call, defineEndpoint, formatRupiah, type Json, type PortError, type Reply, rupiahNumber, type Strings } from "../../../core/index.ts"
+import {
+  type ApiError,
+  badQuery,
+  type Call,
+  defineEndpoint,
+  formatRupiah,
+  type Json,
+  type PortError,
+  type Reply,
+  rupiahNumber,
+  type Strings,
+} from "../../../core/index.ts"
 import { csvHeaders, csvLine, csvType, number, text } from "../csv.ts"
 import { freePlan } from "../free-plan.ts"
 import type { OpenLedgerHouse } from "../ledger-house.ts"
@@ -13,7 +24,8 @@ type Group = (typeof groups)[number]
 /** More would neither be read by a person nor come quickly. */
 const maxRows = { json: 10_000, csv: 100_000 }
 
-const groupValue = (what: string) => Schema.optionalKey(Schema.NullOr(Schema.String).annotate({ description: what }))
+const groupValue = (what: string) =>
+  Schema.optionalKey(Schema.NullOr(Schema.String).annotate({ description: what }))
 
 export const UsageReply = Schema.Struct({
   object: Schema.Literal("list"),
@@ -45,7 +57,10 @@ interface Asked extends Range {
 const readGroups = ({ group_by = "" }: Strings): Effect.Effect<readonly Group[], ApiError> => {
   const names = group_by === "" ? [] : group_by.split(",")
   const known = groups.filter((group) => names.includes(group))
-  if (known.length !== names.length) return Effect.fail(badQuery("group_by", `must be some of ${groups.join(",")}, each once, with commas between`))
+  if (known.length !== names.length)
+    return Effect.fail(
+      badQuery("group_by", `must be some of ${groups.join(",")}, each once, with commas between`),
+    )
   return Effect.succeed(names as Group[])
 }
 
@@ -71,23 +86,59 @@ const toJson = (groupBy: readonly Group[], row: UsageSum): Json => ({
 
 const csvOf = (groupBy: readonly Group[], rows: readonly UsageSum[]): string =>
   [
-    csvLine([...groupBy, "requests", "errors", "input_tokens", "output_tokens", "cost_idr"].map(text)),
-    ...rows.map((row) => csvLine([...row.groups.map(text), ...[row.requests, row.errors, row.inputTokens, row.outputTokens].map(number), number(formatRupiah(row.costMicros))])),
+    csvLine(
+      [...groupBy, "requests", "errors", "input_tokens", "output_tokens", "cost_idr"].map(text),
+    ),
+    ...rows.map((row) =>
+      csvLine([
+        ...row.groups.map(text),
+        ...[row.requests, row.errors, row.inputTokens, row.outputTokens].map(number),
+        number(formatRupiah(row.costMicros)),
+      ]),
+    ),
   ].join("")
 
-const answer = (open: OpenLedgerHouse, { groupBy, format, ...source }: Asked): Effect.Effect<Reply, ApiError | PortError> =>
+const answer = (
+  open: OpenLedgerHouse,
+  { groupBy, format, ...source }: Asked,
+): Effect.Effect<Reply, ApiError | PortError> =>
   Effect.gen(function* () {
     const { database, clock } = open()
-    const rows = yield* usageSums(database, { ...source, groupBy, nowMs: clock.nowMs(), maxRows: maxRows[format] + 1 })
-    if (rows.length > maxRows[format]) return yield* badQuery("group_by", `this comes to more than ${maxRows[format]} rows: take a shorter time or fewer groups`)
-    if (format === "json") return { status: 200, json: { object: "list", data: rows.map((row) => toJson(groupBy, row)), has_more: false, first_id: null, last_id: null } }
-    return { status: 200, headers: csvHeaders("usage"), mediaType: csvType, bytes: Stream.succeed(new TextEncoder().encode(csvOf(groupBy, rows))) }
+    const rows = yield* usageSums(database, {
+      ...source,
+      groupBy,
+      nowMs: clock.nowMs(),
+      maxRows: maxRows[format] + 1,
+    })
+    if (rows.length > maxRows[format])
+      return yield* badQuery(
+        "group_by",
+        `this comes to more than ${maxRows[format]} rows: take a shorter time or fewer groups`,
+      )
+    if (format === "json")
+      return {
+        status: 200,
+        json: {
+          object: "list",
+          data: rows.map((row) => toJson(groupBy, row)),
+          has_more: false,
+          first_id: null,
+          last_id: null,
+        },
+      }
+    return {
+      status: 200,
+      headers: csvHeaders("usage"),
+      mediaType: csvType,
+      bytes: Stream.succeed(new TextEncoder().encode(csvOf(groupBy, rows))),
+    }
   })
 
 export const usageEndpoint = (open: OpenLedgerHouse) =>
   defineEndpoint({
     id: "dashboard.usage",
-    summary: "What calls came to, between `from` and `to`, summed by `group_by`; `format=csv` for a spreadsheet.",
+    summary:
+      "What calls came to, between `from` and `to`, summed by `group_by`; `format=csv` for a spreadsheet.",
     method: "GET",
     path: "/dashboard/usage",
     access: "session",

@@ -87,4 +87,11 @@ export const overdue = ({ now, leaseMs, sweepMs }: ProofContext): Invariant => (
     WHERE greatest(over_at, swept_since) + ${2 * sweepMs} * interval '1 ms' < ${now} AND swept_since IS NOT NULL ORDER BY id`,
 })
 
-export const callInvariants = (context: ProofContext): readonly Invariant[] => [held, withinHold, costs, tokens, hours, overdue(context)]
+export const callInvariants = (context: ProofContext): readonly Invariant[] => [
+  held,
+  withinHold,
+  costs,
+  tokens,
+  hours,
+  overdue(context),
+]

@@ -26,7 +26,10 @@ export interface ProofContext {
   readonly sweepMs: number
 }
 
-export const countOf = (from: RawBuilder<unknown>): Invariant["rows"] => sql`SELECT count(*) AS rows FROM ${from}`
+export const countOf = (from: RawBuilder<unknown>): Invariant["rows"] =>
+  sql`SELECT count(*) AS rows FROM ${from}`
 
 export const within = (column: string, { from, to }: Slice): RawBuilder<boolean> =>
-  to === undefined ? sql<boolean>`${sql.ref(column)} >= ${from}` : sql<boolean>`${sql.ref(column)} >= ${from} AND ${sql.ref(column)} < ${to}`
+  to === undefined
+    ? sql<boolean>`${sql.ref(column)} >= ${from}`
+    : sql<boolean>`${sql.ref(column)} >= ${from} AND ${sql.ref(column)} < ${to}`

@@ -43,4 +43,9 @@ const minutes = ({ now }: ProofContext): Invariant => {
   }
 }
 
-export const keyInvariants = (context: ProofContext): readonly Invariant[] => [slots, months, days, minutes(context)]
+export const keyInvariants = (context: ProofContext): readonly Invariant[] => [
+  slots,
+  months,
+  days,
+  minutes(context),
+]

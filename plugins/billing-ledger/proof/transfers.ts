@@ -73,4 +73,12 @@ const appendOnly: Invariant = {
         AND g.tgtype & 58 = 58 AND g.tgtype & 1 = 0 AND btrim(p.prosrc, E' \n') = E'BEGIN\n  RAISE EXCEPTION ''ledger_transfer is append-only'';\nEND')`,
 }
 
-export const transferInvariants: readonly Invariant[] = [twoLegs, zeroSum, balances, chain, covered, charges, appendOnly]
+export const transferInvariants: readonly Invariant[] = [
+  twoLegs,
+  zeroSum,
+  balances,
+  chain,
+  covered,
+  charges,
+  appendOnly,
+]

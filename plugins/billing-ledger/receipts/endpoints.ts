@@ -1,5 +1,12 @@
 import { Effect, Schema } from "effect"
-import { type ApiError, apiError, defineEndpoint, type PortError, type Reply, type Tenant } from "../../../core/index.ts"
+import {
+  type ApiError,
+  apiError,
+  defineEndpoint,
+  type PortError,
+  type Reply,
+  type Tenant,
+} from "../../../core/index.ts"
 import { readAccount } from "../dashboard/query.ts"
 import { freePlan } from "../free-plan.ts"
 import type { LedgerHouse, OpenLedgerHouse } from "../ledger-house.ts"
@@ -8,14 +15,22 @@ import { receiptOf } from "./to-receipt.ts"
 
 const ReceiptReply = Schema.Struct({
   object: Schema.Literal("receipt"),
-  jws: Schema.String.annotate({ description: "Compact JWS (EdDSA); its keys are at /.well-known/jwks.json." }),
+  jws: Schema.String.annotate({
+    description: "Compact JWS (EdDSA); its keys are at /.well-known/jwks.json.",
+  }),
 }).annotate({ identifier: "Receipt" })
 
-const receipt = (house: LedgerHouse, id: string, account: string, mode?: Tenant["mode"]): Effect.Effect<Reply, ApiError | PortError> =>
+const receipt = (
+  house: LedgerHouse,
+  id: string,
+  account: string,
+  mode?: Tenant["mode"],
+): Effect.Effect<Reply, ApiError | PortError> =>
   Effect.gen(function* () {
     const call = yield* findCall(house.database, id, account, mode)
     if (!call) return yield* apiError("not_found", "There is no such call.", { param: "call_id" })
-    if (call.state === "open") return yield* apiError("conflict", "The call has not ended yet.", { param: "call_id" })
+    if (call.state === "open")
+      return yield* apiError("conflict", "The call has not ended yet.", { param: "call_id" })
     const jws = yield* house.signer.sign("receipt", receiptOf(call, house.deployment.baseUrl))
     return { status: 200, json: { object: "receipt", jws } }
   })
@@ -27,13 +42,19 @@ export const keyReceiptEndpoint = (open: OpenLedgerHouse) =>
   defineEndpoint({
     ...common,
     id: "receipts.get",
-    summary: "A signed receipt of a call that ended: what it used, at which prices, and what it cost.",
+    summary:
+      "A signed receipt of a call that ended: what it used, at which prices, and what it cost.",
     path: "/v1/receipts/{call_id}",
     access: "key",
     plan: ({ caller, params }) =>
       Effect.suspend(() => {
         if (!caller) return Effect.fail(apiError("authentication_error"))
-        return Effect.succeed(freePlan(open().log, receipt(open(), params.call_id ?? "", caller.tenant.account, caller.tenant.mode)))
+        return Effect.succeed(
+          freePlan(
+            open().log,
+            receipt(open(), params.call_id ?? "", caller.tenant.account, caller.tenant.mode),
+          ),
+        )
       }),
   })
 
@@ -44,5 +65,8 @@ export const sessionReceiptEndpoint = (open: OpenLedgerHouse) =>
     summary: "The same receipt for the dashboard.",
     path: "/dashboard/receipts/{call_id}",
     access: "session",
-    plan: ({ caller, params, query }) => Effect.map(readAccount(query, caller), (account) => freePlan(open().log, receipt(open(), params.call_id ?? "", account))),
+    plan: ({ caller, params, query }) =>
+      Effect.map(readAccount(query, caller), (account) =>
+        freePlan(open().log, receipt(open(), params.call_id ?? "", account)),
+      ),
   })

@@ -1,6 +1,13 @@
 import { Effect } from "effect"
 import { sql } from "kysely"
-import type { Database, Micros, PortError, PriceTag, Tenant, UsageByModel } from "../../../core/index.ts"
+import type {
+  Database,
+  Micros,
+  PortError,
+  PriceTag,
+  Tenant,
+  UsageByModel,
+} from "../../../core/index.ts"
 
 /** A call as the ledger keeps it. */
 export interface CallRecord {
@@ -24,7 +31,12 @@ export interface CallRecord {
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /** Of this account (and, where it is told, of this mode) only. Dry runs are no calls. */
-export const findCall = (database: Database, id: string, account: string, mode?: Tenant["mode"]): Effect.Effect<CallRecord | undefined, PortError> => {
+export const findCall = (
+  database: Database,
+  id: string,
+  account: string,
+  mode?: Tenant["mode"],
+): Effect.Effect<CallRecord | undefined, PortError> => {
   if (!uuid.test(id)) return Effect.succeed(undefined)
   const query = sql<CallRecord>`
     SELECT id, account_id AS account, key_id AS "keyId", mode, request_id AS "requestId", endpoint, model, state, http_status AS "httpStatus", admitted_at AS "admittedAt",

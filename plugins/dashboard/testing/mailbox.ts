@@ -6,16 +6,28 @@ import type { Platform } from "../../../runtime/testing/start-platform.ts"
 
 const read = async (folder: string): Promise<readonly Email[]> => {
   const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith(".eml"))
-  return Promise.all(names.sort().map(async (name) => PostalMime.parse(await readFile(join(folder, name)))))
+  return Promise.all(
+    names.sort().map(async (name) => PostalMime.parse(await readFile(join(folder, name)))),
+  )
 }
 
 /** The links of one purpose in the mails to an address, oldest first, once there are `count` of them. */
-export const mailedLinks = (platform: Platform, email: string, purpose: "verify" | "reset", count = 1): Promise<readonly string[]> =>
+export const mailedLinks = (
+  platform: Platform,
+  email: string,
+  purpose: "verify" | "reset",
+  count = 1,
+): Promise<readonly string[]> =>
   vi.waitFor(
     async () => {
-      const mails = (await read(join(platform.env.RAKIT_DATA!, "outbox"))).filter(({ to }) => to?.some(({ address }) => address === email))
-      const links = mails.flatMap(({ text }) => new RegExp(`http\\S+#${purpose}=\\S+`).exec(text ?? "")?.[0] ?? [])
-      if (links.length < count) throw new Error(`${links.length} of ${count} mails to ${email} with a link to ${purpose}`)
+      const mails = (await read(join(platform.env.RAKIT_DATA!, "outbox"))).filter(({ to }) =>
+        to?.some(({ address }) => address === email),
+      )
+      const links = mails.flatMap(
+        ({ text }) => new RegExp(`http\\S+#${purpose}=\\S+`).exec(text ?? "")?.[0] ?? [],
+      )
+      if (links.length < count)
+        throw new Error(`${links.length} of ${count} mails to ${email} with a link to ${purpose}`)
       return links
     },
     { timeout: 10_000, interval: 50 },

@@ -1,6 +1,12 @@
 /** A refusal of the API, or `unreachable` where nothing answered, or `unreadable` where something else did. */
 export class Problem extends Error {
-  constructor({ status = 0, code = "unreachable", message = "", param = undefined, requestId = undefined }) {
+  constructor({
+    status = 0,
+    code = "unreachable",
+    message = "",
+    param = undefined,
+    requestId = undefined,
+  }) {
     super(message)
     Object.assign(this, { status, code, param: param ?? undefined, requestId })
   }
@@ -9,8 +15,13 @@ export class Problem extends Error {
 export const problemOf = async (reply) => {
   const requestId = reply.headers.get("x-request-id") ?? undefined
   const body = await reply.json().catch(() => undefined)
-  if (typeof body?.error?.message !== "string") return new Problem({ status: reply.status, code: "unreadable", requestId })
-  return new Problem({ status: reply.status, ...body.error, requestId: body.request_id ?? requestId })
+  if (typeof body?.error?.message !== "string")
+    return new Problem({ status: reply.status, code: "unreadable", requestId })
+  return new Problem({
+    status: reply.status,
+    ...body.error,
+    requestId: body.request_id ?? requestId,
+  })
 }
 
 const addressOf = (path, query = {}) => {
@@ -31,14 +42,25 @@ export const makeApi = ({ session, language }) => {
   const send = async (method, path, { body, query, key, once, signal } = {}) => {
     const token = key ?? session.get().token
     const text = body === undefined ? undefined : JSON.stringify(body)
-    const reply = await fetch(addressOf(path, query), { method, headers: headersOf({ body, token, once }), body: text, signal }).catch((cause) => {
+    const reply = await fetch(addressOf(path, query), {
+      method,
+      headers: headersOf({ body, token, once }),
+      body: text,
+      signal,
+    }).catch((cause) => {
       if (cause.name === "AbortError") throw cause
       throw new Problem({})
     })
     if (reply.ok) return reply
     const problem = await problemOf(reply)
     // an answer that comes late must not end a session that began since
-    if (reply.status === 401 && key === undefined && token !== undefined && token === session.get().token) session.end("refused")
+    if (
+      reply.status === 401 &&
+      key === undefined &&
+      token !== undefined &&
+      token === session.get().token
+    )
+      session.end("refused")
     throw problem
   }
 

@@ -5,6 +5,7 @@ export async function* eventsOf(body) {
     text += piece
     const blocks = text.split("\n\n")
     text = blocks.pop()
-    for (const block of blocks) if (block.startsWith("data: {")) yield JSON.parse(block.slice("data: ".length))
+    for (const block of blocks)
+      if (block.startsWith("data: {")) yield JSON.parse(block.slice("data: ".length))
   }
 }

@@ -1,4 +1,9 @@
-const rupiahFormat = new Intl.NumberFormat("id-ID", { style: "currency", currency: "IDR", minimumFractionDigits: 0, maximumFractionDigits: 6 })
+const rupiahFormat = new Intl.NumberFormat("id-ID", {
+  style: "currency",
+  currency: "IDR",
+  minimumFractionDigits: 0,
+  maximumFractionDigits: 6,
+})
 
 /** Exact: the ledger counts millionths. */
 export const rupiah = (amount) => rupiahFormat.format(amount)
@@ -7,13 +12,25 @@ const localeOf = (language) => (language === "id" ? "id-ID" : "en-GB")
 
 export const count = (value, language) => new Intl.NumberFormat(localeOf(language)).format(value)
 
-export const decimal = (value, language) => new Intl.NumberFormat(localeOf(language), { maximumSignificantDigits: 3, notation: "compact" }).format(value)
+export const decimal = (value, language) =>
+  new Intl.NumberFormat(localeOf(language), {
+    maximumSignificantDigits: 3,
+    notation: "compact",
+  }).format(value)
 
 /** Unix seconds, in the reader's own time zone. */
-export const moment = (seconds, language) => new Intl.DateTimeFormat(localeOf(language), { dateStyle: "medium", timeStyle: "short" }).format(seconds * 1000)
+export const moment = (seconds, language) =>
+  new Intl.DateTimeFormat(localeOf(language), { dateStyle: "medium", timeStyle: "short" }).format(
+    seconds * 1000,
+  )
 
 /** A day of the books: they are kept in UTC. */
-export const day = (text, language) => new Intl.DateTimeFormat(localeOf(language), { day: "numeric", month: "short", timeZone: "UTC" }).format(Date.parse(text))
+export const day = (text, language) =>
+  new Intl.DateTimeFormat(localeOf(language), {
+    day: "numeric",
+    month: "short",
+    timeZone: "UTC",
+  }).format(Date.parse(text))
 
 export const dayMs = 86_400_000
 

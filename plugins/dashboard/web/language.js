@@ -21,4 +21,8 @@ export const makeLanguage = ({ drawer, preferred }) => {
 }
 
 /** `{name}` in a text is replaced by a value. */
-export const translate = (language, key, values = {}) => (words[language][key] ?? words.en[key] ?? key).replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "")
+export const translate = (language, key, values = {}) =>
+  (words[language][key] ?? words.en[key] ?? key).replace(
+    /\{(\w+)\}/g,
+    (_, name) => values[name] ?? "",
+  )

@@ -17,7 +17,10 @@ const start = () => {
     return () => clearTimeout(timer)
   }
   const session = makeSession({ drawer: drawer("rakit.session"), nowMs, after })
-  const language = makeLanguage({ drawer: drawer("rakit.language"), preferred: navigator.languages })
+  const language = makeLanguage({
+    drawer: drawer("rakit.language"),
+    preferred: navigator.languages,
+  })
   const api = makeApi({ session, language })
 
   // a mailed link may be opened where the page is open already
@@ -29,7 +32,10 @@ const start = () => {
     if (key === null || key === "rakit.session") session.reread()
   })
   const app = { api, session, language, mailToken, nowMs, account: makeStore(undefined) }
-  render(html`<${AppContext.Provider} value=${app}><${Screen} /><//>`, document.getElementById("app"))
+  render(
+    html`<${AppContext.Provider} value=${app}><${Screen} /><//>`,
+    document.getElementById("app"),
+  )
 }
 
 start()

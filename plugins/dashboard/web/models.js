@@ -9,7 +9,13 @@ const ask = async (path) => (await fetch(path)).json()
 const look = async () => {
   const [ready, models] = await Promise.all([ask("/readyz"), ask("/v1/models")])
   const states = new Map((ready.models ?? []).map((state) => [state.id, state]))
-  return { status: ready.status, models: (models.data ?? []).map((model) => ({ ...model, state: states.get(model.id) ?? { state: "waiting" } })) }
+  return {
+    status: ready.status,
+    models: (models.data ?? []).map((model) => ({
+      ...model,
+      state: states.get(model.id) ?? { state: "waiting" },
+    })),
+  }
 }
 
 /** The models and what each is doing, followed while the page is looked at. */
@@ -19,9 +25,12 @@ export const useModels = () => {
     let timer
     let isOver = false
     const poll = async () => {
-      const next = document.hidden ? undefined : await look().catch(() => ({ status: "unreachable", models: [] }))
+      const next = document.hidden
+        ? undefined
+        : await look().catch(() => ({ status: "unreachable", models: [] }))
       if (isOver) return
-      if (next) show((last) => (next.status === "unreachable" ? { ...last, status: next.status } : next))
+      if (next)
+        show((last) => (next.status === "unreachable" ? { ...last, status: next.status } : next))
       timer = setTimeout(poll, next?.status === "ready" ? readyMs : waitingMs)
     }
     poll()

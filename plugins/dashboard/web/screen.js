@@ -22,10 +22,21 @@ import { Verify } from "./views/verify.js"
 /** Mailed links lead here, signed in or not. */
 const anywhere = { verify: Verify, reset: Reset }
 const outside = { "sign-in": SignIn, "sign-up": SignUp, forgot: Forgot }
-const inside = { overview: Overview, keys: Keys, usage: Usage, ledger: Ledger, playground: Playground }
+const inside = {
+  overview: Overview,
+  keys: Keys,
+  usage: Usage,
+  ledger: Ledger,
+  playground: Playground,
+}
 
 const placesOf = (me) => [...Object.keys(inside), ...(me.role === "admin" ? ["admin"] : [])]
-const viewOf = (route, me) => (route === "admin" && me.role === "admin" ? ["admin", Admin] : route in inside ? [route, inside[route]] : ["overview", Overview])
+const viewOf = (route, me) =>
+  route === "admin" && me.role === "admin"
+    ? ["admin", Admin]
+    : route in inside
+      ? [route, inside[route]]
+      : ["overview", Overview]
 
 /** The account behind the session, asked for anew with each view: meanwhile it may have spent, or been suspended. */
 const useAccount = (route) => {
@@ -80,9 +91,11 @@ export const Screen = () => {
   const { token, me, problem } = useAccount(route)
   useSpokenLanguage()
 
-  if (token && !me) return html`<${Frame} places=${[]}>${problem ? html`<${ProblemNotice} problem=${problem} />` : html`<${Loading} />`}<//>`
+  if (token && !me)
+    return html`<${Frame} places=${[]}>${problem ? html`<${ProblemNotice} problem=${problem} />` : html`<${Loading} />`}<//>`
   const places = me ? placesOf(me) : []
-  if (route in anywhere) return html`<${Room} name=${route} view=${anywhere[route]} places=${places} models=${models} />`
+  if (route in anywhere)
+    return html`<${Room} name=${route} view=${anywhere[route]} places=${places} models=${models} />`
   if (!me) {
     const name = route in outside ? route : "sign-in"
     return html`<${Room} name=${name} view=${outside[name]} places=${[]} models=${models} />`

@@ -37,7 +37,8 @@ export const makeSession = ({ drawer, nowMs, after }) => {
     /** Another tab signed in or out. */
     reread: () => {
       const next = read()
-      if (next.token !== store.get().token) take(next.token || next.reason ? next : { reason: "elsewhere" })
+      if (next.token !== store.get().token)
+        take(next.token || next.reason ? next : { reason: "elsewhere" })
     },
   }
 }

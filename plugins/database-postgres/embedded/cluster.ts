@@ -17,7 +17,10 @@ export interface Cluster {
 export const superuser = "rakit"
 export const databaseName = "postgres"
 
-export const clusterIn = (dataDir: string, options: { readonly maxConnections: number; readonly durable?: boolean }): Cluster => ({
+export const clusterIn = (
+  dataDir: string,
+  options: { readonly maxConnections: number; readonly durable?: boolean },
+): Cluster => ({
   dataDir,
   home: join(dataDir, "postgres"),
   passwordFile: join(dataDir, "postgres.password"),

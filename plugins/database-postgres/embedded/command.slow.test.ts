@@ -39,7 +39,11 @@ test("a command leaves its PostgreSQL to a server that came meanwhile", async ()
 
 test("several commands at once make one PostgreSQL; the last one to leave stops it", async () => {
   const folder = await makeFolder()
-  const commands = await Promise.all([startHouse(folder, "command"), startHouse(folder, "command"), startHouse(folder, "command")])
+  const commands = await Promise.all([
+    startHouse(folder, "command"),
+    startHouse(folder, "command"),
+    startHouse(folder, "command"),
+  ])
   expect(commands.map((one) => one.greeting)).toEqual(["ready", "ready", "ready"])
   const pid = serverPid(folder)!
   const [first, ...others] = commands

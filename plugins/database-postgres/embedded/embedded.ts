@@ -33,7 +33,10 @@ const stopOnExit = (cluster: Cluster) =>
 /** The server belongs to this process: it is watched, and stopped when the Scope closes, also if it was adopted. */
 const own = (cluster: Cluster, binaries: Binaries, log: Log) =>
   Effect.gen(function* () {
-    yield* Effect.acquireRelease(Effect.try({ try: () => takeLock(cluster.lockFile), catch: asPluginError }), (giveBack) => Effect.sync(giveBack))
+    yield* Effect.acquireRelease(
+      Effect.try({ try: () => takeLock(cluster.lockFile), catch: asPluginError }),
+      (giveBack) => Effect.sync(giveBack),
+    )
     yield* stopOnExit(cluster)
     yield* Effect.addFinalizer(() => stopServer(cluster, log))
     const first = yield* ensureRunning(cluster, binaries, log)
@@ -69,7 +72,11 @@ const borrow = (cluster: Cluster, binaries: Binaries, log: Log) =>
     return yield* ensureRunning(cluster, binaries, log)
   })
 
-export const openEmbedded = (cluster: Cluster, role: Deployment["role"], log: Log): Effect.Effect<Address, PluginError, Scope.Scope> =>
+export const openEmbedded = (
+  cluster: Cluster,
+  role: Deployment["role"],
+  log: Log,
+): Effect.Effect<Address, PluginError, Scope.Scope> =>
   Effect.gen(function* () {
     const binaries = yield* findAll
     if (role === "serve") {

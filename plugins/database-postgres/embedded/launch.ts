@@ -57,7 +57,8 @@ const textFrom = async (file: string, start: number): Promise<string> => {
 
 const giveAll = async (home: string, runAs: RunAs): Promise<void> => {
   const names = await readdir(home, { recursive: true })
-  for (const path of [home, ...names.map((name) => join(home, name))]) await lchown(path, runAs.uid!, runAs.gid!)
+  for (const path of [home, ...names.map((name) => join(home, name))])
+    await lchown(path, runAs.uid!, runAs.gid!)
 }
 
 /** As whom the server can run; hands the data over where the owner has to change, which only root can do. */
@@ -72,15 +73,32 @@ const chooseRunAs = async (cluster: Cluster, binaries: Binaries): Promise<RunAs>
     }
     reasons.push(`as ${runAs.about}: ${output.trim()}`)
   }
-  throw cannotStart(`the embedded PostgreSQL can't run here; set DATABASE_URL to use a server. Tried ${reasons.join("; ")}`)
+  throw cannotStart(
+    `the embedded PostgreSQL can't run here; set DATABASE_URL to use a server. Tried ${reasons.join("; ")}`,
+  )
 }
 
 const start = (cluster: Cluster, runAs: RunAs, program: string, port: number): Launch => {
-  const settings = Object.entries(settingsOf(cluster)).flatMap(([name, value]) => ["-c", `${name}=${value}`])
-  const { file, args, options } = runAs.command(program, ["-D", cluster.home, "-p", String(port), ...settings])
+  const settings = Object.entries(settingsOf(cluster)).flatMap(([name, value]) => [
+    "-c",
+    `${name}=${value}`,
+  ])
+  const { file, args, options } = runAs.command(program, [
+    "-D",
+    cluster.home,
+    "-p",
+    String(port),
+    ...settings,
+  ])
   const output = openSync(cluster.logFile, "a", 0o600)
   // in a group of its own: Ctrl-C in the terminal is for us, and we stop it in order
-  const child = spawn(file, args, { ...options, env: environment(), cwd: "/", detached: true, stdio: ["ignore", output, output] })
+  const child = spawn(file, args, {
+    ...options,
+    env: environment(),
+    cwd: "/",
+    detached: true,
+    stdio: ["ignore", output, output],
+  })
   closeSync(output)
   child.unref()
   let end: string | undefined
@@ -94,7 +112,10 @@ const start = (cluster: Cluster, runAs: RunAs, program: string, port: number): L
 }
 
 /** Starts the server. It answers when it is ready, which is not waited for here. */
-export const launch = async (cluster: Cluster, binaries: Binaries): Promise<{ readonly server: Launch; readonly log: () => Promise<string> }> => {
+export const launch = async (
+  cluster: Cluster,
+  binaries: Binaries,
+): Promise<{ readonly server: Launch; readonly log: () => Promise<string> }> => {
   rotate(cluster.logFile)
   const logStart = statSync(cluster.logFile, { throwIfNoEntry: false })?.size ?? 0
   const runAs = await chooseRunAs(cluster, binaries)

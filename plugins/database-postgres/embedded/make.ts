@@ -1,6 +1,18 @@
 import { randomBytes } from "node:crypto"
 import { existsSync } from "node:fs"
-import { chmod, chown, link, mkdir, mkdtemp, open, readdir, readFile, rename, rm, writeFile } from "node:fs/promises"
+import {
+  chmod,
+  chown,
+  link,
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  writeFile,
+} from "node:fs/promises"
 import { join } from "node:path"
 import { cannotStart, reasonOf } from "../failure.ts"
 import type { Binaries } from "./binaries.ts"
@@ -47,14 +59,23 @@ const initdbArgs = (cluster: Cluster, work: string): readonly string[] => [
 ]
 
 /** Answers undefined when it worked, else why it did not. */
-const tryMake = async (cluster: Cluster, binaries: Binaries, runAs: RunAs): Promise<string | undefined> => {
+const tryMake = async (
+  cluster: Cluster,
+  binaries: Binaries,
+  runAs: RunAs,
+): Promise<string | undefined> => {
   const work = await mkdtemp(join(cluster.dataDir, workPrefix))
   try {
     await writeFile(join(work, "password"), await ensurePassword(cluster, work), { mode: 0o600 })
     await giveTo(runAs, work, join(work, "password"))
     // another user must be able to walk through the folder; what is secret in it has mode 0600
     if (runAs.uid !== process.getuid?.()) await chmod(cluster.dataDir, 0o711)
-    const { code, output } = await runToEnd(runAs, binaries.initdb, initdbArgs(cluster, work), initdbLimitMs)
+    const { code, output } = await runToEnd(
+      runAs,
+      binaries.initdb,
+      initdbArgs(cluster, work),
+      initdbLimitMs,
+    )
     if (code !== 0) return output.trim() || "initdb did not end"
     await rename(join(work, "home"), cluster.home)
     await flush(cluster.dataDir)
@@ -77,13 +98,16 @@ export const makeCluster = async (cluster: Cluster, binaries: Binaries): Promise
     if (reason === undefined || existsSync(cluster.home)) return
     reasons.push(`as ${runAs.about}: ${reason}`)
   }
-  throw cannotStart(`the embedded PostgreSQL can't be made in ${cluster.home}; set DATABASE_URL to use a server. Tried ${reasons.join("; ")}`)
+  throw cannotStart(
+    `the embedded PostgreSQL can't be made in ${cluster.home}; set DATABASE_URL to use a server. Tried ${reasons.join("; ")}`,
+  )
 }
 
 /** What a kill during `makeCluster` left. Only when there is a cluster: whoever still makes one then does it for nothing. */
 export const removeLeftovers = async (cluster: Cluster): Promise<void> => {
   for (const name of await readdir(cluster.dataDir)) {
     // an orphaned initdb may still write there; the next start tries again
-    if (name.startsWith(workPrefix)) await rm(join(cluster.dataDir, name), { recursive: true, force: true }).catch(() => {})
+    if (name.startsWith(workPrefix))
+      await rm(join(cluster.dataDir, name), { recursive: true, force: true }).catch(() => {})
   }
 }

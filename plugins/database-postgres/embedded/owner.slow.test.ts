@@ -8,7 +8,8 @@ const untilTrue = async (what: () => boolean): Promise<void> => {
 }
 
 /** The count of rows that the house has seen, after one more. */
-const addRow = "with one as (insert into kept default values returning 1) select (select count(*) from kept)::int + 1 as n"
+const addRow =
+  "with one as (insert into kept default values returning 1) select (select count(*) from kept)::int + 1 as n"
 
 test("made, stopped, and started again with its data", async () => {
   const folder = await makeFolder()
@@ -73,7 +74,10 @@ test("kill -9 of everything, again and again: nothing that was committed is lost
   }
 })
 
-const makings = (folder: string): readonly string[] => readdirSync(folder).filter((name) => name.startsWith("postgres.making") && existsSync(`${folder}/${name}/home`))
+const makings = (folder: string): readonly string[] =>
+  readdirSync(folder).filter(
+    (name) => name.startsWith("postgres.making") && existsSync(`${folder}/${name}/home`),
+  )
 
 test("kill -9 while the cluster is made is harmless", async () => {
   const folder = await makeFolder()
@@ -95,7 +99,9 @@ test("a second server on the same folder is refused, and the first goes on", asy
   const folder = await makeFolder()
   const first = await startHouse(folder, "serve")
   const second = await startHouse(folder, "serve")
-  expect(second.greeting).toMatch(new RegExp(`^failed another server \\(process ${first.pid}\\) runs on this data folder`))
+  expect(second.greeting).toMatch(
+    new RegExp(`^failed another server \\(process ${first.pid}\\) runs on this data folder`),
+  )
   expect(await first.ask("select 1 as n")).toBe('[{"n":1}]')
   await first.close()
 })

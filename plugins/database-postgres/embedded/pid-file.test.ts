@@ -9,7 +9,14 @@ const folder = fc.stringMatching(/^\/[^\n]{0,40}$/)
 test("what PostgreSQL writes is read, with or without the lines that come later", () => {
   fc.assert(
     fc.property(pid, folder, port, fc.boolean(), (pid, folder, port, complete) => {
-      const lines = [pid, folder, 1_795_251_645, port, "", ...(complete ? ["127.0.0.1", "  9977995         8", "ready   "] : [])]
+      const lines = [
+        pid,
+        folder,
+        1_795_251_645,
+        port,
+        "",
+        ...(complete ? ["127.0.0.1", "  9977995         8", "ready   "] : []),
+      ]
       expect(parsePidFile(`${lines.join("\n")}\n`)).toEqual({ pid, port })
     }),
   )
@@ -18,7 +25,9 @@ test("what PostgreSQL writes is read, with or without the lines that come later"
 test("a file cut anywhere, or any other text, never gives a wrong process", () => {
   fc.assert(
     fc.property(pid, port, fc.nat(60), (pid, port, length) => {
-      const read = parsePidFile(`${pid}\n/data\n1795251645\n${port}\n\n127.0.0.1\n`.slice(0, length))
+      const read = parsePidFile(
+        `${pid}\n/data\n1795251645\n${port}\n\n127.0.0.1\n`.slice(0, length),
+      )
       expect(read === undefined || read.pid === pid).toBe(true)
     }),
   )

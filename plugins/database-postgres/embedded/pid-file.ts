@@ -13,7 +13,8 @@ export const parsePidFile = (text: string): PidFile | undefined => {
   const lines = text.split("\n")
   const pid = Number(lines[lineOf.pid])
   const port = Number(lines[lineOf.port])
-  const valid = Number.isSafeInteger(pid) && pid > 1 && Number.isInteger(port) && port > 0 && port < 65_536
+  const valid =
+    Number.isSafeInteger(pid) && pid > 1 && Number.isInteger(port) && port > 0 && port < 65_536
   return valid ? { pid, port } : undefined
 }
 

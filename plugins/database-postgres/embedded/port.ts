@@ -9,7 +9,9 @@ const tryPort = (port: number): Promise<number | undefined> =>
     probe.once("error", () => resolve(undefined))
     probe.listen({ host: "127.0.0.1", port, exclusive: true }, () => {
       const address = probe.address()
-      probe.close(() => resolve(typeof address === "object" && address !== null ? address.port : undefined))
+      probe.close(() =>
+        resolve(typeof address === "object" && address !== null ? address.port : undefined),
+      )
     })
   })
 

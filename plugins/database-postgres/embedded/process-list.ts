@@ -2,7 +2,8 @@ import { spawnSync } from "node:child_process"
 import { readFileSync, readlinkSync, realpathSync } from "node:fs"
 import { basename } from "node:path"
 
-const hasCode = (error: unknown, code: string) => error instanceof Error && "code" in error && error.code === code
+const hasCode = (error: unknown, code: string) =>
+  error instanceof Error && "code" in error && error.code === code
 
 export const isAlive = (pid: number): boolean => {
   try {
@@ -40,7 +41,10 @@ const worksIn = (pid: number, home: string): boolean | undefined => {
 /** The number now belongs to another program, as after a restart of a container, or to the server of another data folder. */
 export const isSurelyNotServerOf = (home: string, pid: number): boolean => {
   const program = programOf(pid)
-  return (!!program && !/^(postgres|postmaster)(\.exe)?$/.test(basename(program))) || worksIn(pid, home) === false
+  return (
+    (!!program && !/^(postgres|postmaster)(\.exe)?$/.test(basename(program))) ||
+    worksIn(pid, home) === false
+  )
 }
 
 /** Tells a process from a later one with the same number: when it started, in ticks since the machine did. Empty where unknown. */

@@ -7,7 +7,10 @@ export interface RunAs {
   /** Who must own the data folder, as this process sees it. */
   readonly uid: number | undefined
   readonly gid: number | undefined
-  command(program: string, args: readonly string[]): { readonly file: string; readonly args: readonly string[]; readonly options: SpawnOptions }
+  command(
+    program: string,
+    args: readonly string[],
+  ): { readonly file: string; readonly args: readonly string[]; readonly options: SpawnOptions }
 }
 
 const nobody = 65534
@@ -39,7 +42,11 @@ const inUserNamespace = (): RunAs => ({
   gid: process.getgid?.(),
   command: (program, args) => {
     const uid = knownUid()
-    return { file: "unshare", args: ["--user", `--map-user=${uid}`, `--map-group=${uid}`, program, ...args], options: {} }
+    return {
+      file: "unshare",
+      args: ["--user", `--map-user=${uid}`, `--map-group=${uid}`, program, ...args],
+      options: {},
+    }
   },
 })
 
@@ -51,25 +58,44 @@ const as = (about: string, uid: number, gid: number): RunAs => ({
 })
 
 /** In the order in which they should be tried. `owner` is that of an existing data folder. */
-export const candidates = (owner: { readonly uid: number; readonly gid: number } | undefined): readonly RunAs[] => {
+export const candidates = (
+  owner: { readonly uid: number; readonly gid: number } | undefined,
+): readonly RunAs[] => {
   const isRoot = process.getuid?.() === 0
   // a user that the system does not know by name is refused by initdb: then the namespace helps, too
-  if (!isRoot) return process.platform === "linux" ? [ourselves(), inUserNamespace()] : [ourselves()]
+  if (!isRoot)
+    return process.platform === "linux" ? [ourselves(), inUserNamespace()] : [ourselves()]
   const rootsOwn = [inUserNamespace(), as("the user nobody", nobody, nobody)]
-  return owner === undefined || owner.uid === 0 ? rootsOwn : [as(`the owner of the data, user ${owner.uid}`, owner.uid, owner.gid), ...rootsOwn]
+  return owner === undefined || owner.uid === 0
+    ? rootsOwn
+    : [as(`the owner of the data, user ${owner.uid}`, owner.uid, owner.gid), ...rootsOwn]
 }
 
 /** Nothing of ours (such as DATABASE_URL) and none of the PG* variables, which would change what the server does. */
 export const environment = (): NodeJS.ProcessEnv => {
-  const kept = ["PATH", "SystemRoot", "TEMP", "TMPDIR"].flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]]))
+  const kept = ["PATH", "SystemRoot", "TEMP", "TMPDIR"].flatMap((name) =>
+    process.env[name] === undefined ? [] : [[name, process.env[name]]],
+  )
   return { ...Object.fromEntries(kept), LC_ALL: "C", TZ: "UTC" }
 }
 
 /** Runs a program to its end. Never rejects; `code` is undefined when it could not start or was too slow. */
-export const runToEnd = (runAs: RunAs, program: string, args: readonly string[], limitMs: number): Promise<{ readonly code: number | undefined; readonly output: string }> =>
+export const runToEnd = (
+  runAs: RunAs,
+  program: string,
+  args: readonly string[],
+  limitMs: number,
+): Promise<{ readonly code: number | undefined; readonly output: string }> =>
   new Promise((resolve) => {
     const { file, args: all, options } = runAs.command(program, args)
-    const child = spawn(file, all, { ...options, env: environment(), cwd: "/", stdio: ["ignore", "pipe", "pipe"], timeout: limitMs, killSignal: "SIGKILL" })
+    const child = spawn(file, all, {
+      ...options,
+      env: environment(),
+      cwd: "/",
+      stdio: ["ignore", "pipe", "pipe"],
+      timeout: limitMs,
+      killSignal: "SIGKILL",
+    })
     let output = ""
     const collect = (chunk: Buffer) => {
       output = (output + chunk).slice(-4_000)

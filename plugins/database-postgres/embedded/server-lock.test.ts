@@ -46,7 +46,10 @@ test.each([
   expect(readdirSync(folder)).toEqual([])
 })
 
-test.skipIf(process.platform !== "linux")("a later process with the number of the holder does not hold it", () => {
-  writeFileSync(path, `${process.ppid} 1`)
-  expect(lockOwner(path)).toBeUndefined()
-})
+test.skipIf(process.platform !== "linux")(
+  "a later process with the number of the holder does not hold it",
+  () => {
+    writeFileSync(path, `${process.ppid} 1`)
+    expect(lockOwner(path)).toBeUndefined()
+  },
+)

@@ -21,7 +21,8 @@ const identity = (pid: number): string => `${pid} ${startOf(pid)}`
 export const lockOwner = (path: string): number | undefined => {
   const content = read(path)
   const pid = Number(content?.split(" ")[0])
-  if (content === undefined || !Number.isSafeInteger(pid) || pid < 1 || !isAlive(pid)) return undefined
+  if (content === undefined || !Number.isSafeInteger(pid) || pid < 1 || !isAlive(pid))
+    return undefined
   if (pid === process.pid) return held.has(resolve(path)) ? pid : undefined
   return content === identity(pid) ? pid : undefined
 }
@@ -63,7 +64,10 @@ export const takeLock = (path: string): (() => void) => {
   const name = resolve(path)
   for (let tries = 0; tries < 10; tries += 1) {
     const owner = lockOwner(path)
-    if (owner !== undefined) throw cannotStart(`another server (process ${owner}) runs on this data folder (${path}); stop it, or give this one another dataDir (RAKIT_DATA)`)
+    if (owner !== undefined)
+      throw cannotStart(
+        `another server (process ${owner}) runs on this data folder (${path}); stop it, or give this one another dataDir (RAKIT_DATA)`,
+      )
     if (write(path)) {
       held.add(name)
       return () => {

@@ -22,9 +22,17 @@ export const stopServer = (cluster: Cluster, log: Log): Effect.Effect<void> =>
   Effect.gen(function* () {
     const pid = askToStop(cluster)
     if (pid === undefined) return
-    const ended = yield* gone(pid).pipe(Effect.as(true), Effect.timeoutOrElse({ duration: "15 seconds", orElse: () => Effect.succeed(false) }))
+    const ended = yield* gone(pid).pipe(
+      Effect.as(true),
+      Effect.timeoutOrElse({ duration: "15 seconds", orElse: () => Effect.succeed(false) }),
+    )
     if (ended) return
     log.warn("PostgreSQL does not stop in time; stopping it at once", { pid })
     signal(pid, "SIGQUIT")
-    yield* gone(pid).pipe(Effect.timeoutOrElse({ duration: "5 seconds", orElse: () => Effect.sync(() => log.error("PostgreSQL does not stop", { pid })) }))
+    yield* gone(pid).pipe(
+      Effect.timeoutOrElse({
+        duration: "5 seconds",
+        orElse: () => Effect.sync(() => log.error("PostgreSQL does not stop", { pid })),
+      }),
+    )
   })

@@ -14,11 +14,19 @@ const untilDead = (pid: number) =>
   })
 
 /** Starts the server again whenever it dies, until the Scope closes. States: running -> dead -> (after a growing pause, for ever) running. */
-export const keepRunning = (first: PidFile, start: Effect.Effect<PidFile, PluginError>, log: Log): Effect.Effect<{ readonly port: () => number }, never, Scope.Scope> =>
+export const keepRunning = (
+  first: PidFile,
+  start: Effect.Effect<PidFile, PluginError>,
+  log: Log,
+): Effect.Effect<{ readonly port: () => number }, never, Scope.Scope> =>
   Effect.gen(function* () {
     let server = first
     const restart = start.pipe(
-      Effect.tapError((error) => Effect.sync(() => log.error("PostgreSQL can't be started again", { reason: error.message }))),
+      Effect.tapError((error) =>
+        Effect.sync(() =>
+          log.error("PostgreSQL can't be started again", { reason: error.message }),
+        ),
+      ),
       Effect.retry(backoff),
       Effect.orDie,
     )
@@ -30,7 +38,11 @@ export const keepRunning = (first: PidFile, start: Effect.Effect<PidFile, Plugin
         log.info("PostgreSQL runs again", { pid: server.pid, port: server.port })
       }
     })
-    const logged = watch.pipe(Effect.tapCause((cause) => Effect.sync(() => log.debug("PostgreSQL is no longer watched", { cause: String(cause) }))))
+    const logged = watch.pipe(
+      Effect.tapCause((cause) =>
+        Effect.sync(() => log.debug("PostgreSQL is no longer watched", { cause: String(cause) })),
+      ),
+    )
     yield* Effect.forkScoped(logged, { startImmediately: true })
     return { port: () => server.port }
   })

@@ -16,8 +16,12 @@ import { stopServer } from "./stop.ts"
 /** Opens in this process; answers the failure, or the port. */
 const open = async (folder: string, log = fakeLog()) => {
   const scope = Scope.makeUnsafe()
-  const exit = await Effect.runPromiseExit(openEmbedded(clusterOf(folder), "serve", log).pipe(Scope.provide(scope)))
-  const failure = Exit.isFailure(exit) ? Option.getOrUndefined(Cause.findErrorOption(exit.cause))?.message : undefined
+  const exit = await Effect.runPromiseExit(
+    openEmbedded(clusterOf(folder), "serve", log).pipe(Scope.provide(scope)),
+  )
+  const failure = Exit.isFailure(exit)
+    ? Option.getOrUndefined(Cause.findErrorOption(exit.cause))?.message
+    : undefined
   const address = Exit.isSuccess(exit) ? exit.value() : undefined
   return { failure, address, close: () => Effect.runPromise(Scope.close(scope, Exit.void)) }
 }
@@ -45,9 +49,15 @@ test("secrets are for the owner only", async () => {
   const folder = await makeFolder()
   const { close } = await open(folder)
   const modeOf = async (name: string) => (await stat(join(folder, name))).mode & 0o777
-  expect([await modeOf("postgres.password"), await modeOf("postgres"), await modeOf("postgres.log")]).toEqual([0o600, 0o700, 0o600])
+  expect([
+    await modeOf("postgres.password"),
+    await modeOf("postgres"),
+    await modeOf("postgres.log"),
+  ]).toEqual([0o600, 0o700, 0o600])
   await close()
-  expect(await readFile(join(folder, "postgres.log"), "utf8")).not.toContain(await readFile(join(folder, "postgres.password"), "utf8"))
+  expect(await readFile(join(folder, "postgres.log"), "utf8")).not.toContain(
+    await readFile(join(folder, "postgres.password"), "utf8"),
+  )
 })
 
 test("the port of last time is used again, and another one when it is taken", async () => {
@@ -66,33 +76,51 @@ test("the port of last time is used again, and another one when it is taken", as
   other.close()
 })
 
-test.skipIf(process.platform !== "linux")("a postmaster.pid whose number now belongs to another program is put aside", async () => {
-  const folder = await makeFolder()
-  await (await open(folder)).close()
-  const other = spawn(process.execPath, ["-e", "setInterval(() => {}, 1e6)", "/x/database-postgres/postgres"], { stdio: "ignore" })
-  await writeFile(pidFilePath(join(folder, "postgres")), [other.pid, join(folder, "postgres"), 1, 5432, "", "127.0.0.1", "", "ready", ""].join("\n"))
-  const log = fakeLog()
-  const { failure, close } = await open(folder, log)
-  expect(failure).toBeUndefined()
-  expect(log.lines.map((line) => line.message)).toContain("postmaster.pid names a process that is not the server of this folder; it was put aside")
-  await close()
-  expect(other.exitCode ?? other.signalCode).toBeNull()
-  other.kill()
-})
+test.skipIf(process.platform !== "linux")(
+  "a postmaster.pid whose number now belongs to another program is put aside",
+  async () => {
+    const folder = await makeFolder()
+    await (await open(folder)).close()
+    const other = spawn(
+      process.execPath,
+      ["-e", "setInterval(() => {}, 1e6)", "/x/database-postgres/postgres"],
+      { stdio: "ignore" },
+    )
+    await writeFile(
+      pidFilePath(join(folder, "postgres")),
+      [other.pid, join(folder, "postgres"), 1, 5432, "", "127.0.0.1", "", "ready", ""].join("\n"),
+    )
+    const log = fakeLog()
+    const { failure, close } = await open(folder, log)
+    expect(failure).toBeUndefined()
+    expect(log.lines.map((line) => line.message)).toContain(
+      "postmaster.pid names a process that is not the server of this folder; it was put aside",
+    )
+    await close()
+    expect(other.exitCode ?? other.signalCode).toBeNull()
+    other.kill()
+  },
+)
 
-test.skipIf(process.platform !== "linux")("a postmaster.pid whose number now belongs to the server of another folder: both run, and each is stopped alone", async () => {
-  const [folder, neighbour] = [await makeFolder(), await makeFolder()]
-  await (await open(folder)).close()
-  const other = await open(neighbour)
-  const pid = serverPid(neighbour)
-  await writeFile(pidFilePath(join(folder, "postgres")), [pid, join(folder, "postgres"), 1, 5432, "", "127.0.0.1", "", "ready", ""].join("\n"))
-  await Effect.runPromise(stopServer(clusterOf(folder), fakeLog()))
-  const { failure, close } = await open(folder)
-  expect(failure).toBeUndefined()
-  await close()
-  expect(isAlive(pid!)).toBe(true)
-  await other.close()
-})
+test.skipIf(process.platform !== "linux")(
+  "a postmaster.pid whose number now belongs to the server of another folder: both run, and each is stopped alone",
+  async () => {
+    const [folder, neighbour] = [await makeFolder(), await makeFolder()]
+    await (await open(folder)).close()
+    const other = await open(neighbour)
+    const pid = serverPid(neighbour)
+    await writeFile(
+      pidFilePath(join(folder, "postgres")),
+      [pid, join(folder, "postgres"), 1, 5432, "", "127.0.0.1", "", "ready", ""].join("\n"),
+    )
+    await Effect.runPromise(stopServer(clusterOf(folder), fakeLog()))
+    const { failure, close } = await open(folder)
+    expect(failure).toBeUndefined()
+    await close()
+    expect(isAlive(pid!)).toBe(true)
+    await other.close()
+  },
+)
 
 test("a file where the folder should be is no crash", async () => {
   const folder = await makeFolder()
@@ -105,37 +133,46 @@ test("a file where the folder should be is no crash", async () => {
 
 const isRoot = process.getuid?.() === 0
 const asNobody = candidates(undefined).find((one) => one.uid === 65_534)
-const nobodyReaches = isRoot && asNobody !== undefined && (await runToEnd(asNobody, findBinaries().postgres, ["--version"], 10_000)).code === 0
+const nobodyReaches =
+  isRoot &&
+  asNobody !== undefined &&
+  (await runToEnd(asNobody, findBinaries().postgres, ["--version"], 10_000)).code === 0
 
-test.skipIf(!nobodyReaches)("root without user namespaces: PostgreSQL runs as nobody, and later still does", async () => {
-  const folder = await makeFolder()
-  const path = process.env.PATH
-  process.env.PATH = "/nonexistent"
-  const first = await open(folder)
-  process.env.PATH = path
-  expect(first.failure).toBeUndefined()
-  const owner = async () => (await stat(`/proc/${serverPid(folder)}`)).uid
-  expect(await owner()).toBe(65_534)
-  await first.close()
+test.skipIf(!nobodyReaches)(
+  "root without user namespaces: PostgreSQL runs as nobody, and later still does",
+  async () => {
+    const folder = await makeFolder()
+    const path = process.env.PATH
+    process.env.PATH = "/nonexistent"
+    const first = await open(folder)
+    process.env.PATH = path
+    expect(first.failure).toBeUndefined()
+    const owner = async () => (await stat(`/proc/${serverPid(folder)}`)).uid
+    expect(await owner()).toBe(65_534)
+    await first.close()
 
-  const second = await open(folder)
-  expect(second.failure).toBeUndefined()
-  expect(await owner()).toBe(65_534)
-  await second.close()
-})
+    const second = await open(folder)
+    expect(second.failure).toBeUndefined()
+    expect(await owner()).toBe(65_534)
+    await second.close()
+  },
+)
 
-test.skipIf(!nobodyReaches)("root that loses its user namespaces hands its data over to nobody", async () => {
-  const folder = await makeFolder()
-  await (await open(folder)).close()
-  const path = process.env.PATH
-  process.env.PATH = "/nonexistent"
-  await chmod(folder, 0o711)
-  const { failure, close } = await open(folder)
-  process.env.PATH = path
-  expect(failure).toBeUndefined()
-  expect((await stat(join(folder, "postgres", "base"))).uid).toBe(65_534)
-  await close()
-})
+test.skipIf(!nobodyReaches)(
+  "root that loses its user namespaces hands its data over to nobody",
+  async () => {
+    const folder = await makeFolder()
+    await (await open(folder)).close()
+    const path = process.env.PATH
+    process.env.PATH = "/nonexistent"
+    await chmod(folder, 0o711)
+    const { failure, close } = await open(folder)
+    process.env.PATH = path
+    expect(failure).toBeUndefined()
+    expect((await stat(join(folder, "postgres", "base"))).uid).toBe(65_534)
+    await close()
+  },
+)
 
 test.skipIf(!nobodyReaches)("not root: PostgreSQL runs as the same user", async () => {
   const folder = await makeFolder()
@@ -143,7 +180,12 @@ test.skipIf(!nobodyReaches)("not root: PostgreSQL runs as the same user", async 
   const mine = join(folder, "mine")
   await mkdir(mine)
   await chown(mine, 65_534, 65_534)
-  const house = await startHouse(mine, "serve", ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"])
+  const house = await startHouse(mine, "serve", [
+    "setpriv",
+    "--reuid=65534",
+    "--regid=65534",
+    "--clear-groups",
+  ])
   expect(house.greeting).toBe("ready")
   expect((await stat(`/proc/${serverPid(mine)}`)).uid).toBe(65_534)
   expect(await house.ask("select 1 as n")).toBe('[{"n":1}]')

@@ -47,10 +47,15 @@ export const makeFolder = async (): Promise<string> => {
 
 export const clusterOf = (folder: string) => clusterIn(folder, { maxConnections: 20 })
 
-export const serverPid = (folder: string): number | undefined => readPidFile(join(folder, "postgres"))?.pid
+export const serverPid = (folder: string): number | undefined =>
+  readPidFile(join(folder, "postgres"))?.pid
 
 /** Starts a process that has the database; `prefix` is a program that starts it, such as `setpriv`. */
-export const spawnHouse = (folder: string, role: "serve" | "command", prefix: readonly string[] = []): Starting => {
+export const spawnHouse = (
+  folder: string,
+  role: "serve" | "command",
+  prefix: readonly string[] = [],
+): Starting => {
   const [file, ...args] = [...prefix, process.execPath, "--import", "tsx", script, folder, role]
   const child = spawn(file!, args, { stdio: ["pipe", "pipe", "inherit"] })
   children.add(child)
@@ -73,10 +78,21 @@ export const spawnHouse = (folder: string, role: "serve" | "command", prefix: re
     child.stdin.write("exit\n")
     return exit
   }
-  return { greeted: next().then((greeting) => ({ pid: child.pid!, greeting, ask, close, exit: leave, kill })), kill }
+  return {
+    greeted: next().then((greeting) => ({
+      pid: child.pid!,
+      greeting,
+      ask,
+      close,
+      exit: leave,
+      kill,
+    })),
+    kill,
+  }
 }
 
-export const startHouse = (...args: Parameters<typeof spawnHouse>): Promise<House> => spawnHouse(...args).greeted
+export const startHouse = (...args: Parameters<typeof spawnHouse>): Promise<House> =>
+  spawnHouse(...args).greeted
 
 afterEach(async () => {
   for (const child of children) child.kill("SIGKILL")

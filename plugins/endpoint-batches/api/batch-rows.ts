@@ -16,7 +16,10 @@ export interface NewBatch {
 }
 
 const tooMany = () =>
-  apiError("conflict", `This account has ${maxOpenBatches.toLocaleString("en")} batches that have not ended, and more are not allowed: wait for one, or cancel one.`)
+  apiError(
+    "conflict",
+    `This account has ${maxOpenBatches.toLocaleString("en")} batches that have not ended, and more are not allowed: wait for one, or cancel one.`,
+  )
 
 const own = ({ account, mode }: Tenant) => ({ account, mode })
 
@@ -32,7 +35,9 @@ export const insertBatch = (
       const db = database.queries<BatchTables>(tx)
       const open = yield* database.run(async () => {
         // until the transaction ends nobody else makes one for this tenant
-        await sql`SELECT pg_advisory_xact_lock(hashtextextended(${`batch ${tenant.account} ${tenant.mode}`}, 0))`.execute(db)
+        await sql`SELECT pg_advisory_xact_lock(hashtextextended(${`batch ${tenant.account} ${tenant.mode}`}, 0))`.execute(
+          db,
+        )
         const { many } = await db
           .selectFrom("batches_batch")
           .select((eb) => eb.fn.countAll<string>().as("many"))
@@ -62,11 +67,17 @@ export const insertBatch = (
         deadline_at: new Date(nowMs + limits.windowMs),
         expires_at: new Date(nowMs + limits.keepMs),
       }
-      return yield* database.run(() => db.insertInto("batches_batch").values(row).returningAll().executeTakeFirstOrThrow())
+      return yield* database.run(() =>
+        db.insertInto("batches_batch").values(row).returningAll().executeTakeFirstOrThrow(),
+      )
     }),
   )
 
-export const findBatch = ({ database }: BatchHouse, tenant: Tenant, id: string): Effect.Effect<BatchRow | undefined, PortError> => {
+export const findBatch = (
+  { database }: BatchHouse,
+  tenant: Tenant,
+  id: string,
+): Effect.Effect<BatchRow | undefined, PortError> => {
   if (!isBatchId(id)) return Effect.succeed(undefined)
   return database.run(() =>
     database
@@ -80,7 +91,12 @@ export const findBatch = ({ database }: BatchHouse, tenant: Tenant, id: string):
 }
 
 /** The newest first; `before` is the place of the last one seen. */
-export const listBatches = ({ database }: BatchHouse, tenant: Tenant, limit: number, before: bigint | undefined): Effect.Effect<readonly BatchRow[], PortError> =>
+export const listBatches = (
+  { database }: BatchHouse,
+  tenant: Tenant,
+  limit: number,
+  before: bigint | undefined,
+): Effect.Effect<readonly BatchRow[], PortError> =>
   database.run(() => {
     const query = database
       .queries<BatchTables>()
@@ -93,7 +109,11 @@ export const listBatches = ({ database }: BatchHouse, tenant: Tenant, limit: num
   })
 
 /** At once, in one statement; its worker is told, or finds the epoch still its own, and the status not. Undefined: there is none that has not ended. */
-export const cancelBatch = ({ database, clock, cancels }: BatchHouse, tenant: Tenant, id: string): Effect.Effect<BatchRow | undefined, PortError> => {
+export const cancelBatch = (
+  { database, clock, cancels }: BatchHouse,
+  tenant: Tenant,
+  id: string,
+): Effect.Effect<BatchRow | undefined, PortError> => {
   if (!isBatchId(id)) return Effect.succeed(undefined)
   const set = { status: "cancelled" as const, ended_at: new Date(clock.nowMs()) }
   const cancelled = database.run(() =>
@@ -111,7 +131,11 @@ export const cancelBatch = ({ database, clock, cancels }: BatchHouse, tenant: Te
 }
 
 /** How many lines a second the last batches of this account had, from their first line to their end; undefined: none has ended yet. */
-export const measuredRate = ({ database }: BatchHouse, tenant: Tenant, endpoint: string): Effect.Effect<number | undefined, PortError> =>
+export const measuredRate = (
+  { database }: BatchHouse,
+  tenant: Tenant,
+  endpoint: string,
+): Effect.Effect<number | undefined, PortError> =>
   database.run(async () => {
     const ended = await database
       .queries<BatchTables>()
@@ -122,6 +146,10 @@ export const measuredRate = ({ database }: BatchHouse, tenant: Tenant, endpoint:
       .limit(20)
       .execute()
     const lines = ended.reduce((sum, { total }) => sum + total, 0)
-    const ms = ended.reduce((sum, { in_progress_at, ended_at }) => sum + (ended_at?.getTime() ?? 0) - (in_progress_at?.getTime() ?? 0), 0)
+    const ms = ended.reduce(
+      (sum, { in_progress_at, ended_at }) =>
+        sum + (ended_at?.getTime() ?? 0) - (in_progress_at?.getTime() ?? 0),
+      0,
+    )
     return lines > 0 ? (lines * 1000) / Math.max(ms, 1) : undefined
   })

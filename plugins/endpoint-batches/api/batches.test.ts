@@ -22,19 +22,37 @@ beforeEach(async () => {
 const sandbox = (): Caller => ({ ...live, tenant: { ...live.tenant, mode: "test" } })
 const stranger = (): Caller => ({ ...live, tenant: { account: "acct_2", mode: "live" } })
 
-type Shown = Record<string, unknown> & { readonly id: string; readonly status: string; readonly created_at: number }
+type Shown = Record<string, unknown> & {
+  readonly id: string
+  readonly status: string
+  readonly created_at: number
+}
 
-const newFile = (more: Parameters<TestHouse["addFile"]>[1] = {}) => test.addFile(lineOf("a"), more).id
+const newFile = (more: Parameters<TestHouse["addFile"]>[1] = {}) =>
+  test.addFile(lineOf("a"), more).id
 const create = async (body: object = {}, more: object = {}) => {
-  const { status, json } = await test.ask("batches.create", { body: { input_file_id: newFile(), endpoint: targetPath, ...body }, ...more })
+  const { status, json } = await test.ask("batches.create", {
+    body: { input_file_id: newFile(), endpoint: targetPath, ...body },
+    ...more,
+  })
   return { status, json: json as Shown }
 }
 const item = (id: string, more: object = {}) => ({ params: { id }, ...more })
 const retrieve = (id: string, more: object = {}) => test.ask("batches.retrieve", item(id, more))
 const cancel = (id: string, more: object = {}) => test.ask("batches.cancel", item(id, more))
 const list = async (query: object = {}, more: object = {}) => {
-  const { status, json } = await test.ask("batches.list", { query: query as Record<string, string>, ...more })
-  return { status, json: json as { readonly data: readonly Shown[]; readonly has_more: boolean; readonly param?: string } }
+  const { status, json } = await test.ask("batches.list", {
+    query: query as Record<string, string>,
+    ...more,
+  })
+  return {
+    status,
+    json: json as {
+      readonly data: readonly Shown[]
+      readonly has_more: boolean
+      readonly param?: string
+    },
+  }
 }
 
 describe("a batch that is created", () => {
@@ -42,47 +60,147 @@ describe("a batch that is created", () => {
     const metadata = { night: "7", ж: "🙂" }
     const input_file_id = newFile()
     const { status, json } = await create({ input_file_id, completion_window: "24h", metadata })
-    expect([status, json]).toMatchObject([200, { object: "batch", endpoint: targetPath, input_file_id, status: "validating", completion_window: "24h", metadata }])
-    expect(json).toMatchObject({ request_counts: { total: 0, completed: 0, failed: 0 }, output_file_id: null, error_file_id: null, errors: null, total_cost_idr: 0 })
+    expect([status, json]).toMatchObject([
+      200,
+      {
+        object: "batch",
+        endpoint: targetPath,
+        input_file_id,
+        status: "validating",
+        completion_window: "24h",
+        metadata,
+      },
+    ])
+    expect(json).toMatchObject({
+      request_counts: { total: 0, completed: 0, failed: 0 },
+      output_file_id: null,
+      error_file_id: null,
+      errors: null,
+      total_cost_idr: 0,
+    })
     expect(json.id).toMatch(/^batch-\w{24}$/)
     expect((json.expires_at as number) - json.created_at).toBe(30 * 24 * 3600)
     expect(await retrieve(json.id)).toMatchObject({ status: 200, json })
     const row = await rows().selectFrom("batches_batch").selectAll().executeTakeFirstOrThrow()
-    expect(row).toMatchObject({ account: "acct_1", mode: "live", key_id: "key_1", epoch: 0, lease_until: null, done_through: 0, done_offset: 0n })
+    expect(row).toMatchObject({
+      account: "acct_1",
+      mode: "live",
+      key_id: "key_1",
+      epoch: 0,
+      lease_until: null,
+      done_through: 0,
+      done_offset: 0n,
+    })
     expect(row.deadline_at.getTime() - row.created_at.getTime()).toBe(24 * 3_600_000)
   })
 
   it("needs no metadata and no window", async () => {
-    expect(await create({ metadata: null, completion_window: null })).toMatchObject({ status: 200, json: { metadata: {}, completion_window: "24h" } })
+    expect(await create({ metadata: null, completion_window: null })).toMatchObject({
+      status: 200,
+      json: { metadata: {}, completion_window: "24h" },
+    })
   })
 
   it.each<[string, () => object, number, string, string | null]>([
     ["an unknown file", () => ({ input_file_id: "file-none" }), 404, "not_found", "input_file_id"],
-    ["an id that is none", () => ({ input_file_id: "../%00\0" }), 404, "not_found", "input_file_id"],
-    ["a file of the sandbox", () => ({ input_file_id: newFile({ tenant: sandbox().tenant }) }), 404, "not_found", "input_file_id"],
-    ["a stranger's file", () => ({ input_file_id: newFile({ tenant: stranger().tenant }) }), 404, "not_found", "input_file_id"],
-    ["an output as input", () => ({ input_file_id: newFile({ purpose: "batch_output" }) }), 400, "invalid_request_error", "input_file_id"],
-    ["a knowledge file", () => ({ input_file_id: newFile({ purpose: "knowledge" }) }), 400, "invalid_request_error", "input_file_id"],
-    ["another endpoint", () => ({ endpoint: "/v1/images/generations" }), 400, "invalid_request_error", "endpoint"],
-    ["an endpoint of the prototype", () => ({ endpoint: "constructor" }), 400, "invalid_request_error", "endpoint"],
-    ["another window", () => ({ completion_window: "1h" }), 400, "invalid_request_error", "completion_window"],
-    ["odd metadata", () => ({ metadata: { a: ["b"] } }), 400, "invalid_request_error", "metadata.a"],
+    [
+      "an id that is none",
+      () => ({ input_file_id: "../%00\0" }),
+      404,
+      "not_found",
+      "input_file_id",
+    ],
+    [
+      "a file of the sandbox",
+      () => ({ input_file_id: newFile({ tenant: sandbox().tenant }) }),
+      404,
+      "not_found",
+      "input_file_id",
+    ],
+    [
+      "a stranger's file",
+      () => ({ input_file_id: newFile({ tenant: stranger().tenant }) }),
+      404,
+      "not_found",
+      "input_file_id",
+    ],
+    [
+      "an output as input",
+      () => ({ input_file_id: newFile({ purpose: "batch_output" }) }),
+      400,
+      "invalid_request_error",
+      "input_file_id",
+    ],
+    [
+      "a knowledge file",
+      () => ({ input_file_id: newFile({ purpose: "knowledge" }) }),
+      400,
+      "invalid_request_error",
+      "input_file_id",
+    ],
+    [
+      "another endpoint",
+      () => ({ endpoint: "/v1/images/generations" }),
+      400,
+      "invalid_request_error",
+      "endpoint",
+    ],
+    [
+      "an endpoint of the prototype",
+      () => ({ endpoint: "constructor" }),
+      400,
+      "invalid_request_error",
+      "endpoint",
+    ],
+    [
+      "another window",
+      () => ({ completion_window: "1h" }),
+      400,
+      "invalid_request_error",
+      "completion_window",
+    ],
+    [
+      "odd metadata",
+      () => ({ metadata: { a: ["b"] } }),
+      400,
+      "invalid_request_error",
+      "metadata.a",
+    ],
   ])("can't have %s, and nothing is left", async (_, body, status, code, param) => {
     expect(await create(body())).toMatchObject({ status, json: { code, param } })
     expect((await list()).json.data).toEqual([])
   })
 
   it("needs a key that reaches batches and what the lines target", async () => {
-    const scoped = async (scopes: readonly string[]) => (await create({}, { caller: { ...live, scopes } })).status
-    expect([await scoped(["batches.create"]), await scoped(["echo"]), await scoped(["batches.create", "echo"])]).toEqual([403, 403, 200])
+    const scoped = async (scopes: readonly string[]) =>
+      (await create({}, { caller: { ...live, scopes } })).status
+    expect([
+      await scoped(["batches.create"]),
+      await scoped(["echo"]),
+      await scoped(["batches.create", "echo"]),
+    ]).toEqual([403, 403, 200])
   })
 
   it("is 402 where no line could be paid, but not in the sandbox", async () => {
     const poor = { account: "acct_poor", mode: "live" as const }
     const { balanceMicros } = await Effect.runPromise(test.core.billing.balance("acct_poor"))
-    await Effect.runPromise(test.core.billing.adjust({ id: "all", account: "acct_poor", amountMicros: -balanceMicros, reason: "spent" }))
-    const asPoor = (mode: "live" | "test") => create({ input_file_id: newFile({ tenant: { ...poor, mode } }) }, { caller: { ...live, tenant: { ...poor, mode } } })
-    expect(await asPoor("live")).toMatchObject({ status: 402, json: { code: "insufficient_quota" } })
+    await Effect.runPromise(
+      test.core.billing.adjust({
+        id: "all",
+        account: "acct_poor",
+        amountMicros: -balanceMicros,
+        reason: "spent",
+      }),
+    )
+    const asPoor = (mode: "live" | "test") =>
+      create(
+        { input_file_id: newFile({ tenant: { ...poor, mode } }) },
+        { caller: { ...live, tenant: { ...poor, mode } } },
+      )
+    expect(await asPoor("live")).toMatchObject({
+      status: 402,
+      json: { code: "insufficient_quota" },
+    })
     expect((await asPoor("test")).status).toBe(200)
   })
 
@@ -90,22 +208,37 @@ describe("a batch that is created", () => {
     const body = { input_file_id: newFile() }
     const first = await create(body, { idempotencyKey: "once" })
     expect(await create(body, { idempotencyKey: "once" })).toEqual(first)
-    expect(await create({ ...body, metadata: { a: "b" } }, { idempotencyKey: "once" })).toMatchObject({ status: 409, json: { code: "conflict" } })
+    expect(
+      await create({ ...body, metadata: { a: "b" } }, { idempotencyKey: "once" }),
+    ).toMatchObject({ status: 409, json: { code: "conflict" } })
     expect((await list()).json.data).toHaveLength(1)
   })
 
   it("is refused where an account has too many that have not ended", async () => {
     const eight = () => Promise.all(Array.from({ length: 8 }, () => create()))
     const [{ json }] = (await eight()) as [Awaited<ReturnType<typeof create>>]
-    const row = await rows().selectFrom("batches_batch").selectAll().limit(1).executeTakeFirstOrThrow()
+    const row = await rows()
+      .selectFrom("batches_batch")
+      .selectAll()
+      .limit(1)
+      .executeTakeFirstOrThrow()
     const { seq: _, ...copy } = row
     await rows()
       .insertInto("batches_batch")
-      .values(Array.from({ length: maxOpenBatches - 9 }, (_, n) => ({ ...copy, id: `batch-copy${n}` })))
+      .values(
+        Array.from({ length: maxOpenBatches - 9 }, (_, n) => ({ ...copy, id: `batch-copy${n}` })),
+      )
       .execute()
     const statuses = (await eight()).map(({ status }) => status).sort()
     expect(statuses).toEqual([200, 409, 409, 409, 409, 409, 409, 409])
-    expect((await create({ input_file_id: newFile({ tenant: stranger().tenant }) }, { caller: stranger() })).status).toBe(200)
+    expect(
+      (
+        await create(
+          { input_file_id: newFile({ tenant: stranger().tenant }) },
+          { caller: stranger() },
+        )
+      ).status,
+    ).toBe(200)
     await cancel(json.id)
     expect((await create()).status).toBe(200)
   })
@@ -116,22 +249,47 @@ describe("batches", () => {
     const made: string[] = []
     for (let n = 0; n < 5; n++) made.unshift((await create()).json.id)
     const first = await list({ limit: "2" })
-    expect(first).toMatchObject({ status: 200, json: { object: "list", has_more: true, first_id: made[0], last_id: made[1] } })
+    expect(first).toMatchObject({
+      status: 200,
+      json: { object: "list", has_more: true, first_id: made[0], last_id: made[1] },
+    })
     expect(first.json.data.map(({ id }) => id)).toEqual(made.slice(0, 2))
-    expect((await list({ limit: "100", after: made[1]! })).json).toMatchObject({ has_more: false, first_id: made[2], last_id: made[4] })
-    expect((await list({ after: made[4]! })).json).toMatchObject({ data: [], has_more: false, first_id: null, last_id: null })
+    expect((await list({ limit: "100", after: made[1]! })).json).toMatchObject({
+      has_more: false,
+      first_id: made[2],
+      last_id: made[4],
+    })
+    expect((await list({ after: made[4]! })).json).toMatchObject({
+      data: [],
+      has_more: false,
+      first_id: null,
+      last_id: null,
+    })
     expect((await list()).json.data).toHaveLength(5)
   })
 
-  it.each([{ limit: "0" }, { limit: "101" }, { limit: "x" }, { after: "batch-none" }, { after: "\0" }, { after: "" }])("are not listed for %j", async (query) => {
+  it.each([
+    { limit: "0" },
+    { limit: "101" },
+    { limit: "x" },
+    { after: "batch-none" },
+    { after: "\0" },
+    { after: "" },
+  ])("are not listed for %j", async (query) => {
     expect(await list(query)).toMatchObject({ status: 400, json: { param: Object.keys(query)[0] } })
   })
 
   it("are their owner's only, test and live apart", async () => {
     const { id } = (await create()).json
     for (const caller of [sandbox(), stranger()]) {
-      expect(await retrieve(id, { caller })).toMatchObject({ status: 404, json: { code: "not_found" } })
-      expect(await cancel(id, { caller })).toMatchObject({ status: 404, json: { code: "not_found" } })
+      expect(await retrieve(id, { caller })).toMatchObject({
+        status: 404,
+        json: { code: "not_found" },
+      })
+      expect(await cancel(id, { caller })).toMatchObject({
+        status: 404,
+        json: { code: "not_found" },
+      })
       expect((await list({}, { caller })).json.data).toEqual([])
       expect((await list({ after: id }, { caller })).status).toBe(400)
     }
@@ -150,27 +308,46 @@ describe("a cancel", () => {
     test.clock.advance(7_000)
     const { status, json } = await cancel(id)
     const ended = Math.floor(test.clock.nowMs() / 1000)
-    expect([status, json]).toMatchObject([200, { id, status: "cancelled", cancelled_at: ended, completed_at: null, failed_at: null, expired_at: null }])
+    expect([status, json]).toMatchObject([
+      200,
+      {
+        id,
+        status: "cancelled",
+        cancelled_at: ended,
+        completed_at: null,
+        failed_at: null,
+        expired_at: null,
+      },
+    ])
     expect((await retrieve(id)).json).toEqual(json)
     expect(await cancel(id)).toMatchObject({ status: 409, json: { code: "conflict" } })
     expect((await retrieve(id)).json).toEqual(json)
   })
 
-  it.each(["completed", "failed", "expired", "cancelled"] as const)("of one that is %s is 409", async (ended) => {
-    const { id } = (await create()).json
-    await rows()
-      .updateTable("batches_batch")
-      .set({ status: ended, ended_at: new Date(0) })
-      .where("id", "=", id)
-      .execute()
-    expect(await cancel(id)).toMatchObject({ status: 409, json: { code: "conflict" } })
-    expect(await retrieve(id)).toMatchObject({ json: { status: ended } })
-  })
+  it.each(["completed", "failed", "expired", "cancelled"] as const)(
+    "of one that is %s is 409",
+    async (ended) => {
+      const { id } = (await create()).json
+      await rows()
+        .updateTable("batches_batch")
+        .set({ status: ended, ended_at: new Date(0) })
+        .where("id", "=", id)
+        .execute()
+      expect(await cancel(id)).toMatchObject({ status: 409, json: { code: "conflict" } })
+      expect(await retrieve(id)).toMatchObject({ json: { status: ended } })
+    },
+  )
 
   it("by two at once succeeds once", async () => {
     const { id } = (await create()).json
-    await rows().updateTable("batches_batch").set({ status: "in_progress" }).where("id", "=", id).execute()
-    const statuses = (await Promise.all([cancel(id), cancel(id), cancel(id)])).map(({ status }) => status).sort()
+    await rows()
+      .updateTable("batches_batch")
+      .set({ status: "in_progress" })
+      .where("id", "=", id)
+      .execute()
+    const statuses = (await Promise.all([cancel(id), cancel(id), cancel(id)]))
+      .map(({ status }) => status)
+      .sort()
     expect(statuses).toEqual([200, 409, 409])
   })
 })

@@ -32,7 +32,9 @@ const ok = (json: Json): Reply => ({ status: 200, json })
 const opened = (open: OpenHouse): Effect.Effect<BatchHouse, ApiError> =>
   Effect.suspend(() => {
     const house = open()
-    return house ? Effect.succeed(house) : Effect.fail(apiError("server_starting", undefined, { retryAfterMs: 2_000 }))
+    return house
+      ? Effect.succeed(house)
+      : Effect.fail(apiError("server_starting", undefined, { retryAfterMs: 2_000 }))
   })
 
 const createBatch = (house: BatchHouse, order: Order) =>
@@ -40,7 +42,13 @@ const createBatch = (house: BatchHouse, order: Order) =>
     const { caller, body, target } = order
     const { id: inputFileId } = yield* inputOf(house, order)
     yield* isPayable(house, order)
-    const row = yield* insertBatch(house, { tenant: caller.tenant, keyId: caller.keyId, endpoint: target.path, inputFileId, metadata: body.metadata ?? null })
+    const row = yield* insertBatch(house, {
+      tenant: caller.tenant,
+      keyId: caller.keyId,
+      endpoint: target.path,
+      inputFileId,
+      metadata: body.metadata ?? null,
+    })
     return ok(batchObject(row))
   })
 
@@ -49,7 +57,8 @@ const create = (open: OpenHouse) => {
   return defineEndpoint<CreateBatch>({
     ...common,
     id: "batches.create",
-    summary: "Runs the lines of a file at half the price, within 24 hours. A dry run checks every line and says what they would cost.",
+    summary:
+      "Runs the lines of a file at half the price, within 24 hours. A dry run checks every line and says what they would cost.",
     method: "POST",
     path: "/v1/batches",
     body: CreateBatch,
@@ -67,7 +76,11 @@ const create = (open: OpenHouse) => {
 type Work = (house: BatchHouse, tenant: Tenant) => Effect.Effect<Reply, ApiError | PortError>
 
 const plan = (open: OpenHouse, { caller }: Call<Json>, work: Work): Effect.Effect<Plan, ApiError> =>
-  Effect.flatMap(opened(open), (house) => (caller ? Effect.succeed({ bound: {}, run: work(house, caller.tenant) }) : Effect.fail(apiError("authentication_error"))))
+  Effect.flatMap(opened(open), (house) =>
+    caller
+      ? Effect.succeed({ bound: {}, run: work(house, caller.tenant) })
+      : Effect.fail(apiError("authentication_error")),
+  )
 
 const list = (open: OpenHouse) =>
   defineEndpoint({
@@ -82,7 +95,9 @@ const list = (open: OpenHouse) =>
       Effect.flatMap(readPage(call.query), (page) =>
         plan(open, call, (house, tenant) =>
           Effect.gen(function* () {
-            const before = yield* placeOf(page.after, (id) => Effect.map(findBatch(house, tenant, id), (row) => row?.seq))
+            const before = yield* placeOf(page.after, (id) =>
+              Effect.map(findBatch(house, tenant, id), (row) => row?.seq),
+            )
             const found = firstOf(yield* listBatches(house, tenant, page.limit + 1, before), page)
             return ok(toList(found.rows.map(batchObject), found.hasMore))
           }),
@@ -92,7 +107,10 @@ const list = (open: OpenHouse) =>
 
 const noSuchBatch = () => apiError("not_found", "There is no such batch.")
 
-const existing = (house: BatchHouse, tenant: Tenant, id: string) => Effect.flatMap(findBatch(house, tenant, id), (row) => (row ? Effect.succeed(row) : Effect.fail(noSuchBatch())))
+const existing = (house: BatchHouse, tenant: Tenant, id: string) =>
+  Effect.flatMap(findBatch(house, tenant, id), (row) =>
+    row ? Effect.succeed(row) : Effect.fail(noSuchBatch()),
+  )
 
 const retrieve = (open: OpenHouse) =>
   defineEndpoint({
@@ -103,14 +121,18 @@ const retrieve = (open: OpenHouse) =>
     path: item,
     body: "none",
     reply: Batch,
-    plan: (call) => plan(open, call, (house, tenant) => Effect.map(existing(house, tenant, call.params.id ?? ""), (row) => ok(batchObject(row)))),
+    plan: (call) =>
+      plan(open, call, (house, tenant) =>
+        Effect.map(existing(house, tenant, call.params.id ?? ""), (row) => ok(batchObject(row))),
+      ),
   })
 
 const cancel = (open: OpenHouse) =>
   defineEndpoint({
     ...common,
     id: "batches.cancel",
-    summary: "Cancels a batch that has not ended, at once; its output so far is dropped, and lines that run are paid.",
+    summary:
+      "Cancels a batch that has not ended, at once; its output so far is dropped, and lines that run are paid.",
     method: "POST",
     path: `${item}/cancel`,
     body: "none",
@@ -122,11 +144,19 @@ const cancel = (open: OpenHouse) =>
           const cancelled = yield* cancelBatch(house, tenant, id)
           if (cancelled) return ok(batchObject(cancelled))
           const { status } = yield* existing(house, tenant, id)
-          return yield* apiError("conflict", `The batch is ${status} already, and can't be cancelled any more.`)
+          return yield* apiError(
+            "conflict",
+            `The batch is ${status} already, and can't be cancelled any more.`,
+          )
         }),
       )
     },
   })
 
 /** Everything under `/v1/batches`. */
-export const batchEndpoints = (open: OpenHouse): readonly Endpoint[] => [create(open), list(open), retrieve(open), cancel(open)]
+export const batchEndpoints = (open: OpenHouse): readonly Endpoint[] => [
+  create(open),
+  list(open),
+  retrieve(open),
+  cancel(open),
+]

@@ -1,5 +1,15 @@
 import { Effect, Option, Stream } from "effect"
-import { type ApiError, type Json, noUsage, PortError, type StorageError, type StoredFile, statusOf, type Usage, type UsageByModel } from "../../../core/index.ts"
+import {
+  type ApiError,
+  type Json,
+  noUsage,
+  PortError,
+  type StorageError,
+  type StoredFile,
+  statusOf,
+  type Usage,
+  type UsageByModel,
+} from "../../../core/index.ts"
 import type { BatchHouse } from "../house.ts"
 import { isBatchError, readInputLine } from "../input/input-line.ts"
 import { jsonLines } from "../input/json-lines.ts"
@@ -19,15 +29,34 @@ export const lineFault = ({ code, message, param }: ApiError, line: number): Bat
 
 const rereadFailure = (error: StorageError): ApiError | PortError => {
   if (error._tag === "BlobMissing") return noSuchFile()
-  return error._tag === "PortError" ? error : new PortError({ port: "storage", message: `the input can't be read again: ${error._tag}` })
+  return error._tag === "PortError"
+    ? error
+    : new PortError({ port: "storage", message: `the input can't be read again: ${error._tag}` })
 }
 
-const bodyAt = (house: BatchHouse, file: StoredFile, path: string, { line, offset, end }: Place): Effect.Effect<Json, ApiError | PortError> => {
-  const bytes = Stream.mapError(house.files.read(file, { from: offset, to: end - 1 }), rereadFailure)
-  const found = Stream.runHead(jsonLines(bytes, { maxLineBytes: house.limits.maxLineBytes, from: { line, offset } }))
+const bodyAt = (
+  house: BatchHouse,
+  file: StoredFile,
+  path: string,
+  { line, offset, end }: Place,
+): Effect.Effect<Json, ApiError | PortError> => {
+  const bytes = Stream.mapError(
+    house.files.read(file, { from: offset, to: end - 1 }),
+    rereadFailure,
+  )
+  const found = Stream.runHead(
+    jsonLines(bytes, { maxLineBytes: house.limits.maxLineBytes, from: { line, offset } }),
+  )
   return Effect.flatMap(found, (raw) => {
     const read = Option.isSome(raw) ? readInputLine(raw.value, path) : undefined
-    return read && !isBatchError(read) ? Effect.succeed(read.body) : Effect.fail(new PortError({ port: "storage", message: `line ${line} of the input reads otherwise now` }))
+    return read && !isBatchError(read)
+      ? Effect.succeed(read.body)
+      : Effect.fail(
+          new PortError({
+            port: "storage",
+            message: `line ${line} of the input reads otherwise now`,
+          }),
+        )
   })
 }
 
@@ -35,7 +64,9 @@ const addUp = (sum: UsageByModel, bound: UsageByModel): UsageByModel => {
   const all = { ...sum }
   for (const [model, usage] of Object.entries(bound)) {
     const before = all[model] ?? noUsage
-    all[model] = Object.fromEntries(Object.entries(usage).map(([what, n]) => [what, n + before[what as keyof Usage]])) as Record<keyof Usage, number>
+    all[model] = Object.fromEntries(
+      Object.entries(usage).map(([what, n]) => [what, n + before[what as keyof Usage]]),
+    ) as Record<keyof Usage, number>
   }
   return all
 }
@@ -46,7 +77,13 @@ export interface Measured {
 }
 
 /** The worst cases of the lines in the sample. One that would be refused costs nothing, and is a fault; where the model can't say now, nobody can. */
-export const measure = (house: BatchHouse, file: StoredFile, { target, caller, callId }: Order, sample: Sample, faults: Faults): Effect.Effect<Measured, ApiError | PortError> =>
+export const measure = (
+  house: BatchHouse,
+  file: StoredFile,
+  { target, caller, callId }: Order,
+  sample: Sample,
+  faults: Faults,
+): Effect.Effect<Measured, ApiError | PortError> =>
   Effect.gen(function* () {
     let sum: Measured = { bound: {}, costMicros: 0n }
     for (const place of sample.places) {
@@ -58,17 +95,27 @@ export const measure = (house: BatchHouse, file: StoredFile, { target, caller, c
           return Effect.succeed(undefined)
         }),
       )
-      if (one) sum = { bound: addUp(sum.bound, one.bound), costMicros: sum.costMicros + one.costMicros }
+      if (one)
+        sum = { bound: addUp(sum.bound, one.bound), costMicros: sum.costMicros + one.costMicros }
     }
     return sum
   })
 
 /** From the sample to all lines, rounded up. */
-export const scaleUp = ({ bound, costMicros }: Measured, lines: number, sampled: number): Measured => {
+export const scaleUp = (
+  { bound, costMicros }: Measured,
+  lines: number,
+  sampled: number,
+): Measured => {
   if (sampled === 0) return { bound, costMicros }
-  const scaled = (usage: Usage) => Object.fromEntries(Object.entries(usage).map(([what, n]) => [what, Math.ceil((n * lines) / sampled)])) as Record<keyof Usage, number>
+  const scaled = (usage: Usage) =>
+    Object.fromEntries(
+      Object.entries(usage).map(([what, n]) => [what, Math.ceil((n * lines) / sampled)]),
+    ) as Record<keyof Usage, number>
   return {
-    bound: Object.fromEntries(Object.entries(bound).map(([model, usage]) => [model, scaled(usage)])),
+    bound: Object.fromEntries(
+      Object.entries(bound).map(([model, usage]) => [model, scaled(usage)]),
+    ),
     costMicros: (costMicros * BigInt(lines) + BigInt(sampled) - 1n) / BigInt(sampled),
   }
 }

@@ -17,18 +17,28 @@ interface Said {
   readonly lines: number
   readonly invalid_lines: number
   readonly sampled_lines: number
-  readonly errors: readonly { readonly code: string; readonly line: number | null; readonly param: string | null; readonly message: string }[]
+  readonly errors: readonly {
+    readonly code: string
+    readonly line: number | null
+    readonly param: string | null
+    readonly message: string
+  }[]
   readonly estimated_seconds: number | null
 }
 
 const dryRun = async (content: string, more: object = {}) => {
   const { id, tenant } = test.addFile(content)
-  const { status, json } = await test.ask("batches.create", { body: { input_file_id: id, endpoint: targetPath }, dryRun: true, ...more })
+  const { status, json } = await test.ask("batches.create", {
+    body: { input_file_id: id, endpoint: targetPath },
+    dryRun: true,
+    ...more,
+  })
   expect(tenant.account).toBe("acct_1")
   return { status, json: json as Said }
 }
 
-const lines = (count: number, body: (n: number) => object = () => ({})) => Array.from({ length: count }, (_, n) => lineOf(`c${n}`, body(n))).join("\n")
+const lines = (count: number, body: (n: number) => object = () => ({})) =>
+  Array.from({ length: count }, (_, n) => lineOf(`c${n}`, body(n))).join("\n")
 
 // Rp1,500 and Rp6,000 per million tokens, by half: 5 in and 10 out
 const lineMicros = (5 * 1_500 + 10 * 6_000) / 2
@@ -38,10 +48,30 @@ describe("a dry run of a batch", () => {
     const { status, json } = await dryRun(lines(50))
     expect([status, json]).toMatchObject([
       200,
-      { object: "dry_run", endpoint: "/v1/batches", model: "svc-lyt", input_tokens: 250, max_output_tokens: 500, cost_idr: (50 * lineMicros) / 1e6, would_succeed: true },
+      {
+        object: "dry_run",
+        endpoint: "/v1/batches",
+        model: "svc-lyt",
+        input_tokens: 250,
+        max_output_tokens: 500,
+        cost_idr: (50 * lineMicros) / 1e6,
+        would_succeed: true,
+      },
     ])
-    expect(json).toMatchObject({ lines: 50, invalid_lines: 0, sampled_lines: 50, errors: [], estimated_seconds: null })
-    expect(await test.house.database.queries<BatchTables>().selectFrom("batches_batch").selectAll().execute()).toEqual([])
+    expect(json).toMatchObject({
+      lines: 50,
+      invalid_lines: 0,
+      sampled_lines: 50,
+      errors: [],
+      estimated_seconds: null,
+    })
+    expect(
+      await test.house.database
+        .queries<BatchTables>()
+        .selectFrom("batches_batch")
+        .selectAll()
+        .execute(),
+    ).toEqual([])
   })
 
   it("estimates a long file by a sample, and says of how many lines", async () => {
@@ -66,19 +96,53 @@ describe("a dry run of a batch", () => {
   })
 
   it("says which lines would fail as they run, and that the batch would not", async () => {
-    const content = [lineOf("a"), lineOf("b", { input: 5 }), lineOf("c", { input: "too long" }), lineOf("d", { model: undefined }), lineOf("e")].join("\n")
+    const content = [
+      lineOf("a"),
+      lineOf("b", { input: 5 }),
+      lineOf("c", { input: "too long" }),
+      lineOf("d", { model: undefined }),
+      lineOf("e"),
+    ].join("\n")
     const { json } = await dryRun(content)
-    expect(json).toMatchObject({ would_succeed: true, lines: 5, invalid_lines: 3, sampled_lines: 3, input_tokens: 10 })
+    expect(json).toMatchObject({
+      would_succeed: true,
+      lines: 5,
+      invalid_lines: 3,
+      sampled_lines: 3,
+      input_tokens: 10,
+    })
     expect(json.errors).toEqual([
-      { code: "invalid_request_error", line: 2, param: "body.input", message: "body.input: expected string" },
-      { code: "context_length_exceeded", line: 3, param: "body.input", message: "The prompt is too long." },
-      { code: "invalid_request_error", line: 4, param: "body.model", message: expect.stringContaining("body.model: ") },
+      {
+        code: "invalid_request_error",
+        line: 2,
+        param: "body.input",
+        message: "body.input: expected string",
+      },
+      {
+        code: "context_length_exceeded",
+        line: 3,
+        param: "body.input",
+        message: "The prompt is too long.",
+      },
+      {
+        code: "invalid_request_error",
+        line: 4,
+        param: "body.model",
+        message: expect.stringContaining("body.model: "),
+      },
     ])
   })
 
   it("names lines that want a stream, as they would fail", async () => {
-    const { json } = await dryRun([lineOf("a", { stream: true }), lineOf("b", { stream: false }), lineOf("c")].join("\n"))
-    expect(json).toMatchObject({ would_succeed: true, invalid_lines: 1, sampled_lines: 2, errors: [{ code: "unsupported_parameter", line: 1, param: "body.stream" }] })
+    const { json } = await dryRun(
+      [lineOf("a", { stream: true }), lineOf("b", { stream: false }), lineOf("c")].join("\n"),
+    )
+    expect(json).toMatchObject({
+      would_succeed: true,
+      invalid_lines: 1,
+      sampled_lines: 2,
+      errors: [{ code: "unsupported_parameter", line: 1, param: "body.stream" }],
+    })
   })
 
   it.each<[string, string, string, number]>([
@@ -86,30 +150,68 @@ describe("a dry run of a batch", () => {
     ["not JSON", `${lineOf("a")}\nx`, "invalid_json", 1],
     ["of an unknown model", lineOf("a", { model: "gpt-4" }), "model_not_found", 1],
     ["of one id twice", `${lineOf("a")}\n${lineOf("a")}`, "duplicate_custom_id", 1],
-  ])("says that pre-flight would refuse a file that is %s", async (_, content, code, invalid_lines) => {
-    const { status, json } = await dryRun(content)
-    expect([status, json.would_succeed, json.invalid_lines, json.errors.map((error) => error.code)]).toEqual([200, false, invalid_lines, [code]])
-  })
+  ])(
+    "says that pre-flight would refuse a file that is %s",
+    async (_, content, code, invalid_lines) => {
+      const { status, json } = await dryRun(content)
+      expect([
+        status,
+        json.would_succeed,
+        json.invalid_lines,
+        json.errors.map((error) => error.code),
+      ]).toEqual([200, false, invalid_lines, [code]])
+    },
+  )
 
   it("lists a hundred errors", async () => {
     const { json } = await dryRun(lines(150, () => ({ input: "" })))
-    expect([json.errors.length, json.invalid_lines, json.would_succeed, json.cost_idr]).toEqual([101, 150, true, 0])
+    expect([json.errors.length, json.invalid_lines, json.would_succeed, json.cost_idr]).toEqual([
+      101,
+      150,
+      true,
+      0,
+    ])
   })
 
   it("refuses as a creation does", async () => {
     const file = test.addFile(lineOf("a"))
-    const ask = async (body: object) => (await test.ask("batches.create", { body: { input_file_id: file.id, endpoint: targetPath, ...body }, dryRun: true })).status
-    expect([await ask({ input_file_id: "file-none" }), await ask({ endpoint: "/v1/other" }), await ask({})]).toEqual([404, 400, 200])
+    const ask = async (body: object) =>
+      (
+        await test.ask("batches.create", {
+          body: { input_file_id: file.id, endpoint: targetPath, ...body },
+          dryRun: true,
+        })
+      ).status
+    expect([
+      await ask({ input_file_id: "file-none" }),
+      await ask({ endpoint: "/v1/other" }),
+      await ask({}),
+    ]).toEqual([404, 400, 200])
   })
 
   it("says what the balance does not cover", async () => {
     const { billing, caller } = test.core
     const tenant = { account: "acct_poor", mode: "live" as const }
     const { balanceMicros } = await Effect.runPromise(billing.balance(tenant.account))
-    await Effect.runPromise(billing.adjust({ id: "most", account: tenant.account, amountMicros: BigInt(2 * lineMicros) - balanceMicros, reason: "spent" }))
+    await Effect.runPromise(
+      billing.adjust({
+        id: "most",
+        account: tenant.account,
+        amountMicros: BigInt(2 * lineMicros) - balanceMicros,
+        reason: "spent",
+      }),
+    )
     const dry = async (count: number) => {
       const { id } = test.addFile(lines(count), { tenant })
-      return ((await test.ask("batches.create", { body: { input_file_id: id, endpoint: targetPath }, dryRun: true, caller: { ...caller, tenant } })).json as Said).would_succeed
+      return (
+        (
+          await test.ask("batches.create", {
+            body: { input_file_id: id, endpoint: targetPath },
+            dryRun: true,
+            caller: { ...caller, tenant },
+          })
+        ).json as Said
+      ).would_succeed
     }
     expect([await dry(2), await dry(3)]).toEqual([true, false])
   })
@@ -118,7 +220,11 @@ describe("a dry run of a batch", () => {
     const { core } = test
     const tenant = { account: "acct_1", mode: "test" as const }
     const { id } = test.addFile(lines(3), { tenant })
-    const { json } = await test.ask("batches.create", { body: { input_file_id: id, endpoint: targetPath }, dryRun: true, caller: { ...core.caller, tenant } })
+    const { json } = await test.ask("batches.create", {
+      body: { input_file_id: id, endpoint: targetPath },
+      dryRun: true,
+      caller: { ...core.caller, tenant },
+    })
     expect(json).toMatchObject({ cost_idr: 0, input_tokens: 15, would_succeed: true })
   })
 
@@ -130,8 +236,28 @@ describe("a dry run of a batch", () => {
 
   it("estimates the time by the batches before", async () => {
     const at = new Date(0)
-    const row = { account: "acct_1", mode: "live" as const, key_id: "key_1", endpoint: targetPath, input_file_id: "f", metadata: null, errors: null, cost_micros: 0n, epoch: 1 }
-    const more = { status: "completed" as const, total: 1_000, completed: 990, failed: 10, done_through: 0, done_offset: 0n, created_at: at, deadline_at: at, expires_at: at }
+    const row = {
+      account: "acct_1",
+      mode: "live" as const,
+      key_id: "key_1",
+      endpoint: targetPath,
+      input_file_id: "f",
+      metadata: null,
+      errors: null,
+      cost_micros: 0n,
+      epoch: 1,
+    }
+    const more = {
+      status: "completed" as const,
+      total: 1_000,
+      completed: 990,
+      failed: 10,
+      done_through: 0,
+      done_offset: 0n,
+      created_at: at,
+      deadline_at: at,
+      expires_at: at,
+    }
     await test.house.database
       .queries<BatchTables>()
       .insertInto("batches_batch")

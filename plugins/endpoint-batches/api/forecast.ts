@@ -1,5 +1,14 @@
 import { Effect, Semaphore } from "effect"
-import { type ApiError, apiError, decodeBody, type Endpoint, type Forecast, type Json, type PortError, type StoredFile } from "../../../core/index.ts"
+import {
+  type ApiError,
+  apiError,
+  decodeBody,
+  type Endpoint,
+  type Forecast,
+  type Json,
+  type PortError,
+  type StoredFile,
+} from "../../../core/index.ts"
 import type { BatchHouse } from "../house.ts"
 import type { Faults } from "../preflight/faults.ts"
 import { makeModelCheck } from "../preflight/model-check.ts"
@@ -13,15 +22,24 @@ import { inputOf, isPayable, type Order } from "./order.ts"
 /** Each reads a whole file of up to 100 MB: more of them at once would only be slower. */
 const forecastsAtOnce = 2
 
-const noStream = () => apiError("unsupported_parameter", "A batch line can't be streamed.", { param: "stream" })
+const noStream = () =>
+  apiError("unsupported_parameter", "A batch line can't be streamed.", { param: "stream" })
 
 /** Undefined: its shape is right. */
-const shapeFault = ({ body: schema }: Endpoint, body: Json, line: number): Effect.Effect<BatchError | undefined> =>
+const shapeFault = (
+  { body: schema }: Endpoint,
+  body: Json,
+  line: number,
+): Effect.Effect<BatchError | undefined> =>
   typeof schema === "string"
     ? Effect.succeed(undefined)
     : decodeBody(schema, body).pipe(
         // where it is no field of the endpoint, decoding has dropped it
-        Effect.map((decoded) => ((decoded as { readonly stream?: unknown }).stream === true ? lineFault(noStream(), line) : undefined)),
+        Effect.map((decoded) =>
+          (decoded as { readonly stream?: unknown }).stream === true
+            ? lineFault(noStream(), line)
+            : undefined,
+        ),
         Effect.catch((error) => Effect.succeed(lineFault(error, line))),
       )
 
@@ -34,7 +52,11 @@ interface Reading {
   readonly isRefused: boolean
 }
 
-const readAll = (house: BatchHouse, file: StoredFile, { target, caller, callId }: Order): Effect.Effect<Reading, PortError> =>
+const readAll = (
+  house: BatchHouse,
+  file: StoredFile,
+  { target, caller, callId }: Order,
+): Effect.Effect<Reading, PortError> =>
   Effect.gen(function* () {
     const check = makeModelCheck(house, target, caller, callId)
     const sample = new Sample()
@@ -52,12 +74,19 @@ const readAll = (house: BatchHouse, file: StoredFile, { target, caller, callId }
     return { lines, faults, sample, isRefused: faults.count > misshapen }
   })
 
-const forecastOf = (house: BatchHouse, order: Order): Effect.Effect<Forecast, ApiError | PortError> =>
+const forecastOf = (
+  house: BatchHouse,
+  order: Order,
+): Effect.Effect<Forecast, ApiError | PortError> =>
   Effect.gen(function* () {
     const file = yield* inputOf(house, order)
     const { lines, faults, sample, isRefused } = yield* readAll(house, file, order)
     const sampled = sample.places.length
-    const { bound, costMicros } = scaleUp(yield* measure(house, file, order, sample, faults), sample.seen, sampled)
+    const { bound, costMicros } = scaleUp(
+      yield* measure(house, file, order, sample, faults),
+      sample.seen,
+      sampled,
+    )
     const rate = yield* measuredRate(house, order.caller.tenant, order.target.path)
     const isPaid = yield* isPayable(house, order).pipe(
       Effect.as(true),
@@ -68,7 +97,8 @@ const forecastOf = (house: BatchHouse, order: Order): Effect.Effect<Forecast, Ap
       invalid_lines: lines === 0 ? 0 : faults.count,
       sampled_lines: sampled,
       errors: faults.list(),
-      estimated_seconds: rate === undefined ? null : Math.ceil(sample.seen / rate + house.limits.pollMs / 1000),
+      estimated_seconds:
+        rate === undefined ? null : Math.ceil(sample.seen / rate + house.limits.pollMs / 1000),
     }
     return { bound, costMicros, wouldSucceed: !isRefused && isPaid, more }
   })
@@ -76,5 +106,6 @@ const forecastOf = (house: BatchHouse, order: Order): Effect.Effect<Forecast, Ap
 /** What a batch would find, cost and take: every line's shape is checked, tokens are counted on a sample. */
 export const makeForecaster = () => {
   const places = Semaphore.makeUnsafe(forecastsAtOnce)
-  return (house: BatchHouse, order: Order): Effect.Effect<Forecast, ApiError | PortError> => places.withPermits(1)(forecastOf(house, order))
+  return (house: BatchHouse, order: Order): Effect.Effect<Forecast, ApiError | PortError> =>
+    places.withPermits(1)(forecastOf(house, order))
 }

@@ -1,5 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { type Acts, type BatchPlatform, chatLine, embedLine, errorOf, openBatchPlatform, rerankLine } from "./test-platform.ts"
+import {
+  type Acts,
+  type BatchPlatform,
+  chatLine,
+  embedLine,
+  errorOf,
+  openBatchPlatform,
+  rerankLine,
+} from "./test-platform.ts"
 
 let platform: BatchPlatform
 let live: Acts
@@ -15,27 +23,57 @@ describe("the official client", () => {
   it("uploads, creates, polls and downloads: every line once, in order, at half the price", async () => {
     const before = await platform.balance()
     const asked = ids(300)
-    const created = await live.order(asked.map((id) => chatLine(id)).join("\n"), { metadata: { night: "7" } })
-    expect(created).toMatchObject({ object: "batch", status: "validating", metadata: { night: "7" }, request_counts: { total: 0, completed: 0, failed: 0 }, output_file_id: null })
+    const created = await live.order(asked.map((id) => chatLine(id)).join("\n"), {
+      metadata: { night: "7" },
+    })
+    expect(created).toMatchObject({
+      object: "batch",
+      status: "validating",
+      metadata: { night: "7" },
+      request_counts: { total: 0, completed: 0, failed: 0 },
+      output_file_id: null,
+    })
     const batch = await live.ended(created.id)
-    expect(batch).toMatchObject({ status: "completed", request_counts: { total: 300, completed: 300, failed: 0 }, error_file_id: null, errors: null, metadata: { night: "7" } })
-    expect(batch.completed_at! >= batch.in_progress_at! && batch.in_progress_at! >= batch.created_at).toBe(true)
+    expect(batch).toMatchObject({
+      status: "completed",
+      request_counts: { total: 300, completed: 300, failed: 0 },
+      error_file_id: null,
+      errors: null,
+      metadata: { night: "7" },
+    })
+    expect(
+      batch.completed_at! >= batch.in_progress_at! && batch.in_progress_at! >= batch.created_at,
+    ).toBe(true)
     const lines = await live.linesOf(batch.output_file_id)
     expect(lines.map(({ custom_id }) => custom_id)).toEqual(asked)
     expect(new Set(lines.map(({ id }) => id)).size).toBe(300)
     expect(lines[7]).toMatchObject({
       id: expect.stringMatching(/^batch_req_/),
-      response: { status_code: 200, body: { object: "chat.completion", choices: [{ message: { content: "say line 7" } }] } },
+      response: {
+        status_code: 200,
+        body: { object: "chat.completion", choices: [{ message: { content: "say line 7" } }] },
+      },
       error: null,
     })
-    const usages = lines.map(({ response }) => response?.body.usage as { prompt_tokens: number; completion_tokens: number })
-    const half = usages.reduce((sum, { prompt_tokens, completion_tokens }) => sum + Math.ceil((prompt_tokens * 1_500 + completion_tokens * 6_000) / 2), 0)
+    const usages = lines.map(
+      ({ response }) =>
+        response?.body.usage as { prompt_tokens: number; completion_tokens: number },
+    )
+    const half = usages.reduce(
+      (sum, { prompt_tokens, completion_tokens }) =>
+        sum + Math.ceil((prompt_tokens * 1_500 + completion_tokens * 6_000) / 2),
+      0,
+    )
     const { total_cost_idr } = batch as unknown as { total_cost_idr: number }
     expect(Math.round(total_cost_idr * 1e6)).toBe(half)
     const after = await platform.balance()
     expect(Math.round((before.balance_idr - after.balance_idr) * 1e6)).toBe(half)
     expect(after.held_idr).toBe(0)
-    expect((await live.client.files.list({ purpose: "batch_output" as "batch" })).data.map(({ id }) => id)).toContain(batch.output_file_id)
+    expect(
+      (await live.client.files.list({ purpose: "batch_output" as "batch" })).data.map(
+        ({ id }) => id,
+      ),
+    ).toContain(batch.output_file_id)
   })
 
   it.each<[string, "/v1/embeddings" | "/v1/rerank", (id: string) => string]>([
@@ -49,30 +87,60 @@ describe("the official client", () => {
       { endpoint: endpoint as "/v1/embeddings" },
     )
     const batch = await live.ended(created.id)
-    expect(batch).toMatchObject({ endpoint, status: "completed", request_counts: { total: 20, completed: 20, failed: 0 } })
+    expect(batch).toMatchObject({
+      endpoint,
+      status: "completed",
+      request_counts: { total: 20, completed: 20, failed: 0 },
+    })
     const lines = await live.linesOf(batch.output_file_id)
     expect(lines.map(({ custom_id }) => custom_id)).toEqual(ids(20))
   })
 
   it("finds what failed in the error file, in order, and the rest in the output", async () => {
-    const content = [chatLine("a"), chatLine("b", "x", { temperature: 9 }), chatLine("c"), chatLine("d", "x", { stream: true }), chatLine("e")]
+    const content = [
+      chatLine("a"),
+      chatLine("b", "x", { temperature: 9 }),
+      chatLine("c"),
+      chatLine("d", "x", { stream: true }),
+      chatLine("e"),
+    ]
     const batch = await live.ended((await live.order(content.join("\n"))).id)
-    expect(batch).toMatchObject({ status: "completed", request_counts: { total: 5, completed: 3, failed: 2 } })
-    expect((await live.linesOf(batch.output_file_id)).map(({ custom_id, error }) => [custom_id, error])).toEqual([
+    expect(batch).toMatchObject({
+      status: "completed",
+      request_counts: { total: 5, completed: 3, failed: 2 },
+    })
+    expect(
+      (await live.linesOf(batch.output_file_id)).map(({ custom_id, error }) => [custom_id, error]),
+    ).toEqual([
       ["a", null],
       ["c", null],
       ["e", null],
     ])
     const failed = await live.linesOf(batch.error_file_id)
-    expect(failed.map(({ custom_id, response, error }) => [custom_id, response, error?.type])).toEqual([
+    expect(
+      failed.map(({ custom_id, response, error }) => [custom_id, response, error?.type]),
+    ).toEqual([
       ["b", null, "invalid_request_error"],
       ["d", null, "invalid_request_error"],
     ])
   })
 
   it("is told by line what is wrong with an input", async () => {
-    const batch = await live.ended((await live.order([chatLine("a"), "", "oops", chatLine("a"), chatLine("b", "x", { model: "gpt-4" })].join("\n"))).id)
-    expect(batch).toMatchObject({ status: "failed", output_file_id: null, error_file_id: null, request_counts: { completed: 0, failed: 0 } })
+    const batch = await live.ended(
+      (
+        await live.order(
+          [chatLine("a"), "", "oops", chatLine("a"), chatLine("b", "x", { model: "gpt-4" })].join(
+            "\n",
+          ),
+        )
+      ).id,
+    )
+    expect(batch).toMatchObject({
+      status: "failed",
+      output_file_id: null,
+      error_file_id: null,
+      request_counts: { completed: 0, failed: 0 },
+    })
     expect(batch.failed_at).toEqual(expect.any(Number))
     expect(batch.errors?.data?.map(({ code, line, param }) => [code, line, param])).toEqual([
       ["invalid_json", 3, null],
@@ -84,50 +152,109 @@ describe("the official client", () => {
   it.each<[string, string | Uint8Array<ArrayBuffer>, string, number | null]>([
     ["nothing in it", "", "empty_file", null],
     ["blank lines only", "\n\r\n \n", "empty_file", null],
-    ["bytes that are no text", new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0xff]), "invalid_utf8", 1],
-    ["a line of 9 MB", `${chatLine("a")}\n${chatLine("b", "x".repeat(9 * 2 ** 20))}`, "line_too_long", 2],
+    [
+      "bytes that are no text",
+      new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0xff]),
+      "invalid_utf8",
+      1,
+    ],
+    [
+      "a line of 9 MB",
+      `${chatLine("a")}\n${chatLine("b", "x".repeat(9 * 2 ** 20))}`,
+      "line_too_long",
+      2,
+    ],
     ["a list as line", `[${chatLine("a")}]`, "invalid_request_error", 1],
-  ])("has a batch failed by a file with %s, and nothing is left of it", async (_, content, code, line) => {
-    const before = [await platform.balance(), (await live.client.files.list({ purpose: "batch_output" as "batch" })).data]
-    const batch = await live.ended((await live.order(content)).id)
-    expect(batch).toMatchObject({ status: "failed", output_file_id: null, error_file_id: null, total_cost_idr: 0 })
-    expect(batch.errors?.data?.[0]).toMatchObject({ code, line })
-    expect([await platform.balance(), (await live.client.files.list({ purpose: "batch_output" as "batch" })).data]).toEqual(before)
-  })
+  ])(
+    "has a batch failed by a file with %s, and nothing is left of it",
+    async (_, content, code, line) => {
+      const before = [
+        await platform.balance(),
+        (await live.client.files.list({ purpose: "batch_output" as "batch" })).data,
+      ]
+      const batch = await live.ended((await live.order(content)).id)
+      expect(batch).toMatchObject({
+        status: "failed",
+        output_file_id: null,
+        error_file_id: null,
+        total_cost_idr: 0,
+      })
+      expect(batch.errors?.data?.[0]).toMatchObject({ code, line })
+      expect([
+        await platform.balance(),
+        (await live.client.files.list({ purpose: "batch_output" as "batch" })).data,
+      ]).toEqual(before)
+    },
+  )
 
   it("may end its lines as it likes, with a mark at the start and a line of 5 MB", async () => {
-    const batch = await live.ended((await live.order(`\ufeff${chatLine("a")}\r\n\r\n${chatLine("b", "x".repeat(5 * 2 ** 20))}\n${chatLine("c")}`)).id)
+    const batch = await live.ended(
+      (
+        await live.order(
+          `\ufeff${chatLine("a")}\r\n\r\n${chatLine("b", "x".repeat(5 * 2 ** 20))}\n${chatLine("c")}`,
+        )
+      ).id,
+    )
     expect(batch).toMatchObject({ status: "completed", request_counts: { total: 3 } })
-    const all = [...(await live.linesOf(batch.output_file_id)), ...(batch.error_file_id ? await live.linesOf(batch.error_file_id) : [])]
+    const all = [
+      ...(await live.linesOf(batch.output_file_id)),
+      ...(batch.error_file_id ? await live.linesOf(batch.error_file_id) : []),
+    ]
     expect(all.map(({ custom_id }) => custom_id).sort()).toEqual(["a", "b", "c"])
   })
 
   it("cancels at once, and gets no output", async () => {
     const slow = ids(200).map((id) => chatLine(id, "word ".repeat(50), { model: "svc-omni" }))
     const { id } = await live.order(slow.join("\n"))
-    await expect.poll(async () => (await live.client.batches.retrieve(id)).request_counts?.completed, { timeout: 30_000 }).toBeGreaterThan(0)
+    await expect
+      .poll(async () => (await live.client.batches.retrieve(id)).request_counts?.completed, {
+        timeout: 30_000,
+      })
+      .toBeGreaterThan(0)
     const cancelled = await live.client.batches.cancel(id)
-    expect(cancelled).toMatchObject({ id, status: "cancelled", output_file_id: null, error_file_id: null })
+    expect(cancelled).toMatchObject({
+      id,
+      status: "cancelled",
+      output_file_id: null,
+      error_file_id: null,
+    })
     expect(cancelled.cancelled_at).toEqual(expect.any(Number))
-    expect(await errorOf(live.client.batches.cancel(id))).toMatchObject({ status: 409, code: "conflict" })
+    expect(await errorOf(live.client.batches.cancel(id))).toMatchObject({
+      status: 409,
+      code: "conflict",
+    })
     await expect.poll(async () => (await platform.balance()).held_idr, { timeout: 30_000 }).toBe(0)
-    expect(await live.client.batches.retrieve(id)).toMatchObject({ status: "cancelled", output_file_id: null })
+    expect(await live.client.batches.retrieve(id)).toMatchObject({
+      status: "cancelled",
+      output_file_id: null,
+    })
   })
 
   it("lists all batches, page by page", async () => {
-    const made = [await live.order(chatLine("a")), await live.order(chatLine("a")), await live.order(chatLine("a"))].map(({ id }) => id).reverse()
+    const made = [
+      await live.order(chatLine("a")),
+      await live.order(chatLine("a")),
+      await live.order(chatLine("a")),
+    ]
+      .map(({ id }) => id)
+      .reverse()
     const seen: string[] = []
     for await (const { id } of live.client.batches.list({ limit: 2 })) seen.push(id)
     expect(seen.slice(0, 3)).toEqual(made)
     expect(new Set(seen).size).toBe(seen.length)
-    expect((await live.client.batches.list({ limit: 1, after: made[0]! })).data.map(({ id }) => id)).toEqual([made[1]])
+    expect(
+      (await live.client.batches.list({ limit: 1, after: made[0]! })).data.map(({ id }) => id),
+    ).toEqual([made[1]])
     for (const id of made) await live.ended(id)
   })
 
   it("makes one batch under an Idempotency-Key", async () => {
     const input_file_id = await live.upload(chatLine("a"))
     const again = (metadata = {}) =>
-      live.client.batches.create({ input_file_id, endpoint: "/v1/chat/completions", completion_window: "24h", metadata }, { headers: { "Idempotency-Key": "once" } })
+      live.client.batches.create(
+        { input_file_id, endpoint: "/v1/chat/completions", completion_window: "24h", metadata },
+        { headers: { "Idempotency-Key": "once" } },
+      )
     const { id } = await again()
     expect((await again()).id).toBe(id)
     expect(await errorOf(again({ other: "body" }))).toMatchObject({ status: 409, code: "conflict" })
@@ -148,14 +275,30 @@ describe("test keys and strangers", () => {
         )
       ).id,
     )
-    expect(batch).toMatchObject({ status: "completed", request_counts: { completed: 10 }, total_cost_idr: 0 })
+    expect(batch).toMatchObject({
+      status: "completed",
+      request_counts: { completed: 10 },
+      total_cost_idr: 0,
+    })
     expect(await test.linesOf(batch.output_file_id)).toHaveLength(10)
     expect(await balance()).toEqual(before)
     for (const { client } of [live, other]) {
-      for (const act of [() => client.batches.retrieve(batch.id), () => client.batches.cancel(batch.id), () => client.files.content(batch.output_file_id!)])
+      for (const act of [
+        () => client.batches.retrieve(batch.id),
+        () => client.batches.cancel(batch.id),
+        () => client.files.content(batch.output_file_id!),
+      ])
         expect(await errorOf(act())).toMatchObject({ status: 404, code: "not_found" })
-      const foreign = client.batches.create({ input_file_id: batch.input_file_id, endpoint: "/v1/chat/completions", completion_window: "24h" })
-      expect(await errorOf(foreign)).toEqual({ status: 404, code: "not_found", param: "input_file_id" })
+      const foreign = client.batches.create({
+        input_file_id: batch.input_file_id,
+        endpoint: "/v1/chat/completions",
+        completion_window: "24h",
+      })
+      expect(await errorOf(foreign)).toEqual({
+        status: 404,
+        code: "not_found",
+        param: "input_file_id",
+      })
       const seen: string[] = []
       for await (const { id } of client.batches.list()) seen.push(id)
       expect(seen).not.toContain(batch.id)
@@ -167,7 +310,15 @@ describe("what can't be", () => {
   it("is refused at creation, with the field", async () => {
     const input_file_id = await live.upload(chatLine("a"))
     const output = (await live.ended((await live.order(chatLine("a"))).id)).output_file_id!
-    const create = async (more: object) => errorOf(live.client.batches.create({ input_file_id, endpoint: "/v1/chat/completions", completion_window: "24h", ...more }))
+    const create = async (more: object) =>
+      errorOf(
+        live.client.batches.create({
+          input_file_id,
+          endpoint: "/v1/chat/completions",
+          completion_window: "24h",
+          ...more,
+        }),
+      )
     const bad = (param: string) => ({ status: 400, code: "invalid_request_error", param })
     expect(await create({ endpoint: "/v1/models" })).toEqual(bad("endpoint"))
     expect(await create({ completion_window: "1h" })).toEqual(bad("completion_window"))
@@ -185,9 +336,15 @@ describe("an account at Rp0", () => {
     const { other } = platform
     const { id } = await other.order(chatLine("a"))
     await other.ended(id)
-    const { total_cost_idr } = (await other.client.batches.retrieve(id)) as unknown as { total_cost_idr: number }
+    const { total_cost_idr } = (await other.client.batches.retrieve(id)) as unknown as {
+      total_cost_idr: number
+    }
     await platform.takeFromOther(50_000 - total_cost_idr)
-    expect(await errorOf(other.order(chatLine("a")))).toEqual({ status: 402, code: "insufficient_quota", param: null })
+    expect(await errorOf(other.order(chatLine("a")))).toEqual({
+      status: 402,
+      code: "insufficient_quota",
+      param: null,
+    })
     expect((await other.client.batches.list()).data.map((batch) => batch.id)).toEqual([id])
   })
 })
@@ -195,15 +352,33 @@ describe("an account at Rp0", () => {
 describe("a dry run", () => {
   it("forecasts errors and cost as they come, and makes nothing", async () => {
     const before = (await live.client.batches.list({ limit: 1 })).data[0]?.id
-    const content = [...ids(40).map((id) => chatLine(id, "hello", { max_tokens: 5 })), chatLine("bad", "x", { temperature: 9 })].join("\n")
+    const content = [
+      ...ids(40).map((id) => chatLine(id, "hello", { max_tokens: 5 })),
+      chatLine("bad", "x", { temperature: 9 }),
+    ].join("\n")
     const body = { input_file_id: await live.upload(content), endpoint: "/v1/chat/completions" }
-    const reply = await platform.raw("/v1/batches", { method: "POST", headers: { "x-dry-run": "1" }, body: JSON.stringify(body) })
+    const reply = await platform.raw("/v1/batches", {
+      method: "POST",
+      headers: { "x-dry-run": "1" },
+      body: JSON.stringify(body),
+    })
     const said = (await reply.json()) as Record<string, unknown>
     expect([reply.status, said]).toMatchObject([
       200,
-      { object: "dry_run", endpoint: "/v1/batches", model: "svc-lyt", would_succeed: true, lines: 41, invalid_lines: 1, sampled_lines: 40, max_output_tokens: 200 },
+      {
+        object: "dry_run",
+        endpoint: "/v1/batches",
+        model: "svc-lyt",
+        would_succeed: true,
+        lines: 41,
+        invalid_lines: 1,
+        sampled_lines: 40,
+        max_output_tokens: 200,
+      },
     ])
-    expect(said.errors).toMatchObject([{ code: "invalid_request_error", line: 41, param: "body.temperature" }])
+    expect(said.errors).toMatchObject([
+      { code: "invalid_request_error", line: 41, param: "body.temperature" },
+    ])
     expect(said.estimated_seconds).toEqual(expect.any(Number))
     expect((await live.client.batches.list({ limit: 1 })).data[0]?.id).toBe(before)
     const batch = await live.ended((await live.order(content)).id)
@@ -213,9 +388,15 @@ describe("a dry run", () => {
   })
 
   it("reads 50,000 lines", async () => {
-    const file = await live.upload(Array.from({ length: 50_000 }, (_, n) => chatLine(String(n))).join("\n"))
+    const file = await live.upload(
+      Array.from({ length: 50_000 }, (_, n) => chatLine(String(n))).join("\n"),
+    )
     const body = JSON.stringify({ input_file_id: file, endpoint: "/v1/chat/completions" })
-    const reply = await platform.raw("/v1/batches", { method: "POST", headers: { "x-dry-run": "1" }, body })
+    const reply = await platform.raw("/v1/batches", {
+      method: "POST",
+      headers: { "x-dry-run": "1" },
+      body,
+    })
     expect(await reply.json()).toMatchObject({ lines: 50_000, invalid_lines: 0, errors: [] })
   })
 })

@@ -1,5 +1,13 @@
 import { Effect } from "effect"
-import { type ApiError, apiError, type Call, type Caller, type Endpoint, type PortError, type StoredFile } from "../../../core/index.ts"
+import {
+  type ApiError,
+  apiError,
+  type Call,
+  type Caller,
+  type Endpoint,
+  type PortError,
+  type StoredFile,
+} from "../../../core/index.ts"
 import type { BatchHouse } from "../house.ts"
 import type { CreateBatch } from "../wire.ts"
 
@@ -23,9 +31,17 @@ const targetOf = ({ targets }: BatchHouse, path: string): Effect.Effect<Endpoint
 const reaches = ({ scopes }: Caller, { id }: Endpoint): Effect.Effect<void, ApiError> =>
   scopes.some((scope) => scope === "*" || scope === id)
     ? Effect.void
-    : Effect.fail(apiError("permission_denied", `This key's scopes don't include '${id}', which the lines target.`))
+    : Effect.fail(
+        apiError(
+          "permission_denied",
+          `This key's scopes don't include '${id}', which the lines target.`,
+        ),
+      )
 
-export const readOrder = (house: BatchHouse, { id, requestId, caller, body }: Call<CreateBatch>): Effect.Effect<Order, ApiError> =>
+export const readOrder = (
+  house: BatchHouse,
+  { id, requestId, caller, body }: Call<CreateBatch>,
+): Effect.Effect<Order, ApiError> =>
   Effect.gen(function* () {
     if (caller?.keyId === undefined) return yield* apiError("authentication_error")
     const target = yield* targetOf(house, body.endpoint)
@@ -34,22 +50,43 @@ export const readOrder = (house: BatchHouse, { id, requestId, caller, body }: Ca
   })
 
 /** Foreign, deleted, expired: all the same to who asks. */
-export const noSuchFile = (): ApiError => apiError("not_found", "There is no such file.", { param: "input_file_id" })
+export const noSuchFile = (): ApiError =>
+  apiError("not_found", "There is no such file.", { param: "input_file_id" })
 
-export const inputOf = (house: BatchHouse, { caller, body }: Order): Effect.Effect<StoredFile, ApiError | PortError> =>
+export const inputOf = (
+  house: BatchHouse,
+  { caller, body }: Order,
+): Effect.Effect<StoredFile, ApiError | PortError> =>
   Effect.gen(function* () {
     const param = "input_file_id"
     const file = yield* house.files.find(caller.tenant, body.input_file_id)
     if (!file) return yield* noSuchFile()
-    if (file.purpose !== "batch_input") return yield* apiError("invalid_request_error", `${param}: its purpose must be batch_input, but is ${file.purpose}`, { param })
+    if (file.purpose !== "batch_input")
+      return yield* apiError(
+        "invalid_request_error",
+        `${param}: its purpose must be batch_input, but is ${file.purpose}`,
+        { param },
+      )
     return file
   })
 
 /** Making one is free; but of nothing no line could be paid. */
-export const isPayable = ({ billing, ids }: BatchHouse, { requestId, caller }: Order): Effect.Effect<void, ApiError | PortError> => {
+export const isPayable = (
+  { billing, ids }: BatchHouse,
+  { requestId, caller }: Order,
+): Effect.Effect<void, ApiError | PortError> => {
   const holdMicros = caller.tenant.mode === "test" ? 0n : 1n
-  return billing.admit({ id: ids.call(), caller, endpoint: "batches.create", requestId, holdMicros, counts: "none" }).pipe(
-    Effect.asVoid,
-    Effect.catchTag("Refusal", () => Effect.fail(apiError("insufficient_quota"))),
-  )
+  return billing
+    .admit({
+      id: ids.call(),
+      caller,
+      endpoint: "batches.create",
+      requestId,
+      holdMicros,
+      counts: "none",
+    })
+    .pipe(
+      Effect.asVoid,
+      Effect.catchTag("Refusal", () => Effect.fail(apiError("insufficient_quota"))),
+    )
 }

@@ -13,7 +13,15 @@ import {
   type Tenant,
   usageOf,
 } from "../../../core/index.ts"
-import { type FakeModel, fakeChatModel, fakeEmbedModel, fakeHouse, fakeIdentity, fakeStorage, fakeWebhook } from "../../../core/testing/index.ts"
+import {
+  type FakeModel,
+  fakeChatModel,
+  fakeEmbedModel,
+  fakeHouse,
+  fakeIdentity,
+  fakeStorage,
+  fakeWebhook,
+} from "../../../core/testing/index.ts"
 import { openTestDatabase } from "../../../runtime/testing/test-database.ts"
 import type { BatchHouse } from "../house.ts"
 import { migrations } from "../migrations.ts"
@@ -26,10 +34,20 @@ export const live: Tenant = { account: "acct_1", mode: "live" }
 /** Files in memory, read in chunks that cut lines anywhere. */
 export const fakeFiles = (chunkBytes = 7) => {
   const contents = new Map<string, { readonly file: StoredFile; readonly bytes: Buffer }>()
-  const add = (content: string | Buffer, more: { readonly tenant?: Tenant; readonly purpose?: FilePurpose } = {}): StoredFile => {
+  const add = (
+    content: string | Buffer,
+    more: { readonly tenant?: Tenant; readonly purpose?: FilePurpose } = {},
+  ): StoredFile => {
     const bytes = Buffer.from(content)
     const id = `file-${contents.size + 1}`
-    const rest = { filename: "in.jsonl", status: "uploaded" as const, blobKey: id, createdMs: 0, expiresMs: Number.MAX_SAFE_INTEGER, bytes: bytes.length }
+    const rest = {
+      filename: "in.jsonl",
+      status: "uploaded" as const,
+      blobKey: id,
+      createdMs: 0,
+      expiresMs: Number.MAX_SAFE_INTEGER,
+      bytes: bytes.length,
+    }
     const file: StoredFile = { id, tenant: live, purpose: "batch_input", ...rest, ...more }
     contents.set(id, { file, bytes })
     return file
@@ -47,7 +65,11 @@ export const fakeFiles = (chunkBytes = 7) => {
         const bytes = contents.get(id)?.bytes.subarray(from, to + 1)
         if (!bytes || lost.has(id)) return Stream.fail(new BlobMissing({ key: id }))
         const size = bytes.length > 100_000 ? 65_536 : chunkBytes
-        return Stream.fromIterable(Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) => bytes.subarray(at * size, (at + 1) * size)))
+        return Stream.fromIterable(
+          Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>
+            bytes.subarray(at * size, (at + 1) * size),
+          ),
+        )
       }),
     knows: never,
     newId: never as never,
@@ -69,20 +91,33 @@ const target = (house: ReturnType<typeof fakeHouse>): Endpoint =>
     method: "POST",
     path: targetPath,
     access: "key",
-    body: Schema.Struct({ model: Schema.NonEmptyString, input: Schema.NonEmptyString, stream: Schema.optionalKey(Schema.Boolean) }),
+    body: Schema.Struct({
+      model: Schema.NonEmptyString,
+      input: Schema.NonEmptyString,
+      stream: Schema.optionalKey(Schema.Boolean),
+    }),
     maxBodyBytes: 25 * megabyte,
     batchable: true,
     plan: ({ body }) =>
       Effect.gen(function* () {
         yield* house.catalogue.require("chat", body.model)
         yield* house.catalogue.open("chat", body.model)
-        if (body.input.startsWith("too long")) return yield* apiError("context_length_exceeded", "The prompt is too long.", { param: "input" })
-        const bound = { [body.model]: usageOf({ inputTokens: body.input.length, outputTokens: 10 }) }
+        if (body.input.startsWith("too long"))
+          return yield* apiError("context_length_exceeded", "The prompt is too long.", {
+            param: "input",
+          })
+        const bound = {
+          [body.model]: usageOf({ inputTokens: body.input.length, outputTokens: 10 }),
+        }
         return { bound, run: Effect.succeed({ status: 200, json: { echo: body.input } }) }
       }),
   })
 
-export const models = (): readonly FakeModel[] => [fakeChatModel(), fakeChatModel({ entry: { id: "svc-omni" } }), fakeEmbedModel()]
+export const models = (): readonly FakeModel[] => [
+  fakeChatModel(),
+  fakeChatModel({ entry: { id: "svc-omni" } }),
+  fakeEmbedModel(),
+]
 
 /** The house of batches without database: all that pre-flight needs. */
 export const openPreflightHouse = () => {
@@ -93,7 +128,12 @@ export const openPreflightHouse = () => {
   const unused = () => {
     throw new Error("there is no database here")
   }
-  const database: BatchHouse["database"] = { transaction: unused, queries: unused, run: unused, migrate: unused }
+  const database: BatchHouse["database"] = {
+    transaction: unused,
+    queries: unused,
+    run: unused,
+    migrate: unused,
+  }
   const echo = target(core)
   const house: BatchHouse = {
     database,
@@ -121,10 +161,19 @@ export const openTestHouse = async () => {
   const rest = openPreflightHouse()
   const house: BatchHouse = { ...rest.house, database: test.database }
   const endpoints = new Map(batchEndpoints(() => house).map((endpoint) => [endpoint.id, endpoint]))
-  const ask = (id: string, more: Parameters<typeof rest.core.ask>[2] & { readonly body?: Json } = {}) => rest.core.ask(endpoints.get(id)!, more.body, more)
+  const ask = (
+    id: string,
+    more: Parameters<typeof rest.core.ask>[2] & { readonly body?: Json } = {},
+  ) => rest.core.ask(endpoints.get(id)!, more.body, more)
   return { ...rest, house, clock: rest.core.clock, ask, close: test.close }
 }
 export type TestHouse = Awaited<ReturnType<typeof openTestHouse>>
 
 export const lineOf = (customId: string, body: object = {}, more: object = {}): string =>
-  JSON.stringify({ custom_id: customId, method: "POST", url: targetPath, body: { model: "svc-lyt", input: "hello", ...body }, ...more })
+  JSON.stringify({
+    custom_id: customId,
+    method: "POST",
+    url: targetPath,
+    body: { model: "svc-lyt", input: "hello", ...body },
+    ...more,
+  })

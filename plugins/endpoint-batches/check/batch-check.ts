@@ -1,5 +1,10 @@
 import { Effect } from "effect"
-import { type ConsistencyCheck, type Finding, inPages, type PortError } from "../../../core/index.ts"
+import {
+  type ConsistencyCheck,
+  type Finding,
+  inPages,
+  type PortError,
+} from "../../../core/index.ts"
 import { batchPage, type CheckedBatch, subjectOf } from "./batch-rows.ts"
 import { checkEnded } from "./ended.ts"
 import type { CheckHouse } from "./house.ts"
@@ -12,17 +17,28 @@ const overdueMs = 3_600_000
 const checkOverdue = ({ clock }: CheckHouse, row: CheckedBatch): readonly Finding[] =>
   row.deadline_at.getTime() > clock.nowMs() - overdueMs
     ? []
-    : [{ subject: subjectOf(row), problem: `it is still ${row.status}, but its time was over at ${row.deadline_at.toISOString()}: no worker has ended it` }]
+    : [
+        {
+          subject: subjectOf(row),
+          problem: `it is still ${row.status}, but its time was over at ${row.deadline_at.toISOString()}: no worker has ended it`,
+        },
+      ]
 
-const checkOne = (house: CheckHouse, row: CheckedBatch): Effect.Effect<readonly Finding[], PortError> => {
+const checkOne = (
+  house: CheckHouse,
+  row: CheckedBatch,
+): Effect.Effect<readonly Finding[], PortError> => {
   if (row.ended_at !== null) return checkEnded(house, row)
   const overdue = checkOverdue(house, row)
-  return row.status === "in_progress" ? Effect.map(checkRunning(house, row), (found) => [...overdue, ...found]) : Effect.succeed(overdue)
+  return row.status === "in_progress"
+    ? Effect.map(checkRunning(house, row), (found) => [...overdue, ...found])
+    : Effect.succeed(overdue)
 }
 
 export const batchCheck = (house: CheckHouse): ConsistencyCheck => ({
   name: "batches",
-  about: "counters, parts and files of each batch hold each answered line once, in order, and it cost what the ledger has charged",
+  about:
+    "counters, parts and files of each batch hold each answered line once, in order, and it cost what the ledger has charged",
   findings: (looked) => {
     const judge = (rows: readonly CheckedBatch[]) =>
       Effect.gen(function* () {

@@ -12,29 +12,49 @@ export interface CheckedBatch extends BatchRow {
   readonly parts: readonly PartRow[]
 }
 
-type Found = Omit<CheckedBatch, "parts"> & { readonly parts: readonly (Omit<PartRow, "bytes"> & { readonly bytes: number })[] | null }
+type Found = Omit<CheckedBatch, "parts"> & {
+  readonly parts: readonly (Omit<PartRow, "bytes"> & { readonly bytes: number })[] | null
+}
 
 const select = sql`
   SELECT b.*, l.lines, l.ok_lines, l.first_line, p.parts FROM batches_batch b
     CROSS JOIN LATERAL (SELECT count(*)::int AS lines, (count(*) FILTER (WHERE ok))::int AS ok_lines, min(line) AS first_line FROM batches_line WHERE batch_id = b.id) l
     CROSS JOIN LATERAL (SELECT json_agg(to_json(p) ORDER BY kind, part) AS parts FROM batches_part p WHERE batch_id = b.id) p`
 
-const read = ({ database }: BatchHouse, rest: ReturnType<typeof sql>): Effect.Effect<readonly CheckedBatch[], PortError> =>
+const read = (
+  { database }: BatchHouse,
+  rest: ReturnType<typeof sql>,
+): Effect.Effect<readonly CheckedBatch[], PortError> =>
   Effect.map(
     database.run(() => sql<Found>`${select} ${rest}`.execute(database.queries<BatchTables>())),
-    ({ rows }) => rows.map((row) => ({ ...row, parts: (row.parts ?? []).map((part) => ({ ...part, bytes: BigInt(part.bytes) })) })),
+    ({ rows }) =>
+      rows.map((row) => ({
+        ...row,
+        parts: (row.parts ?? []).map((part) => ({ ...part, bytes: BigInt(part.bytes) })),
+      })),
   )
 
 export const batchPage =
   (house: BatchHouse) =>
-  (after: CheckedBatch | undefined, limit: number): Effect.Effect<readonly CheckedBatch[], PortError> =>
+  (
+    after: CheckedBatch | undefined,
+    limit: number,
+  ): Effect.Effect<readonly CheckedBatch[], PortError> =>
     read(house, sql`WHERE b.seq > ${after?.seq ?? 0n} ORDER BY b.seq LIMIT ${limit}`)
 
-export const batchNow = (house: BatchHouse, id: string): Effect.Effect<CheckedBatch | undefined, PortError> => Effect.map(read(house, sql`WHERE b.id = ${id}`), ([row]) => row)
+export const batchNow = (
+  house: BatchHouse,
+  id: string,
+): Effect.Effect<CheckedBatch | undefined, PortError> =>
+  Effect.map(read(house, sql`WHERE b.id = ${id}`), ([row]) => row)
 
 /** As an operator finds it again. */
-export const subjectOf = ({ id, account, mode }: BatchRow): string => `batch ${id} of account ${account} (${mode})`
+export const subjectOf = ({ id, account, mode }: BatchRow): string =>
+  `batch ${id} of account ${account} (${mode})`
 
 /** From the one finding to the next look it may have gone on. */
 export const hasGoneOn = (before: CheckedBatch, now: CheckedBatch | undefined): boolean =>
-  now === undefined || now.status !== before.status || now.epoch !== before.epoch || now.done_through !== before.done_through
+  now === undefined ||
+  now.status !== before.status ||
+  now.epoch !== before.epoch ||
+  now.done_through !== before.done_through

@@ -9,7 +9,8 @@ import { nothingSeen, problemOfFile, type Seen } from "./result-file.ts"
 /** A server that lives has swept by then. */
 const leftoverMs = 2 * 3_600_000
 
-const onlyPortError = (error: StorageError): Effect.Effect<never, PortError> => (error._tag === "PortError" ? Effect.fail(error) : Effect.die(error))
+const onlyPortError = (error: StorageError): Effect.Effect<never, PortError> =>
+  error._tag === "PortError" ? Effect.fail(error) : Effect.die(error)
 
 /** So long at least, after its end, a batch's file is known, deleted or not. */
 const knownMs = 29 * 86_400_000
@@ -18,14 +19,28 @@ const tenantOf = ({ account, mode }: BatchRow) => ({ account, mode })
 
 /** A file that its owner deleted, or that expired, is none that is missing. */
 const isLost = (house: BatchHouse, row: BatchRow, id: string): Effect.Effect<boolean, PortError> =>
-  (row.ended_at?.getTime() ?? 0) < house.clock.nowMs() - knownMs ? Effect.succeed(false) : Effect.map(house.files.knows(tenantOf(row), id), (isKnown) => !isKnown)
+  (row.ended_at?.getTime() ?? 0) < house.clock.nowMs() - knownMs
+    ? Effect.succeed(false)
+    : Effect.map(house.files.knows(tenantOf(row), id), (isKnown) => !isKnown)
 
-const checkFile = (house: BatchHouse, row: BatchRow, kind: "output" | "error", seen: Seen): Effect.Effect<readonly string[], PortError> =>
+const checkFile = (
+  house: BatchHouse,
+  row: BatchRow,
+  kind: "output" | "error",
+  seen: Seen,
+): Effect.Effect<readonly string[], PortError> =>
   Effect.gen(function* () {
-    const [id, wanted] = kind === "output" ? [row.output_file_id, row.completed] : [row.error_file_id, row.failed]
-    if (id === null) return wanted > 0 ? [`${wanted} lines went to its ${kind} file, but it has none`] : []
+    const [id, wanted] =
+      kind === "output" ? [row.output_file_id, row.completed] : [row.error_file_id, row.failed]
+    if (id === null)
+      return wanted > 0 ? [`${wanted} lines went to its ${kind} file, but it has none`] : []
     const file = yield* house.files.find(tenantOf(row), id)
-    if (!file) return (yield* isLost(house, row, id)) ? [`its ${kind} file ${id} is not among the files of its account, and nobody deleted it there`] : []
+    if (!file)
+      return (yield* isLost(house, row, id))
+        ? [
+            `its ${kind} file ${id} is not among the files of its account, and nobody deleted it there`,
+          ]
+        : []
     const problem = yield* problemOfFile(house, row, file, wanted, seen)
     // deleted while it was read: then it ended early
     if (problem === undefined || !(yield* house.files.find(tenantOf(row), id))) return []
@@ -33,20 +48,40 @@ const checkFile = (house: BatchHouse, row: BatchRow, kind: "output" | "error", s
   })
 
 const leftovers = (house: BatchHouse, row: CheckedBatch): readonly Finding[] => {
-  if (row.lines + row.parts.length === 0 || (row.ended_at?.getTime() ?? 0) > house.clock.nowMs() - leftoverMs) return []
+  if (
+    row.lines + row.parts.length === 0 ||
+    (row.ended_at?.getTime() ?? 0) > house.clock.nowMs() - leftoverMs
+  )
+    return []
   const mend = Effect.catch(dropResults(house, row.id), onlyPortError)
-  return [{ subject: subjectOf(row), problem: `it is over, and ${row.lines} lines and ${row.parts.length} parts of it are left`, remedy: "they are removed", mend }]
+  return [
+    {
+      subject: subjectOf(row),
+      problem: `it is over, and ${row.lines} lines and ${row.parts.length} parts of it are left`,
+      remedy: "they are removed",
+      mend,
+    },
+  ]
 }
 
 /** Of a batch that is over: its files hold each answered line once, in the order of the input. They are the customer's, so nothing is written into them. */
-export const checkEnded = (house: BatchHouse, row: CheckedBatch): Effect.Effect<readonly Finding[], PortError> =>
+export const checkEnded = (
+  house: BatchHouse,
+  row: CheckedBatch,
+): Effect.Effect<readonly Finding[], PortError> =>
   Effect.gen(function* () {
     const problems: string[] = []
     if (row.status === "completed" && row.completed + row.failed !== row.total)
-      problems.push(`it is completed with ${row.completed} answers and ${row.failed} failures of ${row.total} lines`)
+      problems.push(
+        `it is completed with ${row.completed} answers and ${row.failed} failures of ${row.total} lines`,
+      )
     if (row.status === "completed" || row.status === "expired") {
       const seen = nothingSeen()
-      for (const kind of ["output", "error"] as const) problems.push(...(yield* checkFile(house, row, kind, seen)))
+      for (const kind of ["output", "error"] as const)
+        problems.push(...(yield* checkFile(house, row, kind, seen)))
     }
-    return [...problems.map((problem) => ({ subject: subjectOf(row), problem })), ...leftovers(house, row)]
+    return [
+      ...problems.map((problem) => ({ subject: subjectOf(row), problem })),
+      ...leftovers(house, row),
+    ]
   })

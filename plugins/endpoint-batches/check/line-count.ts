@@ -10,10 +10,15 @@ export interface Counted {
 
 /** Of reading, the only ways to fail. */
 export const readErrors = (error: StorageError): Effect.Effect<never, BlobMissing | PortError> =>
-  error._tag === "BlobMissing" || error._tag === "PortError" ? Effect.fail(error) : Effect.die(error)
+  error._tag === "BlobMissing" || error._tag === "PortError"
+    ? Effect.fail(error)
+    : Effect.die(error)
 
 /** Reads a blob through, holding one piece at a time. */
-export const countLines = (storage: Storage, key: string): Effect.Effect<Counted, BlobMissing | PortError> =>
+export const countLines = (
+  storage: Storage,
+  key: string,
+): Effect.Effect<Counted, BlobMissing | PortError> =>
   Stream.runFold(
     storage.get(key),
     (): Counted => ({ bytes: 0, lines: 0 }),

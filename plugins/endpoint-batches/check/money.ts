@@ -8,17 +8,38 @@ import type { CheckHouse } from "./house.ts"
 const inFlightMs = 3_600_000
 
 const costNow = ({ database }: CheckHouse, id: string) =>
-  database.run(() => database.queries<BatchTables>().selectFrom("batches_batch").select(["cost_micros", "ended_at"]).where("id", "=", id).executeTakeFirst())
+  database.run(() =>
+    database
+      .queries<BatchTables>()
+      .selectFrom("batches_batch")
+      .select(["cost_micros", "ended_at"])
+      .where("id", "=", id)
+      .executeTakeFirst(),
+  )
 
-const takeOver = ({ database }: CheckHouse, { id, cost_micros }: Pick<BatchRow, "id" | "cost_micros">, costMicros: bigint): Effect.Effect<void, PortError> =>
+const takeOver = (
+  { database }: CheckHouse,
+  { id, cost_micros }: Pick<BatchRow, "id" | "cost_micros">,
+  costMicros: bigint,
+): Effect.Effect<void, PortError> =>
   Effect.asVoid(
     database.run(() =>
-      database.queries<BatchTables>().updateTable("batches_batch").set({ cost_micros: costMicros }).where("id", "=", id).where("cost_micros", "=", cost_micros).execute(),
+      database
+        .queries<BatchTables>()
+        .updateTable("batches_batch")
+        .set({ cost_micros: costMicros })
+        .where("id", "=", id)
+        .where("cost_micros", "=", cost_micros)
+        .execute(),
     ),
   )
 
 /** Costs only rise, and those of row and ledger together: what the ledger said lies between what the row said before and after. */
-const checkCost = (house: CheckHouse, row: CheckedBatch, { costMicros }: ChildCalls): Effect.Effect<readonly Finding[], PortError> =>
+const checkCost = (
+  house: CheckHouse,
+  row: CheckedBatch,
+  { costMicros }: ChildCalls,
+): Effect.Effect<readonly Finding[], PortError> =>
   Effect.gen(function* () {
     if (costMicros === row.cost_micros) return []
     const now = yield* costNow(house, row.id)
@@ -26,20 +47,39 @@ const checkCost = (house: CheckHouse, row: CheckedBatch, { costMicros }: ChildCa
     const problem = `it says that its lines cost Rp${formatRupiah(row.cost_micros)}; the ledger says Rp${formatRupiah(costMicros)}`
     const finding = { subject: subjectOf(row), problem }
     return [
-      now.ended_at === null ? finding : { ...finding, remedy: "it says what the ledger says", mend: takeOver(house, { id: row.id, cost_micros: now.cost_micros }, costMicros) },
+      now.ended_at === null
+        ? finding
+        : {
+            ...finding,
+            remedy: "it says what the ledger says",
+            mend: takeOver(house, { id: row.id, cost_micros: now.cost_micros }, costMicros),
+          },
     ]
   })
 
-const checkHolds = (house: CheckHouse, row: CheckedBatch, { open }: ChildCalls): readonly Finding[] => {
+const checkHolds = (
+  house: CheckHouse,
+  row: CheckedBatch,
+  { open }: ChildCalls,
+): readonly Finding[] => {
   const { id, ended_at } = row
-  if (open === 0 || ended_at === null || ended_at.getTime() > house.clock.nowMs() - inFlightMs) return []
+  if (open === 0 || ended_at === null || ended_at.getTime() > house.clock.nowMs() - inFlightMs)
+    return []
   return [
-    { subject: subjectOf(row), problem: `it is over, and ${open} of its lines still hold money`, remedy: "what they hold is given back", mend: house.billing.voidChildren(id) },
+    {
+      subject: subjectOf(row),
+      problem: `it is over, and ${open} of its lines still hold money`,
+      remedy: "what they hold is given back",
+      mend: house.billing.voidChildren(id),
+    },
   ]
 }
 
 /** Of a page of batches: what they say that they cost is what the ledger has charged. */
-export const checkMoney = (house: CheckHouse, rows: readonly CheckedBatch[]): Effect.Effect<readonly Finding[], PortError> =>
+export const checkMoney = (
+  house: CheckHouse,
+  rows: readonly CheckedBatch[],
+): Effect.Effect<readonly Finding[], PortError> =>
   Effect.gen(function* () {
     const ledger = house.ledger()
     if (!ledger || rows.length === 0) return []

@@ -10,10 +10,14 @@ import { partPrefix, readPartKey } from "../work/part-key.ts"
 const orphanMs = 2 * 3_600_000
 const keysPerLook = 500
 
-const onlyPortError = (error: StorageError): Effect.Effect<never, PortError> => (error._tag === "PortError" ? Effect.fail(error) : Effect.die(error))
+const onlyPortError = (error: StorageError): Effect.Effect<never, PortError> =>
+  error._tag === "PortError" ? Effect.fail(error) : Effect.die(error)
 
 /** A blob shows no age; that of its batch will do. */
-const thoseOfOldBatches = ({ database, clock }: BatchHouse, keys: readonly string[]): Effect.Effect<readonly string[], PortError> =>
+const thoseOfOldBatches = (
+  { database, clock }: BatchHouse,
+  keys: readonly string[],
+): Effect.Effect<readonly string[], PortError> =>
   Effect.map(
     database.run(() =>
       sql<{ key: string }>`
@@ -29,17 +33,30 @@ const thoseOfOldBatches = ({ database, clock }: BatchHouse, keys: readonly strin
 const isThere = ({ storage }: BatchHouse, key: string): Effect.Effect<boolean, PortError> =>
   storage.stat(key).pipe(
     Effect.map(() => true),
-    Effect.catch((error) => (error._tag === "BlobMissing" ? Effect.succeed(false) : onlyPortError(error))),
+    Effect.catch((error) =>
+      error._tag === "BlobMissing" ? Effect.succeed(false) : onlyPortError(error),
+    ),
   )
 
-const judge = (house: BatchHouse, keys: readonly string[]): Effect.Effect<readonly Finding[], PortError> =>
+const judge = (
+  house: BatchHouse,
+  keys: readonly string[],
+): Effect.Effect<readonly Finding[], PortError> =>
   Effect.gen(function* () {
     const found: Finding[] = keys
       .filter((key) => !readPartKey(key))
-      .map((key) => ({ subject: `blob ${key}`, problem: "it lies among the parts of batches, but its key is none of theirs" }))
+      .map((key) => ({
+        subject: `blob ${key}`,
+        problem: "it lies among the parts of batches, but its key is none of theirs",
+      }))
     for (const key of yield* thoseOfOldBatches(house, yield* orphansOf(house, keys)))
       if (yield* isThere(house, key))
-        found.push({ subject: `blob ${key}`, problem: "no part names it, and none will", remedy: "it is removed", mend: Effect.catch(house.storage.remove(key), onlyPortError) })
+        found.push({
+          subject: `blob ${key}`,
+          problem: "no part names it, and none will",
+          remedy: "it is removed",
+          mend: Effect.catch(house.storage.remove(key), onlyPortError),
+        })
     return found
   })
 

@@ -26,7 +26,8 @@ interface Ids {
   readonly custom_id: unknown
 }
 
-const parse = (text: string): Ids | undefined => Result.getOrUndefined(Result.try(() => JSON.parse(text) as Ids))
+const parse = (text: string): Ids | undefined =>
+  Result.getOrUndefined(Result.try(() => JSON.parse(text) as Ids))
 
 /** Ids come from the numbers of lines, so the input is not needed to see whether its order was kept. */
 const makeOrder = ({ id, total }: BatchRow) => {
@@ -38,14 +39,24 @@ const makeOrder = ({ id, total }: BatchRow) => {
   /** The line of the input, if it comes after the last one; looks where it should be before it looks where it may be. */
   return (wanted: unknown): number | undefined => {
     const near = findIn(wanted, line + 1, total)
-    const found = near ?? (findIn(wanted, 1, Math.min(line, total)) === undefined ? findIn(wanted, Math.max(line, total) + 1, total + blanksAllowed) : undefined)
+    const found =
+      near ??
+      (findIn(wanted, 1, Math.min(line, total)) === undefined
+        ? findIn(wanted, Math.max(line, total) + 1, total + blanksAllowed)
+        : undefined)
     if (found !== undefined) line = found
     return found
   }
 }
 
 /** What is wrong with the first bad line, or with the number of lines; undefined: nothing, or the file was deleted meanwhile. */
-export const problemOfFile = (house: BatchHouse, row: BatchRow, file: StoredFile, wanted: number, seen: Seen): Effect.Effect<string | undefined, PortError> =>
+export const problemOfFile = (
+  house: BatchHouse,
+  row: BatchRow,
+  file: StoredFile,
+  wanted: number,
+  seen: Seen,
+): Effect.Effect<string | undefined, PortError> =>
   Effect.suspend(() => {
     const place = makeOrder(row)
     let count = 0
@@ -54,10 +65,13 @@ export const problemOfFile = (house: BatchHouse, row: BatchRow, file: StoredFile
       const ids = parse(text)
       if (typeof ids !== "object" || ids === null) return `line ${count} is not JSON`
       const line = place(ids.id)
-      if (line === undefined) return `line ${count} is of no later line of the input than the one before it`
-      if (seen.lines.has(line)) return `line ${count} answers line ${line} of the input, which was answered before`
+      if (line === undefined)
+        return `line ${count} is of no later line of the input than the one before it`
+      if (seen.lines.has(line))
+        return `line ${count} answers line ${line} of the input, which was answered before`
       seen.lines.add(line)
-      const isTwice = typeof ids.custom_id === "string" && seen.customIds.add(ids.custom_id, line) !== undefined
+      const isTwice =
+        typeof ids.custom_id === "string" && seen.customIds.add(ids.custom_id, line) !== undefined
       return isTwice ? `line ${count} has a custom_id that came before` : undefined
     }
     return jsonLines(house.files.read(file), { maxLineBytes }).pipe(
@@ -69,7 +83,9 @@ export const problemOfFile = (house: BatchHouse, row: BatchRow, file: StoredFile
           return problem === undefined
         }),
       ),
-      Effect.map(() => problem ?? (count === wanted ? undefined : `it has ${count} lines, not ${wanted}`)),
+      Effect.map(
+        () => problem ?? (count === wanted ? undefined : `it has ${count} lines, not ${wanted}`),
+      ),
       Effect.catch(readErrors),
       // its row is another check's affair
       Effect.catchTag("BlobMissing", () => Effect.succeed(undefined)),

@@ -15,13 +15,24 @@ const readPart = ({ storage }: BatchHouse, { kind, part, blob_key, bytes }: Part
   countLines(storage, blob_key).pipe(
     Effect.map((counted) => ({
       lines: counted.lines,
-      problem: BigInt(counted.bytes) === bytes ? undefined : `its ${kind} part ${part} (${blob_key}) has ${counted.bytes} bytes, not ${bytes}`,
+      problem:
+        BigInt(counted.bytes) === bytes
+          ? undefined
+          : `its ${kind} part ${part} (${blob_key}) has ${counted.bytes} bytes, not ${bytes}`,
     })),
-    Effect.catchTag("BlobMissing", () => Effect.succeed({ lines: undefined, problem: `its ${kind} part ${part} (${blob_key}) is missing` })),
+    Effect.catchTag("BlobMissing", () =>
+      Effect.succeed({
+        lines: undefined,
+        problem: `its ${kind} part ${part} (${blob_key}) is missing`,
+      }),
+    ),
   )
 
 /** Lines in parts and out of them. */
-const answered = (house: BatchHouse, { parts, lines, ok_lines }: CheckedBatch): Effect.Effect<Answered, PortError> =>
+const answered = (
+  house: BatchHouse,
+  { parts, lines, ok_lines }: CheckedBatch,
+): Effect.Effect<Answered, PortError> =>
   Effect.gen(function* () {
     const counts = { output: ok_lines, error: lines - ok_lines }
     const problems: string[] = []
@@ -32,17 +43,28 @@ const answered = (house: BatchHouse, { parts, lines, ok_lines }: CheckedBatch): 
       if (found === undefined) isWhole = false
       else counts[part.kind] += found
     }
-    return { ...counts, problems: isWhole ? problems : [...problems, "so its lines can't be counted"] }
+    return {
+      ...counts,
+      problems: isWhole ? problems : [...problems, "so its lines can't be counted"],
+    }
   })
 
 /** Of a batch under way: what was counted is there, once. Only its worker may change any of it, so nothing is mended here. */
-export const checkRunning = (house: BatchHouse, row: CheckedBatch): Effect.Effect<readonly Finding[], PortError> =>
+export const checkRunning = (
+  house: BatchHouse,
+  row: CheckedBatch,
+): Effect.Effect<readonly Finding[], PortError> =>
   Effect.gen(function* () {
     const found = yield* answered(house, row)
     const problems = [...found.problems]
     if (problems.length === 0 && (found.output !== row.completed || found.error !== row.failed))
-      problems.push(`it counts ${row.completed} answers and ${row.failed} failures; there are ${found.output} and ${found.error}`)
-    if (row.first_line !== null && row.first_line <= row.done_through) problems.push(`line ${row.first_line} waits for its part, but lines up to ${row.done_through} lie in parts`)
+      problems.push(
+        `it counts ${row.completed} answers and ${row.failed} failures; there are ${found.output} and ${found.error}`,
+      )
+    if (row.first_line !== null && row.first_line <= row.done_through)
+      problems.push(
+        `line ${row.first_line} waits for its part, but lines up to ${row.done_through} lie in parts`,
+      )
     if (problems.length === 0 || hasGoneOn(row, yield* batchNow(house, row.id))) return []
     return problems.map((problem) => ({ subject: subjectOf(row), problem }))
   })

@@ -3,7 +3,13 @@ import { describe, expect, it } from "vitest"
 import { isBatchError, readInputLine } from "./input-line.ts"
 
 const endpoint = "/v1/embeddings"
-const raw = (text: string | undefined, problem?: "too_long" | "not_utf8") => ({ line: 7, offset: 0, end: 1, text, ...(problem && { problem }) })
+const raw = (text: string | undefined, problem?: "too_long" | "not_utf8") => ({
+  line: 7,
+  offset: 0,
+  end: 1,
+  text,
+  ...(problem && { problem }),
+})
 const read = (text: string) => readInputLine(raw(text), endpoint)
 const good = { custom_id: "a", method: "POST", url: endpoint, body: { model: "m", input: "x" } }
 const line = (more: object) => read(JSON.stringify({ ...good, ...more }))
@@ -30,7 +36,9 @@ describe("an input line", () => {
     [{ body: undefined }, "invalid_request_error", "body", "is missing"],
     [{ body: [] }, "invalid_request_error", "body", "object"],
     [{ body: "{}" }, "invalid_request_error", "body", "object"],
-  ])("%o is refused", (more, code, param, message) => expect(line(more)).toEqual({ code, param, line: 7, message: expect.stringContaining(message) }))
+  ])("%o is refused", (more, code, param, message) =>
+    expect(line(more)).toEqual({ code, param, line: 7, message: expect.stringContaining(message) }),
+  )
 
   it.each([
     ["not json", "invalid_json", "at character 1."],
@@ -40,23 +48,45 @@ describe("an input line", () => {
     ["[]", "invalid_request_error", "must be a JSON object"],
     ["null", "invalid_request_error", "must be a JSON object"],
     ['"text"', "invalid_request_error", "must be a JSON object"],
-  ])("%o is refused", (text, code, message) => expect(read(text)).toEqual({ code, param: null, line: 7, message: expect.stringContaining(message) }))
+  ])("%o is refused", (text, code, message) =>
+    expect(read(text)).toEqual({
+      code,
+      param: null,
+      line: 7,
+      message: expect.stringContaining(message),
+    }),
+  )
 
   it("that could not be read says why", () => {
-    expect(readInputLine(raw(undefined, "too_long"), endpoint)).toMatchObject({ code: "line_too_long", line: 7, param: null })
-    expect(readInputLine(raw(undefined, "not_utf8"), endpoint)).toMatchObject({ code: "invalid_utf8", line: 7, param: null })
+    expect(readInputLine(raw(undefined, "too_long"), endpoint)).toMatchObject({
+      code: "line_too_long",
+      line: 7,
+      param: null,
+    })
+    expect(readInputLine(raw(undefined, "not_utf8"), endpoint)).toMatchObject({
+      code: "invalid_utf8",
+      line: 7,
+      param: null,
+    })
   })
 
   it("takes its fields from itself only", () => {
     expect(read(`{"__proto__": ${JSON.stringify(good)}}`)).toMatchObject({ param: "custom_id" })
-    expect(read(`{"__proto__": {"x": 1}, ${JSON.stringify(good).slice(1)}`)).toEqual({ customId: "a", body: good.body })
+    expect(read(`{"__proto__": {"x": 1}, ${JSON.stringify(good).slice(1)}`)).toEqual({
+      customId: "a",
+      body: good.body,
+    })
     expect(({} as { x?: number }).x).toBeUndefined()
   })
 
   it("may be as deep as it likes, but not as wide", () => {
-    const deep = (levels: number) => `{"custom_id":"a","method":"POST","url":"${endpoint}","body":{"input":${"[".repeat(levels)}${"]".repeat(levels)}}}`
+    const deep = (levels: number) =>
+      `{"custom_id":"a","method":"POST","url":"${endpoint}","body":{"input":${"[".repeat(levels)}${"]".repeat(levels)}}}`
     expect(read(deep(400_000))).toMatchObject({ customId: "a" })
-    expect(read(deep(4_000_000))).toMatchObject({ code: "invalid_request_error", message: expect.stringContaining("1,000,000 values") })
+    expect(read(deep(4_000_000))).toMatchObject({
+      code: "invalid_request_error",
+      message: expect.stringContaining("1,000,000 values"),
+    })
     expect(read("[".repeat(400_000))).toMatchObject({ code: "invalid_json" })
   })
 

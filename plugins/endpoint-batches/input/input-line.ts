@@ -15,8 +15,13 @@ const maxValues = 1_000_000
 
 type Fault = Pick<BatchError, "code" | "message" | "param">
 
-const fault = (code: string, message: string, param: string | null = null): Fault => ({ code, message, param })
-const wrong = (param: string, message: string): Fault => fault("invalid_request_error", `${param}: ${message}`, param)
+const fault = (code: string, message: string, param: string | null = null): Fault => ({
+  code,
+  message,
+  param,
+})
+const wrong = (param: string, message: string): Fault =>
+  fault("invalid_request_error", `${param}: ${message}`, param)
 
 const problems: Readonly<Record<NonNullable<RawLine["problem"]>, Fault>> = {
   too_long: fault("line_too_long", "The line is longer than a line may be."),
@@ -33,15 +38,19 @@ const hasTooManyValues = (text: string): boolean => {
   return values > maxValues
 }
 
-const isObject = (json: Json): json is Readonly<Record<string, Json>> => typeof json === "object" && json !== null && !Array.isArray(json)
+const isObject = (json: Json): json is Readonly<Record<string, Json>> =>
+  typeof json === "object" && json !== null && !Array.isArray(json)
 
-const own = (object: Readonly<Record<string, Json>>, key: string): Json => (Object.hasOwn(object, key) ? (object[key] ?? undefined) : undefined)
+const own = (object: Readonly<Record<string, Json>>, key: string): Json =>
+  Object.hasOwn(object, key) ? (object[key] ?? undefined) : undefined
 
 const idFault = (id: Json): Fault | undefined => {
   if (id === undefined) return wrong("custom_id", "is missing")
   if (typeof id !== "string") return wrong("custom_id", "must be a string")
   if (id === "") return wrong("custom_id", "must not be empty")
-  return isLongerThan(id, maxIdCharacters) ? wrong("custom_id", `must have at most ${maxIdCharacters} characters`) : undefined
+  return isLongerThan(id, maxIdCharacters)
+    ? wrong("custom_id", `must have at most ${maxIdCharacters} characters`)
+    : undefined
 }
 
 const methodFault = (method: Json): Fault | undefined => {
@@ -52,7 +61,9 @@ const methodFault = (method: Json): Fault | undefined => {
 const urlFault = (url: Json, endpoint: string): Fault | undefined => {
   if (url === undefined) return wrong("url", `is missing; it must be '${endpoint}'`)
   if (typeof url !== "string") return wrong("url", "must be a string")
-  return url === endpoint ? undefined : fault("mismatched_endpoint", `url: must be the batch's endpoint, '${endpoint}'`, "url")
+  return url === endpoint
+    ? undefined
+    : fault("mismatched_endpoint", `url: must be the batch's endpoint, '${endpoint}'`, "url")
 }
 
 const bodyFault = (body: Json): Fault | undefined => {
@@ -61,12 +72,21 @@ const bodyFault = (body: Json): Fault | undefined => {
 }
 
 const parse = (text: string): { readonly json: Json } | Fault => {
-  if (hasTooManyValues(text)) return fault("invalid_request_error", `The line has more than ${maxValues.toLocaleString("en")} values.`)
+  if (hasTooManyValues(text))
+    return fault(
+      "invalid_request_error",
+      `The line has more than ${maxValues.toLocaleString("en")} values.`,
+    )
   try {
     return { json: JSON.parse(text) as Json }
   } catch {
     const at = jsonFault(text) ?? 0
-    return fault("invalid_json", at >= text.length ? "The line is not valid JSON: it ends too early." : `The line is not valid JSON at character ${at + 1}.`)
+    return fault(
+      "invalid_json",
+      at >= text.length
+        ? "The line is not valid JSON: it ends too early."
+        : `The line is not valid JSON at character ${at + 1}.`,
+    )
   }
 }
 
@@ -78,7 +98,12 @@ const read = ({ text, problem }: RawLine, endpoint: string): InputLine | Fault =
   if (!isObject(json)) return fault("invalid_request_error", "The line must be a JSON object.")
   const id = own(json, "custom_id")
   const body = own(json, "body")
-  return idFault(id) ?? methodFault(own(json, "method")) ?? urlFault(own(json, "url"), endpoint) ?? bodyFault(body) ?? { customId: id as string, body }
+  return (
+    idFault(id) ??
+    methodFault(own(json, "method")) ??
+    urlFault(own(json, "url"), endpoint) ??
+    bodyFault(body) ?? { customId: id as string, body }
+  )
 }
 
 /** What one line asks for, or the first thing that is wrong with it, with its number. `endpoint` is a path, as in `/v1/embeddings`. */

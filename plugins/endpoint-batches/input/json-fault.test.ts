@@ -47,12 +47,38 @@ describe("where a text stops being JSON", () => {
 
   it("is nowhere in JSON", () => {
     fc.assert(
-      fc.property(fc.json({ maxDepth: 5 }), fc.nat(4), (text, indent) => jsonFault(text) === undefined && jsonFault(JSON.stringify(JSON.parse(text), null, indent)) === undefined),
+      fc.property(
+        fc.json({ maxDepth: 5 }),
+        fc.nat(4),
+        (text, indent) =>
+          jsonFault(text) === undefined &&
+          jsonFault(JSON.stringify(JSON.parse(text), null, indent)) === undefined,
+      ),
     )
   })
 
   it("is somewhere in what JSON.parse refuses, and what stands before it could go on", () => {
-    const marks = fc.array(fc.constantFrom("{", "}", "[", "]", ",", ":", '"', '"a"', "1", "-0.5e3", "true", " ", "\\", "\\n"), { maxLength: 12 }).map((parts) => parts.join(""))
+    const marks = fc
+      .array(
+        fc.constantFrom(
+          "{",
+          "}",
+          "[",
+          "]",
+          ",",
+          ":",
+          '"',
+          '"a"',
+          "1",
+          "-0.5e3",
+          "true",
+          " ",
+          "\\",
+          "\\n",
+        ),
+        { maxLength: 12 },
+      )
+      .map((parts) => parts.join(""))
     fc.assert(
       fc.property(marks, (text) => {
         const at = jsonFault(text)

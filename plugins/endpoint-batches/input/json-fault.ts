@@ -48,7 +48,11 @@ export const jsonFault = (text: string): number | undefined => {
   const step = (at: number): Step => {
     const mark = text[at]
     const close = open.at(-1)
-    if (mark !== undefined && mark === close && (next === ", or the end" || next === `name or ${close}` || next === `value or ${close}`)) {
+    if (
+      mark !== undefined &&
+      mark === close &&
+      (next === ", or the end" || next === `name or ${close}` || next === `value or ${close}`)
+    ) {
       open.pop()
       next = ", or the end"
       return { at: at + 1 }

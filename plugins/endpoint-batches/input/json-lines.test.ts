@@ -3,11 +3,17 @@ import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { type JsonLinesOptions, jsonLines, type RawLine } from "./json-lines.ts"
 
-const linesOf = (chunks: Iterable<Uint8Array>, options: Partial<JsonLinesOptions> = {}): Promise<readonly RawLine[]> =>
-  Effect.runPromise(Stream.runCollect(jsonLines(Stream.fromIterable(chunks), { maxLineBytes: 1_000, ...options })))
+const linesOf = (
+  chunks: Iterable<Uint8Array>,
+  options: Partial<JsonLinesOptions> = {},
+): Promise<readonly RawLine[]> =>
+  Effect.runPromise(
+    Stream.runCollect(jsonLines(Stream.fromIterable(chunks), { maxLineBytes: 1_000, ...options })),
+  )
 
 const bytesOf = (text: string) => Buffer.from(text, "utf8")
-const read = (text: string, options?: Partial<JsonLinesOptions>) => linesOf([bytesOf(text)], options)
+const read = (text: string, options?: Partial<JsonLinesOptions>) =>
+  linesOf([bytesOf(text)], options)
 const texts = async (text: string) => (await read(text)).map((line) => line.text)
 
 /** Slowly and plainly: the whole file at once, byte by byte. */
@@ -19,12 +25,16 @@ const reference = (bytes: Uint8Array, maxLineBytes: number): readonly RawLine[] 
     const offset = ends[index - 1] ?? 0
     let content = [...bytes.subarray(offset, bytes[end - 1] === 10 ? end - 1 : end)]
     if (content.at(-1) === 13) content = content.slice(0, -1)
-    if (index === 0 && content[0] === 0xef && content[1] === 0xbb && content[2] === 0xbf) content = content.slice(3)
+    if (index === 0 && content[0] === 0xef && content[1] === 0xbb && content[2] === 0xbf)
+      content = content.slice(3)
     const place = { line: index + 1, offset, end }
-    if (content.length > maxLineBytes) found.push({ ...place, text: undefined, problem: "too_long" })
+    if (content.length > maxLineBytes)
+      found.push({ ...place, text: undefined, problem: "too_long" })
     else {
       try {
-        const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(Uint8Array.from(content))
+        const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(
+          Uint8Array.from(content),
+        )
         if (text.replace(/[ \t\r]/g, "") !== "") found.push({ ...place, text })
       } catch {
         found.push({ ...place, text: undefined, problem: "not_utf8" })
@@ -54,13 +64,16 @@ describe("lines", () => {
   ])("%s", async (_, text, expected) => expect(await texts(text)).toEqual(expected))
 
   it("that are no UTF-8 are reported, and the others are read", async () => {
-    const lone = [Buffer.from([0xff]), Buffer.from([0xed, 0xa0, 0x80]), Buffer.from([0xc0, 0x80]), Buffer.from([0xe2, 0x82])]
+    const lone = [
+      Buffer.from([0xff]),
+      Buffer.from([0xed, 0xa0, 0x80]),
+      Buffer.from([0xc0, 0x80]),
+      Buffer.from([0xe2, 0x82]),
+    ]
     for (const bytes of lone)
-      expect(await linesOf([Buffer.concat([bytesOf("a\n"), bytes, bytesOf("\nb")])])).toMatchObject([
-        { text: "a" },
-        { line: 2, problem: "not_utf8", text: undefined },
-        { text: "b" },
-      ])
+      expect(await linesOf([Buffer.concat([bytesOf("a\n"), bytes, bytesOf("\nb")])])).toMatchObject(
+        [{ text: "a" }, { line: 2, problem: "not_utf8", text: undefined }, { text: "b" }],
+      )
   })
 
   it("over the maximum are reported with their end, and nothing of them is kept", async () => {
@@ -84,7 +97,14 @@ describe("lines", () => {
   it("that are blank cost no more than their bytes, however many they are", async () => {
     const length = 2 ** 24
     const begunMs = performance.now()
-    expect(await linesOf([Buffer.alloc(length, "\n"), bytesOf("a\n"), Buffer.alloc(length, "\r\n"), bytesOf("b")])).toEqual([
+    expect(
+      await linesOf([
+        Buffer.alloc(length, "\n"),
+        bytesOf("a\n"),
+        Buffer.alloc(length, "\r\n"),
+        bytesOf("b"),
+      ]),
+    ).toEqual([
       { line: length + 1, offset: length, end: length + 2, text: "a" },
       { line: 1.5 * length + 2, offset: 2 * length + 2, end: 2 * length + 3, text: "b" },
     ])
@@ -94,8 +114,16 @@ describe("lines", () => {
 
   it("may be as long as the maximum, not counting line end and byte-order mark", async () => {
     const options = { maxLineBytes: 5 }
-    expect(await read("\ufeff12345\r\n12345\r\n12345", options)).toMatchObject([{ text: "12345" }, { text: "12345" }, { text: "12345" }])
-    expect(await read("\ufeff123456\r\n123456\n123456", options)).toMatchObject([{ problem: "too_long" }, { problem: "too_long" }, { problem: "too_long" }])
+    expect(await read("\ufeff12345\r\n12345\r\n12345", options)).toMatchObject([
+      { text: "12345" },
+      { text: "12345" },
+      { text: "12345" },
+    ])
+    expect(await read("\ufeff123456\r\n123456\n123456", options)).toMatchObject([
+      { problem: "too_long" },
+      { problem: "too_long" },
+      { problem: "too_long" },
+    ])
   })
 })
 
@@ -117,24 +145,39 @@ const split = (bytes: Uint8Array, cuts: readonly number[]): readonly Uint8Array[
 describe("whatever the bytes and however they are cut", () => {
   it("the lines are those of a plain reading", async () => {
     await fc.assert(
-      fc.asyncProperty(pieces, fc.array(fc.nat(400), { maxLength: 30 }), fc.integer({ min: 1, max: 20 }), async (parts, cuts, maxLineBytes) => {
-        const bytes = Buffer.concat(parts)
-        expect(await linesOf(split(bytes, cuts), { maxLineBytes })).toEqual(reference(bytes, maxLineBytes))
-      }),
+      fc.asyncProperty(
+        pieces,
+        fc.array(fc.nat(400), { maxLength: 30 }),
+        fc.integer({ min: 1, max: 20 }),
+        async (parts, cuts, maxLineBytes) => {
+          const bytes = Buffer.concat(parts)
+          expect(await linesOf(split(bytes, cuts), { maxLineBytes })).toEqual(
+            reference(bytes, maxLineBytes),
+          )
+        },
+      ),
       { numRuns: 500 },
     )
   })
 
   it("a reader goes on behind any line", async () => {
     await fc.assert(
-      fc.asyncProperty(pieces, fc.nat(30), fc.array(fc.nat(400), { maxLength: 10 }), async (parts, choice, cuts) => {
-        const bytes = Buffer.concat(parts)
-        const all = reference(bytes, 10)
-        const known = all[choice % Math.max(1, all.length)]
-        const from = known ? { line: known.line + 1, offset: known.end } : { line: 1, offset: 0 }
-        const rest = await linesOf(split(bytes.subarray(from.offset), cuts), { maxLineBytes: 10, from })
-        expect(rest).toEqual(all.filter((line) => line.line >= from.line))
-      }),
+      fc.asyncProperty(
+        pieces,
+        fc.nat(30),
+        fc.array(fc.nat(400), { maxLength: 10 }),
+        async (parts, choice, cuts) => {
+          const bytes = Buffer.concat(parts)
+          const all = reference(bytes, 10)
+          const known = all[choice % Math.max(1, all.length)]
+          const from = known ? { line: known.line + 1, offset: known.end } : { line: 1, offset: 0 }
+          const rest = await linesOf(split(bytes.subarray(from.offset), cuts), {
+            maxLineBytes: 10,
+            from,
+          })
+          expect(rest).toEqual(all.filter((line) => line.line >= from.line))
+        },
+      ),
       { numRuns: 300 },
     )
   })

@@ -31,7 +31,8 @@ const tab = 0x09
 
 const blank = /^[ \t\r]*$/
 
-const hasMark = (bytes: Buffer): boolean => bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
+const hasMark = (bytes: Buffer): boolean =>
+  bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
 
 const contentOf = (bytes: Buffer, isFirst: boolean): Buffer => {
   const from = isFirst && hasMark(bytes) ? 3 : 0
@@ -50,7 +51,9 @@ const makeSplitter = ({ maxLineBytes, from = { line: 1, offset: 0 } }: JsonLines
     const content = bytes && contentOf(bytes, offset === 0)
     if (!content || content.length > maxLineBytes) return { text: undefined, problem: "too_long" }
     // a fatal TextDecoder takes several times as long
-    return isUtf8(content) ? { text: content.toString("utf8") } : { text: undefined, problem: "not_utf8" }
+    return isUtf8(content)
+      ? { text: content.toString("utf8") }
+      : { text: undefined, problem: "not_utf8" }
   }
 
   const endAt = (end: number, bytes: Buffer | undefined): RawLine | undefined => {
@@ -85,7 +88,9 @@ const makeSplitter = ({ maxLineBytes, from = { line: 1, offset: 0 } }: JsonLines
         const rest = chunk.subarray(at, next)
         at = next + 1
         if (!begun.isEmpty) begun.add(rest)
-        const found = begun.isEmpty ? endAt(base + at, rest) : begun.take((whole) => endAt(base + at, whole))
+        const found = begun.isEmpty
+          ? endAt(base + at, rest)
+          : begun.take((whole) => endAt(base + at, whole))
         if (found) yield found
         at = behindBlank(chunk, at)
       }
@@ -100,7 +105,10 @@ const makeSplitter = ({ maxLineBytes, from = { line: 1, offset: 0 } }: JsonLines
 }
 
 /** The lines of a JSONL file, one in memory at a time; of a line over the maximum nothing is kept. */
-export const jsonLines = <E, R>(bytes: Stream.Stream<Uint8Array, E, R>, options: JsonLinesOptions): Stream.Stream<RawLine, E, R> =>
+export const jsonLines = <E, R>(
+  bytes: Stream.Stream<Uint8Array, E, R>,
+  options: JsonLinesOptions,
+): Stream.Stream<RawLine, E, R> =>
   Stream.suspend(() => {
     const splitter = makeSplitter(options)
     const last = Stream.suspend(() => Stream.fromIterable(splitter.end()))

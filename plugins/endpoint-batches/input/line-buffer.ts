@@ -27,7 +27,9 @@ export class LineBuffer {
       return
     }
     if (length > this.#bytes.length) {
-      const grown = Buffer.allocUnsafe(Math.max(length, Math.min(this.#maxBytes, this.#bytes.length * 2)))
+      const grown = Buffer.allocUnsafe(
+        Math.max(length, Math.min(this.#maxBytes, this.#bytes.length * 2)),
+      )
       this.#bytes.copy(grown, 0, 0, this.#length)
       this.#bytes = grown
     }

@@ -12,7 +12,12 @@ export class CustomIds {
   /** The line that had it first, where it is not new. */
   add(id: string, line: number): number | undefined {
     const digest = createHash("sha256").update(id).digest()
-    const hash = [digest.readInt32LE(0), digest.readInt32LE(4), digest.readInt32LE(8), digest.readInt32LE(12)]
+    const hash = [
+      digest.readInt32LE(0),
+      digest.readInt32LE(4),
+      digest.readInt32LE(8),
+      digest.readInt32LE(12),
+    ]
     const at = this.#place(hash)
     const earlier = this.#table[at + 4]
     if (earlier) return earlier
@@ -29,7 +34,13 @@ export class CustomIds {
     for (;;) {
       const at = slot * words
       if (table[at + 4] === 0) return at
-      if (table[at] === hash[0] && table[at + 1] === hash[1] && table[at + 2] === hash[2] && table[at + 3] === hash[3]) return at
+      if (
+        table[at] === hash[0] &&
+        table[at + 1] === hash[1] &&
+        table[at + 2] === hash[2] &&
+        table[at + 3] === hash[3]
+      )
+        return at
       slot = (slot + 1) & (this.#slots - 1)
     }
   }
@@ -38,6 +49,8 @@ export class CustomIds {
     const old = this.#table
     this.#slots *= 2
     this.#table = new Int32Array(this.#slots * words)
-    for (let at = 0; at < old.length; at += words) if (old[at + 4] !== 0) this.#table.set(old.subarray(at, at + words), this.#place(old.subarray(at, at + 4)))
+    for (let at = 0; at < old.length; at += words)
+      if (old[at + 4] !== 0)
+        this.#table.set(old.subarray(at, at + words), this.#place(old.subarray(at, at + 4)))
   }
 }

@@ -21,6 +21,14 @@ export class Faults {
     const listed = [...this.#listed].sort((a, b) => (a.line ?? 0) - (b.line ?? 0))
     const rest = this.#count - listed.length
     if (rest === 0) return listed
-    return [...listed, { code: "more_errors", message: `${rest.toLocaleString("en")} more errors are not listed.`, line: null, param: null }]
+    return [
+      ...listed,
+      {
+        code: "more_errors",
+        message: `${rest.toLocaleString("en")} more errors are not listed.`,
+        line: null,
+        param: null,
+      },
+    ]
   }
 }

@@ -10,7 +10,12 @@ const maxNameLength = 200
 const maxTries = 10
 
 /** A line of a batch, as a call. */
-export const lineInput = ({ catalogue }: Pick<BatchHouse, "catalogue">, caller: Caller, requestId: string, body: Json): CallInput => ({
+export const lineInput = (
+  { catalogue }: Pick<BatchHouse, "catalogue">,
+  caller: Caller,
+  requestId: string,
+  body: Json,
+): CallInput => ({
   caller,
   body,
   requestId,
@@ -24,7 +29,12 @@ const modelOf = (body: Json): string | undefined => {
 }
 
 /** May this key use the models that the lines name? Says it of the first line of each. Whatever else is wrong with a line shows when it runs. */
-export const makeModelCheck = (house: Pick<BatchHouse, "callPath" | "catalogue">, target: Endpoint, caller: Caller, requestId: string) => {
+export const makeModelCheck = (
+  house: Pick<BatchHouse, "callPath" | "catalogue">,
+  target: Endpoint,
+  caller: Caller,
+  requestId: string,
+) => {
   /** How often it is to be tried yet; 0: it is known. */
   const left = new Map<string, number>()
 
@@ -49,7 +59,8 @@ export const makeModelCheck = (house: Pick<BatchHouse, "callPath" | "catalogue">
 
   return (body: Json, line: number): Effect.Effect<BatchError | undefined> => {
     const model = modelOf(body)
-    const tries = model === undefined ? 0 : (left.get(model) ?? (left.size < maxModels ? maxTries : 0))
+    const tries =
+      model === undefined ? 0 : (left.get(model) ?? (left.size < maxModels ? maxTries : 0))
     if (model === undefined || tries === 0) return Effect.succeed(undefined)
     left.set(model, tries - 1)
     return judge(model, body, line)

@@ -36,13 +36,20 @@ const rowOf = (inputFileId: string, more: Partial<BatchRow> = {}): BatchRow => (
   ...more,
 })
 
-const check = async (content: string | Buffer, limits: Partial<BatchHouse["limits"]> = {}, more: Partial<BatchRow> = {}): Promise<Verdict> => {
+const check = async (
+  content: string | Buffer,
+  limits: Partial<BatchHouse["limits"]> = {},
+  more: Partial<BatchRow> = {},
+): Promise<Verdict> => {
   const { house, addFile } = openPreflightHouse()
   const file = addFile(content)
-  return Effect.runPromise(preflight({ ...house, limits: { ...house.limits, ...limits } }, rowOf(file.id, more)))
+  return Effect.runPromise(
+    preflight({ ...house, limits: { ...house.limits, ...limits } }, rowOf(file.id, more)),
+  )
 }
 
-const faultsOf = (verdict: Verdict) => ("errors" in verdict ? verdict.errors.map(({ code, line, param }) => [code, line, param]) : verdict)
+const faultsOf = (verdict: Verdict) =>
+  "errors" in verdict ? verdict.errors.map(({ code, line, param }) => [code, line, param]) : verdict
 
 const many = (count: number) => Array.from({ length: count }, (_, n) => lineOf(`c${n}`)).join("\n")
 const sized = (bytes: number) => {
@@ -69,7 +76,13 @@ describe("an input that is right", () => {
   })
 
   it("may hold lines that fail as they run: that is said of each then", async () => {
-    const lines = [lineOf("a", { input: 5 }), lineOf("b", { model: 7 }), lineOf("c", { model: undefined }), lineOf("d", { input: "too long" }), lineOf("e", { stream: true })]
+    const lines = [
+      lineOf("a", { input: 5 }),
+      lineOf("b", { model: 7 }),
+      lineOf("c", { model: undefined }),
+      lineOf("d", { input: "too long" }),
+      lineOf("e", { stream: true }),
+    ]
     expect(await check(lines.join("\n"))).toEqual({ total: 5 })
   })
 })
@@ -79,28 +92,87 @@ describe("an input that is wrong", () => {
     ["nothing", () => "", ["empty_file", null, "input_file_id"]],
     ["blank lines only", () => "\n \r\n\n", ["empty_file", null, "input_file_id"]],
     ["a byte-order mark only", () => "\ufeff", ["empty_file", null, "input_file_id"]],
-    ["invalid UTF-8", () => Buffer.concat([Buffer.from(`${lineOf("a")}\n"`), Buffer.from([0xff, 0xfe]), Buffer.from(`"\n${lineOf("b")}\n`)]), ["invalid_utf8", 2, null]],
-    ["a line over 8 MB", () => `${lineOf("a")}\n${sized(8 * mb + 1)}\n${lineOf("b")}`, ["line_too_long", 2, null]],
+    [
+      "invalid UTF-8",
+      () =>
+        Buffer.concat([
+          Buffer.from(`${lineOf("a")}\n"`),
+          Buffer.from([0xff, 0xfe]),
+          Buffer.from(`"\n${lineOf("b")}\n`),
+        ]),
+      ["invalid_utf8", 2, null],
+    ],
+    [
+      "a line over 8 MB",
+      () => `${lineOf("a")}\n${sized(8 * mb + 1)}\n${lineOf("b")}`,
+      ["line_too_long", 2, null],
+    ],
     ["a 9 MB line that is the only one", () => sized(9 * mb), ["line_too_long", 1, null]],
     ["50,001 lines", () => many(50_001), ["too_many_lines", 50_001, "input_file_id"]],
     ["no JSON", () => `${lineOf("a")}\nhello\n`, ["invalid_json", 2, null]],
-    ["half a line at the end", () => `${lineOf("a")}\n${lineOf("b").slice(0, -5)}`, ["invalid_json", 2, null]],
-    ["an array line", () => `${lineOf("a")}\n\n[${lineOf("b")}]\n`, ["invalid_request_error", 3, null]],
+    [
+      "half a line at the end",
+      () => `${lineOf("a")}\n${lineOf("b").slice(0, -5)}`,
+      ["invalid_json", 2, null],
+    ],
+    [
+      "an array line",
+      () => `${lineOf("a")}\n\n[${lineOf("b")}]\n`,
+      ["invalid_request_error", 3, null],
+    ],
     ["a number", () => "5", ["invalid_request_error", 1, null]],
-    ["one id twice", () => `${lineOf("a")}\n${lineOf("b")}\n\n${lineOf("a")}\n`, ["duplicate_custom_id", 4, "custom_id"]],
-    ["no id", () => lineOf("a", {}, { custom_id: undefined }), ["invalid_request_error", 1, "custom_id"]],
-    ["a number as id", () => lineOf("a", {}, { custom_id: 5 }), ["invalid_request_error", 1, "custom_id"]],
-    ["another url", () => `${lineOf("a")}\n${lineOf("b", {}, { url: "/v1/embeddings" })}`, ["mismatched_endpoint", 2, "url"]],
+    [
+      "one id twice",
+      () => `${lineOf("a")}\n${lineOf("b")}\n\n${lineOf("a")}\n`,
+      ["duplicate_custom_id", 4, "custom_id"],
+    ],
+    [
+      "no id",
+      () => lineOf("a", {}, { custom_id: undefined }),
+      ["invalid_request_error", 1, "custom_id"],
+    ],
+    [
+      "a number as id",
+      () => lineOf("a", {}, { custom_id: 5 }),
+      ["invalid_request_error", 1, "custom_id"],
+    ],
+    [
+      "another url",
+      () => `${lineOf("a")}\n${lineOf("b", {}, { url: "/v1/embeddings" })}`,
+      ["mismatched_endpoint", 2, "url"],
+    ],
     ["no url", () => lineOf("a", {}, { url: undefined }), ["invalid_request_error", 1, "url"]],
-    ["another method", () => lineOf("a", {}, { method: "GET" }), ["invalid_request_error", 1, "method"]],
-    ["a body that is no object", () => lineOf("a", {}, { body: ["a"] }), ["invalid_request_error", 1, "body"]],
+    [
+      "another method",
+      () => lineOf("a", {}, { method: "GET" }),
+      ["invalid_request_error", 1, "method"],
+    ],
+    [
+      "a body that is no object",
+      () => lineOf("a", {}, { body: ["a"] }),
+      ["invalid_request_error", 1, "body"],
+    ],
     ["a body of null", () => lineOf("a", {}, { body: null }), ["invalid_request_error", 1, "body"]],
-    ["an unknown model", () => `${lineOf("a")}\n${lineOf("b", { model: "gpt-4" })}\n${lineOf("c", { model: "gpt-4" })}`, ["model_not_found", 2, "body.model"]],
-    ["an unknown model in a line that is wrong otherwise", () => lineOf("b", { model: "gpt-4", input: 5 }), ["model_not_found", 1, "body.model"]],
-    ["a model for something else", () => lineOf("b", { model: "svc-embed" }), ["model_not_found", 1, "body.model"]],
+    [
+      "an unknown model",
+      () =>
+        `${lineOf("a")}\n${lineOf("b", { model: "gpt-4" })}\n${lineOf("c", { model: "gpt-4" })}`,
+      ["model_not_found", 2, "body.model"],
+    ],
+    [
+      "an unknown model in a line that is wrong otherwise",
+      () => lineOf("b", { model: "gpt-4", input: 5 }),
+      ["model_not_found", 1, "body.model"],
+    ],
+    [
+      "a model for something else",
+      () => lineOf("b", { model: "svc-embed" }),
+      ["model_not_found", 1, "body.model"],
+    ],
     [
       "a model for something else, after a line that is wrong otherwise",
-      () => `${lineOf("a", { model: "svc-embed", input: 5 })}\n${lineOf("b", { model: "svc-embed" })}`,
+      () =>
+        `${lineOf("a", { model: "svc-embed", input: 5 })}\n${lineOf("b", { model: "svc-embed" })}`,
       ["model_not_found", 2, "body.model"],
     ],
   ])("%s", async (_, content, fault) => {
@@ -108,7 +180,9 @@ describe("an input that is wrong", () => {
   })
 
   it("is told in the order of lines, whatever is wrong with each", async () => {
-    const content = [lineOf("a"), "[]", lineOf("a"), "{", lineOf("b", { model: "gpt-4" })].join("\n")
+    const content = [lineOf("a"), "[]", lineOf("a"), "{", lineOf("b", { model: "gpt-4" })].join(
+      "\n",
+    )
     expect(faultsOf(await check(content))).toEqual([
       ["invalid_request_error", 2, null],
       ["duplicate_custom_id", 3, "custom_id"],
@@ -119,20 +193,33 @@ describe("an input that is wrong", () => {
 
   it("names both lines of an id that comes twice", async () => {
     const verdict = await check(`${lineOf("a")}\n\n${lineOf("a")}`)
-    expect("errors" in verdict && verdict.errors[0]?.message).toBe("custom_id: lines 1 and 3 have the same one")
+    expect("errors" in verdict && verdict.errors[0]?.message).toBe(
+      "custom_id: lines 1 and 3 have the same one",
+    )
   })
 
   it("lists a hundred faults, and says how many more there are", async () => {
     const verdict = await check("x\n".repeat(1_250))
     const errors = "errors" in verdict ? verdict.errors : []
     expect([errors.length, errors[99]?.line]).toEqual([101, 100])
-    expect(errors[100]).toEqual({ code: "more_errors", message: "1,150 more errors are not listed.", line: null, param: null })
+    expect(errors[100]).toEqual({
+      code: "more_errors",
+      message: "1,150 more errors are not listed.",
+      line: null,
+      param: null,
+    })
   })
 
   it("of bytes is refused line by line, and nothing breaks", async () => {
-    const bytes = Buffer.from(Array.from({ length: 30_000 }, (_, n) => (n * n * 2_654_435_761) >>> 13))
-    const codes = new Set((faultsOf(await check(bytes)) as readonly (readonly string[])[]).map(([code]) => code))
-    expect([...codes].filter((code) => !["invalid_utf8", "invalid_json", "more_errors"].includes(code!))).toEqual([])
+    const bytes = Buffer.from(
+      Array.from({ length: 30_000 }, (_, n) => (n * n * 2_654_435_761) >>> 13),
+    )
+    const codes = new Set(
+      (faultsOf(await check(bytes)) as readonly (readonly string[])[]).map(([code]) => code),
+    )
+    expect(
+      [...codes].filter((code) => !["invalid_utf8", "invalid_json", "more_errors"].includes(code!)),
+    ).toEqual([])
     expect(codes.size).toBeGreaterThan(1)
   })
 })
@@ -143,28 +230,40 @@ describe("around the input", () => {
     const gone = [["not_found", null, "input_file_id"]]
     expect(faultsOf(await Effect.runPromise(preflight(house, rowOf("file-none"))))).toEqual(gone)
     const file = addFile(lineOf("a"))
-    expect(faultsOf(await Effect.runPromise(preflight(house, rowOf(file.id, { mode: "test" }))))).toEqual(gone)
+    expect(
+      faultsOf(await Effect.runPromise(preflight(house, rowOf(file.id, { mode: "test" })))),
+    ).toEqual(gone)
     loseBytes(file.id)
     expect(faultsOf(await Effect.runPromise(preflight(house, rowOf(file.id))))).toEqual(gone)
   })
 
   it("an endpoint that is not served any more is a fault", async () => {
-    expect(faultsOf(await check(lineOf("a"), {}, { endpoint: "/v1/other" }))).toEqual([["unsupported_endpoint", null, "endpoint"]])
+    expect(faultsOf(await check(lineOf("a"), {}, { endpoint: "/v1/other" }))).toEqual([
+      ["unsupported_endpoint", null, "endpoint"],
+    ])
   })
 
   it("a key that was revoked is none: its lines fail as they run", async () => {
-    expect(await check(`${lineOf("a")}\n${lineOf("b", { model: "gpt-4" })}`, {}, { key_id: "key_gone" })).toEqual({ total: 2 })
+    expect(
+      await check(`${lineOf("a")}\n${lineOf("b", { model: "gpt-4" })}`, {}, { key_id: "key_gone" }),
+    ).toEqual({ total: 2 })
   })
 
   it("a model that is still loading is none", async () => {
     const { house, core, addFile } = openPreflightHouse()
     core.catalogue.set("svc-lyt", { state: "loading", detail: "" })
-    expect(await Effect.runPromise(preflight(house, rowOf(addFile(lineOf("a")).id)))).toEqual({ total: 1 })
+    expect(await Effect.runPromise(preflight(house, rowOf(addFile(lineOf("a")).id)))).toEqual({
+      total: 1,
+    })
   })
 
   it("the limits are those of the settings", async () => {
-    expect(faultsOf(await check(many(4), { maxLines: 3 }))).toEqual([["too_many_lines", 4, "input_file_id"]])
-    expect(faultsOf(await check(lineOf("a"), { maxLineBytes: 20 }))).toEqual([["line_too_long", 1, null]])
+    expect(faultsOf(await check(many(4), { maxLines: 3 }))).toEqual([
+      ["too_many_lines", 4, "input_file_id"],
+    ])
+    expect(faultsOf(await check(lineOf("a"), { maxLineBytes: 20 }))).toEqual([
+      ["line_too_long", 1, null],
+    ])
   })
 
   it("others are served while it reads", async () => {
@@ -183,7 +282,9 @@ describe("around the input", () => {
       next = setImmediate(watch)
     }
     let next = setImmediate(watch)
-    await Effect.runPromise(preflight({ ...house, clock }, rowOf(file.id))).finally(() => clearImmediate(next))
+    await Effect.runPromise(preflight({ ...house, clock }, rowOf(file.id))).finally(() =>
+      clearImmediate(next),
+    )
     expect(rest.size).toBeGreaterThan(250)
   })
 })

@@ -7,21 +7,38 @@ import { fileGone, scan } from "./scan.ts"
 
 export type Verdict = { readonly total: number } | { readonly errors: readonly BatchError[] }
 
-export const noEndpoint = (): BatchError => ({ code: "unsupported_endpoint", message: "This deployment does not serve the endpoint any more.", line: null, param: "endpoint" })
+export const noEndpoint = (): BatchError => ({
+  code: "unsupported_endpoint",
+  message: "This deployment does not serve the endpoint any more.",
+  line: null,
+  param: "endpoint",
+})
 
 /** A key that was revoked meanwhile says nothing of the input: its lines fail as they run. */
-const callerOf = ({ identity }: BatchHouse, keyId: string): Effect.Effect<Caller | undefined, PortError> =>
-  Effect.catch(identity.resume(keyId), (error: ApiError | PortError) => (error._tag === "ApiError" ? Effect.succeed(undefined) : Effect.fail(error)))
+const callerOf = (
+  { identity }: BatchHouse,
+  keyId: string,
+): Effect.Effect<Caller | undefined, PortError> =>
+  Effect.catch(identity.resume(keyId), (error: ApiError | PortError) =>
+    error._tag === "ApiError" ? Effect.succeed(undefined) : Effect.fail(error),
+  )
 
 /** Reads the whole input before the first line runs: how many lines it has, or all that is wrong with it. */
 export const preflight = (house: BatchHouse, batch: BatchRow): Effect.Effect<Verdict, PortError> =>
   Effect.gen(function* () {
     const target = house.targets.get(batch.endpoint)
     if (!target) return { errors: [noEndpoint()] }
-    const file = yield* house.files.find({ account: batch.account, mode: batch.mode }, batch.input_file_id)
+    const file = yield* house.files.find(
+      { account: batch.account, mode: batch.mode },
+      batch.input_file_id,
+    )
     if (!file) return { errors: [fileGone()] }
     const caller = yield* callerOf(house, batch.key_id)
-    const check = caller ? makeModelCheck(house, target, caller, batch.id) : () => Effect.succeed(undefined)
-    const { lines, faults } = yield* scan(house, file, batch.endpoint, ({ body }, { line }) => check(body, line))
+    const check = caller
+      ? makeModelCheck(house, target, caller, batch.id)
+      : () => Effect.succeed(undefined)
+    const { lines, faults } = yield* scan(house, file, batch.endpoint, ({ body }, { line }) =>
+      check(body, line),
+    )
     return faults.count > 0 ? { errors: faults.list() } : { total: lines }
   })

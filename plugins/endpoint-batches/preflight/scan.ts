@@ -8,7 +8,10 @@ import { CustomIds } from "./custom-ids.ts"
 import { Faults } from "./faults.ts"
 
 /** Looks closer at a line that reads well. */
-export type LookCloser<E> = (line: InputLine, raw: RawLine) => Effect.Effect<BatchError | undefined, E>
+export type LookCloser<E> = (
+  line: InputLine,
+  raw: RawLine,
+) => Effect.Effect<BatchError | undefined, E>
 
 export interface Scan {
   /** Blank ones are none. */
@@ -26,12 +29,24 @@ const makeBreath = ({ clock }: BatchHouse): Effect.Effect<void> => {
   const noteTurn = () => {
     sinceMs = clock.monotonicMs()
   }
-  return Effect.suspend(() => (clock.monotonicMs() - sinceMs < turnMs ? Effect.void : Effect.map(nextTurn, noteTurn)))
+  return Effect.suspend(() =>
+    clock.monotonicMs() - sinceMs < turnMs ? Effect.void : Effect.map(nextTurn, noteTurn),
+  )
 }
 
-export const fileGone = (): BatchError => ({ code: "not_found", message: "The input file is not there any more.", line: null, param: "input_file_id" })
+export const fileGone = (): BatchError => ({
+  code: "not_found",
+  message: "The input file is not there any more.",
+  line: null,
+  param: "input_file_id",
+})
 
-const emptyFile = (): BatchError => ({ code: "empty_file", message: "The input file holds no line.", line: null, param: "input_file_id" })
+const emptyFile = (): BatchError => ({
+  code: "empty_file",
+  message: "The input file holds no line.",
+  line: null,
+  param: "input_file_id",
+})
 
 const tooManyLines = (maxLines: number, line: number): BatchError => ({
   code: "too_many_lines",
@@ -48,18 +63,30 @@ export const sameId = (line: number, earlier: number): BatchError => ({
 })
 
 /** That a file went away is told by `isGone`; what else a store says is no fault of the input. */
-const contentOf = ({ files }: BatchHouse, file: StoredFile, isGone: () => void): Stream.Stream<Uint8Array, PortError> =>
+const contentOf = (
+  { files }: BatchHouse,
+  file: StoredFile,
+  isGone: () => void,
+): Stream.Stream<Uint8Array, PortError> =>
   files.read(file).pipe(
     Stream.catch((error: StorageError) => {
       if (error._tag === "PortError") return Stream.fail(error)
-      if (error._tag !== "BlobMissing") return Stream.fail(new PortError({ port: "storage", message: `the input can't be read: ${error._tag}` }))
+      if (error._tag !== "BlobMissing")
+        return Stream.fail(
+          new PortError({ port: "storage", message: `the input can't be read: ${error._tag}` }),
+        )
       isGone()
       return Stream.empty
     }),
   )
 
 /** Reads the whole input once, a line in memory at a time. */
-export const scan = <E>(house: BatchHouse, file: StoredFile, endpoint: string, lookCloser: LookCloser<E>): Effect.Effect<Scan, E | PortError> => {
+export const scan = <E>(
+  house: BatchHouse,
+  file: StoredFile,
+  endpoint: string,
+  lookCloser: LookCloser<E>,
+): Effect.Effect<Scan, E | PortError> => {
   const { maxLines, maxLineBytes } = house.limits
   const faults = new Faults()
   const ids = new CustomIds()
@@ -80,7 +107,8 @@ export const scan = <E>(house: BatchHouse, file: StoredFile, endpoint: string, l
       return Effect.as(breath, true)
     }
     const earlier = ids.add(line.customId, raw.line)
-    const closer = earlier === undefined ? lookCloser(line, raw) : Effect.succeed(sameId(raw.line, earlier))
+    const closer =
+      earlier === undefined ? lookCloser(line, raw) : Effect.succeed(sameId(raw.line, earlier))
     return Effect.flatMap(closer, (fault) => {
       if (fault) faults.add(fault)
       return Effect.as(breath, true)

@@ -19,8 +19,10 @@ const maxLineBytes = 268_435_456
 const ours = /^\{"id":"batch_req_\w+","custom_id":("(?:[^"\\]|\\.){1,4000}")/
 const beginning = '{"id":"batch_req_'
 
-const isWhole = ({ offset, end, text = "" }: RawLine): boolean => Buffer.byteLength(text) < end - offset
-const isBegun = ({ text = "" }: RawLine): boolean => text.startsWith(beginning) || beginning.startsWith(text)
+const isWhole = ({ offset, end, text = "" }: RawLine): boolean =>
+  Buffer.byteLength(text) < end - offset
+const isBegun = ({ text = "" }: RawLine): boolean =>
+  text.startsWith(beginning) || beginning.startsWith(text)
 
 const idOf = (raw: RawLine): string | undefined => {
   const quoted = isWhole(raw) ? ours.exec(raw.text ?? "")?.[1] : undefined
@@ -35,7 +37,8 @@ export const sizeOf = (path: string): Effect.Effect<number | undefined, BatchFil
         throw error
       }),
     ),
-    (found) => (found && !found.isFile() ? Effect.fail(notRegular(path, found)) : Effect.succeed(found?.size)),
+    (found) =>
+      found && !found.isFile() ? Effect.fail(notRegular(path, found)) : Effect.succeed(found?.size),
   )
 
 /** The results in a file, up to where a crash has cut it. A file that holds something else is refused. */
@@ -57,6 +60,9 @@ export const readEarlier = (path: string): Effect.Effect<Earlier, BatchFileRefus
         return true
       }),
     )
-    if (foreign !== undefined) return yield* refused(`${path} holds no results of a batch (line ${foreign}). Name another file, or remove it.`)
+    if (foreign !== undefined)
+      return yield* refused(
+        `${path} holds no results of a batch (line ${foreign}). Name another file, or remove it.`,
+      )
     return { path, ids, ends }
   })

@@ -7,5 +7,8 @@ const chunkBytes = 262_144
 /** A file's bytes from `start` on. */
 export const fileBytes = (path: string, start = 0): Stream.Stream<Uint8Array, BatchFileRefused> =>
   Stream.suspend(() =>
-    Stream.fromAsyncIterable(createReadStream(path, { start, highWaterMark: chunkBytes }) as AsyncIterable<Uint8Array>, (cause) => fileRefused(path, "read", cause)),
+    Stream.fromAsyncIterable(
+      createReadStream(path, { start, highWaterMark: chunkBytes }) as AsyncIterable<Uint8Array>,
+      (cause) => fileRefused(path, "read", cause),
+    ),
   )

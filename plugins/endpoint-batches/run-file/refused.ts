@@ -3,13 +3,19 @@ import { Data, Effect } from "effect"
 import type { BatchError } from "../tables.ts"
 
 /** The file can't be run, or its results can't be written. The message says what to do. */
-export class BatchFileRefused extends Data.TaggedError("BatchFileRefused")<{ readonly message: string; readonly faults?: readonly BatchError[] }> {}
+export class BatchFileRefused extends Data.TaggedError("BatchFileRefused")<{
+  readonly message: string
+  readonly faults?: readonly BatchError[]
+}> {}
 
-export const refused = (message: string, faults?: readonly BatchError[]): BatchFileRefused => new BatchFileRefused({ message, ...(faults && { faults }) })
+export const refused = (message: string, faults?: readonly BatchError[]): BatchFileRefused =>
+  new BatchFileRefused({ message, ...(faults && { faults }) })
 
 /** A pipe could be read only once, and none can be gone on with. */
 export const notRegular = (path: string, found: Stats): BatchFileRefused =>
-  refused(`${path} is ${found.isDirectory() ? "a folder" : "no regular file"}; lines and results must lie in files.`)
+  refused(
+    `${path} is ${found.isDirectory() ? "a folder" : "no regular file"}; lines and results must lie in files.`,
+  )
 
 const reasons: Readonly<Record<string, string>> = {
   ENOENT: "there is no such file or folder",
@@ -26,5 +32,11 @@ export const fileRefused = (path: string, what: string, cause: unknown): BatchFi
 }
 
 /** Not cut in the middle: a write that was begun is awaited. */
-export const onFile = <A>(path: string, what: string, act: () => Promise<A>): Effect.Effect<A, BatchFileRefused> =>
-  Effect.uninterruptible(Effect.tryPromise({ try: act, catch: (cause) => fileRefused(path, what, cause) }))
+export const onFile = <A>(
+  path: string,
+  what: string,
+  act: () => Promise<A>,
+): Effect.Effect<A, BatchFileRefused> =>
+  Effect.uninterruptible(
+    Effect.tryPromise({ try: act, catch: (cause) => fileRefused(path, what, cause) }),
+  )

@@ -12,7 +12,10 @@ interface ResultFile {
 
 export interface ResultFiles {
   /** Failures first: a line without a result is found by both files missing it. */
-  append(output: readonly string[], errors: readonly string[]): Effect.Effect<void, BatchFileRefused>
+  append(
+    output: readonly string[],
+    errors: readonly string[],
+  ): Effect.Effect<void, BatchFileRefused>
   /** All that was appended is on the disk. */
   readonly sync: Effect.Effect<void, BatchFileRefused>
 }
@@ -39,7 +42,10 @@ const cutTo = ({ path, bytes }: ResultPlace) =>
   })
 
 /** With no lines the file is made, if it is not there. */
-const appendTo = (file: ResultFile, lines: readonly string[]): Effect.Effect<void, BatchFileRefused> =>
+const appendTo = (
+  file: ResultFile,
+  lines: readonly string[],
+): Effect.Effect<void, BatchFileRefused> =>
   onFile(file.path, "written", async () => {
     file.handle ??= await open(file.path, "a")
     file.isDirty = true
@@ -53,7 +59,11 @@ const sync = (file: ResultFile): Effect.Effect<void, BatchFileRefused> =>
   })
 
 /** Cut to what is kept, and open until the Scope closes; the error file is made with its first line. Each line is handed to the system at once, so that kill -9 loses none, and is on the disk within a second. */
-export const openResultFiles = (output: ResultPlace, errors: ResultPlace, clock: Clock): Effect.Effect<ResultFiles, BatchFileRefused, Scope.Scope> =>
+export const openResultFiles = (
+  output: ResultPlace,
+  errors: ResultPlace,
+  clock: Clock,
+): Effect.Effect<ResultFiles, BatchFileRefused, Scope.Scope> =>
   Effect.gen(function* () {
     const files: readonly [ResultFile, ResultFile] = [
       { path: output.path, handle: undefined, isDirty: false },

@@ -37,12 +37,22 @@ export const makeResume = (output: Earlier, errors: Earlier) => {
     },
     /** After the last line. */
     found: (): Resumption | BatchFileRefused => {
-      const strangers = next ? left.size : output.ids.length - completed + errors.ids.length - failed
+      const strangers = next
+        ? left.size
+        : output.ids.length - completed + errors.ids.length - failed
       if (strangers > 0) {
         const files = [output, errors].filter(({ ids }) => ids.length > 0).map(({ path }) => path)
-        return refused(`${files.join(" and ")}: not made from this input. Name another --out, or remove what is there.`)
+        return refused(
+          `${files.join(" and ")}: not made from this input. Name another --out, or remove what is there.`,
+        )
       }
-      return { completed, failed, outputBytes: output.ends[completed - 1] ?? 0, errorBytes: errors.ends[failed - 1] ?? 0, next }
+      return {
+        completed,
+        failed,
+        outputBytes: output.ends[completed - 1] ?? 0,
+        errorBytes: errors.ends[failed - 1] ?? 0,
+        next,
+      }
     },
   }
 }

@@ -1,5 +1,12 @@
 import { Effect } from "effect"
-import { type ApiError, type CallPath, type Catalogue, type Endpoint, type Micros, sumUsage } from "../../../core/index.ts"
+import {
+  type ApiError,
+  type CallPath,
+  type Catalogue,
+  type Endpoint,
+  type Micros,
+  sumUsage,
+} from "../../../core/index.ts"
 import type { InputLine } from "../input/input-line.ts"
 import { lineInput } from "../preflight/model-check.ts"
 import { errorLine, lineId, outputLine } from "../work/line-wire.ts"
@@ -25,26 +32,47 @@ export interface LineParts {
 }
 
 /** An engine that is full, or starts again, has room later. */
-const patiently = ({ callPath, catalogue, target, random }: LineParts, id: string, { body }: InputLine) => {
+const patiently = (
+  { callPath, catalogue, target, random }: LineParts,
+  id: string,
+  { body }: InputLine,
+) => {
   const attempt = (tries: number): ReturnType<CallPath["runUnsettled"]> =>
-    Effect.catchTag(callPath.runUnsettled(target, lineInput({ catalogue }, operator, id, body)), "ApiError", (error) => {
-      const ms = waitMs(error, tries, random)
-      return ms === undefined ? Effect.fail(error) : Effect.andThen(Effect.sleep(ms), attempt(tries + 1))
-    })
+    Effect.catchTag(
+      callPath.runUnsettled(target, lineInput({ catalogue }, operator, id, body)),
+      "ApiError",
+      (error) => {
+        const ms = waitMs(error, tries, random)
+        return ms === undefined
+          ? Effect.fail(error)
+          : Effect.andThen(Effect.sleep(ms), attempt(tries + 1))
+      },
+    )
   return attempt(1)
 }
 
 const nothing = { inputTokens: 0, outputTokens: 0, costMicros: 0n }
 
-export const runLine = (parts: LineParts, number: number, line: InputLine): Effect.Effect<LineResult> =>
+export const runLine = (
+  parts: LineParts,
+  number: number,
+  line: InputLine,
+): Effect.Effect<LineResult> =>
   Effect.suspend(() => {
     const id = lineId(parts.name, number)
     return patiently(parts, id, line).pipe(
       Effect.map(({ reply, settlement }): LineResult => {
         const { inputTokens, outputTokens } = sumUsage(Object.values(settlement.usage))
-        const text = outputLine(id, line.customId, reply.status, "json" in reply ? reply.json : null)
+        const text = outputLine(
+          id,
+          line.customId,
+          reply.status,
+          "json" in reply ? reply.json : null,
+        )
         return { isOk: true, text, inputTokens, outputTokens, costMicros: settlement.costMicros }
       }),
-      Effect.catchTag("ApiError", (error: ApiError) => Effect.succeed({ isOk: false, text: errorLine(id, line.customId, error), ...nothing })),
+      Effect.catchTag("ApiError", (error: ApiError) =>
+        Effect.succeed({ isOk: false, text: errorLine(id, line.customId, error), ...nothing }),
+      ),
     )
   })

@@ -5,7 +5,15 @@ import { Cause, Deferred, Effect, Exit, Layer, Schema, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import fc from "fast-check"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { type ApiError, apiError, type Call, defineEndpoint, type Endpoint, type Json, usageOf } from "../../../core/index.ts"
+import {
+  type ApiError,
+  apiError,
+  type Call,
+  defineEndpoint,
+  type Endpoint,
+  type Json,
+  usageOf,
+} from "../../../core/index.ts"
 import { fakeChatModel, fakeHouse } from "../../../core/testing/index.ts"
 import { BatchFileRefused } from "./refused.ts"
 import { type BatchFileJob, type BatchFileSums, makeBatchRunner } from "./runner.ts"
@@ -35,11 +43,16 @@ const makeTarget = (answering: Answering, ran: number[], path = "/v1/test"): End
     method: "POST",
     path,
     access: "key",
-    body: Schema.Struct({ model: Schema.optionalKey(Schema.String), n: Schema.Int, pad: Schema.optionalKey(Schema.String) }),
+    body: Schema.Struct({
+      model: Schema.optionalKey(Schema.String),
+      n: Schema.Int,
+      pad: Schema.optionalKey(Schema.String),
+    }),
     maxBodyBytes: 1000,
     batchable: true,
     plan: (call) => {
-      if (call.body.model !== undefined && call.body.model !== model) return Effect.fail(apiError("model_not_found"))
+      if (call.body.model !== undefined && call.body.model !== model)
+        return Effect.fail(apiError("model_not_found"))
       const usage = usageOf({ inputTokens: 2, outputTokens: 1 })
       const run = Effect.suspend(() => {
         ran.push(call.body.n)
@@ -54,9 +67,14 @@ const echo: Answering = ({ body }) => Effect.succeed({ n: body.n })
 const failsOn =
   (...numbers: readonly number[]): Answering =>
   (call) =>
-    numbers.includes(call.body.n) ? Effect.fail(apiError("content_policy_violation", "No.", { param: "n" })) : echo(call)
+    numbers.includes(call.body.n)
+      ? Effect.fail(apiError("content_policy_violation", "No.", { param: "n" }))
+      : echo(call)
 
-const stage = (answering: Answering = echo, runExit: typeof Effect.runPromiseExit = Effect.runPromiseExit) => {
+const stage = (
+  answering: Answering = echo,
+  runExit: typeof Effect.runPromiseExit = Effect.runPromiseExit,
+) => {
   const ran: number[] = []
   const house = fakeHouse([fakeChatModel({ entry: { id: model } })], 10n ** 15n)
   const target = makeTarget(answering, ran)
@@ -70,9 +88,18 @@ const stage = (answering: Answering = echo, runExit: typeof Effect.runPromiseExi
     targets: new Map([target, makeTarget(echo, ran, "/v1/other")].map((one) => [one.path, one])),
   })
   const run = async (more: Partial<BatchFileJob<never>> = {}) => {
-    const job = { input: join(folder, "in.jsonl"), output: join(folder, "out.jsonl"), errors: join(folder, "errors.jsonl"), resume: false, linesAtOnce: 4, ...more }
+    const job = {
+      input: join(folder, "in.jsonl"),
+      output: join(folder, "out.jsonl"),
+      errors: join(folder, "errors.jsonl"),
+      resume: false,
+      linesAtOnce: 4,
+      ...more,
+    }
     const open = (models: readonly string[]) => Effect.sync(() => void opened.push(models))
-    const exit = await runExit(Effect.scoped(runner<never>({ open, onProgress: (sums) => seen.push(sums), ...job })))
+    const exit = await runExit(
+      Effect.scoped(runner<never>({ open, onProgress: (sums) => seen.push(sums), ...job })),
+    )
     if (Exit.isSuccess(exit)) return exit.value
     const error = Cause.squash(exit.cause)
     if (error instanceof BatchFileRefused) return error
@@ -81,29 +108,61 @@ const stage = (answering: Answering = echo, runExit: typeof Effect.runPromiseExi
   return { run, ran, opened, seen }
 }
 
-const line = (n: number, more: object = {}) => JSON.stringify({ custom_id: `line ${n}`, method: "POST", url: "/v1/test", body: { model, n }, ...more })
-const write = (...lines: readonly string[]) => writeFileSync(join(folder, "in.jsonl"), lines.join("\n"))
+const line = (n: number, more: object = {}) =>
+  JSON.stringify({
+    custom_id: `line ${n}`,
+    method: "POST",
+    url: "/v1/test",
+    body: { model, n },
+    ...more,
+  })
+const write = (...lines: readonly string[]) =>
+  writeFileSync(join(folder, "in.jsonl"), lines.join("\n"))
 const read = (name: string) => readFileSync(join(folder, name), "utf8")
 const rows = (name: string) =>
   read(name)
     .trimEnd()
     .split("\n")
-    .map((text) => JSON.parse(text) as { readonly custom_id: string; readonly response: { readonly body: { readonly n: number } } | null })
+    .map(
+      (text) =>
+        JSON.parse(text) as {
+          readonly custom_id: string
+          readonly response: { readonly body: { readonly n: number } } | null
+        },
+    )
 const numbers = (count: number) => Array.from({ length: count }, (_, n) => n)
 
 describe("a file", () => {
   it("gives successes to the one file and failures to the other, both in the order of the input, in the format of a batch", async () => {
     const { run, opened, seen } = stage(failsOn(1, 3))
     write(...numbers(5).map((n) => line(n)))
-    expect(await run()).toEqual({ lines: 5, earlier: 0, completed: 3, failed: 2, inputTokens: 6, outputTokens: 3, costMicros: 13_500n })
+    expect(await run()).toEqual({
+      lines: 5,
+      earlier: 0,
+      completed: 3,
+      failed: 2,
+      inputTokens: 6,
+      outputTokens: 3,
+      costMicros: 13_500n,
+    })
     expect(rows("out.jsonl").map((row) => row.custom_id)).toEqual(["line 0", "line 2", "line 4"])
-    expect(rows("out.jsonl")[0]).toEqual({ id: expect.stringMatching(/^batch_req_\w{24}$/), custom_id: "line 0", response: { status_code: 200, body: { n: 0 } }, error: null })
+    expect(rows("out.jsonl")[0]).toEqual({
+      id: expect.stringMatching(/^batch_req_\w{24}$/),
+      custom_id: "line 0",
+      response: { status_code: 200, body: { n: 0 } },
+      error: null,
+    })
     expect(rows("errors.jsonl")).toEqual(
       [1, 3].map((n) => ({
         id: expect.stringMatching(/^batch_req_\w{24}$/),
         custom_id: `line ${n}`,
         response: null,
-        error: { message: "No.", type: "invalid_request_error", code: "content_policy_violation", param: "n" },
+        error: {
+          message: "No.",
+          type: "invalid_request_error",
+          code: "content_policy_violation",
+          param: "n",
+        },
       })),
     )
     expect(opened).toEqual([[model]])
@@ -123,7 +182,9 @@ describe("a file", () => {
     const { run } = stage((call) =>
       call.body.n === 0
         ? Effect.andThen(Deferred.await(first), echo(call))
-        : Effect.tap(Effect.andThen(turns(call.body.n % 3), echo(call)), () => Effect.sync(() => ++ended === 199 && Deferred.doneUnsafe(first, Exit.void))),
+        : Effect.tap(Effect.andThen(turns(call.body.n % 3), echo(call)), () =>
+            Effect.sync(() => ++ended === 199 && Deferred.doneUnsafe(first, Exit.void)),
+          ),
     )
     write(...numbers(200).map((n) => line(n)))
     expect(await run()).toMatchObject({ completed: 200 })
@@ -132,9 +193,12 @@ describe("a file", () => {
 
   it("waits for an engine that has no room, and gives up what stays broken", async () => {
     let tries = 0
-    const clock = await Effect.runPromise(Layer.build(TestClock.layer()).pipe(Scope.provide(Scope.makeUnsafe())))
+    const clock = await Effect.runPromise(
+      Layer.build(TestClock.layer()).pipe(Scope.provide(Scope.makeUnsafe())),
+    )
     const { run, ran } = stage((call) => {
-      if (call.body.n === 0 && ++tries < 3) return Effect.fail(apiError("backend_busy", undefined, { retryAfterMs: 1 }))
+      if (call.body.n === 0 && ++tries < 3)
+        return Effect.fail(apiError("backend_busy", undefined, { retryAfterMs: 1 }))
       return call.body.n === 1 ? Effect.fail(apiError("content_policy_violation")) : echo(call)
     }, Effect.runPromiseExitWith(clock))
     write(line(0), line(1))
@@ -157,7 +221,9 @@ describe("a file", () => {
     const { run } = stage()
     write(line(0), line(1, { body: { n: "x" } }), line(2, { body: { model, n: 2, stream: true } }))
     expect(await run()).toMatchObject({ completed: 2, failed: 1 })
-    expect(rows("errors.jsonl")).toMatchObject([{ custom_id: "line 1", error: { code: "invalid_request_error", param: "n" } }])
+    expect(rows("errors.jsonl")).toMatchObject([
+      { custom_id: "line 1", error: { code: "invalid_request_error", param: "n" } },
+    ])
   })
 })
 
@@ -171,7 +237,14 @@ describe("before the first line runs, the file is refused", () => {
   }
 
   it("with every line that is wrong", async () => {
-    const { message, faults } = await refusal(`\ufeff${line(0)}`, "nonsense", "", line(0), line(4, { url: "/v1/other" }), line(5, { body: { model: "gpt-9", n: 1 } }))
+    const { message, faults } = await refusal(
+      `\ufeff${line(0)}`,
+      "nonsense",
+      "",
+      line(0),
+      line(4, { url: "/v1/other" }),
+      line(5, { body: { model: "gpt-9", n: 1 } }),
+    )
     expect(message).toContain("4 lines can't run")
     expect(faults?.map((fault) => [fault.line, fault.code, fault.param])).toEqual([
       [2, "invalid_json", null],
@@ -184,11 +257,22 @@ describe("before the first line runs, the file is refused", () => {
   it.each([
     ["that is empty", [""], "holds no line"],
     ["without an endpoint", ["nonsense"], "no line names an endpoint"],
-    ["with an endpoint that is not here", [line(0, { url: "/v1/files" })], "'/v1/files' is no endpoint that takes batches here. There are: /v1/test, /v1/other."],
-  ])("%s", async (_, lines, message) => expect((await refusal(...lines)).message).toContain(message))
+    [
+      "with an endpoint that is not here",
+      [line(0, { url: "/v1/files" })],
+      "'/v1/files' is no endpoint that takes batches here. There are: /v1/test, /v1/other.",
+    ],
+  ])("%s", async (_, lines, message) =>
+    expect((await refusal(...lines)).message).toContain(message),
+  )
 
   it("of which no line can be read names each, with what is wrong", async () => {
-    const { faults } = await refusal("x".repeat(9 * 2 ** 20), "nonsense", "[]", JSON.stringify({ custom_id: "a", method: "POST", body: {} }))
+    const { faults } = await refusal(
+      "x".repeat(9 * 2 ** 20),
+      "nonsense",
+      "[]",
+      JSON.stringify({ custom_id: "a", method: "POST", body: {} }),
+    )
     expect(faults?.map((fault) => [fault.line, fault.code])).toEqual([
       [1, "line_too_long"],
       [2, "invalid_json"],
@@ -200,24 +284,44 @@ describe("before the first line runs, the file is refused", () => {
     const { run } = stage()
     write(line(0))
     for (const paths of [{ input: "-" }, { input: "" }, { output: "-" }, { errors: "-" }])
-      expect(await run(paths)).toMatchObject({ message: expect.stringContaining("must be files with a name") })
+      expect(await run(paths)).toMatchObject({
+        message: expect.stringContaining("must be files with a name"),
+      })
     for (const resume of [false, true]) {
-      expect(await run({ output: folder, resume })).toMatchObject({ message: expect.stringContaining("is a folder") })
-      expect(await run({ output: "/dev/full", resume })).toMatchObject({ message: expect.stringContaining("no regular file") })
+      expect(await run({ output: folder, resume })).toMatchObject({
+        message: expect.stringContaining("is a folder"),
+      })
+      expect(await run({ output: "/dev/full", resume })).toMatchObject({
+        message: expect.stringContaining("no regular file"),
+      })
     }
   })
 
   it("that is not there, or whose results are", async () => {
     const { run } = stage()
-    expect(await run({ input: join(folder, "nowhere.jsonl") })).toMatchObject({ message: expect.stringContaining("there is no such file") })
-    expect(await run({ input: folder })).toMatchObject({ message: expect.stringContaining("is a folder") })
-    expect(await run({ input: "/dev/null" })).toMatchObject({ message: "/dev/null is no regular file; lines and results must lie in files." })
+    expect(await run({ input: join(folder, "nowhere.jsonl") })).toMatchObject({
+      message: expect.stringContaining("there is no such file"),
+    })
+    expect(await run({ input: folder })).toMatchObject({
+      message: expect.stringContaining("is a folder"),
+    })
+    expect(await run({ input: "/dev/null" })).toMatchObject({
+      message: "/dev/null is no regular file; lines and results must lie in files.",
+    })
     write(line(0))
     writeFileSync(join(folder, "out.jsonl"), "mine\n")
-    expect(await run()).toMatchObject({ message: expect.stringContaining("out.jsonl is there already. Go on with it (--resume)") })
-    expect(await run({ resume: true })).toMatchObject({ message: expect.stringContaining("holds no results of a batch (line 1)") })
-    expect(await run({ output: join(folder, "in.jsonl"), resume: true })).toMatchObject({ message: "Input, output and errors must be three files." })
-    expect(await run({ output: join(folder, "no", "out.jsonl") })).toMatchObject({ message: expect.stringContaining("can't be written: there is no such file or folder") })
+    expect(await run()).toMatchObject({
+      message: expect.stringContaining("out.jsonl is there already. Go on with it (--resume)"),
+    })
+    expect(await run({ resume: true })).toMatchObject({
+      message: expect.stringContaining("holds no results of a batch (line 1)"),
+    })
+    expect(await run({ output: join(folder, "in.jsonl"), resume: true })).toMatchObject({
+      message: "Input, output and errors must be three files.",
+    })
+    expect(await run({ output: join(folder, "no", "out.jsonl") })).toMatchObject({
+      message: expect.stringContaining("can't be written: there is no such file or folder"),
+    })
     expect(read("out.jsonl")).toBe("mine\n")
   })
 })
@@ -225,23 +329,42 @@ describe("before the first line runs, the file is refused", () => {
 describe("an interrupted run", () => {
   it("goes on wherever its two files were cut, and the result is that of one run; no line runs that was done", async () => {
     const failing = [3, 4, 9, 15]
-    write(...numbers(20).map((n) => line(n, { custom_id: n === 7 ? 'odd "id" \\ é\n' : `line ${n}` })))
+    write(
+      ...numbers(20).map((n) => line(n, { custom_id: n === 7 ? 'odd "id" \\ é\n' : `line ${n}` })),
+    )
     await stage(failsOn(...failing)).run()
     const whole = [read("out.jsonl"), read("errors.jsonl")] as const
     await fc.assert(
-      fc.asyncProperty(fc.nat(whole[0].length), fc.nat(whole[1].length), async (outputBytes, errorBytes) => {
-        for (const [at, name] of ["out.jsonl", "errors.jsonl"].entries()) writeFileSync(join(folder, name), whole[at] ?? "")
-        truncateSync(join(folder, "out.jsonl"), outputBytes)
-        truncateSync(join(folder, "errors.jsonl"), errorBytes)
-        const kept = [read("out.jsonl").split("\n").length - 1, read("errors.jsonl").split("\n").length - 1] as const
-        const { run, ran } = stage(failsOn(...failing))
-        const sums = (await run({ resume: true })) as BatchFileSums
-        expect([read("out.jsonl"), read("errors.jsonl")]).toEqual(whole)
-        expect(sums).toMatchObject({ lines: 20, completed: 16, failed: 4, earlier: 20 - ran.length })
-        // as many as both files hold without a gap
-        const gap = numbers(20).findIndex((n) => (failing.includes(n) ? failing.indexOf(n) >= kept[1] : n - failing.filter((f) => f < n).length >= kept[0]))
-        expect(ran.toSorted((a, b) => a - b)).toEqual(gap < 0 ? [] : numbers(20).slice(gap))
-      }),
+      fc.asyncProperty(
+        fc.nat(whole[0].length),
+        fc.nat(whole[1].length),
+        async (outputBytes, errorBytes) => {
+          for (const [at, name] of ["out.jsonl", "errors.jsonl"].entries())
+            writeFileSync(join(folder, name), whole[at] ?? "")
+          truncateSync(join(folder, "out.jsonl"), outputBytes)
+          truncateSync(join(folder, "errors.jsonl"), errorBytes)
+          const kept = [
+            read("out.jsonl").split("\n").length - 1,
+            read("errors.jsonl").split("\n").length - 1,
+          ] as const
+          const { run, ran } = stage(failsOn(...failing))
+          const sums = (await run({ resume: true })) as BatchFileSums
+          expect([read("out.jsonl"), read("errors.jsonl")]).toEqual(whole)
+          expect(sums).toMatchObject({
+            lines: 20,
+            completed: 16,
+            failed: 4,
+            earlier: 20 - ran.length,
+          })
+          // as many as both files hold without a gap
+          const gap = numbers(20).findIndex((n) =>
+            failing.includes(n)
+              ? failing.indexOf(n) >= kept[1]
+              : n - failing.filter((f) => f < n).length >= kept[0],
+          )
+          expect(ran.toSorted((a, b) => a - b)).toEqual(gap < 0 ? [] : numbers(20).slice(gap))
+        },
+      ),
       { numRuns: 25 },
     )
   }, 60_000)
@@ -260,7 +383,9 @@ describe("an interrupted run", () => {
     await stage().run()
     const before = read("out.jsonl")
     write(line(5), line(0))
-    expect(await stage().run({ resume: true })).toMatchObject({ message: expect.stringContaining("not made from this input") })
+    expect(await stage().run({ resume: true })).toMatchObject({
+      message: expect.stringContaining("not made from this input"),
+    })
     expect(read("out.jsonl")).toBe(before)
   })
 })

@@ -51,17 +51,25 @@ export interface BatchRunnerParts extends Omit<SurveyParts, "maxLineBytes"> {
 }
 
 /** The files are closed with the Scope. */
-export type BatchRunner = <E>(job: BatchFileJob<E>) => Effect.Effect<BatchFileSums, BatchFileRefused | E, Scope.Scope>
+export type BatchRunner = <E>(
+  job: BatchFileJob<E>,
+) => Effect.Effect<BatchFileSums, BatchFileRefused | E, Scope.Scope>
 
 type Run = BatchRunnerParts & SurveyParts & { readonly limits: BatchLimits }
 
 const distinct = ({ input, output, errors }: BatchFileJob<unknown>) =>
-  new Set([input, output, errors].map((path) => resolve(path))).size === 3 ? Effect.void : Effect.fail(refused("Input, output and errors must be three files."))
+  new Set([input, output, errors].map((path) => resolve(path))).size === 3
+    ? Effect.void
+    : Effect.fail(refused("Input, output and errors must be three files."))
 
 /** As other tools call standard input and output. */
 const named = ({ input, output, errors }: BatchFileJob<unknown>) =>
   [input, output, errors].some((path) => path === "" || path === "-")
-    ? Effect.fail(refused("Input, output and errors must be files with a name: a run goes on from them where it was interrupted."))
+    ? Effect.fail(
+        refused(
+          "Input, output and errors must be files with a name: a run goes on from them where it was interrupted.",
+        ),
+      )
     : Effect.void
 
 const mustBeFile = (path: string): Effect.Effect<void, BatchFileRefused> =>
@@ -74,7 +82,10 @@ const mustBeFile = (path: string): Effect.Effect<void, BatchFileRefused> =>
 const earlierIn = (path: string, isResumed: boolean): Effect.Effect<Earlier, BatchFileRefused> =>
   Effect.gen(function* () {
     if (isResumed) return yield* readEarlier(path)
-    if (yield* sizeOf(path)) return yield* refused(`${path} is there already. Go on with it (--resume), name another file, or remove it.`)
+    if (yield* sizeOf(path))
+      return yield* refused(
+        `${path} is there already. Go on with it (--resume), name another file, or remove it.`,
+      )
     return { path, ids: [], ends: [] }
   })
 
@@ -84,32 +95,53 @@ interface Pending {
   readonly raw: RawLine
 }
 
-const pendingLines = (run: Run, input: string, { line, offset }: NonNullable<Resumption["next"]>) => {
+const pendingLines = (
+  run: Run,
+  input: string,
+  { line, offset }: NonNullable<Resumption["next"]>,
+) => {
   let number = 0
-  return Stream.map(jsonLines(fileBytes(input, offset), { ...run, from: { line, offset } }), (raw): Pending => ({ number: number++, raw }))
+  return Stream.map(
+    jsonLines(fileBytes(input, offset), { ...run, from: { line, offset } }),
+    (raw): Pending => ({ number: number++, raw }),
+  )
 }
 
 /** Text and parsed body are in memory at once. */
 const copies = 2
 
 /** The lines in any order, so many at once, and only so much of them and their results in memory. */
-const results = (run: Run, job: BatchFileJob<unknown>, target: Endpoint, next: NonNullable<Resumption["next"]>) => {
+const results = (
+  run: Run,
+  job: BatchFileJob<unknown>,
+  target: Endpoint,
+  next: NonNullable<Resumption["next"]>,
+) => {
   const { linesAtOnce = run.limits.linesAtOnce } = job
   const gate = makeGate(linesAtOnce, run.limits.memoryBytes)
   const parts = { ...run, target, name: basename(job.input) }
   const runOne = ({ number, raw }: Pending) =>
     Effect.gen(function* () {
       const line = readInputLine(raw, target.path)
-      if (isBatchError(line)) return yield* refused(`${job.input} was changed while it ran: line ${raw.line}: ${line.message}`)
+      if (isBatchError(line))
+        return yield* refused(
+          `${job.input} was changed while it ran: line ${raw.line}: ${line.message}`,
+        )
       const seat = yield* gate.enter("", (raw.end - raw.offset) * copies)
       const result = yield* runLine(parts, raw.line, line)
       seat.ended(result.text.length * copies)
       return { number, result, seat }
     })
-  return Stream.mapEffect(pendingLines(run, job.input, next), runOne, { concurrency: linesAtOnce, unordered: true })
+  return Stream.mapEffect(pendingLines(run, job.input, next), runOne, {
+    concurrency: linesAtOnce,
+    unordered: true,
+  })
 }
 
-const plus = (sums: BatchFileSums, { isOk, inputTokens, outputTokens, costMicros }: LineResult): BatchFileSums => ({
+const plus = (
+  sums: BatchFileSums,
+  { isOk, inputTokens, outputTokens, costMicros }: LineResult,
+): BatchFileSums => ({
   ...sums,
   completed: sums.completed + (isOk ? 1 : 0),
   failed: sums.failed + (isOk ? 0 : 1),
@@ -118,7 +150,14 @@ const plus = (sums: BatchFileSums, { isOk, inputTokens, outputTokens, costMicros
   costMicros: sums.costMicros + costMicros,
 })
 
-const runAll = (run: Run, job: BatchFileJob<unknown>, target: Endpoint, found: Resumption, files: ResultFiles, before: BatchFileSums) =>
+const runAll = (
+  run: Run,
+  job: BatchFileJob<unknown>,
+  target: Endpoint,
+  found: Resumption,
+  files: ResultFiles,
+  before: BatchFileSums,
+) =>
   Effect.gen(function* () {
     let sums = before
     if (found.next) {
@@ -126,7 +165,8 @@ const runAll = (run: Run, job: BatchFileJob<unknown>, target: Endpoint, found: R
       yield* Stream.runForEach(results(run, job, target, found.next), ({ number, result, seat }) =>
         Effect.gen(function* () {
           const ready = inOrder.put(number, { result, leave: seat.leave })
-          const texts = (isOk: boolean) => ready.filter((one) => one.result.isOk === isOk).map((one) => one.result.text)
+          const texts = (isOk: boolean) =>
+            ready.filter((one) => one.result.isOk === isOk).map((one) => one.result.text)
           yield* files.append(texts(true), texts(false))
           for (const { result: one, leave } of ready) {
             sums = plus(sums, one)
@@ -140,20 +180,38 @@ const runAll = (run: Run, job: BatchFileJob<unknown>, target: Endpoint, found: R
     return sums
   })
 
-const runFile = <E>(run: Run, job: BatchFileJob<E>): Effect.Effect<BatchFileSums, BatchFileRefused | E, Scope.Scope> =>
+const runFile = <E>(
+  run: Run,
+  job: BatchFileJob<E>,
+): Effect.Effect<BatchFileSums, BatchFileRefused | E, Scope.Scope> =>
   Effect.gen(function* () {
     yield* named(job)
     yield* distinct(job)
     yield* mustBeFile(job.input)
     const target = yield* targetOf(run, job.input, job.endpoint)
-    const resume = makeResume(yield* earlierIn(job.output, job.resume), yield* earlierIn(job.errors, job.resume))
+    const resume = makeResume(
+      yield* earlierIn(job.output, job.resume),
+      yield* earlierIn(job.errors, job.resume),
+    )
     const survey = yield* surveyFile(run, job.input, target, resume.pass)
     const found = resume.found()
     if (found instanceof BatchFileRefused) return yield* found
     const { completed, failed } = found
-    const sums = { lines: survey.lines, earlier: completed + failed, completed, failed, inputTokens: 0, outputTokens: 0, costMicros: 0n }
+    const sums = {
+      lines: survey.lines,
+      earlier: completed + failed,
+      completed,
+      failed,
+      inputTokens: 0,
+      outputTokens: 0,
+      costMicros: 0n,
+    }
     if (found.next) yield* job.open(survey.models)
-    const files = yield* openResultFiles({ path: job.output, bytes: found.outputBytes }, { path: job.errors, bytes: found.errorBytes }, run.clock)
+    const files = yield* openResultFiles(
+      { path: job.output, bytes: found.outputBytes },
+      { path: job.errors, bytes: found.errorBytes },
+      run.clock,
+    )
     job.onProgress(sums)
     return yield* runAll(run, job, target, found, files, sums)
   })

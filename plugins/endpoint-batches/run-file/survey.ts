@@ -36,10 +36,15 @@ const urlOf = ({ text }: RawLine): string | undefined => {
 const emptyFile = (path: string) => refused(`${path} holds no line.`)
 
 const unknownTarget = (url: string, targets: SurveyParts["targets"]) =>
-  refused(`'${url}' is no endpoint that takes batches here. There ${targets.size === 1 ? "is" : "are"}: ${[...targets.keys()].join(", ") || "none"}.`)
+  refused(
+    `'${url}' is no endpoint that takes batches here. There ${targets.size === 1 ? "is" : "are"}: ${[...targets.keys()].join(", ") || "none"}.`,
+  )
 
 /** What is wrong with the lines besides: a line that can't be read names no endpoint. */
-const withoutUrl = ({ maxLineBytes }: Pick<SurveyParts, "maxLineBytes">, path: string): Effect.Effect<never, BatchFileRefused> =>
+const withoutUrl = (
+  { maxLineBytes }: Pick<SurveyParts, "maxLineBytes">,
+  path: string,
+): Effect.Effect<never, BatchFileRefused> =>
   Effect.gen(function* () {
     const faults = new Faults()
     let lines = 0
@@ -51,11 +56,18 @@ const withoutUrl = ({ maxLineBytes }: Pick<SurveyParts, "maxLineBytes">, path: s
       }),
     )
     if (lines === 0) return yield* emptyFile(path)
-    return yield* refused(`${path}: no line names an endpoint (url). Name it with --endpoint, as in --endpoint /v1/embeddings.`, faults.list())
+    return yield* refused(
+      `${path}: no line names an endpoint (url). Name it with --endpoint, as in --endpoint /v1/embeddings.`,
+      faults.list(),
+    )
   })
 
 /** The endpoint that was asked for, or that of the first line that names one. */
-export const targetOf = ({ targets, maxLineBytes }: SurveyParts, path: string, asked: string | undefined): Effect.Effect<Endpoint, BatchFileRefused> =>
+export const targetOf = (
+  { targets, maxLineBytes }: SurveyParts,
+  path: string,
+  asked: string | undefined,
+): Effect.Effect<Endpoint, BatchFileRefused> =>
   Effect.gen(function* () {
     const first =
       asked === undefined
@@ -70,7 +82,12 @@ export const targetOf = ({ targets, maxLineBytes }: SurveyParts, path: string, a
   })
 
 /** Reads every line once before the first one runs. Fails with all that is wrong, unless nothing is. */
-export const surveyFile = (parts: SurveyParts, path: string, target: Endpoint, onLine: (customId: string, raw: RawLine) => void): Effect.Effect<Survey, BatchFileRefused> =>
+export const surveyFile = (
+  parts: SurveyParts,
+  path: string,
+  target: Endpoint,
+  onLine: (customId: string, raw: RawLine) => void,
+): Effect.Effect<Survey, BatchFileRefused> =>
   Effect.gen(function* () {
     const faults = new Faults()
     const ids = new CustomIds()
@@ -86,11 +103,19 @@ export const surveyFile = (parts: SurveyParts, path: string, target: Endpoint, o
         onLine(line.customId, raw)
         const { model } = line.body as { readonly model?: unknown }
         if (typeof model === "string" && parts.catalogue.entry(model)) models.add(model)
-        return Effect.map(earlier === undefined ? checkModel(line.body, raw.line) : Effect.succeed(sameId(raw.line, earlier)), (fault) => fault && faults.add(fault))
+        return Effect.map(
+          earlier === undefined
+            ? checkModel(line.body, raw.line)
+            : Effect.succeed(sameId(raw.line, earlier)),
+          (fault) => fault && faults.add(fault),
+        )
       }),
     )
     if (lines === 0) return yield* emptyFile(path)
     if (faults.count > 0)
-      return yield* refused(`${path}: ${faults.count === 1 ? "a line" : `${faults.count.toLocaleString("en")} lines`} can't run, so none was run.`, faults.list())
+      return yield* refused(
+        `${path}: ${faults.count === 1 ? "a line" : `${faults.count.toLocaleString("en")} lines`} can't run, so none was run.`,
+        faults.list(),
+      )
     return { lines, models: [...models] }
   })

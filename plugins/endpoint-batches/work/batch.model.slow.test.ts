@@ -1,5 +1,14 @@
 import { Effect } from "effect"
-import { type AsyncCommand, assert, asyncModelRun, asyncProperty, commands, constant, constantFrom, integer } from "fast-check"
+import {
+  type AsyncCommand,
+  assert,
+  asyncModelRun,
+  asyncProperty,
+  commands,
+  constant,
+  constantFrom,
+  integer,
+} from "fast-check"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { apiError } from "../../../core/index.ts"
 import { fakeClock } from "../../../core/testing/index.ts"
@@ -22,7 +31,8 @@ beforeAll(async () => {
   world = await openWorkHouse({
     clock,
     limits: { leaseMs: 10_000, windowMs: 3_600_000 },
-    run: (n) => (n === badLine ? Effect.fail(apiError("context_length_exceeded")) : Effect.succeed({ n })),
+    run: (n) =>
+      n === badLine ? Effect.fail(apiError("context_length_exceeded")) : Effect.succeed({ n }),
   })
 }, 120_000)
 afterAll(() => world?.close())
@@ -42,7 +52,8 @@ interface Real {
   readonly players: readonly Player[]
 }
 
-const paidOf = async (id: string) => (await world.calls()).filter(({ parent, state }) => parent === id && state === "settled")
+const paidOf = async (id: string) =>
+  (await world.calls()).filter(({ parent, state }) => parent === id && state === "settled")
 
 const look = async (model: Model, { id }: Real) => {
   const row = await world.batch(id)
@@ -51,12 +62,25 @@ const look = async (model: Model, { id }: Real) => {
   expect(row.cost_micros).toBeGreaterThanOrEqual(model.costMicros)
   expect(row.done_through).toBeGreaterThanOrEqual(model.doneThrough)
   // an ended batch changes no more, but for what its last lines cost
-  if (model.ended) expect({ ...row, cost_micros: 0n, lease_until: null }).toEqual({ ...model.ended, cost_micros: 0n, lease_until: null })
+  if (model.ended)
+    expect({ ...row, cost_micros: 0n, lease_until: null }).toEqual({
+      ...model.ended,
+      cost_micros: 0n,
+      lease_until: null,
+    })
   const paid = await paidOf(id)
-  expect(new Set(paid.map(({ request_id }) => request_id)).size, "no line is paid twice").toBe(paid.length)
+  expect(new Set(paid.map(({ request_id }) => request_id)).size, "no line is paid twice").toBe(
+    paid.length,
+  )
   expect(row.cost_micros).toBe(BigInt(paid.length) * lineMicros)
   if (row.status === "in_progress") expect(paid.length).toBe(row.completed)
-  Object.assign(model, { completed: row.completed, failed: row.failed, costMicros: row.cost_micros, doneThrough: row.done_through, ended: row.ended_at ? row : undefined })
+  Object.assign(model, {
+    completed: row.completed,
+    failed: row.failed,
+    costMicros: row.cost_micros,
+    doneThrough: row.done_through,
+    ended: row.ended_at ? row : undefined,
+  })
 }
 
 const move = (name: string, act: (real: Real) => unknown): AsyncCommand<Model, Real> => ({
@@ -81,10 +105,27 @@ const moves = () => {
         }),
       ),
     )
-  const runs = who.chain((player) => integer({ min: 0, max: 2 }).map((pick) => move(`run ${player} ${pick}`, ({ players }) => players[player]!.run(pick))))
+  const runs = who.chain((player) =>
+    integer({ min: 0, max: 2 }).map((pick) =>
+      move(`run ${player} ${pick}`, ({ players }) => players[player]!.run(pick)),
+    ),
+  )
   const toggle = (name: string, act: (real: Real) => unknown) => constant(move(name, act))
-  const rarely = (name: string, act: (real: Real) => unknown) => integer({ min: 0, max: 5 }).map((n) => (n === 0 ? move(name, act) : move("nothing", () => {})))
-  const often = [runs, runs, runs, runs, faulty("commit"), faulty("commit"), faulty("commit"), faulty("claim"), faulty("claim"), faulty("compact"), faulty("finish")]
+  const rarely = (name: string, act: (real: Real) => unknown) =>
+    integer({ min: 0, max: 5 }).map((n) => (n === 0 ? move(name, act) : move("nothing", () => {})))
+  const often = [
+    runs,
+    runs,
+    runs,
+    runs,
+    faulty("commit"),
+    faulty("commit"),
+    faulty("commit"),
+    faulty("claim"),
+    faulty("claim"),
+    faulty("compact"),
+    faulty("finish"),
+  ]
   return [
     ...often,
     ...often,
@@ -98,7 +139,9 @@ const moves = () => {
     toggle("money", ({ account }) => world.broke.delete(account)),
     toggle("suspended", ({ account }) => world.identity.add({ key: account, suspended: true })),
     toggle("back", ({ account }) => world.identity.add({ key: account, suspended: false })),
-    toggle("sweep", () => Effect.runPromise(Effect.andThen(dropEnded(world.house), dropOrphans(world.house)))),
+    toggle("sweep", () =>
+      Effect.runPromise(Effect.andThen(dropEnded(world.house), dropOrphans(world.house))),
+    ),
   ]
 }
 
@@ -122,22 +165,34 @@ const workToTheEnd = async (model: Model, real: Real) => {
 
 const checkEnd = async ({ id }: Real, lines: number) => {
   const row = await world.batch(id)
-  const [good, bad] = [await world.linesOf(row.output_file_id), await world.linesOf(row.error_file_id)]
+  const [good, bad] = [
+    await world.linesOf(row.output_file_id),
+    await world.linesOf(row.error_file_id),
+  ]
   const [output, errors] = [numbersOf(good), numbersOf(bad)]
   const inOrder = (numbers: readonly number[]) => [...numbers].sort((a, b) => a - b)
   expect([output, errors]).toEqual([inOrder(output), inOrder(errors)])
   const all = [...output, ...errors]
   expect(new Set(all).size, "each once").toBe(all.length)
-  if (row.status !== "cancelled") expect([output.length, errors.length]).toEqual([row.completed, row.failed])
-  if (row.status === "completed") expect(inOrder(all)).toEqual(Array.from({ length: lines }, (_, n) => n))
+  if (row.status !== "cancelled")
+    expect([output.length, errors.length]).toEqual([row.completed, row.failed])
+  if (row.status === "completed")
+    expect(inOrder(all)).toEqual(Array.from({ length: lines }, (_, n) => n))
   for (const { response, custom_id } of good) expect(`line-${response?.body.n}`).toBe(custom_id)
   const paid = (await paidOf(id)).map(({ request_id }) => request_id)
-  if (row.status === "cancelled") expect([row.output_file_id, row.error_file_id]).toEqual([null, null])
+  if (row.status === "cancelled")
+    expect([row.output_file_id, row.error_file_id]).toEqual([null, null])
   else expect(inOrderOfText(good.map((line) => line.id))).toEqual(inOrderOfText(paid))
-  const events = (await world.events()).filter(({ data }) => data.id === id).map(({ event }) => event)
+  const events = (await world.events())
+    .filter(({ data }) => data.id === id)
+    .map(({ event }) => event)
   expect(events).toEqual(row.status === "completed" ? ["batch.completed"] : [])
   await Effect.runPromise(Effect.andThen(dropEnded(world.house), dropOrphans(world.house)))
-  expect([await world.rowsOf("batches_line"), await world.rowsOf("batches_part"), await world.parts()]).toEqual([0, 0, []])
+  expect([
+    await world.rowsOf("batches_line"),
+    await world.rowsOf("batches_part"),
+    await world.parts(),
+  ]).toEqual([0, 0, []])
   return row.status
 }
 
@@ -147,19 +202,38 @@ it("holds over any interleaving of polls, lines, commits, parts, crashes, cancel
   const seen = new Map<string, number>()
   let account = 0
   await assert(
-    asyncProperty(integer({ min: 1, max: 12 }), commands(moves(), { maxCommands: 60, size: "max" }), async (lines, steps) => {
-      const name = `a${account++}`
-      const real: Real = { id: await world.create(name, lines), account: name, players: [new Player(world), new Player(world)] }
-      clock.advance(10_001)
-      const model: Model = { completed: 0, failed: 0, costMicros: 0n, doneThrough: 0, ended: undefined }
-      await asyncModelRun(() => ({ model, real }), steps)
-      const isOpen = model.ended === undefined
-      await workToTheEnd(model, real)
-      // the claim has given back what the workers before had begun
-      if (isOpen) expect((await world.calls()).filter(({ parent, state }) => parent === real.id && state === "open")).toEqual([])
-      const status = await checkEnd(real, lines)
-      seen.set(status, (seen.get(status) ?? 0) + 1)
-    }),
+    asyncProperty(
+      integer({ min: 1, max: 12 }),
+      commands(moves(), { maxCommands: 60, size: "max" }),
+      async (lines, steps) => {
+        const name = `a${account++}`
+        const real: Real = {
+          id: await world.create(name, lines),
+          account: name,
+          players: [new Player(world), new Player(world)],
+        }
+        clock.advance(10_001)
+        const model: Model = {
+          completed: 0,
+          failed: 0,
+          costMicros: 0n,
+          doneThrough: 0,
+          ended: undefined,
+        }
+        await asyncModelRun(() => ({ model, real }), steps)
+        const isOpen = model.ended === undefined
+        await workToTheEnd(model, real)
+        // the claim has given back what the workers before had begun
+        if (isOpen)
+          expect(
+            (await world.calls()).filter(
+              ({ parent, state }) => parent === real.id && state === "open",
+            ),
+          ).toEqual([])
+        const status = await checkEnd(real, lines)
+        seen.set(status, (seen.get(status) ?? 0) + 1)
+      },
+    ),
     { numRuns: Number(process.env.RAKIT_TEST_RUNS ?? 8), endOnFailure: true },
   )
   console.log(`ended as ${[...seen].map(([status, times]) => `${status} ${times}`).join(", ")}`)

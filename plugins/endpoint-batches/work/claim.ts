@@ -9,7 +9,10 @@ import type { Candidate } from "./choose.ts"
 const restShare = 5
 
 /** The oldest of each tenant, up to `ofEach`, in order. */
-export const waitingBatches = ({ database, clock, limits }: BatchHouse, ofEach: number): Effect.Effect<readonly Candidate[], PortError> => {
+export const waitingBatches = (
+  { database, clock, limits }: BatchHouse,
+  ofEach: number,
+): Effect.Effect<readonly Candidate[], PortError> => {
   const now = new Date(clock.nowMs())
   const query = sql<Candidate>`
     SELECT id, tenant FROM (
@@ -23,7 +26,10 @@ export const waitingBatches = ({ database, clock, limits }: BatchHouse, ofEach: 
 }
 
 /** From here on nobody else changes it, and what its last worker had begun costs nothing. Undefined: somebody was faster. */
-export const claimBatch = ({ database, billing, clock, limits }: BatchHouse, id: string): Effect.Effect<BatchRow | undefined, PortError> =>
+export const claimBatch = (
+  { database, billing, clock, limits }: BatchHouse,
+  id: string,
+): Effect.Effect<BatchRow | undefined, PortError> =>
   database.transaction((tx) =>
     Effect.gen(function* () {
       const now = new Date(clock.nowMs())
@@ -31,7 +37,10 @@ export const claimBatch = ({ database, billing, clock, limits }: BatchHouse, id:
         database
           .queries<BatchTables>(tx)
           .updateTable("batches_batch")
-          .set((eb) => ({ epoch: eb("epoch", "+", 1), lease_until: new Date(now.getTime() + limits.leaseMs) }))
+          .set((eb) => ({
+            epoch: eb("epoch", "+", 1),
+            lease_until: new Date(now.getTime() + limits.leaseMs),
+          }))
           .where("id", "=", id)
           .where("ended_at", "is", null)
           .where((eb) => eb.or([eb("lease_until", "is", null), eb("lease_until", "<=", now)]))

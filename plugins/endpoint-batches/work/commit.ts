@@ -15,25 +15,40 @@ interface Charge {
 }
 
 const chargesOf = (results: readonly LineResult[]): readonly Charge[] =>
-  results.flatMap(({ settlement, begunMs = 0 }) => (settlement ? [{ settlement, begun: new Date(begunMs) }] : []))
+  results.flatMap(({ settlement, begunMs = 0 }) =>
+    settlement ? [{ settlement, begun: new Date(begunMs) }] : [],
+  )
 
 /** The counters count only while the batch goes on; what its last lines cost comes to its bill in any case, unless they began after its end: another process may hear of that late. */
-const count = ({ database, clock, limits }: BatchHouse, { id, epoch }: Hold, results: readonly LineResult[], tx: Transaction) => {
+const count = (
+  { database, clock, limits }: BatchHouse,
+  { id, epoch }: Hold,
+  results: readonly LineResult[],
+  tx: Transaction,
+) => {
   const completed = results.filter(({ ok }) => ok).length
   const failed = results.length - completed
   const charges = chargesOf(results)
   const costs = sql`unnest(${charges.map(({ settlement }) => String(settlement.costMicros))}::bigint[], ${charges.map(({ begun }) => begun)}::timestamptz[])`
-  const whileItRuns = (more: number) => sql<number>`CASE WHEN status = 'in_progress' THEN ${more}::int ELSE 0 END`
+  const whileItRuns = (more: number) =>
+    sql<number>`CASE WHEN status = 'in_progress' THEN ${more}::int ELSE 0 END`
   return database.run(() =>
     sql<Pick<BatchRow, "status" | "ended_at">>`
       UPDATE batches_batch SET completed = completed + ${whileItRuns(completed)}, failed = failed + ${whileItRuns(failed)},
         cost_micros = cost_micros + (SELECT coalesce(sum(x.cost), 0)::bigint FROM ${costs} AS x(cost, begun) WHERE ended_at IS NULL OR x.begun <= ended_at), lease_until = ${new Date(clock.nowMs() + limits.leaseMs)}
-      WHERE id = ${id} AND epoch = ${epoch} RETURNING status, ended_at`.execute(database.queries<BatchTables>(tx)),
+      WHERE id = ${id} AND epoch = ${epoch} RETURNING status, ended_at`.execute(
+      database.queries<BatchTables>(tx),
+    ),
   )
 }
 
 // lines of a file hold no line ends; an array would have every quote in them escaped and parsed again
-const insert = ({ database }: BatchHouse, { id }: Hold, results: readonly LineResult[], tx: Transaction) =>
+const insert = (
+  { database }: BatchHouse,
+  { id }: Hold,
+  results: readonly LineResult[],
+  tx: Transaction,
+) =>
   database.run(() =>
     sql`
       INSERT INTO batches_line (batch_id, line, ok, body) SELECT ${id}, * FROM ROWS FROM (
@@ -42,10 +57,19 @@ const insert = ({ database }: BatchHouse, { id }: Hold, results: readonly LineRe
     ),
   )
 
-const voided = (settlement: Settlement): Settlement => ({ ...settlement, outcome: "voided", costMicros: 0n, httpStatus: 500 })
+const voided = (settlement: Settlement): Settlement => ({
+  ...settlement,
+  outcome: "voided",
+  costMicros: 0n,
+  httpStatus: 500,
+})
 
 /** Counters, answers and money move together, or not at all. After a failure nobody knows whether they did: who goes on claims the batch anew. */
-export const commitLines = (house: BatchHouse, hold: Hold, results: readonly LineResult[]): Effect.Effect<Committed, PortError> =>
+export const commitLines = (
+  house: BatchHouse,
+  hold: Hold,
+  results: readonly LineResult[],
+): Effect.Effect<Committed, PortError> =>
   house.database.transaction((tx) =>
     Effect.gen(function* () {
       const { rows } = yield* count(house, hold, results, tx)
@@ -55,7 +79,9 @@ export const commitLines = (house: BatchHouse, hold: Hold, results: readonly Lin
       if (status === "in_progress") yield* insert(house, hold, results, tx)
       // the account's lock is taken last, and kept for a moment
       yield* house.billing.settle(
-        chargesOf(results).map(({ settlement, begun }) => (ended_at && begun > ended_at ? voided(settlement) : settlement)),
+        chargesOf(results).map(({ settlement, begun }) =>
+          ended_at && begun > ended_at ? voided(settlement) : settlement,
+        ),
         tx,
       )
       return status === "in_progress" ? "kept" : "dropped"
@@ -64,4 +90,6 @@ export const commitLines = (house: BatchHouse, hold: Hold, results: readonly Lin
 
 /** What is not committed costs nothing. Whoever claims the batch next does the same, so a failure does no harm. */
 export const giveBack = (house: BatchHouse, results: readonly LineResult[]): Effect.Effect<void> =>
-  Effect.ignore(house.billing.settle(chargesOf(results).map(({ settlement }) => voided(settlement))))
+  Effect.ignore(
+    house.billing.settle(chargesOf(results).map(({ settlement }) => voided(settlement))),
+  )

@@ -15,21 +15,40 @@ interface MadePart {
 }
 
 /** Most stretches have no errors, which shows when they have been read: such a blob goes at once. */
-const putKind = (house: BatchHouse, hold: Hold, { through }: Stretch, kind: Kind): Effect.Effect<readonly MadePart[], StorageError> =>
+const putKind = (
+  house: BatchHouse,
+  hold: Hold,
+  { through }: Stretch,
+  kind: Kind,
+): Effect.Effect<readonly MadePart[], StorageError> =>
   Effect.gen(function* () {
-    const blob = yield* house.storage.put(partKey(hold, through, kind), lineBytes(house, hold.id, kind, through), Number.MAX_SAFE_INTEGER)
+    const blob = yield* house.storage.put(
+      partKey(hold, through, kind),
+      lineBytes(house, hold.id, kind, through),
+      Number.MAX_SAFE_INTEGER,
+    )
     if (blob.bytes > 0) return [{ kind, blob }]
     yield* Effect.ignore(house.storage.remove(blob.key))
     return []
   })
 
-const put = (house: BatchHouse, hold: Hold, stretch: Stretch): Effect.Effect<readonly MadePart[], StorageError> =>
+const put = (
+  house: BatchHouse,
+  hold: Hold,
+  stretch: Stretch,
+): Effect.Effect<readonly MadePart[], StorageError> =>
   Effect.map(
     Effect.forEach(kinds, (kind) => putKind(house, hold, stretch, kind)),
     (made) => made.flat(),
   )
 
-const record = (house: BatchHouse, { id, epoch }: Hold, { through, offset }: Stretch, made: readonly MadePart[], tx: Transaction): Effect.Effect<boolean, PortError> =>
+const record = (
+  house: BatchHouse,
+  { id, epoch }: Hold,
+  { through, offset }: Stretch,
+  made: readonly MadePart[],
+  tx: Transaction,
+): Effect.Effect<boolean, PortError> =>
   Effect.gen(function* () {
     const { database } = house
     const db = database.queries<BatchTables>(tx)
@@ -43,9 +62,22 @@ const record = (house: BatchHouse, { id, epoch }: Hold, { through, offset }: Str
         .executeTakeFirst(),
     )
     if (numUpdatedRows === 0n) return false
-    const rows = made.map(({ kind, blob }) => ({ batch_id: id, kind, part: through, blob_key: blob.key, bytes: BigInt(blob.bytes) }))
-    if (rows.length > 0) yield* database.run(() => db.insertInto("batches_part").values(rows).execute())
-    yield* database.run(() => db.deleteFrom("batches_line").where("batch_id", "=", id).where("line", "<=", through).execute())
+    const rows = made.map(({ kind, blob }) => ({
+      batch_id: id,
+      kind,
+      part: through,
+      blob_key: blob.key,
+      bytes: BigInt(blob.bytes),
+    }))
+    if (rows.length > 0)
+      yield* database.run(() => db.insertInto("batches_part").values(rows).execute())
+    yield* database.run(() =>
+      db
+        .deleteFrom("batches_line")
+        .where("batch_id", "=", id)
+        .where("line", "<=", through)
+        .execute(),
+    )
     return true
   })
 
@@ -53,7 +85,11 @@ const record = (house: BatchHouse, { id, epoch }: Hold, { through, offset }: Str
  * Answered lines go from rows into blobs, so that the reorder buffer stays small and a new worker need not read the input from its start.
  * Answers whether the batch still goes on, and is ours. A blob that no row names, for whatever reason, is swept.
  */
-export const compact = (house: BatchHouse, hold: Hold, stretch: Stretch): Effect.Effect<boolean, StorageError> =>
+export const compact = (
+  house: BatchHouse,
+  hold: Hold,
+  stretch: Stretch,
+): Effect.Effect<boolean, StorageError> =>
   Effect.gen(function* () {
     const made = yield* put(house, hold, stretch)
     return yield* house.database.transaction((tx) => record(house, hold, stretch, made, tx))

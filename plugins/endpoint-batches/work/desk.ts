@@ -23,10 +23,18 @@ const countTenants = (running: Iterable<Running>): ReadonlyMap<string, number> =
   return counts
 }
 
-const logged = ({ log }: BatchHouse, batch: string, work: Effect.Effect<void, StorageError>): Effect.Effect<void> =>
+const logged = (
+  { log }: BatchHouse,
+  batch: string,
+  work: Effect.Effect<void, StorageError>,
+): Effect.Effect<void> =>
   Effect.catchCause(work, (cause) =>
     Effect.sync(() => {
-      if (!Cause.hasInterruptsOnly(cause)) log.warn("work on a batch broke off; it goes on when its lease is over", { batch, cause: Cause.pretty(cause) })
+      if (!Cause.hasInterruptsOnly(cause))
+        log.warn("work on a batch broke off; it goes on when its lease is over", {
+          batch,
+          cause: Cause.pretty(cause),
+        })
     }),
   )
 
@@ -64,9 +72,13 @@ export const makeDesk = (house: BatchHouse): Desk => {
       const work = logged(
         house,
         id,
-        purses.using(row.key_id, (purse) => workOn({ house, gate, onePart, purse, stop: one.stop, row })),
+        purses.using(row.key_id, (purse) =>
+          workOn({ house, gate, onePart, purse, stop: one.stop, row }),
+        ),
       )
-      one.fiber = yield* Effect.forkDetach(Effect.ensuring(work, ended(id)), { startImmediately: true })
+      one.fiber = yield* Effect.forkDetach(Effect.ensuring(work, ended(id)), {
+        startImmediately: true,
+      })
     })
 
   /** The newest of a tenant that has many goes on later, where another has none. */
@@ -82,7 +94,11 @@ export const makeDesk = (house: BatchHouse): Desk => {
     const free = limits.batchesAtOnce - running.size
     // one of ours whose lease was not renewed in time is not claimed again: it goes on, or ends
     const waiting = (yield* waitingBatches(house, ofOneTenant)).filter(({ id }) => !running.has(id))
-    const chosen = chooseBatches(waiting, { running: countTenants(running.values()), free, ofOneTenant })
+    const chosen = chooseBatches(waiting, {
+      running: countTenants(running.values()),
+      free,
+      ofOneTenant,
+    })
     for (const { id, tenant } of chosen) yield* start(id, tenant)
     if (free === 0) makeRoom(whoYields(waiting, countTenants(running.values())))
   })
@@ -99,6 +115,8 @@ export const makeDesk = (house: BatchHouse): Desk => {
           changed = Deferred.makeUnsafe<void>()
         },
       ),
-    stop: Effect.suspend(() => Fiber.interruptAll([...running.values()].flatMap(({ fiber }) => fiber ?? []))),
+    stop: Effect.suspend(() =>
+      Fiber.interruptAll([...running.values()].flatMap(({ fiber }) => fiber ?? [])),
+    ),
   }
 }

@@ -8,13 +8,20 @@ import { partPrefix, readPartKey } from "./part-key.ts"
 const atOnce = 500
 
 /** Of a batch that has ended: first the blob, then the row that names it. */
-export const dropParts = ({ database, storage }: BatchHouse, batch: string): Effect.Effect<number, StorageError> =>
+export const dropParts = (
+  { database, storage }: BatchHouse,
+  batch: string,
+): Effect.Effect<number, StorageError> =>
   Effect.gen(function* () {
     const db = database.queries<BatchTables>()
-    const parts = yield* database.run(() => db.selectFrom("batches_part").select(["blob_key"]).where("batch_id", "=", batch).execute())
+    const parts = yield* database.run(() =>
+      db.selectFrom("batches_part").select(["blob_key"]).where("batch_id", "=", batch).execute(),
+    )
     for (const { blob_key } of parts) {
       yield* storage.remove(blob_key)
-      yield* database.run(() => db.deleteFrom("batches_part").where("blob_key", "=", blob_key).execute())
+      yield* database.run(() =>
+        db.deleteFrom("batches_part").where("blob_key", "=", blob_key).execute(),
+      )
     }
     return parts.length
   })
@@ -23,7 +30,13 @@ export const dropParts = ({ database, storage }: BatchHouse, batch: string): Eff
 export const dropResults = (house: BatchHouse, batch: string): Effect.Effect<void, StorageError> =>
   Effect.gen(function* () {
     const { database } = house
-    yield* database.run(() => database.queries<BatchTables>().deleteFrom("batches_line").where("batch_id", "=", batch).execute())
+    yield* database.run(() =>
+      database
+        .queries<BatchTables>()
+        .deleteFrom("batches_line")
+        .where("batch_id", "=", batch)
+        .execute(),
+    )
     yield* dropParts(house, batch)
   })
 
@@ -32,9 +45,17 @@ export const dropEnded = (house: BatchHouse): Effect.Effect<number, StorageError
   Effect.gen(function* () {
     const { database } = house
     const db = database.queries<BatchTables>()
-    const { numAffectedRows = 0n } = yield* database.run(() => sql`DELETE FROM batches_line l USING batches_batch b WHERE b.id = l.batch_id AND b.ended_at IS NOT NULL`.execute(db))
+    const { numAffectedRows = 0n } = yield* database.run(() =>
+      sql`DELETE FROM batches_line l USING batches_batch b WHERE b.id = l.batch_id AND b.ended_at IS NOT NULL`.execute(
+        db,
+      ),
+    )
     const { rows } = yield* database.run(() =>
-      sql<{ id: string }>`SELECT DISTINCT b.id FROM batches_part p JOIN batches_batch b ON b.id = p.batch_id WHERE b.ended_at IS NOT NULL LIMIT ${atOnce}`.execute(db),
+      sql<{
+        id: string
+      }>`SELECT DISTINCT b.id FROM batches_part p JOIN batches_batch b ON b.id = p.batch_id WHERE b.ended_at IS NOT NULL LIMIT ${atOnce}`.execute(
+        db,
+      ),
     )
     let gone = Number(numAffectedRows)
     for (const { id } of rows) gone += yield* dropParts(house, id)
@@ -45,7 +66,10 @@ export const dropEnded = (house: BatchHouse): Effect.Effect<number, StorageError
  * Which of these blobs nobody will ever name: no row does, and its batch has ended, is gone, or belongs to a later epoch.
  * What the worker of now has put a moment ago is none of them.
  */
-export const orphansOf = ({ database }: BatchHouse, keys: readonly string[]): Effect.Effect<readonly string[], PortError> => {
+export const orphansOf = (
+  { database }: BatchHouse,
+  keys: readonly string[],
+): Effect.Effect<readonly string[], PortError> => {
   const found = keys.flatMap((key) => {
     const hold = readPartKey(key)
     return hold ? [{ key, ...hold }] : []

@@ -1,6 +1,12 @@
 import { Effect } from "effect"
 import { sql } from "kysely"
-import { type NewFile, PortError, type StorageError, type Tenant, type Transaction } from "../../../core/index.ts"
+import {
+  type NewFile,
+  PortError,
+  type StorageError,
+  type Tenant,
+  type Transaction,
+} from "../../../core/index.ts"
 import type { BatchHouse } from "../house.ts"
 import type { BatchError, BatchRow, BatchTables } from "../tables.ts"
 import { eventData } from "../wire.ts"
@@ -9,29 +15,47 @@ import { type Hold, readOwn } from "./own-row.ts"
 import { type Kind, resultBytes } from "./results.ts"
 
 /** How a batch ends. What ran is kept in any of these. */
-export type Ending = { readonly status: "completed" | "expired" } | { readonly status: "failed"; readonly errors: readonly BatchError[] }
+export type Ending =
+  | { readonly status: "completed" | "expired" }
+  | { readonly status: "failed"; readonly errors: readonly BatchError[] }
 
 const tenantOf = ({ account, mode }: BatchRow): Tenant => ({ account, mode })
 
-const wantsFile = ({ completed, failed }: BatchRow, { status }: Ending, kind: Kind): boolean => (kind === "error" ? failed > 0 : completed > 0 || status === "completed")
+const wantsFile = ({ completed, failed }: BatchRow, { status }: Ending, kind: Kind): boolean =>
+  kind === "error" ? failed > 0 : completed > 0 || status === "completed"
 
 /** Nobody sees it yet. Files sweeps it if this goes no further. */
-const makeFile = (house: BatchHouse, row: BatchRow, ending: Ending, kind: Kind): Effect.Effect<NewFile | undefined, StorageError> => {
+const makeFile = (
+  house: BatchHouse,
+  row: BatchRow,
+  ending: Ending,
+  kind: Kind,
+): Effect.Effect<NewFile | undefined, StorageError> => {
   if (!wantsFile(row, ending, kind)) return Effect.succeed(undefined)
   const tenant = tenantOf(row)
   const blobKey = house.files.newBlobKey(tenant)
-  return Effect.map(house.storage.put(blobKey, resultBytes(house, row.id, kind), Number.MAX_SAFE_INTEGER), ({ bytes }) => ({
-    id: house.files.newId(),
-    tenant,
-    filename: `${row.id}_${kind}.jsonl`,
-    purpose: kind === "output" ? ("batch_output" as const) : ("batch_error" as const),
-    blobKey,
-    bytes,
-    expiresMs: house.clock.nowMs() + house.limits.keepMs,
-  }))
+  return Effect.map(
+    house.storage.put(blobKey, resultBytes(house, row.id, kind), Number.MAX_SAFE_INTEGER),
+    ({ bytes }) => ({
+      id: house.files.newId(),
+      tenant,
+      filename: `${row.id}_${kind}.jsonl`,
+      purpose: kind === "output" ? ("batch_output" as const) : ("batch_error" as const),
+      blobKey,
+      bytes,
+      expiresMs: house.clock.nowMs() + house.limits.keepMs,
+    }),
+  )
 }
 
-const close = ({ database, clock }: BatchHouse, row: BatchRow, ending: Ending, output: NewFile | undefined, error: NewFile | undefined, tx: Transaction) =>
+const close = (
+  { database, clock }: BatchHouse,
+  row: BatchRow,
+  ending: Ending,
+  output: NewFile | undefined,
+  error: NewFile | undefined,
+  tx: Transaction,
+) =>
   database.run(() =>
     database
       .queries<BatchTables>(tx)
@@ -52,14 +76,24 @@ const close = ({ database, clock }: BatchHouse, row: BatchRow, ending: Ending, o
   )
 
 /** Never known to happen: the next worker runs what is missing. */
-const unanswered = ({ total, completed, failed }: BatchRow) => new PortError({ port: "batches", message: `${total - completed - failed} lines were not answered` })
+const unanswered = ({ total, completed, failed }: BatchRow) =>
+  new PortError({
+    port: "batches",
+    message: `${total - completed - failed} lines were not answered`,
+  })
 
 /** Files, status and event are there together, or none of them. Answers the ended batch; undefined: it was cancelled, or another worker has it. */
-export const finish = (house: BatchHouse, hold: Hold, ending: Ending, withFiles = true): Effect.Effect<BatchRow | undefined, StorageError> =>
+export const finish = (
+  house: BatchHouse,
+  hold: Hold,
+  ending: Ending,
+  withFiles = true,
+): Effect.Effect<BatchRow | undefined, StorageError> =>
   Effect.gen(function* () {
     const row = yield* readOwn(house, hold)
     if (!row) return undefined
-    if (ending.status === "completed" && row.completed + row.failed < row.total) return yield* unanswered(row)
+    if (ending.status === "completed" && row.completed + row.failed < row.total)
+      return yield* unanswered(row)
     const output = withFiles ? yield* makeFile(house, row, ending, "output") : undefined
     const error = withFiles ? yield* makeFile(house, row, ending, "error") : undefined
     const ended = yield* house.database.transaction((tx) =>
@@ -67,8 +101,15 @@ export const finish = (house: BatchHouse, hold: Hold, ending: Ending, withFiles 
         const closed = yield* close(house, row, ending, output, error, tx)
         if (!closed) return undefined
         for (const file of [output, error]) if (file) yield* house.files.create(file, tx)
-        yield* house.database.run(() => house.database.queries<BatchTables>(tx).deleteFrom("batches_line").where("batch_id", "=", row.id).execute())
-        if (closed.status !== "expired") yield* house.webhook.emit(tenantOf(row), `batch.${closed.status}`, eventData(closed), tx)
+        yield* house.database.run(() =>
+          house.database
+            .queries<BatchTables>(tx)
+            .deleteFrom("batches_line")
+            .where("batch_id", "=", row.id)
+            .execute(),
+        )
+        if (closed.status !== "expired")
+          yield* house.webhook.emit(tenantOf(row), `batch.${closed.status}`, eventData(closed), tx)
         return closed
       }),
     )

@@ -5,7 +5,12 @@ import { makeGate, type Seat } from "./gate.ts"
 
 /** A waiting or admitted line. */
 const enter = (gate: ReturnType<typeof makeGate>, tenant: string, bytes = 0) => {
-  const one = { tenant, bytes, seat: undefined as Seat | undefined, fiber: undefined as Fiber.Fiber<void> | undefined }
+  const one = {
+    tenant,
+    bytes,
+    seat: undefined as Seat | undefined,
+    fiber: undefined as Fiber.Fiber<void> | undefined,
+  }
   one.fiber = Effect.runFork(
     Effect.map(gate.enter(tenant, bytes), (seat) => {
       one.seat = seat
@@ -19,7 +24,8 @@ type Line = ReturnType<typeof enter>
 const settled = async () => {
   for (let turn = 0; turn < 4; turn++) await new Promise<void>((resolve) => setImmediate(resolve))
 }
-const inside = (lines: readonly Line[], tenant: string) => lines.filter((line) => line.tenant === tenant && line.seat).length
+const inside = (lines: readonly Line[], tenant: string) =>
+  lines.filter((line) => line.tenant === tenant && line.seat).length
 
 describe("the gate", () => {
   it("gives a tenant that comes late its share as lines end", async () => {
@@ -76,7 +82,9 @@ describe("the gate", () => {
       return [inside(lines, "a"), inside(lines, "b")]
     }
     // eight run in four places: nobody comes in until fewer do
-    expect([await leave("b"), await leave("b"), await leave("b"), await leave("b")].at(-1)).toEqual([4, 0])
+    expect([await leave("b"), await leave("b"), await leave("b"), await leave("b")].at(-1)).toEqual(
+      [4, 0],
+    )
     expect(await leave("a")).toEqual([3, 1])
   })
 
@@ -103,7 +111,11 @@ describe("the gate", () => {
 
   it("lets a line larger than all its memory pass alone, and nobody overtakes it", async () => {
     const gate = makeGate(8, 10_000)
-    const [small, large, late] = [enter(gate, "a", 1), enter(gate, "b", 1_000_000), enter(gate, "c", 1)]
+    const [small, large, late] = [
+      enter(gate, "a", 1),
+      enter(gate, "b", 1_000_000),
+      enter(gate, "c", 1),
+    ]
     await settled()
     expect([small, large, late].map(({ seat }) => seat !== undefined)).toEqual([true, false, false])
     small.seat!.leave()
@@ -166,24 +178,32 @@ describe("the gate", () => {
 
   it("keeps tenants that all have enough to do within one line of each other, whatever ends when", async () => {
     await assert(
-      asyncProperty(array(integer({ min: 0, max: 1_000 }), { minLength: 40, maxLength: 80 }), async (picks) => {
-        const gate = makeGate(7, 2 ** 30)
-        const lines = ["a", "b", "c"].flatMap((tenant) => Array.from({ length: 40 }, () => enter(gate, tenant)))
-        await settled()
-        const left = new Set(lines)
-        let turns = 0
-        for (const pick of picks) {
-          const now = [...left].filter(({ seat }) => seat)
-          const line = now[pick % now.length]!
-          left.delete(line)
-          line.seat!.leave()
+      asyncProperty(
+        array(integer({ min: 0, max: 1_000 }), { minLength: 40, maxLength: 80 }),
+        async (picks) => {
+          const gate = makeGate(7, 2 ** 30)
+          const lines = ["a", "b", "c"].flatMap((tenant) =>
+            Array.from({ length: 40 }, () => enter(gate, tenant)),
+          )
           await settled()
-          turns += 1
-          const counts = ["a", "b", "c"].map((tenant) => inside([...left], tenant))
-          const isEnough = ["a", "b", "c"].every((tenant) => [...left].some((line) => line.tenant === tenant && !line.seat))
-          if (turns > 14 && isEnough) expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(1)
-        }
-      }),
+          const left = new Set(lines)
+          let turns = 0
+          for (const pick of picks) {
+            const now = [...left].filter(({ seat }) => seat)
+            const line = now[pick % now.length]!
+            left.delete(line)
+            line.seat!.leave()
+            await settled()
+            turns += 1
+            const counts = ["a", "b", "c"].map((tenant) => inside([...left], tenant))
+            const isEnough = ["a", "b", "c"].every((tenant) =>
+              [...left].some((line) => line.tenant === tenant && !line.seat),
+            )
+            if (turns > 14 && isEnough)
+              expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(1)
+          }
+        },
+      ),
       // who always ends the first one's has it run out of lines
       { numRuns: 30, examples: [[new Array(80).fill(0)]] },
     )

@@ -77,7 +77,11 @@ const makeRoom = (slots: number, memoryBytes: number) => {
 }
 type Room = ReturnType<typeof makeRoom>
 
-const makeSeat = ({ shares, occupy, vacate, useBytes, setAside, takeBack, admit }: Room, share: Share, bytes: number): Seat => {
+const makeSeat = (
+  { shares, occupy, vacate, useBytes, setAside, takeBack, admit }: Room,
+  share: Share,
+  bytes: number,
+): Seat => {
   let isRunning = true
   let kept = bytes
   const change = (keptBytes: number) => {

@@ -9,7 +9,13 @@ export const keepWorking = (house: BatchHouse): Effect.Effect<never, never, Scop
     const desk = makeDesk(house)
     yield* Effect.forkScoped(keepSwept(house))
     const look = Effect.catchCause(desk.look, (cause) =>
-      Cause.hasInterruptsOnly(cause) ? Effect.interrupt : Effect.sync(() => house.log.warn("could not look for batches", { cause: Cause.pretty(cause) })),
+      Cause.hasInterruptsOnly(cause)
+        ? Effect.interrupt
+        : Effect.sync(() =>
+            house.log.warn("could not look for batches", { cause: Cause.pretty(cause) }),
+          ),
     )
-    return yield* desk.rest(house.limits.pollMs).pipe(Effect.andThen(look), Effect.forever, Effect.ensuring(desk.stop))
+    return yield* desk
+      .rest(house.limits.pollMs)
+      .pipe(Effect.andThen(look), Effect.forever, Effect.ensuring(desk.stop))
   })

@@ -32,7 +32,12 @@ afterAll(async () => {
 })
 
 const start = async (): Promise<Platform> => {
-  const server = await startPlatform({ config: files.config, database: new URL(database.url), dataDir: files.folder, env: { RAKIT_API_KEY: apiKey } })
+  const server = await startPlatform({
+    config: files.config,
+    database: new URL(database.url),
+    dataDir: files.folder,
+    env: { RAKIT_API_KEY: apiKey },
+  })
   servers.add(server)
   return server
 }
@@ -44,7 +49,9 @@ interface Seen {
   readonly parts: number
 }
 const look = async (): Promise<Seen> => {
-  const { rows } = await db.query("SELECT status, completed, epoch, (SELECT count(*)::int FROM batches_part) AS parts FROM batches_batch")
+  const { rows } = await db.query(
+    "SELECT status, completed, epoch, (SELECT count(*)::int FROM batches_part) AS parts FROM batches_batch",
+  )
   return rows[0] as Seen
 }
 const until = async (holds: (seen: Seen) => boolean, ms = 60_000): Promise<Seen> => {
@@ -57,7 +64,9 @@ const until = async (holds: (seen: Seen) => boolean, ms = 60_000): Promise<Seen>
   }
 }
 const money = async () => {
-  const { rows } = await db.query("SELECT balance_micros::text AS balance, held_micros::text AS held FROM ledger_account WHERE account_id NOT LIKE '@%'")
+  const { rows } = await db.query(
+    "SELECT balance_micros::text AS balance, held_micros::text AS held FROM ledger_account WHERE account_id NOT LIKE '@%'",
+  )
   return rows[0] as { balance: string; held: string }
 }
 
@@ -69,7 +78,10 @@ it(`kill -9, ${kills} times in a batch of ${lines} lines: complete, in order, ea
   let seen = { status: "", completed: 0, epoch: 0, parts: 0 } satisfies Seen as Seen
   for (let kill = 0; kill < kills; kill++) {
     const wanted = seen.completed + Math.floor(Math.random() * 30)
-    const now = await until(({ completed, status, epoch }) => status === "completed" || (epoch > kill && completed >= wanted))
+    const now = await until(
+      ({ completed, status, epoch }) =>
+        status === "completed" || (epoch > kill && completed >= wanted),
+    )
     expect(now.completed, "counters never go back").toBeGreaterThanOrEqual(seen.completed)
     seen = now
     // anywhere between two commits
@@ -82,21 +94,37 @@ it(`kill -9, ${kills} times in a batch of ${lines} lines: complete, in order, ea
   expect(await until(({ status }) => status === "completed")).toMatchObject({ completed: lines })
   const client = clientOf(server.url, apiKey)
   const [batch] = (await client.batches.list()).data
-  expect(batch).toMatchObject({ status: "completed", request_counts: { total: lines, completed: lines, failed: 0 }, error_file_id: null })
-  const output = (await (await client.files.content(batch!.output_file_id!)).text()).trimEnd().split("\n")
-  expect(output.map((line) => (JSON.parse(line) as { custom_id: string }).custom_id)).toEqual(Array.from({ length: lines }, (_, n) => `line-${n}`))
+  expect(batch).toMatchObject({
+    status: "completed",
+    request_counts: { total: lines, completed: lines, failed: 0 },
+    error_file_id: null,
+  })
+  const output = (await (await client.files.content(batch!.output_file_id!)).text())
+    .trimEnd()
+    .split("\n")
+  expect(output.map((line) => (JSON.parse(line) as { custom_id: string }).custom_id)).toEqual(
+    Array.from({ length: lines }, (_, n) => `line-${n}`),
+  )
 
   expect(await money()).toMatchObject({ balance: String(before - BigInt(lines) * lineMicros) })
   await expect.poll(async () => (await money()).held, { timeout: 20_000, interval: 200 }).toBe("0")
-  const { rows } = await db.query("SELECT state, count(*)::int AS calls, count(DISTINCT request_id)::int AS requests FROM ledger_call WHERE parent_id IS NOT NULL GROUP BY state")
-  const settled = rows.find(({ state }) => state === "settled") as { calls: number; requests: number }
+  const { rows } = await db.query(
+    "SELECT state, count(*)::int AS calls, count(DISTINCT request_id)::int AS requests FROM ledger_call WHERE parent_id IS NOT NULL GROUP BY state",
+  )
+  const settled = rows.find(({ state }) => state === "settled") as {
+    calls: number
+    requests: number
+  }
   expect(settled).toMatchObject({ calls: lines, requests: lines })
   const repeated = rows.reduce((sum, { calls }) => sum + (calls as number), 0) - lines
-  console.log(`${kills} kills, the last at line ${atLastKill}; ${seen.parts} parts lay there; ${repeated} lines ran again, unpaid`)
+  console.log(
+    `${kills} kills, the last at line ${atLastKill}; ${seen.parts} parts lay there; ${repeated} lines ran again, unpaid`,
+  )
 
   const ledger = await runCli(["ledger", "verify", "-c", files.config, "--json"], server.env)
   expect([ledger.code, JSON.parse(ledger.stdout)]).toMatchObject([0, { faults: [] }])
   const fsck = await runCli(["fsck", files.config, "--json"], server.env)
   expect([fsck.code, JSON.parse(fsck.stdout)]).toMatchObject([0, { clean: true }])
-  for (const table of ["batches_line", "batches_part"]) expect([table, (await db.query(`SELECT * FROM ${table}`)).rowCount]).toEqual([table, 0])
+  for (const table of ["batches_line", "batches_part"])
+    expect([table, (await db.query(`SELECT * FROM ${table}`)).rowCount]).toEqual([table, 0])
 }, 2_400_000)

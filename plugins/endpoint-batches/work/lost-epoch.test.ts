@@ -12,7 +12,8 @@ let world: WorkHouse
 let afterPut = async () => {}
 beforeAll(async () => {
   const storage = fakeStorage()
-  const put: Storage["put"] = (key, body, maxBytes) => Effect.tap(storage.put(key, body, maxBytes), () => Effect.promise(() => afterPut()))
+  const put: Storage["put"] = (key, body, maxBytes) =>
+    Effect.tap(storage.put(key, body, maxBytes), () => Effect.promise(() => afterPut()))
   world = await openWorkHouse({ clock, limits: { leaseMs: 10_000 }, storage: { ...storage, put } })
 }, 120_000)
 afterAll(() => world?.close())
@@ -36,8 +37,14 @@ describe("a worker whose batch another one has", () => {
     await second.claim(id)
     await first.commit()
     expect(first.works).toBe(false)
-    expect(await world.batch(id)).toMatchObject({ epoch: 2, completed: 2, cost_micros: 2n * lineMicros })
-    expect((await world.calls()).filter(({ parent }) => parent === id).map(({ state }) => state)).toEqual(["settled", "settled", "voided"])
+    expect(await world.batch(id)).toMatchObject({
+      epoch: 2,
+      completed: 2,
+      cost_micros: 2n * lineMicros,
+    })
+    expect(
+      (await world.calls()).filter(({ parent }) => parent === id).map(({ state }) => state),
+    ).toEqual(["settled", "settled", "voided"])
   })
 
   it("makes no part: what is done never goes back", async () => {
@@ -47,7 +54,9 @@ describe("a worker whose batch another one has", () => {
     await second.commit()
     await second.compact()
     // no empty one for errors that nobody had
-    expect((await world.parts()).filter((key) => key.includes(id))).toEqual([`batches/${id}/2-5-output`])
+    expect((await world.parts()).filter((key) => key.includes(id))).toEqual([
+      `batches/${id}/2-5-output`,
+    ])
     await first.compact()
     expect(await world.batch(id)).toMatchObject({ done_through: 5, completed: 5 })
     second.die()
@@ -58,7 +67,10 @@ describe("a worker whose batch another one has", () => {
     await first.commit()
     await first.finish()
     const row = await world.batch(id)
-    expect([row.status, numbersOf(await world.linesOf(row.output_file_id))]).toEqual(["completed", [0, 1, 2, 3, 4, 5]])
+    expect([row.status, numbersOf(await world.linesOf(row.output_file_id))]).toEqual([
+      "completed",
+      [0, 1, 2, 3, 4, 5],
+    ])
   })
 
   it("does not end it", async () => {
@@ -86,7 +98,11 @@ describe("a worker whose batch another one has", () => {
       await first.finish()
       expect(await world.batch(id)).toMatchObject({ status, output_file_id: null })
       expect((await world.events()).filter(({ data }) => data.id === id)).toEqual([])
-      expect((await world.files.rows()).filter(({ tenant, purpose }) => tenant.account === account && purpose === "batch_output")).toEqual([])
+      expect(
+        (await world.files.rows()).filter(
+          ({ tenant, purpose }) => tenant.account === account && purpose === "batch_output",
+        ),
+      ).toEqual([])
     }
   })
 })

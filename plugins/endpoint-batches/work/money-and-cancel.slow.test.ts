@@ -24,7 +24,11 @@ const work = () => {
 }
 const ended = (id: string) => hasEnded(house, id)
 const running = (id: string, atLeast = 0) => isRunning(house, id, atLeast)
-const isOver = () => vi.waitFor(async () => expect((await house.calls()).filter(({ state }) => state === "open")).toEqual([]), patient)
+const isOver = () =>
+  vi.waitFor(
+    async () => expect((await house.calls()).filter(({ state }) => state === "open")).toEqual([]),
+    patient,
+  )
 
 describe("a batch", () => {
   it("whose money is held by lines that run waits for them: what they leave covers the others", async () => {
@@ -34,17 +38,30 @@ describe("a batch", () => {
     const [thrifty, poor] = [await house.create("thrifty", 100), await house.create("poor", 40)]
     work()
     expect(await ended(poor)).toMatchObject({ status: "completed", completed: 0, failed: 40 })
-    expect(await ended(thrifty)).toMatchObject({ status: "completed", completed: 100, failed: 0, cost_micros: 100n * lineMicros })
+    expect(await ended(thrifty)).toMatchObject({
+      status: "completed",
+      completed: 100,
+      failed: 0,
+      cost_micros: 100n * lineMicros,
+    })
   })
 
   it("whose money another key of its account holds waits for that, too", async () => {
-    const { room, identity, db } = await open({ limits: { linesAtOnce: 16 }, run: (n) => Effect.delay(Effect.succeed({ n }), 20) })
+    const { room, identity, db } = await open({
+      limits: { linesAtOnce: 16 },
+      run: (n) => Effect.delay(Effect.succeed({ n }), 20),
+    })
     room.set("thrifty", 3)
     identity.add({ key: "second", keyId: "key_second", account: "thrifty" })
     const [one, other] = [await house.create("thrifty", 60), await house.create("thrifty", 60)]
-    await db.updateTable("batches_batch").set({ key_id: "key_second" }).where("id", "=", other).execute()
+    await db
+      .updateTable("batches_batch")
+      .set({ key_id: "key_second" })
+      .where("id", "=", other)
+      .execute()
     work()
-    for (const id of [one, other]) expect(await ended(id)).toMatchObject({ status: "completed", completed: 60, failed: 0 })
+    for (const id of [one, other])
+      expect(await ended(id)).toMatchObject({ status: "completed", completed: 60, failed: 0 })
   })
 
   it("whose money a call elsewhere holds waits for its end, or is cancelled", async () => {
@@ -53,13 +70,29 @@ describe("a batch", () => {
     const [id, given] = [await house.create("thrifty", 5), await house.create("thrifty", 5)]
     const caller = await Effect.runPromise(parts.identity.resume("key_thrifty"))
     const call = parts.ids.call()
-    await Effect.runPromise(parts.billing.admit({ id: call, caller, endpoint: "chat", requestId: "r", holdMicros: lineMicros, counts: "all" }))
+    await Effect.runPromise(
+      parts.billing.admit({
+        id: call,
+        caller,
+        endpoint: "chat",
+        requestId: "r",
+        holdMicros: lineMicros,
+        counts: "all",
+      }),
+    )
     const looked = vi.spyOn(parts.billing, "balance")
     work()
     await vi.waitFor(() => expect(looked.mock.calls.length).toBeGreaterThan(10), patient)
-    expect([await house.batch(id), await house.batch(given)]).toMatchObject([{ failed: 0 }, { failed: 0 }])
+    expect([await house.batch(id), await house.batch(given)]).toMatchObject([
+      { failed: 0 },
+      { failed: 0 },
+    ])
     await house.cancel(given)
-    await Effect.runPromise(parts.billing.settle([{ id: call, outcome: "settled", costMicros: lineMicros, usage: {}, httpStatus: 200 }]))
+    await Effect.runPromise(
+      parts.billing.settle([
+        { id: call, outcome: "settled", costMicros: lineMicros, usage: {}, httpStatus: 200 },
+      ]),
+    )
     expect(await ended(id)).toMatchObject({ status: "completed", completed: 5, failed: 0 })
     expect(await ended(given)).toMatchObject({ status: "cancelled", completed: 0, failed: 0 })
   })
@@ -79,7 +112,11 @@ describe("a batch", () => {
     // others may have begun before, or before the worker heard of it: those are free
     const settled = (await house.calls()).filter(({ state }) => state === "settled").length
     expect(settled).toBeLessThanOrEqual(8)
-    expect(await house.batch(id)).toMatchObject({ status: "cancelled", completed: 0, cost_micros: BigInt(settled) * lineMicros })
+    expect(await house.batch(id)).toMatchObject({
+      status: "cancelled",
+      completed: 0,
+      cost_micros: BigInt(settled) * lineMicros,
+    })
   })
 
   /** Eight lines have run, eight are held back at the door. */
@@ -107,7 +144,11 @@ describe("a batch", () => {
     await isOver()
     await vi.waitFor(async () => expect(await house.rowsOf("batches_line")).toBe(0), patient)
     expect(begun).toHaveLength(16)
-    expect(await house.batch(id)).toMatchObject({ status: "cancelled", completed: 8, cost_micros: 16n * lineMicros })
+    expect(await house.batch(id)).toMatchObject({
+      status: "cancelled",
+      completed: 8,
+      cost_micros: 16n * lineMicros,
+    })
   })
 
   it("that is cancelled in another process pays for no line that begins before this one knows", async () => {
@@ -120,6 +161,10 @@ describe("a batch", () => {
     const states = (await house.calls()).map(({ state }) => state)
     expect(states.filter((state) => state === "settled")).toHaveLength(16)
     expect(states.filter((state) => state === "voided").length).toBe(begun.length - 16)
-    expect(await house.batch(id)).toMatchObject({ status: "cancelled", completed: 8, cost_micros: 16n * lineMicros })
+    expect(await house.batch(id)).toMatchObject({
+      status: "cancelled",
+      completed: 8,
+      cost_micros: 16n * lineMicros,
+    })
   })
 })

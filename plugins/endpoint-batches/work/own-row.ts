@@ -7,12 +7,19 @@ import type { BatchRow, BatchTables } from "../tables.ts"
 export type Hold = Pick<BatchRow, "id" | "epoch">
 
 const own = ({ database }: BatchHouse, { id, epoch }: Hold, tx?: Transaction) =>
-  database.queries<BatchTables>(tx).updateTable("batches_batch").where("id", "=", id).where("epoch", "=", epoch)
+  database
+    .queries<BatchTables>(tx)
+    .updateTable("batches_batch")
+    .where("id", "=", id)
+    .where("epoch", "=", epoch)
 
 const leaseUntil = ({ clock, limits }: BatchHouse): Date => new Date(clock.nowMs() + limits.leaseMs)
 
 /** Keeps it. Undefined: another worker has it. */
-export const renewLease = (house: BatchHouse, hold: Hold): Effect.Effect<BatchRow | undefined, PortError> =>
+export const renewLease = (
+  house: BatchHouse,
+  hold: Hold,
+): Effect.Effect<BatchRow | undefined, PortError> =>
   house.database.run(() =>
     own(house, hold)
       .set({ lease_until: leaseUntil(house) })
@@ -25,17 +32,36 @@ export const releaseLease = (house: BatchHouse, hold: Hold): Effect.Effect<void,
   Effect.asVoid(house.database.run(() => own(house, hold).set({ lease_until: null }).execute()))
 
 /** Pre-flight passed. Undefined: it was cancelled, or another worker has it. */
-export const beginLines = (house: BatchHouse, hold: Hold, total: number): Effect.Effect<BatchRow | undefined, PortError> =>
+export const beginLines = (
+  house: BatchHouse,
+  hold: Hold,
+  total: number,
+): Effect.Effect<BatchRow | undefined, PortError> =>
   house.database.run(() =>
     own(house, hold)
-      .set({ status: "in_progress", total, in_progress_at: new Date(house.clock.nowMs()), lease_until: leaseUntil(house) })
+      .set({
+        status: "in_progress",
+        total,
+        in_progress_at: new Date(house.clock.nowMs()),
+        lease_until: leaseUntil(house),
+      })
       .where("status", "=", "validating")
       .returningAll()
       .executeTakeFirst(),
   )
 
 /** As it is now. Undefined: it has ended, or another worker has it. */
-export const readOwn = ({ database }: BatchHouse, { id, epoch }: Hold): Effect.Effect<BatchRow | undefined, PortError> =>
+export const readOwn = (
+  { database }: BatchHouse,
+  { id, epoch }: Hold,
+): Effect.Effect<BatchRow | undefined, PortError> =>
   database.run(() =>
-    database.queries<BatchTables>().selectFrom("batches_batch").selectAll().where("id", "=", id).where("epoch", "=", epoch).where("ended_at", "is", null).executeTakeFirst(),
+    database
+      .queries<BatchTables>()
+      .selectFrom("batches_batch")
+      .selectAll()
+      .where("id", "=", id)
+      .where("epoch", "=", epoch)
+      .where("ended_at", "is", null)
+      .executeTakeFirst(),
   )

@@ -4,7 +4,8 @@ import type { Kind } from "./results.ts"
 export const partPrefix = "batches/"
 
 /** With the epoch: what a worker writes that has lost its batch lies beside what the new one writes, never in its place. */
-export const partKey = ({ id, epoch }: Hold, part: number, kind: Kind): string => `${partPrefix}${id}/${epoch}-${part}-${kind}`
+export const partKey = ({ id, epoch }: Hold, part: number, kind: Kind): string =>
+  `${partPrefix}${id}/${epoch}-${part}-${kind}`
 
 /** Whose worker wrote it; undefined: it is none of ours. */
 export const readPartKey = (key: string): Hold | undefined => {

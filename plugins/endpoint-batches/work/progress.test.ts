@@ -17,7 +17,9 @@ it("stretches over what is done without a gap, in whatever order it was", () => 
         seen.add(line)
         let next = through
         while (seen.has(next + 1)) next += 1
-        expect(progress.stretch).toEqual(next - through >= partLines ? { through: next * 2, offset: next * 10 } : undefined)
+        expect(progress.stretch).toEqual(
+          next - through >= partLines ? { through: next * 2, offset: next * 10 } : undefined,
+        )
         if (progress.stretch && line % 2 === 0) {
           progress.forget(progress.stretch)
           through = next

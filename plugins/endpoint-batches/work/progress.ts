@@ -25,7 +25,15 @@ export interface Progress {
   readonly room: Effect.Effect<void>
 }
 
-export const makeProgress = ({ partBytes, partLines, maxLines }: { readonly partBytes: number; readonly partLines: number; readonly maxLines: number }): Progress => {
+export const makeProgress = ({
+  partBytes,
+  partLines,
+  maxLines,
+}: {
+  readonly partBytes: number
+  readonly partLines: number
+  readonly maxLines: number
+}): Progress => {
   const byLine = new Map<number, Passed>()
   const all: Passed[] = []
   /** So many at the beginning are done, with so many bytes. */
@@ -49,7 +57,9 @@ export const makeProgress = ({ partBytes, partLines, maxLines }: { readonly part
     },
     get stretch() {
       const last = all[doneLines - 1]
-      return last && (doneBytes >= partBytes || doneLines >= partLines) ? { through: last.line, offset: last.end } : undefined
+      return last && (doneBytes >= partBytes || doneLines >= partLines)
+        ? { through: last.line, offset: last.end }
+        : undefined
     },
     forget: ({ through }) => {
       const gone = all.findIndex(({ line }) => line > through)

@@ -5,7 +5,8 @@ import { makePurse, type Purse, type Stake } from "./purse.ts"
 
 const run = Effect.runPromise
 const refused = Effect.fail(apiError("insufficient_quota"))
-const tried = (stake: Stake, attempt: Effect.Effect<unknown, ApiError>) => run(Effect.ignore(stake.hold(attempt)))
+const tried = (stake: Stake, attempt: Effect.Effect<unknown, ApiError>) =>
+  run(Effect.ignore(stake.hold(attempt)))
 const asked = (stake: Stake) => {
   let answer: boolean | undefined
   const done = run(stake.more).then((isMore) => {
@@ -65,7 +66,11 @@ it("lines that are refused together don't wait for each other", async () => {
   const purse = makePurse()
   const door = Deferred.makeUnsafe<void>()
   const stakes = [purse.stake(), purse.stake(), purse.stake()]
-  const all = Promise.all(stakes.map((stake) => tried(stake, Effect.andThen(Deferred.await(door), refused)).then(() => run(stake.more))))
+  const all = Promise.all(
+    stakes.map((stake) =>
+      tried(stake, Effect.andThen(Deferred.await(door), refused)).then(() => run(stake.more)),
+    ),
+  )
   Deferred.doneUnsafe(door, Effect.void)
   expect(await all).toEqual([false, false, false])
 })
@@ -74,7 +79,10 @@ it("one that failed otherwise, or was given up, lets go of what it held", async 
   const purse = makePurse()
   const failing = purse.stake()
   const door = Deferred.makeUnsafe<void>()
-  const trial = tried(failing, Effect.andThen(Deferred.await(door), Effect.fail(apiError("backend_error"))))
+  const trial = tried(
+    failing,
+    Effect.andThen(Deferred.await(door), Effect.fail(apiError("backend_error"))),
+  )
   const stake = purse.stake()
   await tried(stake, refused)
   const wait = asked(stake)

@@ -47,7 +47,9 @@ export const makePurse = (): Purse => {
           isActive = true
           active += 1
           seen = releases
-          return Effect.tapError(attempt, ({ code }) => Effect.sync(() => leave(code !== "insufficient_quota")))
+          return Effect.tapError(attempt, ({ code }) =>
+            Effect.sync(() => leave(code !== "insufficient_quota")),
+          )
         }),
       more: Effect.callback<boolean>((resume) => {
         const look = () => {
@@ -75,7 +77,10 @@ export const makePurses = () => {
   const purses = new Map<string, { readonly purse: Purse; users: number }>()
   return {
     /** While `work` runs. */
-    using: <A, E>(keyId: string, work: (purse: Purse) => Effect.Effect<A, E>): Effect.Effect<A, E> =>
+    using: <A, E>(
+      keyId: string,
+      work: (purse: Purse) => Effect.Effect<A, E>,
+    ): Effect.Effect<A, E> =>
       Effect.suspend(() => {
         const one = purses.get(keyId) ?? { purse: makePurse(), users: 0 }
         purses.set(keyId, one)

@@ -33,10 +33,16 @@ const pagesOf = (all: readonly LineAt[]): readonly (readonly [number, number])[]
   return pages
 }
 
-const encoded = (bodies: readonly { readonly body: string }[]): Uint8Array => Buffer.from(bodies.map(({ body }) => `${body}\n`).join(""))
+const encoded = (bodies: readonly { readonly body: string }[]): Uint8Array =>
+  Buffer.from(bodies.map(({ body }) => `${body}\n`).join(""))
 
 /** Lines up to `through` that lie in no part, in order, as bytes of their file. */
-export const lineBytes = (house: BatchHouse, batch: string, kind: Kind, through: number = 2 ** 31 - 1): Stream.Stream<Uint8Array, PortError> => {
+export const lineBytes = (
+  house: BatchHouse,
+  batch: string,
+  kind: Kind,
+  through: number = 2 ** 31 - 1,
+): Stream.Stream<Uint8Array, PortError> => {
   const all = house.database.run(() =>
     lines(house, batch, kind)
       .select(["line", (eb) => eb.fn<number>("octet_length", ["body"]).as("bytes")])
@@ -46,14 +52,27 @@ export const lineBytes = (house: BatchHouse, batch: string, kind: Kind, through:
   )
   const page = ([from, to]: readonly [number, number]) =>
     Effect.map(
-      house.database.run(() => lines(house, batch, kind).select("body").where("line", ">=", from).where("line", "<=", to).orderBy("line").execute()),
+      house.database.run(() =>
+        lines(house, batch, kind)
+          .select("body")
+          .where("line", ">=", from)
+          .where("line", "<=", to)
+          .orderBy("line")
+          .execute(),
+      ),
       encoded,
     )
-  return Stream.unwrap(Effect.map(all, (found) => Stream.mapEffect(Stream.fromIterable(pagesOf(found)), page)))
+  return Stream.unwrap(
+    Effect.map(all, (found) => Stream.mapEffect(Stream.fromIterable(pagesOf(found)), page)),
+  )
 }
 
 /** One after the other, as the first is asked for when the second is not open yet. */
-const partBytes = (house: BatchHouse, batch: string, kind: Kind): Stream.Stream<Uint8Array, StorageError> => {
+const partBytes = (
+  house: BatchHouse,
+  batch: string,
+  kind: Kind,
+): Stream.Stream<Uint8Array, StorageError> => {
   const after = (part: number) =>
     house.database.run(() =>
       house.database
@@ -67,16 +86,29 @@ const partBytes = (house: BatchHouse, batch: string, kind: Kind): Stream.Stream<
         .limit(1)
         .executeTakeFirst(),
     )
-  const keys = Stream.paginate(-1, (last: number) => Effect.map(after(last), (row) => [row ? [row.blob_key] : [], row ? Option.some(row.part) : Option.none<number>()] as const))
+  const keys = Stream.paginate(-1, (last: number) =>
+    Effect.map(
+      after(last),
+      (row) =>
+        [row ? [row.blob_key] : [], row ? Option.some(row.part) : Option.none<number>()] as const,
+    ),
+  )
   return Stream.flatMap(keys, (key) => house.storage.get(key))
 }
 
 /** All of one of the two files, in the order of the input. */
-export const resultBytes = (house: BatchHouse, batch: string, kind: Kind): Stream.Stream<Uint8Array, StorageError> =>
+export const resultBytes = (
+  house: BatchHouse,
+  batch: string,
+  kind: Kind,
+): Stream.Stream<Uint8Array, StorageError> =>
   Stream.concat(partBytes(house, batch, kind), lineBytes(house, batch, kind))
 
 /** Lines that were answered before, and how many bytes they became. */
-export const answeredLines = ({ database }: BatchHouse, batch: string): Effect.Effect<ReadonlyMap<number, number>, PortError> =>
+export const answeredLines = (
+  { database }: BatchHouse,
+  batch: string,
+): Effect.Effect<ReadonlyMap<number, number>, PortError> =>
   Effect.map(
     database.run(() =>
       database

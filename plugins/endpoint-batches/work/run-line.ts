@@ -1,5 +1,14 @@
 import { Cause, Effect, Option } from "effect"
-import { type ApiError, apiError, type CallPath, type Endpoint, isApiError, type Json, type PortError, type Settlement } from "../../../core/index.ts"
+import {
+  type ApiError,
+  apiError,
+  type CallPath,
+  type Endpoint,
+  isApiError,
+  type Json,
+  type PortError,
+  type Settlement,
+} from "../../../core/index.ts"
 import type { BatchHouse } from "../house.ts"
 import { isBatchError, readInputLine } from "../input/input-line.ts"
 import type { RawLine } from "../input/json-lines.ts"
@@ -47,15 +56,26 @@ const internal = (house: BatchHouse, batch: BatchRow, cause: Cause.Cause<unknown
 }
 
 /** What went wrong, as a client may see it. */
-const sealed = <A>({ house, batch }: LineParts, work: Effect.Effect<A, ApiError | PortError>): Effect.Effect<A, ApiError> =>
-  Effect.catchCause(work, (cause) => (Cause.hasInterruptsOnly(cause) ? Effect.interrupt : Effect.fail(internal(house, batch, cause))))
+const sealed = <A>(
+  { house, batch }: LineParts,
+  work: Effect.Effect<A, ApiError | PortError>,
+): Effect.Effect<A, ApiError> =>
+  Effect.catchCause(work, (cause) =>
+    Cause.hasInterruptsOnly(cause) ? Effect.interrupt : Effect.fail(internal(house, batch, cause)),
+  )
 
 const once = (parts: LineParts, requestId: string, body: Json): Effect.Effect<Answer, ApiError> => {
   const { house, batch, target } = parts
   const run = Effect.gen(function* () {
     const begunMs = house.clock.nowMs()
     const caller = yield* house.identity.resume(batch.key_id)
-    return { ...(yield* house.callPath.runUnsettled(target, { ...lineInput(house, caller, requestId, body), parent: batch.id })), begunMs }
+    return {
+      ...(yield* house.callPath.runUnsettled(target, {
+        ...lineInput(house, caller, requestId, body),
+        parent: batch.id,
+      })),
+      begunMs,
+    }
   })
   return sealed(parts, run)
 }
@@ -66,7 +86,10 @@ const isOnlyHeld = (parts: LineParts, requestId: string, body: Json): Effect.Eff
   const look = Effect.gen(function* () {
     const { balanceMicros } = yield* house.billing.balance(batch.account)
     const caller = yield* house.identity.resume(batch.key_id)
-    const { costMicros } = yield* house.callPath.check(target, lineInput(house, caller, requestId, body))
+    const { costMicros } = yield* house.callPath.check(
+      target,
+      lineInput(house, caller, requestId, body),
+    )
     const cap = caller.limits.monthlyCapMicros
     if (costMicros > balanceMicros || cap === 0n) return costMicros <= balanceMicros
     const spent = yield* house.billing.spentThisMonth([batch.key_id])
@@ -76,7 +99,13 @@ const isOnlyHeld = (parts: LineParts, requestId: string, body: Json): Effect.Eff
 }
 
 /** Whether there may be money now, known when it is time to look; undefined: the batch was stopped meanwhile. */
-const waitForMoney = (parts: LineParts, requestId: string, body: Json, standing: Standing, looks: number): Effect.Effect<boolean | undefined> =>
+const waitForMoney = (
+  parts: LineParts,
+  requestId: string,
+  body: Json,
+  standing: Standing,
+  looks: number,
+): Effect.Effect<boolean | undefined> =>
   Effect.gen(function* () {
     const isMore = yield* standing.resting(parts.stop.during(standing.more))
     if (Option.isNone(isMore)) return undefined
@@ -86,7 +115,12 @@ const waitForMoney = (parts: LineParts, requestId: string, body: Json, standing:
   })
 
 /** Again and again while it makes sense; undefined: the batch was stopped meanwhile. */
-const patiently = (parts: LineParts, requestId: string, body: Json, standing: Standing): Effect.Effect<Answer | undefined, ApiError> => {
+const patiently = (
+  parts: LineParts,
+  requestId: string,
+  body: Json,
+  standing: Standing,
+): Effect.Effect<Answer | undefined, ApiError> => {
   const attempt = (tries: number, looks = 0): Effect.Effect<Answer | undefined, ApiError> =>
     Effect.catchTag(standing.hold(once(parts, requestId, body)), "ApiError", (error) => {
       if (error.code === "insufficient_quota")
@@ -96,29 +130,57 @@ const patiently = (parts: LineParts, requestId: string, body: Json, standing: St
         })
       const ms = waitMs(error, tries, parts.random)
       if (ms === undefined) return Effect.fail(error)
-      return Effect.flatMap(standing.resting(parts.stop.toldWithin(ms)), (isTold) => (isTold ? Effect.succeed(undefined) : attempt(tries + 1)))
+      return Effect.flatMap(standing.resting(parts.stop.toldWithin(ms)), (isTold) =>
+        isTold ? Effect.succeed(undefined) : attempt(tries + 1),
+      )
     })
   return attempt(1)
 }
 
 /** Runs a line as if its key had called. Undefined: it was not run. */
-export const runLine = (parts: LineParts, raw: RawLine, standing: Standing): Effect.Effect<LineResult | undefined> =>
+export const runLine = (
+  parts: LineParts,
+  raw: RawLine,
+  standing: Standing,
+): Effect.Effect<LineResult | undefined> =>
   Effect.suspend(() => {
     const { line } = raw
     const id = lineId(parts.batch.id, line)
     const read = readInputLine(raw, parts.target.path)
     // pre-flight has read it, so the settings have changed since
     if (isBatchError(read))
-      return Effect.succeed({ line, ok: false, body: errorLine(id, null, apiError("invalid_request_error", read.message, { param: read.param ?? undefined })) })
+      return Effect.succeed({
+        line,
+        ok: false,
+        body: errorLine(
+          id,
+          null,
+          apiError("invalid_request_error", read.message, { param: read.param ?? undefined }),
+        ),
+      })
     const { customId, body } = read
     return patiently(parts, id, body, standing).pipe(
       Effect.map((answer): LineResult | undefined => {
         if (!answer) return undefined
         const { reply, settlement, begunMs } = answer
-        return { line, ok: true, body: outputLine(id, customId, reply.status, "json" in reply ? reply.json : null), settlement, begunMs }
+        return {
+          line,
+          ok: true,
+          body: outputLine(id, customId, reply.status, "json" in reply ? reply.json : null),
+          settlement,
+          begunMs,
+        }
       }),
-      Effect.catchTag("ApiError", (error) => Effect.succeed({ line, ok: false, body: errorLine(id, customId, error) })),
+      Effect.catchTag("ApiError", (error) =>
+        Effect.succeed({ line, ok: false, body: errorLine(id, customId, error) }),
+      ),
       // an answer that is no JSON; its hold ends by itself
-      Effect.catchDefect((defect) => Effect.succeed({ line, ok: false, body: errorLine(id, customId, internal(parts.house, parts.batch, Cause.die(defect))) })),
+      Effect.catchDefect((defect) =>
+        Effect.succeed({
+          line,
+          ok: false,
+          body: errorLine(id, customId, internal(parts.house, parts.batch, Cause.die(defect))),
+        }),
+      ),
     )
   })

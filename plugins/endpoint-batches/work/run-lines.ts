@@ -38,14 +38,23 @@ interface Run extends Work {
   readonly fibers: Set<Fiber.Fiber<void>>
 }
 
-const trayOptions = { maxItems: 64, maxBytes: 4_194_304, lingerMs: 400, bytesOf: ({ result }: Done) => result.body.length }
+const trayOptions = {
+  maxItems: 64,
+  maxBytes: 4_194_304,
+  lingerMs: 400,
+  bytesOf: ({ result }: Done) => result.body.length,
+}
 const progressOptions = { partBytes: 8_388_608, partLines: 4_096, maxLines: 8_192 }
 
 /** Text and parsed body are in memory at once. */
 const copies = 2
 
 /** Interrupted, the line is given up, and its seat is free. */
-const begin = ({ parts, tray, purse, fibers }: Run, raw: RawLine, place: Seat): Effect.Effect<void> =>
+const begin = (
+  { parts, tray, purse, fibers }: Run,
+  raw: RawLine,
+  place: Seat,
+): Effect.Effect<void> =>
   Effect.suspend(() => {
     tray.began()
     const stake = purse.stake()
@@ -71,7 +80,10 @@ const begin = ({ parts, tray, purse, fibers }: Run, raw: RawLine, place: Seat): 
       tray.nudge()
       return stake.more
     })
-    const run = Effect.ensuring(Effect.flatMap(runLine(parts, raw, { ...stake, more, resting: place.resting }), keep), leave)
+    const run = Effect.ensuring(
+      Effect.flatMap(runLine(parts, raw, { ...stake, more, resting: place.resting }), keep),
+      leave,
+    )
     return Effect.map(Effect.forkDetach(run, { startImmediately: true }), (fiber) => {
       fibers.add(fiber)
       fiber.addObserver(() => fibers.delete(fiber))
@@ -84,7 +96,10 @@ const dispatch = (run: Run, input: StoredFile): Effect.Effect<void, StorageError
     const { house, row, gate, tray, progress } = run
     const answered = yield* answeredLines(house, row.id)
     const offset = Number(row.done_offset)
-    const lines = jsonLines(house.files.read(input, { from: offset }), { maxLineBytes: house.limits.maxLineBytes, from: { line: row.done_through + 1, offset } })
+    const lines = jsonLines(house.files.read(input, { from: offset }), {
+      maxLineBytes: house.limits.maxLineBytes,
+      from: { line: row.done_through + 1, offset },
+    })
     yield* Stream.runForEach(lines, (raw) =>
       Effect.gen(function* () {
         yield* progress.room
@@ -95,17 +110,24 @@ const dispatch = (run: Run, input: StoredFile): Effect.Effect<void, StorageError
           if (progress.stretch) tray.nudge()
         } else {
           const seat = gate.enter(`${row.mode} ${row.account}`, (raw.end - raw.offset) * copies)
-          yield* Effect.uninterruptibleMask((restore) => Effect.flatMap(restore(seat), (given) => begin(run, raw, given)))
+          yield* Effect.uninterruptibleMask((restore) =>
+            Effect.flatMap(restore(seat), (given) => begin(run, raw, given)),
+          )
         }
       }),
     )
   })
 
-const commit = ({ house, row, stop, progress }: Run, items: readonly Done[]): Effect.Effect<void, PortError> =>
+const commit = (
+  { house, row, stop, progress }: Run,
+  items: readonly Done[],
+): Effect.Effect<void, PortError> =>
   Effect.gen(function* () {
     if (items.length === 0) return
     const results = items.map(({ result }) => result)
-    const committed = yield* Effect.onError(commitLines(house, row, results), () => giveBack(house, results))
+    const committed = yield* Effect.onError(commitLines(house, row, results), () =>
+      giveBack(house, results),
+    )
     if (committed === "lost") yield* giveBack(house, results)
     if (committed === "kept") for (const { line, body } of results) progress.done(line, body.length)
     else stop.tell(committed === "lost" ? "lost" : "cancelled")
@@ -117,11 +139,20 @@ const commit = ({ house, row, stop, progress }: Run, items: readonly Done[]): Ef
     ),
   )
 
-const compactIfWorth = ({ house, row, stop, progress, onePart }: Run): Effect.Effect<void, StorageError> =>
+const compactIfWorth = ({
+  house,
+  row,
+  stop,
+  progress,
+  onePart,
+}: Run): Effect.Effect<void, StorageError> =>
   Effect.suspend(() => {
     const { stretch } = progress
     if (!stretch || stop.reason) return Effect.void
-    return Effect.map(onePart(compact(house, row, stretch)), (isDone) => isDone && progress.forget(stretch))
+    return Effect.map(
+      onePart(compact(house, row, stretch)),
+      (isDone) => isDone && progress.forget(stretch),
+    )
   })
 
 /** Until nothing can come any more, or somebody else has the batch. */
@@ -155,11 +186,25 @@ const windUp = (run: Run): Effect.Effect<void> =>
   })
 
 /** Runs what of a batch has not run. Ends when all is committed, or when it is stopped and what ran is committed. */
-export const runLines = (work: Work, input: StoredFile, parts: LineParts): Effect.Effect<void, StorageError> =>
+export const runLines = (
+  work: Work,
+  input: StoredFile,
+  parts: LineParts,
+): Effect.Effect<void, StorageError> =>
   Effect.gen(function* () {
-    const run: Run = { ...work, parts, tray: makeTray(trayOptions), progress: makeProgress(progressOptions), fibers: new Set() }
+    const run: Run = {
+      ...work,
+      parts,
+      tray: makeTray(trayOptions),
+      progress: makeProgress(progressOptions),
+      fibers: new Set(),
+    }
     // where the input can't be read on, the lines in flight still end
-    const dispatching = Effect.exit(work.stop.during(dispatch(run, input))).pipe(Effect.ensuring(Effect.sync(run.tray.close)))
-    const [read] = yield* Effect.all([dispatching, collect(run)], { concurrency: 2 }).pipe(Effect.ensuring(windUp(run)))
+    const dispatching = Effect.exit(work.stop.during(dispatch(run, input))).pipe(
+      Effect.ensuring(Effect.sync(run.tray.close)),
+    )
+    const [read] = yield* Effect.all([dispatching, collect(run)], { concurrency: 2 }).pipe(
+      Effect.ensuring(windUp(run)),
+    )
     yield* read
   })

@@ -16,7 +16,11 @@ beforeEach(async () => {
   db = new pg.Client({ connectionString: database.url })
   await db.connect()
   files = writeBatchConfig({ batches: { pollMs: 200, linesAtOnce: 16 }, stepMs: 30 })
-  server = await startPlatform({ config: files.config, database: new URL(database.url), dataDir: files.folder })
+  server = await startPlatform({
+    config: files.config,
+    database: new URL(database.url),
+    dataDir: files.folder,
+  })
 })
 afterEach(async () => {
   await server?.close()
@@ -48,14 +52,23 @@ describe("batches of different accounts", () => {
   it("share evenly, whoever came first and whatever they brought", async () => {
     const clients = await manyClients(server.url, server.credentials, tenants)
     // the first brings three, the others one each
-    for (const client of [clients[0]!, clients[0]!, ...clients]) await orderBatch(client as OpenAI, 400)
-    const start = await until((counts) => counts.length === tenants + 2 && counts.slice(2).every((count) => count > 0))
-    const now = await until((counts) => counts.reduce((sum, count) => sum + count, 0) >= start.reduce((sum, count) => sum + count, 0) + tenants * 100)
+    for (const client of [clients[0]!, clients[0]!, ...clients])
+      await orderBatch(client as OpenAI, 400)
+    const start = await until(
+      (counts) => counts.length === tenants + 2 && counts.slice(2).every((count) => count > 0),
+    )
+    const now = await until(
+      (counts) =>
+        counts.reduce((sum, count) => sum + count, 0) >=
+        start.reduce((sum, count) => sum + count, 0) + tenants * 100,
+    )
     const done = now.map((count, n) => count - start[n]!)
     const byTenant = [done[0]! + done[1]! + done[2]!, ...done.slice(3)]
     const mean = byTenant.reduce((sum, count) => sum + count, 0) / tenants
     const spread = (Math.max(...byTenant) - Math.min(...byTenant)) / mean
-    console.log(`${tenants} accounts after ${Math.round(mean)} lines each: ${byTenant.join(" ")}; spread ${Math.round(spread * 100)} %`)
+    console.log(
+      `${tenants} accounts after ${Math.round(mean)} lines each: ${byTenant.join(" ")}; spread ${Math.round(spread * 100)} %`,
+    )
     // of the counters, which move in steps of one commit
     expect(spread).toBeLessThan(0.35)
   }, 120_000)

@@ -16,7 +16,8 @@ export interface Share {
   readonly waiting: Waiting[]
 }
 
-const comesBefore = (a: Share, b: Share): boolean => (a.running === b.running ? a.servedAt < b.servedAt : a.running < b.running)
+const comesBefore = (a: Share, b: Share): boolean =>
+  a.running === b.running ? a.servedAt < b.servedAt : a.running < b.running
 
 /** Those of the tenants that have something here. */
 export const makeShares = () => {
@@ -27,7 +28,13 @@ export const makeShares = () => {
   }
   return {
     of: (tenant: string): Share => {
-      const share = shares.get(tenant) ?? { tenant, running: 0, restingBytes: 0, servedAt: 0, waiting: [] }
+      const share = shares.get(tenant) ?? {
+        tenant,
+        running: 0,
+        restingBytes: 0,
+        servedAt: 0,
+        waiting: [],
+      }
       shares.set(tenant, share)
       return share
     },
@@ -35,7 +42,13 @@ export const makeShares = () => {
     next: (most: number, mostRestingBytes: number): Share | undefined => {
       let best: Share | undefined
       for (const share of shares.values())
-        if (share.waiting.length > 0 && share.running < most && share.restingBytes < mostRestingBytes && (!best || comesBefore(share, best))) best = share
+        if (
+          share.waiting.length > 0 &&
+          share.running < most &&
+          share.restingBytes < mostRestingBytes &&
+          (!best || comesBefore(share, best))
+        )
+          best = share
       return best
     },
     begin: (share: Share): Waiting | undefined => {

@@ -23,10 +23,13 @@ export const makeStop = (): Stop => {
       if (reason) return Effect.succeed(Option.none<A>())
       return Effect.flatMap(Effect.forkChild(work, { startImmediately: true }), (fiber) => {
         fibers.add(fiber)
-        const ended = Effect.flatMap(Fiber.await(fiber), (exit): Effect.Effect<Option.Option<A>, E> => {
-          const isStopped = reason && Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
-          return isStopped ? Effect.succeed(Option.none()) : Effect.map(exit, Option.some)
-        })
+        const ended = Effect.flatMap(
+          Fiber.await(fiber),
+          (exit): Effect.Effect<Option.Option<A>, E> => {
+            const isStopped = reason && Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
+            return isStopped ? Effect.succeed(Option.none()) : Effect.map(exit, Option.some)
+          },
+        )
         return ended.pipe(
           Effect.onInterrupt(() => Fiber.interrupt(fiber)),
           Effect.ensuring(Effect.sync(() => void fibers.delete(fiber))),

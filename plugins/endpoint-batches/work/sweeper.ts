@@ -6,10 +6,18 @@ const turnMs = 60_000
 const turnsPerHour = 60
 
 /** Its failure is logged, and stops neither the other work nor the next turn. */
-const careful = <E>({ log }: BatchHouse, what: string, work: Effect.Effect<number, E>): Effect.Effect<void> =>
+const careful = <E>(
+  { log }: BatchHouse,
+  what: string,
+  work: Effect.Effect<number, E>,
+): Effect.Effect<void> =>
   work.pipe(
     Effect.tap((count) => Effect.sync(() => count > 0 && log.info(what, { count }))),
-    Effect.catchCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.interrupt : Effect.sync(() => log.warn(`${what}: failed`, { cause: Cause.pretty(cause) })))),
+    Effect.catchCause((cause) =>
+      Cause.hasInterruptsOnly(cause)
+        ? Effect.interrupt
+        : Effect.sync(() => log.warn(`${what}: failed`, { cause: Cause.pretty(cause) })),
+    ),
     Effect.asVoid,
   )
 
@@ -19,7 +27,8 @@ export const keepSwept = (house: BatchHouse): Effect.Effect<never> => {
   return Effect.suspend(() =>
     Effect.gen(function* () {
       yield* careful(house, "results of ended batches dropped", dropEnded(house))
-      if (turn % turnsPerHour === 0) yield* careful(house, "orphan parts of batches dropped", dropOrphans(house))
+      if (turn % turnsPerHour === 0)
+        yield* careful(house, "orphan parts of batches dropped", dropOrphans(house))
       turn += 1
     }),
   ).pipe(Effect.andThen(Effect.sleep(turnMs)), Effect.forever)

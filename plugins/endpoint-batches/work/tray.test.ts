@@ -2,7 +2,14 @@ import { Effect, Fiber } from "effect"
 import { describe, expect, it } from "vitest"
 import { makeTray } from "./tray.ts"
 
-const open = (more: { readonly lingerMs?: number } = {}) => makeTray<string>({ maxItems: 3, maxBytes: 10, lingerMs: 3_600_000, bytesOf: (item) => item.length, ...more })
+const open = (more: { readonly lingerMs?: number } = {}) =>
+  makeTray<string>({
+    maxItems: 3,
+    maxBytes: 10,
+    lingerMs: 3_600_000,
+    bytesOf: (item) => item.length,
+    ...more,
+  })
 
 /** Whether it is ready without waiting. */
 const isReady = async (tray: ReturnType<typeof open>): Promise<boolean> => {

@@ -27,7 +27,12 @@ export interface TrayOptions<Item> {
   readonly bytesOf: (item: Item) => number
 }
 
-export const makeTray = <Item>({ maxItems, maxBytes, lingerMs, bytesOf }: TrayOptions<Item>): Tray<Item> => {
+export const makeTray = <Item>({
+  maxItems,
+  maxBytes,
+  lingerMs,
+  bytesOf,
+}: TrayOptions<Item>): Tray<Item> => {
   const items: Item[] = []
   const watchers = new Set<() => void>()
   let bytes = 0
@@ -55,7 +60,12 @@ export const makeTray = <Item>({ maxItems, maxBytes, lingerMs, bytesOf }: TrayOp
   const takeOut = (): readonly Item[] => {
     let count = 0
     let sum = 0
-    while (count < items.length && count < maxItems && (count === 0 || sum + bytesOf(items[count]!) <= maxBytes)) sum += bytesOf(items[count++]!)
+    while (
+      count < items.length &&
+      count < maxItems &&
+      (count === 0 || sum + bytesOf(items[count]!) <= maxBytes)
+    )
+      sum += bytesOf(items[count++]!)
     bytes -= sum
     return items.splice(0, count)
   }
@@ -81,7 +91,11 @@ export const makeTray = <Item>({ maxItems, maxBytes, lingerMs, bytesOf }: TrayOp
       changed()
     },
     ready: Effect.suspend(() => until(() => items.length > 0 || isFull())).pipe(
-      Effect.andThen(Effect.suspend(() => (isFull() ? Effect.void : Effect.asVoid(Effect.timeoutOption(until(isFull), lingerMs))))),
+      Effect.andThen(
+        Effect.suspend(() =>
+          isFull() ? Effect.void : Effect.asVoid(Effect.timeoutOption(until(isFull), lingerMs)),
+        ),
+      ),
     ),
     take: () => {
       isNudged = false

@@ -25,15 +25,25 @@ const heartbeat = ({ house, row, stop }: Work): Effect.Effect<void> => {
   }).pipe(
     Effect.catch((error) =>
       Effect.sync(() => {
-        log.warn("the lease of a batch could not be renewed", { batch: row.id, reason: error.message })
+        log.warn("the lease of a batch could not be renewed", {
+          batch: row.id,
+          reason: error.message,
+        })
         if (clock.nowMs() >= untilMs) stop.tell("lost")
       }),
     ),
   )
-  return Effect.forever(Effect.andThen(Effect.sleep(Math.min(longestBeatMs, limits.leaseMs / 3)), beat))
+  return Effect.forever(
+    Effect.andThen(Effect.sleep(Math.min(longestBeatMs, limits.leaseMs / 3)), beat),
+  )
 }
 
-const resultsLost = (): BatchError => ({ code: "internal_error", message: "Answers of this batch were lost on our side.", line: null, param: null })
+const resultsLost = (): BatchError => ({
+  code: "internal_error",
+  message: "Answers of this batch were lost on our side.",
+  line: null,
+  param: null,
+})
 
 /** Undefined: it was stopped. */
 const checked = (work: Work) =>
@@ -58,9 +68,18 @@ const lines = (work: Work): Effect.Effect<Ending | undefined, StorageError> =>
     const { house, row, stop } = work
     const target = house.targets.get(row.endpoint)
     if (!target) return failed(noEndpoint())
-    const input = yield* house.files.find({ account: row.account, mode: row.mode }, row.input_file_id)
+    const input = yield* house.files.find(
+      { account: row.account, mode: row.mode },
+      row.input_file_id,
+    )
     if (!input) return failed(fileGone())
-    const hasRun = yield* runLines(work, input, { house, batch: row, target, stop, random: Math.random }).pipe(
+    const hasRun = yield* runLines(work, input, {
+      house,
+      batch: row,
+      target,
+      stop,
+      random: Math.random,
+    }).pipe(
       Effect.as(true),
       Effect.catchTag("BlobMissing", () => Effect.succeed(false)),
     )
@@ -69,7 +88,10 @@ const lines = (work: Work): Effect.Effect<Ending | undefined, StorageError> =>
   })
 
 /** Only a disk that lost something gets here. */
-const finishAnyhow = ({ house, row }: Work, ending: Ending) => Effect.catchTag(finish(house, row, ending), "BlobMissing", () => finish(house, row, failed(resultsLost()), false))
+const finishAnyhow = ({ house, row }: Work, ending: Ending) =>
+  Effect.catchTag(finish(house, row, ending), "BlobMissing", () =>
+    finish(house, row, failed(resultsLost()), false),
+  )
 
 const wholeWork = (work: Work): Effect.Effect<void, StorageError> =>
   Effect.gen(function* () {
@@ -77,7 +99,8 @@ const wholeWork = (work: Work): Effect.Effect<void, StorageError> =>
     if (house.clock.nowMs() >= row.deadline_at.getTime()) stop.tell("expired")
     const ready = yield* checked(work)
     const ending = ready && !stop.reason ? yield* lines(ready) : undefined
-    const last: Ending | undefined = ending ?? (stop.reason === "expired" ? { status: "expired" } : undefined)
+    const last: Ending | undefined =
+      ending ?? (stop.reason === "expired" ? { status: "expired" } : undefined)
     if (last) {
       const ended = yield* finishAnyhow(work, last)
       // cancelled in that moment
@@ -94,7 +117,9 @@ export const workOn = (work: Work): Effect.Effect<void, StorageError> => {
     (leave) => Effect.sync(leave),
   )
   // the heart stands still before the lease is given back
-  return Effect.scoped(Effect.andThen(listening, Effect.andThen(Effect.forkScoped(heartbeat(work)), wholeWork(work)))).pipe(
+  return Effect.scoped(
+    Effect.andThen(listening, Effect.andThen(Effect.forkScoped(heartbeat(work)), wholeWork(work))),
+  ).pipe(
     Effect.onInterrupt(() => release),
     Effect.andThen(Effect.suspend(() => (stop.reason === "yielded" ? release : Effect.void))),
   )

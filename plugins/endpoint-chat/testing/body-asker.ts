@@ -9,9 +9,14 @@ export const bodyAsker = () => {
   const house = fakeHouse([fakeChatModel({ says: ["ok"] })])
   const endpoint = makeChatEndpoint(house)
   const often = { ...house.caller, limits: { ...house.caller.limits, rpm: 1e9 } }
-  const answer = async (more: object): Promise<Json> => (await house.ask(endpoint, { ...goodBody, ...more }, { dryRun: true, caller: often })).json
+  const answer = async (more: object): Promise<Json> =>
+    (await house.ask(endpoint, { ...goodBody, ...more }, { dryRun: true, caller: often })).json
   const codeAndParam = async (more: object): Promise<readonly (string | undefined)[]> => {
-    const { object, code, param } = (await answer(more)) as { readonly object?: string; readonly code?: string; readonly param?: string | null }
+    const { object, code, param } = (await answer(more)) as {
+      readonly object?: string
+      readonly code?: string
+      readonly param?: string | null
+    }
     return object === "dry_run" ? ["ok"] : [code, param ?? undefined]
   }
   return { answer, codeAndParam }

@@ -2,7 +2,12 @@ import { Effect } from "effect"
 import OpenAI from "openai"
 import { makeIds } from "../../../core/ids.ts"
 import type { SchemaChecker } from "../../../core/services/schema-checker.ts"
-import { type FakeChatModel, type FakeChatScript, fakeChatModel, fakeClock } from "../../../core/testing/index.ts"
+import {
+  type FakeChatModel,
+  type FakeChatScript,
+  fakeChatModel,
+  fakeClock,
+} from "../../../core/testing/index.ts"
 import { goodKey, type House, openHouse } from "../../../runtime/http/testing/house.ts"
 import { makeSchemaCheckEndpoint } from "../check-schema.ts"
 import { makeChatEndpoint } from "../endpoint.ts"
@@ -12,19 +17,41 @@ export interface ClientHouse {
   readonly model: FakeChatModel
   readonly house: House
   /** A POST without any client. */
-  post(path: string, body: object): Promise<{ readonly status: number; readonly json: Record<string, unknown> }>
+  post(
+    path: string,
+    body: object,
+  ): Promise<{ readonly status: number; readonly json: Record<string, unknown> }>
 }
 
 /** The official client over real HTTP, against a fake model. */
-export const openClient = async (script: FakeChatScript = {}, checker: SchemaChecker = { check: () => Effect.die("not asked for") }): Promise<ClientHouse> => {
+export const openClient = async (
+  script: FakeChatScript = {},
+  checker: SchemaChecker = { check: () => Effect.die("not asked for") },
+): Promise<ClientHouse> => {
   const model = fakeChatModel(script)
   const house = await openHouse({ models: [model.entry], until: "listening" })
   house.catalogue.set(model.entry.id, { state: "ready", loaded: model.loaded })
-  house.server.publish([makeChatEndpoint({ catalogue: house.catalogue, clock: fakeClock(), ids: makeIds(() => Date.now()) }), makeSchemaCheckEndpoint(() => checker)])
+  house.server.publish([
+    makeChatEndpoint({
+      catalogue: house.catalogue,
+      clock: fakeClock(),
+      ids: makeIds(() => Date.now()),
+    }),
+    makeSchemaCheckEndpoint(() => checker),
+  ])
   house.server.ready()
   const post: ClientHouse["post"] = async (path, body) => {
-    const reply = await fetch(house.url + path, { method: "POST", headers: { authorization: `Bearer ${goodKey}`, "content-type": "application/json" }, body: JSON.stringify(body) })
+    const reply = await fetch(house.url + path, {
+      method: "POST",
+      headers: { authorization: `Bearer ${goodKey}`, "content-type": "application/json" },
+      body: JSON.stringify(body),
+    })
     return { status: reply.status, json: (await reply.json()) as Record<string, unknown> }
   }
-  return { client: new OpenAI({ baseURL: `${house.url}/v1`, apiKey: goodKey, maxRetries: 0 }), model, house, post }
+  return {
+    client: new OpenAI({ baseURL: `${house.url}/v1`, apiKey: goodKey, maxRetries: 0 }),
+    model,
+    house,
+    post,
+  }
 }

@@ -1,6 +1,11 @@
 import { Effect, Stream } from "effect"
 import { sql } from "kysely"
-import { type ConsistencyCheck, type Finding, inPages, type PortError } from "../../../core/index.ts"
+import {
+  type ConsistencyCheck,
+  type Finding,
+  inPages,
+  type PortError,
+} from "../../../core/index.ts"
 import { blobPrefix, madeMs } from "../blob-key.ts"
 import type { FilesHouse } from "../house.ts"
 import { orphanMs, throwUnnamed, unnamedOf } from "../orphans.ts"
@@ -15,28 +20,46 @@ const keysPerLook = 500
 const removal = (house: FilesHouse, key: string): Pick<Finding, "remedy" | "mend"> => ({
   remedy: "it is removed",
   // named again meanwhile, it stays: both look and deed are one statement
-  mend: Effect.flatMap(throwUnnamed(house, [key]), (thrown) => (thrown > 0 ? Effect.asVoid(purgeOne(house, key)) : Effect.void)),
+  mend: Effect.flatMap(throwUnnamed(house, [key]), (thrown) =>
+    thrown > 0 ? Effect.asVoid(purgeOne(house, key)) : Effect.void,
+  ),
 })
 
 /** A file that was deleted since the list was read has lost its name and its blob. */
 const thoseThere = (house: FilesHouse) => (keys: readonly string[]) =>
   Effect.map(
-    Effect.forEach(keys, (key) => Effect.map(isBlobThere(house.storage, key), (isThere) => (isThere ? [key] : []))),
+    Effect.forEach(keys, (key) =>
+      Effect.map(isBlobThere(house.storage, key), (isThere) => (isThere ? [key] : [])),
+    ),
     (found) => found.flat(),
   )
 
 /** Of those that are old enough: what was just written is named a little later. */
-const orphans = (house: FilesHouse, looked: (things: number) => void): Stream.Stream<Finding, PortError> => {
+const orphans = (
+  house: FilesHouse,
+  looked: (things: number) => void,
+): Stream.Stream<Finding, PortError> => {
   const before = house.clock.nowMs() - orphanMs
   const judge = (keys: readonly string[]) => {
     looked(keys.length)
     const foreign = keys
       .filter((key) => madeMs(key) === undefined)
-      .map((key): Finding => ({ subject: `blob ${key}`, problem: "it lies among the files, but its key is none of theirs" }))
+      .map(
+        (key): Finding => ({
+          subject: `blob ${key}`,
+          problem: "it lies among the files, but its key is none of theirs",
+        }),
+      )
     const old = keys.filter((key) => (madeMs(key) ?? Number.POSITIVE_INFINITY) <= before)
     return Effect.map(Effect.flatMap(unnamedOf(house, old), thoseThere(house)), (lost) => [
       ...foreign,
-      ...lost.map((key): Finding => ({ subject: `blob ${key}`, problem: "no file, part or request names it", ...removal(house, key) })),
+      ...lost.map(
+        (key): Finding => ({
+          subject: `blob ${key}`,
+          problem: "no file, part or request names it",
+          ...removal(house, key),
+        }),
+      ),
     ])
   }
   return house.storage.list(blobPrefix).pipe(
@@ -54,7 +77,10 @@ interface Thrown {
 }
 
 /** What should be gone, and what must not go. */
-const trash = (house: FilesHouse, looked: (things: number) => void): Stream.Stream<Finding, PortError> => {
+const trash = (
+  house: FilesHouse,
+  looked: (things: number) => void,
+): Stream.Stream<Finding, PortError> => {
   const { database, clock } = house
   const due = new Date(clock.nowMs() - overdueMs)
   const named = sql`(EXISTS (SELECT 1 FROM files_file f WHERE f.blob_key = t.blob_key AND f.deleted_at IS NULL) OR EXISTS (SELECT 1 FROM files_part p WHERE p.blob_key = t.blob_key))`
@@ -67,16 +93,34 @@ const trash = (house: FilesHouse, looked: (things: number) => void): Stream.Stre
       ),
       ({ rows }) => rows,
     )
-  const keep = (key: string) => Effect.asVoid(database.run(() => sql`DELETE FROM files_trash t WHERE blob_key = ${key} AND ${named}`.execute(database.queries<FilesTables>())))
+  const keep = (key: string) =>
+    Effect.asVoid(
+      database.run(() =>
+        sql`DELETE FROM files_trash t WHERE blob_key = ${key} AND ${named}`.execute(
+          database.queries<FilesTables>(),
+        ),
+      ),
+    )
   const findingOf = ({ key, is_named }: Thrown): Finding =>
     is_named
-      ? { subject: `blob ${key}`, problem: "it is to be removed, but a file or a part names it", remedy: "it is kept", mend: keep(key) }
-      : { subject: `blob ${key}`, problem: "it was thrown away, and is still there", remedy: "it is removed", mend: Effect.asVoid(purgeOne(house, key)) }
+      ? {
+          subject: `blob ${key}`,
+          problem: "it is to be removed, but a file or a part names it",
+          remedy: "it is kept",
+          mend: keep(key),
+        }
+      : {
+          subject: `blob ${key}`,
+          problem: "it was thrown away, and is still there",
+          remedy: "it is removed",
+          mend: Effect.asVoid(purgeOne(house, key)),
+        }
   return inPages({ page, judge: (rows) => Effect.succeed(rows.map(findingOf)) }, looked)
 }
 
 export const blobCheck = (house: FilesHouse): ConsistencyCheck => ({
   name: "blobs",
-  about: "each blob below files/ is named by a file, a part of an upload or a request, and what was thrown away is gone",
+  about:
+    "each blob below files/ is named by a file, a part of an upload or a request, and what was thrown away is gone",
   findings: (looked) => Stream.concat(trash(house, looked), orphans(house, looked)),
 })

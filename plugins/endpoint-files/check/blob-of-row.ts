@@ -2,17 +2,29 @@ import { Effect } from "effect"
 import type { PortError, Storage, StorageError } from "../../../core/index.ts"
 
 /** Of a look that can fail in no other way. */
-export const noBlobMissing = (error: StorageError): Effect.Effect<never, PortError> => (error._tag === "PortError" ? Effect.fail(error) : Effect.die(error))
+export const noBlobMissing = (error: StorageError): Effect.Effect<never, PortError> =>
+  error._tag === "PortError" ? Effect.fail(error) : Effect.die(error)
 
 /** What is wrong with the blob that a row names; undefined: it is there, and has the row's size. */
-export const problemOfBlob = (storage: Storage, key: string, bytes: number): Effect.Effect<string | undefined, PortError> =>
+export const problemOfBlob = (
+  storage: Storage,
+  key: string,
+  bytes: number,
+): Effect.Effect<string | undefined, PortError> =>
   Effect.matchEffect(storage.stat(key), {
-    onSuccess: (info) => Effect.succeed(info.bytes === bytes ? undefined : `its blob ${key} has ${info.bytes} bytes, not ${bytes}`),
-    onFailure: (error) => (error._tag === "BlobMissing" ? Effect.succeed(`its blob ${key} of ${bytes} bytes is missing`) : noBlobMissing(error)),
+    onSuccess: (info) =>
+      Effect.succeed(
+        info.bytes === bytes ? undefined : `its blob ${key} has ${info.bytes} bytes, not ${bytes}`,
+      ),
+    onFailure: (error) =>
+      error._tag === "BlobMissing"
+        ? Effect.succeed(`its blob ${key} of ${bytes} bytes is missing`)
+        : noBlobMissing(error),
   })
 
 export const isBlobThere = (storage: Storage, key: string): Effect.Effect<boolean, PortError> =>
   Effect.matchEffect(storage.stat(key), {
     onSuccess: () => Effect.succeed(true),
-    onFailure: (error) => (error._tag === "BlobMissing" ? Effect.succeed(false) : noBlobMissing(error)),
+    onFailure: (error) =>
+      error._tag === "BlobMissing" ? Effect.succeed(false) : noBlobMissing(error),
   })

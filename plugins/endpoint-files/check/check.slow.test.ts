@@ -7,7 +7,15 @@ import { createFile } from "../create-file.ts"
 import { beginIncoming, growIncoming } from "../incoming.ts"
 import { makeFiles } from "../make-files.ts"
 import { orphanMs } from "../orphans.ts"
-import { chunks, field, filePart, formOf, openTestHouse, type TestHouse, tenant } from "../test-house.ts"
+import {
+  chunks,
+  field,
+  filePart,
+  formOf,
+  openTestHouse,
+  type TestHouse,
+  tenant,
+} from "../test-house.ts"
 import { addPart } from "../uploads/add-part.ts"
 import { completeUpload } from "../uploads/complete-upload.ts"
 import { createUpload } from "../uploads/create-upload.ts"
@@ -24,14 +32,20 @@ beforeEach(async () => {
 })
 afterEach(() => test?.close())
 
-const checks = (): readonly ConsistencyCheck[] => [fileCheck, blobCheck, quotaCheck, uploadCheck].map((check) => check(test.house))
+const checks = (): readonly ConsistencyCheck[] =>
+  [fileCheck, blobCheck, quotaCheck, uploadCheck].map((check) => check(test.house))
 /** What all checks find, as `check: subject: problem (remedy)`. */
 const findings = async () => {
   const all: (Finding & { readonly check: string })[] = []
-  for (const check of checks()) for (const finding of await run(Stream.runCollect(check.findings(() => {})))) all.push({ ...finding, check: check.name })
+  for (const check of checks())
+    for (const finding of await run(Stream.runCollect(check.findings(() => {}))))
+      all.push({ ...finding, check: check.name })
   return all
 }
-const lines = (found: Awaited<ReturnType<typeof findings>>) => found.map(({ check, subject, problem, remedy = "-" }) => `${check}: ${subject}: ${problem} (${remedy})`)
+const lines = (found: Awaited<ReturnType<typeof findings>>) =>
+  found.map(
+    ({ check, subject, problem, remedy = "-" }) => `${check}: ${subject}: ${problem} (${remedy})`,
+  )
 /** Twice, as that must be harmless. */
 const mendAll = async () => {
   for (const { mend } of await findings()) {
@@ -40,12 +54,24 @@ const mendAll = async () => {
     await run(mend)
   }
 }
-const query = (text: RawBuilder<unknown>) => run(test.house.database.run(() => text.execute(test.house.database.queries())))
+const query = (text: RawBuilder<unknown>) =>
+  run(test.house.database.run(() => text.execute(test.house.database.queries())))
 
-const make = (bytes = 100) => run(createFile(test.house, tenant, formOf([filePart(bytes), field("purpose", "batch")])))
+const make = (bytes = 100) =>
+  run(createFile(test.house, tenant, formOf([filePart(bytes), field("purpose", "batch")])))
 const openUpload = async (bytes = 200) => {
-  const upload = await run(createUpload(test.house, tenant, { filename: "a", purpose: "batch_input", bytes, keepMs: test.house.limits.keepMs }))
-  return { upload, part: await run(addPart(test.house, tenant, upload.id, formOf([filePart(bytes, "data")]))) }
+  const upload = await run(
+    createUpload(test.house, tenant, {
+      filename: "a",
+      purpose: "batch_input",
+      bytes,
+      keepMs: test.house.limits.keepMs,
+    }),
+  )
+  return {
+    upload,
+    part: await run(addPart(test.house, tenant, upload.id, formOf([filePart(bytes, "data")]))),
+  }
 }
 /** A file, a deleted one, one of an upload, an open upload and a request under way. */
 const fill = async () => {
@@ -111,7 +137,10 @@ it("removes blobs that nobody names, once they are old enough", async () => {
   expect(lines(await findings())).toEqual([odd])
   test.clock.advance(orphanMs)
   const found = (await findings()).filter(({ check }) => check === "blobs")
-  expect(lines(found)).toEqual([odd, `blobs: blob ${orphan}: no file, part or request names it (it is removed)`])
+  expect(lines(found)).toEqual([
+    odd,
+    `blobs: blob ${orphan}: no file, part or request names it (it is removed)`,
+  ])
   await mendAll()
   expect(lines(await findings())).toEqual([odd])
   expect(await test.blobs()).toEqual(expect.arrayContaining([file.blob_key, "batches/of-others"]))
@@ -124,7 +153,17 @@ it("a blob that came to its name between finding and mending stays", async () =>
   await run(test.house.storage.put(blobKey, chunks(10), 10))
   test.clock.advance(orphanMs)
   const [finding] = await findings()
-  await run(files.create({ id: files.newId(), tenant, filename: "a", purpose: "batch_output", blobKey, bytes: 10, expiresMs: test.clock.nowMs() + 1000 }))
+  await run(
+    files.create({
+      id: files.newId(),
+      tenant,
+      filename: "a",
+      purpose: "batch_output",
+      blobKey,
+      bytes: 10,
+      expiresMs: test.clock.nowMs() + 1000,
+    }),
+  )
   await run(finding!.mend!)
   expect([await test.blobs(), await findings()]).toEqual([[blobKey], []])
 })
@@ -136,14 +175,21 @@ it("removes what was thrown away long ago, and keeps what a file names", async (
   await query(
     sql`INSERT INTO files_trash (blob_key, due_at) VALUES (${gone}, ${new Date(test.clock.nowMs())}), (${file.blob_key}, ${new Date(test.clock.nowMs() + 10 * minuteMs)})`,
   )
-  expect(lines(await findings())).toEqual([`blobs: blob ${file.blob_key}: it is to be removed, but a file or a part names it (it is kept)`])
+  expect(lines(await findings())).toEqual([
+    `blobs: blob ${file.blob_key}: it is to be removed, but a file or a part names it (it is kept)`,
+  ])
   test.clock.advance(4 * minuteMs)
   expect(await findings()).toHaveLength(1)
   test.clock.advance(minuteMs)
-  expect(lines(await findings()).sort()).toContain(`blobs: blob ${gone}: it was thrown away, and is still there (it is removed)`)
+  expect(lines(await findings()).sort()).toContain(
+    `blobs: blob ${gone}: it was thrown away, and is still there (it is removed)`,
+  )
   await mendAll()
   expect(await findings()).toEqual([])
-  expect([(await test.blobs()).includes(gone), (await test.blobs()).includes(file.blob_key)]).toEqual([false, true])
+  expect([
+    (await test.blobs()).includes(gone),
+    (await test.blobs()).includes(file.blob_key),
+  ]).toEqual([false, true])
 })
 
 it("what is deleted while it is looked at is no finding", async () => {
@@ -156,7 +202,8 @@ it("what is deleted while it is looked at is no finding", async () => {
     storage: {
       ...storage,
       // the list was read before, the file goes at the first look
-      list: (prefix: string) => Stream.concat(Stream.make({ key: gone, bytes: 1, etag: "e" }), storage.list(prefix)),
+      list: (prefix: string) =>
+        Stream.concat(Stream.make({ key: gone, bytes: 1, etag: "e" }), storage.list(prefix)),
       stat: (key: string) =>
         Effect.andThen(
           key === file.blob_key ? makeFiles(test.house).remove(tenant, file.id) : Effect.void,
@@ -164,7 +211,8 @@ it("what is deleted while it is looked at is no finding", async () => {
         ),
     },
   }
-  for (const check of [fileCheck(house), blobCheck(house)]) expect(await run(Stream.runCollect(check.findings(() => {})))).toEqual([])
+  for (const check of [fileCheck(house), blobCheck(house)])
+    expect(await run(Stream.runCollect(check.findings(() => {})))).toEqual([])
 })
 
 it("counts quotas again", async () => {
@@ -211,7 +259,11 @@ it("gives up uploads and requests whose time was over long ago", async () => {
     `uploads: upload ${open.upload.id} of account ${tenant.account} (live): its time is over, and it is still open (it expires)`,
   )
   await mendAll()
-  expect([await findings(), await test.rowsOf("files_incoming"), await test.rowsOf("files_part")]).toEqual([[], [], []])
+  expect([
+    await findings(),
+    await test.rowsOf("files_incoming"),
+    await test.rowsOf("files_part"),
+  ]).toEqual([[], [], []])
 })
 
 it("goes through more rows than a page has", async () => {

@@ -1,5 +1,10 @@
 import { Effect } from "effect"
-import { type ConsistencyCheck, type Finding, inPages, type PortError } from "../../../core/index.ts"
+import {
+  type ConsistencyCheck,
+  type Finding,
+  inPages,
+  type PortError,
+} from "../../../core/index.ts"
 import { isBlobOf } from "../blob-key.ts"
 import type { FilesHouse } from "../house.ts"
 import type { FileRow, FilesTables } from "../tables.ts"
@@ -26,12 +31,25 @@ const page =
 
 const isThere = ({ database }: FilesHouse, id: string): Effect.Effect<boolean, PortError> =>
   Effect.map(
-    database.run(() => database.queries<FilesTables>().selectFrom("files_file").select("id").where("id", "=", id).where("deleted_at", "is", null).executeTakeFirst()),
+    database.run(() =>
+      database
+        .queries<FilesTables>()
+        .selectFrom("files_file")
+        .select("id")
+        .where("id", "=", id)
+        .where("deleted_at", "is", null)
+        .executeTakeFirst(),
+    ),
     (row) => row !== undefined,
   )
 
-const problemOf = ({ storage }: FilesHouse, { account, mode, blob_key, bytes }: Row): Effect.Effect<string | undefined, PortError> =>
-  isBlobOf({ account, mode }, blob_key) ? problemOfBlob(storage, blob_key, Number(bytes)) : Effect.succeed(`its blob ${blob_key} is another account's`)
+const problemOf = (
+  { storage }: FilesHouse,
+  { account, mode, blob_key, bytes }: Row,
+): Effect.Effect<string | undefined, PortError> =>
+  isBlobOf({ account, mode }, blob_key)
+    ? problemOfBlob(storage, blob_key, Number(bytes))
+    : Effect.succeed(`its blob ${blob_key} is another account's`)
 
 /** Nothing is mended here: a row whose bytes are lost is the only trace of them, and only a person can say whether a backup has them. */
 const judge = (house: FilesHouse) => (rows: readonly Row[]) =>

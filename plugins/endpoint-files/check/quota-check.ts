@@ -1,6 +1,13 @@
 import { Effect } from "effect"
 import { sql } from "kysely"
-import { type ConsistencyCheck, type Finding, inPages, type PortError, type Tenant, type Transaction } from "../../../core/index.ts"
+import {
+  type ConsistencyCheck,
+  type Finding,
+  inPages,
+  type PortError,
+  type Tenant,
+  type Transaction,
+} from "../../../core/index.ts"
 import type { FilesHouse } from "../house.ts"
 import type { FilesTables } from "../tables.ts"
 
@@ -28,7 +35,9 @@ const page =
         sql<Row>`
           SELECT account, mode, coalesce(u.bytes, 0)::bigint AS said_bytes, coalesce(u.files, 0)::bigint AS said_files, coalesce(s.bytes, 0)::bigint AS bytes, coalesce(s.files, 0)::bigint AS files
           FROM files_usage u FULL JOIN (${sums} GROUP BY account, mode) s USING (account, mode)
-          WHERE (account, mode) > (${after?.account ?? ""}, ${after?.mode ?? ""}) ORDER BY account, mode LIMIT ${limit}`.execute(database.queries<FilesTables>()),
+          WHERE (account, mode) > (${after?.account ?? ""}, ${after?.mode ?? ""}) ORDER BY account, mode LIMIT ${limit}`.execute(
+          database.queries<FilesTables>(),
+        ),
       ),
       ({ rows }) => rows,
     )
@@ -40,8 +49,12 @@ const recount =
     Effect.asVoid(
       database.run(async () => {
         const db = database.queries<FilesTables>(tx)
-        await sql`INSERT INTO files_usage (account, mode, bytes, files) VALUES (${account}, ${mode}, 0, 0) ON CONFLICT DO NOTHING`.execute(db)
-        await sql`SELECT 1 FROM files_usage WHERE account = ${account} AND mode = ${mode} FOR UPDATE`.execute(db)
+        await sql`INSERT INTO files_usage (account, mode, bytes, files) VALUES (${account}, ${mode}, 0, 0) ON CONFLICT DO NOTHING`.execute(
+          db,
+        )
+        await sql`SELECT 1 FROM files_usage WHERE account = ${account} AND mode = ${mode} FOR UPDATE`.execute(
+          db,
+        )
         await sql`
           UPDATE files_usage SET bytes = coalesce(s.bytes, 0), files = coalesce(s.files, 0)
           FROM (SELECT sum(bytes) AS bytes, sum(files) AS files FROM (${taken}) t WHERE account = ${account} AND mode = ${mode}) s

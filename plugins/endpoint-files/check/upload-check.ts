@@ -1,6 +1,11 @@
 import { Effect, Stream } from "effect"
 import { sql } from "kysely"
-import { type ConsistencyCheck, type Finding, inPages, type PortError } from "../../../core/index.ts"
+import {
+  type ConsistencyCheck,
+  type Finding,
+  inPages,
+  type PortError,
+} from "../../../core/index.ts"
 import type { FilesHouse } from "../house.ts"
 import { abandonIncoming } from "../incoming.ts"
 import type { FilesTables, PartRow } from "../tables.ts"
@@ -18,7 +23,8 @@ interface Named {
   readonly mode: string
 }
 
-const ownerOf = ({ account, mode }: Pick<Named, "account" | "mode">): string => `account ${account} (${mode})`
+const ownerOf = ({ account, mode }: Pick<Named, "account" | "mode">): string =>
+  `account ${account} (${mode})`
 
 /** Rows of a table that should have been looked after long ago. */
 const overdue = (
@@ -52,14 +58,23 @@ const partPage =
       database.run(() =>
         sql<Part>`
           SELECT p.*, EXISTS (SELECT 1 FROM files_upload u WHERE u.id = p.upload_id AND u.status = 'pending') AS is_open
-          FROM files_part p WHERE p.id > ${after?.id ?? ""} ORDER BY p.id LIMIT ${limit}`.execute(database.queries<FilesTables>()),
+          FROM files_part p WHERE p.id > ${after?.id ?? ""} ORDER BY p.id LIMIT ${limit}`.execute(
+          database.queries<FilesTables>(),
+        ),
       ),
       ({ rows }) => rows,
     )
 
 const stillThere = ({ database }: FilesHouse, { id }: Part): Effect.Effect<boolean, PortError> =>
   Effect.map(
-    database.run(() => database.queries<FilesTables>().selectFrom("files_part").select("id").where("id", "=", id).executeTakeFirst()),
+    database.run(() =>
+      database
+        .queries<FilesTables>()
+        .selectFrom("files_part")
+        .select("id")
+        .where("id", "=", id)
+        .executeTakeFirst(),
+    ),
     (row) => row !== undefined,
   )
 
@@ -67,7 +82,13 @@ const dropPart = (house: FilesHouse, { id, blob_key }: Part): Effect.Effect<void
   Effect.andThen(
     house.database.transaction((tx) =>
       Effect.andThen(
-        house.database.run(() => house.database.queries<FilesTables>(tx).deleteFrom("files_part").where("id", "=", id).execute()),
+        house.database.run(() =>
+          house.database
+            .queries<FilesTables>(tx)
+            .deleteFrom("files_part")
+            .where("id", "=", id)
+            .execute(),
+        ),
         throwAway(house, [blob_key], tx),
       ),
     ),
@@ -77,16 +98,21 @@ const dropPart = (house: FilesHouse, { id, blob_key }: Part): Effect.Effect<void
 const judgePart = (house: FilesHouse) => (part: Part) =>
   Effect.gen(function* () {
     const subject = `part ${part.id} of upload ${part.upload_id}`
-    const problem = part.is_open ? yield* problemOfBlob(house.storage, part.blob_key, Number(part.bytes)) : "its upload is over, or there is none"
+    const problem = part.is_open
+      ? yield* problemOfBlob(house.storage, part.blob_key, Number(part.bytes))
+      : "its upload is over, or there is none"
     // completed or cancelled in between
     if (problem === undefined || !(yield* stillThere(house, part))) return []
-    const remedy = part.is_open ? "it is dropped, so that completing the upload names it and it can be sent again" : "it is dropped with its blob"
+    const remedy = part.is_open
+      ? "it is dropped, so that completing the upload names it and it can be sent again"
+      : "it is dropped with its blob"
     return [{ subject, problem, remedy, mend: dropPart(house, part) } satisfies Finding]
   })
 
 export const uploadCheck = (house: FilesHouse): ConsistencyCheck => ({
   name: "uploads",
-  about: "each part belongs to an open upload and has its blob; uploads and requests that are over hold nothing",
+  about:
+    "each part belongs to an open upload and has its blob; uploads and requests that are over hold nothing",
   findings: (looked) => {
     const before = new Date(house.clock.nowMs() - overdueMs)
     const uploads = overdue(
@@ -113,7 +139,14 @@ export const uploadCheck = (house: FilesHouse): ConsistencyCheck => ({
       }),
       looked,
     )
-    const judge = (rows: readonly Part[]) => Effect.map(Effect.forEach(rows, judgePart(house), { concurrency: looksAtOnce }), (found): readonly Finding[] => found.flat())
-    return uploads.pipe(Stream.concat(requests), Stream.concat(inPages({ page: partPage(house), judge }, looked)))
+    const judge = (rows: readonly Part[]) =>
+      Effect.map(
+        Effect.forEach(rows, judgePart(house), { concurrency: looksAtOnce }),
+        (found): readonly Finding[] => found.flat(),
+      )
+    return uploads.pipe(
+      Stream.concat(requests),
+      Stream.concat(inPages({ page: partPage(house), judge }, looked)),
+    )
   },
 })

@@ -1,5 +1,12 @@
 import { Effect } from "effect"
-import { type ApiError, apiError, type MultipartBody, megabyte, type Tenant, type Transaction } from "../../../core/index.ts"
+import {
+  type ApiError,
+  apiError,
+  type MultipartBody,
+  megabyte,
+  type Tenant,
+  type Transaction,
+} from "../../../core/index.ts"
 import { type FilePart, readForm } from "../form.ts"
 import type { Failure } from "../free-plan.ts"
 import type { FilesHouse } from "../house.ts"
@@ -12,8 +19,10 @@ import { maxParts } from "./wire.ts"
 /** That of the official clients, which cut a file into such parts unless told. */
 export const maxPartBytes = 64 * megabyte
 
-const tooLarge = () => apiError("payload_too_large", `data: parts have at most ${maxPartBytes} bytes`, { param: "data" })
-const wrong = (why: string): ApiError => apiError("invalid_request_error", `data: ${why}`, { param: "data" })
+const tooLarge = () =>
+  apiError("payload_too_large", `data: parts have at most ${maxPartBytes} bytes`, { param: "data" })
+const wrong = (why: string): ApiError =>
+  apiError("invalid_request_error", `data: ${why}`, { param: "data" })
 
 /** A part whose answer got lost is sent again, so all parts together may be more than the file; not much more. */
 const checkRoom = (house: FilesHouse, upload: UploadRow, bytes: number, tx: Transaction) =>
@@ -21,7 +30,8 @@ const checkRoom = (house: FilesHouse, upload: UploadRow, bytes: number, tx: Tran
     const parts = yield* partsOf(house, upload.id, tx)
     const all = parts.reduce((sum, part) => sum + Number(part.bytes), bytes)
     if (parts.length >= maxParts) return yield* wrong(`an upload has at most ${maxParts} parts`)
-    if (all > 2 * Number(upload.bytes)) return yield* wrong("the parts together are more than twice the bytes of the upload")
+    if (all > 2 * Number(upload.bytes))
+      return yield* wrong("the parts together are more than twice the bytes of the upload")
   })
 
 const begin = (house: FilesHouse, tenant: Tenant, id: string) =>
@@ -29,7 +39,10 @@ const begin = (house: FilesHouse, tenant: Tenant, id: string) =>
     Effect.gen(function* () {
       const upload = yield* lockOpenUpload(house, tenant, id, tx)
       yield* checkRoom(house, upload, 0, tx)
-      return { ...(yield* beginIncoming(house, tenant, tx)), maxBytes: Math.min(maxPartBytes, Number(upload.bytes)) }
+      return {
+        ...(yield* beginIncoming(house, tenant, tx)),
+        maxBytes: Math.min(maxPartBytes, Number(upload.bytes)),
+      }
     }),
   )
 
@@ -38,14 +51,21 @@ const takePart = (house: FilesHouse, tenant: Tenant, id: string) => (part: FileP
     const incoming = yield* openIncoming(house, begin(house, tenant, id))
     const written = write(house, incoming, part.bytes, incoming.maxBytes)
     const { bytes } = yield* Effect.catchTag(written, "BlobTooLarge", ({ maxBytes }) =>
-      Effect.fail(maxBytes === maxPartBytes ? tooLarge() : wrong("the part is larger than the upload")),
+      Effect.fail(
+        maxBytes === maxPartBytes ? tooLarge() : wrong("the part is larger than the upload"),
+      ),
     )
     if (bytes === 0) return yield* wrong("the part is empty")
     return { incoming, bytes }
   })
 
 /** Parts may come in any order and side by side; `complete` says which of them make the file. */
-export const addPart = (house: FilesHouse, tenant: Tenant, id: string, body: MultipartBody): Effect.Effect<PartRow, Failure> => {
+export const addPart = (
+  house: FilesHouse,
+  tenant: Tenant,
+  id: string,
+  body: MultipartBody,
+): Effect.Effect<PartRow, Failure> => {
   const { database, clock, ids } = house
   return Effect.scoped(
     Effect.gen(function* () {
@@ -55,8 +75,21 @@ export const addPart = (house: FilesHouse, tenant: Tenant, id: string, body: Mul
           const upload = yield* lockOpenUpload(house, tenant, id, tx)
           yield* checkRoom(house, upload, file.bytes, tx)
           yield* endIncoming(house, file.incoming, tx)
-          const row = { id: ids.make("part_"), upload_id: id, bytes: BigInt(file.bytes), blob_key: file.incoming.blobKey, created_at: new Date(clock.nowMs()) }
-          return yield* database.run(() => database.queries<FilesTables>(tx).insertInto("files_part").values(row).returningAll().executeTakeFirstOrThrow())
+          const row = {
+            id: ids.make("part_"),
+            upload_id: id,
+            bytes: BigInt(file.bytes),
+            blob_key: file.incoming.blobKey,
+            created_at: new Date(clock.nowMs()),
+          }
+          return yield* database.run(() =>
+            database
+              .queries<FilesTables>(tx)
+              .insertInto("files_part")
+              .values(row)
+              .returningAll()
+              .executeTakeFirstOrThrow(),
+          )
         }),
       )
     }),

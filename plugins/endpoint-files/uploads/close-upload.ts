@@ -8,16 +8,32 @@ import { changeUsage } from "../usage.ts"
 import { changeUpload, isCompleting, lockOpenUpload } from "./rows.ts"
 
 /** Answers the keys of the blobs, for `purge` after the commit. */
-export const dropParts = (house: FilesHouse, upload: string, tx: Transaction): Effect.Effect<readonly string[], PortError> =>
+export const dropParts = (
+  house: FilesHouse,
+  upload: string,
+  tx: Transaction,
+): Effect.Effect<readonly string[], PortError> =>
   Effect.gen(function* () {
     const { database } = house
-    const gone = yield* database.run(() => database.queries<FilesTables>(tx).deleteFrom("files_part").where("upload_id", "=", upload).returning("blob_key").execute())
+    const gone = yield* database.run(() =>
+      database
+        .queries<FilesTables>(tx)
+        .deleteFrom("files_part")
+        .where("upload_id", "=", upload)
+        .returning("blob_key")
+        .execute(),
+    )
     const keys = gone.map(({ blob_key }) => blob_key)
     yield* throwAway(house, keys, tx)
     return keys
   })
 
-const close = (house: FilesHouse, upload: UploadRow, status: "cancelled" | "expired", tx: Transaction) =>
+const close = (
+  house: FilesHouse,
+  upload: UploadRow,
+  status: "cancelled" | "expired",
+  tx: Transaction,
+) =>
   Effect.gen(function* () {
     const keys = yield* dropParts(house, upload.id, tx)
     const row = yield* changeUpload(house, upload.id, { status, completing: null }, tx)
@@ -25,9 +41,17 @@ const close = (house: FilesHouse, upload: UploadRow, status: "cancelled" | "expi
     return { row, keys }
   })
 
-export const cancelUpload = (house: FilesHouse, tenant: Tenant, id: string): Effect.Effect<UploadRow, Failure> =>
+export const cancelUpload = (
+  house: FilesHouse,
+  tenant: Tenant,
+  id: string,
+): Effect.Effect<UploadRow, Failure> =>
   Effect.gen(function* () {
-    const { row, keys } = yield* house.database.transaction((tx) => Effect.flatMap(lockOpenUpload(house, tenant, id, tx), (upload) => close(house, upload, "cancelled", tx)))
+    const { row, keys } = yield* house.database.transaction((tx) =>
+      Effect.flatMap(lockOpenUpload(house, tenant, id, tx), (upload) =>
+        close(house, upload, "cancelled", tx),
+      ),
+    )
     yield* purge(house, keys)
     return row
   })
@@ -35,8 +59,18 @@ export const cancelUpload = (house: FilesHouse, tenant: Tenant, id: string): Eff
 /** One that is pending past its time; undefined when there is none that nobody else has locked. */
 const lockExpired = ({ database, clock }: FilesHouse, tx: Transaction, skip: readonly string[]) =>
   database.run(() => {
-    const query = database.queries<FilesTables>(tx).selectFrom("files_upload").selectAll().where("status", "=", "pending").where("expires_at", "<=", new Date(clock.nowMs()))
-    return (skip.length > 0 ? query.where("id", "not in", skip) : query).orderBy("expires_at").limit(1).forUpdate().skipLocked().executeTakeFirst()
+    const query = database
+      .queries<FilesTables>(tx)
+      .selectFrom("files_upload")
+      .selectAll()
+      .where("status", "=", "pending")
+      .where("expires_at", "<=", new Date(clock.nowMs()))
+    return (skip.length > 0 ? query.where("id", "not in", skip) : query)
+      .orderBy("expires_at")
+      .limit(1)
+      .forUpdate()
+      .skipLocked()
+      .executeTakeFirst()
   })
 
 /** One that is being completed may still end well. Answers how many expired. */
@@ -48,7 +82,8 @@ export const expireUploads = (house: FilesHouse): Effect.Effect<number, PortErro
         Effect.gen(function* () {
           const upload = yield* lockExpired(house, tx, busy)
           if (!upload) return undefined
-          if (!(yield* isCompleting(house, upload, tx))) return (yield* close(house, upload, "expired", tx)).keys
+          if (!(yield* isCompleting(house, upload, tx)))
+            return (yield* close(house, upload, "expired", tx)).keys
           busy.push(upload.id)
           return "busy" as const
         }),

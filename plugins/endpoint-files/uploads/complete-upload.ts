@@ -13,21 +13,34 @@ import { dropParts } from "./close-upload.ts"
 import { changeUpload, findUpload, lockOpenUpload, partsOf } from "./rows.ts"
 import type { CompleteUpload } from "./wire.ts"
 
-const wrong = (param: string, why: string): ApiError => apiError("invalid_request_error", `${param}: ${why}`, { param })
+const wrong = (param: string, why: string): ApiError =>
+  apiError("invalid_request_error", `${param}: ${why}`, { param })
 
 /** In the order that the caller gives, each once, and together exactly the bytes that were announced. */
-const choose = (parts: readonly PartRow[], { id, bytes }: UploadRow, wanted: readonly string[]): Effect.Effect<readonly PartRow[], ApiError> =>
+const choose = (
+  parts: readonly PartRow[],
+  { id, bytes }: UploadRow,
+  wanted: readonly string[],
+): Effect.Effect<readonly PartRow[], ApiError> =>
   Effect.gen(function* () {
     const byId = new Map(parts.map((part) => [part.id, part]))
     const chosen: PartRow[] = []
     for (const [index, one] of wanted.entries()) {
       const part = byId.get(one)
-      if (!part) return yield* wrong(`part_ids[${index}]`, `there is no such part of ${id}, or it was named before`)
+      if (!part)
+        return yield* wrong(
+          `part_ids[${index}]`,
+          `there is no such part of ${id}, or it was named before`,
+        )
       byId.delete(one)
       chosen.push(part)
     }
     const sum = chosen.reduce((all, part) => all + part.bytes, 0n)
-    if (sum !== bytes) return yield* wrong("part_ids", `the parts have ${sum} bytes, but the upload was announced with ${bytes}`)
+    if (sum !== bytes)
+      return yield* wrong(
+        "part_ids",
+        `the parts have ${sum} bytes, but the upload was announced with ${bytes}`,
+      )
     return chosen
   })
 
@@ -36,7 +49,12 @@ interface Begun extends Incoming {
   readonly parts: readonly PartRow[]
 }
 
-const begin = (house: FilesHouse, tenant: Tenant, id: string, wanted: readonly string[]): Effect.Effect<Begun, ApiError | PortError> =>
+const begin = (
+  house: FilesHouse,
+  tenant: Tenant,
+  id: string,
+  wanted: readonly string[],
+): Effect.Effect<Begun, ApiError | PortError> =>
   house.database.transaction((tx) =>
     Effect.gen(function* () {
       const upload = yield* lockOpenUpload(house, tenant, id, tx)
@@ -48,15 +66,22 @@ const begin = (house: FilesHouse, tenant: Tenant, id: string, wanted: readonly s
   )
 
 /** Reads the parts one after the other, and checks what passes. */
-const join = (house: FilesHouse, begun: Begun, md5: string | null | undefined): Effect.Effect<void, Failure> =>
+const join = (
+  house: FilesHouse,
+  begun: Begun,
+  md5: string | null | undefined,
+): Effect.Effect<void, Failure> =>
   Effect.gen(function* () {
     const { upload, parts } = begun
     const hash = createHash("md5")
     const { head, keep } = headOf()
-    const joined = Stream.flatMap(Stream.fromIterable(parts), ({ blob_key }) => house.storage.get(blob_key))
+    const joined = Stream.flatMap(Stream.fromIterable(parts), ({ blob_key }) =>
+      house.storage.get(blob_key),
+    )
     const read = md5 ? Stream.tap(joined, (chunk) => Effect.sync(() => hash.update(chunk))) : joined
     yield* write(house, begun, keep(read), Number(upload.bytes))
-    if (md5 && hash.digest("hex") !== md5.toLowerCase()) return yield* wrong("md5", "the parts have another checksum")
+    if (md5 && hash.digest("hex") !== md5.toLowerCase())
+      return yield* wrong("md5", "the parts have another checksum")
     yield* checkHead(upload.purpose, upload.filename, head(), "part_ids")
   })
 
@@ -65,13 +90,37 @@ const end = (house: FilesHouse, tenant: Tenant, begun: Begun) => {
   const { database, clock, ids } = house
   return database.transaction((tx) =>
     Effect.gen(function* () {
-      const { id, filename, purpose, bytes, keep_ms, status, completing } = yield* findUpload(house, tenant, begun.upload.id, tx)
+      const { id, filename, purpose, bytes, keep_ms, status, completing } = yield* findUpload(
+        house,
+        tenant,
+        begun.upload.id,
+        tx,
+      )
       // too slow: others took us for dead
-      if (status !== "pending" || completing !== begun.id) return yield* apiError("conflict", "The upload was given up.")
+      if (status !== "pending" || completing !== begun.id)
+        return yield* apiError("conflict", "The upload was given up.")
       yield* endIncoming(house, begun, tx)
       const expires_at = new Date(clock.nowMs() + Number(keep_ms))
-      const file = yield* insertFile(house, { id: ids.make("file-"), tenant, filename, purpose, blob_key: begun.blobKey, bytes: Number(bytes), expires_at, counted: true }, tx)
-      const upload = yield* changeUpload(house, id, { status: "completed", completing: null, file_id: file.id }, tx)
+      const file = yield* insertFile(
+        house,
+        {
+          id: ids.make("file-"),
+          tenant,
+          filename,
+          purpose,
+          blob_key: begun.blobKey,
+          bytes: Number(bytes),
+          expires_at,
+          counted: true,
+        },
+        tx,
+      )
+      const upload = yield* changeUpload(
+        house,
+        id,
+        { status: "completed", completing: null, file_id: file.id },
+        tx,
+      )
       return { upload, file, keys: yield* dropParts(house, id, tx) }
     }),
   )

@@ -18,17 +18,38 @@ export const readUpload = ({ limits }: FilesHouse, body: CreateUpload) =>
     const filename = yield* readFileName(body.filename, "filename")
     const purpose = yield* readUploadPurpose(body.purpose)
     yield* checkType(purpose, filename, "filename")
-    if (bytes > limits.maxFileBytes) return yield* apiError("payload_too_large", `bytes: files have at most ${limits.maxFileBytes} bytes`, { param: "bytes" })
-    return { filename, purpose, bytes, keepMs: expires_after ? expires_after.seconds * 1000 : limits.keepMs }
+    if (bytes > limits.maxFileBytes)
+      return yield* apiError(
+        "payload_too_large",
+        `bytes: files have at most ${limits.maxFileBytes} bytes`,
+        { param: "bytes" },
+      )
+    return {
+      filename,
+      purpose,
+      bytes,
+      keepMs: expires_after ? expires_after.seconds * 1000 : limits.keepMs,
+    }
   })
 type NewUpload = Effect.Success<ReturnType<typeof readUpload>>
 
 /** Takes the whole share of the quota now, so that a customer does not send 100 MB in vain. */
-export const createUpload = (house: FilesHouse, tenant: Tenant, { filename, purpose, bytes, keepMs }: NewUpload): Effect.Effect<UploadRow, Failure> => {
+export const createUpload = (
+  house: FilesHouse,
+  tenant: Tenant,
+  { filename, purpose, bytes, keepMs }: NewUpload,
+): Effect.Effect<UploadRow, Failure> => {
   const { database, clock, ids, limits } = house
   const nowMs = clock.nowMs()
   const row = {
-    ...{ id: ids.make("upload_"), account: tenant.account, mode: tenant.mode, filename, purpose, bytes: BigInt(bytes) },
+    ...{
+      id: ids.make("upload_"),
+      account: tenant.account,
+      mode: tenant.mode,
+      filename,
+      purpose,
+      bytes: BigInt(bytes),
+    },
     ...{ status: "pending" as const, completing: null, file_id: null },
     keep_ms: BigInt(keepMs),
     created_at: new Date(nowMs),
@@ -38,7 +59,14 @@ export const createUpload = (house: FilesHouse, tenant: Tenant, { filename, purp
     Effect.gen(function* () {
       yield* takeUsage(database, limits, tenant, { need: bytes, want: bytes }, tx)
       yield* changeUsage(database, tenant, { bytes: 0, files: 1 }, tx)
-      return yield* database.run(() => database.queries<FilesTables>(tx).insertInto("files_upload").values(row).returningAll().executeTakeFirstOrThrow())
+      return yield* database.run(() =>
+        database
+          .queries<FilesTables>(tx)
+          .insertInto("files_upload")
+          .values(row)
+          .returningAll()
+          .executeTakeFirstOrThrow(),
+      )
     }),
   )
 }

@@ -1,5 +1,14 @@
 import { Effect } from "effect"
-import { type ApiError, type Call, defineEndpoint, type Endpoint, type MultipartBody, megabyte, type Plan, type Tenant } from "../../../core/index.ts"
+import {
+  type ApiError,
+  type Call,
+  defineEndpoint,
+  type Endpoint,
+  type MultipartBody,
+  megabyte,
+  type Plan,
+  type Tenant,
+} from "../../../core/index.ts"
 import { type Failure, freePlan } from "../free-plan.ts"
 import type { OpenHouse } from "../house.ts"
 import { tenantOf } from "../tenant.ts"
@@ -14,7 +23,11 @@ import { CompleteUpload, CreateUpload, PartReply, toPart, toUpload, UploadReply 
 const common = { access: "key", maxBodyBytes: megabyte } as const
 
 /** Every one of them answers with JSON. */
-const planOf = <Body>(open: OpenHouse, call: Call<Body>, work: (tenant: Tenant, id: string) => Effect.Effect<unknown, Failure>): Effect.Effect<Plan, ApiError> =>
+const planOf = <Body>(
+  open: OpenHouse,
+  call: Call<Body>,
+  work: (tenant: Tenant, id: string) => Effect.Effect<unknown, Failure>,
+): Effect.Effect<Plan, ApiError> =>
   Effect.map(tenantOf(call), (tenant) =>
     freePlan(
       open().log,
@@ -37,8 +50,15 @@ const create = (open: OpenHouse) =>
         const tenant = yield* tenantOf(call)
         const house = open()
         const upload = yield* readUpload(house, call.body)
-        const work = Effect.map(createUpload(house, tenant, upload), (row) => ({ status: 200, json: toUpload(row, row.status) }))
-        return freePlan(house.log, work, hasRoom(house.database, house.limits, tenant, upload.bytes))
+        const work = Effect.map(createUpload(house, tenant, upload), (row) => ({
+          status: 200,
+          json: toUpload(row, row.status),
+        }))
+        return freePlan(
+          house.log,
+          work,
+          hasRoom(house.database, house.limits, tenant, upload.bytes),
+        )
       }),
   })
 
@@ -51,7 +71,12 @@ const retrieve = (open: OpenHouse) =>
     path: "/v1/uploads/{id}",
     body: "none",
     reply: UploadReply,
-    plan: (call) => planOf(open, call, (tenant, id) => Effect.map(retrieveUpload(open(), tenant, id), ({ upload, status, file }) => toUpload(upload, status, file))),
+    plan: (call) =>
+      planOf(open, call, (tenant, id) =>
+        Effect.map(retrieveUpload(open(), tenant, id), ({ upload, status, file }) =>
+          toUpload(upload, status, file),
+        ),
+      ),
   })
 
 const part = (open: OpenHouse) =>
@@ -66,20 +91,29 @@ const part = (open: OpenHouse) =>
     maxBodyBytes: maxPartBytes + megabyte,
     reply: PartReply,
     creates: true,
-    plan: (call) => planOf(open, call, (tenant, id) => Effect.map(addPart(open(), tenant, id, call.body), toPart)),
+    plan: (call) =>
+      planOf(open, call, (tenant, id) =>
+        Effect.map(addPart(open(), tenant, id, call.body), toPart),
+      ),
   })
 
 const complete = (open: OpenHouse) =>
   defineEndpoint({
     ...common,
     id: "uploads.complete",
-    summary: "Makes a file of the parts, in the order given; together they must have the bytes that were announced.",
+    summary:
+      "Makes a file of the parts, in the order given; together they must have the bytes that were announced.",
     method: "POST",
     path: "/v1/uploads/{id}/complete",
     body: CompleteUpload,
     reply: UploadReply,
     creates: true,
-    plan: (call) => planOf(open, call, (tenant, id) => Effect.map(completeUpload(open(), tenant, id, call.body), ({ upload, file }) => toUpload(upload, upload.status, file))),
+    plan: (call) =>
+      planOf(open, call, (tenant, id) =>
+        Effect.map(completeUpload(open(), tenant, id, call.body), ({ upload, file }) =>
+          toUpload(upload, upload.status, file),
+        ),
+      ),
   })
 
 const cancel = (open: OpenHouse) =>
@@ -91,7 +125,16 @@ const cancel = (open: OpenHouse) =>
     path: "/v1/uploads/{id}/cancel",
     body: "none",
     reply: UploadReply,
-    plan: (call) => planOf(open, call, (tenant, id) => Effect.map(cancelUpload(open(), tenant, id), (row) => toUpload(row, row.status))),
+    plan: (call) =>
+      planOf(open, call, (tenant, id) =>
+        Effect.map(cancelUpload(open(), tenant, id), (row) => toUpload(row, row.status)),
+      ),
   })
 
-export const uploadEndpoints = (open: OpenHouse): readonly Endpoint[] => [create(open), retrieve(open), part(open), complete(open), cancel(open)]
+export const uploadEndpoints = (open: OpenHouse): readonly Endpoint[] => [
+  create(open),
+  retrieve(open),
+  part(open),
+  complete(open),
+  cancel(open),
+]

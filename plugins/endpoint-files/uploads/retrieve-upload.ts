@@ -11,9 +11,17 @@ export const retrieveUpload = (
   house: FilesHouse,
   tenant: Tenant,
   id: string,
-): Effect.Effect<{ readonly upload: UploadRow; readonly status: UploadRow["status"]; readonly file: FileRow | undefined }, Failure> =>
+): Effect.Effect<
+  {
+    readonly upload: UploadRow
+    readonly status: UploadRow["status"]
+    readonly file: FileRow | undefined
+  },
+  Failure
+> =>
   Effect.gen(function* () {
     const upload = yield* findUpload(house, tenant, id)
-    const file = upload.file_id === null ? undefined : yield* findFile(house, tenant, upload.file_id)
+    const file =
+      upload.file_id === null ? undefined : yield* findFile(house, tenant, upload.file_id)
     return { upload, status: statusOfUpload(upload, house.clock.nowMs()), file }
   })

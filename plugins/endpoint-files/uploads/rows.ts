@@ -1,5 +1,11 @@
 import { Effect } from "effect"
-import { type ApiError, apiError, type PortError, type Tenant, type Transaction } from "../../../core/index.ts"
+import {
+  type ApiError,
+  apiError,
+  type PortError,
+  type Tenant,
+  type Transaction,
+} from "../../../core/index.ts"
 import type { FilesHouse } from "../house.ts"
 import type { FilesTables, PartRow, UploadRow } from "../tables.ts"
 
@@ -9,40 +15,81 @@ const conflict = (message: string) => Effect.fail(apiError("conflict", message))
 const isUploadId = (id: string): boolean => /^upload_\w{1,80}$/.test(id)
 
 /** What it is now: an upload ends at its time, not when the sweeper comes. */
-export const statusOfUpload = ({ status, expires_at }: UploadRow, nowMs: number): UploadRow["status"] =>
+export const statusOfUpload = (
+  { status, expires_at }: UploadRow,
+  nowMs: number,
+): UploadRow["status"] =>
   status === "pending" && expires_at.getTime() <= nowMs ? "expired" : status
 
 /** With `tx` others that want it wait until that ends. */
-export const findUpload = ({ database }: FilesHouse, { account, mode }: Tenant, id: string, tx?: Transaction): Effect.Effect<UploadRow, ApiError | PortError> => {
+export const findUpload = (
+  { database }: FilesHouse,
+  { account, mode }: Tenant,
+  id: string,
+  tx?: Transaction,
+): Effect.Effect<UploadRow, ApiError | PortError> => {
   if (!isUploadId(id)) return Effect.fail(noSuchUpload())
   const found = database.run(() => {
-    const query = database.queries<FilesTables>(tx).selectFrom("files_upload").selectAll().where("id", "=", id).where("account", "=", account).where("mode", "=", mode)
+    const query = database
+      .queries<FilesTables>(tx)
+      .selectFrom("files_upload")
+      .selectAll()
+      .where("id", "=", id)
+      .where("account", "=", account)
+      .where("mode", "=", mode)
     return (tx ? query.forUpdate() : query).executeTakeFirst()
   })
   return Effect.flatMap(found, (row) => (row ? Effect.succeed(row) : Effect.fail(noSuchUpload())))
 }
 
 /** Of a server that died in the middle only the name is left; its `files_incoming` row goes when its lease ends. */
-export const isCompleting = ({ database, clock }: FilesHouse, { completing }: UploadRow, tx: Transaction): Effect.Effect<boolean, PortError> => {
+export const isCompleting = (
+  { database, clock }: FilesHouse,
+  { completing }: UploadRow,
+  tx: Transaction,
+): Effect.Effect<boolean, PortError> => {
   if (completing === null) return Effect.succeed(false)
   const alive = database.run(() =>
-    database.queries<FilesTables>(tx).selectFrom("files_incoming").select("id").where("id", "=", completing).where("lease_until", ">", new Date(clock.nowMs())).executeTakeFirst(),
+    database
+      .queries<FilesTables>(tx)
+      .selectFrom("files_incoming")
+      .select("id")
+      .where("id", "=", completing)
+      .where("lease_until", ">", new Date(clock.nowMs()))
+      .executeTakeFirst(),
   )
   return Effect.map(alive, (row) => row !== undefined)
 }
 
 /** Locked, and open for parts, completion and cancellation; otherwise 404 or 409. */
-export const lockOpenUpload = (house: FilesHouse, tenant: Tenant, id: string, tx: Transaction): Effect.Effect<UploadRow, ApiError | PortError> =>
+export const lockOpenUpload = (
+  house: FilesHouse,
+  tenant: Tenant,
+  id: string,
+  tx: Transaction,
+): Effect.Effect<UploadRow, ApiError | PortError> =>
   Effect.gen(function* () {
     const row = yield* findUpload(house, tenant, id, tx)
     const status = statusOfUpload(row, house.clock.nowMs())
     if (status !== "pending") return yield* conflict(`The upload is ${status}.`)
-    if (yield* isCompleting(house, row, tx)) return yield* conflict("The upload is being completed.")
+    if (yield* isCompleting(house, row, tx))
+      return yield* conflict("The upload is being completed.")
     return row
   })
 
-export const partsOf = ({ database }: FilesHouse, upload: string, tx?: Transaction): Effect.Effect<readonly PartRow[], PortError> =>
-  database.run(() => database.queries<FilesTables>(tx).selectFrom("files_part").selectAll().where("upload_id", "=", upload).execute())
+export const partsOf = (
+  { database }: FilesHouse,
+  upload: string,
+  tx?: Transaction,
+): Effect.Effect<readonly PartRow[], PortError> =>
+  database.run(() =>
+    database
+      .queries<FilesTables>(tx)
+      .selectFrom("files_part")
+      .selectAll()
+      .where("upload_id", "=", upload)
+      .execute(),
+  )
 
 export const changeUpload = (
   { database }: FilesHouse,
@@ -50,4 +97,12 @@ export const changeUpload = (
   changes: Partial<Pick<UploadRow, "status" | "completing" | "file_id">>,
   tx: Transaction,
 ): Effect.Effect<UploadRow, PortError> =>
-  database.run(() => database.queries<FilesTables>(tx).updateTable("files_upload").set(changes).where("id", "=", id).returningAll().executeTakeFirstOrThrow())
+  database.run(() =>
+    database
+      .queries<FilesTables>(tx)
+      .updateTable("files_upload")
+      .set(changes)
+      .where("id", "=", id)
+      .returningAll()
+      .executeTakeFirstOrThrow(),
+  )

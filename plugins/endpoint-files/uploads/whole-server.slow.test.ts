@@ -19,23 +19,53 @@ afterAll(() => platform?.close())
 
 describe("an upload in parts", () => {
   const bytes = Buffer.from(Array.from({ length: 300_000 }, (_, n) => (n * 7919) % 251))
-  const begin = (more: object = {}) => live.uploads.create({ filename: "big.jsonl", purpose: "batch", bytes: bytes.length, mime_type: "application/jsonl", ...more })
+  const begin = (more: object = {}) =>
+    live.uploads.create({
+      filename: "big.jsonl",
+      purpose: "batch",
+      bytes: bytes.length,
+      mime_type: "application/jsonl",
+      ...more,
+    })
   const retrieve = async (id: string) => (await platform.raw(`/v1/uploads/${id}`)).json()
-  const part = (id: string, data: Uint8Array) => toFile(data, "part").then((file) => live.uploads.parts.create(id, { data: file }))
+  const part = (id: string, data: Uint8Array) =>
+    toFile(data, "part").then((file) => live.uploads.parts.create(id, { data: file }))
 
   it("becomes a file, in the order that is asked for", async () => {
     const made = await begin()
-    expect(made).toMatchObject({ object: "upload", status: "pending", bytes: bytes.length, filename: "big.jsonl", purpose: "batch_input", file: null })
+    expect(made).toMatchObject({
+      object: "upload",
+      status: "pending",
+      bytes: bytes.length,
+      filename: "big.jsonl",
+      purpose: "batch_input",
+      file: null,
+    })
     expect(made.expires_at - made.created_at).toBe(3600)
-    const [last, first] = await Promise.all([part(made.id, bytes.subarray(100_000)), part(made.id, bytes.subarray(0, 100_000))])
+    const [last, first] = await Promise.all([
+      part(made.id, bytes.subarray(100_000)),
+      part(made.id, bytes.subarray(0, 100_000)),
+    ])
     expect(first).toMatchObject({ object: "upload.part", upload_id: made.id })
     const md5 = createHash("md5").update(bytes).digest("hex")
-    expect(await errorOf(live.uploads.complete(made.id, { part_ids: [last.id, first.id], md5 }))).toMatchObject({ status: 400, param: "md5" })
+    expect(
+      await errorOf(live.uploads.complete(made.id, { part_ids: [last.id, first.id], md5 })),
+    ).toMatchObject({ status: 400, param: "md5" })
     const done = await live.uploads.complete(made.id, { part_ids: [first.id, last.id], md5 })
-    expect(done).toMatchObject({ id: made.id, status: "completed", file: { bytes: bytes.length, filename: "big.jsonl", status: "uploaded" } })
-    expect(Buffer.from(await (await live.files.content(done.file!.id)).arrayBuffer()).equals(bytes)).toBe(true)
+    expect(done).toMatchObject({
+      id: made.id,
+      status: "completed",
+      file: { bytes: bytes.length, filename: "big.jsonl", status: "uploaded" },
+    })
+    expect(
+      Buffer.from(await (await live.files.content(done.file!.id)).arrayBuffer()).equals(bytes),
+    ).toBe(true)
     expect(blobs()).toHaveLength(1)
-    for (const late of [() => part(made.id, bytes), () => live.uploads.complete(made.id, { part_ids: [first.id] }), () => live.uploads.cancel(made.id)])
+    for (const late of [
+      () => part(made.id, bytes),
+      () => live.uploads.complete(made.id, { part_ids: [first.id] }),
+      () => live.uploads.cancel(made.id),
+    ])
       expect(await errorOf(late())).toMatchObject({ status: 409, code: "conflict" })
     expect(await retrieve(made.id)).toEqual(done)
     await live.files.delete(done.file!.id)
@@ -46,8 +76,15 @@ describe("an upload in parts", () => {
   it("takes the parts of 64 MB that official clients send, and no larger ones", async () => {
     const [most, whole] = [Buffer.alloc(64 * 2 ** 20, "p"), 70 * 2 ** 20]
     const made = await begin({ bytes: whole })
-    expect(await errorOf(part(made.id, Buffer.alloc(most.length + 1)))).toEqual({ status: 413, code: "payload_too_large", param: "data" })
-    const ids = [(await part(made.id, most)).id, (await part(made.id, most.subarray(0, whole - most.length))).id]
+    expect(await errorOf(part(made.id, Buffer.alloc(most.length + 1)))).toEqual({
+      status: 413,
+      code: "payload_too_large",
+      param: "data",
+    })
+    const ids = [
+      (await part(made.id, most)).id,
+      (await part(made.id, most.subarray(0, whole - most.length))).id,
+    ]
     const done = await live.uploads.complete(made.id, { part_ids: ids })
     expect(done.file!.bytes).toBe(whole)
     await live.files.delete(done.file!.id)
@@ -55,7 +92,11 @@ describe("an upload in parts", () => {
   })
 
   it("is judged in a dry run like a real one, and not begun", async () => {
-    const dry = (purpose: "batch" | "vision") => live.uploads.create({ filename: "a", purpose, bytes: 5, mime_type: "" }, { headers: { "x-dry-run": "1" } })
+    const dry = (purpose: "batch" | "vision") =>
+      live.uploads.create(
+        { filename: "a", purpose, bytes: 5, mime_type: "" },
+        { headers: { "x-dry-run": "1" } },
+      )
     expect(await dry("batch")).toMatchObject({ object: "dry_run", would_succeed: true })
     expect(await errorOf(dry("vision"))).toMatchObject({ status: 400, param: "purpose" })
     await nothingLeft()
@@ -70,7 +111,11 @@ describe("an upload in parts", () => {
   })
 
   it("is refused where it is wrong", async () => {
-    expect(await errorOf(begin({ bytes: 100 * 2 ** 20 + 1 }))).toEqual({ status: 413, code: "payload_too_large", param: "bytes" })
+    expect(await errorOf(begin({ bytes: 100 * 2 ** 20 + 1 }))).toEqual({
+      status: 413,
+      code: "payload_too_large",
+      param: "bytes",
+    })
     for (const [more, param] of [
       [{ bytes: 0 }, "bytes"],
       [{ bytes: 1.5 }, "bytes"],
@@ -82,11 +127,24 @@ describe("an upload in parts", () => {
       [{ expires_after: { anchor: "now", seconds: 3600 } }, "expires_after.anchor"],
       [{ expires_after: { seconds: 3600 } }, "expires_after.anchor"],
     ] as const)
-      expect([param, await errorOf(begin(more))]).toEqual([param, { status: 400, code: "invalid_request_error", param }])
-    expect(await errorOf(begin({ purpose: "knowledge" }))).toEqual({ status: 400, code: "unsupported_file_type", param: "filename" })
+      expect([param, await errorOf(begin(more))]).toEqual([
+        param,
+        { status: 400, code: "invalid_request_error", param },
+      ])
+    expect(await errorOf(begin({ purpose: "knowledge" }))).toEqual({
+      status: 400,
+      code: "unsupported_file_type",
+      param: "filename",
+    })
     const [made, another] = [await begin(), await begin()]
-    expect(await errorOf(part(made.id, new Uint8Array()))).toMatchObject({ status: 400, param: "data" })
-    expect(await errorOf(part(made.id, Buffer.alloc(bytes.length + 1)))).toMatchObject({ status: 400, param: "data" })
+    expect(await errorOf(part(made.id, new Uint8Array()))).toMatchObject({
+      status: 400,
+      param: "data",
+    })
+    expect(await errorOf(part(made.id, Buffer.alloc(bytes.length + 1)))).toMatchObject({
+      status: 400,
+      param: "data",
+    })
     const [one, foreign] = [await part(made.id, bytes.subarray(1)), await part(another.id, bytes)]
     for (const [part_ids, param] of [
       [[], "part_ids"],
@@ -94,8 +152,15 @@ describe("an upload in parts", () => {
       [[foreign.id], "part_ids[0]"],
       [[one.id, one.id], "part_ids[1]"],
     ] as const)
-      expect([param, await errorOf(live.uploads.complete(made.id, { part_ids: [...part_ids] }))]).toEqual([param, { status: 400, code: "invalid_request_error", param }])
-    for (const stranger of strangers) expect(await errorOf(stranger.uploads.cancel(made.id))).toMatchObject({ status: 404, code: "not_found" })
+      expect([
+        param,
+        await errorOf(live.uploads.complete(made.id, { part_ids: [...part_ids] })),
+      ]).toEqual([param, { status: 400, code: "invalid_request_error", param }])
+    for (const stranger of strangers)
+      expect(await errorOf(stranger.uploads.cancel(made.id))).toMatchObject({
+        status: 404,
+        code: "not_found",
+      })
     for (const id of [made.id, another.id]) await live.uploads.cancel(id)
     await nothingLeft()
   })
@@ -103,7 +168,11 @@ describe("an upload in parts", () => {
   it("that is not what its name says is refused at its end, and can be cancelled", async () => {
     const made = await begin({ filename: "a.pdf", purpose: "knowledge" })
     const { id } = await part(made.id, bytes)
-    expect(await errorOf(live.uploads.complete(made.id, { part_ids: [id] }))).toEqual({ status: 400, code: "unsupported_file_type", param: "part_ids" })
+    expect(await errorOf(live.uploads.complete(made.id, { part_ids: [id] }))).toEqual({
+      status: 400,
+      code: "unsupported_file_type",
+      param: "part_ids",
+    })
     await live.uploads.cancel(made.id)
     await nothingLeft()
   })
@@ -111,7 +180,9 @@ describe("an upload in parts", () => {
   it("that is completed twice at once is completed once", async () => {
     const made = await begin()
     const { id } = await part(made.id, bytes)
-    const ends = await Promise.all([1, 2, 3].map(() => errorOf(live.uploads.complete(made.id, { part_ids: [id] }))))
+    const ends = await Promise.all(
+      [1, 2, 3].map(() => errorOf(live.uploads.complete(made.id, { part_ids: [id] }))),
+    )
     expect(ends.filter((end) => end === undefined)).toHaveLength(1)
     expect(ends.filter((end) => end?.status === 409)).toHaveLength(2)
     const { data } = await live.files.list()

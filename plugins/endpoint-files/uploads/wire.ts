@@ -19,8 +19,15 @@ export const CreateUpload = Schema.Struct({
 export type CreateUpload = typeof CreateUpload.Type
 
 export const CompleteUpload = Schema.Struct({
-  part_ids: Schema.Array(text(100)).check(Schema.isMinLength(1, { message: "is empty" }), Schema.isMaxLength(maxParts, { message: `has more than ${maxParts} parts` })),
-  md5: optional(Schema.String.check(Schema.makeFilter((hash) => /^[0-9a-f]{32}$/i.test(hash) || "must be 32 hexadecimal digits"))),
+  part_ids: Schema.Array(text(100)).check(
+    Schema.isMinLength(1, { message: "is empty" }),
+    Schema.isMaxLength(maxParts, { message: `has more than ${maxParts} parts` }),
+  ),
+  md5: optional(
+    Schema.String.check(
+      Schema.makeFilter((hash) => /^[0-9a-f]{32}$/i.test(hash) || "must be 32 hexadecimal digits"),
+    ),
+  ),
 }).annotate({ identifier: "CompleteUpload" })
 export type CompleteUpload = typeof CompleteUpload.Type
 

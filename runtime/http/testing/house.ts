@@ -16,7 +16,13 @@ import { makeMetrics } from "../../services/metrics.ts"
 import { type HttpServerOptions, makeHttpServer } from "../server.ts"
 
 export const goodKey = "svc_test_good"
-const caller: Caller = { tenant: { account: "acc", mode: "live" }, keyId: "key", scopes: ["*"], role: "user", limits: defaultLimits }
+const caller: Caller = {
+  tenant: { account: "acc", mode: "live" },
+  keyId: "key",
+  scopes: ["*"],
+  role: "user",
+  limits: defaultLimits,
+}
 
 const entry: ModelEntry = {
   id: "m",
@@ -71,7 +77,17 @@ export const openHouse = async (options: HouseOptions = {}): Promise<House> => {
   const log = fakeLog()
   const metrics = makeMetrics()
   const catalogue = makeCatalogue(options.models ?? [entry])
-  if (!options.models) catalogue.set("m", { state: "ready", loaded: { task: undefined as never, contextTokens: 100, modalities: ["text"], adapters: [], servedBy: "test" } })
+  if (!options.models)
+    catalogue.set("m", {
+      state: "ready",
+      loaded: {
+        task: undefined as never,
+        contextTokens: 100,
+        modalities: ["text"],
+        adapters: [],
+        servedBy: "test",
+      },
+    })
   const billing = recordingBilling(settlements)
   const idempotency = fakeIdempotency(systemClock)
   const callPath: CallPath = makeCallPath({
@@ -93,7 +109,11 @@ export const openHouse = async (options: HouseOptions = {}): Promise<House> => {
       identity: () => ({
         authenticate: (key) => {
           if (key === goodKey) return Effect.succeed(caller)
-          return Effect.fail(key === "svc_test_database_down" ? new PortError({ port: "identity", message: "the database is down" }) : apiError("authentication_error"))
+          return Effect.fail(
+            key === "svc_test_database_down"
+              ? new PortError({ port: "identity", message: "the database is down" })
+              : apiError("authentication_error"),
+          )
         },
         resume: () => Effect.succeed(caller),
       }),
@@ -108,7 +128,16 @@ export const openHouse = async (options: HouseOptions = {}): Promise<House> => {
   const until = options.until ?? "ready"
   if (until !== "listening") server.publish(options.endpoints ?? [])
   if (until === "ready") server.ready()
-  return { url: server.url, port: server.port, server, settlements, log, metrics, catalogue, close: () => Effect.runPromise(Scope.close(scope, Exit.void)) }
+  return {
+    url: server.url,
+    port: server.port,
+    server,
+    settlements,
+    log,
+    metrics,
+    catalogue,
+    close: () => Effect.runPromise(Scope.close(scope, Exit.void)),
+  }
 }
 
 export const Echo = Schema.Struct({
@@ -127,7 +156,9 @@ export const echo: Endpoint = defineEndpoint({
   access: "key",
   body: Echo,
   maxBodyBytes: 2048,
-  reply: Schema.Struct({ echo: Echo, query: Schema.Record(Schema.String, Schema.String) }).annotate({ identifier: "EchoReply" }),
+  reply: Schema.Struct({ echo: Echo, query: Schema.Record(Schema.String, Schema.String) }).annotate(
+    { identifier: "EchoReply" },
+  ),
   plan: (call) => {
     const used = { m: usageOf({ outputTokens: 1 }) }
     return Effect.succeed({
@@ -152,12 +183,18 @@ export const thing: Endpoint = defineEndpoint({
   plan: (call) =>
     Effect.succeed({
       bound: {},
-      run: call.params.thing_id === "none" ? Effect.fail(apiError("not_found")) : Effect.succeed({ status: 200, json: { id: call.params.thing_id } }),
+      run:
+        call.params.thing_id === "none"
+          ? Effect.fail(apiError("not_found"))
+          : Effect.succeed({ status: 200, json: { id: call.params.thing_id } }),
     }),
 })
 
 /** Streams what `events` gives; `used` tokens are metered as each event passes. */
-export const streaming = (events: Stream.Stream<unknown, ReturnType<typeof apiError>>, path = "/v1/stream"): Endpoint =>
+export const streaming = (
+  events: Stream.Stream<unknown, ReturnType<typeof apiError>>,
+  path = "/v1/stream",
+): Endpoint =>
   defineEndpoint({
     id: "stream",
     summary: "Streams.",
@@ -172,13 +209,24 @@ export const streaming = (events: Stream.Stream<unknown, ReturnType<typeof apiEr
         bound: { m: usageOf({ outputTokens: 1000 }) },
         run: Effect.sync(() => {
           let tokens = 0
-          const metered = events.pipe(Stream.tap(() => Effect.sync(() => call.context.meter("m", usageOf({ outputTokens: ++tokens })))))
+          const metered = events.pipe(
+            Stream.tap(() =>
+              Effect.sync(() => call.context.meter("m", usageOf({ outputTokens: ++tokens }))),
+            ),
+          )
           return { status: 200, events: metered }
         }),
       }),
   })
 
-export const authorized = { authorization: `Bearer ${goodKey}`, "content-type": "application/json" } as const
+export const authorized = {
+  authorization: `Bearer ${goodKey}`,
+  "content-type": "application/json",
+} as const
 
-export const post = (url: string, body: string | Uint8Array, headers: Record<string, string> = authorized, init: RequestInit = {}) =>
-  fetch(url, { method: "POST", body: body as never, headers, ...init })
+export const post = (
+  url: string,
+  body: string | Uint8Array,
+  headers: Record<string, string> = authorized,
+  init: RequestInit = {},
+) => fetch(url, { method: "POST", body: body as never, headers, ...init })

@@ -5,7 +5,9 @@ export interface RawAnswer {
   readonly status: number
   readonly closed: boolean
   /** The body as JSON, `undefined` when it is none. */
-  readonly json: { readonly error?: { readonly code: string }; readonly request_id?: string } | undefined
+  readonly json:
+    | { readonly error?: { readonly code: string }; readonly request_id?: string }
+    | undefined
 }
 
 const parse = (text: string, closed: boolean): RawAnswer => {
@@ -20,7 +22,11 @@ const parse = (text: string, closed: boolean): RawAnswer => {
 }
 
 /** Sends bytes as they are and collects what comes back, until the server closes or `waitMs` passed. */
-export const raw = (port: number, parts: string | Uint8Array | readonly (string | Uint8Array)[], waitMs = 3_000): Promise<RawAnswer> =>
+export const raw = (
+  port: number,
+  parts: string | Uint8Array | readonly (string | Uint8Array)[],
+  waitMs = 3_000,
+): Promise<RawAnswer> =>
   new Promise((resolve) => {
     const socket = connect({ port, host: "127.0.0.1" })
     const chunks: Buffer[] = []

@@ -7,6 +7,11 @@ export const chooseFetch = (env: Env): Fetch => {
   const httpsProxy = env.https_proxy ?? env.HTTPS_PROXY
   if (!httpProxy && !httpsProxy) return globalThis.fetch
   const noProxy = env.no_proxy ?? env.NO_PROXY
-  const dispatcher = new EnvHttpProxyAgent({ ...(httpProxy && { httpProxy }), ...(httpsProxy && { httpsProxy }), ...(noProxy && { noProxy }) })
-  return ((input: RequestInfo, init?: RequestInit) => undiciFetch(input, { ...init, dispatcher })) as unknown as Fetch
+  const dispatcher = new EnvHttpProxyAgent({
+    ...(httpProxy && { httpProxy }),
+    ...(httpsProxy && { httpsProxy }),
+    ...(noProxy && { noProxy }),
+  })
+  return ((input: RequestInfo, init?: RequestInit) =>
+    undiciFetch(input, { ...init, dispatcher })) as unknown as Fetch
 }

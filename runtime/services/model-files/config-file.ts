@@ -1,7 +1,8 @@
 import { readFile } from "node:fs/promises"
 
 /** The text of an optional configuration file of another tool; one that can't be read counts as absent, as those tools see it. */
-export const readConfigFile = (path: string): Promise<string> => readFile(path, "utf8").catch(() => "")
+export const readConfigFile = (path: string): Promise<string> =>
+  readFile(path, "utf8").catch(() => "")
 
 /** `key = value` lines by section; `#` and `;` begin comment lines. Lines before the first section are in section "". */
 export const parseIni = (text: string): ReadonlyMap<string, ReadonlyMap<string, string>> => {

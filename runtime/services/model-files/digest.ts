@@ -7,7 +7,8 @@ import { writeWhole } from "./disk.ts"
 
 /** Feeds the file's bytes into the hash. */
 export const hashInto = async (hash: Hash, path: string, signal: AbortSignal): Promise<void> => {
-  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20, signal })) hash.update(chunk)
+  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20, signal }))
+    hash.update(chunk)
 }
 
 /** Hex. */
@@ -18,22 +19,34 @@ export const sha256OfFile = async (path: string, signal: AbortSignal): Promise<s
 }
 
 /** The digest of a folder: sha256 of what `sha256sum` prints for its files, sorted by path. */
-export const treeDigest = (files: readonly { readonly path: string; readonly sha256: string }[]): string => {
+export const treeDigest = (
+  files: readonly { readonly path: string; readonly sha256: string }[],
+): string => {
   const sorted = [...files].sort((a, b) => Buffer.compare(Buffer.from(a.path), Buffer.from(b.path)))
   return createHash("sha256")
     .update(sorted.map(({ path, sha256 }) => `${sha256}  ${path}\n`).join(""))
     .digest("hex")
 }
 
-const Remembered = Schema.fromJsonString(Schema.Struct({ bytes: Schema.Finite, mtimeMs: Schema.Finite, sha256: Schema.String }))
+const Remembered = Schema.fromJsonString(
+  Schema.Struct({ bytes: Schema.Finite, mtimeMs: Schema.Finite, sha256: Schema.String }),
+)
 const decodeRemembered = Schema.decodeUnknownResult(Remembered)
 
 /** The sha256 of a local file, remembered under `cacheDir` while its size and time of change stay the same. */
-export const rememberedDigest = async (cacheDir: string, path: string, signal: AbortSignal): Promise<string> => {
+export const rememberedDigest = async (
+  cacheDir: string,
+  path: string,
+  signal: AbortSignal,
+): Promise<string> => {
   const { size: bytes, mtimeMs } = await stat(path)
-  const note = join(cacheDir, `${createHash("sha256").update(path).digest("hex").slice(0, 32)}.json`)
+  const note = join(
+    cacheDir,
+    `${createHash("sha256").update(path).digest("hex").slice(0, 32)}.json`,
+  )
   const known = decodeRemembered(await readFile(note, "utf8").catch(() => ""))
-  if (Result.isSuccess(known) && known.success.bytes === bytes && known.success.mtimeMs === mtimeMs) return known.success.sha256
+  if (Result.isSuccess(known) && known.success.bytes === bytes && known.success.mtimeMs === mtimeMs)
+    return known.success.sha256
   const sha256 = await sha256OfFile(path, signal)
   // a cache that can't be written (a read-only models folder) only costs time
   await mkdir(cacheDir, { recursive: true })

@@ -29,9 +29,16 @@ export const freeBytes = async (folder: string): Promise<number> => {
 const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1)
 
 /** Refuses before the disk is filled, because others (the database) may live on it too. */
-export const ensureRoom = async (context: PullContext, folder: string, neededBytes: number): Promise<void> => {
+export const ensureRoom = async (
+  context: PullContext,
+  folder: string,
+  neededBytes: number,
+): Promise<void> => {
   const free = await context.freeBytes(folder)
-  if (free < neededBytes) throw new SourceFailed(`not enough room in ${folder}: ${megabytes(neededBytes)} MB needed, ${megabytes(free)} MB free`)
+  if (free < neededBytes)
+    throw new SourceFailed(
+      `not enough room in ${folder}: ${megabytes(neededBytes)} MB needed, ${megabytes(free)} MB free`,
+    )
 }
 
 /** Makes a rename or a new name in this folder outlive a power cut. */

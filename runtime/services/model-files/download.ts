@@ -33,10 +33,15 @@ const rangeHeaders = (part: PartFile, pinned: boolean): Readonly<Record<string, 
   return { range: `bytes=${part.bytes()}-`, ...(ifRange !== undefined && { "if-range": ifRange }) }
 }
 
-const numberIn = (text: string | null | undefined): number | undefined => (text && /^\d+$/.test(text) ? Number(text) : undefined)
+const numberIn = (text: string | null | undefined): number | undefined =>
+  text && /^\d+$/.test(text) ? Number(text) : undefined
 
-const contentRange = (response: Response): { start: number | undefined; total: number | undefined } => {
-  const match = /^bytes (?:(\d+)-\d+|\*)\/(\d+|\*)$/.exec(response.headers.get("content-range") ?? "")
+const contentRange = (
+  response: Response,
+): { start: number | undefined; total: number | undefined } => {
+  const match = /^bytes (?:(\d+)-\d+|\*)\/(\d+|\*)$/.exec(
+    response.headers.get("content-range") ?? "",
+  )
   return { start: numberIn(match?.[1]), total: numberIn(match?.[2]) }
 }
 
@@ -45,27 +50,42 @@ const validatorOf = (response: Response, url: string): PartValidator => {
   const etag = response.headers.get("etag")
   const lastModified = response.headers.get("last-modified")
   const totalBytes = encoded ? undefined : numberIn(response.headers.get("content-length"))
-  return { url, ...(etag && !encoded && { etag }), ...(lastModified && !encoded && { lastModified }), ...(totalBytes !== undefined && { totalBytes }) }
+  return {
+    url,
+    ...(etag && !encoded && { etag }),
+    ...(lastModified && !encoded && { lastModified }),
+    ...(totalBytes !== undefined && { totalBytes }),
+  }
 }
 
 /** The 206 carries the bytes right behind ours, of the same version. */
 const continues = (response: Response, part: PartFile): boolean => {
   const etag = response.headers.get("etag")
   const known = part.validator()?.etag
-  return contentRange(response).start === part.bytes() && (etag === null || known === undefined || etag === known)
+  return (
+    contentRange(response).start === part.bytes() &&
+    (etag === null || known === undefined || etag === known)
+  )
 }
 
 const append = async (options: DownloadOptions, part: PartFile, reply: WebReply): Promise<void> => {
   const { context, partPath, extraRoom, report } = options
   const total = part.validator()?.totalBytes
-  if (total !== undefined) await onDisk(partPath, () => ensureRoom(context, dirname(partPath), total - part.bytes() + total * extraRoom))
+  if (total !== undefined)
+    await onDisk(partPath, () =>
+      ensureRoom(context, dirname(partPath), total - part.bytes() + total * extraRoom),
+    )
   report(part.bytes(), total)
   for await (const chunk of reply.chunks) {
     await part.append(chunk)
     report(part.bytes(), total)
   }
-  if (total !== undefined && part.bytes() < total) throw new SourceFailed(`the connection ended after ${part.bytes()} of ${total} bytes`, { retry: true })
-  if (total !== undefined && part.bytes() > total) throw new DamagedContent(`more than the announced ${total} bytes came`)
+  if (total !== undefined && part.bytes() < total)
+    throw new SourceFailed(`the connection ended after ${part.bytes()} of ${total} bytes`, {
+      retry: true,
+    })
+  if (total !== undefined && part.bytes() > total)
+    throw new DamagedContent(`more than the announced ${total} bytes came`)
 }
 
 const startAgain = async (part: PartFile, url: string, why: string): Promise<never> => {
@@ -79,7 +99,14 @@ const startAgain = async (part: PartFile, url: string, why: string): Promise<nev
  */
 const attempt = async (options: DownloadOptions, part: PartFile): Promise<void> => {
   const { context, file, signal } = options
-  const reply = await openWeb(context, { url: file.url, headers: { ...file.headers, ...rangeHeaders(part, file.sha256 !== undefined) } }, signal)
+  const reply = await openWeb(
+    context,
+    {
+      url: file.url,
+      headers: { ...file.headers, ...rangeHeaders(part, file.sha256 !== undefined) },
+    },
+    signal,
+  )
   try {
     const { response } = reply
     if (response.status === 200) await part.restart(validatorOf(response, file.url))
@@ -87,19 +114,26 @@ const attempt = async (options: DownloadOptions, part: PartFile): Promise<void> 
       if (contentRange(response).total === part.bytes()) return
       await startAgain(part, file.url, "the file on the server became shorter")
     } else if (response.status !== 206) throw statusFailure(response, file.url)
-    else if (!continues(response, part)) await startAgain(part, file.url, "the server did not continue where it was asked to")
+    else if (!continues(response, part))
+      await startAgain(part, file.url, "the server did not continue where it was asked to")
     await append(options, part, reply)
   } finally {
     reply.close()
   }
 }
 
-const isComplete = (part: PartFile, { sha256 }: RemoteFile): boolean => part.bytes() > 0 && part.bytes() === part.validator()?.totalBytes && part.sha256() === sha256
+const isComplete = (part: PartFile, { sha256 }: RemoteFile): boolean =>
+  part.bytes() > 0 && part.bytes() === part.validator()?.totalBytes && part.sha256() === sha256
 
 const fill = async (options: DownloadOptions, part: PartFile): Promise<Downloaded> => {
   const { context, file, signal } = options
   const resumedFrom = part.bytes()
-  const once = () => withRetries(() => attempt(options, part), { backoffMs: context.timing.backoffMs, signal, progress: () => part.bytes() })
+  const once = () =>
+    withRetries(() => attempt(options, part), {
+      backoffMs: context.timing.backoffMs,
+      signal,
+      progress: () => part.bytes(),
+    })
   const right = () => file.sha256 === undefined || part.sha256() === file.sha256
   if (!isComplete(part, file)) await once()
   if (!right() && resumedFrom > 0) {
@@ -108,7 +142,10 @@ const fill = async (options: DownloadOptions, part: PartFile): Promise<Downloade
     await once()
   }
   const sha256 = part.sha256()
-  if (!right()) throw new DamagedContent(`${shownUrl(file.url)} has sha256 ${sha256}, not the pinned ${file.sha256}`)
+  if (!right())
+    throw new DamagedContent(
+      `${shownUrl(file.url)} has sha256 ${sha256}, not the pinned ${file.sha256}`,
+    )
   await part.sync()
   options.report(part.bytes(), part.bytes())
   return { sha256, bytes: part.bytes() }

@@ -40,7 +40,8 @@ const byCode: Readonly<Record<string, (host: string) => string>> = {
 const untrusted = /^(DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED|UNABLE_TO_(GET_ISSUER|VERIFY))/
 const hopeless = /^(ENOTFOUND|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|ERR_TLS|ERR_INVALID)/
 
-const innermost = (error: unknown): unknown => (error instanceof Error && error.cause !== undefined ? innermost(error.cause) : error)
+const innermost = (error: unknown): unknown =>
+  error instanceof Error && error.cause !== undefined ? innermost(error.cause) : error
 
 /** What `fetch`, or the body of its reply, threw. */
 export const networkFailure = (error: unknown, url: string): SourceFailed => {
@@ -48,8 +49,11 @@ export const networkFailure = (error: unknown, url: string): SourceFailed => {
   const cause = innermost(error)
   const code = isSystemError(cause) ? cause.code : ""
   const host = URL.canParse(url) ? new URL(url).host : url
-  const text = byCode[code]?.(host) ?? `${host}: ${cause instanceof Error ? cause.message : String(cause)}`
-  const hint = untrusted.test(code) ? "; where a proxy signs for others, let NODE_EXTRA_CA_CERTS name the file of its certificate" : ""
+  const text =
+    byCode[code]?.(host) ?? `${host}: ${cause instanceof Error ? cause.message : String(cause)}`
+  const hint = untrusted.test(code)
+    ? "; where a proxy signs for others, let NODE_EXTRA_CA_CERTS name the file of its certificate"
+    : ""
   return new SourceFailed(text + hint, { retry: !hopeless.test(code) })
 }
 

@@ -11,7 +11,13 @@ import { setUp } from "./testing/house.ts"
 const { dir, context } = setUp()
 const path = () => join(dir(), "x.lock")
 
-const take = (more: { signal?: AbortSignal; onWait?: (holder: LockHolder | undefined) => void; nowMs?: () => number } = {}) =>
+const take = (
+  more: {
+    signal?: AbortSignal
+    onWait?: (holder: LockHolder | undefined) => void
+    nowMs?: () => number
+  } = {},
+) =>
   acquireLock({
     context: context(more.nowMs && { clock: { nowMs: more.nowMs } }),
     path: path(),
@@ -19,7 +25,8 @@ const take = (more: { signal?: AbortSignal; onWait?: (holder: LockHolder | undef
     onWait: more.onWait ?? (() => {}),
   })
 
-const leave = (holder: Partial<LockHolder>) => writeFile(path(), JSON.stringify({ pid: process.ppid, host: hostname(), token: "t", ...holder }))
+const leave = (holder: Partial<LockHolder>) =>
+  writeFile(path(), JSON.stringify({ pid: process.ppid, host: hostname(), token: "t", ...holder }))
 const deadPid = () => spawnSync(process.execPath, ["-e", ""]).pid ?? 0
 
 describe("acquireLock", () => {

@@ -89,7 +89,12 @@ const isDead = ({ holder }: Sight): boolean => {
 }
 
 /** Two waiters must not both remove it: the second would remove the new lock of the first. A guard file lets one of them through at a time. Answers whether it was this one. */
-const removeStale = async (path: string, seen: Sight, staleMs: number, nowMs: number): Promise<boolean> => {
+const removeStale = async (
+  path: string,
+  seen: Sight,
+  staleMs: number,
+  nowMs: number,
+): Promise<boolean> => {
   const guard = `${path}.takeover`
   if (!(await create(guard, ""))) {
     const old = await look(guard)
@@ -110,7 +115,8 @@ const hold = ({ path, context }: LockOptions, token: string, text: string): File
   ourTokens.add(token)
   const beat = async () => {
     const sight = await look(path).catch(() => undefined)
-    if (sight?.text !== text) return lost.abort(new SourceFailed("another process took the download over", { retry: true }))
+    if (sight?.text !== text)
+      return lost.abort(new SourceFailed("another process took the download over", { retry: true }))
     const now = new Date(context.clock.nowMs())
     await utimes(path, now, now).catch(() => {})
   }

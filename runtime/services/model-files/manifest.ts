@@ -13,7 +13,13 @@ const ManifestSchema = Schema.Struct({
   kind: Schema.Literals(["archive", "file", "tree"]),
   /** Of what was published: the archive, the file, or the listing of the tree. */
   sha256: Sha256,
-  files: Schema.Array(Schema.Struct({ path: Schema.String.check(Schema.makeFilter(isSafePath)), bytes: Schema.Finite, sha256: Sha256 })),
+  files: Schema.Array(
+    Schema.Struct({
+      path: Schema.String.check(Schema.makeFilter(isSafePath)),
+      bytes: Schema.Finite,
+      sha256: Sha256,
+    }),
+  ),
 })
 
 /** What a complete folder of the cache holds. It is written last: a folder without it is never taken as complete. */
@@ -32,12 +38,17 @@ export const readManifest = async (folder: string): Promise<Manifest | undefined
   return Result.isSuccess(decoded) ? decoded.success : undefined
 }
 
-export const writeManifest = (folder: string, manifest: Manifest): Promise<void> => writeWhole(manifestPath(folder), `${JSON.stringify(manifest, undefined, 2)}\n`)
+export const writeManifest = (folder: string, manifest: Manifest): Promise<void> =>
+  writeWhole(manifestPath(folder), `${JSON.stringify(manifest, undefined, 2)}\n`)
 
 /** The folder counts as incomplete from now on, and the next pull fetches it again. */
-export const removeManifest = (folder: string): Promise<void> => rm(manifestPath(folder), { force: true })
+export const removeManifest = (folder: string): Promise<void> =>
+  rm(manifestPath(folder), { force: true })
 
-const sizeProblem = async (folder: string, { path, bytes }: ManifestFile): Promise<string | undefined> => {
+const sizeProblem = async (
+  folder: string,
+  { path, bytes }: ManifestFile,
+): Promise<string | undefined> => {
   const found = await stat(contentPath(folder, path)).catch(() => undefined)
   if (!found?.isFile()) return `${path} is missing`
   return found.size === bytes ? undefined : `${path} has ${found.size} bytes, should have ${bytes}`
@@ -45,18 +56,25 @@ const sizeProblem = async (folder: string, { path, bytes }: ManifestFile): Promi
 
 /** The cheap check: all files are there, with their sizes. */
 export const sizesAreRight = async (folder: string, manifest: Manifest): Promise<boolean> => {
-  for (const file of manifest.files) if ((await sizeProblem(folder, file)) !== undefined) return false
+  for (const file of manifest.files)
+    if ((await sizeProblem(folder, file)) !== undefined) return false
   return true
 }
 
 /** The thorough check: hashes every file again. Says what is wrong. */
-export const findDamage = async (folder: string, manifest: Manifest, signal: AbortSignal): Promise<readonly string[]> => {
+export const findDamage = async (
+  folder: string,
+  manifest: Manifest,
+  signal: AbortSignal,
+): Promise<readonly string[]> => {
   const problems: string[] = []
   for (const file of manifest.files) {
     const size = await sizeProblem(folder, file)
-    const sha256 = size === undefined ? await sha256OfFile(contentPath(folder, file.path), signal) : file.sha256
+    const sha256 =
+      size === undefined ? await sha256OfFile(contentPath(folder, file.path), signal) : file.sha256
     if (size !== undefined) problems.push(size)
-    else if (sha256 !== file.sha256) problems.push(`${file.path} has sha256 ${sha256}, should have ${file.sha256}`)
+    else if (sha256 !== file.sha256)
+      problems.push(`${file.path} has sha256 ${sha256}, should have ${file.sha256}`)
   }
   return problems
 }

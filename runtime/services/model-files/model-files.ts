@@ -1,5 +1,11 @@
 import { Effect } from "effect"
-import { type Clock, type Log, type ModelId, type ModelSource, systemClock } from "../../../core/index.ts"
+import {
+  type Clock,
+  type Log,
+  type ModelId,
+  type ModelSource,
+  systemClock,
+} from "../../../core/index.ts"
 import { chooseFetch } from "./choose-fetch.ts"
 import { freeBytes } from "./disk.ts"
 import { SourceFailed, shownUrl } from "./failure.ts"
@@ -48,10 +54,18 @@ interface House {
 
 type OnProgress = (progress: PullProgress) => void
 
-const findOne = async (context: PullContext, parsed: ParsedSource, signal: AbortSignal): Promise<Found | undefined> => {
+const findOne = async (
+  context: PullContext,
+  parsed: ParsedSource,
+  signal: AbortSignal,
+): Promise<Found | undefined> => {
   try {
-    const stored = "wanted" in parsed ? await findStored(context.modelsDir, parsed.wanted) : undefined
-    const place = "local" in parsed ? await useLocal(context, parsed.local, signal) : stored && placeOf(stored, parsed.wanted)
+    const stored =
+      "wanted" in parsed ? await findStored(context.modelsDir, parsed.wanted) : undefined
+    const place =
+      "local" in parsed
+        ? await useLocal(context, parsed.local, signal)
+        : stored && placeOf(stored, parsed.wanted)
     return place && { ...place, source: parsed.source }
   } catch (error) {
     if (error instanceof SourceFailed) return undefined
@@ -59,7 +73,11 @@ const findOne = async (context: PullContext, parsed: ParsedSource, signal: Abort
   }
 }
 
-const findFirst = async (context: PullContext, sources: readonly ModelSource[], signal: AbortSignal): Promise<Found | undefined> => {
+const findFirst = async (
+  context: PullContext,
+  sources: readonly ModelSource[],
+  signal: AbortSignal,
+): Promise<Found | undefined> => {
   for (const parsed of parseAll(sources)) {
     const found = await findOne(context, parsed, signal)
     if (found) return found
@@ -69,19 +87,37 @@ const findFirst = async (context: PullContext, sources: readonly ModelSource[], 
 
 /** A local file without a digest is the operator's own affair. */
 const warnUnpinned = ({ context, warned }: House, source: ModelSource): void => {
-  if (source.sha256 !== undefined || source.url.startsWith("file:") || warned.has(source.url)) return
+  if (source.sha256 !== undefined || source.url.startsWith("file:") || warned.has(source.url))
+    return
   warned.add(source.url)
-  context.log.warn("this model source has no sha256: whatever it serves is used", { source: shownUrl(source.url) })
+  context.log.warn("this model source has no sha256: whatever it serves is used", {
+    source: shownUrl(source.url),
+  })
 }
 
-const pullOne = async (house: House, model: ModelId, source: ModelSource, onProgress: OnProgress, signal: AbortSignal): Promise<string> => {
+const pullOne = async (
+  house: House,
+  model: ModelId,
+  source: ModelSource,
+  onProgress: OnProgress,
+  signal: AbortSignal,
+): Promise<string> => {
   const { context, share } = house
   const parsed = parseSource(source)
   if ("local" in parsed) return (await useLocal(context, parsed.local, signal)).path
   const { wanted, shown } = parsed
   warnUnpinned(house, source)
-  const report = throttled((doneBytes, totalBytes) => onProgress({ model, source: shown, doneBytes, totalBytes }), context.timing.reportMs, context.clock.nowMs)
-  const stored = await share(`${wanted.kind} ${wanted.key}`, (all, stop) => obtain(context, wanted, all, stop), report, signal)
+  const report = throttled(
+    (doneBytes, totalBytes) => onProgress({ model, source: shown, doneBytes, totalBytes }),
+    context.timing.reportMs,
+    context.clock.nowMs,
+  )
+  const stored = await share(
+    `${wanted.kind} ${wanted.key}`,
+    (all, stop) => obtain(context, wanted, all, stop),
+    report,
+    signal,
+  )
   const place = placeOf(stored, wanted)
   if (!place)
     throw new SourceFailed(
@@ -93,7 +129,13 @@ const pullOne = async (house: House, model: ModelId, source: ModelSource, onProg
   return place.path
 }
 
-const pull = async (house: House, model: ModelId, sources: readonly ModelSource[], onProgress: OnProgress, signal: AbortSignal): Promise<string | ModelFilesMissing> => {
+const pull = async (
+  house: House,
+  model: ModelId,
+  sources: readonly ModelSource[],
+  onProgress: OnProgress,
+  signal: AbortSignal,
+): Promise<string | ModelFilesMissing> => {
   const { context } = house
   const found = await findFirst(context, sources, signal)
   if (found) {
@@ -112,11 +154,19 @@ const pull = async (house: House, model: ModelId, sources: readonly ModelSource[
       reasons.push(`  ${shown}: ${reason}`)
     }
   }
-  const list = reasons.length === 0 ? "it has no sources" : `no source could be used:\n${reasons.join("\n")}`
-  return new ModelFilesMissing({ model, message: `The files of model ${model} are missing: ${list}` })
+  const list =
+    reasons.length === 0 ? "it has no sources" : `no source could be used:\n${reasons.join("\n")}`
+  return new ModelFilesMissing({
+    model,
+    message: `The files of model ${model} are missing: ${list}`,
+  })
 }
 
-const verifyOne = async (context: PullContext, parsed: ParsedSource, signal: AbortSignal): Promise<readonly string[] | undefined> => {
+const verifyOne = async (
+  context: PullContext,
+  parsed: ParsedSource,
+  signal: AbortSignal,
+): Promise<readonly string[] | undefined> => {
   if ("local" in parsed) {
     await verifyLocal(context, parsed.local, signal)
     return []
@@ -129,7 +179,11 @@ const verifyOne = async (context: PullContext, parsed: ParsedSource, signal: Abo
   return damage
 }
 
-const verify = async (context: PullContext, sources: readonly ModelSource[], signal: AbortSignal): Promise<readonly string[]> => {
+const verify = async (
+  context: PullContext,
+  sources: readonly ModelSource[],
+  signal: AbortSignal,
+): Promise<readonly string[]> => {
   const problems: string[] = []
   const absent: string[] = []
   for (const source of sources) {
@@ -144,13 +198,19 @@ const verify = async (context: PullContext, sources: readonly ModelSource[], sig
     }
   }
   // a model needs one of its sources, not all
-  return absent.length === sources.length ? [`not pulled yet: ${absent.join(", ") || "no sources"}`] : problems
+  return absent.length === sources.length
+    ? [`not pulled yet: ${absent.join(", ") || "no sources"}`]
+    : problems
 }
 
-const pinned = async (context: PullContext, sources: readonly ModelSource[]): Promise<readonly ModelSource[]> => {
+const pinned = async (
+  context: PullContext,
+  sources: readonly ModelSource[],
+): Promise<readonly ModelSource[]> => {
   const known: ModelSource[] = []
   for (const parsed of parseAll(sources)) {
-    const stored = "wanted" in parsed ? await findStored(context.modelsDir, parsed.wanted) : undefined
+    const stored =
+      "wanted" in parsed ? await findStored(context.modelsDir, parsed.wanted) : undefined
     if (stored) known.push({ url: parsed.source.url, sha256: stored.manifest.sha256 })
   }
   return known
@@ -173,7 +233,9 @@ export const makeModelFiles = (options: ModelFilesOptions): ModelFilesStore => {
   return {
     pull: (model, sources, onProgress) =>
       interruptible((signal) => pull(house, model, sources, onProgress, signal)).pipe(
-        Effect.flatMap((result) => (typeof result === "string" ? Effect.succeed(result) : Effect.fail(result))),
+        Effect.flatMap((result) =>
+          typeof result === "string" ? Effect.succeed(result) : Effect.fail(result),
+        ),
       ),
     find: (sources) => interruptible((signal) => findFirst(context, sources, signal)),
     verify: (sources) => interruptible((signal) => verify(context, sources, signal)),

@@ -29,7 +29,8 @@ interface Fetched {
   readonly bytes: number
 }
 
-const stem = ({ context, wanted }: Job): string => join(downloadsDir(context.modelsDir), `${wanted.label}-${wanted.key}`)
+const stem = ({ context, wanted }: Job): string =>
+  join(downloadsDir(context.modelsDir), `${wanted.label}-${wanted.key}`)
 
 const partPathOf = (job: Job, origin: Origin, file: RemoteFile): string => {
   if (origin.files.length === 1) return `${stem(job)}.part`
@@ -44,14 +45,28 @@ const downloadAll = async (job: Job, origin: Origin): Promise<readonly Fetched[]
     const single = origin.files.length === 1
     const report: Report = (done, total) => job.report(before + done, single ? total : undefined)
     const extraRoom = origin.form === "plain" ? 0 : 1
-    fetched.push({ file, partPath, ...(await download({ context: job.context, file, partPath, extraRoom, report, signal: job.signal })) })
+    fetched.push({
+      file,
+      partPath,
+      ...(await download({
+        context: job.context,
+        file,
+        partPath,
+        extraRoom,
+        report,
+        signal: job.signal,
+      })),
+    })
     before += fetched.at(-1)?.bytes ?? 0
   }
   job.report(before, before)
   return fetched
 }
 
-const moveInto = async (building: string, fetched: readonly Fetched[]): Promise<readonly ManifestFile[]> => {
+const moveInto = async (
+  building: string,
+  fetched: readonly Fetched[],
+): Promise<readonly ManifestFile[]> => {
   await rm(building, { recursive: true, force: true })
   for (const { file, partPath } of fetched) {
     const target = contentPath(building, file.path)
@@ -62,7 +77,12 @@ const moveInto = async (building: string, fetched: readonly Fetched[]): Promise<
   return fetched.map(({ file, sha256, bytes }) => ({ path: file.path, sha256, bytes }))
 }
 
-const unpackInto = async (job: Job, building: string, archive: string, form: "zip" | "tgz"): Promise<readonly ManifestFile[]> => {
+const unpackInto = async (
+  job: Job,
+  building: string,
+  archive: string,
+  form: "zip" | "tgz",
+): Promise<readonly ManifestFile[]> => {
   try {
     return await unpack({ archive, form, into: contentPath(building), signal: job.signal })
   } catch (error) {
@@ -76,14 +96,17 @@ const unpackInto = async (job: Job, building: string, archive: string, form: "zi
 const publishedDigest = ({ wanted }: Job, fetched: readonly Fetched[]): string => {
   if (wanted.kind !== "tree") return fetched[0]?.sha256 ?? ""
   const sha256 = treeDigest(fetched.map(({ file, sha256 }) => ({ path: file.path, sha256 })))
-  if (wanted.sha256 !== undefined && wanted.sha256 !== sha256) throw new DamagedContent(`the folder has the digest ${sha256}, not the pinned ${wanted.sha256}`)
+  if (wanted.sha256 !== undefined && wanted.sha256 !== sha256)
+    throw new DamagedContent(`the folder has the digest ${sha256}, not the pinned ${wanted.sha256}`)
   return sha256
 }
 
 const leftovers = async (job: Job): Promise<readonly string[]> => {
   const folder = downloadsDir(job.context.modelsDir)
   const names = await readdir(folder).catch(() => [])
-  return names.filter((name) => name.includes(`-${job.wanted.key}.`)).map((name) => join(folder, name))
+  return names
+    .filter((name) => name.includes(`-${job.wanted.key}.`))
+    .map((name) => join(folder, name))
 }
 
 /** Download, digest, unpack, publish. The lock is held. */
@@ -95,9 +118,18 @@ const fetchAndKeep = async (job: Job): Promise<Stored> => {
   const building = `${stem(job)}.building`
   const stored = await onDisk(context.modelsDir, async () => {
     const first = fetched[0]
-    const files = origin.form === "plain" || first === undefined ? await moveInto(building, fetched) : await unpackInto(job, building, first.partPath, origin.form)
+    const files =
+      origin.form === "plain" || first === undefined
+        ? await moveInto(building, fetched)
+        : await unpackInto(job, building, first.partPath, origin.form)
     signal.throwIfAborted()
-    return publish(context.modelsDir, building, wanted.label, { format: 1, source: wanted.name, kind: wanted.kind, sha256, files })
+    return publish(context.modelsDir, building, wanted.label, {
+      format: 1,
+      source: wanted.name,
+      kind: wanted.kind,
+      sha256,
+      files,
+    })
   })
   if (wanted.sha256 === undefined) await remember(context.modelsDir, wanted, sha256)
   for (const path of await leftovers(job)) await rm(path, { recursive: true, force: true })
@@ -108,7 +140,12 @@ const fetchAndKeep = async (job: Job): Promise<Stored> => {
 const makeWaiter = (job: Job) => {
   let told = false
   return async (holder: LockHolder | undefined): Promise<void> => {
-    if (!told) job.context.log.info("another process pulls the same model; waiting for it", { source: job.wanted.name, pid: holder?.pid, host: holder?.host })
+    if (!told)
+      job.context.log.info("another process pulls the same model; waiting for it", {
+        source: job.wanted.name,
+        pid: holder?.pid,
+        host: holder?.host,
+      })
     told = true
     let done = 0
     let total: number | undefined
@@ -124,15 +161,30 @@ const makeWaiter = (job: Job) => {
 }
 
 /** Makes sure that what is wanted is in the cache: found, pulled by another process meanwhile, or pulled here. Fails with `SourceFailed`. */
-export const obtain = async (context: PullContext, wanted: Wanted, report: Report, signal: AbortSignal): Promise<Stored> => {
+export const obtain = async (
+  context: PullContext,
+  wanted: Wanted,
+  report: Report,
+  signal: AbortSignal,
+): Promise<Stored> => {
   const found = await findStored(context.modelsDir, wanted)
   if (found) return found
   const folder = downloadsDir(context.modelsDir)
   await onDisk(folder, () => mkdir(folder, { recursive: true }))
   const job = { context, wanted, report, signal }
-  const lock = await onDisk(folder, () => acquireLock({ context, path: join(folder, `${wanted.key}.lock`), signal, onWait: makeWaiter(job) }))
+  const lock = await onDisk(folder, () =>
+    acquireLock({
+      context,
+      path: join(folder, `${wanted.key}.lock`),
+      signal,
+      onWait: makeWaiter(job),
+    }),
+  )
   try {
-    return (await findStored(context.modelsDir, wanted)) ?? (await fetchAndKeep({ ...job, signal: AbortSignal.any([signal, lock.lost]) }))
+    return (
+      (await findStored(context.modelsDir, wanted)) ??
+      (await fetchAndKeep({ ...job, signal: AbortSignal.any([signal, lock.lost]) }))
+    )
   } catch (error) {
     if (signal.aborted) throw signal.reason
     if (!lock.lost.aborted) throw error

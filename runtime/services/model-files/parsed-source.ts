@@ -6,17 +6,23 @@ import { parseSourceUrl } from "./source-url.ts"
 import { makeWanted, type Wanted } from "./wanted.ts"
 
 /** A source of the config, understood. `shown` is fit for logs. */
-export type ParsedSource = { readonly source: ModelSource; readonly shown: string } & ({ readonly local: LocalSource } | { readonly wanted: Wanted })
+export type ParsedSource = { readonly source: ModelSource; readonly shown: string } & (
+  | { readonly local: LocalSource }
+  | { readonly wanted: Wanted }
+)
 
 /** Fails with `SourceFailed`. */
 export const parseSource = (source: ModelSource): ParsedSource => {
   const parsed = parseSourceUrl(source.url)
   if (Result.isFailure(parsed)) throw new SourceFailed(parsed.failure)
   const sha256 = source.sha256?.toLowerCase()
-  if (sha256 !== undefined && !/^[0-9a-f]{64}$/.test(sha256)) throw new SourceFailed("its sha256 must be 64 hex digits")
+  if (sha256 !== undefined && !/^[0-9a-f]{64}$/.test(sha256))
+    throw new SourceFailed("its sha256 must be 64 hex digits")
   const shown = shownUrl(source.url)
   const url = parsed.success
-  return url.scheme === "file" ? { source, shown, local: { path: url.path, sha256 } } : { source, shown, wanted: makeWanted(url, sha256) }
+  return url.scheme === "file"
+    ? { source, shown, local: { path: url.path, sha256 } }
+    : { source, shown, wanted: makeWanted(url, sha256) }
 }
 
 /** Sources that can't be understood are left out. */

@@ -44,10 +44,16 @@ export interface PartFile {
 
 const writeAll = async (handle: FileHandle, chunk: Uint8Array, position: number): Promise<void> => {
   let written = 0
-  while (written < chunk.length) written += (await handle.write(chunk, written, chunk.length - written, position + written)).bytesWritten
+  while (written < chunk.length)
+    written += (await handle.write(chunk, written, chunk.length - written, position + written))
+      .bytesWritten
 }
 
-const makePart = (path: string, handle: FileHandle, start: { bytes: number; hash: Hash; validator: PartValidator | undefined }): PartFile => {
+const makePart = (
+  path: string,
+  handle: FileHandle,
+  start: { bytes: number; hash: Hash; validator: PartValidator | undefined },
+): PartFile => {
   let { bytes, hash, validator } = start
   return {
     bytes: () => bytes,
@@ -71,7 +77,11 @@ const makePart = (path: string, handle: FileHandle, start: { bytes: number; hash
 }
 
 /** Opens what an earlier try left, or an empty part. Bytes of unknown origin are thrown away. */
-export const openPart = async (path: string, url: string, signal: AbortSignal): Promise<PartFile> => {
+export const openPart = async (
+  path: string,
+  url: string,
+  signal: AbortSignal,
+): Promise<PartFile> => {
   const known = await readValidator(path)
   const validator = known?.url === url ? known : undefined
   const { O_RDWR, O_CREAT, O_TRUNC } = constants

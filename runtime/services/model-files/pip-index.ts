@@ -10,7 +10,10 @@ const configFiles = (env: Env): readonly string[] => {
   const home = env.HOME ?? homedir()
   const named = env.PIP_CONFIG_FILE
   if (named === "/dev/null") return []
-  const user = [join(home, ".pip", "pip.conf"), join(env.XDG_CONFIG_HOME ?? join(home, ".config"), "pip", "pip.conf")]
+  const user = [
+    join(home, ".pip", "pip.conf"),
+    join(env.XDG_CONFIG_HOME ?? join(home, ".config"), "pip", "pip.conf"),
+  ]
   const environment = env.VIRTUAL_ENV ? [join(env.VIRTUAL_ENV, "pip.conf")] : []
   return ["/etc/pip.conf", ...user, ...environment, ...(named ? [named] : [])]
 }
@@ -21,7 +24,10 @@ export const pipIndex = async (env: Env): Promise<string> => {
   if (!index) {
     for (const path of configFiles(env)) {
       const sections = parseIni(await readConfigFile(path))
-      index = sections.get("install")?.get("index-url") ?? sections.get("global")?.get("index-url") ?? index
+      index =
+        sections.get("install")?.get("index-url") ??
+        sections.get("global")?.get("index-url") ??
+        index
     }
   }
   return (index || publicIndex).replace(/\/+$/, "")

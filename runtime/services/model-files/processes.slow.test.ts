@@ -23,8 +23,16 @@ afterEach(() => {
 })
 
 const startPull = (onLine: (said: Said) => void = () => {}) => {
-  const env = { ...process.env, MODELS_DIR: join(dir(), "models"), SOURCE: `${server().url}/model.bin`, SHA256: sha256(body) }
-  const child = spawn(process.execPath, ["--import", "tsx", script], { env, stdio: ["ignore", "pipe", "inherit"] })
+  const env = {
+    ...process.env,
+    MODELS_DIR: join(dir(), "models"),
+    SOURCE: `${server().url}/model.bin`,
+    SHA256: sha256(body),
+  }
+  const child = spawn(process.execPath, ["--import", "tsx", script], {
+    env,
+    stdio: ["ignore", "pipe", "inherit"],
+  })
   children.push(child)
   const said: Said[] = []
   createInterface({ input: child.stdout }).on("line", (line) => {
@@ -45,14 +53,19 @@ describe("two processes", () => {
     expect(second.at(-1)?.path).toBe(path)
     expect(body.equals(await readFile(path ?? ""))).toBe(true)
     expect(server().seen).toHaveLength(1)
-    const waiter = [first, second].filter((said) => said.some(({ info }) => info?.includes("waiting")))
+    const waiter = [first, second].filter((said) =>
+      said.some(({ info }) => info?.includes("waiting")),
+    )
     expect(waiter).toHaveLength(1)
     expect(waiter[0]?.some(({ doneBytes }) => doneBytes !== undefined && doneBytes > 0)).toBe(true)
   })
 
   it("of which one is killed in the middle: the next goes on from there", async () => {
     server().file("/model.bin", { body, etag: '"v1"', pauseMs: 30 })
-    const { child, ended } = startPull(({ doneBytes }) => void (doneBytes !== undefined && doneBytes > 800_000 && child.kill("SIGKILL")))
+    const { child, ended } = startPull(
+      ({ doneBytes }) =>
+        void (doneBytes !== undefined && doneBytes > 800_000 && child.kill("SIGKILL")),
+    )
     expect((await ended).at(-1)?.path).toBeUndefined()
     const left = await readdir(join(dir(), "models/.downloads"))
     expect(left.some((name) => name.endsWith(".lock"))).toBe(true)

@@ -18,7 +18,14 @@ export interface PullTiming {
   readonly reportMs: number
 }
 
-export const usualTiming: PullTiming = { stallMs: 30_000, backoffMs: 500, heartbeatMs: 2_000, staleMs: 30_000, pollMs: 250, reportMs: 100 }
+export const usualTiming: PullTiming = {
+  stallMs: 30_000,
+  backoffMs: 500,
+  heartbeatMs: 2_000,
+  staleMs: 30_000,
+  pollMs: 250,
+  reportMs: 100,
+}
 
 /** What every step of a pull needs of the house. */
 export interface PullContext {

@@ -5,8 +5,13 @@ import type { Log } from "../../../core/services/log.ts"
 import { type ModelFiles, ModelFilesMissing, type PullProgress } from "./service.ts"
 
 /** What is wrong with the source that is in use. */
-const damageIn = (files: ModelFiles, sources: readonly ModelSource[]): Effect.Effect<readonly string[]> =>
-  Effect.flatMap(files.find(sources), (found) => (found ? files.verify([found.source]) : Effect.succeed([])))
+const damageIn = (
+  files: ModelFiles,
+  sources: readonly ModelSource[],
+): Effect.Effect<readonly string[]> =>
+  Effect.flatMap(files.find(sources), (found) =>
+    found ? files.verify([found.source]) : Effect.succeed([]),
+  )
 
 /**
  * Pulls, and hashes what was there already: a damaged file in the cache is pulled anew, and one that stays damaged is refused.
@@ -21,9 +26,14 @@ export const pullWhole = (
 ): Effect.Effect<string, ModelFilesMissing> =>
   Effect.gen(function* () {
     const damage = yield* damageIn(files, sources)
-    if (damage.length > 0) log.warn("model files are damaged and pulled anew", { model, damage: damage.join("; ") })
+    if (damage.length > 0)
+      log.warn("model files are damaged and pulled anew", { model, damage: damage.join("; ") })
     const path = yield* files.pull(model, sources, onProgress)
     const left = damage.length > 0 ? yield* damageIn(files, sources) : []
-    if (left.length > 0) return yield* new ModelFilesMissing({ model, message: `The files of model ${model} are damaged: ${left.join("; ")}` })
+    if (left.length > 0)
+      return yield* new ModelFilesMissing({
+        model,
+        message: `The files of model ${model} are damaged: ${left.join("; ")}`,
+      })
     return path
   })

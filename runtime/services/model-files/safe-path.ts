@@ -4,7 +4,9 @@ export const isSafePath = (path: string): boolean =>
   path.length <= 1024 &&
   !/[\\\p{Cc}]/u.test(path) &&
   !/^[A-Za-z]:/.test(path) &&
-  path.split("/").every((name) => name !== "" && name !== "." && name !== ".." && name.length <= 255)
+  path
+    .split("/")
+    .every((name) => name !== "" && name !== "." && name !== ".." && name.length <= 255)
 
 /** Percent-decoded, or as it is where that is broken. */
 export const decodePercent = (text: string): string => {
@@ -16,4 +18,5 @@ export const decodePercent = (text: string): string => {
 }
 
 /** The file name that an address ends in; "" for none. */
-export const lastNameOf = (url: string): string => decodePercent(new URL(url).pathname.split("/").at(-1) ?? "")
+export const lastNameOf = (url: string): string =>
+  decodePercent(new URL(url).pathname.split("/").at(-1) ?? "")

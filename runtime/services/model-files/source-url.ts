@@ -21,26 +21,36 @@ type Parsed = Result.Result<SourceUrl, string>
 const inside = (text: string): Result.Result<Inside, string> => {
   const folder = text === "" || text.endsWith("/")
   const path = text.endsWith("/") ? text.slice(0, -1) : text
-  if (path !== "" && !isSafePath(path)) return Result.fail(`the path "${text}" must be relative and plain, such as "folder/model.gguf"`)
+  if (path !== "" && !isSafePath(path))
+    return Result.fail(`the path "${text}" must be relative and plain, such as "folder/model.gguf"`)
   return Result.succeed({ path, folder })
 }
 
 const parsePypi = (rest: string): Parsed => {
-  const match = /^([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)==([A-Za-z0-9][A-Za-z0-9.!+_-]*)\/(.*)$/s.exec(rest)
+  const match =
+    /^([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)==([A-Za-z0-9][A-Za-z0-9.!+_-]*)\/(.*)$/s.exec(
+      rest,
+    )
   if (!match) return Result.fail("write it as pypi:package==version/path/in/the/wheel")
   const [, name = "", version = "", path = ""] = match
   return Result.map(inside(path), (where) => ({ scheme: "pypi", name, version, ...where }))
 }
 
 const parseNpm = (rest: string): Parsed => {
-  const match = /^((?:@[a-z0-9~_-][a-z0-9._~-]*\/)?[A-Za-z0-9~_-][A-Za-z0-9._~-]*)@(\d+\.\d+\.\d+[0-9A-Za-z.+-]*)\/(.*)$/s.exec(rest)
+  const match =
+    /^((?:@[a-z0-9~_-][a-z0-9._~-]*\/)?[A-Za-z0-9~_-][A-Za-z0-9._~-]*)@(\d+\.\d+\.\d+[0-9A-Za-z.+-]*)\/(.*)$/s.exec(
+      rest,
+    )
   if (!match) return Result.fail("write it as npm:package@1.2.3/path/in/the/package")
   const [, name = "", version = "", path = ""] = match
   return Result.map(inside(path), (where) => ({ scheme: "npm", name, version, ...where }))
 }
 
 const parseHub = (rest: string): Parsed => {
-  const match = /^([A-Za-z0-9][A-Za-z0-9._-]*\/[A-Za-z0-9][A-Za-z0-9._-]*)@([A-Za-z0-9][A-Za-z0-9._-]*)\/(.*)$/s.exec(rest)
+  const match =
+    /^([A-Za-z0-9][A-Za-z0-9._-]*\/[A-Za-z0-9][A-Za-z0-9._-]*)@([A-Za-z0-9][A-Za-z0-9._-]*)\/(.*)$/s.exec(
+      rest,
+    )
   if (!match) return Result.fail("write it as hf:owner/repo@revision/path")
   const [, repo = "", revision = "", path = ""] = match
   return Result.map(inside(path), (where) => ({ scheme: "hf", repo, revision, ...where }))
@@ -49,12 +59,14 @@ const parseHub = (rest: string): Parsed => {
 const parseWeb = (url: string): Parsed => {
   if (!URL.canParse(url)) return Result.fail("it is not a valid web address")
   const { hostname, pathname } = new URL(url)
-  if (hostname === "" || pathname.endsWith("/")) return Result.fail("a web address must name one file")
+  if (hostname === "" || pathname.endsWith("/"))
+    return Result.fail("a web address must name one file")
   return Result.succeed({ scheme: "web", url })
 }
 
 const parseFile = (rest: string): Parsed => {
-  if (rest === "" || rest.includes("\0")) return Result.fail("write it as file:/absolute/path or file:relative/path")
+  if (rest === "" || rest.includes("\0"))
+    return Result.fail("write it as file:/absolute/path or file:relative/path")
   if (!rest.startsWith("//")) return Result.succeed({ scheme: "file", path: rest })
   try {
     return Result.succeed({ scheme: "file", path: fileURLToPath(`file:${rest}`) })
@@ -74,7 +86,8 @@ export const parseSourceUrl = (url: string): Parsed => {
   return Result.fail("it must begin with pypi:, npm:, hf:, https: or file:")
 }
 
-const formatInside = ({ path, folder }: Inside): string => (folder && path !== "" ? `${path}/` : path)
+const formatInside = ({ path, folder }: Inside): string =>
+  folder && path !== "" ? `${path}/` : path
 
 export const formatSourceUrl = (source: SourceUrl): string => {
   switch (source.scheme) {

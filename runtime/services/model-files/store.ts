@@ -3,7 +3,13 @@ import { mkdir, readdir, readFile, rename, rm } from "node:fs/promises"
 import { join } from "node:path"
 import { Result, Schema } from "effect"
 import { syncFolder, writeWhole } from "./disk.ts"
-import { contentPath, type Manifest, readManifest, sizesAreRight, writeManifest } from "./manifest.ts"
+import {
+  contentPath,
+  type Manifest,
+  readManifest,
+  sizesAreRight,
+  writeManifest,
+} from "./manifest.ts"
 import type { Wanted } from "./wanted.ts"
 
 /*
@@ -21,9 +27,12 @@ export interface Stored {
 
 export const downloadsDir = (modelsDir: string): string => join(modelsDir, ".downloads")
 export const fileDigestsDir = (modelsDir: string): string => join(modelsDir, ".file-digests")
-const notePath = (modelsDir: string, { nameKey }: Wanted): string => join(modelsDir, ".notes", `${nameKey}.json`)
+const notePath = (modelsDir: string, { nameKey }: Wanted): string =>
+  join(modelsDir, ".notes", `${nameKey}.json`)
 
-const decodeNote = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Struct({ source: Schema.String, sha256: Schema.String })))
+const decodeNote = Schema.decodeUnknownResult(
+  Schema.fromJsonString(Schema.Struct({ source: Schema.String, sha256: Schema.String })),
+)
 
 const digestOf = async (modelsDir: string, wanted: Wanted): Promise<string | undefined> => {
   if (wanted.sha256 !== undefined) return wanted.sha256
@@ -32,7 +41,10 @@ const digestOf = async (modelsDir: string, wanted: Wanted): Promise<string | und
 }
 
 /** Its manifest is there; the files were not looked at. */
-export const findManifest = async (modelsDir: string, wanted: Wanted): Promise<Stored | undefined> => {
+export const findManifest = async (
+  modelsDir: string,
+  wanted: Wanted,
+): Promise<Stored | undefined> => {
   const sha256 = await digestOf(modelsDir, wanted)
   if (sha256 === undefined) return undefined
   const names = await readdir(modelsDir).catch(() => [])
@@ -45,18 +57,30 @@ export const findManifest = async (modelsDir: string, wanted: Wanted): Promise<S
 }
 
 /** Complete, by the cheap check. */
-export const findStored = async (modelsDir: string, wanted: Wanted): Promise<Stored | undefined> => {
+export const findStored = async (
+  modelsDir: string,
+  wanted: Wanted,
+): Promise<Stored | undefined> => {
   const stored = await findManifest(modelsDir, wanted)
   return stored && (await sizesAreRight(stored.folder, stored.manifest)) ? stored : undefined
 }
 
-export const remember = async (modelsDir: string, wanted: Wanted, sha256: string): Promise<void> => {
+export const remember = async (
+  modelsDir: string,
+  wanted: Wanted,
+  sha256: string,
+): Promise<void> => {
   await mkdir(join(modelsDir, ".notes"), { recursive: true })
   await writeWhole(notePath(modelsDir, wanted), JSON.stringify({ source: wanted.name, sha256 }))
 }
 
 /** Moves a folder that holds all its files into its place: files on disk, manifest, folder, then the name, in this order. */
-export const publish = async (modelsDir: string, building: string, label: string, manifest: Manifest): Promise<Stored> => {
+export const publish = async (
+  modelsDir: string,
+  building: string,
+  label: string,
+  manifest: Manifest,
+): Promise<Stored> => {
   await syncFolder(contentPath(building))
   await writeManifest(building, manifest)
   await syncFolder(building)
@@ -77,7 +101,10 @@ export interface Place {
 }
 
 /** The file or folder that this source names in what is stored; undefined when there is none. */
-export const placeOf = ({ folder, manifest }: Stored, { source, kind }: Wanted): Place | undefined => {
+export const placeOf = (
+  { folder, manifest }: Stored,
+  { source, kind }: Wanted,
+): Place | undefined => {
   const sum = (files: Manifest["files"]) => files.reduce((bytes, file) => bytes + file.bytes, 0)
   if (kind === "file" || source.scheme === "web") {
     const [only] = manifest.files
@@ -86,5 +113,7 @@ export const placeOf = ({ folder, manifest }: Stored, { source, kind }: Wanted):
   const files = source.folder
     ? manifest.files.filter(({ path }) => source.path === "" || path.startsWith(`${source.path}/`))
     : manifest.files.filter(({ path }) => path === source.path)
-  return files.length === 0 ? undefined : { path: contentPath(folder, source.path), bytes: sum(files) }
+  return files.length === 0
+    ? undefined
+    : { path: contentPath(folder, source.path), bytes: sum(files) }
 }

@@ -11,7 +11,10 @@ export interface UnpackLimits {
 }
 
 /** Weights hardly compress: 200 times the archive is no honest model. */
-export const usualLimits = (archiveBytes: number): UnpackLimits => ({ files: 50_000, bytes: archiveBytes * 200 + 64 * 1024 * 1024 })
+export const usualLimits = (archiveBytes: number): UnpackLimits => ({
+  files: 50_000,
+  bytes: archiveBytes * 200 + 64 * 1024 * 1024,
+})
 
 /** Where the files of an archive go; refuses names that leave the folder, names that come twice, and absurd sizes. */
 export interface UnpackSink {
@@ -23,7 +26,11 @@ export interface UnpackSink {
   write(path: string, chunks: AsyncIterable<Uint8Array>): Promise<void>
 }
 
-const writeFlushed = async (target: string, chunks: AsyncIterable<Uint8Array>, count: (bytes: number) => void): Promise<{ bytes: number; sha256: string }> => {
+const writeFlushed = async (
+  target: string,
+  chunks: AsyncIterable<Uint8Array>,
+  count: (bytes: number) => void,
+): Promise<{ bytes: number; sha256: string }> => {
   const hash = createHash("sha256")
   let bytes = 0
   const handle = await open(target, "wx")
@@ -47,18 +54,22 @@ export const makeUnpackSink = (root: string, limits: UnpackLimits): UnpackSink =
   let total = 0
   let announced = 0
   const bound = (bytes: number) => {
-    if (bytes > limits.bytes) throw new DamagedContent(`the archive unpacks to more than ${limits.bytes} bytes`)
+    if (bytes > limits.bytes)
+      throw new DamagedContent(`the archive unpacks to more than ${limits.bytes} bytes`)
   }
   return {
     files,
     bound,
     check: (path, announcedBytes) => {
-      if (!isSafePath(path)) throw new DamagedContent(`the archive holds an unsafe path: ${JSON.stringify(path)}`)
+      if (!isSafePath(path))
+        throw new DamagedContent(`the archive holds an unsafe path: ${JSON.stringify(path)}`)
       // on disks that don't tell case apart these would be one file
       const folded = path.normalize("NFC").toLowerCase()
-      if (seen.has(folded)) throw new DamagedContent(`the archive holds ${JSON.stringify(path)} twice`)
+      if (seen.has(folded))
+        throw new DamagedContent(`the archive holds ${JSON.stringify(path)} twice`)
       seen.add(folded)
-      if (seen.size > limits.files) throw new DamagedContent(`the archive holds more than ${limits.files} files`)
+      if (seen.size > limits.files)
+        throw new DamagedContent(`the archive holds more than ${limits.files} files`)
       announced += announcedBytes
       bound(announced)
     },

@@ -11,12 +11,16 @@ const fileTypes = new Set(["File", "OldFile", "ContiguousFile"])
 /** npm puts all below one folder, mostly called `package`, and drops that name when it unpacks. */
 const withoutTop = (path: string): string => {
   const plain = path.replace(/^\.\//, "")
-  if (!isSafePath(plain)) throw new DamagedContent(`the archive holds an unsafe path: ${JSON.stringify(path)}`)
+  if (!isSafePath(plain))
+    throw new DamagedContent(`the archive holds an unsafe path: ${JSON.stringify(path)}`)
   return plain.slice(plain.indexOf("/") + 1)
 }
 
 /** The entry's own iterator waits for ever when it was destroyed between two chunks. */
-const chunksOf = async function* (entry: ReadEntry, failure: AbortSignal): AsyncGenerator<Uint8Array> {
+const chunksOf = async function* (
+  entry: ReadEntry,
+  failure: AbortSignal,
+): AsyncGenerator<Uint8Array> {
   const iterator = entry[Symbol.asyncIterator]()
   for (;;) {
     failure.throwIfAborted()
@@ -26,9 +30,14 @@ const chunksOf = async function* (entry: ReadEntry, failure: AbortSignal): Async
   }
 }
 
-const unpackEntry = async (entry: ReadEntry, sink: UnpackSink, failure: AbortSignal): Promise<void> => {
+const unpackEntry = async (
+  entry: ReadEntry,
+  sink: UnpackSink,
+  failure: AbortSignal,
+): Promise<void> => {
   if (entry.type === "Directory") return void entry.resume()
-  if (!fileTypes.has(entry.type)) throw new DamagedContent(`the archive holds a link or device: ${JSON.stringify(entry.path)}`)
+  if (!fileTypes.has(entry.type))
+    throw new DamagedContent(`the archive holds a link or device: ${JSON.stringify(entry.path)}`)
   const path = withoutTop(entry.path)
   sink.check(path, entry.size)
   await sink.write(path, chunksOf(entry, failure))
@@ -37,7 +46,9 @@ const unpackEntry = async (entry: ReadEntry, sink: UnpackSink, failure: AbortSig
 /** A parser whose entries are written one after the other. `failed` rejects at the first failure of the parser or of a write. */
 const makeReader = (sink: UnpackSink) => {
   const failure = new AbortController()
-  const failed = new Promise<never>((_, reject) => failure.signal.addEventListener("abort", () => reject(failure.signal.reason), { once: true }))
+  const failed = new Promise<never>((_, reject) =>
+    failure.signal.addEventListener("abort", () => reject(failure.signal.reason), { once: true }),
+  )
   failed.catch(() => {})
   let latest: ReadEntry | undefined
   const fail = (error: unknown) => {
@@ -52,7 +63,9 @@ const makeReader = (sink: UnpackSink) => {
     onReadEntry: (entry) => {
       entry.on("error", fail)
       latest = entry
-      writing = writing.then(() => (failure.signal.aborted ? undefined : unpackEntry(entry, sink, failure.signal)))
+      writing = writing.then(() =>
+        failure.signal.aborted ? undefined : unpackEntry(entry, sink, failure.signal),
+      )
       writing.catch(fail)
     },
   })
@@ -61,7 +74,8 @@ const makeReader = (sink: UnpackSink) => {
   return {
     write: async (chunk: Buffer): Promise<void> => {
       failure.signal.throwIfAborted()
-      if (!parser.write(chunk)) await Promise.race([failed, new Promise<void>((resolve) => parser.once("drain", resolve))])
+      if (!parser.write(chunk))
+        await Promise.race([failed, new Promise<void>((resolve) => parser.once("drain", resolve))])
     },
     end: async (): Promise<void> => {
       parser.end()
@@ -75,7 +89,11 @@ const makeReader = (sink: UnpackSink) => {
   }
 }
 
-export const unpackTgz = async (archive: string, sink: UnpackSink, signal: AbortSignal): Promise<void> => {
+export const unpackTgz = async (
+  archive: string,
+  sink: UnpackSink,
+  signal: AbortSignal,
+): Promise<void> => {
   const reader = makeReader(sink)
   const gunzip = pipeline(createReadStream(archive, { signal }), createGunzip(), () => {})
   let bytes = 0

@@ -13,19 +13,32 @@ const isSpecial = (entry: Entry): boolean => {
   return type !== 0 && type !== regularFile
 }
 
-const checked = async function* (stream: Readable, entry: Entry, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+const checked = async function* (
+  stream: Readable,
+  entry: Entry,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
   let sum = 0
   for await (const chunk of stream) {
     signal.throwIfAborted()
     sum = crc32(chunk, sum)
     yield chunk
   }
-  if (sum >>> 0 !== entry.crc32 >>> 0) throw new DamagedContent(`${entry.fileName} has a wrong checksum in the archive`)
+  if (sum >>> 0 !== entry.crc32 >>> 0)
+    throw new DamagedContent(`${entry.fileName} has a wrong checksum in the archive`)
 }
 
-const unpackEntry = async (zip: ZipFile, entry: Entry, sink: UnpackSink, signal: AbortSignal): Promise<void> => {
+const unpackEntry = async (
+  zip: ZipFile,
+  entry: Entry,
+  sink: UnpackSink,
+  signal: AbortSignal,
+): Promise<void> => {
   if (entry.fileName.endsWith("/")) return
-  if (isSpecial(entry)) throw new DamagedContent(`the archive holds a link or device: ${JSON.stringify(entry.fileName)}`)
+  if (isSpecial(entry))
+    throw new DamagedContent(
+      `the archive holds a link or device: ${JSON.stringify(entry.fileName)}`,
+    )
   if (entry.isEncrypted()) throw new DamagedContent("the archive is encrypted")
   sink.check(entry.fileName, entry.uncompressedSize)
   const stream = await zip.openReadStreamPromise(entry)
@@ -38,8 +51,17 @@ const unpackEntry = async (zip: ZipFile, entry: Entry, sink: UnpackSink, signal:
   }
 }
 
-export const unpackZip = async (archive: string, sink: UnpackSink, signal: AbortSignal): Promise<void> => {
-  const zip = await openPromise(archive, { lazyEntries: true, autoClose: false, strictFileNames: true, validateEntrySizes: true })
+export const unpackZip = async (
+  archive: string,
+  sink: UnpackSink,
+  signal: AbortSignal,
+): Promise<void> => {
+  const zip = await openPromise(archive, {
+    lazyEntries: true,
+    autoClose: false,
+    strictFileNames: true,
+    validateEntrySizes: true,
+  })
   try {
     for await (const entry of zip.eachEntry()) {
       signal.throwIfAborted()

@@ -18,7 +18,13 @@ afterEach(() => rm(dir, { recursive: true, force: true }))
 const run = async (form: "zip" | "tgz", bytes: Buffer, limits?: UnpackLimits) => {
   const archive = join(dir, "archive")
   await writeFile(archive, bytes)
-  return unpack({ archive, form, into: join(dir, "out"), signal: new AbortController().signal, ...(limits && { limits }) })
+  return unpack({
+    archive,
+    form,
+    into: join(dir, "out"),
+    signal: new AbortController().signal,
+    ...(limits && { limits }),
+  })
 }
 const hello = Buffer.from("hello")
 const symlink = 0o120777
@@ -45,7 +51,12 @@ describe("unpack", () => {
     const big = noise(300_000)
     const files = await run(
       "tgz",
-      makeTgz([{ path: "package/", type: "Directory" }, { path: "package/x/big.bin", data: big }, { path: "package/empty" }, { path: "package/last.txt", data: hello }]),
+      makeTgz([
+        { path: "package/", type: "Directory" },
+        { path: "package/x/big.bin", data: big },
+        { path: "package/empty" },
+        { path: "package/last.txt", data: hello },
+      ]),
     )
     expect(files.map(({ path, bytes }) => [path, bytes])).toEqual([
       ["x/big.bin", 300_000],
@@ -55,7 +66,16 @@ describe("unpack", () => {
     expect(big.equals(await readFile(join(dir, "out/x/big.bin")))).toBe(true)
   })
 
-  it.each(["../evil", "a/../../evil", "/etc/evil", "a\\..\\evil", "C:/evil", "a//b", "./a", "a/\u0000b"])("refuses the path %j in a zip", async (name) => {
+  it.each([
+    "../evil",
+    "a/../../evil",
+    "/etc/evil",
+    "a\\..\\evil",
+    "C:/evil",
+    "a//b",
+    "./a",
+    "a/\u0000b",
+  ])("refuses the path %j in a zip", async (name) => {
     await expect(
       run(
         "zip",
@@ -68,22 +88,29 @@ describe("unpack", () => {
     expect(await readdir(dir)).not.toContain("evil")
   })
 
-  it.each(["package/../../evil", "../evil", "/etc/evil", "package/a\\b"])("refuses the path %j in a tgz", async (path) => {
-    await expect(
-      run(
-        "tgz",
-        makeTgz([
-          { path: "package/fine", data: hello },
-          { path, data: hello },
-        ]),
-      ),
-    ).rejects.toThrow(/unsafe path/)
-    expect(await readdir(dir)).not.toContain("evil")
-  })
+  it.each(["package/../../evil", "../evil", "/etc/evil", "package/a\\b"])(
+    "refuses the path %j in a tgz",
+    async (path) => {
+      await expect(
+        run(
+          "tgz",
+          makeTgz([
+            { path: "package/fine", data: hello },
+            { path, data: hello },
+          ]),
+        ),
+      ).rejects.toThrow(/unsafe path/)
+      expect(await readdir(dir)).not.toContain("evil")
+    },
+  )
 
   it("refuses links", async () => {
-    await expect(run("zip", makeZip([{ name: "link", data: Buffer.from("/etc/passwd"), mode: symlink }]))).rejects.toThrow(/link/)
-    await expect(run("tgz", makeTgz([{ path: "package/l", type: "SymbolicLink", linkpath: "/etc/passwd" }]))).rejects.toThrow(/link/)
+    await expect(
+      run("zip", makeZip([{ name: "link", data: Buffer.from("/etc/passwd"), mode: symlink }])),
+    ).rejects.toThrow(/link/)
+    await expect(
+      run("tgz", makeTgz([{ path: "package/l", type: "SymbolicLink", linkpath: "/etc/passwd" }])),
+    ).rejects.toThrow(/link/)
     await expect(
       run(
         "tgz",
@@ -118,8 +145,12 @@ describe("unpack", () => {
 
   it("refuses absurd sizes and counts", async () => {
     const zeros = Buffer.alloc(80 * 1024 * 1024)
-    await expect(run("zip", makeZip([{ name: "bomb", data: zeros }]))).rejects.toThrow(/unpacks to more/)
-    await expect(run("tgz", makeTgz([{ path: "package/bomb", data: zeros }]))).rejects.toThrow(/unpacks to more|ratio/)
+    await expect(run("zip", makeZip([{ name: "bomb", data: zeros }]))).rejects.toThrow(
+      /unpacks to more/,
+    )
+    await expect(run("tgz", makeTgz([{ path: "package/bomb", data: zeros }]))).rejects.toThrow(
+      /unpacks to more|ratio/,
+    )
     await expect(
       run(
         "zip",
@@ -134,7 +165,9 @@ describe("unpack", () => {
   })
 
   it("notices a wrong checksum", async () => {
-    await expect(run("zip", makeZip([{ name: "a", data: hello, crc: 1 }]))).rejects.toThrow(/wrong checksum/)
+    await expect(run("zip", makeZip([{ name: "a", data: hello, crc: 1 }]))).rejects.toThrow(
+      /wrong checksum/,
+    )
   })
 
   it("ends, with a clear text or with the right files, on any damaged archive", async () => {
@@ -150,13 +183,21 @@ describe("unpack", () => {
       ]),
     }
     await fc.assert(
-      fc.asyncProperty(fc.constantFrom("zip" as const, "tgz" as const), fc.nat(), fc.nat(255), fc.boolean(), async (form, at, byte, cut) => {
-        const bytes = Buffer.from(whole[form])
-        const where = at % bytes.length
-        bytes[where] = byte
-        const outcome = await run(form, cut ? bytes.subarray(0, where) : bytes).catch((error: unknown) => error)
-        if (outcome instanceof Error) expect(outcome.message).toMatch(/archive/)
-      }),
+      fc.asyncProperty(
+        fc.constantFrom("zip" as const, "tgz" as const),
+        fc.nat(),
+        fc.nat(255),
+        fc.boolean(),
+        async (form, at, byte, cut) => {
+          const bytes = Buffer.from(whole[form])
+          const where = at % bytes.length
+          bytes[where] = byte
+          const outcome = await run(form, cut ? bytes.subarray(0, where) : bytes).catch(
+            (error: unknown) => error,
+          )
+          if (outcome instanceof Error) expect(outcome.message).toMatch(/archive/)
+        },
+      ),
       { numRuns: runs(150) },
     )
   })

@@ -19,12 +19,24 @@ export interface UnpackOptions {
 const ofContent = new Set(["EEXIST", "ENOTDIR", "EISDIR", "ENAMETOOLONG"])
 
 const asDamage = (error: unknown): unknown => {
-  if (error instanceof SourceFailed || (isSystemError(error) && "syscall" in error && !ofContent.has(error.code))) return error
-  return new DamagedContent(`the archive is damaged: ${error instanceof Error ? error.message : String(error)}`)
+  if (
+    error instanceof SourceFailed ||
+    (isSystemError(error) && "syscall" in error && !ofContent.has(error.code))
+  )
+    return error
+  return new DamagedContent(
+    `the archive is damaged: ${error instanceof Error ? error.message : String(error)}`,
+  )
 }
 
 /** Unpacks all files of an archive and hashes them on the way. Fails with `DamagedContent` when the archive is broken, hostile or too large. */
-export const unpack = async ({ archive, form, into, signal, limits }: UnpackOptions): Promise<readonly ManifestFile[]> => {
+export const unpack = async ({
+  archive,
+  form,
+  into,
+  signal,
+  limits,
+}: UnpackOptions): Promise<readonly ManifestFile[]> => {
   await rm(into, { recursive: true, force: true })
   await mkdir(into, { recursive: true })
   const sink = makeUnpackSink(into, limits ?? usualLimits((await stat(archive)).size))

@@ -23,7 +23,8 @@ export interface Wanted {
 }
 
 const nameOf = (source: RemoteSource): string => {
-  if (source.scheme === "pypi") return `pypi:${source.name.toLowerCase().replace(/[-_.]+/g, "-")}==${source.version}`
+  if (source.scheme === "pypi")
+    return `pypi:${source.name.toLowerCase().replace(/[-_.]+/g, "-")}==${source.version}`
   if (source.scheme === "npm") return `npm:${source.name}@${source.version}`
   return source.scheme === "web" ? shownUrl(source.url) : formatSourceUrl(source)
 }
@@ -36,7 +37,11 @@ const kindOf = (source: RemoteSource): ContentKind => {
 
 const labelOf = (source: RemoteSource): string => {
   const text =
-    source.scheme === "hf" ? `${source.repo}-${source.path}` : source.scheme === "web" ? (new URL(source.url).pathname.split("/").at(-1) ?? "") : `${source.name}-${source.version}`
+    source.scheme === "hf"
+      ? `${source.repo}-${source.path}`
+      : source.scheme === "web"
+        ? (new URL(source.url).pathname.split("/").at(-1) ?? "")
+        : `${source.name}-${source.version}`
   const label = text.replace(/[^A-Za-z0-9._]+/g, "-").replace(/^[-.]+|-+$/g, "")
   return label.slice(-80).replace(/^[-.]+/, "") || "model"
 }
@@ -44,10 +49,19 @@ const labelOf = (source: RemoteSource): string => {
 const hash = (text: string): string => createHash("sha256").update(text).digest("hex")
 
 /** `url` is part of the key of an unpinned web file, query and all. */
-const identityOf = (source: RemoteSource): string => (source.scheme === "web" ? source.url : nameOf(source))
+const identityOf = (source: RemoteSource): string =>
+  source.scheme === "web" ? source.url : nameOf(source)
 
 export const makeWanted = (source: RemoteSource, pinned: string | undefined): Wanted => {
   const sha256 = pinned?.toLowerCase()
   const nameKey = hash(identityOf(source)).slice(0, 16)
-  return { source, name: nameOf(source), kind: kindOf(source), sha256, key: sha256?.slice(0, 16) ?? nameKey, nameKey, label: labelOf(source) }
+  return {
+    source,
+    name: nameOf(source),
+    kind: kindOf(source),
+    sha256,
+    key: sha256?.slice(0, 16) ?? nameKey,
+    nameKey,
+    label: labelOf(source),
+  }
 }

@@ -25,13 +25,19 @@ const withoutCredentials = (address: string): { url: URL; authorization: string 
   url.username = ""
   url.password = ""
   if (username === "" && password === "") return { url, authorization: undefined }
-  return { url, authorization: `Basic ${Buffer.from(`${decodePercent(username)}:${decodePercent(password)}`).toString("base64")}` }
+  return {
+    url,
+    authorization: `Basic ${Buffer.from(`${decodePercent(username)}:${decodePercent(password)}`).toString("base64")}`,
+  }
 }
 
 /** Aborts with a `SourceFailed` when it was not touched for `stallMs`. */
 const makeStallWatch = (stallMs: number) => {
   const controller = new AbortController()
-  const stop = () => controller.abort(new SourceFailed(`no bytes for ${Math.round(stallMs / 100) / 10} s`, { retry: true }))
+  const stop = () =>
+    controller.abort(
+      new SourceFailed(`no bytes for ${Math.round(stallMs / 100) / 10} s`, { retry: true }),
+    )
   let timer = setTimeout(stop, stallMs)
   const touch = () => {
     clearTimeout(timer)
@@ -43,14 +49,22 @@ const makeStallWatch = (stallMs: number) => {
 const redirectTarget = (response: Response, from: URL): URL | undefined => {
   const location = response.headers.get("location")
   if (![301, 302, 303, 307, 308].includes(response.status) || location === null) return undefined
-  if (!URL.canParse(location, from.href)) throw new SourceFailed(`${shownUrl(from.href)} redirects to a broken address`)
+  if (!URL.canParse(location, from.href))
+    throw new SourceFailed(`${shownUrl(from.href)} redirects to a broken address`)
   const to = new URL(location, from)
   const allowed = to.protocol === "https:" || (to.protocol === "http:" && from.protocol === "http:")
-  if (!allowed) throw new SourceFailed(`${shownUrl(from.href)} redirects from ${from.protocol} to ${to.protocol}`)
+  if (!allowed)
+    throw new SourceFailed(
+      `${shownUrl(from.href)} redirects from ${from.protocol} to ${to.protocol}`,
+    )
   return to
 }
 
-const follow = async (context: PullContext, request: WebRequest, signal: AbortSignal): Promise<Response> => {
+const follow = async (
+  context: PullContext,
+  request: WebRequest,
+  signal: AbortSignal,
+): Promise<Response> => {
   const first = withoutCredentials(request.url)
   let url = first.url
   let headers: Record<string, string> = {
@@ -75,13 +89,19 @@ const follow = async (context: PullContext, request: WebRequest, signal: AbortSi
 }
 
 /** One GET. Redirects are followed; an `authorization` header never goes to another host. Any status is a reply. */
-export const openWeb = async (context: PullContext, request: WebRequest, outer: AbortSignal): Promise<WebReply> => {
+export const openWeb = async (
+  context: PullContext,
+  request: WebRequest,
+  outer: AbortSignal,
+): Promise<WebReply> => {
   const watch = makeStallWatch(context.timing.stallMs)
   const closing = new AbortController()
   const signal = AbortSignal.any([outer, watch.signal, closing.signal])
   const failure = (error: unknown): unknown => {
     watch.end()
-    return outer.aborted ? outer.reason : networkFailure(watch.signal.aborted ? watch.signal.reason : error, request.url)
+    return outer.aborted
+      ? outer.reason
+      : networkFailure(watch.signal.aborted ? watch.signal.reason : error, request.url)
   }
   const read = async function* (response: Response): AsyncGenerator<Uint8Array> {
     try {
@@ -117,18 +137,25 @@ export interface WebDocument {
 }
 
 /** A small document (an index, a listing), with retries. Statuses other than 200 and `allowed` fail. */
-export const readDocument = (context: PullContext, request: WebRequest, signal: AbortSignal, allowed: readonly number[] = []): Promise<WebDocument> =>
+export const readDocument = (
+  context: PullContext,
+  request: WebRequest,
+  signal: AbortSignal,
+  allowed: readonly number[] = [],
+): Promise<WebDocument> =>
   withRetries(
     async () => {
       const reply = await openWeb(context, request, signal)
       try {
         const { status, headers } = reply.response
-        if (status !== 200 && !allowed.includes(status)) throw statusFailure(reply.response, request.url)
+        if (status !== 200 && !allowed.includes(status))
+          throw statusFailure(reply.response, request.url)
         const parts: Uint8Array[] = []
         let bytes = 0
         for await (const chunk of reply.chunks) {
           bytes += chunk.length
-          if (bytes > maxDocumentBytes) throw new SourceFailed(`${shownUrl(request.url)} is too long for an index`)
+          if (bytes > maxDocumentBytes)
+            throw new SourceFailed(`${shownUrl(request.url)} is too long for an index`)
           parts.push(chunk)
         }
         return { text: Buffer.concat(parts).toString("utf8"), headers, status }

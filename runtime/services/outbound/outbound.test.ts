@@ -24,10 +24,17 @@ const serve = async (listener: RequestListener): Promise<number> => {
   return (server.address() as AddressInfo).port
 }
 
-const get = (url: string, allow: readonly string[] = [], more: { timeoutMs?: number; maxBytes?: number } = {}) =>
-  Effect.runPromiseExit(makeOutbound(allow).send({ method: "GET", url, timeoutMs: 5_000, maxBytes: 1_000, ...more }))
+const get = (
+  url: string,
+  allow: readonly string[] = [],
+  more: { timeoutMs?: number; maxBytes?: number } = {},
+) =>
+  Effect.runPromiseExit(
+    makeOutbound(allow).send({ method: "GET", url, timeoutMs: 5_000, maxBytes: 1_000, ...more }),
+  )
 
-const errorOf = async (exit: ReturnType<typeof get>) => Option.getOrUndefined(Exit.findErrorOption(await exit))
+const errorOf = async (exit: ReturnType<typeof get>) =>
+  Option.getOrUndefined(Exit.findErrorOption(await exit))
 
 it("a name that leads to a closed address is refused on the connection itself, and nobody is called", async () => {
   let calls = 0
@@ -36,8 +43,17 @@ it("a name that leads to a closed address is refused on the connection itself, a
     res.end()
   })
   const outbound = makeOutbound([], async () => [{ address: "127.0.0.1", family: 4 }])
-  const exit = await Effect.runPromiseExit(outbound.send({ method: "GET", url: `https://hooks.example.com:${port}/`, timeoutMs: 5_000, maxBytes: 10 }))
-  expect(Option.getOrUndefined(Exit.findErrorOption(exit))).toMatchObject({ _tag: "OutboundRefused" })
+  const exit = await Effect.runPromiseExit(
+    outbound.send({
+      method: "GET",
+      url: `https://hooks.example.com:${port}/`,
+      timeoutMs: 5_000,
+      maxBytes: 10,
+    }),
+  )
+  expect(Option.getOrUndefined(Exit.findErrorOption(exit))).toMatchObject({
+    _tag: "OutboundRefused",
+  })
   expect(calls).toBe(0)
 })
 
@@ -56,8 +72,18 @@ it("one closed address among those of a name is enough; what was checked is what
     return answers[asked.length - 1] ?? []
   })
   for (const _ of answers) {
-    const exit = await Effect.runPromiseExit(outbound.send({ method: "POST", url: "https://hooks.example.com/x", body: "{}", timeoutMs: 5_000, maxBytes: 10 }))
-    expect(Option.getOrUndefined(Exit.findErrorOption(exit))).toMatchObject({ _tag: "OutboundRefused" })
+    const exit = await Effect.runPromiseExit(
+      outbound.send({
+        method: "POST",
+        url: "https://hooks.example.com/x",
+        body: "{}",
+        timeoutMs: 5_000,
+        maxBytes: 10,
+      }),
+    )
+    expect(Option.getOrUndefined(Exit.findErrorOption(exit))).toMatchObject({
+      _tag: "OutboundRefused",
+    })
   }
   expect(asked).toEqual(Array(3).fill("hooks.example.com"))
 })
@@ -69,7 +95,9 @@ it("an allowed host is called over http; a redirect is an answer like any other"
     res.writeHead(302, { location: "/elsewhere", "x-two": ["a", "b"] }).end("moved")
   })
   const exit = await get(`http://127.0.0.1:${port}/hook`, [`127.0.0.1:${port}`])
-  expect(Exit.isSuccess(exit) && { ...exit.value, body: Buffer.from(exit.value.body).toString() }).toMatchObject({
+  expect(
+    Exit.isSuccess(exit) && { ...exit.value, body: Buffer.from(exit.value.body).toString() },
+  ).toMatchObject({
     status: 302,
     headers: { location: "/elsewhere", "x-two": "a, b" },
     body: "moved",
@@ -81,7 +109,10 @@ it("an allowed host is called over http; a redirect is an answer like any other"
 it("reads no more than it was told to", async () => {
   const port = await serve((_, res) => void res.end(Buffer.alloc(5_000_000, 97)))
   const exit = await get(`http://127.0.0.1:${port}/`, [`127.0.0.1:${port}`])
-  expect(Exit.isSuccess(exit) && [exit.value.body.length, exit.value.truncated]).toEqual([1_000, true])
+  expect(Exit.isSuccess(exit) && [exit.value.body.length, exit.value.truncated]).toEqual([
+    1_000,
+    true,
+  ])
 })
 
 it("gives up in time, whether the head or the body is late, and whatever garbage is collected meanwhile; it says so and hangs up", async () => {
@@ -96,7 +127,11 @@ it("gives up in time, whether the head or the body is late, and whatever garbage
     res.write("a")
   })
   for (const path of ["/head", "/body"])
-    expect(await errorOf(get(`http://127.0.0.1:${port}${path}`, [`127.0.0.1:${port}`], { timeoutMs: 100 }))).toMatchObject({
+    expect(
+      await errorOf(
+        get(`http://127.0.0.1:${port}${path}`, [`127.0.0.1:${port}`], { timeoutMs: 100 }),
+      ),
+    ).toMatchObject({
       _tag: "OutboundFailed",
       message: "There was no answer in time.",
     })
@@ -105,5 +140,8 @@ it("gives up in time, whether the head or the body is late, and whatever garbage
 
 it("a connection that fails says how", async () => {
   const port = await serve((req) => req.socket.destroy())
-  expect(await errorOf(get(`http://127.0.0.1:${port}/`, [`127.0.0.1:${port}`]))).toMatchObject({ _tag: "OutboundFailed", message: /^The connection failed \(/ })
+  expect(await errorOf(get(`http://127.0.0.1:${port}/`, [`127.0.0.1:${port}`]))).toMatchObject({
+    _tag: "OutboundFailed",
+    message: /^The connection failed \(/,
+  })
 })

@@ -1,10 +1,19 @@
 import { Effect } from "effect"
 import { Agent, request as send } from "undici"
-import { type Outbound, OutboundFailed, OutboundRefused, type OutboundReply, type OutboundRequest } from "../../../core/services/outbound.ts"
+import {
+  type Outbound,
+  OutboundFailed,
+  OutboundRefused,
+  type OutboundReply,
+  type OutboundRequest,
+} from "../../../core/services/outbound.ts"
 import { allowedEnds, closed, endOf, refusalOf } from "./refusal.ts"
 import { ClosedAddress, guardedLookup, makeResolveName, type ResolveName } from "./resolve-name.ts"
 
-const readUpTo = async (body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Pick<OutboundReply, "body" | "truncated">> => {
+const readUpTo = async (
+  body: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+): Promise<Pick<OutboundReply, "body" | "truncated">> => {
   const chunks: Uint8Array[] = []
   let bytes = 0
   for await (const chunk of body) {
@@ -17,7 +26,12 @@ const readUpTo = async (body: AsyncIterable<Uint8Array>, maxBytes: number): Prom
 }
 
 const plainHeaders = (headers: Record<string, string | string[] | undefined>) =>
-  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(", ") : (value ?? "")]))
+  Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.join(", ") : (value ?? ""),
+    ]),
+  )
 
 const tooLate = new OutboundFailed({ message: "There was no answer in time." })
 
@@ -29,16 +43,33 @@ const failureOf = (cause: unknown): OutboundRefused | OutboundFailed => {
 }
 
 /** `allowHosts`: exact `host:port`s that may be private, and be called over http as well; for tests and people who host both ends. */
-export const makeOutbound = (allowHosts: readonly string[], resolve: ResolveName = makeResolveName()): Outbound => {
+export const makeOutbound = (
+  allowHosts: readonly string[],
+  resolve: ResolveName = makeResolveName(),
+): Outbound => {
   const allowed = allowedEnds(allowHosts)
   const guarded = new Agent({ connect: { lookup: guardedLookup(resolve) }, maxHeaderSize: 16_384 })
   const open = new Agent({ maxHeaderSize: 16_384 })
 
-  const fetchOnce = async ({ method, url, headers, body, maxBytes }: OutboundRequest, signal: AbortSignal): Promise<OutboundReply> => {
+  const fetchOnce = async (
+    { method, url, headers, body, maxBytes }: OutboundRequest,
+    signal: AbortSignal,
+  ): Promise<OutboundReply> => {
     const dispatcher = allowed.has(endOf(new URL(url))) ? open : guarded
     // `reset`: no connection is kept, as the next request must look the name up again
-    const reply = await send(url, { method, headers: headers ?? {}, body: body ?? null, signal, dispatcher, reset: true })
-    return { status: reply.statusCode, headers: plainHeaders(reply.headers), ...(await readUpTo(reply.body, maxBytes)) }
+    const reply = await send(url, {
+      method,
+      headers: headers ?? {},
+      body: body ?? null,
+      signal,
+      dispatcher,
+      reset: true,
+    })
+    return {
+      status: reply.statusCode,
+      headers: plainHeaders(reply.headers),
+      ...(await readUpTo(reply.body, maxBytes)),
+    }
   }
 
   return {
@@ -48,7 +79,10 @@ export const makeOutbound = (allowHosts: readonly string[], resolve: ResolveName
         const refusal = refusalOf(request.url, allowed)
         if (refusal !== undefined) return Effect.fail(new OutboundRefused({ message: refusal }))
         // not `AbortSignal.timeout` within `AbortSignal.any`: that one is forgotten when garbage is collected, and the call then has no end
-        return Effect.tryPromise({ try: (left) => fetchOnce(request, left), catch: failureOf }).pipe(
+        return Effect.tryPromise({
+          try: (left) => fetchOnce(request, left),
+          catch: failureOf,
+        }).pipe(
           Effect.timeoutOrElse({ duration: request.timeoutMs, orElse: () => Effect.fail(tooLate) }),
         )
       }),

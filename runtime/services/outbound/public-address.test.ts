@@ -3,9 +3,27 @@ import { describe, expect, it } from "vitest"
 import { isPublicAddress } from "./public-address.ts"
 
 const closed = [
-  ["loopback", "127.0.0.1", "127.255.255.254", "::1", "::ffff:127.0.0.1", "::ffff:7f00:1", "::127.0.0.1", "::7f00:1"],
+  [
+    "loopback",
+    "127.0.0.1",
+    "127.255.255.254",
+    "::1",
+    "::ffff:127.0.0.1",
+    "::ffff:7f00:1",
+    "::127.0.0.1",
+    "::7f00:1",
+  ],
   ["unspecified", "0.0.0.0", "0.1.2.3", "::"],
-  ["private", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "fc00::1", "fd12:3456::1", "::ffff:10.0.0.1"],
+  [
+    "private",
+    "10.0.0.1",
+    "172.16.0.1",
+    "172.31.255.255",
+    "192.168.1.1",
+    "fc00::1",
+    "fd12:3456::1",
+    "::ffff:10.0.0.1",
+  ],
   [
     "link-local and cloud metadata",
     "169.254.169.254",
@@ -36,7 +54,13 @@ const closed = [
     "4000::1",
     "fec0::1",
   ],
-  ["NAT64 to a closed address, and its local prefix", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "64:ff9b::10.0.0.1", "64:ff9b:1::8.8.8.8"],
+  [
+    "NAT64 to a closed address, and its local prefix",
+    "64:ff9b::7f00:1",
+    "64:ff9b::a9fe:a9fe",
+    "64:ff9b::10.0.0.1",
+    "64:ff9b:1::8.8.8.8",
+  ],
   ["tunnels", "2002:7f00:1::", "2002:808:808::1", "2001::1"],
   ["no address", "", "localhost", "1.2.3.4.5", "999.1.1.1", "example.com"],
 ] as const
@@ -49,7 +73,17 @@ describe("addresses that are not public", () => {
 })
 
 it("public addresses are, in every form", () => {
-  for (const address of ["8.8.8.8", "1.1.1.1", "100.63.255.255", "100.128.0.0", "172.32.0.1", "::ffff:8.8.8.8", "64:ff9b::8.8.8.8", "2606:4700::1111", "2a00:1450:4001::"])
+  for (const address of [
+    "8.8.8.8",
+    "1.1.1.1",
+    "100.63.255.255",
+    "100.128.0.0",
+    "172.32.0.1",
+    "::ffff:8.8.8.8",
+    "64:ff9b::8.8.8.8",
+    "2606:4700::1111",
+    "2a00:1450:4001::",
+  ])
     expect(isPublicAddress(address), address).toBe(true)
 })
 

@@ -5,7 +5,9 @@ type Bytes = readonly number[]
 /** The IPv4 address inside of an IPv6 one, where a translator would take it out: NAT64 (RFC 6052, the well-known prefix 64:ff9b::/96). */
 const translated = (bytes: Bytes): ipaddr.IPv4 | undefined => {
   const prefix = [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0]
-  return prefix.every((byte, index) => bytes[index] === byte) ? new ipaddr.IPv4(bytes.slice(12)) : undefined
+  return prefix.every((byte, index) => bytes[index] === byte)
+    ? new ipaddr.IPv4(bytes.slice(12))
+    : undefined
 }
 
 /** All of IPv6 that is given to anybody's public use. */
@@ -26,7 +28,10 @@ const special = [
 ].map((network) => ipaddr.parseCIDR(network))
 
 const isSpecial = (address: ipaddr.IPv4 | ipaddr.IPv6): boolean =>
-  special.some(([network, bits]) => network.kind() === address.kind() && address.match(network as ipaddr.IPv4, bits))
+  special.some(
+    ([network, bits]) =>
+      network.kind() === address.kind() && address.match(network as ipaddr.IPv4, bits),
+  )
 
 /** An address of the public internet, also when it is written as IPv6. Loopback, private, link-local (cloud metadata), CGNAT, multicast, reserved and tunnelled ones are not. */
 export const isPublicAddress = (text: string): boolean => {

@@ -29,7 +29,10 @@ beforeAll(async () => {
     if (name.startsWith("silent")) return
     const asked = query.readUInt16BE(query.indexOf(0, 12) + 1)
     const four = name === "four" && asked === type.a ? Buffer.from([8, 8, 8, 8]) : undefined
-    const six = name === "six" && asked === type.aaaa ? Buffer.from("26064700000000000000000000001111", "hex") : undefined
+    const six =
+      name === "six" && asked === type.aaaa
+        ? Buffer.from("26064700000000000000000000001111", "hex")
+        : undefined
     server.send(answerTo(query, four ?? six), from.port, from.address)
   })
   server.bind(0, "127.0.0.1")
@@ -40,7 +43,8 @@ afterAll(() => server?.close())
 it("finds addresses of both families, also while nobody answers for many other names", async () => {
   const resolve = makeResolveName([`127.0.0.1:${server.address().port}`])
   const failed: string[] = []
-  for (let n = 0; n < 30; n++) void resolve(`silent${n}.example.com`).catch(({ code }) => failed.push(code))
+  for (let n = 0; n < 30; n++)
+    void resolve(`silent${n}.example.com`).catch(({ code }) => failed.push(code))
   expect(await resolve("four.example.com")).toEqual([{ address: "8.8.8.8", family: 4 }])
   expect(await resolve("six.example.com")).toEqual([{ address: "2606:4700::1111", family: 6 }])
   await expect(resolve("none.example.com")).rejects.toMatchObject({ code: "ENOTFOUND" })

@@ -23,7 +23,8 @@ export const makeResolveName =
     if (servers) resolver.setServers(servers)
     const [four, six] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
     if (four.status === "rejected" && six.status === "rejected") throw four.reason
-    const found = (given: typeof four, family: 4 | 6) => (given.status === "fulfilled" ? given.value.map((address) => ({ address, family })) : [])
+    const found = (given: typeof four, family: 4 | 6) =>
+      given.status === "fulfilled" ? given.value.map((address) => ({ address, family })) : []
     return [...found(four, 4), ...found(six, 6)]
   }
 
@@ -35,7 +36,8 @@ export const guardedLookup =
   (name, options, callback) => {
     const check = (found: readonly Address[]) => {
       const [first] = found
-      if (!first || !found.every(({ address }) => isPublicAddress(address))) return callback(new ClosedAddress(closed), "")
+      if (!first || !found.every(({ address }) => isPublicAddress(address)))
+        return callback(new ClosedAddress(closed), "")
       if (options.all) return callback(null, [...found])
       callback(null, first.address, first.family)
     }

@@ -14,12 +14,19 @@ export const walk = ({ moves }: Automaton, text: string, from = 0): number | und
   return state
 }
 
-const accepts = (automaton: Automaton, state: number | undefined): boolean => state !== undefined && automaton.accepting.includes(state)
+const accepts = (automaton: Automaton, state: number | undefined): boolean =>
+  state !== undefined && automaton.accepting.includes(state)
 
-export const matches = (automaton: Automaton, text: string): boolean => accepts(automaton, walk(automaton, text))
+export const matches = (automaton: Automaton, text: string): boolean =>
+  accepts(automaton, walk(automaton, text))
 
 /** The shortest way to acceptance, in tokens. */
-const shortest = (automaton: Automaton, tokens: readonly string[], from: number, most: number): readonly number[] | undefined => {
+const shortest = (
+  automaton: Automaton,
+  tokens: readonly string[],
+  from: number,
+  most: number,
+): readonly number[] | undefined => {
   const ways = new Map<number, readonly number[]>([[from, []]])
   for (const [state, way] of ways) {
     if (accepts(automaton, state)) return way.length <= most ? way : undefined
@@ -47,7 +54,11 @@ export class AutomatonConstraints implements Constraints {
   private readonly endTokens: ReadonlySet<number>
   private readonly isReady: () => boolean
 
-  constructor(tokens: readonly string[], endTokens: ReadonlySet<number>, isReady: () => boolean = () => true) {
+  constructor(
+    tokens: readonly string[],
+    endTokens: ReadonlySet<number>,
+    isReady: () => boolean = () => true,
+  ) {
     this.tokens = tokens
     this.endTokens = endTokens
     this.isReady = isReady
@@ -59,7 +70,9 @@ export class AutomatonConstraints implements Constraints {
   }
 
   open(grammar: Grammar): PacedConstraint {
-    const { automaton, failsAfter = Number.POSITIVE_INFINITY } = JSON.parse(grammar.kind === "lark" ? grammar.lark : "") as {
+    const { automaton, failsAfter = Number.POSITIVE_INFINITY } = JSON.parse(
+      grammar.kind === "lark" ? grammar.lark : "",
+    ) as {
       readonly automaton: Automaton
       readonly failsAfter?: number
     }
@@ -80,7 +93,12 @@ export class AutomatonConstraints implements Constraints {
         check()
         const mask = new Uint32Array(Math.ceil(tokens.length / 32))
         for (const [id, text] of tokens.entries())
-          if (text ? walk(automaton, text, state) !== undefined : endTokens.has(id) && accepts(automaton, state)) mask[id >> 5]! |= 1 << (id & 31)
+          if (
+            text
+              ? walk(automaton, text, state) !== undefined
+              : endTokens.has(id) && accepts(automaton, state)
+          )
+            mask[id >> 5]! |= 1 << (id & 31)
         return mask
       },
       accept: (token) => {

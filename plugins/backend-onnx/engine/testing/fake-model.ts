@@ -30,7 +30,9 @@ export interface FakeAnswer {
 const answerOf = (events: readonly LlamaEvent[], end: string | undefined): FakeAnswer => {
   const finish = events.find((event) => event.type === "finish")
   return {
-    text: events.map((event) => (event.type === "token" || event.type === "finish" ? event.text : "")).join(""),
+    text: events
+      .map((event) => (event.type === "token" || event.type === "finish" ? event.text : ""))
+      .join(""),
     reason: finish?.reason,
     tokens: events.filter((event) => event.type === "token").length,
     events,
@@ -39,7 +41,13 @@ const answerOf = (events: readonly LlamaEvent[], end: string | undefined): FakeA
 }
 
 /** The whole engine but the model's arithmetic. */
-export const openFakeModel = ({ tokens, endTokens, constraints, logits, guesses = true }: FakeModel) => {
+export const openFakeModel = ({
+  tokens,
+  endTokens,
+  constraints,
+  logits,
+  guesses = true,
+}: FakeModel) => {
   const vocabulary = logits(0, 0).length
   let steps = 0
   const decoder: DecoderSession = {
@@ -47,7 +55,11 @@ export const openFakeModel = ({ tokens, endTokens, constraints, logits, guesses 
     step: async ({ ids, count, pastLens, logitsAt }) => {
       steps++
       const all = new Float32Array(logitsAt.length * vocabulary)
-      for (const [row, at] of logitsAt.entries()) all.set(logits(ids[at]!, pastLens[Math.floor(at / count)]! + (at % count)), row * vocabulary)
+      for (const [row, at] of logitsAt.entries())
+        all.set(
+          logits(ids[at]!, pastLens[Math.floor(at / count)]! + (at % count)),
+          row * vocabulary,
+        )
       return { logits: all, fresh: new Float32Array(2 * ids.length) }
     },
     close: async () => {},
@@ -55,22 +67,56 @@ export const openFakeModel = ({ tokens, endTokens, constraints, logits, guesses 
   const session = new LlamaSession(decoder)
   const bytesOf = (token: number) => Buffer.from(tokens[token] ?? "")
   const prefixes = new PrefixCache(1e6, 8)
-  const model = { session, prefixes, endTokens: new Set(endTokens), startsWithSpace: false, bytesOf, vocabulary, constraints, speller: new TokenSpeller(vocabulary, bytesOf) }
+  const model = {
+    session,
+    prefixes,
+    endTokens: new Set(endTokens),
+    startsWithSpace: false,
+    bytesOf,
+    vocabulary,
+    constraints,
+    speller: new TokenSpeller(vocabulary, bytesOf),
+  }
   const ends = new Map<number, (end: string) => void>()
   const finish = (id: number, end: string) => ends.get(id)?.(end)
   const scheduler = new Scheduler<LlamaJob>(
     new LlamaStepper(session, { guesses }),
     { slots: 16, room: Number.POSITIVE_INFINITY, nowMs: () => 0 },
-    { done: (id) => finish(id, "done"), busy: (id) => finish(id, "busy"), failed: (id, cause) => finish(id, (cause as Error).message) },
+    {
+      done: (id) => finish(id, "done"),
+      busy: (id) => finish(id, "busy"),
+      failed: (id, cause) => finish(id, (cause as Error).message),
+    },
   )
   let nextId = 0
-  const ask = (request: Partial<GenerateRequest>, cancelAfter?: number, onEvent?: (event: LlamaEvent) => void): Promise<FakeAnswer> =>
+  const ask = (
+    request: Partial<GenerateRequest>,
+    cancelAfter?: number,
+    onEvent?: (event: LlamaEvent) => void,
+  ): Promise<FakeAnswer> =>
     new Promise((resolve) => {
       const id = nextId++
       const events: LlamaEvent[] = []
-      const sampler = { temperature: 1, topP: 1, frequencyPenalty: 0, presencePenalty: 0, logitBias: [] }
+      const sampler = {
+        temperature: 1,
+        topP: 1,
+        frequencyPenalty: 0,
+        presencePenalty: 0,
+        logitBias: [],
+      }
       const promptIds = Int32Array.of(3, 4)
-      const job: GenerateRequest = { kind: "generate", owner: "a", promptIds, marks: [], maxTokens: 30, sampler, seed: 1, isRepeatable: false, stop: [], ...request }
+      const job: GenerateRequest = {
+        kind: "generate",
+        owner: "a",
+        promptIds,
+        marks: [],
+        maxTokens: 30,
+        sampler,
+        seed: 1,
+        isRepeatable: false,
+        stop: [],
+        ...request,
+      }
       ends.set(id, (end) => resolve(answerOf(events, end)))
       const emit = (event: LlamaEvent) => {
         events.push(event)
@@ -79,7 +125,19 @@ export const openFakeModel = ({ tokens, endTokens, constraints, logits, guesses 
         scheduler.cancel(id)
         resolve(answerOf(events, undefined))
       }
-      scheduler.submit({ id, account: "a", priority: "realtime", waitMs: 0, size: 1, start: () => new GenerateJob(model, job, emit) })
+      scheduler.submit({
+        id,
+        account: "a",
+        priority: "realtime",
+        waitMs: 0,
+        size: 1,
+        start: () => new GenerateJob(model, job, emit),
+      })
     })
-  return { ask, steps: () => steps, stop: () => scheduler.stop(), cancel: (id: number) => scheduler.cancel(id) }
+  return {
+    ask,
+    steps: () => steps,
+    stop: () => scheduler.stop(),
+    cancel: (id: number) => scheduler.cancel(id),
+  }
 }

@@ -29,7 +29,9 @@ const greedy = { temperature: 0, topP: 1, frequencyPenalty: 0, presencePenalty: 
 const said = (events: readonly LlamaEvent[], end: string | undefined): Said => {
   const read = events.findLast((event) => event.type === "prefilled")
   return {
-    text: events.map((event) => (event.type === "token" || event.type === "finish" ? event.text : "")).join(""),
+    text: events
+      .map((event) => (event.type === "token" || event.type === "finish" ? event.text : ""))
+      .join(""),
     tokens: events.filter((event) => event.type === "token").length,
     events,
     end,
@@ -39,22 +41,53 @@ const said = (events: readonly LlamaEvent[], end: string | undefined): Said => {
 }
 
 /** A chat engine in this thread, for tests that look inside. */
-export const openInProcess = async (spec: Pick<EngineSpec, "path" | "graphs"> & Partial<EngineSpec>) => {
-  const whole: EngineSpec = { kind: "llama", precision: "fp32", threads: 1, slots: 8, kvBytes: 2 ** 28, prefixCacheBytes: 2 ** 24, guesses: true, ...spec }
+export const openInProcess = async (
+  spec: Pick<EngineSpec, "path" | "graphs"> & Partial<EngineSpec>,
+) => {
+  const whole: EngineSpec = {
+    kind: "llama",
+    precision: "fp32",
+    threads: 1,
+    slots: 8,
+    kvBytes: 2 ** 28,
+    prefixCacheBytes: 2 ** 24,
+    guesses: true,
+    ...spec,
+  }
   const engine = await openLlama(whole, () => {})
   const ends = new Map<number, (end: string) => void>()
   const finish = (id: number, end: string) => ends.get(id)?.(end)
   const scheduler = new Scheduler<LlamaJob>(
     engine.stepper,
     { slots: whole.slots, room: engine.room!, nowMs: () => performance.now() },
-    { done: (id) => finish(id, "done"), busy: (id) => finish(id, "busy"), failed: (id, cause) => finish(id, (cause as Error).message) },
+    {
+      done: (id) => finish(id, "done"),
+      busy: (id) => finish(id, "busy"),
+      failed: (id, cause) => finish(id, (cause as Error).message),
+    },
   )
   let nextId = 0
-  const ask = ({ account = "a", priority = "realtime", waitMs = 60_000, cancelAfter, ...request }: Ask): Promise<Said> =>
+  const ask = ({
+    account = "a",
+    priority = "realtime",
+    waitMs = 60_000,
+    cancelAfter,
+    ...request
+  }: Ask): Promise<Said> =>
     new Promise((resolve) => {
       const id = nextId++
       const events: LlamaEvent[] = []
-      const job: GenerateRequest = { kind: "generate", owner: account, marks: [], maxTokens: 12, sampler: greedy, seed: 1, isRepeatable: false, stop: [], ...request }
+      const job: GenerateRequest = {
+        kind: "generate",
+        owner: account,
+        marks: [],
+        maxTokens: 12,
+        sampler: greedy,
+        seed: 1,
+        isRepeatable: false,
+        stop: [],
+        ...request,
+      }
       ends.set(id, (end) => resolve(said(events, end)))
       const emit = (event: LlamaEvent) => {
         events.push(event)
@@ -62,7 +95,14 @@ export const openInProcess = async (spec: Pick<EngineSpec, "path" | "graphs"> & 
         scheduler.cancel(id)
         resolve(said(events, undefined))
       }
-      scheduler.submit({ id, account, priority, waitMs, size: engine.sizeOf!(job), start: () => engine.start(job, emit) })
+      scheduler.submit({
+        id,
+        account,
+        priority,
+        waitMs,
+        size: engine.sizeOf!(job),
+        start: () => engine.start(job, emit),
+      })
       if (cancelAfter !== 0) return
       scheduler.cancel(id)
       resolve(said(events, undefined))

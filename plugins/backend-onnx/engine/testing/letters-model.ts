@@ -5,7 +5,22 @@ import { openFakeModel } from "./fake-model.ts"
 // two end tokens, a control token, all letters, and longer tokens that cross every border
 export const [endOfTurn, endOfText] = [0, 1]
 export const letters = ["a", "b", "c", "<", ">", '"']
-const tokens = ["", "", "", ...letters, "ab", "ba", "b>", "<a", "abc", 'c"', ">c", "a>b", "<a>", '""']
+const tokens = [
+  "",
+  "",
+  "",
+  ...letters,
+  "ab",
+  "ba",
+  "b>",
+  "<a",
+  "abc",
+  'c"',
+  ">c",
+  "a>b",
+  "<a>",
+  '""',
+]
 export const endTokens = [endOfTurn, endOfText]
 // the table of logits is longer than the vocabulary
 export const vocabulary = 70
@@ -29,7 +44,10 @@ export const openLetters = (
     for (const [id, more] of Object.entries(like)) values[Number(id)]! += more
     return values
   }
-  return { ...openFakeModel({ tokens, endTokens, constraints, logits, ...rest }), watched: constraints.watched }
+  return {
+    ...openFakeModel({ tokens, endTokens, constraints, logits, ...rest }),
+    watched: constraints.watched,
+  }
 }
 
 /** "a", any number of times "ba", and then `"`. */
@@ -44,4 +62,7 @@ export const abas: Automaton = {
 const grammar = AutomatonConstraints.grammar(abas)
 export const abasRule = { grammar, closeOnLength: false }
 /** Any letters. */
-export const anything: Automaton = { moves: letters.map((letter) => [0, letter, 0] as const), accepting: [0] }
+export const anything: Automaton = {
+  moves: letters.map((letter) => [0, letter, 0] as const),
+  accepting: [0],
+}

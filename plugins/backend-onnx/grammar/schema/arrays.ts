@@ -4,12 +4,28 @@ import type { Guided, Keywords } from "./reading.ts"
 const isBoolean = (value: unknown): value is boolean => typeof value === "boolean"
 
 /** Keywords that see items which other keywords evaluated. */
-export const applicators = ["$ref", "allOf", "anyOf", "oneOf", "not", "if", "dependentSchemas", "dependencies", "$dynamicRef", "$recursiveRef"]
+export const applicators = [
+  "$ref",
+  "allOf",
+  "anyOf",
+  "oneOf",
+  "not",
+  "if",
+  "dependentSchemas",
+  "dependencies",
+  "$dynamicRef",
+  "$recursiveRef",
+]
 
 const itemsOf = (of: Keywords): { readonly fixed: readonly Guided[]; readonly rest: Guided } => {
-  const tuple = Array.isArray(of.schema.items) ? "items" : Array.isArray(of.schema.prefixItems) ? "prefixItems" : undefined
+  const tuple = Array.isArray(of.schema.items)
+    ? "items"
+    : Array.isArray(of.schema.prefixItems)
+      ? "prefixItems"
+      : undefined
   const restKeyword = Array.isArray(of.schema.items) ? "additionalItems" : "items"
-  const fixed = tuple === undefined ? [] : (of.schema[tuple] as unknown[]).map((_, i) => of.read(tuple, i))
+  const fixed =
+    tuple === undefined ? [] : (of.schema[tuple] as unknown[]).map((_, i) => of.read(tuple, i))
   const rest = of.has(restKeyword) ? of.read(restKeyword) : true
   for (const keyword of ["prefixItems", "items"]) if (of.has(keyword)) of.enforce(keyword)
   if (of.has("additionalItems")) {
@@ -20,19 +36,26 @@ const itemsOf = (of: Keywords): { readonly fixed: readonly Guided[]; readonly re
 }
 
 const refuseSets = (of: Keywords, most: number): void => {
-  if (of.value("uniqueItems", isBoolean, "true or false") === true && most > 1) of.refuse("uniqueItems", "what was written before is not compared")
+  if (of.value("uniqueItems", isBoolean, "true or false") === true && most > 1)
+    of.refuse("uniqueItems", "what was written before is not compared")
   else if (of.has("uniqueItems")) of.enforce("uniqueItems")
-  if (!of.has("contains")) for (const keyword of ["minContains", "maxContains"].filter((one) => of.has(one))) of.note(keyword, "means nothing without contains")
-  else if (of.schema.minContains === 0 && !of.has("maxContains")) of.note("contains", "minContains is 0")
+  if (!of.has("contains"))
+    for (const keyword of ["minContains", "maxContains"].filter((one) => of.has(one)))
+      of.note(keyword, "means nothing without contains")
+  else if (of.schema.minContains === 0 && !of.has("maxContains"))
+    of.note("contains", "minContains is 0")
   else of.refuse("contains", "items are not counted by what they are")
 }
 
 const restOf = (of: Keywords, given: Guided): Guided => {
   if (!of.has("unevaluatedItems")) return given
   const all = of.schema.unevaluatedItems
-  const isCovered = of.has("items") && (!Array.isArray(of.schema.items) || of.has("additionalItems"))
-  if (all === true || (isObject(all) && Object.keys(all).length === 0) || isCovered) of.enforce("unevaluatedItems", "nothing is left for it")
-  else if ([...applicators, "contains"].some((keyword) => of.has(keyword))) of.refuse("unevaluatedItems", "beside keywords that evaluate items")
+  const isCovered =
+    of.has("items") && (!Array.isArray(of.schema.items) || of.has("additionalItems"))
+  if (all === true || (isObject(all) && Object.keys(all).length === 0) || isCovered)
+    of.enforce("unevaluatedItems", "nothing is left for it")
+  else if ([...applicators, "contains"].some((keyword) => of.has(keyword)))
+    of.refuse("unevaluatedItems", "beside keywords that evaluate items")
   else {
     of.enforce("unevaluatedItems")
     return of.read("unevaluatedItems")
@@ -49,6 +72,14 @@ export const readArray = (of: Keywords): Guided => {
   const items = restOf(of, rest)
   refuseSets(of, most ?? (items === false ? fixed.length : Number.POSITIVE_INFINITY))
   if (most !== undefined && least > most) return false
-  const bounds = { ...(least > 0 && { minItems: least }), ...(most !== undefined && { maxItems: most }) }
-  return { type: "array", ...(fixed.length > 0 && { prefixItems: fixed }), ...(items !== true && { items }), ...bounds }
+  const bounds = {
+    ...(least > 0 && { minItems: least }),
+    ...(most !== undefined && { maxItems: most }),
+  }
+  return {
+    type: "array",
+    ...(fixed.length > 0 && { prefixItems: fixed }),
+    ...(items !== true && { items }),
+    ...bounds,
+  }
 }

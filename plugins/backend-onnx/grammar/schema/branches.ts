@@ -10,7 +10,13 @@ const isList = (value: Json): value is readonly Json[] => Array.isArray(value) &
 const mostCompared = 200
 
 /** Keywords that combine schemas, but for `$ref`. */
-export const branches = (of: Keywords, reading: Reading): readonly Guided[] => [...all(of), any(of), one(of, reading), not(of), conditional(of)]
+export const branches = (of: Keywords, reading: Reading): readonly Guided[] => [
+  ...all(of),
+  any(of),
+  one(of, reading),
+  not(of),
+  conditional(of),
+]
 
 const all = (of: Keywords): readonly Guided[] => {
   const parts = of.value("allOf", isList, "a list of schemas")
@@ -30,29 +36,50 @@ const one = (of: Keywords, reading: Reading): Guided => {
   const options = of.value("oneOf", isList, "a list of schemas")
   if (!options) return true
   const names = options.map(onlyRequires)
-  if (options.length > 1 && names.every((name) => name !== undefined) && new Set(names).size === names.length) {
+  if (
+    options.length > 1 &&
+    names.every((name) => name !== undefined) &&
+    new Set(names).size === names.length
+  ) {
     of.enforce("oneOf")
     return anyOf(names.map((name) => requiresOnly(name!, names as readonly string[])))
   }
   const overlap = options.length > mostCompared ? [0, 1] : overlapOf(of, reading, options.length)
-  if (overlap) of.refuse("oneOf", `it is not certain that no value satisfies both ${overlap[0]} and ${overlap[1]}; anyOf would be kept`)
+  if (overlap)
+    of.refuse(
+      "oneOf",
+      `it is not certain that no value satisfies both ${overlap[0]} and ${overlap[1]}; anyOf would be kept`,
+    )
   else of.enforce("oneOf")
   return anyOf(options.map((_, i) => of.read("oneOf", i)))
 }
 
-const overlapOf = (of: Keywords, reading: Reading, count: number): readonly [number, number] | undefined => {
+const overlapOf = (
+  of: Keywords,
+  reading: Reading,
+  count: number,
+): readonly [number, number] | undefined => {
   const places: readonly Place[] = Array.from({ length: count }, (_, i) => of.inside("oneOf", i))
-  for (let a = 0; a < count; a++) for (let b = a + 1; b < count; b++) if (!areDisjoint(reading.document, places[a]!, places[b]!)) return [a, b]
+  for (let a = 0; a < count; a++)
+    for (let b = a + 1; b < count; b++)
+      if (!areDisjoint(reading.document, places[a]!, places[b]!)) return [a, b]
   return undefined
 }
 
 /** `{required: ["a"]}`: the name. */
 const onlyRequires = (schema: Json): string | undefined =>
-  isObject(schema) && Object.keys(schema).length === 1 && isTexts(schema.required) && schema.required.length === 1 ? schema.required[0] : undefined
+  isObject(schema) &&
+  Object.keys(schema).length === 1 &&
+  isTexts(schema.required) &&
+  schema.required.length === 1
+    ? schema.required[0]
+    : undefined
 
 const requiresOnly = (name: string, names: readonly string[]): Guided => ({
   type: "object",
-  properties: Object.fromEntries(names.filter((other) => other !== name).map((other) => [other, false])),
+  properties: Object.fromEntries(
+    names.filter((other) => other !== name).map((other) => [other, false]),
+  ),
   required: [name],
 })
 
@@ -68,9 +95,15 @@ const not = (of: Keywords): Guided => {
   if (inner === true || (isObject(inner) && keywords.length === 0)) return without(false)
   const name = onlyRequires(inner)
   if (name !== undefined) return without({ type: "object", properties: { [name]: false } })
-  const types = keywords.length === 1 && keywords[0] === "type" ? (inner as { readonly type: Json }).type : undefined
+  const types =
+    keywords.length === 1 && keywords[0] === "type"
+      ? (inner as { readonly type: Json }).type
+      : undefined
   const refused = typeof types === "string" ? [types] : types
-  if (isTexts(refused) && !refused.includes("integer")) return without(anyOf(typesOfJson.filter((type) => !refused.includes(type)).map((type) => ({ type }))))
+  if (isTexts(refused) && !refused.includes("integer"))
+    return without(
+      anyOf(typesOfJson.filter((type) => !refused.includes(type)).map((type) => ({ type }))),
+    )
   of.refuse("not", "only a type, or one required property, can be excluded")
   return true
 }

@@ -5,9 +5,18 @@ import { SchemaDocument } from "./document.ts"
 
 const apart = (a: Json, b: Json, $defs: Json = {}): boolean => {
   const document = new SchemaDocument({ oneOf: [a, b], $defs })
-  return areDisjoint(document, document.at(document.root, "oneOf", 0), document.at(document.root, "oneOf", 1))
+  return areDisjoint(
+    document,
+    document.at(document.root, "oneOf", 0),
+    document.at(document.root, "oneOf", 1),
+  )
 }
-const tagged = (tag: string, more = {}) => ({ type: "object", properties: { tag: { const: tag } }, required: ["tag"], ...more })
+const tagged = (tag: string, more = {}) => ({
+  type: "object",
+  properties: { tag: { const: tag } },
+  required: ["tag"],
+  ...more,
+})
 
 test("what can't both hold is seen", () => {
   for (const [a, b] of [

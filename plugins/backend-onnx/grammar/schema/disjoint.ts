@@ -25,9 +25,16 @@ export const areDisjoint = (document: SchemaDocument, a: Place, b: Place, depth 
 /** What a value must satisfy beside the plain keywords: one option of each part. */
 const partsOf = (document: SchemaDocument, place: Place): readonly (readonly Place[])[] => {
   const schema = place.schema as JsonObject
-  const list = (keyword: string) => (Array.isArray(schema[keyword]) ? (schema[keyword] as Json[]).map((_, i) => document.at(place, keyword, i)) : [])
+  const list = (keyword: string) =>
+    Array.isArray(schema[keyword])
+      ? (schema[keyword] as Json[]).map((_, i) => document.at(place, keyword, i))
+      : []
   const target = typeof schema.$ref === "string" ? document.follow(schema.$ref, place) : undefined
-  return [...(target ? [[target]] : []), ...list("allOf").map((one) => [one]), ...["anyOf", "oneOf"].map(list).filter((options) => options.length > 0)]
+  return [
+    ...(target ? [[target]] : []),
+    ...list("allOf").map((one) => [one]),
+    ...["anyOf", "oneOf"].map(list).filter((options) => options.length > 0),
+  ]
 }
 
 const valuesOf = (schema: JsonObject): readonly Json[] | undefined => {
@@ -35,11 +42,13 @@ const valuesOf = (schema: JsonObject): readonly Json[] | undefined => {
   return Array.isArray(schema.enum) ? schema.enum : undefined
 }
 
-const valuesApart = (document: SchemaDocument, a: Place, b: Place): boolean => valuesOf(a.schema as JsonObject)?.every((value) => !acceptsValue(document, b, value)) ?? false
+const valuesApart = (document: SchemaDocument, a: Place, b: Place): boolean =>
+  valuesOf(a.schema as JsonObject)?.every((value) => !acceptsValue(document, b, value)) ?? false
 
 const plainTypes = (schema: JsonObject): readonly string[] | undefined => {
   const values = valuesOf(schema)
-  if (values) return values.map((value) => (Number.isInteger(value) ? "integer" : typeOfValue(value)))
+  if (values)
+    return values.map((value) => (Number.isInteger(value) ? "integer" : typeOfValue(value)))
   const { type } = schema
   if (typeof type === "string") return [type]
   return isTexts(type) ? type : undefined
@@ -48,7 +57,8 @@ const plainTypes = (schema: JsonObject): readonly string[] | undefined => {
 const typesApart = (_: SchemaDocument, a: Place, b: Place): boolean => {
   const [left, right] = [plainTypes(a.schema as JsonObject), plainTypes(b.schema as JsonObject)]
   if (!left || !right) return false
-  const overlap = (x: string, y: string) => x === y || (x === "integer" && y === "number") || (x === "number" && y === "integer")
+  const overlap = (x: string, y: string) =>
+    x === y || (x === "integer" && y === "number") || (x === "number" && y === "integer")
   return !left.some((x) => right.some((y) => overlap(x, y)))
 }
 
@@ -87,16 +97,24 @@ const sizesApart = (a: JsonObject, b: JsonObject): boolean => {
 const namesOf = (value: Json): readonly string[] => (isTexts(value) ? value : [])
 
 /** Both want an object, one of them with a property that the other one refuses, or wants otherwise. */
-const objectsApart = (document: SchemaDocument, a: Place, b: Place, again: (x: Place, y: Place) => boolean): boolean => {
+const objectsApart = (
+  document: SchemaDocument,
+  a: Place,
+  b: Place,
+  again: (x: Place, y: Place) => boolean,
+): boolean => {
   const [left, right] = [a.schema as JsonObject, b.schema as JsonObject]
   if (onlyType(left) !== "object" || onlyType(right) !== "object") return false
   const wanted = new Set([...namesOf(left.required), ...namesOf(right.required)])
-  return [...wanted].some((name) => again(propertyOf(document, a, name), propertyOf(document, b, name)))
+  return [...wanted].some((name) =>
+    again(propertyOf(document, a, name), propertyOf(document, b, name)),
+  )
 }
 
 const propertyOf = (document: SchemaDocument, place: Place, name: string): Place => {
   const { properties, patternProperties } = place.schema as JsonObject
-  if (isObject(properties) && Object.hasOwn(properties, name)) return document.at(place, "properties", name)
+  if (isObject(properties) && Object.hasOwn(properties, name))
+    return document.at(place, "properties", name)
   const rules = isObject(patternProperties) ? Object.keys(patternProperties) : []
   const rule = rules.find((one) => {
     try {
@@ -105,5 +123,7 @@ const propertyOf = (document: SchemaDocument, place: Place, name: string): Place
       return true
     }
   })
-  return rule === undefined ? document.at(place, "additionalProperties") : document.at(place, "patternProperties", rule)
+  return rule === undefined
+    ? document.at(place, "additionalProperties")
+    : document.at(place, "patternProperties", rule)
 }

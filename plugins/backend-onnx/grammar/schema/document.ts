@@ -14,7 +14,8 @@ export interface Place {
 const dataKeywords = new Set(["const", "enum", "default", "examples", "example"])
 const asAddress = "rakit:/"
 
-const resolved = (uri: string, base: string): string | undefined => (URL.canParse(uri, base) ? new URL(uri, base).href : undefined)
+const resolved = (uri: string, base: string): string | undefined =>
+  URL.canParse(uri, base) ? new URL(uri, base).href : undefined
 
 /** Before 2019-09 nothing counts beside a `$ref`: an id there names nothing. */
 const isOld = (root: Json): boolean => isObject(root) && /draft-0[3467]/.test(String(root.$schema))
@@ -43,11 +44,14 @@ export class SchemaDocument {
   }
 
   private index(schema: Json, path: string, base: string): void {
-    if (Array.isArray(schema)) for (const [i, item] of schema.entries()) this.index(item, child(path, i), base)
+    if (Array.isArray(schema))
+      for (const [i, item] of schema.entries()) this.index(item, child(path, i), base)
     if (!isObject(schema)) return
     const address = this.enter(schema, path, base)
-    for (const anchor of [ownValue(schema, "$anchor"), ownValue(schema, "$dynamicAnchor")]) if (typeof anchor === "string") this.name(`${address}#${anchor}`, path)
-    for (const [name, value] of Object.entries(schema)) if (!dataKeywords.has(name)) this.index(value, child(path, name), address)
+    for (const anchor of [ownValue(schema, "$anchor"), ownValue(schema, "$dynamicAnchor")])
+      if (typeof anchor === "string") this.name(`${address}#${anchor}`, path)
+    for (const [name, value] of Object.entries(schema))
+      if (!dataKeywords.has(name)) this.index(value, child(path, name), address)
   }
 
   /** Answers the address of the resource that the schema belongs to. */
@@ -55,7 +59,8 @@ export class SchemaDocument {
     const id = idOf(schema, isOld(this.rootSchema))
     if (path === "") this.addressOf.set("", asAddress)
     if (id?.startsWith("#")) this.name(base.replace(/#.*$/, "") + id, path)
-    const address = id === undefined || id.startsWith("#") ? undefined : resolved(id, base)?.replace(/#$/, "")
+    const address =
+      id === undefined || id.startsWith("#") ? undefined : resolved(id, base)?.replace(/#$/, "")
     if (address === undefined) {
       if (path === "") this.name(asAddress, "")
       return base
@@ -74,7 +79,11 @@ export class SchemaDocument {
   at(place: Place, ...names: readonly (string | number)[]): Place {
     return names.reduce<Place>((from, name) => {
       const path = child(from.path, name)
-      const inside = Array.isArray(from.schema) ? from.schema[name as number] : isObject(from.schema) ? ownValue(from.schema, String(name)) : undefined
+      const inside = Array.isArray(from.schema)
+        ? from.schema[name as number]
+        : isObject(from.schema)
+          ? ownValue(from.schema, String(name))
+          : undefined
       return { schema: inside, path, base: this.places.has(path) ? path : from.base }
     }, place)
   }

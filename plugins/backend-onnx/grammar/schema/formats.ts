@@ -8,7 +8,8 @@ const atom = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]{1,20}"
 
 const leapYear = "(?:[1-9][0-9](?:0[48]|[2468][048]|[13579][26])|(?:[2468][048]|[13579][26])00)"
 const date = `(?:[1-9][0-9]{3}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))|${leapYear}-02-29)`
-const time = "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\\.[0-9]{1,9})?(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
+const time =
+  "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\\.[0-9]{1,9})?(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
 
 const count = "[0-9]{1,6}"
 const days = `(?:${count}Y(?:${count}M(?:${count}D)?)?|${count}M(?:${count}D)?|${count}D)`
@@ -48,7 +49,10 @@ const patterns: Readonly<Record<string, string>> = {
 export const enforcedFormats: readonly string[] = Object.keys(patterns)
 
 /** For whole texts; undefined: the format is an annotation. */
-export const formatPattern = (format: string): string | undefined => (Object.hasOwn(patterns, format) ? `^(?:${patterns[format]})$` : undefined)
+export const formatPattern = (format: string): string | undefined =>
+  Object.hasOwn(patterns, format) ? `^(?:${patterns[format]})$` : undefined
 
 /** Formats of numbers: least and most. */
-export const numberFormats: Readonly<Record<string, readonly [number, number]>> = { int32: [-(2 ** 31), 2 ** 31 - 1] }
+export const numberFormats: Readonly<Record<string, readonly [number, number]>> = {
+  int32: [-(2 ** 31), 2 ** 31 - 1],
+}

@@ -2,16 +2,20 @@ import type { Json } from "../../../../core/json.ts"
 
 export type JsonObject = Readonly<Record<string, Json>>
 
-export const isObject = (value: Json): value is JsonObject => typeof value === "object" && value !== null && !Array.isArray(value)
+export const isObject = (value: Json): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
 
 export const isNumber = (value: Json): value is number => typeof value === "number"
 
-export const isCount = (value: Json): value is number => Number.isInteger(value) && (value as number) >= 0
+export const isCount = (value: Json): value is number =>
+  Number.isInteger(value) && (value as number) >= 0
 
-export const isTexts = (value: Json): value is readonly string[] => Array.isArray(value) && value.every((item) => typeof item === "string")
+export const isTexts = (value: Json): value is readonly string[] =>
+  Array.isArray(value) && value.every((item) => typeof item === "string")
 
 /** Own properties only: `constructor` is a name like any other. */
-export const ownValue = (object: JsonObject, name: string): Json => (Object.hasOwn(object, name) ? object[name] : undefined)
+export const ownValue = (object: JsonObject, name: string): Json =>
+  Object.hasOwn(object, name) ? object[name] : undefined
 
 export const typesOfJson = ["null", "boolean", "number", "string", "array", "object"] as const
 export type JsonType = (typeof typesOfJson)[number]
@@ -24,8 +28,12 @@ export const typeOfValue = (value: Json): JsonType => {
 
 /** As JSON Schema compares: numbers by value, objects without their order. */
 export const isEqual = (a: Json, b: Json): boolean => {
-  if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, i) => isEqual(item, b[i]))
+  if (Array.isArray(a) && Array.isArray(b))
+    return a.length === b.length && a.every((item, i) => isEqual(item, b[i]))
   if (!isObject(a) || !isObject(b)) return a === b
   const names = Object.keys(a)
-  return names.length === Object.keys(b).length && names.every((name) => Object.hasOwn(b, name) && isEqual(a[name], b[name]))
+  return (
+    names.length === Object.keys(b).length &&
+    names.every((name) => Object.hasOwn(b, name) && isEqual(a[name], b[name]))
+  )
 }

@@ -14,7 +14,10 @@ const bits = new BigInt64Array(float.buffer)
 
 /** A number just above, with few digits. */
 const above = (value: number): number => {
-  if (Math.abs(value) < 1) return Number((value + tiny).toFixed(15)) > value ? Number((value + tiny).toFixed(15)) : Number((value + 2 * tiny).toFixed(15))
+  if (Math.abs(value) < 1)
+    return Number((value + tiny).toFixed(15)) > value
+      ? Number((value + tiny).toFixed(15))
+      : Number((value + 2 * tiny).toFixed(15))
   float[0] = value
   bits[0] = bits[0]! + (value > 0 ? 1n : -1n)
   return float[0]
@@ -23,7 +26,12 @@ const above = (value: number): number => {
 const below = (value: number): number => -above(-value)
 
 /** Digits behind the point that a bound may have: the masks' engine reads them as a whole number. */
-const fewDigits = (value: number): boolean => (/\.(\d*)/.exec(value.toLocaleString("en-US", { useGrouping: false, maximumFractionDigits: 20 }))?.[1] ?? "").length <= 17
+const fewDigits = (value: number): boolean =>
+  (
+    /\.(\d*)/.exec(
+      value.toLocaleString("en-US", { useGrouping: false, maximumFractionDigits: 20 }),
+    )?.[1] ?? ""
+  ).length <= 17
 
 interface Bound {
   readonly keyword: string
@@ -32,24 +40,41 @@ interface Bound {
   readonly most?: number
 }
 
-const draft4 = (keyword: string, isExclusive: boolean, of: Keywords): boolean => of.schema[keyword] === true && isExclusive
+const draft4 = (keyword: string, isExclusive: boolean, of: Keywords): boolean =>
+  of.schema[keyword] === true && isExclusive
 
 const boundsOf = (of: Keywords): readonly Bound[] => {
-  const isBound = (value: unknown): value is number | boolean => isNumber(value) || typeof value === "boolean"
+  const isBound = (value: unknown): value is number | boolean =>
+    isNumber(value) || typeof value === "boolean"
   const minimum = of.value("minimum", isNumber, "a number")
   const maximum = of.value("maximum", isNumber, "a number")
   const over = of.value("exclusiveMinimum", isBound, "a number")
   const under = of.value("exclusiveMaximum", isBound, "a number")
   return [
-    ...(minimum === undefined ? [] : [{ keyword: "minimum", least: draft4("exclusiveMinimum", true, of) ? above(minimum) : minimum }]),
-    ...(maximum === undefined ? [] : [{ keyword: "maximum", most: draft4("exclusiveMaximum", true, of) ? below(maximum) : maximum }]),
+    ...(minimum === undefined
+      ? []
+      : [
+          {
+            keyword: "minimum",
+            least: draft4("exclusiveMinimum", true, of) ? above(minimum) : minimum,
+          },
+        ]),
+    ...(maximum === undefined
+      ? []
+      : [
+          {
+            keyword: "maximum",
+            most: draft4("exclusiveMaximum", true, of) ? below(maximum) : maximum,
+          },
+        ]),
     ...(isNumber(over) ? [{ keyword: "exclusiveMinimum", least: above(over) }] : []),
     ...(isNumber(under) ? [{ keyword: "exclusiveMaximum", most: below(under) }] : []),
   ]
 }
 
 /** Steps that are the same number written in tens and in twos. */
-const isExactStep = (step: number): boolean => (Number.isInteger(step) && step <= largestStep) || [0.5, 0.25, 0.125].includes(step)
+const isExactStep = (step: number): boolean =>
+  (Number.isInteger(step) && step <= largestStep) || [0.5, 0.25, 0.125].includes(step)
 
 const stepOf = (of: Keywords): number | undefined => {
   const step = of.value("multipleOf", isNumber, "a number")
@@ -58,7 +83,12 @@ const stepOf = (of: Keywords): number | undefined => {
     of.enforce("multipleOf")
     return step
   }
-  of.refuse("multipleOf", step <= largestStep ? "decimal steps are not exact in binary numbers, so that validators disagree about them" : `steps above ${largestStep} are not kept`)
+  of.refuse(
+    "multipleOf",
+    step <= largestStep
+      ? "decimal steps are not exact in binary numbers, so that validators disagree about them"
+      : `steps above ${largestStep} are not kept`,
+  )
   return undefined
 }
 
@@ -68,14 +98,21 @@ const rangeOf = (of: Keywords): readonly [number, number] => {
   for (const bound of boundsOf(of)) {
     const value = (bound.least ?? bound.most)!
     const isBeyond = bound.least === undefined ? value < -most : value > most
-    if (isBeyond || !fewDigits(value)) of.refuse(bound.keyword, isBeyond ? "beyond 15 digits numbers are not exact" : "more than 17 digits behind the point")
+    if (isBeyond || !fewDigits(value))
+      of.refuse(
+        bound.keyword,
+        isBeyond
+          ? "beyond 15 digits numbers are not exact"
+          : "more than 17 digits behind the point",
+      )
     else {
       of.enforce(bound.keyword)
       least = Math.max(least, bound.least ?? -most)
       largest = Math.min(largest, bound.most ?? most)
     }
   }
-  for (const keyword of ["exclusiveMinimum", "exclusiveMaximum"]) if (typeof of.schema[keyword] === "boolean") of.enforce(keyword)
+  for (const keyword of ["exclusiveMinimum", "exclusiveMaximum"])
+    if (typeof of.schema[keyword] === "boolean") of.enforce(keyword)
   const format = numberFormats[String(of.schema.format)]
   if (format) of.enforce("format")
   return [Math.max(least, format?.[0] ?? least), Math.min(largest, format?.[1] ?? largest)]
@@ -84,7 +121,12 @@ const rangeOf = (of: Keywords): readonly [number, number] => {
 const within = (least: number, largest: number, step: number): Guided => {
   const [from, to] = [Math.ceil(least / step) * step, Math.floor(largest / step) * step]
   if (from > to) return false
-  return { type: Number.isInteger(step) ? "integer" : "number", minimum: from + 0, maximum: to + 0, ...(step !== 1 && { multipleOf: step }) }
+  return {
+    type: Number.isInteger(step) ? "integer" : "number",
+    minimum: from + 0,
+    maximum: to + 0,
+    ...(step !== 1 && { multipleOf: step }),
+  }
 }
 
 /** Numbers are written without an exponent, with at most 15 digits before the point: none of them overflows, and none is rounded over a bound. */

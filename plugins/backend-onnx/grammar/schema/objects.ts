@@ -4,7 +4,8 @@ import { isCount, isObject, isTexts, type JsonObject } from "./json-value.ts"
 import { PatternRefused, wholePattern } from "./pattern.ts"
 import { allOf, anyOf, type Guided, type Keywords, type Reading } from "./reading.ts"
 
-const isTrue = (schema: unknown): boolean => schema === true || (isObject(schema) && Object.keys(schema).length === 0)
+const isTrue = (schema: unknown): boolean =>
+  schema === true || (isObject(schema) && Object.keys(schema).length === 0)
 
 /** Alternatives that are tried where one of several optional properties must be there. */
 const mostAlternatives = 40
@@ -28,7 +29,8 @@ const patternsOf = (of: Keywords): Map<string, Guided> => {
   const patterns = of.value("patternProperties", isObject, "an object of schemas")
   if (!patterns) return found
   try {
-    for (const pattern of Object.keys(patterns)) found.set(wholePattern(pattern), of.read("patternProperties", pattern))
+    for (const pattern of Object.keys(patterns))
+      found.set(wholePattern(pattern), of.read("patternProperties", pattern))
     of.enforce("patternProperties")
   } catch (cause) {
     if (!(cause instanceof PatternRefused)) throw cause
@@ -47,7 +49,8 @@ const restOf = (of: Keywords): Guided => {
   }
   if (isAbsent) return true
   if (isTrue(of.schema.unevaluatedProperties)) of.enforce("unevaluatedProperties")
-  else if (applicators.some((keyword) => of.has(keyword))) of.refuse("unevaluatedProperties", "beside keywords that evaluate properties")
+  else if (applicators.some((keyword) => of.has(keyword)))
+    of.refuse("unevaluatedProperties", "beside keywords that evaluate properties")
   else {
     of.enforce("unevaluatedProperties")
     return of.read("unevaluatedProperties")
@@ -59,21 +62,30 @@ const restOf = (of: Keywords): Guided => {
 const limitNames = (of: Keywords, document: Reading["document"], shape: Shape): void => {
   if (!of.has("propertyNames")) return
   const names = of.schema.propertyNames
-  const rule = isObject(names) ? Object.keys(names).filter((keyword) => keyword !== "type" || names.type !== "string") : []
+  const rule = isObject(names)
+    ? Object.keys(names).filter((keyword) => keyword !== "type" || names.type !== "string")
+    : []
   if (names === true || (isObject(names) && rule.length === 0)) {
     of.enforce("propertyNames")
     return
   }
   const isPlain = shape.patterns.size === 0 && isObject(names) && rule.length === 1
   const listed = isPlain && isTexts(names.enum) ? names.enum : undefined
-  const pattern = isPlain && typeof names.pattern === "string" && (shape.rest === true || shape.properties.size === 0) ? patternOrNone(names.pattern) : undefined
+  const pattern =
+    isPlain &&
+    typeof names.pattern === "string" &&
+    (shape.rest === true || shape.properties.size === 0)
+      ? patternOrNone(names.pattern)
+      : undefined
   if (!listed && pattern === undefined) {
     of.refuse("propertyNames", "only an enum, or a pattern beside nothing else about names")
     return
   }
   of.enforce("propertyNames")
-  for (const name of shape.properties.keys()) if (!acceptsValue(document, of.inside("propertyNames"), name)) shape.properties.set(name, false)
-  for (const name of listed ?? []) if (!shape.properties.has(name)) shape.properties.set(name, shape.rest)
+  for (const name of shape.properties.keys())
+    if (!acceptsValue(document, of.inside("propertyNames"), name)) shape.properties.set(name, false)
+  for (const name of listed ?? [])
+    if (!shape.properties.has(name)) shape.properties.set(name, shape.rest)
   if (pattern !== undefined) shape.patterns.set(pattern, shape.rest)
   shape.rest = false
 }
@@ -98,21 +110,34 @@ const emit = (shape: Shape, more: JsonObject = {}): Guided => ({
 /** How many properties there are: the masks' engine counts only where all declared ones are required. */
 const countProperties = (of: Keywords, shape: Shape): Guided => {
   const least = of.value("minProperties", isCount, "a whole number that is not negative") ?? 0
-  const most = of.value("maxProperties", isCount, "a whole number that is not negative") ?? Number.POSITIVE_INFINITY
-  const optional = [...shape.properties].filter(([name, schema]) => schema !== false && !shape.required.includes(name)).map(([name]) => name)
+  const most =
+    of.value("maxProperties", isCount, "a whole number that is not negative") ??
+    Number.POSITIVE_INFINITY
+  const optional = [...shape.properties]
+    .filter(([name, schema]) => schema !== false && !shape.required.includes(name))
+    .map(([name]) => name)
   const isOpen = shape.rest !== false || shape.patterns.size > 0
   const fixed = shape.required.length
-  if (fixed > most || least > most || (!isOpen && least > fixed + optional.length)) return sayCounted(of, false)
+  if (fixed > most || least > most || (!isOpen && least > fixed + optional.length))
+    return sayCounted(of, false)
   const without = () => Object.fromEntries(optional.map((name) => [name, false]))
   const parts: Guided[] = [emit(shape)]
   const isBounded = most < Number.POSITIVE_INFINITY && (isOpen || most < fixed + optional.length)
   const isUncounted = isBounded && most !== fixed && optional.length > 0
-  if (isUncounted) of.refuse("maxProperties", "is counted only where all declared properties are required")
-  else if (isBounded && most === fixed) parts.push({ type: "object", ...(optional.length > 0 && { properties: without() }), maxProperties: fixed })
+  if (isUncounted)
+    of.refuse("maxProperties", "is counted only where all declared properties are required")
+  else if (isBounded && most === fixed)
+    parts.push({
+      type: "object",
+      ...(optional.length > 0 && { properties: without() }),
+      maxProperties: fixed,
+    })
   else if (isBounded) parts[0] = emit(shape, { maxProperties: most })
   if (of.has("maxProperties") && !isUncounted) of.enforce("maxProperties")
   if (of.has("minProperties") && least <= fixed) of.enforce("minProperties")
-  return allOf(least > fixed ? [...parts, countLeast(of, shape, { least, optional, isOpen })] : parts)
+  return allOf(
+    least > fixed ? [...parts, countLeast(of, shape, { least, optional, isOpen })] : parts,
+  )
 }
 
 const sayCounted = (of: Keywords, result: Guided): Guided => {
@@ -120,10 +145,18 @@ const sayCounted = (of: Keywords, result: Guided): Guided => {
   return result
 }
 
-const countLeast = (of: Keywords, shape: Shape, count: { readonly least: number; readonly optional: readonly string[]; readonly isOpen: boolean }): Guided => {
+const countLeast = (
+  of: Keywords,
+  shape: Shape,
+  count: { readonly least: number; readonly optional: readonly string[]; readonly isOpen: boolean },
+): Guided => {
   const { least, optional, isOpen } = count
   const missing = least - shape.required.length
-  if (isOpen ? missing > 1 || optional.length > mostAlternatives : missing > 1 && missing < optional.length) {
+  if (
+    isOpen
+      ? missing > 1 || optional.length > mostAlternatives
+      : missing > 1 && missing < optional.length
+  ) {
     // one name is one property; of two names that are written, the second may be the first again
     of.refuse("minProperties", "properties are only counted up to one more than the required ones")
     return true
@@ -131,8 +164,15 @@ const countLeast = (of: Keywords, shape: Shape, count: { readonly least: number;
   of.enforce("minProperties")
   if (!isOpen && missing === optional.length) return { type: "object", required: optional }
   const without = Object.fromEntries(optional.map((name) => [name, false]))
-  const another: Guided = { type: "object", ...(optional.length > 0 && { properties: without }), minProperties: least }
-  return anyOf([...optional.map((name) => ({ type: "object", required: [name] })), ...(isOpen ? [another] : [])])
+  const another: Guided = {
+    type: "object",
+    ...(optional.length > 0 && { properties: without }),
+    minProperties: least,
+  }
+  return anyOf([
+    ...optional.map((name) => ({ type: "object", required: [name] })),
+    ...(isOpen ? [another] : []),
+  ])
 }
 
 /** Keywords of objects. */
@@ -142,7 +182,9 @@ export const readObject = (of: Keywords, reading: Reading): Guided => {
   const properties = propertiesOf(of)
   const patterns = patternsOf(of)
   // patterns that are not kept leave their properties open
-  const isLoose = of.has("patternProperties") && patterns.size < Object.keys(of.schema.patternProperties as JsonObject).length
+  const isLoose =
+    of.has("patternProperties") &&
+    patterns.size < Object.keys(of.schema.patternProperties as JsonObject).length
   const rest = restOf(of)
   const shape: Shape = { properties, patterns, rest: isLoose ? true : rest, required }
   limitNames(of, reading.document, shape)
@@ -155,6 +197,9 @@ const dependent = (of: Keywords, reading: Reading): readonly Guided[] => {
   for (const keyword of new Set(found.map((one) => one.keyword))) of.enforce(keyword)
   return found.map(({ name, needs, rule }) => {
     const present: Guided = { type: "object", required: [...new Set([name, ...(needs ?? [])])] }
-    return anyOf([{ type: "object", properties: { [name]: false } }, allOf([present, ...(rule ? [reading.read(rule)] : [])])])
+    return anyOf([
+      { type: "object", properties: { [name]: false } },
+      allOf([present, ...(rule ? [reading.read(rule)] : [])]),
+    ])
   })
 }

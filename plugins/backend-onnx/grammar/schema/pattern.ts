@@ -18,7 +18,10 @@ const anything = "(?s:.*)"
 const controls: Readonly<Record<string, number>> = { t: 9, n: 10, v: 11, f: 12, r: 13, 0: 0 }
 const mostRepeats = 10_000
 
-const writeChar = (code: number): string => (/[0-9A-Za-z]/.test(String.fromCodePoint(code)) ? String.fromCodePoint(code) : `\\x{${code.toString(16)}}`)
+const writeChar = (code: number): string =>
+  /[0-9A-Za-z]/.test(String.fromCodePoint(code))
+    ? String.fromCodePoint(code)
+    : `\\x{${code.toString(16)}}`
 
 /** `\p{..}` as ranges: as this process knows Unicode, not as the crate did when it was built. */
 const propertyRanges = new Map<string, string>()
@@ -29,7 +32,8 @@ const rangesOf = (property: string): string => {
   const ranges: string[] = []
   let start = -1
   for (let code = 0; code <= 0x110000; code++) {
-    const isIn = code < 0x110000 && (code < 0xd800 || code > 0xdfff) && rule.test(String.fromCodePoint(code))
+    const isIn =
+      code < 0x110000 && (code < 0xd800 || code > 0xdfff) && rule.test(String.fromCodePoint(code))
     if (isIn && start < 0) start = code
     if (!isIn && start >= 0) {
       ranges.push(`\\x{${start.toString(16)}}-\\x{${(code - 1).toString(16)}}`)
@@ -55,9 +59,11 @@ const writtenItem = (item: Escape): string => {
   return item.isNegated ? `[^${item.set}]` : item.set
 }
 
-const isAnchored = (alternatives: readonly Alternative[]): boolean => alternatives.some(({ atStart, atEnd }) => atStart || atEnd)
+const isAnchored = (alternatives: readonly Alternative[]): boolean =>
+  alternatives.some(({ atStart, atEnd }) => atStart || atEnd)
 
-const written = (term: string | readonly Alternative[]): string => (typeof term === "string" ? term : `(?:${term.map(({ text }) => text).join("|")})`)
+const written = (term: string | readonly Alternative[]): string =>
+  typeof term === "string" ? term : `(?:${term.map(({ text }) => text).join("|")})`
 
 class Parser {
   private readonly source: string
@@ -104,11 +110,18 @@ class Parser {
     }
     let atEnd = false
     while (this.eat("$")) atEnd = true
-    if (this.at < this.source.length && !/[|)]/.test(this.source[this.at]!)) refuse("an anchor ($) inside of it")
-    const anchored = terms.find((term) => typeof term !== "string" && isAnchored(term)) as readonly Alternative[] | undefined
+    if (this.at < this.source.length && !/[|)]/.test(this.source[this.at]!))
+      refuse("an anchor ($) inside of it")
+    const anchored = terms.find((term) => typeof term !== "string" && isAnchored(term)) as
+      | readonly Alternative[]
+      | undefined
     if (!anchored) return [{ text: terms.map(written).join(""), atStart, atEnd }]
     if (terms.length > 1) return refuse("an anchor inside of it")
-    return anchored.map((one) => ({ text: one.text, atStart: atStart || one.atStart, atEnd: atEnd || one.atEnd }))
+    return anchored.map((one) => ({
+      text: one.text,
+      atStart: atStart || one.atStart,
+      atEnd: atEnd || one.atEnd,
+    }))
   }
 
   private term(): string | readonly Alternative[] {
@@ -122,7 +135,8 @@ class Parser {
   private quantifier(): string {
     const found = this.match(/(?:[*+?]|\{(\d+)(?:,(\d*))?\})\??/y)
     if (!found) return ""
-    if (Math.max(Number(found[1] ?? 0), Number(found[2] || 0)) > mostRepeats) refuse(`more than ${mostRepeats} repetitions`)
+    if (Math.max(Number(found[1] ?? 0), Number(found[2] || 0)) > mostRepeats)
+      refuse(`more than ${mostRepeats} repetitions`)
     return found[0].length > 1 && found[0].endsWith("?") ? found[0].slice(0, -1) : found[0]
   }
 
@@ -132,7 +146,9 @@ class Parser {
     if (this.eat(".")) return anyButLineEnds
     if (this.eat("\\")) {
       const escaped = this.escape(false)
-      return "char" in escaped ? writeChar(escaped.char) : `[${escaped.isNegated ? "^" : ""}${escaped.set}]`
+      return "char" in escaped
+        ? writeChar(escaped.char)
+        : `[${escaped.isNegated ? "^" : ""}${escaped.set}]`
     }
     if (/[*+?]/.test(this.source[this.at]!)) refuse("a quantifier with nothing before it")
     return writeChar(this.nextChar())
@@ -145,8 +161,16 @@ class Parser {
   }
 
   private parenthesis(): readonly Alternative[] {
-    if (!this.eat("?:") && !this.match(/\?<[\p{ID_Start}$_][\p{ID_Continue}$]*>/uy) && this.source[this.at] === "?") {
-      refuse(/^\?<?[=!]/.test(this.source.slice(this.at)) ? "a lookahead or lookbehind" : "a group with flags")
+    if (
+      !this.eat("?:") &&
+      !this.match(/\?<[\p{ID_Start}$_][\p{ID_Continue}$]*>/uy) &&
+      this.source[this.at] === "?"
+    ) {
+      refuse(
+        /^\?<?[=!]/.test(this.source.slice(this.at))
+          ? "a lookahead or lookbehind"
+          : "a group with flags",
+      )
     }
     const alternatives = this.alternatives()
     if (!this.eat(")")) refuse("its parentheses don't match")
@@ -159,7 +183,13 @@ class Parser {
     const property = this.match(/([pP])(\{[\w=]+\})/y)
     if (property) return { set: rangesOf(`\\p${property[2]}`), isNegated: property[1] === "P" }
     const pair = this.match(/u([dD][89abAB][\da-fA-F]{2})\\u([dD][c-fC-F][\da-fA-F]{2})/y)
-    if (pair) return { char: String.fromCharCode(Number.parseInt(pair[1]!, 16), Number.parseInt(pair[2]!, 16)).codePointAt(0)! }
+    if (pair)
+      return {
+        char: String.fromCharCode(
+          Number.parseInt(pair[1]!, 16),
+          Number.parseInt(pair[2]!, 16),
+        ).codePointAt(0)!,
+      }
     const hex = this.match(/x([\da-fA-F]{2})|u([\da-fA-F]{4})|u\{([\da-fA-F]+)\}/y)
     if (hex) return { char: this.scalar(Number.parseInt(hex[1] ?? hex[2] ?? hex[3]!, 16)) }
     const control = this.match(/c([a-zA-Z])/y)
@@ -169,12 +199,15 @@ class Parser {
     if (isInClass && this.eat("b")) return { char: 8 }
     if (/[bB]/.test(this.source[this.at] ?? "")) refuse("a word boundary")
     if (/[1-9k]/.test(this.source[this.at] ?? "")) refuse("a reference to a group")
-    if (/[A-Za-z0-9]|^$/.test(this.source[this.at] ?? "")) refuse(`the escape \\${this.source[this.at] ?? ""}`)
+    if (/[A-Za-z0-9]|^$/.test(this.source[this.at] ?? ""))
+      refuse(`the escape \\${this.source[this.at] ?? ""}`)
     return { char: this.nextChar() }
   }
 
   private scalar(code: number): number {
-    return code <= 0x10ffff && (code < 0xd800 || code > 0xdfff) ? code : refuse("half of a surrogate pair")
+    return code <= 0x10ffff && (code < 0xd800 || code > 0xdfff)
+      ? code
+      : refuse("half of a surrogate pair")
   }
 
   private charClass(): string {
@@ -188,7 +221,8 @@ class Parser {
       else {
         this.at++
         const to = this.classItem()
-        if (!("char" in from) || !("char" in to)) text += `${writtenItem(from)}\\x{2d}${writtenItem(to)}`
+        if (!("char" in from) || !("char" in to))
+          text += `${writtenItem(from)}\\x{2d}${writtenItem(to)}`
         else if (from.char > to.char) refuse("a range in the wrong order")
         else text += `${writeChar(from.char)}-${writeChar(to.char)}`
       }

@@ -11,7 +11,9 @@ export const withoutDeadEnds = (root: Guided, defs: Defs): Guided => {
   const productive = productiveOf(defs)
   const pruned = prune(root, productive)
   if (typeof pruned === "boolean") return pruned
-  const used = [...defs].filter(([name]) => productive.has(name)).map(([name, schema]) => [name, prune(schema, productive)] as const)
+  const used = [...defs]
+    .filter(([name]) => productive.has(name))
+    .map(([name, schema]) => [name, prune(schema, productive)] as const)
   return used.length > 0 ? { ...pruned, $defs: Object.fromEntries(used) } : pruned
 }
 
@@ -20,7 +22,8 @@ const productiveOf = (defs: Defs): ReadonlySet<string> => {
   const found = new Set<string>()
   for (let before = -1; before !== found.size; ) {
     before = found.size
-    for (const [name, schema] of defs) if (!found.has(name) && prune(schema, found) !== false) found.add(name)
+    for (const [name, schema] of defs)
+      if (!found.has(name) && prune(schema, found) !== false) found.add(name)
   }
   return found
 }
@@ -44,16 +47,26 @@ const pruneArray = (schema: Parts, again: (part: Json) => Guided): Guided => {
   const first = fixed.indexOf(false)
   const possible = first >= 0 ? first : items === false ? fixed.length : Number.POSITIVE_INFINITY
   if (Number(schema.minItems ?? 0) > possible) return false
-  return { ...schema, ...(fixed.length > 0 && { prefixItems: fixed }), ...(items !== true && { items }) }
+  return {
+    ...schema,
+    ...(fixed.length > 0 && { prefixItems: fixed }),
+    ...(items !== true && { items }),
+  }
 }
 
 const pruneObject = (schema: Parts, again: (part: Json) => Guided): Guided => {
-  const each = (schemas: Json) => Object.fromEntries(Object.entries(isObject(schemas) ? schemas : {}).map(([name, part]) => [name, again(part)]))
+  const each = (schemas: Json) =>
+    Object.fromEntries(
+      Object.entries(isObject(schemas) ? schemas : {}).map(([name, part]) => [name, again(part)]),
+    )
   const properties = each(schema.properties)
   const patterns = each(schema.patternProperties)
   const rest = schema.additionalProperties === undefined ? true : again(schema.additionalProperties)
   const required = (schema.required ?? []) as readonly string[]
-  const isImpossible = (name: string) => (Object.hasOwn(properties, name) ? properties[name] === false : rest === false && Object.keys(patterns).length === 0)
+  const isImpossible = (name: string) =>
+    Object.hasOwn(properties, name)
+      ? properties[name] === false
+      : rest === false && Object.keys(patterns).length === 0
   if (required.some(isImpossible)) return false
   return {
     ...schema,

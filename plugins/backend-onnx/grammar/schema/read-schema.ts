@@ -22,9 +22,28 @@ const families: Readonly<Record<JsonType, readonly string[]>> = {
   boolean: [],
   number: ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"],
   string: ["minLength", "maxLength", "pattern"],
-  array: ["items", "prefixItems", "additionalItems", "minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains", "unevaluatedItems"],
+  array: [
+    "items",
+    "prefixItems",
+    "additionalItems",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "contains",
+    "minContains",
+    "maxContains",
+    "unevaluatedItems",
+  ],
   object: [
-    ...["properties", "patternProperties", "additionalProperties", "required", "minProperties", "maxProperties", "propertyNames"],
+    ...[
+      "properties",
+      "patternProperties",
+      "additionalProperties",
+      "required",
+      "minProperties",
+      "maxProperties",
+      "propertyNames",
+    ],
     ...["dependentRequired", "dependentSchemas", "dependencies", "unevaluatedProperties"],
   ],
 }
@@ -79,18 +98,22 @@ class Reader implements Reading {
     const path = child(place.path, keyword)
     // a place may be read twice, for two types or from two places: the worst counts
     const known = this.verdicts.get(path)
-    if (known?.verdict === "refused" || (known?.verdict === "enforced" && verdict === "annotation")) return
+    if (known?.verdict === "refused" || (known?.verdict === "enforced" && verdict === "annotation"))
+      return
     this.verdicts.set(path, { path, keyword, verdict, ...(reason !== undefined && { reason }) })
   }
 
   read(place: Place): Guided {
     const { schema } = place
     if (typeof schema === "boolean") return schema
-    if (!isObject(schema)) throw new SchemaInvalid(place.path, "a schema is an object, true or false")
+    if (!isObject(schema))
+      throw new SchemaInvalid(place.path, "a schema is an object, true or false")
     this.schemas++
     this.depth++
-    if (this.schemas > mostSchemas) throw new SchemaInvalid(place.path, `the schema holds more than ${mostSchemas} schemas`)
-    if (this.depth > deepest) throw new SchemaInvalid(place.path, `the schema is nested deeper than ${deepest}`)
+    if (this.schemas > mostSchemas)
+      throw new SchemaInvalid(place.path, `the schema holds more than ${mostSchemas} schemas`)
+    if (this.depth > deepest)
+      throw new SchemaInvalid(place.path, `the schema is nested deeper than ${deepest}`)
     const guided = this.readObject(new Keywords(this, place))
     this.depth--
     return guided
@@ -99,7 +122,8 @@ class Reader implements Reading {
   private readObject(of: Keywords): Guided {
     for (const keyword of Object.keys(of.schema)) if (!handled.has(keyword)) of.note(keyword)
     const parts = this.byValue(of) ?? [this.byType(of), this.reference(of), ...branches(of, this)]
-    for (const keyword of ["$dynamicRef", "$recursiveRef"]) if (of.has(keyword)) of.refuse(keyword, "depends on the path by which it is reached")
+    for (const keyword of ["$dynamicRef", "$recursiveRef"])
+      if (of.has(keyword)) of.refuse(keyword, "depends on the path by which it is reached")
     return allOf(parts)
   }
 
@@ -110,31 +134,56 @@ class Reader implements Reading {
     const values = of.has("const") ? [of.schema.const] : listed!
     const fitting = values.filter((value) => acceptsValue(this.document, of.place, value))
     for (const keyword of Object.keys(of.schema)) if (handled.has(keyword)) of.enforce(keyword)
-    for (const keyword of ["unevaluatedProperties", "unevaluatedItems"]) if (of.has(keyword)) of.refuse(keyword, "beside enum or const")
-    return [fitting.length === 0 ? false : { enum: [...new Map(fitting.filter(isWritable).map((value) => [JSON.stringify(value), value])).values()] }]
+    for (const keyword of ["unevaluatedProperties", "unevaluatedItems"])
+      if (of.has(keyword)) of.refuse(keyword, "beside enum or const")
+    return [
+      fitting.length === 0
+        ? false
+        : {
+            enum: [
+              ...new Map(
+                fitting.filter(isWritable).map((value) => [JSON.stringify(value), value]),
+              ).values(),
+            ],
+          },
+    ]
   }
 
   private byType(of: Keywords): Guided {
     const types = this.typesOf(of)
-    const said = typesOfJson.filter((type) => families[type].some((keyword) => of.has(keyword)) || (of.has("format") && type === "string"))
+    const said = typesOfJson.filter(
+      (type) =>
+        families[type].some((keyword) => of.has(keyword)) ||
+        (of.has("format") && type === "string"),
+    )
     if (!types && said.length === 0) return true
     const wanted = types ?? ["null", "boolean", "number", "string", "array", "object"]
-    for (const type of said) if (!wanted.some((one) => one === type || (one === "integer" && type === "number"))) this.idle(of, type)
+    for (const type of said)
+      if (!wanted.some((one) => one === type || (one === "integer" && type === "number")))
+        this.idle(of, type)
     return anyOf(wanted.map((type) => this.ofType(of, type)))
   }
 
   private idle(of: Keywords, type: JsonType): void {
     const keywords = type === "string" ? [...families.string, "format"] : families[type]
-    for (const keyword of keywords) if (of.has(keyword)) of.note(keyword, `means nothing for this type`)
+    for (const keyword of keywords)
+      if (of.has(keyword)) of.note(keyword, `means nothing for this type`)
   }
 
   private typesOf(of: Keywords): readonly string[] | undefined {
     if (!of.has("type")) return undefined
     const given = of.schema.type
     const types = typeof given === "string" ? [given] : given
-    const unknown = isTexts(types) ? types.find((type) => type !== "integer" && !(typesOfJson as readonly string[]).includes(type)) : ""
+    const unknown = isTexts(types)
+      ? types.find(
+          (type) => type !== "integer" && !(typesOfJson as readonly string[]).includes(type),
+        )
+      : ""
     if (!isTexts(types) || unknown !== undefined)
-      throw new SchemaInvalid(child(of.place.path, "type"), unknown ? `type "${unknown}" does not exist` : "type must be a type or a list of types")
+      throw new SchemaInvalid(
+        child(of.place.path, "type"),
+        unknown ? `type "${unknown}" does not exist` : "type must be a type or a list of types",
+      )
     of.enforce("type")
     return types.includes("number") ? types.filter((type) => type !== "integer") : types
   }
@@ -155,17 +204,24 @@ class Reader implements Reading {
       return true
     }
     of.enforce("$ref")
-    const known = this.definitions.get(target.path) ?? { name: `d${this.definitions.size}`, place: target }
+    const known = this.definitions.get(target.path) ?? {
+      name: `d${this.definitions.size}`,
+      place: target,
+    }
     this.definitions.set(target.path, known)
     return { $ref: `#/$defs/${known.name}` }
   }
 }
 
-const isUnwritten = (char: string): boolean => char === "\x7f" || (char < " " && !"\b\t\n\f\r".includes(char))
+const isUnwritten = (char: string): boolean =>
+  char === "\x7f" || (char < " " && !"\b\t\n\f\r".includes(char))
 
 /** Control characters other than those with a short escape are never written, nor half of a surrogate pair. */
 const isWritable = (value: Json): boolean => {
   if (typeof value === "string") return !/\p{Cs}/u.test(value) && ![...value].some(isUnwritten)
   if (Array.isArray(value)) return value.every(isWritable)
-  return !isObject(value) || Object.entries(value).every(([name, part]) => isWritable(name) && isWritable(part))
+  return (
+    !isObject(value) ||
+    Object.entries(value).every(([name, part]) => isWritable(name) && isWritable(part))
+  )
 }

@@ -42,10 +42,15 @@ export class Keywords {
   }
 
   /** The keyword's value, if it has one; throws where it is of another kind. */
-  value<A extends Json>(keyword: string, isKind: (value: Json) => value is A, kind: string): A | undefined {
+  value<A extends Json>(
+    keyword: string,
+    isKind: (value: Json) => value is A,
+    kind: string,
+  ): A | undefined {
     if (!this.has(keyword)) return undefined
     const value = this.schema[keyword]
-    if (!isKind(value)) throw new SchemaInvalid(`${this.place.path}/${keyword}`, `${keyword} must be ${kind}`)
+    if (!isKind(value))
+      throw new SchemaInvalid(`${this.place.path}/${keyword}`, `${keyword} must be ${kind}`)
     return value
   }
 

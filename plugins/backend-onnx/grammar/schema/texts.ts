@@ -28,7 +28,11 @@ const formatOf = (of: Keywords): string | undefined => {
   if (format === undefined) return undefined
   const pattern = formatPattern(format)
   if (pattern !== undefined || Object.hasOwn(numberFormats, format)) of.enforce("format")
-  else of.note("format", `is not kept; kept are ${[...enforcedFormats, ...Object.keys(numberFormats)].join(", ")}`)
+  else
+    of.note(
+      "format",
+      `is not kept; kept are ${[...enforcedFormats, ...Object.keys(numberFormats)].join(", ")}`,
+    )
   return pattern === undefined ? undefined : wholePattern(pattern)
 }
 
@@ -36,13 +40,22 @@ const formatOf = (of: Keywords): string | undefined => {
 export const readText = (of: Keywords): Guided => {
   const least = of.value("minLength", isCount, "a whole number that is not negative") ?? 0
   const most = of.value("maxLength", isCount, "a whole number that is not negative")
-  if (least > longestLeast) of.refuse("minLength", `more than ${longestLeast} characters are not kept`)
+  if (least > longestLeast)
+    of.refuse("minLength", `more than ${longestLeast} characters are not kept`)
   else if (of.has("minLength")) of.enforce("minLength")
-  if (most !== undefined && most > longest) of.refuse("maxLength", `more than ${longest} characters are not kept`)
+  if (most !== undefined && most > longest)
+    of.refuse("maxLength", `more than ${longest} characters are not kept`)
   else if (most !== undefined) of.enforce("maxLength")
   if (most !== undefined && least > most) return false
   const patterns = [patternOf(of), formatOf(of)].filter((pattern) => pattern !== undefined)
-  const lengths = { ...(least > 0 && least <= longestLeast && { minLength: least }), ...(most !== undefined && most <= longest && { maxLength: most }) }
-  const first: Guided = { type: "string", ...lengths, ...(patterns[0] !== undefined && { pattern: patterns[0] }) }
+  const lengths = {
+    ...(least > 0 && least <= longestLeast && { minLength: least }),
+    ...(most !== undefined && most <= longest && { maxLength: most }),
+  }
+  const first: Guided = {
+    type: "string",
+    ...lengths,
+    ...(patterns[0] !== undefined && { pattern: patterns[0] }),
+  }
   return allOf([first, ...patterns.slice(1).map((pattern) => ({ type: "string", pattern }))])
 }

@@ -22,10 +22,12 @@ export const tooManyWays = (guided: Guided): string | undefined => {
     return known.get(name)!
   }
   const ofObject = (schema: Parts): number => {
-    for (const part of ["properties", "patternProperties"]) if (isObject(schema[part])) for (const value of Object.values(schema[part])) waysOf(value)
+    for (const part of ["properties", "patternProperties"])
+      if (isObject(schema[part])) for (const value of Object.values(schema[part])) waysOf(value)
     waysOf(schema.additionalProperties)
     const optional = longestOptional(schema)
-    if (optional > mostOptional) found ??= `"properties" with ${optional} optional ones in a row; at most ${mostOptional} are kept`
+    if (optional > mostOptional)
+      found ??= `"properties" with ${optional} optional ones in a row; at most ${mostOptional} are kept`
     return 1 + waysOfOptional * optional
   }
   const waysOf = (schema: Json): number => {
@@ -33,12 +35,21 @@ export const tooManyWays = (guided: Guided): string | undefined => {
     const each = (list: Json): readonly number[] => (Array.isArray(list) ? list.map(waysOf) : [])
     let ways = 1
     if (typeof schema.$ref === "string") ways = waysOfRef(schema.$ref.slice("#/$defs/".length))
-    else if (Array.isArray(schema.allOf)) ways = each(schema.allOf).reduce((product, one) => Math.min(product * one, Number.MAX_SAFE_INTEGER), 1)
-    else if (Array.isArray(schema.anyOf)) ways = each(schema.anyOf).reduce((sum, one) => sum + one, 0)
-    else if (Array.isArray(schema.enum)) ways = schema.enum.filter((value) => typeof value === "object" && value !== null).length
+    else if (Array.isArray(schema.allOf))
+      ways = each(schema.allOf).reduce(
+        (product, one) => Math.min(product * one, Number.MAX_SAFE_INTEGER),
+        1,
+      )
+    else if (Array.isArray(schema.anyOf))
+      ways = each(schema.anyOf).reduce((sum, one) => sum + one, 0)
+    else if (Array.isArray(schema.enum))
+      ways = schema.enum.filter((value) => typeof value === "object" && value !== null).length
     else if (schema.type === "object") ways = ofObject(schema)
-    else for (const one of [schema.items, schema.prefixItems]) Array.isArray(one) ? each(one) : waysOf(one)
-    if (ways > most) found ??= `${ways} objects, arrays and properties to choose from at one place; at most ${most} are kept`
+    else
+      for (const one of [schema.items, schema.prefixItems])
+        Array.isArray(one) ? each(one) : waysOf(one)
+    if (ways > most)
+      found ??= `${ways} objects, arrays and properties to choose from at one place; at most ${most} are kept`
     return ways
   }
   for (const name of Object.keys(defs)) waysOfRef(name)
@@ -50,7 +61,9 @@ const longestOptional = (schema: Parts): number => {
   const required = new Set((schema.required ?? []) as readonly string[])
   let longest = 0
   let run = 0
-  for (const [name, value] of Object.entries(isObject(schema.properties) ? schema.properties : {})) {
+  for (const [name, value] of Object.entries(
+    isObject(schema.properties) ? schema.properties : {},
+  )) {
     if (value === false) continue
     run = required.has(name) ? 0 : run + 1
     longest = Math.max(longest, run)

@@ -27,12 +27,26 @@ const sinceDraft4 = (schema: Json): Json => {
     if (rest[flag] && typeof rest[bound] === "number") rest[flag] = rest[bound]
     else delete rest[flag]
   }
-  return Object.fromEntries(Object.entries(rest).map(([name, value]) => [name, ["const", "enum"].includes(name) ? value : sinceDraft4(value)]))
+  return Object.fromEntries(
+    Object.entries(rest).map(([name, value]) => [
+      name,
+      ["const", "enum"].includes(name) ? value : sinceDraft4(value),
+    ]),
+  )
 }
 
 /** An independent opinion. Formats that are only annotations are not asked about. */
 export const independentValidator = (schema: Json): ((document: Json) => boolean) => {
-  const ajv = new (draftOf(schema))({ strict: false, validateSchema: false, logger: false, unicodeRegExp: true, validateFormats: true })
-  addFormats(ajv, { mode: "full", formats: enforcedFormats.filter((name) => !/^(idn|iri)/.test(name)) as never })
+  const ajv = new (draftOf(schema))({
+    strict: false,
+    validateSchema: false,
+    logger: false,
+    unicodeRegExp: true,
+    validateFormats: true,
+  })
+  addFormats(ajv, {
+    mode: "full",
+    formats: enforcedFormats.filter((name) => !/^(idn|iri)/.test(name)) as never,
+  })
   return ajv.compile(sinceDraft4(schema) as object)
 }

@@ -2,12 +2,18 @@ import type { Constraint } from "../constraint.ts"
 import { bytesOfToken, type GrammarVocabulary, isAllowed, sizeOf } from "../grammar-vocabulary.ts"
 
 /** What a model without any sense writes: each next token by chance, among those that the mask allows. Some first bytes are likelier, so that documents end. */
-export const walk = (constraint: Constraint, vocabulary: GrammarVocabulary, random: () => number, most: number): readonly number[] => {
+export const walk = (
+  constraint: Constraint,
+  vocabulary: GrammarVocabulary,
+  random: () => number,
+  most: number,
+): readonly number[] => {
   const written: number[] = []
   const ending = new Set(vocabulary.endTokens)
   while (written.length < most) {
     const token = chosen(constraint.mask(), vocabulary, random)
-    if (token === undefined) throw new Error(`a dead end after ${JSON.stringify(textOf(vocabulary, written))}`)
+    if (token === undefined)
+      throw new Error(`a dead end after ${JSON.stringify(textOf(vocabulary, written))}`)
     if (ending.has(token)) break
     constraint.accept(token)
     written.push(token)
@@ -17,15 +23,22 @@ export const walk = (constraint: Constraint, vocabulary: GrammarVocabulary, rand
 
 const closing = new Set([...Buffer.from('"}]')])
 
-const chosen = (mask: Uint32Array, vocabulary: GrammarVocabulary, random: () => number): number | undefined => {
+const chosen = (
+  mask: Uint32Array,
+  vocabulary: GrammarVocabulary,
+  random: () => number,
+): number | undefined => {
   const allowed: number[] = []
   for (let id = 0; id < sizeOf(vocabulary); id++) if (isAllowed(mask, id)) allowed.push(id)
-  const ends = allowed.filter((id) => vocabulary.endTokens.includes(id) || closing.has(bytesOfToken(vocabulary, id)[0]!))
+  const ends = allowed.filter(
+    (id) => vocabulary.endTokens.includes(id) || closing.has(bytesOfToken(vocabulary, id)[0]!),
+  )
   const among = ends.length > 0 && random() < 0.25 ? ends : allowed
   return among[Math.floor(random() * among.length)]
 }
 
-export const textOf = (vocabulary: GrammarVocabulary, tokens: readonly number[]): string => Buffer.concat(tokens.map((token) => bytesOfToken(vocabulary, token))).toString()
+export const textOf = (vocabulary: GrammarVocabulary, tokens: readonly number[]): string =>
+  Buffer.concat(tokens.map((token) => bytesOfToken(vocabulary, token))).toString()
 
 /** A small generator that a seed fixes. */
 export const randomFrom = (seed: number): (() => number) => {

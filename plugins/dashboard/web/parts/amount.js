@@ -9,5 +9,7 @@ export const Amount = ({ value, signed = false }) =>
 /** Unix seconds; with nothing, a word for never. */
 export const Moment = ({ at, never = "–" }) => {
   const { language } = useText()
-  return at === null || at === undefined ? never : html`<time datetime=${new Date(at * 1000).toISOString()}>${moment(at, language)}</time>`
+  return at === null || at === undefined
+    ? never
+    : html`<time datetime=${new Date(at * 1000).toISOString()}>${moment(at, language)}</time>`
 }

@@ -9,16 +9,29 @@ export const seriesOf = (rows, days, labelOf, others) => {
     values.set(row.day, (values.get(row.day) ?? 0) + row.cost_idr)
     byLabel.set(label, values)
   }
-  const all = [...byLabel].map(([label, values]) => ({ label, values: days.map((day) => values.get(day) ?? 0), sum: [...values.values()].reduce((a, b) => a + b, 0) }))
-  const sorted = all.sort((a, b) => b.sum - a.sum || (a.label < b.label ? -1 : 1)).map(({ label, values }) => ({ label, values }))
+  const all = [...byLabel].map(([label, values]) => ({
+    label,
+    values: days.map((day) => values.get(day) ?? 0),
+    sum: [...values.values()].reduce((a, b) => a + b, 0),
+  }))
+  const sorted = all
+    .sort((a, b) => b.sum - a.sum || (a.label < b.label ? -1 : 1))
+    .map(({ label, values }) => ({ label, values }))
   if (sorted.length <= mostSeries) return sorted
   const rest = sorted.slice(mostSeries - 1)
-  return [...sorted.slice(0, mostSeries - 1), { label: others, values: days.map((_, at) => rest.reduce((sum, { values }) => sum + values[at], 0)) }]
+  return [
+    ...sorted.slice(0, mostSeries - 1),
+    {
+      label: others,
+      values: days.map((_, at) => rest.reduce((sum, { values }) => sum + values[at], 0)),
+    },
+  ]
 }
 
 /** What to draw so that the series stand on each other: the highest first, each next one in front of it. */
 export const stackOf = (series) => {
   const sums = []
-  for (const { values } of series) sums.push(values.map((value, at) => value + (sums.at(-1)?.[at] ?? 0)))
+  for (const { values } of series)
+    sums.push(values.map((value, at) => value + (sums.at(-1)?.[at] ?? 0)))
   return sums
 }

@@ -10,37 +10,77 @@ const height = 240
 /** The canvas knows no style sheet, so it is told what the page's colours are now: those of its own frame and of the legend. */
 const coloursOf = (element) => {
   const { color, borderTopColor } = getComputedStyle(element)
-  return { text: color, line: borderTopColor, series: [...element.parentElement.querySelectorAll(".swatch")].map((swatch) => getComputedStyle(swatch).backgroundColor) }
+  return {
+    text: color,
+    line: borderTopColor,
+    series: [...element.parentElement.querySelectorAll(".swatch")].map(
+      (swatch) => getComputedStyle(swatch).backgroundColor,
+    ),
+  }
 }
 
 const optionsOf = ({ uPlot, width, colours, series, days, language }) => {
-  const axis = { stroke: colours.text, grid: { stroke: colours.line, width: 1 }, ticks: { stroke: colours.line, width: 1 }, font: "12px system-ui" }
+  const axis = {
+    stroke: colours.text,
+    grid: { stroke: colours.line, width: 1 },
+    ticks: { stroke: colours.line, width: 1 },
+    font: "12px system-ui",
+  }
   const bars = uPlot.paths.bars({ size: [0.75, 48], gap: 1 })
   return {
     width,
     height,
     legend: { show: false },
     cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
-    scales: { x: { time: false, range: [-0.6, days.length - 0.4] }, y: { range: (_, __, top) => [0, top > 0 ? top * 1.08 : 1] } },
+    scales: {
+      x: { time: false, range: [-0.6, days.length - 0.4] },
+      y: { range: (_, __, top) => [0, top > 0 ? top * 1.08 : 1] },
+    },
     axes: [
       {
         ...axis,
         grid: { show: false },
-        values: (_, at) => at.map((index) => (Number.isInteger(index) && days[index] ? day(days[index], language) : "")),
+        values: (_, at) =>
+          at.map((index) =>
+            Number.isInteger(index) && days[index] ? day(days[index], language) : "",
+          ),
         space: 64,
         incrs: [1, 2, 5, 7, 10, 14, 30, 60],
       },
       { ...axis, values: (_, at) => at.map((value) => `Rp ${decimal(value, language)}`), size: 76 },
     ],
     // the tallest sum is drawn first, so that those in front of it leave their own part to be seen
-    series: [{}, ...series.map(({ label }, at) => ({ label, paths: bars, fill: colours.series[at], stroke: colours.series[at], width: 0, points: { show: false } })).reverse()],
+    series: [
+      {},
+      ...series
+        .map(({ label }, at) => ({
+          label,
+          paths: bars,
+          fill: colours.series[at],
+          stroke: colours.series[at],
+          width: 0,
+          points: { show: false },
+        }))
+        .reverse(),
+    ],
   }
 }
 
 const draw = async (element, { series, days, language, onDay }) => {
   const { default: uPlot } = await import("uplot")
-  const options = optionsOf({ uPlot, width: element.clientWidth, colours: coloursOf(element), series, days, language })
-  const plot = new uPlot({ ...options, hooks: { setCursor: [({ cursor }) => onDay(cursor.idx ?? undefined)] } }, [days.map((_, at) => at), ...stackOf(series).reverse()], element)
+  const options = optionsOf({
+    uPlot,
+    width: element.clientWidth,
+    colours: coloursOf(element),
+    series,
+    days,
+    language,
+  })
+  const plot = new uPlot(
+    { ...options, hooks: { setCursor: [({ cursor }) => onDay(cursor.idx ?? undefined)] } },
+    [days.map((_, at) => at), ...stackOf(series).reverse()],
+    element,
+  )
   return plot
 }
 
@@ -74,9 +114,16 @@ const DayTable = ({ caption, series, days }) => {
   const { t, language } = useText()
   const columns = [
     { key: "day", label: t("day"), cell: ({ day: text }) => day(text, language) },
-    ...series.map(({ label, values }) => ({ key: label, label, number: true, cell: ({ index }) => rupiah(values[index]) })),
+    ...series.map(({ label, values }) => ({
+      key: label,
+      label,
+      number: true,
+      cell: ({ index }) => rupiah(values[index]),
+    })),
   ]
-  const spent = days.map((text, index) => ({ id: text, day: text, index })).filter(({ index }) => series.some(({ values }) => values[index] > 0))
+  const spent = days
+    .map((text, index) => ({ id: text, day: text, index }))
+    .filter(({ index }) => series.some(({ values }) => values[index] > 0))
   return html`<details><summary>${t("chart.table")}</summary><${Table} caption=${caption} columns=${columns} rows=${spent.reverse()} /></details>`
 }
 
@@ -86,7 +133,8 @@ export const Chart = ({ caption, series, days, isTabled = true }) => {
   const frame = useRef()
   const [at, onDay] = useState(undefined)
   useDrawing(frame, { series, days, language, onDay })
-  const shown = ({ values }) => (at === undefined ? values.reduce((sum, value) => sum + value, 0) : values[at])
+  const shown = ({ values }) =>
+    at === undefined ? values.reduce((sum, value) => sum + value, 0) : values[at]
   return html`<figure class="chart">
     <div ref=${frame} class="canvas" role="img" aria-label=${caption}></div>
     <ul class="legend">

@@ -13,7 +13,12 @@ export const useList = (path, query = {}) => {
     const mine = ++round.current
     set({ ...before, busy: true, problem: undefined })
     const next = await api.get(path, { limit: 50, ...query, after }).then(
-      (page) => ({ items: [...(before.items ?? []), ...page.data], hasMore: page.has_more, last: page.last_id, busy: false }),
+      (page) => ({
+        items: [...(before.items ?? []), ...page.data],
+        hasMore: page.has_more,
+        last: page.last_id,
+        busy: false,
+      }),
       (problem) => ({ ...before, busy: false, problem }),
     )
     if (mine === round.current) set(next)
@@ -32,6 +37,11 @@ export const useList = (path, query = {}) => {
     more: () => ask(state, state.last),
     /** One of them has changed, or is new. */
     put: (item) =>
-      set((now) => ({ ...now, items: now.items?.some(({ id }) => id === item.id) ? now.items.map((one) => (one.id === item.id ? item : one)) : [item, ...(now.items ?? [])] })),
+      set((now) => ({
+        ...now,
+        items: now.items?.some(({ id }) => id === item.id)
+          ? now.items.map((one) => (one.id === item.id ? item : one))
+          : [item, ...(now.items ?? [])],
+      })),
   }
 }

@@ -2,7 +2,8 @@ import { useText } from "../app.js"
 import { html } from "../html.js"
 
 /** `kind`: info, good, warn, bad. A bad one interrupts a screen reader, the others wait their turn. */
-export const Notice = ({ kind = "info", children }) => html`<div class=${`notice ${kind}`} role=${kind === "bad" ? "alert" : "status"}>${children}</div>`
+export const Notice = ({ kind = "info", children }) =>
+  html`<div class=${`notice ${kind}`} role=${kind === "bad" ? "alert" : "status"}>${children}</div>`
 
 const ours = { unreachable: "problem.unreachable", unreadable: "problem.unreadable" }
 

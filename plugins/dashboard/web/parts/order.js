@@ -1,6 +1,9 @@
 import { useRef } from "preact/hooks"
 
-const freshName = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("")
+const freshName = () =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
+    byte.toString(16).padStart(2, "0"),
+  ).join("")
 
 const isAnswered = ({ status }) => status >= 400 && status < 500
 

@@ -1,6 +1,7 @@
 import { html } from "../html.js"
 
-const looks = ({ number, wide }) => [number && "number", wide && "wide"].filter(Boolean).join(" ") || undefined
+const looks = ({ number, wide }) =>
+  [number && "number", wide && "wide"].filter(Boolean).join(" ") || undefined
 
 const Head = ({ columns }) => html`<thead role="rowgroup"><tr role="row">
   ${columns.map((column) => html`<th key=${column.key} scope="col" role="columnheader" class=${looks(column)}>${column.label}</th>`)}
@@ -15,7 +16,13 @@ const Row = ({ columns, cell }) => html`<tr role="row">
  * `columns`: `{ key, label, number?, wide?, cell(row) }`; `foot`: the last row, by the columns' keys. What is wider than the window scrolls by itself, by keyboard too.
  * `caption` is for screen readers; the heading above says it to the others.
  */
-export const Table = ({ caption, columns, rows, foot, rowKey = (row, index) => row.id ?? index }) => html`
+export const Table = ({
+  caption,
+  columns,
+  rows,
+  foot,
+  rowKey = (row, index) => row.id ?? index,
+}) => html`
   <div class="scroll" role="region" aria-label=${caption} tabindex="0">
     <table role="table">
       <caption class="unseen">${caption}</caption>

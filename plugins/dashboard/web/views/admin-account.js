@@ -15,7 +15,10 @@ const actionsFor = ({ email_verified, suspended, role }, isMine) => {
   const verify = email_verified ? [] : [{ name: "verify" }]
   if (isMine) return verify
   const suspension = suspended ? { name: "unsuspend" } : { name: "suspend", look: "danger" }
-  const other = role === "admin" ? { name: "role", as: "demote", body: { role: "user" }, look: "danger" } : { name: "role", as: "promote", body: { role: "admin" } }
+  const other =
+    role === "admin"
+      ? { name: "role", as: "demote", body: { role: "user" }, look: "danger" }
+      : { name: "role", as: "promote", body: { role: "admin" } }
   return [...verify, suspension, other]
 }
 
@@ -23,7 +26,8 @@ const Ask = ({ account, action, onDone, onClose }) => {
   const { t } = useText()
   const { api } = useApp()
   const word = action.as ?? action.name
-  const act = async () => onDone(await api.post(`/admin/accounts/${account.id}/${action.name}`, action.body))
+  const act = async () =>
+    onDone(await api.post(`/admin/accounts/${account.id}/${action.name}`, action.body))
   const actions = html`<${Submit} look=${action.look ?? "main"}>${t(`account.${word}`)}<//><${Button} onClick=${onClose}>${t("cancel")}<//>`
   return html`<${Dialog} title=${t(`account.${word}.ask`, { email: account.email })} onClose=${onClose}>
     <p>${t(`account.${word}.what`)}</p>
@@ -37,7 +41,9 @@ const Grant = ({ account, onDone }) => {
   const order = useOrder()
   const grant = async ({ amount_idr, reason }, form) => {
     const body = { amount_idr: Number(amount_idr), reason }
-    const changed = await order((once) => api.post(`/admin/accounts/${account.id}/grants`, body, { once }))
+    const changed = await order((once) =>
+      api.post(`/admin/accounts/${account.id}/grants`, body, { once }),
+    )
     form.reset()
     onDone(changed, t("grant.done", { amount: rupiah(Number(amount_idr)) }))
   }

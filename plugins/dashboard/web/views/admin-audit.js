@@ -11,7 +11,8 @@ import { Table } from "../parts/table.js"
 
 const shown = (value) => {
   if (typeof value === "string") return value
-  if (value === null || typeof value !== "object" || Array.isArray(value)) return JSON.stringify(value)
+  if (value === null || typeof value !== "object" || Array.isArray(value))
+    return JSON.stringify(value)
   return Object.entries(value)
     .map(([name, field]) => `${name} ${JSON.stringify(field)}`)
     .join(", ")
@@ -19,7 +20,8 @@ const shown = (value) => {
 
 /** The changed fields of one side, a line each. */
 const Fields = ({ value }) => {
-  if (value === null || typeof value !== "object") return value === null || value === undefined ? "–" : shown(value)
+  if (value === null || typeof value !== "object")
+    return value === null || value === undefined ? "–" : shown(value)
   return html`<ul class="fields-of">${Object.entries(value).map(([name, field]) => html`<li key=${name}><span class="quiet">${name}</span> ${shown(field)}</li>`)}</ul>`
 }
 
@@ -28,8 +30,16 @@ const columnsOf = (t) => [
   { key: "actor", label: t("audit.actor"), cell: (entry) => html`<code>${entry.actor}</code>` },
   { key: "action", label: t("audit.action"), cell: (entry) => entry.action },
   { key: "target", label: t("audit.target"), cell: (entry) => html`<code>${entry.target}</code>` },
-  { key: "before", label: t("audit.before"), cell: (entry) => html`<${Fields} value=${entry.before} />` },
-  { key: "after", label: t("audit.after"), cell: (entry) => html`<${Fields} value=${entry.after} />` },
+  {
+    key: "before",
+    label: t("audit.before"),
+    cell: (entry) => html`<${Fields} value=${entry.before} />`,
+  },
+  {
+    key: "after",
+    label: t("audit.after"),
+    cell: (entry) => html`<${Fields} value=${entry.after} />`,
+  },
 ]
 
 /** Who did what, what was before and after; asked anew with each of `changes`. */
@@ -37,7 +47,8 @@ export const Audit = ({ changes }) => {
   const { t } = useText()
   const { api } = useApp()
   const list = useList("/admin/audit")
-  const saveAll = async () => saveReply(await api.send("GET", "/admin/audit", { query: { format: "csv" } }), "audit.csv")
+  const saveAll = async () =>
+    saveReply(await api.send("GET", "/admin/audit", { query: { format: "csv" } }), "audit.csv")
   useEffect(() => {
     if (changes > 0) list.reload()
   }, [changes])

@@ -22,11 +22,29 @@ const State = ({ account }) => {
 }
 
 const columnsOf = (t, open) => [
-  { key: "email", label: t("email"), cell: (account) => html`<${Button} look="link" onClick=${() => open(account.id)}>${account.email}<//>` },
-  { key: "state", label: t("account.state"), cell: (account) => html`<${State} account=${account} />` },
-  { key: "balance", label: t("balance"), number: true, cell: (account) => rupiah(account.balance_idr) },
+  {
+    key: "email",
+    label: t("email"),
+    cell: (account) =>
+      html`<${Button} look="link" onClick=${() => open(account.id)}>${account.email}<//>`,
+  },
+  {
+    key: "state",
+    label: t("account.state"),
+    cell: (account) => html`<${State} account=${account} />`,
+  },
+  {
+    key: "balance",
+    label: t("balance"),
+    number: true,
+    cell: (account) => rupiah(account.balance_idr),
+  },
   { key: "held", label: t("held"), number: true, cell: (account) => rupiah(account.held_idr) },
-  { key: "created", label: t("account.created"), cell: (account) => html`<${Moment} at=${account.created_at} />` },
+  {
+    key: "created",
+    label: t("account.created"),
+    cell: (account) => html`<${Moment} at=${account.created_at} />`,
+  },
 ]
 
 const Search = ({ onSearch }) => {

@@ -10,14 +10,18 @@ const usePlaygroundKey = () => {
   const { api, nowMs } = useApp()
   const kept = useRef(undefined)
   return async () => {
-    if (!kept.current || kept.current.expires_at * 1000 - spareMs < nowMs()) kept.current = await api.post("/dashboard/playground-key")
+    if (!kept.current || kept.current.expires_at * 1000 - spareMs < nowMs())
+      kept.current = await api.post("/dashboard/playground-key")
     return kept.current.key
   }
 }
 
 const requestOf = ({ model, system, temperature, maxTokens }, messages) => ({
   model,
-  messages: [...(system ? [{ role: "system", content: system }] : []), ...messages.map(({ role, content }) => ({ role, content }))],
+  messages: [
+    ...(system ? [{ role: "system", content: system }] : []),
+    ...messages.map(({ role, content }) => ({ role, content })),
+  ],
   ...(temperature && { temperature: Number(temperature) }),
   ...(maxTokens && { max_tokens: Number(maxTokens) }),
   stream: true,
@@ -49,15 +53,29 @@ export const useConversation = () => {
   const patch = (more) => set((all) => [...all.slice(0, -1), { ...all.at(-1), ...more }])
   const ask = async (settings, text) => {
     // what was refused was never answered: it is no part of the talk
-    const before = [...messages.filter(({ problem, content }) => !problem && content !== ""), { role: "user", content: text }]
+    const before = [
+      ...messages.filter(({ problem, content }) => !problem && content !== ""),
+      { role: "user", content: text },
+    ]
     stopper.current = new AbortController()
     set([...before, { role: "assistant", content: "" }])
     setBusy(true)
     try {
       const { signal } = stopper.current
-      await follow(await api.send("POST", "/v1/chat/completions", { body: requestOf(settings, before), key: await keyFor(), signal }), patch)
+      await follow(
+        await api.send("POST", "/v1/chat/completions", {
+          body: requestOf(settings, before),
+          key: await keyFor(),
+          signal,
+        }),
+        patch,
+      )
     } catch (error) {
-      patch(error.name === "AbortError" ? { isCut: true } : { problem: error instanceof Problem ? error : new Problem({}) })
+      patch(
+        error.name === "AbortError"
+          ? { isCut: true }
+          : { problem: error instanceof Problem ? error : new Problem({}) },
+      )
     } finally {
       setBusy(false)
       account.get()?.refresh()

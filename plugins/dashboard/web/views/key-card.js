@@ -27,7 +27,13 @@ const Limits = ({ limits }) => {
 const Edit = ({ apiKey, onSaved, onClose }) => {
   const { t } = useText()
   const { api } = useApp()
-  const save = async (values) => onSaved(await api.patch(`/dashboard/keys/${apiKey.id}`, { name: values.name, limits: limitsOf(values) }))
+  const save = async (values) =>
+    onSaved(
+      await api.patch(`/dashboard/keys/${apiKey.id}`, {
+        name: values.name,
+        limits: limitsOf(values),
+      }),
+    )
   const actions = html`<${Submit}>${t("save")}<//><${Button} onClick=${onClose}>${t("cancel")}<//>`
   return html`<${Form} onSubmit=${save} label=${t("key.edit", { name: apiKey.name })} actions=${actions}>
     <${NameField} value=${apiKey.name} />

@@ -5,7 +5,12 @@ import { Check, Field } from "../parts/field.js"
 const limitNames = ["rpm", "rpd", "concurrency", "monthly_cap_idr"]
 
 /** Texts of the form -> `limits` of the API; an empty one stays as it is. */
-export const limitsOf = (values) => Object.fromEntries(limitNames.filter((name) => values[`limits.${name}`]?.trim()).map((name) => [name, Number(values[`limits.${name}`])]))
+export const limitsOf = (values) =>
+  Object.fromEntries(
+    limitNames
+      .filter((name) => values[`limits.${name}`]?.trim())
+      .map((name) => [name, Number(values[`limits.${name}`])]),
+  )
 
 export const NameField = ({ value }) => {
   const { t } = useText()

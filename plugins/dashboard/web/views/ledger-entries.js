@@ -27,13 +27,24 @@ const useReceipt = () => {
   return { busy, problem, save }
 }
 
-const Entry = ({ entry }) => html`${entry.description}${entry.call_id && html`<br /><code class="quiet">${entry.call_id}</code>`}`
+const Entry = ({ entry }) =>
+  html`${entry.description}${entry.call_id && html`<br /><code class="quiet">${entry.call_id}</code>`}`
 
 const columnsOf = (t, receipt) => [
   { key: "at", label: t("time"), cell: (entry) => html`<${Moment} at=${entry.created_at} />` },
   { key: "type", label: t("ledger.type"), cell: (entry) => t(`ledger.${entry.type}`) },
-  { key: "description", label: t("ledger.description"), wide: true, cell: (entry) => html`<${Entry} entry=${entry} />` },
-  { key: "amount", label: t("ledger.amount"), number: true, cell: (entry) => html`<${Amount} value=${entry.amount_idr} signed />` },
+  {
+    key: "description",
+    label: t("ledger.description"),
+    wide: true,
+    cell: (entry) => html`<${Entry} entry=${entry} />`,
+  },
+  {
+    key: "amount",
+    label: t("ledger.amount"),
+    number: true,
+    cell: (entry) => html`<${Amount} value=${entry.amount_idr} signed />`,
+  },
   { key: "balance", label: t("balance"), number: true, cell: (entry) => rupiah(entry.balance_idr) },
   {
     key: "receipt",

@@ -5,7 +5,8 @@ import { Table } from "../parts/table.js"
 
 const stateText = (t, { state, done_bytes, total_bytes, detail, reason }) => {
   const word = t(`model.${state}`)
-  if (state === "pulling" && total_bytes) return `${word} ${Math.floor((100 * done_bytes) / total_bytes)} %`
+  if (state === "pulling" && total_bytes)
+    return `${word} ${Math.floor((100 * done_bytes) / total_bytes)} %`
   return [word, detail ?? reason].filter(Boolean).join(": ")
 }
 
@@ -18,9 +19,23 @@ const priceText = (t, pricing = {}) =>
 
 const columnsOf = (t, language) => [
   { key: "id", label: t("model"), cell: ({ id }) => html`<b>${id}</b>` },
-  { key: "state", label: t("models.state"), cell: ({ state }) => html`<span class=${`state ${state.state}`}>${stateText(t, state)}</span>` },
-  { key: "window", label: t("models.window"), number: true, cell: ({ context_window }) => count(context_window, language) },
-  { key: "price", label: t("models.price"), wide: true, cell: ({ pricing }) => priceText(t, pricing) },
+  {
+    key: "state",
+    label: t("models.state"),
+    cell: ({ state }) => html`<span class=${`state ${state.state}`}>${stateText(t, state)}</span>`,
+  },
+  {
+    key: "window",
+    label: t("models.window"),
+    number: true,
+    cell: ({ context_window }) => count(context_window, language),
+  },
+  {
+    key: "price",
+    label: t("models.price"),
+    wide: true,
+    cell: ({ pricing }) => priceText(t, pricing),
+  },
 ]
 
 /** What each model is doing and costs. */

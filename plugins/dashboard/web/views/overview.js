@@ -19,13 +19,17 @@ const spanOf = (nowMs) => {
   return { today, month, first, from: first < month ? first : month }
 }
 
-const Figure = ({ label, value, hint }) => html`<div class="card figure"><p class="quiet">${label}</p><p class="big">${value}</p>${hint && html`<p class="hint">${hint}</p>`}</div>`
+const Figure = ({ label, value, hint }) =>
+  html`<div class="card figure"><p class="quiet">${label}</p><p class="big">${value}</p>${hint && html`<p class="hint">${hint}</p>`}</div>`
 
 const useSpend = () => {
   const { api, nowMs } = useApp()
   const { t, language } = useText()
   const span = useMemo(() => spanOf(nowMs()), [])
-  const { data, problem } = useLoad(() => api.get("/dashboard/usage", { from: span.from, group_by: "day,model" }), [])
+  const { data, problem } = useLoad(
+    () => api.get("/dashboard/usage", { from: span.from, group_by: "day,model" }),
+    [],
+  )
   const days = useMemo(() => daysBetween(span.first, span.today), [span])
   const series = useMemo(
     () =>
@@ -38,7 +42,9 @@ const useSpend = () => {
       ),
     [data, language],
   )
-  const month = data?.data.filter(({ day }) => day >= span.month).reduce((sum, { cost_idr }) => sum + cost_idr, 0)
+  const month = data?.data
+    .filter(({ day }) => day >= span.month)
+    .reduce((sum, { cost_idr }) => sum + cost_idr, 0)
   return { problem, days, series, month }
 }
 

@@ -11,7 +11,10 @@ import { useConversation } from "./conversation.js"
 const Bill = ({ usage, callId }) => {
   const { t, language } = useText()
   if (!usage) return null
-  const tokens = t("play.tokens", { input: count(usage.prompt_tokens, language), output: count(usage.completion_tokens, language) })
+  const tokens = t("play.tokens", {
+    input: count(usage.prompt_tokens, language),
+    output: count(usage.completion_tokens, language),
+  })
   return html`<p class="bill quiet">${tokens} · <b>${rupiah(usage.cost_idr ?? 0)}</b>${callId && html` · <code>${callId}</code>`}</p>`
 }
 

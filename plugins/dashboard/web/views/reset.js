@@ -19,7 +19,8 @@ export const Reset = ({ models }) => {
     if (session.get().token) session.end("changed")
     done(true)
   }
-  const form = () => html`<${Form} onSubmit=${change} label=${t("nav.reset")} actions=${html`<${Submit}>${t("reset")}<//>`}>
+  const form =
+    () => html`<${Form} onSubmit=${change} label=${t("nav.reset")} actions=${html`<${Submit}>${t("reset")}<//>`}>
     <${Field} label=${t("password.new")} hint=${t("password.hint")} name="password" type="password" autocomplete="new-password" required />
   <//>`
   const hasToken = mailed?.purpose === "reset"

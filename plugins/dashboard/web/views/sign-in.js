@@ -6,13 +6,20 @@ import { Notice } from "../parts/notice.js"
 import { useStore } from "../store.js"
 import { Entry } from "./entry.js"
 
-const reasonKind = { left: "info", expired: "warn", refused: "warn", changed: "info", elsewhere: "info" }
+const reasonKind = {
+  left: "info",
+  expired: "warn",
+  refused: "warn",
+  changed: "info",
+  elsewhere: "info",
+}
 
 export const SignIn = ({ models }) => {
   const { t } = useText()
   const { api, session } = useApp()
   const { reason } = useStore(session)
-  const enter = async ({ email, password }) => session.begin(await api.post("/dashboard/login", { email, password }))
+  const enter = async ({ email, password }) =>
+    session.begin(await api.post("/dashboard/login", { email, password }))
   return html`<${Entry} title=${t("nav.sign-in")} models=${models}>
     ${reason && html`<${Notice} kind=${reasonKind[reason]}>${t(`session.${reason}`)}<//>`}
     <${Form} onSubmit=${enter} label=${t("nav.sign-in")} actions=${html`<${Submit}>${t("signIn")}<//>`}>

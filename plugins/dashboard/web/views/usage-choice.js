@@ -7,8 +7,15 @@ export const groups = ["day", "key", "model", "endpoint"]
 /** Takes effect at once; there is nothing to send. */
 export const UsageChoice = ({ choice, onChoose, problem }) => {
   const { t } = useText()
-  const put = (name) => (event) => event.target.value && onChoose({ ...choice, [name]: event.target.value })
-  const toggle = (group) => () => onChoose({ ...choice, group_by: choice.group_by.includes(group) ? choice.group_by.filter((one) => one !== group) : [...choice.group_by, group] })
+  const put = (name) => (event) =>
+    event.target.value && onChoose({ ...choice, [name]: event.target.value })
+  const toggle = (group) => () =>
+    onChoose({
+      ...choice,
+      group_by: choice.group_by.includes(group)
+        ? choice.group_by.filter((one) => one !== group)
+        : [...choice.group_by, group],
+    })
   return html`<div class="choice" role="group" aria-label=${t("usage.choice")}>
     <${Field} label=${t("from")} name="from" problem=${problem} type="date" value=${choice.from} onChange=${put("from")} />
     <${Field} label=${t("to")} name="to" problem=${problem} type="date" value=${choice.to} onChange=${put("to")} />

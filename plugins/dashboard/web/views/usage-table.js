@@ -14,8 +14,17 @@ const groupCell = ({ group, language, keyNames }) => {
 }
 
 const columnsOf = ({ t, language, groups, keyNames }) => [
-  ...groups.map((group) => ({ key: group, label: t(`group.${group}`), cell: groupCell({ group, language, keyNames }) })),
-  ...counted.map((name) => ({ key: name, label: t(`usage.${name}`), number: true, cell: (row) => count(row[name], language) })),
+  ...groups.map((group) => ({
+    key: group,
+    label: t(`group.${group}`),
+    cell: groupCell({ group, language, keyNames }),
+  })),
+  ...counted.map((name) => ({
+    key: name,
+    label: t(`usage.${name}`),
+    number: true,
+    cell: (row) => count(row[name], language),
+  })),
   { key: "cost", label: t("usage.cost"), number: true, cell: (row) => rupiah(row.cost_idr) },
 ]
 
@@ -23,7 +32,11 @@ const columnsOf = ({ t, language, groups, keyNames }) => [
 const sumOf = ({ t, language, rows, groups }) => {
   const sum = (name) => rows.reduce((total, row) => total + row[name], 0)
   const totals = Object.fromEntries(counted.map((name) => [name, count(sum(name), language)]))
-  return { ...(groups[0] && { [groups[0]]: t("sum") }), ...totals, cost: rupiah(Number(sum("cost_idr").toFixed(6))) }
+  return {
+    ...(groups[0] && { [groups[0]]: t("sum") }),
+    ...totals,
+    cost: rupiah(Number(sum("cost_idr").toFixed(6))),
+  }
 }
 
 const rowsAtOnce = 200
@@ -32,7 +45,13 @@ const rowsAtOnce = 200
 export const UsageTable = ({ rows, groups, keyNames }) => {
   const { t, language } = useText()
   const [most, show] = useState(rowsAtOnce)
-  const sorted = useMemo(() => (groups.includes("day") ? [...rows].sort((a, b) => (a.day < b.day ? 1 : a.day > b.day ? -1 : 0)) : rows), [rows])
+  const sorted = useMemo(
+    () =>
+      groups.includes("day")
+        ? [...rows].sort((a, b) => (a.day < b.day ? 1 : a.day > b.day ? -1 : 0))
+        : rows,
+    [rows],
+  )
   const columns = columnsOf({ t, language, groups, keyNames })
   return html`
     <${Table} caption=${t("nav.usage")} columns=${columns} rows=${sorted.slice(0, most)} rowKey=${(_, index) => index} foot=${sumOf({ t, language, rows, groups })} />

@@ -24,7 +24,11 @@ const useKeyNames = () => {
 const Download = ({ choice }) => {
   const { t } = useText()
   const { api } = useApp()
-  const save = async () => saveReply(await api.send("GET", "/dashboard/usage", { query: { ...queryOf(choice), format: "csv" } }), `usage-${choice.from}-${choice.to}.csv`)
+  const save = async () =>
+    saveReply(
+      await api.send("GET", "/dashboard/usage", { query: { ...queryOf(choice), format: "csv" } }),
+      `usage-${choice.from}-${choice.to}.csv`,
+    )
   return html`<${Form} onSubmit=${save} label="CSV" actions=${html`<${Submit} look="plain">${t("csv")}<//>`} />`
 }
 
@@ -33,8 +37,14 @@ const Sheet = ({ rows, choice, keyNames }) => {
   const shown = groups.filter((group) => choice.group_by.includes(group))
   const days = useMemo(() => daysBetween(choice.from, choice.to), [choice])
   const kinds = shown.filter((group) => group !== "day")
-  const labelOf = (row) => kinds.map((group) => (group === "key" ? (keyNames.get(row.key) ?? row.key) : row[group]) ?? "–").join(" · ") || t("all")
-  const series = useMemo(() => seriesOf(rows, days, labelOf, t("chart.others")), [rows, days, keyNames, language])
+  const labelOf = (row) =>
+    kinds
+      .map((group) => (group === "key" ? (keyNames.get(row.key) ?? row.key) : row[group]) ?? "–")
+      .join(" · ") || t("all")
+  const series = useMemo(
+    () => seriesOf(rows, days, labelOf, t("chart.others")),
+    [rows, days, keyNames, language],
+  )
   return html`
     ${shown.includes("day") && series.length > 0 && html`<${Chart} caption=${t("usage.chart")} series=${series} days=${days} isTabled=${false} />`}
     ${rows.length === 0 ? html`<p class="quiet" role="status">${t("usage.none")}</p>` : html`<${UsageTable} rows=${rows} groups=${shown} keyNames=${keyNames} />`}
@@ -45,8 +55,16 @@ export const Usage = () => {
   const { t } = useText()
   const { api, nowMs } = useApp()
   const keyNames = useKeyNames()
-  const [choice, choose] = useState(() => ({ from: dayText(nowMs() - 29 * dayMs), to: dayText(nowMs()), mode: "live", group_by: ["day", "model"] }))
-  const { data, problem, busy } = useLoad(async () => ({ choice, rows: (await api.get("/dashboard/usage", queryOf(choice))).data }), [JSON.stringify(choice)])
+  const [choice, choose] = useState(() => ({
+    from: dayText(nowMs() - 29 * dayMs),
+    to: dayText(nowMs()),
+    mode: "live",
+    group_by: ["day", "model"],
+  }))
+  const { data, problem, busy } = useLoad(
+    async () => ({ choice, rows: (await api.get("/dashboard/usage", queryOf(choice))).data }),
+    [JSON.stringify(choice)],
+  )
   const isBeside = ["from", "to"].includes(problem?.param)
   return html`
     <div class="head"><h1>${t("nav.usage")}</h1></div>

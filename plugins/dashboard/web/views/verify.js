@@ -28,7 +28,8 @@ export const Verify = ({ models }) => {
   const isSignedIn = Boolean(useStore(account)?.me)
   const isBusy = busy || mailed?.purpose === "verify"
   const said = () => {
-    if (verified) return html`<${Notice} kind="good">${t("verify.done", { email: verified.email })}<//>`
+    if (verified)
+      return html`<${Notice} kind="good">${t("verify.done", { email: verified.email })}<//>`
     if (problem) return html`<${ProblemNotice} problem=${problem} /><p>${t("verify.again")}</p>`
     return isBusy ? html`<${Loading} />` : html`<${Notice} kind="warn">${t("link.missing")}<//>`
   }

@@ -73,7 +73,8 @@ export const en = {
   "limit.monthly_cap_idr": "Monthly cap in Rp",
   "limit.rpd": "Requests per day",
   "limit.rpm": "Requests per minute",
-  "link.missing": "This page needs the link from your mail. Open it once more, or ask for a new one.",
+  "link.missing":
+    "This page needs the link from your mail. Open it once more, or ask for a new one.",
   loading: "Loading …",
   mode: "Keys",
   model: "Model",
@@ -141,7 +142,8 @@ export const en = {
   signIn: "Sign in",
   signOut: "Sign out",
   signUp: "Create account",
-  "signUp.sent": "Check your mail: we wrote to {email}. Open the link in it to confirm the address.",
+  "signUp.sent":
+    "Check your mail: we wrote to {email}. Open the link in it to confirm the address.",
   skip: "Skip to the content",
   "spend.days": "Spend per day, last {days} days",
   "spend.none": "Nothing was spent in these days. Try a model:",
@@ -149,7 +151,8 @@ export const en = {
   suspended: "This account is suspended: its calls are refused. Please write to the operator.",
   time: "Time",
   to: "To",
-  unverified: "Your address {email} is not confirmed yet. You can make keys, but calls are refused until you open the link in our mail.",
+  unverified:
+    "Your address {email} is not confirmed yet. You can make keys, but calls are refused until you open the link in our mail.",
   "unverified.resend": "Send the mail again",
   "unverified.sent": "Check your mail: a new link is on its way.",
   "usage.chart": "Spend per day",

@@ -21,7 +21,8 @@ export const id = {
   "forgot.again": "Minta tautan baru",
   "forgot.hint": "Kami mengirim tautan untuk kata sandi baru.",
   "forgot.send": "Kirim tautan",
-  "forgot.sent": "Periksa email Anda: jika {email} memiliki akun, tautan sedang dikirim. Tautan itu berlaku satu kali.",
+  "forgot.sent":
+    "Periksa email Anda: jika {email} memiliki akun, tautan sedang dikirim. Tautan itu berlaku satu kali.",
   from: "Dari",
   groupBy: "Kelompokkan menurut",
   "group.day": "Hari",
@@ -47,10 +48,12 @@ export const id = {
   "key.name": "Nama",
   "key.name.hint": "Untuk apa kunci ini, misalnya nama program yang memakainya.",
   "key.new": "Kunci baru",
-  "key.once": "Salin sekarang. Kunci hanya ditampilkan satu kali ini; kami tidak menyimpan salinannya.",
+  "key.once":
+    "Salin sekarang. Kunci hanya ditampilkan satu kali ini; kami tidak menyimpan salinannya.",
   "key.revoke": "Cabut",
   "key.revoke.ask": "Cabut {name}?",
-  "key.revoke.what": "Panggilan dengan {prefix}… ditolak dalam 30 detik. Ini tidak dapat dibatalkan.",
+  "key.revoke.what":
+    "Panggilan dengan {prefix}… ditolak dalam 30 detik. Ini tidak dapat dibatalkan.",
   "key.revoked": "dicabut",
   "key.spent": "{spent} dari {cap} bulan ini",
   "key.spent.uncapped": "{spent} bulan ini, tanpa batas biaya",
@@ -73,7 +76,8 @@ export const id = {
   "limit.monthly_cap_idr": "Batas bulanan dalam Rp",
   "limit.rpd": "Permintaan per hari",
   "limit.rpm": "Permintaan per menit",
-  "link.missing": "Halaman ini memerlukan tautan dari email Anda. Buka sekali lagi, atau minta yang baru.",
+  "link.missing":
+    "Halaman ini memerlukan tautan dari email Anda. Buka sekali lagi, atau minta yang baru.",
   loading: "Memuat …",
   mode: "Kunci",
   model: "Model",
@@ -130,7 +134,8 @@ export const id = {
   "receipt.of": "Simpan kuitansi {id}",
   "receipt.save": "Simpan",
   reset: "Simpan kata sandi",
-  "reset.done": "Kata sandi Anda telah diubah, dan semua sesi berakhir. Masuk dengan kata sandi baru.",
+  "reset.done":
+    "Kata sandi Anda telah diubah, dan semua sesi berakhir. Masuk dengan kata sandi baru.",
   save: "Simpan",
   search: "Cari",
   "session.changed": "Kata sandi Anda telah diubah. Masuk dengan kata sandi baru.",
@@ -141,7 +146,8 @@ export const id = {
   signIn: "Masuk",
   signOut: "Keluar",
   signUp: "Buat akun",
-  "signUp.sent": "Periksa email Anda: kami menulis ke {email}. Buka tautan di dalamnya untuk mengonfirmasi alamat.",
+  "signUp.sent":
+    "Periksa email Anda: kami menulis ke {email}. Buka tautan di dalamnya untuk mengonfirmasi alamat.",
   skip: "Langsung ke isi",
   "spend.days": "Pemakaian per hari, {days} hari terakhir",
   "spend.none": "Tidak ada pemakaian dalam hari-hari ini. Coba sebuah model:",
@@ -149,7 +155,8 @@ export const id = {
   suspended: "Akun ini ditangguhkan: panggilannya ditolak. Silakan hubungi pengelola.",
   time: "Waktu",
   to: "Sampai",
-  unverified: "Alamat {email} belum dikonfirmasi. Anda dapat membuat kunci, tetapi panggilan ditolak sampai Anda membuka tautan dalam email kami.",
+  unverified:
+    "Alamat {email} belum dikonfirmasi. Anda dapat membuat kunci, tetapi panggilan ditolak sampai Anda membuka tautan dalam email kami.",
   "unverified.resend": "Kirim email lagi",
   "unverified.sent": "Periksa email Anda: tautan baru sedang dikirim.",
   "usage.chart": "Pemakaian per hari",

@@ -19,9 +19,15 @@ export const writeBatchConfig = ({ batches, stepMs = 0, ledgerLeaseMs = 3_000 }:
   const third = Math.floor(ledgerLeaseMs / 3)
   const text = readFileSync(join(root, "config/test.yaml"), "utf8")
     .replace("../runtime/testing/fake-backend.ts", join(root, "runtime/testing/fake-backend.ts"))
-    .replace("billing-ledger: {}", `billing-ledger: { leaseMs: ${ledgerLeaseMs}, heartbeatMs: ${third}, sweepMs: ${third} }`)
+    .replace(
+      "billing-ledger: {}",
+      `billing-ledger: { leaseMs: ${ledgerLeaseMs}, heartbeatMs: ${third}, sweepMs: ${third} }`,
+    )
     .replace(/endpoint-batches: .*/, `endpoint-batches: ${JSON.stringify(batches)}`)
-    .replace(/( {4}price: \{ input: 1500, image: 25 \}\n {4}backend: fake\n)/, `$1    options: { stepMs: ${stepMs} }\n`)
+    .replace(
+      /( {4}price: \{ input: 1500, image: 25 \}\n {4}backend: fake\n)/,
+      `$1    options: { stepMs: ${stepMs} }\n`,
+    )
   const config = join(folder, "batches.yaml")
   writeFileSync(config, text)
   return { config, folder, remove: () => rmSync(folder, { recursive: true, force: true }) }

@@ -18,13 +18,19 @@ export const makeFaults = (database: Database, storage: Storage) => {
     ...database,
     transaction: (body) =>
       Effect.suspend(() => {
-        if (isNow("rollback")) return database.transaction((tx) => Effect.andThen(body(tx), Effect.fail(crash())))
-        return isNow("answer") ? Effect.andThen(database.transaction(body), Effect.fail(crash())) : database.transaction(body)
+        if (isNow("rollback"))
+          return database.transaction((tx) => Effect.andThen(body(tx), Effect.fail(crash())))
+        return isNow("answer")
+          ? Effect.andThen(database.transaction(body), Effect.fail(crash()))
+          : database.transaction(body)
       }),
   }
   const faultyStorage: Storage = {
     ...storage,
-    put: (key, body, maxBytes) => Effect.flatMap(storage.put(key, body, maxBytes), (info) => (isNow("put") ? Effect.fail(crash()) : Effect.succeed(info))),
+    put: (key, body, maxBytes) =>
+      Effect.flatMap(storage.put(key, body, maxBytes), (info) =>
+        isNow("put") ? Effect.fail(crash()) : Effect.succeed(info),
+      ),
   }
   const set = (fault: Fault | undefined) => {
     next = fault

@@ -51,7 +51,8 @@ export class Player {
       this.die()
       const claimed = await Effect.runPromise(claimBatch(house, id))
       if (!claimed) return
-      if (house.clock.nowMs() >= claimed.deadline_at.getTime()) return void (await Effect.runPromise(finish(house, claimed, { status: "expired" })))
+      if (house.clock.nowMs() >= claimed.deadline_at.getTime())
+        return void (await Effect.runPromise(finish(house, claimed, { status: "expired" })))
       const row = claimed.status === "validating" ? await this.check(claimed) : claimed
       if (row) this.session = { row, left: await this.read(row), progress: this.progress, tray: [] }
     })
@@ -61,16 +62,24 @@ export class Player {
 
   private async check(row: BatchRow): Promise<BatchRow | undefined> {
     const verdict = await Effect.runPromise(preflight(this.world.house, row))
-    if ("total" in verdict) return Effect.runPromise(beginLines(this.world.house, row, verdict.total))
-    await Effect.runPromise(finish(this.world.house, row, { status: "failed", errors: verdict.errors }))
+    if ("total" in verdict)
+      return Effect.runPromise(beginLines(this.world.house, row, verdict.total))
+    await Effect.runPromise(
+      finish(this.world.house, row, { status: "failed", errors: verdict.errors }),
+    )
     return undefined
   }
 
   private async read(row: BatchRow): Promise<RawLine[]> {
     const { files, limits } = this.world.house
-    const input = await Effect.runPromise(files.find({ account: row.account, mode: row.mode }, row.input_file_id))
+    const input = await Effect.runPromise(
+      files.find({ account: row.account, mode: row.mode }, row.input_file_id),
+    )
     const offset = Number(row.done_offset)
-    const lines = jsonLines(files.read(input!, { from: offset }), { maxLineBytes: limits.maxLineBytes, from: { line: row.done_through + 1, offset } })
+    const lines = jsonLines(files.read(input!, { from: offset }), {
+      maxLineBytes: limits.maxLineBytes,
+      from: { line: row.done_through + 1, offset },
+    })
     const all = await Effect.runPromise(Stream.runCollect(lines))
     const answered = await Effect.runPromise(answeredLines(this.world.house, row.id))
     this.progress = makeProgress({ partBytes: 1, partLines: 1, maxLines: 1_000 })
@@ -87,8 +96,16 @@ export class Player {
       const [raw] = session.left.splice(pick % Math.max(1, session.left.length), 1)
       if (!raw) return
       const { house } = this.world
-      const parts = { house, batch: session.row, target: house.targets.get(session.row.endpoint)!, stop: makeStop(), random: Math.random }
-      const result = await Effect.runPromise(runLine(parts, raw, { ...makePurse().stake(), resting: (wait) => wait }))
+      const parts = {
+        house,
+        batch: session.row,
+        target: house.targets.get(session.row.endpoint)!,
+        stop: makeStop(),
+        random: Math.random,
+      }
+      const result = await Effect.runPromise(
+        runLine(parts, raw, { ...makePurse().stake(), resting: (wait) => wait }),
+      )
       if (result) session.tray.push(result)
     })
   }
@@ -99,7 +116,11 @@ export class Player {
       if (!session || session.tray.length === 0) return
       const results = session.tray
       session.tray = []
-      const committed = await Effect.runPromise(Effect.onError(commitLines(this.world.house, session.row, results), () => giveBack(this.world.house, results)))
+      const committed = await Effect.runPromise(
+        Effect.onError(commitLines(this.world.house, session.row, results), () =>
+          giveBack(this.world.house, results),
+        ),
+      )
       if (committed === "lost") await Effect.runPromise(giveBack(this.world.house, results))
       if (committed !== "kept") this.die()
       for (const { line, body } of results) session.progress.done(line, body.length)
@@ -110,7 +131,8 @@ export class Player {
     return this.careful(async () => {
       const stretch = this.session?.progress.stretch
       if (!this.session || !stretch) return
-      if (await Effect.runPromise(compact(this.world.house, this.session.row, stretch))) this.session.progress.forget(stretch)
+      if (await Effect.runPromise(compact(this.world.house, this.session.row, stretch)))
+        this.session.progress.forget(stretch)
     })
   }
 

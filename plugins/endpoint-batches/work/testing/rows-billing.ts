@@ -13,35 +13,71 @@ export interface CallRow {
 }
 
 /** Billing in rows, so that it commits with a transaction or not. Counts nothing; an account named in `broke` has no money, one in `room` has what so many lines may hold. */
-export const rowsBilling = async (database: Database, broke: ReadonlySet<string>, room: ReadonlyMap<string, number>) => {
-  await sql`CREATE TABLE test_call (id text PRIMARY KEY, parent text NOT NULL, request_id text NOT NULL, state text NOT NULL, cost bigint NOT NULL)`.execute(database.queries())
+export const rowsBilling = async (
+  database: Database,
+  broke: ReadonlySet<string>,
+  room: ReadonlyMap<string, number>,
+) => {
+  await sql`CREATE TABLE test_call (id text PRIMARY KEY, parent text NOT NULL, request_id text NOT NULL, state text NOT NULL, cost bigint NOT NULL)`.execute(
+    database.queries(),
+  )
   const rate = { limit: 1, remaining: 1, resetMs: 0 }
   const balanceTooLow: Refusal = { _tag: "Refusal", reason: "balance", rate, retryAfterMs: 0 }
-  const held = async () => Number((await sql<{ many: string }>`SELECT count(*) AS many FROM test_call WHERE state = 'open'`.execute(database.queries())).rows[0]?.many)
+  const held = async () =>
+    Number(
+      (
+        await sql<{
+          many: string
+        }>`SELECT count(*) AS many FROM test_call WHERE state = 'open'`.execute(database.queries())
+      ).rows[0]?.many,
+    )
   const oneAtATime = Semaphore.makeUnsafe(1).withPermits(1)
   const billing: Billing = {
     admit: ({ id, caller, requestId, parent, holdMicros, counts }) => {
       if (broke.has(caller.tenant.account) && holdMicros > 0n) return Effect.fail(balanceTooLow)
       if (counts === "none") return Effect.succeed(rate)
       const most = room.get(caller.tenant.account)
-      const hold = database.run(() => sql`INSERT INTO test_call VALUES (${id}, ${parent ?? ""}, ${requestId}, 'open', 0)`.execute(database.queries()))
+      const hold = database.run(() =>
+        sql`INSERT INTO test_call VALUES (${id}, ${parent ?? ""}, ${requestId}, 'open', 0)`.execute(
+          database.queries(),
+        ),
+      )
       if (most === undefined) return Effect.as(hold, rate)
-      const admitted = Effect.flatMap(database.run(held), (many): ReturnType<Billing["admit"]> => (many < most ? Effect.as(hold, rate) : Effect.fail(balanceTooLow)))
+      const admitted = Effect.flatMap(
+        database.run(held),
+        (many): ReturnType<Billing["admit"]> =>
+          many < most ? Effect.as(hold, rate) : Effect.fail(balanceTooLow),
+      )
       return oneAtATime(admitted)
     },
     settle: (items, tx) => {
-      const [ids, outcomes, costs] = [items.map(({ id }) => id), items.map(({ outcome }) => outcome), items.map(({ costMicros }) => String(costMicros))]
+      const [ids, outcomes, costs] = [
+        items.map(({ id }) => id),
+        items.map(({ outcome }) => outcome),
+        items.map(({ costMicros }) => String(costMicros)),
+      ]
       const query = sql`
         UPDATE test_call c SET state = x.state, cost = x.cost FROM unnest(${ids}::text[], ${outcomes}::text[], ${costs}::bigint[]) AS x(id, state, cost)
         WHERE c.id = x.id AND c.state = 'open'`
       return Effect.asVoid(database.run(() => query.execute(database.queries(tx))))
     },
     voidChildren: (parent, tx) =>
-      Effect.asVoid(database.run(() => sql`UPDATE test_call SET state = 'voided' WHERE parent = ${parent} AND state = 'open'`.execute(database.queries(tx)))),
-    balance: (account) => Effect.sync(() => ({ balanceMicros: broke.has(account) ? 0n : BigInt(room.get(account) ?? 1_000) * lineMicros, heldMicros: 0n })),
+      Effect.asVoid(
+        database.run(() =>
+          sql`UPDATE test_call SET state = 'voided' WHERE parent = ${parent} AND state = 'open'`.execute(
+            database.queries(tx),
+          ),
+        ),
+      ),
+    balance: (account) =>
+      Effect.sync(() => ({
+        balanceMicros: broke.has(account) ? 0n : BigInt(room.get(account) ?? 1_000) * lineMicros,
+        heldMicros: 0n,
+      })),
     spentThisMonth: () => Effect.succeed(new Map()),
     adjust: () => Effect.void,
   }
-  const calls = async () => (await sql<CallRow>`SELECT * FROM test_call ORDER BY id`.execute(database.queries())).rows
+  const calls = async () =>
+    (await sql<CallRow>`SELECT * FROM test_call ORDER BY id`.execute(database.queries())).rows
   return { billing, calls }
 }

@@ -30,5 +30,7 @@ export const makeTarget = (run: (n: number) => Effect.Effect<Json, ApiError>) =>
       }),
   })
 
-export const inputLine = (n: number): string => JSON.stringify({ custom_id: `line-${n}`, method: "POST", url: path, body: { n } })
-export const inputText = (lines: number): string => Array.from({ length: lines }, (_, n) => inputLine(n)).join("\n")
+export const inputLine = (n: number): string =>
+  JSON.stringify({ custom_id: `line-${n}`, method: "POST", url: path, body: { n } })
+export const inputText = (lines: number): string =>
+  Array.from({ length: lines }, (_, n) => inputLine(n)).join("\n")

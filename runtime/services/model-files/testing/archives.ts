@@ -59,9 +59,20 @@ export interface TarEntry {
 /** A gzipped tar; names and links are written as they are given. */
 export const makeTgz = (entries: readonly TarEntry[]): Buffer => {
   const blocks = entries.flatMap(({ path, data = Buffer.alloc(0), type = "File", linkpath }) => {
-    const header = new Header({ path, size: data.length, type, mode: 0o644, mtime: new Date(0), ...(linkpath !== undefined && { linkpath }) })
+    const header = new Header({
+      path,
+      size: data.length,
+      type,
+      mode: 0o644,
+      mtime: new Date(0),
+      ...(linkpath !== undefined && { linkpath }),
+    })
     header.encode()
-    return [header.block ?? Buffer.alloc(512), data, Buffer.alloc((512 - (data.length % 512)) % 512)]
+    return [
+      header.block ?? Buffer.alloc(512),
+      data,
+      Buffer.alloc((512 - (data.length % 512)) % 512),
+    ]
   })
   return gzipSync(Buffer.concat([...blocks, Buffer.alloc(1024)]))
 }

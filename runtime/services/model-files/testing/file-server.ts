@@ -15,7 +15,9 @@ export interface ServedFile {
   readonly contentType?: string
   readonly headers?: Readonly<Record<string, string>>
   /** The n-th request for it (from 0) breaks or goes silent after so many bytes; undefined for none. */
-  readonly cut?: (request: number) => { readonly afterBytes: number; readonly silent?: boolean } | undefined
+  readonly cut?: (
+    request: number,
+  ) => { readonly afterBytes: number; readonly silent?: boolean } | undefined
   /** Pauses between pieces of 64 kB. */
   readonly pauseMs?: number
   /** Answers 200 with all of it whatever is asked. */
@@ -40,7 +42,13 @@ const rangeStart = (request: IncomingMessage, file: ServedFile): number => {
   return start === undefined || !same || file.noRanges ? 0 : Number(start)
 }
 
-const send = async (response: ServerResponse, bytes: Buffer, file: ServedFile, count: number, seen: SeenRequest): Promise<void> => {
+const send = async (
+  response: ServerResponse,
+  bytes: Buffer,
+  file: ServedFile,
+  count: number,
+  seen: SeenRequest,
+): Promise<void> => {
   const cut = file.cut?.(count)
   const until = Math.min(bytes.length, cut?.afterBytes ?? bytes.length)
   for (let at = 0; at < until && !response.destroyed; at += 65_536) {
@@ -54,7 +62,13 @@ const send = async (response: ServerResponse, bytes: Buffer, file: ServedFile, c
   else response.end()
 }
 
-const serve = (file: ServedFile, request: IncomingMessage, response: ServerResponse, count: number, seen: SeenRequest): void => {
+const serve = (
+  file: ServedFile,
+  request: IncomingMessage,
+  response: ServerResponse,
+  count: number,
+  seen: SeenRequest,
+): void => {
   const start = rangeStart(request, file)
   const total = file.body.length
   const common = {
@@ -68,14 +82,21 @@ const serve = (file: ServedFile, request: IncomingMessage, response: ServerRespo
     return
   }
   const partial = start > 0 ? { "content-range": `bytes ${start}-${total - 1}/${total}` } : {}
-  response.writeHead(start > 0 ? 206 : 200, { ...common, ...partial, "content-length": total - start })
+  response.writeHead(start > 0 ? 206 : 200, {
+    ...common,
+    ...partial,
+    "content-length": total - start,
+  })
   send(response, file.body.subarray(start), file, count, seen).catch(() => response.destroy())
 }
 
 /** A server on 127.0.0.1 that knows ranges, and breaks where it is told to. */
 export const startFileServer = async (): Promise<FileServer> => {
   const seen: SeenRequest[] = []
-  const handlers = new Map<string, (request: IncomingMessage, response: ServerResponse, seen: SeenRequest) => void>()
+  const handlers = new Map<
+    string,
+    (request: IncomingMessage, response: ServerResponse, seen: SeenRequest) => void
+  >()
   const server = createServer((request, response) => {
     const path = request.url ?? ""
     const entry: SeenRequest = { path, headers: request.headers, sentBytes: 0 }
@@ -90,9 +111,16 @@ export const startFileServer = async (): Promise<FileServer> => {
     seen,
     file: (path, file) => {
       let count = 0
-      handlers.set(path, (request, response, entry) => serve(file, request, response, count++, entry))
+      handlers.set(path, (request, response, entry) =>
+        serve(file, request, response, count++, entry),
+      )
     },
-    json: (path, value, headers) => handlers.set(path, (_, response) => response.writeHead(200, { "content-type": "application/json", ...headers }).end(JSON.stringify(value))),
+    json: (path, value, headers) =>
+      handlers.set(path, (_, response) =>
+        response
+          .writeHead(200, { "content-type": "application/json", ...headers })
+          .end(JSON.stringify(value)),
+      ),
     handle: (path, handler) => handlers.set(path, handler),
     close: async () => {
       server.closeAllConnections()

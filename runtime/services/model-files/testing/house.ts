@@ -17,8 +17,15 @@ export interface LogLine {
 
 export const makeLogCapture = (): { readonly log: Log; readonly lines: LogLine[] } => {
   const lines: LogLine[] = []
-  const at = (level: string) => (message: string, fields?: Fields) => void lines.push({ level, message, fields })
-  const log: Log = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error"), with: () => log }
+  const at = (level: string) => (message: string, fields?: Fields) =>
+    void lines.push({ level, message, fields })
+  const log: Log = {
+    debug: at("debug"),
+    info: at("info"),
+    warn: at("warn"),
+    error: at("error"),
+    with: () => log,
+  }
   return { log, lines }
 }
 

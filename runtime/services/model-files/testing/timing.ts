@@ -1,3 +1,11 @@
 import { usualTiming } from "../pull-context.ts"
 
-export const fastTiming = { ...usualTiming, stallMs: 400, backoffMs: 5, heartbeatMs: 50, staleMs: 2_000, pollMs: 10, reportMs: 0 }
+export const fastTiming = {
+  ...usualTiming,
+  stallMs: 400,
+  backoffMs: 5,
+  heartbeatMs: 50,
+  staleMs: 2_000,
+  pollMs: 10,
+  reportMs: 0,
+}
