@@ -8,13 +8,13 @@ export default defineConfig({
     alias: {
       // what a plugin outside imports by the package's name is, in tests, the source
       "rakit/core": here("core/index.ts"),
-      "rakit/testing": here("core/testing/index.ts"),
-      "@node-rs/argon2": here("runtime/testing/argon2.ts"),
+      "rakit/testing": here("testing/index.ts"),
+      "@node-rs/argon2": here("testing/argon2.ts"),
     },
   },
   test: {
-    include: ["{core,plugins,runtime,config,examples,bench}/**/*.test.ts"],
-    globalSetup: ["runtime/testing/global-setup.ts"],
+    include: ["{core,plugins,runtime,testing,config,examples,bench}/**/*.test.ts"],
+    globalSetup: ["testing/global-setup.ts"],
     pool: "forks",
     // loading effect and koa anew for each of a hundred files took half of the time; no test leaves state in a module
     isolate: false,

@@ -1,8 +1,8 @@
 // What lists of the dashboard and admin API take when they are long. `node --import tsx bench/account-lists.ts [rows]`
 // Against RAKIT_TEST_DATABASE_URL, or an embedded server.
 import { sql } from "kysely"
-import { openTestDesk } from "../plugins/accounts/test-desk.ts"
-import { setup } from "../runtime/testing/global-setup.ts"
+import { openTestDesk } from "../plugins/accounts/testing/api-fixture.ts"
+import { setup } from "../testing/global-setup.ts"
 
 const rows = Number(process.argv[2] ?? 300_000)
 const rounds = 15

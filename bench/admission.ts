@@ -6,11 +6,11 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { defaultLimits, type Log, systemClock, uuidV7 } from "../core/index.ts"
-import { fakeMetrics } from "../core/testing/index.ts"
 import { makeLedgerBilling } from "../plugins/billing-ledger/ledger-billing.ts"
 import { migrations } from "../plugins/billing-ledger/migrations.ts"
 import { clusterIn, startUnowned, stopServer } from "../plugins/database-postgres/plugin.ts"
-import { openTestDatabase } from "../runtime/testing/test-database.ts"
+import { fakeMetrics } from "../testing/index.ts"
+import { openTestDatabase } from "../testing/postgres.ts"
 
 const seconds = Number(process.argv[2] ?? 5)
 const callers = 64

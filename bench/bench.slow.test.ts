@@ -7,7 +7,7 @@ import { promisify } from "node:util"
 import { afterEach, expect, it } from "vitest"
 import { writeGguf } from "../plugins/backend-onnx/testing/gguf-writer.ts"
 import { tinyLlama } from "../plugins/backend-onnx/testing/tiny-llama.ts"
-import { openTestDatabase, type TestDatabase } from "../runtime/testing/test-database.ts"
+import { openTestDatabase, type TestDatabase } from "../testing/postgres.ts"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 let database: TestDatabase | undefined

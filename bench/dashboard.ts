@@ -13,14 +13,14 @@ import {
   type Log,
   systemClock,
 } from "../core/index.ts"
-import { fakeHouse, fakeSigner } from "../core/testing/index.ts"
 import { ledgerEndpoint } from "../plugins/billing-ledger/dashboard/ledger-endpoint.ts"
 import { usageEndpoint } from "../plugins/billing-ledger/dashboard/usage-endpoint.ts"
 import { migrations } from "../plugins/billing-ledger/migrations.ts"
 import { verifyLedger } from "../plugins/billing-ledger/proof/verify.ts"
 import { sessionReceiptEndpoint } from "../plugins/billing-ledger/receipts/endpoints.ts"
 import { clusterIn, startUnowned, stopServer } from "../plugins/database-postgres/plugin.ts"
-import { openTestDatabase } from "../runtime/testing/test-database.ts"
+import { fakeHouse, fakeSigner } from "../testing/index.ts"
+import { openTestDatabase } from "../testing/postgres.ts"
 
 const rounds = Number(process.argv[2] ?? 15)
 const calls = 300_000

@@ -1,5 +1,6 @@
 import { Effect, Fiber } from "effect"
 import { beforeEach, describe, expect, it, vi } from "vitest"
+import type { FakeHouse } from "../testing/index.ts"
 import {
   type Answering,
   holdMicros,
@@ -10,11 +11,10 @@ import {
   startMicros,
   used,
   whole,
-} from "./call/testing/stage.ts"
+} from "./call/testing/fixture.ts"
 import type { Caller } from "./caller.ts"
 import { apiError, PortError } from "./errors.ts"
 import { formatRupiah } from "./money.ts"
-import type { FakeHouse } from "./testing/index.ts"
 import { usageOf } from "./usage.ts"
 
 let stage: Stage

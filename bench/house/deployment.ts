@@ -58,7 +58,7 @@ const configText = ({
   atOnce,
 }: DeploymentOptions): string => {
   const paid = readFileSync(join(root, "config", config), "utf8")
-    .replace("../runtime/testing/fake-backend.ts", fileOf("runtime/testing/fake-backend"))
+    .replace("../testing/fakes/backend.ts", fileOf("testing/fakes/backend"))
     .replace("billing-ledger: {}", `${billing ?? "billing-ledger"}: {}`)
   const text = atOnce || unpaid ? adapted(paid, { unpaid, atOnce }) : paid
   // 60 requests a minute are no load

@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import { beforeEach, describe, expect, it } from "vitest"
-import type { FakeHouse } from "../testing/index.ts"
+import type { FakeHouse } from "../../testing/index.ts"
 import { usageOf } from "../usage.ts"
-import { model, openStage, type Stage, startMicros, whole } from "./testing/stage.ts"
+import { model, openStage, type Stage, startMicros, whole } from "./testing/fixture.ts"
 
 let stage: Stage
 let house: FakeHouse

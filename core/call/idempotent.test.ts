@@ -1,8 +1,8 @@
 import { Effect, Stream } from "effect"
 import { beforeEach, describe, expect, it, vi } from "vitest"
+import type { FakeHouse } from "../../testing/index.ts"
 import { apiError, PortError } from "../errors.ts"
-import type { FakeHouse } from "../testing/index.ts"
-import { type Answering, openStage, type Stage, streaming, whole } from "./testing/stage.ts"
+import { type Answering, openStage, type Stage, streaming, whole } from "./testing/fixture.ts"
 
 let stage: Stage
 let house: FakeHouse

@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { expect, it } from "vitest"
-import { fakeClock } from "../testing/clock.ts"
+import { fakeClock } from "../../testing/fakes/clock.ts"
 import { usageOf } from "../usage.ts"
 import { makeMeter } from "./meter.ts"
 

@@ -1,8 +1,8 @@
 import { Deferred, Effect, Exit, Fiber, Stream } from "effect"
 import { beforeEach, describe, expect, it, vi } from "vitest"
+import type { FakeHouse } from "../../testing/index.ts"
 import { type ApiError, apiError, PortError } from "../errors.ts"
-import type { FakeHouse } from "../testing/index.ts"
-import { inputMicros, openStage, type Stage, startMicros, streaming } from "./testing/stage.ts"
+import { inputMicros, openStage, type Stage, startMicros, streaming } from "./testing/fixture.ts"
 
 let stage: Stage
 let house: FakeHouse

@@ -1,7 +1,7 @@
 import { Cause, Effect, Exit, Option } from "effect"
 import { beforeEach, describe, expect, it } from "vitest"
+import type { FakeHouse } from "../../testing/index.ts"
 import { apiError, PortError } from "../errors.ts"
-import type { FakeHouse } from "../testing/index.ts"
 import {
   type Answering,
   holdMicros,
@@ -11,7 +11,7 @@ import {
   startMicros,
   streaming,
   whole,
-} from "./testing/stage.ts"
+} from "./testing/fixture.ts"
 
 let stage: Stage
 let house: FakeHouse

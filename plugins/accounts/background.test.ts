@@ -1,6 +1,6 @@
 import { Deferred, Effect, Exit, Scope } from "effect"
 import { expect, it, vi } from "vitest"
-import { fakeLog } from "../../core/testing/index.ts"
+import { fakeLog } from "../../testing/index.ts"
 import { makeBackground } from "./background.ts"
 
 const open = async () => {

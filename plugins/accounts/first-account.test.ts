@@ -2,14 +2,14 @@ import { readFile, rm, stat, writeFile } from "node:fs/promises"
 import { Effect, Exit } from "effect"
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest"
 import { PluginError, PortError } from "../../core/index.ts"
-import { openTestDatabase } from "../../runtime/testing/test-database.ts"
+import { openTestDatabase } from "../../testing/postgres.ts"
 import { displayPrefix, sha256Of } from "./api-key.ts"
 import type { AuditTables } from "./audit/make-audit.ts"
 import { credentialsFile } from "./credentials-file.ts"
 import { ensureFirstAccount } from "./first-account.ts"
 import type { FirstAccountParts } from "./make-first-account.ts"
 import { isPassword } from "./passwords.ts"
-import { fakeGrants, openTestHouse, type TestHouse } from "./test-house.ts"
+import { fakeGrants, openTestHouse, type TestHouse } from "./testing/fixture.ts"
 
 let house: TestHouse
 let parts: FirstAccountParts

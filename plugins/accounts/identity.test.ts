@@ -1,11 +1,11 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
-import { identityContract, type KeyState } from "../../core/testing/identity-contract.ts"
-import { openTestDatabase } from "../../runtime/testing/test-database.ts"
+import { identityContract, type KeyState } from "../../testing/contracts/identity.ts"
+import { openTestDatabase } from "../../testing/postgres.ts"
 import { makeApiKey, sha256Of } from "./api-key.ts"
 import { makeIdentity } from "./identity.ts"
 import { makeLastUsed } from "./last-used.ts"
-import { openTestHouse, type TestHouse } from "./test-house.ts"
+import { openTestHouse, type TestHouse } from "./testing/fixture.ts"
 
 const noNotes = { note: () => {} }
 

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { sha256Of } from "./api-key.ts"
 import { makeKeyIssuer } from "./key-issuer.ts"
-import { openTestDesk, type TestDesk } from "./test-desk.ts"
+import { openTestDesk, type TestDesk } from "./testing/api-fixture.ts"
 
 let desk: TestDesk
 let issuer: ReturnType<typeof makeKeyIssuer>

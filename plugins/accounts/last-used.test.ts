@@ -2,7 +2,7 @@ import { Context, Effect, Exit, Layer, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { expect, it } from "vitest"
 import { defaultLimits, PortError } from "../../core/index.ts"
-import { fakeClock, fakeLog } from "../../core/testing/index.ts"
+import { fakeClock, fakeLog } from "../../testing/index.ts"
 import type { KeyRecord, KeyRows } from "./key-rows.ts"
 import { flushInBackground, makeLastUsed } from "./last-used.ts"
 

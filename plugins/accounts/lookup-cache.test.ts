@@ -1,7 +1,7 @@
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import fc from "fast-check"
 import { expect, it } from "vitest"
-import { fakeClock } from "../../core/testing/index.ts"
+import { fakeClock } from "../../testing/index.ts"
 import { makeBoundedMap } from "./bounded-map.ts"
 import { makeLookupCache } from "./lookup-cache.ts"
 

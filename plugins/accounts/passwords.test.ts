@@ -1,7 +1,7 @@
 import { hash } from "@node-rs/argon2"
 import { Effect } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { atFullCost } from "../../runtime/testing/argon2.ts"
+import { atFullCost } from "../../testing/argon2.ts"
 import { hashPassword, isPassword, isUsablePassword, nobodysHash } from "./passwords.ts"
 
 let back: () => void

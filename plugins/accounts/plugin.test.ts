@@ -3,10 +3,10 @@ import { Effect, Exit, Schema, Scope } from "effect"
 import { container as root } from "tsyringe"
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest"
 import { type Call, makeIds, provide, resolve, resolveAll, Tokens } from "../../core/index.ts"
-import { fakeBilling, fakeMailer, fakeSigner } from "../../core/testing/index.ts"
-import { openTestDatabase } from "../../runtime/testing/test-database.ts"
+import { fakeBilling, fakeMailer, fakeSigner } from "../../testing/index.ts"
+import { openTestDatabase } from "../../testing/postgres.ts"
 import { plugin } from "./plugin.ts"
-import { openTestHouse, type TestHouse } from "./test-house.ts"
+import { openTestHouse, type TestHouse } from "./testing/fixture.ts"
 
 let house: TestHouse
 beforeAll(async () => {

@@ -2,13 +2,13 @@ import { Effect, Fiber, Layer, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { defaultLimits, PortError } from "../../core/index.ts"
-import { fakeLog } from "../../core/testing/index.ts"
+import { fakeLog } from "../../testing/index.ts"
 import { makeApiKey } from "./api-key.ts"
 import { makeKeyRows } from "./key-rows.ts"
 import { lifeMs } from "./mails/mail-tokens.ts"
 import { keepSwept, sweepExpired } from "./sweeper.ts"
-import { password, peopleOf } from "./test-people.ts"
-import { openSessionHouse, type SessionHouse } from "./test-session-house.ts"
+import { password, peopleOf } from "./testing/accounts.ts"
+import { openSessionHouse, type SessionHouse } from "./testing/session-fixture.ts"
 
 let house: SessionHouse
 beforeAll(async () => {

@@ -2,7 +2,7 @@ import type { AddressInfo } from "node:net"
 import PostalMime, { type Email } from "postal-mime"
 import { SMTPServer } from "smtp-server"
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
-import { type Platform, startPlatform } from "../../runtime/testing/start-platform.ts"
+import { type Platform, startPlatform } from "../../testing/platform.ts"
 
 /** The whole server as a process, and a real SMTP server beside it. */
 let smtp: SMTPServer

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, expect, test } from "vitest"
-import { type Platform, startPlatform } from "../../runtime/testing/start-platform.ts"
+import { type Platform, startPlatform } from "../../testing/platform.ts"
 import { writeGguf } from "./testing/gguf-writer.ts"
 import { tinyLlama, tinyLlamaFile } from "./testing/tiny-llama.ts"
 

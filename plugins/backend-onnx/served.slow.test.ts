@@ -4,7 +4,7 @@ import { join } from "node:path"
 import OpenAI from "openai"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { parse, stringify } from "yaml"
-import { type Platform, startPlatform } from "../../runtime/testing/start-platform.ts"
+import { type Platform, startPlatform } from "../../testing/platform.ts"
 import { writeGguf } from "./testing/gguf-writer.ts"
 import { tinyLlama } from "./testing/tiny-llama.ts"
 
@@ -31,7 +31,7 @@ beforeAll(async () => {
     writeGguf({ ...content, metadata: { ...content.metadata, "llama.context_length": 2048 } }),
   )
   const house = parse(readFileSync(join(import.meta.dirname, "../../config/test.yaml"), "utf8"))
-  const { "../runtime/testing/fake-backend.ts": _, ...plugins } = house.plugins
+  const { "../testing/fakes/backend.ts": _, ...plugins } = house.plugins
   const models = [
     tier("svc-prme", 1_500),
     tier("svc-omni", 1_500, { queueWaitMs: 45_000 }),

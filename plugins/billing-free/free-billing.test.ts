@@ -2,9 +2,9 @@ import { Effect } from "effect"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { type AdmitRequest, defaultLimits } from "../../core/index.ts"
-import { billingContract } from "../../core/testing/billing-contract.ts"
-import { runSchedule, scheduleArbitrary } from "../../core/testing/billing-schedule.ts"
-import { fakeClock } from "../../core/testing/index.ts"
+import { runSchedule, scheduleArbitrary } from "../../testing/contracts/billing/schedule.ts"
+import { billingContract } from "../../testing/contracts/billing.ts"
+import { fakeClock } from "../../testing/index.ts"
 import { makeFreeBilling } from "./free-billing.ts"
 
 billingContract("free", async () => {

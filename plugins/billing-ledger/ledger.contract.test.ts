@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto"
 import { Effect } from "effect"
 import { afterAll, beforeAll } from "vitest"
-import { billingContract } from "../../core/testing/billing-contract.ts"
-import { fakeClock, fakeLog, fakeMetrics } from "../../core/testing/index.ts"
-import { openTestDatabase, type TestDatabase } from "../../runtime/testing/test-database.ts"
+import { billingContract } from "../../testing/contracts/billing.ts"
+import { fakeClock, fakeLog, fakeMetrics } from "../../testing/index.ts"
+import { openTestDatabase, type TestDatabase } from "../../testing/postgres.ts"
 import { makeLedgerBilling } from "./ledger-billing.ts"
 import { migrations } from "./migrations.ts"
 

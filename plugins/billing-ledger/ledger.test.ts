@@ -10,8 +10,8 @@ import {
   type Settlement,
   uuidV7,
 } from "../../core/index.ts"
-import { type FakeClock, fakeClock, fakeLog, fakeMetrics } from "../../core/testing/index.ts"
-import { openTestDatabase, type TestDatabase } from "../../runtime/testing/test-database.ts"
+import { type FakeClock, fakeClock, fakeLog, fakeMetrics } from "../../testing/index.ts"
+import { openTestDatabase, type TestDatabase } from "../../testing/postgres.ts"
 import { type LedgerBilling, makeLedgerBilling } from "./ledger-billing.ts"
 import { migrations } from "./migrations.ts"
 

@@ -12,8 +12,8 @@ import {
   systemClock,
   Tokens,
 } from "../../core/index.ts"
-import { fakeLog, fakeMetrics } from "../../core/testing/index.ts"
-import { openTestDatabase, type TestDatabase } from "../../runtime/testing/test-database.ts"
+import { fakeLog, fakeMetrics } from "../../testing/index.ts"
+import { openTestDatabase, type TestDatabase } from "../../testing/postgres.ts"
 import { plugin } from "./plugin.ts"
 import { Settings } from "./settings.ts"
 

@@ -5,8 +5,8 @@ import { fileURLToPath } from "node:url"
 import { Effect } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { defaultLimits, uuidV7 } from "../../core/index.ts"
-import { fakeClock, fakeLog, fakeMetrics } from "../../core/testing/index.ts"
-import { openTestDatabase, type TestDatabase } from "../../runtime/testing/test-database.ts"
+import { fakeClock, fakeLog, fakeMetrics } from "../../testing/index.ts"
+import { openTestDatabase, type TestDatabase } from "../../testing/postgres.ts"
 import { makeLedgerBilling } from "./ledger-billing.ts"
 import { migrations } from "./migrations.ts"
 import { makeReplica } from "./replica.ts"
@@ -59,7 +59,7 @@ it("frees slots and holds of a process that was killed", async () => {
     [
       "--import",
       "tsx",
-      fileURLToPath(new URL("./test-killed-process.ts", import.meta.url)),
+      fileURLToPath(new URL("./testing/killed-process.ts", import.meta.url)),
       test.url,
     ],
     {

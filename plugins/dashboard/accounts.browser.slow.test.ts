@@ -1,6 +1,6 @@
 import type { Browser, Page } from "playwright-core"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { type Platform, startPlatform } from "../../runtime/testing/start-platform.ts"
+import { type Platform, startPlatform } from "../../testing/platform.ts"
 import { installedChromium, openBrowser, openPage, withoutChromium } from "./testing/chromium.ts"
 import { mailedLinks } from "./testing/mailbox.ts"
 

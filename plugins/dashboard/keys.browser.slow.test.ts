@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises"
 import OpenAI from "openai"
 import type { Browser, Page } from "playwright-core"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
-import { type Platform, startPlatform } from "../../runtime/testing/start-platform.ts"
+import { type Platform, startPlatform } from "../../testing/platform.ts"
 import { installedChromium, openBrowser, openPage, withoutChromium } from "./testing/chromium.ts"
 
 // a browser and a whole server, on a machine that may be busy

@@ -1,5 +1,5 @@
-import { databaseContract } from "../../core/testing/database-contract.ts"
-import { openTestDatabase } from "../../runtime/testing/test-database.ts"
+import { databaseContract } from "../../testing/contracts/database.ts"
+import { openTestDatabase } from "../../testing/postgres.ts"
 
 databaseContract("PostgreSQL", async () => {
   const { database, openAgain, close } = await openTestDatabase()

@@ -3,9 +3,9 @@ import { Effect, Schema } from "effect"
 import { sql } from "kysely"
 import { container } from "tsyringe"
 import { expect, test } from "vitest"
-import { fakeLog } from "../../core/testing/log.ts"
 import { provide, resolve, resolveAll, Tokens } from "../../core/tokens.ts"
-import { openTestDatabase } from "../../runtime/testing/test-database.ts"
+import { fakeLog } from "../../testing/fakes/log.ts"
+import { openTestDatabase } from "../../testing/postgres.ts"
 import { plugin, Settings } from "./plugin.ts"
 
 test("start provides the database and its ping, for as long as the Scope is open", async () => {

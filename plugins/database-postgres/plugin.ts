@@ -23,7 +23,7 @@ export const plugin = definePlugin<Settings>({
     }),
 })
 
-// for runtime/testing, which starts one server for all tests and makes a database for each
+// for testing/postgres.ts, which starts one server for all tests and makes a database for each
 export { clusterIn } from "./embedded/cluster.ts"
 export { startUnowned } from "./embedded/embedded.ts"
 export { stopServer } from "./embedded/stop.ts"

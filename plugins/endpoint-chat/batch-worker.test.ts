@@ -3,7 +3,7 @@ import { expect, it } from "vitest"
 import type { Endpoint } from "../../core/endpoint.ts"
 import { type ApiError, errorBody, statusOf } from "../../core/errors.ts"
 import type { Json } from "../../core/json.ts"
-import { type FakeHouse, fakeChatModel, fakeHouse } from "../../core/testing/index.ts"
+import { type FakeHouse, fakeChatModel, fakeHouse } from "../../testing/index.ts"
 import { makeChatEndpoint } from "./endpoint.ts"
 
 interface Line {

@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { expect, it } from "vitest"
-import { runs } from "../../runtime/testing/runs.ts"
+import { runs } from "../../testing/property.ts"
 import { conversationProblem } from "./conversation.ts"
 import type { ChatMessage } from "./wire-message.ts"
 

@@ -6,7 +6,7 @@ import {
   fakeChatModel,
   fakeEmbedModel,
   fakeHouse,
-} from "../../core/testing/index.ts"
+} from "../../testing/index.ts"
 import { makeChatEndpoint } from "./endpoint.ts"
 
 const open = (script: FakeChatScript = { says: ["Halo", ", ", "dunia"] }) => {

@@ -2,8 +2,8 @@ import "reflect-metadata/lite"
 import { Effect } from "effect"
 import { container as root } from "tsyringe"
 import { expect, it } from "vitest"
-import { fakeChatModel, fakeHouse } from "../../core/testing/index.ts"
 import { provide, resolveAll, Tokens } from "../../core/tokens.ts"
+import { fakeChatModel, fakeHouse } from "../../testing/index.ts"
 import { plugin } from "./plugin.ts"
 
 it("registers its endpoint with what the kernel lends", () => {

@@ -2,7 +2,7 @@ import { Effect, Stream } from "effect"
 import fc from "fast-check"
 import { expect, it } from "vitest"
 import type { ChatEvent } from "../../core/ports/model.ts"
-import { runs } from "../../runtime/testing/runs.ts"
+import { runs } from "../../testing/property.ts"
 import { toCompletion } from "./completion.ts"
 import { tidyCalls } from "./tool-calls.ts"
 

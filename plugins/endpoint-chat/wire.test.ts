@@ -3,7 +3,7 @@ import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { decodeBody } from "../../core/decode.ts"
 import { isApiError } from "../../core/errors.ts"
-import { runs } from "../../runtime/testing/runs.ts"
+import { runs } from "../../testing/property.ts"
 import { bodyAsker, goodBody as good } from "./testing/body-asker.ts"
 import { ChatBody } from "./wire.ts"
 

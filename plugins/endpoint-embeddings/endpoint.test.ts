@@ -5,7 +5,7 @@ import {
   fakeChatModel,
   fakeEmbedModel,
   fakeHouse,
-} from "../../core/testing/index.ts"
+} from "../../testing/index.ts"
 import { makeEmbeddingsEndpoint } from "./endpoint.ts"
 import type { EmbeddingsReply } from "./wire.ts"
 

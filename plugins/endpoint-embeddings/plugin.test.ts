@@ -1,8 +1,8 @@
 import "reflect-metadata/lite"
 import { container as root } from "tsyringe"
 import { expect, it } from "vitest"
-import { fakeEmbedModel, fakeHouse } from "../../core/testing/index.ts"
 import { provide, resolveAll, Tokens } from "../../core/tokens.ts"
+import { fakeEmbedModel, fakeHouse } from "../../testing/index.ts"
 import { plugin } from "./plugin.ts"
 
 it("registers its endpoint with what the kernel lends", () => {

@@ -3,7 +3,7 @@ import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { attachment, mediaTypeOf } from "./disposition.ts"
 import { fromForm, readFileName } from "./file-name.ts"
-import { outcome } from "./test-house.ts"
+import { outcome } from "./testing/fixture.ts"
 
 const read = (name: string) => Effect.runSync(Effect.result(readFileName(name, "file")))
 const nameOf = (given: string) => {

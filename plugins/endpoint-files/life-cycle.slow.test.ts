@@ -17,7 +17,7 @@ import {
   outcome,
   type TestHouse,
   tenant,
-} from "./test-house.ts"
+} from "./testing/fixture.ts"
 import { emptyTrash } from "./trash.ts"
 import { addPart } from "./uploads/add-part.ts"
 import { cancelUpload } from "./uploads/close-upload.ts"

@@ -1,6 +1,6 @@
 import { Deferred, Effect, Fiber, Stream } from "effect"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { fakeStorage } from "../../core/testing/index.ts"
+import { fakeStorage } from "../../testing/index.ts"
 import { createFile } from "./create-file.ts"
 import { makeFiles } from "./make-files.ts"
 import {
@@ -12,7 +12,7 @@ import {
   outcome,
   type TestHouse,
   tenant,
-} from "./test-house.ts"
+} from "./testing/fixture.ts"
 import { createUpload } from "./uploads/create-upload.ts"
 
 let test: TestHouse

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { afterEach, beforeEach, expect, it } from "vitest"
 import { PortError } from "../../core/index.ts"
-import { fakeStorage } from "../../core/testing/index.ts"
+import { fakeStorage } from "../../testing/index.ts"
 import { createFile } from "./create-file.ts"
 import { beginIncoming, endIncoming, growIncoming, leaseMs } from "./incoming.ts"
 import { makeFiles } from "./make-files.ts"
@@ -16,7 +16,7 @@ import {
   outcome,
   type TestHouse,
   tenant,
-} from "./test-house.ts"
+} from "./testing/fixture.ts"
 import { emptyTrash } from "./trash.ts"
 import { addPart } from "./uploads/add-part.ts"
 import { completeUpload } from "./uploads/complete-upload.ts"

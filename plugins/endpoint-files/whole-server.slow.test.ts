@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
-import { errorOf, type FilesPlatform, openFilesPlatform } from "./test-platform.ts"
+import { errorOf, type FilesPlatform, openFilesPlatform } from "./testing/platform.ts"
 
 let platform: FilesPlatform
 let live: FilesPlatform["live"]

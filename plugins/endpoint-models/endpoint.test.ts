@@ -1,10 +1,5 @@
 import { describe, expect, it } from "vitest"
-import {
-  fakeChatModel,
-  fakeEmbedModel,
-  fakeHouse,
-  fakeRerankModel,
-} from "../../core/testing/index.ts"
+import { fakeChatModel, fakeEmbedModel, fakeHouse, fakeRerankModel } from "../../testing/index.ts"
 import { makeModelEndpoint, makeModelsEndpoint } from "./endpoint.ts"
 
 const house = fakeHouse([fakeChatModel(), fakeEmbedModel(), fakeRerankModel()])

@@ -1,8 +1,8 @@
 import "reflect-metadata/lite"
 import { container as root } from "tsyringe"
 import { expect, it } from "vitest"
-import { fakeHouse, fakeRerankModel } from "../../core/testing/index.ts"
 import { provide, resolveAll, Tokens } from "../../core/tokens.ts"
+import { fakeHouse, fakeRerankModel } from "../../testing/index.ts"
 import { plugin } from "./plugin.ts"
 
 it("registers its endpoint with what the kernel lends", () => {

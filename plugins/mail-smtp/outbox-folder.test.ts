@@ -2,8 +2,8 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { join } from "node:path"
 import PostalMime from "postal-mime"
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest"
-import type { FakeLog } from "../../core/testing/index.ts"
-import { mailOf, openPostOffice } from "./test-post-office.ts"
+import type { FakeLog } from "../../testing/index.ts"
+import { mailOf, openPostOffice } from "./testing/outbox-fixture.ts"
 
 let office: Awaited<ReturnType<typeof openPostOffice>>
 const folder = () => join(office.dataDir, "outbox")

@@ -1,9 +1,9 @@
 import { createServer, type Socket } from "node:net"
 import { Effect } from "effect"
 import { afterEach, expect, it } from "vitest"
+import { openSmtp } from "../../testing/smtp.ts"
 import { smtpDelivery, toFailure } from "./smtp-delivery.ts"
-import { mailOf } from "./test-post-office.ts"
-import { openSmtp } from "./test-smtp.ts"
+import { mailOf } from "./testing/outbox-fixture.ts"
 
 const closes: (() => Promise<void>)[] = []
 afterEach(async () => {

@@ -2,8 +2,8 @@ import { Effect } from "effect"
 import { sql } from "kysely"
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
 import { makeSecrets } from "../../runtime/services/secrets.ts"
-import { mailOf, openPostOffice } from "./test-post-office.ts"
-import { openSmtp, smtpError } from "./test-smtp.ts"
+import { openSmtp, smtpError } from "../../testing/smtp.ts"
+import { mailOf, openPostOffice } from "./testing/outbox-fixture.ts"
 
 let office: Awaited<ReturnType<typeof openPostOffice>>
 let smtp: Awaited<ReturnType<typeof openSmtp>>

@@ -1,3 +1,3 @@
-import { runContract } from "./test-contract.ts"
+import { runContract } from "./testing/contract.ts"
 
 runContract(100)

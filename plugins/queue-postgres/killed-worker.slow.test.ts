@@ -5,8 +5,8 @@ import { Effect, Schema } from "effect"
 import { sql } from "kysely"
 import { afterAll, beforeAll, expect, it, vi } from "vitest"
 import { type Job, systemClock } from "../../core/index.ts"
-import { fakeLog, fakeMetrics } from "../../core/testing/index.ts"
-import { openTestDatabase, type TestDatabase } from "../../runtime/testing/test-database.ts"
+import { fakeLog, fakeMetrics } from "../../testing/index.ts"
+import { openTestDatabase, type TestDatabase } from "../../testing/postgres.ts"
 import { migrations } from "./migrations.ts"
 import { makeQueue } from "./queue.ts"
 
@@ -33,7 +33,7 @@ const workUntil = (runs: number): Promise<ChildProcess> =>
       [
         "--import",
         "tsx",
-        fileURLToPath(new URL("./test-killed-worker.ts", import.meta.url)),
+        fileURLToPath(new URL("./testing/killed-worker.ts", import.meta.url)),
         test.url,
       ],
       {

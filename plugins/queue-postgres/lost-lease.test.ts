@@ -2,10 +2,10 @@ import { Effect, Exit, Scope } from "effect"
 import { sql } from "kysely"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { PortError } from "../../core/index.ts"
-import { makeGate, record } from "../../core/testing/queue-contract/recorder.ts"
-import { openTestDatabase, type TestDatabase } from "../../runtime/testing/test-database.ts"
+import { makeGate, record } from "../../testing/contracts/queue/recorder.ts"
+import { openTestDatabase, type TestDatabase } from "../../testing/postgres.ts"
 import { migrations } from "./migrations.ts"
-import { openProcesses } from "./test-processes.ts"
+import { openProcesses } from "./testing/processes.ts"
 
 let test: TestDatabase
 beforeAll(async () => {

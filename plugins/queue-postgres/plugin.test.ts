@@ -12,9 +12,9 @@ import {
   systemClock,
   Tokens,
 } from "../../core/index.ts"
-import { fakeLog } from "../../core/testing/index.ts"
 import { makeMetrics } from "../../runtime/services/metrics.ts"
-import { openTestDatabase, type TestDatabase } from "../../runtime/testing/test-database.ts"
+import { fakeLog } from "../../testing/index.ts"
+import { openTestDatabase, type TestDatabase } from "../../testing/postgres.ts"
 import { plugin } from "./plugin.ts"
 
 let test: TestDatabase

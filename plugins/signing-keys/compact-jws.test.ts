@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { expect, it } from "vitest"
-import { runs } from "../../runtime/testing/runs.ts"
+import { runs } from "../../testing/property.ts"
 import { headerOf, maxCharacters, readCompactJws } from "./compact-jws.ts"
 
 const encode = (value: unknown) =>

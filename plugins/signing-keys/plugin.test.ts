@@ -12,11 +12,11 @@ import {
   resolveAll,
   Tokens,
 } from "../../core/index.ts"
-import { fakeClock, fakeHouse, fakeLog } from "../../core/testing/index.ts"
 import { makeSecrets } from "../../runtime/services/secrets.ts"
+import { fakeClock, fakeHouse, fakeLog } from "../../testing/index.ts"
 import type { KeyRing } from "./key-ring.ts"
 import { plugin } from "./plugin.ts"
-import { openReplicas } from "./test-replicas.ts"
+import { openReplicas } from "./testing/replicas.ts"
 import { renewHourly } from "./upkeep.ts"
 
 let house: Awaited<ReturnType<typeof openReplicas>>

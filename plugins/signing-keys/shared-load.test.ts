@@ -1,7 +1,7 @@
 import { Deferred, Effect, Exit, Fiber, Layer, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { expect, it } from "vitest"
-import { fakeClock } from "../../core/testing/index.ts"
+import { fakeClock } from "../../testing/index.ts"
 import { shareLoad } from "./shared-load.ts"
 
 const gapMs = 1_000

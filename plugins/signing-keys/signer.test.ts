@@ -5,9 +5,9 @@ import { CompactSign, compactVerify, createLocalJWKSet, generateKeyPair } from "
 import { sql } from "kysely"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import type { PortError, SigningPurpose } from "../../core/index.ts"
-import { runs } from "../../runtime/testing/runs.ts"
+import { runs } from "../../testing/property.ts"
 import { headerOf, maxCharacters } from "./compact-jws.ts"
-import { dayMs, hourMs, openReplicas } from "./test-replicas.ts"
+import { dayMs, hourMs, openReplicas } from "./testing/replicas.ts"
 import { renewKeys } from "./upkeep.ts"
 
 let house: Awaited<ReturnType<typeof openReplicas>>

@@ -1,7 +1,7 @@
 import { tmpdir } from "node:os"
 import { Effect } from "effect"
-import { storageContract } from "../../core/testing/storage-contract.ts"
-import { freshStorage } from "./test-storage.ts"
+import { storageContract } from "../../testing/contracts/storage.ts"
+import { freshStorage } from "./testing/storage.ts"
 
 storageContract(
   "on disk",

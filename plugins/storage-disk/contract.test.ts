@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { Effect } from "effect"
-import { storageContract } from "../../core/testing/storage-contract.ts"
-import { freshStorage, mountSmallDisk } from "./test-storage.ts"
+import { storageContract } from "../../testing/contracts/storage.ts"
+import { freshStorage, mountSmallDisk } from "./testing/storage.ts"
 
 // where syncing costs nothing; contract.slow.test.ts does the same on a real disk
 const memory = existsSync("/dev/shm") ? "/dev/shm" : tmpdir()

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from "vitest"
 import type { Queue } from "../../core/index.ts"
 import { deliveryCheck } from "./check.ts"
 import type { WebhookHouse } from "./house.ts"
-import { type Desk, openDesk } from "./test-desk.ts"
+import { type Desk, openDesk } from "./testing/api-fixture.ts"
 
 const run = Effect.runPromise
 let desk: Desk

@@ -4,8 +4,8 @@ import Stripe from "stripe"
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest"
 import { PortError } from "../../core/index.ts"
 import { makeOutbound } from "../../runtime/services/outbound/outbound.ts"
-import { type Desk, openDesk } from "./test-desk.ts"
-import { status } from "./test-receiver.ts"
+import { status } from "../../testing/receiver.ts"
+import { type Desk, openDesk } from "./testing/api-fixture.ts"
 import { upkeep } from "./upkeep.ts"
 
 const { webhooks } = new Stripe("sk_test_nobody")

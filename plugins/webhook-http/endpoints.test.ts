@@ -3,7 +3,7 @@ import { sql } from "kysely"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import type { Tenant } from "../../core/index.ts"
 import { makeOutbound } from "../../runtime/services/outbound/outbound.ts"
-import { ada, type Desk, openDesk } from "./test-desk.ts"
+import { ada, type Desk, openDesk } from "./testing/api-fixture.ts"
 
 let desk: Desk
 beforeAll(async () => {

@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import fc from "fast-check"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { type Desk, openDesk } from "./test-desk.ts"
-import type { Receiver } from "./test-receiver.ts"
+import type { Receiver } from "../../testing/receiver.ts"
+import { type Desk, openDesk } from "./testing/api-fixture.ts"
 
 /** The contract's words as a model of one delivery, in ms since it was stored. The dice are known. */
 const waitsMs = [5_000, 30_000, 300_000, 1_800_000]

@@ -2,8 +2,8 @@ import { Effect } from "effect"
 import { sql } from "kysely"
 import Stripe from "stripe"
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest"
-import { type Desk, openDesk } from "./test-desk.ts"
-import { status } from "./test-receiver.ts"
+import { status } from "../../testing/receiver.ts"
+import { type Desk, openDesk } from "./testing/api-fixture.ts"
 
 const { webhooks } = new Stripe("sk_test_nobody")
 let desk: Desk

@@ -3,12 +3,12 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Cause, Effect, Exit } from "effect"
 import { describe, expect, it } from "vitest"
-import { fakeLog } from "../../core/testing/log.ts"
+import { fakeLog } from "../../testing/fakes/log.ts"
+import { runCli } from "../../testing/platform.ts"
 import { assemble } from "../boot/assemble.ts"
 import { makeCli } from "../cli.ts"
 import { loadConfig } from "../config/load.ts"
 import { ConfigError } from "../config/problems.ts"
-import { runCli } from "../testing/start-platform.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "rakit-cli-"))
 let count = 0
@@ -185,7 +185,7 @@ describe("rakit serve", () => {
     const broken =
       "{ id: bad, task: chat, backend: fake, limits: { contextTokens: 9, maxOutputTokens: 9 }, options: { broken: 'the file x.gguf is cut' } }"
     const file = config(
-      `plugins: { ${join(import.meta.dirname, "../testing/fake-backend.ts")}: {} }\nserver: { port: 0 }\ndataDir: ${folder}/data\nmodels: [${broken}]`,
+      `plugins: { ${join(import.meta.dirname, "../../testing/fakes/backend.ts")}: {} }\nserver: { port: 0 }\ndataDir: ${folder}/data\nmodels: [${broken}]`,
     )
     const { code, stderr } = await runCli(["serve", file])
     expect(code).toBe(1)
@@ -221,7 +221,7 @@ describe("rakit serve", () => {
 
 describe("rakit models", () => {
   const file = config(
-    `plugins: { ${join(import.meta.dirname, "../testing/fake-backend.ts")}: {} }\nmodelsDir: ${folder}/models\nmodels: [{ id: m, task: chat, backend: fake, limits: { contextTokens: 9, maxOutputTokens: 9 }, sources: [{ url: 'file:./weights.bin', sha256: '${"0".repeat(64)}' }] }]`,
+    `plugins: { ${join(import.meta.dirname, "../../testing/fakes/backend.ts")}: {} }\nmodelsDir: ${folder}/models\nmodels: [{ id: m, task: chat, backend: fake, limits: { contextTokens: 9, maxOutputTokens: 9 }, sources: [{ url: 'file:./weights.bin', sha256: '${"0".repeat(64)}' }] }]`,
   )
 
   it("names the file and the reason, and exits with 1", async () => {

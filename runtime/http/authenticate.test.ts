@@ -4,7 +4,7 @@ import { type Caller, defaultLimits } from "../../core/caller.ts"
 import type { Endpoint } from "../../core/endpoint.ts"
 import type { Identity } from "../../core/services/identity.ts"
 import { authenticate } from "./authenticate.ts"
-import { echo } from "./testing/house.ts"
+import { echo } from "./testing/fixture.ts"
 
 const callerOf = (account: string): Caller => ({
   tenant: { account, mode: "live" },

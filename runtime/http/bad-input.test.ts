@@ -3,7 +3,7 @@ import { Effect, Stream } from "effect"
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest"
 import { defineEndpoint } from "../../core/endpoint.ts"
 import { apiError } from "../../core/errors.ts"
-import { authorized, echo, goodKey, type House, openHouse, post, thing } from "./testing/house.ts"
+import { authorized, echo, goodKey, type House, openHouse, post, thing } from "./testing/fixture.ts"
 import { raw } from "./testing/raw.ts"
 
 const large = defineEndpoint({

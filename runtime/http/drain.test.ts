@@ -1,6 +1,6 @@
 import { Effect, Fiber, Stream } from "effect"
 import { afterEach, expect, test } from "vitest"
-import { echo, goodKey, type House, openHouse, post, streaming, thing } from "./testing/house.ts"
+import { echo, goodKey, type House, openHouse, post, streaming, thing } from "./testing/fixture.ts"
 import { openSocket, raw, until } from "./testing/raw.ts"
 
 let house: House

@@ -2,7 +2,7 @@ import { Effect, Stream } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { defineEndpoint, type MultipartBody } from "../../core/endpoint.ts"
 import { apiError } from "../../core/errors.ts"
-import { goodKey, type House, openHouse } from "./testing/house.ts"
+import { goodKey, type House, openHouse } from "./testing/fixture.ts"
 
 let made = 0
 /** Makes something of the form, unless it says `fail`. */

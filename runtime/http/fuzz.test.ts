@@ -10,8 +10,8 @@ import {
   uint8Array,
 } from "fast-check"
 import { afterAll, beforeAll, expect, test } from "vitest"
-import { runs } from "../testing/runs.ts"
-import { echo, goodKey, type House, openHouse, thing } from "./testing/house.ts"
+import { runs } from "../../testing/property.ts"
+import { echo, goodKey, type House, openHouse, thing } from "./testing/fixture.ts"
 import { raw } from "./testing/raw.ts"
 
 let house: House

@@ -11,7 +11,7 @@ import {
   openHouse,
   post,
   thing,
-} from "./testing/house.ts"
+} from "./testing/fixture.ts"
 
 let house: House
 const open = async (options: HouseOptions) => {

@@ -1,7 +1,7 @@
 import { Effect, Exit } from "effect"
 import { assert, constant, dictionary, json, oneof, property, string, uint8Array } from "fast-check"
 import { expect, test } from "vitest"
-import { runs } from "../testing/runs.ts"
+import { runs } from "../../testing/property.ts"
 import { parseJson } from "./json.ts"
 
 const parse = (bytes: Uint8Array) => Effect.runSyncExit(parseJson(bytes))

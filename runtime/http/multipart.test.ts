@@ -3,8 +3,8 @@ import fc from "fast-check"
 import { afterEach, describe, expect, it } from "vitest"
 import { type BodyPart, defineEndpoint, type MultipartBody } from "../../core/endpoint.ts"
 import type { ApiError } from "../../core/errors.ts"
-import { runs } from "../testing/runs.ts"
-import { goodKey, type House, openHouse } from "./testing/house.ts"
+import { runs } from "../../testing/property.ts"
+import { goodKey, type House, openHouse } from "./testing/fixture.ts"
 import { openSocket, until } from "./testing/raw.ts"
 
 const shown = (part: BodyPart): Effect.Effect<unknown, ApiError> =>

@@ -2,7 +2,7 @@ import { Stream } from "effect"
 import OpenAI, { APIError } from "openai"
 import { afterEach, expect, test } from "vitest"
 import { type ApiError, apiError } from "../../core/errors.ts"
-import { goodKey, type House, openHouse, streaming } from "./testing/house.ts"
+import { goodKey, type House, openHouse, streaming } from "./testing/fixture.ts"
 import { until } from "./testing/raw.ts"
 
 let house: House

@@ -4,7 +4,7 @@ import { defineEndpoint, type Endpoint } from "../../core/endpoint.ts"
 import { errorRegistry } from "../../core/errors.ts"
 import { describeApi } from "./openapi.ts"
 import { codesOf } from "./openapi-errors.ts"
-import { Echo, echo, streaming, thing } from "./testing/house.ts"
+import { Echo, echo, streaming, thing } from "./testing/fixture.ts"
 
 interface Operation {
   readonly operationId: string

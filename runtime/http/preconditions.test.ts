@@ -1,7 +1,7 @@
 import { Effect, Stream } from "effect"
 import { afterEach, expect, it } from "vitest"
 import { defineEndpoint } from "../../core/endpoint.ts"
-import { type House, openHouse } from "./testing/house.ts"
+import { type House, openHouse } from "./testing/fixture.ts"
 
 const modified = "Thu, 15 Jan 2026 00:00:00 GMT"
 const page = (etag?: string) =>

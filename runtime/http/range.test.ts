@@ -3,7 +3,7 @@ import fc from "fast-check"
 import { afterEach, describe, expect, it } from "vitest"
 import { defineEndpoint } from "../../core/endpoint.ts"
 import { rangeOf } from "./range.ts"
-import { goodKey, type House, openHouse } from "./testing/house.ts"
+import { goodKey, type House, openHouse } from "./testing/fixture.ts"
 
 const text = "0123456789"
 const blob = defineEndpoint({

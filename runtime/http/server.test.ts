@@ -1,6 +1,14 @@
 import { Stream } from "effect"
 import { afterAll, beforeAll, expect, test } from "vitest"
-import { authorized, echo, type House, openHouse, post, streaming, thing } from "./testing/house.ts"
+import {
+  authorized,
+  echo,
+  type House,
+  openHouse,
+  post,
+  streaming,
+  thing,
+} from "./testing/fixture.ts"
 
 let house: House
 beforeAll(async () => {

@@ -9,7 +9,7 @@ import {
   openHouse,
   post,
   streaming,
-} from "./testing/house.ts"
+} from "./testing/fixture.ts"
 import { openSocket, raw, until } from "./testing/raw.ts"
 
 let house: House

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { type Caller, type Json, PortError } from "../../../core/index.ts"
-import { openTestDesk, type TestDesk } from "../test-desk.ts"
+import { openTestDesk, type TestDesk } from "../testing/api-fixture.ts"
 
 let desk: TestDesk
 let root: Caller

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { sql } from "kysely"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { type Caller, PortError } from "../../../core/index.ts"
-import { openTestDesk, type TestDesk } from "../test-desk.ts"
+import { openTestDesk, type TestDesk } from "../testing/api-fixture.ts"
 
 let desk: TestDesk
 let root: Caller

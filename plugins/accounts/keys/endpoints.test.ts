@@ -5,7 +5,7 @@ import { type Caller, isApiError } from "../../../core/index.ts"
 import { sha256Of } from "../api-key.ts"
 import { makeIdentity } from "../identity.ts"
 import { makeKeyRows } from "../key-rows.ts"
-import { openTestDesk, type TestDesk } from "../test-desk.ts"
+import { openTestDesk, type TestDesk } from "../testing/api-fixture.ts"
 
 let desk: TestDesk
 let ada: Caller

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import type { Caller } from "../../../core/index.ts"
-import { openTestDesk, type TestDesk } from "../test-desk.ts"
+import { openTestDesk, type TestDesk } from "../testing/api-fixture.ts"
 
 let desk: TestDesk
 let ada: Caller

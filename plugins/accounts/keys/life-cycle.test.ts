@@ -1,8 +1,8 @@
 import fc from "fast-check"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import type { Caller } from "../../../core/index.ts"
-import { runs } from "../../../runtime/testing/runs.ts"
-import { openTestDesk, type TestDesk } from "../test-desk.ts"
+import { runs } from "../../../testing/property.ts"
+import { openTestDesk, type TestDesk } from "../testing/api-fixture.ts"
 
 let desk: TestDesk
 beforeAll(async () => {

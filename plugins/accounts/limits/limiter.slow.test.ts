@@ -1,9 +1,9 @@
 import { Effect } from "effect"
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { openTestDatabase, type TestDatabase } from "../../../runtime/testing/test-database.ts"
+import { openTestDatabase, type TestDatabase } from "../../../testing/postgres.ts"
 import { sweepExpired } from "../sweeper.ts"
-import { openTestHouse, type TestHouse } from "../test-house.ts"
+import { openTestHouse, type TestHouse } from "../testing/fixture.ts"
 import { type Limit, makeLimiter } from "./limiter.ts"
 import { loginLimits, sourceOf } from "./limits.ts"
 

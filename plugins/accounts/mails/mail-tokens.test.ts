@@ -2,8 +2,8 @@ import { Effect } from "effect"
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { isApiError } from "../../../core/index.ts"
-import { runs } from "../../../runtime/testing/runs.ts"
-import { openSessionHouse, type SessionHouse } from "../test-session-house.ts"
+import { runs } from "../../../testing/property.ts"
+import { openSessionHouse, type SessionHouse } from "../testing/session-fixture.ts"
 import { lifeMs, type MailPurpose } from "./mail-tokens.ts"
 
 let house: SessionHouse

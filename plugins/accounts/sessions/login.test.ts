@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { holdPassword } from "../../../runtime/testing/argon2.ts"
-import { password, peopleOf } from "../test-people.ts"
-import { openSessionHouse, type SessionHouse } from "../test-session-house.ts"
+import { holdPassword } from "../../../testing/argon2.ts"
+import { password, peopleOf } from "../testing/accounts.ts"
+import { openSessionHouse, type SessionHouse } from "../testing/session-fixture.ts"
 
 let house: SessionHouse
 let people: ReturnType<typeof peopleOf>

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { password, peopleOf } from "../test-people.ts"
-import { openSessionHouse, type SessionHouse } from "../test-session-house.ts"
+import { password, peopleOf } from "../testing/accounts.ts"
+import { openSessionHouse, type SessionHouse } from "../testing/session-fixture.ts"
 
 let house: SessionHouse
 let people: ReturnType<typeof peopleOf>

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type Caller, type Identity, isApiError } from "../../../core/index.ts"
-import { openSessionHouse, type SessionHouse } from "../test-session-house.ts"
+import { openSessionHouse, type SessionHouse } from "../testing/session-fixture.ts"
 
 let house: SessionHouse
 beforeAll(async () => {

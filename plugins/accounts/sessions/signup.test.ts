@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { formOf, password, peopleOf } from "../test-people.ts"
-import { openSessionHouse, type SessionHouse } from "../test-session-house.ts"
+import { formOf, password, peopleOf } from "../testing/accounts.ts"
+import { openSessionHouse, type SessionHouse } from "../testing/session-fixture.ts"
 
 let house: SessionHouse
 let people: ReturnType<typeof peopleOf>

@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { runs } from "../../../runtime/testing/runs.ts"
+import { runs } from "../../../testing/property.ts"
 import { type AnswerForm, AnswerParser } from "./answer-parser.ts"
 import { type SyntaxName, syntaxes, writeCalls } from "./call-syntax.ts"
 import { answerForms, difference, inPieces, randomCase, shrunk } from "./split-cases.ts"

@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
-import { runs } from "../../../runtime/testing/runs.ts"
+import { runs } from "../../../testing/property.ts"
 import { cheapestGroups, DecodeBanks } from "./decode-banks.ts"
 import type { KvShape } from "./kv-bank.ts"
 import { KvCache } from "./kv-cache.ts"

@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { runs } from "../../../runtime/testing/runs.ts"
+import { runs } from "../../../testing/property.ts"
 import { type Automaton, AutomatonConstraints, matches } from "./testing/automaton.ts"
 import {
   anything,

@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { expect, it } from "vitest"
-import { runs } from "../../../runtime/testing/runs.ts"
+import { runs } from "../../../testing/property.ts"
 import { keepNucleus } from "./nucleus.ts"
 
 const sumOf = (weights: Float32Array) => weights.reduce((sum, weight) => sum + weight, 0)

@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { runs } from "../../../runtime/testing/runs.ts"
+import { runs } from "../../../testing/property.ts"
 import { type KvShape, kvTokenBytes } from "./kv-bank.ts"
 import { KvCache } from "./kv-cache.ts"
 import { blockTokens, PrefixCache } from "./prefix-cache.ts"

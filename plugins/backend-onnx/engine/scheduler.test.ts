@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
-import { runs } from "../../../runtime/testing/runs.ts"
+import { runs } from "../../../testing/property.ts"
 import type { Priority } from "./protocol.ts"
 import { type Running, Scheduler, type SchedulerOptions } from "./scheduler.ts"
 

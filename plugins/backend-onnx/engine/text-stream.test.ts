@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
-import { runs } from "../../../runtime/testing/runs.ts"
+import { runs } from "../../../testing/property.ts"
 import type { StopRange } from "./stop-scanner.ts"
 import { TextStream } from "./text-stream.ts"
 

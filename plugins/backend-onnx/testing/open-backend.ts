@@ -12,8 +12,8 @@ import type {
   ModelPlan,
   TaskName,
 } from "../../../core/ports/model.ts"
-import { fakeClock, fakeLog, fakeWorkers } from "../../../core/testing/index.ts"
 import type { Usage } from "../../../core/usage.ts"
+import { fakeClock, fakeLog, fakeWorkers } from "../../../testing/index.ts"
 import { makeOnnxBackend } from "../backend.ts"
 import { makeEngineHealth } from "../engine/engine-health.ts"
 import type { OnnxSettings } from "../settings.ts"

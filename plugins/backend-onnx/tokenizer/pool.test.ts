@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { expect, test } from "vitest"
 import { PortError } from "../../../core/errors.ts"
-import { fakeLog } from "../../../core/testing/index.ts"
+import { fakeLog } from "../../../testing/index.ts"
 import { inPool } from "./pool.ts"
 
 const failing = (error: PortError) => {

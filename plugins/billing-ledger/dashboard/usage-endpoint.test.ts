@@ -1,9 +1,9 @@
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Endpoint } from "../../../core/index.ts"
-import { runs } from "../../../runtime/testing/runs.ts"
-import { openTestDatabase, type TestDatabase } from "../../../runtime/testing/test-database.ts"
-import { openTestLedger, type Spent, type TestLedger } from "../test-ledger.ts"
+import { openTestDatabase, type TestDatabase } from "../../../testing/postgres.ts"
+import { runs } from "../../../testing/property.ts"
+import { openTestLedger, type Spent, type TestLedger } from "../testing/ledger.ts"
 import { usageEndpoint } from "./usage-endpoint.ts"
 
 let test: TestDatabase

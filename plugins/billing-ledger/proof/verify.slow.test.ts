@@ -15,8 +15,8 @@ import {
   usageOf,
   uuidV7,
 } from "../../../core/index.ts"
-import { type FakeClock, fakeClock, fakeLog, fakeMetrics } from "../../../core/testing/index.ts"
-import { openTestDatabase, type TestDatabase } from "../../../runtime/testing/test-database.ts"
+import { type FakeClock, fakeClock, fakeLog, fakeMetrics } from "../../../testing/index.ts"
+import { openTestDatabase, type TestDatabase } from "../../../testing/postgres.ts"
 import { type LedgerBilling, makeLedgerBilling } from "../ledger-billing.ts"
 import { migrations } from "../migrations.ts"
 import { makeReplica, type Replica } from "../replica.ts"

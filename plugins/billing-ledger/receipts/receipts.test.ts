@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type Caller, uuidV7 } from "../../../core/index.ts"
-import { openTestDatabase, type TestDatabase } from "../../../runtime/testing/test-database.ts"
-import { openTestLedger, type TestLedger } from "../test-ledger.ts"
+import { openTestDatabase, type TestDatabase } from "../../../testing/postgres.ts"
+import { openTestLedger, type TestLedger } from "../testing/ledger.ts"
 import { keyReceiptEndpoint, sessionReceiptEndpoint } from "./endpoints.ts"
 
 let test: TestDatabase

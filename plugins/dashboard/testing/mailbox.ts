@@ -2,7 +2,7 @@ import { readdir, readFile } from "node:fs/promises"
 import { join } from "node:path"
 import PostalMime, { type Email } from "postal-mime"
 import { vi } from "vitest"
-import type { Platform } from "../../../runtime/testing/start-platform.ts"
+import type { Platform } from "../../../testing/platform.ts"
 
 const read = async (folder: string): Promise<readonly Email[]> => {
   const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith(".eml"))

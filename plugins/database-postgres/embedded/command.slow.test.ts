@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { makeFolder, serverPid, startHouse } from "../testing/houses.ts"
+import { makeFolder, serverPid, startHouse } from "../testing/processes.ts"
 import { isAlive } from "./process-list.ts"
 
 test("a command beside a server uses its PostgreSQL and leaves it", async () => {

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from "node:fs"
 import { expect, test } from "vitest"
-import { makeFolder, serverPid, spawnHouse, startHouse } from "../testing/houses.ts"
+import { makeFolder, serverPid, spawnHouse, startHouse } from "../testing/processes.ts"
 import { isAlive, signal } from "./process-list.ts"
 
 const untilTrue = async (what: () => boolean): Promise<void> => {

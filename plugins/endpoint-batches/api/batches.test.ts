@@ -2,8 +2,8 @@ import { Effect } from "effect"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import type { Caller } from "../../../core/index.ts"
 import type { BatchTables } from "../tables.ts"
+import { lineOf, openTestHouse, type TestHouse, targetPath } from "../testing/api-fixture.ts"
 import { maxOpenBatches } from "./batch-rows.ts"
-import { lineOf, openTestHouse, type TestHouse, targetPath } from "./test-house.ts"
 
 let test: TestHouse
 let live: Caller

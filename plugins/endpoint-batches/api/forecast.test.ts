@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { BatchTables } from "../tables.ts"
-import { lineOf, openTestHouse, type TestHouse, targetPath } from "./test-house.ts"
+import { lineOf, openTestHouse, type TestHouse, targetPath } from "../testing/api-fixture.ts"
 
 let test: TestHouse
 beforeAll(async () => {

@@ -7,7 +7,7 @@ import {
   errorOf,
   openBatchPlatform,
   rerankLine,
-} from "./test-platform.ts"
+} from "../testing/platform.ts"
 
 let platform: BatchPlatform
 let live: Acts

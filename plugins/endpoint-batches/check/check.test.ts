@@ -9,10 +9,10 @@ import {
   type StoredFile,
 } from "../../../core/index.ts"
 import type { BatchTable } from "../tables.ts"
+import { openWorkHouse, type WorkHouse } from "../testing/work/work-house.ts"
 import { keepWorking } from "../work/keep-working.ts"
 import { lineId } from "../work/line-wire.ts"
 import { partKey } from "../work/part-key.ts"
-import { openWorkHouse, type WorkHouse } from "../work/testing/work-house.ts"
 import { batchCheck } from "./batch-check.ts"
 import type { CheckHouse } from "./house.ts"
 import { partCheck } from "./part-check.ts"

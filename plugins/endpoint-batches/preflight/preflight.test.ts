@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
-import { lineOf, openPreflightHouse, targetPath } from "../api/test-house.ts"
 import type { BatchHouse } from "../house.ts"
 import type { BatchRow } from "../tables.ts"
+import { lineOf, openPreflightHouse, targetPath } from "../testing/api-fixture.ts"
 import { preflight, type Verdict } from "./preflight.ts"
 
 const at = new Date(0)

@@ -14,7 +14,7 @@ import {
   type Json,
   usageOf,
 } from "../../../core/index.ts"
-import { fakeChatModel, fakeHouse } from "../../../core/testing/index.ts"
+import { fakeChatModel, fakeHouse } from "../../../testing/index.ts"
 import { BatchFileRefused } from "./refused.ts"
 import { type BatchFileJob, type BatchFileSums, makeBatchRunner } from "./runner.ts"
 

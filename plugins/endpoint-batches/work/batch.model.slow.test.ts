@@ -11,13 +11,13 @@ import {
 } from "fast-check"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { apiError } from "../../../core/index.ts"
-import { fakeClock } from "../../../core/testing/index.ts"
+import { fakeClock } from "../../../testing/index.ts"
 import type { BatchRow } from "../tables.ts"
+import type { Fault } from "../testing/work/faults.ts"
+import { Player } from "../testing/work/player.ts"
+import { lineMicros } from "../testing/work/target.ts"
+import { numbersOf, openWorkHouse, type WorkHouse } from "../testing/work/work-house.ts"
 import { dropEnded, dropOrphans } from "./drop-results.ts"
-import type { Fault } from "./testing/faults.ts"
-import { Player } from "./testing/player.ts"
-import { lineMicros } from "./testing/target.ts"
-import { numbersOf, openWorkHouse, type WorkHouse } from "./testing/work-house.ts"
 
 /**
  * Two workers, of which each may be stale, on one batch, over the real tables. Whatever happens in whatever order: what is committed stays, counts once and

@@ -1,15 +1,15 @@
 import { Effect } from "effect"
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest"
 import { apiError } from "../../../core/index.ts"
-import { fakeStorage } from "../../../core/testing/index.ts"
-import { inputLine, lineMicros } from "./testing/target.ts"
+import { fakeStorage } from "../../../testing/index.ts"
+import { inputLine, lineMicros } from "../testing/work/target.ts"
 import {
   numbersOf,
   openWorkHouse,
   type WorkHouse,
   type WorkHouseOptions,
-} from "./testing/work-house.ts"
-import { hasEnded, isRunning, makeDoor, patient, startWorker } from "./testing/worker.ts"
+} from "../testing/work/work-house.ts"
+import { hasEnded, isRunning, makeDoor, patient, startWorker } from "../testing/work/worker.ts"
 
 // the server of the test databases may have to start first
 beforeAll(async () => (await openWorkHouse()).close(), 120_000)

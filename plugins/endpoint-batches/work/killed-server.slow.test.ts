@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto"
 import pg from "pg"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { type Platform, runCli, startPlatform } from "../../../runtime/testing/start-platform.ts"
-import { openTestDatabase, type TestDatabase } from "../../../runtime/testing/test-database.ts"
-import { writeBatchConfig } from "./testing/batch-config.ts"
-import { clientOf, orderBatch } from "./testing/people.ts"
+import { type Platform, runCli, startPlatform } from "../../../testing/platform.ts"
+import { openTestDatabase, type TestDatabase } from "../../../testing/postgres.ts"
+import { writeBatchConfig } from "../testing/work/batch-config.ts"
+import { clientOf, orderBatch } from "../testing/work/people.ts"
 
 /** Whole servers, killed again and again while they work one batch through. */
 

@@ -1,10 +1,10 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Storage } from "../../../core/index.ts"
-import { fakeClock, fakeStorage } from "../../../core/testing/index.ts"
-import { Player } from "./testing/player.ts"
-import { lineMicros } from "./testing/target.ts"
-import { numbersOf, openWorkHouse, type WorkHouse } from "./testing/work-house.ts"
+import { fakeClock, fakeStorage } from "../../../testing/index.ts"
+import { Player } from "../testing/work/player.ts"
+import { lineMicros } from "../testing/work/target.ts"
+import { numbersOf, openWorkHouse, type WorkHouse } from "../testing/work/work-house.ts"
 
 const clock = fakeClock()
 let world: WorkHouse

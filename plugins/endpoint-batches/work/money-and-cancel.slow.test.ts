@@ -1,9 +1,9 @@
 import { Effect } from "effect"
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest"
 import { cancelBatch } from "../api/batch-rows.ts"
-import { lineMicros } from "./testing/target.ts"
-import { openWorkHouse, type WorkHouse, type WorkHouseOptions } from "./testing/work-house.ts"
-import { hasEnded, isRunning, makeDoor, patient, startWorker } from "./testing/worker.ts"
+import { lineMicros } from "../testing/work/target.ts"
+import { openWorkHouse, type WorkHouse, type WorkHouseOptions } from "../testing/work/work-house.ts"
+import { hasEnded, isRunning, makeDoor, patient, startWorker } from "../testing/work/worker.ts"
 
 // the server of the test databases may have to start first
 beforeAll(async () => (await openWorkHouse()).close(), 120_000)

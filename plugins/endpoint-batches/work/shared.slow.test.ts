@@ -1,10 +1,10 @@
 import type OpenAI from "openai"
 import pg from "pg"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { type Platform, startPlatform } from "../../../runtime/testing/start-platform.ts"
-import { openTestDatabase, type TestDatabase } from "../../../runtime/testing/test-database.ts"
-import { writeBatchConfig } from "./testing/batch-config.ts"
-import { clientOf, manyClients, orderBatch } from "./testing/people.ts"
+import { type Platform, startPlatform } from "../../../testing/platform.ts"
+import { openTestDatabase, type TestDatabase } from "../../../testing/postgres.ts"
+import { writeBatchConfig } from "../testing/work/batch-config.ts"
+import { clientOf, manyClients, orderBatch } from "../testing/work/people.ts"
 
 const tenants = 8
 let database: TestDatabase

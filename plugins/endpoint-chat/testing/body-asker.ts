@@ -1,5 +1,5 @@
 import type { Json } from "../../../core/json.ts"
-import { fakeChatModel, fakeHouse } from "../../../core/testing/index.ts"
+import { fakeChatModel, fakeHouse } from "../../../testing/index.ts"
 import { makeChatEndpoint } from "../endpoint.ts"
 
 export const goodBody = { model: "svc-lyt", messages: [{ role: "user", content: "hi" }] } as const

@@ -2,13 +2,13 @@ import { Effect } from "effect"
 import OpenAI from "openai"
 import { makeIds } from "../../../core/ids.ts"
 import type { SchemaChecker } from "../../../core/services/schema-checker.ts"
+import { goodKey, type House, openHouse } from "../../../runtime/http/testing/fixture.ts"
 import {
   type FakeChatModel,
   type FakeChatScript,
   fakeChatModel,
   fakeClock,
-} from "../../../core/testing/index.ts"
-import { goodKey, type House, openHouse } from "../../../runtime/http/testing/house.ts"
+} from "../../../testing/index.ts"
 import { makeSchemaCheckEndpoint } from "../check-schema.ts"
 import { makeChatEndpoint } from "../endpoint.ts"
 

@@ -2,7 +2,7 @@ import { Effect, Stream } from "effect"
 import { type RawBuilder, sql } from "kysely"
 import { afterEach, beforeEach, expect, it } from "vitest"
 import type { ConsistencyCheck, Finding } from "../../../core/index.ts"
-import { fakeStorage } from "../../../core/testing/index.ts"
+import { fakeStorage } from "../../../testing/index.ts"
 import { createFile } from "../create-file.ts"
 import { beginIncoming, growIncoming } from "../incoming.ts"
 import { makeFiles } from "../make-files.ts"
@@ -15,7 +15,7 @@ import {
   openTestHouse,
   type TestHouse,
   tenant,
-} from "../test-house.ts"
+} from "../testing/fixture.ts"
 import { addPart } from "../uploads/add-part.ts"
 import { completeUpload } from "../uploads/complete-upload.ts"
 import { createUpload } from "../uploads/create-upload.ts"

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
 import { toFile } from "openai"
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
-import { errorOf, type FilesPlatform, openFilesPlatform } from "../test-platform.ts"
+import { errorOf, type FilesPlatform, openFilesPlatform } from "../testing/platform.ts"
 
 let platform: FilesPlatform
 let live: FilesPlatform["live"]

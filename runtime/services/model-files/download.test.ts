@@ -2,11 +2,11 @@ import { existsSync } from "node:fs"
 import { mkdir, readFile, stat, truncate, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
+import { startFileServer } from "../../../testing/files-server.ts"
 import { download } from "./download.ts"
 import { validatorPath } from "./part-file.ts"
 import type { PullContext } from "./pull-context.ts"
-import { startFileServer } from "./testing/file-server.ts"
-import { noise, setUp, sha256 } from "./testing/house.ts"
+import { noise, setUp, sha256 } from "./testing/fixture.ts"
 
 const { dir, server, context } = setUp()
 const size = 1_000_000

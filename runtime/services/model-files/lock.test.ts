@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect, it } from "vitest"
 import { acquireLock, type LockHolder } from "./lock.ts"
-import { setUp } from "./testing/house.ts"
+import { setUp } from "./testing/fixture.ts"
 
 const { dir, context } = setUp()
 const path = () => join(dir(), "x.lock")

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 import { afterEach, describe, expect, it } from "vitest"
-import { noise, setUp, sha256 } from "./testing/house.ts"
+import { noise, setUp, sha256 } from "./testing/fixture.ts"
 
 const { dir, server } = setUp()
 const body = noise(3_000_000)

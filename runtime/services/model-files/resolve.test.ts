@@ -6,7 +6,7 @@ import { pipIndex } from "./pip-index.ts"
 import type { Env } from "./pull-context.ts"
 import { resolveOrigin } from "./resolve.ts"
 import { parseSourceUrl } from "./source-url.ts"
-import { setUp } from "./testing/house.ts"
+import { setUp } from "./testing/fixture.ts"
 import { makeWanted } from "./wanted.ts"
 
 const { dir, server, context } = setUp()

@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
-import { runs } from "../../../../runtime/testing/runs.ts"
+import { runs } from "../../../../testing/property.ts"
 import { GrammarInstance } from "../grammar-instance.ts"
 import { byteVocabulary } from "../grammar-vocabulary.ts"
 import { ecmaPattern, PatternRefused, wholePattern } from "./pattern.ts"

@@ -1,9 +1,0 @@
-import { fakeClock } from "./clock.ts"
-import { type FakeReplies, fakeIdempotency } from "./idempotency.ts"
-import { idempotencyContract } from "./idempotency-contract.ts"
-
-idempotencyContract("the fake", async () => {
-  const clock = fakeClock()
-  const rows: FakeReplies = new Map()
-  return { idempotency: fakeIdempotency(clock, rows), second: fakeIdempotency(clock, rows), clock }
-})

@@ -1,0 +1,55 @@
+import type { Answered, Asking, SessionHouse } from "./session-fixture.ts"
+
+export const password = "correct horse"
+
+/** What people do at a house, and what they then have. */
+export const peopleOf = (house: SessionHouse) => {
+  let count = 0
+  const newEmail = () => `person${++count}@example.com`
+  const post = (path: string, body?: unknown, how?: Asking) =>
+    house.ask("POST", `/dashboard/${path}`, body, how)
+  return {
+    newEmail,
+    post,
+    me: (token: string) => house.ask("GET", "/dashboard/me", undefined, { token }),
+    mailsTo: (to: string) => house.mailer.sent.filter((mail) => mail.to === to),
+    rowOf: (email: string) =>
+      house.tables
+        .selectFrom("accounts_account")
+        .selectAll()
+        .where("email", "=", email)
+        .executeTakeFirst(),
+    signIn: async (email: string, secret = password): Promise<string> =>
+      (await post("login", { email, password: secret })).json.token,
+    /** An account as far as its owner has come with it. */
+    signUp: async (
+      more: {
+        readonly verified?: boolean
+        readonly suspended?: boolean
+        readonly role?: "admin"
+      } = {},
+    ) => {
+      const email = newEmail()
+      const { json } = await post("signup", { email, password })
+      const at = new Date(house.clock.nowMs())
+      const state = {
+        role: more.role ?? "user",
+        verified_at: more.verified ? at : null,
+        suspended_at: more.suspended ? at : null,
+      } as const
+      await house.tables
+        .updateTable("accounts_account")
+        .set(state)
+        .where("id", "=", json.id)
+        .execute()
+      return { id: json.id as string, email }
+    },
+  }
+}
+
+/** What is there of a reply, without what differs from account to account. */
+export const formOf = ({ status, headers, json }: Answered) => ({
+  status,
+  headers,
+  json: Object.fromEntries(Object.entries(json).map(([name, value]) => [name, typeof value])),
+})

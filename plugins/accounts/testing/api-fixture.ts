@@ -1,0 +1,214 @@
+import { Effect, Exit, Schema, Scope, Stream } from "effect"
+import {
+  type Caller,
+  defaultLimits,
+  defineEndpoint,
+  type Endpoint,
+  isApiError,
+  type Json,
+  makeIds,
+  type Strings,
+  statusOf,
+} from "../../../core/index.ts"
+import { type FakeHouse, fakeHouse, fakeMailer, fakeSigner } from "../../../testing/index.ts"
+import { openTestDatabase } from "../../../testing/postgres.ts"
+import { adminEndpoints } from "../admin/endpoints.ts"
+import type { AuditRow } from "../audit/audit-list.ts"
+import type { AuditTables } from "../audit/make-audit.ts"
+import type { AccountsHouse } from "../house.ts"
+import { makeIdentity } from "../identity.ts"
+import { keyEndpoints } from "../keys/endpoints.ts"
+import { migrations } from "../migrations.ts"
+import { Settings } from "../settings.ts"
+import { startAccountsHouse } from "../start-house.ts"
+import type { AccountsTables } from "../tables.ts"
+
+/** What a client sees, with the text of a reply that is no JSON. */
+export interface Seen {
+  readonly status: number
+  readonly headers: Strings
+  // biome-ignore lint/suspicious/noExplicitAny: tests look at what they expect
+  readonly json: any
+  readonly text: string
+}
+
+const keyed = (id: string) =>
+  defineEndpoint({
+    id,
+    summary: id,
+    method: "POST",
+    path: `/v1/${id}`,
+    access: "key",
+    body: "none",
+    maxBodyBytes: 0,
+    plan: () =>
+      Effect.succeed({ bound: {}, run: Effect.succeed({ status: 200, json: { said: id } }) }),
+  })
+
+/** A deployment's other endpoints: two that keys reach, and one that they don't. */
+const others: readonly Endpoint[] = [
+  keyed("chat.completions"),
+  keyed("embeddings.create"),
+  { ...keyed("models.list"), access: "public" },
+]
+
+const find = (
+  endpoints: readonly Endpoint[],
+  method: string,
+  path: string,
+): { endpoint: Endpoint; params: Strings } => {
+  for (const endpoint of endpoints) {
+    const names = [...endpoint.path.matchAll(/\{([^}]+)\}/g)].map(([, name]) => name ?? "")
+    const match =
+      endpoint.method === method &&
+      new RegExp(`^${endpoint.path.replace(/\{[^}]+\}/g, "([^/]*)")}$`).exec(path)
+    if (match)
+      return {
+        endpoint,
+        params: Object.fromEntries(
+          names.map((name, index) => [name, decodeURIComponent(match[index + 1] ?? "")]),
+        ),
+      }
+  }
+  throw new Error(`no endpoint is ${method} ${path}`)
+}
+
+export interface Ask {
+  readonly as: Caller
+  readonly body?: Json
+  readonly idempotencyKey?: string
+}
+
+const openDesk = async (house: AccountsHouse, fake: FakeHouse, endpoints: readonly Endpoint[]) => {
+  const { ids, clock, database } = house
+  const tables = database.queries<AccountsTables & AuditTables>()
+  const identity = makeIdentity(house.keys, { note: () => {} }, clock, house.settings.testKeys)
+  const ask = async (route: string, { as, body, idempotencyKey }: Ask): Promise<Seen> => {
+    const [method = "", address = ""] = route.split(" ")
+    const [path = "", query = ""] = address.split("?")
+    const { endpoint, params } = find(endpoints, method, path)
+    const more = {
+      caller: as,
+      params,
+      query: Object.fromEntries(new URLSearchParams(query)),
+      idempotencyKey,
+    }
+    const answered = Effect.flatMap(fake.path.run(endpoint, fake.input(body, more)), ({ reply }) =>
+      Effect.map(
+        "bytes" in reply ? Stream.mkString(Stream.decodeText(reply.bytes)) : Effect.succeed(""),
+        (text) => ({
+          ...{
+            status: reply.status,
+            headers: reply.headers ?? {},
+            text,
+            json: "json" in reply ? reply.json : undefined,
+          },
+        }),
+      ),
+    )
+    const failed = answered.pipe(
+      Effect.catchIf(isApiError, (error) =>
+        Effect.succeed({
+          status: statusOf(error),
+          headers: error.headers ?? {},
+          text: "",
+          json: { code: error.code, param: error.param ?? null, message: error.message },
+        }),
+      ),
+    )
+    return Effect.runPromise(Effect.scoped(failed))
+  }
+  return {
+    house,
+    fake,
+    clock: fake.clock,
+    tables,
+    identity,
+    ask,
+    /** An account, and its session. */
+    person: async (
+      more: {
+        readonly role?: "user" | "admin"
+        readonly email?: string
+        readonly verified?: boolean
+      } = {},
+    ): Promise<Caller> => {
+      const id = ids.make("acct_")
+      const at = new Date(clock.nowMs())
+      const { role = "user", email = `${id.toLowerCase()}@example.com`, verified = true } = more
+      await tables
+        .insertInto("accounts_account")
+        .values({
+          id,
+          email,
+          password_hash: "-",
+          role,
+          is_first: false,
+          verified_at: verified ? at : null,
+          suspended_at: null,
+          created_at: at,
+        })
+        .execute()
+      return { tenant: { account: id, mode: "live" }, scopes: [], role, limits: defaultLimits }
+    },
+    /** The audit log, the oldest first. */
+    audit: async (where: Partial<Pick<AuditRow, "actor" | "target" | "action">> = {}) => {
+      const rows = await tables.selectFrom("accounts_audit").selectAll().orderBy("seq").execute()
+      return rows.filter((row) =>
+        Object.entries(where).every(([name, value]) => row[name as "actor"] === value),
+      )
+    },
+    /** What a key may do now: the code of the refusal, or its Caller. */
+    authenticate: (key: string) =>
+      Effect.runPromise(
+        identity
+          .authenticate(key)
+          .pipe(Effect.catch((error) => Effect.succeed(isApiError(error) ? error.code : error))),
+      ),
+  }
+}
+
+/** The endpoints of keys and admins on a real database, behind the real call path. Money is the port's fake. */
+export const openTestDesk = async (settings: Json = {}) => {
+  const { database, close, openAgain } = await openTestDatabase()
+  await Effect.runPromise(database.migrate("accounts", migrations))
+  const fake = fakeHouse([], 0n)
+  const scope = Scope.makeUnsafe()
+  let house: AccountsHouse | undefined
+  const open = () => {
+    if (!house) throw new Error("not open yet")
+    return house
+  }
+  const endpoints = [...keyEndpoints(open), ...adminEndpoints(open), ...others]
+  house = await Effect.runPromise(
+    startAccountsHouse({
+      ...{
+        database,
+        billing: fake.billing,
+        signer: fakeSigner(),
+        mailer: fakeMailer(),
+        clock: fake.clock,
+        ids: makeIds(fake.clock.nowMs),
+        log: fake.log,
+      },
+      deployment: {
+        name: "test",
+        dataDir: "/nonexistent",
+        modelsDir: "/nonexistent",
+        baseUrl: "http://localhost",
+        role: "serve",
+      },
+      settings: Schema.decodeUnknownSync(Settings)(settings),
+      endpoints: () => endpoints,
+    }).pipe(Scope.provide(scope)),
+  )
+  return {
+    ...(await openDesk(house, fake, endpoints)),
+    openAgain,
+    close: async () => {
+      await Effect.runPromise(Scope.close(scope, Exit.void))
+      await close()
+    },
+  }
+}
+export type TestDesk = Awaited<ReturnType<typeof openTestDesk>>

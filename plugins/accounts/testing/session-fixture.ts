@@ -1,0 +1,154 @@
+import { Effect, Exit, Schema, Scope } from "effect"
+import { expect, vi } from "vitest"
+import {
+  type ApiError,
+  type Call,
+  type Caller,
+  type Endpoint,
+  errorBody,
+  isApiError,
+  type Json,
+  makeIds,
+  type Strings,
+  statusOf,
+} from "../../../core/index.ts"
+import { fakeBilling, fakeHouse, fakeMailer, fakeSigner } from "../../../testing/index.ts"
+import { openTestDatabase } from "../../../testing/postgres.ts"
+import type { AccountsHouse } from "../house.ts"
+import { keyEndpoints } from "../keys/endpoints.ts"
+import { sessionEndpoints } from "../sessions/endpoints.ts"
+import { Settings } from "../settings.ts"
+import { startAccountsHouse } from "../start-house.ts"
+import { openTestHouse, type TestHouse } from "./fixture.ts"
+
+export interface Asking {
+  readonly token?: string
+  readonly address?: string
+  readonly languages?: string
+}
+
+export interface Answered {
+  readonly status: number
+  readonly headers: Strings
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into replies of many shapes
+  readonly json: any
+}
+
+const ends: Endpoint[] = []
+
+/** The whole plugin but its HTTP: real rows, the real call path, and fakes for money, signatures and mail. */
+export const openSessionHouse = async (input: Json = {}) => {
+  const test = await openTestDatabase()
+  const base = await openTestHouse(test)
+  const scope = Scope.makeUnsafe()
+  const mailer = fakeMailer()
+  const billing = fakeBilling(base.clock)
+  const signer = fakeSigner()
+  const start = async (database: AccountsHouse["database"]): Promise<AccountsHouse> => {
+    const deployment = {
+      name: "test",
+      dataDir: base.dataDir,
+      modelsDir: base.dataDir,
+      baseUrl: "https://rakit.example",
+      role: "serve",
+    } as const
+    const settings = Schema.decodeUnknownSync(Settings)(input)
+    const parts = {
+      database,
+      billing,
+      signer,
+      mailer,
+      clock: base.clock,
+      ids: makeIds(base.clock.nowMs),
+      log: base.log,
+      deployment,
+      settings,
+      endpoints: () => ends,
+    }
+    return Effect.runPromise(startAccountsHouse(parts).pipe(Scope.provide(scope)))
+  }
+  const askOf = (house: AccountsHouse) => {
+    const endpoints = [...sessionEndpoints(() => house), ...keyEndpoints(() => house)]
+    const callPath = fakeHouse()
+    return async (
+      method: Endpoint["method"],
+      path: string,
+      body?: Json,
+      { token, address = "192.0.2.1", languages }: Asking = {},
+    ): Promise<Answered> => {
+      const endpoint = endpoints.find((one) => one.method === method && one.path === path)
+      if (!endpoint) throw new Error(`there is no ${method} ${path}`)
+      const signedIn: Caller | Answered | undefined =
+        endpoint.access === "public"
+          ? undefined
+          : await Effect.runPromise(
+              house.sessions.authenticate(token ?? "").pipe(
+                Effect.catchIf(isApiError, (error) =>
+                  Effect.succeed({
+                    status: statusOf(error),
+                    headers: {},
+                    json: errorBody(error),
+                  }),
+                ),
+              ),
+            )
+      if (signedIn && "json" in signedIn) return signedIn
+      return callPath.ask(endpoint, body, { caller: signedIn, client: { address, languages } })
+    }
+  }
+  const house = await start(base.database)
+  return {
+    ...base,
+    house,
+    mailer,
+    billing,
+    signer,
+    ask: askOf(house),
+    /** Ends when what goes on behind answers is done. */
+    idle: () => vi.waitFor(() => expect(house.background.pending()).toBe(0)),
+    billingOf: (account: string) => Effect.runPromise(billing.balance(account)),
+    /** The error of a public POST, with what becomes headers. */
+    failureOf: (path: string, body: Json): Promise<ApiError> => {
+      const endpoint = sessionEndpoints(() => house).find((one) => one.path === path)!
+      const plan = endpoint.plan({ body, client: { address: "192.0.2.1" } } as Call<Json>)
+      const run = Effect.flatMap(plan, (made) =>
+        Effect.catchTag(made.run, "PortError", (error) => Effect.die(error)),
+      )
+      return Effect.runPromise(Effect.scoped(Effect.flip(run)))
+    },
+    /** Another server of the same deployment. */
+    startAgain: async () => {
+      const again = await start(await test.openAgain())
+      return { house: again, ask: askOf(again) }
+    },
+    /** The newest token that was mailed to somebody. */
+    mailedToken: (to: string, purpose: "verify" | "reset"): string => {
+      const texts = mailer.sent
+        .filter((mail) => mail.to === to)
+        .map((mail) => new RegExp(`#${purpose}=([\\w-]{43})`).exec(mail.text)?.[1])
+      return texts.findLast((found) => found !== undefined) ?? ""
+    },
+    auditOf: (target: string) =>
+      base.database
+        .queries<{
+          accounts_audit: {
+            action: string
+            target: string
+            actor: string
+            before: Json
+            after: Json
+            seq: string
+          }
+        }>()
+        .selectFrom("accounts_audit")
+        .select(["actor", "action", "before", "after"])
+        .where("target", "=", target)
+        .orderBy("seq")
+        .execute(),
+    close: async () => {
+      await Effect.runPromise(Scope.close(scope, Exit.void))
+      await base.close()
+    },
+  }
+}
+export type SessionHouse = Awaited<ReturnType<typeof openSessionHouse>> & Pick<TestHouse, "clock">

@@ -1,0 +1,147 @@
+import { Effect, Stream } from "effect"
+import { jsonLines, type RawLine } from "../../input/json-lines.ts"
+import { preflight } from "../../preflight/preflight.ts"
+import type { BatchRow } from "../../tables.ts"
+import { claimBatch } from "../../work/claim.ts"
+import { commitLines, giveBack } from "../../work/commit.ts"
+import { compact } from "../../work/compact.ts"
+import { finish } from "../../work/finish.ts"
+import { beginLines } from "../../work/own-row.ts"
+import { makeProgress, type Progress } from "../../work/progress.ts"
+import { makePurse } from "../../work/purse.ts"
+import { answeredLines } from "../../work/results.ts"
+import { type LineResult, runLine } from "../../work/run-line.ts"
+import { makeStop } from "../../work/stop.ts"
+import type { WorkHouse } from "./work-house.ts"
+
+interface Session {
+  readonly row: BatchRow
+  readonly left: RawLine[]
+  readonly progress: Progress
+  tray: LineResult[]
+}
+
+/**
+ * A worker that makes one move at a time, when it is told to. What fails ends its session, as in a process: it knows nothing any more, and its lease runs out.
+ * The moves are those of the real worker; only their order is the test's.
+ */
+export class Player {
+  private session: Session | undefined
+  private readonly world: WorkHouse
+  constructor(world: WorkHouse) {
+    this.world = world
+  }
+
+  get works(): boolean {
+    return this.session !== undefined
+  }
+
+  /** The process is gone. */
+  die(): void {
+    this.session = undefined
+  }
+
+  private async careful(move: () => Promise<unknown>): Promise<void> {
+    await move().catch(() => this.die())
+  }
+
+  claim(id: string): Promise<void> {
+    return this.careful(async () => {
+      const { house } = this.world
+      this.die()
+      const claimed = await Effect.runPromise(claimBatch(house, id))
+      if (!claimed) return
+      if (house.clock.nowMs() >= claimed.deadline_at.getTime())
+        return void (await Effect.runPromise(finish(house, claimed, { status: "expired" })))
+      const row = claimed.status === "validating" ? await this.check(claimed) : claimed
+      if (row) this.session = { row, left: await this.read(row), progress: this.progress, tray: [] }
+    })
+  }
+
+  private progress = makeProgress({ partBytes: 1, partLines: 1, maxLines: 1_000 })
+
+  private async check(row: BatchRow): Promise<BatchRow | undefined> {
+    const verdict = await Effect.runPromise(preflight(this.world.house, row))
+    if ("total" in verdict)
+      return Effect.runPromise(beginLines(this.world.house, row, verdict.total))
+    await Effect.runPromise(
+      finish(this.world.house, row, { status: "failed", errors: verdict.errors }),
+    )
+    return undefined
+  }
+
+  private async read(row: BatchRow): Promise<RawLine[]> {
+    const { files, limits } = this.world.house
+    const input = await Effect.runPromise(
+      files.find({ account: row.account, mode: row.mode }, row.input_file_id),
+    )
+    const offset = Number(row.done_offset)
+    const lines = jsonLines(files.read(input!, { from: offset }), {
+      maxLineBytes: limits.maxLineBytes,
+      from: { line: row.done_through + 1, offset },
+    })
+    const all = await Effect.runPromise(Stream.runCollect(lines))
+    const answered = await Effect.runPromise(answeredLines(this.world.house, row.id))
+    this.progress = makeProgress({ partBytes: 1, partLines: 1, maxLines: 1_000 })
+    for (const { line, end } of all) this.progress.passed(line, end)
+    for (const [line, bytes] of answered) this.progress.done(line, bytes)
+    return all.filter(({ line }) => !answered.has(line))
+  }
+
+  /** Any of the lines that have not run. */
+  run(pick: number): Promise<void> {
+    return this.careful(async () => {
+      const { session } = this
+      if (!session) return
+      const [raw] = session.left.splice(pick % Math.max(1, session.left.length), 1)
+      if (!raw) return
+      const { house } = this.world
+      const parts = {
+        house,
+        batch: session.row,
+        target: house.targets.get(session.row.endpoint)!,
+        stop: makeStop(),
+        random: Math.random,
+      }
+      const result = await Effect.runPromise(
+        runLine(parts, raw, { ...makePurse().stake(), resting: (wait) => wait }),
+      )
+      if (result) session.tray.push(result)
+    })
+  }
+
+  commit(): Promise<void> {
+    return this.careful(async () => {
+      const { session } = this
+      if (!session || session.tray.length === 0) return
+      const results = session.tray
+      session.tray = []
+      const committed = await Effect.runPromise(
+        Effect.onError(commitLines(this.world.house, session.row, results), () =>
+          giveBack(this.world.house, results),
+        ),
+      )
+      if (committed === "lost") await Effect.runPromise(giveBack(this.world.house, results))
+      if (committed !== "kept") this.die()
+      for (const { line, body } of results) session.progress.done(line, body.length)
+    })
+  }
+
+  compact(): Promise<void> {
+    return this.careful(async () => {
+      const stretch = this.session?.progress.stretch
+      if (!this.session || !stretch) return
+      if (await Effect.runPromise(compact(this.world.house, this.session.row, stretch)))
+        this.session.progress.forget(stretch)
+    })
+  }
+
+  /** Where all has run and is committed. */
+  finish(): Promise<void> {
+    return this.careful(async () => {
+      if (!this.session || this.session.left.length > 0 || this.session.tray.length > 0) return
+      await Effect.runPromise(finish(this.world.house, this.session.row, { status: "completed" }))
+      this.die()
+    })
+  }
+}

@@ -1,0 +1,111 @@
+import { Effect, Schedule } from "effect"
+import { sql } from "kysely"
+import { type Database, PortError } from "../../../core/index.ts"
+import type { OpenedQueue } from "../../../testing/contracts/queue.ts"
+import { type FakeClock, fakeClock, fakeLog, fakeMetrics } from "../../../testing/index.ts"
+import { makeQueue } from "../queue.ts"
+
+/** As if the network were gone. */
+const breakable = (database: Database) => {
+  const state = { isCut: false }
+  const run: Database["run"] = (query) =>
+    Effect.suspend(() =>
+      state.isCut
+        ? Effect.fail(new PortError({ port: "database", message: "cut off" }))
+        : database.run(query),
+    )
+  return { state, database: { ...database, run } }
+}
+
+const makeProcess = (given: Database, clock: FakeClock) => {
+  const { state, database } = breakable(given)
+  const log = fakeLog()
+  const made = makeQueue({
+    database,
+    clock,
+    log,
+    metrics: fakeMetrics(),
+    random: () => 0.5,
+    wake: () => {},
+    reporting: Schedule.recurs(0),
+  })
+  let runs = 0
+  let shortestLeaseMs = Number.POSITIVE_INFINITY
+  const { worker, queue } = made
+  /** The moves of the driver, made by hand. */
+  const look = worker.renew.pipe(
+    Effect.ignore,
+    Effect.andThen(worker.dropLost),
+    Effect.andThen(Effect.ignore(worker.fill)),
+  )
+  return {
+    queue: {
+      ...queue,
+      consume: (job) =>
+        queue.consume({
+          ...job,
+          run: (payload) =>
+            Effect.suspend(() => {
+              runs++
+              shortestLeaseMs = Math.min(shortestLeaseMs, job.leaseMs)
+              return Effect.ensuring(
+                job.run(payload),
+                Effect.sync(() => runs--),
+              )
+            }),
+        }),
+    } as typeof queue,
+    log,
+    look,
+    rows: made.rows,
+    state,
+    /** Leases end while time jumps: a process that lives is given the time to renew them. */
+    stepMs: () => (runs > 0 && !state.isCut ? shortestLeaseMs / 3 : Number.POSITIVE_INFINITY),
+  }
+}
+
+/** A turn of the event loop, so that runs get past what is ready. */
+const turn = Effect.promise(() => new Promise<void>((done) => setImmediate(done)))
+
+/** Two processes on one empty table, on a clock that moves by hand. */
+export const openProcesses = (database: Database, otherDatabase: Database) =>
+  Effect.gen(function* () {
+    for (const table of ["queue_payload", "queue_dead_letter"])
+      yield* database.run(() => sql`DELETE FROM ${sql.table(table)}`.execute(database.queries()))
+    const clock = fakeClock()
+    const first = makeProcess(database, clock)
+    // transactions are all begun on the first process's connections
+    const second = makeProcess(
+      { ...otherDatabase, queries: (tx) => (tx ? database.queries(tx) : otherDatabase.queries()) },
+      clock,
+    )
+    const look = Effect.andThen(Effect.andThen(first.look, second.look), turn)
+    const advance = (ms: number): Effect.Effect<void> =>
+      Effect.gen(function* () {
+        for (let leftMs = ms; leftMs > 0; ) {
+          yield* look
+          const stepMs = Math.min(leftMs, first.stepMs(), second.stepMs())
+          clock.advance(stepMs)
+          leftMs -= stepMs
+        }
+        yield* look
+        yield* look
+      })
+    const letters = () =>
+      sql<{ payload: string }>`SELECT payload FROM queue_dead_letter ORDER BY died_at, id`.execute(
+        database.queries(),
+      )
+    const opened: OpenedQueue = {
+      queue: first.queue,
+      other: second.queue,
+      cutOff: Effect.sync(() => {
+        first.state.isCut = true
+      }),
+      advance,
+      deadLetters: Effect.map(database.run(letters), ({ rows }) =>
+        rows.map(({ payload }) => JSON.parse(payload) as unknown),
+      ),
+      transaction: database.transaction,
+    }
+    return { ...opened, clock, first, second }
+  })

@@ -1,0 +1,188 @@
+import { Effect, Exit, Schema, Scope } from "effect"
+import { sql } from "kysely"
+import {
+  type Caller,
+  type Database,
+  defaultLimits,
+  type Endpoint,
+  type Job,
+  type Outbound,
+  type Queue,
+  type Tenant,
+  type Transaction,
+} from "../../../core/index.ts"
+import { makeOutbound } from "../../../runtime/services/outbound/outbound.ts"
+import { makeSecrets } from "../../../runtime/services/secrets.ts"
+import { fakeHouse, fakeMetrics, fakeQueue } from "../../../testing/index.ts"
+import { openTestDatabase } from "../../../testing/postgres.ts"
+import { openReceiver, type Receiver } from "../../../testing/receiver.ts"
+import { makeDeliveryJob } from "../delivery-job.ts"
+import { makeEmitter } from "../emitter.ts"
+import { webhookEndpoints } from "../endpoints.ts"
+import type { WebhookHouse } from "../house.ts"
+import { migrations } from "../migrations.ts"
+import { Settings } from "../settings.ts"
+
+const quiet = Effect.promise(() => new Promise<void>((done) => setTimeout(done, 1)))
+
+/** The queue in memory beside a real database: what was sent in a transaction is there when that has committed. */
+const inTransactions = (
+  queue: Queue,
+  database: Database,
+): { readonly queue: Queue; readonly database: Database } => {
+  const waiting = new Map<Transaction, Effect.Effect<void, never>[]>()
+  const send: Queue["send"] = (job, payload, options, tx) =>
+    Effect.suspend(() => {
+      const now = queue.send(job, payload, options)
+      if (!tx) return now
+      waiting.get(tx)?.push(Effect.orDie(now))
+      return Effect.void
+    })
+  const transaction: Database["transaction"] = (body) => {
+    const sent: Effect.Effect<void, never>[] = []
+    const inside = (tx: Transaction) => {
+      waiting.set(tx, sent)
+      return body(tx)
+    }
+    return Effect.tap(database.transaction(inside), () =>
+      Effect.forEach(sent, (one) => one, { discard: true }),
+    )
+  }
+  return { queue: { ...queue, send }, database: { ...database, transaction } }
+}
+
+export interface AskOptions {
+  readonly as?: Tenant
+  readonly body?: unknown
+  readonly idempotencyKey?: string
+}
+
+export const ada: Tenant = { account: "acct_ada", mode: "live" }
+
+/** The endpoints, the job and the port over a real database and real receivers; only the queue's time moves by hand. */
+export const openDesk = async (settings: Partial<Settings> = {}) => {
+  const test = await openTestDatabase()
+  await Effect.runPromise(test.database.migrate("webhook-http", migrations))
+  const scope = Scope.makeUnsafe()
+  const fake = fakeHouse()
+  const queue = fakeQueue(fake.clock)
+  const allowed: string[] = []
+  const outside: { outbound: Outbound } = { outbound: makeOutbound([]) }
+  const real = inTransactions(queue, test.database)
+  let random = 0
+  const house: WebhookHouse = {
+    ...real,
+    ...{
+      clock: fake.clock,
+      ids: fake.ids,
+      log: fake.log,
+      metrics: fakeMetrics(),
+      secrets: makeSecrets("shared"),
+    },
+    outbound: {
+      refusal: (url) => outside.outbound.refusal(url),
+      send: (request) => outside.outbound.send(request),
+    },
+    settings: { ...Schema.decodeUnknownSync(Settings)({}), ...settings },
+    random: () => random,
+  }
+  const endpoints = webhookEndpoints(() => house)
+  const job: Job<never> = makeDeliveryJob(() => house, house.settings) as Job<never>
+  const consume = () => Effect.runPromise(queue.consume(job).pipe(Scope.provide(scope)))
+  const receivers: Receiver[] = []
+
+  const callerOf = (tenant: Tenant): Caller => ({
+    tenant,
+    keyId: "key_1",
+    scopes: ["*"],
+    role: "user",
+    limits: { ...defaultLimits, rpm: 1_000_000, concurrency: 100, rpd: 1_000_000 },
+  })
+  const match = (endpoint: Endpoint, path: string) =>
+    new RegExp(`^${endpoint.path.replace(/\{(\w+)\}/g, "(?<$1>[^/]+)")}$`).exec(path)?.groups
+  /** `POST /v1/webhooks?limit=5` */
+  const ask = async (route: string, { as = ada, body = {}, idempotencyKey }: AskOptions = {}) => {
+    const [method, target = ""] = route.split(" ")
+    const url = new URL(target, "http://x")
+    const found = endpoints.find(
+      (one) => one.method === method && (one.path === url.pathname || match(one, url.pathname)),
+    )
+    if (!found) throw new Error(`no route ${route}`)
+    const params = Object.fromEntries(
+      Object.entries(match(found, url.pathname) ?? {}).map(([name, value]) => [
+        name,
+        decodeURIComponent(value),
+      ]),
+    )
+    const more = {
+      caller: callerOf(as),
+      params,
+      query: Object.fromEntries(url.searchParams),
+      idempotencyKey,
+    }
+    return (await fake.ask(found, body, more)) as {
+      readonly status: number
+      readonly headers: Record<string, string>
+      // biome-ignore lint/suspicious/noExplicitAny: tests look into replies of all shapes
+      readonly json: any
+    }
+  }
+
+  const isBusy = () =>
+    queue.running.length > 0 || queue.waiting.some(({ dueMs }) => dueMs <= fake.clock.nowMs())
+  /** Until all that is due has been done. */
+  const settle: Effect.Effect<void> = Effect.suspend(() =>
+    isBusy() ? queue.advance(0).pipe(Effect.andThen(quiet), Effect.andThen(settle)) : Effect.void,
+  )
+  const untilNextMs = () =>
+    Math.max(0, Math.min(...queue.waiting.map(({ dueMs }) => dueMs)) - fake.clock.nowMs())
+  /** And what waits for later, with the time that it takes. */
+  const drain: Effect.Effect<void> = Effect.andThen(
+    settle,
+    Effect.suspend(() =>
+      queue.waiting.length > 0 ? Effect.andThen(queue.advance(untilNextMs()), drain) : Effect.void,
+    ),
+  )
+  const advance = (ms: number) => Effect.runPromise(Effect.andThen(queue.advance(ms), settle))
+  const receive = async () => {
+    const receiver = await openReceiver()
+    receivers.push(receiver)
+    allowed.push(receiver.host)
+    outside.outbound = makeOutbound(allowed)
+    return receiver
+  }
+  const register = async (url: string, more: Record<string, unknown> = {}, as = ada) => {
+    const { status, json } = await ask("POST /v1/webhooks", {
+      as,
+      body: { url, events: ["batch.completed", "batch.failed"], ...more },
+    })
+    if (status !== 200) throw new Error(JSON.stringify(json))
+    return json as { readonly id: string; readonly secret: string }
+  }
+  const webhook = makeEmitter(house)
+  await consume()
+  return {
+    ...{ ask, advance, receive, register, house, queue, webhook, outside, settle, drain, allowed },
+    clock: fake.clock,
+    log: fake.log,
+    test,
+    emit: (data: unknown = { id: "batch-1" }, as = ada, event = "batch.completed") =>
+      Effect.runPromise(webhook.emit(as, event, data)),
+    deliveries: async (id: string, as = ada) =>
+      (await ask(`GET /v1/webhooks/${id}/deliveries?limit=100`, { as })).json.data,
+    show: async (id: string, as = ada) => (await ask(`GET /v1/webhooks/${id}`, { as })).json,
+    dice: (value: number) => {
+      random = value
+    },
+    empty: async () => {
+      for (const table of ["webhook_registration", "webhook_delivery"])
+        await sql`DELETE FROM ${sql.table(table)}`.execute(test.database.queries())
+    },
+    close: async () => {
+      await Effect.runPromise(Scope.close(scope, Exit.void))
+      for (const receiver of receivers) await receiver.close()
+      await test.close()
+    },
+  }
+}
+export type Desk = Awaited<ReturnType<typeof openDesk>>

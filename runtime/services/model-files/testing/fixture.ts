@@ -1,0 +1,61 @@
+import { createHash, randomBytes } from "node:crypto"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterEach, beforeEach } from "vitest"
+import { type Fields, type Log, systemClock } from "../../../../core/index.ts"
+import { type FileServer, startFileServer } from "../../../../testing/files-server.ts"
+import { freeBytes } from "../disk.ts"
+import type { PullContext } from "../pull-context.ts"
+import { fastTiming } from "./timing.ts"
+
+export interface LogLine {
+  readonly level: string
+  readonly message: string
+  readonly fields: Fields | undefined
+}
+
+export const makeLogCapture = (): { readonly log: Log; readonly lines: LogLine[] } => {
+  const lines: LogLine[] = []
+  const at = (level: string) => (message: string, fields?: Fields) =>
+    void lines.push({ level, message, fields })
+  const log: Log = {
+    debug: at("debug"),
+    info: at("info"),
+    warn: at("warn"),
+    error: at("error"),
+    with: () => log,
+  }
+  return { log, lines }
+}
+
+export const sha256 = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex")
+
+/** Does not compress, so that sizes of archives are known. */
+export const noise = (bytes: number): Buffer => randomBytes(bytes)
+
+/** A fresh folder and server around every test of the file. */
+export const setUp = () => {
+  let dir = ""
+  let server: FileServer
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), "model-files-"))
+    server = await startFileServer()
+  })
+  afterEach(async () => {
+    await server.close()
+    await rm(dir, { recursive: true, force: true })
+  })
+  const context = (more: Partial<PullContext> = {}): PullContext => ({
+    modelsDir: join(dir, "models"),
+    log: makeLogCapture().log,
+    clock: systemClock,
+    fetch: globalThis.fetch,
+    env: { HOME: dir, PIP_CONFIG_FILE: "/dev/null" },
+    cwd: dir,
+    timing: fastTiming,
+    freeBytes,
+    ...more,
+  })
+  return { dir: () => dir, server: () => server, context }
+}

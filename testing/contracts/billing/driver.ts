@@ -1,0 +1,104 @@
+import { randomUUID } from "node:crypto"
+import { Effect, type Exit } from "effect"
+import { defaultLimits, type Limits } from "../../../core/caller.ts"
+import type { BalanceTooLow, PortError } from "../../../core/errors.ts"
+import { uuidV7 } from "../../../core/ids.ts"
+import type {
+  AdmitRequest,
+  Billing,
+  RateState,
+  Refusal,
+  Settlement,
+} from "../../../core/ports/billing.ts"
+import type { FakeClock } from "../../fakes/clock.ts"
+
+export interface OpenBilling {
+  readonly billing: Billing
+  readonly clock: FakeClock
+  /** Does it know money? Without, balance and monthly cap are not tested. */
+  readonly money: boolean
+  close(): Promise<void>
+}
+
+export type Ask = Partial<
+  Pick<AdmitRequest, "counts" | "holdMicros" | "parent" | "model" | "prices" | "expiresMs">
+> & {
+  readonly limits?: Partial<Limits>
+  readonly mode?: "live" | "test"
+}
+
+/** One account with one key, and short names for what tests do with them. */
+export class Desk {
+  readonly account = `acc-${randomUUID()}`
+  readonly key = `key-${randomUUID()}`
+  readonly open: OpenBilling
+  constructor(open: OpenBilling) {
+    this.open = open
+  }
+  request(ask: Ask): AdmitRequest {
+    const { counts = "all", holdMicros = 0n, limits, mode = "live", ...more } = ask
+    const caller = {
+      tenant: { account: this.account, mode },
+      keyId: this.key,
+      scopes: ["*"],
+      role: "user" as const,
+      limits: { ...defaultLimits, ...limits },
+    }
+    return {
+      id: uuidV7(this.open.clock.nowMs()),
+      caller,
+      endpoint: "chat.completions",
+      requestId: "req-1",
+      holdMicros,
+      counts,
+      ...more,
+    }
+  }
+  /** The call's id, or why not. */
+  async admit(ask: Ask = {}): Promise<{ id: string; rate?: RateState; refused?: Refusal }> {
+    const request = this.request(ask)
+    const answer = await Effect.runPromise(
+      this.open.billing.admit(request).pipe(
+        // a duration differs each time
+        Effect.map(({ holdMs: _, ...rate }) => ({ rate })),
+        Effect.catchTag("Refusal", (refused) => Effect.succeed({ refused })),
+      ),
+    )
+    return { id: request.id, ...answer }
+  }
+  /** How many of `n` parallel calls got in. */
+  async flood(n: number, ask: Ask): Promise<number> {
+    const answers = await Promise.all(Array.from({ length: n }, () => this.admit(ask)))
+    return answers.filter((answer) => answer.rate).length
+  }
+  settle(id: string, outcome: Settlement["outcome"] = "settled", costMicros = 0n): Promise<void> {
+    return Effect.runPromise(
+      this.open.billing.settle([{ id, outcome, costMicros, usage: {}, httpStatus: 200 }]),
+    )
+  }
+  grant(
+    amountMicros: bigint,
+    id: string = randomUUID(),
+  ): Promise<Exit.Exit<void, BalanceTooLow | PortError>> {
+    return Effect.runPromiseExit(
+      this.open.billing.adjust({ id, account: this.account, amountMicros, reason: "test" }),
+    )
+  }
+  /** Of its key, in this UTC month. */
+  async spent(): Promise<bigint> {
+    return (
+      (
+        await Effect.runPromise(this.open.billing.spentThisMonth([this.key, `${this.key}-unknown`]))
+      ).get(this.key) ?? 0n
+    )
+  }
+  async balance(): Promise<readonly [bigint, bigint]> {
+    const { balanceMicros, heldMicros } = await Effect.runPromise(
+      this.open.billing.balance(this.account),
+    )
+    return [balanceMicros, heldMicros]
+  }
+}
+
+export const reasonOf = async (answer: Promise<{ refused?: Refusal }>) =>
+  (await answer).refused?.reason

@@ -1,0 +1,266 @@
+import { Effect } from "effect"
+import fc from "fast-check"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import type { Tenant } from "../../core/caller.ts"
+import type { Idempotency } from "../../core/services/idempotency.ts"
+import type { FakeClock } from "../fakes/clock.ts"
+
+export interface IdempotencyWorld {
+  readonly idempotency: Idempotency
+  /** Another replica's, over the same store. */
+  readonly second: Idempotency
+  readonly clock: FakeClock
+  close?(): Promise<void>
+}
+
+const minuteMs = 60_000
+const hourMs = 60 * minuteMs
+const ada: Tenant = { account: "acct_ada", mode: "live" }
+const run = Effect.runPromise
+
+/** What every Idempotency must do. `open` is called once; each test uses keys of its own. */
+export const idempotencyContract = (name: string, open: () => Promise<IdempotencyWorld>): void => {
+  describe(`${name} keeps the idempotency contract`, () => {
+    let world: IdempotencyWorld
+    let count = 0
+    const freshKey = () => `key-${++count}`
+    const begin = (key: string, fingerprint = "body", tenant = ada) =>
+      run(world.idempotency.begin(tenant, key, fingerprint))
+    const finish = (key: string, json: unknown = { ok: true }, tenant = ada) =>
+      run(world.idempotency.finish(tenant, key, { status: 200, json }))
+    const forget = (key: string, tenant = ada) => run(world.idempotency.forget(tenant, key))
+    beforeAll(async () => {
+      world = await open()
+    })
+    afterAll(() => world?.close?.())
+
+    it("a key is new once, then running, then done with the first reply", async () => {
+      const key = freshKey()
+      expect(await begin(key)).toEqual({ state: "new" })
+      expect(await begin(key)).toEqual({ state: "running" })
+      await finish(key, { id: "file-1", list: [1, null, "é"] })
+      expect(await begin(key)).toEqual({
+        state: "done",
+        reply: { status: 200, json: { id: "file-1", list: [1, null, "é"] } },
+      })
+    })
+
+    it("another body under the key is a mismatch, running or done", async () => {
+      const key = freshKey()
+      await begin(key, "one")
+      expect(await begin(key, "two")).toEqual({ state: "mismatch" })
+      await finish(key)
+      expect(await begin(key, "two")).toEqual({ state: "mismatch" })
+      expect((await begin(key, "one")).state).toBe("done")
+    })
+
+    it("of many at once exactly one is new", async () => {
+      for (let round = 0; round < 5; round++) {
+        const key = freshKey()
+        const states = await Promise.all(Array.from({ length: 20 }, () => begin(key)))
+        expect(states.filter((s) => s.state === "new")).toHaveLength(1)
+        expect(states.filter((s) => s.state === "running")).toHaveLength(19)
+      }
+    })
+
+    it("a forgotten key is new, with any body", async () => {
+      const key = freshKey()
+      await begin(key, "one")
+      await forget(key)
+      expect(await begin(key, "two")).toEqual({ state: "new" })
+    })
+
+    it("a reply that was given is neither forgotten nor replaced", async () => {
+      const key = freshKey()
+      await begin(key)
+      await finish(key, "first")
+      await finish(key, "second")
+      await forget(key)
+      expect(await begin(key)).toEqual({ state: "done", reply: { status: 200, json: "first" } })
+    })
+
+    it("finish and forget of a key that never began change nothing", async () => {
+      const key = freshKey()
+      await finish(key)
+      await forget(key)
+      expect(await begin(key)).toEqual({ state: "new" })
+    })
+
+    it("accounts and modes don't see each other's keys", async () => {
+      const key = freshKey()
+      for (const tenant of [
+        ada,
+        { account: "acct_ada", mode: "test" },
+        { account: "acct_bob", mode: "live" },
+      ] as const) {
+        expect(await begin(key, "body", tenant)).toEqual({ state: "new" })
+        await finish(key, tenant, tenant)
+      }
+      expect(await begin(key)).toEqual({ state: "done", reply: { status: 200, json: ada } })
+    })
+
+    it("a running key is new again after 15 minutes, once", async () => {
+      const key = freshKey()
+      await begin(key)
+      world.clock.advance(15 * minuteMs - 1)
+      expect((await begin(key)).state).toBe("running")
+      world.clock.advance(1)
+      const states = await Promise.all(Array.from({ length: 10 }, () => begin(key, "other")))
+      expect(states.filter((s) => s.state === "new")).toHaveLength(1)
+      expect((await begin(key, "other")).state).toBe("running")
+    })
+
+    it("a reply is remembered for 24 hours", async () => {
+      const key = freshKey()
+      await begin(key)
+      await finish(key)
+      world.clock.advance(24 * hourMs - 1)
+      expect((await begin(key)).state).toBe("done")
+      world.clock.advance(1)
+      expect(await begin(key, "other")).toEqual({ state: "new" })
+    })
+
+    it("the call id of a reply comes back with it, and none where there was none", async () => {
+      const [named, nameless] = [freshKey(), freshKey()]
+      await begin(named)
+      await begin(nameless)
+      await run(
+        world.idempotency.finish(ada, named, {
+          status: 201,
+          json: 1,
+          callId: "0199c0de-0000-7000-8000-000000000001",
+        }),
+      )
+      await finish(nameless, 1)
+      for (const store of [world.idempotency, world.second]) {
+        expect(await run(store.begin(ada, named, "body"))).toStrictEqual({
+          state: "done",
+          reply: { status: 201, json: 1, callId: "0199c0de-0000-7000-8000-000000000001" },
+        })
+        expect(await run(store.begin(ada, nameless, "body"))).toStrictEqual({
+          state: "done",
+          reply: { status: 200, json: 1 },
+        })
+      }
+      world.clock.advance(24 * hourMs)
+      await begin(named)
+      await finish(named, 2)
+      expect(await begin(named)).toStrictEqual({ state: "done", reply: { status: 200, json: 2 } })
+    })
+
+    it("replicas see each other's keys", async () => {
+      const key = freshKey()
+      const states = await Promise.all(
+        Array.from({ length: 20 }, (_, n) =>
+          run((n % 2 ? world.idempotency : world.second).begin(ada, key, "body")),
+        ),
+      )
+      expect(states.filter((s) => s.state === "new")).toHaveLength(1)
+      expect(states.filter((s) => s.state === "running")).toHaveLength(19)
+      expect(await run(world.second.begin(ada, key, "other"))).toEqual({ state: "mismatch" })
+    })
+
+    it.each(["finish", "forget"] as const)(
+      "%s of a request whose lease ended leaves the one of another replica alone",
+      async (late) => {
+        const key = freshKey()
+        await begin(key, "one")
+        world.clock.advance(15 * minuteMs)
+        expect(await run(world.second.begin(ada, key, "two"))).toEqual({ state: "new" })
+        await (late === "finish" ? finish(key, "of one") : forget(key))
+        expect(await begin(key, "two")).toEqual({ state: "running" })
+        await run(world.second.finish(ada, key, { status: 200, json: "of two" }))
+        await (late === "finish" ? finish(key, "of one") : forget(key))
+        expect(await begin(key, "two")).toEqual({
+          state: "done",
+          reply: { status: 200, json: "of two" },
+        })
+      },
+    )
+
+    it("a request may finish after its lease, if nobody has begun anew", async () => {
+      const key = freshKey()
+      await begin(key)
+      world.clock.advance(20 * minuteMs)
+      await finish(key, "late")
+      expect(await run(world.second.begin(ada, key, "body"))).toEqual({
+        state: "done",
+        reply: { status: 200, json: "late" },
+      })
+    })
+
+    it("only the replica that began a key ends it", async () => {
+      const key = freshKey()
+      await begin(key)
+      await run(world.second.finish(ada, key, { status: 200, json: "foreign" }))
+      await run(world.second.forget(ada, key))
+      expect(await begin(key)).toEqual({ state: "running" })
+      await finish(key, "own")
+      expect(await begin(key)).toEqual({ state: "done", reply: { status: 200, json: "own" } })
+    })
+
+    it("any JSON comes back as it was", async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.jsonValue(),
+          fc.integer({ min: 200, max: 599 }),
+          async (json, status) => {
+            const key = freshKey()
+            await begin(key)
+            await run(world.idempotency.finish(ada, key, { status, json }))
+            expect(await begin(key)).toEqual({
+              state: "done",
+              reply: { status, json: JSON.parse(JSON.stringify(json)) },
+            })
+          },
+        ),
+        { numRuns: 30 },
+      )
+    })
+
+    it("follows its state machine over any order of calls, by two replicas", async () => {
+      const who = fc.constantFrom("idempotency" as const, "second" as const)
+      const step = fc.oneof(
+        fc.record({ call: fc.constant("begin" as const), who, body: fc.constantFrom("a", "b") }),
+        fc.record({ call: fc.constantFrom("finish" as const, "forget" as const), who }),
+        fc.record({
+          call: fc.constant("wait" as const),
+          ms: fc.constantFrom(minuteMs, 15 * minuteMs, 24 * hourMs),
+        }),
+      )
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { maxLength: 14 }), async (steps) => {
+          const key = freshKey()
+          let model: { by: string; body: string; done: boolean; endsMs: number } | undefined
+          for (const s of steps) {
+            const nowMs = world.clock.nowMs()
+            if (s.call === "wait") world.clock.advance(s.ms)
+            else if (s.call === "begin") {
+              const live = model && model.endsMs > nowMs ? model : undefined
+              const expected = !live
+                ? "new"
+                : live.body !== s.body
+                  ? "mismatch"
+                  : live.done
+                    ? "done"
+                    : "running"
+              expect((await run(world[s.who].begin(ada, key, s.body))).state).toBe(expected)
+              if (!live)
+                model = { by: s.who, body: s.body, done: false, endsMs: nowMs + 15 * minuteMs }
+            } else {
+              const mine = model?.by === s.who && !model.done
+              if (s.call === "finish") {
+                await run(world[s.who].finish(ada, key, { status: 200, json: null }))
+                if (model && mine) model = { ...model, done: true, endsMs: nowMs + 24 * hourMs }
+              } else {
+                await run(world[s.who].forget(ada, key))
+                if (mine) model = undefined
+              }
+            }
+          }
+        }),
+        { numRuns: 60 },
+      )
+    })
+  })
+}

@@ -1,0 +1,193 @@
+import { Effect } from "effect"
+import fc from "fast-check"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { type Caller, defaultLimits, type Limits } from "../../core/caller.ts"
+import { isApiError } from "../../core/errors.ts"
+import { randomText } from "../../core/ids.ts"
+import type { Identity } from "../../core/services/identity.ts"
+
+export interface KeyState {
+  readonly mode: "live" | "test"
+  readonly role: "user" | "admin"
+  readonly limits: Limits
+  readonly verified: boolean
+  readonly suspended: boolean
+  readonly revoked: boolean
+}
+
+export interface IdentityWorld {
+  readonly identity: Identity
+  /** Stores a key, each under an account of its own. */
+  addKey(
+    key: string,
+    state: KeyState,
+  ): Promise<{ readonly keyId: string; readonly account: string }>
+  /** As an administrator, or another server, would. */
+  changeKey(key: string, state: Pick<KeyState, "verified" | "suspended" | "revoked">): Promise<void>
+  advance(ms: number): void
+  close?(): Promise<void>
+}
+
+const sound: KeyState = {
+  mode: "live",
+  role: "user",
+  limits: defaultLimits,
+  verified: true,
+  suspended: false,
+  revoked: false,
+}
+const cacheMs = 5_000
+
+/** The code of the refusal; the caller when there is none. */
+const outcome = async (
+  effect: ReturnType<Identity["authenticate"]>,
+): Promise<Caller | { code: string; message: string }> =>
+  Effect.runPromise(
+    effect.pipe(
+      Effect.catch((error) =>
+        isApiError(error)
+          ? Effect.succeed({ code: error.code as string, message: error.message })
+          : Effect.die(error),
+      ),
+    ),
+  )
+
+/** What every Identity must do. `open` is called once; each test uses keys of its own. */
+export const identityContract = (name: string, open: () => Promise<IdentityWorld>): void => {
+  describe(`${name} keeps the identity contract`, () => {
+    let world: IdentityWorld
+    beforeAll(async () => {
+      world = await open()
+    })
+    afterAll(() => world?.close?.())
+    const newKey = (mode: "live" | "test" = "live") => `svc_${mode}_${randomText(32)}`
+    const who = (key: string) => outcome(world.identity.authenticate(key))
+    const add = async (state: Partial<KeyState> = {}) => {
+      const key = newKey(state.mode)
+      return { key, ...(await world.addKey(key, { ...sound, ...state })) }
+    }
+
+    it("knows whose key it is, with its mode, role, scopes and limits", async () => {
+      const limits: Limits = {
+        rpm: 7,
+        rpd: 70,
+        concurrency: 3,
+        monthlyCapMicros: 9_000_000_000_000_001n,
+      }
+      const live = await add({ role: "admin", limits })
+      expect(await who(live.key)).toEqual({
+        tenant: { account: live.account, mode: "live" },
+        keyId: live.keyId,
+        scopes: ["*"],
+        role: "admin",
+        limits,
+      })
+      const test = await add({ mode: "test" })
+      expect(await who(test.key)).toEqual({
+        tenant: { account: test.account, mode: "test" },
+        keyId: test.keyId,
+        scopes: ["*"],
+        role: "user",
+        limits: defaultLimits,
+      })
+    })
+
+    it("refuses missing, unknown and revoked keys alike", async () => {
+      const revoked = await add({ revoked: true })
+      const refusals = await Promise.all(["", newKey(), revoked.key].map(who))
+      expect(new Set(refusals.map((r) => JSON.stringify(r))).size).toBe(1)
+      expect(refusals[0]).toMatchObject({ code: "authentication_error" })
+    })
+
+    it("says what is wrong with the account, the key first, the e-mail second", async () => {
+      const codes = []
+      for (const state of [
+        { revoked: true, verified: false, suspended: true },
+        { verified: false, suspended: true },
+        { verified: false },
+        { suspended: true },
+      ]) {
+        const { key } = await add(state)
+        const refusal = await who(key)
+        expect(JSON.stringify(refusal)).not.toContain(key)
+        codes.push("code" in refusal ? refusal.code : "none")
+      }
+      expect(codes).toEqual([
+        "authentication_error",
+        "email_not_verified",
+        "email_not_verified",
+        "account_suspended",
+      ])
+    })
+
+    it("notices a change after at most 5 s, in both directions", async () => {
+      const { key, keyId } = await add()
+      const states = [
+        { state: { verified: true, suspended: true, revoked: false }, code: "account_suspended" },
+        { state: { verified: true, suspended: false, revoked: false }, code: undefined },
+        {
+          state: { verified: true, suspended: false, revoked: true },
+          code: "authentication_error",
+        },
+      ]
+      for (const { state, code } of states) {
+        await who(key)
+        await world.changeKey(key, state)
+        world.advance(cacheMs)
+        for (const answer of [await who(key), await outcome(world.identity.resume(keyId))])
+          expect("code" in answer ? answer.code : undefined).toBe(code)
+      }
+    })
+
+    it("resumes work for a key, and refuses when the key or the account may no longer call", async () => {
+      const { key, keyId } = await add()
+      expect(await outcome(world.identity.resume(keyId))).toEqual(await who(key))
+      const suspended = await add({ suspended: true })
+      expect(await outcome(world.identity.resume(suspended.keyId))).toMatchObject({
+        code: "account_suspended",
+      })
+      const revoked = await add({ revoked: true })
+      expect(await outcome(world.identity.resume(revoked.keyId))).toMatchObject({
+        code: "authentication_error",
+      })
+      expect(await outcome(world.identity.resume("key_unknown"))).toMatchObject({
+        code: "authentication_error",
+      })
+    })
+
+    it("refuses any text that is no key, and changed ones", async () => {
+      const { key } = await add()
+      const changed = [
+        key.toUpperCase(),
+        ` ${key}`,
+        `${key} `,
+        key.slice(0, -1),
+        `${key}x`,
+        `Bearer ${key}`,
+      ]
+      for (const text of changed)
+        expect(await who(text)).toMatchObject({ code: "authentication_error" })
+      await fc.assert(
+        fc.asyncProperty(
+          fc.oneof(
+            fc.string({ unit: "binary", maxLength: 300 }),
+            fc.string({ minLength: 16, maxLength: 60 }),
+          ),
+          async (text) => {
+            expect(await who(text)).toMatchObject({ code: "authentication_error" })
+            expect(await outcome(world.identity.resume(text))).toMatchObject({
+              code: "authentication_error",
+            })
+          },
+        ),
+        { numRuns: 60 },
+      )
+    })
+
+    it("answers many callers of one key at once", async () => {
+      const { key, keyId } = await add()
+      const answers = await Promise.all(Array.from({ length: 50 }, () => who(key)))
+      for (const answer of answers) expect(answer).toMatchObject({ keyId })
+    })
+  })
+}

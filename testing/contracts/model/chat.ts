@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import type { ChatEvent, ChatRequest } from "../../../core/ports/model.ts"
+import {
+  expectStops,
+  expectStopsWhenLeft,
+  type ModelWorld,
+  openLedger,
+  refusalOf,
+  runWhole,
+  textLongerThan,
+} from "./fixture.ts"
+
+const greedy = { temperature: 0, topP: 1, frequencyPenalty: 0, presencePenalty: 0 }
+const request = (text: string, more: Partial<ChatRequest> = {}): ChatRequest => ({
+  messages: [{ role: "user", content: [{ type: "text", text }] }],
+  sampling: greedy,
+  maxTokens: 12,
+  stop: [],
+  ...more,
+})
+const question = "Tell me a long story about the sea, the wind and a small boat."
+const textOf = (events: readonly ChatEvent[]) =>
+  events.map((event) => (event.type === "text" ? event.text : "")).join("")
+
+/** `open` is called once. The model should have more than 12 tokens to say to a question about the sea. */
+export const chatModelContract = (name: string, open: () => Promise<ModelWorld<"chat">>): void => {
+  describe(`${name} keeps the contract of chat models`, { timeout: 120_000 }, () => {
+    let world: ModelWorld<"chat">
+    beforeAll(async () => {
+      world = await open()
+    })
+    afterAll(() => world?.close?.())
+    const plan = (wanted: ChatRequest) => (context: Parameters<typeof world.loaded.task.plan>[1]) =>
+      world.loaded.task.plan(wanted, context)
+    const ask = (wanted: ChatRequest) => runWhole(world.id, plan(wanted))
+    const short = () => ask(request("Hi", { maxTokens: 2 }))
+
+    it("plans with a bound, and ends with exactly one finish, last", async () => {
+      const { events, bound, used } = await ask(request(question))
+      expect(bound.inputTokens).toBeGreaterThan(0)
+      expect(bound.outputTokens).toBeLessThanOrEqual(12)
+      expect(used.inputTokens).toBeGreaterThan(0)
+      expect(events.filter((event) => event.type === "finish")).toEqual([events.at(-1)])
+      expect(textOf(events)).not.toMatch(/\p{Surrogate}/u)
+    })
+
+    it("stops at maxTokens, and says length", async () => {
+      for (const maxTokens of [1, 5]) {
+        const { events, used } = await ask(request(question, { maxTokens }))
+        expect(used.outputTokens).toBe(maxTokens)
+        expect(events.at(-1)).toEqual({ type: "finish", reason: "length" })
+      }
+    })
+
+    it("says the same again when it is greedy, and with a seed", async () => {
+      const seeded = { ...greedy, temperature: 1, seed: 7 }
+      for (const sampling of [greedy, seeded]) {
+        const [one, two] = [
+          await ask(request(question, { sampling })),
+          await ask(request(question, { sampling })),
+        ]
+        expect(textOf(two.events)).toBe(textOf(one.events))
+      }
+    })
+
+    it("ends before the first stop string, wherever the tokens cut it", async () => {
+      const whole = textOf((await ask(request(question))).events)
+      expect(whole.length).toBeGreaterThan(8)
+      for (const [from, to] of [
+        [1, 3],
+        [3, 8],
+        [Math.floor(whole.length / 2), whole.length - 1],
+      ] as const) {
+        const stop = whole.slice(from, to)
+        const { events } = await ask(request(question, { stop: ["\u0000never", stop] }))
+        expect(textOf(events)).toBe(whole.slice(0, whole.indexOf(stop)))
+        expect(events.at(-1)).toEqual({ type: "finish", reason: "stop" })
+      }
+    })
+
+    it("refuses a prompt over its window, with the counts", async () => {
+      const error = await refusalOf(
+        plan(request(textLongerThan(world.loaded.contextTokens)))(openLedger(world.id).context),
+      )
+      expect(error).toMatchObject({ code: "context_length_exceeded" })
+      expect(error?.message).toMatch(/\d.*\d/)
+    })
+
+    it("serves several at once as it serves one", async () => {
+      const alone = textOf(
+        (await ask(request(question, { sampling: { ...greedy, seed: 1 } }))).events,
+      )
+      const together = await Promise.all(
+        [1, 2, 3].map(() => ask(request(question, { sampling: { ...greedy, seed: 1 } }))),
+      )
+      expect(together.map(({ events }) => textOf(events))).toEqual([alone, alone, alone])
+    })
+
+    it("stops working when it is interrupted, or nobody reads on", async () => {
+      await expectStops(world.id, plan(request(question, { maxTokens: 64 })), short)
+      await expectStopsWhenLeft(world.id, plan(request(question, { maxTokens: 64 })), short)
+    })
+  })
+}

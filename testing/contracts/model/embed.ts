@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import type { EmbedEvent, EmbedRequest, Part } from "../../../core/ports/model.ts"
+import {
+  expectStops,
+  expectStopsWhenLeft,
+  type ModelWorld,
+  openLedger,
+  refusalOf,
+  runWhole,
+  textLongerThan,
+} from "./fixture.ts"
+
+const texts = (...all: string[]): readonly Part[] => all.map((text) => ({ type: "text", text }))
+const request = (items: readonly Part[], more: Partial<EmbedRequest> = {}): EmbedRequest => ({
+  items,
+  truncate: "END",
+  ...more,
+})
+const dot = (a: Float32Array, b: Float32Array) => a.reduce((sum, x, i) => sum + x * (b[i] ?? 0), 0)
+const sentences = [
+  "The cat sleeps on the mat.",
+  "Stock prices fell sharply today.",
+  "Kucing itu tidur.",
+  "a",
+]
+
+/** `open` is called once. */
+export const embedModelContract = (
+  name: string,
+  open: () => Promise<ModelWorld<"embed">>,
+): void => {
+  describe(`${name} keeps the contract of embedding models`, { timeout: 120_000 }, () => {
+    let world: ModelWorld<"embed">
+    beforeAll(async () => {
+      world = await open()
+    })
+    afterAll(() => world?.close?.())
+    const plan =
+      (wanted: EmbedRequest) => (context: Parameters<typeof world.loaded.task.plan>[1]) =>
+        world.loaded.task.plan(wanted, context)
+    const ask = (wanted: EmbedRequest) => runWhole(world.id, plan(wanted))
+    const vectors = async (wanted: EmbedRequest) => {
+      const { events } = await ask(wanted)
+      return [...events]
+        .sort((a: EmbedEvent, b: EmbedEvent) => a.index - b.index)
+        .map((event) => event.vector)
+    }
+    const long = () => textLongerThan(world.loaded.contextTokens)
+
+    it("gives one normalized vector for each item, all of one length, and names its space", async () => {
+      const { events, used } = await ask(request(texts(...sentences)))
+      expect(events.map((event) => event.index).sort()).toEqual([0, 1, 2, 3])
+      expect(new Set(events.map((event) => event.vector.length)).size).toBe(1)
+      for (const event of events) {
+        expect(Math.sqrt(dot(event.vector, event.vector))).toBeCloseTo(1, 4)
+        expect(event.truncated).toBe(false)
+      }
+      expect(used.inputTokens).toBeGreaterThan(0)
+      expect(world.loaded.embeddingSpace).toMatch(/./)
+    })
+
+    it("gives equal texts equal vectors, alone or among others, and other texts others", async () => {
+      const all = await vectors(request(texts(...sentences, sentences[0]!)))
+      const alone = await vectors(request(texts(sentences[0]!)))
+      expect(dot(all[0]!, all[4]!)).toBeGreaterThan(0.9999)
+      expect(dot(all[0]!, alone[0]!)).toBeGreaterThan(0.9999)
+      expect(dot(all[0]!, all[1]!)).toBeLessThan(0.999)
+    })
+
+    it("lets an instruction change the vector", async () => {
+      const [plain] = await vectors(request(texts(sentences[0]!)))
+      const [told] = await vectors(
+        request(texts(sentences[0]!), { instruction: "Represent this text for finding answers: " }),
+      )
+      expect(dot(plain!, told!)).toBeLessThan(0.9999)
+    })
+
+    it("cuts what is too long at the end that truncate names, and says so", async () => {
+      const marked = [`${sentences[1]} ${long()}`, `${long()} ${sentences[1]}`] as const
+      const { events } = await ask(request(texts(marked[0], "a")))
+      expect(events.map((event) => [event.index, event.truncated]).sort()).toEqual([
+        [0, true],
+        [1, false],
+      ])
+      const [start, , plain] = await vectors(request(texts(marked[0], "a", long())))
+      expect(dot(start!, plain!)).toBeLessThan(0.9999)
+      const [kept, whole] = await vectors(request(texts(marked[1], long())))
+      expect(dot(kept!, whole!)).toBeGreaterThan(0.9999)
+      const [end, otherWhole] = await vectors(
+        request(texts(marked[1], long()), { truncate: "START" }),
+      )
+      expect(dot(end!, otherWhole!)).toBeLessThan(0.9999)
+    })
+
+    it("refuses what is too long with NONE, and images that it can't see", async () => {
+      const refusal = (wanted: EmbedRequest) =>
+        refusalOf(plan(wanted)(openLedger(world.id).context))
+      expect(await refusal(request(texts("a", long()), { truncate: "NONE" }))).toMatchObject({
+        code: "text_too_long",
+      })
+      const png = Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
+      if (!world.loaded.modalities.includes("image"))
+        expect(
+          await refusal(request([{ type: "media", mediaType: "image/png", bytes: png }])),
+        ).toMatchObject({ code: "unsupported_parameter" })
+    })
+
+    it("stops working when it is interrupted, or nobody reads on", async () => {
+      const many = request(
+        texts(...Array.from({ length: 64 }, (_, i) => `${i} ${"kata ".repeat(50)}`)),
+      )
+      await expectStops(world.id, plan(many), () => ask(request(texts("a"))))
+      await expectStopsWhenLeft(world.id, plan(many), () => ask(request(texts("a"))))
+    })
+  })
+}

@@ -1,0 +1,131 @@
+import { Cause, Deferred, Effect, Exit, Fiber, Option, Stream } from "effect"
+import { expect } from "vitest"
+import { type ApiError, isApiError } from "../../../core/errors.ts"
+import type { ModelId } from "../../../core/ids.ts"
+import type { LoadedModel, ModelContext, ModelPlan, TaskName } from "../../../core/ports/model.ts"
+import { noUsage, type Usage } from "../../../core/usage.ts"
+
+const keys = Object.keys(noUsage) as (keyof Usage)[]
+
+export interface ModelWorld<T extends TaskName> {
+  /** The id that the model was opened with, and meters under. */
+  readonly id: ModelId
+  readonly loaded: LoadedModel<T>
+  close?(): Promise<void>
+}
+
+/** What one call lends to the model, and what the model reported. */
+export interface Ledger {
+  readonly context: ModelContext
+  /** The last report. */
+  used(): Usage
+  reports(): number
+  /** Reports for another model, below an earlier one, or of no whole numbers; stages without a name. */
+  readonly wrong: readonly string[]
+}
+
+let calls = 0
+
+export const openLedger = (id: ModelId): Ledger => {
+  const wrong: string[] = []
+  let last = noUsage
+  let count = 0
+  const check = (fits: boolean, problem: string) => {
+    if (!fits) wrong.push(problem)
+  }
+  const meter = (model: ModelId, soFar: Usage) => {
+    check(model === id, `reports for '${model}'`)
+    for (const key of keys)
+      check(
+        Number.isInteger(soFar[key]) && soFar[key] >= last[key],
+        `${key} goes from ${last[key]} to ${soFar[key]}`,
+      )
+    last = soFar
+    count++
+  }
+  const context: ModelContext = {
+    callId: `contract-${++calls}`,
+    tenant: { account: "acct_contract", mode: "live" },
+    priority: "realtime",
+    deadlineMs: Date.now() + 600_000,
+    meter,
+    time: (stage, durationMs) =>
+      check(
+        /^[a-z]+$/.test(stage) && durationMs >= 0,
+        `the stage '${stage}' took ${durationMs} ms`,
+      ),
+  }
+  return { context, used: () => last, reports: () => count, wrong }
+}
+
+export const expectWithin = ({ wrong, used }: Ledger, bound: Usage): void => {
+  expect(wrong).toEqual([])
+  for (const key of keys)
+    expect(used()[key], `${key} stays within the bound`).toBeLessThanOrEqual(bound[key])
+}
+
+/** Plans and runs to the end; what was used must lie within the bound. */
+export const runWhole = async <Event>(
+  id: ModelId,
+  plan: (context: ModelContext) => Effect.Effect<ModelPlan<Event>, ApiError>,
+) => {
+  const ledger = openLedger(id)
+  const { bound, run } = await Effect.runPromise(plan(ledger.context))
+  expect(ledger.reports(), "a plan has no side effect").toBe(0)
+  const events = await Effect.runPromise(Stream.runCollect(run))
+  expectWithin(ledger, bound)
+  return { events, bound, used: ledger.used() }
+}
+
+/** The error that a plan refuses with. */
+export const refusalOf = async <Event>(
+  plan: Effect.Effect<ModelPlan<Event>, ApiError>,
+): Promise<ApiError | undefined> => {
+  const exit = await Effect.runPromiseExit(plan)
+  const error = Exit.isFailure(exit)
+    ? Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+    : undefined
+  return isApiError(error) ? error : undefined
+}
+
+/** Runs until the first event, interrupts, lets `after` run, and expects that nothing was reported meanwhile. */
+export const expectStops = async <Event>(
+  id: ModelId,
+  plan: (context: ModelContext) => Effect.Effect<ModelPlan<Event>, ApiError>,
+  after: () => Promise<unknown>,
+): Promise<void> => {
+  const ledger = openLedger(id)
+  const { bound, run } = await Effect.runPromise(plan(ledger.context))
+  await Effect.runPromise(
+    Effect.gen(function* () {
+      const begun = yield* Deferred.make<void>()
+      const reader = yield* Effect.forkChild(
+        Stream.runForEach(run, () => Deferred.succeed(begun, undefined)),
+      )
+      yield* Deferred.await(begun)
+      yield* Fiber.interrupt(reader)
+    }),
+  )
+  const reports = ledger.reports()
+  await after()
+  expect(ledger.reports(), "an interrupted run works no more").toBe(reports)
+  expectWithin(ledger, bound)
+}
+
+/** A reader that wants no more ends the run as an interruption does. */
+export const expectStopsWhenLeft = async <Event>(
+  id: ModelId,
+  plan: (context: ModelContext) => Effect.Effect<ModelPlan<Event>, ApiError>,
+  after: () => Promise<unknown>,
+): Promise<void> => {
+  const ledger = openLedger(id)
+  const { run } = await Effect.runPromise(plan(ledger.context))
+  await Effect.runPromise(Stream.runDrain(Stream.take(run, 1)))
+  const reports = ledger.reports()
+  await after()
+  expect(ledger.reports(), "a run that nobody reads works no more").toBe(reports)
+}
+
+/** Text of more tokens than any window of this many tokens takes. */
+export const textLongerThan = (tokens: number): string =>
+  "kata yang panjang sekali, ".repeat(tokens)

@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import type { RerankRequest } from "../../../core/ports/model.ts"
+import {
+  expectStops,
+  expectStopsWhenLeft,
+  type ModelWorld,
+  openLedger,
+  refusalOf,
+  runWhole,
+  textLongerThan,
+} from "./fixture.ts"
+
+const documents = [
+  "Jakarta is the capital of Indonesia.",
+  "Bananas are yellow.",
+  "",
+  "The capital of France is Paris.",
+]
+const query = "What is the capital of Indonesia?"
+
+/** `open` is called once. */
+export const rerankModelContract = (
+  name: string,
+  open: () => Promise<ModelWorld<"rerank">>,
+): void => {
+  describe(`${name} keeps the contract of rerank models`, { timeout: 120_000 }, () => {
+    let world: ModelWorld<"rerank">
+    beforeAll(async () => {
+      world = await open()
+    })
+    afterAll(() => world?.close?.())
+    const plan =
+      (wanted: RerankRequest) => (context: Parameters<typeof world.loaded.task.plan>[1]) =>
+        world.loaded.task.plan(wanted, context)
+    const ask = (wanted: RerankRequest) => runWhole(world.id, plan(wanted))
+    const scores = async (wanted: RerankRequest) =>
+      new Map((await ask(wanted)).events.map(({ index, score }) => [index, score]))
+    const long = () => textLongerThan(world.loaded.contextTokens)
+
+    it("gives each document one score from 0 to 1, for one search unit", async () => {
+      const { events, bound, used } = await ask({ query, documents })
+      expect(events.map((event) => event.index).sort()).toEqual([0, 1, 2, 3])
+      for (const { score } of events) expect(score >= 0 && score <= 1).toBe(true)
+      expect([bound.searchUnits, used.searchUnits]).toEqual([1, 1])
+    })
+
+    it("scores a document alone as it scores it among others", async () => {
+      const among = await scores({ query, documents })
+      for (const [index, document] of documents.entries())
+        expect((await scores({ query, documents: [document] })).get(0)).toBeCloseTo(
+          among.get(index)!,
+          3,
+        )
+    })
+
+    it("cuts a long document at its end, and takes an instruction", async () => {
+      const cut = await scores({
+        query,
+        documents: [`${long()} tail one`, `${long()} another tail`],
+        instruction: "Judge whether the document answers the question.",
+      })
+      expect(cut.get(0)).toBeCloseTo(cut.get(1)!, 3)
+    })
+
+    it("refuses a query that alone exceeds the window", async () => {
+      expect(
+        await refusalOf(plan({ query: long(), documents: ["a"] })(openLedger(world.id).context)),
+      ).toMatchObject({ code: "context_length_exceeded" })
+    })
+
+    it("stops working when it is interrupted, or nobody reads on", async () => {
+      const many: RerankRequest = {
+        query,
+        documents: Array.from({ length: 64 }, (_, i) => `${i} ${"kata ".repeat(20)}`),
+      }
+      await expectStops(world.id, plan(many), () => ask({ query, documents: ["a"] }))
+      await expectStopsWhenLeft(world.id, plan(many), () => ask({ query, documents: ["a"] }))
+    })
+  })
+}

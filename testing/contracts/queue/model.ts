@@ -1,0 +1,198 @@
+import { Effect, Exit, Schema, Scope } from "effect"
+import fc from "fast-check"
+import { expect } from "vitest"
+import { PortError } from "../../../core/errors.ts"
+import type { Job, Queue } from "../../../core/ports/queue.ts"
+import type { OpenedQueue } from "../queue.ts"
+import { longestBackoffMs, makeGate } from "./recorder.ts"
+
+const Payload = Schema.Struct({ id: Schema.Int, failures: Schema.Int, slow: Schema.Boolean })
+
+type Step =
+  | {
+      readonly do: "send"
+      readonly failures: number
+      readonly slow: boolean
+      readonly delayMs: number
+      readonly priority: number
+      readonly tx: "none" | "commit" | "rollback"
+    }
+  | { readonly do: "advance"; readonly ms: number }
+  | { readonly do: "restart"; readonly process: 0 | 1 }
+  | { readonly do: "let go" }
+  | { readonly do: "cut off" }
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: fc.constant("send" as const),
+      failures: fc.nat(2),
+      slow: fc.boolean(),
+      delayMs: fc.oneof(fc.constant(0), fc.nat(20_000)),
+      priority: fc.integer({ min: -2, max: 2 }),
+      tx: fc.constantFrom("none", "commit", "rollback"),
+    }),
+  },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant("advance" as const), ms: fc.nat(30_000) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant("restart" as const),
+      process: fc.constantFrom(0 as const, 1 as const),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("let go" as const) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("cut off" as const) }) },
+)
+
+const concurrency = 2
+/** Two failures, one lost lease, and the run that succeeds. */
+const attempts = 4
+
+/** What is known of the run of one schedule, from outside. */
+const makeWorld = () => {
+  const dueMs = new Map<number, number>()
+  const runs = new Map<number, number>()
+  const failed = new Map<number, number>()
+  const done = new Set<number>()
+  const faults: string[] = []
+  // the latest that the time may be while the queue is at work
+  let nowMs = 0
+  let gate = makeGate()
+  let isOver = false
+
+  const jobOf = (): Job<typeof Payload.Type> => {
+    let running = 0
+    const work = ({ id, failures, slow }: typeof Payload.Type) =>
+      Effect.gen(function* () {
+        runs.set(id, (runs.get(id) ?? 0) + 1)
+        if (nowMs < (dueMs.get(id) ?? Number.POSITIVE_INFINITY))
+          faults.push(`${id} began before it was due, or was never sent`)
+        if (running > concurrency) faults.push(`${running} at once`)
+        if (slow && !isOver) yield* gate.pass
+        failed.set(id, (failed.get(id) ?? 0) + 1)
+        if (failed.get(id)! <= failures)
+          return yield* new PortError({ port: "test", message: "not yet" })
+        done.add(id)
+      })
+    const run = (payload: typeof Payload.Type) =>
+      Effect.suspend(() => {
+        running++
+        return Effect.ensuring(
+          work(payload),
+          Effect.sync(() => running--),
+        )
+      })
+    return { name: "model", payload: Payload, concurrency, leaseMs: 10_000, attempts, run }
+  }
+
+  return {
+    dueMs,
+    runs,
+    done,
+    faults,
+    jobOf,
+    now: () => nowMs,
+    pass: (ms: number) => {
+      nowMs += ms
+    },
+    letGo: (forGood: boolean) =>
+      Effect.suspend(() => {
+        const { open } = gate
+        gate = makeGate()
+        isOver = forGood
+        return open
+      }),
+  }
+}
+type World = ReturnType<typeof makeWorld>
+
+const send = (
+  opened: OpenedQueue,
+  world: World,
+  id: number,
+  { tx: ending, ...move }: Extract<Step, { do: "send" }>,
+) =>
+  Effect.gen(function* () {
+    const put = (tx?: Parameters<Queue["send"]>[3]) =>
+      opened.other.send(world.jobOf(), { id, failures: move.failures, slow: move.slow }, move, tx)
+    const isKept = ending !== "rollback"
+    if (isKept) world.dueMs.set(id, world.now() + move.delayMs)
+    if (ending === "none" || opened.transaction === undefined)
+      return isKept ? yield* put() : undefined
+    yield* Effect.exit(
+      opened.transaction((tx) =>
+        Effect.andThen(put(tx), isKept ? Effect.void : Effect.fail("rolled back")),
+      ),
+    )
+  })
+
+/** Two processes that can be stopped and started again. */
+const makeWorkers = (opened: OpenedQueue, world: World) =>
+  Effect.gen(function* () {
+    const scopes: Scope.Closeable[] = []
+    const outer = yield* Effect.scope
+    const start = (process: 0 | 1) =>
+      Effect.gen(function* () {
+        const scope = yield* Scope.make()
+        scopes[process] = scope
+        yield* (process === 0 ? opened.queue : opened.other)
+          .consume(world.jobOf())
+          .pipe(Scope.provide(scope))
+      })
+    yield* Scope.addFinalizer(
+      outer,
+      Effect.forEach(scopes, (scope) => Scope.close(scope, Exit.void)),
+    )
+    yield* start(0)
+    yield* start(1)
+    return (process: 0 | 1) =>
+      Effect.andThen(Scope.close(scopes[process]!, Exit.void), start(process))
+  })
+
+const play = (
+  opened: OpenedQueue,
+  world: World,
+  restart: (process: 0 | 1) => Effect.Effect<void, PortError>,
+  move: Step,
+  id: number,
+) => {
+  if (move.do === "send") return send(opened, world, id, move)
+  if (move.do === "restart") return restart(move.process)
+  if (move.do === "let go") return world.letGo(false)
+  if (move.do === "cut off") return opened.cutOff
+  world.pass(move.ms)
+  return opened.advance(move.ms)
+}
+
+const finish = (opened: OpenedQueue, world: World) =>
+  Effect.gen(function* () {
+    yield* world.letGo(true)
+    for (let tries = 0; tries < 40 && world.done.size < world.dueMs.size; tries++) {
+      const ms = Math.min(longestBackoffMs, 10_000 * 2 ** tries)
+      world.pass(ms)
+      yield* opened.advance(ms)
+    }
+  })
+
+const playAll = (moves: readonly Step[]) => (opened: OpenedQueue) =>
+  Effect.gen(function* () {
+    const world = makeWorld()
+    const restart = yield* makeWorkers(opened, world)
+    for (const [id, move] of moves.entries()) yield* play(opened, world, restart, move, id)
+    yield* finish(opened, world)
+    expect(world.faults).toEqual([])
+    expect([...world.done].sort()).toEqual([...world.dueMs.keys()].sort())
+    expect(yield* opened.deadLetters).toEqual([])
+    expect([...world.runs.keys()].filter((id) => !world.dueMs.has(id))).toEqual([])
+  })
+
+export const queueModelCase = (
+  run: (work: (opened: OpenedQueue) => Effect.Effect<void, unknown, Scope.Scope>) => Promise<void>,
+  numRuns: number,
+): Promise<void> =>
+  fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 30 }), (moves) => run(playAll(moves))),
+    { numRuns },
+  )

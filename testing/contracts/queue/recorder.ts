@@ -1,0 +1,81 @@
+import { Deferred, Effect, Exit, Schema } from "effect"
+import type { PortError } from "../../../core/errors.ts"
+import type { Job } from "../../../core/ports/queue.ts"
+import type { OpenedQueue } from "../queue.ts"
+
+/** The longest wait before a retry that the contract allows. */
+export const longestBackoffMs = 600_000
+
+export interface Recorder {
+  readonly job: Job<string>
+  /** In order, one for every run. */
+  readonly began: readonly string[]
+  readonly succeeded: readonly string[]
+  readonly interrupted: readonly string[]
+  /** How many ran at once, at most. */
+  readonly most: number
+}
+
+type Behaviour = (payload: string, nthRun: number) => Effect.Effect<void, PortError>
+
+const defaults = { name: "job", concurrency: 1, leaseMs: 30_000, attempts: 3 }
+
+/** A job of texts that writes down what happens to it. */
+export const record = (
+  options: Partial<typeof defaults> = {},
+  behave: Behaviour = () => Effect.void,
+): Recorder => {
+  const began: string[] = []
+  const succeeded: string[] = []
+  const interrupted: string[] = []
+  let running = 0
+  let most = 0
+  const run = (payload: string) =>
+    Effect.suspend(() => {
+      began.push(payload)
+      most = Math.max(most, ++running)
+      return behave(payload, began.filter((text) => text === payload).length)
+    }).pipe(
+      Effect.onInterrupt(() => Effect.sync(() => void interrupted.push(payload))),
+      Effect.onExit((exit) =>
+        Effect.sync(() => {
+          running--
+          if (Exit.isSuccess(exit)) succeeded.push(payload)
+        }),
+      ),
+    )
+  return {
+    job: { ...defaults, ...options, payload: Schema.String, run },
+    began,
+    succeeded,
+    interrupted,
+    get most() {
+      return most
+    },
+  }
+}
+
+/** Runs that wait until they are let go. */
+export const makeGate = () => {
+  const opened = Deferred.makeUnsafe<void>()
+  return { pass: Deferred.await(opened), open: Deferred.succeed(opened, undefined) }
+}
+
+/** Tries again while the queue looks around; the last failure is the test's. */
+export const eventually = (
+  { advance }: OpenedQueue,
+  assertion: () => void,
+  tries = 400,
+): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    try {
+      assertion()
+      return Effect.void
+    } catch (failure) {
+      if (tries === 0) throw failure
+      return Effect.andThen(
+        advance(0),
+        Effect.suspend(() => eventually({ advance } as OpenedQueue, assertion, tries - 1)),
+      )
+    }
+  })

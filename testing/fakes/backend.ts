@@ -1,0 +1,52 @@
+import { Effect, Schema } from "effect"
+import { apiError } from "../../core/errors.ts"
+import { definePlugin } from "../../core/plugin.ts"
+import type { Backend, LoadedModel, OpenRequest, TaskName } from "../../core/ports/model.ts"
+import { provide, Tokens } from "../../core/tokens.ts"
+import { fakeChatModel } from "./chat-model.ts"
+import { fakeEmbedModel } from "./embed-model.ts"
+import { fakeRerankModel } from "./rerank-model.ts"
+
+/** `broken`: the model can't be opened. `stepMs`: how long each token takes. `atOnce`: the whole answer in one step. */
+const Options = Schema.Struct({
+  broken: Schema.optionalKey(Schema.String),
+  stepMs: Schema.optionalKey(Schema.Finite),
+  atOnce: Schema.optionalKey(Schema.Boolean),
+})
+
+const modelOf = ({ id, task, contextTokens, options }: OpenRequest): LoadedModel => {
+  const { stepMs = 0, atOnce = false } = options as typeof Options.Type
+  const pace = {
+    entry: { id, contextTokens },
+    forgets: true as const,
+    atOnce,
+    ...(stepMs > 0 && { before: () => Effect.sleep(stepMs) }),
+  }
+  if (task === "chat") return fakeChatModel(pace).loaded
+  return (
+    task === "embed" ? fakeEmbedModel(pace).loaded : fakeRerankModel(pace).loaded
+  ) as LoadedModel
+}
+
+const backend: Backend = {
+  name: "fake",
+  tasks: ["chat", "embed", "rerank"],
+  check: (_, options) =>
+    Schema.is(Options)(options) ? undefined : "they are not those of the fake backend",
+  open: <T extends TaskName>(request: OpenRequest<T>) => {
+    const { broken } = request.options as typeof Options.Type
+    if (broken !== undefined) return Effect.fail(apiError("backend_error", broken))
+    return Effect.succeed(modelOf(request) as LoadedModel<T>)
+  },
+}
+
+/** Serves the fakes of `rakit/testing` through the whole server. */
+export const plugin = definePlugin({
+  name: "backend-fake",
+  api: 1,
+  about: "Deterministic models without weights, for tests and benchmarks.",
+  settings: Schema.Struct({}),
+  needs: [],
+  provides: [Tokens.backends],
+  register: (container) => provide(container, Tokens.backends, backend),
+})

@@ -1,0 +1,108 @@
+import { Effect, Stream } from "effect"
+import { type CallInput, type CallPath, makeCallPath } from "../../core/call.ts"
+import { type Caller, defaultLimits } from "../../core/caller.ts"
+import type { Endpoint, Reply } from "../../core/endpoint.ts"
+import { type ApiError, errorBody, isApiError, statusOf } from "../../core/errors.ts"
+import type { Json, Strings } from "../../core/json.ts"
+import type { Micros } from "../../core/money.ts"
+import { type FakeBilling, fakeBilling } from "./billing.ts"
+import { type FakeModel, fakeCatalogue } from "./catalogue.ts"
+import { type FakeClock, fakeClock } from "./clock.ts"
+import { fakeIdempotency } from "./idempotency.ts"
+import { fakeIds } from "./ids.ts"
+import { type FakeLog, fakeLog } from "./log.ts"
+
+/** The real call path over fakes of all that it works with. */
+export interface FakeHouse {
+  readonly path: CallPath
+  readonly billing: FakeBilling
+  readonly idempotency: ReturnType<typeof fakeIdempotency>
+  readonly catalogue: ReturnType<typeof fakeCatalogue>
+  readonly clock: FakeClock
+  readonly ids: ReturnType<typeof fakeIds>
+  readonly log: FakeLog
+  readonly caller: Caller
+  /** A realtime call of `caller`; `more` overrides. */
+  input(body: Json, more?: Partial<CallInput>): CallInput
+  /** Calls, reads a stream to its end, and answers what a client would see. */
+  ask(endpoint: Endpoint, body: Json, more?: Partial<CallInput>): Promise<FakeAnswer>
+}
+
+export interface FakeAnswer {
+  readonly status: number
+  readonly headers: Strings
+  /** The JSON reply, or the `error` of a failure. */
+  readonly json: Json
+  /** The events of a stream. */
+  readonly events: readonly Json[]
+  readonly costMicros: Micros | undefined
+}
+
+const failed = (error: ApiError): FakeAnswer => ({
+  status: statusOf(error),
+  headers: error.headers ?? {},
+  json: errorBody(error),
+  events: [],
+  costMicros: undefined,
+})
+
+const readOut = (
+  reply: Reply,
+  cost: () => Micros | undefined,
+): Effect.Effect<FakeAnswer, ApiError> =>
+  Effect.gen(function* () {
+    const events = "events" in reply ? yield* Stream.runCollect(reply.events) : []
+    return {
+      status: reply.status,
+      headers: reply.headers ?? {},
+      json: "json" in reply ? reply.json : undefined,
+      events,
+      costMicros: cost(),
+    }
+  })
+
+/** An account with `startMicros` (Rp50,000 unless told) and these models. */
+export const fakeHouse = (
+  models: readonly FakeModel[] = [],
+  startMicros: Micros = 50_000_000_000n,
+): FakeHouse => {
+  const clock = fakeClock()
+  const ids = fakeIds()
+  const log = fakeLog()
+  const billing = fakeBilling(clock, startMicros)
+  const catalogue = fakeCatalogue(...models)
+  const idempotency = fakeIdempotency(clock)
+  const path = makeCallPath({
+    billing: () => billing,
+    idempotency: () => idempotency,
+    catalogue,
+    clock,
+    ids,
+    log,
+    timeoutMs: 60_000,
+  })
+  const caller: Caller = {
+    tenant: { account: "acct_1", mode: "live" },
+    keyId: "key_1",
+    scopes: ["*"],
+    role: "user",
+    limits: defaultLimits,
+  }
+  const input: FakeHouse["input"] = (body, more) => ({
+    caller,
+    body,
+    requestId: "req_1",
+    priority: "realtime",
+    priceFactor: 1,
+    ...more,
+  })
+  const ask: FakeHouse["ask"] = (endpoint, body, more) =>
+    Effect.runPromise(
+      Effect.scoped(
+        Effect.flatMap(path.run(endpoint, input(body, more)), ({ reply, cost }) =>
+          readOut(reply, cost),
+        ),
+      ).pipe(Effect.catchIf(isApiError, (error) => Effect.succeed(failed(error)))),
+    )
+  return { path, billing, idempotency, catalogue, clock, ids, log, caller, input, ask }
+}

@@ -1,0 +1,72 @@
+import { type Catalogue, type ModelEntry, makeCatalogue } from "../../core/catalogue.ts"
+import type { LoadedModel, TaskName } from "../../core/ports/model.ts"
+import { parsePrice } from "../../core/pricing.ts"
+
+/** A model that is open already, and its line in the catalogue. */
+export interface FakeModel<T extends TaskName = TaskName> {
+  readonly entry: ModelEntry
+  readonly loaded: LoadedModel<T>
+}
+
+const defaults: Record<
+  TaskName,
+  Pick<
+    ModelEntry,
+    "id" | "contextTokens" | "maxOutputTokens" | "capabilities" | "pricingModel" | "price"
+  >
+> = {
+  chat: {
+    id: "svc-lyt",
+    contextTokens: 4096,
+    maxOutputTokens: 1024,
+    capabilities: ["chat"],
+    pricingModel: "per_token",
+    price: parsePrice({ input: 1500, output: 6000 }),
+  },
+  embed: {
+    id: "svc-embed",
+    contextTokens: 256,
+    maxOutputTokens: 0,
+    capabilities: ["embeddings"],
+    pricingModel: "per_token",
+    price: parsePrice({ input: 1500, image: 25 }),
+  },
+  rerank: {
+    id: "svc-rerank",
+    contextTokens: 512,
+    maxOutputTokens: 0,
+    capabilities: ["rerank"],
+    pricingModel: "per_search_unit",
+    price: parsePrice({ searchUnit: 2.5 }),
+  },
+  image: {
+    id: "svc-iris",
+    contextTokens: 512,
+    maxOutputTokens: 0,
+    capabilities: ["image_generation"],
+    pricingModel: "per_image",
+    price: parsePrice({ image: 750 }),
+  },
+}
+
+/** A line of a catalogue, with list prices; `more` overrides. */
+export const fakeEntry = (task: TaskName, more: Partial<ModelEntry> = {}): ModelEntry => ({
+  task,
+  tier: "test",
+  ownedBy: "tests",
+  description: `A fake model for ${task}`,
+  defaultMaxTokens: 64,
+  modalities: ["text"],
+  backend: "fake",
+  sources: [],
+  options: {},
+  ...defaults[task],
+  ...more,
+})
+
+/** A catalogue in which all of these models are ready; `set` changes that. */
+export const fakeCatalogue = (...models: readonly FakeModel[]): Catalogue => {
+  const catalogue = makeCatalogue(models.map((model) => model.entry))
+  for (const { entry, loaded } of models) catalogue.set(entry.id, { state: "ready", loaded })
+  return catalogue
+}

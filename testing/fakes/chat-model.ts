@@ -1,0 +1,124 @@
+import { Effect } from "effect"
+import type { ModelEntry } from "../../core/catalogue.ts"
+import { apiError } from "../../core/errors.ts"
+import type { ChatEvent, ChatRequest, FinishReason, LoadedModel } from "../../core/ports/model.ts"
+import { usageOf } from "../../core/usage.ts"
+import { type FakeModel, fakeEntry } from "./catalogue.ts"
+import {
+  type FakePace,
+  type FakeRun,
+  type FakeStep,
+  fakeTokens,
+  refused,
+  runSteps,
+} from "./model-run.ts"
+import { speak, textOf } from "./model-speech.ts"
+
+export interface FakeChatScript extends FakePace {
+  readonly entry?: Partial<ModelEntry>
+  /** What it says, a token each; unless told, what `speak` makes of the request: the last message again, or calls of its tools. A function may look at the request. */
+  readonly says?: readonly string[] | ((request: ChatRequest) => readonly string[])
+  /** Events before the text (`reasoning`, `toolCall`), a token each. */
+  readonly first?: readonly ChatEvent[]
+  /** How it ends when neither `maxTokens` nor a stop string ends it; `stop` unless told. */
+  readonly ends?: FinishReason
+}
+
+export interface FakeChatModel extends FakeModel<"chat"> {
+  readonly runs: readonly FakeRun<ChatRequest>[]
+}
+
+const promptTokens = (request: ChatRequest): number =>
+  request.messages.reduce((sum, message) => sum + 1 + fakeTokens(textOf(message)).length, 0)
+
+/** The first place where a stop string begins, or the end. */
+const stopAt = (text: string, stop: readonly string[]): number =>
+  Math.min(text.length, ...stop.map((s) => text.indexOf(s)).filter((at) => at >= 0))
+
+const speech = (
+  script: FakeChatScript,
+  request: ChatRequest,
+): { readonly events: readonly ChatEvent[]; readonly ends: FinishReason } => {
+  const own = script.says === undefined && script.first === undefined ? speak(request) : undefined
+  const says =
+    typeof script.says === "function"
+      ? script.says(request)
+      : (script.says ?? own?.says ?? fakeTokens(textOf(request.messages.at(-1))))
+  const whole = says.join("")
+  const end = stopAt(whole, request.stop)
+  const events: ChatEvent[] = [...(script.first ?? own?.first ?? [])]
+  let at = 0
+  for (const piece of says) {
+    const text = piece.slice(0, Math.max(0, end - at))
+    if (text !== "") events.push({ type: "text", text })
+    at += piece.length
+  }
+  if (events.length > request.maxTokens)
+    return { events: events.slice(0, request.maxTokens), ends: "length" }
+  return { events, ends: end < whole.length ? "stop" : (script.ends ?? own?.ends ?? "stop") }
+}
+
+const stepsOf = (
+  { events, ends }: ReturnType<typeof speech>,
+  inputTokens: number,
+): readonly FakeStep<ChatEvent>[] => {
+  const usage = (outputTokens: number) =>
+    usageOf({
+      inputTokens,
+      outputTokens,
+      reasoningTokens: events.slice(0, outputTokens).filter((event) => event.type === "reasoning")
+        .length,
+    })
+  const tokens = events.map((event, index) => ({ events: [event], usage: usage(index + 1) }))
+  return [
+    { events: [], usage: usage(0) },
+    ...tokens,
+    { events: [{ type: "finish", reason: ends }], usage: usage(events.length) },
+  ]
+}
+
+/** A chat model that says what its script says. Its steps: the prompt, then one for each token, then the end. */
+export const fakeChatModel = (script: FakeChatScript = {}): FakeChatModel => {
+  const entry = fakeEntry("chat", script.entry)
+  const runs: FakeRun<ChatRequest>[] = []
+  const plan: LoadedModel<"chat">["task"]["plan"] = (request, context) =>
+    Effect.gen(function* () {
+      yield* refused(script)
+      const inputTokens = promptTokens(request)
+      const room = entry.contextTokens - inputTokens
+      if (room < 1)
+        return yield* apiError(
+          "context_length_exceeded",
+          `The prompt has ${inputTokens} tokens; the window of '${entry.id}' is ${entry.contextTokens}.`,
+          { param: "messages" },
+        )
+      const granted = { ...request, maxTokens: Math.min(request.maxTokens, room) }
+      const bound = usageOf({
+        inputTokens,
+        outputTokens: granted.maxTokens,
+        reasoningTokens: granted.maxTokens,
+      })
+      return {
+        bound,
+        run: runSteps(
+          runs,
+          entry.id,
+          script,
+          request,
+          context,
+          stepsOf(speech(script, granted), inputTokens),
+        ),
+      }
+    })
+  return {
+    entry,
+    runs,
+    loaded: {
+      task: { plan },
+      contextTokens: entry.contextTokens,
+      modalities: entry.modalities,
+      adapters: [],
+      servedBy: "fake",
+    },
+  }
+}

@@ -1,0 +1,129 @@
+import { createHash } from "node:crypto"
+import { Effect } from "effect"
+import type { ModelEntry } from "../../core/catalogue.ts"
+import { type ApiError, apiError } from "../../core/errors.ts"
+import type { EmbedEvent, EmbedRequest, LoadedModel, Part } from "../../core/ports/model.ts"
+import { usageOf } from "../../core/usage.ts"
+import { type FakeModel, fakeEntry } from "./catalogue.ts"
+import {
+  type FakePace,
+  type FakeRun,
+  type FakeStep,
+  fakeTokens,
+  noMedia,
+  refused,
+  runSteps,
+} from "./model-run.ts"
+
+export interface FakeEmbedScript extends FakePace {
+  readonly entry?: Partial<ModelEntry>
+  /** Length of its vectors; 2048 unless told. */
+  readonly dimensions?: number
+  readonly embeddingSpace?: string
+}
+
+export interface FakeEmbedModel extends FakeModel<"embed"> {
+  readonly runs: readonly FakeRun<EmbedRequest>[]
+}
+
+interface Item {
+  readonly words: readonly (string | Uint8Array)[]
+  readonly tokens: number
+  readonly images: number
+  readonly truncated: boolean
+}
+
+/** Each word points one way, as its hash says; a text points to the sum of its words. So texts that share words are near each other. */
+const direction = (words: readonly (string | Uint8Array)[], dimensions: number): Float32Array => {
+  const vector = new Float32Array(dimensions)
+  const add = (word: string | Uint8Array) => {
+    const hash = createHash("sha256").update(word).digest()
+    for (let k = 0; k < 32; k += 4) {
+      const at = hash.readUInt32LE(k) % dimensions
+      vector[at] = (vector[at] ?? 0) + (hash.readUInt8(k) % 2 === 0 ? 1 : -1)
+    }
+  }
+  for (const word of words) add(word)
+  if (vector.every((x) => x === 0)) vector[0] = 1
+  const norm = Math.hypot(...vector)
+  return vector.map((x) => x / norm)
+}
+
+const cut = (words: readonly string[], room: number, truncate: EmbedRequest["truncate"]) =>
+  truncate === "START" ? words.slice(-room) : words.slice(0, room)
+
+const readItem = (
+  entry: ModelEntry,
+  request: EmbedRequest,
+  part: Part,
+  index: number,
+): Effect.Effect<Item, ApiError> => {
+  if (part.type === "media")
+    return entry.modalities.includes("image")
+      ? Effect.succeed({ words: [part.bytes], tokens: 0, images: 1, truncated: false })
+      : Effect.fail(noMedia("images"))
+  const instruction = fakeTokens(request.instruction ?? "")
+  const words = fakeTokens(part.text.toLowerCase()).map((word) => word.trim())
+  const room = Math.max(1, entry.contextTokens - instruction.length)
+  const truncated = words.length > room
+  if (truncated && request.truncate === "NONE")
+    return Effect.fail(
+      apiError(
+        "text_too_long",
+        `input[${index}] has ${words.length} tokens; the model takes ${room}.`,
+        { param: `input[${index}]` },
+      ),
+    )
+  const kept = cut(words, room, request.truncate)
+  return Effect.succeed({
+    words: [...instruction, ...kept],
+    tokens: instruction.length + kept.length,
+    images: 0,
+    truncated,
+  })
+}
+
+const stepsOf = (items: readonly Item[], dimensions: number): readonly FakeStep<EmbedEvent>[] => {
+  let tokens = 0
+  let images = 0
+  // from the last to the first: the port promises no order
+  return [...items.entries()].reverse().map(([index, item]) => {
+    tokens += item.tokens
+    images += item.images
+    return {
+      events: [{ index, vector: direction(item.words, dimensions), truncated: item.truncated }],
+      usage: usageOf({ inputTokens: tokens, images }),
+    }
+  })
+}
+
+/** Embeds words by hash: equal inputs have equal vectors, and shared words bring texts together. One step for each item, the last item first. */
+export const fakeEmbedModel = (script: FakeEmbedScript = {}): FakeEmbedModel => {
+  const entry = fakeEntry("embed", script.entry)
+  const runs: FakeRun<EmbedRequest>[] = []
+  const plan: LoadedModel<"embed">["task"]["plan"] = (request, context) =>
+    Effect.gen(function* () {
+      yield* refused(script)
+      const items = yield* Effect.forEach(request.items, (part, index) =>
+        readItem(entry, request, part, index),
+      )
+      const steps = stepsOf(items, script.dimensions ?? 2048)
+      return {
+        bound: steps.at(-1)?.usage ?? usageOf({}),
+        run: runSteps(runs, entry.id, script, request, context, steps),
+      }
+    })
+  const embeddingSpace = script.embeddingSpace ?? "fake-words-v1"
+  return {
+    entry,
+    runs,
+    loaded: {
+      task: { plan },
+      contextTokens: entry.contextTokens,
+      modalities: entry.modalities,
+      adapters: [],
+      embeddingSpace,
+      servedBy: "fake",
+    },
+  }
+}

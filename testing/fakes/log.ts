@@ -1,0 +1,27 @@
+import type { Fields, Log } from "../../core/services/log.ts"
+
+export interface LogLine {
+  readonly level: "debug" | "info" | "warn" | "error"
+  readonly message: string
+  readonly fields: Fields
+}
+
+export interface FakeLog extends Log {
+  readonly lines: readonly LogLine[]
+}
+
+/** Keeps its lines. */
+export const fakeLog = (lines: LogLine[] = [], base: Fields = {}): FakeLog => {
+  const at =
+    (level: LogLine["level"]) =>
+    (message: string, fields: Fields = {}) =>
+      void lines.push({ level, message, fields: { ...base, ...fields } })
+  return {
+    lines,
+    debug: at("debug"),
+    info: at("info"),
+    warn: at("warn"),
+    error: at("error"),
+    with: (fields) => fakeLog(lines, { ...base, ...fields }),
+  }
+}

@@ -1,0 +1,124 @@
+import type { Json } from "../../../core/json.ts"
+import type { Clock } from "../../../core/services/clock.ts"
+
+/** waiting -> leased -> (gone) | waiting (failed, released, or lost its lease) | dead. */
+export interface Entry {
+  readonly id: number
+  readonly job: string
+  readonly payload: Json
+  readonly key: string | undefined
+  readonly priority: number
+  state: "waiting" | "leased" | "dead"
+  dueMs: number
+  /** Runs that were begun. */
+  attempts: number
+  error: string | undefined
+}
+
+/** The right to run one entry. Worth nothing once another lease on it was given. */
+export interface Lease {
+  readonly entry: Entry
+  readonly leaseMs: number
+  readonly maxAttempts: number
+  untilMs: number
+}
+
+export interface NewEntry {
+  readonly job: string
+  readonly payload: Json
+  readonly key: string | undefined
+  readonly priority: number
+  readonly dueMs: number
+}
+
+const backoffMs = (attempts: number): number => Math.min(1000 * 2 ** (attempts - 1), 300_000)
+
+const before = (a: Entry, b: Entry): number =>
+  b.priority - a.priority || a.dueMs - b.dueMs || a.id - b.id
+
+/** What would be the table of a real queue. */
+export const makeEntries = (clock: Clock) => {
+  const entries = new Set<Entry>()
+  const leases = new Map<Entry, Lease>()
+  let lastId = 0
+
+  const holds = (lease: Lease): boolean => leases.get(lease.entry) === lease
+
+  const putBack = ({ entry }: Lease, state: "waiting" | "dead", dueMs: number): void => {
+    leases.delete(entry)
+    entry.state = state
+    entry.dueMs = dueMs
+  }
+
+  const failed = (lease: Lease, error: string, delayMs: number): void => {
+    lease.entry.error = error
+    putBack(
+      lease,
+      lease.entry.attempts >= lease.maxAttempts ? "dead" : "waiting",
+      clock.nowMs() + delayMs,
+    )
+  }
+
+  const isHeld = (job: string, key: string): boolean =>
+    [...entries].some((entry) => entry.job === job && entry.key === key && entry.state !== "dead")
+
+  return {
+    holds,
+    isHeld,
+    of: (state: Entry["state"]): readonly Entry[] =>
+      [...entries].filter((entry) => entry.state === state),
+    add: ({ job, key, ...rest }: NewEntry): void => {
+      if (key === undefined || !isHeld(job, key))
+        entries.add({
+          ...rest,
+          job,
+          key,
+          id: ++lastId,
+          state: "waiting",
+          attempts: 0,
+          error: undefined,
+        })
+    },
+    claim: (job: {
+      readonly name: string
+      readonly leaseMs: number
+      readonly attempts: number
+    }): Lease | undefined => {
+      const due = [...entries].filter(
+        (entry) =>
+          entry.job === job.name && entry.state === "waiting" && entry.dueMs <= clock.nowMs(),
+      )
+      const entry = due.sort(before)[0]
+      if (entry === undefined) return undefined
+      const lease = {
+        entry,
+        leaseMs: job.leaseMs,
+        maxAttempts: job.attempts,
+        untilMs: clock.nowMs() + job.leaseMs,
+      }
+      entry.state = "leased"
+      entry.attempts++
+      leases.set(entry, lease)
+      return lease
+    },
+    renew: (lease: Lease): void => {
+      lease.untilMs = clock.nowMs() + lease.leaseMs
+    },
+    expire: (): void => {
+      for (const lease of leases.values())
+        if (lease.untilMs <= clock.nowMs()) failed(lease, "its lease was lost", 0)
+    },
+    done: ({ entry }: Lease): void => {
+      leases.delete(entry)
+      entries.delete(entry)
+    },
+    failed: (lease: Lease, error: string): void =>
+      failed(lease, error, backoffMs(lease.entry.attempts)),
+    /** A stop is no failure, so the run does not count. */
+    release: (lease: Lease): void => {
+      lease.entry.attempts--
+      putBack(lease, "waiting", clock.nowMs())
+    },
+  }
+}
+export type Entries = ReturnType<typeof makeEntries>

@@ -1,0 +1,64 @@
+import { Effect } from "effect"
+import type { ModelEntry } from "../../core/catalogue.ts"
+import { apiError } from "../../core/errors.ts"
+import type { LoadedModel, RerankEvent, RerankRequest } from "../../core/ports/model.ts"
+import { usageOf } from "../../core/usage.ts"
+import { type FakeModel, fakeEntry } from "./catalogue.ts"
+import { type FakePace, type FakeRun, fakeTokens, refused, runSteps } from "./model-run.ts"
+
+export interface FakeRerankScript extends FakePace {
+  readonly entry?: Partial<ModelEntry>
+}
+
+export interface FakeRerankModel extends FakeModel<"rerank"> {
+  readonly runs: readonly FakeRun<RerankRequest>[]
+}
+
+const wordsOf = (text: string) =>
+  fakeTokens(text.toLowerCase()).map((word) => word.trim().replace(/[^\p{L}\p{N}]/gu, ""))
+
+/** The share of the query's words that the document has. */
+const scoreOf = (query: string, document: string): number => {
+  const wanted = new Set(wordsOf(query))
+  const found = new Set(wordsOf(document))
+  return [...wanted].filter((word) => found.has(word)).length / Math.max(1, wanted.size)
+}
+
+/** Scores by shared words. One step for each document, the last one first. */
+export const fakeRerankModel = (script: FakeRerankScript = {}): FakeRerankModel => {
+  const entry = fakeEntry("rerank", script.entry)
+  const runs: FakeRun<RerankRequest>[] = []
+  const plan: LoadedModel<"rerank">["task"]["plan"] = (request, context) =>
+    Effect.gen(function* () {
+      yield* refused(script)
+      const room = entry.contextTokens - fakeTokens(request.query).length
+      if (room < 1)
+        return yield* apiError(
+          "context_length_exceeded",
+          `The query alone fills the window of ${entry.contextTokens} tokens.`,
+          { param: "query" },
+        )
+      let inputTokens = 0
+      const steps = [...request.documents.entries()].reverse().map(([index, document]) => {
+        const kept = fakeTokens(document).slice(0, room)
+        inputTokens += entry.contextTokens - room + kept.length
+        const event: RerankEvent = { index, score: scoreOf(request.query, kept.join("")) }
+        return { events: [event], usage: usageOf({ inputTokens, searchUnits: 1 }) }
+      })
+      return {
+        bound: usageOf({ inputTokens, searchUnits: 1 }),
+        run: runSteps(runs, entry.id, script, request, context, steps),
+      }
+    })
+  return {
+    entry,
+    runs,
+    loaded: {
+      task: { plan },
+      contextTokens: entry.contextTokens,
+      modalities: entry.modalities,
+      adapters: [],
+      servedBy: "fake",
+    },
+  }
+}

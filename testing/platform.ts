@@ -1,0 +1,141 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { openTestDatabase, type TestDatabase } from "./postgres.ts"
+
+const root = fileURLToPath(new URL("..", import.meta.url))
+
+export interface Credentials {
+  readonly base_url: string
+  readonly email: string
+  readonly password: string
+  readonly api_key: string
+}
+
+/** The whole server as a process of its own, on a fresh database and an empty data folder. */
+export interface Platform {
+  /** Without `/v1`. */
+  readonly url: string
+  readonly credentials: Credentials
+  readonly process: ChildProcess
+  readonly env: Readonly<Record<string, string>>
+  /** What it has printed so far. */
+  output(): { readonly stdout: string; readonly stderr: string }
+  /** Sends a signal and waits for the end; answers the exit code, or the signal that ended it. */
+  stop(signal?: NodeJS.Signals): Promise<number | string>
+  /** Stops it if it still runs, and removes database and folder. */
+  close(): Promise<void>
+}
+
+export interface StartOptions {
+  /** `config/test.yaml` unless told. */
+  readonly config?: string
+  readonly env?: Readonly<Record<string, string>>
+  /** Wait until the models are loaded; true unless told. */
+  readonly ready?: boolean
+  /** A fresh database on the test server unless told; `embedded`: the one that the server brings; or the URL of one that is shared. */
+  readonly database?: "fresh" | "embedded" | URL
+  /** Where the data goes; a fresh folder, removed in the end, unless told. */
+  readonly dataDir?: string
+}
+
+const databaseFor = async (
+  database: NonNullable<StartOptions["database"]>,
+): Promise<Pick<TestDatabase, "url" | "close">> => {
+  if (database === "fresh") return openTestDatabase()
+  return { url: database === "embedded" ? "" : database.href, close: async () => {} }
+}
+
+/** As a user runs it: compiled, where `dist/` is fresh. */
+export const cliCommand = (
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): ChildProcess =>
+  spawn(process.execPath, [join(root, "runtime/rakit.js"), ...args], {
+    cwd: root,
+    env: { PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "", TMPDIR: tmpdir(), ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  })
+
+const collect = (child: ChildProcess) => {
+  const text = { stdout: "", stderr: "" }
+  for (const name of ["stdout", "stderr"] as const)
+    child[name]?.setEncoding("utf8").on("data", (piece: string) => {
+      text[name] += piece
+    })
+  return text
+}
+
+/** Runs a CLI command to its end. */
+export const runCli = async (
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<{ code: number | null; stdout: string; stderr: string }> => {
+  const child = cliCommand(args, env)
+  const text = collect(child)
+  const [code] = (await once(child, "close")) as [number | null]
+  return { code, ...text }
+}
+
+/** Resolves when `isThere` holds for what the process printed; rejects when the process ends before. */
+const waitFor = (
+  child: ChildProcess,
+  text: { readonly stdout: string; readonly stderr: string },
+  isThere: () => boolean,
+): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const look = () => {
+      if (isThere()) resolve()
+    }
+    child.stdout?.on("data", look)
+    child.stderr?.on("data", look)
+    child.once("close", (code) =>
+      reject(new Error(`the server ended with ${code}\n${text.stdout}\n${text.stderr}`)),
+    )
+    look()
+  })
+
+/** Only the server that made the first account has them. */
+const readCredentials = (folder: string): Credentials => {
+  const file = join(folder, "credentials.json")
+  return existsSync(file)
+    ? (JSON.parse(readFileSync(file, "utf8")) as Credentials)
+    : { base_url: "", email: "", password: "", api_key: "" }
+}
+
+const listening = /listens on (http:\S+)/
+
+export const startPlatform = async (options: StartOptions = {}): Promise<Platform> => {
+  const { config = join(root, "config/test.yaml"), env = {}, ready = true } = options
+  const database = await databaseFor(options.database ?? "fresh")
+  const folder = options.dataDir ?? mkdtempSync(join(tmpdir(), "rakit-platform-"))
+  const all = { RAKIT_DATA: folder, DATABASE_URL: database.url, PORT: "0", ...env }
+  const child = cliCommand(["serve", config], all)
+  const text = collect(child)
+  await waitFor(child, text, () =>
+    ready ? text.stdout.includes("All models are ready") : text.stdout.includes("/dashboard\n"),
+  )
+  const stop = async (signal: NodeJS.Signals = "SIGTERM") => {
+    if (child.exitCode !== null) return child.exitCode
+    child.kill(signal)
+    const [code, ended] = (await once(child, "exit")) as [number | null, string | null]
+    return code ?? ended ?? "unknown"
+  }
+  return {
+    url: (listening.exec(text.stdout)?.[1] ?? "").replace("localhost", "127.0.0.1"),
+    credentials: readCredentials(folder),
+    process: child,
+    env: all,
+    output: () => text,
+    stop,
+    close: async () => {
+      // an embedded database ends with its server, if that may end in order
+      await stop(options.database === "embedded" ? "SIGTERM" : "SIGKILL")
+      if (options.dataDir === undefined) rmSync(folder, { recursive: true, force: true })
+      await database.close()
+    },
+  }
+}

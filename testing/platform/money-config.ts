@@ -1,0 +1,30 @@
+import { readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+
+const root = fileURLToPath(new URL("../..", import.meta.url))
+
+export interface MoneyConfig {
+  /** Of the first account. */
+  readonly freeCreditIdr: number
+  /** Replicas are taken for dead after so long; the ledger's default unless told. */
+  readonly leaseMs?: number
+}
+
+/** config/test.yaml with another credit and lease, in `folder`. Answers the file. */
+export const writeMoneyConfig = (
+  folder: string,
+  { freeCreditIdr, leaseMs }: MoneyConfig,
+): string => {
+  const ledger =
+    leaseMs === undefined
+      ? "{}"
+      : `{ leaseMs: ${leaseMs}, heartbeatMs: ${Math.floor(leaseMs / 3)}, sweepMs: ${Math.floor(leaseMs / 3)} }`
+  const text = readFileSync(join(root, "config/test.yaml"), "utf8")
+    .replace("../testing/fakes/backend.ts", join(root, "testing/fakes/backend.ts"))
+    .replace("  accounts:\n", `  accounts:\n    freeCreditIdr: ${freeCreditIdr}\n`)
+    .replace("billing-ledger: {}", `billing-ledger: ${ledger}`)
+  const file = join(folder, "money.yaml")
+  writeFileSync(file, text)
+  return file
+}
