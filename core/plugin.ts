@@ -2,7 +2,7 @@ import type { Effect, Schema, Scope } from "effect"
 import type { DependencyContainer } from "tsyringe"
 import type { PluginError } from "./errors.ts"
 import type { Json } from "./json.ts"
-import type { Migrations } from "./services/database.ts"
+import type { Migrations } from "./ports/database.ts"
 import type { Token } from "./tokens.ts"
 
 /**

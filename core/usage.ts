@@ -1,4 +1,4 @@
-import type { ModelId } from "./ids.ts"
+import type { ModelId } from "./services/ids.ts"
 
 /** What a call used, or may use at worst. `inputTokens` includes the cached ones, `outputTokens` includes reasoning. */
 export interface Usage {

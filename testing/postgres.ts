@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { Effect, Exit, Schema, Scope } from "effect"
 import pg from "pg"
-import type { Database } from "../core/services/database.ts"
+import type { Database } from "../core/ports/database.ts"
 import { openPostgres, Settings } from "../plugins/database-postgres/plugin.ts"
 import { fakeLog } from "./fakes/log.ts"
 import { serverVariable, testServerUrl } from "./postgres-server.ts"

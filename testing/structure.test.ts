@@ -121,7 +121,7 @@ const keepsContainerAtBoot: Rule = (source) =>
 const keepsQueriesInPlugins: Rule = (source) =>
   isTest(source.path) ||
   source.path.startsWith("plugins/") ||
-  source.path === "core/services/database.ts" ||
+  source.path === "core/ports/database.ts" ||
   !uses(source, "kysely")
     ? []
     : ["imports kysely, but queries live in the plugin that owns the tables"]

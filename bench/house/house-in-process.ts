@@ -1,8 +1,8 @@
 import { Effect, Exit, Scope } from "effect"
 import type { CallPath } from "../../core/call.ts"
 import type { Caller } from "../../core/caller.ts"
-import type { Catalogue } from "../../core/catalogue.ts"
-import type { Endpoint } from "../../core/endpoint.ts"
+import type { Endpoint } from "../../core/ports/endpoint.ts"
+import type { Catalogue } from "../../core/services/catalogue.ts"
 import { load } from "./code.ts"
 import type { Deployment } from "./deployment.ts"
 

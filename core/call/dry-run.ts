@@ -1,7 +1,7 @@
 import type { Limits } from "../caller.ts"
-import type { Endpoint, Forecast, Reply } from "../endpoint.ts"
 import { rupiahNumber } from "../money.ts"
 import type { RateState } from "../ports/billing.ts"
+import type { Endpoint, Forecast, Reply } from "../ports/endpoint.ts"
 import { sumUsage } from "../usage.ts"
 
 /** `X-Dry-Run: 1`: what the call would cost at worst, and whether cap and balance cover that now. */

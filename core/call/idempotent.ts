@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto"
 import { Effect, type Scope } from "effect"
 import type { Caller } from "../caller.ts"
-import type { Endpoint, Reply } from "../endpoint.ts"
 import { type ApiError, apiError, type PortError } from "../errors.ts"
 import type { Json, Strings } from "../json.ts"
-import type { Idempotency } from "../services/idempotency.ts"
+import type { Endpoint, Reply } from "../ports/endpoint.ts"
+import type { Idempotency } from "../ports/idempotency.ts"
 import type { Log } from "../services/log.ts"
 
 /** Larger replies are not remembered; their keys may be used again. */

@@ -1,5 +1,5 @@
-import type { ModelId } from "../ids.ts"
 import type { Clock } from "../services/clock.ts"
+import type { ModelId } from "../services/ids.ts"
 import type { Usage, UsageByModel } from "../usage.ts"
 
 /** Usage and stage times of one call, kept beside the stream: a stream that is cut has no last event. */

@@ -1,9 +1,9 @@
 import type { Effect } from "effect"
 import type { Caller } from "../caller.ts"
 import type { BalanceTooLow, PortError } from "../errors.ts"
-import type { CallId, ModelId } from "../ids.ts"
 import type { Micros } from "../money.ts"
 import type { PriceTag } from "../pricing.ts"
+import type { CallId, ModelId } from "../services/ids.ts"
 import type { UsageByModel } from "../usage.ts"
 import type { Transaction } from "./transaction.ts"
 

@@ -1,8 +1,8 @@
 import type { Effect, Scope, Stream } from "effect"
 import type { Tenant } from "../caller.ts"
 import type { ApiError } from "../errors.ts"
-import type { CallId, ModelId } from "../ids.ts"
 import type { Json } from "../json.ts"
+import type { CallId, ModelId } from "../services/ids.ts"
 import type { Usage } from "../usage.ts"
 
 /** What the call path lends to a model for one call. */

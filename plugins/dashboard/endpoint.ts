@@ -1,6 +1,6 @@
 import { Effect, Stream } from "effect"
-import { defineEndpoint, type Endpoint, type Plan } from "../../core/endpoint.ts"
 import { apiError } from "../../core/errors.ts"
+import { defineEndpoint, type Endpoint, type Plan } from "../../core/ports/endpoint.ts"
 import { type Asset, assetRoot } from "./assets.ts"
 import { contentSecurityPolicy } from "./page.ts"
 

@@ -1,7 +1,7 @@
 import { Effect, Exit } from "effect"
 import { type ControlledTransaction, Kysely, PostgresDialect, type PostgresPool } from "kysely"
+import type { Database } from "../../core/ports/database.ts"
 import type { Transaction } from "../../core/ports/transaction.ts"
-import type { Database } from "../../core/services/database.ts"
 import { databaseError, isPortError } from "./failure.ts"
 import { migrateTables } from "./migrate.ts"
 

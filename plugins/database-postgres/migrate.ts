@@ -5,7 +5,7 @@ import {
   PostgresDialect,
   type PostgresPool,
 } from "kysely"
-import type { Migrations } from "../../core/services/database.ts"
+import type { Migrations } from "../../core/ports/database.ts"
 import { databaseError } from "./failure.ts"
 
 const longestName = 63 - "_lock".length

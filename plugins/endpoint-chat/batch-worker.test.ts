@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import { expect, it } from "vitest"
-import type { Endpoint } from "../../core/endpoint.ts"
 import { type ApiError, errorBody, statusOf } from "../../core/errors.ts"
 import type { Json } from "../../core/json.ts"
+import type { Endpoint } from "../../core/ports/endpoint.ts"
 import { type FakeHouse, fakeChatModel, fakeHouse } from "../../testing/index.ts"
 import { makeChatEndpoint } from "./endpoint.ts"
 

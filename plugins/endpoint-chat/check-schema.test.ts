@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { apiError } from "../../core/errors.ts"
-import type { SchemaReport } from "../../core/services/schema-checker.ts"
+import type { SchemaReport } from "../../core/ports/schema-checker.ts"
 import { fakeHouse } from "../../testing/index.ts"
 import { makeSchemaCheckEndpoint } from "./check-schema.ts"
 import { openClient } from "./testing/open-client.ts"

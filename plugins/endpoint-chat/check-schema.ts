@@ -1,7 +1,7 @@
 import { Effect, Schema } from "effect"
-import { defineEndpoint, megabyte } from "../../core/endpoint.ts"
 import { apiError } from "../../core/errors.ts"
-import type { SchemaChecker, SchemaReport } from "../../core/services/schema-checker.ts"
+import { defineEndpoint, megabyte } from "../../core/ports/endpoint.ts"
+import type { SchemaChecker, SchemaReport } from "../../core/ports/schema-checker.ts"
 import { JsonSchemaBody } from "./wire-schema.ts"
 
 const Body = Schema.Struct({ schema: JsonSchemaBody }).annotate({

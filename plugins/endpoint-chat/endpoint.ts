@@ -1,10 +1,16 @@
 import { Effect, Stream } from "effect"
-import type { Catalogue } from "../../core/catalogue.ts"
-import { type Call, defineEndpoint, megabyte, type Plan, type Reply } from "../../core/endpoint.ts"
 import { type ApiError, apiError } from "../../core/errors.ts"
-import type { Ids } from "../../core/ids.ts"
+import {
+  type Call,
+  defineEndpoint,
+  megabyte,
+  type Plan,
+  type Reply,
+} from "../../core/ports/endpoint.ts"
 import type { ChatEvent } from "../../core/ports/model.ts"
+import type { Catalogue } from "../../core/services/catalogue.ts"
 import type { Clock } from "../../core/services/clock.ts"
+import type { Ids } from "../../core/services/ids.ts"
 import { toChunks } from "./chunks.ts"
 import { finishOf, type Heading, toCompletion } from "./completion.ts"
 import { maxTokensOf } from "./max-tokens.ts"

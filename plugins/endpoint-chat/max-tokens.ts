@@ -1,6 +1,6 @@
 import { Effect } from "effect"
-import type { ModelEntry } from "../../core/catalogue.ts"
 import { type ApiError, apiError } from "../../core/errors.ts"
+import type { ModelEntry } from "../../core/services/catalogue.ts"
 import type { ChatBody } from "./wire.ts"
 
 /** How many tokens the answer may have: what the request asks for, up to the model's limit, or the model's default. */

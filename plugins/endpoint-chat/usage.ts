@@ -1,5 +1,5 @@
-import type { Call } from "../../core/endpoint.ts"
 import { rupiahNumber } from "../../core/money.ts"
+import type { Call } from "../../core/ports/endpoint.ts"
 import { noUsage } from "../../core/usage.ts"
 import type { ChatUsage } from "./wire-reply.ts"
 

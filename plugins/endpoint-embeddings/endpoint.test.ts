@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { megabyte } from "../../core/endpoint.ts"
+import { megabyte } from "../../core/ports/endpoint.ts"
 import {
   type FakeEmbedScript,
   fakeChatModel,

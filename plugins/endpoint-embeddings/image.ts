@@ -1,6 +1,6 @@
 import { Effect } from "effect"
-import { megabyte } from "../../core/endpoint.ts"
 import { type ApiError, apiError } from "../../core/errors.ts"
+import { megabyte } from "../../core/ports/endpoint.ts"
 import type { Part } from "../../core/ports/model.ts"
 import type { ImageItem } from "./wire.ts"
 

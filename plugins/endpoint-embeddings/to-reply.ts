@@ -1,7 +1,7 @@
 import { Effect } from "effect"
-import type { Call } from "../../core/endpoint.ts"
 import { type ApiError, apiError } from "../../core/errors.ts"
 import { rupiahNumber } from "../../core/money.ts"
+import type { Call } from "../../core/ports/endpoint.ts"
 import type { EmbedEvent } from "../../core/ports/model.ts"
 import { noUsage } from "../../core/usage.ts"
 import type { ReadItem } from "./items.ts"

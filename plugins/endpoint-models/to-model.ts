@@ -1,6 +1,6 @@
-import type { ModelEntry } from "../../core/catalogue.ts"
 import { rupiahNumber } from "../../core/money.ts"
 import type { Price } from "../../core/pricing.ts"
+import type { ModelEntry } from "../../core/services/catalogue.ts"
 import type { Model, ModelList } from "./wire.ts"
 
 /** Prices are in nano-rupiah. */

@@ -1,10 +1,10 @@
 import { Effect, Stream } from "effect"
-import type { Catalogue } from "../../core/catalogue.ts"
-import { type Call, defineEndpoint, megabyte, type Plan } from "../../core/endpoint.ts"
 import { type ApiError, apiError } from "../../core/errors.ts"
-import type { Ids } from "../../core/ids.ts"
 import { rupiahNumber } from "../../core/money.ts"
+import { type Call, defineEndpoint, megabyte, type Plan } from "../../core/ports/endpoint.ts"
 import type { RerankEvent, RerankRequest } from "../../core/ports/model.ts"
+import type { Catalogue } from "../../core/services/catalogue.ts"
+import type { Ids } from "../../core/services/ids.ts"
 import { rank } from "./ranking.ts"
 import { RerankBody, RerankReply } from "./wire.ts"
 

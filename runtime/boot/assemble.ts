@@ -1,5 +1,5 @@
 import { Effect, Result } from "effect"
-import type { Endpoint } from "../../core/endpoint.ts"
+import type { Endpoint } from "../../core/ports/endpoint.ts"
 import type { Backend } from "../../core/ports/model.ts"
 import type { Job } from "../../core/ports/queue.ts"
 import type { Log } from "../../core/services/log.ts"

@@ -1,7 +1,7 @@
 import { Result } from "effect"
-import type { ModelEntry } from "../../core/catalogue.ts"
 import type { Backend } from "../../core/ports/model.ts"
 import { parsePrice } from "../../core/pricing.ts"
+import type { ModelEntry } from "../../core/services/catalogue.ts"
 import type { Problem } from "../config/problems.ts"
 import type { HouseConfig, ModelConfig } from "../config/schema.ts"
 import { parseSourceUrl } from "../services/model-files/source-url.ts"

@@ -1,4 +1,4 @@
-import type { FirstAccount } from "../../core/services/identity.ts"
+import type { FirstAccount } from "../../core/ports/identity.ts"
 
 export interface BannerFacts {
   readonly name: string

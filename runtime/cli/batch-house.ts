@@ -1,5 +1,5 @@
 import { Effect, type Scope } from "effect"
-import type { ModelId } from "../../core/ids.ts"
+import type { ModelId } from "../../core/services/ids.ts"
 import type { Log } from "../../core/services/log.ts"
 import { resolve, type Token, Tokens } from "../../core/tokens.ts"
 import { builtinPlugins } from "../../plugins/index.ts"

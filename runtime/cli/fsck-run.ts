@@ -1,5 +1,5 @@
 import { Cause, Effect, Option, Stream } from "effect"
-import type { ConsistencyCheck, Finding } from "../../core/services/consistency.ts"
+import type { ConsistencyCheck, Finding } from "../../core/ports/consistency.ts"
 
 /** Of one check; the rest is only counted. */
 export const maxShown = 100

@@ -1,7 +1,7 @@
 import { Effect, Stream } from "effect"
 import { describe, expect, it } from "vitest"
 import { PortError } from "../../core/errors.ts"
-import type { ConsistencyCheck, Finding } from "../../core/services/consistency.ts"
+import type { ConsistencyCheck, Finding } from "../../core/ports/consistency.ts"
 import { fakeClock } from "../../testing/fakes/clock.ts"
 import { makeProgress } from "./fsck-progress.ts"
 import { isClean, maxShown, runCheck } from "./fsck-run.ts"

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import type { ApiError, PortError } from "../../core/errors.ts"
-import type { KeyIssuer, ListedKey } from "../../core/services/identity.ts"
+import type { KeyIssuer, ListedKey } from "../../core/ports/identity.ts"
 import { resolve, type Token, Tokens } from "../../core/tokens.ts"
 import { formatTable } from "./table.ts"
 import { withStarted } from "./with-house.ts"

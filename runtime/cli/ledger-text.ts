@@ -1,5 +1,5 @@
 import { formatRupiah, rupiahNumber } from "../../core/money.ts"
-import type { LedgerProof, ReportGroup, ReportRow } from "../../core/services/ledger.ts"
+import type { LedgerProof, ReportGroup, ReportRow } from "../../core/ports/ledger.ts"
 import { formatTable } from "./table.ts"
 
 /** Each invariant with the rows that it was checked on; under it what breaks it. */

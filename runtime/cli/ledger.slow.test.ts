@@ -1,7 +1,7 @@
 import { join } from "node:path"
 import pg from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import type { ReportRow } from "../../core/services/ledger.ts"
+import type { ReportRow } from "../../core/ports/ledger.ts"
 import { type Platform, runCli, startPlatform } from "../../testing/platform.ts"
 import { proofText, reportCsv, reportJson, reportTable } from "./ledger-text.ts"
 import { readReportQuery } from "./report-query.ts"

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
+import type { Ledger } from "../../core/ports/ledger.ts"
 import { systemClock } from "../../core/services/clock.ts"
-import type { Ledger } from "../../core/services/ledger.ts"
 import { resolve, type Token, Tokens } from "../../core/tokens.ts"
 import { proofText, reportCsv, reportJson, reportTable } from "./ledger-text.ts"
 import { refuse } from "./refuse.ts"

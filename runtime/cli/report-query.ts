@@ -1,4 +1,4 @@
-import type { Ledger, ReportGroup } from "../../core/services/ledger.ts"
+import type { Ledger, ReportGroup } from "../../core/ports/ledger.ts"
 
 export interface ReportWords {
   readonly from?: string

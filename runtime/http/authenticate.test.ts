@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import { expect, test } from "vitest"
 import { type Caller, defaultLimits } from "../../core/caller.ts"
-import type { Endpoint } from "../../core/endpoint.ts"
-import type { Identity } from "../../core/services/identity.ts"
+import type { Endpoint } from "../../core/ports/endpoint.ts"
+import type { Identity } from "../../core/ports/identity.ts"
 import { authenticate } from "./authenticate.ts"
 import { echo } from "./testing/fixture.ts"
 

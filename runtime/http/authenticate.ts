@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import type { Caller } from "../../core/caller.ts"
-import type { Endpoint } from "../../core/endpoint.ts"
 import { type ApiError, apiError, type PortError } from "../../core/errors.ts"
-import type { Identity } from "../../core/services/identity.ts"
+import type { Endpoint } from "../../core/ports/endpoint.ts"
+import type { Identity } from "../../core/ports/identity.ts"
 
 export interface Authenticators {
   /** Whose API key is it? */

@@ -1,8 +1,8 @@
 import { gzipSync } from "node:zlib"
 import { Effect, Stream } from "effect"
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest"
-import { defineEndpoint } from "../../core/endpoint.ts"
 import { apiError } from "../../core/errors.ts"
+import { defineEndpoint } from "../../core/ports/endpoint.ts"
 import { authorized, echo, goodKey, type House, openHouse, post, thing } from "./testing/fixture.ts"
 import { raw } from "./testing/raw.ts"
 

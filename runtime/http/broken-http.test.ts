@@ -1,7 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises"
 import { Effect } from "effect"
 import { afterAll, beforeAll, expect, test } from "vitest"
-import { defineEndpoint } from "../../core/endpoint.ts"
+import { defineEndpoint } from "../../core/ports/endpoint.ts"
 import { echo, goodKey, type House, openHouse, thing } from "./testing/fixture.ts"
 import { openSocket, raw, until } from "./testing/raw.ts"
 

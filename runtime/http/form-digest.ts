@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto"
 import { Effect, Stream } from "effect"
-import type { BodyPart, MultipartBody } from "../../core/endpoint.ts"
+import type { BodyPart, MultipartBody } from "../../core/ports/endpoint.ts"
 
 export interface DigestedForm {
   readonly body: MultipartBody

@@ -1,7 +1,7 @@
 import { Effect, Stream } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
-import { defineEndpoint, type MultipartBody } from "../../core/endpoint.ts"
 import { apiError } from "../../core/errors.ts"
+import { defineEndpoint, type MultipartBody } from "../../core/ports/endpoint.ts"
 import { goodKey, type House, openHouse } from "./testing/fixture.ts"
 
 let made = 0

@@ -1,8 +1,8 @@
 import { Effect, type Scope } from "effect"
 import type { Answer, CallInput, CallPath } from "../../core/call.ts"
-import type { Endpoint, MultipartBody, Reply } from "../../core/endpoint.ts"
 import { type ApiError, apiError, type PortError } from "../../core/errors.ts"
 import type { Json } from "../../core/json.ts"
+import type { Endpoint, MultipartBody, Reply } from "../../core/ports/endpoint.ts"
 import { digestForm, readThrough } from "./form-digest.ts"
 
 /** What is remembered under the key in place of the reply. */

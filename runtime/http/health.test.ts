@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { afterEach, expect, test } from "vitest"
-import type { ModelEntry } from "../../core/catalogue.ts"
 import { freePrice } from "../../core/pricing.ts"
+import type { ModelEntry } from "../../core/services/catalogue.ts"
 import {
   authorized,
   echo,

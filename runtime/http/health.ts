@@ -1,7 +1,7 @@
 import { Effect } from "effect"
-import type { Catalogue } from "../../core/catalogue.ts"
 import type { Json } from "../../core/json.ts"
-import type { HealthCheck } from "../../core/services/health.ts"
+import type { HealthCheck } from "../../core/ports/health.ts"
+import type { Catalogue } from "../../core/services/catalogue.ts"
 
 export interface Readiness {
   readonly status: "starting" | "loading" | "failing" | "ready" | "draining"

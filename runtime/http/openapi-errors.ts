@@ -1,6 +1,6 @@
-import type { Endpoint } from "../../core/endpoint.ts"
 import { type ErrorCode, errorRegistry } from "../../core/errors.ts"
 import type { Json } from "../../core/json.ts"
+import type { Endpoint } from "../../core/ports/endpoint.ts"
 
 type Occurs = (endpoint: Endpoint) => boolean
 

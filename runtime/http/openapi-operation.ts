@@ -1,5 +1,5 @@
-import type { Endpoint } from "../../core/endpoint.ts"
 import type { Json } from "../../core/json.ts"
+import type { Endpoint } from "../../core/ports/endpoint.ts"
 import { errorResponses } from "./openapi-errors.ts"
 import type { SchemaBook } from "./openapi-schemas.ts"
 

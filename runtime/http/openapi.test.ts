@@ -1,7 +1,7 @@
 import { Schema, Stream } from "effect"
 import { expect, test } from "vitest"
-import { defineEndpoint, type Endpoint } from "../../core/endpoint.ts"
 import { errorRegistry } from "../../core/errors.ts"
+import { defineEndpoint, type Endpoint } from "../../core/ports/endpoint.ts"
 import { describeApi } from "./openapi.ts"
 import { codesOf } from "./openapi-errors.ts"
 import { Echo, echo, streaming, thing } from "./testing/fixture.ts"

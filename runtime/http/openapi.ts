@@ -1,6 +1,6 @@
 import type { Schema } from "effect"
-import type { Endpoint } from "../../core/endpoint.ts"
 import type { Json } from "../../core/json.ts"
+import type { Endpoint } from "../../core/ports/endpoint.ts"
 import { errorEnvelopeSchema } from "./openapi-errors.ts"
 import { operationOf } from "./openapi-operation.ts"
 import { makeSchemaBook, type SchemaBook } from "./openapi-schemas.ts"

@@ -1,6 +1,6 @@
 import { Effect, Stream } from "effect"
 import { afterEach, expect, it } from "vitest"
-import { defineEndpoint } from "../../core/endpoint.ts"
+import { defineEndpoint } from "../../core/ports/endpoint.ts"
 import { type House, openHouse } from "./testing/fixture.ts"
 
 const modified = "Thu, 15 Jan 2026 00:00:00 GMT"

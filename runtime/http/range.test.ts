@@ -1,7 +1,7 @@
 import { Effect, Stream } from "effect"
 import fc from "fast-check"
 import { afterEach, describe, expect, it } from "vitest"
-import { defineEndpoint } from "../../core/endpoint.ts"
+import { defineEndpoint } from "../../core/ports/endpoint.ts"
 import { rangeOf } from "./range.ts"
 import { goodKey, type House, openHouse } from "./testing/fixture.ts"
 

@@ -1,7 +1,7 @@
 import { Effect, Stream } from "effect"
-import type { Reply } from "../../core/endpoint.ts"
 import { type ApiError, apiError } from "../../core/errors.ts"
 import type { Json, Strings } from "../../core/json.ts"
+import type { Reply } from "../../core/ports/endpoint.ts"
 import type { Exchange } from "./exchange.ts"
 import { endAfterRest, leavesBodyUnread } from "./linger.ts"
 import { verdictOf } from "./preconditions.ts"

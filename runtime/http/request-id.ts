@@ -1,4 +1,4 @@
-import { randomText } from "../../core/ids.ts"
+import { randomText } from "../../core/services/ids.ts"
 
 /** Visible ASCII without quotes, angle brackets and backslash, so that an id can stand in logs, shells and HTML as it is. */
 const valid = /^[A-Za-z0-9!#$%&()*+,\-./:;=?@[\]^_{|}~]{1,128}$/

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, it } from "vitest"
-import type { Database } from "../../core/services/database.ts"
+import type { Database } from "../../core/ports/database.ts"
 import { migrationCases } from "./database/migrations.ts"
 import { recoveryCases } from "./database/recovery.ts"
 import { transactionCases } from "./database/transactions.ts"

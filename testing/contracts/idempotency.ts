@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Tenant } from "../../core/caller.ts"
-import type { Idempotency } from "../../core/services/idempotency.ts"
+import type { Idempotency } from "../../core/ports/idempotency.ts"
 import type { FakeClock } from "../fakes/clock.ts"
 
 export interface IdempotencyWorld {

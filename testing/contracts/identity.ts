@@ -3,8 +3,8 @@ import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type Caller, defaultLimits, type Limits } from "../../core/caller.ts"
 import { isApiError } from "../../core/errors.ts"
-import { randomText } from "../../core/ids.ts"
-import type { Identity } from "../../core/services/identity.ts"
+import type { Identity } from "../../core/ports/identity.ts"
+import { randomText } from "../../core/services/ids.ts"
 
 export interface KeyState {
   readonly mode: "live" | "test"

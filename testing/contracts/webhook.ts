@@ -2,8 +2,8 @@ import { Deferred, Effect, Fiber, type Scope } from "effect"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import type { Tenant } from "../../core/caller.ts"
+import type { Database } from "../../core/ports/database.ts"
 import type { Webhook } from "../../core/ports/webhook.ts"
-import type { Database } from "../../core/services/database.ts"
 import type { EmittedEvent } from "../fakes/webhook.ts"
 
 export interface OpenedWebhook {

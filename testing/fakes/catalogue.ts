@@ -1,6 +1,6 @@
-import { type Catalogue, type ModelEntry, makeCatalogue } from "../../core/catalogue.ts"
 import type { LoadedModel, TaskName } from "../../core/ports/model.ts"
 import { parsePrice } from "../../core/pricing.ts"
+import { type Catalogue, type ModelEntry, makeCatalogue } from "../../core/services/catalogue.ts"
 
 /** A model that is open already, and its line in the catalogue. */
 export interface FakeModel<T extends TaskName = TaskName> {

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
-import type { ModelEntry } from "../../core/catalogue.ts"
 import { apiError } from "../../core/errors.ts"
 import type { ChatEvent, ChatRequest, FinishReason, LoadedModel } from "../../core/ports/model.ts"
+import type { ModelEntry } from "../../core/services/catalogue.ts"
 import { usageOf } from "../../core/usage.ts"
 import { type FakeModel, fakeEntry } from "./catalogue.ts"
 import {

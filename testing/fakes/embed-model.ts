@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
-import type { ModelEntry } from "../../core/catalogue.ts"
 import { type ApiError, apiError } from "../../core/errors.ts"
 import type { EmbedEvent, EmbedRequest, LoadedModel, Part } from "../../core/ports/model.ts"
+import type { ModelEntry } from "../../core/services/catalogue.ts"
 import { usageOf } from "../../core/usage.ts"
 import { type FakeModel, fakeEntry } from "./catalogue.ts"
 import {

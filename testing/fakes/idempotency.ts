@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import type { Tenant } from "../../core/caller.ts"
 import type { Json } from "../../core/json.ts"
+import type { Idempotency, IdempotencyState, StoredReply } from "../../core/ports/idempotency.ts"
 import type { Clock } from "../../core/services/clock.ts"
-import type { Idempotency, IdempotencyState, StoredReply } from "../../core/services/idempotency.ts"
 
 const leaseMs = 15 * 60_000
 const keepMs = 24 * 60 * 60_000

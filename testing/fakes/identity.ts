@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { type Caller, defaultLimits, type Limits } from "../../core/caller.ts"
 import { type ApiError, apiError } from "../../core/errors.ts"
-import type { Identity } from "../../core/services/identity.ts"
+import type { Identity } from "../../core/ports/identity.ts"
 
 /** A key and the state of its account. */
 export interface FakeKey {

@@ -1,4 +1,4 @@
-import type { Ids } from "../../core/ids.ts"
+import type { Ids } from "../../core/services/ids.ts"
 
 /** Counts: `00000000-0000-7000-8000-000000000001`, `chatcmpl-2` ... */
 export const fakeIds = (): Ids => {

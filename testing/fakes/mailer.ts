@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import type { Mail, Mailer } from "../../core/services/mailer.ts"
+import type { Mail, Mailer } from "../../core/ports/mailer.ts"
 import { whenCommitted } from "./transaction.ts"
 
 export interface FakeMailer extends Mailer {

@@ -1,7 +1,7 @@
 import { Effect, Stream } from "effect"
 import { type ApiError, apiError } from "../../core/errors.ts"
-import type { ModelId } from "../../core/ids.ts"
 import type { ModelContext } from "../../core/ports/model.ts"
+import type { ModelId } from "../../core/services/ids.ts"
 import type { Usage } from "../../core/usage.ts"
 
 /** What happened to one `run` of a fake model. States: running -> done | failed | cancelled. */

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from "node:crypto"
 import { Effect } from "effect"
 import type { Json } from "../../core/json.ts"
-import type { Signer } from "../../core/services/signer.ts"
+import type { Signer } from "../../core/ports/signer.ts"
 
 const encode = (value: Json): string => Buffer.from(JSON.stringify(value)).toString("base64url")
 

@@ -1,8 +1,8 @@
 import { Effect, Schema, Stream } from "effect"
 import { vi } from "vitest"
 import { type FakeHouse, fakeChatModel, fakeHouse } from "../../../testing/index.ts"
-import { type Call, defineEndpoint, type Endpoint, type Reply } from "../../endpoint.ts"
 import type { ApiError, PortError } from "../../errors.ts"
+import { type Call, defineEndpoint, type Endpoint, type Reply } from "../../ports/endpoint.ts"
 import { usageOf } from "../../usage.ts"
 
 export const model = "svc-lyt"

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { type ApiError, apiError } from "../../../core/errors.ts"
-import { randomText } from "../../../core/ids.ts"
 import type { ChatRequest } from "../../../core/ports/model.ts"
+import { randomText } from "../../../core/services/ids.ts"
 import type { Log } from "../../../core/services/log.ts"
 import type { Workers } from "../../../core/services/workers.ts"
 import type { AnswerForm } from "../answer/answer-parser.ts"

@@ -1,6 +1,6 @@
 import { basename } from "node:path"
 import { Effect, type Scope } from "effect"
-import type { HealthCheck } from "../../../core/services/health.ts"
+import type { HealthCheck } from "../../../core/ports/health.ts"
 import type { Engine } from "./engine-host.ts"
 
 type Watched = Pick<Engine<never, unknown, unknown>, "available">

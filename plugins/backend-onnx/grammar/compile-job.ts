@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto"
 import type { Json } from "../../../core/json.ts"
-import type { KeywordVerdict } from "../../../core/services/schema-checker.ts"
+import type { KeywordVerdict } from "../../../core/ports/schema-checker.ts"
 import { type Grammar, GrammarFailed } from "./constraint.ts"
 import { GrammarInstance, strictLimits } from "./grammar-instance.ts"
 import { byteVocabulary } from "./grammar-vocabulary.ts"

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
+import type { SchemaChecker, SchemaReport } from "../../../core/ports/schema-checker.ts"
 import type { Log } from "../../../core/services/log.ts"
-import type { SchemaChecker, SchemaReport } from "../../../core/services/schema-checker.ts"
 import type { Workers } from "../../../core/services/workers.ts"
 import { asApiError, compileInPool } from "./compile-in-pool.ts"
 import type { Compiled } from "./compile-job.ts"

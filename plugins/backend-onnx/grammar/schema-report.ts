@@ -1,5 +1,5 @@
 import type { Json } from "../../../core/json.ts"
-import type { KeywordVerdict } from "../../../core/services/schema-checker.ts"
+import type { KeywordVerdict } from "../../../core/ports/schema-checker.ts"
 import { isObject, type JsonObject } from "./schema/json-value.ts"
 import { namesIn } from "./schema/pointer.ts"
 import { readSchema } from "./schema/read-schema.ts"

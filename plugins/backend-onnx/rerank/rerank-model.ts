@@ -1,6 +1,5 @@
 import { Effect } from "effect"
 import { apiError } from "../../../core/errors.ts"
-import type { ModelId } from "../../../core/ids.ts"
 import type {
   ModelContext,
   ModelPlan,
@@ -9,6 +8,7 @@ import type {
   Task,
 } from "../../../core/ports/model.ts"
 import type { Clock } from "../../../core/services/clock.ts"
+import type { ModelId } from "../../../core/services/ids.ts"
 import type { Log } from "../../../core/services/log.ts"
 import type { Workers } from "../../../core/services/workers.ts"
 import { usageOf } from "../../../core/usage.ts"

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import OpenAI from "openai"
-import { makeIds } from "../../../core/ids.ts"
-import type { SchemaChecker } from "../../../core/services/schema-checker.ts"
+import type { SchemaChecker } from "../../../core/ports/schema-checker.ts"
+import { makeIds } from "../../../core/services/ids.ts"
 import { goodKey, type House, openHouse } from "../../../runtime/http/testing/fixture.ts"
 import {
   type FakeChatModel,

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
-import type { ModelSource } from "../../../core/catalogue.ts"
-import type { ModelId } from "../../../core/ids.ts"
+import type { ModelSource } from "../../../core/services/catalogue.ts"
+import type { ModelId } from "../../../core/services/ids.ts"
 import type { Log } from "../../../core/services/log.ts"
 import { type ModelFiles, ModelFilesMissing, type PullProgress } from "./service.ts"
 

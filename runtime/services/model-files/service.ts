@@ -1,6 +1,6 @@
 import { Data, type Effect } from "effect"
-import type { ModelSource } from "../../../core/catalogue.ts"
-import type { ModelId } from "../../../core/ids.ts"
+import type { ModelSource } from "../../../core/services/catalogue.ts"
+import type { ModelId } from "../../../core/services/ids.ts"
 
 export interface PullProgress {
   readonly model: ModelId

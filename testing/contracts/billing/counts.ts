@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { expect, it } from "vitest"
-import { uuidV7 } from "../../../core/ids.ts"
+import { uuidV7 } from "../../../core/services/ids.ts"
 import { type Desk, reasonOf } from "./driver.ts"
 
 /** What counts toward which limit. */

@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto"
 import { Effect, type Exit } from "effect"
 import { defaultLimits, type Limits } from "../../../core/caller.ts"
 import type { BalanceTooLow, PortError } from "../../../core/errors.ts"
-import { uuidV7 } from "../../../core/ids.ts"
 import type {
   AdmitRequest,
   Billing,
@@ -10,6 +9,7 @@ import type {
   Refusal,
   Settlement,
 } from "../../../core/ports/billing.ts"
+import { uuidV7 } from "../../../core/services/ids.ts"
 import type { FakeClock } from "../../fakes/clock.ts"
 
 export interface OpenBilling {

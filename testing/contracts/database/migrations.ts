@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { sql } from "kysely"
 import { expect } from "vitest"
-import type { Database, Migrations } from "../../../core/services/database.ts"
+import type { Database, Migrations } from "../../../core/ports/database.ts"
 import type { DatabaseCases } from "../database.ts"
 import { portErrorOf } from "./errors.ts"
 import { idsIn, makeTable, type Tables } from "./table.ts"

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { sql } from "kysely"
-import type { Database } from "../../../core/services/database.ts"
+import type { Database } from "../../../core/ports/database.ts"
 
 export interface Entry {
   readonly id: string

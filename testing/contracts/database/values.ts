@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import fc from "fast-check"
 import { sql } from "kysely"
 import { expect } from "vitest"
-import type { Database } from "../../../core/services/database.ts"
+import type { Database } from "../../../core/ports/database.ts"
 import type { DatabaseCases } from "../database.ts"
 
 const int8 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })

@@ -1,8 +1,8 @@
 import { Cause, Deferred, Effect, Exit, Fiber, Option, Stream } from "effect"
 import { expect } from "vitest"
 import { type ApiError, isApiError } from "../../../core/errors.ts"
-import type { ModelId } from "../../../core/ids.ts"
 import type { LoadedModel, ModelContext, ModelPlan, TaskName } from "../../../core/ports/model.ts"
+import type { ModelId } from "../../../core/services/ids.ts"
 import { noUsage, type Usage } from "../../../core/usage.ts"
 
 const keys = Object.keys(noUsage) as (keyof Usage)[]

@@ -113,7 +113,7 @@ export const storageKeyCases: StorageCases = {
         "x/",
         "/",
         "/acc",
-        "../../../testing/",
+        "../../",
         "acc/../other",
         "acc//",
         "a\0",

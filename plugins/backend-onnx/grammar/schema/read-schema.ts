@@ -1,5 +1,5 @@
 import type { Json } from "../../../../core/json.ts"
-import type { KeywordVerdict } from "../../../../core/services/schema-checker.ts"
+import type { KeywordVerdict } from "../../../../core/ports/schema-checker.ts"
 import { acceptsValue } from "./accepts.ts"
 import { readArray } from "./arrays.ts"
 import { branches } from "./branches.ts"

@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import { expect, it } from "vitest"
-import { fakeChatModel, fakeEntry } from "../testing/index.ts"
+import { fakeChatModel, fakeEntry } from "../../testing/index.ts"
+import { freePrice } from "../pricing.ts"
 import { makeCatalogue } from "./catalogue.ts"
-import { freePrice } from "./pricing.ts"
 
 const chat = fakeChatModel()
 const make = () => makeCatalogue([chat.entry, fakeEntry("embed")])

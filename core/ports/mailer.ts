@@ -1,6 +1,6 @@
 import type { Effect } from "effect"
 import type { PortError } from "../errors.ts"
-import type { Transaction } from "../ports/transaction.ts"
+import type { Transaction } from "./transaction.ts"
 
 export interface Mail {
   readonly to: string

@@ -1,9 +1,9 @@
 import { Effect } from "effect"
-import { type ApiError, apiError } from "./errors.ts"
+import { type ApiError, apiError } from "../errors.ts"
+import type { Json } from "../json.ts"
+import type { LoadedModel, TaskName } from "../ports/model.ts"
+import { freePrice, type Price } from "../pricing.ts"
 import type { ModelId } from "./ids.ts"
-import type { Json } from "./json.ts"
-import type { LoadedModel, TaskName } from "./ports/model.ts"
-import { freePrice, type Price } from "./pricing.ts"
 
 /** Where a model's files come from. Tried in order. */
 export interface ModelSource {

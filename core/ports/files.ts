@@ -1,8 +1,8 @@
 import type { Effect, Stream } from "effect"
 import type { Tenant } from "../caller.ts"
 import type { PortError } from "../errors.ts"
-import type { StorageError } from "../ports/storage.ts"
-import type { Transaction } from "../ports/transaction.ts"
+import type { StorageError } from "./storage.ts"
+import type { Transaction } from "./transaction.ts"
 
 export type FilePurpose = "batch_input" | "knowledge" | "batch_output" | "batch_error"
 export type FileStatus = "uploaded" | "processing" | "processed" | "failed"

@@ -1,7 +1,7 @@
 import type { Effect } from "effect"
 import type { Kysely, Migration } from "kysely"
 import type { PortError } from "../errors.ts"
-import type { Transaction } from "../ports/transaction.ts"
+import type { Transaction } from "./transaction.ts"
 
 export type Migrations = Readonly<Record<string, Migration>>
 

@@ -1,11 +1,11 @@
 import type { Effect, Schema, Scope, Stream } from "effect"
-import type { Caller, Client } from "./caller.ts"
-import type { ApiError, PortError } from "./errors.ts"
-import type { CallId } from "./ids.ts"
-import type { Json, Strings } from "./json.ts"
-import type { Micros } from "./money.ts"
-import type { ModelContext } from "./ports/model.ts"
-import type { UsageByModel } from "./usage.ts"
+import type { Caller, Client } from "../caller.ts"
+import type { ApiError, PortError } from "../errors.ts"
+import type { Json, Strings } from "../json.ts"
+import type { Micros } from "../money.ts"
+import type { CallId } from "../services/ids.ts"
+import type { UsageByModel } from "../usage.ts"
+import type { ModelContext } from "./model.ts"
 
 /** One decoded call, as an endpoint's `plan` sees it. */
 export interface Call<Body> {
