@@ -1,16 +1,16 @@
 // What lists of the dashboard and admin API take when they are long. `node --import tsx bench/account-lists.ts [rows]`
 // Against RAKIT_TEST_DATABASE_URL, or an embedded server.
 import { sql } from "kysely"
-import { openTestDesk } from "../plugins/accounts/testing/api-fixture.ts"
+import { openApiFixture } from "../plugins/accounts/testing/api-fixture.ts"
 import { setup } from "../testing/global-setup.ts"
 
 const rows = Number(process.argv[2] ?? 300_000)
 const rounds = 15
 
 const stopServer = await setup()
-const desk = await openTestDesk()
-const { tables, clock } = desk
-const root = await desk.person({ role: "admin" })
+const api = await openApiFixture()
+const { tables, clock } = api
+const root = await api.person({ role: "admin" })
 const at = new Date(clock.nowMs())
 console.log(
   `${rows} audit entries, ${rows} accounts, ${rows} keys of one account (100 of them work)`,
@@ -59,7 +59,7 @@ for (const [name, route] of Object.entries(asked)) {
   const times: number[] = []
   for (let n = 0; n < (route.endsWith("csv") ? 3 : rounds); n++) {
     const startedMs = performance.now()
-    const { status } = await desk.ask(route, { as: root })
+    const { status } = await api.ask(route, { as: root })
     if (status !== 200) throw new Error(`${route}: ${status}`)
     times.push(performance.now() - startedMs)
   }
@@ -68,5 +68,5 @@ for (const [name, route] of Object.entries(asked)) {
     `${name.padEnd(45)} median ${times[Math.floor(times.length / 2)]?.toFixed(1)} ms, worst ${times.at(-1)?.toFixed(1)} ms`,
   )
 }
-await desk.close()
+await api.close()
 await stopServer?.()

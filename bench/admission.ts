@@ -40,7 +40,7 @@ const embedded = async () => {
 const percentile = (sorted: readonly number[], share: number) =>
   sorted[Math.floor(sorted.length * share)] ?? Number.NaN
 
-interface House {
+interface Ledger {
   /** Calls that ended, and how long each took. */
   round(ms: number): Promise<readonly number[]>
   close(): Promise<void>
@@ -48,7 +48,7 @@ interface House {
 
 const limits = { ...defaultLimits, rpm: 1e9, rpd: 1e9, concurrency: 1e6 }
 
-const openHouse = async (maxGathered: number, maxInFlight: number): Promise<House> => {
+const openLedger = async (maxGathered: number, maxInFlight: number): Promise<Ledger> => {
   const test = await openTestDatabase()
   await Effect.runPromise(test.database.migrate("billing-ledger", migrations))
   const settings = { maxGathered, maxInFlight, maxWaiting: 1000 }
@@ -110,19 +110,19 @@ const show = (name: string, perSecond: number, sorted: readonly number[]) =>
 
 const stop = await embedded()
 try {
-  const houses = {
-    "one statement a call": await openHouse(1, callers),
-    "gathered, 128 a statement": await openHouse(128, 1),
+  const ledgers = {
+    "one statement a call": await openLedger(1, callers),
+    "gathered, 128 a statement": await openLedger(128, 1),
   }
-  for (const house of Object.values(houses)) await house.round(1000)
+  for (const ledger of Object.values(ledgers)) await ledger.round(1000)
   // in turns, so that what else the machine does meets both
-  const durations = Object.values(houses).map((): number[] => [])
+  const durations = Object.values(ledgers).map((): number[] => [])
   for (let turn = 0; turn < seconds; turn++)
-    for (const [i, house] of Object.values(houses).entries())
-      durations[i]?.push(...(await house.round(1000)))
+    for (const [i, ledger] of Object.values(ledgers).entries())
+      durations[i]?.push(...(await ledger.round(1000)))
   const sorted = durations.map((one) => one.toSorted((a, b) => a - b))
   const [single = [], gathered = []] = sorted
-  Object.keys(houses).forEach((name, i) => {
+  Object.keys(ledgers).forEach((name, i) => {
     show(name, (sorted[i]?.length ?? 0) / seconds, sorted[i] ?? [])
   })
   const faster = gathered.length / single.length
@@ -130,7 +130,7 @@ try {
   console.log(
     `ratio: ${faster.toFixed(1)} times the calls/s, ${shorter.toFixed(1)} times shorter p95 (${callers} callers, ${accounts} accounts)`,
   )
-  for (const house of Object.values(houses)) await house.close()
+  for (const ledger of Object.values(ledgers)) await ledger.close()
 } finally {
   await stop()
 }

@@ -1,11 +1,11 @@
 // Embeddings through a batch against calling the engine directly, and memory over a whole batch.
 // `npm run build && RAKIT_MODELS=folder node --import tsx bench/batches.ts [--rounds 5] [--lines 1000] [--whole 50000] [--texts paragraph]`
 import { parseArgs } from "node:util"
+import { linesAtOnce, makeBatchDeployment, type TextKind } from "./batches/deployment.ts"
 import { runDirectly } from "./batches/direct.ts"
-import { linesAtOnce, makeBatchDeployment, type TextKind } from "./batches/house.ts"
 import { runBatch } from "./batches/through-batch.ts"
-import { codeInWords } from "./house/code.ts"
-import { type HouseInProcess, openHouse } from "./house/house-in-process.ts"
+import { codeInWords } from "./deployment/code.ts"
+import { type DeploymentInProcess, openDeployment } from "./deployment/in-process.ts"
 import { printLoadAfter, printMachine } from "./measure/machine.ts"
 import { alternate, median, medianOf, ratioOf } from "./measure/rounds.ts"
 import { figure, printTable, times } from "./measure/table.ts"
@@ -28,12 +28,12 @@ const kinds: readonly TextKind[] =
 const modelsDir = process.env.RAKIT_MODELS
 const sides = [{ name: "batch" }, { name: "direct" }] as const
 
-const printRounds = async (house: HouseInProcess, kind: TextKind): Promise<void> => {
-  await runDirectly(house, kind, Math.min(lines, 500))
+const printRounds = async (deployment: DeploymentInProcess, kind: TextKind): Promise<void> => {
+  await runDirectly(deployment, kind, Math.min(lines, 500))
   const results = await alternate(sides, rounds, async ({ name }) =>
     name === "direct"
-      ? runDirectly(house, kind, lines)
-      : (await runBatch(house, kind, lines)).perSecond,
+      ? runDirectly(deployment, kind, lines)
+      : (await runBatch(deployment, kind, lines)).perSecond,
   )
   const middle = (side: string) => figure(medianOf(results, side, (perSecond) => perSecond))
   const ratio = ratioOf(results, "batch", "direct", (perSecond) => perSecond)
@@ -65,13 +65,13 @@ const pace = (share: readonly Sample[]): number => {
 const megabytes = (bytes: number) => Math.round(bytes / 2 ** 20)
 
 /** Of this process: worker, call path, ledger's client and engine; PostgreSQL is another. */
-const printWhole = async (house: HouseInProcess, kind: TextKind): Promise<void> => {
-  const before = await runDirectly(house, kind, lines)
+const printWhole = async (deployment: DeploymentInProcess, kind: TextKind): Promise<void> => {
+  const before = await runDirectly(deployment, kind, lines)
   const samples: Sample[] = []
-  const { perSecond, preflightMs } = await runBatch(house, kind, whole, (done) =>
+  const { perSecond, preflightMs } = await runBatch(deployment, kind, whole, (done) =>
     samples.push({ done, rss: process.memoryUsage().rss, atMs: performance.now() }),
   )
-  const after = await runDirectly(house, kind, lines)
+  const after = await runDirectly(deployment, kind, lines)
   const tenths = Array.from({ length: 10 }, (_, tenth) =>
     samples.filter(({ done }) => done > (whole * tenth) / 10 && done <= (whole * (tenth + 1)) / 10),
   )
@@ -96,12 +96,12 @@ console.log(
   `model    ${modelsDir === undefined ? "fake: it takes no time, so the ratio is the worst case; set RAKIT_MODELS for the real one" : "the embedding model of config/starter.yaml"}`,
 )
 const deployment = makeBatchDeployment(modelsDir)
-const house = await openHouse(deployment)
+const opened = await openDeployment(deployment)
 try {
-  if (rounds > 0) for (const kind of kinds) await printRounds(house, kind)
-  if (whole > 0) await printWhole(house, kinds.at(-1)!)
+  if (rounds > 0) for (const kind of kinds) await printRounds(opened, kind)
+  if (whole > 0) await printWhole(opened, kinds.at(-1)!)
   printLoadAfter(startedMs)
 } finally {
-  await house.close()
+  await opened.close()
   deployment.remove()
 }

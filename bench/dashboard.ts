@@ -19,7 +19,7 @@ import { migrations } from "../plugins/billing-ledger/migrations.ts"
 import { verifyLedger } from "../plugins/billing-ledger/proof/verify.ts"
 import { sessionReceiptEndpoint } from "../plugins/billing-ledger/receipts/endpoints.ts"
 import { clusterIn, startUnowned, stopServer } from "../plugins/database-postgres/plugin.ts"
-import { fakeHouse, fakeSigner } from "../testing/index.ts"
+import { callPathFixture, fakeSigner } from "../testing/index.ts"
 import { openTestDatabase } from "../testing/postgres.ts"
 
 const rounds = Number(process.argv[2] ?? 15)
@@ -99,13 +99,13 @@ const percentile = (sorted: readonly number[], share: number) =>
   sorted[Math.floor(sorted.length * share)] ?? Number.NaN
 
 const openDesk = (database: Database) => {
-  const house = fakeHouse()
+  const fixture = callPathFixture()
   const deployment = {
     name: "bench",
     dataDir: "/nonexistent",
     modelsDir: "/nonexistent",
     baseUrl: "http://127.0.0.1",
-    role: "serve" as const,
+    mode: "server" as const,
   }
   const open = () => ({ database, clock: systemClock, log, signer: fakeSigner(), deployment })
   const [usage, entries, receipt] = [
@@ -127,9 +127,9 @@ const openDesk = (database: Database) => {
     params = {},
   ): Promise<{ readonly bytes: number; readonly json: unknown }> => {
     const reading = Effect.gen(function* () {
-      const { reply } = yield* house.path.run(
+      const { reply } = yield* fixture.path.run(
         endpoint,
-        house.input(undefined, { caller: session(account), query, params }),
+        fixture.input(undefined, { caller: session(account), query, params }),
       )
       if ("bytes" in reply)
         return {

@@ -1,8 +1,8 @@
 // Requests a second and p95 of the whole server, 64 connections. `npm run build && node --import tsx bench/http.ts [--rounds 5] [--ms 1200]`
-import { codeInWords } from "./house/code.ts"
-import { type Deployment, makeDeployment } from "./house/deployment.ts"
-import { type LoadClient, type LoadResult, startLoadClient } from "./house/load-client.ts"
-import { startServer } from "./house/server-process.ts"
+import { codeInWords } from "./deployment/code.ts"
+import { type Deployment, makeDeployment } from "./deployment/deployment.ts"
+import { type LoadClient, type LoadResult, startLoadClient } from "./deployment/load-client.ts"
+import { startServer } from "./deployment/server-process.ts"
 import { printLoadAfter, printMachine } from "./measure/machine.ts"
 import { readOptions } from "./measure/options.ts"
 import { alternate, medianOf, type Rounds, ratioOf } from "./measure/rounds.ts"

@@ -1,13 +1,13 @@
 // What authentication, limits, hold and settlement add to a call, and how many calls a second they leave. `npm run build && node --import tsx bench/paid.ts [--rounds 7] [--ms 4000]`
-import { codeInWords } from "./house/code.ts"
-import { type Deployment, makeDeployment } from "./house/deployment.ts"
+import { codeInWords } from "./deployment/code.ts"
+import { type Deployment, makeDeployment } from "./deployment/deployment.ts"
 import {
   type OpenLoadClient,
   type OpenLoadResult,
   startOpenLoadClient,
-} from "./house/load-client.ts"
-import { startPostgres } from "./house/postgres-server.ts"
-import { startServer } from "./house/server-process.ts"
+} from "./deployment/load-client.ts"
+import { startPostgres } from "./deployment/postgres-server.ts"
+import { startServer } from "./deployment/server-process.ts"
 import { printLoadAfter, printMachine } from "./measure/machine.ts"
 import { readOptions } from "./measure/options.ts"
 import { alternate, median, medianOf, type Rounds } from "./measure/rounds.ts"

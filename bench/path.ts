@@ -1,8 +1,8 @@
 // What each layer adds to a call of the fake model. `npm run build && node --import tsx bench/path.ts [--rounds 7] [--ms 250]`
-import { codeInWords } from "./house/code.ts"
-import { makeDeployment } from "./house/deployment.ts"
-import { type HouseInProcess, openHouse } from "./house/house-in-process.ts"
-import { type ServerProcess, startServer } from "./house/server-process.ts"
+import { codeInWords } from "./deployment/code.ts"
+import { makeDeployment } from "./deployment/deployment.ts"
+import { type DeploymentInProcess, openDeployment } from "./deployment/in-process.ts"
+import { type ServerProcess, startServer } from "./deployment/server-process.ts"
 import { printLoadAfter, printMachine } from "./measure/machine.ts"
 import { readOptions } from "./measure/options.ts"
 import { alternate, medianOf, type Rounds, ratioOf } from "./measure/rounds.ts"
@@ -60,7 +60,7 @@ const nameOf = (table: Table, layer: Layer) => `${table.title}: ${layer}`
 
 const sidesOf = async (
   table: Table,
-  house: HouseInProcess,
+  deployment: DeploymentInProcess,
   server: ServerProcess,
   bare: { url: string; pid: number },
   apiKey: string,
@@ -72,9 +72,9 @@ const sidesOf = async (
     httpSide(name("bare"), bare, apiKey, { path: route, body }),
   ]
   const sides: readonly Side[] = [
-    await portSide(house, name("port"), task, model),
-    pathSide(house, name("path"), house.pathWithoutBilling, id, body),
-    pathSide(house, name("ledger"), house.path, id, body),
+    await portSide(deployment, name("port"), task, model),
+    pathSide(deployment, name("path"), deployment.pathWithoutBilling, id, body),
+    pathSide(deployment, name("ledger"), deployment.path, id, body),
     ...web,
   ]
   return { sides, close: () => Promise.all(web.map((side) => side.close())) }
@@ -114,7 +114,7 @@ const print = (rounds: Rounds<CallTimes>, table: Table) => {
 }
 
 const measure = async (
-  house: HouseInProcess,
+  deployment: DeploymentInProcess,
   server: ServerProcess,
   folder: string,
   apiKey: string,
@@ -128,7 +128,9 @@ const measure = async (
     ),
   )
   const bare = await startBarePeer(folder, recorded)
-  const made = await Promise.all(tables.map((table) => sidesOf(table, house, server, bare, apiKey)))
+  const made = await Promise.all(
+    tables.map((table) => sidesOf(table, deployment, server, bare, apiKey)),
+  )
   const sides = made.flatMap((one) => one.sides)
   try {
     await alternate(sides, 2, (side) => warmUp(side, options.ms))
@@ -142,10 +144,10 @@ const measure = async (
 printMachine("What each layer adds to one call, one call at a time", codeInWords)
 const own = makeDeployment()
 const served = makeDeployment()
-const house = await openHouse(own)
+const deployment = await openDeployment(own)
 const server = await startServer(served)
 try {
-  const rounds = await measure(house, server, served.folder, served.apiKey)
+  const rounds = await measure(deployment, server, served.folder, served.apiKey)
   console.log(
     `rounds   ${options.rounds}, alternating, ${options.ms} ms for each side; medians of the rounds, ratios within a round`,
   )
@@ -153,7 +155,7 @@ try {
   printLoadAfter(startedMs)
 } finally {
   await server.stop()
-  await house.close()
+  await deployment.close()
   own.remove()
   served.remove()
 }

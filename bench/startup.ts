@@ -1,6 +1,6 @@
 // Time from spawn to listening and to ready, and memory. `npm run build && RAKIT_MODELS=folder node --import tsx bench/startup.ts [--rounds 5]`
 import { existsSync } from "node:fs"
-import { codeInWords } from "./house/code.ts"
+import { codeInWords } from "./deployment/code.ts"
 import { printLoadAfter, printMachine } from "./measure/machine.ts"
 import { readOptions } from "./measure/options.ts"
 import { alternate, medianOf, type Rounds, ratioOf } from "./measure/rounds.ts"

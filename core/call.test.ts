@@ -1,6 +1,6 @@
 import { Effect, Fiber } from "effect"
 import { beforeEach, describe, expect, it, vi } from "vitest"
-import type { FakeHouse } from "../testing/index.ts"
+import type { CallPathFixture } from "../testing/index.ts"
 import {
   type Answering,
   holdMicros,
@@ -18,23 +18,23 @@ import { formatRupiah } from "./money.ts"
 import { usageOf } from "./usage.ts"
 
 let stage: Stage
-let house: FakeHouse
+let fixture: CallPathFixture
 const endpoint: Stage["endpoint"] = (answer, more) => stage.endpoint(answer, more)
 const balance = () => stage.balance()
 const last = () => stage.last()
 
 beforeEach(() => {
   stage = openStage()
-  house = stage.house
+  fixture = stage.fixture
 })
 
 const withLimits = (limits: Partial<Caller["limits"]>): { caller: Caller } => ({
-  caller: { ...house.caller, limits: { ...house.caller.limits, ...limits } },
+  caller: { ...fixture.caller, limits: { ...fixture.caller.limits, ...limits } },
 })
 
 describe("a call", () => {
   it("goes through its steps in order, and pays what the meter says", async () => {
-    const answer = await house.ask(endpoint(whole(10)), { n: 1 })
+    const answer = await fixture.ask(endpoint(whole(10)), { n: 1 })
     expect(stage.steps).toEqual(["plan", "admit all", "ran", "settle settled"])
     expect(answer).toMatchObject({ status: 200, json: { n: 1 }, costMicros: inputMicros + 60_000n })
     expect(last()).toMatchObject({
@@ -50,7 +50,7 @@ describe("a call", () => {
   })
 
   it("carries its headers", async () => {
-    const { headers } = await house.ask(endpoint(whole(10)), { n: 1 })
+    const { headers } = await fixture.ask(endpoint(whole(10)), { n: 1 })
     expect(headers).toMatchObject({
       "x-call-id": "00000000-0000-7000-8000-000000000001",
       "x-ratelimit-limit-requests": "60",
@@ -68,16 +68,16 @@ describe("a call", () => {
       call.context.meter(model, usageOf({ outputTokens: 9_000_000 }))
       return Effect.succeed({ status: 200, json: {} })
     }
-    await house.ask(endpoint(greedy), { n: 1 })
+    await fixture.ask(endpoint(greedy), { n: 1 })
     expect(last()).toMatchObject({ costMicros: holdMicros })
   })
 
   it("costs nothing with a test key, and half in a batch", async () => {
-    const test: Caller = { ...house.caller, tenant: { account: "acct_1", mode: "test" } }
-    expect(await house.ask(endpoint(whole(10)), { n: 1 }, { caller: test })).toMatchObject({
+    const test: Caller = { ...fixture.caller, tenant: { account: "acct_1", mode: "test" } }
+    expect(await fixture.ask(endpoint(whole(10)), { n: 1 }, { caller: test })).toMatchObject({
       costMicros: 0n,
     })
-    expect(await house.ask(endpoint(whole(10)), { n: 1 }, { priceFactor: 0.5 })).toMatchObject({
+    expect(await fixture.ask(endpoint(whole(10)), { n: 1 }, { priceFactor: 0.5 })).toMatchObject({
       costMicros: (inputMicros + 60_000n) / 2n,
     })
   })
@@ -92,35 +92,35 @@ describe("a call", () => {
         }
         return { status: 200, json: {} }
       })
-    expect(await house.ask(endpoint(greedy), { n: 1 })).toMatchObject({
+    expect(await fixture.ask(endpoint(greedy), { n: 1 })).toMatchObject({
       headers: { "x-cost-idr": formatRupiah(holdMicros) },
     })
     expect(costs).toEqual([inputMicros, inputMicros + 60_000n, holdMicros])
   })
 
   it("takes its prices, its model and its end with it", async () => {
-    await house.ask(endpoint(whole(10)), { n: 1 })
+    await fixture.ask(endpoint(whole(10)), { n: 1 })
     expect(last()?.request).toMatchObject({
       model,
       prices: { factor: 1, models: { [model]: { output: "6000" } } },
-      expiresMs: house.clock.nowMs() + 120_000,
+      expiresMs: fixture.clock.nowMs() + 120_000,
     })
   })
 
   it("of a key that does not reach the model is 400, and holds nothing", async () => {
-    const caller = { ...house.caller, models: ["svc-prme"] }
-    expect(await house.ask(endpoint(whole(10)), { n: 1 }, { caller })).toMatchObject({
+    const caller = { ...fixture.caller, models: ["svc-prme"] }
+    expect(await fixture.ask(endpoint(whole(10)), { n: 1 }, { caller })).toMatchObject({
       status: 400,
       json: { code: "model_not_found", param: "model" },
     })
-    expect(house.billing.calls).toEqual([])
+    expect(fixture.billing.calls).toEqual([])
     expect(
-      await house.ask(endpoint(whole(10)), { n: 1 }, { caller: { ...caller, models: [model] } }),
+      await fixture.ask(endpoint(whole(10)), { n: 1 }, { caller: { ...caller, models: [model] } }),
     ).toMatchObject({ status: 200 })
   })
 
   it("of a public endpoint needs no caller and no billing", async () => {
-    const answer = await house.ask(
+    const answer = await fixture.ask(
       endpoint(whole(10), { access: "public" }),
       { n: 1 },
       { caller: undefined },
@@ -131,7 +131,13 @@ describe("a call", () => {
 })
 
 describe("a call is refused before anything is done", () => {
-  const refusals: readonly [string, number, string, Parameters<FakeHouse["ask"]>[1], object][] = [
+  const refusals: readonly [
+    string,
+    number,
+    string,
+    Parameters<CallPathFixture["ask"]>[1],
+    object,
+  ][] = [
     ["without a caller", 401, "authentication_error", { n: 1 }, { caller: undefined }],
     [
       "out of scope, before its shape",
@@ -151,10 +157,10 @@ describe("a call is refused before anything is done", () => {
     const { scope, ...limits } = more as { scope?: string[] }
     const caller =
       "caller" in more ? undefined : { ...withLimits(limits).caller, scopes: scope ?? ["test"] }
-    const answer = await house.ask(endpoint(whole(1)), body, { caller })
+    const answer = await fixture.ask(endpoint(whole(1)), body, { caller })
     expect(answer).toMatchObject({ status, json: { code } })
     expect(stage.steps).not.toContain("ran")
-    expect(house.billing.calls).toHaveLength(0)
+    expect(fixture.billing.calls).toHaveLength(0)
     if (caller)
       expect(answer.headers).toMatchObject({
         "x-call-id": expect.any(String),
@@ -164,34 +170,34 @@ describe("a call is refused before anything is done", () => {
 
   it("over the balance", async () => {
     await Effect.runPromise(
-      house.billing.adjust({
+      fixture.billing.adjust({
         id: "g",
         account: "acct_1",
         amountMicros: -startMicros + 1n,
         reason: "",
       }),
     )
-    expect(await house.ask(endpoint(whole(1)), { n: 1 })).toMatchObject({
+    expect(await fixture.ask(endpoint(whole(1)), { n: 1 })).toMatchObject({
       status: 402,
       json: { code: "insufficient_quota" },
     })
   })
 
   it("that needs an admin", async () => {
-    expect(await house.ask(endpoint(whole(1), { access: "admin" }), { n: 1 })).toMatchObject({
+    expect(await fixture.ask(endpoint(whole(1), { access: "admin" }), { n: 1 })).toMatchObject({
       status: 403,
     })
   })
 
   it("that changes something for a suspended account; reading goes on", async () => {
-    const caller: Caller = { ...house.caller, suspended: true }
+    const caller: Caller = { ...fixture.caller, suspended: true }
     for (const access of ["session", "admin"] as const)
       for (const method of ["POST", "PATCH", "DELETE"] as const)
         expect(
-          await house.ask(endpoint(whole(1), { access, method }), { n: "x" }, { caller }),
+          await fixture.ask(endpoint(whole(1), { access, method }), { n: "x" }, { caller }),
         ).toMatchObject({ status: 403, json: { code: "account_suspended" } })
     expect(
-      await house.ask(
+      await fixture.ask(
         endpoint(whole(1), { access: "session", method: "GET" }),
         { n: 1 },
         { caller },
@@ -204,7 +210,7 @@ describe("a call that fails", () => {
   it("costs nothing, counts, and holds nothing", async () => {
     const failing: Answering = (call) =>
       Effect.flatMap(whole(10)(call), () => Effect.fail(apiError("backend_error")))
-    const answer = await house.ask(endpoint(failing), { n: 1 })
+    const answer = await fixture.ask(endpoint(failing), { n: 1 })
     expect(answer).toMatchObject({
       status: 500,
       json: { code: "backend_error" },
@@ -220,28 +226,28 @@ describe("a call that fails", () => {
 
   it("because the backend is busy is given back whole", async () => {
     const busy: Answering = () => Effect.fail(apiError("backend_busy"))
-    expect(await house.ask(endpoint(busy), { n: 1 })).toMatchObject({ status: 429 })
+    expect(await fixture.ask(endpoint(busy), { n: 1 })).toMatchObject({ status: 429 })
     expect(last()).toMatchObject({ state: "refused" })
-    expect(await house.ask(endpoint(whole(1)), { n: 1 })).toMatchObject({
+    expect(await fixture.ask(endpoint(whole(1)), { n: 1 })).toMatchObject({
       headers: { "x-ratelimit-remaining-requests": "59" },
     })
   })
 
   it("by a defect says internal_error and tells the log", async () => {
     const broken: Answering = () => Effect.die(new Error("secret detail"))
-    expect(await house.ask(endpoint(broken), { n: 1 })).toMatchObject({
+    expect(await fixture.ask(endpoint(broken), { n: 1 })).toMatchObject({
       status: 500,
       json: { code: "internal_error", message: expect.not.stringContaining("secret") },
     })
     expect(last()).toMatchObject({ state: "voided" })
-    expect(house.log.lines).toMatchObject([
+    expect(fixture.log.lines).toMatchObject([
       { level: "error", fields: { cause: expect.stringContaining("secret detail") } },
     ])
   })
 
   it("by a meter that can't be priced holds nothing", async () => {
     const odd: Answering = whole(Number.NaN)
-    expect(await house.ask(endpoint(odd), { n: 1 })).toMatchObject({
+    expect(await fixture.ask(endpoint(odd), { n: 1 })).toMatchObject({
       status: 500,
       json: { code: "internal_error" },
     })
@@ -255,17 +261,17 @@ describe("a call that fails", () => {
       plan: () => Effect.fail(apiError("context_length_exceeded")),
     })
     expect([
-      (await house.ask(thrown, { n: 1 })).status,
-      (await house.ask(refused, { n: 1 })).status,
+      (await fixture.ask(thrown, { n: 1 })).status,
+      (await fixture.ask(refused, { n: 1 })).status,
     ]).toEqual([500, 400])
-    expect(house.billing.calls).toHaveLength(0)
+    expect(fixture.billing.calls).toHaveLength(0)
   })
 
   it("because billing is down says internal_error", async () => {
-    vi.mocked(house.billing.admit).mockReturnValue(
+    vi.mocked(fixture.billing.admit).mockReturnValue(
       Effect.fail(new PortError({ port: "billing", message: "no connection" })),
     )
-    expect(await house.ask(endpoint(whole(1)), { n: 1 })).toMatchObject({
+    expect(await fixture.ask(endpoint(whole(1)), { n: 1 })).toMatchObject({
       status: 500,
       json: { code: "internal_error" },
     })
@@ -273,14 +279,14 @@ describe("a call that fails", () => {
   })
 
   it("because a port's queue is full says backend_busy", async () => {
-    vi.mocked(house.billing.admit).mockReturnValue(
+    vi.mocked(fixture.billing.admit).mockReturnValue(
       Effect.fail(new PortError({ port: "billing", message: "too busy", busy: true })),
     )
-    expect(await house.ask(endpoint(whole(1)), { n: 1 })).toMatchObject({
+    expect(await fixture.ask(endpoint(whole(1)), { n: 1 })).toMatchObject({
       status: 429,
       json: { code: "backend_busy" },
     })
-    expect(house.log.lines).toEqual([])
+    expect(fixture.log.lines).toEqual([])
   })
 })
 
@@ -288,11 +294,11 @@ it("a whole call that is cut pays what was metered", async () => {
   const hanging: Answering = (call) => Effect.flatMap(whole(7)(call), () => Effect.never)
   const program = Effect.gen(function* () {
     const fiber = yield* Effect.forkChild(
-      Effect.scoped(house.path.run(endpoint(hanging), house.input({ n: 1 }))),
+      Effect.scoped(fixture.path.run(endpoint(hanging), fixture.input({ n: 1 }))),
       { startImmediately: true },
     )
-    while (house.billing.calls.length === 0) yield* Effect.yieldNow
-    expect(yield* house.billing.balance("acct_1")).toMatchObject({ heldMicros: holdMicros })
+    while (fixture.billing.calls.length === 0) yield* Effect.yieldNow
+    expect(yield* fixture.billing.balance("acct_1")).toMatchObject({ heldMicros: holdMicros })
     yield* Fiber.interrupt(fiber)
   })
   await Effect.runPromise(program)

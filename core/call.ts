@@ -21,7 +21,7 @@ import type { Log } from "./services/log.ts"
 import type { UsageByModel } from "./usage.ts"
 
 /** What the call path works with. Ports are asked for late: the path is made before plugins start. */
-export interface CallPathParts {
+export interface CallPathDeps {
   readonly billing: () => Billing
   readonly idempotency: () => Idempotency | undefined
   readonly catalogue: Catalogue
@@ -74,7 +74,7 @@ export interface CallPath {
 }
 
 const dryRun = (
-  parts: CallPathParts,
+  parts: CallPathDeps,
   endpoint: Endpoint,
   input: CallInput,
   caller: Caller,
@@ -120,7 +120,7 @@ const notStreamed = (reply: Reply) =>
         apiError("unsupported_parameter", "A batch line can't be streamed.", { param: "stream" }),
       )
 
-export const makeCallPath = (parts: CallPathParts): CallPath => {
+export const makeCallPath = (parts: CallPathDeps): CallPath => {
   const sealed = seal(parts.log)
 
   const unpaid = ({ plan, meter }: Prepared) =>

@@ -6,7 +6,7 @@ import type { Migrations } from "./ports/database.ts"
 import type { Token } from "./tokens.ts"
 
 /**
- * A plugin adds to the house. The life of one: settings decoded -> `register` -> (its migrations) -> `start` -> its Scope closes.
+ * A plugin adds to the deployment. The life of one: settings decoded -> `register` -> (its migrations) -> `start` -> its Scope closes.
  * Boot sorts plugins by what they need; `rakit check` stops after `register`.
  */
 export interface Plugin<Settings = Json> {

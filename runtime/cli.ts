@@ -165,7 +165,7 @@ export const makeCli = (): Command => {
     program
       .command("check")
       .description(
-        "Checks a config file and prints the assembled house: plugins, routes, models, meters, limits. Starts nothing.",
+        "Checks a config file and prints the assembled deployment: plugins, routes, models, meters, limits. Starts nothing.",
       ),
   ).action(async (file) => (await import("./cli/check.ts")).check(file))
   addModels(program)
@@ -176,12 +176,15 @@ export const makeCli = (): Command => {
     program
       .command("fsck")
       .description(
-        "Compares ledger, usage, batches, files, blobs, deliveries and queue with each other, beside a server or without one. Changes nothing without --mend (but brings tables up to date, as every command). Exits with 1 when something is left.",
+        "Compares ledger, usage, batches, files, blobs, deliveries and queue with each other, beside a server or without one. Changes nothing without --repair (but brings tables up to date, as every command). Exits with 1 when something is left.",
       ),
   )
-    .option("--mend", "also mend what can be mended", false)
+    .option("--repair", "also repair what can be repaired", false)
+    .addOption(new Option("--mend", "the former name of --repair").hideHelp())
     .option("--json", "print the findings as JSON", false)
-    .action(async (file, options) => (await import("./cli/fsck.ts")).fsck(file, options))
+    .action(async (file, { repair, mend, json }) =>
+      (await import("./cli/fsck.ts")).fsck(file, { repair: repair || Boolean(mend), json }),
+    )
   withConfigArgument(
     program
       .command("migrate")

@@ -31,7 +31,7 @@ const open = async (url: string) => {
     dataDir: "/nonexistent",
     modelsDir: "/nonexistent",
     baseUrl: "http://127.0.0.1",
-    role: "serve",
+    mode: "server",
   } as const
   const { database } = await Effect.runPromise(
     openPostgres(settings, { deployment, log: fakeLog() }).pipe(Scope.provide(scope)),

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "vitest"
 
-/** The shape of the house, checked: what ARCHITECTURE.md draws and CONTRIBUTING.md asks. A violation reads `file: rule`. */
+/** The structure of the repository, checked: what ARCHITECTURE.md draws and CONTRIBUTING.md asks. A violation reads `file: rule`. */
 const home = fileURLToPath(new URL("..", import.meta.url))
 const sourceFolders = ["core", "plugins", "runtime", "testing", "config", "examples"]
 const supportFolders = ["bench", "docs"]
@@ -47,7 +47,7 @@ const importsOf = ({ text }: Source): readonly string[] => {
   return forms.flatMap((form) => [...code.matchAll(form)].map(([, name]) => name!))
 }
 
-/** The same, of files of this house, as paths from its root. */
+/** The same, of files in this repository, as paths from its root. */
 const ownImportsOf = (source: Source): readonly string[] =>
   importsOf(source)
     .filter((name) => name.startsWith("."))

@@ -1,7 +1,7 @@
 import { Effect, Stream } from "effect"
 import type { EmbedEvent, EmbedRequest, ModelContext, Task } from "../../core/ports/model.ts"
-import type { HouseInProcess } from "../house/house-in-process.ts"
-import { linesAtOnce, type TextKind, textOf } from "./house.ts"
+import type { DeploymentInProcess } from "../deployment/in-process.ts"
+import { linesAtOnce, type TextKind, textOf } from "./deployment.ts"
 
 const context: ModelContext = {
   callId: "00000000-0000-7000-8000-000000000000",
@@ -14,7 +14,7 @@ const context: ModelContext = {
 
 /** The Model port alone, as many texts in flight as the worker has. Answers texts a second. */
 export const runDirectly = async (
-  { catalogue }: HouseInProcess,
+  { catalogue }: DeploymentInProcess,
   kind: TextKind,
   lines: number,
 ): Promise<number> => {

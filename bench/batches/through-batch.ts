@@ -1,6 +1,6 @@
 import { Effect, Stream } from "effect"
-import type { HouseInProcess } from "../house/house-in-process.ts"
-import { type TextKind, textOf } from "./house.ts"
+import type { DeploymentInProcess } from "../deployment/in-process.ts"
+import { type TextKind, textOf } from "./deployment.ts"
 
 const line = (kind: TextKind, n: number): string =>
   `${JSON.stringify({ custom_id: `line-${n}`, method: "POST", url: "/v1/embeddings", body: { model: "svc-embed", input: textOf(kind, n), encoding_format: "base64" } })}\n`
@@ -17,7 +17,7 @@ interface SeenBatch {
 
 /** Calls as a client's. */
 const makeAsk =
-  ({ caller, endpoint, path }: HouseInProcess) =>
+  ({ caller, endpoint, path }: DeploymentInProcess) =>
   <Json>(id: string, body: unknown, params: Readonly<Record<string, string>> = {}): Promise<Json> =>
     Effect.runPromise(
       Effect.scoped(
@@ -68,12 +68,12 @@ const waitMs = (begun: boolean, left: number): number => (begun && left > 400 ? 
 
 /** Uploads, orders and waits. `look` is called with how many lines are done, every second at first, more often near the end. */
 export const runBatch = async (
-  house: HouseInProcess,
+  deployment: DeploymentInProcess,
   kind: TextKind,
   lines: number,
   look: (done: number) => void = () => {},
 ): Promise<BatchRun> => {
-  const ask = makeAsk(house)
+  const ask = makeAsk(deployment)
   const { id: input_file_id } = await ask<{ id: string }>("files.create", upload(kind, lines))
   const orderedMs = performance.now()
   const { id } = await ask<SeenBatch>("batches.create", {

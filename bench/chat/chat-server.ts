@@ -1,9 +1,9 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { parse, stringify } from "yaml"
-import { root } from "../house/code.ts"
-import { makeDeployment } from "../house/deployment.ts"
-import { startServer } from "../house/server-process.ts"
+import { root } from "../deployment/code.ts"
+import { makeDeployment } from "../deployment/deployment.ts"
+import { startServer } from "../deployment/server-process.ts"
 
 export interface LoopGap {
   readonly p50Ms: number

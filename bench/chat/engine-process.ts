@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process"
 import { join } from "node:path"
 import type { EngineSpec } from "../../plugins/backend-onnx/engine/protocol.ts"
-import { root } from "../house/code.ts"
+import { root } from "../deployment/code.ts"
 import type { Task, Timing } from "./protocol.ts"
 
 /** A child process with an open model. */

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process"
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { openGguf } from "../../plugins/backend-onnx/weights/gguf-file.ts"
-import { root } from "../house/code.ts"
+import { root } from "../deployment/code.ts"
 import { toQ4Zero } from "./requantize.ts"
 
 /** The GGUF file of `--model`, of RAKIT_TEST_CHAT_MODEL, or the starter's, which `rakit models pull` gets. */

@@ -7,7 +7,7 @@ import type {
   LlamaRequest,
 } from "../../plugins/backend-onnx/engine/llama-jobs.ts"
 import type { EngineSpec } from "../../plugins/backend-onnx/engine/protocol.ts"
-import { load } from "../house/code.ts"
+import { load } from "../deployment/code.ts"
 import { type Task, timingOf } from "./protocol.ts"
 
 const spec = JSON.parse(process.argv[2]!) as EngineSpec

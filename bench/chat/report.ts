@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { root } from "../house/code.ts"
+import { root } from "../deployment/code.ts"
 import { figure } from "../measure/table.ts"
 import { type Line, lineCharts } from "./line-chart.ts"
 import type { MemorySample } from "./served.ts"

@@ -1,4 +1,4 @@
-import type { OpenLoadResult } from "../house/load-client.ts"
+import type { OpenLoadResult } from "../deployment/load-client.ts"
 
 /** Holding a rate: nearly all of it is answered, none fails, and no line forms. */
 const leastShare = 0.99

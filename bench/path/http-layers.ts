@@ -1,7 +1,11 @@
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Pool } from "undici"
-import { type PlainProcess, type ServerProcess, startBareServer } from "../house/server-process.ts"
+import {
+  type PlainProcess,
+  type ServerProcess,
+  startBareServer,
+} from "../deployment/server-process.ts"
 import { cpuUsOf, type Side } from "../measure/timed-calls.ts"
 
 export interface HttpCall {

@@ -1,7 +1,7 @@
 import { Effect, Stream } from "effect"
 import type { CallPath } from "../../core/call.ts"
 import type { ModelContext, Task, TaskName } from "../../core/ports/model.ts"
-import type { HouseInProcess } from "../house/house-in-process.ts"
+import type { DeploymentInProcess } from "../deployment/in-process.ts"
 import { ownCpuUs, type Side } from "../measure/timed-calls.ts"
 import { chatRequest, embedRequest } from "./requests.ts"
 
@@ -14,7 +14,7 @@ const context: ModelContext = {
   time: () => {},
 }
 
-const portOf = async ({ catalogue }: HouseInProcess, task: TaskName, model: string) => {
+const portOf = async ({ catalogue }: DeploymentInProcess, task: TaskName, model: string) => {
   const loaded = await Effect.runPromise(catalogue.open(task, model))
   const port = loaded.task as Task<unknown, unknown>
   return Effect.suspend(() =>
@@ -26,18 +26,18 @@ const portOf = async ({ catalogue }: HouseInProcess, task: TaskName, model: stri
 
 /** The Model port alone: plan, and the events to their end. */
 export const portSide = async (
-  house: HouseInProcess,
+  deployment: DeploymentInProcess,
   name: string,
   task: TaskName,
   model: string,
 ): Promise<Side> => {
-  const call = await portOf(house, task, model)
+  const call = await portOf(deployment, task, model)
   return { name, cpuUs: ownCpuUs, call: () => Effect.runPromise(call) }
 }
 
 /** A call through the path: a parsed body goes in; a reply, or events to their end, come out. */
 export const pathSide = (
-  { caller, endpoint }: HouseInProcess,
+  { caller, endpoint }: DeploymentInProcess,
   name: string,
   path: CallPath,
   id: string,

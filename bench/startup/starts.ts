@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { Pool } from "undici"
-import { type Deployment, makeDeployment } from "../house/deployment.ts"
-import { startBareServer, startServer, timeToEnd } from "../house/server-process.ts"
+import { type Deployment, makeDeployment } from "../deployment/deployment.ts"
+import { startBareServer, startServer, timeToEnd } from "../deployment/server-process.ts"
 import { embeddingBody } from "../path/requests.ts"
 import { type Memory, memoryOf } from "./memory.ts"
 

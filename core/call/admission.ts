@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import type { CallInput, CallPathParts } from "../call.ts"
+import type { CallInput, CallPathDeps } from "../call.ts"
 import type { Caller } from "../caller.ts"
 import { ApiError, type PortError } from "../errors.ts"
 import type { Strings } from "../json.ts"
@@ -32,7 +32,7 @@ export const holdOf = ({
 })
 
 export const admission = (
-  parts: CallPathParts,
+  parts: CallPathDeps,
   endpoint: Endpoint,
   input: CallInput,
   caller: Caller,
@@ -51,12 +51,12 @@ export const admission = (
 
 /** Only looks: counts and holds nothing. Fails as a call with this hold would. */
 export const look = (
-  parts: CallPathParts,
+  parts: CallPathDeps,
   endpoint: Endpoint,
   input: CallInput,
   caller: Caller,
   holdMicros = 0n,
-) => admission(parts, endpoint, input, caller, { id: parts.ids.call(), holdMicros, counts: "none" })
+) => admission(parts, endpoint, input, caller, { id: parts.ids.call(), holdMicros, counts: "peek" })
 
 const isNumbered = (error: ApiError) => error.headers !== undefined && "x-call-id" in error.headers
 const hasRateHeaders = (error: ApiError) =>
@@ -64,7 +64,7 @@ const hasRateHeaders = (error: ApiError) =>
 
 /** What a keyed request shows however it fails: a call id, the rate headers, how long it took, and that a refused one costs nothing. One that is refused before its admission counts toward nothing. */
 export const withKeyHeaders = <A, R>(
-  parts: CallPathParts,
+  parts: CallPathDeps,
   endpoint: Endpoint,
   input: CallInput,
   meter: Meter,

@@ -1,22 +1,22 @@
 import { Effect } from "effect"
 import { beforeEach, describe, expect, it } from "vitest"
-import type { FakeHouse } from "../../testing/index.ts"
+import type { CallPathFixture } from "../../testing/index.ts"
 import { usageOf } from "../usage.ts"
 import { model, openStage, type Stage, startMicros, whole } from "./testing/fixture.ts"
 
 let stage: Stage
-let house: FakeHouse
+let fixture: CallPathFixture
 const endpoint: Stage["endpoint"] = (answer, more) => stage.endpoint(answer, more)
 const balance = () => stage.balance()
 
 beforeEach(() => {
   stage = openStage()
-  house = stage.house
+  fixture = stage.fixture
 })
 
 describe("a dry run", () => {
   it("says the worst case, holds and runs nothing, and counts for RPM only", async () => {
-    const answer = await house.ask(endpoint(whole(10)), { n: 1 }, { dryRun: true })
+    const answer = await fixture.ask(endpoint(whole(10)), { n: 1 }, { dryRun: true })
     expect(answer.json).toEqual({
       object: "dry_run",
       endpoint: "/v1/test",
@@ -33,16 +33,18 @@ describe("a dry run", () => {
       },
       would_succeed: true,
     })
-    expect(stage.steps).toEqual(["plan", "admit rpm", "admit none"])
+    expect(stage.steps).toEqual(["plan", "admit rpm", "admit peek"])
     expect(await balance()).toEqual({ balanceMicros: startMicros, heldMicros: 0n })
   })
 
   it("says when the key's monthly cap would not do", async () => {
     const caller = {
-      ...house.caller,
-      limits: { ...house.caller.limits, monthlyCapMicros: 7_499_999_999n },
+      ...fixture.caller,
+      limits: { ...fixture.caller.limits, monthlyCapMicros: 7_499_999_999n },
     }
-    expect(await house.ask(endpoint(whole(10)), { n: 1 }, { dryRun: true, caller })).toMatchObject({
+    expect(
+      await fixture.ask(endpoint(whole(10)), { n: 1 }, { dryRun: true, caller }),
+    ).toMatchObject({
       status: 200,
       json: { would_succeed: false },
     })
@@ -53,7 +55,7 @@ describe("a dry run", () => {
     const forecast = (wouldSucceed: boolean, costMicros: bigint) =>
       Effect.succeed({ bound, costMicros, wouldSucceed, more: { lines: 2 } })
     const asking = (wouldSucceed: boolean, costMicros: bigint) =>
-      house.ask(
+      fixture.ask(
         {
           ...endpoint(whole(10)),
           plan: () =>
@@ -79,13 +81,18 @@ describe("a dry run", () => {
 
   it("says when the balance would not do, and refuses bad input", async () => {
     await Effect.runPromise(
-      house.billing.adjust({ id: "g", account: "acct_1", amountMicros: -startMicros, reason: "" }),
+      fixture.billing.adjust({
+        id: "g",
+        account: "acct_1",
+        amountMicros: -startMicros,
+        reason: "",
+      }),
     )
-    expect(await house.ask(endpoint(whole(10)), { n: 1 }, { dryRun: true })).toMatchObject({
+    expect(await fixture.ask(endpoint(whole(10)), { n: 1 }, { dryRun: true })).toMatchObject({
       status: 200,
       json: { would_succeed: false },
     })
-    expect(await house.ask(endpoint(whole(10)), { n: "x" }, { dryRun: true })).toMatchObject({
+    expect(await fixture.ask(endpoint(whole(10)), { n: "x" }, { dryRun: true })).toMatchObject({
       status: 400,
       json: { param: "n" },
     })

@@ -1,24 +1,24 @@
 import { Effect, Stream } from "effect"
 import { beforeEach, describe, expect, it, vi } from "vitest"
-import type { FakeHouse } from "../../testing/index.ts"
+import type { CallPathFixture } from "../../testing/index.ts"
 import { apiError, PortError } from "../errors.ts"
 import { type Answering, openStage, type Stage, streaming, whole } from "./testing/fixture.ts"
 
 let stage: Stage
-let house: FakeHouse
+let fixture: CallPathFixture
 const endpoint: Stage["endpoint"] = (answer, more) => stage.endpoint(answer, more)
 
 beforeEach(() => {
   stage = openStage()
-  house = stage.house
+  fixture = stage.fixture
 })
 
 describe("with an Idempotency-Key", () => {
   const keyed = { idempotencyKey: "k1" }
 
   it("a second call gets the first reply and costs nothing", async () => {
-    const first = await house.ask(endpoint(whole(10)), { n: 1 }, keyed)
-    const second = await house.ask(endpoint(whole(10)), { n: 1 }, keyed)
+    const first = await fixture.ask(endpoint(whole(10)), { n: 1 }, keyed)
+    const second = await fixture.ask(endpoint(whole(10)), { n: 1 }, keyed)
     expect(second).toMatchObject({
       status: 200,
       json: first.json,
@@ -26,46 +26,46 @@ describe("with an Idempotency-Key", () => {
       headers: { "idempotent-replayed": "true", "x-ratelimit-remaining-requests": "59" },
     })
     expect(second.headers["x-call-id"]).toBe(first.headers["x-call-id"])
-    expect(house.billing.calls).toHaveLength(1)
+    expect(fixture.billing.calls).toHaveLength(1)
   })
 
   it("a session's second call gets the first reply too; billing is not asked", async () => {
     const caller = {
-      tenant: house.caller.tenant,
+      tenant: fixture.caller.tenant,
       scopes: [],
       role: "user",
-      limits: house.caller.limits,
+      limits: fixture.caller.limits,
     } as const
     const ask = (n: number) =>
-      house.ask(endpoint(whole(10), { access: "session" }), { n }, { ...keyed, caller })
+      fixture.ask(endpoint(whole(10), { access: "session" }), { n }, { ...keyed, caller })
     expect([await ask(1), await ask(1), await ask(2)]).toMatchObject([
       { status: 200 },
       { status: 200, headers: { "idempotent-replayed": "true" } },
       { status: 409 },
     ])
     expect(stage.steps.filter((step) => step === "ran")).toHaveLength(1)
-    expect(house.billing.calls).toEqual([])
+    expect(fixture.billing.calls).toEqual([])
   })
 
   it("another body is 409, as is a call while the first one runs", async () => {
-    await house.ask(endpoint(whole(10)), { n: 1 }, keyed)
-    expect(await house.ask(endpoint(whole(10)), { n: 2 }, keyed)).toMatchObject({
+    await fixture.ask(endpoint(whole(10)), { n: 1 }, keyed)
+    expect(await fixture.ask(endpoint(whole(10)), { n: 2 }, keyed)).toMatchObject({
       status: 409,
       json: { code: "conflict", param: "Idempotency-Key" },
     })
     const inside: Answering = (call) =>
       Effect.flatMap(
-        Effect.promise(() => house.ask(endpoint(whole(1)), { n: 1 }, { idempotencyKey: "k2" })),
+        Effect.promise(() => fixture.ask(endpoint(whole(1)), { n: 1 }, { idempotencyKey: "k2" })),
         (second) => Effect.as(whole(1)(call), { status: 200, json: second.status }),
       )
-    expect(await house.ask(endpoint(inside), { n: 1 }, { idempotencyKey: "k2" })).toMatchObject({
+    expect(await fixture.ask(endpoint(inside), { n: 1 }, { idempotencyKey: "k2" })).toMatchObject({
       json: 409,
     })
   })
 
   it("a failed call may be tried again, as may a cut one", async () => {
     expect(
-      await house.ask(
+      await fixture.ask(
         endpoint(() => Effect.fail(apiError("backend_error"))),
         { n: 1 },
         keyed,
@@ -73,23 +73,23 @@ describe("with an Idempotency-Key", () => {
     ).toMatchObject({ status: 500 })
     await Effect.runPromiseExit(
       Effect.scoped(
-        house.path.run(
+        fixture.path.run(
           endpoint(() => Effect.interrupt),
-          house.input({ n: 1 }, keyed),
+          fixture.input({ n: 1 }, keyed),
         ),
       ),
     )
-    expect(await house.ask(endpoint(whole(10)), { n: 1 }, keyed)).toMatchObject({
+    expect(await fixture.ask(endpoint(whole(10)), { n: 1 }, keyed)).toMatchObject({
       status: 200,
       headers: expect.not.objectContaining({ "idempotent-replayed": "true" }),
     })
   })
 
   it("a reply that can't be remembered is given all the same: it is paid for", async () => {
-    vi.spyOn(house.idempotency, "finish").mockImplementation(() =>
+    vi.spyOn(fixture.idempotency, "finish").mockImplementation(() =>
       Effect.fail(new PortError({ port: "idempotency", message: "down" })),
     )
-    expect(await house.ask(endpoint(whole(10)), { n: 1 }, keyed)).toMatchObject({
+    expect(await fixture.ask(endpoint(whole(10)), { n: 1 }, keyed)).toMatchObject({
       status: 200,
       json: { n: 1 },
     })
@@ -101,20 +101,20 @@ describe("with an Idempotency-Key", () => {
     const asking = Stream.drain(
       Stream.fromEffect(
         Effect.promise(async () => {
-          during = (await house.ask(endpoint(whole(1)), { n: 1 }, keyed)).status
+          during = (await fixture.ask(endpoint(whole(1)), { n: 1 }, keyed)).status
         }),
       ),
     )
-    await house.ask(endpoint(streaming(2, asking)), { n: 1 }, keyed)
+    await fixture.ask(endpoint(streaming(2, asking)), { n: 1 }, keyed)
     expect(during).toBe(409)
-    expect((await house.ask(endpoint(whole(1)), { n: 1 }, keyed)).status).toBe(200)
+    expect((await fixture.ask(endpoint(whole(1)), { n: 1 }, keyed)).status).toBe(200)
   })
 
   it("a stream is not remembered, and a wrong key is 400", async () => {
-    expect((await house.ask(endpoint(streaming(2)), { n: 1 }, keyed)).events).toEqual([1, 2])
-    expect((await house.ask(endpoint(streaming(2)), { n: 1 }, keyed)).events).toEqual([1, 2])
+    expect((await fixture.ask(endpoint(streaming(2)), { n: 1 }, keyed)).events).toEqual([1, 2])
+    expect((await fixture.ask(endpoint(streaming(2)), { n: 1 }, keyed)).events).toEqual([1, 2])
     for (const idempotencyKey of ["", "two words", "x".repeat(256)])
-      expect(await house.ask(endpoint(whole(1)), { n: 1 }, { idempotencyKey })).toMatchObject({
+      expect(await fixture.ask(endpoint(whole(1)), { n: 1 }, { idempotencyKey })).toMatchObject({
         status: 400,
       })
   })
@@ -122,7 +122,7 @@ describe("with an Idempotency-Key", () => {
   it("endpoints that create nothing ignore it", async () => {
     const reading = endpoint(whole(10))
     const { creates: _, ...rest } = reading
-    await house.ask(rest, { n: 1 }, keyed)
-    expect((await house.ask(rest, { n: 2 }, keyed)).status).toBe(200)
+    await fixture.ask(rest, { n: 1 }, keyed)
+    expect((await fixture.ask(rest, { n: 2 }, keyed)).status).toBe(200)
   })
 })

@@ -1,14 +1,14 @@
 import { Effect } from "effect"
 import { beforeEach, describe, expect, it, vi } from "vitest"
-import type { FakeHouse } from "../../testing/index.ts"
+import type { CallPathFixture } from "../../testing/index.ts"
 import { apiError, PortError } from "../errors.ts"
 import { openStage, type Stage, startMicros, whole } from "./testing/fixture.ts"
 
 let stage: Stage
-let house: FakeHouse
+let fixture: CallPathFixture
 beforeEach(() => {
   stage = openStage()
-  house = stage.house
+  fixture = stage.fixture
 })
 
 const failing = () => Effect.fail(apiError("backend_error"))
@@ -20,8 +20,8 @@ const rate = {
   "x-ratelimit-reset-requests": expect.any(String),
 }
 const timing = expect.stringMatching(/^auth;dur=0\.5, (.*, )?total;dur=/)
-const ask = (body: unknown, more: Parameters<FakeHouse["ask"]>[2] = {}, answer = whole(10)) =>
-  house.ask(stage.endpoint(answer), body, { authMs: 0.5, ...more })
+const ask = (body: unknown, more: Parameters<CallPathFixture["ask"]>[2] = {}, answer = whole(10)) =>
+  fixture.ask(stage.endpoint(answer), body, { authMs: 0.5, ...more })
 
 describe("every answer to a key shows call id, cost, stages and rate", () => {
   it.each<[string, number, string, () => ReturnType<typeof ask>]>([
@@ -33,7 +33,7 @@ describe("every answer to a key shows call id, cost, stages and rate", () => {
       "a scope that does not reach",
       403,
       "0",
-      () => ask({ n: 1 }, { caller: { ...house.caller, scopes: ["other"] } }),
+      () => ask({ n: 1 }, { caller: { ...fixture.caller, scopes: ["other"] } }),
     ],
     [
       "a limit",
@@ -42,7 +42,7 @@ describe("every answer to a key shows call id, cost, stages and rate", () => {
       () =>
         ask(
           { n: 1 },
-          { caller: { ...house.caller, limits: { ...house.caller.limits, concurrency: 0 } } },
+          { caller: { ...fixture.caller, limits: { ...fixture.caller.limits, concurrency: 0 } } },
         ),
     ],
     ["a failed model", 500, "0", () => ask({ n: 1 }, {}, failing)],
@@ -72,7 +72,12 @@ describe("every answer to a key shows call id, cost, stages and rate", () => {
 
   it("at Rp0, too", async () => {
     await Effect.runPromise(
-      house.billing.adjust({ id: "g", account: "acct_1", amountMicros: -startMicros, reason: "" }),
+      fixture.billing.adjust({
+        id: "g",
+        account: "acct_1",
+        amountMicros: -startMicros,
+        reason: "",
+      }),
     )
     expect(await ask({ n: 1 })).toMatchObject({
       status: 402,
@@ -83,7 +88,7 @@ describe("every answer to a key shows call id, cost, stages and rate", () => {
 
 describe("when billing is down", () => {
   it("a refusal keeps its reason", async () => {
-    vi.spyOn(house.billing, "admit").mockReturnValue(billingIsDown)
+    vi.spyOn(fixture.billing, "admit").mockReturnValue(billingIsDown)
     expect(await ask({ n: "x" })).toMatchObject({
       status: 400,
       json: { param: "n" },
@@ -92,7 +97,7 @@ describe("when billing is down", () => {
   })
 
   it("a call that could not be settled has its id, and no cost, as nobody knows whether it was paid", async () => {
-    vi.spyOn(house.billing, "settle").mockReturnValue(billingIsDown)
+    vi.spyOn(fixture.billing, "settle").mockReturnValue(billingIsDown)
     const { status, headers } = await ask({ n: 1 })
     expect(status).toBe(500)
     expect(headers).toMatchObject({ ...rate, "x-call-id": stage.last()?.request.id })

@@ -1,18 +1,18 @@
 import { Deferred, Effect, Exit, Fiber, Stream } from "effect"
 import { beforeEach, describe, expect, it, vi } from "vitest"
-import type { FakeHouse } from "../../testing/index.ts"
+import type { CallPathFixture } from "../../testing/index.ts"
 import { type ApiError, apiError, PortError } from "../errors.ts"
 import { inputMicros, openStage, type Stage, startMicros, streaming } from "./testing/fixture.ts"
 
 let stage: Stage
-let house: FakeHouse
+let fixture: CallPathFixture
 const endpoint: Stage["endpoint"] = (answer, more) => stage.endpoint(answer, more)
 const balance = () => stage.balance()
 const last = () => stage.last()
 
 beforeEach(() => {
   stage = openStage()
-  house = stage.house
+  fixture = stage.fixture
 })
 
 describe("a stream", () => {
@@ -21,9 +21,9 @@ describe("a stream", () => {
     await Effect.runPromise(
       Effect.scoped(
         Effect.gen(function* () {
-          const { reply, cost } = yield* house.path.run(
+          const { reply, cost } = yield* fixture.path.run(
             endpoint(streaming(3)),
-            house.input({ n: 1 }),
+            fixture.input({ n: 1 }),
           )
           if (!("events" in reply)) throw new Error("no stream")
           expect(reply.headers).not.toHaveProperty("x-cost-idr")
@@ -46,7 +46,7 @@ describe("a stream", () => {
       const fiber = yield* Effect.forkChild(
         Effect.scoped(
           Effect.gen(function* () {
-            const { reply } = yield* house.path.run(hanging, house.input({ n: 1 }))
+            const { reply } = yield* fixture.path.run(hanging, fixture.input({ n: 1 }))
             if ("events" in reply)
               yield* Stream.runForEach(reply.events, (event) =>
                 event === 5 ? Deferred.succeed(reached, undefined) : Effect.void,
@@ -70,7 +70,10 @@ describe("a stream", () => {
     await Effect.runPromise(
       Effect.scoped(
         Effect.gen(function* () {
-          const { reply } = yield* house.path.run(endpoint(streaming(100)), house.input({ n: 1 }))
+          const { reply } = yield* fixture.path.run(
+            endpoint(streaming(100)),
+            fixture.input({ n: 1 }),
+          )
           if ("events" in reply) yield* Stream.runDrain(Stream.take(reply.events, 2))
         }),
       ),
@@ -84,7 +87,7 @@ describe("a stream", () => {
 
   it("that nobody reads costs nothing", async () => {
     await Effect.runPromise(
-      Effect.scoped(house.path.run(endpoint(streaming(3)), house.input({ n: 1 }))),
+      Effect.scoped(fixture.path.run(endpoint(streaming(3)), fixture.input({ n: 1 }))),
     )
     expect(last()).toMatchObject({ state: "settled", costMicros: 0n })
   })
@@ -97,7 +100,7 @@ describe("a stream", () => {
     const exit = await Effect.runPromiseExit(
       Effect.scoped(
         Effect.flatMap(
-          house.path.run(endpoint(streaming(3, rest)), house.input({ n: 1 })),
+          fixture.path.run(endpoint(streaming(3, rest)), fixture.input({ n: 1 })),
           ({ reply }) => ("events" in reply ? Stream.runDrain(reply.events) : Effect.void),
         ),
       ),
@@ -108,10 +111,10 @@ describe("a stream", () => {
   })
 
   it("whose settlement fails ends with internal_error", async () => {
-    vi.mocked(house.billing.settle).mockReturnValue(
+    vi.mocked(fixture.billing.settle).mockReturnValue(
       Effect.fail(new PortError({ port: "billing", message: "gone" })),
     )
-    expect(await house.ask(endpoint(streaming(1)), { n: 1 })).toMatchObject({
+    expect(await fixture.ask(endpoint(streaming(1)), { n: 1 })).toMatchObject({
       status: 500,
       json: { code: "internal_error" },
     })

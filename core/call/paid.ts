@@ -1,5 +1,5 @@
 import { Cause, Effect, Option, type Scope, Stream } from "effect"
-import type { Answer, CallInput, CallPathParts } from "../call.ts"
+import type { Answer, CallInput, CallPathDeps } from "../call.ts"
 import type { Caller } from "../caller.ts"
 import { type ApiError, apiError, isApiError, type PortError, statusOf } from "../errors.ts"
 import type { Json, Strings } from "../json.ts"
@@ -33,7 +33,7 @@ export const settlementOf = (
 }
 
 /** States of a paid call: open -> failed (noted) -> voided | refused; open -> settled. `settle` moves it once, whoever comes first. */
-const makeSettling = (parts: CallPathParts, { call, meter }: Prepared) => {
+const makeSettling = (parts: CallPathDeps, { call, meter }: Prepared) => {
   let open = true
   let failure: ApiError | undefined
   let cost: Micros | undefined
@@ -87,7 +87,7 @@ const callHeaders = (
 
 /** Admits, and notes how long the limits and the hold took. */
 const timedAdmission = (
-  parts: CallPathParts,
+  parts: CallPathDeps,
   endpoint: Endpoint,
   input: CallInput,
   caller: Caller,
@@ -108,7 +108,7 @@ const timedAdmission = (
 
 /** Admits, runs and settles. The Scope's end settles a call that was cut. */
 export const paid = (
-  parts: CallPathParts,
+  parts: CallPathDeps,
   endpoint: Endpoint,
   input: CallInput,
   caller: Caller,

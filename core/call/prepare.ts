@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import type { CallInput, CallPathParts } from "../call.ts"
+import type { CallInput, CallPathDeps } from "../call.ts"
 import type { Caller } from "../caller.ts"
 import { decodeBody } from "../decode.ts"
 import { type ApiError, apiError } from "../errors.ts"
@@ -45,7 +45,7 @@ const factorOf = ({ caller, priceFactor }: CallInput): number =>
   caller?.tenant.mode === "test" ? 0 : priceFactor
 
 const makeCall = (
-  parts: CallPathParts,
+  parts: CallPathDeps,
   input: CallInput,
   body: Json,
   meter: Meter,
@@ -93,7 +93,7 @@ const reaches = (
 }
 
 export const prepare = (
-  parts: CallPathParts,
+  parts: CallPathDeps,
   endpoint: Endpoint,
   input: CallInput,
   meter: Meter,

@@ -1,6 +1,6 @@
 import { Cause, Effect, Exit, Option } from "effect"
 import { beforeEach, describe, expect, it } from "vitest"
-import type { FakeHouse } from "../../testing/index.ts"
+import type { CallPathFixture } from "../../testing/index.ts"
 import { apiError, PortError } from "../errors.ts"
 import {
   type Answering,
@@ -14,22 +14,22 @@ import {
 } from "./testing/fixture.ts"
 
 let stage: Stage
-let house: FakeHouse
+let fixture: CallPathFixture
 const endpoint: Stage["endpoint"] = (answer, more) => stage.endpoint(answer, more)
 const balance = () => stage.balance()
 const last = () => stage.last()
 
 beforeEach(() => {
   stage = openStage()
-  house = stage.house
+  fixture = stage.fixture
 })
 
 describe("unsettled, for a batch line", () => {
   const line = (answer: Answering, body: unknown = { n: 1 }) =>
     Effect.runPromiseExit(
-      house.path.runUnsettled(
+      fixture.path.runUnsettled(
         endpoint(answer),
-        house.input(body, { priority: "batch", priceFactor: 0.5, parent: "batch_1" }),
+        fixture.input(body, { priority: "batch", priceFactor: 0.5, parent: "batch_1" }),
       ),
     )
 
@@ -73,7 +73,7 @@ describe("unsettled, for a batch line", () => {
 describe("a check", () => {
   it("says the worst case at the caller's price, and admits and runs nothing", async () => {
     const found = await Effect.runPromise(
-      house.path.check(endpoint(whole(10)), house.input({ n: 1 }, { priceFactor: 0.5 })),
+      fixture.path.check(endpoint(whole(10)), fixture.input({ n: 1 }, { priceFactor: 0.5 })),
     )
     expect(found.costMicros).toBe(holdMicros / 2n)
     expect(stage.steps).toEqual(["plan"])
@@ -82,7 +82,7 @@ describe("a check", () => {
   it("fails as the call would", async () => {
     expect(
       await Effect.runPromise(
-        Effect.flip(house.path.check(endpoint(whole(10)), house.input({ n: "x" }))),
+        Effect.flip(fixture.path.check(endpoint(whole(10)), fixture.input({ n: "x" }))),
       ),
     ).toMatchObject({ param: "n" })
     expect(stage.steps).toEqual([])

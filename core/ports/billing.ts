@@ -26,7 +26,7 @@ export interface AdmitRequest {
    * `all`: a call, counts toward every limit and takes a concurrency slot. `rpm`: a dry run, counts toward RPM only and holds nothing.
    * `money`: a batch line, holds money and skips RPM, RPD and concurrency. `none`: only looks: the state of the minute, and whether cap and balance would cover the hold.
    */
-  readonly counts: "all" | "rpm" | "money" | "none"
+  readonly counts: "all" | "rpm" | "money" | "peek"
 }
 
 /** The rolling minute, for `x-ratelimit-*`. */

@@ -6,10 +6,10 @@ export interface Finding {
   /** What it is about: `file file-abc`, `blob files/...`, `batch batch-abc`. */
   readonly subject: string
   readonly problem: string
-  /** What mending does, in words: `it is removed`. Absent: a person has to look. */
+  /** What the repair does, in words: `it is removed`. Absent: a person has to look. */
   readonly remedy?: string
   /** Does it. Again is harmless. */
-  readonly mend?: Effect.Effect<void, PortError>
+  readonly repair?: Effect.Effect<void, PortError>
 }
 
 /** Behind `rakit fsck`: each plugin compares what it keeps with what others keep. Runs beside a server, so what is just being made is no finding. */

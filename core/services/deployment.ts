@@ -1,4 +1,4 @@
-/** What a plugin may know of the house that it stands in. */
+/** What a plugin may know about its deployment. */
 export interface Deployment {
   readonly name: string
   /** Absolute; private to this deployment. */
@@ -7,10 +7,10 @@ export interface Deployment {
   readonly modelsDir: string
   /** `publicUrl` of the config, or `http://host:port`; without a slash at the end. */
   readonly baseUrl: string
-  /** `serve` owns what it starts; `command` is a short CLI call beside a running server. */
-  readonly role: "serve" | "command"
+  /** `server` owns what it starts; `command` is a short CLI call beside a running server. */
+  readonly mode: "server" | "command"
   /** What a server does: answer clients, work through jobs, or both. */
-  readonly work?: Work
+  readonly role?: Role
 }
 
-export type Work = "api" | "worker" | "all"
+export type Role = "api" | "worker" | "all"

@@ -9,20 +9,20 @@ import { credentialsFile } from "./credentials-file.ts"
 import { ensureFirstAccount } from "./first-account.ts"
 import type { FirstAccountParts } from "./make-first-account.ts"
 import { isPassword } from "./passwords.ts"
-import { fakeGrants, openTestHouse, type TestHouse } from "./testing/fixture.ts"
+import { type Fixture, fakeGrants, openFixture } from "./testing/fixture.ts"
 
-let house: TestHouse
+let fixture: Fixture
 let parts: FirstAccountParts
 let grants: ReturnType<typeof fakeGrants>
 beforeAll(async () => {
-  house = await openTestHouse(await openTestDatabase())
+  fixture = await openFixture(await openTestDatabase())
 })
-afterAll(() => house?.close())
+afterAll(() => fixture?.close())
 beforeEach(async () => {
-  await house.empty()
+  await fixture.empty()
   grants = fakeGrants()
-  parts = { ...house.parts, billing: grants as unknown as FirstAccountParts["billing"] }
-  house.clock.advance(1)
+  parts = { ...fixture.parts, billing: grants as unknown as FirstAccountParts["billing"] }
+  fixture.clock.advance(1)
 })
 
 const boot = (more: Partial<FirstAccountParts> = {}) =>
@@ -30,19 +30,19 @@ const boot = (more: Partial<FirstAccountParts> = {}) =>
 const given = (more: Partial<FirstAccountParts["given"]>) => ({
   given: { email: undefined, password: undefined, apiKey: undefined, ...more },
 })
-const accounts = () => house.tables.selectFrom("accounts_account").selectAll().execute()
+const accounts = () => fixture.tables.selectFrom("accounts_account").selectAll().execute()
 const keys = () =>
-  house.tables.selectFrom("accounts_key").selectAll().orderBy("created_at").execute()
+  fixture.tables.selectFrom("accounts_key").selectAll().orderBy("created_at").execute()
 const audited = () =>
-  house.database
+  fixture.database
     .queries<AuditTables>()
     .selectFrom("accounts_audit")
     .selectAll()
-    .where("created_at", "=", new Date(house.clock.nowMs()))
+    .where("created_at", "=", new Date(fixture.clock.nowMs()))
     .orderBy("seq")
     .execute()
 const readFileText = async () => JSON.parse(await readFile(parts.credentials.path, "utf8"))
-const messagesSince = (n: number) => house.log.lines.slice(n).map((line) => line.message)
+const messagesSince = (n: number) => fixture.log.lines.slice(n).map((line) => line.message)
 
 it("makes a verified admin with the free credit, a password and a live key, and tells only the first boot", async () => {
   const { created } = await boot()
@@ -54,7 +54,7 @@ it("makes a verified admin with the free credit, a password and a live key, and 
     role: "admin",
     is_first: true,
     suspended_at: null,
-    verified_at: new Date(house.clock.nowMs()),
+    verified_at: new Date(fixture.clock.nowMs()),
   })
   expect(
     await Effect.runPromise(isPassword(account?.password_hash ?? "", created?.password ?? "")),
@@ -98,8 +98,8 @@ it("makes a verified admin with the free credit, a password and a live key, and 
   expect((await boot()).created).toBeUndefined()
   expect([await accounts(), await keys()].map((rows) => rows.length)).toEqual([1, 1])
   expect(grants.byId.size).toBe(1)
-  expect(JSON.stringify(house.log.lines)).not.toContain(created?.password)
-  expect(JSON.stringify(house.log.lines)).not.toContain(created?.apiKey)
+  expect(JSON.stringify(fixture.log.lines)).not.toContain(created?.password)
+  expect(JSON.stringify(fixture.log.lines)).not.toContain(created?.apiKey)
 })
 
 it("uses what is given", async () => {
@@ -117,14 +117,14 @@ it("uses what is given", async () => {
     password: wanted.password,
     api_key: wanted.apiKey,
   })
-  const lines = house.log.lines.length
+  const lines = fixture.log.lines.length
   await boot({ given: wanted })
   expect(messagesSince(lines)).toEqual([])
 })
 
 it("makes one account when many servers start together", async () => {
   for (let round = 0; round < 3; round++) {
-    await house.empty()
+    await fixture.empty()
     const boots = await Promise.all(
       Array.from({ length: 6 }, () => boot(given({ apiKey: "svc_shared_by_all_servers" }))),
     )
@@ -137,7 +137,7 @@ it("makes one account when many servers start together", async () => {
 })
 
 it("fails loudly where its address is that of another account", async () => {
-  const at = new Date(house.clock.nowMs())
+  const at = new Date(fixture.clock.nowMs())
   const person = {
     id: "acct_other",
     email: "admin@rakit.local",
@@ -146,7 +146,7 @@ it("fails loudly where its address is that of another account", async () => {
     is_first: false,
     created_at: at,
   } as const
-  await house.tables.insertInto("accounts_account").values(person).execute()
+  await fixture.tables.insertInto("accounts_account").values(person).execute()
   await expect(boot()).rejects.toMatchObject({
     message: expect.stringMatching(/has another account/),
   })
@@ -193,9 +193,9 @@ it.each([
 
 it("takes up a new RAKIT_API_KEY later, once, beside the old key", async () => {
   await boot()
-  const lines = house.log.lines.length
+  const lines = fixture.log.lines.length
   const later = given({ apiKey: "svc_test_an-operators-sandbox-key" })
-  house.clock.advance(1)
+  fixture.clock.advance(1)
   await Promise.all([boot(later), boot(later)])
   await boot(later)
   const [account] = await accounts()
@@ -211,7 +211,7 @@ it("takes up a new RAKIT_API_KEY later, once, beside the old key", async () => {
       after: { account: account?.id, name: "RAKIT_API_KEY", test: true },
     },
   ])
-  await house.tables
+  await fixture.tables
     .updateTable("accounts_key")
     .set({ revoked_at: new Date() })
     .where("name", "=", "RAKIT_API_KEY")
@@ -223,7 +223,7 @@ it("takes up a new RAKIT_API_KEY later, once, beside the old key", async () => {
 
 it("says that a changed password or address is ignored, and keeps the old ones", async () => {
   const { created } = await boot()
-  const lines = house.log.lines.length
+  const lines = fixture.log.lines.length
   await boot(given({ password: created?.password, email: created?.email }))
   expect(messagesSince(lines)).toEqual([])
   await boot(given({ password: "another password", email: "eve@example.com" }))
@@ -256,11 +256,11 @@ it("writes the new port into a file of ours, and leaves every other file alone",
 it("starts although the file can't be refreshed, and says so", async () => {
   await boot()
   const credentials = {
-    ...credentialsFile(house.dataDir),
+    ...credentialsFile(fixture.dataDir),
     write: () => Effect.fail(new PluginError({ plugin: "accounts", message: "can't be written" })),
   }
   await boot({ credentials, baseUrl: "http://127.0.0.1:9000/v1" })
-  expect(house.log.lines.at(-1)).toMatchObject({ level: "warn", message: "can't be written" })
+  expect(fixture.log.lines.at(-1)).toMatchObject({ level: "warn", message: "can't be written" })
 })
 
 it("gives the credit later to an account that another Billing never heard of, and none when there is none to give", async () => {

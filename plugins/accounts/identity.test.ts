@@ -5,11 +5,11 @@ import { openTestDatabase } from "../../testing/postgres.ts"
 import { makeApiKey, sha256Of } from "./api-key.ts"
 import { makeIdentity } from "./identity.ts"
 import { makeLastUsed } from "./last-used.ts"
-import { openTestHouse, type TestHouse } from "./testing/fixture.ts"
+import { type Fixture, openFixture } from "./testing/fixture.ts"
 
 const noNotes = { note: () => {} }
 
-const addKey = async ({ parts, tables, clock }: TestHouse, key: string, state: KeyState) => {
+const addKey = async ({ parts, tables, clock }: Fixture, key: string, state: KeyState) => {
   const at = new Date(clock.nowMs())
   const account = parts.ids.make("acct_")
   const keyId = parts.ids.make("key_")
@@ -50,11 +50,11 @@ const addKey = async ({ parts, tables, clock }: TestHouse, key: string, state: K
 }
 
 identityContract("accounts", async () => {
-  const house = await openTestHouse(await openTestDatabase())
-  const { tables, clock, parts } = house
+  const fixture = await openFixture(await openTestDatabase())
+  const { tables, clock, parts } = fixture
   return {
     identity: makeIdentity(parts.keys, noNotes, clock),
-    addKey: (key, state) => addKey(house, key, state),
+    addKey: (key, state) => addKey(fixture, key, state),
     changeKey: async (key, { revoked, suspended, verified }) => {
       const at = new Date(clock.nowMs())
       const { account_id } = await tables
@@ -70,20 +70,20 @@ identityContract("accounts", async () => {
         .execute()
     },
     advance: clock.advance,
-    close: house.close,
+    close: fixture.close,
   }
 })
 
 describe("identity on the database", () => {
-  let house: TestHouse
+  let fixture: Fixture
   beforeAll(async () => {
-    house = await openTestHouse(await openTestDatabase())
+    fixture = await openFixture(await openTestDatabase())
   })
-  afterAll(() => house?.close())
+  afterAll(() => fixture?.close())
   const sound = (): KeyState => ({
     mode: "live",
     role: "user",
-    limits: house.parts.limits,
+    limits: fixture.parts.limits,
     verified: true,
     suspended: false,
     revoked: false,
@@ -91,9 +91,9 @@ describe("identity on the database", () => {
 
   it("asks once for many callers, and never for a text that can't be a key", async () => {
     const key = makeApiKey("live")
-    await addKey(house, key, sound())
-    const bySha256 = vi.fn(house.parts.keys.bySha256)
-    const identity = makeIdentity({ ...house.parts.keys, bySha256 }, noNotes, house.clock)
+    await addKey(fixture, key, sound())
+    const bySha256 = vi.fn(fixture.parts.keys.bySha256)
+    const identity = makeIdentity({ ...fixture.parts.keys, bySha256 }, noNotes, fixture.clock)
     await Promise.all(
       Array.from({ length: 100 }, () => Effect.runPromise(identity.authenticate(key))),
     )
@@ -110,12 +110,12 @@ describe("identity on the database", () => {
   })
 
   it("writes when a key was used, at most once a minute, and for no refused one", async () => {
-    const { clock, log, parts, tables } = house
+    const { clock, log, parts, tables } = fixture
     const lastUsed = makeLastUsed(parts.keys, clock, log)
     const identity = makeIdentity(parts.keys, lastUsed, clock)
     const [used, refused] = [makeApiKey("live"), makeApiKey("live")]
-    const { keyId } = await addKey(house, used, sound())
-    const other = await addKey(house, refused, { ...sound(), suspended: true })
+    const { keyId } = await addKey(fixture, used, sound())
+    const other = await addKey(fixture, refused, { ...sound(), suspended: true })
     const read = async (id: string) =>
       (
         await tables

@@ -2,16 +2,16 @@ import { Effect } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { sha256Of } from "./api-key.ts"
 import { makeKeyIssuer } from "./key-issuer.ts"
-import { openTestDesk, type TestDesk } from "./testing/api-fixture.ts"
+import { type ApiFixture, openApiFixture } from "./testing/api-fixture.ts"
 
-let desk: TestDesk
+let api: ApiFixture
 let issuer: ReturnType<typeof makeKeyIssuer>
 let first: string
 beforeAll(async () => {
-  desk = await openTestDesk()
-  issuer = makeKeyIssuer(desk.house)
+  api = await openApiFixture()
+  issuer = makeKeyIssuer(api.deps)
 })
-afterAll(() => desk?.close())
+afterAll(() => api?.close())
 
 const run = Effect.runPromise
 const refusal = (effect: Effect.Effect<unknown, unknown>) => run(Effect.flip(effect))
@@ -19,8 +19,8 @@ const refusal = (effect: Effect.Effect<unknown, unknown>) => run(Effect.flip(eff
 it("says that the server must have started once", async () => {
   for (const work of [issuer.issue({ name: "early", test: false }), issuer.list({})])
     expect(await refusal(work)).toMatchObject({ _tag: "ApiError", code: "not_found" })
-  first = (await desk.person({ email: "admin@rakit.local", role: "admin" })).tenant.account
-  await desk.tables
+  first = (await api.person({ email: "admin@rakit.local", role: "admin" })).tenant.account
+  await api.tables
     .updateTable("accounts_account")
     .set({ is_first: true })
     .where("id", "=", first)
@@ -39,7 +39,7 @@ it("makes keys of the first account, or of a named one, on record", async () => 
   )
   expect([live.key.slice(0, 9), test.key.slice(0, 9)]).toEqual(["svc_live_", "svc_test_"])
   expect([live.name, live.account, test.account]).toEqual(["laptop", first, first])
-  const rows = await desk.tables
+  const rows = await api.tables
     .selectFrom("accounts_key")
     .selectAll()
     .where("id", "in", [live.id, test.id])
@@ -49,7 +49,7 @@ it("makes keys of the first account, or of a named one, on record", async () => 
     [sha256Of(live.key), "live", ["*"]],
     [sha256Of(test.key), "test", ["chat.completions"]],
   ])
-  expect(await desk.audit({ actor: "cli" })).toMatchObject([
+  expect(await api.audit({ actor: "cli" })).toMatchObject([
     {
       action: "key.create",
       target: live.id,
@@ -61,7 +61,7 @@ it("makes keys of the first account, or of a named one, on record", async () => 
 })
 
 it("lists the newest first, never the key itself", async () => {
-  const { tenant } = await desk.person({ email: "ada@example.com" })
+  const { tenant } = await api.person({ email: "ada@example.com" })
   const made = []
   for (const name of ["a", "b"])
     made.push(await run(issuer.issue({ name, test: false, email: "ada@example.com" })))
@@ -71,7 +71,7 @@ it("lists the newest first, never the key itself", async () => {
     account: tenant.account,
     test: false,
     scopes: ["*"],
-    createdMs: desk.clock.nowMs(),
+    createdMs: api.clock.nowMs(),
     lastUsedMs: undefined,
     revokedMs: undefined,
   }
@@ -84,11 +84,11 @@ it("lists the newest first, never the key itself", async () => {
 it("revokes any key, once, on record", async () => {
   const { id, key } = await run(issuer.issue({ name: "k", test: false }))
   const revoked = await run(issuer.revoke(id))
-  expect(revoked).toMatchObject({ id, name: "k", revokedMs: desk.clock.nowMs() })
-  desk.clock.advance(10_000)
+  expect(revoked).toMatchObject({ id, name: "k", revokedMs: api.clock.nowMs() })
+  api.clock.advance(10_000)
   expect(await run(issuer.revoke(id))).toEqual(revoked)
-  expect(await desk.authenticate(key)).toBe("authentication_error")
-  expect((await desk.audit({ target: id })).map(({ actor, action }) => [actor, action])).toEqual([
+  expect(await api.authenticate(key)).toBe("authentication_error")
+  expect((await api.audit({ target: id })).map(({ actor, action }) => [actor, action])).toEqual([
     ["cli", "key.create"],
     ["cli", "key.revoke"],
   ])

@@ -8,8 +8,8 @@ import {
   type PortError,
 } from "../../core/index.ts"
 import { makeApiKey } from "./api-key.ts"
+import type { AccountsDeps } from "./deps.ts"
 import { parseEmail } from "./email.ts"
-import type { AccountsHouse } from "./house.ts"
 import { type KeyRow, makeKeyStore } from "./keys/key-store.ts"
 import { insertKey, revokeRow } from "./keys/record-key.ts"
 import { checkScopes } from "./keys/scopes.ts"
@@ -18,7 +18,7 @@ import { limitsOf } from "./settings.ts"
 import type { AccountTable } from "./tables.ts"
 
 export type KeyIssuerParts = Pick<
-  AccountsHouse,
+  AccountsDeps,
   "database" | "accounts" | "keys" | "audit" | "ids" | "clock" | "settings" | "endpoints"
 >
 

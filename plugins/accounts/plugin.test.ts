@@ -6,30 +6,30 @@ import { type Call, makeIds, provide, resolve, resolveAll, Tokens } from "../../
 import { fakeBilling, fakeMailer, fakeSigner } from "../../testing/index.ts"
 import { openTestDatabase } from "../../testing/postgres.ts"
 import { plugin } from "./plugin.ts"
-import { openTestHouse, type TestHouse } from "./testing/fixture.ts"
+import { type Fixture, openFixture } from "./testing/fixture.ts"
 
-let house: TestHouse
+let fixture: Fixture
 beforeAll(async () => {
-  house = await openTestHouse(await openTestDatabase())
+  fixture = await openFixture(await openTestDatabase())
 })
-afterEach(() => house.empty())
-afterAll(() => house?.close())
+afterEach(() => fixture.empty())
+afterAll(() => fixture?.close())
 
-const start = async (role: "serve" | "command", input: unknown = {}) => {
+const start = async (mode: "server" | "command", input: unknown = {}) => {
   const container = root.createChildContainer()
-  provide(container, Tokens.database, house.database)
-  provide(container, Tokens.billing, fakeBilling(house.clock))
+  provide(container, Tokens.database, fixture.database)
+  provide(container, Tokens.billing, fakeBilling(fixture.clock))
   provide(container, Tokens.signer, fakeSigner())
   provide(container, Tokens.mailer, fakeMailer())
-  provide(container, Tokens.clock, house.clock)
-  provide(container, Tokens.ids, makeIds(house.clock.nowMs))
-  provide(container, Tokens.log, house.log)
+  provide(container, Tokens.clock, fixture.clock)
+  provide(container, Tokens.ids, makeIds(fixture.clock.nowMs))
+  provide(container, Tokens.log, fixture.log)
   provide(container, Tokens.deployment, {
     name: "test",
-    dataDir: house.dataDir,
-    modelsDir: house.dataDir,
+    dataDir: fixture.dataDir,
+    modelsDir: fixture.dataDir,
     baseUrl: "http://localhost:8080",
-    role,
+    mode,
   })
   const scope = Scope.makeUnsafe()
   plugin.register?.(container, Schema.decodeUnknownSync(plugin.settings)(input))
@@ -40,7 +40,7 @@ const start = async (role: "serve" | "command", input: unknown = {}) => {
 }
 
 it("provides identity, key issuer and first account, which work together", async () => {
-  const { container, stop } = await start("serve", { defaultLimits: { rpm: 3 } })
+  const { container, stop } = await start("server", { defaultLimits: { rpm: 3 } })
   const apiKey = resolve(container, Tokens.firstAccount).created?.apiKey ?? ""
   const identity = resolve(container, Tokens.identity)
   expect(await Effect.runPromise(identity.authenticate(apiKey))).toMatchObject({
@@ -55,7 +55,7 @@ it("provides identity, key issuer and first account, which work together", async
     keyId: issued.id,
   })
   await stop()
-  const used = await house.tables
+  const used = await fixture.tables
     .selectFrom("accounts_key")
     .select("id")
     .where("last_used_at", "is not", null)
@@ -67,12 +67,12 @@ it("a command beside the server makes no account", async () => {
   const { container, exit, stop } = await start("command", { apiKey: "an-operators-own-key" })
   expect(Exit.isSuccess(exit)).toBe(true)
   expect(resolve(container, Tokens.firstAccount).created).toBeUndefined()
-  expect(await house.tables.selectFrom("accounts_account").select("id").execute()).toEqual([])
+  expect(await fixture.tables.selectFrom("accounts_account").select("id").execute()).toEqual([])
   await stop()
 })
 
 it("provides sessions and endpoints that work on what has started, and lets test keys do what the operator says", async () => {
-  const { container, stop } = await start("serve", {
+  const { container, stop } = await start("server", {
     adminEmail: "root@example.com",
     adminPassword: "correct horse",
     locale: "id",
@@ -107,7 +107,8 @@ it("provides sessions and endpoints that work on what has started, and lets test
     await Effect.runPromise(resolve(container, Tokens.identity).authenticate(sandbox.key)),
   ).toMatchObject({ models: ["svc-lyt"], limits: { rpd: 7 } })
   expect(
-    (await house.tables.selectFrom("accounts_account").select("locale").executeTakeFirst())?.locale,
+    (await fixture.tables.selectFrom("accounts_account").select("locale").executeTakeFirst())
+      ?.locale,
   ).toBe("id")
   await stop()
 })

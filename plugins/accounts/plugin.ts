@@ -12,18 +12,18 @@ import {
 } from "../../core/index.ts"
 import { adminEndpoints } from "./admin/endpoints.ts"
 import { credentialsFile } from "./credentials-file.ts"
+import type { AccountsDeps } from "./deps.ts"
 import { ensureFirstAccount } from "./first-account.ts"
 import { readGivenCredentials } from "./given-credentials.ts"
-import type { AccountsHouse } from "./house.ts"
 import { makeIdentity } from "./identity.ts"
 import { makeKeyIssuer } from "./key-issuer.ts"
 import { keyEndpoints } from "./keys/endpoints.ts"
 import { flushInBackground, makeLastUsed } from "./last-used.ts"
+import { makeAccountsDeps } from "./make-deps.ts"
 import type { FirstAccountParts } from "./make-first-account.ts"
 import { migrations } from "./migrations.ts"
 import { sessionEndpoints } from "./sessions/endpoints.ts"
 import { amountOf, limitsOf, Settings } from "./settings.ts"
-import { startAccountsHouse } from "./start-house.ts"
 import { keepSwept, sweepExpired } from "./sweeper.ts"
 
 const cantStart = (cause: PortError) =>
@@ -36,31 +36,31 @@ const cantStart = (cause: PortError) =>
 /** A CLI command beside the server must not take away the one moment when the credentials are shown. */
 const firstAccountOf = (
   parts: FirstAccountParts,
-  role: Deployment["role"],
+  mode: Deployment["mode"],
 ): Effect.Effect<FirstAccount, PluginError> =>
-  role === "command"
+  mode === "command"
     ? Effect.succeed({ created: undefined })
     : ensureFirstAccount(parts).pipe(
         Effect.catchTag("PortError", (cause) => Effect.fail(cantStart(cause))),
       )
 
-const firstAccountParts = (house: AccountsHouse): FirstAccountParts => ({
-  ...house,
-  given: readGivenCredentials(house.settings),
-  credentials: credentialsFile(house.deployment.dataDir),
-  baseUrl: `${house.deployment.baseUrl}/v1`,
-  freeCreditMicros: amountOf(house.settings.freeCreditIdr),
-  limits: limitsOf(house.settings),
-  locale: house.settings.locale,
+const firstAccountParts = (deps: AccountsDeps): FirstAccountParts => ({
+  ...deps,
+  given: readGivenCredentials(deps.settings),
+  credentials: credentialsFile(deps.deployment.dataDir),
+  baseUrl: `${deps.deployment.baseUrl}/v1`,
+  freeCreditMicros: amountOf(deps.settings.freeCreditIdr),
+  limits: limitsOf(deps.settings),
+  locale: deps.settings.locale,
 })
 
-// one for each container: several houses may live in a process
-const houses = new WeakMap<object, AccountsHouse>()
+// one for each container: several deployments may run in one process
+const started = new WeakMap<object, AccountsDeps>()
 
-const houseOf = (container: object) => (): AccountsHouse => {
-  const house = houses.get(container)
-  if (!house) throw new Error("the accounts plugin has not started")
-  return house
+const depsOf = (container: object) => (): AccountsDeps => {
+  const deps = started.get(container)
+  if (!deps) throw new Error("the accounts plugin has not started")
+  return deps
 }
 
 export const plugin = definePlugin<Settings>({
@@ -88,7 +88,7 @@ export const plugin = definePlugin<Settings>({
   ],
   migrations,
   register: (container) => {
-    const open = houseOf(container)
+    const open = depsOf(container)
     for (const endpoint of [
       ...sessionEndpoints(open),
       ...keyEndpoints(open),
@@ -98,7 +98,7 @@ export const plugin = definePlugin<Settings>({
   },
   start: (container, settings) =>
     Effect.gen(function* () {
-      const house = yield* startAccountsHouse({
+      const deps = yield* makeAccountsDeps({
         database: resolve(container, Tokens.database),
         billing: resolve(container, Tokens.billing),
         signer: resolve(container, Tokens.signer),
@@ -110,19 +110,19 @@ export const plugin = definePlugin<Settings>({
         settings,
         endpoints: () => resolveAll(container, Tokens.endpoints),
       })
-      houses.set(container, house)
-      const parts = firstAccountParts(house)
-      provide(container, Tokens.firstAccount, yield* firstAccountOf(parts, house.deployment.role))
-      provide(container, Tokens.keyIssuer, makeKeyIssuer(house))
-      const lastUsed = makeLastUsed(house.keys, house.clock, house.log)
+      started.set(container, deps)
+      const parts = firstAccountParts(deps)
+      provide(container, Tokens.firstAccount, yield* firstAccountOf(parts, deps.deployment.mode))
+      provide(container, Tokens.keyIssuer, makeKeyIssuer(deps))
+      const lastUsed = makeLastUsed(deps.keys, deps.clock, deps.log)
       yield* flushInBackground(lastUsed)
       provide(
         container,
         Tokens.identity,
-        makeIdentity(house.keys, lastUsed, house.clock, settings.testKeys),
+        makeIdentity(deps.keys, lastUsed, deps.clock, settings.testKeys),
       )
-      provide(container, Tokens.sessions, house.sessions)
-      if (house.deployment.role === "serve")
-        yield* Effect.forkScoped(keepSwept(sweepExpired(house.database, house.clock), house.log))
+      provide(container, Tokens.sessions, deps.sessions)
+      if (deps.deployment.mode === "server")
+        yield* Effect.forkScoped(keepSwept(sweepExpired(deps.database, deps.clock), deps.log))
     }),
 })

@@ -8,41 +8,41 @@ import { makeKeyRows } from "./key-rows.ts"
 import { lifeMs } from "./mails/mail-tokens.ts"
 import { keepSwept, sweepExpired } from "./sweeper.ts"
 import { password, peopleOf } from "./testing/accounts.ts"
-import { openSessionHouse, type SessionHouse } from "./testing/session-fixture.ts"
+import { openSessionFixture, type SessionFixture } from "./testing/session-fixture.ts"
 
-let house: SessionHouse
+let fixture: SessionFixture
 beforeAll(async () => {
-  house = await openSessionHouse()
+  fixture = await openSessionFixture()
 })
-afterAll(() => house?.close())
+afterAll(() => fixture?.close())
 
 it("keeps tokens for 30 days after their time, so that late ones are still known", async () => {
-  const people = peopleOf(house)
+  const people = peopleOf(fixture)
   const email = people.newEmail()
   await people.post("signup", { email, password })
   const tokens = async () =>
-    (await house.tables.selectFrom("accounts_token").select("purpose").execute()).length
-  const sweep = () => Effect.runPromise(sweepExpired(house.database, house.clock))
-  house.clock.advance(lifeMs.verify + 30 * 24 * 3_600_000 - 1)
+    (await fixture.tables.selectFrom("accounts_token").select("purpose").execute()).length
+  const sweep = () => Effect.runPromise(sweepExpired(fixture.database, fixture.clock))
+  fixture.clock.advance(lifeMs.verify + 30 * 24 * 3_600_000 - 1)
   expect(await sweep()).toBe(1)
   expect(await tokens()).toBe(1)
-  house.clock.advance(1)
+  fixture.clock.advance(1)
   expect(await sweep()).toBe(1)
   expect(await tokens()).toBe(0)
 })
 
 it("forgets keys that ended 30 days ago, and no others", async () => {
-  const people = peopleOf(house)
+  const people = peopleOf(fixture)
   const email = people.newEmail()
   await people.post("signup", { email, password })
-  const { id: account } = await house.tables
+  const { id: account } = await fixture.tables
     .selectFrom("accounts_account")
     .select("id")
     .where("email", "=", email)
     .executeTakeFirstOrThrow()
-  const createdMs = house.clock.nowMs()
+  const createdMs = fixture.clock.nowMs()
   const add = (name: string, expiresMs?: number) =>
-    makeKeyRows(house.database).insert({
+    makeKeyRows(fixture.database).insert({
       id: `key_${name}`,
       account,
       name,
@@ -57,15 +57,15 @@ it("forgets keys that ended 30 days ago, and no others", async () => {
   )
   const names = async () =>
     (
-      await house.tables
+      await fixture.tables
         .selectFrom("accounts_key")
         .select("name")
         .where("account_id", "=", account)
         .orderBy("name")
         .execute()
     ).map(({ name }) => name)
-  house.clock.advance(1 + 30 * 24 * 3_600_000)
-  await Effect.runPromise(sweepExpired(house.database, house.clock))
+  fixture.clock.advance(1 + 30 * 24 * 3_600_000)
+  await Effect.runPromise(sweepExpired(fixture.database, fixture.clock))
   expect(await names()).toEqual(["lasting", "later"])
 })
 
@@ -73,14 +73,14 @@ it("sweeps however much there is", async () => {
   const expired = Array.from({ length: 4_100 }, (_, n) => {
     const bucket = Buffer.alloc(32)
     bucket.writeUInt32BE(n)
-    return { bucket, at_ms: [1n], taken: true, expires_at: new Date(house.clock.nowMs()) }
+    return { bucket, at_ms: [1n], taken: true, expires_at: new Date(fixture.clock.nowMs()) }
   })
   for (let at = 0; at < expired.length; at += 1_000)
-    await house.tables
+    await fixture.tables
       .insertInto("accounts_attempt")
       .values(expired.slice(at, at + 1_000))
       .execute()
-  expect(await Effect.runPromise(sweepExpired(house.database, house.clock))).toBe(4_100)
+  expect(await Effect.runPromise(sweepExpired(fixture.database, fixture.clock))).toBe(4_100)
 })
 
 it("sweeps every ten minutes, also after a turn that failed", async () => {

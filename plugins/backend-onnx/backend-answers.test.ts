@@ -10,7 +10,7 @@ import { answer, chatRequest, context, failureOf, openBackend } from "./testing/
 import { tinyLlama } from "./testing/tiny-llama.ts"
 
 /** Random weights write nonsense: whatever is well-formed in it is the grammar's doing. */
-const house = openBackend({ slots: 4, queue: 64 })
+const fixture = openBackend({ slots: 4, queue: 64 })
 const models: Record<string, LoadedModel<"chat">> = {}
 
 beforeAll(async () => {
@@ -20,7 +20,7 @@ beforeAll(async () => {
     thinking: thinkingTemplate,
     llama: llamaTemplate,
   })) {
-    const path = join(house.dataDir, `${name}.gguf`)
+    const path = join(fixture.dataDir, `${name}.gguf`)
     writeFileSync(
       path,
       writeGguf({
@@ -32,10 +32,10 @@ beforeAll(async () => {
         },
       }),
     )
-    models[name] = await house.open("chat", path, { options: { queueWaitMs: 60_000 } })
+    models[name] = await fixture.open("chat", path, { options: { queueWaitMs: 60_000 } })
   }
 }, 60_000)
-afterAll(() => house.close())
+afterAll(() => fixture.close())
 
 const ajv = new Ajv({ strict: false })
 const parameters = {

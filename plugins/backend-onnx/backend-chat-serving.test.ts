@@ -7,21 +7,21 @@ import { writeGguf } from "./testing/gguf-writer.ts"
 import { answer, chatRequest, context, failureOf, openBackend } from "./testing/open-backend.ts"
 import { tinyLlama } from "./testing/tiny-llama.ts"
 
-const house = openBackend({ slots: 2, queue: 8 })
+const fixture = openBackend({ slots: 2, queue: 8 })
 let impatient: LoadedModel<"chat">
 let patient: LoadedModel<"chat">
 
 beforeAll(async () => {
-  const path = join(house.dataDir, "tiny.gguf")
+  const path = join(fixture.dataDir, "tiny.gguf")
   const content = tinyLlama(8)
   writeFileSync(
     path,
     writeGguf({ ...content, metadata: { ...content.metadata, "llama.context_length": 4096 } }),
   )
-  impatient = await house.open("chat", path)
-  patient = await house.open("chat", path, { options: { queueWaitMs: 60_000 } })
+  impatient = await fixture.open("chat", path)
+  patient = await fixture.open("chat", path, { options: { queueWaitMs: 60_000 } })
 })
-afterAll(() => house.close())
+afterAll(() => fixture.close())
 
 const noEnd = new Map([
   [1, -100],

@@ -14,15 +14,15 @@ import {
 } from "./testing/open-backend.ts"
 import { tinyLlama, tinyLlamaFile } from "./testing/tiny-llama.ts"
 
-const house = openBackend({ slots: 2, queue: 2 })
-const path = join(house.dataDir, "tiny.gguf")
+const fixture = openBackend({ slots: 2, queue: 2 })
+const path = join(fixture.dataDir, "tiny.gguf")
 let model: LoadedModel<"chat">
 
 beforeAll(async () => {
   writeFileSync(path, tinyLlamaFile(5))
-  model = await house.open("chat", path, { options: { queueWaitMs: 60_000 } })
+  model = await fixture.open("chat", path, { options: { queueWaitMs: 60_000 } })
 })
-afterAll(() => house.close())
+afterAll(() => fixture.close())
 
 const hot = (seed: number, more: Partial<ChatRequest> = {}) =>
   chatRequest("the 1", {
@@ -218,21 +218,21 @@ test("a stream that is left stops the engine: nothing more is metered", async ()
 })
 
 test("an answer that comes too late is a backend_timeout", async () => {
-  const late = context({ deadlineMs: house.clock.nowMs() })
+  const late = context({ deadlineMs: fixture.clock.nowMs() })
   const plan = await Effect.runPromise(model.task.plan(endless, late))
   expect(await failureOf(Stream.runDrain(plan.run))).toMatchObject({ code: "backend_timeout" })
 })
 
 test("entries that point to one file share one engine and one graph, which the last one closes", async () => {
   const [first, second] = [Scope.makeUnsafe(), Scope.makeUnsafe()]
-  await house.open("rerank", path, { scope: first })
-  const other = await house.open("chat", path, { scope: second, contextTokens: 100 })
+  await fixture.open("rerank", path, { scope: first })
+  const other = await fixture.open("chat", path, { scope: second, contextTokens: 100 })
   expect(other.contextTokens).toBe(100)
   await Effect.runPromise(Scope.close(first, Exit.void))
   expect((await answer(other, chatRequest("x"))).finish).toBeDefined()
   await Effect.runPromise(Scope.close(second, Exit.void))
   expect((await answer(model, chatRequest("x"))).finish).toBeDefined()
-  expect(readdirSync(join(house.dataDir, "graphs"))).toHaveLength(1)
+  expect(readdirSync(join(fixture.dataDir, "graphs"))).toHaveLength(1)
 })
 
 describe("a model that can't be opened", () => {
@@ -283,7 +283,7 @@ describe("a model that can't be opened", () => {
     ],
   ]
   test.each(cases)("%s, says so and names the file", async (name, bytes, reason) => {
-    const broken = join(house.dataDir, `${name}.gguf`)
+    const broken = join(fixture.dataDir, `${name}.gguf`)
     writeFileSync(broken, bytes)
     const request = {
       id: "m",
@@ -293,30 +293,30 @@ describe("a model that can't be opened", () => {
       contextTokens: 100,
       progress: () => {},
     }
-    const error = await failureOf(Effect.scoped(house.backend.open(request)))
+    const error = await failureOf(Effect.scoped(fixture.backend.open(request)))
     expect(error.code).toBe("backend_error")
     expect(error.message).toMatch(reason)
     expect(error.message).toContain(broken)
-    expect(readdirSync(join(house.dataDir, "graphs"))).toHaveLength(1)
+    expect(readdirSync(join(fixture.dataDir, "graphs"))).toHaveLength(1)
   })
 
   test("missing", async () => {
     const request = {
       id: "m",
       task: "chat" as const,
-      path: join(house.dataDir, "nothing"),
+      path: join(fixture.dataDir, "nothing"),
       options: {},
       contextTokens: 100,
       progress: () => {},
     }
-    expect((await failureOf(Effect.scoped(house.backend.open(request)))).message).toMatch(
+    expect((await failureOf(Effect.scoped(fixture.backend.open(request)))).message).toMatch(
       /nothing: can't be read/,
     )
   })
 })
 
 test("options are checked before anything starts", () => {
-  const { check } = house.backend
+  const { check } = fixture.backend
   expect(check("chat", {})).toBeUndefined()
   expect(check("chat", undefined)).toBeUndefined()
   expect(check("rerank", { precision: "fp32", instruction: "judge" })).toBeUndefined()
@@ -326,7 +326,7 @@ test("options are checked before anything starts", () => {
 })
 
 test("what was collected is a whole answer in fp32 too", async () => {
-  const exact = await house.open("chat", path, { options: { precision: "fp32" } })
+  const exact = await fixture.open("chat", path, { options: { precision: "fp32" } })
   const plan = await Effect.runPromise(exact.task.plan(chatRequest("x"), context()))
   expect((await collect(plan)).at(-1)!.type).toBe("finish")
 })

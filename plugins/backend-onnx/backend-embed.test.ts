@@ -8,14 +8,14 @@ import { bertReference } from "./testing/bert-reference.ts"
 import { collect, context, failureOf, openBackend } from "./testing/open-backend.ts"
 import { tinyBertShape, tinyBertVocabulary, writeTinyBert } from "./testing/tiny-bert.ts"
 
-const house = openBackend()
+const fixture = openBackend()
 const { width, maxTokens } = tinyBertShape
 let model: LoadedModel<"embed">
 
 beforeAll(async () => {
-  model = await house.open("embed", writeTinyBert(join(house.dataDir, "tiny")))
+  model = await fixture.open("embed", writeTinyBert(join(fixture.dataDir, "tiny")))
 })
-afterAll(() => house.close())
+afterAll(() => fixture.close())
 
 const request = (texts: readonly string[], more: Partial<EmbedRequest> = {}): EmbedRequest => ({
   items: texts.map((text) => ({ type: "text", text })),
@@ -76,7 +76,7 @@ test("vectors are those of an independent implementation, in the space, in a bat
 
 test("int8 stays close", async () => {
   const exact = (await embed([spaced("thequick")])).vectors[0]!
-  const coarse = await house.open("embed", join(house.dataDir, "tiny"), {
+  const coarse = await fixture.open("embed", join(fixture.dataDir, "tiny"), {
     options: { precision: "int8", space: "mine" },
   })
   const plan = await Effect.runPromise(coarse.task.plan(request([spaced("thequick")]), context()))
@@ -158,7 +158,7 @@ describe("several engines side by side", () => {
   afterAll(() => wide.close())
 
   test("answer a request together, and count what each did", async () => {
-    const together = await wide.open("embed", join(house.dataDir, "tiny"), {
+    const together = await wide.open("embed", join(fixture.dataDir, "tiny"), {
       options: { instances: 3 },
     })
     const words = ["a", "bcd", "thequickbrown", "xyzzy", "qq"]
@@ -196,10 +196,10 @@ describe("a model that can't be opened", () => {
       /tokenizer.json: it can't be used/,
     ],
   ])("%s", async (name, files, reason) => {
-    const path = writeTinyBert(join(house.dataDir, name), files)
+    const path = writeTinyBert(join(fixture.dataDir, name), files)
     const error = await failureOf(
       Effect.scoped(
-        house.backend.open({
+        fixture.backend.open({
           id: "m",
           task: "embed",
           path,
@@ -213,11 +213,11 @@ describe("a model that can't be opened", () => {
   })
 
   test("without weights, or with broken ones", async () => {
-    const path = writeTinyBert(join(house.dataDir, "weightless"))
+    const path = writeTinyBert(join(fixture.dataDir, "weightless"))
     const attempt = () =>
       failureOf(
         Effect.scoped(
-          house.backend.open({
+          fixture.backend.open({
             id: "m",
             task: "embed",
             path,

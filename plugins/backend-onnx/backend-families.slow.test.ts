@@ -4,8 +4,8 @@ import { expectedOf, fixtureFolder } from "./testing/fixtures.ts"
 import { answer, chatRequest, openBackend } from "./testing/open-backend.ts"
 import { folderLanguage } from "./tokenizer/folder-language.ts"
 
-const house = openBackend({ slots: 2 })
-afterAll(() => house.close())
+const fixture = openBackend({ slots: 2 })
+afterAll(() => fixture.close())
 
 /** What the likeliest tokens read, as transformers chose them. */
 const wanted = (name: string): string => {
@@ -34,7 +34,9 @@ test.each([
   ["qwen3", "qwen3"],
   ["llama-export", "llama"],
 ])("%s answers a chat as transformers does, alone and beside others", async (folder, name) => {
-  const model = await house.open("chat", fixtureFolder(folder), { options: { precision: "fp32" } })
+  const model = await fixture.open("chat", fixtureFolder(folder), {
+    options: { precision: "fp32" },
+  })
   const { greedy, chatIds } = expectedOf(name)
   const asked = chatRequest("", { messages: messages(name), maxTokens: greedy.length })
   const [one, other] = await Promise.all([answer(model, asked), answer(model, asked)])

@@ -7,18 +7,18 @@ import { writeGguf } from "./testing/gguf-writer.ts"
 import { collect, context, failureOf, openBackend } from "./testing/open-backend.ts"
 import { tinyLlama } from "./testing/tiny-llama.ts"
 
-const house = openBackend()
+const fixture = openBackend()
 let model: LoadedModel<"rerank">
 const content = tinyLlama(6)
 // the question alone has more tokens than the tiny model's usual window
 const wide = { ...content, metadata: { ...content.metadata, "llama.context_length": 4096 } }
 
 beforeAll(async () => {
-  const path = join(house.dataDir, "tiny.gguf")
+  const path = join(fixture.dataDir, "tiny.gguf")
   writeFileSync(path, writeGguf(wide))
-  model = await house.open("rerank", path, { contextTokens: 2048 })
+  model = await fixture.open("rerank", path, { contextTokens: 2048 })
 })
-afterAll(() => house.close())
+afterAll(() => fixture.close())
 
 const rerank = async (request: RerankRequest, metered = context()) => {
   const plan = await Effect.runPromise(model.task.plan(request, metered))
@@ -66,7 +66,7 @@ test("a vocabulary without yes and no can't rerank", async () => {
   const merges = (content.metadata["tokenizer.ggml.merges"] as readonly string[]).filter(
     (merge) => merge !== "ye s",
   )
-  const path = join(house.dataDir, "mute.gguf")
+  const path = join(fixture.dataDir, "mute.gguf")
   writeFileSync(
     path,
     writeGguf({
@@ -78,7 +78,7 @@ test("a vocabulary without yes and no can't rerank", async () => {
       },
     }),
   )
-  const open = house.backend.open({
+  const open = fixture.backend.open({
     id: "m",
     task: "rerank",
     path,

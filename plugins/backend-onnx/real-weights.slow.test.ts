@@ -32,8 +32,8 @@ const pathIn = (name: string): string | undefined => {
 const chatPath = pathIn("RAKIT_TEST_CHAT_MODEL")
 const embedPath = pathIn("RAKIT_TEST_EMBED_MODEL")
 
-const house = openBackend()
-afterAll(() => house.close())
+const fixture = openBackend()
+afterAll(() => fixture.close())
 
 const hot = (text: string, seed: number, more: Partial<ChatRequest> = {}) =>
   chatRequest(text, {
@@ -45,7 +45,7 @@ const hot = (text: string, seed: number, more: Partial<ChatRequest> = {}) =>
 describe.skipIf(!chatPath)("SmolLM2-135M-Instruct", () => {
   let model: LoadedModel<"chat">
   beforeAll(async () => {
-    model = await house.open("chat", chatPath!, { contextTokens: 32_768 })
+    model = await fixture.open("chat", chatPath!, { contextTokens: 32_768 })
   })
 
   test("knows its window and answers a question", async () => {
@@ -92,7 +92,7 @@ describe.skipIf(!chatPath)("SmolLM2-135M-Instruct", () => {
     const spec: EngineSpec = {
       kind: "llama",
       path: chatPath!,
-      graphs: join(house.dataDir, "graphs"),
+      graphs: join(fixture.dataDir, "graphs"),
       precision: "int8",
       threads: 2,
       slots: 1,
@@ -104,7 +104,7 @@ describe.skipIf(!chatPath)("SmolLM2-135M-Instruct", () => {
       const engine = yield* startEngine<LlamaRequest, LlamaEvent, LlamaInfo>({
         spec,
         queue: 0,
-        log: house.log,
+        log: fixture.log,
         progress: () => {},
       })
       const text = Array.from({ length: 150 }, (_, i) => i + 1).join(", ")
@@ -166,7 +166,7 @@ describe.skipIf(!chatPath)("SmolLM2-135M-Instruct", () => {
   })
 
   test("8 bits stay near 32: the first words of a greedy answer are the same", async () => {
-    const exact = await house.open("chat", chatPath!, { options: { precision: "fp32" } })
+    const exact = await fixture.open("chat", chatPath!, { options: { precision: "fp32" } })
     const ask = chatRequest("Explain photosynthesis in one sentence.", { maxTokens: 12 })
     const plan = await Effect.runPromise(exact.task.plan(ask, context()))
     const [a, b] = [textOf(await collect(plan)), (await answer(model, ask)).text]
@@ -175,7 +175,7 @@ describe.skipIf(!chatPath)("SmolLM2-135M-Instruct", () => {
 
   // these queries are among those that the prompt was picked on: this guards against a change, it does not measure quality
   test("still tells the pairs apart that it did", async () => {
-    const reranker = await house.open("rerank", chatPath!, { contextTokens: 2048 })
+    const reranker = await fixture.open("rerank", chatPath!, { contextTokens: 2048 })
     const pairs = [
       ["What is the capital of France?", "Paris is the capital and largest city of France."],
       ["who wrote Hamlet", "Hamlet is a tragedy by William Shakespeare, written around 1600."],
@@ -213,7 +213,7 @@ describe.skipIf(!embedPath)("all-MiniLM-L6-v2", () => {
     Array.from(a).reduce((sum, value, i) => sum + value * b[i]!, 0)
 
   test("vectors have the cosines of the reference, whole and cut to 768 numbers", async () => {
-    const model = await house.open("embed", embedPath!, { contextTokens: 4096 })
+    const model = await fixture.open("embed", embedPath!, { contextTokens: 4096 })
     expect(model.contextTokens).toBe(256)
     const plan = await Effect.runPromise(
       model.task.plan(

@@ -30,8 +30,8 @@ beforeAll(async () => {
     join(folder, "tiny.gguf"),
     writeGguf({ ...content, metadata: { ...content.metadata, "llama.context_length": 2048 } }),
   )
-  const house = parse(readFileSync(join(import.meta.dirname, "../../config/test.yaml"), "utf8"))
-  const { "../testing/fakes/backend.ts": _, ...plugins } = house.plugins
+  const fixture = parse(readFileSync(join(import.meta.dirname, "../../config/test.yaml"), "utf8"))
+  const { "../testing/fakes/backend.ts": _, ...plugins } = fixture.plugins
   const models = [
     tier("svc-prme", 1_500),
     tier("svc-omni", 1_500, { queueWaitMs: 45_000 }),
@@ -40,7 +40,7 @@ beforeAll(async () => {
   writeFileSync(
     join(folder, "served.yaml"),
     stringify({
-      ...house,
+      ...fixture,
       plugins: { ...plugins, "backend-onnx": { threads: 1, slots: 2 } },
       models,
     }),

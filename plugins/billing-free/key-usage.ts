@@ -63,7 +63,7 @@ export class KeyUsage {
     nowMs: number,
   ): Pick<Refusal, "reason" | "retryAfterMs"> | undefined {
     this.#moveTo(nowMs)
-    if (counts === "none" || counts === "money") return undefined
+    if (counts === "peek" || counts === "money") return undefined
     if (this.#used >= limits.rpm)
       return {
         reason: "rpm",

@@ -46,7 +46,7 @@ const makeAnswer = (metrics: Metrics) => {
     "result",
   ])
   return (request: AdmitRequest, { rate, refused }: Verdict) => {
-    if (request.counts !== "none") admissions.add(1, { result: refused?.reason ?? "admitted" })
+    if (request.counts !== "peek") admissions.add(1, { result: refused?.reason ?? "admitted" })
     return refused
       ? Effect.fail({ _tag: "Refusal" as const, ...refused, rate })
       : Effect.succeed(rate)

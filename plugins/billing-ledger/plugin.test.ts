@@ -25,7 +25,7 @@ beforeAll(async () => {
 afterAll(() => test.close())
 
 const start = async (
-  role: Deployment["role"],
+  mode: Deployment["mode"],
   settings: unknown,
   database: Database = test.database,
 ) => {
@@ -36,7 +36,7 @@ const start = async (
     dataDir: "/nonexistent",
     modelsDir: "/nonexistent",
     baseUrl: "http://127.0.0.1:1",
-    role,
+    mode,
   })
   provide(child, Tokens.clock, systemClock)
   provide(child, Tokens.log, log)
@@ -66,7 +66,7 @@ const leases = async () => {
 }
 
 it("has a lease from start to stop when it serves, and none in a command", async () => {
-  const [server, command] = [await start("serve", {}), await start("command", {})]
+  const [server, command] = [await start("server", {}), await start("command", {})]
   expect(await leases()).toBe(1n)
   expect(await Effect.runPromise(command.billing.balance("nobody"))).toEqual({
     balanceMicros: 0n,
@@ -89,7 +89,7 @@ it("goes on beating and sweeping after the database failed, and says so", async 
         return Effect.fail(new PortError({ port: "database", message: "gone" }))
       }),
   }
-  const server = await start("serve", { heartbeatMs: 5, leaseMs: 10_000, sweepMs: 5 }, flaky)
+  const server = await start("server", { heartbeatMs: 5, leaseMs: 10_000, sweepMs: 5 }, flaky)
   broken.left = 6
   await expect.poll(() => server.log.lines.length).toBe(6)
   expect(new Set(server.log.lines.map((line) => line.message))).toEqual(

@@ -57,7 +57,7 @@ export const plugin = definePlugin({
       provide(container, Tokens.ledger, makeLedger(database, clock, settings))
       for (const check of [ledgerCheck, usageCheck])
         provide(container, Tokens.consistencyChecks, check({ database, clock, ...settings }))
-      if (resolve(container, Tokens.deployment).role !== "serve") return
+      if (resolve(container, Tokens.deployment).mode !== "server") return
       yield* keepUp(
         billing,
         makeReplica(database, clock, replica, settings.leaseMs),

@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => test.close())
 
 const run = Effect.runPromise
-const house = (clock: ReturnType<typeof fakeClock>) => {
+const fixture = (clock: ReturnType<typeof fakeClock>) => {
   const id = randomUUID()
   const settings = { maxGathered: 128, maxInFlight: 2, maxWaiting: 1000 }
   const billing = makeLedgerBilling({
@@ -74,7 +74,7 @@ it("frees slots and holds of a process that was killed", async () => {
     await once(child, "exit")
   }
   const clock = fakeClock(Date.now())
-  const { billing, replica } = house(clock)
+  const { billing, replica } = fixture(clock)
   await run(replica.beat)
   expect(await run(replica.sweep)).toBe(0)
   expect(await run(Effect.flip(billing.admit(callOf("killed", 3, 0n))))).toMatchObject({
@@ -89,7 +89,7 @@ it("frees slots and holds of a process that was killed", async () => {
 
 it("expires the calls of a replica that went silent, not those of one that lives; a late settlement pays what is free", async () => {
   const clock = fakeClock()
-  const [dead, living] = [house(clock), house(clock)]
+  const [dead, living] = [fixture(clock), fixture(clock)]
   await run(Effect.andThen(dead.replica.beat, living.replica.beat))
   await run(living.billing.adjust(grant("a", 100n)))
   const [lost, kept] = [callOf("a", 2, 60n), callOf("a", 2, 30n)]
@@ -117,7 +117,7 @@ it("expires the calls of a replica that went silent, not those of one that lives
 
 it("expires at once what a replica leaves open, whatever the number", async () => {
   const clock = fakeClock()
-  const [leaving, living] = [house(clock), house(clock)]
+  const [leaving, living] = [fixture(clock), fixture(clock)]
   await run(Effect.andThen(leaving.replica.beat, living.replica.beat))
   await run(
     Effect.forEach(
@@ -133,7 +133,7 @@ it("expires at once what a replica leaves open, whatever the number", async () =
 
 it("expires a call whose own time is over, of a replica that lives; it may still settle late", async () => {
   const clock = fakeClock()
-  const { billing, replica } = house(clock)
+  const { billing, replica } = fixture(clock)
   await run(replica.beat)
   await run(billing.adjust(grant("c", 100n)))
   const [short, long] = [callOf("c", 2, 60n), callOf("c", 2, 40n)]

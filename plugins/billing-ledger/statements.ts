@@ -43,7 +43,8 @@ const admission = (
     // a dashboard session has limits too: one set for the account
     key_id: keyId ?? `session:${tenant.account}`,
     mode: tenant.mode,
-    counts,
+    // the SQL function's word for it, which is in the databases of earlier versions
+    counts: counts === "peek" ? "none" : counts,
     hold_micros: asksForMoney ? int8(holdMicros) : "0",
     endpoint,
     request_id: requestId,
@@ -81,7 +82,7 @@ const verdictOf = (row: VerdictRow, request: AdmitRequest | undefined): Verdict 
   if (row.refusal)
     return { rate, refused: { reason: row.refusal, retryAfterMs: Number(row.retry_after_ms) } }
   return {
-    rate: request?.counts === "none" ? rate : { ...rate, holdMs: Number(row.hold_us) / 1000 },
+    rate: request?.counts === "peek" ? rate : { ...rate, holdMs: Number(row.hold_us) / 1000 },
   }
 }
 

@@ -65,7 +65,7 @@ const callIndexes = [
   sql`CREATE INDEX ledger_call_parent ON ledger_call (parent_id) WHERE state = 'open' AND parent_id IS NOT NULL`,
 ]
 
-// the two legs stand in one row; the house's accounts start with @ and have no balance row, on which all customers would queue
+// the two legs stand in one row; the operator's accounts start with @ and have no balance row, on which all customers would queue
 const transfers = sql`
 CREATE TABLE ledger_transfer (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -10,23 +10,23 @@ import { plugin, Settings } from "./plugin.ts"
 
 test("start provides the database and its ping, for as long as the Scope is open", async () => {
   const { url, close } = await openTestDatabase()
-  const house = container.createChildContainer()
-  provide(house, Tokens.log, fakeLog())
-  provide(house, Tokens.deployment, {
+  const fixture = container.createChildContainer()
+  provide(fixture, Tokens.log, fakeLog())
+  provide(fixture, Tokens.deployment, {
     name: "shop",
     dataDir: "/nonexistent",
     modelsDir: "/nonexistent",
     baseUrl: "http://127.0.0.1",
-    role: "serve",
+    mode: "server",
   })
   const work = Effect.gen(function* () {
-    yield* plugin.start!(house, Schema.decodeUnknownSync(Settings)({ url }))
-    const database = resolve(house, Tokens.database)
+    yield* plugin.start!(fixture, Schema.decodeUnknownSync(Settings)({ url }))
+    const database = resolve(fixture, Tokens.database)
     const { rows } = yield* database.run(() =>
       sql`select current_setting('application_name') as name`.execute(database.queries()),
     )
     expect(rows).toEqual([{ name: "rakit serve shop" }])
-    const [ping] = resolveAll(house, Tokens.healthChecks)
+    const [ping] = resolveAll(fixture, Tokens.healthChecks)
     yield* ping!.check
     return database
   })

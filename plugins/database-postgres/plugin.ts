@@ -13,11 +13,11 @@ export const plugin = definePlugin<Settings>({
   provides: [Tokens.database, Tokens.healthChecks],
   start: (container, settings) =>
     Effect.gen(function* () {
-      const house = {
+      const deps = {
         deployment: resolve(container, Tokens.deployment),
         log: resolve(container, Tokens.log).with({ plugin: "database-postgres" }),
       }
-      const { database, ping } = yield* openPostgres(settings, house)
+      const { database, ping } = yield* openPostgres(settings, deps)
       provide(container, Tokens.database, database)
       provide(container, Tokens.healthChecks, ping)
     }),

@@ -14,7 +14,7 @@ import { makePool, type PoolOptions } from "./pool.ts"
 import { checkServer } from "./ready.ts"
 import type { Settings } from "./settings.ts"
 
-export interface House {
+export interface PostgresDeps {
   readonly deployment: Deployment
   readonly log: Log
 }
@@ -23,13 +23,17 @@ const longestClose = "5 seconds"
 
 const poolOptions = (
   settings: Settings,
-  house: House,
+  deps: PostgresDeps,
   address: () => pg.ClientConfig,
 ): PoolOptions => ({
   ...settings,
   address,
-  applicationName: `rakit ${house.deployment.role} ${house.deployment.name}`.slice(0, 63),
-  onLost: (error) => house.log.warn("a database connection was lost", { reason: error.message }),
+  applicationName:
+    `rakit ${deps.deployment.mode === "server" ? "serve" : "command"} ${deps.deployment.name}`.slice(
+      0,
+      63,
+    ),
+  onLost: (error) => deps.log.warn("a database connection was lost", { reason: error.message }),
 })
 
 /** For a migration: it takes as long as it takes. */
@@ -40,12 +44,12 @@ const migrationOptions = (options: PoolOptions): PoolOptions => ({
   idleInTransactionTimeoutMs: 0,
 })
 
-const findServer = (settings: Settings, { deployment, log }: House) => {
+const findServer = (settings: Settings, { deployment, log }: PostgresDeps) => {
   const url = Redacted.value(settings.url)
   if (url !== "") return Effect.succeed(() => ({ connectionString: url }))
   return openEmbedded(
     clusterIn(deployment.dataDir, { maxConnections: settings.maxConnections }),
-    deployment.role,
+    deployment.mode,
     log,
   )
 }
@@ -65,22 +69,22 @@ const pingOf = (database: Database): HealthCheck => ({
 /** Connects to the server of the settings, or starts the embedded one, for as long as the Scope is open. */
 export const openPostgres = (
   settings: Settings,
-  house: House,
+  deps: PostgresDeps,
 ): Effect.Effect<
   { readonly database: Database; readonly ping: HealthCheck },
   PluginError,
   Scope.Scope
 > =>
   Effect.gen(function* () {
-    const address = yield* findServer(settings, house)
+    const address = yield* findServer(settings, deps)
     const version = yield* checkServer(address(), settings.connectTimeoutMs)
-    const options = poolOptions(settings, house, address)
+    const options = poolOptions(settings, deps, address)
     const open = Effect.sync(() =>
       makeDatabase(makePool(options), () => makePool(migrationOptions(options))),
     )
     const { database } = yield* Effect.acquireRelease(open, ({ close }) =>
       Effect.promise(close).pipe(Effect.timeoutOption(longestClose)),
     )
-    house.log.debug("the database is ready", { version })
+    deps.log.debug("the database is ready", { version })
     return { database, ping: pingOf(database) }
   })

@@ -15,7 +15,7 @@ const deployment: Deployment = {
   dataDir: "/nonexistent",
   modelsDir: "/nonexistent",
   baseUrl: "http://127.0.0.1",
-  role: "serve",
+  mode: "server",
 }
 
 /** The failure, all of it as a log would show it. */

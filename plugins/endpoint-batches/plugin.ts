@@ -4,7 +4,7 @@ import { definePlugin, provide, resolve, resolveAll, Tokens } from "../../core/i
 import { batchEndpoints } from "./api/endpoints.ts"
 import { batchCheck } from "./check/batch-check.ts"
 import { partCheck } from "./check/part-check.ts"
-import type { BatchHouse } from "./house.ts"
+import type { BatchDeps } from "./deps.ts"
 import { migrations } from "./migrations.ts"
 import { limitsOf, Settings } from "./settings.ts"
 import { makeCancels } from "./work/cancels.ts"
@@ -14,17 +14,17 @@ import { keepWorking } from "./work/keep-working.ts"
 export { BatchFileRefused } from "./run-file/refused.ts"
 export { type BatchFileSums, makeBatchRunner } from "./run-file/runner.ts"
 
-// one for each container: several houses may live in a process
-const houses = new WeakMap<DependencyContainer, BatchHouse>()
+// one for each container: several deployments may run in one process
+const started = new WeakMap<DependencyContainer, BatchDeps>()
 
-const targetsIn = (container: DependencyContainer): BatchHouse["targets"] =>
+const targetsIn = (container: DependencyContainer): BatchDeps["targets"] =>
   new Map(
     resolveAll(container, Tokens.endpoints)
       .filter(({ batchable }) => batchable)
       .map((endpoint) => [endpoint.path, endpoint]),
   )
 
-const houseOf = (container: DependencyContainer, settings: Settings): BatchHouse => ({
+const depsOf = (container: DependencyContainer, settings: Settings): BatchDeps => ({
   database: resolve(container, Tokens.database),
   storage: resolve(container, Tokens.storage),
   files: resolve(container, Tokens.files),
@@ -63,20 +63,20 @@ export const plugin = definePlugin<Settings>({
   provides: [Tokens.endpoints, Tokens.consistencyChecks],
   migrations,
   register: (container) => {
-    for (const endpoint of batchEndpoints(() => houses.get(container)))
+    for (const endpoint of batchEndpoints(() => started.get(container)))
       provide(container, Tokens.endpoints, endpoint)
   },
   start: (container, settings) =>
     Effect.gen(function* () {
-      const house = houseOf(container, settings)
-      houses.set(container, house)
+      const deps = depsOf(container, settings)
+      started.set(container, deps)
       const ledger = () =>
         container.isRegistered(Tokens.ledger.key, true)
           ? resolve(container, Tokens.ledger)
           : undefined
-      for (const check of [batchCheck({ ...house, ledger }), partCheck(house)])
+      for (const check of [batchCheck({ ...deps, ledger }), partCheck(deps)])
         provide(container, Tokens.consistencyChecks, check)
-      const { role, work } = resolve(container, Tokens.deployment)
-      if (role === "serve" && work !== "api") yield* Effect.forkScoped(keepWorking(house))
+      const { mode, role } = resolve(container, Tokens.deployment)
+      if (mode === "server" && role !== "api") yield* Effect.forkScoped(keepWorking(deps))
     }),
 })

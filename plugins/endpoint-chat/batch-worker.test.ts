@@ -3,7 +3,7 @@ import { expect, it } from "vitest"
 import { type ApiError, errorBody, statusOf } from "../../core/errors.ts"
 import type { Json } from "../../core/json.ts"
 import type { Endpoint } from "../../core/ports/endpoint.ts"
-import { type FakeHouse, fakeChatModel, fakeHouse } from "../../testing/index.ts"
+import { type CallPathFixture, callPathFixture, fakeChatModel } from "../../testing/index.ts"
 import { makeChatEndpoint } from "./endpoint.ts"
 
 interface Line {
@@ -12,23 +12,23 @@ interface Line {
 }
 
 // the second interpreter of an endpoint: twenty lines, no HTTP
-const runBatch = (house: FakeHouse, endpoint: Endpoint, jsonl: string) =>
+const runBatch = (fixture: CallPathFixture, endpoint: Endpoint, jsonl: string) =>
   Effect.gen(function* () {
     const output: string[] = []
     for (const line of jsonl.trim().split("\n")) {
       const { custom_id, body } = JSON.parse(line) as Line
       const answer = (status_code: number, body: Json) =>
         output.push(JSON.stringify({ custom_id, response: { status_code, body } }))
-      const input = house.input(body, {
+      const input = fixture.input(body, {
         priority: "batch",
         priceFactor: 0.5,
         parent: "batch_1",
         requestId: custom_id,
       })
-      yield* house.path.runUnsettled(endpoint, input).pipe(
+      yield* fixture.path.runUnsettled(endpoint, input).pipe(
         Effect.flatMap(({ reply, settlement }) => {
           answer(reply.status, "json" in reply ? reply.json : null)
-          return house.billing.settle([settlement])
+          return fixture.billing.settle([settlement])
         }),
         Effect.catchTag("ApiError", (error: ApiError) =>
           Effect.sync(() => answer(statusOf(error), { error: errorBody(error) })),
@@ -59,8 +59,8 @@ it("the chat endpoint runs in a batch worker, without HTTP, at half the price", 
       ),
     ],
   })
-  const house = fakeHouse([model])
-  const endpoint = makeChatEndpoint(house)
+  const fixture = callPathFixture([model])
+  const endpoint = makeChatEndpoint(fixture)
   const jsonl = [
     line("a", {}),
     line("b", { temperature: 9 }),
@@ -68,7 +68,7 @@ it("the chat endpoint runs in a batch worker, without HTTP, at half the price", 
     line("d", { model: "gpt-4" }),
     line("e", {}),
   ].join("\n")
-  const lines = await Effect.runPromise(runBatch(house, endpoint, jsonl))
+  const lines = await Effect.runPromise(runBatch(fixture, endpoint, jsonl))
 
   expect(lines.map(({ custom_id, response }) => [custom_id, response.status_code])).toEqual([
     ["a", 200],
@@ -91,7 +91,7 @@ it("the chat endpoint runs in a batch worker, without HTTP, at half the price", 
 
   // a streamed line was admitted, gave its hold back, and never reached the model
   expect(
-    house.billing.calls.map(({ state, costMicros, request }) => [
+    fixture.billing.calls.map(({ state, costMicros, request }) => [
       request.requestId,
       request.counts,
       request.parent,
@@ -107,14 +107,14 @@ it("the chat endpoint runs in a batch worker, without HTTP, at half the price", 
     ["done", "batch"],
     ["done", "batch"],
   ])
-  expect(await Effect.runPromise(house.billing.balance("acct_1"))).toEqual({
+  expect(await Effect.runPromise(fixture.billing.balance("acct_1"))).toEqual({
     balanceMicros: 50_000_000_000n - 15_000n,
     heldMicros: 0n,
   })
 })
 
 it("tools, results, formats and thoughts work in a batch as they do elsewhere", async () => {
-  const house = fakeHouse([fakeChatModel()])
+  const fixture = callPathFixture([fakeChatModel()])
   const tools = [
     {
       type: "function",
@@ -152,7 +152,7 @@ it("tools, results, formats and thoughts work in a batch as they do elsewhere", 
       },
     }),
   ].join("\n")
-  const lines = await Effect.runPromise(runBatch(house, makeChatEndpoint(house), jsonl))
+  const lines = await Effect.runPromise(runBatch(fixture, makeChatEndpoint(fixture), jsonl))
   expect(lines.map(({ response }) => response.body)).toMatchObject([
     {
       choices: [

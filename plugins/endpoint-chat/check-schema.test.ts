@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { apiError } from "../../core/errors.ts"
 import type { SchemaReport } from "../../core/ports/schema-checker.ts"
-import { fakeHouse } from "../../testing/index.ts"
+import { callPathFixture } from "../../testing/index.ts"
 import { makeSchemaCheckEndpoint } from "./check-schema.ts"
 import { openClient } from "./testing/open-client.ts"
 
@@ -28,11 +28,11 @@ const report: SchemaReport = {
 }
 
 const open = (answer: ReturnType<Parameters<typeof makeSchemaCheckEndpoint>[0]>) => {
-  const house = fakeHouse()
+  const deps = callPathFixture()
   return {
-    house,
+    deps,
     ask: (body: unknown, more = {}) =>
-      house.ask(
+      deps.ask(
         makeSchemaCheckEndpoint(() => answer),
         body,
         more,
@@ -43,7 +43,7 @@ const open = (answer: ReturnType<Parameters<typeof makeSchemaCheckEndpoint>[0]>)
 describe("POST /v1/schemas/check", () => {
   it("answers keyword by keyword, for nothing", async () => {
     const seen: unknown[] = []
-    const { ask, house } = open({
+    const { ask, deps } = open({
       check: (schema) =>
         Effect.as(
           Effect.sync(() => seen.push(schema)),
@@ -63,8 +63,8 @@ describe("POST /v1/schemas/check", () => {
       },
     ])
     expect(seen).toEqual([schema])
-    expect(house.billing.calls).toMatchObject([{ costMicros: 0n }])
-    expect(await Effect.runPromise(house.billing.balance("acct_1"))).toEqual({
+    expect(deps.billing.calls).toMatchObject([{ costMicros: 0n }])
+    expect(await Effect.runPromise(deps.billing.balance("acct_1"))).toEqual({
       balanceMicros: 50_000_000_000n,
       heldMicros: 0n,
     })
@@ -118,17 +118,17 @@ describe("POST /v1/schemas/check", () => {
   })
 
   it("is 404 where nothing can check", async () => {
-    const { ask, house } = open(undefined)
+    const { ask, deps } = open(undefined)
     expect(await ask({ schema: {} })).toMatchObject({
       status: 404,
       json: { code: "not_found", message: expect.stringContaining("structured output") },
     })
-    expect(house.billing.calls).toEqual([])
+    expect(deps.billing.calls).toEqual([])
   })
 
   it("stands in /openapi.json, and takes bodies up to 1 MB over HTTP", async () => {
-    const { house, post } = await openClient({}, { check: () => Effect.succeed(report) })
-    const document = (await (await fetch(`${house.url}/openapi.json`)).json()) as {
+    const { deps, post } = await openClient({}, { check: () => Effect.succeed(report) })
+    const document = (await (await fetch(`${deps.url}/openapi.json`)).json()) as {
       paths: Record<string, unknown>
       components: { schemas: object }
     }
@@ -151,6 +151,6 @@ describe("POST /v1/schemas/check", () => {
     expect(await post("/v1/schemas/check", { schema: {}, pad: "x".repeat(2 ** 20) })).toMatchObject(
       { status: 413, json: { error: { code: "payload_too_large" } } },
     )
-    await house.close()
+    await deps.close()
   })
 })

@@ -1,14 +1,14 @@
 import type OpenAI from "openai"
 import { makeParseableResponseFormat } from "openai/lib/parser"
 import { afterEach, describe, expect, it } from "vitest"
-import { type ClientHouse, openClient } from "./testing/open-client.ts"
+import { type ClientFixture, openClient } from "./testing/open-client.ts"
 
-let world: ClientHouse
+let world: ClientFixture
 const open = async () => {
   world = await openClient()
   return world.client
 }
-afterEach(() => world.house.close())
+afterEach(() => world.deps.close())
 
 const user: OpenAI.ChatCompletionMessageParam[] = [
   { role: "user", content: "What is the weather in Jakarta?" },

@@ -2,22 +2,22 @@ import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { apiError } from "../../core/errors.ts"
 import {
+  callPathFixture,
   type FakeChatScript,
   fakeChatModel,
   fakeEmbedModel,
-  fakeHouse,
 } from "../../testing/index.ts"
 import { makeChatEndpoint } from "./endpoint.ts"
 
 const open = (script: FakeChatScript = { says: ["Halo", ", ", "dunia"] }) => {
   const model = fakeChatModel(script)
-  const house = fakeHouse([model, fakeEmbedModel()])
-  const endpoint = makeChatEndpoint(house)
+  const fixture = callPathFixture([model, fakeEmbedModel()])
+  const endpoint = makeChatEndpoint(fixture)
   return {
     model,
-    house,
+    fixture,
     ask: (more: object) =>
-      house.ask(endpoint, {
+      fixture.ask(endpoint, {
         model: "svc-lyt",
         messages: [{ role: "user", content: "Selamat pagi" }],
         ...more,
@@ -213,8 +213,8 @@ describe("the model", () => {
   })
 
   it("that still loads answers 503, after the shape was checked", async () => {
-    const { ask, house } = open()
-    house.catalogue.set("svc-lyt", { state: "loading", detail: "" })
+    const { ask, fixture } = open()
+    fixture.catalogue.set("svc-lyt", { state: "loading", detail: "" })
     expect(await ask({})).toMatchObject({ status: 503, json: { code: "model_loading" } })
     expect(await ask({ max_tokens: 4097 })).toMatchObject({
       status: 400,

@@ -2,14 +2,14 @@ import type OpenAI from "openai"
 import { afterEach, describe, expect, it } from "vitest"
 import { apiError } from "../../core/errors.ts"
 import type { ChatEvent } from "../../core/ports/model.ts"
-import { type ClientHouse, openClient } from "./testing/open-client.ts"
+import { type ClientFixture, openClient } from "./testing/open-client.ts"
 
-let world: ClientHouse
+let world: ClientFixture
 const open = async (...script: Parameters<typeof openClient>) => {
   world = await openClient(...script)
   return world.client
 }
-afterEach(() => world.house.close())
+afterEach(() => world.deps.close())
 
 type Messages = OpenAI.ChatCompletionMessageParam[]
 const user: Messages = [{ role: "user", content: "What is the weather in Jakarta?" }]
@@ -337,5 +337,5 @@ it("what the model's plan refuses is 400 with the plan's param, before any token
       param: "tools[0].function.parameters",
       message: expect.stringContaining("'patternProperties' can't be kept"),
     })
-  expect([world.model.runs, world.house.settlements]).toEqual([[], []])
+  expect([world.model.runs, world.deps.settlements]).toEqual([[], []])
 })

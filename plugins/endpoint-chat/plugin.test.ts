@@ -3,15 +3,15 @@ import { Effect } from "effect"
 import { container as root } from "tsyringe"
 import { expect, it } from "vitest"
 import { provide, resolveAll, Tokens } from "../../core/tokens.ts"
-import { fakeChatModel, fakeHouse } from "../../testing/index.ts"
+import { callPathFixture, fakeChatModel } from "../../testing/index.ts"
 import { plugin } from "./plugin.ts"
 
 it("registers its endpoint with what the kernel lends", () => {
   const container = root.createChildContainer()
-  const house = fakeHouse([fakeChatModel()])
-  provide(container, Tokens.catalogue, house.catalogue)
-  provide(container, Tokens.clock, house.clock)
-  provide(container, Tokens.ids, house.ids)
+  const fixture = callPathFixture([fakeChatModel()])
+  provide(container, Tokens.catalogue, fixture.catalogue)
+  provide(container, Tokens.clock, fixture.clock)
+  provide(container, Tokens.ids, fixture.ids)
   plugin.register?.(container, {})
   expect(resolveAll(container, Tokens.endpoints)).toMatchObject([
     {
@@ -35,12 +35,12 @@ it("registers its endpoint with what the kernel lends", () => {
 
 it("finds the schema checker of another plugin, whenever that comes", async () => {
   const container = root.createChildContainer()
-  const house = fakeHouse()
-  provide(container, Tokens.catalogue, house.catalogue)
-  provide(container, Tokens.clock, house.clock)
-  provide(container, Tokens.ids, house.ids)
+  const fixture = callPathFixture()
+  provide(container, Tokens.catalogue, fixture.catalogue)
+  provide(container, Tokens.clock, fixture.clock)
+  provide(container, Tokens.ids, fixture.ids)
   plugin.register?.(container, {})
-  const check = () => house.ask(resolveAll(container, Tokens.endpoints)[1]!, { schema: {} })
+  const check = () => fixture.ask(resolveAll(container, Tokens.endpoints)[1]!, { schema: {} })
   expect(await check()).toMatchObject({ status: 404, json: { code: "not_found" } })
   provide(container, Tokens.schemaChecker, {
     check: () => Effect.succeed({ accepted: true, keywords: [], compileMs: 1 }),

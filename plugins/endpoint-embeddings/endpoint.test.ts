@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest"
 import { megabyte } from "../../core/ports/endpoint.ts"
 import {
+  callPathFixture,
   type FakeEmbedScript,
   fakeChatModel,
   fakeEmbedModel,
-  fakeHouse,
 } from "../../testing/index.ts"
 import { makeEmbeddingsEndpoint } from "./endpoint.ts"
 import type { EmbeddingsReply } from "./wire.ts"
@@ -18,15 +18,15 @@ const open = (
   script: FakeEmbedScript = { entry: { modalities: ["text", "image"], contextTokens: 100 } },
 ) => {
   const model = fakeEmbedModel(script)
-  const house = fakeHouse([model, fakeChatModel()])
-  const endpoint = makeEmbeddingsEndpoint(house)
-  const ask = (more: object) => house.ask(endpoint, { model: "svc-embed", ...more })
+  const fixture = callPathFixture([model, fakeChatModel()])
+  const endpoint = makeEmbeddingsEndpoint(fixture)
+  const ask = (more: object) => fixture.ask(endpoint, { model: "svc-embed", ...more })
   const reply = async (more: object) => {
     const answer = await ask(more)
     expect(answer).toMatchObject({ status: 200 })
     return answer.json as EmbeddingsReply
   }
-  return { model, house, ask, reply }
+  return { model, fixture, ask, reply }
 }
 
 const numbers = (reply: EmbeddingsReply, index = 0) =>

@@ -2,13 +2,13 @@ import "reflect-metadata/lite"
 import { container as root } from "tsyringe"
 import { expect, it } from "vitest"
 import { provide, resolveAll, Tokens } from "../../core/tokens.ts"
-import { fakeEmbedModel, fakeHouse } from "../../testing/index.ts"
+import { callPathFixture, fakeEmbedModel } from "../../testing/index.ts"
 import { plugin } from "./plugin.ts"
 
 it("registers its endpoint with what the kernel lends", () => {
   const container = root.createChildContainer()
-  const house = fakeHouse([fakeEmbedModel()])
-  provide(container, Tokens.catalogue, house.catalogue)
+  const fixture = callPathFixture([fakeEmbedModel()])
+  provide(container, Tokens.catalogue, fixture.catalogue)
   plugin.register?.(container, {})
   expect(resolveAll(container, Tokens.endpoints)).toMatchObject([
     {

@@ -1,12 +1,12 @@
 import { Effect, Stream } from "effect"
 import { type ApiError, apiError, type MultipartBody, type Tenant } from "../../core/index.ts"
 import { checkHead, checkType, headOf } from "./content-check.ts"
+import type { FilesDeps } from "./deps.ts"
 import { readExpiresAfter } from "./expiry.ts"
 import { fromForm, readFileName } from "./file-name.ts"
 import { insertFile } from "./file-rows.ts"
 import { type Fields, type FilePart, readForm } from "./form.ts"
 import { type Failure, tooLarge } from "./free-plan.ts"
-import type { FilesHouse } from "./house.ts"
 import { beginIncoming, endIncoming, type Incoming } from "./incoming.ts"
 import { readUploadPurpose, type UploadPurpose } from "./purpose.ts"
 import { openIncoming, withQuota, write } from "./receive.ts"
@@ -33,7 +33,7 @@ const readName = ({ filename }: FilePart, before: Fields): Effect.Effect<string,
 
 /** Once all of the form is read. */
 const readRest = (
-  { limits }: FilesHouse,
+  { limits }: FilesDeps,
   fields: Fields,
   { name, head }: { readonly name: string; readonly head: Buffer },
 ) =>
@@ -45,17 +45,17 @@ const readRest = (
   })
 
 const takeFile =
-  (house: FilesHouse, tenant: Tenant, announcedBytes: number | undefined) =>
+  (deps: FilesDeps, tenant: Tenant, announcedBytes: number | undefined) =>
   (part: FilePart, before: Fields) =>
     Effect.gen(function* () {
       const name = yield* readName(part, before)
-      const incoming = yield* openIncoming(house, beginIncoming(house, tenant))
+      const incoming = yield* openIncoming(deps, beginIncoming(deps, tenant))
       const { head, keep } = headOf()
       const { bytes } = yield* write(
-        house,
+        deps,
         incoming,
-        withQuota(house, incoming, announcedBytes)(keep(part.bytes)),
-        house.limits.maxFileBytes,
+        withQuota(deps, incoming, announcedBytes)(keep(part.bytes)),
+        deps.limits.maxFileBytes,
       )
       return { incoming, name, bytes, head: head() }
     })
@@ -69,16 +69,16 @@ interface Ready {
 }
 
 const nameIt = (
-  house: FilesHouse,
+  deps: FilesDeps,
   tenant: Tenant,
   { incoming, name, bytes, purpose, keepMs }: Ready,
 ) =>
-  house.database.transaction((tx) =>
+  deps.database.transaction((tx) =>
     Effect.gen(function* () {
-      const held = yield* endIncoming(house, incoming, tx)
-      const expires_at = new Date(house.clock.nowMs() + keepMs)
+      const held = yield* endIncoming(deps, incoming, tx)
+      const expires_at = new Date(deps.clock.nowMs() + keepMs)
       const file = {
-        id: house.ids.make("file-"),
+        id: deps.ids.make("file-"),
         tenant,
         filename: name,
         purpose,
@@ -87,15 +87,15 @@ const nameIt = (
         expires_at,
         counted: true,
       }
-      const row = yield* insertFile(house, file, tx)
-      yield* changeUsage(house.database, tenant, { bytes: bytes - held, files: 1 }, tx)
+      const row = yield* insertFile(deps, file, tx)
+      yield* changeUsage(deps.database, tenant, { bytes: bytes - held, files: 1 }, tx)
       return row
     }),
   )
 
 /** Streams the file to the store while the form is read, and makes it a file once all of the form is good. */
 export const createFile = (
-  house: FilesHouse,
+  deps: FilesDeps,
   tenant: Tenant,
   body: MultipartBody,
 ): Effect.Effect<FileRow, Failure> =>
@@ -104,14 +104,14 @@ export const createFile = (
       const { fields, file } = yield* readForm(
         body,
         "file",
-        takeFile(house, tenant, body.contentLength),
+        takeFile(deps, tenant, body.contentLength),
       )
-      return yield* nameIt(house, tenant, { ...file, ...(yield* readRest(house, fields, file)) })
+      return yield* nameIt(deps, tenant, { ...file, ...(yield* readRest(deps, fields, file)) })
     }),
   )
 
 const passFile =
-  ({ limits }: FilesHouse) =>
+  ({ limits }: FilesDeps) =>
   (part: FilePart, before: Fields) =>
     Effect.gen(function* () {
       const name = yield* readName(part, before)
@@ -128,12 +128,12 @@ const passFile =
 
 /** For a dry run: refuses what `createFile` refuses, and keeps nothing. Answers whether there is room for the file. */
 export const checkFile = (
-  house: FilesHouse,
+  deps: FilesDeps,
   tenant: Tenant,
   body: MultipartBody,
 ): Effect.Effect<boolean, Failure> =>
   Effect.gen(function* () {
-    const { fields, file } = yield* readForm(body, "file", passFile(house))
-    yield* readRest(house, fields, file)
-    return yield* hasRoom(house.database, house.limits, tenant, file.bytes)
+    const { fields, file } = yield* readForm(body, "file", passFile(deps))
+    yield* readRest(deps, fields, file)
+    return yield* hasRoom(deps.database, deps.limits, tenant, file.bytes)
   })

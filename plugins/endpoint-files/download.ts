@@ -1,19 +1,19 @@
 import { Effect, Stream } from "effect"
 import { apiError, type Reply, type Tenant } from "../../core/index.ts"
+import type { FilesDeps } from "./deps.ts"
 import { attachment, mediaTypeOf } from "./disposition.ts"
 import { findFile } from "./file-rows.ts"
 import { type Failure, toApiError } from "./free-plan.ts"
-import type { FilesHouse } from "./house.ts"
 import type { FileRow } from "./tables.ts"
 
 export const noSuchFile = () => apiError("not_found", "There is no such file.")
 
 export const getFile = (
-  house: FilesHouse,
+  deps: FilesDeps,
   tenant: Tenant,
   id: string,
 ): Effect.Effect<FileRow, Failure> =>
-  Effect.flatMap(findFile(house, tenant, id), (row) =>
+  Effect.flatMap(findFile(deps, tenant, id), (row) =>
     row ? Effect.succeed(row) : Effect.fail(noSuchFile()),
   )
 
@@ -26,9 +26,9 @@ const headersOf = (row: FileRow) => ({
   "last-modified": row.created_at.toUTCString(),
 })
 
-const bytesOf = (house: FilesHouse, row: FileRow): Reply => {
+const bytesOf = (deps: FilesDeps, row: FileRow): Reply => {
   const slice = (from: number, to: number) =>
-    Stream.mapError(house.storage.get(row.blob_key, { from, to }), toApiError(house.log))
+    Stream.mapError(deps.storage.get(row.blob_key, { from, to }), toApiError(deps.log))
   const totalBytes = Number(row.bytes)
   const bytes = totalBytes === 0 ? Stream.empty : slice(0, totalBytes - 1)
   return {
@@ -41,15 +41,15 @@ const bytesOf = (house: FilesHouse, row: FileRow): Reply => {
 }
 
 export const downloadFile = (
-  house: FilesHouse,
+  deps: FilesDeps,
   tenant: Tenant,
   id: string,
 ): Effect.Effect<Reply, Failure> =>
   Effect.gen(function* () {
-    const row = yield* getFile(house, tenant, id)
+    const row = yield* getFile(deps, tenant, id)
     // deleted between our look and the reader's first byte
-    yield* Effect.catchTag(house.storage.stat(row.blob_key), "BlobMissing", (missing) =>
-      Effect.andThen(getFile(house, tenant, id), Effect.fail(missing)),
+    yield* Effect.catchTag(deps.storage.stat(row.blob_key), "BlobMissing", (missing) =>
+      Effect.andThen(getFile(deps, tenant, id), Effect.fail(missing)),
     )
-    return bytesOf(house, row)
+    return bytesOf(deps, row)
   })

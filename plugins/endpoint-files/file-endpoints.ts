@@ -8,10 +8,10 @@ import {
   toList,
 } from "../../core/index.ts"
 import { checkFile, createFile } from "./create-file.ts"
+import type { OpenDeps } from "./deps.ts"
 import { downloadFile, getFile, noSuchFile } from "./download.ts"
 import { listFiles } from "./file-rows.ts"
 import { freePlan } from "./free-plan.ts"
-import type { OpenHouse } from "./house.ts"
 import { readListQuery, toListing } from "./list-query.ts"
 import { makeFiles } from "./make-files.ts"
 import { tenantOf } from "./tenant.ts"
@@ -20,7 +20,7 @@ import { DeletedFile, FileList, FileReply, toFile } from "./wire.ts"
 const one = { access: "key", path: "/v1/files/{id}", body: "none", maxBodyBytes: megabyte } as const
 const ok = (json: unknown): Reply => ({ status: 200, json })
 
-const create = (open: OpenHouse) =>
+const create = (open: OpenDeps) =>
   defineEndpoint<MultipartBody>({
     id: "files.create",
     summary:
@@ -42,7 +42,7 @@ const create = (open: OpenHouse) =>
       ),
   })
 
-const list = (open: OpenHouse) =>
+const list = (open: OpenDeps) =>
   defineEndpoint({
     ...one,
     id: "files.list",
@@ -62,7 +62,7 @@ const list = (open: OpenHouse) =>
       }),
   })
 
-const retrieve = (open: OpenHouse) =>
+const retrieve = (open: OpenDeps) =>
   defineEndpoint({
     ...one,
     id: "files.retrieve",
@@ -78,7 +78,7 @@ const retrieve = (open: OpenHouse) =>
       ),
   })
 
-const content = (open: OpenHouse) =>
+const content = (open: OpenDeps) =>
   defineEndpoint({
     ...one,
     id: "files.content",
@@ -92,7 +92,7 @@ const content = (open: OpenHouse) =>
       ),
   })
 
-const remove = (open: OpenHouse) =>
+const remove = (open: OpenDeps) =>
   defineEndpoint({
     ...one,
     id: "files.delete",
@@ -111,7 +111,7 @@ const remove = (open: OpenHouse) =>
       }),
   })
 
-export const fileEndpoints = (open: OpenHouse): readonly Endpoint[] => [
+export const fileEndpoints = (open: OpenDeps): readonly Endpoint[] => [
   create(open),
   list(open),
   retrieve(open),

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import type { FilePurpose, PortError, Tenant, Transaction } from "../../core/index.ts"
-import type { FilesHouse } from "./house.ts"
+import type { FilesDeps } from "./deps.ts"
 import type { FileRow, FilesTables } from "./tables.ts"
 import { throwAway } from "./trash.ts"
 import { changeUsage } from "./usage.ts"
@@ -13,19 +13,19 @@ export type NewFileRow = Pick<
 /** Ids of another form name nothing, and never get to the database. */
 export const isFileId = (id: string): boolean => /^file-[\w-]{1,80}$/.test(id)
 
-const files = ({ database }: FilesHouse, tx?: Transaction) =>
+const files = ({ database }: FilesDeps, tx?: Transaction) =>
   database.queries<FilesTables>(tx).selectFrom("files_file")
 
 /** Neither deleted nor expired: a file is gone at its time, not when the sweeper comes. */
 export const findFile = (
-  house: FilesHouse,
+  deps: FilesDeps,
   { account, mode }: Tenant,
   id: string,
 ): Effect.Effect<FileRow | undefined, PortError> => {
   if (!isFileId(id)) return Effect.succeed(undefined)
-  const now = new Date(house.clock.nowMs())
-  return house.database.run(() =>
-    files(house)
+  const now = new Date(deps.clock.nowMs())
+  return deps.database.run(() =>
+    files(deps)
       .selectAll()
       .where("id", "=", id)
       .where("account", "=", account)
@@ -37,7 +37,7 @@ export const findFile = (
 }
 
 export const insertFile = (
-  { database, clock }: FilesHouse,
+  { database, clock }: FilesDeps,
   { tenant, ...file }: NewFileRow,
   tx?: Transaction,
 ): Effect.Effect<FileRow, PortError> => {
@@ -61,14 +61,14 @@ export const insertFile = (
 
 /** Answers the blob's key, for `purge` after the commit. */
 export const deleteFile = (
-  house: FilesHouse,
+  deps: FilesDeps,
   { account, mode }: Tenant,
   id: string,
   tx: Transaction,
   waitMs?: number,
 ): Effect.Effect<string | undefined, PortError> =>
   Effect.gen(function* () {
-    const { database, clock } = house
+    const { database, clock } = deps
     const row = yield* database.run(() =>
       database
         .queries<FilesTables>(tx)
@@ -82,7 +82,7 @@ export const deleteFile = (
         .executeTakeFirst(),
     )
     if (!row) return undefined
-    yield* throwAway(house, [row.blob_key], tx, waitMs)
+    yield* throwAway(deps, [row.blob_key], tx, waitMs)
     if (row.counted) yield* changeUsage(database, row, { bytes: -Number(row.bytes), files: -1 }, tx)
     return row.blob_key
   })
@@ -96,17 +96,17 @@ export interface FileListing {
 }
 
 export const listFiles = (
-  house: FilesHouse,
+  deps: FilesDeps,
   { account, mode }: Tenant,
   { purpose, limit, order, after }: FileListing,
 ): Effect.Effect<readonly FileRow[], PortError> =>
-  house.database.run(() => {
-    let query = files(house)
+  deps.database.run(() => {
+    let query = files(deps)
       .selectAll()
       .where("account", "=", account)
       .where("mode", "=", mode)
       .where("deleted_at", "is", null)
-      .where("expires_at", ">", new Date(house.clock.nowMs()))
+      .where("expires_at", ">", new Date(deps.clock.nowMs()))
       .orderBy("seq", order)
       .limit(limit)
     if (purpose !== undefined) query = query.where("purpose", "=", purpose)
@@ -116,14 +116,14 @@ export const listFiles = (
 
 /** Also of a file that is deleted: who deletes as they go through the pages still gets the next one. */
 export const placeOfFile = (
-  house: FilesHouse,
+  deps: FilesDeps,
   { account, mode }: Tenant,
   id: string,
 ): Effect.Effect<bigint | undefined, PortError> => {
   if (!isFileId(id)) return Effect.succeed(undefined)
   return Effect.map(
-    house.database.run(() =>
-      files(house)
+    deps.database.run(() =>
+      files(deps)
         .select("seq")
         .where("id", "=", id)
         .where("account", "=", account)

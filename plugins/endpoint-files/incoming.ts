@@ -7,7 +7,7 @@ import {
   type Transaction,
 } from "../../core/index.ts"
 import { makeBlobKey } from "./blob-key.ts"
-import type { FilesHouse } from "./house.ts"
+import type { FilesDeps } from "./deps.ts"
 import type { FilesTables } from "./tables.ts"
 import { purge, throwAway } from "./trash.ts"
 import { changeUsage, takeUsage } from "./usage.ts"
@@ -24,7 +24,7 @@ export interface Incoming {
 const lost = () => apiError("conflict", "The upload took too long, and was given up.")
 
 export const beginIncoming = (
-  { database, clock, ids }: FilesHouse,
+  { database, clock, ids }: FilesDeps,
   tenant: Tenant,
   tx?: Transaction,
 ): Effect.Effect<Incoming, PortError> => {
@@ -48,11 +48,11 @@ export const beginIncoming = (
 
 /** More of the quota, at least `need` and at best `want` bytes. Answers how much it was. */
 export const growIncoming = (
-  house: FilesHouse,
+  deps: FilesDeps,
   { id, tenant }: Incoming,
   bytes: { readonly need: number; readonly want: number },
 ): Effect.Effect<number, ApiError | PortError> => {
-  const { database, clock, limits } = house
+  const { database, clock, limits } = deps
   const own = (tx: Transaction) =>
     database.queries<FilesTables>(tx).updateTable("files_incoming").where("id", "=", id)
   return database.transaction((tx) =>
@@ -73,7 +73,7 @@ export const growIncoming = (
   )
 }
 
-const takeRow = ({ database }: FilesHouse, id: string, tx: Transaction) =>
+const takeRow = ({ database }: FilesDeps, id: string, tx: Transaction) =>
   database.run(() =>
     database
       .queries<FilesTables>(tx)
@@ -85,26 +85,26 @@ const takeRow = ({ database }: FilesHouse, id: string, tx: Transaction) =>
 
 /** The blob is whole: whoever goes on in `tx` owns it, and what it held of the quota. Answers how much that is. */
 export const endIncoming = (
-  house: FilesHouse,
+  deps: FilesDeps,
   { id }: Incoming,
   tx: Transaction,
 ): Effect.Effect<number, ApiError | PortError> =>
-  Effect.flatMap(takeRow(house, id, tx), (row) =>
+  Effect.flatMap(takeRow(deps, id, tx), (row) =>
     row ? Effect.succeed(Number(row.held_bytes)) : Effect.fail(lost()),
   )
 
 /** Nothing of it stays. Harmless after its end, and again. */
-export const abandonIncoming = (house: FilesHouse, id: string): Effect.Effect<void, PortError> =>
+export const abandonIncoming = (deps: FilesDeps, id: string): Effect.Effect<void, PortError> =>
   Effect.gen(function* () {
-    const key = yield* house.database.transaction((tx) =>
+    const key = yield* deps.database.transaction((tx) =>
       Effect.gen(function* () {
-        const row = yield* takeRow(house, id, tx)
+        const row = yield* takeRow(deps, id, tx)
         if (!row) return undefined
         if (row.held_bytes > 0n)
-          yield* changeUsage(house.database, row, { bytes: -Number(row.held_bytes) }, tx)
-        yield* throwAway(house, [row.blob_key], tx)
+          yield* changeUsage(deps.database, row, { bytes: -Number(row.held_bytes) }, tx)
+        yield* throwAway(deps, [row.blob_key], tx)
         return row.blob_key
       }),
     )
-    if (key !== undefined) yield* purge(house, [key])
+    if (key !== undefined) yield* purge(deps, [key])
   })

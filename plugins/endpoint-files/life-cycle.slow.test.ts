@@ -10,12 +10,12 @@ import { makeFiles } from "./make-files.ts"
 import { sweepHourly, sweepMinutely } from "./sweeper.ts"
 import {
   chunks,
+  type Fixture,
   field,
   filePart,
   formOf,
-  openTestHouse,
+  openFixture,
   outcome,
-  type TestHouse,
   tenant,
 } from "./testing/fixture.ts"
 import { emptyTrash } from "./trash.ts"
@@ -103,8 +103,8 @@ const at = <A>(all: Iterable<A>, n: number): A | undefined => {
 }
 
 let completed = 0
-const makeWorld = (test: TestHouse) => {
-  const { house } = test
+const makeWorld = (test: Fixture) => {
+  const { deps } = test
   const model: Model = {
     nowMs: test.clock.nowMs(),
     files: new Map(),
@@ -112,15 +112,15 @@ const makeWorld = (test: TestHouse) => {
     halves: [],
   }
   const form = (bytes: number) => formOf([filePart(bytes), field("purpose", "batch")])
-  const room = (bytes: number) => held(model) + bytes <= house.limits.quotaBytes
+  const room = (bytes: number) => held(model) + bytes <= deps.limits.quotaBytes
   const isOpen = (id: string | undefined) => {
     const upload = id === undefined ? undefined : model.uploads.get(id)
     return upload && upload.status === "pending" && upload.endsMs > model.nowMs ? upload : undefined
   }
 
   const file = async (bytes: number) => {
-    const wanted = bytes > house.limits.maxFileBytes ? "BlobTooLarge" : "ok"
-    const end = await outcome(createFile(house, tenant, form(bytes)))
+    const wanted = bytes > deps.limits.maxFileBytes ? "BlobTooLarge" : "ok"
+    const end = await outcome(createFile(deps, tenant, form(bytes)))
     if (typeof end === "string") {
       // one that is both too large for a file and for what is left may be told either
       expect(wanted === "ok" ? [room(bytes), end] : [false, end]).toEqual([
@@ -130,30 +130,30 @@ const makeWorld = (test: TestHouse) => {
       return
     }
     expect([wanted, room(bytes)]).toEqual(["ok", true])
-    model.files.set(end.id, { bytes, endsMs: model.nowMs + house.limits.keepMs })
+    model.files.set(end.id, { bytes, endsMs: model.nowMs + deps.limits.keepMs })
   }
   const torn = async (bytes: number) => {
     const body = Stream.concat(chunks(bytes), Stream.fail(apiError("invalid_request_error")))
     expect(["invalid_request_error", "storage_quota_exceeded", "BlobTooLarge"]).toContain(
-      await outcome(createFile(house, tenant, formOf([filePart(body)]))),
+      await outcome(createFile(deps, tenant, formOf([filePart(body)]))),
     )
   }
   const die = async (bytes: number) => {
     const fits = room(bytes)
-    const incoming = await Effect.runPromise(beginIncoming(house, tenant))
-    const end = await outcome(growIncoming(house, incoming, { need: bytes, want: bytes }))
+    const incoming = await Effect.runPromise(beginIncoming(deps, tenant))
+    const end = await outcome(growIncoming(deps, incoming, { need: bytes, want: bytes }))
     expect(end).toBe(fits ? bytes : "storage_quota_exceeded")
-    await Effect.runPromise(house.storage.put(incoming.blobKey, chunks(bytes), bytes))
+    await Effect.runPromise(deps.storage.put(incoming.blobKey, chunks(bytes), bytes))
     model.halves.push({ bytes: fits ? bytes : 0, endsMs: model.nowMs + leaseMs })
   }
   const upload = async (bytes: number) => {
     const end = await outcome(
       Effect.flatMap(
-        readUpload(house, { filename: "a", purpose: "batch", bytes, mime_type: "a/b" }),
-        (upload) => createUpload(house, tenant, upload),
+        readUpload(deps, { filename: "a", purpose: "batch", bytes, mime_type: "a/b" }),
+        (upload) => createUpload(deps, tenant, upload),
       ),
     )
-    if (bytes > house.limits.maxFileBytes) return expect(end).toBe("payload_too_large")
+    if (bytes > deps.limits.maxFileBytes) return expect(end).toBe("payload_too_large")
     if (!room(bytes)) return expect(end).toBe("storage_quota_exceeded")
     if (typeof end === "string") throw new Error(end)
     model.uploads.set(end.id, { bytes, endsMs: model.nowMs + hourMs, parts: [], status: "pending" })
@@ -161,7 +161,7 @@ const makeWorld = (test: TestHouse) => {
   const part = async (n: number, bytes: number) => {
     const id = at(model.uploads.keys(), n)
     const end = await outcome(
-      addPart(house, tenant, id ?? "upload_none", formOf([filePart(bytes, "data")])),
+      addPart(deps, tenant, id ?? "upload_none", formOf([filePart(bytes, "data")])),
     )
     if (id === undefined) return expect(end).toBe("not_found")
     const found = isOpen(id)
@@ -183,7 +183,9 @@ const makeWorld = (test: TestHouse) => {
     const found = isOpen(id)
     const parts = (id && model.uploads.get(id)?.parts) || []
     const end = await outcome(
-      completeUpload(house, tenant, id ?? "upload_none", { part_ids: parts.map((one) => one.id) }),
+      completeUpload(deps, tenant, id ?? "upload_none", {
+        part_ids: parts.map((one) => one.id),
+      }),
     )
     if (id === undefined) return expect(end).toBe("not_found")
     if (!found) return expect(end).toBe("conflict")
@@ -192,12 +194,15 @@ const makeWorld = (test: TestHouse) => {
     if (typeof end === "string") throw new Error(end)
     found.status = "completed"
     completed += 1
-    model.files.set(end.file.id, { bytes: found.bytes, endsMs: model.nowMs + house.limits.keepMs })
+    model.files.set(end.file.id, {
+      bytes: found.bytes,
+      endsMs: model.nowMs + deps.limits.keepMs,
+    })
   }
   const cancel = async (n: number) => {
     const id = at(model.uploads.keys(), n)
     const found = isOpen(id)
-    const end = await outcome(cancelUpload(house, tenant, id ?? "upload_none"))
+    const end = await outcome(cancelUpload(deps, tenant, id ?? "upload_none"))
     if (!found) return expect(end).toBe(id === undefined ? "not_found" : "conflict")
     expect(end).toMatchObject({ status: "cancelled" })
     found.status = "cancelled"
@@ -205,12 +210,12 @@ const makeWorld = (test: TestHouse) => {
   const remove = async (n: number) => {
     const id = at(model.files.keys(), n)
     if (id === undefined) return
-    expect(await outcome(makeFiles(house).remove(tenant, id))).toBe(true)
+    expect(await outcome(makeFiles(deps).remove(tenant, id))).toBe(true)
     model.files.delete(id)
   }
   const sweep = async () => {
     await Effect.runPromise(
-      Effect.andThen(Effect.andThen(sweepHourly(house), sweepMinutely(house)), emptyTrash(house)),
+      Effect.andThen(Effect.andThen(sweepHourly(deps), sweepMinutely(deps)), emptyTrash(deps)),
     )
     for (const [id, { endsMs }] of model.files) if (endsMs <= model.nowMs) model.files.delete(id)
     // one that has ended is known for 30 days more
@@ -254,7 +259,7 @@ const makeWorld = (test: TestHouse) => {
     const { said, sum, files, count } = await test.quota()
     expect([Number(said), Number(sum), files]).toEqual([held(model), held(model), count])
     for (const [id, { bytes, endsMs }] of model.files) {
-      const end = await outcome(getFile(house, tenant, id))
+      const end = await outcome(getFile(deps, tenant, id))
       if (endsMs <= model.nowMs) expect(end).toBe("not_found")
       else expect(end).toMatchObject({ bytes: BigInt(bytes) })
     }
@@ -286,7 +291,7 @@ const forgottenUpload: Step[] = [
 ]
 
 it("files and uploads follow a simple model, whatever happens in whatever order", async () => {
-  const test = await openTestHouse()
+  const test = await openFixture()
   const tables = [
     "files_file",
     "files_upload",
@@ -298,8 +303,8 @@ it("files and uploads follow a simple model, whatever happens in whatever order"
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), async (steps) => {
       for (const table of tables)
-        await sql`DELETE FROM ${sql.table(table)}`.execute(test.house.database.queries())
-      for (const key of await test.blobs()) await Effect.runPromise(test.house.storage.remove(key))
+        await sql`DELETE FROM ${sql.table(table)}`.execute(test.deps.database.queries())
+      for (const key of await test.blobs()) await Effect.runPromise(test.deps.storage.remove(key))
       const world = makeWorld(test)
       for (const todo of steps) {
         await world.run(todo)

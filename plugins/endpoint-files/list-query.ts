@@ -9,8 +9,8 @@ import {
   type Strings,
   type Tenant,
 } from "../../core/index.ts"
+import type { FilesDeps } from "./deps.ts"
 import { type FileListing, placeOfFile } from "./file-rows.ts"
-import type { FilesHouse } from "./house.ts"
 import { readPurposeFilter } from "./purpose.ts"
 
 export interface ListQuery {
@@ -35,11 +35,11 @@ export const readListQuery = (query: Strings): Effect.Effect<ListQuery, ApiError
 
 /** One row more than the page has: whether it is there says whether there is more. */
 export const toListing = (
-  house: FilesHouse,
+  deps: FilesDeps,
   tenant: Tenant,
   { after, limit, ...query }: ListQuery,
 ): Effect.Effect<FileListing, ApiError | PortError> =>
   Effect.map(
-    placeOf(after, (id) => placeOfFile(house, tenant, id)),
+    placeOf(after, (id) => placeOfFile(deps, tenant, id)),
     (place) => ({ ...query, limit: limit + 1, after: place }),
   )

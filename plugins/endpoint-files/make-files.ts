@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import type { Files, StoredFile } from "../../core/index.ts"
 import { makeBlobKey } from "./blob-key.ts"
+import type { FilesDeps } from "./deps.ts"
 import { deleteFile, findFile, insertFile, isFileId } from "./file-rows.ts"
-import type { FilesHouse } from "./house.ts"
 import type { FileRow, FilesTables } from "./tables.ts"
 import { purge } from "./trash.ts"
 
@@ -21,11 +21,11 @@ const toStored = (row: FileRow): StoredFile => ({
 
 /** A deleted one keeps its row for a time. */
 const knowsFile =
-  (house: FilesHouse): Files["knows"] =>
+  (deps: FilesDeps): Files["knows"] =>
   ({ account, mode }, id) =>
     Effect.map(
-      house.database.run(() =>
-        house.database
+      deps.database.run(() =>
+        deps.database
           .queries<FilesTables>()
           .selectFrom("files_file")
           .select("id")
@@ -36,13 +36,13 @@ const knowsFile =
     )
 
 const markFile =
-  (house: FilesHouse): Files["mark"] =>
+  (deps: FilesDeps): Files["mark"] =>
   (tenant, id, status, details, tx) => {
     if (!isFileId(id)) return Effect.succeed(false)
     const set = { status, status_details: details ?? null }
     return Effect.map(
-      house.database.run(() =>
-        house.database
+      deps.database.run(() =>
+        deps.database
           .queries<FilesTables>(tx)
           .updateTable("files_file")
           .set(set)
@@ -57,27 +57,27 @@ const markFile =
   }
 
 const removeFile =
-  (house: FilesHouse): Files["remove"] =>
+  (deps: FilesDeps): Files["remove"] =>
   (tenant, id, tx) => {
     if (!isFileId(id)) return Effect.succeed(false)
     // nobody tells us when a foreign transaction commits, so the sweeper has it at its next turn
-    if (tx) return Effect.map(deleteFile(house, tenant, id, tx, 0), (key) => key !== undefined)
-    const deleted = house.database.transaction((own) => deleteFile(house, tenant, id, own))
+    if (tx) return Effect.map(deleteFile(deps, tenant, id, tx, 0), (key) => key !== undefined)
+    const deleted = deps.database.transaction((own) => deleteFile(deps, tenant, id, own))
     return Effect.flatMap(deleted, (key) =>
-      key === undefined ? Effect.succeed(false) : Effect.as(purge(house, [key]), true),
+      key === undefined ? Effect.succeed(false) : Effect.as(purge(deps, [key]), true),
     )
   }
 
-export const makeFiles = (house: FilesHouse): Files => ({
-  find: (tenant, id) => Effect.map(findFile(house, tenant, id), (row) => row && toStored(row)),
-  knows: knowsFile(house),
-  read: ({ blobKey }, range) => house.storage.get(blobKey, range),
-  newId: () => house.ids.make("file-"),
-  newBlobKey: (tenant) => makeBlobKey(house.ids, tenant),
+export const makeFiles = (deps: FilesDeps): Files => ({
+  find: (tenant, id) => Effect.map(findFile(deps, tenant, id), (row) => row && toStored(row)),
+  knows: knowsFile(deps),
+  read: ({ blobKey }, range) => deps.storage.get(blobKey, range),
+  newId: () => deps.ids.make("file-"),
+  newBlobKey: (tenant) => makeBlobKey(deps.ids, tenant),
   create: ({ id, tenant, filename, purpose, blobKey, bytes, expiresMs }, tx) =>
     Effect.map(
       insertFile(
-        house,
+        deps,
         {
           id,
           tenant,
@@ -92,6 +92,6 @@ export const makeFiles = (house: FilesHouse): Files => ({
       ),
       toStored,
     ),
-  mark: markFile(house),
-  remove: removeFile(house),
+  mark: markFile(deps),
+  remove: removeFile(deps),
 })

@@ -2,7 +2,7 @@ import { Effect, Stream } from "effect"
 import { sql } from "kysely"
 import type { PortError, StorageError } from "../../core/index.ts"
 import { blobPrefix, madeMs } from "./blob-key.ts"
-import type { FilesHouse } from "./house.ts"
+import type { FilesDeps } from "./deps.ts"
 import type { FilesTables } from "./tables.ts"
 
 /** A blob that was just written may still be named: the batch worker's first, its row later. */
@@ -22,7 +22,7 @@ const unnamed = (keys: readonly string[]) => {
 
 /** Puts those that no row names among what is to be removed. */
 export const throwUnnamed = (
-  { database, clock }: FilesHouse,
+  { database, clock }: FilesDeps,
   keys: readonly string[],
 ): Effect.Effect<number, PortError> =>
   Effect.map(
@@ -36,7 +36,7 @@ export const throwUnnamed = (
 
 /** Those that no row names, nor the trash. */
 export const unnamedOf = (
-  { database }: FilesHouse,
+  { database }: FilesDeps,
   keys: readonly string[],
 ): Effect.Effect<readonly string[], PortError> =>
   Effect.map(
@@ -51,14 +51,14 @@ export const unnamedOf = (
   )
 
 /** Walks over all blobs of ours. Answers how many nobody names. */
-export const throwOrphans = (house: FilesHouse): Effect.Effect<number, StorageError> => {
-  const before = house.clock.nowMs() - orphanMs
+export const throwOrphans = (deps: FilesDeps): Effect.Effect<number, StorageError> => {
+  const before = deps.clock.nowMs() - orphanMs
   const isOld = (key: string) => (madeMs(key) ?? Number.POSITIVE_INFINITY) <= before
-  return house.storage.list(blobPrefix).pipe(
+  return deps.storage.list(blobPrefix).pipe(
     Stream.map(({ key }) => key),
     Stream.filter(isOld),
     Stream.grouped(keysPerLook),
-    Stream.mapEffect((keys) => throwUnnamed(house, [...keys])),
+    Stream.mapEffect((keys) => throwUnnamed(deps, [...keys])),
     Stream.runFold(
       () => 0,
       (all, thrown) => all + thrown,

@@ -4,21 +4,21 @@ import { blobCheck } from "./check/blob-check.ts"
 import { fileCheck } from "./check/file-check.ts"
 import { quotaCheck } from "./check/quota-check.ts"
 import { uploadCheck } from "./check/upload-check.ts"
+import type { FilesDeps } from "./deps.ts"
 import { fileEndpoints } from "./file-endpoints.ts"
-import type { FilesHouse } from "./house.ts"
 import { makeFiles } from "./make-files.ts"
 import { migrations } from "./migrations.ts"
 import { limitsOf, Settings } from "./settings.ts"
 import { keepSwept } from "./sweeper.ts"
 import { uploadEndpoints } from "./uploads/endpoints.ts"
 
-// one for each container: several houses may live in a process
-const houses = new WeakMap<object, FilesHouse>()
+// one for each container: several deployments may run in one process
+const started = new WeakMap<object, FilesDeps>()
 
-const houseOf = (container: object) => (): FilesHouse => {
-  const house = houses.get(container)
-  if (!house) throw new Error("the endpoint-files plugin has not started")
-  return house
+const depsOf = (container: object) => (): FilesDeps => {
+  const deps = started.get(container)
+  if (!deps) throw new Error("the endpoint-files plugin has not started")
+  return deps
 }
 
 export const plugin = definePlugin<Settings>({
@@ -30,13 +30,13 @@ export const plugin = definePlugin<Settings>({
   provides: [Tokens.endpoints, Tokens.files, Tokens.consistencyChecks],
   migrations,
   register: (container) => {
-    const open = houseOf(container)
+    const open = depsOf(container)
     for (const endpoint of [...fileEndpoints(open), ...uploadEndpoints(open)])
       provide(container, Tokens.endpoints, endpoint)
   },
   start: (container, settings) =>
     Effect.gen(function* () {
-      const house: FilesHouse = {
+      const deps: FilesDeps = {
         database: resolve(container, Tokens.database),
         storage: resolve(container, Tokens.storage),
         clock: resolve(container, Tokens.clock),
@@ -44,11 +44,11 @@ export const plugin = definePlugin<Settings>({
         log: resolve(container, Tokens.log).with({ plugin: "endpoint-files" }),
         limits: limitsOf(settings),
       }
-      houses.set(container, house)
-      provide(container, Tokens.files, makeFiles(house))
+      started.set(container, deps)
+      provide(container, Tokens.files, makeFiles(deps))
       for (const check of [fileCheck, blobCheck, quotaCheck, uploadCheck])
-        provide(container, Tokens.consistencyChecks, check(house))
-      if (resolve(container, Tokens.deployment).role === "serve")
-        yield* Effect.forkScoped(keepSwept(house))
+        provide(container, Tokens.consistencyChecks, check(deps))
+      if (resolve(container, Tokens.deployment).mode === "server")
+        yield* Effect.forkScoped(keepSwept(deps))
     }),
 })

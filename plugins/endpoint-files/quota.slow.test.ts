@@ -5,19 +5,19 @@ import { createFile } from "./create-file.ts"
 import { makeFiles } from "./make-files.ts"
 import {
   chunks,
+  type Fixture,
   field,
   filePart,
   formOf,
-  openTestHouse,
+  openFixture,
   outcome,
-  type TestHouse,
   tenant,
 } from "./testing/fixture.ts"
 import { createUpload } from "./uploads/create-upload.ts"
 
-let test: TestHouse
+let test: Fixture
 beforeEach(async () => {
-  test = await openTestHouse()
+  test = await openFixture()
 })
 afterEach(() => test?.close())
 
@@ -25,7 +25,7 @@ const upload = (bytes: number, contentLength?: number, as = tenant) =>
   outcome(
     Effect.map(
       createFile(
-        test.house,
+        test.deps,
         as,
         formOf([filePart(bytes), field("purpose", "batch")], contentLength),
       ),
@@ -61,16 +61,16 @@ describe("the quota", () => {
       expect(good).toBeLessThanOrEqual(4)
       while ((await isEven()) < 1000) expect(await upload(250, announced)).toBe("ok")
       for (const { id } of await test.rowsOf("files_file"))
-        await Effect.runPromise(makeFiles(test.house).remove(tenant, id as string))
+        await Effect.runPromise(makeFiles(test.deps).remove(tenant, id as string))
       expect(await isEven()).toBe(0)
     }
     expect(await test.blobs()).toEqual([])
   })
 
   it("is of an account and a mode; what the server makes is outside", async () => {
-    const files = makeFiles(test.house)
+    const files = makeFiles(test.deps)
     const blobKey = files.newBlobKey(tenant)
-    await Effect.runPromise(test.house.storage.put(blobKey, chunks(5000), 5000))
+    await Effect.runPromise(test.deps.storage.put(blobKey, chunks(5000), 5000))
     const made = {
       id: files.newId(),
       tenant,
@@ -94,11 +94,11 @@ describe("the quota", () => {
     const begin = (bytes: number) =>
       outcome(
         Effect.map(
-          createUpload(test.house, tenant, {
+          createUpload(test.deps, tenant, {
             filename: "a",
             purpose: "batch_input",
             bytes,
-            keepMs: test.house.limits.keepMs,
+            keepMs: test.deps.limits.keepMs,
           }),
           () => "ok",
         ),
@@ -117,7 +117,7 @@ describe("the quota", () => {
       chunks(500),
       Stream.fromEffectDrain(Effect.andThen(Deferred.succeed(reading, undefined), Effect.never)),
     )
-    const fiber = Effect.runFork(createFile(test.house, tenant, formOf([filePart(endless)])))
+    const fiber = Effect.runFork(createFile(test.deps, tenant, formOf([filePart(endless)])))
     await Effect.runPromise(Deferred.await(reading))
     expect(await isEven()).toBeGreaterThanOrEqual(500)
     await Effect.runPromise(Fiber.interrupt(fiber))
@@ -131,11 +131,11 @@ describe("the quota", () => {
 })
 
 it("a full disk is said as such, and nothing is lost", async () => {
-  const full = await openTestHouse(fakeStorage(700))
+  const full = await openFixture(fakeStorage(700))
   const put = (bytes: number) =>
     outcome(
       Effect.map(
-        createFile(full.house, tenant, formOf([filePart(bytes), field("purpose", "batch")])),
+        createFile(full.deps, tenant, formOf([filePart(bytes), field("purpose", "batch")])),
         () => "ok",
       ),
     )

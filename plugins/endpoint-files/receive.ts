@@ -1,7 +1,7 @@
 import { Effect, Exit, type Scope, Stream } from "effect"
 import type { ApiError, BlobInfo, PortError } from "../../core/index.ts"
+import type { FilesDeps } from "./deps.ts"
 import type { Failure } from "./free-plan.ts"
-import type { FilesHouse } from "./house.ts"
 import { abandonIncoming, growIncoming, type Incoming } from "./incoming.ts"
 
 /** Of a body whose length nobody announced. */
@@ -12,21 +12,21 @@ const stepBytes = 8 * 2 ** 20
  * States: (row) -> written -> named (its row makes place for another) | abandoned (by us when anything fails or is interrupted, by the sweeper when we died).
  */
 export const openIncoming = <I extends Incoming, E>(
-  house: FilesHouse,
+  deps: FilesDeps,
   begin: Effect.Effect<I, E>,
 ): Effect.Effect<I, E, Scope.Scope> =>
   Effect.acquireRelease(begin, ({ id }, exit) =>
-    Exit.isSuccess(exit) ? Effect.void : Effect.ignore(abandonIncoming(house, id)),
+    Exit.isSuccess(exit) ? Effect.void : Effect.ignore(abandonIncoming(deps, id)),
   )
 
 /** Takes its share of the quota before the bytes are written: what was announced at once, as far as there is room, and what is missing step by step. */
-export const withQuota = (house: FilesHouse, incoming: Incoming, announcedBytes = 0) => {
-  const { maxFileBytes } = house.limits
+export const withQuota = (deps: FilesDeps, incoming: Incoming, announcedBytes = 0) => {
+  const { maxFileBytes } = deps.limits
   let held = 0
   let bytes = 0
   const grow = (need: number, want: number) =>
     Effect.map(
-      growIncoming(house, incoming, {
+      growIncoming(deps, incoming, {
         need,
         want: Math.max(need, Math.min(want, maxFileBytes - held)),
       }),
@@ -50,8 +50,8 @@ export const withQuota = (house: FilesHouse, incoming: Incoming, announcedBytes 
 }
 
 export const write = (
-  house: FilesHouse,
+  deps: FilesDeps,
   incoming: Incoming,
   body: Stream.Stream<Uint8Array, Failure>,
   maxBytes: number,
-): Effect.Effect<BlobInfo, Failure> => house.storage.put(incoming.blobKey, body, maxBytes)
+): Effect.Effect<BlobInfo, Failure> => deps.storage.put(incoming.blobKey, body, maxBytes)

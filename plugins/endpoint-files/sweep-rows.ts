@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import { sql } from "kysely"
 import type { PortError } from "../../core/index.ts"
+import type { FilesDeps } from "./deps.ts"
 import { deleteFile } from "./file-rows.ts"
-import type { FilesHouse } from "./house.ts"
 import { abandonIncoming } from "./incoming.ts"
 import type { FilesTables } from "./tables.ts"
 import { purge } from "./trash.ts"
@@ -22,8 +22,8 @@ const whole = <E>(turn: Effect.Effect<number, E>): Effect.Effect<number, E> =>
   })
 
 /** Files past their time go as if they were deleted. */
-export const expireFiles = (house: FilesHouse): Effect.Effect<number, PortError> => {
-  const { database, clock } = house
+export const expireFiles = (deps: FilesDeps): Effect.Effect<number, PortError> => {
+  const { database, clock } = deps
   const due = database.run(() =>
     database
       .queries<FilesTables>()
@@ -40,8 +40,8 @@ export const expireFiles = (house: FilesHouse): Effect.Effect<number, PortError>
       Effect.map(
         Effect.forEach(rows, (row) =>
           Effect.flatMap(
-            database.transaction((tx) => deleteFile(house, row, row.id, tx)),
-            (key) => (key === undefined ? Effect.void : purge(house, [key])),
+            database.transaction((tx) => deleteFile(deps, row, row.id, tx)),
+            (key) => (key === undefined ? Effect.void : purge(deps, [key])),
           ),
         ),
         ({ length }) => length,
@@ -51,8 +51,8 @@ export const expireFiles = (house: FilesHouse): Effect.Effect<number, PortError>
 }
 
 /** What servers that died have left half-way. */
-export const abandonLapsed = (house: FilesHouse): Effect.Effect<number, PortError> => {
-  const { database, clock } = house
+export const abandonLapsed = (deps: FilesDeps): Effect.Effect<number, PortError> => {
+  const { database, clock } = deps
   const lapsed = database.run(() =>
     database
       .queries<FilesTables>()
@@ -66,7 +66,7 @@ export const abandonLapsed = (house: FilesHouse): Effect.Effect<number, PortErro
   return whole(
     Effect.flatMap(lapsed, (rows) =>
       Effect.map(
-        Effect.forEach(rows, ({ id }) => abandonIncoming(house, id)),
+        Effect.forEach(rows, ({ id }) => abandonIncoming(deps, id)),
         ({ length }) => length,
       ),
     ),
@@ -74,7 +74,7 @@ export const abandonLapsed = (house: FilesHouse): Effect.Effect<number, PortErro
 }
 
 /** Rows that only say what once was. */
-export const forgetOld = ({ database, clock }: FilesHouse): Effect.Effect<number, PortError> =>
+export const forgetOld = ({ database, clock }: FilesDeps): Effect.Effect<number, PortError> =>
   Effect.gen(function* () {
     const before = new Date(clock.nowMs() - tombstoneMs)
     const turn = (table: "files_file" | "files_upload", old: ReturnType<typeof sql>) =>

@@ -9,12 +9,12 @@ import { orphanMs } from "./orphans.ts"
 import { sweepHourly, sweepMinutely } from "./sweeper.ts"
 import {
   chunks,
+  type Fixture,
   field,
   filePart,
   formOf,
-  openTestHouse,
+  openFixture,
   outcome,
-  type TestHouse,
   tenant,
 } from "./testing/fixture.ts"
 import { emptyTrash } from "./trash.ts"
@@ -23,31 +23,31 @@ import { completeUpload } from "./uploads/complete-upload.ts"
 import { createUpload } from "./uploads/create-upload.ts"
 
 const run = Effect.runPromise
-let test: TestHouse
+let test: Fixture
 let broken = false
 beforeEach(async () => {
   broken = false
   const storage = fakeStorage()
   const failing: typeof storage.remove = (key) =>
     broken ? Effect.fail(new PortError({ port: "storage", message: "gone" })) : storage.remove(key)
-  test = await openTestHouse({ ...storage, remove: failing })
+  test = await openFixture({ ...storage, remove: failing })
 })
 afterEach(() => test?.close())
 
 const make = () =>
-  run(createFile(test.house, tenant, formOf([filePart(100), field("purpose", "batch")])))
+  run(createFile(test.deps, tenant, formOf([filePart(100), field("purpose", "batch")])))
 const sweep = () =>
   run(
     Effect.andThen(
-      Effect.andThen(sweepHourly(test.house), sweepMinutely(test.house)),
-      emptyTrash(test.house),
+      Effect.andThen(sweepHourly(test.deps), sweepMinutely(test.deps)),
+      emptyTrash(test.deps),
     ),
   )
 
 it("files past their time are gone at once, and their bytes and rows after", async () => {
   const { id } = await make()
-  const files = makeFiles(test.house)
-  test.clock.advance(test.house.limits.keepMs - 1)
+  const files = makeFiles(test.deps)
+  test.clock.advance(test.deps.limits.keepMs - 1)
   await sweep()
   expect(await run(files.find(tenant, id))).toMatchObject({ id, bytes: 100, status: "uploaded" })
   test.clock.advance(1)
@@ -60,9 +60,9 @@ it("files past their time are gone at once, and their bytes and rows after", asy
 })
 
 it("what a dead server left half-way goes when its lease ends; who comes too late has lost it", async () => {
-  const incoming = await run(beginIncoming(test.house, tenant))
-  await run(growIncoming(test.house, incoming, { need: 100, want: 900 }))
-  await run(test.house.storage.put(incoming.blobKey, chunks(100), 100))
+  const incoming = await run(beginIncoming(test.deps, tenant))
+  await run(growIncoming(test.deps, incoming, { need: 100, want: 900 }))
+  await run(test.deps.storage.put(incoming.blobKey, chunks(100), 100))
   test.clock.advance(leaseMs - 1)
   await sweep()
   expect(await test.blobs()).toHaveLength(1)
@@ -74,29 +74,29 @@ it("what a dead server left half-way goes when its lease ends; who comes too lat
     await test.rowsOf("files_incoming"),
   ]).toEqual([[], 0n, []])
   expect(
-    await outcome(test.house.database.transaction((tx) => endIncoming(test.house, incoming, tx))),
+    await outcome(test.deps.database.transaction((tx) => endIncoming(test.deps, incoming, tx))),
   ).toBe("conflict")
-  expect(await outcome(growIncoming(test.house, incoming, { need: 1, want: 1 }))).toBe("conflict")
+  expect(await outcome(growIncoming(test.deps, incoming, { need: 1, want: 1 }))).toBe("conflict")
 })
 
 it("uploads end after an hour with their parts, and give their share back", async () => {
   const { id } = await run(
-    createUpload(test.house, tenant, {
+    createUpload(test.deps, tenant, {
       filename: "a",
       purpose: "batch_input",
       bytes: 500,
-      keepMs: test.house.limits.keepMs,
+      keepMs: test.deps.limits.keepMs,
     }),
   )
-  const part = await run(addPart(test.house, tenant, id, formOf([filePart(500, "data")])))
+  const part = await run(addPart(test.deps, tenant, id, formOf([filePart(500, "data")])))
   test.clock.advance(3_600_000 - 1)
   await sweep()
   expect(await test.blobs()).toHaveLength(1)
   test.clock.advance(1)
-  expect(await outcome(completeUpload(test.house, tenant, id, { part_ids: [part.id] }))).toBe(
+  expect(await outcome(completeUpload(test.deps, tenant, id, { part_ids: [part.id] }))).toBe(
     "conflict",
   )
-  expect(await outcome(addPart(test.house, tenant, id, formOf([filePart(500, "data")])))).toBe(
+  expect(await outcome(addPart(test.deps, tenant, id, formOf([filePart(500, "data")])))).toBe(
     "conflict",
   )
   await sweep()
@@ -109,21 +109,21 @@ it("uploads end after an hour with their parts, and give their share back", asyn
 })
 
 it("blobs that nobody names go after an hour, and no others", async () => {
-  const files = makeFiles(test.house)
+  const files = makeFiles(test.deps)
   const kept = await make()
   const orphan = files.newBlobKey(tenant)
-  await run(test.house.storage.put(orphan, chunks(10), 10))
-  await run(test.house.storage.put("batches/of-others", chunks(10), 10))
-  await run(test.house.storage.put("files/odd", chunks(10), 10))
-  const incoming = await run(beginIncoming(test.house, tenant))
-  await run(test.house.storage.put(incoming.blobKey, chunks(10), 10))
+  await run(test.deps.storage.put(orphan, chunks(10), 10))
+  await run(test.deps.storage.put("batches/of-others", chunks(10), 10))
+  await run(test.deps.storage.put("files/odd", chunks(10), 10))
+  const incoming = await run(beginIncoming(test.deps, tenant))
+  await run(test.deps.storage.put(incoming.blobKey, chunks(10), 10))
   test.clock.advance(orphanMs - 1)
-  await run(sweepHourly(test.house))
-  await run(emptyTrash(test.house))
+  await run(sweepHourly(test.deps))
+  await run(emptyTrash(test.deps))
   expect(await test.blobs()).toContain(orphan)
   test.clock.advance(1)
-  await run(sweepHourly(test.house))
-  await run(emptyTrash(test.house))
+  await run(sweepHourly(test.deps))
+  await run(emptyTrash(test.deps))
   expect([...(await test.blobs())].sort()).toEqual(
     ["batches/of-others", "files/odd", kept.blob_key, incoming.blobKey].sort(),
   )
@@ -132,22 +132,22 @@ it("blobs that nobody names go after an hour, and no others", async () => {
 it("bytes that can't be removed are tried again, and don't stop the others", async () => {
   const [one, two] = [await make(), await make()]
   broken = true
-  expect(await run(makeFiles(test.house).remove(tenant, one.id))).toBe(true)
-  expect(await run(makeFiles(test.house).find(tenant, one.id))).toBeUndefined()
-  expect(await run(emptyTrash(test.house))).toBe(0)
+  expect(await run(makeFiles(test.deps).remove(tenant, one.id))).toBe(true)
+  expect(await run(makeFiles(test.deps).find(tenant, one.id))).toBeUndefined()
+  expect(await run(emptyTrash(test.deps))).toBe(0)
   broken = false
-  expect(await run(makeFiles(test.house).remove(tenant, two.id))).toBe(true)
+  expect(await run(makeFiles(test.deps).remove(tenant, two.id))).toBe(true)
   expect(await test.blobs()).toEqual([one.blob_key])
   test.clock.advance(60_000)
-  expect(await run(emptyTrash(test.house))).toBe(1)
+  expect(await run(emptyTrash(test.deps))).toBe(1)
   expect([await test.blobs(), await test.rowsOf("files_trash")]).toEqual([[], []])
 })
 
 it("a file made or removed in a transaction follows it", async () => {
-  const files = makeFiles(test.house)
+  const files = makeFiles(test.deps)
   const { id } = await make()
   const blobKey = files.newBlobKey(tenant)
-  await run(test.house.storage.put(blobKey, chunks(20), 20))
+  await run(test.deps.storage.put(blobKey, chunks(20), 20))
   const fresh = {
     id: files.newId(),
     tenant,
@@ -158,13 +158,13 @@ it("a file made or removed in a transaction follows it", async () => {
     expiresMs: test.clock.nowMs() + 1000,
   } as const
   const both = (end: Effect.Effect<void, "no">) =>
-    test.house.database.transaction((tx) =>
+    test.deps.database.transaction((tx) =>
       files
         .create(fresh, tx)
         .pipe(Effect.andThen(files.remove(tenant, id, tx)), Effect.andThen(end)),
     )
   await run(Effect.ignore(both(Effect.fail("no"))))
-  await run(emptyTrash(test.house))
+  await run(emptyTrash(test.deps))
   expect([
     (await run(files.find(tenant, id)))?.id,
     await run(files.find(tenant, fresh.id)),
@@ -174,7 +174,7 @@ it("a file made or removed in a transaction follows it", async () => {
     await run(files.find(tenant, id)),
     (await run(files.find(tenant, fresh.id)))?.purpose,
   ]).toEqual([undefined, "batch_output"])
-  expect(await run(emptyTrash(test.house))).toBe(1)
+  expect(await run(emptyTrash(test.deps))).toBe(1)
   expect(await test.blobs()).toEqual([blobKey])
   expect(await run(files.mark(tenant, fresh.id, "processed", "3 pages"))).toBe(true)
   expect(await run(files.find(tenant, fresh.id))).toMatchObject({

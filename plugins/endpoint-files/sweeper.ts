@@ -1,5 +1,5 @@
 import { Cause, Effect } from "effect"
-import type { FilesHouse } from "./house.ts"
+import type { FilesDeps } from "./deps.ts"
 import { throwOrphans } from "./orphans.ts"
 import { abandonLapsed, expireFiles, forgetOld } from "./sweep-rows.ts"
 import { emptyTrash } from "./trash.ts"
@@ -11,41 +11,41 @@ const turnsPerHour = 900
 
 /** One kind of work; its failure is logged, and stops neither the others nor the next turn. */
 const careful = <E>(
-  house: FilesHouse,
+  deps: FilesDeps,
   what: string,
   work: Effect.Effect<number, E>,
 ): Effect.Effect<void> =>
   work.pipe(
-    Effect.tap((count) => Effect.sync(() => count > 0 && house.log.info(what, { count }))),
+    Effect.tap((count) => Effect.sync(() => count > 0 && deps.log.info(what, { count }))),
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.interrupt
-        : Effect.sync(() => house.log.warn(`${what}: failed`, { cause: Cause.pretty(cause) })),
+        : Effect.sync(() => deps.log.warn(`${what}: failed`, { cause: Cause.pretty(cause) })),
     ),
     Effect.asVoid,
   )
 
-export const sweepMinutely = (house: FilesHouse): Effect.Effect<void> =>
+export const sweepMinutely = (deps: FilesDeps): Effect.Effect<void> =>
   Effect.gen(function* () {
-    yield* careful(house, "unfinished uploads given up", abandonLapsed(house))
-    yield* careful(house, "uploads expired", expireUploads(house))
-    yield* careful(house, "files expired", expireFiles(house))
+    yield* careful(deps, "unfinished uploads given up", abandonLapsed(deps))
+    yield* careful(deps, "uploads expired", expireUploads(deps))
+    yield* careful(deps, "files expired", expireFiles(deps))
   })
 
-export const sweepHourly = (house: FilesHouse): Effect.Effect<void> =>
+export const sweepHourly = (deps: FilesDeps): Effect.Effect<void> =>
   Effect.gen(function* () {
-    yield* careful(house, "orphan blobs found", throwOrphans(house))
-    yield* careful(house, "old rows forgotten", forgetOld(house))
+    yield* careful(deps, "orphan blobs found", throwOrphans(deps))
+    yield* careful(deps, "old rows forgotten", forgetOld(deps))
   })
 
 /** Every server sweeps; several at once do no harm. Deleted bytes are gone within two turns also when the server that deleted them died. */
-export const keepSwept = (house: FilesHouse): Effect.Effect<never> => {
+export const keepSwept = (deps: FilesDeps): Effect.Effect<never> => {
   let turn = 0
   return Effect.suspend(() =>
     Effect.gen(function* () {
-      if (turn % turnsPerHour === 0) yield* sweepHourly(house)
-      if (turn % turnsPerMinute === 0) yield* sweepMinutely(house)
-      yield* careful(house, "deleted blobs removed", emptyTrash(house))
+      if (turn % turnsPerHour === 0) yield* sweepHourly(deps)
+      if (turn % turnsPerMinute === 0) yield* sweepMinutely(deps)
+      yield* careful(deps, "deleted blobs removed", emptyTrash(deps))
       turn += 1
     }),
   ).pipe(Effect.andThen(Effect.sleep(turnMs)), Effect.forever)

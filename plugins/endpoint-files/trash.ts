@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import type { PortError, Transaction } from "../../core/index.ts"
-import type { FilesHouse } from "./house.ts"
+import type { FilesDeps } from "./deps.ts"
 import type { FilesTables } from "./tables.ts"
 
 /** How long the sweeper leaves it to whoever threw a blob away to remove it, and then waits between its own tries. */
@@ -10,7 +10,7 @@ const blobsPerTurn = 100
 
 /** With the rows that named them: from the commit on the blobs are to go, whatever happens to this process. */
 export const throwAway = (
-  { database, clock }: FilesHouse,
+  { database, clock }: FilesDeps,
   keys: readonly string[],
   tx: Transaction,
   waitMs = patienceMs,
@@ -29,12 +29,12 @@ export const throwAway = (
   )
 }
 
-const forget = ({ database }: FilesHouse, key: string) =>
+const forget = ({ database }: FilesDeps, key: string) =>
   database.run(() =>
     database.queries<FilesTables>().deleteFrom("files_trash").where("blob_key", "=", key).execute(),
   )
 
-const postpone = ({ database, clock }: FilesHouse, key: string) =>
+const postpone = ({ database, clock }: FilesDeps, key: string) =>
   database.run(() =>
     database
       .queries<FilesTables>()
@@ -45,26 +45,26 @@ const postpone = ({ database, clock }: FilesHouse, key: string) =>
   )
 
 /** Again is harmless, also from several servers at once. A blob that can't be removed is tried again later, and does not stop the others. */
-export const purgeOne = (house: FilesHouse, key: string): Effect.Effect<boolean, PortError> =>
-  Effect.matchEffect(house.storage.remove(key), {
-    onSuccess: () => Effect.as(forget(house, key), true),
+export const purgeOne = (deps: FilesDeps, key: string): Effect.Effect<boolean, PortError> =>
+  Effect.matchEffect(deps.storage.remove(key), {
+    onSuccess: () => Effect.as(forget(deps, key), true),
     onFailure: (error) => {
-      house.log.warn("a blob could not be removed; it is tried again", {
+      deps.log.warn("a blob could not be removed; it is tried again", {
         key,
         reason: String(error),
       })
-      return Effect.as(postpone(house, key), false)
+      return Effect.as(postpone(deps, key), false)
     },
   })
 
 /** After the commit. What fails here is left to the sweeper. */
-export const purge = (house: FilesHouse, keys: readonly string[]): Effect.Effect<void> =>
-  Effect.ignore(Effect.forEach(keys, (key) => purgeOne(house, key)))
+export const purge = (deps: FilesDeps, keys: readonly string[]): Effect.Effect<void> =>
+  Effect.ignore(Effect.forEach(keys, (key) => purgeOne(deps, key)))
 
 /** Answers how many blobs went. */
-export const emptyTrash = (house: FilesHouse): Effect.Effect<number, PortError> =>
+export const emptyTrash = (deps: FilesDeps): Effect.Effect<number, PortError> =>
   Effect.gen(function* () {
-    const { database, clock } = house
+    const { database, clock } = deps
     let gone = 0
     while (true) {
       const due = yield* database.run(() =>
@@ -77,7 +77,7 @@ export const emptyTrash = (house: FilesHouse): Effect.Effect<number, PortError> 
           .limit(blobsPerTurn)
           .execute(),
       )
-      for (const { blob_key } of due) if (yield* purgeOne(house, blob_key)) gone += 1
+      for (const { blob_key } of due) if (yield* purgeOne(deps, blob_key)) gone += 1
       if (due.length < blobsPerTurn) return gone
     }
   })

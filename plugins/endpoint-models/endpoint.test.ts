@@ -1,8 +1,13 @@
 import { describe, expect, it } from "vitest"
-import { fakeChatModel, fakeEmbedModel, fakeHouse, fakeRerankModel } from "../../testing/index.ts"
+import {
+  callPathFixture,
+  fakeChatModel,
+  fakeEmbedModel,
+  fakeRerankModel,
+} from "../../testing/index.ts"
 import { makeModelEndpoint, makeModelsEndpoint } from "./endpoint.ts"
 
-const house = fakeHouse([fakeChatModel(), fakeEmbedModel(), fakeRerankModel()])
+const fixture = callPathFixture([fakeChatModel(), fakeEmbedModel(), fakeRerankModel()])
 const asked = { caller: undefined }
 
 const chat = {
@@ -22,7 +27,7 @@ const chat = {
 
 describe("the list of models", () => {
   it("is public and has all models of the catalogue, in its order", async () => {
-    const { status, json } = await house.ask(makeModelsEndpoint(house), undefined, asked)
+    const { status, json } = await fixture.ask(makeModelsEndpoint(fixture), undefined, asked)
     expect(status).toBe(200)
     expect(json).toMatchObject({
       object: "list",
@@ -39,7 +44,7 @@ describe("the list of models", () => {
   })
 
   it("may be empty", async () => {
-    const { json } = await house.ask(makeModelsEndpoint(fakeHouse()), undefined, asked)
+    const { json } = await fixture.ask(makeModelsEndpoint(callPathFixture()), undefined, asked)
     expect(json).toEqual({
       object: "list",
       data: [],
@@ -52,11 +57,11 @@ describe("the list of models", () => {
 
 describe("one model", () => {
   const one = (id: string) =>
-    house.ask(makeModelEndpoint(house), undefined, { ...asked, params: { id } })
+    fixture.ask(makeModelEndpoint(fixture), undefined, { ...asked, params: { id } })
 
   it("has the shape of the contract, whether it is ready or not", async () => {
     expect(await one("svc-lyt")).toMatchObject({ status: 200, json: chat })
-    house.catalogue.set("svc-lyt", { state: "waiting" })
+    fixture.catalogue.set("svc-lyt", { state: "waiting" })
     expect(await one("svc-lyt")).toMatchObject({ status: 200, json: chat })
   })
 

@@ -3,7 +3,7 @@ import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { decodeBody } from "../../core/decode.ts"
 import { isApiError } from "../../core/errors.ts"
-import { fakeChatModel, fakeHouse, fakeRerankModel } from "../../testing/index.ts"
+import { callPathFixture, fakeChatModel, fakeRerankModel } from "../../testing/index.ts"
 import { makeRerankEndpoint } from "./endpoint.ts"
 import { rank } from "./ranking.ts"
 import { RerankBody } from "./wire.ts"
@@ -16,11 +16,11 @@ const good = {
 
 const open = () => {
   const model = fakeRerankModel()
-  const house = fakeHouse([model, fakeChatModel()])
+  const fixture = callPathFixture([model, fakeChatModel()])
   return {
-    house,
+    fixture,
     model,
-    ask: (more: object = {}) => house.ask(makeRerankEndpoint(house), { ...good, ...more }),
+    ask: (more: object = {}) => fixture.ask(makeRerankEndpoint(fixture), { ...good, ...more }),
   }
 }
 

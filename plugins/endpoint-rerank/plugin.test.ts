@@ -2,14 +2,14 @@ import "reflect-metadata/lite"
 import { container as root } from "tsyringe"
 import { expect, it } from "vitest"
 import { provide, resolveAll, Tokens } from "../../core/tokens.ts"
-import { fakeHouse, fakeRerankModel } from "../../testing/index.ts"
+import { callPathFixture, fakeRerankModel } from "../../testing/index.ts"
 import { plugin } from "./plugin.ts"
 
 it("registers its endpoint with what the kernel lends", () => {
   const container = root.createChildContainer()
-  const house = fakeHouse([fakeRerankModel()])
-  provide(container, Tokens.catalogue, house.catalogue)
-  provide(container, Tokens.ids, house.ids)
+  const fixture = callPathFixture([fakeRerankModel()])
+  provide(container, Tokens.catalogue, fixture.catalogue)
+  provide(container, Tokens.ids, fixture.ids)
   plugin.register?.(container, {})
   expect(resolveAll(container, Tokens.endpoints)).toMatchObject([
     {

@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => test?.close())
 
-const start = async (clock = fakeClock(), role: "serve" | "command" = "serve") => {
+const start = async (clock = fakeClock(), mode: "server" | "command" = "server") => {
   const container = root.createChildContainer()
   const log = fakeLog()
   provide(container, Tokens.database, test.database)
@@ -28,7 +28,7 @@ const start = async (clock = fakeClock(), role: "serve" | "command" = "serve") =
     dataDir: "/nonexistent",
     modelsDir: "/nonexistent",
     baseUrl: "http://localhost",
-    role,
+    mode,
   })
   const scope = Scope.makeUnsafe()
   await Effect.runPromise(

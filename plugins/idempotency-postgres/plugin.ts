@@ -22,7 +22,7 @@ export const plugin = definePlugin({
         Tokens.idempotency,
         makePostgresIdempotency(database, clock, resolve(container, Tokens.secrets)),
       )
-      if (resolve(container, Tokens.deployment).role === "serve")
+      if (resolve(container, Tokens.deployment).mode === "server")
         yield* Effect.forkScoped(
           sweepHourly(sweepExpired(database, clock), resolve(container, Tokens.log)),
         )

@@ -59,7 +59,7 @@ describe("a reply at rest", () => {
     const row = await rowOf("sealed")
     expect(row).toMatchObject({ sealed_by: secrets.keyId, call_id: "call", status: 201 })
     expect(JSON.stringify(row)).not.toContain("svc_live")
-    expect(secrets.open(row.reply!)).toBe('{"key":"svc_live_secret"}')
+    expect(secrets.decrypt(row.reply!)).toBe('{"key":"svc_live_secret"}')
   })
 
   it("that was sealed with another secret is a failure that says what to do; a mismatch is still told", async () => {

@@ -80,7 +80,7 @@ const stateOf = (
   if (row.fingerprint !== fingerprint) return Effect.succeed({ state: "mismatch" })
   if (row.state === "running" || row.status === null || row.reply === null)
     return Effect.succeed({ state: "running" })
-  const reply = row.sealed_by === null ? row.reply : secrets.open(row.reply)
+  const reply = row.sealed_by === null ? row.reply : secrets.decrypt(row.reply)
   if (reply === undefined) return failure(cannotOpen)
   return Effect.succeed({
     state: "done",
@@ -135,7 +135,7 @@ export const makePostgresIdempotency = (
           .set({
             state: "done",
             status,
-            reply: secrets.seal(JSON.stringify(json ?? null)),
+            reply: secrets.encrypt(JSON.stringify(json ?? null)),
             sealed_by: secrets.keyId,
             call_id: callId ?? null,
             expires_at: new Date(clock.nowMs() + keepMs),

@@ -65,7 +65,7 @@ export const makeAttempt = ({
     })
   return (claimed) =>
     Effect.suspend(() => {
-      const content = secrets.open(claimed.content)
+      const content = secrets.decrypt(claimed.content)
       if (content === undefined) return giveUp(claimed, "its content can't be opened")
       // more than the last one: whoever had it died
       if (claimed.attempts > maxAttempts) return giveUp(claimed, "no attempt came to an end")

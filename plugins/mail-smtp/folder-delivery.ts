@@ -29,7 +29,7 @@ const write = async (folder: string, outgoing: Outgoing, from: Address): Promise
   return file
 }
 
-/** For a house without an SMTP server, on a developer's machine: each mail becomes a file that mail programs open. */
+/** For a deployment without an SMTP server, on a developer's machine: each mail becomes a file that mail programs open. */
 export const folderDelivery = (folder: string, from: Address, log: Log): Delivery => ({
   deliver: (outgoing) =>
     Effect.tryPromise({

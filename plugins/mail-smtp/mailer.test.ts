@@ -20,7 +20,7 @@ const queued = (mail: Mail): Mail | undefined => {
   let found: Mail | undefined
   const insert = (_: string, content: string) =>
     Effect.sync(() => {
-      found = JSON.parse(secrets.open(content)!) as Mail
+      found = JSON.parse(secrets.decrypt(content)!) as Mail
     })
   const rows = { insert } as unknown as OutboxRows
   Effect.runSyncExit(makeMailer(rows, secrets, () => {}).send(mail))

@@ -28,7 +28,7 @@ export const makeMailer = (rows: OutboxRows, secrets: Secrets, onQueued: () => v
   send: (mail, tx) =>
     Effect.gen(function* () {
       const checked = yield* check(mail)
-      yield* rows.insert(randomUUID(), secrets.seal(JSON.stringify(checked)), tx)
+      yield* rows.insert(randomUUID(), secrets.encrypt(JSON.stringify(checked)), tx)
       onQueued()
     }),
 })

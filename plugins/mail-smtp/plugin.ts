@@ -65,7 +65,7 @@ export const plugin = definePlugin<Settings>({
       })
       const dispatcher = makeDispatcher(yield* Queue.sliding<true>(1), rows, attempt, log)
       provide(container, Tokens.mailer, makeMailer(rows, secrets, dispatcher.wake))
-      if (deployment.role !== "serve") return
+      if (deployment.mode !== "server") return
       yield* dispatcher.run
       yield* Effect.forkScoped(sweepHourly(rows, log))
     }),

@@ -21,7 +21,7 @@ const From = Schema.String.check(
 )
 
 export const Settings = Schema.Struct({
-  /** `smtp://user:password@host:587` or `smtps://...`. Empty: no mail leaves the house. */
+  /** `smtp://user:password@host:587` or `smtps://...`. Empty: no mail leaves the deps. */
   url: Schema.RedactedFromValue(Url).pipe(Schema.withDecodingDefaultKey(Effect.succeed(""))),
   /** Who the mails are from; empty: the default. */
   from: From.annotate({ default: defaultFrom }).pipe(

@@ -198,7 +198,7 @@ describe("trouble", () => {
 
   it("a mail whose deliverer died is taken over when its lease ends", async () => {
     smtp = await openSmtp()
-    const quiet = await office.open({ role: "command" })
+    const quiet = await office.open({ mode: "command" })
     await quiet.send(mailOf())
     await sql`UPDATE mail_outbox SET attempts = 1, due_at = ${new Date(office.clock.nowMs() + minutes)}`.execute(
       office.database.queries(),
@@ -228,8 +228,8 @@ describe("several replicas", () => {
 
   it("take over what others wrote, if they can open it", async () => {
     smtp = await openSmtp()
-    const stranger = await office.open({ role: "command", secrets: makeSecrets("another") })
-    const command = await office.open({ role: "command" })
+    const stranger = await office.open({ mode: "command", secrets: makeSecrets("another") })
+    const command = await office.open({ mode: "command" })
     await stranger.send(mailOf("sealed"))
     await command.send(mailOf("open"))
     const server = await office.open({ settings: { url: smtp.url } })

@@ -91,7 +91,7 @@ it("gives up what can't be opened, and what killed whoever had it", async () => 
   })
   await run(rows.insert(ids[0], "nonsense"))
   await run(attempt((await run(rows.claim))!))
-  await run(rows.insert(ids[1], secrets.seal("{}")))
+  await run(rows.insert(ids[1], secrets.encrypt("{}")))
   for (let n = 0; n < 6; n++) {
     await run(rows.claim)
     clock.advance(leaseMs)

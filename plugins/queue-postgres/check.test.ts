@@ -48,9 +48,9 @@ const lines = async (jobs?: readonly string[]) =>
   (await findings(jobs)).map(
     ({ subject, problem, remedy = "-" }) => `${subject}: ${problem} (${remedy})`,
   )
-const mendAll = async () => {
-  for (const { mend } of await findings())
-    for (let time = 0; mend && time < 2; time++) await run(mend)
+const repairAll = async () => {
+  for (const { repair } of await findings())
+    for (let time = 0; repair && time < 2; time++) await run(repair)
 }
 
 it("finds nothing in a queue that is worked on, and says how much is in it", async () => {
@@ -83,7 +83,7 @@ it("runs dead letters again", async () => {
   expect(await lines(["another"])).toEqual([
     "payload 1 of job, key k: it failed 1 times and lies among the dead: PortError: the disk is full (-)",
   ])
-  await mendAll()
+  await repairAll()
   expect(await findings()).toEqual([])
   expect(await query(sql`SELECT payload, key, attempts FROM queue_payload`)).toEqual([
     { payload: '"a"', key: "k", attempts: 0 },
@@ -96,7 +96,7 @@ it("forgets a dead letter whose key waits again", async () => {
   const [claimed] = await run(rows.claim(job, 1))
   await run(rows.bury(claimed!, "no"))
   await run(queue.send(job, "new", { key: "k" }))
-  await mendAll()
+  await repairAll()
   expect([await findings(), await query(sql`SELECT payload FROM queue_payload`)]).toEqual([
     [],
     [{ payload: '"new"' }],
@@ -113,12 +113,12 @@ it("lets what lost its worker long ago wait again, and takes nothing from a work
     "payload 1 of job: its lease ended long ago, and nobody took it over (it waits again)",
   ])
   await query(sql`UPDATE queue_payload SET due_at = ${new Date(clock.nowMs() + 30_000)}`)
-  await run(finding!.mend!)
+  await run(finding!.repair!)
   expect(await query(sql`SELECT lease IS NULL AS free FROM queue_payload`)).toEqual([
     { free: false },
   ])
   await query(sql`UPDATE queue_payload SET due_at = ${new Date(clock.nowMs() - 2 * hourMs)}`)
-  await mendAll()
+  await repairAll()
   expect([
     await findings(),
     await query(sql`SELECT lease IS NULL AS free FROM queue_payload`),

@@ -96,13 +96,13 @@ export const queueCheck = (parts: QueueCheckParts): ConsistencyCheck => ({
     const dead = all(rows.dead, (row) => ({
       subject: subjectOf(row),
       problem: `it failed ${row.attempts} times and lies among the dead: ${shown(row.error)}`,
-      ...(jobs.includes(row.job) && { remedy: "it is run again", mend: rows.revive(row) }),
+      ...(jobs.includes(row.job) && { remedy: "it is run again", repair: rows.revive(row) }),
     }))
     const lost = all(rows.lost, (row) => ({
       subject: subjectOf(row),
       problem: "its lease ended long ago, and nobody took it over",
       remedy: "it waits again",
-      mend: rows.release(row),
+      repair: rows.release(row),
     }))
     const unknown = all(rows.unknown(jobs), (row) => ({
       subject: subjectOf(row),

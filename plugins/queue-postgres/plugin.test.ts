@@ -48,7 +48,7 @@ const start = async (database = test.database, settings = {}) => {
     dataDir: "/nonexistent",
     modelsDir: "/nonexistent",
     baseUrl: "http://localhost",
-    role: "serve",
+    mode: "server",
   })
   const scope = Scope.makeUnsafe()
   await Effect.runPromise(

@@ -40,7 +40,7 @@ export const plugin = definePlugin<Settings>({
           jobs: () => resolveAll(container, Tokens.jobs).map(({ name }) => name),
         }),
       )
-      if (resolve(container, Tokens.deployment).role !== "serve") return
+      if (resolve(container, Tokens.deployment).mode !== "server") return
       yield* drive(worker, woken, { clock, log, pollMs })
       yield* Effect.forkScoped(sweepHourly(rows, keepDeadDays, log))
     }),

@@ -39,7 +39,7 @@ const newRow = (
       kid: made.kid,
       purpose,
       public_jwk: made.publicJwk,
-      private_jwk: secrets.seal(made.privateJwk),
+      private_jwk: secrets.encrypt(made.privateJwk),
       sealed_by: secrets.keyId,
       created_at: new Date(nowMs),
       retires_at: new Date(retiresMs),

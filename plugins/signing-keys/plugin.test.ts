@@ -13,22 +13,22 @@ import {
   Tokens,
 } from "../../core/index.ts"
 import { makeSecrets } from "../../runtime/services/secrets.ts"
-import { fakeClock, fakeHouse, fakeLog } from "../../testing/index.ts"
+import { callPathFixture, fakeClock, fakeLog } from "../../testing/index.ts"
 import type { KeyRing } from "./key-ring.ts"
 import { plugin } from "./plugin.ts"
 import { openReplicas } from "./testing/replicas.ts"
 import { renewHourly } from "./upkeep.ts"
 
-let house: Awaited<ReturnType<typeof openReplicas>>
+let fixture: Awaited<ReturnType<typeof openReplicas>>
 beforeAll(async () => {
-  house = await openReplicas()
+  fixture = await openReplicas()
 })
-afterAll(() => house?.close())
+afterAll(() => fixture?.close())
 
-const open = (role: Deployment["role"], secret = "shared") => {
+const open = (mode: Deployment["mode"], secret = "shared") => {
   const container = root.createChildContainer()
   const log = fakeLog()
-  provide(container, Tokens.database, house.database)
+  provide(container, Tokens.database, fixture.database)
   provide(container, Tokens.clock, fakeClock())
   provide(container, Tokens.log, log)
   provide(container, Tokens.secrets, makeSecrets(secret))
@@ -37,13 +37,13 @@ const open = (role: Deployment["role"], secret = "shared") => {
     dataDir: "/nonexistent",
     modelsDir: "/nonexistent",
     baseUrl: "http://localhost",
-    role,
+    mode,
   })
   const settings = Schema.decodeUnknownSync(plugin.settings)({})
   plugin.register?.(container, settings)
   const scope = Scope.makeUnsafe()
   const [endpoint] = resolveAll(container, Tokens.endpoints)
-  const asking = fakeHouse()
+  const asking = callPathFixture()
   return {
     log,
     ask: () => asking.ask(endpoint!, undefined, { caller: undefined }),
@@ -57,7 +57,7 @@ const open = (role: Deployment["role"], secret = "shared") => {
 }
 
 it("publishes a key for each purpose as soon as it has started, and says 503 before", async () => {
-  const server = open("serve")
+  const server = open("server")
   expect(await server.ask()).toMatchObject({ status: 503, json: { code: "server_starting" } })
   await server.start()
   const answer = await server.ask()
@@ -84,16 +84,16 @@ it("publishes a key for each purpose as soon as it has started, and says 503 bef
 })
 
 it("a command makes no key unless it signs, and a server with another secret makes its own and says so", async () => {
-  await house.empty()
+  await fixture.empty()
   const command = open("command")
   await command.start()
-  expect(await house.rows()).toEqual([])
+  expect(await fixture.rows()).toEqual([])
   await Effect.runPromise(command.signer().sign("session", {}))
-  expect(await house.rows()).toHaveLength(1)
+  expect(await fixture.rows()).toHaveLength(1)
   await command.stop()
-  const server = open("serve", "another")
+  const server = open("server", "another")
   await server.start()
-  expect(await house.rows()).toHaveLength(3)
+  expect(await fixture.rows()).toHaveLength(3)
   expect(server.log.lines.map((line) => line.level).sort()).toEqual(["info", "warn"])
   await server.stop()
 })

@@ -36,7 +36,7 @@ export const plugin = definePlugin<Settings>({
         log,
         rotateDays,
       })
-      if (resolve(container, Tokens.deployment).role === "serve") {
+      if (resolve(container, Tokens.deployment).mode === "server") {
         yield* renewKeys(ring)
         yield* Effect.forkScoped(renewHourly(ring, log, Math.random))
       }

@@ -19,7 +19,7 @@ export type SigningKey = RingKey & { readonly signKey: CryptoKey }
 /** The private half, where this replica can open it and it still signs. */
 export const openPrivate = (row: KeyRow, secrets: Secrets, nowMs: number): string | undefined =>
   row.private_jwk !== null && row.sealed_by === secrets.keyId && row.retires_at.getTime() > nowMs
-    ? secrets.open(row.private_jwk)
+    ? secrets.decrypt(row.private_jwk)
     : undefined
 
 /** `known`: the same key as it was read before, so that nothing is imported twice. */

@@ -10,14 +10,14 @@ import { headerOf, maxCharacters } from "./compact-jws.ts"
 import { dayMs, hourMs, openReplicas } from "./testing/replicas.ts"
 import { renewKeys } from "./upkeep.ts"
 
-let house: Awaited<ReturnType<typeof openReplicas>>
+let fixture: Awaited<ReturnType<typeof openReplicas>>
 beforeAll(async () => {
-  house = await openReplicas()
+  fixture = await openReplicas()
 })
-afterAll(() => house?.close())
-beforeEach(() => house.empty())
+afterAll(() => fixture?.close())
+beforeEach(() => fixture.empty())
 
-type Replica = ReturnType<typeof house.replica>
+type Replica = ReturnType<typeof fixture.replica>
 const run = <A>(effect: Effect.Effect<A, PortError>) => Effect.runPromise(effect)
 const sign = (replica: Replica, purpose: SigningPurpose, payload: unknown = { sub: "acct_1" }) =>
   run(replica.signer.sign(purpose, payload))
@@ -36,7 +36,7 @@ const jwks = async (replica: Replica) => ({
 
 describe("a signature", () => {
   it("verifies for its purpose only, here and with the published key alone", async () => {
-    const one = house.replica()
+    const one = fixture.replica()
     for (const purpose of ["session", "receipt"] as const) {
       const jws = await sign(one, purpose, { purpose, rp: 1.5, é: ["✓", null] })
       expect(await verify(one, purpose, jws)).toEqual({ purpose, rp: 1.5, é: ["✓", null] })
@@ -47,7 +47,7 @@ describe("a signature", () => {
   })
 
   it("of a key for another purpose is none, though the header says so", async () => {
-    const one = house.replica()
+    const one = fixture.replica()
     const session = await run(one.ring.current("session"))
     const forged = await new CompactSign(Buffer.from("{}"))
       .setProtectedHeader(headerOf("receipt", session.kid))
@@ -56,7 +56,7 @@ describe("a signature", () => {
   })
 
   it("of anybody else is none: alg none, HS256 with the public key, a key of their own", async () => {
-    const one = house.replica()
+    const one = fixture.replica()
     const jws = await sign(one, "session")
     const [, body] = jws.split(".")
     const key = await run(one.ring.current("session"))
@@ -85,7 +85,7 @@ describe("a signature", () => {
   })
 
   it("is none with any letter changed, and what is verified is what was signed", async () => {
-    const one = house.replica()
+    const one = fixture.replica()
     const jws = await sign(one, "session", { sub: "acct_1", role: "user" })
     const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_."
     const altered = Array.from(
@@ -101,7 +101,7 @@ describe("a signature", () => {
   })
 
   it("that is garbage is undefined, never a failure", async () => {
-    const one = house.replica()
+    const one = fixture.replica()
     const jws = await sign(one, "session")
     const [head, body, signature] = jws.split(".") as [string, string, string]
     const part = fc.oneof(
@@ -124,7 +124,7 @@ describe("a signature", () => {
   })
 
   it("is refused at once when the payload is no JSON or too large to be verified again", async () => {
-    const one = house.replica()
+    const one = fixture.replica()
     expect(
       await Effect.runPromise(Effect.flip(one.signer.sign("session", undefined))),
     ).toMatchObject({ _tag: "PortError", port: "signer" })
@@ -136,13 +136,13 @@ describe("a signature", () => {
 
 describe("two replicas over one database", () => {
   it("with one secret share the key, however many sign for the first time at once", async () => {
-    const [one, two] = [house.replica(), house.replica()]
+    const [one, two] = [fixture.replica(), fixture.replica()]
     const all = await Promise.all(
       Array.from({ length: 40 }, (_, n) =>
         sign(n % 2 ? one : two, n % 4 < 2 ? "session" : "receipt"),
       ),
     )
-    expect((await house.rows()).map((row) => row.purpose).sort()).toEqual(["receipt", "session"])
+    expect((await fixture.rows()).map((row) => row.purpose).sort()).toEqual(["receipt", "session"])
     for (const [n, jws] of all.entries())
       expect(await verify(n % 2 ? two : one, n % 4 < 2 ? "session" : "receipt", jws)).toEqual({
         sub: "acct_1",
@@ -150,11 +150,11 @@ describe("two replicas over one database", () => {
   })
 
   it("with different secrets verify each other's signatures, and publish all keys", async () => {
-    const [one, two] = [house.replica({ secret: "one" }), house.replica({ secret: "two" })]
+    const [one, two] = [fixture.replica({ secret: "one" }), fixture.replica({ secret: "two" })]
     const [first, second] = [await sign(one, "receipt"), await sign(two, "receipt")]
     expect(kidOf(first)).not.toBe(kidOf(second))
     for (const replica of [one, two]) {
-      house.clock.advance(1_000)
+      fixture.clock.advance(1_000)
       for (const jws of [first, second]) {
         expect(await verify(replica, "receipt", jws)).toEqual({ sub: "acct_1" })
         await compactVerify(jws, createLocalJWKSet(await jwks(replica)))
@@ -167,16 +167,16 @@ describe("two replicas over one database", () => {
       }),
     ])
     expect(
-      (await house.rows())
+      (await fixture.rows())
         .map((row) => row.sealed_by)
         .every((by, at, all) => all.indexOf(by) === at),
     ).toBe(true)
   })
 
   it("keep the private half sealed", async () => {
-    const one = house.replica()
+    const one = fixture.replica()
     await sign(one, "session")
-    const [row] = await house.rows()
+    const [row] = await fixture.rows()
     expect(row?.private_jwk).toMatch(/^[0-9a-f]{12}\.[\w-]+$/)
     expect(Object.keys((await run(one.ring.current("session"))).publicJwk).sort()).toEqual([
       "crv",
@@ -186,12 +186,12 @@ describe("two replicas over one database", () => {
   })
 
   it("look for unknown keys once a second, however many ask; known ones need no database", async () => {
-    const one = house.replica()
+    const one = fixture.replica()
     const jws = await sign(one, "session")
     const [, body, signature] = jws.split(".")
     const unknown = (n: number) =>
       `${Buffer.from(JSON.stringify(headerOf("session", `kid-${n}`))).toString("base64url")}.${body}.${signature}`
-    house.clock.advance(1_000)
+    fixture.clock.advance(1_000)
     const before = one.asked.times
     const answers = await Promise.all(
       Array.from({ length: 300 }, (_, n) => verify(one, "session", unknown(n))),
@@ -201,10 +201,10 @@ describe("two replicas over one database", () => {
     one.asked.isDown = true
     expect(await verify(one, "session", jws)).toEqual({ sub: "acct_1" })
     expect((await jwks(one)).keys).toHaveLength(1)
-    house.clock.advance(1_000)
+    fixture.clock.advance(1_000)
     expect((await jwks(one)).keys).toHaveLength(1)
     // an unknown key while the database is down is a failure, not a wrong signature
-    house.clock.advance(1_000)
+    fixture.clock.advance(1_000)
     expect(
       await Effect.runPromise(Effect.flip(one.signer.verify("session", unknown(1)))),
     ).toMatchObject({ _tag: "PortError" })
@@ -212,12 +212,12 @@ describe("two replicas over one database", () => {
   })
 
   it("a row that can't be read takes nobody with it", async () => {
-    const one = house.replica()
+    const one = fixture.replica()
     const jws = await sign(one, "session")
     await sql`INSERT INTO signing_key SELECT 'broken', purpose, '{"kty":"oct","k":"AAAA"}', 'nonsense', sealed_by, created_at, retires_at, accepted_until FROM signing_key`.execute(
-      house.database.queries(),
+      fixture.database.queries(),
     )
-    const two = house.replica()
+    const two = fixture.replica()
     expect(await verify(two, "session", jws)).toEqual({ sub: "acct_1" })
     expect(two.log.lines).toEqual([
       expect.objectContaining({
@@ -230,68 +230,68 @@ describe("two replicas over one database", () => {
 
 describe("rotation", () => {
   it("makes a new key when one has signed for its days; sessions verify for 25 hours more, receipts forever", async () => {
-    const [one, two] = [house.replica({ rotateDays: 2 }), house.replica({ rotateDays: 2 })]
+    const [one, two] = [fixture.replica({ rotateDays: 2 }), fixture.replica({ rotateDays: 2 })]
     const [session, receipt] = [await sign(one, "session"), await sign(one, "receipt")]
-    house.clock.advance(2 * dayMs - 1)
+    fixture.clock.advance(2 * dayMs - 1)
     expect(kidOf(await sign(one, "session"))).toBe(kidOf(session))
-    house.clock.advance(1)
+    fixture.clock.advance(1)
     const next = await sign(one, "session")
     expect(kidOf(next)).not.toBe(kidOf(session))
     expect(kidOf(await sign(two, "session"))).toBe(kidOf(next))
-    house.clock.advance(25 * hourMs - 1)
-    for (const replica of [one, two, house.replica()]) {
+    fixture.clock.advance(25 * hourMs - 1)
+    for (const replica of [one, two, fixture.replica()]) {
       expect(await verify(replica, "session", session)).toEqual({ sub: "acct_1" })
       expect((await jwks(replica)).keys.map((key) => key.kid)).toContain(kidOf(session))
     }
-    house.clock.advance(1)
-    for (const replica of [one, two, house.replica()]) {
+    fixture.clock.advance(1)
+    for (const replica of [one, two, fixture.replica()]) {
       expect(await verify(replica, "session", session)).toBeUndefined()
       expect((await jwks(replica)).keys.map((key) => key.kid)).not.toContain(kidOf(session))
     }
-    house.clock.advance(3_650 * dayMs)
-    for (const replica of [one, house.replica()]) {
+    fixture.clock.advance(3_650 * dayMs)
+    for (const replica of [one, fixture.replica()]) {
       expect(await verify(replica, "receipt", receipt)).toEqual({ sub: "acct_1" })
       expect((await jwks(replica)).keys.map((key) => key.kid)).toContain(kidOf(receipt))
     }
   })
 
   it("by many replicas at once gives one key, and all verify", async () => {
-    const replicas = Array.from({ length: 6 }, () => house.replica())
+    const replicas = Array.from({ length: 6 }, () => fixture.replica())
     await Promise.all(replicas.map((replica) => run(renewKeys(replica.ring))))
-    house.clock.advance(30 * dayMs)
+    fixture.clock.advance(30 * dayMs)
     const all = await Promise.all(replicas.map((replica) => sign(replica, "session")))
     expect(new Set(all.map(kidOf)).size).toBe(1)
-    expect((await house.rows()).filter((row) => row.purpose === "session")).toHaveLength(2)
+    expect((await fixture.rows()).filter((row) => row.purpose === "session")).toHaveLength(2)
     for (const replica of replicas)
       for (const jws of all)
         expect(await verify(replica, "session", jws)).toEqual({ sub: "acct_1" })
   })
 
   it("the hourly look makes the next key, erases private halves that sign no more and session keys that are over", async () => {
-    const one = house.replica({ rotateDays: 1 })
+    const one = fixture.replica({ rotateDays: 1 })
     await run(renewKeys(one.ring))
-    expect(await house.rows()).toHaveLength(2)
-    house.clock.advance(dayMs)
+    expect(await fixture.rows()).toHaveLength(2)
+    fixture.clock.advance(dayMs)
     await run(renewKeys(one.ring))
-    expect((await house.rows()).map((row) => row.private_jwk !== null)).toEqual([
+    expect((await fixture.rows()).map((row) => row.private_jwk !== null)).toEqual([
       true,
       true,
       true,
       true,
     ])
-    house.clock.advance(hourMs)
+    fixture.clock.advance(hourMs)
     await run(renewKeys(one.ring))
-    expect((await house.rows()).filter((row) => row.private_jwk === null)).toHaveLength(2)
-    house.clock.advance(25 * hourMs)
+    expect((await fixture.rows()).filter((row) => row.private_jwk === null)).toHaveLength(2)
+    fixture.clock.advance(25 * hourMs)
     await run(renewKeys(one.ring))
-    const rows = await house.rows()
+    const rows = await fixture.rows()
     expect(rows.filter((row) => row.purpose === "receipt")).toHaveLength(3)
     expect(rows.filter((row) => row.purpose === "session")).toHaveLength(2)
   })
 })
 
 it("an ordinary program verifies a receipt with the published key", async () => {
-  const one = house.replica()
+  const one = fixture.replica()
   const jws = await sign(one, "receipt", { call_id: "c" })
   const { verify: check } = await import("node:crypto")
   const { kty, crv, x } = (await jwks(one)).keys[0]!

@@ -21,7 +21,7 @@ afterEach(() => rm(dataDir, { recursive: true, force: true }))
 /** Starts the plugin, as boot would, and closes it when `work` is done. */
 const started = async <A>(
   settings: unknown,
-  role: Deployment["role"],
+  mode: Deployment["mode"],
   work: (
     log: ReturnType<typeof fakeLog>,
     storage: () => ReturnType<typeof resolveStorage>,
@@ -34,7 +34,7 @@ const started = async <A>(
     dataDir,
     modelsDir: dataDir,
     baseUrl: "http://127.0.0.1:1",
-    role,
+    mode,
   })
   provide(child, Tokens.clock, fakeClock())
   provide(child, Tokens.log, log)
@@ -55,9 +55,9 @@ const resolveStorage = (child: Parameters<typeof resolve>[0]) => resolve(child, 
 it("keeps blobs below the data folder unless told otherwise", async () => {
   const put = (storage: ReturnType<typeof resolveStorage>) =>
     Effect.runPromise(storage.put("k", Stream.make(new Uint8Array(1)), 1))
-  await started({}, "serve", async (_, storage) => put(storage()))
-  await started({ folder: "elsewhere" }, "serve", async (_, storage) => put(storage()))
-  await started({ folder: join(dataDir, "absolute") }, "serve", async (_, storage) =>
+  await started({}, "server", async (_, storage) => put(storage()))
+  await started({ folder: "elsewhere" }, "server", async (_, storage) => put(storage()))
+  await started({ folder: join(dataDir, "absolute") }, "server", async (_, storage) =>
     put(storage()),
   )
   for (const folder of ["blobs", "elsewhere", "absolute"])
@@ -65,20 +65,20 @@ it("keeps blobs below the data folder unless told otherwise", async () => {
 })
 
 it("sweeps what a dead server left, but not beside a running one", async () => {
-  await started({}, "serve", async () => {})
+  await started({}, "server", async () => {})
   const leftover = join(dataDir, "blobs", "~incoming", "left")
   await writeFile(leftover, "half")
   await utimes(leftover, 1, 1)
   await started({}, "command", async () => {})
   expect(await readdir(join(dataDir, "blobs", "~incoming"))).toEqual(["left"])
-  const lines = await started({}, "serve", async (log) => log.lines)
+  const lines = await started({}, "server", async (log) => log.lines)
   expect(await readdir(join(dataDir, "blobs", "~incoming"))).toEqual([])
   expect(lines).toMatchObject([{ level: "info", fields: { swept: 1 } }])
 })
 
 it("refuses to start where it can't write", async () => {
   await writeFile(join(dataDir, "file"), "")
-  await expect(started({ folder: "file" }, "serve", async () => {})).rejects.toMatchObject({
+  await expect(started({ folder: "file" }, "server", async () => {})).rejects.toMatchObject({
     _tag: "PluginError",
     plugin: "storage-disk",
   })

@@ -16,9 +16,9 @@ export const plugin = definePlugin<StorageDiskSettings>({
   provides: [Tokens.storage],
   start: (container, settings) =>
     Effect.gen(function* () {
-      const { dataDir, role } = resolve(container, Tokens.deployment)
+      const { dataDir, mode } = resolve(container, Tokens.deployment)
       const root = yield* prepareFolder(resolvePath(dataDir, settings.folder ?? "blobs"))
-      if (role === "serve")
+      if (mode === "server")
         yield* keepSwept(root, resolve(container, Tokens.clock), resolve(container, Tokens.log))
       provide(container, Tokens.storage, makeDiskStorage(root))
     }),

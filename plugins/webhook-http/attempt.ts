@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { PortError } from "../../core/index.ts"
-import type { WebhookHouse } from "./house.ts"
+import type { WebhookDeps } from "./deps.ts"
 import { headersOf } from "./signature.ts"
 import type { DeliveryRow, RegistrationRow } from "./to-reply.ts"
 import type { Attempt } from "./wire.ts"
@@ -13,20 +13,20 @@ export interface Ended {
   readonly endedMs: number
 }
 
-type House = Pick<WebhookHouse, "clock" | "outbound" | "secrets" | "settings">
+type Deps = Pick<WebhookDeps, "clock" | "outbound" | "secrets" | "settings">
 
 /** Those that sign now: the new one, and for a day after a rotation the old one too. */
 const secretsOf = (
-  { secrets }: House,
+  { secrets }: Deps,
   row: RegistrationRow,
   nowMs: number,
 ): readonly string[] | undefined => {
-  const secret = secrets.open(row.secret)
+  const secret = secrets.decrypt(row.secret)
   const isOldGood =
     row.old_secret !== null &&
     row.old_secret_until !== null &&
     nowMs < row.old_secret_until.getTime()
-  const old = isOldGood ? secrets.open(row.old_secret ?? "") : undefined
+  const old = isOldGood ? secrets.decrypt(row.old_secret ?? "") : undefined
   return secret === undefined ? undefined : [secret, ...(old === undefined ? [] : [old])]
 }
 
@@ -49,16 +49,16 @@ const textOf = (body: Uint8Array): string =>
 
 /** Sends it once. What the receiver does is an outcome, not a failure. */
 export const attemptDelivery = (
-  house: House,
+  deps: Deps,
   row: RegistrationRow,
   delivery: DeliveryRow,
 ): Effect.Effect<Ended, PortError> =>
   Effect.suspend(() => {
-    const { clock, outbound, settings } = house
+    const { clock, outbound, settings } = deps
     const startMs = clock.nowMs()
     const beganMs = clock.monotonicMs()
     const seconds = Math.floor(startMs / 1000)
-    const secrets = secretsOf(house, row, startMs)
+    const secrets = secretsOf(deps, row, startMs)
     if (!secrets) return Effect.fail(cannotOpen)
     const ended = (
       status_code: number | null,

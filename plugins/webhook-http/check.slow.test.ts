@@ -3,70 +3,70 @@ import { type RawBuilder, sql } from "kysely"
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest"
 import type { Queue } from "../../core/index.ts"
 import { deliveryCheck } from "./check.ts"
-import type { WebhookHouse } from "./house.ts"
-import { type Desk, openDesk } from "./testing/api-fixture.ts"
+import type { WebhookDeps } from "./deps.ts"
+import { type ApiFixture, openApiFixture } from "./testing/api-fixture.ts"
 
 const run = Effect.runPromise
-let desk: Desk
+let api: ApiFixture
 beforeAll(async () => {
-  desk = await openDesk()
+  api = await openApiFixture()
 })
 afterEach(async () => {
-  await run(desk.drain)
-  await desk.empty()
+  await run(api.drain)
+  await api.empty()
 })
-afterAll(() => desk?.close())
+afterAll(() => api?.close())
 
 const query = async <R>(text: RawBuilder<R>) =>
-  (await text.execute(desk.test.database.queries())).rows
-const findings = (house: WebhookHouse = desk.house) =>
-  run(Stream.runCollect(deliveryCheck(house).findings(() => {})))
+  (await text.execute(api.test.database.queries())).rows
+const findings = (fixture: WebhookDeps = api.deps) =>
+  run(Stream.runCollect(deliveryCheck(fixture).findings(() => {})))
 /** As if somebody had emptied the queue's tables. */
-const emptied = (): WebhookHouse => ({
-  ...desk.house,
-  queue: { ...desk.queue, held: () => Effect.succeed(new Set<string>()) },
+const emptied = (): WebhookDeps => ({
+  ...api.deps,
+  queue: { ...api.queue, held: () => Effect.succeed(new Set<string>()) },
 })
 
 /** A delivery that failed once and waits for its second attempt. */
 const failOnce = async () => {
-  const receiver = await desk.receive()
+  const receiver = await api.receive()
   receiver.answer = (reply) => {
     reply.statusCode = 503
     reply.end()
   }
-  const { id } = await desk.register(receiver.url)
-  await desk.emit()
+  const { id } = await api.register(receiver.url)
+  await api.emit()
   const fresh = await findings()
-  await desk.advance(0)
-  const [delivery] = await desk.deliveries(id)
+  await api.advance(0)
+  const [delivery] = await api.deliveries(id)
   return { receiver, webhook: id, delivery: delivery.id as string, fresh }
 }
 
 it("finds nothing where deliveries wait, are retried, come back later, or are over", async () => {
   const { receiver, webhook, fresh } = await failOnce()
   expect([fresh, await findings()]).toEqual([[], []])
-  await desk.advance(5_000)
+  await api.advance(5_000)
   expect(await findings()).toEqual([])
   receiver.answer = (reply) => void reply.end()
-  await run(desk.drain)
-  expect((await desk.deliveries(webhook))[0].status).toBe("succeeded")
+  await run(api.drain)
+  expect((await api.deliveries(webhook))[0].status).toBe("succeeded")
   expect(await findings()).toEqual([])
 })
 
 it("a ticket that came back because its webhook was busy still counts, however often", async () => {
-  const receiver = await desk.receive()
+  const receiver = await api.receive()
   const held: import("node:http").ServerResponse[] = []
   receiver.answer = (reply) => void held.push(reply)
-  await desk.register(receiver.url)
+  await api.register(receiver.url)
   const many = 150
-  for (let n = 0; n < many; n++) await desk.emit()
+  for (let n = 0; n < many; n++) await api.emit()
   let looked = 0
   for (let turn = 0; turn < 3; turn++) {
-    await run(desk.queue.advance(2_000))
+    await run(api.queue.advance(2_000))
     await run(Effect.promise(() => new Promise((done) => setTimeout(done, 20))))
     const found = await run(
       Stream.runCollect(
-        deliveryCheck(desk.house).findings((things) => {
+        deliveryCheck(api.deps).findings((things) => {
           looked += things
         }),
       ),
@@ -90,7 +90,7 @@ it("queues a delivery again whose ticket is gone", async () => {
     problem: "it waits, but nothing in the queue will make its attempt",
     remedy: "it is queued again",
   })
-  await run(finding!.mend!)
+  await run(finding!.repair!)
   expect(sent).toEqual([
     [
       expect.objectContaining({ delivery, round: 0, tries: 1, deferred: 0 }),
@@ -101,10 +101,10 @@ it("queues a delivery again whose ticket is gone", async () => {
 
 it("a delivery that went on between the looks is no finding", async () => {
   await failOnce()
-  const goesOn: WebhookHouse = {
-    ...desk.house,
+  const goesOn: WebhookDeps = {
+    ...api.deps,
     queue: {
-      ...desk.queue,
+      ...api.queue,
       held: () =>
         Effect.promise(() =>
           query(sql`UPDATE webhook_delivery SET tries = tries + 1`).then(() => new Set<string>()),
@@ -126,7 +126,7 @@ it("gives up what waits for a webhook that is gone", async () => {
     problem: "it waits, but its webhook is gone",
     remedy: "it is given up",
   })
-  for (let time = 0; time < 2; time++) await run(finding!.mend!)
+  for (let time = 0; time < 2; time++) await run(finding!.repair!)
   expect([await findings(), await query(sql`SELECT state FROM webhook_delivery`)]).toEqual([
     [],
     [{ state: "giveup" }],

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { type ConsistencyCheck, type Finding, inPages, type PortError } from "../../core/index.ts"
 import { makeDeliveryRows, type PendingRow } from "./delivery-rows.ts"
-import type { WebhookHouse } from "./house.ts"
+import type { WebhookDeps } from "./deps.ts"
 import { isTicketOf } from "./record.ts"
 import { keysOf, sendTicket, ticketJob, ticketOf } from "./ticket.ts"
 
@@ -12,7 +12,7 @@ const subjectOf = ({ id, webhook_id, owner }: PendingRow): string =>
 const graceMs = 60_000
 
 const queueAgain = (
-  { queue, clock }: WebhookHouse,
+  { queue, clock }: WebhookDeps,
   row: PendingRow,
 ): Effect.Effect<void, PortError> =>
   Effect.suspend(() =>
@@ -27,12 +27,12 @@ const queueAgain = (
  * Delivery and ticket change together, so a delivery that stands where it stood before and after the look into the queue had its ticket in between, or has lost it.
  */
 const withoutTicket = (
-  house: WebhookHouse,
+  deps: WebhookDeps,
   rows: readonly PendingRow[],
 ): Effect.Effect<readonly Finding[], PortError> =>
   Effect.gen(function* () {
-    const deliveries = makeDeliveryRows(house.database)
-    const held = yield* house.queue.held(
+    const deliveries = makeDeliveryRows(deps.database)
+    const held = yield* deps.queue.held(
       ticketJob,
       rows.flatMap((row) => keysOf(ticketOf(row))),
     )
@@ -44,38 +44,38 @@ const withoutTicket = (
         subject: subjectOf(row),
         problem: "it waits, but nothing in the queue will make its attempt",
         remedy: "it is queued again",
-        mend: queueAgain(house, row),
+        repair: queueAgain(deps, row),
       })
     }
     return findings
   })
 
-const withoutWebhook = (house: WebhookHouse, row: PendingRow): Finding => ({
+const withoutWebhook = (deps: WebhookDeps, row: PendingRow): Finding => ({
   subject: subjectOf(row),
   problem: "it waits, but its webhook is gone",
   remedy: "it is given up",
-  mend: makeDeliveryRows(house.database).giveUp(row.id),
+  repair: makeDeliveryRows(deps.database).giveUp(row.id),
 })
 
-export const deliveryCheck = (house: WebhookHouse): ConsistencyCheck => ({
+export const deliveryCheck = (deps: WebhookDeps): ConsistencyCheck => ({
   name: "deliveries",
   about: "each delivery that waits has its webhook, and its next attempt in the queue",
   findings: (looked) => {
-    const before = house.clock.nowMs() - graceMs
+    const before = deps.clock.nowMs() - graceMs
     const judge = (rows: readonly PendingRow[]) => {
       const gone = rows.filter(
         ({ url, created_at }) => url === null && created_at.getTime() <= before,
       )
       const waiting = rows.filter(({ url }) => url !== null)
-      return Effect.map(withoutTicket(house, waiting), (lost) => [
-        ...gone.map((row) => withoutWebhook(house, row)),
+      return Effect.map(withoutTicket(deps, waiting), (lost) => [
+        ...gone.map((row) => withoutWebhook(deps, row)),
         ...lost,
       ])
     }
     return inPages(
       {
         page: (after: PendingRow | undefined, limit) =>
-          makeDeliveryRows(house.database).pending(after?.seq ?? 0n, limit),
+          makeDeliveryRows(deps.database).pending(after?.seq ?? 0n, limit),
         judge,
       },
       looked,

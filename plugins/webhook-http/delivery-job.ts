@@ -2,7 +2,7 @@ import { Effect, Option } from "effect"
 import { type Job, PortError } from "../../core/index.ts"
 import { attemptDelivery } from "./attempt.ts"
 import { makeDeliveryRows } from "./delivery-rows.ts"
-import type { OpenHouse, WebhookHouse } from "./house.ts"
+import type { OpenDeps, WebhookDeps } from "./deps.ts"
 import { isTicketOf, recordAttempt } from "./record.ts"
 import { makeRegistrationRows } from "./registration-rows.ts"
 import { isOver } from "./schedule.ts"
@@ -16,40 +16,40 @@ const longestDeferMs = 60_000
 const deferMs = (deferred: number, random: () => number): number =>
   Math.round(Math.min(shortestDeferMs * 2 ** deferred, longestDeferMs) * (0.5 + random()))
 
-const deliver = (house: WebhookHouse, ticket: Ticket): Effect.Effect<void, PortError> =>
+const deliver = (deps: WebhookDeps, ticket: Ticket): Effect.Effect<void, PortError> =>
   Effect.gen(function* () {
-    const deliveries = makeDeliveryRows(house.database)
+    const deliveries = makeDeliveryRows(deps.database)
     const delivery = yield* deliveries.find(ticket.delivery)
     if (!isTicketOf(ticket, delivery)) return
-    const registration = yield* makeRegistrationRows(house.database).find(delivery.webhook_id)
+    const registration = yield* makeRegistrationRows(deps.database).find(delivery.webhook_id)
     const round = {
       tries: delivery.tries,
       beganMs: delivery.round_at.getTime(),
       once: delivery.once,
     }
-    if (!registration || isOver(round, house.clock.nowMs()))
+    if (!registration || isOver(round, deps.clock.nowMs()))
       return yield* deliveries.giveUp(delivery.id)
-    yield* recordAttempt(house, ticket, yield* attemptDelivery(house, registration, delivery))
+    yield* recordAttempt(deps, ticket, yield* attemptDelivery(deps, registration, delivery))
   })
 
 const notStarted = new PortError({ port: "webhook", message: "the plugin has not started yet" })
 
 /** One attempt of one delivery. Each further attempt is a ticket of its own, so the waits are ours and the queue's own retries are for crashes. */
-export const makeDeliveryJob = (open: OpenHouse, places: WebhookGateOptions): Job<Ticket> => {
+export const makeDeliveryJob = (open: OpenDeps, places: WebhookGateOptions): Job<Ticket> => {
   const gate = makeWebhookGate(places)
   return {
     ...ticketJob,
     concurrency: places.atOnce,
     run: (ticket) =>
       Effect.gen(function* () {
-        const house = open()
-        if (!house) return yield* notStarted
-        const entered = yield* gate(ticket.webhook, deliver(house, ticket))
+        const deps = open()
+        if (!deps) return yield* notStarted
+        const entered = yield* gate(ticket.webhook, deliver(deps, ticket))
         if (Option.isSome(entered)) return
         yield* sendTicket(
-          house.queue,
+          deps.queue,
           { ...ticket, deferred: ticket.deferred + 1 },
-          deferMs(ticket.deferred, house.random),
+          deferMs(ticket.deferred, deps.random),
         )
       }),
   }

@@ -5,25 +5,25 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest
 import { PortError } from "../../core/index.ts"
 import { makeOutbound } from "../../runtime/services/outbound/outbound.ts"
 import { status } from "../../testing/receiver.ts"
-import { type Desk, openDesk } from "./testing/api-fixture.ts"
+import { type ApiFixture, openApiFixture } from "./testing/api-fixture.ts"
 import { upkeep } from "./upkeep.ts"
 
 const { webhooks } = new Stripe("sk_test_nobody")
-let desk: Desk
+let api: ApiFixture
 beforeAll(async () => {
-  desk = await openDesk()
+  api = await openApiFixture()
 })
-afterEach(() => desk.empty())
-afterAll(() => desk?.close())
+afterEach(() => api.empty())
+afterAll(() => api?.close())
 
-const nowSeconds = () => Math.floor(desk.clock.nowMs() / 1000)
-const settled = () => desk.advance(0)
+const nowSeconds = () => Math.floor(api.clock.nowMs() / 1000)
+const settled = () => api.advance(0)
 
 describe("a delivery", () => {
   it("is the exact body, signed, with the contract's headers, and is on record to the byte", async () => {
-    const receiver = await desk.receive()
-    const { id, secret } = await desk.register(receiver.url)
-    await desk.emit({ id: "batch-1", note: 'é\u2028"\u0000', total_cost_idr: 0.1 })
+    const receiver = await api.receive()
+    const { id, secret } = await api.register(receiver.url)
+    await api.emit({ id: "batch-1", note: 'é\u2028"\u0000', total_cost_idr: 0.1 })
     await settled()
     const [got] = receiver.received
     expect(got?.body).toBe(
@@ -41,10 +41,10 @@ describe("a delivery", () => {
         secret,
         300,
         undefined,
-        desk.clock.nowMs(),
+        api.clock.nowMs(),
       ),
     ).toMatchObject({ event: "batch.completed" })
-    expect(await desk.deliveries(id)).toEqual([
+    expect(await api.deliveries(id)).toEqual([
       {
         id: expect.stringMatching(/^whd-/),
         object: "webhook.delivery",
@@ -63,7 +63,7 @@ describe("a delivery", () => {
         next_attempt_at: null,
       },
     ])
-    expect(await desk.show(id)).toMatchObject({
+    expect(await api.show(id)).toMatchObject({
       status: "active",
       last_delivery_at: nowSeconds(),
       last_error: null,
@@ -71,22 +71,22 @@ describe("a delivery", () => {
   })
 
   it("is retried after 5 s, 30 s, 5 min and 30 min, not before, and given up after the fifth failure", async () => {
-    const receiver = await desk.receive()
+    const receiver = await api.receive()
     receiver.answer = status(503)
-    const { id } = await desk.register(receiver.url)
-    await desk.emit()
+    const { id } = await api.register(receiver.url)
+    await api.emit()
     await settled()
     for (const [n, waitMs] of [5_000, 30_000, 300_000, 1_800_000].entries()) {
-      expect((await desk.deliveries(id))[0]).toMatchObject({
+      expect((await api.deliveries(id))[0]).toMatchObject({
         status: "pending",
-        next_attempt_at: Math.floor((desk.clock.nowMs() + waitMs) / 1000),
+        next_attempt_at: Math.floor((api.clock.nowMs() + waitMs) / 1000),
       })
-      await desk.advance(waitMs - 1)
+      await api.advance(waitMs - 1)
       expect(receiver.received).toHaveLength(n + 1)
-      await desk.advance(1)
+      await api.advance(1)
       expect(receiver.received).toHaveLength(n + 2)
     }
-    const [delivery] = await desk.deliveries(id)
+    const [delivery] = await api.deliveries(id)
     expect(delivery).toMatchObject({ status: "giveup", next_attempt_at: null })
     expect(
       delivery.attempts.map(
@@ -98,23 +98,23 @@ describe("a delivery", () => {
       ),
     ).toEqual(Array(5).fill([503, "HTTP 503", "no\ufffd 503"]))
     expect(new Set(receiver.received.map(({ body }) => body)).size).toBe(1)
-    expect(await desk.show(id)).toMatchObject({ status: "active", last_error: "HTTP 503" })
-    await desk.advance(86_400_000)
+    expect(await api.show(id)).toMatchObject({ status: "active", last_error: "HTTP 503" })
+    await api.advance(86_400_000)
     expect(receiver.received).toHaveLength(5)
   })
 
   it("succeeds in the end, and the error goes; it can be sent again after that", async () => {
-    const receiver = await desk.receive()
+    const receiver = await api.receive()
     receiver.answer = status(500)
-    const { id } = await desk.register(receiver.url)
-    await desk.emit()
+    const { id } = await api.register(receiver.url)
+    await api.emit()
     await settled()
-    expect(await desk.show(id)).toMatchObject({ last_error: "HTTP 500" })
+    expect(await api.show(id)).toMatchObject({ last_error: "HTTP 500" })
     receiver.answer = status(204)
-    await desk.advance(5_000)
-    expect(await desk.show(id)).toMatchObject({ last_error: null, last_delivery_at: nowSeconds() })
-    const [delivery] = await desk.deliveries(id)
-    const { status: code, json } = await desk.ask(
+    await api.advance(5_000)
+    expect(await api.show(id)).toMatchObject({ last_error: null, last_delivery_at: nowSeconds() })
+    const [delivery] = await api.deliveries(id)
+    const { status: code, json } = await api.ask(
       `POST /v1/webhooks/${id}/deliveries/${delivery.id}/redeliver`,
     )
     expect([code, json]).toEqual([
@@ -122,7 +122,7 @@ describe("a delivery", () => {
       { ...delivery, status: "pending", next_attempt_at: nowSeconds() },
     ])
     await settled()
-    expect((await desk.deliveries(id))[0]).toMatchObject({
+    expect((await api.deliveries(id))[0]).toMatchObject({
       status: "succeeded",
       attempts: [{ status_code: 500 }, { status_code: 204 }, { status_code: 204 }],
     })
@@ -130,52 +130,52 @@ describe("a delivery", () => {
   })
 
   it("that waits is sent again at once when that is asked for; its old ticket is void", async () => {
-    const receiver = await desk.receive()
+    const receiver = await api.receive()
     receiver.answer = status(500)
-    const { id } = await desk.register(receiver.url)
-    await desk.emit()
+    const { id } = await api.register(receiver.url)
+    await api.emit()
     await settled()
     receiver.answer = status(200)
-    const [{ id: delivery }] = await desk.deliveries(id)
-    await desk.ask(`POST /v1/webhooks/${id}/deliveries/${delivery}/redeliver`)
-    await desk.advance(3_600_000)
+    const [{ id: delivery }] = await api.deliveries(id)
+    await api.ask(`POST /v1/webhooks/${id}/deliveries/${delivery}/redeliver`)
+    await api.advance(3_600_000)
     expect(receiver.received).toHaveLength(2)
   })
 
   it("that is sent again while an attempt is under way has both attempts on record", async () => {
-    const receiver = await desk.receive()
+    const receiver = await api.receive()
     const open: import("node:http").ServerResponse[] = []
     receiver.answer = (reply) => void open.push(reply)
-    const { id } = await desk.register(receiver.url)
-    await desk.emit()
-    await Effect.runPromise(desk.queue.advance(0))
+    const { id } = await api.register(receiver.url)
+    await api.emit()
+    await Effect.runPromise(api.queue.advance(0))
     await vi.waitFor(() => expect(open).toHaveLength(1))
-    const [{ id: delivery }] = await desk.deliveries(id)
-    await desk.ask(`POST /v1/webhooks/${id}/deliveries/${delivery}/redeliver`)
-    await Effect.runPromise(desk.queue.advance(0))
+    const [{ id: delivery }] = await api.deliveries(id)
+    await api.ask(`POST /v1/webhooks/${id}/deliveries/${delivery}/redeliver`)
+    await Effect.runPromise(api.queue.advance(0))
     await vi.waitFor(() => expect(open).toHaveLength(2))
     status(500)(open[0]!)
     await vi.waitFor(async () =>
-      expect(await desk.show(id)).toMatchObject({ last_error: "HTTP 500" }),
+      expect(await api.show(id)).toMatchObject({ last_error: "HTTP 500" }),
     )
     status(200)(open[1]!)
     await settled()
-    expect(await desk.deliveries(id)).toMatchObject([
+    expect(await api.deliveries(id)).toMatchObject([
       { status: "succeeded", attempts: [{ status_code: 500 }, { status_code: 200 }] },
     ])
-    expect(await desk.show(id)).toMatchObject({ last_error: null })
+    expect(await api.show(id)).toMatchObject({ last_error: null })
   })
 
   it("does not follow redirects, and reads 4 kB of an answer", async () => {
-    const receiver = await desk.receive()
+    const receiver = await api.receive()
     receiver.answer = (reply) => {
       reply.writeHead(302, { location: receiver.url })
       reply.end("x".repeat(100_000))
     }
-    const { id } = await desk.register(receiver.url)
-    await desk.emit()
+    const { id } = await api.register(receiver.url)
+    await api.emit()
     await settled()
-    const [{ attempts }] = await desk.deliveries(id)
+    const [{ attempts }] = await api.deliveries(id)
     expect(attempts).toEqual([
       expect.objectContaining({
         status_code: 302,
@@ -187,12 +187,12 @@ describe("a delivery", () => {
   })
 
   it("to nobody is an error, and not a word about why beyond the code", async () => {
-    const receiver = await desk.receive()
-    const { id } = await desk.register(receiver.url)
+    const receiver = await api.receive()
+    const { id } = await api.register(receiver.url)
     await receiver.close()
-    await desk.emit()
+    await api.emit()
     await settled()
-    const [{ attempts }] = await desk.deliveries(id)
+    const [{ attempts }] = await api.deliveries(id)
     expect(attempts).toEqual([
       {
         at: nowSeconds(),
@@ -206,39 +206,39 @@ describe("a delivery", () => {
   })
 
   it("to a name that leads to a private address is refused when it is sent", async () => {
-    const before = desk.outside.outbound
-    desk.outside.outbound = makeOutbound([], async () => [
+    const before = api.outside.outbound
+    api.outside.outbound = makeOutbound([], async () => [
       { address: "93.184.216.34", family: 4 },
       { address: "10.0.0.7", family: 4 },
     ])
-    const { id } = await desk.register("https://hooks.example.com/in")
-    await desk.emit()
+    const { id } = await api.register("https://hooks.example.com/in")
+    await api.emit()
     await settled()
-    const [{ attempts, status: state }] = await desk.deliveries(id)
+    const [{ attempts, status: state }] = await api.deliveries(id)
     expect([state, attempts[0].status_code, attempts[0].error]).toEqual([
       "pending",
       null,
       "It leads to an address that is not on the public internet.",
     ])
-    desk.outside.outbound = before
+    api.outside.outbound = before
   })
 
   it("that was sent but could not be written down is sent again", async () => {
-    const receiver = await desk.receive()
-    const { id } = await desk.register(receiver.url)
-    const { transaction } = desk.house.database
+    const receiver = await api.receive()
+    const { id } = await api.register(receiver.url)
+    const { transaction } = api.deps.database
     const failing = () => Effect.fail(new PortError({ port: "database", message: "gone" }))
     receiver.answer = (reply) => {
-      ;(desk.house.database as { transaction: unknown }).transaction = failing
+      ;(api.deps.database as { transaction: unknown }).transaction = failing
       reply.end()
     }
-    await desk.emit()
+    await api.emit()
     await settled()
-    ;(desk.house.database as { transaction: unknown }).transaction = transaction
+    ;(api.deps.database as { transaction: unknown }).transaction = transaction
     receiver.answer = (reply) => void reply.end()
-    expect((await desk.deliveries(id))[0]).toMatchObject({ status: "pending", attempts: [] })
-    await desk.advance(600_000)
-    expect((await desk.deliveries(id))[0]).toMatchObject({
+    expect((await api.deliveries(id))[0]).toMatchObject({ status: "pending", attempts: [] })
+    await api.advance(600_000)
+    expect((await api.deliveries(id))[0]).toMatchObject({
       status: "succeeded",
       attempts: [{ status_code: 200 }],
     })
@@ -249,23 +249,21 @@ describe("a delivery", () => {
   })
 
   it("whose ticket was lost gets a new one; an old one is forgotten", async () => {
-    const receiver = await desk.receive()
-    const { id } = await desk.register(receiver.url)
-    await desk.emit()
+    const receiver = await api.receive()
+    const { id } = await api.register(receiver.url)
+    await api.emit()
     await settled()
-    await sql`UPDATE webhook_delivery SET state = 'pending', next_attempt_at = ${new Date(desk.clock.nowMs())}`.execute(
-      desk.test.database.queries(),
+    await sql`UPDATE webhook_delivery SET state = 'pending', next_attempt_at = ${new Date(api.clock.nowMs())}`.execute(
+      api.test.database.queries(),
     )
-    await sql`UPDATE webhook_delivery SET tries = 0, round = 5`.execute(
-      desk.test.database.queries(),
-    )
-    await desk.advance(16 * 60_000)
+    await sql`UPDATE webhook_delivery SET tries = 0, round = 5`.execute(api.test.database.queries())
+    await api.advance(16 * 60_000)
     expect(receiver.received).toHaveLength(1)
-    expect(await Effect.runPromise(upkeep(desk.house))).toBe(1)
+    expect(await Effect.runPromise(upkeep(api.deps))).toBe(1)
     await settled()
     expect(receiver.received).toHaveLength(2)
-    await desk.advance(31 * 86_400_000)
-    await Effect.runPromise(upkeep(desk.house))
-    expect(await desk.deliveries(id)).toEqual([])
+    await api.advance(31 * 86_400_000)
+    await Effect.runPromise(upkeep(api.deps))
+    expect(await api.deliveries(id)).toEqual([])
   })
 })

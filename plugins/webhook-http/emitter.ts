@@ -7,7 +7,7 @@ import {
   type Webhook,
 } from "../../core/index.ts"
 import { makeDeliveryRows, type NewDelivery } from "./delivery-rows.ts"
-import type { WebhookHouse } from "./house.ts"
+import type { WebhookDeps } from "./deps.ts"
 import { makeRegistrationRows } from "./registration-rows.ts"
 import { sendTicket, ticketOf } from "./ticket.ts"
 import type { DeliveryRow } from "./to-reply.ts"
@@ -20,33 +20,33 @@ export const bodyOf = (event: string, nowMs: number, data: Json): string =>
 
 /** The delivery and its first ticket. */
 export const enqueue = (
-  house: WebhookHouse,
+  deps: WebhookDeps,
   delivery: Omit<NewDelivery, "at">,
   tx: Transaction,
 ): Effect.Effect<DeliveryRow, PortError> =>
   Effect.gen(function* () {
-    const row = yield* makeDeliveryRows(house.database).insert(
-      { ...delivery, at: new Date(house.clock.nowMs()) },
+    const row = yield* makeDeliveryRows(deps.database).insert(
+      { ...delivery, at: new Date(deps.clock.nowMs()) },
       tx,
     )
-    yield* sendTicket(house.queue, ticketOf(row), 0, tx)
+    yield* sendTicket(deps.queue, ticketOf(row), 0, tx)
     return row
   })
 
-export const makeEmitter = (house: WebhookHouse): Webhook => {
+export const makeEmitter = (deps: WebhookDeps): Webhook => {
   const store = (tenant: Tenant, event: string, body: string) => (tx: Transaction) =>
     Effect.gen(function* () {
-      for (const id of yield* makeRegistrationRows(house.database).listening(tenant, event, tx))
+      for (const id of yield* makeRegistrationRows(deps.database).listening(tenant, event, tx))
         yield* enqueue(
-          house,
-          { id: house.ids.make("whd-"), webhook_id: id, event, body, once: false },
+          deps,
+          { id: deps.ids.make("whd-"), webhook_id: id, event, body, once: false },
           tx,
         )
     })
   return {
     emit: (tenant, event, data, tx) =>
       Effect.suspend(() => {
-        const body = bodyOf(event, house.clock.nowMs(), data)
+        const body = bodyOf(event, deps.clock.nowMs(), data)
         if (body.length > maxBodyLength)
           return Effect.fail(
             new PortError({
@@ -55,7 +55,7 @@ export const makeEmitter = (house: WebhookHouse): Webhook => {
             }),
           )
         const stored = store(tenant, event, body)
-        return tx ? stored(tx) : house.database.transaction(stored)
+        return tx ? stored(tx) : deps.database.transaction(stored)
       }),
   }
 }

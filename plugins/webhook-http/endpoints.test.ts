@@ -3,19 +3,19 @@ import { sql } from "kysely"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import type { Tenant } from "../../core/index.ts"
 import { makeOutbound } from "../../runtime/services/outbound/outbound.ts"
-import { ada, type Desk, openDesk } from "./testing/api-fixture.ts"
+import { type ApiFixture, ada, openApiFixture } from "./testing/api-fixture.ts"
 
-let desk: Desk
+let api: ApiFixture
 beforeAll(async () => {
-  desk = await openDesk()
+  api = await openApiFixture()
 })
-beforeEach(() => desk.empty())
-afterAll(() => desk?.close())
+beforeEach(() => api.empty())
+afterAll(() => api?.close())
 
 const url = "https://hooks.example.com/in?a=1#b"
 const good = { url, events: ["batch.completed"], description: "mine" }
 const create = (body: unknown = good, as: Tenant = ada, idempotencyKey?: string) =>
-  desk.ask("POST /v1/webhooks", {
+  api.ask("POST /v1/webhooks", {
     as,
     body,
     ...(idempotencyKey !== undefined && { idempotencyKey }),
@@ -44,11 +44,11 @@ describe("a webhook", () => {
       ...{
         last_delivery_at: null,
         last_error: null,
-        created_at: Math.floor(desk.clock.nowMs() / 1000),
+        created_at: Math.floor(api.clock.nowMs() / 1000),
       },
     })
-    expect((await desk.ask(`GET /v1/webhooks/${shown.id}`)).json).toEqual(shown)
-    expect((await desk.ask("GET /v1/webhooks")).json).toEqual({
+    expect((await api.ask(`GET /v1/webhooks/${shown.id}`)).json).toEqual(shown)
+    expect((await api.ask("GET /v1/webhooks")).json).toEqual({
       object: "list",
       data: [shown],
       has_more: false,
@@ -56,15 +56,15 @@ describe("a webhook", () => {
       last_id: shown.id,
     })
     const { rows } = await sql`SELECT * FROM webhook_registration`.execute(
-      desk.test.database.queries(),
+      api.test.database.queries(),
     )
     expect(inspect(rows, { maxStringLength: null })).not.toContain(secret)
-    expect((await desk.ask(`DELETE /v1/webhooks/${shown.id}`)).json).toEqual({
+    expect((await api.ask(`DELETE /v1/webhooks/${shown.id}`)).json).toEqual({
       id: shown.id,
       object: "webhook",
       deleted: true,
     })
-    expect(refusal(await desk.ask(`DELETE /v1/webhooks/${shown.id}`))).toEqual([
+    expect(refusal(await api.ask(`DELETE /v1/webhooks/${shown.id}`))).toEqual([
       404,
       "not_found",
       null,
@@ -74,7 +74,7 @@ describe("a webhook", () => {
   it("is made once under an Idempotency-Key", async () => {
     const [first, second] = [await create(good, ada, "k"), await create(good, ada, "k")]
     expect(second.json).toEqual(first.json)
-    expect((await desk.ask("GET /v1/webhooks")).json.data).toHaveLength(1)
+    expect((await api.ask("GET /v1/webhooks")).json.data).toHaveLength(1)
     expect(refusal(await create({ ...good, description: "other" }, ada, "k"))).toEqual([
       409,
       "conflict",
@@ -87,20 +87,20 @@ describe("a webhook", () => {
     for (let n = 0; n < 5; n++) ids.unshift((await create()).json.id)
     const seen: string[] = []
     for (let after = "", more = true; more; ) {
-      const { json } = await desk.ask(`GET /v1/webhooks?limit=2${after}`)
+      const { json } = await api.ask(`GET /v1/webhooks?limit=2${after}`)
       seen.push(...json.data.map(({ id }: { id: string }) => id))
       more = json.has_more
       after = `&after=${json.last_id}`
     }
     expect(seen).toEqual(ids)
     for (const limit of ["0", "101", "-1", "1.5", "x", ""])
-      expect(refusal(await desk.ask(`GET /v1/webhooks?limit=${limit}`)), limit).toEqual([
+      expect(refusal(await api.ask(`GET /v1/webhooks?limit=${limit}`)), limit).toEqual([
         400,
         "invalid_request_error",
         "limit",
       ])
     for (const after of ["wh-none", "%00", "x".repeat(300)])
-      expect(refusal(await desk.ask(`GET /v1/webhooks?after=${after}`))).toEqual([
+      expect(refusal(await api.ask(`GET /v1/webhooks?after=${after}`))).toEqual([
         400,
         "invalid_request_error",
         "after",
@@ -109,20 +109,20 @@ describe("a webhook", () => {
 
   it("is invisible to other accounts, and to the other mode", async () => {
     const { id } = (await create()).json
-    const receiver = await desk.receive()
-    const other = await desk.register(receiver.url)
-    await desk.emit()
-    await desk.advance(0)
-    const [delivery] = await desk.deliveries(other.id)
+    const receiver = await api.receive()
+    const other = await api.register(receiver.url)
+    await api.emit()
+    await api.advance(0)
+    const [delivery] = await api.deliveries(other.id)
     for (const as of [
       { account: "acct_eve", mode: "live" },
       { account: ada.account, mode: "test" },
     ] as const) {
       const mine = (await create(good, as)).json.id
       expect(
-        (await desk.ask("GET /v1/webhooks", { as })).json.data.map((one: { id: string }) => one.id),
+        (await api.ask("GET /v1/webhooks", { as })).json.data.map((one: { id: string }) => one.id),
       ).toEqual([mine])
-      expect(refusal(await desk.ask(`GET /v1/webhooks?after=${id}`, { as }))).toEqual([
+      expect(refusal(await api.ask(`GET /v1/webhooks?after=${id}`, { as }))).toEqual([
         400,
         "invalid_request_error",
         "after",
@@ -140,9 +140,9 @@ describe("a webhook", () => {
           `POST /v1/webhooks/${mine}/deliveries/${delivery.id}/redeliver`,
         ],
       ])
-        expect(refusal(await desk.ask(route, { as })), route).toEqual([404, "not_found", null])
+        expect(refusal(await api.ask(route, { as })), route).toEqual([404, "not_found", null])
       expect(
-        refusal(await desk.ask(`GET /v1/webhooks/${mine}/deliveries?after=${delivery.id}`, { as })),
+        refusal(await api.ask(`GET /v1/webhooks/${mine}/deliveries?after=${delivery.id}`, { as })),
       ).toEqual([400, "invalid_request_error", "after"])
     }
     expect(receiver.received).toHaveLength(1)
@@ -153,7 +153,7 @@ describe("a webhook", () => {
     expect(replies.filter(({ status }) => status === 200)).toHaveLength(20)
     expect(refusal(await create())).toEqual([409, "conflict", null])
     expect((await create(good, { account: ada.account, mode: "test" })).status).toBe(200)
-    await desk.ask(`DELETE /v1/webhooks/${replies.find(({ status }) => status === 200)?.json.id}`)
+    await api.ask(`DELETE /v1/webhooks/${replies.find(({ status }) => status === 200)?.json.id}`)
     expect((await create()).status).toBe(200)
   })
 })
@@ -189,7 +189,7 @@ describe("bad input", () => {
     ["a list", [], null],
   ])("refuses %s, and makes nothing", async (_, body, param) => {
     expect(refusal(await create(body))).toEqual([400, "invalid_request_error", param])
-    expect((await desk.ask("GET /v1/webhooks")).json.data).toEqual([])
+    expect((await api.ask("GET /v1/webhooks")).json.data).toEqual([])
   })
 
   it("takes the longest url and description, and null as no description", async () => {
@@ -209,15 +209,15 @@ describe("bad input", () => {
   })
 
   it("lets exact hosts through that the operator allowed, over http too", async () => {
-    const before = desk.outside.outbound
-    desk.outside.outbound = makeOutbound(["127.0.0.1:9000"])
+    const before = api.outside.outbound
+    api.outside.outbound = makeOutbound(["127.0.0.1:9000"])
     expect((await create({ ...good, url: "http://127.0.0.1:9000/x" })).status).toBe(200)
     expect(refusal(await create({ ...good, url: "http://127.0.0.1:9001/x" }))).toEqual([
       400,
       "invalid_request_error",
       "url",
     ])
-    desk.outside.outbound = before
+    api.outside.outbound = before
   })
 
   it.each(["wh-unknown", "%00", "x".repeat(300), "'%20OR%201=1", "%F0%9F%94%91"])(
@@ -231,9 +231,9 @@ describe("bad input", () => {
         `POST /v1/webhooks/${id}/test`,
         `GET /v1/webhooks/${id}/deliveries`,
       ])
-        expect(refusal(await desk.ask(route))).toEqual([404, "not_found", null])
+        expect(refusal(await api.ask(route))).toEqual([404, "not_found", null])
       expect(
-        refusal(await desk.ask(`POST /v1/webhooks/${mine}/deliveries/${id}/redeliver`)),
+        refusal(await api.ask(`POST /v1/webhooks/${mine}/deliveries/${id}/redeliver`)),
       ).toEqual([404, "not_found", null])
     },
   )

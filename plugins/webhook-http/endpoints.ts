@@ -20,7 +20,7 @@ import {
   toList,
 } from "../../core/index.ts"
 import { makeDeliveryRows } from "./delivery-rows.ts"
-import type { OpenHouse, WebhookHouse } from "./house.ts"
+import type { OpenDeps, WebhookDeps } from "./deps.ts"
 import { makeRegistrationRows } from "./registration-rows.ts"
 import {
   createWebhook,
@@ -41,31 +41,31 @@ const onlyOnce = { "cache-control": "no-store" }
 
 type Work = Effect.Effect<Reply, ApiError | PortError, Scope.Scope>
 
-const failedBy = (house: WebhookHouse) => (error: ApiError | PortError) => {
+const failedBy = (deps: WebhookDeps) => (error: ApiError | PortError) => {
   if (isApiError(error)) return error
-  house.log.error("a port failed", { port: error.port, reason: error.message })
+  deps.log.error("a port failed", { port: error.port, reason: error.message })
   return apiError(error.busy ? "backend_busy" : "internal_error")
 }
 
 /** Costs nothing. */
 const plan = <Body>(
-  open: OpenHouse,
+  open: OpenDeps,
   call: Call<Body>,
-  work: (house: WebhookHouse, tenant: Tenant) => Work,
+  work: (deps: WebhookDeps, tenant: Tenant) => Work,
 ): Effect.Effect<Plan, ApiError> =>
   Effect.suspend(() => {
-    const house = open()
-    if (!house) return Effect.fail(apiError("server_starting", undefined, { retryAfterMs: 2_000 }))
+    const deps = open()
+    if (!deps) return Effect.fail(apiError("server_starting", undefined, { retryAfterMs: 2_000 }))
     if (!call.caller) return Effect.fail(apiError("authentication_error"))
     return Effect.succeed({
       bound: {},
-      run: Effect.mapError(work(house, call.caller.tenant), failedBy(house)),
+      run: Effect.mapError(work(deps, call.caller.tenant), failedBy(deps)),
     })
   })
 
 const ok = (json: Json, headers: Strings = {}): Reply => ({ status: 200, headers, json })
 
-const list = (open: OpenHouse) =>
+const list = (open: OpenDeps) =>
   defineEndpoint({
     ...common,
     id: "webhooks.list",
@@ -76,9 +76,9 @@ const list = (open: OpenHouse) =>
     reply: listSchema(WebhookReply, "WebhookList"),
     plan: (call) =>
       Effect.flatMap(readPage(call.query), (page) =>
-        plan(open, call, (house, tenant) =>
+        plan(open, call, (deps, tenant) =>
           Effect.gen(function* () {
-            const rows = makeRegistrationRows(house.database)
+            const rows = makeRegistrationRows(deps.database)
             const before = yield* placeOf(page.after, (id) =>
               Effect.map(rows.get(tenant, id), (row) => row?.seq),
             )
@@ -90,7 +90,7 @@ const list = (open: OpenHouse) =>
   })
 
 /** What can be said of the address now; where its name leads is looked at with every delivery. */
-const checkUrl = (open: OpenHouse, url: string): Effect.Effect<void, ApiError> =>
+const checkUrl = (open: OpenDeps, url: string): Effect.Effect<void, ApiError> =>
   Effect.suspend(() => {
     const refusal = open()?.outbound.refusal(url)
     return refusal === undefined
@@ -98,7 +98,7 @@ const checkUrl = (open: OpenHouse, url: string): Effect.Effect<void, ApiError> =
       : Effect.fail(apiError("invalid_request_error", `url: ${refusal}`, { param: "url" }))
   })
 
-const create = (open: OpenHouse) =>
+const create = (open: OpenDeps) =>
   defineEndpoint({
     ...common,
     id: "webhooks.create",
@@ -111,15 +111,15 @@ const create = (open: OpenHouse) =>
     plan: (call) =>
       Effect.andThen(
         checkUrl(open, call.body.url),
-        plan(open, call, (house, tenant) =>
-          Effect.map(createWebhook(house, tenant, call.body), ({ row, secret }) =>
+        plan(open, call, (deps, tenant) =>
+          Effect.map(createWebhook(deps, tenant, call.body), ({ row, secret }) =>
             ok({ ...toWebhook(row), secret }, onlyOnce),
           ),
         ),
       ),
   })
 
-const get = (open: OpenHouse) =>
+const get = (open: OpenDeps) =>
   defineEndpoint({
     ...common,
     id: "webhooks.get",
@@ -129,12 +129,12 @@ const get = (open: OpenHouse) =>
     body: "none",
     reply: WebhookReply,
     plan: (call) =>
-      plan(open, call, (house, tenant) =>
-        Effect.map(findWebhook(house, tenant, call.params.id ?? ""), (row) => ok(toWebhook(row))),
+      plan(open, call, (deps, tenant) =>
+        Effect.map(findWebhook(deps, tenant, call.params.id ?? ""), (row) => ok(toWebhook(row))),
       ),
   })
 
-const remove = (open: OpenHouse) =>
+const remove = (open: OpenDeps) =>
   defineEndpoint({
     ...common,
     id: "webhooks.delete",
@@ -145,13 +145,13 @@ const remove = (open: OpenHouse) =>
     reply: DeletedWebhook,
     plan: (call) => {
       const { id = "" } = call.params
-      return plan(open, call, (house, tenant) =>
-        Effect.as(deleteWebhook(house, tenant, id), ok({ id, object: "webhook", deleted: true })),
+      return plan(open, call, (deps, tenant) =>
+        Effect.as(deleteWebhook(deps, tenant, id), ok({ id, object: "webhook", deleted: true })),
       )
     },
   })
 
-const rotate = (open: OpenHouse) =>
+const rotate = (open: OpenDeps) =>
   defineEndpoint({
     ...common,
     id: "webhooks.rotate",
@@ -162,14 +162,14 @@ const rotate = (open: OpenHouse) =>
     reply: NewWebhookReply,
     creates: true,
     plan: (call) =>
-      plan(open, call, (house, tenant) =>
-        Effect.map(rotateSecret(house, tenant, call.params.id ?? ""), ({ row, secret }) =>
+      plan(open, call, (deps, tenant) =>
+        Effect.map(rotateSecret(deps, tenant, call.params.id ?? ""), ({ row, secret }) =>
           ok({ ...toWebhook(row), secret }, onlyOnce),
         ),
       ),
   })
 
-const test = (open: OpenHouse) =>
+const test = (open: OpenDeps) =>
   defineEndpoint({
     ...common,
     id: "webhooks.test",
@@ -180,12 +180,12 @@ const test = (open: OpenHouse) =>
     reply: Delivery,
     creates: true,
     plan: (call) =>
-      plan(open, call, (house, tenant) =>
-        Effect.map(testWebhook(house, tenant, call.params.id ?? ""), (row) => ok(toDelivery(row))),
+      plan(open, call, (deps, tenant) =>
+        Effect.map(testWebhook(deps, tenant, call.params.id ?? ""), (row) => ok(toDelivery(row))),
       ),
   })
 
-const listDeliveries = (open: OpenHouse) =>
+const listDeliveries = (open: OpenDeps) =>
   defineEndpoint({
     ...common,
     id: "webhooks.deliveries.list",
@@ -196,10 +196,10 @@ const listDeliveries = (open: OpenHouse) =>
     reply: listSchema(Delivery, "WebhookDeliveryList"),
     plan: (call) =>
       Effect.flatMap(readPage(call.query), (page) =>
-        plan(open, call, (house, tenant) =>
+        plan(open, call, (deps, tenant) =>
           Effect.gen(function* () {
-            const { id } = yield* findWebhook(house, tenant, call.params.id ?? "")
-            const rows = makeDeliveryRows(house.database)
+            const { id } = yield* findWebhook(deps, tenant, call.params.id ?? "")
+            const rows = makeDeliveryRows(deps.database)
             const before = yield* placeOf(page.after, (delivery) => rows.place(id, delivery))
             const found = firstOf(yield* rows.list(id, page.limit + 1, before), page)
             return ok(toList(found.rows.map(toDelivery), found.hasMore))
@@ -208,7 +208,7 @@ const listDeliveries = (open: OpenHouse) =>
       ),
   })
 
-const again = (open: OpenHouse) =>
+const again = (open: OpenDeps) =>
   defineEndpoint({
     ...common,
     id: "webhooks.deliveries.redeliver",
@@ -220,14 +220,14 @@ const again = (open: OpenHouse) =>
     creates: true,
     plan: (call) => {
       const { id = "", delivery_id = "" } = call.params
-      return plan(open, call, (house, tenant) =>
-        Effect.map(redeliver(house, tenant, id, delivery_id), (row) => ok(toDelivery(row))),
+      return plan(open, call, (deps, tenant) =>
+        Effect.map(redeliver(deps, tenant, id, delivery_id), (row) => ok(toDelivery(row))),
       )
     },
   })
 
 /** Everything under `/v1/webhooks`. */
-export const webhookEndpoints = (open: OpenHouse): readonly Endpoint[] => [
+export const webhookEndpoints = (open: OpenDeps): readonly Endpoint[] => [
   list(open),
   create(open),
   get(open),

@@ -3,16 +3,16 @@ import type { DependencyContainer } from "tsyringe"
 import { definePlugin, type Job, provide, resolve, Tokens } from "../../core/index.ts"
 import { deliveryCheck } from "./check.ts"
 import { makeDeliveryJob } from "./delivery-job.ts"
+import type { WebhookDeps } from "./deps.ts"
 import { makeEmitter } from "./emitter.ts"
 import { webhookEndpoints } from "./endpoints.ts"
-import type { WebhookHouse } from "./house.ts"
 import { migrations } from "./migrations.ts"
 import { Settings } from "./settings.ts"
 import { keepUp } from "./upkeep.ts"
 
-const houses = new WeakMap<DependencyContainer, WebhookHouse>()
+const started = new WeakMap<DependencyContainer, WebhookDeps>()
 
-const houseOf = (container: DependencyContainer, settings: Settings): WebhookHouse => ({
+const depsOf = (container: DependencyContainer, settings: Settings): WebhookDeps => ({
   database: resolve(container, Tokens.database),
   queue: resolve(container, Tokens.queue),
   clock: resolve(container, Tokens.clock),
@@ -45,17 +45,17 @@ export const plugin = definePlugin<Settings>({
   provides: [Tokens.webhook, Tokens.endpoints, Tokens.jobs, Tokens.consistencyChecks],
   migrations,
   register: (container, settings) => {
-    const open = () => houses.get(container)
+    const open = () => started.get(container)
     for (const endpoint of webhookEndpoints(open)) provide(container, Tokens.endpoints, endpoint)
     provide(container, Tokens.jobs, makeDeliveryJob(open, settings) as Job<never>)
   },
   start: (container, settings) =>
     Effect.gen(function* () {
-      const house = houseOf(container, settings)
-      houses.set(container, house)
-      provide(container, Tokens.webhook, makeEmitter(house))
-      provide(container, Tokens.consistencyChecks, deliveryCheck(house))
-      const { role, work } = resolve(container, Tokens.deployment)
-      if (role === "serve" && work !== "api") yield* Effect.forkScoped(keepUp(house))
+      const deps = depsOf(container, settings)
+      started.set(container, deps)
+      provide(container, Tokens.webhook, makeEmitter(deps))
+      provide(container, Tokens.consistencyChecks, deliveryCheck(deps))
+      const { mode, role } = resolve(container, Tokens.deployment)
+      if (mode === "server" && role !== "api") yield* Effect.forkScoped(keepUp(deps))
     }),
 })

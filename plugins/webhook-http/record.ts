@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import type { PortError, Transaction } from "../../core/index.ts"
 import type { Ended } from "./attempt.ts"
 import { makeDeliveryRows } from "./delivery-rows.ts"
-import type { WebhookHouse } from "./house.ts"
+import type { WebhookDeps } from "./deps.ts"
 import { makeRegistrationRows } from "./registration-rows.ts"
 import { isGone, type Verdict, verdictOf } from "./schedule.ts"
 import { sendTicket, type Ticket, ticketOf } from "./ticket.ts"
@@ -34,7 +34,7 @@ export const isTicketOf = (ticket: Ticket, row: DeliveryRow | undefined): row is
 
 /** The delivery moves: to its end, or to the next attempt with a ticket for it. */
 const moveOn = (
-  { database, queue, clock }: WebhookHouse,
+  { database, queue, clock }: WebhookDeps,
   delivery: DeliveryRow,
   ended: Ended,
   verdict: Verdict,
@@ -63,11 +63,11 @@ const moveOn = (
 
 /** Writes down how an attempt ended, and what follows from it, all or nothing. When the delivery has gone on meanwhile (redelivered, given up), it was an attempt all the same, but nothing follows. */
 export const recordAttempt = (
-  house: WebhookHouse,
+  deps: WebhookDeps,
   ticket: Ticket,
   ended: Ended,
 ): Effect.Effect<void, PortError> => {
-  const { database, random, metrics, log } = house
+  const { database, random, metrics, log } = deps
   const registrations = makeRegistrationRows(database)
   const deliveries = makeDeliveryRows(database)
   const attempts = metrics.counter(
@@ -95,7 +95,7 @@ export const recordAttempt = (
       const isCurrent =
         isTurnOf(ticket, delivery) &&
         (delivery.state === "pending" || verdict.state === "succeeded")
-      if (isCurrent) yield* moveOn(house, delivery, ended, verdict, tx)
+      if (isCurrent) yield* moveOn(deps, delivery, ended, verdict, tx)
       else yield* deliveries.record(delivery.id, { attempts: withAttempt(delivery, ended) }, tx)
       yield* registrations.note(registration.id, after, tx)
       attempts.add(1, { outcome: verdict.state })

@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import { type ApiError, apiError, isId, type PortError, type Tenant } from "../../core/index.ts"
 import { makeDeliveryRows } from "./delivery-rows.ts"
+import type { WebhookDeps } from "./deps.ts"
 import { bodyOf, enqueue } from "./emitter.ts"
-import type { WebhookHouse } from "./house.ts"
 import { makeRegistrationRows } from "./registration-rows.ts"
 import { makeSecret } from "./signature.ts"
 import { sendTicket, ticketOf } from "./ticket.ts"
@@ -23,24 +23,24 @@ const missing = (what: string) => Effect.fail(apiError("not_found", `There is no
 
 /** This tenant's webhook; those of others look like none. */
 export const findWebhook = (
-  house: WebhookHouse,
+  deps: WebhookDeps,
   tenant: Tenant,
   id: string,
 ): Effect.Effect<RegistrationRow, Failure> =>
   isId(id)
-    ? Effect.flatMap(makeRegistrationRows(house.database).get(tenant, id), (row) =>
+    ? Effect.flatMap(makeRegistrationRows(deps.database).get(tenant, id), (row) =>
         row ? Effect.succeed(row) : missing("webhook"),
       )
     : missing("webhook")
 
 export const createWebhook = (
-  house: WebhookHouse,
+  deps: WebhookDeps,
   tenant: Tenant,
   wanted: CreateWebhook,
 ): Effect.Effect<WithSecret, Failure> =>
-  house.database.transaction((tx) =>
+  deps.database.transaction((tx) =>
     Effect.gen(function* () {
-      const rows = makeRegistrationRows(house.database)
+      const rows = makeRegistrationRows(deps.database)
       if ((yield* rows.count(tenant, tx)) >= maxWebhooks)
         return yield* apiError(
           "conflict",
@@ -49,84 +49,84 @@ export const createWebhook = (
       const secret = makeSecret()
       const { url, events, description } = wanted
       const row = {
-        id: house.ids.make("wh-"),
+        id: deps.ids.make("wh-"),
         url,
         events,
         description: description ?? null,
-        secret: house.secrets.seal(secret),
-        created_at: new Date(house.clock.nowMs()),
+        secret: deps.secrets.encrypt(secret),
+        created_at: new Date(deps.clock.nowMs()),
       }
       return { row: yield* rows.insert(tenant, row, tx), secret }
     }),
   )
 
 export const rotateSecret = (
-  house: WebhookHouse,
+  deps: WebhookDeps,
   tenant: Tenant,
   id: string,
 ): Effect.Effect<WithSecret, Failure> =>
   Effect.gen(function* () {
-    yield* findWebhook(house, tenant, id)
+    yield* findWebhook(deps, tenant, id)
     const secret = makeSecret()
-    const row = yield* makeRegistrationRows(house.database).rotate(
+    const row = yield* makeRegistrationRows(deps.database).rotate(
       tenant,
       id,
-      house.secrets.seal(secret),
-      new Date(house.clock.nowMs() + bothSignMs),
+      deps.secrets.encrypt(secret),
+      new Date(deps.clock.nowMs() + bothSignMs),
     )
     return row ? { row, secret } : yield* missing("webhook")
   })
 
 /** What waits for a retry is given up. */
 export const deleteWebhook = (
-  house: WebhookHouse,
+  deps: WebhookDeps,
   tenant: Tenant,
   id: string,
 ): Effect.Effect<void, Failure> =>
-  house.database.transaction((tx) =>
+  deps.database.transaction((tx) =>
     Effect.gen(function* () {
-      if (!isId(id) || !(yield* makeRegistrationRows(house.database).remove(tenant, id, tx)))
+      if (!isId(id) || !(yield* makeRegistrationRows(deps.database).remove(tenant, id, tx)))
         return yield* missing("webhook")
-      yield* makeDeliveryRows(house.database).giveUpAll(id, tx)
+      yield* makeDeliveryRows(deps.database).giveUpAll(id, tx)
     }),
   )
 
 export const testWebhook = (
-  house: WebhookHouse,
+  deps: WebhookDeps,
   tenant: Tenant,
   id: string,
 ): Effect.Effect<DeliveryRow, Failure> =>
   Effect.gen(function* () {
-    yield* findWebhook(house, tenant, id)
-    const delivery = house.ids.make("whd-")
+    yield* findWebhook(deps, tenant, id)
+    const delivery = deps.ids.make("whd-")
     const event = "webhook.test"
-    const body = bodyOf(event, house.clock.nowMs(), { id: delivery, webhook_id: id })
-    return yield* house.database.transaction((tx) =>
-      enqueue(house, { id: delivery, webhook_id: id, event, body, once: true }, tx),
+    const body = bodyOf(event, deps.clock.nowMs(), { id: delivery, webhook_id: id })
+    return yield* deps.database.transaction((tx) =>
+      enqueue(deps, { id: delivery, webhook_id: id, event, body, once: true }, tx),
     )
   })
 
 /** From whatever state it is in, a new round of attempts begins now. */
 export const redeliver = (
-  house: WebhookHouse,
+  deps: WebhookDeps,
   tenant: Tenant,
   id: string,
   delivery: string,
 ): Effect.Effect<DeliveryRow, Failure> =>
   Effect.gen(function* () {
-    yield* findWebhook(house, tenant, id)
-    return yield* house.database.transaction((tx) =>
+    yield* findWebhook(deps, tenant, id)
+    return yield* deps.database.transaction((tx) =>
       Effect.gen(function* () {
         const row = isId(delivery)
-          ? yield* makeDeliveryRows(house.database).again(
+          ? yield* makeDeliveryRows(deps.database).again(
               id,
               delivery,
-              new Date(house.clock.nowMs()),
+              new Date(deps.clock.nowMs()),
               tx,
             )
           : undefined
         if (!row) return yield* missing("delivery")
-        yield* sendTicket(house.queue, ticketOf(row), 0, tx)
+        yield* sendTicket(deps.queue, ticketOf(row), 0, tx)
         return row
       }),
     )

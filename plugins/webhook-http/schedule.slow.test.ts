@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import fc from "fast-check"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import type { Receiver } from "../../testing/receiver.ts"
-import { type Desk, openDesk } from "./testing/api-fixture.ts"
+import { type ApiFixture, openApiFixture } from "./testing/api-fixture.ts"
 
 /** The contract's words as a model of one delivery, in ms since it was stored. The dice are known. */
 const waitsMs = [5_000, 30_000, 300_000, 1_800_000]
@@ -66,13 +66,13 @@ const move: fc.Arbitrary<Move> = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ do: "rotate" as const }) },
 )
 
-let desk: Desk
+let api: ApiFixture
 let receiver: Receiver
 beforeAll(async () => {
-  desk = await openDesk()
-  receiver = await desk.receive()
+  api = await openApiFixture()
+  receiver = await api.receive()
 })
-afterAll(() => desk?.close())
+afterAll(() => api?.close())
 
 it("a delivery goes the contract's way, over any schedule of answers, waits and redeliveries", async () => {
   let code = 500
@@ -82,29 +82,29 @@ it("a delivery goes the contract's way, over any schedule of answers, waits and 
   }
   const play = async (moves: readonly Move[], dice: number) => {
     code = 500
-    desk.dice(dice)
-    await desk.empty()
-    await Effect.runPromise(desk.drain)
-    const { id } = await desk.register(receiver.url)
-    const startMs = desk.clock.nowMs()
-    const nowMs = () => desk.clock.nowMs() - startMs
+    api.dice(dice)
+    await api.empty()
+    await Effect.runPromise(api.drain)
+    const { id } = await api.register(receiver.url)
+    const startMs = api.clock.nowMs()
+    const nowMs = () => api.clock.nowMs() - startMs
     const model = makeModel(dice)
-    await desk.emit()
-    await desk.advance(0)
+    await api.emit()
+    await api.advance(0)
     model.advance(0, code)
-    const [{ id: delivery }] = await desk.deliveries(id)
+    const [{ id: delivery }] = await api.deliveries(id)
     for (const one of moves) {
       if (one.do === "answer") code = one.code
-      else if (one.do === "rotate") await desk.ask(`POST /v1/webhooks/${id}/rotate`)
+      else if (one.do === "rotate") await api.ask(`POST /v1/webhooks/${id}/rotate`)
       else {
         if (one.do === "redeliver") {
-          await desk.ask(`POST /v1/webhooks/${id}/deliveries/${delivery}/redeliver`)
+          await api.ask(`POST /v1/webhooks/${id}/deliveries/${delivery}/redeliver`)
           model.redeliver(nowMs())
         }
-        await desk.advance(one.do === "advance" ? one.ms : 0)
+        await api.advance(one.do === "advance" ? one.ms : 0)
         model.advance(nowMs(), code)
       }
-      const [row] = await desk.deliveries(id)
+      const [row] = await api.deliveries(id)
       expect({
         state: row.status,
         codes: row.attempts.map((attempt: { status_code: number }) => attempt.status_code),

@@ -1,7 +1,7 @@
 import { Cause, Effect } from "effect"
 import type { PortError } from "../../core/index.ts"
 import { makeDeliveryRows } from "./delivery-rows.ts"
-import type { WebhookHouse } from "./house.ts"
+import type { WebhookDeps } from "./deps.ts"
 import { sendTicket, ticketOf } from "./ticket.ts"
 
 const dayMs = 86_400_000
@@ -9,9 +9,9 @@ const dayMs = 86_400_000
 export const strayMs = 15 * 60_000
 
 /** Deliveries that nobody would make any more get a new ticket, or end when their webhook is gone; old ones are deleted. Answers how many got one. */
-export const upkeep = (house: WebhookHouse): Effect.Effect<number, PortError> =>
+export const upkeep = (deps: WebhookDeps): Effect.Effect<number, PortError> =>
   Effect.gen(function* () {
-    const { database, clock, queue, settings } = house
+    const { database, clock, queue, settings } = deps
     const rows = makeDeliveryRows(database)
     const nowMs = clock.nowMs()
     let sent = 0
@@ -27,16 +27,16 @@ export const upkeep = (house: WebhookHouse): Effect.Effect<number, PortError> =>
   })
 
 /** Now and every ten minutes, until it is interrupted. */
-export const keepUp = (house: WebhookHouse): Effect.Effect<never> =>
-  upkeep(house).pipe(
+export const keepUp = (deps: WebhookDeps): Effect.Effect<never> =>
+  upkeep(deps).pipe(
     Effect.tap((deliveries) =>
       Effect.sync(
-        () => deliveries > 0 && house.log.warn("late deliveries were queued anew", { deliveries }),
+        () => deliveries > 0 && deps.log.warn("late deliveries were queued anew", { deliveries }),
       ),
     ),
     Effect.catchCause((cause) =>
       Effect.sync(() =>
-        house.log.warn("deliveries could not be looked after", { cause: Cause.pretty(cause) }),
+        deps.log.warn("deliveries could not be looked after", { cause: Cause.pretty(cause) }),
       ),
     ),
     Effect.andThen(Effect.sleep("10 minutes")),

@@ -33,7 +33,7 @@ describe("the gate", () => {
       }),
     ))
 
-  it("keeps no line for anybody when the house is half full, so that new ones still get in", () =>
+  it("keeps no line for anybody when the fixture is half full, so that new ones still get in", () =>
     run(
       Effect.gen(function* () {
         const gate = makeWebhookGate({ perWebhook: 4, atOnce: 500 })

@@ -5,7 +5,7 @@ const waitingPerWebhook = 100
 
 export interface WebhookGateOptions {
   readonly perWebhook: number
-  /** Places of the whole house. */
+  /** Permits of the whole server. */
   readonly atOnce: number
 }
 

@@ -7,13 +7,13 @@ import { resolveAll, type Token, Tokens } from "../../core/tokens.ts"
 import { decodePart } from "../config/decode.ts"
 import type { LoadedConfig } from "../config/load.ts"
 import type { Problem } from "../config/problems.ts"
-import { type Kernel, kernelTokens, makeKernel, type Role } from "./kernel.ts"
+import { type Kernel, kernelTokens, makeKernel, type Purpose } from "./kernel.ts"
 import { loadPlugins, type NamedPlugin } from "./load-plugins.ts"
 import { checkModels, checkPrices } from "./models.ts"
 import { orderPlugins } from "./order.ts"
 
 /** A deployment that was checked and put together; nothing has been opened yet. */
-export interface House extends Kernel {
+export interface AssembledDeployment extends Kernel {
   readonly config: LoadedConfig
   readonly order: readonly NamedPlugin[]
   readonly settings: ReadonlyMap<string, unknown>
@@ -48,7 +48,7 @@ const decodeSettings = (config: LoadedConfig, plugins: readonly NamedPlugin[]) =
   for (const { key, plugin } of plugins) {
     const decoded = decodePart(
       plugin.settings,
-      config.house.plugins[key] ?? {},
+      config.deployment.plugins[key] ?? {},
       ["plugins", key],
       config.fromEnvironment,
     )
@@ -113,12 +113,12 @@ const twiceRouted = (endpoints: readonly Endpoint[]): readonly Problem[] => {
 }
 
 /** Checks everything that can be checked without opening anything. Fails with a ConfigError that lists all problems. */
-export const assemble = (config: LoadedConfig, role: Role, log: Log) =>
+export const assemble = (config: LoadedConfig, purpose: Purpose, log: Log) =>
   Effect.gen(function* () {
     const stopOn = (problems: readonly Problem[]) =>
       problems.length > 0 ? Effect.fail(config.refuse(problems)) : Effect.void
     const loaded = yield* Effect.promise(() =>
-      loadPlugins(Object.keys(config.house.plugins), config.file),
+      loadPlugins(Object.keys(config.deployment.plugins), config.file),
     )
     const { settings, problems } = decodeSettings(config, loaded.plugins)
     const { order, problems: wiring } = orderPlugins(loaded.plugins, kernelTokens, suggest)
@@ -127,9 +127,9 @@ export const assemble = (config: LoadedConfig, role: Role, log: Log) =>
       ...loaded.problems,
       ...problems,
       ...(loaded.problems.length > 0 ? [] : wiring),
-      ...checkPrices(config.house),
+      ...checkPrices(config.deployment),
     ])
-    const kernel: Kernel = yield* makeKernel(config.house, role, log)
+    const kernel: Kernel = yield* makeKernel(config.deployment, purpose, log)
     for (const { key, plugin } of order)
       yield* Effect.try({
         try: () => plugin.register?.(kernel.container, settings.get(key)),
@@ -146,9 +146,16 @@ export const assemble = (config: LoadedConfig, role: Role, log: Log) =>
     const backends = resolveAll(kernel.container, Tokens.backends)
     const jobs = resolveAll(kernel.container, Tokens.jobs)
     yield* stopOn([
-      ...checkModels(config.house, backends),
+      ...checkModels(config.deployment, backends),
       ...portsOfTheServer(endpoints, jobs, order),
       ...twiceRouted(endpoints),
     ])
-    return { ...kernel, config, order, settings, endpoints, backends } satisfies House as House
+    return {
+      ...kernel,
+      config,
+      order,
+      settings,
+      endpoints,
+      backends,
+    } satisfies AssembledDeployment as AssembledDeployment
   })

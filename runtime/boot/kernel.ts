@@ -6,11 +6,11 @@ import { type DependencyContainer, container as root } from "tsyringe"
 import { makeCallPath } from "../../core/call.ts"
 import { makeCatalogue } from "../../core/services/catalogue.ts"
 import { systemClock } from "../../core/services/clock.ts"
-import type { Deployment, Work } from "../../core/services/deployment.ts"
+import type { Deployment, Role } from "../../core/services/deployment.ts"
 import { makeIds } from "../../core/services/ids.ts"
 import type { Log } from "../../core/services/log.ts"
 import { provide, Tokens } from "../../core/tokens.ts"
-import type { HouseConfig } from "../config/schema.ts"
+import type { DeploymentConfig } from "../config/schema.ts"
 import { type ExposedMetrics, makeMetrics } from "../services/metrics.ts"
 import { type ModelFilesStore, makeModelFiles } from "../services/model-files/model-files.ts"
 import { makeOutbound } from "../services/outbound/outbound.ts"
@@ -48,53 +48,53 @@ export const kernelTokens: ReadonlySet<string> = new Set(
 )
 
 /** A server (`api`, `worker`, `all`), or a short command beside one. */
-export type Role = Work | "command"
+export type Purpose = Role | "command"
 
-const deploymentOf = (house: HouseConfig, role: Role, address: Address): Deployment => {
-  const dataDir = resolvePath(house.dataDir)
+const deploymentOf = (config: DeploymentConfig, purpose: Purpose, address: Address): Deployment => {
+  const dataDir = resolvePath(config.dataDir)
   return {
-    name: house.name,
+    name: config.name,
     dataDir,
-    modelsDir: house.modelsDir ? resolvePath(house.modelsDir) : join(dataDir, "models"),
-    ...(role === "command" ? { role } : { role: "serve", work: role }),
+    modelsDir: config.modelsDir ? resolvePath(config.modelsDir) : join(dataDir, "models"),
+    ...(purpose === "command" ? { mode: purpose } : { mode: "server", role: purpose }),
     get baseUrl() {
-      return address.baseUrl ?? `http://localhost:${house.server.port}`
+      return address.baseUrl ?? `http://localhost:${config.server.port}`
     },
   }
 }
 
 /** A fresh container with the kernel services in it. */
 export const makeKernel = (
-  house: HouseConfig,
-  role: Role,
+  config: DeploymentConfig,
+  purpose: Purpose,
   log: Log,
 ): Effect.Effect<Kernel, never, Scope.Scope> =>
   Effect.gen(function* () {
     const container = root.createChildContainer()
     const address: Address = {
-      baseUrl: house.publicUrl === "" ? undefined : house.publicUrl.replace(/\/$/, ""),
+      baseUrl: config.publicUrl === "" ? undefined : config.publicUrl.replace(/\/$/, ""),
     }
-    const deployment = deploymentOf(house, role, address)
+    const deployment = deploymentOf(config, purpose, address)
     const metrics = makeMetrics()
     const ids = makeIds(systemClock.nowMs)
-    const catalogue = makeCatalogue(house.models.map(toEntry), house.batchPriceFactor)
+    const catalogue = makeCatalogue(config.models.map(toEntry), config.batchPriceFactor)
     provide(container, Tokens.deployment, deployment)
     provide(
       container,
       Tokens.secrets,
-      lazySecrets(Redacted.value(house.secretKey), deployment.dataDir),
+      lazySecrets(Redacted.value(config.secretKey), config.dataDir),
     )
     provide(
       container,
       Tokens.outbound,
-      makeOutbound(house.outbound.allowHosts.split(",").map((host) => host.trim())),
+      makeOutbound(config.outbound.allowHosts.split(",").map((host) => host.trim())),
     )
     provide(container, Tokens.log, log)
     provide(container, Tokens.clock, systemClock)
     provide(container, Tokens.ids, ids)
     provide(container, Tokens.metrics, metrics)
-    provide(container, Tokens.workers, yield* makeWorkers({ threads: house.server.workerThreads }))
-    const modelFiles = makeModelFiles({ modelsDir: deployment.modelsDir, log })
+    provide(container, Tokens.workers, yield* makeWorkers({ threads: config.server.workerThreads }))
+    const modelFiles = makeModelFiles({ modelsDir: config.modelsDir, log })
     provide(container, Tokens.catalogue, catalogue)
     const callPath = makeCallPath({
       billing: late(container, Tokens.billing),
@@ -103,7 +103,7 @@ export const makeKernel = (
       clock: systemClock,
       ids,
       log,
-      timeoutMs: house.server.callTimeoutMs,
+      timeoutMs: config.server.callTimeoutMs,
     })
     provide(container, Tokens.callPath, callPath)
     return { container, address, metrics, modelFiles }

@@ -3,7 +3,7 @@ import type { Backend } from "../../core/ports/model.ts"
 import { parsePrice } from "../../core/pricing.ts"
 import type { ModelEntry } from "../../core/services/catalogue.ts"
 import type { Problem } from "../config/problems.ts"
-import type { HouseConfig, ModelConfig } from "../config/schema.ts"
+import type { DeploymentConfig, ModelConfig } from "../config/schema.ts"
 import { parseSourceUrl } from "../services/model-files/source-url.ts"
 
 const pricingModel = (price: ModelConfig["price"]): string => {
@@ -62,8 +62,8 @@ const checkModel = (
 }
 
 /** Before the catalogue is made, which takes prices for right. */
-export const checkPrices = (house: HouseConfig): readonly Problem[] =>
-  house.models.flatMap((model, index) => {
+export const checkPrices = (deployment: DeploymentConfig): readonly Problem[] =>
+  deployment.models.flatMap((model, index) => {
     try {
       parsePrice(model.price)
       return []
@@ -104,8 +104,11 @@ const checkSources = (model: ModelConfig, index: number): readonly Problem[] =>
   })
 
 /** What is wrong with the models of a deployment, seen from its backends. */
-export const checkModels = (house: HouseConfig, backends: readonly Backend[]): readonly Problem[] =>
-  house.models.flatMap((model, index) => [
+export const checkModels = (
+  deployment: DeploymentConfig,
+  backends: readonly Backend[],
+): readonly Problem[] =>
+  deployment.models.flatMap((model, index) => [
     ...checkModel(model, index, backends),
     ...checkLimits(model, index),
     ...checkSources(model, index),

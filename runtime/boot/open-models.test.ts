@@ -7,13 +7,13 @@ import type { Backend, OpenRequest } from "../../core/ports/model.ts"
 import { makeCatalogue } from "../../core/services/catalogue.ts"
 import { provide, Tokens } from "../../core/tokens.ts"
 import { fakeChatModel, fakeLog } from "../../testing/index.ts"
-import type { House } from "./assemble.ts"
+import type { AssembledDeployment } from "./assemble.ts"
 import { openModels } from "./open-models.ts"
 
 const listener = { report: () => {}, done: () => {} }
 
 /** One model without files; what its backend opens is counted. */
-const makeHouse = (outcome: Effect.Effect<void, ReturnType<typeof apiError>>) => {
+const makeDeployment = (outcome: Effect.Effect<void, ReturnType<typeof apiError>>) => {
   const { entry, loaded } = fakeChatModel()
   const catalogue = makeCatalogue([{ ...entry, backend: "counting", sources: [] }])
   const seen = { open: 0, request: undefined as OpenRequest | undefined }
@@ -35,7 +35,7 @@ const makeHouse = (outcome: Effect.Effect<void, ReturnType<typeof apiError>>) =>
   provide(child, Tokens.catalogue, catalogue)
   provide(child, Tokens.log, fakeLog())
   return {
-    house: { container: child, backends: [backend] } as unknown as House,
+    fixture: { container: child, backends: [backend] } as unknown as AssembledDeployment,
     catalogue,
     seen,
     id: entry.id,
@@ -43,9 +43,9 @@ const makeHouse = (outcome: Effect.Effect<void, ReturnType<typeof apiError>>) =>
 }
 
 it("a model that is ready stays so when its backend opens anew what it had lost, and is closed at the end", async () => {
-  const { house, catalogue, seen, id } = makeHouse(Effect.void)
+  const { fixture, catalogue, seen, id } = makeDeployment(Effect.void)
   const scope = Scope.makeUnsafe()
-  expect(await Effect.runPromise(openModels(house, listener).pipe(Scope.provide(scope)))).toEqual(
+  expect(await Effect.runPromise(openModels(fixture, listener).pipe(Scope.provide(scope)))).toEqual(
     [],
   )
   seen.request!.progress("reading weights")
@@ -56,13 +56,13 @@ it("a model that is ready stays so when its backend opens anew what it had lost,
 })
 
 it("a model that can't be opened leaves nothing open, and keeps its reason", async () => {
-  const { house, catalogue, seen, id } = makeHouse(
+  const { fixture, catalogue, seen, id } = makeDeployment(
     Effect.fail(apiError("backend_error", "no memory")),
   )
   await Effect.runPromise(
     Effect.scoped(
       Effect.gen(function* () {
-        expect(yield* openModels(house, listener)).toEqual([id])
+        expect(yield* openModels(fixture, listener)).toEqual([id])
         expect(seen.open).toBe(0)
         seen.request!.progress("reading weights")
         expect(catalogue.state(id)).toMatchObject({ state: "failed", reason: "no memory" })

@@ -4,7 +4,7 @@ import type { ModelId } from "../../core/services/ids.ts"
 import { resolve, Tokens } from "../../core/tokens.ts"
 import { pullWhole } from "../services/model-files/pull-whole.ts"
 import type { PullProgress } from "../services/model-files/service.ts"
-import type { House } from "./assemble.ts"
+import type { AssembledDeployment } from "./assemble.ts"
 
 const reasonOf = (cause: Cause.Cause<{ readonly message: string }>): string =>
   Option.match(Cause.findErrorOption(cause), {
@@ -19,14 +19,14 @@ export interface PullListener {
 }
 
 const openOne = (
-  house: House,
+  deployment: AssembledDeployment,
   entry: ModelEntry,
   listener: PullListener,
 ): Effect.Effect<boolean, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const catalogue = resolve(house.container, Tokens.catalogue)
-    const log = resolve(house.container, Tokens.log)
-    const backend = house.backends.find((b) => b.name === entry.backend)!
+    const catalogue = resolve(deployment.container, Tokens.catalogue)
+    const log = resolve(deployment.container, Tokens.log)
+    const backend = deployment.backends.find((b) => b.name === entry.backend)!
     const startedMs = performance.now()
     // what a failed try has opened so far must not stay until the end
     const scope = yield* Scope.make()
@@ -36,7 +36,7 @@ const openOne = (
       const path =
         entry.sources.length === 0
           ? ""
-          : yield* pullWhole(house.modelFiles, log, entry.id, entry.sources, (progress) => {
+          : yield* pullWhole(deployment.modelFiles, log, entry.id, entry.sources, (progress) => {
               catalogue.set(entry.id, {
                 state: "pulling",
                 doneBytes: progress.doneBytes,
@@ -82,15 +82,15 @@ const openOne = (
 
 /** Pulls and opens all models, or those that are `wanted`, a few at a time; a broken one does not stop the others. Answers the ids that failed. */
 export const openModels = (
-  house: House,
+  deployment: AssembledDeployment,
   listener: PullListener,
   wanted?: readonly ModelId[],
 ): Effect.Effect<readonly string[], never, Scope.Scope> => {
-  const { entries } = resolve(house.container, Tokens.catalogue)
+  const { entries } = resolve(deployment.container, Tokens.catalogue)
   const chosen = wanted ? entries.filter(({ id }) => wanted.includes(id)) : entries
   return Effect.forEach(
     chosen,
-    (entry) => Effect.map(openOne(house, entry, listener), (ok) => (ok ? [] : [entry.id])),
+    (entry) => Effect.map(openOne(deployment, entry, listener), (ok) => (ok ? [] : [entry.id])),
     { concurrency: 4 },
   ).pipe(Effect.map((failed) => failed.flat()))
 }

@@ -100,7 +100,7 @@ export const orderPlugins = (
   }
 }
 
-/** `wanted` and all that they need, in starting order. For commands that want a part of the house. */
+/** `wanted` and all that they need, in starting order. For commands that want a part of the deployment. */
 export const closure = (
   order: readonly NamedPlugin[],
   wanted: readonly Token<unknown>[],

@@ -1,18 +1,18 @@
 import { Effect, type Scope } from "effect"
 import { PluginError } from "../../core/errors.ts"
 import { resolve, type Token, Tokens } from "../../core/tokens.ts"
-import type { House } from "./assemble.ts"
+import type { AssembledDeployment } from "./assemble.ts"
 import type { NamedPlugin } from "./load-plugins.ts"
 import { closure } from "./order.ts"
 
 /** Brings a plugin's tables up to date; its database has started. Answers the migrations that ran. */
 export const migratePlugin = (
-  house: House,
+  deployment: AssembledDeployment,
   { plugin }: NamedPlugin,
 ): Effect.Effect<readonly string[], PluginError> =>
   plugin.migrations === undefined
     ? Effect.succeed([])
-    : resolve(house.container, Tokens.database)
+    : resolve(deployment.container, Tokens.database)
         .migrate(plugin.name, plugin.migrations)
         .pipe(
           Effect.mapError(
@@ -26,12 +26,13 @@ export const migratePlugin = (
         )
 
 const startOne = (
-  house: House,
+  deployment: AssembledDeployment,
   named: NamedPlugin,
 ): Effect.Effect<void, PluginError, Scope.Scope> =>
   Effect.gen(function* () {
-    yield* migratePlugin(house, named)
-    yield* named.plugin.start?.(house.container, house.settings.get(named.key)) ?? Effect.void
+    yield* migratePlugin(deployment, named)
+    yield* named.plugin.start?.(deployment.container, deployment.settings.get(named.key)) ??
+      Effect.void
   }).pipe(
     Effect.catchDefect((defect) =>
       Effect.fail(
@@ -51,13 +52,13 @@ export interface StartOptions {
 }
 
 /** Starts the plugins in order, each after its migrations. When one fails, the Scope closes the ones before it. */
-export const startHouse = (
-  house: House,
+export const startDeployment = (
+  deployment: AssembledDeployment,
   { wanted, onStarted }: StartOptions = {},
 ): Effect.Effect<void, PluginError, Scope.Scope> =>
   Effect.gen(function* () {
-    for (const named of wanted ? closure(house.order, wanted) : house.order) {
-      yield* startOne(house, named)
+    for (const named of wanted ? closure(deployment.order, wanted) : deployment.order) {
+      yield* startOne(deployment, named)
       onStarted?.(named.key)
     }
   })

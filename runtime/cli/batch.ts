@@ -3,9 +3,9 @@ import { systemClock } from "../../core/services/clock.ts"
 import type { Log } from "../../core/services/log.ts"
 import { resolve, Tokens } from "../../core/tokens.ts"
 import { type BatchFileSums, loadBatchRunner } from "../../plugins/index.ts"
-import type { House } from "../boot/assemble.ts"
+import type { AssembledDeployment } from "../boot/assemble.ts"
 import { makeLog } from "../services/log.ts"
-import { openEngineRoom, openPulled } from "./batch-house.ts"
+import { openEngineRoom, openPulled } from "./batch-deployment.ts"
 import { makeBatchProgress } from "./batch-progress.ts"
 import {
   type BatchOptions,
@@ -20,7 +20,7 @@ import {
 import { reasonOf, refuse } from "./refuse.ts"
 import { onStopSignal } from "./signals.ts"
 
-const targetsOf = ({ endpoints }: House) =>
+const targetsOf = ({ endpoints }: AssembledDeployment) =>
   new Map(
     endpoints.filter(({ batchable }) => batchable).map((endpoint) => [endpoint.path, endpoint]),
   )
@@ -36,20 +36,20 @@ const running = (
   Effect.scoped(
     Effect.gen(function* () {
       const { makeBatchRunner } = yield* Effect.promise(loadBatchRunner)
-      const house = yield* openEngineRoom(config, log)
-      const { container, settings } = house
+      const deployment = yield* openEngineRoom(config, log)
+      const { container, settings } = deployment
       const run = makeBatchRunner({
         callPath: resolve(container, Tokens.callPath),
         catalogue: resolve(container, Tokens.catalogue),
         clock: resolve(container, Tokens.clock),
         random: Math.random,
-        targets: targetsOf(house),
+        targets: targetsOf(deployment),
         settings: settings.get("endpoint-batches"),
       })
       const paths = pathsOf(input, options)
       let startedMs = systemClock.monotonicMs()
       const open = (models: readonly string[]) =>
-        Effect.map(openPulled(house, models), () => {
+        Effect.map(openPulled(deployment, models), () => {
           startedMs = systemClock.monotonicMs()
         })
       const sums = yield* run({

@@ -2,20 +2,20 @@ import { Effect } from "effect"
 import { formatDecimal } from "../../core/money.ts"
 import type { Price } from "../../core/pricing.ts"
 import { resolve, Tokens } from "../../core/tokens.ts"
-import type { House } from "../boot/assemble.ts"
+import type { AssembledDeployment } from "../boot/assemble.ts"
 import { formatTable } from "./table.ts"
-import { withHouse } from "./with-house.ts"
+import { withDeployment } from "./with-deployment.ts"
 
-const pluginRows = (house: House) =>
-  house.order.map(({ key, plugin }) => [
+const pluginRows = (deployment: AssembledDeployment) =>
+  deployment.order.map(({ key, plugin }) => [
     key,
     plugin.provides.map((token) => token.name).join(", ") || "-",
     plugin.needs.map((token) => token.name).join(", ") || "-",
     plugin.about,
   ])
 
-const routeRows = (house: House) =>
-  house.endpoints.flatMap((endpoint) =>
+const routeRows = (deployment: AssembledDeployment) =>
+  deployment.endpoints.flatMap((endpoint) =>
     [endpoint.path, ...(endpoint.aliases ?? [])].map((path) => [
       endpoint.method,
       path,
@@ -43,8 +43,8 @@ const meters = (price: Price): string =>
     .filter(Boolean)
     .join(", ") || "free"
 
-const modelRows = (house: House) =>
-  resolve(house.container, Tokens.catalogue).entries.map((entry) => [
+const modelRows = (deployment: AssembledDeployment) =>
+  resolve(deployment.container, Tokens.catalogue).entries.map((entry) => [
     entry.id,
     entry.task,
     entry.backend,
@@ -56,21 +56,24 @@ const modelRows = (house: House) =>
       .join(" | ") || "-",
   ])
 
-export const describeHouse = (house: House): string =>
+export const describeDeployment = (deployment: AssembledDeployment): string =>
   [
-    `${house.config.house.name}: ${house.config.file}\n`,
+    `${deployment.config.deployment.name}: ${deployment.config.file}\n`,
     "PLUGINS, in starting order",
-    formatTable([["plugin", "provides", "needs", "about"], ...pluginRows(house)]),
+    formatTable([["plugin", "provides", "needs", "about"], ...pluginRows(deployment)]),
     "ROUTES",
-    formatTable([["method", "path", "id", "access", "body at most", "also"], ...routeRows(house)]),
+    formatTable([
+      ["method", "path", "id", "access", "body at most", "also"],
+      ...routeRows(deployment),
+    ]),
     "MODELS AND METERS",
     formatTable([
       ["model", "task", "backend", "window", "max_tokens (default)", "price", "sources"],
-      ...modelRows(house),
+      ...modelRows(deployment),
     ]),
     "SERVER",
     formatTable([
-      ...Object.entries(house.config.house.server).map(([key, value]) => [
+      ...Object.entries(deployment.config.deployment.server).map(([key, value]) => [
         key,
         String(value) || "-",
       ]),
@@ -78,6 +81,8 @@ export const describeHouse = (house: House): string =>
   ].join("\n")
 
 export const check = (file: string): Promise<void> =>
-  withHouse(file, (house) =>
-    Effect.sync(() => void process.stdout.write(`${describeHouse(house)}\nThis config is fine.\n`)),
+  withDeployment(file, (deployment) =>
+    Effect.sync(
+      () => void process.stdout.write(`${describeDeployment(deployment)}\nThis config is fine.\n`),
+    ),
   )

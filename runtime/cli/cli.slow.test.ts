@@ -13,7 +13,7 @@ import { ConfigError } from "../config/problems.ts"
 const folder = mkdtempSync(join(tmpdir(), "rakit-cli-"))
 let count = 0
 const config = (text: string): string => {
-  const file = join(folder, `house-${++count}.yaml`)
+  const file = join(folder, `fixture-${++count}.yaml`)
   writeFileSync(file, text)
   return file
 }
@@ -79,7 +79,7 @@ const refusalOf = async (file: string): Promise<string> => {
 }
 
 describe("rakit check", () => {
-  it("prints the assembled house and starts nothing", async () => {
+  it("prints the assembled fixture and starts nothing", async () => {
     const { code, stdout } = await runCli(["check", "config/starter.yaml"], {
       RAKIT_DATA: join(folder, "never-made"),
       RAKIT_API_KEY: "a-secret-key-of-mine",

@@ -5,25 +5,25 @@ import type { ConsistencyCheck, Finding } from "../../core/ports/consistency.ts"
 export const maxShown = 100
 
 export interface ShownFinding extends Pick<Finding, "subject" | "problem" | "remedy"> {
-  readonly mended: boolean
-  /** Why mending did not work. */
+  readonly repaired: boolean
+  /** Why repairing did not work. */
   readonly failure?: string
 }
 
 export interface CheckReport extends Pick<ConsistencyCheck, "name" | "about"> {
   readonly looked: number
   readonly found: number
-  readonly mended: number
-  /** Could be mended; nobody asked for it. */
-  readonly mendable: number
+  readonly repaired: number
+  /** Could be repaired; nobody asked for it. */
+  readonly repairable: number
   /** The first of them. */
   readonly findings: readonly ShownFinding[]
   /** Why the check did not come to its end. */
   readonly failure?: string
 }
 
-export const isClean = ({ found, mended, failure }: CheckReport): boolean =>
-  found === mended && failure === undefined
+export const isClean = ({ found, repaired, failure }: CheckReport): boolean =>
+  found === repaired && failure === undefined
 
 const reasonOf = (cause: Cause.Cause<{ readonly message: string }>): string =>
   Option.match(Cause.findErrorOption(cause), {
@@ -31,12 +31,12 @@ const reasonOf = (cause: Cause.Cause<{ readonly message: string }>): string =>
     onSome: ({ message }) => message,
   })
 
-const settle = (finding: Finding, mend: boolean): Effect.Effect<ShownFinding> => {
+const settle = (finding: Finding, repair: boolean): Effect.Effect<ShownFinding> => {
   const { subject, problem, remedy } = finding
-  const shown = { subject, problem, ...(remedy !== undefined && { remedy }), mended: false }
-  if (!mend || !finding.mend) return Effect.succeed(shown)
-  return finding.mend.pipe(
-    Effect.as({ ...shown, mended: true }),
+  const shown = { subject, problem, ...(remedy !== undefined && { remedy }), repaired: false }
+  if (!repair || !finding.repair) return Effect.succeed(shown)
+  return finding.repair.pipe(
+    Effect.as({ ...shown, repaired: true }),
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.interrupt
@@ -47,21 +47,21 @@ const settle = (finding: Finding, mend: boolean): Effect.Effect<ShownFinding> =>
 
 export type Progress = (check: string, looked: number, found: number) => void
 
-/** Goes through all findings of a check, and mends those that can be mended where that is wanted. Holds the first hundred. */
+/** Goes through all findings of a check, and repairs those that can be repaired where that is wanted. Holds the first hundred. */
 export const runCheck = (
   check: ConsistencyCheck,
-  mend: boolean,
+  repair: boolean,
   progress: Progress,
 ): Effect.Effect<CheckReport> =>
   Effect.suspend(() => {
     const { name, about } = check
-    const counts = { looked: 0, found: 0, mended: 0, mendable: 0 }
+    const counts = { looked: 0, found: 0, repaired: 0, repairable: 0 }
     const findings: ShownFinding[] = []
     const note = (finding: Finding) =>
-      Effect.map(settle(finding, mend), (shown) => {
+      Effect.map(settle(finding, repair), (shown) => {
         counts.found++
-        if (shown.mended) counts.mended++
-        else if (finding.mend && !mend) counts.mendable++
+        if (shown.repaired) counts.repaired++
+        else if (finding.repair && !repair) counts.repairable++
         if (findings.length < maxShown) findings.push(shown)
         progress(name, counts.looked, counts.found)
       })

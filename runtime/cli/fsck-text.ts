@@ -3,16 +3,16 @@ import { type CheckReport, isClean, type ShownFinding } from "./fsck-run.ts"
 const many = (count: number, what: string) =>
   `${count.toLocaleString("en-US")} ${what}${count === 1 ? "" : "s"}`
 
-const remedyOf = ({ remedy, mended, failure }: ShownFinding): string => {
-  if (failure !== undefined) return ` (could not be mended: ${failure})`
+const remedyOf = ({ remedy, repaired, failure }: ShownFinding): string => {
+  if (failure !== undefined) return ` (could not be repaired: ${failure})`
   if (remedy === undefined) return " (a person has to look)"
-  return mended ? ` (mended: ${remedy})` : ` (--mend: ${remedy})`
+  return repaired ? ` (repaired: ${remedy})` : ` (--repair: ${remedy})`
 }
 
 /** What was compared and how much, and under it what does not agree. */
 export const checkText = (report: CheckReport): string => {
   const { name, about, looked, found, findings, failure } = report
-  const sign = isClean(report) ? (found === 0 ? "ok     " : "mended ") : "FOUND  "
+  const sign = isClean(report) ? (found === 0 ? "ok     " : "repaired ") : "FOUND  "
   const more = found - findings.length
   return [
     `${sign} ${name}: ${about} (${looked.toLocaleString("en-US")} looked at)\n`,
@@ -29,21 +29,21 @@ const sum = (reports: readonly CheckReport[], pick: (report: CheckReport) => num
 
 export const summaryText = (reports: readonly CheckReport[]): string => {
   if (reports.length === 0) return "No plugin of this deployment has anything to compare.\n"
-  const [found, mended, mendable, unfinished] = [
+  const [found, repaired, repairable, unfinished] = [
     sum(reports, (report) => report.found),
-    sum(reports, (report) => report.mended),
-    sum(reports, (report) => report.mendable),
+    sum(reports, (report) => report.repaired),
+    sum(reports, (report) => report.repairable),
     sum(reports, ({ failure }) => (failure === undefined ? 0 : 1)),
   ]
   const head = `${many(reports.length, "check")}, ${sum(reports, ({ looked }) => looked).toLocaleString("en-US")} looked at`
   if (found + unfinished === 0) return `Clean: ${head}.\n`
-  const left = found - mended
+  const left = found - repaired
   return `${[
     `${many(found, "finding")} in ${head}`,
-    ...(mended > 0 ? [`${mended.toLocaleString("en-US")} mended`] : []),
-    ...(mendable > 0 ? [`--mend would mend ${mendable.toLocaleString("en-US")}`] : []),
-    ...(left - mendable > 0
-      ? [`${(left - mendable).toLocaleString("en-US")} for a person to look at`]
+    ...(repaired > 0 ? [`${repaired.toLocaleString("en-US")} repaired`] : []),
+    ...(repairable > 0 ? [`--repair would repair ${repairable.toLocaleString("en-US")}`] : []),
+    ...(left - repairable > 0
+      ? [`${(left - repairable).toLocaleString("en-US")} for a person to look at`]
       : []),
     ...(unfinished > 0 ? [`${many(unfinished, "check")} not finished`] : []),
   ].join("; ")}.\n`

@@ -14,13 +14,13 @@ const checkOf = (findings: Stream.Stream<Finding, PortError>, things = 7): Consi
   findings: (looked) =>
     Stream.concat(Stream.fromEffectDrain(Effect.sync(() => looked(things))), findings),
 })
-const run = (check: ConsistencyCheck, mend = false) =>
-  Effect.runPromise(runCheck(check, mend, () => {}))
-const mendable = (mend: Effect.Effect<void, PortError> = Effect.void): Finding => ({
+const run = (check: ConsistencyCheck, repair = false) =>
+  Effect.runPromise(runCheck(check, repair, () => {}))
+const repairable = (repair: Effect.Effect<void, PortError> = Effect.void): Finding => ({
   subject: "blob a",
   problem: "nobody names it",
   remedy: "it is removed",
-  mend,
+  repair,
 })
 const lost: Finding = { subject: "file b", problem: "its bytes are missing" }
 
@@ -37,48 +37,50 @@ describe("a check", () => {
     })
   })
 
-  it("says what it would mend, and touches nothing unless asked to", async () => {
-    let mended = 0
-    const check = checkOf(Stream.make(mendable(Effect.sync(() => void mended++)), lost))
+  it("says what it would repair, and touches nothing unless asked to", async () => {
+    let repaired = 0
+    const check = checkOf(Stream.make(repairable(Effect.sync(() => void repaired++)), lost))
     const report = await run(check)
-    expect([mended, isClean(report)]).toEqual([0, false])
+    expect([repaired, isClean(report)]).toEqual([0, false])
     expect(checkText(report)).toBe(
-      "FOUND   things: things are there (7 looked at)\n          blob a: nobody names it (--mend: it is removed)\n          file b: its bytes are missing (a person has to look)\n",
+      "FOUND   things: things are there (7 looked at)\n          blob a: nobody names it (--repair: it is removed)\n          file b: its bytes are missing (a person has to look)\n",
     )
     expect(summaryText([report])).toBe(
-      "2 findings in 1 check, 7 looked at; --mend would mend 1; 1 for a person to look at.\n",
+      "2 findings in 1 check, 7 looked at; --repair would repair 1; 1 for a person to look at.\n",
     )
   })
 
-  it("mends what has a remedy; what has none, or could not be mended, is left", async () => {
-    let mended = 0
-    const works = mendable(Effect.sync(() => void mended++))
+  it("repairs what has a remedy; what has none, or could not be repaired, is left", async () => {
+    let repaired = 0
+    const works = repairable(Effect.sync(() => void repaired++))
     const whole = await run(checkOf(Stream.make(works)), true)
-    expect([mended, isClean(whole), checkText(whole)]).toEqual([
+    expect([repaired, isClean(whole), checkText(whole)]).toEqual([
       1,
       true,
-      "mended  things: things are there (7 looked at)\n          blob a: nobody names it (mended: it is removed)\n",
+      "repaired  things: things are there (7 looked at)\n          blob a: nobody names it (repaired: it is removed)\n",
     ])
     const partly = await run(
-      checkOf(Stream.make(works, lost, mendable(Effect.fail(broken)), mendable(Effect.die("odd")))),
+      checkOf(
+        Stream.make(works, lost, repairable(Effect.fail(broken)), repairable(Effect.die("odd"))),
+      ),
       true,
     )
-    expect(partly).toMatchObject({ found: 4, mended: 1, mendable: 0 })
+    expect(partly).toMatchObject({ found: 4, repaired: 1, repairable: 0 })
     expect(isClean(partly)).toBe(false)
-    expect(checkText(partly)).toContain("(could not be mended: the disk is gone)")
+    expect(checkText(partly)).toContain("(could not be repaired: the disk is gone)")
     expect(summaryText([whole, partly])).toBe(
-      "5 findings in 2 checks, 14 looked at; 2 mended; 3 for a person to look at.\n",
+      "5 findings in 2 checks, 14 looked at; 2 repaired; 3 for a person to look at.\n",
     )
   })
 
-  it("mends all of many findings and shows the first of them", async () => {
-    let mended = 0
+  it("repairs all of many findings and shows the first of them", async () => {
+    let repaired = 0
     const count = 3 * maxShown
     const all = Stream.flatMap(Stream.range(1, count), () =>
-      Stream.make(mendable(Effect.sync(() => void mended++))),
+      Stream.make(repairable(Effect.sync(() => void repaired++))),
     )
     const report = await run(checkOf(all), true)
-    expect([mended, report.found, report.findings.length]).toEqual([count, count, maxShown])
+    expect([repaired, report.found, report.findings.length]).toEqual([count, count, maxShown])
     expect(checkText(report)).toContain("and 200 more\n")
   })
 

@@ -3,22 +3,24 @@ import { join } from "node:path"
 import { Effect } from "effect"
 import { systemClock } from "../../core/services/clock.ts"
 import { resolve, resolveAll, type Token, Tokens } from "../../core/tokens.ts"
-import type { House } from "../boot/assemble.ts"
+import type { AssembledDeployment } from "../boot/assemble.ts"
 import { makeProgress } from "./fsck-progress.ts"
 import { type CheckReport, isClean, runCheck } from "./fsck-run.ts"
 import { checkText, reportsJson, summaryText } from "./fsck-text.ts"
-import { startWanted, withHouse } from "./with-house.ts"
+import { startWanted, withDeployment } from "./with-deployment.ts"
 
 export interface FsckOptions {
-  readonly mend: boolean
+  readonly repair: boolean
   readonly json: boolean
 }
 
 /** An embedded database would be made here, empty, and all of it would agree. */
-const mustHaveData = ({ container, config }: House): Effect.Effect<string, Error> =>
+const mustHaveData = ({ container, config }: AssembledDeployment): Effect.Effect<string, Error> =>
   Effect.suspend(() => {
     const { dataDir } = resolve(container, Tokens.deployment)
-    const { url } = (config.house.plugins["database-postgres"] ?? {}) as { readonly url?: string }
+    const { url } = (config.deployment.plugins["database-postgres"] ?? {}) as {
+      readonly url?: string
+    }
     const isThere = Boolean(url) || existsSync(join(dataDir, "postgres"))
     return isThere
       ? Effect.succeed(dataDir)
@@ -30,16 +32,17 @@ const mustHaveData = ({ container, config }: House): Effect.Effect<string, Error
   })
 
 /** All checks of all plugins, one after the other. Exits with 1 when something is left that does not agree. */
-export const fsck = async (file: string, { mend, json }: FsckOptions): Promise<void> => {
+export const fsck = async (file: string, { repair, json }: FsckOptions): Promise<void> => {
   const progress = makeProgress(process.stderr, systemClock)
-  const reports = await withHouse(file, (house) =>
+  const reports = await withDeployment(file, (deployment) =>
     Effect.gen(function* () {
-      const dataDir = yield* mustHaveData(house)
-      yield* startWanted(house, [Tokens.consistencyChecks as Token<unknown>])
-      if (!json) process.stdout.write(`The data of ${house.config.house.name} (${dataDir})\n`)
+      const dataDir = yield* mustHaveData(deployment)
+      yield* startWanted(deployment, [Tokens.consistencyChecks as Token<unknown>])
+      if (!json)
+        process.stdout.write(`The data of ${deployment.config.deployment.name} (${dataDir})\n`)
       const done: CheckReport[] = []
-      for (const check of resolveAll(house.container, Tokens.consistencyChecks)) {
-        const report = yield* runCheck(check, mend, progress.report)
+      for (const check of resolveAll(deployment.container, Tokens.consistencyChecks)) {
+        const report = yield* runCheck(check, repair, progress.report)
         progress.clear()
         done.push(report)
         if (!json) process.stdout.write(checkText(report))

@@ -3,7 +3,7 @@ import type { ApiError, PortError } from "../../core/errors.ts"
 import type { KeyIssuer, ListedKey } from "../../core/ports/identity.ts"
 import { resolve, type Token, Tokens } from "../../core/tokens.ts"
 import { formatTable } from "./table.ts"
-import { withStarted } from "./with-house.ts"
+import { withStarted } from "./with-deployment.ts"
 
 interface Options {
   readonly config: string

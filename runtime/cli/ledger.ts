@@ -5,7 +5,7 @@ import { resolve, type Token, Tokens } from "../../core/tokens.ts"
 import { proofText, reportCsv, reportJson, reportTable } from "./ledger-text.ts"
 import { refuse } from "./refuse.ts"
 import { type ReportWords, readReportQuery } from "./report-query.ts"
-import { withStarted } from "./with-house.ts"
+import { withStarted } from "./with-deployment.ts"
 
 const withLedger = <A, E>(
   config: string,

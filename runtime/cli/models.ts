@@ -3,19 +3,19 @@ import { Effect } from "effect"
 import { stringify } from "yaml"
 import type { ModelEntry, ModelSource } from "../../core/services/catalogue.ts"
 import { resolve, Tokens } from "../../core/tokens.ts"
-import type { House } from "../boot/assemble.ts"
+import type { AssembledDeployment } from "../boot/assemble.ts"
 import { makePullProgress } from "../progress.ts"
 import { pullWhole } from "../services/model-files/pull-whole.ts"
 import { formatTable } from "./table.ts"
-import { withHouse } from "./with-house.ts"
+import { withDeployment } from "./with-deployment.ts"
 
 interface Options {
   readonly config: string
 }
 
-const chosen = (house: House, ids: readonly string[]) =>
+const chosen = (deployment: AssembledDeployment, ids: readonly string[]) =>
   Effect.suspend(() => {
-    const { entries } = resolve(house.container, Tokens.catalogue)
+    const { entries } = resolve(deployment.container, Tokens.catalogue)
     const unknown = ids.filter((id) => !entries.some((entry) => entry.id === id))
     if (unknown.length > 0)
       return Effect.fail(
@@ -29,10 +29,10 @@ const chosen = (house: House, ids: readonly string[]) =>
   })
 
 export const listModels = ({ config }: Options) =>
-  withHouse(config, (house) =>
+  withDeployment(config, (deployment) =>
     Effect.gen(function* () {
-      const files = house.modelFiles
-      const rows = yield* Effect.forEach(yield* chosen(house, []), (entry) =>
+      const files = deployment.modelFiles
+      const rows = yield* Effect.forEach(yield* chosen(deployment, []), (entry) =>
         Effect.map(
           entry.sources.length ? files.find(entry.sources) : Effect.succeed(undefined),
           (found) => [
@@ -57,10 +57,11 @@ interface PullOptions extends Options {
 }
 
 /** What each model's sources turned out to be: digests to copy into the config file. */
-const writeLock = (house: House, entries: readonly ModelEntry[], file: string) =>
+const writeLock = (deployment: AssembledDeployment, entries: readonly ModelEntry[], file: string) =>
   Effect.gen(function* () {
     const models: Record<string, readonly ModelSource[]> = {}
-    for (const entry of entries) models[entry.id] = yield* house.modelFiles.pinned(entry.sources)
+    for (const entry of entries)
+      models[entry.id] = yield* deployment.modelFiles.pinned(entry.sources)
     yield* Effect.try({
       try: () => writeFileSync(file, stringify({ models }, { aliasDuplicateObjects: false })),
       catch: (cause) => cause as Error,
@@ -69,31 +70,31 @@ const writeLock = (house: House, entries: readonly ModelEntry[], file: string) =
   })
 
 export const pullModels = (ids: readonly string[], { config, lock }: PullOptions) =>
-  withHouse(config, (house) =>
+  withDeployment(config, (deployment) =>
     Effect.gen(function* () {
-      const files = house.modelFiles
-      const log = resolve(house.container, Tokens.log)
+      const files = deployment.modelFiles
+      const log = resolve(deployment.container, Tokens.log)
       const progress = makePullProgress(process.stderr)
       const pullOne = (entry: ModelEntry) =>
         pullWhole(files, log, entry.id, entry.sources, progress.report).pipe(
           Effect.ensuring(Effect.sync(() => progress.done(entry.id))),
           Effect.tap((path) => Effect.sync(() => process.stdout.write(`${entry.id}: ${path}\n`))),
         )
-      const entries = (yield* chosen(house, ids)).filter((entry) => entry.sources.length > 0)
+      const entries = (yield* chosen(deployment, ids)).filter((entry) => entry.sources.length > 0)
       yield* Effect.forEach(entries, pullOne, { concurrency: 4 }).pipe(
         Effect.ensuring(Effect.sync(progress.stop)),
       )
       if (lock !== undefined)
-        yield* writeLock(house, entries, lock === true ? "models.lock.yaml" : lock)
+        yield* writeLock(deployment, entries, lock === true ? "models.lock.yaml" : lock)
     }),
   )
 
 export const verifyModels = (ids: readonly string[], { config }: Options) =>
-  withHouse(config, (house) =>
+  withDeployment(config, (deployment) =>
     Effect.gen(function* () {
-      const files = house.modelFiles
+      const files = deployment.modelFiles
       let damaged = 0
-      for (const entry of yield* chosen(house, ids)) {
+      for (const entry of yield* chosen(deployment, ids)) {
         const wrong = entry.sources.length > 0 ? yield* files.verify(entry.sources) : []
         damaged += wrong.length
         process.stdout.write(

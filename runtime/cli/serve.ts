@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { Deferred, Effect, Exit } from "effect"
-import type { Work } from "../../core/services/deployment.ts"
+import type { Role } from "../../core/services/deployment.ts"
 import { resolve, Tokens } from "../../core/tokens.ts"
-import { assemble, type House } from "../boot/assemble.ts"
-import { serveHouse } from "../boot/serve-house.ts"
+import { type AssembledDeployment, assemble } from "../boot/assemble.ts"
+import { serveDeployment } from "../boot/serve-deployment.ts"
 import { type LoadedConfig, loadConfig } from "../config/load.ts"
 import type { HttpServer } from "../http/server.ts"
 import { makePullProgress } from "../progress.ts"
@@ -21,35 +21,35 @@ const outliveReaders = () => {
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})
 }
 
-const cheapestChatModel = (house: House): string | undefined =>
-  resolve(house.container, Tokens.catalogue)
+const cheapestChatModel = (deployment: AssembledDeployment): string | undefined =>
+  resolve(deployment.container, Tokens.catalogue)
     .entries.filter(({ task }) => task === "chat")
     .sort((a, b) => Number(a.price.output - b.price.output))[0]?.id
 
-const startedBanner = (house: House, { url }: HttpServer): string => {
-  const { container } = house
+const startedBanner = (deployment: AssembledDeployment, { url }: HttpServer): string => {
+  const { container } = deployment
   const credentialsFile = join(resolve(container, Tokens.deployment).dataDir, "credentials.json")
   const account = container.isRegistered(Tokens.firstAccount.key, true)
     ? resolve(container, Tokens.firstAccount).created
     : undefined
   return startedText({
-    name: house.config.house.name,
+    name: deployment.config.deployment.name,
     version,
     baseUrl: url,
     credentialsFile: existsSync(credentialsFile) ? credentialsFile : undefined,
     account,
-    chatModel: cheapestChatModel(house),
-    hasDashboard: house.endpoints.some((endpoint) => endpoint.path === "/dashboard"),
+    chatModel: cheapestChatModel(deployment),
+    hasDashboard: deployment.endpoints.some((endpoint) => endpoint.path === "/dashboard"),
     wasGiven: (secret) => Object.values(process.env).includes(secret),
   })
 }
 
 /** Runs until it is interrupted; then drains, and closes everything. Fails when it can't start, or when no model can be opened. */
-const serving = (config: LoadedConfig, work: Work) =>
+const serving = (config: LoadedConfig, role: Role) =>
   Effect.scoped(
     Effect.gen(function* () {
       const hopeless = yield* Deferred.make<never, Error>()
-      const { house: settings } = config
+      const { deployment: settings } = config
       const progress = makePullProgress(process.stderr)
       const pretty = process.stderr.isTTY === true
       const log = makeLog({
@@ -57,25 +57,27 @@ const serving = (config: LoadedConfig, work: Work) =>
         pretty,
         destination: { write: progress.write },
       })
-      const house = yield* assemble(config, work, log)
-      const server = yield* serveHouse(house, {
+      const deployment = yield* assemble(config, role, log)
+      const server = yield* serveDeployment(deployment, {
         version,
         onListening: ({ url }) =>
           say(listeningLine({ name: settings.name, version, baseUrl: url })),
-        onStarted: (server) => say(startedBanner(house, server)),
+        onStarted: (server) => say(startedBanner(deployment, server)),
         pulls: progress,
         onModels: (failed) => {
           progress.stop()
-          const { entries } = resolve(house.container, Tokens.catalogue)
+          const { entries } = resolve(deployment.container, Tokens.catalogue)
           if (failed.length === 0) say(entries.length > 0 ? `All models are ready.\n` : "")
           else if (failed.length === entries.length)
             Deferred.doneUnsafe(
               hopeless,
-              Effect.fail(new Error(`No model could be opened:\n${failureList(house, failed)}`)),
+              Effect.fail(
+                new Error(`No model could be opened:\n${failureList(deployment, failed)}`),
+              ),
             )
           else
             say(
-              `Not all models could be opened; the others are served:\n${failureList(house, failed)}\n`,
+              `Not all models could be opened; the others are served:\n${failureList(deployment, failed)}\n`,
             )
         },
       })
@@ -86,16 +88,16 @@ const serving = (config: LoadedConfig, work: Work) =>
     }),
   )
 
-const failureList = (house: House, failed: readonly string[]): string =>
+const failureList = (deployment: AssembledDeployment, failed: readonly string[]): string =>
   failed
     .map((id) => {
-      const state = resolve(house.container, Tokens.catalogue).state(id)
+      const state = resolve(deployment.container, Tokens.catalogue).state(id)
       return `  ${id}: ${state.state === "failed" ? state.reason : state.state}`
     })
     .join("\n")
 
 /** Starts the server; comes back only by ending the process. */
-export const serve = async (file: string, work: Work): Promise<void> => {
+export const serve = async (file: string, role: Role): Promise<void> => {
   outliveReaders()
   const stop = new AbortController()
   onStopSignal((signal) => {
@@ -108,7 +110,7 @@ export const serve = async (file: string, work: Work): Promise<void> => {
   } catch (error) {
     return refuse(error)
   }
-  const exit = await Effect.runPromiseExit(serving(config, work), { signal: stop.signal })
+  const exit = await Effect.runPromiseExit(serving(config, role), { signal: stop.signal })
   if (Exit.isFailure(exit) && !stop.signal.aborted) return refuse(reasonOf(exit))
   process.exit(0)
 }

@@ -1,6 +1,6 @@
 import { JsonSchema, Schema } from "effect"
 import { builtinPlugins } from "../../plugins/index.ts"
-import { HouseConfig } from "./schema.ts"
+import { DeploymentConfig } from "./schema.ts"
 
 type Node = Record<string, unknown>
 
@@ -35,9 +35,11 @@ export const configJsonSchema = async (): Promise<Node> => {
     const { plugin } = await load()
     plugins[name] = { ...(inline(plugin.settings) as Node), description: plugin.about }
   }
-  const house = inline(HouseConfig)
+  const deployment = inline(DeploymentConfig)
   const root = (
-    typeof house === "object" && house !== null && "$ref" in house ? definitions.House : house
+    typeof deployment === "object" && deployment !== null && "$ref" in deployment
+      ? definitions.AssembledDeployment
+      : deployment
   ) as { properties: Node }
   const withPlugins = {
     ...root,
@@ -51,7 +53,7 @@ export const configJsonSchema = async (): Promise<Node> => {
       },
     },
   }
-  delete definitions.House
+  delete definitions.AssembledDeployment
   return allowReferences({
     $schema: JsonSchema.META_SCHEMA_URI_DRAFT_2020_12,
     title: "Rakit deployment",

@@ -6,12 +6,13 @@ import { loadConfig } from "./load.ts"
 import { ConfigError } from "./problems.ts"
 
 const write = (text: string): string => {
-  const file = join(mkdtempSync(join(tmpdir(), "rakit-config-")), "house.yaml")
+  const file = join(mkdtempSync(join(tmpdir(), "rakit-config-")), "deployment.yaml")
   writeFileSync(file, text)
   return file
 }
 
-const load = (text: string, env: Record<string, string> = {}) => loadConfig(write(text), env).house
+const load = (text: string, env: Record<string, string> = {}) =>
+  loadConfig(write(text), env).deployment
 
 const refusal = (text: string, env: Record<string, string> = {}): string => {
   try {
@@ -25,8 +26,8 @@ const refusal = (text: string, env: Record<string, string> = {}): string => {
 
 describe("loadConfig", () => {
   it("fills in defaults", () => {
-    const house = load("plugins: {}")
-    expect(house).toMatchObject({
+    const fixture = load("plugins: {}")
+    expect(fixture).toMatchObject({
       name: "rakit",
       dataDir: ".rakit",
       server: { port: 8080 },
@@ -51,7 +52,7 @@ describe("loadConfig", () => {
   it("names file, line, path and fix", () => {
     const text = refusal("plugins: {}\nserver:\n  prt: 1\n")
     expect(text).toMatch(
-      /house\.yaml:3:8 server\.prt: unknown key 'prt'\n {4}Fix: write 'port', or remove it\. Known keys: host, port/,
+      /deployment\.yaml:3:8 server\.prt: unknown key 'prt'\n {4}Fix: write 'port', or remove it\. Known keys: host, port/,
     )
   })
 
@@ -92,14 +93,14 @@ describe("loadConfig", () => {
   })
 
   it("says that there is no file", () => {
-    expect(() => loadConfig("/nowhere/house.yaml", {})).toThrow("there is no such file")
+    expect(() => loadConfig("/nowhere/deployment.yaml", {})).toThrow("there is no such file")
   })
 
   it("takes file: sources relative to the config file", () => {
     const file = write(
       "plugins: {}\nmodels: [{ id: a, task: chat, backend: x, limits: { contextTokens: 1 }, sources: [{ url: 'file:m/x.gguf' }] }]",
     )
-    const url = loadConfig(file, {}).house.models[0]?.sources[0]?.url
+    const url = loadConfig(file, {}).deployment.models[0]?.sources[0]?.url
     expect(url).toBe(`file:${join(file, "../m/x.gguf")}`)
   })
 })

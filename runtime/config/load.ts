@@ -5,12 +5,12 @@ import { LineCounter, parseDocument } from "yaml"
 import { decodePart } from "./decode.ts"
 import { type Environment, interpolate } from "./interpolate.ts"
 import { ConfigError, formatProblem, type Locator, type Problem } from "./problems.ts"
-import { HouseConfig } from "./schema.ts"
+import { DeploymentConfig } from "./schema.ts"
 
 const maxConfigBytes = 1_000_000
 
 export interface LoadedConfig {
-  readonly house: HouseConfig
+  readonly deployment: DeploymentConfig
   /** Absolute. */
   readonly file: string
   readonly fromEnvironment: ReadonlySet<string>
@@ -54,23 +54,23 @@ const parse = (file: string): Locator => {
 }
 
 /** `file:` sources and plugin paths are relative to the config file. */
-const anchor = (house: HouseConfig, folder: string): HouseConfig => {
+const anchor = (deployment: DeploymentConfig, folder: string): DeploymentConfig => {
   const source = (url: string) =>
     url.startsWith("file:") && !isAbsolute(url.slice(5))
       ? `file:${resolve(folder, url.slice(5))}${url.endsWith("/") ? "/" : ""}`
       : url
   return {
-    ...house,
-    models: house.models.map((model) => ({
+    ...deployment,
+    models: deployment.models.map((model) => ({
       ...model,
       sources: model.sources.map((s) => ({ ...s, url: source(s.url) })),
     })),
   }
 }
 
-const duplicateModels = (house: HouseConfig): readonly Problem[] =>
-  house.models.flatMap((model, index) =>
-    house.models.findIndex((other) => other.id === model.id) < index
+const duplicateModels = (deployment: DeploymentConfig): readonly Problem[] =>
+  deployment.models.flatMap((model, index) =>
+    deployment.models.findIndex((other) => other.id === model.id) < index
       ? [
           {
             path: ["models", index, "id"],
@@ -103,10 +103,10 @@ export const loadConfig = (path: string, env: Environment): LoadedConfig => {
     throw refuse([
       { path: [], message: "a deployment is a map of keys", fix: "write keys, as in: plugins: {}" },
     ])
-  const decoded = decodePart(HouseConfig, value, [], fromEnvironment)
+  const decoded = decodePart(DeploymentConfig, value, [], fromEnvironment)
   if (Result.isFailure(decoded)) throw refuse(decoded.failure)
-  const house = anchor(decoded.success, dirname(file))
-  const duplicates = duplicateModels(house)
+  const deployment = anchor(decoded.success, dirname(file))
+  const duplicates = duplicateModels(deployment)
   if (duplicates.length > 0) throw refuse(duplicates)
-  return { house, file, fromEnvironment, refuse }
+  return { deployment, file, fromEnvironment, refuse }
 }

@@ -3,7 +3,7 @@ import { isNode } from "yaml"
 
 type Path = readonly (string | number)[]
 
-/** One thing that is wrong with a deployment: where, what, and how to mend it. */
+/** One thing that is wrong with a deployment: where, what, and how to fix it. */
 export interface Problem {
   readonly path: Path
   readonly message: string

@@ -105,7 +105,7 @@ export const ServerConfig = Schema.Struct({
 })
 
 /** A deployment: one YAML file. */
-export const HouseConfig = Schema.Struct({
+export const DeploymentConfig = Schema.Struct({
   $schema: Schema.optionalKey(Schema.String),
   name: withDefault(Schema.String, "rakit"),
   dataDir: withDefault(
@@ -174,5 +174,5 @@ export const HouseConfig = Schema.Struct({
     "What a line of a batch costs, as a part of the list price.",
   ),
   models: withDefault(Schema.Array(ModelConfig), []),
-}).annotate({ identifier: "House" })
-export type HouseConfig = typeof HouseConfig.Type
+}).annotate({ identifier: "AssembledDeployment" })
+export type DeploymentConfig = typeof DeploymentConfig.Type

@@ -3,7 +3,15 @@ import { Effect, Stream } from "effect"
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest"
 import { apiError } from "../../core/errors.ts"
 import { defineEndpoint } from "../../core/ports/endpoint.ts"
-import { authorized, echo, goodKey, type House, openHouse, post, thing } from "./testing/fixture.ts"
+import {
+  authorized,
+  echo,
+  goodKey,
+  type HttpFixture,
+  openHttpFixture,
+  post,
+  thing,
+} from "./testing/fixture.ts"
 import { raw } from "./testing/raw.ts"
 
 const large = defineEndpoint({
@@ -48,17 +56,20 @@ const download = defineEndpoint({
   },
 })
 
-let house: House
+let fixture: HttpFixture
 beforeAll(async () => {
   const odd = [
     faulty("defect", Effect.die(new Error("secret detail"))),
     faulty("unprintable", Effect.succeed({ status: 200, json: 1n }) as never),
   ]
   const limits = { maxBufferedBytes: 12 * 2 ** 20, lingerMs: 300 }
-  house = await openHouse({ endpoints: [echo, thing, large, bytes, download, ...odd], limits })
+  fixture = await openHttpFixture({
+    endpoints: [echo, thing, large, bytes, download, ...odd],
+    limits,
+  })
 })
-afterAll(() => house.close())
-beforeEach(() => (house.log.lines as unknown[]).splice(0))
+afterAll(() => fixture.close())
+beforeEach(() => (fixture.log.lines as unknown[]).splice(0))
 
 const outcome = async (res: Response) => {
   const body = (await res.json()) as {
@@ -74,7 +85,7 @@ const sent = async (
   body: string | Uint8Array,
   headers: Record<string, string> = authorized,
   path = "/v1/echo",
-) => outcome(await post(house.url + path, body, headers))
+) => outcome(await post(fixture.url + path, body, headers))
 const ok = JSON.stringify({ model: "m" })
 
 test.each([
@@ -95,7 +106,7 @@ test("invalid UTF-8 is invalid_json; one byte-order mark is fine", async () => {
       Buffer.concat([Buffer.from('{"model":"'), Buffer.from([0xc3, 0x28]), Buffer.from('"}')]),
     ),
   ).toEqual([400, "invalid_json", null])
-  expect((await post(`${house.url}/v1/echo`, `\ufeff${ok}`)).status).toBe(200)
+  expect((await post(`${fixture.url}/v1/echo`, `\ufeff${ok}`)).status).toBe(200)
 })
 
 test.each([["null"], ["5"], ['"text"'], ["[]"], ["true"]])("%s is no object", async (body) =>
@@ -135,7 +146,7 @@ test("10,000 levels deep, and 20 MB of brackets", async () => {
 
 test("__proto__ is a key like any other", async () => {
   const res = await post(
-    `${house.url}/v1/echo`,
+    `${fixture.url}/v1/echo`,
     '{"model":"m","__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}',
   )
   expect(res.status).toBe(200)
@@ -161,10 +172,10 @@ test("content types", async () => {
     "application/vnd.api+json",
   ])
     expect(
-      (await post(`${house.url}/v1/echo`, ok, { ...authorized, "content-type": type })).status,
+      (await post(`${fixture.url}/v1/echo`, ok, { ...authorized, "content-type": type })).status,
     ).toBe(200)
   const untyped = await raw(
-    house.port,
+    fixture.port,
     `POST /v1/echo HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${goodKey}\r\nContent-Length: ${ok.length}\r\nConnection: close\r\n\r\n${ok}`,
   )
   expect(untyped.status).toBe(200)
@@ -172,7 +183,7 @@ test("content types", async () => {
 
 test("gzip: fine, broken, a bomb, and other encodings", async () => {
   const packed = { ...authorized, "content-encoding": "gzip" }
-  expect((await post(`${house.url}/v1/echo`, gzipSync(ok), packed)).status).toBe(200)
+  expect((await post(`${fixture.url}/v1/echo`, gzipSync(ok), packed)).status).toBe(200)
   expect(await sent(ok, packed)).toEqual([400, "invalid_json", null])
   const bomb = gzipSync(Buffer.alloc(500_000, " "))
   expect(bomb.length).toBeLessThan(2048)
@@ -186,7 +197,7 @@ test("gzip: fine, broken, a bomb, and other encodings", async () => {
 
 test("too large, announced or not: the answer arrives, and the key's rate headers are on it", async () => {
   const body = Buffer.alloc(3_000_000, " ")
-  const res = await post(`${house.url}/v1/echo`, body)
+  const res = await post(`${fixture.url}/v1/echo`, body)
   expect(res.headers.get("x-ratelimit-limit-requests")).toBe("60")
   expect(await outcome(res)).toEqual([413, "payload_too_large", null])
   const stream = new ReadableStream({
@@ -194,7 +205,7 @@ test("too large, announced or not: the answer arrives, and the key's rate header
       controller.enqueue(new Uint8Array(65_536))
     },
   })
-  const endless = await fetch(`${house.url}/v1/echo`, {
+  const endless = await fetch(`${fixture.url}/v1/echo`, {
     method: "POST",
     headers: authorized,
     body: stream,
@@ -217,11 +228,11 @@ test("a large upload without a key is told so", async () => {
 test("all bodies together have a limit, which is given back", async () => {
   const body = JSON.stringify({ model: "m", extra: "x".repeat(8_000_000) })
   const statuses = await Promise.all(
-    [1, 2, 3].map(async () => (await post(`${house.url}/v1/large`, body)).status),
+    [1, 2, 3].map(async () => (await post(`${fixture.url}/v1/large`, body)).status),
   )
   expect(statuses).toContain(200)
   expect(statuses.every((status) => status === 200 || status === 429)).toBe(true)
-  expect((await post(`${house.url}/v1/large`, body)).status).toBe(200)
+  expect((await post(`${fixture.url}/v1/large`, body)).status).toBe(200)
 })
 
 test("packed bodies count with what they unpack to, while they do", async () => {
@@ -235,7 +246,7 @@ test("packed bodies count with what they unpack to, while they do", async () => 
   const statuses = await Promise.all(
     Array.from(
       { length: 30 },
-      async () => (await post(`${house.url}/v1/large`, bomb, packed)).status,
+      async () => (await post(`${fixture.url}/v1/large`, bomb, packed)).status,
     ),
   )
   clearInterval(watch)
@@ -263,31 +274,35 @@ test("keys", async () => {
   ])
     expect([header, await as(header)]).toEqual([header, [401, "authentication_error", null]])
   expect(
-    (await post(`${house.url}/v1/echo`, ok, { ...authorized, authorization: `bearer ${goodKey}` }))
-      .status,
+    (
+      await post(`${fixture.url}/v1/echo`, ok, {
+        ...authorized,
+        authorization: `bearer ${goodKey}`,
+      })
+    ).status,
   ).toBe(200)
-  const res = await post(`${house.url}/v1/echo`, ok, {})
+  const res = await post(`${fixture.url}/v1/echo`, ok, {})
   expect(res.headers.get("www-authenticate")).toBe("Bearer")
 })
 
 test("a failing identity is ours to log, with nothing for the client to see", async () => {
-  const res = await post(`${house.url}/v1/echo`, ok, {
+  const res = await post(`${fixture.url}/v1/echo`, ok, {
     ...authorized,
     authorization: "Bearer svc_test_database_down",
   })
   expect(res.status).toBe(500)
   expect(await res.text()).not.toContain("database")
-  const line = house.log.lines.find(({ level }) => level === "error")
+  const line = fixture.log.lines.find(({ level }) => level === "error")
   expect(line?.fields).toMatchObject({
     port: "identity",
     reason: "the database is down",
     request_id: res.headers.get("x-request-id"),
   })
-  expect(JSON.stringify(house.log.lines)).not.toContain("svc_test_database_down")
+  expect(JSON.stringify(fixture.log.lines)).not.toContain("svc_test_database_down")
 })
 
 test("routes and methods", async () => {
-  const call = (method: string, path: string) => fetch(house.url + path, { method })
+  const call = (method: string, path: string) => fetch(fixture.url + path, { method })
   expect(await outcome(await call("GET", "/nowhere"))).toEqual([404, "not_found", null])
   expect(await outcome(await call("GET", "/V1/echo"))).toEqual([404, "not_found", null])
   const wrong = await call("GET", "/v1/echo")
@@ -303,12 +318,12 @@ test("routes and methods", async () => {
     "10",
     "",
   ])
-  expect((await post(`${house.url}/v2/echo`, ok)).status).toBe(200)
+  expect((await post(`${fixture.url}/v2/echo`, ok)).status).toBe(200)
 })
 
 test("odd addresses", async () => {
   const get = (target: string) =>
-    raw(house.port, `GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    raw(fixture.port, `GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
   expect(await get("/v1/things/%zz")).toMatchObject({
     status: 400,
     json: { error: { code: "invalid_http" } },
@@ -335,7 +350,7 @@ test("odd addresses", async () => {
 
 test("request ids: a sane one is echoed, others are replaced", async () => {
   const echoed = async (id: string) =>
-    (await fetch(`${house.url}/healthz`, { headers: { "x-request-id": id } })).headers.get(
+    (await fetch(`${fixture.url}/healthz`, { headers: { "x-request-id": id } })).headers.get(
       "x-request-id",
     )
   expect(await echoed("abc-123_.:/=")).toBe("abc-123_.:/=")
@@ -353,16 +368,16 @@ test("request ids: a sane one is echoed, others are replaced", async () => {
 
 test("an endpoint that throws, or answers what is no JSON, is a 500 without details", async () => {
   for (const path of ["defect", "unprintable"]) {
-    const res = await fetch(`${house.url}/v1/${path}`)
+    const res = await fetch(`${fixture.url}/v1/${path}`)
     const text = await res.clone().text()
     expect(await outcome(res)).toEqual([500, "internal_error", null])
     expect(text).not.toContain("secret")
   }
-  expect(JSON.stringify(house.log.lines)).toContain("secret detail")
+  expect(JSON.stringify(fixture.log.lines)).toContain("secret detail")
 })
 
 test("bytes in", async () => {
-  const res = await post(`${house.url}/v1/upload`, Buffer.alloc(1000), {
+  const res = await post(`${fixture.url}/v1/upload`, Buffer.alloc(1000), {
     authorization: `Bearer ${goodKey}`,
     "content-type": "image/png",
   })
@@ -375,21 +390,21 @@ test("bytes in", async () => {
 })
 
 test("bytes out: whole, an early error with its status, a late one cuts", async () => {
-  const fine = await fetch(`${house.url}/v1/download/fine`)
+  const fine = await fetch(`${fixture.url}/v1/download/fine`)
   expect([fine.headers.get("content-type"), await fine.text()]).toEqual(["text/plain", "abcdef"])
-  expect(await outcome(await fetch(`${house.url}/v1/download/early`))).toEqual([
+  expect(await outcome(await fetch(`${fixture.url}/v1/download/early`))).toEqual([
     507,
     "storage_full",
     null,
   ])
-  const late = await fetch(`${house.url}/v1/download/late`)
+  const late = await fetch(`${fixture.url}/v1/download/late`)
   expect(late.status).toBe(200)
   await expect(late.text()).rejects.toThrow()
 })
 
 test("dry runs and idempotency keys reach the path", async () => {
   for (const yes of ["1", "true"]) {
-    const dry = await post(`${house.url}/v1/echo`, ok, { ...authorized, "x-dry-run": yes })
+    const dry = await post(`${fixture.url}/v1/echo`, ok, { ...authorized, "x-dry-run": yes })
     expect(await dry.json()).toMatchObject({ object: "dry_run", endpoint: "/v1/echo", cost_idr: 1 })
   }
   // never run by mistake
@@ -398,9 +413,9 @@ test("dry runs and idempotency keys reach the path", async () => {
     "invalid_request_error",
     "X-Dry-Run",
   ])
-  expect((await post(`${house.url}/v1/echo`, ok, { ...authorized, "x-dry-run": "0" })).status).toBe(
-    200,
-  )
+  expect(
+    (await post(`${fixture.url}/v1/echo`, ok, { ...authorized, "x-dry-run": "0" })).status,
+  ).toBe(200)
   expect(await sent(ok, { ...authorized, "idempotency-key": "k".repeat(256) })).toEqual([
     400,
     "invalid_request_error",
@@ -410,7 +425,7 @@ test("dry runs and idempotency keys reach the path", async () => {
 
 test("lines name the route and the code, never the path, the query or the key", async () => {
   await sent("{", authorized, "/v1/echo?token=private")
-  const [line] = house.log.lines
+  const [line] = fixture.log.lines
   expect(line).toMatchObject({
     message: "request",
     fields: {
@@ -421,5 +436,5 @@ test("lines name the route and the code, never the path, the query or the key", 
       duration_ms: expect.any(Number),
     },
   })
-  expect(JSON.stringify(house.log.lines)).not.toMatch(/private|svc_test/)
+  expect(JSON.stringify(fixture.log.lines)).not.toMatch(/private|svc_test/)
 })

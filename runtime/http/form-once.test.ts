@@ -2,7 +2,7 @@ import { Effect, Stream } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { apiError } from "../../core/errors.ts"
 import { defineEndpoint, type MultipartBody } from "../../core/ports/endpoint.ts"
-import { goodKey, type House, openHouse } from "./testing/fixture.ts"
+import { goodKey, type HttpFixture, openHttpFixture } from "./testing/fixture.ts"
 
 let made = 0
 /** Makes something of the form, unless it says `fail`. */
@@ -31,15 +31,15 @@ const create = defineEndpoint<MultipartBody>({
     }),
 })
 
-let house: House
-afterEach(() => house?.close())
+let fixture: HttpFixture
+afterEach(() => fixture?.close())
 
 type Entry = readonly [string, string | Blob, string?]
 const post = async (entries: readonly Entry[], key = "k") => {
   const body = new FormData()
   for (const [name, value, filename] of entries)
     typeof value === "string" ? body.append(name, value) : body.append(name, value, filename)
-  const reply = await fetch(`${house.url}/create`, {
+  const reply = await fetch(`${fixture.url}/create`, {
     method: "POST",
     headers: { authorization: `Bearer ${goodKey}`, "idempotency-key": key },
     body,
@@ -59,7 +59,7 @@ const purpose: Entry = ["purpose", "batch"]
 
 describe("a form under an Idempotency-Key", () => {
   it("is worked on once; the same one again, with another boundary and in another order, gets the first reply", async () => {
-    house = await openHouse({ endpoints: [create] })
+    fixture = await openHttpFixture({ endpoints: [create] })
     const first = await post([file("x".repeat(300_000)), purpose])
     expect(first).toMatchObject({ status: 201, json: { made } })
     for (const entries of [
@@ -78,7 +78,7 @@ describe("a form under an Idempotency-Key", () => {
   })
 
   it("another one is 409, also of the same length, with the key's headers", async () => {
-    house = await openHouse({ endpoints: [create] })
+    fixture = await openHttpFixture({ endpoints: [create] })
     await post([file("xx"), purpose])
     for (const entries of [
       [file("xy"), purpose],
@@ -100,7 +100,7 @@ describe("a form under an Idempotency-Key", () => {
   })
 
   it("that failed may come again, changed; one that can't be read is no replay", async () => {
-    house = await openHouse({ endpoints: [create] })
+    fixture = await openHttpFixture({ endpoints: [create] })
     expect((await post([["purpose", "fail"]])).status).toBe(500)
     const good = await post([purpose])
     expect([good.status, good.headers.get("idempotent-replayed")]).toEqual([201, null])

@@ -11,12 +11,12 @@ import {
 } from "fast-check"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { runs } from "../../testing/property.ts"
-import { echo, goodKey, type House, openHouse, thing } from "./testing/fixture.ts"
+import { echo, goodKey, type HttpFixture, openHttpFixture, thing } from "./testing/fixture.ts"
 import { raw } from "./testing/raw.ts"
 
-let house: House
+let fixture: HttpFixture
 beforeAll(async () => {
-  house = await openHouse({
+  fixture = await openHttpFixture({
     endpoints: [echo, thing],
     limits: {
       lingerMs: 20,
@@ -27,11 +27,11 @@ beforeAll(async () => {
     },
   })
 })
-afterAll(() => house.close())
+afterAll(() => fixture.close())
 
 const noTrouble = async () => {
-  expect((await fetch(`${house.url}/healthz`)).status).toBe(200)
-  expect(house.log.lines.filter(({ level }) => level === "error")).toEqual([])
+  expect((await fetch(`${fixture.url}/healthz`)).status).toBe(200)
+  expect(fixture.log.lines.filter(({ level }) => level === "error")).toEqual([])
 }
 const statusesOf = (text: string) =>
   [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map((match) => Number(match[1]))
@@ -65,7 +65,7 @@ const bytes = oneof(
 test("any bytes on a connection: no 5xx, no crash, and every answer is whole", async () => {
   await assert(
     asyncProperty(array(bytes, { minLength: 8, maxLength: 8 }), async (connections) => {
-      const answers = await Promise.all(connections.map((input) => raw(house.port, input, 2_000)))
+      const answers = await Promise.all(connections.map((input) => raw(fixture.port, input, 2_000)))
       for (const { text } of answers)
         for (const status of statusesOf(text)) expect(status).toBeLessThan(500)
     }),
@@ -116,7 +116,7 @@ test("any headers and bodies on well-framed requests with a good key: no 5xx but
             "Connection: close",
             ...headers.map(([name, value]) => `${name}: ${value}`),
           ]
-          return raw(house.port, [`${lines.join("\r\n")}\r\n\r\n`, body], 2_000)
+          return raw(fixture.port, [`${lines.join("\r\n")}\r\n\r\n`, body], 2_000)
         }),
       )
       for (const [i, { text, status }] of answers.entries()) {

@@ -5,22 +5,22 @@ import type { ModelEntry } from "../../core/services/catalogue.ts"
 import {
   authorized,
   echo,
+  type FixtureOptions,
   goodKey,
-  type House,
-  type HouseOptions,
-  openHouse,
+  type HttpFixture,
+  openHttpFixture,
   post,
   thing,
 } from "./testing/fixture.ts"
 
-let house: House
-const open = async (options: HouseOptions) => {
-  house = await openHouse({ endpoints: [echo, thing], ...options })
+let fixture: HttpFixture
+const open = async (options: FixtureOptions) => {
+  fixture = await openHttpFixture({ endpoints: [echo, thing], ...options })
 }
-afterEach(() => house.close())
+afterEach(() => fixture.close())
 
 const get = async (path: string) => {
-  const res = await fetch(house.url + path)
+  const res = await fetch(fixture.url + path)
   return {
     status: res.status,
     headers: res.headers,
@@ -68,20 +68,20 @@ test("published: public GETs are served, keyed endpoints answer 503 with Retry-A
   expect(await get("/v1/things/1")).toMatchObject({ status: 200, json: { id: "1" } })
   expect(await get("/nowhere")).toMatchObject({ status: 404 })
   for (const headers of [authorized, { "content-type": "application/json" }]) {
-    const res = await post(`${house.url}/v1/echo`, '{"model":"m"}', headers)
+    const res = await post(`${fixture.url}/v1/echo`, '{"model":"m"}', headers)
     expect([res.status, res.headers.get("retry-after"), res.headers.get("retry-after-ms")]).toEqual(
       [503, "2", "2000"],
     )
     expect(await res.json()).toMatchObject({ error: { code: "server_starting" } })
   }
-  house.server.ready()
-  expect((await post(`${house.url}/v1/echo`, '{"model":"m"}')).status).toBe(200)
+  fixture.server.ready()
+  expect((await post(`${fixture.url}/v1/echo`, '{"model":"m"}')).status).toBe(200)
 })
 
 test("models on their way are shown with their progress; a failed one with its reason; all ready is 200", async () => {
   await open({ models: [model("a"), model("b"), model("c")] })
-  house.catalogue.set("a", { state: "pulling", doneBytes: 5, totalBytes: undefined })
-  house.catalogue.set("b", { state: "loading", detail: "reading weights" })
+  fixture.catalogue.set("a", { state: "pulling", doneBytes: 5, totalBytes: undefined })
+  fixture.catalogue.set("b", { state: "loading", detail: "reading weights" })
   expect(await get("/readyz")).toMatchObject({
     status: 503,
     json: {
@@ -103,8 +103,8 @@ test("models on their way are shown with their progress; a failed one with its r
       servedBy: "onnx cpu",
     },
   }
-  for (const id of ["a", "b"]) house.catalogue.set(id, ready)
-  house.catalogue.set("c", { state: "failed", reason: "no source could be used" })
+  for (const id of ["a", "b"]) fixture.catalogue.set(id, ready)
+  fixture.catalogue.set("c", { state: "failed", reason: "no source could be used" })
   expect(await get("/readyz")).toMatchObject({
     status: 503,
     json: {
@@ -116,7 +116,7 @@ test("models on their way are shown with their progress; a failed one with its r
       ],
     },
   })
-  house.catalogue.set("c", ready)
+  fixture.catalogue.set("c", ready)
   expect(await get("/readyz")).toMatchObject({ status: 200, json: { status: "ready" } })
 })
 
@@ -150,11 +150,11 @@ test("checks: what fails, throws or hangs is named, and many askers cost one que
 
 test("metrics count by endpoint and status, never by path", async () => {
   await open({})
-  await post(`${house.url}/v1/echo`, '{"model":"m"}')
-  await post(`${house.url}/v1/echo`, "{")
-  await fetch(`${house.url}/secret-path-${goodKey}`)
-  await fetch(`${house.url}/v1/things/1`)
-  const res = await fetch(`${house.url}/metrics`)
+  await post(`${fixture.url}/v1/echo`, '{"model":"m"}')
+  await post(`${fixture.url}/v1/echo`, "{")
+  await fetch(`${fixture.url}/secret-path-${goodKey}`)
+  await fetch(`${fixture.url}/v1/things/1`)
+  const res = await fetch(`${fixture.url}/metrics`)
   const text = await res.text()
   expect(res.headers.get("content-type")).toMatch(/^text\/plain; version=0\.0\.4/)
   for (const line of [
@@ -178,5 +178,7 @@ test("the root says where to look", async () => {
 
 test("a port in use is a ListenError that says what to do", async () => {
   await open({})
-  await expect(openHouse({ port: house.port })).rejects.toThrow(`Port ${house.port} is in use`)
+  await expect(openHttpFixture({ port: fixture.port })).rejects.toThrow(
+    `Port ${fixture.port} is in use`,
+  )
 })

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from "vitest"
 import type { ApiError } from "../../core/errors.ts"
 import { type BodyPart, defineEndpoint, type MultipartBody } from "../../core/ports/endpoint.ts"
 import { runs } from "../../testing/property.ts"
-import { goodKey, type House, openHouse } from "./testing/fixture.ts"
+import { goodKey, type HttpFixture, openHttpFixture } from "./testing/fixture.ts"
 import { openSocket, until } from "./testing/raw.ts"
 
 const shown = (part: BodyPart): Effect.Effect<unknown, ApiError> =>
@@ -43,14 +43,14 @@ const upload = defineEndpoint<MultipartBody>({
     }),
 })
 
-let house: House
-afterEach(() => house?.close())
+let fixture: HttpFixture
+afterEach(() => fixture?.close())
 const open = async () => {
-  house = await openHouse({ endpoints: [upload] })
+  fixture = await openHttpFixture({ endpoints: [upload] })
 }
 const authorization = `Bearer ${goodKey}`
 const post = async (body: FormData) => {
-  const reply = await fetch(`${house.url}/upload`, {
+  const reply = await fetch(`${fixture.url}/upload`, {
     method: "POST",
     headers: { authorization },
     body,
@@ -122,7 +122,7 @@ describe("a multipart body", () => {
         ++pieces > 45 ? controller.close() : controller.enqueue(Buffer.alloc(100_000)),
     })
     const headers = { authorization, "content-type": "multipart/form-data; boundary=x" }
-    const reply = await fetch(`${house.url}/upload`, {
+    const reply = await fetch(`${fixture.url}/upload`, {
       method: "POST",
       headers,
       body,
@@ -143,7 +143,7 @@ describe("a multipart body", () => {
       `multipart/form-data; boundary=${"x".repeat(71)}`,
       "",
     ]) {
-      const reply = await fetch(`${house.url}/upload`, {
+      const reply = await fetch(`${fixture.url}/upload`, {
         method: "POST",
         headers: { authorization, "content-type": type },
         body: "{}",
@@ -160,7 +160,7 @@ describe("a multipart body", () => {
         "content-type": "multipart/form-data; boundary=x",
         "content-encoding": encoding,
       }
-      const reply = await fetch(`${house.url}/upload`, {
+      const reply = await fetch(`${fixture.url}/upload`, {
         method: "POST",
         headers,
         body: "--x--\r\n",
@@ -177,7 +177,7 @@ describe("a multipart body", () => {
       "form-data",
       "form-data; filename*=utf-8''a; x=\"name\"",
     ]) {
-      const reply = await fetch(`${house.url}/upload`, {
+      const reply = await fetch(`${fixture.url}/upload`, {
         method: "POST",
         headers,
         body: `--x\r\nContent-Disposition: ${disposition}\r\n\r\nhello\r\n--x--\r\n`,
@@ -198,7 +198,7 @@ describe("a multipart body", () => {
     const statuses = new Set<number>()
     await fc.assert(
       fc.asyncProperty(fc.nat(whole.length - 8), async (cut) => {
-        const reply = await fetch(`${house.url}/upload`, {
+        const reply = await fetch(`${fixture.url}/upload`, {
           method: "POST",
           headers: { authorization, "content-type": "multipart/form-data; boundary=x" },
           body: whole.slice(0, cut),
@@ -215,11 +215,11 @@ describe("a multipart body", () => {
   it("whose client leaves in the middle ends the call", async () => {
     await open()
     const head = `POST /upload HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\nContent-Type: multipart/form-data; boundary=x\r\nContent-Length: 1000\r\n\r\n--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nhel`
-    const socket = await openSocket(house.port)
+    const socket = await openSocket(fixture.port)
     socket.write(head)
-    await until(() => house.server.inFlight === 1)
+    await until(() => fixture.server.inFlight === 1)
     socket.destroy()
-    await until(() => house.server.inFlight === 0)
-    expect(house.settlements).toMatchObject([{ httpStatus: 499 }])
+    await until(() => fixture.server.inFlight === 0)
+    expect(fixture.settlements).toMatchObject([{ httpStatus: 499 }])
   })
 })

@@ -2,11 +2,11 @@ import { Stream } from "effect"
 import OpenAI, { APIError } from "openai"
 import { afterEach, expect, test } from "vitest"
 import { type ApiError, apiError } from "../../core/errors.ts"
-import { goodKey, type House, openHouse, streaming } from "./testing/fixture.ts"
+import { goodKey, type HttpFixture, openHttpFixture, streaming } from "./testing/fixture.ts"
 import { until } from "./testing/raw.ts"
 
-let house: House
-afterEach(() => house.close())
+let fixture: HttpFixture
+afterEach(() => fixture.close())
 
 const chunk = (content: string) => ({
   id: "chatcmpl-1",
@@ -16,11 +16,11 @@ const chunk = (content: string) => ({
   choices: [{ index: 0, delta: { content }, finish_reason: null }],
 })
 const open = async (events: Stream.Stream<unknown, ApiError>) => {
-  house = await openHouse({
+  fixture = await openHttpFixture({
     endpoints: [streaming(events, "/v1/chat/completions")],
     limits: { pingMs: 10 },
   })
-  return new OpenAI({ baseURL: `${house.url}/v1`, apiKey: goodKey, maxRetries: 0 })
+  return new OpenAI({ baseURL: `${fixture.url}/v1`, apiKey: goodKey, maxRetries: 0 })
 }
 const ask = (client: OpenAI) =>
   client.chat.completions.create({
@@ -75,6 +75,6 @@ test("its abort stops the source", async () => {
   const client = await open(Stream.tick(5).pipe(Stream.map(() => chunk("x"))))
   const stream = await ask(client)
   for await (const _ of stream) break
-  await until(() => house.settlements.length === 1 && house.server.inFlight === 0)
-  expect(house.settlements).toMatchObject([{ outcome: "settled", httpStatus: 499 }])
+  await until(() => fixture.settlements.length === 1 && fixture.server.inFlight === 0)
+  expect(fixture.settlements).toMatchObject([{ outcome: "settled", httpStatus: 499 }])
 })

@@ -1,7 +1,7 @@
 import { Effect, Stream } from "effect"
 import { afterEach, expect, it } from "vitest"
 import { defineEndpoint } from "../../core/ports/endpoint.ts"
-import { type House, openHouse } from "./testing/fixture.ts"
+import { type HttpFixture, openHttpFixture } from "./testing/fixture.ts"
 
 const modified = "Thu, 15 Jan 2026 00:00:00 GMT"
 const page = (etag?: string) =>
@@ -29,11 +29,11 @@ const page = (etag?: string) =>
       }),
   })
 
-let house: House
-afterEach(() => house.close())
+let fixture: HttpFixture
+afterEach(() => fixture.close())
 const ask = async (known: string, etag?: string, method = "GET") => {
-  house = await openHouse({ endpoints: [page(etag)] })
-  return fetch(`${house.url}/page`, { method, headers: { "if-none-match": known } })
+  fixture = await openHttpFixture({ endpoints: [page(etag)] })
+  return fetch(`${fixture.url}/page`, { method, headers: { "if-none-match": known } })
 }
 
 it.each(['"a"', 'W/"a"', '"b", "a"', "*"])(
@@ -85,9 +85,9 @@ it.each([
   [{ "if-modified-since": "some day" }, 200],
   [{ "if-modified-since": after, "if-none-match": '"b"' }, 200],
 ])("keeps to the conditions of RFC 9110 in its order: %j is %i", async (headers, status) => {
-  house = await openHouse({ endpoints: [page('"a"')] })
+  fixture = await openHttpFixture({ endpoints: [page('"a"')] })
   for (const method of ["GET", "HEAD"]) {
-    const reply = await fetch(`${house.url}/page`, { method, headers })
+    const reply = await fetch(`${fixture.url}/page`, { method, headers })
     const text = await reply.text()
     expect([method, reply.status]).toEqual([method, status])
     if (status === 412 && method === "GET")

@@ -3,7 +3,7 @@ import fc from "fast-check"
 import { afterEach, describe, expect, it } from "vitest"
 import { defineEndpoint } from "../../core/ports/endpoint.ts"
 import { rangeOf } from "./range.ts"
-import { goodKey, type House, openHouse } from "./testing/fixture.ts"
+import { goodKey, type HttpFixture, openHttpFixture } from "./testing/fixture.ts"
 
 const text = "0123456789"
 const blob = defineEndpoint({
@@ -30,11 +30,11 @@ const blob = defineEndpoint({
     }),
 })
 
-let house: House
-afterEach(() => house?.close())
+let fixture: HttpFixture
+afterEach(() => fixture?.close())
 const get = async (headers: Record<string, string>, method = "GET") => {
-  house = await openHouse({ endpoints: [blob] })
-  const reply = await fetch(`${house.url}/blob`, { method, headers })
+  fixture = await openHttpFixture({ endpoints: [blob] })
+  const reply = await fetch(`${fixture.url}/blob`, { method, headers })
   return {
     status: reply.status,
     text: await reply.text(),
@@ -95,8 +95,8 @@ describe("a download", () => {
   ])(
     "that is refused with %i says the key's limits, as every reply to it does",
     async (status, asked) => {
-      house = await openHouse({ endpoints: [{ ...blob, access: "key" }] })
-      const reply = await fetch(`${house.url}/blob`, {
+      fixture = await openHttpFixture({ endpoints: [{ ...blob, access: "key" }] })
+      const reply = await fetch(`${fixture.url}/blob`, {
         headers: { authorization: `Bearer ${goodKey}`, ...asked } as Record<string, string>,
       })
       await reply.text()

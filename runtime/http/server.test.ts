@@ -3,21 +3,23 @@ import { afterAll, beforeAll, expect, test } from "vitest"
 import {
   authorized,
   echo,
-  type House,
-  openHouse,
+  type HttpFixture,
+  openHttpFixture,
   post,
   streaming,
   thing,
 } from "./testing/fixture.ts"
 
-let house: House
+let fixture: HttpFixture
 beforeAll(async () => {
-  house = await openHouse({ endpoints: [echo, thing, streaming(Stream.make({ n: 1 }, { n: 2 }))] })
+  fixture = await openHttpFixture({
+    endpoints: [echo, thing, streaming(Stream.make({ n: 1 }, { n: 2 }))],
+  })
 })
-afterAll(() => house.close())
+afterAll(() => fixture.close())
 
 test("JSON in, JSON out, with all headers", async () => {
-  const res = await post(`${house.url}/v1/echo?a=1`, JSON.stringify({ model: "m" }), {
+  const res = await post(`${fixture.url}/v1/echo?a=1`, JSON.stringify({ model: "m" }), {
     ...authorized,
     "x-request-id": "mine-1",
   })
@@ -33,14 +35,14 @@ test("JSON in, JSON out, with all headers", async () => {
 })
 
 test("events", async () => {
-  const res = await post(`${house.url}/v1/stream`, "{}")
+  const res = await post(`${fixture.url}/v1/stream`, "{}")
   expect(res.headers.get("content-type")).toBe("text/event-stream; charset=utf-8")
   expect(await res.text()).toBe('data: {"n":1}\n\ndata: {"n":2}\n\ndata: [DONE]\n\n')
 })
 
 test("own routes", async () => {
   for (const path of ["/", "/healthz", "/readyz", "/metrics", "/openapi.json"]) {
-    const res = await fetch(house.url + path)
+    const res = await fetch(fixture.url + path)
     expect([path, res.status]).toEqual([path, 200])
   }
 })

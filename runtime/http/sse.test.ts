@@ -3,23 +3,23 @@ import { afterEach, expect, test } from "vitest"
 import { type ApiError, apiError } from "../../core/errors.ts"
 import {
   authorized,
+  type FixtureOptions,
   goodKey,
-  type House,
-  type HouseOptions,
-  openHouse,
+  type HttpFixture,
+  openHttpFixture,
   post,
   streaming,
 } from "./testing/fixture.ts"
 import { openSocket, raw, until } from "./testing/raw.ts"
 
-let house: House
-const open = async (events: Stream.Stream<unknown, ApiError>, options: HouseOptions = {}) => {
-  house = await openHouse({ endpoints: [streaming(events)], ...options })
+let fixture: HttpFixture
+const open = async (events: Stream.Stream<unknown, ApiError>, options: FixtureOptions = {}) => {
+  fixture = await openHttpFixture({ endpoints: [streaming(events)], ...options })
 }
-afterEach(() => house.close())
+afterEach(() => fixture.close())
 
 const ask = (signal?: AbortSignal) =>
-  post(`${house.url}/v1/stream`, "{}", authorized, signal ? { signal } : {})
+  post(`${fixture.url}/v1/stream`, "{}", authorized, signal ? { signal } : {})
 const rawAsk = `POST /v1/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${goodKey}\r\nContent-Length: 2\r\n\r\n{}`
 
 /** Events that the test gives by hand, and whether the source was told to stop. */
@@ -58,7 +58,7 @@ test("the head goes out with the first event, each event at once, and the call i
   void pending.then((res) => {
     headers = res.headers
   })
-  await until(() => house.server.inFlight === 1)
+  await until(() => fixture.server.inFlight === 1)
   await new Promise((resolve) => setTimeout(resolve, 30))
   expect(headers).toBeUndefined()
   hand.emit({ n: 1 })
@@ -73,29 +73,32 @@ test("the head goes out with the first event, each event at once, and the call i
   })
   const first = await readUntil(res, '{"n":1}\n\n')
   expect(first.all).toBe('data: {"n":1}\n\n')
-  expect(await house.metrics.expose()).toContain("rakit_http_streams_open 1")
-  expect(house.settlements).toHaveLength(0)
+  expect(await fixture.metrics.expose()).toContain("rakit_http_streams_open 1")
+  expect(fixture.settlements).toHaveLength(0)
   hand.emit({ n: 2 })
   hand.end()
   let rest = ""
   for (let read = await first.reader.read(); !read.done; read = await first.reader.read())
     rest += Buffer.from(read.value).toString()
   expect(rest).toBe('data: {"n":2}\n\ndata: [DONE]\n\n')
-  expect(house.settlements).toMatchObject([
+  expect(fixture.settlements).toMatchObject([
     { outcome: "settled", httpStatus: 200, costMicros: 2_000_000n },
   ])
-  await until(() => house.server.inFlight === 0)
-  expect(await house.metrics.expose()).toContain("rakit_http_streams_open 0")
+  await until(() => fixture.server.inFlight === 0)
+  expect(await fixture.metrics.expose()).toContain("rakit_http_streams_open 0")
 })
 
 test("the cost comes as a trailer over HTTP/1.1; HTTP/1.0 gets the events without chunks", async () => {
   await open(Stream.make({ n: 1 }))
-  const answer = await raw(house.port, rawAsk.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"))
+  const answer = await raw(
+    fixture.port,
+    rawAsk.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"),
+  )
   expect(answer.text).toMatch(/\r\ntrailer: X-Cost-IDR, Server-Timing\r\n/i)
   expect(answer.text).toMatch(
     /data: \[DONE\]\n\n\r\n0\r\nX-Cost-IDR: 1\r\nServer-Timing: auth;dur=[^\r]*settle;dur=[^\r]*\r\n\r\n$/,
   )
-  const old = await raw(house.port, rawAsk.replace("HTTP/1.1", "HTTP/1.0"))
+  const old = await raw(fixture.port, rawAsk.replace("HTTP/1.1", "HTTP/1.0"))
   expect(old.text).not.toMatch(/trailer/i)
   expect(old.text).toMatch(/\r\n\r\ndata: \{"n":1\}\n\ndata: \[DONE\]\n\n$/)
 })
@@ -109,7 +112,7 @@ test("an error before the first event keeps its status", async () => {
     "1500",
   ])
   expect(await res.json()).toMatchObject({ error: { code: "backend_busy" } })
-  expect(house.settlements).toMatchObject([{ outcome: "refused", costMicros: 0n }])
+  expect(fixture.settlements).toMatchObject([{ outcome: "refused", costMicros: 0n }])
 })
 
 test("an error after pings alone is the last event", async () => {
@@ -120,7 +123,7 @@ test("an error after pings alone is the last event", async () => {
   expect(await res.text()).toMatch(
     /^(: ping\n\n)+data: \{"error":\{.*"code":"backend_timeout".*\n\n$/,
   )
-  expect(house.settlements).toMatchObject([{ outcome: "voided", costMicros: 0n }])
+  expect(fixture.settlements).toMatchObject([{ outcome: "voided", costMicros: 0n }])
 })
 
 test("an error in the middle is the last event, and costs nothing", async () => {
@@ -137,9 +140,11 @@ test("an error in the middle is the last event, and costs nothing", async () => 
     },
     request_id: res.headers.get("x-request-id"),
   })
-  expect(house.settlements).toMatchObject([{ outcome: "voided", costMicros: 0n }])
+  expect(fixture.settlements).toMatchObject([{ outcome: "voided", costMicros: 0n }])
   await until(() =>
-    house.log.lines.some(({ fields }) => fields.code === "backend_error" && fields.status === 200),
+    fixture.log.lines.some(
+      ({ fields }) => fields.code === "backend_error" && fields.status === 200,
+    ),
   )
 })
 
@@ -195,11 +200,11 @@ test("a client that leaves stops the source and pays for what was produced", asy
   hand.emit({ n: 2 })
   await readUntil(await pending, '{"n":2}')
   leave.abort()
-  await until(() => hand.seen.stopped && house.server.inFlight === 0)
-  expect(house.settlements).toMatchObject([
+  await until(() => hand.seen.stopped && fixture.server.inFlight === 0)
+  expect(fixture.settlements).toMatchObject([
     { outcome: "settled", httpStatus: 499, costMicros: 2_000_000n },
   ])
-  await until(() => house.log.lines.some(({ fields }) => fields.cut === true))
+  await until(() => fixture.log.lines.some(({ fields }) => fields.cut === true))
 })
 
 test("a client that leaves before the first event stops the source and pays nothing", async () => {
@@ -207,12 +212,12 @@ test("a client that leaves before the first event stops the source and pays noth
   await open(hand.events)
   const leave = new AbortController()
   const pending = ask(leave.signal).catch((error: Error) => error.name)
-  await until(() => house.server.inFlight === 1)
+  await until(() => fixture.server.inFlight === 1)
   await new Promise((resolve) => setTimeout(resolve, 30))
   leave.abort()
   expect(await pending).toBe("AbortError")
-  await until(() => hand.seen.stopped && house.server.inFlight === 0)
-  expect(house.settlements).toMatchObject([{ costMicros: 0n, httpStatus: 499 }])
+  await until(() => hand.seen.stopped && fixture.server.inFlight === 0)
+  expect(fixture.settlements).toMatchObject([{ costMicros: 0n, httpStatus: 499 }])
 })
 
 test("a source that runs by itself is held back by a client that does not read, and stops within bounded steps when it leaves", async () => {
@@ -221,7 +226,7 @@ test("a source that runs by itself is held back by a client that does not read, 
     Effect.sync(() => ({ n: ++made, pad: "x".repeat(10_000) })),
   )
   await open(endless)
-  const socket = await openSocket(house.port)
+  const socket = await openSocket(fixture.port)
   socket.pause()
   socket.write(rawAsk)
   await until(() => made > 0)
@@ -233,22 +238,22 @@ test("a source that runs by itself is held back by a client that does not read, 
   // loopback sockets take a few MB
   expect(made).toBeLessThan(2_000)
   socket.destroy()
-  await until(() => house.server.inFlight === 0)
+  await until(() => fixture.server.inFlight === 0)
   expect(made - before).toBeLessThan(100)
-  expect(house.settlements).toHaveLength(1)
+  expect(fixture.settlements).toHaveLength(1)
 })
 
 test("a client that never reads is cut after a while", async () => {
   await open(Stream.fromEffectRepeat(Effect.succeed({ pad: "x".repeat(10_000) })), {
     limits: { writeStallMs: 100 },
   })
-  const socket = await openSocket(house.port)
+  const socket = await openSocket(fixture.port)
   socket.pause()
   socket.write(rawAsk)
-  await until(() => house.settlements.length === 1)
-  expect(house.settlements).toMatchObject([{ httpStatus: 499 }])
-  await until(() => house.server.inFlight === 0)
-  expect(house.log.lines.filter(({ level }) => level === "error")).toEqual([])
+  await until(() => fixture.settlements.length === 1)
+  expect(fixture.settlements).toMatchObject([{ httpStatus: 499 }])
+  await until(() => fixture.server.inFlight === 0)
+  expect(fixture.log.lines.filter(({ level }) => level === "error")).toEqual([])
   socket.destroy()
 })
 

@@ -8,31 +8,31 @@ import { lazySecrets, makeSecrets, masterSecret } from "./secrets.ts"
 const folder = mkdtempSync(join(tmpdir(), "rakit-secrets-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-it("opens what it sealed, and never seals twice to the same text", () => {
+it("decrypts what it encrypted, and never encrypts twice to the same text", () => {
   const secrets = makeSecrets("master")
   fc.assert(
     fc.property(fc.string({ unit: "grapheme", maxLength: 200 }), (plain) => {
-      const sealed = secrets.seal(plain)
-      expect(secrets.open(sealed)).toBe(plain)
-      expect(secrets.seal(plain)).not.toBe(sealed)
-      expect(sealed).toMatch(/^[0-9a-f]{12}\.[\w-]+$/)
+      const encrypted = secrets.encrypt(plain)
+      expect(secrets.decrypt(encrypted)).toBe(plain)
+      expect(secrets.encrypt(plain)).not.toBe(encrypted)
+      expect(encrypted).toMatch(/^[0-9a-f]{12}\.[\w-]+$/)
     }),
   )
 })
 
-it("opens nothing that was altered, cut, or sealed with another master", () => {
+it("decrypts nothing that was altered, cut, or encrypted with another master", () => {
   const secrets = makeSecrets("master")
-  const sealed = secrets.seal("whsec_1234567890")
+  const encrypted = secrets.encrypt("whsec_1234567890")
   fc.assert(
-    fc.property(fc.nat(sealed.length - 1), fc.constantFrom("A", "b", "-", "."), (at, letter) => {
-      fc.pre(sealed[at] !== letter)
-      const altered = sealed.slice(0, at) + letter + sealed.slice(at + 1)
+    fc.property(fc.nat(encrypted.length - 1), fc.constantFrom("A", "b", "-", "."), (at, letter) => {
+      fc.pre(encrypted[at] !== letter)
+      const altered = encrypted.slice(0, at) + letter + encrypted.slice(at + 1)
       // the last letters of base64 may hold bits that mean nothing
-      if (at < sealed.length - 1) expect(secrets.open(altered)).toBeUndefined()
-      expect(secrets.open(sealed.slice(0, at))).toBeUndefined()
+      if (at < encrypted.length - 1) expect(secrets.decrypt(altered)).toBeUndefined()
+      expect(secrets.decrypt(encrypted.slice(0, at))).toBeUndefined()
     }),
   )
-  expect(makeSecrets("another").open(sealed)).toBeUndefined()
+  expect(makeSecrets("another").decrypt(encrypted)).toBeUndefined()
 })
 
 it("makes the master once, for its owner only, and keeps it", () => {
@@ -43,5 +43,5 @@ it("makes the master once, for its owner only, and keeps it", () => {
   expect(readFileSync(join(dataDir, "secret.key"), "utf8")).toBe(first)
   expect(statSync(join(dataDir, "secret.key")).mode & 0o777).toBe(0o600)
   expect(masterSecret("given by the operator", dataDir)).toBe("given by the operator")
-  expect(lazySecrets("", dataDir).open(makeSecrets(first).seal("x"))).toBe("x")
+  expect(lazySecrets("", dataDir).decrypt(makeSecrets(first).encrypt("x"))).toBe("x")
 })

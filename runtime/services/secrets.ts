@@ -7,20 +7,20 @@ const algorithm = "aes-256-gcm"
 const ivBytes = 12
 const tagBytes = 16
 
-/** AES-256-GCM (NIST SP 800-38D) under a key derived from `master` (HKDF, RFC 5869). Sealed: `<keyId>.<base64url of iv, tag, ciphertext>`. */
+/** AES-256-GCM (NIST SP 800-38D) under a key derived from `master` (HKDF, RFC 5869). Encrypted: `<keyId>.<base64url of iv, tag, ciphertext>`. */
 export const makeSecrets = (master: string): Secrets => {
   const key = Buffer.from(hkdfSync("sha256", master, "rakit", "secrets v1", 32))
   const keyId = createHash("sha256").update(key).digest("hex").slice(0, 12)
   return {
     keyId,
-    seal: (plain) => {
+    encrypt: (plain) => {
       const iv = randomBytes(ivBytes)
       const cipher = createCipheriv(algorithm, key, iv)
       const body = Buffer.concat([cipher.update(plain, "utf8"), cipher.final()])
       return `${keyId}.${Buffer.concat([iv, cipher.getAuthTag(), body]).toString("base64url")}`
     },
-    open: (sealed) => {
-      const [by, text = ""] = sealed.split(".", 2)
+    decrypt: (encrypted) => {
+      const [by, text = ""] = encrypted.split(".", 2)
       const bytes = Buffer.from(text, "base64url")
       if (by !== keyId || bytes.length < ivBytes + tagBytes) return undefined
       try {
@@ -59,7 +59,7 @@ export const masterSecret = (given: string, dataDir: string): string => {
   return readFileSync(file, "utf8").trim()
 }
 
-/** Reads, or makes, the master secret when something is first sealed or opened: `rakit check` opens nothing. */
+/** Reads, or makes, the master secret when something is first encrypted or decrypted: `rakit check` opens nothing. */
 export const lazySecrets = (given: string, dataDir: string): Secrets => {
   let made: Secrets | undefined
   const secrets = () => {
@@ -70,7 +70,7 @@ export const lazySecrets = (given: string, dataDir: string): Secrets => {
     get keyId() {
       return secrets().keyId
     },
-    seal: (plain) => secrets().seal(plain),
-    open: (sealed) => secrets().open(sealed),
+    encrypt: (plain) => secrets().encrypt(plain),
+    decrypt: (encrypted) => secrets().decrypt(encrypted),
   }
 }

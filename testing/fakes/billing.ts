@@ -90,7 +90,7 @@ const checkRate = (
   { key, atMs, request }: FakeCall,
   limits: Limits,
 ): Refused | undefined => {
-  if (request.counts === "money" || request.counts === "none") return undefined
+  if (request.counts === "money" || request.counts === "peek") return undefined
   const minute = minuteOf(book, key, atMs)
   if (minute.length >= limits.rpm)
     return { reason: "rpm", retryAfterMs: (minute[0]?.atMs ?? atMs) + minuteMs - atMs }
@@ -149,7 +149,7 @@ const admitInto = (
       ...refused,
       rate: rateOf(book, call.key, nowMs, limits.rpm),
     })
-  if (request.counts !== "none") book.calls.push(call)
+  if (request.counts !== "peek") book.calls.push(call)
   return Effect.succeed(rateOf(book, call.key, nowMs, limits.rpm))
 }
 

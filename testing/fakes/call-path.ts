@@ -13,7 +13,7 @@ import { fakeIds } from "./ids.ts"
 import { type FakeLog, fakeLog } from "./log.ts"
 
 /** The real call path over fakes of all that it works with. */
-export interface FakeHouse {
+export interface CallPathFixture {
   readonly path: CallPath
   readonly billing: FakeBilling
   readonly idempotency: ReturnType<typeof fakeIdempotency>
@@ -62,10 +62,10 @@ const readOut = (
   })
 
 /** An account with `startMicros` (Rp50,000 unless told) and these models. */
-export const fakeHouse = (
+export const callPathFixture = (
   models: readonly FakeModel[] = [],
   startMicros: Micros = 50_000_000_000n,
-): FakeHouse => {
+): CallPathFixture => {
   const clock = fakeClock()
   const ids = fakeIds()
   const log = fakeLog()
@@ -88,7 +88,7 @@ export const fakeHouse = (
     role: "user",
     limits: defaultLimits,
   }
-  const input: FakeHouse["input"] = (body, more) => ({
+  const input: CallPathFixture["input"] = (body, more) => ({
     caller,
     body,
     requestId: "req_1",
@@ -96,7 +96,7 @@ export const fakeHouse = (
     priceFactor: 1,
     ...more,
   })
-  const ask: FakeHouse["ask"] = (endpoint, body, more) =>
+  const ask: CallPathFixture["ask"] = (endpoint, body, more) =>
     Effect.runPromise(
       Effect.scoped(
         Effect.flatMap(path.run(endpoint, input(body, more)), ({ reply, cost }) =>

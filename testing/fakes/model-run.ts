@@ -21,7 +21,7 @@ export interface FakePace {
   readonly refuse?: ApiError
   /** A server that runs for long must not keep all that it was ever asked. */
   readonly forgets?: true
-  /** All steps are one: what is measured is the house, not its fake. */
+  /** All steps are one: so that the server is measured and not its fake. */
   readonly atOnce?: boolean
 }
 

@@ -133,7 +133,7 @@ const hangingUpload = ({ url, credentials }: Platform) => {
   closers.push(() => hanging.destroy())
 }
 
-it("is clean beside a busy server, after kill -9, and after its recovery; names what was broken, and mends it", async () => {
+it("is clean beside a busy server, after kill -9, and after its recovery; names what was broken, and repairs it", async () => {
   const database = await openTestDatabase()
   closers.push(database.close)
   const host = await openReceiver()
@@ -208,8 +208,8 @@ it("is clean beside a busy server, after kill -9, and after its recovery; names 
     found.code,
     found.report.checks.filter((check) => check.found > 0).map(({ name }) => name),
   ]).toEqual([1, ["usage", "files", "quota"]])
-  const mended = await fsck(second, "--mend")
-  expect(mended.code).toBe(1)
+  const repaired = await fsck(second, "--repair")
+  expect(repaired.code).toBe(1)
   const left = await fsck(second)
   expect(left.report.checks.filter((check) => check.found > 0)).toMatchObject([
     {

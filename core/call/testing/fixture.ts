@@ -1,6 +1,6 @@
 import { Effect, Schema, Stream } from "effect"
 import { vi } from "vitest"
-import { type FakeHouse, fakeChatModel, fakeHouse } from "../../../testing/index.ts"
+import { type CallPathFixture, callPathFixture, fakeChatModel } from "../../../testing/index.ts"
 import type { ApiError, PortError } from "../../errors.ts"
 import { type Call, defineEndpoint, type Endpoint, type Reply } from "../../ports/endpoint.ts"
 import { usageOf } from "../../usage.ts"
@@ -18,25 +18,25 @@ export type Answering = (
 ) => Effect.Effect<Reply, ApiError | PortError>
 
 export interface Stage {
-  readonly house: FakeHouse
+  readonly fixture: CallPathFixture
   /** What happened, in order. */
   readonly steps: readonly string[]
   endpoint(answer: Answering, more?: Partial<Endpoint>): Endpoint
   balance(): Promise<{ readonly balanceMicros: bigint; readonly heldMicros: bigint }>
   /** The last admitted call. */
-  last(): FakeHouse["billing"]["calls"][number] | undefined
+  last(): CallPathFixture["billing"]["calls"][number] | undefined
 }
 
 /** An endpoint that does as a test says, on the real call path, with the steps written down. */
 export const openStage = (): Stage => {
-  const house = fakeHouse([fakeChatModel()], startMicros)
+  const fixture = callPathFixture([fakeChatModel()], startMicros)
   const steps: string[] = []
   const note = (step: string) => Effect.sync(() => steps.push(step))
-  const { admit, settle } = house.billing
-  vi.spyOn(house.billing, "admit").mockImplementation((request) =>
+  const { admit, settle } = fixture.billing
+  vi.spyOn(fixture.billing, "admit").mockImplementation((request) =>
     Effect.tap(admit(request), () => note(`admit ${request.counts}`)),
   )
-  vi.spyOn(house.billing, "settle").mockImplementation((items) =>
+  vi.spyOn(fixture.billing, "settle").mockImplementation((items) =>
     Effect.tap(settle(items), () => note(`settle ${items[0]?.outcome}`)),
   )
   const endpoint: Stage["endpoint"] = (answer, more) => ({
@@ -58,11 +58,11 @@ export const openStage = (): Stage => {
     ...more,
   })
   return {
-    house,
+    fixture,
     steps,
     endpoint,
-    balance: () => Effect.runPromise(house.billing.balance("acct_1")),
-    last: () => house.billing.calls.at(-1),
+    balance: () => Effect.runPromise(fixture.billing.balance("acct_1")),
+    last: () => fixture.billing.calls.at(-1),
   }
 }
 

@@ -9,7 +9,7 @@ import {
 } from "../../../core/index.ts"
 import type { AccountChanges } from "../account-rows.ts"
 import { changedFields } from "../changed-fields.ts"
-import type { AccountsHouse } from "../house.ts"
+import type { AccountsDeps } from "../deps.ts"
 import type { AccountTable } from "../tables.ts"
 
 type Failure = ApiError | PortError
@@ -53,7 +53,7 @@ export const noSuchAccount = () => apiError("not_found", "There is no such accou
  * and two admins who suspend each other at once don't both succeed.
  */
 export const lockFor = (
-  house: AccountsHouse,
+  deps: AccountsDeps,
   admin: string,
   id: string,
   tx: Transaction,
@@ -61,7 +61,7 @@ export const lockFor = (
   Effect.gen(function* () {
     const rows = new Map<string, AccountTable | undefined>()
     for (const one of [...new Set([admin, id])].sort())
-      rows.set(one, yield* house.accounts.lock(one, tx))
+      rows.set(one, yield* deps.accounts.lock(one, tx))
     const self = rows.get(admin)
     if (self?.role !== "admin") return yield* apiError("permission_denied")
     if (self.suspended_at) return yield* apiError("account_suspended")
@@ -76,7 +76,7 @@ const shownFields = (row: AccountTable) => ({
 
 /** The account as it is after that. What is so already changes nothing, and leaves no record. */
 export const changeAccount = (
-  house: AccountsHouse,
+  deps: AccountsDeps,
   caller: Caller,
   id: string,
   action: AccountAction,
@@ -86,13 +86,13 @@ export const changeAccount = (
     if (!isId(id)) return yield* noSuchAccount()
     if (action.notForOneself && id === actor)
       return yield* apiError("conflict", action.notForOneself)
-    const work = house.database.transaction((tx) =>
+    const work = deps.database.transaction((tx) =>
       Effect.gen(function* () {
-        const before = yield* lockFor(house, actor, id, tx)
-        const changes = action.changes(before, new Date(house.clock.nowMs()))
-        const after = changes && (yield* house.accounts.change(id, changes, tx))
+        const before = yield* lockFor(deps, actor, id, tx)
+        const changes = action.changes(before, new Date(deps.clock.nowMs()))
+        const after = changes && (yield* deps.accounts.change(id, changes, tx))
         if (!after) return before
-        yield* house.audit.record(
+        yield* deps.audit.record(
           {
             actor,
             action: action.name,
@@ -105,6 +105,6 @@ export const changeAccount = (
       }),
     )
     return yield* Effect.uninterruptible(
-      Effect.tap(work, () => Effect.sync(() => house.keyChanges.announce({ account: id }))),
+      Effect.tap(work, () => Effect.sync(() => deps.keyChanges.announce({ account: id }))),
     )
   })

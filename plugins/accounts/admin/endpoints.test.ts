@@ -1,38 +1,38 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import type { Caller, Json } from "../../../core/index.ts"
-import { openTestDesk, type TestDesk } from "../testing/api-fixture.ts"
+import { type ApiFixture, openApiFixture } from "../testing/api-fixture.ts"
 
-let desk: TestDesk
+let api: ApiFixture
 let root: Caller
 let ada: Caller
 beforeAll(async () => {
-  desk = await openTestDesk()
+  api = await openApiFixture()
 })
-afterAll(() => desk?.close())
+afterAll(() => api?.close())
 beforeEach(async () => {
-  root = await desk.person({ role: "admin" })
-  ada = await desk.person()
+  root = await api.person({ role: "admin" })
+  ada = await api.person()
 })
 
 const idOf = (caller: Caller) => caller.tenant.account
 const post = (id: string, verb: string, body: Json = undefined, as = root) =>
-  desk.ask(`POST /admin/accounts/${id}/${verb}`, { as, body })
-const accounts = (query = "", as = root) => desk.ask(`GET /admin/accounts${query}`, { as })
+  api.ask(`POST /admin/accounts/${id}/${verb}`, { as, body })
+const accounts = (query = "", as = root) => api.ask(`GET /admin/accounts${query}`, { as })
 const refusal = ({ status, json }: Awaited<ReturnType<typeof accounts>>) => [
   status,
   json.code,
   json.param,
 ]
-const auditOf = (caller: Caller) => desk.audit({ target: idOf(caller) })
+const auditOf = (caller: Caller) => api.audit({ target: idOf(caller) })
 const keyOf = async (as: Caller) =>
-  (await desk.ask("POST /dashboard/keys", { as, body: { name: "k" } })).json.key as string
+  (await api.ask("POST /dashboard/keys", { as, body: { name: "k" } })).json.key as string
 
 describe("the list of accounts", () => {
   it("shows accounts with their balances, newest first, in pages", async () => {
-    desk.clock.advance(1_000)
+    api.clock.advance(1_000)
     const people = []
     for (let n = 0; n < 5; n++)
-      people.push(await desk.person({ email: `page${n}@paging.example`, verified: n > 0 }))
+      people.push(await api.person({ email: `page${n}@paging.example`, verified: n > 0 }))
     await post(idOf(people[0]!), "grants", { amount_idr: 12.5, reason: "hello" })
     const ids: string[] = []
     for (let after = ""; ; ) {
@@ -57,21 +57,21 @@ describe("the list of accounts", () => {
             email_verified: false,
             suspended: false,
           },
-          ...{ balance_idr: 12.5, held_idr: 0, created_at: Math.floor(desk.clock.nowMs() / 1000) },
+          ...{ balance_idr: 12.5, held_idr: 0, created_at: Math.floor(api.clock.nowMs() / 1000) },
         },
       ],
       has_more: false,
       first_id: idOf(people[0]!),
       last_id: idOf(people[0]!),
     })
-    desk.clock.advance(1)
-    const youngest = await desk.person({ email: "youngest@paging.example" })
+    api.clock.advance(1)
+    const youngest = await api.person({ email: "youngest@paging.example" })
     expect((await accounts("?limit=1")).json.first_id).toBe(idOf(youngest))
   })
 
   it("takes % and _ and \\ as they are", async () => {
-    await desk.person({ email: "a_b%c@wild.example" })
-    await desk.person({ email: "axbyc@wild.example" })
+    await api.person({ email: "a_b%c@wild.example" })
+    await api.person({ email: "axbyc@wild.example" })
     const count = async (q: string) =>
       (await accounts(`?q=${encodeURIComponent(q)}`)).json.data.length
     expect(await Promise.all(["a_b", "b%c", "a%c", "\\", "' OR 1=1 --", "%25"].map(count))).toEqual(
@@ -99,18 +99,18 @@ describe("the list of accounts", () => {
 describe("an account", () => {
   it("is suspended and taken back, at once for its keys; again changes nothing", async () => {
     const key = await keyOf(ada)
-    expect(await desk.authenticate(key)).toMatchObject({ tenant: ada.tenant })
+    expect(await api.authenticate(key)).toMatchObject({ tenant: ada.tenant })
     for (let time = 0; time < 2; time++) {
       const { status, json } = await post(idOf(ada), "suspend")
       expect([status, json]).toEqual([
         200,
         expect.objectContaining({ id: idOf(ada), object: "account", suspended: true }),
       ])
-      expect(await desk.authenticate(key)).toBe("account_suspended")
+      expect(await api.authenticate(key)).toBe("account_suspended")
     }
     for (let time = 0; time < 2; time++)
       expect((await post(idOf(ada), "unsuspend")).json).toMatchObject({ suspended: false })
-    expect(await desk.authenticate(key)).toMatchObject({ tenant: ada.tenant })
+    expect(await api.authenticate(key)).toMatchObject({ tenant: ada.tenant })
     const by = { actor: idOf(root), target: idOf(ada) }
     expect(await auditOf(ada)).toEqual([
       expect.objectContaining({
@@ -129,12 +129,12 @@ describe("an account", () => {
   })
 
   it("is verified", async () => {
-    const eve = await desk.person({ verified: false })
+    const eve = await api.person({ verified: false })
     const key = await keyOf(eve)
-    expect(await desk.authenticate(key)).toBe("email_not_verified")
+    expect(await api.authenticate(key)).toBe("email_not_verified")
     for (let time = 0; time < 2; time++)
       expect((await post(idOf(eve), "verify")).json).toMatchObject({ email_verified: true })
-    expect(await desk.authenticate(key)).toMatchObject({ tenant: eve.tenant })
+    expect(await api.authenticate(key)).toMatchObject({ tenant: eve.tenant })
     expect(await auditOf(eve)).toMatchObject([
       {
         action: "account.verify",
@@ -146,9 +146,9 @@ describe("an account", () => {
 
   it("becomes an admin's, and a user's again", async () => {
     const key = await keyOf(ada)
-    expect(await desk.authenticate(key)).toMatchObject({ role: "user" })
+    expect(await api.authenticate(key)).toMatchObject({ role: "user" })
     expect((await post(idOf(ada), "role", { role: "admin" })).json).toMatchObject({ role: "admin" })
-    expect(await desk.authenticate(key)).toMatchObject({ role: "admin" })
+    expect(await api.authenticate(key)).toMatchObject({ role: "admin" })
     expect((await post(idOf(ada), "role", { role: "admin" })).status).toBe(200)
     expect((await post(idOf(ada), "role", { role: "user" })).json).toMatchObject({ role: "user" })
     expect((await auditOf(ada)).map(({ before, after }) => [before, after])).toEqual([
@@ -199,7 +199,7 @@ describe("who may", () => {
         refusal(await post(idOf(root), verb, { role: "admin", amount_idr: 1, reason: "r" }, ada)),
       ).toEqual([403, "permission_denied", null])
     expect(refusal(await accounts("", ada))).toEqual([403, "permission_denied", null])
-    expect(refusal(await desk.ask("GET /admin/audit", { as: ada }))).toEqual([
+    expect(refusal(await api.ask("GET /admin/audit", { as: ada }))).toEqual([
       403,
       "permission_denied",
       null,
@@ -208,7 +208,7 @@ describe("who may", () => {
   })
 
   it("the row decides, not what a session remembers", async () => {
-    const other = await desk.person({ role: "admin" })
+    const other = await api.person({ role: "admin" })
     await post(idOf(other), "role", { role: "user" })
     expect(refusal(await post(idOf(ada), "grants", { amount_idr: 5, reason: "r" }, other))).toEqual(
       [403, "permission_denied", null],
@@ -225,7 +225,7 @@ describe("who may", () => {
 
   it("two admins who suspend each other at once don't both succeed", async () => {
     for (let time = 0; time < 5; time++) {
-      const [a, b] = [await desk.person({ role: "admin" }), await desk.person({ role: "admin" })]
+      const [a, b] = [await api.person({ role: "admin" }), await api.person({ role: "admin" })]
       const replies = await Promise.all([
         post(idOf(a), "suspend", undefined, b),
         post(idOf(b), "suspend", undefined, a),

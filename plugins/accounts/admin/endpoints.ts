@@ -14,8 +14,8 @@ import {
   toList,
 } from "../../../core/index.ts"
 import { auditEndpoint } from "../audit/endpoint.ts"
+import type { AccountsDeps, OpenDeps } from "../deps.ts"
 import { freePlan } from "../free-plan.ts"
-import type { AccountsHouse, OpenHouse } from "../house.ts"
 import { readFilter } from "../list-query.ts"
 import { callerOf } from "../session-caller.ts"
 import { AccountReply, toAccount } from "../to-account.ts"
@@ -34,32 +34,32 @@ const common = { access: "admin", maxBodyBytes: megabyte } as const
 const post = { ...common, method: "POST", reply: AccountReply } as const
 const maxQueryCharacters = 200
 
-const shown = (house: AccountsHouse, row: ListedAccount): Effect.Effect<AccountReply, PortError> =>
-  Effect.map(house.billing.balance(row.id), (balance) => toAccount(row, balance))
+const shown = (deps: AccountsDeps, row: ListedAccount): Effect.Effect<AccountReply, PortError> =>
+  Effect.map(deps.billing.balance(row.id), (balance) => toAccount(row, balance))
 
-const replyWith = (house: AccountsHouse, row: ListedAccount): Effect.Effect<Reply, PortError> =>
-  Effect.map(shown(house, row), (json) => ({ status: 200, json }))
+const replyWith = (deps: AccountsDeps, row: ListedAccount): Effect.Effect<Reply, PortError> =>
+  Effect.map(shown(deps, row), (json) => ({ status: 200, json }))
 
-const page = (house: AccountsHouse, q: string | undefined, wanted: Page) =>
+const page = (deps: AccountsDeps, q: string | undefined, wanted: Page) =>
   Effect.gen(function* () {
     const after = yield* placeOf(wanted.after, (id) =>
-      Effect.map(house.accounts.byId(id), (row) => row?.id),
+      Effect.map(deps.accounts.byId(id), (row) => row?.id),
     )
-    const named = q === undefined ? undefined : yield* findAccount(house.database, q)
+    const named = q === undefined ? undefined : yield* findAccount(deps.database, q)
     if (named)
       return {
         status: 200,
-        json: toList(after === undefined ? [yield* shown(house, named)] : [], false),
+        json: toList(after === undefined ? [yield* shown(deps, named)] : [], false),
       }
     const { rows, hasMore } = firstOf(
-      yield* listAccounts(house.database, q, wanted.limit + 1, after),
+      yield* listAccounts(deps.database, q, wanted.limit + 1, after),
       wanted,
     )
-    const data = yield* Effect.forEach(rows, (row) => shown(house, row), { concurrency: 4 })
+    const data = yield* Effect.forEach(rows, (row) => shown(deps, row), { concurrency: 4 })
     return { status: 200, json: toList(data, hasMore) }
   })
 
-const list = (open: OpenHouse) =>
+const list = (open: OpenDeps) =>
   defineEndpoint({
     ...common,
     id: "admin.accounts.list",
@@ -74,7 +74,7 @@ const list = (open: OpenHouse) =>
       ),
   })
 
-const changing = (open: OpenHouse, caller: Caller, id: string | undefined, action: AccountAction) =>
+const changing = (open: OpenDeps, caller: Caller, id: string | undefined, action: AccountAction) =>
   freePlan(
     open().log,
     Effect.flatMap(changeAccount(open(), caller, id ?? "", action), (row) =>
@@ -82,7 +82,7 @@ const changing = (open: OpenHouse, caller: Caller, id: string | undefined, actio
     ),
   )
 
-const simple = (open: OpenHouse, verb: string, summary: string, action: AccountAction) =>
+const simple = (open: OpenDeps, verb: string, summary: string, action: AccountAction) =>
   defineEndpoint({
     ...post,
     id: `admin.accounts.${verb}`,
@@ -97,7 +97,7 @@ const Role = Schema.Struct({ role: Schema.Literals(["user", "admin"]) }).annotat
   identifier: "ChangeRole",
 })
 
-const role = (open: OpenHouse) =>
+const role = (open: OpenDeps) =>
   defineEndpoint({
     ...post,
     id: "admin.accounts.role",
@@ -110,7 +110,7 @@ const role = (open: OpenHouse) =>
       ),
   })
 
-const grants = (open: OpenHouse) =>
+const grants = (open: OpenDeps) =>
   defineEndpoint({
     ...post,
     id: "admin.accounts.grant",
@@ -130,7 +130,7 @@ const grants = (open: OpenHouse) =>
   })
 
 /** `/admin/*`. */
-export const adminEndpoints = (open: OpenHouse): readonly Endpoint[] => [
+export const adminEndpoints = (open: OpenDeps): readonly Endpoint[] => [
   list(open),
   simple(open, "verify", "Takes an account's e-mail address as verified.", verify),
   simple(open, "suspend", "Suspends an account: its keys are refused.", suspend),

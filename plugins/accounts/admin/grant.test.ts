@@ -1,22 +1,22 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { type Caller, type Json, PortError } from "../../../core/index.ts"
-import { openTestDesk, type TestDesk } from "../testing/api-fixture.ts"
+import { type ApiFixture, openApiFixture } from "../testing/api-fixture.ts"
 
-let desk: TestDesk
+let api: ApiFixture
 let root: Caller
 let ada: Caller
 beforeAll(async () => {
-  desk = await openTestDesk()
-  root = await desk.person({ role: "admin" })
+  api = await openApiFixture()
+  root = await api.person({ role: "admin" })
 })
-afterAll(() => desk?.close())
+afterAll(() => api?.close())
 beforeEach(async () => {
-  ada = await desk.person()
+  ada = await api.person()
 })
 
 const grant = (body: Json, idempotencyKey?: string) =>
-  desk.ask(`POST /admin/accounts/${ada.tenant.account}/grants`, {
+  api.ask(`POST /admin/accounts/${ada.tenant.account}/grants`, {
     as: root,
     body,
     ...(idempotencyKey !== undefined && { idempotencyKey }),
@@ -27,8 +27,8 @@ const refusal = ({ status, json }: Awaited<ReturnType<typeof grant>>) => [
   json.param,
 ]
 const balance = async () =>
-  (await Effect.runPromise(desk.fake.billing.balance(ada.tenant.account))).balanceMicros
-const audit = () => desk.audit({ target: ada.tenant.account })
+  (await Effect.runPromise(api.fake.billing.balance(ada.tenant.account))).balanceMicros
+const audit = () => api.audit({ target: ada.tenant.account })
 
 it("adds and takes, with the reason on record", async () => {
   expect(await grant({ amount_idr: 50_000.000001, reason: " a bug " })).toMatchObject({
@@ -155,7 +155,7 @@ it("many at once all count, and each has its own before and after on record", as
 })
 
 it("a failure of the ledger leaves no record and tells nothing", async () => {
-  const { billing } = desk.fake
+  const { billing } = api.fake
   const { adjust } = billing
   billing.adjust = () =>
     Effect.fail(new PortError({ port: "billing", message: "secret words of a database" }))

@@ -12,7 +12,7 @@ import {
   rupiahNumber,
   type Transaction,
 } from "../../../core/index.ts"
-import type { AccountsHouse } from "../house.ts"
+import type { AccountsDeps } from "../deps.ts"
 import { isPlainText } from "../plain-text.ts"
 import type { AccountTable } from "../tables.ts"
 import { lockFor, noSuchAccount } from "./change-account.ts"
@@ -43,7 +43,7 @@ type Failure = ApiError | PortError
 
 /** Moves the money and says whether it could; with it commits who did it, and what the balance was before and after. */
 const move = (
-  house: AccountsHouse,
+  deps: AccountsDeps,
   actor: string,
   id: string,
   { amount_idr, reason }: Grant,
@@ -54,23 +54,23 @@ const move = (
     const what = { amount_idr, reason: reason.trim() }
     const refuse = (refused: string) =>
       Effect.as(
-        house.audit.record({ actor, action: "account.grant.refuse", target: id, after: what }, tx),
+        deps.audit.record({ actor, action: "account.grant.refuse", target: id, after: what }, tx),
         { refused },
       )
     // grants wait for the account's lock, so that meanwhile the balance only falls
-    const { balanceMicros } = yield* house.billing.balance(id, tx)
+    const { balanceMicros } = yield* deps.billing.balance(id, tx)
     if (balanceMicros + amountMicros > maxBalanceMicros)
       return yield* refuse(`A balance can't be above Rp${formatRupiah(maxBalanceMicros)}.`)
-    const entry = { id: house.ids.make("grant_"), account: id, amountMicros, reason: what.reason }
-    const isMoved = yield* house.billing.adjust(entry, tx).pipe(
+    const entry = { id: deps.ids.make("grant_"), account: id, amountMicros, reason: what.reason }
+    const isMoved = yield* deps.billing.adjust(entry, tx).pipe(
       Effect.as(true),
       Effect.catchTag("BalanceTooLow", () => Effect.succeed(false)),
     )
     if (!isMoved)
       return yield* refuse("The balance, less what running calls hold, does not cover that.")
-    const after = yield* house.billing.balance(id, tx)
+    const after = yield* deps.billing.balance(id, tx)
     const before = { balance_idr: rupiahNumber(after.balanceMicros - amountMicros) }
-    yield* house.audit.record(
+    yield* deps.audit.record(
       {
         actor,
         action: "account.grant",
@@ -85,7 +85,7 @@ const move = (
 
 /** Adds to a balance, or takes from it. What is refused leaves a record too. */
 export const grant = (
-  house: AccountsHouse,
+  deps: AccountsDeps,
   caller: Caller,
   id: string,
   wanted: Grant,
@@ -93,10 +93,10 @@ export const grant = (
   Effect.gen(function* () {
     if (!isId(id)) return yield* noSuchAccount()
     const actor = caller.tenant.account
-    const { row, refused } = yield* house.database.transaction((tx) =>
+    const { row, refused } = yield* deps.database.transaction((tx) =>
       Effect.gen(function* () {
-        const row = yield* lockFor(house, actor, id, tx)
-        return { row, ...(yield* move(house, actor, id, wanted, tx)) }
+        const row = yield* lockFor(deps, actor, id, tx)
+        return { row, ...(yield* move(deps, actor, id, wanted, tx)) }
       }),
     )
     return refused === undefined

@@ -2,29 +2,29 @@ import { Effect } from "effect"
 import { sql } from "kysely"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { type Caller, PortError } from "../../../core/index.ts"
-import { openTestDesk, type TestDesk } from "../testing/api-fixture.ts"
+import { type ApiFixture, openApiFixture } from "../testing/api-fixture.ts"
 
-let desk: TestDesk
+let api: ApiFixture
 let root: Caller
 let actor: string
 let made = 0
 beforeAll(async () => {
-  desk = await openTestDesk()
-  root = await desk.person({ role: "admin" })
+  api = await openApiFixture()
+  root = await api.person({ role: "admin" })
 })
-afterAll(() => desk?.close())
+afterAll(() => api?.close())
 beforeEach(() => {
   actor = `acct_${++made}`
 })
 
-const ask = (query: string) => desk.ask(`GET /admin/audit?${query}`, { as: root })
+const ask = (query: string) => api.ask(`GET /admin/audit?${query}`, { as: root })
 const refusal = ({ status, json }: Awaited<ReturnType<typeof ask>>) => [
   status,
   json.code,
   json.param,
 ]
-const record = (more: object = {}, tx?: Parameters<typeof desk.house.audit.record>[1]) =>
-  desk.house.audit.record({ actor, action: "key.create", target: "key_1", ...more }, tx)
+const record = (more: object = {}, tx?: Parameters<typeof api.deps.audit.record>[1]) =>
+  api.deps.audit.record({ actor, action: "key.create", target: "key_1", ...more }, tx)
 const run = Effect.runPromise
 const targets = async (query: string) =>
   // biome-ignore lint/suspicious/noExplicitAny: JSON
@@ -40,7 +40,7 @@ describe("the record", () => {
       object: "audit_entry",
       actor,
       target: "key_1",
-      created_at: Math.floor(desk.clock.nowMs() / 1000),
+      created_at: Math.floor(api.clock.nowMs() / 1000),
     }
     expect([status, json]).toEqual([
       200,
@@ -59,7 +59,7 @@ describe("the record", () => {
 
   it("is only ever added to", async () => {
     await run(record())
-    const { tables } = desk
+    const { tables } = api
     await expect(
       tables.updateTable("accounts_audit").set({ actor: "x" }).where("actor", "=", actor).execute(),
     ).rejects.toThrow("append-only")
@@ -67,17 +67,17 @@ describe("the record", () => {
       tables.deleteFrom("accounts_audit").where("actor", "=", actor).execute(),
     ).rejects.toThrow("append-only")
     await expect(sql`TRUNCATE accounts_audit`.execute(tables)).rejects.toThrow("append-only")
-    expect(await desk.audit({ actor })).toHaveLength(1)
+    expect(await api.audit({ actor })).toHaveLength(1)
   })
 
   it("commits with the change, or not at all", async () => {
-    const failing = desk.house.database.transaction((tx) =>
+    const failing = api.deps.database.transaction((tx) =>
       Effect.andThen(record({}, tx), Effect.fail(new PortError({ port: "test", message: "no" }))),
     )
     await run(Effect.flip(failing))
-    expect(await desk.audit({ actor })).toEqual([])
-    await run(desk.house.database.transaction((tx) => record({}, tx)))
-    expect(await desk.audit({ actor })).toHaveLength(1)
+    expect(await api.audit({ actor })).toEqual([])
+    await run(api.deps.database.transaction((tx) => record({}, tx)))
+    expect(await api.audit({ actor })).toHaveLength(1)
   })
 
   it("takes any text that somebody aimed at", async () => {
@@ -90,7 +90,7 @@ describe("the record", () => {
     ]
     for (const text of hostile)
       await run(record({ target: text, after: { text, list: [text, null, 5] } }))
-    const rows = await desk.audit({ actor })
+    const rows = await api.audit({ actor })
     expect(rows.map(({ target }) => [...target].length)).toEqual([3, 1, 400, 32, 400])
     expect(rows.map(({ after }) => after)).toEqual(
       hostile.map((text) => ({ text, list: [text, null, 5] })),
@@ -102,7 +102,7 @@ describe("the list", () => {
   it("goes back in pages, in the order things were done", async () => {
     const all: string[] = []
     for (let n = 0; n < 9; n++) {
-      if (n % 4 === 0) desk.clock.advance(1)
+      if (n % 4 === 0) api.clock.advance(1)
       await run(record({ target: `t${n}` }))
       all.unshift(`t${n}`)
     }
@@ -119,10 +119,10 @@ describe("the list", () => {
   })
 
   it("is filtered by actor, action, target and time", async () => {
-    desk.clock.advance(86_400_000)
-    const startSeconds = Math.floor(desk.clock.nowMs() / 1000)
+    api.clock.advance(86_400_000)
+    const startSeconds = Math.floor(api.clock.nowMs() / 1000)
     await run(record({ target: "a" }))
-    desk.clock.advance(2_000)
+    api.clock.advance(2_000)
     await run(record({ target: "b", action: "key.revoke" }))
     expect(await targets("")).toEqual(["b", "a"])
     expect(await targets("action=key.revoke&target=&from=&to=")).toEqual(["b"])
@@ -130,7 +130,7 @@ describe("the list", () => {
     expect(await targets("action=key.revoke&target=a")).toEqual([])
     expect(await targets(`from=${startSeconds + 1}`)).toEqual(["b"])
     expect(await targets(`from=${startSeconds}&to=${startSeconds + 2}`)).toEqual(["a"])
-    const day = new Date(desk.clock.nowMs()).toISOString().slice(0, 10)
+    const day = new Date(api.clock.nowMs()).toISOString().slice(0, 10)
     expect(await targets(`from=${day}&to=${day}`)).toEqual(["b", "a"])
     expect(await targets("to=0001-01-01")).toEqual([])
     expect(await targets("from=0000-01-01&to=9999-12-31")).toEqual(["b", "a"])
@@ -161,17 +161,17 @@ describe("as CSV", () => {
       200,
       'attachment; filename="audit.csv"',
     ])
-    const [row] = await desk.audit({ actor })
+    const [row] = await api.audit({ actor })
     expect(text).toBe(
-      `id,created_at,actor,action,target,before,after\r\n${row?.id},${new Date(desk.clock.nowMs()).toISOString()},${actor},key.create,'=cmd|' /C calc'!A0,,"{""name"":""a \\""b\\"", c""}"\r\n`,
+      `id,created_at,actor,action,target,before,after\r\n${row?.id},${new Date(api.clock.nowMs()).toISOString()},${actor},key.create,'=cmd|' /C calc'!A0,,"{""name"":""a \\""b\\"", c""}"\r\n`,
     )
   })
 
   it("holds everything that the filter lets through, however much it is", async () => {
     await sql`
       INSERT INTO accounts_audit (id, actor, action, target, created_at)
-      SELECT ${actor} || n, ${actor}, 'bulk', n, ${new Date(desk.clock.nowMs())}::timestamptz + n / 700 * interval '1 ms' FROM generate_series(1, 2500) n`.execute(
-      desk.tables,
+      SELECT ${actor} || n, ${actor}, 'bulk', n, ${new Date(api.clock.nowMs())}::timestamptz + n / 700 * interval '1 ms' FROM generate_series(1, 2500) n`.execute(
+      api.tables,
     )
     const { text } = await ask(`actor=${actor}&format=csv&limit=1`)
     const lines = text.trimEnd().split("\r\n")

@@ -14,8 +14,8 @@ import {
   type Strings,
   toList,
 } from "../../../core/index.ts"
+import type { AccountsDeps, OpenDeps } from "../deps.ts"
 import { freePlan, streamError } from "../free-plan.ts"
-import type { AccountsHouse, OpenHouse } from "../house.ts"
 import { readFilter, readTime } from "../list-query.ts"
 import {
   type AuditFilter,
@@ -76,7 +76,7 @@ const readFilters = (query: Strings): Effect.Effect<AuditFilter, ApiError> =>
   })
 
 /** Everything that the filter lets through, a piece at a time: what is written meanwhile is newer, and so no part of it. */
-const csvReply = (house: AccountsHouse, store: AuditList, filter: AuditFilter): Reply => {
+const csvReply = (deps: AccountsDeps, store: AuditList, filter: AuditFilter): Reply => {
   const piece = (
     before: AuditPlace | undefined,
   ): Effect.Effect<readonly [readonly string[], Option.Option<AuditPlace>], PortError> =>
@@ -95,7 +95,7 @@ const csvReply = (house: AccountsHouse, store: AuditList, filter: AuditFilter): 
       "content-disposition": 'attachment; filename="audit.csv"',
       "x-content-type-options": "nosniff",
     },
-    bytes: text.pipe(Stream.encodeText, Stream.mapError(streamError(house.log))),
+    bytes: text.pipe(Stream.encodeText, Stream.mapError(streamError(deps.log))),
   }
 }
 
@@ -111,7 +111,7 @@ const page = (
   })
 
 /** `GET /admin/audit` */
-export const auditEndpoint = (open: OpenHouse): Endpoint =>
+export const auditEndpoint = (open: OpenDeps): Endpoint =>
   defineEndpoint({
     id: "admin.audit.list",
     summary: "Who changed what, and when; newest first.",
@@ -128,12 +128,12 @@ export const auditEndpoint = (open: OpenHouse): Endpoint =>
         const { format = "json" } = query
         if (format !== "json" && format !== "csv")
           return yield* badQuery("format", "must be json or csv")
-        const house = open()
-        const store = makeAuditList(house.database)
+        const deps = open()
+        const store = makeAuditList(deps.database)
         return freePlan(
-          house.log,
+          deps.log,
           format === "csv"
-            ? Effect.sync(() => csvReply(house, store, filter))
+            ? Effect.sync(() => csvReply(deps, store, filter))
             : page(store, filter, wanted),
         )
       }),

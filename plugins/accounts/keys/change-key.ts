@@ -8,7 +8,7 @@ import {
   parseRupiah,
 } from "../../../core/index.ts"
 import { changedFields } from "../changed-fields.ts"
-import type { AccountsHouse } from "../house.ts"
+import type { AccountsDeps } from "../deps.ts"
 import { type KeyRow, type KeyRowChanges, makeKeyStore } from "./key-store.ts"
 import { revokeRow } from "./record-key.ts"
 import { checkScopes } from "./scopes.ts"
@@ -36,15 +36,15 @@ const shownFields = (row: KeyRow) => ({
 
 /** Another account's key looks like none; that somebody aimed at it is on record. */
 const refuseForeign = (
-  house: AccountsHouse,
+  deps: AccountsDeps,
   caller: Caller,
   id: string,
   action: string,
 ): Effect.Effect<never, ApiError | PortError> =>
   Effect.gen(function* () {
-    const foreign = isId(id) ? yield* makeKeyStore(house.database).get(id) : undefined
+    const foreign = isId(id) ? yield* makeKeyStore(deps.database).get(id) : undefined
     if (foreign)
-      yield* house.audit.record({
+      yield* deps.audit.record({
         actor: caller.tenant.account,
         action: "key.deny",
         target: id,
@@ -57,34 +57,34 @@ type Work = Effect.Effect<KeyRow | undefined, ApiError | PortError>
 
 /** Nothing may come between the commit and telling the caches. */
 const announced = (
-  house: AccountsHouse,
+  deps: AccountsDeps,
   caller: Caller,
   id: string,
   action: string,
   work: Work,
 ): Effect.Effect<KeyRow, ApiError | PortError> =>
   Effect.uninterruptible(
-    Effect.tap(work, () => Effect.sync(() => house.keyChanges.announce({ key: id }))),
+    Effect.tap(work, () => Effect.sync(() => deps.keyChanges.announce({ key: id }))),
   ).pipe(
-    Effect.flatMap((row) => (row ? Effect.succeed(row) : refuseForeign(house, caller, id, action))),
+    Effect.flatMap((row) => (row ? Effect.succeed(row) : refuseForeign(deps, caller, id, action))),
   )
 
 export const changeKey = (
-  house: AccountsHouse,
+  deps: AccountsDeps,
   caller: Caller,
   id: string,
   wanted: ChangeKey,
 ): Effect.Effect<KeyRow, ApiError | PortError> =>
   Effect.gen(function* () {
-    const scopes = wanted.scopes ? yield* checkScopes(wanted.scopes, house.endpoints()) : undefined
-    const store = makeKeyStore(house.database)
+    const scopes = wanted.scopes ? yield* checkScopes(wanted.scopes, deps.endpoints()) : undefined
+    const store = makeKeyStore(deps.database)
     const { account } = caller.tenant
     const changes = {
       ...(typeof wanted.name === "string" && { name: wanted.name.trim() }),
       ...(scopes && { scopes }),
       ...limitColumns(wanted.limits),
     }
-    const work = house.database.transaction((tx) =>
+    const work = deps.database.transaction((tx) =>
       Effect.gen(function* () {
         const before = isId(id) ? yield* store.lock(account, id, tx) : undefined
         if (!before || before.playground) return undefined
@@ -94,28 +94,28 @@ export const changeKey = (
         const after = yield* store.change(id, changes, tx)
         const changed = changedFields(shownFields(before), shownFields(after))
         if (changed)
-          yield* house.audit.record(
+          yield* deps.audit.record(
             { actor: account, action: "key.update", target: id, ...changed },
             tx,
           )
         return after
       }),
     )
-    return yield* announced(house, caller, id, "update", work)
+    return yield* announced(deps, caller, id, "update", work)
   })
 
 export const revokeKey = (
-  house: AccountsHouse,
+  deps: AccountsDeps,
   caller: Caller,
   id: string,
 ): Effect.Effect<KeyRow, ApiError | PortError> => {
-  const work = house.database.transaction((tx) =>
+  const work = deps.database.transaction((tx) =>
     Effect.gen(function* () {
       const row = isId(id)
-        ? yield* makeKeyStore(house.database).lock(caller.tenant.account, id, tx)
+        ? yield* makeKeyStore(deps.database).lock(caller.tenant.account, id, tx)
         : undefined
-      return row && (yield* revokeRow(house, caller.tenant.account, row, tx))
+      return row && (yield* revokeRow(deps, caller.tenant.account, row, tx))
     }),
   )
-  return announced(house, caller, id, "revoke", work)
+  return announced(deps, caller, id, "revoke", work)
 }

@@ -9,7 +9,7 @@ import {
   type Transaction,
 } from "../../../core/index.ts"
 import { makeApiKey } from "../api-key.ts"
-import type { AccountsHouse } from "../house.ts"
+import type { AccountsDeps } from "../deps.ts"
 import type { NewKey } from "../key-rows.ts"
 import { limitsOf } from "../settings.ts"
 import { type KeyRow, makeKeyStore } from "./key-store.ts"
@@ -41,40 +41,40 @@ const limitsFor = (defaults: Limits, wanted: SomeLimits | null | undefined): Lim
 
 /** The account's lock makes parallel requests count one after the other. */
 const creating = (
-  house: AccountsHouse,
+  deps: AccountsDeps,
   key: NewKey,
   makeRoom: (tx: Transaction) => Effect.Effect<void, Failure>,
 ): Effect.Effect<CreatedKey, Failure> =>
-  house.database.transaction((tx) =>
+  deps.database.transaction((tx) =>
     Effect.gen(function* () {
-      if (!(yield* house.accounts.lock(key.account, tx)))
+      if (!(yield* deps.accounts.lock(key.account, tx)))
         return yield* apiError("authentication_error")
       yield* makeRoom(tx)
-      yield* insertKey(house, key.account, key, tx)
-      const row = yield* makeKeyStore(house.database).get(key.id, tx)
+      yield* insertKey(deps, key.account, key, tx)
+      const row = yield* makeKeyStore(deps.database).get(key.id, tx)
       return row ? { row, key: key.key } : yield* apiError("internal_error")
     }),
   )
 
 export const createKey = (
-  house: AccountsHouse,
+  deps: AccountsDeps,
   caller: Caller,
   wanted: CreateKey,
 ): Effect.Effect<CreatedKey, Failure> =>
   Effect.gen(function* () {
     const mode = wanted.test ? "test" : "live"
     const key: NewKey = {
-      id: house.ids.make("key_"),
+      id: deps.ids.make("key_"),
       account: caller.tenant.account,
       name: wanted.name.trim(),
       key: makeApiKey(mode),
       mode,
-      limits: limitsFor(limitsOf(house.settings), wanted.limits),
-      scopes: yield* checkScopes(wanted.scopes ?? ["*"], house.endpoints()),
-      createdMs: house.clock.nowMs(),
+      limits: limitsFor(limitsOf(deps.settings), wanted.limits),
+      scopes: yield* checkScopes(wanted.scopes ?? ["*"], deps.endpoints()),
+      createdMs: deps.clock.nowMs(),
     }
     const makeRoom = (tx: Transaction) =>
-      Effect.flatMap(makeKeyStore(house.database).countActive(key.account, tx), (active) =>
+      Effect.flatMap(makeKeyStore(deps.database).countActive(key.account, tx), (active) =>
         active < maxActiveKeys
           ? Effect.void
           : Effect.fail(
@@ -84,21 +84,21 @@ export const createKey = (
               ),
             ),
       )
-    return yield* creating(house, key, makeRoom)
+    return yield* creating(deps, key, makeRoom)
   })
 
 /** For the web app, whose session token is no API key. The oldest one gives way. */
 export const createPlaygroundKey = (
-  house: AccountsHouse,
+  deps: AccountsDeps,
   caller: Caller,
 ): Effect.Effect<CreatedKey, Failure> =>
   Effect.suspend(() => {
-    const nowMs = house.clock.nowMs()
+    const nowMs = deps.clock.nowMs()
     const { account } = caller.tenant
-    const limits = limitsOf(house.settings)
+    const limits = limitsOf(deps.settings)
     const key: NewKey = {
       ...{
-        id: house.ids.make("key_"),
+        id: deps.ids.make("key_"),
         account,
         name: "Playground",
         key: makeApiKey("live"),
@@ -112,14 +112,14 @@ export const createPlaygroundKey = (
     const gone: string[] = []
     const makeRoom = (tx: Transaction) =>
       Effect.gen(function* () {
-        const active = yield* makeKeyStore(house.database).playground(account, nowMs, tx)
+        const active = yield* makeKeyStore(deps.database).playground(account, nowMs, tx)
         for (const row of active.slice(0, Math.max(0, active.length + 1 - maxPlaygroundKeys))) {
-          yield* revokeRow(house, account, row, tx)
+          yield* revokeRow(deps, account, row, tx)
           gone.push(row.id)
         }
       })
     const announce = Effect.sync(() => {
-      for (const id of gone) house.keyChanges.announce({ key: id })
+      for (const id of gone) deps.keyChanges.announce({ key: id })
     })
-    return Effect.uninterruptible(Effect.tap(creating(house, key, makeRoom), () => announce))
+    return Effect.uninterruptible(Effect.tap(creating(deps, key, makeRoom), () => announce))
   })

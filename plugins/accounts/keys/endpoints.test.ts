@@ -5,29 +5,29 @@ import { type Caller, isApiError } from "../../../core/index.ts"
 import { sha256Of } from "../api-key.ts"
 import { makeIdentity } from "../identity.ts"
 import { makeKeyRows } from "../key-rows.ts"
-import { openTestDesk, type TestDesk } from "../testing/api-fixture.ts"
+import { type ApiFixture, openApiFixture } from "../testing/api-fixture.ts"
 
-let desk: TestDesk
+let api: ApiFixture
 let ada: Caller
 beforeAll(async () => {
-  desk = await openTestDesk({ testKeys: { models: ["svc-lyt"], rpd: 50 } })
+  api = await openApiFixture({ testKeys: { models: ["svc-lyt"], rpd: 50 } })
 })
-afterAll(() => desk?.close())
+afterAll(() => api?.close())
 beforeEach(async () => {
-  ada = await desk.person()
+  ada = await api.person()
 })
 
 const create = async (body: object = { name: "k" }, as = ada) => {
-  const { status, json } = await desk.ask("POST /dashboard/keys", { as, body })
+  const { status, json } = await api.ask("POST /dashboard/keys", { as, body })
   expect([status, json]).toEqual([201, expect.anything()])
   return json
 }
 const patch = (id: string, body: object, as = ada) =>
-  desk.ask(`PATCH /dashboard/keys/${id}`, { as, body })
-const revoke = (id: string, as = ada) => desk.ask(`DELETE /dashboard/keys/${id}`, { as })
-const list = (query = "", as = ada) => desk.ask(`GET /dashboard/keys${query}`, { as })
+  api.ask(`PATCH /dashboard/keys/${id}`, { as, body })
+const revoke = (id: string, as = ada) => api.ask(`DELETE /dashboard/keys/${id}`, { as })
+const list = (query = "", as = ada) => api.ask(`GET /dashboard/keys${query}`, { as })
 /** The same deployment's other server: its own connections and its own cache. */
-const elsewhereOf = async ({ clock, openAgain }: TestDesk) => {
+const elsewhereOf = async ({ clock, openAgain }: ApiFixture) => {
   const identity = makeIdentity(makeKeyRows(await openAgain()), { note: () => {} }, clock)
   return (key: string) =>
     Effect.runPromise(
@@ -56,7 +56,7 @@ describe("a key", () => {
       scopes: ["*"],
       limits: { rpm: 60, rpd: 10_000, concurrency: 10, monthly_cap_idr: 1_000_000 },
       spent_this_month_idr: 0,
-      created_at: Math.floor(desk.clock.nowMs() / 1000),
+      created_at: Math.floor(api.clock.nowMs() / 1000),
       last_used_at: null,
       revoked_at: null,
     })
@@ -67,13 +67,13 @@ describe("a key", () => {
       first_id: shown.id,
       last_id: shown.id,
     })
-    const row = await desk.tables
+    const row = await api.tables
       .selectFrom("accounts_key")
       .selectAll()
       .where("id", "=", shown.id)
       .executeTakeFirstOrThrow()
     expect(row.sha256).toEqual(sha256Of(key))
-    expect(inspect([row, await desk.audit(), desk.fake.log.lines], { depth: 9 })).not.toContain(key)
+    expect(inspect([row, await api.audit(), api.fake.log.lines], { depth: 9 })).not.toContain(key)
   })
 
   it("takes limits, a part of them, and the sandbox", async () => {
@@ -89,13 +89,13 @@ describe("a key", () => {
       limits: { rpm: 5, rpd: 10_000, concurrency: 10, monthly_cap_idr: 0.5 },
       scopes: ["*"],
     })
-    expect(await desk.authenticate(made.key)).toMatchObject({
+    expect(await api.authenticate(made.key)).toMatchObject({
       tenant: { mode: "test" },
       limits: { rpm: 5, rpd: 50, monthlyCapMicros: 500_000n },
       models: ["svc-lyt"],
     })
     const live = await create()
-    expect(await desk.authenticate(live.key)).not.toHaveProperty("models")
+    expect(await api.authenticate(live.key)).not.toHaveProperty("models")
   })
 
   it("changes in parts, on record with what changed only", async () => {
@@ -112,7 +112,7 @@ describe("a key", () => {
       limits: { rpm: 5, rpd: 7, concurrency: 10, monthly_cap_idr: 0 },
     })
     expect(json).not.toHaveProperty("key")
-    expect(await desk.audit({ target: id })).toMatchObject([
+    expect(await api.audit({ target: id })).toMatchObject([
       {
         action: "key.create",
         actor: ada.tenant.account,
@@ -126,7 +126,7 @@ describe("a key", () => {
         after: { name: "b", limits: { rpd: 7, monthly_cap_idr: 0 } },
       },
     ])
-    expect((await desk.audit({ target: id }))[1]).toHaveProperty("after", {
+    expect((await api.audit({ target: id }))[1]).toHaveProperty("after", {
       name: "b",
       limits: { rpd: 7, monthly_cap_idr: 0 },
     })
@@ -134,17 +134,17 @@ describe("a key", () => {
 
   it("takes effect in this process at once, and elsewhere within 5 s", async () => {
     const { id, key } = await create()
-    const elsewhere = await elsewhereOf(desk)
-    for (const look of [desk.authenticate, elsewhere])
+    const elsewhere = await elsewhereOf(api)
+    for (const look of [api.authenticate, elsewhere])
       expect(await look(key)).toMatchObject({ limits: { rpm: 60 } })
     await patch(id, { limits: { rpm: 2 } })
-    expect(await desk.authenticate(key)).toMatchObject({ limits: { rpm: 2 } })
+    expect(await api.authenticate(key)).toMatchObject({ limits: { rpm: 2 } })
     expect(await elsewhere(key)).toMatchObject({ limits: { rpm: 60 } })
-    desk.clock.advance(3_000)
+    api.clock.advance(3_000)
     expect(await elsewhere(key)).toMatchObject({ limits: { rpm: 2 } })
     await revoke(id)
-    expect(await desk.authenticate(key)).toBe("authentication_error")
-    desk.clock.advance(3_000)
+    expect(await api.authenticate(key)).toBe("authentication_error")
+    api.clock.advance(3_000)
     expect(await elsewhere(key)).toBe("authentication_error")
   })
 
@@ -153,13 +153,13 @@ describe("a key", () => {
     const { status, json } = await revoke(id)
     expect([status, json]).toEqual([
       200,
-      expect.objectContaining({ id, name, revoked_at: Math.floor(desk.clock.nowMs() / 1000) }),
+      expect.objectContaining({ id, name, revoked_at: Math.floor(api.clock.nowMs() / 1000) }),
     ])
-    desk.clock.advance(60_000)
+    api.clock.advance(60_000)
     expect((await revoke(id)).json).toEqual(json)
     expect(refusal(await patch(id, { name: "x" }))).toEqual([409, "conflict", null])
     expect((await list()).json.data).toEqual([json])
-    expect((await desk.audit({ target: id })).map(({ action }) => action)).toEqual([
+    expect((await api.audit({ target: id })).map(({ action }) => action)).toEqual([
       "key.create",
       "key.revoke",
     ])
@@ -167,7 +167,7 @@ describe("a key", () => {
 
   it("shows what it spent this month", async () => {
     const { id } = await create()
-    const { billing } = desk.fake
+    const { billing } = api.fake
     const spent = billing.spentThisMonth
     billing.spentThisMonth = () => Effect.succeed(new Map([[id, 1_500_001n]]))
     expect((await list()).json.data[0].spent_this_month_idr).toBe(1.500001)
@@ -215,7 +215,7 @@ describe("bad input", () => {
     ["a scope of the dashboard", { name: "k", scopes: ["dashboard.keys.create"] }, "scopes[0]"],
     ["a scope of another type", { name: "k", scopes: [5] }, "scopes[0]"],
   ])("refuses %s, and nothing changes", async (_, body, param) => {
-    expect(refusal(await desk.ask("POST /dashboard/keys", { as: ada, body }))).toEqual([
+    expect(refusal(await api.ask("POST /dashboard/keys", { as: ada, body }))).toEqual([
       400,
       "invalid_request_error",
       param,
@@ -228,11 +228,11 @@ describe("bad input", () => {
     if (!["no name", "null as a name", "test as a text"].includes(_))
       expect(refusal(changed)).toEqual([400, "invalid_request_error", param])
     expect((await list()).json.data[0]).toEqual(shown)
-    expect(await desk.audit({ target: id })).toHaveLength(1)
+    expect(await api.audit({ target: id })).toHaveLength(1)
   })
 
   it("assigns nothing that is not the caller's to say", async () => {
-    const other = await desk.person()
+    const other = await api.person()
     const forged = {
       id: "key_mine",
       key: "svc_live_x",
@@ -258,11 +258,11 @@ describe("bad input", () => {
       object: "api_key",
       test: false,
       spent_this_month_idr: 0,
-      created_at: Math.floor(desk.clock.nowMs() / 1000),
+      created_at: Math.floor(api.clock.nowMs() / 1000),
       last_used_at: null,
     })
     expect(made.id).not.toBe("key_mine")
-    expect(await desk.authenticate(made.key)).toMatchObject({ tenant: ada.tenant, role: "user" })
+    expect(await api.authenticate(made.key)).toMatchObject({ tenant: ada.tenant, role: "user" })
     const { key: _, ...shown } = made
     expect((await patch(made.id, { ...more, test: true })).json).toEqual(shown)
     expect((await list("", other)).json.data).toEqual([])
@@ -288,7 +288,7 @@ describe("bad input", () => {
   )
 
   it("another account's key looks like none; the attempt is on record", async () => {
-    const eve = await desk.person()
+    const eve = await api.person()
     const { id, key } = await create()
     const before = (await list()).json
     expect(refusal(await patch(id, { name: "mine" }, eve))).toEqual([404, "not_found", null])
@@ -299,8 +299,8 @@ describe("bad input", () => {
       "after",
     ])
     expect((await list()).json).toEqual(before)
-    expect(await desk.authenticate(key)).toMatchObject({ tenant: ada.tenant })
-    expect(await desk.audit({ actor: eve.tenant.account })).toMatchObject([
+    expect(await api.authenticate(key)).toMatchObject({ tenant: ada.tenant })
+    expect(await api.audit({ actor: eve.tenant.account })).toMatchObject([
       { action: "key.deny", target: id, after: { attempt: "update" } },
       { action: "key.deny", target: id, after: { attempt: "revoke" } },
     ])
@@ -321,12 +321,12 @@ describe("bad input", () => {
 describe("scopes", () => {
   it("a key reaches what it was made for, and nothing else", async () => {
     const { key } = await create({ name: "k", scopes: ["embeddings.create", "embeddings.create"] })
-    const as = (await desk.authenticate(key)) as Caller
+    const as = (await api.authenticate(key)) as Caller
     expect(as.scopes).toEqual(["embeddings.create"])
-    expect((await desk.ask("POST /v1/embeddings.create", { as })).json).toEqual({
+    expect((await api.ask("POST /v1/embeddings.create", { as })).json).toEqual({
       said: "embeddings.create",
     })
-    expect(refusal(await desk.ask("POST /v1/chat.completions", { as }))).toEqual([
+    expect(refusal(await api.ask("POST /v1/chat.completions", { as }))).toEqual([
       403,
       "permission_denied",
       null,
@@ -338,8 +338,8 @@ describe("scopes", () => {
     expect((await patch(id, { scopes: ["chat.completions"] })).json.scopes).toEqual([
       "chat.completions",
     ])
-    expect(await desk.authenticate(key)).toMatchObject({ scopes: ["chat.completions"] })
-    expect((await desk.audit({ target: id })).at(-1)).toMatchObject({
+    expect(await api.authenticate(key)).toMatchObject({ scopes: ["chat.completions"] })
+    expect((await api.audit({ target: id })).at(-1)).toMatchObject({
       before: { scopes: ["*"] },
       after: { scopes: ["chat.completions"] },
     })

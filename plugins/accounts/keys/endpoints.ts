@@ -12,8 +12,8 @@ import {
   readPage,
   toList,
 } from "../../../core/index.ts"
+import type { AccountsDeps, OpenDeps } from "../deps.ts"
 import { freePlan } from "../free-plan.ts"
-import type { AccountsHouse, OpenHouse } from "../house.ts"
 import { callerOf } from "../session-caller.ts"
 import { changeKey, revokeKey } from "./change-key.ts"
 import { createKey, createPlaygroundKey } from "./create-key.ts"
@@ -27,29 +27,29 @@ const common = { access: "session", maxBodyBytes: megabyte } as const
 const onlyOnce = { "cache-control": "no-store" }
 
 const shown = (
-  house: AccountsHouse,
+  deps: AccountsDeps,
   rows: readonly KeyRow[],
 ): Effect.Effect<readonly KeyReply[], PortError> =>
   Effect.map(
     rows.length > 0
-      ? house.billing.spentThisMonth(rows.map(({ id }) => id))
+      ? deps.billing.spentThisMonth(rows.map(({ id }) => id))
       : Effect.succeed(new Map<string, bigint>()),
     (spent) => rows.map((row) => toKey(row, spent.get(row.id) ?? 0n)),
   )
 
-const replyWith = (house: AccountsHouse, row: KeyRow): Effect.Effect<Reply, PortError> =>
-  Effect.map(shown(house, [row]), ([json]) => ({ status: 200, json }))
+const replyWith = (deps: AccountsDeps, row: KeyRow): Effect.Effect<Reply, PortError> =>
+  Effect.map(shown(deps, [row]), ([json]) => ({ status: 200, json }))
 
-const page = (house: AccountsHouse, caller: Caller, wanted: Page) =>
+const page = (deps: AccountsDeps, caller: Caller, wanted: Page) =>
   Effect.gen(function* () {
-    const store = makeKeyStore(house.database)
+    const store = makeKeyStore(deps.database)
     const { account } = caller.tenant
     const before = yield* placeOf(wanted.after, (id) => store.place(account, id))
     const { rows, hasMore } = firstOf(yield* store.list(account, wanted.limit + 1, before), wanted)
-    return { status: 200, json: toList(yield* shown(house, rows), hasMore) }
+    return { status: 200, json: toList(yield* shown(deps, rows), hasMore) }
   })
 
-const listKeys = (open: OpenHouse) =>
+const listKeys = (open: OpenDeps) =>
   defineEndpoint({
     ...common,
     id: "dashboard.keys.list",
@@ -64,7 +64,7 @@ const listKeys = (open: OpenHouse) =>
       ),
   })
 
-const create = (open: OpenHouse) =>
+const create = (open: OpenDeps) =>
   defineEndpoint({
     ...common,
     id: "dashboard.keys.create",
@@ -89,7 +89,7 @@ const create = (open: OpenHouse) =>
       ),
   })
 
-const change = (open: OpenHouse) =>
+const change = (open: OpenDeps) =>
   defineEndpoint({
     ...common,
     id: "dashboard.keys.update",
@@ -109,7 +109,7 @@ const change = (open: OpenHouse) =>
       ),
   })
 
-const revoke = (open: OpenHouse) =>
+const revoke = (open: OpenDeps) =>
   defineEndpoint({
     ...common,
     id: "dashboard.keys.revoke",
@@ -129,7 +129,7 @@ const revoke = (open: OpenHouse) =>
       ),
   })
 
-const playground = (open: OpenHouse) =>
+const playground = (open: OpenDeps) =>
   defineEndpoint({
     ...common,
     id: "dashboard.playground_key.create",
@@ -154,7 +154,7 @@ const playground = (open: OpenHouse) =>
   })
 
 /** `/dashboard/keys` and the key of the playground. */
-export const keyEndpoints = (open: OpenHouse): readonly Endpoint[] => [
+export const keyEndpoints = (open: OpenDeps): readonly Endpoint[] => [
   listKeys(open),
   create(open),
   change(open),

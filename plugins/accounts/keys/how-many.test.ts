@@ -1,20 +1,20 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import type { Caller } from "../../../core/index.ts"
-import { openTestDesk, type TestDesk } from "../testing/api-fixture.ts"
+import { type ApiFixture, openApiFixture } from "../testing/api-fixture.ts"
 
-let desk: TestDesk
+let api: ApiFixture
 let ada: Caller
 beforeAll(async () => {
-  desk = await openTestDesk()
+  api = await openApiFixture()
 })
-afterAll(() => desk?.close())
+afterAll(() => api?.close())
 beforeEach(async () => {
-  ada = await desk.person()
+  ada = await api.person()
 })
 
-const create = (name = "k") => desk.ask("POST /dashboard/keys", { as: ada, body: { name } })
-const revoke = (id: string) => desk.ask(`DELETE /dashboard/keys/${id}`, { as: ada })
-const list = (query = "") => desk.ask(`GET /dashboard/keys${query}`, { as: ada })
+const create = (name = "k") => api.ask("POST /dashboard/keys", { as: ada, body: { name } })
+const revoke = (id: string) => api.ask(`DELETE /dashboard/keys/${id}`, { as: ada })
+const list = (query = "") => api.ask(`GET /dashboard/keys${query}`, { as: ada })
 const refusal = ({ status, json }: Awaited<ReturnType<typeof list>>) => [
   status,
   json.code,
@@ -25,7 +25,7 @@ describe("how many", () => {
   it("at most 100 keys of an account work, also when they are made at once", async () => {
     const replies = await Promise.all(
       Array.from({ length: 103 }, (_, n) =>
-        desk.ask("POST /dashboard/keys", { as: ada, body: { name: `k${n}` } }),
+        api.ask("POST /dashboard/keys", { as: ada, body: { name: `k${n}` } }),
       ),
     )
     expect(
@@ -38,12 +38,12 @@ describe("how many", () => {
     await revoke(json.first_id)
     expect((await create()).status).toBe(201)
     expect(
-      refusal(await desk.ask("POST /dashboard/keys", { as: ada, body: { name: "one more" } })),
+      refusal(await api.ask("POST /dashboard/keys", { as: ada, body: { name: "one more" } })),
     ).toEqual([409, "conflict", null])
     expect(
       (
-        await desk.ask("POST /dashboard/keys", {
-          as: await desk.person(),
+        await api.ask("POST /dashboard/keys", {
+          as: await api.person(),
           body: { name: "another's" },
         })
       ).status,
@@ -52,7 +52,7 @@ describe("how many", () => {
 
   it("an Idempotency-Key makes one", async () => {
     const ask = (name: string) =>
-      desk.ask("POST /dashboard/keys", {
+      api.ask("POST /dashboard/keys", {
         as: ada,
         body: { name },
         idempotencyKey: `i-${ada.tenant.account}`,
@@ -65,11 +65,11 @@ describe("how many", () => {
 })
 
 describe("keys of the playground", () => {
-  const make = (as = ada) => desk.ask("POST /dashboard/playground-key", { as })
+  const make = (as = ada) => api.ask("POST /dashboard/playground-key", { as })
 
   it("live for 15 minutes, on no list, cached or not", async () => {
     const { status, json } = await make()
-    const endsMs = desk.clock.nowMs() + 15 * 60_000
+    const endsMs = api.clock.nowMs() + 15 * 60_000
     expect([status, json]).toEqual([
       201,
       expect.objectContaining({
@@ -86,13 +86,13 @@ describe("keys of the playground", () => {
       "invalid_request_error",
       "after",
     ])
-    desk.clock.advance(15 * 60_000 - 1)
-    expect(await desk.authenticate(json.key)).toMatchObject({ tenant: ada.tenant, keyId: json.id })
-    desk.clock.advance(1)
-    expect(await desk.authenticate(json.key)).toBe("authentication_error")
+    api.clock.advance(15 * 60_000 - 1)
+    expect(await api.authenticate(json.key)).toMatchObject({ tenant: ada.tenant, keyId: json.id })
+    api.clock.advance(1)
+    expect(await api.authenticate(json.key)).toBe("authentication_error")
     expect(
       refusal(
-        await desk.ask(`PATCH /dashboard/keys/${json.id}`, {
+        await api.ask(`PATCH /dashboard/keys/${json.id}`, {
           as: ada,
           body: { limits: { rpm: 9 } },
         }),
@@ -104,16 +104,16 @@ describe("keys of the playground", () => {
     const made = []
     for (let n = 0; n < 12; n++) made.push((await make()).json)
     const works = await Promise.all(
-      made.map(async ({ key }) => typeof (await desk.authenticate(key)) === "object"),
+      made.map(async ({ key }) => typeof (await api.authenticate(key)) === "object"),
     )
     expect(works).toEqual([false, false, ...Array(10).fill(true)])
-    expect(await desk.audit({ target: made[0].id })).toMatchObject([
+    expect(await api.audit({ target: made[0].id })).toMatchObject([
       { action: "key.create", after: { playground: true } },
       { action: "key.revoke" },
     ])
-    desk.clock.advance(15 * 60_000)
+    api.clock.advance(15 * 60_000)
     await make()
-    expect(await desk.audit({ target: made[11].id })).toHaveLength(1)
+    expect(await api.audit({ target: made[11].id })).toHaveLength(1)
   })
 
   it("count toward no limit of ordinary keys, and can be revoked", async () => {
@@ -122,6 +122,6 @@ describe("keys of the playground", () => {
       id: json.id,
       revoked_at: expect.any(Number),
     })
-    expect(await desk.authenticate(json.key)).toBe("authentication_error")
+    expect(await api.authenticate(json.key)).toBe("authentication_error")
   })
 })

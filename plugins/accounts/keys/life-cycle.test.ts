@@ -2,13 +2,13 @@ import fc from "fast-check"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import type { Caller } from "../../../core/index.ts"
 import { runs } from "../../../testing/property.ts"
-import { openTestDesk, type TestDesk } from "../testing/api-fixture.ts"
+import { type ApiFixture, openApiFixture } from "../testing/api-fixture.ts"
 
-let desk: TestDesk
+let api: ApiFixture
 beforeAll(async () => {
-  desk = await openTestDesk()
+  api = await openApiFixture()
 })
-afterAll(() => desk?.close())
+afterAll(() => api?.close())
 
 /** A key as the model knows it: what clients may see, and what it may do. */
 interface Known {
@@ -92,7 +92,7 @@ const seenOf = (json: any) => ({
 const readList = async (as: Caller, limit: number) => {
   const all: unknown[] = []
   for (let after = ""; ; ) {
-    const { json } = await desk.ask(
+    const { json } = await api.ask(
       `GET /dashboard/keys?limit=${limit}${after && `&after=${after}`}`,
       { as },
     )
@@ -117,7 +117,7 @@ const change = async (
     ...(rpm !== undefined && { rpm }),
     ...(cap !== undefined && { monthly_cap_idr: cap }),
   }
-  const { status, json } = await desk.ask(`PATCH /dashboard/keys/${target.id}`, {
+  const { status, json } = await api.ask(`PATCH /dashboard/keys/${target.id}`, {
     as: model.as,
     body: { limits, ...(name !== undefined && { name }) },
   })
@@ -136,10 +136,10 @@ const change = async (
 const run = async (model: Model, step: Step) => {
   const { as, keys } = model
   const target = "at" in step ? keys[step.at] : undefined
-  if (step.do === "wait") desk.clock.advance(step.ms)
+  if (step.do === "wait") api.clock.advance(step.ms)
   if (step.do === "list") expect(await readList(as, step.limit)).toEqual(keys.map(seen))
   if (step.do === "create") {
-    const { json } = await desk.ask("POST /dashboard/keys", {
+    const { json } = await api.ask("POST /dashboard/keys", {
       as,
       body: { name: step.name, limits: { rpm: step.rpm } },
     })
@@ -159,8 +159,8 @@ const run = async (model: Model, step: Step) => {
   if (step.do === "change" && target) await change(model, target, step)
   if (step.do === "revoke" && target) {
     if (target.revokedAt === null) model.changes++
-    target.revokedAt ??= Math.floor(desk.clock.nowMs() / 1000)
-    expect(seenOf((await desk.ask(`DELETE /dashboard/keys/${target.id}`, { as })).json)).toEqual(
+    target.revokedAt ??= Math.floor(api.clock.nowMs() / 1000)
+    expect(seenOf((await api.ask(`DELETE /dashboard/keys/${target.id}`, { as })).json)).toEqual(
       seen(target),
     )
   }
@@ -169,7 +169,7 @@ const run = async (model: Model, step: Step) => {
 it("keys of two accounts live as the model says, whatever is done to them, and every change is on record", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
-      const models: Model[] = [await desk.person(), await desk.person()].map((as) => ({
+      const models: Model[] = [await api.person(), await api.person()].map((as) => ({
         as,
         keys: [],
         changes: 0,
@@ -178,7 +178,7 @@ it("keys of two accounts live as the model says, whatever is done to them, and e
         await run(models[step.account]!, step)
         for (const { as, keys } of models)
           for (const { key, id, rpm, cap, revokedAt } of keys)
-            expect(await desk.authenticate(key)).toEqual(
+            expect(await api.authenticate(key)).toEqual(
               revokedAt === null
                 ? expect.objectContaining({
                     keyId: id,
@@ -195,7 +195,7 @@ it("keys of two accounts live as the model says, whatever is done to them, and e
       }
       for (const { as, keys, changes } of models) {
         expect(await readList(as, 2)).toEqual(keys.map(seen))
-        expect(await desk.audit({ actor: as.tenant.account })).toHaveLength(changes)
+        expect(await api.audit({ actor: as.tenant.account })).toHaveLength(changes)
       }
     }),
     { numRuns: runs(30) },

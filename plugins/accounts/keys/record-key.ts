@@ -1,12 +1,12 @@
 import { Effect } from "effect"
 import { PortError, type Transaction } from "../../../core/index.ts"
-import type { AccountsHouse } from "../house.ts"
+import type { AccountsDeps } from "../deps.ts"
 import type { NewKey } from "../key-rows.ts"
 import type { KeyRow } from "./key-store.ts"
 import { makeKeyStore } from "./key-store.ts"
 import { limitsJson, secondsOrNull } from "./to-key.ts"
 
-export type RecordParts = Pick<AccountsHouse, "database" | "keys" | "audit" | "clock">
+export type RecordParts = Pick<AccountsDeps, "database" | "keys" | "audit" | "clock">
 
 type InsertParts = Pick<RecordParts, "keys" | "audit">
 
@@ -49,19 +49,19 @@ export const insertKey = (
 
 /** The key as it is after that. A revoked one stays as it is. Announce it when `tx` has committed. */
 export const revokeRow = (
-  house: RecordParts,
+  deps: RecordParts,
   actor: string,
   row: KeyRow,
   tx: Transaction,
 ): Effect.Effect<KeyRow, PortError> =>
   Effect.gen(function* () {
     if (row.revoked_at !== null) return row
-    const revoked = yield* makeKeyStore(house.database).change(
+    const revoked = yield* makeKeyStore(deps.database).change(
       row.id,
-      { revoked_at: new Date(house.clock.nowMs()) },
+      { revoked_at: new Date(deps.clock.nowMs()) },
       tx,
     )
-    yield* house.audit.record(
+    yield* deps.audit.record(
       {
         actor,
         action: "key.revoke",

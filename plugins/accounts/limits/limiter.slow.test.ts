@@ -3,17 +3,17 @@ import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { openTestDatabase, type TestDatabase } from "../../../testing/postgres.ts"
 import { sweepExpired } from "../sweeper.ts"
-import { openTestHouse, type TestHouse } from "../testing/fixture.ts"
+import { type Fixture, openFixture } from "../testing/fixture.ts"
 import { type Limit, makeLimiter } from "./limiter.ts"
 import { loginLimits, sourceOf } from "./limits.ts"
 
 let test: TestDatabase
-let house: TestHouse
+let fixture: Fixture
 beforeAll(async () => {
   test = await openTestDatabase()
-  house = await openTestHouse(test)
+  fixture = await openFixture(test)
 })
-afterAll(() => house?.close())
+afterAll(() => fixture?.close())
 
 const run = Effect.runPromise
 let subjects = 0
@@ -26,8 +26,8 @@ const fresh = (max: number, windowMs = 1_000): Limit => ({
 
 describe("the limiter", () => {
   it("does as a list of all attempts would, whatever comes when, on either of two servers", async () => {
-    const databases = [house.database, await test.openAgain()]
-    const limiters = databases.map((database) => makeLimiter(database, house.clock))
+    const databases = [fixture.database, await test.openAgain()]
+    const limiters = databases.map((database) => makeLimiter(database, fixture.clock))
     const step = fc.record({
       waitMs: fc.constantFrom(0, 0, 0, 1, 200, 499, 500, 999, 1_000),
       on: fc.nat(1),
@@ -41,14 +41,14 @@ describe("the limiter", () => {
         const seen = new Map<Limit, number[]>()
         const waitOf = (limit: Limit) => {
           const recent = (seen.get(limit) ?? []).filter(
-            (ms) => ms > house.clock.nowMs() - limit.windowMs,
+            (ms) => ms > fixture.clock.nowMs() - limit.windowMs,
           )
           return recent.length < limit.max
             ? 0
-            : recent.at(-limit.max)! + limit.windowMs - house.clock.nowMs()
+            : recent.at(-limit.max)! + limit.windowMs - fixture.clock.nowMs()
         }
         for (const { waitMs, on, person, how } of steps) {
-          house.clock.advance(waitMs)
+          fixture.clock.advance(waitMs)
           const limits = how === "takeIn" ? [all] : [people[person]!, all]
           const waits = limits.map(waitOf)
           if (how === "look") expect(await run(limiters[on]!.look(limits))).toBe(Math.max(...waits))
@@ -60,7 +60,7 @@ describe("the limiter", () => {
             expect(await run(taking)).toBe(waits.find((ms) => ms > 0) ?? 0)
             if (waits.every((ms) => ms === 0))
               for (const limit of limits)
-                seen.set(limit, [...(seen.get(limit) ?? []), house.clock.nowMs()])
+                seen.set(limit, [...(seen.get(limit) ?? []), fixture.clock.nowMs()])
           }
         }
       }),
@@ -70,8 +70,8 @@ describe("the limiter", () => {
 
   it("lets exactly so many through when all come at once, on two servers", async () => {
     const limiters = [
-      makeLimiter(house.database, house.clock),
-      makeLimiter(await test.openAgain(), house.clock),
+      makeLimiter(fixture.database, fixture.clock),
+      makeLimiter(await test.openAgain(), fixture.clock),
     ]
     const [pair, all] = [fresh(7), fresh(10)]
     const others = Array.from({ length: 10 }, () => fresh(3))
@@ -87,24 +87,24 @@ describe("the limiter", () => {
 
   it("stores no address and no e-mail", async () => {
     await run(
-      makeLimiter(house.database, house.clock).take(
+      makeLimiter(fixture.database, fixture.clock).take(
         loginLimits("ada@example.com", { address: "192.0.2.77" }),
       ),
     )
-    const rows = await house.tables.selectFrom("accounts_attempt").selectAll().execute()
+    const rows = await fixture.tables.selectFrom("accounts_attempt").selectAll().execute()
     expect(rows.map((row) => row.bucket.toString("latin1") + row.at_ms.join()).join()).not.toMatch(
       /ada|example|192\.0\.2/,
     )
   })
 
   it("leaves rows only while they count", async () => {
-    const limiter = makeLimiter(house.database, house.clock)
-    house.clock.advance(3_600_000)
-    await run(sweepExpired(house.database, house.clock))
+    const limiter = makeLimiter(fixture.database, fixture.clock)
+    fixture.clock.advance(3_600_000)
+    await run(sweepExpired(fixture.database, fixture.clock))
     const [short, long] = [fresh(1, 1_000), fresh(1, 2_000)]
     await run(limiter.take([short, long]))
-    house.clock.advance(1_000)
-    expect(await run(sweepExpired(house.database, house.clock))).toBe(1)
+    fixture.clock.advance(1_000)
+    expect(await run(sweepExpired(fixture.database, fixture.clock))).toBe(1)
     expect(await run(limiter.look([short]))).toBe(0)
     expect(await run(limiter.look([long]))).toBe(1_000)
   })

@@ -9,7 +9,7 @@ const deployment = {
   dataDir: "/",
   modelsDir: "/",
   baseUrl: "https://rakit.example",
-  role: "serve",
+  mode: "server",
 } as const
 const to = (locale: "en" | "id") => ({ email: "ada@example.com", locale })
 

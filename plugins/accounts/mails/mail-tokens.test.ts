@@ -3,20 +3,20 @@ import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { isApiError } from "../../../core/index.ts"
 import { runs } from "../../../testing/property.ts"
-import { openSessionHouse, type SessionHouse } from "../testing/session-fixture.ts"
+import { openSessionFixture, type SessionFixture } from "../testing/session-fixture.ts"
 import { lifeMs, type MailPurpose } from "./mail-tokens.ts"
 
-let house: SessionHouse
+let fixture: SessionFixture
 beforeAll(async () => {
-  house = await openSessionHouse()
+  fixture = await openSessionFixture()
 })
-afterAll(() => house?.close())
+afterAll(() => fixture?.close())
 
 const run = Effect.runPromise
 const purposes = ["verify", "reset"] as const
 
 const addAccount = async () => {
-  const id = house.house.ids.make("acct_")
+  const id = fixture.deps.ids.make("acct_")
   const row = {
     id,
     email: `${id.toLowerCase()}@example.com`,
@@ -26,27 +26,27 @@ const addAccount = async () => {
     verified_at: null,
     suspended_at: null,
   } as const
-  await house.tables
+  await fixture.tables
     .insertInto("accounts_account")
-    .values({ ...row, created_at: new Date(house.clock.nowMs()) })
+    .values({ ...row, created_at: new Date(fixture.clock.nowMs()) })
     .execute()
   return id
 }
 
 const issue = (account: string, purpose: MailPurpose) =>
   run(
-    house.database.transaction((tx) =>
+    fixture.database.transaction((tx) =>
       Effect.andThen(
-        house.house.accounts.lock(account, tx),
-        house.house.tokens.issue(account, purpose, tx),
+        fixture.deps.accounts.lock(account, tx),
+        fixture.deps.tokens.issue(account, purpose, tx),
       ),
     ),
   )
 const use = (token: string, purpose: MailPurpose) =>
-  run(house.database.transaction((tx) => house.house.tokens.use(token, purpose, tx)))
+  run(fixture.database.transaction((tx) => fixture.deps.tokens.use(token, purpose, tx)))
 const find = (token: string, purpose: MailPurpose) =>
   run(
-    house.house.tokens
+    fixture.deps.tokens
       .find(token, purpose)
       .pipe(Effect.catchIf(isApiError, (error) => Effect.succeed(error))),
   )
@@ -80,7 +80,7 @@ describe("tokens in mails", () => {
           state: "open" | "used" | "voided"
         }[] = []
         for (const step of script) {
-          if (step.do === "wait") house.clock.advance(step.ms)
+          if (step.do === "wait") fixture.clock.advance(step.ms)
           else if (step.do === "issue") {
             const owner = people[step.who]!
             const token = await issue(owner, step.purpose)
@@ -91,7 +91,7 @@ describe("tokens in mails", () => {
               token,
               owner,
               purpose: step.purpose,
-              untilMs: house.clock.nowMs() + lifeMs[step.purpose],
+              untilMs: fixture.clock.nowMs() + lifeMs[step.purpose],
               state: "open",
             })
           } else {
@@ -100,7 +100,7 @@ describe("tokens in mails", () => {
             const isOpen =
               one.state === "open" &&
               one.purpose === step.purpose &&
-              house.clock.nowMs() < one.untilMs
+              fixture.clock.nowMs() < one.untilMs
             if (step.do === "use") {
               expect(await use(one.token, step.purpose)).toBe(isOpen ? one.owner : undefined)
               if (isOpen) one.state = "used"
@@ -137,7 +137,7 @@ describe("tokens in mails", () => {
     const [voided, used] = [await issue(account, "verify"), await issue(account, "verify")]
     await use(used, "verify")
     const expired = await issue(account, "reset")
-    house.clock.advance(lifeMs.reset)
+    fixture.clock.advance(lifeMs.reset)
     const unknown = "x".repeat(43)
     const refusals = [
       await find(voided, "verify"),
@@ -156,7 +156,7 @@ describe("tokens in mails", () => {
     ])
       refusals.push(await find(text, "verify"))
     expect(new Set(refusals.map((refusal) => JSON.stringify(refusal))).size).toBe(1)
-    const traces = (await house.auditOf(account)).map(({ action, after }) => ({ action, after }))
+    const traces = (await fixture.auditOf(account)).map(({ action, after }) => ({ action, after }))
     expect(traces).toEqual(
       [
         { purpose: "verify", reason: "voided" },
@@ -167,12 +167,12 @@ describe("tokens in mails", () => {
     )
     // nobody fills the log with them
     for (let n = 0; n < 70; n++) await find(used, "verify")
-    expect(await house.auditOf(account)).toHaveLength(60)
+    expect(await fixture.auditOf(account)).toHaveLength(60)
   })
 
   it("are stored as hashes only", async () => {
     const token = await issue(await addAccount(), "reset")
-    const rows = await house.tables.selectFrom("accounts_token").selectAll().execute()
+    const rows = await fixture.tables.selectFrom("accounts_token").selectAll().execute()
     expect(rows.map((row) => row.sha256.toString("latin1")).join()).not.toContain(token)
     expect(rows.at(-1)?.sha256).toHaveLength(32)
   })

@@ -1,7 +1,7 @@
 import { Effect, Schema } from "effect"
 import { type Call, defineEndpoint, megabyte, type PortError } from "../../../core/index.ts"
+import type { AccountsDeps, OpenDeps } from "../deps.ts"
 import { freePlan } from "../free-plan.ts"
-import type { AccountsHouse, OpenHouse } from "../house.ts"
 import { mailboxLimit, mailRequestLimits } from "../limits/limits.ts"
 import { refuseWhenUsedUp } from "../limits/refuse-when-used-up.ts"
 import { tokenMail } from "../mails/compose.ts"
@@ -15,12 +15,12 @@ const accepted = { status: 202, json: {} }
 
 /** Beyond the mailbox's limit nothing is sent, and nobody is told. */
 const mailToken = (
-  house: AccountsHouse,
+  deps: AccountsDeps,
   account: string,
   purpose: MailPurpose,
 ): Effect.Effect<void, PortError> =>
   Effect.gen(function* () {
-    const { accounts, audit, database, deployment, limiter, mailer, tokens } = house
+    const { accounts, audit, database, deployment, limiter, mailer, tokens } = deps
     yield* database.transaction((tx) =>
       Effect.gen(function* () {
         const row = yield* accounts.lock(account, tx)
@@ -47,26 +47,26 @@ const mailToken = (
   })
 
 /** All that depends on whether there is such an account happens after the answer. */
-const forgot = (house: AccountsHouse, { body, client }: Call<ForgotBody>) =>
+const forgot = (deps: AccountsDeps, { body, client }: Call<ForgotBody>) =>
   Effect.gen(function* () {
-    const { accounts, background, limiter } = house
+    const { accounts, background, limiter } = deps
     yield* refuseWhenUsedUp(limiter.take(mailRequestLimits(client)), tooMany)
     const sending = Effect.flatMap(accounts.byEmail(emailOf(body)), (row) =>
-      row ? mailToken(house, row.id, "reset") : Effect.void,
+      row ? mailToken(deps, row.id, "reset") : Effect.void,
     )
     background.later("the mail for a new password", sending)
     return accepted
   })
 
-const resend = (house: AccountsHouse, { caller, client }: Call<unknown>) =>
+const resend = (deps: AccountsDeps, { caller, client }: Call<unknown>) =>
   Effect.gen(function* () {
-    yield* refuseWhenUsedUp(house.limiter.take(mailRequestLimits(client)), tooMany)
-    const row = yield* ownAccount(house, caller)
-    if (!row.verified_at) yield* mailToken(house, row.id, "verify")
+    yield* refuseWhenUsedUp(deps.limiter.take(mailRequestLimits(client)), tooMany)
+    const row = yield* ownAccount(deps, caller)
+    if (!row.verified_at) yield* mailToken(deps, row.id, "verify")
     return accepted
   })
 
-export const forgotEndpoint = (open: OpenHouse) =>
+export const forgotEndpoint = (open: OpenDeps) =>
   defineEndpoint<ForgotBody>({
     id: "dashboard.forgot",
     summary: "Mails a link for a new password. Answers alike when the address has no account.",
@@ -80,7 +80,7 @@ export const forgotEndpoint = (open: OpenHouse) =>
     plan: (call) => Effect.sync(() => freePlan(open().log, forgot(open(), call))),
   })
 
-export const resendEndpoint = (open: OpenHouse) =>
+export const resendEndpoint = (open: OpenDeps) =>
   defineEndpoint({
     id: "dashboard.resend-verification",
     summary: "Mails the link that confirms the address once more.",

@@ -1,5 +1,5 @@
 import type { Endpoint } from "../../../core/index.ts"
-import type { OpenHouse } from "../house.ts"
+import type { OpenDeps } from "../deps.ts"
 import { forgotEndpoint, resendEndpoint } from "./ask-for-mail.ts"
 import { loginEndpoint } from "./login.ts"
 import { meEndpoint } from "./me.ts"
@@ -8,7 +8,7 @@ import { signupEndpoint } from "./signup.ts"
 import { verifyEmailEndpoint } from "./verify-email.ts"
 
 /** Sign-up, sign-in, and what mails lead to. */
-export const sessionEndpoints = (open: OpenHouse): readonly Endpoint[] => [
+export const sessionEndpoints = (open: OpenDeps): readonly Endpoint[] => [
   signupEndpoint(open),
   verifyEmailEndpoint(open),
   loginEndpoint(open),

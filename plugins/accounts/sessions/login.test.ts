@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { holdPassword } from "../../../testing/argon2.ts"
 import { password, peopleOf } from "../testing/accounts.ts"
-import { openSessionHouse, type SessionHouse } from "../testing/session-fixture.ts"
+import { openSessionFixture, type SessionFixture } from "../testing/session-fixture.ts"
 
-let house: SessionHouse
+let fixture: SessionFixture
 let people: ReturnType<typeof peopleOf>
 beforeAll(async () => {
-  house = await openSessionHouse()
-  people = peopleOf(house)
+  fixture = await openSessionFixture()
+  people = peopleOf(fixture)
 })
-beforeEach(() => house.clock.advance(24 * 3_600_000))
-afterAll(() => house?.close())
+beforeEach(() => fixture.clock.advance(24 * 3_600_000))
+afterAll(() => fixture?.close())
 
 describe("login", () => {
   it("gives a session of 24 hours, also to who is not verified, or suspended", async () => {
@@ -25,7 +25,7 @@ describe("login", () => {
       expect(answer).toMatchObject({ status: 200, headers: { "cache-control": "no-store" } })
       expect(answer.json).toEqual({
         token: expect.any(String),
-        expires_at: Math.floor(house.clock.nowMs() / 1000) + 86_400,
+        expires_at: Math.floor(fixture.clock.nowMs() / 1000) + 86_400,
         account: expect.objectContaining({
           id,
           email,
@@ -51,10 +51,10 @@ describe("login", () => {
       status: 401,
       json: { code: "authentication_error", param: null },
     })
-    expect((await house.auditOf(id)).filter(({ action }) => action === "login.fail")).toHaveLength(
-      2,
-    )
-    const others = await house.auditOf("unknown")
+    expect(
+      (await fixture.auditOf(id)).filter(({ action }) => action === "login.fail"),
+    ).toHaveLength(2)
+    const others = await fixture.auditOf("unknown")
     expect(others.at(-1)).toEqual({
       actor: "anonymous",
       action: "login.fail",
@@ -82,16 +82,17 @@ describe("failed logins", () => {
   const wrong = { password: "wrong password" }
 
   it("are 10 a minute of a person at an address; then the right password is refused too, on all servers, and counts as nothing", async () => {
-    const other = await house.startAgain()
+    const other = await fixture.startAgain()
     const { email } = await people.signUp()
-    const startMs = house.clock.nowMs()
+    const startMs = fixture.clock.nowMs()
     for (let n = 0; n < 10; n++) {
       expect(
-        (await (n % 2 ? house : other).ask("POST", "/dashboard/login", { email, ...wrong })).status,
+        (await (n % 2 ? fixture : other).ask("POST", "/dashboard/login", { email, ...wrong }))
+          .status,
       ).toBe(401)
-      house.clock.advance(1_000)
+      fixture.clock.advance(1_000)
     }
-    for (const server of [house, other, house])
+    for (const server of [fixture, other, fixture])
       for (const secret of [password, wrong.password])
         expect(
           await server.ask("POST", "/dashboard/login", { email, password: secret }),
@@ -102,12 +103,12 @@ describe("failed logins", () => {
     expect(
       (await people.post("login", { email: (await people.signUp()).email, password })).status,
     ).toBe(200)
-    house.clock.advance(startMs + 60_000 - house.clock.nowMs() - 1)
+    fixture.clock.advance(startMs + 60_000 - fixture.clock.nowMs() - 1)
     expect((await people.post("login", { email, password })).status).toBe(429)
-    house.clock.advance(1)
+    fixture.clock.advance(1)
     expect((await people.post("login", { email, ...wrong })).status).toBe(401)
     expect((await people.post("login", { email, password })).status).toBe(429)
-    house.clock.advance(1_000)
+    fixture.clock.advance(1_000)
     expect((await people.post("login", { email, password })).status).toBe(200)
   })
 
@@ -151,8 +152,8 @@ describe("failed logins", () => {
   it("say when to come again", async () => {
     const { email } = await people.signUp()
     for (let n = 0; n < 10; n++) await people.post("login", { email, ...wrong })
-    house.clock.advance(18_500)
-    expect((await house.failureOf("/dashboard/login", { email, password })).retryAfterMs).toBe(
+    fixture.clock.advance(18_500)
+    expect((await fixture.failureOf("/dashboard/login", { email, password })).retryAfterMs).toBe(
       41_500,
     )
   })
@@ -169,9 +170,9 @@ describe("a session", () => {
       })
     expect(people.mailsTo(email)).toHaveLength(4)
     expect(
-      (await people.post("verify-email", { token: house.mailedToken(email, "verify") })).status,
+      (await people.post("verify-email", { token: fixture.mailedToken(email, "verify") })).status,
     ).toBe(200)
-    house.clock.advance(15 * 60_000)
+    fixture.clock.advance(15 * 60_000)
     expect((await people.post("resend-verification", undefined, { token })).status).toBe(202)
     expect(people.mailsTo(email)).toHaveLength(4)
   })
@@ -189,9 +190,9 @@ describe("a session", () => {
         json: { code: "account_suspended" },
       })
     expect(
-      (await house.ask("DELETE", "/dashboard/keys/{id}", undefined, { token })).json,
+      (await fixture.ask("DELETE", "/dashboard/keys/{id}", undefined, { token })).json,
     ).toMatchObject({ code: "account_suspended" })
-    expect((await house.ask("GET", "/dashboard/keys", undefined, { token })).status).toBe(200)
+    expect((await fixture.ask("GET", "/dashboard/keys", undefined, { token })).status).toBe(200)
   })
 
   it("is needed", async () => {

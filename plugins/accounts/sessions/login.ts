@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { apiError, type Call, defineEndpoint, megabyte } from "../../../core/index.ts"
+import type { AccountsDeps, OpenDeps } from "../deps.ts"
 import { freePlan } from "../free-plan.ts"
-import type { AccountsHouse, OpenHouse } from "../house.ts"
 import { loginLimits } from "../limits/limits.ts"
 import { refuseWhenUsedUp } from "../limits/refuse-when-used-up.ts"
 import { isPassword, nobodysHash } from "../passwords.ts"
@@ -14,9 +14,9 @@ const tooMany = "Too many failed sign-ins. Try again in a minute."
  * Only failures count, and what they count is asked again after the password was checked: of parallel guesses no more get an answer than of
  * guesses one after the other. While the limit is used up, the right password is refused like a wrong one.
  */
-const logIn = (house: AccountsHouse, { body, client }: Call<LoginBody>) =>
+const logIn = (deps: AccountsDeps, { body, client }: Call<LoginBody>) =>
   Effect.gen(function* () {
-    const { accounts, audit, limiter, sessions } = house
+    const { accounts, audit, limiter, sessions } = deps
     const email = emailOf(body)
     const limits = loginLimits(email, client)
     yield* refuseWhenUsedUp(limiter.look(limits), tooMany)
@@ -36,11 +36,11 @@ const logIn = (house: AccountsHouse, { body, client }: Call<LoginBody>) =>
     return {
       status: 200,
       headers: { "cache-control": "no-store" },
-      json: { token, expires_at: expiresAt, account: yield* showAccount(house, row) },
+      json: { token, expires_at: expiresAt, account: yield* showAccount(deps, row) },
     }
   })
 
-export const loginEndpoint = (open: OpenHouse) =>
+export const loginEndpoint = (open: OpenDeps) =>
   defineEndpoint<LoginBody>({
     id: "dashboard.login",
     summary:

@@ -1,11 +1,11 @@
 import { Effect } from "effect"
 import { defineEndpoint } from "../../../core/index.ts"
+import type { OpenDeps } from "../deps.ts"
 import { freePlan } from "../free-plan.ts"
-import type { OpenHouse } from "../house.ts"
 import { AccountReply } from "../to-account.ts"
 import { ownAccount, showAccount } from "./show-account.ts"
 
-export const meEndpoint = (open: OpenHouse) =>
+export const meEndpoint = (open: OpenDeps) =>
   defineEndpoint({
     id: "dashboard.me",
     summary: "The account of the session.",
@@ -17,10 +17,10 @@ export const meEndpoint = (open: OpenHouse) =>
     reply: AccountReply,
     plan: ({ caller }) =>
       Effect.sync(() => {
-        const house = open()
-        const show = Effect.flatMap(ownAccount(house, caller), (row) => showAccount(house, row))
+        const deps = open()
+        const show = Effect.flatMap(ownAccount(deps, caller), (row) => showAccount(deps, row))
         return freePlan(
-          house.log,
+          deps.log,
           Effect.map(show, (json) => ({ status: 200, json })),
         )
       }),

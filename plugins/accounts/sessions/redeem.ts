@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import type { ApiError, PortError, Transaction } from "../../../core/index.ts"
-import type { AccountsHouse } from "../house.ts"
+import type { AccountsDeps } from "../deps.ts"
 import type { MailPurpose } from "../mails/mail-tokens.ts"
 import type { AccountTable } from "../tables.ts"
 
@@ -11,13 +11,13 @@ type Change = (
 
 /** Uses a mailed token up, and changes its account, in one transaction. The account's lock comes before the token's, as where tokens are made. */
 export const redeem = (
-  house: AccountsHouse,
+  deps: AccountsDeps,
   token: string,
   purpose: MailPurpose,
   account: string,
   change: Change,
 ): Effect.Effect<AccountTable, ApiError | PortError> => {
-  const { accounts, database, keyChanges, tokens } = house
+  const { accounts, database, keyChanges, tokens } = deps
   const changing = database.transaction((tx) =>
     Effect.gen(function* () {
       const before = yield* accounts.lock(account, tx)

@@ -1,22 +1,22 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { password, peopleOf } from "../testing/accounts.ts"
-import { openSessionHouse, type SessionHouse } from "../testing/session-fixture.ts"
+import { openSessionFixture, type SessionFixture } from "../testing/session-fixture.ts"
 
-let house: SessionHouse
+let fixture: SessionFixture
 let people: ReturnType<typeof peopleOf>
 beforeAll(async () => {
-  house = await openSessionHouse()
-  people = peopleOf(house)
+  fixture = await openSessionFixture()
+  people = peopleOf(fixture)
 })
-beforeEach(() => house.clock.advance(24 * 3_600_000))
-afterAll(() => house?.close())
+beforeEach(() => fixture.clock.advance(24 * 3_600_000))
+afterAll(() => fixture?.close())
 
 describe("a forgotten password", () => {
   it("is replaced by a link that works once, which ends all sessions and tells the owner", async () => {
     const { email, id } = await people.signUp({ verified: true })
-    const other = await house.startAgain()
+    const other = await fixture.startAgain()
     const old = await people.signIn(email)
-    for (const server of [house, other])
+    for (const server of [fixture, other])
       expect((await server.ask("GET", "/dashboard/me", undefined, { token: old })).status).toBe(200)
     expect(await people.post("forgot", { email })).toEqual({
       status: 202,
@@ -25,14 +25,14 @@ describe("a forgotten password", () => {
       events: [],
       costMicros: undefined,
     })
-    await house.idle()
-    const token = house.mailedToken(email, "reset")
+    await fixture.idle()
+    const token = fixture.mailedToken(email, "reset")
     expect(await people.post("reset", { token, password: "new password" })).toMatchObject({
       status: 200,
       json: { id, object: "account", email_verified: true },
     })
     expect((await people.me(old)).status).toBe(401)
-    house.clock.advance(3_000)
+    fixture.clock.advance(3_000)
     expect((await other.ask("GET", "/dashboard/me", undefined, { token: old })).status).toBe(401)
     expect((await people.post("login", { email, password })).status).toBe(401)
     expect((await people.me(await people.signIn(email, "new password"))).status).toBe(200)
@@ -41,7 +41,7 @@ describe("a forgotten password", () => {
       json: { param: "token" },
     })
     expect(people.mailsTo(email).at(-1)?.subject).toBe("Your password was changed")
-    expect((await house.auditOf(id)).map(({ action }) => action)).toEqual([
+    expect((await fixture.auditOf(id)).map(({ action }) => action)).toEqual([
       "account.signup",
       "account.forgot",
       "account.reset",
@@ -54,7 +54,7 @@ describe("a forgotten password", () => {
     const { email } = await people.signUp()
     const unknown = people.newEmail()
     const rows = () =>
-      house.tables
+      fixture.tables
         .selectFrom("accounts_token")
         .select("purpose")
         .where("purpose", "=", "reset")
@@ -63,7 +63,7 @@ describe("a forgotten password", () => {
     expect(await people.post("forgot", { email: unknown })).toEqual(
       await people.post("forgot", { email }),
     )
-    await house.idle()
+    await fixture.idle()
     expect(await rows()).toHaveLength(before + 1)
     expect(people.mailsTo(unknown)).toEqual([])
     for (const body of [
@@ -81,22 +81,22 @@ describe("a forgotten password", () => {
     const made = await people.post("keys", { name: "not mine" }, { token: session })
     expect(made.status).toBe(201)
     await people.post("forgot", { email })
-    await house.idle()
+    await fixture.idle()
     expect(
       (
         await people.post("reset", {
-          token: house.mailedToken(email, "reset"),
+          token: fixture.mailedToken(email, "reset"),
           password: "new password",
         })
       ).json,
     ).toMatchObject({ email_verified: true })
-    const keys = await house.tables
+    const keys = await fixture.tables
       .selectFrom("accounts_key")
       .select("revoked_at")
       .where("account_id", "=", id)
       .execute()
     expect(keys).toEqual([{ revoked_at: expect.any(Date) }])
-    expect((await house.auditOf(made.json.id)).map(({ action }) => action)).toEqual([
+    expect((await fixture.auditOf(made.json.id)).map(({ action }) => action)).toEqual([
       "key.create",
       "key.revoke",
     ])
@@ -107,12 +107,12 @@ describe("a forgotten password", () => {
       { token: await people.signIn(email, "new password") },
     )
     await people.post("forgot", { email })
-    await house.idle()
+    await fixture.idle()
     expect(
-      (await people.post("reset", { token: house.mailedToken(email, "reset"), password })).status,
+      (await people.post("reset", { token: fixture.mailedToken(email, "reset"), password })).status,
     ).toBe(200)
     expect(
-      await house.tables
+      await fixture.tables
         .selectFrom("accounts_key")
         .select("revoked_at")
         .where("id", "=", kept.json.id)
@@ -126,7 +126,7 @@ describe("a forgotten password", () => {
       expect(
         (await people.post("forgot", { email }, { address: `192.0.2.${100 + n}` })).status,
       ).toBe(202)
-    await house.idle()
+    await fixture.idle()
     expect(
       people.mailsTo(email).filter(({ subject }) => subject === "Choose a new password"),
     ).toHaveLength(3)
@@ -142,8 +142,11 @@ describe("a forgotten password", () => {
   it("can't be set by a token for something else, too old, or made up, nor to a bad password", async () => {
     const { email, id } = await people.signUp()
     await people.post("forgot", { email })
-    await house.idle()
-    const [verify, reset] = [house.mailedToken(email, "verify"), house.mailedToken(email, "reset")]
+    await fixture.idle()
+    const [verify, reset] = [
+      fixture.mailedToken(email, "verify"),
+      fixture.mailedToken(email, "reset"),
+    ]
     const before = await people.rowOf(email)
     for (const bad of ["short", "x".repeat(201), 12345678, null])
       expect(await people.post("reset", { token: reset, password: bad })).toMatchObject({
@@ -155,7 +158,7 @@ describe("a forgotten password", () => {
         status: 400,
         json: { param: "token" },
       })
-    house.clock.advance(3_600_000)
+    fixture.clock.advance(3_600_000)
     const refusals = [
       await people.post("reset", { token: verify, password }),
       await people.post("reset", { token: reset, password }),
@@ -169,7 +172,7 @@ describe("a forgotten password", () => {
     })
     expect(await people.rowOf(email)).toEqual(before)
     expect(
-      (await house.auditOf(id))
+      (await fixture.auditOf(id))
         .filter(({ action }) => action === "token.refuse")
         .map(({ after }) => after),
     ).toEqual([
@@ -182,8 +185,8 @@ describe("a forgotten password", () => {
   it("is set once by many at once", async () => {
     const { email } = await people.signUp()
     await people.post("forgot", { email })
-    await house.idle()
-    const token = house.mailedToken(email, "reset")
+    await fixture.idle()
+    const token = fixture.mailedToken(email, "reset")
     const answers = await Promise.all(
       Array.from({ length: 8 }, (_, n) =>
         people.post("reset", { token, password: `password number ${n}` }),
@@ -201,17 +204,17 @@ describe("a forgotten password", () => {
     const { email } = await people.signUp()
     for (let round = 0; round < 3; round++) {
       await people.post("forgot", { email })
-      await house.idle()
-      const token = house.mailedToken(email, "reset")
+      await fixture.idle()
+      const token = fixture.mailedToken(email, "reset")
       await Promise.all([
         people.post("reset", { token, password }),
         people.post("forgot", { email }),
-        people.post("verify-email", { token: house.mailedToken(email, "verify") }),
+        people.post("verify-email", { token: fixture.mailedToken(email, "verify") }),
         people.post("signup", { email, password }),
       ])
-      await house.idle()
-      house.clock.advance(15 * 60_000)
+      await fixture.idle()
+      fixture.clock.advance(15 * 60_000)
     }
-    expect(house.log.lines.filter(({ level }) => level === "error")).toEqual([])
+    expect(fixture.log.lines.filter(({ level }) => level === "error")).toEqual([])
   })
 })

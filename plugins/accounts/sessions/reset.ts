@@ -6,8 +6,8 @@ import {
   type PortError,
   type Transaction,
 } from "../../../core/index.ts"
+import type { AccountsDeps, OpenDeps } from "../deps.ts"
 import { freePlan } from "../free-plan.ts"
-import type { AccountsHouse, OpenHouse } from "../house.ts"
 import { revokeRow } from "../keys/record-key.ts"
 import { changedMail } from "../mails/compose.ts"
 import { hashPassword } from "../passwords.ts"
@@ -19,31 +19,31 @@ import { showAccount } from "./show-account.ts"
 
 /** Whoever signed up with an address that was not theirs may have made keys; now that the mailbox's owner has come, they must not spend that person's money. */
 const revokeKeys = (
-  house: AccountsHouse,
+  deps: AccountsDeps,
   account: string,
   tx: Transaction,
 ): Effect.Effect<void, PortError> =>
   Effect.gen(function* () {
-    const keys = house.database
+    const keys = deps.database
       .queries<AccountsTables>(tx)
       .selectFrom("accounts_key")
       .selectAll()
       .where("account_id", "=", account)
       .where("revoked_at", "is", null)
-    const rows = yield* house.database.run(() => keys.forUpdate().execute())
-    yield* Effect.forEach(rows, (row) => revokeRow(house, account, row, tx), { discard: true })
+    const rows = yield* deps.database.run(() => keys.forUpdate().execute())
+    yield* Effect.forEach(rows, (row) => revokeRow(deps, account, row, tx), { discard: true })
   })
 
 /** The link was in the account's mailbox, so it also proves the address. */
 const takeOver = (
-  house: AccountsHouse,
+  deps: AccountsDeps,
   before: AccountTable,
   password_hash: string,
   tx: Transaction,
 ) =>
   Effect.gen(function* () {
-    const { accounts, audit, clock, deployment, mailer } = house
-    if (!before.verified_at) yield* revokeKeys(house, before.id, tx)
+    const { accounts, audit, clock, deployment, mailer } = deps
+    if (!before.verified_at) yield* revokeKeys(deps, before.id, tx)
     const changes = {
       password_hash,
       session_epoch: before.session_epoch + 1,
@@ -63,18 +63,18 @@ const takeOver = (
     return yield* accounts.change(before.id, changes, tx)
   })
 
-const reset = (house: AccountsHouse, { body }: Call<ResetBody>) =>
+const reset = (deps: AccountsDeps, { body }: Call<ResetBody>) =>
   Effect.gen(function* () {
     // a hash is expensive: none is made for a token that can't be used
-    const account = yield* house.tokens.find(body.token, "reset")
+    const account = yield* deps.tokens.find(body.token, "reset")
     const password_hash = yield* hashPassword(body.password)
-    const row = yield* redeem(house, body.token, "reset", account, (before, tx) =>
-      takeOver(house, before, password_hash, tx),
+    const row = yield* redeem(deps, body.token, "reset", account, (before, tx) =>
+      takeOver(deps, before, password_hash, tx),
     )
-    return { status: 200, json: yield* showAccount(house, row) }
+    return { status: 200, json: yield* showAccount(deps, row) }
   })
 
-export const resetEndpoint = (open: OpenHouse) =>
+export const resetEndpoint = (open: OpenDeps) =>
   defineEndpoint<ResetBody>({
     id: "dashboard.reset",
     summary:

@@ -2,13 +2,13 @@ import { Effect } from "effect"
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type Caller, type Identity, isApiError } from "../../../core/index.ts"
-import { openSessionHouse, type SessionHouse } from "../testing/session-fixture.ts"
+import { openSessionFixture, type SessionFixture } from "../testing/session-fixture.ts"
 
-let house: SessionHouse
+let fixture: SessionFixture
 beforeAll(async () => {
-  house = await openSessionHouse()
+  fixture = await openSessionFixture()
 })
-afterAll(() => house?.close())
+afterAll(() => fixture?.close())
 
 const run = Effect.runPromise
 const outcome = (effect: ReturnType<Identity["authenticate"]>) =>
@@ -19,13 +19,13 @@ const outcome = (effect: ReturnType<Identity["authenticate"]>) =>
       ),
     ),
   )
-const who = (token: string, of = house.house) => outcome(of.sessions.authenticate(token))
+const who = (token: string, of = fixture.deps) => outcome(of.sessions.authenticate(token))
 
 const addAccount = async (
   more: { readonly role?: "user" | "admin"; readonly suspended?: boolean } = {},
 ) => {
-  const id = house.house.ids.make("acct_")
-  const at = new Date(house.clock.nowMs())
+  const id = fixture.deps.ids.make("acct_")
+  const at = new Date(fixture.clock.nowMs())
   const row = {
     id,
     email: `${id.toLowerCase()}@example.com`,
@@ -35,16 +35,16 @@ const addAccount = async (
     verified_at: null,
     created_at: at,
   } as const
-  await house.tables
+  await fixture.tables
     .insertInto("accounts_account")
     .values({ ...row, suspended_at: more.suspended ? at : null })
     .execute()
   return id
 }
 const begin = async (id: string) =>
-  (await run(house.house.sessions.begin({ id, session_epoch: 1 }))).token
-const change = (id: string, changes: Parameters<SessionHouse["house"]["accounts"]["change"]>[1]) =>
-  run(house.database.transaction((tx) => house.house.accounts.change(id, changes, tx)))
+  (await run(fixture.deps.sessions.begin({ id, session_epoch: 1 }))).token
+const change = (id: string, changes: Parameters<SessionFixture["deps"]["accounts"]["change"]>[1]) =>
+  run(fixture.database.transaction((tx) => fixture.deps.accounts.change(id, changes, tx)))
 
 describe("a session", () => {
   it("is of its account, without a key", async () => {
@@ -53,36 +53,36 @@ describe("a session", () => {
       tenant: { account: id, mode: "live" },
       scopes: [],
       role: "user",
-      limits: house.house.settings.defaultLimits && expect.any(Object),
+      limits: fixture.deps.settings.defaultLimits && expect.any(Object),
     })
   })
 
   it("lasts 24 hours", async () => {
     const token = await begin(await addAccount())
-    house.clock.advance(24 * 3_600_000 - 1)
+    fixture.clock.advance(24 * 3_600_000 - 1)
     expect(await who(token)).toMatchObject({ role: "user" })
-    house.clock.advance(1)
+    fixture.clock.advance(1)
     expect(await who(token)).toEqual({ code: "authentication_error" })
   })
 
   it("has the role and the suspension of the row, not of when it began; elsewhere within 3 s, here at once when it is announced", async () => {
     const id = await addAccount({ role: "admin" })
-    const other = await house.startAgain()
+    const other = await fixture.startAgain()
     const token = await begin(id)
-    const both = async () => [await who(token), await who(token, other.house)] as Caller[]
+    const both = async () => [await who(token), await who(token, other.deps)] as Caller[]
     expect((await both()).map(({ role, suspended }) => ({ role, suspended }))).toEqual(
       Array(2).fill({ role: "admin", suspended: undefined }),
     )
-    await change(id, { suspended_at: new Date(house.clock.nowMs()) })
-    house.house.keyChanges.announce({ account: id })
+    await change(id, { suspended_at: new Date(fixture.clock.nowMs()) })
+    fixture.deps.keyChanges.announce({ account: id })
     expect((await both()).map(({ role, suspended }) => ({ role, suspended }))).toEqual([
       { role: "user", suspended: true },
       { role: "admin", suspended: undefined },
     ])
-    house.clock.advance(3_000)
+    fixture.clock.advance(3_000)
     expect((await both()).map(({ suspended }) => suspended)).toEqual([true, true])
     await change(id, { suspended_at: null })
-    house.clock.advance(3_000)
+    fixture.clock.advance(3_000)
     expect((await both()).map(({ role, suspended }) => ({ role, suspended }))).toEqual(
       Array(2).fill({ role: "admin", suspended: undefined }),
     )
@@ -99,8 +99,8 @@ describe("a session", () => {
     const id = await addAccount()
     const token = await begin(id)
     const sign = (purpose: "session" | "receipt", payload: unknown) =>
-      run(house.signer.sign(purpose, payload))
-    const nowS = Math.floor(house.clock.nowMs() / 1000)
+      run(fixture.signer.sign(purpose, payload))
+    const nowS = Math.floor(fixture.clock.nowMs() / 1000)
     const claims = { sub: id, iat: nowS, exp: nowS + 60, epoch: 1 }
     expect(await who(await sign("session", claims))).toMatchObject({ tenant: { account: id } })
     const wrong = [
@@ -135,14 +135,16 @@ describe("a session", () => {
         },
       ),
     )
-    expect(await outcome(house.house.sessions.resume(id))).toEqual({ code: "authentication_error" })
+    expect(await outcome(fixture.deps.sessions.resume(id))).toEqual({
+      code: "authentication_error",
+    })
   })
 
   it("that asks for more than its role leaves a trace, and can't fill the log with them", async () => {
     const caller = (await who(await begin(await addAccount()))) as Caller
     for (let n = 0; n < 70; n++)
-      await run(house.house.sessions.denied!(caller, "admin.accounts.grant"))
-    const traces = await house.auditOf("admin.accounts.grant")
+      await run(fixture.deps.sessions.denied!(caller, "admin.accounts.grant"))
+    const traces = await fixture.auditOf("admin.accounts.grant")
     expect(traces).toHaveLength(60)
     expect(traces[0]).toEqual({
       actor: caller.tenant.account,

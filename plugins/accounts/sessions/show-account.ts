@@ -1,17 +1,17 @@
 import { Effect } from "effect"
 import { apiError, type Caller, type PortError } from "../../../core/index.ts"
-import type { AccountsHouse } from "../house.ts"
+import type { AccountsDeps } from "../deps.ts"
 import type { AccountTable } from "../tables.ts"
 import { type AccountReply, toAccount } from "../to-account.ts"
 
 export const showAccount = (
-  { billing }: AccountsHouse,
+  { billing }: AccountsDeps,
   row: AccountTable,
 ): Effect.Effect<AccountReply, PortError> =>
   Effect.map(billing.balance(row.id), (balance) => toAccount(row, balance))
 
 /** The account of a session; it may have gone since the session was checked. */
-export const ownAccount = ({ accounts }: AccountsHouse, caller: Caller | undefined) =>
+export const ownAccount = ({ accounts }: AccountsDeps, caller: Caller | undefined) =>
   Effect.flatMap(accounts.byId(caller?.tenant.account ?? ""), (row) =>
     row ? Effect.succeed(row) : Effect.fail(apiError("authentication_error")),
   )

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { formOf, password, peopleOf } from "../testing/accounts.ts"
-import { openSessionHouse, type SessionHouse } from "../testing/session-fixture.ts"
+import { openSessionFixture, type SessionFixture } from "../testing/session-fixture.ts"
 
-let house: SessionHouse
+let fixture: SessionFixture
 let people: ReturnType<typeof peopleOf>
 beforeAll(async () => {
-  house = await openSessionHouse()
-  people = peopleOf(house)
+  fixture = await openSessionFixture()
+  people = peopleOf(fixture)
 })
-beforeEach(() => house.clock.advance(24 * 3_600_000))
-afterAll(() => house?.close())
+beforeEach(() => fixture.clock.advance(24 * 3_600_000))
+afterAll(() => fixture?.close())
 
 describe("sign-up", () => {
   it("makes an account with its credit, and mails a link that verifies it, once", async () => {
@@ -32,7 +32,7 @@ describe("sign-up", () => {
       suspended: false,
       balance_idr: 50_000,
       held_idr: 0,
-      created_at: Math.floor(house.clock.nowMs() / 1000),
+      created_at: Math.floor(fixture.clock.nowMs() / 1000),
     }
     expect(answer).toMatchObject({ status: 201 })
     expect(answer.json).toEqual(account)
@@ -44,7 +44,7 @@ describe("sign-up", () => {
       session_epoch: 1,
       locale: "en",
     })
-    const token = house.mailedToken("ada.l@example.com", "verify")
+    const token = fixture.mailedToken("ada.l@example.com", "verify")
     const verified = await people.post("verify-email", { token })
     expect(verified).toMatchObject({ status: 200 })
     expect(verified.json).toEqual({ ...account, email_verified: true })
@@ -53,13 +53,13 @@ describe("sign-up", () => {
       json: { code: "invalid_request_error", param: "token" },
     })
     expect(
-      (await house.auditOf(answer.json.id)).map(({ actor, action }) => ({ actor, action })),
+      (await fixture.auditOf(answer.json.id)).map(({ actor, action }) => ({ actor, action })),
     ).toEqual([
       { actor: answer.json.id, action: "account.signup" },
       { actor: answer.json.id, action: "account.verify" },
       { actor: "anonymous", action: "token.refuse" },
     ])
-    expect(JSON.stringify(await house.auditOf(answer.json.id))).not.toMatch(
+    expect(JSON.stringify(await fixture.auditOf(answer.json.id))).not.toMatch(
       new RegExp(`${password}|${token}|argon2`),
     )
   })
@@ -81,8 +81,8 @@ describe("sign-up", () => {
       })
       expect(again.json.id).not.toBe(id)
       expect(await people.rowOf(email)).toEqual(before)
-      expect((await house.billingOf(id)).balanceMicros).toBe(50_000_000_000n)
-      expect((await house.billingOf(again.json.id)).balanceMicros).toBe(0n)
+      expect((await fixture.billingOf(id)).balanceMicros).toBe(50_000_000_000n)
+      expect((await fixture.billingOf(again.json.id)).balanceMicros).toBe(0n)
       expect(people.mailsTo(email)).toHaveLength(2)
       expect(people.mailsTo(email)[1]?.subject).toBe(
         verified ? "You already have an account" : "Confirm your e-mail address",
@@ -90,7 +90,7 @@ describe("sign-up", () => {
       expect((await people.post("login", { email, password: "another password" })).status).toBe(401)
       if (!verified)
         expect(
-          (await people.post("verify-email", { token: house.mailedToken(email, "verify") })).json,
+          (await people.post("verify-email", { token: fixture.mailedToken(email, "verify") })).json,
         ).toMatchObject({ id, email_verified: true })
     }
   })
@@ -113,16 +113,16 @@ describe("sign-up", () => {
       for (let n = 0; n < 6; n++)
         expect((await people.post("signup", { email, password })).status).toBe(201)
       expect(people.mailsTo(email)).toHaveLength(4)
-      house.clock.advance(15 * 60_000)
+      fixture.clock.advance(15 * 60_000)
       await people.post("signup", { email, password })
       expect(people.mailsTo(email)).toHaveLength(5)
     }
   })
 
   it("takes 20 a minute of an address, on all servers together", async () => {
-    const other = await house.startAgain()
+    const other = await fixture.startAgain()
     const from = { address: "198.51.100.7" }
-    const asks = [house.ask, other.ask]
+    const asks = [fixture.ask, other.ask]
     for (let n = 0; n < 20; n++)
       expect(
         (
@@ -150,7 +150,7 @@ describe("sign-up", () => {
         )
       ).status,
     ).toBe(201)
-    house.clock.advance(60_000)
+    fixture.clock.advance(60_000)
     expect((await people.post("signup", { email: people.newEmail(), password }, from)).status).toBe(
       201,
     )
@@ -160,7 +160,7 @@ describe("sign-up", () => {
     const email = people.newEmail()
     await people.post("signup", { email, password }, { languages: "id-ID,id;q=0.9,en;q=0.5" })
     await people.post("forgot", { email }, { languages: "en" })
-    await house.idle()
+    await fixture.idle()
     expect(people.mailsTo(email).map(({ subject }) => subject)).toEqual([
       "Konfirmasi alamat email Anda",
       "Buat kata sandi baru",

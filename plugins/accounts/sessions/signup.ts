@@ -1,9 +1,9 @@
 import { Effect } from "effect"
 import { type Call, defineEndpoint, megabyte, type Transaction } from "../../../core/index.ts"
 import type { NewAccount } from "../account-rows.ts"
+import type { AccountsDeps, OpenDeps } from "../deps.ts"
 import { grantFreeCredit } from "../free-credit.ts"
 import { freePlan } from "../free-plan.ts"
-import type { AccountsHouse, OpenHouse } from "../house.ts"
 import { mailboxLimit, signupLimits } from "../limits/limits.ts"
 import { refuseWhenUsedUp } from "../limits/refuse-when-used-up.ts"
 import { registeredMail, tokenMail } from "../mails/compose.ts"
@@ -15,9 +15,9 @@ import { AccountReply, toAccount } from "../to-account.ts"
 import { emailOf, SignupBody } from "./bodies.ts"
 
 /** A new account starts with its credit and a mail. */
-const welcome = (house: AccountsHouse, row: AccountTable, tx: Transaction) =>
+const welcome = (deps: AccountsDeps, row: AccountTable, tx: Transaction) =>
   Effect.gen(function* () {
-    const { audit, billing, deployment, mailer, settings, tokens } = house
+    const { audit, billing, deployment, mailer, settings, tokens } = deps
     yield* grantFreeCredit(billing, row.id, amountOf(settings.freeCreditIdr), tx)
     const token = yield* tokens.issue(row.id, "verify", tx)
     yield* mailer.send(tokenMail(row, deployment, "verify", token), tx)
@@ -33,9 +33,9 @@ const welcome = (house: AccountsHouse, row: AccountTable, tx: Transaction) =>
   })
 
 /** Nothing of the account changes; its owner gets a mail, within limits. */
-const remind = (house: AccountsHouse, email: string, tx: Transaction) =>
+const remind = (deps: AccountsDeps, email: string, tx: Transaction) =>
   Effect.gen(function* () {
-    const { accounts, audit, deployment, limiter, mailer, tokens } = house
+    const { accounts, audit, deployment, limiter, mailer, tokens } = deps
     const found = yield* accounts.byEmail(email, tx)
     const row = found && (yield* accounts.lock(found.id, tx))
     if (!row) return
@@ -54,9 +54,9 @@ const remind = (house: AccountsHouse, email: string, tx: Transaction) =>
   })
 
 /** The answer is of one form, and takes as long, whether the e-mail has an account or not. */
-const signUp = (house: AccountsHouse, { body, client }: Call<SignupBody>) =>
+const signUp = (deps: AccountsDeps, { body, client }: Call<SignupBody>) =>
   Effect.gen(function* () {
-    const { accounts, clock, database, ids, limiter, settings } = house
+    const { accounts, clock, database, ids, limiter, settings } = deps
     yield* refuseWhenUsedUp(
       limiter.take(signupLimits(client)),
       "Too many sign-ups from this address. Try again in a minute.",
@@ -81,14 +81,14 @@ const signUp = (house: AccountsHouse, { body, client }: Call<SignupBody>) =>
     } satisfies NewAccount
     yield* database.transaction((tx) =>
       Effect.flatMap(accounts.insert(row, tx), (isNew) =>
-        isNew ? welcome(house, row, tx) : remind(house, email, tx),
+        isNew ? welcome(deps, row, tx) : remind(deps, email, tx),
       ),
     )
     const json = toAccount(row, { balanceMicros: amountOf(settings.freeCreditIdr), heldMicros: 0n })
     return { status: 201, json }
   })
 
-export const signupEndpoint = (open: OpenHouse) =>
+export const signupEndpoint = (open: OpenDeps) =>
   defineEndpoint<SignupBody>({
     id: "dashboard.signup",
     summary:

@@ -1,18 +1,14 @@
 import { Effect } from "effect"
 import { type Call, defineEndpoint, megabyte, type Transaction } from "../../../core/index.ts"
+import type { AccountsDeps, OpenDeps } from "../deps.ts"
 import { freePlan } from "../free-plan.ts"
-import type { AccountsHouse, OpenHouse } from "../house.ts"
 import type { AccountTable } from "../tables.ts"
 import { AccountReply } from "../to-account.ts"
 import { VerifyBody } from "./bodies.ts"
 import { redeem } from "./redeem.ts"
 import { showAccount } from "./show-account.ts"
 
-const confirm = (
-  { accounts, audit, clock }: AccountsHouse,
-  before: AccountTable,
-  tx: Transaction,
-) =>
+const confirm = ({ accounts, audit, clock }: AccountsDeps, before: AccountTable, tx: Transaction) =>
   Effect.gen(function* () {
     if (before.verified_at) return before
     yield* audit.record(
@@ -28,16 +24,16 @@ const confirm = (
     return yield* accounts.change(before.id, { verified_at: new Date(clock.nowMs()) }, tx)
   })
 
-const verify = (house: AccountsHouse, { body }: Call<VerifyBody>) =>
+const verify = (deps: AccountsDeps, { body }: Call<VerifyBody>) =>
   Effect.gen(function* () {
-    const account = yield* house.tokens.find(body.token, "verify")
-    const row = yield* redeem(house, body.token, "verify", account, (before, tx) =>
-      confirm(house, before, tx),
+    const account = yield* deps.tokens.find(body.token, "verify")
+    const row = yield* redeem(deps, body.token, "verify", account, (before, tx) =>
+      confirm(deps, before, tx),
     )
-    return { status: 200, json: yield* showAccount(house, row) }
+    return { status: 200, json: yield* showAccount(deps, row) }
   })
 
-export const verifyEmailEndpoint = (open: OpenHouse) =>
+export const verifyEmailEndpoint = (open: OpenDeps) =>
   defineEndpoint<VerifyBody>({
     id: "dashboard.verify-email",
     summary: "Confirms an e-mail address with the token that was mailed to it.",

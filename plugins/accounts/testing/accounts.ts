@@ -1,20 +1,20 @@
-import type { Answered, Asking, SessionHouse } from "./session-fixture.ts"
+import type { Answered, Asking, SessionFixture } from "./session-fixture.ts"
 
 export const password = "correct horse"
 
-/** What people do at a house, and what they then have. */
-export const peopleOf = (house: SessionHouse) => {
+/** What users do with their accounts, and the state that follows. */
+export const peopleOf = (deps: SessionFixture) => {
   let count = 0
   const newEmail = () => `person${++count}@example.com`
   const post = (path: string, body?: unknown, how?: Asking) =>
-    house.ask("POST", `/dashboard/${path}`, body, how)
+    deps.ask("POST", `/dashboard/${path}`, body, how)
   return {
     newEmail,
     post,
-    me: (token: string) => house.ask("GET", "/dashboard/me", undefined, { token }),
-    mailsTo: (to: string) => house.mailer.sent.filter((mail) => mail.to === to),
+    me: (token: string) => deps.ask("GET", "/dashboard/me", undefined, { token }),
+    mailsTo: (to: string) => deps.mailer.sent.filter((mail) => mail.to === to),
     rowOf: (email: string) =>
-      house.tables
+      deps.tables
         .selectFrom("accounts_account")
         .selectAll()
         .where("email", "=", email)
@@ -31,13 +31,13 @@ export const peopleOf = (house: SessionHouse) => {
     ) => {
       const email = newEmail()
       const { json } = await post("signup", { email, password })
-      const at = new Date(house.clock.nowMs())
+      const at = new Date(deps.clock.nowMs())
       const state = {
         role: more.role ?? "user",
         verified_at: more.verified ? at : null,
         suspended_at: more.suspended ? at : null,
       } as const
-      await house.tables
+      await deps.tables
         .updateTable("accounts_account")
         .set(state)
         .where("id", "=", json.id)

@@ -10,17 +10,22 @@ import {
   type Strings,
   statusOf,
 } from "../../../core/index.ts"
-import { type FakeHouse, fakeHouse, fakeMailer, fakeSigner } from "../../../testing/index.ts"
+import {
+  type CallPathFixture,
+  callPathFixture,
+  fakeMailer,
+  fakeSigner,
+} from "../../../testing/index.ts"
 import { openTestDatabase } from "../../../testing/postgres.ts"
 import { adminEndpoints } from "../admin/endpoints.ts"
 import type { AuditRow } from "../audit/audit-list.ts"
 import type { AuditTables } from "../audit/make-audit.ts"
-import type { AccountsHouse } from "../house.ts"
+import type { AccountsDeps } from "../deps.ts"
 import { makeIdentity } from "../identity.ts"
 import { keyEndpoints } from "../keys/endpoints.ts"
+import { makeAccountsDeps } from "../make-deps.ts"
 import { migrations } from "../migrations.ts"
 import { Settings } from "../settings.ts"
-import { startAccountsHouse } from "../start-house.ts"
 import type { AccountsTables } from "../tables.ts"
 
 /** What a client sees, with the text of a reply that is no JSON. */
@@ -79,10 +84,14 @@ export interface Ask {
   readonly idempotencyKey?: string
 }
 
-const openDesk = async (house: AccountsHouse, fake: FakeHouse, endpoints: readonly Endpoint[]) => {
-  const { ids, clock, database } = house
+const makeApiFixture = async (
+  deps: AccountsDeps,
+  fake: CallPathFixture,
+  endpoints: readonly Endpoint[],
+) => {
+  const { ids, clock, database } = deps
   const tables = database.queries<AccountsTables & AuditTables>()
-  const identity = makeIdentity(house.keys, { note: () => {} }, clock, house.settings.testKeys)
+  const identity = makeIdentity(deps.keys, { note: () => {} }, clock, deps.settings.testKeys)
   const ask = async (route: string, { as, body, idempotencyKey }: Ask): Promise<Seen> => {
     const [method = "", address = ""] = route.split(" ")
     const [path = "", query = ""] = address.split("?")
@@ -119,7 +128,7 @@ const openDesk = async (house: AccountsHouse, fake: FakeHouse, endpoints: readon
     return Effect.runPromise(Effect.scoped(failed))
   }
   return {
-    house,
+    deps,
     fake,
     clock: fake.clock,
     tables,
@@ -169,19 +178,19 @@ const openDesk = async (house: AccountsHouse, fake: FakeHouse, endpoints: readon
 }
 
 /** The endpoints of keys and admins on a real database, behind the real call path. Money is the port's fake. */
-export const openTestDesk = async (settings: Json = {}) => {
+export const openApiFixture = async (settings: Json = {}) => {
   const { database, close, openAgain } = await openTestDatabase()
   await Effect.runPromise(database.migrate("accounts", migrations))
-  const fake = fakeHouse([], 0n)
+  const fake = callPathFixture([], 0n)
   const scope = Scope.makeUnsafe()
-  let house: AccountsHouse | undefined
+  let deps: AccountsDeps | undefined
   const open = () => {
-    if (!house) throw new Error("not open yet")
-    return house
+    if (!deps) throw new Error("not open yet")
+    return deps
   }
   const endpoints = [...keyEndpoints(open), ...adminEndpoints(open), ...others]
-  house = await Effect.runPromise(
-    startAccountsHouse({
+  deps = await Effect.runPromise(
+    makeAccountsDeps({
       ...{
         database,
         billing: fake.billing,
@@ -196,14 +205,14 @@ export const openTestDesk = async (settings: Json = {}) => {
         dataDir: "/nonexistent",
         modelsDir: "/nonexistent",
         baseUrl: "http://localhost",
-        role: "serve",
+        mode: "server",
       },
       settings: Schema.decodeUnknownSync(Settings)(settings),
       endpoints: () => endpoints,
     }).pipe(Scope.provide(scope)),
   )
   return {
-    ...(await openDesk(house, fake, endpoints)),
+    ...(await makeApiFixture(deps, fake, endpoints)),
     openAgain,
     close: async () => {
       await Effect.runPromise(Scope.close(scope, Exit.void))
@@ -211,4 +220,4 @@ export const openTestDesk = async (settings: Json = {}) => {
     },
   }
 }
-export type TestDesk = Awaited<ReturnType<typeof openTestDesk>>
+export type ApiFixture = Awaited<ReturnType<typeof openApiFixture>>

@@ -33,7 +33,7 @@ export const fakeGrants = (): Grants => {
 }
 
 /** What the tests of this folder stand on: an empty real database, a fake clock, and a folder for credentials.json. */
-export const openTestHouse = async ({
+export const openFixture = async ({
   database,
   close,
 }: {
@@ -82,4 +82,4 @@ export const openTestHouse = async ({
     },
   }
 }
-export type TestHouse = Awaited<ReturnType<typeof openTestHouse>>
+export type Fixture = Awaited<ReturnType<typeof openFixture>>

@@ -12,14 +12,14 @@ import {
   type Strings,
   statusOf,
 } from "../../../core/index.ts"
-import { fakeBilling, fakeHouse, fakeMailer, fakeSigner } from "../../../testing/index.ts"
+import { callPathFixture, fakeBilling, fakeMailer, fakeSigner } from "../../../testing/index.ts"
 import { openTestDatabase } from "../../../testing/postgres.ts"
-import type { AccountsHouse } from "../house.ts"
+import type { AccountsDeps } from "../deps.ts"
 import { keyEndpoints } from "../keys/endpoints.ts"
+import { makeAccountsDeps } from "../make-deps.ts"
 import { sessionEndpoints } from "../sessions/endpoints.ts"
 import { Settings } from "../settings.ts"
-import { startAccountsHouse } from "../start-house.ts"
-import { openTestHouse, type TestHouse } from "./fixture.ts"
+import { type Fixture, openFixture } from "./fixture.ts"
 
 export interface Asking {
   readonly token?: string
@@ -37,20 +37,20 @@ export interface Answered {
 const ends: Endpoint[] = []
 
 /** The whole plugin but its HTTP: real rows, the real call path, and fakes for money, signatures and mail. */
-export const openSessionHouse = async (input: Json = {}) => {
+export const openSessionFixture = async (input: Json = {}) => {
   const test = await openTestDatabase()
-  const base = await openTestHouse(test)
+  const base = await openFixture(test)
   const scope = Scope.makeUnsafe()
   const mailer = fakeMailer()
   const billing = fakeBilling(base.clock)
   const signer = fakeSigner()
-  const start = async (database: AccountsHouse["database"]): Promise<AccountsHouse> => {
+  const start = async (database: AccountsDeps["database"]): Promise<AccountsDeps> => {
     const deployment = {
       name: "test",
       dataDir: base.dataDir,
       modelsDir: base.dataDir,
       baseUrl: "https://rakit.example",
-      role: "serve",
+      mode: "server",
     } as const
     const settings = Schema.decodeUnknownSync(Settings)(input)
     const parts = {
@@ -65,11 +65,11 @@ export const openSessionHouse = async (input: Json = {}) => {
       settings,
       endpoints: () => ends,
     }
-    return Effect.runPromise(startAccountsHouse(parts).pipe(Scope.provide(scope)))
+    return Effect.runPromise(makeAccountsDeps(parts).pipe(Scope.provide(scope)))
   }
-  const askOf = (house: AccountsHouse) => {
-    const endpoints = [...sessionEndpoints(() => house), ...keyEndpoints(() => house)]
-    const callPath = fakeHouse()
+  const askOf = (deps: AccountsDeps) => {
+    const endpoints = [...sessionEndpoints(() => deps), ...keyEndpoints(() => deps)]
+    const callPath = callPathFixture()
     return async (
       method: Endpoint["method"],
       path: string,
@@ -82,7 +82,7 @@ export const openSessionHouse = async (input: Json = {}) => {
         endpoint.access === "public"
           ? undefined
           : await Effect.runPromise(
-              house.sessions.authenticate(token ?? "").pipe(
+              deps.sessions.authenticate(token ?? "").pipe(
                 Effect.catchIf(isApiError, (error) =>
                   Effect.succeed({
                     status: statusOf(error),
@@ -96,20 +96,20 @@ export const openSessionHouse = async (input: Json = {}) => {
       return callPath.ask(endpoint, body, { caller: signedIn, client: { address, languages } })
     }
   }
-  const house = await start(base.database)
+  const deps = await start(base.database)
   return {
     ...base,
-    house,
+    deps,
     mailer,
     billing,
     signer,
-    ask: askOf(house),
+    ask: askOf(deps),
     /** Ends when what goes on behind answers is done. */
-    idle: () => vi.waitFor(() => expect(house.background.pending()).toBe(0)),
+    idle: () => vi.waitFor(() => expect(deps.background.pending()).toBe(0)),
     billingOf: (account: string) => Effect.runPromise(billing.balance(account)),
     /** The error of a public POST, with what becomes headers. */
     failureOf: (path: string, body: Json): Promise<ApiError> => {
-      const endpoint = sessionEndpoints(() => house).find((one) => one.path === path)!
+      const endpoint = sessionEndpoints(() => deps).find((one) => one.path === path)!
       const plan = endpoint.plan({ body, client: { address: "192.0.2.1" } } as Call<Json>)
       const run = Effect.flatMap(plan, (made) =>
         Effect.catchTag(made.run, "PortError", (error) => Effect.die(error)),
@@ -119,7 +119,7 @@ export const openSessionHouse = async (input: Json = {}) => {
     /** Another server of the same deployment. */
     startAgain: async () => {
       const again = await start(await test.openAgain())
-      return { house: again, ask: askOf(again) }
+      return { deps: again, ask: askOf(again) }
     },
     /** The newest token that was mailed to somebody. */
     mailedToken: (to: string, purpose: "verify" | "reset"): string => {
@@ -151,4 +151,4 @@ export const openSessionHouse = async (input: Json = {}) => {
     },
   }
 }
-export type SessionHouse = Awaited<ReturnType<typeof openSessionHouse>> & Pick<TestHouse, "clock">
+export type SessionFixture = Awaited<ReturnType<typeof openSessionFixture>> & Pick<Fixture, "clock">

@@ -5,12 +5,12 @@ import { answer, chatRequest, openBackend } from "../testing/open-backend.ts"
 
 /** SmolLM2 with 135 million parameters, whose template knows no tools: what it writes is often nonsense, but never malformed. */
 const chatPath = process.env.RAKIT_TEST_CHAT_MODEL
-const house = openBackend({ slots: 4, threads: 2 })
-afterAll(() => house.close())
+const fixture = openBackend({ slots: 4, threads: 2 })
+afterAll(() => fixture.close())
 
 let opened: Promise<LoadedModel<"chat">> | undefined
 const model = () => {
-  opened ??= house.open("chat", chatPath!, {
+  opened ??= fixture.open("chat", chatPath!, {
     contextTokens: 4096,
     options: { queueWaitMs: 600_000 },
   })

@@ -43,9 +43,9 @@ const findings = async (looked: (things: number) => void = () => {}) => {
       all.push({ ...finding, check: check.name })
   return all
 }
-const mendAll = async () => {
-  for (const { mend } of await findings())
-    for (let time = 0; mend && time < 2; time++) await run(mend)
+const repairAll = async () => {
+  for (const { repair } of await findings())
+    for (let time = 0; repair && time < 2; time++) await run(repair)
 }
 
 it("finds nothing in a sound ledger, and says on how many rows", async () => {
@@ -59,7 +59,7 @@ it("finds nothing in a sound ledger, and says on how many rows", async () => {
   expect(looked).toBeGreaterThan(20)
 })
 
-it("names what breaks an invariant; money is for a person to mend", async () => {
+it("names what breaks an invariant; money is for a person to repair", async () => {
   await query(sql`UPDATE ledger_account SET balance_micros = balance_micros + 1`)
   const found = await findings()
   expect(found).toMatchObject([
@@ -69,7 +69,7 @@ it("names what breaks an invariant; money is for a person to mend", async () => 
       problem: "against: each account's balance is the sum of its legs",
     },
   ])
-  expect(found[0]?.mend).toBeUndefined()
+  expect(found[0]?.repair).toBeUndefined()
 })
 
 it("gives back what a call that is over still holds", async () => {
@@ -86,7 +86,7 @@ it("gives back what a call that is over still holds", async () => {
       remedy: "it expires, and what it holds is free again",
     },
   ])
-  await mendAll()
+  await repairAll()
   expect([await findings(), await query(sql`SELECT held_micros FROM ledger_account`)]).toEqual([
     [],
     [{ held_micros: 0n }],
@@ -109,15 +109,15 @@ it.each([
   expect(found.map(({ check, remedy }) => [check, remedy])).toEqual(
     Array(hours).fill(["usage", "it is summed again"]),
   )
-  await mendAll()
+  await repairAll()
   expect([await findings(), await rows()]).toEqual([[], before])
 })
 
 it("sums an hour again to what it is, while calls end in it", async () => {
   await query(sql`UPDATE ledger_usage SET requests = requests + 5`)
-  const mending = findings().then((found) => Promise.all(found.map(({ mend }) => run(mend!))))
+  const repairing = findings().then((found) => Promise.all(found.map(({ repair }) => run(repair!))))
   await Promise.all([
-    mending,
+    repairing,
     ...Array.from({ length: 50 }, () => ledger.spend({ usage: { inputTokens: 1 } })),
   ])
   expect(await findings()).toEqual([])

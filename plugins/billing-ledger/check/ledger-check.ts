@@ -21,7 +21,7 @@ export const contextOf = ({ clock, leaseMs, sweepMs }: LedgerCheckParts): ProofC
 /** Of no replica that is alive: it only sweeps. */
 const sweeper = "00000000-0000-0000-0000-000000000000"
 
-/** All that `rakit ledger verify` proves but the usage. Money is never mended here: only a hold that nobody needs any more is given back, as the sweep of a server does. */
+/** All that `rakit ledger verify` proves but the usage. Money is never repaired here: only a hold that nobody needs any more is given back, as the sweep of a server does. */
 export const ledgerCheck = (parts: LedgerCheckParts): ConsistencyCheck => ({
   name: "ledger",
   about:
@@ -46,7 +46,7 @@ export const ledgerCheck = (parts: LedgerCheckParts): ConsistencyCheck => ({
         problem: `against: ${invariant}`,
         ...(invariant === isSwept && {
           remedy: "it expires, and what it holds is free again",
-          mend: swept,
+          repair: swept,
         }),
       })
       return Stream.fromIterableEffect(

@@ -63,7 +63,7 @@ const findingOf =
     subject: `hour ${row.hour.toISOString()} of account ${row.account_id}, key ${row.key_id}, model ${row.model || "-"}, endpoint ${row.endpoint}`,
     problem: `its usage is ${row.said ?? "missing"}; its calls come to ${row.summed ?? "nothing"}`,
     remedy: "it is summed again",
-    mend: sumAgain(database, row),
+    repair: sumAgain(database, row),
   })
 
 export const usageCheck = (parts: LedgerCheckParts): ConsistencyCheck => ({

@@ -12,9 +12,9 @@ import {
   readPage,
 } from "../../../core/index.ts"
 import { csvHeaders, csvType } from "../csv.ts"
+import type { LedgerDeps, OpenLedgerDeps } from "../deps.ts"
 import { type EntryQuery, findPlace, type Place, readEntries } from "../entry-rows.ts"
 import { clientError, freePlan } from "../free-plan.ts"
-import type { LedgerHouse, OpenLedgerHouse } from "../ledger-house.ts"
 import { readAccount, readWord } from "./query.ts"
 import { readRange } from "./range.ts"
 import { EntryList, entryHead, entryLine, entryNumber, toEntry } from "./to-entry.ts"
@@ -57,7 +57,7 @@ const placeOf = (
 }
 
 const listOf = (
-  { database }: LedgerHouse,
+  { database }: LedgerDeps,
   { filter, page }: Asked,
 ): Effect.Effect<Reply, ApiError | PortError> =>
   Effect.gen(function* () {
@@ -78,7 +78,7 @@ const listOf = (
   })
 
 /** Piece by piece, as the client reads: no row is added before those that were read, so the pieces fit together. */
-const csvOf = ({ database, log }: LedgerHouse, { filter }: Asked): Reply => {
+const csvOf = ({ database, log }: LedgerDeps, { filter }: Asked): Reply => {
   const pieces = Stream.paginate(undefined as Place | undefined, (after) =>
     Effect.map(readEntries(database, { ...filter, after, limit: rowsAtOnce }), (rows) => {
       const next = rows.length < rowsAtOnce ? Option.none() : Option.fromNullishOr(rows.at(-1))
@@ -94,7 +94,7 @@ const csvOf = ({ database, log }: LedgerHouse, { filter }: Asked): Reply => {
   return { status: 200, headers: csvHeaders("ledger"), mediaType: csvType, bytes }
 }
 
-export const ledgerEndpoint = (open: OpenLedgerHouse) =>
+export const ledgerEndpoint = (open: OpenLedgerDeps) =>
   defineEndpoint({
     id: "dashboard.ledger",
     summary:

@@ -12,8 +12,8 @@ import {
   type Strings,
 } from "../../../core/index.ts"
 import { csvHeaders, csvLine, csvType, number, text } from "../csv.ts"
+import type { OpenLedgerDeps } from "../deps.ts"
 import { freePlan } from "../free-plan.ts"
-import type { OpenLedgerHouse } from "../ledger-house.ts"
 import { type UsageSum, usageSums } from "../usage-sums.ts"
 import { readAccount, readWord } from "./query.ts"
 import { type Range, readRecentRange } from "./range.ts"
@@ -99,7 +99,7 @@ const csvOf = (groupBy: readonly Group[], rows: readonly UsageSum[]): string =>
   ].join("")
 
 const answer = (
-  open: OpenLedgerHouse,
+  open: OpenLedgerDeps,
   { groupBy, format, ...source }: Asked,
 ): Effect.Effect<Reply, ApiError | PortError> =>
   Effect.gen(function* () {
@@ -134,7 +134,7 @@ const answer = (
     }
   })
 
-export const usageEndpoint = (open: OpenLedgerHouse) =>
+export const usageEndpoint = (open: OpenLedgerDeps) =>
   defineEndpoint({
     id: "dashboard.usage",
     summary:

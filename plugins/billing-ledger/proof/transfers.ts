@@ -15,7 +15,7 @@ const twoLegs: Invariant = {
 }
 
 const zeroSum: Invariant = {
-  says: "the legs of all accounts, the house's included, sum to zero",
+  says: "the legs of all accounts, the deps's included, sum to zero",
   rows: countOf(legs),
   breaches: sql`
     WITH known AS (SELECT leg.*, account IN ('@grants', '@revenue') OR a.account_id IS NOT NULL AS is_known FROM ${legs} LEFT JOIN ledger_account a ON a.account_id = leg.account)

@@ -422,7 +422,7 @@ const mutations: Readonly<
 
 describe("finds, and names, exactly what is broken:", () => {
   it.each(Object.entries(mutations))("%s", async (name, [changes, expected, detail]) => {
-    const mend = await forced(...changes)
+    const repair = await forced(...changes)
     if (name === "a trigger that is off")
       await query(sql`ALTER TABLE ledger_transfer DISABLE TRIGGER ledger_transfer_append_only`)
     try {
@@ -432,7 +432,7 @@ describe("finds, and names, exactly what is broken:", () => {
       )
       expect(faults.map((fault) => fault.detail).join("\n")).toMatch(detail)
     } finally {
-      await mend()
+      await repair()
     }
   })
 })

@@ -8,8 +8,8 @@ import {
   type Tenant,
 } from "../../../core/index.ts"
 import { readAccount } from "../dashboard/query.ts"
+import type { LedgerDeps, OpenLedgerDeps } from "../deps.ts"
 import { freePlan } from "../free-plan.ts"
-import type { LedgerHouse, OpenLedgerHouse } from "../ledger-house.ts"
 import { findCall } from "./receipt-rows.ts"
 import { receiptOf } from "./to-receipt.ts"
 
@@ -21,24 +21,24 @@ const ReceiptReply = Schema.Struct({
 }).annotate({ identifier: "Receipt" })
 
 const receipt = (
-  house: LedgerHouse,
+  deps: LedgerDeps,
   id: string,
   account: string,
   mode?: Tenant["mode"],
 ): Effect.Effect<Reply, ApiError | PortError> =>
   Effect.gen(function* () {
-    const call = yield* findCall(house.database, id, account, mode)
+    const call = yield* findCall(deps.database, id, account, mode)
     if (!call) return yield* apiError("not_found", "There is no such call.", { param: "call_id" })
     if (call.state === "open")
       return yield* apiError("conflict", "The call has not ended yet.", { param: "call_id" })
-    const jws = yield* house.signer.sign("receipt", receiptOf(call, house.deployment.baseUrl))
+    const jws = yield* deps.signer.sign("receipt", receiptOf(call, deps.deployment.baseUrl))
     return { status: 200, json: { object: "receipt", jws } }
   })
 
 const common = { method: "GET", body: "none", maxBodyBytes: 0, reply: ReceiptReply } as const
 
 /** For any key of the account; test keys see the calls of test keys, live keys those of live ones. */
-export const keyReceiptEndpoint = (open: OpenLedgerHouse) =>
+export const keyReceiptEndpoint = (open: OpenLedgerDeps) =>
   defineEndpoint({
     ...common,
     id: "receipts.get",
@@ -58,7 +58,7 @@ export const keyReceiptEndpoint = (open: OpenLedgerHouse) =>
       }),
   })
 
-export const sessionReceiptEndpoint = (open: OpenLedgerHouse) =>
+export const sessionReceiptEndpoint = (open: OpenLedgerDeps) =>
   defineEndpoint({
     ...common,
     id: "dashboard.receipt",

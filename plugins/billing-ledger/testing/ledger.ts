@@ -13,7 +13,7 @@ import {
   usageOf,
   uuidV7,
 } from "../../../core/index.ts"
-import { fakeHouse, fakeMetrics, fakeSigner } from "../../../testing/index.ts"
+import { callPathFixture, fakeMetrics, fakeSigner } from "../../../testing/index.ts"
 import type { TestDatabase } from "../../../testing/postgres.ts"
 import { makeLedgerBilling } from "../ledger-billing.ts"
 import { migrations } from "../migrations.ts"
@@ -37,8 +37,8 @@ export interface Spent {
 /** The real ledger on a real database, and the endpoints behind the real call path. */
 export const openTestLedger = async ({ database }: TestDatabase) => {
   await Effect.runPromise(database.migrate("billing-ledger", migrations))
-  const house = fakeHouse()
-  const { clock, log } = house
+  const deps = callPathFixture()
+  const { clock, log } = deps
   const settings = { maxGathered: 128, maxInFlight: 2, maxWaiting: 10_000 }
   const billing = makeLedgerBilling({
     database,
@@ -54,7 +54,7 @@ export const openTestLedger = async ({ database }: TestDatabase) => {
     dataDir: "/nonexistent",
     modelsDir: "/nonexistent",
     baseUrl: "https://api.example.com",
-    role: "serve" as const,
+    mode: "server" as const,
   }
   const open = () => ({ database, clock, log, signer, deployment })
 
@@ -141,7 +141,7 @@ export const openTestLedger = async ({ database }: TestDatabase) => {
       query: Record<string, string> = {},
       caller: Caller = session("acct_1"),
       params: Record<string, string> = {},
-    ) => house.ask(endpoint, undefined, { caller, query, params }),
+    ) => deps.ask(endpoint, undefined, { caller, query, params }),
     /** The text of a CSV reply, and its pieces. */
     csv: async (
       endpoint: Endpoint,
@@ -149,9 +149,9 @@ export const openTestLedger = async ({ database }: TestDatabase) => {
       caller: Caller = session("acct_1"),
     ) => {
       const reading = Effect.gen(function* () {
-        const { reply } = yield* house.path.run(
+        const { reply } = yield* deps.path.run(
           endpoint,
-          house.input(undefined, { caller, query: { format: "csv", ...query } }),
+          deps.input(undefined, { caller, query: { format: "csv", ...query } }),
         )
         if (!("bytes" in reply)) throw new Error("no bytes")
         return {

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest"
-import { makeFolder, serverPid, startHouse } from "../testing/processes.ts"
+import { makeFolder, serverPid, startDatabase } from "../testing/processes.ts"
 import { isAlive } from "./process-list.ts"
 
 test("a command beside a server uses its PostgreSQL and leaves it", async () => {
   const folder = await makeFolder()
-  const server = await startHouse(folder, "serve")
+  const server = await startDatabase(folder, "server")
   const pid = serverPid(folder)!
-  const command = await startHouse(folder, "command")
+  const command = await startDatabase(folder, "command")
   expect(await command.ask("select 1 as n")).toBe('[{"n":1}]')
   await command.close()
   expect(serverPid(folder)).toBe(pid)
@@ -17,7 +17,7 @@ test("a command beside a server uses its PostgreSQL and leaves it", async () => 
 
 test("a command alone starts PostgreSQL and stops it", async () => {
   const folder = await makeFolder()
-  const command = await startHouse(folder, "command")
+  const command = await startDatabase(folder, "command")
   expect(command.greeting).toBe("ready")
   const pid = serverPid(folder)!
   await command.close()
@@ -26,9 +26,9 @@ test("a command alone starts PostgreSQL and stops it", async () => {
 
 test("a command leaves its PostgreSQL to a server that came meanwhile", async () => {
   const folder = await makeFolder()
-  const command = await startHouse(folder, "command")
+  const command = await startDatabase(folder, "command")
   const pid = serverPid(folder)!
-  const server = await startHouse(folder, "serve")
+  const server = await startDatabase(folder, "server")
   expect(server.greeting).toBe("ready")
   await command.close()
   expect(serverPid(folder)).toBe(pid)
@@ -40,9 +40,9 @@ test("a command leaves its PostgreSQL to a server that came meanwhile", async ()
 test("several commands at once make one PostgreSQL; the last one to leave stops it", async () => {
   const folder = await makeFolder()
   const commands = await Promise.all([
-    startHouse(folder, "command"),
-    startHouse(folder, "command"),
-    startHouse(folder, "command"),
+    startDatabase(folder, "command"),
+    startDatabase(folder, "command"),
+    startDatabase(folder, "command"),
   ])
   expect(commands.map((one) => one.greeting)).toEqual(["ready", "ready", "ready"])
   const pid = serverPid(folder)!

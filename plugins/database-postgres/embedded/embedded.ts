@@ -74,12 +74,12 @@ const borrow = (cluster: Cluster, binaries: Binaries, log: Log) =>
 
 export const openEmbedded = (
   cluster: Cluster,
-  role: Deployment["role"],
+  mode: Deployment["mode"],
   log: Log,
 ): Effect.Effect<Address, PluginError, Scope.Scope> =>
   Effect.gen(function* () {
     const binaries = yield* findAll
-    if (role === "serve") {
+    if (mode === "server") {
       const server = yield* own(cluster, binaries, log)
       return () => addressOf(cluster, server.port())
     }

@@ -1,19 +1,19 @@
 import { existsSync, readdirSync } from "node:fs"
 import { expect, test } from "vitest"
-import { makeFolder, serverPid, spawnHouse, startHouse } from "../testing/processes.ts"
+import { makeFolder, serverPid, spawnDatabase, startDatabase } from "../testing/processes.ts"
 import { isAlive, signal } from "./process-list.ts"
 
 const untilTrue = async (what: () => boolean): Promise<void> => {
   while (!what()) await new Promise((resolve) => setTimeout(resolve, 20))
 }
 
-/** The count of rows that the house has seen, after one more. */
+/** The count of rows that the database process has seen, after one more. */
 const addRow =
   "with one as (insert into kept default values returning 1) select (select count(*) from kept)::int + 1 as n"
 
 test("made, stopped, and started again with its data", async () => {
   const folder = await makeFolder()
-  const first = await startHouse(folder, "serve")
+  const first = await startDatabase(folder, "server")
   expect(first.greeting).toBe("ready")
   await first.ask("create table kept (id serial)")
   expect(await first.ask(addRow)).toBe('[{"n":1}]')
@@ -22,21 +22,21 @@ test("made, stopped, and started again with its data", async () => {
   expect(isAlive(pid)).toBe(false)
   expect(existsSync(`${folder}/server.lock`)).toBe(false)
 
-  const second = await startHouse(folder, "serve")
+  const second = await startDatabase(folder, "server")
   expect(await second.ask(addRow)).toBe('[{"n":2}]')
   await second.close()
 })
 
 test("kill -9 of the owner: the next one adopts the server, with all that was committed, and stops it at its end", async () => {
   const folder = await makeFolder()
-  const first = await startHouse(folder, "serve")
+  const first = await startDatabase(folder, "server")
   await first.ask("create table kept (id serial)")
   await first.ask(addRow)
   const pid = serverPid(folder)!
   await first.kill()
   expect(isAlive(pid)).toBe(true)
 
-  const second = await startHouse(folder, "serve")
+  const second = await startDatabase(folder, "server")
   expect(second.greeting).toBe("ready")
   expect(serverPid(folder)).toBe(pid)
   expect(await second.ask(addRow)).toBe('[{"n":2}]')
@@ -46,31 +46,31 @@ test("kill -9 of the owner: the next one adopts the server, with all that was co
 
 test("kill -9 of the server: it is started again and the pool recovers", async () => {
   const folder = await makeFolder()
-  const house = await startHouse(folder, "serve")
-  await house.ask("create table kept (id serial)")
-  await house.ask(addRow)
+  const fixture = await startDatabase(folder, "server")
+  await fixture.ask("create table kept (id serial)")
+  await fixture.ask(addRow)
   const pid = serverPid(folder)!
   signal(pid, "SIGKILL")
   await untilTrue(() => ![undefined, pid].includes(serverPid(folder)))
-  let answer = await house.ask(addRow)
-  while (answer.startsWith("failed")) answer = await house.ask(addRow)
+  let answer = await fixture.ask(addRow)
+  while (answer.startsWith("failed")) answer = await fixture.ask(addRow)
   expect(answer).toBe('[{"n":2}]')
-  await house.close()
+  await fixture.close()
 })
 
 test("kill -9 of everything, again and again: nothing that was committed is lost", async () => {
   const folder = await makeFolder()
   let rows = 0
   for (let round = 0; round < 3; round += 1) {
-    const house = await startHouse(folder, "serve")
-    expect(house.greeting).toBe("ready")
-    if (round === 0) await house.ask("create table kept (id serial)")
+    const fixture = await startDatabase(folder, "server")
+    expect(fixture.greeting).toBe("ready")
+    if (round === 0) await fixture.ask("create table kept (id serial)")
     for (let i = 0; i < 20; i += 1) {
       rows += 1
-      expect(await house.ask(addRow)).toBe(`[{"n":${rows}}]`)
+      expect(await fixture.ask(addRow)).toBe(`[{"n":${rows}}]`)
     }
     signal(serverPid(folder)!, "SIGKILL")
-    await house.kill()
+    await fixture.kill()
   }
 })
 
@@ -83,22 +83,22 @@ test("kill -9 while the cluster is made is harmless", async () => {
   const folder = await makeFolder()
   for (const afterMs of [0, 300]) {
     const left = new Set(makings(folder))
-    const killed = spawnHouse(folder, "serve")
+    const killed = spawnDatabase(folder, "server")
     await untilTrue(() => makings(folder).some((name) => !left.has(name)))
     await new Promise((resolve) => setTimeout(resolve, afterMs))
     await killed.kill()
     expect((await killed.greeted).greeting).toBe("gone")
   }
-  const house = await startHouse(folder, "serve")
-  expect(house.greeting).toBe("ready")
+  const fixture = await startDatabase(folder, "server")
+  expect(fixture.greeting).toBe("ready")
   expect(readdirSync(folder).filter((name) => name.includes("making"))).toEqual([])
-  await house.close()
+  await fixture.close()
 })
 
 test("a second server on the same folder is refused, and the first goes on", async () => {
   const folder = await makeFolder()
-  const first = await startHouse(folder, "serve")
-  const second = await startHouse(folder, "serve")
+  const first = await startDatabase(folder, "server")
+  const second = await startDatabase(folder, "server")
   expect(second.greeting).toMatch(
     new RegExp(`^failed another server \\(process ${first.pid}\\) runs on this data folder`),
   )
@@ -108,8 +108,8 @@ test("a second server on the same folder is refused, and the first goes on", asy
 
 test("an owner that exits without closing, as on a second signal, leaves no server behind", async () => {
   const folder = await makeFolder()
-  const house = await startHouse(folder, "serve")
+  const fixture = await startDatabase(folder, "server")
   const pid = serverPid(folder)!
-  await house.exit()
+  await fixture.exit()
   await untilTrue(() => !isAlive(pid))
 })

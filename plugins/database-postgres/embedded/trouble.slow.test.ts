@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { Cause, Effect, Exit, Option, Scope } from "effect"
 import { expect, test } from "vitest"
 import { fakeLog } from "../../../testing/fakes/log.ts"
-import { clusterOf, makeFolder, serverPid, startHouse } from "../testing/processes.ts"
+import { clusterOf, makeFolder, serverPid, startDatabase } from "../testing/processes.ts"
 import { findBinaries } from "./binaries.ts"
 import { openEmbedded } from "./embedded.ts"
 import { pidFilePath } from "./pid-file.ts"
@@ -17,7 +17,7 @@ import { stopServer } from "./stop.ts"
 const open = async (folder: string, log = fakeLog()) => {
   const scope = Scope.makeUnsafe()
   const exit = await Effect.runPromiseExit(
-    openEmbedded(clusterOf(folder), "serve", log).pipe(Scope.provide(scope)),
+    openEmbedded(clusterOf(folder), "server", log).pipe(Scope.provide(scope)),
   )
   const failure = Exit.isFailure(exit)
     ? Option.getOrUndefined(Cause.findErrorOption(exit.cause))?.message
@@ -180,14 +180,14 @@ test.skipIf(!nobodyReaches)("not root: PostgreSQL runs as the same user", async 
   const mine = join(folder, "mine")
   await mkdir(mine)
   await chown(mine, 65_534, 65_534)
-  const house = await startHouse(mine, "serve", [
+  const fixture = await startDatabase(mine, "server", [
     "setpriv",
     "--reuid=65534",
     "--regid=65534",
     "--clear-groups",
   ])
-  expect(house.greeting).toBe("ready")
+  expect(fixture.greeting).toBe("ready")
   expect((await stat(`/proc/${serverPid(mine)}`)).uid).toBe(65_534)
-  expect(await house.ask("select 1 as n")).toBe('[{"n":1}]')
-  await house.close()
+  expect(await fixture.ask("select 1 as n")).toBe('[{"n":1}]')
+  await fixture.close()
 })

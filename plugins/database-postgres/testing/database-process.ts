@@ -8,16 +8,16 @@ import { openPostgres } from "../postgres.ts"
 import { Settings } from "../settings.ts"
 
 /**
- * A process with the database and nothing else, for tests that kill it: `house-process.ts <data folder> <serve|command>`.
+ * A process with the database and nothing else, for tests that kill it: `deps-process.ts <data folder> <server|command>`.
  * Says `ready`, or `failed <message>`. Each line it then reads is SQL, answered by its rows in JSON; `exit` leaves without closing; the end of its input closes all.
  */
-const [dataDir = "", role] = process.argv.slice(2)
+const [dataDir = "", mode] = process.argv.slice(2)
 const deployment: Deployment = {
   name: "child",
   dataDir,
   modelsDir: dataDir,
   baseUrl: "http://127.0.0.1",
-  role: role === "serve" ? "serve" : "command",
+  mode: mode === "server" ? "server" : "command",
 }
 const scope = Scope.makeUnsafe()
 const settings = Schema.decodeUnknownSync(Settings)({})

@@ -14,7 +14,7 @@ import { stopServer } from "../embedded/stop.ts"
 
 const script = fileURLToPath(new URL("./database-process.ts", import.meta.url))
 
-export interface House {
+export interface DatabaseProcess {
   readonly pid: number
   /** `ready`, `failed ...`, or `gone` when it was killed first. */
   readonly greeting: string
@@ -28,7 +28,7 @@ export interface House {
 }
 
 export interface Starting {
-  readonly greeted: Promise<House>
+  readonly greeted: Promise<DatabaseProcess>
   kill(): Promise<void>
 }
 
@@ -40,7 +40,7 @@ const children = new Set<ChildProcess>()
 
 /** A data folder that is gone after the test, with the server in it. */
 export const makeFolder = async (): Promise<string> => {
-  const folder = await mkdtemp(join(tmpdir(), "rakit-house-"))
+  const folder = await mkdtemp(join(tmpdir(), "rakit-database-"))
   folders.push(folder)
   return folder
 }
@@ -51,12 +51,12 @@ export const serverPid = (folder: string): number | undefined =>
   readPidFile(join(folder, "postgres"))?.pid
 
 /** Starts a process that has the database; `prefix` is a program that starts it, such as `setpriv`. */
-export const spawnHouse = (
+export const spawnDatabase = (
   folder: string,
-  role: "serve" | "command",
+  mode: "server" | "command",
   prefix: readonly string[] = [],
 ): Starting => {
-  const [file, ...args] = [...prefix, process.execPath, "--import", "tsx", script, folder, role]
+  const [file, ...args] = [...prefix, process.execPath, "--import", "tsx", script, folder, mode]
   const child = spawn(file!, args, { stdio: ["pipe", "pipe", "inherit"] })
   children.add(child)
   const exit = once(child, "exit").then(() => void children.delete(child))
@@ -91,8 +91,9 @@ export const spawnHouse = (
   }
 }
 
-export const startHouse = (...args: Parameters<typeof spawnHouse>): Promise<House> =>
-  spawnHouse(...args).greeted
+export const startDatabase = (
+  ...args: Parameters<typeof spawnDatabase>
+): Promise<DatabaseProcess> => spawnDatabase(...args).greeted
 
 afterEach(async () => {
   for (const child of children) child.kill("SIGKILL")

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { sql } from "kysely"
 import { type ApiError, apiError, isId, type PortError, type Tenant } from "../../../core/index.ts"
-import type { BatchHouse } from "../house.ts"
+import type { BatchDeps } from "../deps.ts"
 import type { BatchRow, BatchTables } from "../tables.ts"
 
 /** Of one account, test and live apart. */
@@ -27,7 +27,7 @@ const own = ({ account, mode }: Tenant) => ({ account, mode })
 const isBatchId = (id: string): boolean => isId(id) && id.startsWith("batch-")
 
 export const insertBatch = (
-  { database, clock, ids, limits }: BatchHouse,
+  { database, clock, ids, limits }: BatchDeps,
   { tenant, keyId, endpoint, inputFileId, metadata }: NewBatch,
 ): Effect.Effect<BatchRow, ApiError | PortError> =>
   database.transaction((tx) =>
@@ -74,7 +74,7 @@ export const insertBatch = (
   )
 
 export const findBatch = (
-  { database }: BatchHouse,
+  { database }: BatchDeps,
   tenant: Tenant,
   id: string,
 ): Effect.Effect<BatchRow | undefined, PortError> => {
@@ -92,7 +92,7 @@ export const findBatch = (
 
 /** The newest first; `before` is the place of the last one seen. */
 export const listBatches = (
-  { database }: BatchHouse,
+  { database }: BatchDeps,
   tenant: Tenant,
   limit: number,
   before: bigint | undefined,
@@ -110,7 +110,7 @@ export const listBatches = (
 
 /** At once, in one statement; its worker is told, or finds the epoch still its own, and the status not. Undefined: there is none that has not ended. */
 export const cancelBatch = (
-  { database, clock, cancels }: BatchHouse,
+  { database, clock, cancels }: BatchDeps,
   tenant: Tenant,
   id: string,
 ): Effect.Effect<BatchRow | undefined, PortError> => {
@@ -132,7 +132,7 @@ export const cancelBatch = (
 
 /** How many lines a second the last batches of this account had, from their first line to their end; undefined: none has ended yet. */
 export const measuredRate = (
-  { database }: BatchHouse,
+  { database }: BatchDeps,
   tenant: Tenant,
   endpoint: string,
 ): Effect.Effect<number | undefined, PortError> =>

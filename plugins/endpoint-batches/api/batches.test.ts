@@ -2,17 +2,17 @@ import { Effect } from "effect"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import type { Caller } from "../../../core/index.ts"
 import type { BatchTables } from "../tables.ts"
-import { lineOf, openTestHouse, type TestHouse, targetPath } from "../testing/api-fixture.ts"
+import { type Fixture, lineOf, openFixture, targetPath } from "../testing/api-fixture.ts"
 import { maxOpenBatches } from "./batch-rows.ts"
 
-let test: TestHouse
+let test: Fixture
 let live: Caller
 beforeAll(async () => {
-  test = await openTestHouse()
+  test = await openFixture()
   live = test.core.caller
 })
 afterAll(() => test?.close())
-const rows = () => test.house.database.queries<BatchTables>()
+const rows = () => test.deps.database.queries<BatchTables>()
 beforeEach(async () => {
   await rows().deleteFrom("batches_batch").execute()
   // another minute, for the rate limit
@@ -28,8 +28,7 @@ type Shown = Record<string, unknown> & {
   readonly created_at: number
 }
 
-const newFile = (more: Parameters<TestHouse["addFile"]>[1] = {}) =>
-  test.addFile(lineOf("a"), more).id
+const newFile = (more: Parameters<Fixture["addFile"]>[1] = {}) => test.addFile(lineOf("a"), more).id
 const create = async (body: object = {}, more: object = {}) => {
   const { status, json } = await test.ask("batches.create", {
     body: { input_file_id: newFile(), endpoint: targetPath, ...body },

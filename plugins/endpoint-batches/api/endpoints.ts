@@ -16,33 +16,33 @@ import {
   type Tenant,
   toList,
 } from "../../../core/index.ts"
-import type { BatchHouse } from "../house.ts"
+import type { BatchDeps } from "../deps.ts"
 import { Batch, BatchList, batchObject, CreateBatch } from "../wire.ts"
 import { cancelBatch, findBatch, insertBatch, listBatches } from "./batch-rows.ts"
 import { makeForecaster } from "./forecast.ts"
 import { inputOf, isPayable, type Order, readOrder } from "./order.ts"
 
 /** Undefined until the plugin has started. */
-export type OpenHouse = () => BatchHouse | undefined
+export type OpenDeps = () => BatchDeps | undefined
 
 const common = { access: "key", maxBodyBytes: megabyte } as const
 const item = "/v1/batches/{id}"
 const ok = (json: Json): Reply => ({ status: 200, json })
 
-const opened = (open: OpenHouse): Effect.Effect<BatchHouse, ApiError> =>
+const opened = (open: OpenDeps): Effect.Effect<BatchDeps, ApiError> =>
   Effect.suspend(() => {
-    const house = open()
-    return house
-      ? Effect.succeed(house)
+    const deps = open()
+    return deps
+      ? Effect.succeed(deps)
       : Effect.fail(apiError("server_starting", undefined, { retryAfterMs: 2_000 }))
   })
 
-const createBatch = (house: BatchHouse, order: Order) =>
+const createBatch = (deps: BatchDeps, order: Order) =>
   Effect.gen(function* () {
     const { caller, body, target } = order
-    const { id: inputFileId } = yield* inputOf(house, order)
-    yield* isPayable(house, order)
-    const row = yield* insertBatch(house, {
+    const { id: inputFileId } = yield* inputOf(deps, order)
+    yield* isPayable(deps, order)
+    const row = yield* insertBatch(deps, {
       tenant: caller.tenant,
       keyId: caller.keyId,
       endpoint: target.path,
@@ -52,7 +52,7 @@ const createBatch = (house: BatchHouse, order: Order) =>
     return ok(batchObject(row))
   })
 
-const create = (open: OpenHouse) => {
+const create = (open: OpenDeps) => {
   const forecast = makeForecaster()
   return defineEndpoint<CreateBatch>({
     ...common,
@@ -66,23 +66,23 @@ const create = (open: OpenHouse) => {
     creates: true,
     plan: (call) =>
       Effect.gen(function* () {
-        const house = yield* opened(open)
-        const order = yield* readOrder(house, call)
-        return { bound: {}, run: createBatch(house, order), forecast: forecast(house, order) }
+        const deps = yield* opened(open)
+        const order = yield* readOrder(deps, call)
+        return { bound: {}, run: createBatch(deps, order), forecast: forecast(deps, order) }
       }),
   })
 }
 
-type Work = (house: BatchHouse, tenant: Tenant) => Effect.Effect<Reply, ApiError | PortError>
+type Work = (deps: BatchDeps, tenant: Tenant) => Effect.Effect<Reply, ApiError | PortError>
 
-const plan = (open: OpenHouse, { caller }: Call<Json>, work: Work): Effect.Effect<Plan, ApiError> =>
-  Effect.flatMap(opened(open), (house) =>
+const plan = (open: OpenDeps, { caller }: Call<Json>, work: Work): Effect.Effect<Plan, ApiError> =>
+  Effect.flatMap(opened(open), (deps) =>
     caller
-      ? Effect.succeed({ bound: {}, run: work(house, caller.tenant) })
+      ? Effect.succeed({ bound: {}, run: work(deps, caller.tenant) })
       : Effect.fail(apiError("authentication_error")),
   )
 
-const list = (open: OpenHouse) =>
+const list = (open: OpenDeps) =>
   defineEndpoint({
     ...common,
     id: "batches.list",
@@ -93,12 +93,12 @@ const list = (open: OpenHouse) =>
     reply: BatchList,
     plan: (call) =>
       Effect.flatMap(readPage(call.query), (page) =>
-        plan(open, call, (house, tenant) =>
+        plan(open, call, (deps, tenant) =>
           Effect.gen(function* () {
             const before = yield* placeOf(page.after, (id) =>
-              Effect.map(findBatch(house, tenant, id), (row) => row?.seq),
+              Effect.map(findBatch(deps, tenant, id), (row) => row?.seq),
             )
-            const found = firstOf(yield* listBatches(house, tenant, page.limit + 1, before), page)
+            const found = firstOf(yield* listBatches(deps, tenant, page.limit + 1, before), page)
             return ok(toList(found.rows.map(batchObject), found.hasMore))
           }),
         ),
@@ -107,12 +107,12 @@ const list = (open: OpenHouse) =>
 
 const noSuchBatch = () => apiError("not_found", "There is no such batch.")
 
-const existing = (house: BatchHouse, tenant: Tenant, id: string) =>
-  Effect.flatMap(findBatch(house, tenant, id), (row) =>
+const existing = (deps: BatchDeps, tenant: Tenant, id: string) =>
+  Effect.flatMap(findBatch(deps, tenant, id), (row) =>
     row ? Effect.succeed(row) : Effect.fail(noSuchBatch()),
   )
 
-const retrieve = (open: OpenHouse) =>
+const retrieve = (open: OpenDeps) =>
   defineEndpoint({
     ...common,
     id: "batches.retrieve",
@@ -122,12 +122,12 @@ const retrieve = (open: OpenHouse) =>
     body: "none",
     reply: Batch,
     plan: (call) =>
-      plan(open, call, (house, tenant) =>
-        Effect.map(existing(house, tenant, call.params.id ?? ""), (row) => ok(batchObject(row))),
+      plan(open, call, (deps, tenant) =>
+        Effect.map(existing(deps, tenant, call.params.id ?? ""), (row) => ok(batchObject(row))),
       ),
   })
 
-const cancel = (open: OpenHouse) =>
+const cancel = (open: OpenDeps) =>
   defineEndpoint({
     ...common,
     id: "batches.cancel",
@@ -139,11 +139,11 @@ const cancel = (open: OpenHouse) =>
     reply: Batch,
     plan: (call) => {
       const { id = "" } = call.params
-      return plan(open, call, (house, tenant) =>
+      return plan(open, call, (deps, tenant) =>
         Effect.gen(function* () {
-          const cancelled = yield* cancelBatch(house, tenant, id)
+          const cancelled = yield* cancelBatch(deps, tenant, id)
           if (cancelled) return ok(batchObject(cancelled))
-          const { status } = yield* existing(house, tenant, id)
+          const { status } = yield* existing(deps, tenant, id)
           return yield* apiError(
             "conflict",
             `The batch is ${status} already, and can't be cancelled any more.`,
@@ -154,7 +154,7 @@ const cancel = (open: OpenHouse) =>
   })
 
 /** Everything under `/v1/batches`. */
-export const batchEndpoints = (open: OpenHouse): readonly Endpoint[] => [
+export const batchEndpoints = (open: OpenDeps): readonly Endpoint[] => [
   create(open),
   list(open),
   retrieve(open),

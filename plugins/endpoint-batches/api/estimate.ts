@@ -10,7 +10,7 @@ import {
   type Usage,
   type UsageByModel,
 } from "../../../core/index.ts"
-import type { BatchHouse } from "../house.ts"
+import type { BatchDeps } from "../deps.ts"
 import { isBatchError, readInputLine } from "../input/input-line.ts"
 import { jsonLines } from "../input/json-lines.ts"
 import type { Faults } from "../preflight/faults.ts"
@@ -35,17 +35,14 @@ const rereadFailure = (error: StorageError): ApiError | PortError => {
 }
 
 const bodyAt = (
-  house: BatchHouse,
+  deps: BatchDeps,
   file: StoredFile,
   path: string,
   { line, offset, end }: Place,
 ): Effect.Effect<Json, ApiError | PortError> => {
-  const bytes = Stream.mapError(
-    house.files.read(file, { from: offset, to: end - 1 }),
-    rereadFailure,
-  )
+  const bytes = Stream.mapError(deps.files.read(file, { from: offset, to: end - 1 }), rereadFailure)
   const found = Stream.runHead(
-    jsonLines(bytes, { maxLineBytes: house.limits.maxLineBytes, from: { line, offset } }),
+    jsonLines(bytes, { maxLineBytes: deps.limits.maxLineBytes, from: { line, offset } }),
   )
   return Effect.flatMap(found, (raw) => {
     const read = Option.isSome(raw) ? readInputLine(raw.value, path) : undefined
@@ -78,7 +75,7 @@ export interface Measured {
 
 /** The worst cases of the lines in the sample. One that would be refused costs nothing, and is a fault; where the model can't say now, nobody can. */
 export const measure = (
-  house: BatchHouse,
+  deps: BatchDeps,
   file: StoredFile,
   { target, caller, callId }: Order,
   sample: Sample,
@@ -87,8 +84,8 @@ export const measure = (
   Effect.gen(function* () {
     let sum: Measured = { bound: {}, costMicros: 0n }
     for (const place of sample.places) {
-      const body = yield* bodyAt(house, file, target.path, place)
-      const one = yield* house.callPath.check(target, lineInput(house, caller, callId, body)).pipe(
+      const body = yield* bodyAt(deps, file, target.path, place)
+      const one = yield* deps.callPath.check(target, lineInput(deps, caller, callId, body)).pipe(
         Effect.catch((error) => {
           if (statusOf(error) >= 500 || statusOf(error) === 429) return Effect.fail(error)
           faults.add(lineFault(error, place.line))

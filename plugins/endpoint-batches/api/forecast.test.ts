@@ -1,11 +1,11 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { BatchTables } from "../tables.ts"
-import { lineOf, openTestHouse, type TestHouse, targetPath } from "../testing/api-fixture.ts"
+import { type Fixture, lineOf, openFixture, targetPath } from "../testing/api-fixture.ts"
 
-let test: TestHouse
+let test: Fixture
 beforeAll(async () => {
-  test = await openTestHouse()
+  test = await openFixture()
 })
 afterAll(() => test?.close())
 
@@ -66,7 +66,7 @@ describe("a dry run of a batch", () => {
       estimated_seconds: null,
     })
     expect(
-      await test.house.database
+      await test.deps.database
         .queries<BatchTables>()
         .selectFrom("batches_batch")
         .selectAll()
@@ -258,12 +258,12 @@ describe("a dry run of a batch", () => {
       deadline_at: at,
       expires_at: at,
     }
-    await test.house.database
+    await test.deps.database
       .queries<BatchTables>()
       .insertInto("batches_batch")
       .values({ id: "batch-1", ...row, ...more, in_progress_at: at, ended_at: new Date(100_000) })
       .execute()
     const { json } = await dryRun(lines(200))
-    expect(json.estimated_seconds).toBe(20 + test.house.limits.pollMs / 1000)
+    expect(json.estimated_seconds).toBe(20 + test.deps.limits.pollMs / 1000)
   })
 })

@@ -9,7 +9,7 @@ import {
   type PortError,
   type StoredFile,
 } from "../../../core/index.ts"
-import type { BatchHouse } from "../house.ts"
+import type { BatchDeps } from "../deps.ts"
 import type { Faults } from "../preflight/faults.ts"
 import { makeModelCheck } from "../preflight/model-check.ts"
 import { Sample } from "../preflight/sample.ts"
@@ -53,15 +53,15 @@ interface Reading {
 }
 
 const readAll = (
-  house: BatchHouse,
+  deps: BatchDeps,
   file: StoredFile,
   { target, caller, callId }: Order,
 ): Effect.Effect<Reading, PortError> =>
   Effect.gen(function* () {
-    const check = makeModelCheck(house, target, caller, callId)
+    const check = makeModelCheck(deps, target, caller, callId)
     const sample = new Sample()
     let misshapen = 0
-    const { lines, faults } = yield* scan(house, file, target.path, ({ body }, raw) =>
+    const { lines, faults } = yield* scan(deps, file, target.path, ({ body }, raw) =>
       Effect.gen(function* () {
         const unknown = yield* check(body, raw.line)
         if (unknown) return unknown
@@ -74,21 +74,18 @@ const readAll = (
     return { lines, faults, sample, isRefused: faults.count > misshapen }
   })
 
-const forecastOf = (
-  house: BatchHouse,
-  order: Order,
-): Effect.Effect<Forecast, ApiError | PortError> =>
+const forecastOf = (deps: BatchDeps, order: Order): Effect.Effect<Forecast, ApiError | PortError> =>
   Effect.gen(function* () {
-    const file = yield* inputOf(house, order)
-    const { lines, faults, sample, isRefused } = yield* readAll(house, file, order)
+    const file = yield* inputOf(deps, order)
+    const { lines, faults, sample, isRefused } = yield* readAll(deps, file, order)
     const sampled = sample.places.length
     const { bound, costMicros } = scaleUp(
-      yield* measure(house, file, order, sample, faults),
+      yield* measure(deps, file, order, sample, faults),
       sample.seen,
       sampled,
     )
-    const rate = yield* measuredRate(house, order.caller.tenant, order.target.path)
-    const isPaid = yield* isPayable(house, order).pipe(
+    const rate = yield* measuredRate(deps, order.caller.tenant, order.target.path)
+    const isPaid = yield* isPayable(deps, order).pipe(
       Effect.as(true),
       Effect.catchTag("ApiError", () => Effect.succeed(false)),
     )
@@ -98,7 +95,7 @@ const forecastOf = (
       sampled_lines: sampled,
       errors: faults.list(),
       estimated_seconds:
-        rate === undefined ? null : Math.ceil(sample.seen / rate + house.limits.pollMs / 1000),
+        rate === undefined ? null : Math.ceil(sample.seen / rate + deps.limits.pollMs / 1000),
     }
     return { bound, costMicros, wouldSucceed: !isRefused && isPaid, more }
   })
@@ -106,6 +103,6 @@ const forecastOf = (
 /** What a batch would find, cost and take: every line's shape is checked, tokens are counted on a sample. */
 export const makeForecaster = () => {
   const places = Semaphore.makeUnsafe(forecastsAtOnce)
-  return (house: BatchHouse, order: Order): Effect.Effect<Forecast, ApiError | PortError> =>
-    places.withPermits(1)(forecastOf(house, order))
+  return (deps: BatchDeps, order: Order): Effect.Effect<Forecast, ApiError | PortError> =>
+    places.withPermits(1)(forecastOf(deps, order))
 }

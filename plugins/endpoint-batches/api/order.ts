@@ -8,7 +8,7 @@ import {
   type PortError,
   type StoredFile,
 } from "../../../core/index.ts"
-import type { BatchHouse } from "../house.ts"
+import type { BatchDeps } from "../deps.ts"
 import type { CreateBatch } from "../wire.ts"
 
 /** A creation of which all is known that needs no looking up. */
@@ -21,7 +21,7 @@ export interface Order {
   readonly target: Endpoint
 }
 
-const targetOf = ({ targets }: BatchHouse, path: string): Effect.Effect<Endpoint, ApiError> => {
+const targetOf = ({ targets }: BatchDeps, path: string): Effect.Effect<Endpoint, ApiError> => {
   const target = targets.get(path)
   if (target) return Effect.succeed(target)
   const message = `endpoint: must be one of ${[...targets.keys()].join(", ") || "none: nothing here can run in a batch"}`
@@ -39,12 +39,12 @@ const reaches = ({ scopes }: Caller, { id }: Endpoint): Effect.Effect<void, ApiE
       )
 
 export const readOrder = (
-  house: BatchHouse,
+  deps: BatchDeps,
   { id, requestId, caller, body }: Call<CreateBatch>,
 ): Effect.Effect<Order, ApiError> =>
   Effect.gen(function* () {
     if (caller?.keyId === undefined) return yield* apiError("authentication_error")
-    const target = yield* targetOf(house, body.endpoint)
+    const target = yield* targetOf(deps, body.endpoint)
     yield* reaches(caller, target)
     return { callId: id, requestId, caller: { ...caller, keyId: caller.keyId }, body, target }
   })
@@ -54,12 +54,12 @@ export const noSuchFile = (): ApiError =>
   apiError("not_found", "There is no such file.", { param: "input_file_id" })
 
 export const inputOf = (
-  house: BatchHouse,
+  deps: BatchDeps,
   { caller, body }: Order,
 ): Effect.Effect<StoredFile, ApiError | PortError> =>
   Effect.gen(function* () {
     const param = "input_file_id"
-    const file = yield* house.files.find(caller.tenant, body.input_file_id)
+    const file = yield* deps.files.find(caller.tenant, body.input_file_id)
     if (!file) return yield* noSuchFile()
     if (file.purpose !== "batch_input")
       return yield* apiError(
@@ -72,7 +72,7 @@ export const inputOf = (
 
 /** Making one is free; but of nothing no line could be paid. */
 export const isPayable = (
-  { billing, ids }: BatchHouse,
+  { billing, ids }: BatchDeps,
   { requestId, caller }: Order,
 ): Effect.Effect<void, ApiError | PortError> => {
   const holdMicros = caller.tenant.mode === "test" ? 0n : 1n
@@ -83,7 +83,7 @@ export const isPayable = (
       endpoint: "batches.create",
       requestId,
       holdMicros,
-      counts: "none",
+      counts: "peek",
     })
     .pipe(
       Effect.asVoid,

@@ -6,15 +6,15 @@ import {
   type PortError,
 } from "../../../core/index.ts"
 import { batchPage, type CheckedBatch, subjectOf } from "./batch-rows.ts"
+import type { CheckDeps } from "./deps.ts"
 import { checkEnded } from "./ended.ts"
-import type { CheckHouse } from "./house.ts"
 import { checkMoney } from "./money.ts"
 import { checkRunning } from "./running.ts"
 
 /** A living worker ends it within seconds. */
 const overdueMs = 3_600_000
 
-const checkOverdue = ({ clock }: CheckHouse, row: CheckedBatch): readonly Finding[] =>
+const checkOverdue = ({ clock }: CheckDeps, row: CheckedBatch): readonly Finding[] =>
   row.deadline_at.getTime() > clock.nowMs() - overdueMs
     ? []
     : [
@@ -25,30 +25,30 @@ const checkOverdue = ({ clock }: CheckHouse, row: CheckedBatch): readonly Findin
       ]
 
 const checkOne = (
-  house: CheckHouse,
+  deps: CheckDeps,
   row: CheckedBatch,
 ): Effect.Effect<readonly Finding[], PortError> => {
-  if (row.ended_at !== null) return checkEnded(house, row)
-  const overdue = checkOverdue(house, row)
+  if (row.ended_at !== null) return checkEnded(deps, row)
+  const overdue = checkOverdue(deps, row)
   return row.status === "in_progress"
-    ? Effect.map(checkRunning(house, row), (found) => [...overdue, ...found])
+    ? Effect.map(checkRunning(deps, row), (found) => [...overdue, ...found])
     : Effect.succeed(overdue)
 }
 
-export const batchCheck = (house: CheckHouse): ConsistencyCheck => ({
+export const batchCheck = (deps: CheckDeps): ConsistencyCheck => ({
   name: "batches",
   about:
     "counters, parts and files of each batch hold each answered line once, in order, and it cost what the ledger has charged",
   findings: (looked) => {
     const judge = (rows: readonly CheckedBatch[]) =>
       Effect.gen(function* () {
-        const found = [...(yield* checkMoney(house, rows))]
+        const found = [...(yield* checkMoney(deps, rows))]
         for (const row of rows) {
-          found.push(...(yield* checkOne(house, row)))
+          found.push(...(yield* checkOne(deps, row)))
           looked(1)
         }
         return found
       })
-    return inPages({ page: batchPage(house), judge }, () => {})
+    return inPages({ page: batchPage(deps), judge }, () => {})
   },
 })

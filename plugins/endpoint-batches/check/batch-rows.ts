@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { sql } from "kysely"
 import type { PortError } from "../../../core/index.ts"
-import type { BatchHouse } from "../house.ts"
+import type { BatchDeps } from "../deps.ts"
 import type { BatchRow, BatchTables, PartRow } from "../tables.ts"
 
 /** A batch, and what of its answers lies in no file yet, as they were at one moment. */
@@ -22,7 +22,7 @@ const select = sql`
     CROSS JOIN LATERAL (SELECT json_agg(to_json(p) ORDER BY kind, part) AS parts FROM batches_part p WHERE batch_id = b.id) p`
 
 const read = (
-  { database }: BatchHouse,
+  { database }: BatchDeps,
   rest: ReturnType<typeof sql>,
 ): Effect.Effect<readonly CheckedBatch[], PortError> =>
   Effect.map(
@@ -35,18 +35,18 @@ const read = (
   )
 
 export const batchPage =
-  (house: BatchHouse) =>
+  (deps: BatchDeps) =>
   (
     after: CheckedBatch | undefined,
     limit: number,
   ): Effect.Effect<readonly CheckedBatch[], PortError> =>
-    read(house, sql`WHERE b.seq > ${after?.seq ?? 0n} ORDER BY b.seq LIMIT ${limit}`)
+    read(deps, sql`WHERE b.seq > ${after?.seq ?? 0n} ORDER BY b.seq LIMIT ${limit}`)
 
 export const batchNow = (
-  house: BatchHouse,
+  deps: BatchDeps,
   id: string,
 ): Effect.Effect<CheckedBatch | undefined, PortError> =>
-  Effect.map(read(house, sql`WHERE b.id = ${id}`), ([row]) => row)
+  Effect.map(read(deps, sql`WHERE b.id = ${id}`), ([row]) => row)
 
 /** As an operator finds it again. */
 export const subjectOf = ({ id, account, mode }: BatchRow): string =>

@@ -9,12 +9,12 @@ import {
   type StoredFile,
 } from "../../../core/index.ts"
 import type { BatchTable } from "../tables.ts"
-import { openWorkHouse, type WorkHouse } from "../testing/work/work-house.ts"
+import { openWorkFixture, type WorkFixture } from "../testing/work/work-fixture.ts"
 import { keepWorking } from "../work/keep-working.ts"
 import { lineId } from "../work/line-wire.ts"
 import { partKey } from "../work/part-key.ts"
 import { batchCheck } from "./batch-check.ts"
-import type { CheckHouse } from "./house.ts"
+import type { CheckDeps } from "./deps.ts"
 import { partCheck } from "./part-check.ts"
 
 const run = Effect.runPromise
@@ -22,11 +22,11 @@ const hourMs = 3_600_000
 const lines = 12
 let aheadMs = 0
 const clock: Clock = { nowMs: () => Date.now() + aheadMs, monotonicMs: () => performance.now() }
-let work: WorkHouse
-let checked: CheckHouse
+let work: WorkFixture
+let checked: CheckDeps
 /** Ended well, with answers and failures. */
 let batch: string
-let row: Awaited<ReturnType<WorkHouse["batch"]>>
+let row: Awaited<ReturnType<WorkFixture["batch"]>>
 
 const children: Ledger["children"] = (parents) =>
   Effect.promise(async () => {
@@ -48,15 +48,15 @@ const children: Ledger["children"] = (parents) =>
   })
 
 beforeAll(async () => {
-  work = await openWorkHouse({
+  work = await openWorkFixture({
     clock,
     run: (n) =>
       n % 4 === 1 ? Effect.fail(apiError("invalid_request_error")) : Effect.succeed({ n }),
   })
-  checked = { ...work.house, ledger: () => ({ children }) as Ledger }
+  checked = { ...work.deps, ledger: () => ({ children }) as Ledger }
   const scope = Scope.makeUnsafe()
   batch = await work.create("ada", lines)
-  Effect.runFork(Effect.forkScoped(keepWorking(work.house)).pipe(Scope.provide(scope)))
+  Effect.runFork(Effect.forkScoped(keepWorking(work.deps)).pipe(Scope.provide(scope)))
   await vi.waitFor(async () => expect((await work.batch(batch)).status).toBe("completed"), {
     timeout: 15_000,
   })
@@ -70,18 +70,18 @@ beforeEach(() => {
 
 const findings = async (
   looked: (things: number) => void = () => {},
-  house = checked,
+  fixture = checked,
 ): Promise<readonly Finding[]> => [
-  ...(await run(Stream.runCollect(batchCheck(house).findings(looked)))),
-  ...(await run(Stream.runCollect(partCheck(house).findings(looked)))),
+  ...(await run(Stream.runCollect(batchCheck(fixture).findings(looked)))),
+  ...(await run(Stream.runCollect(partCheck(fixture).findings(looked)))),
 ]
 const subject = () => `batch ${batch} of account ada (live)`
 const textOf = ({ subject, problem, remedy = "-" }: Finding): string =>
   `${subject}: ${problem} (${remedy})`
 const texts = async () => (await findings()).map(textOf)
-const mendAll = async () => {
-  for (const { mend } of await findings())
-    for (let time = 0; mend && time < 2; time++) await run(mend)
+const repairAll = async () => {
+  for (const { repair } of await findings())
+    for (let time = 0; repair && time < 2; time++) await run(repair)
 }
 const change = (set: Partial<Record<keyof BatchTable, unknown>>) =>
   work.db
@@ -90,7 +90,7 @@ const change = (set: Partial<Record<keyof BatchTable, unknown>>) =>
     .where("id", "=", batch)
     .execute()
 const put = (key: string, text: string) =>
-  run(work.house.storage.put(key, Stream.make(Buffer.from(text)), 2 ** 20))
+  run(work.deps.storage.put(key, Stream.make(Buffer.from(text)), 2 ** 20))
 const fileOf = async (id: string | null): Promise<StoredFile> =>
   (await work.files.rows()).find((file) => file.id === id)!
 
@@ -180,7 +180,7 @@ describe("result files", () => {
   })
 
   it("a file that was deleted is no finding; one that never was is", async () => {
-    const files = { ...work.house.files, find: () => Effect.succeed(undefined) }
+    const files = { ...work.deps.files, find: () => Effect.succeed(undefined) }
     expect(await findings(undefined, { ...checked, files })).toEqual([])
     const stranger = { ...files, knows: () => Effect.succeed(false) }
     const lost = (kind: string, id: string | null) =>
@@ -213,7 +213,7 @@ describe("money", () => {
     expect(await texts()).toEqual([
       `${subject()}: it says that its lines cost Rp6.750001; the ledger says Rp6.75 (it says what the ledger says)`,
     ])
-    await mendAll()
+    await repairAll()
     expect([await findings(), (await work.batch(batch)).cost_micros]).toEqual([[], row.cost_micros])
   })
 
@@ -239,14 +239,14 @@ describe("money", () => {
 
   it("gives back what lines of a batch hold that was over long ago", async () => {
     await sql`INSERT INTO test_call VALUES ('left', ${batch}, 'r', 'open', 0)`.execute(
-      work.house.database.queries(),
+      work.deps.database.queries(),
     )
     expect(await findings()).toEqual([])
     aheadMs = hourMs
     expect(await texts()).toEqual([
       `${subject()}: it is over, and 1 of its lines still hold money (what they hold is given back)`,
     ])
-    await mendAll()
+    await repairAll()
     expect(await findings()).toEqual([])
   })
 })
@@ -265,10 +265,10 @@ describe("a batch under way", () => {
     })
     await put(key(), "one\ntwo\n")
     await sql`INSERT INTO batches_part VALUES (${batch}, 'output', 2, ${key()}, 8)`.execute(
-      work.house.database.queries(),
+      work.deps.database.queries(),
     )
     await sql`INSERT INTO batches_line VALUES (${batch}, 3, true, 'x'), (${batch}, 4, false, 'y')`.execute(
-      work.house.database.queries(),
+      work.deps.database.queries(),
     )
   }
   const end = async () => {
@@ -281,7 +281,7 @@ describe("a batch under way", () => {
     })
     await work.db.deleteFrom("batches_part").execute()
     await work.db.deleteFrom("batches_line").execute()
-    await run(work.house.storage.remove(key()))
+    await run(work.deps.storage.remove(key()))
   }
 
   it("has each line once, in parts or waiting for one", async () => {
@@ -317,7 +317,7 @@ describe("a batch under way", () => {
     expect(await texts()).toEqual([
       `${subject()}: its output part 2 (${key()}) has 7 bytes, not 8 (-)`,
     ])
-    await run(work.house.storage.remove(key()))
+    await run(work.deps.storage.remove(key()))
     expect(await texts()).toEqual([
       `${subject()}: its output part 2 (${key()}) is missing (-)`,
       `${subject()}: so its lines can't be counted (-)`,
@@ -328,7 +328,7 @@ describe("a batch under way", () => {
   it("that goes on between the looks is no finding", async () => {
     await begin()
     await change({ completed: 4 })
-    const { storage } = work.house
+    const { storage } = work.deps
     const goesOn = Stream.suspend(() =>
       Stream.concat(
         Stream.fromEffectDrain(Effect.promise(() => change({ epoch: row.epoch + 1 }))),
@@ -356,7 +356,7 @@ describe("a batch under way", () => {
     expect(await texts()).toEqual([
       `${subject()}: it is over, and 2 lines and 1 parts of it are left (they are removed)`,
     ])
-    await mendAll()
+    await repairAll()
     expect([await findings(), await work.parts()]).toEqual([[], []])
     await end()
   })
@@ -372,7 +372,7 @@ it("removes parts that nobody will name", async () => {
   expect((await texts()).sort()).toEqual([lost(stray), odd].sort())
   aheadMs = 2 * hourMs
   expect((await texts()).sort()).toEqual([lost(orphan), lost(stray), odd].sort())
-  await mendAll()
+  await repairAll()
   expect([await texts(), await work.parts()]).toEqual([[odd], ["batches/odd"]])
-  await run(work.house.storage.remove("batches/odd"))
+  await run(work.deps.storage.remove("batches/odd"))
 })

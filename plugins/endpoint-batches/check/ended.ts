@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import type { Finding, PortError, StorageError } from "../../../core/index.ts"
-import type { BatchHouse } from "../house.ts"
+import type { BatchDeps } from "../deps.ts"
 import type { BatchRow } from "../tables.ts"
 import { dropResults } from "../work/drop-results.ts"
 import { type CheckedBatch, subjectOf } from "./batch-rows.ts"
@@ -18,13 +18,13 @@ const knownMs = 29 * 86_400_000
 const tenantOf = ({ account, mode }: BatchRow) => ({ account, mode })
 
 /** A file that its owner deleted, or that expired, is none that is missing. */
-const isLost = (house: BatchHouse, row: BatchRow, id: string): Effect.Effect<boolean, PortError> =>
-  (row.ended_at?.getTime() ?? 0) < house.clock.nowMs() - knownMs
+const isLost = (deps: BatchDeps, row: BatchRow, id: string): Effect.Effect<boolean, PortError> =>
+  (row.ended_at?.getTime() ?? 0) < deps.clock.nowMs() - knownMs
     ? Effect.succeed(false)
-    : Effect.map(house.files.knows(tenantOf(row), id), (isKnown) => !isKnown)
+    : Effect.map(deps.files.knows(tenantOf(row), id), (isKnown) => !isKnown)
 
 const checkFile = (
-  house: BatchHouse,
+  deps: BatchDeps,
   row: BatchRow,
   kind: "output" | "error",
   seen: Seen,
@@ -34,39 +34,39 @@ const checkFile = (
       kind === "output" ? [row.output_file_id, row.completed] : [row.error_file_id, row.failed]
     if (id === null)
       return wanted > 0 ? [`${wanted} lines went to its ${kind} file, but it has none`] : []
-    const file = yield* house.files.find(tenantOf(row), id)
+    const file = yield* deps.files.find(tenantOf(row), id)
     if (!file)
-      return (yield* isLost(house, row, id))
+      return (yield* isLost(deps, row, id))
         ? [
             `its ${kind} file ${id} is not among the files of its account, and nobody deleted it there`,
           ]
         : []
-    const problem = yield* problemOfFile(house, row, file, wanted, seen)
+    const problem = yield* problemOfFile(deps, row, file, wanted, seen)
     // deleted while it was read: then it ended early
-    if (problem === undefined || !(yield* house.files.find(tenantOf(row), id))) return []
+    if (problem === undefined || !(yield* deps.files.find(tenantOf(row), id))) return []
     return [`its ${kind} file ${id}: ${problem}`]
   })
 
-const leftovers = (house: BatchHouse, row: CheckedBatch): readonly Finding[] => {
+const leftovers = (deps: BatchDeps, row: CheckedBatch): readonly Finding[] => {
   if (
     row.lines + row.parts.length === 0 ||
-    (row.ended_at?.getTime() ?? 0) > house.clock.nowMs() - leftoverMs
+    (row.ended_at?.getTime() ?? 0) > deps.clock.nowMs() - leftoverMs
   )
     return []
-  const mend = Effect.catch(dropResults(house, row.id), onlyPortError)
+  const repair = Effect.catch(dropResults(deps, row.id), onlyPortError)
   return [
     {
       subject: subjectOf(row),
       problem: `it is over, and ${row.lines} lines and ${row.parts.length} parts of it are left`,
       remedy: "they are removed",
-      mend,
+      repair,
     },
   ]
 }
 
 /** Of a batch that is over: its files hold each answered line once, in the order of the input. They are the customer's, so nothing is written into them. */
 export const checkEnded = (
-  house: BatchHouse,
+  deps: BatchDeps,
   row: CheckedBatch,
 ): Effect.Effect<readonly Finding[], PortError> =>
   Effect.gen(function* () {
@@ -78,10 +78,10 @@ export const checkEnded = (
     if (row.status === "completed" || row.status === "expired") {
       const seen = nothingSeen()
       for (const kind of ["output", "error"] as const)
-        problems.push(...(yield* checkFile(house, row, kind, seen)))
+        problems.push(...(yield* checkFile(deps, row, kind, seen)))
     }
     return [
       ...problems.map((problem) => ({ subject: subjectOf(row), problem })),
-      ...leftovers(house, row),
+      ...leftovers(deps, row),
     ]
   })

@@ -2,12 +2,12 @@ import { Effect } from "effect"
 import { type ChildCalls, type Finding, formatRupiah, type PortError } from "../../../core/index.ts"
 import type { BatchRow, BatchTables } from "../tables.ts"
 import { type CheckedBatch, subjectOf } from "./batch-rows.ts"
-import type { CheckHouse } from "./house.ts"
+import type { CheckDeps } from "./deps.ts"
 
 /** What a line may still take that was begun before its batch was over. */
 const inFlightMs = 3_600_000
 
-const costNow = ({ database }: CheckHouse, id: string) =>
+const costNow = ({ database }: CheckDeps, id: string) =>
   database.run(() =>
     database
       .queries<BatchTables>()
@@ -18,7 +18,7 @@ const costNow = ({ database }: CheckHouse, id: string) =>
   )
 
 const takeOver = (
-  { database }: CheckHouse,
+  { database }: CheckDeps,
   { id, cost_micros }: Pick<BatchRow, "id" | "cost_micros">,
   costMicros: bigint,
 ): Effect.Effect<void, PortError> =>
@@ -36,13 +36,13 @@ const takeOver = (
 
 /** Costs only rise, and those of row and ledger together: what the ledger said lies between what the row said before and after. */
 const checkCost = (
-  house: CheckHouse,
+  deps: CheckDeps,
   row: CheckedBatch,
   { costMicros }: ChildCalls,
 ): Effect.Effect<readonly Finding[], PortError> =>
   Effect.gen(function* () {
     if (costMicros === row.cost_micros) return []
-    const now = yield* costNow(house, row.id)
+    const now = yield* costNow(deps, row.id)
     if (!now || (row.cost_micros <= costMicros && costMicros <= now.cost_micros)) return []
     const problem = `it says that its lines cost Rp${formatRupiah(row.cost_micros)}; the ledger says Rp${formatRupiah(costMicros)}`
     const finding = { subject: subjectOf(row), problem }
@@ -52,42 +52,42 @@ const checkCost = (
         : {
             ...finding,
             remedy: "it says what the ledger says",
-            mend: takeOver(house, { id: row.id, cost_micros: now.cost_micros }, costMicros),
+            repair: takeOver(deps, { id: row.id, cost_micros: now.cost_micros }, costMicros),
           },
     ]
   })
 
 const checkHolds = (
-  house: CheckHouse,
+  deps: CheckDeps,
   row: CheckedBatch,
   { open }: ChildCalls,
 ): readonly Finding[] => {
   const { id, ended_at } = row
-  if (open === 0 || ended_at === null || ended_at.getTime() > house.clock.nowMs() - inFlightMs)
+  if (open === 0 || ended_at === null || ended_at.getTime() > deps.clock.nowMs() - inFlightMs)
     return []
   return [
     {
       subject: subjectOf(row),
       problem: `it is over, and ${open} of its lines still hold money`,
       remedy: "what they hold is given back",
-      mend: house.billing.voidChildren(id),
+      repair: deps.billing.voidChildren(id),
     },
   ]
 }
 
 /** Of a page of batches: what they say that they cost is what the ledger has charged. */
 export const checkMoney = (
-  house: CheckHouse,
+  deps: CheckDeps,
   rows: readonly CheckedBatch[],
 ): Effect.Effect<readonly Finding[], PortError> =>
   Effect.gen(function* () {
-    const ledger = house.ledger()
+    const ledger = deps.ledger()
     if (!ledger || rows.length === 0) return []
     const children = yield* ledger.children(rows.map(({ id }) => id))
     const found: Finding[] = []
     for (const row of rows) {
       const calls = children.get(row.id) ?? { open: 0, costMicros: 0n }
-      found.push(...(yield* checkCost(house, row, calls)), ...checkHolds(house, row, calls))
+      found.push(...(yield* checkCost(deps, row, calls)), ...checkHolds(deps, row, calls))
     }
     return found
   })

@@ -1,7 +1,7 @@
 import { Effect, Stream } from "effect"
 import { sql } from "kysely"
 import type { ConsistencyCheck, Finding, PortError, StorageError } from "../../../core/index.ts"
-import type { BatchHouse } from "../house.ts"
+import type { BatchDeps } from "../deps.ts"
 import type { BatchTables } from "../tables.ts"
 import { orphansOf } from "../work/drop-results.ts"
 import { partPrefix, readPartKey } from "../work/part-key.ts"
@@ -15,7 +15,7 @@ const onlyPortError = (error: StorageError): Effect.Effect<never, PortError> =>
 
 /** A blob shows no age; that of its batch will do. */
 const thoseOfOldBatches = (
-  { database, clock }: BatchHouse,
+  { database, clock }: BatchDeps,
   keys: readonly string[],
 ): Effect.Effect<readonly string[], PortError> =>
   Effect.map(
@@ -30,7 +30,7 @@ const thoseOfOldBatches = (
   )
 
 /** Removed since the list was read: then it has no name and is not there. */
-const isThere = ({ storage }: BatchHouse, key: string): Effect.Effect<boolean, PortError> =>
+const isThere = ({ storage }: BatchDeps, key: string): Effect.Effect<boolean, PortError> =>
   storage.stat(key).pipe(
     Effect.map(() => true),
     Effect.catch((error) =>
@@ -39,7 +39,7 @@ const isThere = ({ storage }: BatchHouse, key: string): Effect.Effect<boolean, P
   )
 
 const judge = (
-  house: BatchHouse,
+  deps: BatchDeps,
   keys: readonly string[],
 ): Effect.Effect<readonly Finding[], PortError> =>
   Effect.gen(function* () {
@@ -49,28 +49,28 @@ const judge = (
         subject: `blob ${key}`,
         problem: "it lies among the parts of batches, but its key is none of theirs",
       }))
-    for (const key of yield* thoseOfOldBatches(house, yield* orphansOf(house, keys)))
-      if (yield* isThere(house, key))
+    for (const key of yield* thoseOfOldBatches(deps, yield* orphansOf(deps, keys)))
+      if (yield* isThere(deps, key))
         found.push({
           subject: `blob ${key}`,
           problem: "no part names it, and none will",
           remedy: "it is removed",
-          mend: Effect.catch(house.storage.remove(key), onlyPortError),
+          repair: Effect.catch(deps.storage.remove(key), onlyPortError),
         })
     return found
   })
 
-export const partCheck = (house: BatchHouse): ConsistencyCheck => ({
+export const partCheck = (deps: BatchDeps): ConsistencyCheck => ({
   name: "batch parts",
   about: "each blob below batches/ is a part of a batch",
   findings: (looked) =>
-    house.storage.list(partPrefix).pipe(
+    deps.storage.list(partPrefix).pipe(
       Stream.catch((error) => Stream.fromEffect(onlyPortError(error))),
       Stream.grouped(keysPerLook),
       Stream.mapEffect((infos) => {
         looked(infos.length)
         return judge(
-          house,
+          deps,
           infos.map(({ key }) => key),
         )
       }),

@@ -1,6 +1,6 @@
 import { Effect, Result, Stream } from "effect"
 import type { PortError, StoredFile } from "../../../core/index.ts"
-import type { BatchHouse } from "../house.ts"
+import type { BatchDeps } from "../deps.ts"
 import { jsonLines } from "../input/json-lines.ts"
 import { CustomIds } from "../preflight/custom-ids.ts"
 import type { BatchRow } from "../tables.ts"
@@ -51,7 +51,7 @@ const makeOrder = ({ id, total }: BatchRow) => {
 
 /** What is wrong with the first bad line, or with the number of lines; undefined: nothing, or the file was deleted meanwhile. */
 export const problemOfFile = (
-  house: BatchHouse,
+  deps: BatchDeps,
   row: BatchRow,
   file: StoredFile,
   wanted: number,
@@ -74,7 +74,7 @@ export const problemOfFile = (
         typeof ids.custom_id === "string" && seen.customIds.add(ids.custom_id, line) !== undefined
       return isTwice ? `line ${count} has a custom_id that came before` : undefined
     }
-    return jsonLines(house.files.read(file), { maxLineBytes }).pipe(
+    return jsonLines(deps.files.read(file), { maxLineBytes }).pipe(
       // the place of a line that has none is looked for long, so the first one ends it
       Stream.runForEachWhile(({ text }) =>
         Effect.sync(() => {

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import type { Finding, PortError } from "../../../core/index.ts"
-import type { BatchHouse } from "../house.ts"
+import type { BatchDeps } from "../deps.ts"
 import type { PartRow } from "../tables.ts"
 import { batchNow, type CheckedBatch, hasGoneOn, subjectOf } from "./batch-rows.ts"
 import { countLines } from "./line-count.ts"
@@ -11,7 +11,7 @@ interface Answered {
   readonly problems: readonly string[]
 }
 
-const readPart = ({ storage }: BatchHouse, { kind, part, blob_key, bytes }: PartRow) =>
+const readPart = ({ storage }: BatchDeps, { kind, part, blob_key, bytes }: PartRow) =>
   countLines(storage, blob_key).pipe(
     Effect.map((counted) => ({
       lines: counted.lines,
@@ -30,7 +30,7 @@ const readPart = ({ storage }: BatchHouse, { kind, part, blob_key, bytes }: Part
 
 /** Lines in parts and out of them. */
 const answered = (
-  house: BatchHouse,
+  deps: BatchDeps,
   { parts, lines, ok_lines }: CheckedBatch,
 ): Effect.Effect<Answered, PortError> =>
   Effect.gen(function* () {
@@ -38,7 +38,7 @@ const answered = (
     const problems: string[] = []
     let isWhole = true
     for (const part of parts) {
-      const { lines: found, problem } = yield* readPart(house, part)
+      const { lines: found, problem } = yield* readPart(deps, part)
       if (problem !== undefined) problems.push(problem)
       if (found === undefined) isWhole = false
       else counts[part.kind] += found
@@ -49,13 +49,13 @@ const answered = (
     }
   })
 
-/** Of a batch under way: what was counted is there, once. Only its worker may change any of it, so nothing is mended here. */
+/** Of a batch under way: what was counted is there, once. Only its worker may change any of it, so nothing is repaired here. */
 export const checkRunning = (
-  house: BatchHouse,
+  deps: BatchDeps,
   row: CheckedBatch,
 ): Effect.Effect<readonly Finding[], PortError> =>
   Effect.gen(function* () {
-    const found = yield* answered(house, row)
+    const found = yield* answered(deps, row)
     const problems = [...found.problems]
     if (problems.length === 0 && (found.output !== row.completed || found.error !== row.failed))
       problems.push(
@@ -65,6 +65,6 @@ export const checkRunning = (
       problems.push(
         `line ${row.first_line} waits for its part, but lines up to ${row.done_through} lie in parts`,
       )
-    if (problems.length === 0 || hasGoneOn(row, yield* batchNow(house, row.id))) return []
+    if (problems.length === 0 || hasGoneOn(row, yield* batchNow(deps, row.id))) return []
     return problems.map((problem) => ({ subject: subjectOf(row), problem }))
   })

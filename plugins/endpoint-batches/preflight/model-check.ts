@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import type { Caller, CallInput, Endpoint, Json } from "../../../core/index.ts"
-import type { BatchHouse } from "../house.ts"
+import type { BatchDeps } from "../deps.ts"
 import type { BatchError } from "../tables.ts"
 
 /** Names that are remembered; what an input names beyond them is found out as its lines run. */
@@ -11,7 +11,7 @@ const maxTries = 10
 
 /** A line of a batch, as a call. */
 export const lineInput = (
-  { catalogue }: Pick<BatchHouse, "catalogue">,
+  { catalogue }: Pick<BatchDeps, "catalogue">,
   caller: Caller,
   requestId: string,
   body: Json,
@@ -30,7 +30,7 @@ const modelOf = (body: Json): string | undefined => {
 
 /** May this key use the models that the lines name? Says it of the first line of each. Whatever else is wrong with a line shows when it runs. */
 export const makeModelCheck = (
-  house: Pick<BatchHouse, "callPath" | "catalogue">,
+  deps: Pick<BatchDeps, "callPath" | "catalogue">,
   target: Endpoint,
   caller: Caller,
   requestId: string,
@@ -39,13 +39,13 @@ export const makeModelCheck = (
   const left = new Map<string, number>()
 
   const judge = (model: string, body: Json, line: number): Effect.Effect<BatchError | undefined> =>
-    house.callPath.check(target, lineInput(house, caller, requestId, body)).pipe(
+    deps.callPath.check(target, lineInput(deps, caller, requestId, body)).pipe(
       Effect.map(() => {
         left.set(model, 0)
         return undefined
       }),
       Effect.catch(({ code, message }) => {
-        const isUnknown = house.catalogue.entry(model) === undefined
+        const isUnknown = deps.catalogue.entry(model) === undefined
         if (code !== "model_not_found" && !isUnknown) return Effect.succeed(undefined)
         left.set(model, 0)
         return Effect.succeed({

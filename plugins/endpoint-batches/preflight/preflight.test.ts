@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
-import type { BatchHouse } from "../house.ts"
+import type { BatchDeps } from "../deps.ts"
 import type { BatchRow } from "../tables.ts"
-import { lineOf, openPreflightHouse, targetPath } from "../testing/api-fixture.ts"
+import { lineOf, openPreflightFixture, targetPath } from "../testing/api-fixture.ts"
 import { preflight, type Verdict } from "./preflight.ts"
 
 const at = new Date(0)
@@ -38,13 +38,13 @@ const rowOf = (inputFileId: string, more: Partial<BatchRow> = {}): BatchRow => (
 
 const check = async (
   content: string | Buffer,
-  limits: Partial<BatchHouse["limits"]> = {},
+  limits: Partial<BatchDeps["limits"]> = {},
   more: Partial<BatchRow> = {},
 ): Promise<Verdict> => {
-  const { house, addFile } = openPreflightHouse()
+  const { deps, addFile } = openPreflightFixture()
   const file = addFile(content)
   return Effect.runPromise(
-    preflight({ ...house, limits: { ...house.limits, ...limits } }, rowOf(file.id, more)),
+    preflight({ ...deps, limits: { ...deps.limits, ...limits } }, rowOf(file.id, more)),
   )
 }
 
@@ -226,15 +226,15 @@ describe("an input that is wrong", () => {
 
 describe("around the input", () => {
   it("a file that was deleted is a fault, also when its bytes go while they are read", async () => {
-    const { house, addFile, loseBytes } = openPreflightHouse()
+    const { deps, addFile, loseBytes } = openPreflightFixture()
     const gone = [["not_found", null, "input_file_id"]]
-    expect(faultsOf(await Effect.runPromise(preflight(house, rowOf("file-none"))))).toEqual(gone)
+    expect(faultsOf(await Effect.runPromise(preflight(deps, rowOf("file-none"))))).toEqual(gone)
     const file = addFile(lineOf("a"))
     expect(
-      faultsOf(await Effect.runPromise(preflight(house, rowOf(file.id, { mode: "test" })))),
+      faultsOf(await Effect.runPromise(preflight(deps, rowOf(file.id, { mode: "test" })))),
     ).toEqual(gone)
     loseBytes(file.id)
-    expect(faultsOf(await Effect.runPromise(preflight(house, rowOf(file.id))))).toEqual(gone)
+    expect(faultsOf(await Effect.runPromise(preflight(deps, rowOf(file.id))))).toEqual(gone)
   })
 
   it("an endpoint that is not served any more is a fault", async () => {
@@ -250,9 +250,9 @@ describe("around the input", () => {
   })
 
   it("a model that is still loading is none", async () => {
-    const { house, core, addFile } = openPreflightHouse()
+    const { deps, core, addFile } = openPreflightFixture()
     core.catalogue.set("svc-lyt", { state: "loading", detail: "" })
-    expect(await Effect.runPromise(preflight(house, rowOf(addFile(lineOf("a")).id)))).toEqual({
+    expect(await Effect.runPromise(preflight(deps, rowOf(addFile(lineOf("a")).id)))).toEqual({
       total: 1,
     })
   })
@@ -267,7 +267,7 @@ describe("around the input", () => {
   })
 
   it("others are served while it reads", async () => {
-    const { house, addFile } = openPreflightHouse()
+    const { deps, addFile } = openPreflightFixture()
     const file = addFile(many(300))
     let nowMs = 0
     const later = () => {
@@ -282,7 +282,7 @@ describe("around the input", () => {
       next = setImmediate(watch)
     }
     let next = setImmediate(watch)
-    await Effect.runPromise(preflight({ ...house, clock }, rowOf(file.id))).finally(() =>
+    await Effect.runPromise(preflight({ ...deps, clock }, rowOf(file.id))).finally(() =>
       clearImmediate(next),
     )
     expect(rest.size).toBeGreaterThan(250)

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import type { ApiError, Caller, PortError } from "../../../core/index.ts"
-import type { BatchHouse } from "../house.ts"
+import type { BatchDeps } from "../deps.ts"
 import type { BatchError, BatchRow } from "../tables.ts"
 import { makeModelCheck } from "./model-check.ts"
 import { fileGone, scan } from "./scan.ts"
@@ -16,7 +16,7 @@ export const noEndpoint = (): BatchError => ({
 
 /** A key that was revoked meanwhile says nothing of the input: its lines fail as they run. */
 const callerOf = (
-  { identity }: BatchHouse,
+  { identity }: BatchDeps,
   keyId: string,
 ): Effect.Effect<Caller | undefined, PortError> =>
   Effect.catch(identity.resume(keyId), (error: ApiError | PortError) =>
@@ -24,20 +24,20 @@ const callerOf = (
   )
 
 /** Reads the whole input before the first line runs: how many lines it has, or all that is wrong with it. */
-export const preflight = (house: BatchHouse, batch: BatchRow): Effect.Effect<Verdict, PortError> =>
+export const preflight = (deps: BatchDeps, batch: BatchRow): Effect.Effect<Verdict, PortError> =>
   Effect.gen(function* () {
-    const target = house.targets.get(batch.endpoint)
+    const target = deps.targets.get(batch.endpoint)
     if (!target) return { errors: [noEndpoint()] }
-    const file = yield* house.files.find(
+    const file = yield* deps.files.find(
       { account: batch.account, mode: batch.mode },
       batch.input_file_id,
     )
     if (!file) return { errors: [fileGone()] }
-    const caller = yield* callerOf(house, batch.key_id)
+    const caller = yield* callerOf(deps, batch.key_id)
     const check = caller
-      ? makeModelCheck(house, target, caller, batch.id)
+      ? makeModelCheck(deps, target, caller, batch.id)
       : () => Effect.succeed(undefined)
-    const { lines, faults } = yield* scan(house, file, batch.endpoint, ({ body }, { line }) =>
+    const { lines, faults } = yield* scan(deps, file, batch.endpoint, ({ body }, { line }) =>
       check(body, line),
     )
     return faults.count > 0 ? { errors: faults.list() } : { total: lines }

@@ -1,6 +1,6 @@
 import { Effect, Stream } from "effect"
 import { PortError, type StorageError, type StoredFile } from "../../../core/index.ts"
-import type { BatchHouse } from "../house.ts"
+import type { BatchDeps } from "../deps.ts"
 import { type InputLine, isBatchError, readInputLine } from "../input/input-line.ts"
 import { jsonLines, type RawLine } from "../input/json-lines.ts"
 import type { BatchError } from "../tables.ts"
@@ -24,7 +24,7 @@ const turnMs = 10
 
 const nextTurn = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
 
-const makeBreath = ({ clock }: BatchHouse): Effect.Effect<void> => {
+const makeBreath = ({ clock }: BatchDeps): Effect.Effect<void> => {
   let sinceMs = clock.monotonicMs()
   const noteTurn = () => {
     sinceMs = clock.monotonicMs()
@@ -64,7 +64,7 @@ export const sameId = (line: number, earlier: number): BatchError => ({
 
 /** That a file went away is told by `isGone`; what else a store says is no fault of the input. */
 const contentOf = (
-  { files }: BatchHouse,
+  { files }: BatchDeps,
   file: StoredFile,
   isGone: () => void,
 ): Stream.Stream<Uint8Array, PortError> =>
@@ -82,15 +82,15 @@ const contentOf = (
 
 /** Reads the whole input once, a line in memory at a time. */
 export const scan = <E>(
-  house: BatchHouse,
+  deps: BatchDeps,
   file: StoredFile,
   endpoint: string,
   lookCloser: LookCloser<E>,
 ): Effect.Effect<Scan, E | PortError> => {
-  const { maxLines, maxLineBytes } = house.limits
+  const { maxLines, maxLineBytes } = deps.limits
   const faults = new Faults()
   const ids = new CustomIds()
-  const breath = makeBreath(house)
+  const breath = makeBreath(deps)
   let lines = 0
   let isGone = false
 
@@ -115,7 +115,7 @@ export const scan = <E>(
     })
   }
 
-  const content = contentOf(house, file, () => {
+  const content = contentOf(deps, file, () => {
     isGone = true
   })
   return Effect.map(Stream.runForEachWhile(jsonLines(content, { maxLineBytes }), look), () => {

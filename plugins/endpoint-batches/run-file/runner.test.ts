@@ -14,7 +14,7 @@ import {
   type Json,
   usageOf,
 } from "../../../core/index.ts"
-import { fakeChatModel, fakeHouse } from "../../../testing/index.ts"
+import { callPathFixture, fakeChatModel } from "../../../testing/index.ts"
 import { BatchFileRefused } from "./refused.ts"
 import { type BatchFileJob, type BatchFileSums, makeBatchRunner } from "./runner.ts"
 
@@ -76,14 +76,14 @@ const stage = (
   runExit: typeof Effect.runPromiseExit = Effect.runPromiseExit,
 ) => {
   const ran: number[] = []
-  const house = fakeHouse([fakeChatModel({ entry: { id: model } })], 10n ** 15n)
+  const fixture = callPathFixture([fakeChatModel({ entry: { id: model } })], 10n ** 15n)
   const target = makeTarget(answering, ran)
   const opened: (readonly string[])[] = []
   const seen: BatchFileSums[] = []
   const runner = makeBatchRunner({
-    callPath: house.path,
-    catalogue: house.catalogue,
-    clock: house.clock,
+    callPath: fixture.path,
+    catalogue: fixture.catalogue,
+    clock: fixture.clock,
     random: () => 0,
     targets: new Map([target, makeTarget(echo, ran, "/v1/other")].map((one) => [one.path, one])),
   })

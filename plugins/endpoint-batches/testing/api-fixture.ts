@@ -14,17 +14,17 @@ import {
   usageOf,
 } from "../../../core/index.ts"
 import {
+  callPathFixture,
   type FakeModel,
   fakeChatModel,
   fakeEmbedModel,
-  fakeHouse,
   fakeIdentity,
   fakeStorage,
   fakeWebhook,
 } from "../../../testing/index.ts"
 import { openTestDatabase } from "../../../testing/postgres.ts"
 import { batchEndpoints } from "../api/endpoints.ts"
-import type { BatchHouse } from "../house.ts"
+import type { BatchDeps } from "../deps.ts"
 import { migrations } from "../migrations.ts"
 import { limitsOf, Settings } from "../settings.ts"
 import { makeCancels } from "../work/cancels.ts"
@@ -84,7 +84,7 @@ export const fakeFiles = (chunkBytes = 7) => {
 /** What every line of these tests targets: a token for a character, and ten for the answer. */
 export const targetPath = "/v1/echo"
 
-const target = (house: ReturnType<typeof fakeHouse>): Endpoint =>
+const target = (deps: ReturnType<typeof callPathFixture>): Endpoint =>
   defineEndpoint<{ readonly model: string; readonly input: string }>({
     id: "echo",
     summary: "",
@@ -100,8 +100,8 @@ const target = (house: ReturnType<typeof fakeHouse>): Endpoint =>
     batchable: true,
     plan: ({ body }) =>
       Effect.gen(function* () {
-        yield* house.catalogue.require("chat", body.model)
-        yield* house.catalogue.open("chat", body.model)
+        yield* deps.catalogue.require("chat", body.model)
+        yield* deps.catalogue.open("chat", body.model)
         if (body.input.startsWith("too long"))
           return yield* apiError("context_length_exceeded", "The prompt is too long.", {
             param: "input",
@@ -119,23 +119,23 @@ export const models = (): readonly FakeModel[] => [
   fakeEmbedModel(),
 ]
 
-/** The house of batches without database: all that pre-flight needs. */
-export const openPreflightHouse = () => {
-  const core = fakeHouse(models())
+/** The dependencies of batches without a database: all that pre-flight needs. */
+export const openPreflightFixture = () => {
+  const core = callPathFixture(models())
   const { files, add, loseBytes } = fakeFiles()
   const identity = fakeIdentity([{ key: "svc_live_1", keyId: "key_1" }])
   const ids = makeIds(core.clock.nowMs)
   const unused = () => {
     throw new Error("there is no database here")
   }
-  const database: BatchHouse["database"] = {
+  const database: BatchDeps["database"] = {
     transaction: unused,
     queries: unused,
     run: unused,
     migrate: unused,
   }
   const echo = target(core)
-  const house: BatchHouse = {
+  const deps: BatchDeps = {
     database,
     storage: fakeStorage(),
     files,
@@ -151,23 +151,23 @@ export const openPreflightHouse = () => {
     limits: limitsOf(Schema.decodeUnknownSync(Settings)({})),
     cancels: makeCancels(),
   }
-  return { house, core, identity, addFile: add, loseBytes }
+  return { deps, core, identity, addFile: add, loseBytes }
 }
 
 /** The same with a real database, and the endpoints. */
-export const openTestHouse = async () => {
+export const openFixture = async () => {
   const test = await openTestDatabase()
   await Effect.runPromise(test.database.migrate("endpoint-batches", migrations))
-  const rest = openPreflightHouse()
-  const house: BatchHouse = { ...rest.house, database: test.database }
-  const endpoints = new Map(batchEndpoints(() => house).map((endpoint) => [endpoint.id, endpoint]))
+  const rest = openPreflightFixture()
+  const deps: BatchDeps = { ...rest.deps, database: test.database }
+  const endpoints = new Map(batchEndpoints(() => deps).map((endpoint) => [endpoint.id, endpoint]))
   const ask = (
     id: string,
     more: Parameters<typeof rest.core.ask>[2] & { readonly body?: Json } = {},
   ) => rest.core.ask(endpoints.get(id)!, more.body, more)
-  return { ...rest, house, clock: rest.core.clock, ask, close: test.close }
+  return { ...rest, deps, clock: rest.core.clock, ask, close: test.close }
 }
-export type TestHouse = Awaited<ReturnType<typeof openTestHouse>>
+export type Fixture = Awaited<ReturnType<typeof openFixture>>
 
 export const lineOf = (customId: string, body: object = {}, more: object = {}): string =>
   JSON.stringify({

@@ -16,7 +16,7 @@ import type { BatchRow } from "../tables.ts"
 import type { Fault } from "../testing/work/faults.ts"
 import { Player } from "../testing/work/player.ts"
 import { lineMicros } from "../testing/work/target.ts"
-import { numbersOf, openWorkHouse, type WorkHouse } from "../testing/work/work-house.ts"
+import { numbersOf, openWorkFixture, type WorkFixture } from "../testing/work/work-fixture.ts"
 import { dropEnded, dropOrphans } from "./drop-results.ts"
 
 /**
@@ -26,9 +26,9 @@ import { dropEnded, dropOrphans } from "./drop-results.ts"
 const clock = fakeClock()
 /** This one fails always. */
 const badLine = 3
-let world: WorkHouse
+let world: WorkFixture
 beforeAll(async () => {
-  world = await openWorkHouse({
+  world = await openWorkFixture({
     clock,
     limits: { leaseMs: 10_000, windowMs: 3_600_000 },
     run: (n) =>
@@ -140,7 +140,7 @@ const moves = () => {
     toggle("suspended", ({ account }) => world.identity.add({ key: account, suspended: true })),
     toggle("back", ({ account }) => world.identity.add({ key: account, suspended: false })),
     toggle("sweep", () =>
-      Effect.runPromise(Effect.andThen(dropEnded(world.house), dropOrphans(world.house))),
+      Effect.runPromise(Effect.andThen(dropEnded(world.deps), dropOrphans(world.deps))),
     ),
   ]
 }
@@ -187,7 +187,7 @@ const checkEnd = async ({ id }: Real, lines: number) => {
     .filter(({ data }) => data.id === id)
     .map(({ event }) => event)
   expect(events).toEqual(row.status === "completed" ? ["batch.completed"] : [])
-  await Effect.runPromise(Effect.andThen(dropEnded(world.house), dropOrphans(world.house)))
+  await Effect.runPromise(Effect.andThen(dropEnded(world.deps), dropOrphans(world.deps)))
   expect([
     await world.rowsOf("batches_line"),
     await world.rowsOf("batches_part"),

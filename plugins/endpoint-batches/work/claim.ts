@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { sql } from "kysely"
 import type { PortError } from "../../../core/index.ts"
-import type { BatchHouse } from "../house.ts"
+import type { BatchDeps } from "../deps.ts"
 import type { BatchRow, BatchTables } from "../tables.ts"
 import type { Candidate } from "./choose.ts"
 
@@ -10,7 +10,7 @@ const restShare = 5
 
 /** The oldest of each tenant, up to `ofEach`, in order. */
 export const waitingBatches = (
-  { database, clock, limits }: BatchHouse,
+  { database, clock, limits }: BatchDeps,
   ofEach: number,
 ): Effect.Effect<readonly Candidate[], PortError> => {
   const now = new Date(clock.nowMs())
@@ -27,7 +27,7 @@ export const waitingBatches = (
 
 /** From here on nobody else changes it, and what its last worker had begun costs nothing. Undefined: somebody was faster. */
 export const claimBatch = (
-  { database, billing, clock, limits }: BatchHouse,
+  { database, billing, clock, limits }: BatchDeps,
   id: string,
 ): Effect.Effect<BatchRow | undefined, PortError> =>
   database.transaction((tx) =>

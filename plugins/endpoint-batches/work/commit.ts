@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { sql } from "kysely"
 import type { PortError, Settlement, Transaction } from "../../../core/index.ts"
-import type { BatchHouse } from "../house.ts"
+import type { BatchDeps } from "../deps.ts"
 import type { BatchRow, BatchTables } from "../tables.ts"
 import type { Hold } from "./own-row.ts"
 import type { LineResult } from "./run-line.ts"
@@ -21,7 +21,7 @@ const chargesOf = (results: readonly LineResult[]): readonly Charge[] =>
 
 /** The counters count only while the batch goes on; what its last lines cost comes to its bill in any case, unless they began after its end: another process may hear of that late. */
 const count = (
-  { database, clock, limits }: BatchHouse,
+  { database, clock, limits }: BatchDeps,
   { id, epoch }: Hold,
   results: readonly LineResult[],
   tx: Transaction,
@@ -44,7 +44,7 @@ const count = (
 
 // lines of a file hold no line ends; an array would have every quote in them escaped and parsed again
 const insert = (
-  { database }: BatchHouse,
+  { database }: BatchDeps,
   { id }: Hold,
   results: readonly LineResult[],
   tx: Transaction,
@@ -66,19 +66,19 @@ const voided = (settlement: Settlement): Settlement => ({
 
 /** Counters, answers and money move together, or not at all. After a failure nobody knows whether they did: who goes on claims the batch anew. */
 export const commitLines = (
-  house: BatchHouse,
+  deps: BatchDeps,
   hold: Hold,
   results: readonly LineResult[],
 ): Effect.Effect<Committed, PortError> =>
-  house.database.transaction((tx) =>
+  deps.database.transaction((tx) =>
     Effect.gen(function* () {
-      const { rows } = yield* count(house, hold, results, tx)
+      const { rows } = yield* count(deps, hold, results, tx)
       const [row] = rows
       if (!row) return "lost"
       const { status, ended_at } = row
-      if (status === "in_progress") yield* insert(house, hold, results, tx)
+      if (status === "in_progress") yield* insert(deps, hold, results, tx)
       // the account's lock is taken last, and kept for a moment
-      yield* house.billing.settle(
+      yield* deps.billing.settle(
         chargesOf(results).map(({ settlement, begun }) =>
           ended_at && begun > ended_at ? voided(settlement) : settlement,
         ),
@@ -89,7 +89,5 @@ export const commitLines = (
   )
 
 /** What is not committed costs nothing. Whoever claims the batch next does the same, so a failure does no harm. */
-export const giveBack = (house: BatchHouse, results: readonly LineResult[]): Effect.Effect<void> =>
-  Effect.ignore(
-    house.billing.settle(chargesOf(results).map(({ settlement }) => voided(settlement))),
-  )
+export const giveBack = (deps: BatchDeps, results: readonly LineResult[]): Effect.Effect<void> =>
+  Effect.ignore(deps.billing.settle(chargesOf(results).map(({ settlement }) => voided(settlement))))

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import type { BlobInfo, PortError, StorageError, Transaction } from "../../../core/index.ts"
-import type { BatchHouse } from "../house.ts"
+import type { BatchDeps } from "../deps.ts"
 import type { BatchTables } from "../tables.ts"
 import type { Hold } from "./own-row.ts"
 import { partKey } from "./part-key.ts"
@@ -16,41 +16,41 @@ interface MadePart {
 
 /** Most stretches have no errors, which shows when they have been read: such a blob goes at once. */
 const putKind = (
-  house: BatchHouse,
+  deps: BatchDeps,
   hold: Hold,
   { through }: Stretch,
   kind: Kind,
 ): Effect.Effect<readonly MadePart[], StorageError> =>
   Effect.gen(function* () {
-    const blob = yield* house.storage.put(
+    const blob = yield* deps.storage.put(
       partKey(hold, through, kind),
-      lineBytes(house, hold.id, kind, through),
+      lineBytes(deps, hold.id, kind, through),
       Number.MAX_SAFE_INTEGER,
     )
     if (blob.bytes > 0) return [{ kind, blob }]
-    yield* Effect.ignore(house.storage.remove(blob.key))
+    yield* Effect.ignore(deps.storage.remove(blob.key))
     return []
   })
 
 const put = (
-  house: BatchHouse,
+  deps: BatchDeps,
   hold: Hold,
   stretch: Stretch,
 ): Effect.Effect<readonly MadePart[], StorageError> =>
   Effect.map(
-    Effect.forEach(kinds, (kind) => putKind(house, hold, stretch, kind)),
+    Effect.forEach(kinds, (kind) => putKind(deps, hold, stretch, kind)),
     (made) => made.flat(),
   )
 
 const record = (
-  house: BatchHouse,
+  deps: BatchDeps,
   { id, epoch }: Hold,
   { through, offset }: Stretch,
   made: readonly MadePart[],
   tx: Transaction,
 ): Effect.Effect<boolean, PortError> =>
   Effect.gen(function* () {
-    const { database } = house
+    const { database } = deps
     const db = database.queries<BatchTables>(tx)
     const { numUpdatedRows } = yield* database.run(() =>
       db
@@ -86,11 +86,11 @@ const record = (
  * Answers whether the batch still goes on, and is ours. A blob that no row names, for whatever reason, is swept.
  */
 export const compact = (
-  house: BatchHouse,
+  deps: BatchDeps,
   hold: Hold,
   stretch: Stretch,
 ): Effect.Effect<boolean, StorageError> =>
   Effect.gen(function* () {
-    const made = yield* put(house, hold, stretch)
-    return yield* house.database.transaction((tx) => record(house, hold, stretch, made, tx))
+    const made = yield* put(deps, hold, stretch)
+    return yield* deps.database.transaction((tx) => record(deps, hold, stretch, made, tx))
   })

@@ -1,6 +1,6 @@
 import { Cause, Deferred, Effect, Fiber, Semaphore } from "effect"
 import type { PortError, StorageError } from "../../../core/index.ts"
-import type { BatchHouse } from "../house.ts"
+import type { BatchDeps } from "../deps.ts"
 import { chooseBatches, whoYields } from "./choose.ts"
 import { claimBatch, waitingBatches } from "./claim.ts"
 import { makeGate } from "./gate.ts"
@@ -24,7 +24,7 @@ const countTenants = (running: Iterable<Running>): ReadonlyMap<string, number> =
 }
 
 const logged = (
-  { log }: BatchHouse,
+  { log }: BatchDeps,
   batch: string,
   work: Effect.Effect<void, StorageError>,
 ): Effect.Effect<void> =>
@@ -48,8 +48,8 @@ export interface Desk {
 }
 
 /** The batches in work in this process. */
-export const makeDesk = (house: BatchHouse): Desk => {
-  const { limits } = house
+export const makeDesk = (deps: BatchDeps): Desk => {
+  const { limits } = deps
   const gate = makeGate(limits.linesAtOnce, limits.memoryBytes)
   const onePart = Semaphore.makeUnsafe(1).withPermits(1)
   const purses = makePurses()
@@ -65,15 +65,15 @@ export const makeDesk = (house: BatchHouse): Desk => {
 
   const start = (id: string, tenant: string): Effect.Effect<void, PortError> =>
     Effect.gen(function* () {
-      const row = yield* claimBatch(house, id)
+      const row = yield* claimBatch(deps, id)
       if (!row) return
       const one: Running = { tenant, stop: makeStop(), fiber: undefined }
       running.set(id, one)
       const work = logged(
-        house,
+        deps,
         id,
         purses.using(row.key_id, (purse) =>
-          workOn({ house, gate, onePart, purse, stop: one.stop, row }),
+          workOn({ deps, gate, onePart, purse, stop: one.stop, row }),
         ),
       )
       one.fiber = yield* Effect.forkDetach(Effect.ensuring(work, ended(id)), {
@@ -93,7 +93,7 @@ export const makeDesk = (house: BatchHouse): Desk => {
   const look = Effect.gen(function* () {
     const free = limits.batchesAtOnce - running.size
     // one of ours whose lease was not renewed in time is not claimed again: it goes on, or ends
-    const waiting = (yield* waitingBatches(house, ofOneTenant)).filter(({ id }) => !running.has(id))
+    const waiting = (yield* waitingBatches(deps, ofOneTenant)).filter(({ id }) => !running.has(id))
     const chosen = chooseBatches(waiting, {
       running: countTenants(running.values()),
       free,

@@ -1,7 +1,7 @@
 import { Effect, Stream } from "effect"
 import { sql } from "kysely"
 import type { PortError, StorageError } from "../../../core/index.ts"
-import type { BatchHouse } from "../house.ts"
+import type { BatchDeps } from "../deps.ts"
 import type { BatchTables } from "../tables.ts"
 import { partPrefix, readPartKey } from "./part-key.ts"
 
@@ -9,7 +9,7 @@ const atOnce = 500
 
 /** Of a batch that has ended: first the blob, then the row that names it. */
 export const dropParts = (
-  { database, storage }: BatchHouse,
+  { database, storage }: BatchDeps,
   batch: string,
 ): Effect.Effect<number, StorageError> =>
   Effect.gen(function* () {
@@ -27,9 +27,9 @@ export const dropParts = (
   })
 
 /** Of a batch that was cancelled. */
-export const dropResults = (house: BatchHouse, batch: string): Effect.Effect<void, StorageError> =>
+export const dropResults = (deps: BatchDeps, batch: string): Effect.Effect<void, StorageError> =>
   Effect.gen(function* () {
-    const { database } = house
+    const { database } = deps
     yield* database.run(() =>
       database
         .queries<BatchTables>()
@@ -37,13 +37,13 @@ export const dropResults = (house: BatchHouse, batch: string): Effect.Effect<voi
         .where("batch_id", "=", batch)
         .execute(),
     )
-    yield* dropParts(house, batch)
+    yield* dropParts(deps, batch)
   })
 
 /** Lines and parts of batches that have ended: nobody reads them any more. Answers how many went. */
-export const dropEnded = (house: BatchHouse): Effect.Effect<number, StorageError> =>
+export const dropEnded = (deps: BatchDeps): Effect.Effect<number, StorageError> =>
   Effect.gen(function* () {
-    const { database } = house
+    const { database } = deps
     const db = database.queries<BatchTables>()
     const { numAffectedRows = 0n } = yield* database.run(() =>
       sql`DELETE FROM batches_line l USING batches_batch b WHERE b.id = l.batch_id AND b.ended_at IS NOT NULL`.execute(
@@ -58,7 +58,7 @@ export const dropEnded = (house: BatchHouse): Effect.Effect<number, StorageError
       ),
     )
     let gone = Number(numAffectedRows)
-    for (const { id } of rows) gone += yield* dropParts(house, id)
+    for (const { id } of rows) gone += yield* dropParts(deps, id)
     return gone
   })
 
@@ -67,7 +67,7 @@ export const dropEnded = (house: BatchHouse): Effect.Effect<number, StorageError
  * What the worker of now has put a moment ago is none of them.
  */
 export const orphansOf = (
-  { database }: BatchHouse,
+  { database }: BatchDeps,
   keys: readonly string[],
 ): Effect.Effect<readonly string[], PortError> => {
   const found = keys.flatMap((key) => {
@@ -84,18 +84,18 @@ export const orphansOf = (
   )
 }
 
-export const orphanParts = (house: BatchHouse): Stream.Stream<string, StorageError> =>
-  house.storage.list(partPrefix).pipe(
+export const orphanParts = (deps: BatchDeps): Stream.Stream<string, StorageError> =>
+  deps.storage.list(partPrefix).pipe(
     Stream.map(({ key }) => key),
     Stream.grouped(atOnce),
-    Stream.mapEffect((keys) => orphansOf(house, [...keys])),
+    Stream.mapEffect((keys) => orphansOf(deps, [...keys])),
     Stream.flatMap((keys) => Stream.fromIterable(keys)),
   )
 
 /** Answers how many went. */
-export const dropOrphans = (house: BatchHouse): Effect.Effect<number, StorageError> =>
+export const dropOrphans = (deps: BatchDeps): Effect.Effect<number, StorageError> =>
   Stream.runFold(
-    Stream.mapEffect(orphanParts(house), (key) => house.storage.remove(key)),
+    Stream.mapEffect(orphanParts(deps), (key) => deps.storage.remove(key)),
     () => 0,
     (gone) => gone + 1,
   )

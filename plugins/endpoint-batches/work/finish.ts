@@ -7,7 +7,7 @@ import {
   type Tenant,
   type Transaction,
 } from "../../../core/index.ts"
-import type { BatchHouse } from "../house.ts"
+import type { BatchDeps } from "../deps.ts"
 import type { BatchError, BatchRow, BatchTables } from "../tables.ts"
 import { eventData } from "../wire.ts"
 import { dropParts } from "./drop-results.ts"
@@ -26,30 +26,30 @@ const wantsFile = ({ completed, failed }: BatchRow, { status }: Ending, kind: Ki
 
 /** Nobody sees it yet. Files sweeps it if this goes no further. */
 const makeFile = (
-  house: BatchHouse,
+  deps: BatchDeps,
   row: BatchRow,
   ending: Ending,
   kind: Kind,
 ): Effect.Effect<NewFile | undefined, StorageError> => {
   if (!wantsFile(row, ending, kind)) return Effect.succeed(undefined)
   const tenant = tenantOf(row)
-  const blobKey = house.files.newBlobKey(tenant)
+  const blobKey = deps.files.newBlobKey(tenant)
   return Effect.map(
-    house.storage.put(blobKey, resultBytes(house, row.id, kind), Number.MAX_SAFE_INTEGER),
+    deps.storage.put(blobKey, resultBytes(deps, row.id, kind), Number.MAX_SAFE_INTEGER),
     ({ bytes }) => ({
-      id: house.files.newId(),
+      id: deps.files.newId(),
       tenant,
       filename: `${row.id}_${kind}.jsonl`,
       purpose: kind === "output" ? ("batch_output" as const) : ("batch_error" as const),
       blobKey,
       bytes,
-      expiresMs: house.clock.nowMs() + house.limits.keepMs,
+      expiresMs: deps.clock.nowMs() + deps.limits.keepMs,
     }),
   )
 }
 
 const close = (
-  { database, clock }: BatchHouse,
+  { database, clock }: BatchDeps,
   row: BatchRow,
   ending: Ending,
   output: NewFile | undefined,
@@ -84,36 +84,36 @@ const unanswered = ({ total, completed, failed }: BatchRow) =>
 
 /** Files, status and event are there together, or none of them. Answers the ended batch; undefined: it was cancelled, or another worker has it. */
 export const finish = (
-  house: BatchHouse,
+  deps: BatchDeps,
   hold: Hold,
   ending: Ending,
   withFiles = true,
 ): Effect.Effect<BatchRow | undefined, StorageError> =>
   Effect.gen(function* () {
-    const row = yield* readOwn(house, hold)
+    const row = yield* readOwn(deps, hold)
     if (!row) return undefined
     if (ending.status === "completed" && row.completed + row.failed < row.total)
       return yield* unanswered(row)
-    const output = withFiles ? yield* makeFile(house, row, ending, "output") : undefined
-    const error = withFiles ? yield* makeFile(house, row, ending, "error") : undefined
-    const ended = yield* house.database.transaction((tx) =>
+    const output = withFiles ? yield* makeFile(deps, row, ending, "output") : undefined
+    const error = withFiles ? yield* makeFile(deps, row, ending, "error") : undefined
+    const ended = yield* deps.database.transaction((tx) =>
       Effect.gen(function* () {
-        const closed = yield* close(house, row, ending, output, error, tx)
+        const closed = yield* close(deps, row, ending, output, error, tx)
         if (!closed) return undefined
-        for (const file of [output, error]) if (file) yield* house.files.create(file, tx)
-        yield* house.database.run(() =>
-          house.database
+        for (const file of [output, error]) if (file) yield* deps.files.create(file, tx)
+        yield* deps.database.run(() =>
+          deps.database
             .queries<BatchTables>(tx)
             .deleteFrom("batches_line")
             .where("batch_id", "=", row.id)
             .execute(),
         )
         if (closed.status !== "expired")
-          yield* house.webhook.emit(tenantOf(row), `batch.${closed.status}`, eventData(closed), tx)
+          yield* deps.webhook.emit(tenantOf(row), `batch.${closed.status}`, eventData(closed), tx)
         return closed
       }),
     )
     // what is left over is swept
-    if (ended) yield* Effect.ignore(dropParts(house, row.id))
+    if (ended) yield* Effect.ignore(dropParts(deps, row.id))
     return ended
   })

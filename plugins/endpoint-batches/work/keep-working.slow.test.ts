@@ -5,42 +5,42 @@ import { fakeStorage } from "../../../testing/index.ts"
 import { inputLine, lineMicros } from "../testing/work/target.ts"
 import {
   numbersOf,
-  openWorkHouse,
-  type WorkHouse,
-  type WorkHouseOptions,
-} from "../testing/work/work-house.ts"
+  openWorkFixture,
+  type WorkFixture,
+  type WorkFixtureOptions,
+} from "../testing/work/work-fixture.ts"
 import { hasEnded, isRunning, makeDoor, patient, startWorker } from "../testing/work/worker.ts"
 
 // the server of the test databases may have to start first
-beforeAll(async () => (await openWorkHouse()).close(), 120_000)
+beforeAll(async () => (await openWorkFixture()).close(), 120_000)
 
-let house: WorkHouse
+let fixture: WorkFixture
 let stops: (() => Promise<void>)[] = []
 afterEach(async () => {
   for (const stop of stops) await stop()
   stops = []
-  await house?.close()
+  await fixture?.close()
 })
 
-const open = async (options: WorkHouseOptions = {}) => {
-  house = await openWorkHouse(options)
-  return house
+const open = async (options: WorkFixtureOptions = {}) => {
+  fixture = await openWorkFixture(options)
+  return fixture
 }
 
 const work = (): (() => Promise<void>) => {
-  const stop = startWorker(house)
+  const stop = startWorker(fixture)
   stops.push(stop)
   return stop
 }
-const ended = (id: string) => hasEnded(house, id)
-const running = (id: string, atLeast = 0) => isRunning(house, id, atLeast)
+const ended = (id: string) => hasEnded(fixture, id)
+const running = (id: string, atLeast = 0) => isRunning(fixture, id, atLeast)
 
 const numbers = (count: number) => Array.from({ length: count }, (_, n) => n)
 
 describe("a batch", () => {
   it("gives each line once, in order, at half price, and one event", async () => {
     await open()
-    const id = await house.create("a", 100)
+    const id = await fixture.create("a", 100)
     work()
     const row = await ended(id)
     expect(row).toMatchObject({
@@ -51,7 +51,7 @@ describe("a batch", () => {
       error_file_id: null,
       cost_micros: 100n * lineMicros,
     })
-    const lines = await house.linesOf(row.output_file_id)
+    const lines = await fixture.linesOf(row.output_file_id)
     expect(numbersOf(lines)).toEqual(numbers(100))
     expect(lines[7]).toEqual({
       id: expect.stringMatching(/^batch_req_[0-9a-f]{24}$/),
@@ -59,17 +59,17 @@ describe("a batch", () => {
       response: { status_code: 200, body: { n: 7 } },
       error: null,
     })
-    expect((await house.events()).map(({ event, data }) => [event, data.id])).toEqual([
+    expect((await fixture.events()).map(({ event, data }) => [event, data.id])).toEqual([
       ["batch.completed", id],
     ])
-    expect((await house.calls()).every(({ state }) => state === "settled")).toBe(true)
+    expect((await fixture.calls()).every(({ state }) => state === "settled")).toBe(true)
     expect([
-      await house.rowsOf("batches_line"),
-      await house.rowsOf("batches_part"),
-      await house.parts(),
+      await fixture.rowsOf("batches_line"),
+      await fixture.rowsOf("batches_part"),
+      await fixture.parts(),
     ]).toEqual([0, 0, []])
     expect(
-      (await house.files.rows()).filter(({ purpose }) => purpose === "batch_output"),
+      (await fixture.files.rows()).filter(({ purpose }) => purpose === "batch_output"),
     ).toMatchObject([{ filename: `${id}_output.jsonl` }])
   })
 
@@ -85,7 +85,7 @@ describe("a batch", () => {
           return Effect.succeed({ n })
         }),
     })
-    const id = await house.create("a", 30)
+    const id = await fixture.create("a", 30)
     work()
     const row = await ended(id)
     expect(row).toMatchObject({
@@ -95,10 +95,10 @@ describe("a batch", () => {
       failed: 6,
       cost_micros: 24n * lineMicros,
     })
-    expect(numbersOf(await house.linesOf(row.output_file_id))).toEqual(
+    expect(numbersOf(await fixture.linesOf(row.output_file_id))).toEqual(
       numbers(30).filter((n) => n % 5 !== 0),
     )
-    const errors = await house.linesOf(row.error_file_id)
+    const errors = await fixture.linesOf(row.error_file_id)
     expect(numbersOf(errors)).toEqual(numbers(30).filter((n) => n % 5 === 0))
     expect(errors[0]).toMatchObject({
       response: null,
@@ -113,7 +113,7 @@ describe("a batch", () => {
 
   it("without a balance, or of a suspended account, fails its lines and completes", async () => {
     const { broke, identity } = await open()
-    const [poor, barred] = [await house.create("poor", 3), await house.create("barred", 3)]
+    const [poor, barred] = [await fixture.create("poor", 3), await fixture.create("barred", 3)]
     broke.add("poor")
     identity.add({ key: "barred", suspended: true })
     work()
@@ -123,19 +123,19 @@ describe("a batch", () => {
     ] as const) {
       const row = await ended(id)
       expect(row).toMatchObject({ status: "completed", completed: 0, failed: 3, cost_micros: 0n })
-      expect((await house.linesOf(row.error_file_id)).map(({ error }) => error?.code)).toEqual([
+      expect((await fixture.linesOf(row.error_file_id)).map(({ error }) => error?.code)).toEqual([
         code,
         code,
         code,
       ])
-      expect(await house.linesOf(row.output_file_id)).toEqual([])
+      expect(await fixture.linesOf(row.output_file_id)).toEqual([])
       expect(row.output_file_id).not.toBeNull()
     }
   })
 
   it("with an input that is wrong fails before its first line", async () => {
     await open()
-    const id = await house.create("a", '{"custom_id":"x"}\nnope\n')
+    const id = await fixture.create("a", '{"custom_id":"x"}\nnope\n')
     work()
     const row = await ended(id)
     expect(row).toMatchObject({
@@ -146,7 +146,7 @@ describe("a batch", () => {
       in_progress_at: null,
     })
     expect(row.errors?.map(({ line }) => line)).toEqual([1, 2])
-    expect(await house.events()).toMatchObject([
+    expect(await fixture.events()).toMatchObject([
       { event: "batch.failed", data: { id, errors: { object: "list" } } },
     ])
   })
@@ -161,51 +161,51 @@ describe("a batch", () => {
           return Effect.as(n < 8 ? Effect.void : door.pass, { n })
         }),
     })
-    const id = await house.create("a", 500)
+    const id = await fixture.create("a", 500)
     work()
     await running(id, 8)
     await vi.waitFor(() => expect(begun).toHaveLength(16), patient)
-    await house.cancel(id)
+    await fixture.cancel(id)
     // the worker has noticed when it lets no more in: its slots are full until then anyway
     await vi.waitFor(
       async () =>
-        expect((await house.batch(id)).lease_until?.getTime() ?? 0).toBeGreaterThan(
-          (await house.batch(id)).ended_at!.getTime() + house.house.limits.leaseMs,
+        expect((await fixture.batch(id)).lease_until?.getTime() ?? 0).toBeGreaterThan(
+          (await fixture.batch(id)).ended_at!.getTime() + fixture.deps.limits.leaseMs,
         ),
       patient,
     )
     door.open()
     await vi.waitFor(
       async () =>
-        expect((await house.calls()).filter(({ state }) => state === "settled")).toHaveLength(16),
+        expect((await fixture.calls()).filter(({ state }) => state === "settled")).toHaveLength(16),
       patient,
     )
     expect(begun).toHaveLength(16)
-    await vi.waitFor(async () => expect(await house.rowsOf("batches_line")).toBe(0), patient)
-    expect(await house.batch(id)).toMatchObject({
+    await vi.waitFor(async () => expect(await fixture.rowsOf("batches_line")).toBe(0), patient)
+    expect(await fixture.batch(id)).toMatchObject({
       status: "cancelled",
       completed: 8,
       cost_micros: 16n * lineMicros,
       output_file_id: null,
     })
-    expect(await house.events()).toEqual([])
+    expect(await fixture.events()).toEqual([])
   })
 
   it("that is cancelled as it ends leaves nothing", async () => {
     const storage = fakeStorage()
     let id = ""
     const put: typeof storage.put = (key, body, maxBytes) =>
-      Effect.tap(storage.put(key, body, maxBytes), () => Effect.promise(() => house.cancel(id)))
+      Effect.tap(storage.put(key, body, maxBytes), () => Effect.promise(() => fixture.cancel(id)))
     await open({ storage: { ...storage, put } })
-    id = await house.create("a", 10)
+    id = await fixture.create("a", 10)
     work()
     expect(await ended(id)).toMatchObject({
       status: "cancelled",
       output_file_id: null,
       cost_micros: 10n * lineMicros,
     })
-    await vi.waitFor(async () => expect(await house.rowsOf("batches_line")).toBe(0), patient)
-    expect(await house.events()).toEqual([])
+    await vi.waitFor(async () => expect(await fixture.rowsOf("batches_line")).toBe(0), patient)
+    expect(await fixture.events()).toEqual([])
   })
 
   it("keeps what ran when its time is over", async () => {
@@ -213,7 +213,7 @@ describe("a batch", () => {
       limits: { windowMs: 900 },
       run: (n) => (n < 20 ? Effect.succeed({ n }) : Effect.fail(apiError("backend_busy"))),
     })
-    const id = await house.create("a", 40)
+    const id = await fixture.create("a", 40)
     work()
     const row = await ended(id)
     expect(row).toMatchObject({
@@ -223,18 +223,18 @@ describe("a batch", () => {
       failed: 0,
       cost_micros: 20n * lineMicros,
     })
-    expect(numbersOf(await house.linesOf(row.output_file_id))).toEqual(numbers(20))
-    expect(await house.events()).toEqual([])
+    expect(numbersOf(await fixture.linesOf(row.output_file_id))).toEqual(numbers(20))
+    expect(await fixture.events()).toEqual([])
   })
 
   it("whose input is gone fails, and keeps what ran", async () => {
     const door = makeDoor()
     await open({ run: (n) => (n < 10 ? Effect.succeed({ n }) : Effect.as(door.pass, { n })) })
-    const id = await house.create("a", 40)
+    const id = await fixture.create("a", 40)
     const stop = work()
     const { input_file_id } = await running(id, 10)
     await stop()
-    await house.files.remove(input_file_id)
+    await fixture.files.remove(input_file_id)
     work()
     const row = await ended(id)
     expect(row).toMatchObject({
@@ -244,8 +244,8 @@ describe("a batch", () => {
       failed: 0,
       errors: [{ code: "not_found", line: null, param: "input_file_id" }],
     })
-    expect(numbersOf(await house.linesOf(row.output_file_id))).toEqual(numbers(10))
-    expect((await house.events()).map(({ event }) => event)).toEqual(["batch.failed"])
+    expect(numbersOf(await fixture.linesOf(row.output_file_id))).toEqual(numbers(10))
+    expect((await fixture.events()).map(({ event }) => event)).toEqual(["batch.failed"])
   })
 })
 
@@ -264,30 +264,30 @@ describe("large answers", () => {
         return n < 9 ? Effect.succeed({ n, text }) : Effect.as(door.pass, { n })
       },
     })
-    const id = await house.create("a", 14)
+    const id = await fixture.create("a", 14)
     const stop = work()
     await running(id, 8)
     await vi.waitFor(
-      async () => expect(await house.rowsOf("batches_part")).toBeGreaterThan(1),
+      async () => expect(await fixture.rowsOf("batches_part")).toBeGreaterThan(1),
       patient,
     )
     await stop()
-    expect((await house.batch(id)).done_through).toBeGreaterThan(6)
+    expect((await fixture.batch(id)).done_through).toBeGreaterThan(6)
     door.open()
     work()
     const row = await ended(id)
     expect(row).toMatchObject({ status: "completed", completed: 13, failed: 1 })
-    expect(numbersOf(await house.linesOf(row.output_file_id))).toEqual(
+    expect(numbersOf(await fixture.linesOf(row.output_file_id))).toEqual(
       numbers(14).filter((n) => n !== 2),
     )
-    expect(numbersOf(await house.linesOf(row.error_file_id))).toEqual([2])
+    expect(numbersOf(await fixture.linesOf(row.error_file_id))).toEqual([2])
     expect(puts.filter((key) => key.startsWith("batches/")).length).toBeGreaterThan(1)
     await vi.waitFor(
       async () =>
         expect([
-          await house.rowsOf("batches_line"),
-          await house.rowsOf("batches_part"),
-          await house.parts(),
+          await fixture.rowsOf("batches_line"),
+          await fixture.rowsOf("batches_part"),
+          await fixture.parts(),
         ]).toEqual([0, 0, []]),
       patient,
     )
@@ -301,20 +301,20 @@ describe("several", () => {
       run: (n) => (n < 0 ? Effect.succeed({ n }) : Effect.as(Effect.sleep(5), { n })),
     })
     const long = await Promise.all(
-      ["a", "a", "b", "b", "c"].map((account) => house.create(account, 2_000)),
+      ["a", "a", "b", "b", "c"].map((account) => fixture.create(account, 2_000)),
     )
     work()
     for (const id of long) await running(id)
-    const late = await house.create("d", inputLine(-1))
+    const late = await fixture.create("d", inputLine(-1))
     expect(await ended(late)).toMatchObject({ status: "completed", completed: 1 })
-    const rows = await Promise.all(long.map((id) => house.batch(id)))
+    const rows = await Promise.all(long.map((id) => fixture.batch(id)))
     expect(rows.map(({ status }) => status)).toEqual(long.map(() => "in_progress"))
     // the one that gave way goes on
     await vi.waitFor(
       async () =>
         expect(
           (
-            await house.db
+            await fixture.db
               .selectFrom("batches_batch")
               .select("epoch")
               .where("epoch", ">", 1)
@@ -333,13 +333,17 @@ describe("several", () => {
       limits: { batchesAtOnce: 1 },
       run: (n) => (n === 1 ? Effect.as(door.pass, { n }) : Effect.succeed({ n })),
     })
-    const ids = [await house.create("a", 2), await house.create("b", 2), await house.create("a", 2)]
+    const ids = [
+      await fixture.create("a", 2),
+      await fixture.create("b", 2),
+      await fixture.create("a", 2),
+    ]
     work()
     await running(ids[0]!, 1)
     door.open()
     for (const id of ids)
       expect(await ended(id)).toMatchObject({ status: "completed", completed: 2 })
-    const order = (await Promise.all(ids.map((id) => house.batch(id)))).map(({ ended_at }) =>
+    const order = (await Promise.all(ids.map((id) => fixture.batch(id)))).map(({ ended_at }) =>
       ended_at!.getTime(),
     )
     expect(order[1]).toBeLessThanOrEqual(order[2]!)
@@ -351,7 +355,7 @@ describe("several", () => {
       limits: { linesAtOnce: 4 },
       run: (n) => Effect.map(Effect.sleep(1), () => ({ n, at: ran++ })),
     })
-    const ids = await Promise.all(["a", "b", "c"].map((account) => house.create(account, 80)))
+    const ids = await Promise.all(["a", "b", "c"].map((account) => fixture.create(account, 80)))
     for (let round = 0; round < 5; round++) {
       const before = ran
       const pair = [work(), work()]
@@ -360,7 +364,7 @@ describe("several", () => {
         interval: 2,
       })
       await Promise.all(pair.map((stop) => stop()))
-      expect((await house.calls()).filter(({ state }) => state === "open")).toEqual([])
+      expect((await fixture.calls()).filter(({ state }) => state === "open")).toEqual([])
     }
     work()
     for (const id of ids) {
@@ -370,9 +374,9 @@ describe("several", () => {
         completed: 80,
         cost_micros: 80n * lineMicros,
       })
-      expect(numbersOf(await house.linesOf(row.output_file_id))).toEqual(numbers(80))
+      expect(numbersOf(await fixture.linesOf(row.output_file_id))).toEqual(numbers(80))
     }
-    const paid = (await house.calls()).filter(({ state }) => state === "settled")
+    const paid = (await fixture.calls()).filter(({ state }) => state === "settled")
     expect([paid.length, new Set(paid.map(({ request_id }) => request_id)).size]).toEqual([
       240, 240,
     ])

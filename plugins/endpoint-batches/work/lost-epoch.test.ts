@@ -4,17 +4,21 @@ import type { Storage } from "../../../core/index.ts"
 import { fakeClock, fakeStorage } from "../../../testing/index.ts"
 import { Player } from "../testing/work/player.ts"
 import { lineMicros } from "../testing/work/target.ts"
-import { numbersOf, openWorkHouse, type WorkHouse } from "../testing/work/work-house.ts"
+import { numbersOf, openWorkFixture, type WorkFixture } from "../testing/work/work-fixture.ts"
 
 const clock = fakeClock()
-let world: WorkHouse
+let world: WorkFixture
 /** What happens when a blob is whole, and no row names it yet. */
 let afterPut = async () => {}
 beforeAll(async () => {
   const storage = fakeStorage()
   const put: Storage["put"] = (key, body, maxBytes) =>
     Effect.tap(storage.put(key, body, maxBytes), () => Effect.promise(() => afterPut()))
-  world = await openWorkHouse({ clock, limits: { leaseMs: 10_000 }, storage: { ...storage, put } })
+  world = await openWorkFixture({
+    clock,
+    limits: { leaseMs: 10_000 },
+    storage: { ...storage, put },
+  })
 }, 120_000)
 afterAll(() => world?.close())
 

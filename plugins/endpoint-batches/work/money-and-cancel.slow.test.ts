@@ -2,31 +2,35 @@ import { Effect } from "effect"
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest"
 import { cancelBatch } from "../api/batch-rows.ts"
 import { lineMicros } from "../testing/work/target.ts"
-import { openWorkHouse, type WorkHouse, type WorkHouseOptions } from "../testing/work/work-house.ts"
+import {
+  openWorkFixture,
+  type WorkFixture,
+  type WorkFixtureOptions,
+} from "../testing/work/work-fixture.ts"
 import { hasEnded, isRunning, makeDoor, patient, startWorker } from "../testing/work/worker.ts"
 
 // the server of the test databases may have to start first
-beforeAll(async () => (await openWorkHouse()).close(), 120_000)
+beforeAll(async () => (await openWorkFixture()).close(), 120_000)
 
-let house: WorkHouse
+let fixture: WorkFixture
 let stop: (() => Promise<void>) | undefined
 afterEach(async () => {
   await stop?.()
-  await house?.close()
+  await fixture?.close()
 })
 
-const open = async (options: WorkHouseOptions = {}) => {
-  house = await openWorkHouse(options)
-  return house
+const open = async (options: WorkFixtureOptions = {}) => {
+  fixture = await openWorkFixture(options)
+  return fixture
 }
 const work = () => {
-  stop = startWorker(house)
+  stop = startWorker(fixture)
 }
-const ended = (id: string) => hasEnded(house, id)
-const running = (id: string, atLeast = 0) => isRunning(house, id, atLeast)
+const ended = (id: string) => hasEnded(fixture, id)
+const running = (id: string, atLeast = 0) => isRunning(fixture, id, atLeast)
 const isOver = () =>
   vi.waitFor(
-    async () => expect((await house.calls()).filter(({ state }) => state === "open")).toEqual([]),
+    async () => expect((await fixture.calls()).filter(({ state }) => state === "open")).toEqual([]),
     patient,
   )
 
@@ -35,7 +39,7 @@ describe("a batch", () => {
     const { room } = await open({ limits: { linesAtOnce: 16 } })
     room.set("thrifty", 3)
     room.set("poor", 0)
-    const [thrifty, poor] = [await house.create("thrifty", 100), await house.create("poor", 40)]
+    const [thrifty, poor] = [await fixture.create("thrifty", 100), await fixture.create("poor", 40)]
     work()
     expect(await ended(poor)).toMatchObject({ status: "completed", completed: 0, failed: 40 })
     expect(await ended(thrifty)).toMatchObject({
@@ -53,7 +57,7 @@ describe("a batch", () => {
     })
     room.set("thrifty", 3)
     identity.add({ key: "second", keyId: "key_second", account: "thrifty" })
-    const [one, other] = [await house.create("thrifty", 60), await house.create("thrifty", 60)]
+    const [one, other] = [await fixture.create("thrifty", 60), await fixture.create("thrifty", 60)]
     await db
       .updateTable("batches_batch")
       .set({ key_id: "key_second" })
@@ -65,9 +69,9 @@ describe("a batch", () => {
   })
 
   it("whose money a call elsewhere holds waits for its end, or is cancelled", async () => {
-    const { room, house: parts } = await open()
+    const { room, deps: parts } = await open()
     room.set("thrifty", 1)
-    const [id, given] = [await house.create("thrifty", 5), await house.create("thrifty", 5)]
+    const [id, given] = [await fixture.create("thrifty", 5), await fixture.create("thrifty", 5)]
     const caller = await Effect.runPromise(parts.identity.resume("key_thrifty"))
     const call = parts.ids.call()
     await Effect.runPromise(
@@ -83,11 +87,11 @@ describe("a batch", () => {
     const looked = vi.spyOn(parts.billing, "balance")
     work()
     await vi.waitFor(() => expect(looked.mock.calls.length).toBeGreaterThan(10), patient)
-    expect([await house.batch(id), await house.batch(given)]).toMatchObject([
+    expect([await fixture.batch(id), await fixture.batch(given)]).toMatchObject([
       { failed: 0 },
       { failed: 0 },
     ])
-    await house.cancel(given)
+    await fixture.cancel(given)
     await Effect.runPromise(
       parts.billing.settle([
         { id: call, outcome: "settled", costMicros: lineMicros, usage: {}, httpStatus: 200 },
@@ -101,18 +105,18 @@ describe("a batch", () => {
     const door = makeDoor()
     const { room } = await open({ run: (n) => Effect.as(door.pass, { n }) })
     room.set("thrifty", 1)
-    const id = await house.create("thrifty", 20)
+    const id = await fixture.create("thrifty", 20)
     work()
     await running(id)
-    await vi.waitFor(async () => expect(await house.calls()).toHaveLength(1), patient)
-    await house.cancel(id)
+    await vi.waitFor(async () => expect(await fixture.calls()).toHaveLength(1), patient)
+    await fixture.cancel(id)
     door.open()
     await isOver()
-    await vi.waitFor(async () => expect(await house.rowsOf("batches_line")).toBe(0), patient)
+    await vi.waitFor(async () => expect(await fixture.rowsOf("batches_line")).toBe(0), patient)
     // others may have begun before, or before the worker heard of it: those are free
-    const settled = (await house.calls()).filter(({ state }) => state === "settled").length
+    const settled = (await fixture.calls()).filter(({ state }) => state === "settled").length
     expect(settled).toBeLessThanOrEqual(8)
-    expect(await house.batch(id)).toMatchObject({
+    expect(await fixture.batch(id)).toMatchObject({
       status: "cancelled",
       completed: 0,
       cost_micros: BigInt(settled) * lineMicros,
@@ -131,7 +135,7 @@ describe("a batch", () => {
           return Effect.as(n < 8 ? Effect.void : door.pass, { n })
         }),
     })
-    const id = await house.create("a", 500)
+    const id = await fixture.create("a", 500)
     work()
     await running(id, 8)
     await vi.waitFor(() => expect(begun).toHaveLength(16), patient)
@@ -139,12 +143,12 @@ describe("a batch", () => {
   }
   it("that is cancelled in this process begins none from that moment on", async () => {
     const { id, door, begun } = await runningWithDoor()
-    await Effect.runPromise(cancelBatch(house.house, { account: "a", mode: "live" }, id))
+    await Effect.runPromise(cancelBatch(fixture.deps, { account: "a", mode: "live" }, id))
     door.open()
     await isOver()
-    await vi.waitFor(async () => expect(await house.rowsOf("batches_line")).toBe(0), patient)
+    await vi.waitFor(async () => expect(await fixture.rowsOf("batches_line")).toBe(0), patient)
     expect(begun).toHaveLength(16)
-    expect(await house.batch(id)).toMatchObject({
+    expect(await fixture.batch(id)).toMatchObject({
       status: "cancelled",
       completed: 8,
       cost_micros: 16n * lineMicros,
@@ -153,15 +157,18 @@ describe("a batch", () => {
 
   it("that is cancelled in another process pays for no line that begins before this one knows", async () => {
     const { id, door, begun } = await runningWithDoor()
-    await house.cancel(id)
+    await fixture.cancel(id)
     door.open()
-    await vi.waitFor(async () => expect((await house.calls()).length).toBeGreaterThan(16), patient)
+    await vi.waitFor(
+      async () => expect((await fixture.calls()).length).toBeGreaterThan(16),
+      patient,
+    )
     await isOver()
-    await vi.waitFor(async () => expect(await house.rowsOf("batches_line")).toBe(0), patient)
-    const states = (await house.calls()).map(({ state }) => state)
+    await vi.waitFor(async () => expect(await fixture.rowsOf("batches_line")).toBe(0), patient)
+    const states = (await fixture.calls()).map(({ state }) => state)
     expect(states.filter((state) => state === "settled")).toHaveLength(16)
     expect(states.filter((state) => state === "voided").length).toBe(begun.length - 16)
-    expect(await house.batch(id)).toMatchObject({
+    expect(await fixture.batch(id)).toMatchObject({
       status: "cancelled",
       completed: 8,
       cost_micros: 16n * lineMicros,

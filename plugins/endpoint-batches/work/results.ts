@@ -1,6 +1,6 @@
 import { Effect, Option, Stream } from "effect"
 import type { PortError, StorageError } from "../../../core/index.ts"
-import type { BatchHouse } from "../house.ts"
+import type { BatchDeps } from "../deps.ts"
 import type { BatchTables, PartTable } from "../tables.ts"
 
 export type Kind = PartTable["kind"]
@@ -13,7 +13,7 @@ interface LineAt {
   readonly bytes: number
 }
 
-const lines = ({ database }: BatchHouse, batch: string, kind: Kind) =>
+const lines = ({ database }: BatchDeps, batch: string, kind: Kind) =>
   database
     .queries<BatchTables>()
     .selectFrom("batches_line")
@@ -38,13 +38,13 @@ const encoded = (bodies: readonly { readonly body: string }[]): Uint8Array =>
 
 /** Lines up to `through` that lie in no part, in order, as bytes of their file. */
 export const lineBytes = (
-  house: BatchHouse,
+  deps: BatchDeps,
   batch: string,
   kind: Kind,
   through: number = 2 ** 31 - 1,
 ): Stream.Stream<Uint8Array, PortError> => {
-  const all = house.database.run(() =>
-    lines(house, batch, kind)
+  const all = deps.database.run(() =>
+    lines(deps, batch, kind)
       .select(["line", (eb) => eb.fn<number>("octet_length", ["body"]).as("bytes")])
       .where("line", "<=", through)
       .orderBy("line")
@@ -52,8 +52,8 @@ export const lineBytes = (
   )
   const page = ([from, to]: readonly [number, number]) =>
     Effect.map(
-      house.database.run(() =>
-        lines(house, batch, kind)
+      deps.database.run(() =>
+        lines(deps, batch, kind)
           .select("body")
           .where("line", ">=", from)
           .where("line", "<=", to)
@@ -69,13 +69,13 @@ export const lineBytes = (
 
 /** One after the other, as the first is asked for when the second is not open yet. */
 const partBytes = (
-  house: BatchHouse,
+  deps: BatchDeps,
   batch: string,
   kind: Kind,
 ): Stream.Stream<Uint8Array, StorageError> => {
   const after = (part: number) =>
-    house.database.run(() =>
-      house.database
+    deps.database.run(() =>
+      deps.database
         .queries<BatchTables>()
         .selectFrom("batches_part")
         .selectAll()
@@ -93,20 +93,20 @@ const partBytes = (
         [row ? [row.blob_key] : [], row ? Option.some(row.part) : Option.none<number>()] as const,
     ),
   )
-  return Stream.flatMap(keys, (key) => house.storage.get(key))
+  return Stream.flatMap(keys, (key) => deps.storage.get(key))
 }
 
 /** All of one of the two files, in the order of the input. */
 export const resultBytes = (
-  house: BatchHouse,
+  deps: BatchDeps,
   batch: string,
   kind: Kind,
 ): Stream.Stream<Uint8Array, StorageError> =>
-  Stream.concat(partBytes(house, batch, kind), lineBytes(house, batch, kind))
+  Stream.concat(partBytes(deps, batch, kind), lineBytes(deps, batch, kind))
 
 /** Lines that were answered before, and how many bytes they became. */
 export const answeredLines = (
-  { database }: BatchHouse,
+  { database }: BatchDeps,
   batch: string,
 ): Effect.Effect<ReadonlyMap<number, number>, PortError> =>
   Effect.map(

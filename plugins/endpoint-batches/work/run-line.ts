@@ -9,7 +9,7 @@ import {
   type PortError,
   type Settlement,
 } from "../../../core/index.ts"
-import type { BatchHouse } from "../house.ts"
+import type { BatchDeps } from "../deps.ts"
 import { isBatchError, readInputLine } from "../input/input-line.ts"
 import type { RawLine } from "../input/json-lines.ts"
 import { lineInput } from "../preflight/model-check.ts"
@@ -33,7 +33,7 @@ export interface LineResult {
 }
 
 export interface LineParts {
-  readonly house: BatchHouse
+  readonly deps: BatchDeps
   readonly batch: BatchRow
   readonly target: Endpoint
   readonly stop: Stop
@@ -48,30 +48,30 @@ const heldMs = (looks: number): number => Math.min(1_000 * 2 ** looks, 30_000)
 
 type Answer = Effect.Success<ReturnType<CallPath["runUnsettled"]>> & { readonly begunMs: number }
 
-const internal = (house: BatchHouse, batch: BatchRow, cause: Cause.Cause<unknown>): ApiError => {
+const internal = (deps: BatchDeps, batch: BatchRow, cause: Cause.Cause<unknown>): ApiError => {
   const failure = Option.getOrUndefined(Cause.findErrorOption(cause))
   if (isApiError(failure)) return failure
-  house.log.error("a line of a batch failed", { batch: batch.id, cause: Cause.pretty(cause) })
+  deps.log.error("a line of a batch failed", { batch: batch.id, cause: Cause.pretty(cause) })
   return apiError("internal_error")
 }
 
 /** What went wrong, as a client may see it. */
 const sealed = <A>(
-  { house, batch }: LineParts,
+  { deps, batch }: LineParts,
   work: Effect.Effect<A, ApiError | PortError>,
 ): Effect.Effect<A, ApiError> =>
   Effect.catchCause(work, (cause) =>
-    Cause.hasInterruptsOnly(cause) ? Effect.interrupt : Effect.fail(internal(house, batch, cause)),
+    Cause.hasInterruptsOnly(cause) ? Effect.interrupt : Effect.fail(internal(deps, batch, cause)),
   )
 
 const once = (parts: LineParts, requestId: string, body: Json): Effect.Effect<Answer, ApiError> => {
-  const { house, batch, target } = parts
+  const { deps, batch, target } = parts
   const run = Effect.gen(function* () {
-    const begunMs = house.clock.nowMs()
-    const caller = yield* house.identity.resume(batch.key_id)
+    const begunMs = deps.clock.nowMs()
+    const caller = yield* deps.identity.resume(batch.key_id)
     return {
-      ...(yield* house.callPath.runUnsettled(target, {
-        ...lineInput(house, caller, requestId, body),
+      ...(yield* deps.callPath.runUnsettled(target, {
+        ...lineInput(deps, caller, requestId, body),
         parent: batch.id,
       })),
       begunMs,
@@ -82,17 +82,17 @@ const once = (parts: LineParts, requestId: string, body: Json): Effect.Effect<An
 
 /** After a refusal for want of money: whether only what is held stands in the way, by real-time calls, other keys, other processes. That ends. Also where it can't be told: the next try says why. */
 const isOnlyHeld = (parts: LineParts, requestId: string, body: Json): Effect.Effect<boolean> => {
-  const { house, batch, target } = parts
+  const { deps, batch, target } = parts
   const look = Effect.gen(function* () {
-    const { balanceMicros } = yield* house.billing.balance(batch.account)
-    const caller = yield* house.identity.resume(batch.key_id)
-    const { costMicros } = yield* house.callPath.check(
+    const { balanceMicros } = yield* deps.billing.balance(batch.account)
+    const caller = yield* deps.identity.resume(batch.key_id)
+    const { costMicros } = yield* deps.callPath.check(
       target,
-      lineInput(house, caller, requestId, body),
+      lineInput(deps, caller, requestId, body),
     )
     const cap = caller.limits.monthlyCapMicros
     if (costMicros > balanceMicros || cap === 0n) return costMicros <= balanceMicros
-    const spent = yield* house.billing.spentThisMonth([batch.key_id])
+    const spent = yield* deps.billing.spentThisMonth([batch.key_id])
     return (spent.get(batch.key_id) ?? 0n) + costMicros <= cap
   })
   return Effect.catchTag(sealed(parts, look), "ApiError", () => Effect.succeed(true))
@@ -179,7 +179,7 @@ export const runLine = (
         Effect.succeed({
           line,
           ok: false,
-          body: errorLine(id, customId, internal(parts.house, parts.batch, Cause.die(defect))),
+          body: errorLine(id, customId, internal(parts.deps, parts.batch, Cause.die(defect))),
         }),
       ),
     )

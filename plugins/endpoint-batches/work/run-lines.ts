@@ -1,6 +1,6 @@
 import { Effect, Fiber, Stream } from "effect"
 import type { PortError, StorageError, StoredFile } from "../../../core/index.ts"
-import type { BatchHouse } from "../house.ts"
+import type { BatchDeps } from "../deps.ts"
 import { jsonLines, type RawLine } from "../input/json-lines.ts"
 import type { BatchRow } from "../tables.ts"
 import { commitLines, giveBack } from "./commit.ts"
@@ -21,7 +21,7 @@ interface Done {
 
 /** One batch in work. */
 export interface Work {
-  readonly house: BatchHouse
+  readonly deps: BatchDeps
   readonly gate: Gate
   /** One of the process puts a part at a time: each holds a page of answers. */
   readonly onePart: <A, E>(put: Effect.Effect<A, E>) => Effect.Effect<A, E>
@@ -93,11 +93,11 @@ const begin = (
 /** Begins one line after the other, as the gate lets them in. */
 const dispatch = (run: Run, input: StoredFile): Effect.Effect<void, StorageError> =>
   Effect.gen(function* () {
-    const { house, row, gate, tray, progress } = run
-    const answered = yield* answeredLines(house, row.id)
+    const { deps, row, gate, tray, progress } = run
+    const answered = yield* answeredLines(deps, row.id)
     const offset = Number(row.done_offset)
-    const lines = jsonLines(house.files.read(input, { from: offset }), {
-      maxLineBytes: house.limits.maxLineBytes,
+    const lines = jsonLines(deps.files.read(input, { from: offset }), {
+      maxLineBytes: deps.limits.maxLineBytes,
       from: { line: row.done_through + 1, offset },
     })
     yield* Stream.runForEach(lines, (raw) =>
@@ -119,16 +119,16 @@ const dispatch = (run: Run, input: StoredFile): Effect.Effect<void, StorageError
   })
 
 const commit = (
-  { house, row, stop, progress }: Run,
+  { deps, row, stop, progress }: Run,
   items: readonly Done[],
 ): Effect.Effect<void, PortError> =>
   Effect.gen(function* () {
     if (items.length === 0) return
     const results = items.map(({ result }) => result)
-    const committed = yield* Effect.onError(commitLines(house, row, results), () =>
-      giveBack(house, results),
+    const committed = yield* Effect.onError(commitLines(deps, row, results), () =>
+      giveBack(deps, results),
     )
-    if (committed === "lost") yield* giveBack(house, results)
+    if (committed === "lost") yield* giveBack(deps, results)
     if (committed === "kept") for (const { line, body } of results) progress.done(line, body.length)
     else stop.tell(committed === "lost" ? "lost" : "cancelled")
   }).pipe(
@@ -140,7 +140,7 @@ const commit = (
   )
 
 const compactIfWorth = ({
-  house,
+  deps,
   row,
   stop,
   progress,
@@ -150,7 +150,7 @@ const compactIfWorth = ({
     const { stretch } = progress
     if (!stretch || stop.reason) return Effect.void
     return Effect.map(
-      onePart(compact(house, row, stretch)),
+      onePart(compact(deps, row, stretch)),
       (isDone) => isDone && progress.forget(stretch),
     )
   })
@@ -178,7 +178,7 @@ const windUp = (run: Run): Effect.Effect<void> =>
     const rest = run.tray.rest()
     if (run.stop.reason === "lost")
       yield* giveBack(
-        run.house,
+        run.deps,
         rest.map(({ result }) => result),
       )
     else yield* Effect.ignore(commit(run, rest))

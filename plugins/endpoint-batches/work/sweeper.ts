@@ -1,5 +1,5 @@
 import { Cause, Effect } from "effect"
-import type { BatchHouse } from "../house.ts"
+import type { BatchDeps } from "../deps.ts"
 import { dropEnded, dropOrphans } from "./drop-results.ts"
 
 const turnMs = 60_000
@@ -7,7 +7,7 @@ const turnsPerHour = 60
 
 /** Its failure is logged, and stops neither the other work nor the next turn. */
 const careful = <E>(
-  { log }: BatchHouse,
+  { log }: BatchDeps,
   what: string,
   work: Effect.Effect<number, E>,
 ): Effect.Effect<void> =>
@@ -22,13 +22,13 @@ const careful = <E>(
   )
 
 /** Every worker sweeps; several at once do no harm. */
-export const keepSwept = (house: BatchHouse): Effect.Effect<never> => {
+export const keepSwept = (deps: BatchDeps): Effect.Effect<never> => {
   let turn = 0
   return Effect.suspend(() =>
     Effect.gen(function* () {
-      yield* careful(house, "results of ended batches dropped", dropEnded(house))
+      yield* careful(deps, "results of ended batches dropped", dropEnded(deps))
       if (turn % turnsPerHour === 0)
-        yield* careful(house, "orphan parts of batches dropped", dropOrphans(house))
+        yield* careful(deps, "orphan parts of batches dropped", dropOrphans(deps))
       turn += 1
     }),
   ).pipe(Effect.andThen(Effect.sleep(turnMs)), Effect.forever)

@@ -11,13 +11,13 @@ import { runLines, type Work } from "./run-lines.ts"
 const longestBeatMs = 1_000
 
 /** Keeps the lease, and notices what happens to the batch meanwhile. A database that does not answer is waited for until the lease is over. */
-const heartbeat = ({ house, row, stop }: Work): Effect.Effect<void> => {
-  const { clock, limits, log } = house
+const heartbeat = ({ deps, row, stop }: Work): Effect.Effect<void> => {
+  const { clock, limits, log } = deps
   let untilMs = clock.nowMs() + limits.leaseMs
   const beat = Effect.suspend(() => {
     if (clock.nowMs() >= row.deadline_at.getTime()) stop.tell("expired")
     const askedMs = clock.nowMs()
-    return Effect.map(renewLease(house, row), (now) => {
+    return Effect.map(renewLease(deps, row), (now) => {
       untilMs = askedMs + limits.leaseMs
       if (!now) stop.tell("lost")
       else if (now.ended_at) stop.tell("cancelled")
@@ -48,15 +48,15 @@ const resultsLost = (): BatchError => ({
 /** Undefined: it was stopped. */
 const checked = (work: Work) =>
   Effect.gen(function* () {
-    const { house, row, stop } = work
+    const { deps, row, stop } = work
     if (row.status !== "validating") return work
-    const found = yield* stop.during(preflight(house, row))
+    const found = yield* stop.during(preflight(deps, row))
     if (Option.isNone(found)) return undefined
     if ("errors" in found.value) {
-      yield* finish(house, row, { status: "failed", errors: found.value.errors })
+      yield* finish(deps, row, { status: "failed", errors: found.value.errors })
       return undefined
     }
-    const begun = yield* beginLines(house, row, found.value.total)
+    const begun = yield* beginLines(deps, row, found.value.total)
     return begun && { ...work, row: begun }
   })
 
@@ -65,16 +65,16 @@ const failed = (error: BatchError): Ending => ({ status: "failed", errors: [erro
 /** How it ended, where it did. */
 const lines = (work: Work): Effect.Effect<Ending | undefined, StorageError> =>
   Effect.gen(function* () {
-    const { house, row, stop } = work
-    const target = house.targets.get(row.endpoint)
+    const { deps, row, stop } = work
+    const target = deps.targets.get(row.endpoint)
     if (!target) return failed(noEndpoint())
-    const input = yield* house.files.find(
+    const input = yield* deps.files.find(
       { account: row.account, mode: row.mode },
       row.input_file_id,
     )
     if (!input) return failed(fileGone())
     const hasRun = yield* runLines(work, input, {
-      house,
+      deps,
       batch: row,
       target,
       stop,
@@ -88,15 +88,15 @@ const lines = (work: Work): Effect.Effect<Ending | undefined, StorageError> =>
   })
 
 /** Only a disk that lost something gets here. */
-const finishAnyhow = ({ house, row }: Work, ending: Ending) =>
-  Effect.catchTag(finish(house, row, ending), "BlobMissing", () =>
-    finish(house, row, failed(resultsLost()), false),
+const finishAnyhow = ({ deps, row }: Work, ending: Ending) =>
+  Effect.catchTag(finish(deps, row, ending), "BlobMissing", () =>
+    finish(deps, row, failed(resultsLost()), false),
   )
 
 const wholeWork = (work: Work): Effect.Effect<void, StorageError> =>
   Effect.gen(function* () {
-    const { house, row, stop } = work
-    if (house.clock.nowMs() >= row.deadline_at.getTime()) stop.tell("expired")
+    const { deps, row, stop } = work
+    if (deps.clock.nowMs() >= row.deadline_at.getTime()) stop.tell("expired")
     const ready = yield* checked(work)
     const ending = ready && !stop.reason ? yield* lines(ready) : undefined
     const last: Ending | undefined =
@@ -104,16 +104,16 @@ const wholeWork = (work: Work): Effect.Effect<void, StorageError> =>
     if (last) {
       const ended = yield* finishAnyhow(work, last)
       // cancelled in that moment
-      if (!ended) yield* dropEnded(house)
-    } else if (stop.reason === "cancelled") yield* dropResults(house, row.id)
+      if (!ended) yield* dropEnded(deps)
+    } else if (stop.reason === "cancelled") yield* dropResults(deps, row.id)
   })
 
 /** From the claim to the end, or to where somebody else goes on: interrupted, at once; after a failure, when the lease is over. */
 export const workOn = (work: Work): Effect.Effect<void, StorageError> => {
-  const { house, row, stop } = work
-  const release = Effect.ignore(releaseLease(house, row))
+  const { deps, row, stop } = work
+  const release = Effect.ignore(releaseLease(deps, row))
   const listening = Effect.acquireRelease(
-    Effect.sync(() => house.cancels.listen(row.id, () => stop.tell("cancelled"))),
+    Effect.sync(() => deps.cancels.listen(row.id, () => stop.tell("cancelled"))),
     (leave) => Effect.sync(leave),
   )
   // the heart stands still before the lease is given back

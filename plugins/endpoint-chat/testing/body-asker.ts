@@ -1,16 +1,16 @@
 import type { Json } from "../../../core/json.ts"
-import { fakeChatModel, fakeHouse } from "../../../testing/index.ts"
+import { callPathFixture, fakeChatModel } from "../../../testing/index.ts"
 import { makeChatEndpoint } from "../endpoint.ts"
 
 export const goodBody = { model: "svc-lyt", messages: [{ role: "user", content: "hi" }] } as const
 
 /** Asks for what a good body with `more` comes to, without running a model. */
 export const bodyAsker = () => {
-  const house = fakeHouse([fakeChatModel({ says: ["ok"] })])
-  const endpoint = makeChatEndpoint(house)
-  const often = { ...house.caller, limits: { ...house.caller.limits, rpm: 1e9 } }
+  const deps = callPathFixture([fakeChatModel({ says: ["ok"] })])
+  const endpoint = makeChatEndpoint(deps)
+  const often = { ...deps.caller, limits: { ...deps.caller.limits, rpm: 1e9 } }
   const answer = async (more: object): Promise<Json> =>
-    (await house.ask(endpoint, { ...goodBody, ...more }, { dryRun: true, caller: often })).json
+    (await deps.ask(endpoint, { ...goodBody, ...more }, { dryRun: true, caller: often })).json
   const codeAndParam = async (more: object): Promise<readonly (string | undefined)[]> => {
     const { object, code, param } = (await answer(more)) as {
       readonly object?: string

@@ -2,7 +2,11 @@ import { Effect } from "effect"
 import OpenAI from "openai"
 import type { SchemaChecker } from "../../../core/ports/schema-checker.ts"
 import { makeIds } from "../../../core/services/ids.ts"
-import { goodKey, type House, openHouse } from "../../../runtime/http/testing/fixture.ts"
+import {
+  goodKey,
+  type HttpFixture,
+  openHttpFixture,
+} from "../../../runtime/http/testing/fixture.ts"
 import {
   type FakeChatModel,
   type FakeChatScript,
@@ -12,10 +16,10 @@ import {
 import { makeSchemaCheckEndpoint } from "../check-schema.ts"
 import { makeChatEndpoint } from "../endpoint.ts"
 
-export interface ClientHouse {
+export interface ClientFixture {
   readonly client: OpenAI
   readonly model: FakeChatModel
-  readonly house: House
+  readonly deps: HttpFixture
   /** A POST without any client. */
   post(
     path: string,
@@ -27,21 +31,21 @@ export interface ClientHouse {
 export const openClient = async (
   script: FakeChatScript = {},
   checker: SchemaChecker = { check: () => Effect.die("not asked for") },
-): Promise<ClientHouse> => {
+): Promise<ClientFixture> => {
   const model = fakeChatModel(script)
-  const house = await openHouse({ models: [model.entry], until: "listening" })
-  house.catalogue.set(model.entry.id, { state: "ready", loaded: model.loaded })
-  house.server.publish([
+  const deps = await openHttpFixture({ models: [model.entry], until: "listening" })
+  deps.catalogue.set(model.entry.id, { state: "ready", loaded: model.loaded })
+  deps.server.publish([
     makeChatEndpoint({
-      catalogue: house.catalogue,
+      catalogue: deps.catalogue,
       clock: fakeClock(),
       ids: makeIds(() => Date.now()),
     }),
     makeSchemaCheckEndpoint(() => checker),
   ])
-  house.server.ready()
-  const post: ClientHouse["post"] = async (path, body) => {
-    const reply = await fetch(house.url + path, {
+  deps.server.ready()
+  const post: ClientFixture["post"] = async (path, body) => {
+    const reply = await fetch(deps.url + path, {
       method: "POST",
       headers: { authorization: `Bearer ${goodKey}`, "content-type": "application/json" },
       body: JSON.stringify(body),
@@ -49,9 +53,9 @@ export const openClient = async (
     return { status: reply.status, json: (await reply.json()) as Record<string, unknown> }
   }
   return {
-    client: new OpenAI({ baseURL: `${house.url}/v1`, apiKey: goodKey, maxRetries: 0 }),
+    client: new OpenAI({ baseURL: `${deps.url}/v1`, apiKey: goodKey, maxRetries: 0 }),
     model,
-    house,
+    deps,
     post,
   }
 }

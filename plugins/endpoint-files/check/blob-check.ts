@@ -7,7 +7,7 @@ import {
   type PortError,
 } from "../../../core/index.ts"
 import { blobPrefix, madeMs } from "../blob-key.ts"
-import type { FilesHouse } from "../house.ts"
+import type { FilesDeps } from "../deps.ts"
 import { orphanMs, throwUnnamed, unnamedOf } from "../orphans.ts"
 import type { FilesTables } from "../tables.ts"
 import { purgeOne } from "../trash.ts"
@@ -17,29 +17,29 @@ import { isBlobThere, noBlobMissing } from "./blob-of-row.ts"
 const overdueMs = 5 * 60_000
 const keysPerLook = 500
 
-const removal = (house: FilesHouse, key: string): Pick<Finding, "remedy" | "mend"> => ({
+const removal = (deps: FilesDeps, key: string): Pick<Finding, "remedy" | "repair"> => ({
   remedy: "it is removed",
   // named again meanwhile, it stays: both look and deed are one statement
-  mend: Effect.flatMap(throwUnnamed(house, [key]), (thrown) =>
-    thrown > 0 ? Effect.asVoid(purgeOne(house, key)) : Effect.void,
+  repair: Effect.flatMap(throwUnnamed(deps, [key]), (thrown) =>
+    thrown > 0 ? Effect.asVoid(purgeOne(deps, key)) : Effect.void,
   ),
 })
 
 /** A file that was deleted since the list was read has lost its name and its blob. */
-const thoseThere = (house: FilesHouse) => (keys: readonly string[]) =>
+const thoseThere = (deps: FilesDeps) => (keys: readonly string[]) =>
   Effect.map(
     Effect.forEach(keys, (key) =>
-      Effect.map(isBlobThere(house.storage, key), (isThere) => (isThere ? [key] : [])),
+      Effect.map(isBlobThere(deps.storage, key), (isThere) => (isThere ? [key] : [])),
     ),
     (found) => found.flat(),
   )
 
 /** Of those that are old enough: what was just written is named a little later. */
 const orphans = (
-  house: FilesHouse,
+  deps: FilesDeps,
   looked: (things: number) => void,
 ): Stream.Stream<Finding, PortError> => {
-  const before = house.clock.nowMs() - orphanMs
+  const before = deps.clock.nowMs() - orphanMs
   const judge = (keys: readonly string[]) => {
     looked(keys.length)
     const foreign = keys
@@ -51,18 +51,18 @@ const orphans = (
         }),
       )
     const old = keys.filter((key) => (madeMs(key) ?? Number.POSITIVE_INFINITY) <= before)
-    return Effect.map(Effect.flatMap(unnamedOf(house, old), thoseThere(house)), (lost) => [
+    return Effect.map(Effect.flatMap(unnamedOf(deps, old), thoseThere(deps)), (lost) => [
       ...foreign,
       ...lost.map(
         (key): Finding => ({
           subject: `blob ${key}`,
           problem: "no file, part or request names it",
-          ...removal(house, key),
+          ...removal(deps, key),
         }),
       ),
     ])
   }
-  return house.storage.list(blobPrefix).pipe(
+  return deps.storage.list(blobPrefix).pipe(
     Stream.catch((error) => Stream.fromEffect(noBlobMissing(error))),
     Stream.map(({ key }) => key),
     Stream.grouped(keysPerLook),
@@ -78,10 +78,10 @@ interface Thrown {
 
 /** What should be gone, and what must not go. */
 const trash = (
-  house: FilesHouse,
+  deps: FilesDeps,
   looked: (things: number) => void,
 ): Stream.Stream<Finding, PortError> => {
-  const { database, clock } = house
+  const { database, clock } = deps
   const due = new Date(clock.nowMs() - overdueMs)
   const named = sql`(EXISTS (SELECT 1 FROM files_file f WHERE f.blob_key = t.blob_key AND f.deleted_at IS NULL) OR EXISTS (SELECT 1 FROM files_part p WHERE p.blob_key = t.blob_key))`
   const page = (after: Thrown | undefined, limit: number) =>
@@ -107,20 +107,20 @@ const trash = (
           subject: `blob ${key}`,
           problem: "it is to be removed, but a file or a part names it",
           remedy: "it is kept",
-          mend: keep(key),
+          repair: keep(key),
         }
       : {
           subject: `blob ${key}`,
           problem: "it was thrown away, and is still there",
           remedy: "it is removed",
-          mend: Effect.asVoid(purgeOne(house, key)),
+          repair: Effect.asVoid(purgeOne(deps, key)),
         }
   return inPages({ page, judge: (rows) => Effect.succeed(rows.map(findingOf)) }, looked)
 }
 
-export const blobCheck = (house: FilesHouse): ConsistencyCheck => ({
+export const blobCheck = (deps: FilesDeps): ConsistencyCheck => ({
   name: "blobs",
   about:
     "each blob below files/ is named by a file, a part of an upload or a request, and what was thrown away is gone",
-  findings: (looked) => Stream.concat(trash(house, looked), orphans(house, looked)),
+  findings: (looked) => Stream.concat(trash(deps, looked), orphans(deps, looked)),
 })

@@ -9,11 +9,11 @@ import { makeFiles } from "../make-files.ts"
 import { orphanMs } from "../orphans.ts"
 import {
   chunks,
+  type Fixture,
   field,
   filePart,
   formOf,
-  openTestHouse,
-  type TestHouse,
+  openFixture,
   tenant,
 } from "../testing/fixture.ts"
 import { addPart } from "../uploads/add-part.ts"
@@ -26,14 +26,14 @@ import { uploadCheck } from "./upload-check.ts"
 
 const run = Effect.runPromise
 const minuteMs = 60_000
-let test: TestHouse
+let test: Fixture
 beforeEach(async () => {
-  test = await openTestHouse(fakeStorage())
+  test = await openFixture(fakeStorage())
 })
 afterEach(() => test?.close())
 
 const checks = (): readonly ConsistencyCheck[] =>
-  [fileCheck, blobCheck, quotaCheck, uploadCheck].map((check) => check(test.house))
+  [fileCheck, blobCheck, quotaCheck, uploadCheck].map((check) => check(test.deps))
 /** What all checks find, as `check: subject: problem (remedy)`. */
 const findings = async () => {
   const all: (Finding & { readonly check: string })[] = []
@@ -47,41 +47,41 @@ const lines = (found: Awaited<ReturnType<typeof findings>>) =>
     ({ check, subject, problem, remedy = "-" }) => `${check}: ${subject}: ${problem} (${remedy})`,
   )
 /** Twice, as that must be harmless. */
-const mendAll = async () => {
-  for (const { mend } of await findings()) {
-    if (!mend) continue
-    await run(mend)
-    await run(mend)
+const repairAll = async () => {
+  for (const { repair } of await findings()) {
+    if (!repair) continue
+    await run(repair)
+    await run(repair)
   }
 }
 const query = (text: RawBuilder<unknown>) =>
-  run(test.house.database.run(() => text.execute(test.house.database.queries())))
+  run(test.deps.database.run(() => text.execute(test.deps.database.queries())))
 
 const make = (bytes = 100) =>
-  run(createFile(test.house, tenant, formOf([filePart(bytes), field("purpose", "batch")])))
+  run(createFile(test.deps, tenant, formOf([filePart(bytes), field("purpose", "batch")])))
 const openUpload = async (bytes = 200) => {
   const upload = await run(
-    createUpload(test.house, tenant, {
+    createUpload(test.deps, tenant, {
       filename: "a",
       purpose: "batch_input",
       bytes,
-      keepMs: test.house.limits.keepMs,
+      keepMs: test.deps.limits.keepMs,
     }),
   )
   return {
     upload,
-    part: await run(addPart(test.house, tenant, upload.id, formOf([filePart(bytes, "data")]))),
+    part: await run(addPart(test.deps, tenant, upload.id, formOf([filePart(bytes, "data")]))),
   }
 }
 /** A file, a deleted one, one of an upload, an open upload and a request under way. */
 const fill = async () => {
   const file = await make()
-  await run(makeFiles(test.house).remove(tenant, (await make(50)).id))
+  await run(makeFiles(test.deps).remove(tenant, (await make(50)).id))
   const { upload, part } = await openUpload(10)
-  await run(completeUpload(test.house, tenant, upload.id, { part_ids: [part.id] }))
-  const incoming = await run(beginIncoming(test.house, tenant))
-  await run(growIncoming(test.house, incoming, { need: 1, want: 20 }))
-  await run(test.house.storage.put(incoming.blobKey, chunks(20), 20))
+  await run(completeUpload(test.deps, tenant, upload.id, { part_ids: [part.id] }))
+  const incoming = await run(beginIncoming(test.deps, tenant))
+  await run(growIncoming(test.deps, incoming, { need: 1, want: 20 }))
+  await run(test.deps.storage.put(incoming.blobKey, chunks(20), 20))
   return { file, incoming, open: await openUpload() }
 }
 
@@ -101,19 +101,19 @@ it("finds nothing where nothing is wrong, and says how much it compared", async 
   expect(looked).toBeGreaterThan(5)
 })
 
-it("names a file whose blob is missing, or has another size; only a person can mend that", async () => {
+it("names a file whose blob is missing, or has another size; only a person can repair that", async () => {
   const { file } = await fill()
   const other = await make(70)
-  await run(test.house.storage.remove(file.blob_key))
-  await run(test.house.storage.put(other.blob_key, chunks(69), 100))
+  await run(test.deps.storage.remove(file.blob_key))
+  await run(test.deps.storage.put(other.blob_key, chunks(69), 100))
   expect(lines(await findings())).toEqual([
     `files: file ${file.id} of account ${tenant.account} (live): its blob ${file.blob_key} of 100 bytes is missing (-)`,
     `files: file ${other.id} of account ${tenant.account} (live): its blob ${other.blob_key} has 69 bytes, not 70 (-)`,
   ])
-  await mendAll()
+  await repairAll()
   expect(await findings()).toHaveLength(2)
-  await run(test.house.storage.put(file.blob_key, chunks(100), 100))
-  await run(makeFiles(test.house).remove(tenant, other.id))
+  await run(test.deps.storage.put(file.blob_key, chunks(100), 100))
+  await run(makeFiles(test.deps).remove(tenant, other.id))
   expect(await findings()).toEqual([])
 })
 
@@ -129,10 +129,10 @@ it("names a file whose blob is another account's", async () => {
 
 it("removes blobs that nobody names, once they are old enough", async () => {
   const { file } = await fill()
-  const orphan = makeFiles(test.house).newBlobKey(tenant)
-  await run(test.house.storage.put(orphan, chunks(10), 10))
-  await run(test.house.storage.put("files/odd", chunks(10), 10))
-  await run(test.house.storage.put("batches/of-others", chunks(10), 10))
+  const orphan = makeFiles(test.deps).newBlobKey(tenant)
+  await run(test.deps.storage.put(orphan, chunks(10), 10))
+  await run(test.deps.storage.put("files/odd", chunks(10), 10))
+  await run(test.deps.storage.put("batches/of-others", chunks(10), 10))
   const odd = "blobs: blob files/odd: it lies among the files, but its key is none of theirs (-)"
   expect(lines(await findings())).toEqual([odd])
   test.clock.advance(orphanMs)
@@ -141,16 +141,16 @@ it("removes blobs that nobody names, once they are old enough", async () => {
     odd,
     `blobs: blob ${orphan}: no file, part or request names it (it is removed)`,
   ])
-  await mendAll()
+  await repairAll()
   expect(lines(await findings())).toEqual([odd])
   expect(await test.blobs()).toEqual(expect.arrayContaining([file.blob_key, "batches/of-others"]))
   expect(await test.blobs()).not.toContain(orphan)
 })
 
-it("a blob that came to its name between finding and mending stays", async () => {
-  const files = makeFiles(test.house)
+it("a blob that came to its name between finding and repairing stays", async () => {
+  const files = makeFiles(test.deps)
   const blobKey = files.newBlobKey(tenant)
-  await run(test.house.storage.put(blobKey, chunks(10), 10))
+  await run(test.deps.storage.put(blobKey, chunks(10), 10))
   test.clock.advance(orphanMs)
   const [finding] = await findings()
   await run(
@@ -164,14 +164,14 @@ it("a blob that came to its name between finding and mending stays", async () =>
       expiresMs: test.clock.nowMs() + 1000,
     }),
   )
-  await run(finding!.mend!)
+  await run(finding!.repair!)
   expect([await test.blobs(), await findings()]).toEqual([[blobKey], []])
 })
 
 it("removes what was thrown away long ago, and keeps what a file names", async () => {
   const { file } = await fill()
-  const gone = makeFiles(test.house).newBlobKey(tenant)
-  await run(test.house.storage.put(gone, chunks(10), 10))
+  const gone = makeFiles(test.deps).newBlobKey(tenant)
+  await run(test.deps.storage.put(gone, chunks(10), 10))
   await query(
     sql`INSERT INTO files_trash (blob_key, due_at) VALUES (${gone}, ${new Date(test.clock.nowMs())}), (${file.blob_key}, ${new Date(test.clock.nowMs() + 10 * minuteMs)})`,
   )
@@ -184,7 +184,7 @@ it("removes what was thrown away long ago, and keeps what a file names", async (
   expect(lines(await findings()).sort()).toContain(
     `blobs: blob ${gone}: it was thrown away, and is still there (it is removed)`,
   )
-  await mendAll()
+  await repairAll()
   expect(await findings()).toEqual([])
   expect([
     (await test.blobs()).includes(gone),
@@ -194,11 +194,11 @@ it("removes what was thrown away long ago, and keeps what a file names", async (
 
 it("what is deleted while it is looked at is no finding", async () => {
   const { file } = await fill()
-  const gone = makeFiles(test.house).newBlobKey(tenant)
+  const gone = makeFiles(test.deps).newBlobKey(tenant)
   test.clock.advance(orphanMs)
-  const { storage } = test.house
-  const house = {
-    ...test.house,
+  const { storage } = test.deps
+  const fixture = {
+    ...test.deps,
     storage: {
       ...storage,
       // the list was read before, the file goes at the first look
@@ -206,12 +206,12 @@ it("what is deleted while it is looked at is no finding", async () => {
         Stream.concat(Stream.make({ key: gone, bytes: 1, etag: "e" }), storage.list(prefix)),
       stat: (key: string) =>
         Effect.andThen(
-          key === file.blob_key ? makeFiles(test.house).remove(tenant, file.id) : Effect.void,
+          key === file.blob_key ? makeFiles(test.deps).remove(tenant, file.id) : Effect.void,
           Effect.suspend(() => storage.stat(key)),
         ),
     },
   }
-  for (const check of [fileCheck(house), blobCheck(house)])
+  for (const check of [fileCheck(fixture), blobCheck(fixture)])
     expect(await run(Stream.runCollect(check.findings(() => {})))).toEqual([])
 })
 
@@ -224,27 +224,27 @@ it("counts quotas again", async () => {
     "quota: quota of account acct_1 (live): it counts 335 bytes and 2 files; there are 330 and 3 (it is counted again)",
     "quota: quota of account acct_2 (test): it counts 7 bytes and 1 files; there are 0 and 0 (it is counted again)",
   ])
-  await mendAll()
+  await repairAll()
   expect([await findings(), await test.quota()]).toEqual([[], before])
   await query(sql`DELETE FROM files_usage WHERE account = 'acct_1'`)
-  await mendAll()
+  await repairAll()
   expect([await findings(), await test.quota()]).toEqual([[], before])
 })
 
 it("drops parts without a blob, and parts of uploads that are over", async () => {
   const { upload, part } = await openUpload()
-  await run(test.house.storage.remove(part.blob_key))
+  await run(test.deps.storage.remove(part.blob_key))
   expect(lines(await findings())).toEqual([
     `uploads: part ${part.id} of upload ${upload.id}: its blob ${part.blob_key} of 200 bytes is missing (it is dropped, so that completing the upload names it and it can be sent again)`,
   ])
-  await mendAll()
+  await repairAll()
   expect(await findings()).toEqual([])
-  const again = await run(addPart(test.house, tenant, upload.id, formOf([filePart(200, "data")])))
+  const again = await run(addPart(test.deps, tenant, upload.id, formOf([filePart(200, "data")])))
   await query(sql`UPDATE files_upload SET status = 'cancelled'`)
   expect(lines((await findings()).filter(({ check }) => check === "uploads"))).toEqual([
     `uploads: part ${again.id} of upload ${upload.id}: its upload is over, or there is none (it is dropped with its blob)`,
   ])
-  await mendAll()
+  await repairAll()
   expect([await findings(), await test.blobs()]).toEqual([[], []])
 })
 
@@ -258,7 +258,7 @@ it("gives up uploads and requests whose time was over long ago", async () => {
   expect(lines((await findings()).filter(({ check }) => check === "uploads"))).toContain(
     `uploads: upload ${open.upload.id} of account ${tenant.account} (live): its time is over, and it is still open (it expires)`,
   )
-  await mendAll()
+  await repairAll()
   expect([
     await findings(),
     await test.rowsOf("files_incoming"),

@@ -6,7 +6,7 @@ import {
   type PortError,
 } from "../../../core/index.ts"
 import { isBlobOf } from "../blob-key.ts"
-import type { FilesHouse } from "../house.ts"
+import type { FilesDeps } from "../deps.ts"
 import type { FileRow, FilesTables } from "../tables.ts"
 import { problemOfBlob } from "./blob-of-row.ts"
 
@@ -15,7 +15,7 @@ type Row = Pick<FileRow, "id" | "seq" | "account" | "mode" | "blob_key" | "bytes
 const looksAtOnce = 16
 
 const page =
-  ({ database }: FilesHouse) =>
+  ({ database }: FilesDeps) =>
   (after: Row | undefined, limit: number): Effect.Effect<readonly Row[], PortError> =>
     database.run(() =>
       database
@@ -29,7 +29,7 @@ const page =
         .execute(),
     )
 
-const isThere = ({ database }: FilesHouse, id: string): Effect.Effect<boolean, PortError> =>
+const isThere = ({ database }: FilesDeps, id: string): Effect.Effect<boolean, PortError> =>
   Effect.map(
     database.run(() =>
       database
@@ -44,23 +44,23 @@ const isThere = ({ database }: FilesHouse, id: string): Effect.Effect<boolean, P
   )
 
 const problemOf = (
-  { storage }: FilesHouse,
+  { storage }: FilesDeps,
   { account, mode, blob_key, bytes }: Row,
 ): Effect.Effect<string | undefined, PortError> =>
   isBlobOf({ account, mode }, blob_key)
     ? problemOfBlob(storage, blob_key, Number(bytes))
     : Effect.succeed(`its blob ${blob_key} is another account's`)
 
-/** Nothing is mended here: a row whose bytes are lost is the only trace of them, and only a person can say whether a backup has them. */
-const judge = (house: FilesHouse) => (rows: readonly Row[]) =>
+/** Nothing is repaired here: a row whose bytes are lost is the only trace of them, and only a person can say whether a backup has them. */
+const judge = (deps: FilesDeps) => (rows: readonly Row[]) =>
   Effect.map(
     Effect.forEach(
       rows,
       (row) =>
         Effect.gen(function* () {
-          const problem = yield* problemOf(house, row)
+          const problem = yield* problemOf(deps, row)
           // its bytes go a moment after its name
-          if (problem === undefined || !(yield* isThere(house, row.id))) return []
+          if (problem === undefined || !(yield* isThere(deps, row.id))) return []
           return [{ subject: `file ${row.id} of account ${row.account} (${row.mode})`, problem }]
         }),
       { concurrency: looksAtOnce },
@@ -68,8 +68,8 @@ const judge = (house: FilesHouse) => (rows: readonly Row[]) =>
     (found): readonly Finding[] => found.flat(),
   )
 
-export const fileCheck = (house: FilesHouse): ConsistencyCheck => ({
+export const fileCheck = (deps: FilesDeps): ConsistencyCheck => ({
   name: "files",
   about: "each file has a blob of its account, of the size that its row says",
-  findings: (looked) => inPages({ page: page(house), judge: judge(house) }, looked),
+  findings: (looked) => inPages({ page: page(deps), judge: judge(deps) }, looked),
 })

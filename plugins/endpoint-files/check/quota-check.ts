@@ -8,7 +8,7 @@ import {
   type Tenant,
   type Transaction,
 } from "../../../core/index.ts"
-import type { FilesHouse } from "../house.ts"
+import type { FilesDeps } from "../deps.ts"
 import type { FilesTables } from "../tables.ts"
 
 interface Row extends Tenant {
@@ -28,7 +28,7 @@ const sums = sql`SELECT account, mode, sum(bytes)::bigint AS bytes, sum(files)::
 
 /** One statement, so one moment: rows and their share of the quota change together. */
 const page =
-  ({ database }: FilesHouse) =>
+  ({ database }: FilesDeps) =>
   (after: Row | undefined, limit: number): Effect.Effect<readonly Row[], PortError> =>
     Effect.map(
       database.run(() =>
@@ -44,7 +44,7 @@ const page =
 
 /** Whoever changes the quota holds its row until the commit, so under its lock the rows that are there are all that it counts. */
 const recount =
-  ({ database }: FilesHouse, { account, mode }: Tenant) =>
+  ({ database }: FilesDeps, { account, mode }: Tenant) =>
   (tx: Transaction): Effect.Effect<void, PortError> =>
     Effect.asVoid(
       database.run(async () => {
@@ -62,7 +62,7 @@ const recount =
       }),
     )
 
-const judge = (house: FilesHouse) => (rows: readonly Row[]) =>
+const judge = (deps: FilesDeps) => (rows: readonly Row[]) =>
   Effect.succeed(
     rows
       .filter((row) => row.said_bytes !== row.bytes || row.said_files !== row.files)
@@ -71,13 +71,13 @@ const judge = (house: FilesHouse) => (rows: readonly Row[]) =>
           subject: `quota of account ${row.account} (${row.mode})`,
           problem: `it counts ${row.said_bytes} bytes and ${row.said_files} files; there are ${row.bytes} and ${row.files}`,
           remedy: "it is counted again",
-          mend: house.database.transaction(recount(house, row)),
+          repair: deps.database.transaction(recount(deps, row)),
         }),
       ),
   )
 
-export const quotaCheck = (house: FilesHouse): ConsistencyCheck => ({
+export const quotaCheck = (deps: FilesDeps): ConsistencyCheck => ({
   name: "quota",
   about: "what each account's files take is what is counted against its quota",
-  findings: (looked) => inPages({ page: page(house), judge: judge(house) }, looked),
+  findings: (looked) => inPages({ page: page(deps), judge: judge(deps) }, looked),
 })

@@ -6,7 +6,7 @@ import {
   inPages,
   type PortError,
 } from "../../../core/index.ts"
-import type { FilesHouse } from "../house.ts"
+import type { FilesDeps } from "../deps.ts"
 import { abandonIncoming } from "../incoming.ts"
 import type { FilesTables, PartRow } from "../tables.ts"
 import { purge, throwAway } from "../trash.ts"
@@ -28,13 +28,13 @@ const ownerOf = ({ account, mode }: Pick<Named, "account" | "mode">): string =>
 
 /** Rows of a table that should have been looked after long ago. */
 const overdue = (
-  house: FilesHouse,
+  deps: FilesDeps,
   table: "files_upload" | "files_incoming",
   since: ReturnType<typeof sql>,
   findingOf: (row: Named) => Finding,
   looked: (things: number) => void,
 ) => {
-  const { database } = house
+  const { database } = deps
   const page = (after: Named | undefined, limit: number) =>
     Effect.map(
       database.run(() =>
@@ -52,7 +52,7 @@ interface Part extends PartRow {
 }
 
 const partPage =
-  ({ database }: FilesHouse) =>
+  ({ database }: FilesDeps) =>
   (after: Part | undefined, limit: number): Effect.Effect<readonly Part[], PortError> =>
     Effect.map(
       database.run(() =>
@@ -65,7 +65,7 @@ const partPage =
       ({ rows }) => rows,
     )
 
-const stillThere = ({ database }: FilesHouse, { id }: Part): Effect.Effect<boolean, PortError> =>
+const stillThere = ({ database }: FilesDeps, { id }: Part): Effect.Effect<boolean, PortError> =>
   Effect.map(
     database.run(() =>
       database
@@ -78,75 +78,75 @@ const stillThere = ({ database }: FilesHouse, { id }: Part): Effect.Effect<boole
     (row) => row !== undefined,
   )
 
-const dropPart = (house: FilesHouse, { id, blob_key }: Part): Effect.Effect<void, PortError> =>
+const dropPart = (deps: FilesDeps, { id, blob_key }: Part): Effect.Effect<void, PortError> =>
   Effect.andThen(
-    house.database.transaction((tx) =>
+    deps.database.transaction((tx) =>
       Effect.andThen(
-        house.database.run(() =>
-          house.database
+        deps.database.run(() =>
+          deps.database
             .queries<FilesTables>(tx)
             .deleteFrom("files_part")
             .where("id", "=", id)
             .execute(),
         ),
-        throwAway(house, [blob_key], tx),
+        throwAway(deps, [blob_key], tx),
       ),
     ),
-    purge(house, [blob_key]),
+    purge(deps, [blob_key]),
   )
 
-const judgePart = (house: FilesHouse) => (part: Part) =>
+const judgePart = (deps: FilesDeps) => (part: Part) =>
   Effect.gen(function* () {
     const subject = `part ${part.id} of upload ${part.upload_id}`
     const problem = part.is_open
-      ? yield* problemOfBlob(house.storage, part.blob_key, Number(part.bytes))
+      ? yield* problemOfBlob(deps.storage, part.blob_key, Number(part.bytes))
       : "its upload is over, or there is none"
     // completed or cancelled in between
-    if (problem === undefined || !(yield* stillThere(house, part))) return []
+    if (problem === undefined || !(yield* stillThere(deps, part))) return []
     const remedy = part.is_open
       ? "it is dropped, so that completing the upload names it and it can be sent again"
       : "it is dropped with its blob"
-    return [{ subject, problem, remedy, mend: dropPart(house, part) } satisfies Finding]
+    return [{ subject, problem, remedy, repair: dropPart(deps, part) } satisfies Finding]
   })
 
-export const uploadCheck = (house: FilesHouse): ConsistencyCheck => ({
+export const uploadCheck = (deps: FilesDeps): ConsistencyCheck => ({
   name: "uploads",
   about:
     "each part belongs to an open upload and has its blob; uploads and requests that are over hold nothing",
   findings: (looked) => {
-    const before = new Date(house.clock.nowMs() - overdueMs)
+    const before = new Date(deps.clock.nowMs() - overdueMs)
     const uploads = overdue(
-      house,
+      deps,
       "files_upload",
       sql`status = 'pending' AND expires_at <= ${before}`,
       (row) => ({
         subject: `upload ${row.id} of ${ownerOf(row)}`,
         problem: "its time is over, and it is still open",
         remedy: "it expires",
-        mend: Effect.asVoid(expireUploads(house)),
+        repair: Effect.asVoid(expireUploads(deps)),
       }),
       looked,
     )
     const requests = overdue(
-      house,
+      deps,
       "files_incoming",
       sql`lease_until <= ${before}`,
       (row) => ({
         subject: `request ${row.id} of ${ownerOf(row)}`,
         problem: "its server died, and its bytes are still held",
         remedy: "it is given up",
-        mend: abandonIncoming(house, row.id),
+        repair: abandonIncoming(deps, row.id),
       }),
       looked,
     )
     const judge = (rows: readonly Part[]) =>
       Effect.map(
-        Effect.forEach(rows, judgePart(house), { concurrency: looksAtOnce }),
+        Effect.forEach(rows, judgePart(deps), { concurrency: looksAtOnce }),
         (found): readonly Finding[] => found.flat(),
       )
     return uploads.pipe(
       Stream.concat(requests),
-      Stream.concat(inPages({ page: partPage(house), judge }, looked)),
+      Stream.concat(inPages({ page: partPage(deps), judge }, looked)),
     )
   },
 })

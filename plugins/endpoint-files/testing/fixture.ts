@@ -11,7 +11,7 @@ import {
 } from "../../../core/index.ts"
 import { fakeClock, fakeLog, fakeStorage } from "../../../testing/index.ts"
 import { openTestDatabase } from "../../../testing/postgres.ts"
-import type { FilesHouse } from "../house.ts"
+import type { FilesDeps } from "../deps.ts"
 import { migrations } from "../migrations.ts"
 import type { FileLimits } from "../settings.ts"
 
@@ -25,14 +25,14 @@ const smallLimits: FileLimits = {
 }
 
 /** The plugin's parts over a real database, with a clock that the test moves, and small limits. */
-export const openTestHouse = async (
+export const openFixture = async (
   storage: Storage = fakeStorage(),
   limits: Partial<FileLimits> = {},
 ) => {
   const test = await openTestDatabase()
   await Effect.runPromise(test.database.migrate("endpoint-files", migrations))
   const clock = fakeClock()
-  const house: FilesHouse = {
+  const deps: FilesDeps = {
     database: test.database,
     storage,
     clock,
@@ -61,9 +61,9 @@ export const openTestHouse = async (
     )
     return rows[0]!
   }
-  return { house, clock, rowsOf, blobs, quota, close: test.close }
+  return { deps, clock, rowsOf, blobs, quota, close: test.close }
 }
-export type TestHouse = Awaited<ReturnType<typeof openTestHouse>>
+export type Fixture = Awaited<ReturnType<typeof openFixture>>
 
 export const chunks = (size: number, piece = 100): Stream.Stream<Uint8Array, ApiError> =>
   Stream.fromIterable(

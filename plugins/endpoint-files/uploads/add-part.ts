@@ -7,9 +7,9 @@ import {
   type Tenant,
   type Transaction,
 } from "../../../core/index.ts"
+import type { FilesDeps } from "../deps.ts"
 import { type FilePart, readForm } from "../form.ts"
 import type { Failure } from "../free-plan.ts"
-import type { FilesHouse } from "../house.ts"
 import { beginIncoming, endIncoming } from "../incoming.ts"
 import { openIncoming, write } from "../receive.ts"
 import type { FilesTables, PartRow, UploadRow } from "../tables.ts"
@@ -25,31 +25,31 @@ const wrong = (why: string): ApiError =>
   apiError("invalid_request_error", `data: ${why}`, { param: "data" })
 
 /** A part whose answer got lost is sent again, so all parts together may be more than the file; not much more. */
-const checkRoom = (house: FilesHouse, upload: UploadRow, bytes: number, tx: Transaction) =>
+const checkRoom = (deps: FilesDeps, upload: UploadRow, bytes: number, tx: Transaction) =>
   Effect.gen(function* () {
-    const parts = yield* partsOf(house, upload.id, tx)
+    const parts = yield* partsOf(deps, upload.id, tx)
     const all = parts.reduce((sum, part) => sum + Number(part.bytes), bytes)
     if (parts.length >= maxParts) return yield* wrong(`an upload has at most ${maxParts} parts`)
     if (all > 2 * Number(upload.bytes))
       return yield* wrong("the parts together are more than twice the bytes of the upload")
   })
 
-const begin = (house: FilesHouse, tenant: Tenant, id: string) =>
-  house.database.transaction((tx) =>
+const begin = (deps: FilesDeps, tenant: Tenant, id: string) =>
+  deps.database.transaction((tx) =>
     Effect.gen(function* () {
-      const upload = yield* lockOpenUpload(house, tenant, id, tx)
-      yield* checkRoom(house, upload, 0, tx)
+      const upload = yield* lockOpenUpload(deps, tenant, id, tx)
+      yield* checkRoom(deps, upload, 0, tx)
       return {
-        ...(yield* beginIncoming(house, tenant, tx)),
+        ...(yield* beginIncoming(deps, tenant, tx)),
         maxBytes: Math.min(maxPartBytes, Number(upload.bytes)),
       }
     }),
   )
 
-const takePart = (house: FilesHouse, tenant: Tenant, id: string) => (part: FilePart) =>
+const takePart = (deps: FilesDeps, tenant: Tenant, id: string) => (part: FilePart) =>
   Effect.gen(function* () {
-    const incoming = yield* openIncoming(house, begin(house, tenant, id))
-    const written = write(house, incoming, part.bytes, incoming.maxBytes)
+    const incoming = yield* openIncoming(deps, begin(deps, tenant, id))
+    const written = write(deps, incoming, part.bytes, incoming.maxBytes)
     const { bytes } = yield* Effect.catchTag(written, "BlobTooLarge", ({ maxBytes }) =>
       Effect.fail(
         maxBytes === maxPartBytes ? tooLarge() : wrong("the part is larger than the upload"),
@@ -61,20 +61,20 @@ const takePart = (house: FilesHouse, tenant: Tenant, id: string) => (part: FileP
 
 /** Parts may come in any order and side by side; `complete` says which of them make the file. */
 export const addPart = (
-  house: FilesHouse,
+  deps: FilesDeps,
   tenant: Tenant,
   id: string,
   body: MultipartBody,
 ): Effect.Effect<PartRow, Failure> => {
-  const { database, clock, ids } = house
+  const { database, clock, ids } = deps
   return Effect.scoped(
     Effect.gen(function* () {
-      const { file } = yield* readForm(body, "data", takePart(house, tenant, id))
+      const { file } = yield* readForm(body, "data", takePart(deps, tenant, id))
       return yield* database.transaction((tx) =>
         Effect.gen(function* () {
-          const upload = yield* lockOpenUpload(house, tenant, id, tx)
-          yield* checkRoom(house, upload, file.bytes, tx)
-          yield* endIncoming(house, file.incoming, tx)
+          const upload = yield* lockOpenUpload(deps, tenant, id, tx)
+          yield* checkRoom(deps, upload, file.bytes, tx)
+          yield* endIncoming(deps, file.incoming, tx)
           const row = {
             id: ids.make("part_"),
             upload_id: id,

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import type { PortError, Tenant, Transaction } from "../../../core/index.ts"
+import type { FilesDeps } from "../deps.ts"
 import type { Failure } from "../free-plan.ts"
-import type { FilesHouse } from "../house.ts"
 import type { FilesTables, UploadRow } from "../tables.ts"
 import { purge, throwAway } from "../trash.ts"
 import { changeUsage } from "../usage.ts"
@@ -9,12 +9,12 @@ import { changeUpload, isCompleting, lockOpenUpload } from "./rows.ts"
 
 /** Answers the keys of the blobs, for `purge` after the commit. */
 export const dropParts = (
-  house: FilesHouse,
+  deps: FilesDeps,
   upload: string,
   tx: Transaction,
 ): Effect.Effect<readonly string[], PortError> =>
   Effect.gen(function* () {
-    const { database } = house
+    const { database } = deps
     const gone = yield* database.run(() =>
       database
         .queries<FilesTables>(tx)
@@ -24,40 +24,40 @@ export const dropParts = (
         .execute(),
     )
     const keys = gone.map(({ blob_key }) => blob_key)
-    yield* throwAway(house, keys, tx)
+    yield* throwAway(deps, keys, tx)
     return keys
   })
 
 const close = (
-  house: FilesHouse,
+  deps: FilesDeps,
   upload: UploadRow,
   status: "cancelled" | "expired",
   tx: Transaction,
 ) =>
   Effect.gen(function* () {
-    const keys = yield* dropParts(house, upload.id, tx)
-    const row = yield* changeUpload(house, upload.id, { status, completing: null }, tx)
-    yield* changeUsage(house.database, upload, { bytes: -Number(upload.bytes), files: -1 }, tx)
+    const keys = yield* dropParts(deps, upload.id, tx)
+    const row = yield* changeUpload(deps, upload.id, { status, completing: null }, tx)
+    yield* changeUsage(deps.database, upload, { bytes: -Number(upload.bytes), files: -1 }, tx)
     return { row, keys }
   })
 
 export const cancelUpload = (
-  house: FilesHouse,
+  deps: FilesDeps,
   tenant: Tenant,
   id: string,
 ): Effect.Effect<UploadRow, Failure> =>
   Effect.gen(function* () {
-    const { row, keys } = yield* house.database.transaction((tx) =>
-      Effect.flatMap(lockOpenUpload(house, tenant, id, tx), (upload) =>
-        close(house, upload, "cancelled", tx),
+    const { row, keys } = yield* deps.database.transaction((tx) =>
+      Effect.flatMap(lockOpenUpload(deps, tenant, id, tx), (upload) =>
+        close(deps, upload, "cancelled", tx),
       ),
     )
-    yield* purge(house, keys)
+    yield* purge(deps, keys)
     return row
   })
 
 /** One that is pending past its time; undefined when there is none that nobody else has locked. */
-const lockExpired = ({ database, clock }: FilesHouse, tx: Transaction, skip: readonly string[]) =>
+const lockExpired = ({ database, clock }: FilesDeps, tx: Transaction, skip: readonly string[]) =>
   database.run(() => {
     const query = database
       .queries<FilesTables>(tx)
@@ -74,16 +74,16 @@ const lockExpired = ({ database, clock }: FilesHouse, tx: Transaction, skip: rea
   })
 
 /** One that is being completed may still end well. Answers how many expired. */
-export const expireUploads = (house: FilesHouse): Effect.Effect<number, PortError> =>
+export const expireUploads = (deps: FilesDeps): Effect.Effect<number, PortError> =>
   Effect.gen(function* () {
     const busy: string[] = []
     for (let expired = 0; ; ) {
-      const keys = yield* house.database.transaction((tx) =>
+      const keys = yield* deps.database.transaction((tx) =>
         Effect.gen(function* () {
-          const upload = yield* lockExpired(house, tx, busy)
+          const upload = yield* lockExpired(deps, tx, busy)
           if (!upload) return undefined
-          if (!(yield* isCompleting(house, upload, tx)))
-            return (yield* close(house, upload, "expired", tx)).keys
+          if (!(yield* isCompleting(deps, upload, tx)))
+            return (yield* close(deps, upload, "expired", tx)).keys
           busy.push(upload.id)
           return "busy" as const
         }),
@@ -91,6 +91,6 @@ export const expireUploads = (house: FilesHouse): Effect.Effect<number, PortErro
       if (keys === undefined) return expired
       if (keys === "busy") continue
       expired += 1
-      yield* purge(house, keys)
+      yield* purge(deps, keys)
     }
   })

@@ -2,9 +2,9 @@ import { createHash } from "node:crypto"
 import { Effect, Stream } from "effect"
 import { type ApiError, apiError, type PortError, type Tenant } from "../../../core/index.ts"
 import { checkHead, headOf } from "../content-check.ts"
+import type { FilesDeps } from "../deps.ts"
 import { insertFile } from "../file-rows.ts"
 import type { Failure } from "../free-plan.ts"
-import type { FilesHouse } from "../house.ts"
 import { beginIncoming, endIncoming, type Incoming } from "../incoming.ts"
 import { openIncoming, write } from "../receive.ts"
 import type { FileRow, PartRow, UploadRow } from "../tables.ts"
@@ -50,24 +50,24 @@ interface Begun extends Incoming {
 }
 
 const begin = (
-  house: FilesHouse,
+  deps: FilesDeps,
   tenant: Tenant,
   id: string,
   wanted: readonly string[],
 ): Effect.Effect<Begun, ApiError | PortError> =>
-  house.database.transaction((tx) =>
+  deps.database.transaction((tx) =>
     Effect.gen(function* () {
-      const upload = yield* lockOpenUpload(house, tenant, id, tx)
-      const parts = yield* choose(yield* partsOf(house, id, tx), upload, wanted)
-      const incoming = yield* beginIncoming(house, tenant, tx)
-      yield* changeUpload(house, id, { completing: incoming.id }, tx)
+      const upload = yield* lockOpenUpload(deps, tenant, id, tx)
+      const parts = yield* choose(yield* partsOf(deps, id, tx), upload, wanted)
+      const incoming = yield* beginIncoming(deps, tenant, tx)
+      yield* changeUpload(deps, id, { completing: incoming.id }, tx)
       return { ...incoming, upload, parts }
     }),
   )
 
 /** Reads the parts one after the other, and checks what passes. */
 const join = (
-  house: FilesHouse,
+  deps: FilesDeps,
   begun: Begun,
   md5: string | null | undefined,
 ): Effect.Effect<void, Failure> =>
@@ -76,22 +76,22 @@ const join = (
     const hash = createHash("md5")
     const { head, keep } = headOf()
     const joined = Stream.flatMap(Stream.fromIterable(parts), ({ blob_key }) =>
-      house.storage.get(blob_key),
+      deps.storage.get(blob_key),
     )
     const read = md5 ? Stream.tap(joined, (chunk) => Effect.sync(() => hash.update(chunk))) : joined
-    yield* write(house, begun, keep(read), Number(upload.bytes))
+    yield* write(deps, begun, keep(read), Number(upload.bytes))
     if (md5 && hash.digest("hex") !== md5.toLowerCase())
       return yield* wrong("md5", "the parts have another checksum")
     yield* checkHead(upload.purpose, upload.filename, head(), "part_ids")
   })
 
 /** The upload's share of the quota goes over to the file. */
-const end = (house: FilesHouse, tenant: Tenant, begun: Begun) => {
-  const { database, clock, ids } = house
+const end = (deps: FilesDeps, tenant: Tenant, begun: Begun) => {
+  const { database, clock, ids } = deps
   return database.transaction((tx) =>
     Effect.gen(function* () {
       const { id, filename, purpose, bytes, keep_ms, status, completing } = yield* findUpload(
-        house,
+        deps,
         tenant,
         begun.upload.id,
         tx,
@@ -99,10 +99,10 @@ const end = (house: FilesHouse, tenant: Tenant, begun: Begun) => {
       // too slow: others took us for dead
       if (status !== "pending" || completing !== begun.id)
         return yield* apiError("conflict", "The upload was given up.")
-      yield* endIncoming(house, begun, tx)
+      yield* endIncoming(deps, begun, tx)
       const expires_at = new Date(clock.nowMs() + Number(keep_ms))
       const file = yield* insertFile(
-        house,
+        deps,
         {
           id: ids.make("file-"),
           tenant,
@@ -116,28 +116,28 @@ const end = (house: FilesHouse, tenant: Tenant, begun: Begun) => {
         tx,
       )
       const upload = yield* changeUpload(
-        house,
+        deps,
         id,
         { status: "completed", completing: null, file_id: file.id },
         tx,
       )
-      return { upload, file, keys: yield* dropParts(house, id, tx) }
+      return { upload, file, keys: yield* dropParts(deps, id, tx) }
     }),
   )
 }
 
 export const completeUpload = (
-  house: FilesHouse,
+  deps: FilesDeps,
   tenant: Tenant,
   id: string,
   { part_ids, md5 }: CompleteUpload,
 ): Effect.Effect<{ readonly upload: UploadRow; readonly file: FileRow }, Failure> =>
   Effect.scoped(
     Effect.gen(function* () {
-      const begun = yield* openIncoming(house, begin(house, tenant, id, part_ids))
-      yield* join(house, begun, md5)
-      const { keys, ...done } = yield* end(house, tenant, begun)
-      yield* purge(house, keys)
+      const begun = yield* openIncoming(deps, begin(deps, tenant, id, part_ids))
+      yield* join(deps, begun, md5)
+      const { keys, ...done } = yield* end(deps, tenant, begun)
+      yield* purge(deps, keys)
       return done
     }),
   )

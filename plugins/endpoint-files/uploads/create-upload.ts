@@ -1,9 +1,9 @@
 import { Effect } from "effect"
 import { apiError, type Tenant } from "../../../core/index.ts"
 import { checkType } from "../content-check.ts"
+import type { FilesDeps } from "../deps.ts"
 import { readFileName } from "../file-name.ts"
 import type { Failure } from "../free-plan.ts"
-import type { FilesHouse } from "../house.ts"
 import { readUploadPurpose } from "../purpose.ts"
 import type { FilesTables, UploadRow } from "../tables.ts"
 import { changeUsage, takeUsage } from "../usage.ts"
@@ -12,7 +12,7 @@ import type { CreateUpload } from "./wire.ts"
 const uploadMs = 3_600_000
 
 /** What can be said without a look at what there is. */
-export const readUpload = ({ limits }: FilesHouse, body: CreateUpload) =>
+export const readUpload = ({ limits }: FilesDeps, body: CreateUpload) =>
   Effect.gen(function* () {
     const { bytes, expires_after } = body
     const filename = yield* readFileName(body.filename, "filename")
@@ -35,11 +35,11 @@ type NewUpload = Effect.Success<ReturnType<typeof readUpload>>
 
 /** Takes the whole share of the quota now, so that a customer does not send 100 MB in vain. */
 export const createUpload = (
-  house: FilesHouse,
+  deps: FilesDeps,
   tenant: Tenant,
   { filename, purpose, bytes, keepMs }: NewUpload,
 ): Effect.Effect<UploadRow, Failure> => {
-  const { database, clock, ids, limits } = house
+  const { database, clock, ids, limits } = deps
   const nowMs = clock.nowMs()
   const row = {
     ...{

@@ -9,8 +9,8 @@ import {
   type Plan,
   type Tenant,
 } from "../../../core/index.ts"
+import type { OpenDeps } from "../deps.ts"
 import { type Failure, freePlan } from "../free-plan.ts"
-import type { OpenHouse } from "../house.ts"
 import { tenantOf } from "../tenant.ts"
 import { hasRoom } from "../usage.ts"
 import { addPart, maxPartBytes } from "./add-part.ts"
@@ -24,7 +24,7 @@ const common = { access: "key", maxBodyBytes: megabyte } as const
 
 /** Every one of them answers with JSON. */
 const planOf = <Body>(
-  open: OpenHouse,
+  open: OpenDeps,
   call: Call<Body>,
   work: (tenant: Tenant, id: string) => Effect.Effect<unknown, Failure>,
 ): Effect.Effect<Plan, ApiError> =>
@@ -35,7 +35,7 @@ const planOf = <Body>(
     ),
   )
 
-const create = (open: OpenHouse) =>
+const create = (open: OpenDeps) =>
   defineEndpoint({
     ...common,
     id: "uploads.create",
@@ -48,21 +48,17 @@ const create = (open: OpenHouse) =>
     plan: (call) =>
       Effect.gen(function* () {
         const tenant = yield* tenantOf(call)
-        const house = open()
-        const upload = yield* readUpload(house, call.body)
-        const work = Effect.map(createUpload(house, tenant, upload), (row) => ({
+        const deps = open()
+        const upload = yield* readUpload(deps, call.body)
+        const work = Effect.map(createUpload(deps, tenant, upload), (row) => ({
           status: 200,
           json: toUpload(row, row.status),
         }))
-        return freePlan(
-          house.log,
-          work,
-          hasRoom(house.database, house.limits, tenant, upload.bytes),
-        )
+        return freePlan(deps.log, work, hasRoom(deps.database, deps.limits, tenant, upload.bytes))
       }),
   })
 
-const retrieve = (open: OpenHouse) =>
+const retrieve = (open: OpenDeps) =>
   defineEndpoint({
     ...common,
     id: "uploads.retrieve",
@@ -79,7 +75,7 @@ const retrieve = (open: OpenHouse) =>
       ),
   })
 
-const part = (open: OpenHouse) =>
+const part = (open: OpenDeps) =>
   defineEndpoint<MultipartBody>({
     ...common,
     id: "uploads.parts.create",
@@ -97,7 +93,7 @@ const part = (open: OpenHouse) =>
       ),
   })
 
-const complete = (open: OpenHouse) =>
+const complete = (open: OpenDeps) =>
   defineEndpoint({
     ...common,
     id: "uploads.complete",
@@ -116,7 +112,7 @@ const complete = (open: OpenHouse) =>
       ),
   })
 
-const cancel = (open: OpenHouse) =>
+const cancel = (open: OpenDeps) =>
   defineEndpoint({
     ...common,
     id: "uploads.cancel",
@@ -131,7 +127,7 @@ const cancel = (open: OpenHouse) =>
       ),
   })
 
-export const uploadEndpoints = (open: OpenHouse): readonly Endpoint[] => [
+export const uploadEndpoints = (open: OpenDeps): readonly Endpoint[] => [
   create(open),
   retrieve(open),
   part(open),

@@ -1,14 +1,14 @@
 import { Effect } from "effect"
 import type { Tenant } from "../../../core/index.ts"
+import type { FilesDeps } from "../deps.ts"
 import { findFile } from "../file-rows.ts"
 import type { Failure } from "../free-plan.ts"
-import type { FilesHouse } from "../house.ts"
 import type { FileRow, UploadRow } from "../tables.ts"
 import { findUpload, statusOfUpload } from "./rows.ts"
 
 /** With the file that it became, while that lives. */
 export const retrieveUpload = (
-  house: FilesHouse,
+  deps: FilesDeps,
   tenant: Tenant,
   id: string,
 ): Effect.Effect<
@@ -20,8 +20,7 @@ export const retrieveUpload = (
   Failure
 > =>
   Effect.gen(function* () {
-    const upload = yield* findUpload(house, tenant, id)
-    const file =
-      upload.file_id === null ? undefined : yield* findFile(house, tenant, upload.file_id)
-    return { upload, status: statusOfUpload(upload, house.clock.nowMs()), file }
+    const upload = yield* findUpload(deps, tenant, id)
+    const file = upload.file_id === null ? undefined : yield* findFile(deps, tenant, upload.file_id)
+    return { upload, status: statusOfUpload(upload, deps.clock.nowMs()), file }
   })

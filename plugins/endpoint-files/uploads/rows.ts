@@ -6,7 +6,7 @@ import {
   type Tenant,
   type Transaction,
 } from "../../../core/index.ts"
-import type { FilesHouse } from "../house.ts"
+import type { FilesDeps } from "../deps.ts"
 import type { FilesTables, PartRow, UploadRow } from "../tables.ts"
 
 export const noSuchUpload = () => apiError("not_found", "There is no such upload.")
@@ -23,7 +23,7 @@ export const statusOfUpload = (
 
 /** With `tx` others that want it wait until that ends. */
 export const findUpload = (
-  { database }: FilesHouse,
+  { database }: FilesDeps,
   { account, mode }: Tenant,
   id: string,
   tx?: Transaction,
@@ -44,7 +44,7 @@ export const findUpload = (
 
 /** Of a server that died in the middle only the name is left; its `files_incoming` row goes when its lease ends. */
 export const isCompleting = (
-  { database, clock }: FilesHouse,
+  { database, clock }: FilesDeps,
   { completing }: UploadRow,
   tx: Transaction,
 ): Effect.Effect<boolean, PortError> => {
@@ -63,22 +63,21 @@ export const isCompleting = (
 
 /** Locked, and open for parts, completion and cancellation; otherwise 404 or 409. */
 export const lockOpenUpload = (
-  house: FilesHouse,
+  deps: FilesDeps,
   tenant: Tenant,
   id: string,
   tx: Transaction,
 ): Effect.Effect<UploadRow, ApiError | PortError> =>
   Effect.gen(function* () {
-    const row = yield* findUpload(house, tenant, id, tx)
-    const status = statusOfUpload(row, house.clock.nowMs())
+    const row = yield* findUpload(deps, tenant, id, tx)
+    const status = statusOfUpload(row, deps.clock.nowMs())
     if (status !== "pending") return yield* conflict(`The upload is ${status}.`)
-    if (yield* isCompleting(house, row, tx))
-      return yield* conflict("The upload is being completed.")
+    if (yield* isCompleting(deps, row, tx)) return yield* conflict("The upload is being completed.")
     return row
   })
 
 export const partsOf = (
-  { database }: FilesHouse,
+  { database }: FilesDeps,
   upload: string,
   tx?: Transaction,
 ): Effect.Effect<readonly PartRow[], PortError> =>
@@ -92,7 +91,7 @@ export const partsOf = (
   )
 
 export const changeUpload = (
-  { database }: FilesHouse,
+  { database }: FilesDeps,
   id: string,
   changes: Partial<Pick<UploadRow, "status" | "completing" | "file_id">>,
   tx: Transaction,

@@ -21,7 +21,7 @@ import { plugin } from "../plugin.ts"
 
 export interface OfficeOptions {
   readonly settings?: { readonly url?: string; readonly from?: string }
-  readonly role?: Deployment["role"]
+  readonly mode?: Deployment["mode"]
   readonly secrets?: Secrets
   readonly database?: Database
 }
@@ -42,7 +42,7 @@ export const openPostOffice = async () => {
   const stops: (() => Promise<void>)[] = []
   const open = async ({
     settings = {},
-    role = "serve",
+    mode = "server",
     secrets = makeSecrets("shared"),
     database = test.database,
   }: OfficeOptions = {}) => {
@@ -58,7 +58,7 @@ export const openPostOffice = async () => {
       dataDir,
       modelsDir: dataDir,
       baseUrl: "http://localhost",
-      role,
+      mode,
     })
     const scope = Scope.makeUnsafe()
     await Effect.runPromise(

@@ -13,13 +13,13 @@ import {
 } from "../../../core/index.ts"
 import { makeOutbound } from "../../../runtime/services/outbound/outbound.ts"
 import { makeSecrets } from "../../../runtime/services/secrets.ts"
-import { fakeHouse, fakeMetrics, fakeQueue } from "../../../testing/index.ts"
+import { callPathFixture, fakeMetrics, fakeQueue } from "../../../testing/index.ts"
 import { openTestDatabase } from "../../../testing/postgres.ts"
 import { openReceiver, type Receiver } from "../../../testing/receiver.ts"
 import { makeDeliveryJob } from "../delivery-job.ts"
+import type { WebhookDeps } from "../deps.ts"
 import { makeEmitter } from "../emitter.ts"
 import { webhookEndpoints } from "../endpoints.ts"
-import type { WebhookHouse } from "../house.ts"
 import { migrations } from "../migrations.ts"
 import { Settings } from "../settings.ts"
 
@@ -60,17 +60,17 @@ export interface AskOptions {
 export const ada: Tenant = { account: "acct_ada", mode: "live" }
 
 /** The endpoints, the job and the port over a real database and real receivers; only the queue's time moves by hand. */
-export const openDesk = async (settings: Partial<Settings> = {}) => {
+export const openApiFixture = async (settings: Partial<Settings> = {}) => {
   const test = await openTestDatabase()
   await Effect.runPromise(test.database.migrate("webhook-http", migrations))
   const scope = Scope.makeUnsafe()
-  const fake = fakeHouse()
+  const fake = callPathFixture()
   const queue = fakeQueue(fake.clock)
   const allowed: string[] = []
   const outside: { outbound: Outbound } = { outbound: makeOutbound([]) }
   const real = inTransactions(queue, test.database)
   let random = 0
-  const house: WebhookHouse = {
+  const deps: WebhookDeps = {
     ...real,
     ...{
       clock: fake.clock,
@@ -86,8 +86,8 @@ export const openDesk = async (settings: Partial<Settings> = {}) => {
     settings: { ...Schema.decodeUnknownSync(Settings)({}), ...settings },
     random: () => random,
   }
-  const endpoints = webhookEndpoints(() => house)
-  const job: Job<never> = makeDeliveryJob(() => house, house.settings) as Job<never>
+  const endpoints = webhookEndpoints(() => deps)
+  const job: Job<never> = makeDeliveryJob(() => deps, deps.settings) as Job<never>
   const consume = () => Effect.runPromise(queue.consume(job).pipe(Scope.provide(scope)))
   const receivers: Receiver[] = []
 
@@ -159,10 +159,10 @@ export const openDesk = async (settings: Partial<Settings> = {}) => {
     if (status !== 200) throw new Error(JSON.stringify(json))
     return json as { readonly id: string; readonly secret: string }
   }
-  const webhook = makeEmitter(house)
+  const webhook = makeEmitter(deps)
   await consume()
   return {
-    ...{ ask, advance, receive, register, house, queue, webhook, outside, settle, drain, allowed },
+    ...{ ask, advance, receive, register, deps, queue, webhook, outside, settle, drain, allowed },
     clock: fake.clock,
     log: fake.log,
     test,
@@ -185,4 +185,4 @@ export const openDesk = async (settings: Partial<Settings> = {}) => {
     },
   }
 }
-export type Desk = Awaited<ReturnType<typeof openDesk>>
+export type ApiFixture = Awaited<ReturnType<typeof openApiFixture>>

@@ -3,7 +3,7 @@ import { afterAll, beforeAll } from "vitest"
 import type { Tenant } from "../../../core/index.ts"
 import { webhookContract } from "../../../testing/contracts/webhook.ts"
 import type { Receiver } from "../../../testing/receiver.ts"
-import { type Desk, openDesk } from "./api-fixture.ts"
+import { type ApiFixture, openApiFixture } from "./api-fixture.ts"
 
 const tenants: readonly [Tenant, Tenant, Tenant] = [
   { account: "acct_1", mode: "live" },
@@ -13,15 +13,15 @@ const tenants: readonly [Tenant, Tenant, Tenant] = [
 
 /** The contract over a real database and a real receiver, with so many random sequences. */
 export const runContract = (modelRuns: number): void => {
-  let desk: Desk
+  let api: ApiFixture
   let receiver: Receiver
   beforeAll(async () => {
-    desk = await openDesk()
-    receiver = await desk.receive()
+    api = await openApiFixture()
+    receiver = await api.receive()
     for (const [n, tenant] of tenants.entries())
-      await desk.register(`http://${receiver.host}/${n}`, {}, tenant)
+      await api.register(`http://${receiver.host}/${n}`, {}, tenant)
   })
-  afterAll(() => desk?.close())
+  afterAll(() => api?.close())
 
   /** One receiver has a path for each tenant. */
   const received = () =>
@@ -35,10 +35,10 @@ export const runContract = (modelRuns: number): void => {
     Effect.sync(() => {
       receiver.received.length = 0
       return {
-        webhook: desk.webhook,
+        webhook: api.webhook,
         tenants,
-        events: Effect.map(desk.drain, received),
-        transaction: desk.house.database.transaction,
+        events: Effect.map(api.drain, received),
+        transaction: api.deps.database.transaction,
       }
     }),
     modelRuns,

@@ -52,7 +52,7 @@ const recordingBilling = (settlements: Settlement[]): Billing => ({
   adjust: () => Effect.void,
 })
 
-export interface House {
+export interface HttpFixture {
   readonly url: string
   readonly port: number
   readonly server: Effect.Success<ReturnType<typeof makeHttpServer>>
@@ -63,7 +63,7 @@ export interface House {
   close(): Promise<void>
 }
 
-export interface HouseOptions extends Partial<HttpServerOptions> {
+export interface FixtureOptions extends Partial<HttpServerOptions> {
   readonly models?: readonly ModelEntry[]
   readonly checkList?: readonly HealthCheck[]
   readonly endpoints?: readonly Endpoint[]
@@ -72,7 +72,7 @@ export interface HouseOptions extends Partial<HttpServerOptions> {
 }
 
 /** A real server on a free port of 127.0.0.1, over the real call path with a billing that remembers. */
-export const openHouse = async (options: HouseOptions = {}): Promise<House> => {
+export const openHttpFixture = async (options: FixtureOptions = {}): Promise<HttpFixture> => {
   const settlements: Settlement[] = []
   const log = fakeLog()
   const metrics = makeMetrics()

@@ -45,7 +45,7 @@ interface Found extends Place {
   readonly source: ModelSource
 }
 
-interface House {
+interface PullDeps {
   readonly context: PullContext
   readonly share: ReturnType<typeof makeSharedJobs<Stored>>
   /** Sources without a digest that were warned of. */
@@ -86,7 +86,7 @@ const findFirst = async (
 }
 
 /** A local file without a digest is the operator's own affair. */
-const warnUnpinned = ({ context, warned }: House, source: ModelSource): void => {
+const warnUnpinned = ({ context, warned }: PullDeps, source: ModelSource): void => {
   if (source.sha256 !== undefined || source.url.startsWith("file:") || warned.has(source.url))
     return
   warned.add(source.url)
@@ -96,17 +96,17 @@ const warnUnpinned = ({ context, warned }: House, source: ModelSource): void => 
 }
 
 const pullOne = async (
-  house: House,
+  deps: PullDeps,
   model: ModelId,
   source: ModelSource,
   onProgress: OnProgress,
   signal: AbortSignal,
 ): Promise<string> => {
-  const { context, share } = house
+  const { context, share } = deps
   const parsed = parseSource(source)
   if ("local" in parsed) return (await useLocal(context, parsed.local, signal)).path
   const { wanted, shown } = parsed
-  warnUnpinned(house, source)
+  warnUnpinned(deps, source)
   const report = throttled(
     (doneBytes, totalBytes) => onProgress({ model, source: shown, doneBytes, totalBytes }),
     context.timing.reportMs,
@@ -130,22 +130,22 @@ const pullOne = async (
 }
 
 const pull = async (
-  house: House,
+  deps: PullDeps,
   model: ModelId,
   sources: readonly ModelSource[],
   onProgress: OnProgress,
   signal: AbortSignal,
 ): Promise<string | ModelFilesMissing> => {
-  const { context } = house
+  const { context } = deps
   const found = await findFirst(context, sources, signal)
   if (found) {
-    warnUnpinned(house, found.source)
+    warnUnpinned(deps, found.source)
     return found.path
   }
   const reasons: string[] = []
   for (const source of sources) {
     try {
-      return await pullOne(house, model, source, onProgress, signal)
+      return await pullOne(deps, model, source, onProgress, signal)
     } catch (error) {
       if (signal.aborted) throw error
       const reason = error instanceof Error ? error.message : String(error)
@@ -229,10 +229,10 @@ export const makeModelFiles = (options: ModelFilesOptions): ModelFilesStore => {
     timing: { ...usualTiming, ...options.timing },
     freeBytes: options.freeBytes ?? freeBytes,
   }
-  const house: House = { context, share: makeSharedJobs<Stored>(), warned: new Set() }
+  const deps: PullDeps = { context, share: makeSharedJobs<Stored>(), warned: new Set() }
   return {
     pull: (model, sources, onProgress) =>
-      interruptible((signal) => pull(house, model, sources, onProgress, signal)).pipe(
+      interruptible((signal) => pull(deps, model, sources, onProgress, signal)).pipe(
         Effect.flatMap((result) =>
           typeof result === "string" ? Effect.succeed(result) : Effect.fail(result),
         ),

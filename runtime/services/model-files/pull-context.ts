@@ -27,7 +27,7 @@ export const usualTiming: PullTiming = {
   reportMs: 100,
 }
 
-/** What every step of a pull needs of the house. */
+/** What every step of a pull needs. */
 export interface PullContext {
   readonly modelsDir: string
   readonly log: Log

@@ -28,7 +28,7 @@ export type Ask = Partial<
 }
 
 /** One account with one key, and short names for what tests do with them. */
-export class Desk {
+export class BillingDriver {
   readonly account = `acc-${randomUUID()}`
   readonly key = `key-${randomUUID()}`
   readonly open: OpenBilling

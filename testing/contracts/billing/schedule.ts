@@ -51,7 +51,7 @@ const admitArbitrary = (usual: Limits) =>
     key: fc.constantFrom(0, 0, 0, 1, 2),
     counts: fc.oneof(
       { weight: 6, arbitrary: fc.constant("all" as const) },
-      fc.constantFrom("rpm" as const, "money" as const, "none" as const),
+      fc.constantFrom("rpm" as const, "money" as const, "peek" as const),
     ),
     hold: fc.constantFrom(0, 0, 1, 7, 20),
     mode: fc.oneof(
@@ -154,7 +154,7 @@ const ask = (
       Effect.map(({ holdMs: _, ...rate }) => ({
         id: request.id,
         answer: rate as unknown,
-        admitted: request.counts !== "none",
+        admitted: request.counts !== "peek",
       })),
       Effect.catchTag("Refusal", (refusal) =>
         Effect.succeed({ id: request.id, answer: refusal as unknown, admitted: false }),

@@ -22,7 +22,7 @@ export const TestCheck = () => {
   return html`<${Check} label=${t("key.test")} hint=${t("key.test.hint")} name="test" />`
 }
 
-/** Without `limits`, those of a new key: what is left empty is what the house gives. */
+/** Without `limits`, those of a new key: an empty field means the default. */
 export const LimitFields = ({ limits }) => {
   const { t } = useText()
   return html`<div class="fields">

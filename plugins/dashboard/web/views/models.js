@@ -44,7 +44,7 @@ export const Models = ({ models: { status, models } }) => {
   return html`<section class="card" aria-labelledby="models-title">
     <div class="head">
       <h2 id="models-title">${t("models")}</h2>
-      <span class=${`badge ${status ?? ""}`} role="status">${status ? t(`house.${status}`) : t("loading")}</span>
+      <span class=${`badge ${status ?? ""}`} role="status">${status ? t(`server.${status}`) : t("loading")}</span>
     </div>
     ${models.length > 0 && html`<${Table} caption=${t("models")} columns=${columnsOf(t, language)} rows=${models} />`}
   </section>`

@@ -12,7 +12,7 @@ import { makePurse } from "../../work/purse.ts"
 import { answeredLines } from "../../work/results.ts"
 import { type LineResult, runLine } from "../../work/run-line.ts"
 import { makeStop } from "../../work/stop.ts"
-import type { WorkHouse } from "./work-house.ts"
+import type { WorkFixture } from "./work-fixture.ts"
 
 interface Session {
   readonly row: BatchRow
@@ -27,8 +27,8 @@ interface Session {
  */
 export class Player {
   private session: Session | undefined
-  private readonly world: WorkHouse
-  constructor(world: WorkHouse) {
+  private readonly world: WorkFixture
+  constructor(world: WorkFixture) {
     this.world = world
   }
 
@@ -47,12 +47,12 @@ export class Player {
 
   claim(id: string): Promise<void> {
     return this.careful(async () => {
-      const { house } = this.world
+      const { deps } = this.world
       this.die()
-      const claimed = await Effect.runPromise(claimBatch(house, id))
+      const claimed = await Effect.runPromise(claimBatch(deps, id))
       if (!claimed) return
-      if (house.clock.nowMs() >= claimed.deadline_at.getTime())
-        return void (await Effect.runPromise(finish(house, claimed, { status: "expired" })))
+      if (deps.clock.nowMs() >= claimed.deadline_at.getTime())
+        return void (await Effect.runPromise(finish(deps, claimed, { status: "expired" })))
       const row = claimed.status === "validating" ? await this.check(claimed) : claimed
       if (row) this.session = { row, left: await this.read(row), progress: this.progress, tray: [] }
     })
@@ -61,17 +61,17 @@ export class Player {
   private progress = makeProgress({ partBytes: 1, partLines: 1, maxLines: 1_000 })
 
   private async check(row: BatchRow): Promise<BatchRow | undefined> {
-    const verdict = await Effect.runPromise(preflight(this.world.house, row))
+    const verdict = await Effect.runPromise(preflight(this.world.deps, row))
     if ("total" in verdict)
-      return Effect.runPromise(beginLines(this.world.house, row, verdict.total))
+      return Effect.runPromise(beginLines(this.world.deps, row, verdict.total))
     await Effect.runPromise(
-      finish(this.world.house, row, { status: "failed", errors: verdict.errors }),
+      finish(this.world.deps, row, { status: "failed", errors: verdict.errors }),
     )
     return undefined
   }
 
   private async read(row: BatchRow): Promise<RawLine[]> {
-    const { files, limits } = this.world.house
+    const { files, limits } = this.world.deps
     const input = await Effect.runPromise(
       files.find({ account: row.account, mode: row.mode }, row.input_file_id),
     )
@@ -81,7 +81,7 @@ export class Player {
       from: { line: row.done_through + 1, offset },
     })
     const all = await Effect.runPromise(Stream.runCollect(lines))
-    const answered = await Effect.runPromise(answeredLines(this.world.house, row.id))
+    const answered = await Effect.runPromise(answeredLines(this.world.deps, row.id))
     this.progress = makeProgress({ partBytes: 1, partLines: 1, maxLines: 1_000 })
     for (const { line, end } of all) this.progress.passed(line, end)
     for (const [line, bytes] of answered) this.progress.done(line, bytes)
@@ -95,11 +95,11 @@ export class Player {
       if (!session) return
       const [raw] = session.left.splice(pick % Math.max(1, session.left.length), 1)
       if (!raw) return
-      const { house } = this.world
+      const { deps } = this.world
       const parts = {
-        house,
+        deps,
         batch: session.row,
-        target: house.targets.get(session.row.endpoint)!,
+        target: deps.targets.get(session.row.endpoint)!,
         stop: makeStop(),
         random: Math.random,
       }
@@ -117,11 +117,11 @@ export class Player {
       const results = session.tray
       session.tray = []
       const committed = await Effect.runPromise(
-        Effect.onError(commitLines(this.world.house, session.row, results), () =>
-          giveBack(this.world.house, results),
+        Effect.onError(commitLines(this.world.deps, session.row, results), () =>
+          giveBack(this.world.deps, results),
         ),
       )
-      if (committed === "lost") await Effect.runPromise(giveBack(this.world.house, results))
+      if (committed === "lost") await Effect.runPromise(giveBack(this.world.deps, results))
       if (committed !== "kept") this.die()
       for (const { line, body } of results) session.progress.done(line, body.length)
     })
@@ -131,7 +131,7 @@ export class Player {
     return this.careful(async () => {
       const stretch = this.session?.progress.stretch
       if (!this.session || !stretch) return
-      if (await Effect.runPromise(compact(this.world.house, this.session.row, stretch)))
+      if (await Effect.runPromise(compact(this.world.deps, this.session.row, stretch)))
         this.session.progress.forget(stretch)
     })
   }
@@ -140,7 +140,7 @@ export class Player {
   finish(): Promise<void> {
     return this.careful(async () => {
       if (!this.session || this.session.left.length > 0 || this.session.tray.length > 0) return
-      await Effect.runPromise(finish(this.world.house, this.session.row, { status: "completed" }))
+      await Effect.runPromise(finish(this.world.deps, this.session.row, { status: "completed" }))
       this.die()
     })
   }

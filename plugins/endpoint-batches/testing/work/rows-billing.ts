@@ -35,7 +35,7 @@ export const rowsBilling = async (
   const billing: Billing = {
     admit: ({ id, caller, requestId, parent, holdMicros, counts }) => {
       if (broke.has(caller.tenant.account) && holdMicros > 0n) return Effect.fail(balanceTooLow)
-      if (counts === "none") return Effect.succeed(rate)
+      if (counts === "peek") return Effect.succeed(rate)
       const most = room.get(caller.tenant.account)
       const hold = database.run(() =>
         sql`INSERT INTO test_call VALUES (${id}, ${parent ?? ""}, ${requestId}, 'open', 0)`.execute(

@@ -1,7 +1,7 @@
 import type { Clock, Database, Deployment, Log, Signer } from "../../core/index.ts"
 
 /** What the endpoints of this plugin work with. */
-export interface LedgerHouse {
+export interface LedgerDeps {
   readonly database: Database
   readonly clock: Clock
   readonly log: Log
@@ -9,5 +9,5 @@ export interface LedgerHouse {
   readonly deployment: Deployment
 }
 
-/** Endpoints are registered before anything has started, so they ask for the house when they are called. */
-export type OpenLedgerHouse = () => LedgerHouse
+/** Endpoints are registered before anything has started, so they ask for their dependencies when they are called. */
+export type OpenLedgerDeps = () => LedgerDeps

@@ -4,11 +4,11 @@ import type { PluginError, PortError } from "../../core/errors.ts"
 import { resolve, resolveAll, Tokens } from "../../core/tokens.ts"
 import type { HttpLimits } from "../http/limits.ts"
 import { type HttpServer, type ListenError, makeHttpServer } from "../http/server.ts"
-import type { House } from "./assemble.ts"
+import type { AssembledDeployment } from "./assemble.ts"
 import { makeDataDir } from "./kernel.ts"
 import { late, lateOptional } from "./late.ts"
 import { openModels, type PullListener } from "./open-models.ts"
-import { startHouse } from "./start.ts"
+import { startDeployment } from "./start.ts"
 
 export interface ServeOptions {
   readonly version: string
@@ -39,15 +39,15 @@ const workThroughJobs = (
  * Listens, starts the plugins, opens the models. Answers the server when the plugins have started; models go on loading behind it.
  * Closing the Scope closes everything in reverse order.
  */
-export const serveHouse = (
-  house: House,
+export const serveDeployment = (
+  deployment: AssembledDeployment,
   options: ServeOptions,
 ): Effect.Effect<HttpServer, PluginError | ListenError | Error, Scope.Scope> =>
   Effect.gen(function* () {
-    const { container } = house
-    const { server: settings, name } = house.config.house
+    const { container } = deployment
+    const { server: settings, name } = deployment.config.deployment
     yield* makeDataDir(resolve(container, Tokens.deployment))
-    const waiting = new Set(house.order.map(({ key }) => key))
+    const waiting = new Set(deployment.order.map(({ key }) => key))
     const server = yield* makeHttpServer({
       host: settings.host,
       port: settings.port,
@@ -60,19 +60,22 @@ export const serveHouse = (
       sessions: lateOptional(container, Tokens.sessions),
       trustedProxies: settings.trustedProxies,
       log: resolve(container, Tokens.log),
-      metrics: house.metrics,
+      metrics: deployment.metrics,
       ...(options.limits && { limits: options.limits }),
     })
-    house.address.baseUrl ??= server.url
-    const { work = "all" } = resolve(container, Tokens.deployment)
-    server.publish(work === "worker" ? [] : house.endpoints)
+    deployment.address.baseUrl ??= server.url
+    const { role = "all" } = resolve(container, Tokens.deployment)
+    server.publish(role === "worker" ? [] : deployment.endpoints)
     options.onListening(server)
-    yield* startHouse(house, { onStarted: (key) => waiting.delete(key) })
-    if (work !== "api") yield* workThroughJobs(container)
+    yield* startDeployment(deployment, { onStarted: (key) => waiting.delete(key) })
+    if (role !== "api") yield* workThroughJobs(container)
     server.ready()
     options.onStarted(server)
-    yield* Effect.forkScoped(openModels(house, options.pulls).pipe(Effect.map(options.onModels)), {
-      startImmediately: true,
-    })
+    yield* Effect.forkScoped(
+      openModels(deployment, options.pulls).pipe(Effect.map(options.onModels)),
+      {
+        startImmediately: true,
+      },
+    )
     return server
   })

@@ -2,7 +2,7 @@ import type { Clock, Database, Ids, Log, Storage } from "../../core/index.ts"
 import type { FileLimits } from "./settings.ts"
 
 /** What everything here works with. */
-export interface FilesHouse {
+export interface FilesDeps {
   readonly database: Database
   readonly storage: Storage
   readonly clock: Clock
@@ -12,4 +12,4 @@ export interface FilesHouse {
 }
 
 /** Endpoints are known before the plugin has started. */
-export type OpenHouse = () => FilesHouse
+export type OpenDeps = () => FilesDeps

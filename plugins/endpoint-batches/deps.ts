@@ -16,7 +16,7 @@ import type { BatchLimits } from "./settings.ts"
 import type { Cancels } from "./work/cancels.ts"
 
 /** What batches are worked with. */
-export interface BatchHouse {
+export interface BatchDeps {
   readonly database: Database
   readonly storage: Storage
   readonly files: Files

@@ -33,9 +33,9 @@ const isNeeded = (plugin: string): boolean =>
   plugin.includes("fake-backend") || /^endpoint-(chat|embeddings)$/.test(plugin)
 
 const adapted = (text: string, { unpaid, atOnce }: DeploymentOptions): string => {
-  const { plugins, models, ...house } = parse(text)
+  const { plugins, models, ...deps } = parse(text)
   const ours = ["constant-caller", "no-billing"].map((name) => [
-    join(root, `bench/house/${name}.js`),
+    join(root, `bench/deployment/${name}.js`),
     {},
   ])
   const kept = Object.entries(plugins).filter(([name]) => !unpaid || isNeeded(name))
@@ -44,7 +44,7 @@ const adapted = (text: string, { unpaid, atOnce }: DeploymentOptions): string =>
     ...(atOnce && { options: { atOnce } }),
   }))
   return stringify({
-    ...house,
+    ...deps,
     plugins: Object.fromEntries([...kept, ...(unpaid ? ours : [])]),
     models: paced,
   })

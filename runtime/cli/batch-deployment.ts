@@ -3,12 +3,12 @@ import type { ModelId } from "../../core/services/ids.ts"
 import type { Log } from "../../core/services/log.ts"
 import { resolve, type Token, Tokens } from "../../core/tokens.ts"
 import { builtinPlugins } from "../../plugins/index.ts"
-import { assemble, type House } from "../boot/assemble.ts"
+import { type AssembledDeployment, assemble } from "../boot/assemble.ts"
 import { kernelTokens, makeDataDir } from "../boot/kernel.ts"
 import type { NamedPlugin } from "../boot/load-plugins.ts"
 import { openModels } from "../boot/open-models.ts"
 import { closure } from "../boot/order.ts"
-import { startHouse } from "../boot/start.ts"
+import { startDeployment } from "../boot/start.ts"
 import { loadConfig } from "../config/load.ts"
 
 /** Backends with what they need, and those endpoints that need nothing else: no database, no accounts, no queue. */
@@ -27,7 +27,7 @@ export const engineRoom = (order: readonly NamedPlugin[]): readonly NamedPlugin[
 }
 
 /** Nobody is billed, and no limit of a key holds. */
-const startFreeBilling = ({ container }: House) =>
+const startFreeBilling = ({ container }: AssembledDeployment) =>
   Effect.gen(function* () {
     const { plugin } = yield* Effect.promise(async () => builtinPlugins["billing-free"]!())
     yield* plugin.start?.(container, { maxKeys: 1 }) ?? Effect.void
@@ -37,47 +37,47 @@ const startFreeBilling = ({ container }: House) =>
 export const openEngineRoom = (
   configFile: string,
   log: Log,
-): Effect.Effect<House, Error, Scope.Scope> =>
+): Effect.Effect<AssembledDeployment, Error, Scope.Scope> =>
   Effect.gen(function* () {
     const config = yield* Effect.try({
       try: () => loadConfig(configFile, process.env),
       catch: (cause) => cause as Error,
     })
-    const house = yield* assemble(config, "command", log)
-    yield* makeDataDir(resolve(house.container, Tokens.deployment))
-    yield* startHouse({ ...house, order: engineRoom(house.order) })
-    yield* startFreeBilling(house)
-    return house
+    const deployment = yield* assemble(config, "command", log)
+    yield* makeDataDir(resolve(deployment.container, Tokens.deployment))
+    yield* startDeployment({ ...deployment, order: engineRoom(deployment.order) })
+    yield* startFreeBilling(deployment)
+    return deployment
   })
 
-const missing = (house: House, models: readonly ModelId[]) =>
+const missing = (deployment: AssembledDeployment, models: readonly ModelId[]) =>
   Effect.map(
     Effect.forEach(
-      resolve(house.container, Tokens.catalogue).entries.filter(
+      resolve(deployment.container, Tokens.catalogue).entries.filter(
         ({ id, sources }) => models.includes(id) && sources.length > 0,
       ),
       ({ id, sources }) =>
-        Effect.map(house.modelFiles.find(sources), (found) => (found ? [] : [id])),
+        Effect.map(deployment.modelFiles.find(sources), (found) => (found ? [] : [id])),
     ),
     (ids) => ids.flat(),
   )
 
 /** Opens models whose files are on this machine; nothing is downloaded on the way. */
 export const openPulled = (
-  house: House,
+  deployment: AssembledDeployment,
   models: readonly ModelId[],
 ): Effect.Effect<void, Error, Scope.Scope> =>
   Effect.gen(function* () {
-    const away = yield* missing(house, models)
+    const away = yield* missing(deployment, models)
     if (away.length > 0)
       return yield* Effect.fail(
         new Error(
-          `The files of ${away.join(", ")} are not on this machine. Fix: rakit models pull ${away.join(" ")} -c ${house.config.file}`,
+          `The files of ${away.join(", ")} are not on this machine. Fix: rakit models pull ${away.join(" ")} -c ${deployment.config.file}`,
         ),
       )
-    const failed = yield* openModels(house, { report: () => {}, done: () => {} }, models)
+    const failed = yield* openModels(deployment, { report: () => {}, done: () => {} }, models)
     if (failed.length === 0) return
-    const { state } = resolve(house.container, Tokens.catalogue)
+    const { state } = resolve(deployment.container, Tokens.catalogue)
     const reasons = failed.map((id) => {
       const found = state(id)
       return `  ${id}: ${found.state === "failed" ? found.reason : found.state}`

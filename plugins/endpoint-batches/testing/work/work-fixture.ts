@@ -19,7 +19,7 @@ import {
   fakeStorage,
 } from "../../../../testing/index.ts"
 import { openTestDatabase } from "../../../../testing/postgres.ts"
-import type { BatchHouse } from "../../house.ts"
+import type { BatchDeps } from "../../deps.ts"
 import { migrations } from "../../migrations.ts"
 import { type BatchLimits, limitsOf } from "../../settings.ts"
 import type { BatchRow, BatchTables } from "../../tables.ts"
@@ -40,7 +40,7 @@ const defaults = limitsOf({
   leaseMs: 3_000,
 })
 
-const makeWebhook = (database: BatchHouse["database"]): Webhook => ({
+const makeWebhook = (database: BatchDeps["database"]): Webhook => ({
   emit: (_, event, data, tx) =>
     Effect.asVoid(
       database.run(() =>
@@ -51,7 +51,7 @@ const makeWebhook = (database: BatchHouse["database"]): Webhook => ({
     ),
 })
 
-export interface WorkHouseOptions {
+export interface WorkFixtureOptions {
   readonly clock?: Clock
   readonly limits?: Partial<BatchLimits>
   readonly run?: (n: number) => Effect.Effect<Json, ApiError>
@@ -59,12 +59,12 @@ export interface WorkHouseOptions {
 }
 
 /** Batches over a real database and the real call path, with an engine that the test plays. */
-export const openWorkHouse = async ({
+export const openWorkFixture = async ({
   clock = systemClock,
   limits = {},
   run = (n) => Effect.succeed({ n }),
   storage = fakeStorage(),
-}: WorkHouseOptions = {}) => {
+}: WorkFixtureOptions = {}) => {
   const test = await openTestDatabase()
   await Effect.runPromise(test.database.migrate("endpoint-batches", migrations))
   await sql`CREATE TABLE test_event (event text NOT NULL, data jsonb NOT NULL)`.execute(
@@ -89,7 +89,7 @@ export const openWorkHouse = async ({
     log,
     timeoutMs: 60_000,
   })
-  const house: BatchHouse = {
+  const deps: BatchDeps = {
     database,
     storage: faults.storage,
     files: files.files,
@@ -126,8 +126,8 @@ export const openWorkHouse = async ({
     }
     const times = {
       created_at: new Date(nowMs),
-      deadline_at: new Date(nowMs + house.limits.windowMs),
-      expires_at: new Date(nowMs + house.limits.keepMs),
+      deadline_at: new Date(nowMs + deps.limits.windowMs),
+      expires_at: new Date(nowMs + deps.limits.keepMs),
     }
     const zeros = {
       total: 0,
@@ -178,7 +178,7 @@ export const openWorkHouse = async ({
       : []
   }
   return {
-    house,
+    deps,
     faults,
     identity,
     broke,
@@ -197,7 +197,7 @@ export const openWorkHouse = async ({
     close: test.close,
   }
 }
-export type WorkHouse = Awaited<ReturnType<typeof openWorkHouse>>
+export type WorkFixture = Awaited<ReturnType<typeof openWorkFixture>>
 
 export interface ResultLine {
   readonly id: string

@@ -20,7 +20,7 @@ import type { Sessions } from "./sessions/sessions.ts"
 import type { Settings } from "./settings.ts"
 
 /** What the endpoints of this plugin work with, once it has started. */
-export interface AccountsHouse {
+export interface AccountsDeps {
   readonly database: Database
   readonly billing: Billing
   readonly signer: Signer
@@ -43,5 +43,5 @@ export interface AccountsHouse {
   endpoints(): readonly Endpoint[]
 }
 
-/** Endpoints are registered before anything has started, so they ask for the house when they are called. */
-export type OpenHouse = () => AccountsHouse
+/** Endpoints are registered before anything has started, so they ask for their dependencies when they are called. */
+export type OpenDeps = () => AccountsDeps

@@ -7,7 +7,7 @@ import { load } from "./code.ts"
 import type { Deployment } from "./deployment.ts"
 
 /** A deployment without its HTTP server, in this process: real plugins, real PostgreSQL, fake models. */
-export interface HouseInProcess {
+export interface DeploymentInProcess {
   readonly caller: Caller
   readonly catalogue: Catalogue
   readonly endpoint: (id: string) => Endpoint
@@ -55,30 +55,30 @@ const pathWithoutBilling = (
 const open = (code: Modules, { config, env, apiKey }: Deployment) =>
   Effect.gen(function* () {
     const { resolve, Tokens } = code
-    const house = yield* code.assemble(
+    const deployment = yield* code.assemble(
       code.loadConfig(config, env),
       "all",
       code.makeLog({ level: "silent" }),
     )
-    yield* code.makeDataDir(resolve(house.container, Tokens.deployment))
-    yield* code.startHouse(house)
-    yield* code.openModels(house, { report: () => {}, done: () => {} })
-    const caller = yield* resolve(house.container, Tokens.identity).authenticate(apiKey)
+    yield* code.makeDataDir(resolve(deployment.container, Tokens.deployment))
+    yield* code.startDeployment(deployment)
+    yield* code.openModels(deployment, { report: () => {}, done: () => {} })
+    const caller = yield* resolve(deployment.container, Tokens.identity).authenticate(apiKey)
     const endpoint = (id: string) => {
-      const found = house.endpoints.find((one) => one.id === id)
+      const found = deployment.endpoints.find((one) => one.id === id)
       if (!found) throw new Error(`there is no endpoint ${id}`)
       return found
     }
     return {
       caller,
       endpoint,
-      catalogue: resolve(house.container, Tokens.catalogue),
-      path: resolve(house.container, Tokens.callPath),
-      pathWithoutBilling: pathWithoutBilling(code, house.container),
+      catalogue: resolve(deployment.container, Tokens.catalogue),
+      path: resolve(deployment.container, Tokens.callPath),
+      pathWithoutBilling: pathWithoutBilling(code, deployment.container),
     }
   })
 
-export const openHouse = async (deployment: Deployment): Promise<HouseInProcess> => {
+export const openDeployment = async (deployment: Deployment): Promise<DeploymentInProcess> => {
   const scope = Scope.makeUnsafe()
   const close = () => Effect.runPromise(Scope.close(scope, Exit.void))
   try {

@@ -11,7 +11,7 @@ import type {
 import type { Settings } from "./settings.ts"
 
 /** What the parts of this plugin work with. */
-export interface WebhookHouse {
+export interface WebhookDeps {
   readonly database: Database
   readonly queue: Queue
   readonly clock: Clock
@@ -25,4 +25,4 @@ export interface WebhookHouse {
 }
 
 /** Endpoints and the job are known before the database is. */
-export type OpenHouse = () => WebhookHouse | undefined
+export type OpenDeps = () => WebhookDeps | undefined

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs"
 import { parse, stringify } from "yaml"
-import { type Deployment, makeDeployment } from "../house/deployment.ts"
+import { type Deployment, makeDeployment } from "../deployment/deployment.ts"
 
 export const linesAtOnce = 64
 
@@ -10,12 +10,12 @@ export const makeBatchDeployment = (modelsDir: string | undefined): Deployment =
     modelsDir === undefined
       ? makeDeployment({ atOnce: true })
       : makeDeployment({ config: "starter.yaml", env: { RAKIT_MODELS: modelsDir } })
-  const { plugins, models, ...house } = parse(readFileSync(deployment.config, "utf8"))
+  const { plugins, models, ...deps } = parse(readFileSync(deployment.config, "utf8"))
   const wanted = models.filter(({ task }: { readonly task: string }) => task === "embed")
   writeFileSync(
     deployment.config,
     stringify({
-      ...house,
+      ...deps,
       plugins: { ...plugins, "endpoint-batches": { pollMs: 1_000, linesAtOnce } },
       models: wanted,
     }),

@@ -13,7 +13,7 @@ import type {
 import { makeAccountRows } from "./account-rows.ts"
 import { makeAudit } from "./audit/make-audit.ts"
 import { makeBackground } from "./background.ts"
-import type { AccountsHouse } from "./house.ts"
+import type { AccountsDeps } from "./deps.ts"
 import { makeKeyRows } from "./key-rows.ts"
 import { makeLimiter } from "./limits/limiter.ts"
 import { makeMailTokens } from "./mails/mail-tokens.ts"
@@ -21,7 +21,7 @@ import { makeSessions } from "./sessions/sessions.ts"
 import { limitsOf, type Settings } from "./settings.ts"
 
 /** What the plugin is given. */
-export interface HouseParts {
+export interface AccountsServices {
   readonly database: Database
   readonly billing: Billing
   readonly signer: Signer
@@ -34,9 +34,9 @@ export interface HouseParts {
   endpoints(): readonly Endpoint[]
 }
 
-export const startAccountsHouse = (
-  parts: HouseParts,
-): Effect.Effect<AccountsHouse, never, Scope.Scope> =>
+export const makeAccountsDeps = (
+  parts: AccountsServices,
+): Effect.Effect<AccountsDeps, never, Scope.Scope> =>
   Effect.gen(function* () {
     const { database, clock, ids, log, settings, signer } = parts
     const accounts = makeAccountRows(database)
