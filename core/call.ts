@@ -20,7 +20,7 @@ import type { Ids } from "./services/ids.ts"
 import type { Log } from "./services/log.ts"
 import type { UsageByModel } from "./usage.ts"
 
-/** What the call path works with. Ports are asked for late: the path is made before plugins start. */
+/** What the call path works with. Ports are resolved lazily: the path is made before plugins start. */
 export interface CallPathDeps {
   readonly billing: () => Billing
   readonly idempotency: () => Idempotency | undefined
@@ -39,7 +39,7 @@ export interface CallInput {
   readonly query?: Strings
   readonly requestId: string
   readonly client?: Client | undefined
-  /** How long it took to find out who calls. */
+  /** Duration of the authentication. */
   readonly authMs?: number
   readonly priority: "realtime" | "batch"
   /** 1, or 0.5 in a batch. */
@@ -51,13 +51,13 @@ export interface CallInput {
 
 export interface Answer {
   readonly reply: Reply
-  /** What the call cost; known once it is settled, for a stream after its last event. */
+  /** The price of the call; known once it is settled (for a stream, after its last event). */
   cost(): Micros | undefined
-  /** `Server-Timing` as of now; for a stream, whole after its last event. */
+  /** `Server-Timing` so far; complete after the last event of a stream. */
   timing(): string
 }
 
-/** Written once; HTTP and the batch worker both go through it. */
+/** The one call path, used by HTTP and by the batch worker. */
 export interface CallPath {
   /** Settles before the reply is out, for a stream before its end; when the Scope closes early, by what the meter says. */
   run(endpoint: Endpoint, input: CallInput): Effect.Effect<Answer, ApiError, Scope.Scope>

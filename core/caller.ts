@@ -1,6 +1,6 @@
 import type { Micros } from "./money.ts"
 
-/** On every row, blob key and cache key. Test keys live in a sandbox beside the live one. */
+/** Part of every row, blob key and cache key. Test keys have a sandbox of their own. */
 export interface Tenant {
   readonly account: string
   readonly mode: "live" | "test"
@@ -32,13 +32,13 @@ export interface Caller {
   readonly scopes: readonly string[]
   readonly role: "user" | "admin"
   readonly limits: Limits
-  /** Models that it reaches; absent: all. */
+  /** Models that it may use; absent: all. */
   readonly models?: readonly string[]
-  /** Of a session whose account an administrator suspended: it may read, and change nothing. */
+  /** True for a session whose account is suspended: it may read, and change nothing. */
   readonly suspended?: true
 }
 
-/** Who is at the other end of the connection, as far as HTTP tells. */
+/** The client behind the connection, as HTTP headers describe it. */
 export interface Client {
   /** An IP address; behind a trusted proxy the one that it names. */
   readonly address: string

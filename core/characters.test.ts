@@ -2,7 +2,7 @@ import fc from "fast-check"
 import { expect, it } from "vitest"
 import { firstCharacters, isLongerThan, lastCharacters } from "./characters.ts"
 
-// halves of pairs too: JSON may bring them
+// lone surrogates too: JSON may contain them
 const texts = fc
   .array(fc.constantFrom("a", "é", "😀", "\ud83d", "\ude00", "字"))
   .map((parts) => parts.join(""))

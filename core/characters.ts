@@ -1,8 +1,8 @@
 import { Schema } from "effect"
 
-// characters are Unicode code points; a text of n UTF-16 units has at most n of them, so short texts are never walked
+// characters are Unicode code points; a text of n UTF-16 units has at most n code points, so short texts are never walked
 
-/** The index just behind the first `count` characters. */
+/** Returns the index just after the first `count` characters. */
 const endOfFirst = (text: string, count: number): number => {
   let at = 0
   for (let n = 0; n < count && at < text.length; n++)
@@ -24,7 +24,7 @@ export const lastCharacters = (text: string, count: number): string => {
   return text.slice(at)
 }
 
-/** A check for the text fields of a body. */
+/** Schema check for the length of a text field. */
 export const atMostCharacters = (count: number) =>
   Schema.makeFilter(
     (text: string) =>

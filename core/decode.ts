@@ -2,10 +2,10 @@ import { Effect, Result, Schema, SchemaIssue } from "effect"
 import { type ApiError, apiError } from "./errors.ts"
 import type { Json } from "./json.ts"
 
-/** Containers inside containers that a body may have. */
+/** Maximum nesting depth of a body. */
 export const maxDepth = 100
 
-/** An optional field for which an explicit null is as if absent. */
+/** An optional field; an explicit null counts as absent. */
 export const optional = <S extends Schema.Top>(schema: S) =>
   Schema.optionalKey(Schema.NullOr(schema))
 
@@ -34,13 +34,13 @@ export interface DecodeProblem {
   readonly message: string
 }
 
-/** Names and shapes of our schemas mean nothing to a client. */
+/** Names of internal schemas mean nothing to a client, so they are left out. */
 const plain = (message: string): string =>
   /^Expected ([A-Z]\w*|\{.*\})( \| null)?$/.test(message)
     ? "expected object"
     : message.charAt(0).toLowerCase() + message.slice(1)
 
-/** All that is wrong with `input`, the deepest first where alternatives of a union disagree. Messages hold no input values. */
+/** Returns all problems of `input`, the deepest first where alternatives of a union disagree. Messages contain no input values. */
 export const explain = (issue: SchemaIssue.Issue): readonly DecodeProblem[] =>
   formatIssues(issue)
     .issues.map((i) => ({

@@ -174,9 +174,9 @@ export class ApiError extends Data.TaggedError("ApiError")<{
   readonly message: string
   readonly param?: string | undefined
   readonly headers?: Strings | undefined
-  /** For 429 and 503: when a new try makes sense. */
+  /** For 429 and 503: when a retry makes sense. */
   readonly retryAfterMs?: number | undefined
-  /** Whose key it was, where the account's state is the reason: the refusal shows the key's headers too. */
+  /** The caller, when the account's state is the reason: the refusal shows the key's rate headers too. */
   readonly barred?: Caller | undefined
 }> {}
 
@@ -191,7 +191,7 @@ export const isApiError = (error: unknown): error is ApiError =>
 
 export const statusOf = (error: ApiError): number => errorRegistry[error.code].status
 
-/** The one envelope, without its `request_id`. */
+/** The body of the error envelope, without its `request_id`. */
 export const errorBody = (error: ApiError) => ({
   message: error.message,
   type: errorRegistry[error.code].type,
@@ -211,7 +211,7 @@ export const errorHeaders = (error: ApiError): Strings => {
   }
 }
 
-/** A port could not do its work (database down, disk error ...). Clients see `internal_error`, or `backend_busy` when its queue was full; the log sees the cause. */
+/** A port failed (database down, disk error ...). Clients see `internal_error`, or `backend_busy` when its queue was full; the log sees the cause. */
 export class PortError extends Data.TaggedError("PortError")<{
   readonly port: string
   readonly message: string

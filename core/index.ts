@@ -1,4 +1,4 @@
-/** What a plugin author imports: `rakit/core`. */
+/** The public API for plugin authors: `rakit/core`. */
 export * from "./call.ts"
 export * from "./caller.ts"
 export * from "./characters.ts"

@@ -1,3 +1,3 @@
-/** Anything that came out of `JSON.parse`, or may go into `JSON.stringify`. */
+/** Any value that `JSON.parse` returns or `JSON.stringify` accepts. */
 export type Json = unknown
 export type Strings = Readonly<Record<string, string>>

@@ -2,7 +2,7 @@ import { Effect, Schema } from "effect"
 import { type ApiError, apiError, type PortError } from "./errors.ts"
 import type { Strings } from "./json.ts"
 
-/** What a list is asked for; lists are newest first, with the id of the last item seen as the cursor. */
+/** The parameters of a list request. Lists are newest first; the cursor is the id of the last item seen. */
 export interface Page {
   readonly limit: number
   /** The id of the last item that the caller has seen. */
@@ -15,10 +15,10 @@ const maxLimit = 100
 export const badQuery = (param: string, rule: string): ApiError =>
   apiError("invalid_request_error", `${param}: ${rule}`, { param })
 
-/** Ids are ours: anything else names nothing, and never gets to the database. */
+/** Ids are made by this server: anything else names nothing and is refused before the database. */
 export const isId = (text: string): boolean => /^[\x21-\x7e]{1,100}$/.test(text)
 
-/** `?limit=` (20 unless told) and `?after=`. */
+/** Decodes `?limit=` (20 by default) and `?after=`. */
 export const readPage = ({
   limit = String(defaultLimit),
   after,
@@ -31,7 +31,7 @@ export const readPage = ({
 
 const unknownAfter = () => badQuery("after", "there is no such object on this list")
 
-/** The place of the item that `after` names, or 400 when it is on no list of this caller. */
+/** Returns the position of the item that `after` names, or 400 when it is on no list of this caller. */
 export const placeOf = <A>(
   after: string | undefined,
   find: (id: string) => Effect.Effect<A | undefined, PortError>,
@@ -52,7 +52,7 @@ export const listSchema = <S extends Schema.Top>(item: S, identifier: string) =>
     last_id: Schema.NullOr(Schema.String),
   }).annotate({ identifier })
 
-/** One page. Ask for `limit + 1` rows: whether the last one is there says whether there is more. */
+/** Builds one page. Query `limit + 1` rows: an extra row means that there are more. */
 export const firstOf = <Row>(rows: readonly Row[], { limit }: Page) => ({
   rows: rows.slice(0, limit),
   hasMore: rows.length > limit,

@@ -28,5 +28,5 @@ export const formatDecimal = (units: bigint, places: number): string => {
 /** 2500000n -> `"2.5"`: the plain decimal of `X-Cost-IDR`. */
 export const formatRupiah = (micros: Micros): string => formatDecimal(micros, 6)
 
-/** The JSON number of an amount (`..._idr`). Exact up to 8 billion rupiah (a double tells millionths apart below 2^33). */
+/** The JSON number of an amount (`..._idr`). Exact up to 8 billion rupiah (a double distinguishes millionths below 2^33). */
 export const rupiahNumber = (micros: Micros): number => Number(formatRupiah(micros))

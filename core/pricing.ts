@@ -2,7 +2,7 @@ import { formatDecimal, type Micros, parseRupiah } from "./money.ts"
 import type { Usage, UsageByModel } from "./usage.ts"
 
 /**
- * List prices of one model in nano-rupiah, for a million tokens, an image, a search unit: a tenth and five quarters of a price are whole numbers then.
+ * List prices of one model in nano-rupiah, for a million tokens, an image, a search unit. In this unit 0.1 and 1.25 times a price are whole numbers.
  * @see parsePrice for the units of the config file
  */
 export interface Price {
@@ -25,7 +25,7 @@ export const freePrice: Price = {
 
 const nanos = (rupiah: number | undefined): bigint => parseRupiah(String(rupiah ?? 0)) * 1000n
 
-/** Config: `input`, `output`, `cacheRead` (0.1 x input unless told), `cacheWrite` (1.25 x input) in Rp per 1M tokens, `image` in Rp per image, `searchUnit` in Rp per search unit. */
+/** Config: `input`, `output`, `cacheRead` (0.1 x input by default), `cacheWrite` (1.25 x input) in Rp per 1M tokens, `image` in Rp per image, `searchUnit` in Rp per search unit. */
 export const parsePrice = (price: { readonly [K in keyof Price]?: number | undefined }): Price => {
   const input = nanos(price.input)
   return {
@@ -81,7 +81,7 @@ const femtoCost = (price: Price, usage: Usage): bigint => {
   )
 }
 
-/** What `usage` costs, rounded once, up, to a micro-rupiah. `factor` is 1, or that of a batch; at most 3 decimals. */
+/** Returns the price of `usage`, rounded up once to a micro-rupiah. `factor` is 1, or the batch factor; at most 3 decimals. */
 export const costOf = (
   prices: (model: string) => Price,
   usage: UsageByModel,

@@ -7,10 +7,10 @@ import type { Endpoint, Reply } from "../ports/endpoint.ts"
 import type { Idempotency } from "../ports/idempotency.ts"
 import type { Log } from "../services/log.ts"
 
-/** Larger replies are not remembered; their keys may be used again. */
+/** Larger replies are not stored; their keys may be used again. */
 const maxStoredCharacters = 8 * 2 ** 20
 
-/** A body that is streamed is not known yet: whoever reads it compares. */
+/** A streamed body is not known yet: its reader compares the digest. */
 export const fingerprintOf = (endpoint: Endpoint, params: Strings, body: Json): string =>
   createHash("sha256")
     .update(

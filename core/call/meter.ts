@@ -2,7 +2,7 @@ import type { Clock } from "../services/clock.ts"
 import type { ModelId } from "../services/ids.ts"
 import type { Usage, UsageByModel } from "../usage.ts"
 
-/** Usage and stage times of one call, kept beside the stream: a stream that is cut has no last event. */
+/** Usage and stage times of one call, metered beside the stream, because a stream that is cut has no last event. */
 export interface Meter {
   meter(model: ModelId, soFar: Usage): void
   used(): UsageByModel

@@ -12,36 +12,36 @@ export interface AdmitRequest {
   readonly caller: Caller
   readonly endpoint: string
   readonly requestId: string
-  /** The first of the models that it plans to use; what usage reports show. */
+  /** The first model that the call plans to use; shown in usage reports. */
   readonly model?: ModelId | undefined
-  /** The prices that stay with the call. */
+  /** The prices in force at admission, stored with the call. */
   readonly prices?: PriceTag | undefined
-  /** Unix ms; what is still open then is expired, whatever became of the call. */
+  /** Unix ms; a call that is still open then expires. */
   readonly expiresMs?: number | undefined
-  /** The call's worst case. 0: nothing is held, and the call needs no settlement of money. */
+  /** The worst-case price. 0: nothing is held, and no money is settled. */
   readonly holdMicros: Micros
   /** The batch that this line belongs to. */
   readonly parent?: string
   /**
    * `all`: a call, counts toward every limit and takes a concurrency slot. `rpm`: a dry run, counts toward RPM only and holds nothing.
-   * `money`: a batch line, holds money and skips RPM, RPD and concurrency. `none`: only looks: the state of the minute, and whether cap and balance would cover the hold.
+   * `money`: a batch line, holds money and skips RPM, RPD and concurrency. `peek`: changes nothing; returns the rate state, or the refusal that a call with this hold would get.
    */
   readonly counts: "all" | "rpm" | "money" | "peek"
 }
 
-/** The rolling minute, for `x-ratelimit-*`. */
+/** State of the rolling minute, for `x-ratelimit-*`. */
 export interface RateState {
   readonly limit: number
   readonly remaining: number
   /** Until the window is empty again. */
   readonly resetMs: number
-  /** How much of the admission's time went into taking slot and hold. */
+  /** The part of the admission's duration that went into slot and hold. */
   readonly holdMs?: number
 }
 
 export interface Refusal {
   readonly _tag: "Refusal"
-  /** In the order of checking. */
+  /** In the order in which they are checked. */
   readonly reason: "rpm" | "rpd" | "concurrency" | "monthly_cap" | "balance"
   readonly rate: RateState
   readonly retryAfterMs: number
@@ -49,32 +49,32 @@ export interface Refusal {
 
 export interface Settlement {
   readonly id: CallId
-  /** `voided`: costs nothing, counts. `refused`: the backend was busy, so what admission counted is given back. */
+  /** `voided`: costs nothing, but counts toward the limits. `refused`: the backend was busy, so the counts are reverted too. */
   readonly outcome: "settled" | "voided" | "refused"
-  /** Never more than the hold is taken. */
+  /** Capped by the hold. */
   readonly costMicros: Micros
   readonly usage: UsageByModel
   readonly httpStatus: number
 }
 
 /**
- * Limits and money. States of a call: open -> settled | voided | refused | expired (its replica died, or its time is over); expired -> settled (late).
- * `admit` checks and takes all of it in one step, so that parallel calls can't overdraw anything.
+ * Limits and money. States of a call: open -> settled | voided | refused | expired (its replica died, or its deadline passed); expired -> settled (late).
+ * `admit` checks and reserves everything in one atomic step, so that parallel calls can't overdraw anything.
  */
 export interface Billing {
   admit(request: AdmitRequest): Effect.Effect<RateState, Refusal | PortError>
   /** Idempotent by id. With `tx` it commits with the caller's own rows. */
   settle(items: readonly Settlement[], tx?: Transaction): Effect.Effect<void, PortError>
-  /** Gives back the open holds of a batch before another worker takes it over. */
+  /** Voids the open holds of a batch before another worker takes it over. */
   voidChildren(parent: string, tx?: Transaction): Effect.Effect<void, PortError>
-  /** With `tx` as that transaction sees it. */
+  /** With `tx`, as seen by that transaction. */
   balance(
     account: string,
     tx?: Transaction,
   ): Effect.Effect<{ readonly balanceMicros: Micros; readonly heldMicros: Micros }, PortError>
-  /** What keys have spent in this UTC month; a key that has spent nothing may be missing. */
+  /** Spend of keys in this UTC month; a key without spend may be missing. */
   spentThisMonth(keyIds: readonly string[]): Effect.Effect<ReadonlyMap<string, Micros>, PortError>
-  /** A grant (or, below zero, a correction). Idempotent by `id`. Makes the account's balance if there is none. */
+  /** Adds a grant (or, below zero, a correction). Idempotent by `id`. Creates the account's balance if there is none. */
   adjust(
     entry: {
       readonly id: string

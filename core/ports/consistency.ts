@@ -1,36 +1,36 @@
 import { Effect, Option, Stream } from "effect"
 import type { PortError } from "../errors.ts"
 
-/** Something that does not agree with something else. */
+/** An inconsistency between stored data. */
 export interface Finding {
   /** What it is about: `file file-abc`, `blob files/...`, `batch batch-abc`. */
   readonly subject: string
   readonly problem: string
-  /** What the repair does, in words: `it is removed`. Absent: a person has to look. */
+  /** What the repair does, in words: `it is removed`. Absent: needs a person. */
   readonly remedy?: string
-  /** Does it. Again is harmless. */
+  /** Performs the repair. Idempotent. */
   readonly repair?: Effect.Effect<void, PortError>
 }
 
-/** Behind `rakit fsck`: each plugin compares what it keeps with what others keep. Runs beside a server, so what is just being made is no finding. */
+/** Behind `rakit fsck`: each plugin compares its data with the data of others. Runs beside a server, so work in progress is no finding. */
 export interface ConsistencyCheck {
   /** `files` */
   readonly name: string
   /** One sentence. */
   readonly about: string
-  /** Adds to what was looked at through `looked`. Pages and streams: never all of it in memory. */
+  /** Reports how many items it examined through `looked`. Reads in pages: never everything in memory. */
   findings(looked: (things: number) => void): Stream.Stream<Finding, PortError>
 }
 
 const rowsPerPage = 500
 
 export interface PagedRows<Row> {
-  /** The rows that come after this one, in an order of their own. */
+  /** Returns the rows after this one, in a stable order. */
   page(after: Row | undefined, limit: number): Effect.Effect<readonly Row[], PortError>
   judge(rows: readonly Row[]): Effect.Effect<readonly Finding[], PortError>
 }
 
-/** The findings of a whole table. */
+/** Streams the findings of a whole table, page by page. */
 export const inPages = <Row>(
   { page, judge }: PagedRows<Row>,
   looked: (things: number) => void,

@@ -9,10 +9,10 @@ export type Migrations = Readonly<Record<string, Migration>>
 export interface Database {
   /** Commits when `body` succeeds; rolls back when it fails or is interrupted. */
   transaction<A, E>(body: (tx: Transaction) => Effect.Effect<A, E>): Effect.Effect<A, E | PortError>
-  /** The query builder, on the pool or in `tx`. `Tables` are those of the plugin that asks. */
+  /** The query builder, on the pool or in `tx`. `Tables` are the calling plugin's own. */
   queries<Tables>(tx?: Transaction): Kysely<Tables>
-  /** Runs a promise of Kysely. It can't be interrupted half-way: the query ends first. */
+  /** Runs a promise of Kysely. Not interruptible: the query ends first. */
   run<A>(query: () => Promise<A>): Effect.Effect<A, PortError>
-  /** Brings a plugin's own tables up to date, each plugin with a migration table of its own. Answers the names that ran. Safe from several processes at once. */
+  /** Brings a plugin's own tables up to date, with one migration table per plugin. Returns the names of the migrations that ran. Safe to call from several processes at once. */
   migrate(plugin: string, migrations: Migrations): Effect.Effect<readonly string[], PortError>
 }

@@ -12,22 +12,22 @@ export interface Call<Body> {
   readonly id: CallId
   /** Absent on public endpoints only. */
   readonly caller: Caller | undefined
-  /** Absent where no connection is behind the call, as for a batch line. */
+  /** Absent when the call has no connection, as for a batch line. */
   readonly client: Client | undefined
   readonly requestId: string
   readonly body: Body
   readonly params: Strings
   readonly query: Strings
   readonly context: ModelContext
-  /** With the prices and the factor in force at admission. */
+  /** Price at the prices and factor in force at admission. */
   price(usage: UsageByModel): Micros
-  /** What the meter has read so far. */
+  /** Usage metered so far. */
   used(): UsageByModel
-  /** What that costs; never more than what the plan holds. */
+  /** Price of the metered usage, capped by the hold. */
   cost(): Micros
 }
 
-/** One part of a multipart body, in the order in which they come. A file's bytes must be read, or left, before the next part arrives. */
+/** One part of a multipart body, in order of arrival. A file's bytes must be read or skipped before the next part arrives. */
 export type BodyPart =
   | { readonly kind: "field"; readonly name: string; readonly value: string }
   | {
@@ -38,21 +38,21 @@ export type BodyPart =
       readonly bytes: Stream.Stream<Uint8Array, ApiError>
     }
 
-/** The body of a `multipart` endpoint: nothing of it is in memory. It can be read once. */
+/** The body of a `multipart` endpoint, as a stream that can be read once. */
 export interface MultipartBody {
   readonly parts: Stream.Stream<BodyPart, ApiError>
-  /** As announced. */
+  /** From the `Content-Length` header. */
   readonly contentLength: number | undefined
 }
 
-/** Bytes of which a client may ask for a part (`Range`). */
+/** Bytes that a client may request in part (`Range`). */
 export interface Ranged {
   readonly totalBytes: number
-  /** From `from` to `to`, both inclusive. */
+  /** Bytes `from` to `to`, both inclusive. */
   slice(from: number, to: number): Stream.Stream<Uint8Array, ApiError>
 }
 
-/** What goes back. `events` becomes SSE: each event is one `data:` line; the path settles before the last of them is out. */
+/** The reply. `events` becomes SSE, one `data:` line per event; the path settles before the last event is sent. */
 export type Reply = { readonly status: number; readonly headers?: Strings } & (
   | { readonly json: Json }
   | {
@@ -63,28 +63,28 @@ export type Reply = { readonly status: number; readonly headers?: Strings } & (
   | { readonly events: Stream.Stream<Json, ApiError> }
 )
 
-/** What a dry run says of work that is done later, in place of the plan's worst case. */
+/** What a dry run reports for work that runs later, in place of the plan's worst case. */
 export interface Forecast {
   readonly bound: UsageByModel
   readonly costMicros: Micros
-  /** False: it would fail, whatever the balance is. */
+  /** False: it would fail regardless of the balance. */
   readonly wouldSucceed: boolean
-  /** Fields of its own. */
+  /** Endpoint-specific fields. */
   readonly more: Readonly<Record<string, Json>>
 }
 
-/** A checked call. An empty `bound` is free: no hold. */
+/** A checked call with its worst case. An empty `bound` is free: no hold. */
 export interface Plan {
   readonly bound: UsageByModel
-  /** Only a dry run asks for it. */
+  /** Used by dry runs only. */
   readonly forecast?: Effect.Effect<Forecast, ApiError | PortError, Scope.Scope>
-  /** What a port says goes to the log; clients see `internal_error`, or `backend_busy` of a full queue. */
+  /** Port errors go to the log; clients see `internal_error`, or `backend_busy` for a full queue. */
   readonly run: Effect.Effect<Reply, ApiError | PortError, Scope.Scope>
 }
 
 /** An endpoint is data plus one function. HTTP, the batch worker, the dry run, `/openapi.json` and `rakit check` interpret it. */
 export interface Endpoint<Body = Json> {
-  /** Also the scope that reaches it: `chat.completions`. */
+  /** Also the scope that grants it: `chat.completions`. */
   readonly id: string
   readonly summary: string
   readonly method: "GET" | "POST" | "PATCH" | "DELETE"
@@ -97,7 +97,7 @@ export interface Endpoint<Body = Json> {
   readonly maxBodyBytes: number
   /** Schema of the JSON reply, for `/openapi.json`. */
   readonly reply?: Schema.Top
-  /** Of that reply, for `/openapi.json`; 200 unless told. */
+  /** Status of that reply, for `/openapi.json`; 200 by default. */
   readonly status?: 201 | 202
   /** Schema of one SSE event, where the reply may be a stream. */
   readonly event?: Schema.Top
@@ -105,7 +105,7 @@ export interface Endpoint<Body = Json> {
   readonly creates?: true
   /** May be a batch's target. */
   readonly batchable?: true
-  /** Decodes and checks, says the worst case, and how to run it. No side effect. */
+  /** Decodes and checks the call; returns its worst case and how to run it. No side effect. */
   plan(call: Call<Body>): Effect.Effect<Plan, ApiError>
 }
 

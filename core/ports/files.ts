@@ -20,28 +20,28 @@ export interface StoredFile {
   readonly expiresMs: number
 }
 
-/** A file that the server makes itself: outside the size limit and the quota of its owner. */
+/** A file that the server itself writes: exempt from the owner's size limit and quota. */
 export type NewFile = Pick<
   StoredFile,
   "id" | "tenant" | "filename" | "purpose" | "blobKey" | "bytes" | "expiresMs"
 >
 
-/** The files of customers, for those who work with them: batches, retrieval. A deleted, expired or foreign one is not there. */
+/** The files of customers, for plugins that work with them (batches, retrieval). A deleted, expired or foreign file does not exist. */
 export interface Files {
   find(tenant: Tenant, id: string): Effect.Effect<StoredFile | undefined, PortError>
-  /** Whether it is one of theirs, or was in the last 30 days. */
+  /** Whether the file belongs to the tenant, or did within the last 30 days. */
   knows(tenant: Tenant, id: string): Effect.Effect<boolean, PortError>
-  /** Bytes `from` to `to`, both inclusive. Fails with `BlobMissing` when it is deleted meanwhile. */
+  /** Bytes `from` to `to`, both inclusive. Fails with `BlobMissing` when the file is deleted meanwhile. */
   read(
     file: StoredFile,
     range?: { readonly from: number; readonly to?: number },
   ): Stream.Stream<Uint8Array, StorageError>
   newId(): string
-  /** Where to put the blob of a file that is to be. It is swept unless `create` names it within an hour. */
+  /** Reserves the blob key of a new file. The blob is swept unless `create` names it within an hour. */
   newBlobKey(tenant: Tenant): string
-  /** The blob is there already, and belongs to the file from now on; with `tx` only if that commits. */
+  /** Creates the file for a blob that is already stored; with `tx`, when it commits. */
   create(file: NewFile, tx?: Transaction): Effect.Effect<StoredFile, PortError>
-  /** How far ingest is. Answers whether the file is still there. */
+  /** Records the progress of ingest. Returns whether the file still exists. */
   mark(
     tenant: Tenant,
     id: string,
@@ -49,6 +49,6 @@ export interface Files {
     details?: string,
     tx?: Transaction,
   ): Effect.Effect<boolean, PortError>
-  /** Gone at once; its bytes within seconds of the commit. Answers whether it was there. */
+  /** Deletes the file at once, and its bytes within seconds of the commit. Returns whether it existed. */
   remove(tenant: Tenant, id: string, tx?: Transaction): Effect.Effect<boolean, PortError>
 }

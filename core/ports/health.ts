@@ -2,6 +2,6 @@ import type { Effect } from "effect"
 
 export interface HealthCheck {
   readonly name: string
-  /** Succeeds when the part works now; the text says what is wrong. */
+  /** Succeeds when the component works; the error text says what is wrong. */
   readonly check: Effect.Effect<void, string>
 }

@@ -6,11 +6,11 @@ import type { Json } from "../json.ts"
 export interface StoredReply {
   readonly status: number
   readonly json: Json
-  /** Of the call that gave it. */
+  /** Id of the call that produced the reply. */
   readonly callId?: string | undefined
 }
 
-/** `new`: go on, then `finish` or `forget`. `done`: this reply was given. `running`: the first request has not ended. `mismatch`: the key came with another body. */
+/** `new`: run, then `finish` or `forget`. `done`: replay this reply. `running`: the first request has not ended. `mismatch`: the key was used with another body. */
 export type IdempotencyState =
   | { readonly state: "new" }
   | { readonly state: "done"; readonly reply: StoredReply }
@@ -19,7 +19,7 @@ export type IdempotencyState =
 
 /** Behind `Idempotency-Key`, for 24 h. States of a key: new -> running -> done; running -> new (failed, or its lease ended). */
 export interface Idempotency {
-  /** `fingerprint` stands for endpoint and body. */
+  /** `fingerprint` is a hash of endpoint and body. */
   begin(
     tenant: Tenant,
     key: string,

@@ -3,11 +3,11 @@ import type { Caller } from "../caller.ts"
 import type { ApiError, PortError } from "../errors.ts"
 
 export interface Identity {
-  /** Whose key is it? Fails with 401 `authentication_error`, 403 `email_not_verified` or `account_suspended`. Cached for at most 5 s. */
+  /** Authenticates a key. Fails with 401 `authentication_error`, 403 `email_not_verified` or `account_suspended`. Cached for at most 5 s. */
   authenticate(bearer: string): Effect.Effect<Caller, ApiError | PortError>
-  /** Batch lines and ingest act later for a key. */
+  /** Resolves a key that batch lines or ingest act for later. */
   resume(keyId: string): Effect.Effect<Caller, ApiError | PortError>
-  /** Somebody without the role asked for an admin's endpoint: leaves a trace. */
+  /** Records that a caller without the role requested an admin endpoint. */
   denied?(caller: Caller, endpoint: string): Effect.Effect<void, PortError>
 }
 
@@ -19,11 +19,11 @@ export interface IssuedKey {
   readonly account: string
 }
 
-/** Without the key itself. */
+/** A key without its secret. */
 export interface ListedKey {
   readonly id: string
   readonly name: string
-  /** How the key begins. */
+  /** First characters of the key. */
   readonly prefix: string
   readonly account: string
   readonly test: boolean
@@ -33,7 +33,7 @@ export interface ListedKey {
   readonly revokedMs: number | undefined
 }
 
-/** Behind `rakit keys`. Without an e-mail: of the first account. */
+/** Behind `rakit keys`. Without an e-mail: the first account. */
 export interface KeyIssuer {
   issue(request: {
     readonly email?: string
@@ -41,11 +41,11 @@ export interface KeyIssuer {
     readonly test: boolean
     readonly scopes?: readonly string[]
   }): Effect.Effect<IssuedKey, ApiError | PortError>
-  /** The newest first, at most 1,000. */
+  /** Newest first, at most 1,000. */
   list(request: {
     readonly email?: string
   }): Effect.Effect<readonly ListedKey[], ApiError | PortError>
-  /** Again is harmless. Servers that run notice within 5 s. */
+  /** Idempotent. Running servers notice within 5 s. */
   revoke(id: string): Effect.Effect<ListedKey, ApiError | PortError>
 }
 

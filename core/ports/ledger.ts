@@ -9,7 +9,7 @@ export interface LedgerFault {
 }
 
 export interface LedgerProof {
-  /** Each invariant in words, and how many rows it was proved on. */
+  /** Each invariant in words, with the number of rows checked. */
   readonly checked: readonly { readonly invariant: string; readonly rows: number }[]
   readonly faults: readonly LedgerFault[]
 }
@@ -17,7 +17,7 @@ export interface LedgerProof {
 export type ReportGroup = "account" | "key" | "model" | "day"
 
 export interface ReportRow {
-  /** In the order that was asked for; a day is YYYY-MM-DD (UTC). */
+  /** Values in the requested order; a day is YYYY-MM-DD (UTC). */
   readonly groups: readonly string[]
   readonly requests: number
   readonly errors: number
@@ -26,14 +26,14 @@ export interface ReportRow {
   readonly costMicros: Micros
 }
 
-/** What the calls of one parent, a batch, come to. */
+/** Sums over the calls of one parent (a batch). */
 export interface ChildCalls {
   readonly open: number
-  /** Of those that were settled. */
+  /** Sum over settled calls. */
   readonly costMicros: Micros
 }
 
-/** Behind `rakit ledger`: reads the rows of the whole ledger at one moment, beside a running server. */
+/** Behind `rakit ledger`: reads one snapshot of the whole ledger, beside a running server. */
 export interface Ledger {
   readonly verify: Effect.Effect<LedgerProof, PortError>
   report(query: {

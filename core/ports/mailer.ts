@@ -10,6 +10,6 @@ export interface Mail {
 }
 
 export interface Mailer {
-  /** Takes the mail over and delivers it in the background, trying again; with `tx` only if that commits. */
+  /** Queues the mail for delivery in the background, with retries; with `tx`, when it commits. */
   send(mail: Mail, tx?: Transaction): Effect.Effect<void, PortError>
 }

@@ -5,20 +5,20 @@ import type { Json } from "../json.ts"
 import type { CallId, ModelId } from "../services/ids.ts"
 import type { Usage } from "../usage.ts"
 
-/** What the call path lends to a model for one call. */
+/** Per-call context that the call path passes to a model. */
 export interface ModelContext {
   readonly callId: CallId
   readonly tenant: Tenant
   readonly priority: "realtime" | "batch"
-  /** Unix ms after which the answer is worthless: the model fails with `backend_timeout`. */
+  /** Unix ms; after it the model fails with `backend_timeout`. */
   readonly deadlineMs: number
-  /** Cumulative usage so far. The path reads it on EVERY exit, so call it as work is produced, not at the end. */
+  /** Cumulative usage so far. The path reads it on EVERY exit, so report as work is done, not at the end. */
   meter(model: ModelId, soFar: Usage): void
-  /** How long a stage took (`queue`, `tokenize`, `prefill`, `decode`), in ms; shown in `Server-Timing`. */
+  /** Records the duration of a stage (`queue`, `tokenize`, `prefill`, `decode`) in ms; shown in `Server-Timing`. */
   time(stage: string, durationMs: number): void
 }
 
-/** A request that was checked, with its worst case. Nothing has been done yet. */
+/** A checked request with its worst case. Nothing has run yet. */
 export interface ModelPlan<Event> {
   readonly bound: Usage
   /** Interrupting it stops the engine within one step. */
@@ -55,7 +55,7 @@ export interface ChatMessage {
   readonly content: readonly Part[]
   readonly toolCalls?: readonly ToolCall[]
   readonly toolCallId?: string
-  /** What an assistant thought before it answered; whether the model reads it again is up to its template. */
+  /** The assistant's reasoning before its answer; the chat template decides whether the model reads it again. */
   readonly reasoning?: string
 }
 
@@ -81,7 +81,7 @@ export interface ToolDefinition {
   readonly description?: string
   /** JSON Schema. */
   readonly parameters?: Json
-  /** A keyword that can't be kept is a 400; otherwise the schema guides as far as it can. */
+  /** With `strict`, an unsupported keyword is a 400; otherwise the schema constrains as far as supported. */
   readonly strict?: boolean
 }
 
@@ -142,7 +142,7 @@ export interface EmbedRequest {
   /** What to do with a text over the model's token limit: keep its start (END), keep its end (START), or fail (NONE). */
   readonly truncate: "END" | "START" | "NONE"
 }
-/** One for each item, in any order. `vector` has the space's full length and Euclidean norm 1. */
+/** One per item, in any order. `vector` has the space's full length and Euclidean norm 1. */
 export interface EmbedEvent {
   readonly index: number
   readonly vector: Float32Array
@@ -154,7 +154,7 @@ export interface RerankRequest {
   readonly documents: readonly string[]
   readonly instruction?: string
 }
-/** One for each document, in any order. `score` is P(yes) / (P(yes) + P(no)), in [0, 1]. */
+/** One per document, in any order. `score` is P(yes) / (P(yes) + P(no)), in [0, 1]. */
 export interface RerankEvent {
   readonly index: number
   readonly score: number
@@ -176,7 +176,7 @@ export type ImageEvent =
   | { readonly type: "step"; readonly step: number; readonly steps: number }
   | { readonly type: "image"; readonly mediaType: "image/png"; readonly bytes: Uint8Array }
 
-/** What a backend gets to open a model. `files` is the local path that the model's sources were pulled to. */
+/** The request to open a model. `path` is the local path that the model's sources were pulled to. */
 export interface OpenRequest<T extends TaskName = TaskName> {
   readonly id: ModelId
   readonly task: T
@@ -196,7 +196,7 @@ export interface LoadedModel<T extends TaskName = TaskName> {
   readonly adapters: readonly string[]
   /** Id of the vector space, for embedding models. */
   readonly embeddingSpace?: string
-  /** What really serves: `onnx cpu`, or `webgpu, now cpu`. */
+  /** The execution provider in use: `onnx cpu`, or `webgpu, now cpu`. */
   readonly servedBy: string
 }
 
@@ -204,7 +204,7 @@ export interface LoadedModel<T extends TaskName = TaskName> {
 export interface Backend {
   readonly name: string
   readonly tasks: readonly TaskName[]
-  /** Checks an entry's `options` before anything starts; the text says what is wrong, `undefined` that nothing is. */
+  /** Checks an entry's `options` before anything starts. Returns what is wrong, or `undefined`. */
   check(task: TaskName, options: Json): string | undefined
   open<T extends TaskName>(
     request: OpenRequest<T>,

@@ -2,13 +2,13 @@ import type { Effect } from "effect"
 import type { ApiError } from "../errors.ts"
 import type { Json } from "../json.ts"
 
-/** What structured output does with one keyword of a JSON Schema. */
+/** How structured output treats one keyword of a JSON Schema. */
 export interface KeywordVerdict {
   /** JSON pointer of the keyword: `/properties/age/minimum`. */
   readonly path: string
   readonly keyword: string
   readonly verdict: "enforced" | "annotation" | "refused"
-  /** Why it is refused, or what of it is kept. */
+  /** Why the keyword is refused, or which part is kept. */
   readonly reason?: string
 }
 
@@ -17,11 +17,11 @@ export interface SchemaReport {
   readonly accepted: boolean
   readonly keywords: readonly KeywordVerdict[]
   readonly compileMs: number
-  /** Why it does not compile. */
+  /** Why the schema does not compile. */
   readonly error?: string
 }
 
-/** Says before anything is paid what structured output would keep of a schema. Fails with 400 for what is no JSON Schema, or is too large. */
+/** Reports, free of charge, what structured output would keep of a schema. Fails with 400 for an invalid or too large JSON Schema. */
 export interface SchemaChecker {
   check(schema: Json): Effect.Effect<SchemaReport, ApiError>
 }

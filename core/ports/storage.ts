@@ -27,7 +27,7 @@ export type StorageError = BlobMissing | BlobTooLarge | StorageFull | PortError
 
 /** Blobs only: a blob is written before the row that names it; orphans are swept. */
 export interface Storage {
-  /** All or nothing: readers see the old blob or the whole new one. */
+  /** Atomic: readers see the old blob or the whole new one. */
   put<E>(
     key: string,
     body: Stream.Stream<Uint8Array, E>,
@@ -39,7 +39,7 @@ export interface Storage {
     range?: { readonly from: number; readonly to?: number },
   ): Stream.Stream<Uint8Array, StorageError>
   stat(key: string): Effect.Effect<BlobInfo, StorageError>
-  /** Removing what is not there is no error. */
+  /** Idempotent: removing a missing blob is no error. */
   remove(key: string): Effect.Effect<void, StorageError>
   list(prefix: string): Stream.Stream<BlobInfo, StorageError>
 }

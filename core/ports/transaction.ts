@@ -1,6 +1,6 @@
 /**
- * Work of several plugins that commits together. Opaque: only the plugin that provides `Database` looks inside.
- * Ports take it as an optional last argument.
+ * A database transaction shared by several plugins. Opaque: only the plugin that provides `Database` can use its content.
+ * Ports take it as their optional last argument.
  */
 export interface Transaction {
   readonly opaque: unique symbol

@@ -22,7 +22,7 @@ export interface ModelEntry {
   readonly description: string
   readonly contextTokens: number
   readonly maxOutputTokens: number
-  /** `max_tokens` of a request that names none. */
+  /** Default of `max_tokens`. */
   readonly defaultMaxTokens: number
   readonly modalities: readonly string[]
   readonly capabilities: readonly string[]
@@ -48,15 +48,15 @@ export type ModelState =
 export interface Catalogue {
   readonly entries: readonly ModelEntry[]
   entry(id: ModelId): ModelEntry | undefined
-  /** The entry of a model that fits the task; 400 `model_not_found` otherwise. */
+  /** Returns the entry of a model that fits the task; fails with 400 `model_not_found` otherwise. */
   require(task: TaskName, id: ModelId): Effect.Effect<ModelEntry, ApiError>
-  /** The model itself; also 503 `model_loading`, or 500 `backend_error` when it could not be opened. */
+  /** Returns the open model; fails also with 503 `model_loading`, or 500 `backend_error` when it could not be opened. */
   open<T extends TaskName>(task: T, id: ModelId): Effect.Effect<LoadedModel<T>, ApiError>
   price(id: ModelId): Price
-  /** What a line of a batch costs, as a part of the list price. */
+  /** The price of a batch line as a fraction of the list price. */
   readonly batchPriceFactor: number
   state(id: ModelId): ModelState
-  /** For the runtime, which opens the models. */
+  /** Called by the runtime, which opens the models. */
   set(id: ModelId, state: ModelState): void
 }
 

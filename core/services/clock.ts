@@ -2,7 +2,7 @@
 export interface Clock {
   /** Unix ms. */
   nowMs(): number
-  /** For durations only: finer than a ms, and never goes back. */
+  /** Monotonic, with sub-millisecond resolution. For durations only. */
   monotonicMs(): number
 }
 

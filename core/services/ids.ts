@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto"
 import { customAlphabet } from "nanoid"
 
-/** Our own id of one call, a UUIDv7 (RFC 9562, section 5.7), so that rows lie in the order they came. `X-Request-ID` is only the client's label. */
+/** Our own id of one call, a UUIDv7 (RFC 9562, section 5.7), so that rows sort by creation time. `X-Request-ID` is only a label of the client. */
 export type CallId = string
 export type ModelId = string
 
 export interface Ids {
   call(): CallId
-  /** `prefix` plus 24 random characters, as in `chatcmpl-9f3K...`. */
+  /** Returns `prefix` plus 24 random characters, as in `chatcmpl-9f3K...`. */
   make(prefix: string): string
 }
 

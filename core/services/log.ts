@@ -1,6 +1,6 @@
 export type Fields = Readonly<Record<string, unknown>>
 
-/** Structured lines. Never put a secret, a prompt or an answer into a field. */
+/** Structured log lines. Never put a secret, a prompt or an answer into a field. */
 export interface Log {
   debug(message: string, fields?: Fields): void
   info(message: string, fields?: Fields): void

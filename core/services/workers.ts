@@ -1,8 +1,8 @@
 import type { Effect } from "effect"
 import type { PortError } from "../errors.ts"
 
-/** The pool of threads for CPU-heavy work (tokenization, chunking). */
+/** The thread pool for CPU-heavy work (tokenization, chunking). */
 export interface Workers {
-  /** Calls the default export of `module` (`.js`, `.ts` or `.mts`) with `input` in a thread. Both ends are structured-cloned. Interruption gives up on the answer. */
+  /** Calls the default export of `module` (`.js`, `.ts` or `.mts`) with `input` in a pool thread. Input and output are structured-cloned. Interruption abandons the result. */
   run<Input, Output>(module: URL, input: Input): Effect.Effect<Output, PortError>
 }
