@@ -15,7 +15,7 @@ const at = new Date(clock.nowMs())
 console.log(
   `${rows} audit entries, ${rows} accounts, ${rows} keys of one account (100 of them work)`,
 )
-/** A statement must not take too long. */
+/** Inserts in chunks, so that no statement takes too long. */
 const chunk = 10_000
 for (let first = 1; first <= rows; first += chunk) {
   const numbers = sql`generate_series(${first}::int, ${Math.min(rows, first + chunk - 1)}::int) n`

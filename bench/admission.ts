@@ -41,7 +41,7 @@ const percentile = (sorted: readonly number[], share: number) =>
   sorted[Math.floor(sorted.length * share)] ?? Number.NaN
 
 interface Ledger {
-  /** Calls that ended, and how long each took. */
+  /** Completed calls with their durations. */
   round(ms: number): Promise<readonly number[]>
   close(): Promise<void>
 }
@@ -115,7 +115,7 @@ try {
     "gathered, 128 a statement": await openLedger(128, 1),
   }
   for (const ledger of Object.values(ledgers)) await ledger.round(1000)
-  // in turns, so that what else the machine does meets both
+  // alternating, so that other load on the machine affects both
   const durations = Object.values(ledgers).map((): number[] => [])
   for (let turn = 0; turn < seconds; turn++)
     for (const [i, ledger] of Object.values(ledgers).entries())

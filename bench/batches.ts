@@ -54,7 +54,7 @@ interface Sample {
   readonly atMs: number
 }
 
-/** Texts a second from the first to the last sample. */
+/** Texts per second from the first to the last sample. */
 const pace = (share: readonly Sample[]): number => {
   const [first, last] = [share[0], share.at(-1)]
   return first && last && last.atMs > first.atMs
@@ -64,7 +64,7 @@ const pace = (share: readonly Sample[]): number => {
 
 const megabytes = (bytes: number) => Math.round(bytes / 2 ** 20)
 
-/** Of this process: worker, call path, ledger's client and engine; PostgreSQL is another. */
+/** CPU time of this process: worker, call path, ledger client and engine, without PostgreSQL. */
 const printWhole = async (deployment: DeploymentInProcess, kind: TextKind): Promise<void> => {
   const before = await runDirectly(deployment, kind, lines)
   const samples: Sample[] = []

@@ -13,7 +13,7 @@ const root = fileURLToPath(new URL("..", import.meta.url))
 let database: TestDatabase | undefined
 afterEach(() => database?.close())
 
-/** That it runs and prints its lines; figures of a short run say nothing. */
+/** Checks that a bench runs and prints its lines; figures of a short run mean nothing. */
 const run = async (bench: string, ...args: readonly string[]): Promise<string> => {
   database = await openTestDatabase()
   const { stdout } = await promisify(execFile)(

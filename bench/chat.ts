@@ -141,7 +141,7 @@ const speedTables = (results: Speeds): readonly Table[] => {
   ]
 }
 
-/** Writing speed against the length of what was read: the prompt is read once and cached, so that only writing is measured. */
+/** Decode speed by context length: the prompt is prefilled once and cached, so that only decoding is measured. */
 const measureGrowth = async (side: EngineProcess, long: readonly number[]) => {
   const lines = []
   for (const streams of [1, 8]) {
@@ -169,7 +169,7 @@ const growthTable = (lines: Report["byContext"]): Table => ({
   ]),
 })
 
-/** One sampled answer: guessing helps where the text repeats what came before, and should cost nothing elsewhere. */
+/** One sampled answer: prompt lookup helps where the text repeats itself, and should cost nothing elsewhere. */
 const measureGuessing = async (guessing: EngineProcess): Promise<Table> => {
   const plain = await keep(openRakit("without", spec({ guesses: false })))
   const { ids } = await guessing.ask<{ readonly ids: readonly (readonly number[])[] }>({
@@ -270,7 +270,7 @@ const run = async (): Promise<Report> => {
 printMachine("The chat engine against node-llama-cpp, and how its cost grows", codeInWords)
 try {
   const report = await run()
-  // a part of it would overwrite the whole
+  // a partial run would overwrite the full report
   if (strings.every((name) => name !== "only" || values[name] === undefined)) writeReport(report)
   printLoadAfter(startedMs)
 } finally {

@@ -98,7 +98,7 @@ const seed = async (database: Database, account: string, n: number, spanMs: numb
 const percentile = (sorted: readonly number[], share: number) =>
   sorted[Math.floor(sorted.length * share)] ?? Number.NaN
 
-const openDesk = (database: Database) => {
+const openReports = (database: Database) => {
   const fixture = callPathFixture()
   const deployment = {
     name: "bench",
@@ -119,7 +119,7 @@ const openDesk = (database: Database) => {
     role: "user",
     limits: defaultLimits,
   })
-  /** The answer as it goes out: its size in bytes. */
+  /** Serializes the reply; returns its size in bytes. */
   const ask = (
     endpoint: Endpoint,
     account: string,
@@ -158,37 +158,40 @@ const dayMs = 24 * hourMs
 const secondsOf = (ms: number) => String(Math.floor(ms / 1000))
 
 const questionsOf = async (
-  desk: ReturnType<typeof openDesk>,
+  reports: ReturnType<typeof openReports>,
 ): Promise<Record<string, () => Promise<{ readonly bytes: number }>>> => {
   type Page = { json: { data: { call_id: string }[]; last_id: string } }
   const year = { from: dayOf(lastMs - 365 * dayMs) }
-  const middle = (await desk.entries("year", {
+  const middle = (await reports.entries("year", {
     limit: "1",
     to: dayOf(lastMs - 180 * dayMs),
   })) as unknown as Page
   const cut = { from: secondsOf(lastMs - 1.75 * hourMs), to: secondsOf(lastMs - 1) }
   return {
-    "usage, 30 days": () => desk.usage("year"),
-    "usage, 30 days, by day": () => desk.usage("year", { group_by: "day" }),
+    "usage, 30 days": () => reports.usage("year"),
+    "usage, 30 days, by day": () => reports.usage("year", { group_by: "day" }),
     "usage, 30 days, by model,key,endpoint": () =>
-      desk.usage("year", { group_by: "model,key,endpoint" }),
+      reports.usage("year", { group_by: "model,key,endpoint" }),
     "usage, 12 h, by day,key,model,endpoint": () =>
-      desk.usage("year", {
+      reports.usage("year", {
         from: secondsOf(lastMs - dayMs / 2),
         group_by: "day,key,model,endpoint",
       }),
-    "usage, a year: 300,000 rows": () => desk.usage("year", year),
-    "usage, a year, by day": () => desk.usage("year", { ...year, group_by: "day" }),
+    "usage, a year: 300,000 rows": () => reports.usage("year", year),
+    "usage, a year, by day": () => reports.usage("year", { ...year, group_by: "day" }),
     "usage, a year, by key,model,endpoint": () =>
-      desk.usage("year", { ...year, group_by: "key,model,endpoint" }),
-    "usage, 300,000 calls one by one": () => desk.usage("burst", cut),
-    "ledger, first page": () => desk.entries("year"),
+      reports.usage("year", { ...year, group_by: "key,model,endpoint" }),
+    "usage, 300,000 calls one by one": () => reports.usage("burst", cut),
+    "ledger, first page": () => reports.entries("year"),
     "ledger, 100 from the middle": () =>
-      desk.entries("year", { limit: "100", after: middle.json.last_id }),
+      reports.entries("year", { limit: "100", after: middle.json.last_id }),
     "ledger, a day half a year ago": () =>
-      desk.entries("year", { from: dayOf(lastMs - 180 * dayMs), to: dayOf(lastMs - 180 * dayMs) }),
-    "ledger, the one grant": () => desk.entries("year", { type: "grant" }),
-    receipt: () => desk.receipt("year", middle.json.data[0]?.call_id ?? ""),
+      reports.entries("year", {
+        from: dayOf(lastMs - 180 * dayMs),
+        to: dayOf(lastMs - 180 * dayMs),
+      }),
+    "ledger, the one grant": () => reports.entries("year", { type: "grant" }),
+    receipt: () => reports.receipt("year", middle.json.data[0]?.call_id ?? ""),
   }
 }
 
@@ -209,14 +212,14 @@ try {
   console.log(
     `${calls} calls in a year (${(rows[0] as { n: bigint }).n} rows of usage), ${calls} in two hours, and 5 smaller accounts`,
   )
-  const desk = openDesk(database)
+  const reports = openReports(database)
   const questions = {
     "SELECT 1": async () => ({ bytes: (await run(database, sql`SELECT 1`)).rows.length }),
-    ...(await questionsOf(desk)),
+    ...(await questionsOf(reports)),
   }
   const names = Object.keys(questions) as (keyof typeof questions)[]
   const seen = new Map(names.map((name) => [name, { ms: [] as number[], bytes: 0 }]))
-  // in turns, there and back, so that what else the machine does meets all
+  // alternating, there and back, so that other load on the machine affects all
   for (let round = -2; round < rounds; round++)
     for (const name of round % 2 ? names : names.toReversed()) {
       const startedMs = performance.now()
@@ -234,7 +237,7 @@ try {
     )
   }
   for (const [name, work] of [
-    ["ledger as CSV, 300,001 rows", () => desk.entries("year", { format: "csv" })],
+    ["ledger as CSV, 300,001 rows", () => reports.entries("year", { format: "csv" })],
     [
       "verify, 700,000 calls",
       async () =>

@@ -14,7 +14,7 @@ import { chatBody, chatStreamBody, embeddingBody, outputTokens } from "./path/re
 
 const options = readOptions({ rounds: 7, ms: 250 })
 const startedMs = performance.now()
-/** The role, the tokens, the end. */
+/** Frames the tokens as one message: role, tokens, end. */
 const eventsOfStream = outputTokens + 2
 
 const tables = [

@@ -4,7 +4,7 @@ import { type Deployment, makeDeployment } from "../deployment/deployment.ts"
 
 export const linesAtOnce = 64
 
-/** With the real embedding model alone where models lie in `modelsDir`, else with the fake ones. The worker looks every second: its pace is measured, not its patience. */
+/** With only the real embedding model where `modelsDir` has it, else with the fake ones. The worker polls every second, so that its throughput is measured and not its polling interval. */
 export const makeBatchDeployment = (modelsDir: string | undefined): Deployment => {
   const deployment =
     modelsDir === undefined
@@ -28,12 +28,12 @@ const words =
     " ",
   )
 
-/** What is embedded: sentences of 8 to 24 words, 33 tokens in the median, or paragraphs of 20 to 60 words, 79 tokens. */
+/** The embedded texts: sentences of 8 to 24 words, 33 tokens in the median, or paragraphs of 20 to 60 words, 79 tokens. */
 export type TextKind = "sentence" | "paragraph"
 
 const fewestWords = { sentence: 8, paragraph: 20 }
 
-/** The nth text, unlike all others. */
+/** The n-th text; all texts differ. */
 export const textOf = (kind: TextKind, n: number): string => {
   const fewest = fewestWords[kind]
   const count = fewest + (n % (2 * fewest + 1))

@@ -12,7 +12,7 @@ const context: ModelContext = {
   time: () => {},
 }
 
-/** The Model port alone, as many texts in flight as the worker has. Answers texts a second. */
+/** The Model port alone, as many texts in flight as the worker has. Returns texts per second. */
 export const runDirectly = async (
   { catalogue }: DeploymentInProcess,
   kind: TextKind,

@@ -15,7 +15,7 @@ interface SeenBatch {
   }
 }
 
-/** Calls as a client's. */
+/** Calls with a client's headers. */
 const makeAsk =
   ({ caller, endpoint, path }: DeploymentInProcess) =>
   <Json>(id: string, body: unknown, params: Readonly<Record<string, string>> = {}): Promise<Json> =>
@@ -35,7 +35,7 @@ const makeAsk =
       ),
     )
 
-/** The file comes as HTTP would bring it: nothing of it is whole in memory. */
+/** The file as a stream, as HTTP brings it: never whole in memory. */
 const upload = (kind: TextKind, lines: number) => {
   const numbers = Array.from({ length: Math.ceil(lines / 100) }, (_, n) => n * 100)
   const bytes = Stream.map(Stream.fromIterable(numbers), (from) =>
@@ -57,16 +57,16 @@ const upload = (kind: TextKind, lines: number) => {
 }
 
 export interface BatchRun {
-  /** From the first line to the end: files made, event sent. */
+  /** From the first line to the end: files written, event sent. */
   readonly perSecond: number
-  /** From the order to the first line: the file is read and checked. */
+  /** From creation to the first line: the file is read and checked. */
   readonly preflightMs: number
 }
 
 // whoever asks all the time takes from what is measured; only the moment of the end must be known well
 const waitMs = (begun: boolean, left: number): number => (begun && left > 400 ? 1_000 : 50)
 
-/** Uploads, orders and waits. `look` is called with how many lines are done, every second at first, more often near the end. */
+/** Uploads the file, creates the batch and waits. `look` is called with the number of completed lines, every second at first, more often near the end. */
 export const runBatch = async (
   deployment: DeploymentInProcess,
   kind: TextKind,

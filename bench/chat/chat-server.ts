@@ -14,9 +14,9 @@ export interface LoopGap {
 
 /** The whole server with one chat model. */
 export interface ChatServer {
-  /** Streams an answer; how many chunks came. */
+  /** Streams an answer; returns the number of chunks. */
   chat(content: string, maxTokens: number): Promise<number>
-  /** Of the thread that serves HTTP, since the last call. */
+  /** Event-loop delays of the HTTP thread since the last call. */
   loopGap(): Promise<LoopGap>
   residentMb(): number
   stop(): Promise<void>

@@ -20,7 +20,7 @@ const niceCeiling = (value: number): number => {
 const text = (x: number, y: number, words: string, anchor = "middle", size = 12): string =>
   `<text x="${x}" y="${y}" text-anchor="${anchor}" font-size="${size}">${words}</text>`
 
-/** x on a logarithmic scale: the points are the marks. */
+/** Logarithmic x axis; ticks at the points. */
 const panel = ({ title, xLabel, lines }: Panel, shift: number): string => {
   const all = lines.flatMap((line) => line.points)
   const marks = [...new Set(all.map(([x]) => x))].sort((a, b) => a - b)

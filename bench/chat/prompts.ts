@@ -28,7 +28,7 @@ export const chatPrompts = (count: number): readonly string[] =>
       `<|im_start|>system\n${rules}<|im_end|>\n<|im_start|>user\n${questions[i % questions.length]}<|im_end|>\n<|im_start|>assistant\n`,
   )
 
-/** Asks to copy what it says, where a look at what came before helps. */
+/** Asks to copy a text, where prompt lookup helps. */
 export const copyPrompt = (): string => {
   const lines = Array.from(
     { length: 8 },
@@ -38,7 +38,7 @@ export const copyPrompt = (): string => {
   return `<|im_start|>user\nRepeat this code exactly:\n${lines.join("\n")}<|im_end|>\n<|im_start|>assistant\n${lines[0]}\n`
 }
 
-/** A running text, long enough to be cut to any length that is measured. */
+/** A text long enough to be cut to any measured length. */
 export const longText = (): string =>
   Array.from(
     { length: 400 },

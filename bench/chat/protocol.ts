@@ -1,31 +1,31 @@
 import type { Json } from "../../core/json.ts"
 
-/** What bench/chat.ts asks a child process that holds one engine (rakit-engine.ts, peers/llama-cpp.js), and what it answers. */
+/** The protocol between bench/chat.ts and a child process with one engine (rakit-engine.ts, peers/llama-cpp.js). */
 export interface Task {
   readonly id: number
-  /** One for each stream. */
+  /** One entry per stream. */
   readonly prompts: readonly (readonly number[])[]
-  /** Each stream writes so many, past any end. */
+  /** Tokens that each stream generates, ignoring end tokens. */
   readonly tokens: number
-  /** 0, greedy, unless told. */
+  /** 0 (greedy) by default. */
   readonly temperature?: number
   /** JSON Schema that each stream follows. */
   readonly schema?: Json
-  /** Read them first, untimed, so that they are cached. */
+  /** Prompts to prefill untimed first, so that they are cached. */
   readonly warm?: boolean
 }
 
 export interface Timing {
   readonly id: number
-  /** Of all streams together, from the start to the last token. */
+  /** Tokens per second of all streams together, from the start to the last token. */
   readonly tokensPerSecond: number
   /** The same without the time until the last stream has its first token. */
   readonly writtenPerSecond: number
-  /** Median of the streams. */
+  /** Median over the streams. */
   readonly firstTokenMs: number
 }
 
-/** When each stream had its first and its last token, in ms from the start. */
+/** Times of each stream's first and last token, in ms from the start. */
 export const timingOf = (
   id: number,
   tokens: number,

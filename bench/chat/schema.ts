@@ -19,7 +19,7 @@ const member = {
   additionalProperties: false,
 }
 
-/** What a stream writes within the measured tokens is a part of it: no document ends early. */
+/** A document longer than the measured tokens, so that none ends early. */
 export const schemas = [
   {
     name: "records with names, numbers and choices",
@@ -28,7 +28,7 @@ export const schemas = [
   { name: "any JSON", schema: { type: "array", minItems: 200 } },
 ]
 
-/** Many streams that follow a schema against as many that write freely, in the same engine. */
+/** Streams constrained by a schema against as many unconstrained ones, in the same engine. */
 export const measureSchemas = async (
   engine: EngineProcess,
   prompts: readonly (readonly number[])[],

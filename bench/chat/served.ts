@@ -5,7 +5,7 @@ import { tinyLlamaFile } from "../../plugins/backend-onnx/testing/tiny-llama.ts"
 import { type LoopGap, startChatServer } from "./chat-server.ts"
 import { longText } from "./prompts.ts"
 
-/** How long the thread that serves HTTP is held up while `streams` clients read answers. */
+/** Event-loop delays of the HTTP thread while `streams` clients read answers. */
 export const measureLoopGap = async (
   model: string,
   streams: number,

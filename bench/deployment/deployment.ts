@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { parse, stringify } from "yaml"
 import { fileOf, root } from "./code.ts"
 
-/** A data folder and a config file of our own. */
+/** A temporary data folder and config file. */
 export interface Deployment {
   readonly folder: string
   readonly config: string
@@ -15,13 +15,13 @@ export interface Deployment {
 }
 
 export interface DeploymentOptions {
-  /** In config/. */
+  /** File name in config/. */
   readonly config?: "test.yaml" | "starter.yaml"
-  /** Instead of the ledger. */
+  /** Billing plugin that replaces the ledger. */
   readonly billing?: "billing-free"
-  /** Only fake models and the endpoints of inference: a caller that nobody looks up, and a billing that does nothing. */
+  /** Only fake models and the endpoints of inference: a constant caller, and a billing that does nothing. */
   readonly unpaid?: true
-  /** The fake model answers in one step: its own time is out of the way. */
+  /** The fake model answers in one step, so that its own time is not measured. */
   readonly atOnce?: true
   readonly env?: Readonly<Record<string, string>>
 }

@@ -21,18 +21,18 @@ export interface LoadResult {
 
 export interface OpenLoadJob extends LoadJob {
   readonly path: string
-  /** Offered, whatever comes back. */
+  /** Offered rate, regardless of the replies. */
   readonly perSecond: number
 }
 
 export interface OpenLoadResult {
-  /** Good replies a second. */
+  /** Successful replies per second. */
   readonly achieved: number
-  /** From the moment at which a request was due. */
+  /** Measured from the moment at which the request was due. */
   readonly medianMs: number
   readonly p95Ms: number
   readonly p99Ms: number
-  /** Replies other than 200, and none in time. */
+  /** Replies other than 200, and timeouts. */
   readonly failures: number
 }
 
@@ -63,7 +63,7 @@ const startClient = <Job extends LoadJob, Result>(program: string): Client<Job, 
   return { run, stop: () => child.disconnect() }
 }
 
-/** autocannon in a process of its own, kept for all rounds: every connection asks again as soon as it has its answer. */
+/** autocannon in a process of its own, kept for all rounds: a closed loop on every connection. */
 export const startLoadClient = (): LoadClient => startClient("load-client.js")
 
 /** Requests at a constant rate. */

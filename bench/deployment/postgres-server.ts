@@ -9,7 +9,7 @@ import pg from "pg"
 
 export interface PostgresServer {
   readonly about: string
-  /** Of an empty database; undefined: the server under test starts its embedded one. */
+  /** URL of an empty database; undefined: the server under test starts its embedded one. */
   readonly url: string | undefined
   stop(): Promise<void>
 }
@@ -54,7 +54,7 @@ const untilItAnswers = async (url: string): Promise<string> => {
   }
 }
 
-/** A server of the distribution with its own settings, so every commit of money is flushed to disk, in a folder that is removed. */
+/** A server of the distribution with its own settings, so every commit of money is flushed to disk, in a temporary folder. */
 const startDebian = async (version: string): Promise<PostgresServer> => {
   const bin = (name: string) => join(debianFolder, version, "bin", name)
   const folder = mkdtempSync(join(tmpdir(), "rakit-bench-postgres-"))

@@ -6,19 +6,19 @@ import { join } from "node:path"
 import { root } from "./code.ts"
 import type { Deployment } from "./deployment.ts"
 
-/** When a process said what, in ms since it was spawned. */
+/** Output of a process with its times, in ms since spawn. */
 export interface Milestones {
   readonly listeningMs: number
-  /** Plugins have started. */
+  /** Time at which all plugins had started. */
   readonly startedMs: number
-  /** Models are open. */
+  /** Time at which the models were open. */
   readonly readyMs: number
 }
 
 export interface ServerProcess extends Milestones {
   readonly url: string
   readonly pid: number
-  /** In order, as SIGTERM does it. */
+  /** Graceful shutdown, as by SIGTERM. */
   stop(): Promise<void>
 }
 
@@ -91,7 +91,7 @@ export const startServer = async ({ folder, config, env }: Deployment): Promise<
   }
 }
 
-/** From spawn to the end, in ms. */
+/** Time from spawn to exit, in ms. */
 export const timeToEnd = async (args: readonly string[]): Promise<number> => {
   const startedMs = performance.now()
   await once(spawnQuiet(args, {}, "ignore"), "exit")

@@ -1,9 +1,9 @@
 import { parseArgs } from "node:util"
 
-/** `--rounds N` and `--ms N`, with what a bench takes when they are not given. */
+/** Parses `--rounds N` and `--ms N`, with the bench's defaults. */
 export interface Options {
   readonly rounds: number
-  /** How long one side is measured in one round. */
+  /** Duration of one measurement of one side. */
   readonly ms: number
 }
 

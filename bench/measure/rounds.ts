@@ -1,4 +1,4 @@
-/** The middle value; of an even number, the mean of the two in the middle. NaN of nothing. */
+/** The median; NaN for no values. */
 export const median = (values: readonly number[]): number => {
   const sorted = [...values].sort((a, b) => a - b)
   const middle = sorted.length / 2
@@ -15,7 +15,7 @@ export const percentile = (values: readonly number[], share: number): number =>
 /** Results of each side, a value for each round, in the order of the rounds. */
 export type Rounds<Result> = ReadonlyMap<string, readonly Result[]>
 
-/** Measures every side once a round, there and back (A B C, C B A, ...), so that a slow drift of the machine meets all alike. */
+/** Measures every side once a round, there and back (A B C, C B A, ...), so that a slow drift of the machine affects all alike. */
 export const alternate = async <Side extends { readonly name: string }, Result>(
   sides: readonly Side[],
   rounds: number,
@@ -34,7 +34,7 @@ export const medianOf = <Result>(
   figure: (result: Result) => number,
 ): number => median((rounds.get(side) ?? []).map(figure))
 
-/** The median of the ratios within each round: what slowed a whole round down cancels out. */
+/** The median of the ratios within each round: what slowed a whole round cancels out. */
 export const ratioOf = <Result>(
   rounds: Rounds<Result>,
   side: string,

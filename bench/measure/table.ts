@@ -1,4 +1,4 @@
-/** Digits that mean something: 3,210 / 321 / 32.1 / 3.21 */
+/** Formats with three significant digits: 3,210 / 321 / 32.1 / 3.21 */
 export const figure = (value: number): string => {
   if (!Number.isFinite(value)) return "-"
   if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString("en-US")
@@ -8,7 +8,7 @@ export const figure = (value: number): string => {
 export const times = (ratio: number): string =>
   Number.isFinite(ratio) ? `${figure(ratio)} x` : "-"
 
-/** The first column to the left, figures to the right. */
+/** Aligns the first column left and figures right. */
 export const printTable = (
   title: string,
   head: readonly string[],

@@ -5,14 +5,14 @@ import { median } from "./rounds.ts"
 export interface Side {
   readonly name: string
   call(): Promise<unknown>
-  /** CPU time so far of the process that does the work, in us; `undefined` where the system does not tell. */
+  /** CPU time so far of the process that does the work, in µs; `undefined` where the system does not report it. */
   cpuUs(): number | undefined
 }
 
 export interface CallTimes {
   /** Median time of one call. */
   readonly wallUs: number
-  /** Mean CPU time of one call; NaN where it is not known. Other processes' load does not count in it. */
+  /** Mean CPU time of one call; NaN where it is not known. Excludes the load of other processes. */
   readonly cpuUs: number
 }
 
@@ -23,7 +23,7 @@ export const ownCpuUs = (): number => {
 
 const usPerTick = 10_000 // USER_HZ is 100 on every Linux
 
-/** Of another process: Linux only, in steps of 10 ms (proc(5), `stat`: fields 14 and 15, counted after the name). */
+/** CPU time of another process: Linux only, in steps of 10 ms (proc(5), `stat`: fields 14 and 15, counted after the name). */
 export const cpuUsOf = (pid: number): number | undefined => {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "utf8")
@@ -34,7 +34,7 @@ export const cpuUsOf = (pid: number): number | undefined => {
   }
 }
 
-/** Sixteen calls at a time, as one at a time would make too few through a database to have their code compiled. */
+/** Warms up with sixteen calls at a time: one at a time would make too few for the JIT. */
 export const warmUp = async (side: Side, ms: number): Promise<void> => {
   const untilMs = performance.now() + ms
   const loop = async () => {
@@ -43,7 +43,7 @@ export const warmUp = async (side: Side, ms: number): Promise<void> => {
   await Promise.all(Array.from({ length: 16 }, loop))
 }
 
-/** Calls again and again for `ms`, at least three times. */
+/** Repeats the call for `ms`, at least three times. */
 export const timeCalls = async (side: Side, ms: number): Promise<CallTimes> => {
   const walls: number[] = []
   const cpuBefore = side.cpuUs() ?? Number.NaN

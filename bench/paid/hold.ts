@@ -1,6 +1,6 @@
 import type { OpenLoadResult } from "../deployment/load-client.ts"
 
-/** Holding a rate: nearly all of it is answered, none fails, and no line forms. */
+/** A rate is sustained when nearly all requests are answered, none fails, and no queue builds up. */
 const leastShare = 0.99
 const longestP95Ms = 100
 
@@ -15,8 +15,8 @@ export interface Held {
 }
 
 /**
- * The highest rate that is held: up in steps of a quarter until one is not held twice, then the half of what lies between, until the steps are below 4 %.
- * Twice, as one hiccup of the machine says nothing of the server.
+ * Finds the highest sustained rate: steps of 25 % up until one fails twice, then bisection until the steps are below 4 %.
+ * Twice, as one hiccup of the machine says nothing about the server.
  */
 export const highestRate = async (
   from: number,
@@ -34,7 +34,7 @@ export const highestRate = async (
   }
   let rate = from
   while (await holdsAt(Math.round(rate))) rate *= 1.25
-  // not even the first: down, until one is held or there is nothing left to try
+  // not even the first rate is sustained: step down until one is, or none is left
   while (best.perSecond === 0 && rate > 10) {
     rate /= 1.5
     await holdsAt(Math.round(rate))

@@ -13,14 +13,14 @@ export interface HttpCall {
   readonly body: object
 }
 
-/** What the bare server answers for one path. */
+/** The bare server's reply for one path. */
 export interface Recorded {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly chunks: readonly string[]
 }
 
-/** Node writes these itself. */
+/** Headers that Node itself writes. */
 const ofTheConnection = new Set([
   "connection",
   "date",
@@ -34,7 +34,7 @@ const keyed = (apiKey: string) => ({
   "content-type": "application/json",
 })
 
-/** Asks once; the reply, a chunk for each event. */
+/** Sends one request; returns the reply, one chunk per event. */
 export const record = async (
   url: string,
   apiKey: string,
@@ -63,7 +63,7 @@ export const startBarePeer = (
   return startBareServer(file)
 }
 
-/** Over kept connections; one call at a time uses one of them. */
+/** Calls over keep-alive connections; one call at a time uses one of them. */
 export const httpSide = (
   name: string,
   { url, pid }: Pick<ServerProcess, "url" | "pid">,

@@ -35,7 +35,7 @@ export const portSide = async (
   return { name, cpuUs: ownCpuUs, call: () => Effect.runPromise(call) }
 }
 
-/** A call through the path: a parsed body goes in; a reply, or events to their end, come out. */
+/** A call through the path: from a parsed body to the reply, or to the end of its events. */
 export const pathSide = (
   { caller, endpoint }: DeploymentInProcess,
   name: string,

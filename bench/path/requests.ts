@@ -4,7 +4,7 @@ const words = (count: number, seed: number): string =>
   Array.from({ length: count }, (_, i) => `word${(seed * 31 + i * 7) % 997}`).join(" ")
 
 const turns = 20
-/** The fake model says the last message again, a word a token: so many output tokens. */
+/** The fake model echoes the last message, one word per token: the number of output tokens. */
 export const outputTokens = 50
 const roleOf = (turn: number) => (turn === 0 ? "system" : turn % 2 === 1 ? "user" : "assistant")
 const messages = Array.from(
@@ -16,7 +16,7 @@ const messages = Array.from(
 /** 20 messages, 50 tokens of answer. */
 export const chatBody = { model: "svc-lyt", messages, max_tokens: 64 }
 export const chatStreamBody = { ...chatBody, stream: true }
-/** One question of 12 words, which the fake model says again. */
+/** One question of 12 words, which the fake model echoes. */
 export const shortChatBody = {
   model: "svc-lyt",
   messages: [{ role: "user", content: words(12, 1) }],
@@ -25,7 +25,7 @@ export const shortChatBody = {
 /** One sentence, in base64, as the official client asks. */
 export const embeddingBody = { model: "svc-embed", input: words(12, 1), encoding_format: "base64" }
 
-/** What the endpoints make of these bodies: the calls of the Model port itself. */
+/** The Model-port requests that the endpoints decode from these bodies. */
 export const chatRequest: ChatRequest = {
   messages: messages.map(({ role, content }) => ({
     role,

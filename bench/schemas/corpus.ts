@@ -22,12 +22,12 @@ import type { Named } from "./sources.ts"
 export interface CorpusCount {
   schemas: number
   kept: number
-  /** Keyword -> schemas that are refused for it first. */
+  /** Keyword -> number of schemas refused for it first. */
   refused: Map<string, number>
   invalid: string[]
   unsatisfiable: string[]
   tooComplex: string[]
-  /** Documents that a walk under the mask ended. */
+  /** Documents completed by a random walk under the mask. */
   documents: number
   wronglyAccepted: string[]
   /** The validator can't compile the schema. */
@@ -80,7 +80,7 @@ export class Corpus {
     this.instance = new GrammarInstance(vocabulary)
   }
 
-  /** All are compiled; documents are written for one of `every`. */
+  /** All schemas are compiled; documents are generated for every n-th. */
   measure(schemas: readonly Named[], every: number): void {
     for (const { name, json } of schemas) {
       this.isWritten = this.count.schemas++ % every === 0

@@ -51,7 +51,7 @@ const accepts = (matcher: number, text: string): boolean => {
   return accepted
 }
 
-/** The schema in the words of its draft: the suite's folder says which. */
+/** The schema in its draft's dialect, named by the suite's folder. */
 const compiled = (draft: string, schema: Json): number | "refused" | "unsatisfiable" => {
   const dialect = {
     draft4: "http://json-schema.org/draft-04/schema#",

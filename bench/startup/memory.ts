@@ -4,9 +4,9 @@ import { readdirSync, readFileSync } from "node:fs"
 export interface Memory {
   /** Resident pages of the process itself, shared libraries included. */
   readonly rssMb: number
-  /** Of the process and all below it: pages that n processes share count 1/n in each, so the sum is what the tree really takes. */
+  /** Proportional set size of the process tree: pages shared by n processes count 1/n in each, so the sum is the real memory. */
   readonly treePssMb: number
-  /** The part of the tree that is PostgreSQL. */
+  /** PostgreSQL's share of the process tree. */
   readonly postgresPssMb: number
 }
 

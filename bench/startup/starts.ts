@@ -5,7 +5,7 @@ import { startBareServer, startServer, timeToEnd } from "../deployment/server-pr
 import { embeddingBody } from "../path/requests.ts"
 import { type Memory, memoryOf } from "./memory.ts"
 
-/** One start, from spawn; what a case has not is NaN. */
+/** One start, in ms from spawn; NaN where a case does not apply. */
 export interface Start {
   readonly listeningMs: number
   readonly startedMs: number
@@ -23,7 +23,7 @@ export interface StartCase {
 /** Calls of the second memory figure; one in twenty is a chat. */
 export const calls = 200
 
-/** So that what a start left behind is collected and the first checks have passed. */
+/** Waits until garbage of the start is collected and the first checks have passed. */
 const settleMs = 300
 
 const shortChat = {

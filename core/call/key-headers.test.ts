@@ -58,7 +58,7 @@ describe("every answer to a key shows call id, cost, stages and rate", () => {
     })
   })
 
-  it("a reply that is told again, too", async () => {
+  it("a replayed reply, too", async () => {
     await ask({ n: 1 }, { idempotencyKey: "k" })
     const { headers } = await ask({ n: 1 }, { idempotencyKey: "k" })
     expect(headers).toMatchObject({

@@ -22,7 +22,7 @@ const isSigned = (body, header, secret) => {
 }
 
 let tell
-const told = new Promise((resolve) => {
+const delivered = new Promise((resolve) => {
   tell = resolve
 })
 const receiver = createServer(async (request, response) => {
@@ -56,7 +56,7 @@ try {
   })
   console.log(`${batch.id} is ${batch.status}; waiting for the call`)
   // a call may come twice, as when an answer was lost: data.id tells
-  const { event, data } = await told
+  const { event, data } = await delivered
   console.log(`${event}: ${data.id}, ${data.status}`)
 } finally {
   await client.delete(`/webhooks/${webhook.id}`)
