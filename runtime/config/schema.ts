@@ -1,5 +1,5 @@
 import { Effect, Schema } from "effect"
-import { parseNetwork } from "../http/client-address.ts"
+import { parseNetwork } from "../http/connection/client-address.ts"
 
 const withDefault = <S extends Schema.Top>(schema: S, value: S["Encoded"], description?: string) =>
   (

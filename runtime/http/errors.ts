@@ -10,8 +10,8 @@ import {
 } from "../../core/errors.ts"
 import type { Log } from "../../core/services/log.ts"
 import type { Exchange } from "./exchange.ts"
-import { frame } from "./frame.ts"
-import { sendJson } from "./reply.ts"
+import { frame } from "./response/frame.ts"
+import { sendJson } from "./response/reply.ts"
 
 export const envelope = (error: ApiError, requestId: string) => ({
   error: errorBody(error),

@@ -7,7 +7,7 @@ import type { Endpoint } from "../../core/ports/endpoint.ts"
 import type { Log } from "../../core/services/log.ts"
 import { sendError, toApiError } from "./errors.ts"
 import type { Exchange, State } from "./exchange.ts"
-import { sendText } from "./reply.ts"
+import { sendText } from "./response/reply.ts"
 import { type Addressed, type ServeParts, serveEndpoint } from "./serve-endpoint.ts"
 
 /** A GET of ours that is no endpoint: health, metrics, the API document. */

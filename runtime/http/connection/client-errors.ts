@@ -1,0 +1,70 @@
+import type { Server } from "node:http"
+import type { Socket } from "node:net"
+import type { Duplex } from "node:stream"
+import { apiError, type ErrorCode, statusOf } from "../../../core/errors.ts"
+import type { Log } from "../../../core/services/log.ts"
+import { envelope } from "../errors.ts"
+import { requestIdOf } from "../request-id.ts"
+import type { InFlight } from "./in-flight.ts"
+
+const reasons: Readonly<Record<number, string>> = {
+  400: "Bad Request",
+  405: "Method Not Allowed",
+  408: "Request Timeout",
+  413: "Payload Too Large",
+  431: "Request Header Fields Too Large",
+}
+
+const codeOf = (code: string | undefined): ErrorCode => {
+  if (code === "HPE_HEADER_OVERFLOW") return "headers_too_large"
+  if (code === "HPE_CHUNK_EXTENSIONS_OVERFLOW") return "payload_too_large"
+  return code === "ERR_HTTP_REQUEST_TIMEOUT" ? "request_timeout" : "invalid_http"
+}
+
+const rawReply = (code: ErrorCode, requestId: string): string => {
+  const error = apiError(code)
+  const body = JSON.stringify(envelope(error, requestId))
+  const head = [
+    `HTTP/1.1 ${statusOf(error)} ${reasons[statusOf(error)] ?? ""}`,
+    "Content-Type: application/json; charset=utf-8",
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-ID: ${requestId}`,
+    "Connection: close",
+  ]
+  return `${head.join("\r\n")}\r\n\r\n${body}`
+}
+
+/** The client may still be sending: see `endAfterRest`. */
+const closeSoon = (socket: Duplex, lingerMs: number) => {
+  const timer = setTimeout(() => socket.destroy(), lingerMs)
+  socket.once("close", () => clearTimeout(timer))
+}
+
+/** Answers what Node's parser refuses: there is no request then, so koa never sees it. At most one answer a connection, and none inside of another reply. */
+export const answerBrokenHttp = (
+  server: Server,
+  inFlight: InFlight,
+  log: Log,
+  lingerMs: number,
+): void => {
+  const answered = new WeakSet<Duplex>()
+  const refuse = (socket: Duplex, code: ErrorCode) => {
+    if (answered.has(socket)) return
+    answered.add(socket)
+    const [first] = inFlight.owedBy(socket as Socket)
+    if (!socket.writable || first?.res.headersSent) return void socket.destroy()
+    const requestId = first?.requestId ?? requestIdOf(undefined)
+    if (first) first.errorCode = code
+    log.info("broken http", { request_id: requestId, code })
+    socket.end(rawReply(code, requestId))
+    closeSoon(socket, lingerMs)
+  }
+  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+    if (error.code === "ECONNRESET" || error.code === "EPIPE") return void socket.destroy()
+    refuse(socket, codeOf(error.code))
+  })
+  server.on("connect", (_request, socket) => {
+    socket.on("error", () => {})
+    refuse(socket, "method_not_allowed")
+  })
+}

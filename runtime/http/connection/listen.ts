@@ -1,0 +1,62 @@
+import { createServer, type Server } from "node:http"
+import type { AddressInfo } from "node:net"
+import { Data, Effect } from "effect"
+import type { HttpLimits } from "../limits.ts"
+
+/** The address can't be used; the message says what to do. */
+export class ListenError extends Data.TaggedError("ListenError")<{
+  readonly message: string
+  readonly cause?: unknown
+}> {}
+
+const listenMessage = (error: NodeJS.ErrnoException, host: string, port: number): string => {
+  if (error.code === "EADDRINUSE")
+    return `Port ${port} is in use. Stop what listens there, or set PORT to another one.`
+  if (error.code === "EACCES") return `Port ${port} needs more rights. Set PORT to 1024 or more.`
+  if (error.code === "EADDRNOTAVAIL" || error.code === "ENOTFOUND")
+    return `This machine has no address ${host}. Correct server.host.`
+  return `Can't listen on ${host}:${port}: ${error.message}`
+}
+
+export const listen = (
+  server: Server,
+  host: string,
+  port: number,
+): Effect.Effect<AddressInfo, ListenError> =>
+  Effect.callback((resume) => {
+    const refuse = (error: NodeJS.ErrnoException) =>
+      resume(
+        Effect.fail(new ListenError({ message: listenMessage(error, host, port), cause: error })),
+      )
+    server.once("error", refuse)
+    server.listen({ host, port, backlog: 1024 }, () => {
+      server.off("error", refuse)
+      resume(Effect.succeed(server.address() as AddressInfo))
+    })
+  })
+
+export const makeNodeServer = (limits: HttpLimits): Server => {
+  const server = createServer({
+    maxHeaderSize: limits.maxHeaderBytes,
+    headersTimeout: limits.headersTimeoutMs,
+    requestTimeout: limits.requestTimeoutMs,
+    connectionsCheckingInterval: limits.timeoutCheckMs,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    keepAlive: true,
+    noDelay: true,
+    // Node's own refusal would have no body
+    requireHostHeader: false,
+  })
+  server.maxConnections = limits.maxConnections
+  return server
+}
+
+export const urlOf = (address: AddressInfo, host: string): string => {
+  const open = host === "0.0.0.0" || host === "::" || host === ""
+  const name = open
+    ? "localhost"
+    : address.family === "IPv6"
+      ? `[${address.address}]`
+      : address.address
+  return `http://${name}:${address.port}`
+}

@@ -1,0 +1,126 @@
+import { type ErrorCode, errorRegistry } from "../../../core/errors.ts"
+import type { Json } from "../../../core/json.ts"
+import type { Endpoint } from "../../../core/ports/endpoint.ts"
+
+type Occurs = (endpoint: Endpoint) => boolean
+
+const always: Occurs = () => true
+/** Of other requests to the same path, never of the described one. */
+const elsewhere: Occurs = () => false
+const guarded: Occurs = ({ access }) => access !== "public"
+/** Who signs in may have the wrong password, or have tried too often. */
+const signing: Occurs = ({ access, method }) => access === "public" && method !== "GET"
+/** What a session changes may be in a state that forbids it. */
+const changing: Occurs = ({ access, method }) =>
+  (access === "session" || access === "admin") && method !== "GET"
+const metered: Occurs = ({ access }) => access === "key"
+const withBody: Occurs = ({ body }) => body !== "none"
+const withJson: Occurs = ({ body }) => typeof body !== "string"
+const withBytes: Occurs = ({ body }) => body === "bytes" || body === "multipart"
+const withId: Occurs = ({ path }) => path.includes("{")
+const creating: Occurs = (endpoint) => endpoint.creates === true
+const downloading: Occurs = ({ method, path }) => method === "GET" && path.endsWith("/content")
+/** An endpoint value does not name its models: any call that takes JSON with a key may use one. */
+const withModel: Occurs = (endpoint) => metered(endpoint) && withJson(endpoint)
+
+/** When an endpoint can answer with a code. A new code of the registry does not compile until it has its line here. */
+const occurs: Readonly<Record<ErrorCode, Occurs>> = {
+  invalid_json: withJson,
+  invalid_request_error: always,
+  invalid_http: always,
+  model_not_found: withModel,
+  unsupported_parameter: withModel,
+  context_length_exceeded: withModel,
+  content_policy_violation: withModel,
+  unsupported_file_type: withBytes,
+  authentication_error: (endpoint) => guarded(endpoint) || signing(endpoint),
+  insufficient_quota: metered,
+  email_not_verified: metered,
+  account_suspended: (endpoint) => metered(endpoint) || changing(endpoint),
+  permission_denied: guarded,
+  not_found: withId,
+  method_not_allowed: elsewhere,
+  request_timeout: always,
+  conflict: (endpoint) =>
+    creating(endpoint) || changing(endpoint) || (guarded(endpoint) && withId(endpoint)),
+  precondition_failed: downloading,
+  payload_too_large: withBody,
+  storage_quota_exceeded: withBytes,
+  uri_too_long: always,
+  unsupported_media_type: withBody,
+  range_not_satisfiable: downloading,
+  text_too_long: withModel,
+  instruction_with_image: withModel,
+  // mails and sign-ins are limited too
+  rate_limit_error: (endpoint) => metered(endpoint) || signing(endpoint) || changing(endpoint),
+  concurrency_exceeded: metered,
+  backend_busy: withBody,
+  headers_too_large: always,
+  internal_error: always,
+  backend_error: withModel,
+  model_loading: withModel,
+  server_starting: always,
+  backend_timeout: withModel,
+  storage_full: withBytes,
+}
+
+export const codesOf = (endpoint: Endpoint): readonly ErrorCode[] =>
+  (Object.keys(occurs) as ErrorCode[]).filter((code) => occurs[code](endpoint))
+
+const ref = (name: string) => ({ $ref: `#/components/headers/${name}` })
+
+const errorResponse = (status: number, codes: readonly ErrorCode[]): Json => ({
+  description: codes.map((code) => `\`${code}\`: ${errorRegistry[code].about}`).join(" "),
+  headers: {
+    "X-Request-ID": ref("RequestId"),
+    ...((status === 429 || status === 503) && {
+      "Retry-After": ref("RetryAfter"),
+      "retry-after-ms": ref("RetryAfterMs"),
+    }),
+  },
+  content: {
+    "application/json": {
+      schema: {
+        allOf: [
+          { $ref: "#/components/schemas/ErrorEnvelope" },
+          { properties: { error: { properties: { code: { enum: codes } } } } },
+        ],
+      },
+    },
+  },
+})
+
+/** One response for each status, which lists the codes that share it. */
+export const errorResponses = (endpoint: Endpoint): Readonly<Record<string, Json>> => {
+  const byStatus = new Map<number, ErrorCode[]>()
+  for (const code of codesOf(endpoint)) {
+    const { status } = errorRegistry[code]
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code])
+  }
+  return Object.fromEntries(
+    [...byStatus].map(([status, codes]) => [String(status), errorResponse(status, codes)]),
+  )
+}
+
+export const errorEnvelopeSchema: Json = {
+  type: "object",
+  description:
+    "The body of every reply that is not 2xx, and the last event of a stream that failed.",
+  required: ["error", "request_id"],
+  properties: {
+    error: {
+      type: "object",
+      required: ["message", "type", "code", "param"],
+      properties: {
+        message: { type: "string" },
+        type: {
+          type: "string",
+          enum: [...new Set(Object.values(errorRegistry).map(({ type }) => type))],
+        },
+        code: { type: "string", enum: Object.keys(errorRegistry) },
+        param: { type: ["string", "null"], description: "The field, as in `messages[0].content`." },
+      },
+    },
+    request_id: { type: "string" },
+  },
+}

@@ -1,0 +1,96 @@
+import type { Json } from "../../../core/json.ts"
+import type { Endpoint } from "../../../core/ports/endpoint.ts"
+import { errorResponses } from "./error-responses.ts"
+import type { SchemaBook } from "./schemas.ts"
+
+const ref = (kind: "headers" | "parameters", name: string) => ({
+  $ref: `#/components/${kind}/${name}`,
+})
+
+export const pathParams = (path: string): readonly string[] =>
+  [...path.matchAll(/\{([^}]+)\}/g)].map((match) => match[1]!)
+
+const parameters = (endpoint: Endpoint, path: string): readonly Json[] => [
+  ...pathParams(path).map((name) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: { type: "string" },
+  })),
+  ref("parameters", "RequestId"),
+  ...(endpoint.access === "key" ? [ref("parameters", "DryRun")] : []),
+  ...(endpoint.creates ? [ref("parameters", "IdempotencyKey")] : []),
+]
+
+const requestBody = ({ body, maxBodyBytes }: Endpoint, book: SchemaBook): Json => {
+  if (body === "none") return {}
+  const description = `At most ${maxBodyBytes} bytes; gzip is accepted.`
+  if (body === "bytes")
+    return {
+      requestBody: { required: true, description, content: { "application/octet-stream": {} } },
+    }
+  if (body === "multipart")
+    return {
+      requestBody: {
+        required: true,
+        description: `At most ${maxBodyBytes} bytes.`,
+        content: { "multipart/form-data": {} },
+      },
+    }
+  return {
+    requestBody: {
+      required: true,
+      description,
+      content: { "application/json": { schema: book.of(body) } },
+    },
+  }
+}
+
+const meteredHeaders = {
+  "X-Call-ID": ref("headers", "CallId"),
+  "X-Cost-IDR": ref("headers", "CostIdr"),
+  "Server-Timing": ref("headers", "ServerTiming"),
+  "x-ratelimit-limit-requests": ref("headers", "RateLimit"),
+  "x-ratelimit-remaining-requests": ref("headers", "RateRemaining"),
+  "x-ratelimit-reset-requests": ref("headers", "RateReset"),
+}
+
+const success = ({ access, reply, event }: Endpoint, book: SchemaBook): Json => {
+  const content = {
+    ...(reply && { "application/json": { schema: book.of(reply) } }),
+    // OpenAPI 3.1 has no word for a sequence: the schema is that of one event
+    ...(event && { "text/event-stream": { schema: book.of(event) } }),
+  }
+  return {
+    description: event
+      ? "The answer; with `stream` each event is one `data:` line of this schema, and the last line is `data: [DONE]`."
+      : "The answer.",
+    headers: {
+      "X-Request-ID": ref("headers", "RequestId"),
+      ...(access === "key" && meteredHeaders),
+    },
+    ...(Object.keys(content).length > 0 && { content }),
+  }
+}
+
+const security = ({ access }: Endpoint): Json => {
+  if (access === "public") return []
+  return [access === "key" ? { apiKey: [] } : { session: [] }]
+}
+
+/** `index` above 0 is an alias, which needs an operation id of its own. */
+export const operationOf = (
+  endpoint: Endpoint,
+  path: string,
+  index: number,
+  book: SchemaBook,
+): Json => ({
+  operationId: index === 0 ? endpoint.id : `${endpoint.id}.alias${index}`,
+  summary: endpoint.summary,
+  ...(index > 0 && { description: `The same as \`${endpoint.method} ${endpoint.path}\`.` }),
+  tags: [endpoint.id.split(".")[0]],
+  security: security(endpoint),
+  parameters: parameters(endpoint, path),
+  ...(requestBody(endpoint, book) as object),
+  responses: { [endpoint.status ?? 200]: success(endpoint, book), ...errorResponses(endpoint) },
+})

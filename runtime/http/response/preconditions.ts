@@ -1,0 +1,39 @@
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http"
+import type { Strings } from "../../../core/json.ts"
+
+const tagsOf = (header: string): readonly string[] => header.split(",").map((tag) => tag.trim())
+const opaque = (tag: string): string => tag.replace(/^W\//, "")
+
+/** By its strong comparison, as a part of what is only much the same would be of no use. */
+const matches = (known: string, etag: string): boolean =>
+  known.trim() === "*" || (!etag.startsWith("W/") && tagsOf(known).includes(etag))
+const matchesWeakly = (known: string, etag: string): boolean =>
+  known.trim() === "*" || tagsOf(known).some((tag) => opaque(tag) === opaque(etag))
+
+/** NaN, which no comparison holds for, where there is no date, or none that can be read: such a condition is ignored. */
+const dateOf = (header: string | undefined): number => Date.parse(header ?? "")
+
+const isFailed = (headers: IncomingHttpHeaders, etag: string, modified: number): boolean => {
+  const known = headers["if-match"]
+  return known === undefined
+    ? modified > dateOf(headers["if-unmodified-since"])
+    : !matches(known, etag)
+}
+
+const isKnown = (headers: IncomingHttpHeaders, etag: string, modified: number): boolean => {
+  const known = headers["if-none-match"]
+  return known === undefined
+    ? modified <= dateOf(headers["if-modified-since"])
+    : matchesWeakly(known, etag)
+}
+
+/** What the client's conditions make of a reply (RFC 9110, 13.2.2): `known`, it has this version already; `failed`, it wants only another one. */
+export const verdictOf = (
+  { method, headers }: IncomingMessage,
+  reply: Strings = {},
+): "send" | "known" | "failed" => {
+  const { etag, "last-modified": modified } = reply
+  if (etag === undefined || (method !== "GET" && method !== "HEAD")) return "send"
+  if (isFailed(headers, etag, dateOf(modified))) return "failed"
+  return isKnown(headers, etag, dateOf(modified)) ? "known" : "send"
+}

@@ -1,0 +1,140 @@
+import { Effect, Stream } from "effect"
+import { type ApiError, apiError } from "../../../core/errors.ts"
+import type { Json, Strings } from "../../../core/json.ts"
+import type { Reply } from "../../../core/ports/endpoint.ts"
+import { endAfterRest, leavesBodyUnread } from "../connection/linger.ts"
+import type { Exchange } from "../exchange.ts"
+import { verdictOf } from "./preconditions.ts"
+import { rangeOf } from "./range.ts"
+import { write } from "./write.ts"
+
+interface Head {
+  readonly status: number
+  readonly headers?: Strings
+}
+
+/** Writes the whole reply. Does nothing when the client is gone. */
+export const sendText = (
+  exchange: Exchange,
+  { status, headers }: Head,
+  text: string,
+  lingerMs: number,
+): void => {
+  const { req, res } = exchange
+  if (res.headersSent || res.destroyed) return
+  const unread = leavesBodyUnread(exchange)
+  if (unread) res.shouldKeepAlive = false
+  res.writeHead(status, {
+    ...headers,
+    ...(status !== 204 && { "content-length": Buffer.byteLength(text) }),
+  })
+  // a string goes out in one piece with the head; bytes would be a second one
+  if (!unread || req.method === "HEAD") return void res.end(req.method === "HEAD" ? "" : text)
+  res.write(text)
+  endAfterRest(exchange, lingerMs)
+}
+
+export const sendJson = (
+  exchange: Exchange,
+  reply: Head & { readonly json: Json },
+  lingerMs: number,
+): void =>
+  sendText(
+    exchange,
+    {
+      status: reply.status,
+      headers: { "content-type": "application/json; charset=utf-8", ...reply.headers },
+    },
+    JSON.stringify(reply.json) ?? "",
+    lingerMs,
+  )
+
+type BytesReply = Extract<Reply, { readonly mediaType: string }>
+
+/** The part that the client asks for, where the reply can be cut. */
+const partOf = ({ req }: Exchange, reply: BytesReply): Effect.Effect<BytesReply, ApiError> => {
+  const { ranged, headers, status } = reply
+  if (!ranged || status !== 200) return Effect.succeed(reply)
+  const { totalBytes, slice } = ranged
+  const range = rangeOf(req, totalBytes, headers?.etag)
+  const more = (length: number) => ({
+    ...headers,
+    "accept-ranges": "bytes",
+    "content-length": String(length),
+  })
+  if (range === "whole") return Effect.succeed({ ...reply, headers: more(totalBytes) })
+  if (range === "unsatisfiable")
+    return Effect.fail(
+      apiError("range_not_satisfiable", undefined, {
+        headers: { "content-range": `bytes */${totalBytes}` },
+      }),
+    )
+  const { from, to } = range
+  return Effect.succeed({
+    ...reply,
+    status: 206,
+    headers: { ...more(to - from + 1), "content-range": `bytes ${from}-${to}/${totalBytes}` },
+    bytes: slice(from, to),
+  })
+}
+
+/** What was said of the call goes out with a refusal of its bytes too; what was said of the bytes does not. */
+const withCallHeaders =
+  (headers: Strings = {}) =>
+  ({ code, message, param, retryAfterMs, headers: own }: ApiError): ApiError => {
+    const ofCall = Object.entries(headers).filter(([name]) => /^(x-|server-timing$)/.test(name))
+    return apiError(code, message, {
+      param,
+      headers: { ...Object.fromEntries(ofCall), ...own },
+      ...(retryAfterMs !== undefined && { retryAfterMs }),
+    })
+  }
+
+/** Streams with backpressure. The head waits for the first bytes, so that an early error keeps its status; a later one cuts the connection. */
+export const sendBytes = (
+  exchange: Exchange,
+  whole: BytesReply,
+  stallMs: number,
+): Effect.Effect<void, ApiError> =>
+  Effect.suspend(() => {
+    const { req, res } = exchange
+    const verdict = whole.status === 200 ? verdictOf(req, whole.headers) : "send"
+    if (verdict === "failed") return Effect.fail(apiError("precondition_failed"))
+    if (verdict === "send")
+      return Effect.flatMap(partOf(exchange, whole), (reply) =>
+        streamBytes(exchange, reply, stallMs),
+      )
+    const { "content-length": _, ...headers } = whole.headers ?? {}
+    if (!res.destroyed) res.writeHead(304, headers).end()
+    return Effect.void
+  }).pipe(Effect.mapError(withCallHeaders(whole.headers)))
+
+const streamBytes = (
+  exchange: Exchange,
+  reply: BytesReply,
+  stallMs: number,
+): Effect.Effect<void, ApiError> =>
+  Effect.suspend(() => {
+    const { req, res } = exchange
+    const open = () => {
+      if (!res.headersSent && !res.destroyed)
+        res.writeHead(reply.status, { "content-type": reply.mediaType, ...reply.headers })
+    }
+    if (req.method === "HEAD") {
+      open()
+      res.end()
+      return Effect.void
+    }
+    const send = (bytes: Uint8Array) => {
+      open()
+      return write(res, bytes, stallMs)
+    }
+    return Stream.runForEach(reply.bytes, send).pipe(
+      Effect.andThen(
+        Effect.sync(() => {
+          open()
+          res.end()
+        }),
+      ),
+    )
+  })

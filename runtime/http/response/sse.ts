@@ -1,0 +1,82 @@
+import { Effect, type Scope, Stream } from "effect"
+import type { Answer } from "../../../core/call.ts"
+import type { ApiError } from "../../../core/errors.ts"
+import type { Strings } from "../../../core/json.ts"
+import { formatRupiah } from "../../../core/money.ts"
+import type { Reply } from "../../../core/ports/endpoint.ts"
+import type { Exchange } from "../exchange.ts"
+import { doneFrame, frame, pingFrame } from "./frame.ts"
+import { write } from "./write.ts"
+
+export interface SseOptions {
+  readonly pingMs: number
+  readonly writeStallMs: number
+  /** +1 when a stream begins, -1 when it ends. */
+  readonly countOpen: (change: number) => void
+}
+
+type EventReply = Extract<Reply, { readonly events: unknown }>
+
+const streamHeaders: Strings = {
+  "content-type": "text/event-stream; charset=utf-8",
+  "cache-control": "no-cache",
+  "x-accel-buffering": "no",
+}
+
+/** Trailers need chunked coding, which HTTP/1.0 does not have. */
+const costTrailer = "X-Cost-IDR"
+const timingTrailer = "Server-Timing"
+const canTrail = ({ req }: Exchange) => req.httpVersion === "1.1"
+
+/**
+ * States: waiting (no byte is out: an error keeps its status and its JSON) -> open (head and first event; or, before a proxy loses patience, a first ping) -> ended (`[DONE]`, cost as a trailer).
+ * Whoever fails the stream later gets the error as its last event: see `sendError`.
+ */
+export const sendEvents = (
+  exchange: Exchange,
+  reply: EventReply,
+  answer: Answer,
+  options: SseOptions,
+): Effect.Effect<void, ApiError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { req, res } = exchange
+    const ping = Effect.sync(() => {
+      if (!res.writableNeedDrain && !res.destroyed) res.write(pingFrame)
+    })
+    const open = Effect.gen(function* () {
+      if (res.destroyed) return yield* Effect.interrupt
+      res.writeHead(reply.status, {
+        ...streamHeaders,
+        ...(canTrail(exchange) && { trailer: `${costTrailer}, ${timingTrailer}` }),
+        ...reply.headers,
+      })
+      exchange.streaming = true
+      yield* Effect.acquireRelease(
+        Effect.sync(() => options.countOpen(1)),
+        () => Effect.sync(() => options.countOpen(-1)),
+      )
+    })
+    const ensureOpen = Effect.suspend(() => (exchange.streaming ? Effect.void : open))
+    if (req.method === "HEAD") {
+      yield* ensureOpen
+      res.end()
+      return
+    }
+    yield* Effect.sleep(options.pingMs).pipe(
+      Effect.andThen(ensureOpen),
+      Effect.andThen(ping),
+      Effect.forever,
+      Effect.forkScoped,
+    )
+    yield* Stream.runForEachArray(reply.events, (events) =>
+      Effect.andThen(
+        ensureOpen,
+        Effect.suspend(() => write(res, events.map(frame).join(""), options.writeStallMs)),
+      ),
+    )
+    yield* ensureOpen
+    const cost = answer.cost()
+    if (cost !== undefined && canTrail(exchange))
+      res.addTrailers({ [costTrailer]: formatRupiah(cost), [timingTrailer]: answer.timing() })
+    res.end(doneFrame)
+  })

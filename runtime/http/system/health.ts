@@ -1,0 +1,87 @@
+import { Effect } from "effect"
+import type { Json } from "../../../core/json.ts"
+import type { HealthCheck } from "../../../core/ports/health.ts"
+import type { Catalogue } from "../../../core/services/catalogue.ts"
+
+export interface Readiness {
+  readonly status: "starting" | "loading" | "failing" | "ready" | "draining"
+  /** Plugins that have not started yet. */
+  readonly starting: readonly string[]
+  readonly models: readonly Json[]
+  readonly checks: readonly {
+    readonly name: string
+    readonly ok: boolean
+    readonly reason?: string
+  }[]
+}
+
+export interface HealthParts {
+  readonly catalogue: Catalogue
+  readonly checks: () => readonly HealthCheck[]
+  /** Names of what has not started yet. */
+  readonly starting: () => readonly string[]
+  readonly phase: () => "starting" | "serving" | "draining"
+  readonly checkTimeoutMs: number
+}
+
+/** `/readyz` is open to everybody, so it must not become a way to keep the database busy. */
+const checksKeptMs = 1_000
+
+const modelStates = (catalogue: Catalogue): readonly Json[] =>
+  catalogue.entries.map(({ id }) => {
+    const state = catalogue.state(id)
+    if (state.state === "ready") return { id, state: "ready", served_by: state.loaded.servedBy }
+    if (state.state === "failed") return { id, state: "failed", reason: state.reason }
+    if (state.state === "pulling")
+      return {
+        id,
+        state: "pulling",
+        done_bytes: state.doneBytes,
+        total_bytes: state.totalBytes ?? null,
+      }
+    return state.state === "loading"
+      ? { id, state: "loading", detail: state.detail }
+      : { id, state: "waiting" }
+  })
+
+const runCheck = ({ name, check }: HealthCheck, timeoutMs: number) =>
+  check.pipe(
+    Effect.timeoutOrElse({
+      duration: timeoutMs,
+      orElse: () => Effect.fail(`no answer within ${timeoutMs} ms`),
+    }),
+    Effect.match({
+      onSuccess: () => ({ name, ok: true }),
+      onFailure: (reason) => ({ name, ok: false, reason: String(reason) }),
+    }),
+    Effect.catchDefect((defect) => Effect.succeed({ name, ok: false, reason: String(defect) })),
+  )
+
+/** What still loads, what fails, and so whether requests should come here. */
+export const makeReadiness = (parts: HealthParts): Effect.Effect<Effect.Effect<Readiness>> =>
+  Effect.gen(function* () {
+    const runAll = Effect.suspend(() =>
+      Effect.forEach(parts.checks(), (check) => runCheck(check, parts.checkTimeoutMs), {
+        concurrency: 8,
+      }),
+    )
+    const checked = yield* Effect.cachedWithTTL(runAll, checksKeptMs)
+    return Effect.gen(function* () {
+      const phase = parts.phase()
+      // before the plugins have started there is nothing to ask
+      const checks = phase === "starting" ? [] : yield* checked
+      const models = modelStates(parts.catalogue)
+      const states = parts.catalogue.entries.map(({ id }) => parts.catalogue.state(id).state)
+      const status = (): Readiness["status"] => {
+        if (phase !== "serving") return phase
+        if (states.includes("failed") || checks.some(({ ok }) => !ok)) return "failing"
+        return states.every((state) => state === "ready") ? "ready" : "loading"
+      }
+      return {
+        status: status(),
+        starting: phase === "starting" ? parts.starting() : [],
+        models,
+        checks,
+      }
+    })
+  })
