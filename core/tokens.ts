@@ -85,7 +85,7 @@ export const Tokens = {
   ),
   backends: token<Kernel.Backend>("backend", "many", "Opens models."),
   endpoints: token<Kernel.Endpoint>("endpoint", "many", "Routes of the API."),
-  jobs: token<Kernel.Job<never>>("job", "many", "Kinds of background work."),
+  jobHandlers: token<Kernel.JobHandler<never>>("jobHandler", "many", "Kinds of background work."),
   consistencyChecks: token<Kernel.ConsistencyCheck>(
     "consistency-check",
     "many",

@@ -1,7 +1,7 @@
 import { Effect, Schema, Stream } from "effect"
 import { type RawBuilder, sql } from "kysely"
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest"
-import type { Job } from "../../core/index.ts"
+import type { JobHandler } from "../../core/index.ts"
 import { type FakeClock, fakeClock, fakeLog, fakeMetrics } from "../../testing/index.ts"
 import { openTestDatabase, type TestDatabase } from "../../testing/postgres.ts"
 import { queueCheck } from "./check.ts"
@@ -23,9 +23,9 @@ beforeEach(async () => {
   await query(sql`TRUNCATE queue_payload, queue_dead_letter RESTART IDENTITY`)
 })
 
-const job: Job<string> = {
+const handler: JobHandler<string> = {
   name: "job",
-  payload: Schema.String,
+  codec: Schema.String,
   concurrency: 1,
   leaseMs: 30_000,
   attempts: 1,
@@ -40,12 +40,12 @@ const opened = () =>
     random: () => 0,
     wake: () => {},
   })
-const check = (jobs: readonly string[] = ["job"]) =>
-  queueCheck({ database: test.database, clock, jobs: () => jobs })
-const findings = (jobs?: readonly string[]) =>
-  run(Stream.runCollect(check(jobs).findings(() => {})))
-const lines = async (jobs?: readonly string[]) =>
-  (await findings(jobs)).map(
+const check = (handlers: readonly string[] = ["job"]) =>
+  queueCheck({ database: test.database, clock, handlers: () => handlers })
+const findings = (handlers?: readonly string[]) =>
+  run(Stream.runCollect(check(handlers).findings(() => {})))
+const lines = async (handlers?: readonly string[]) =>
+  (await findings(handlers)).map(
     ({ subject, problem, remedy = "-" }) => `${subject}: ${problem} (${remedy})`,
   )
 const repairAll = async () => {
@@ -56,8 +56,8 @@ const repairAll = async () => {
 it("finds nothing in a queue that is worked on, and says how much is in it", async () => {
   const { queue, rows } = opened()
   for (const text of ["waits", "runs", "later"])
-    await run(queue.send(job, text, { delayMs: text === "later" ? hourMs : 0 }))
-  await run(rows.claim(job, 1))
+    await run(queue.send(handler, text, { delayMs: text === "later" ? hourMs : 0 }))
+  await run(rows.claim(handler, 1))
   clock.advance(hourMs - 1)
   let looked = 0
   expect(
@@ -74,8 +74,8 @@ it("finds nothing in a queue that is worked on, and says how much is in it", asy
 
 it("runs dead letters again", async () => {
   const { queue, rows } = opened()
-  await run(queue.send(job, "a", { key: "k", priority: 5 }))
-  const [claimed] = await run(rows.claim(job, 1))
+  await run(queue.send(handler, "a", { key: "k", priority: 5 }))
+  const [claimed] = await run(rows.claim(handler, 1))
   await run(rows.bury(claimed!, "PortError: the disk is full\n  at somewhere"))
   expect(await lines()).toEqual([
     "payload 1 of job, key k: it failed 1 times and lies among the dead: PortError: the disk is full (it is run again)",
@@ -92,10 +92,10 @@ it("runs dead letters again", async () => {
 
 it("forgets a dead letter whose key waits again", async () => {
   const { queue, rows } = opened()
-  await run(queue.send(job, "old", { key: "k" }))
-  const [claimed] = await run(rows.claim(job, 1))
+  await run(queue.send(handler, "old", { key: "k" }))
+  const [claimed] = await run(rows.claim(handler, 1))
   await run(rows.bury(claimed!, "no"))
-  await run(queue.send(job, "new", { key: "k" }))
+  await run(queue.send(handler, "new", { key: "k" }))
   await repairAll()
   expect([await findings(), await query(sql`SELECT payload FROM queue_payload`)]).toEqual([
     [],
@@ -105,8 +105,8 @@ it("forgets a dead letter whose key waits again", async () => {
 
 it("lets what lost its worker long ago wait again, and takes nothing from a worker that came back", async () => {
   const { queue, rows } = opened()
-  await run(queue.send(job, "a"))
-  await run(rows.claim(job, 1))
+  await run(queue.send(handler, "a"))
+  await run(rows.claim(handler, 1))
   clock.advance(hourMs + 30_000)
   const [finding] = await findings()
   expect(await lines()).toEqual([
@@ -126,7 +126,7 @@ it("lets what lost its worker long ago wait again, and takes nothing from a work
 })
 
 it("names work that nobody here does, once it has waited for an hour", async () => {
-  await run(opened().queue.send({ ...job, name: "gone" }, "a"))
+  await run(opened().queue.send({ ...handler, name: "gone" }, "a"))
   clock.advance(hourMs - 1)
   expect(await findings()).toEqual([])
   clock.advance(1)

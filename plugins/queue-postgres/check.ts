@@ -8,7 +8,7 @@ import {
   inPages,
   type PortError,
 } from "../../core/index.ts"
-import type { QueueTables } from "./payload-rows.ts"
+import type { QueueTables } from "./tables.ts"
 
 /** Living workers notice a lost lease within seconds, and due work sooner. */
 const overdueMs = 3_600_000
@@ -17,12 +17,13 @@ const maxErrorShown = 200
 export interface QueueCheckParts {
   readonly database: Database
   readonly clock: Clock
-  /** The jobs of this deployment. */
-  readonly jobs: () => readonly string[]
+  /** The names of this deployment's handlers. */
+  readonly handlers: () => readonly string[]
 }
 
 interface Row {
   readonly id: string
+  /** The handler's name. */
   readonly job: string
   readonly key: string | null
 }
@@ -54,9 +55,9 @@ const makeRows = ({ database, clock }: QueueCheckParts) => {
       run(
         sql<Row>`SELECT id::text, job, key FROM queue_payload WHERE lease IS NOT NULL AND due_at <= ${overdue()} AND ${beyond(after)} ORDER BY queue_payload.id LIMIT ${limit}`,
       ),
-    unknown: (jobs: readonly string[]) => (after: Row | undefined, limit: number) =>
+    unknown: (handlers: readonly string[]) => (after: Row | undefined, limit: number) =>
       run(
-        sql<Row>`SELECT id::text, job, key FROM queue_payload WHERE lease IS NULL AND due_at <= ${overdue()} AND NOT job = ANY(${jobs}::text[]) AND ${beyond(after)} ORDER BY queue_payload.id LIMIT ${limit}`,
+        sql<Row>`SELECT id::text, job, key FROM queue_payload WHERE lease IS NULL AND due_at <= ${overdue()} AND NOT job = ANY(${handlers}::text[]) AND ${beyond(after)} ORDER BY queue_payload.id LIMIT ${limit}`,
       ),
     /** With the priority of work that has all the time there is. */
     revive: ({ id }: Row) =>
@@ -88,7 +89,7 @@ export const queueCheck = (parts: QueueCheckParts): ConsistencyCheck => ({
     "no work has failed for the last time, lost its worker, or waits for one that this deployment does not have",
   findings: (looked) => {
     const rows = makeRows(parts)
-    const jobs = parts.jobs()
+    const handlers = parts.handlers()
     const all = <R extends Row>(
       page: (after: R | undefined, limit: number) => Effect.Effect<readonly R[], PortError>,
       findingOf: (row: R) => Finding,
@@ -96,7 +97,7 @@ export const queueCheck = (parts: QueueCheckParts): ConsistencyCheck => ({
     const dead = all(rows.dead, (row) => ({
       subject: subjectOf(row),
       problem: `it failed ${row.attempts} times and lies among the dead: ${shown(row.error)}`,
-      ...(jobs.includes(row.job) && { remedy: "it is run again", repair: rows.revive(row) }),
+      ...(handlers.includes(row.job) && { remedy: "it is run again", repair: rows.revive(row) }),
     }))
     const lost = all(rows.lost, (row) => ({
       subject: subjectOf(row),
@@ -104,12 +105,12 @@ export const queueCheck = (parts: QueueCheckParts): ConsistencyCheck => ({
       remedy: "it waits again",
       repair: rows.release(row),
     }))
-    const unknown = all(rows.unknown(jobs), (row) => ({
+    const unknown = all(rows.unknown(handlers), (row) => ({
       subject: subjectOf(row),
       problem:
         "it has waited for more than an hour, and no plugin of this deployment does such work",
     }))
-    const counted = Effect.map(rows.count, ([letters, payloads]) => looked(letters + payloads))
+    const counted = Effect.map(rows.count, ([letters, jobs]) => looked(letters + jobs))
     return Stream.fromEffectDrain(counted).pipe(
       Stream.concat(dead),
       Stream.concat(lost),

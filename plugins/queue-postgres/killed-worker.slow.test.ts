@@ -4,13 +4,13 @@ import { fileURLToPath } from "node:url"
 import { Effect, Schema } from "effect"
 import { sql } from "kysely"
 import { afterAll, beforeAll, expect, it, vi } from "vitest"
-import { type Job, systemClock } from "../../core/index.ts"
+import { type JobHandler, systemClock } from "../../core/index.ts"
 import { fakeLog, fakeMetrics } from "../../testing/index.ts"
 import { openTestDatabase, type TestDatabase } from "../../testing/postgres.ts"
 import { migrations } from "./migrations.ts"
 import { makeQueue } from "./queue.ts"
 
-const payloads = 600
+const jobs = 600
 const kills = 12
 
 let test: TestDatabase
@@ -25,7 +25,7 @@ afterAll(async () => {
   await test?.close()
 })
 
-/** Resolves with a worker that has done `runs` payloads. */
+/** Resolves with a worker that has done `runs` jobs. */
 const workUntil = (runs: number): Promise<ChildProcess> =>
   new Promise((resolve, reject) => {
     const child = spawn(
@@ -63,17 +63,17 @@ it("kill -9 of workers, again and again, loses nothing", async () => {
     random: Math.random,
     wake: () => {},
   })
-  const job: Job<number> = {
+  const handler: JobHandler<number> = {
     name: "numbers",
-    payload: Schema.Int,
+    codec: Schema.Int,
     concurrency: 1,
     leaseMs: 3_000,
     attempts: 100,
     run: () => Effect.void,
   }
-  const all = Array.from({ length: payloads }, (_, n) => n)
+  const all = Array.from({ length: jobs }, (_, n) => n)
   await Effect.runPromise(
-    Effect.forEach(all, (n) => queue.send(job, n, { key: `${n}`, priority: n % 3 }), {
+    Effect.forEach(all, (n) => queue.send(handler, n, { key: `${n}`, priority: n % 3 }), {
       concurrency: 8,
       discard: true,
     }),
@@ -98,7 +98,7 @@ it("kill -9 of workers, again and again, loses nothing", async () => {
   )
   expect(rows.map(({ n }) => n)).toEqual(all)
   const again = rows.reduce((sum, { times }) => sum + times - 1, 0)
-  console.log(`${payloads} payloads, ${kills} kills: ${again} runs were repeated`)
+  console.log(`${jobs} jobs, ${kills} kills: ${again} runs were repeated`)
   expect(again).toBeLessThanOrEqual(kills * 8)
   expect(
     (await sql`SELECT * FROM queue_dead_letter`.execute(test.database.queries())).rows,

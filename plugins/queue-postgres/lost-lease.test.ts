@@ -48,11 +48,11 @@ it.each(["succeeds", "fails"] as const)(
           )
           const there = record({ leaseMs: 10_000 }, () => gate.pass)
           const scope = yield* Scope.make()
-          yield* queue.consume(here.job).pipe(Scope.provide(scope))
-          yield* queue.send(here.job, "slow")
+          yield* queue.consume(here.handler).pipe(Scope.provide(scope))
+          yield* queue.send(here.handler, "slow")
           yield* first.look
           expect(here.began).toEqual(["slow"])
-          yield* other.consume(there.job)
+          yield* other.consume(there.handler)
           clock.advance(10_000)
           yield* second.look
           expect(there.began).toEqual(["slow"])

@@ -5,7 +5,7 @@ import { container as root } from "tsyringe"
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
 import {
   type Database,
-  type Job,
+  type JobHandler,
   PortError,
   provide,
   resolve,
@@ -68,11 +68,12 @@ const start = async (database = test.database, settings = {}) => {
     log,
     metrics,
     stop,
-    consume: (job: Job<string>) => Effect.runPromise(queue.consume(job).pipe(Scope.provide(scope))),
+    consume: (handler: JobHandler<string>) =>
+      Effect.runPromise(queue.consume(handler).pipe(Scope.provide(scope))),
   }
 }
-const jobOf = (seen: string[], more: Partial<Job<string>> = {}): Job<string> => ({
-  ...{ name: "job", payload: Schema.String, concurrency: 4, leaseMs: 30_000, attempts: 3 },
+const handlerOf = (seen: string[], more: Partial<JobHandler<string>> = {}): JobHandler<string> => ({
+  ...{ name: "job", codec: Schema.String, concurrency: 4, leaseMs: 30_000, attempts: 3 },
   run: (text) => Effect.sync(() => void seen.push(text)),
   ...more,
 })
@@ -84,19 +85,19 @@ describe("a process in real time", () => {
   it("begins at once what it sent itself, although it polls once a minute", async () => {
     const seen: string[] = []
     const { queue, consume } = await start(test.database, { pollMs: 60_000 })
-    await consume(jobOf(seen))
-    await Effect.runPromise(queue.send(jobOf(seen), "plain"))
+    await consume(handlerOf(seen))
+    await Effect.runPromise(queue.send(handlerOf(seen), "plain"))
     await vi.waitFor(() => expect(seen).toEqual(["plain"]), { timeout: 5_000 })
     await Effect.runPromise(
-      test.database.transaction((tx) => queue.send(jobOf(seen), "in a transaction", {}, tx)),
+      test.database.transaction((tx) => queue.send(handlerOf(seen), "in a transaction", {}, tx)),
     )
     await vi.waitFor(() => expect(seen).toEqual(["plain", "in a transaction"]), { timeout: 5_000 })
-    await Effect.runPromise(queue.send(jobOf(seen), "delayed", { delayMs: 300 }))
+    await Effect.runPromise(queue.send(handlerOf(seen), "delayed", { delayMs: 300 }))
     await vi.waitFor(() => expect(seen).toContain("delayed"), { timeout: 5_000 })
     await stopAll()
   })
 
-  it("finds what others sent, and shares the work with them: each payload once", async () => {
+  it("finds what others sent, and shares the work with them: each job once", async () => {
     const [here, there] = [[] as string[], [] as string[]]
     const [one, two, sender] = [
       await start(test.database, { pollMs: 50 }),
@@ -104,7 +105,7 @@ describe("a process in real time", () => {
       await start(),
     ]
     const slowly = (seen: string[]) =>
-      jobOf(seen, {
+      handlerOf(seen, {
         concurrency: 2,
         run: (text) =>
           Effect.andThen(
@@ -116,7 +117,7 @@ describe("a process in real time", () => {
     await two.consume(slowly(there))
     const all = Array.from({ length: 100 }, (_, n) => `${n}`)
     await Effect.runPromise(
-      Effect.forEach(all, (text) => sender.queue.send(jobOf([]), text), {
+      Effect.forEach(all, (text) => sender.queue.send(handlerOf([]), text), {
         concurrency: 8,
         discard: true,
       }),
@@ -128,7 +129,7 @@ describe("a process in real time", () => {
   })
 
   it("keeps a dead letter with its last error, tells it in log and metrics, and deletes it when it is old", async () => {
-    const broken = jobOf([], {
+    const broken = handlerOf([], {
       attempts: 1,
       run: () => Effect.fail(new PortError({ port: "test", message: "the disk\0 is full" })),
     })
@@ -179,10 +180,10 @@ describe("a process in real time", () => {
     await stopAll()
   })
 
-  it("refuses a payload of more than a million characters", async () => {
+  it("refuses a job of more than a million characters", async () => {
     const { queue } = await start()
     expect(
-      await Effect.runPromise(Effect.flip(queue.send(jobOf([]), "x".repeat(1_000_000)))),
+      await Effect.runPromise(Effect.flip(queue.send(handlerOf([]), "x".repeat(1_000_000)))),
     ).toMatchObject({ _tag: "PortError", port: "queue" })
     await stopAll()
   })
@@ -201,13 +202,13 @@ describe("a process in real time", () => {
     }
     const { consume, log } = await start(database, { pollMs: 50 })
     isDown = true
-    await consume(jobOf(seen))
+    await consume(handlerOf(seen))
     await vi.waitFor(
       () => expect(log.lines).toContainEqual(expect.objectContaining({ level: "warn" })),
       { timeout: 5_000 },
     )
     const sender = await start()
-    await Effect.runPromise(sender.queue.send(jobOf([]), "meanwhile"))
+    await Effect.runPromise(sender.queue.send(handlerOf([]), "meanwhile"))
     isDown = false
     await vi.waitFor(() => expect(seen).toEqual(["meanwhile"]), { timeout: 5_000 })
     expect(

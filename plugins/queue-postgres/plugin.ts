@@ -37,7 +37,7 @@ export const plugin = definePlugin<Settings>({
         queueCheck({
           database,
           clock,
-          jobs: () => resolveAll(container, Tokens.jobs).map(({ name }) => name),
+          handlers: () => resolveAll(container, Tokens.jobHandlers).map(({ name }) => name),
         }),
       )
       if (resolve(container, Tokens.deployment).mode !== "server") return

@@ -1,10 +1,10 @@
 import { Effect, Schedule } from "effect"
-import type { Clock, Database, Job, Log, Metrics, Queue } from "../../core/index.ts"
-import { makePayloadRows } from "./payload-rows.ts"
-import { type Consumer, encodePayload, makeRunner } from "./run.ts"
+import type { Clock, Database, JobHandler, Log, Metrics, Queue } from "../../core/index.ts"
+import { makeJobRows } from "./job-rows.ts"
+import { type Consumer, encodeJob, makeRunner } from "./run.ts"
 import { makeWorker } from "./worker.ts"
 
-export const maxPayloadLength = 1_000_000
+export const maxJobLength = 1_000_000
 
 export interface QueueParts {
   readonly database: Database
@@ -43,16 +43,16 @@ const makeMeters = (metrics: Metrics) => {
     ["job"],
   )
   return {
-    ended: (job: string, outcome: string) => {
-      runs.add(1, { job, outcome })
-      if (outcome === "dead") dead.add(1, { job })
+    ended: (handler: string, outcome: string) => {
+      runs.add(1, { job: handler, outcome })
+      if (outcome === "dead") dead.add(1, { job: handler })
     },
-    died: (job: string, payloads: number) => {
-      if (payloads > 0) dead.add(payloads, { job })
+    died: (handler: string, jobs: number) => {
+      if (jobs > 0) dead.add(jobs, { job: handler })
     },
-    looked: ({ job, running: now }: Consumer, lagMs: number) => {
-      running.set(now.size, { job: job.name })
-      lag.set(lagMs / 1000, { job: job.name })
+    looked: ({ handler, running: now }: Consumer, lagMs: number) => {
+      running.set(now.size, { job: handler.name })
+      lag.set(lagMs / 1000, { job: handler.name })
     },
   }
 }
@@ -67,32 +67,32 @@ export const makeQueue = ({
   wake,
   reporting = patiently,
 }: QueueParts) => {
-  const rows = makePayloadRows(database, clock)
+  const rows = makeJobRows(database, clock)
   const meters = makeMeters(metrics)
   const perform = makeRunner({ rows, clock, log, random, reporting, count: meters.ended })
-  const onDead = (job: string, payloads: number) => {
-    if (payloads > 0)
-      log.error("payloads lost their worker for the last time; they lie in queue_dead_letter", {
-        job,
-        payloads,
+  const onDead = (handler: string, jobs: number) => {
+    if (jobs > 0)
+      log.error("jobs lost their worker for the last time; they are in queue_dead_letter", {
+        job: handler,
+        jobs,
       })
-    meters.died(job, payloads)
+    meters.died(handler, jobs)
   }
   const worker = makeWorker({ rows, clock, perform, wake, onDead, onLook: meters.looked })
   const queue: Queue = {
-    send: (job, payload, { key, delayMs = 0, priority = 0 } = {}, tx) =>
+    send: (handler, job, { key, delayMs = 0, priority = 0 } = {}, tx) =>
       Effect.gen(function* () {
-        const text = yield* encodePayload(job, payload, maxPayloadLength)
-        yield* rows.insert({ job: job.name, payload: text, key, priority, delayMs }, tx)
-        if (worker.consumes(job.name)) wake()
+        const text = yield* encodeJob(handler, job, maxJobLength)
+        yield* rows.insert({ handler: handler.name, payload: text, key, priority, delayMs }, tx)
+        if (worker.consumes(handler.name)) wake()
       }),
     held: ({ name }, keys) =>
       keys.length === 0 ? Effect.succeed(new Set<string>()) : rows.held(name, keys),
-    consume: <P>(job: Job<P>) =>
+    consume: <Job>(handler: JobHandler<Job>) =>
       Effect.acquireRelease(
         Effect.sync(() => {
           const consumer: Consumer = {
-            job: job as unknown as Job<unknown>,
+            handler: handler as unknown as JobHandler<unknown>,
             running: new Set(),
             isStopping: false,
           }

@@ -1,11 +1,11 @@
 import { Cause, Effect, Exit, type Fiber, type Schedule, Schema } from "effect"
-import { type Clock, type Job, type Json, type Log, PortError } from "../../core/index.ts"
+import { type Clock, type JobHandler, type Json, type Log, PortError } from "../../core/index.ts"
 import { backoffMs } from "./backoff.ts"
-import type { Claimed, PayloadRows } from "./payload-rows.ts"
+import type { ClaimedJob, JobRows } from "./job-rows.ts"
 
-/** One payload that is being run here. */
+/** One job that is being run here. */
 export interface Run {
-  readonly claimed: Claimed
+  readonly claimed: ClaimedJob
   /** Until then it is ours, unless the lease is renewed. */
   untilMs: number
   isLost: boolean
@@ -14,7 +14,7 @@ export interface Run {
 }
 
 export interface Consumer {
-  readonly job: Job<unknown>
+  readonly handler: JobHandler<unknown>
   readonly running: Set<Run>
   isStopping: boolean
 }
@@ -22,26 +22,26 @@ export interface Consumer {
 export type Outcome = "done" | "failed" | "dead" | "released" | "lost"
 
 export interface RunParts {
-  readonly rows: PayloadRows
+  readonly rows: JobRows
   readonly clock: Clock
   readonly log: Log
   readonly random: () => number
   /** How often, and after which waits, an outcome that could not be written down is written again. */
   readonly reporting: Schedule.Schedule<unknown>
-  readonly count: (job: string, outcome: Outcome) => void
+  readonly count: (handler: string, outcome: Outcome) => void
 }
 
-export const encodePayload = <P>(
-  job: Job<P>,
-  payload: P,
+export const encodeJob = <Job>(
+  handler: JobHandler<Job>,
+  job: Job,
   maxLength: number,
 ): Effect.Effect<string, PortError> =>
-  Schema.encodeEffect(job.payload)(payload).pipe(
+  Schema.encodeEffect(handler.codec)(job).pipe(
     Effect.mapError(
       (cause) =>
         new PortError({
           port: "queue",
-          message: `The payload does not fit the job ${job.name}: ${cause.message}`,
+          message: `The job does not fit the handler ${handler.name}: ${cause.message}`,
           cause,
         }),
     ),
@@ -51,23 +51,26 @@ export const encodePayload = <P>(
       return Effect.fail(
         new PortError({
           port: "queue",
-          message: `A payload of the job ${job.name} has ${text.length} characters; ${maxLength} are allowed.`,
+          message: `A job of the handler ${handler.name} has ${text.length} characters; ${maxLength} are allowed.`,
         }),
       )
     }),
   )
 
-const work = (job: Job<unknown>, { payload }: Claimed): Effect.Effect<void, unknown> =>
-  Effect.suspend(() => Schema.decodeUnknownEffect(job.payload)(JSON.parse(payload) as Json)).pipe(
-    Effect.flatMap((decoded) => job.run(decoded)),
+const work = (
+  handler: JobHandler<unknown>,
+  { payload }: ClaimedJob,
+): Effect.Effect<void, unknown> =>
+  Effect.suspend(() => Schema.decodeUnknownEffect(handler.codec)(JSON.parse(payload) as Json)).pipe(
+    Effect.flatMap((decoded) => handler.run(decoded)),
   )
 
 export const makeRunner = ({ rows, clock, log, random, reporting, count }: RunParts) => {
-  const buried = (job: string, claimed: Claimed, error: string) =>
+  const buried = (handler: string, claimed: ClaimedJob, error: string) =>
     Effect.map(rows.bury(claimed, error), (dead): Outcome => {
       if (dead === 0) return "lost"
-      log.error("a payload failed for the last time; it lies in queue_dead_letter", {
-        job,
+      log.error("a job failed for the last time; it is in queue_dead_letter", {
+        job: handler,
         id: claimed.id,
         attempts: claimed.attempts,
         error,
@@ -76,12 +79,12 @@ export const makeRunner = ({ rows, clock, log, random, reporting, count }: RunPa
     })
 
   const failed = (
-    { name, attempts }: Job<unknown>,
-    claimed: Claimed,
+    { name, attempts }: JobHandler<unknown>,
+    claimed: ClaimedJob,
     error: string,
   ): Effect.Effect<Outcome, PortError> => {
     if (claimed.attempts >= attempts) return buried(name, claimed, error)
-    log.debug("a payload failed and is tried again", {
+    log.debug("a job failed and is tried again", {
       job: name,
       id: claimed.id,
       attempts: claimed.attempts,
@@ -93,7 +96,7 @@ export const makeRunner = ({ rows, clock, log, random, reporting, count }: RunPa
   }
 
   const written = (
-    { job, isStopping }: Consumer,
+    { handler, isStopping }: Consumer,
     { claimed, isLost }: Run,
     exit: Exit.Exit<void, unknown>,
   ): Effect.Effect<Outcome, PortError> => {
@@ -101,7 +104,7 @@ export const makeRunner = ({ rows, clock, log, random, reporting, count }: RunPa
     if (Exit.isSuccess(exit)) return Effect.as(rows.done(claimed), "done")
     if (isStopping && Cause.hasInterruptsOnly(exit.cause))
       return Effect.as(rows.release(claimed), "released")
-    return failed(job, claimed, Cause.pretty(exit.cause))
+    return failed(handler, claimed, Cause.pretty(exit.cause))
   }
 
   const report = (
@@ -115,11 +118,11 @@ export const makeRunner = ({ rows, clock, log, random, reporting, count }: RunPa
         schedule: reporting,
         while: () => !run.isLost && clock.nowMs() < run.untilMs,
       }),
-      Effect.map((outcome) => count(consumer.job.name, outcome)),
+      Effect.map((outcome) => count(consumer.handler.name, outcome)),
       Effect.catch((error) =>
         Effect.sync(() =>
-          log.warn("the outcome of a payload could not be written down; it will be run again", {
-            job: consumer.job.name,
+          log.warn("the outcome of a job could not be written down; it will be run again", {
+            job: consumer.handler.name,
             error: error.message,
           }),
         ),
@@ -129,7 +132,7 @@ export const makeRunner = ({ rows, clock, log, random, reporting, count }: RunPa
   /** Runs it and writes down how it ended. Interruption ends the run, not the writing. */
   return (consumer: Consumer, run: Run): Effect.Effect<void> =>
     Effect.uninterruptibleMask((restore) =>
-      restore(work(consumer.job, run.claimed)).pipe(
+      restore(work(consumer.handler, run.claimed)).pipe(
         Effect.onExit((exit) => report(consumer, run, exit)),
         Effect.catchCause(() => Effect.void),
       ),

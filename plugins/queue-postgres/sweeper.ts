@@ -1,12 +1,12 @@
 import { Cause, Effect } from "effect"
 import type { Log } from "../../core/index.ts"
-import type { PayloadRows } from "./payload-rows.ts"
+import type { JobRows } from "./job-rows.ts"
 
 const dayMs = 86_400_000
 
 /** Now and every hour, until it is interrupted: dead letters that are old enough go. */
 export const sweepHourly = (
-  rows: Pick<PayloadRows, "sweep">,
+  rows: Pick<JobRows, "sweep">,
   keepDays: number,
   log: Log,
 ): Effect.Effect<never> =>

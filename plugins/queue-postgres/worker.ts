@@ -1,20 +1,16 @@
 import { Effect, Fiber, Semaphore } from "effect"
 import type { Clock, PortError } from "../../core/index.ts"
 import { type FillParts, makeFill } from "./fill.ts"
-import type { PayloadRows } from "./payload-rows.ts"
+import type { JobRows } from "./job-rows.ts"
 import type { Consumer, Run } from "./run.ts"
 
 const held = (consumer: Consumer): readonly Run[] =>
   [...consumer.running].filter(({ isLost }) => !isLost)
 
-const renewOf = (
-  rows: PayloadRows,
-  clock: Clock,
-  consumer: Consumer,
-): Effect.Effect<void, PortError> =>
+const renewOf = (rows: JobRows, clock: Clock, consumer: Consumer): Effect.Effect<void, PortError> =>
   Effect.suspend(() => {
     const nowMs = clock.nowMs()
-    const { leaseMs } = consumer.job
+    const { leaseMs } = consumer.handler
     const old = held(consumer).filter(({ untilMs }) => untilMs - nowMs <= (leaseMs * 2) / 3)
     if (old.length === 0) return Effect.void
     const renewed = rows.renew(
@@ -54,8 +50,8 @@ export const makeWorker = (parts: FillParts) => {
       wake()
     },
     stop,
-    consumes: (job: string): boolean =>
-      [...consumers].some((consumer) => consumer.job.name === job),
+    consumes: (handler: string): boolean =>
+      [...consumers].some((consumer) => consumer.handler.name === handler),
     /** Looks for lost and due work and begins it. Answers when it should look again at the latest, in Unix ms. */
     fill: lock.withPermits(1)(Effect.uninterruptible(fill)),
     /** Keeps what runs. What is no longer ours is noticed by `dropLost`. */

@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import type { DependencyContainer } from "tsyringe"
-import { definePlugin, type Job, provide, resolve, Tokens } from "../../core/index.ts"
+import { definePlugin, type JobHandler, provide, resolve, Tokens } from "../../core/index.ts"
 import { deliveryCheck } from "./check.ts"
-import { makeDeliveryJob } from "./delivery-job.ts"
+import { makeDeliveryHandler } from "./delivery-handler.ts"
 import type { WebhookDeps } from "./deps.ts"
 import { makeEmitter } from "./emitter.ts"
 import { webhookEndpoints } from "./endpoints.ts"
@@ -42,12 +42,12 @@ export const plugin = definePlugin<Settings>({
     Tokens.secrets,
     Tokens.deployment,
   ],
-  provides: [Tokens.webhook, Tokens.endpoints, Tokens.jobs, Tokens.consistencyChecks],
+  provides: [Tokens.webhook, Tokens.endpoints, Tokens.jobHandlers, Tokens.consistencyChecks],
   migrations,
   register: (container, settings) => {
     const open = () => started.get(container)
     for (const endpoint of webhookEndpoints(open)) provide(container, Tokens.endpoints, endpoint)
-    provide(container, Tokens.jobs, makeDeliveryJob(open, settings) as Job<never>)
+    provide(container, Tokens.jobHandlers, makeDeliveryHandler(open, settings) as JobHandler<never>)
   },
   start: (container, settings) =>
     Effect.gen(function* () {

@@ -1,5 +1,5 @@
 import { Effect, Schema } from "effect"
-import type { Job, PortError, Queue, Transaction } from "../../core/index.ts"
+import type { JobHandler, PortError, Queue, Transaction } from "../../core/index.ts"
 import type { DeliveryRow } from "./to-reply.ts"
 
 /** The right to make one attempt. Void when the delivery has gone on since. */
@@ -14,10 +14,10 @@ export const Ticket = Schema.Struct({
 })
 export type Ticket = typeof Ticket.Type
 
-/** What of the job the sender has to know. */
+/** The part of the job handler that a sender needs. */
 export const ticketJob = {
   name: "webhook-delivery",
-  payload: Ticket,
+  codec: Ticket,
   leaseMs: 30_000,
   attempts: 30,
 } as const
@@ -52,6 +52,6 @@ export const sendTicket = (
   delayMs: number,
   tx?: Transaction,
 ): Effect.Effect<void, PortError> => {
-  const job: Job<Ticket> = { ...ticketJob, concurrency: 1, run: () => Effect.void }
-  return queue.send(job, ticket, { key: keyOf(ticket), delayMs }, tx)
+  const handler: JobHandler<Ticket> = { ...ticketJob, concurrency: 1, run: () => Effect.void }
+  return queue.send(handler, ticket, { key: keyOf(ticket), delayMs }, tx)
 }

@@ -1,7 +1,7 @@
 import { Effect, Result } from "effect"
 import type { Endpoint } from "../../core/ports/endpoint.ts"
 import type { Backend } from "../../core/ports/model.ts"
-import type { Job } from "../../core/ports/queue.ts"
+import type { JobHandler } from "../../core/ports/queue.ts"
 import type { Log } from "../../core/services/log.ts"
 import { resolveAll, type Token, Tokens } from "../../core/tokens.ts"
 import { decodePart } from "../config/decode.ts"
@@ -60,7 +60,7 @@ const decodeSettings = (config: LoadedConfig, plugins: readonly NamedPlugin[]) =
 
 const portsOfTheServer = (
   endpoints: readonly Endpoint[],
-  jobs: readonly Job<never>[],
+  jobHandlers: readonly JobHandler<never>[],
   plugins: readonly NamedPlugin[],
 ): readonly Problem[] => {
   const provided = new Set(
@@ -81,14 +81,14 @@ const portsOfTheServer = (
   const session = endpoints.find(
     (endpoint) => endpoint.access === "session" || endpoint.access === "admin",
   )
-  const [job] = jobs
+  const [handler] = jobHandlers
   return [
     ...missing(keyed && `the endpoint '${keyed.id}'`, [
       Tokens.identity as Token<unknown>,
       Tokens.billing as Token<unknown>,
     ]),
     ...missing(session && `the endpoint '${session.id}'`, [Tokens.sessions as Token<unknown>]),
-    ...missing(job && `the job '${job.name}'`, [Tokens.queue as Token<unknown>]),
+    ...missing(handler && `the job '${handler.name}'`, [Tokens.queue as Token<unknown>]),
   ]
 }
 
@@ -144,10 +144,10 @@ export const assemble = (config: LoadedConfig, purpose: Purpose, log: Log) =>
       })
     const endpoints = resolveAll(kernel.container, Tokens.endpoints)
     const backends = resolveAll(kernel.container, Tokens.backends)
-    const jobs = resolveAll(kernel.container, Tokens.jobs)
+    const jobHandlers = resolveAll(kernel.container, Tokens.jobHandlers)
     yield* stopOn([
       ...checkModels(config.deployment, backends),
-      ...portsOfTheServer(endpoints, jobs, order),
+      ...portsOfTheServer(endpoints, jobHandlers, order),
       ...twiceRouted(endpoints),
     ])
     return {

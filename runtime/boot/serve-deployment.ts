@@ -27,12 +27,16 @@ const workThroughJobs = (
   container: DependencyContainer,
 ): Effect.Effect<void, PortError, Scope.Scope> =>
   Effect.suspend(() => {
-    const jobs = resolveAll(container, Tokens.jobs)
-    return jobs.length === 0
+    const jobHandlers = resolveAll(container, Tokens.jobHandlers)
+    return jobHandlers.length === 0
       ? Effect.void
-      : Effect.forEach(jobs, (job) => resolve(container, Tokens.queue).consume(job), {
-          discard: true,
-        })
+      : Effect.forEach(
+          jobHandlers,
+          (handler) => resolve(container, Tokens.queue).consume(handler),
+          {
+            discard: true,
+          },
+        )
   })
 
 /**

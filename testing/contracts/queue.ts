@@ -22,7 +22,7 @@ export interface OpenedQueue {
    * looked for work since, and begun all that they could. With 0 they only look.
    */
   advance(ms: number): Effect.Effect<void>
-  /** The encoded payloads of the dead, as an operator finds them. */
+  /** The encoded jobs of the dead, as an operator finds them. */
   readonly deadLetters: Effect.Effect<readonly Json[], unknown>
   /** Absent where the adapter knows no transactions. */
   readonly transaction?: Database["transaction"]
@@ -36,11 +36,11 @@ export type QueueCases = Readonly<
  * What every Queue does, beyond the port's own words:
  *
  * - `consume` comes back once it works; the work goes on until its Scope closes, which interrupts the runs and waits for them.
- * - A stop is no failure: the payload waits again and the run does not count. A lost lease does count, so a payload that kills its worker dies too.
- * - Among payloads that are due the higher priority goes first, then the one that is due longer.
+ * - A stop is no failure: the job waits again and the run does not count. A lost lease does count, so a job that kills its worker dies too.
+ * - Among jobs that are due the higher priority goes first, then the one that is due longer.
  * - The wait before a retry is above 0, grows, and is 10 minutes at most.
- * - A key is one job's own. The dead don't hold their key.
- * - A payload that the job can't decode fails like any other, and stops nobody. A defect is a failure.
+ * - A key is one handler's own. The dead don't hold their key.
+ * - A job that the handler can't decode fails like any other, and stops nobody. A defect is a failure.
  * - A worker that lives keeps its lease, however long the run is.
  *
  * `open` gives a fresh one for every case. `modelRuns`: how many random schedules are tried.

@@ -12,7 +12,7 @@ queueContract(
       other: queue.other,
       cutOff: Effect.sync(() => queue.cutOff()),
       advance: queue.advance,
-      deadLetters: Effect.sync(() => queue.dead.map(({ payload }) => payload)),
+      deadLetters: Effect.sync(() => queue.dead.map(({ job }) => job)),
       transaction: fakeTransaction,
     }
   }),

@@ -1,16 +1,16 @@
 import { Effect, Schema } from "effect"
 import { PortError } from "../../core/errors.ts"
 import type { Json } from "../../core/json.ts"
-import type { Job, Queue } from "../../core/ports/queue.ts"
+import type { JobHandler, Queue } from "../../core/ports/queue.ts"
 import { type FakeClock, fakeClock } from "./clock.ts"
 import { makeEntries } from "./queue/entries.ts"
 import { type Consumer, makeProcess, type Process } from "./queue/process.ts"
 import { whenCommitted } from "./transaction.ts"
 
-export interface QueuedPayload {
-  readonly job: string
+export interface QueuedJob {
+  readonly handler: string
   /** Encoded. */
-  readonly payload: Json
+  readonly job: Json
   readonly dueMs: number
   readonly attempts: number
   /** Of the last run that failed. */
@@ -19,25 +19,25 @@ export interface QueuedPayload {
 
 export interface FakeQueue extends Queue {
   readonly clock: FakeClock
-  readonly waiting: readonly QueuedPayload[]
-  readonly running: readonly QueuedPayload[]
-  readonly dead: readonly QueuedPayload[]
+  readonly waiting: readonly QueuedJob[]
+  readonly running: readonly QueuedJob[]
+  readonly dead: readonly QueuedJob[]
   /** Moves the clock, begins what is due, and lets it go as far as it can without waiting. With 0 after the clock was moved by other hands. */
   advance(ms: number): Effect.Effect<void>
-  /** Another process on the same payloads. */
+  /** Another process on the same jobs. */
   readonly other: Queue
   /** This process keeps running, but it renews, takes and reports nothing any more, as if its network were gone. */
   cutOff(): void
 }
 
-const encode = <P>(job: Job<P>, payload: P): Effect.Effect<Json, PortError> =>
-  Schema.encodeEffect(job.payload)(payload).pipe(
+const encode = <Job>(handler: JobHandler<Job>, job: Job): Effect.Effect<Json, PortError> =>
+  Schema.encodeEffect(handler.codec)(job).pipe(
     Effect.map((encoded) => JSON.parse(JSON.stringify(encoded)) as Json),
     Effect.mapError(
       (cause) =>
         new PortError({
           port: "queue",
-          message: `The payload does not fit the job ${job.name}: ${cause.message}`,
+          message: `The job does not fit the handler ${handler.name}: ${cause.message}`,
           cause,
         }),
     ),
@@ -75,11 +75,11 @@ export const fakeQueue = (clock: FakeClock = fakeClock()): FakeQueue => {
   })
 
   const queueOf = (process: Process): Queue => ({
-    send: (job, payload, { key, delayMs = 0, priority = 0 } = {}, tx) =>
-      Effect.map(encode(job, payload), (json) => {
+    send: (handler, job, { key, delayMs = 0, priority = 0 } = {}, tx) =>
+      Effect.map(encode(handler, job), (json) => {
         const entry = {
-          job: job.name,
-          payload: json,
+          handler: handler.name,
+          job: json,
           key,
           priority,
           dueMs: clock.nowMs() + delayMs,
@@ -88,10 +88,10 @@ export const fakeQueue = (clock: FakeClock = fakeClock()): FakeQueue => {
       }),
     held: ({ name }, keys) =>
       Effect.sync(() => new Set(keys.filter((key) => entries.isHeld(name, key)))),
-    consume: <P>(job: Job<P>) =>
+    consume: <Job>(handler: JobHandler<Job>) =>
       Effect.gen(function* () {
         const consumer: Consumer = {
-          job: job as unknown as Job<unknown>,
+          handler: handler as unknown as JobHandler<unknown>,
           context: yield* Effect.context<never>(),
           running: new Map(),
           isStopping: false,

@@ -42,7 +42,7 @@ await Effect.runPromise(
       yield* drive(worker, woken, { clock: systemClock, log: fakeLog(), pollMs: 100 })
       yield* queue.consume({
         name: "numbers",
-        payload: Schema.Int,
+        codec: Schema.Int,
         concurrency: 8,
         leaseMs: 3_000,
         attempts: 100,

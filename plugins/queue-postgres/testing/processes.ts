@@ -41,15 +41,15 @@ const makeProcess = (given: Database, clock: FakeClock) => {
   return {
     queue: {
       ...queue,
-      consume: (job) =>
+      consume: (handler) =>
         queue.consume({
-          ...job,
-          run: (payload) =>
+          ...handler,
+          run: (job) =>
             Effect.suspend(() => {
               runs++
-              shortestLeaseMs = Math.min(shortestLeaseMs, job.leaseMs)
+              shortestLeaseMs = Math.min(shortestLeaseMs, handler.leaseMs)
               return Effect.ensuring(
-                job.run(payload),
+                handler.run(job),
                 Effect.sync(() => runs--),
               )
             }),

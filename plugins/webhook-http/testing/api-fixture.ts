@@ -5,7 +5,7 @@ import {
   type Database,
   defaultLimits,
   type Endpoint,
-  type Job,
+  type JobHandler,
   type Outbound,
   type Queue,
   type Tenant,
@@ -16,7 +16,7 @@ import { makeSecrets } from "../../../runtime/services/secrets.ts"
 import { callPathFixture, fakeMetrics, fakeQueue } from "../../../testing/index.ts"
 import { openTestDatabase } from "../../../testing/postgres.ts"
 import { openReceiver, type Receiver } from "../../../testing/receiver.ts"
-import { makeDeliveryJob } from "../delivery-job.ts"
+import { makeDeliveryHandler } from "../delivery-handler.ts"
 import type { WebhookDeps } from "../deps.ts"
 import { makeEmitter } from "../emitter.ts"
 import { webhookEndpoints } from "../endpoints.ts"
@@ -31,9 +31,9 @@ const inTransactions = (
   database: Database,
 ): { readonly queue: Queue; readonly database: Database } => {
   const waiting = new Map<Transaction, Effect.Effect<void, never>[]>()
-  const send: Queue["send"] = (job, payload, options, tx) =>
+  const send: Queue["send"] = (handler, job, options, tx) =>
     Effect.suspend(() => {
-      const now = queue.send(job, payload, options)
+      const now = queue.send(handler, job, options)
       if (!tx) return now
       waiting.get(tx)?.push(Effect.orDie(now))
       return Effect.void
@@ -87,8 +87,11 @@ export const openApiFixture = async (settings: Partial<Settings> = {}) => {
     random: () => random,
   }
   const endpoints = webhookEndpoints(() => deps)
-  const job: Job<never> = makeDeliveryJob(() => deps, deps.settings) as Job<never>
-  const consume = () => Effect.runPromise(queue.consume(job).pipe(Scope.provide(scope)))
+  const handler: JobHandler<never> = makeDeliveryHandler(
+    () => deps,
+    deps.settings,
+  ) as JobHandler<never>
+  const consume = () => Effect.runPromise(queue.consume(handler).pipe(Scope.provide(scope)))
   const receivers: Receiver[] = []
 
   const callerOf = (tenant: Tenant): Caller => ({

@@ -1,7 +1,7 @@
 import { Effect, Schema } from "effect"
 import { expect } from "vitest"
 import { PortError } from "../../../core/errors.ts"
-import type { Job } from "../../../core/ports/queue.ts"
+import type { JobHandler } from "../../../core/ports/queue.ts"
 import type { OpenedQueue, QueueCases } from "../queue.ts"
 import { eventually, longestBackoffMs, type Recorder, record } from "./recorder.ts"
 
@@ -20,18 +20,18 @@ const waitForRun = ({ advance }: OpenedQueue, { began }: Recorder) =>
     return waitedMs
   })
 
-const failUntilDead = (opened: OpenedQueue, recorder: Recorder, payload: string) =>
+const failUntilDead = (opened: OpenedQueue, recorder: Recorder, job: string) =>
   Effect.gen(function* () {
-    yield* opened.queue.send(recorder.job, payload)
-    for (let n = 0; n < recorder.job.attempts; n++) yield* opened.advance(longestBackoffMs)
+    yield* opened.queue.send(recorder.handler, job)
+    for (let n = 0; n < recorder.handler.attempts; n++) yield* opened.advance(longestBackoffMs)
   })
 
 export const queueFailureCases: QueueCases = {
   "tries again after waits that grow": (opened) =>
     Effect.gen(function* () {
       const recorder = record({ attempts: 5 }, (_, nthRun) => (nthRun < 5 ? broken : Effect.void))
-      yield* opened.queue.consume(recorder.job)
-      yield* opened.queue.send(recorder.job, "flaky")
+      yield* opened.queue.consume(recorder.handler)
+      yield* opened.queue.send(recorder.handler, "flaky")
       yield* eventually(opened, () => expect(recorder.began).toHaveLength(1))
       yield* opened.advance(0)
       expect(recorder.began).toHaveLength(1)
@@ -45,27 +45,27 @@ export const queueFailureCases: QueueCases = {
 
   "does not hold up others while one waits for its retry": (opened) =>
     Effect.gen(function* () {
-      const { job, succeeded } = record({}, (payload) => (payload === "bad" ? broken : Effect.void))
-      yield* opened.queue.send(job, "bad", { priority: 5 })
-      yield* opened.queue.send(job, "good")
-      yield* opened.queue.consume(job)
+      const { handler, succeeded } = record({}, (job) => (job === "bad" ? broken : Effect.void))
+      yield* opened.queue.send(handler, "bad", { priority: 5 })
+      yield* opened.queue.send(handler, "good")
+      yield* opened.queue.consume(handler)
       yield* eventually(opened, () => expect(succeeded).toEqual(["good"]))
     }),
 
   "buries what failed as often as it may, and keeps it": (opened) =>
     Effect.gen(function* () {
       const recorder = record({ attempts: 3 }, () => broken)
-      yield* opened.queue.consume(recorder.job)
+      yield* opened.queue.consume(recorder.handler)
       yield* failUntilDead(opened, recorder, "hopeless")
       yield* opened.advance(10 * longestBackoffMs)
       expect(recorder.began).toEqual(["hopeless", "hopeless", "hopeless"])
       expect(yield* opened.deadLetters).toEqual(["hopeless"])
     }),
 
-  "runs a job of one attempt once": (opened) =>
+  "runs a handler of one attempt once": (opened) =>
     Effect.gen(function* () {
       const recorder = record({ attempts: 1 }, () => broken)
-      yield* opened.queue.consume(recorder.job)
+      yield* opened.queue.consume(recorder.handler)
       yield* failUntilDead(opened, recorder, "once")
       expect(recorder.began).toEqual(["once"])
       expect(yield* opened.deadLetters).toEqual(["once"])
@@ -73,22 +73,26 @@ export const queueFailureCases: QueueCases = {
 
   "takes a defect as a failure": (opened) =>
     Effect.gen(function* () {
-      const recorder = record({ attempts: 2 }, (payload) =>
-        payload === "bug" ? Effect.die(new Error("a bug")) : Effect.void,
+      const recorder = record({ attempts: 2 }, (job) =>
+        job === "bug" ? Effect.die(new Error("a bug")) : Effect.void,
       )
-      yield* opened.queue.consume(recorder.job)
+      yield* opened.queue.consume(recorder.handler)
       yield* failUntilDead(opened, recorder, "bug")
-      yield* opened.queue.send(recorder.job, "next")
+      yield* opened.queue.send(recorder.handler, "next")
       yield* eventually(opened, () => expect(recorder.succeeded).toEqual(["next"]))
       expect(recorder.began).toEqual(["bug", "bug", "next"])
     }),
 
-  "is not stopped by a payload that the job can't decode": (opened) =>
+  "is not stopped by a job that the handler can't decode": (opened) =>
     Effect.gen(function* () {
       const recorder = record({ attempts: 2 })
-      const older: Job<number> = { ...recorder.job, payload: Schema.Finite, run: () => Effect.void }
+      const older: JobHandler<number> = {
+        ...recorder.handler,
+        codec: Schema.Finite,
+        run: () => Effect.void,
+      }
       yield* opened.queue.send(older, 7, { priority: 5 })
-      yield* opened.queue.consume(recorder.job)
+      yield* opened.queue.consume(recorder.handler)
       yield* failUntilDead(opened, recorder, "sound")
       yield* eventually(opened, () => expect(recorder.succeeded).toEqual(["sound"]))
       expect(yield* opened.deadLetters).toEqual([7])

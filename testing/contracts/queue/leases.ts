@@ -1,14 +1,14 @@
 import { Effect, Exit, Scope } from "effect"
 import { expect } from "vitest"
 import { PortError } from "../../../core/errors.ts"
-import type { Job, Queue } from "../../../core/ports/queue.ts"
+import type { JobHandler, Queue } from "../../../core/ports/queue.ts"
 import type { QueueCases } from "../queue.ts"
 import { eventually, longestBackoffMs, makeGate, record } from "./recorder.ts"
 
-const consumeUntilStopped = <P>(queue: Queue, job: Job<P>) =>
+const consumeUntilStopped = <Job>(queue: Queue, handler: JobHandler<Job>) =>
   Effect.gen(function* () {
     const scope = yield* Scope.make()
-    yield* queue.consume(job).pipe(Scope.provide(scope))
+    yield* queue.consume(handler).pipe(Scope.provide(scope))
     return Scope.close(scope, Exit.void)
   })
 
@@ -18,10 +18,10 @@ export const queueLeaseCases: QueueCases = {
       const gate = makeGate()
       const here = record({ leaseMs: 10_000 }, () => gate.pass)
       const there = record({ leaseMs: 10_000 })
-      yield* opened.queue.consume(here.job)
-      yield* opened.queue.send(here.job, "long")
+      yield* opened.queue.consume(here.handler)
+      yield* opened.queue.send(here.handler, "long")
       yield* eventually(opened, () => expect(here.began).toEqual(["long"]))
-      yield* opened.other.consume(there.job)
+      yield* opened.other.consume(there.handler)
       yield* opened.advance(100_000)
       yield* gate.open
       yield* eventually(opened, () => expect(here.succeeded).toEqual(["long"]))
@@ -33,10 +33,10 @@ export const queueLeaseCases: QueueCases = {
       Effect.gen(function* () {
         const here = record({ leaseMs: 10_000 }, () => Effect.never)
         const there = record({ leaseMs: 10_000 })
-        yield* opened.queue.consume(here.job)
-        yield* opened.queue.send(here.job, "orphan")
+        yield* opened.queue.consume(here.handler)
+        yield* opened.queue.send(here.handler, "orphan")
         yield* eventually(opened, () => expect(here.began).toEqual(["orphan"]))
-        yield* opened.other.consume(there.job)
+        yield* opened.other.consume(there.handler)
         yield* opened.cutOff
         yield* opened.advance(1000)
         expect(there.began).toEqual([])
@@ -56,11 +56,11 @@ export const queueLeaseCases: QueueCases = {
         Effect.uninterruptible(Effect.andThen(late.pass, broken)),
       )
       const there = record({ leaseMs: 10_000, attempts: 2 }, () => gate.pass)
-      yield* opened.queue.consume(here.job)
-      yield* opened.queue.send(here.job, "orphan")
+      yield* opened.queue.consume(here.handler)
+      yield* opened.queue.send(here.handler, "orphan")
       yield* eventually(opened, () => expect(here.began).toEqual(["orphan"]))
       yield* opened.cutOff
-      yield* opened.other.consume(there.job)
+      yield* opened.other.consume(there.handler)
       yield* opened.advance(longestBackoffMs)
       yield* eventually(opened, () => expect(there.began).toEqual(["orphan"]))
       yield* late.open
@@ -80,11 +80,11 @@ export const queueLeaseCases: QueueCases = {
     Effect.gen(function* () {
       const here = record({ attempts: 1 }, () => Effect.never)
       const there = record({ attempts: 1 })
-      yield* opened.queue.consume(here.job)
-      yield* opened.queue.send(here.job, "killer")
+      yield* opened.queue.consume(here.handler)
+      yield* opened.queue.send(here.handler, "killer")
       yield* eventually(opened, () => expect(here.began).toEqual(["killer"]))
       yield* opened.cutOff
-      yield* opened.other.consume(there.job)
+      yield* opened.other.consume(there.handler)
       yield* opened.advance(longestBackoffMs)
       expect(there.began).toEqual([])
       expect(yield* opened.deadLetters).toEqual(["killer"])
@@ -97,13 +97,13 @@ export const queueLeaseCases: QueueCases = {
         Effect.yieldNow,
         Effect.sync(() => void steps.push("cleaned up")),
       )
-      const { job, began, interrupted } = record({ concurrency: 2 }, () =>
+      const { handler, began, interrupted } = record({ concurrency: 2 }, () =>
         Effect.onInterrupt(Effect.never, () => slowEnd),
       )
-      const stop = yield* consumeUntilStopped(opened.queue, job)
-      yield* opened.queue.send(job, "a")
-      yield* opened.queue.send(job, "b")
-      yield* opened.queue.send(job, "c")
+      const stop = yield* consumeUntilStopped(opened.queue, handler)
+      yield* opened.queue.send(handler, "a")
+      yield* opened.queue.send(handler, "b")
+      yield* opened.queue.send(handler, "c")
       yield* eventually(opened, () => expect(began).toEqual(["a", "b"]))
       yield* stop
       expect([steps, [...interrupted].sort()]).toEqual([
@@ -122,27 +122,27 @@ export const queueLeaseCases: QueueCases = {
         nthRun === 1 ? broken : Effect.void,
       )
       for (let n = 0; n < 3; n++) {
-        const stop = yield* consumeUntilStopped(opened.queue, cut.job)
-        if (n === 0) yield* opened.queue.send(cut.job, "patient")
+        const stop = yield* consumeUntilStopped(opened.queue, cut.handler)
+        if (n === 0) yield* opened.queue.send(cut.handler, "patient")
         yield* eventually(opened, () => expect(cut.began).toHaveLength(n + 1))
         yield* stop
         yield* opened.advance(10_000)
       }
-      yield* opened.other.consume(next.job)
+      yield* opened.other.consume(next.handler)
       yield* eventually(opened, () => expect(next.began).toEqual(["patient"]))
       yield* opened.advance(longestBackoffMs)
       yield* eventually(opened, () => expect(next.succeeded).toEqual(["patient"]))
       expect(yield* opened.deadLetters).toEqual([])
     }),
 
-  "stops one job and leaves the others": (opened) =>
+  "stops one handler and leaves the others": (opened) =>
     Effect.gen(function* () {
       const gate = makeGate()
       const stopped = record({ name: "stopped" })
       const others = record({ name: "others" }, () => gate.pass)
-      const stop = yield* consumeUntilStopped(opened.queue, stopped.job)
-      yield* opened.queue.consume(others.job)
-      yield* opened.queue.send(others.job, "x")
+      const stop = yield* consumeUntilStopped(opened.queue, stopped.handler)
+      yield* opened.queue.consume(others.handler)
+      yield* opened.queue.send(others.handler, "x")
       yield* eventually(opened, () => expect(others.began).toEqual(["x"]))
       yield* stop
       yield* gate.open

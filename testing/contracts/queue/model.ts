@@ -2,11 +2,11 @@ import { Effect, Exit, Schema, Scope } from "effect"
 import fc from "fast-check"
 import { expect } from "vitest"
 import { PortError } from "../../../core/errors.ts"
-import type { Job, Queue } from "../../../core/ports/queue.ts"
+import type { JobHandler, Queue } from "../../../core/ports/queue.ts"
 import type { OpenedQueue } from "../queue.ts"
 import { longestBackoffMs, makeGate } from "./recorder.ts"
 
-const Payload = Schema.Struct({ id: Schema.Int, failures: Schema.Int, slow: Schema.Boolean })
+const Job = Schema.Struct({ id: Schema.Int, failures: Schema.Int, slow: Schema.Boolean })
 
 type Step =
   | {
@@ -62,9 +62,9 @@ const makeWorld = () => {
   let gate = makeGate()
   let isOver = false
 
-  const jobOf = (): Job<typeof Payload.Type> => {
+  const handlerOf = (): JobHandler<typeof Job.Type> => {
     let running = 0
-    const work = ({ id, failures, slow }: typeof Payload.Type) =>
+    const work = ({ id, failures, slow }: typeof Job.Type) =>
       Effect.gen(function* () {
         runs.set(id, (runs.get(id) ?? 0) + 1)
         if (nowMs < (dueMs.get(id) ?? Number.POSITIVE_INFINITY))
@@ -76,15 +76,15 @@ const makeWorld = () => {
           return yield* new PortError({ port: "test", message: "not yet" })
         done.add(id)
       })
-    const run = (payload: typeof Payload.Type) =>
+    const run = (job: typeof Job.Type) =>
       Effect.suspend(() => {
         running++
         return Effect.ensuring(
-          work(payload),
+          work(job),
           Effect.sync(() => running--),
         )
       })
-    return { name: "model", payload: Payload, concurrency, leaseMs: 10_000, attempts, run }
+    return { name: "model", codec: Job, concurrency, leaseMs: 10_000, attempts, run }
   }
 
   return {
@@ -92,7 +92,7 @@ const makeWorld = () => {
     runs,
     done,
     faults,
-    jobOf,
+    handlerOf,
     now: () => nowMs,
     pass: (ms: number) => {
       nowMs += ms
@@ -116,7 +116,12 @@ const send = (
 ) =>
   Effect.gen(function* () {
     const put = (tx?: Parameters<Queue["send"]>[3]) =>
-      opened.other.send(world.jobOf(), { id, failures: move.failures, slow: move.slow }, move, tx)
+      opened.other.send(
+        world.handlerOf(),
+        { id, failures: move.failures, slow: move.slow },
+        move,
+        tx,
+      )
     const isKept = ending !== "rollback"
     if (isKept) world.dueMs.set(id, world.now() + move.delayMs)
     if (ending === "none" || opened.transaction === undefined)
@@ -138,7 +143,7 @@ const makeWorkers = (opened: OpenedQueue, world: World) =>
         const scope = yield* Scope.make()
         scopes[process] = scope
         yield* (process === 0 ? opened.queue : opened.other)
-          .consume(world.jobOf())
+          .consume(world.handlerOf())
           .pipe(Scope.provide(scope))
       })
     yield* Scope.addFinalizer(

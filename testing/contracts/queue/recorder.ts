@@ -1,13 +1,13 @@
 import { Deferred, Effect, Exit, Schema } from "effect"
 import type { PortError } from "../../../core/errors.ts"
-import type { Job } from "../../../core/ports/queue.ts"
+import type { JobHandler } from "../../../core/ports/queue.ts"
 import type { OpenedQueue } from "../queue.ts"
 
 /** The longest wait before a retry that the contract allows. */
 export const longestBackoffMs = 600_000
 
 export interface Recorder {
-  readonly job: Job<string>
+  readonly handler: JobHandler<string>
   /** In order, one for every run. */
   readonly began: readonly string[]
   readonly succeeded: readonly string[]
@@ -16,11 +16,11 @@ export interface Recorder {
   readonly most: number
 }
 
-type Behaviour = (payload: string, nthRun: number) => Effect.Effect<void, PortError>
+type Behaviour = (job: string, nthRun: number) => Effect.Effect<void, PortError>
 
 const defaults = { name: "job", concurrency: 1, leaseMs: 30_000, attempts: 3 }
 
-/** A job of texts that writes down what happens to it. */
+/** A handler of texts that writes down what happens to it. */
 export const record = (
   options: Partial<typeof defaults> = {},
   behave: Behaviour = () => Effect.void,
@@ -30,22 +30,22 @@ export const record = (
   const interrupted: string[] = []
   let running = 0
   let most = 0
-  const run = (payload: string) =>
+  const run = (job: string) =>
     Effect.suspend(() => {
-      began.push(payload)
+      began.push(job)
       most = Math.max(most, ++running)
-      return behave(payload, began.filter((text) => text === payload).length)
+      return behave(job, began.filter((text) => text === job).length)
     }).pipe(
-      Effect.onInterrupt(() => Effect.sync(() => void interrupted.push(payload))),
+      Effect.onInterrupt(() => Effect.sync(() => void interrupted.push(job))),
       Effect.onExit((exit) =>
         Effect.sync(() => {
           running--
-          if (Exit.isSuccess(exit)) succeeded.push(payload)
+          if (Exit.isSuccess(exit)) succeeded.push(job)
         }),
       ),
     )
   return {
-    job: { ...defaults, ...options, payload: Schema.String, run },
+    handler: { ...defaults, ...options, codec: Schema.String, run },
     began,
     succeeded,
     interrupted,

@@ -4,16 +4,16 @@ import type { QueueCases } from "../queue.ts"
 import { eventually, record } from "./recorder.ts"
 
 export const queueTransactionCases: QueueCases = {
-  "shows a payload when its transaction commits, not before": (opened) =>
+  "shows a job when its transaction commits, not before": (opened) =>
     Effect.gen(function* () {
       if (opened.transaction === undefined) return
-      const { job, began, succeeded } = record()
-      yield* opened.queue.consume(job)
+      const { handler, began, succeeded } = record()
+      yield* opened.queue.consume(handler)
       yield* opened.transaction((tx) =>
         Effect.gen(function* () {
-          yield* opened.queue.send(job, "a", {}, tx)
-          yield* opened.queue.send(job, "b", { key: "k" }, tx)
-          yield* opened.queue.send(job, "b again", { key: "k" }, tx)
+          yield* opened.queue.send(handler, "a", {}, tx)
+          yield* opened.queue.send(handler, "b", { key: "k" }, tx)
+          yield* opened.queue.send(handler, "b again", { key: "k" }, tx)
           yield* opened.advance(1000)
           expect(began).toEqual([])
         }),
@@ -24,14 +24,14 @@ export const queueTransactionCases: QueueCases = {
   "never shows one whose transaction failed": (opened) =>
     Effect.gen(function* () {
       if (opened.transaction === undefined) return
-      const { job, began, succeeded } = record()
-      yield* opened.queue.consume(job)
+      const { handler, began, succeeded } = record()
+      yield* opened.queue.consume(handler)
       const failing = opened.transaction((tx) =>
-        Effect.andThen(opened.queue.send(job, "ghost", { key: "k" }, tx), Effect.fail("no")),
+        Effect.andThen(opened.queue.send(handler, "ghost", { key: "k" }, tx), Effect.fail("no")),
       )
       expect(yield* Effect.flip(failing)).toBe("no")
       yield* opened.advance(1000)
-      yield* opened.queue.send(job, "real", { key: "k" })
+      yield* opened.queue.send(handler, "real", { key: "k" })
       yield* eventually(opened, () => expect(succeeded).toEqual(["real"]))
       expect(began).toEqual(["real"])
     }),
@@ -39,13 +39,13 @@ export const queueTransactionCases: QueueCases = {
   "never shows one whose transaction was interrupted": (opened) =>
     Effect.gen(function* () {
       if (opened.transaction === undefined) return
-      const { job, began } = record()
+      const { handler, began } = record()
       const sent = Deferred.makeUnsafe<void>()
-      yield* opened.queue.consume(job)
+      yield* opened.queue.consume(handler)
       const fiber = yield* Effect.forkChild(
         opened.transaction((tx) =>
           opened.queue
-            .send(job, "ghost", {}, tx)
+            .send(handler, "ghost", {}, tx)
             .pipe(Effect.andThen(Deferred.succeed(sent, undefined)), Effect.andThen(Effect.never)),
         ),
       )

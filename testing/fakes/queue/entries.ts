@@ -4,8 +4,8 @@ import type { Clock } from "../../../core/services/clock.ts"
 /** waiting -> leased -> (gone) | waiting (failed, released, or lost its lease) | dead. */
 export interface Entry {
   readonly id: number
-  readonly job: string
-  readonly payload: Json
+  readonly handler: string
+  readonly job: Json
   readonly key: string | undefined
   readonly priority: number
   state: "waiting" | "leased" | "dead"
@@ -24,8 +24,8 @@ export interface Lease {
 }
 
 export interface NewEntry {
-  readonly job: string
-  readonly payload: Json
+  readonly handler: string
+  readonly job: Json
   readonly key: string | undefined
   readonly priority: number
   readonly dueMs: number
@@ -59,19 +59,21 @@ export const makeEntries = (clock: Clock) => {
     )
   }
 
-  const isHeld = (job: string, key: string): boolean =>
-    [...entries].some((entry) => entry.job === job && entry.key === key && entry.state !== "dead")
+  const isHeld = (handler: string, key: string): boolean =>
+    [...entries].some(
+      (entry) => entry.handler === handler && entry.key === key && entry.state !== "dead",
+    )
 
   return {
     holds,
     isHeld,
     of: (state: Entry["state"]): readonly Entry[] =>
       [...entries].filter((entry) => entry.state === state),
-    add: ({ job, key, ...rest }: NewEntry): void => {
-      if (key === undefined || !isHeld(job, key))
+    add: ({ handler, key, ...rest }: NewEntry): void => {
+      if (key === undefined || !isHeld(handler, key))
         entries.add({
           ...rest,
-          job,
+          handler,
           key,
           id: ++lastId,
           state: "waiting",
@@ -79,22 +81,24 @@ export const makeEntries = (clock: Clock) => {
           error: undefined,
         })
     },
-    claim: (job: {
+    claim: (handler: {
       readonly name: string
       readonly leaseMs: number
       readonly attempts: number
     }): Lease | undefined => {
       const due = [...entries].filter(
         (entry) =>
-          entry.job === job.name && entry.state === "waiting" && entry.dueMs <= clock.nowMs(),
+          entry.handler === handler.name &&
+          entry.state === "waiting" &&
+          entry.dueMs <= clock.nowMs(),
       )
       const entry = due.sort(before)[0]
       if (entry === undefined) return undefined
       const lease = {
         entry,
-        leaseMs: job.leaseMs,
-        maxAttempts: job.attempts,
-        untilMs: clock.nowMs() + job.leaseMs,
+        leaseMs: handler.leaseMs,
+        maxAttempts: handler.attempts,
+        untilMs: clock.nowMs() + handler.leaseMs,
       }
       entry.state = "leased"
       entry.attempts++

@@ -1,9 +1,9 @@
 import { Cause, type Context, Effect, Exit, Fiber, Schema } from "effect"
-import type { Job } from "../../../core/ports/queue.ts"
+import type { JobHandler } from "../../../core/ports/queue.ts"
 import type { Entries, Lease } from "./entries.ts"
 
 export interface Consumer {
-  readonly job: Job<unknown>
+  readonly handler: JobHandler<unknown>
   readonly context: Context.Context<never>
   /** The fiber is not known yet while it runs its first step. */
   readonly running: Map<Lease, Fiber.Fiber<void, unknown> | undefined>
@@ -23,15 +23,15 @@ export const makeProcess = (entries: Entries, changed: () => void) => {
   }
 
   const start = (consumer: Consumer, lease: Lease): void => {
-    const { job, context, running } = consumer
+    const { handler, context, running } = consumer
     const ended = (exit: Exit.Exit<void, unknown>) =>
       Effect.sync(() => {
         running.delete(lease)
         report(consumer, lease, exit)
         changed()
       })
-    const work = Schema.decodeUnknownEffect(job.payload)(lease.entry.payload).pipe(
-      Effect.flatMap((payload) => job.run(payload)),
+    const work = Schema.decodeUnknownEffect(handler.codec)(lease.entry.job).pipe(
+      Effect.flatMap((job) => handler.run(job)),
       Effect.onExit(ended),
     )
     running.set(lease, undefined)
@@ -40,8 +40,12 @@ export const makeProcess = (entries: Entries, changed: () => void) => {
   }
 
   const fill = (consumer: Consumer): void => {
-    while (!isCutOff && !consumer.isStopping && consumer.running.size < consumer.job.concurrency) {
-      const lease = entries.claim(consumer.job)
+    while (
+      !isCutOff &&
+      !consumer.isStopping &&
+      consumer.running.size < consumer.handler.concurrency
+    ) {
+      const lease = entries.claim(consumer.handler)
       if (lease === undefined) return
       start(consumer, lease)
     }

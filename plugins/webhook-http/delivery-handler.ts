@@ -1,5 +1,5 @@
 import { Effect, Option } from "effect"
-import { type Job, PortError } from "../../core/index.ts"
+import { type JobHandler, PortError } from "../../core/index.ts"
 import { attemptDelivery } from "./attempt.ts"
 import { makeDeliveryRows } from "./delivery-rows.ts"
 import type { OpenDeps, WebhookDeps } from "./deps.ts"
@@ -35,7 +35,10 @@ const deliver = (deps: WebhookDeps, ticket: Ticket): Effect.Effect<void, PortErr
 const notStarted = new PortError({ port: "webhook", message: "the plugin has not started yet" })
 
 /** One attempt of one delivery. Each further attempt is a ticket of its own, so the waits are ours and the queue's own retries are for crashes. */
-export const makeDeliveryJob = (open: OpenDeps, places: WebhookGateOptions): Job<Ticket> => {
+export const makeDeliveryHandler = (
+  open: OpenDeps,
+  places: WebhookGateOptions,
+): JobHandler<Ticket> => {
   const gate = makeWebhookGate(places)
   return {
     ...ticketJob,
