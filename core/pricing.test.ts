@@ -1,7 +1,7 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { costOf, freePrice, parsePrice, priceTag } from "./pricing.ts"
-import { noUsage, type Usage, usageOf } from "./usage.ts"
+import { costOf, freePrice, parsePrice, priceTag, worstCostOf } from "./pricing.ts"
+import { type Usage, usageOf } from "./usage.ts"
 
 const price = parsePrice({ input: 15_000, output: 60_000, image: 25, searchUnit: 2.5 })
 const cost = (usage: Partial<Usage>, factor?: number) =>
@@ -53,23 +53,54 @@ describe("the cost of a call", () => {
 
 const count = fc.nat(1_000_000)
 const usages = fc
-  .record({ inputTokens: count, outputTokens: count, images: fc.nat(8), searchUnits: fc.nat(2) })
+  .record({
+    inputTokens: count,
+    cacheReadTokens: count,
+    cacheWriteTokens: count,
+    outputTokens: count,
+    reasoningTokens: count,
+    images: fc.nat(8),
+    searchUnits: fc.nat(2),
+  })
   .map(usageOf)
-
-it("grows with usage, so a bound's cost covers the cost of whatever stays below it", () => {
-  fc.assert(
-    fc.property(usages, usages, fc.constantFrom(1, 0.5), (bound, other, factor) => {
-      const below = usageOf(
-        Object.fromEntries(
-          Object.keys(noUsage).map((key) => [
-            key,
-            Math.min(bound[key as keyof Usage], other[key as keyof Usage]),
-          ]),
-        ),
-      )
-      expect(cost(below, factor) <= cost(bound, factor)).toBe(true)
-    }),
+const rupiah = fc.nat(100_000)
+const priceLists = fc
+  .record(
+    { input: rupiah, output: rupiah, cacheRead: rupiah, cacheWrite: rupiah },
+    { requiredKeys: ["input", "output"] },
   )
+  .map(parsePrice)
+
+it("of a bound covers whatever stays below it, whether or not the cache helps, at any prices", () => {
+  fc.assert(
+    fc.property(
+      usages,
+      usages,
+      priceLists,
+      fc.constantFrom(1, 0.5),
+      (bound, other, prices, factor) => {
+        const least = (key: keyof Usage) => Math.min(bound[key], other[key])
+        const inputTokens = least("inputTokens")
+        const cacheReadTokens = Math.min(inputTokens, least("cacheReadTokens"))
+        const cacheWriteTokens = Math.min(inputTokens - cacheReadTokens, least("cacheWriteTokens"))
+        const below = usageOf({
+          inputTokens,
+          cacheReadTokens,
+          cacheWriteTokens,
+          outputTokens: least("outputTokens"),
+          images: least("images"),
+          searchUnits: least("searchUnits"),
+        })
+        const used = costOf(() => prices, { m: below }, factor)
+        expect(used <= worstCostOf(() => prices, { m: bound }, factor)).toBe(true)
+      },
+    ),
+  )
+})
+
+it("of a bound without cached tokens is the cost of that usage", () => {
+  const bound = usageOf({ inputTokens: 1000, outputTokens: 7 })
+  expect(worstCostOf(() => price, { m: bound }, 0.5)).toBe(cost(bound, 0.5))
 })
 
 it("refuses prices with more than 6 decimals", () => {

@@ -81,6 +81,13 @@ const femtoCost = (price: Price, usage: Usage): bigint => {
   )
 }
 
+/** Prices of the worst case: a token that may be cached costs the input's price unless its own is higher. */
+const worstPrice = (price: Price): Price => ({
+  ...price,
+  cacheRead: price.cacheRead > price.input ? price.cacheRead : price.input,
+  cacheWrite: price.cacheWrite > price.input ? price.cacheWrite : price.input,
+})
+
 /** Returns the price of `usage`, rounded up once to a micro-rupiah. `factor` is 1, or the batch factor; at most 3 decimals. */
 export const costOf = (
   prices: (model: string) => Price,
@@ -95,3 +102,13 @@ export const costOf = (
   const divisor = femtosInMicro * 1000n
   return (sum + divisor - 1n) / divisor
 }
+
+/**
+ * The most that a call within `bound` costs. A bound holds the maximum of each count: the tokens that may be read from a cache are maybe
+ * not there, and those that may be written are maybe already read, so neither makes it cheaper.
+ */
+export const worstCostOf = (
+  prices: (model: string) => Price,
+  bound: UsageByModel,
+  factor = 1,
+): Micros => costOf((model) => worstPrice(prices(model)), bound, factor)

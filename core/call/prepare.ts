@@ -6,7 +6,7 @@ import { type ApiError, apiError } from "../errors.ts"
 import type { Json } from "../json.ts"
 import { lesser, type Micros } from "../money.ts"
 import type { Call, Endpoint, Plan } from "../ports/endpoint.ts"
-import { costOf, type PriceTag, priceTag } from "../pricing.ts"
+import { costOf, type PriceTag, priceTag, worstCostOf } from "../pricing.ts"
 import type { Meter } from "./meter.ts"
 
 /** A call that was authorized, decoded and planned; nothing is held yet. */
@@ -109,7 +109,7 @@ export const prepare = (
     const plan = yield* endpoint.plan(call)
     const models = Object.keys(plan.bound)
     yield* reaches(input.caller, models)
-    holdMicros = call.price(plan.bound)
+    holdMicros = worstCostOf(parts.catalogue.price, plan.bound, factorOf(input))
     meter.time("plan", parts.clock.monotonicMs() - startedMs)
     return {
       call,

@@ -20,6 +20,7 @@ export interface ModelContext {
 
 /** A checked request with its worst case. Nothing has run yet. */
 export interface ModelPlan<Event> {
+  /** The maximum of each count by itself: no report may exceed it, and the worst price of it is held. */
   readonly bound: Usage
   /** Interrupting it stops the engine within one step. */
   readonly run: Stream.Stream<Event, ApiError>

@@ -177,7 +177,13 @@ export const makeChatModel = (parts: ChatModelParts): Task<ChatRequest, ChatEven
       },
     )
     const planned: ModelPlan<ChatEvent> = {
-      bound: usageOf({ inputTokens, cacheWriteTokens: marks.at(-1) ?? 0, outputTokens: maxTokens }),
+      bound: usageOf({
+        inputTokens,
+        cacheReadTokens: marks.at(-1) ?? 0,
+        cacheWriteTokens: marks.at(-1) ?? 0,
+        outputTokens: maxTokens,
+        reasoningTokens: answer.form.reasoning === "none" ? 0 : maxTokens,
+      }),
       run,
     }
     return planned

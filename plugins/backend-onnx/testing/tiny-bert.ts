@@ -89,8 +89,11 @@ const config = {
   layer_norm_eps: 1e-12,
 }
 
-export const tinyBertTensors = (seed = 1): readonly FloatTensor[] => {
-  const { width, feedForward, positions, layers } = tinyBertShape
+export const tinyBertTensors = (
+  seed = 1,
+  positions = tinyBertShape.positions,
+): readonly FloatTensor[] => {
+  const { width, feedForward, layers } = tinyBertShape
   const random = seededRandom(seed)
   const tensor = (
     name: string,
@@ -136,21 +139,23 @@ export const tinyBertTensors = (seed = 1): readonly FloatTensor[] => {
   return [...tables, ...Array.from({ length: layers }, (_, index) => layer(index)).flat()]
 }
 
-/** Writes the model's folder; `more` replaces files by their JSON. */
+/** Writes the model's folder; `more` replaces files by their JSON. A window of `maxTokens` needs as many positions, and four are unused. */
 export const writeTinyBert = (
   folder: string,
   more: Readonly<Record<string, object>> = {},
+  maxTokens = tinyBertShape.maxTokens,
 ): string => {
+  const positions = maxTokens + tinyBertShape.positions - tinyBertShape.maxTokens
   mkdirSync(join(folder, "1_Pooling"), { recursive: true })
   const files = {
-    "config.json": config,
+    "config.json": { ...config, max_position_embeddings: positions },
     "tokenizer.json": tokenizer,
-    "sentence_bert_config.json": { max_seq_length: tinyBertShape.maxTokens },
+    "sentence_bert_config.json": { max_seq_length: maxTokens },
     "1_Pooling/config.json": { pooling_mode_mean_tokens: true, pooling_mode_cls_token: false },
     ...more,
   }
   for (const [name, json] of Object.entries(files))
     writeFileSync(join(folder, name), JSON.stringify(json))
-  writeFileSync(join(folder, "model.safetensors"), writeSafetensors(tinyBertTensors()))
+  writeFileSync(join(folder, "model.safetensors"), writeSafetensors(tinyBertTensors(1, positions)))
   return folder
 }

@@ -22,7 +22,10 @@ const question = "Tell me a long story about the sea, the wind and a small boat.
 const textOf = (events: readonly ChatEvent[]) =>
   events.map((event) => (event.type === "text" ? event.text : "")).join("")
 
-/** `open` is called once. The model should have more than 12 tokens to say to a question about the sea. */
+/**
+ * `open` is called once. The model's window holds 240 tokens or more, and the suite's prompts of up to 150 characters; greedy, and with the
+ * seed 7 at temperature 1, it says more than 12 tokens to a question about the sea.
+ */
 export const chatModelContract = (name: string, open: () => Promise<ModelWorld<"chat">>): void => {
   describe(`${name} keeps the contract of chat models`, { timeout: 120_000 }, () => {
     let world: ModelWorld<"chat">
@@ -94,6 +97,32 @@ export const chatModelContract = (name: string, open: () => Promise<ModelWorld<"
         [1, 2, 3].map(() => ask(request(question, { sampling: { ...greedy, seed: 1 } }))),
       )
       expect(together.map(({ events }) => textOf(events))).toEqual([alone, alone, alone])
+    })
+
+    it("keeps its bound when it thinks", async () => {
+      const { events, used, bound } = await ask(request(question, { thinking: true }))
+      expect(events.filter((event) => event.type === "finish")).toEqual([events.at(-1)])
+      expect(used.reasoningTokens).toBeLessThanOrEqual(used.outputTokens)
+      expect(bound.reasoningTokens).toBeLessThanOrEqual(bound.outputTokens)
+    })
+
+    it("keeps its bound when a marked beginning is in its cache", async () => {
+      const marked: ChatRequest = request("Hi", {
+        messages: [
+          {
+            role: "user",
+            content: [
+              { type: "text", text: "The sea. ".repeat(16), cacheBreakpoint: true },
+              { type: "text", text: "Hi" },
+            ],
+          },
+        ],
+        maxTokens: 2,
+      })
+      for (let time = 0; time < 3; time++) {
+        const { used } = await ask(marked)
+        expect(used.cacheReadTokens + used.cacheWriteTokens).toBeLessThanOrEqual(used.inputTokens)
+      }
     })
 
     it("stops working when it is interrupted, or nobody reads on", async () => {

@@ -1,0 +1,54 @@
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import type { TaskName } from "../../core/ports/model.ts"
+import {
+  chatModelContract,
+  embedModelContract,
+  type ModelWorld,
+  rerankModelContract,
+} from "../../testing/contracts/model.ts"
+import { thinkingTemplate } from "./testing/chat-templates.ts"
+import { fixtureFolder } from "./testing/fixtures.ts"
+import { type GgufValue, writeGguf } from "./testing/gguf-writer.ts"
+import { openBackend } from "./testing/open-backend.ts"
+import { writeTinyBert } from "./testing/tiny-bert.ts"
+import { tinyLlama } from "./testing/tiny-llama.ts"
+
+/** The model port's contract, on tiny models: random weights and small checkpoints of each architecture. */
+const opened =
+  <T extends TaskName>(task: T, path: (folder: string) => string) =>
+  async (): Promise<ModelWorld<T>> => {
+    const fixture = openBackend()
+    const loaded = await fixture.open(task, path(fixture.dataDir))
+    return { id: "m", loaded, close: fixture.close }
+  }
+
+const tinyLlamaOf =
+  (seed: number, more: Readonly<Record<string, GgufValue>> = {}) =>
+  (folder: string) => {
+    const content = tinyLlama(seed)
+    const path = join(folder, "tiny.gguf")
+    writeFileSync(path, writeGguf({ ...content, metadata: { ...content.metadata, ...more } }))
+    return path
+  }
+
+chatModelContract("a Llama in GGUF", opened("chat", tinyLlamaOf(1)))
+chatModelContract(
+  "a Llama that thinks",
+  opened("chat", tinyLlamaOf(1, { "tokenizer.chat_template": thinkingTemplate })),
+)
+for (const name of ["llama", "qwen2", "qwen3", "mistral"])
+  chatModelContract(
+    `the checkpoint '${name}'`,
+    opened("chat", () => fixtureFolder(name)),
+  )
+
+embedModelContract(
+  "a BERT",
+  opened("embed", (folder) => writeTinyBert(join(folder, "tiny"), {}, 96)),
+)
+
+rerankModelContract(
+  "a Llama in GGUF",
+  opened("rerank", tinyLlamaOf(6, { "llama.context_length": 4096 })),
+)
