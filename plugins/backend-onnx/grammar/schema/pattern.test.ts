@@ -106,6 +106,20 @@ test("a pattern means what ECMAScript means by it", () => {
   )
 })
 
+test("an escape that means its character is no reason to read by halves of surrogate pairs", () => {
+  for (const [given, yes, no] of [
+    ["(\\-a|a)|\\W{2}a*?", ["a", "-a", "😀😀"], ["😀", "b"]],
+    ["^[\\-+]\\_.$", ["-_😀", "+_a"], ["-_", ",_a"]],
+    ["^[a\\-c]$", ["a", "-", "c"], ["b"]],
+    ["^[\\]\\-]\\-$", ["]-", "--"], ["\\-"]],
+  ] as const) {
+    for (const one of yes) expect(accepts(given, one), `${given} ${one}`).toBe(true)
+    for (const one of no) expect(accepts(given, one), `${given} ${one}`).toBe(false)
+    for (const one of [...yes, ...no])
+      expect(ecmaPattern(given).test(one), `${given} ${one}`).toBe(accepts(given, one))
+  }
+})
+
 test("anchors count where they stand at an end, also in a group that is all there is", () => {
   for (const [given, yes, no] of [
     ["^a$|^b", ["a", "bc"], ["ab", "cb"]],

@@ -237,10 +237,21 @@ class Parser {
   }
 }
 
-/** How validators read it. */
+/** Drops the backslash of escapes that mean their character and that Unicode mode refuses: `\-` outside of a class, `\_`, `\"`. */
+const withoutIdleEscapes = (pattern: string): string => {
+  let isInClass = false
+  return pattern.replace(/\\([\s\S])|[[\]]/gu, (token, escaped?: string) => {
+    if (escaped === undefined) isInClass = token === "[" || (isInClass && token !== "]")
+    else if (/[^A-Za-z0-9^$\\.*+?()[\]{}|/-]/u.test(escaped) || (escaped === "-" && !isInClass))
+      return escaped
+    return token
+  })
+}
+
+/** As validators read it: by code points (ajv's default, Python, Rust). Patterns that only the older mode of ECMAScript takes are read in it. */
 export const ecmaPattern = (pattern: string): RegExp => {
   try {
-    return new RegExp(pattern, "u")
+    return new RegExp(withoutIdleEscapes(pattern), "u")
   } catch {
     return new RegExp(pattern)
   }
