@@ -82,11 +82,14 @@ const femtoCost = (price: Price, usage: Usage): bigint => {
 }
 
 /** Prices of the worst case: a token that may be cached costs the input's price unless its own is higher. */
-const worstPrice = (price: Price): Price => ({
-  ...price,
-  cacheRead: price.cacheRead > price.input ? price.cacheRead : price.input,
-  cacheWrite: price.cacheWrite > price.input ? price.cacheWrite : price.input,
-})
+const worstPrice = (price: Price): Price => {
+  const atLeastInput = (own: bigint) => (own < price.input ? price.input : own)
+  return {
+    ...price,
+    cacheRead: atLeastInput(price.cacheRead),
+    cacheWrite: atLeastInput(price.cacheWrite),
+  }
+}
 
 /** Returns the price of `usage`, rounded up once to a micro-rupiah. `factor` is 1, or the batch factor; at most 3 decimals. */
 export const costOf = (
