@@ -184,6 +184,46 @@ const asksTheClock: Rule = ({ path, text }) => {
     : []
 }
 
+/** The suite of each port that has one, and what a test calls; the suites of models are one for each task. */
+const suites: Readonly<Record<string, readonly [file: string, ...called: string[]]>> = {
+  billing: ["billing", "billingContract"],
+  database: ["database", "databaseContract"],
+  idempotency: ["idempotency", "idempotencyContract"],
+  identity: ["identity", "identityContract"],
+  sessions: ["identity", "identityContract"],
+  queue: ["queue", "queueContract"],
+  storage: ["storage", "storageContract"],
+  webhook: ["webhook", "webhookContract"],
+  backends: ["model"],
+}
+const listedAfter = (text: string, key: string): readonly string[] =>
+  new RegExp(`\\b${key}: \\[([^\\]]*)\\]`).exec(text)?.[1]?.match(/\w+/g) ?? []
+
+const runsItsContracts: Rule = ({ path, text }) => {
+  const plugin = /^plugins\/[^/]+\/(?=plugin\.ts$)/.exec(path)?.[0]
+  if (plugin === undefined) return []
+  const own = sources.filter((source) => source.path.startsWith(plugin))
+  const tasks = own
+    .filter((source) => !isTest(source.path))
+    .flatMap((source) => listedAfter(source.text, "tasks"))
+  return listedAfter(text, "provides").flatMap((token) => {
+    const [file, ...called] = suites[token] ?? []
+    if (file === undefined) return []
+    const wanted = token === "backends" ? tasks.map((task) => `${task}ModelContract`) : called
+    return wanted
+      .filter(
+        (name) =>
+          !own.some(
+            (source) =>
+              isTest(source.path) &&
+              ownImportsOf(source).includes(`testing/contracts/${file}.ts`) &&
+              source.text.includes(`${name}(`),
+          ),
+      )
+      .map((name) => `provides ${token}, but none of its tests runs ${name} of contracts/${file}`)
+  })
+}
+
 const knownEffects = new Set(
   /`Effect`: ([\w,\s]+)/
     .exec(readFileSync(join(home, "CONTRIBUTING.md"), "utf8"))?.[1]
@@ -214,6 +254,7 @@ const rules: Readonly<Record<string, Rule>> = {
   "nothing left for later": isFinished,
   "time only from the clock": asksTheClock,
   "the part of Effect that we use": usesTheKnownEffects,
+  "a port's provider runs the port's contract": runsItsContracts,
 }
 
 const sources: readonly Source[] = [...sourceFolders, ...supportFolders]
@@ -327,6 +368,10 @@ const broken: Readonly<Record<keyof typeof rules, Source>> = {
   "nothing left for later": { path: "core/a.test.ts", text: `// ${["TO", "DO"].join("")}: later` },
   "time only from the clock": { path: "plugins/a/a.ts", text: "const now = Date.now()" },
   "the part of Effect that we use": { path: "core/a.ts", text: "const a = Effect.sandbox(b)" },
+  "a port's provider runs the port's contract": {
+    path: "plugins/storage-tape/plugin.ts",
+    text: "provides: [Tokens.storage, Tokens.endpoints],",
+  },
 }
 
 describe("the rules themselves", () => {
