@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from "node:child_process"
 import { join } from "node:path"
-import type { EngineSpec } from "../../plugins/backend-onnx/engine/protocol.ts"
+import type { EngineSpec } from "../../plugins/backend-onnx/worker/protocol.ts"
 import { root } from "../deployment/code.ts"
 import type { Task, Timing } from "./protocol.ts"
 

@@ -5,15 +5,15 @@ import type {
   LlamaEvent,
   LlamaInfo,
   LlamaRequest,
-} from "../../plugins/backend-onnx/engine/llama-jobs.ts"
-import type { EngineSpec } from "../../plugins/backend-onnx/engine/protocol.ts"
+} from "../../plugins/backend-onnx/generation/decoder-jobs.ts"
+import type { EngineSpec } from "../../plugins/backend-onnx/worker/protocol.ts"
 import { load } from "../deployment/code.ts"
 import { type Task, timingOf } from "./protocol.ts"
 
 const spec = JSON.parse(process.argv[2]!) as EngineSpec
-const { startEngine } = await load<
-  typeof import("../../plugins/backend-onnx/engine/engine-host.ts")
->("plugins/backend-onnx/engine/engine-host")
+const { startEngine } = await load<typeof import("../../plugins/backend-onnx/worker/host.ts")>(
+  "plugins/backend-onnx/worker/host",
+)
 const { loadChatTokenizer } = await load<
   typeof import("../../plugins/backend-onnx/tokenizer/chat-tokenizer.ts")
 >("plugins/backend-onnx/tokenizer/chat-tokenizer")

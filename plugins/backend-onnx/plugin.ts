@@ -1,9 +1,9 @@
 import { definePlugin } from "../../core/plugin.ts"
 import { provide, resolve, Tokens } from "../../core/tokens.ts"
 import { makeOnnxBackend } from "./backend.ts"
-import { makeEngineHealth } from "./engine/engine-health.ts"
 import { makeSchemaChecker } from "./grammar/schema-checker.ts"
 import { OnnxSettings } from "./settings.ts"
+import { makeEngineHealth } from "./worker/health.ts"
 
 export const plugin = definePlugin<OnnxSettings>({
   name: "backend-onnx",

@@ -3,9 +3,7 @@ import { join } from "node:path"
 import { Effect, Fiber, Stream } from "effect"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import type { ChatRequest, LoadedModel } from "../../core/ports/model.ts"
-import { startEngine } from "./engine/engine-host.ts"
-import type { LlamaEvent, LlamaInfo, LlamaRequest } from "./engine/llama-jobs.ts"
-import type { EngineSpec } from "./engine/protocol.ts"
+import type { LlamaEvent, LlamaInfo, LlamaRequest } from "./generation/decoder-jobs.ts"
 import {
   answer,
   chatRequest,
@@ -15,6 +13,8 @@ import {
   textOf,
 } from "./testing/open-backend.ts"
 import { loadChatTokenizer } from "./tokenizer/chat-tokenizer.ts"
+import { startEngine } from "./worker/host.ts"
+import type { EngineSpec } from "./worker/protocol.ts"
 
 /**
  * What the real models say. Paths come from the environment, as published in

@@ -1,3 +1,3 @@
-import { loadThread } from "../load-thread.mjs"
+import { loadThread } from "../worker/load-thread.mjs"
 
 await loadThread("grammar/grammar-thread")

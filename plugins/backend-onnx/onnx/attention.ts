@@ -1,4 +1,4 @@
-import type { DecoderConfig } from "../families/decoder-config.ts"
+import type { DecoderConfig } from "../architectures/decoder-config.ts"
 import type { GraphBuilder, Value } from "./graph-builder.ts"
 
 const masked = -1e9

@@ -1,5 +1,5 @@
-import type { DecoderConfig } from "../families/decoder-config.ts"
-import type { DecoderWeights, LayerMatrix } from "../families/decoder-weights.ts"
+import type { DecoderConfig } from "../architectures/decoder-config.ts"
+import type { DecoderWeights, LayerMatrix } from "../architectures/decoder-weights.ts"
 import { decodeRow, stacked } from "../weights/matrix.ts"
 import { type AttentionFrame, attention, attentionFrame } from "./attention.ts"
 import type { GraphBuilder, Value } from "./graph-builder.ts"

@@ -14,7 +14,7 @@ import {
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
-import { openDecoder } from "../families/open-decoder.ts"
+import { openDecoder } from "../sessions/open-decoder.ts"
 import { tinyLlamaFile } from "../testing/tiny-llama.ts"
 import { cachedFolder } from "./graph-cache.ts"
 

@@ -13,8 +13,8 @@ import {
   writeFileSync,
 } from "node:fs"
 import { join } from "node:path"
+import { type Content, contentOf } from "../weights/content-digest.ts"
 import { ModelFileError } from "../weights/model-file-error.ts"
-import { type Content, contentOf } from "./content-digest.ts"
 import { GraphBuilder } from "./graph-builder.ts"
 import { WeightStore } from "./weight-store.ts"
 

@@ -1,4 +1,4 @@
-import { openModelSource } from "../families/model-source.ts"
+import { openModelSource } from "../architectures/model-source.ts"
 import { buildDecoderGraph } from "../onnx/decoder-graph.ts"
 import { cachedGraph } from "../onnx/graph-cache.ts"
 import type { Precision } from "../onnx/linear.ts"

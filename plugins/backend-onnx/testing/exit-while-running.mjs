@@ -2,7 +2,7 @@
 import { register } from "tsx/esm/api"
 
 register()
-const { startThread } = await import("../engine/start-thread.ts")
+const { startThread } = await import("../worker/start-thread.ts")
 const [path, graphs] = process.argv.slice(2)
 const thread = startThread({
   kind: "llama",

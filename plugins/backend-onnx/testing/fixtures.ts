@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
-import type { DecoderSession } from "../families/decoder.ts"
+import type { DecoderSession } from "../sessions/decoder.ts"
 
 const folder = join(import.meta.dirname, "..", "fixtures")
 

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
-import type { DecoderConfig } from "../families/decoder-config.ts"
+import type { DecoderConfig } from "../architectures/decoder-config.ts"
 import { openSafetensorsFolder } from "../weights/safetensors-folder.ts"
 import type { TensorSource } from "../weights/tensor-file.ts"
 import type { GgufTensor, GgufValue } from "./gguf-writer.ts"

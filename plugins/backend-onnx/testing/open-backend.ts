@@ -15,8 +15,8 @@ import type {
 import type { Usage } from "../../../core/usage.ts"
 import { fakeClock, fakeLog, fakeWorkers } from "../../../testing/index.ts"
 import { makeOnnxBackend } from "../backend.ts"
-import { makeEngineHealth } from "../engine/engine-health.ts"
 import type { OnnxSettings } from "../settings.ts"
+import { makeEngineHealth } from "../worker/health.ts"
 
 /** A backend with fakes around it, in a folder of its own. */
 export const openBackend = (settings: Partial<OnnxSettings> = {}) => {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
-import { KvCache } from "../engine/kv-cache.ts"
-import type { Decoder } from "../families/decoder.ts"
+import { KvCache } from "../generation/kv-cache.ts"
+import type { Decoder } from "../sessions/decoder.ts"
 import { loadChatTokenizer } from "../tokenizer/chat-tokenizer.ts"
 
 const text = readFileSync(join(import.meta.dirname, "perplexity.txt"), "utf8")

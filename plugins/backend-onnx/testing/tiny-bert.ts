@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { seededRandom } from "../engine/random.ts"
+import { seededRandom } from "../sampling/random.ts"
 import { type FloatTensor, writeSafetensors } from "./safetensors-writer.ts"
 
 /** A BERT of random weights that knows the letters and a few words. */

@@ -1,4 +1,4 @@
-import { seededRandom } from "../engine/random.ts"
+import { seededRandom } from "../sampling/random.ts"
 import { byteAlphabet } from "../tokenizer/byte-level.ts"
 import { type GgufContent, type GgufTensor, writeGguf } from "./gguf-writer.ts"
 

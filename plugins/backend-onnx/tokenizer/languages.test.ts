@@ -2,6 +2,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, test } from "vitest"
+import { chatPrompt } from "../chat-format/chat-prompt.ts"
 import { expectedOf, fixtureFolder } from "../testing/fixtures.ts"
 import {
   byteLevelMetadata,
@@ -9,7 +10,6 @@ import {
   sentencePieceMetadata,
 } from "../testing/gguf-of-folder.ts"
 import type { Metadata, MetadataValue } from "../weights/gguf-metadata.ts"
-import { chatPrompt } from "./chat-prompt.ts"
 import { loadChatTokenizer, writeChatTokenizer } from "./chat-tokenizer.ts"
 import { folderLanguage } from "./folder-language.ts"
 import { ggufLanguage } from "./gguf-language.ts"

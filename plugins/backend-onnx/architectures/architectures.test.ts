@@ -1,0 +1,110 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, describe, expect, test } from "vitest"
+import type { Precision } from "../onnx/linear.ts"
+import { openDecoder } from "../sessions/open-decoder.ts"
+import {
+  expectedLogits,
+  expectedOf,
+  fixtureFolder,
+  largestGap,
+  logitsIn,
+  relativeError,
+  walkerOf,
+} from "../testing/fixtures.ts"
+
+const root = mkdtempSync(join(tmpdir(), "rakit-families-"))
+afterAll(() => rmSync(root, { recursive: true, force: true }))
+
+const open = (path: string, precision: Precision) =>
+  openDecoder({ path, graphs: join(root, "graphs"), precision, threads: 1 }, () => {})
+
+let folders = 0
+/** A copy of the fixture with changes to its config.json. */
+const changed = (name: string, change: Readonly<Record<string, unknown>>): string => {
+  const folder = join(root, `${name}-${folders++}`)
+  cpSync(fixtureFolder(name), folder, { recursive: true })
+  const config = JSON.parse(readFileSync(join(folder, "config.json"), "utf8")) as Readonly<
+    Record<string, unknown>
+  >
+  writeFileSync(join(folder, "config.json"), JSON.stringify({ ...config, ...change }))
+  return folder
+}
+
+const names = ["llama", "llama3-sharded", "mistral", "qwen2", "qwen3"]
+const variants = names.flatMap((name) => [
+  [name, undefined] as const,
+  ...Object.keys(expectedOf(name).variants).map((variant) => [name, variant] as const),
+])
+
+const opened = async (name: string, variant: string | undefined, precision: Precision) =>
+  open(
+    variant ? changed(name, expectedOf(name).variants[variant]!) : fixtureFolder(name),
+    precision,
+  )
+
+describe("in fp32 a checkpoint answers the logits of another implementation", () => {
+  test.each(variants)("%s %s, token by token and in chunks", async (name, variant) => {
+    const { ids } = expectedOf(name)
+    const wanted = expectedLogits(name, variant)
+    const { session } = await opened(name, variant, "fp32")
+    for (const sizes of [ids.map(() => 1), [20], [7, 13], [1, 18, 1]])
+      for (const [i, logits] of (await logitsIn(session, ids, sizes)).entries())
+        expect(largestGap(logits, wanted[i]!)).toBeLessThan(2e-4)
+    await session.close()
+  })
+
+  test("the variants differ, so a switch that is ignored is seen", () => {
+    for (const [name, variant] of variants)
+      if (variant)
+        expect(relativeError(expectedLogits(name, variant), expectedLogits(name))).toBeGreaterThan(
+          0.05,
+        )
+  })
+})
+
+describe("rows of different lengths in one step answer what each answers alone", () => {
+  test.each(names)("%s", async (name) => {
+    const { ids } = expectedOf(name)
+    const wanted = expectedLogits(name)
+    const { session } = await opened(name, undefined, "fp32")
+    const { step, pastLens } = walkerOf(session, 3, 48)
+    await step([ids.slice(0, 5), ids.slice(0, 5), ids.slice(5, 10)], [true, true, false])
+    await step([ids.slice(5, 9), ids.slice(0, 4), ids.slice(0, 4)], [true, false, true])
+    expect(pastLens).toEqual([9, 5, 4])
+    const mixed = await step([ids.slice(9, 11), ids.slice(5, 7), ids.slice(4, 6)])
+    for (const [i, at] of [9, 10, 5, 6, 4, 5].entries())
+      expect(largestGap(mixed[i]!, wanted[at]!)).toBeLessThan(2e-4)
+    await session.close()
+  })
+})
+
+// the root of the mean square of the error, in parts of the logits'; random weights are harder to quantize than trained ones
+const tolerance = { int8: 0.05, int4: 0.3 } as const
+
+describe.each(["int8", "int4"] as const)("%s stays close", (precision) => {
+  test.each(names)("%s", async (name) => {
+    const { ids } = expectedOf(name)
+    const { session } = await opened(name, undefined, precision)
+    const error = relativeError(await logitsIn(session, ids, [20]), expectedLogits(name))
+    expect(error).toBeLessThan(tolerance[precision])
+    // a graph that was built in another precision would be closer
+    expect(error).toBeGreaterThan(1e-4)
+    await session.close()
+  })
+})
+
+test("ids that end an answer come from every file that names them", async () => {
+  const ends = async (name: string) => {
+    const decoder = await open(fixtureFolder(name), "fp32")
+    await decoder.session.close()
+    return [...decoder.endTokens].sort((a, b) => a - b)
+  }
+  // <|end_of_text|> and <|eot_id|>; </s>; <|endoftext|> and <|im_end|>
+  expect([await ends("llama3-sharded"), await ends("mistral"), await ends("qwen2")]).toEqual([
+    [1, 4],
+    [2],
+    [0, 2],
+  ])
+})

@@ -1,0 +1,62 @@
+import type { DecoderShape } from "../sessions/decoder.ts"
+import { Damaged, Unsupported } from "../weights/model-file-error.ts"
+
+/** Kinds of models that one graph with switches can run. */
+export const families = ["llama", "mistral", "qwen2", "qwen3"] as const
+export type Family = (typeof families)[number]
+
+export const familyNamed = (name: string, known: readonly Family[] = families): Family => {
+  const family = known.find((candidate) => candidate === name)
+  if (!family)
+    throw new Unsupported(`its architecture is '${name}'; this backend runs ${known.join(", ")}`)
+  return family
+}
+
+/** What a decoder of these families is made of. */
+export interface DecoderConfig extends DecoderShape {
+  readonly family: Family
+  /** Width of the residual stream. */
+  readonly width: number
+  readonly feedForward: number
+  readonly heads: number
+  readonly normEpsilon: number
+  /** Radians that each pair of a head's numbers turns by from one token to the next: `headSize / 2` of them. */
+  readonly rotations: readonly number[]
+  /** By layer: how many tokens back it sees, itself included; undefined is all of them. */
+  readonly windows: readonly (number | undefined)[]
+  /** The head is the embedding table. */
+  readonly tiedHead: boolean
+  /** Queries and keys are normed, head by head. */
+  readonly headNorms: boolean
+}
+
+// a bound on the rotary tables and on what a request may hold in memory
+const maxWindow = 131_072
+
+/** The largest values that a model may claim. */
+export const limits = {
+  layers: 512,
+  width: 65_536,
+  feedForward: 1_048_576,
+  heads: 1024,
+  headSize: 1024,
+  contextTokens: 2 ** 31,
+}
+
+/** Throws `Damaged` for sizes that don't fit each other. */
+export const checked = (config: DecoderConfig): DecoderConfig => {
+  const { heads, kvHeads, headSize, width, windows } = config
+  if (!Number.isInteger(headSize) || headSize < 2 || headSize % 2 || heads % kvHeads)
+    throw new Damaged(`${heads} heads, ${kvHeads} of them for keys, don't fit a width of ${width}`)
+  for (const window of windows)
+    if (window !== undefined && !(Number.isInteger(window) && window > 0))
+      throw new Damaged(`a sliding window of ${window} tokens is impossible`)
+  const contextTokens = Math.min(maxWindow, config.contextTokens)
+  return {
+    ...config,
+    contextTokens,
+    windows: windows.map((window) =>
+      window !== undefined && window < contextTokens ? window : undefined,
+    ),
+  }
+}

@@ -1,0 +1,190 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, describe, expect, test } from "vitest"
+import type { Precision } from "../onnx/linear.ts"
+import { seededRandom } from "../sampling/random.ts"
+import { openDecoder } from "../sessions/open-decoder.ts"
+import {
+  expectedLogits,
+  expectedOf,
+  fixtureFolder,
+  largestGap,
+  logitsIn,
+  relativeError,
+} from "../testing/fixtures.ts"
+import { decodeAs, encodeAs, encodedTypes, ggmlTypeNamed } from "../testing/ggml-encode.ts"
+import {
+  architectureMetadata,
+  byteLevelMetadata,
+  ggufTensors,
+  rotaryFactors,
+  type SentencePieceFixture,
+  sentencePieceMetadata,
+} from "../testing/gguf-of-folder.ts"
+import { type GgufContent, writeGguf } from "../testing/gguf-writer.ts"
+import { folderConfig } from "./folder-config.ts"
+
+const root = mkdtempSync(join(tmpdir(), "rakit-gguf-families-"))
+afterAll(() => rmSync(root, { recursive: true, force: true }))
+
+let files = 0
+const stored = (content: GgufContent): string => {
+  const path = join(root, `${files++}.gguf`)
+  writeFileSync(path, writeGguf(content))
+  return path
+}
+
+const logitsOf = async (path: string, precision: Precision, ids: readonly number[]) => {
+  const { session } = await openDecoder(
+    { path, graphs: join(root, "graphs"), precision, threads: 1 },
+    () => {},
+  )
+  const logits = await logitsIn(session, ids, [ids.length])
+  await session.close()
+  return logits
+}
+
+const template = {
+  "tokenizer.chat_template": "{{ messages[0].content }}",
+  "tokenizer.ggml.eos_token_id": 2,
+}
+const pieces = JSON.parse(
+  readFileSync(fixtureFolder("sentencepiece.json"), "utf8"),
+) as SentencePieceFixture
+
+const ropeBase = {
+  llama: 100_000,
+  "llama3-sharded": 500,
+  mistral: 10_000,
+  qwen2: 1_000_000,
+  qwen3: 1_000_000,
+}
+type Name = keyof typeof ropeBase
+
+const tokenizerOf = (name: Name) => {
+  if (name === "mistral") return sentencePieceMetadata(pieces)
+  return byteLevelMetadata(
+    fixtureFolder(name),
+    { llama: "smollm", "llama3-sharded": "llama-bpe", qwen2: "qwen2", qwen3: "qwen2" }[name],
+  )
+}
+
+/** The fixture as a GGUF file with matrices of this type. With `twin` they are encoded, decoded again and stored as floats. */
+const ggufOf = (name: Name, type: string, twin = false): string => {
+  const config = folderConfig(fixtureFolder(name))
+  const encode = (values: Float32Array) => {
+    const bytes = encodeAs(type, values)
+    return twin
+      ? { type: 0, bytes: new Uint8Array(decodeAs(type, bytes, values.length).buffer) }
+      : { type: ggmlTypeNamed(type).id, bytes }
+  }
+  const scaled = name === "llama3-sharded" ? [rotaryFactors(config, ropeBase[name])] : []
+  return stored({
+    metadata: {
+      ...architectureMetadata(config, ropeBase[name]),
+      ...tokenizerOf(name),
+      ...template,
+    },
+    tensors: [...ggufTensors(fixtureFolder(name), config, encode), ...scaled],
+  })
+}
+
+describe("a GGUF file of the same weights answers the same logits", () => {
+  test.each(Object.keys(ropeBase) as readonly Name[])("%s", async (name) => {
+    const { ids } = expectedOf(name)
+    for (const [i, logits] of (await logitsOf(ggufOf(name, "F32"), "fp32", ids)).entries())
+      expect(largestGap(logits, expectedLogits(name)[i]!)).toBeLessThan(2e-4)
+  })
+})
+
+describe("tensors of every type answer as the numbers they stand for", () => {
+  test.each(encodedTypes)("%s", async (type) => {
+    const { ids } = expectedOf("qwen2")
+    const [path, wanted] = [
+      ggufOf("qwen2", type),
+      await logitsOf(ggufOf("qwen2", type, true), "fp32", ids),
+    ]
+    expect(relativeError(await logitsOf(path, "fp32", ids), wanted)).toBeLessThan(1e-5)
+    expect(relativeError(await logitsOf(path, "int8", ids), wanted)).toBeLessThan(0.05)
+    // four bits are all that these have
+    if (type.startsWith("Q4"))
+      expect(relativeError(await logitsOf(path, "int4", ids), wanted)).toBeLessThan(0.05)
+    expect(relativeError(wanted, expectedLogits("qwen2"))).toBeLessThan(
+      { F32: 1e-5, F16: 1e-5, BF16: 0.05, Q8_0: 0.05 }[type] ?? 0.5,
+    )
+  })
+})
+
+/** A llama of width 256 whose matrices are random blocks, or the same as floats. */
+const superBlocks = (name: string, twin: boolean): string => {
+  const [width, vocabulary, feedForward, headSize] = [256, 320, 256, 32]
+  const random = seededRandom(11)
+  const { id, type } = ggmlTypeNamed(name)
+  const config = {
+    ...folderConfig(fixtureFolder("llama")),
+    layers: 1,
+    width,
+    feedForward,
+    heads: 8,
+    kvHeads: 2,
+    headSize,
+  }
+  // scales of about 2^-13: with factors up to 63 and levels up to 15 or 31 weights are as large as usual; minimums so that they are around zero
+  const halves = {
+    Q4_K: { 0: 0x0800, 2: 0x1400 },
+    Q5_K: { 0: 0x0400, 2: 0x1400 },
+    Q6_K: { 208: 0x0800 },
+  }[name]!
+  const matrix = (tensor: string, rows: number) => {
+    const bytes = Uint8Array.from({ length: rows * type.blockBytes }, () =>
+      Math.floor(random() * 256),
+    )
+    const view = new DataView(bytes.buffer)
+    for (let at = 0; at < bytes.length; at += type.blockBytes)
+      for (const [half, bits] of Object.entries(halves))
+        view.setUint16(at + Number(half), bits + Math.floor(random() * 0x200), true)
+    const floats = twin ? new Uint8Array(decodeAs(name, bytes, rows * width).buffer) : bytes
+    return {
+      name: `${tensor}.weight`,
+      dimensions: [width, rows],
+      type: twin ? 0 : id,
+      bytes: floats,
+    }
+  }
+  const ones = (tensor: string) => ({
+    name: `${tensor}.weight`,
+    dimensions: [width],
+    type: 0,
+    bytes: new Uint8Array(new Float32Array(width).fill(1).buffer),
+  })
+  const layer = ["attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"].map(
+    (part) => matrix(`blk.0.${part}`, part.endsWith("_k") || part.endsWith("_v") ? 64 : width),
+  )
+  return stored({
+    metadata: {
+      ...architectureMetadata(config, 10_000),
+      ...byteLevelMetadata(fixtureFolder("llama"), "smollm"),
+      ...template,
+    },
+    tensors: [
+      matrix("token_embd", vocabulary),
+      ones("output_norm"),
+      ones("blk.0.attn_norm"),
+      ones("blk.0.ffn_norm"),
+      ...layer,
+    ],
+  })
+}
+
+test.each(["Q4_K", "Q5_K", "Q6_K"])("%s too, whose blocks have 256 numbers", async (name) => {
+  const ids = [3, 7, 200, 40, 41]
+  const [path, wanted] = [
+    superBlocks(name, false),
+    await logitsOf(superBlocks(name, true), "fp32", ids),
+  ]
+  expect(relativeError(await logitsOf(path, "fp32", ids), wanted)).toBeLessThan(1e-5)
+  expect(relativeError(await logitsOf(path, "int8", ids), wanted)).toBeLessThan(0.05)
+  if (name === "Q4_K")
+    expect(relativeError(await logitsOf(path, "int4", ids), wanted)).toBeLessThan(0.05)
+})

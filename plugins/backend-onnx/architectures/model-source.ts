@@ -1,0 +1,87 @@
+import { statSync } from "node:fs"
+import { join } from "node:path"
+import { folderLanguage, languageFiles } from "../tokenizer/folder-language.ts"
+import { ggufLanguage } from "../tokenizer/gguf-language.ts"
+import type { ChatLanguage } from "../tokenizer/vocabulary.ts"
+import { type Content, contentOf } from "../weights/content-digest.ts"
+import { openGguf } from "../weights/gguf-file.ts"
+import { explaining } from "../weights/model-file-error.ts"
+import { openSafetensorsFolder, weightFilesIn } from "../weights/safetensors-folder.ts"
+import type { TensorSource } from "../weights/tensor-file.ts"
+import type { DecoderConfig } from "./decoder-config.ts"
+import { DecoderWeights, folderNames, ggufNames } from "./decoder-weights.ts"
+import { configFile, folderConfig } from "./folder-config.ts"
+import { ggufConfig } from "./gguf-config.ts"
+
+/** A model's files, open: what it is made of, before anything is built. */
+export interface ModelSource {
+  readonly config: DecoderConfig
+  readonly weights: DecoderWeights
+  readonly language: ChatLanguage
+  /** Every file that a graph depends on. */
+  contents(progress: (percent: number) => void): readonly Content[]
+  close(): void
+}
+
+const isFolder = (path: string): boolean =>
+  statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+
+const readAll = (
+  paths: readonly string[],
+  progress: (percent: number) => void,
+): readonly Content[] => {
+  const present = paths.filter((path) => statSync(path, { throwIfNoEntry: false }))
+  const total = present.reduce((sum, path) => sum + statSync(path).size, 0)
+  let before = 0
+  return present.map((path) => {
+    const content = contentOf(path, (bytes) =>
+      progress(Math.floor((100 * (before + bytes)) / Math.max(1, total))),
+    )
+    before += content.bytes
+    return content
+  })
+}
+
+/** Runs what follows after the weights were opened, and closes them when it fails. */
+const opened = <A>(source: TensorSource, part: () => A): A => {
+  try {
+    return explaining(source.path, part)
+  } catch (cause) {
+    source.close()
+    throw cause
+  }
+}
+
+const openFile = (path: string): ModelSource => {
+  const file = openGguf(path)
+  return opened(file, () => {
+    const config = ggufConfig(file)
+    return {
+      config,
+      weights: new DecoderWeights(file, ggufNames, config, config.family === "llama"),
+      language: ggufLanguage(file.header.metadata, config.vocabulary),
+      contents: (progress) => readAll([path], progress),
+      close: () => file.close(),
+    }
+  })
+}
+
+const openFolder = (path: string): ModelSource => {
+  const config = folderConfig(path)
+  const source = openSafetensorsFolder(path)
+  return opened(source, () => ({
+    config,
+    weights: new DecoderWeights(source, folderNames, config, false),
+    language: folderLanguage(path, config.vocabulary),
+    contents: (progress) =>
+      readAll(
+        [configFile, ...languageFiles, ...weightFilesIn(path)].map((name) => join(path, name)),
+        progress,
+      ),
+    close: () => source.close(),
+  }))
+}
+
+/** Opens a GGUF file, or a folder with config.json and safetensors; throws `ModelFileError`. Blocks: for worker threads only. */
+export const openModelSource = (path: string): ModelSource =>
+  (isFolder(path) ? openFolder : openFile)(path)

@@ -1,0 +1,187 @@
+import { createHash } from "node:crypto"
+import type { Json } from "../../../core/json.ts"
+import { syntaxes, writeCalls } from "./call-syntax.ts"
+import { announcement, type PromptTool } from "./chat-prompt-tools.ts"
+import type { TemplateStyle } from "./template-style.ts"
+
+export interface PromptCall {
+  readonly id: string
+  readonly name: string
+  /** JSON text. */
+  readonly arguments: string
+}
+
+export interface PromptMessage {
+  readonly role: string
+  readonly content: string
+  /** Offsets in `content` at which a prefix ends that is worth caching. */
+  readonly marks?: readonly number[]
+  readonly toolCalls?: readonly PromptCall[]
+  readonly toolCallId?: string
+  readonly reasoning?: string
+}
+
+/** A message whose calls are what the template reads. */
+export interface LaidOut {
+  readonly role: string
+  readonly content: string
+  readonly marks?: readonly number[]
+  readonly reasoning?: string
+  readonly calls?: readonly {
+    readonly id: string
+    readonly name: string
+    readonly arguments: Json
+  }[]
+  readonly answers?: { readonly id: string; readonly name?: string }
+}
+
+/** Templates want the object; text that is no JSON stays text. */
+export const readArguments = (text: string): Json => {
+  try {
+    return JSON.parse(text) as Json
+  } catch {
+    return text
+  }
+}
+
+const shortId = (id: string): string => createHash("sha256").update(id).digest("hex").slice(0, 9)
+
+/** Each call in a message of its own, with its result behind it. */
+const oneByOne = (messages: readonly PromptMessage[]): readonly PromptMessage[] =>
+  messages.flatMap((message, at) => {
+    const calls = message.toolCalls ?? []
+    const isResult = (index: number) => messages[index]?.role === "tool"
+    if (message.role === "tool") {
+      let turn = at
+      while (isResult(turn)) turn--
+      return (messages[turn]?.toolCalls?.length ?? 0) > 1 &&
+        messages[turn]?.toolCalls?.some(({ id }) => id === message.toolCallId)
+        ? []
+        : [message]
+    }
+    if (calls.length < 2) return [message]
+    const results: PromptMessage[] = []
+    for (let next = at + 1; isResult(next); next++) results.push(messages[next]!)
+    return calls.flatMap((call, index) => [
+      {
+        ...message,
+        content: index ? "" : message.content,
+        ...(index ? { marks: [] } : {}),
+        toolCalls: [call],
+      },
+      ...results.filter(({ toolCallId }) => toolCallId === call.id),
+    ])
+  })
+
+const shifted = ({ marks = [] }: PromptMessage, by: number) =>
+  marks.length ? { marks: marks.map((mark) => mark + by) } : {}
+
+/** Calls and results that the template can't write become text, as the model would have seen it in a template that can. */
+const layMessage = (
+  style: TemplateStyle,
+  message: PromptMessage,
+  nameOf: (id: string) => string | undefined,
+): LaidOut => {
+  const { role, content, marks, reasoning, toolCalls, toolCallId } = message
+  const kept = {
+    role,
+    content,
+    ...(marks && { marks }),
+    ...(reasoning !== undefined && { reasoning }),
+  }
+  const idOf = (id: string) => (style.wantsShortIds ? shortId(id) : id)
+  if (toolCalls?.length) {
+    if (style.writesCalls)
+      return {
+        ...kept,
+        calls: toolCalls.map((call) => ({
+          ...call,
+          id: idOf(call.id),
+          arguments: readArguments(call.arguments),
+        })),
+      }
+    return {
+      ...kept,
+      content: [content, writeCalls(syntaxes[style.syntax], toolCalls)].filter(Boolean).join("\n"),
+    }
+  }
+  if (role !== "tool") return kept
+  const name = nameOf(toolCallId ?? "")
+  if (style.writesResults)
+    return { ...kept, answers: { id: idOf(toolCallId ?? ""), ...(name !== undefined && { name }) } }
+  const before = "<tool_response>\n"
+  return {
+    ...kept,
+    role: "user",
+    content: `${before}${content}\n</tool_response>`,
+    ...shifted(message, before.length),
+  }
+}
+
+/** Templates that want turns of users and assistants to alternate get the results of one turn as one message. */
+const joinResults = (
+  style: TemplateStyle,
+  before: readonly PromptMessage[],
+  laid: readonly LaidOut[],
+): readonly LaidOut[] => {
+  if (style.writesResults) return laid
+  const joined: LaidOut[] = []
+  for (const [at, message] of laid.entries()) {
+    const last = joined.at(-1)
+    const follows = before[at]?.role === "tool" || before[at]?.role === "user"
+    if (!last || !follows || before[at - 1]?.role !== "tool") joined.push(message)
+    else {
+      const content = `${last.content}\n${message.content}`
+      const marks = [
+        ...(last.marks ?? []),
+        ...(message.marks ?? []).map((mark) => mark + last.content.length + 1),
+      ]
+      joined[joined.length - 1] = { ...last, content, marks }
+    }
+  }
+  return joined
+}
+
+/** Puts what a template does not say about tools into the system text, or, where the template takes none, into the first message of the user. */
+const announced = (
+  laid: readonly LaidOut[],
+  text: string,
+  place: "system" | "user",
+): readonly LaidOut[] => {
+  const [first, ...rest] = laid
+  if (first?.role === "system" && place === "system")
+    return [{ ...first, content: first.content ? `${first.content}\n\n${text}` : text }, ...rest]
+  if (place === "system") return [{ role: "system", content: text }, ...laid]
+  const at = laid.findIndex(({ role }) => role === "user")
+  const before = `${text}\n\n`
+  return laid.map((message, index) =>
+    index === at
+      ? {
+          ...message,
+          content: before + message.content,
+          marks: (message.marks ?? []).map((mark) => mark + before.length),
+        }
+      : message,
+  )
+}
+
+/** The messages as the template can render them. */
+export const layOut = (
+  style: TemplateStyle,
+  messages: readonly PromptMessage[],
+  tools: readonly PromptTool[],
+  place: "system" | "user",
+): readonly LaidOut[] => {
+  const names = new Map(
+    messages.flatMap(({ toolCalls = [] }) => toolCalls.map(({ id, name }) => [id, name] as const)),
+  )
+  const split = style.takesOneCall ? oneByOne(messages) : messages
+  const laid = joinResults(
+    style,
+    split,
+    split.map((message) => layMessage(style, message, (id) => names.get(id))),
+  )
+  return tools.length && style.isAnnounced
+    ? announced(laid, announcement(tools, style.syntax), place)
+    : laid
+}

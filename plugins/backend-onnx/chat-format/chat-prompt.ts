@@ -1,0 +1,212 @@
+import type { Json } from "../../../core/json.ts"
+import type { ChatTokenizer } from "../tokenizer/chat-tokenizer.ts"
+import { tokensBefore, withoutSigns, withSigns } from "./cache-breakpoints.ts"
+import type { SyntaxName } from "./call-syntax.ts"
+import { type LaidOut, layOut, type PromptMessage, readArguments } from "./chat-prompt-layout.ts"
+import { functionOf, type PromptTool } from "./chat-prompt-tools.ts"
+import { type ControlGuard, controlGuard, shieldAll, unusedCharacter } from "./control-guard.ts"
+import {
+  announcing,
+  markersOf,
+  type TemplateStyle,
+  templateStyle,
+  thinkClose,
+  thinkOpen,
+} from "./template-style.ts"
+
+export type { PromptMessage } from "./chat-prompt-layout.ts"
+
+export interface PromptAsk {
+  readonly messages: readonly PromptMessage[]
+  /** Those that the model is told of. */
+  readonly tools?: readonly PromptTool[]
+  readonly thinking?: boolean
+}
+
+/** What the template makes of the answer. */
+export interface PromptForm {
+  readonly syntax: SyntaxName
+  /** `begun`: the prompt ends inside of the reasoning; `possible`: the model may open it by itself. */
+  readonly reasoning: "none" | "begun" | "possible"
+  /** Texts that mean something in an answer and are control tokens here: they have no text of their own. */
+  readonly markers: Readonly<Record<string, number>>
+}
+
+/** `marks`: tokens before each mark, rising. `tooLong`: it has at least so many tokens. `refused`: the template can't render these messages. */
+export type Prompt =
+  | { readonly ids: Int32Array; readonly marks: readonly number[]; readonly form: PromptForm }
+  | { readonly tooLong: number }
+  | { readonly refused: string }
+
+/** As templates read a message. What users wrote is shielded. Keys that a template asks for by being there are there only when they say something. */
+const forTemplate = (
+  guard: ControlGuard,
+  sign: string,
+  { role, content, marks = [], reasoning, calls, answers }: LaidOut,
+): Json => ({
+  role,
+  content: guard.shield(withSigns(content, marks, sign)),
+  ...(reasoning !== undefined && { reasoning_content: guard.shield(reasoning) }),
+  ...(calls && {
+    tool_calls: calls.map((call) => ({
+      id: guard.shield(call.id),
+      type: "function",
+      function: shieldAll(guard, { name: call.name, arguments: call.arguments }),
+    })),
+  }),
+  ...(answers && {
+    tool_call_id: guard.shield(answers.id),
+    ...(answers.name !== undefined && { name: guard.shield(answers.name) }),
+  }),
+})
+
+const render = (
+  chat: ChatTokenizer,
+  variables: Readonly<Record<string, unknown>>,
+): string | { readonly refused: string } => {
+  try {
+    return chat.template.render({
+      ...variables,
+      add_generation_prompt: true,
+      bos_token: chat.format.bosToken,
+      eos_token: chat.format.eosToken,
+    })
+  } catch (cause) {
+    return { refused: (cause as Error).message }
+  }
+}
+
+/** What the model has to read to begin with its reasoning, or to be behind it. */
+const withThinking = (
+  rendered: string,
+  style: TemplateStyle,
+  thinking: boolean,
+): { readonly text: string; readonly reasoning: PromptForm["reasoning"] } => {
+  const isOpen = rendered.trimEnd().endsWith(thinkOpen)
+  if (isOpen && !thinking)
+    return { text: `${rendered.trimEnd()}\n\n${thinkClose}\n\n`, reasoning: "none" }
+  if (isOpen) return { text: rendered, reasoning: "begun" }
+  if (!style.thinks) return { text: rendered, reasoning: "none" }
+  if (thinking) return { text: `${rendered}${thinkOpen}\n`, reasoning: "begun" }
+  return {
+    text: rendered,
+    reasoning: rendered.trimEnd().endsWith(thinkClose) ? "none" : "possible",
+  }
+}
+
+const encode = async (
+  chat: ChatTokenizer,
+  pieces: readonly (number | string)[],
+  sign: string,
+): Promise<Pick<Extract<Prompt, { ids: unknown }>, "ids" | "marks">> => {
+  const ids: number[] = []
+  const marks: number[] = []
+  for (const piece of pieces) {
+    if (typeof piece === "number") {
+      ids.push(piece)
+      continue
+    }
+    const { text, cuts } = withoutSigns(piece, sign)
+    const tokenizer = ids.length ? chat.laterTokenizer : chat.tokenizer
+    const encoding = await tokenizer.encode(text, null, { addSpecialTokens: false })
+    for (const tokens of tokensBefore(encoding, cuts)) marks.push(ids.length + tokens)
+    for (const id of encoding.getIds()) ids.push(id)
+  }
+  return { ids: Int32Array.from(ids), marks }
+}
+
+const markersIn = (
+  style: TemplateStyle,
+  controlTokens: Readonly<Record<string, number>>,
+): PromptForm["markers"] =>
+  Object.fromEntries(
+    markersOf(style).flatMap((text) =>
+      Object.hasOwn(controlTokens, text) ? [[text, controlTokens[text]!] as const] : [],
+    ),
+  )
+
+interface Rendered {
+  readonly rendered: string | { readonly refused: string }
+  readonly style: TemplateStyle
+}
+
+/** SmolLM3 writes tools as texts. */
+const toolsFor = (
+  guard: ControlGuard,
+  { toolsName }: TemplateStyle,
+  tools: readonly PromptTool[],
+): Json => {
+  const functions = tools.map((tool) => functionOf(shieldAll(guard, tool)))
+  return toolsName === "xml_tools" ? functions.map((one) => JSON.stringify(one)) : functions
+}
+
+/** Everything that users wrote is shielded. What a template can't say of tools a text says, in the one place or the other, as some templates take no system text. */
+const renderAsk = (
+  chat: ChatTokenizer,
+  own: TemplateStyle,
+  { messages, tools = [], thinking = false }: PromptAsk,
+  guard: ControlGuard,
+  sign: string,
+): Rendered => {
+  const attempt = (style: TemplateStyle, place: "system" | "user"): Rendered => {
+    const laid = layOut(style, messages, tools, place).map((message) =>
+      forTemplate(guard, sign, message),
+    )
+    const shown =
+      tools.length && !style.isAnnounced ? { [style.toolsName]: toolsFor(guard, style, tools) } : {}
+    return {
+      rendered: render(chat, { messages: laid, ...shown, enable_thinking: thinking, thinking }),
+      style,
+    }
+  }
+  let last = attempt(own, "system")
+  for (const place of tools.length ? (["system", "user"] as const) : []) {
+    if (typeof last.rendered === "string") break
+    last = attempt(announcing(own), place)
+  }
+  return last
+}
+
+/** Everything that comes from outside, as it will stand in the prompt. */
+const writtenIn = ({ messages, tools = [] }: PromptAsk): readonly string[] => [
+  ...messages.flatMap(({ content, reasoning = "", toolCallId = "" }) => [
+    content,
+    reasoning,
+    toolCallId,
+  ]),
+  JSON.stringify([
+    tools,
+    messages.flatMap(({ toolCalls = [] }) =>
+      toolCalls.map((call) => [call.id, call.name, readArguments(call.arguments)]),
+    ),
+  ]),
+]
+
+const leastTokens = (chat: ChatTokenizer, { messages, tools = [] }: PromptAsk): number => {
+  const bytes = [
+    ...messages.map(({ content }) => content),
+    tools.length ? JSON.stringify(tools) : "",
+  ].reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+  return Math.ceil(bytes / chat.format.longestTokenBytes)
+}
+
+/** Messages as the model was trained to read them, up to where its answer begins. */
+export const chatPrompt = async (
+  chat: ChatTokenizer,
+  ask: PromptAsk,
+  contextTokens: number,
+): Promise<Prompt> => {
+  const atLeast = leastTokens(chat, ask)
+  if (atLeast > contextTokens) return { tooLong: atLeast }
+  const written = writtenIn(ask)
+  const sign = unusedCharacter(written)
+  const guard = sign && controlGuard(chat.format.controlTokens, [...written, sign])
+  if (!guard) return { refused: "they use every private-use character" }
+  const { rendered, style } = renderAsk(chat, templateStyle(chat.format.template), ask, guard, sign)
+  if (typeof rendered !== "string") return rendered
+  const { text, reasoning } = withThinking(rendered, style, ask.thinking === true)
+  return {
+    ...(await encode(chat, guard.parse(text), sign)),
+    form: { syntax: style.syntax, reasoning, markers: markersIn(style, chat.format.controlTokens) },
+  }
+}

@@ -1,0 +1,35 @@
+import { Effect } from "effect"
+import { type ApiError, apiError } from "../../../core/errors.ts"
+import type { ModelContext } from "../../../core/ports/model.ts"
+import type { Clock } from "../../../core/services/clock.ts"
+import type { Log } from "../../../core/services/log.ts"
+import type { Workers } from "../../../core/services/workers.ts"
+import { siblingModule } from "../worker/sibling-module.ts"
+
+/** Runs a job in the pool: `backend_busy` when its queue is full; any other failure is ours, not the client's. */
+export const inPool = <Input, Output>(
+  workers: Workers,
+  log: Log,
+  job: string,
+  input: Input,
+): Effect.Effect<Output, ApiError> =>
+  workers.run<Input, Output>(siblingModule(import.meta.url, `./${job}`), input).pipe(
+    Effect.catch((error) => {
+      if (error.busy) return Effect.fail(apiError("backend_busy"))
+      log.error("a job of the pool failed", { job, reason: error.message, cause: error.cause })
+      return Effect.fail(apiError("backend_error"))
+    }),
+  )
+
+/** Reports the duration as the stage `tokenize`. */
+export const timedTokenize = <A, E>(
+  clock: Clock,
+  context: ModelContext,
+  work: Effect.Effect<A, E>,
+): Effect.Effect<A, E> =>
+  Effect.suspend(() => {
+    const startedMs = clock.nowMs()
+    return Effect.onExit(work, () =>
+      Effect.sync(() => context.time("tokenize", clock.nowMs() - startedMs)),
+    )
+  })

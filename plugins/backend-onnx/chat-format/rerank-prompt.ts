@@ -1,0 +1,113 @@
+import type { ChatTokenizer } from "../tokenizer/chat-tokenizer.ts"
+import { chatPrompt, type Prompt } from "./chat-prompt.ts"
+
+export interface RerankPromptRequest {
+  readonly query: string
+  readonly documents: readonly string[]
+  readonly instruction: string
+  readonly contextTokens: number
+}
+
+/** `queryTooLong`: the prompt without any document has at least so many tokens. */
+export type RerankPrompts =
+  | { readonly prompts: readonly Int32Array[] }
+  | { readonly queryTooLong: number }
+  | { readonly refused: string }
+
+const system = (instruction: string) =>
+  `${instruction}. Judge whether the document meets the query. Answer only "yes" or "no".`
+
+const question = (query: string, document: string) =>
+  `Query: ${query}\nDocument: ${document}\nIs the document about "${query}"? Answer yes or no.`
+
+/**
+ * One document that fits and one that doesn't, which every document of a request shares. Picked by trial on twenty queries, for a model of 135 million
+ * parameters; the README has the figures and what they are worth.
+ */
+const examples = [
+  {
+    query: "how tall is Mount Everest",
+    document: "Mount Everest rises 8,849 metres above sea level.",
+    answer: "yes",
+  },
+  {
+    query: "how tall is Mount Everest",
+    document:
+      "Beginners improve fastest by playing slow games of chess and solving tactics puzzles.",
+    answer: "no",
+  },
+]
+
+const promptOf = (
+  chat: ChatTokenizer,
+  request: RerankPromptRequest,
+  document: string,
+): Promise<Prompt> =>
+  chatPrompt(
+    chat,
+    {
+      messages: [
+        { role: "system", content: system(request.instruction) },
+        ...examples.flatMap((example) => [
+          { role: "user", content: question(example.query, example.document) },
+          { role: "assistant", content: example.answer },
+        ]),
+        { role: "user", content: question(request.query, document) },
+      ],
+    },
+    // a longer one is cut here, not refused there
+    Number.POSITIVE_INFINITY,
+  )
+
+const withoutHalfCharacter = (text: string): string => text.replace(/[\ud800-\udbff]$/, "")
+
+/** The document's first `tokens` tokens, as text. */
+const cut = async (chat: ChatTokenizer, document: string, tokens: number): Promise<string> => {
+  if (tokens < 1) return ""
+  const encoded = await chat.tokenizer.encode(document, null, { addSpecialTokens: false })
+  const end = encoded.getOffsets()[tokens - 1]?.[1]
+  // offsets count code points
+  return end === undefined ? document : Array.from(document).slice(0, end).join("")
+}
+
+/** Cutting may change how the last word is tokenized, so the result is counted again. */
+const fitted = async (
+  chat: ChatTokenizer,
+  request: RerankPromptRequest,
+  document: string,
+  room: number,
+): Promise<Prompt> => {
+  // no document of more bytes can fit, so the rest is not worth tokenizing
+  const start = withoutHalfCharacter(document.slice(0, room * chat.format.longestTokenBytes))
+  let prompt = await promptOf(chat, request, start)
+  for (
+    let kept = room;
+    "ids" in prompt && prompt.ids.length > request.contextTokens && kept > 0;
+  ) {
+    prompt = await promptOf(chat, request, await cut(chat, start, kept))
+    if ("ids" in prompt) kept -= Math.max(1, prompt.ids.length - request.contextTokens)
+  }
+  return prompt
+}
+
+/** A yes-or-no question about each document. A document that does not fit is cut at its end. */
+export const rerankPrompts = async (
+  chat: ChatTokenizer,
+  request: RerankPromptRequest,
+): Promise<RerankPrompts> => {
+  const atLeast = Math.ceil(
+    Buffer.byteLength(request.query + request.instruction) / chat.format.longestTokenBytes,
+  )
+  if (atLeast > request.contextTokens) return { queryTooLong: atLeast }
+  const empty = await promptOf(chat, request, "")
+  if (!("ids" in empty)) return { refused: "refused" in empty ? empty.refused : "too long" }
+  const room = request.contextTokens - empty.ids.length
+  if (room < 1) return { queryTooLong: empty.ids.length }
+  const prompts: Int32Array[] = []
+  for (const document of request.documents) {
+    const prompt = await fitted(chat, request, document, room)
+    if (!("ids" in prompt)) return { refused: "refused" in prompt ? prompt.refused : "too long" }
+    prompts.push(prompt.ids.length > request.contextTokens ? empty.ids : prompt.ids)
+  }
+  return { prompts }
+}

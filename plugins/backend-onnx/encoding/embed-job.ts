@@ -1,0 +1,57 @@
+import type { StageTime } from "../worker/protocol.ts"
+
+/** Texts as token ids, special tokens included. */
+export interface EmbedJobRequest {
+  readonly texts: readonly Int32Array[]
+}
+
+export type EmbedJobEvent =
+  | StageTime
+  | { readonly type: "vector"; readonly index: number; readonly vector: Float32Array }
+
+export interface BertInfo {
+  /** Tokens of a text at most, special ones included. */
+  readonly maxTokens: number
+  readonly name: string
+  /** Of the weights. */
+  readonly digest: string
+}
+
+/** The texts of one request, and which of them wait, the shortest first. */
+export class EmbedJob {
+  readonly texts: readonly Int32Array[]
+  readonly waiting: number[]
+  private readonly emit: (event: EmbedJobEvent) => void
+  private readonly arrivedMs = performance.now()
+  private hasBegun = false
+  private spentMs = 0
+
+  constructor(request: EmbedJobRequest, emit: (event: EmbedJobEvent) => void) {
+    this.texts = request.texts
+    this.emit = emit
+    this.waiting = this.texts
+      .map((_, index) => index)
+      .sort((a, b) => this.texts[a]!.length - this.texts[b]!.length || a - b)
+  }
+
+  /** Its first text comes into a step: it waits no more. */
+  begin(): void {
+    if (!this.hasBegun)
+      this.emit({ type: "time", stage: "queue", durationMs: performance.now() - this.arrivedMs })
+    this.hasBegun = true
+  }
+
+  /** A text is done; `vector` is its own copy. */
+  take(index: number, vector: Float32Array): void {
+    this.waiting.splice(this.waiting.indexOf(index), 1)
+    this.emit({ type: "vector", index, vector })
+  }
+
+  /** A step with texts of this request took so long. True when it was the last one. */
+  spent(durationMs: number): boolean {
+    this.spentMs += durationMs
+    if (this.waiting.length) return false
+    this.emit({ type: "time", stage: "prefill", durationMs: this.spentMs })
+    return true
+  }
+}

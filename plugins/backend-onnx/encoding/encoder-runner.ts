@@ -1,0 +1,151 @@
+import type { Tensor } from "onnxruntime-node"
+import { longs, type Session } from "../onnx/onnx-session.ts"
+import type { Ended, Running, Stepper } from "../worker/scheduler.ts"
+import type { EmbedJob } from "./embed-job.ts"
+
+// more texts would mostly be padding
+const stepTexts = 16
+/** So many steps in a row may go by a batch that waits: its lines must not all be late under unbroken real time. */
+const stepsBeforeBatch = 15
+/** By how many tokens texts of a step may differ from the first one, of `length`: more padding would cost what their company saves. */
+const tolerance = (length: number): number => Math.max(8, length / 4)
+
+/** A text that waits. */
+export interface WaitingText {
+  readonly of: Running<EmbedJob>
+  readonly index: number
+  readonly length: number
+}
+
+const waitingText = (of: Running<EmbedJob>, place: number): WaitingText => {
+  const index = of.job.waiting[place]!
+  return { of, index, length: of.job.texts[index]!.length }
+}
+
+/** Of thousands of texts those that may come into a step: few, with lengths around `length`. */
+const textsNear = (of: Running<EmbedJob>, length: number): readonly WaitingText[] => {
+  const { waiting, texts } = of.job
+  let [from, to] = [0, waiting.length]
+  while (from < to) {
+    const middle = (from + to) >> 1
+    if (texts[waiting[middle]!]!.length < length) from = middle + 1
+    else to = middle
+  }
+  const places = waiting
+    .slice(Math.max(0, from - stepTexts), from + stepTexts)
+    .map((_, i) => Math.max(0, from - stepTexts) + i)
+  return places
+    .map((place) => waitingText(of, place))
+    .filter((text) => Math.abs(text.length - length) <= tolerance(length))
+}
+
+const byDistance = (length: number) => (a: WaitingText, b: WaitingText) =>
+  Math.abs(a.length - length) - Math.abs(b.length - length)
+
+/** The nearest text of each request, then the second nearest of each: a small request rides along with the first step, whatever others have. */
+const inTurns = (
+  lists: readonly (readonly WaitingText[])[],
+  length: number,
+): readonly WaitingText[] => {
+  const ranks = Math.max(0, ...lists.map((list) => list.length))
+  return Array.from({ length: ranks }, (_, rank) =>
+    lists.flatMap((list) => list[rank] ?? []).sort(byDistance(length)),
+  ).flat()
+}
+
+/** The shortest text of `leader` and what is like it in length: its own texts first, then those of the others of its priority. Several have no more than `stepTokens`, padding included. */
+export const chooseTexts = (
+  leader: Running<EmbedJob>,
+  running: readonly Running<EmbedJob>[],
+  stepTokens: number,
+): readonly WaitingText[] => {
+  if (leader.job.waiting.length === 0) return []
+  const first = waitingText(leader, 0)
+  const near = (of: Running<EmbedJob>) =>
+    [...textsNear(of, first.length)].sort(byDistance(first.length))
+  const own = near(leader).filter(({ index }) => index !== first.index)
+  const others = running
+    .filter((other) => other !== leader && other.priority === leader.priority)
+    .map(near)
+  const chosen = [first]
+  let width = first.length
+  for (const text of [...own, ...inTurns(others, first.length)]) {
+    const wider = Math.max(width, text.length)
+    if (chosen.length === stepTexts || (chosen.length + 1) * wider > stepTokens) break
+    chosen.push(text)
+    width = wider
+  }
+  return chosen
+}
+
+const feedsOf = (texts: readonly Int32Array[]): Record<string, Tensor> => {
+  const width = Math.max(...texts.map((text) => text.length))
+  const ids = new Array<number>(texts.length * width).fill(0)
+  for (const [row, text] of texts.entries())
+    for (let i = 0; i < text.length; i++) ids[row * width + i] = text[i]!
+  return {
+    input_ids: longs(ids, [texts.length, width]),
+    lengths: longs(texts.map((text) => text.length)),
+  }
+}
+
+/** A step of a sentence encoder: a few texts of like length, of one request or of several. Batches get the steps in which nobody else waits, and one in 16. */
+export class EmbedStepper implements Stepper<EmbedJob> {
+  private readonly session: Session
+  private readonly stepTokens: number
+  private urgentSteps = 0
+
+  constructor(session: Session, stepTokens: number) {
+    this.session = session
+    this.stepTokens = stepTokens
+  }
+
+  async step(
+    running: readonly Running<EmbedJob>[],
+    turn: (among: readonly Running<EmbedJob>[]) => Running<EmbedJob>,
+  ): Promise<readonly Ended<EmbedJob>[]> {
+    const leader = turn(this.mayLead(running))
+    const chosen = chooseTexts(leader, running, this.stepTokens)
+    if (chosen.length === 0) return [{ of: leader }]
+    const jobs = [...new Set(chosen.map(({ of }) => of))]
+    for (const { job } of jobs) job.begin()
+    try {
+      return await this.embed(chosen, jobs)
+    } catch (cause) {
+      if (jobs.length === 1) return [{ of: jobs[0]!, cause }]
+      // one of them may be the reason: each gets a try of its own
+      const ended: Ended<EmbedJob>[] = []
+      for (const of of jobs) ended.push(...(await this.step([of], () => of)))
+      return ended
+    }
+  }
+
+  release(): void {}
+
+  private mayLead(running: readonly Running<EmbedJob>[]): readonly Running<EmbedJob>[] {
+    const [urgent, batch] = [
+      running.filter(({ priority }) => priority === "realtime"),
+      running.filter(({ priority }) => priority === "batch"),
+    ]
+    const isUrgent =
+      urgent.length > 0 && (batch.length === 0 || this.urgentSteps < stepsBeforeBatch)
+    this.urgentSteps = isUrgent ? this.urgentSteps + 1 : 0
+    return isUrgent ? urgent : batch
+  }
+
+  private async embed(
+    chosen: readonly WaitingText[],
+    jobs: readonly Running<EmbedJob>[],
+  ): Promise<readonly Ended<EmbedJob>[]> {
+    const startedMs = performance.now()
+    const { vectors } = await this.session.run(
+      feedsOf(chosen.map(({ of, index }) => of.job.texts[index]!)),
+    )
+    const all = vectors!.data as Float32Array
+    const size = all.length / chosen.length
+    for (const [row, { of, index }] of chosen.entries())
+      of.job.take(index, all.slice(row * size, (row + 1) * size))
+    const durationMs = performance.now() - startedMs
+    return jobs.filter(({ job }) => job.spent(durationMs)).map((of) => ({ of }))
+  }
+}

@@ -1,3 +1,0 @@
-import { loadThread } from "../load-thread.mjs"
-
-await loadThread("engine/engine-thread")

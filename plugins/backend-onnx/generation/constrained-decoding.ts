@@ -1,0 +1,196 @@
+import { type Constraint, GrammarFailed } from "../grammar/constraint.ts"
+import type { Sampler } from "../sampling/sampler.ts"
+import { allowedTokens, type TokenMask } from "../sampling/token-mask.ts"
+import type { TokenSpeller } from "../tokenizer/text-to-token-encoder.ts"
+import { WayOut } from "./forced-completion.ts"
+
+/** One that may still be computing what comes next. */
+export interface PacedConstraint extends Constraint {
+  /** Whether `mask` would not wait. */
+  isReady?(): boolean
+}
+
+export interface GuideOptions {
+  readonly closeOnLength: boolean
+  /** The constraint rules from the end of this text on. */
+  readonly after?: string
+  readonly vocabulary: number
+  readonly endTokens: ReadonlySet<number>
+  readonly speller: TokenSpeller
+  /** Control tokens by the text that they stand for in this answer. */
+  readonly markers: Readonly<Record<string, number>>
+  bytesOf(token: number): Uint8Array
+}
+
+// most masks are there when they are needed; one that is almost ready is not worth the turn that would pass without its answer
+const graceMs = 2
+const patienceMs = 15_000
+
+// after any other byte hardly a document is complete, and the answer is not worth waiting for
+const closers: ReadonlySet<number> = new Set(Buffer.from("}]>"))
+
+const maskWithout = (vocabulary: number, tokens: Iterable<number>): TokenMask => {
+  const mask = new Uint32Array(Math.ceil(vocabulary / 32)).fill(0xffff_ffff)
+  for (const id of tokens) mask[id >> 5]! &= ~(1 << (id & 31))
+  return mask
+}
+
+/**
+ * Chooses the tokens of an answer that follows a grammar. States: free (until the text `after` has appeared; the text can't end here) -> ruled (what the constraint allows)
+ * -> closing (only the way to the end is left); closing may follow free, too.
+ */
+export class Guide {
+  private readonly constraint: PacedConstraint
+  private readonly sampler: Sampler
+  private readonly options: GuideOptions
+  private readonly after: Buffer
+  private state: "free" | "ruled" | "closing"
+  /** While free: all tokens but the end tokens. */
+  private readonly open: TokenMask | undefined
+  /** The end of the free text, in which `after` may have begun. */
+  private tail = Buffer.alloc(0)
+  /** Of the document. */
+  private lastByte: number | undefined
+  private lateSinceMs: number | undefined
+  /** Tokens that are certain already. */
+  private certain: number[] = []
+  /** While free: how to come from free text to the document. */
+  private readonly turn: readonly number[]
+  private wayOut: WayOut | undefined
+
+  constructor(constraint: PacedConstraint, sampler: Sampler, options: GuideOptions) {
+    const { after = "", vocabulary, endTokens, speller, markers } = options
+    this.constraint = constraint
+    this.sampler = sampler
+    this.options = options
+    this.after = Buffer.from(after)
+    this.state = after ? "free" : "ruled"
+    this.open = after ? maskWithout(vocabulary, endTokens) : undefined
+    const marker = Object.hasOwn(markers, after) ? markers[after] : undefined
+    const turn = marker === undefined ? speller.spell(this.after) : [marker]
+    if (!turn)
+      throw new GrammarFailed("the model has no tokens for the text that a grammar waits for")
+    this.turn = turn
+  }
+
+  /** Whether the next tokens are certain until the end, so that the model need not be asked. */
+  get isClosing(): boolean {
+    return this.state === "closing"
+  }
+
+  /** False while `next` would have to wait for the grammar: it is compiled, or the next mask computed. */
+  get isReady(): boolean {
+    const asks =
+      this.state === "ruled"
+        ? !this.certain.length
+        : this.state === "free" && this.options.closeOnLength && !this.wayOut
+    return !asks || (this.constraint.isReady?.() ?? true)
+  }
+
+  /** Gives it a moment. Only a grammar that seems to be lost is waited for, so that it says so. */
+  becomesReady(): boolean {
+    const startedMs = performance.now()
+    while (!this.isReady && performance.now() < startedMs + graceMs);
+    if (this.isReady) this.lateSinceMs = undefined
+    else this.lateSinceMs ??= startedMs
+    return startedMs - (this.lateSinceMs ?? startedMs) > patienceMs || this.isReady
+  }
+
+  /** The next token, of up to `left`, which takes the logits over; undefined where none follows: the way to the end has no tokens, or the document is complete. */
+  next(logits: Float32Array, left: number): number | undefined {
+    const certain = this.certain.shift()
+    if (certain !== undefined || this.state === "closing") return certain
+    this.lookOut(left)
+    return this.state === "free" ? this.nextFree(logits, left) : this.nextRuled(logits, left)
+  }
+
+  /** How the answer ends with the token that came last, if it does: `left` more may be written. An end that is still being computed may show only with `next`. */
+  end(left: number): "stop" | "length" | undefined {
+    if (this.state === "closing") return this.certain.length ? undefined : "length"
+    const isRuled = this.state === "ruled" && !this.certain.length
+    const mayBeComplete = this.lastByte !== undefined && closers.has(this.lastByte)
+    if (
+      isRuled &&
+      (!left || (mayBeComplete ? this.becomesReady() : this.isReady)) &&
+      this.mustEnd()
+    )
+      return "stop"
+    return left ? undefined : "length"
+  }
+
+  release(): void {
+    this.constraint.release()
+  }
+
+  /** Not before the first token: it would wait for the grammar. */
+  private lookOut(left: number): void {
+    const { closeOnLength, endTokens } = this.options
+    const afterTurn = this.state === "free" ? left - this.turn.length : left
+    if (!closeOnLength || this.wayOut || afterTurn < 0) return
+    this.wayOut = new WayOut(
+      (most) => this.constraint.closing(most)?.filter((token) => !endTokens.has(token)),
+      afterTurn,
+    )
+  }
+
+  private mustEnd(): boolean {
+    const { vocabulary, endTokens } = this.options
+    const few = allowedTokens(this.constraint.mask(), vocabulary, endTokens.size)
+    return (
+      few !== undefined &&
+      few.length > 0 &&
+      few.every((token) => endTokens.has(token)) &&
+      this.constraint.isComplete()
+    )
+  }
+
+  private close(way: readonly number[]): number | undefined {
+    this.state = "closing"
+    this.certain = [...way]
+    return this.certain.shift()
+  }
+
+  private nextRuled(logits: Float32Array, left: number): number | undefined {
+    const { wayOut } = this
+    if (wayOut?.isDue(left)) return this.close(wayOut.way!)
+    if (this.mustEnd()) return undefined
+    const token = this.sampler.next(logits, this.constraint.mask())
+    if (this.options.endTokens.has(token)) {
+      if (!this.constraint.isComplete())
+        throw new GrammarFailed("the grammar let a text end that is not complete")
+      return token
+    }
+    this.constraint.accept(token)
+    this.lastByte = this.options.bytesOf(token).at(-1)
+    return !wayOut || wayOut.follow(token, left - 1) ? token : this.close(wayOut.way!)
+  }
+
+  private nextFree(logits: Float32Array, left: number): number | undefined {
+    const way = this.wayOut?.way && [...this.turn, ...this.wayOut.way]
+    if (way && left <= way.length) return this.close(way)
+    const token = this.sampler.next(logits, this.open)
+    const bytes = this.options.bytesOf(token)
+    const text = Buffer.concat([this.tail, bytes])
+    const at = text.indexOf(this.after)
+    if (at < 0) {
+      this.tail = text.subarray(Math.max(0, text.length - this.after.length + 1))
+      return token
+    }
+    const tokens = this.cut(token, bytes, text.length - at - this.after.length)
+    if (way && left - tokens.length < way.length - this.turn.length) return this.close(way)
+    this.state = "ruled"
+    this.certain = [...tokens]
+    return this.certain.shift()
+  }
+
+  /** The token without its last bytes, which would lie in what the grammar rules. */
+  private cut(token: number, bytes: Uint8Array, excess: number): readonly number[] {
+    if (!excess) return [token]
+    const tokens = this.options.speller.spell(bytes.subarray(0, bytes.length - excess))
+    if (!tokens)
+      throw new GrammarFailed(
+        "the model has no tokens for the end of the text that a grammar waits for",
+      )
+    return tokens
+  }
+}

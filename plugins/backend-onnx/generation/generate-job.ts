@@ -1,0 +1,262 @@
+import type { Grammar } from "../grammar/constraint.ts"
+import { TokenText } from "../sampling/incremental-detokenizer.ts"
+import { type ChosenLogprobs, logprobsOf } from "../sampling/logprobs.ts"
+import { seededRandom } from "../sampling/random.ts"
+import { assertLogits, Sampler } from "../sampling/sampler.ts"
+import type { TokenSpeller } from "../tokenizer/text-to-token-encoder.ts"
+import type { LlamaSession } from "./cached-decoder.ts"
+import { Guide, type PacedConstraint } from "./constrained-decoding.ts"
+import type { DecodeRow } from "./decode-banks.ts"
+import type { GenerateRequest, LlamaEvent } from "./decoder-jobs.ts"
+import type { KvCache } from "./kv-cache.ts"
+import type { PrefixCache } from "./prefix-cache.ts"
+import { Drafts } from "./prompt-lookup.ts"
+
+/** Tokens of a prompt that are read in one step. Chunks end at multiples of it, so that the same beginning is always read in the same way. */
+export const prefillChunk = 64
+
+export interface Model {
+  readonly session: LlamaSession
+  readonly prefixes: PrefixCache
+  readonly endTokens: ReadonlySet<number>
+  readonly startsWithSpace: boolean
+  readonly vocabulary: number
+  readonly constraints: { open(grammar: Grammar): PacedConstraint }
+  readonly speller: TokenSpeller
+  bytesOf(token: number): Uint8Array
+}
+
+/** Where the grammar rules the text to its end, nothing cuts it. */
+const stopsOf = ({ stop, grammar }: GenerateRequest): readonly string[] =>
+  grammar && grammar.stopUntil === undefined ? [] : stop
+
+const bytesWith = (
+  bytesOf: Model["bytesOf"],
+  markers: GenerateRequest["markers"] = {},
+): Model["bytesOf"] => {
+  const marks = new Map(Object.entries(markers).map(([text, token]) => [token, Buffer.from(text)]))
+  return marks.size ? (token) => marks.get(token) ?? bytesOf(token) : bytesOf
+}
+
+/** Writes one answer. States: reading (a chunk a turn) -> writing (a token a step, or several guessed ones) -> ended; a cancel ends it in any. */
+export class GenerateJob implements DecodeRow {
+  readonly request: GenerateRequest
+  readonly cache: KvCache
+  readonly drafts = new Drafts()
+  /** Prompt and answer so far; all but the last are in the cache. */
+  readonly ids: number[]
+  ended = false
+  private readonly model: Model
+  private readonly emit: (event: LlamaEvent) => void
+  private readonly sampler: Sampler
+  private readonly guide: Guide | undefined
+  private readonly text: TokenText
+  private readonly spentMs = { prefill: 0, decode: 0 }
+  private begun = false
+  private exactTokens = 0
+  private cacheReadTokens = 0
+  private cacheWriteTokens = 0
+  private produced = 0
+  /** What the model said, when it could not be used yet. */
+  private held: Float32Array | undefined
+
+  constructor(model: Model, request: GenerateRequest, emit: (event: LlamaEvent) => void) {
+    this.model = model
+    this.request = request
+    this.emit = emit
+    this.cache = model.session.newCache()
+    this.ids = [...request.promptIds]
+    this.sampler = new Sampler(request.sampler, seededRandom(request.seed))
+    const { grammar, topLogprobs } = request
+    const stopAfter = grammar?.after ?? request.stopAfter
+    const stopRange = {
+      ...(stopAfter && { after: stopAfter }),
+      ...(grammar?.stopUntil && { until: grammar.stopUntil }),
+    }
+    const bytesOf = bytesWith(model.bytesOf, request.markers)
+    this.text = new TokenText(stopsOf(request), bytesOf, {
+      isDetailed: topLogprobs !== undefined,
+      dropsFirstSpace: model.startsWithSpace,
+      stopRange,
+    })
+    // last, as it has to be released
+    this.guide = grammar && this.guideOf(grammar, bytesOf)
+  }
+
+  private guideOf(
+    { grammar, ...rest }: NonNullable<GenerateRequest["grammar"]>,
+    bytesOf: Model["bytesOf"],
+  ): Guide {
+    const { constraints, vocabulary, endTokens, speller } = this.model
+    const { markers = {} } = this.request
+    const constraint = constraints.open(grammar)
+    try {
+      return new Guide(constraint, this.sampler, {
+        ...rest,
+        vocabulary,
+        endTokens,
+        speller,
+        markers,
+        bytesOf,
+      })
+    } catch (cause) {
+      constraint.release()
+      throw cause
+    }
+  }
+
+  get isReading(): boolean {
+    return this.cache.length < this.request.promptIds.length
+  }
+
+  /** Its first token would have to wait for its grammar. */
+  get mustWait(): boolean {
+    return (
+      this.guide?.isReady === false &&
+      (!this.begun || this.chunkEnd === this.request.promptIds.length)
+    )
+  }
+
+  get last(): number {
+    return this.ids.at(-1)!
+  }
+
+  /** Several tokens in one step round differently than one, enough to turn a close choice: a greedy answer, or one with a seed, must not depend on it. */
+  get mayGuess(): boolean {
+    return this.request.sampler.temperature > 0 && !this.request.isRepeatable
+  }
+
+  /** What may follow, where it came before in the text; never more than may still be written. */
+  guess(): readonly number[] {
+    return this.drafts.guess(this.ids).slice(0, this.request.maxTokens - this.produced - 1)
+  }
+
+  spent(stage: "prefill" | "decode", durationMs: number): void {
+    this.spentMs[stage] += durationMs
+  }
+
+  /** As late as possible: a request before this one may have read the same beginning meanwhile. At least one token is read, for its logits. */
+  private restore(): void {
+    this.begun = true
+    const { owner, promptIds, marks, isRepeatable } = this.request
+    const found = this.model.prefixes.find(owner, promptIds, {
+      most: promptIds.length - 1,
+      marks,
+      ...(isRepeatable && { exactChunk: prefillChunk }),
+    })
+    found.restoreInto(this.cache)
+    this.exactTokens = found.exactTokens
+    this.cacheReadTokens = found.markedTokens
+  }
+
+  private get chunkEnd(): number {
+    return Math.min(
+      this.request.promptIds.length,
+      (Math.floor(this.cache.length / prefillChunk) + 1) * prefillChunk,
+    )
+  }
+
+  /** Reads a chunk; true when the job is at its end. */
+  async read(): Promise<boolean> {
+    if (!this.begun) this.restore()
+    const { promptIds } = this.request
+    const [from, to] = [this.cache.length, this.chunkEnd]
+    const isLast = to === promptIds.length
+    const logits = await this.model.session.step(this.cache, promptIds.subarray(from, to), isLast)
+    if (this.exactTokens === from && to - from === prefillChunk) this.exactTokens = to
+    if (isLast)
+      this.cacheWriteTokens = Math.max(0, this.keep(this.request.marks) - this.cacheReadTokens)
+    this.emit({
+      type: "prefilled",
+      inputTokens: to,
+      cacheReadTokens: Math.min(to, this.cacheReadTokens),
+      cacheWriteTokens: this.cacheWriteTokens,
+    })
+    return isLast && this.take(logits)
+  }
+
+  private keep(marks: readonly number[]): number {
+    const { cache, ids, exactTokens } = this
+    return this.model.prefixes.keep(this.request.owner, cache, {
+      ids,
+      tokens: cache.length,
+      exactTokens,
+      marks,
+    })
+  }
+
+  private get left(): number {
+    return this.request.maxTokens - this.produced
+  }
+
+  /** Its grammar takes longer than the model's step: it must not be stepped, but tried again with `retry`. */
+  get isLate(): boolean {
+    return this.held !== undefined
+  }
+
+  retry(): boolean {
+    const logits = this.held!
+    this.held = undefined
+    return this.take(logits)
+  }
+
+  /** Takes the logits after the last token over, at once or late; true when the answer is at its end. */
+  take(logits: Float32Array): boolean {
+    // cancelled while the model worked
+    if (this.ended) return true
+    if (this.guide?.becomesReady() === false) {
+      this.held = logits
+      return false
+    }
+    assertLogits(logits)
+    const { topLogprobs } = this.request
+    const logprobs = topLogprobs === undefined ? undefined : logprobsOf(logits, topLogprobs)
+    const token = this.guide ? this.guide.next(logits, this.left) : this.sampler.next(logits)
+    if (token === undefined) return this.finish(this.guide?.isClosing ? "length" : "stop")
+    let isAtEnd = this.push(token, logprobs?.(token))
+    // the model is asked for certain tokens only where the request wants to know how likely they were
+    while (!isAtEnd && !logprobs && this.guide?.isClosing)
+      isAtEnd = this.push(this.guide.next(logits, this.left)!)
+    return isAtEnd
+  }
+
+  private push(token: number, chosen?: ChosenLogprobs): boolean {
+    this.ids.push(token)
+    this.produced++
+    const isEnd = this.model.endTokens.has(token)
+    const { stopped, ...piece } = isEnd
+      ? { text: "", stopped: false }
+      : this.text.push(token, chosen)
+    this.emit({ type: "token", outputTokens: this.produced, ...piece })
+    if (stopped) return this.finish("stop", true)
+    const reason = isEnd
+      ? "stop"
+      : this.guide
+        ? this.guide.end(this.left)
+        : this.left
+          ? undefined
+          : "length"
+    return reason !== undefined && this.finish(reason)
+  }
+
+  private finish(reason: "stop" | "length", isCut = false): true {
+    // what was held back because it might become a stop string can't become one any more, unless one was found
+    const { stopped, ...piece } = isCut ? { text: "", stopped: true } : this.text.end()
+    this.emit({ type: "finish", reason: stopped ? "stop" : reason, ...piece })
+    return true
+  }
+
+  /** Reports its times, and leaves what it read and wrote to the prefix cache. */
+  release(): void {
+    if (this.ended) return
+    this.ended = true
+    this.guide?.release()
+    for (const stage of ["prefill", "decode"] as const)
+      this.emit({ type: "time", stage, durationMs: this.spentMs[stage] })
+    try {
+      if (this.cache.length) this.keep([])
+    } catch {
+      // no memory for the cache: the request has ended all the same
+    }
+  }
+}

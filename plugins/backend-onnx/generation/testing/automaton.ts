@@ -1,0 +1,127 @@
+import { type Constraints, type Grammar, GrammarFailed } from "../../grammar/constraint.ts"
+import type { PacedConstraint } from "../constrained-decoding.ts"
+
+/** States are numbers, 0 is the first; a letter leads from state to state. */
+export interface Automaton {
+  readonly moves: readonly (readonly [from: number, letter: string, to: number])[]
+  readonly accepting: readonly number[]
+}
+
+/** Where a text leads; undefined where it leads nowhere. */
+export const walk = ({ moves }: Automaton, text: string, from = 0): number | undefined => {
+  let state: number | undefined = from
+  for (const letter of text) state = moves.find(([at, by]) => at === state && by === letter)?.[2]
+  return state
+}
+
+const accepts = (automaton: Automaton, state: number | undefined): boolean =>
+  state !== undefined && automaton.accepting.includes(state)
+
+export const matches = (automaton: Automaton, text: string): boolean =>
+  accepts(automaton, walk(automaton, text))
+
+/** The shortest way to acceptance, in tokens. */
+const shortest = (
+  automaton: Automaton,
+  tokens: readonly string[],
+  from: number,
+  most: number,
+): readonly number[] | undefined => {
+  const ways = new Map<number, readonly number[]>([[from, []]])
+  for (const [state, way] of ways) {
+    if (accepts(automaton, state)) return way.length <= most ? way : undefined
+    for (const [id, text] of tokens.entries()) {
+      const to = text ? walk(automaton, text, state) : undefined
+      if (to !== undefined && !ways.has(to)) ways.set(to, [...way, id])
+    }
+  }
+  return undefined
+}
+
+/** What a constraint was asked for, over its life. */
+export interface Watched {
+  open: number
+  opened: number
+  /** Used after its release. */
+  misused: number
+  readonly accepted: number[]
+}
+
+/** Automata as constraints: a grammar's `lark` is one as JSON. Every broken rule of the contract throws. */
+export class AutomatonConstraints implements Constraints {
+  readonly watched: Watched = { open: 0, opened: 0, misused: 0, accepted: [] }
+  private readonly tokens: readonly string[]
+  private readonly endTokens: ReadonlySet<number>
+  private readonly isReady: () => boolean
+
+  constructor(
+    tokens: readonly string[],
+    endTokens: ReadonlySet<number>,
+    isReady: () => boolean = () => true,
+  ) {
+    this.tokens = tokens
+    this.endTokens = endTokens
+    this.isReady = isReady
+  }
+
+  /** `failsAfter`: so many tokens are accepted, then it is lost. */
+  static grammar(automaton: Automaton, failsAfter?: number): Grammar {
+    return { kind: "lark", lark: JSON.stringify({ automaton, failsAfter }) }
+  }
+
+  open(grammar: Grammar): PacedConstraint {
+    const { automaton, failsAfter = Number.POSITIVE_INFINITY } = JSON.parse(
+      grammar.kind === "lark" ? grammar.lark : "",
+    ) as {
+      readonly automaton: Automaton
+      readonly failsAfter?: number
+    }
+    const { tokens, endTokens, watched, isReady } = this
+    let [state, taken, isReleased]: [number, number, boolean] = [0, 0, false]
+    watched.open++
+    watched.opened++
+    const check = () => {
+      if (isReleased) {
+        watched.misused++
+        throw new Error("used after its release")
+      }
+      if (taken >= failsAfter) throw new GrammarFailed("lost")
+    }
+    return {
+      isReady,
+      mask: () => {
+        check()
+        const mask = new Uint32Array(Math.ceil(tokens.length / 32))
+        for (const [id, text] of tokens.entries())
+          if (
+            text
+              ? walk(automaton, text, state) !== undefined
+              : endTokens.has(id) && accepts(automaton, state)
+          )
+            mask[id >> 5]! |= 1 << (id & 31)
+        return mask
+      },
+      accept: (token) => {
+        check()
+        const to = tokens[token] ? walk(automaton, tokens[token], state) : undefined
+        if (to === undefined) throw new Error(`token ${token} is not allowed`)
+        state = to
+        taken++
+        watched.accepted.push(token)
+      },
+      isComplete: () => {
+        check()
+        return accepts(automaton, state)
+      },
+      closing: (most) => {
+        check()
+        return shortest(automaton, tokens, state, most)
+      },
+      release: () => {
+        if (isReleased) throw new Error("released twice")
+        isReleased = true
+        watched.open--
+      },
+    }
+  }
+}

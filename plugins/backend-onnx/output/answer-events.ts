@@ -1,0 +1,129 @@
+import type { ChatEvent, TokenLogprob } from "../../../core/ports/model.ts"
+import type { Piece } from "../sampling/incremental-detokenizer.ts"
+import { type AnswerForm, AnswerParser, type Parsed } from "./answer-parser.ts"
+
+type TextEvent = Extract<ChatEvent, { readonly type: "text" }>
+type Details = NonNullable<Piece["details"]>
+
+const decoder = new TextDecoder()
+
+const toLogprob = ({
+  bytes,
+  logprob,
+}: {
+  readonly bytes: Uint8Array
+  readonly logprob: number
+}): TokenLogprob => ({ token: decoder.decode(bytes), bytes: [...bytes], logprob })
+
+const toLogprobs = (details: Details): NonNullable<TextEvent["logprobs"]> =>
+  details.map((detail) => ({ ...toLogprob(detail), top: detail.top.map(toLogprob) }))
+
+/** Token by token, what of an answer the client sees. */
+export interface AnswerEvents {
+  token(piece: Piece): readonly ChatEvent[]
+  /** The last events, the finish among them. */
+  finish(piece: Piece, reason: "stop" | "length"): readonly ChatEvent[]
+  /** How many of the tokens so far lay in the reasoning. */
+  readonly reasoningTokens: number
+}
+
+const textEvents = ({ text, details }: Piece): readonly ChatEvent[] =>
+  text || details?.length
+    ? [{ type: "text", text, ...(details && { logprobs: toLogprobs(details) }) }]
+    : []
+
+/** Where there is nothing to tell apart: all of it is text. */
+const plainEvents: AnswerEvents = {
+  token: textEvents,
+  finish: (piece, reason) => [...textEvents(piece), { type: "finish", reason }],
+  reasoningTokens: 0,
+}
+
+/** Finds out which tokens became visible text: only of them log-probabilities are reported. */
+class VisibleTokens {
+  private readonly waiting: {
+    readonly from: number
+    readonly to: number
+    readonly details: Details
+  }[] = []
+  private readonly shown: { readonly from: number; readonly to: number }[] = []
+  private at = 0
+
+  add({ text, details }: Piece): void {
+    const from = this.at
+    this.at += text.length
+    if (details?.length) this.waiting.push({ from, to: this.at, details })
+  }
+
+  private isShown({ from, to }: { readonly from: number; readonly to: number }): boolean {
+    return this.shown.some((range) =>
+      from === to ? range.from <= from && from <= range.to : range.from < to && from < range.to,
+    )
+  }
+
+  /** The details of tokens that are told now, given what was parsed of them; `told`: how much of the text is. */
+  take(parsed: readonly Parsed[], told: number): Details {
+    for (const { event, from, to } of parsed)
+      if (event.type === "text") this.shown.push({ from, to })
+    const out: Details[number][] = []
+    while (this.waiting.length && this.waiting[0]!.to <= told) {
+      const first = this.waiting.shift()!
+      if (this.isShown(first)) out.push(...first.details)
+    }
+    const oldest = this.waiting[0]?.from ?? told
+    while (this.shown.length && this.shown[0]!.to < oldest) this.shown.shift()
+    return out
+  }
+}
+
+/** The log-probabilities come with the last text of their events, or with an empty one. */
+const withDetails = (parsed: readonly Parsed[], details: Details): readonly ChatEvent[] => {
+  const events: ChatEvent[] = parsed.map(({ event }) => event)
+  if (!details.length) return events
+  const logprobs = toLogprobs(details)
+  const last = events.findLastIndex(({ type }) => type === "text")
+  if (last < 0) return [...events, { type: "text", text: "", logprobs }]
+  events[last] = { ...(events[last] as TextEvent), logprobs }
+  return events
+}
+
+class ParsedEvents implements AnswerEvents {
+  reasoningTokens = 0
+  private readonly parser: AnswerParser
+  private readonly visible = new VisibleTokens()
+
+  constructor(form: AnswerForm) {
+    this.parser = new AnswerParser(form)
+  }
+
+  token(piece: Piece): readonly ChatEvent[] {
+    const wasReasoning = this.parser.isReasoning
+    const events = this.push(piece)
+    // the token that opens the reasoning belongs to it, and the one that closes it
+    if (wasReasoning || this.parser.isReasoning) this.reasoningTokens++
+    return events
+  }
+
+  finish(piece: Piece, reason: "stop" | "length"): readonly ChatEvent[] {
+    const before = this.push(piece)
+    const parsed = this.parser.end(reason === "length")
+    const events = withDetails(parsed, this.visible.take(parsed, Number.POSITIVE_INFINITY))
+    return [
+      ...before,
+      ...events,
+      {
+        type: "finish",
+        reason: reason === "stop" && this.parser.callCount ? "tool_calls" : reason,
+      },
+    ]
+  }
+
+  private push(piece: Piece): readonly ChatEvent[] {
+    this.visible.add(piece)
+    const parsed = this.parser.push(piece.text)
+    return withDetails(parsed, this.visible.take(parsed, this.parser.told))
+  }
+}
+
+export const answerEvents = (form: AnswerForm): AnswerEvents =>
+  form.reasoning === "none" && !form.calls ? plainEvents : new ParsedEvents(form)

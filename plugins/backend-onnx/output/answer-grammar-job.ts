@@ -1,0 +1,124 @@
+import type { Json } from "../../../core/json.ts"
+import type { ChatRequest, ToolDefinition } from "../../../core/ports/model.ts"
+import type { PromptForm } from "../chat-format/chat-prompt.ts"
+import compileJob, { type Compiled } from "../grammar/compile-job.ts"
+import { analyseSchema } from "../grammar/schema-report.ts"
+import {
+  callableTools,
+  documentSchema,
+  grammarFor,
+  mostCallsOf,
+  type Ruled,
+  type Wanted,
+} from "./grammar-for.ts"
+import { argumentsSchema } from "./tool-schema.ts"
+
+export interface RuleInput
+  extends Pick<ChatRequest, "tools" | "toolChoice" | "parallelToolCalls" | "responseFormat"> {
+  readonly form: Pick<PromptForm, "syntax" | "markers">
+}
+
+export type NotCompiled = Exclude<Compiled, { readonly result: "ok" }>
+
+/** `ruled` is absent where the answer may be any text. `param` names the field that can't be kept. */
+export type RuleOutput =
+  | { readonly ruled?: Ruled }
+  | { readonly failed: NotCompiled; readonly param: string }
+
+class Failed extends Error {
+  readonly failed: NotCompiled
+  readonly param: string
+
+  constructor(failed: NotCompiled, param: string) {
+    super(param)
+    this.failed = failed
+    this.param = param
+  }
+}
+
+// by what the compilation answers, which is the same object for the same schema; each thread of the pool keeps its own
+const guidedBy = new WeakMap<Compiled, Json>()
+
+const guidedOf = (found: Compiled, kept: Json): Json => {
+  const known = guidedBy.get(found)
+  if (known !== undefined) return known
+  const guided = analyseSchema(kept).guided ?? {}
+  guidedBy.set(found, guided)
+  return guided
+}
+
+/** What is kept of a schema, for the masks' engine alone and inside of another grammar. */
+const compiled = (
+  schema: Json,
+  isStrict: boolean,
+  param: string,
+): { readonly schema: Json; readonly guided: Json } => {
+  const found = compileJob({ kind: "schema", schema, isStrict })
+  if (found.result !== "ok") throw new Failed(found, param)
+  const kept = found.grammar.kind === "schema" ? found.grammar.schema : schema
+  return { schema: kept, guided: guidedOf(found, kept) }
+}
+
+const argumentsOf = ({ parameters, strict }: ToolDefinition, param: string): Json => {
+  const schema = argumentsSchema(parameters)
+  if (schema === undefined)
+    throw new Failed(
+      { result: "invalid", path: "/type", reason: "the arguments of a function are an object" },
+      param,
+    )
+  const kept = compiled(schema, strict === true, param)
+  // what is guided as far as it goes may go nowhere: arguments are an object all the same
+  return Object.keys(kept.schema as object).length
+    ? kept.guided
+    : { ...(kept.guided as Readonly<Record<string, Json>>), type: "object" }
+}
+
+const documentParam = "response_format.json_schema.schema"
+
+const documentOf = ({ responseFormat: format }: RuleInput): Wanted["document"] => {
+  const schema = documentSchema(format)
+  return schema === undefined
+    ? undefined
+    : compiled(schema, format?.type === "json_schema" && format.strict, documentParam)
+}
+
+/** Every schema is checked, those of tools that can't be called, too. */
+const ruledBy = (input: RuleInput): Ruled | undefined => {
+  const { tools = [], toolChoice, form } = input
+  const schemas = new Map(
+    tools.map((tool, index) => [
+      tool.name,
+      argumentsOf(tool, `tools[${index}].function.parameters`),
+    ]),
+  )
+  const document = documentOf(input)
+  const callable = callableTools(input)
+  const isRequired = toolChoice === "required" || typeof toolChoice === "object"
+  const ruled = grammarFor({
+    ...form,
+    ...(callable.length && {
+      calls: {
+        tools: callable.map(({ name }) => ({ name, schema: schemas.get(name)! })),
+        isRequired,
+        most: mostCallsOf(input),
+      },
+    }),
+    forbidsCalls: tools.length > 0,
+    ...(document && { document }),
+  })
+  if (ruled?.grammar.kind !== "lark") return ruled
+  const whole = compileJob(ruled.grammar)
+  if (whole.result !== "ok") throw new Failed(whole, "tools")
+  return ruled
+}
+
+/** Runs in the pool of threads: before anything is paid, or any token is written, everything that the answer is held to was compiled once. */
+export default (input: RuleInput): RuleOutput => {
+  try {
+    const ruled = ruledBy(input)
+    return { ...(ruled && { ruled }) }
+  } catch (cause) {
+    if (!(cause instanceof Failed)) throw cause
+    return { failed: cause.failed, param: cause.param }
+  }
+}

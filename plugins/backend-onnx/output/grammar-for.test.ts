@@ -1,0 +1,195 @@
+import { describe, expect, test } from "vitest"
+import { type SyntaxName, syntaxes, writeCalls } from "../chat-format/call-syntax.ts"
+import { grammarVocabulary, isAllowed } from "../grammar/grammar-vocabulary.ts"
+import { inlineConstraints } from "../grammar/inline-constraints.ts"
+import { grammarFor, mostCalls, type Ruled, type Wanted } from "./grammar-for.ts"
+
+// every byte, the end, and control tokens, which have no bytes
+const end = 256
+const markers = {
+  "<tool_call>": 257,
+  "</tool_call>": 258,
+  "[TOOL_CALLS]": 259,
+  "<|python_tag|>": 260,
+}
+const constraints = inlineConstraints(
+  grammarVocabulary(261, (id) => (id < end ? Uint8Array.of(id) : new Uint8Array()), [end]),
+)
+
+const tokensOf = (text: string, marked: Readonly<Record<string, number>>): readonly number[] =>
+  text
+    .split(/(<\/?tool_call>|\[TOOL_CALLS\]|<\|python_tag\|>)/)
+    .flatMap((piece) => (Object.hasOwn(marked, piece) ? [marked[piece]!] : [...Buffer.from(piece)]))
+
+/** How far the grammar lets the text come: `whole` when it may end there, `begun` when it may go on, else the part that it allows. */
+const verdict = (
+  ruled: Ruled | undefined,
+  text: string,
+  marked: Readonly<Record<string, number>> = {},
+): string => {
+  const constraint = constraints.open(ruled!.grammar)
+  const tokens = tokensOf(text, marked)
+  for (const [at, token] of tokens.entries()) {
+    if (!isAllowed(constraint.mask(), token))
+      return `up to ${JSON.stringify(Buffer.from(tokens.slice(0, at).filter((id) => id < end)).toString())}`
+    constraint.accept(token)
+  }
+  return constraint.isComplete() ? "whole" : "begun"
+}
+
+const weather = {
+  name: "weather",
+  schema: {
+    type: "object",
+    properties: { city: { type: "string" }, days: { type: "integer" } },
+    required: ["city"],
+    additionalProperties: false,
+  },
+}
+const time = {
+  name: "time",
+  schema: { type: "object", properties: {}, additionalProperties: false },
+}
+const tools = [weather, time]
+const ruledBy = (of: Partial<Wanted>, syntax: SyntaxName = "hermes") =>
+  grammarFor({ syntax, markers: {}, forbidsCalls: false, ...of })
+const one = { name: "weather", arguments: '{"city": "Jakarta"}' }
+const two = { name: "time", arguments: "{}" }
+
+describe.each(Object.keys(syntaxes) as SyntaxName[])("%s", (name) => {
+  const syntax = syntaxes[name]
+  const written = (...calls: (typeof one)[]) => writeCalls(syntax, calls)
+  const auto = ruledBy({ calls: { tools, isRequired: false, most: mostCalls } }, name)
+  const required = ruledBy({ calls: { tools, isRequired: true, most: mostCalls } }, name)
+
+  test("auto: free text, or calls that keep to their schemas", () => {
+    for (const text of [
+      "",
+      "Hello",
+      "2 < 3",
+      "a {b}",
+      written(one),
+      written(one, two),
+      written(two, two, one),
+    ])
+      expect([text, verdict(auto, text)]).toEqual([text, "whole"])
+    for (const wrong of [
+      { ...one, name: "wether" },
+      { ...one, arguments: "{}" },
+      { ...one, arguments: '{"city": 1}' },
+      { ...two, arguments: '{"a": 1}' },
+    ])
+      expect([wrong, verdict(auto, written(wrong))]).toEqual([
+        wrong,
+        expect.stringContaining("up to"),
+      ])
+    expect(verdict(auto, `${written(one)} and more`)).toMatch(/up to/)
+    // without a trigger it is text
+    expect(verdict(auto, `Let me see.\n${written(one)}`)).toBe("whole")
+  })
+
+  test("auto: no text can begin a call and be none", () => {
+    const begun = syntax.trigger ? `${syntax.trigger}x` : "{x"
+    expect(verdict(auto, begun)).toMatch(/up to/)
+    expect(verdict(auto, syntax.trigger ?? " \n{")).not.toBe("whole")
+  })
+
+  test("required: nothing but calls", () => {
+    for (const text of [written(one), written(one, two), `\n\n${written(two)}`])
+      expect(verdict(required, text)).toBe("whole")
+    for (const text of ["", syntax.trigger ?? "{"]) expect(verdict(required, text)).toBe("begun")
+    expect(verdict(required, "Hello")).toBe('up to ""')
+  })
+
+  test("at most one call, and at most as many as there may be", () => {
+    const single = ruledBy({ calls: { tools, isRequired: false, most: 1 } }, name)
+    expect(verdict(single, written(one))).toBe("whole")
+    expect(verdict(single, written(one, two))).toMatch(/up to/)
+    expect(verdict(auto, written(...Array.from({ length: mostCalls }, () => two)))).toBe("whole")
+    expect(verdict(auto, written(...Array.from({ length: mostCalls + 1 }, () => two)))).toMatch(
+      /up to/,
+    )
+  })
+
+  test("calls or a document", () => {
+    const both = ruledBy(
+      {
+        calls: { tools, isRequired: false, most: mostCalls },
+        document: {
+          schema: {},
+          guided: {
+            type: "object",
+            properties: { a: { type: "integer" } },
+            required: ["a"],
+            additionalProperties: false,
+          },
+        },
+      },
+      name,
+    )
+    expect(verdict(both, '{"a": 1}')).toBe("whole")
+    expect(verdict(both, writeCalls(both!.syntax!, [one, two]))).toBe("whole")
+    expect(verdict(both, "Hello")).toBe('up to ""')
+    expect(both!.syntax!.trigger).toBeDefined()
+  })
+
+  test("control tokens stand for themselves, and can't be spelled", () => {
+    const marked = ruledBy({ calls: { tools, isRequired: false, most: mostCalls }, markers }, name)
+    const spelled = syntax.trigger ?? syntax.prefix!
+    const text =
+      spelled === syntax.prefix ? `${syntax.prefix}${written(one, two)}` : written(one, two)
+    expect(verdict(marked, text, markers)).toBe("whole")
+    expect(verdict(marked, `${spelled}\n`, {})).toMatch(/up to/)
+    expect(verdict(marked, "Hello", markers)).toBe("whole")
+    const needed = ruledBy({ calls: { tools, isRequired: true, most: 1 }, markers }, name)
+    expect(verdict(needed, written(one), markers)).toBe("whole")
+  })
+})
+
+test("none: text without the trigger of calls", () => {
+  const none = ruledBy({ forbidsCalls: true })
+  expect(verdict(none, "Hello <tool")).toBe("whole")
+  expect(verdict(none, "Hello <tool_call>")).toBe('up to "Hello <tool_call"')
+  expect(ruledBy({ forbidsCalls: true }, "llama")).toBeUndefined()
+  expect(ruledBy({})).toBeUndefined()
+})
+
+test("a document alone is a schema", () => {
+  expect(
+    ruledBy({ document: { schema: { type: "object" }, guided: {} }, forbidsCalls: true }),
+  ).toEqual({ grammar: { kind: "schema", schema: { type: "object" } } })
+})
+
+test("schemas with references of their own are held beside each other", () => {
+  const tree = {
+    name: "tree",
+    schema: {
+      type: "object",
+      $defs: {
+        node: {
+          type: "object",
+          properties: { next: { $ref: "#/$defs/node" } },
+          additionalProperties: false,
+        },
+      },
+      properties: { root: { $ref: "#/$defs/node" } },
+      required: ["root"],
+      additionalProperties: false,
+    },
+  }
+  const ruled = ruledBy({ calls: { tools: [tree, weather], isRequired: true, most: 1 } })
+  expect(
+    verdict(
+      ruled,
+      writeCalls(syntaxes.hermes, [
+        { name: "tree", arguments: '{"root": {"next": {"next": {}}}}' },
+      ]),
+    ),
+  ).toBe("whole")
+  expect(
+    verdict(
+      ruled,
+      writeCalls(syntaxes.hermes, [{ name: "tree", arguments: '{"root": {"nxt": {}}}' }]),
+    ),
+  ).toMatch(/up to/)
+})

@@ -1,0 +1,63 @@
+import { join } from "node:path"
+import { graphFile } from "../onnx/graph-cache.ts"
+import { floats, longs, openSession, type Session } from "../onnx/onnx-session.ts"
+import type { DecoderOutput, DecoderSession, DecoderShape, DecoderStep } from "./decoder.ts"
+
+/** Decodes the rows `ids` of the embedding table, one after the other. */
+export type Embed = (ids: ArrayLike<number>) => Float32Array
+
+/** A graph that was built here: it answers only the new keys and values, so the cache is never copied. */
+export class DeltaSession implements DecoderSession {
+  readonly shape: DecoderShape
+  private readonly session: Session
+  private readonly embed: Embed
+
+  private constructor(shape: DecoderShape, session: Session, embed: Embed) {
+    this.shape = shape
+    this.session = session
+    this.embed = embed
+  }
+
+  static async open(
+    folder: string,
+    threads: number,
+    shape: DecoderShape,
+    embed: Embed,
+  ): Promise<DeltaSession> {
+    return new DeltaSession(shape, await openSession(join(folder, graphFile), threads), embed)
+  }
+
+  async step({
+    rows,
+    count,
+    ids,
+    pastLens,
+    past,
+    capacity,
+    logitsAt,
+  }: DecoderStep): Promise<DecoderOutput> {
+    const { kvHeads, headSize } = this.shape
+    const x = this.embed(ids)
+    const feeds: Record<string, ReturnType<typeof floats>> = {
+      x: floats(x, [rows, count, x.length / (rows * count)]),
+      position_ids: longs(
+        Array.from(
+          { length: rows * count },
+          (_, i) => pastLens[Math.floor(i / count)]! + (i % count),
+        ),
+        [rows, count],
+      ),
+      past_lens: longs(pastLens),
+      logit_idx: longs(logitsAt),
+    }
+    const cached = [rows, kvHeads, capacity, headSize]
+    for (const [i, array] of past.entries())
+      feeds[`past.${i >> 1}.${i % 2 ? "v" : "k"}`] = floats(array, cached)
+    const { logits, new_kv: fresh } = await this.session.run(feeds)
+    return { logits: logits!.data as Float32Array, fresh: fresh!.data as Float32Array }
+  }
+
+  close(): Promise<void> {
+    return this.session.release()
+  }
+}

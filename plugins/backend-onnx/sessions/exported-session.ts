@@ -1,0 +1,117 @@
+import { floats, longs, openSession, type Session } from "../onnx/onnx-session.ts"
+import type { DecoderOutput, DecoderSession, DecoderShape, DecoderStep } from "./decoder.ts"
+import { type ExportedModel, exportedShape } from "./exported-config.ts"
+
+type Feeds = Record<string, ReturnType<typeof floats>>
+
+/** One row of a step. */
+interface Row {
+  readonly index: number
+  readonly ids: readonly number[]
+  /** Tokens before the new ones. */
+  readonly before: number
+}
+
+/**
+ * A ready-made export that takes the past and answers the whole present. Masks with holes are understood differently by different exports, so the rows of a step
+ * go one by one, each with exactly its own past: right for all of them, and slow, because keys and values are copied twice a token.
+ */
+export class ExportedSession implements DecoderSession {
+  readonly shape: DecoderShape
+  private readonly session: Session
+  private readonly inputs: ReadonlySet<string>
+
+  private constructor(shape: DecoderShape, session: Session) {
+    this.shape = shape
+    this.session = session
+    this.inputs = new Set(session.inputs.map(({ name }) => name))
+  }
+
+  static async open(model: ExportedModel, threads: number): Promise<ExportedSession> {
+    const session = await openSession(model.graph, threads)
+    try {
+      return new ExportedSession(exportedShape(model, session.inputs, session.outputs), session)
+    } catch (cause) {
+      await session.release()
+      throw cause
+    }
+  }
+
+  async step(step: DecoderStep): Promise<DecoderOutput> {
+    const { layers, kvHeads, headSize, vocabulary } = this.shape
+    const logits = new Float32Array(step.logitsAt.length * vocabulary)
+    const fresh = new Float32Array(2 * layers * step.rows * step.count * kvHeads * headSize)
+    for (let index = 0; index < step.rows; index++) {
+      const ids = Array.from({ length: step.count }, (_, i) => step.ids[index * step.count + i]!)
+      const row = { index, ids, before: step.pastLens[index]! }
+      const answer = await this.session.run(this.feeds(step, row))
+      this.takeLogits(step, row, answer.logits!.data as Float32Array, logits)
+      for (let i = 0; i < 2 * layers; i++)
+        this.takeFresh(step, row, i, answer[presentName(i)]!.data as Float32Array, fresh)
+    }
+    return { logits, fresh }
+  }
+
+  private feeds(step: DecoderStep, { index, ids, before }: Row): Feeds {
+    const { layers, kvHeads, headSize } = this.shape
+    const count = ids.length
+    const feeds: Feeds = {
+      input_ids: longs(ids, [1, count]),
+      attention_mask: longs(new Array<number>(before + count).fill(1), [1, before + count]),
+    }
+    const positions = ids.map((_, i) => before + i)
+    if (this.inputs.has("position_ids")) feeds.position_ids = longs(positions, [1, count])
+    // 0 is all of them
+    if (this.inputs.has("num_logits_to_keep")) feeds.num_logits_to_keep = longs([0], [])
+    for (let i = 0; i < 2 * layers; i++) {
+      const exact = new Float32Array(kvHeads * before * headSize)
+      for (let head = 0; head < kvHeads; head++) {
+        const from = (index * kvHeads + head) * step.capacity * headSize
+        exact.set(step.past[i]!.subarray(from, from + before * headSize), head * before * headSize)
+      }
+      feeds[pastName(i)] = floats(exact, [1, kvHeads, before, headSize])
+    }
+    return feeds
+  }
+
+  private takeLogits(
+    step: DecoderStep,
+    { index, ids }: Row,
+    found: Float32Array,
+    into: Float32Array,
+  ): void {
+    const { vocabulary } = this.shape
+    for (const [i, at] of step.logitsAt.entries()) {
+      const own = at - index * ids.length
+      if (own >= 0 && own < ids.length)
+        into.set(found.subarray(own * vocabulary, (own + 1) * vocabulary), i * vocabulary)
+    }
+  }
+
+  /** The present is `[1, kvHeads, before + count, headSize]`. */
+  private takeFresh(
+    step: DecoderStep,
+    { index, ids, before }: Row,
+    array: number,
+    present: Float32Array,
+    into: Float32Array,
+  ): void {
+    const { kvHeads, headSize } = this.shape
+    for (const token of ids.keys())
+      for (let head = 0; head < kvHeads; head++) {
+        const from = (head * (before + ids.length) + before + token) * headSize
+        into.set(
+          present.subarray(from, from + headSize),
+          (((array * step.rows + index) * ids.length + token) * kvHeads + head) * headSize,
+        )
+      }
+  }
+
+  close(): Promise<void> {
+    return this.session.release()
+  }
+}
+
+const kind = (array: number): string => `${array >> 1}.${array % 2 ? "value" : "key"}`
+const pastName = (array: number): string => `past_key_values.${kind(array)}`
+const presentName = (array: number): string => `present.${kind(array)}`

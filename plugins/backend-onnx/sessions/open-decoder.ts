@@ -1,0 +1,138 @@
+import { isKnownFamily } from "../architectures/folder-config.ts"
+import { type ModelSource, openModelSource } from "../architectures/model-source.ts"
+import { buildDecoderGraph, decoderGraphVersion } from "../onnx/decoder-graph.ts"
+import { cachedFolder, cachedGraph, digestOf } from "../onnx/graph-cache.ts"
+import type { Precision } from "../onnx/linear.ts"
+import { chatTokenizerVersion, writeChatTokenizer } from "../tokenizer/chat-tokenizer.ts"
+import { folderLanguage } from "../tokenizer/folder-language.ts"
+import { tokenBytes } from "../tokenizer/token-bytes.ts"
+import { type ChatLanguage, idsOfWords } from "../tokenizer/vocabulary.ts"
+import { explaining, ModelFileError } from "../weights/model-file-error.ts"
+import { hasWeights } from "../weights/safetensors-folder.ts"
+import { DeltaSession } from "./built-session.ts"
+import type { Decoder, DecoderSession } from "./decoder.ts"
+import { type ExportedModel, findExport } from "./exported-config.ts"
+import { ExportedSession } from "./exported-session.ts"
+
+export interface DecoderSpec {
+  readonly path: string
+  /** Where built graphs are kept. */
+  readonly graphs: string
+  readonly precision: Precision
+  readonly threads: number
+}
+
+const noBytes = new Uint8Array()
+
+type Progress = (detail: string) => void
+
+const graphOf = (spec: DecoderSpec, source: ModelSource, progress: Progress): string => {
+  const { config, weights, language } = source
+  const contents = source.contents((percent) => progress(`reading weights: ${percent} %`))
+  const digest = digestOf([
+    "decoder",
+    decoderGraphVersion,
+    chatTokenizerVersion,
+    contents,
+    spec.precision,
+  ])
+  return cachedGraph(spec.graphs, digest, (graph, folder) => {
+    writeChatTokenizer(language, folder)
+    buildDecoderGraph({ graph, config, weights, precision: spec.precision }, (done, of) =>
+      progress(`building the graph: ${Math.floor((100 * done) / of)} %`),
+    )
+  })
+}
+
+const openedByRuntime = async <A>(
+  path: string,
+  remedy: string,
+  open: () => Promise<A>,
+): Promise<A> => {
+  try {
+    return await open()
+  } catch (cause) {
+    if (cause instanceof ModelFileError) throw cause
+    throw new ModelFileError(
+      path,
+      `ONNX Runtime can't open it (${(cause as Error).message})`,
+      remedy,
+    )
+  }
+}
+
+const decoderOf = (
+  session: DecoderSession,
+  folder: string,
+  { vocabulary, endTokens, startsWithSpace }: ChatLanguage,
+): Decoder => {
+  const bytesOf = tokenBytes(vocabulary)
+  return {
+    session,
+    folder,
+    endTokens: new Set(endTokens),
+    // a table may be longer than the vocabulary
+    bytesOf: (id) => (id < vocabulary.tokens.length ? bytesOf(id) : noBytes),
+    idsOf: (words) => idsOfWords(vocabulary, words),
+    startsWithSpace,
+  }
+}
+
+const openExport = async (spec: DecoderSpec, model: ExportedModel): Promise<Decoder> => {
+  const session = await openedByRuntime(model.graph, "Pull it again (`rakit models pull`)", () =>
+    ExportedSession.open(model, spec.threads),
+  )
+  try {
+    const language = folderLanguage(model.folder, session.shape.vocabulary)
+    const digest = digestOf(["language", chatTokenizerVersion, language])
+    const folder = explaining(model.folder, () =>
+      cachedFolder(spec.graphs, digest, (empty) => writeChatTokenizer(language, empty)),
+    )
+    return decoderOf(session, folder, language)
+  } catch (cause) {
+    await session.close()
+    throw cause
+  }
+}
+
+const openBuilt = async (spec: DecoderSpec, progress: Progress): Promise<Decoder> => {
+  const source = openModelSource(spec.path)
+  try {
+    const folder = explaining(spec.path, () => graphOf(spec, source, progress))
+    progress("loading the graph")
+    const open = () =>
+      DeltaSession.open(folder, spec.threads, source.config, (ids) => source.weights.embed(ids))
+    const session = await openedByRuntime(
+      folder,
+      "It was built from the model's files: remove the folder to have it built again",
+      open,
+    )
+    const close = async () => {
+      await session.close()
+      source.close()
+    }
+    return decoderOf(
+      { shape: session.shape, step: (step) => session.step(step), close },
+      folder,
+      source.language,
+    )
+  } catch (cause) {
+    source.close()
+    throw cause
+  }
+}
+
+/** A graph that is built here is faster than any export, so exports are for all other models. */
+const canBuild = (path: string): boolean => hasWeights(path) && isKnownFamily(path)
+
+/** Opens a chat model's files: a GGUF file, a folder with safetensors, or a ready-made export. Throws `ModelFileError`. Blocks: for worker threads only. */
+export const openDecoder = async (spec: DecoderSpec, progress: Progress): Promise<Decoder> => {
+  progress("reading weights")
+  try {
+    const exported = canBuild(spec.path) ? undefined : findExport(spec.path, spec.precision)
+    return await (exported ? openExport(spec, exported) : openBuilt(spec, progress))
+  } catch (cause) {
+    if (cause instanceof ModelFileError) throw cause
+    throw new ModelFileError(spec.path, `it can't be opened (${(cause as Error).message})`)
+  }
+}

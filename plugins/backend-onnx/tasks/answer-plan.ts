@@ -1,0 +1,108 @@
+import { Effect } from "effect"
+import { type ApiError, apiError } from "../../../core/errors.ts"
+import type { ChatRequest } from "../../../core/ports/model.ts"
+import { randomText } from "../../../core/services/ids.ts"
+import type { Log } from "../../../core/services/log.ts"
+import type { Workers } from "../../../core/services/workers.ts"
+import type { PromptForm } from "../chat-format/chat-prompt.ts"
+import { inPool } from "../chat-format/pool.ts"
+import { thinkClose } from "../chat-format/template-style.ts"
+import type { GenerateRequest } from "../generation/decoder-jobs.ts"
+import { asApiError } from "../grammar/compile-in-pool.ts"
+import { mostSchemaBytes } from "../grammar/schema-limits.ts"
+import type { RuleInput, RuleOutput } from "../output/answer-grammar-job.ts"
+import type { AnswerForm } from "../output/answer-parser.ts"
+import { callableTools, type Ruled } from "../output/grammar-for.ts"
+
+/** What the engine has to keep to, and how its text is read. */
+export interface AnswerPlan {
+  readonly grammar?: NonNullable<GenerateRequest["grammar"]>
+  readonly form: AnswerForm
+  /** Control tokens that are read as text. */
+  readonly markers: NonNullable<GenerateRequest["markers"]>
+}
+
+// far longer than bounded compilations take, also where others of the pool come first
+const most = "20 seconds"
+
+const tooLarge = ({ tools = [], responseFormat }: RuleInput): ApiError | undefined => {
+  const size = Buffer.byteLength(JSON.stringify([tools, responseFormat ?? null]))
+  const param = tools.length ? "tools" : "response_format"
+  return size > mostSchemaBytes
+    ? apiError(
+        "invalid_request_error",
+        `Tools and schemas have ${size} bytes; at most ${mostSchemaBytes} are accepted.`,
+        { param },
+      )
+    : undefined
+}
+
+/** Checks and compiles what the answer is held to, in the pool. Fails with the 400 that names what can't be kept. */
+const ruledBy = Effect.fnUntraced(function* (
+  workers: Workers,
+  log: Log,
+  request: ChatRequest,
+  { syntax, markers }: PromptForm,
+) {
+  const { tools, toolChoice, parallelToolCalls, responseFormat } = request
+  if (!tools?.length && !responseFormat) return undefined
+  const input: RuleInput = {
+    form: { syntax, markers },
+    ...(tools && { tools }),
+    ...(toolChoice !== undefined && { toolChoice }),
+    ...(parallelToolCalls !== undefined && { parallelToolCalls }),
+    ...(responseFormat && { responseFormat }),
+  }
+  const refused = tooLarge(input)
+  if (refused) return yield* refused
+  const tooLong = apiError("unsupported_parameter", "The schemas are too complex to be compiled.", {
+    param: tools?.length ? "tools" : "response_format",
+  })
+  const found = yield* Effect.timeoutOrElse(
+    inPool<RuleInput, RuleOutput>(workers, log, "../output/answer-grammar-job", input),
+    { duration: most, orElse: () => Effect.fail(tooLong) },
+  )
+  return "failed" in found ? yield* asApiError(found.failed, found.param) : found.ruled
+})
+
+const grammarOf = (
+  request: ChatRequest,
+  { grammar, freeUntil }: Ruled,
+  reasoning: PromptForm["reasoning"],
+): NonNullable<GenerateRequest["grammar"]> => ({
+  grammar,
+  closeOnLength: request.responseFormat?.closeOnLength === true,
+  ...(reasoning === "begun" && { after: thinkClose }),
+  ...(freeUntil !== undefined && { stopUntil: freeUntil }),
+})
+
+const formOf = (
+  request: ChatRequest,
+  ruled: Ruled | undefined,
+  reasoning: PromptForm["reasoning"],
+): AnswerForm => ({
+  reasoning,
+  ...(ruled?.syntax && {
+    calls: {
+      syntax: ruled.syntax,
+      tools: new Set(callableTools(request).map(({ name }) => name)),
+      only: request.toolChoice === "required" || typeof request.toolChoice === "object",
+    },
+  }),
+  callId: () => `call_${randomText()}`,
+})
+
+export const planAnswer = Effect.fnUntraced(function* (
+  workers: Workers,
+  log: Log,
+  request: ChatRequest,
+  prompt: PromptForm,
+) {
+  const ruled = yield* ruledBy(workers, log, request, prompt)
+  const plan: AnswerPlan = {
+    ...(ruled && { grammar: grammarOf(request, ruled, prompt.reasoning) }),
+    form: formOf(request, ruled, prompt.reasoning),
+    markers: prompt.reasoning !== "none" || ruled?.syntax ? prompt.markers : {},
+  }
+  return plan
+})

@@ -1,0 +1,197 @@
+import { Effect } from "effect"
+import { type ApiError, apiError } from "../../../core/errors.ts"
+import type {
+  ChatEvent,
+  ChatRequest,
+  ModelContext,
+  ModelPlan,
+  Task,
+} from "../../../core/ports/model.ts"
+import type { Clock } from "../../../core/services/clock.ts"
+import type { ModelId } from "../../../core/services/ids.ts"
+import type { Log } from "../../../core/services/log.ts"
+import type { Workers } from "../../../core/services/workers.ts"
+import { usageOf } from "../../../core/usage.ts"
+import type { Prompt } from "../chat-format/chat-prompt.ts"
+import type { ChatPromptInput } from "../chat-format/chat-prompt-job.ts"
+import { inPool, timedTokenize } from "../chat-format/pool.ts"
+import { thinkClose } from "../chat-format/template-style.ts"
+import type {
+  GenerateRequest,
+  LlamaEvent,
+  LlamaInfo,
+  LlamaRequest,
+} from "../generation/decoder-jobs.ts"
+import { answerEvents } from "../output/answer-events.ts"
+import type { AnswerForm } from "../output/answer-parser.ts"
+import { freshSeed } from "../sampling/random.ts"
+import type { Engine } from "../worker/host.ts"
+import type { StageTime } from "../worker/protocol.ts"
+import { type AnswerPlan, planAnswer } from "./answer-plan.ts"
+import { promptAsk, unsupportedIn } from "./chat-request.ts"
+
+type Tokenized = Extract<Prompt, { readonly ids: unknown }>
+
+export interface ChatModelParts {
+  readonly id: ModelId
+  readonly engine: Engine<LlamaRequest, LlamaEvent, LlamaInfo>
+  readonly contextTokens: number
+  /** How long a request waits for a slot. */
+  readonly queueWaitMs: number
+  readonly workers: Workers
+  readonly clock: Clock
+  readonly log: Log
+}
+
+// a shorter marked prefix is as if unmarked
+const leastPrefixTokens = 101
+// each mark takes a walk through the cache
+const mostMarks = 16
+
+/** What belongs to one call of one model: neither accounts nor models nor the two modes share a cache. */
+const ownerOf = (id: ModelId, { tenant }: ModelContext): string =>
+  JSON.stringify([tenant.account, tenant.mode, id])
+
+const marksOf = (marks: readonly number[]): readonly number[] =>
+  [...new Set(marks)].filter((tokens) => tokens >= leastPrefixTokens).slice(-mostMarks)
+
+const generation = (
+  request: ChatRequest,
+  owner: string,
+  { ids: promptIds, marks }: Tokenized,
+  { grammar, markers, form }: AnswerPlan,
+  maxTokens: number,
+): GenerateRequest => {
+  const { temperature, topP, frequencyPenalty, presencePenalty, seed, logitBias } = request.sampling
+  return {
+    kind: "generate",
+    owner,
+    promptIds,
+    marks,
+    maxTokens,
+    stop: request.stop,
+    ...(form.reasoning === "begun" && { stopAfter: thinkClose }),
+    seed: seed ?? freshSeed(),
+    isRepeatable: seed !== undefined,
+    ...(request.topLogprobs !== undefined && { topLogprobs: request.topLogprobs }),
+    ...(grammar && { grammar }),
+    markers,
+    sampler: {
+      temperature,
+      topP,
+      frequencyPenalty,
+      presencePenalty,
+      logitBias: [...(logitBias ?? [])],
+    },
+  }
+}
+
+const wrongBias = (request: ChatRequest, vocabulary: number): ApiError | undefined => {
+  const wrong = [...(request.sampling.logitBias?.keys() ?? [])].find(
+    (id) => !Number.isInteger(id) || id < 0 || id >= vocabulary,
+  )
+  return wrong === undefined
+    ? undefined
+    : apiError(
+        "invalid_request_error",
+        `The token id ${wrong} is not in this model's vocabulary of ${vocabulary}.`,
+        { param: "logit_bias" },
+      )
+}
+
+/** Engine events to chat events; meters tokens when they are produced, read or not. */
+const translator = (id: ModelId, context: ModelContext, form: AnswerForm) => {
+  const answer = answerEvents(form)
+  let read = {}
+  return (event: LlamaEvent | StageTime): readonly ChatEvent[] | undefined => {
+    switch (event.type) {
+      case "time":
+        context.time(event.stage, event.durationMs)
+        return undefined
+      case "prefilled": {
+        const { inputTokens, cacheReadTokens, cacheWriteTokens } = event
+        read = { inputTokens, cacheReadTokens, cacheWriteTokens }
+        context.meter(id, usageOf(read))
+        return undefined
+      }
+      case "token": {
+        const events = answer.token(event)
+        context.meter(
+          id,
+          usageOf({
+            ...read,
+            outputTokens: event.outputTokens,
+            reasoningTokens: answer.reasoningTokens,
+          }),
+        )
+        return events
+      }
+      case "finish":
+        return answer.finish(event, event.reason)
+      default:
+        return undefined
+    }
+  }
+}
+
+/** The chat task of an engine. */
+export const makeChatModel = (parts: ChatModelParts): Task<ChatRequest, ChatEvent> => {
+  const { id, engine, contextTokens, queueWaitMs, workers, clock, log } = parts
+  const tooLong = (tokens: string, maxTokens: number) =>
+    apiError(
+      "context_length_exceeded",
+      `The messages have ${tokens} tokens and max_tokens is ${maxTokens}, but the model's window is ${contextTokens} tokens. Shorten the messages.`,
+      {
+        param: "messages",
+      },
+    )
+  const plan = Effect.fnUntraced(function* (request: ChatRequest, context: ModelContext) {
+    const refusal = unsupportedIn(request) ?? wrongBias(request, engine.info.vocabulary)
+    if (refusal) return yield* refusal
+    const wait = { priority: context.priority, waitMs: queueWaitMs }
+    yield* engine.availableFor(wait)
+    const input: ChatPromptInput = {
+      folder: engine.info.folder,
+      ...promptAsk(request),
+      contextTokens,
+    }
+    const prompt = yield* timedTokenize(
+      clock,
+      context,
+      inPool<ChatPromptInput, Prompt>(workers, log, "chat-prompt-job", input),
+    )
+    if ("tooLong" in prompt) return yield* tooLong(`at least ${prompt.tooLong}`, request.maxTokens)
+    if ("refused" in prompt)
+      return yield* apiError(
+        "invalid_request_error",
+        `The model's chat template can't take these messages: ${prompt.refused}`,
+        { param: "messages" },
+      )
+    const inputTokens = prompt.ids.length
+    if (inputTokens >= contextTokens) return yield* tooLong(String(inputTokens), request.maxTokens)
+    const answer = yield* planAnswer(workers, log, request, prompt.form)
+    const maxTokens = Math.min(request.maxTokens, contextTokens - inputTokens)
+    const marks = marksOf(prompt.marks)
+    const run = engine.run(
+      generation(request, ownerOf(id, context), { ...prompt, marks }, answer, maxTokens),
+      {
+        ...wait,
+        account: context.tenant.account,
+        timeoutMs: () => context.deadlineMs - clock.nowMs(),
+        translate: translator(id, context, answer.form),
+      },
+    )
+    const planned: ModelPlan<ChatEvent> = {
+      bound: usageOf({
+        inputTokens,
+        cacheReadTokens: marks.at(-1) ?? 0,
+        cacheWriteTokens: marks.at(-1) ?? 0,
+        outputTokens: maxTokens,
+        reasoningTokens: answer.form.reasoning === "none" ? 0 : maxTokens,
+      }),
+      run,
+    }
+    return planned
+  })
+  return { plan }
+}

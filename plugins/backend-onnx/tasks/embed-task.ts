@@ -1,0 +1,129 @@
+import { Effect } from "effect"
+import { type ApiError, apiError } from "../../../core/errors.ts"
+import type {
+  EmbedEvent,
+  EmbedRequest,
+  ModelContext,
+  ModelPlan,
+  Task,
+} from "../../../core/ports/model.ts"
+import type { Clock } from "../../../core/services/clock.ts"
+import type { ModelId } from "../../../core/services/ids.ts"
+import type { Log } from "../../../core/services/log.ts"
+import type { Workers } from "../../../core/services/workers.ts"
+import { usageOf } from "../../../core/usage.ts"
+import type { EmbedTexts, EmbedTextsRequest, TokenizedText } from "../chat-format/embed-texts.ts"
+import type { EmbedTextsInput } from "../chat-format/embed-texts-job.ts"
+import { inPool, timedTokenize } from "../chat-format/pool.ts"
+import type { EmbedJobEvent } from "../encoding/embed-job.ts"
+import type { StageTime } from "../worker/protocol.ts"
+import type { EncoderTeam } from "./encoder-pool.ts"
+import { gathered } from "./micro-batch.ts"
+
+export interface EmbedModelParts {
+  readonly id: ModelId
+  /** Of the model. */
+  readonly folder: string
+  readonly team: EncoderTeam
+  readonly contextTokens: number
+  readonly workers: Workers
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** The texts of a request; fails for anything else. */
+const textsOf = (request: EmbedRequest): Effect.Effect<readonly string[], ApiError> =>
+  Effect.forEach(request.items, (item, index) =>
+    item.type === "text"
+      ? Effect.succeed(item.text)
+      : Effect.fail(
+          apiError(
+            "unsupported_parameter",
+            "This model embeds texts only, not images or other media.",
+            { param: `input[${index}]` },
+          ),
+        ),
+  )
+
+/** Engine events to embed events; meters texts as they are done. */
+const translator = (id: ModelId, context: ModelContext, texts: readonly TokenizedText[]) => {
+  let inputTokens = 0
+  return (event: EmbedJobEvent | StageTime): readonly EmbedEvent[] | undefined => {
+    if (event.type === "time") {
+      context.time(event.stage, event.durationMs)
+      return undefined
+    }
+    const { ids, truncated } = texts[event.index]!
+    inputTokens += ids.length
+    context.meter(id, usageOf({ inputTokens }))
+    return [{ index: event.index, vector: event.vector, truncated }]
+  }
+}
+
+// whole words on both sides: the tokenizer must not join the instruction and the text
+const separated = (instruction: string): string =>
+  /\s$/.test(instruction) ? instruction : `${instruction} `
+
+const charactersOf = ({ texts, instruction }: EmbedTextsRequest): number =>
+  texts.reduce((sum, text) => sum + text.length, instruction.length)
+/** Of requests that are tokenized together: some milliseconds. */
+const charactersAtOnce = 8_192
+
+/** The embed task of engines that have the same model. */
+export const makeEmbedModel = (parts: EmbedModelParts): Task<EmbedRequest, EmbedEvent> => {
+  const { id, folder, team, contextTokens, workers, clock, log } = parts
+  const tokenize = gathered<EmbedTextsRequest, EmbedTexts, ApiError>({
+    runAll: (requests) =>
+      inPool<EmbedTextsInput, readonly EmbedTexts[]>(workers, log, "embed-texts-job", {
+        folder,
+        requests,
+      }),
+    sizeOf: charactersOf,
+    maxSize: charactersAtOnce,
+  })
+  const tokenized = Effect.fnUntraced(function* (request: EmbedRequest, context: ModelContext) {
+    const texts = yield* textsOf(request)
+    const input = {
+      texts,
+      truncate: request.truncate,
+      instruction: request.instruction ? separated(request.instruction) : "",
+      maxTokens: contextTokens,
+    }
+    const result = yield* timedTokenize(clock, context, tokenize(input))
+    if ("texts" in result) return result.texts
+    if ("instructionTooLong" in result)
+      return yield* apiError(
+        "invalid_request_error",
+        `The instruction alone has ${result.instructionTooLong} tokens; the model takes ${contextTokens} with the text.`,
+        {
+          param: "instruction",
+        },
+      )
+    const { index, tokens } = result.tooLong
+    return yield* apiError(
+      "text_too_long",
+      `The text has ${tokens} tokens, the model takes ${contextTokens}, and truncate is NONE.`,
+      { param: `input[${index}]` },
+    )
+  })
+  const plan = Effect.fnUntraced(function* (request: EmbedRequest, context: ModelContext) {
+    yield* team.availableFor({ priority: context.priority, waitMs: Number.POSITIVE_INFINITY })
+    const texts = yield* tokenized(request, context)
+    const run = team.run(
+      texts.map((text) => text.ids),
+      {
+        account: context.tenant.account,
+        priority: context.priority,
+        waitMs: Number.POSITIVE_INFINITY,
+        timeoutMs: () => context.deadlineMs - clock.nowMs(),
+        translate: translator(id, context, texts),
+      },
+    )
+    const planned: ModelPlan<EmbedEvent> = {
+      bound: usageOf({ inputTokens: texts.reduce((sum, text) => sum + text.ids.length, 0) }),
+      run,
+    }
+    return planned
+  })
+  return { plan }
+}

@@ -1,0 +1,152 @@
+import { Effect, Stream } from "effect"
+import type { ApiError } from "../../../core/errors.ts"
+import type { BertInfo, EmbedJobEvent, EmbedJobRequest } from "../encoding/embed-job.ts"
+import type { Engine, RunOptions } from "../worker/host.ts"
+import type { Priority, StageTime } from "../worker/protocol.ts"
+
+export type Encoder = Engine<EmbedJobRequest, EmbedJobEvent, BertInfo>
+
+/** Engines that have the same model, as one. */
+export interface EncoderTeam {
+  readonly info: BertInfo
+  /** Fails when no engine takes a request. */
+  readonly availableFor: Encoder["availableFor"]
+  /** The texts of a request, dealt out to those that have least to do; an event's `index` is that in `texts`. */
+  run<Out>(
+    texts: readonly Int32Array[],
+    options: RunOptions<EmbedJobEvent, Out>,
+  ): Stream.Stream<Out, ApiError>
+}
+
+/** An engine, and how many tokens it was given that are not answered yet. */
+interface Member {
+  readonly engine: Encoder
+  readonly tokens: Record<Priority, number>
+}
+
+/** What of a request one engine has; `tokens` are not answered yet. */
+interface Share {
+  readonly member: Member
+  /** Of texts. */
+  readonly indices: readonly number[]
+  tokens: number
+}
+
+/** Real time waits only for real time; of equals, who has least of all. */
+const hasLess = (priority: Priority, a: Member, b: Member): boolean => {
+  const waits = ({ tokens }: Member) =>
+    priority === "realtime" ? tokens.realtime : tokens.realtime + tokens.batch
+  return waits(a) < waits(b) || (waits(a) === waits(b) && a.tokens.batch < b.tokens.batch)
+}
+
+/** The longest first, each to who has least. The shares count as given at once. */
+export const deal = (
+  members: readonly Member[],
+  texts: readonly Int32Array[],
+  priority: Priority,
+): readonly Share[] => {
+  const given = new Map(members.map((member) => [member, { indices: [] as number[], tokens: 0 }]))
+  const byLength = texts
+    .map((_, index) => index)
+    .sort((a, b) => texts[b]!.length - texts[a]!.length)
+  for (const index of byLength) {
+    const member = members.reduce((best, other) => (hasLess(priority, other, best) ? other : best))
+    const share = given.get(member)!
+    share.indices.push(index)
+    share.tokens += texts[index]!.length
+    member.tokens[priority] += texts[index]!.length
+  }
+  return [...given]
+    .filter(([, { indices }]) => indices.length > 0)
+    .map(([member, share]) => ({ member, ...share }))
+}
+
+const answered = (share: Share, tokens: number, priority: Priority): void => {
+  share.tokens -= tokens
+  share.member.tokens[priority] -= tokens
+}
+
+/** Makes a filter for each of the engines that go through the same stages side by side: together they report the longest. */
+const makeStageTimes = () => {
+  const longestMs = new Map<string, number>()
+  return () => {
+    const ownMs = new Map<string, number>()
+    return (event: StageTime): StageTime => {
+      const sumMs = (ownMs.get(event.stage) ?? 0) + event.durationMs
+      const knownMs = longestMs.get(event.stage) ?? 0
+      ownMs.set(event.stage, sumMs)
+      longestMs.set(event.stage, Math.max(sumMs, knownMs))
+      return { ...event, durationMs: Math.max(0, sumMs - knownMs) }
+    }
+  }
+}
+
+const runShare = <Out>(
+  share: Share,
+  texts: readonly Int32Array[],
+  options: RunOptions<EmbedJobEvent, Out>,
+  stageTime: (event: StageTime) => StageTime,
+) => {
+  const translate: typeof options.translate = (event) => {
+    if (event.type === "time") return options.translate(stageTime(event))
+    const index = share.indices[event.index]!
+    answered(share, texts[index]!.length, options.priority)
+    return options.translate({ ...event, index })
+  }
+  return share.member.engine.run(
+    { texts: share.indices.map((index) => texts[index]!) },
+    { ...options, translate },
+  )
+}
+
+// the first of them says best when and whether to come back
+const refusals = ["backend_busy", "model_loading"]
+const rank = ({ code }: ApiError): number =>
+  refusals.includes(code) ? refusals.indexOf(code) : refusals.length
+
+/** Those that take a request; fails as the one that is likeliest to take it soon. */
+const open = (
+  members: readonly Member[],
+  request: Parameters<Encoder["availableFor"]>[0],
+): Effect.Effect<readonly Member[], ApiError> =>
+  Effect.gen(function* () {
+    const ready: Member[] = []
+    const refused: ApiError[] = []
+    for (const member of members)
+      yield* Effect.match(member.engine.availableFor(request), {
+        onSuccess: () => void ready.push(member),
+        onFailure: (error) => void refused.push(error),
+      })
+    if (ready.length) return ready
+    return yield* refused.reduce((best, other) => (rank(other) < rank(best) ? other : best))
+  })
+
+/** A step that several threads share waits for the slowest of them at every operator; engines of few threads side by side don't. */
+export const makeEncoderTeam = (engines: readonly Encoder[]): EncoderTeam => {
+  const members = engines.map((engine): Member => ({ engine, tokens: { realtime: 0, batch: 0 } }))
+  return {
+    info: engines[0]!.info,
+    availableFor: (request) => Effect.asVoid(open(members, request)),
+    run: (texts, options) => {
+      const { priority } = options
+      const dealt = Effect.acquireRelease(
+        Effect.map(open(members, options), (ready) => deal(ready, texts, priority)),
+        (shares) =>
+          Effect.sync(() => {
+            for (const share of shares) answered(share, share.tokens, priority)
+          }),
+      )
+      return Stream.unwrap(
+        Effect.map(dealt, (shares) => {
+          const filter = makeStageTimes()
+          const [first = Stream.empty, ...others] = shares.map((share) =>
+            runShare(share, texts, options, filter()),
+          )
+          return others.length
+            ? Stream.mergeAll([first, ...others], { concurrency: "unbounded" })
+            : first
+        }),
+      )
+    },
+  }
+}

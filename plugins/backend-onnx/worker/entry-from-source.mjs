@@ -1,0 +1,3 @@
+import { loadThread } from "./load-thread.mjs"
+
+await loadThread("worker/entry")

@@ -1,0 +1,73 @@
+import { type MessagePort, parentPort, workerData } from "node:worker_threads"
+import { openBert } from "../encoding/open-encoder-engine.ts"
+import { openLlama } from "../generation/open-decoder-engine.ts"
+import { GrammarFailed } from "../grammar/constraint.ts"
+import { guardSessions } from "../onnx/onnx-session.ts"
+import type { OpenEngine } from "./open-engine.ts"
+import type { FromThread, StageTime, Submit, ThreadData, ToThread } from "./protocol.ts"
+import { Scheduler } from "./scheduler.ts"
+
+const textOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
+
+/** Takes jobs until `close`. */
+const serve = <Job, Event, Info, Started>(
+  port: MessagePort,
+  engine: OpenEngine<Job, Event, Info, Started>,
+  slots: number,
+): void => {
+  const post = (message: FromThread<Event | StageTime, Info>) => port.postMessage(message)
+  const scheduler = new Scheduler<Started>(
+    engine.stepper,
+    { slots, room: engine.room ?? Number.POSITIVE_INFINITY, nowMs: () => performance.now() },
+    {
+      done: (id) => post({ type: "done", id }),
+      busy: (id) => post({ type: "busy", id }),
+      failed: (id, cause) =>
+        post({
+          type: "failed",
+          id,
+          message: textOf(cause),
+          isGrammar: cause instanceof GrammarFailed,
+        }),
+    },
+  )
+  const submit = ({ id, account, priority, waitMs, job }: Submit<Job>) => {
+    const queuedMs = performance.now()
+    const emit = (event: Event | StageTime) => post({ type: "event", id, event })
+    const start = () => {
+      emit({ type: "time", stage: "queue", durationMs: performance.now() - queuedMs })
+      return engine.start(job, emit)
+    }
+    scheduler.submit({ id, account, priority, waitMs, size: engine.sizeOf?.(job) ?? 0, start })
+  }
+  const close = async () => {
+    await scheduler.stop()
+    await engine.close()
+    port.close()
+  }
+  port.on("message", (message: ToThread<Job>) => {
+    if (message.type === "submit") submit(message)
+    else if (message.type === "cancel") scheduler.cancel(message.id)
+    else void close()
+  })
+  post({ type: "ready", info: engine.info })
+}
+
+const main = async (port: MessagePort): Promise<void> => {
+  const { spec, guard } = workerData as ThreadData
+  guardSessions(guard)
+  const progress = (detail: string) =>
+    port.postMessage({ type: "progress", detail } satisfies FromThread<never, never>)
+  try {
+    // a text that waits takes no memory of the model: all are worked on, those of like length together
+    if (spec.kind === "bert") serve(port, await openBert(spec, progress), Number.POSITIVE_INFINITY)
+    else serve(port, await openLlama(spec, progress), spec.slots)
+  } catch (cause) {
+    port.postMessage({ type: "unusable", message: textOf(cause) } satisfies FromThread<
+      never,
+      never
+    >)
+  }
+}
+
+if (parentPort) void main(parentPort)

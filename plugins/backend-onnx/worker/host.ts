@@ -1,0 +1,281 @@
+import { Cause, Effect, Exit, Queue, Scope, Stream } from "effect"
+import { type ApiError, apiError } from "../../../core/errors.ts"
+import type { Log } from "../../../core/services/log.ts"
+import { linkThread, type ThreadLink } from "./link.ts"
+import type { EngineSpec, FromThread, Priority, StageTime } from "./protocol.ts"
+import { type StartThread, startThread } from "./start-thread.ts"
+
+export interface RunOptions<Event, Out> {
+  /** Accounts take turns. */
+  readonly account: string
+  readonly priority: Priority
+  /** How long it may wait for a slot before it fails with `backend_busy`; batch work waits for as long as its deadline allows. */
+  readonly waitMs: number
+  /** Asked when the stream begins; after that long it fails with `backend_timeout`. */
+  timeoutMs(): number
+  /** Called once for each event, when it arrives; what it answers goes into the stream. */
+  translate(event: Event | StageTime): readonly Out[] | undefined
+}
+
+/** A model in a thread of its own, as the main thread sees it. */
+export interface Engine<Job, Event, Info> {
+  readonly info: Info
+  /** Whether it takes lines of batches. Fails with `backend_busy` when they have every slot and every place in the queue, with `model_loading` while the thread is being restarted. */
+  readonly available: Effect.Effect<void, ApiError>
+  /** As `available`, for each priority by itself; a request that may not wait also fails when no slot is free, or can be taken from batch work. */
+  availableFor(
+    request: Pick<RunOptions<never, never>, "priority" | "waitMs">,
+  ): Effect.Effect<void, ApiError>
+  /** Interrupting the stream stops the job within one step. */
+  run<Out>(job: Job, options: RunOptions<Event, Out>): Stream.Stream<Out, ApiError>
+}
+
+export interface HostOptions {
+  readonly spec: EngineSpec
+  /** Requests that may wait for a slot. */
+  readonly queue: number
+  readonly log: Log
+  /** For tests that end threads. */
+  readonly startThread?: StartThread
+  progress(detail: string): void
+}
+
+/** How often a thread may die before its model is given up, and how long to wait before each new try. */
+const restartDelaysMs = [500, 1_000, 2_000, 5_000, 10_000]
+/** After so many requests a thread counts as sound, and the tries begin anew. */
+const soundAfter = 100
+const retryAfterMs = 1_000
+
+/** What the host still owes to a running stream. */
+interface Pending<Event> {
+  readonly priority: Priority
+  event(event: Event | StageTime): void
+  done(): void
+  failed(error: ApiError): void
+}
+
+/** States: open -> (thread dies) -> restarting -> open | given up; any -> closed, with the scope. */
+class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
+  private readonly options: HostOptions
+  private readonly pending = new Map<number, Pending<Event>>()
+  private link: ThreadLink<Job, Info> | undefined
+  private givenUp = false
+  private nextId = 0
+  private completed = 0
+  private known: Info | undefined
+  readonly available: Effect.Effect<void, ApiError>
+
+  constructor(options: HostOptions) {
+    this.options = options
+    this.available = this.availableFor({ priority: "batch", waitMs: 0 })
+  }
+
+  readonly availableFor: Engine<Job, Event, Info>["availableFor"] = (request) =>
+    Effect.suspend(() => {
+      const refusal = this.refusal(request.priority) ?? this.noSlot(request)
+      return refusal ? Effect.fail(refusal) : Effect.void
+    })
+
+  /** Whether there is a slot at once. The thread knows better, as it also counts memory; this spares the way there. */
+  private noSlot({
+    priority,
+    waitMs,
+  }: Pick<RunOptions<never, never>, "priority" | "waitMs">): ApiError | undefined {
+    const { slots } = this.options.spec
+    if (priority === "batch" || waitMs > 0) return undefined
+    return this.pendingOf(priority) < slots
+      ? undefined
+      : apiError("backend_busy", `All ${slots} slots of the model are taken.`, { retryAfterMs })
+  }
+
+  private pendingOf(priority: Priority): number {
+    let count = 0
+    for (const pending of this.pending.values()) if (pending.priority === priority) count++
+    return count
+  }
+
+  get info(): Info {
+    return this.known!
+  }
+
+  /** Lines of batches take no place in the queue from those who wait for an answer. */
+  private refusal(priority: Priority): ApiError | undefined {
+    const { spec, queue } = this.options
+    if (this.givenUp)
+      return apiError(
+        "backend_error",
+        "The model's engine has stopped; the operator finds the reason in the log.",
+      )
+    if (!this.link)
+      return apiError(
+        "model_loading",
+        "The model's engine is being restarted. Try again shortly.",
+        { retryAfterMs: 5_000 },
+      )
+    if (this.pendingOf(priority) >= spec.slots + queue)
+      return apiError(
+        "backend_busy",
+        `All ${spec.slots} slots of the model and its queue of ${queue} are taken.`,
+        { retryAfterMs },
+      )
+    return undefined
+  }
+
+  private readonly receive = (
+    message: Extract<FromThread<Event, Info>, { readonly id: number }>,
+  ): void => {
+    const pending = this.pending.get(message.id)
+    if (!pending) return
+    if (message.type === "event") pending.event(message.event)
+    else {
+      this.pending.delete(message.id)
+      this.completed++
+      if (message.type === "done") pending.done()
+      else if (message.type === "busy")
+        pending.failed(
+          apiError("backend_busy", "No slot of the model became free in time.", { retryAfterMs }),
+        )
+      else this.refuse(pending, message)
+    }
+  }
+
+  private refuse(
+    pending: Pending<Event>,
+    { message: reason, isGrammar }: { readonly message: string; readonly isGrammar: boolean },
+  ): void {
+    this.options.log.error("a request failed in the engine", {
+      model: this.options.spec.path,
+      reason,
+    })
+    pending.failed(
+      apiError(
+        "backend_error",
+        ...(isGrammar
+          ? [
+              "The grammar that keeps the answer to its schema or tools failed, so the answer was ended.",
+            ]
+          : []),
+      ),
+    )
+  }
+
+  run<Out>(
+    job: Job,
+    { account, priority, waitMs, timeoutMs, translate }: RunOptions<Event, Out>,
+  ): Stream.Stream<Out, ApiError> {
+    return Stream.callback<Out, ApiError>((out) =>
+      Effect.gen({ self: this }, function* () {
+        yield* this.availableFor({ priority, waitMs })
+        const id = this.nextId++
+        const link = this.link!
+        const failed = (error: ApiError) => void Queue.failCauseUnsafe(out, Cause.fail(error))
+        const event = (event: Event | StageTime) => {
+          for (const translated of translate(event) ?? []) Queue.offerUnsafe(out, translated)
+        }
+        this.pending.set(id, { priority, event, failed, done: () => void Queue.endUnsafe(out) })
+        yield* Effect.addFinalizer(() =>
+          Effect.sync(() => {
+            if (this.pending.delete(id)) link.post({ type: "cancel", id })
+          }),
+        )
+        link.post({
+          type: "submit",
+          id,
+          account,
+          priority,
+          waitMs: priority === "batch" ? Number.POSITIVE_INFINITY : waitMs,
+          job,
+        })
+        const tooSlow = Effect.sync(() => failed(apiError("backend_timeout")))
+        yield* Effect.sleep(Math.max(0, timeoutMs())).pipe(
+          Effect.andThen(tooSlow),
+          Effect.forkScoped,
+        )
+      }),
+    )
+  }
+
+  /** Opens a thread in a scope of its own, so that a dead one is cleaned up before the next. */
+  readonly open = (scope: Scope.Scope): Effect.Effect<ThreadLink<Job, Info>, ApiError> =>
+    linkThread<Job, Event, Info>(
+      this.options.spec,
+      { progress: this.options.progress, message: this.receive },
+      this.options.startThread ?? startThread,
+    ).pipe(
+      Scope.provide(scope),
+      Effect.tap((link) =>
+        Effect.sync(() => {
+          this.link = link
+          this.known = link.info
+        }),
+      ),
+    )
+
+  private failPending(): number {
+    const lost = [...this.pending.values()]
+    this.pending.clear()
+    for (const pending of lost) pending.failed(apiError("backend_error"))
+    return lost.length
+  }
+
+  private lose(reason: string): void {
+    this.link = undefined
+    this.options.log.error("an engine's thread ended", {
+      model: this.options.spec.path,
+      reason,
+      requestsLost: this.failPending(),
+    })
+  }
+
+  readonly close = Effect.sync(() => {
+    this.givenUp = true
+    this.failPending()
+  })
+
+  private readonly reopen = Effect.gen({ self: this }, function* () {
+    const scope = yield* Scope.make()
+    yield* Effect.addFinalizer(() => Scope.close(scope, Exit.void))
+    this.completed = 0
+    const opened = yield* Effect.exit(this.open(scope))
+    this.options.log.warn("an engine's thread was started again", {
+      model: this.options.spec.path,
+      open: Exit.isSuccess(opened),
+    })
+    if (Exit.isSuccess(opened)) return opened.value
+    yield* Scope.close(scope, Exit.void)
+    return undefined
+  })
+
+  /** Waits for the thread's end and starts the next one, for as long as that is worth a try. */
+  readonly supervise = (first: ThreadLink<Job, Info>): Effect.Effect<void> =>
+    Effect.gen({ self: this }, function* () {
+      let link: ThreadLink<Job, Info> | undefined = first
+      for (let tries = 0; ; tries++) {
+        if (link) {
+          this.lose(yield* link.ended)
+          if (this.completed >= soundAfter) tries = 0
+        }
+        const delayMs = restartDelaysMs[tries]
+        if (delayMs === undefined) break
+        yield* Effect.sleep(delayMs)
+        link = yield* this.reopen
+      }
+      this.givenUp = true
+      this.options.log.error("an engine is given up, because its thread ended too often", {
+        model: this.options.spec.path,
+      })
+    }).pipe(Effect.scoped)
+}
+
+/** Starts the thread and opens the model; fails with `backend_error`, whose message names the file and the reason. */
+export const startEngine = <Job, Event, Info>(
+  options: HostOptions,
+): Effect.Effect<Engine<Job, Event, Info>, ApiError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const host = new EngineHost<Job, Event, Info>(options)
+    const scope = yield* Effect.scope
+    yield* Effect.addFinalizer(() => host.close)
+    const first = yield* host.open(scope)
+    yield* Effect.forkScoped(host.supervise(first), { startImmediately: true })
+    return host
+  })

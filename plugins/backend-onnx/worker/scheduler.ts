@@ -1,0 +1,223 @@
+import { WaitingLine } from "./fair-queue.ts"
+import type { Priority } from "./protocol.ts"
+
+export interface Submission<Job> {
+  readonly id: number
+  readonly account: string
+  readonly priority: Priority
+  /** How long it may wait for a slot before it is refused. */
+  readonly waitMs: number
+  /** What it holds while it runs, at worst, in the engine's own unit. */
+  readonly size: number
+  /** Called when it gets a slot. */
+  start(): Job
+}
+
+export interface Running<Job> {
+  readonly id: number
+  readonly account: string
+  readonly priority: Priority
+  readonly job: Job
+}
+
+export type Ended<Job> = { readonly of: Running<Job>; readonly cause?: unknown }
+
+/** How an engine works on the jobs that run. */
+export interface Stepper<Job> {
+  /** One step, of some tens of milliseconds; answers the jobs that ended. `turn` picks whose turn it is when not all can have one: accounts alternate. */
+  step(
+    running: readonly Running<Job>[],
+    turn: (among: readonly Running<Job>[]) => Running<Job>,
+  ): Promise<readonly Ended<Job>[]>
+  /** A job ended, or was cancelled: it is stepped no more. */
+  release(job: Job): void
+}
+
+export interface Outcome {
+  done(id: number): void
+  failed(id: number, cause: unknown): void
+  /** No slot became free in time. */
+  busy(id: number): void
+}
+
+export interface SchedulerOptions {
+  readonly slots: number
+  /** Of all sizes of started jobs together. Batch jobs take at most half, so that real time always finds some. */
+  readonly room: number
+  nowMs(): number
+}
+
+type Queued<Job> = Submission<Job> & { readonly queuedMs: number }
+interface Started<Job> extends Running<Job> {
+  readonly submission: Submission<Job>
+}
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+/**
+ * Up to `slots` jobs run side by side; the others wait, `realtime` before `batch`, accounts in turn.
+ * A job: waiting -> running <-> paused (batch only, while real time needs the slot) -> done | failed; waiting -> busy, when it has waited too long.
+ * A cancel removes it from any state, from running within one step.
+ */
+export class Scheduler<Job> {
+  private readonly stepper: Stepper<Job>
+  private readonly options: SchedulerOptions
+  private readonly outcome: Outcome
+  private readonly waiting = new WaitingLine<Queued<Job>>()
+  private running: Started<Job>[] = []
+  private paused: Started<Job>[] = []
+  private readonly turns = new Map<string, number>()
+  private turnsTaken = 0
+  private looping: Promise<void> | undefined
+
+  constructor(stepper: Stepper<Job>, options: SchedulerOptions, outcome: Outcome) {
+    this.stepper = stepper
+    this.options = options
+    this.outcome = outcome
+  }
+
+  submit(submission: Submission<Job>): void {
+    this.waiting.push({ ...submission, queuedMs: this.options.nowMs() })
+    this.looping ??= this.loop()
+  }
+
+  /** Forgets all jobs; done when no step is running any more. */
+  async stop(): Promise<void> {
+    this.waiting.clear()
+    for (const { job } of [...this.running, ...this.paused]) this.stepper.release(job)
+    this.running = []
+    this.paused = []
+    await this.looping
+  }
+
+  cancel(id: number): void {
+    const queued = this.waiting.find(id)
+    if (queued) this.waiting.remove(queued)
+    const started = [...this.running, ...this.paused].find((other) => other.id === id)
+    if (started) this.drop(started)
+  }
+
+  private drop(started: Started<Job>): void {
+    this.running = this.running.filter((other) => other !== started)
+    this.paused = this.paused.filter((other) => other !== started)
+    this.stepper.release(started.job)
+  }
+
+  private held(priority?: Priority): number {
+    return [...this.running, ...this.paused].reduce(
+      (sum, { submission }) =>
+        priority && submission.priority !== priority ? sum : sum + submission.size,
+      0,
+    )
+  }
+
+  private fits({ size, priority }: Submission<Job>): boolean {
+    const held = this.held()
+    if (held > 0 && held + size > this.options.room) return false
+    return (
+      priority === "realtime" ||
+      this.held("batch") === 0 ||
+      this.held("batch") + size <= this.options.room / 2
+    )
+  }
+
+  private readonly runningOf = (account: string): number =>
+    this.running.filter((other) => other.account === account).length
+
+  /** Slots for real time first: a batch job gives its slot away, and takes it up again when no real-time job waits. */
+  private admit(): void {
+    for (
+      let next = this.waiting.next("realtime", this.runningOf);
+      next;
+      next = this.waiting.next("realtime", this.runningOf)
+    ) {
+      if (!this.fits(next) || !this.freeSlot()) break
+      this.start(next)
+    }
+    const isWanted = this.waiting.next("realtime", this.runningOf) !== undefined
+    while (!isWanted && this.paused.length && this.running.length < this.options.slots)
+      this.running.push(this.paused.shift()!)
+    while (!isWanted && this.running.length < this.options.slots) {
+      const next = this.waiting.next("batch", this.runningOf)
+      if (!next || !this.fits(next)) break
+      this.start(next)
+    }
+    // a paused job must not hold the room for ever that the next one waits for
+    if (!this.running.length && this.paused.length) this.running.push(this.paused.shift()!)
+    this.refuseTheLate()
+  }
+
+  private freeSlot(): boolean {
+    if (this.running.length < this.options.slots) return true
+    const yielding = this.running.findLast(({ submission }) => submission.priority === "batch")
+    if (!yielding) return false
+    this.running = this.running.filter((other) => other !== yielding)
+    this.paused.unshift(yielding)
+    return true
+  }
+
+  private start(queued: Queued<Job>): void {
+    this.waiting.take(queued)
+    // behind all but the last: who comes back after every turn must not be taken for somebody who waits longest
+    if (!this.turns.has(queued.account)) this.turns.set(queued.account, this.turnsTaken - 1)
+    try {
+      const { id, account, priority } = queued
+      this.running.push({ id, account, priority, job: queued.start(), submission: queued })
+    } catch (cause) {
+      this.outcome.failed(queued.id, cause)
+    }
+  }
+
+  private refuseTheLate(): void {
+    const nowMs = this.options.nowMs()
+    for (const queued of [...this.waiting.all()])
+      if (nowMs - queued.queuedMs >= queued.waitMs) {
+        this.waiting.remove(queued)
+        this.outcome.busy(queued.id)
+      }
+  }
+
+  /** The first job of the account whose last turn is longest ago. */
+  private readonly turn = (among: readonly Running<Job>[]): Running<Job> => {
+    const lastTurn = (running: Running<Job>) => this.turns.get(running.account) ?? 0
+    const chosen = among.reduce((best, other) => (lastTurn(other) < lastTurn(best) ? other : best))
+    this.turns.set(chosen.account, ++this.turnsTaken)
+    return chosen
+  }
+
+  /** One step for those that run. Jobs that were cancelled meanwhile are not in `running` any more. */
+  private async step(): Promise<void> {
+    const before = this.running
+    let ended: readonly Ended<Job>[]
+    try {
+      ended = await this.stepper.step(before, this.turn)
+    } catch (cause) {
+      ended = before.map((of) => ({ of, cause }))
+    }
+    for (const end of ended) {
+      const started = this.running.find((other) => other === end.of)
+      if (!started) continue
+      this.drop(started)
+      if ("cause" in end) this.outcome.failed(started.id, end.cause)
+      else this.outcome.done(started.id)
+    }
+  }
+
+  private forgetTurns(): void {
+    for (const account of this.turns.keys())
+      if (!this.runningOf(account)) this.turns.delete(account)
+  }
+
+  private async loop(): Promise<void> {
+    // lets submissions and cancels in, which arrive as messages
+    await nextTurn()
+    for (;;) {
+      this.admit()
+      if (!this.running.length) break
+      await this.step()
+      this.forgetTurns()
+      await nextTurn()
+    }
+    this.looping = undefined
+  }
+}
