@@ -4,7 +4,7 @@ import { parsePrice } from "../../core/pricing.ts"
 import type { ModelEntry } from "../../core/services/catalogue.ts"
 import type { Problem } from "../config/problems.ts"
 import type { DeploymentConfig, ModelConfig } from "../config/schema.ts"
-import { parseSourceUrl } from "../services/model-files/source-url.ts"
+import { parseSourceUrl } from "../services/model-files/sources/source-url.ts"
 
 const pricingModel = (price: ModelConfig["price"]): string => {
   if (price.searchUnit) return "per_search_unit"

@@ -5,7 +5,7 @@ import type { ModelEntry, ModelSource } from "../../core/services/catalogue.ts"
 import { resolve, Tokens } from "../../core/tokens.ts"
 import type { AssembledDeployment } from "../boot/assemble.ts"
 import { makePullProgress } from "../progress.ts"
-import { pullWhole } from "../services/model-files/pull-whole.ts"
+import { pullWhole } from "../services/model-files/verified-pull.ts"
 import { formatTable } from "./table.ts"
 import { withDeployment } from "./with-deployment.ts"
 

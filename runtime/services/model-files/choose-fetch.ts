@@ -1,5 +1,5 @@
 import { EnvHttpProxyAgent, type RequestInfo, type RequestInit, fetch as undiciFetch } from "undici"
-import type { Env, Fetch } from "./pull-context.ts"
+import type { Env, Fetch } from "./context.ts"
 
 /** Node's own fetch; where a proxy is set in the environment, which that one does not see, undici's with the proxy. Both honour NODE_EXTRA_CA_CERTS. */
 export const chooseFetch = (env: Env): Fetch => {

@@ -5,13 +5,13 @@ import { Cause, Effect, Exit, Fiber } from "effect"
 import { describe, expect, it } from "vitest"
 import type { ModelSource } from "../../../core/index.ts"
 import { fakeLog } from "../../../testing/index.ts"
+import type { Env } from "./context.ts"
 import { makeModelFiles } from "./model-files.ts"
-import type { Env } from "./pull-context.ts"
-import { pullWhole } from "./pull-whole.ts"
 import type { PullProgress } from "./service.ts"
 import { makeTgz, makeZip } from "./testing/archives.ts"
 import { makeLogCapture, noise, setUp, sha256 } from "./testing/fixture.ts"
 import { fastTiming } from "./testing/timing.ts"
+import { pullWhole } from "./verified-pull.ts"
 
 const { dir, server } = setUp()
 

@@ -5,8 +5,8 @@ import { join } from "node:path"
 import { afterEach, beforeEach } from "vitest"
 import { type Fields, type Log, systemClock } from "../../../../core/index.ts"
 import { type FileServer, startFileServer } from "../../../../testing/files-server.ts"
-import { freeBytes } from "../disk.ts"
-import type { PullContext } from "../pull-context.ts"
+import type { PullContext } from "../context.ts"
+import { freeBytes } from "../store/disk.ts"
 import { fastTiming } from "./timing.ts"
 
 export interface LogLine {

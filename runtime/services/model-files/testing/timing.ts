@@ -1,4 +1,4 @@
-import { usualTiming } from "../pull-context.ts"
+import { usualTiming } from "../context.ts"
 
 export const fastTiming = {
   ...usualTiming,

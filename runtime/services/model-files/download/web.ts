@@ -1,0 +1,175 @@
+import type { PullContext } from "../context.ts"
+import { networkFailure, SourceFailed, shownUrl, statusFailure } from "../failure.ts"
+import { decodePercent } from "../safe-path.ts"
+import { withRetries } from "./retry.ts"
+
+export interface WebRequest {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+export interface WebReply {
+  readonly response: Response
+  /** Ends the connection when left early. Fails when no byte came for `stallMs`. */
+  readonly chunks: AsyncIterable<Uint8Array>
+  close(): void
+}
+
+const maxRedirects = 10
+const maxDocumentBytes = 128 * 1024 * 1024
+
+/** `fetch` refuses addresses with a user and password: they become a header. */
+const withoutCredentials = (address: string): { url: URL; authorization: string | undefined } => {
+  const url = new URL(address)
+  const { username, password } = url
+  url.username = ""
+  url.password = ""
+  if (username === "" && password === "") return { url, authorization: undefined }
+  return {
+    url,
+    authorization: `Basic ${Buffer.from(`${decodePercent(username)}:${decodePercent(password)}`).toString("base64")}`,
+  }
+}
+
+/** Aborts with a `SourceFailed` when it was not touched for `stallMs`. */
+const makeStallWatch = (stallMs: number) => {
+  const controller = new AbortController()
+  const stop = () =>
+    controller.abort(
+      new SourceFailed(`no bytes for ${Math.round(stallMs / 100) / 10} s`, { retry: true }),
+    )
+  let timer = setTimeout(stop, stallMs)
+  const touch = () => {
+    clearTimeout(timer)
+    timer = setTimeout(stop, stallMs)
+  }
+  return { signal: controller.signal, touch, end: () => clearTimeout(timer) }
+}
+
+const redirectTarget = (response: Response, from: URL): URL | undefined => {
+  const location = response.headers.get("location")
+  if (![301, 302, 303, 307, 308].includes(response.status) || location === null) return undefined
+  if (!URL.canParse(location, from.href))
+    throw new SourceFailed(`${shownUrl(from.href)} redirects to a broken address`)
+  const to = new URL(location, from)
+  const allowed = to.protocol === "https:" || (to.protocol === "http:" && from.protocol === "http:")
+  if (!allowed)
+    throw new SourceFailed(
+      `${shownUrl(from.href)} redirects from ${from.protocol} to ${to.protocol}`,
+    )
+  return to
+}
+
+const follow = async (
+  context: PullContext,
+  request: WebRequest,
+  signal: AbortSignal,
+): Promise<Response> => {
+  const first = withoutCredentials(request.url)
+  let url = first.url
+  let headers: Record<string, string> = {
+    "accept-encoding": "identity",
+    "user-agent": "rakit",
+    ...(first.authorization && { authorization: first.authorization }),
+    ...request.headers,
+  }
+  for (let hop = 0; hop <= maxRedirects; hop += 1) {
+    const response = await context.fetch(url.href, { headers, redirect: "manual", signal })
+    const target = redirectTarget(response, url)
+    if (target === undefined) return response
+    await response.body?.cancel()
+    const next = withoutCredentials(target.href)
+    if (next.url.origin !== url.origin) {
+      const { authorization: _, ...rest } = headers
+      headers = { ...rest, ...(next.authorization && { authorization: next.authorization }) }
+    }
+    url = next.url
+  }
+  throw new SourceFailed(`${shownUrl(request.url)} redirects more than ${maxRedirects} times`)
+}
+
+/** One GET. Redirects are followed; an `authorization` header never goes to another host. Any status is a reply. */
+export const openWeb = async (
+  context: PullContext,
+  request: WebRequest,
+  outer: AbortSignal,
+): Promise<WebReply> => {
+  const watch = makeStallWatch(context.timing.stallMs)
+  const closing = new AbortController()
+  const signal = AbortSignal.any([outer, watch.signal, closing.signal])
+  const failure = (error: unknown): unknown => {
+    watch.end()
+    return outer.aborted
+      ? outer.reason
+      : networkFailure(watch.signal.aborted ? watch.signal.reason : error, request.url)
+  }
+  const read = async function* (response: Response): AsyncGenerator<Uint8Array> {
+    try {
+      for await (const chunk of response.body ?? []) {
+        watch.end() // a slow reader is no stall
+        yield chunk
+        watch.touch()
+      }
+    } catch (error) {
+      throw failure(error)
+    } finally {
+      watch.end()
+    }
+  }
+  const close = () => {
+    watch.end()
+    closing.abort()
+  }
+  try {
+    const response = await follow(context, request, signal)
+    watch.touch()
+    return { response, chunks: read(response), close }
+  } catch (error) {
+    throw failure(error)
+  }
+}
+
+export interface WebDocument {
+  readonly text: string
+  readonly headers: Headers
+  /** 200, or one of the allowed others. */
+  readonly status: number
+}
+
+/** A small document (an index, a listing), with retries. Statuses other than 200 and `allowed` fail. */
+export const readDocument = (
+  context: PullContext,
+  request: WebRequest,
+  signal: AbortSignal,
+  allowed: readonly number[] = [],
+): Promise<WebDocument> =>
+  withRetries(
+    async () => {
+      const reply = await openWeb(context, request, signal)
+      try {
+        const { status, headers } = reply.response
+        if (status !== 200 && !allowed.includes(status))
+          throw statusFailure(reply.response, request.url)
+        const parts: Uint8Array[] = []
+        let bytes = 0
+        for await (const chunk of reply.chunks) {
+          bytes += chunk.length
+          if (bytes > maxDocumentBytes)
+            throw new SourceFailed(`${shownUrl(request.url)} is too long for an index`)
+          parts.push(chunk)
+        }
+        return { text: Buffer.concat(parts).toString("utf8"), headers, status }
+      } finally {
+        reply.close()
+      }
+    },
+    { backoffMs: context.timing.backoffMs, signal },
+  )
+
+export const parseJson = (text: string, url: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new SourceFailed(`${shownUrl(url)} did not answer with JSON`)
+  }
+}

@@ -1,0 +1,71 @@
+import { readdir, stat } from "node:fs/promises"
+import { join, resolve } from "node:path"
+import type { PullContext } from "../context.ts"
+import { SourceFailed } from "../failure.ts"
+import { rememberedDigest, sha256OfFile } from "../store/digest.ts"
+import { fileDigestsDir, type Place } from "../store/store.ts"
+import { isMissing } from "../system-error.ts"
+
+/** A `file:` source: used where it lies, never copied. */
+export interface LocalSource {
+  readonly path: string
+  readonly sha256: string | undefined
+}
+
+const folderBytes = async (folder: string): Promise<number> => {
+  let bytes = 0
+  for (const entry of await readdir(folder, { withFileTypes: true, recursive: true }))
+    if (entry.isFile()) bytes += (await stat(join(entry.parentPath, entry.name))).size
+  return bytes
+}
+
+const statOf = async (path: string) => {
+  try {
+    return await stat(path)
+  } catch (error) {
+    throw new SourceFailed(
+      isMissing(error)
+        ? `${path} does not exist`
+        : `${path} can't be read: ${error instanceof Error ? error.message : String(error)}`,
+    )
+  }
+}
+
+const check = (path: string, sha256: string, pinned: string): void => {
+  if (sha256 !== pinned)
+    throw new SourceFailed(`${path} has sha256 ${sha256}, not the pinned ${pinned}`)
+}
+
+/** Where it lies, once its digest was checked. Fails with `SourceFailed`. */
+export const useLocal = async (
+  context: PullContext,
+  source: LocalSource,
+  signal: AbortSignal,
+): Promise<Place> => {
+  const path = resolve(context.cwd, source.path)
+  const found = await statOf(path)
+  if (!found.isFile() && !found.isDirectory())
+    throw new SourceFailed(`${path} is neither a file nor a folder`)
+  if (found.isDirectory()) {
+    if (source.sha256 !== undefined)
+      throw new SourceFailed(`${path} is a folder: its sha256 can't be checked, leave it out`)
+    return { path, bytes: await folderBytes(path) }
+  }
+  if (source.sha256 !== undefined)
+    check(
+      path,
+      await rememberedDigest(fileDigestsDir(context.modelsDir), path, signal),
+      source.sha256,
+    )
+  return { path, bytes: found.size }
+}
+
+/** As `useLocal`, but hashes again. */
+export const verifyLocal = async (
+  context: PullContext,
+  source: LocalSource,
+  signal: AbortSignal,
+): Promise<void> => {
+  const { path } = await useLocal(context, { ...source, sha256: undefined }, signal)
+  if (source.sha256 !== undefined) check(path, await sha256OfFile(path, signal), source.sha256)
+}

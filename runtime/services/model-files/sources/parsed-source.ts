@@ -1,0 +1,36 @@
+import { Result } from "effect"
+import type { ModelSource } from "../../../../core/index.ts"
+import { SourceFailed, shownUrl } from "../failure.ts"
+import { makeWanted, type Wanted } from "./artifact.ts"
+import type { LocalSource } from "./local.ts"
+import { parseSourceUrl } from "./source-url.ts"
+
+/** A source of the config, understood. `shown` is fit for logs. */
+export type ParsedSource = { readonly source: ModelSource; readonly shown: string } & (
+  | { readonly local: LocalSource }
+  | { readonly wanted: Wanted }
+)
+
+/** Fails with `SourceFailed`. */
+export const parseSource = (source: ModelSource): ParsedSource => {
+  const parsed = parseSourceUrl(source.url)
+  if (Result.isFailure(parsed)) throw new SourceFailed(parsed.failure)
+  const sha256 = source.sha256?.toLowerCase()
+  if (sha256 !== undefined && !/^[0-9a-f]{64}$/.test(sha256))
+    throw new SourceFailed("its sha256 must be 64 hex digits")
+  const shown = shownUrl(source.url)
+  const url = parsed.success
+  return url.scheme === "file"
+    ? { source, shown, local: { path: url.path, sha256 } }
+    : { source, shown, wanted: makeWanted(url, sha256) }
+}
+
+/** Sources that can't be understood are left out. */
+export const parseAll = (sources: readonly ModelSource[]): readonly ParsedSource[] =>
+  sources.flatMap((source) => {
+    try {
+      return [parseSource(source)]
+    } catch {
+      return []
+    }
+  })

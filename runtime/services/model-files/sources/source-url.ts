@@ -1,0 +1,105 @@
+import { fileURLToPath } from "node:url"
+import { Result } from "effect"
+import { isSafePath } from "../safe-path.ts"
+
+/** Where in an archive, repository or folder. The empty path of a folder is all of it. */
+interface Inside {
+  /** Without the slash at the end. */
+  readonly path: string
+  readonly folder: boolean
+}
+
+export type SourceUrl =
+  | ({ readonly scheme: "pypi"; readonly name: string; readonly version: string } & Inside)
+  | ({ readonly scheme: "npm"; readonly name: string; readonly version: string } & Inside)
+  | ({ readonly scheme: "hf"; readonly repo: string; readonly revision: string } & Inside)
+  | { readonly scheme: "web"; readonly url: string }
+  | { readonly scheme: "file"; readonly path: string }
+
+type Parsed = Result.Result<SourceUrl, string>
+
+const inside = (text: string): Result.Result<Inside, string> => {
+  const folder = text === "" || text.endsWith("/")
+  const path = text.endsWith("/") ? text.slice(0, -1) : text
+  if (path !== "" && !isSafePath(path))
+    return Result.fail(`the path "${text}" must be relative and plain, such as "folder/model.gguf"`)
+  return Result.succeed({ path, folder })
+}
+
+const parsePypi = (rest: string): Parsed => {
+  const match =
+    /^([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)==([A-Za-z0-9][A-Za-z0-9.!+_-]*)\/(.*)$/s.exec(
+      rest,
+    )
+  if (!match) return Result.fail("write it as pypi:package==version/path/in/the/wheel")
+  const [, name = "", version = "", path = ""] = match
+  return Result.map(inside(path), (where) => ({ scheme: "pypi", name, version, ...where }))
+}
+
+const parseNpm = (rest: string): Parsed => {
+  const match =
+    /^((?:@[a-z0-9~_-][a-z0-9._~-]*\/)?[A-Za-z0-9~_-][A-Za-z0-9._~-]*)@(\d+\.\d+\.\d+[0-9A-Za-z.+-]*)\/(.*)$/s.exec(
+      rest,
+    )
+  if (!match) return Result.fail("write it as npm:package@1.2.3/path/in/the/package")
+  const [, name = "", version = "", path = ""] = match
+  return Result.map(inside(path), (where) => ({ scheme: "npm", name, version, ...where }))
+}
+
+const parseHub = (rest: string): Parsed => {
+  const match =
+    /^([A-Za-z0-9][A-Za-z0-9._-]*\/[A-Za-z0-9][A-Za-z0-9._-]*)@([A-Za-z0-9][A-Za-z0-9._-]*)\/(.*)$/s.exec(
+      rest,
+    )
+  if (!match) return Result.fail("write it as hf:owner/repo@revision/path")
+  const [, repo = "", revision = "", path = ""] = match
+  return Result.map(inside(path), (where) => ({ scheme: "hf", repo, revision, ...where }))
+}
+
+const parseWeb = (url: string): Parsed => {
+  if (!URL.canParse(url)) return Result.fail("it is not a valid web address")
+  const { hostname, pathname } = new URL(url)
+  if (hostname === "" || pathname.endsWith("/"))
+    return Result.fail("a web address must name one file")
+  return Result.succeed({ scheme: "web", url })
+}
+
+const parseFile = (rest: string): Parsed => {
+  if (rest === "" || rest.includes("\0"))
+    return Result.fail("write it as file:/absolute/path or file:relative/path")
+  if (!rest.startsWith("//")) return Result.succeed({ scheme: "file", path: rest })
+  try {
+    return Result.succeed({ scheme: "file", path: fileURLToPath(`file:${rest}`) })
+  } catch {
+    return Result.fail("a file address must be local: file:///absolute/path")
+  }
+}
+
+/** The failure says how it should be written. */
+export const parseSourceUrl = (url: string): Parsed => {
+  const [, scheme = "", rest = ""] = /^([a-z]+):(.*)$/s.exec(url) ?? []
+  if (scheme === "pypi") return parsePypi(rest)
+  if (scheme === "npm") return parseNpm(rest)
+  if (scheme === "hf") return parseHub(rest)
+  if (scheme === "https" || scheme === "http") return parseWeb(url)
+  if (scheme === "file") return parseFile(rest)
+  return Result.fail("it must begin with pypi:, npm:, hf:, https: or file:")
+}
+
+const formatInside = ({ path, folder }: Inside): string =>
+  folder && path !== "" ? `${path}/` : path
+
+export const formatSourceUrl = (source: SourceUrl): string => {
+  switch (source.scheme) {
+    case "pypi":
+      return `pypi:${source.name}==${source.version}/${formatInside(source)}`
+    case "npm":
+      return `npm:${source.name}@${source.version}/${formatInside(source)}`
+    case "hf":
+      return `hf:${source.repo}@${source.revision}/${formatInside(source)}`
+    case "web":
+      return source.url
+    case "file":
+      return `file:${source.path}`
+  }
+}
