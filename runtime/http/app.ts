@@ -2,10 +2,9 @@ import Koa, { type Middleware } from "koa"
 import { apiError } from "../../core/errors.ts"
 import type { Log } from "../../core/services/log.ts"
 import type { InFlight } from "./connection/in-flight.ts"
-import { sendError } from "./errors.ts"
-import { makeExchange, type State } from "./exchange.ts"
+import { makeExchange, requestIdOf, type State } from "./exchange.ts"
 import type { HttpLimits } from "./limits.ts"
-import { requestIdOf } from "./request-id.ts"
+import { sendError } from "./response/error-reply.ts"
 import type { Observer } from "./system/observe.ts"
 
 export interface AppParts {

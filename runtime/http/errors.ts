@@ -3,15 +3,11 @@ import {
   type ApiError,
   apiError,
   errorBody,
-  errorHeaders,
   isApiError,
   type PortError,
-  statusOf,
 } from "../../core/errors.ts"
 import type { Log } from "../../core/services/log.ts"
 import type { Exchange } from "./exchange.ts"
-import { frame } from "./response/frame.ts"
-import { sendJson } from "./response/reply.ts"
 
 export const envelope = (error: ApiError, requestId: string) => ({
   error: errorBody(error),
@@ -47,20 +43,4 @@ export const toApiError = (
     })
   else log.error("a request failed", { ...fields, cause: Cause.pretty(cause) })
   return apiError("internal_error")
-}
-
-/** The reply of a failed request: an envelope with its status, or, where a stream has begun, its last event. */
-export const sendError = (exchange: Exchange, error: ApiError, lingerMs: number): void => {
-  const { res, requestId } = exchange
-  if (res.destroyed || res.writableEnded) return
-  exchange.errorCode = error.code
-  exchange.callId ??= error.headers?.["x-call-id"]
-  if (exchange.streaming) res.end(frame(envelope(error, requestId)))
-  else if (res.headersSent) res.destroy()
-  else
-    sendJson(
-      exchange,
-      { status: statusOf(error), headers: errorHeaders(error), json: envelope(error, requestId) },
-      lingerMs,
-    )
 }

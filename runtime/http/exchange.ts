@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
+import { randomText } from "../../core/services/ids.ts"
 
 /** Why a request ended before its reply did. */
 export type Left = "gone" | "draining"
@@ -27,6 +28,13 @@ export interface Exchange {
 export interface State {
   exchange: Exchange
 }
+
+/** Visible ASCII without quotes, angle brackets and backslash, so that an id can stand in logs, shells and HTML as it is. */
+const validRequestId = /^[A-Za-z0-9!#$%&()*+,\-./:;=?@[\]^_{|}~]{1,128}$/
+
+/** The client's own label if it is a sane one, else a fresh one. */
+export const requestIdOf = (incoming: string | readonly string[] | undefined): string =>
+  typeof incoming === "string" && validRequestId.test(incoming) ? incoming : `req_${randomText(24)}`
 
 export const makeExchange = (
   req: IncomingMessage,

@@ -5,17 +5,12 @@ import { type ApiError, apiError, type PortError } from "../../core/errors.ts"
 import type { Strings } from "../../core/json.ts"
 import type { Endpoint } from "../../core/ports/endpoint.ts"
 import type { Log } from "../../core/services/log.ts"
-import { sendError, toApiError } from "./errors.ts"
+import { toApiError } from "./errors.ts"
 import type { Exchange, State } from "./exchange.ts"
+import { sendError } from "./response/error-reply.ts"
 import { sendText } from "./response/reply.ts"
 import { type Addressed, type ServeParts, serveEndpoint } from "./serve-endpoint.ts"
-
-/** A GET of ours that is no endpoint: health, metrics, the API document. */
-export interface OwnRoute {
-  readonly name: string
-  readonly path: string
-  readonly run: (exchange: Exchange) => Effect.Effect<void>
-}
+import type { OwnRoute } from "./system/system-routes.ts"
 
 export interface RouteParts extends ServeParts {
   readonly log: Log

@@ -31,7 +31,7 @@ import { ListenError, listen, makeNodeServer, urlOf } from "./connection/listen.
 import { defaultHttpLimits, type HttpLimits } from "./limits.ts"
 import { describeApi } from "./openapi/document.ts"
 import type { Authenticators } from "./request/authenticate.ts"
-import { makeBodyBudget } from "./request/body-budget.ts"
+import { makeBodyBudget } from "./request/body.ts"
 import { expectsContinue } from "./request/expect-continue.ts"
 import { answerUnrouted, makeRoutes, type RouteParts } from "./routes.ts"
 import { makeReadiness } from "./system/health.ts"

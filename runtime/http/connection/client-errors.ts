@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream"
 import { apiError, type ErrorCode, statusOf } from "../../../core/errors.ts"
 import type { Log } from "../../../core/services/log.ts"
 import { envelope } from "../errors.ts"
-import { requestIdOf } from "../request-id.ts"
+import { requestIdOf } from "../exchange.ts"
 import type { InFlight } from "./in-flight.ts"
 
 const reasons: Readonly<Record<number, string>> = {

@@ -5,11 +5,29 @@ import { type ApiError, apiError } from "../../../core/errors.ts"
 import type { Json } from "../../../core/json.ts"
 import type { Endpoint } from "../../../core/ports/endpoint.ts"
 import type { Exchange } from "../exchange.ts"
-import type { BodyBudget } from "./body-budget.ts"
 import { readyForBody } from "./expect-continue.ts"
-import { parseJson } from "./json.ts"
-import { requireJsonType } from "./media-type.ts"
+import { parseJson, requireJsonType } from "./json.ts"
 import { readMultipart } from "./multipart.ts"
+
+/** What the bodies of all open requests may take together. */
+export interface BodyBudget {
+  take(bytes: number): boolean
+  giveBack(bytes: number): void
+}
+
+export const makeBodyBudget = (maxBytes: number): BodyBudget => {
+  let held = 0
+  return {
+    take: (bytes) => {
+      if (held + bytes > maxBytes) return false
+      held += bytes
+      return true
+    },
+    giveBack: (bytes) => {
+      held -= bytes
+    },
+  }
+}
 
 const megabytes = (bytes: number) =>
   bytes >= 2 ** 20 ? `${Math.floor(bytes / 2 ** 20)} MB` : `${bytes} bytes`

@@ -3,7 +3,7 @@ import fc from "fast-check"
 import { afterEach, describe, expect, it } from "vitest"
 import { defineEndpoint } from "../../../core/ports/endpoint.ts"
 import { goodKey, type HttpFixture, openHttpFixture } from "../testing/fixture.ts"
-import { rangeOf } from "./range.ts"
+import { rangeOf } from "./conditional.ts"
 
 const text = "0123456789"
 const blob = defineEndpoint({

@@ -4,8 +4,7 @@ import type { Json, Strings } from "../../../core/json.ts"
 import type { Reply } from "../../../core/ports/endpoint.ts"
 import { endAfterRest, leavesBodyUnread } from "../connection/linger.ts"
 import type { Exchange } from "../exchange.ts"
-import { verdictOf } from "./preconditions.ts"
-import { rangeOf } from "./range.ts"
+import { rangeOf, verdictOf } from "./conditional.ts"
 import { write } from "./write.ts"
 
 interface Head {

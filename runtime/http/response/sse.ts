@@ -1,11 +1,10 @@
 import { Effect, type Scope, Stream } from "effect"
 import type { Answer } from "../../../core/call.ts"
 import type { ApiError } from "../../../core/errors.ts"
-import type { Strings } from "../../../core/json.ts"
+import type { Json, Strings } from "../../../core/json.ts"
 import { formatRupiah } from "../../../core/money.ts"
 import type { Reply } from "../../../core/ports/endpoint.ts"
 import type { Exchange } from "../exchange.ts"
-import { doneFrame, frame, pingFrame } from "./frame.ts"
 import { write } from "./write.ts"
 
 export interface SseOptions {
@@ -14,6 +13,11 @@ export interface SseOptions {
   /** +1 when a stream begins, -1 when it ends. */
   readonly countOpen: (change: number) => void
 }
+
+/** One server-sent event (WHATWG HTML, section 9.2). JSON text has no line breaks, so one `data:` line is enough. */
+export const frame = (event: Json): string => `data: ${JSON.stringify(event)}\n\n`
+const pingFrame = ": ping\n\n"
+const doneFrame = "data: [DONE]\n\n"
 
 type EventReply = Extract<Reply, { readonly events: unknown }>
 

@@ -1,9 +1,16 @@
 import { Effect } from "effect"
 import type { Json } from "../../../core/json.ts"
 import type { ExposedMetrics } from "../../services/metrics.ts"
+import type { Exchange } from "../exchange.ts"
 import { sendJson, sendText } from "../response/reply.ts"
-import type { OwnRoute } from "../routes.ts"
 import type { Readiness } from "./health.ts"
+
+/** A GET of ours that is no endpoint: health, metrics, the API document. */
+export interface OwnRoute {
+  readonly name: string
+  readonly path: string
+  readonly run: (exchange: Exchange) => Effect.Effect<void>
+}
 
 export interface OwnRouteParts {
   readonly about: { readonly name: string; readonly version: string }
