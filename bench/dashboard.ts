@@ -107,11 +107,17 @@ const openReports = (database: Database) => {
     baseUrl: "http://127.0.0.1",
     mode: "server" as const,
   }
-  const open = () => ({ database, clock: systemClock, log, signer: fakeSigner(), deployment })
+  const started = Effect.succeed({
+    database,
+    clock: systemClock,
+    log,
+    signer: fakeSigner(),
+    deployment,
+  })
   const [usage, entries, receipt] = [
-    usageEndpoint(open),
-    ledgerEndpoint(open),
-    sessionReceiptEndpoint(open),
+    usageEndpoint(started),
+    ledgerEndpoint(started),
+    sessionReceiptEndpoint(started),
   ]
   const session = (account: string): Caller => ({
     tenant: { account, mode: "live" },

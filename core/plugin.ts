@@ -6,8 +6,8 @@ import type { Migrations } from "./ports/database.ts"
 import type { Token } from "./tokens.ts"
 
 /**
- * A plugin adds to the deployment. The life of one: settings decoded -> `register` -> (its migrations) -> `start` -> its Scope closes.
- * Boot sorts plugins by what they need; `rakit check` stops after `register`.
+ * A plugin adds to a deployment. Its life: settings decoded -> `create` -> `register` -> its migrations -> `start` -> its Scope closes.
+ * Boot starts providers before those that ask for them; `rakit check` stops after `register`.
  */
 export interface Plugin<Settings = Json> {
   readonly name: string
@@ -15,17 +15,23 @@ export interface Plugin<Settings = Json> {
   /** One sentence, for `rakit check`. */
   readonly about: string
   readonly settings: Schema.Codec<Settings, Json>
+  /** Without these the deployment is refused. */
   readonly needs: readonly Token<unknown>[]
+  /** Used where some plugin provides them; that plugin then starts first. */
+  readonly optional?: readonly Token<unknown>[]
   readonly provides: readonly Token<unknown>[]
   /** Own tables with an own prefix, no foreign keys to those of others. Needs `Database`. */
   readonly migrations?: Migrations
+  /** Called once for each deployment; several may run in one process, so all state is kept in this closure. No I/O. */
+  create(settings: Settings): PluginInstance
+}
+
+/** A plugin as part of one deployment. */
+export interface PluginInstance {
   /** Registers endpoint, backend and job values. No I/O; nothing of other plugins is resolved yet, only inside functions that run later. */
-  register?(container: DependencyContainer, settings: Settings): void
-  /** Opens resources into the Scope and registers what it opened. All it `needs` has started. */
-  start?(
-    container: DependencyContainer,
-    settings: Settings,
-  ): Effect.Effect<void, PluginError, Scope.Scope>
+  register?(container: DependencyContainer): void
+  /** Opens resources into the Scope and provides what it opened. All that the plugin `needs` has started. */
+  start?(container: DependencyContainer): Effect.Effect<void, PluginError, Scope.Scope>
 }
 
 /** Checks the shape and hides the type of the settings, so that plugins of all kinds fit one list. */

@@ -98,6 +98,13 @@ export const Tokens = {
 export const resolve = <T>(container: DependencyContainer, token: Token<T>): T =>
   container.resolve(token.key)
 
+/** The same for a token that a plugin names as `optional`: undefined where no plugin provides it. */
+export const resolveOptional = <T>(
+  container: DependencyContainer,
+  token: Token<T>,
+): T | undefined =>
+  container.isRegistered(token.key, true) ? container.resolve(token.key) : undefined
+
 /** All providers of a `many` token, in the order of the plugins; none is fine. */
 export const resolveAll = <T>(container: DependencyContainer, token: Token<T>): readonly T[] =>
   container.isRegistered(token.key, true) ? container.resolveAll(token.key) : []

@@ -18,8 +18,10 @@ export const plugin = definePlugin({
   settings: Schema.Struct({}),
   needs: [],
   provides: [Tokens.identity],
-  start: (container) =>
-    Effect.sync(() =>
-      provide(container, Tokens.identity, { authenticate: () => caller, resume: () => caller }),
-    ),
+  create: () => ({
+    start: (container) =>
+      Effect.sync(() =>
+        provide(container, Tokens.identity, { authenticate: () => caller, resume: () => caller }),
+      ),
+  }),
 })

@@ -19,5 +19,7 @@ export const plugin = definePlugin({
   settings: Schema.Struct({}),
   needs: [],
   provides: [Tokens.billing],
-  start: (container) => Effect.sync(() => provide(container, Tokens.billing, billing)),
+  create: () => ({
+    start: (container) => Effect.sync(() => provide(container, Tokens.billing, billing)),
+  }),
 })

@@ -71,12 +71,14 @@ export const plugin = definePlugin<typeof Settings.Type>({
   api: 1,
   about: "POST /v1/summaries",
   settings: Settings,
-  needs: [],
+  needs: [Tokens.catalogue],
   provides: [Tokens.endpoints],
-  register: (container, settings) =>
-    provide(
-      container,
-      Tokens.endpoints,
-      makeSummariesEndpoint(resolve(container, Tokens.catalogue), settings),
-    ),
+  create: (settings) => ({
+    register: (container) =>
+      provide(
+        container,
+        Tokens.endpoints,
+        makeSummariesEndpoint(resolve(container, Tokens.catalogue), settings),
+      ),
+  }),
 })

@@ -42,6 +42,3 @@ export interface AccountsDeps {
   /** All routes of the deployment: a scope is the id of one whose access is `key`. */
   endpoints(): readonly Endpoint[]
 }
-
-/** Endpoints are registered before anything has started, so they ask for their dependencies when they are called. */
-export type OpenDeps = () => AccountsDeps

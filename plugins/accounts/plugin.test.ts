@@ -32,9 +32,9 @@ const start = async (mode: "server" | "command", input: unknown = {}) => {
     mode,
   })
   const scope = Scope.makeUnsafe()
-  plugin.register?.(container, Schema.decodeUnknownSync(plugin.settings)(input))
-  const started =
-    plugin.start?.(container, Schema.decodeUnknownSync(plugin.settings)(input)) ?? Effect.void
+  const instance = plugin.create(Schema.decodeUnknownSync(plugin.settings)(input))
+  instance.register?.(container)
+  const started = instance.start?.(container) ?? Effect.void
   const exit = await Effect.runPromiseExit(started.pipe(Scope.provide(scope)))
   return { container, exit, stop: () => Effect.runPromise(Scope.close(scope, Exit.void)) }
 }

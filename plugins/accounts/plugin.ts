@@ -1,13 +1,16 @@
-import { Effect } from "effect"
+import { Effect, type Scope } from "effect"
+import type { DependencyContainer } from "tsyringe"
 import {
   type Deployment,
   definePlugin,
   type FirstAccount,
+  makeStarted,
   PluginError,
   type PortError,
   provide,
   resolve,
   resolveAll,
+  type Started,
   Tokens,
 } from "../../core/index.ts"
 import { adminEndpoints } from "./admin/endpoints.ts"
@@ -54,14 +57,39 @@ const firstAccountParts = (deps: AccountsDeps): FirstAccountParts => ({
   locale: deps.settings.locale,
 })
 
-// one for each container: several deployments may run in one process
-const started = new WeakMap<object, AccountsDeps>()
-
-const depsOf = (container: object) => (): AccountsDeps => {
-  const deps = started.get(container)
-  if (!deps) throw new Error("the accounts plugin has not started")
-  return deps
-}
+const startAccounts = (
+  container: DependencyContainer,
+  settings: Settings,
+  started: Started<AccountsDeps>,
+): Effect.Effect<void, PluginError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const deps = yield* makeAccountsDeps({
+      database: resolve(container, Tokens.database),
+      billing: resolve(container, Tokens.billing),
+      signer: resolve(container, Tokens.signer),
+      mailer: resolve(container, Tokens.mailer),
+      clock: resolve(container, Tokens.clock),
+      ids: resolve(container, Tokens.ids),
+      log: resolve(container, Tokens.log),
+      deployment: resolve(container, Tokens.deployment),
+      settings,
+      endpoints: () => resolveAll(container, Tokens.endpoints),
+    })
+    started.set(deps)
+    const parts = firstAccountParts(deps)
+    provide(container, Tokens.firstAccount, yield* firstAccountOf(parts, deps.deployment.mode))
+    provide(container, Tokens.keyIssuer, makeKeyIssuer(deps))
+    const lastUsed = makeLastUsed(deps.keys, deps.clock, deps.log)
+    yield* flushInBackground(lastUsed)
+    provide(
+      container,
+      Tokens.identity,
+      makeIdentity(deps.keys, lastUsed, deps.clock, settings.testKeys),
+    )
+    provide(container, Tokens.sessions, deps.sessions)
+    if (deps.deployment.mode === "server")
+      yield* Effect.forkScoped(keepSwept(sweepExpired(deps.database, deps.clock), deps.log))
+  })
 
 export const plugin = definePlugin<Settings>({
   name: "accounts",
@@ -87,42 +115,18 @@ export const plugin = definePlugin<Settings>({
     Tokens.endpoints,
   ],
   migrations,
-  register: (container) => {
-    const open = depsOf(container)
-    for (const endpoint of [
-      ...sessionEndpoints(open),
-      ...keyEndpoints(open),
-      ...adminEndpoints(open),
-    ])
-      provide(container, Tokens.endpoints, endpoint)
+  create: (settings) => {
+    const started = makeStarted<AccountsDeps>()
+    return {
+      register: (container) => {
+        for (const endpoint of [
+          ...sessionEndpoints(started.get),
+          ...keyEndpoints(started.get),
+          ...adminEndpoints(started.get),
+        ])
+          provide(container, Tokens.endpoints, endpoint)
+      },
+      start: (container) => startAccounts(container, settings, started),
+    }
   },
-  start: (container, settings) =>
-    Effect.gen(function* () {
-      const deps = yield* makeAccountsDeps({
-        database: resolve(container, Tokens.database),
-        billing: resolve(container, Tokens.billing),
-        signer: resolve(container, Tokens.signer),
-        mailer: resolve(container, Tokens.mailer),
-        clock: resolve(container, Tokens.clock),
-        ids: resolve(container, Tokens.ids),
-        log: resolve(container, Tokens.log),
-        deployment: resolve(container, Tokens.deployment),
-        settings,
-        endpoints: () => resolveAll(container, Tokens.endpoints),
-      })
-      started.set(container, deps)
-      const parts = firstAccountParts(deps)
-      provide(container, Tokens.firstAccount, yield* firstAccountOf(parts, deps.deployment.mode))
-      provide(container, Tokens.keyIssuer, makeKeyIssuer(deps))
-      const lastUsed = makeLastUsed(deps.keys, deps.clock, deps.log)
-      yield* flushInBackground(lastUsed)
-      provide(
-        container,
-        Tokens.identity,
-        makeIdentity(deps.keys, lastUsed, deps.clock, settings.testKeys),
-      )
-      provide(container, Tokens.sessions, deps.sessions)
-      if (deps.deployment.mode === "server")
-        yield* Effect.forkScoped(keepSwept(sweepExpired(deps.database, deps.clock), deps.log))
-    }),
 })

@@ -13,16 +13,18 @@ export const plugin = definePlugin<OnnxSettings>({
   settings: OnnxSettings,
   needs: [Tokens.deployment, Tokens.workers, Tokens.clock, Tokens.log],
   provides: [Tokens.backends, Tokens.healthChecks, Tokens.schemaChecker],
-  register: (container, settings) => {
-    const services = () => ({
-      dataDir: resolve(container, Tokens.deployment).dataDir,
-      workers: resolve(container, Tokens.workers),
-      clock: resolve(container, Tokens.clock),
-      log: resolve(container, Tokens.log),
-    })
-    const health = makeEngineHealth()
-    provide(container, Tokens.backends, makeOnnxBackend({ settings, health, services }))
-    provide(container, Tokens.healthChecks, health.check)
-    provide(container, Tokens.schemaChecker, makeSchemaChecker(services))
-  },
+  create: (settings) => ({
+    register: (container) => {
+      const services = () => ({
+        dataDir: resolve(container, Tokens.deployment).dataDir,
+        workers: resolve(container, Tokens.workers),
+        clock: resolve(container, Tokens.clock),
+        log: resolve(container, Tokens.log),
+      })
+      const health = makeEngineHealth()
+      provide(container, Tokens.backends, makeOnnxBackend({ settings, health, services }))
+      provide(container, Tokens.healthChecks, health.check)
+      provide(container, Tokens.schemaChecker, makeSchemaChecker(services))
+    },
+  }),
 })

@@ -10,12 +10,14 @@ export const plugin = definePlugin({
   settings: Settings,
   needs: [Tokens.clock],
   provides: [Tokens.billing],
-  start: (container, { maxKeys }) =>
-    Effect.sync(() =>
-      provide(
-        container,
-        Tokens.billing,
-        makeFreeBilling(resolve(container, Tokens.clock), maxKeys),
+  create: ({ maxKeys }) => ({
+    start: (container) =>
+      Effect.sync(() =>
+        provide(
+          container,
+          Tokens.billing,
+          makeFreeBilling(resolve(container, Tokens.clock), maxKeys),
+        ),
       ),
-    ),
+  }),
 })

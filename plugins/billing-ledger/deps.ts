@@ -8,6 +8,3 @@ export interface LedgerDeps {
   readonly signer: Signer
   readonly deployment: Deployment
 }
-
-/** Endpoints are registered before anything has started, so they ask for their dependencies when they are called. */
-export type OpenLedgerDeps = () => LedgerDeps

@@ -12,7 +12,7 @@ import {
   systemClock,
   Tokens,
 } from "../../core/index.ts"
-import { fakeLog, fakeMetrics } from "../../testing/index.ts"
+import { fakeLog, fakeMetrics, fakeSigner } from "../../testing/index.ts"
 import { openTestDatabase, type TestDatabase } from "../../testing/postgres.ts"
 import { plugin } from "./plugin.ts"
 import { Settings } from "./settings.ts"
@@ -42,9 +42,12 @@ const start = async (
   provide(child, Tokens.log, log)
   provide(child, Tokens.metrics, fakeMetrics())
   provide(child, Tokens.database, database)
+  provide(child, Tokens.signer, fakeSigner())
   const scope = Scope.makeUnsafe()
   await Effect.runPromise(
-    plugin.start!(child, Schema.decodeUnknownSync(Settings)(settings)).pipe(Scope.provide(scope)),
+    plugin.create(Schema.decodeUnknownSync(plugin.settings)(settings)).start!(child).pipe(
+      Scope.provide(scope),
+    ),
   )
   return {
     log,

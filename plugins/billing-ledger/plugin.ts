@@ -1,10 +1,18 @@
 import { randomUUID } from "node:crypto"
 import { Effect } from "effect"
-import { definePlugin, PluginError, provide, resolve, Tokens } from "../../core/index.ts"
+import {
+  definePlugin,
+  makeStarted,
+  PluginError,
+  provide,
+  resolve,
+  Tokens,
+} from "../../core/index.ts"
 import { ledgerCheck } from "./check/ledger-check.ts"
 import { usageCheck } from "./check/usage-check.ts"
 import { ledgerEndpoint } from "./dashboard/ledger-endpoint.ts"
 import { usageEndpoint } from "./dashboard/usage-endpoint.ts"
+import type { LedgerDeps } from "./deps.ts"
 import { makeLedger } from "./ledger.ts"
 import { makeLedgerBilling } from "./ledger-billing.ts"
 import { migrations } from "./migrations.ts"
@@ -29,50 +37,56 @@ export const plugin = definePlugin({
   ],
   provides: [Tokens.billing, Tokens.ledger, Tokens.endpoints, Tokens.consistencyChecks],
   migrations,
-  register: (container) => {
-    const open = () => ({
-      database: resolve(container, Tokens.database),
-      clock: resolve(container, Tokens.clock),
-      log: resolve(container, Tokens.log),
-      signer: resolve(container, Tokens.signer),
-      deployment: resolve(container, Tokens.deployment),
-    })
-    for (const endpoint of [
-      usageEndpoint(open),
-      ledgerEndpoint(open),
-      keyReceiptEndpoint(open),
-      sessionReceiptEndpoint(open),
-    ])
-      provide(container, Tokens.endpoints, endpoint)
+  create: (settings) => {
+    const started = makeStarted<LedgerDeps>()
+    return {
+      register: (container) => {
+        for (const endpoint of [
+          usageEndpoint(started.get),
+          ledgerEndpoint(started.get),
+          keyReceiptEndpoint(started.get),
+          sessionReceiptEndpoint(started.get),
+        ])
+          provide(container, Tokens.endpoints, endpoint)
+      },
+      start: (container) =>
+        Effect.gen(function* () {
+          const database = resolve(container, Tokens.database)
+          const clock = resolve(container, Tokens.clock)
+          const log = resolve(container, Tokens.log)
+          const metrics = resolve(container, Tokens.metrics)
+          const deployment = resolve(container, Tokens.deployment)
+          started.set({
+            database,
+            clock,
+            log,
+            signer: resolve(container, Tokens.signer),
+            deployment,
+          })
+          const replica = randomUUID()
+          const billing = makeLedgerBilling({ database, clock, log, metrics, settings, replica })
+          provide(container, Tokens.billing, billing)
+          provide(container, Tokens.ledger, makeLedger(database, clock, settings))
+          for (const check of [ledgerCheck, usageCheck])
+            provide(container, Tokens.consistencyChecks, check({ database, clock, ...settings }))
+          if (deployment.mode !== "server") return
+          yield* keepUp(
+            billing,
+            makeReplica(database, clock, replica, settings.leaseMs),
+            settings,
+            log,
+            metrics,
+          )
+        }).pipe(
+          Effect.mapError(
+            (cause) =>
+              new PluginError({
+                plugin: "billing-ledger",
+                message: `the ledger can't start: ${cause.message}`,
+                cause,
+              }),
+          ),
+        ),
+    }
   },
-  start: (container, settings) =>
-    Effect.gen(function* () {
-      const database = resolve(container, Tokens.database)
-      const clock = resolve(container, Tokens.clock)
-      const log = resolve(container, Tokens.log)
-      const metrics = resolve(container, Tokens.metrics)
-      const replica = randomUUID()
-      const billing = makeLedgerBilling({ database, clock, log, metrics, settings, replica })
-      provide(container, Tokens.billing, billing)
-      provide(container, Tokens.ledger, makeLedger(database, clock, settings))
-      for (const check of [ledgerCheck, usageCheck])
-        provide(container, Tokens.consistencyChecks, check({ database, clock, ...settings }))
-      if (resolve(container, Tokens.deployment).mode !== "server") return
-      yield* keepUp(
-        billing,
-        makeReplica(database, clock, replica, settings.leaseMs),
-        settings,
-        log,
-        metrics,
-      )
-    }).pipe(
-      Effect.mapError(
-        (cause) =>
-          new PluginError({
-            plugin: "billing-ledger",
-            message: `the ledger can't start: ${cause.message}`,
-            cause,
-          }),
-      ),
-    ),
 })

@@ -12,8 +12,10 @@ export const plugin = definePlugin<Settings>({
   settings: Settings,
   needs: [],
   provides: [Tokens.endpoints],
-  register: (container) => {
-    provide(container, Tokens.endpoints, makePageEndpoint(makePage()))
-    provide(container, Tokens.endpoints, makeAssetsEndpoint(loadAssets()))
-  },
+  create: () => ({
+    register: (container) => {
+      provide(container, Tokens.endpoints, makePageEndpoint(makePage()))
+      provide(container, Tokens.endpoints, makeAssetsEndpoint(loadAssets()))
+    },
+  }),
 })

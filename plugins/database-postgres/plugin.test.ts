@@ -6,7 +6,7 @@ import { expect, test } from "vitest"
 import { provide, resolve, resolveAll, Tokens } from "../../core/tokens.ts"
 import { fakeLog } from "../../testing/fakes/log.ts"
 import { openTestDatabase } from "../../testing/postgres.ts"
-import { plugin, Settings } from "./plugin.ts"
+import { plugin } from "./plugin.ts"
 
 test("start provides the database and its ping, for as long as the Scope is open", async () => {
   const { url, close } = await openTestDatabase()
@@ -20,7 +20,7 @@ test("start provides the database and its ping, for as long as the Scope is open
     mode: "server",
   })
   const work = Effect.gen(function* () {
-    yield* plugin.start!(fixture, Schema.decodeUnknownSync(Settings)({ url }))
+    yield* plugin.create(Schema.decodeUnknownSync(plugin.settings)({ url })).start!(fixture)
     const database = resolve(fixture, Tokens.database)
     const { rows } = yield* database.run(() =>
       sql`select current_setting('application_name') as name`.execute(database.queries()),

@@ -11,16 +11,18 @@ export const plugin = definePlugin<Settings>({
   settings: Settings,
   needs: [Tokens.deployment, Tokens.log],
   provides: [Tokens.database, Tokens.healthChecks],
-  start: (container, settings) =>
-    Effect.gen(function* () {
-      const deps = {
-        deployment: resolve(container, Tokens.deployment),
-        log: resolve(container, Tokens.log).with({ plugin: "database-postgres" }),
-      }
-      const { database, ping } = yield* openPostgres(settings, deps)
-      provide(container, Tokens.database, database)
-      provide(container, Tokens.healthChecks, ping)
-    }),
+  create: (settings) => ({
+    start: (container) =>
+      Effect.gen(function* () {
+        const deps = {
+          deployment: resolve(container, Tokens.deployment),
+          log: resolve(container, Tokens.log).with({ plugin: "database-postgres" }),
+        }
+        const { database, ping } = yield* openPostgres(settings, deps)
+        provide(container, Tokens.database, database)
+        provide(container, Tokens.healthChecks, ping)
+      }),
+  }),
 })
 
 // for testing/postgres.ts, which starts one server for all tests and makes a database for each

@@ -1,6 +1,14 @@
 import { Effect } from "effect"
 import type { DependencyContainer } from "tsyringe"
-import { definePlugin, provide, resolve, resolveAll, Tokens } from "../../core/index.ts"
+import {
+  definePlugin,
+  makeStarted,
+  provide,
+  resolve,
+  resolveAll,
+  resolveOptional,
+  Tokens,
+} from "../../core/index.ts"
 import { batchEndpoints } from "./api/endpoints.ts"
 import { batchCheck } from "./check/batch-check.ts"
 import { partCheck } from "./check/part-check.ts"
@@ -13,9 +21,6 @@ import { keepWorking } from "./work/keep-working.ts"
 /** For `rakit batch run`, which needs neither this plugin's tables nor its routes. */
 export { BatchFileRefused } from "./run-file/refused.ts"
 export { type BatchFileSums, makeBatchRunner } from "./run-file/runner.ts"
-
-// one for each container: several deployments may run in one process
-const started = new WeakMap<DependencyContainer, BatchDeps>()
 
 const targetsIn = (container: DependencyContainer): BatchDeps["targets"] =>
   new Map(
@@ -60,23 +65,26 @@ export const plugin = definePlugin<Settings>({
     Tokens.log,
     Tokens.deployment,
   ],
+  optional: [Tokens.ledger],
   provides: [Tokens.endpoints, Tokens.consistencyChecks],
   migrations,
-  register: (container) => {
-    for (const endpoint of batchEndpoints(() => started.get(container)))
-      provide(container, Tokens.endpoints, endpoint)
+  create: (settings) => {
+    const started = makeStarted<BatchDeps>()
+    return {
+      register: (container) => {
+        for (const endpoint of batchEndpoints(started.get))
+          provide(container, Tokens.endpoints, endpoint)
+      },
+      start: (container) =>
+        Effect.gen(function* () {
+          const deps = depsOf(container, settings)
+          started.set(deps)
+          const ledger = () => resolveOptional(container, Tokens.ledger)
+          for (const check of [batchCheck({ ...deps, ledger }), partCheck(deps)])
+            provide(container, Tokens.consistencyChecks, check)
+          const { mode, role } = resolve(container, Tokens.deployment)
+          if (mode === "server" && role !== "api") yield* Effect.forkScoped(keepWorking(deps))
+        }),
+    }
   },
-  start: (container, settings) =>
-    Effect.gen(function* () {
-      const deps = depsOf(container, settings)
-      started.set(container, deps)
-      const ledger = () =>
-        container.isRegistered(Tokens.ledger.key, true)
-          ? resolve(container, Tokens.ledger)
-          : undefined
-      for (const check of [batchCheck({ ...deps, ledger }), partCheck(deps)])
-        provide(container, Tokens.consistencyChecks, check)
-      const { mode, role } = resolve(container, Tokens.deployment)
-      if (mode === "server" && role !== "api") yield* Effect.forkScoped(keepWorking(deps))
-    }),
 })

@@ -10,8 +10,10 @@ export const plugin = definePlugin<Settings>({
   settings: Settings,
   needs: [Tokens.catalogue],
   provides: [Tokens.endpoints],
-  register: (container) => {
-    const catalogue = resolve(container, Tokens.catalogue)
-    provide(container, Tokens.endpoints, makeEmbeddingsEndpoint({ catalogue }))
-  },
+  create: () => ({
+    register: (container) => {
+      const catalogue = resolve(container, Tokens.catalogue)
+      provide(container, Tokens.endpoints, makeEmbeddingsEndpoint({ catalogue }))
+    },
+  }),
 })

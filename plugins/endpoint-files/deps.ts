@@ -10,6 +10,3 @@ export interface FilesDeps {
   readonly log: Log
   readonly limits: FileLimits
 }
-
-/** Endpoints are known before the plugin has started. */
-export type OpenDeps = () => FilesDeps

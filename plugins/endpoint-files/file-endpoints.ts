@@ -6,9 +6,10 @@ import {
   megabyte,
   type Reply,
   toList,
+  type WhenStarted,
 } from "../../core/index.ts"
 import { checkFile, createFile } from "./create-file.ts"
-import type { OpenDeps } from "./deps.ts"
+import type { FilesDeps } from "./deps.ts"
 import { downloadFile, getFile, noSuchFile } from "./download.ts"
 import { listFiles } from "./file-rows.ts"
 import { freePlan } from "./free-plan.ts"
@@ -20,7 +21,7 @@ import { DeletedFile, FileList, FileReply, toFile } from "./wire.ts"
 const one = { access: "key", path: "/v1/files/{id}", body: "none", maxBodyBytes: megabyte } as const
 const ok = (json: unknown): Reply => ({ status: 200, json })
 
-const create = (open: OpenDeps) =>
+const create = (started: WhenStarted<FilesDeps>) =>
   defineEndpoint<MultipartBody>({
     id: "files.create",
     summary:
@@ -33,16 +34,16 @@ const create = (open: OpenDeps) =>
     reply: FileReply,
     creates: true,
     plan: (call) =>
-      Effect.map(tenantOf(call), (tenant) =>
+      Effect.map(Effect.all([started, tenantOf(call)]), ([deps, tenant]) =>
         freePlan(
-          open().log,
-          Effect.map(createFile(open(), tenant, call.body), (row) => ok(toFile(row))),
-          checkFile(open(), tenant, call.body),
+          deps.log,
+          Effect.map(createFile(deps, tenant, call.body), (row) => ok(toFile(row))),
+          checkFile(deps, tenant, call.body),
         ),
       ),
   })
 
-const list = (open: OpenDeps) =>
+const list = (started: WhenStarted<FilesDeps>) =>
   defineEndpoint({
     ...one,
     id: "files.list",
@@ -52,17 +53,18 @@ const list = (open: OpenDeps) =>
     reply: FileList,
     plan: (call) =>
       Effect.gen(function* () {
+        const deps = yield* started
         const tenant = yield* tenantOf(call)
         const query = yield* readListQuery(call.query)
         const page = Effect.gen(function* () {
-          const rows = yield* listFiles(open(), tenant, yield* toListing(open(), tenant, query))
+          const rows = yield* listFiles(deps, tenant, yield* toListing(deps, tenant, query))
           return ok(toList(rows.slice(0, query.limit).map(toFile), rows.length > query.limit))
         })
-        return freePlan(open().log, page)
+        return freePlan(deps.log, page)
       }),
   })
 
-const retrieve = (open: OpenDeps) =>
+const retrieve = (started: WhenStarted<FilesDeps>) =>
   defineEndpoint({
     ...one,
     id: "files.retrieve",
@@ -70,15 +72,15 @@ const retrieve = (open: OpenDeps) =>
     method: "GET",
     reply: FileReply,
     plan: (call) =>
-      Effect.map(tenantOf(call), (tenant) =>
+      Effect.map(Effect.all([started, tenantOf(call)]), ([deps, tenant]) =>
         freePlan(
-          open().log,
-          Effect.map(getFile(open(), tenant, call.params.id ?? ""), (row) => ok(toFile(row))),
+          deps.log,
+          Effect.map(getFile(deps, tenant, call.params.id ?? ""), (row) => ok(toFile(row))),
         ),
       ),
   })
 
-const content = (open: OpenDeps) =>
+const content = (started: WhenStarted<FilesDeps>) =>
   defineEndpoint({
     ...one,
     id: "files.content",
@@ -87,12 +89,12 @@ const content = (open: OpenDeps) =>
     method: "GET",
     path: "/v1/files/{id}/content",
     plan: (call) =>
-      Effect.map(tenantOf(call), (tenant) =>
-        freePlan(open().log, downloadFile(open(), tenant, call.params.id ?? "")),
+      Effect.map(Effect.all([started, tenantOf(call)]), ([deps, tenant]) =>
+        freePlan(deps.log, downloadFile(deps, tenant, call.params.id ?? "")),
       ),
   })
 
-const remove = (open: OpenDeps) =>
+const remove = (started: WhenStarted<FilesDeps>) =>
   defineEndpoint({
     ...one,
     id: "files.delete",
@@ -100,21 +102,21 @@ const remove = (open: OpenDeps) =>
     method: "DELETE",
     reply: DeletedFile,
     plan: (call) =>
-      Effect.map(tenantOf(call), (tenant) => {
+      Effect.map(Effect.all([started, tenantOf(call)]), ([deps, tenant]) => {
         const id = call.params.id ?? ""
         const removing = Effect.gen(function* () {
-          yield* getFile(open(), tenant, id)
-          if (!(yield* makeFiles(open()).remove(tenant, id))) return yield* noSuchFile()
+          yield* getFile(deps, tenant, id)
+          if (!(yield* makeFiles(deps).remove(tenant, id))) return yield* noSuchFile()
           return ok({ id, object: "file", deleted: true, status: "deleted" })
         })
-        return freePlan(open().log, removing)
+        return freePlan(deps.log, removing)
       }),
   })
 
-export const fileEndpoints = (open: OpenDeps): readonly Endpoint[] => [
-  create(open),
-  list(open),
-  retrieve(open),
-  content(open),
-  remove(open),
+export const fileEndpoints = (started: WhenStarted<FilesDeps>): readonly Endpoint[] => [
+  create(started),
+  list(started),
+  retrieve(started),
+  content(started),
+  remove(started),
 ]

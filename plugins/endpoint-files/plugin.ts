@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { definePlugin, provide, resolve, Tokens } from "../../core/index.ts"
+import { definePlugin, makeStarted, provide, resolve, Tokens } from "../../core/index.ts"
 import { blobCheck } from "./check/blob-check.ts"
 import { fileCheck } from "./check/file-check.ts"
 import { quotaCheck } from "./check/quota-check.ts"
@@ -12,15 +12,6 @@ import { limitsOf, Settings } from "./settings.ts"
 import { keepSwept } from "./sweeper.ts"
 import { uploadEndpoints } from "./uploads/endpoints.ts"
 
-// one for each container: several deployments may run in one process
-const started = new WeakMap<object, FilesDeps>()
-
-const depsOf = (container: object) => (): FilesDeps => {
-  const deps = started.get(container)
-  if (!deps) throw new Error("the endpoint-files plugin has not started")
-  return deps
-}
-
 export const plugin = definePlugin<Settings>({
   name: "endpoint-files",
   api: 1,
@@ -29,26 +20,30 @@ export const plugin = definePlugin<Settings>({
   needs: [Tokens.database, Tokens.storage, Tokens.clock, Tokens.ids, Tokens.log, Tokens.deployment],
   provides: [Tokens.endpoints, Tokens.files, Tokens.consistencyChecks],
   migrations,
-  register: (container) => {
-    const open = depsOf(container)
-    for (const endpoint of [...fileEndpoints(open), ...uploadEndpoints(open)])
-      provide(container, Tokens.endpoints, endpoint)
+  create: (settings) => {
+    const started = makeStarted<FilesDeps>()
+    return {
+      register: (container) => {
+        for (const endpoint of [...fileEndpoints(started.get), ...uploadEndpoints(started.get)])
+          provide(container, Tokens.endpoints, endpoint)
+      },
+      start: (container) =>
+        Effect.gen(function* () {
+          const deps: FilesDeps = {
+            database: resolve(container, Tokens.database),
+            storage: resolve(container, Tokens.storage),
+            clock: resolve(container, Tokens.clock),
+            ids: resolve(container, Tokens.ids),
+            log: resolve(container, Tokens.log).with({ plugin: "endpoint-files" }),
+            limits: limitsOf(settings),
+          }
+          started.set(deps)
+          provide(container, Tokens.files, makeFiles(deps))
+          for (const check of [fileCheck, blobCheck, quotaCheck, uploadCheck])
+            provide(container, Tokens.consistencyChecks, check(deps))
+          if (resolve(container, Tokens.deployment).mode === "server")
+            yield* Effect.forkScoped(keepSwept(deps))
+        }),
+    }
   },
-  start: (container, settings) =>
-    Effect.gen(function* () {
-      const deps: FilesDeps = {
-        database: resolve(container, Tokens.database),
-        storage: resolve(container, Tokens.storage),
-        clock: resolve(container, Tokens.clock),
-        ids: resolve(container, Tokens.ids),
-        log: resolve(container, Tokens.log).with({ plugin: "endpoint-files" }),
-        limits: limitsOf(settings),
-      }
-      started.set(container, deps)
-      provide(container, Tokens.files, makeFiles(deps))
-      for (const check of [fileCheck, blobCheck, quotaCheck, uploadCheck])
-        provide(container, Tokens.consistencyChecks, check(deps))
-      if (resolve(container, Tokens.deployment).mode === "server")
-        yield* Effect.forkScoped(keepSwept(deps))
-    }),
 })

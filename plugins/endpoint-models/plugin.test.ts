@@ -10,7 +10,7 @@ it("registers its endpoints with what the kernel lends", () => {
   const fixture = callPathFixture([fakeChatModel()])
   provide(container, Tokens.catalogue, fixture.catalogue)
   provide(container, Tokens.clock, fixture.clock)
-  plugin.register?.(container, {})
+  plugin.create({}).register?.(container)
   expect(resolveAll(container, Tokens.endpoints)).toMatchObject([
     { id: "models.list", method: "GET", path: "/v1/models", access: "public", body: "none" },
     { id: "models.get", method: "GET", path: "/v1/models/{id}", access: "public", body: "none" },

@@ -10,12 +10,14 @@ export const plugin = definePlugin<Settings>({
   settings: Settings,
   needs: [Tokens.catalogue, Tokens.clock],
   provides: [Tokens.endpoints],
-  register: (container) => {
-    const parts = {
-      catalogue: resolve(container, Tokens.catalogue),
-      clock: resolve(container, Tokens.clock),
-    }
-    provide(container, Tokens.endpoints, makeModelsEndpoint(parts))
-    provide(container, Tokens.endpoints, makeModelEndpoint(parts))
-  },
+  create: () => ({
+    register: (container) => {
+      const parts = {
+        catalogue: resolve(container, Tokens.catalogue),
+        clock: resolve(container, Tokens.clock),
+      }
+      provide(container, Tokens.endpoints, makeModelsEndpoint(parts))
+      provide(container, Tokens.endpoints, makeModelEndpoint(parts))
+    },
+  }),
 })

@@ -10,7 +10,7 @@ it("registers its endpoint with what the kernel lends", () => {
   const fixture = callPathFixture([fakeRerankModel()])
   provide(container, Tokens.catalogue, fixture.catalogue)
   provide(container, Tokens.ids, fixture.ids)
-  plugin.register?.(container, {})
+  plugin.create({}).register?.(container)
   expect(resolveAll(container, Tokens.endpoints)).toMatchObject([
     {
       id: "rerank",

@@ -10,9 +10,11 @@ export const plugin = definePlugin<Settings>({
   settings: Settings,
   needs: [Tokens.catalogue, Tokens.ids],
   provides: [Tokens.endpoints],
-  register: (container) => {
-    const catalogue = resolve(container, Tokens.catalogue)
-    const ids = resolve(container, Tokens.ids)
-    provide(container, Tokens.endpoints, makeRerankEndpoint({ catalogue, ids }))
-  },
+  create: () => ({
+    register: (container) => {
+      const catalogue = resolve(container, Tokens.catalogue)
+      const ids = resolve(container, Tokens.ids)
+      provide(container, Tokens.endpoints, makeRerankEndpoint({ catalogue, ids }))
+    },
+  }),
 })

@@ -32,9 +32,9 @@ const start = async (clock = fakeClock(), mode: "server" | "command" = "server")
   })
   const scope = Scope.makeUnsafe()
   await Effect.runPromise(
-    (plugin.start?.(container, Schema.decodeUnknownSync(plugin.settings)({})) ?? Effect.void).pipe(
-      Scope.provide(scope),
-    ),
+    (
+      plugin.create(Schema.decodeUnknownSync(plugin.settings)({})).start?.(container) ?? Effect.void
+    ).pipe(Scope.provide(scope)),
   )
   return {
     store: resolve(container, Tokens.idempotency),

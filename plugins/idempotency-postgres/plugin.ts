@@ -13,18 +13,20 @@ export const plugin = definePlugin({
   needs: [Tokens.database, Tokens.clock, Tokens.log, Tokens.secrets, Tokens.deployment],
   provides: [Tokens.idempotency],
   migrations,
-  start: (container) =>
-    Effect.gen(function* () {
-      const database = resolve(container, Tokens.database)
-      const clock = resolve(container, Tokens.clock)
-      provide(
-        container,
-        Tokens.idempotency,
-        makePostgresIdempotency(database, clock, resolve(container, Tokens.secrets)),
-      )
-      if (resolve(container, Tokens.deployment).mode === "server")
-        yield* Effect.forkScoped(
-          sweepHourly(sweepExpired(database, clock), resolve(container, Tokens.log)),
+  create: () => ({
+    start: (container) =>
+      Effect.gen(function* () {
+        const database = resolve(container, Tokens.database)
+        const clock = resolve(container, Tokens.clock)
+        provide(
+          container,
+          Tokens.idempotency,
+          makePostgresIdempotency(database, clock, resolve(container, Tokens.secrets)),
         )
-    }),
+        if (resolve(container, Tokens.deployment).mode === "server")
+          yield* Effect.forkScoped(
+            sweepHourly(sweepExpired(database, clock), resolve(container, Tokens.log)),
+          )
+      }),
+  }),
 })

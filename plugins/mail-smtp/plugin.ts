@@ -44,29 +44,31 @@ export const plugin = definePlugin<Settings>({
   ],
   provides: [Tokens.mailer],
   migrations,
-  start: (container, settings) =>
-    Effect.gen(function* () {
-      const deployment = resolve(container, Tokens.deployment)
-      const log = resolve(container, Tokens.log).with({ plugin: "mail-smtp" })
-      const secrets = resolve(container, Tokens.secrets)
-      const metrics = resolve(container, Tokens.metrics)
-      const rows = makeOutboxRows(
-        resolve(container, Tokens.database),
-        resolve(container, Tokens.clock),
-        () => secrets.keyId,
-      )
-      const attempt = makeAttempt({
-        rows,
-        secrets,
-        delivery: deliveryOf(settings, deployment, log),
-        log,
-        metrics,
-        random: Math.random,
-      })
-      const dispatcher = makeDispatcher(yield* Queue.sliding<true>(1), rows, attempt, log)
-      provide(container, Tokens.mailer, makeMailer(rows, secrets, dispatcher.wake))
-      if (deployment.mode !== "server") return
-      yield* dispatcher.run
-      yield* Effect.forkScoped(sweepHourly(rows, log))
-    }),
+  create: (settings) => ({
+    start: (container) =>
+      Effect.gen(function* () {
+        const deployment = resolve(container, Tokens.deployment)
+        const log = resolve(container, Tokens.log).with({ plugin: "mail-smtp" })
+        const secrets = resolve(container, Tokens.secrets)
+        const metrics = resolve(container, Tokens.metrics)
+        const rows = makeOutboxRows(
+          resolve(container, Tokens.database),
+          resolve(container, Tokens.clock),
+          () => secrets.keyId,
+        )
+        const attempt = makeAttempt({
+          rows,
+          secrets,
+          delivery: deliveryOf(settings, deployment, log),
+          log,
+          metrics,
+          random: Math.random,
+        })
+        const dispatcher = makeDispatcher(yield* Queue.sliding<true>(1), rows, attempt, log)
+        provide(container, Tokens.mailer, makeMailer(rows, secrets, dispatcher.wake))
+        if (deployment.mode !== "server") return
+        yield* dispatcher.run
+        yield* Effect.forkScoped(sweepHourly(rows, log))
+      }),
+  }),
 })

@@ -53,7 +53,8 @@ const start = async (database = test.database, settings = {}) => {
   const scope = Scope.makeUnsafe()
   await Effect.runPromise(
     (
-      plugin.start?.(container, Schema.decodeUnknownSync(plugin.settings)(settings)) ?? Effect.void
+      plugin.create(Schema.decodeUnknownSync(plugin.settings)(settings)).start?.(container) ??
+      Effect.void
     ).pipe(Scope.provide(scope)),
   )
   const queue = resolve(container, Tokens.queue)

@@ -16,32 +16,34 @@ export const plugin = definePlugin<Settings>({
   needs: [Tokens.database, Tokens.clock, Tokens.log, Tokens.metrics, Tokens.deployment],
   provides: [Tokens.queue, Tokens.consistencyChecks],
   migrations,
-  start: (container, { pollMs, keepDeadDays }) =>
-    Effect.gen(function* () {
-      const log = resolve(container, Tokens.log).with({ plugin: "queue-postgres" })
-      const clock = resolve(container, Tokens.clock)
-      const database = resolve(container, Tokens.database)
-      const woken = yield* Queue.sliding<true>(1)
-      const { queue, worker, rows } = makeQueue({
-        database,
-        clock,
-        log,
-        metrics: resolve(container, Tokens.metrics),
-        random: Math.random,
-        wake: () => void Queue.offerUnsafe(woken, true),
-      })
-      provide(container, Tokens.queue, queue)
-      provide(
-        container,
-        Tokens.consistencyChecks,
-        queueCheck({
+  create: ({ pollMs, keepDeadDays }) => ({
+    start: (container) =>
+      Effect.gen(function* () {
+        const log = resolve(container, Tokens.log).with({ plugin: "queue-postgres" })
+        const clock = resolve(container, Tokens.clock)
+        const database = resolve(container, Tokens.database)
+        const woken = yield* Queue.sliding<true>(1)
+        const { queue, worker, rows } = makeQueue({
           database,
           clock,
-          handlers: () => resolveAll(container, Tokens.jobHandlers).map(({ name }) => name),
-        }),
-      )
-      if (resolve(container, Tokens.deployment).mode !== "server") return
-      yield* drive(worker, woken, { clock, log, pollMs })
-      yield* Effect.forkScoped(sweepHourly(rows, keepDeadDays, log))
-    }),
+          log,
+          metrics: resolve(container, Tokens.metrics),
+          random: Math.random,
+          wake: () => void Queue.offerUnsafe(woken, true),
+        })
+        provide(container, Tokens.queue, queue)
+        provide(
+          container,
+          Tokens.consistencyChecks,
+          queueCheck({
+            database,
+            clock,
+            handlers: () => resolveAll(container, Tokens.jobHandlers).map(({ name }) => name),
+          }),
+        )
+        if (resolve(container, Tokens.deployment).mode !== "server") return
+        yield* drive(worker, woken, { clock, log, pollMs })
+        yield* Effect.forkScoped(sweepHourly(rows, keepDeadDays, log))
+      }),
+  }),
 })

@@ -1,5 +1,5 @@
 import { Effect, Schema } from "effect"
-import { apiError, defineEndpoint } from "../../core/index.ts"
+import { defineEndpoint, type WhenStarted } from "../../core/index.ts"
 import { algorithm } from "./key-pair.ts"
 import type { KeyRing } from "./key-ring.ts"
 import type { RingKey } from "./ring-key.ts"
@@ -28,8 +28,7 @@ const toJwk = ({ kid, publicJwk: { kty, crv, x } }: RingKey) => ({
 
 const headers = { "cache-control": "public, max-age=300" }
 
-/** `ring`: undefined until the plugin has started. */
-export const makeJwksEndpoint = (ring: () => KeyRing | undefined) =>
+export const makeJwksEndpoint = (started: WhenStarted<KeyRing>) =>
   defineEndpoint({
     id: "signing-keys.jwks",
     summary: "The public keys that verify receipts, offline too.",
@@ -40,17 +39,12 @@ export const makeJwksEndpoint = (ring: () => KeyRing | undefined) =>
     maxBodyBytes: 0,
     reply: Jwks,
     plan: () =>
-      Effect.suspend(() => {
-        const started = ring()
-        if (!started)
-          return Effect.fail(apiError("server_starting", undefined, { retryAfterMs: 2_000 }))
-        return Effect.succeed({
-          bound: {},
-          run: Effect.map(started.published, (keys) => ({
-            status: 200,
-            headers,
-            json: { keys: keys.map(toJwk) },
-          })),
-        })
-      }),
+      Effect.map(started, (ring) => ({
+        bound: {},
+        run: Effect.map(ring.published, (keys) => ({
+          status: 200,
+          headers,
+          json: { keys: keys.map(toJwk) },
+        })),
+      })),
   })

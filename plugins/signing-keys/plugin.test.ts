@@ -40,7 +40,8 @@ const open = (mode: Deployment["mode"], secret = "shared") => {
     mode,
   })
   const settings = Schema.decodeUnknownSync(plugin.settings)({})
-  plugin.register?.(container, settings)
+  const instance = plugin.create(settings)
+  instance.register?.(container)
   const scope = Scope.makeUnsafe()
   const [endpoint] = resolveAll(container, Tokens.endpoints)
   const asking = callPathFixture()
@@ -48,9 +49,7 @@ const open = (mode: Deployment["mode"], secret = "shared") => {
     log,
     ask: () => asking.ask(endpoint!, undefined, { caller: undefined }),
     start: () =>
-      Effect.runPromise(
-        (plugin.start?.(container, settings) ?? Effect.void).pipe(Scope.provide(scope)),
-      ),
+      Effect.runPromise((instance.start?.(container) ?? Effect.void).pipe(Scope.provide(scope))),
     signer: () => resolve(container, Tokens.signer),
     stop: () => Effect.runPromise(Scope.close(scope, Exit.void)),
   }

@@ -10,7 +10,6 @@ import { provide, resolve, Tokens } from "../../core/tokens.ts"
 import { fakeClock } from "../../testing/fakes/clock.ts"
 import { fakeLog } from "../../testing/fakes/log.ts"
 import { plugin } from "./plugin.ts"
-import { StorageDiskSettings } from "./settings.ts"
 
 let dataDir: string
 beforeEach(async () => {
@@ -40,7 +39,7 @@ const started = async <A>(
   provide(child, Tokens.log, log)
   const scope = Scope.makeUnsafe()
   await Effect.runPromise(
-    plugin.start!(child, Schema.decodeUnknownSync(StorageDiskSettings)(settings)).pipe(
+    plugin.create(Schema.decodeUnknownSync(plugin.settings)(settings)).start!(child).pipe(
       Scope.provide(scope),
     ),
   )

@@ -14,12 +14,14 @@ export const plugin = definePlugin<StorageDiskSettings>({
   settings: StorageDiskSettings,
   needs: [Tokens.deployment, Tokens.clock, Tokens.log],
   provides: [Tokens.storage],
-  start: (container, settings) =>
-    Effect.gen(function* () {
-      const { dataDir, mode } = resolve(container, Tokens.deployment)
-      const root = yield* prepareFolder(resolvePath(dataDir, settings.folder ?? "blobs"))
-      if (mode === "server")
-        yield* keepSwept(root, resolve(container, Tokens.clock), resolve(container, Tokens.log))
-      provide(container, Tokens.storage, makeDiskStorage(root))
-    }),
+  create: (settings) => ({
+    start: (container) =>
+      Effect.gen(function* () {
+        const { dataDir, mode } = resolve(container, Tokens.deployment)
+        const root = yield* prepareFolder(resolvePath(dataDir, settings.folder ?? "blobs"))
+        if (mode === "server")
+          yield* keepSwept(root, resolve(container, Tokens.clock), resolve(container, Tokens.log))
+        provide(container, Tokens.storage, makeDiskStorage(root))
+      }),
+  }),
 })

@@ -1,8 +1,8 @@
 import { Effect, Option } from "effect"
-import { type JobHandler, PortError } from "../../core/index.ts"
+import { type JobHandler, PortError, type WhenStarted } from "../../core/index.ts"
 import { attemptDelivery } from "./attempt.ts"
 import { makeDeliveryRows } from "./delivery-rows.ts"
-import type { OpenDeps, WebhookDeps } from "./deps.ts"
+import type { WebhookDeps } from "./deps.ts"
 import { isTicketOf, recordAttempt } from "./record.ts"
 import { makeRegistrationRows } from "./registration-rows.ts"
 import { isOver } from "./schedule.ts"
@@ -32,11 +32,9 @@ const deliver = (deps: WebhookDeps, ticket: Ticket): Effect.Effect<void, PortErr
     yield* recordAttempt(deps, ticket, yield* attemptDelivery(deps, registration, delivery))
   })
 
-const notStarted = new PortError({ port: "webhook", message: "the plugin has not started yet" })
-
 /** One attempt of one delivery. Each further attempt is a ticket of its own, so the waits are ours and the queue's own retries are for crashes. */
 export const makeDeliveryHandler = (
-  open: OpenDeps,
+  started: WhenStarted<WebhookDeps>,
   places: WebhookGateOptions,
 ): JobHandler<Ticket> => {
   const gate = makeWebhookGate(places)
@@ -45,8 +43,10 @@ export const makeDeliveryHandler = (
     concurrency: places.atOnce,
     run: (ticket) =>
       Effect.gen(function* () {
-        const deps = open()
-        if (!deps) return yield* notStarted
+        const deps = yield* Effect.mapError(
+          started,
+          ({ message }) => new PortError({ port: "webhook", message }),
+        )
         const entered = yield* gate(ticket.webhook, deliver(deps, ticket))
         if (Option.isSome(entered)) return
         yield* sendTicket(

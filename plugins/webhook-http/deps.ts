@@ -23,6 +23,3 @@ export interface WebhookDeps {
   readonly settings: Settings
   readonly random: () => number
 }
-
-/** Endpoints and the job are known before the database is. */
-export type OpenDeps = () => WebhookDeps | undefined

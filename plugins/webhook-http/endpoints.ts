@@ -18,9 +18,10 @@ import {
   type Strings,
   type Tenant,
   toList,
+  type WhenStarted,
 } from "../../core/index.ts"
 import { makeDeliveryRows } from "./delivery-rows.ts"
-import type { OpenDeps, WebhookDeps } from "./deps.ts"
+import type { WebhookDeps } from "./deps.ts"
 import { makeRegistrationRows } from "./registration-rows.ts"
 import {
   createWebhook,
@@ -49,13 +50,11 @@ const failedBy = (deps: WebhookDeps) => (error: ApiError | PortError) => {
 
 /** Costs nothing. */
 const plan = <Body>(
-  open: OpenDeps,
+  started: WhenStarted<WebhookDeps>,
   call: Call<Body>,
   work: (deps: WebhookDeps, tenant: Tenant) => Work,
 ): Effect.Effect<Plan, ApiError> =>
-  Effect.suspend(() => {
-    const deps = open()
-    if (!deps) return Effect.fail(apiError("server_starting", undefined, { retryAfterMs: 2_000 }))
+  Effect.flatMap(started, (deps) => {
     if (!call.caller) return Effect.fail(apiError("authentication_error"))
     return Effect.succeed({
       bound: {},
@@ -65,7 +64,7 @@ const plan = <Body>(
 
 const ok = (json: Json, headers: Strings = {}): Reply => ({ status: 200, headers, json })
 
-const list = (open: OpenDeps) =>
+const list = (started: WhenStarted<WebhookDeps>) =>
   defineEndpoint({
     ...common,
     id: "webhooks.list",
@@ -76,7 +75,7 @@ const list = (open: OpenDeps) =>
     reply: listSchema(WebhookReply, "WebhookList"),
     plan: (call) =>
       Effect.flatMap(readPage(call.query), (page) =>
-        plan(open, call, (deps, tenant) =>
+        plan(started, call, (deps, tenant) =>
           Effect.gen(function* () {
             const rows = makeRegistrationRows(deps.database)
             const before = yield* placeOf(page.after, (id) =>
@@ -90,15 +89,15 @@ const list = (open: OpenDeps) =>
   })
 
 /** What can be said of the address now; where its name leads is looked at with every delivery. */
-const checkUrl = (open: OpenDeps, url: string): Effect.Effect<void, ApiError> =>
-  Effect.suspend(() => {
-    const refusal = open()?.outbound.refusal(url)
+const checkUrl = (started: WhenStarted<WebhookDeps>, url: string): Effect.Effect<void, ApiError> =>
+  Effect.flatMap(started, ({ outbound }) => {
+    const refusal = outbound.refusal(url)
     return refusal === undefined
       ? Effect.void
       : Effect.fail(apiError("invalid_request_error", `url: ${refusal}`, { param: "url" }))
   })
 
-const create = (open: OpenDeps) =>
+const create = (started: WhenStarted<WebhookDeps>) =>
   defineEndpoint({
     ...common,
     id: "webhooks.create",
@@ -110,8 +109,8 @@ const create = (open: OpenDeps) =>
     creates: true,
     plan: (call) =>
       Effect.andThen(
-        checkUrl(open, call.body.url),
-        plan(open, call, (deps, tenant) =>
+        checkUrl(started, call.body.url),
+        plan(started, call, (deps, tenant) =>
           Effect.map(createWebhook(deps, tenant, call.body), ({ row, secret }) =>
             ok({ ...toWebhook(row), secret }, onlyOnce),
           ),
@@ -119,7 +118,7 @@ const create = (open: OpenDeps) =>
       ),
   })
 
-const get = (open: OpenDeps) =>
+const get = (started: WhenStarted<WebhookDeps>) =>
   defineEndpoint({
     ...common,
     id: "webhooks.get",
@@ -129,12 +128,12 @@ const get = (open: OpenDeps) =>
     body: "none",
     reply: WebhookReply,
     plan: (call) =>
-      plan(open, call, (deps, tenant) =>
+      plan(started, call, (deps, tenant) =>
         Effect.map(findWebhook(deps, tenant, call.params.id ?? ""), (row) => ok(toWebhook(row))),
       ),
   })
 
-const remove = (open: OpenDeps) =>
+const remove = (started: WhenStarted<WebhookDeps>) =>
   defineEndpoint({
     ...common,
     id: "webhooks.delete",
@@ -145,13 +144,13 @@ const remove = (open: OpenDeps) =>
     reply: DeletedWebhook,
     plan: (call) => {
       const { id = "" } = call.params
-      return plan(open, call, (deps, tenant) =>
+      return plan(started, call, (deps, tenant) =>
         Effect.as(deleteWebhook(deps, tenant, id), ok({ id, object: "webhook", deleted: true })),
       )
     },
   })
 
-const rotate = (open: OpenDeps) =>
+const rotate = (started: WhenStarted<WebhookDeps>) =>
   defineEndpoint({
     ...common,
     id: "webhooks.rotate",
@@ -162,14 +161,14 @@ const rotate = (open: OpenDeps) =>
     reply: NewWebhookReply,
     creates: true,
     plan: (call) =>
-      plan(open, call, (deps, tenant) =>
+      plan(started, call, (deps, tenant) =>
         Effect.map(rotateSecret(deps, tenant, call.params.id ?? ""), ({ row, secret }) =>
           ok({ ...toWebhook(row), secret }, onlyOnce),
         ),
       ),
   })
 
-const test = (open: OpenDeps) =>
+const test = (started: WhenStarted<WebhookDeps>) =>
   defineEndpoint({
     ...common,
     id: "webhooks.test",
@@ -180,12 +179,12 @@ const test = (open: OpenDeps) =>
     reply: Delivery,
     creates: true,
     plan: (call) =>
-      plan(open, call, (deps, tenant) =>
+      plan(started, call, (deps, tenant) =>
         Effect.map(testWebhook(deps, tenant, call.params.id ?? ""), (row) => ok(toDelivery(row))),
       ),
   })
 
-const listDeliveries = (open: OpenDeps) =>
+const listDeliveries = (started: WhenStarted<WebhookDeps>) =>
   defineEndpoint({
     ...common,
     id: "webhooks.deliveries.list",
@@ -196,7 +195,7 @@ const listDeliveries = (open: OpenDeps) =>
     reply: listSchema(Delivery, "WebhookDeliveryList"),
     plan: (call) =>
       Effect.flatMap(readPage(call.query), (page) =>
-        plan(open, call, (deps, tenant) =>
+        plan(started, call, (deps, tenant) =>
           Effect.gen(function* () {
             const { id } = yield* findWebhook(deps, tenant, call.params.id ?? "")
             const rows = makeDeliveryRows(deps.database)
@@ -208,7 +207,7 @@ const listDeliveries = (open: OpenDeps) =>
       ),
   })
 
-const again = (open: OpenDeps) =>
+const again = (started: WhenStarted<WebhookDeps>) =>
   defineEndpoint({
     ...common,
     id: "webhooks.deliveries.redeliver",
@@ -220,20 +219,20 @@ const again = (open: OpenDeps) =>
     creates: true,
     plan: (call) => {
       const { id = "", delivery_id = "" } = call.params
-      return plan(open, call, (deps, tenant) =>
+      return plan(started, call, (deps, tenant) =>
         Effect.map(redeliver(deps, tenant, id, delivery_id), (row) => ok(toDelivery(row))),
       )
     },
   })
 
 /** Everything under `/v1/webhooks`. */
-export const webhookEndpoints = (open: OpenDeps): readonly Endpoint[] => [
-  list(open),
-  create(open),
-  get(open),
-  remove(open),
-  rotate(open),
-  test(open),
-  listDeliveries(open),
-  again(open),
+export const webhookEndpoints = (started: WhenStarted<WebhookDeps>): readonly Endpoint[] => [
+  list(started),
+  create(started),
+  get(started),
+  remove(started),
+  rotate(started),
+  test(started),
+  listDeliveries(started),
+  again(started),
 ]

@@ -1,6 +1,13 @@
 import { Effect } from "effect"
 import type { DependencyContainer } from "tsyringe"
-import { definePlugin, type JobHandler, provide, resolve, Tokens } from "../../core/index.ts"
+import {
+  definePlugin,
+  type JobHandler,
+  makeStarted,
+  provide,
+  resolve,
+  Tokens,
+} from "../../core/index.ts"
 import { deliveryCheck } from "./check.ts"
 import { makeDeliveryHandler } from "./delivery-handler.ts"
 import type { WebhookDeps } from "./deps.ts"
@@ -9,8 +16,6 @@ import { webhookEndpoints } from "./endpoints.ts"
 import { migrations } from "./migrations.ts"
 import { Settings } from "./settings.ts"
 import { keepUp } from "./upkeep.ts"
-
-const started = new WeakMap<DependencyContainer, WebhookDeps>()
 
 const depsOf = (container: DependencyContainer, settings: Settings): WebhookDeps => ({
   database: resolve(container, Tokens.database),
@@ -44,18 +49,27 @@ export const plugin = definePlugin<Settings>({
   ],
   provides: [Tokens.webhook, Tokens.endpoints, Tokens.jobHandlers, Tokens.consistencyChecks],
   migrations,
-  register: (container, settings) => {
-    const open = () => started.get(container)
-    for (const endpoint of webhookEndpoints(open)) provide(container, Tokens.endpoints, endpoint)
-    provide(container, Tokens.jobHandlers, makeDeliveryHandler(open, settings) as JobHandler<never>)
+  create: (settings) => {
+    const started = makeStarted<WebhookDeps>()
+    return {
+      register: (container) => {
+        for (const endpoint of webhookEndpoints(started.get))
+          provide(container, Tokens.endpoints, endpoint)
+        provide(
+          container,
+          Tokens.jobHandlers,
+          makeDeliveryHandler(started.get, settings) as JobHandler<never>,
+        )
+      },
+      start: (container) =>
+        Effect.gen(function* () {
+          const deps = depsOf(container, settings)
+          started.set(deps)
+          provide(container, Tokens.webhook, makeEmitter(deps))
+          provide(container, Tokens.consistencyChecks, deliveryCheck(deps))
+          const { mode, role } = resolve(container, Tokens.deployment)
+          if (mode === "server" && role !== "api") yield* Effect.forkScoped(keepUp(deps))
+        }),
+    }
   },
-  start: (container, settings) =>
-    Effect.gen(function* () {
-      const deps = depsOf(container, settings)
-      started.set(container, deps)
-      provide(container, Tokens.webhook, makeEmitter(deps))
-      provide(container, Tokens.consistencyChecks, deliveryCheck(deps))
-      const { mode, role } = resolve(container, Tokens.deployment)
-      if (mode === "server" && role !== "api") yield* Effect.forkScoped(keepUp(deps))
-    }),
 })

@@ -1,4 +1,6 @@
 import { Effect, Result } from "effect"
+import type { Json } from "../../core/json.ts"
+import type { PluginInstance } from "../../core/plugin.ts"
 import type { Endpoint } from "../../core/ports/endpoint.ts"
 import type { Backend } from "../../core/ports/model.ts"
 import type { JobHandler } from "../../core/ports/queue.ts"
@@ -12,10 +14,16 @@ import { loadPlugins, type NamedPlugin } from "./load-plugins.ts"
 import { checkModels, checkPrices } from "./models.ts"
 import { orderPlugins } from "./order.ts"
 
+/** A plugin of the config file, with the state that it has in this deployment. */
+export interface AssembledPlugin extends NamedPlugin {
+  readonly instance: PluginInstance
+}
+
 /** A deployment that was checked and put together; nothing has been opened yet. */
 export interface AssembledDeployment extends Kernel {
   readonly config: LoadedConfig
-  readonly order: readonly NamedPlugin[]
+  /** In starting order. */
+  readonly order: readonly AssembledPlugin[]
   readonly settings: ReadonlyMap<string, unknown>
   readonly endpoints: readonly Endpoint[]
   readonly backends: readonly Backend[]
@@ -112,6 +120,16 @@ const twiceRouted = (endpoints: readonly Endpoint[]): readonly Problem[] => {
   )
 }
 
+const createPlugin = (
+  { container }: Kernel,
+  named: NamedPlugin,
+  settings: unknown,
+): AssembledPlugin => {
+  const instance = named.plugin.create(settings as Json)
+  instance.register?.(container)
+  return { ...named, instance }
+}
+
 /** Checks everything that can be checked without opening anything. Fails with a ConfigError that lists all problems. */
 export const assemble = (config: LoadedConfig, purpose: Purpose, log: Log) =>
   Effect.gen(function* () {
@@ -121,7 +139,7 @@ export const assemble = (config: LoadedConfig, purpose: Purpose, log: Log) =>
       loadPlugins(Object.keys(config.deployment.plugins), config.file),
     )
     const { settings, problems } = decodeSettings(config, loaded.plugins)
-    const { order, problems: wiring } = orderPlugins(loaded.plugins, kernelTokens, suggest)
+    const { order: sorted, problems: wiring } = orderPlugins(loaded.plugins, kernelTokens, suggest)
     // a plugin that could not be loaded would make its port look missing: that is said only when all are there
     yield* stopOn([
       ...loaded.problems,
@@ -130,18 +148,19 @@ export const assemble = (config: LoadedConfig, purpose: Purpose, log: Log) =>
       ...checkPrices(config.deployment),
     ])
     const kernel: Kernel = yield* makeKernel(config.deployment, purpose, log)
-    for (const { key, plugin } of order)
-      yield* Effect.try({
-        try: () => plugin.register?.(kernel.container, settings.get(key)),
+    const order = yield* Effect.forEach(sorted, (named) =>
+      Effect.try({
+        try: () => createPlugin(kernel, named, settings.get(named.key)),
         catch: (cause) =>
           config.refuse([
             {
-              path: ["plugins", key],
+              path: ["plugins", named.key],
               message: `the plugin threw: ${String(cause)}`,
               fix: "correct the plugin.",
             },
           ]),
-      })
+      }),
+    )
     const endpoints = resolveAll(kernel.container, Tokens.endpoints)
     const backends = resolveAll(kernel.container, Tokens.backends)
     const jobHandlers = resolveAll(kernel.container, Tokens.jobHandlers)

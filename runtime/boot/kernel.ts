@@ -16,7 +16,7 @@ import { type ModelFilesStore, makeModelFiles } from "../services/model-files/mo
 import { makeOutbound } from "../services/outbound/outbound.ts"
 import { lazySecrets } from "../services/secrets.ts"
 import { makeWorkers } from "../services/workers.ts"
-import { late, lateOptional } from "./late.ts"
+import { lazy, optional } from "./lazy.ts"
 import { toEntry } from "./models.ts"
 
 /** Where clients reach us: as the config says, or known once the server listens. */
@@ -97,8 +97,8 @@ export const makeKernel = (
     const modelFiles = makeModelFiles({ modelsDir: config.modelsDir, log })
     provide(container, Tokens.catalogue, catalogue)
     const callPath = makeCallPath({
-      billing: late(container, Tokens.billing),
-      idempotency: lateOptional(container, Tokens.idempotency),
+      billing: lazy(container, Tokens.billing),
+      idempotency: optional(container, Tokens.idempotency),
       catalogue,
       clock: systemClock,
       ids,

@@ -65,6 +65,10 @@ const isPlugin = (value: unknown): value is Plugin => {
   )
 }
 
+const isProblem = <T>(value: T | Omit<Problem, "path">): value is Omit<Problem, "path"> =>
+  typeof (value as Partial<Problem>).message === "string" &&
+  typeof (value as Partial<Problem>).fix === "string"
+
 const unknownPlugin = (key: string): Problem => {
   const names = Object.keys(builtinPlugins)
   const near = nearest(key, names)
@@ -111,6 +115,26 @@ const load = async (key: string, configFile: string): Promise<unknown | Problem>
   }
 }
 
+/** The plugin that a module exports, or why there is none that this server can run. */
+const pluginIn = (module: { readonly plugin?: unknown }): Plugin | Omit<Problem, "path"> => {
+  if (!isPlugin(module.plugin))
+    return {
+      message: "the module exports no `plugin`",
+      fix: "export it: export const plugin = definePlugin({ ... }).",
+    }
+  if (module.plugin.api !== 1)
+    return {
+      message: `the plugin speaks version ${String(module.plugin.api)} of the plugin contract; this server speaks 1`,
+      fix: "install a version of the plugin that fits.",
+    }
+  if (typeof module.plugin.create !== "function")
+    return {
+      message: "the plugin has no `create`",
+      fix: "define it: definePlugin({ ..., create: (settings) => ({ register, start }) }).",
+    }
+  return module.plugin
+}
+
 /** Imports the plugins of a config file. What can't be used is a problem, not a throw. */
 export const loadPlugins = async (
   keys: readonly string[],
@@ -121,23 +145,10 @@ export const loadPlugins = async (
   for (const key of keys) {
     const path = ["plugins", key]
     try {
-      const found = await load(key, configFile)
-      const module = found as { plugin?: unknown; message?: unknown }
-      if (isPlugin(module.plugin)) {
-        if (module.plugin.api === 1) plugins.push({ key, plugin: module.plugin })
-        else
-          problems.push({
-            path,
-            message: `the plugin speaks version ${String(module.plugin.api)} of the plugin contract; this server speaks 1`,
-            fix: "install a version of the plugin that fits.",
-          })
-      } else if (typeof module.message === "string") problems.push(found as Problem)
-      else
-        problems.push({
-          path,
-          message: "the module exports no `plugin`",
-          fix: "export it: export const plugin = definePlugin({ ... }).",
-        })
+      const module = await load(key, configFile)
+      const found = isProblem(module) ? module : pluginIn(module as { plugin?: unknown })
+      if (isProblem(found)) problems.push({ ...found, path })
+      else plugins.push({ key, plugin: found })
     } catch (cause) {
       problems.push({
         path,

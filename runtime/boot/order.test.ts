@@ -10,6 +10,7 @@ const plugin = (
   key: string,
   needs: readonly Token<unknown>[],
   provides: readonly Token<unknown>[],
+  optional: readonly Token<unknown>[] = [],
 ): NamedPlugin => ({
   key,
   plugin: definePlugin({
@@ -18,7 +19,9 @@ const plugin = (
     about: "",
     settings: Schema.Struct({}),
     needs,
+    optional,
     provides,
+    create: () => ({}),
   }),
 })
 const order = (plugins: readonly NamedPlugin[]) =>
@@ -67,6 +70,21 @@ describe("orderPlugins", () => {
     expect(order([chat, a, b]).problems[0]?.message).toBe(
       "these plugins need each other: a -> b -> a",
     )
+  })
+
+  it("starts what is optional first where it is there, and does without it where not", () => {
+    const checked = plugin("checked", [], [Tokens.endpoints], [Tokens.ledger])
+    const keeper = plugin("keeper", [], [Tokens.ledger])
+    expect(keys(order([checked, keeper]).order)).toEqual(["keeper", "checked"])
+    expect(keys(order([checked]).order)).toEqual(["checked"])
+    const wanted = [Tokens.endpoints as Token<unknown>]
+    expect(keys(closure(order([checked, keeper]).order, wanted))).toEqual(["keeper", "checked"])
+  })
+
+  it("refuses a cycle through an optional token too", () => {
+    const a = plugin("a", [], [Tokens.database], [Tokens.ledger])
+    const b = plugin("b", [Tokens.database], [Tokens.ledger])
+    expect(order([a, b]).problems[0]?.message).toBe("these plugins need each other: a -> b -> a")
   })
 
   it("lets many endpoints stand side by side", () => {

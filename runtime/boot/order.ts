@@ -2,6 +2,12 @@ import type { Token } from "../../core/tokens.ts"
 import type { Problem } from "../config/problems.ts"
 import type { NamedPlugin } from "./load-plugins.ts"
 
+/** What must have started before it. */
+const before = ({ plugin }: NamedPlugin): readonly Token<unknown>[] => [
+  ...plugin.needs,
+  ...(plugin.optional ?? []),
+]
+
 const names = (plugins: readonly NamedPlugin[]) => plugins.map((p) => `'${p.key}'`).join(" and ")
 
 const twoProviders = (plugins: readonly NamedPlugin[]): readonly Problem[] => {
@@ -51,11 +57,11 @@ const sort = (
   let rest = [...plugins]
   for (;;) {
     const open = new Set(rest.flatMap(({ plugin }) => plugin.provides.map((token) => token.name)))
-    const next = rest.find(({ plugin }) =>
-      plugin.needs.every(
+    const next = rest.find((named) =>
+      before(named).every(
         (token) =>
           !open.has(token.name) ||
-          plugin.provides.some((own) => own.name === token.name && own.arity === "many"),
+          named.plugin.provides.some((own) => own.name === token.name && own.arity === "many"),
       ),
     )
     if (!next) return { sorted, rest }
@@ -70,7 +76,7 @@ const cycleOf = (rest: readonly NamedPlugin[]): readonly NamedPlugin[] => {
   let at = rest[0]
   while (at && !trail.includes(at)) {
     trail.push(at)
-    const needs = new Set(at.plugin.needs.map((token) => token.name))
+    const needs = new Set(before(at).map((token) => token.name))
     at = rest.find(({ plugin }) => plugin.provides.some((token) => needs.has(token.name)))
   }
   return at ? trail.slice(trail.indexOf(at)) : trail
@@ -101,16 +107,16 @@ export const orderPlugins = (
 }
 
 /** `wanted` and all that they need, in starting order. For commands that want a part of the deployment. */
-export const closure = (
-  order: readonly NamedPlugin[],
+export const closure = <P extends NamedPlugin>(
+  order: readonly P[],
   wanted: readonly Token<unknown>[],
-): readonly NamedPlugin[] => {
+): readonly P[] => {
   const needed = new Set(wanted.map((token) => token.name))
-  const kept: NamedPlugin[] = []
+  const kept: P[] = []
   for (const named of [...order].reverse())
     if (named.plugin.provides.some((token) => needed.has(token.name))) {
       kept.unshift(named)
-      for (const token of named.plugin.needs) needed.add(token.name)
+      for (const token of before(named)) needed.add(token.name)
     }
   return kept
 }

@@ -6,7 +6,7 @@ import type { HttpLimits } from "../http/limits.ts"
 import { type HttpServer, type ListenError, makeHttpServer } from "../http/server.ts"
 import type { AssembledDeployment } from "./assemble.ts"
 import { makeDataDir } from "./kernel.ts"
-import { late, lateOptional } from "./late.ts"
+import { lazy, optional } from "./lazy.ts"
 import { openModels, type PullListener } from "./open-models.ts"
 import { startDeployment } from "./start.ts"
 
@@ -60,8 +60,8 @@ export const serveDeployment = (
       catalogue: resolve(container, Tokens.catalogue),
       checks: () => resolveAll(container, Tokens.healthChecks),
       starting: () => [...waiting],
-      identity: late(container, Tokens.identity),
-      sessions: lateOptional(container, Tokens.sessions),
+      identity: lazy(container, Tokens.identity),
+      sessions: optional(container, Tokens.sessions),
       trustedProxies: settings.trustedProxies,
       log: resolve(container, Tokens.log),
       metrics: deployment.metrics,

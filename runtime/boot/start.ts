@@ -1,14 +1,13 @@
 import { Effect, type Scope } from "effect"
 import { PluginError } from "../../core/errors.ts"
 import { resolve, type Token, Tokens } from "../../core/tokens.ts"
-import type { AssembledDeployment } from "./assemble.ts"
-import type { NamedPlugin } from "./load-plugins.ts"
+import type { AssembledDeployment, AssembledPlugin } from "./assemble.ts"
 import { closure } from "./order.ts"
 
 /** Brings a plugin's tables up to date; its database has started. Answers the migrations that ran. */
 export const migratePlugin = (
   deployment: AssembledDeployment,
-  { plugin }: NamedPlugin,
+  { plugin }: AssembledPlugin,
 ): Effect.Effect<readonly string[], PluginError> =>
   plugin.migrations === undefined
     ? Effect.succeed([])
@@ -27,12 +26,11 @@ export const migratePlugin = (
 
 const startOne = (
   deployment: AssembledDeployment,
-  named: NamedPlugin,
+  named: AssembledPlugin,
 ): Effect.Effect<void, PluginError, Scope.Scope> =>
   Effect.gen(function* () {
     yield* migratePlugin(deployment, named)
-    yield* named.plugin.start?.(deployment.container, deployment.settings.get(named.key)) ??
-      Effect.void
+    yield* named.instance.start?.(deployment.container) ?? Effect.void
   }).pipe(
     Effect.catchDefect((defect) =>
       Effect.fail(

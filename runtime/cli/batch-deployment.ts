@@ -12,7 +12,7 @@ import { startDeployment } from "../boot/start.ts"
 import { loadConfig } from "../config/load.ts"
 
 /** Backends with what they need, and those endpoints that need nothing else: no database, no accounts, no queue. */
-export const engineRoom = (order: readonly NamedPlugin[]): readonly NamedPlugin[] => {
+export const engineRoom = <P extends NamedPlugin>(order: readonly P[]): readonly P[] => {
   const backends = new Set(closure(order, [Tokens.backends as Token<unknown>]))
   const there = new Set([...kernelTokens, Tokens.billing.name])
   return order.filter((named) => {
@@ -30,7 +30,7 @@ export const engineRoom = (order: readonly NamedPlugin[]): readonly NamedPlugin[
 const startFreeBilling = ({ container }: AssembledDeployment) =>
   Effect.gen(function* () {
     const { plugin } = yield* Effect.promise(async () => builtinPlugins["billing-free"]!())
-    yield* plugin.start?.(container, { maxKeys: 1 }) ?? Effect.void
+    yield* plugin.create({ maxKeys: 1 }).start?.(container) ?? Effect.void
   })
 
 /** The deployment of a config file without all that serves: what is left can run calls on its models. Nothing of its database or its store is touched. */

@@ -10,7 +10,10 @@ const pluginRows = (deployment: AssembledDeployment) =>
   deployment.order.map(({ key, plugin }) => [
     key,
     plugin.provides.map((token) => token.name).join(", ") || "-",
-    plugin.needs.map((token) => token.name).join(", ") || "-",
+    [
+      ...plugin.needs.map((token) => token.name),
+      ...(plugin.optional ?? []).map((token) => `${token.name} (optional)`),
+    ].join(", ") || "-",
     plugin.about,
   ])
 

@@ -21,7 +21,7 @@ const plugin = (name: string, body: string): string => {
   const file = join(folder, `${name}.ts`)
   writeFileSync(
     file,
-    `import { definePlugin, Tokens } from "${join(import.meta.dirname, "../../core/index.ts")}"\nimport { Schema } from "effect"\nexport const plugin = definePlugin({ name: "${name}", api: 1, about: "", settings: Schema.Struct({}), ${body} })\n`,
+    `import { definePlugin, Tokens } from "${join(import.meta.dirname, "../../core/index.ts")}"\nimport { Schema } from "effect"\nexport const plugin = definePlugin({ name: "${name}", api: 1, about: "", settings: Schema.Struct({}), create: () => ({}), ${body} })\n`,
   )
   return `./${name}.ts`
 }
@@ -136,8 +136,13 @@ describe("rakit check", () => {
     [
       "a plugin that throws",
       () =>
-        `plugins: { ${plugin("thrower", "needs: [], provides: [], register: () => { throw new Error('not today') }")}: {} }`,
+        `plugins: { ${plugin("thrower", "needs: [], provides: [], create: () => { throw new Error('not today') }")}: {} }`,
       "not today",
+    ],
+    [
+      "a plugin without a factory",
+      () => `plugins: { ${plugin("bare", "needs: [], provides: [], create: undefined")}: {} }`,
+      "the plugin has no `create`",
     ],
     ["a path without a file", () => "plugins: { ./nowhere.ts: {} }", "there is no file"],
     [

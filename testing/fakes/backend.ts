@@ -48,5 +48,5 @@ export const plugin = definePlugin({
   settings: Schema.Struct({}),
   needs: [],
   provides: [Tokens.backends],
-  register: (container) => provide(container, Tokens.backends, backend),
+  create: () => ({ register: (container) => provide(container, Tokens.backends, backend) }),
 })

@@ -12,9 +12,10 @@ import {
   type Reply,
   readPage,
   toList,
+  type WhenStarted,
 } from "../../../core/index.ts"
 import { auditEndpoint } from "../audit/endpoint.ts"
-import type { AccountsDeps, OpenDeps } from "../deps.ts"
+import type { AccountsDeps } from "../deps.ts"
 import { freePlan } from "../free-plan.ts"
 import { readFilter } from "../list-query.ts"
 import { callerOf } from "../session-caller.ts"
@@ -59,7 +60,7 @@ const page = (deps: AccountsDeps, q: string | undefined, wanted: Page) =>
     return { status: 200, json: toList(data, hasMore) }
   })
 
-const list = (open: OpenDeps) =>
+const list = (started: WhenStarted<AccountsDeps>) =>
   defineEndpoint({
     ...common,
     id: "admin.accounts.list",
@@ -69,20 +70,28 @@ const list = (open: OpenDeps) =>
     body: "none",
     reply: listSchema(AccountReply, "AccountList"),
     plan: ({ query }) =>
-      Effect.all([readFilter(query, "q", maxQueryCharacters), readPage(query)]).pipe(
-        Effect.map(([q, wanted]) => freePlan(open().log, page(open(), q, wanted))),
+      Effect.all([started, readFilter(query, "q", maxQueryCharacters), readPage(query)]).pipe(
+        Effect.map(([deps, q, wanted]) => freePlan(deps.log, page(deps, q, wanted))),
       ),
   })
 
-const changing = (open: OpenDeps, caller: Caller, id: string | undefined, action: AccountAction) =>
+const changing = (
+  deps: AccountsDeps,
+  caller: Caller,
+  id: string | undefined,
+  action: AccountAction,
+) =>
   freePlan(
-    open().log,
-    Effect.flatMap(changeAccount(open(), caller, id ?? "", action), (row) =>
-      replyWith(open(), row),
-    ),
+    deps.log,
+    Effect.flatMap(changeAccount(deps, caller, id ?? "", action), (row) => replyWith(deps, row)),
   )
 
-const simple = (open: OpenDeps, verb: string, summary: string, action: AccountAction) =>
+const simple = (
+  started: WhenStarted<AccountsDeps>,
+  verb: string,
+  summary: string,
+  action: AccountAction,
+) =>
   defineEndpoint({
     ...post,
     id: `admin.accounts.${verb}`,
@@ -90,14 +99,16 @@ const simple = (open: OpenDeps, verb: string, summary: string, action: AccountAc
     path: `/admin/accounts/{id}/${verb}`,
     body: "none",
     plan: (call) =>
-      Effect.map(callerOf(call), (caller) => changing(open, caller, call.params.id, action)),
+      Effect.map(Effect.all([started, callerOf(call)]), ([deps, caller]) =>
+        changing(deps, caller, call.params.id, action),
+      ),
   })
 
 const Role = Schema.Struct({ role: Schema.Literals(["user", "admin"]) }).annotate({
   identifier: "ChangeRole",
 })
 
-const role = (open: OpenDeps) =>
+const role = (started: WhenStarted<AccountsDeps>) =>
   defineEndpoint({
     ...post,
     id: "admin.accounts.role",
@@ -105,12 +116,12 @@ const role = (open: OpenDeps) =>
     path: "/admin/accounts/{id}/role",
     body: Role,
     plan: (call) =>
-      Effect.map(callerOf(call), (caller) =>
-        changing(open, caller, call.params.id, changeRole(call.body.role)),
+      Effect.map(Effect.all([started, callerOf(call)]), ([deps, caller]) =>
+        changing(deps, caller, call.params.id, changeRole(call.body.role)),
       ),
   })
 
-const grants = (open: OpenDeps) =>
+const grants = (started: WhenStarted<AccountsDeps>) =>
   defineEndpoint({
     ...post,
     id: "admin.accounts.grant",
@@ -119,23 +130,23 @@ const grants = (open: OpenDeps) =>
     body: Grant,
     creates: true,
     plan: (call) =>
-      Effect.map(callerOf(call), (caller) =>
+      Effect.map(Effect.all([started, callerOf(call)]), ([deps, caller]) =>
         freePlan(
-          open().log,
-          Effect.flatMap(grant(open(), caller, call.params.id ?? "", call.body), (row) =>
-            replyWith(open(), row),
+          deps.log,
+          Effect.flatMap(grant(deps, caller, call.params.id ?? "", call.body), (row) =>
+            replyWith(deps, row),
           ),
         ),
       ),
   })
 
 /** `/admin/*`. */
-export const adminEndpoints = (open: OpenDeps): readonly Endpoint[] => [
-  list(open),
-  simple(open, "verify", "Takes an account's e-mail address as verified.", verify),
-  simple(open, "suspend", "Suspends an account: its keys are refused.", suspend),
-  simple(open, "unsuspend", "Ends a suspension.", unsuspend),
-  role(open),
-  grants(open),
-  auditEndpoint(open),
+export const adminEndpoints = (started: WhenStarted<AccountsDeps>): readonly Endpoint[] => [
+  list(started),
+  simple(started, "verify", "Takes an account's e-mail address as verified.", verify),
+  simple(started, "suspend", "Suspends an account: its keys are refused.", suspend),
+  simple(started, "unsuspend", "Ends a suspension.", unsuspend),
+  role(started),
+  grants(started),
+  auditEndpoint(started),
 ]

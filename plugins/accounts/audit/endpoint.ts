@@ -13,8 +13,9 @@ import {
   readPage,
   type Strings,
   toList,
+  type WhenStarted,
 } from "../../../core/index.ts"
-import type { AccountsDeps, OpenDeps } from "../deps.ts"
+import type { AccountsDeps } from "../deps.ts"
 import { freePlan, streamError } from "../free-plan.ts"
 import { readFilter, readTime } from "../list-query.ts"
 import {
@@ -111,7 +112,7 @@ const page = (
   })
 
 /** `GET /admin/audit` */
-export const auditEndpoint = (open: OpenDeps): Endpoint =>
+export const auditEndpoint = (started: WhenStarted<AccountsDeps>): Endpoint =>
   defineEndpoint({
     id: "admin.audit.list",
     summary: "Who changed what, and when; newest first.",
@@ -128,7 +129,7 @@ export const auditEndpoint = (open: OpenDeps): Endpoint =>
         const { format = "json" } = query
         if (format !== "json" && format !== "csv")
           return yield* badQuery("format", "must be json or csv")
-        const deps = open()
+        const deps = yield* started
         const store = makeAuditList(deps.database)
         return freePlan(
           deps.log,

@@ -11,8 +11,9 @@ import {
   type Reply,
   readPage,
   toList,
+  type WhenStarted,
 } from "../../../core/index.ts"
-import type { AccountsDeps, OpenDeps } from "../deps.ts"
+import type { AccountsDeps } from "../deps.ts"
 import { freePlan } from "../free-plan.ts"
 import { callerOf } from "../session-caller.ts"
 import { changeKey, revokeKey } from "./change-key.ts"
@@ -49,7 +50,7 @@ const page = (deps: AccountsDeps, caller: Caller, wanted: Page) =>
     return { status: 200, json: toList(yield* shown(deps, rows), hasMore) }
   })
 
-const listKeys = (open: OpenDeps) =>
+const listKeys = (started: WhenStarted<AccountsDeps>) =>
   defineEndpoint({
     ...common,
     id: "dashboard.keys.list",
@@ -59,12 +60,12 @@ const listKeys = (open: OpenDeps) =>
     body: "none",
     reply: KeyList,
     plan: (call) =>
-      Effect.all([callerOf(call), readPage(call.query)]).pipe(
-        Effect.map(([caller, wanted]) => freePlan(open().log, page(open(), caller, wanted))),
+      Effect.all([started, callerOf(call), readPage(call.query)]).pipe(
+        Effect.map(([deps, caller, wanted]) => freePlan(deps.log, page(deps, caller, wanted))),
       ),
   })
 
-const create = (open: OpenDeps) =>
+const create = (started: WhenStarted<AccountsDeps>) =>
   defineEndpoint({
     ...common,
     id: "dashboard.keys.create",
@@ -76,11 +77,11 @@ const create = (open: OpenDeps) =>
     status: 201,
     creates: true,
     plan: (call) =>
-      Effect.map(callerOf(call), (caller) =>
+      Effect.map(Effect.all([started, callerOf(call)]), ([deps, caller]) =>
         freePlan(
-          open().log,
+          deps.log,
           // a key that has just been made has spent nothing
-          Effect.map(createKey(open(), caller, call.body), ({ row, key }) => ({
+          Effect.map(createKey(deps, caller, call.body), ({ row, key }) => ({
             status: 201,
             headers: onlyOnce,
             json: { ...toKey(row, 0n), key },
@@ -89,7 +90,7 @@ const create = (open: OpenDeps) =>
       ),
   })
 
-const change = (open: OpenDeps) =>
+const change = (started: WhenStarted<AccountsDeps>) =>
   defineEndpoint({
     ...common,
     id: "dashboard.keys.update",
@@ -99,17 +100,17 @@ const change = (open: OpenDeps) =>
     body: ChangeKey,
     reply: KeyReply,
     plan: (call) =>
-      Effect.map(callerOf(call), (caller) =>
+      Effect.map(Effect.all([started, callerOf(call)]), ([deps, caller]) =>
         freePlan(
-          open().log,
-          Effect.flatMap(changeKey(open(), caller, call.params.id ?? "", call.body), (row) =>
-            replyWith(open(), row),
+          deps.log,
+          Effect.flatMap(changeKey(deps, caller, call.params.id ?? "", call.body), (row) =>
+            replyWith(deps, row),
           ),
         ),
       ),
   })
 
-const revoke = (open: OpenDeps) =>
+const revoke = (started: WhenStarted<AccountsDeps>) =>
   defineEndpoint({
     ...common,
     id: "dashboard.keys.revoke",
@@ -119,17 +120,17 @@ const revoke = (open: OpenDeps) =>
     body: "none",
     reply: KeyReply,
     plan: (call) =>
-      Effect.map(callerOf(call), (caller) =>
+      Effect.map(Effect.all([started, callerOf(call)]), ([deps, caller]) =>
         freePlan(
-          open().log,
-          Effect.flatMap(revokeKey(open(), caller, call.params.id ?? ""), (row) =>
-            replyWith(open(), row),
+          deps.log,
+          Effect.flatMap(revokeKey(deps, caller, call.params.id ?? ""), (row) =>
+            replyWith(deps, row),
           ),
         ),
       ),
   })
 
-const playground = (open: OpenDeps) =>
+const playground = (started: WhenStarted<AccountsDeps>) =>
   defineEndpoint({
     ...common,
     id: "dashboard.playground_key.create",
@@ -141,10 +142,10 @@ const playground = (open: OpenDeps) =>
     status: 201,
     creates: true,
     plan: (call) =>
-      Effect.map(callerOf(call), (caller) =>
+      Effect.map(Effect.all([started, callerOf(call)]), ([deps, caller]) =>
         freePlan(
-          open().log,
-          Effect.map(createPlaygroundKey(open(), caller), ({ row, key }) => ({
+          deps.log,
+          Effect.map(createPlaygroundKey(deps, caller), ({ row, key }) => ({
             status: 201,
             headers: onlyOnce,
             json: { ...toKey(row, 0n), key, expires_at: secondsOrNull(row.expires_at) },
@@ -154,10 +155,10 @@ const playground = (open: OpenDeps) =>
   })
 
 /** `/dashboard/keys` and the key of the playground. */
-export const keyEndpoints = (open: OpenDeps): readonly Endpoint[] => [
-  listKeys(open),
-  create(open),
-  change(open),
-  revoke(open),
-  playground(open),
+export const keyEndpoints = (started: WhenStarted<AccountsDeps>): readonly Endpoint[] => [
+  listKeys(started),
+  create(started),
+  change(started),
+  revoke(started),
+  playground(started),
 ]

@@ -1,6 +1,12 @@
 import { Effect, Schema } from "effect"
-import { type Call, defineEndpoint, megabyte, type PortError } from "../../../core/index.ts"
-import type { AccountsDeps, OpenDeps } from "../deps.ts"
+import {
+  type Call,
+  defineEndpoint,
+  megabyte,
+  type PortError,
+  type WhenStarted,
+} from "../../../core/index.ts"
+import type { AccountsDeps } from "../deps.ts"
 import { freePlan } from "../free-plan.ts"
 import { mailboxLimit, mailRequestLimits } from "../limits/limits.ts"
 import { refuseWhenUsedUp } from "../limits/refuse-when-used-up.ts"
@@ -66,7 +72,7 @@ const resend = (deps: AccountsDeps, { caller, client }: Call<unknown>) =>
     return accepted
   })
 
-export const forgotEndpoint = (open: OpenDeps) =>
+export const forgotEndpoint = (started: WhenStarted<AccountsDeps>) =>
   defineEndpoint<ForgotBody>({
     id: "dashboard.forgot",
     summary: "Mails a link for a new password. Answers alike when the address has no account.",
@@ -77,10 +83,10 @@ export const forgotEndpoint = (open: OpenDeps) =>
     maxBodyBytes: megabyte,
     reply: Nothing,
     status: 202,
-    plan: (call) => Effect.sync(() => freePlan(open().log, forgot(open(), call))),
+    plan: (call) => Effect.map(started, (deps) => freePlan(deps.log, forgot(deps, call))),
   })
 
-export const resendEndpoint = (open: OpenDeps) =>
+export const resendEndpoint = (started: WhenStarted<AccountsDeps>) =>
   defineEndpoint({
     id: "dashboard.resend-verification",
     summary: "Mails the link that confirms the address once more.",
@@ -91,5 +97,5 @@ export const resendEndpoint = (open: OpenDeps) =>
     maxBodyBytes: megabyte,
     reply: Nothing,
     status: 202,
-    plan: (call) => Effect.sync(() => freePlan(open().log, resend(open(), call))),
+    plan: (call) => Effect.map(started, (deps) => freePlan(deps.log, resend(deps, call))),
   })

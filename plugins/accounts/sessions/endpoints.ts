@@ -1,5 +1,5 @@
-import type { Endpoint } from "../../../core/index.ts"
-import type { OpenDeps } from "../deps.ts"
+import type { Endpoint, WhenStarted } from "../../../core/index.ts"
+import type { AccountsDeps } from "../deps.ts"
 import { forgotEndpoint, resendEndpoint } from "./ask-for-mail.ts"
 import { loginEndpoint } from "./login.ts"
 import { meEndpoint } from "./me.ts"
@@ -8,12 +8,12 @@ import { signupEndpoint } from "./signup.ts"
 import { verifyEmailEndpoint } from "./verify-email.ts"
 
 /** Sign-up, sign-in, and what mails lead to. */
-export const sessionEndpoints = (open: OpenDeps): readonly Endpoint[] => [
-  signupEndpoint(open),
-  verifyEmailEndpoint(open),
-  loginEndpoint(open),
-  forgotEndpoint(open),
-  resetEndpoint(open),
-  resendEndpoint(open),
-  meEndpoint(open),
+export const sessionEndpoints = (started: WhenStarted<AccountsDeps>): readonly Endpoint[] => [
+  signupEndpoint(started),
+  verifyEmailEndpoint(started),
+  loginEndpoint(started),
+  forgotEndpoint(started),
+  resetEndpoint(started),
+  resendEndpoint(started),
+  meEndpoint(started),
 ]

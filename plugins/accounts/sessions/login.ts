@@ -1,6 +1,12 @@
 import { Effect } from "effect"
-import { apiError, type Call, defineEndpoint, megabyte } from "../../../core/index.ts"
-import type { AccountsDeps, OpenDeps } from "../deps.ts"
+import {
+  apiError,
+  type Call,
+  defineEndpoint,
+  megabyte,
+  type WhenStarted,
+} from "../../../core/index.ts"
+import type { AccountsDeps } from "../deps.ts"
 import { freePlan } from "../free-plan.ts"
 import { loginLimits } from "../limits/limits.ts"
 import { refuseWhenUsedUp } from "../limits/refuse-when-used-up.ts"
@@ -40,7 +46,7 @@ const logIn = (deps: AccountsDeps, { body, client }: Call<LoginBody>) =>
     }
   })
 
-export const loginEndpoint = (open: OpenDeps) =>
+export const loginEndpoint = (started: WhenStarted<AccountsDeps>) =>
   defineEndpoint<LoginBody>({
     id: "dashboard.login",
     summary:
@@ -51,5 +57,5 @@ export const loginEndpoint = (open: OpenDeps) =>
     body: LoginBody,
     maxBodyBytes: megabyte,
     reply: LoginReply,
-    plan: (call) => Effect.sync(() => freePlan(open().log, logIn(open(), call))),
+    plan: (call) => Effect.map(started, (deps) => freePlan(deps.log, logIn(deps, call))),
   })

@@ -1,11 +1,11 @@
 import { Effect } from "effect"
-import { defineEndpoint } from "../../../core/index.ts"
-import type { OpenDeps } from "../deps.ts"
+import { defineEndpoint, type WhenStarted } from "../../../core/index.ts"
+import type { AccountsDeps } from "../deps.ts"
 import { freePlan } from "../free-plan.ts"
 import { AccountReply } from "../to-account.ts"
 import { ownAccount, showAccount } from "./show-account.ts"
 
-export const meEndpoint = (open: OpenDeps) =>
+export const meEndpoint = (started: WhenStarted<AccountsDeps>) =>
   defineEndpoint({
     id: "dashboard.me",
     summary: "The account of the session.",
@@ -16,8 +16,7 @@ export const meEndpoint = (open: OpenDeps) =>
     maxBodyBytes: 0,
     reply: AccountReply,
     plan: ({ caller }) =>
-      Effect.sync(() => {
-        const deps = open()
+      Effect.map(started, (deps) => {
         const show = Effect.flatMap(ownAccount(deps, caller), (row) => showAccount(deps, row))
         return freePlan(
           deps.log,

@@ -5,8 +5,9 @@ import {
   megabyte,
   type PortError,
   type Transaction,
+  type WhenStarted,
 } from "../../../core/index.ts"
-import type { AccountsDeps, OpenDeps } from "../deps.ts"
+import type { AccountsDeps } from "../deps.ts"
 import { freePlan } from "../free-plan.ts"
 import { revokeRow } from "../keys/record-key.ts"
 import { changedMail } from "../mails/compose.ts"
@@ -74,7 +75,7 @@ const reset = (deps: AccountsDeps, { body }: Call<ResetBody>) =>
     return { status: 200, json: yield* showAccount(deps, row) }
   })
 
-export const resetEndpoint = (open: OpenDeps) =>
+export const resetEndpoint = (started: WhenStarted<AccountsDeps>) =>
   defineEndpoint<ResetBody>({
     id: "dashboard.reset",
     summary:
@@ -85,5 +86,5 @@ export const resetEndpoint = (open: OpenDeps) =>
     body: ResetBody,
     maxBodyBytes: megabyte,
     reply: AccountReply,
-    plan: (call) => Effect.sync(() => freePlan(open().log, reset(open(), call))),
+    plan: (call) => Effect.map(started, (deps) => freePlan(deps.log, reset(deps, call))),
   })

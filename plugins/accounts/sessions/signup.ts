@@ -1,7 +1,13 @@
 import { Effect } from "effect"
-import { type Call, defineEndpoint, megabyte, type Transaction } from "../../../core/index.ts"
+import {
+  type Call,
+  defineEndpoint,
+  megabyte,
+  type Transaction,
+  type WhenStarted,
+} from "../../../core/index.ts"
 import type { NewAccount } from "../account-rows.ts"
-import type { AccountsDeps, OpenDeps } from "../deps.ts"
+import type { AccountsDeps } from "../deps.ts"
 import { grantFreeCredit } from "../free-credit.ts"
 import { freePlan } from "../free-plan.ts"
 import { mailboxLimit, signupLimits } from "../limits/limits.ts"
@@ -88,7 +94,7 @@ const signUp = (deps: AccountsDeps, { body, client }: Call<SignupBody>) =>
     return { status: 201, json }
   })
 
-export const signupEndpoint = (open: OpenDeps) =>
+export const signupEndpoint = (started: WhenStarted<AccountsDeps>) =>
   defineEndpoint<SignupBody>({
     id: "dashboard.signup",
     summary:
@@ -100,5 +106,5 @@ export const signupEndpoint = (open: OpenDeps) =>
     maxBodyBytes: megabyte,
     reply: AccountReply,
     status: 201,
-    plan: (call) => Effect.sync(() => freePlan(open().log, signUp(open(), call))),
+    plan: (call) => Effect.map(started, (deps) => freePlan(deps.log, signUp(deps, call))),
   })

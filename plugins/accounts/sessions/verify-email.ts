@@ -1,6 +1,12 @@
 import { Effect } from "effect"
-import { type Call, defineEndpoint, megabyte, type Transaction } from "../../../core/index.ts"
-import type { AccountsDeps, OpenDeps } from "../deps.ts"
+import {
+  type Call,
+  defineEndpoint,
+  megabyte,
+  type Transaction,
+  type WhenStarted,
+} from "../../../core/index.ts"
+import type { AccountsDeps } from "../deps.ts"
 import { freePlan } from "../free-plan.ts"
 import type { AccountTable } from "../tables.ts"
 import { AccountReply } from "../to-account.ts"
@@ -33,7 +39,7 @@ const verify = (deps: AccountsDeps, { body }: Call<VerifyBody>) =>
     return { status: 200, json: yield* showAccount(deps, row) }
   })
 
-export const verifyEmailEndpoint = (open: OpenDeps) =>
+export const verifyEmailEndpoint = (started: WhenStarted<AccountsDeps>) =>
   defineEndpoint<VerifyBody>({
     id: "dashboard.verify-email",
     summary: "Confirms an e-mail address with the token that was mailed to it.",
@@ -43,5 +49,5 @@ export const verifyEmailEndpoint = (open: OpenDeps) =>
     body: VerifyBody,
     maxBodyBytes: megabyte,
     reply: AccountReply,
-    plan: (call) => Effect.sync(() => freePlan(open().log, verify(open(), call))),
+    plan: (call) => Effect.map(started, (deps) => freePlan(deps.log, verify(deps, call))),
   })

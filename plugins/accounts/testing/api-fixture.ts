@@ -7,6 +7,7 @@ import {
   isApiError,
   type Json,
   makeIds,
+  makeStarted,
   type Strings,
   statusOf,
 } from "../../../core/index.ts"
@@ -183,13 +184,9 @@ export const openApiFixture = async (settings: Json = {}) => {
   await Effect.runPromise(database.migrate("accounts", migrations))
   const fake = callPathFixture([], 0n)
   const scope = Scope.makeUnsafe()
-  let deps: AccountsDeps | undefined
-  const open = () => {
-    if (!deps) throw new Error("not open yet")
-    return deps
-  }
-  const endpoints = [...keyEndpoints(open), ...adminEndpoints(open), ...others]
-  deps = await Effect.runPromise(
+  const started = makeStarted<AccountsDeps>()
+  const endpoints = [...keyEndpoints(started.get), ...adminEndpoints(started.get), ...others]
+  const deps = await Effect.runPromise(
     makeAccountsDeps({
       ...{
         database,
@@ -211,6 +208,7 @@ export const openApiFixture = async (settings: Json = {}) => {
       endpoints: () => endpoints,
     }).pipe(Scope.provide(scope)),
   )
+  started.set(deps)
   return {
     ...(await makeApiFixture(deps, fake, endpoints)),
     openAgain,

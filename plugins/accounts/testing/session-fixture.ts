@@ -68,7 +68,10 @@ export const openSessionFixture = async (input: Json = {}) => {
     return Effect.runPromise(makeAccountsDeps(parts).pipe(Scope.provide(scope)))
   }
   const askOf = (deps: AccountsDeps) => {
-    const endpoints = [...sessionEndpoints(() => deps), ...keyEndpoints(() => deps)]
+    const endpoints = [
+      ...sessionEndpoints(Effect.succeed(deps)),
+      ...keyEndpoints(Effect.succeed(deps)),
+    ]
     const callPath = callPathFixture()
     return async (
       method: Endpoint["method"],
@@ -109,7 +112,7 @@ export const openSessionFixture = async (input: Json = {}) => {
     billingOf: (account: string) => Effect.runPromise(billing.balance(account)),
     /** The error of a public POST, with what becomes headers. */
     failureOf: (path: string, body: Json): Promise<ApiError> => {
-      const endpoint = sessionEndpoints(() => deps).find((one) => one.path === path)!
+      const endpoint = sessionEndpoints(Effect.succeed(deps)).find((one) => one.path === path)!
       const plan = endpoint.plan({ body, client: { address: "192.0.2.1" } } as Call<Json>)
       const run = Effect.flatMap(plan, (made) =>
         Effect.catchTag(made.run, "PortError", (error) => Effect.die(error)),

@@ -14,7 +14,7 @@ let turn = 0
 beforeAll(async () => {
   test = await openTestDatabase()
   ledger = await openTestLedger(test)
-  entries = ledgerEndpoint(ledger.open)
+  entries = ledgerEndpoint(ledger.started)
 })
 afterAll(() => test.close())
 beforeEach(() => {

@@ -10,9 +10,10 @@ import {
   type PortError,
   type Reply,
   readPage,
+  type WhenStarted,
 } from "../../../core/index.ts"
 import { csvHeaders, csvType } from "../csv.ts"
-import type { LedgerDeps, OpenLedgerDeps } from "../deps.ts"
+import type { LedgerDeps } from "../deps.ts"
 import { type EntryQuery, findPlace, type Place, readEntries } from "../entry-rows.ts"
 import { clientError, freePlan } from "../free-plan.ts"
 import { readAccount, readWord } from "./query.ts"
@@ -94,7 +95,7 @@ const csvOf = ({ database, log }: LedgerDeps, { filter }: Asked): Reply => {
   return { status: 200, headers: csvHeaders("ledger"), mediaType: csvType, bytes }
 }
 
-export const ledgerEndpoint = (open: OpenLedgerDeps) =>
+export const ledgerEndpoint = (started: WhenStarted<LedgerDeps>) =>
   defineEndpoint({
     id: "dashboard.ledger",
     summary:
@@ -106,11 +107,11 @@ export const ledgerEndpoint = (open: OpenLedgerDeps) =>
     maxBodyBytes: 0,
     reply: EntryList,
     plan: (call) =>
-      Effect.map(read(call), (asked) =>
+      Effect.map(Effect.all([started, read(call)]), ([deps, asked]) =>
         freePlan(
-          open().log,
+          deps.log,
           Effect.suspend(() =>
-            asked.format === "csv" ? Effect.succeed(csvOf(open(), asked)) : listOf(open(), asked),
+            asked.format === "csv" ? Effect.succeed(csvOf(deps, asked)) : listOf(deps, asked),
           ),
         ),
       ),

@@ -17,7 +17,7 @@ const history: { readonly atMs: number; readonly spent: Spent }[] = []
 beforeAll(async () => {
   test = await openTestDatabase()
   ledger = await openTestLedger(test)
-  usage = usageEndpoint(ledger.open)
+  usage = usageEndpoint(ledger.started)
   await ledger.grant(1_000_000_000_000n)
   await ledger.grant(1_000_000_000_000n, "acct_2")
   const spendings: Spent[] = [

@@ -10,9 +10,10 @@ import {
   type Reply,
   rupiahNumber,
   type Strings,
+  type WhenStarted,
 } from "../../../core/index.ts"
 import { csvHeaders, csvLine, csvType, number, text } from "../csv.ts"
-import type { OpenLedgerDeps } from "../deps.ts"
+import type { LedgerDeps } from "../deps.ts"
 import { freePlan } from "../free-plan.ts"
 import { type UsageSum, usageSums } from "../usage-sums.ts"
 import { readAccount, readWord } from "./query.ts"
@@ -99,11 +100,10 @@ const csvOf = (groupBy: readonly Group[], rows: readonly UsageSum[]): string =>
   ].join("")
 
 const answer = (
-  open: OpenLedgerDeps,
+  { database, clock }: LedgerDeps,
   { groupBy, format, ...source }: Asked,
 ): Effect.Effect<Reply, ApiError | PortError> =>
   Effect.gen(function* () {
-    const { database, clock } = open()
     const rows = yield* usageSums(database, {
       ...source,
       groupBy,
@@ -134,7 +134,7 @@ const answer = (
     }
   })
 
-export const usageEndpoint = (open: OpenLedgerDeps) =>
+export const usageEndpoint = (started: WhenStarted<LedgerDeps>) =>
   defineEndpoint({
     id: "dashboard.usage",
     summary:
@@ -146,8 +146,9 @@ export const usageEndpoint = (open: OpenLedgerDeps) =>
     maxBodyBytes: 0,
     reply: UsageReply,
     plan: (call) =>
-      Effect.map(
-        Effect.suspend(() => read(call, open().clock.nowMs())),
-        (asked) => freePlan(open().log, answer(open, asked)),
-      ),
+      Effect.gen(function* () {
+        const deps = yield* started
+        const asked = yield* read(call, deps.clock.nowMs())
+        return freePlan(deps.log, answer(deps, asked))
+      }),
   })

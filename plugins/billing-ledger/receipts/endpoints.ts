@@ -6,9 +6,10 @@ import {
   type PortError,
   type Reply,
   type Tenant,
+  type WhenStarted,
 } from "../../../core/index.ts"
 import { readAccount } from "../dashboard/query.ts"
-import type { LedgerDeps, OpenLedgerDeps } from "../deps.ts"
+import type { LedgerDeps } from "../deps.ts"
 import { freePlan } from "../free-plan.ts"
 import { findCall } from "./receipt-rows.ts"
 import { receiptOf } from "./to-receipt.ts"
@@ -38,7 +39,7 @@ const receipt = (
 const common = { method: "GET", body: "none", maxBodyBytes: 0, reply: ReceiptReply } as const
 
 /** For any key of the account; test keys see the calls of test keys, live keys those of live ones. */
-export const keyReceiptEndpoint = (open: OpenLedgerDeps) =>
+export const keyReceiptEndpoint = (started: WhenStarted<LedgerDeps>) =>
   defineEndpoint({
     ...common,
     id: "receipts.get",
@@ -47,18 +48,16 @@ export const keyReceiptEndpoint = (open: OpenLedgerDeps) =>
     path: "/v1/receipts/{call_id}",
     access: "key",
     plan: ({ caller, params }) =>
-      Effect.suspend(() => {
+      Effect.flatMap(started, (deps) => {
         if (!caller) return Effect.fail(apiError("authentication_error"))
+        const { account, mode } = caller.tenant
         return Effect.succeed(
-          freePlan(
-            open().log,
-            receipt(open(), params.call_id ?? "", caller.tenant.account, caller.tenant.mode),
-          ),
+          freePlan(deps.log, receipt(deps, params.call_id ?? "", account, mode)),
         )
       }),
   })
 
-export const sessionReceiptEndpoint = (open: OpenLedgerDeps) =>
+export const sessionReceiptEndpoint = (started: WhenStarted<LedgerDeps>) =>
   defineEndpoint({
     ...common,
     id: "dashboard.receipt",
@@ -66,7 +65,7 @@ export const sessionReceiptEndpoint = (open: OpenLedgerDeps) =>
     path: "/dashboard/receipts/{call_id}",
     access: "session",
     plan: ({ caller, params, query }) =>
-      Effect.map(readAccount(query, caller), (account) =>
-        freePlan(open().log, receipt(open(), params.call_id ?? "", account)),
+      Effect.map(Effect.all([started, readAccount(query, caller)]), ([deps, account]) =>
+        freePlan(deps.log, receipt(deps, params.call_id ?? "", account)),
       ),
   })

@@ -21,10 +21,10 @@ const byKey = (call_id: string, mode: "live" | "test" = "live", account = "acct_
     keyId: "key_9",
     scopes: ["receipts.get"],
   }
-  return ledger.ask(keyReceiptEndpoint(ledger.open), {}, caller, { call_id })
+  return ledger.ask(keyReceiptEndpoint(ledger.started), {}, caller, { call_id })
 }
 const bySession = (call_id: string, caller = ledger.session("acct_1"), query = {}) =>
-  ledger.ask(sessionReceiptEndpoint(ledger.open), query, caller, { call_id })
+  ledger.ask(sessionReceiptEndpoint(ledger.started), query, caller, { call_id })
 
 describe("a receipt", () => {
   it("says what was used, at which prices, and what it cost; signed as a receipt, the same for any key and the dashboard", async () => {

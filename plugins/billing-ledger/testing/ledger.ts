@@ -56,7 +56,7 @@ export const openTestLedger = async ({ database }: TestDatabase) => {
     baseUrl: "https://api.example.com",
     mode: "server" as const,
   }
-  const open = () => ({ database, clock, log, signer, deployment })
+  const started = Effect.succeed({ database, clock, log, signer, deployment })
 
   const limits = {
     ...defaultLimits,
@@ -122,7 +122,7 @@ export const openTestLedger = async ({ database }: TestDatabase) => {
     return id
   }
   return {
-    open,
+    started,
     clock,
     log,
     billing,

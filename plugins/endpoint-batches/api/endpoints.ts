@@ -15,6 +15,7 @@ import {
   readPage,
   type Tenant,
   toList,
+  type WhenStarted,
 } from "../../../core/index.ts"
 import type { BatchDeps } from "../deps.ts"
 import { Batch, BatchList, batchObject, CreateBatch } from "../wire.ts"
@@ -22,20 +23,9 @@ import { cancelBatch, findBatch, insertBatch, listBatches } from "./batch-rows.t
 import { makeForecaster } from "./forecast.ts"
 import { inputOf, isPayable, type Order, readOrder } from "./order.ts"
 
-/** Undefined until the plugin has started. */
-export type OpenDeps = () => BatchDeps | undefined
-
 const common = { access: "key", maxBodyBytes: megabyte } as const
 const item = "/v1/batches/{id}"
 const ok = (json: Json): Reply => ({ status: 200, json })
-
-const opened = (open: OpenDeps): Effect.Effect<BatchDeps, ApiError> =>
-  Effect.suspend(() => {
-    const deps = open()
-    return deps
-      ? Effect.succeed(deps)
-      : Effect.fail(apiError("server_starting", undefined, { retryAfterMs: 2_000 }))
-  })
 
 const createBatch = (deps: BatchDeps, order: Order) =>
   Effect.gen(function* () {
@@ -52,7 +42,7 @@ const createBatch = (deps: BatchDeps, order: Order) =>
     return ok(batchObject(row))
   })
 
-const create = (open: OpenDeps) => {
+const create = (started: WhenStarted<BatchDeps>) => {
   const forecast = makeForecaster()
   return defineEndpoint<CreateBatch>({
     ...common,
@@ -66,7 +56,7 @@ const create = (open: OpenDeps) => {
     creates: true,
     plan: (call) =>
       Effect.gen(function* () {
-        const deps = yield* opened(open)
+        const deps = yield* started
         const order = yield* readOrder(deps, call)
         return { bound: {}, run: createBatch(deps, order), forecast: forecast(deps, order) }
       }),
@@ -75,14 +65,18 @@ const create = (open: OpenDeps) => {
 
 type Work = (deps: BatchDeps, tenant: Tenant) => Effect.Effect<Reply, ApiError | PortError>
 
-const plan = (open: OpenDeps, { caller }: Call<Json>, work: Work): Effect.Effect<Plan, ApiError> =>
-  Effect.flatMap(opened(open), (deps) =>
+const plan = (
+  started: WhenStarted<BatchDeps>,
+  { caller }: Call<Json>,
+  work: Work,
+): Effect.Effect<Plan, ApiError> =>
+  Effect.flatMap(started, (deps) =>
     caller
       ? Effect.succeed({ bound: {}, run: work(deps, caller.tenant) })
       : Effect.fail(apiError("authentication_error")),
   )
 
-const list = (open: OpenDeps) =>
+const list = (started: WhenStarted<BatchDeps>) =>
   defineEndpoint({
     ...common,
     id: "batches.list",
@@ -93,7 +87,7 @@ const list = (open: OpenDeps) =>
     reply: BatchList,
     plan: (call) =>
       Effect.flatMap(readPage(call.query), (page) =>
-        plan(open, call, (deps, tenant) =>
+        plan(started, call, (deps, tenant) =>
           Effect.gen(function* () {
             const before = yield* placeOf(page.after, (id) =>
               Effect.map(findBatch(deps, tenant, id), (row) => row?.seq),
@@ -112,7 +106,7 @@ const existing = (deps: BatchDeps, tenant: Tenant, id: string) =>
     row ? Effect.succeed(row) : Effect.fail(noSuchBatch()),
   )
 
-const retrieve = (open: OpenDeps) =>
+const retrieve = (started: WhenStarted<BatchDeps>) =>
   defineEndpoint({
     ...common,
     id: "batches.retrieve",
@@ -122,12 +116,12 @@ const retrieve = (open: OpenDeps) =>
     body: "none",
     reply: Batch,
     plan: (call) =>
-      plan(open, call, (deps, tenant) =>
+      plan(started, call, (deps, tenant) =>
         Effect.map(existing(deps, tenant, call.params.id ?? ""), (row) => ok(batchObject(row))),
       ),
   })
 
-const cancel = (open: OpenDeps) =>
+const cancel = (started: WhenStarted<BatchDeps>) =>
   defineEndpoint({
     ...common,
     id: "batches.cancel",
@@ -139,7 +133,7 @@ const cancel = (open: OpenDeps) =>
     reply: Batch,
     plan: (call) => {
       const { id = "" } = call.params
-      return plan(open, call, (deps, tenant) =>
+      return plan(started, call, (deps, tenant) =>
         Effect.gen(function* () {
           const cancelled = yield* cancelBatch(deps, tenant, id)
           if (cancelled) return ok(batchObject(cancelled))
@@ -154,9 +148,9 @@ const cancel = (open: OpenDeps) =>
   })
 
 /** Everything under `/v1/batches`. */
-export const batchEndpoints = (open: OpenDeps): readonly Endpoint[] => [
-  create(open),
-  list(open),
-  retrieve(open),
-  cancel(open),
+export const batchEndpoints = (started: WhenStarted<BatchDeps>): readonly Endpoint[] => [
+  create(started),
+  list(started),
+  retrieve(started),
+  cancel(started),
 ]

@@ -160,7 +160,9 @@ export const openFixture = async () => {
   await Effect.runPromise(test.database.migrate("endpoint-batches", migrations))
   const rest = openPreflightFixture()
   const deps: BatchDeps = { ...rest.deps, database: test.database }
-  const endpoints = new Map(batchEndpoints(() => deps).map((endpoint) => [endpoint.id, endpoint]))
+  const endpoints = new Map(
+    batchEndpoints(Effect.succeed(deps)).map((endpoint) => [endpoint.id, endpoint]),
+  )
   const ask = (
     id: string,
     more: Parameters<typeof rest.core.ask>[2] & { readonly body?: Json } = {},

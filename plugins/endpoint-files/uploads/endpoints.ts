@@ -8,8 +8,9 @@ import {
   megabyte,
   type Plan,
   type Tenant,
+  type WhenStarted,
 } from "../../../core/index.ts"
-import type { OpenDeps } from "../deps.ts"
+import type { FilesDeps } from "../deps.ts"
 import { type Failure, freePlan } from "../free-plan.ts"
 import { tenantOf } from "../tenant.ts"
 import { hasRoom } from "../usage.ts"
@@ -24,18 +25,18 @@ const common = { access: "key", maxBodyBytes: megabyte } as const
 
 /** Every one of them answers with JSON. */
 const planOf = <Body>(
-  open: OpenDeps,
+  started: WhenStarted<FilesDeps>,
   call: Call<Body>,
-  work: (tenant: Tenant, id: string) => Effect.Effect<unknown, Failure>,
+  work: (deps: FilesDeps, tenant: Tenant, id: string) => Effect.Effect<unknown, Failure>,
 ): Effect.Effect<Plan, ApiError> =>
-  Effect.map(tenantOf(call), (tenant) =>
+  Effect.map(Effect.all([started, tenantOf(call)]), ([deps, tenant]) =>
     freePlan(
-      open().log,
-      Effect.map(work(tenant, call.params.id ?? ""), (json) => ({ status: 200, json })),
+      deps.log,
+      Effect.map(work(deps, tenant, call.params.id ?? ""), (json) => ({ status: 200, json })),
     ),
   )
 
-const create = (open: OpenDeps) =>
+const create = (started: WhenStarted<FilesDeps>) =>
   defineEndpoint({
     ...common,
     id: "uploads.create",
@@ -47,8 +48,8 @@ const create = (open: OpenDeps) =>
     creates: true,
     plan: (call) =>
       Effect.gen(function* () {
+        const deps = yield* started
         const tenant = yield* tenantOf(call)
-        const deps = open()
         const upload = yield* readUpload(deps, call.body)
         const work = Effect.map(createUpload(deps, tenant, upload), (row) => ({
           status: 200,
@@ -58,7 +59,7 @@ const create = (open: OpenDeps) =>
       }),
   })
 
-const retrieve = (open: OpenDeps) =>
+const retrieve = (started: WhenStarted<FilesDeps>) =>
   defineEndpoint({
     ...common,
     id: "uploads.retrieve",
@@ -68,14 +69,14 @@ const retrieve = (open: OpenDeps) =>
     body: "none",
     reply: UploadReply,
     plan: (call) =>
-      planOf(open, call, (tenant, id) =>
-        Effect.map(retrieveUpload(open(), tenant, id), ({ upload, status, file }) =>
+      planOf(started, call, (deps, tenant, id) =>
+        Effect.map(retrieveUpload(deps, tenant, id), ({ upload, status, file }) =>
           toUpload(upload, status, file),
         ),
       ),
   })
 
-const part = (open: OpenDeps) =>
+const part = (started: WhenStarted<FilesDeps>) =>
   defineEndpoint<MultipartBody>({
     ...common,
     id: "uploads.parts.create",
@@ -88,12 +89,12 @@ const part = (open: OpenDeps) =>
     reply: PartReply,
     creates: true,
     plan: (call) =>
-      planOf(open, call, (tenant, id) =>
-        Effect.map(addPart(open(), tenant, id, call.body), toPart),
+      planOf(started, call, (deps, tenant, id) =>
+        Effect.map(addPart(deps, tenant, id, call.body), toPart),
       ),
   })
 
-const complete = (open: OpenDeps) =>
+const complete = (started: WhenStarted<FilesDeps>) =>
   defineEndpoint({
     ...common,
     id: "uploads.complete",
@@ -105,14 +106,14 @@ const complete = (open: OpenDeps) =>
     reply: UploadReply,
     creates: true,
     plan: (call) =>
-      planOf(open, call, (tenant, id) =>
-        Effect.map(completeUpload(open(), tenant, id, call.body), ({ upload, file }) =>
+      planOf(started, call, (deps, tenant, id) =>
+        Effect.map(completeUpload(deps, tenant, id, call.body), ({ upload, file }) =>
           toUpload(upload, upload.status, file),
         ),
       ),
   })
 
-const cancel = (open: OpenDeps) =>
+const cancel = (started: WhenStarted<FilesDeps>) =>
   defineEndpoint({
     ...common,
     id: "uploads.cancel",
@@ -122,15 +123,15 @@ const cancel = (open: OpenDeps) =>
     body: "none",
     reply: UploadReply,
     plan: (call) =>
-      planOf(open, call, (tenant, id) =>
-        Effect.map(cancelUpload(open(), tenant, id), (row) => toUpload(row, row.status)),
+      planOf(started, call, (deps, tenant, id) =>
+        Effect.map(cancelUpload(deps, tenant, id), (row) => toUpload(row, row.status)),
       ),
   })
 
-export const uploadEndpoints = (open: OpenDeps): readonly Endpoint[] => [
-  create(open),
-  retrieve(open),
-  part(open),
-  complete(open),
-  cancel(open),
+export const uploadEndpoints = (started: WhenStarted<FilesDeps>): readonly Endpoint[] => [
+  create(started),
+  retrieve(started),
+  part(started),
+  complete(started),
+  cancel(started),
 ]

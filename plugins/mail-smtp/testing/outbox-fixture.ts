@@ -63,7 +63,7 @@ export const openPostOffice = async () => {
     const scope = Scope.makeUnsafe()
     await Effect.runPromise(
       (
-        plugin.start?.(container, Schema.decodeUnknownSync(plugin.settings)(settings)) ??
+        plugin.create(Schema.decodeUnknownSync(plugin.settings)(settings)).start?.(container) ??
         Effect.void
       ).pipe(Scope.provide(scope)),
     )

@@ -86,9 +86,9 @@ export const openApiFixture = async (settings: Partial<Settings> = {}) => {
     settings: { ...Schema.decodeUnknownSync(Settings)({}), ...settings },
     random: () => random,
   }
-  const endpoints = webhookEndpoints(() => deps)
+  const endpoints = webhookEndpoints(Effect.succeed(deps))
   const handler: JobHandler<never> = makeDeliveryHandler(
-    () => deps,
+    Effect.succeed(deps),
     deps.settings,
   ) as JobHandler<never>
   const consume = () => Effect.runPromise(queue.consume(handler).pipe(Scope.provide(scope)))
