@@ -1,7 +1,6 @@
 import type { Json } from "../../core/json.ts"
 import { closingTokens } from "../../plugins/backend-onnx/grammar/closing.ts"
 import { ClosingTokens } from "../../plugins/backend-onnx/grammar/closing-tokens.ts"
-import { GrammarFailed } from "../../plugins/backend-onnx/grammar/constraint.ts"
 import {
   GrammarInstance,
   type MatcherHandle,
@@ -17,6 +16,7 @@ import { mostSchemaBytes } from "../../plugins/backend-onnx/grammar/schema-limit
 import { analyseSchema } from "../../plugins/backend-onnx/grammar/schema-report.ts"
 import { independentValidator } from "../../plugins/backend-onnx/grammar/testing/validator.ts"
 import { randomFrom } from "../../plugins/backend-onnx/grammar/testing/walk.ts"
+import { GrammarFailed } from "../../plugins/backend-onnx/sampling/token-mask.ts"
 import type { Named } from "./sources.ts"
 
 export interface CorpusCount {

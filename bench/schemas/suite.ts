@@ -1,8 +1,8 @@
 import type { Json } from "../../core/json.ts"
-import { GrammarFailed } from "../../plugins/backend-onnx/grammar/constraint.ts"
 import { GrammarInstance } from "../../plugins/backend-onnx/grammar/grammar-instance.ts"
 import { byteVocabulary } from "../../plugins/backend-onnx/grammar/grammar-vocabulary.ts"
 import { analyseSchema } from "../../plugins/backend-onnx/grammar/schema-report.ts"
+import { GrammarFailed } from "../../plugins/backend-onnx/sampling/token-mask.ts"
 import { jsonIn, type Named } from "./sources.ts"
 
 interface Case {

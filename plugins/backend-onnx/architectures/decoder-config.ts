@@ -1,5 +1,14 @@
-import type { DecoderShape } from "../sessions/decoder.ts"
 import { Damaged, Unsupported } from "../weights/model-file-error.ts"
+
+/** The sizes of a decoder that whoever steps it has to know. */
+export interface DecoderShape {
+  readonly layers: number
+  readonly kvHeads: number
+  readonly headSize: number
+  readonly vocabulary: number
+  /** The model's own window, in tokens. */
+  readonly contextTokens: number
+}
 
 /** Kinds of models that one graph with switches can run. */
 export const families = ["llama", "mistral", "qwen2", "qwen3"] as const

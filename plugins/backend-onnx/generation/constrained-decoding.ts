@@ -1,6 +1,6 @@
-import { type Constraint, GrammarFailed } from "../grammar/constraint.ts"
+import type { Constraint } from "../grammar/constraint.ts"
 import type { Sampler } from "../sampling/sampler.ts"
-import { allowedTokens, type TokenMask } from "../sampling/token-mask.ts"
+import { allowedTokens, GrammarFailed, type TokenMask } from "../sampling/token-mask.ts"
 import type { TokenSpeller } from "../tokenizer/text-to-token-encoder.ts"
 import { WayOut } from "./forced-completion.ts"
 

@@ -26,7 +26,3 @@ export interface Constraints {
   /** Throws `GrammarFailed` for a grammar that does not compile within its bounds; plans compile first, so that this is rare. */
   open(grammar: Grammar): Constraint
 }
-
-export class GrammarFailed extends Error {
-  override readonly name = "GrammarFailed"
-}

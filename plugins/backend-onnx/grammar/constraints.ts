@@ -1,5 +1,6 @@
 import { Worker } from "node:worker_threads"
-import { type Constraint, type Constraints, type Grammar, GrammarFailed } from "./constraint.ts"
+import { GrammarFailed } from "../sampling/token-mask.ts"
+import type { Constraint, Constraints, Grammar } from "./constraint.ts"
 import {
   type GrammarThreadData,
   noClosing,

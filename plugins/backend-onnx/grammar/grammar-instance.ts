@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from "node:fs"
-import { GrammarFailed } from "./constraint.ts"
+import { GrammarFailed } from "../sampling/token-mask.ts"
 import { type GrammarVocabulary, sizeOf, wordsOf } from "./grammar-vocabulary.ts"
 import { type WasmMemory, type WasmModule, webAssembly } from "./web-assembly.ts"
 

@@ -1,4 +1,5 @@
-import { type Grammar, GrammarFailed } from "./constraint.ts"
+import { GrammarFailed } from "../sampling/token-mask.ts"
+import type { Grammar } from "./constraint.ts"
 import { analyseSchema } from "./schema-report.ts"
 
 /** As llguidance reads it. Of a schema, what can be kept: whether that is all of it is for the plan to ask. */

@@ -1,6 +1,7 @@
+import { GrammarFailed } from "../sampling/token-mask.ts"
 import { closingTokens } from "./closing.ts"
 import { ClosingTokens } from "./closing-tokens.ts"
-import { type Grammar, GrammarFailed } from "./constraint.ts"
+import type { Grammar } from "./constraint.ts"
 import { GrammarInstance, type MatcherHandle } from "./grammar-instance.ts"
 import { grammarText } from "./grammar-text.ts"
 import type { GrammarVocabulary } from "./grammar-vocabulary.ts"

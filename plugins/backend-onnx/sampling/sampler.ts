@@ -1,7 +1,6 @@
-import { GrammarFailed } from "../grammar/constraint.ts"
 import { keepNucleus } from "./nucleus.ts"
 import type { Random } from "./random.ts"
-import { allowedTokens, allows, bar, type TokenMask } from "./token-mask.ts"
+import { allowedTokens, allows, bar, GrammarFailed, type TokenMask } from "./token-mask.ts"
 
 /** As in the chat request; `logitBias` as pairs, so that it crosses threads. */
 export interface SamplerSettings {

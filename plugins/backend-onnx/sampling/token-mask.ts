@@ -1,3 +1,8 @@
+/** A grammar did not compile within its bounds, or failed while it constrained an answer. */
+export class GrammarFailed extends Error {
+  override readonly name = "GrammarFailed"
+}
+
 /** Bit `id & 31` of word `id >> 5` says that the token may come. Tokens behind its end may not. */
 export type TokenMask = Uint32Array
 

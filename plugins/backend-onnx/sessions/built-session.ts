@@ -1,7 +1,8 @@
 import { join } from "node:path"
+import type { DecoderShape } from "../architectures/decoder-config.ts"
 import { graphFile } from "../onnx/graph-cache.ts"
 import { floats, longs, openSession, type Session } from "../onnx/onnx-session.ts"
-import type { DecoderOutput, DecoderSession, DecoderShape, DecoderStep } from "./decoder.ts"
+import type { DecoderOutput, DecoderSession, DecoderStep } from "./decoder.ts"
 
 /** Decodes the rows `ids` of the embedding table, one after the other. */
 export type Embed = (ids: ArrayLike<number>) => Float32Array

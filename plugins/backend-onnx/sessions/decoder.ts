@@ -1,12 +1,4 @@
-/** The sizes of a decoder that whoever steps it has to know. */
-export interface DecoderShape {
-  readonly layers: number
-  readonly kvHeads: number
-  readonly headSize: number
-  readonly vocabulary: number
-  /** The model's own window, in tokens. */
-  readonly contextTokens: number
-}
+import type { DecoderShape } from "../architectures/decoder-config.ts"
 
 /** `count` new tokens in each of `rows` sequences, which may have read different numbers of tokens before. */
 export interface DecoderStep {

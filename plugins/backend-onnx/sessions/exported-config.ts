@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, statSync } from "node:fs"
 import { dirname, join } from "node:path"
+import type { DecoderShape } from "../architectures/decoder-config.ts"
 import { limits } from "../architectures/decoder-config.ts"
 import { configFile } from "../architectures/folder-config.ts"
 import type { Precision } from "../onnx/linear.ts"
@@ -7,7 +8,6 @@ import type { Port } from "../onnx/onnx-session.ts"
 import { countIn, type Metadata } from "../weights/gguf-metadata.ts"
 import { readJson } from "../weights/json-file.ts"
 import { Damaged, explaining, ModelFileError, Unsupported } from "../weights/model-file-error.ts"
-import type { DecoderShape } from "./decoder.ts"
 
 /** Where exporters put what each precision asks for, best first; whatever else there is comes after. */
 const namesFor: Readonly<Record<Precision, readonly string[]>> = {

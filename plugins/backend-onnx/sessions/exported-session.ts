@@ -1,5 +1,6 @@
+import type { DecoderShape } from "../architectures/decoder-config.ts"
 import { floats, longs, openSession, type Session } from "../onnx/onnx-session.ts"
-import type { DecoderOutput, DecoderSession, DecoderShape, DecoderStep } from "./decoder.ts"
+import type { DecoderOutput, DecoderSession, DecoderStep } from "./decoder.ts"
 import { type ExportedModel, exportedShape } from "./exported-config.ts"
 
 type Feeds = Record<string, ReturnType<typeof floats>>

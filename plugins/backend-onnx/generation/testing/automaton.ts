@@ -1,4 +1,5 @@
-import { type Constraints, type Grammar, GrammarFailed } from "../../grammar/constraint.ts"
+import type { Constraints, Grammar } from "../../grammar/constraint.ts"
+import { GrammarFailed } from "../../sampling/token-mask.ts"
 import type { PacedConstraint } from "../constrained-decoding.ts"
 
 /** States are numbers, 0 is the first; a letter leads from state to state. */
