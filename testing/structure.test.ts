@@ -104,6 +104,49 @@ const leavesTestsAlone: Rule = (source) => {
     .map((path) => `imports ${path}, but what runs never imports what tests`)
 }
 
+/**
+ * Inner walls: the folders of an area from top to bottom; files beside them are above all. An entry may be a file
+ * that stands higher or lower than the rest of its folder.
+ */
+const layers: Readonly<Record<string, readonly string[]>> = {
+  "plugins/backend-onnx": [
+    "tasks",
+    "worker/entry.ts",
+    "generation",
+    "encoding",
+    "output",
+    "grammar",
+    "sampling",
+    "sessions",
+    "chat-format",
+    "worker",
+    "onnx",
+    "architectures",
+    "tokenizer",
+    "weights",
+  ],
+}
+
+/** The place of a file in its area's list, 0 at the top; -1 where its folder is missing in the list. */
+const layerIn = (area: string, path: string): number => {
+  const inside = path.slice(area.length + 1)
+  const longest = layers[area]!.filter(
+    (layer) => inside === layer || inside.startsWith(`${layer}/`),
+  ).sort((a, b) => b.length - a.length)[0]
+  if (longest !== undefined) return layers[area]!.indexOf(longest) + 1
+  return inside.includes("/") ? -1 : 0
+}
+
+const keepsToItsLayer: Rule = (source) => {
+  const area = Object.keys(layers).find((folder) => source.path.startsWith(`${folder}/`))
+  if (area === undefined || isTest(source.path)) return []
+  const mine = layerIn(area, source.path)
+  if (mine < 0) return [`is in a folder that the list of layers of ${area} does not name`]
+  return ownImportsOf(source)
+    .filter((path) => path.startsWith(`${area}/`) && layerIn(area, path) < mine)
+    .map((path) => `imports ${path}, but a folder imports only those below it in ${area}`)
+}
+
 const keepsKoaInRuntime: Rule = (source) =>
   source.path.startsWith("runtime/") || !uses(source, "koa", "@koa/router")
     ? []
@@ -244,6 +287,7 @@ const rules: Readonly<Record<string, Rule>> = {
   "plugins never import plugins": staysHome,
   "only plugins/index.ts imports plugins, by their plugin.ts": knocksAtTheDoor,
   "what runs never imports what tests": leavesTestsAlone,
+  "a folder imports only the layers below it": keepsToItsLayer,
   "koa only in runtime": keepsKoaInRuntime,
   "tsyringe only in plugin.ts and boot": keepsContainerAtBoot,
   "kysely only in plugins": keepsQueriesInPlugins,
@@ -351,6 +395,10 @@ const broken: Readonly<Record<keyof typeof rules, Source>> = {
   "what runs never imports what tests": {
     path: "plugins/a/a.ts",
     text: 'import { fakeClock } from "../../testing/fakes/clock.ts"',
+  },
+  "a folder imports only the layers below it": {
+    path: "plugins/backend-onnx/weights/a.ts",
+    text: 'import type { Vocabulary } from "../tokenizer/vocabulary.ts"',
   },
   "koa only in runtime": { path: "plugins/a/a.ts", text: 'import type { Context } from "koa"' },
   "tsyringe only in plugin.ts and boot": {
