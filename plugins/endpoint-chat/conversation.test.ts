@@ -2,7 +2,7 @@ import fc from "fast-check"
 import { expect, it } from "vitest"
 import { runs } from "../../testing/property.ts"
 import { conversationProblem } from "./conversation.ts"
-import type { ChatMessage } from "./wire-message.ts"
+import type { ChatMessage } from "./message-schema.ts"
 
 const id = fc.constantFrom("a", "b", "c")
 const message: fc.Arbitrary<ChatMessage> = fc.oneof(

@@ -1,4 +1,4 @@
-import type { ChatMessage } from "./wire-message.ts"
+import type { ChatMessage } from "./message-schema.ts"
 
 interface Problem {
   readonly path: readonly (string | number)[]

@@ -1,5 +1,5 @@
 import type { ChatEvent, TokenLogprob } from "../../core/ports/model.ts"
-import type { Logprobs } from "./wire-reply.ts"
+import type { Logprobs } from "./reply-schema.ts"
 
 type TextLogprobs = NonNullable<Extract<ChatEvent, { type: "text" }>["logprobs"]>
 

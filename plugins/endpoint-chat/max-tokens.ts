@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { type ApiError, apiError } from "../../core/errors.ts"
 import type { ModelEntry } from "../../core/services/catalogue.ts"
-import type { ChatBody } from "./wire.ts"
+import type { ChatBody } from "./request-schema.ts"
 
 /** How many tokens the answer may have: what the request asks for, up to the model's limit, or the model's default. */
 export const maxTokensOf = (body: ChatBody, entry: ModelEntry): Effect.Effect<number, ApiError> => {

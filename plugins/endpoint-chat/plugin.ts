@@ -1,7 +1,7 @@
 import { definePlugin } from "../../core/plugin.ts"
 import { provide, resolve, resolveOptional, Tokens } from "../../core/tokens.ts"
-import { makeSchemaCheckEndpoint } from "./check-schema.ts"
 import { makeChatEndpoint } from "./endpoint.ts"
+import { makeSchemaCheckEndpoint } from "./schema-check-endpoint.ts"
 import { Settings } from "./settings.ts"
 
 export const plugin = definePlugin<Settings>({

@@ -1,5 +1,5 @@
 import type { ChatRequest, ToolDefinition } from "../../core/ports/model.ts"
-import type { ChatBody } from "./wire.ts"
+import type { ChatBody } from "./request-schema.ts"
 
 type Tool = NonNullable<ChatBody["tools"]>[number]
 

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { type ApiError, apiError } from "../../core/errors.ts"
-import type { ChatBody } from "./wire.ts"
+import type { ChatBody } from "./request-schema.ts"
 
 type Block = Exclude<NonNullable<ChatBody["messages"][number]["content"]>, string>[number]
 

@@ -1,7 +1,7 @@
 import { rupiahNumber } from "../../core/money.ts"
 import type { Call } from "../../core/ports/endpoint.ts"
 import { noUsage } from "../../core/usage.ts"
-import type { ChatUsage } from "./wire-reply.ts"
+import type { ChatUsage } from "./reply-schema.ts"
 
 /** What the meter of the call has read so far, and what that costs. */
 export const usageNow = (call: Pick<Call<unknown>, "used" | "cost">, model: string): ChatUsage => {

@@ -1,8 +1,8 @@
 import { Schema } from "effect"
 import { atMostCharacters } from "../../core/characters.ts"
 import { optional } from "../../core/decode.ts"
-import { JsonSchemaBody } from "./wire-schema.ts"
-import { Name } from "./wire-tool.ts"
+import { JsonSchemaBody } from "./json-schema-limits.ts"
+import { Name } from "./tool-schema.ts"
 
 const closeOnLength = optional(Schema.Boolean).annotate({
   description:

@@ -7,7 +7,7 @@ import {
   fakeEmbedModel,
 } from "../../testing/index.ts"
 import { makeEmbeddingsEndpoint } from "./endpoint.ts"
-import type { EmbeddingsReply } from "./wire.ts"
+import type { EmbeddingsReply } from "./schema.ts"
 
 const png = Buffer.from("\x89PNG\r\n\x1a\n----", "latin1")
 const jpeg = Buffer.from("\xff\xd8\xff\xe0----", "latin1")

@@ -2,9 +2,9 @@ import { Effect, Stream } from "effect"
 import type { ApiError } from "../../core/errors.ts"
 import { type Call, defineEndpoint, megabyte, type Plan } from "../../core/ports/endpoint.ts"
 import type { Catalogue } from "../../core/services/catalogue.ts"
-import { readItems } from "./items.ts"
-import { toReply } from "./to-reply.ts"
-import { EmbeddingsBody, EmbeddingsReply } from "./wire.ts"
+import { toReply } from "./reply-encoding.ts"
+import { readItems } from "./request-decoding.ts"
+import { EmbeddingsBody, EmbeddingsReply } from "./schema.ts"
 
 export interface EmbeddingsEndpointParts {
   readonly catalogue: Catalogue

@@ -3,11 +3,12 @@ import fc from "fast-check"
 import { sql } from "kysely"
 import { expect, it } from "vitest"
 import { apiError } from "../../core/index.ts"
-import { createFile } from "./create-file.ts"
-import { getFile } from "./download.ts"
-import { beginIncoming, growIncoming, leaseMs } from "./incoming.ts"
-import { makeFiles } from "./make-files.ts"
-import { sweepHourly, sweepMinutely } from "./sweeper.ts"
+import { emptyTrash } from "./blobs/deletion-queue.ts"
+import { beginIncoming, growIncoming, leaseMs } from "./blobs/incoming.ts"
+import { createFile } from "./files/create-file.ts"
+import { getFile } from "./files/download.ts"
+import { makeFiles } from "./files/files-service.ts"
+import { sweepHourly, sweepMinutely } from "./sweep/sweeper.ts"
 import {
   chunks,
   type Fixture,
@@ -18,7 +19,6 @@ import {
   outcome,
   tenant,
 } from "./testing/fixture.ts"
-import { emptyTrash } from "./trash.ts"
 import { addPart } from "./uploads/add-part.ts"
 import { cancelUpload } from "./uploads/close-upload.ts"
 import { completeUpload } from "./uploads/complete-upload.ts"

@@ -5,12 +5,12 @@ import { fileCheck } from "./check/file-check.ts"
 import { quotaCheck } from "./check/quota-check.ts"
 import { uploadCheck } from "./check/upload-check.ts"
 import type { FilesDeps } from "./deps.ts"
-import { fileEndpoints } from "./file-endpoints.ts"
-import { makeFiles } from "./make-files.ts"
+import { fileEndpoints } from "./files/file-endpoints.ts"
+import { makeFiles } from "./files/files-service.ts"
 import { migrations } from "./migrations.ts"
 import { limitsOf, Settings } from "./settings.ts"
-import { keepSwept } from "./sweeper.ts"
-import { uploadEndpoints } from "./uploads/endpoints.ts"
+import { keepSwept } from "./sweep/sweeper.ts"
+import { uploadEndpoints } from "./uploads/upload-endpoints.ts"
 
 export const plugin = definePlugin<Settings>({
   name: "endpoint-files",

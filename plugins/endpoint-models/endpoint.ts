@@ -3,8 +3,8 @@ import { apiError } from "../../core/errors.ts"
 import { defineEndpoint, type Plan } from "../../core/ports/endpoint.ts"
 import type { Catalogue } from "../../core/services/catalogue.ts"
 import type { Clock } from "../../core/services/clock.ts"
-import { toList, toModel } from "./to-model.ts"
-import { Model, ModelList } from "./wire.ts"
+import { toList, toModel } from "./reply-encoding.ts"
+import { Model, ModelList } from "./schema.ts"
 
 export interface ModelsEndpointParts {
   readonly catalogue: Catalogue

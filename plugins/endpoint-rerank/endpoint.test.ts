@@ -6,7 +6,7 @@ import { isApiError } from "../../core/errors.ts"
 import { callPathFixture, fakeChatModel, fakeRerankModel } from "../../testing/index.ts"
 import { makeRerankEndpoint } from "./endpoint.ts"
 import { rank } from "./ranking.ts"
-import { RerankBody } from "./wire.ts"
+import { RerankBody } from "./schema.ts"
 
 const good = {
   model: "svc-rerank",

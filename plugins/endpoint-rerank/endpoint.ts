@@ -6,7 +6,7 @@ import type { RerankEvent, RerankRequest } from "../../core/ports/model.ts"
 import type { Catalogue } from "../../core/services/catalogue.ts"
 import type { Ids } from "../../core/services/ids.ts"
 import { rank } from "./ranking.ts"
-import { RerankBody, RerankReply } from "./wire.ts"
+import { RerankBody, RerankReply } from "./schema.ts"
 
 export interface RerankEndpointParts {
   readonly catalogue: Catalogue

@@ -1,5 +1,5 @@
 import type { RerankEvent } from "../../core/ports/model.ts"
-import type { RerankBody, RerankReply } from "./wire.ts"
+import type { RerankBody, RerankReply } from "./schema.ts"
 
 /** Best first; equal scores in the order of the documents. At most `top_n`. */
 export const rank = (events: readonly RerankEvent[], body: RerankBody): RerankReply["results"] =>

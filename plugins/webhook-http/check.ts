@@ -1,9 +1,9 @@
 import { Effect } from "effect"
 import { type ConsistencyCheck, type Finding, inPages, type PortError } from "../../core/index.ts"
-import { makeDeliveryRows, type PendingRow } from "./delivery-rows.ts"
+import { keysOf, sendTicket, ticketJob, ticketOf } from "./delivery/delivery-attempt.ts"
+import { isTicketOf } from "./delivery/record-attempt.ts"
 import type { WebhookDeps } from "./deps.ts"
-import { isTicketOf } from "./record.ts"
-import { keysOf, sendTicket, ticketJob, ticketOf } from "./ticket.ts"
+import { makeDeliveryRows, type PendingRow } from "./rows/delivery-rows.ts"
 
 const subjectOf = ({ id, webhook_id, owner }: PendingRow): string =>
   `delivery ${id} of webhook ${webhook_id}${owner === null ? "" : ` of account ${owner}`}`

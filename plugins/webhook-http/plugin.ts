@@ -8,12 +8,12 @@ import {
   resolve,
   Tokens,
 } from "../../core/index.ts"
+import { webhookEndpoints } from "./api/webhook-endpoints.ts"
 import { deliveryCheck } from "./check.ts"
-import { makeDeliveryHandler } from "./delivery-handler.ts"
+import { makeDeliveryHandler } from "./delivery/delivery-handler.ts"
+import { makeEmitter } from "./delivery/emitter.ts"
 import type { WebhookDeps } from "./deps.ts"
-import { makeEmitter } from "./emitter.ts"
-import { webhookEndpoints } from "./endpoints.ts"
-import { migrations } from "./migrations.ts"
+import { migrations } from "./rows/migrations.ts"
 import { Settings } from "./settings.ts"
 import { keepUp } from "./upkeep.ts"
 

@@ -1,8 +1,8 @@
 import { Cause, Effect } from "effect"
 import type { PortError } from "../../core/index.ts"
-import { makeDeliveryRows } from "./delivery-rows.ts"
+import { sendTicket, ticketOf } from "./delivery/delivery-attempt.ts"
 import type { WebhookDeps } from "./deps.ts"
-import { sendTicket, ticketOf } from "./ticket.ts"
+import { makeDeliveryRows } from "./rows/delivery-rows.ts"
 
 const dayMs = 86_400_000
 /** A ticket that is later than this is lost: its payload died, or somebody emptied the queue. */

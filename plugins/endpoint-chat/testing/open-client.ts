@@ -13,8 +13,8 @@ import {
   fakeChatModel,
   fakeClock,
 } from "../../../testing/index.ts"
-import { makeSchemaCheckEndpoint } from "../check-schema.ts"
 import { makeChatEndpoint } from "../endpoint.ts"
+import { makeSchemaCheckEndpoint } from "../schema-check-endpoint.ts"
 
 export interface ClientFixture {
   readonly client: OpenAI

@@ -6,11 +6,11 @@ import {
   inPages,
   type PortError,
 } from "../../../core/index.ts"
-import { blobPrefix, madeMs } from "../blob-key.ts"
+import { blobPrefix, madeMs } from "../blobs/blob-key.ts"
+import { purgeOne } from "../blobs/deletion-queue.ts"
 import type { FilesDeps } from "../deps.ts"
-import { orphanMs, throwUnnamed, unnamedOf } from "../orphans.ts"
+import { orphanMs, throwUnnamed, unnamedOf } from "../sweep/orphans.ts"
 import type { FilesTables } from "../tables.ts"
-import { purgeOne } from "../trash.ts"
 import { isBlobThere, noBlobMissing } from "./blob-of-row.ts"
 
 /** A living server empties the trash every few seconds. */

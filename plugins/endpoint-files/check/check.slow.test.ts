@@ -3,10 +3,10 @@ import { type RawBuilder, sql } from "kysely"
 import { afterEach, beforeEach, expect, it } from "vitest"
 import type { ConsistencyCheck, Finding } from "../../../core/index.ts"
 import { fakeStorage } from "../../../testing/index.ts"
-import { createFile } from "../create-file.ts"
-import { beginIncoming, growIncoming } from "../incoming.ts"
-import { makeFiles } from "../make-files.ts"
-import { orphanMs } from "../orphans.ts"
+import { beginIncoming, growIncoming } from "../blobs/incoming.ts"
+import { createFile } from "../files/create-file.ts"
+import { makeFiles } from "../files/files-service.ts"
+import { orphanMs } from "../sweep/orphans.ts"
 import {
   chunks,
   type Fixture,

@@ -5,7 +5,7 @@ import {
   inPages,
   type PortError,
 } from "../../../core/index.ts"
-import { isBlobOf } from "../blob-key.ts"
+import { isBlobOf } from "../blobs/blob-key.ts"
 import type { FilesDeps } from "../deps.ts"
 import type { FileRow, FilesTables } from "../tables.ts"
 import { problemOfBlob } from "./blob-of-row.ts"

@@ -6,10 +6,10 @@ import {
   inPages,
   type PortError,
 } from "../../../core/index.ts"
+import { purge, throwAway } from "../blobs/deletion-queue.ts"
+import { abandonIncoming } from "../blobs/incoming.ts"
 import type { FilesDeps } from "../deps.ts"
-import { abandonIncoming } from "../incoming.ts"
 import type { FilesTables, PartRow } from "../tables.ts"
-import { purge, throwAway } from "../trash.ts"
 import { expireUploads } from "../uploads/close-upload.ts"
 import { problemOfBlob } from "./blob-of-row.ts"
 

@@ -7,14 +7,14 @@ import {
   type Tenant,
   type Transaction,
 } from "../../../core/index.ts"
+import { beginIncoming, endIncoming } from "../blobs/incoming.ts"
+import { openIncoming, write } from "../blobs/receive.ts"
 import type { FilesDeps } from "../deps.ts"
-import { type FilePart, readForm } from "../form.ts"
+import { type FilePart, readForm } from "../files/form.ts"
 import type { Failure } from "../free-plan.ts"
-import { beginIncoming, endIncoming } from "../incoming.ts"
-import { openIncoming, write } from "../receive.ts"
 import type { FilesTables, PartRow, UploadRow } from "../tables.ts"
-import { lockOpenUpload, partsOf } from "./rows.ts"
-import { maxParts } from "./wire.ts"
+import { lockOpenUpload, partsOf } from "./upload-rows.ts"
+import { maxParts } from "./upload-schema.ts"
 
 /** That of the official clients, which cut a file into such parts unless told. */
 export const maxPartBytes = 64 * megabyte

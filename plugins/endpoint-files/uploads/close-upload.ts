@@ -1,11 +1,11 @@
 import { Effect } from "effect"
 import type { PortError, Tenant, Transaction } from "../../../core/index.ts"
+import { purge, throwAway } from "../blobs/deletion-queue.ts"
+import { changeUsage } from "../blobs/quota.ts"
 import type { FilesDeps } from "../deps.ts"
 import type { Failure } from "../free-plan.ts"
 import type { FilesTables, UploadRow } from "../tables.ts"
-import { purge, throwAway } from "../trash.ts"
-import { changeUsage } from "../usage.ts"
-import { changeUpload, isCompleting, lockOpenUpload } from "./rows.ts"
+import { changeUpload, isCompleting, lockOpenUpload } from "./upload-rows.ts"
 
 /** Answers the keys of the blobs, for `purge` after the commit. */
 export const dropParts = (

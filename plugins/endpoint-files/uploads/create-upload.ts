@@ -1,13 +1,13 @@
 import { Effect } from "effect"
 import { apiError, type Tenant } from "../../../core/index.ts"
-import { checkType } from "../content-check.ts"
+import { changeUsage, takeUsage } from "../blobs/quota.ts"
 import type { FilesDeps } from "../deps.ts"
-import { readFileName } from "../file-name.ts"
+import { checkType } from "../files/content-check.ts"
+import { readFileName } from "../files/file-name.ts"
+import { readUploadPurpose } from "../files/purpose.ts"
 import type { Failure } from "../free-plan.ts"
-import { readUploadPurpose } from "../purpose.ts"
 import type { FilesTables, UploadRow } from "../tables.ts"
-import { changeUsage, takeUsage } from "../usage.ts"
-import type { CreateUpload } from "./wire.ts"
+import type { CreateUpload } from "./upload-schema.ts"
 
 const uploadMs = 3_600_000
 

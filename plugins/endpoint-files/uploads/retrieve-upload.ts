@@ -1,10 +1,10 @@
 import { Effect } from "effect"
 import type { Tenant } from "../../../core/index.ts"
 import type { FilesDeps } from "../deps.ts"
-import { findFile } from "../file-rows.ts"
+import { findFile } from "../files/file-rows.ts"
 import type { Failure } from "../free-plan.ts"
 import type { FileRow, UploadRow } from "../tables.ts"
-import { findUpload, statusOfUpload } from "./rows.ts"
+import { findUpload, statusOfUpload } from "./upload-rows.ts"
 
 /** With the file that it became, while that lives. */
 export const retrieveUpload = (

@@ -1,0 +1,69 @@
+import type { ChatEvent, FinishReason } from "../../core/ports/model.ts"
+import { toLogprobs } from "./logprobs.ts"
+import type { AnsweredCall, ChatCompletion, ChatUsage } from "./reply-schema.ts"
+
+/** What the one completion, or all chunks of one answer, share. */
+export interface Heading {
+  readonly id: string
+  /** Unix s */
+  readonly created: number
+  readonly model: string
+}
+
+const only = <T extends ChatEvent["type"]>(events: readonly ChatEvent[], type: T) =>
+  events.filter((event): event is Extract<ChatEvent, { type: T }> => event.type === type)
+
+const toCalls = (events: readonly ChatEvent[]): readonly AnsweredCall[] => {
+  const calls = new Map<number, AnsweredCall>()
+  for (const event of only(events, "toolCall")) {
+    const before = calls.get(event.index)
+    const name = event.name ?? before?.function.name ?? ""
+    calls.set(event.index, {
+      id: event.id ?? before?.id ?? "",
+      type: "function",
+      function: { name, arguments: (before?.function.arguments ?? "") + event.argumentsDelta },
+    })
+  }
+  return [...calls].sort(([a], [b]) => a - b).map(([, call]) => call)
+}
+
+export const finishOf = (events: readonly ChatEvent[]): FinishReason | undefined =>
+  only(events, "finish").at(-1)?.reason
+
+/** All events of an answer as one completion. `content` is null only when there are tool calls and no text. */
+export const toCompletion = (
+  heading: Heading,
+  events: readonly ChatEvent[],
+  finish: FinishReason,
+  usage: ChatUsage,
+): ChatCompletion => {
+  const texts = only(events, "text")
+  const text = texts.map((event) => event.text).join("")
+  const reasoning = only(events, "reasoning")
+    .map((event) => event.text)
+    .join("")
+  const calls = toCalls(events)
+  const logprobs = texts.flatMap((event) =>
+    event.logprobs ? toLogprobs(event.logprobs).content : [],
+  )
+  return {
+    id: heading.id,
+    object: "chat.completion",
+    created: heading.created,
+    model: heading.model,
+    choices: [
+      {
+        index: 0,
+        message: {
+          role: "assistant",
+          content: text === "" && calls.length > 0 ? null : text,
+          ...(reasoning !== "" && { reasoning_content: reasoning }),
+          ...(calls.length > 0 && { tool_calls: calls }),
+        },
+        ...(logprobs.length > 0 && { logprobs: { content: logprobs } }),
+        finish_reason: finish,
+      },
+    ],
+    usage,
+  }
+}

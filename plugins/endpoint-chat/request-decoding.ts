@@ -1,0 +1,61 @@
+import type { ChatRequest, ChatMessage as Message, Part, Sampling } from "../../core/ports/model.ts"
+import type { ChatMessage } from "./message-schema.ts"
+import type { ChatBody } from "./request-schema.ts"
+import { toFormat, toTools } from "./to-constraints.ts"
+
+const toParts = (content: ChatMessage["content"]): readonly Part[] => {
+  if (content == null) return []
+  if (typeof content === "string") return [{ type: "text", text: content }]
+  return content.flatMap((block): readonly Part[] =>
+    block.type === "text"
+      ? [{ type: "text", text: block.text, ...(block.cache_control && { cacheBreakpoint: true }) }]
+      : [],
+  )
+}
+
+const toMessage = (message: ChatMessage): Message => ({
+  role: message.role === "developer" ? "system" : message.role,
+  content: toParts(message.content),
+  ...(message.tool_calls?.length && {
+    toolCalls: message.tool_calls.map((call) => ({
+      id: call.id,
+      name: call.function.name,
+      arguments: call.function.arguments,
+    })),
+  }),
+  ...(message.reasoning_content && { reasoning: message.reasoning_content }),
+  ...(message.role === "tool" &&
+    message.tool_call_id != null && { toolCallId: message.tool_call_id }),
+})
+
+const toSampling = (body: ChatBody): Sampling => ({
+  temperature: body.temperature ?? 1,
+  topP: body.top_p ?? 1,
+  frequencyPenalty: body.frequency_penalty ?? 0,
+  presencePenalty: body.presence_penalty ?? 0,
+  ...(body.seed != null && { seed: body.seed }),
+  ...(body.logit_bias != null && {
+    logitBias: new Map(
+      Object.entries(body.logit_bias).map(([token, bias]) => [Number(token), bias]),
+    ),
+  }),
+})
+
+const toStop = (stop: ChatBody["stop"]): readonly string[] => {
+  if (stop == null) return []
+  return typeof stop === "string" ? [stop] : stop
+}
+
+/** The wire's fields as the Model port has them. What `refuseUnsupported` keeps out is not translated. */
+export const toRequest = (body: ChatBody, maxTokens: number): ChatRequest => ({
+  messages: body.messages.map(toMessage),
+  sampling: toSampling(body),
+  maxTokens,
+  stop: toStop(body.stop),
+  ...(body.logprobs === true && { topLogprobs: body.top_logprobs ?? 0 }),
+  ...(body.chat_template_kwargs?.enable_thinking != null && {
+    thinking: body.chat_template_kwargs.enable_thinking,
+  }),
+  ...toTools(body),
+  ...toFormat(body.response_format),
+})

@@ -1,0 +1,97 @@
+import { Schema } from "effect"
+import { atMostCharacters } from "../../core/characters.ts"
+import { optional } from "../../core/decode.ts"
+import { conversationProblem } from "./conversation.ts"
+import { ChatMessage } from "./message-schema.ts"
+import { ToolChoice, Tools, toolsProblem } from "./tool-schema.ts"
+import { ResponseFormat } from "./wire-format.ts"
+
+const between = (minimum: number, maximum: number) => Schema.isBetween({ minimum, maximum })
+const atLeastOne = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))
+
+const stopText = Schema.String.check(Schema.isMinLength(1, { message: "must not be empty" })).check(
+  atMostCharacters(1_000),
+)
+
+// checks on the keys of a Record's schema would drop the others in silence
+const keys = (fits: RegExp, why: string, most: number) =>
+  Schema.makeFilter((value: object) => {
+    const names = Object.keys(value)
+    if (names.length > most) return `must have at most ${most} keys`
+    const wrong = names.find((key) => !fits.test(key))
+    return wrong === undefined ? undefined : { path: [wrong.slice(0, 64)], issue: why }
+  })
+
+const LogitBias = Schema.Record(Schema.String, Schema.Finite.check(between(-100, 100))).check(
+  keys(/^\d{1,7}$/, "the key must be a token id", 1_024),
+)
+const Metadata = Schema.Record(Schema.String, Schema.String.check(atMostCharacters(512))).check(
+  keys(/^[\s\S]{1,64}$/u, "the key must have 1 to 64 characters", 16),
+)
+
+const Fields = Schema.Struct({
+  model: Schema.NonEmptyString,
+  messages: Schema.Array(ChatMessage)
+    .check(Schema.isMinLength(1, { message: "must hold at least one message" }))
+    .check(Schema.isMaxLength(2_000, { message: "must hold at most 2,000 messages" })),
+  max_tokens: optional(atLeastOne).annotate({
+    description: "Default and maximum depend on the model.",
+  }),
+  max_completion_tokens: optional(atLeastOne).annotate({
+    description: "The newer name of `max_tokens`.",
+  }),
+  temperature: optional(Schema.Finite.check(between(0, 2))).annotate({ default: 1 }),
+  top_p: optional(Schema.Finite.check(between(0, 1))).annotate({ default: 1 }),
+  n: optional(Schema.Literal(1)),
+  stream: optional(Schema.Boolean).annotate({ default: false }),
+  stream_options: optional(Schema.Struct({ include_usage: optional(Schema.Boolean) })),
+  stop: optional(
+    Schema.Union([
+      stopText,
+      Schema.Array(stopText).check(
+        Schema.isMaxLength(4, { message: "must hold at most 4 stop sequences" }),
+      ),
+    ]),
+  ),
+  seed: optional(Schema.Int),
+  frequency_penalty: optional(Schema.Finite.check(between(-2, 2))).annotate({ default: 0 }),
+  presence_penalty: optional(Schema.Finite.check(between(-2, 2))).annotate({ default: 0 }),
+  logit_bias: optional(LogitBias).annotate({ description: "Token id -> -100 to 100." }),
+  logprobs: optional(Schema.Boolean),
+  top_logprobs: optional(Schema.Int.check(between(0, 20))),
+  tools: optional(Tools),
+  tool_choice: optional(ToolChoice),
+  parallel_tool_calls: optional(Schema.Boolean).annotate({
+    description: "False: at most one call in an answer.",
+    default: true,
+  }),
+  response_format: optional(ResponseFormat),
+  chat_template_kwargs: optional(
+    Schema.Struct({
+      enable_thinking: optional(Schema.Boolean).annotate({
+        description: "Thinks first, into `reasoning_content`.",
+        default: false,
+      }),
+    }),
+  ),
+  user: optional(Schema.String.check(atMostCharacters(512))),
+  metadata: optional(Metadata),
+})
+
+const consistent = Schema.makeFilter((body: typeof Fields.Type) => {
+  if (
+    body.max_tokens != null &&
+    body.max_completion_tokens != null &&
+    body.max_tokens !== body.max_completion_tokens
+  )
+    return { path: ["max_completion_tokens"], issue: "must equal max_tokens where both are given" }
+  if (body.stream_options != null && body.stream !== true)
+    return { path: ["stream_options"], issue: "is only allowed when stream is true" }
+  if ((body.top_logprobs ?? 0) > 0 && body.logprobs !== true)
+    return { path: ["top_logprobs"], issue: "is only allowed when logprobs is true" }
+  return toolsProblem(body) ?? conversationProblem(body.messages)
+})
+
+/** Body of `POST /v1/chat/completions`. An explicit null is as if absent; unknown fields are ignored. */
+export const ChatBody = Fields.check(consistent).annotate({ identifier: "ChatCompletionRequest" })
+export type ChatBody = typeof ChatBody.Type

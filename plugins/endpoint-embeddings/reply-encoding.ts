@@ -1,0 +1,68 @@
+import { Effect } from "effect"
+import { type ApiError, apiError } from "../../core/errors.ts"
+import { rupiahNumber } from "../../core/money.ts"
+import type { Call } from "../../core/ports/endpoint.ts"
+import type { EmbedEvent } from "../../core/ports/model.ts"
+import { noUsage } from "../../core/usage.ts"
+import type { ReadItem } from "./request-decoding.ts"
+import type { EmbeddingsBody, EmbeddingsReply } from "./schema.ts"
+import { shorten, toBase64 } from "./vector.ts"
+
+type Data = EmbeddingsReply["data"][number]
+
+const toData = (body: EmbeddingsBody, item: ReadItem, event: EmbedEvent): Data => {
+  const vector = shorten(event.vector, body.dimensions ?? event.vector.length)
+  return {
+    object: "embedding",
+    index: event.index,
+    embedding: body.encoding_format === "base64" ? toBase64(vector) : Array.from(vector),
+    type: item.part.type === "media" ? "image" : "text",
+  }
+}
+
+const toUsage = (
+  call: Call<EmbeddingsBody>,
+  model: string,
+  items: readonly ReadItem[],
+  events: readonly EmbedEvent[],
+): EmbeddingsReply["usage"] => {
+  const used = call.used()
+  const { inputTokens } = used[model] ?? noUsage
+  return {
+    prompt_tokens: inputTokens,
+    total_tokens: inputTokens,
+    image_count: items.filter(({ part }) => part.type === "media").length,
+    truncated_count: events.filter((event) => event.truncated || items[event.index]?.cut).length,
+    cost_idr: rupiahNumber(call.cost()),
+  }
+}
+
+/** The reply in the order of the input, whatever the order of the events. */
+export const toReply = (
+  call: Call<EmbeddingsBody>,
+  model: string,
+  items: readonly ReadItem[],
+  events: readonly EmbedEvent[],
+): Effect.Effect<EmbeddingsReply, ApiError> =>
+  Effect.gen(function* () {
+    const byIndex = new Map(events.map((event) => [event.index, event]))
+    const data: Data[] = []
+    for (const [index, item] of items.entries()) {
+      const event = byIndex.get(index)
+      if (!event) return yield* apiError("backend_error", "The model did not embed every item.")
+      const { length } = event.vector
+      if ((call.body.dimensions ?? 1) > length)
+        return yield* apiError(
+          "invalid_request_error",
+          `dimensions: the vectors of '${model}' have ${length} numbers`,
+          { param: "dimensions" },
+        )
+      data.push(toData(call.body, item, event))
+    }
+    return {
+      object: "list",
+      data,
+      model,
+      usage: toUsage(call, model, items, [...byIndex.values()]),
+    }
+  })

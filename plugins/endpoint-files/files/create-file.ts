@@ -1,0 +1,139 @@
+import { Effect, Stream } from "effect"
+import { type ApiError, apiError, type MultipartBody, type Tenant } from "../../../core/index.ts"
+import { beginIncoming, endIncoming, type Incoming } from "../blobs/incoming.ts"
+import { changeUsage, hasRoom } from "../blobs/quota.ts"
+import { openIncoming, withQuota, write } from "../blobs/receive.ts"
+import type { FilesDeps } from "../deps.ts"
+import { type Failure, tooLarge } from "../free-plan.ts"
+import type { FileRow } from "../tables.ts"
+import { checkHead, checkType, headOf } from "./content-check.ts"
+import { readExpiresAfter } from "./expires-after.ts"
+import { fromForm, readFileName } from "./file-name.ts"
+import { insertFile } from "./file-rows.ts"
+import { type Fields, type FilePart, readForm } from "./form.ts"
+import { readUploadPurpose, type UploadPurpose } from "./purpose.ts"
+
+const readPurpose = (fields: Fields, name: string): Effect.Effect<UploadPurpose, ApiError> =>
+  Effect.gen(function* () {
+    const given = fields.get("purpose")
+    if (given === undefined)
+      return yield* apiError("invalid_request_error", "purpose: is missing", { param: "purpose" })
+    const purpose = yield* readUploadPurpose(given)
+    yield* checkType(purpose, name, "file")
+    return purpose
+  })
+
+/** Before its bytes are read. The earlier the better: where the purpose comes first, nothing is written in vain. */
+const readName = ({ filename }: FilePart, before: Fields): Effect.Effect<string, ApiError> =>
+  Effect.gen(function* () {
+    const name = yield* readFileName(fromForm(filename), "file")
+    if (before.has("purpose")) yield* readPurpose(before, name)
+    return name
+  })
+
+/** Once all of the form is read. */
+const readRest = (
+  { limits }: FilesDeps,
+  fields: Fields,
+  { name, head }: { readonly name: string; readonly head: Buffer },
+) =>
+  Effect.gen(function* () {
+    const purpose = yield* readPurpose(fields, name)
+    yield* checkHead(purpose, name, head, "file")
+    const expiresAfter = yield* readExpiresAfter(fields)
+    return { purpose, keepMs: expiresAfter ? expiresAfter.seconds * 1000 : limits.keepMs }
+  })
+
+const takeFile =
+  (deps: FilesDeps, tenant: Tenant, announcedBytes: number | undefined) =>
+  (part: FilePart, before: Fields) =>
+    Effect.gen(function* () {
+      const name = yield* readName(part, before)
+      const incoming = yield* openIncoming(deps, beginIncoming(deps, tenant))
+      const { head, keep } = headOf()
+      const { bytes } = yield* write(
+        deps,
+        incoming,
+        withQuota(deps, incoming, announcedBytes)(keep(part.bytes)),
+        deps.limits.maxFileBytes,
+      )
+      return { incoming, name, bytes, head: head() }
+    })
+
+interface Ready {
+  readonly incoming: Incoming
+  readonly name: string
+  readonly bytes: number
+  readonly purpose: UploadPurpose
+  readonly keepMs: number
+}
+
+const nameIt = (
+  deps: FilesDeps,
+  tenant: Tenant,
+  { incoming, name, bytes, purpose, keepMs }: Ready,
+) =>
+  deps.database.transaction((tx) =>
+    Effect.gen(function* () {
+      const held = yield* endIncoming(deps, incoming, tx)
+      const expires_at = new Date(deps.clock.nowMs() + keepMs)
+      const file = {
+        id: deps.ids.make("file-"),
+        tenant,
+        filename: name,
+        purpose,
+        blob_key: incoming.blobKey,
+        bytes,
+        expires_at,
+        counted: true,
+      }
+      const row = yield* insertFile(deps, file, tx)
+      yield* changeUsage(deps.database, tenant, { bytes: bytes - held, files: 1 }, tx)
+      return row
+    }),
+  )
+
+/** Streams the file to the store while the form is read, and makes it a file once all of the form is good. */
+export const createFile = (
+  deps: FilesDeps,
+  tenant: Tenant,
+  body: MultipartBody,
+): Effect.Effect<FileRow, Failure> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const { fields, file } = yield* readForm(
+        body,
+        "file",
+        takeFile(deps, tenant, body.contentLength),
+      )
+      return yield* nameIt(deps, tenant, { ...file, ...(yield* readRest(deps, fields, file)) })
+    }),
+  )
+
+const passFile =
+  ({ limits }: FilesDeps) =>
+  (part: FilePart, before: Fields) =>
+    Effect.gen(function* () {
+      const name = yield* readName(part, before)
+      const { head, keep } = headOf()
+      let bytes = 0
+      yield* Stream.runForEach(keep(part.bytes), (chunk) => {
+        bytes += chunk.byteLength
+        return bytes > limits.maxFileBytes
+          ? Effect.fail(tooLarge(limits.maxFileBytes))
+          : Effect.void
+      })
+      return { name, bytes, head: head() }
+    })
+
+/** For a dry run: refuses what `createFile` refuses, and keeps nothing. Answers whether there is room for the file. */
+export const checkFile = (
+  deps: FilesDeps,
+  tenant: Tenant,
+  body: MultipartBody,
+): Effect.Effect<boolean, Failure> =>
+  Effect.gen(function* () {
+    const { fields, file } = yield* readForm(body, "file", passFile(deps))
+    yield* readRest(deps, fields, file)
+    return yield* hasRoom(deps.database, deps.limits, tenant, file.bytes)
+  })

@@ -1,0 +1,135 @@
+import { Effect } from "effect"
+import type { FilePurpose, PortError, Tenant, Transaction } from "../../../core/index.ts"
+import { throwAway } from "../blobs/deletion-queue.ts"
+import { changeUsage } from "../blobs/quota.ts"
+import type { FilesDeps } from "../deps.ts"
+import type { FileRow, FilesTables } from "../tables.ts"
+
+export type NewFileRow = Pick<
+  FileRow,
+  "id" | "filename" | "purpose" | "blob_key" | "expires_at" | "counted"
+> & { readonly tenant: Tenant; readonly bytes: number }
+
+/** Ids of another form name nothing, and never get to the database. */
+export const isFileId = (id: string): boolean => /^file-[\w-]{1,80}$/.test(id)
+
+const files = ({ database }: FilesDeps, tx?: Transaction) =>
+  database.queries<FilesTables>(tx).selectFrom("files_file")
+
+/** Neither deleted nor expired: a file is gone at its time, not when the sweeper comes. */
+export const findFile = (
+  deps: FilesDeps,
+  { account, mode }: Tenant,
+  id: string,
+): Effect.Effect<FileRow | undefined, PortError> => {
+  if (!isFileId(id)) return Effect.succeed(undefined)
+  const now = new Date(deps.clock.nowMs())
+  return deps.database.run(() =>
+    files(deps)
+      .selectAll()
+      .where("id", "=", id)
+      .where("account", "=", account)
+      .where("mode", "=", mode)
+      .where("deleted_at", "is", null)
+      .where("expires_at", ">", now)
+      .executeTakeFirst(),
+  )
+}
+
+export const insertFile = (
+  { database, clock }: FilesDeps,
+  { tenant, ...file }: NewFileRow,
+  tx?: Transaction,
+): Effect.Effect<FileRow, PortError> => {
+  const row = {
+    ...file,
+    account: tenant.account,
+    mode: tenant.mode,
+    bytes: BigInt(file.bytes),
+    status: "uploaded" as const,
+    created_at: new Date(clock.nowMs()),
+  }
+  return database.run(() =>
+    database
+      .queries<FilesTables>(tx)
+      .insertInto("files_file")
+      .values(row)
+      .returningAll()
+      .executeTakeFirstOrThrow(),
+  )
+}
+
+/** Answers the blob's key, for `purge` after the commit. */
+export const deleteFile = (
+  deps: FilesDeps,
+  { account, mode }: Tenant,
+  id: string,
+  tx: Transaction,
+  waitMs?: number,
+): Effect.Effect<string | undefined, PortError> =>
+  Effect.gen(function* () {
+    const { database, clock } = deps
+    const row = yield* database.run(() =>
+      database
+        .queries<FilesTables>(tx)
+        .updateTable("files_file")
+        .set({ status: "deleted", deleted_at: new Date(clock.nowMs()) })
+        .where("id", "=", id)
+        .where("account", "=", account)
+        .where("mode", "=", mode)
+        .where("deleted_at", "is", null)
+        .returningAll()
+        .executeTakeFirst(),
+    )
+    if (!row) return undefined
+    yield* throwAway(deps, [row.blob_key], tx, waitMs)
+    if (row.counted) yield* changeUsage(database, row, { bytes: -Number(row.bytes), files: -1 }, tx)
+    return row.blob_key
+  })
+
+export interface FileListing {
+  readonly purpose: FilePurpose | undefined
+  readonly limit: number
+  readonly order: "asc" | "desc"
+  /** Only what comes after this one. */
+  readonly after: bigint | undefined
+}
+
+export const listFiles = (
+  deps: FilesDeps,
+  { account, mode }: Tenant,
+  { purpose, limit, order, after }: FileListing,
+): Effect.Effect<readonly FileRow[], PortError> =>
+  deps.database.run(() => {
+    let query = files(deps)
+      .selectAll()
+      .where("account", "=", account)
+      .where("mode", "=", mode)
+      .where("deleted_at", "is", null)
+      .where("expires_at", ">", new Date(deps.clock.nowMs()))
+      .orderBy("seq", order)
+      .limit(limit)
+    if (purpose !== undefined) query = query.where("purpose", "=", purpose)
+    if (after !== undefined) query = query.where("seq", order === "desc" ? "<" : ">", after)
+    return query.execute()
+  })
+
+/** Also of a file that is deleted: who deletes as they go through the pages still gets the next one. */
+export const placeOfFile = (
+  deps: FilesDeps,
+  { account, mode }: Tenant,
+  id: string,
+): Effect.Effect<bigint | undefined, PortError> => {
+  if (!isFileId(id)) return Effect.succeed(undefined)
+  return Effect.map(
+    deps.database.run(() =>
+      files(deps)
+        .select("seq")
+        .where("id", "=", id)
+        .where("account", "=", account)
+        .where("mode", "=", mode)
+        .executeTakeFirst(),
+    ),
+    (row) => row?.seq,
+  )
+}

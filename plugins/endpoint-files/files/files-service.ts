@@ -1,0 +1,97 @@
+import { Effect } from "effect"
+import type { Files, StoredFile } from "../../../core/index.ts"
+import { makeBlobKey } from "../blobs/blob-key.ts"
+import { purge } from "../blobs/deletion-queue.ts"
+import type { FilesDeps } from "../deps.ts"
+import type { FileRow, FilesTables } from "../tables.ts"
+import { deleteFile, findFile, insertFile, isFileId } from "./file-rows.ts"
+
+const toStored = (row: FileRow): StoredFile => ({
+  id: row.id,
+  tenant: { account: row.account, mode: row.mode },
+  filename: row.filename,
+  purpose: row.purpose,
+  status: row.status === "deleted" ? "failed" : row.status,
+  statusDetails: row.status_details ?? undefined,
+  bytes: Number(row.bytes),
+  blobKey: row.blob_key,
+  createdMs: row.created_at.getTime(),
+  expiresMs: row.expires_at.getTime(),
+})
+
+/** A deleted one keeps its row for a time. */
+const knowsFile =
+  (deps: FilesDeps): Files["knows"] =>
+  ({ account, mode }, id) =>
+    Effect.map(
+      deps.database.run(() =>
+        deps.database
+          .queries<FilesTables>()
+          .selectFrom("files_file")
+          .select("id")
+          .where((eb) => eb.and({ id, account, mode }))
+          .executeTakeFirst(),
+      ),
+      (row) => row !== undefined,
+    )
+
+const markFile =
+  (deps: FilesDeps): Files["mark"] =>
+  (tenant, id, status, details, tx) => {
+    if (!isFileId(id)) return Effect.succeed(false)
+    const set = { status, status_details: details ?? null }
+    return Effect.map(
+      deps.database.run(() =>
+        deps.database
+          .queries<FilesTables>(tx)
+          .updateTable("files_file")
+          .set(set)
+          .where("id", "=", id)
+          .where("account", "=", tenant.account)
+          .where("mode", "=", tenant.mode)
+          .where("deleted_at", "is", null)
+          .executeTakeFirst(),
+      ),
+      ({ numUpdatedRows }) => numUpdatedRows > 0n,
+    )
+  }
+
+const removeFile =
+  (deps: FilesDeps): Files["remove"] =>
+  (tenant, id, tx) => {
+    if (!isFileId(id)) return Effect.succeed(false)
+    // nobody tells us when a foreign transaction commits, so the sweeper has it at its next turn
+    if (tx) return Effect.map(deleteFile(deps, tenant, id, tx, 0), (key) => key !== undefined)
+    const deleted = deps.database.transaction((own) => deleteFile(deps, tenant, id, own))
+    return Effect.flatMap(deleted, (key) =>
+      key === undefined ? Effect.succeed(false) : Effect.as(purge(deps, [key]), true),
+    )
+  }
+
+export const makeFiles = (deps: FilesDeps): Files => ({
+  find: (tenant, id) => Effect.map(findFile(deps, tenant, id), (row) => row && toStored(row)),
+  knows: knowsFile(deps),
+  read: ({ blobKey }, range) => deps.storage.get(blobKey, range),
+  newId: () => deps.ids.make("file-"),
+  newBlobKey: (tenant) => makeBlobKey(deps.ids, tenant),
+  create: ({ id, tenant, filename, purpose, blobKey, bytes, expiresMs }, tx) =>
+    Effect.map(
+      insertFile(
+        deps,
+        {
+          id,
+          tenant,
+          filename,
+          purpose,
+          blob_key: blobKey,
+          bytes,
+          expires_at: new Date(expiresMs),
+          counted: false,
+        },
+        tx,
+      ),
+      toStored,
+    ),
+  mark: markFile(deps),
+  remove: removeFile(deps),
+})

@@ -1,0 +1,39 @@
+import { Effect } from "effect"
+import { type ApiError, apiError, type FilePurpose } from "../../../core/index.ts"
+
+export type UploadPurpose = Extract<FilePurpose, "batch_input" | "knowledge">
+
+const aliases: Readonly<Record<string, FilePurpose>> = {
+  batch: "batch_input",
+  batch_input: "batch_input",
+  knowledge: "knowledge",
+  batch_output: "batch_output",
+  batch_error: "batch_error",
+}
+
+const refuse = (why: string) =>
+  Effect.fail(apiError("invalid_request_error", `purpose: ${why}`, { param: "purpose" }))
+const known = (purpose: string): FilePurpose | undefined =>
+  Object.hasOwn(aliases, purpose) ? aliases[purpose] : undefined
+
+/** Of a file that a customer brings. */
+export const readUploadPurpose = (given: string): Effect.Effect<UploadPurpose, ApiError> => {
+  const purpose = known(given)
+  if (purpose === "batch_input" || purpose === "knowledge") return Effect.succeed(purpose)
+  return refuse(
+    purpose === undefined
+      ? "must be batch_input (or batch) or knowledge"
+      : `files of the purpose ${purpose} are made by batches, and can't be uploaded`,
+  )
+}
+
+/** Of a list; empty is as if absent. */
+export const readPurposeFilter = (
+  given: string | undefined,
+): Effect.Effect<FilePurpose | undefined, ApiError> => {
+  if (given === undefined || given === "") return Effect.succeed(undefined)
+  const purpose = known(given)
+  return purpose === undefined
+    ? refuse("must be batch_input (or batch), knowledge, batch_output or batch_error")
+    : Effect.succeed(purpose)
+}

@@ -1,0 +1,52 @@
+import { Cause, Effect } from "effect"
+import { emptyTrash } from "../blobs/deletion-queue.ts"
+import type { FilesDeps } from "../deps.ts"
+import { expireUploads } from "../uploads/close-upload.ts"
+import { abandonLapsed, expireFiles, forgetOld } from "./expire.ts"
+import { throwOrphans } from "./orphans.ts"
+
+const turnMs = 4_000
+const turnsPerMinute = 15
+const turnsPerHour = 900
+
+/** One kind of work; its failure is logged, and stops neither the others nor the next turn. */
+const careful = <E>(
+  deps: FilesDeps,
+  what: string,
+  work: Effect.Effect<number, E>,
+): Effect.Effect<void> =>
+  work.pipe(
+    Effect.tap((count) => Effect.sync(() => count > 0 && deps.log.info(what, { count }))),
+    Effect.catchCause((cause) =>
+      Cause.hasInterruptsOnly(cause)
+        ? Effect.interrupt
+        : Effect.sync(() => deps.log.warn(`${what}: failed`, { cause: Cause.pretty(cause) })),
+    ),
+    Effect.asVoid,
+  )
+
+export const sweepMinutely = (deps: FilesDeps): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    yield* careful(deps, "unfinished uploads given up", abandonLapsed(deps))
+    yield* careful(deps, "uploads expired", expireUploads(deps))
+    yield* careful(deps, "files expired", expireFiles(deps))
+  })
+
+export const sweepHourly = (deps: FilesDeps): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    yield* careful(deps, "orphan blobs found", throwOrphans(deps))
+    yield* careful(deps, "old rows forgotten", forgetOld(deps))
+  })
+
+/** Every server sweeps; several at once do no harm. Deleted bytes are gone within two turns also when the server that deleted them died. */
+export const keepSwept = (deps: FilesDeps): Effect.Effect<never> => {
+  let turn = 0
+  return Effect.suspend(() =>
+    Effect.gen(function* () {
+      if (turn % turnsPerHour === 0) yield* sweepHourly(deps)
+      if (turn % turnsPerMinute === 0) yield* sweepMinutely(deps)
+      yield* careful(deps, "deleted blobs removed", emptyTrash(deps))
+      turn += 1
+    }),
+  ).pipe(Effect.andThen(Effect.sleep(turnMs)), Effect.forever)
+}

@@ -1,0 +1,144 @@
+import { Effect } from "effect"
+import {
+  type ApiError,
+  type Call,
+  defineEndpoint,
+  type Endpoint,
+  type MultipartBody,
+  megabyte,
+  type Plan,
+  type Tenant,
+  type WhenStarted,
+} from "../../../core/index.ts"
+import { hasRoom } from "../blobs/quota.ts"
+import type { FilesDeps } from "../deps.ts"
+import { type Failure, freePlan } from "../free-plan.ts"
+import { tenantOf } from "../tenant.ts"
+import { addPart, maxPartBytes } from "./add-part.ts"
+import { cancelUpload } from "./close-upload.ts"
+import { completeUpload } from "./complete-upload.ts"
+import { createUpload, readUpload } from "./create-upload.ts"
+import { retrieveUpload } from "./retrieve-upload.ts"
+import {
+  CompleteUpload,
+  CreateUpload,
+  PartReply,
+  toPart,
+  toUpload,
+  UploadReply,
+} from "./upload-schema.ts"
+
+const common = { access: "key", maxBodyBytes: megabyte } as const
+
+/** Every one of them answers with JSON. */
+const planOf = <Body>(
+  started: WhenStarted<FilesDeps>,
+  call: Call<Body>,
+  work: (deps: FilesDeps, tenant: Tenant, id: string) => Effect.Effect<unknown, Failure>,
+): Effect.Effect<Plan, ApiError> =>
+  Effect.map(Effect.all([started, tenantOf(call)]), ([deps, tenant]) =>
+    freePlan(
+      deps.log,
+      Effect.map(work(deps, tenant, call.params.id ?? ""), (json) => ({ status: 200, json })),
+    ),
+  )
+
+const create = (started: WhenStarted<FilesDeps>) =>
+  defineEndpoint({
+    ...common,
+    id: "uploads.create",
+    summary: "Begins the upload of a file in parts, up to 100 MB. It expires after an hour.",
+    method: "POST",
+    path: "/v1/uploads",
+    body: CreateUpload,
+    reply: UploadReply,
+    creates: true,
+    plan: (call) =>
+      Effect.gen(function* () {
+        const deps = yield* started
+        const tenant = yield* tenantOf(call)
+        const upload = yield* readUpload(deps, call.body)
+        const work = Effect.map(createUpload(deps, tenant, upload), (row) => ({
+          status: 200,
+          json: toUpload(row, row.status),
+        }))
+        return freePlan(deps.log, work, hasRoom(deps.database, deps.limits, tenant, upload.bytes))
+      }),
+  })
+
+const retrieve = (started: WhenStarted<FilesDeps>) =>
+  defineEndpoint({
+    ...common,
+    id: "uploads.retrieve",
+    summary: "One upload.",
+    method: "GET",
+    path: "/v1/uploads/{id}",
+    body: "none",
+    reply: UploadReply,
+    plan: (call) =>
+      planOf(started, call, (deps, tenant, id) =>
+        Effect.map(retrieveUpload(deps, tenant, id), ({ upload, status, file }) =>
+          toUpload(upload, status, file),
+        ),
+      ),
+  })
+
+const part = (started: WhenStarted<FilesDeps>) =>
+  defineEndpoint<MultipartBody>({
+    ...common,
+    id: "uploads.parts.create",
+    summary: "Adds a part to an upload: a form with `data`.",
+    method: "POST",
+    path: "/v1/uploads/{id}/parts",
+    body: "multipart",
+    // and room for the form around it
+    maxBodyBytes: maxPartBytes + megabyte,
+    reply: PartReply,
+    creates: true,
+    plan: (call) =>
+      planOf(started, call, (deps, tenant, id) =>
+        Effect.map(addPart(deps, tenant, id, call.body), toPart),
+      ),
+  })
+
+const complete = (started: WhenStarted<FilesDeps>) =>
+  defineEndpoint({
+    ...common,
+    id: "uploads.complete",
+    summary:
+      "Makes a file of the parts, in the order given; together they must have the bytes that were announced.",
+    method: "POST",
+    path: "/v1/uploads/{id}/complete",
+    body: CompleteUpload,
+    reply: UploadReply,
+    creates: true,
+    plan: (call) =>
+      planOf(started, call, (deps, tenant, id) =>
+        Effect.map(completeUpload(deps, tenant, id, call.body), ({ upload, file }) =>
+          toUpload(upload, upload.status, file),
+        ),
+      ),
+  })
+
+const cancel = (started: WhenStarted<FilesDeps>) =>
+  defineEndpoint({
+    ...common,
+    id: "uploads.cancel",
+    summary: "Cancels an upload; its parts are dropped.",
+    method: "POST",
+    path: "/v1/uploads/{id}/cancel",
+    body: "none",
+    reply: UploadReply,
+    plan: (call) =>
+      planOf(started, call, (deps, tenant, id) =>
+        Effect.map(cancelUpload(deps, tenant, id), (row) => toUpload(row, row.status)),
+      ),
+  })
+
+export const uploadEndpoints = (started: WhenStarted<FilesDeps>): readonly Endpoint[] => [
+  create(started),
+  retrieve(started),
+  part(started),
+  complete(started),
+  cancel(started),
+]

@@ -1,0 +1,238 @@
+import { Effect, type Scope } from "effect"
+import {
+  type ApiError,
+  apiError,
+  type Call,
+  defineEndpoint,
+  type Endpoint,
+  firstOf,
+  isApiError,
+  type Json,
+  listSchema,
+  megabyte,
+  type Plan,
+  type PortError,
+  placeOf,
+  type Reply,
+  readPage,
+  type Strings,
+  type Tenant,
+  toList,
+  type WhenStarted,
+} from "../../../core/index.ts"
+import type { WebhookDeps } from "../deps.ts"
+import { makeDeliveryRows } from "../rows/delivery-rows.ts"
+import { makeRegistrationRows } from "../rows/registration-rows.ts"
+import {
+  createWebhook,
+  deleteWebhook,
+  findWebhook,
+  redeliver,
+  rotateSecret,
+  testWebhook,
+} from "./registrations.ts"
+import { toDelivery, toWebhook } from "./reply-encoding.ts"
+import { CreateWebhook, DeletedWebhook, Delivery, NewWebhookReply, WebhookReply } from "./schema.ts"
+
+const common = { access: "key", maxBodyBytes: megabyte } as const
+const item = "/v1/webhooks/{id}"
+
+/** Of replies that show a secret. */
+const onlyOnce = { "cache-control": "no-store" }
+
+type Work = Effect.Effect<Reply, ApiError | PortError, Scope.Scope>
+
+const failedBy = (deps: WebhookDeps) => (error: ApiError | PortError) => {
+  if (isApiError(error)) return error
+  deps.log.error("a port failed", { port: error.port, reason: error.message })
+  return apiError(error.busy ? "backend_busy" : "internal_error")
+}
+
+/** Costs nothing. */
+const plan = <Body>(
+  started: WhenStarted<WebhookDeps>,
+  call: Call<Body>,
+  work: (deps: WebhookDeps, tenant: Tenant) => Work,
+): Effect.Effect<Plan, ApiError> =>
+  Effect.flatMap(started, (deps) => {
+    if (!call.caller) return Effect.fail(apiError("authentication_error"))
+    return Effect.succeed({
+      bound: {},
+      run: Effect.mapError(work(deps, call.caller.tenant), failedBy(deps)),
+    })
+  })
+
+const ok = (json: Json, headers: Strings = {}): Reply => ({ status: 200, headers, json })
+
+const list = (started: WhenStarted<WebhookDeps>) =>
+  defineEndpoint({
+    ...common,
+    id: "webhooks.list",
+    summary: "The webhooks, newest first.",
+    method: "GET",
+    path: "/v1/webhooks",
+    body: "none",
+    reply: listSchema(WebhookReply, "WebhookList"),
+    plan: (call) =>
+      Effect.flatMap(readPage(call.query), (page) =>
+        plan(started, call, (deps, tenant) =>
+          Effect.gen(function* () {
+            const rows = makeRegistrationRows(deps.database)
+            const before = yield* placeOf(page.after, (id) =>
+              Effect.map(rows.get(tenant, id), (row) => row?.seq),
+            )
+            const found = firstOf(yield* rows.list(tenant, page.limit + 1, before), page)
+            return ok(toList(found.rows.map(toWebhook), found.hasMore))
+          }),
+        ),
+      ),
+  })
+
+/** What can be said of the address now; where its name leads is looked at with every delivery. */
+const checkUrl = (started: WhenStarted<WebhookDeps>, url: string): Effect.Effect<void, ApiError> =>
+  Effect.flatMap(started, ({ outbound }) => {
+    const refusal = outbound.refusal(url)
+    return refusal === undefined
+      ? Effect.void
+      : Effect.fail(apiError("invalid_request_error", `url: ${refusal}`, { param: "url" }))
+  })
+
+const create = (started: WhenStarted<WebhookDeps>) =>
+  defineEndpoint({
+    ...common,
+    id: "webhooks.create",
+    summary: "Registers a webhook, and shows its secret this once.",
+    method: "POST",
+    path: "/v1/webhooks",
+    body: CreateWebhook,
+    reply: NewWebhookReply,
+    creates: true,
+    plan: (call) =>
+      Effect.andThen(
+        checkUrl(started, call.body.url),
+        plan(started, call, (deps, tenant) =>
+          Effect.map(createWebhook(deps, tenant, call.body), ({ row, secret }) =>
+            ok({ ...toWebhook(row), secret }, onlyOnce),
+          ),
+        ),
+      ),
+  })
+
+const get = (started: WhenStarted<WebhookDeps>) =>
+  defineEndpoint({
+    ...common,
+    id: "webhooks.get",
+    summary: "One webhook.",
+    method: "GET",
+    path: item,
+    body: "none",
+    reply: WebhookReply,
+    plan: (call) =>
+      plan(started, call, (deps, tenant) =>
+        Effect.map(findWebhook(deps, tenant, call.params.id ?? ""), (row) => ok(toWebhook(row))),
+      ),
+  })
+
+const remove = (started: WhenStarted<WebhookDeps>) =>
+  defineEndpoint({
+    ...common,
+    id: "webhooks.delete",
+    summary: "Deletes a webhook; what waits for a retry is given up.",
+    method: "DELETE",
+    path: item,
+    body: "none",
+    reply: DeletedWebhook,
+    plan: (call) => {
+      const { id = "" } = call.params
+      return plan(started, call, (deps, tenant) =>
+        Effect.as(deleteWebhook(deps, tenant, id), ok({ id, object: "webhook", deleted: true })),
+      )
+    },
+  })
+
+const rotate = (started: WhenStarted<WebhookDeps>) =>
+  defineEndpoint({
+    ...common,
+    id: "webhooks.rotate",
+    summary: "Gives a new secret; for 24 hours the old one signs too.",
+    method: "POST",
+    path: `${item}/rotate`,
+    body: "none",
+    reply: NewWebhookReply,
+    creates: true,
+    plan: (call) =>
+      plan(started, call, (deps, tenant) =>
+        Effect.map(rotateSecret(deps, tenant, call.params.id ?? ""), ({ row, secret }) =>
+          ok({ ...toWebhook(row), secret }, onlyOnce),
+        ),
+      ),
+  })
+
+const test = (started: WhenStarted<WebhookDeps>) =>
+  defineEndpoint({
+    ...common,
+    id: "webhooks.test",
+    summary: "Sends the event webhook.test, once, at once.",
+    method: "POST",
+    path: `${item}/test`,
+    body: "none",
+    reply: Delivery,
+    creates: true,
+    plan: (call) =>
+      plan(started, call, (deps, tenant) =>
+        Effect.map(testWebhook(deps, tenant, call.params.id ?? ""), (row) => ok(toDelivery(row))),
+      ),
+  })
+
+const listDeliveries = (started: WhenStarted<WebhookDeps>) =>
+  defineEndpoint({
+    ...common,
+    id: "webhooks.deliveries.list",
+    summary: "What was sent to a webhook, newest first, with the exact bodies.",
+    method: "GET",
+    path: `${item}/deliveries`,
+    body: "none",
+    reply: listSchema(Delivery, "WebhookDeliveryList"),
+    plan: (call) =>
+      Effect.flatMap(readPage(call.query), (page) =>
+        plan(started, call, (deps, tenant) =>
+          Effect.gen(function* () {
+            const { id } = yield* findWebhook(deps, tenant, call.params.id ?? "")
+            const rows = makeDeliveryRows(deps.database)
+            const before = yield* placeOf(page.after, (delivery) => rows.place(id, delivery))
+            const found = firstOf(yield* rows.list(id, page.limit + 1, before), page)
+            return ok(toList(found.rows.map(toDelivery), found.hasMore))
+          }),
+        ),
+      ),
+  })
+
+const again = (started: WhenStarted<WebhookDeps>) =>
+  defineEndpoint({
+    ...common,
+    id: "webhooks.deliveries.redeliver",
+    summary: "Sends a delivery again, also after a success.",
+    method: "POST",
+    path: `${item}/deliveries/{delivery_id}/redeliver`,
+    body: "none",
+    reply: Delivery,
+    creates: true,
+    plan: (call) => {
+      const { id = "", delivery_id = "" } = call.params
+      return plan(started, call, (deps, tenant) =>
+        Effect.map(redeliver(deps, tenant, id, delivery_id), (row) => ok(toDelivery(row))),
+      )
+    },
+  })
+
+/** Everything under `/v1/webhooks`. */
+export const webhookEndpoints = (started: WhenStarted<WebhookDeps>): readonly Endpoint[] => [
+  list(started),
+  create(started),
+  get(started),
+  remove(started),
+  rotate(started),
+  test(started),
+  listDeliveries(started),
+  again(started),
+]
