@@ -1,21 +1,43 @@
-import { sql } from "kysely"
+import { existsSync } from "node:fs"
+import { readFile } from "node:fs/promises"
+import { type Kysely, sql } from "kysely"
 import type { Migrations } from "../../core/index.ts"
-import { admitFunctions } from "./admit-sql.ts"
-import { settleFunctions } from "./settle-sql.ts"
-import { tables } from "./tables-sql.ts"
+
+/** The files are beside the sources; the compiler does not copy them to `dist/`. */
+const sqlFile = (name: string): URL => {
+  const file = `sql/${name}.sql`
+  const beside = new URL(file, import.meta.url)
+  return existsSync(beside)
+    ? beside
+    : new URL(`../../../plugins/billing-ledger/${file}`, import.meta.url)
+}
+
+const runFiles = async (db: Kysely<unknown>, names: readonly string[]): Promise<void> => {
+  for (const name of names) await sql.raw(await readFile(sqlFile(name), "utf8")).execute(db)
+}
+
+/** Functions of LANGUAGE sql come before those that call them. */
+const functions = [
+  "calendar",
+  "lock",
+  "admit",
+  "uncount",
+  "close",
+  "close-late",
+  "settle",
+  "adjust",
+] as const
 
 export const migrations: Migrations = {
-  "001-ledger": {
+  "001-ledger": { up: (db) => runFiles(db, ["tables", "types"]) },
+  // only lines of batches have a parent, so other calls don't pay for this index
+  "002-children": {
     up: async (db) => {
-      for (const statement of [...tables, ...admitFunctions, ...settleFunctions])
-        await statement.execute(db)
+      await sql`CREATE INDEX ledger_call_children ON ledger_call (parent_id) WHERE parent_id IS NOT NULL`.execute(
+        db,
+      )
     },
   },
-  // of lines of batches only, so other calls don't pay for it
-  "002-children": {
-    up: async (db) =>
-      void (await sql`CREATE INDEX ledger_call_children ON ledger_call (parent_id) WHERE parent_id IS NOT NULL`.execute(
-        db,
-      )),
-  },
+  // databases of earlier versions got the functions in 001; a changed file needs a migration of its own
+  "003-functions": { up: (db) => runFiles(db, functions) },
 }

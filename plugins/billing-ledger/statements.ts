@@ -43,8 +43,7 @@ const admission = (
     // a dashboard session has limits too: one set for the account
     key_id: keyId ?? `session:${tenant.account}`,
     mode: tenant.mode,
-    // the SQL function's word for it, which is in the databases of earlier versions
-    counts: counts === "peek" ? "none" : counts,
+    counts,
     hold_micros: asksForMoney ? int8(holdMicros) : "0",
     endpoint,
     request_id: requestId,

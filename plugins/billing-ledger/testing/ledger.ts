@@ -6,6 +6,7 @@ import {
   costOf,
   defaultLimits,
   type Endpoint,
+  type Migrations,
   parsePrice,
   priceTag,
   type Settlement,
@@ -35,8 +36,11 @@ export interface Spent {
 }
 
 /** The real ledger on a real database, and the endpoints behind the real call path. */
-export const openTestLedger = async ({ database }: TestDatabase) => {
-  await Effect.runPromise(database.migrate("billing-ledger", migrations))
+export const openTestLedger = async (
+  { database }: TestDatabase,
+  migrationsToRun: Migrations = migrations,
+) => {
+  await Effect.runPromise(database.migrate("billing-ledger", migrationsToRun))
   const deps = callPathFixture()
   const { clock, log } = deps
   const settings = { maxGathered: 128, maxInFlight: 2, maxWaiting: 10_000 }
