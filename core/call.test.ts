@@ -241,7 +241,11 @@ describe("a call that fails", () => {
     })
     expect(last()).toMatchObject({ state: "voided" })
     expect(fixture.log.lines).toMatchObject([
-      { level: "error", fields: { cause: expect.stringContaining("secret detail") } },
+      {
+        level: "error",
+        event: "plugin.threw",
+        fields: { cause: expect.stringContaining("secret detail") },
+      },
     ])
   })
 

@@ -40,7 +40,11 @@ const remember = (store: Idempotency, log: Log, caller: Caller, key: string, rep
       })
     : store.forget(caller.tenant, key)
   return Effect.catch(write, (error) =>
-    Effect.sync(() => log.error("a reply could not be remembered", { reason: error.message })),
+    Effect.sync(() =>
+      log.error("idempotency.reply_not_stored", "a reply could not be remembered", {
+        reason: error.message,
+      }),
+    ),
   )
 }
 

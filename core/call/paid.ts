@@ -121,7 +121,10 @@ export const paid = (
     const settleCut = settle(clientGone).pipe(
       Effect.catchCause((cause) =>
         Effect.sync(() =>
-          parts.log.error("settlement failed", { call_id: call.id, cause: Cause.pretty(cause) }),
+          parts.log.error("ledger.settlement_failed", "settlement failed", {
+            call_id: call.id,
+            cause: Cause.pretty(cause),
+          }),
         ),
       ),
     )

@@ -6,21 +6,23 @@ import type { Log } from "../services/log.ts"
 export const seal = (
   log: Log,
 ): (<A, R>(effect: Effect.Effect<A, ApiError | PortError, R>) => Effect.Effect<A, ApiError, R>) => {
-  const internal = (message: string, fields: Record<string, unknown>) =>
-    Effect.suspend(() => {
-      log.error(message, fields)
-      return Effect.fail(apiError("internal_error"))
-    })
+  const internal = Effect.fail(apiError("internal_error"))
   const onPortError = ({
     busy,
     port,
     message: reason,
     cause,
   }: PortError): Effect.Effect<never, ApiError> =>
-    busy
-      ? Effect.fail(apiError("backend_busy"))
-      : internal("a port failed", { port, reason, cause: String(cause ?? "") })
+    Effect.suspend(() => {
+      if (busy) return Effect.fail(apiError("backend_busy"))
+      log.error("port.failed", "a port failed", { port, reason, cause: String(cause ?? "") })
+      return internal
+    })
   const onDefect = (defect: unknown) =>
-    internal("a plugin threw", { cause: defect instanceof Error ? defect.stack : String(defect) })
+    Effect.suspend(() => {
+      const thrown = defect instanceof Error ? defect.stack : String(defect)
+      log.error("plugin.threw", "a plugin threw", { cause: thrown })
+      return internal
+    })
   return (effect) => Effect.catchDefect(Effect.catchTag(effect, "PortError", onPortError), onDefect)
 }

@@ -35,10 +35,17 @@ export const makeBackground = (log: Log): Effect.Effect<Background, never, Scope
       pending: () => pending,
       later: (name, work) => {
         const logged = Effect.catchCause(Effect.asVoid(work), (cause) =>
-          Effect.sync(() => log.error(`${name} failed`, { cause: Cause.pretty(cause) })),
+          Effect.sync(() =>
+            log.error("account.background_failed", `${name} failed`, {
+              cause: Cause.pretty(cause),
+            }),
+          ),
         )
         if (Queue.offerUnsafe(waiting, Effect.ensuring(logged, done))) pending += 1
-        else log.error(`${name} was dropped: too much waits`, { waiting: maxWaiting })
+        else
+          log.error("account.background_dropped", `${name} was dropped: too much waits`, {
+            waiting: maxWaiting,
+          })
       },
     }
   })

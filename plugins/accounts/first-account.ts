@@ -15,7 +15,9 @@ export const ensureFirstAccount = (
     const before = yield* parts.accounts.first()
     const created = before ? undefined : yield* makeFirstAccount(parts)
     if (created) {
-      parts.log.info("the first account was made", { file: parts.credentials.path })
+      parts.log.info("account.first_created", "the first account was made", {
+        file: parts.credentials.path,
+      })
       return { created }
     }
     const account = before ?? (yield* parts.accounts.first())

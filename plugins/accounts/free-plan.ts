@@ -13,7 +13,7 @@ const toApiError =
   (log: Log) =>
   ({ busy, port, message: reason, cause }: PortError): ApiError => {
     if (busy) return apiError("backend_busy")
-    log.error("a port failed", { port, reason, cause: String(cause ?? "") })
+    log.error("port.failed", "a port failed", { port, reason, cause: String(cause ?? "") })
     return apiError("internal_error")
   }
 

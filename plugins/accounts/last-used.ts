@@ -32,7 +32,9 @@ export const makeLastUsed = (keys: KeyRows, clock: Clock, log: Log): LastUsed =>
     }).pipe(
       Effect.catchCause((cause) =>
         Effect.sync(() =>
-          log.warn("when keys were last used could not be written", { cause: Cause.pretty(cause) }),
+          log.warn("key.last_use_not_stored", "when keys were last used could not be written", {
+            cause: Cause.pretty(cause),
+          }),
         ),
       ),
     ),

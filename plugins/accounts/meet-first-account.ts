@@ -29,14 +29,22 @@ const takeUpKey = (
     }
     const isNew = yield* database.transaction((tx) => insertKeyUnlessThere(parts, system, key, tx))
     if (isNew)
-      return log.info("RAKIT_API_KEY is new, so it was added to the keys of the first account", {
-        key_id: id,
-      })
+      return log.info(
+        "key.configured_added",
+        "RAKIT_API_KEY is new, so it was added to the keys of the first account",
+        {
+          key_id: id,
+        },
+      )
     const known = yield* keyOf(parts, given.apiKey)
     if (known?.revoked)
-      log.warn("RAKIT_API_KEY was revoked, and stays so; set another", { key_id: known.id })
+      log.warn("key.configured_revoked", "RAKIT_API_KEY was revoked, and stays so; set another", {
+        key_id: known.id,
+      })
     else if (known && known.caller.tenant.account !== account.id)
-      log.warn("RAKIT_API_KEY is a key of another account", { key_id: known.id })
+      log.warn("key.configured_of_other", "RAKIT_API_KEY is a key of another account", {
+        key_id: known.id,
+      })
   })
 
 const sayWhatIsIgnored = (
@@ -45,9 +53,15 @@ const sayWhatIsIgnored = (
 ): Effect.Effect<void, FirstAccountError> =>
   Effect.gen(function* () {
     if (given.email !== undefined && given.email !== account.email)
-      log.warn("RAKIT_ADMIN_EMAIL is ignored: the first account exists, with another address")
+      log.warn(
+        "account.configured_email_ignored",
+        "RAKIT_ADMIN_EMAIL is ignored: the first account exists, with another address",
+      )
     if (given.password !== undefined && !(yield* isPassword(account.password_hash, given.password)))
-      log.warn("RAKIT_ADMIN_PASSWORD is ignored: the first account exists, with another password")
+      log.warn(
+        "account.configured_password_ignored",
+        "RAKIT_ADMIN_PASSWORD is ignored: the first account exists, with another password",
+      )
   })
 
 /** The port may have changed. A file that is lost, or holds no key of ours, is left alone. */
@@ -60,7 +74,11 @@ const refreshFile = (parts: FirstAccountParts): Effect.Effect<void, FirstAccount
     if (!key || key.revoked) return
     yield* credentials
       .write({ ...file, base_url })
-      .pipe(Effect.catchTag("PluginError", (error) => Effect.sync(() => log.warn(error.message))))
+      .pipe(
+        Effect.catchTag("PluginError", (error) =>
+          Effect.sync(() => log.warn("account.credentials_not_written", error.message)),
+        ),
+      )
   })
 
 /** A boot that finds the first account. */

@@ -41,11 +41,13 @@ export const keepSwept = (
 ): Effect.Effect<never> =>
   sweep.pipe(
     Effect.tap((rows) =>
-      Effect.sync(() => log.debug("expired tokens, keys and attempts swept", { rows })),
+      Effect.sync(() =>
+        log.debug("account.rows_swept", "expired tokens, keys and attempts swept", { rows }),
+      ),
     ),
     Effect.catchCause((cause) =>
       Effect.sync(() =>
-        log.warn("expired tokens, keys and attempts could not be swept", {
+        log.warn("account.sweep_failed", "expired tokens, keys and attempts could not be swept", {
           cause: Cause.pretty(cause),
         }),
       ),

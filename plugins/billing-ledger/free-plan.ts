@@ -14,7 +14,7 @@ export const clientError =
   (error: ApiError | PortError): ApiError => {
     if (!(error instanceof PortError)) return error
     if (error.busy) return apiError("backend_busy")
-    log.error("a port failed", {
+    log.error("port.failed", "a port failed", {
       port: error.port,
       reason: error.message,
       cause: String(error.cause ?? ""),

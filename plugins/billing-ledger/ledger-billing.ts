@@ -82,7 +82,7 @@ const makeSteps = (
         }).pipe(
           Effect.tapError((error) =>
             Effect.sync(() =>
-              log.warn("a statement of the ledger failed", {
+              log.warn("ledger.statement_failed", "a statement of the ledger failed", {
                 statement,
                 calls: items.length,
                 reason: error.message,

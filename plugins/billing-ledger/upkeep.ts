@@ -16,7 +16,9 @@ const forever = (
   turn.pipe(
     Effect.catchCause((cause) =>
       Effect.sync(() =>
-        log.warn(`${what} failed; it will be tried again`, { cause: Cause.pretty(cause) }),
+        log.warn("ledger.upkeep_failed", `${what} failed; it will be tried again`, {
+          cause: Cause.pretty(cause),
+        }),
       ),
     ),
     Effect.andThen(Effect.sleep(everyMs)),
@@ -40,6 +42,7 @@ export const keepUp = (
       if (calls === 0) return
       expired.add(calls)
       log.warn(
+        "ledger.calls_expired",
         "calls of dead replicas, or beyond their time, expired; their holds and slots are free again",
         { calls },
       )
@@ -50,9 +53,13 @@ export const keepUp = (
     Effect.timeout(stopWithin),
     Effect.catchCause((cause) =>
       Effect.sync(() =>
-        log.warn("the ledger's lease was not given up; it ends by itself", {
-          cause: Cause.pretty(cause),
-        }),
+        log.warn(
+          "ledger.lease_not_released",
+          "the ledger's lease was not given up; it ends by itself",
+          {
+            cause: Cause.pretty(cause),
+          },
+        ),
       ),
     ),
   )

@@ -33,7 +33,10 @@ const poolOptions = (
       0,
       63,
     ),
-  onLost: (error) => deps.log.warn("a database connection was lost", { reason: error.message }),
+  onLost: (error) =>
+    deps.log.warn("database.connection_lost", "a database connection was lost", {
+      reason: error.message,
+    }),
 })
 
 /** For a migration: it takes as long as it takes. */
@@ -85,6 +88,6 @@ export const openPostgres = (
     const { database } = yield* Effect.acquireRelease(open, ({ close }) =>
       Effect.promise(close).pipe(Effect.timeoutOption(longestClose)),
     )
-    deps.log.debug("the database is ready", { version })
+    deps.log.debug("database.ready", "the database is ready", { version })
     return { database, ping: pingOf(database) }
   })

@@ -16,7 +16,7 @@ export const tooLarge = (maxBytes: number): ApiError =>
   })
 
 const internal = (log: Log, reason: string, cause?: unknown): ApiError => {
-  log.error("a port failed", { reason, cause: String(cause ?? "") })
+  log.error("port.failed", "a port failed", { reason, cause: String(cause ?? "") })
   return apiError("internal_error")
 }
 
@@ -28,7 +28,7 @@ export const toApiError =
       case "ApiError":
         return error
       case "StorageFull":
-        log.error("the disk is full", { key: error.key })
+        log.error("storage.full", "the disk is full", { key: error.key })
         return apiError("storage_full")
       case "BlobTooLarge":
         return tooLarge(error.maxBytes)

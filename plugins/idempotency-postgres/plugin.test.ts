@@ -62,7 +62,12 @@ it("remembers across restarts, and a server that starts sweeps what has expired"
   const third = await start(clock)
   await vi.waitFor(() =>
     expect(third.log.lines).toEqual([
-      { level: "debug", message: "expired idempotency keys swept", fields: { rows: 1 } },
+      {
+        level: "debug",
+        event: "idempotency.keys_swept",
+        message: "expired idempotency keys swept",
+        fields: { rows: 1 },
+      },
     ]),
   )
   await third.stop()

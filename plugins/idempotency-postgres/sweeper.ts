@@ -29,10 +29,16 @@ export const sweepHourly = (
   log: Log,
 ): Effect.Effect<never> =>
   sweep.pipe(
-    Effect.tap((rows) => Effect.sync(() => log.debug("expired idempotency keys swept", { rows }))),
+    Effect.tap((rows) =>
+      Effect.sync(() =>
+        log.debug("idempotency.keys_swept", "expired idempotency keys swept", { rows }),
+      ),
+    ),
     Effect.catchCause((cause) =>
       Effect.sync(() =>
-        log.warn("expired idempotency keys could not be swept", { cause: Cause.pretty(cause) }),
+        log.warn("idempotency.sweep_failed", "expired idempotency keys could not be swept", {
+          cause: Cause.pretty(cause),
+        }),
       ),
     ),
     Effect.andThen(Effect.sleep("1 hour")),

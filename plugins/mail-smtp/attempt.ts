@@ -39,14 +39,18 @@ export const makeAttempt = ({
   const giveUp = (claimed: Claimed, reason: string) =>
     Effect.map(rows.giveUp(claimed), () => {
       counter.add(1, { outcome: "given_up" })
-      log.error("a mail was given up", { mail: claimed.id, attempts: claimed.attempts, reason })
+      log.error("mail.given_up", "a mail was given up", {
+        mail: claimed.id,
+        attempts: claimed.attempts,
+        reason,
+      })
     })
   const failed = (claimed: Claimed, { reason, isPermanent }: DeliveryFailed) => {
     if (isPermanent || claimed.attempts >= maxAttempts) return giveUp(claimed, reason)
     const waitMs = Math.round(waitAfterMs(claimed.attempts, random))
     return Effect.map(rows.retry(claimed, waitMs), () => {
       counter.add(1, { outcome: "retried" })
-      log.warn("a mail could not be delivered and will be tried again", {
+      log.warn("mail.delivery_failed", "a mail could not be delivered and will be tried again", {
         mail: claimed.id,
         attempts: claimed.attempts,
         waitMs,
@@ -57,7 +61,7 @@ export const makeAttempt = ({
   const done = (claimed: Claimed, outcome: "delivered" | "written" | "dropped") =>
     Effect.map(Effect.retry(rows.remove(claimed), persistently), () => {
       counter.add(1, { outcome })
-      log.debug("a mail has left the outbox", {
+      log.debug("mail.sent", "a mail has left the outbox", {
         mail: claimed.id,
         attempts: claimed.attempts,
         outcome,

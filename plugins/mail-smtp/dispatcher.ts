@@ -27,12 +27,16 @@ export const makeDispatcher = (
   const onTheWay = new Set<Fiber.Fiber<void>>()
   let pauseMs = shortestMs
 
-  const failed = (what: string) => (cause: Cause.Cause<PortError>) =>
-    Effect.sync(() => log.warn(what, { cause: Cause.pretty(cause) }))
   const deliver = (claimed: Claimed) =>
     attempt(claimed).pipe(
-      Effect.tapCause(
-        failed("an attempt to deliver a mail failed; it will be tried again when its lease ends"),
+      Effect.tapCause((cause) =>
+        Effect.sync(() =>
+          log.warn(
+            "mail.attempt_failed",
+            "an attempt to deliver a mail failed; it will be tried again when its lease ends",
+            { cause: Cause.pretty(cause) },
+          ),
+        ),
       ),
       Effect.ignore,
       Effect.ensuring(places.release(1)),
@@ -59,10 +63,12 @@ export const makeDispatcher = (
   )
   const loop = turn.pipe(
     Effect.catchCause((cause) =>
-      Effect.andThen(
-        failed("the mail outbox could not be read; it will be tried again")(cause),
-        Effect.sleep(longestMs),
-      ),
+      Effect.suspend(() => {
+        log.warn("mail.poll_failed", "the mail outbox could not be read; it will be tried again", {
+          cause: Cause.pretty(cause),
+        })
+        return Effect.sleep(longestMs)
+      }),
     ),
     Effect.forever,
   )

@@ -41,11 +41,15 @@ export const folderDelivery = (folder: string, from: Address, log: Log): Deliver
         }),
     }).pipe(
       Effect.map((file) => {
-        log.info("a mail was written to the outbox folder, as no SMTP server is set", {
-          to: outgoing.mail.to,
-          subject: outgoing.mail.subject,
-          file,
-        })
+        log.info(
+          "mail.written_to_folder",
+          "a mail was written to the outbox folder, as no SMTP server is set",
+          {
+            to: outgoing.mail.to,
+            subject: outgoing.mail.subject,
+            file,
+          },
+        )
         return "written"
       }),
     ),
@@ -55,7 +59,10 @@ export const folderDelivery = (folder: string, from: Address, log: Log): Deliver
 export const noDelivery = (log: Log): Delivery => ({
   deliver: ({ mail: { to, subject } }) =>
     Effect.sync(() => {
-      log.warn("a mail can't be delivered: no SMTP server is set (SMTP_URL)", { to, subject })
+      log.warn("mail.no_server", "a mail can't be delivered: no SMTP server is set (SMTP_URL)", {
+        to,
+        subject,
+      })
       return "dropped"
     }),
 })

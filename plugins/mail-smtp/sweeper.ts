@@ -10,13 +10,18 @@ export const sweepHourly = ({ sweep }: Pick<OutboxRows, "sweep">, log: Log): Eff
         () =>
           lost > 0 &&
           log.warn(
+            "mail.undecryptable_deleted",
             "mails were deleted that no server could open; they were sealed with another secret (RAKIT_SECRET_KEY)",
             { mails: lost },
           ),
       ),
     ),
     Effect.catchCause((cause) =>
-      Effect.sync(() => log.warn("old mails could not be swept", { cause: Cause.pretty(cause) })),
+      Effect.sync(() =>
+        log.warn("mail.sweep_failed", "old mails could not be swept", {
+          cause: Cause.pretty(cause),
+        }),
+      ),
     ),
     Effect.andThen(Effect.sleep("1 hour")),
     Effect.forever,

@@ -12,14 +12,16 @@ const noting = (what: string, log: Log) => {
     work.pipe(
       Effect.tap(() =>
         Effect.sync(() => {
-          if (isFailing) log.info(`${what} works again`)
+          if (isFailing) log.info("queue.worker_recovered", `${what} works again`)
           isFailing = false
         }),
       ),
       Effect.catch((error) =>
         Effect.sync(() => {
           if (!isFailing)
-            log.warn(`${what} failed; it is tried again and again`, { error: error.message })
+            log.warn("queue.worker_failing", `${what} failed; it is tried again and again`, {
+              error: error.message,
+            })
           isFailing = true
           return instead
         }),

@@ -72,10 +72,14 @@ export const makeQueue = ({
   const perform = makeRunner({ rows, clock, log, random, reporting, count: meters.ended })
   const onDead = (handler: string, jobs: number) => {
     if (jobs > 0)
-      log.error("jobs lost their worker for the last time; they are in queue_dead_letter", {
-        job: handler,
-        jobs,
-      })
+      log.error(
+        "queue.job_lost",
+        "jobs lost their worker for the last time; they are in queue_dead_letter",
+        {
+          job: handler,
+          jobs,
+        },
+      )
     meters.died(handler, jobs)
   }
   const worker = makeWorker({ rows, clock, perform, wake, onDead, onLook: meters.looked })

@@ -69,12 +69,16 @@ export const makeRunner = ({ rows, clock, log, random, reporting, count }: RunPa
   const buried = (handler: string, claimed: ClaimedJob, error: string) =>
     Effect.map(rows.bury(claimed, error), (dead): Outcome => {
       if (dead === 0) return "lost"
-      log.error("a job failed for the last time; it is in queue_dead_letter", {
-        job: handler,
-        id: claimed.id,
-        attempts: claimed.attempts,
-        error,
-      })
+      log.error(
+        "queue.job_given_up",
+        "a job failed for the last time; it is in queue_dead_letter",
+        {
+          job: handler,
+          id: claimed.id,
+          attempts: claimed.attempts,
+          error,
+        },
+      )
       return "dead"
     })
 
@@ -84,7 +88,7 @@ export const makeRunner = ({ rows, clock, log, random, reporting, count }: RunPa
     error: string,
   ): Effect.Effect<Outcome, PortError> => {
     if (claimed.attempts >= attempts) return buried(name, claimed, error)
-    log.debug("a job failed and is tried again", {
+    log.debug("queue.job_failed", "a job failed and is tried again", {
       job: name,
       id: claimed.id,
       attempts: claimed.attempts,
@@ -121,10 +125,14 @@ export const makeRunner = ({ rows, clock, log, random, reporting, count }: RunPa
       Effect.map((outcome) => count(consumer.handler.name, outcome)),
       Effect.catch((error) =>
         Effect.sync(() =>
-          log.warn("the outcome of a job could not be written down; it will be run again", {
-            job: consumer.handler.name,
-            error: error.message,
-          }),
+          log.warn(
+            "queue.outcome_not_stored",
+            "the outcome of a job could not be written down; it will be run again",
+            {
+              job: consumer.handler.name,
+              error: error.message,
+            },
+          ),
         ),
       ),
     )

@@ -12,11 +12,17 @@ export const sweepHourly = (
 ): Effect.Effect<never> =>
   rows.sweep(keepDays * dayMs).pipe(
     Effect.tap((letters) =>
-      Effect.sync(() => letters > 0 && log.info("old dead letters were deleted", { letters })),
+      Effect.sync(
+        () =>
+          letters > 0 &&
+          log.info("queue.dead_letters_swept", "old dead letters were deleted", { letters }),
+      ),
     ),
     Effect.catchCause((cause) =>
       Effect.sync(() =>
-        log.warn("old dead letters could not be deleted", { cause: Cause.pretty(cause) }),
+        log.warn("queue.sweep_failed", "old dead letters could not be deleted", {
+          cause: Cause.pretty(cause),
+        }),
       ),
     ),
     Effect.andThen(Effect.sleep("1 hour")),

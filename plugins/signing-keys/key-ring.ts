@@ -28,7 +28,7 @@ const readRows = (
   { secrets, clock, log }: KeyParts,
 ): Effect.Effect<ReadonlyMap<string, RingKey>> => {
   const unreadable = (row: KeyRow, cause: unknown): undefined => {
-    log.error("a signing key can't be read; its signatures are refused", {
+    log.error("signing_key.unreadable", "a signing key can't be read; its signatures are refused", {
       kid: row.kid,
       cause: String(cause),
     })
@@ -83,9 +83,13 @@ export const makeKeyRing = (parts: KeyParts): KeyRing => {
   }
   const known = Effect.catch(loads.ifOld, (error) =>
     Effect.sync(() =>
-      log.warn("the signing keys could not be read again; known ones are published", {
-        cause: error.message,
-      }),
+      log.warn(
+        "signing_key.reload_failed",
+        "the signing keys could not be read again; known ones are published",
+        {
+          cause: error.message,
+        },
+      ),
     ),
   )
   return {

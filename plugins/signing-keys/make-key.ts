@@ -67,9 +67,10 @@ export const makeKeyUnlessThere = (
       const fields = { purpose, kid: row.kid, signsUntil: row.retires_at.toISOString() }
       if (stranger)
         parts.log.warn(
+          "signing_key.created_beside_unreadable",
           "a signing key was made beside one that is sealed with another secret; give all servers the same RAKIT_SECRET_KEY to share one",
           fields,
         )
-      else parts.log.info("a signing key was made", fields)
+      else parts.log.info("signing_key.created", "a signing key was made", fields)
     }),
   )

@@ -19,9 +19,13 @@ export const renewHourly = (ring: KeyRing, log: Log, random: () => number): Effe
     Effect.andThen(renewKeys(ring)),
     Effect.catchCause((cause) =>
       Effect.sync(() =>
-        log.warn("the signing keys could not be renewed; it will be tried again", {
-          cause: Cause.pretty(cause),
-        }),
+        log.warn(
+          "signing_key.renewal_failed",
+          "the signing keys could not be renewed; it will be tried again",
+          {
+            cause: Cause.pretty(cause),
+          },
+        ),
       ),
     ),
     Effect.forever,

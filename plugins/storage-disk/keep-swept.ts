@@ -14,11 +14,16 @@ export const keepSwept = (
 ): Effect.Effect<void, never, Scope.Scope> => {
   const once = Effect.tryPromise(() => sweep(root, clock.nowMs(), idleMs)).pipe(
     Effect.tap((swept) =>
-      Effect.sync(() => swept > 0 && log.info("Swept unfinished blobs", { swept })),
+      Effect.sync(
+        () =>
+          swept > 0 && log.info("storage.unfinished_swept", "Swept unfinished blobs", { swept }),
+      ),
     ),
     Effect.catch((error) =>
       Effect.sync(() =>
-        log.warn("Unfinished blobs could not be swept", { error: String(error.cause) }),
+        log.warn("storage.sweep_failed", "Unfinished blobs could not be swept", {
+          error: String(error.cause),
+        }),
       ),
     ),
   )

@@ -31,12 +31,18 @@ export const keepUp = (deps: WebhookDeps): Effect.Effect<never> =>
   upkeep(deps).pipe(
     Effect.tap((deliveries) =>
       Effect.sync(
-        () => deliveries > 0 && deps.log.warn("late deliveries were queued anew", { deliveries }),
+        () =>
+          deliveries > 0 &&
+          deps.log.warn("webhook.late_requeued", "late deliveries were queued anew", {
+            deliveries,
+          }),
       ),
     ),
     Effect.catchCause((cause) =>
       Effect.sync(() =>
-        deps.log.warn("deliveries could not be looked after", { cause: Cause.pretty(cause) }),
+        deps.log.warn("webhook.upkeep_failed", "deliveries could not be looked after", {
+          cause: Cause.pretty(cause),
+        }),
       ),
     ),
     Effect.andThen(Effect.sleep("10 minutes")),

@@ -61,7 +61,7 @@ const openOne = (
         .pipe(Scope.provide(scope))
       isDecided = true
       catalogue.set(entry.id, { state: "ready", loaded })
-      log.info("model ready", {
+      log.info("model.ready", "model ready", {
         model: entry.id,
         served_by: loaded.servedBy,
         context_tokens: loaded.contextTokens,
@@ -74,7 +74,7 @@ const openOne = (
         isDecided = true
         const reason = reasonOf(cause)
         catalogue.set(entry.id, { state: "failed", reason })
-        log.error("model can't be opened", { model: entry.id, reason })
+        log.error("model.open_failed", "model can't be opened", { model: entry.id, reason })
         return Effect.as(Scope.close(scope, Exit.void), false)
       }),
     )

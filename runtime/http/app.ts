@@ -36,7 +36,7 @@ const exchangeOf =
     try {
       await next()
     } catch (cause) {
-      log.error("a request failed", {
+      log.error("http.handler_threw", "a request failed", {
         request_id: exchange.requestId,
         cause: cause instanceof Error ? cause.stack : String(cause),
       })
@@ -77,7 +77,7 @@ const checkAddress =
 export const makeApp = (parts: AppParts): Koa<State> => {
   const app = new Koa<State>()
   app.on("error", (error: unknown) =>
-    parts.log.debug("a connection broke", { cause: String(error) }),
+    parts.log.debug("http.connection_broken", "a connection broke", { cause: String(error) }),
   )
   app.use(exchangeOf(parts))
   app.use(checkAddress(parts))

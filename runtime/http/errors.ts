@@ -35,12 +35,12 @@ export const toApiError = (
     call_id: exchange.callId,
   }
   if (error)
-    log.error("a port failed", {
+    log.error("request.port_failed", "a port failed", {
       ...fields,
       port: error.port,
       reason: error.message,
       cause: String(error.cause ?? ""),
     })
-  else log.error("a request failed", { ...fields, cause: Cause.pretty(cause) })
+  else log.error("request.failed", "a request failed", { ...fields, cause: Cause.pretty(cause) })
   return apiError("internal_error")
 }

@@ -141,7 +141,9 @@ export const makeHttpServer = (
     const address = yield* Effect.acquireRelease(listen(server, options.host, options.port), () =>
       drainer.drain(0),
     )
-    server.on("error", (error) => log.error("the server's socket failed", { cause: String(error) }))
+    server.on("error", (error) =>
+      log.error("http.socket_failed", "the server's socket failed", { cause: String(error) }),
+    )
     return {
       url: urlOf(address, options.host),
       port: address.port,

@@ -9,11 +9,12 @@ const capture = () => {
 test("one JSON object a line, with the fields of its parents", () => {
   const { lines, destination } = capture()
   const log = makeLog({ level: "info", destination })
-  log.with({ plugin: "billing" }).info("settled", { calls: 3, cost_micros: 12n })
-  log.debug("not at this level")
+  log.with({ plugin: "billing" }).info("ledger.settled", "settled", { calls: 3, cost_micros: 12n })
+  log.debug("test.hidden", "not at this level")
   expect(lines).toHaveLength(1)
   expect(JSON.parse(lines[0]!)).toMatchObject({
     level: "info",
+    event: "ledger.settled",
     msg: "settled",
     plugin: "billing",
     calls: 3,
@@ -26,7 +27,7 @@ test("secrets never reach a line", () => {
   const { lines, destination } = capture()
   const log = makeLog({ level: "debug", destination })
   const key = "svc_live_0123456789abcdefghijABCDEFGHIJxy"
-  log.warn(`refused ${key}`, {
+  log.warn("test.refused", `refused ${key}`, {
     authorization: `Bearer ${key}`,
     headers: { Authorization: "Basic abc123", cookie: "session=1", "user-agent": "curl" },
     apiKey: "k-1",
@@ -57,13 +58,13 @@ test("fields that can't be written don't throw", () => {
   const { lines, destination } = capture()
   const loop: Record<string, unknown> = {}
   loop.self = loop
-  makeLog({ level: "info", destination }).info("loop", { loop })
+  makeLog({ level: "info", destination }).info("test.loop", "loop", { loop })
   expect(JSON.parse(lines[0]!)).toMatchObject({ msg: "loop" })
 })
 
 test("pretty lines are for people", () => {
   const { lines, destination } = capture()
-  makeLog({ level: "info", pretty: true, destination }).info("listening", {
+  makeLog({ level: "info", pretty: true, destination }).info("test.listening", "listening", {
     url: "http://localhost:8080",
     note: "two words",
   })

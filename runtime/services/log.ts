@@ -1,5 +1,5 @@
 import { type DestinationStream, destination, type Logger, pino, stdTimeFunctions } from "pino"
-import type { Fields, Log } from "../../core/services/log.ts"
+import type { EventName, Fields, Log } from "../../core/services/log.ts"
 import { prettyLines } from "./pretty-lines.ts"
 import { redact, redactText } from "./redact.ts"
 
@@ -19,8 +19,9 @@ const streamOf = (target: LogOptions["destination"] = "stdout"): DestinationStre
 const wrap = (logger: Logger): Log => {
   const at =
     (level: "debug" | "info" | "warn" | "error") =>
-    (message: string, fields: Fields = {}): void => {
-      if (logger.isLevelEnabled(level)) logger[level](redact(fields), redactText(message))
+    (event: EventName, message: string, fields: Fields = {}): void => {
+      if (logger.isLevelEnabled(level))
+        logger[level]({ event, ...redact(fields) }, redactText(message))
     }
   return {
     debug: at("debug"),
@@ -31,7 +32,7 @@ const wrap = (logger: Logger): Log => {
   }
 }
 
-/** One JSON object a line: `{"level":"info","time":"2026-01-15T12:00:00.000Z","msg":"...", ...fields}`. */
+/** One JSON object a line: `{"level":"info","time":"2026-01-15T12:00:00.000Z","event":"model.ready","msg":"...", ...fields}`. */
 export const makeLog = (options: LogOptions): Log => {
   const stream = streamOf(options.destination)
   const settings = {

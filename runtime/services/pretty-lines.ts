@@ -3,9 +3,9 @@ import type { DestinationStream } from "pino"
 const show = (value: unknown): string =>
   typeof value === "string" && /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value)
 
-/** `12:00:00.000 INFO  message  key=value`. A stack trace stays readable below its line. */
+/** `12:00:00.000 INFO  message  key=value`. The event's name is for machines. A stack trace stays readable below its line. */
 const format = (line: string): string => {
-  const { level, time, msg, ...fields } = JSON.parse(line) as Record<string, unknown>
+  const { level, time, event: _, msg, ...fields } = JSON.parse(line) as Record<string, unknown>
   const traces = Object.values(fields).filter(
     (value): value is string => typeof value === "string" && value.includes("\n"),
   )

@@ -1,7 +1,8 @@
-import type { Fields, Log } from "../../core/services/log.ts"
+import type { EventName, Fields, Log } from "../../core/services/log.ts"
 
 export interface LogLine {
   readonly level: "debug" | "info" | "warn" | "error"
+  readonly event: EventName
   readonly message: string
   readonly fields: Fields
 }
@@ -14,8 +15,8 @@ export interface FakeLog extends Log {
 export const fakeLog = (lines: LogLine[] = [], base: Fields = {}): FakeLog => {
   const at =
     (level: LogLine["level"]) =>
-    (message: string, fields: Fields = {}) =>
-      void lines.push({ level, message, fields: { ...base, ...fields } })
+    (event: EventName, message: string, fields: Fields = {}) =>
+      void lines.push({ level, event, message, fields: { ...base, ...fields } })
   return {
     lines,
     debug: at("debug"),

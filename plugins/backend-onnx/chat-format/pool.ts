@@ -16,7 +16,11 @@ export const inPool = <Input, Output>(
   workers.run<Input, Output>(siblingModule(import.meta.url, `./${job}`), input).pipe(
     Effect.catch((error) => {
       if (error.busy) return Effect.fail(apiError("backend_busy"))
-      log.error("a job of the pool failed", { job, reason: error.message, cause: error.cause })
+      log.error("tokenizer.job_failed", "a job of the pool failed", {
+        job,
+        reason: error.message,
+        cause: error.cause,
+      })
       return Effect.fail(apiError("backend_error"))
     }),
   )

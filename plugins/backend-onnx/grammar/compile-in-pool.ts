@@ -32,7 +32,10 @@ export const compileInPool = (
     .pipe(
       Effect.catch((error) => {
         if (error.busy) return Effect.fail(apiError("backend_busy"))
-        log.error("compiling a grammar failed", { reason: error.message, cause: error.cause })
+        log.error("grammar.compile_failed", "compiling a grammar failed", {
+          reason: error.message,
+          cause: error.cause,
+        })
         return Effect.fail(apiError("backend_error"))
       }),
       Effect.timeoutOrElse({

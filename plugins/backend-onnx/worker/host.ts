@@ -143,7 +143,7 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
     pending: Pending<Event>,
     { message: reason, isGrammar }: { readonly message: string; readonly isGrammar: boolean },
   ): void {
-    this.options.log.error("a request failed in the engine", {
+    this.options.log.error("engine.request_failed", "a request failed in the engine", {
       model: this.options.spec.path,
       reason,
     })
@@ -220,7 +220,7 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
 
   private lose(reason: string): void {
     this.link = undefined
-    this.options.log.error("an engine's thread ended", {
+    this.options.log.error("engine.thread_ended", "an engine's thread ended", {
       model: this.options.spec.path,
       reason,
       requestsLost: this.failPending(),
@@ -237,7 +237,7 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
     yield* Effect.addFinalizer(() => Scope.close(scope, Exit.void))
     this.completed = 0
     const opened = yield* Effect.exit(this.open(scope))
-    this.options.log.warn("an engine's thread was started again", {
+    this.options.log.warn("engine.thread_restarted", "an engine's thread was started again", {
       model: this.options.spec.path,
       open: Exit.isSuccess(opened),
     })
@@ -261,9 +261,13 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
         link = yield* this.reopen
       }
       this.givenUp = true
-      this.options.log.error("an engine is given up, because its thread ended too often", {
-        model: this.options.spec.path,
-      })
+      this.options.log.error(
+        "engine.given_up",
+        "an engine is given up, because its thread ended too often",
+        {
+          model: this.options.spec.path,
+        },
+      )
     }).pipe(Effect.scoped)
 }
 

@@ -33,6 +33,7 @@ const runningIn = (cluster: Cluster, log: Log): PidFile | undefined => {
   if (!isSurelyNotServerOf(cluster.home, file.pid)) return file
   // PostgreSQL would refuse to start as long as that process lives. Its own shared memory still guards against a second server
   log.warn(
+    "database.stale_pid_file",
     "postmaster.pid names a process that is not the server of this folder; it was put aside",
     { pid: file.pid },
   )

@@ -27,12 +27,13 @@ export const stopServer = (cluster: Cluster, log: Log): Effect.Effect<void> =>
       Effect.timeoutOrElse({ duration: "15 seconds", orElse: () => Effect.succeed(false) }),
     )
     if (ended) return
-    log.warn("PostgreSQL does not stop in time; stopping it at once", { pid })
+    log.warn("database.stop_slow", "PostgreSQL does not stop in time; stopping it at once", { pid })
     signal(pid, "SIGQUIT")
     yield* gone(pid).pipe(
       Effect.timeoutOrElse({
         duration: "5 seconds",
-        orElse: () => Effect.sync(() => log.error("PostgreSQL does not stop", { pid })),
+        orElse: () =>
+          Effect.sync(() => log.error("database.stop_failed", "PostgreSQL does not stop", { pid })),
       }),
     )
   })

@@ -24,7 +24,9 @@ export const keepRunning = (
     const restart = start.pipe(
       Effect.tapError((error) =>
         Effect.sync(() =>
-          log.error("PostgreSQL can't be started again", { reason: error.message }),
+          log.error("database.restart_failed", "PostgreSQL can't be started again", {
+            reason: error.message,
+          }),
         ),
       ),
       Effect.retry(backoff),
@@ -33,14 +35,21 @@ export const keepRunning = (
     const watch = Effect.gen(function* () {
       for (;;) {
         yield* untilDead(server.pid)
-        log.error("PostgreSQL died; starting it again", { pid: server.pid })
+        log.error("database.died", "PostgreSQL died; starting it again", { pid: server.pid })
         server = yield* restart
-        log.info("PostgreSQL runs again", { pid: server.pid, port: server.port })
+        log.info("database.restarted", "PostgreSQL runs again", {
+          pid: server.pid,
+          port: server.port,
+        })
       }
     })
     const logged = watch.pipe(
       Effect.tapCause((cause) =>
-        Effect.sync(() => log.debug("PostgreSQL is no longer watched", { cause: String(cause) })),
+        Effect.sync(() =>
+          log.debug("database.watch_ended", "PostgreSQL is no longer watched", {
+            cause: String(cause),
+          }),
+        ),
       ),
     )
     yield* Effect.forkScoped(logged, { startImmediately: true })

@@ -31,10 +31,14 @@ const logged = (
   Effect.catchCause(work, (cause) =>
     Effect.sync(() => {
       if (!Cause.hasInterruptsOnly(cause))
-        log.warn("work on a batch broke off; it goes on when its lease is over", {
-          batch,
-          cause: Cause.pretty(cause),
-        })
+        log.warn(
+          "batch.work_interrupted",
+          "work on a batch broke off; it goes on when its lease is over",
+          {
+            batch,
+            cause: Cause.pretty(cause),
+          },
+        )
     }),
   )
 

@@ -12,7 +12,9 @@ export const keepWorking = (deps: BatchDeps): Effect.Effect<never, never, Scope.
       Cause.hasInterruptsOnly(cause)
         ? Effect.interrupt
         : Effect.sync(() =>
-            deps.log.warn("could not look for batches", { cause: Cause.pretty(cause) }),
+            deps.log.warn("batch.poll_failed", "could not look for batches", {
+              cause: Cause.pretty(cause),
+            }),
           ),
     )
     return yield* desk

@@ -51,7 +51,10 @@ type Answer = Effect.Success<ReturnType<CallPath["runUnsettled"]>> & { readonly 
 const internal = (deps: BatchDeps, batch: BatchRow, cause: Cause.Cause<unknown>): ApiError => {
   const failure = Option.getOrUndefined(Cause.findErrorOption(cause))
   if (isApiError(failure)) return failure
-  deps.log.error("a line of a batch failed", { batch: batch.id, cause: Cause.pretty(cause) })
+  deps.log.error("batch.line_failed", "a line of a batch failed", {
+    batch: batch.id,
+    cause: Cause.pretty(cause),
+  })
   return apiError("internal_error")
 }
 

@@ -12,11 +12,13 @@ const careful = <E>(
   work: Effect.Effect<number, E>,
 ): Effect.Effect<void> =>
   work.pipe(
-    Effect.tap((count) => Effect.sync(() => count > 0 && log.info(what, { count }))),
+    Effect.tap((count) => Effect.sync(() => count > 0 && log.info("batch.swept", what, { count }))),
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.interrupt
-        : Effect.sync(() => log.warn(`${what}: failed`, { cause: Cause.pretty(cause) })),
+        : Effect.sync(() =>
+            log.warn("batch.sweep_failed", `${what}: failed`, { cause: Cause.pretty(cause) }),
+          ),
     ),
     Effect.asVoid,
   )

@@ -25,7 +25,7 @@ const heartbeat = ({ deps, row, stop }: Work): Effect.Effect<void> => {
   }).pipe(
     Effect.catch((error) =>
       Effect.sync(() => {
-        log.warn("the lease of a batch could not be renewed", {
+        log.warn("batch.lease_renewal_failed", "the lease of a batch could not be renewed", {
           batch: row.id,
           reason: error.message,
         })

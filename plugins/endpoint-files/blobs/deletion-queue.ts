@@ -49,7 +49,7 @@ export const purgeOne = (deps: FilesDeps, key: string): Effect.Effect<boolean, P
   Effect.matchEffect(deps.storage.remove(key), {
     onSuccess: () => Effect.as(forget(deps, key), true),
     onFailure: (error) => {
-      deps.log.warn("a blob could not be removed; it is tried again", {
+      deps.log.warn("file.blob_removal_failed", "a blob could not be removed; it is tried again", {
         key,
         reason: String(error),
       })

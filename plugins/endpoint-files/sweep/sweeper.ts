@@ -16,11 +16,15 @@ const careful = <E>(
   work: Effect.Effect<number, E>,
 ): Effect.Effect<void> =>
   work.pipe(
-    Effect.tap((count) => Effect.sync(() => count > 0 && deps.log.info(what, { count }))),
+    Effect.tap((count) =>
+      Effect.sync(() => count > 0 && deps.log.info("file.swept", what, { count })),
+    ),
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.interrupt
-        : Effect.sync(() => deps.log.warn(`${what}: failed`, { cause: Cause.pretty(cause) })),
+        : Effect.sync(() =>
+            deps.log.warn("file.sweep_failed", `${what}: failed`, { cause: Cause.pretty(cause) }),
+          ),
     ),
     Effect.asVoid,
   )

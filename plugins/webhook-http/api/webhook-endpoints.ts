@@ -44,7 +44,7 @@ type Work = Effect.Effect<Reply, ApiError | PortError, Scope.Scope>
 
 const failedBy = (deps: WebhookDeps) => (error: ApiError | PortError) => {
   if (isApiError(error)) return error
-  deps.log.error("a port failed", { port: error.port, reason: error.message })
+  deps.log.error("port.failed", "a port failed", { port: error.port, reason: error.message })
   return apiError(error.busy ? "backend_busy" : "internal_error")
 }
 

@@ -102,7 +102,7 @@ export const recordAttempt = (
       // what is sent again to one that is disabled already is tried all the same
       if (!isDisabled || registration.status === "disabled") return
       yield* deliveries.giveUpAll(registration.id, tx)
-      log.info("a webhook was disabled", { webhook: registration.id })
+      log.info("webhook.disabled", "a webhook was disabled", { webhook: registration.id })
     }),
   )
 }

@@ -55,7 +55,7 @@ export const answerBrokenHttp = (
     if (!socket.writable || first?.res.headersSent) return void socket.destroy()
     const requestId = first?.requestId ?? requestIdOf(undefined)
     if (first) first.errorCode = code
-    log.info("broken http", { request_id: requestId, code })
+    log.info("http.client_error", "broken http", { request_id: requestId, code })
     socket.end(rawReply(code, requestId))
     closeSoon(socket, lingerMs)
   }

@@ -59,7 +59,7 @@ export const makeObserver = (log: Log, metrics: Metrics): Observer => {
     inFlight.add(-1)
     requests.add(1, { endpoint, method, status: String(status) })
     seconds.observe(durationMs / 1000, { endpoint })
-    log[quiet.has(endpoint) && status < 500 ? "debug" : "info"]("request", {
+    log[quiet.has(endpoint) && status < 500 ? "debug" : "info"]("request.finished", "request", {
       request_id: exchange.requestId,
       method,
       route: exchange.route,

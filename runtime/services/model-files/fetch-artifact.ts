@@ -141,11 +141,15 @@ const makeWaiter = (job: Job) => {
   let told = false
   return async (holder: LockHolder | undefined): Promise<void> => {
     if (!told)
-      job.context.log.info("another process pulls the same model; waiting for it", {
-        source: job.wanted.name,
-        pid: holder?.pid,
-        host: holder?.host,
-      })
+      job.context.log.info(
+        "model.pull_waiting",
+        "another process pulls the same model; waiting for it",
+        {
+          source: job.wanted.name,
+          pid: holder?.pid,
+          host: holder?.host,
+        },
+      )
     told = true
     let done = 0
     let total: number | undefined

@@ -90,9 +90,13 @@ const warnUnpinned = ({ context, warned }: PullDeps, source: ModelSource): void 
   if (source.sha256 !== undefined || source.url.startsWith("file:") || warned.has(source.url))
     return
   warned.add(source.url)
-  context.log.warn("this model source has no sha256: whatever it serves is used", {
-    source: shownUrl(source.url),
-  })
+  context.log.warn(
+    "model.source_unpinned",
+    "this model source has no sha256: whatever it serves is used",
+    {
+      source: shownUrl(source.url),
+    },
+  )
 }
 
 const pullOne = async (
@@ -150,7 +154,10 @@ const pull = async (
       if (signal.aborted) throw error
       const reason = error instanceof Error ? error.message : String(error)
       const shown = shownUrl(source.url)
-      context.log.warn(`a model source can't be used: ${reason}`, { model, source: shown })
+      context.log.warn("model.source_unusable", `a model source can't be used: ${reason}`, {
+        model,
+        source: shown,
+      })
       reasons.push(`  ${shown}: ${reason}`)
     }
   }

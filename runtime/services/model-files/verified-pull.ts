@@ -27,7 +27,10 @@ export const pullWhole = (
   Effect.gen(function* () {
     const damage = yield* damageIn(files, sources)
     if (damage.length > 0)
-      log.warn("model files are damaged and pulled anew", { model, damage: damage.join("; ") })
+      log.warn("model.files_damaged", "model files are damaged and pulled anew", {
+        model,
+        damage: damage.join("; "),
+      })
     const path = yield* files.pull(model, sources, onProgress)
     const left = damage.length > 0 ? yield* damageIn(files, sources) : []
     if (left.length > 0)

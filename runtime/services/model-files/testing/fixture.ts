@@ -17,7 +17,7 @@ export interface LogLine {
 
 export const makeLogCapture = (): { readonly log: Log; readonly lines: LogLine[] } => {
   const lines: LogLine[] = []
-  const at = (level: string) => (message: string, fields?: Fields) =>
+  const at = (level: string) => (_event: string, message: string, fields?: Fields) =>
     void lines.push({ level, message, fields })
   const log: Log = {
     debug: at("debug"),
