@@ -7,22 +7,22 @@ import type { HttpLimits } from "./limits.ts"
 import { sendError } from "./response/error-reply.ts"
 import type { Observer } from "./system/observe.ts"
 
-export interface AppParts {
+export interface AppDeps {
   readonly log: Log
   readonly limits: HttpLimits
   readonly inFlight: InFlight
   readonly observer: Observer
   readonly isDraining: () => boolean
-  /** The routes of the moment; they grow while the server starts. */
+  /** The current routes: they are replaced while the server starts. */
   readonly routes: () => Middleware<State>
   readonly unrouted: Middleware<State>
 }
 
-/** Gives a request its id, its line and its place among those in flight. Whatever is thrown below becomes a 500. */
+/** Gives a request its id and its log line, and counts it as in flight. Whatever is thrown below becomes a 500. */
 const exchangeOf =
-  ({ log, limits, inFlight, observer, isDraining }: AppParts): Middleware<State> =>
+  ({ log, limits, inFlight, observer, isDraining }: AppDeps): Middleware<State> =>
   async (ctx, next) => {
-    // replies go out through reply.ts and sse.ts: one place that knows about unread bodies, clients that left and half-sent streams
+    // response/ writes the replies: it knows about unread bodies, closed connections and streams that have begun
     ctx.respond = false
     const exchange = makeExchange(ctx.req, ctx.res, requestIdOf(ctx.req.headers["x-request-id"]))
     ctx.state.exchange = exchange
@@ -56,9 +56,9 @@ const isDecodable = (path: string) => {
   }
 }
 
-/** What can be said of a request before its route is known. */
+/** Checks a request before its route is known. */
 const checkAddress =
-  ({ limits }: AppParts): Middleware<State> =>
+  ({ limits }: AppDeps): Middleware<State> =>
   (ctx, next) => {
     const { exchange } = ctx.state
     const { req } = ctx
@@ -74,14 +74,14 @@ const checkAddress =
     return next()
   }
 
-export const makeApp = (parts: AppParts): Koa<State> => {
+export const makeApp = (deps: AppDeps): Koa<State> => {
   const app = new Koa<State>()
   app.on("error", (error: unknown) =>
-    parts.log.debug("http.connection_broken", "a connection broke", { cause: String(error) }),
+    deps.log.debug("http.connection_broken", "a connection broke", { cause: String(error) }),
   )
-  app.use(exchangeOf(parts))
-  app.use(checkAddress(parts))
-  app.use((ctx, next) => parts.routes()(ctx, next))
-  app.use(parts.unrouted)
+  app.use(exchangeOf(deps))
+  app.use(checkAddress(deps))
+  app.use((ctx, next) => deps.routes()(ctx, next))
+  app.use(deps.unrouted)
   return app
 }

@@ -19,7 +19,7 @@ export const stopping = (): ApiError =>
     retryAfterMs: 1_000,
   })
 
-/** A typed error is itself; anything else is ours to log and nothing for the client to see. */
+/** Returns a typed error as it is; anything else is logged and hidden behind `internal_error`. */
 export const toApiError = (
   cause: Cause.Cause<ApiError | PortError>,
   exchange: Exchange,
@@ -27,7 +27,7 @@ export const toApiError = (
 ): ApiError => {
   const error = Option.getOrUndefined(Cause.findErrorOption(cause))
   if (isApiError(error)) return error
-  if (exchange.left === "draining") return stopping()
+  if (exchange.abortReason === "draining") return stopping()
   if (error?.busy) return apiError("backend_busy")
   const fields = {
     request_id: exchange.requestId,

@@ -1,38 +1,38 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { randomText } from "../../core/services/ids.ts"
 
-/** Why a request ended before its reply did. */
-export type Left = "gone" | "draining"
+/** Why a request was aborted before its reply was complete. */
+export type AbortReason = "gone" | "draining"
 
 /** One request and its reply, from the first header to the closed response. */
 export interface Exchange {
   readonly req: IncomingMessage
   readonly res: ServerResponse
   readonly requestId: string
-  /** The client left, or the server can't wait any longer. */
-  left: Left | undefined
-  /** Endpoint id, or the name of a route of ours: the metrics' label. */
+  /** Set once the client has disconnected or a drain has timed out. */
+  abortReason: AbortReason | undefined
+  /** The endpoint's id or the system route's name: a label of the metrics. */
   endpoint: string
-  /** The route's pattern, never the path itself. */
+  /** The route's pattern, never the path itself, which may hold ids. */
   route: string
   callId: string | undefined
   errorCode: string | undefined
-  /** An event stream has begun: an error can only be its last event. */
+  /** An event stream has begun: an error can only be sent as its last event. */
   streaming: boolean
-  abort(reason: Left): void
-  /** Calls when it is aborted, at once if it was. One listener and no AbortSignal, which takes longer than parsing the request. */
-  onLeft(leave: () => void): void
+  abort(reason: AbortReason): void
+  /** Calls the listener on an abort, at once if it has happened. One listener only: an AbortSignal costs more than parsing a request. */
+  onAbort(listener: () => void): void
 }
 
-/** What our middleware hands on in `ctx.state`. */
+/** `ctx.state` of the koa app. */
 export interface State {
   exchange: Exchange
 }
 
-/** Visible ASCII without quotes, angle brackets and backslash, so that an id can stand in logs, shells and HTML as it is. */
+/** Visible ASCII without quotes, angle brackets and backslash: safe in logs, shells and HTML. */
 const validRequestId = /^[A-Za-z0-9!#$%&()*+,\-./:;=?@[\]^_{|}~]{1,128}$/
 
-/** The client's own label if it is a sane one, else a fresh one. */
+/** The client's own id if it is valid, else a new one. */
 export const requestIdOf = (incoming: string | readonly string[] | undefined): string =>
   typeof incoming === "string" && validRequestId.test(incoming) ? incoming : `req_${randomText(24)}`
 
@@ -41,31 +41,31 @@ export const makeExchange = (
   res: ServerResponse,
   requestId: string,
 ): Exchange => {
-  let leave: (() => void) | undefined
+  let onAbort: (() => void) | undefined
   const exchange: Exchange = {
     req,
     res,
     requestId,
-    left: undefined,
+    abortReason: undefined,
     endpoint: "(none)",
     route: "(none)",
     callId: undefined,
     errorCode: undefined,
     streaming: false,
     abort: (reason) => {
-      if (exchange.left !== undefined) return
-      exchange.left = reason
-      leave?.()
+      if (exchange.abortReason !== undefined) return
+      exchange.abortReason = reason
+      onAbort?.()
     },
-    onLeft: (listener) => {
-      leave = listener
-      if (exchange.left !== undefined) leave()
+    onAbort: (listener) => {
+      onAbort = listener
+      if (exchange.abortReason !== undefined) listener()
     },
   }
   res.once("close", () => {
     if (!res.writableFinished) exchange.abort("gone")
   })
-  // a socket may break at any time; 'close' says all that there is to know
+  // a socket may fail at any time; 'close' follows, and is handled
   const ignore = () => {}
   req.on("error", ignore)
   res.on("error", ignore)

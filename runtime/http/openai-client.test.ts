@@ -40,7 +40,7 @@ test("reads a stream with pings and a trailer to its end", async () => {
   let text = ""
   for await (const part of await ask(client)) text += part.choices[0]?.delta.content ?? ""
   expect(text).toBe("01234")
-  // the connection is fit for another request
+  // the connection can serve another request
   expect((await client.models.list().catch((error: APIError) => error.status)) as unknown).toBe(404)
 })
 

@@ -9,18 +9,18 @@ import { toApiError } from "./errors.ts"
 import type { Exchange, State } from "./exchange.ts"
 import { sendError } from "./response/error-reply.ts"
 import { sendText } from "./response/reply.ts"
-import { type Addressed, type ServeParts, serveEndpoint } from "./serve-endpoint.ts"
-import type { OwnRoute } from "./system/system-routes.ts"
+import { type Addressed, type ServeDeps, serveEndpoint } from "./serve-endpoint.ts"
+import type { SystemRoute } from "./system/system-routes.ts"
 
-export interface RouteParts extends ServeParts {
+export interface RouteDeps extends ServeDeps {
   readonly log: Log
-  readonly own: readonly OwnRoute[]
+  readonly system: readonly SystemRoute[]
 }
 
 /** `/v1/models/{id}` -> `/v1/models/:id` */
 const patternOf = (path: string) => path.replace(/\{([^}]+)\}/g, ":$1")
 
-/** `/v1/files/search` before `/v1/files/{id}`. */
+/** Sorts `/v1/files/search` before `/v1/files/{id}`. */
 const bySpecificity = (a: { path: string }, b: { path: string }) =>
   a.path.split("{").length - b.path.split("{").length
 
@@ -31,16 +31,16 @@ const noQuery: Strings = {}
 const queryOf = (text: string): Strings =>
   text === "" ? noQuery : Object.fromEntries(new URLSearchParams(text))
 
-/** Until the end of it; the client's leaving interrupts it. */
+/** Runs the effect; a client that disconnects interrupts it. */
 const exitOf = <A, E>(effect: Effect.Effect<A, E>, exchange: Exchange): Promise<Exit.Exit<A, E>> =>
   new Promise((resolve) => {
     const fiber = Effect.runFork(effect)
     fiber.addObserver(resolve)
-    exchange.onLeft(() => void Effect.runFork(Fiber.interrupt(fiber)))
+    exchange.onAbort(() => void Effect.runFork(Fiber.interrupt(fiber)))
   })
 
 const runner =
-  (parts: RouteParts, name: string, path: string, run: Run): Middleware<State> =>
+  (deps: RouteDeps, name: string, path: string, run: Run): Middleware<State> =>
   async (ctx) => {
     const { exchange } = ctx.state
     exchange.endpoint = name
@@ -51,29 +51,26 @@ const runner =
     }
     const exit = await exitOf(run(exchange, addressed), exchange)
     if (Exit.isSuccess(exit) || exchange.res.destroyed) return
-    sendError(exchange, toApiError(exit.cause, exchange, parts.log), parts.limits.lingerMs)
+    sendError(exchange, toApiError(exit.cause, exchange, deps.log), deps.limits.lingerMs)
   }
 
-/** The routes of `endpoints` and our own. Endpoints come first: a plugin may take over `/`. */
-export const makeRoutes = (
-  endpoints: readonly Endpoint[],
-  parts: RouteParts,
-): Middleware<State> => {
+/** The routes of `endpoints`, then the system routes: a plugin may take over `/`. */
+export const makeRoutes = (endpoints: readonly Endpoint[], deps: RouteDeps): Middleware<State> => {
   const router = new Router<State>({ sensitive: true })
-  // the router tries one pattern after the other; most calls go to a path without any
+  // the router tries one pattern after the other; most calls go to a path without parameters
   const exact = new Map<string, Middleware<State>>()
   const routes = endpoints.flatMap((endpoint) =>
     [endpoint.path, ...(endpoint.aliases ?? [])].map((path) => ({ endpoint, path })),
   )
   for (const { endpoint, path } of routes.sort(bySpecificity)) {
-    const serve = runner(parts, endpoint.id, path, (exchange, addressed) =>
-      serveEndpoint(endpoint, exchange, addressed, parts),
+    const serve = runner(deps, endpoint.id, path, (exchange, addressed) =>
+      serveEndpoint(endpoint, exchange, addressed, deps),
     )
     router.register(patternOf(path), [endpoint.method], serve as never)
     if (!path.includes("{")) exact.set(`${endpoint.method} ${path}`, serve)
   }
-  for (const { name, path, run } of parts.own)
-    router.register(path, ["GET"], runner(parts, name, path, run) as never)
+  for (const { name, path, run } of deps.system)
+    router.register(path, ["GET"], runner(deps, name, path, run) as never)
   const others = router.routes() as unknown as Middleware<State>
   return (ctx, next) => (exact.get(`${ctx.method} ${ctx.path}`) ?? others)(ctx, next)
 }
@@ -81,7 +78,7 @@ export const makeRoutes = (
 const allowOf = (matched: readonly { readonly methods: readonly string[] }[]) =>
   [...new Set(matched.flatMap((layer) => layer.methods)), "OPTIONS"].join(", ")
 
-/** What no route took: another method of a known path (405, or the answer to OPTIONS), or nothing at all (404). */
+/** Handles what no route took: OPTIONS and other methods (405) of a known path, and unknown paths (404). */
 export const answerUnrouted =
   (published: () => boolean, lingerMs: number): Middleware<State> =>
   (ctx) => {
@@ -98,7 +95,7 @@ export const answerUnrouted =
         lingerMs,
       )
     }
-    // until the endpoints are known, nobody can say that there is no such route
+    // until the endpoints are published, a missing route is not known to be missing
     if (!published())
       return sendError(
         exchange,

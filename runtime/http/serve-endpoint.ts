@@ -9,18 +9,18 @@ import type { Exchange } from "./exchange.ts"
 import type { HttpLimits } from "./limits.ts"
 import { type Authenticators, authenticate } from "./request/authenticate.ts"
 import { type BodyBudget, readBody } from "./request/body.ts"
-import { runFormOnce } from "./request/multipart-idempotency.ts"
+import { runMultipartIdempotently } from "./request/multipart-idempotency.ts"
 import { sendBytes, sendJson } from "./response/reply.ts"
 import { sendEvents } from "./response/sse.ts"
 
-export interface ServeParts extends Authenticators {
+export interface ServeDeps extends Authenticators {
   readonly callPath: CallPath
   readonly limits: HttpLimits
   readonly budget: BodyBudget
   /** All plugins have started. */
   readonly isReady: () => boolean
   readonly countStream: (change: number) => void
-  /** Where the client is. */
+  /** The address of the client: see client-address.ts. */
   readonly addressOf: (req: IncomingMessage) => string
 }
 
@@ -44,7 +44,7 @@ const idempotencyKeyOf = ({ req }: Exchange): Effect.Effect<string | undefined, 
   )
 }
 
-/** Nobody who writes this header wants to pay: what can't be read is refused, never run. */
+/** Who sends this header does not want to pay: an unreadable value is refused, never run. */
 const dryRunOf = ({ req }: Exchange): Effect.Effect<boolean, ApiError> => {
   const said = String(req.headers["x-dry-run"] ?? "0").toLowerCase()
   if (said === "1" || said === "true") return Effect.succeed(true)
@@ -54,15 +54,15 @@ const dryRunOf = ({ req }: Exchange): Effect.Effect<boolean, ApiError> => {
   )
 }
 
-/** The same endpoint for a request that HTTP itself refuses: through the path, so that the refusal shows the key's rate headers like any other. */
+/** Sends the refusal of a request through the call path, so that it carries the key's rate headers like any other. */
 const refusing = (endpoint: Endpoint, error: ApiError): Endpoint => ({
   ...endpoint,
   body: "none",
   plan: () => Effect.fail(error),
 })
 
-/** A key whose account may not call is known all the same: its refusal goes through the path. */
-const whoCalls = (endpoint: Endpoint, authorization: string | undefined, by: Authenticators) =>
+/** A barred key is authenticated all the same, so that its refusal goes through the call path. */
+const callerOf = (endpoint: Endpoint, authorization: string | undefined, by: Authenticators) =>
   authenticate(endpoint, authorization, by).pipe(
     Effect.map((caller): { readonly caller: Caller | undefined; readonly barred?: ApiError } => ({
       caller,
@@ -72,7 +72,10 @@ const whoCalls = (endpoint: Endpoint, authorization: string | undefined, by: Aut
     ),
   )
 
-const isFormOnce = (endpoint: Endpoint, { idempotencyKey, dryRun }: CallInput): boolean =>
+const isIdempotentMultipart = (
+  endpoint: Endpoint,
+  { idempotencyKey, dryRun }: CallInput,
+): boolean =>
   endpoint.body === "multipart" &&
   endpoint.creates === true &&
   idempotencyKey !== undefined &&
@@ -82,14 +85,14 @@ const answerOf = (
   endpoint: Endpoint,
   exchange: Exchange,
   addressed: Addressed,
-  parts: ServeParts,
+  deps: ServeDeps,
 ): Effect.Effect<Answer, ApiError | PortError, Scope.Scope> =>
   Effect.gen(function* () {
     const { req, requestId } = exchange
     const beforeMs = performance.now()
-    const { caller, barred } = yield* whoCalls(endpoint, req.headers.authorization, parts)
+    const { caller, barred } = yield* callerOf(endpoint, req.headers.authorization, deps)
     const authMs = performance.now() - beforeMs
-    const client = { address: parts.addressOf(req), languages: req.headers["accept-language"] }
+    const client = { address: deps.addressOf(req), languages: req.headers["accept-language"] }
     const input: CallInput = {
       caller,
       client,
@@ -100,9 +103,9 @@ const answerOf = (
       priority: "realtime",
       priceFactor: 1,
     }
-    if (barred) return yield* parts.callPath.run(refusing(endpoint, barred), input)
+    if (barred) return yield* deps.callPath.run(refusing(endpoint, barred), input)
     const read = Effect.gen(function* () {
-      const body = yield* readBody(exchange, endpoint, parts.budget)
+      const body = yield* readBody(exchange, endpoint, deps.budget)
       return {
         ...input,
         body,
@@ -111,18 +114,18 @@ const answerOf = (
       }
     })
     return yield* Effect.matchEffect(read, {
-      onFailure: (error) => parts.callPath.run(refusing(endpoint, error), input),
+      onFailure: (error) => deps.callPath.run(refusing(endpoint, error), input),
       onSuccess: (whole) =>
-        isFormOnce(endpoint, whole)
-          ? runFormOnce(parts.callPath, endpoint, whole)
-          : parts.callPath.run(endpoint, whole),
+        isIdempotentMultipart(endpoint, whole)
+          ? runMultipartIdempotently(deps.callPath, endpoint, whole)
+          : deps.callPath.run(endpoint, whole),
     })
   })
 
 const send = (
   exchange: Exchange,
   answer: Answer,
-  { limits, countStream }: ServeParts,
+  { limits, countStream }: ServeDeps,
 ): Effect.Effect<void, ApiError, Scope.Scope> =>
   Effect.suspend(() => {
     const { reply } = answer
@@ -132,23 +135,23 @@ const send = (
     return sendEvents(exchange, reply, answer, { ...limits, countOpen: countStream })
   })
 
-/** One call over HTTP: authenticate -> body -> the call path -> reply. Its Scope closes, and so the call is settled, however it ends. */
+/** One call over HTTP: authenticate -> body -> the call path -> reply. However it ends, its Scope closes, which settles the call. */
 export const serveEndpoint = (
   endpoint: Endpoint,
   exchange: Exchange,
   addressed: Addressed,
-  parts: ServeParts,
+  deps: ServeDeps,
 ): Effect.Effect<void, ApiError | PortError> =>
   Effect.scoped(
     Effect.gen(function* () {
       const needsAll = endpoint.access !== "public" || endpoint.method !== "GET"
-      if (needsAll && !parts.isReady())
+      if (needsAll && !deps.isReady())
         return yield* apiError(
           "server_starting",
           "The server is starting; /readyz says what is still loading.",
           { retryAfterMs: 2_000 },
         )
-      const answer = yield* answerOf(endpoint, exchange, addressed, parts)
-      yield* send(exchange, answer, parts)
+      const answer = yield* answerOf(endpoint, exchange, addressed, deps)
+      yield* send(exchange, answer, deps)
     }),
   )

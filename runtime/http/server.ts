@@ -1,18 +1,19 @@
 /**
- * The HTTP face of a deployment: koa on Node's server. Order of the steps of a request, each with the errors it may answer:
+ * The HTTP server of a deployment: koa on Node's server. The steps of a request, each with the errors that it may return:
  *
- *  1. Node's parser                       400 invalid_http, 408 request_timeout, 431 headers_too_large      broken-http.ts
- *  2. request id, access line, in flight  (X-Request-ID is on every reply)                                  app.ts, observe.ts
+ *  1. Node's parser                       400 invalid_http, 408 request_timeout, 431 headers_too_large      connection/client-errors.ts
+ *  2. request id, access line, in flight  (X-Request-ID is on every reply)                                  app.ts, system/observe.ts
  *  3. address                             414 uri_too_long, 400 invalid_http                                app.ts
  *  4. route, then method                  404 not_found, 405 method_not_allowed                             routes.ts
  *  5. started?                            503 server_starting (public GETs are served before)               serve-endpoint.ts
- *  6. authentication                      401 authentication_error, 403                                     authenticate.ts
- *  7. body: length, type, length as it    413 payload_too_large, 415 unsupported_media_type,                body.ts, json.ts
+ *  6. authentication                      401 authentication_error, 403                                     request/authenticate.ts
+ *  7. body: length, type, length as it    413 payload_too_large, 415 unsupported_media_type,                request/body.ts, request/json.ts
  *     arrives, encoding, JSON             429 backend_busy, 400 invalid_json
  *  8. the call path                       scopes, decode, plan, admit, run, settle                          core/call.ts
- *  9. reply                               JSON, bytes or events                                             reply.ts, sse.ts
+ *  9. reply                               JSON, bytes or events                                             response/reply.ts, response/sse.ts
  *
- * A client that leaves interrupts step 8 and 9; so does the end of a drain. The call is settled in every case before the request counts as done.
+ * A client that disconnects interrupts steps 8 and 9; so does the end of a drain. In every case the call is settled before the
+ * request counts as done.
  */
 import type { RequestListener, Server } from "node:http"
 import { Effect, type Scope } from "effect"
@@ -24,7 +25,7 @@ import type { Log } from "../../core/services/log.ts"
 import type { ExposedMetrics } from "../services/metrics.ts"
 import { makeApp } from "./app.ts"
 import { makeAddressOf } from "./connection/client-address.ts"
-import { answerBrokenHttp } from "./connection/client-errors.ts"
+import { answerClientErrors } from "./connection/client-errors.ts"
 import { makeDrainer } from "./connection/drain.ts"
 import { makeInFlight } from "./connection/in-flight.ts"
 import { ListenError, listen, makeNodeServer, urlOf } from "./connection/listen.ts"
@@ -33,27 +34,27 @@ import { describeApi } from "./openapi/document.ts"
 import type { Authenticators } from "./request/authenticate.ts"
 import { makeBodyBudget } from "./request/body.ts"
 import { expectsContinue } from "./request/expect-continue.ts"
-import { answerUnrouted, makeRoutes, type RouteParts } from "./routes.ts"
+import { answerUnrouted, makeRoutes, type RouteDeps } from "./routes.ts"
 import { makeReadiness } from "./system/health.ts"
 import { makeObserver } from "./system/observe.ts"
-import { ownRoutes } from "./system/system-routes.ts"
+import { systemRoutes } from "./system/system-routes.ts"
 
 export interface HttpServerOptions extends Authenticators {
   readonly host: string
-  /** 0: any free one. */
+  /** 0: any free port. */
   readonly port: number
   readonly about: { readonly name: string; readonly version: string }
   readonly callPath: CallPath
-  /** `/readyz` shows the state of its models. */
+  /** `/readyz` lists the state of its models. */
   readonly catalogue: Catalogue
-  /** Asked by `/readyz` once the plugins have started. */
+  /** Run by `/readyz` once the plugins have started. */
   readonly checks: () => readonly HealthCheck[]
-  /** What has not started yet, for `/readyz`. */
+  /** The plugins that have not started yet, for `/readyz`. */
   readonly starting: () => readonly string[]
   readonly log: Log
   readonly metrics: ExposedMetrics
   readonly limits?: Partial<HttpLimits>
-  /** Addresses and networks whose `X-Forwarded-For` is believed. */
+  /** Addresses and networks whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies?: readonly string[]
 }
 
@@ -61,20 +62,20 @@ export interface HttpServer {
   /** `http://127.0.0.1:8080` */
   readonly url: string
   readonly port: number
-  /** Requests without a whole reply, or with a call that has not been settled. */
+  /** The number of requests whose reply is not complete or whose call is not settled. */
   readonly inFlight: number
-  /** Makes the routes known; may be called again. Before the first call an unknown path is 503 `server_starting`, not 404. */
+  /** Replaces the routes. Before the first call an unknown path is 503 `server_starting`, not 404. */
   publish(endpoints: readonly Endpoint[]): void
   /** All plugins have started: from now on every endpoint is served. Models may still be loading. */
   ready(): void
-  /** Ends what is open in an orderly way and closes the server; see drain.ts. */
+  /** Lets open requests finish and closes the server: see connection/drain.ts. */
   drain(timeoutMs: number): Effect.Effect<void>
 }
 
 export { ListenError }
 
-/** Requests that expect something of us before they send their body go the same way as all others. */
-const hear = (server: Server, handle: RequestListener): void => {
+/** Requests with an `Expect` header are handled like all others. */
+const handleRequests = (server: Server, handle: RequestListener): void => {
   server.on("request", handle)
   server.on("checkContinue", (req, res) => {
     expectsContinue(res)
@@ -109,23 +110,23 @@ export const makeHttpServer = (
       return document
     }
     const addressOf = makeAddressOf(options.trustedProxies ?? [])
-    const own = ownRoutes({
+    const system = systemRoutes({
       about: options.about,
       readiness,
       metrics,
       openApi,
       lingerMs: limits.lingerMs,
     })
-    const parts: RouteParts = {
+    const deps: RouteDeps = {
       ...options,
       limits,
-      own,
+      system,
       budget: makeBodyBudget(limits.maxBufferedBytes),
       isReady: () => isReady,
       countStream: observer.countStream,
       addressOf,
     }
-    let routes = makeRoutes([], parts)
+    let routes = makeRoutes([], deps)
 
     const app = makeApp({
       log,
@@ -136,8 +137,8 @@ export const makeHttpServer = (
       routes: () => routes,
       unrouted: answerUnrouted(() => endpoints !== undefined, limits.lingerMs),
     })
-    hear(server, app.callback())
-    answerBrokenHttp(server, inFlight, log, limits.lingerMs)
+    handleRequests(server, app.callback())
+    answerClientErrors(server, inFlight, log, limits.lingerMs)
     const address = yield* Effect.acquireRelease(listen(server, options.host, options.port), () =>
       drainer.drain(0),
     )
@@ -153,7 +154,7 @@ export const makeHttpServer = (
       publish: (published) => {
         endpoints = published
         document = undefined
-        routes = makeRoutes(published, parts)
+        routes = makeRoutes(published, deps)
       },
       ready: () => {
         isReady = true

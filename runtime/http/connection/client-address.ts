@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
 import ipaddr from "ipaddr.js"
 
-/** `10.0.0.0/8`, `::1` or `loopback`. */
+/** Parses `10.0.0.0/8` or `::1`; undefined for anything else. */
 export const parseNetwork = (
   text: string,
 ): readonly [ipaddr.IPv4 | ipaddr.IPv6, number] | undefined => {
@@ -18,8 +18,9 @@ const plainForm = (text: string | undefined): string | undefined => {
 }
 
 /**
- * The address of the client: of the socket, or, while that is a trusted proxy's, the one that the proxy put at the end of `X-Forwarded-For`.
- * What stands before the first untrusted address could have been written by anybody.
+ * The address of the client: the socket's, or, as long as that is a trusted proxy's, the next one from the end of
+ * `X-Forwarded-For`.
+ * Anything before the first untrusted address could be forged.
  */
 export const makeAddressOf = (
   trustedProxies: readonly string[],
@@ -32,7 +33,7 @@ export const makeAddressOf = (
         address.kind() === network.kind() && address.match(network as ipaddr.IPv4, bits),
     )
   }
-  // the end of a connection does not move, and reading an address takes as long as finding a route
+  // cached by socket: parsing an address takes as long as finding a route
   const peers = new WeakMap<Socket, string>()
   const peerOf = ({ socket }: IncomingMessage): string => {
     const known = peers.get(socket)

@@ -34,14 +34,14 @@ const rawReply = (code: ErrorCode, requestId: string): string => {
   return `${head.join("\r\n")}\r\n\r\n${body}`
 }
 
-/** The client may still be sending: see `endAfterRest`. */
+/** Closes later, as the client may still be sending: see linger.ts. */
 const closeSoon = (socket: Duplex, lingerMs: number) => {
   const timer = setTimeout(() => socket.destroy(), lingerMs)
   socket.once("close", () => clearTimeout(timer))
 }
 
-/** Answers what Node's parser refuses: there is no request then, so koa never sees it. At most one answer a connection, and none inside of another reply. */
-export const answerBrokenHttp = (
+/** Replies to what Node's parser refuses: koa never sees it. At most one reply a connection, and none inside of another reply. */
+export const answerClientErrors = (
   server: Server,
   inFlight: InFlight,
   log: Log,

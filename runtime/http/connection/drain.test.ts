@@ -51,7 +51,7 @@ test("an open stream ends properly, idle connections close, new ones are refused
 test("what comes over an open connection is still answered, with Connection: close; /readyz says draining", async () => {
   fixture = await openHttpFixture({ endpoints: [streaming(ticking(20, 20)), thing] })
   const late = await collect(fixture.port)
-  // half a request: busy, so the drain leaves the connection open
+  // half a request counts as busy, so the drain leaves the connection open
   late.socket.write("GET /readyz HTTP/1.1\r\nHost: x\r\n")
   const res = await post(`${fixture.url}/v1/stream`, "{}")
   const drained = Effect.runPromise(fixture.server.drain(5_000))

@@ -5,13 +5,13 @@ import type { InFlight } from "./in-flight.ts"
 
 export interface Drainer {
   readonly isDraining: boolean
-  /** Succeeds when every connection is closed, at the latest `timeoutMs` plus `settleMs` from now. */
+  /** Succeeds when every connection is closed, after at most `timeoutMs` plus `settleMs`. */
   drain(timeoutMs: number): Effect.Effect<void>
 }
 
 /**
- * States: serving -> draining (no new connections; idle ones are closed; what is in flight goes on, with `Connection: close`) ->
- * cutting (after the timeout: calls are interrupted, streams get a last error event, calls settle) -> closed.
+ * States: serving -> draining (no new connections; idle ones are closed; open requests go on, with `Connection: close`) ->
+ * aborting (after the timeout: calls are interrupted and settled, streams get an error as their last event) -> closed.
  */
 export const makeDrainer = (server: Server, inFlight: InFlight, settleMs: number): Drainer => {
   let draining = false
@@ -20,7 +20,7 @@ export const makeDrainer = (server: Server, inFlight: InFlight, settleMs: number
     sockets.add(socket)
     socket.once("close", () => sockets.delete(socket))
   })
-  // a connection whose last reply had promised to keep it alive
+  // a connection whose last reply still announced keep-alive
   server.on("request", (_req, res) => {
     res.once("close", () => {
       if (draining) setImmediate(() => server.closeIdleConnections())
@@ -31,7 +31,7 @@ export const makeDrainer = (server: Server, inFlight: InFlight, settleMs: number
     server.close()
     for (const { res } of inFlight.all()) if (!res.headersSent) res.shouldKeepAlive = false
     server.closeIdleConnections()
-    // Node counts a connection without any byte so far as busy
+    // Node does not count a connection that has sent nothing as idle
     for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
   })
   const within = (ms: number) => inFlight.empty.pipe(Effect.timeoutOption(ms))

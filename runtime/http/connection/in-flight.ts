@@ -1,16 +1,16 @@
 import type { Socket } from "node:net"
 import { Effect } from "effect"
-import type { Exchange, Left } from "../exchange.ts"
+import type { AbortReason, Exchange } from "../exchange.ts"
 
-/** The requests that are being served, each until its reply is out and its call is settled. */
+/** The requests that are being served, each until its reply is complete and its call is settled. */
 export interface InFlight {
   readonly size: number
   begin(exchange: Exchange): void
   end(exchange: Exchange): void
   all(): Iterable<Exchange>
-  /** What a connection still owes replies to, in order. */
+  /** The pipelined requests of a connection that have no complete reply yet, in order. */
   owedBy(socket: Socket): readonly Exchange[]
-  abortAll(reason: Left): void
+  abortAll(reason: AbortReason): void
   /** Succeeds when nothing is in flight. */
   readonly empty: Effect.Effect<void>
 }

@@ -1,13 +1,13 @@
 import type { IncomingMessage } from "node:http"
 import type { Exchange } from "../exchange.ts"
 
-/** A rest of this size is read to the end in a moment, and the connection lives on. */
+/** The unread rest of a body of at most this size is read, and the connection is kept. */
 const smallBytes = 64 * 1024
 
 const hasBody = (req: IncomingMessage) =>
   req.headers["transfer-encoding"] !== undefined || Number(req.headers["content-length"] ?? 0) > 0
 
-/** A large or endless body that nobody will read: the connection can't be used again. */
+/** A large body, or one of unknown length, that will not be read: the connection can't be reused. */
 export const leavesBodyUnread = ({ req, res }: Exchange): boolean => {
   if (req.complete || !hasBody(req)) return false
   return (
@@ -18,10 +18,11 @@ export const leavesBodyUnread = ({ req, res }: Exchange): boolean => {
 }
 
 /**
- * Closing a socket with unread bytes in it sends a reset, which can destroy an answer that the client has not read yet (RFC 9112, section 9.6).
- * So the rest of the body is thrown away for a while before the response ends. Its bytes are all out by then: the length was announced.
+ * Closing a socket with unread bytes sends a reset, which can destroy a reply that the client has not read yet (RFC 9112,
+ * section 9.6). So the rest of the body is discarded for up to `lingerMs` before the response ends. The reply itself is
+ * complete by then: its length was announced.
  */
-export const endAfterRest = ({ req, res }: Exchange, lingerMs: number): void => {
+export const endAfterDiscarding = ({ req, res }: Exchange, lingerMs: number): void => {
   const timer = setTimeout(finish, lingerMs)
   function finish() {
     clearTimeout(timer)

@@ -44,7 +44,7 @@ export const makeNodeServer = (limits: HttpLimits): Server => {
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     keepAlive: true,
     noDelay: true,
-    // Node's own refusal would have no body
+    // app.ts refuses it: Node's own refusal has no body
     requireHostHeader: false,
   })
   server.maxConnections = limits.maxConnections

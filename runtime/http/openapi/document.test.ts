@@ -64,7 +64,7 @@ const endpoints: readonly Endpoint[] = [
   odd,
   content,
 ]
-// what a client sees: the document after a trip over the wire
+// the document as a client sees it, after JSON
 const document = JSON.parse(
   JSON.stringify(describeApi({ name: "rakit", version: "1.2.3" }, endpoints)),
 ) as Document

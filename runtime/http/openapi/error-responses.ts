@@ -5,12 +5,12 @@ import type { Endpoint } from "../../../core/ports/endpoint.ts"
 type Occurs = (endpoint: Endpoint) => boolean
 
 const always: Occurs = () => true
-/** Of other requests to the same path, never of the described one. */
+/** Occurs for other requests to the same path only. */
 const elsewhere: Occurs = () => false
 const guarded: Occurs = ({ access }) => access !== "public"
-/** Who signs in may have the wrong password, or have tried too often. */
+/** A sign-in may come with a wrong password, or too often. */
 const signing: Occurs = ({ access, method }) => access === "public" && method !== "GET"
-/** What a session changes may be in a state that forbids it. */
+/** A change by a session may not be allowed in the present state. */
 const changing: Occurs = ({ access, method }) =>
   (access === "session" || access === "admin") && method !== "GET"
 const metered: Occurs = ({ access }) => access === "key"
@@ -23,7 +23,7 @@ const downloading: Occurs = ({ method, path }) => method === "GET" && path.endsW
 /** An endpoint value does not name its models: any call that takes JSON with a key may use one. */
 const withModel: Occurs = (endpoint) => metered(endpoint) && withJson(endpoint)
 
-/** When an endpoint can answer with a code. A new code of the registry does not compile until it has its line here. */
+/** Which endpoints can return a code. A new code of the registry does not compile until it has its line here. */
 const occurs: Readonly<Record<ErrorCode, Occurs>> = {
   invalid_json: withJson,
   invalid_request_error: always,

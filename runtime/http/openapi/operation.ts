@@ -58,7 +58,7 @@ const meteredHeaders = {
 const success = ({ access, reply, event }: Endpoint, book: SchemaBook): Json => {
   const content = {
     ...(reply && { "application/json": { schema: book.of(reply) } }),
-    // OpenAPI 3.1 has no word for a sequence: the schema is that of one event
+    // OpenAPI 3.1 can't describe a sequence of events: the schema is that of one
     ...(event && { "text/event-stream": { schema: book.of(event) } }),
   }
   return {
@@ -78,7 +78,7 @@ const security = ({ access }: Endpoint): Json => {
   return [access === "key" ? { apiKey: [] } : { session: [] }]
 }
 
-/** `index` above 0 is an alias, which needs an operation id of its own. */
+/** `index` above 0 is an alias: operation ids must be unique. */
 export const operationOf = (
   endpoint: Endpoint,
   path: string,

@@ -2,9 +2,9 @@ import { JsonSchema, Schema, SchemaRepresentation } from "effect"
 import type { Json } from "../../../core/json.ts"
 
 export interface SchemaBook {
-  /** `#/components/schemas`. */
+  /** The content of `#/components/schemas`. */
   readonly definitions: Readonly<Record<string, Json>>
-  /** The JSON schema of what goes over the wire; anything for a schema that JSON can't express. */
+  /** The JSON schema of the encoded form; `{}` for a schema that JSON can't express. */
   of(schema: Schema.Top): Json
 }
 
@@ -16,7 +16,7 @@ const wireForm = (schema: Schema.Top): Ast | undefined => {
     SchemaRepresentation.toJsonSchemaMultiDocument(SchemaRepresentation.toRepresentations([ast]))
     return ast
   } catch {
-    // a plugin's odd schema must not cost the whole document
+    // a plugin's schema that can't be translated must not break the whole document
     return undefined
   }
 }

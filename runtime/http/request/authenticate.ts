@@ -5,9 +5,9 @@ import type { Endpoint } from "../../../core/ports/endpoint.ts"
 import type { Identity } from "../../../core/ports/identity.ts"
 
 export interface Authenticators {
-  /** Whose API key is it? */
+  /** Resolves API keys. */
   readonly identity: () => Identity
-  /** Whose session token is it? Absent: nobody gets to `session` and `admin` endpoints. A key is no session, and the other way round. */
+  /** Resolves session tokens. Absent: `session` and `admin` endpoints refuse everybody. A key is no session, nor a session a key. */
   readonly sessions?: (() => Identity | undefined) | undefined
 }
 
@@ -16,7 +16,7 @@ const refuse = (message: string) =>
     apiError("authentication_error", message, { headers: { "www-authenticate": "Bearer" } }),
   )
 
-/** What to send, where nothing of use was sent. */
+/** The messages for a missing and for a malformed header. */
 const wanted = (access: Endpoint["access"]): readonly [missing: string, broken: string] =>
   access === "key"
     ? [

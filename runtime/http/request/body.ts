@@ -9,7 +9,7 @@ import { readyForBody } from "./expect-continue.ts"
 import { parseJson, requireJsonType } from "./json.ts"
 import { readMultipart } from "./multipart.ts"
 
-/** What the bodies of all open requests may take together. */
+/** The memory that the bodies of all open requests may take together. */
 export interface BodyBudget {
   take(bytes: number): boolean
   giveBack(bytes: number): void
@@ -57,13 +57,13 @@ const encodingOf = (req: IncomingMessage): Effect.Effect<Encoding, ApiError> => 
   return badEncoding("The body's Content-Encoding must be gzip or identity.", "gzip, identity")
 }
 
-/** A form is read as it comes, and its length is the file's. */
+/** A form is parsed while it arrives, and a file's length is taken from `Content-Length`: so no compression. */
 const requirePlainForm = (req: IncomingMessage): Effect.Effect<void, ApiError> =>
   announcedEncoding(req) === "identity"
     ? Effect.void
     : badEncoding("A form can't be compressed.", "identity")
 
-/** Reads up to `maxBytes`; what is more stays in the socket. A client that leaves aborts the exchange, which interrupts this. */
+/** Reads up to `maxBytes` and leaves the rest in the socket. A client that disconnects aborts the exchange, which interrupts this. */
 const collect = (
   req: IncomingMessage,
   maxBytes: number,
@@ -94,7 +94,7 @@ const collect = (
     return Effect.sync(stop)
   })
 
-/** Unpacks in zlib's own thread and stops at `maxBytes`, so a small body can't become a large one; nor can many of them, as each piece is reserved. */
+/** Unpacks in zlib's own thread and stops at `maxBytes`, against zip bombs; each piece is reserved, against many of them at once. */
 const unpack = (
   packed: Buffer,
   maxBytes: number,
@@ -133,7 +133,7 @@ const read = (
       if (fits) held += bytes
       return fits
     }
-    // what is made from the body lives as long as the call, so its share is given back with the Scope
+    // the decoded body lives as long as the call, so its reservation is released with the Scope
     yield* Effect.addFinalizer(() => Effect.sync(() => budget.giveBack(held)))
     readyForBody(exchange)
     const bytes = yield* collect(exchange.req, maxBytes, reserve)
@@ -141,9 +141,9 @@ const read = (
   })
 
 /**
- * The body as the endpoint wants it: a JSON value, a `Buffer` for `bytes`, `undefined` for `none`.
- * Order of refusals: announced length (413) -> type (415) -> encoding (415) -> length as it arrives (413) -> what is wrong within (400).
- * A form's encoding comes before its type.
+ * Returns a JSON value, a `MultipartBody`, a `Buffer` for `bytes`, or `undefined` for `none`.
+ * Order of the checks: announced length (413) -> type (415) -> encoding (415) -> length as it arrives (413) -> content (400).
+ * For a form the encoding is checked before the type.
  */
 export const readBody = (
   exchange: Exchange,

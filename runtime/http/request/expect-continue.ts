@@ -3,11 +3,12 @@ import type { Exchange } from "../exchange.ts"
 
 const waiting = new WeakSet<ServerResponse>()
 
-/** The client sent `Expect: 100-continue`: it holds its body back until it knows that we want it. */
+/** Remembers that the client sent `Expect: 100-continue` and holds its body back (RFC 9110, section 10.1.1). */
 export const expectsContinue = (res: ServerResponse): void => {
   waiting.add(res)
 }
 
+/** Sends `100 Continue` where the client waits for it. */
 export const readyForBody = ({ res }: Exchange): void => {
   if (waiting.delete(res) && !res.headersSent) res.writeContinue()
 }

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { type ApiError, apiError } from "../../../core/errors.ts"
 import type { Json } from "../../../core/json.ts"
 
-/** Smaller bodies can't hold enough values to hurt. */
+/** Smaller bodies can't hold more values than `maxValues`. */
 const scanAboveBytes = 1_000_000
 const maxValues = 1_000_000
 
@@ -21,7 +21,7 @@ const closingQuote = (bytes: Uint8Array, from: number): number => {
   return bytes.length
 }
 
-/** Counts `{`, `[` and `,` outside of strings; strings are jumped over. 50 MB of `[[[[` would become gigabytes of arrays. */
+/** Counts `{`, `[` and `,` outside of strings. 50 MB of `[[[[` would become gigabytes of arrays. */
 const hasTooManyValues = (bytes: Uint8Array): boolean => {
   let values = 0
   for (let at = 0; at < bytes.length; at++) {
@@ -32,7 +32,7 @@ const hasTooManyValues = (bytes: Uint8Array): boolean => {
   return false
 }
 
-/** Without its byte-order mark. */
+/** Decodes UTF-8 without its byte-order mark. */
 const textOf = (bytes: Uint8Array): string => {
   const from = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0
   return Buffer.from(bytes.buffer, bytes.byteOffset + from, bytes.length - from).toString()
@@ -52,7 +52,7 @@ export const parseJson = (bytes: Uint8Array): Effect.Effect<Json, ApiError> =>
     try {
       return Effect.succeed(JSON.parse(textOf(bytes)) as Json)
     } catch {
-      // V8's message quotes the body
+      // V8's message quotes the body, which must not reach a log
       return Effect.fail(apiError("invalid_json"))
     }
   })

@@ -4,13 +4,13 @@ import type { BodyPart, MultipartBody } from "../../../core/ports/endpoint.ts"
 
 export interface DigestedForm {
   readonly body: MultipartBody
-  /** Of what the form says, whatever its boundary and the order of its parts; undefined before all of it was read. */
+  /** SHA-256 in base64, independent of the boundary and of the order of the parts; undefined before all of it was read. */
   digest(): string | undefined
 }
 
 type FilePart = Extract<BodyPart, { readonly kind: "file" }>
 
-/** Hashes a form as it passes. */
+/** Hashes a form while it is read. */
 export const digestForm = ({ parts, contentLength }: MultipartBody): DigestedForm => {
   const digests: string[] = []
   let found = 0
@@ -48,7 +48,7 @@ export const digestForm = ({ parts, contentLength }: MultipartBody): DigestedFor
   }
 }
 
-/** Reads a form that nobody wants, for its digest. */
+/** Reads a form for its digest alone. */
 export const readThrough = ({ parts }: MultipartBody) =>
   Stream.runForEach(parts, (part) =>
     part.kind === "file" ? Stream.runDrain(part.bytes) : Effect.void,

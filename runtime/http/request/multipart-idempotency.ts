@@ -5,19 +5,19 @@ import type { Json } from "../../../core/json.ts"
 import type { Endpoint, MultipartBody, Reply } from "../../../core/ports/endpoint.ts"
 import { digestForm, readThrough } from "./multipart-digest.ts"
 
-/** What is remembered under the key in place of the reply. */
-interface Remembered {
+/** Stored under the key in place of the reply. */
+interface RememberedReply {
   readonly digest: string | undefined
   readonly json: Json
 }
 
 const replayed = "idempotent-replayed"
 
-const jsonOf = (reply: Reply): Remembered | undefined =>
-  "json" in reply ? (reply.json as Remembered) : undefined
+const jsonOf = (reply: Reply): RememberedReply | undefined =>
+  "json" in reply ? (reply.json as RememberedReply) : undefined
 
-/** A body that is streamed is known only when it has been read, so a second one under the key is read too, and compared with what was remembered. */
-export const runFormOnce = (
+/** The digest of a streamed body is known only after it was read: a repeated form is read too, and its digest compared with the stored one. */
+export const runMultipartIdempotently = (
   path: CallPath,
   endpoint: Endpoint,
   input: CallInput,
@@ -31,7 +31,7 @@ export const runFormOnce = (
           ...plan,
           run: Effect.map(plan.run, (reply) =>
             "json" in reply
-              ? { ...reply, json: { digest: digest(), json: reply.json } satisfies Remembered }
+              ? { ...reply, json: { digest: digest(), json: reply.json } satisfies RememberedReply }
               : reply,
           ),
         })),

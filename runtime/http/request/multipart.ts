@@ -17,13 +17,13 @@ const asApiError = (cause: unknown): ApiError =>
 const bytesOf = (file: Readable): Stream.Stream<Uint8Array, ApiError> =>
   Stream.fromAsyncIterable(file as AsyncIterable<Uint8Array>, asApiError)
 
-/** What the parser has found and nobody has taken yet. It stops at a file until that is read, so this stays short. */
-class Found {
+/** Parts that are parsed and not taken yet. The parser stops at a file until it is read, so the queue stays short. */
+class PartQueue {
   private readonly parts: BodyPart[] = []
   private ended = false
   private failure: ApiError | undefined
   private wake: () => void = () => {}
-  /** The file that is read at the moment. */
+  /** The file that is being read. */
   private open: Readable | undefined
 
   opens(file: Readable): void {
@@ -36,7 +36,7 @@ class Found {
   end(failure?: ApiError): void {
     this.failure ??= failure
     this.ended = true
-    // whoever reads it would wait for ever
+    // otherwise its reader would wait for ever
     if (failure) this.open?.destroy(failure)
     this.wake()
   }
@@ -54,7 +54,7 @@ class Found {
   }
 }
 
-const parserOf = (req: IncomingMessage, found: Found): BusboyInstance => {
+const parserOf = (req: IncomingMessage, found: PartQueue): BusboyInstance => {
   const parser = new Busboy({
     headers: { ...req.headers, "content-type": req.headers["content-type"] ?? "" },
     limits,
@@ -72,7 +72,7 @@ const parserOf = (req: IncomingMessage, found: Found): BusboyInstance => {
     found.add({ kind: "field", name, value })
   })
   parser.on("file", (name, file, filename, _encoding, mediaType) => {
-    // whoever reads it sees the error; without a reader it must not end the process
+    // a reader sees the error; without one an unhandled 'error' event would end the process
     file.on("error", () => {})
     if (name === undefined) return found.end(broken("a part has no name"))
     found.opens(file)
@@ -89,7 +89,7 @@ const parserOf = (req: IncomingMessage, found: Found): BusboyInstance => {
 const pump = (
   req: IncomingMessage,
   parser: BusboyInstance,
-  found: Found,
+  found: PartQueue,
   maxBytes: number,
   tooLarge: () => ApiError,
 ) => {
@@ -135,7 +135,7 @@ export const readMultipart = (
     const length = Number(req.headers["content-length"] ?? Number.NaN)
     const parts = Stream.unwrap(
       Effect.sync(() => {
-        const found = new Found()
+        const found = new PartQueue()
         const parser = parserOf(req, found)
         readyForBody(exchange)
         const stop = pump(req, parser, found, maxBytes, tooLarge)

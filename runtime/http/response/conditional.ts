@@ -4,13 +4,13 @@ import type { Strings } from "../../../core/json.ts"
 const tagsOf = (header: string): readonly string[] => header.split(",").map((tag) => tag.trim())
 const opaque = (tag: string): string => tag.replace(/^W\//, "")
 
-/** By its strong comparison, as a part of what is only much the same would be of no use. */
+/** The strong comparison (RFC 9110, 8.8.3.2), which `If-Match` needs. */
 const matches = (known: string, etag: string): boolean =>
   known.trim() === "*" || (!etag.startsWith("W/") && tagsOf(known).includes(etag))
 const matchesWeakly = (known: string, etag: string): boolean =>
   known.trim() === "*" || tagsOf(known).some((tag) => opaque(tag) === opaque(etag))
 
-/** NaN, which no comparison holds for, where there is no date, or none that can be read: such a condition is ignored. */
+/** NaN for a missing or unreadable date: every comparison with it is false, so such a condition is ignored. */
 const dateOf = (header: string | undefined): number => Date.parse(header ?? "")
 
 const isFailed = (headers: IncomingHttpHeaders, etag: string, modified: number): boolean => {
@@ -27,8 +27,8 @@ const isKnown = (headers: IncomingHttpHeaders, etag: string, modified: number): 
     : matchesWeakly(known, etag)
 }
 
-/** What the client's conditions make of a reply (RFC 9110, 13.2.2): `known`, it has this version already; `failed`, it wants only another one. */
-export const verdictOf = (
+/** Evaluates the preconditions of a request (RFC 9110, 13.2.2): `known` leads to 304, `failed` to 412. */
+export const checkPreconditions = (
   { method, headers }: IncomingMessage,
   reply: Strings = {},
 ): "send" | "known" | "failed" => {
@@ -45,8 +45,8 @@ export interface ByteRange {
 }
 
 /**
- * The one range that a request asks for (RFC 9110, 14.2): `whole` when it asks for none, for several, or in a unit that is not ours; `unsatisfiable` when it lies
- * behind the end. With `If-Range` only while the bytes are still those of that ETag.
+ * The one range that a request asks for (RFC 9110, 14.2): `whole` when it asks for none, for several, or in another unit than
+ * bytes; `unsatisfiable` when it begins after the end. `If-Range` with another ETag makes it `whole`.
  */
 export const rangeOf = (
   { method, headers }: IncomingMessage,

@@ -2,9 +2,9 @@ import { Effect, Stream } from "effect"
 import { type ApiError, apiError } from "../../../core/errors.ts"
 import type { Json, Strings } from "../../../core/json.ts"
 import type { Reply } from "../../../core/ports/endpoint.ts"
-import { endAfterRest, leavesBodyUnread } from "../connection/linger.ts"
+import { endAfterDiscarding, leavesBodyUnread } from "../connection/linger.ts"
 import type { Exchange } from "../exchange.ts"
-import { rangeOf, verdictOf } from "./conditional.ts"
+import { checkPreconditions, rangeOf } from "./conditional.ts"
 import { write } from "./write.ts"
 
 interface Head {
@@ -12,7 +12,7 @@ interface Head {
   readonly headers?: Strings
 }
 
-/** Writes the whole reply. Does nothing when the client is gone. */
+/** Writes the whole reply. Does nothing when the client has disconnected. */
 export const sendText = (
   exchange: Exchange,
   { status, headers }: Head,
@@ -27,10 +27,10 @@ export const sendText = (
     ...headers,
     ...(status !== 204 && { "content-length": Buffer.byteLength(text) }),
   })
-  // a string goes out in one piece with the head; bytes would be a second one
+  // a string is written in one piece with the head; bytes would be a second packet
   if (!unread || req.method === "HEAD") return void res.end(req.method === "HEAD" ? "" : text)
   res.write(text)
-  endAfterRest(exchange, lingerMs)
+  endAfterDiscarding(exchange, lingerMs)
 }
 
 export const sendJson = (
@@ -50,7 +50,7 @@ export const sendJson = (
 
 type BytesReply = Extract<Reply, { readonly mediaType: string }>
 
-/** The part that the client asks for, where the reply can be cut. */
+/** Applies `Range` where the reply supports it. */
 const partOf = ({ req }: Exchange, reply: BytesReply): Effect.Effect<BytesReply, ApiError> => {
   const { ranged, headers, status } = reply
   if (!ranged || status !== 200) return Effect.succeed(reply)
@@ -77,7 +77,7 @@ const partOf = ({ req }: Exchange, reply: BytesReply): Effect.Effect<BytesReply,
   })
 }
 
-/** What was said of the call goes out with a refusal of its bytes too; what was said of the bytes does not. */
+/** Keeps the headers that describe the call (`x-...`, `server-timing`) on an error, without those that describe the bytes. */
 const withCallHeaders =
   (headers: Strings = {}) =>
   ({ code, message, param, retryAfterMs, headers: own }: ApiError): ApiError => {
@@ -89,7 +89,7 @@ const withCallHeaders =
     })
   }
 
-/** Streams with backpressure. The head waits for the first bytes, so that an early error keeps its status; a later one cuts the connection. */
+/** Streams with backpressure. The head is sent with the first bytes, so that an early error keeps its status; a later one cuts the connection. */
 export const sendBytes = (
   exchange: Exchange,
   whole: BytesReply,
@@ -97,9 +97,9 @@ export const sendBytes = (
 ): Effect.Effect<void, ApiError> =>
   Effect.suspend(() => {
     const { req, res } = exchange
-    const verdict = whole.status === 200 ? verdictOf(req, whole.headers) : "send"
-    if (verdict === "failed") return Effect.fail(apiError("precondition_failed"))
-    if (verdict === "send")
+    const precondition = whole.status === 200 ? checkPreconditions(req, whole.headers) : "send"
+    if (precondition === "failed") return Effect.fail(apiError("precondition_failed"))
+    if (precondition === "send")
       return Effect.flatMap(partOf(exchange, whole), (reply) =>
         streamBytes(exchange, reply, stallMs),
       )

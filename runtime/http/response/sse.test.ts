@@ -22,7 +22,7 @@ const ask = (signal?: AbortSignal) =>
   post(`${fixture.url}/v1/stream`, "{}", authorized, signal ? { signal } : {})
 const rawAsk = `POST /v1/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${goodKey}\r\nContent-Length: 2\r\n\r\n{}`
 
-/** Events that the test gives by hand, and whether the source was told to stop. */
+/** Events that the test emits by hand, and whether the source was stopped. */
 const byHand = () => {
   const queue = Effect.runSync(Queue.unbounded<unknown, ApiError | Cause.Done>())
   const seen = { stopped: false }
@@ -235,7 +235,7 @@ test("a source that runs by itself is held back by a client that does not read, 
     before = made
     await new Promise((resolve) => setTimeout(resolve, 150))
   }
-  // loopback sockets take a few MB
+  // a loopback socket buffers a few MB
   expect(made).toBeLessThan(2_000)
   socket.destroy()
   await until(() => fixture.server.inFlight === 0)

@@ -33,8 +33,9 @@ const timingTrailer = "Server-Timing"
 const canTrail = ({ req }: Exchange) => req.httpVersion === "1.1"
 
 /**
- * States: waiting (no byte is out: an error keeps its status and its JSON) -> open (head and first event; or, before a proxy loses patience, a first ping) -> ended (`[DONE]`, cost as a trailer).
- * Whoever fails the stream later gets the error as its last event: see `sendError`.
+ * States: waiting (nothing was sent: an error keeps its status and its JSON) -> open (head and first event; or a first ping,
+ * before a proxy times out) -> ended (`[DONE]`, cost as a trailer).
+ * An error after that becomes the last event: see `sendError`.
  */
 export const sendEvents = (
   exchange: Exchange,

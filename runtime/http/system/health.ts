@@ -15,7 +15,7 @@ export interface Readiness {
   }[]
 }
 
-export interface HealthParts {
+export interface ReadinessDeps {
   readonly catalogue: Catalogue
   readonly checks: () => readonly HealthCheck[]
   /** Names of what has not started yet. */
@@ -24,7 +24,7 @@ export interface HealthParts {
   readonly checkTimeoutMs: number
 }
 
-/** `/readyz` is open to everybody, so it must not become a way to keep the database busy. */
+/** `/readyz` is public: cached results keep its callers from loading the database. */
 const checksKeptMs = 1_000
 
 const modelStates = (catalogue: Catalogue): readonly Json[] =>
@@ -57,21 +57,21 @@ const runCheck = ({ name, check }: HealthCheck, timeoutMs: number) =>
     Effect.catchDefect((defect) => Effect.succeed({ name, ok: false, reason: String(defect) })),
   )
 
-/** What still loads, what fails, and so whether requests should come here. */
-export const makeReadiness = (parts: HealthParts): Effect.Effect<Effect.Effect<Readiness>> =>
+/** The state of plugins, models and checks, and from them whether a load balancer should send requests here. */
+export const makeReadiness = (deps: ReadinessDeps): Effect.Effect<Effect.Effect<Readiness>> =>
   Effect.gen(function* () {
     const runAll = Effect.suspend(() =>
-      Effect.forEach(parts.checks(), (check) => runCheck(check, parts.checkTimeoutMs), {
+      Effect.forEach(deps.checks(), (check) => runCheck(check, deps.checkTimeoutMs), {
         concurrency: 8,
       }),
     )
     const checked = yield* Effect.cachedWithTTL(runAll, checksKeptMs)
     return Effect.gen(function* () {
-      const phase = parts.phase()
-      // before the plugins have started there is nothing to ask
+      const phase = deps.phase()
+      // before the plugins have started there is nothing to check
       const checks = phase === "starting" ? [] : yield* checked
-      const models = modelStates(parts.catalogue)
-      const states = parts.catalogue.entries.map(({ id }) => parts.catalogue.state(id).state)
+      const models = modelStates(deps.catalogue)
+      const states = deps.catalogue.entries.map(({ id }) => deps.catalogue.state(id).state)
       const status = (): Readiness["status"] => {
         if (phase !== "serving") return phase
         if (states.includes("failed") || checks.some(({ ok }) => !ok)) return "failing"
@@ -79,7 +79,7 @@ export const makeReadiness = (parts: HealthParts): Effect.Effect<Effect.Effect<R
       }
       return {
         status: status(),
-        starting: phase === "starting" ? parts.starting() : [],
+        starting: phase === "starting" ? deps.starting() : [],
         models,
         checks,
       }

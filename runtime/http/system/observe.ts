@@ -4,22 +4,22 @@ import type { Metrics } from "../../../core/services/metrics.ts"
 import type { Exchange } from "../exchange.ts"
 
 export interface Observer {
-  /** Counts the request now, and writes its line when its response is closed. */
+  /** Counts the request now, and logs it when its response is closed. */
   watch(exchange: Exchange): void
   countStream(change: number): void
 }
 
-/** Client closed the request before it had an answer (nginx's convention). */
+/** The client closed the request before it had a reply (nginx's convention). */
 const clientGone = 499
 
 const buckets = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300,
 ]
 
-/** Asked often by machines: their lines would drown the others. */
+/** Probes call these often: their lines are logged as debug. */
 const quiet: ReadonlySet<string> = new Set(["healthz", "readyz", "metrics"])
 
-/** Only known ones become label values, as anybody can send any method. */
+/** Only these become label values: a client can send any method. */
 const methods: ReadonlySet<string> = new Set([
   "GET",
   "HEAD",
@@ -35,7 +35,7 @@ const statusOfExchange = ({ res, errorCode }: Exchange): number => {
   return errorCode === undefined ? clientGone : errorRegistry[errorCode as ErrorCode].status
 }
 
-/** One line and one count for each request. Never a body, a key, a query or a raw path. */
+/** One log line and one count for each request. Never a body, a key, a query or a raw path. */
 export const makeObserver = (log: Log, metrics: Metrics): Observer => {
   const requests = metrics.counter(
     "rakit_http_requests_total",

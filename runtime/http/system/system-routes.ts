@@ -5,14 +5,14 @@ import type { Exchange } from "../exchange.ts"
 import { sendJson, sendText } from "../response/reply.ts"
 import type { Readiness } from "./health.ts"
 
-/** A GET of ours that is no endpoint: health, metrics, the API document. */
-export interface OwnRoute {
+/** A GET route of the server itself, without an endpoint: health, metrics, the API document. */
+export interface SystemRoute {
   readonly name: string
   readonly path: string
   readonly run: (exchange: Exchange) => Effect.Effect<void>
 }
 
-export interface OwnRouteParts {
+export interface SystemRouteDeps {
   readonly about: { readonly name: string; readonly version: string }
   readonly readiness: Effect.Effect<Readiness>
   readonly metrics: ExposedMetrics
@@ -25,7 +25,7 @@ const json = (
   path: string,
   lingerMs: number,
   value: Effect.Effect<{ readonly status: number; readonly json: Json }>,
-): OwnRoute => ({
+): SystemRoute => ({
   name,
   path,
   run: (exchange) =>
@@ -34,14 +34,14 @@ const json = (
     ),
 })
 
-/** What the server says about itself. */
-export const ownRoutes = ({
+/** `/`, `/healthz`, `/readyz`, `/openapi.json` and `/metrics`. */
+export const systemRoutes = ({
   about,
   readiness,
   metrics,
   openApi,
   lingerMs,
-}: OwnRouteParts): readonly OwnRoute[] => [
+}: SystemRouteDeps): readonly SystemRoute[] => [
   json(
     "root",
     "/",

@@ -42,7 +42,7 @@ const entry: ModelEntry = {
   options: {},
 }
 
-/** Admits everything and remembers what was settled. */
+/** Admits everything and records the settlements. */
 const recordingBilling = (settlements: Settlement[]): Billing => ({
   admit: () => Effect.succeed({ limit: 60, remaining: 59, resetMs: 1000 }),
   settle: (items) => Effect.sync(() => void settlements.push(...items)),
@@ -71,7 +71,7 @@ export interface FixtureOptions extends Partial<HttpServerOptions> {
   readonly until?: "listening" | "published" | "ready"
 }
 
-/** A real server on a free port of 127.0.0.1, over the real call path with a billing that remembers. */
+/** A real server on a free port of 127.0.0.1, over the real call path with a billing that records. */
 export const openHttpFixture = async (options: FixtureOptions = {}): Promise<HttpFixture> => {
   const settlements: Settlement[] = []
   const log = fakeLog()
@@ -146,7 +146,7 @@ export const Echo = Schema.Struct({
   extra: Schema.optionalKey(Schema.Unknown),
 }).annotate({ identifier: "EchoRequest" })
 
-/** Answers its own body; uses one output token of model `m`. */
+/** Returns its own body; uses one output token of model `m`. */
 export const echo: Endpoint = defineEndpoint({
   id: "echo",
   summary: "Says it again.",
@@ -171,7 +171,7 @@ export const echo: Endpoint = defineEndpoint({
   },
 })
 
-/** Public: who asks is not known. */
+/** A public endpoint. */
 export const thing: Endpoint = defineEndpoint({
   id: "things.get",
   summary: "One thing.",
@@ -190,7 +190,7 @@ export const thing: Endpoint = defineEndpoint({
     }),
 })
 
-/** Streams what `events` gives; `used` tokens are metered as each event passes. */
+/** Streams `events`, and meters one output token for each. */
 export const streaming = (
   events: Stream.Stream<unknown, ReturnType<typeof apiError>>,
   path = "/v1/stream",

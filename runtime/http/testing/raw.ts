@@ -21,7 +21,7 @@ const parse = (text: string, closed: boolean): RawAnswer => {
   return { text, status: Number(/^HTTP\/1\.1 (\d{3})/.exec(text)?.[1] ?? 0), closed, json }
 }
 
-/** Sends bytes as they are and collects what comes back, until the server closes or `waitMs` passed. */
+/** Sends bytes as they are and collects the reply until the server closes or `waitMs` have passed. */
 export const raw = (
   port: number,
   parts: string | Uint8Array | readonly (string | Uint8Array)[],
@@ -42,14 +42,14 @@ export const raw = (
     for (const part of Array.isArray(parts) ? parts : [parts]) socket.write(part as string)
   })
 
-/** An open connection whose answers are read by hand. */
+/** An open connection whose replies the test reads itself. */
 export const openSocket = (port: number): Promise<Socket> =>
   new Promise((resolve) => {
     const socket = connect({ port, host: "127.0.0.1" }, () => resolve(socket))
     socket.on("error", () => {})
   })
 
-/** Polls until `check` holds; fails the test by time-out otherwise. */
+/** Polls until `check` is true; otherwise the test times out. */
 export const until = async (check: () => boolean): Promise<void> => {
   while (!check()) await new Promise((resolve) => setTimeout(resolve, 2))
 }
