@@ -125,6 +125,17 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     "tokenizer",
     "weights",
   ],
+  "runtime/http": [
+    "serve-endpoint.ts",
+    "openapi",
+    "system",
+    "request",
+    "response",
+    "connection",
+    "errors.ts",
+    "exchange.ts",
+    "limits.ts",
+  ],
 }
 
 /** The place of a file in its area's list, 0 at the top; -1 where its folder is missing in the list. */
