@@ -13,7 +13,7 @@ export default defineConfig({
     },
   },
   test: {
-    include: ["{core,plugins,runtime,testing,config,examples,bench}/**/*.test.ts"],
+    include: ["{core,plugins,runtime,testing,config,examples,bench,docs}/**/*.test.ts"],
     globalSetup: ["testing/global-setup.ts"],
     pool: "forks",
     // loading effect and koa anew for each of a hundred files took half of the time; no test leaves state in a module

@@ -1,0 +1,7 @@
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { errorsPage, eventsPage } from "./reference.ts"
+
+/** `npm run docs` */
+writeFileSync(join(import.meta.dirname, "events.md"), eventsPage())
+writeFileSync(join(import.meta.dirname, "errors.md"), errorsPage())
