@@ -1,4 +1,6 @@
 /** The public API for plugin authors: `rakit/core`. */
+
+export * from "./call/contract.ts"
 export * from "./call.ts"
 export * from "./caller.ts"
 export * from "./characters.ts"

@@ -1,5 +1,30 @@
 import type { DependencyContainer, InjectionToken } from "tsyringe"
-import type * as Kernel from "./index.ts"
+import type { CallPath } from "./call/contract.ts"
+import type { Billing } from "./ports/billing.ts"
+import type { ConsistencyCheck } from "./ports/consistency.ts"
+import type { Database } from "./ports/database.ts"
+import type { Endpoint } from "./ports/endpoint.ts"
+import type { Files } from "./ports/files.ts"
+import type { HealthCheck } from "./ports/health.ts"
+import type { Idempotency } from "./ports/idempotency.ts"
+import type { FirstAccount, Identity, KeyIssuer } from "./ports/identity.ts"
+import type { Ledger } from "./ports/ledger.ts"
+import type { Mailer } from "./ports/mailer.ts"
+import type { Backend } from "./ports/model.ts"
+import type { JobHandler, Queue } from "./ports/queue.ts"
+import type { SchemaChecker } from "./ports/schema-checker.ts"
+import type { Signer } from "./ports/signer.ts"
+import type { Storage } from "./ports/storage.ts"
+import type { Webhook } from "./ports/webhook.ts"
+import type { Catalogue } from "./services/catalogue.ts"
+import type { Clock } from "./services/clock.ts"
+import type { Deployment } from "./services/deployment.ts"
+import type { Ids } from "./services/ids.ts"
+import type { Log } from "./services/log.ts"
+import type { Metrics } from "./services/metrics.ts"
+import type { Outbound } from "./services/outbound.ts"
+import type { Secrets } from "./services/secrets.ts"
+import type { Workers } from "./services/workers.ts"
 
 /** A typed name in the container. `one`: two providers are refused at boot; `many`: all of them stand side by side. */
 export interface Token<T> {
@@ -20,78 +45,58 @@ const token = <T>(name: string, arity: "one" | "many", about: string): Token<T> 
 /** The one list of services and ports. */
 export const Tokens = {
   // -- kernel services, lent to every plugin
-  deployment: token<Kernel.Deployment>(
-    "deployment",
-    "one",
-    "Folders and address of this deployment.",
-  ),
-  log: token<Kernel.Log>("log", "one", "Structured log lines."),
-  clock: token<Kernel.Clock>("clock", "one", "The time."),
-  ids: token<Kernel.Ids>("ids", "one", "Fresh ids."),
-  secrets: token<Kernel.Secrets>("secrets", "one", "Encrypts what must be readable again."),
-  outbound: token<Kernel.Outbound>(
-    "outbound",
-    "one",
-    "The one guarded way to URLs that customers give.",
-  ),
-  metrics: token<Kernel.Metrics>("metrics", "one", "Prometheus metrics."),
-  workers: token<Kernel.Workers>(
-    "workers",
-    "one",
-    "The pool of threads for tokenization and chunking.",
-  ),
-  catalogue: token<Kernel.Catalogue>(
+  deployment: token<Deployment>("deployment", "one", "Folders and address of this deployment."),
+  log: token<Log>("log", "one", "Structured log lines."),
+  clock: token<Clock>("clock", "one", "The time."),
+  ids: token<Ids>("ids", "one", "Fresh ids."),
+  secrets: token<Secrets>("secrets", "one", "Encrypts what must be readable again."),
+  outbound: token<Outbound>("outbound", "one", "The one guarded way to URLs that customers give."),
+  metrics: token<Metrics>("metrics", "one", "Prometheus metrics."),
+  workers: token<Workers>("workers", "one", "The pool of threads for tokenization and chunking."),
+  catalogue: token<Catalogue>(
     "catalogue",
     "one",
     "The models of the config file, and the open ones.",
   ),
-  callPath: token<Kernel.CallPath>(
+  callPath: token<CallPath>(
     "call-path",
     "one",
     "The one path of a call: authorize, decode, plan, admit, run, settle.",
   ),
 
   // -- what plugins provide
-  database: token<Kernel.Database>("database", "one", "PostgreSQL."),
-  identity: token<Kernel.Identity>("identity", "one", "Whose API key is it?"),
-  sessions: token<Kernel.Identity>("sessions", "one", "Whose dashboard session is it?"),
-  keyIssuer: token<Kernel.KeyIssuer>("key-issuer", "one", "Makes API keys from the command line."),
-  firstAccount: token<Kernel.FirstAccount>(
+  database: token<Database>("database", "one", "PostgreSQL."),
+  identity: token<Identity>("identity", "one", "Whose API key is it?"),
+  sessions: token<Identity>("sessions", "one", "Whose dashboard session is it?"),
+  keyIssuer: token<KeyIssuer>("key-issuer", "one", "Makes API keys from the command line."),
+  firstAccount: token<FirstAccount>(
     "first-account",
     "one",
     "The account that the first boot made.",
   ),
-  idempotency: token<Kernel.Idempotency>(
-    "idempotency",
-    "one",
-    "Replies remembered by Idempotency-Key.",
-  ),
-  billing: token<Kernel.Billing>("billing", "one", "Limits and money."),
-  ledger: token<Kernel.Ledger>(
-    "ledger",
-    "one",
-    "Proofs and sums of the ledger, for the command line.",
-  ),
-  signer: token<Kernel.Signer>("signer", "one", "Signs sessions and receipts."),
-  mailer: token<Kernel.Mailer>("mailer", "one", "E-mail."),
-  storage: token<Kernel.Storage>("storage", "one", "Blobs."),
-  files: token<Kernel.Files>("files", "one", "The files of customers."),
-  queue: token<Kernel.Queue>("queue", "one", "Background jobs."),
-  webhook: token<Kernel.Webhook>("webhook", "one", "Events to customers."),
-  schemaChecker: token<Kernel.SchemaChecker>(
+  idempotency: token<Idempotency>("idempotency", "one", "Replies remembered by Idempotency-Key."),
+  billing: token<Billing>("billing", "one", "Limits and money."),
+  ledger: token<Ledger>("ledger", "one", "Proofs and sums of the ledger, for the command line."),
+  signer: token<Signer>("signer", "one", "Signs sessions and receipts."),
+  mailer: token<Mailer>("mailer", "one", "E-mail."),
+  storage: token<Storage>("storage", "one", "Blobs."),
+  files: token<Files>("files", "one", "The files of customers."),
+  queue: token<Queue>("queue", "one", "Background jobs."),
+  webhook: token<Webhook>("webhook", "one", "Events to customers."),
+  schemaChecker: token<SchemaChecker>(
     "schema-checker",
     "one",
     "Says what structured output keeps of a JSON Schema.",
   ),
-  backends: token<Kernel.Backend>("backend", "many", "Opens models."),
-  endpoints: token<Kernel.Endpoint>("endpoint", "many", "Routes of the API."),
-  jobHandlers: token<Kernel.JobHandler<never>>("jobHandler", "many", "Kinds of background work."),
-  consistencyChecks: token<Kernel.ConsistencyCheck>(
+  backends: token<Backend>("backend", "many", "Opens models."),
+  endpoints: token<Endpoint>("endpoint", "many", "Routes of the API."),
+  jobHandlers: token<JobHandler<never>>("job-handler", "many", "Kinds of background work."),
+  consistencyChecks: token<ConsistencyCheck>(
     "consistency-check",
     "many",
     "What `rakit fsck` compares.",
   ),
-  healthChecks: token<Kernel.HealthCheck>("health-check", "many", "What /readyz asks."),
+  healthChecks: token<HealthCheck>("health-check", "many", "What /readyz asks."),
 } as const
 
 /** `resolve` with a typed token. */

@@ -1,5 +1,5 @@
 import { Effect, Exit, Scope } from "effect"
-import type { CallPath } from "../../core/call.ts"
+import type { CallPath } from "../../core/call/contract.ts"
 import type { Caller } from "../../core/caller.ts"
 import type { Endpoint } from "../../core/ports/endpoint.ts"
 import type { Catalogue } from "../../core/services/catalogue.ts"

@@ -1,5 +1,5 @@
 import { Effect, Stream } from "effect"
-import type { CallPath } from "../../core/call.ts"
+import type { CallPath } from "../../core/call/contract.ts"
 import type { ModelContext, Task, TaskName } from "../../core/ports/model.ts"
 import type { DeploymentInProcess } from "../deployment/in-process.ts"
 import { ownCpuUs, type Side } from "../measure/timed-calls.ts"

@@ -1,11 +1,16 @@
-import type { Limits } from "../caller.ts"
+import { Effect } from "effect"
+import type { Caller, Limits } from "../caller.ts"
 import { rupiahNumber } from "../money.ts"
 import type { RateState } from "../ports/billing.ts"
 import type { Endpoint, Forecast, Reply } from "../ports/endpoint.ts"
 import { sumUsage } from "../usage.ts"
+import { admission, holdOf, peek } from "./admission.ts"
+import type { Answer, CallInput, CallPathDeps } from "./contract.ts"
+import type { Prepared } from "./prepare.ts"
+import { rateHeaders } from "./refusal.ts"
 
 /** `X-Dry-Run: 1`: what the call would cost at worst, and whether cap and balance cover that now. */
-export const dryRunReply = (
+const dryRunReply = (
   endpoint: Endpoint,
   { bound, costMicros, wouldSucceed, more }: Forecast,
   limits: Limits,
@@ -33,3 +38,44 @@ export const dryRunReply = (
     },
   }
 }
+
+/** Stops after the plan: counts as a request, holds and runs nothing. */
+export const dryRun = (
+  deps: CallPathDeps,
+  endpoint: Endpoint,
+  input: CallInput,
+  caller: Caller,
+  prepared: Prepared,
+) =>
+  Effect.gen(function* () {
+    const { call, plan, holdMicros, meter } = prepared
+    const rate = yield* admission(deps, endpoint, input, caller, {
+      ...holdOf(prepared),
+      holdMicros: 0n,
+      counts: "rpm",
+    })
+    const forecast = plan.forecast
+      ? yield* plan.forecast
+      : { bound: plan.bound, costMicros: holdMicros, wouldSucceed: true, more: {} }
+    const isCovered = yield* peek(deps, endpoint, input, caller, forecast.costMicros).pipe(
+      Effect.as(true),
+      Effect.catchTag("ApiError", () => Effect.succeed(false)),
+    )
+    const reply = dryRunReply(
+      endpoint,
+      { ...forecast, wouldSucceed: forecast.wouldSucceed && isCovered },
+      caller.limits,
+      rate,
+    )
+    const headers = {
+      "x-call-id": call.id,
+      "x-cost-idr": "0",
+      ...rateHeaders(rate),
+      "server-timing": meter.serverTiming(),
+    }
+    return {
+      reply: { ...reply, headers },
+      cost: () => 0n,
+      timing: meter.serverTiming,
+    } satisfies Answer
+  })

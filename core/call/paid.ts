@@ -1,5 +1,4 @@
 import { Cause, Effect, Option, type Scope, Stream } from "effect"
-import type { Answer, CallInput, CallPathDeps } from "../call.ts"
 import type { Caller } from "../caller.ts"
 import { type ApiError, apiError, isApiError, type PortError, statusOf } from "../errors.ts"
 import type { Json, Strings } from "../json.ts"
@@ -7,9 +6,10 @@ import { formatRupiah, type Micros } from "../money.ts"
 import type { RateState, Settlement } from "../ports/billing.ts"
 import type { Call, Endpoint, Reply } from "../ports/endpoint.ts"
 import { admission, holdOf, withErrorHeaders } from "./admission.ts"
+import type { Answer, CallInput, CallPathDeps } from "./contract.ts"
+import { maskInternalErrors } from "./mask-internal-errors.ts"
 import type { Prepared } from "./prepare.ts"
 import { rateHeaders } from "./refusal.ts"
-import { seal } from "./seal.ts"
 
 /** Client closed the request: what logs and rows show for a caller that left (nginx's convention). */
 const clientGone = 499
@@ -33,7 +33,7 @@ export const settlementOf = (
 }
 
 /** States of a paid call: open -> failed (noted) -> voided | refused; open -> settled. `settle` moves it once, whoever comes first. */
-const makeSettling = (parts: CallPathDeps, { call, meter }: Prepared) => {
+const makeSettling = (deps: CallPathDeps, { call, meter }: Prepared) => {
   let open = true
   let failure: ApiError | undefined
   let cost: Micros | undefined
@@ -52,15 +52,15 @@ const makeSettling = (parts: CallPathDeps, { call, meter }: Prepared) => {
         open = false
         const settlement = settlementOf(call, failure, status)
         cost = settlement.costMicros
-        const beforeMs = parts.clock.monotonicMs()
-        return Effect.tap(parts.billing().settle([settlement]), () =>
-          Effect.sync(() => meter.time("settle", parts.clock.monotonicMs() - beforeMs)),
+        const beforeMs = deps.clock.monotonicMs()
+        return Effect.tap(deps.billing().settle([settlement]), () =>
+          Effect.sync(() => meter.time("settle", deps.clock.monotonicMs() - beforeMs)),
         )
       }).pipe(
         // a backend that metered what has no price must not keep the hold
         Effect.catchDefect((defect) =>
           Effect.andThen(
-            parts.billing().settle([settlementOf(call, apiError("internal_error"), 500)]),
+            deps.billing().settle([settlementOf(call, apiError("internal_error"), 500)]),
             Effect.die(defect),
           ),
         ),
@@ -87,19 +87,19 @@ const callHeaders = (
 
 /** Admits, and notes how long the limits and the hold took. */
 const timedAdmission = (
-  parts: CallPathDeps,
+  deps: CallPathDeps,
   endpoint: Endpoint,
   input: CallInput,
   caller: Caller,
   prepared: Prepared,
 ) =>
   Effect.suspend(() => {
-    const beforeMs = parts.clock.monotonicMs()
+    const beforeMs = deps.clock.monotonicMs()
     return Effect.map(
-      admission(parts, endpoint, input, caller, { ...holdOf(prepared), counts: "all" }),
+      admission(deps, endpoint, input, caller, { ...holdOf(prepared), counts: "all" }),
       (rate) => {
         const { holdMs = 0 } = rate
-        prepared.meter.time("limits", Math.max(0, parts.clock.monotonicMs() - beforeMs - holdMs))
+        prepared.meter.time("limits", Math.max(0, deps.clock.monotonicMs() - beforeMs - holdMs))
         prepared.meter.time("hold", holdMs)
         return rate
       },
@@ -108,7 +108,7 @@ const timedAdmission = (
 
 /** Admits, runs and settles. The Scope's end settles a call that was cut. */
 export const paid = (
-  parts: CallPathDeps,
+  deps: CallPathDeps,
   endpoint: Endpoint,
   input: CallInput,
   caller: Caller,
@@ -117,11 +117,11 @@ export const paid = (
   Effect.gen(function* () {
     const { call, plan, meter } = prepared
     const timing = meter.serverTiming
-    const { settle, note, cost } = makeSettling(parts, prepared)
+    const { settle, note, cost } = makeSettling(deps, prepared)
     const settleCut = settle(clientGone).pipe(
       Effect.catchCause((cause) =>
         Effect.sync(() =>
-          parts.log.error("ledger.settlement_failed", "settlement failed", {
+          deps.log.error("ledger.settlement_failed", "settlement failed", {
             call_id: call.id,
             cause: Cause.pretty(cause),
           }),
@@ -129,17 +129,19 @@ export const paid = (
       ),
     )
     const rate = yield* Effect.acquireRelease(
-      timedAdmission(parts, endpoint, input, caller, prepared),
+      timedAdmission(deps, endpoint, input, caller, prepared),
       () => settleCut,
     )
-    const reply = yield* seal(parts.log)(plan.run).pipe(
+    const reply = yield* maskInternalErrors(deps.log)(plan.run).pipe(
       Effect.onError(note),
       Effect.mapError((error) =>
         withErrorHeaders(error, { "x-call-id": call.id, "x-cost-idr": "0", ...rateHeaders(rate) }),
       ),
     )
     if ("events" in reply) {
-      const settled = Stream.drain(Stream.fromEffect(seal(parts.log)(settle(reply.status))))
+      const settled = Stream.drain(
+        Stream.fromEffect(maskInternalErrors(deps.log)(settle(reply.status))),
+      )
       const events = reply.events.pipe(Stream.onError(note), Stream.concat(settled))
       return {
         reply: withHeaders({ ...reply, events }, callHeaders(prepared, rate, undefined)),
@@ -148,7 +150,7 @@ export const paid = (
       }
     }
     // whether the money moved is not known then, so no cost is named
-    yield* seal(parts.log)(settle(reply.status)).pipe(
+    yield* maskInternalErrors(deps.log)(settle(reply.status)).pipe(
       Effect.mapError((error) =>
         withErrorHeaders(error, { "x-call-id": call.id, ...rateHeaders(rate) }),
       ),

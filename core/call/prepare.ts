@@ -1,5 +1,4 @@
 import { Effect } from "effect"
-import type { CallInput, CallPathDeps } from "../call.ts"
 import type { Caller } from "../caller.ts"
 import { decodeBody } from "../decode.ts"
 import { type ApiError, apiError } from "../errors.ts"
@@ -7,6 +6,7 @@ import type { Json } from "../json.ts"
 import { lesser, type Micros } from "../money.ts"
 import type { Call, Endpoint, Plan } from "../ports/endpoint.ts"
 import { costOf, type PriceTag, priceTag, worstCostOf } from "../pricing.ts"
+import type { CallInput, CallPathDeps } from "./contract.ts"
 import type { Meter } from "./meter.ts"
 
 /** A call that was authorized, decoded and planned; nothing is held yet. */
@@ -45,17 +45,17 @@ const factorOf = ({ caller, priceFactor }: CallInput): number =>
   caller?.tenant.mode === "test" ? 0 : priceFactor
 
 const makeCall = (
-  parts: CallPathDeps,
+  deps: CallPathDeps,
   input: CallInput,
   body: Json,
   meter: Meter,
   deadlineMs: number,
   most: () => Micros | undefined,
 ): Call<Json> => {
-  const id = parts.ids.call()
+  const id = deps.ids.call()
   const tenant = input.caller?.tenant ?? { account: "", mode: "live" as const }
   const factor = factorOf(input)
-  const price: Call<Json>["price"] = (usage) => costOf(parts.catalogue.price, usage, factor)
+  const price: Call<Json>["price"] = (usage) => costOf(deps.catalogue.price, usage, factor)
   return {
     id,
     caller: input.caller,
@@ -93,30 +93,30 @@ const reaches = (
 }
 
 export const prepare = (
-  parts: CallPathDeps,
+  deps: CallPathDeps,
   endpoint: Endpoint,
   input: CallInput,
   meter: Meter,
 ): Effect.Effect<Prepared, ApiError> =>
   Effect.gen(function* () {
-    const startedMs = parts.clock.monotonicMs()
+    const startedMs = deps.clock.monotonicMs()
     yield* authorize(endpoint, input.caller)
     const body =
       typeof endpoint.body === "string" ? input.body : yield* decodeBody(endpoint.body, input.body)
-    const deadlineMs = parts.clock.nowMs() + parts.timeoutMs
+    const deadlineMs = deps.clock.nowMs() + deps.timeoutMs
     let holdMicros: Micros | undefined
-    const call = makeCall(parts, input, body, meter, deadlineMs, () => holdMicros)
+    const call = makeCall(deps, input, body, meter, deadlineMs, () => holdMicros)
     const plan = yield* endpoint.plan(call)
     const models = Object.keys(plan.bound)
     yield* reaches(input.caller, models)
-    holdMicros = worstCostOf(parts.catalogue.price, plan.bound, factorOf(input))
-    meter.time("plan", parts.clock.monotonicMs() - startedMs)
+    holdMicros = worstCostOf(deps.catalogue.price, plan.bound, factorOf(input))
+    meter.time("plan", deps.clock.monotonicMs() - startedMs)
     return {
       call,
       plan,
       meter,
       deadlineMs,
       holdMicros,
-      prices: priceTag(parts.catalogue.price, models, factorOf(input)),
+      prices: priceTag(deps.catalogue.price, models, factorOf(input)),
     }
   })

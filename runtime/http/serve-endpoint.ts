@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http"
 import { Effect, type Scope } from "effect"
-import type { Answer, CallInput, CallPath } from "../../core/call.ts"
+import type { Answer, CallInput, CallPath } from "../../core/call/contract.ts"
 import type { Caller } from "../../core/caller.ts"
 import { type ApiError, apiError, type PortError } from "../../core/errors.ts"
 import type { Strings } from "../../core/json.ts"

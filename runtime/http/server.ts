@@ -17,7 +17,7 @@
  */
 import type { RequestListener, Server } from "node:http"
 import { Effect, type Scope } from "effect"
-import type { CallPath } from "../../core/call.ts"
+import type { CallPath } from "../../core/call/contract.ts"
 import type { Endpoint } from "../../core/ports/endpoint.ts"
 import type { HealthCheck } from "../../core/ports/health.ts"
 import type { Catalogue } from "../../core/services/catalogue.ts"

@@ -1,5 +1,6 @@
 import { Effect, Stream } from "effect"
-import { type CallInput, type CallPath, makeCallPath } from "../../core/call.ts"
+import type { CallInput, CallPath } from "../../core/call/contract.ts"
+import { makeCallPath } from "../../core/call.ts"
 import { type Caller, defaultLimits } from "../../core/caller.ts"
 import { type ApiError, errorBody, isApiError, statusOf } from "../../core/errors.ts"
 import type { Json, Strings } from "../../core/json.ts"

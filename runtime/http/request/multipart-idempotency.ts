@@ -1,5 +1,5 @@
 import { Effect, type Scope } from "effect"
-import type { Answer, CallInput, CallPath } from "../../../core/call.ts"
+import type { Answer, CallInput, CallPath } from "../../../core/call/contract.ts"
 import { type ApiError, apiError, type PortError } from "../../../core/errors.ts"
 import type { Json } from "../../../core/json.ts"
 import type { Endpoint, MultipartBody, Reply } from "../../../core/ports/endpoint.ts"

@@ -1,5 +1,5 @@
 import { Effect, type Scope, Stream } from "effect"
-import type { Answer } from "../../../core/call.ts"
+import type { Answer } from "../../../core/call/contract.ts"
 import type { ApiError } from "../../../core/errors.ts"
 import type { Json, Strings } from "../../../core/json.ts"
 import { formatRupiah } from "../../../core/money.ts"

@@ -1,5 +1,6 @@
 import { Effect, Exit, Schema, Scope, Stream } from "effect"
-import { type CallPath, makeCallPath } from "../../../core/call.ts"
+import type { CallPath } from "../../../core/call/contract.ts"
+import { makeCallPath } from "../../../core/call.ts"
 import { type Caller, defaultLimits } from "../../../core/caller.ts"
 import { apiError, PortError } from "../../../core/errors.ts"
 import type { Billing, Settlement } from "../../../core/ports/billing.ts"

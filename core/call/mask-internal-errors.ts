@@ -3,7 +3,7 @@ import { type ApiError, apiError, type PortError } from "../errors.ts"
 import type { Log } from "../services/log.ts"
 
 /** Clients see `internal_error` (a full queue: `backend_busy`); the log sees what a port said, or where a plugin threw. */
-export const seal = (
+export const maskInternalErrors = (
   log: Log,
 ): (<A, R>(effect: Effect.Effect<A, ApiError | PortError, R>) => Effect.Effect<A, ApiError, R>) => {
   const internal = Effect.fail(apiError("internal_error"))

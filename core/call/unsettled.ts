@@ -1,0 +1,51 @@
+import { Cause, Effect, Exit, Option } from "effect"
+import { type ApiError, apiError, type PortError, statusOf } from "../errors.ts"
+import type { Settlement } from "../ports/billing.ts"
+import type { Endpoint, Reply } from "../ports/endpoint.ts"
+import { admission, holdOf } from "./admission.ts"
+import type { CallInput, CallPathDeps } from "./contract.ts"
+import { maskInternalErrors } from "./mask-internal-errors.ts"
+import { makeMeter } from "./meter.ts"
+import { settlementOf } from "./paid.ts"
+import { type Prepared, prepare } from "./prepare.ts"
+
+const notStreamed = (reply: Reply) =>
+  "json" in reply
+    ? Effect.succeed(reply)
+    : Effect.fail(
+        apiError("unsupported_parameter", "A batch line can't be streamed.", { param: "stream" }),
+      )
+
+/** Ends a failed call here: its caller gets no settlement to commit. */
+const releaseHold = (deps: CallPathDeps, { call }: Prepared, cause: Cause.Cause<ApiError>) => {
+  const failure = Option.getOrElse(Cause.findErrorOption(cause), () => apiError("internal_error"))
+  return Effect.ignore(deps.billing().settle([settlementOf(call, failure, statusOf(failure))]))
+}
+
+/** Admits and runs a call, and leaves its settlement to the caller. */
+export const runUnsettled = (
+  deps: CallPathDeps,
+  endpoint: Endpoint,
+  input: CallInput,
+): Effect.Effect<
+  { readonly reply: Reply; readonly settlement: Settlement },
+  ApiError | PortError
+> =>
+  Effect.gen(function* () {
+    const { caller } = input
+    if (!caller) return yield* apiError("authentication_error")
+    const prepared = yield* prepare(deps, endpoint, input, makeMeter(deps.clock))
+    const { call, plan } = prepared
+    return yield* Effect.acquireUseRelease(
+      admission(deps, endpoint, input, caller, { ...holdOf(prepared), counts: "money" }),
+      () =>
+        maskInternalErrors(deps.log)(Effect.scoped(plan.run)).pipe(
+          Effect.flatMap(notStreamed),
+          Effect.map((reply) => ({
+            reply,
+            settlement: settlementOf(call, undefined, reply.status),
+          })),
+        ),
+      (_, exit) => (Exit.isSuccess(exit) ? Effect.void : releaseHold(deps, prepared, exit.cause)),
+    )
+  })
