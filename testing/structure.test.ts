@@ -1,58 +1,25 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs"
-import { dirname, join } from "node:path"
-import { fileURLToPath } from "node:url"
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
 import { describe, expect, it } from "vitest"
+import { importsInNoCircle } from "./structure/import-cycles.ts"
+import {
+  builtFolders,
+  filesIn,
+  home,
+  importsOf,
+  isCode,
+  isTest,
+  ownImportsOf,
+  type Rule,
+  type Source,
+  sourceFolders,
+  sources,
+  supportFolders,
+  withoutComments,
+} from "./structure/sources.ts"
+import { keepsTokensInSections } from "./structure/token-sections.ts"
 
 /** The structure of the repository, checked: what ARCHITECTURE.md draws and CONTRIBUTING.md asks. A violation reads `file: rule`. */
-const home = fileURLToPath(new URL("..", import.meta.url))
-const sourceFolders = ["core", "plugins", "runtime", "testing", "config", "examples"]
-const supportFolders = ["bench", "docs"]
-const builtFolders = ["coverage", "dist", "node_modules"]
-
-interface Source {
-  readonly path: string
-  readonly text: string
-}
-/** Answers what is wrong with one file, each as a sentence that names the rule. */
-type Rule = (source: Source) => readonly string[]
-
-const isCode = (path: string): boolean => /\.(ts|mts|js|mjs)$/.test(path)
-
-const filesIn = (folder: string): readonly string[] =>
-  readdirSync(join(home, folder), { withFileTypes: true }).flatMap((entry) => {
-    const path = `${folder}/${entry.name}`
-    if (entry.name.startsWith(".") || builtFolders.includes(entry.name)) return []
-    return entry.isDirectory() ? [...filesIn(path)] : [path]
-  })
-
-/** Benchmarks measure the parts that tests test. */
-const isTest = (path: string): boolean =>
-  path.startsWith("bench/") ||
-  path.startsWith("testing/") ||
-  path.endsWith(".test.ts") ||
-  path.includes("/testing/")
-
-const withoutComments = (text: string): string =>
-  text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/(^|\s)\/\/.*$/gm, "$1")
-
-/** Every module that a file names in an import, an export or a worker's address. */
-const importsOf = ({ text }: Source): readonly string[] => {
-  const code = withoutComments(text)
-  const forms = [
-    /^(?:import|export)\b[^"';]*?\bfrom\s*"([^"]+)"/gm,
-    /^import\s*"([^"]+)"/gm,
-    /\bimport\(\s*"([^"]+)"/g,
-    /new URL\(\s*"(\.[^"]+)"\s*,\s*import\.meta/g,
-  ]
-  return forms.flatMap((form) => [...code.matchAll(form)].map(([, name]) => name!))
-}
-
-/** The same, of files in this repository, as paths from its root. */
-const ownImportsOf = (source: Source): readonly string[] =>
-  importsOf(source)
-    .filter((name) => name.startsWith("."))
-    .map((name) => join(dirname(source.path), name))
-
 const isPackage = (name: string, wanted: string): boolean =>
   name === wanted || name.startsWith(`${wanted}/`)
 const uses = (source: Source, ...packages: readonly string[]): boolean =>
@@ -302,6 +269,12 @@ const rules: Readonly<Record<string, Rule>> = {
   "koa only in runtime": keepsKoaInRuntime,
   "tsyringe only in plugin.ts and boot": keepsContainerAtBoot,
   "kysely only in plugins": keepsQueriesInPlugins,
+  "no import cycle": importsInNoCircle(() => true, false),
+  "no import cycle in core, even of types": importsInNoCircle(
+    (path) => path.startsWith("core/") && !isTest(path),
+    true,
+  ),
+  "each token stands in the section of its type's folder": keepsTokensInSections,
   "names say what is inside": isNamedWell,
   "named exports": exportsByName,
   "files of at most 300 lines": isShort,
@@ -311,12 +284,6 @@ const rules: Readonly<Record<string, Rule>> = {
   "the part of Effect that we use": usesTheKnownEffects,
   "a port's provider runs the port's contract": runsItsContracts,
 }
-
-const sources: readonly Source[] = [...sourceFolders, ...supportFolders]
-  .filter((folder) => existsSync(join(home, folder)))
-  .flatMap(filesIn)
-  .filter(isCode)
-  .map((path) => ({ path, text: readFileSync(join(home, path), "utf8") }))
 
 describe("every source file", () => {
   for (const [name, rule] of Object.entries(rules))
@@ -417,6 +384,21 @@ const broken: Readonly<Record<keyof typeof rules, Source>> = {
     text: 'import { container } from "tsyringe"',
   },
   "kysely only in plugins": { path: "runtime/a.ts", text: 'import { sql } from "kysely"' },
+  "no import cycle": {
+    path: "core/json.ts",
+    text: 'export * from "./index.ts"',
+  },
+  "no import cycle in core, even of types": {
+    path: "core/json.ts",
+    text: 'import type { Reply } from "./ports/endpoint.ts"',
+  },
+  "each token stands in the section of its type's folder": {
+    path: "core/tokens.ts",
+    text: `import type { Log } from "./services/log.ts"
+// -- kernel services, lent
+// -- what plugins provide
+  log: token<Log>("log",`,
+  },
   "names say what is inside": { path: "core/utils/a.ts", text: "" },
   "named exports": { path: "core/a.ts", text: "export default 1" },
   "files of at most 300 lines": { path: "core/a.ts", text: "x\n".repeat(451) },
