@@ -44,7 +44,7 @@ const keep = async (opening: Promise<EngineProcess>): Promise<EngineProcess> => 
   return engine
 }
 const spec = (more: Partial<EngineSpec> = {}): EngineSpec => ({
-  kind: "llama",
+  kind: "decoder",
   path: model,
   graphs: join(folder, "graphs"),
   precision: "int8",
@@ -52,7 +52,7 @@ const spec = (more: Partial<EngineSpec> = {}): EngineSpec => ({
   slots: 16,
   kvBytes: 4 * 2 ** 30,
   prefixCacheBytes: 2 ** 29,
-  guesses: true,
+  speculation: true,
   ...more,
 })
 
@@ -171,7 +171,7 @@ const growthTable = (lines: Report["byContext"]): Table => ({
 
 /** One sampled answer: prompt lookup helps where the text repeats itself, and should cost nothing elsewhere. */
 const measureGuessing = async (guessing: EngineProcess): Promise<Table> => {
-  const plain = await keep(openRakit("without", spec({ guesses: false })))
+  const plain = await keep(openRakit("without", spec({ speculation: false })))
   const { ids } = await guessing.ask<{ readonly ids: readonly (readonly number[])[] }>({
     texts: [...chatPrompts(4), copyPrompt()],
   })

@@ -2,9 +2,9 @@
 import { Effect, Scope, Stream } from "effect"
 import type { Json } from "../../core/json.ts"
 import type {
-  LlamaEvent,
-  LlamaInfo,
-  LlamaRequest,
+  DecoderEvent,
+  DecoderInfo,
+  DecoderRequest,
 } from "../../plugins/backend-onnx/generation/decoder-jobs.ts"
 import type { EngineSpec } from "../../plugins/backend-onnx/worker/protocol.ts"
 import { load } from "../deployment/code.ts"
@@ -20,7 +20,7 @@ const { loadChatTokenizer } = await load<
 const log = { debug: () => {}, info: () => {}, warn: console.error, error: console.error } as never
 
 const engine = await Effect.runPromise(
-  startEngine<LlamaRequest, LlamaEvent, LlamaInfo>({
+  startEngine<DecoderRequest, DecoderEvent, DecoderInfo>({
     spec,
     queue: 1_000,
     log,
@@ -37,11 +37,11 @@ const request = (
   maxTokens: number,
   temperature: number,
   schema?: Json,
-): LlamaRequest => ({
+): DecoderRequest => ({
   kind: "generate",
   owner,
   promptIds: Int32Array.from(promptIds),
-  marks: [],
+  cacheBreakpoints: [],
   maxTokens,
   sampler: { temperature, topP: 1, frequencyPenalty: 0, presencePenalty: 0, logitBias },
   seed: 1,
@@ -53,7 +53,7 @@ const request = (
 })
 
 const write = async (
-  job: LlamaRequest,
+  job: DecoderRequest,
 ): Promise<{ readonly firstMs: number; readonly lastMs: number }> => {
   const startedMs = performance.now()
   let firstMs = 0

@@ -6,22 +6,22 @@ import type { LoadedModel, OpenRequest, TaskName } from "../../core/ports/model.
 import type { Clock } from "../../core/services/clock.ts"
 import type { Log } from "../../core/services/log.ts"
 import type { Workers } from "../../core/services/workers.ts"
-import type { BertInfo, EmbedJobEvent, EmbedJobRequest } from "./encoding/embed-job.ts"
+import type { EmbedJobEvent, EmbedJobRequest, EncoderInfo } from "./encoding/embed-job.ts"
 import { mapVersion, spaceDimensions } from "./encoding/stacked-rotations.ts"
-import type { LlamaEvent, LlamaInfo, LlamaRequest } from "./generation/decoder-jobs.ts"
+import type { DecoderEvent, DecoderInfo, DecoderRequest } from "./generation/decoder-jobs.ts"
 import { entryOptions } from "./options.ts"
 import type { OnnxSettings } from "./settings.ts"
-import { makeChatModel } from "./tasks/chat-task.ts"
-import { makeEmbedModel } from "./tasks/embed-task.ts"
-import { makeEncoderTeam } from "./tasks/encoder-pool.ts"
-import { makeRerankModel } from "./tasks/rerank-task.ts"
+import { makeChatTask } from "./tasks/chat-task.ts"
+import { makeEmbedTask } from "./tasks/embed-task.ts"
+import { makeEncoderPool } from "./tasks/encoder-pool.ts"
+import { makeRerankTask } from "./tasks/rerank-task.ts"
 import type { EngineHealth } from "./worker/health.ts"
 import { type Engine, startEngine } from "./worker/host.ts"
 import type { EngineSpec } from "./worker/protocol.ts"
-import { makeShared } from "./worker/ref-counted.ts"
+import { makeRefCounted } from "./worker/ref-counted.ts"
 
 /** What the backend is made of; `services` is called when the first model is opened. */
-export interface OnnxParts {
+export interface OnnxDeps {
   readonly settings: OnnxSettings
   readonly health: EngineHealth
   services(): {
@@ -55,8 +55,8 @@ interface Instance {
 }
 
 /** One engine for each model file, precision and instance, whatever number of entries points to it. */
-const makeEngines = ({ settings, health, services }: OnnxParts) => {
-  const shared = makeShared<Engine<never, unknown, unknown>, ApiError>()
+const makeEngines = ({ settings, health, services }: OnnxDeps) => {
+  const shared = makeRefCounted<Engine<never, unknown, unknown>, ApiError>()
   return <Job, Event, Info>(
     kind: EngineSpec["kind"],
     precision: EngineSpec["precision"],
@@ -86,7 +86,7 @@ const makeEngines = ({ settings, health, services }: OnnxParts) => {
         threads,
         slots,
         ...memory,
-        guesses: speculation,
+        speculation,
       }
       const open = startEngine<Job, Event, Info>({
         spec,
@@ -114,14 +114,14 @@ type OpenEntry = (
 
 const shape = { modalities: ["text"], adapters: [], servedBy: "onnx cpu" }
 
-export const openModel = (parts: OnnxParts) => {
-  const engineOf = makeEngines(parts)
-  const openLlama = Effect.fnUntraced(function* (
+export const openModel = (deps: OnnxDeps) => {
+  const engineOf = makeEngines(deps)
+  const openDecoderEngine = Effect.fnUntraced(function* (
     precision: EngineSpec["precision"],
     request: OpenRequest,
   ) {
-    const { engine } = yield* engineOf<LlamaRequest, LlamaEvent, LlamaInfo>(
-      "llama",
+    const { engine } = yield* engineOf<DecoderRequest, DecoderEvent, DecoderInfo>(
+      "decoder",
       precision,
       request,
     )
@@ -129,21 +129,21 @@ export const openModel = (parts: OnnxParts) => {
       id: request.id,
       engine,
       contextTokens: Math.min(request.contextTokens, engine.info.contextTokens),
-      ...parts.services(),
+      ...deps.services(),
     }
   })
   const openChat: OpenEntry = Effect.fnUntraced(function* (request) {
     const { precision, queueWaitMs } = yield* optionsOf(entryOptions.chat, request)
-    const model = yield* openLlama(precision, request)
+    const model = yield* openDecoderEngine(precision, request)
     return {
       ...shape,
-      task: makeChatModel({ ...model, queueWaitMs }),
+      task: makeChatTask({ ...model, queueWaitMs }),
       contextTokens: model.contextTokens,
     } satisfies LoadedModel<"chat">
   })
   const openRerank: OpenEntry = Effect.fnUntraced(function* (request) {
     const { precision, instruction } = yield* optionsOf(entryOptions.rerank, request)
-    const model = yield* openLlama(precision, request)
+    const model = yield* openDecoderEngine(precision, request)
     const { yesTokens, noTokens } = model.engine.info
     if (!yesTokens.length || !noTokens.length)
       return yield* failed(
@@ -151,15 +151,18 @@ export const openModel = (parts: OnnxParts) => {
       )
     return {
       ...shape,
-      task: makeRerankModel({ ...model, instruction }),
+      task: makeRerankTask({ ...model, instruction }),
       contextTokens: model.contextTokens,
     } satisfies LoadedModel<"rerank">
   })
   const openEmbed: OpenEntry = Effect.fnUntraced(function* (request) {
     const { precision, space, instances } = yield* optionsOf(entryOptions.embed, request)
-    const of = Math.min(instances, parts.settings.threads)
+    const of = Math.min(instances, deps.settings.threads)
     const openInstance = (index: number) =>
-      engineOf<EmbedJobRequest, EmbedJobEvent, BertInfo>("bert", precision, request, { index, of })
+      engineOf<EmbedJobRequest, EmbedJobEvent, EncoderInfo>("encoder", precision, request, {
+        index,
+        of,
+      })
     // the first builds the graph
     const { engine: first, path } = yield* openInstance(0)
     const others = yield* Effect.forEach(
@@ -167,16 +170,16 @@ export const openModel = (parts: OnnxParts) => {
       openInstance,
       { concurrency: "unbounded" },
     )
-    const team = makeEncoderTeam([first, ...others.map(({ engine }) => engine)])
-    const contextTokens = Math.min(request.contextTokens, team.info.maxTokens)
-    const task = makeEmbedModel({
+    const encoderPool = makeEncoderPool([first, ...others.map(({ engine }) => engine)])
+    const contextTokens = Math.min(request.contextTokens, encoderPool.info.maxTokens)
+    const task = makeEmbedTask({
       id: request.id,
       folder: path,
-      team,
+      encoderPool,
       contextTokens,
-      ...parts.services(),
+      ...deps.services(),
     })
-    const embeddingSpace = `${space ?? team.info.name}-${team.info.digest}-${spaceDimensions}${mapVersion}`
+    const embeddingSpace = `${space ?? encoderPool.info.name}-${encoderPool.info.digest}-${spaceDimensions}${mapVersion}`
     return { ...shape, task, contextTokens, embeddingSpace } satisfies LoadedModel<"embed">
   })
   const open: Partial<Record<TaskName, OpenEntry>> = {

@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { Effect, Fiber, Stream } from "effect"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import type { ChatRequest, LoadedModel } from "../../core/ports/model.ts"
-import type { LlamaEvent, LlamaInfo, LlamaRequest } from "./generation/decoder-jobs.ts"
+import type { DecoderEvent, DecoderInfo, DecoderRequest } from "./generation/decoder-jobs.ts"
 import {
   answer,
   chatRequest,
@@ -90,7 +90,7 @@ describe.skipIf(!chatPath)("SmolLM2-135M-Instruct", () => {
 
   test("a long text is read in chunks, in order: the model goes on counting", async () => {
     const spec: EngineSpec = {
-      kind: "llama",
+      kind: "decoder",
       path: chatPath!,
       graphs: join(fixture.dataDir, "graphs"),
       precision: "int8",
@@ -98,10 +98,10 @@ describe.skipIf(!chatPath)("SmolLM2-135M-Instruct", () => {
       slots: 1,
       kvBytes: 2 ** 30,
       prefixCacheBytes: 2 ** 26,
-      guesses: true,
+      speculation: true,
     }
     const counting = Effect.gen(function* () {
-      const engine = yield* startEngine<LlamaRequest, LlamaEvent, LlamaInfo>({
+      const engine = yield* startEngine<DecoderRequest, DecoderEvent, DecoderInfo>({
         spec,
         queue: 0,
         log: fixture.log,
@@ -119,10 +119,10 @@ describe.skipIf(!chatPath)("SmolLM2-135M-Instruct", () => {
         presencePenalty: 0,
         logitBias: [],
       }
-      const job: LlamaRequest = {
+      const job: DecoderRequest = {
         kind: "generate",
         owner: "a",
-        marks: [],
+        cacheBreakpoints: [],
         isRepeatable: false,
         promptIds: Int32Array.from(ids),
         maxTokens: 15,

@@ -14,7 +14,7 @@ import {
   walkerOf,
 } from "../testing/fixtures.ts"
 
-const root = mkdtempSync(join(tmpdir(), "rakit-families-"))
+const root = mkdtempSync(join(tmpdir(), "rakit-architectures-"))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
 const open = (path: string, precision: Precision) =>

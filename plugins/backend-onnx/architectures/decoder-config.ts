@@ -11,19 +11,22 @@ export interface DecoderShape {
 }
 
 /** Kinds of models that one graph with switches can run. */
-export const families = ["llama", "mistral", "qwen2", "qwen3"] as const
-export type Family = (typeof families)[number]
+export const architectures = ["llama", "mistral", "qwen2", "qwen3"] as const
+export type Architecture = (typeof architectures)[number]
 
-export const familyNamed = (name: string, known: readonly Family[] = families): Family => {
-  const family = known.find((candidate) => candidate === name)
-  if (!family)
+export const architectureNamed = (
+  name: string,
+  known: readonly Architecture[] = architectures,
+): Architecture => {
+  const architecture = known.find((candidate) => candidate === name)
+  if (!architecture)
     throw new Unsupported(`its architecture is '${name}'; this backend runs ${known.join(", ")}`)
-  return family
+  return architecture
 }
 
 /** What a decoder of these families is made of. */
 export interface DecoderConfig extends DecoderShape {
-  readonly family: Family
+  readonly architecture: Architecture
   /** Width of the residual stream. */
   readonly width: number
   readonly feedForward: number

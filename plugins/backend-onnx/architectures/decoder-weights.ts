@@ -121,7 +121,7 @@ export class DecoderWeights {
     for (const name of this.source.names())
       if (!known.has(name) && !names.ignored.test(name))
         throw new Unsupported(
-          `it has the tensor '${name}', which a ${config.family} of ${config.layers} layers has no place for`,
+          `it has the tensor '${name}', which a ${config.architecture} of ${config.layers} layers has no place for`,
         )
   }
 
@@ -157,7 +157,7 @@ export class DecoderWeights {
   /** Zeros where a part has none; undefined where none of the parts has one. */
   bias(layer: number, parts: readonly LayerMatrix[]): Float32Array | undefined {
     const names = parts.map((part) => `${this.stem(layer, part)}.bias`)
-    const required = this.config.family === "qwen2" && parts.includes("q")
+    const required = this.config.architecture === "qwen2" && parts.includes("q")
     if (required) for (const name of names) this.source.tensor(name)
     if (!names.some((name) => this.source.has(name))) return undefined
     const values = parts.map((part, i) => this.biasOf(part, names[i]!))

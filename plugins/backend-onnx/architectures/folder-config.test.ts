@@ -20,7 +20,7 @@ const read = (name: string, change: Readonly<Record<string, unknown>>) => {
   return folderConfig(folder)
 }
 
-describe("a window that is left out is the one of the family's class, as transformers has it; null is none", () => {
+describe("a window that is left out is the one of the architecture's class, as transformers has it; null is none", () => {
   test.each([
     ["mistral", {}, [4096, 4096]],
     ["mistral", { sliding_window: null }, [undefined, undefined]],
@@ -37,7 +37,7 @@ describe("a window that is left out is the one of the family's class, as transfo
   })
 })
 
-describe("heads for keys: null is as many as heads, left out is the family's number", () => {
+describe("heads for keys: null is as many as heads, left out is the architecture's number", () => {
   test.each([
     ["mistral", { num_key_value_heads: null }, 4],
     ["mistral", { num_key_value_heads: undefined, num_attention_heads: 16 }, 8],

@@ -2,11 +2,11 @@ import { countIn, type Metadata, numberIn, textIn } from "../weights/gguf-metada
 import { readJson } from "../weights/json-file.ts"
 import { Damaged, explaining, Unsupported } from "../weights/model-file-error.ts"
 import {
+  type Architecture,
+  architectureNamed,
+  architectures,
   checked,
   type DecoderConfig,
-  type Family,
-  families,
-  familyNamed,
   limits,
 } from "./decoder-config.ts"
 import { rotationsOf, scaledBy } from "./rotary.ts"
@@ -16,7 +16,7 @@ export const configFile = "config.json"
 /** What a config.json leaves out has these values (the classes of the library that wrote it). */
 const defaults: Readonly<
   Record<
-    Family,
+    Architecture,
     {
       readonly kvHeads?: number
       readonly headSize?: number
@@ -66,13 +66,14 @@ const rotationsIn = (json: Metadata, headSize: number): readonly number[] => {
   return scaledBy(rotationsOf(base, headSize), scaling)
 }
 
-const isQwen = (family: Family): boolean => family === "qwen2" || family === "qwen3"
+const isQwen = (architecture: Architecture): boolean =>
+  architecture === "qwen2" || architecture === "qwen3"
 
-/** Null is none; left out it is the family's. Qwen says by a switch whether it is used. */
-const windowIn = (json: Metadata, family: Family): number | undefined => {
-  if (isQwen(family) ? json.get("use_sliding_window") !== true : family !== "mistral")
+/** Null is none; left out it is the architecture's. Qwen says by a switch whether it is used. */
+const windowIn = (json: Metadata, architecture: Architecture): number | undefined => {
+  if (isQwen(architecture) ? json.get("use_sliding_window") !== true : architecture !== "mistral")
     return undefined
-  if (!json.has("sliding_window")) return defaults[family].window
+  if (!json.has("sliding_window")) return defaults[architecture].window
   return present(json, "sliding_window")
     ? countIn(json, "sliding_window", limits.contextTokens)
     : undefined
@@ -81,11 +82,11 @@ const windowIn = (json: Metadata, family: Family): number | undefined => {
 /** Qwen says from which layer on its window is used; newer files list the kind of every layer. */
 const windowsIn = (
   json: Metadata,
-  family: Family,
+  architecture: Architecture,
   layers: number,
 ): readonly (number | undefined)[] => {
-  const window = windowIn(json, family)
-  const first = isQwen(family) ? numberOr(json, "max_window_layers", 28) : 0
+  const window = windowIn(json, architecture)
+  const first = isQwen(architecture) ? numberOr(json, "max_window_layers", 28) : 0
   const kinds: unknown =
     json.get("layer_types") ??
     Array.from({ length: layers }, (_, layer) =>
@@ -101,15 +102,15 @@ const windowsIn = (
 }
 
 const fromJson = (json: Metadata): DecoderConfig => {
-  const family = familyNamed(textIn(json, "model_type"))
+  const architecture = architectureNamed(textIn(json, "model_type"))
   refuseOthers(json)
-  const known = defaults[family]
+  const known = defaults[architecture]
   const width = countIn(json, "hidden_size", limits.width)
   const heads = countIn(json, "num_attention_heads", limits.heads)
   const layers = countIn(json, "num_hidden_layers", limits.layers)
   const headSize = countOr(json, "head_dim", limits.headSize, known.headSize ?? width / heads)
   return checked({
-    family,
+    architecture,
     layers,
     width,
     feedForward: countIn(json, "intermediate_size", limits.feedForward),
@@ -127,15 +128,17 @@ const fromJson = (json: Metadata): DecoderConfig => {
       limits.contextTokens,
       known.contextTokens,
     ),
-    windows: windowsIn(json, family, layers),
+    windows: windowsIn(json, architecture, layers),
     tiedHead: json.get("tie_word_embeddings") === true,
-    headNorms: family === "qwen3",
+    headNorms: architecture === "qwen3",
   })
 }
 
 /** Whether a folder's config.json names a kind that graphs can be built of. */
-export const isKnownFamily = (folder: string): boolean =>
-  families.some((family) => family === readJson(folder, configFile).get("model_type"))
+export const isKnownArchitecture = (folder: string): boolean =>
+  architectures.some(
+    (architecture) => architecture === readJson(folder, configFile).get("model_type"),
+  )
 
 /** Reads a folder's config.json; throws `ModelFileError`. */
 export const folderConfig = (folder: string): DecoderConfig => {

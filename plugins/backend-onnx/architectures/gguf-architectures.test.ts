@@ -25,7 +25,7 @@ import {
 import { type GgufContent, writeGguf } from "../testing/gguf-writer.ts"
 import { folderConfig } from "./folder-config.ts"
 
-const root = mkdtempSync(join(tmpdir(), "rakit-gguf-families-"))
+const root = mkdtempSync(join(tmpdir(), "rakit-gguf-architectures-"))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
 let files = 0

@@ -2,11 +2,17 @@ import type { GgufFile } from "../weights/gguf-file.ts"
 import { countIn, type Metadata, numberIn, textIn } from "../weights/gguf-metadata.ts"
 import { vectorOf } from "../weights/matrix.ts"
 import { Damaged, Unsupported } from "../weights/model-file-error.ts"
-import { checked, type DecoderConfig, type Family, familyNamed, limits } from "./decoder-config.ts"
+import {
+  type Architecture,
+  architectureNamed,
+  checked,
+  type DecoderConfig,
+  limits,
+} from "./decoder-config.ts"
 import { linearlyScaled, rotationsOf } from "./rotary.ts"
 
 // a Mistral is a llama there
-const ggufFamilies: readonly Family[] = ["llama", "qwen2", "qwen3"]
+const ggufArchitectures: readonly Architecture[] = ["llama", "qwen2", "qwen3"]
 
 const factorsTensor = "rope_freqs.weight"
 
@@ -69,8 +75,11 @@ const refuseExperts = (metadata: Metadata, key: (name: string) => string): void 
 /** Reads the metadata of a GGUF file; throws `Damaged`. */
 export const ggufConfig = (file: GgufFile): DecoderConfig => {
   const { metadata } = file.header
-  const family = familyNamed(textIn(metadata, "general.architecture"), ggufFamilies)
-  const key = (name: string) => `${family}.${name}`
+  const architecture = architectureNamed(
+    textIn(metadata, "general.architecture"),
+    ggufArchitectures,
+  )
+  const key = (name: string) => `${architecture}.${name}`
   refuseParts(metadata)
   refuseExperts(metadata, key)
   const width = countIn(metadata, key("embedding_length"), limits.width)
@@ -93,7 +102,7 @@ export const ggufConfig = (file: GgufFile): DecoderConfig => {
     ? numberIn(metadata, key("attention.sliding_window"))
     : 0
   return checked({
-    family,
+    architecture,
     layers,
     width,
     feedForward: countIn(metadata, key("feed_forward_length"), limits.feedForward),
@@ -106,6 +115,6 @@ export const ggufConfig = (file: GgufFile): DecoderConfig => {
     contextTokens: countIn(metadata, key("context_length"), limits.contextTokens),
     windows: new Array<number | undefined>(layers).fill(window || undefined),
     tiedHead: !file.has("output.weight"),
-    headNorms: family === "qwen3",
+    headNorms: architecture === "qwen3",
   })
 }

@@ -58,7 +58,7 @@ const openFile = (path: string): ModelSource => {
     const config = ggufConfig(file)
     return {
       config,
-      weights: new DecoderWeights(file, ggufNames, config, config.family === "llama"),
+      weights: new DecoderWeights(file, ggufNames, config, config.architecture === "llama"),
       language: ggufLanguage(file.header.metadata, config.vocabulary),
       contents: (progress) => readAll([path], progress),
       close: () => file.close(),

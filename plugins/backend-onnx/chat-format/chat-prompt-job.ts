@@ -1,7 +1,7 @@
 import { loadChatTokenizer } from "../tokenizer/chat-tokenizer.ts"
-import { chatPrompt, type Prompt, type PromptAsk } from "./chat-prompt.ts"
+import { chatPrompt, type Prompt, type PromptRequest } from "./chat-prompt.ts"
 
-export interface ChatPromptInput extends PromptAsk {
+export interface ChatPromptInput extends PromptRequest {
   /** Of the built graph; the tokenizer lies beside it. */
   readonly folder: string
   readonly contextTokens: number

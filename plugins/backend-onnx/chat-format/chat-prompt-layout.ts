@@ -15,7 +15,7 @@ export interface PromptMessage {
   readonly role: string
   readonly content: string
   /** Offsets in `content` at which a prefix ends that is worth caching. */
-  readonly marks?: readonly number[]
+  readonly cacheBreakpoints?: readonly number[]
   readonly toolCalls?: readonly PromptCall[]
   readonly toolCallId?: string
   readonly reasoning?: string
@@ -25,7 +25,7 @@ export interface PromptMessage {
 export interface LaidOut {
   readonly role: string
   readonly content: string
-  readonly marks?: readonly number[]
+  readonly cacheBreakpoints?: readonly number[]
   readonly reasoning?: string
   readonly calls?: readonly {
     readonly id: string
@@ -66,15 +66,15 @@ const oneByOne = (messages: readonly PromptMessage[]): readonly PromptMessage[] 
       {
         ...message,
         content: index ? "" : message.content,
-        ...(index ? { marks: [] } : {}),
+        ...(index ? { cacheBreakpoints: [] } : {}),
         toolCalls: [call],
       },
       ...results.filter(({ toolCallId }) => toolCallId === call.id),
     ])
   })
 
-const shifted = ({ marks = [] }: PromptMessage, by: number) =>
-  marks.length ? { marks: marks.map((mark) => mark + by) } : {}
+const shifted = ({ cacheBreakpoints = [] }: PromptMessage, by: number) =>
+  cacheBreakpoints.length ? { cacheBreakpoints: cacheBreakpoints.map((offset) => offset + by) } : {}
 
 /** Calls and results that the template can't write become text, as the model would have seen it in a template that can. */
 const layMessage = (
@@ -82,11 +82,11 @@ const layMessage = (
   message: PromptMessage,
   nameOf: (id: string) => string | undefined,
 ): LaidOut => {
-  const { role, content, marks, reasoning, toolCalls, toolCallId } = message
+  const { role, content, cacheBreakpoints, reasoning, toolCalls, toolCallId } = message
   const kept = {
     role,
     content,
-    ...(marks && { marks }),
+    ...(cacheBreakpoints && { cacheBreakpoints }),
     ...(reasoning !== undefined && { reasoning }),
   }
   const idOf = (id: string) => (style.wantsShortIds ? shortId(id) : id)
@@ -132,11 +132,11 @@ const joinResults = (
     if (!last || !follows || before[at - 1]?.role !== "tool") joined.push(message)
     else {
       const content = `${last.content}\n${message.content}`
-      const marks = [
-        ...(last.marks ?? []),
-        ...(message.marks ?? []).map((mark) => mark + last.content.length + 1),
+      const cacheBreakpoints = [
+        ...(last.cacheBreakpoints ?? []),
+        ...(message.cacheBreakpoints ?? []).map((offset) => offset + last.content.length + 1),
       ]
-      joined[joined.length - 1] = { ...last, content, marks }
+      joined[joined.length - 1] = { ...last, content, cacheBreakpoints }
     }
   }
   return joined
@@ -159,7 +159,9 @@ const announced = (
       ? {
           ...message,
           content: before + message.content,
-          marks: (message.marks ?? []).map((mark) => mark + before.length),
+          cacheBreakpoints: (message.cacheBreakpoints ?? []).map(
+            (offset) => offset + before.length,
+          ),
         }
       : message,
   )

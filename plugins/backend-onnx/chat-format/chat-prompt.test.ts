@@ -16,7 +16,7 @@ import {
 import { ggufLanguage } from "../tokenizer/gguf-language.ts"
 import type { Vocabulary } from "../tokenizer/vocabulary.ts"
 import { openGguf } from "../weights/gguf-file.ts"
-import { chatPrompt, type PromptAsk, type PromptMessage } from "./chat-prompt.ts"
+import { chatPrompt, type PromptMessage, type PromptRequest } from "./chat-prompt.ts"
 
 const root = mkdtempSync(join(tmpdir(), "rakit-prompt-"))
 let tiny: ChatTokenizer
@@ -37,7 +37,7 @@ afterAll(() => rmSync(root, { recursive: true, force: true }))
 /** With control tokens as they are written, so that the prompt reads as the template rendered it; the number of them. */
 const promptOf = async (
   template: string,
-  ask: PromptAsk,
+  ask: PromptRequest,
   controls: Readonly<Record<string, number>> = {},
 ) => {
   const controlTokens = { ...tiny.format.controlTokens, ...controls }
@@ -57,7 +57,9 @@ const promptOf = async (
     text: Buffer.concat(parts).toString("utf8"),
     controls: [...prompt.ids].filter((id) => names.has(id)).length,
     form: prompt.form,
-    before: prompt.marks.map((mark) => Buffer.concat(parts.slice(0, mark)).toString("utf8")),
+    before: prompt.cacheBreakpoints.map((mark) =>
+      Buffer.concat(parts.slice(0, mark)).toString("utf8"),
+    ),
   }
 }
 
@@ -138,7 +140,11 @@ describe("calls and results of tools come back as the template writes them", () 
 
   test("SmolLM2, whose template knows no tools: the system text tells of them, in the form that it was trained on", async () => {
     const { text, form, before } = await promptOf(templates.smolTemplate, {
-      messages: [{ role: "system", content: "Be brief.", marks: [9] }, ...round, user("So?")],
+      messages: [
+        { role: "system", content: "Be brief.", cacheBreakpoints: [9] },
+        ...round,
+        user("So?"),
+      ],
       tools,
     })
     expect(form.syntax).toBe("list")
@@ -160,7 +166,7 @@ describe("calls and results of tools come back as the template writes them", () 
   })
 
   test("templates without a system text, whose turns alternate: the first message of the user tells of the tools", async () => {
-    const first = { ...user("What is it like?"), marks: [4] }
+    const first = { ...user("What is it like?"), cacheBreakpoints: [4] }
     const { text, before, form } = await promptOf(templates.alternatingTemplate, {
       messages: [first, ...round.slice(1), user("So?")],
       tools,
@@ -273,7 +279,7 @@ describe("text of users never becomes a control token, wherever it stands", () =
     )
     .map((parts) => parts.join(""))
   const controls = { "[TOOL_CALLS]": 0, "<think>": 1, "</think>": 2 }
-  const askOf = (of: (text: string) => string, [a, b, c, d]: readonly string[]): PromptAsk => ({
+  const askOf = (of: (text: string) => string, [a, b, c, d]: readonly string[]): PromptRequest => ({
     messages: [
       user(of(a!)),
       {

@@ -16,7 +16,7 @@ import {
 
 export type { PromptMessage } from "./chat-prompt-layout.ts"
 
-export interface PromptAsk {
+export interface PromptRequest {
   readonly messages: readonly PromptMessage[]
   /** Those that the model is told of. */
   readonly tools?: readonly PromptTool[]
@@ -32,9 +32,13 @@ export interface PromptForm {
   readonly markers: Readonly<Record<string, number>>
 }
 
-/** `marks`: tokens before each mark, rising. `tooLong`: it has at least so many tokens. `refused`: the template can't render these messages. */
+/** `cacheBreakpoints`: tokens before each mark, rising. `tooLong`: it has at least so many tokens. `refused`: the template can't render these messages. */
 export type Prompt =
-  | { readonly ids: Int32Array; readonly marks: readonly number[]; readonly form: PromptForm }
+  | {
+      readonly ids: Int32Array
+      readonly cacheBreakpoints: readonly number[]
+      readonly form: PromptForm
+    }
   | { readonly tooLong: number }
   | { readonly refused: string }
 
@@ -42,10 +46,10 @@ export type Prompt =
 const forTemplate = (
   guard: ControlGuard,
   sign: string,
-  { role, content, marks = [], reasoning, calls, answers }: LaidOut,
+  { role, content, cacheBreakpoints = [], reasoning, calls, answers }: LaidOut,
 ): Json => ({
   role,
-  content: guard.shield(withSigns(content, marks, sign)),
+  content: guard.shield(withSigns(content, cacheBreakpoints, sign)),
   ...(reasoning !== undefined && { reasoning_content: guard.shield(reasoning) }),
   ...(calls && {
     tool_calls: calls.map((call) => ({
@@ -98,9 +102,9 @@ const encode = async (
   chat: ChatTokenizer,
   pieces: readonly (number | string)[],
   sign: string,
-): Promise<Pick<Extract<Prompt, { ids: unknown }>, "ids" | "marks">> => {
+): Promise<Pick<Extract<Prompt, { ids: unknown }>, "ids" | "cacheBreakpoints">> => {
   const ids: number[] = []
-  const marks: number[] = []
+  const cacheBreakpoints: number[] = []
   for (const piece of pieces) {
     if (typeof piece === "number") {
       ids.push(piece)
@@ -109,10 +113,10 @@ const encode = async (
     const { text, cuts } = withoutSigns(piece, sign)
     const tokenizer = ids.length ? chat.laterTokenizer : chat.tokenizer
     const encoding = await tokenizer.encode(text, null, { addSpecialTokens: false })
-    for (const tokens of tokensBefore(encoding, cuts)) marks.push(ids.length + tokens)
+    for (const tokens of tokensBefore(encoding, cuts)) cacheBreakpoints.push(ids.length + tokens)
     for (const id of encoding.getIds()) ids.push(id)
   }
-  return { ids: Int32Array.from(ids), marks }
+  return { ids: Int32Array.from(ids), cacheBreakpoints }
 }
 
 const markersIn = (
@@ -144,7 +148,7 @@ const toolsFor = (
 const renderAsk = (
   chat: ChatTokenizer,
   own: TemplateStyle,
-  { messages, tools = [], thinking = false }: PromptAsk,
+  { messages, tools = [], thinking = false }: PromptRequest,
   guard: ControlGuard,
   sign: string,
 ): Rendered => {
@@ -168,7 +172,7 @@ const renderAsk = (
 }
 
 /** Everything that comes from outside, as it will stand in the prompt. */
-const writtenIn = ({ messages, tools = [] }: PromptAsk): readonly string[] => [
+const writtenIn = ({ messages, tools = [] }: PromptRequest): readonly string[] => [
   ...messages.flatMap(({ content, reasoning = "", toolCallId = "" }) => [
     content,
     reasoning,
@@ -182,7 +186,7 @@ const writtenIn = ({ messages, tools = [] }: PromptAsk): readonly string[] => [
   ]),
 ]
 
-const leastTokens = (chat: ChatTokenizer, { messages, tools = [] }: PromptAsk): number => {
+const leastTokens = (chat: ChatTokenizer, { messages, tools = [] }: PromptRequest): number => {
   const bytes = [
     ...messages.map(({ content }) => content),
     tools.length ? JSON.stringify(tools) : "",
@@ -193,7 +197,7 @@ const leastTokens = (chat: ChatTokenizer, { messages, tools = [] }: PromptAsk): 
 /** Messages as the model was trained to read them, up to where its answer begins. */
 export const chatPrompt = async (
   chat: ChatTokenizer,
-  ask: PromptAsk,
+  ask: PromptRequest,
   contextTokens: number,
 ): Promise<Prompt> => {
   const atLeast = leastTokens(chat, ask)

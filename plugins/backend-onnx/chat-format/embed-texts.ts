@@ -53,15 +53,15 @@ export const embedTexts = async (
     (await tokenizer.encode(text, null, { addSpecialTokens: false })).getIds()
   const frame = await frameOf(tokenizer)
   const prefix = instruction ? await encode(instruction) : []
-  const room = maxTokens - frame.before.length - frame.after.length - prefix.length
-  if (room < 1) return { instructionTooLong: prefix.length }
+  const capacity = maxTokens - frame.before.length - frame.after.length - prefix.length
+  if (capacity < 1) return { instructionTooLong: prefix.length }
   const tokenized: TokenizedText[] = []
   for (const [index, text] of texts.entries()) {
     const ids = await encode(text)
-    const truncated = ids.length > room
+    const truncated = ids.length > capacity
     if (truncated && truncate === "NONE")
-      return { tooLong: { index, tokens: ids.length + maxTokens - room } }
-    const kept = truncate === "START" ? ids.slice(-room) : ids.slice(0, room)
+      return { tooLong: { index, tokens: ids.length + maxTokens - capacity } }
+    const kept = truncate === "START" ? ids.slice(-capacity) : ids.slice(0, capacity)
     tokenized.push({
       ids: Int32Array.from([...frame.before, ...prefix, ...kept, ...frame.after]),
       truncated,

@@ -75,13 +75,13 @@ const fitted = async (
   chat: ChatTokenizer,
   request: RerankPromptRequest,
   document: string,
-  room: number,
+  capacity: number,
 ): Promise<Prompt> => {
   // no document of more bytes can fit, so the rest is not worth tokenizing
-  const start = withoutHalfCharacter(document.slice(0, room * chat.format.longestTokenBytes))
+  const start = withoutHalfCharacter(document.slice(0, capacity * chat.format.longestTokenBytes))
   let prompt = await promptOf(chat, request, start)
   for (
-    let kept = room;
+    let kept = capacity;
     "ids" in prompt && prompt.ids.length > request.contextTokens && kept > 0;
   ) {
     prompt = await promptOf(chat, request, await cut(chat, start, kept))
@@ -101,11 +101,11 @@ export const rerankPrompts = async (
   if (atLeast > request.contextTokens) return { queryTooLong: atLeast }
   const empty = await promptOf(chat, request, "")
   if (!("ids" in empty)) return { refused: "refused" in empty ? empty.refused : "too long" }
-  const room = request.contextTokens - empty.ids.length
-  if (room < 1) return { queryTooLong: empty.ids.length }
+  const capacity = request.contextTokens - empty.ids.length
+  if (capacity < 1) return { queryTooLong: empty.ids.length }
   const prompts: Int32Array[] = []
   for (const document of request.documents) {
-    const prompt = await fitted(chat, request, document, room)
+    const prompt = await fitted(chat, request, document, capacity)
     if (!("ids" in prompt)) return { refused: "refused" in prompt ? prompt.refused : "too long" }
     prompts.push(prompt.ids.length > request.contextTokens ? empty.ids : prompt.ids)
   }

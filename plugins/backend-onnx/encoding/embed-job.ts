@@ -9,7 +9,7 @@ export type EmbedJobEvent =
   | StageTime
   | { readonly type: "vector"; readonly index: number; readonly vector: Float32Array }
 
-export interface BertInfo {
+export interface EncoderInfo {
   /** Tokens of a text at most, special ones included. */
   readonly maxTokens: number
   readonly name: string

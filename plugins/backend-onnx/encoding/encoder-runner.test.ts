@@ -2,9 +2,9 @@ import { Tensor } from "onnxruntime-node"
 import { describe, expect, test } from "vitest"
 import type { Session } from "../onnx/onnx-session.ts"
 import type { Priority } from "../worker/protocol.ts"
-import type { Running } from "../worker/scheduler.ts"
+import type { RunningJob } from "../worker/scheduler.ts"
 import { EmbedJob, type EmbedJobEvent } from "./embed-job.ts"
-import { chooseTexts, EmbedStepper } from "./encoder-runner.ts"
+import { chooseTexts, EncoderRunner } from "./encoder-runner.ts"
 
 const text = (length: number, token = 7) => new Int32Array(length).fill(token)
 
@@ -17,11 +17,11 @@ const runningWith = (
   const job = new EmbedJob({ texts: lengths.map((length) => text(length, token)) }, (event) =>
     events.push(event),
   )
-  const running: Running<EmbedJob> = { id, account: `account ${id}`, priority, job }
+  const running: RunningJob<EmbedJob> = { id, account: `account ${id}`, priority, job }
   return { running, events }
 }
 const stepTokens = 256
-const choose = (leader: Running<EmbedJob>, running: readonly Running<EmbedJob>[]) =>
+const choose = (leader: RunningJob<EmbedJob>, running: readonly RunningJob<EmbedJob>[]) =>
   chooseTexts(leader, running, stepTokens)
 const lengthsOf = (chosen: ReturnType<typeof chooseTexts>) =>
   chosen.map(({ of, length }) => [of.id, length])
@@ -108,12 +108,12 @@ const fakeSession = () => {
   }
   return { session, steps }
 }
-const runAll = async (session: Session, all: readonly Running<EmbedJob>[]) => {
-  const stepper = new EmbedStepper(session, stepTokens)
+const runAll = async (session: Session, all: readonly RunningJob<EmbedJob>[]) => {
+  const runner = new EncoderRunner(session, stepTokens)
   const ended: { readonly id: number; readonly cause?: unknown }[] = []
   let left = all
   while (left.length) {
-    for (const { of, ...end } of await stepper.step(left, ([first]) => first!))
+    for (const { of, ...end } of await runner.step(left, ([first]) => first!))
       ended.push({ id: of.id, ...end })
     left = left.filter(({ id }) => !ended.some((end) => end.id === id))
   }
@@ -151,10 +151,10 @@ test("each request gets its vectors, and ends once, with its time", async () => 
 test("batches get the steps in which nobody else waits, and one in 16", async () => {
   const batch = runningWith(1, new Array(64).fill(200), { priority: "batch" })
   const urgent = runningWith(2, new Array(32).fill(200))
-  const stepper = new EmbedStepper(fakeSession().session, stepTokens)
+  const runner = new EncoderRunner(fakeSession().session, stepTokens)
   const led: number[] = []
-  const step = (running: readonly Running<EmbedJob>[]) =>
-    stepper.step(running, ([first]) => {
+  const step = (running: readonly RunningJob<EmbedJob>[]) =>
+    runner.step(running, ([first]) => {
       led.push(first!.id)
       return first!
     })

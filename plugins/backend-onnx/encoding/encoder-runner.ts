@@ -1,6 +1,6 @@
 import type { Tensor } from "onnxruntime-node"
 import { longs, type Session } from "../onnx/onnx-session.ts"
-import type { Ended, Running, Stepper } from "../worker/scheduler.ts"
+import type { EndedJob, ModelRunner, RunningJob } from "../worker/scheduler.ts"
 import type { EmbedJob } from "./embed-job.ts"
 
 // more texts would mostly be padding
@@ -12,18 +12,18 @@ const tolerance = (length: number): number => Math.max(8, length / 4)
 
 /** A text that waits. */
 export interface WaitingText {
-  readonly of: Running<EmbedJob>
+  readonly of: RunningJob<EmbedJob>
   readonly index: number
   readonly length: number
 }
 
-const waitingText = (of: Running<EmbedJob>, place: number): WaitingText => {
+const waitingText = (of: RunningJob<EmbedJob>, place: number): WaitingText => {
   const index = of.job.waiting[place]!
   return { of, index, length: of.job.texts[index]!.length }
 }
 
 /** Of thousands of texts those that may come into a step: few, with lengths around `length`. */
-const textsNear = (of: Running<EmbedJob>, length: number): readonly WaitingText[] => {
+const textsNear = (of: RunningJob<EmbedJob>, length: number): readonly WaitingText[] => {
   const { waiting, texts } = of.job
   let [from, to] = [0, waiting.length]
   while (from < to) {
@@ -55,13 +55,13 @@ const inTurns = (
 
 /** The shortest text of `leader` and what is like it in length: its own texts first, then those of the others of its priority. Several have no more than `stepTokens`, padding included. */
 export const chooseTexts = (
-  leader: Running<EmbedJob>,
-  running: readonly Running<EmbedJob>[],
+  leader: RunningJob<EmbedJob>,
+  running: readonly RunningJob<EmbedJob>[],
   stepTokens: number,
 ): readonly WaitingText[] => {
   if (leader.job.waiting.length === 0) return []
   const first = waitingText(leader, 0)
-  const near = (of: Running<EmbedJob>) =>
+  const near = (of: RunningJob<EmbedJob>) =>
     [...textsNear(of, first.length)].sort(byDistance(first.length))
   const own = near(leader).filter(({ index }) => index !== first.index)
   const others = running
@@ -90,7 +90,7 @@ const feedsOf = (texts: readonly Int32Array[]): Record<string, Tensor> => {
 }
 
 /** A step of a sentence encoder: a few texts of like length, of one request or of several. Batches get the steps in which nobody else waits, and one in 16. */
-export class EmbedStepper implements Stepper<EmbedJob> {
+export class EncoderRunner implements ModelRunner<EmbedJob> {
   private readonly session: Session
   private readonly stepTokens: number
   private urgentSteps = 0
@@ -101,9 +101,9 @@ export class EmbedStepper implements Stepper<EmbedJob> {
   }
 
   async step(
-    running: readonly Running<EmbedJob>[],
-    turn: (among: readonly Running<EmbedJob>[]) => Running<EmbedJob>,
-  ): Promise<readonly Ended<EmbedJob>[]> {
+    running: readonly RunningJob<EmbedJob>[],
+    turn: (among: readonly RunningJob<EmbedJob>[]) => RunningJob<EmbedJob>,
+  ): Promise<readonly EndedJob<EmbedJob>[]> {
     const leader = turn(this.mayLead(running))
     const chosen = chooseTexts(leader, running, this.stepTokens)
     if (chosen.length === 0) return [{ of: leader }]
@@ -114,7 +114,7 @@ export class EmbedStepper implements Stepper<EmbedJob> {
     } catch (cause) {
       if (jobs.length === 1) return [{ of: jobs[0]!, cause }]
       // one of them may be the reason: each gets a try of its own
-      const ended: Ended<EmbedJob>[] = []
+      const ended: EndedJob<EmbedJob>[] = []
       for (const of of jobs) ended.push(...(await this.step([of], () => of)))
       return ended
     }
@@ -122,7 +122,7 @@ export class EmbedStepper implements Stepper<EmbedJob> {
 
   release(): void {}
 
-  private mayLead(running: readonly Running<EmbedJob>[]): readonly Running<EmbedJob>[] {
+  private mayLead(running: readonly RunningJob<EmbedJob>[]): readonly RunningJob<EmbedJob>[] {
     const [urgent, batch] = [
       running.filter(({ priority }) => priority === "realtime"),
       running.filter(({ priority }) => priority === "batch"),
@@ -135,8 +135,8 @@ export class EmbedStepper implements Stepper<EmbedJob> {
 
   private async embed(
     chosen: readonly WaitingText[],
-    jobs: readonly Running<EmbedJob>[],
-  ): Promise<readonly Ended<EmbedJob>[]> {
+    jobs: readonly RunningJob<EmbedJob>[],
+  ): Promise<readonly EndedJob<EmbedJob>[]> {
     const startedMs = performance.now()
     const { vectors } = await this.session.run(
       feedsOf(chosen.map(({ of, index }) => of.job.texts[index]!)),

@@ -12,8 +12,13 @@ import type { TensorFile } from "../weights/tensor-file.ts"
 import type { EngineOpener } from "../worker/open-engine.ts"
 import type { EngineSpec } from "../worker/protocol.ts"
 import { bertGraphVersion, buildBertGraph } from "./bert-graph.ts"
-import { type BertInfo, EmbedJob, type EmbedJobEvent, type EmbedJobRequest } from "./embed-job.ts"
-import { EmbedStepper } from "./encoder-runner.ts"
+import {
+  EmbedJob,
+  type EmbedJobEvent,
+  type EmbedJobRequest,
+  type EncoderInfo,
+} from "./embed-job.ts"
+import { EncoderRunner } from "./encoder-runner.ts"
 import { mapVersion, spaceDimensions } from "./stacked-rotations.ts"
 
 // 40 ms for 22 million parameters: a longer step would keep others waiting, and gains nothing
@@ -80,10 +85,12 @@ const builtGraph = (
 }
 
 /** Opens a folder with a sentence encoder of the BERT family: config.json, tokenizer.json, model.safetensors. */
-export const openBert: EngineOpener<EmbedJobRequest, EmbedJobEvent, BertInfo, EmbedJob> = async (
-  spec,
-  progress,
-) => {
+export const openEncoderEngine: EngineOpener<
+  EmbedJobRequest,
+  EmbedJobEvent,
+  EncoderInfo,
+  EmbedJob
+> = async (spec, progress) => {
   progress("reading weights")
   const config = bertConfig(spec.path)
   if (config.width > spaceDimensions)
@@ -101,7 +108,7 @@ export const openBert: EngineOpener<EmbedJobRequest, EmbedJobEvent, BertInfo, Em
       name: config.name,
       digest: readFileSync(join(folder, digestFile), "utf8"),
     },
-    stepper: new EmbedStepper(session, stepTokensPerThread * spec.threads),
+    runner: new EncoderRunner(session, stepTokensPerThread * spec.threads),
     start: (job, emit) => new EmbedJob(job, emit),
     close: () => session.release(),
   }

@@ -7,7 +7,7 @@ import { runs } from "../../../testing/property.ts"
 import { openDecoder } from "../sessions/open-decoder.ts"
 import { writeGguf } from "../testing/gguf-writer.ts"
 import { tinyLlama } from "../testing/tiny-llama.ts"
-import { LlamaSession } from "./cached-decoder.ts"
+import { CachedDecoder } from "./cached-decoder.ts"
 import { DecodeBanks } from "./decode-banks.ts"
 import type { KvCache } from "./kv-cache.ts"
 import { type Ask, openInProcess } from "./testing/in-process.ts"
@@ -50,11 +50,11 @@ describe("one step for many rows", () => {
         { path, graphs, precision, threads: 1 },
         () => {},
       )
-      const session = new LlamaSession(decoder)
+      const session = new CachedDecoder(decoder)
       const lengths = [1, 3, 63, 64, 127, 128, 200, 300]
       const read = async (length: number, seed: number): Promise<KvCache> => {
         const cache = session.newCache()
-        await session.step(cache, prompt(length, seed), false)
+        await session.forward(cache, prompt(length, seed), false)
         return cache
       }
       const rows = []
@@ -70,9 +70,9 @@ describe("one step for many rows", () => {
             ids,
           )
           for (const [i, row] of group.entries())
-            expect(gap(together[i]!, await session.step(row.alone, [ids[i]!], true))).toBeLessThan(
-              tolerance,
-            )
+            expect(
+              gap(together[i]!, await session.forward(row.alone, [ids[i]!], true)),
+            ).toBeLessThan(tolerance)
         }
       await decoder.close()
     },
@@ -81,16 +81,16 @@ describe("one step for many rows", () => {
 
 describe("requests together", () => {
   let engine: Engine
-  let guessless: Engine
+  let unspeculative: Engine
   beforeAll(async () => {
     engine = await openInProcess({ path, graphs })
-    guessless = await openInProcess({ path, graphs, guesses: false, prefixCacheBytes: 0 })
+    unspeculative = await openInProcess({ path, graphs, speculation: false, prefixCacheBytes: 0 })
   })
   afterAll(async () => {
     await engine.close()
-    await guessless.close()
+    await unspeculative.close()
   })
-  const alone = async (ask: Ask) => (await guessless.ask(ask)).text
+  const alone = async (ask: Ask) => (await unspeculative.ask(ask)).text
 
   test("say what they say alone, at every border of chunks and banks", async () => {
     const asks = [1, 15, 16, 17, 63, 64, 65, 127, 128, 129, 191, 192, 193].map((length) => ({
@@ -171,9 +171,9 @@ describe("requests together", () => {
     const words = [50, 61, 72, 83, 94]
     const repeating = Int32Array.from({ length: 120 }, (_, i) => words[i % 5]!)
     const ask: Ask = { promptIds: repeating, sampler: greedy, maxTokens: 60, topLogprobs: 2 }
-    expect((await engine.ask(ask)).text).toBe((await guessless.ask(ask)).text)
+    expect((await engine.ask(ask)).text).toBe((await unspeculative.ask(ask)).text)
     const seeded = { ...ask, sampler: hot, isRepeatable: true }
-    expect((await engine.ask(seeded)).text).toBe((await guessless.ask(seeded)).text)
+    expect((await engine.ask(seeded)).text).toBe((await unspeculative.ask(seeded)).text)
   })
 })
 
@@ -183,7 +183,12 @@ describe("cached beginnings", () => {
       await openInProcess({ path, graphs }),
       await openInProcess({ path, graphs, prefixCacheBytes: 0 }),
     ]
-    const ask: Ask = { promptIds: prompt(300), marks: [250], sampler: greedy, maxTokens: 16 }
+    const ask: Ask = {
+      promptIds: prompt(300),
+      cacheBreakpoints: [250],
+      sampler: greedy,
+      maxTokens: 16,
+    }
     const wanted = await plain.ask(ask)
     const [first, second] = [await cached.ask(ask), await cached.ask(ask)]
     expect([first.text, second.text]).toEqual([wanted.text, wanted.text])
@@ -197,7 +202,7 @@ describe("cached beginnings", () => {
       0,
       250,
     ])
-    const unmarked = await cached.ask({ ...ask, marks: [] })
+    const unmarked = await cached.ask({ ...ask, cacheBreakpoints: [] })
     expect([unmarked.text, unmarked.cacheReadTokens, unmarked.cacheWriteTokens]).toEqual([
       wanted.text,
       0,
@@ -206,7 +211,7 @@ describe("cached beginnings", () => {
     const longer = await cached.ask({
       ...ask,
       promptIds: Int32Array.of(...prompt(280), ...prompt(60, 9)),
-      marks: [320],
+      cacheBreakpoints: [320],
     })
     expect([longer.cacheReadTokens, longer.cacheWriteTokens]).toEqual([250, 70])
     await cached.close()

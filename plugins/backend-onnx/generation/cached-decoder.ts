@@ -4,7 +4,7 @@ import { KvCache } from "./kv-cache.ts"
 const notFinite = () => new Error("the model's keys or values are not finite numbers")
 
 /** What a model answered to tokens that are not in the cache yet. */
-export interface Look {
+export interface DraftVerification {
   /** After each of them. */
   readonly logits: readonly Float32Array[]
   /** Puts the first `count` of them into the cache. */
@@ -12,7 +12,7 @@ export interface Look {
 }
 
 /** Steps sequences through a decoder: one, a chunk at a time, or many, a token at a time. */
-export class LlamaSession {
+export class CachedDecoder {
   private readonly decoder: DecoderSession
 
   constructor(decoder: DecoderSession) {
@@ -27,7 +27,7 @@ export class LlamaSession {
   private run(caches: readonly KvCache[], ids: ArrayLike<number>, logitsAt: readonly number[]) {
     const rows = caches.length
     const { bank, row } = caches[0]!
-    return this.decoder.step({
+    return this.decoder.forward({
       rows,
       count: ids.length / rows,
       ids,
@@ -44,7 +44,11 @@ export class LlamaSession {
   }
 
   /** Reads `ids` after what the cache holds and puts them into it; answers the logits after the last one, if wanted. */
-  async step(cache: KvCache, ids: ArrayLike<number>, wantsLogits: boolean): Promise<Float32Array> {
+  async forward(
+    cache: KvCache,
+    ids: ArrayLike<number>,
+    wantsLogits: boolean,
+  ): Promise<Float32Array> {
     cache.reserve(ids.length)
     const { logits, fresh } = await this.run([cache], ids, wantsLogits ? [ids.length - 1] : [])
     if (!cache.append(fresh, ids.length)) throw notFinite()
@@ -52,7 +56,7 @@ export class LlamaSession {
   }
 
   /** Reads `ids` after what the cache holds, and leaves it to the caller how many of them stay. */
-  async look(cache: KvCache, ids: readonly number[]): Promise<Look> {
+  async verifyDrafts(cache: KvCache, ids: readonly number[]): Promise<DraftVerification> {
     cache.reserve(ids.length)
     const { logits, fresh } = await this.run(
       [cache],

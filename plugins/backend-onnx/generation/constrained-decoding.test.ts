@@ -184,7 +184,7 @@ describe("closing on length", () => {
   })
 
   test("asks the model for the closing tokens only where their log-probabilities are wanted", async () => {
-    const model = open({ ...endless, guesses: false })
+    const model = open({ ...endless, speculation: false })
     const long: Automaton = {
       moves: [...'aaaaaaaaa"'].map((letter, at) => [at, letter, at + 1] as const),
       accepting: [10],

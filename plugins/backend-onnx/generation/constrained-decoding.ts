@@ -1,8 +1,8 @@
 import type { Constraint } from "../grammar/constraint.ts"
 import type { Sampler } from "../sampling/sampler.ts"
 import { allowedTokens, GrammarFailed, type TokenMask } from "../sampling/token-mask.ts"
-import type { TokenSpeller } from "../tokenizer/text-to-token-encoder.ts"
-import { WayOut } from "./forced-completion.ts"
+import type { TextToTokenEncoder } from "../tokenizer/text-to-token-encoder.ts"
+import { ForcedCompletion } from "./forced-completion.ts"
 
 /** One that may still be computing what comes next. */
 export interface PacedConstraint extends Constraint {
@@ -10,13 +10,13 @@ export interface PacedConstraint extends Constraint {
   isReady?(): boolean
 }
 
-export interface GuideOptions {
+export interface ConstrainedDecoderOptions {
   readonly closeOnLength: boolean
   /** The constraint rules from the end of this text on. */
   readonly after?: string
   readonly vocabulary: number
   readonly endTokens: ReadonlySet<number>
-  readonly speller: TokenSpeller
+  readonly textEncoder: TextToTokenEncoder
   /** Control tokens by the text that they stand for in this answer. */
   readonly markers: Readonly<Record<string, number>>
   bytesOf(token: number): Uint8Array
@@ -39,10 +39,10 @@ const maskWithout = (vocabulary: number, tokens: Iterable<number>): TokenMask =>
  * Chooses the tokens of an answer that follows a grammar. States: free (until the text `after` has appeared; the text can't end here) -> ruled (what the constraint allows)
  * -> closing (only the way to the end is left); closing may follow free, too.
  */
-export class Guide {
+export class ConstrainedDecoder {
   private readonly constraint: PacedConstraint
   private readonly sampler: Sampler
-  private readonly options: GuideOptions
+  private readonly options: ConstrainedDecoderOptions
   private readonly after: Buffer
   private state: "free" | "ruled" | "closing"
   /** While free: all tokens but the end tokens. */
@@ -56,10 +56,10 @@ export class Guide {
   private certain: number[] = []
   /** While free: how to come from free text to the document. */
   private readonly turn: readonly number[]
-  private wayOut: WayOut | undefined
+  private wayOut: ForcedCompletion | undefined
 
-  constructor(constraint: PacedConstraint, sampler: Sampler, options: GuideOptions) {
-    const { after = "", vocabulary, endTokens, speller, markers } = options
+  constructor(constraint: PacedConstraint, sampler: Sampler, options: ConstrainedDecoderOptions) {
+    const { after = "", vocabulary, endTokens, textEncoder, markers } = options
     this.constraint = constraint
     this.sampler = sampler
     this.options = options
@@ -67,7 +67,7 @@ export class Guide {
     this.state = after ? "free" : "ruled"
     this.open = after ? maskWithout(vocabulary, endTokens) : undefined
     const marker = Object.hasOwn(markers, after) ? markers[after] : undefined
-    const turn = marker === undefined ? speller.spell(this.after) : [marker]
+    const turn = marker === undefined ? textEncoder.spell(this.after) : [marker]
     if (!turn)
       throw new GrammarFailed("the model has no tokens for the text that a grammar waits for")
     this.turn = turn
@@ -100,7 +100,7 @@ export class Guide {
   next(logits: Float32Array, left: number): number | undefined {
     const certain = this.certain.shift()
     if (certain !== undefined || this.state === "closing") return certain
-    this.lookOut(left)
+    this.prepareCompletion(left)
     return this.state === "free" ? this.nextFree(logits, left) : this.nextRuled(logits, left)
   }
 
@@ -123,11 +123,11 @@ export class Guide {
   }
 
   /** Not before the first token: it would wait for the grammar. */
-  private lookOut(left: number): void {
+  private prepareCompletion(left: number): void {
     const { closeOnLength, endTokens } = this.options
     const afterTurn = this.state === "free" ? left - this.turn.length : left
     if (!closeOnLength || this.wayOut || afterTurn < 0) return
-    this.wayOut = new WayOut(
+    this.wayOut = new ForcedCompletion(
       (most) => this.constraint.closing(most)?.filter((token) => !endTokens.has(token)),
       afterTurn,
     )
@@ -186,7 +186,7 @@ export class Guide {
   /** The token without its last bytes, which would lie in what the grammar rules. */
   private cut(token: number, bytes: Uint8Array, excess: number): readonly number[] {
     if (!excess) return [token]
-    const tokens = this.options.speller.spell(bytes.subarray(0, bytes.length - excess))
+    const tokens = this.options.textEncoder.spell(bytes.subarray(0, bytes.length - excess))
     if (!tokens)
       throw new GrammarFailed(
         "the model has no tokens for the end of the text that a grammar waits for",

@@ -188,7 +188,10 @@ test("a lone sampled writer guesses under a grammar, too: fewer steps, and what 
     sampler: { temperature: 0.01, topP: 1, frequencyPenalty: 0, presencePenalty: 0, logitBias: [] },
   }
   const likes = { like: { 3: 5, 4: 5, 5: 5 }, spread: 0.1 }
-  const [guessing, plain] = [open({ ...likes, guesses: true }), open({ ...likes, guesses: false })]
+  const [guessing, plain] = [
+    open({ ...likes, speculation: true }),
+    open({ ...likes, speculation: false }),
+  ]
   expect(await guessing.ask(ask)).toMatchObject({
     text: 'abcabcabcabcabcabcabcabc"',
     reason: "stop",

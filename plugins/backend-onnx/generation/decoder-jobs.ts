@@ -9,7 +9,7 @@ export interface GenerateRequest {
   readonly owner: string
   readonly promptIds: Int32Array
   /** Where marked prefixes end, in tokens, rising. */
-  readonly marks: readonly number[]
+  readonly cacheBreakpoints: readonly number[]
   readonly maxTokens: number
   readonly sampler: SamplerSettings
   readonly seed: number
@@ -42,9 +42,9 @@ export interface ScoreRequest {
   readonly noTokens: readonly number[]
 }
 
-export type LlamaRequest = GenerateRequest | ScoreRequest
+export type DecoderRequest = GenerateRequest | ScoreRequest
 
-export type LlamaEvent =
+export type DecoderEvent =
   | StageTime
   /** Cumulative. The two of the cache count marked prefixes only. */
   | {
@@ -58,7 +58,7 @@ export type LlamaEvent =
   | ({ readonly type: "finish"; readonly reason: "stop" | "length" } & Piece)
   | { readonly type: "score"; readonly index: number; readonly score: number }
 
-export interface LlamaInfo {
+export interface DecoderInfo {
   /** The built graph's; the tokenizer lies in it too. */
   readonly folder: string
   /** As far as the memory for keys and values reaches. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { WayOut } from "./forced-completion.ts"
+import { ForcedCompletion } from "./forced-completion.ts"
 
 const wayOf = (length: number): readonly number[] => Array.from({ length }, (_, i) => 100 + i)
 
@@ -12,7 +12,7 @@ const write = (budget: number, lengthAt: (left: number) => number | undefined) =
     const length = lengthAt(left)
     return length === undefined || length > most ? undefined : wayOf(length)
   }
-  const wayOut = new WayOut(ask, budget)
+  const wayOut = new ForcedCompletion(ask, budget)
   while (left > 0 && !wayOut.isDue(left)) {
     left--
     if (!wayOut.follow(1, left)) return { asked, left: left + 1, way: wayOut.way }
@@ -45,7 +45,7 @@ test("where there is none, it is looked for ever more rarely, and taken when the
 
 test("what goes along the way needs no question", () => {
   let asked = 0
-  const wayOut = new WayOut(() => {
+  const wayOut = new ForcedCompletion(() => {
     asked++
     return wayOf(50)
   }, 60)

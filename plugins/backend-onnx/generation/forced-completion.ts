@@ -1,5 +1,5 @@
 /** The way to an end as tokens; undefined: none within `most` tokens. */
-export type AskWay = (most: number) => readonly number[] | undefined
+export type FindCompletion = (most: number) => readonly number[] | undefined
 
 // a single token can begin an object with many required members: this close to the end of the budget every token is checked, which takes 1 or 2 ms
 const leastNear = 128
@@ -12,15 +12,15 @@ const beyond = 64
  * Knows, for a document that must be whole when the tokens end, a way to its end that fits into what is left.
  * It is asked for with every token near the end of the budget, now and then before, and no more where a token only goes along the known way.
  */
-export class WayOut {
-  private readonly ask: AskWay
+export class ForcedCompletion {
+  private readonly ask: FindCompletion
   private known: readonly number[] | undefined
   /** Where ways are long they may grow fast, too. */
   private near = leastNear
   private nextLook = 0
   private pause = lookEvery
 
-  constructor(ask: AskWay, left: number) {
+  constructor(ask: FindCompletion, left: number) {
     this.ask = ask
     const found = ask(left + beyond)
     // here a long search is worth while: there is no other way to fall back to

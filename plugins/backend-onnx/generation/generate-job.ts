@@ -1,28 +1,28 @@
 import type { Grammar } from "../grammar/constraint.ts"
-import { TokenText } from "../sampling/incremental-detokenizer.ts"
+import { IncrementalDetokenizer } from "../sampling/incremental-detokenizer.ts"
 import { type ChosenLogprobs, logprobsOf } from "../sampling/logprobs.ts"
 import { seededRandom } from "../sampling/random.ts"
 import { assertLogits, Sampler } from "../sampling/sampler.ts"
-import type { TokenSpeller } from "../tokenizer/text-to-token-encoder.ts"
-import type { LlamaSession } from "./cached-decoder.ts"
-import { Guide, type PacedConstraint } from "./constrained-decoding.ts"
+import type { TextToTokenEncoder } from "../tokenizer/text-to-token-encoder.ts"
+import type { CachedDecoder } from "./cached-decoder.ts"
+import { ConstrainedDecoder, type PacedConstraint } from "./constrained-decoding.ts"
 import type { DecodeRow } from "./decode-banks.ts"
-import type { GenerateRequest, LlamaEvent } from "./decoder-jobs.ts"
+import type { DecoderEvent, GenerateRequest } from "./decoder-jobs.ts"
 import type { KvCache } from "./kv-cache.ts"
 import type { PrefixCache } from "./prefix-cache.ts"
-import { Drafts } from "./prompt-lookup.ts"
+import { PromptLookup } from "./prompt-lookup.ts"
 
 /** Tokens of a prompt that are read in one step. Chunks end at multiples of it, so that the same beginning is always read in the same way. */
 export const prefillChunk = 64
 
 export interface Model {
-  readonly session: LlamaSession
+  readonly session: CachedDecoder
   readonly prefixes: PrefixCache
   readonly endTokens: ReadonlySet<number>
   readonly startsWithSpace: boolean
   readonly vocabulary: number
   readonly constraints: { open(grammar: Grammar): PacedConstraint }
-  readonly speller: TokenSpeller
+  readonly textEncoder: TextToTokenEncoder
   bytesOf(token: number): Uint8Array
 }
 
@@ -34,23 +34,25 @@ const bytesWith = (
   bytesOf: Model["bytesOf"],
   markers: GenerateRequest["markers"] = {},
 ): Model["bytesOf"] => {
-  const marks = new Map(Object.entries(markers).map(([text, token]) => [token, Buffer.from(text)]))
-  return marks.size ? (token) => marks.get(token) ?? bytesOf(token) : bytesOf
+  const bytesOfMarker = new Map(
+    Object.entries(markers).map(([text, token]) => [token, Buffer.from(text)]),
+  )
+  return bytesOfMarker.size ? (token) => bytesOfMarker.get(token) ?? bytesOf(token) : bytesOf
 }
 
 /** Writes one answer. States: reading (a chunk a turn) -> writing (a token a step, or several guessed ones) -> ended; a cancel ends it in any. */
 export class GenerateJob implements DecodeRow {
   readonly request: GenerateRequest
   readonly cache: KvCache
-  readonly drafts = new Drafts()
+  readonly lookup = new PromptLookup()
   /** Prompt and answer so far; all but the last are in the cache. */
   readonly ids: number[]
   ended = false
   private readonly model: Model
-  private readonly emit: (event: LlamaEvent) => void
+  private readonly emit: (event: DecoderEvent) => void
   private readonly sampler: Sampler
-  private readonly guide: Guide | undefined
-  private readonly text: TokenText
+  private readonly constrained: ConstrainedDecoder | undefined
+  private readonly text: IncrementalDetokenizer
   private readonly spentMs = { prefill: 0, decode: 0 }
   private begun = false
   private exactTokens = 0
@@ -60,7 +62,7 @@ export class GenerateJob implements DecodeRow {
   /** What the model said, when it could not be used yet. */
   private held: Float32Array | undefined
 
-  constructor(model: Model, request: GenerateRequest, emit: (event: LlamaEvent) => void) {
+  constructor(model: Model, request: GenerateRequest, emit: (event: DecoderEvent) => void) {
     this.model = model
     this.request = request
     this.emit = emit
@@ -74,28 +76,28 @@ export class GenerateJob implements DecodeRow {
       ...(grammar?.stopUntil && { until: grammar.stopUntil }),
     }
     const bytesOf = bytesWith(model.bytesOf, request.markers)
-    this.text = new TokenText(stopsOf(request), bytesOf, {
+    this.text = new IncrementalDetokenizer(stopsOf(request), bytesOf, {
       isDetailed: topLogprobs !== undefined,
       dropsFirstSpace: model.startsWithSpace,
       stopRange,
     })
     // last, as it has to be released
-    this.guide = grammar && this.guideOf(grammar, bytesOf)
+    this.constrained = grammar && this.constrainedBy(grammar, bytesOf)
   }
 
-  private guideOf(
+  private constrainedBy(
     { grammar, ...rest }: NonNullable<GenerateRequest["grammar"]>,
     bytesOf: Model["bytesOf"],
-  ): Guide {
-    const { constraints, vocabulary, endTokens, speller } = this.model
+  ): ConstrainedDecoder {
+    const { constraints, vocabulary, endTokens, textEncoder } = this.model
     const { markers = {} } = this.request
     const constraint = constraints.open(grammar)
     try {
-      return new Guide(constraint, this.sampler, {
+      return new ConstrainedDecoder(constraint, this.sampler, {
         ...rest,
         vocabulary,
         endTokens,
-        speller,
+        textEncoder,
         markers,
         bytesOf,
       })
@@ -105,14 +107,14 @@ export class GenerateJob implements DecodeRow {
     }
   }
 
-  get isReading(): boolean {
+  get isPrefilling(): boolean {
     return this.cache.length < this.request.promptIds.length
   }
 
   /** Its first token would have to wait for its grammar. */
   get mustWait(): boolean {
     return (
-      this.guide?.isReady === false &&
+      this.constrained?.isReady === false &&
       (!this.begun || this.chunkEnd === this.request.promptIds.length)
     )
   }
@@ -122,13 +124,13 @@ export class GenerateJob implements DecodeRow {
   }
 
   /** Several tokens in one step round differently than one, enough to turn a close choice: a greedy answer, or one with a seed, must not depend on it. */
-  get mayGuess(): boolean {
+  get maySpeculate(): boolean {
     return this.request.sampler.temperature > 0 && !this.request.isRepeatable
   }
 
   /** What may follow, where it came before in the text; never more than may still be written. */
-  guess(): readonly number[] {
-    return this.drafts.guess(this.ids).slice(0, this.request.maxTokens - this.produced - 1)
+  draftTokens(): readonly number[] {
+    return this.lookup.draft(this.ids).slice(0, this.request.maxTokens - this.produced - 1)
   }
 
   spent(stage: "prefill" | "decode", durationMs: number): void {
@@ -138,10 +140,10 @@ export class GenerateJob implements DecodeRow {
   /** As late as possible: a request before this one may have read the same beginning meanwhile. At least one token is read, for its logits. */
   private restore(): void {
     this.begun = true
-    const { owner, promptIds, marks, isRepeatable } = this.request
+    const { owner, promptIds, cacheBreakpoints, isRepeatable } = this.request
     const found = this.model.prefixes.find(owner, promptIds, {
       most: promptIds.length - 1,
-      marks,
+      breakpoints: cacheBreakpoints,
       ...(isRepeatable && { exactChunk: prefillChunk }),
     })
     found.restoreInto(this.cache)
@@ -157,15 +159,22 @@ export class GenerateJob implements DecodeRow {
   }
 
   /** Reads a chunk; true when the job is at its end. */
-  async read(): Promise<boolean> {
+  async prefill(): Promise<boolean> {
     if (!this.begun) this.restore()
     const { promptIds } = this.request
     const [from, to] = [this.cache.length, this.chunkEnd]
     const isLast = to === promptIds.length
-    const logits = await this.model.session.step(this.cache, promptIds.subarray(from, to), isLast)
+    const logits = await this.model.session.forward(
+      this.cache,
+      promptIds.subarray(from, to),
+      isLast,
+    )
     if (this.exactTokens === from && to - from === prefillChunk) this.exactTokens = to
     if (isLast)
-      this.cacheWriteTokens = Math.max(0, this.keep(this.request.marks) - this.cacheReadTokens)
+      this.cacheWriteTokens = Math.max(
+        0,
+        this.keep(this.request.cacheBreakpoints) - this.cacheReadTokens,
+      )
     this.emit({
       type: "prefilled",
       inputTokens: to,
@@ -175,13 +184,13 @@ export class GenerateJob implements DecodeRow {
     return isLast && this.take(logits)
   }
 
-  private keep(marks: readonly number[]): number {
+  private keep(breakpoints: readonly number[]): number {
     const { cache, ids, exactTokens } = this
     return this.model.prefixes.keep(this.request.owner, cache, {
       ids,
       tokens: cache.length,
       exactTokens,
-      marks,
+      breakpoints,
     })
   }
 
@@ -204,19 +213,21 @@ export class GenerateJob implements DecodeRow {
   take(logits: Float32Array): boolean {
     // cancelled while the model worked
     if (this.ended) return true
-    if (this.guide?.becomesReady() === false) {
+    if (this.constrained?.becomesReady() === false) {
       this.held = logits
       return false
     }
     assertLogits(logits)
     const { topLogprobs } = this.request
     const logprobs = topLogprobs === undefined ? undefined : logprobsOf(logits, topLogprobs)
-    const token = this.guide ? this.guide.next(logits, this.left) : this.sampler.next(logits)
-    if (token === undefined) return this.finish(this.guide?.isClosing ? "length" : "stop")
+    const token = this.constrained
+      ? this.constrained.next(logits, this.left)
+      : this.sampler.next(logits)
+    if (token === undefined) return this.finish(this.constrained?.isClosing ? "length" : "stop")
     let isAtEnd = this.push(token, logprobs?.(token))
     // the model is asked for certain tokens only where the request wants to know how likely they were
-    while (!isAtEnd && !logprobs && this.guide?.isClosing)
-      isAtEnd = this.push(this.guide.next(logits, this.left)!)
+    while (!isAtEnd && !logprobs && this.constrained?.isClosing)
+      isAtEnd = this.push(this.constrained.next(logits, this.left)!)
     return isAtEnd
   }
 
@@ -231,8 +242,8 @@ export class GenerateJob implements DecodeRow {
     if (stopped) return this.finish("stop", true)
     const reason = isEnd
       ? "stop"
-      : this.guide
-        ? this.guide.end(this.left)
+      : this.constrained
+        ? this.constrained.end(this.left)
         : this.left
           ? undefined
           : "length"
@@ -250,7 +261,7 @@ export class GenerateJob implements DecodeRow {
   release(): void {
     if (this.ended) return
     this.ended = true
-    this.guide?.release()
+    this.constrained?.release()
     for (const stage of ["prefill", "decode"] as const)
       this.emit({ type: "time", stage, durationMs: this.spentMs[stage] })
     try {

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest"
-import type { DecoderSession, DecoderStep } from "../sessions/decoder.ts"
-import { TokenSpeller } from "../tokenizer/text-to-token-encoder.ts"
+import type { DecoderSession, ForwardPass } from "../sessions/decoder.ts"
+import { TextToTokenEncoder } from "../tokenizer/text-to-token-encoder.ts"
 import { Scheduler } from "../worker/scheduler.ts"
-import { LlamaSession } from "./cached-decoder.ts"
-import type { GenerateRequest, LlamaEvent } from "./decoder-jobs.ts"
-import { type LlamaJob, LlamaStepper } from "./decoder-runner.ts"
+import { CachedDecoder } from "./cached-decoder.ts"
+import type { DecoderEvent, GenerateRequest } from "./decoder-jobs.ts"
+import { type DecoderJob, DecoderRunner } from "./decoder-runner.ts"
 import { GenerateJob } from "./generate-job.ts"
 import { PrefixCache } from "./prefix-cache.ts"
 
@@ -13,16 +13,16 @@ const [notNumbers, brokenKeys, thrower] = [40, 50, 60]
 
 /** Says the next number, and goes wrong on three of them. */
 const counting = () => {
-  const steps: DecoderStep[] = []
+  const passes: ForwardPass[] = []
   const session: DecoderSession = {
     shape: { layers: 1, kvHeads: 1, headSize: 1, vocabulary, contextTokens: 1_000 },
-    step: async (step) => {
-      steps.push(step)
-      const ids = Array.from(step.ids)
+    forward: async (pass) => {
+      passes.push(pass)
+      const ids = Array.from(pass.ids)
       if (ids.includes(thrower)) throw new Error("out of memory")
-      const seesBroken = step.past.some((array) => array.some((value) => !Number.isFinite(value)))
-      const logits = new Float32Array(step.logitsAt.length * vocabulary)
-      for (const [row, at] of step.logitsAt.entries()) {
+      const seesBroken = pass.past.some((array) => array.some((value) => !Number.isFinite(value)))
+      const logits = new Float32Array(pass.logitsAt.length * vocabulary)
+      for (const [row, at] of pass.logitsAt.entries()) {
         logits[row * vocabulary + ((ids[at]! + 1) % vocabulary)] = 5
         if (ids[at] === notNumbers || seesBroken)
           logits.fill(Number.NaN, row * vocabulary, (row + 1) * vocabulary)
@@ -34,12 +34,12 @@ const counting = () => {
     },
     close: async () => {},
   }
-  return { session, steps }
+  return { session, passes }
 }
 
 const open = () => {
-  const { session: decoder, steps } = counting()
-  const session = new LlamaSession(decoder)
+  const { session: decoder, passes } = counting()
+  const session = new CachedDecoder(decoder)
   const prefixes = new PrefixCache(1e6, 8)
   const bytesOf = (token: number) => Buffer.from(`${token} `)
   const constraints = {
@@ -55,13 +55,13 @@ const open = () => {
     bytesOf,
     vocabulary,
     constraints,
-    speller: new TokenSpeller(vocabulary, bytesOf),
+    textEncoder: new TextToTokenEncoder(vocabulary, bytesOf),
   }
   const ends = new Map<number, string>()
   const texts = new Map<number, string>()
-  const scheduler = new Scheduler<LlamaJob>(
-    new LlamaStepper(session),
-    { slots: 8, room: Number.POSITIVE_INFINITY, nowMs: () => 0 },
+  const scheduler = new Scheduler<DecoderJob>(
+    new DecoderRunner(session),
+    { slots: 8, capacity: Number.POSITIVE_INFINITY, nowMs: () => 0 },
     {
       done: (id) => ends.set(id, "done"),
       busy: (id) => ends.set(id, "busy"),
@@ -84,7 +84,7 @@ const open = () => {
       kind: "generate",
       owner: "a",
       promptIds: Int32Array.from(promptIds),
-      marks: [],
+      cacheBreakpoints: [],
       maxTokens: 8,
       sampler,
       seed: 1,
@@ -92,7 +92,7 @@ const open = () => {
       stop: [],
       ...more,
     }
-    const emit = (event: LlamaEvent) => {
+    const emit = (event: DecoderEvent) => {
       if (event.type === "token" || event.type === "finish")
         texts.set(id, (texts.get(id) ?? "") + event.text)
     }
@@ -108,7 +108,7 @@ const open = () => {
   const settled = async () => {
     for (let i = 0; i < 120; i++) await new Promise((resolve) => setImmediate(resolve))
   }
-  return { submit, ends, texts, settled, scheduler, steps }
+  return { submit, ends, texts, settled, scheduler, passes }
 }
 
 test.each([
@@ -146,7 +146,7 @@ test("a poisoned prompt fails alone, and its beginning is not kept", async () =>
   expect(ends.get(2)).toBe("done")
 })
 
-test("a lone sampled writer guesses: fewer steps, and the text that the model would have written", async () => {
+test("a lone sampled writer guesses: fewer passes, and the text that the model would have written", async () => {
   const prompt = [...Array.from({ length: 31 }, (_, i) => i), 5, 6, 7]
   const sampler = {
     temperature: 0.01,
@@ -159,7 +159,7 @@ test("a lone sampled writer guesses: fewer steps, and the text that the model wo
   whole.submit(1, prompt, { maxTokens: 20, sampler })
   await whole.settled()
   expect(whole.texts.get(1)).toBe(Array.from({ length: 20 }, (_, i) => `${8 + i} `).join(""))
-  expect(whole.steps.length).toBeLessThan(8)
+  expect(whole.passes.length).toBeLessThan(8)
   const cut = open()
   cut.submit(1, prompt, { maxTokens: 20, sampler, stop: ["12 "] })
   await cut.settled()
@@ -171,24 +171,24 @@ test("a lone sampled writer guesses: fewer steps, and the text that the model wo
   const greedy = open()
   greedy.submit(1, prompt, { maxTokens: 20 })
   await greedy.settled()
-  expect(greedy.steps.every((step) => step.count === 1 || step.pastLens[0] === 0)).toBe(true)
+  expect(greedy.passes.every((pass) => pass.count === 1 || pass.pastLens[0] === 0)).toBe(true)
 })
 
 test("writers of one bank are one step; a lone one may be several tokens", async () => {
-  const { submit, settled, steps } = open()
+  const { submit, settled, passes } = open()
   submit(1, [1, 2, 3], { maxTokens: 20 })
   submit(2, [4, 5, 6], { maxTokens: 20 })
   await settled()
-  expect(Math.max(...steps.map((step) => step.rows))).toBe(2)
-  expect(steps.filter((step) => step.rows === 2).length).toBeGreaterThan(15)
+  expect(Math.max(...passes.map((pass) => pass.rows))).toBe(2)
+  expect(passes.filter((pass) => pass.rows === 2).length).toBeGreaterThan(15)
 })
 
 test("stopping in the middle of a batch ends it", async () => {
-  const { submit, scheduler, steps } = open()
+  const { submit, scheduler, passes } = open()
   for (let id = 1; id <= 4; id++) submit(id, [id, id + 1], { maxTokens: 500 })
   for (let i = 0; i < 10; i++) await new Promise((resolve) => setImmediate(resolve))
   await scheduler.stop()
-  const before = steps.length
+  const before = passes.length
   for (let i = 0; i < 10; i++) await new Promise((resolve) => setImmediate(resolve))
-  expect(steps.length).toBe(before)
+  expect(passes.length).toBe(before)
 })

@@ -2,13 +2,13 @@ import { makeConstraints } from "../grammar/constraints.ts"
 import { grammarVocabulary } from "../grammar/grammar-vocabulary.ts"
 import type { Decoder } from "../sessions/decoder.ts"
 import { openDecoder } from "../sessions/open-decoder.ts"
-import { TokenSpeller } from "../tokenizer/text-to-token-encoder.ts"
+import { TextToTokenEncoder } from "../tokenizer/text-to-token-encoder.ts"
 import { ModelFileError } from "../weights/model-file-error.ts"
 import type { OpenEngine } from "../worker/open-engine.ts"
 import type { EngineSpec } from "../worker/protocol.ts"
-import { LlamaSession } from "./cached-decoder.ts"
-import type { LlamaEvent, LlamaInfo, LlamaRequest } from "./decoder-jobs.ts"
-import { type LlamaJob, LlamaStepper } from "./decoder-runner.ts"
+import { CachedDecoder } from "./cached-decoder.ts"
+import type { DecoderEvent, DecoderInfo, DecoderRequest } from "./decoder-jobs.ts"
+import { type DecoderJob, DecoderRunner } from "./decoder-runner.ts"
 import { GenerateJob } from "./generate-job.ts"
 import { kvTokenBytes } from "./kv-bank.ts"
 import { LazyConstraints, type OpenConstraints } from "./lazy-constraints.ts"
@@ -21,7 +21,7 @@ const spellings = (word: string): readonly string[] =>
     w.replace(/[a-z]/, (first) => first.toUpperCase()),
   ])
 
-const tokensOf = (job: LlamaRequest): number =>
+const tokensOf = (job: DecoderRequest): number =>
   job.kind === "generate"
     ? job.promptIds.length + job.maxTokens
     : Math.max(...job.prompts.map((ids) => ids.length))
@@ -35,23 +35,23 @@ const inThread: MakeConstraints = ({ session, bytesOf, endTokens }) =>
 const leastWindow = 128
 
 /** Opens a chat model. Its window is what fits into the memory for keys and values. */
-export const openLlama = async (
+export const openDecoderEngine = async (
   spec: EngineSpec,
   progress: (detail: string) => void,
   constraintsOf = inThread,
-): Promise<OpenEngine<LlamaRequest, LlamaEvent, LlamaInfo, LlamaJob>> => {
+): Promise<OpenEngine<DecoderRequest, DecoderEvent, DecoderInfo, DecoderJob>> => {
   const decoder = await openDecoder(spec, progress)
   const { session: steps, folder, endTokens } = decoder
   const tokenBytes = kvTokenBytes(steps.shape)
-  const room = Math.floor(spec.kvBytes / tokenBytes)
-  if (room < leastWindow) {
+  const capacity = Math.floor(spec.kvBytes / tokenBytes)
+  if (capacity < leastWindow) {
     await steps.close()
     throw new ModelFileError(
       spec.path,
-      `a token takes ${tokenBytes} bytes of keys and values, so the ${spec.kvBytes} bytes that are set for them hold only ${room} tokens`,
+      `a token takes ${tokenBytes} bytes of keys and values, so the ${spec.kvBytes} bytes that are set for them hold only ${capacity} tokens`,
     )
   }
-  const session = new LlamaSession(steps)
+  const session = new CachedDecoder(steps)
   const prefixes = new PrefixCache(spec.prefixCacheBytes, tokenBytes)
   const { contextTokens, vocabulary } = steps.shape
   const { bytesOf, startsWithSpace } = decoder
@@ -64,21 +64,21 @@ export const openLlama = async (
     startsWithSpace,
     vocabulary,
     constraints,
-    speller: new TokenSpeller(vocabulary, bytesOf),
+    textEncoder: new TextToTokenEncoder(vocabulary, bytesOf),
   }
   const words = (word: string) => decoder.idsOf(spellings(word))
   return {
     info: {
       folder,
-      contextTokens: Math.min(contextTokens, room),
+      contextTokens: Math.min(contextTokens, capacity),
       vocabulary,
       yesTokens: words("yes"),
       noTokens: words("no"),
     },
     start: (job, emit) =>
       job.kind === "generate" ? new GenerateJob(model, job, emit) : new ScoreJob(model, job, emit),
-    stepper: new LlamaStepper(session, { guesses: spec.guesses }),
-    room,
+    runner: new DecoderRunner(session, { speculation: spec.speculation }),
+    capacity,
     sizeOf: tokensOf,
     close: async () => {
       await constraints.close()

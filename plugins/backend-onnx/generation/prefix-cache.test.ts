@@ -31,15 +31,21 @@ const keep = (
   prefixes: PrefixCache,
   owner: string,
   ids: readonly number[],
-  more: { readonly exactTokens?: number; readonly marks?: readonly number[] } = {},
+  more: { readonly exactTokens?: number; readonly breakpoints?: readonly number[] } = {},
 ) =>
-  prefixes.keep(owner, filled(ids), { ids, tokens: ids.length, exactTokens: 0, marks: [], ...more })
+  prefixes.keep(owner, filled(ids), {
+    ids,
+    tokens: ids.length,
+    exactTokens: 0,
+    breakpoints: [],
+    ...more,
+  })
 const found = (
   prefixes: PrefixCache,
   owner: string,
   ids: readonly number[],
-  marks: readonly number[] = [],
-) => prefixes.find(owner, ids, { most: ids.length - 1, marks })
+  breakpoints: readonly number[] = [],
+) => prefixes.find(owner, ids, { most: ids.length - 1, breakpoints })
 
 const range = (count: number, from = 0) => Array.from({ length: count }, (_, i) => from + i)
 
@@ -63,7 +69,7 @@ test("gives back exactly what a sequence with the same beginning has, to the tok
 
 test("owners never meet", () => {
   const prefixes = new PrefixCache(1e6, tokenBytes)
-  keep(prefixes, '["a","live","m"]', range(100), { marks: [100] })
+  keep(prefixes, '["a","live","m"]', range(100), { breakpoints: [100] })
   for (const owner of ['["b","live","m"]', '["a","test","m"]', '["a","live","n"]'])
     expect(found(prefixes, owner, range(101), [100])).toMatchObject({ tokens: 0, markedTokens: 0 })
 })
@@ -73,7 +79,7 @@ describe("marked prefixes", () => {
     const prefixes = new PrefixCache(1e6, tokenBytes)
     const ids = range(140)
     expect(found(prefixes, "a", ids, [121]).markedTokens).toBe(0)
-    expect(keep(prefixes, "a", ids, { marks: [121] })).toBe(121)
+    expect(keep(prefixes, "a", ids, { breakpoints: [121] })).toBe(121)
     expect(found(prefixes, "a", ids, [121]).markedTokens).toBe(121)
     const next = [...range(121), ...range(40, 900)]
     expect(found(prefixes, "a", next, [121]).markedTokens).toBe(121)
@@ -83,9 +89,9 @@ describe("marked prefixes", () => {
   test("grow: the earlier part is read, the rest written", () => {
     const prefixes = new PrefixCache(1e6, tokenBytes)
     const ids = range(300)
-    keep(prefixes, "a", ids.slice(0, 130), { marks: [121] })
+    keep(prefixes, "a", ids.slice(0, 130), { breakpoints: [121] })
     expect(found(prefixes, "a", ids, [250]).markedTokens).toBe(121)
-    expect(keep(prefixes, "a", ids, { marks: [250] })).toBe(250)
+    expect(keep(prefixes, "a", ids, { breakpoints: [250] })).toBe(250)
     expect(found(prefixes, "a", ids, [121, 250]).markedTokens).toBe(250)
     expect(found(prefixes, "a", ids, [121]).markedTokens).toBe(112 + 9)
   })
@@ -99,7 +105,7 @@ describe("marked prefixes", () => {
 
   test("end where their marker was, even where an unmarked text went on", () => {
     const prefixes = new PrefixCache(1e6, tokenBytes)
-    keep(prefixes, "a", range(112), { marks: [112] })
+    keep(prefixes, "a", range(112), { breakpoints: [112] })
     keep(prefixes, "a", range(121))
     expect(found(prefixes, "a", range(140), [121])).toMatchObject({
       tokens: 121,
@@ -109,7 +115,7 @@ describe("marked prefixes", () => {
 
   test("are never counted beyond the last marker of the request itself", () => {
     const prefixes = new PrefixCache(1e6, tokenBytes)
-    keep(prefixes, "a", range(300), { marks: [280] })
+    keep(prefixes, "a", range(300), { breakpoints: [280] })
     expect(found(prefixes, "a", range(300), [125]).markedTokens).toBe(112)
     expect(found(prefixes, "a", range(300)).markedTokens).toBe(0)
   })
@@ -118,7 +124,7 @@ describe("marked prefixes", () => {
 test("a request with a seed takes only what was computed in whole chunks", () => {
   const prefixes = new PrefixCache(1e6, tokenBytes)
   const seeded = (ids: readonly number[]) =>
-    prefixes.find("a", ids, { most: ids.length - 1, exactChunk: 64, marks: [] }).tokens
+    prefixes.find("a", ids, { most: ids.length - 1, exactChunk: 64, breakpoints: [] }).tokens
   keep(prefixes, "a", range(200), { exactTokens: 0 })
   expect(seeded(range(200))).toBe(0)
   keep(prefixes, "a", range(200), { exactTokens: 192 })
@@ -139,7 +145,7 @@ test("ends of texts are kept to the token, and go when a longer text holds them"
   keep(prefixes, "a", range(32))
   expect(prefixes.bytes).toBe((32 + 4) * tokenBytes)
   // a marked one stays, as it is counted
-  keep(prefixes, "b", range(121), { marks: [121] })
+  keep(prefixes, "b", range(121), { breakpoints: [121] })
   keep(prefixes, "b", range(128))
   expect(found(prefixes, "b", range(140), [121])).toMatchObject({ tokens: 128, markedTokens: 121 })
 })
@@ -163,7 +169,7 @@ test("the memory is bounded, and what was not used for longest goes first", () =
       ids: range(50),
       tokens: 50,
       exactTokens: 0,
-      marks: [],
+      breakpoints: [],
     }),
   ).toBe(0)
 })
@@ -190,15 +196,17 @@ test("whatever is kept and found: the bound holds, and what is restored is what 
           ["b", []],
         ])
         for (const { owner, ids, marked, write } of steps) {
-          const marks = marked ? [Math.ceil(ids.length * 0.7)] : []
+          const breakpoints = marked ? [Math.ceil(ids.length * 0.7)] : []
           if (write) {
-            expect(keep(prefixes, owner, ids, { marks })).toBeLessThanOrEqual(marks[0] ?? 0)
+            expect(keep(prefixes, owner, ids, { breakpoints })).toBeLessThanOrEqual(
+              breakpoints[0] ?? 0,
+            )
             seen.get(owner)!.push(ids.join())
           }
-          const got = found(prefixes, owner, ids, marks)
+          const got = found(prefixes, owner, ids, breakpoints)
           expect(prefixes.bytes).toBeLessThanOrEqual(blocks * blockTokens * tokenBytes)
           expect(got.tokens).toBeLessThan(ids.length)
-          expect(got.markedTokens).toBeLessThanOrEqual(marks[0] ?? 0)
+          expect(got.markedTokens).toBeLessThanOrEqual(breakpoints[0] ?? 0)
           if (got.tokens)
             expect(
               seen

@@ -18,7 +18,7 @@ interface Block {
 }
 
 /** What a request may take from the cache. */
-export interface Found {
+export interface PrefixMatch {
   readonly tokens: number
   /** Of these, tokens that a marker covered when they were written. */
   readonly markedTokens: number
@@ -27,22 +27,22 @@ export interface Found {
   restoreInto(cache: KvCache): void
 }
 
-export interface FindOptions {
+export interface PrefixQuery {
   /** No more tokens than this. */
   readonly most: number
   /** For a request with a seed: exact blocks only, up to a border of this many tokens. */
   readonly exactChunk?: number
   /** Where markers of this request end, rising. */
-  readonly marks: readonly number[]
+  readonly breakpoints: readonly number[]
 }
 
-export interface Kept {
+export interface KeptSequence {
   /** Tokens of the sequence, of which the cache holds the first `tokens`. */
   readonly ids: ArrayLike<number>
   readonly tokens: number
   /** Up to here they were computed in whole chunks. */
   readonly exactTokens: number
-  readonly marks: readonly number[]
+  readonly breakpoints: readonly number[]
 }
 
 const sameFrom = (block: Block, ids: ArrayLike<number>, at: number, most: number): number => {
@@ -129,11 +129,15 @@ export class PrefixCache {
     }
   }
 
-  find(owner: string, ids: ArrayLike<number>, { most, exactChunk, marks }: FindOptions): Found {
+  find(
+    owner: string,
+    ids: ArrayLike<number>,
+    { most, exactChunk, breakpoints }: PrefixQuery,
+  ): PrefixMatch {
     const whole = this.path(owner, ids, most)
     const part = exactChunk === undefined ? this.closest(owner, whole, ids, most) : undefined
     this.touch(owner, part ? [...whole, part.block] : whole)
-    const markedTokens = this.markedIn(owner, whole, ids, marks.at(-1) ?? 0)
+    const markedTokens = this.markedIn(owner, whole, ids, breakpoints.at(-1) ?? 0)
     const usable =
       exactChunk === undefined ? whole : whole.slice(0, this.exactBlocks(whole, exactChunk))
     const tokens = usable.length * blockTokens + (part?.tokens ?? 0)
@@ -156,12 +160,13 @@ export class PrefixCache {
     owner: string,
     whole: readonly Block[],
     ids: ArrayLike<number>,
-    lastMark: number,
+    lastBreakpoint: number,
   ): number {
     let blocks = 0
-    while (whole[blocks]?.marked && (blocks + 1) * blockTokens <= lastMark) blocks++
+    while (whole[blocks]?.marked && (blocks + 1) * blockTokens <= lastBreakpoint) blocks++
     return (
-      blocks * blockTokens + (this.tail(owner, whole.slice(0, blocks), ids, lastMark)?.tokens ?? 0)
+      blocks * blockTokens +
+      (this.tail(owner, whole.slice(0, blocks), ids, lastBreakpoint)?.tokens ?? 0)
     )
   }
 
@@ -173,7 +178,11 @@ export class PrefixCache {
   }
 
   /** Takes over the beginning of a sequence; answers how many tokens of its marked prefix lie in the cache now. */
-  keep(owner: string, cache: KvCache, { ids, tokens, exactTokens, marks }: Kept): number {
+  keep(
+    owner: string,
+    cache: KvCache,
+    { ids, tokens, exactTokens, breakpoints }: KeptSequence,
+  ): number {
     const path = this.path(owner, ids, tokens)
     this.touch(owner, path)
     for (const [index, block] of path.entries())
@@ -192,7 +201,7 @@ export class PrefixCache {
       this.dropBeginnings(siblings, block)
     }
     this.keepEnd(owner, path, cache, ids, tokens)
-    const ends = marks.filter((mark) => mark <= tokens)
+    const ends = breakpoints.filter((mark) => mark <= tokens)
     const markedTokens = this.mark(owner, path, cache, ids, ends)
     this.touch(owner, path)
     return markedTokens
@@ -277,7 +286,7 @@ export class PrefixCache {
       readonly exact: boolean
     },
   ): Block | undefined {
-    const data = this.room(to - from, path)
+    const data = this.allocate(to - from, path)
     if (!data) return undefined
     cache.bank.read(cache.row, from, to - from, data)
     const parent = path.at(-1)
@@ -300,7 +309,7 @@ export class PrefixCache {
   }
 
   /** A buffer for so many tokens, after dropping the oldest blocks; undefined when only blocks of the path itself are left. */
-  private room(tokens: number, path: readonly Block[]): Float32Array | undefined {
+  private allocate(tokens: number, path: readonly Block[]): Float32Array | undefined {
     const floats = tokens * this.tokenFloats
     while (this.bytes + floats * 4 > this.maxBytes) {
       const oldest = this.byAge.keys().next().value

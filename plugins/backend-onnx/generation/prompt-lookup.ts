@@ -17,13 +17,13 @@ const behindRepeat = (ids: readonly number[]): number => {
  * Guesses the next tokens by looking up what followed the last ones earlier in the text (prompt lookup decoding, Saxena 2023).
  * Reading four tokens costs about half as much again as reading one, so it guesses only while enough of its guesses come true.
  */
-export class Drafts {
+export class PromptLookup {
   /** Tokens that a guess has won of late, on average. */
   private gain = 0.8
   private since = 0
   private length = few
 
-  guess(ids: readonly number[]): readonly number[] {
+  draft(ids: readonly number[]): readonly number[] {
     this.since++
     if (this.gain < 0.7 && this.since < 24) return []
     const at = behindRepeat(ids)
@@ -31,7 +31,7 @@ export class Drafts {
   }
 
   /** How many tokens of a guess came true. */
-  learn(guessed: number, right: number): void {
+  record(guessed: number, right: number): void {
     this.since = 0
     this.gain = this.gain * 0.7 + right * 0.3
     this.length = right === guessed ? many : few

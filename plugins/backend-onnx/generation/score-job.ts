@@ -1,5 +1,5 @@
 import { assertLogits } from "../sampling/sampler.ts"
-import type { LlamaEvent, ScoreRequest } from "./decoder-jobs.ts"
+import type { DecoderEvent, ScoreRequest } from "./decoder-jobs.ts"
 import { type Model, prefillChunk } from "./generate-job.ts"
 import type { KvCache } from "./kv-cache.ts"
 
@@ -17,26 +17,26 @@ const sharedPrefix = (a: Int32Array, b: Int32Array): number => {
 
 /** Scores its prompts one after the other; what a prompt shares with the one before it (instruction and query) is not read again. */
 export class ScoreJob {
-  readonly isReading = true
+  readonly isPrefilling = true
   private readonly model: Model
   private readonly request: ScoreRequest
-  private readonly emit: (event: LlamaEvent) => void
+  private readonly emit: (event: DecoderEvent) => void
   private readonly cache: KvCache
   private index = 0
   private before = 0
 
-  constructor(model: Model, request: ScoreRequest, emit: (event: LlamaEvent) => void) {
+  constructor(model: Model, request: ScoreRequest, emit: (event: DecoderEvent) => void) {
     this.model = model
     this.request = request
     this.emit = emit
     this.cache = model.session.newCache(Math.max(...request.prompts.map((ids) => ids.length)))
   }
 
-  async read(): Promise<boolean> {
+  async prefill(): Promise<boolean> {
     const ids = this.request.prompts[this.index]!
     const chunk = ids.subarray(this.cache.length, this.cache.length + prefillChunk)
     const isLast = this.cache.length + chunk.length === ids.length
-    const logits = await this.model.session.step(this.cache, chunk, isLast)
+    const logits = await this.model.session.forward(this.cache, chunk, isLast)
     if (!isLast) return false
     this.finishPrompt(ids, logits)
     return this.index === this.request.prompts.length

@@ -58,7 +58,7 @@ const search = (
   try {
     if (instance.isAccepting(matcher)) return []
     const way: number[] = []
-    const places: Place[] = [look(instance, matcher, tokens, bounds)]
+    const places: Place[] = [extend(instance, matcher, tokens, bounds)]
     while (places.length > 0) {
       const next = bounds.masks > 0 ? places.at(-1)!.untried.shift() : undefined
       if (next === undefined) {
@@ -68,7 +68,7 @@ const search = (
         way.push(next)
         if (instance.isAccepting(matcher)) return way
         places.push(
-          way.length < bounds.limit ? look(instance, matcher, tokens, bounds) : { untried: [] },
+          way.length < bounds.limit ? extend(instance, matcher, tokens, bounds) : { untried: [] },
         )
       }
     }
@@ -79,7 +79,7 @@ const search = (
 }
 
 /** What must come next is read off a clone: to ask commits a matcher. */
-const look = (
+const extend = (
   instance: GrammarInstance,
   matcher: MatcherHandle,
   tokens: ClosingTokens,

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, expect, test } from "vitest"
-import { LlamaSession } from "../generation/cached-decoder.ts"
+import { CachedDecoder } from "../generation/cached-decoder.ts"
 import { openDecoder } from "../sessions/open-decoder.ts"
 import { writeGguf } from "../testing/gguf-writer.ts"
 import { LlamaReference } from "../testing/llama-reference.ts"
@@ -22,10 +22,10 @@ const open = async (precision: Precision) => {
     { path, graphs: join(root, "graphs"), precision, threads: 1 },
     () => {},
   )
-  const llama = new LlamaSession(session)
+  const llama = new CachedDecoder(session)
   return {
     newCache: (tokens: number) => llama.newCache(tokens),
-    step: (...args: Parameters<LlamaSession["step"]>) => llama.step(...args),
+    forward: (...args: Parameters<CachedDecoder["forward"]>) => llama.forward(...args),
     close: () => session.close(),
   }
 }
@@ -40,7 +40,7 @@ const logitsIn = async (
   const out: number[][] = []
   for (const size of sizes)
     out.push([
-      ...(await session.step(cache, tokens.slice(cache.length, cache.length + size), true)),
+      ...(await session.forward(cache, tokens.slice(cache.length, cache.length + size), true)),
     ])
   return out
 }
@@ -85,13 +85,13 @@ test("in int8 it stays close", async () => {
 test("the cache grows and rewinds without a trace", async () => {
   const session = await open("fp32")
   const cache = session.newCache(1)
-  await session.step(cache, new Int32Array(100).fill(50), false)
-  await session.step(cache, new Int32Array(60).fill(51), false)
+  await session.forward(cache, new Int32Array(100).fill(50), false)
+  await session.forward(cache, new Int32Array(60).fill(51), false)
   expect(cache.capacity).toBe(256)
   cache.rewind(100)
-  const again = await session.step(cache, [52], true)
+  const again = await session.forward(cache, [52], true)
   const fresh = session.newCache(200)
-  await session.step(fresh, new Int32Array(100).fill(50), false)
-  expect(largestGap([...again], [...(await session.step(fresh, [52], true))])).toBeLessThan(1e-4)
+  await session.forward(fresh, new Int32Array(100).fill(50), false)
+  expect(largestGap([...again], [...(await session.forward(fresh, [52], true))])).toBeLessThan(1e-4)
   await session.close()
 })

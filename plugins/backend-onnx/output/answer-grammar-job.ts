@@ -13,7 +13,7 @@ import {
 } from "./grammar-for.ts"
 import { argumentsSchema } from "./tool-schema.ts"
 
-export interface RuleInput
+export interface AnswerGrammarInput
   extends Pick<ChatRequest, "tools" | "toolChoice" | "parallelToolCalls" | "responseFormat"> {
   readonly form: Pick<PromptForm, "syntax" | "markers">
 }
@@ -21,7 +21,7 @@ export interface RuleInput
 export type NotCompiled = Exclude<Compiled, { readonly result: "ok" }>
 
 /** `ruled` is absent where the answer may be any text. `param` names the field that can't be kept. */
-export type RuleOutput =
+export type AnswerGrammarOutput =
   | { readonly ruled?: Ruled }
   | { readonly failed: NotCompiled; readonly param: string }
 
@@ -75,7 +75,7 @@ const argumentsOf = ({ parameters, strict }: ToolDefinition, param: string): Jso
 
 const documentParam = "response_format.json_schema.schema"
 
-const documentOf = ({ responseFormat: format }: RuleInput): Wanted["document"] => {
+const documentOf = ({ responseFormat: format }: AnswerGrammarInput): Wanted["document"] => {
   const schema = documentSchema(format)
   return schema === undefined
     ? undefined
@@ -83,7 +83,7 @@ const documentOf = ({ responseFormat: format }: RuleInput): Wanted["document"] =
 }
 
 /** Every schema is checked, those of tools that can't be called, too. */
-const ruledBy = (input: RuleInput): Ruled | undefined => {
+const ruledBy = (input: AnswerGrammarInput): Ruled | undefined => {
   const { tools = [], toolChoice, form } = input
   const schemas = new Map(
     tools.map((tool, index) => [
@@ -113,7 +113,7 @@ const ruledBy = (input: RuleInput): Ruled | undefined => {
 }
 
 /** Runs in the pool of threads: before anything is paid, or any token is written, everything that the answer is held to was compiled once. */
-export default (input: RuleInput): RuleOutput => {
+export default (input: AnswerGrammarInput): AnswerGrammarOutput => {
   try {
     const ruled = ruledBy(input)
     return { ...(ruled && { ruled }) }

@@ -1,14 +1,14 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { runs } from "../../../testing/property.ts"
-import { type TokenDetail, TokenText } from "./incremental-detokenizer.ts"
+import { IncrementalDetokenizer, type TokenDetail } from "./incremental-detokenizer.ts"
 import { type ChosenLogprobs, logprobsOf } from "./logprobs.ts"
 
 const chosen: ChosenLogprobs = { logprob: -1, top: [] }
 
 /** Tokens are the pieces themselves. */
 const write = (pieces: readonly Uint8Array[], stops: readonly string[]) => {
-  const text = new TokenText(stops, (token) => pieces[token]!, { isDetailed: true })
+  const text = new IncrementalDetokenizer(stops, (token) => pieces[token]!, { isDetailed: true })
   const out: { readonly text: string; readonly details: readonly TokenDetail[] }[] = []
   let stopped = false
   for (const token of pieces.keys()) {
@@ -79,7 +79,7 @@ test("over every split into tokens: details of exactly the tokens whose text is 
 
 test("the first space goes where the tokenizer says so, once", () => {
   const pieces = [" ", " a", " b"].map((piece) => Buffer.from(piece))
-  const text = new TokenText([], (token) => pieces[token]!, { dropsFirstSpace: true })
+  const text = new IncrementalDetokenizer([], (token) => pieces[token]!, { dropsFirstSpace: true })
   expect([1, 2, 0].map((token) => text.push(token).text)).toEqual(["a", " b", " "])
 })
 

@@ -21,7 +21,7 @@ interface Held {
   readonly detail: TokenDetail
 }
 
-export interface TokenTextOptions {
+export interface DetokenizerOptions {
   readonly isDetailed?: boolean
   readonly dropsFirstSpace?: boolean
   /** Where stop strings count. */
@@ -29,7 +29,7 @@ export interface TokenTextOptions {
 }
 
 /** Tokens to text on UTF-8 and stop-string borders; the details of a token come out with the last of its text, those of a cut token never. */
-export class TokenText {
+export class IncrementalDetokenizer {
   private readonly stream: TextStream
   private readonly bytesOf: (token: number) => Uint8Array
   private readonly isDetailed: boolean
@@ -40,7 +40,7 @@ export class TokenText {
   constructor(
     stops: readonly string[],
     bytesOf: (token: number) => Uint8Array,
-    { isDetailed = false, dropsFirstSpace = false, stopRange }: TokenTextOptions = {},
+    { isDetailed = false, dropsFirstSpace = false, stopRange }: DetokenizerOptions = {},
   ) {
     this.stream = new TextStream(stops, stopRange)
     this.bytesOf = bytesOf

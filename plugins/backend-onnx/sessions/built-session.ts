@@ -2,13 +2,13 @@ import { join } from "node:path"
 import type { DecoderShape } from "../architectures/decoder-config.ts"
 import { graphFile } from "../onnx/graph-cache.ts"
 import { floats, longs, openSession, type Session } from "../onnx/onnx-session.ts"
-import type { DecoderOutput, DecoderSession, DecoderStep } from "./decoder.ts"
+import type { DecoderOutput, DecoderSession, ForwardPass } from "./decoder.ts"
 
 /** Decodes the rows `ids` of the embedding table, one after the other. */
 export type Embed = (ids: ArrayLike<number>) => Float32Array
 
 /** A graph that was built here: it answers only the new keys and values, so the cache is never copied. */
-export class DeltaSession implements DecoderSession {
+export class BuiltSession implements DecoderSession {
   readonly shape: DecoderShape
   private readonly session: Session
   private readonly embed: Embed
@@ -24,11 +24,11 @@ export class DeltaSession implements DecoderSession {
     threads: number,
     shape: DecoderShape,
     embed: Embed,
-  ): Promise<DeltaSession> {
-    return new DeltaSession(shape, await openSession(join(folder, graphFile), threads), embed)
+  ): Promise<BuiltSession> {
+    return new BuiltSession(shape, await openSession(join(folder, graphFile), threads), embed)
   }
 
-  async step({
+  async forward({
     rows,
     count,
     ids,
@@ -36,7 +36,7 @@ export class DeltaSession implements DecoderSession {
     past,
     capacity,
     logitsAt,
-  }: DecoderStep): Promise<DecoderOutput> {
+  }: ForwardPass): Promise<DecoderOutput> {
     const { kvHeads, headSize } = this.shape
     const x = this.embed(ids)
     const feeds: Record<string, ReturnType<typeof floats>> = {

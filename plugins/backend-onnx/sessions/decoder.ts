@@ -1,7 +1,7 @@
 import type { DecoderShape } from "../architectures/decoder-config.ts"
 
 /** `count` new tokens in each of `rows` sequences, which may have read different numbers of tokens before. */
-export interface DecoderStep {
+export interface ForwardPass {
   readonly rows: number
   readonly count: number
   /** `rows * count` of them, row by row. */
@@ -25,7 +25,7 @@ export interface DecoderOutput {
 /** An open model. It holds no state between steps: who calls keeps the keys and values. One step at a time. */
 export interface DecoderSession {
   readonly shape: DecoderShape
-  step(step: DecoderStep): Promise<DecoderOutput>
+  forward(pass: ForwardPass): Promise<DecoderOutput>
   close(): Promise<void>
 }
 

@@ -1,11 +1,11 @@
 import type { DecoderShape } from "../architectures/decoder-config.ts"
 import { floats, longs, openSession, type Session } from "../onnx/onnx-session.ts"
-import type { DecoderOutput, DecoderSession, DecoderStep } from "./decoder.ts"
+import type { DecoderOutput, DecoderSession, ForwardPass } from "./decoder.ts"
 import { type ExportedModel, exportedShape } from "./exported-config.ts"
 
 type Feeds = Record<string, ReturnType<typeof floats>>
 
-/** One row of a step. */
+/** One row of a pass. */
 interface Row {
   readonly index: number
   readonly ids: readonly number[]
@@ -38,22 +38,22 @@ export class ExportedSession implements DecoderSession {
     }
   }
 
-  async step(step: DecoderStep): Promise<DecoderOutput> {
+  async forward(pass: ForwardPass): Promise<DecoderOutput> {
     const { layers, kvHeads, headSize, vocabulary } = this.shape
-    const logits = new Float32Array(step.logitsAt.length * vocabulary)
-    const fresh = new Float32Array(2 * layers * step.rows * step.count * kvHeads * headSize)
-    for (let index = 0; index < step.rows; index++) {
-      const ids = Array.from({ length: step.count }, (_, i) => step.ids[index * step.count + i]!)
-      const row = { index, ids, before: step.pastLens[index]! }
-      const answer = await this.session.run(this.feeds(step, row))
-      this.takeLogits(step, row, answer.logits!.data as Float32Array, logits)
+    const logits = new Float32Array(pass.logitsAt.length * vocabulary)
+    const fresh = new Float32Array(2 * layers * pass.rows * pass.count * kvHeads * headSize)
+    for (let index = 0; index < pass.rows; index++) {
+      const ids = Array.from({ length: pass.count }, (_, i) => pass.ids[index * pass.count + i]!)
+      const row = { index, ids, before: pass.pastLens[index]! }
+      const answer = await this.session.run(this.feeds(pass, row))
+      this.takeLogits(pass, row, answer.logits!.data as Float32Array, logits)
       for (let i = 0; i < 2 * layers; i++)
-        this.takeFresh(step, row, i, answer[presentName(i)]!.data as Float32Array, fresh)
+        this.takeFresh(pass, row, i, answer[presentName(i)]!.data as Float32Array, fresh)
     }
     return { logits, fresh }
   }
 
-  private feeds(step: DecoderStep, { index, ids, before }: Row): Feeds {
+  private feeds(pass: ForwardPass, { index, ids, before }: Row): Feeds {
     const { layers, kvHeads, headSize } = this.shape
     const count = ids.length
     const feeds: Feeds = {
@@ -67,8 +67,8 @@ export class ExportedSession implements DecoderSession {
     for (let i = 0; i < 2 * layers; i++) {
       const exact = new Float32Array(kvHeads * before * headSize)
       for (let head = 0; head < kvHeads; head++) {
-        const from = (index * kvHeads + head) * step.capacity * headSize
-        exact.set(step.past[i]!.subarray(from, from + before * headSize), head * before * headSize)
+        const from = (index * kvHeads + head) * pass.capacity * headSize
+        exact.set(pass.past[i]!.subarray(from, from + before * headSize), head * before * headSize)
       }
       feeds[pastName(i)] = floats(exact, [1, kvHeads, before, headSize])
     }
@@ -76,13 +76,13 @@ export class ExportedSession implements DecoderSession {
   }
 
   private takeLogits(
-    step: DecoderStep,
+    pass: ForwardPass,
     { index, ids }: Row,
     found: Float32Array,
     into: Float32Array,
   ): void {
     const { vocabulary } = this.shape
-    for (const [i, at] of step.logitsAt.entries()) {
+    for (const [i, at] of pass.logitsAt.entries()) {
       const own = at - index * ids.length
       if (own >= 0 && own < ids.length)
         into.set(found.subarray(own * vocabulary, (own + 1) * vocabulary), i * vocabulary)
@@ -91,7 +91,7 @@ export class ExportedSession implements DecoderSession {
 
   /** The present is `[1, kvHeads, before + count, headSize]`. */
   private takeFresh(
-    step: DecoderStep,
+    pass: ForwardPass,
     { index, ids, before }: Row,
     array: number,
     present: Float32Array,
@@ -103,7 +103,7 @@ export class ExportedSession implements DecoderSession {
         const from = (head * (before + ids.length) + before + token) * headSize
         into.set(
           present.subarray(from, from + headSize),
-          (((array * step.rows + index) * ids.length + token) * kvHeads + head) * headSize,
+          (((array * pass.rows + index) * ids.length + token) * kvHeads + head) * headSize,
         )
       }
   }

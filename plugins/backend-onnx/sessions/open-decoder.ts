@@ -1,4 +1,4 @@
-import { isKnownFamily } from "../architectures/folder-config.ts"
+import { isKnownArchitecture } from "../architectures/folder-config.ts"
 import { type ModelSource, openModelSource } from "../architectures/model-source.ts"
 import { buildDecoderGraph, decoderGraphVersion } from "../onnx/decoder-graph.ts"
 import { cachedFolder, cachedGraph, digestOf } from "../onnx/graph-cache.ts"
@@ -9,7 +9,7 @@ import { tokenBytes } from "../tokenizer/token-bytes.ts"
 import { type ChatLanguage, idsOfWords } from "../tokenizer/vocabulary.ts"
 import { explaining, ModelFileError } from "../weights/model-file-error.ts"
 import { hasWeights } from "../weights/safetensors-folder.ts"
-import { DeltaSession } from "./built-session.ts"
+import { BuiltSession } from "./built-session.ts"
 import type { Decoder, DecoderSession } from "./decoder.ts"
 import { type ExportedModel, findExport } from "./exported-config.ts"
 import { ExportedSession } from "./exported-session.ts"
@@ -101,7 +101,7 @@ const openBuilt = async (spec: DecoderSpec, progress: Progress): Promise<Decoder
     const folder = explaining(spec.path, () => graphOf(spec, source, progress))
     progress("loading the graph")
     const open = () =>
-      DeltaSession.open(folder, spec.threads, source.config, (ids) => source.weights.embed(ids))
+      BuiltSession.open(folder, spec.threads, source.config, (ids) => source.weights.embed(ids))
     const session = await openedByRuntime(
       folder,
       "It was built from the model's files: remove the folder to have it built again",
@@ -112,7 +112,7 @@ const openBuilt = async (spec: DecoderSpec, progress: Progress): Promise<Decoder
       source.close()
     }
     return decoderOf(
-      { shape: session.shape, step: (step) => session.step(step), close },
+      { shape: session.shape, forward: (pass) => session.forward(pass), close },
       folder,
       source.language,
     )
@@ -123,7 +123,7 @@ const openBuilt = async (spec: DecoderSpec, progress: Progress): Promise<Decoder
 }
 
 /** A graph that is built here is faster than any export, so exports are for all other models. */
-const canBuild = (path: string): boolean => hasWeights(path) && isKnownFamily(path)
+const canBuild = (path: string): boolean => hasWeights(path) && isKnownArchitecture(path)
 
 /** Opens a chat model's files: a GGUF file, a folder with safetensors, or a ready-made export. Throws `ModelFileError`. Blocks: for worker threads only. */
 export const openDecoder = async (spec: DecoderSpec, progress: Progress): Promise<Decoder> => {

@@ -10,7 +10,7 @@ import { thinkClose } from "../chat-format/template-style.ts"
 import type { GenerateRequest } from "../generation/decoder-jobs.ts"
 import { asApiError } from "../grammar/compile-in-pool.ts"
 import { mostSchemaBytes } from "../grammar/schema-limits.ts"
-import type { RuleInput, RuleOutput } from "../output/answer-grammar-job.ts"
+import type { AnswerGrammarInput, AnswerGrammarOutput } from "../output/answer-grammar-job.ts"
 import type { AnswerForm } from "../output/answer-parser.ts"
 import { callableTools, type Ruled } from "../output/grammar-for.ts"
 
@@ -25,7 +25,7 @@ export interface AnswerPlan {
 // far longer than bounded compilations take, also where others of the pool come first
 const most = "20 seconds"
 
-const tooLarge = ({ tools = [], responseFormat }: RuleInput): ApiError | undefined => {
+const tooLarge = ({ tools = [], responseFormat }: AnswerGrammarInput): ApiError | undefined => {
   const size = Buffer.byteLength(JSON.stringify([tools, responseFormat ?? null]))
   const param = tools.length ? "tools" : "response_format"
   return size > mostSchemaBytes
@@ -46,7 +46,7 @@ const ruledBy = Effect.fnUntraced(function* (
 ) {
   const { tools, toolChoice, parallelToolCalls, responseFormat } = request
   if (!tools?.length && !responseFormat) return undefined
-  const input: RuleInput = {
+  const input: AnswerGrammarInput = {
     form: { syntax, markers },
     ...(tools && { tools }),
     ...(toolChoice !== undefined && { toolChoice }),
@@ -59,7 +59,12 @@ const ruledBy = Effect.fnUntraced(function* (
     param: tools?.length ? "tools" : "response_format",
   })
   const found = yield* Effect.timeoutOrElse(
-    inPool<RuleInput, RuleOutput>(workers, log, "../output/answer-grammar-job", input),
+    inPool<AnswerGrammarInput, AnswerGrammarOutput>(
+      workers,
+      log,
+      "../output/answer-grammar-job",
+      input,
+    ),
     { duration: most, orElse: () => Effect.fail(tooLong) },
   )
   return "failed" in found ? yield* asApiError(found.failed, found.param) : found.ruled

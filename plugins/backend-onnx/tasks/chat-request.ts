@@ -1,6 +1,6 @@
 import { type ApiError, apiError } from "../../../core/errors.ts"
 import type { ChatMessage, ChatRequest } from "../../../core/ports/model.ts"
-import type { PromptAsk, PromptMessage } from "../chat-format/chat-prompt.ts"
+import type { PromptMessage, PromptRequest } from "../chat-format/chat-prompt.ts"
 import { callableTools } from "../output/grammar-for.ts"
 
 const cant = (what: string, param: string): ApiError =>
@@ -29,17 +29,17 @@ const joined = ({
   toolCallId,
   reasoning,
 }: ChatMessage): PromptMessage => {
-  const marks: number[] = []
+  const cacheBreakpoints: number[] = []
   let text = ""
   for (const [index, part] of content.entries()) {
     if (part.type !== "text") continue
     text += (index ? "\n" : "") + part.text
-    if (part.cacheBreakpoint) marks.push(text.length)
+    if (part.cacheBreakpoint) cacheBreakpoints.push(text.length)
   }
   return {
     role,
     content: text,
-    ...(marks.length && { marks }),
+    ...(cacheBreakpoints.length && { cacheBreakpoints }),
     ...(toolCalls?.length && { toolCalls }),
     ...(toolCallId !== undefined && { toolCallId }),
     ...(reasoning !== undefined && { reasoning }),
@@ -47,7 +47,7 @@ const joined = ({
 }
 
 /** What the prompt is made of. Tools that can't be called are not shown. */
-export const promptAsk = (request: ChatRequest): PromptAsk => ({
+export const promptRequest = (request: ChatRequest): PromptRequest => ({
   messages: request.messages.map(joined),
   tools: callableTools(request).length
     ? (request.tools ?? []).map(({ name, description, parameters }) => ({

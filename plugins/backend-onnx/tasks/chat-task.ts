@@ -17,10 +17,10 @@ import type { ChatPromptInput } from "../chat-format/chat-prompt-job.ts"
 import { inPool, timedTokenize } from "../chat-format/pool.ts"
 import { thinkClose } from "../chat-format/template-style.ts"
 import type {
+  DecoderEvent,
+  DecoderInfo,
+  DecoderRequest,
   GenerateRequest,
-  LlamaEvent,
-  LlamaInfo,
-  LlamaRequest,
 } from "../generation/decoder-jobs.ts"
 import { answerEvents } from "../output/answer-events.ts"
 import type { AnswerForm } from "../output/answer-parser.ts"
@@ -28,13 +28,13 @@ import { freshSeed } from "../sampling/random.ts"
 import type { Engine } from "../worker/host.ts"
 import type { StageTime } from "../worker/protocol.ts"
 import { type AnswerPlan, planAnswer } from "./answer-plan.ts"
-import { promptAsk, unsupportedIn } from "./chat-request.ts"
+import { promptRequest, unsupportedIn } from "./chat-request.ts"
 
 type Tokenized = Extract<Prompt, { readonly ids: unknown }>
 
-export interface ChatModelParts {
+export interface ChatTaskDeps {
   readonly id: ModelId
-  readonly engine: Engine<LlamaRequest, LlamaEvent, LlamaInfo>
+  readonly engine: Engine<DecoderRequest, DecoderEvent, DecoderInfo>
   readonly contextTokens: number
   /** How long a request waits for a slot. */
   readonly queueWaitMs: number
@@ -46,19 +46,21 @@ export interface ChatModelParts {
 // a shorter marked prefix is as if unmarked
 const leastPrefixTokens = 101
 // each mark takes a walk through the cache
-const mostMarks = 16
+const mostBreakpoints = 16
 
 /** What belongs to one call of one model: neither accounts nor models nor the two modes share a cache. */
 const ownerOf = (id: ModelId, { tenant }: ModelContext): string =>
   JSON.stringify([tenant.account, tenant.mode, id])
 
-const marksOf = (marks: readonly number[]): readonly number[] =>
-  [...new Set(marks)].filter((tokens) => tokens >= leastPrefixTokens).slice(-mostMarks)
+const breakpointsOf = (cacheBreakpoints: readonly number[]): readonly number[] =>
+  [...new Set(cacheBreakpoints)]
+    .filter((tokens) => tokens >= leastPrefixTokens)
+    .slice(-mostBreakpoints)
 
 const generation = (
   request: ChatRequest,
   owner: string,
-  { ids: promptIds, marks }: Tokenized,
+  { ids: promptIds, cacheBreakpoints }: Tokenized,
   { grammar, markers, form }: AnswerPlan,
   maxTokens: number,
 ): GenerateRequest => {
@@ -67,7 +69,7 @@ const generation = (
     kind: "generate",
     owner,
     promptIds,
-    marks,
+    cacheBreakpoints,
     maxTokens,
     stop: request.stop,
     ...(form.reasoning === "begun" && { stopAfter: thinkClose }),
@@ -103,7 +105,7 @@ const wrongBias = (request: ChatRequest, vocabulary: number): ApiError | undefin
 const translator = (id: ModelId, context: ModelContext, form: AnswerForm) => {
   const answer = answerEvents(form)
   let read = {}
-  return (event: LlamaEvent | StageTime): readonly ChatEvent[] | undefined => {
+  return (event: DecoderEvent | StageTime): readonly ChatEvent[] | undefined => {
     switch (event.type) {
       case "time":
         context.time(event.stage, event.durationMs)
@@ -135,8 +137,8 @@ const translator = (id: ModelId, context: ModelContext, form: AnswerForm) => {
 }
 
 /** The chat task of an engine. */
-export const makeChatModel = (parts: ChatModelParts): Task<ChatRequest, ChatEvent> => {
-  const { id, engine, contextTokens, queueWaitMs, workers, clock, log } = parts
+export const makeChatTask = (deps: ChatTaskDeps): Task<ChatRequest, ChatEvent> => {
+  const { id, engine, contextTokens, queueWaitMs, workers, clock, log } = deps
   const tooLong = (tokens: string, maxTokens: number) =>
     apiError(
       "context_length_exceeded",
@@ -152,7 +154,7 @@ export const makeChatModel = (parts: ChatModelParts): Task<ChatRequest, ChatEven
     yield* engine.availableFor(wait)
     const input: ChatPromptInput = {
       folder: engine.info.folder,
-      ...promptAsk(request),
+      ...promptRequest(request),
       contextTokens,
     }
     const prompt = yield* timedTokenize(
@@ -171,9 +173,9 @@ export const makeChatModel = (parts: ChatModelParts): Task<ChatRequest, ChatEven
     if (inputTokens >= contextTokens) return yield* tooLong(String(inputTokens), request.maxTokens)
     const answer = yield* planAnswer(workers, log, request, prompt.form)
     const maxTokens = Math.min(request.maxTokens, contextTokens - inputTokens)
-    const marks = marksOf(prompt.marks)
+    const cacheBreakpoints = breakpointsOf(prompt.cacheBreakpoints)
     const run = engine.run(
-      generation(request, ownerOf(id, context), { ...prompt, marks }, answer, maxTokens),
+      generation(request, ownerOf(id, context), { ...prompt, cacheBreakpoints }, answer, maxTokens),
       {
         ...wait,
         account: context.tenant.account,
@@ -184,8 +186,8 @@ export const makeChatModel = (parts: ChatModelParts): Task<ChatRequest, ChatEven
     const planned: ModelPlan<ChatEvent> = {
       bound: usageOf({
         inputTokens,
-        cacheReadTokens: marks.at(-1) ?? 0,
-        cacheWriteTokens: marks.at(-1) ?? 0,
+        cacheReadTokens: cacheBreakpoints.at(-1) ?? 0,
+        cacheWriteTokens: cacheBreakpoints.at(-1) ?? 0,
         outputTokens: maxTokens,
         reasoningTokens: answer.form.reasoning === "none" ? 0 : maxTokens,
       }),

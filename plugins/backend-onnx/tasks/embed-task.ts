@@ -17,14 +17,14 @@ import type { EmbedTextsInput } from "../chat-format/embed-texts-job.ts"
 import { inPool, timedTokenize } from "../chat-format/pool.ts"
 import type { EmbedJobEvent } from "../encoding/embed-job.ts"
 import type { StageTime } from "../worker/protocol.ts"
-import type { EncoderTeam } from "./encoder-pool.ts"
-import { gathered } from "./micro-batch.ts"
+import type { EncoderPool } from "./encoder-pool.ts"
+import { microBatched } from "./micro-batch.ts"
 
-export interface EmbedModelParts {
+export interface EmbedTaskDeps {
   readonly id: ModelId
   /** Of the model. */
   readonly folder: string
-  readonly team: EncoderTeam
+  readonly encoderPool: EncoderPool
   readonly contextTokens: number
   readonly workers: Workers
   readonly clock: Clock
@@ -70,9 +70,9 @@ const charactersOf = ({ texts, instruction }: EmbedTextsRequest): number =>
 const charactersAtOnce = 8_192
 
 /** The embed task of engines that have the same model. */
-export const makeEmbedModel = (parts: EmbedModelParts): Task<EmbedRequest, EmbedEvent> => {
-  const { id, folder, team, contextTokens, workers, clock, log } = parts
-  const tokenize = gathered<EmbedTextsRequest, EmbedTexts, ApiError>({
+export const makeEmbedTask = (deps: EmbedTaskDeps): Task<EmbedRequest, EmbedEvent> => {
+  const { id, folder, encoderPool, contextTokens, workers, clock, log } = deps
+  const tokenize = microBatched<EmbedTextsRequest, EmbedTexts, ApiError>({
     runAll: (requests) =>
       inPool<EmbedTextsInput, readonly EmbedTexts[]>(workers, log, "embed-texts-job", {
         folder,
@@ -107,9 +107,12 @@ export const makeEmbedModel = (parts: EmbedModelParts): Task<EmbedRequest, Embed
     )
   })
   const plan = Effect.fnUntraced(function* (request: EmbedRequest, context: ModelContext) {
-    yield* team.availableFor({ priority: context.priority, waitMs: Number.POSITIVE_INFINITY })
+    yield* encoderPool.availableFor({
+      priority: context.priority,
+      waitMs: Number.POSITIVE_INFINITY,
+    })
     const texts = yield* tokenized(request, context)
-    const run = team.run(
+    const run = encoderPool.run(
       texts.map((text) => text.ids),
       {
         account: context.tenant.account,

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest"
 import { apiError } from "../../../core/errors.ts"
 import type { EmbedJobEvent } from "../encoding/embed-job.ts"
 import type { Priority } from "../worker/protocol.ts"
-import { deal, type Encoder, makeEncoderTeam } from "./encoder-pool.ts"
+import { balance, type Encoder, makeEncoderPool } from "./encoder-pool.ts"
 
 const text = (length: number) => new Int32Array(length).fill(length)
 const lengthsOf = (texts: readonly Int32Array[]) => texts.map((ids) => ids.length)
@@ -61,7 +61,7 @@ describe("texts of a request", () => {
     fc.assert(
       fc.property(lengths, fc.integer({ min: 1, max: 5 }), (all, count) => {
         const members = Array.from({ length: count }, () => memberOf(encoder))
-        const shares = deal(members, all.map(text), "batch")
+        const shares = balance(members, all.map(text), "batch")
         expect(shares.flatMap(({ indices }) => indices).sort((a, b) => a - b)).toEqual(
           all.map((_, index) => index),
         )
@@ -81,18 +81,18 @@ describe("texts of a request", () => {
       memberOf(encoder, { realtime: 30 }),
       memberOf(encoder, { batch: 500 }),
     ]
-    expect(deal([busy, bulk], [text(8)], "realtime")[0]!.member).toBe(bulk)
-    expect(deal([busy, bulk], [text(8)], "batch")[0]!.member).toBe(busy)
-    expect(deal([bulk, idle], [text(8)], "realtime")[0]!.member).toBe(idle)
+    expect(balance([busy, bulk], [text(8)], "realtime")[0]!.member).toBe(bulk)
+    expect(balance([busy, bulk], [text(8)], "batch")[0]!.member).toBe(busy)
+    expect(balance([bulk, idle], [text(8)], "realtime")[0]!.member).toBe(idle)
   })
 })
 
 describe("a team", () => {
   test("answers each text under its own place, whoever embedded it", async () => {
     const [a, b] = [fakeEncoder(), fakeEncoder()]
-    const team = makeEncoderTeam([a.encoder, b.encoder])
+    const pool = makeEncoderPool([a.encoder, b.encoder])
     const answers = await Effect.runPromise(
-      Stream.runCollect(team.run([5, 90, 7, 60, 40].map(text), options())),
+      Stream.runCollect(pool.run([5, 90, 7, 60, 40].map(text), options())),
     )
     expect([...answers].sort((x, y) => x[0]! - y[0]!)).toEqual([
       [0, 5],
@@ -106,11 +106,11 @@ describe("a team", () => {
 
   test("leaves out an engine that takes nothing, and fails when none takes anything", async () => {
     const [closed, open] = [fakeEncoder({ refusal: "model_loading" }), fakeEncoder()]
-    const team = makeEncoderTeam([closed.encoder, open.encoder])
-    await Effect.runPromise(team.availableFor(options()))
-    await Effect.runPromise(Stream.runDrain(team.run([text(3), text(4)], options())))
+    const pool = makeEncoderPool([closed.encoder, open.encoder])
+    await Effect.runPromise(pool.availableFor(options()))
+    await Effect.runPromise(Stream.runDrain(pool.run([text(3), text(4)], options())))
     expect([closed.given, open.given]).toEqual([[], [[4, 3]]])
-    const none = makeEncoderTeam([closed.encoder, closed.encoder])
+    const none = makeEncoderPool([closed.encoder, closed.encoder])
     for (const effect of [
       none.availableFor(options()),
       Stream.runDrain(none.run([text(3)], options())),
@@ -124,7 +124,7 @@ describe("a team", () => {
     const codeOf = (...engines: readonly Encoder[]) =>
       Effect.runPromise(
         Effect.map(
-          Effect.flip(makeEncoderTeam(engines).availableFor(options())),
+          Effect.flip(makeEncoderPool(engines).availableFor(options())),
           ({ code }) => code,
         ),
       )
@@ -137,7 +137,7 @@ describe("a team", () => {
   test("without texts answers nothing", async () => {
     expect(
       await Effect.runPromise(
-        Stream.runCollect(makeEncoderTeam([fakeEncoder().encoder]).run([], options())),
+        Stream.runCollect(makeEncoderPool([fakeEncoder().encoder]).run([], options())),
       ),
     ).toEqual([])
   })
@@ -159,37 +159,37 @@ describe("a team", () => {
       if (event.type === "time") sums[event.stage] += event.durationMs
       return undefined
     }
-    const team = makeEncoderTeam([timed([2, 5], 40), timed([1, 3], 60)])
+    const pool = makeEncoderPool([timed([2, 5], 40), timed([1, 3], 60)])
     await Effect.runPromise(
-      Stream.runDrain(team.run([text(9), text(8)], { ...options(), translate: add })),
+      Stream.runDrain(pool.run([text(9), text(8)], { ...options(), translate: add })),
     )
     expect(sums).toEqual({ queue: 7, prefill: 60, decode: 0 })
   })
 
   test("an engine that has answered has nothing to do, though the request goes on", async () => {
     const [slow, quick] = [fakeEncoder({ answers: false }), fakeEncoder()]
-    const team = makeEncoderTeam([slow.encoder, quick.encoder])
-    const going = Effect.runFork(Stream.runDrain(team.run([text(60), text(50)], options())))
+    const pool = makeEncoderPool([slow.encoder, quick.encoder])
+    const going = Effect.runFork(Stream.runDrain(pool.run([text(60), text(50)], options())))
     await expect.poll(() => [slow.given, quick.given]).toEqual([[[60]], [[50]]])
-    await Effect.runPromise(Stream.runDrain(team.run([text(20), text(20)], options())))
+    await Effect.runPromise(Stream.runDrain(pool.run([text(20), text(20)], options())))
     expect(quick.given).toEqual([[50], [20, 20]])
     await Effect.runPromise(Fiber.interrupt(going))
   })
 
   test("forgets what it gave when it is answered, and when the request is given up", async () => {
     const [slow, quick] = [fakeEncoder({ answers: false }), fakeEncoder()]
-    const team = makeEncoderTeam([slow.encoder, quick.encoder])
-    const left = Effect.runFork(Stream.runDrain(team.run([text(9)], options())))
+    const pool = makeEncoderPool([slow.encoder, quick.encoder])
+    const left = Effect.runFork(Stream.runDrain(pool.run([text(9)], options())))
     await expect.poll(() => slow.given).toEqual([[9]])
-    await Effect.runPromise(Stream.runDrain(team.run([text(5)], options())))
-    await Effect.runPromise(Stream.runDrain(team.run([text(5)], options())))
+    await Effect.runPromise(Stream.runDrain(pool.run([text(5)], options())))
+    await Effect.runPromise(Stream.runDrain(pool.run([text(5)], options())))
     expect(quick.given).toEqual([[5], [5]])
     expect(
       Exit.isFailure(
         await Effect.runPromise(Effect.andThen(Fiber.interrupt(left), Fiber.await(left))),
       ),
     ).toBe(true)
-    const next = Effect.runFork(Stream.runDrain(team.run([text(5)], options())))
+    const next = Effect.runFork(Stream.runDrain(pool.run([text(5)], options())))
     await expect.poll(() => slow.given).toEqual([[9], [5]])
     await Effect.runPromise(Fiber.interrupt(next))
   })

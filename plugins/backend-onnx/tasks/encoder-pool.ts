@@ -1,14 +1,14 @@
 import { Effect, Stream } from "effect"
 import type { ApiError } from "../../../core/errors.ts"
-import type { BertInfo, EmbedJobEvent, EmbedJobRequest } from "../encoding/embed-job.ts"
+import type { EmbedJobEvent, EmbedJobRequest, EncoderInfo } from "../encoding/embed-job.ts"
 import type { Engine, RunOptions } from "../worker/host.ts"
 import type { Priority, StageTime } from "../worker/protocol.ts"
 
-export type Encoder = Engine<EmbedJobRequest, EmbedJobEvent, BertInfo>
+export type Encoder = Engine<EmbedJobRequest, EmbedJobEvent, EncoderInfo>
 
 /** Engines that have the same model, as one. */
-export interface EncoderTeam {
-  readonly info: BertInfo
+export interface EncoderPool {
+  readonly info: EncoderInfo
   /** Fails when no engine takes a request. */
   readonly availableFor: Encoder["availableFor"]
   /** The texts of a request, dealt out to those that have least to do; an event's `index` is that in `texts`. */
@@ -40,7 +40,7 @@ const hasLess = (priority: Priority, a: Member, b: Member): boolean => {
 }
 
 /** The longest first, each to who has least. The shares count as given at once. */
-export const deal = (
+export const balance = (
   members: readonly Member[],
   texts: readonly Int32Array[],
   priority: Priority,
@@ -122,22 +122,22 @@ const open = (
   })
 
 /** A step that several threads share waits for the slowest of them at every operator; engines of few threads side by side don't. */
-export const makeEncoderTeam = (engines: readonly Encoder[]): EncoderTeam => {
+export const makeEncoderPool = (engines: readonly Encoder[]): EncoderPool => {
   const members = engines.map((engine): Member => ({ engine, tokens: { realtime: 0, batch: 0 } }))
   return {
     info: engines[0]!.info,
     availableFor: (request) => Effect.asVoid(open(members, request)),
     run: (texts, options) => {
       const { priority } = options
-      const dealt = Effect.acquireRelease(
-        Effect.map(open(members, options), (ready) => deal(ready, texts, priority)),
+      const balanced = Effect.acquireRelease(
+        Effect.map(open(members, options), (ready) => balance(ready, texts, priority)),
         (shares) =>
           Effect.sync(() => {
             for (const share of shares) answered(share, share.tokens, priority)
           }),
       )
       return Stream.unwrap(
-        Effect.map(dealt, (shares) => {
+        Effect.map(balanced, (shares) => {
           const filter = makeStageTimes()
           const [first = Stream.empty, ...others] = shares.map((share) =>
             runShare(share, texts, options, filter()),

@@ -1,13 +1,13 @@
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import { expect, test } from "vitest"
-import { gathered } from "./micro-batch.ts"
+import { microBatched } from "./micro-batch.ts"
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 /** Answers ten times each number; fails where there is a 13. */
 const makeRun = (door: Effect.Effect<void> = Effect.void) => {
   const runs: (readonly number[])[] = []
-  const run = gathered<number, number, string>({
+  const run = microBatched<number, number, string>({
     runAll: (inputs) => {
       runs.push(inputs)
       return Effect.andThen(

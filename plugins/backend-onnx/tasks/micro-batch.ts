@@ -6,7 +6,7 @@ interface Group<Input, Output, E> {
   size: number
 }
 
-export interface GatherOptions<Input, Output, E> {
+export interface MicroBatchOptions<Input, Output, E> {
   /** Answers one output for each input, in their order. For several it goes on when nobody waits for it any more. */
   runAll(inputs: readonly Input[]): Effect.Effect<readonly Output[], E>
   sizeOf(input: Input): number
@@ -15,11 +15,11 @@ export interface GatherOptions<Input, Output, E> {
 }
 
 /** What comes within one turn of the event loop runs as one: the way into a thread costs more than what is done there for one sentence. */
-export const gathered = <Input, Output, E>({
+export const microBatched = <Input, Output, E>({
   runAll,
   sizeOf,
   maxSize,
-}: GatherOptions<Input, Output, E>) => {
+}: MicroBatchOptions<Input, Output, E>) => {
   let open: Group<Input, Output, E> | undefined
   const begin = (): Group<Input, Output, E> => {
     const group: Group<Input, Output, E> = { inputs: [], answer: Deferred.makeUnsafe(), size: 0 }

@@ -15,13 +15,13 @@ import { usageOf } from "../../../core/usage.ts"
 import { inPool, timedTokenize } from "../chat-format/pool.ts"
 import type { RerankPrompts } from "../chat-format/rerank-prompt.ts"
 import type { RerankPromptInput } from "../chat-format/rerank-prompt-job.ts"
-import type { LlamaEvent, LlamaInfo, LlamaRequest } from "../generation/decoder-jobs.ts"
+import type { DecoderEvent, DecoderInfo, DecoderRequest } from "../generation/decoder-jobs.ts"
 import type { Engine } from "../worker/host.ts"
 import type { StageTime } from "../worker/protocol.ts"
 
-export interface RerankModelParts {
+export interface RerankTaskDeps {
   readonly id: ModelId
-  readonly engine: Engine<LlamaRequest, LlamaEvent, LlamaInfo>
+  readonly engine: Engine<DecoderRequest, DecoderEvent, DecoderInfo>
   readonly contextTokens: number
   /** Of a request that names none. */
   readonly instruction: string
@@ -33,7 +33,7 @@ export interface RerankModelParts {
 /** Engine events to rerank events; a request is one search unit, from the moment it does any work. */
 const translator =
   (id: ModelId, context: ModelContext) =>
-  (event: LlamaEvent | StageTime): readonly RerankEvent[] | undefined => {
+  (event: DecoderEvent | StageTime): readonly RerankEvent[] | undefined => {
     switch (event.type) {
       case "time":
         context.time(event.stage, event.durationMs)
@@ -49,15 +49,15 @@ const translator =
   }
 
 /** The rerank task of a chat engine: how much it would rather answer yes than no. */
-export const makeRerankModel = (parts: RerankModelParts): Task<RerankRequest, RerankEvent> => {
-  const { id, engine, contextTokens, workers, clock, log } = parts
+export const makeRerankTask = (deps: RerankTaskDeps): Task<RerankRequest, RerankEvent> => {
+  const { id, engine, contextTokens, workers, clock, log } = deps
   const promptsOf = Effect.fnUntraced(function* (request: RerankRequest, context: ModelContext) {
     const { query, documents } = request
     const input: RerankPromptInput = {
       folder: engine.info.folder,
       query,
       documents,
-      instruction: request.instruction ?? parts.instruction,
+      instruction: request.instruction ?? deps.instruction,
       contextTokens,
     }
     const result = yield* timedTokenize(

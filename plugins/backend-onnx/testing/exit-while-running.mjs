@@ -5,7 +5,7 @@ register()
 const { startThread } = await import("../worker/start-thread.ts")
 const [path, graphs] = process.argv.slice(2)
 const thread = startThread({
-  kind: "llama",
+  kind: "decoder",
   path,
   graphs,
   precision: "fp32",
@@ -13,7 +13,7 @@ const thread = startThread({
   slots: 1,
   kvBytes: 2 ** 34,
   prefixCacheBytes: 0,
-  guesses: false,
+  speculation: false,
 })
 const sampler = { temperature: 0, topP: 1, frequencyPenalty: 0, presencePenalty: 0, logitBias: [] }
 thread.on("message", ({ type }) => {
@@ -27,7 +27,7 @@ thread.on("message", ({ type }) => {
     job: {
       kind: "generate",
       owner: "a",
-      marks: [],
+      cacheBreakpoints: [],
       isRepeatable: false,
       promptIds: new Int32Array(30_000).fill(50),
       maxTokens: 1,

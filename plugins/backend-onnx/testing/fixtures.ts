@@ -57,7 +57,7 @@ export const walkerOf = (session: DecoderSession, rows: number, capacity: number
   ): Promise<readonly Float32Array[]> => {
     const count = tokens[0]!.length
     const ids = tokens.flat()
-    const { logits, fresh } = await session.step({
+    const { logits, fresh } = await session.forward({
       rows,
       count,
       ids,

@@ -106,7 +106,7 @@ export const ggufTensors = (
   encode: (values: Float32Array) => { readonly type: number; readonly bytes: Uint8Array },
 ): readonly GgufTensor[] => {
   const source = openSafetensorsFolder(folder)
-  const arranged = config.family === "llama" || config.family === "mistral"
+  const arranged = config.architecture === "llama" || config.architecture === "mistral"
   const tensors = [...source.names()].map((name): GgufTensor => {
     const { rows, columns } = source.tensor(name)
     const isMatrix = rows > 1
@@ -128,7 +128,7 @@ export const architectureMetadata = (
   config: DecoderConfig,
   ropeBase: number,
 ): Readonly<Record<string, GgufValue>> => {
-  const name = config.family === "mistral" ? "llama" : config.family
+  const name = config.architecture === "mistral" ? "llama" : config.architecture
   const [window] = config.windows
   return {
     "general.architecture": name,

@@ -35,7 +35,7 @@ export const perplexity = async ({ session }: Decoder, ids: readonly number[]): 
   for (let at = 0; at + 1 < ids.length; at += chunk) {
     const part = ids.slice(at, Math.min(at + chunk, ids.length - 1))
     cache.reserve(part.length)
-    const { logits, fresh } = await session.step({
+    const { logits, fresh } = await session.forward({
       rows: 1,
       count: part.length,
       ids: part,

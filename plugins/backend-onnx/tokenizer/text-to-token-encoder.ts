@@ -1,5 +1,5 @@
 /** Writes bytes with the tokens of a vocabulary, the longest ones first. The table is made when it is first needed. */
-export class TokenSpeller {
+export class TextToTokenEncoder {
   private readonly vocabulary: number
   private readonly bytesOf: (token: number) => Uint8Array
   private tokens: ReadonlyMap<string, number> | undefined

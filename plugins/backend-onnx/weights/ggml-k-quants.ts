@@ -41,13 +41,13 @@ const q4Levels = (bytes: Uint8Array, number: number, into: Uint8Array): Affine =
   return groupAffine(bytes, at, group)
 }
 
-const room = new Uint8Array(32)
+const scratch = new Uint8Array(32)
 
 const q4: GgmlType = {
   ...superBlocks("Q4_K", q4Bytes, (bytes, at, into, out) => {
     for (let group = 0; group < 8; group++) {
-      const { scale, minimum } = q4Levels(bytes, (at / q4Bytes) * 8 + group, room)
-      for (let j = 0; j < 32; j++) into[out + 32 * group + j] = scale * room[j]! + minimum
+      const { scale, minimum } = q4Levels(bytes, (at / q4Bytes) * 8 + group, scratch)
+      for (let j = 0; j < 32; j++) into[out + 32 * group + j] = scale * scratch[j]! + minimum
     }
   }),
   levels: q4Levels,

@@ -71,10 +71,10 @@ const fourBits = (
     }
     return affine(bytes, at)
   }
-  const room = new Uint8Array(32)
+  const scratch = new Uint8Array(32)
   const decode: DecodeBlock = (bytes, at, into, out) => {
-    const { scale, minimum } = levels(bytes, at / blockBytes, room)
-    for (let j = 0; j < 32; j++) into[out + j] = scale * room[j]! + minimum
+    const { scale, minimum } = levels(bytes, at / blockBytes, scratch)
+    for (let j = 0; j < 32; j++) into[out + j] = scale * scratch[j]! + minimum
   }
   return { ...blocksOf32(name, blockBytes, decode), levels }
 }

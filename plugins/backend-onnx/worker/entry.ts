@@ -1,6 +1,6 @@
 import { type MessagePort, parentPort, workerData } from "node:worker_threads"
-import { openBert } from "../encoding/open-encoder-engine.ts"
-import { openLlama } from "../generation/open-decoder-engine.ts"
+import { openEncoderEngine } from "../encoding/open-encoder-engine.ts"
+import { openDecoderEngine } from "../generation/open-decoder-engine.ts"
 import { guardSessions } from "../onnx/onnx-session.ts"
 import { GrammarFailed } from "../sampling/token-mask.ts"
 import type { OpenEngine } from "./open-engine.ts"
@@ -17,8 +17,12 @@ const serve = <Job, Event, Info, Started>(
 ): void => {
   const post = (message: FromThread<Event | StageTime, Info>) => port.postMessage(message)
   const scheduler = new Scheduler<Started>(
-    engine.stepper,
-    { slots, room: engine.room ?? Number.POSITIVE_INFINITY, nowMs: () => performance.now() },
+    engine.runner,
+    {
+      slots,
+      capacity: engine.capacity ?? Number.POSITIVE_INFINITY,
+      nowMs: () => performance.now(),
+    },
     {
       done: (id) => post({ type: "done", id }),
       busy: (id) => post({ type: "busy", id }),
@@ -60,8 +64,9 @@ const main = async (port: MessagePort): Promise<void> => {
     port.postMessage({ type: "progress", detail } satisfies FromThread<never, never>)
   try {
     // a text that waits takes no memory of the model: all are worked on, those of like length together
-    if (spec.kind === "bert") serve(port, await openBert(spec, progress), Number.POSITIVE_INFINITY)
-    else serve(port, await openLlama(spec, progress), spec.slots)
+    if (spec.kind === "encoder")
+      serve(port, await openEncoderEngine(spec, progress), Number.POSITIVE_INFINITY)
+    else serve(port, await openDecoderEngine(spec, progress), spec.slots)
   } catch (cause) {
     port.postMessage({ type: "unusable", message: textOf(cause) } satisfies FromThread<
       never,

@@ -1,29 +1,29 @@
 import type { Priority } from "./protocol.ts"
 
-export interface Waiting {
+export interface QueueEntry {
   readonly id: number
   readonly account: string
   readonly priority: Priority
 }
 
 /** What an account has in the line, and when it had its last turn. */
-interface Place<Entry> {
+interface AccountQueue<Entry> {
   readonly entries: Record<Priority, Entry[]>
   lastTurn: number
 }
 
 /** Who waits for a slot. Real time goes before batch; accounts take turns, those with fewer running requests first; each account's own requests keep their order. */
-export class WaitingLine<Entry extends Waiting> {
-  private readonly places = new Map<string, Place<Entry>>()
+export class FairQueue<Entry extends QueueEntry> {
+  private readonly accounts = new Map<string, AccountQueue<Entry>>()
   private turn = 0
 
   push(entry: Entry): void {
-    let place = this.places.get(entry.account)
-    if (!place) {
-      place = { entries: { realtime: [], batch: [] }, lastTurn: 0 }
-      this.places.set(entry.account, place)
+    let queue = this.accounts.get(entry.account)
+    if (!queue) {
+      queue = { entries: { realtime: [], batch: [] }, lastTurn: 0 }
+      this.accounts.set(entry.account, queue)
     }
-    place.entries[entry.priority].push(entry)
+    queue.entries[entry.priority].push(entry)
   }
 
   /** The one whose turn it is. `running` counts an account's running requests. */
@@ -31,7 +31,7 @@ export class WaitingLine<Entry extends Waiting> {
     let best:
       | { readonly entry: Entry; readonly load: number; readonly lastTurn: number }
       | undefined
-    for (const [account, { entries, lastTurn }] of this.places) {
+    for (const [account, { entries, lastTurn }] of this.accounts) {
       const entry = entries[priority][0]
       if (!entry) continue
       const load = running(account)
@@ -43,18 +43,18 @@ export class WaitingLine<Entry extends Waiting> {
 
   /** Takes an entry out because it has its turn. */
   take(entry: Entry): void {
-    const place = this.places.get(entry.account)!
-    place.lastTurn = ++this.turn
+    const queue = this.accounts.get(entry.account)!
+    queue.lastTurn = ++this.turn
     this.remove(entry)
   }
 
   remove(entry: Entry): void {
-    const place = this.places.get(entry.account)
-    const entries = place?.entries[entry.priority]
+    const queue = this.accounts.get(entry.account)
+    const entries = queue?.entries[entry.priority]
     const index = entries?.indexOf(entry) ?? -1
     if (index >= 0) entries!.splice(index, 1)
-    if (place && !place.entries.realtime.length && !place.entries.batch.length)
-      this.places.delete(entry.account)
+    if (queue && !queue.entries.realtime.length && !queue.entries.batch.length)
+      this.accounts.delete(entry.account)
   }
 
   find(id: number): Entry | undefined {
@@ -63,13 +63,13 @@ export class WaitingLine<Entry extends Waiting> {
   }
 
   *all(): Iterable<Entry> {
-    for (const { entries } of this.places.values()) {
+    for (const { entries } of this.accounts.values()) {
       yield* entries.realtime
       yield* entries.batch
     }
   }
 
   clear(): void {
-    this.places.clear()
+    this.accounts.clear()
   }
 }

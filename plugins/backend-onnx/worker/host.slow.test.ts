@@ -5,7 +5,7 @@ import type { Worker } from "node:worker_threads"
 import { Effect, Exit, Fiber, Scope, Stream } from "effect"
 import { afterAll, expect, test } from "vitest"
 import { fakeLog } from "../../../testing/index.ts"
-import type { LlamaEvent, LlamaInfo, LlamaRequest } from "../generation/decoder-jobs.ts"
+import type { DecoderEvent, DecoderInfo, DecoderRequest } from "../generation/decoder-jobs.ts"
 import { writeGguf } from "../testing/gguf-writer.ts"
 import { failureOf } from "../testing/open-backend.ts"
 import { tinyLlama } from "../testing/tiny-llama.ts"
@@ -23,7 +23,7 @@ writeFileSync(
   writeGguf({ ...content, metadata: { ...content.metadata, "llama.context_length": 32_768 } }),
 )
 const spec: EngineSpec = {
-  kind: "llama",
+  kind: "decoder",
   path,
   graphs: join(root, "graphs"),
   precision: "fp32",
@@ -31,13 +31,13 @@ const spec: EngineSpec = {
   slots: 2,
   kvBytes: 2 ** 30,
   prefixCacheBytes: 2 ** 26,
-  guesses: true,
+  speculation: true,
 }
 
-const job = (maxTokens: number): LlamaRequest => ({
+const job = (maxTokens: number): DecoderRequest => ({
   kind: "generate",
   owner: "a",
-  marks: [],
+  cacheBreakpoints: [],
   isRepeatable: false,
   promptIds: Int32Array.of(5, 6, 7),
   maxTokens,
@@ -74,8 +74,8 @@ const opened = async () => {
     threads.push(startThread(of))
     return threads.at(-1)!
   }
-  const engine: Engine<LlamaRequest, LlamaEvent, LlamaInfo> = await Effect.runPromise(
-    startEngine<LlamaRequest, LlamaEvent, LlamaInfo>({
+  const engine: Engine<DecoderRequest, DecoderEvent, DecoderInfo> = await Effect.runPromise(
+    startEngine<DecoderRequest, DecoderEvent, DecoderInfo>({
       spec,
       queue: 4,
       log,
@@ -111,11 +111,11 @@ test("a thread that dies fails the requests in it, is started again, and then se
 
 test("a job that the engine can't do fails alone", async () => {
   const { engine, close } = await opened()
-  const bad: LlamaRequest = {
+  const bad: DecoderRequest = {
     ...job(1),
     kind: "generate",
     promptIds: Int32Array.of(2 ** 30),
-  } as LlamaRequest
+  } as DecoderRequest
   expect(await failureOf(Stream.runDrain(engine.run(bad, options)))).toMatchObject({
     code: "backend_error",
   })
@@ -138,12 +138,12 @@ test("closing fails what still runs and ends the thread", async () => {
 
 test("a grammar that is lost is named as the reason, and the next one is served", async () => {
   const { engine, close } = await opened()
-  const asking = (lark: string): LlamaRequest =>
+  const asking = (lark: string): DecoderRequest =>
     ({
       ...job(4),
       kind: "generate",
       grammar: { grammar: { kind: "lark", lark }, closeOnLength: false },
-    }) as LlamaRequest
+    }) as DecoderRequest
   expect(
     await failureOf(Stream.runDrain(engine.run(asking("start: nothing"), options))),
   ).toMatchObject({ code: "backend_error", message: expect.stringContaining("grammar") })

@@ -1,15 +1,15 @@
 import type { EngineSpec } from "./protocol.ts"
-import type { Stepper } from "./scheduler.ts"
+import type { ModelRunner } from "./scheduler.ts"
 
 /** A model that is open in this thread. */
 export interface OpenEngine<Job, Event, Info, Started> {
   readonly info: Info
   start(job: Job, emit: (event: Event) => void): Started
   /** Works on what was started. */
-  readonly stepper: Stepper<Started>
+  readonly runner: ModelRunner<Started>
   close(): Promise<void>
   /** How much of all room a job takes, at worst, and how much there is; without them jobs take none. */
-  readonly room?: number
+  readonly capacity?: number
   sizeOf?(job: Job): number
 }
 

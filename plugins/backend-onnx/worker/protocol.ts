@@ -4,7 +4,7 @@ export type Priority = "realtime" | "batch"
 
 /** What to open, and how. */
 export interface EngineSpec {
-  readonly kind: "llama" | "bert"
+  readonly kind: "decoder" | "encoder"
   /** A GGUF file, or a folder with safetensors. */
   readonly path: string
   /** Where built graphs are kept. */
@@ -19,7 +19,7 @@ export interface EngineSpec {
   /** Memory for keys and values of beginnings of texts, of a chat model. */
   readonly prefixCacheBytes: number
   /** Guess what follows from what came before, when one request is written alone. */
-  readonly guesses: boolean
+  readonly speculation: boolean
 }
 
 /** A request on its way to the thread. */

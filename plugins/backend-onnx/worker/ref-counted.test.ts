@@ -1,13 +1,13 @@
 import { Effect, Exit, Fiber, Scope } from "effect"
 import { expect, test } from "vitest"
-import { makeShared } from "./ref-counted.ts"
+import { makeRefCounted } from "./ref-counted.ts"
 
 const run = Effect.runPromise
 const close = (scope: Scope.Closeable) => run(Scope.close(scope, Exit.void))
 
 /** Counts opens and closes. */
 const counted = () => {
-  const shared = makeShared<number, string>()
+  const shared = makeRefCounted<number, string>()
   const counts = { opened: 0, closed: 0 }
   const open = Effect.acquireRelease(
     Effect.sync(() => ++counts.opened),

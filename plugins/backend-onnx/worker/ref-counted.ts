@@ -4,7 +4,7 @@ import { Deferred, Effect, Exit, Scope } from "effect"
  * Resources that several owners share by key: the first opens, the last one whose scope closes frees.
  * An open that fails, or whose opener is interrupted, fails for those who wait for it and is forgotten.
  */
-export const makeShared = <A, E>() => {
+export const makeRefCounted = <A, E>() => {
   interface Entry {
     readonly opened: Deferred.Deferred<A, E>
     readonly scope: Scope.Closeable

@@ -1,4 +1,4 @@
-import { WaitingLine } from "./fair-queue.ts"
+import { FairQueue } from "./fair-queue.ts"
 import type { Priority } from "./protocol.ts"
 
 export interface Submission<Job> {
@@ -13,22 +13,22 @@ export interface Submission<Job> {
   start(): Job
 }
 
-export interface Running<Job> {
+export interface RunningJob<Job> {
   readonly id: number
   readonly account: string
   readonly priority: Priority
   readonly job: Job
 }
 
-export type Ended<Job> = { readonly of: Running<Job>; readonly cause?: unknown }
+export type EndedJob<Job> = { readonly of: RunningJob<Job>; readonly cause?: unknown }
 
 /** How an engine works on the jobs that run. */
-export interface Stepper<Job> {
+export interface ModelRunner<Job> {
   /** One step, of some tens of milliseconds; answers the jobs that ended. `turn` picks whose turn it is when not all can have one: accounts alternate. */
   step(
-    running: readonly Running<Job>[],
-    turn: (among: readonly Running<Job>[]) => Running<Job>,
-  ): Promise<readonly Ended<Job>[]>
+    running: readonly RunningJob<Job>[],
+    turn: (among: readonly RunningJob<Job>[]) => RunningJob<Job>,
+  ): Promise<readonly EndedJob<Job>[]>
   /** A job ended, or was cancelled: it is stepped no more. */
   release(job: Job): void
 }
@@ -43,12 +43,12 @@ export interface Outcome {
 export interface SchedulerOptions {
   readonly slots: number
   /** Of all sizes of started jobs together. Batch jobs take at most half, so that real time always finds some. */
-  readonly room: number
+  readonly capacity: number
   nowMs(): number
 }
 
 type Queued<Job> = Submission<Job> & { readonly queuedMs: number }
-interface Started<Job> extends Running<Job> {
+interface StartedJob<Job> extends RunningJob<Job> {
   readonly submission: Submission<Job>
 }
 
@@ -60,18 +60,18 @@ const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(reso
  * A cancel removes it from any state, from running within one step.
  */
 export class Scheduler<Job> {
-  private readonly stepper: Stepper<Job>
+  private readonly runner: ModelRunner<Job>
   private readonly options: SchedulerOptions
   private readonly outcome: Outcome
-  private readonly waiting = new WaitingLine<Queued<Job>>()
-  private running: Started<Job>[] = []
-  private paused: Started<Job>[] = []
+  private readonly waiting = new FairQueue<Queued<Job>>()
+  private running: StartedJob<Job>[] = []
+  private paused: StartedJob<Job>[] = []
   private readonly turns = new Map<string, number>()
   private turnsTaken = 0
   private looping: Promise<void> | undefined
 
-  constructor(stepper: Stepper<Job>, options: SchedulerOptions, outcome: Outcome) {
-    this.stepper = stepper
+  constructor(runner: ModelRunner<Job>, options: SchedulerOptions, outcome: Outcome) {
+    this.runner = runner
     this.options = options
     this.outcome = outcome
   }
@@ -84,7 +84,7 @@ export class Scheduler<Job> {
   /** Forgets all jobs; done when no step is running any more. */
   async stop(): Promise<void> {
     this.waiting.clear()
-    for (const { job } of [...this.running, ...this.paused]) this.stepper.release(job)
+    for (const { job } of [...this.running, ...this.paused]) this.runner.release(job)
     this.running = []
     this.paused = []
     await this.looping
@@ -97,10 +97,10 @@ export class Scheduler<Job> {
     if (started) this.drop(started)
   }
 
-  private drop(started: Started<Job>): void {
+  private drop(started: StartedJob<Job>): void {
     this.running = this.running.filter((other) => other !== started)
     this.paused = this.paused.filter((other) => other !== started)
-    this.stepper.release(started.job)
+    this.runner.release(started.job)
   }
 
   private held(priority?: Priority): number {
@@ -113,11 +113,11 @@ export class Scheduler<Job> {
 
   private fits({ size, priority }: Submission<Job>): boolean {
     const held = this.held()
-    if (held > 0 && held + size > this.options.room) return false
+    if (held > 0 && held + size > this.options.capacity) return false
     return (
       priority === "realtime" ||
       this.held("batch") === 0 ||
-      this.held("batch") + size <= this.options.room / 2
+      this.held("batch") + size <= this.options.capacity / 2
     )
   }
 
@@ -178,8 +178,8 @@ export class Scheduler<Job> {
   }
 
   /** The first job of the account whose last turn is longest ago. */
-  private readonly turn = (among: readonly Running<Job>[]): Running<Job> => {
-    const lastTurn = (running: Running<Job>) => this.turns.get(running.account) ?? 0
+  private readonly turn = (among: readonly RunningJob<Job>[]): RunningJob<Job> => {
+    const lastTurn = (running: RunningJob<Job>) => this.turns.get(running.account) ?? 0
     const chosen = among.reduce((best, other) => (lastTurn(other) < lastTurn(best) ? other : best))
     this.turns.set(chosen.account, ++this.turnsTaken)
     return chosen
@@ -188,9 +188,9 @@ export class Scheduler<Job> {
   /** One step for those that run. Jobs that were cancelled meanwhile are not in `running` any more. */
   private async step(): Promise<void> {
     const before = this.running
-    let ended: readonly Ended<Job>[]
+    let ended: readonly EndedJob<Job>[]
     try {
-      ended = await this.stepper.step(before, this.turn)
+      ended = await this.runner.step(before, this.turn)
     } catch (cause) {
       ended = before.map((of) => ({ of, cause }))
     }

@@ -1,10 +1,10 @@
 import type { Constraints } from "../../grammar/constraint.ts"
 import type { DecoderSession } from "../../sessions/decoder.ts"
-import { TokenSpeller } from "../../tokenizer/text-to-token-encoder.ts"
+import { TextToTokenEncoder } from "../../tokenizer/text-to-token-encoder.ts"
 import { Scheduler } from "../../worker/scheduler.ts"
-import { LlamaSession } from "../cached-decoder.ts"
-import type { GenerateRequest, LlamaEvent } from "../decoder-jobs.ts"
-import { type LlamaJob, LlamaStepper } from "../decoder-runner.ts"
+import { CachedDecoder } from "../cached-decoder.ts"
+import type { DecoderEvent, GenerateRequest } from "../decoder-jobs.ts"
+import { type DecoderJob, DecoderRunner } from "../decoder-runner.ts"
 import { GenerateJob } from "../generate-job.ts"
 import { PrefixCache } from "../prefix-cache.ts"
 
@@ -13,7 +13,7 @@ export interface FakeModel {
   readonly tokens: readonly string[]
   readonly endTokens: readonly number[]
   readonly constraints: Constraints
-  readonly guesses?: boolean
+  readonly speculation?: boolean
   /** After the token at a place of its text. */
   logits(token: number, at: number): ArrayLike<number>
 }
@@ -22,12 +22,12 @@ export interface FakeAnswer {
   readonly text: string
   readonly reason: "stop" | "length" | undefined
   readonly tokens: number
-  readonly events: readonly LlamaEvent[]
+  readonly events: readonly DecoderEvent[]
   /** `done`, or why it failed; undefined when it was cancelled. */
   readonly end: string | undefined
 }
 
-const answerOf = (events: readonly LlamaEvent[], end: string | undefined): FakeAnswer => {
+const answerOf = (events: readonly DecoderEvent[], end: string | undefined): FakeAnswer => {
   const finish = events.find((event) => event.type === "finish")
   return {
     text: events
@@ -46,13 +46,13 @@ export const openFakeModel = ({
   endTokens,
   constraints,
   logits,
-  guesses = true,
+  speculation = true,
 }: FakeModel) => {
   const vocabulary = logits(0, 0).length
   let steps = 0
   const decoder: DecoderSession = {
     shape: { layers: 1, kvHeads: 1, headSize: 1, vocabulary, contextTokens: 10_000 },
-    step: async ({ ids, count, pastLens, logitsAt }) => {
+    forward: async ({ ids, count, pastLens, logitsAt }) => {
       steps++
       const all = new Float32Array(logitsAt.length * vocabulary)
       for (const [row, at] of logitsAt.entries())
@@ -64,7 +64,7 @@ export const openFakeModel = ({
     },
     close: async () => {},
   }
-  const session = new LlamaSession(decoder)
+  const session = new CachedDecoder(decoder)
   const bytesOf = (token: number) => Buffer.from(tokens[token] ?? "")
   const prefixes = new PrefixCache(1e6, 8)
   const model = {
@@ -75,13 +75,13 @@ export const openFakeModel = ({
     bytesOf,
     vocabulary,
     constraints,
-    speller: new TokenSpeller(vocabulary, bytesOf),
+    textEncoder: new TextToTokenEncoder(vocabulary, bytesOf),
   }
   const ends = new Map<number, (end: string) => void>()
   const finish = (id: number, end: string) => ends.get(id)?.(end)
-  const scheduler = new Scheduler<LlamaJob>(
-    new LlamaStepper(session, { guesses }),
-    { slots: 16, room: Number.POSITIVE_INFINITY, nowMs: () => 0 },
+  const scheduler = new Scheduler<DecoderJob>(
+    new DecoderRunner(session, { speculation }),
+    { slots: 16, capacity: Number.POSITIVE_INFINITY, nowMs: () => 0 },
     {
       done: (id) => finish(id, "done"),
       busy: (id) => finish(id, "busy"),
@@ -92,11 +92,11 @@ export const openFakeModel = ({
   const ask = (
     request: Partial<GenerateRequest>,
     cancelAfter?: number,
-    onEvent?: (event: LlamaEvent) => void,
+    onEvent?: (event: DecoderEvent) => void,
   ): Promise<FakeAnswer> =>
     new Promise((resolve) => {
       const id = nextId++
-      const events: LlamaEvent[] = []
+      const events: DecoderEvent[] = []
       const sampler = {
         temperature: 1,
         topP: 1,
@@ -109,7 +109,7 @@ export const openFakeModel = ({
         kind: "generate",
         owner: "a",
         promptIds,
-        marks: [],
+        cacheBreakpoints: [],
         maxTokens: 30,
         sampler,
         seed: 1,
@@ -118,7 +118,7 @@ export const openFakeModel = ({
         ...request,
       }
       ends.set(id, (end) => resolve(answerOf(events, end)))
-      const emit = (event: LlamaEvent) => {
+      const emit = (event: DecoderEvent) => {
         events.push(event)
         onEvent?.(event)
         if (events.length !== cancelAfter) return

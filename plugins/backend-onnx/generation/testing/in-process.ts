@@ -1,14 +1,14 @@
 import type { EngineSpec, Priority } from "../../worker/protocol.ts"
 import { Scheduler } from "../../worker/scheduler.ts"
-import type { GenerateRequest, LlamaEvent } from "../decoder-jobs.ts"
-import type { LlamaJob } from "../decoder-runner.ts"
-import { openLlama } from "../open-decoder-engine.ts"
+import type { DecoderEvent, GenerateRequest } from "../decoder-jobs.ts"
+import type { DecoderJob } from "../decoder-runner.ts"
+import { openDecoderEngine } from "../open-decoder-engine.ts"
 
 /** What a request said and used. */
 export interface Said {
   readonly text: string
   readonly tokens: number
-  readonly events: readonly LlamaEvent[]
+  readonly events: readonly DecoderEvent[]
   /** Undefined when it was cancelled. */
   readonly end: "done" | "busy" | string | undefined
   readonly cacheReadTokens: number
@@ -26,7 +26,7 @@ export interface Ask extends Partial<Omit<GenerateRequest, "kind">> {
 
 const greedy = { temperature: 0, topP: 1, frequencyPenalty: 0, presencePenalty: 0, logitBias: [] }
 
-const said = (events: readonly LlamaEvent[], end: string | undefined): Said => {
+const said = (events: readonly DecoderEvent[], end: string | undefined): Said => {
   const read = events.findLast((event) => event.type === "prefilled")
   return {
     text: events
@@ -45,21 +45,21 @@ export const openInProcess = async (
   spec: Pick<EngineSpec, "path" | "graphs"> & Partial<EngineSpec>,
 ) => {
   const whole: EngineSpec = {
-    kind: "llama",
+    kind: "decoder",
     precision: "fp32",
     threads: 1,
     slots: 8,
     kvBytes: 2 ** 28,
     prefixCacheBytes: 2 ** 24,
-    guesses: true,
+    speculation: true,
     ...spec,
   }
-  const engine = await openLlama(whole, () => {})
+  const engine = await openDecoderEngine(whole, () => {})
   const ends = new Map<number, (end: string) => void>()
   const finish = (id: number, end: string) => ends.get(id)?.(end)
-  const scheduler = new Scheduler<LlamaJob>(
-    engine.stepper,
-    { slots: whole.slots, room: engine.room!, nowMs: () => performance.now() },
+  const scheduler = new Scheduler<DecoderJob>(
+    engine.runner,
+    { slots: whole.slots, capacity: engine.capacity!, nowMs: () => performance.now() },
     {
       done: (id) => finish(id, "done"),
       busy: (id) => finish(id, "busy"),
@@ -76,11 +76,11 @@ export const openInProcess = async (
   }: Ask): Promise<Said> =>
     new Promise((resolve) => {
       const id = nextId++
-      const events: LlamaEvent[] = []
+      const events: DecoderEvent[] = []
       const job: GenerateRequest = {
         kind: "generate",
         owner: account,
-        marks: [],
+        cacheBreakpoints: [],
         maxTokens: 12,
         sampler: greedy,
         seed: 1,
@@ -89,7 +89,7 @@ export const openInProcess = async (
         ...request,
       }
       ends.set(id, (end) => resolve(said(events, end)))
-      const emit = (event: LlamaEvent) => {
+      const emit = (event: DecoderEvent) => {
         events.push(event)
         if (events.length !== cancelAfter) return
         scheduler.cancel(id)

@@ -28,7 +28,7 @@ export const vocabulary = 70
 /** A model that likes its tokens by chance, some of them more. */
 export const openLetters = (
   more: {
-    readonly guesses?: boolean
+    readonly speculation?: boolean
     readonly spread?: number
     readonly like?: Readonly<Record<number, number>>
     readonly isReady?: () => boolean
