@@ -94,14 +94,15 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   ],
   "runtime/http": [
     "serve-endpoint.ts",
-    "openapi",
     "system",
+    "openapi",
     "request",
     "response",
     "connection",
     "errors.ts",
     "exchange.ts",
     "limits.ts",
+    "timings.ts",
   ],
 }
 

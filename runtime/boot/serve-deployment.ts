@@ -2,7 +2,6 @@ import { Effect, type Scope } from "effect"
 import type { DependencyContainer } from "tsyringe"
 import type { PluginError, PortError } from "../../core/errors.ts"
 import { resolve, resolveAll, Tokens } from "../../core/tokens.ts"
-import type { HttpLimits } from "../http/limits.ts"
 import { type HttpServer, type ListenError, makeHttpServer } from "../http/server.ts"
 import type { AssembledDeployment } from "./assemble.ts"
 import { makeDataDir } from "./kernel.ts"
@@ -12,7 +11,6 @@ import { startDeployment } from "./start.ts"
 
 export interface ServeOptions {
   readonly version: string
-  readonly limits?: Partial<HttpLimits>
   /** The server listens; nothing else has started. */
   onListening(server: HttpServer): void
   /** All plugins have started; models are being opened. */
@@ -65,7 +63,6 @@ export const serveDeployment = (
       trustedProxies: settings.trustedProxies,
       log: resolve(container, Tokens.log),
       metrics: deployment.metrics,
-      ...(options.limits && { limits: options.limits }),
     })
     deployment.address.baseUrl ??= server.url
     const { role = "all" } = resolve(container, Tokens.deployment)

@@ -6,10 +6,12 @@ import { makeExchange, requestIdOf, type State } from "./exchange.ts"
 import type { HttpLimits } from "./limits.ts"
 import { sendError } from "./response/error-reply.ts"
 import type { Observer } from "./system/observe.ts"
+import type { HttpTimings } from "./timings.ts"
 
 export interface AppDeps {
   readonly log: Log
   readonly limits: HttpLimits
+  readonly timings: HttpTimings
   readonly inFlight: InFlight
   readonly observer: Observer
   readonly isDraining: () => boolean
@@ -20,7 +22,7 @@ export interface AppDeps {
 
 /** Gives a request its id and its log line, and counts it as in flight. Whatever is thrown below becomes a 500. */
 const exchangeOf =
-  ({ log, limits, inFlight, observer, isDraining }: AppDeps): Middleware<State> =>
+  ({ log, timings, inFlight, observer, isDraining }: AppDeps): Middleware<State> =>
   async (ctx, next) => {
     // response/ writes the replies: it knows about unread bodies, closed connections and streams that have begun
     ctx.respond = false
@@ -40,7 +42,7 @@ const exchangeOf =
         request_id: exchange.requestId,
         cause: cause instanceof Error ? cause.stack : String(cause),
       })
-      sendError(exchange, apiError("internal_error"), limits.lingerMs)
+      sendError(exchange, apiError("internal_error"), timings.lingerMs)
     }
     await closed
     inFlight.end(exchange)
@@ -58,12 +60,12 @@ const isDecodable = (path: string) => {
 
 /** Checks a request before its route is known. */
 const checkAddress =
-  ({ limits }: AppDeps): Middleware<State> =>
+  ({ limits, timings }: AppDeps): Middleware<State> =>
   (ctx, next) => {
     const { exchange } = ctx.state
     const { req } = ctx
     const refuse = (error: ReturnType<typeof apiError>) =>
-      sendError(exchange, error, limits.lingerMs)
+      sendError(exchange, error, timings.lingerMs)
     if ((req.url ?? "").length > limits.maxUrlLength) return refuse(apiError("uri_too_long"))
     if (req.httpVersion === "0.9")
       return refuse(apiError("invalid_http", "HTTP/0.9 is not served."))

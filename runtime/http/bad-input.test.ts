@@ -62,10 +62,10 @@ beforeAll(async () => {
     faulty("defect", Effect.die(new Error("secret detail"))),
     faulty("unprintable", Effect.succeed({ status: 200, json: 1n }) as never),
   ]
-  const limits = { maxBufferedBytes: 12 * 2 ** 20, lingerMs: 300 }
   fixture = await openHttpFixture({
     endpoints: [echo, thing, large, bytes, download, ...odd],
-    limits,
+    limits: { maxBufferedBytes: 12 * 2 ** 20 },
+    timings: { lingerMs: 300 },
   })
 })
 afterAll(() => fixture.close())

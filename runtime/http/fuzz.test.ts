@@ -18,7 +18,7 @@ let fixture: HttpFixture
 beforeAll(async () => {
   fixture = await openHttpFixture({
     endpoints: [echo, thing],
-    limits: {
+    timings: {
       lingerMs: 20,
       requestTimeoutMs: 150,
       headersTimeoutMs: 100,

@@ -18,7 +18,7 @@ const chunk = (content: string) => ({
 const open = async (events: Stream.Stream<unknown, ApiError>) => {
   fixture = await openHttpFixture({
     endpoints: [streaming(events, "/v1/chat/completions")],
-    limits: { pingMs: 10 },
+    timings: { pingMs: 10 },
   })
   return new OpenAI({ baseURL: `${fixture.url}/v1`, apiKey: goodKey, maxRetries: 0 })
 }

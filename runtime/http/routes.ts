@@ -51,7 +51,7 @@ const runner =
     }
     const exit = await exitOf(run(exchange, addressed), exchange)
     if (Exit.isSuccess(exit) || exchange.res.destroyed) return
-    sendError(exchange, toApiError(exit.cause, exchange, deps.log), deps.limits.lingerMs)
+    sendError(exchange, toApiError(exit.cause, exchange, deps.log), deps.timings.lingerMs)
   }
 
 /** The routes of `endpoints`, then the system routes: a plugin may take over `/`. */

@@ -6,16 +6,16 @@ import { type ApiError, apiError, type PortError } from "../../core/errors.ts"
 import type { Strings } from "../../core/json.ts"
 import type { Endpoint } from "../../core/ports/endpoint.ts"
 import type { Exchange } from "./exchange.ts"
-import type { HttpLimits } from "./limits.ts"
 import { type Authenticators, authenticate } from "./request/authenticate.ts"
 import { type BodyBudget, readBody } from "./request/body.ts"
 import { runMultipartIdempotently } from "./request/multipart-idempotency.ts"
 import { sendBytes, sendJson } from "./response/reply.ts"
 import { sendEvents } from "./response/sse.ts"
+import type { HttpTimings } from "./timings.ts"
 
 export interface ServeDeps extends Authenticators {
   readonly callPath: CallPath
-  readonly limits: HttpLimits
+  readonly timings: HttpTimings
   readonly budget: BodyBudget
   /** All plugins have started. */
   readonly isReady: () => boolean
@@ -125,14 +125,14 @@ const answerOf = (
 const send = (
   exchange: Exchange,
   answer: Answer,
-  { limits, countStream }: ServeDeps,
+  { timings, countStream }: ServeDeps,
 ): Effect.Effect<void, ApiError, Scope.Scope> =>
   Effect.suspend(() => {
     const { reply } = answer
     exchange.callId = reply.headers?.["x-call-id"]
-    if ("json" in reply) return Effect.sync(() => sendJson(exchange, reply, limits.lingerMs))
-    if ("bytes" in reply) return sendBytes(exchange, reply, limits.writeStallMs)
-    return sendEvents(exchange, reply, answer, { ...limits, countOpen: countStream })
+    if ("json" in reply) return Effect.sync(() => sendJson(exchange, reply, timings.lingerMs))
+    if ("bytes" in reply) return sendBytes(exchange, reply, timings.writeStallMs)
+    return sendEvents(exchange, reply, answer, { ...timings, countOpen: countStream })
   })
 
 /** One call over HTTP: authenticate -> body -> the call path -> reply. However it ends, its Scope closes, which settles the call. */

@@ -18,6 +18,7 @@
 import type { RequestListener, Server } from "node:http"
 import { Effect, type Scope } from "effect"
 import type { CallPath } from "../../core/call/contract.ts"
+import type { Json } from "../../core/json.ts"
 import type { Endpoint } from "../../core/ports/endpoint.ts"
 import type { HealthCheck } from "../../core/ports/health.ts"
 import type { Catalogue } from "../../core/services/catalogue.ts"
@@ -30,7 +31,7 @@ import { makeDrainer } from "./connection/drain.ts"
 import { makeInFlight } from "./connection/in-flight.ts"
 import { ListenError, listen, makeNodeServer, urlOf } from "./connection/listen.ts"
 import { defaultHttpLimits, type HttpLimits } from "./limits.ts"
-import { describeApi } from "./openapi/document.ts"
+import { type ApiTitle, describeApi } from "./openapi/document.ts"
 import type { Authenticators } from "./request/authenticate.ts"
 import { makeBodyBudget } from "./request/body.ts"
 import { expectsContinue } from "./request/expect-continue.ts"
@@ -38,12 +39,13 @@ import { answerUnrouted, makeRoutes, type RouteDeps } from "./routes.ts"
 import { makeReadiness } from "./system/health.ts"
 import { makeObserver } from "./system/observe.ts"
 import { systemRoutes } from "./system/system-routes.ts"
+import { defaultHttpTimings, type HttpTimings } from "./timings.ts"
 
 export interface HttpServerOptions extends Authenticators {
   readonly host: string
   /** 0: any free port. */
   readonly port: number
-  readonly about: { readonly name: string; readonly version: string }
+  readonly about: ApiTitle
   readonly callPath: CallPath
   /** `/readyz` lists the state of its models. */
   readonly catalogue: Catalogue
@@ -54,6 +56,7 @@ export interface HttpServerOptions extends Authenticators {
   readonly log: Log
   readonly metrics: ExposedMetrics
   readonly limits?: Partial<HttpLimits>
+  readonly timings?: Partial<HttpTimings>
   /** Addresses and networks whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies?: readonly string[]
 }
@@ -84,61 +87,64 @@ const handleRequests = (server: Server, handle: RequestListener): void => {
   server.on("checkExpectation", (req, res) => server.emit("request", req, res))
 }
 
-/** Listens at once; closing the Scope closes the server, cutting what `drain` has not ended. */
+/** The routes of the published endpoints, and their API document, which is made when it is first asked for. */
+const makeRouting = (about: ApiTitle, depsOf: (openApi: () => Json) => RouteDeps) => {
+  let endpoints: readonly Endpoint[] | undefined
+  let document: Json
+  const deps = depsOf(() => {
+    document ??= describeApi(about, endpoints ?? [])
+    return document
+  })
+  let routes = makeRoutes([], deps)
+  return {
+    routes: () => routes,
+    isPublished: () => endpoints !== undefined,
+    publish: (published: readonly Endpoint[]) => {
+      endpoints = published
+      document = undefined
+      routes = makeRoutes(published, deps)
+    },
+  }
+}
+
+/** Listens at once; closing the Scope closes the server, and aborts what `drain` has not ended. */
 export const makeHttpServer = (
   options: HttpServerOptions,
 ): Effect.Effect<HttpServer, ListenError, Scope.Scope> =>
   Effect.gen(function* () {
     const limits: HttpLimits = { ...defaultHttpLimits, ...options.limits }
-    const { log, metrics } = options
-    const server = makeNodeServer(limits)
+    const timings: HttpTimings = { ...defaultHttpTimings, ...options.timings }
+    const { about, log, metrics } = options
+    const { checkTimeoutMs, lingerMs } = timings
+    const server = makeNodeServer(limits, timings)
     const inFlight = makeInFlight()
     const observer = makeObserver(log, metrics)
-    const drainer = makeDrainer(server, inFlight, limits.settleMs)
+    const drainer = makeDrainer(server, inFlight, timings.settleMs)
     let isReady = false
-    let endpoints: readonly Endpoint[] | undefined
 
     const phase = () => (drainer.isDraining ? "draining" : isReady ? "serving" : "starting")
-    const readiness = yield* makeReadiness({
+    const readiness = yield* makeReadiness({ ...options, phase, checkTimeoutMs })
+    const routing = makeRouting(about, (openApi) => ({
       ...options,
-      phase,
-      checkTimeoutMs: limits.checkTimeoutMs,
-    })
-    let document: unknown
-    const openApi = () => {
-      document ??= describeApi(options.about, endpoints ?? [])
-      return document
-    }
-    const addressOf = makeAddressOf(options.trustedProxies ?? [])
-    const system = systemRoutes({
-      about: options.about,
-      readiness,
-      metrics,
-      openApi,
-      lingerMs: limits.lingerMs,
-    })
-    const deps: RouteDeps = {
-      ...options,
-      limits,
-      system,
+      timings,
+      system: systemRoutes({ about, readiness, metrics, openApi, lingerMs }),
       budget: makeBodyBudget(limits.maxBufferedBytes),
       isReady: () => isReady,
       countStream: observer.countStream,
-      addressOf,
-    }
-    let routes = makeRoutes([], deps)
-
+      addressOf: makeAddressOf(options.trustedProxies ?? []),
+    }))
     const app = makeApp({
       log,
       limits,
+      timings,
       inFlight,
       observer,
       isDraining: () => drainer.isDraining,
-      routes: () => routes,
-      unrouted: answerUnrouted(() => endpoints !== undefined, limits.lingerMs),
+      routes: routing.routes,
+      unrouted: answerUnrouted(routing.isPublished, lingerMs),
     })
     handleRequests(server, app.callback())
-    answerClientErrors(server, inFlight, log, limits.lingerMs)
+    answerClientErrors(server, inFlight, log, lingerMs)
     const address = yield* Effect.acquireRelease(listen(server, options.host, options.port), () =>
       drainer.drain(0),
     )
@@ -151,11 +157,7 @@ export const makeHttpServer = (
       get inFlight() {
         return inFlight.size
       },
-      publish: (published) => {
-        endpoints = published
-        document = undefined
-        routes = makeRoutes(published, deps)
-      },
+      publish: routing.publish,
       ready: () => {
         isReady = true
       },

@@ -18,15 +18,18 @@ const slow = defineEndpoint({
     }),
 })
 beforeAll(async () => {
-  const limits = {
+  const timings = {
     headersTimeoutMs: 300,
     requestTimeoutMs: 600,
     timeoutCheckMs: 50,
     keepAliveTimeoutMs: 400,
     lingerMs: 300,
-    maxConnections: 40,
   }
-  fixture = await openHttpFixture({ endpoints: [echo, thing, slow], limits })
+  fixture = await openHttpFixture({
+    endpoints: [echo, thing, slow],
+    limits: { maxConnections: 40 },
+    timings,
+  })
 })
 afterAll(() => fixture.close())
 

@@ -97,7 +97,7 @@ test("after the timeout a request without an answer gets 503", async () => {
 test("a client that does not read can't hold the drain up", async () => {
   fixture = await openHttpFixture({
     endpoints: [streaming(Stream.fromEffectRepeat(Effect.succeed({ pad: "x".repeat(10_000) })))],
-    limits: { settleMs: 200 },
+    timings: { settleMs: 200 },
   })
   const { socket } = await collect(fixture.port)
   socket.pause()

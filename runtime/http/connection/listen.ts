@@ -2,6 +2,7 @@ import { createServer, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Data, Effect } from "effect"
 import type { HttpLimits } from "../limits.ts"
+import type { HttpTimings } from "../timings.ts"
 
 /** The address can't be used; the message says what to do. */
 export class ListenError extends Data.TaggedError("ListenError")<{
@@ -35,13 +36,13 @@ export const listen = (
     })
   })
 
-export const makeNodeServer = (limits: HttpLimits): Server => {
+export const makeNodeServer = (limits: HttpLimits, timings: HttpTimings): Server => {
   const server = createServer({
     maxHeaderSize: limits.maxHeaderBytes,
-    headersTimeout: limits.headersTimeoutMs,
-    requestTimeout: limits.requestTimeoutMs,
-    connectionsCheckingInterval: limits.timeoutCheckMs,
-    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    headersTimeout: timings.headersTimeoutMs,
+    requestTimeout: timings.requestTimeoutMs,
+    connectionsCheckingInterval: timings.timeoutCheckMs,
+    keepAliveTimeout: timings.keepAliveTimeoutMs,
     keepAlive: true,
     noDelay: true,
     // app.ts refuses it: Node's own refusal has no body

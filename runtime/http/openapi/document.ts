@@ -75,11 +75,14 @@ const pathsOf = (endpoints: readonly Endpoint[], book: SchemaBook): Json => {
   return paths
 }
 
+/** The name and version of the deployment. */
+export interface ApiTitle {
+  readonly name: string
+  readonly version: string
+}
+
 /** The OpenAPI 3.1 document of the endpoints that this deployment has. */
-export const describeApi = (
-  about: { readonly name: string; readonly version: string },
-  endpoints: readonly Endpoint[],
-): Json => {
+export const describeApi = (about: ApiTitle, endpoints: readonly Endpoint[]): Json => {
   const book = makeSchemaBook(endpoints.flatMap(schemasOf))
   return {
     openapi: "3.1.0",

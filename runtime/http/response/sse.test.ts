@@ -117,7 +117,7 @@ test("an error before the first event keeps its status", async () => {
 
 test("an error after pings alone is the last event", async () => {
   const hand = byHand()
-  await open(hand.events, { limits: { pingMs: 20 } })
+  await open(hand.events, { timings: { pingMs: 20 } })
   const res = await ask()
   hand.fail(apiError("backend_timeout"))
   expect(await res.text()).toMatch(
@@ -180,7 +180,7 @@ test("line breaks inside of events stay inside of one data line", async () => {
 
 test("a quiet stream is pinged, also while its first event takes long", async () => {
   const hand = byHand()
-  await open(hand.events, { limits: { pingMs: 20 } })
+  await open(hand.events, { timings: { pingMs: 20 } })
   const res = await ask()
   expect(res.headers.get("content-type")).toContain("text/event-stream")
   hand.emit({ n: 1 })
@@ -245,7 +245,7 @@ test("a source that runs by itself is held back by a client that does not read, 
 
 test("a client that never reads is cut after a while", async () => {
   await open(Stream.fromEffectRepeat(Effect.succeed({ pad: "x".repeat(10_000) })), {
-    limits: { writeStallMs: 100 },
+    timings: { writeStallMs: 100 },
   })
   const socket = await openSocket(fixture.port)
   socket.pause()

@@ -124,7 +124,7 @@ test("checks: what fails, throws or hangs is named, and many askers cost one que
   let asked = 0
   const ask = Effect.sync(() => void asked++)
   await open({
-    limits: { checkTimeoutMs: 30 },
+    timings: { checkTimeoutMs: 30 },
     checkList: [
       { name: "fine", check: ask },
       { name: "down", check: Effect.fail("connection refused") },

@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import type { Json } from "../../../core/json.ts"
 import type { ExposedMetrics } from "../../services/metrics.ts"
 import type { Exchange } from "../exchange.ts"
+import type { ApiTitle } from "../openapi/document.ts"
 import { sendJson, sendText } from "../response/reply.ts"
 import type { Readiness } from "./health.ts"
 
@@ -13,7 +14,7 @@ export interface SystemRoute {
 }
 
 export interface SystemRouteDeps {
-  readonly about: { readonly name: string; readonly version: string }
+  readonly about: ApiTitle
   readonly readiness: Effect.Effect<Readiness>
   readonly metrics: ExposedMetrics
   readonly openApi: () => Json
