@@ -1,7 +1,6 @@
 import { Stream } from "effect"
 import type { ChatEvent, FinishReason } from "../../core/ports/model.ts"
-import { toLogprobs } from "./logprobs.ts"
-import type { Heading } from "./reply-encoding.ts"
+import { type Heading, toLogprobs } from "./reply-encoding.ts"
 import type { ChatChunk, ChatUsage, Delta, Logprobs } from "./reply-schema.ts"
 
 const chunk = (

@@ -8,18 +8,15 @@ import {
   type Reply,
 } from "../../core/ports/endpoint.ts"
 import type { ChatEvent } from "../../core/ports/model.ts"
-import type { Catalogue } from "../../core/services/catalogue.ts"
+import type { Catalogue, ModelEntry } from "../../core/services/catalogue.ts"
 import type { Clock } from "../../core/services/clock.ts"
 import type { Ids } from "../../core/services/ids.ts"
 import { toChunks } from "./chunk-encoding.ts"
-import { maxTokensOf } from "./max-tokens.ts"
-import { finishOf, type Heading, toCompletion } from "./reply-encoding.ts"
+import { finishOf, type Heading, toCompletion, usageNow } from "./reply-encoding.ts"
 import { ChatChunk, ChatCompletion } from "./reply-schema.ts"
 import { toRequest } from "./request-decoding.ts"
 import { ChatBody } from "./request-schema.ts"
 import { tidyCalls } from "./tool-call-deltas.ts"
-import { refuseUnsupported } from "./unsupported.ts"
-import { usageNow } from "./usage.ts"
 
 export interface ChatEndpointParts {
   readonly catalogue: Catalogue
@@ -49,6 +46,46 @@ const streamed = (call: Call<ChatBody>, heading: Heading, events: Events): Reply
       : undefined
   return { status: 200, events: toChunks(heading, events, usage) }
 }
+
+/** How many tokens the answer may have: what the request asks for, up to the model's limit, or the model's default. */
+const maxTokensOf = (body: ChatBody, entry: ModelEntry): Effect.Effect<number, ApiError> => {
+  const asked = body.max_tokens ?? body.max_completion_tokens
+  if (asked == null) return Effect.succeed(Math.min(entry.defaultMaxTokens, entry.maxOutputTokens))
+  if (asked <= entry.maxOutputTokens) return Effect.succeed(asked)
+  const param = body.max_tokens == null ? "max_completion_tokens" : "max_tokens"
+  return Effect.fail(
+    apiError(
+      "invalid_request_error",
+      `${param}: '${entry.id}' answers with at most ${entry.maxOutputTokens} tokens`,
+      { param },
+    ),
+  )
+}
+
+type Block = Exclude<NonNullable<ChatBody["messages"][number]["content"]>, string>[number]
+
+/** The path of the first image. */
+const imageIn = (body: ChatBody): string | undefined => {
+  for (const [m, { content }] of body.messages.entries())
+    if (Array.isArray(content)) {
+      const b = (content as readonly Block[]).findIndex((block) => block.type === "image_url")
+      if (b >= 0) return `messages[${m}].content[${b}].image_url`
+    }
+  return undefined
+}
+
+/** 400 `unsupported_parameter` for what is in the contract but not served yet: images. Nothing is ever dropped silently. */
+const refuseUnsupported = (body: ChatBody): Effect.Effect<void, ApiError> =>
+  Effect.suspend(() => {
+    const param = imageIn(body)
+    return param === undefined
+      ? Effect.void
+      : Effect.fail(
+          apiError("unsupported_parameter", `Image input is not available here yet (${param}).`, {
+            param,
+          }),
+        )
+  })
 
 const plan = (
   { catalogue, clock, ids }: ChatEndpointParts,

@@ -1,6 +1,8 @@
-import type { ChatEvent, FinishReason } from "../../core/ports/model.ts"
-import { toLogprobs } from "./logprobs.ts"
-import type { AnsweredCall, ChatCompletion, ChatUsage } from "./reply-schema.ts"
+import { rupiahNumber } from "../../core/money.ts"
+import type { Call } from "../../core/ports/endpoint.ts"
+import type { ChatEvent, FinishReason, TokenLogprob } from "../../core/ports/model.ts"
+import { noUsage } from "../../core/usage.ts"
+import type { AnsweredCall, ChatCompletion, ChatUsage, Logprobs } from "./reply-schema.ts"
 
 /** What the one completion, or all chunks of one answer, share. */
 export interface Heading {
@@ -9,6 +11,30 @@ export interface Heading {
   readonly created: number
   readonly model: string
 }
+
+/** What the meter of the call has read so far, and what that costs. */
+export const usageNow = (call: Pick<Call<unknown>, "used" | "cost">, model: string): ChatUsage => {
+  const used = call.used()
+  const usage = used[model] ?? noUsage
+  return {
+    prompt_tokens: usage.inputTokens,
+    completion_tokens: usage.outputTokens,
+    total_tokens: usage.inputTokens + usage.outputTokens,
+    cache_creation_input_tokens: usage.cacheWriteTokens,
+    cache_read_input_tokens: usage.cacheReadTokens,
+    prompt_tokens_details: { cached_tokens: usage.cacheReadTokens },
+    completion_tokens_details: { reasoning_tokens: usage.reasoningTokens },
+    cost_idr: rupiahNumber(call.cost()),
+  }
+}
+
+type TextLogprobs = NonNullable<Extract<ChatEvent, { type: "text" }>["logprobs"]>
+
+const plain = ({ token, logprob, bytes }: TokenLogprob) => ({ token, logprob, bytes: [...bytes] })
+
+export const toLogprobs = (tokens: TextLogprobs): Logprobs => ({
+  content: tokens.map((token) => ({ ...plain(token), top_logprobs: token.top.map(plain) })),
+})
 
 const only = <T extends ChatEvent["type"]>(events: readonly ChatEvent[], type: T) =>
   events.filter((event): event is Extract<ChatEvent, { type: T }> => event.type === type)

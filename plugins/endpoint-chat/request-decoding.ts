@@ -1,7 +1,12 @@
-import type { ChatRequest, ChatMessage as Message, Part, Sampling } from "../../core/ports/model.ts"
+import type {
+  ChatRequest,
+  ChatMessage as Message,
+  Part,
+  Sampling,
+  ToolDefinition,
+} from "../../core/ports/model.ts"
 import type { ChatMessage } from "./message-schema.ts"
 import type { ChatBody } from "./request-schema.ts"
-import { toFormat, toTools } from "./to-constraints.ts"
 
 const toParts = (content: ChatMessage["content"]): readonly Part[] => {
   if (content == null) return []
@@ -44,6 +49,41 @@ const toSampling = (body: ChatBody): Sampling => ({
 const toStop = (stop: ChatBody["stop"]): readonly string[] => {
   if (stop == null) return []
   return typeof stop === "string" ? [stop] : stop
+}
+
+type Tool = NonNullable<ChatBody["tools"]>[number]
+
+const toTool = ({ function: { name, description, parameters, strict } }: Tool): ToolDefinition => ({
+  name,
+  ...(description != null && { description }),
+  ...(parameters != null && { parameters }),
+  ...(strict != null && { strict }),
+})
+
+const toChoice = (choice: ChatBody["tool_choice"]): NonNullable<ChatRequest["toolChoice"]> => {
+  if (choice == null) return "auto"
+  return typeof choice === "string" ? choice : { name: choice.function.name }
+}
+
+const toTools = (
+  body: ChatBody,
+): Pick<ChatRequest, "tools" | "toolChoice" | "parallelToolCalls"> => {
+  if (!body.tools?.length) return {}
+  const parallel = body.parallel_tool_calls
+  return {
+    tools: body.tools.map(toTool),
+    toolChoice: toChoice(body.tool_choice),
+    ...(parallel != null && { parallelToolCalls: parallel }),
+  }
+}
+
+const toFormat = (format: ChatBody["response_format"]): Pick<ChatRequest, "responseFormat"> => {
+  if (format == null || format.type === "text") return {}
+  const asked = format.type === "json_object" ? format : format.json_schema
+  const close = asked.close_on_length === true && { closeOnLength: true }
+  if (format.type === "json_object") return { responseFormat: { type: "json_object", ...close } }
+  const { schema, strict } = format.json_schema
+  return { responseFormat: { type: "json_schema", schema, strict: strict === true, ...close } }
 }
 
 /** The wire's fields as the Model port has them. What `refuseUnsupported` keeps out is not translated. */

@@ -5,9 +5,9 @@ import { decodeBody } from "../../core/decode.ts"
 import { isApiError } from "../../core/errors.ts"
 import { runs } from "../../testing/property.ts"
 import { mediaTypeOf, toMedia } from "./image-decoding.ts"
+import { shorten, toBase64 } from "./reply-encoding.ts"
 import { readItems } from "./request-decoding.ts"
 import { EmbeddingsBody } from "./schema.ts"
-import { shorten, toBase64 } from "./vector.ts"
 
 const apiErrorOrSuccess = (exit: Exit.Exit<unknown, unknown>) =>
   Exit.isSuccess(exit) || isApiError(Option.getOrUndefined(Cause.findErrorOption(exit.cause)))

@@ -4,8 +4,7 @@ import { describe, expect, it } from "vitest"
 import { decodeBody } from "../../core/decode.ts"
 import { isApiError } from "../../core/errors.ts"
 import { callPathFixture, fakeChatModel, fakeRerankModel } from "../../testing/index.ts"
-import { makeRerankEndpoint } from "./endpoint.ts"
-import { rank } from "./ranking.ts"
+import { makeRerankEndpoint, rank } from "./endpoint.ts"
 import { RerankBody } from "./schema.ts"
 
 const good = {

@@ -5,7 +5,6 @@ import { type Call, defineEndpoint, megabyte, type Plan } from "../../core/ports
 import type { RerankEvent, RerankRequest } from "../../core/ports/model.ts"
 import type { Catalogue } from "../../core/services/catalogue.ts"
 import type { Ids } from "../../core/services/ids.ts"
-import { rank } from "./ranking.ts"
 import { RerankBody, RerankReply } from "./schema.ts"
 
 export interface RerankEndpointParts {
@@ -18,6 +17,17 @@ const toRequest = ({ query, documents, instruction }: RerankBody): RerankRequest
   documents,
   ...(instruction && { instruction }),
 })
+
+/** Best first; equal scores in the order of the documents. At most `top_n`. */
+export const rank = (events: readonly RerankEvent[], body: RerankBody): RerankReply["results"] =>
+  [...events]
+    .sort((a, b) => b.score - a.score || a.index - b.index)
+    .slice(0, body.top_n ?? events.length)
+    .map(({ index, score }) => ({
+      index,
+      relevance_score: score,
+      ...(body.return_documents === true && { document: { text: body.documents[index] ?? "" } }),
+    }))
 
 const toReply = (
   { ids }: RerankEndpointParts,

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { outcome } from "../testing/fixture.ts"
-import { attachment, mediaTypeOf } from "./disposition.ts"
+import { attachment, mediaTypeOf } from "./download.ts"
 import { fromForm, readFileName } from "./file-name.ts"
 
 const read = (name: string) => Effect.runSync(Effect.result(readFileName(name, "file")))
