@@ -104,6 +104,19 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     "limits.ts",
     "timings.ts",
   ],
+  "plugins/endpoint-files": [
+    "check",
+    "sweep",
+    "uploads",
+    "files",
+    "blobs",
+    "tenant.ts",
+    "free-plan.ts",
+    "deps.ts",
+    "settings.ts",
+    "tables.ts",
+  ],
+  "plugins/webhook-http": ["api", "delivery", "rows", "deps.ts", "settings.ts"],
 }
 
 /** The place of a file in its area's list, 0 at the top; -1 where its folder is missing in the list. */

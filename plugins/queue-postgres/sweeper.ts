@@ -4,7 +4,7 @@ import type { JobRows } from "./job-rows.ts"
 
 const dayMs = 86_400_000
 
-/** Now and every hour, until it is interrupted: dead letters that are old enough go. */
+/** Deletes old dead letters now and every hour, until it is interrupted. */
 export const sweepHourly = (
   rows: Pick<JobRows, "sweep">,
   keepDays: number,

@@ -53,7 +53,7 @@ it("finds nothing where deliveries wait, are retried, come back later, or are ov
   expect(await findings()).toEqual([])
 })
 
-it("a ticket that came back because its webhook was busy still counts, however often", async () => {
+it("an attempt that was deferred because its webhook was busy still counts, however often", async () => {
   const receiver = await api.receive()
   const held: import("node:http").ServerResponse[] = []
   receiver.answer = (reply) => void held.push(reply)
@@ -78,7 +78,7 @@ it("a ticket that came back because its webhook was busy still counts, however o
   for (const reply of held) reply.end()
 })
 
-it("queues a delivery again whose ticket is gone", async () => {
+it("queues a delivery again whose job is gone", async () => {
   const { delivery, webhook } = await failOnce()
   const sent: unknown[] = []
   const send: Queue["send"] = (_, payload, options) =>

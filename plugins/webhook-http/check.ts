@@ -1,14 +1,19 @@
 import { Effect } from "effect"
 import { type ConsistencyCheck, type Finding, inPages, type PortError } from "../../core/index.ts"
-import { keysOf, sendTicket, ticketJob, ticketOf } from "./delivery/delivery-attempt.ts"
-import { isTicketOf } from "./delivery/record-attempt.ts"
+import {
+  attemptKeys,
+  deliveryTerms,
+  nextAttemptOf,
+  scheduleAttempt,
+} from "./delivery/delivery-attempt.ts"
+import { isAttemptDue } from "./delivery/record-attempt.ts"
 import type { WebhookDeps } from "./deps.ts"
 import { makeDeliveryRows, type PendingRow } from "./rows/delivery-rows.ts"
 
 const subjectOf = ({ id, webhook_id, owner }: PendingRow): string =>
   `delivery ${id} of webhook ${webhook_id}${owner === null ? "" : ` of account ${owner}`}`
 
-/** An event may be told while its webhook is deleted; its first attempt then gives it up. */
+/** An event may be emitted while its webhook is deleted; its first attempt then gives it up. */
 const graceMs = 60_000
 
 const queueAgain = (
@@ -16,30 +21,31 @@ const queueAgain = (
   row: PendingRow,
 ): Effect.Effect<void, PortError> =>
   Effect.suspend(() =>
-    sendTicket(
+    scheduleAttempt(
       queue,
-      ticketOf(row),
+      nextAttemptOf(row),
       Math.max(0, (row.next_attempt_at?.getTime() ?? 0) - clock.nowMs()),
     ),
   )
 
 /**
- * Delivery and ticket change together, so a delivery that stands where it stood before and after the look into the queue had its ticket in between, or has lost it.
+ * A delivery and its job change in one transaction, so a delivery that is unchanged before and after the look into
+ * the queue had its job in between, or has lost it.
  */
-const withoutTicket = (
+const withoutJob = (
   deps: WebhookDeps,
   rows: readonly PendingRow[],
 ): Effect.Effect<readonly Finding[], PortError> =>
   Effect.gen(function* () {
     const deliveries = makeDeliveryRows(deps.database)
     const held = yield* deps.queue.held(
-      ticketJob,
-      rows.flatMap((row) => keysOf(ticketOf(row))),
+      deliveryTerms,
+      rows.flatMap((row) => attemptKeys(nextAttemptOf(row))),
     )
     const findings: Finding[] = []
     for (const row of rows) {
-      if (keysOf(ticketOf(row)).some((key) => held.has(key))) continue
-      if (!isTicketOf(ticketOf(row), yield* deliveries.find(row.id))) continue
+      if (attemptKeys(nextAttemptOf(row)).some((key) => held.has(key))) continue
+      if (!isAttemptDue(nextAttemptOf(row), yield* deliveries.find(row.id))) continue
       findings.push({
         subject: subjectOf(row),
         problem: "it waits, but nothing in the queue will make its attempt",
@@ -67,7 +73,7 @@ export const deliveryCheck = (deps: WebhookDeps): ConsistencyCheck => ({
         ({ url, created_at }) => url === null && created_at.getTime() <= before,
       )
       const waiting = rows.filter(({ url }) => url !== null)
-      return Effect.map(withoutTicket(deps, waiting), (lost) => [
+      return Effect.map(withoutJob(deps, waiting), (lost) => [
         ...gone.map((row) => withoutWebhook(deps, row)),
         ...lost,
       ])

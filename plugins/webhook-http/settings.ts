@@ -8,13 +8,13 @@ const count = (value: number, most: number) =>
 const style = "svc" as const
 
 export const Settings = Schema.Struct({
-  /** `svc`: the header Svc-Signature. `standard`: webhook-id, webhook-timestamp and webhook-signature, as Standard Webhooks has them. */
+  /** `svc`: the header Svc-Signature. `standard`: webhook-id, webhook-timestamp and webhook-signature, as Standard Webhooks defines them. */
   style: Schema.Literals(["svc", "standard"])
     .annotate({ default: style })
     .pipe(Schema.withDecodingDefaultKey(Effect.succeed(style))),
-  /** Deliveries on their way to one webhook at once, from one process. */
+  /** Concurrent deliveries to one webhook, from one process. */
   perWebhook: count(4, 100),
-  /** Deliveries on their way, or waiting for their webhook, at once in one process. */
+  /** Deliveries of one process that run or wait for their webhook. */
   atOnce: count(500, 5_000),
   /** How long deliveries can be listed. */
   keepDays: count(30, 3_650),

@@ -1,24 +1,24 @@
 import { Cause, Effect } from "effect"
 import type { PortError } from "../../core/index.ts"
-import { sendTicket, ticketOf } from "./delivery/delivery-attempt.ts"
+import { nextAttemptOf, scheduleAttempt } from "./delivery/delivery-attempt.ts"
 import type { WebhookDeps } from "./deps.ts"
 import { makeDeliveryRows } from "./rows/delivery-rows.ts"
 
 const dayMs = 86_400_000
-/** A ticket that is later than this is lost: its payload died, or somebody emptied the queue. */
-export const strayMs = 15 * 60_000
+/** A pending delivery whose attempt is later than this has lost its job: the job died, or somebody emptied the queue. */
+export const overdueMs = 15 * 60_000
 
-/** Deliveries that nobody would make any more get a new ticket, or end when their webhook is gone; old ones are deleted. Answers how many got one. */
+/** Queues deliveries without a job again, or gives them up when their webhook was deleted; deletes old ones. Returns the number of queued deliveries. */
 export const upkeep = (deps: WebhookDeps): Effect.Effect<number, PortError> =>
   Effect.gen(function* () {
     const { database, clock, queue, settings } = deps
     const rows = makeDeliveryRows(database)
     const nowMs = clock.nowMs()
     let sent = 0
-    for (const row of yield* rows.stray(new Date(nowMs - strayMs))) {
+    for (const row of yield* rows.overdue(new Date(nowMs - overdueMs))) {
       if (row.url === null) yield* rows.giveUp(row.id)
       else {
-        yield* sendTicket(queue, ticketOf(row), 0)
+        yield* scheduleAttempt(queue, nextAttemptOf(row), 0)
         sent++
       }
     }

@@ -1,19 +1,19 @@
 import { Effect } from "effect"
 import { type ApiError, apiError, isId, type PortError, type Tenant } from "../../../core/index.ts"
-import { sendTicket, ticketOf } from "../delivery/delivery-attempt.ts"
+import { nextAttemptOf, scheduleAttempt } from "../delivery/delivery-attempt.ts"
 import { bodyOf, enqueue } from "../delivery/emitter.ts"
 import { makeSecret } from "../delivery/signature.ts"
 import type { WebhookDeps } from "../deps.ts"
 import { makeDeliveryRows } from "../rows/delivery-rows.ts"
 import { makeRegistrationRows } from "../rows/registration-rows.ts"
-import type { DeliveryRow, RegistrationRow } from "./reply-encoding.ts"
+import type { DeliveryRow, RegistrationRow } from "../rows/tables.ts"
 import type { CreateWebhook } from "./schema.ts"
 
 export const maxWebhooks = 20
 export const bothSignMs = 24 * 60 * 60_000
 
 type Failure = ApiError | PortError
-/** The only moment at which the secret itself is there. */
+/** The only moment at which the plain secret is known. */
 interface WithSecret {
   readonly row: RegistrationRow
   readonly secret: string
@@ -21,14 +21,14 @@ interface WithSecret {
 
 const missing = (what: string) => Effect.fail(apiError("not_found", `There is no such ${what}.`))
 
-/** This tenant's webhook; those of others look like none. */
+/** Fails with `not_found` for another tenant's webhook, too. */
 export const findWebhook = (
   deps: WebhookDeps,
   tenant: Tenant,
   id: string,
 ): Effect.Effect<RegistrationRow, Failure> =>
   isId(id)
-    ? Effect.flatMap(makeRegistrationRows(deps.database).get(tenant, id), (row) =>
+    ? Effect.flatMap(makeRegistrationRows(deps.database).find(tenant, id), (row) =>
         row ? Effect.succeed(row) : missing("webhook"),
       )
     : missing("webhook")
@@ -36,7 +36,7 @@ export const findWebhook = (
 export const createWebhook = (
   deps: WebhookDeps,
   tenant: Tenant,
-  wanted: CreateWebhook,
+  request: CreateWebhook,
 ): Effect.Effect<WithSecret, Failure> =>
   deps.database.transaction((tx) =>
     Effect.gen(function* () {
@@ -47,7 +47,7 @@ export const createWebhook = (
           `This account has ${maxWebhooks} webhooks, and more are not allowed: delete one first.`,
         )
       const secret = makeSecret()
-      const { url, events, description } = wanted
+      const { url, events, description } = request
       const row = {
         id: deps.ids.make("wh-"),
         url,
@@ -77,7 +77,7 @@ export const rotateSecret = (
     return row ? { row, secret } : yield* missing("webhook")
   })
 
-/** What waits for a retry is given up. */
+/** Gives up the deliveries that wait for a retry. */
 export const deleteWebhook = (
   deps: WebhookDeps,
   tenant: Tenant,
@@ -106,7 +106,7 @@ export const testWebhook = (
     )
   })
 
-/** From whatever state it is in, a new round of attempts begins now. */
+/** Begins a new round of attempts now, whatever the delivery's state. */
 export const redeliver = (
   deps: WebhookDeps,
   tenant: Tenant,
@@ -118,7 +118,7 @@ export const redeliver = (
     return yield* deps.database.transaction((tx) =>
       Effect.gen(function* () {
         const row = isId(delivery)
-          ? yield* makeDeliveryRows(deps.database).again(
+          ? yield* makeDeliveryRows(deps.database).beginRound(
               id,
               delivery,
               new Date(deps.clock.nowMs()),
@@ -126,7 +126,7 @@ export const redeliver = (
             )
           : undefined
         if (!row) return yield* missing("delivery")
-        yield* sendTicket(deps.queue, ticketOf(row), 0, tx)
+        yield* scheduleAttempt(deps.queue, nextAttemptOf(row), 0, tx)
         return row
       }),
     )

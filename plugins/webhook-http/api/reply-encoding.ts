@@ -1,9 +1,5 @@
-import type { Selectable } from "kysely"
-import type { WebhookTables } from "../rows/tables.ts"
-import type { Attempt, Delivery, WebhookReply } from "./schema.ts"
-
-export type RegistrationRow = Selectable<WebhookTables["webhook_registration"]>
-export type DeliveryRow = Selectable<WebhookTables["webhook_delivery"]>
+import { attemptsOf, type DeliveryRow, type RegistrationRow } from "../rows/tables.ts"
+import type { Delivery, WebhookReply } from "./schema.ts"
 
 const seconds = (at: Date): number => Math.floor(at.getTime() / 1000)
 const secondsOrNull = (at: Date | null): number | null => at && seconds(at)
@@ -19,9 +15,6 @@ export const toWebhook = (row: RegistrationRow): WebhookReply => ({
   last_error: row.last_error,
   created_at: seconds(row.created_at),
 })
-
-export const attemptsOf = (row: Pick<DeliveryRow, "attempts">): readonly Attempt[] =>
-  JSON.parse(row.attempts) as readonly Attempt[]
 
 export const toDelivery = (row: DeliveryRow): Delivery => ({
   id: row.id,

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { atMostCharacters, optional } from "../../../core/index.ts"
 
-/** What a webhook can ask for. `webhook.test` comes unasked. */
+/** The events that a webhook can subscribe to. `webhook.test` is sent on request only. */
 export const knownEvents = ["batch.completed", "batch.failed"] as const
 export const maxUrlLength = 2048
 export const maxDescription = 500
@@ -57,7 +57,7 @@ export const DeletedWebhook = Schema.Struct({
   deleted: Schema.Literal(true),
 }).annotate({ identifier: "DeletedWebhook" })
 
-export const Attempt = Schema.Struct({
+const Attempt = Schema.Struct({
   at: Schema.Int.annotate({ description: "When it began, in Unix seconds." }),
   status_code: Schema.NullOr(Schema.Int),
   error: Schema.NullOr(Schema.String),
@@ -66,7 +66,6 @@ export const Attempt = Schema.Struct({
     description: "Its first 4,096 bytes; null when nobody answered.",
   }),
 }).annotate({ identifier: "WebhookAttempt" })
-export type Attempt = typeof Attempt.Type
 
 export const Delivery = Schema.Struct({
   id: Schema.String,

@@ -37,7 +37,7 @@ import { CreateWebhook, DeletedWebhook, Delivery, NewWebhookReply, WebhookReply 
 const common = { access: "key", maxBodyBytes: megabyte } as const
 const item = "/v1/webhooks/{id}"
 
-/** Of replies that show a secret. */
+/** Headers of replies that show a secret. */
 const onlyOnce = { "cache-control": "no-store" }
 
 type Work = Effect.Effect<Reply, ApiError | PortError, Scope.Scope>
@@ -79,7 +79,7 @@ const list = (started: WhenStarted<WebhookDeps>) =>
           Effect.gen(function* () {
             const rows = makeRegistrationRows(deps.database)
             const before = yield* placeOf(page.after, (id) =>
-              Effect.map(rows.get(tenant, id), (row) => row?.seq),
+              Effect.map(rows.find(tenant, id), (row) => row?.seq),
             )
             const found = firstOf(yield* rows.list(tenant, page.limit + 1, before), page)
             return ok(toList(found.rows.map(toWebhook), found.hasMore))
@@ -88,7 +88,7 @@ const list = (started: WhenStarted<WebhookDeps>) =>
       ),
   })
 
-/** What can be said of the address now; where its name leads is looked at with every delivery. */
+/** Checks the URL itself; the addresses that its name resolves to are checked with every delivery. */
 const checkUrl = (started: WhenStarted<WebhookDeps>, url: string): Effect.Effect<void, ApiError> =>
   Effect.flatMap(started, ({ outbound }) => {
     const refusal = outbound.refusal(url)
@@ -199,7 +199,7 @@ const listDeliveries = (started: WhenStarted<WebhookDeps>) =>
           Effect.gen(function* () {
             const { id } = yield* findWebhook(deps, tenant, call.params.id ?? "")
             const rows = makeDeliveryRows(deps.database)
-            const before = yield* placeOf(page.after, (delivery) => rows.place(id, delivery))
+            const before = yield* placeOf(page.after, (delivery) => rows.seqOf(id, delivery))
             const found = firstOf(yield* rows.list(id, page.limit + 1, before), page)
             return ok(toList(found.rows.map(toDelivery), found.hasMore))
           }),

@@ -1,44 +1,47 @@
 import { Effect, Schema } from "effect"
 import type { JobHandler, PortError, Queue, Transaction } from "../../../core/index.ts"
-import type { DeliveryRow } from "../api/reply-encoding.ts"
+import type { DeliveryRow } from "../rows/tables.ts"
 
-/** The right to make one attempt. Void when the delivery has gone on since. */
-export const Ticket = Schema.Struct({
+/** The job of making one attempt of a delivery. Void when the delivery has gone on since. */
+export const DeliveryAttempt = Schema.Struct({
   delivery: Schema.String,
   /** Deliveries to one webhook wait for each other, not for those to others. */
   webhook: Schema.String,
   round: Schema.Int,
   tries: Schema.Int,
-  /** How often it had to come back because its webhook was busy. */
+  /** How often it was deferred because its webhook was busy. */
   deferred: Schema.Int,
 })
-export type Ticket = typeof Ticket.Type
+export type DeliveryAttempt = typeof DeliveryAttempt.Type
 
-/** The part of the job handler that a sender needs. */
-export const ticketJob = {
+/** The part of the job handler that a sender needs. `attempts` counts crashes: the retry schedule of webhooks is in retry-schedule.ts. */
+export const deliveryTerms = {
   name: "webhook-delivery",
-  codec: Ticket,
+  codec: DeliveryAttempt,
   leaseMs: 30_000,
   attempts: 30,
 } as const
 
-type Turn = Pick<Ticket, "delivery" | "round" | "tries">
-const turnKey = ({ delivery, round, tries }: Turn, parity: number): string =>
+type Identity = Pick<DeliveryAttempt, "delivery" | "round" | "tries">
+const keyWith = ({ delivery, round, tries }: Identity, parity: number): string =>
   `${delivery}/${round}/${tries}/${parity}`
 
-/** A ticket that comes back later is sent while the one before it runs, so it needs the other of two keys. */
-export const keyOf = (ticket: Ticket): string => turnKey(ticket, ticket.deferred % 2)
+/** A deferred attempt is sent while the job before it still holds its key, so it alternates between two keys. */
+export const attemptKey = (attempt: DeliveryAttempt): string =>
+  keyWith(attempt, attempt.deferred % 2)
 
-/** All keys that the tickets of one attempt can have. */
-export const keysOf = (turn: Turn): readonly string[] => [turnKey(turn, 0), turnKey(turn, 1)]
+/** Both keys that the jobs of one attempt can have. */
+export const attemptKeys = (attempt: Identity): readonly string[] => [
+  keyWith(attempt, 0),
+  keyWith(attempt, 1),
+]
 
-/** The one of the attempt that a delivery stands before. */
-export const ticketOf = ({
+export const nextAttemptOf = ({
   id,
   webhook_id,
   round,
   tries,
-}: Pick<DeliveryRow, "id" | "webhook_id" | "round" | "tries">): Ticket => ({
+}: Pick<DeliveryRow, "id" | "webhook_id" | "round" | "tries">): DeliveryAttempt => ({
   delivery: id,
   webhook: webhook_id,
   round,
@@ -46,12 +49,16 @@ export const ticketOf = ({
   deferred: 0,
 })
 
-export const sendTicket = (
+export const scheduleAttempt = (
   queue: Queue,
-  ticket: Ticket,
+  attempt: DeliveryAttempt,
   delayMs: number,
   tx?: Transaction,
 ): Effect.Effect<void, PortError> => {
-  const handler: JobHandler<Ticket> = { ...ticketJob, concurrency: 1, run: () => Effect.void }
-  return queue.send(handler, ticket, { key: keyOf(ticket), delayMs }, tx)
+  const handler: JobHandler<DeliveryAttempt> = {
+    ...deliveryTerms,
+    concurrency: 1,
+    run: () => Effect.void,
+  }
+  return queue.send(handler, attempt, { key: attemptKey(attempt), delayMs }, tx)
 }

@@ -129,7 +129,7 @@ describe("a delivery", () => {
     expect(receiver.received).toHaveLength(3)
   })
 
-  it("that waits is sent again at once when that is asked for; its old ticket is void", async () => {
+  it("that waits is sent again at once when that is asked for; its old attempt is void", async () => {
     const receiver = await api.receive()
     receiver.answer = status(500)
     const { id } = await api.register(receiver.url)
@@ -248,7 +248,7 @@ describe("a delivery", () => {
     ])
   })
 
-  it("whose ticket was lost gets a new one; an old one is forgotten", async () => {
+  it("whose job was lost gets a new one; an old one is forgotten", async () => {
     const receiver = await api.receive()
     const { id } = await api.register(receiver.url)
     await api.emit()

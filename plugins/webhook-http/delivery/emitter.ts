@@ -6,19 +6,19 @@ import {
   type Transaction,
   type Webhook,
 } from "../../../core/index.ts"
-import type { DeliveryRow } from "../api/reply-encoding.ts"
 import type { WebhookDeps } from "../deps.ts"
 import { makeDeliveryRows, type NewDelivery } from "../rows/delivery-rows.ts"
 import { makeRegistrationRows } from "../rows/registration-rows.ts"
-import { sendTicket, ticketOf } from "./delivery-attempt.ts"
+import type { DeliveryRow } from "../rows/tables.ts"
+import { nextAttemptOf, scheduleAttempt } from "./delivery-attempt.ts"
 
 const maxBodyLength = 1_000_000
 
-/** The bytes that are signed and sent, now and with every retry. */
+/** The exact text that is signed and sent with every attempt. */
 export const bodyOf = (event: string, nowMs: number, data: Json): string =>
   JSON.stringify({ event, created: Math.floor(nowMs / 1000), data: data ?? null })
 
-/** The delivery and its first ticket. */
+/** Stores a delivery and schedules its first attempt. */
 export const enqueue = (
   deps: WebhookDeps,
   delivery: Omit<NewDelivery, "at">,
@@ -29,14 +29,14 @@ export const enqueue = (
       { ...delivery, at: new Date(deps.clock.nowMs()) },
       tx,
     )
-    yield* sendTicket(deps.queue, ticketOf(row), 0, tx)
+    yield* scheduleAttempt(deps.queue, nextAttemptOf(row), 0, tx)
     return row
   })
 
 export const makeEmitter = (deps: WebhookDeps): Webhook => {
   const store = (tenant: Tenant, event: string, body: string) => (tx: Transaction) =>
     Effect.gen(function* () {
-      for (const id of yield* makeRegistrationRows(deps.database).listening(tenant, event, tx))
+      for (const id of yield* makeRegistrationRows(deps.database).subscribed(tenant, event, tx))
         yield* enqueue(
           deps,
           { id: deps.ids.make("whd-"), webhook_id: id, event, body, once: false },

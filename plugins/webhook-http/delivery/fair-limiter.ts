@@ -1,45 +1,49 @@
 import { Effect, Option, Semaphore } from "effect"
 
-/** How many may stand in line for one webhook while there is room enough for all. */
-const waitingPerWebhook = 100
+/** The number of deliveries that may wait for one webhook's permits while less than half of all permits are taken. */
+const maxWaiting = 100
 
-export interface WebhookGateOptions {
+export interface FairLimiterOptions {
+  /** Permits of one webhook: its concurrent deliveries. */
   readonly perWebhook: number
-  /** Permits of the whole server. */
+  /** Permits of the whole process. */
   readonly atOnce: number
 }
 
 /**
- * Deliveries to one webhook wait for each other. One that is slow holds a few places and no more, the fewer the more crowded the house is:
- * it takes dozens of slow ones at once until nothing is left for the others.
+ * A bulkhead: deliveries to one webhook share its few permits, so a slow receiver does not delay the others.
+ * Once half of all permits are taken, nobody may wait any more; it takes dozens of slow receivers to use up the rest.
  */
-export const makeWebhookGate = ({ perWebhook, atOnce }: WebhookGateOptions) => {
-  const webhooks = new Map<string, { inside: number; readonly places: Semaphore.Semaphore }>()
+export const makeFairLimiter = ({ perWebhook, atOnce }: FairLimiterOptions) => {
+  const webhooks = new Map<string, { entered: number; readonly permits: Semaphore.Semaphore }>()
   let total = 0
 
   const enter = (webhook: string) => {
-    const found = webhooks.get(webhook) ?? { inside: 0, places: Semaphore.makeUnsafe(perWebhook) }
+    const bulkhead = webhooks.get(webhook) ?? {
+      entered: 0,
+      permits: Semaphore.makeUnsafe(perWebhook),
+    }
     const isCrowded = total * 2 >= atOnce
-    if (found.inside >= (isCrowded ? perWebhook : perWebhook + waitingPerWebhook)) return undefined
-    webhooks.set(webhook, found)
-    found.inside++
+    if (bulkhead.entered >= (isCrowded ? perWebhook : perWebhook + maxWaiting)) return undefined
+    webhooks.set(webhook, bulkhead)
+    bulkhead.entered++
     total++
-    return found
+    return bulkhead
   }
   const leave = (webhook: string) => {
-    const found = webhooks.get(webhook)
-    if (!found) return
+    const bulkhead = webhooks.get(webhook)
+    if (!bulkhead) return
     total--
-    found.inside--
-    if (found.inside === 0) webhooks.delete(webhook)
+    bulkhead.entered--
+    if (bulkhead.entered === 0) webhooks.delete(webhook)
   }
 
-  /** None: the webhook has too many already; nothing was done. */
+  /** Returns None without running `work` when too many deliveries of the webhook run or wait already. */
   return <A, E>(webhook: string, work: Effect.Effect<A, E>): Effect.Effect<Option.Option<A>, E> =>
     Effect.suspend(() => {
-      const entered = enter(webhook)
-      if (!entered) return Effect.succeed(Option.none())
-      return entered.places
+      const bulkhead = enter(webhook)
+      if (!bulkhead) return Effect.succeed(Option.none())
+      return bulkhead.permits
         .withPermits(1)(work)
         .pipe(Effect.map(Option.some), Effect.ensuring(Effect.sync(() => leave(webhook))))
     })

@@ -1,18 +1,18 @@
 import { Effect } from "effect"
 import type { PortError, Transaction } from "../../../core/index.ts"
-import { attemptsOf, type DeliveryRow, type RegistrationRow } from "../api/reply-encoding.ts"
 import type { WebhookDeps } from "../deps.ts"
 import { makeDeliveryRows } from "../rows/delivery-rows.ts"
 import { makeRegistrationRows } from "../rows/registration-rows.ts"
-import { sendTicket, type Ticket, ticketOf } from "./delivery-attempt.ts"
-import { isGone, type Verdict, verdictOf } from "./retry-schedule.ts"
-import type { Ended } from "./send-attempt.ts"
+import { attemptsOf, type DeliveryRow, type RegistrationRow } from "../rows/tables.ts"
+import { type DeliveryAttempt, nextAttemptOf, scheduleAttempt } from "./delivery-attempt.ts"
+import { isGone, type Outcome, outcomeOf } from "./retry-schedule.ts"
+import type { EndedAttempt } from "./send-attempt.ts"
 
-/** Of one delivery, the latest. */
+/** The number of latest attempts that are kept of a delivery. */
 const maxAttemptsKept = 20
 
-/** What the webhook shows from now on. A success makes it active again, also that of a test. */
-const stateAfter = (row: RegistrationRow, { attempt, endedMs }: Ended) => {
+/** The webhook's state after the attempt. Any success makes it active again, that of a test, too. */
+const stateAfter = (row: RegistrationRow, { attempt, endedMs }: EndedAttempt) => {
   const last_delivery_at = new Date(endedMs)
   if (attempt.error === null)
     return { status: "active", last_delivery_at, last_error: null, failing_since: null } as const
@@ -23,49 +23,54 @@ const stateAfter = (row: RegistrationRow, { attempt, endedMs }: Ended) => {
   return { status, last_delivery_at, last_error: attempt.error, failing_since } as const
 }
 
-const withAttempt = (delivery: DeliveryRow, { attempt }: Ended): string =>
+const withAttempt = (delivery: DeliveryRow, { attempt }: EndedAttempt): string =>
   JSON.stringify([...attemptsOf(delivery), attempt].slice(-maxAttemptsKept))
 
-const isTurnOf = (ticket: Ticket, row: DeliveryRow): boolean =>
-  row.round === ticket.round && row.tries === ticket.tries
+const isSameAttempt = (attempt: DeliveryAttempt, row: DeliveryRow): boolean =>
+  row.round === attempt.round && row.tries === attempt.tries
 
-export const isTicketOf = (ticket: Ticket, row: DeliveryRow | undefined): row is DeliveryRow =>
-  row !== undefined && row.state === "pending" && isTurnOf(ticket, row)
+export const isAttemptDue = (
+  attempt: DeliveryAttempt,
+  row: DeliveryRow | undefined,
+): row is DeliveryRow => row !== undefined && row.state === "pending" && isSameAttempt(attempt, row)
 
-/** The delivery moves: to its end, or to the next attempt with a ticket for it. */
-const moveOn = (
+/** Ends the delivery, or schedules its next attempt. */
+const advance = (
   { database, queue, clock }: WebhookDeps,
   delivery: DeliveryRow,
-  ended: Ended,
-  verdict: Verdict,
+  ended: EndedAttempt,
+  outcome: Outcome,
   tx: Transaction,
 ): Effect.Effect<void, PortError> =>
   Effect.gen(function* () {
     const next =
-      verdict.state === "pending"
-        ? { tries: delivery.tries + 1, atMs: ended.endedMs + verdict.waitMs }
+      outcome.state === "pending"
+        ? { tries: delivery.tries + 1, atMs: ended.endedMs + outcome.waitMs }
         : undefined
-    const outcome = {
-      state: verdict.state,
+    const stored = {
+      state: outcome.state,
       tries: delivery.tries + 1,
       next_attempt_at: next ? new Date(next.atMs) : null,
       attempts: withAttempt(delivery, ended),
     }
-    yield* makeDeliveryRows(database).record(delivery.id, outcome, tx)
+    yield* makeDeliveryRows(database).record(delivery.id, stored, tx)
     if (next)
-      yield* sendTicket(
+      yield* scheduleAttempt(
         queue,
-        ticketOf({ ...delivery, ...next }),
+        nextAttemptOf({ ...delivery, ...next }),
         Math.max(0, next.atMs - clock.nowMs()),
         tx,
       )
   })
 
-/** Writes down how an attempt ended, and what follows from it, all or nothing. When the delivery has gone on meanwhile (redelivered, given up), it was an attempt all the same, but nothing follows. */
+/**
+ * Records how an attempt ended and moves the delivery and its webhook on, in one transaction.
+ * When the delivery has gone on meanwhile (redelivered, given up), the attempt is recorded, but nothing follows from it.
+ */
 export const recordAttempt = (
   deps: WebhookDeps,
-  ticket: Ticket,
-  ended: Ended,
+  attempt: DeliveryAttempt,
+  ended: EndedAttempt,
 ): Effect.Effect<void, PortError> => {
   const { database, random, metrics, log } = deps
   const registrations = makeRegistrationRows(database)
@@ -75,8 +80,8 @@ export const recordAttempt = (
     "Attempts to deliver an event to a webhook.",
     ["outcome"],
   )
-  const verdictOn = ({ tries, round_at, once }: DeliveryRow): Verdict =>
-    verdictOf(
+  const outcomeFor = ({ tries, round_at, once }: DeliveryRow): Outcome =>
+    outcomeOf(
       { tries, beganMs: round_at.getTime(), once },
       ended.attempt.error === null,
       ended.endedMs,
@@ -84,22 +89,22 @@ export const recordAttempt = (
     )
   return database.transaction((tx) =>
     Effect.gen(function* () {
-      // the webhook first, as its deletion does
-      const registration = yield* registrations.lock(ticket.webhook, tx)
-      const delivery = yield* deliveries.lock(ticket.delivery, tx)
+      // locked in the order of a webhook's deletion: the webhook first
+      const registration = yield* registrations.lock(attempt.webhook, tx)
+      const delivery = yield* deliveries.lock(attempt.delivery, tx)
       if (!registration || !delivery) return
       const after = stateAfter(registration, ended)
       const isDisabled = after.status === "disabled"
-      const verdict = isDisabled ? ({ state: "giveup" } as const) : verdictOn(delivery)
+      const outcome = isDisabled ? ({ state: "giveup" } as const) : outcomeFor(delivery)
       // a success counts also when the delivery was given up meanwhile
       const isCurrent =
-        isTurnOf(ticket, delivery) &&
-        (delivery.state === "pending" || verdict.state === "succeeded")
-      if (isCurrent) yield* moveOn(deps, delivery, ended, verdict, tx)
+        isSameAttempt(attempt, delivery) &&
+        (delivery.state === "pending" || outcome.state === "succeeded")
+      if (isCurrent) yield* advance(deps, delivery, ended, outcome, tx)
       else yield* deliveries.record(delivery.id, { attempts: withAttempt(delivery, ended) }, tx)
-      yield* registrations.note(registration.id, after, tx)
-      attempts.add(1, { outcome: verdict.state })
-      // what is sent again to one that is disabled already is tried all the same
+      yield* registrations.update(registration.id, after, tx)
+      attempts.add(1, { outcome: outcome.state })
+      // a redelivery to a webhook that was disabled before does not disable it anew
       if (!isDisabled || registration.status === "disabled") return
       yield* deliveries.giveUpAll(registration.id, tx)
       log.info("webhook.disabled", "a webhook was disabled", { webhook: registration.id })

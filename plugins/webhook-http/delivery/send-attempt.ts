@@ -1,39 +1,38 @@
 import { Effect } from "effect"
 import { PortError } from "../../../core/index.ts"
-import type { DeliveryRow, RegistrationRow } from "../api/reply-encoding.ts"
-import type { Attempt } from "../api/schema.ts"
 import type { WebhookDeps } from "../deps.ts"
+import type { AttemptRecord, DeliveryRow, RegistrationRow } from "../rows/tables.ts"
 import { headersOf } from "./signature.ts"
 
 export const timeoutMs = 10_000
 export const maxResponseBytes = 4_096
 
-export interface Ended {
-  readonly attempt: Attempt
+export interface EndedAttempt {
+  readonly attempt: AttemptRecord
   readonly endedMs: number
 }
 
 type Deps = Pick<WebhookDeps, "clock" | "outbound" | "secrets" | "settings">
 
-/** Those that sign now: the new one, and for a day after a rotation the old one too. */
+/** The secrets that sign now: the new one, and for a day after a rotation the old one, too. Undefined: they cannot be decrypted. */
 const secretsOf = (
   { secrets }: Deps,
   row: RegistrationRow,
   nowMs: number,
 ): readonly string[] | undefined => {
   const secret = secrets.decrypt(row.secret)
-  const isOldGood =
+  const isOldValid =
     row.old_secret !== null &&
     row.old_secret_until !== null &&
     nowMs < row.old_secret_until.getTime()
-  const old = isOldGood ? secrets.decrypt(row.old_secret ?? "") : undefined
+  const old = isOldValid ? secrets.decrypt(row.old_secret ?? "") : undefined
   return secret === undefined ? undefined : [secret, ...(old === undefined ? [] : [old])]
 }
 
-const cannotOpen = new PortError({
+const cannotDecrypt = new PortError({
   port: "webhook",
   message:
-    "a webhook's secret was sealed by a server with another secret; give all servers the same RAKIT_SECRET_KEY",
+    "a webhook's secret was encrypted by a server with another secret; give all servers the same RAKIT_SECRET_KEY",
 })
 
 const errorOf = (status: number): string | null => {
@@ -43,28 +42,28 @@ const errorOf = (status: number): string | null => {
     : `HTTP ${status}`
 }
 
-/** NUL is no text to PostgreSQL clients, and of no use to people. */
+/** PostgreSQL's text cannot hold NUL. */
 const textOf = (body: Uint8Array): string =>
   Buffer.from(body).toString("utf8").replaceAll("\0", "\ufffd")
 
-/** Sends it once. What the receiver does is an outcome, not a failure. */
-export const attemptDelivery = (
+/** Sends the delivery once. An error of the receiver is an outcome, not a failure. */
+export const sendAttempt = (
   deps: Deps,
   row: RegistrationRow,
   delivery: DeliveryRow,
-): Effect.Effect<Ended, PortError> =>
+): Effect.Effect<EndedAttempt, PortError> =>
   Effect.suspend(() => {
     const { clock, outbound, settings } = deps
     const startMs = clock.nowMs()
     const beganMs = clock.monotonicMs()
     const seconds = Math.floor(startMs / 1000)
     const secrets = secretsOf(deps, row, startMs)
-    if (!secrets) return Effect.fail(cannotOpen)
+    if (!secrets) return Effect.fail(cannotDecrypt)
     const ended = (
       status_code: number | null,
       error: string | null,
       response_body: string | null,
-    ): Ended => ({
+    ): EndedAttempt => ({
       attempt: {
         at: seconds,
         status_code,

@@ -10,7 +10,7 @@ export interface Signed {
   readonly event: string
   readonly body: string
   readonly seconds: number
-  /** The new one first; two for a while after a rotation. */
+  /** The new secret first; two for a while after a rotation. */
   readonly secrets: readonly string[]
 }
 
@@ -22,7 +22,7 @@ const svc = ({ seconds, body, secrets }: Signed): Strings => {
   return { "Svc-Signature": [`t=${seconds}`, ...signatures].join(",") }
 }
 
-/** Standard Webhooks: the key is what the text behind `whsec_` stands for in base64. */
+/** Standard Webhooks (standardwebhooks.com): the key is the text behind `whsec_`, decoded from base64. */
 const standard = ({ id, seconds, body, secrets }: Signed): Strings => {
   const keys = secrets.map((secret) => Buffer.from(secret.slice(prefix.length), "base64"))
   const signatures = keys.map(

@@ -1,8 +1,7 @@
 import { Effect } from "effect"
 import { sql } from "kysely"
 import type { Database, PortError, Transaction } from "../../../core/index.ts"
-import type { DeliveryRow } from "../api/reply-encoding.ts"
-import type { WebhookTables } from "./tables.ts"
+import type { DeliveryRow, WebhookTables } from "./tables.ts"
 
 export type NewDelivery = Pick<DeliveryRow, "id" | "webhook_id" | "event" | "body" | "once"> & {
   readonly at: Date
@@ -19,14 +18,16 @@ export type PendingRow = Pick<
 
 const perSweep = 2_000
 
-const reading = (database: Database) => {
+/** What the API shows of one webhook's deliveries. */
+const listing = (database: Database) => {
   const db = () => database.queries<WebhookTables>()
   return {
     find: (id: string): Effect.Effect<DeliveryRow | undefined, PortError> =>
       database.run(() =>
         db().selectFrom("webhook_delivery").selectAll().where("id", "=", id).executeTakeFirst(),
       ),
-    place: (webhook: string, id: string): Effect.Effect<bigint | undefined, PortError> =>
+    /** The delivery's place in lists; undefined when there is no such delivery of the webhook. */
+    seqOf: (webhook: string, id: string): Effect.Effect<bigint | undefined, PortError> =>
       Effect.map(
         database.run(() =>
           db()
@@ -53,7 +54,14 @@ const reading = (database: Database) => {
           .limit(limit)
           .execute(),
       ),
-    /** All that wait, in the order they were made; `url` is null where the webhook is gone. */
+  }
+}
+
+/** What the sweeper and the consistency check look for. */
+const maintaining = (database: Database) => {
+  const db = () => database.queries<WebhookTables>()
+  return {
+    /** The pending deliveries in the order of creation; `url` is null where the webhook was deleted. */
     pending: (after: bigint, limit: number): Effect.Effect<readonly PendingRow[], PortError> =>
       database.run(() =>
         db()
@@ -76,8 +84,8 @@ const reading = (database: Database) => {
           .limit(limit)
           .execute(),
       ),
-    /** Should have been made long ago: their tickets are lost. */
-    stray: (
+    /** Pending deliveries whose attempt was due before `before`: their job is lost. */
+    overdue: (
       before: Date,
     ): Effect.Effect<readonly (DeliveryRow & { readonly url: string | null })[], PortError> =>
       database.run(() =>
@@ -92,14 +100,22 @@ const reading = (database: Database) => {
           .limit(perSweep)
           .execute(),
       ),
+    /** Deletes ended deliveries that were created before `before`. Returns the number of deleted rows. */
+    sweep: (before: Date): Effect.Effect<number, PortError> =>
+      Effect.map(
+        database.run(() =>
+          sql`DELETE FROM webhook_delivery WHERE id IN (
+            SELECT id FROM webhook_delivery WHERE created_at <= ${before} AND state <> 'pending' LIMIT ${perSweep} FOR UPDATE SKIP LOCKED)`.execute(
+            db(),
+          ),
+        ),
+        ({ numAffectedRows = 0n }) => Number(numAffectedRows),
+      ),
   }
 }
 
-const writing = (database: Database) => {
+const attempting = (database: Database) => {
   const db = (tx?: Transaction) => database.queries<WebhookTables>(tx)
-  const asVoid = (query: () => Promise<unknown>): Effect.Effect<void, PortError> =>
-    Effect.asVoid(database.run(query))
-  const ended = { state: "giveup", next_attempt_at: null } as const
   return {
     insert: ({ at, ...row }: NewDelivery, tx: Transaction): Effect.Effect<DeliveryRow, PortError> =>
       database.run(() =>
@@ -127,9 +143,13 @@ const writing = (database: Database) => {
           .executeTakeFirst(),
       ),
     record: (id: string, set: Partial<StoredOutcome>, tx: Transaction) =>
-      asVoid(() => db(tx).updateTable("webhook_delivery").set(set).where("id", "=", id).execute()),
+      Effect.asVoid(
+        database.run(() =>
+          db(tx).updateTable("webhook_delivery").set(set).where("id", "=", id).execute(),
+        ),
+      ),
     /** Begins a new round. */
-    again: (
+    beginRound: (
       webhook: string,
       id: string,
       at: Date,
@@ -149,6 +169,15 @@ const writing = (database: Database) => {
           .returningAll()
           .executeTakeFirst(),
       ),
+  }
+}
+
+const givingUp = (database: Database) => {
+  const db = (tx?: Transaction) => database.queries<WebhookTables>(tx)
+  const asVoid = (query: () => Promise<unknown>): Effect.Effect<void, PortError> =>
+    Effect.asVoid(database.run(query))
+  const ended = { state: "giveup", next_attempt_at: null } as const
+  return {
     giveUp: (id: string, tx?: Transaction) =>
       asVoid(() =>
         db(tx)
@@ -165,22 +194,12 @@ const writing = (database: Database) => {
           .where((eb) => eb.and({ webhook_id: webhook, state: "pending" }))
           .execute(),
       ),
-    /** Deletes what has ended and is old. Answers how many. */
-    sweep: (before: Date): Effect.Effect<number, PortError> =>
-      Effect.map(
-        database.run(() =>
-          sql`DELETE FROM webhook_delivery WHERE id IN (
-            SELECT id FROM webhook_delivery WHERE created_at <= ${before} AND state <> 'pending' LIMIT ${perSweep} FOR UPDATE SKIP LOCKED)`.execute(
-            db(),
-          ),
-        ),
-        ({ numAffectedRows = 0n }) => Number(numAffectedRows),
-      ),
   }
 }
 
 export const makeDeliveryRows = (database: Database) => ({
-  ...reading(database),
-  ...writing(database),
+  ...listing(database),
+  ...maintaining(database),
+  ...attempting(database),
+  ...givingUp(database),
 })
-export type DeliveryRows = ReturnType<typeof makeDeliveryRows>

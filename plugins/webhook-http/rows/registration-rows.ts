@@ -1,20 +1,19 @@
 import { Effect } from "effect"
 import { sql } from "kysely"
 import type { Database, PortError, Tenant, Transaction } from "../../../core/index.ts"
-import type { RegistrationRow } from "../api/reply-encoding.ts"
-import type { WebhookTables } from "./tables.ts"
+import type { RegistrationRow, WebhookTables } from "./tables.ts"
 
 export type NewRegistration = Pick<
   RegistrationRow,
   "id" | "url" | "events" | "description" | "secret" | "created_at"
 >
 
-const own = ({ account, mode }: Tenant) => ({ account, mode })
+const ownedBy = ({ account, mode }: Tenant) => ({ account, mode })
 
 const reading = (database: Database) => {
   const db = (tx?: Transaction) => database.queries<WebhookTables>(tx)
   return {
-    get: (
+    find: (
       tenant: Tenant,
       id: string,
       tx?: Transaction,
@@ -23,10 +22,10 @@ const reading = (database: Database) => {
         db(tx)
           .selectFrom("webhook_registration")
           .selectAll()
-          .where((eb) => eb.and({ ...own(tenant), id }))
+          .where((eb) => eb.and({ ...ownedBy(tenant), id }))
           .executeTakeFirst(),
       ),
-    /** The newest first, those before `before`. */
+    /** Newest first, those before `before`. */
     list: (
       tenant: Tenant,
       limit: number,
@@ -36,13 +35,14 @@ const reading = (database: Database) => {
         db()
           .selectFrom("webhook_registration")
           .selectAll()
-          .where((eb) => eb.and(own(tenant)))
+          .where((eb) => eb.and(ownedBy(tenant)))
           .$if(before !== undefined, (query) => query.where("seq", "<", before ?? 0n))
           .orderBy("seq", "desc")
           .limit(limit)
           .execute(),
       ),
-    listening: (
+    /** Returns the ids of the active webhooks that asked for the event. */
+    subscribed: (
       tenant: Tenant,
       event: string,
       tx: Transaction,
@@ -52,13 +52,13 @@ const reading = (database: Database) => {
           db(tx)
             .selectFrom("webhook_registration")
             .select("id")
-            .where((eb) => eb.and({ ...own(tenant), status: "active" }))
+            .where((eb) => eb.and({ ...ownedBy(tenant), status: "active" }))
             .where(sql<boolean>`${event} = ANY(events)`)
             .execute(),
         ),
         (rows) => rows.map(({ id }) => id),
       ),
-    find: (id: string): Effect.Effect<RegistrationRow | undefined, PortError> =>
+    findById: (id: string): Effect.Effect<RegistrationRow | undefined, PortError> =>
       database.run(() =>
         db().selectFrom("webhook_registration").selectAll().where("id", "=", id).executeTakeFirst(),
       ),
@@ -68,7 +68,7 @@ const reading = (database: Database) => {
 const writing = (database: Database) => {
   const db = (tx?: Transaction) => database.queries<WebhookTables>(tx)
   return {
-    /** Until the transaction ends nobody else makes one for this tenant. */
+    /** Until the transaction ends nobody else can create a webhook of this tenant. */
     count: (tenant: Tenant, tx: Transaction): Effect.Effect<number, PortError> =>
       database.run(async () => {
         await sql`SELECT pg_advisory_xact_lock(hashtextextended(${`webhook ${tenant.account} ${tenant.mode}`}, 0))`.execute(
@@ -77,7 +77,7 @@ const writing = (database: Database) => {
         const { many } = await db(tx)
           .selectFrom("webhook_registration")
           .select((eb) => eb.fn.countAll<string>().as("many"))
-          .where((eb) => eb.and(own(tenant)))
+          .where((eb) => eb.and(ownedBy(tenant)))
           .executeTakeFirstOrThrow()
         return Number(many)
       }),
@@ -89,11 +89,11 @@ const writing = (database: Database) => {
       database.run(() =>
         db(tx)
           .insertInto("webhook_registration")
-          .values({ ...own(tenant), ...row, status: "active" })
+          .values({ ...ownedBy(tenant), ...row, status: "active" })
           .returningAll()
           .executeTakeFirstOrThrow(),
       ),
-    /** The secret so far signs until `oldUntil` as well. */
+    /** The old secret keeps signing until `oldUntil`. */
     rotate: (
       tenant: Tenant,
       id: string,
@@ -104,22 +104,29 @@ const writing = (database: Database) => {
         db()
           .updateTable("webhook_registration")
           .set({ old_secret: sql<string>`secret`, old_secret_until: oldUntil, secret })
-          .where((eb) => eb.and({ ...own(tenant), id }))
+          .where((eb) => eb.and({ ...ownedBy(tenant), id }))
           .returningAll()
           .executeTakeFirst(),
       ),
-    /** Answers whether there was one. */
+    /** Returns whether there was one. */
     remove: (tenant: Tenant, id: string, tx: Transaction): Effect.Effect<boolean, PortError> =>
       Effect.map(
         database.run(() =>
           db(tx)
             .deleteFrom("webhook_registration")
-            .where((eb) => eb.and({ ...own(tenant), id }))
+            .where((eb) => eb.and({ ...ownedBy(tenant), id }))
             .executeTakeFirst(),
         ),
         ({ numDeletedRows }) => numDeletedRows > 0n,
       ),
-    /** Of a delivery that is to be made. Locked, so that outcomes are written one after the other. */
+  }
+}
+
+/** The state that attempts change. */
+const recording = (database: Database) => {
+  const db = (tx?: Transaction) => database.queries<WebhookTables>(tx)
+  return {
+    /** Locks the webhook of an attempt, so that outcomes are recorded one after the other. */
     lock: (id: string, tx: Transaction): Effect.Effect<RegistrationRow | undefined, PortError> =>
       database.run(() =>
         db(tx)
@@ -129,7 +136,7 @@ const writing = (database: Database) => {
           .forUpdate()
           .executeTakeFirst(),
       ),
-    note: (
+    update: (
       id: string,
       set: Pick<RegistrationRow, "status" | "last_delivery_at" | "last_error" | "failing_since">,
       tx: Transaction,
@@ -145,5 +152,5 @@ const writing = (database: Database) => {
 export const makeRegistrationRows = (database: Database) => ({
   ...reading(database),
   ...writing(database),
+  ...recording(database),
 })
-export type RegistrationRows = ReturnType<typeof makeRegistrationRows>

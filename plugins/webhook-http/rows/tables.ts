@@ -1,8 +1,19 @@
-import type { Generated } from "kysely"
+import type { Generated, Selectable } from "kysely"
+
+/** What is kept of an attempt that has ended. */
+export interface AttemptRecord {
+  /** When it began, in Unix seconds. */
+  readonly at: number
+  readonly status_code: number | null
+  /** Null when it succeeded. */
+  readonly error: string | null
+  readonly duration_ms: number
+  readonly response_body: string | null
+}
 
 export interface WebhookTables {
   readonly webhook_registration: {
-    /** In the order they were made. */
+    /** The order of creation. */
     readonly seq: Generated<bigint>
     readonly id: string
     readonly account: string
@@ -11,15 +22,15 @@ export interface WebhookTables {
     readonly events: readonly string[]
     readonly description: string | null
     readonly status: "active" | "disabled"
-    /** Sealed, like the old one. */
+    /** Encrypted, like the old one. */
     readonly secret: string
     readonly old_secret: string | null
-    /** Until then both sign. */
+    /** Until then both secrets sign. */
     readonly old_secret_until: Date | null
     readonly created_at: Date
-    /** The end of the last attempt of any delivery. */
+    /** When the last attempt of any delivery ended. */
     readonly last_delivery_at: Date | null
-    /** Of that attempt; null when it succeeded. */
+    /** The error of that attempt; null when it succeeded. */
     readonly last_error: string | null
     /** The first failure since the last success. */
     readonly failing_since: Date | null
@@ -32,16 +43,22 @@ export interface WebhookTables {
     /** The exact text that is sent. */
     readonly body: string
     readonly state: "pending" | "succeeded" | "giveup"
-    /** A test: one attempt. */
+    /** A test has one attempt. */
     readonly once: boolean
-    /** Goes up with every redelivery: tickets of an earlier round are void. */
+    /** Goes up with every redelivery: queued attempts of an earlier round are void. */
     readonly round: number
-    /** Attempts of this round that have ended. */
+    /** The number of attempts of this round that have ended. */
     readonly tries: number
     readonly round_at: Date
     readonly next_attempt_at: Date | null
-    /** `Attempt[]` as JSON. */
+    /** `AttemptRecord[]` as JSON. */
     readonly attempts: Generated<string>
     readonly created_at: Date
   }
 }
+
+export type RegistrationRow = Selectable<WebhookTables["webhook_registration"]>
+export type DeliveryRow = Selectable<WebhookTables["webhook_delivery"]>
+
+export const attemptsOf = (row: Pick<DeliveryRow, "attempts">): readonly AttemptRecord[] =>
+  JSON.parse(row.attempts) as readonly AttemptRecord[]
