@@ -11,10 +11,10 @@ import {
   type Settlement,
 } from "../../core/index.ts"
 import { isAboutItems, isUnknownOutcome } from "./failure.ts"
-import { type GatherOptions, makeGatherer } from "./gather.ts"
+import { type GatherOptions, makeGatherer } from "./group-commit.ts"
 import type { Settings } from "./settings.ts"
 import { makeStatements, type Statements, type Verdict } from "./statements.ts"
-import { makeStrays, type Strays } from "./strays.ts"
+import { makeStrays, type Strays } from "./in-doubt-calls.ts"
 
 export interface LedgerParts {
   readonly database: Database

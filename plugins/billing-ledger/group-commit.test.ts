@@ -1,7 +1,7 @@
 import { Effect, Exit } from "effect"
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
 import { PortError } from "../../core/index.ts"
-import { makeGatherer } from "./gather.ts"
+import { makeGatherer } from "./group-commit.ts"
 
 const options = { maxItems: 3, maxInFlight: 1, maxWaiting: 5 }
 const sqlError = (code: string) =>
