@@ -4,11 +4,11 @@ import type { Database, Micros, PortError } from "../../core/index.ts"
 
 export type EntryType = "grant" | "charge" | "adjustment"
 
-/** One row of the ledger, as its account sees it. */
+/** A row of `ledger_transfer`, seen from its account. */
 export interface Entry {
   readonly id: bigint
   readonly type: EntryType
-  /** Below zero when money left the account. */
+  /** Negative when money left the account. */
   readonly amountMicros: Micros
   readonly balanceMicros: Micros
   readonly at: Date
@@ -25,12 +25,12 @@ export interface EntryQuery {
   readonly fromMs?: number | undefined
   readonly toMs?: number | undefined
   /** Only entries older than this one. */
-  readonly after?: Place | undefined
+  readonly after?: EntryPosition | undefined
   readonly limit: number
 }
 
-/** Where an entry stands in the order of its account: times never go back there, and ids tell those of one time apart. */
-export interface Place {
+/** The sort key of an entry within its account: times never go back there, and ids break ties. */
+export interface EntryPosition {
   readonly at: Date
   readonly id: bigint
 }
@@ -41,7 +41,7 @@ const typed = {
   charge: sql`AND type = 'charge'`,
 }
 
-/** The newest first. */
+/** Newest first. */
 export const readEntries = (
   database: Database,
   { account, type, fromMs, toMs, after, limit }: EntryQuery,
@@ -52,7 +52,7 @@ export const readEntries = (
     ...(toMs === undefined ? [] : [sql`AND at < ${new Date(toMs)}`]),
     ...(after ? [sql`AND (at, id) < (${after.at}, ${String(after.id)}::bigint)`] : []),
   ]
-  // the page first, so that calls are looked up for its rows only
+  // the page is selected first, so that calls are joined to its rows only
   const page = sql`SELECT * FROM ledger_transfer WHERE account_id = ${account} ${conditions.length > 0 ? sql.join(conditions, sql` `) : sql``} ORDER BY at DESC, id DESC LIMIT ${limit}`
   const query = sql<Entry>`
     SELECT t.id, t.type, CASE WHEN t.credit_account = t.account_id THEN t.amount_micros ELSE -t.amount_micros END AS "amountMicros", t.balance_micros AS "balanceMicros",
@@ -64,15 +64,15 @@ export const readEntries = (
   )
 }
 
-/** Undefined when the account has no such entry. */
-export const findPlace = (
+/** Returns undefined when the account has no such entry. */
+export const findPosition = (
   database: Database,
   account: string,
   id: bigint,
-): Effect.Effect<Place | undefined, PortError> =>
+): Effect.Effect<EntryPosition | undefined, PortError> =>
   Effect.map(
     database.run(() =>
-      sql<Place>`SELECT at, id FROM ledger_transfer WHERE id = ${String(id)}::bigint AND account_id = ${account}`.execute(
+      sql<EntryPosition>`SELECT at, id FROM ledger_transfer WHERE id = ${String(id)}::bigint AND account_id = ${account}`.execute(
         database.queries(),
       ),
     ),

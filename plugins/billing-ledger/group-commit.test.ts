@@ -1,7 +1,7 @@
 import { Effect, Exit } from "effect"
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
 import { PortError } from "../../core/index.ts"
-import { makeGatherer } from "./group-commit.ts"
+import { makeGroupCommit } from "./group-commit.ts"
 
 const options = { maxItems: 3, maxInFlight: 1, maxWaiting: 5 }
 const sqlError = (code: string) =>
@@ -13,10 +13,10 @@ const sqlError = (code: string) =>
 const many = (n: number) => Array.from({ length: n }, (_, i) => i)
 const turn = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
 
-describe("gatherer", () => {
+describe("group commit", () => {
   it("sends the first at once, and what waits meanwhile together, in order", async () => {
     const groups: (readonly number[])[] = []
-    const gatherer = makeGatherer({
+    const group = makeGroupCommit({
       ...options,
       run: (items: readonly number[]) =>
         Effect.sync(() => groups.push(items)).pipe(
@@ -25,11 +25,11 @@ describe("gatherer", () => {
         ),
     })
     const answers = await Effect.runPromise(
-      Effect.forEach(many(6), gatherer.submit, { concurrency: "unbounded" }),
+      Effect.forEach(many(6), group.submit, { concurrency: "unbounded" }),
     )
     expect(answers).toEqual([0, 10, 20, 30, 40, 50])
     expect(groups).toEqual([[0], [1, 2, 3], [4, 5]])
-    await Effect.runPromise(gatherer.idle)
+    await Effect.runPromise(group.idle)
   })
 
   it("keeps at most so many statements in flight", async () => {
@@ -39,18 +39,18 @@ describe("gatherer", () => {
       Effect.sync(() => {
         most = Math.max(most, ++now)
       }).pipe(Effect.andThen(turn), Effect.ensuring(Effect.sync(() => now--)), Effect.as(items))
-    const gatherer = makeGatherer({ maxItems: 1, maxInFlight: 2, maxWaiting: 100, run })
-    await Effect.runPromise(Effect.forEach(many(20), gatherer.submit, { concurrency: "unbounded" }))
+    const group = makeGroupCommit({ maxItems: 1, maxInFlight: 2, maxWaiting: 100, run })
+    await Effect.runPromise(Effect.forEach(many(20), group.submit, { concurrency: "unbounded" }))
     expect(most).toBe(2)
   })
 
   it("refuses when too many wait", async () => {
-    const gatherer = makeGatherer({
+    const group = makeGroupCommit({
       ...options,
       run: (items: readonly number[]) => Effect.as(turn, items),
     })
     const exits = await Effect.runPromise(
-      Effect.forEach(many(8), (n) => Effect.exit(gatherer.submit(n)), { concurrency: "unbounded" }),
+      Effect.forEach(many(8), (n) => Effect.exit(group.submit(n)), { concurrency: "unbounded" }),
     )
     expect(exits.map(Exit.isSuccess)).toEqual([true, true, true, true, true, true, false, false])
   })
@@ -61,9 +61,9 @@ describe("gatherer", () => {
         turn,
         items.includes(2) ? Effect.fail(sqlError("23505")) : Effect.succeed(items),
       )
-    const gatherer = makeGatherer({ ...options, run })
+    const group = makeGroupCommit({ ...options, run })
     const exits = await Effect.runPromise(
-      Effect.forEach(many(5), (n) => Effect.exit(gatherer.submit(n)), { concurrency: "unbounded" }),
+      Effect.forEach(many(5), (n) => Effect.exit(group.submit(n)), { concurrency: "unbounded" }),
     )
     expect(exits.map(Exit.isSuccess)).toEqual([true, true, false, true, true])
   })
@@ -72,56 +72,56 @@ describe("gatherer", () => {
     let down = true
     const run = (items: readonly number[]) =>
       Effect.andThen(turn, down ? Effect.fail(sqlError("ECONNREFUSED")) : Effect.succeed(items))
-    const gatherer = makeGatherer({ ...options, run })
+    const group = makeGroupCommit({ ...options, run })
     const exits = await Effect.runPromise(
-      Effect.forEach(many(4), (n) => Effect.exit(gatherer.submit(n)), { concurrency: "unbounded" }),
+      Effect.forEach(many(4), (n) => Effect.exit(group.submit(n)), { concurrency: "unbounded" }),
     )
     expect(exits.some(Exit.isSuccess)).toBe(false)
     down = false
-    expect(await Effect.runPromise(gatherer.submit(1))).toBe(1)
+    expect(await Effect.runPromise(group.submit(1))).toBe(1)
   })
 
   it("survives a statement that throws", async () => {
-    const gatherer = makeGatherer({
+    const group = makeGroupCommit({
       ...options,
       run: (): Effect.Effect<readonly number[], PortError> => {
         throw new Error("bug")
       },
     })
-    expect(Exit.hasDies(await Effect.runPromiseExit(gatherer.submit(1)))).toBe(true)
-    expect(Exit.hasDies(await Effect.runPromiseExit(gatherer.submit(2)))).toBe(true)
+    expect(Exit.hasDies(await Effect.runPromiseExit(group.submit(1)))).toBe(true)
+    expect(Exit.hasDies(await Effect.runPromiseExit(group.submit(2)))).toBe(true)
   })
 })
 
-describe("items that can wait", () => {
-  const patient = () => {
+describe("items that may linger", () => {
+  const openLingering = () => {
     const groups: (readonly number[])[] = []
     const run = (items: readonly number[]) =>
       Effect.sync(() => groups.push(items)).pipe(Effect.andThen(turn), Effect.as(items))
     return {
       groups,
-      gatherer: makeGatherer({
+      group: makeGroupCommit({
         ...options,
         run,
-        patience: { ms: 25, can: (n: number) => n >= 10 },
+        linger: { ms: 25, allows: (n: number) => n >= 10 },
       }),
     }
   }
   const submitted = (
-    gatherer: ReturnType<typeof patient>["gatherer"],
+    group: ReturnType<typeof openLingering>["group"],
     ...items: readonly number[]
-  ) => Promise.all(items.map((n) => Effect.runPromise(gatherer.submit(n))))
+  ) => Promise.all(items.map((n) => Effect.runPromise(group.submit(n))))
 
   beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }))
   afterEach(() => void vi.useRealTimers())
 
-  it("wait for company, but not for longer than they were told", async () => {
-    const { groups, gatherer } = patient()
-    const answers = submitted(gatherer, 10, 11)
+  it("wait for others, but not longer than the limit", async () => {
+    const { groups, group } = openLingering()
+    const answers = submitted(group, 10, 11)
     await vi.advanceTimersByTimeAsync(24)
     expect(groups).toEqual([])
     let isIdle = false
-    const idle = Effect.runPromise(gatherer.idle).then(() => {
+    const idle = Effect.runPromise(group.idle).then(() => {
       isIdle = true
     })
     await Effect.runPromise(turn)
@@ -132,10 +132,10 @@ describe("items that can wait", () => {
     await idle
   })
 
-  it("go out with one that can't, and when they fill a statement", async () => {
-    const { groups, gatherer } = patient()
-    expect(await submitted(gatherer, 10, 1)).toEqual([10, 1])
-    expect(await submitted(gatherer, 10, 11, 12)).toEqual([10, 11, 12])
+  it("go out with one that may not, and when they fill a statement", async () => {
+    const { groups, group } = openLingering()
+    expect(await submitted(group, 10, 1)).toEqual([10, 1])
+    expect(await submitted(group, 10, 11, 12)).toEqual([10, 11, 12])
     expect(groups).toEqual([
       [10, 1],
       [10, 11, 12],

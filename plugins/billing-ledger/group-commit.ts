@@ -2,18 +2,19 @@ import { Effect, Exit, Option } from "effect"
 import { PortError } from "../../core/index.ts"
 import { isAboutItems } from "./failure.ts"
 
-export interface GatherOptions<Item, Answer> {
-  /** Items of one statement. */
+export interface GroupCommitOptions<Item, Answer> {
+  /** Most items in one statement. */
   readonly maxItems: number
+  /** Most statements at once. */
   readonly maxInFlight: number
   readonly maxWaiting: number
-  /** Items for which `can` holds wait up to `ms` for company, unless another one goes out, or a statement ends, meanwhile. */
-  readonly patience?: { readonly ms: number; can(item: Item): boolean }
-  /** Answers in the order of the items. */
+  /** Items that `allows` accepts wait up to `ms` for others, unless another item goes out or a statement ends before that. */
+  readonly linger?: { readonly ms: number; allows(item: Item): boolean }
+  /** Returns one answer for each item, in their order. */
   readonly run: (items: readonly Item[]) => Effect.Effect<readonly Answer[], PortError>
 }
 
-export interface Gatherer<Item, Answer> {
+export interface GroupCommit<Item, Answer> {
   submit(item: Item): Effect.Effect<Answer, PortError>
   /** Ends when nothing waits and nothing is in flight. */
   readonly idle: Effect.Effect<void>
@@ -24,18 +25,25 @@ interface Waiting<Item, Answer> {
   readonly done: (exit: Exit.Exit<Answer, PortError>) => void
 }
 
+const tooBusy = (maxWaiting: number) =>
+  new PortError({
+    port: "billing",
+    message: `too busy: ${maxWaiting} calls already wait for the ledger`,
+    busy: true,
+  })
+
 /**
- * Group commit: an item goes out at once while a statement is free; what comes meanwhile waits and goes out together.
- * When a statement fails because of what is in it, its items go out one by one, so that a bad one does not take others with it.
+ * Group commit: an item goes out at once while a statement is free; items that arrive meanwhile wait and go out together.
+ * When a statement fails because of its data, its items are sent one by one, so that a bad item fails alone.
  */
-export const makeGatherer = <Item, Answer>(
-  options: GatherOptions<Item, Answer>,
-): Gatherer<Item, Answer> => {
-  const { patience } = options
+export const makeGroupCommit = <Item, Answer>(
+  options: GroupCommitOptions<Item, Answer>,
+): GroupCommit<Item, Answer> => {
+  const { linger } = options
   const waiting: Waiting<Item, Answer>[] = []
   const idlers = new Set<() => void>()
   let inFlight = 0
-  let lingering: NodeJS.Timeout | undefined
+  let lingerTimer: NodeJS.Timeout | undefined
 
   const send = (group: readonly Waiting<Item, Answer>[]): Effect.Effect<void> =>
     Effect.suspend(() => options.run(group.map(({ item }) => item))).pipe(
@@ -53,8 +61,8 @@ export const makeGatherer = <Item, Answer>(
     )
 
   const pump = (): void => {
-    clearTimeout(lingering)
-    lingering = undefined
+    clearTimeout(lingerTimer)
+    lingerTimer = undefined
     while (waiting.length > 0 && inFlight < options.maxInFlight) {
       inFlight++
       const finished = () => {
@@ -74,18 +82,10 @@ export const makeGatherer = <Item, Answer>(
     Effect.uninterruptible(
       Effect.callback<Answer, PortError>((resume) => {
         if (waiting.length >= options.maxWaiting)
-          return resume(
-            Effect.fail(
-              new PortError({
-                port: "billing",
-                message: `too busy: ${options.maxWaiting} calls already wait for the ledger`,
-                busy: true,
-              }),
-            ),
-          )
+          return resume(Effect.fail(tooBusy(options.maxWaiting)))
         waiting.push({ item, done: resume })
-        if (patience?.can(item) && waiting.length < options.maxItems)
-          lingering ??= setTimeout(pump, patience.ms)
+        if (linger?.allows(item) && waiting.length < options.maxItems)
+          lingerTimer ??= setTimeout(pump, linger.ms)
         else pump()
       }),
     )

@@ -18,7 +18,7 @@ afterAll(() => test.close())
 const calls = 300
 const limits = { ...defaultLimits, rpm: 1_000_000, rpd: 1_000_000 }
 
-/** On one connection, the one that made its plans while there were no calls: what came one after the other there is counted when it says so. */
+/** Reads on the one connection, whose plans were made while there were no calls; statistics of the calls before are flushed first. */
 const entriesRead = async (database: Database): Promise<number> => {
   const run = <Row>(text: ReturnType<typeof sql<Row>>) =>
     Effect.runPromise(database.run(() => text.execute(database.queries())))

@@ -1,33 +1,34 @@
 import type { Settlement } from "../../core/index.ts"
 
-export interface Strays {
+export interface InDoubtCalls {
   readonly size: number
+  /** Closes the call with this outcome from `dueMs` (Unix ms) on. */
   add(id: string, outcome: Settlement["outcome"], dueMs: number): void
-  /** Takes out what is due, up to `max`. */
+  /** Removes and returns up to `max` calls that are due. */
   take(nowMs: number, max: number): readonly Settlement[]
 }
 
 /**
- * Calls whose admission or settlement ended without an answer (the connection was lost): their holds and slots may be taken for good, so
- * the sweeper closes them later. The customer saw a failure: they cost nothing. Beyond `maxStrays` the oldest is forgotten until its replica ends.
+ * Calls whose admission or settlement lost its answer, because the connection broke: the statement may have been committed, so the sweep closes
+ * them later. The client saw a failure, so they cost nothing. Beyond `maxInDoubt` the oldest is dropped; it expires with its replica.
  */
-export const makeStrays = (maxStrays: number): Strays => {
-  const strays = new Map<
+export const makeInDoubtCalls = (maxInDoubt: number): InDoubtCalls => {
+  const inDoubt = new Map<
     string,
     { readonly outcome: Settlement["outcome"]; readonly dueMs: number }
   >()
   return {
     get size() {
-      return strays.size
+      return inDoubt.size
     },
     add: (id, outcome, dueMs) => {
-      strays.set(id, { outcome, dueMs })
-      const [oldest] = strays.keys()
-      if (strays.size > maxStrays && oldest !== undefined) strays.delete(oldest)
+      inDoubt.set(id, { outcome, dueMs })
+      const [oldest] = inDoubt.keys()
+      if (inDoubt.size > maxInDoubt && oldest !== undefined) inDoubt.delete(oldest)
     },
     take: (nowMs, max) => {
-      const taken = [...strays].filter(([, { dueMs }]) => dueMs <= nowMs).slice(0, max)
-      for (const [id] of taken) strays.delete(id)
+      const taken = [...inDoubt].filter(([, { dueMs }]) => dueMs <= nowMs).slice(0, max)
+      for (const [id] of taken) inDoubt.delete(id)
       return taken.map(([id, { outcome }]) => ({
         id,
         outcome,

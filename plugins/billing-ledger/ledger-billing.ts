@@ -11,41 +11,42 @@ import {
   type Settlement,
 } from "../../core/index.ts"
 import { isAboutItems, isUnknownOutcome } from "./failure.ts"
-import { type GatherOptions, makeGatherer } from "./group-commit.ts"
+import { type GroupCommitOptions, makeGroupCommit } from "./group-commit.ts"
+import { type InDoubtCalls, makeInDoubtCalls } from "./in-doubt-calls.ts"
 import type { Settings } from "./settings.ts"
-import { makeStatements, type Statements, type Verdict } from "./statements.ts"
-import { makeStrays, type Strays } from "./in-doubt-calls.ts"
+import type { AdmissionVerdict } from "./statement-values.ts"
+import { makeStatements, type Statements } from "./statements.ts"
 
-export interface LedgerParts {
+export interface LedgerBillingDeps {
   readonly database: Database
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
   readonly settings: Pick<Settings, "maxGathered" | "maxInFlight" | "maxWaiting">
-  /** Whose open calls these are; they expire with its lease. */
+  /** The owner of the calls that are admitted here; those still open expire with its lease. */
   readonly replica: string
 }
 
 export interface LedgerBilling extends Billing {
-  /** Closes what lost its answer. What fails is noted for the next time. */
-  readonly closeStrays: Effect.Effect<void, PortError>
+  /** Closes in-doubt calls that are due. Those that fail stay in doubt. */
+  readonly closeInDoubt: Effect.Effect<void, PortError>
   /** Ends when nothing waits for the database. */
   readonly idle: Effect.Effect<void>
 }
 
-const maxStrays = 10_000
-const straysPerTurn = 1_000
-/** Lines of a batch come by the dozen, and nobody waits for one of them. */
-const batchPatienceMs = 25
-/** A lost admission may still wait for its lock and commit; by then the server's statement timeout has ended it. */
+const maxInDoubt = 10_000
+const inDoubtPerTurn = 1_000
+/** Lines of a batch arrive by the dozen, and nobody waits for a single one. */
+const batchLingerMs = 25
+/** A lost admission may still wait for its lock and commit; after this time the server's statement timeout has ended it. */
 const lostAfterMs = 60_000
 
-/** Counts, and hands a refusal over as the error that the port names. */
-const makeAnswer = (metrics: Metrics) => {
+/** Counts the verdict and turns a refusal into the error of the port. */
+const toPortAnswer = (metrics: Metrics) => {
   const admissions = metrics.counter("rakit_admissions_total", "Calls by what admission said.", [
     "result",
   ])
-  return (request: AdmitRequest, { rate, refused }: Verdict) => {
+  return (request: AdmitRequest, { rate, refused }: AdmissionVerdict) => {
     if (request.counts !== "peek") admissions.add(1, { result: refused?.reason ?? "admitted" })
     return refused
       ? Effect.fail({ _tag: "Refusal" as const, ...refused, rate })
@@ -53,11 +54,11 @@ const makeAnswer = (metrics: Metrics) => {
   }
 }
 
-/** Gatherers for both kinds of statements. */
-const makeSteps = (
-  { clock, log, metrics, settings, replica }: LedgerParts,
+/** One group commit for admissions, one for settlements. */
+const makeGroups = (
+  { clock, log, metrics, settings, replica }: LedgerBillingDeps,
   statements: Statements,
-  strays: Strays,
+  inDoubt: InDoubtCalls,
 ) => {
   const gathered = metrics.histogram(
     "rakit_ledger_gathered_calls",
@@ -65,13 +66,13 @@ const makeSteps = (
     [1, 2, 4, 8, 16, 32, 64, 128],
     ["statement"],
   )
-  const gatherer = <Item, Answer>(
+  const group = <Item, Answer>(
     statement: string,
     run: (items: readonly Item[], nowMs: number) => Effect.Effect<readonly Answer[], PortError>,
-    patience?: GatherOptions<Item, Answer>["patience"],
+    linger?: GroupCommitOptions<Item, Answer>["linger"],
   ) =>
-    makeGatherer({
-      ...(patience && { patience }),
+    makeGroupCommit({
+      ...(linger && { linger }),
       maxItems: settings.maxGathered,
       maxInFlight: settings.maxInFlight,
       maxWaiting: settings.maxWaiting,
@@ -94,39 +95,39 @@ const makeSteps = (
   const lost = (requests: readonly AdmitRequest[]) => (error: PortError) =>
     Effect.sync(() => {
       if (isUnknownOutcome(error))
-        for (const { id } of requests) strays.add(id, "refused", clock.nowMs() + lostAfterMs)
+        for (const { id } of requests) inDoubt.add(id, "refused", clock.nowMs() + lostAfterMs)
     })
   return {
-    admissions: gatherer(
+    admissions: group(
       "admit",
       (requests: readonly AdmitRequest[], nowMs) =>
         Effect.tapError(statements.admit(requests, replica, nowMs), lost(requests)),
       {
-        ms: batchPatienceMs,
-        can: ({ parent }) => parent !== undefined,
+        ms: batchLingerMs,
+        allows: ({ parent }) => parent !== undefined,
       },
     ),
-    settlements: gatherer("settle", (items: readonly Settlement[], nowMs) =>
+    settlements: group("settle", (items: readonly Settlement[], nowMs) =>
       Effect.map(statements.settle(items, nowMs), () => items),
     ),
   }
 }
 
-/** Billing on PostgreSQL. Every step is one statement; concurrent steps share statements. */
-export const makeLedgerBilling = (parts: LedgerParts): LedgerBilling => {
-  const { clock } = parts
-  const statements = makeStatements(parts.database)
-  const strays = makeStrays(maxStrays)
-  const answer = makeAnswer(parts.metrics)
-  const { admissions, settlements } = makeSteps(parts, statements, strays)
+/** Billing on PostgreSQL. An admission or a settlement is one statement; concurrent ones share a statement. */
+export const makeLedgerBilling = (deps: LedgerBillingDeps): LedgerBilling => {
+  const { clock } = deps
+  const statements = makeStatements(deps.database)
+  const inDoubt = makeInDoubtCalls(maxInDoubt)
+  const answer = toPortAnswer(deps.metrics)
+  const { admissions, settlements } = makeGroups(deps, statements, inDoubt)
 
-  /** Whatever the reason: a call that could not be settled must not keep its hold. */
+  /** A call that could not be settled, whatever the reason, must not keep its hold. */
   const settleOne = (item: Settlement) =>
     settlements.submit(item).pipe(
       Effect.tapError((error) =>
         Effect.sync(() => {
           if (item.outcome !== "voided" || !isAboutItems(error))
-            strays.add(item.id, "voided", clock.nowMs())
+            inDoubt.add(item.id, "voided", clock.nowMs())
         }),
       ),
       Effect.uninterruptible,
@@ -139,7 +140,7 @@ export const makeLedgerBilling = (parts: LedgerParts): LedgerBilling => {
     )
 
   return {
-    closeStrays: Effect.suspend(() => settle(strays.take(clock.nowMs(), straysPerTurn))),
+    closeInDoubt: Effect.suspend(() => settle(inDoubt.take(clock.nowMs(), inDoubtPerTurn))),
     idle: Effect.andThen(admissions.idle, settlements.idle),
     admit: (request) =>
       Effect.flatMap(admissions.submit(request), (verdict) => answer(request, verdict)),

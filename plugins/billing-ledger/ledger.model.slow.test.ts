@@ -62,7 +62,7 @@ const usageOfAccounts = async (accounts: readonly string[]) => {
     }))
 }
 
-/** Each schedule begins in the middle of a month, and after those before it: they share the tables, and time goes on. */
+/** Each schedule begins in the middle of a month and after the previous ones: they share the tables, where time never goes back. */
 let latestMs = Date.UTC(2025, 11, 15, 12)
 const nextMonth = (): FakeClock =>
   fakeClock(
@@ -87,9 +87,9 @@ test.each([
         replica,
       })
       // without a heartbeat the replica counts as dead
-      const { beat, sweep, leave } = makeReplica(db.database, clock, replica, 30_000)
+      const { renew, sweep, release } = makeReplica(db.database, clock, replica, 30_000)
       const expireOpen = () => Effect.runPromise(Effect.asVoid(sweep))
-      const expireDue = () => Effect.runPromise(Effect.asVoid(Effect.all([beat, sweep, leave])))
+      const expireDue = () => Effect.runPromise(Effect.asVoid(Effect.all([renew, sweep, release])))
       const seen = await runSchedule(steps, {
         billing,
         clock,

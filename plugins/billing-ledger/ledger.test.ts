@@ -273,10 +273,10 @@ describe("when the database does not answer", () => {
     ledger = ledgerOn(losing(answers))
     expect(await Effect.runPromiseExit(ledger.admit(call(10n)))).toMatchObject({ _tag: "Failure" })
     answers.lose = false
-    await run(ledger.closeStrays)
+    await run(ledger.closeInDoubt)
     expect(await run(ledger.balance(account))).toEqual({ balanceMicros: 100n, heldMicros: 10n })
     clock.advance(60_000)
-    await run(ledger.closeStrays)
+    await run(ledger.closeInDoubt)
     expect(await run(ledger.balance(account))).toEqual({ balanceMicros: 100n, heldMicros: 0n })
   })
 
@@ -289,9 +289,9 @@ describe("when the database does not answer", () => {
     expect(await Effect.runPromiseExit(ledger.settle([end(id, "settled", 4n)]))).toMatchObject({
       _tag: "Failure",
     })
-    expect(await Effect.runPromiseExit(ledger.closeStrays)).toMatchObject({ _tag: "Failure" })
+    expect(await Effect.runPromiseExit(ledger.closeInDoubt)).toMatchObject({ _tag: "Failure" })
     answers.database = test.database
-    await run(ledger.closeStrays)
+    await run(ledger.closeInDoubt)
     expect(await run(ledger.balance(account))).toEqual({ balanceMicros: 100n, heldMicros: 0n })
   })
 })

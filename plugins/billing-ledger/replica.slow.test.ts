@@ -75,13 +75,13 @@ it("frees slots and holds of a process that was killed", async () => {
   }
   const clock = fakeClock(Date.now())
   const { billing, replica } = fixture(clock)
-  await run(replica.beat)
+  await run(replica.renew)
   expect(await run(replica.sweep)).toBe(0)
   expect(await run(Effect.flip(billing.admit(callOf("killed", 3, 0n))))).toMatchObject({
     reason: "concurrency",
   })
   clock.advance(31_000)
-  await run(replica.beat)
+  await run(replica.renew)
   expect(await run(replica.sweep)).toBe(3)
   expect(await run(billing.balance("killed"))).toEqual({ balanceMicros: 100n, heldMicros: 0n })
   await run(billing.admit(callOf("killed", 3, 100n)))
@@ -90,12 +90,12 @@ it("frees slots and holds of a process that was killed", async () => {
 it("expires the calls of a replica that went silent, not those of one that lives; a late settlement pays what is free", async () => {
   const clock = fakeClock()
   const [dead, living] = [fixture(clock), fixture(clock)]
-  await run(Effect.andThen(dead.replica.beat, living.replica.beat))
+  await run(Effect.andThen(dead.replica.renew, living.replica.renew))
   await run(living.billing.adjust(grant("a", 100n)))
   const [lost, kept] = [callOf("a", 2, 60n), callOf("a", 2, 30n)]
   await run(Effect.andThen(dead.billing.admit(lost), living.billing.admit(kept)))
   clock.advance(29_999)
-  await run(living.replica.beat)
+  await run(living.replica.renew)
   expect(await run(living.replica.sweep)).toBe(0)
   clock.advance(1)
   expect(await run(living.replica.sweep)).toBe(1)
@@ -118,7 +118,7 @@ it("expires the calls of a replica that went silent, not those of one that lives
 it("expires at once what a replica leaves open, whatever the number", async () => {
   const clock = fakeClock()
   const [leaving, living] = [fixture(clock), fixture(clock)]
-  await run(Effect.andThen(leaving.replica.beat, living.replica.beat))
+  await run(Effect.andThen(leaving.replica.renew, living.replica.renew))
   await run(
     Effect.forEach(
       Array(60).fill("b"),
@@ -127,14 +127,14 @@ it("expires at once what a replica leaves open, whatever the number", async () =
     ),
   )
   expect(await run(living.replica.sweep)).toBe(0)
-  await run(leaving.replica.leave)
+  await run(leaving.replica.release)
   expect(await run(living.replica.sweep)).toBe(60)
 })
 
 it("expires a call whose own time is over, of a replica that lives; it may still settle late", async () => {
   const clock = fakeClock()
   const { billing, replica } = fixture(clock)
-  await run(replica.beat)
+  await run(replica.renew)
   await run(billing.adjust(grant("c", 100n)))
   const [short, long] = [callOf("c", 2, 60n), callOf("c", 2, 40n)]
   await run(billing.admit({ ...short, expiresMs: clock.nowMs() + 1000 }))

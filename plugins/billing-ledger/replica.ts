@@ -4,18 +4,18 @@ import type { Clock, Database, PortError } from "../../core/index.ts"
 
 export interface Replica {
   /** Renews the lease. */
-  readonly beat: Effect.Effect<void, PortError>
-  /** Expires open calls whose replica has no lease any more, and those whose own time is over, whoever runs them. Answers how many. */
+  readonly renew: Effect.Effect<void, PortError>
+  /** Expires open calls whose replica holds no lease any more, and those beyond their own time, whoever runs them. Returns the number of expired calls. */
   readonly sweep: Effect.Effect<number, PortError>
-  /** Gives the lease up; what is open then is expired by the next sweep of anybody. */
-  readonly leave: Effect.Effect<void, PortError>
+  /** Releases the lease; the next sweep of any replica expires the calls that are still open. */
+  readonly release: Effect.Effect<void, PortError>
 }
 
 const callsPerStatement = 500
 
 /**
- * Who is alive. States of a replica: (no row) -> leased -> (lease over, or given up: dead) -> (no row: swept) | leased (it was only slow).
- * Its calls may settle late even after they expired.
+ * Leases of replicas. States: (no row) -> leased -> dead (lease over or released) -> (no row: swept) | leased (it was only slow).
+ * Calls of a dead replica may still settle late after they expired.
  */
 export const makeReplica = (
   database: Database,
@@ -41,12 +41,12 @@ export const makeReplica = (
     )
   }
   return {
-    beat: run(
+    renew: run(
       () =>
         sql`INSERT INTO ledger_replica (id, started_at, lease_until) VALUES (${id}, ${new Date(clock.nowMs())}, ${new Date(clock.nowMs() + leaseMs)}) ON CONFLICT (id) DO UPDATE SET lease_until = excluded.lease_until`,
     ),
     sweep: Effect.gen(function* () {
-      // the same for all of it: a lease that ends meanwhile is the next sweep's
+      // one time for the whole sweep: a lease that ends meanwhile is left to the next sweep
       const now = new Date(clock.nowMs())
       let total = 0
       while (true) {
@@ -57,7 +57,7 @@ export const makeReplica = (
       yield* run(() => sql`DELETE FROM ledger_replica WHERE lease_until <= ${now}`)
       return total
     }),
-    leave: run(
+    release: run(
       () =>
         sql`UPDATE ledger_replica SET lease_until = ${new Date(clock.nowMs())} WHERE id = ${id}`,
     ),

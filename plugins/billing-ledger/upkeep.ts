@@ -49,7 +49,7 @@ export const keepUp = (
     }),
   )
   const leave = billing.idle.pipe(
-    Effect.andThen(replica.leave),
+    Effect.andThen(replica.release),
     Effect.timeout(stopWithin),
     Effect.catchCause((cause) =>
       Effect.sync(() =>
@@ -64,15 +64,15 @@ export const keepUp = (
     ),
   )
   return Effect.gen(function* () {
-    yield* Effect.acquireRelease(replica.beat, () => leave)
+    yield* Effect.acquireRelease(replica.renew, () => leave)
     yield* Effect.forkScoped(
-      forever("the ledger's heartbeat", settings.heartbeatMs, replica.beat, log),
+      forever("the ledger's heartbeat", settings.heartbeatMs, replica.renew, log),
     )
     yield* Effect.forkScoped(
       forever(
         "the ledger's sweep",
         settings.sweepMs,
-        Effect.andThen(billing.closeStrays, sweep),
+        Effect.andThen(billing.closeInDoubt, sweep),
         log,
       ),
     )

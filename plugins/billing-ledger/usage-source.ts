@@ -1,11 +1,11 @@
 import { type RawBuilder, sql } from "kysely"
 
 export interface UsageSource {
-  /** All accounts unless told. */
+  /** All accounts by default. */
   readonly account?: string
   readonly mode: "live" | "test"
   readonly fromMs: number
-  /** The first ms that is not in it. */
+  /** Exclusive. */
   readonly toMs: number
   readonly nowMs: number
 }
@@ -15,12 +15,12 @@ const before = (ms: number) => Math.floor(ms / hourMs) * hourMs
 const after = (ms: number) => Math.ceil(ms / hourMs) * hourMs
 const nearest = (ms: number) => Math.round(ms / hourMs) * hourMs
 
-/** The name of a row, and those of its columns. */
+/** Alias of the rows of `usageSource`, with their columns. */
 export const usageColumns = sql`u (account_id, at, key_id, model, endpoint, requests, errors, input_tokens, output_tokens, cost_micros)`
 
 /**
- * What ended, of calls that were admitted in exactly this time: whole hours from the sums that are kept; where the range cuts an hour, the calls of its
- * smaller part one by one, which are added to the hours, or taken from them. Nothing comes after now, so a range that ends later cuts none.
+ * A query for the usage of ended calls that were admitted within the range. Whole hours come from `ledger_usage`. Where the range cuts an hour, the calls of the
+ * smaller part are read from `ledger_call` and added to, or subtracted from, the sum of that hour. There are no calls after now, so a later end cuts no hour.
  */
 export const usageSource = ({
   account,

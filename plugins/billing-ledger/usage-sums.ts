@@ -11,7 +11,7 @@ export interface UsageQuery extends UsageSource {
 }
 
 export interface UsageSum {
-  /** In the order that was asked for; a day is YYYY-MM-DD (UTC). Null: a call without a model, or without a key. */
+  /** In the order of `groupBy`; a day is YYYY-MM-DD (UTC). Null: calls without a model, or without a key. */
   readonly groups: readonly (string | null)[]
   readonly requests: number
   readonly errors: number
@@ -20,7 +20,7 @@ export interface UsageSum {
   readonly costMicros: Micros
 }
 
-/** The kept column of a group, and how it is shown. Bytes are compared, so that the order does not depend on the server's locale. */
+/** The stored column of a group, and the expression that shows it. COLLATE "C" compares bytes, so that the order does not depend on the server's locale. */
 const columnsOf: Readonly<
   Record<
     UsageGroup,
@@ -35,7 +35,7 @@ const columnsOf: Readonly<
     kept: sql`date_bin('1 day', at, '1970-01-01 00:00:00Z')`,
     shown: (at) => sql`(${at} AT TIME ZONE 'UTC')::date`,
   },
-  // calls without a key are counted under an id of our own
+  // calls of dashboard sessions have no key; they are stored under an id of their session
   key: {
     kept: sql`key_id`,
     shown: (id) =>
@@ -61,7 +61,7 @@ const sums = (type: "numeric" | "bigint") => {
   )
 }
 
-/** Summed as it is kept first: what is shown costs more to make, and there is less of it then. */
+/** Sums by stored columns first: the shown ones cost more to compute, and fewer rows are left then. */
 const queryOf = ({ groupBy, maxRows, ...source }: UsageQuery): RawBuilder<Row> => {
   const names = groupBy.map((_, index) => sql.ref(`g${index}`))
   const from = sql`(${usageSource(source)}) ${usageColumns}`
@@ -80,7 +80,7 @@ const queryOf = ({ groupBy, maxRows, ...source }: UsageQuery): RawBuilder<Row> =
     GROUP BY ${places} ORDER BY ${order} ${maxRows === undefined ? sql`` : sql`LIMIT ${maxRows}`}`
 }
 
-/** Sums by groups, sorted by them; without groups one row for all. */
+/** Sums by group, in the order of the groups; one row when there are none. */
 export const usageSums = (
   database: Database,
   query: UsageQuery,

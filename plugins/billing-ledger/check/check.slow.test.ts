@@ -75,9 +75,9 @@ it("names what breaks an invariant; money is for a person to repair", async () =
 it("gives back what a call that is over still holds", async () => {
   const id = await ledger.admit()
   const alive = makeReplica(test.database, ledger.clock, randomUUID(), times.leaseMs)
-  await run(alive.beat)
+  await run(alive.renew)
   ledger.clock.advance(60_000)
-  await run(alive.beat)
+  await run(alive.renew)
   const found = await findings()
   expect(found).toMatchObject([
     {

@@ -5,35 +5,35 @@ import type { ProofContext } from "../proof/invariant.ts"
 import { invariantsOf, verifyLedger } from "../proof/verify.ts"
 import { makeReplica } from "../replica.ts"
 
-export interface LedgerCheckParts {
+export interface LedgerCheckDeps {
   readonly database: Database
   readonly clock: Clock
   readonly leaseMs: number
   readonly sweepMs: number
 }
 
-export const contextOf = ({ clock, leaseMs, sweepMs }: LedgerCheckParts): ProofContext => ({
+export const contextOf = ({ clock, leaseMs, sweepMs }: LedgerCheckDeps): ProofContext => ({
   now: new Date(clock.nowMs()),
   leaseMs,
   sweepMs,
 })
 
-/** Of no replica that is alive: it only sweeps. */
+/** The id of no living replica: this one only sweeps. */
 const sweeper = "00000000-0000-0000-0000-000000000000"
 
-/** All that `rakit ledger verify` proves but the usage. Money is never repaired here: only a hold that nobody needs any more is given back, as the sweep of a server does. */
-export const ledgerCheck = (parts: LedgerCheckParts): ConsistencyCheck => ({
+/** All invariants of `rakit ledger verify` but those of usage. Repairs no money: it only expires calls that are over, which frees their holds, as the sweep of a server does. */
+export const ledgerCheck = (deps: LedgerCheckDeps): ConsistencyCheck => ({
   name: "ledger",
   about:
     "balances, holds, charges and counters of keys are what transfers and calls come to, and no call that is over holds anything",
   findings: (looked) =>
     Stream.suspend(() => {
-      const context = contextOf(parts)
+      const context = contextOf(deps)
       const isSwept = overdue(context).says
       const elsewhere = [hours.says, tokens.says]
       const invariants = invariantsOf(context).filter(({ says }) => !elsewhere.includes(says))
       const swept = Effect.asVoid(
-        makeReplica(parts.database, parts.clock, sweeper, parts.leaseMs).sweep,
+        makeReplica(deps.database, deps.clock, sweeper, deps.leaseMs).sweep,
       )
       const findingOf = ({
         invariant,
@@ -50,7 +50,7 @@ export const ledgerCheck = (parts: LedgerCheckParts): ConsistencyCheck => ({
         }),
       })
       return Stream.fromIterableEffect(
-        Effect.map(verifyLedger(parts.database, context, invariants, looked), ({ faults }) =>
+        Effect.map(verifyLedger(deps.database, context, invariants, looked), ({ faults }) =>
           faults.map(findingOf),
         ),
       )

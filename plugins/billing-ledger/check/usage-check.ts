@@ -7,9 +7,9 @@ import {
   inPages,
   type PortError,
 } from "../../../core/index.ts"
-import { hours, tokens, unlikeHours } from "../proof/calls.ts"
+import { differingHours, hours, tokens } from "../proof/calls.ts"
 import { verifyLedger } from "../proof/verify.ts"
-import { contextOf, type LedgerCheckParts } from "./ledger-check.ts"
+import { contextOf, type LedgerCheckDeps } from "./ledger-check.ts"
 
 interface Row {
   readonly account_id: string
@@ -23,7 +23,7 @@ interface Row {
 }
 
 const group = sql`(account_id, mode, hour, key_id, model, endpoint)`
-const placeOf = ({ account_id, mode, hour, key_id, model, endpoint }: Row) =>
+const valuesOf = ({ account_id, mode, hour, key_id, model, endpoint }: Row) =>
   sql`(${account_id}, ${mode}, ${hour}::timestamptz, ${key_id}, ${model}, ${endpoint})`
 
 const page =
@@ -31,21 +31,21 @@ const page =
   (after: Row | undefined, limit: number): Effect.Effect<readonly Row[], PortError> =>
     Effect.map(
       database.run(() =>
-        sql<Row>`SELECT * FROM (${unlikeHours}) h WHERE ${after ? sql`${group} > ${placeOf(after)}` : sql`true`} ORDER BY account_id, mode, hour, key_id, model, endpoint LIMIT ${limit}`.execute(
+        sql<Row>`SELECT * FROM (${differingHours}) h WHERE ${after ? sql`${group} > ${valuesOf(after)}` : sql`true`} ORDER BY account_id, mode, hour, key_id, model, endpoint LIMIT ${limit}`.execute(
           database.queries(),
         ),
       ),
       ({ rows }) => rows,
     )
 
-/** Whoever ends calls changes the table until the commit: while it is locked, the calls that are there are all that an hour counts. */
+/** Ending a call writes to this table until its commit: while the table is locked, an hour counts exactly the calls that are there. */
 const sumAgain = (database: Database, row: Row): Effect.Effect<void, PortError> =>
   database.transaction((tx) =>
     Effect.asVoid(
       database.run(async () => {
         const db = database.queries(tx)
         await sql`LOCK TABLE ledger_usage IN SHARE ROW EXCLUSIVE MODE`.execute(db)
-        await sql`DELETE FROM ledger_usage WHERE ${group} = ${placeOf(row)}`.execute(db)
+        await sql`DELETE FROM ledger_usage WHERE ${group} = ${valuesOf(row)}`.execute(db)
         await sql`
           INSERT INTO ledger_usage (account_id, mode, hour, key_id, model, endpoint, requests, errors, input_tokens, output_tokens, cost_micros)
           SELECT account_id, mode, ledger_hour(admitted_at), key_id, coalesce(model, ''), endpoint, count(*), count(*) FILTER (WHERE ledger_failed(state, http_status)),
@@ -66,15 +66,15 @@ const findingOf =
     repair: sumAgain(database, row),
   })
 
-export const usageCheck = (parts: LedgerCheckParts): ConsistencyCheck => ({
+export const usageCheck = (deps: LedgerCheckDeps): ConsistencyCheck => ({
   name: "usage",
   about:
     "the tokens of each call are those of its usage, and each hour of usage is the sum of its calls",
   findings: (looked) =>
     Stream.suspend(() => {
-      const { database } = parts
+      const { database } = deps
       const calls = Effect.map(
-        verifyLedger(database, contextOf(parts), [tokens], looked),
+        verifyLedger(database, contextOf(deps), [tokens], looked),
         ({ faults }) =>
           faults.map(
             ({ invariant, detail }): Finding => ({

@@ -14,7 +14,7 @@ import {
 } from "../../../core/index.ts"
 import { csvHeaders, csvType } from "../csv.ts"
 import type { LedgerDeps } from "../deps.ts"
-import { type EntryQuery, findPlace, type Place, readEntries } from "../entry-rows.ts"
+import { type EntryPosition, type EntryQuery, findPosition, readEntries } from "../entry-rows.ts"
 import { clientError, freePlan } from "../free-plan.ts"
 import { readAccount, readWord } from "./query.ts"
 import { readRange } from "./range.ts"
@@ -43,17 +43,17 @@ const read = ({ caller, query }: Call<Json>): Effect.Effect<Asked, ApiError> =>
     }
   })
 
-const placeOf = (
+const positionOf = (
   database: Database,
   account: string,
   after: string | undefined,
-): Effect.Effect<Place | undefined, ApiError | PortError> => {
+): Effect.Effect<EntryPosition | undefined, ApiError | PortError> => {
   if (after === undefined) return Effect.succeed(undefined)
   const unknown = badQuery("after", "there is no such object on this list")
   const id = entryNumber(after)
   if (id === undefined) return Effect.fail(unknown)
-  return Effect.flatMap(findPlace(database, account, id), (place) =>
-    place === undefined ? Effect.fail(unknown) : Effect.succeed(place),
+  return Effect.flatMap(findPosition(database, account, id), (position) =>
+    position === undefined ? Effect.fail(unknown) : Effect.succeed(position),
   )
 }
 
@@ -62,8 +62,8 @@ const listOf = (
   { filter, page }: Asked,
 ): Effect.Effect<Reply, ApiError | PortError> =>
   Effect.gen(function* () {
-    const after = yield* placeOf(database, filter.account, page.after)
-    // one more than asked for says whether there is more
+    const after = yield* positionOf(database, filter.account, page.after)
+    // one row more than asked for shows whether there are more
     const rows = yield* readEntries(database, { ...filter, after, limit: page.limit + 1 })
     const data = rows.slice(0, page.limit).map(toEntry)
     return {
@@ -78,9 +78,9 @@ const listOf = (
     }
   })
 
-/** Piece by piece, as the client reads: no row is added before those that were read, so the pieces fit together. */
+/** Streams page by page, as the client reads. Pages go back in time and new rows are only added at the newest end, so the pages fit together. */
 const csvOf = ({ database, log }: LedgerDeps, { filter }: Asked): Reply => {
-  const pieces = Stream.paginate(undefined as Place | undefined, (after) =>
+  const pieces = Stream.paginate(undefined as EntryPosition | undefined, (after) =>
     Effect.map(readEntries(database, { ...filter, after, limit: rowsAtOnce }), (rows) => {
       const next = rows.length < rowsAtOnce ? Option.none() : Option.fromNullishOr(rows.at(-1))
       return [[rows.map(entryLine).join("")], next] as const

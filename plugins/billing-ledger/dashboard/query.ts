@@ -8,7 +8,7 @@ import {
   type Strings,
 } from "../../../core/index.ts"
 
-/** One of a few words; the first of them unless told. */
+/** Reads a parameter that is one of `words`; the first is the default. */
 export const readWord = <Word extends string>(
   query: Strings,
   param: string,
@@ -20,7 +20,7 @@ export const readWord = <Word extends string>(
     : Effect.succeed(word)
 }
 
-/** Whose numbers: the session's own account; an administrator may ask for another's. */
+/** Reads `?account=`: the session's own by default; only an administrator may name another. */
 export const readAccount = (
   query: Strings,
   caller: Caller | undefined,

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { type ApiError, badQuery, type Strings } from "../../../core/index.ts"
 
-/** Unix ms; `toMs` is the first that is not in it. */
+/** Unix ms; `toMs` is exclusive. */
 export interface Range {
   readonly fromMs: number
   readonly toMs: number
@@ -15,7 +15,7 @@ const defaultDays = 30
 
 interface Moment {
   readonly ms: number
-  /** Where a range ends that goes to it: of a date, the whole day is in the range. */
+  /** The exclusive end of a range with this as `to`: a date includes its whole day. */
   readonly endMs: number
 }
 
@@ -27,7 +27,7 @@ const momentOf = (text: string): Moment | undefined => {
       ? Number(text) * 1000
       : Number.NaN
   if (!(ms >= 0 && ms < endOfTimeMs)) return undefined
-  // some engines read the 31st of February as a day in March
+  // some engines parse the 31st of February as a day in March
   return isDay && new Date(ms).toISOString().slice(0, 10) !== text
     ? undefined
     : { ms, endMs: isDay ? ms + dayMs : ms }
@@ -47,18 +47,18 @@ const readMoment = (
       )
 }
 
-/** `?from=` and `?to=`, as they were given. Of a date, the whole day is in the range; a second that is named as `to` is not. */
+/** Reads `?from=` and `?to=`. A date as `to` includes the whole day; a second as `to` is exclusive. */
 export const readRange = (query: Strings): Effect.Effect<Partial<Range>, ApiError> =>
   Effect.gen(function* () {
     const from = yield* readMoment(query, "from")
     const to = yield* readMoment(query, "to")
-    // a date as `to` lasts to its end
+    // a date as `to` ends with its day
     if (from && to && from.ms > Math.max(to.ms, to.endMs - 1))
       return yield* badQuery("from", "must not be after `to`")
     return { ...(from && { fromMs: from.ms }), ...(to && { toMs: to.endMs }) }
   })
 
-/** The same; the 30 days to `to` unless told where it begins, and to now unless told where it ends. */
+/** Reads the same parameters; by default the range ends now and begins 30 days before its end. */
 export const readRecentRange = (query: Strings, nowMs: number): Effect.Effect<Range, ApiError> =>
   Effect.flatMap(readRange(query), ({ fromMs, toMs = nowMs + 1 }) => {
     const from = fromMs ?? Math.max(0, Math.floor((toMs - defaultDays * dayMs) / hourMs) * hourMs)

@@ -27,7 +27,7 @@ export const EntryList = Schema.Struct({
 const prefix = "entry_"
 const idOf = ({ id }: Entry): string => `${prefix}${id}`
 
-/** The number in the id of an entry; undefined when it can't be one. */
+/** Returns the number in the id of an entry; undefined when it is no such id. */
 export const entryNumber = (id: string): bigint | undefined =>
   /^entry_[1-9]\d{0,17}$/.test(id) ? BigInt(id.slice(prefix.length)) : undefined
 
@@ -61,7 +61,7 @@ export const entryHead = csvLine(
   ].map(text),
 )
 
-/** Times are written as people read them, amounts exactly. */
+/** Times in ISO 8601, amounts as exact decimals. */
 export const entryLine = (entry: Entry): string =>
   csvLine([
     text(idOf(entry)),

@@ -11,7 +11,7 @@ let ledger: TestLedger
 let usage: Endpoint
 const startMs = Date.UTC(2026, 0, 15, 12)
 const secondsAt = (ms: number) => String(Math.floor(ms / 1000))
-/** What was spent, and when. */
+/** Every call, with the time of its admission. */
 const history: { readonly atMs: number; readonly spent: Spent }[] = []
 
 beforeAll(async () => {

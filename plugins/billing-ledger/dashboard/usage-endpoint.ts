@@ -22,7 +22,7 @@ import { type Range, readRecentRange } from "./range.ts"
 const groups = ["day", "key", "model", "endpoint"] as const
 type Group = (typeof groups)[number]
 
-/** More would neither be read by a person nor come quickly. */
+/** More rows would take long and nobody would read them. */
 const maxRows = { json: 10_000, csv: 100_000 }
 
 const groupValue = (what: string) =>

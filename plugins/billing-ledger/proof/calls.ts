@@ -18,11 +18,11 @@ const withinHold: Invariant = {
     WHERE (cost_micros BETWEEN 0 AND hold_micros AND (state = 'settled' OR cost_micros = 0)) IS NOT TRUE ORDER BY id`,
 }
 
-/** The numbers of one model's usage, as `costOf` of core/pricing.ts counts them. */
+/** The usage of one model, with the fields that `costOf` of core/pricing.ts counts. */
 const used = sql`jsonb_to_record(used) AS r ("inputTokens" numeric, "outputTokens" numeric, "cacheReadTokens" numeric, "cacheWriteTokens" numeric, images numeric, "searchUnits" numeric)`
 const count = (field: string) => sql`greatest(0, ceil(coalesce(${sql.ref(field)}, 0)))`
 
-/** The formula of `costOf`: prices in nano-rupiah make whole numbers of femto-rupiah, and there is one rounding, up, to a micro-rupiah. `div` is exact. */
+/** The formula of `costOf`: with prices in nano-rupiah all terms are whole femto-rupiah, rounded up once, to a micro-rupiah. `div` is exact. */
 const priced = sql`
   SELECT div(coalesce(sum(
       (${count("inputTokens")} - ${count("cacheReadTokens")} - ${count("cacheWriteTokens")}) * p.input + ${count("cacheReadTokens")} * p."cacheRead"
@@ -54,8 +54,8 @@ export const tokens: Invariant = {
 
 const hour = sql`account_id, mode, hour, key_id, model, endpoint`
 
-/** Hours of usage beside the sums of their calls, where they differ; one of the two may be missing. */
-export const unlikeHours = sql`
+/** Hours of usage that differ from the sums of their calls; either side may be missing. */
+export const differingHours = sql`
   SELECT ${hour}, (u.requests, u.errors, u.input_tokens, u.output_tokens, u.cost_micros)::text AS said, (c.requests, c.errors, c.input_tokens, c.output_tokens, c.cost_micros)::text AS summed
   FROM ledger_usage u FULL JOIN (
     SELECT account_id, mode, ledger_hour(admitted_at) AS hour, key_id, coalesce(model, '') AS model, endpoint, count(*) AS requests,
@@ -68,12 +68,12 @@ export const hours: Invariant = {
   rows: countOf(sql`ledger_usage`),
   breaches: sql`
     SELECT format('hour %s of account %s, key %s, model %s, endpoint %s: %s, its calls come to %s', hour, account_id, key_id, model, endpoint, said, summed) AS detail
-    FROM (${unlikeHours}) h ORDER BY 1`,
+    FROM (${differingHours}) h ORDER BY 1`,
 }
 
 /**
- * When a sweep should have seen it: its replica's lease or its own time was over, and some replica is alive to sweep since. A replica without a row was
- * swept before, so what it has open came after. Two turns are given, as one may be under way.
+ * Open calls that a sweep should have expired: the lease of their replica or their own time is over, and some replica has been alive to sweep since then. The calls
+ * of a replica without a row were admitted after it was swept. Two sweep intervals are allowed, as a sweep may be under way.
  */
 export const overdue = ({ now, leaseMs, sweepMs }: ProofContext): Invariant => ({
   says: "no call is open beyond its own time, or beyond the lease of its replica",

@@ -1,25 +1,25 @@
 import { type RawBuilder, sql } from "kysely"
 
-/** Each breach as a text that names the row. */
+/** One row for each breach, with a text that names the row that is wrong. */
 export type Breaches = RawBuilder<{ readonly detail: string }>
 
-/** What must hold, and how it is seen from the rows alone. */
+/** A statement about the ledger, and the queries that check it on the rows alone. */
 export interface Invariant {
   readonly says: string
-  /** How many rows it is proved on. */
+  /** The number of rows it is checked on. */
   readonly rows: RawBuilder<{ readonly rows: bigint }>
-  /** A function where calls are looked at one by one: so many at once that no statement takes long. */
+  /** A function for checks of single calls, which run slice by slice, so that no statement takes long. */
   readonly breaches: Breaches | ((slice: Slice) => Breaches)
 }
 
-/** Calls from one id to another. */
+/** A range of call ids. */
 export interface Slice {
   readonly from: string
-  /** The first that is not in it; absent: to the end. */
+  /** Exclusive; undefined: to the end. */
   readonly to: string | undefined
 }
 
-/** What the proof knows besides the rows. */
+/** What the checks know besides the rows. */
 export interface ProofContext {
   readonly now: Date
   readonly leaseMs: number

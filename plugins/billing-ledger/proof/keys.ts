@@ -30,7 +30,7 @@ const days: Invariant = {
     WHERE day_calls <> n ORDER BY key_id`,
 }
 
-/** Of calls that left the minute the ordinals mean nothing any more. */
+/** The ordinals of calls that left the minute mean nothing any more. */
 const minutes = ({ now }: ProofContext): Invariant => {
   const minute = sql`ledger_call c JOIN ledger_key k USING (key_id) WHERE c.ordinal IS NOT NULL AND c.admitted_at > greatest(${now}, k.last_at) - interval '60 s'`
   return {

@@ -15,7 +15,7 @@ const twoLegs: Invariant = {
 }
 
 const zeroSum: Invariant = {
-  says: "the legs of all accounts, the deps's included, sum to zero",
+  says: "the legs of all accounts, the operator's included, sum to zero",
   rows: countOf(legs),
   breaches: sql`
     WITH known AS (SELECT leg.*, account IN ('@grants', '@revenue') OR a.account_id IS NOT NULL AS is_known FROM ${legs} LEFT JOIN ledger_account a ON a.account_id = leg.account)
@@ -62,7 +62,7 @@ const charges: Invariant = {
     WHERE (t.n = 1 AND t.micros = c.cost_micros AND t.account_id = c.account_id) IS NOT TRUE ORDER BY 1`,
 }
 
-/** A trigger's name proves nothing: it must be switched on, for all three statements, and its function must refuse. */
+/** The name of a trigger proves nothing: it must be enabled for all three statements, and its function must refuse. */
 const appendOnly: Invariant = {
   says: "the ledger can only grow: its trigger is there, switched on, and refuses",
   rows: countOf(sql`pg_trigger WHERE tgrelid = 'ledger_transfer'::regclass AND NOT tgisinternal`),

@@ -23,7 +23,7 @@ export const invariantsOf = (context: ProofContext): readonly Invariant[] => [
 
 type Ask = <Row>(query: RawBuilder<Row>) => Effect.Effect<readonly Row[], PortError>
 
-/** All calls, in pieces of `callsAtOnce`. */
+/** Divides all calls into slices of `callsAtOnce`. */
 const slicesOf = (ask: Ask): Effect.Effect<readonly Slice[], PortError> =>
   Effect.gen(function* () {
     const slices: Slice[] = []
@@ -63,7 +63,10 @@ const faultsOf = (
     )
   })
 
-/** All of it sees the ledger as it was at one moment, while calls go on. */
+/**
+ * Checks the invariants in one REPEATABLE READ transaction: all queries see the ledger as it was at one moment, while calls go on.
+ * `looked` is called with the number of rows of each invariant.
+ */
 export const verifyLedger = (
   database: Database,
   context: ProofContext,

@@ -38,7 +38,7 @@ const receipt = (
 
 const common = { method: "GET", body: "none", maxBodyBytes: 0, reply: ReceiptReply } as const
 
-/** For any key of the account; test keys see the calls of test keys, live keys those of live ones. */
+/** Any key of the account may ask; test keys see calls of test keys only, live keys those of live keys. */
 export const keyReceiptEndpoint = (started: WhenStarted<LedgerDeps>) =>
   defineEndpoint({
     ...common,

@@ -9,7 +9,7 @@ import type {
   UsageByModel,
 } from "../../../core/index.ts"
 
-/** A call as the ledger keeps it. */
+/** A row of `ledger_call`. */
 export interface CallRecord {
   readonly id: string
   readonly account: string
@@ -30,7 +30,7 @@ export interface CallRecord {
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** Of this account (and, where it is told, of this mode) only. Dry runs are no calls. */
+/** Finds a call of this account and, if given, of this mode. Dry runs (`counts` is rpm) are not calls. */
 export const findCall = (
   database: Database,
   id: string,

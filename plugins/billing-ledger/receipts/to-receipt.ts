@@ -3,7 +3,7 @@ import type { CallRecord } from "./receipt-rows.ts"
 
 const secondsOf = (at: Date): number => Math.floor(at.getTime() / 1000)
 
-/** What a receipt says. Amounts are exact decimals, so that whoever has it can do the sum again: the price of `usage`, at most `hold_idr`. */
+/** The payload of a receipt. Amounts are exact decimals, so that its holder can compute the cost again: the price of `usage`, at most `hold_idr`. */
 export const receiptOf = (call: CallRecord, issuer: string): Json => {
   const settledAt = secondsOf(call.settledAt ?? call.admittedAt)
   return {
@@ -12,7 +12,7 @@ export const receiptOf = (call: CallRecord, issuer: string): Json => {
     jti: call.id,
     call_id: call.id,
     account: call.account,
-    // calls without a key are counted under an id of our own
+    // calls of dashboard sessions have no key; they are stored under an id of their session
     key_id: call.keyId.startsWith("session:") ? null : call.keyId,
     request_id: call.requestId,
     endpoint: call.endpoint,

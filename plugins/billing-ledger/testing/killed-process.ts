@@ -1,4 +1,4 @@
-// Run by replica.test.ts: opens three calls on the database in argv, and waits to be killed.
+// Run by replica.slow.test.ts: opens three calls on the database named in argv, and waits to be killed.
 import { randomUUID } from "node:crypto"
 import { Effect } from "effect"
 import { Kysely, PostgresDialect } from "kysely"
@@ -52,7 +52,7 @@ const call = () => ({
 })
 
 await Effect.runPromise(
-  makeReplica(database, systemClock, replica, 30_000).beat.pipe(
+  makeReplica(database, systemClock, replica, 30_000).renew.pipe(
     Effect.andThen(
       billing.adjust({ id: "killed", account: "killed", amountMicros: 100n, reason: "test" }),
     ),

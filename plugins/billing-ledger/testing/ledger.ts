@@ -19,7 +19,7 @@ import type { TestDatabase } from "../../../testing/postgres.ts"
 import { makeLedgerBilling } from "../ledger-billing.ts"
 import { migrations } from "../migrations.ts"
 
-/** Rp per token, so that costs are easy to read. */
+/** One or two rupiah for a token, so that costs are easy to read. */
 const perToken = parsePrice({ input: 1_000_000, output: 2_000_000 })
 
 export interface Spent {
@@ -35,7 +35,7 @@ export interface Spent {
   readonly counts?: AdmitRequest["counts"]
 }
 
-/** The real ledger on a real database, and the endpoints behind the real call path. */
+/** The real ledger on a real database, with its endpoints behind the real call path. */
 export const openTestLedger = async (
   { database }: TestDatabase,
   migrationsToRun: Migrations = migrations,
@@ -134,7 +134,7 @@ export const openTestLedger = async (
     session,
     admit,
     settle,
-    /** A call from beginning to end. */
+    /** Admits a call and settles it. */
     spend: async (spent: Spent = {}) => settle(await admit(spent), spent),
     grant: (micros: bigint, account = "acct_1", reason = "Free credit") =>
       Effect.runPromise(
@@ -146,7 +146,7 @@ export const openTestLedger = async (
       caller: Caller = session("acct_1"),
       params: Record<string, string> = {},
     ) => deps.ask(endpoint, undefined, { caller, query, params }),
-    /** The text of a CSV reply, and its pieces. */
+    /** The text of a CSV reply, and the number of its pieces. */
     csv: async (
       endpoint: Endpoint,
       query: Record<string, string> = {},

@@ -1,0 +1,104 @@
+import type {
+  AdmitRequest,
+  RateState,
+  Refusal,
+  Settlement,
+  UsageByModel,
+} from "../../core/index.ts"
+
+const maxInt8 = 2n ** 63n - 1n
+const maxInt4 = 2 ** 31 - 1
+
+/** No balance covers an amount beyond bigint, so the largest bigint stands for it. */
+const int8 = (amount: bigint): string => String(amount > maxInt8 ? maxInt8 : amount)
+const count = (limit: number): number => Math.max(0, Math.min(maxInt4, Math.floor(limit)))
+
+/** An element of the array that `ledger_admit` takes (type `ledger_request`). */
+export const toRequest = (
+  {
+    id,
+    caller,
+    endpoint,
+    requestId,
+    model,
+    prices,
+    expiresMs,
+    holdMicros,
+    parent,
+    counts,
+  }: AdmitRequest,
+  place: number,
+) => {
+  const { tenant, keyId, limits } = caller
+  const asksForMoney = tenant.mode === "live" && counts !== "rpm"
+  return {
+    place,
+    id,
+    account_id: tenant.account,
+    // a dashboard session has no key: all sessions of an account share one set of limits
+    key_id: keyId ?? `session:${tenant.account}`,
+    mode: tenant.mode,
+    counts,
+    hold_micros: asksForMoney ? int8(holdMicros) : "0",
+    endpoint,
+    request_id: requestId,
+    parent_id: parent ?? null,
+    model: model ?? null,
+    prices: prices ?? null,
+    expires_at: expiresMs === undefined ? null : new Date(expiresMs).toISOString(),
+    rpm: count(limits.rpm),
+    rpd: count(limits.rpd),
+    slots: count(limits.concurrency),
+    cap_micros: int8(limits.monthlyCapMicros),
+  }
+}
+
+/** Type `ledger_verdict`. */
+export interface VerdictRow {
+  readonly place: number
+  readonly refusal: Refusal["reason"] | null
+  readonly remaining: bigint
+  readonly reset_ms: bigint
+  readonly retry_after_ms: bigint
+  readonly hold_us: bigint
+}
+
+export type AdmissionVerdict = {
+  readonly rate: RateState
+  readonly refused?: Pick<Refusal, "reason" | "retryAfterMs">
+}
+
+export const verdictOf = (row: VerdictRow, request: AdmitRequest | undefined): AdmissionVerdict => {
+  const rate = {
+    limit: request?.caller.limits.rpm ?? 0,
+    remaining: Number(row.remaining),
+    resetMs: Number(row.reset_ms),
+  }
+  if (row.refusal)
+    return { rate, refused: { reason: row.refusal, retryAfterMs: Number(row.retry_after_ms) } }
+  return {
+    rate: request?.counts === "peek" ? rate : { ...rate, holdMs: Number(row.hold_us) / 1000 },
+  }
+}
+
+/** Tokens of all models together, rounded up as they are priced. */
+const tokensOf = (usage: UsageByModel, kind: "inputTokens" | "outputTokens"): number => {
+  let sum = 0
+  for (const used of Object.values(usage)) sum += Math.max(0, Math.ceil(used[kind])) || 0
+  return Math.min(sum, Number.MAX_SAFE_INTEGER)
+}
+
+/** An element of the array that `ledger_settle` takes (type `ledger_settlement`). */
+const toSettlement = ({ id, outcome, costMicros, usage, httpStatus }: Settlement) => ({
+  id,
+  outcome,
+  cost_micros: int8(costMicros),
+  usage,
+  input_tokens: tokensOf(usage, "inputTokens"),
+  output_tokens: tokensOf(usage, "outputTokens"),
+  http_status: httpStatus,
+})
+
+/** The first settlement of each call: an id may occur once in a statement. */
+export const toSettlements = (items: readonly Settlement[]) =>
+  [...new Map([...items].reverse().map((item) => [item.id, item])).values()].map(toSettlement)
