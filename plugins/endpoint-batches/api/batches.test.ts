@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import type { Caller } from "../../../core/index.ts"
 import type { BatchTables } from "../tables.ts"
 import { type Fixture, lineOf, openFixture, targetPath } from "../testing/api-fixture.ts"
-import { maxOpenBatches } from "./batch-rows.ts"
+import { maxOpenBatches } from "./batch-store.ts"
 
 let test: Fixture
 let live: Caller

@@ -19,9 +19,9 @@ import {
 } from "../../../core/index.ts"
 import type { BatchDeps } from "../deps.ts"
 import { Batch, BatchList, batchObject, CreateBatch } from "../wire.ts"
-import { cancelBatch, findBatch, insertBatch, listBatches } from "./batch-rows.ts"
+import { cancelBatch, findBatch, insertBatch, listBatches } from "./batch-store.ts"
+import { inputOf, isPayable, type Order, readOrder } from "./create-request.ts"
 import { makeForecaster } from "./forecast.ts"
-import { inputOf, isPayable, type Order, readOrder } from "./order.ts"
 
 const common = { access: "key", maxBodyBytes: megabyte } as const
 const item = "/v1/batches/{id}"

@@ -17,7 +17,7 @@ import type { Faults } from "../preflight/faults.ts"
 import { lineInput } from "../preflight/model-check.ts"
 import type { Place, Sample } from "../preflight/sample.ts"
 import type { BatchError } from "../tables.ts"
-import { noSuchFile, type Order } from "./order.ts"
+import { noSuchFile, type Order } from "./create-request.ts"
 
 /** What a call says of a line's body, as a fault of the line. */
 export const lineFault = ({ code, message, param }: ApiError, line: number): BatchError => ({

@@ -15,9 +15,9 @@ import { makeModelCheck } from "../preflight/model-check.ts"
 import { Sample } from "../preflight/sample.ts"
 import { scan } from "../preflight/scan.ts"
 import type { BatchError } from "../tables.ts"
-import { measuredRate } from "./batch-rows.ts"
+import { measuredRate } from "./batch-store.ts"
+import { inputOf, isPayable, type Order } from "./create-request.ts"
 import { lineFault, measure, scaleUp } from "./estimate.ts"
-import { inputOf, isPayable, type Order } from "./order.ts"
 
 /** Each reads a whole file of up to 100 MB: more of them at once would only be slower. */
 const forecastsAtOnce = 2

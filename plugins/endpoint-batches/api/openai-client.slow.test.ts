@@ -7,7 +7,7 @@ import {
   errorOf,
   openBatchPlatform,
   rerankLine,
-} from "../testing/platform.ts"
+} from "../testing/batch-platform.ts"
 
 let platform: BatchPlatform
 let live: Acts

@@ -5,7 +5,7 @@ import {
   inPages,
   type PortError,
 } from "../../../core/index.ts"
-import { batchPage, type CheckedBatch, subjectOf } from "./batch-rows.ts"
+import { batchPage, type CheckedBatch, subjectOf } from "./checked-batch.ts"
 import type { CheckDeps } from "./deps.ts"
 import { checkEnded } from "./ended.ts"
 import { checkMoney } from "./money.ts"

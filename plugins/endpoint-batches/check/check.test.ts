@@ -9,10 +9,10 @@ import {
   type StoredFile,
 } from "../../../core/index.ts"
 import type { BatchTable } from "../tables.ts"
-import { openWorkFixture, type WorkFixture } from "../testing/work/work-fixture.ts"
+import { openWorkFixture, type WorkFixture } from "../testing/work-fixture.ts"
 import { keepWorking } from "../work/keep-working.ts"
-import { lineId } from "../work/line-wire.ts"
 import { partKey } from "../work/part-key.ts"
+import { lineId } from "../work/result-line.ts"
 import { batchCheck } from "./batch-check.ts"
 import type { CheckDeps } from "./deps.ts"
 import { partCheck } from "./part-check.ts"

@@ -2,8 +2,8 @@ import { Effect } from "effect"
 import type { Finding, PortError, StorageError } from "../../../core/index.ts"
 import type { BatchDeps } from "../deps.ts"
 import type { BatchRow } from "../tables.ts"
-import { dropResults } from "../work/drop-results.ts"
-import { type CheckedBatch, subjectOf } from "./batch-rows.ts"
+import { dropResults } from "../work/sweep.ts"
+import { type CheckedBatch, subjectOf } from "./checked-batch.ts"
 import { nothingSeen, problemOfFile, type Seen } from "./result-file.ts"
 
 /** A server that lives has swept by then. */

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { type ChildCalls, type Finding, formatRupiah, type PortError } from "../../../core/index.ts"
 import type { BatchRow, BatchTables } from "../tables.ts"
-import { type CheckedBatch, subjectOf } from "./batch-rows.ts"
+import { type CheckedBatch, subjectOf } from "./checked-batch.ts"
 import type { CheckDeps } from "./deps.ts"
 
 /** What a line may still take that was begun before its batch was over. */

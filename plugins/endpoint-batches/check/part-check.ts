@@ -3,8 +3,8 @@ import { sql } from "kysely"
 import type { ConsistencyCheck, Finding, PortError, StorageError } from "../../../core/index.ts"
 import type { BatchDeps } from "../deps.ts"
 import type { BatchTables } from "../tables.ts"
-import { orphansOf } from "../work/drop-results.ts"
 import { partPrefix, readPartKey } from "../work/part-key.ts"
+import { orphansOf } from "../work/sweep.ts"
 
 /** A server that lives has swept by then. */
 const orphanMs = 2 * 3_600_000

@@ -4,7 +4,7 @@ import type { BatchDeps } from "../deps.ts"
 import { jsonLines } from "../input/json-lines.ts"
 import { CustomIds } from "../preflight/custom-ids.ts"
 import type { BatchRow } from "../tables.ts"
-import { lineId } from "../work/line-wire.ts"
+import { lineId } from "../work/result-line.ts"
 import { readErrors } from "./line-count.ts"
 
 /** An answer may be longer than a line of input. What is longer than this is only counted. */

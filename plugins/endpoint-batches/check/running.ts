@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import type { Finding, PortError } from "../../../core/index.ts"
 import type { BatchDeps } from "../deps.ts"
 import type { PartRow } from "../tables.ts"
-import { batchNow, type CheckedBatch, hasGoneOn, subjectOf } from "./batch-rows.ts"
+import { batchNow, type CheckedBatch, hasGoneOn, subjectOf } from "./checked-batch.ts"
 import { countLines } from "./line-count.ts"
 
 interface Answered {

@@ -13,11 +13,11 @@ import { afterAll, beforeAll, expect, it } from "vitest"
 import { apiError } from "../../../core/index.ts"
 import { fakeClock } from "../../../testing/index.ts"
 import type { BatchRow } from "../tables.ts"
-import type { Fault } from "../testing/work/faults.ts"
-import { Player } from "../testing/work/player.ts"
-import { lineMicros } from "../testing/work/target.ts"
-import { numbersOf, openWorkFixture, type WorkFixture } from "../testing/work/work-fixture.ts"
-import { dropEnded, dropOrphans } from "./drop-results.ts"
+import type { Fault } from "../testing/crashes.ts"
+import { Player } from "../testing/simulated-worker.ts"
+import { lineMicros } from "../testing/target.ts"
+import { numbersOf, openWorkFixture, type WorkFixture } from "../testing/work-fixture.ts"
+import { dropEnded, dropOrphans } from "./sweep.ts"
 
 /**
  * Two workers, of which each may be stale, on one batch, over the real tables. Whatever happens in whatever order: what is committed stays, counts once and

@@ -3,7 +3,7 @@ import { sql } from "kysely"
 import type { PortError, Settlement, Transaction } from "../../../core/index.ts"
 import type { BatchDeps } from "../deps.ts"
 import type { BatchRow, BatchTables } from "../tables.ts"
-import type { Hold } from "./own-row.ts"
+import type { Hold } from "./lease.ts"
 import type { LineResult } from "./run-line.ts"
 
 /** `kept`. `dropped`: the batch was cancelled, so what had begun before is paid and nobody gets it. `lost`: another worker has the batch, and nothing was changed. */

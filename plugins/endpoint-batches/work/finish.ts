@@ -10,9 +10,9 @@ import {
 import type { BatchDeps } from "../deps.ts"
 import type { BatchError, BatchRow, BatchTables } from "../tables.ts"
 import { eventData } from "../wire.ts"
-import { dropParts } from "./drop-results.ts"
-import { type Hold, readOwn } from "./own-row.ts"
+import { type Hold, readOwn } from "./lease.ts"
 import { type Kind, resultBytes } from "./results.ts"
+import { dropParts } from "./sweep.ts"
 
 /** How a batch ends. What ran is kept in any of these. */
 export type Ending =

@@ -1,7 +1,7 @@
 import { Cause, Effect, type Scope } from "effect"
 import type { BatchDeps } from "../deps.ts"
-import { makeDesk } from "./desk.ts"
 import { keepSwept } from "./sweeper.ts"
+import { makeDesk } from "./worker.ts"
 
 /** Works batches through until its Scope closes. Several processes may do so on one database. */
 export const keepWorking = (deps: BatchDeps): Effect.Effect<never, never, Scope.Scope> =>

@@ -3,8 +3,8 @@ import pg from "pg"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { type Platform, runCli, startPlatform } from "../../../testing/platform.ts"
 import { openTestDatabase, type TestDatabase } from "../../../testing/postgres.ts"
-import { writeBatchConfig } from "../testing/work/batch-config.ts"
-import { clientOf, orderBatch } from "../testing/work/people.ts"
+import { clientOf, orderBatch } from "../testing/accounts.ts"
+import { writeBatchConfig } from "../testing/batch-config.ts"
 
 /** Whole servers, killed again and again while they work one batch through. */
 

@@ -1,13 +1,13 @@
 import { Effect } from "effect"
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest"
-import { cancelBatch } from "../api/batch-rows.ts"
-import { lineMicros } from "../testing/work/target.ts"
+import { cancelBatch } from "../api/batch-store.ts"
+import { hasEnded, isRunning, makeDoor, patient, startWorker } from "../testing/start-worker.ts"
+import { lineMicros } from "../testing/target.ts"
 import {
   openWorkFixture,
   type WorkFixture,
   type WorkFixtureOptions,
-} from "../testing/work/work-fixture.ts"
-import { hasEnded, isRunning, makeDoor, patient, startWorker } from "../testing/work/worker.ts"
+} from "../testing/work-fixture.ts"
 
 // the server of the test databases may have to start first
 beforeAll(async () => (await openWorkFixture()).close(), 120_000)

@@ -1,4 +1,4 @@
-import type { Hold } from "./own-row.ts"
+import type { Hold } from "./lease.ts"
 import type { Kind } from "./results.ts"
 
 export const partPrefix = "batches/"

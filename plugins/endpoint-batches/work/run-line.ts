@@ -14,11 +14,11 @@ import { isBatchError, readInputLine } from "../input/input-line.ts"
 import type { RawLine } from "../input/json-lines.ts"
 import { lineInput } from "../preflight/model-check.ts"
 import type { BatchRow } from "../tables.ts"
-import type { Seat } from "./gate.ts"
-import { errorLine, lineId, outputLine } from "./line-wire.ts"
-import { waitMs } from "./patience.ts"
-import type { Stake } from "./purse.ts"
-import type { Stop } from "./stop.ts"
+import type { Stop } from "./cancellation.ts"
+import type { Stake } from "./hold-tracker.ts"
+import type { Seat } from "./line-scheduler.ts"
+import { errorLine, lineId, outputLine } from "./result-line.ts"
+import { waitMs } from "./retry-policy.ts"
 
 /** How a line ended. */
 export interface LineResult {

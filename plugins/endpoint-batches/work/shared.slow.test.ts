@@ -3,8 +3,8 @@ import pg from "pg"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { type Platform, startPlatform } from "../../../testing/platform.ts"
 import { openTestDatabase, type TestDatabase } from "../../../testing/postgres.ts"
-import { writeBatchConfig } from "../testing/work/batch-config.ts"
-import { clientOf, manyClients, orderBatch } from "../testing/work/people.ts"
+import { clientOf, manyClients, orderBatch } from "../testing/accounts.ts"
+import { writeBatchConfig } from "../testing/batch-config.ts"
 
 const tenants = 8
 let database: TestDatabase

@@ -1,6 +1,6 @@
 import { Cause, Effect } from "effect"
 import type { BatchDeps } from "../deps.ts"
-import { dropEnded, dropOrphans } from "./drop-results.ts"
+import { dropEnded, dropOrphans } from "./sweep.ts"
 
 const turnMs = 60_000
 const turnsPerHour = 60

@@ -2,14 +2,14 @@ import { Effect } from "effect"
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest"
 import { apiError } from "../../../core/index.ts"
 import { fakeStorage } from "../../../testing/index.ts"
-import { inputLine, lineMicros } from "../testing/work/target.ts"
+import { hasEnded, isRunning, makeDoor, patient, startWorker } from "../testing/start-worker.ts"
+import { inputLine, lineMicros } from "../testing/target.ts"
 import {
   numbersOf,
   openWorkFixture,
   type WorkFixture,
   type WorkFixtureOptions,
-} from "../testing/work/work-fixture.ts"
-import { hasEnded, isRunning, makeDoor, patient, startWorker } from "../testing/work/worker.ts"
+} from "../testing/work-fixture.ts"
 
 // the server of the test databases may have to start first
 beforeAll(async () => (await openWorkFixture()).close(), 120_000)

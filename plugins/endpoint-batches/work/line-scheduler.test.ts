@@ -1,7 +1,7 @@
 import { Effect, Fiber } from "effect"
 import { array, assert, asyncProperty, constantFrom, integer, record } from "fast-check"
 import { describe, expect, it } from "vitest"
-import { makeGate, type Seat } from "./gate.ts"
+import { makeGate, type Seat } from "./line-scheduler.ts"
 
 /** A waiting or admitted line. */
 const enter = (gate: ReturnType<typeof makeGate>, tenant: string, bytes = 0) => {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest"
 import { apiError } from "../../../core/index.ts"
-import { waitMs } from "./patience.ts"
+import { waitMs } from "./retry-policy.ts"
 
 const middle = () => 0.5
 

@@ -10,21 +10,21 @@ import {
   systemClock,
   type Tenant,
   type Webhook,
-} from "../../../../core/index.ts"
+} from "../../../core/index.ts"
 import {
   fakeCatalogue,
   fakeEmbedModel,
   fakeIdentity,
   fakeLog,
   fakeStorage,
-} from "../../../../testing/index.ts"
-import { openTestDatabase } from "../../../../testing/postgres.ts"
-import type { BatchDeps } from "../../deps.ts"
-import { migrations } from "../../migrations.ts"
-import { type BatchLimits, limitsOf } from "../../settings.ts"
-import type { BatchRow, BatchTables } from "../../tables.ts"
-import { makeCancels } from "../../work/cancels.ts"
-import { makeFaults } from "./faults.ts"
+} from "../../../testing/index.ts"
+import { openTestDatabase } from "../../../testing/postgres.ts"
+import type { BatchDeps } from "../deps.ts"
+import { migrations } from "../migrations.ts"
+import { type BatchLimits, limitsOf } from "../settings.ts"
+import type { BatchRow, BatchTables } from "../tables.ts"
+import { makeCancels } from "../work/cancels.ts"
+import { makeFaults } from "./crashes.ts"
 import { rowsBilling } from "./rows-billing.ts"
 import { rowsFiles } from "./rows-files.ts"
 import { inputText, makeTarget, path } from "./target.ts"

@@ -3,10 +3,10 @@ import type { StorageError } from "../../../core/index.ts"
 import { noEndpoint, preflight } from "../preflight/preflight.ts"
 import { fileGone } from "../preflight/scan.ts"
 import type { BatchError } from "../tables.ts"
-import { dropEnded, dropResults } from "./drop-results.ts"
 import { type Ending, finish } from "./finish.ts"
-import { beginLines, releaseLease, renewLease } from "./own-row.ts"
-import { runLines, type Work } from "./run-lines.ts"
+import { beginLines, releaseLease, renewLease } from "./lease.ts"
+import { runLines, type Work } from "./run-batch.ts"
+import { dropEnded, dropResults } from "./sweep.ts"
 
 const longestBeatMs = 1_000
 

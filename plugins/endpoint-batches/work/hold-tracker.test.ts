@@ -1,7 +1,7 @@
 import { Deferred, Effect } from "effect"
 import { expect, it } from "vitest"
 import { type ApiError, apiError } from "../../../core/index.ts"
-import { makePurse, type Purse, type Stake } from "./purse.ts"
+import { makePurse, type Purse, type Stake } from "./hold-tracker.ts"
 
 const run = Effect.runPromise
 const refused = Effect.fail(apiError("insufficient_quota"))

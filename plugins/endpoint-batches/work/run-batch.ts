@@ -3,15 +3,15 @@ import type { PortError, StorageError, StoredFile } from "../../../core/index.ts
 import type { BatchDeps } from "../deps.ts"
 import { jsonLines, type RawLine } from "../input/json-lines.ts"
 import type { BatchRow } from "../tables.ts"
+import type { Stop } from "./cancellation.ts"
 import { commitLines, giveBack } from "./commit.ts"
-import { compact } from "./compact.ts"
-import type { Gate, Seat } from "./gate.ts"
+import { makeTray, type Tray } from "./commit-buffer.ts"
+import type { Purse } from "./hold-tracker.ts"
+import type { Gate, Seat } from "./line-scheduler.ts"
 import { makeProgress, type Progress } from "./progress.ts"
-import type { Purse } from "./purse.ts"
 import { answeredLines } from "./results.ts"
 import { type LineParts, type LineResult, runLine } from "./run-line.ts"
-import type { Stop } from "./stop.ts"
-import { makeTray, type Tray } from "./tray.ts"
+import { compact } from "./segments.ts"
 
 /** An answer on its way into the database. */
 interface Done {

@@ -9,8 +9,8 @@ import {
 } from "../../../core/index.ts"
 import type { InputLine } from "../input/input-line.ts"
 import { lineInput } from "../preflight/model-check.ts"
-import { errorLine, lineId, outputLine } from "../work/line-wire.ts"
-import { waitMs } from "../work/patience.ts"
+import { errorLine, lineId, outputLine } from "../work/result-line.ts"
+import { waitMs } from "../work/retry-policy.ts"
 import { operator } from "./operator.ts"
 
 export interface LineResult {

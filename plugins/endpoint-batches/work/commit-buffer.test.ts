@@ -1,6 +1,6 @@
 import { Effect, Fiber } from "effect"
 import { describe, expect, it } from "vitest"
-import { makeTray } from "./tray.ts"
+import { makeTray } from "./commit-buffer.ts"
 
 const open = (more: { readonly lingerMs?: number } = {}) =>
   makeTray<string>({

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 
-const root = fileURLToPath(new URL("../../../..", import.meta.url))
+const root = fileURLToPath(new URL("../../..", import.meta.url))
 
 export interface BatchConfig {
   /** Of the plugin. */

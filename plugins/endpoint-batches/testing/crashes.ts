@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { type Database, PortError, type Storage } from "../../../../core/index.ts"
+import { type Database, PortError, type Storage } from "../../../core/index.ts"
 
 /** `rollback`: the transaction fails at its end. `answer`: it commits, and nobody hears of it. `put`: the blob is there, and the process is not. */
 export type Fault = "rollback" | "answer" | "put"

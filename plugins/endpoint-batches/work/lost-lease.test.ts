@@ -2,9 +2,9 @@ import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Storage } from "../../../core/index.ts"
 import { fakeClock, fakeStorage } from "../../../testing/index.ts"
-import { Player } from "../testing/work/player.ts"
-import { lineMicros } from "../testing/work/target.ts"
-import { numbersOf, openWorkFixture, type WorkFixture } from "../testing/work/work-fixture.ts"
+import { Player } from "../testing/simulated-worker.ts"
+import { lineMicros } from "../testing/target.ts"
+import { numbersOf, openWorkFixture, type WorkFixture } from "../testing/work-fixture.ts"
 
 const clock = fakeClock()
 let world: WorkFixture

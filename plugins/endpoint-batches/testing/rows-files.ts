@@ -1,6 +1,6 @@
 import { Effect, Stream } from "effect"
 import { sql } from "kysely"
-import type { Database, Files, Ids, Storage, StoredFile, Tenant } from "../../../../core/index.ts"
+import type { Database, Files, Ids, Storage, StoredFile, Tenant } from "../../../core/index.ts"
 
 interface FileRow {
   readonly id: string

@@ -1,12 +1,12 @@
 import { Cause, Deferred, Effect, Fiber, Semaphore } from "effect"
 import type { PortError, StorageError } from "../../../core/index.ts"
 import type { BatchDeps } from "../deps.ts"
+import { workOn } from "./batch-lifecycle.ts"
+import { makeStop, type Stop } from "./cancellation.ts"
 import { chooseBatches, whoYields } from "./choose.ts"
 import { claimBatch, waitingBatches } from "./claim.ts"
-import { makeGate } from "./gate.ts"
-import { makePurses } from "./purse.ts"
-import { makeStop, type Stop } from "./stop.ts"
-import { workOn } from "./work-on.ts"
+import { makePurses } from "./hold-tracker.ts"
+import { makeGate } from "./line-scheduler.ts"
 
 interface Running {
   readonly tenant: string

@@ -1,6 +1,6 @@
 import { Effect, Schema } from "effect"
-import { type ApiError, defineEndpoint, type Json, usageOf } from "../../../../core/index.ts"
-import { fakeEntry } from "../../../../testing/index.ts"
+import { type ApiError, defineEndpoint, type Json, usageOf } from "../../../core/index.ts"
+import { fakeEntry } from "../../../testing/index.ts"
 
 export const path = "/v1/embeddings"
 /** Rp 0.75 a line, at half price. */

@@ -1,6 +1,6 @@
 import { Effect, Semaphore } from "effect"
 import { sql } from "kysely"
-import type { Billing, Database, Refusal } from "../../../../core/index.ts"
+import type { Billing, Database, Refusal } from "../../../core/index.ts"
 import { lineMicros } from "./target.ts"
 
 /** What a call became. */
