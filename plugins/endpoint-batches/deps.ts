@@ -13,7 +13,7 @@ import type {
   Webhook,
 } from "../../core/index.ts"
 import type { BatchLimits } from "./settings.ts"
-import type { Cancels } from "./work/cancels.ts"
+import type { Cancels } from "./work/cancellation.ts"
 
 /** What batches are worked with. */
 export interface BatchDeps {

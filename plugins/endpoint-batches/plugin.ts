@@ -15,8 +15,8 @@ import { partCheck } from "./check/part-check.ts"
 import type { BatchDeps } from "./deps.ts"
 import { migrations } from "./migrations.ts"
 import { limitsOf, Settings } from "./settings.ts"
-import { makeCancels } from "./work/cancels.ts"
-import { keepWorking } from "./work/keep-working.ts"
+import { makeCancels } from "./work/cancellation.ts"
+import { keepWorking } from "./work/worker.ts"
 
 /** For `rakit batch run`, which needs neither this plugin's tables nor its routes. */
 export { BatchFileRefused } from "./run-file/refused.ts"

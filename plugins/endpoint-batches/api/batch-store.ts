@@ -108,7 +108,7 @@ export const listBatches = (
     return (before === undefined ? query : query.where("seq", "<", before)).execute()
   })
 
-/** At once, in one statement; its worker is told, or finds the epoch still its own, and the status not. Undefined: there is none that has not ended. */
+/** Cancels a batch at once, in one statement. Its worker is notified when it is in this process; elsewhere its heartbeat finds the status changed. Undefined: there is no such batch that has not ended. */
 export const cancelBatch = (
   { database, clock, cancels }: BatchDeps,
   tenant: Tenant,
@@ -127,7 +127,7 @@ export const cancelBatch = (
       .returningAll()
       .executeTakeFirst(),
   )
-  return Effect.tap(cancelled, (row) => Effect.sync(() => row && cancels.tell(id)))
+  return Effect.tap(cancelled, (row) => Effect.sync(() => row && cancels.publish(id)))
 }
 
 /** How many lines a second the last batches of this account had, from their first line to their end; undefined: none has ended yet. */

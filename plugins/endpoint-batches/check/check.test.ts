@@ -10,9 +10,9 @@ import {
 } from "../../../core/index.ts"
 import type { BatchTable } from "../tables.ts"
 import { openWorkFixture, type WorkFixture } from "../testing/work-fixture.ts"
-import { keepWorking } from "../work/keep-working.ts"
-import { partKey } from "../work/part-key.ts"
 import { lineId } from "../work/result-line.ts"
+import { segmentKey } from "../work/segments.ts"
+import { keepWorking } from "../work/worker.ts"
 import { batchCheck } from "./batch-check.ts"
 import type { CheckDeps } from "./deps.ts"
 import { partCheck } from "./part-check.ts"
@@ -252,7 +252,7 @@ describe("money", () => {
 })
 
 describe("a batch under way", () => {
-  const key = () => partKey({ id: batch, epoch: row.epoch }, 2, "output")
+  const key = () => segmentKey({ id: batch, epoch: row.epoch }, 2, "output")
   /** As it was after four lines: two in a part, two in rows. */
   const begin = async () => {
     await change({
@@ -363,8 +363,8 @@ describe("a batch under way", () => {
 })
 
 it("removes parts that nobody will name", async () => {
-  const orphan = partKey({ id: batch, epoch: 1 }, 9, "error")
-  const stray = partKey({ id: "batch-gone", epoch: 1 }, 9, "error")
+  const orphan = segmentKey({ id: batch, epoch: 1 }, 9, "error")
+  const stray = segmentKey({ id: "batch-gone", epoch: 1 }, 9, "error")
   for (const key of [orphan, stray, "batches/odd"]) await put(key, "x")
   const odd =
     "blob batches/odd: it lies among the parts of batches, but its key is none of theirs (-)"

@@ -3,7 +3,7 @@ import { sql } from "kysely"
 import type { ConsistencyCheck, Finding, PortError, StorageError } from "../../../core/index.ts"
 import type { BatchDeps } from "../deps.ts"
 import type { BatchTables } from "../tables.ts"
-import { partPrefix, readPartKey } from "../work/part-key.ts"
+import { readSegmentKey, segmentPrefix } from "../work/segments.ts"
 import { orphansOf } from "../work/sweep.ts"
 
 /** A server that lives has swept by then. */
@@ -21,7 +21,7 @@ const thoseOfOldBatches = (
   Effect.map(
     database.run(() =>
       sql<{ key: string }>`
-        SELECT k.key FROM unnest(${keys}::text[], ${keys.map((key) => readPartKey(key)?.id ?? "")}::text[]) AS k(key, id)
+        SELECT k.key FROM unnest(${keys}::text[], ${keys.map((key) => readSegmentKey(key)?.id ?? "")}::text[]) AS k(key, id)
         WHERE NOT EXISTS (SELECT 1 FROM batches_batch b WHERE b.id = k.id AND (b.ended_at IS NULL OR b.ended_at > ${new Date(clock.nowMs() - orphanMs)}))`.execute(
         database.queries<BatchTables>(),
       ),
@@ -44,7 +44,7 @@ const judge = (
 ): Effect.Effect<readonly Finding[], PortError> =>
   Effect.gen(function* () {
     const found: Finding[] = keys
-      .filter((key) => !readPartKey(key))
+      .filter((key) => !readSegmentKey(key))
       .map((key) => ({
         subject: `blob ${key}`,
         problem: "it lies among the parts of batches, but its key is none of theirs",
@@ -64,7 +64,7 @@ export const partCheck = (deps: BatchDeps): ConsistencyCheck => ({
   name: "batch parts",
   about: "each blob below batches/ is a part of a batch",
   findings: (looked) =>
-    deps.storage.list(partPrefix).pipe(
+    deps.storage.list(segmentPrefix).pipe(
       Stream.catch((error) => Stream.fromEffect(onlyPortError(error))),
       Stream.grouped(keysPerLook),
       Stream.mapEffect((infos) => {

@@ -10,30 +10,30 @@ import {
 import type { InputLine } from "../input/input-line.ts"
 import { lineInput } from "../preflight/model-check.ts"
 import { errorLine, lineId, outputLine } from "../work/result-line.ts"
-import { waitMs } from "../work/retry-policy.ts"
+import { retryDelayMs } from "../work/retry-policy.ts"
 import { operator } from "./operator.ts"
 
-export interface LineResult {
+export interface LocalResult {
   readonly isOk: boolean
-  /** As it stands in its file, without its end. */
+  /** The line of its output or error file, without its end. */
   readonly text: string
   readonly inputTokens: number
   readonly outputTokens: number
   readonly costMicros: Micros
 }
 
-export interface LineParts {
+export interface LocalLineDeps {
   readonly callPath: CallPath
   readonly catalogue: Catalogue
   readonly target: Endpoint
-  /** What ids are made from: the same file gives the same ones. */
+  /** Of the input file: ids of lines are made from it, so that another run gives the same ones. */
   readonly name: string
   readonly random: () => number
 }
 
-/** An engine that is full, or starts again, has room later. */
-const patiently = (
-  { callPath, catalogue, target, random }: LineParts,
+/** Retries as the worker does, but for money, which nobody is asked for here. */
+const withRetries = (
+  { callPath, catalogue, target, random }: LocalLineDeps,
   id: string,
   { body }: InputLine,
 ) => {
@@ -42,7 +42,7 @@ const patiently = (
       callPath.runUnsettled(target, lineInput({ catalogue }, operator, id, body)),
       "ApiError",
       (error) => {
-        const ms = waitMs(error, tries, random)
+        const ms = retryDelayMs(error, tries, random)
         return ms === undefined
           ? Effect.fail(error)
           : Effect.andThen(Effect.sleep(ms), attempt(tries + 1))
@@ -53,15 +53,15 @@ const patiently = (
 
 const nothing = { inputTokens: 0, outputTokens: 0, costMicros: 0n }
 
-export const runLine = (
-  parts: LineParts,
+export const runLocalLine = (
+  deps: LocalLineDeps,
   number: number,
   line: InputLine,
-): Effect.Effect<LineResult> =>
+): Effect.Effect<LocalResult> =>
   Effect.suspend(() => {
-    const id = lineId(parts.name, number)
-    return patiently(parts, id, line).pipe(
-      Effect.map(({ reply, settlement }): LineResult => {
+    const id = lineId(deps.name, number)
+    return withRetries(deps, id, line).pipe(
+      Effect.map(({ reply, settlement }): LocalResult => {
         const { inputTokens, outputTokens } = sumUsage(Object.values(settlement.usage))
         const text = outputLine(
           id,

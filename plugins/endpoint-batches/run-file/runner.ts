@@ -5,11 +5,12 @@ import type { Clock, Endpoint, Micros, ModelId } from "../../../core/index.ts"
 import { isBatchError, readInputLine } from "../input/input-line.ts"
 import { jsonLines, type RawLine } from "../input/json-lines.ts"
 import { type BatchLimits, limitsOf, Settings } from "../settings.ts"
-import { makeGate } from "../work/line-scheduler.ts"
+import { copiesInMemory } from "../work/line-run.ts"
+import { makeLineScheduler } from "../work/line-scheduler.ts"
 import { type Earlier, readEarlier, sizeOf } from "./earlier.ts"
 import { fileBytes } from "./file-bytes.ts"
 import { makeInOrder } from "./in-order.ts"
-import { type LineResult, runLine } from "./local-line.ts"
+import { type LocalResult, runLocalLine } from "./local-line.ts"
 import { BatchFileRefused, notRegular, onFile, refused } from "./refused.ts"
 import { openResultFiles, type ResultFiles } from "./result-files.ts"
 import { makeResume, type Resumption } from "./resume.ts"
@@ -107,9 +108,6 @@ const pendingLines = (
   )
 }
 
-/** Text and parsed body are in memory at once. */
-const copies = 2
-
 /** The lines in any order, so many at once, and only so much of them and their results in memory. */
 const results = (
   run: Run,
@@ -118,7 +116,7 @@ const results = (
   next: NonNullable<Resumption["next"]>,
 ) => {
   const { linesAtOnce = run.limits.linesAtOnce } = job
-  const gate = makeGate(linesAtOnce, run.limits.memoryBytes)
+  const scheduler = makeLineScheduler(linesAtOnce, run.limits.memoryBytes)
   const parts = { ...run, target, name: basename(job.input) }
   const runOne = ({ number, raw }: Pending) =>
     Effect.gen(function* () {
@@ -127,10 +125,10 @@ const results = (
         return yield* refused(
           `${job.input} was changed while it ran: line ${raw.line}: ${line.message}`,
         )
-      const seat = yield* gate.enter("", (raw.end - raw.offset) * copies)
-      const result = yield* runLine(parts, raw.line, line)
-      seat.ended(result.text.length * copies)
-      return { number, result, seat }
+      const permit = yield* scheduler.acquire("", (raw.end - raw.offset) * copiesInMemory)
+      const result = yield* runLocalLine(parts, raw.line, line)
+      permit.answered(result.text.length * copiesInMemory)
+      return { number, result, permit }
     })
   return Stream.mapEffect(pendingLines(run, job.input, next), runOne, {
     concurrency: linesAtOnce,
@@ -140,7 +138,7 @@ const results = (
 
 const plus = (
   sums: BatchFileSums,
-  { isOk, inputTokens, outputTokens, costMicros }: LineResult,
+  { isOk, inputTokens, outputTokens, costMicros }: LocalResult,
 ): BatchFileSums => ({
   ...sums,
   completed: sums.completed + (isOk ? 1 : 0),
@@ -161,19 +159,21 @@ const runAll = (
   Effect.gen(function* () {
     let sums = before
     if (found.next) {
-      const inOrder = makeInOrder<{ readonly result: LineResult; leave(): void }>()
-      yield* Stream.runForEach(results(run, job, target, found.next), ({ number, result, seat }) =>
-        Effect.gen(function* () {
-          const ready = inOrder.put(number, { result, leave: seat.leave })
-          const texts = (isOk: boolean) =>
-            ready.filter((one) => one.result.isOk === isOk).map((one) => one.result.text)
-          yield* files.append(texts(true), texts(false))
-          for (const { result: one, leave } of ready) {
-            sums = plus(sums, one)
-            leave()
-          }
-          if (ready.length > 0) job.onProgress(sums)
-        }),
+      const inOrder = makeInOrder<{ readonly result: LocalResult; release(): void }>()
+      yield* Stream.runForEach(
+        results(run, job, target, found.next),
+        ({ number, result, permit }) =>
+          Effect.gen(function* () {
+            const ready = inOrder.put(number, { result, release: permit.release })
+            const texts = (isOk: boolean) =>
+              ready.filter((one) => one.result.isOk === isOk).map((one) => one.result.text)
+            yield* files.append(texts(true), texts(false))
+            for (const { result: one, release } of ready) {
+              sums = plus(sums, one)
+              release()
+            }
+            if (ready.length > 0) job.onProgress(sums)
+          }),
       )
     }
     yield* files.sync

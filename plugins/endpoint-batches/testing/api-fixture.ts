@@ -27,7 +27,7 @@ import { batchEndpoints } from "../api/endpoints.ts"
 import type { BatchDeps } from "../deps.ts"
 import { migrations } from "../migrations.ts"
 import { limitsOf, Settings } from "../settings.ts"
-import { makeCancels } from "../work/cancels.ts"
+import { makeCancels } from "../work/cancellation.ts"
 
 export const live: Tenant = { account: "acct_1", mode: "live" }
 

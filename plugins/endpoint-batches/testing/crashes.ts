@@ -1,16 +1,16 @@
 import { Effect } from "effect"
 import { type Database, PortError, type Storage } from "../../../core/index.ts"
 
-/** `rollback`: the transaction fails at its end. `answer`: it commits, and nobody hears of it. `put`: the blob is there, and the process is not. */
-export type Fault = "rollback" | "answer" | "put"
+/** `rollback`: the transaction fails at its end. `answer`: it commits, and its caller sees a failure. `put`: the blob is stored, and its caller sees a failure. */
+export type Crash = "rollback" | "answer" | "put"
 
-const crash = () => new PortError({ port: "test", message: "crash" })
+const crashed = () => new PortError({ port: "test", message: "crash" })
 
-/** Once, at the next chance. */
-export const makeFaults = (database: Database, storage: Storage) => {
-  let next: Fault | undefined
-  const isNow = (fault: Fault) => {
-    const now = next === fault
+/** A database and a store that crash once, at the next chance, when it is set. */
+export const makeCrashes = (database: Database, storage: Storage) => {
+  let next: Crash | undefined
+  const isNow = (crash: Crash) => {
+    const now = next === crash
     if (now) next = undefined
     return now
   }
@@ -19,9 +19,9 @@ export const makeFaults = (database: Database, storage: Storage) => {
     transaction: (body) =>
       Effect.suspend(() => {
         if (isNow("rollback"))
-          return database.transaction((tx) => Effect.andThen(body(tx), Effect.fail(crash())))
+          return database.transaction((tx) => Effect.andThen(body(tx), Effect.fail(crashed())))
         return isNow("answer")
-          ? Effect.andThen(database.transaction(body), Effect.fail(crash()))
+          ? Effect.andThen(database.transaction(body), Effect.fail(crashed()))
           : database.transaction(body)
       }),
   }
@@ -29,11 +29,11 @@ export const makeFaults = (database: Database, storage: Storage) => {
     ...storage,
     put: (key, body, maxBytes) =>
       Effect.flatMap(storage.put(key, body, maxBytes), (info) =>
-        isNow("put") ? Effect.fail(crash()) : Effect.succeed(info),
+        isNow("put") ? Effect.fail(crashed()) : Effect.succeed(info),
       ),
   }
-  const set = (fault: Fault | undefined) => {
-    next = fault
+  const set = (crash: Crash | undefined) => {
+    next = crash
   }
   return { database: faultyDatabase, storage: faultyStorage, set }
 }

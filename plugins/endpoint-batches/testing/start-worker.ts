@@ -1,6 +1,6 @@
 import { Deferred, Effect, Exit, Scope } from "effect"
 import { expect, vi } from "vitest"
-import { keepWorking } from "../work/keep-working.ts"
+import { keepWorking } from "../work/worker.ts"
 import type { WorkFixture } from "./work-fixture.ts"
 
 /** A worker as a process has it; answers its orderly stop. */

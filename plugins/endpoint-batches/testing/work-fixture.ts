@@ -23,8 +23,8 @@ import type { BatchDeps } from "../deps.ts"
 import { migrations } from "../migrations.ts"
 import { type BatchLimits, limitsOf } from "../settings.ts"
 import type { BatchRow, BatchTables } from "../tables.ts"
-import { makeCancels } from "../work/cancels.ts"
-import { makeFaults } from "./crashes.ts"
+import { makeCancels } from "../work/cancellation.ts"
+import { makeCrashes } from "./crashes.ts"
 import { rowsBilling } from "./rows-billing.ts"
 import { rowsFiles } from "./rows-files.ts"
 import { inputText, makeTarget, path } from "./target.ts"
@@ -58,7 +58,7 @@ export interface WorkFixtureOptions {
   readonly storage?: Storage
 }
 
-/** Batches over a real database and the real call path, with an engine that the test plays. */
+/** Batches over a real database and the real call path, with an engine that the test stands in for. */
 export const openWorkFixture = async ({
   clock = systemClock,
   limits = {},
@@ -70,15 +70,15 @@ export const openWorkFixture = async ({
   await sql`CREATE TABLE test_event (event text NOT NULL, data jsonb NOT NULL)`.execute(
     test.database.queries(),
   )
-  const faults = makeFaults(test.database, storage)
-  const { database } = faults
+  const crashes = makeCrashes(test.database, storage)
+  const { database } = crashes
   const broke = new Set<string>()
   const room = new Map<string, number>()
   const identity = fakeIdentity()
   const { billing, calls } = await rowsBilling(test.database, broke, room)
   const ids = makeIds(clock.nowMs)
   const log = fakeLog()
-  const files = await rowsFiles(test.database, faults.storage, ids)
+  const files = await rowsFiles(test.database, crashes.storage, ids)
   const catalogue = fakeCatalogue(fakeEmbedModel())
   const callPath = makeCallPath({
     billing: () => billing,
@@ -91,7 +91,7 @@ export const openWorkFixture = async ({
   })
   const deps: BatchDeps = {
     database,
-    storage: faults.storage,
+    storage: crashes.storage,
     files: files.files,
     billing,
     identity,
@@ -179,7 +179,7 @@ export const openWorkFixture = async ({
   }
   return {
     deps,
-    faults,
+    crashes,
     identity,
     broke,
     room,

@@ -4,39 +4,9 @@ import { noEndpoint, preflight } from "../preflight/preflight.ts"
 import { fileGone } from "../preflight/scan.ts"
 import type { BatchError } from "../tables.ts"
 import { type Ending, finish } from "./finish.ts"
-import { beginLines, releaseLease, renewLease } from "./lease.ts"
-import { runLines, type Work } from "./run-batch.ts"
+import { beginLines, heartbeat, releaseLease } from "./lease.ts"
+import { type ClaimedBatch, runBatch } from "./run-batch.ts"
 import { dropEnded, dropResults } from "./sweep.ts"
-
-const longestBeatMs = 1_000
-
-/** Keeps the lease, and notices what happens to the batch meanwhile. A database that does not answer is waited for until the lease is over. */
-const heartbeat = ({ deps, row, stop }: Work): Effect.Effect<void> => {
-  const { clock, limits, log } = deps
-  let untilMs = clock.nowMs() + limits.leaseMs
-  const beat = Effect.suspend(() => {
-    if (clock.nowMs() >= row.deadline_at.getTime()) stop.tell("expired")
-    const askedMs = clock.nowMs()
-    return Effect.map(renewLease(deps, row), (now) => {
-      untilMs = askedMs + limits.leaseMs
-      if (!now) stop.tell("lost")
-      else if (now.ended_at) stop.tell("cancelled")
-    })
-  }).pipe(
-    Effect.catch((error) =>
-      Effect.sync(() => {
-        log.warn("batch.lease_renewal_failed", "the lease of a batch could not be renewed", {
-          batch: row.id,
-          reason: error.message,
-        })
-        if (clock.nowMs() >= untilMs) stop.tell("lost")
-      }),
-    ),
-  )
-  return Effect.forever(
-    Effect.andThen(Effect.sleep(Math.min(longestBeatMs, limits.leaseMs / 3)), beat),
-  )
-}
 
 const resultsLost = (): BatchError => ({
   code: "internal_error",
@@ -45,27 +15,27 @@ const resultsLost = (): BatchError => ({
   param: null,
 })
 
-/** Undefined: it was stopped. */
-const checked = (work: Work) =>
+const failed = (error: BatchError): Ending => ({ status: "failed", errors: [error] })
+
+/** The batch after pre-flight, in progress. Undefined: it has failed or was cancelled. */
+const validated = (batch: ClaimedBatch) =>
   Effect.gen(function* () {
-    const { deps, row, stop } = work
-    if (row.status !== "validating") return work
-    const found = yield* stop.during(preflight(deps, row))
+    const { deps, row, cancellation } = batch
+    if (row.status !== "validating") return batch
+    const found = yield* cancellation.during(preflight(deps, row))
     if (Option.isNone(found)) return undefined
     if ("errors" in found.value) {
       yield* finish(deps, row, { status: "failed", errors: found.value.errors })
       return undefined
     }
     const begun = yield* beginLines(deps, row, found.value.total)
-    return begun && { ...work, row: begun }
+    return begun && { ...batch, row: begun }
   })
 
-const failed = (error: BatchError): Ending => ({ status: "failed", errors: [error] })
-
-/** How it ended, where it did. */
-const lines = (work: Work): Effect.Effect<Ending | undefined, StorageError> =>
+/** Runs the lines. Undefined: the batch was cancelled meanwhile. */
+const runLines = (batch: ClaimedBatch): Effect.Effect<Ending | undefined, StorageError> =>
   Effect.gen(function* () {
-    const { deps, row, stop } = work
+    const { deps, row, cancellation } = batch
     const target = deps.targets.get(row.endpoint)
     if (!target) return failed(noEndpoint())
     const input = yield* deps.files.find(
@@ -73,54 +43,53 @@ const lines = (work: Work): Effect.Effect<Ending | undefined, StorageError> =>
       row.input_file_id,
     )
     if (!input) return failed(fileGone())
-    const hasRun = yield* runLines(work, input, {
-      deps,
-      batch: row,
-      target,
-      stop,
-      random: Math.random,
-    }).pipe(
+    const lineDeps = { deps, batch: row, target, cancellation, random: Math.random }
+    const isRead = yield* runBatch(batch, input, lineDeps).pipe(
       Effect.as(true),
       Effect.catchTag("BlobMissing", () => Effect.succeed(false)),
     )
-    if (stop.reason) return undefined
-    return hasRun ? { status: "completed" } : failed(fileGone())
+    if (cancellation.reason) return undefined
+    return isRead ? { status: "completed" } : failed(fileGone())
   })
 
-/** Only a disk that lost something gets here. */
-const finishAnyhow = ({ deps, row }: Work, ending: Ending) =>
+/** Fails the batch, without files, where answers are missing in the store. */
+const finishOrFail = ({ deps, row }: ClaimedBatch, ending: Ending) =>
   Effect.catchTag(finish(deps, row, ending), "BlobMissing", () =>
     finish(deps, row, failed(resultsLost()), false),
   )
 
-const wholeWork = (work: Work): Effect.Effect<void, StorageError> =>
+const runToEnd = (batch: ClaimedBatch): Effect.Effect<void, StorageError> =>
   Effect.gen(function* () {
-    const { deps, row, stop } = work
-    if (deps.clock.nowMs() >= row.deadline_at.getTime()) stop.tell("expired")
-    const ready = yield* checked(work)
-    const ending = ready && !stop.reason ? yield* lines(ready) : undefined
+    const { deps, row, cancellation } = batch
+    if (deps.clock.nowMs() >= row.deadline_at.getTime()) cancellation.cancel("expired")
+    const ready = yield* validated(batch)
+    const ending = ready && !cancellation.reason ? yield* runLines(ready) : undefined
     const last: Ending | undefined =
-      ending ?? (stop.reason === "expired" ? { status: "expired" } : undefined)
+      ending ?? (cancellation.reason === "expired" ? { status: "expired" } : undefined)
     if (last) {
-      const ended = yield* finishAnyhow(work, last)
-      // cancelled in that moment
+      const ended = yield* finishOrFail(batch, last)
+      // it was cancelled in that moment
       if (!ended) yield* dropEnded(deps)
-    } else if (stop.reason === "cancelled") yield* dropResults(deps, row.id)
+    } else if (cancellation.reason === "cancelled") yield* dropResults(deps, row.id)
   })
 
-/** From the claim to the end, or to where somebody else goes on: interrupted, at once; after a failure, when the lease is over. */
-export const workOn = (work: Work): Effect.Effect<void, StorageError> => {
-  const { deps, row, stop } = work
+/**
+ * Takes a claimed batch to its end, or until another worker goes on: at once after an interruption or when it is yielded,
+ * and when the lease has run out after a failure.
+ */
+export const runClaimed = (batch: ClaimedBatch): Effect.Effect<void, StorageError> => {
+  const { deps, row, cancellation } = batch
   const release = Effect.ignore(releaseLease(deps, row))
-  const listening = Effect.acquireRelease(
-    Effect.sync(() => deps.cancels.listen(row.id, () => stop.tell("cancelled"))),
-    (leave) => Effect.sync(leave),
+  const subscribed = Effect.acquireRelease(
+    Effect.sync(() => deps.cancels.subscribe(row.id, () => cancellation.cancel("cancelled"))),
+    (unsubscribe) => Effect.sync(unsubscribe),
   )
-  // the heart stands still before the lease is given back
-  return Effect.scoped(
-    Effect.andThen(listening, Effect.andThen(Effect.forkScoped(heartbeat(work)), wholeWork(work))),
-  ).pipe(
+  const heart = Effect.forkScoped(heartbeat(deps, row, cancellation))
+  // the scope stops the heartbeat before the lease is released
+  return Effect.scoped(Effect.andThen(subscribed, Effect.andThen(heart, runToEnd(batch)))).pipe(
     Effect.onInterrupt(() => release),
-    Effect.andThen(Effect.suspend(() => (stop.reason === "yielded" ? release : Effect.void))),
+    Effect.andThen(
+      Effect.suspend(() => (cancellation.reason === "yielded" ? release : Effect.void)),
+    ),
   )
 }

@@ -13,8 +13,8 @@ import { afterAll, beforeAll, expect, it } from "vitest"
 import { apiError } from "../../../core/index.ts"
 import { fakeClock } from "../../../testing/index.ts"
 import type { BatchRow } from "../tables.ts"
-import type { Fault } from "../testing/crashes.ts"
-import { Player } from "../testing/simulated-worker.ts"
+import type { Crash } from "../testing/crashes.ts"
+import { SimulatedWorker } from "../testing/simulated-worker.ts"
 import { lineMicros } from "../testing/target.ts"
 import { numbersOf, openWorkFixture, type WorkFixture } from "../testing/work-fixture.ts"
 import { dropEnded, dropOrphans } from "./sweep.ts"
@@ -26,16 +26,16 @@ import { dropEnded, dropOrphans } from "./sweep.ts"
 const clock = fakeClock()
 /** This one fails always. */
 const badLine = 3
-let world: WorkFixture
+let fixture: WorkFixture
 beforeAll(async () => {
-  world = await openWorkFixture({
+  fixture = await openWorkFixture({
     clock,
     limits: { leaseMs: 10_000, windowMs: 3_600_000 },
     run: (n) =>
       n === badLine ? Effect.fail(apiError("context_length_exceeded")) : Effect.succeed({ n }),
   })
 }, 120_000)
-afterAll(() => world?.close())
+afterAll(() => fixture?.close())
 
 /** What must hold from step to step. */
 interface Model {
@@ -49,14 +49,14 @@ interface Model {
 interface Real {
   readonly id: string
   readonly account: string
-  readonly players: readonly Player[]
+  readonly workers: readonly SimulatedWorker[]
 }
 
 const paidOf = async (id: string) =>
-  (await world.calls()).filter(({ parent, state }) => parent === id && state === "settled")
+  (await fixture.calls()).filter(({ parent, state }) => parent === id && state === "settled")
 
 const look = async (model: Model, { id }: Real) => {
-  const row = await world.batch(id)
+  const row = await fixture.batch(id)
   expect(row.completed).toBeGreaterThanOrEqual(model.completed)
   expect(row.failed).toBeGreaterThanOrEqual(model.failed)
   expect(row.cost_micros).toBeGreaterThanOrEqual(model.costMicros)
@@ -87,7 +87,7 @@ const move = (name: string, act: (real: Real) => unknown): AsyncCommand<Model, R
   check: () => true,
   run: async (model, real) => {
     await act(real)
-    world.faults.set(undefined)
+    fixture.crashes.set(undefined)
     await look(model, real)
   },
   toString: () => name,
@@ -95,19 +95,19 @@ const move = (name: string, act: (real: Real) => unknown): AsyncCommand<Model, R
 
 const moves = () => {
   const who = constantFrom(0, 1)
-  const fault = constantFrom<Fault | undefined>(undefined, undefined, "rollback", "answer", "put")
+  const crash = constantFrom<Crash | undefined>(undefined, undefined, "rollback", "answer", "put")
   const faulty = (name: "claim" | "commit" | "compact" | "finish") =>
-    who.chain((player) =>
-      fault.map((why) =>
-        move(`${name} ${player}${why ? `, crash: ${why}` : ""}`, ({ players, id }) => {
-          world.faults.set(why)
-          return players[player]![name](id)
+    who.chain((worker) =>
+      crash.map((why) =>
+        move(`${name} ${worker}${why ? `, crash: ${why}` : ""}`, ({ workers, id }) => {
+          fixture.crashes.set(why)
+          return workers[worker]![name](id)
         }),
       ),
     )
-  const runs = who.chain((player) =>
+  const runs = who.chain((worker) =>
     integer({ min: 0, max: 2 }).map((pick) =>
-      move(`run ${player} ${pick}`, ({ players }) => players[player]!.run(pick)),
+      move(`run ${worker} ${pick}`, ({ workers }) => workers[worker]!.run(pick)),
     ),
   )
   const toggle = (name: string, act: (real: Real) => unknown) => constant(move(name, act))
@@ -130,33 +130,33 @@ const moves = () => {
     ...often,
     ...often,
     ...often,
-    who.map((player) => move(`die ${player}`, ({ players }) => players[player]!.die())),
+    who.map((worker) => move(`die ${worker}`, ({ workers }) => workers[worker]!.die())),
     toggle("the lease runs out", () => clock.advance(10_001)),
     toggle("the lease runs out", () => clock.advance(10_001)),
     rarely("the day is over", () => clock.advance(3_600_001)),
-    rarely("cancel", ({ id }) => world.cancel(id)),
-    toggle("no money", ({ account }) => world.broke.add(account)),
-    toggle("money", ({ account }) => world.broke.delete(account)),
-    toggle("suspended", ({ account }) => world.identity.add({ key: account, suspended: true })),
-    toggle("back", ({ account }) => world.identity.add({ key: account, suspended: false })),
+    rarely("cancel", ({ id }) => fixture.cancel(id)),
+    toggle("no money", ({ account }) => fixture.broke.add(account)),
+    toggle("money", ({ account }) => fixture.broke.delete(account)),
+    toggle("suspended", ({ account }) => fixture.identity.add({ key: account, suspended: true })),
+    toggle("back", ({ account }) => fixture.identity.add({ key: account, suspended: false })),
     toggle("sweep", () =>
-      Effect.runPromise(Effect.andThen(dropEnded(world.deps), dropOrphans(world.deps))),
+      Effect.runPromise(Effect.andThen(dropEnded(fixture.deps), dropOrphans(fixture.deps))),
     ),
   ]
 }
 
 /** One worker to the end, without faults; it dies once more, after a part. */
 const workToTheEnd = async (model: Model, real: Real) => {
-  const [player] = real.players
+  const [worker] = real.workers
   for (let turn = 0; turn < 3 && !model.ended; turn++) {
     clock.advance(10_001)
-    await player!.claim(real.id)
-    for (let line = 0; line < 2 && turn === 0; line++) await player!.run(0)
-    if (turn === 0) for (const last of ["commit", "compact", "die"] as const) await player![last]()
-    while (player!.works && !model.ended) {
-      await player!.run(0)
-      await player!.commit()
-      await player!.finish()
+    await worker!.claim(real.id)
+    for (let line = 0; line < 2 && turn === 0; line++) await worker!.run(0)
+    if (turn === 0) for (const last of ["commit", "compact", "die"] as const) await worker![last]()
+    while (worker!.works && !model.ended) {
+      await worker!.run(0)
+      await worker!.commit()
+      await worker!.finish()
       await look(model, real)
     }
     await look(model, real)
@@ -164,10 +164,10 @@ const workToTheEnd = async (model: Model, real: Real) => {
 }
 
 const checkEnd = async ({ id }: Real, lines: number) => {
-  const row = await world.batch(id)
+  const row = await fixture.batch(id)
   const [good, bad] = [
-    await world.linesOf(row.output_file_id),
-    await world.linesOf(row.error_file_id),
+    await fixture.linesOf(row.output_file_id),
+    await fixture.linesOf(row.error_file_id),
   ]
   const [output, errors] = [numbersOf(good), numbersOf(bad)]
   const inOrder = (numbers: readonly number[]) => [...numbers].sort((a, b) => a - b)
@@ -183,15 +183,15 @@ const checkEnd = async ({ id }: Real, lines: number) => {
   if (row.status === "cancelled")
     expect([row.output_file_id, row.error_file_id]).toEqual([null, null])
   else expect(inOrderOfText(good.map((line) => line.id))).toEqual(inOrderOfText(paid))
-  const events = (await world.events())
+  const events = (await fixture.events())
     .filter(({ data }) => data.id === id)
     .map(({ event }) => event)
   expect(events).toEqual(row.status === "completed" ? ["batch.completed"] : [])
-  await Effect.runPromise(Effect.andThen(dropEnded(world.deps), dropOrphans(world.deps)))
+  await Effect.runPromise(Effect.andThen(dropEnded(fixture.deps), dropOrphans(fixture.deps)))
   expect([
-    await world.rowsOf("batches_line"),
-    await world.rowsOf("batches_part"),
-    await world.parts(),
+    await fixture.rowsOf("batches_line"),
+    await fixture.rowsOf("batches_part"),
+    await fixture.parts(),
   ]).toEqual([0, 0, []])
   return row.status
 }
@@ -208,9 +208,9 @@ it("holds over any interleaving of polls, lines, commits, parts, crashes, cancel
       async (lines, steps) => {
         const name = `a${account++}`
         const real: Real = {
-          id: await world.create(name, lines),
+          id: await fixture.create(name, lines),
           account: name,
-          players: [new Player(world), new Player(world)],
+          workers: [new SimulatedWorker(fixture), new SimulatedWorker(fixture)],
         }
         clock.advance(10_001)
         const model: Model = {
@@ -226,7 +226,7 @@ it("holds over any interleaving of polls, lines, commits, parts, crashes, cancel
         // the claim has given back what the workers before had begun
         if (isOpen)
           expect(
-            (await world.calls()).filter(
+            (await fixture.calls()).filter(
               ({ parent, state }) => parent === real.id && state === "open",
             ),
           ).toEqual([])

@@ -1,24 +1,24 @@
 import { Cause, Deferred, Effect, Exit, Fiber, Option } from "effect"
 
-/** `lost`: another worker has it. `yielded`: another tenant's batch waits for a place. */
-export type StopReason = "cancelled" | "expired" | "lost" | "yielded"
+/** `lost`: another worker has the lease. `yielded`: the slot is for another tenant's batch. */
+export type CancelReason = "cancelled" | "expired" | "lost" | "yielded"
 
-/** Tells all that works on one batch that no further line is to begin. The first reason stays. */
-export interface Stop {
-  readonly reason: StopReason | undefined
-  tell(reason: StopReason): void
-  /** Waits; answers whether it was told meanwhile. */
-  toldWithin(ms: number): Effect.Effect<boolean>
-  /** Runs until it is told: interrupts, waits for the end, and answers nothing. */
+/** Cancels the work on one batch in this process: no further line begins. The first reason wins. */
+export interface Cancellation {
+  readonly reason: CancelReason | undefined
+  cancel(reason: CancelReason): void
+  /** Sleeps; true, and at once, if it is cancelled meanwhile. */
+  cancelledWithin(ms: number): Effect.Effect<boolean>
+  /** Runs `work` until it is cancelled: then interrupts it, waits for its end, and returns none. */
   during<A, E>(work: Effect.Effect<A, E>): Effect.Effect<Option.Option<A>, E>
 }
 
-export const makeStop = (): Stop => {
-  const told = Deferred.makeUnsafe<void>()
+export const makeCancellation = (): Cancellation => {
+  const cancelled = Deferred.makeUnsafe<void>()
   const fibers = new Set<Fiber.Fiber<unknown, unknown>>()
-  let reason: StopReason | undefined
+  let reason: CancelReason | undefined
 
-  const during: Stop["during"] = <A, E>(work: Effect.Effect<A, E>) =>
+  const during: Cancellation["during"] = <A, E>(work: Effect.Effect<A, E>) =>
     Effect.suspend(() => {
       if (reason) return Effect.succeed(Option.none<A>())
       return Effect.flatMap(Effect.forkChild(work, { startImmediately: true }), (fiber) => {
@@ -26,8 +26,8 @@ export const makeStop = (): Stop => {
         const ended = Effect.flatMap(
           Fiber.await(fiber),
           (exit): Effect.Effect<Option.Option<A>, E> => {
-            const isStopped = reason && Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
-            return isStopped ? Effect.succeed(Option.none()) : Effect.map(exit, Option.some)
+            const isOurs = reason && Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
+            return isOurs ? Effect.succeed(Option.none()) : Effect.map(exit, Option.some)
           },
         )
         return ended.pipe(
@@ -41,13 +41,38 @@ export const makeStop = (): Stop => {
     get reason() {
       return reason
     },
-    tell: (why) => {
+    cancel: (why) => {
       if (reason) return
       reason = why
-      Deferred.doneUnsafe(told, Effect.void)
+      Deferred.doneUnsafe(cancelled, Effect.void)
       for (const fiber of fibers) fiber.interruptUnsafe()
     },
-    toldWithin: (ms) => Effect.map(Effect.timeoutOption(Deferred.await(told), ms), Option.isSome),
+    cancelledWithin: (ms) =>
+      Effect.map(Effect.timeoutOption(Deferred.await(cancelled), ms), Option.isSome),
     during,
+  }
+}
+
+/** Cancel requests from the API to the worker of the same process; a worker elsewhere finds the batch's row changed. */
+export interface Cancels {
+  publish(batch: string): void
+  /** Returns the function that ends the subscription. */
+  subscribe(batch: string, onCancel: () => void): () => void
+}
+
+export const makeCancels = (): Cancels => {
+  const listeners = new Map<string, Set<() => void>>()
+  return {
+    publish: (batch) => {
+      for (const onCancel of listeners.get(batch) ?? []) onCancel()
+    },
+    subscribe: (batch, onCancel) => {
+      const ofBatch = listeners.get(batch) ?? new Set()
+      listeners.set(batch, ofBatch.add(onCancel))
+      return () => {
+        ofBatch.delete(onCancel)
+        if (ofBatch.size === 0) listeners.delete(batch)
+      }
+    },
   }
 }

@@ -1,6 +1,6 @@
 import { array, assert, constantFrom, dictionary, integer, property } from "fast-check"
 import { describe, expect, it } from "vitest"
-import { type Candidate, chooseBatches, whoYields } from "./choose.ts"
+import { type Candidate, chooseBatches, whoYields } from "./claim.ts"
 
 const waiting = (tenants: string): readonly Candidate[] =>
   [...tenants].map((tenant, n) => ({ id: `${n}`, tenant }))
@@ -20,7 +20,7 @@ describe("which batches are next", () => {
         chooseBatches(waiting(tenants), {
           running: new Map(Object.entries(running)),
           free,
-          ofOneTenant: 4,
+          perTenant: 4,
         }),
       ),
     ).toBe(expected)
@@ -37,7 +37,7 @@ describe("which batches are next", () => {
         (tenants, running, free) => {
           const all = waiting(tenants.join(""))
           const before = new Map(Object.entries(running))
-          const chosen = chooseBatches(all, { running: before, free, ofOneTenant: 4 })
+          const chosen = chooseBatches(all, { running: before, free, perTenant: 4 })
           const count = (who: string) =>
             (before.get(who) ?? 0) + chosen.filter((one) => one.tenant === who).length
           const left = all.filter((one) => !chosen.includes(one))

@@ -1,25 +1,26 @@
 import { Effect } from "effect"
 
-/** What has ended and is not committed yet. */
-export interface Tray<Item> {
-  /** One more runs. */
-  began(): void
-  /** One less. Nothing is left of one that was given up. */
-  ended(item: Item | undefined): void
-  /** No further one begins. */
+/** Items that have ended and are not committed yet. It is closed, and over when no item is expected any more. */
+export interface CommitBuffer<Item> {
+  /** Announces an item: the buffer is not over before it has come, or is abandoned. */
+  expect(): void
+  put(item: Item): void
+  /** An expected item never comes. */
+  abandon(): void
+  /** Nothing further is expected. */
   close(): void
-  /** Lets `take` answer now, if with nothing. */
-  nudge(): void
-  /** Waits for something to do. */
+  /** Makes it ready at once, even while it is empty. */
+  flush(): void
+  /** Waits until there are enough items, the first one has lingered, it is flushed, or it is over. */
   readonly ready: Effect.Effect<void>
-  /** `isOver`: nothing is left, and nothing can come any more. */
+  /** Takes out what fits into one commit. `isOver`: nothing is left, and nothing can come any more. */
   take(): { readonly items: readonly Item[]; readonly isOver: boolean }
-  /** All there is, at once. */
-  rest(): readonly Item[]
+  /** Takes out everything. */
+  drain(): readonly Item[]
 }
 
-export interface TrayOptions<Item> {
-  /** Of one `take`, but for a single item. */
+export interface CommitBufferOptions<Item> {
+  /** Limits of one `take`; a single item may be larger. */
   readonly maxItems: number
   readonly maxBytes: number
   /** How long the first item waits for others. */
@@ -27,67 +28,75 @@ export interface TrayOptions<Item> {
   readonly bytesOf: (item: Item) => number
 }
 
-export const makeTray = <Item>({
-  maxItems,
-  maxBytes,
-  lingerMs,
-  bytesOf,
-}: TrayOptions<Item>): Tray<Item> => {
-  const items: Item[] = []
+/** Wakes whoever waits for a condition, when something has changed. */
+const makeWatchers = () => {
   const watchers = new Set<() => void>()
+  return {
+    changed: () => {
+      for (const check of watchers) check()
+    },
+    until: (holds: () => boolean): Effect.Effect<void> =>
+      Effect.callback<void>((resume) => {
+        const check = () => {
+          if (!holds()) return
+          watchers.delete(check)
+          resume(Effect.void)
+        }
+        watchers.add(check)
+        check()
+        return Effect.sync(() => void watchers.delete(check))
+      }),
+  }
+}
+
+/** How many items from the first one on fit into one commit, and their bytes. */
+const fitting = <Item>(
+  items: readonly Item[],
+  { maxItems, maxBytes, bytesOf }: CommitBufferOptions<Item>,
+) => {
+  let count = 0
   let bytes = 0
-  let running = 0
+  while (
+    count < items.length &&
+    count < maxItems &&
+    (count === 0 || bytes + bytesOf(items[count]!) <= maxBytes)
+  )
+    bytes += bytesOf(items[count++]!)
+  return { count, bytes }
+}
+
+export const makeCommitBuffer = <Item>(options: CommitBufferOptions<Item>): CommitBuffer<Item> => {
+  const { maxItems, maxBytes, lingerMs, bytesOf } = options
+  const { changed, until } = makeWatchers()
+  const items: Item[] = []
+  let bytes = 0
+  let expected = 0
   let isClosed = false
-  let isNudged = false
+  let isFlushed = false
 
-  const isOver = () => isClosed && running === 0
-  const isFull = () => items.length >= maxItems || bytes >= maxBytes || isNudged || isOver()
-  const changed = () => {
-    for (const look of watchers) look()
-  }
-  const until = (holds: () => boolean): Effect.Effect<void> =>
-    Effect.callback<void>((resume) => {
-      const look = () => {
-        if (!holds()) return
-        watchers.delete(look)
-        resume(Effect.void)
-      }
-      watchers.add(look)
-      look()
-      return Effect.sync(() => void watchers.delete(look))
-    })
-
-  const takeOut = (): readonly Item[] => {
-    let count = 0
-    let sum = 0
-    while (
-      count < items.length &&
-      count < maxItems &&
-      (count === 0 || sum + bytesOf(items[count]!) <= maxBytes)
-    )
-      sum += bytesOf(items[count++]!)
-    bytes -= sum
-    return items.splice(0, count)
-  }
+  const isOver = () => isClosed && expected === 0
+  const isFull = () => items.length >= maxItems || bytes >= maxBytes || isFlushed || isOver()
 
   return {
-    began: () => {
-      running += 1
+    expect: () => {
+      expected += 1
     },
-    ended: (item) => {
-      running -= 1
-      if (item !== undefined) {
-        items.push(item)
-        bytes += bytesOf(item)
-      }
+    put: (item) => {
+      expected -= 1
+      items.push(item)
+      bytes += bytesOf(item)
+      changed()
+    },
+    abandon: () => {
+      expected -= 1
       changed()
     },
     close: () => {
       isClosed = true
       changed()
     },
-    nudge: () => {
-      isNudged = true
+    flush: () => {
+      isFlushed = true
       changed()
     },
     ready: Effect.suspend(() => until(() => items.length > 0 || isFull())).pipe(
@@ -98,10 +107,13 @@ export const makeTray = <Item>({
       ),
     ),
     take: () => {
-      isNudged = false
-      return { items: takeOut(), isOver: isOver() && items.length === 0 }
+      isFlushed = false
+      const next = fitting(items, options)
+      bytes -= next.bytes
+      const taken = items.splice(0, next.count)
+      return { items: taken, isOver: isOver() && items.length === 0 }
     },
-    rest: () => {
+    drain: () => {
       bytes = 0
       return items.splice(0)
     },

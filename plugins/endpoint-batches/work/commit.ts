@@ -3,10 +3,10 @@ import { sql } from "kysely"
 import type { PortError, Settlement, Transaction } from "../../../core/index.ts"
 import type { BatchDeps } from "../deps.ts"
 import type { BatchRow, BatchTables } from "../tables.ts"
-import type { Hold } from "./lease.ts"
+import type { Lease } from "./lease.ts"
 import type { LineResult } from "./run-line.ts"
 
-/** `kept`. `dropped`: the batch was cancelled, so what had begun before is paid and nobody gets it. `lost`: another worker has the batch, and nothing was changed. */
+/** `dropped`: the batch was cancelled, so lines that had begun before are paid, and their answers are not stored. `lost`: another worker has the lease, and nothing was changed. */
 export type Committed = "kept" | "dropped" | "lost"
 
 interface Charge {
@@ -19,10 +19,10 @@ const chargesOf = (results: readonly LineResult[]): readonly Charge[] =>
     settlement ? [{ settlement, begun: new Date(begunMs) }] : [],
   )
 
-/** The counters count only while the batch goes on; what its last lines cost comes to its bill in any case, unless they began after its end: another process may hear of that late. */
+/** The counters change only while the batch is in progress. The cost of its last lines is added in any case, unless they began after its end, of which this process may hear late. */
 const count = (
   { database, clock, limits }: BatchDeps,
-  { id, epoch }: Hold,
+  { id, epoch }: Lease,
   results: readonly LineResult[],
   tx: Transaction,
 ) => {
@@ -42,10 +42,10 @@ const count = (
   )
 }
 
-// lines of a file hold no line ends; an array would have every quote in them escaped and parsed again
+// one text, cut at its line ends, of which a result has none: in an array every quote would be escaped, and parsed again
 const insert = (
   { database }: BatchDeps,
-  { id }: Hold,
+  { id }: Lease,
   results: readonly LineResult[],
   tx: Transaction,
 ) =>
@@ -64,20 +64,20 @@ const voided = (settlement: Settlement): Settlement => ({
   httpStatus: 500,
 })
 
-/** Counters, answers and money move together, or not at all. After a failure nobody knows whether they did: who goes on claims the batch anew. */
+/** Commits counters, answers and settlements together. After a failure it is unknown whether they are committed: the next worker's claim finds out. */
 export const commitLines = (
   deps: BatchDeps,
-  hold: Hold,
+  lease: Lease,
   results: readonly LineResult[],
 ): Effect.Effect<Committed, PortError> =>
   deps.database.transaction((tx) =>
     Effect.gen(function* () {
-      const { rows } = yield* count(deps, hold, results, tx)
+      const { rows } = yield* count(deps, lease, results, tx)
       const [row] = rows
       if (!row) return "lost"
       const { status, ended_at } = row
-      if (status === "in_progress") yield* insert(deps, hold, results, tx)
-      // the account's lock is taken last, and kept for a moment
+      if (status === "in_progress") yield* insert(deps, lease, results, tx)
+      // takes the account's lock, so it comes last
       yield* deps.billing.settle(
         chargesOf(results).map(({ settlement, begun }) =>
           ended_at && begun > ended_at ? voided(settlement) : settlement,
@@ -88,6 +88,6 @@ export const commitLines = (
     }),
   )
 
-/** What is not committed costs nothing. Whoever claims the batch next does the same, so a failure does no harm. */
-export const giveBack = (deps: BatchDeps, results: readonly LineResult[]): Effect.Effect<void> =>
+/** Lines that are not committed cost nothing. A failure is ignored, as the next claim of the batch voids them, too. */
+export const voidLines = (deps: BatchDeps, results: readonly LineResult[]): Effect.Effect<void> =>
   Effect.ignore(deps.billing.settle(chargesOf(results).map(({ settlement }) => voided(settlement))))

@@ -10,11 +10,11 @@ import {
 import type { BatchDeps } from "../deps.ts"
 import type { BatchError, BatchRow, BatchTables } from "../tables.ts"
 import { eventData } from "../wire.ts"
-import { type Hold, readOwn } from "./lease.ts"
+import { type Lease, readLeased } from "./lease.ts"
 import { type Kind, resultBytes } from "./results.ts"
 import { dropParts } from "./sweep.ts"
 
-/** How a batch ends. What ran is kept in any of these. */
+/** How a worker ends a batch. Each of these keeps the answers there are. */
 export type Ending =
   | { readonly status: "completed" | "expired" }
   | { readonly status: "failed"; readonly errors: readonly BatchError[] }
@@ -24,7 +24,7 @@ const tenantOf = ({ account, mode }: BatchRow): Tenant => ({ account, mode })
 const wantsFile = ({ completed, failed }: BatchRow, { status }: Ending, kind: Kind): boolean =>
   kind === "error" ? failed > 0 : completed > 0 || status === "completed"
 
-/** Nobody sees it yet. Files sweeps it if this goes no further. */
+/** Writes the blob of a file that is not listed yet. If it never is, the files plugin sweeps it. */
 const makeFile = (
   deps: BatchDeps,
   row: BatchRow,
@@ -75,22 +75,22 @@ const close = (
       .executeTakeFirst(),
   )
 
-/** Never known to happen: the next worker runs what is missing. */
+/** A safeguard: the next worker runs the missing lines. */
 const unanswered = ({ total, completed, failed }: BatchRow) =>
   new PortError({
     port: "batches",
     message: `${total - completed - failed} lines were not answered`,
   })
 
-/** Files, status and event are there together, or none of them. Answers the ended batch; undefined: it was cancelled, or another worker has it. */
+/** Ends the batch: commits files, status and event together. Returns the ended batch; undefined: it was cancelled, or another worker has it. */
 export const finish = (
   deps: BatchDeps,
-  hold: Hold,
+  lease: Lease,
   ending: Ending,
   withFiles = true,
 ): Effect.Effect<BatchRow | undefined, StorageError> =>
   Effect.gen(function* () {
-    const row = yield* readOwn(deps, hold)
+    const row = yield* readLeased(deps, lease)
     if (!row) return undefined
     if (ending.status === "completed" && row.completed + row.failed < row.total)
       return yield* unanswered(row)

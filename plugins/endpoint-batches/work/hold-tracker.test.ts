@@ -1,15 +1,15 @@
 import { Deferred, Effect } from "effect"
 import { expect, it } from "vitest"
 import { type ApiError, apiError } from "../../../core/index.ts"
-import { makePurse, type Purse, type Stake } from "./hold-tracker.ts"
+import { type Hold, type HoldTracker, makeHoldTracker } from "./hold-tracker.ts"
 
 const run = Effect.runPromise
 const refused = Effect.fail(apiError("insufficient_quota"))
-const tried = (stake: Stake, attempt: Effect.Effect<unknown, ApiError>) =>
-  run(Effect.ignore(stake.hold(attempt)))
-const asked = (stake: Stake) => {
+const tried = (hold: Hold, attempt: Effect.Effect<unknown, ApiError>) =>
+  run(Effect.ignore(hold.attempt(attempt)))
+const asked = (hold: Hold) => {
   let answer: boolean | undefined
-  const done = run(stake.more).then((isMore) => {
+  const done = run(hold.freed).then((isMore) => {
     answer = isMore
   })
   /** After all that is under way. */
@@ -19,56 +19,56 @@ const asked = (stake: Stake) => {
   }
   return { now, done }
 }
-const holder = async (purse: Purse): Promise<Stake> => {
-  const stake = purse.stake()
-  await tried(stake, Effect.void)
-  return stake
+const holder = async (tracker: HoldTracker): Promise<Hold> => {
+  const hold = tracker.open()
+  await tried(hold, Effect.void)
+  return hold
 }
 
 it("a line that nobody else keeps from its money gets none", async () => {
-  const stake = makePurse().stake()
-  await tried(stake, refused)
-  expect(await run(stake.more)).toBe(false)
+  const hold = makeHoldTracker().open()
+  await tried(hold, refused)
+  expect(await run(hold.freed)).toBe(false)
 })
 
-it("waits until another is settled; leaving again changes nothing", async () => {
-  const purse = makePurse()
-  const [first, second] = [await holder(purse), await holder(purse)]
-  const stake = purse.stake()
-  await tried(stake, refused)
-  const wait = asked(stake)
+it("waits until another is settled; releasing again changes nothing", async () => {
+  const tracker = makeHoldTracker()
+  const [first, second] = [await holder(tracker), await holder(tracker)]
+  const hold = tracker.open()
+  await tried(hold, refused)
+  const wait = asked(hold)
   expect(await wait.now()).toBeUndefined()
-  first.leave()
+  first.release()
   expect(await wait.now()).toBe(true)
-  await tried(stake, refused)
-  const again = asked(stake)
-  first.leave()
+  await tried(hold, refused)
+  const again = asked(hold)
+  first.release()
   expect(await again.now()).toBeUndefined()
-  second.leave()
+  second.release()
   expect(await again.now()).toBe(true)
 })
 
 it("what came free while it was refused counts", async () => {
-  const purse = makePurse()
-  const other = await holder(purse)
-  const stake = purse.stake()
+  const tracker = makeHoldTracker()
+  const other = await holder(tracker)
+  const hold = tracker.open()
   await tried(
-    stake,
+    hold,
     Effect.andThen(
-      Effect.sync(() => other.leave()),
+      Effect.sync(() => other.release()),
       refused,
     ),
   )
-  expect(await run(stake.more)).toBe(true)
+  expect(await run(hold.freed)).toBe(true)
 })
 
 it("lines that are refused together don't wait for each other", async () => {
-  const purse = makePurse()
+  const tracker = makeHoldTracker()
   const door = Deferred.makeUnsafe<void>()
-  const stakes = [purse.stake(), purse.stake(), purse.stake()]
+  const holds = [tracker.open(), tracker.open(), tracker.open()]
   const all = Promise.all(
-    stakes.map((stake) =>
-      tried(stake, Effect.andThen(Deferred.await(door), refused)).then(() => run(stake.more)),
+    holds.map((hold) =>
+      tried(hold, Effect.andThen(Deferred.await(door), refused)).then(() => run(hold.freed)),
     ),
   )
   Deferred.doneUnsafe(door, Effect.void)
@@ -76,16 +76,16 @@ it("lines that are refused together don't wait for each other", async () => {
 })
 
 it("one that failed otherwise, or was given up, lets go of what it held", async () => {
-  const purse = makePurse()
-  const failing = purse.stake()
+  const tracker = makeHoldTracker()
+  const failing = tracker.open()
   const door = Deferred.makeUnsafe<void>()
   const trial = tried(
     failing,
     Effect.andThen(Deferred.await(door), Effect.fail(apiError("backend_error"))),
   )
-  const stake = purse.stake()
-  await tried(stake, refused)
-  const wait = asked(stake)
+  const hold = tracker.open()
+  await tried(hold, refused)
+  const wait = asked(hold)
   expect(await wait.now()).toBeUndefined()
   Deferred.doneUnsafe(door, Effect.void)
   await trial

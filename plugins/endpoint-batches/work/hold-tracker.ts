@@ -2,94 +2,94 @@ import { Effect } from "effect"
 import type { ApiError } from "../../../core/index.ts"
 
 /**
- * One line's part of what its key holds. States: idle -> trying -> holding (admitted, and not settled yet) -> idle (`leave`); trying -> idle (refused or failed).
- * Most lines hold far more than they cost in the end: one that was refused may well be covered when others are settled.
+ * What one line of a key holds in the ledger. States: idle -> trying -> holding (admitted, and not settled yet) -> idle (`release`);
+ * trying -> idle (refused or failed). Most lines hold far more than they cost: one that was refused may be covered when others are settled.
  */
-export interface Stake {
-  /** Runs what holds money. */
-  hold<A>(attempt: Effect.Effect<A, ApiError>): Effect.Effect<A, ApiError>
-  /** After a refusal for want of money: waits until another line lets go of what it held, and answers true; false when no other holds anything. */
-  readonly more: Effect.Effect<boolean>
-  /** It is settled, or given up. Again is harmless. */
-  leave(): void
+export interface Hold {
+  /** Runs a call that is admitted, or refused, by the ledger. */
+  attempt<A>(call: Effect.Effect<A, ApiError>): Effect.Effect<A, ApiError>
+  /** After a refusal for want of money: waits until another line releases its hold, and returns true; false when no other line holds anything. */
+  readonly freed: Effect.Effect<boolean>
+  /** The call is settled, or given up. Idempotent. */
+  release(): void
 }
 
-/** What the lines of one key hold in this process: balance and monthly cap are checked against all of it. */
-export interface Purse {
-  stake(): Stake
-  /** Whether a line waits for what others hold. */
-  readonly isWanted: boolean
+/** The holds of all lines of one key in this process: balance and monthly cap are checked against their sum. */
+export interface HoldTracker {
+  open(): Hold
+  /** Whether a line waits for others to release their holds. */
+  readonly isAwaited: boolean
 }
 
-export const makePurse = (): Purse => {
+export const makeHoldTracker = (): HoldTracker => {
   const waiting = new Set<() => void>()
-  /** Lines that try or hold. */
+  /** Number of lines that try or hold. */
   let active = 0
   let releases = 0
 
   const end = (isRelease: boolean): void => {
     active -= 1
     if (isRelease) releases += 1
-    for (const look of [...waiting]) look()
+    for (const check of [...waiting]) check()
   }
 
-  const stake = (): Stake => {
+  const open = (): Hold => {
     let isActive = false
     let seen = 0
-    const leave = (isRelease = true): void => {
+    const release = (isRelease = true): void => {
       if (!isActive) return
       isActive = false
       end(isRelease)
     }
     return {
-      hold: (attempt) =>
+      attempt: (call) =>
         Effect.suspend(() => {
           isActive = true
           active += 1
           seen = releases
-          return Effect.tapError(attempt, ({ code }) =>
-            Effect.sync(() => leave(code !== "insufficient_quota")),
+          return Effect.tapError(call, ({ code }) =>
+            Effect.sync(() => release(code !== "insufficient_quota")),
           )
         }),
-      more: Effect.callback<boolean>((resume) => {
-        const look = () => {
+      freed: Effect.callback<boolean>((resume) => {
+        const check = () => {
           if (releases === seen && active > 0) return
-          waiting.delete(look)
+          waiting.delete(check)
           resume(Effect.succeed(releases !== seen))
         }
-        waiting.add(look)
-        look()
-        return Effect.sync(() => void waiting.delete(look))
+        waiting.add(check)
+        check()
+        return Effect.sync(() => void waiting.delete(check))
       }),
-      leave: () => leave(),
+      release: () => release(),
     }
   }
   return {
-    stake,
-    get isWanted() {
+    open,
+    get isAwaited() {
       return waiting.size > 0
     },
   }
 }
 
-/** Of each key that has lines here. */
-export const makePurses = () => {
-  const purses = new Map<string, { readonly purse: Purse; users: number }>()
+/** One tracker for each key that has lines here. */
+export const makeHoldTrackers = () => {
+  const trackers = new Map<string, { readonly tracker: HoldTracker; users: number }>()
   return {
-    /** While `work` runs. */
+    /** Lends the key's tracker to `work` while it runs. */
     using: <A, E>(
       keyId: string,
-      work: (purse: Purse) => Effect.Effect<A, E>,
+      work: (tracker: HoldTracker) => Effect.Effect<A, E>,
     ): Effect.Effect<A, E> =>
       Effect.suspend(() => {
-        const one = purses.get(keyId) ?? { purse: makePurse(), users: 0 }
-        purses.set(keyId, one)
+        const one = trackers.get(keyId) ?? { tracker: makeHoldTracker(), users: 0 }
+        trackers.set(keyId, one)
         one.users += 1
         const leave = Effect.sync(() => {
           one.users -= 1
-          if (one.users === 0) purses.delete(keyId)
+          if (one.users === 0) trackers.delete(keyId)
         })
-        return Effect.ensuring(work(one.purse), leave)
+        return Effect.ensuring(work(one.tracker), leave)
       }),
   }
 }

@@ -2,11 +2,17 @@ import { Effect } from "effect"
 import type { PortError, Transaction } from "../../../core/index.ts"
 import type { BatchDeps } from "../deps.ts"
 import type { BatchRow, BatchTables } from "../tables.ts"
+import type { Cancellation } from "./cancellation.ts"
 
-/** A batch as its worker knows it: whose epoch it is may have changed since. */
-export type Hold = Pick<BatchRow, "id" | "epoch">
+/**
+ * A worker's claim on a batch until `lease_until`. The epoch is its fencing token: it rises with every claim, and every write names it,
+ * so that a worker that has lost the lease changes nothing any more.
+ */
+export type Lease = Pick<BatchRow, "id" | "epoch">
 
-const own = ({ database }: BatchDeps, { id, epoch }: Hold, tx?: Transaction) =>
+const longestBeatMs = 1_000
+
+const leased = ({ database }: BatchDeps, { id, epoch }: Lease, tx?: Transaction) =>
   database
     .queries<BatchTables>(tx)
     .updateTable("batches_batch")
@@ -15,30 +21,30 @@ const own = ({ database }: BatchDeps, { id, epoch }: Hold, tx?: Transaction) =>
 
 const leaseUntil = ({ clock, limits }: BatchDeps): Date => new Date(clock.nowMs() + limits.leaseMs)
 
-/** Keeps it. Undefined: another worker has it. */
-export const renewLease = (
+/** Undefined: another worker has it. */
+const renewLease = (
   deps: BatchDeps,
-  hold: Hold,
+  lease: Lease,
 ): Effect.Effect<BatchRow | undefined, PortError> =>
   deps.database.run(() =>
-    own(deps, hold)
+    leased(deps, lease)
       .set({ lease_until: leaseUntil(deps) })
       .returningAll()
       .executeTakeFirst(),
   )
 
-/** Lets others have it at once. */
-export const releaseLease = (deps: BatchDeps, hold: Hold): Effect.Effect<void, PortError> =>
-  Effect.asVoid(deps.database.run(() => own(deps, hold).set({ lease_until: null }).execute()))
+/** Another worker may claim the batch at once. */
+export const releaseLease = (deps: BatchDeps, lease: Lease): Effect.Effect<void, PortError> =>
+  Effect.asVoid(deps.database.run(() => leased(deps, lease).set({ lease_until: null }).execute()))
 
-/** Pre-flight passed. Undefined: it was cancelled, or another worker has it. */
+/** Moves a validated batch to `in_progress`. Undefined: it was cancelled, or another worker has it. */
 export const beginLines = (
   deps: BatchDeps,
-  hold: Hold,
+  lease: Lease,
   total: number,
 ): Effect.Effect<BatchRow | undefined, PortError> =>
   deps.database.run(() =>
-    own(deps, hold)
+    leased(deps, lease)
       .set({
         status: "in_progress",
         total,
@@ -50,10 +56,10 @@ export const beginLines = (
       .executeTakeFirst(),
   )
 
-/** As it is now. Undefined: it has ended, or another worker has it. */
-export const readOwn = (
+/** The batch as it is now. Undefined: it has ended, or another worker has it. */
+export const readLeased = (
   { database }: BatchDeps,
-  { id, epoch }: Hold,
+  { id, epoch }: Lease,
 ): Effect.Effect<BatchRow | undefined, PortError> =>
   database.run(() =>
     database
@@ -65,3 +71,38 @@ export const readOwn = (
       .where("ended_at", "is", null)
       .executeTakeFirst(),
   )
+
+/**
+ * Renews the lease until it is interrupted, and cancels the work when the batch expired, was cancelled, or belongs to another worker.
+ * A database that does not answer is retried until the lease has run out.
+ */
+export const heartbeat = (
+  deps: BatchDeps,
+  row: BatchRow,
+  cancellation: Cancellation,
+): Effect.Effect<never> => {
+  const { clock, limits, log } = deps
+  let untilMs = clock.nowMs() + limits.leaseMs
+  const beat = Effect.suspend(() => {
+    if (clock.nowMs() >= row.deadline_at.getTime()) cancellation.cancel("expired")
+    const askedMs = clock.nowMs()
+    return Effect.map(renewLease(deps, row), (now) => {
+      untilMs = askedMs + limits.leaseMs
+      if (!now) cancellation.cancel("lost")
+      else if (now.ended_at) cancellation.cancel("cancelled")
+    })
+  }).pipe(
+    Effect.catch((error) =>
+      Effect.sync(() => {
+        log.warn("batch.lease_renewal_failed", "the lease of a batch could not be renewed", {
+          batch: row.id,
+          reason: error.message,
+        })
+        if (clock.nowMs() >= untilMs) cancellation.cancel("lost")
+      }),
+    ),
+  )
+  return Effect.forever(
+    Effect.andThen(Effect.sleep(Math.min(longestBeatMs, limits.leaseMs / 3)), beat),
+  )
+}

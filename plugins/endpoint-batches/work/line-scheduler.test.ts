@@ -1,83 +1,85 @@
 import { Effect, Fiber } from "effect"
 import { array, assert, asyncProperty, constantFrom, integer, record } from "fast-check"
 import { describe, expect, it } from "vitest"
-import { makeGate, type Seat } from "./line-scheduler.ts"
+import { makeLineScheduler, type Permit } from "./line-scheduler.ts"
 
 /** A waiting or admitted line. */
-const enter = (gate: ReturnType<typeof makeGate>, tenant: string, bytes = 0) => {
+const acquire = (scheduler: ReturnType<typeof makeLineScheduler>, tenant: string, bytes = 0) => {
   const one = {
     tenant,
     bytes,
-    seat: undefined as Seat | undefined,
+    permit: undefined as Permit | undefined,
     fiber: undefined as Fiber.Fiber<void> | undefined,
   }
   one.fiber = Effect.runFork(
-    Effect.map(gate.enter(tenant, bytes), (seat) => {
-      one.seat = seat
+    Effect.map(scheduler.acquire(tenant, bytes), (permit) => {
+      one.permit = permit
     }),
   )
   return one
 }
-type Line = ReturnType<typeof enter>
+type Line = ReturnType<typeof acquire>
 
 /** Long enough for fibers to notice what happened. */
 const settled = async () => {
   for (let turn = 0; turn < 4; turn++) await new Promise<void>((resolve) => setImmediate(resolve))
 }
 const inside = (lines: readonly Line[], tenant: string) =>
-  lines.filter((line) => line.tenant === tenant && line.seat).length
+  lines.filter((line) => line.tenant === tenant && line.permit).length
 
-describe("the gate", () => {
+describe("the line scheduler", () => {
   it("gives a tenant that comes late its share as lines end", async () => {
-    const gate = makeGate(8, 2 ** 30)
-    const lines = Array.from({ length: 20 }, () => enter(gate, "a"))
-    lines.push(...Array.from({ length: 20 }, () => enter(gate, "b")))
+    const scheduler = makeLineScheduler(8, 2 ** 30)
+    const lines = Array.from({ length: 20 }, () => acquire(scheduler, "a"))
+    lines.push(...Array.from({ length: 20 }, () => acquire(scheduler, "b")))
     await settled()
     expect([inside(lines, "a"), inside(lines, "b")]).toEqual([8, 0])
     for (let n = 0; n < 4; n++) {
       lines
         .splice(
-          lines.findIndex(({ tenant, seat }) => tenant === "a" && seat),
+          lines.findIndex(({ tenant, permit }) => tenant === "a" && permit),
           1,
         )[0]!
-        .seat!.leave()
+        .permit!.release()
       await settled()
     }
     expect([inside(lines, "a"), inside(lines, "b")]).toEqual([4, 4])
   })
 
   it("once full lets the next ones in together, and goes on for as long as there is room", async () => {
-    const gate = makeGate(8, 2 ** 30)
-    const lines = Array.from({ length: 12 }, () => enter(gate, "a"))
+    const scheduler = makeLineScheduler(8, 2 ** 30)
+    const lines = Array.from({ length: 12 }, () => acquire(scheduler, "a"))
     await settled()
     const ends = async (n: number) => {
-      lines[n]!.seat!.leave()
+      lines[n]!.permit!.release()
       await settled()
       return inside(lines, "a")
     }
     expect([await ends(0), await ends(1)]).toEqual([8, 10])
     expect([await ends(2), await ends(3)]).toEqual([10, 12])
-    lines.push(enter(gate, "a"))
+    lines.push(acquire(scheduler, "a"))
     await settled()
     expect(inside(lines, "a")).toBe(12)
     expect([await ends(4), await ends(5)]).toEqual([12, 13])
-    lines.push(enter(gate, "a"))
+    lines.push(acquire(scheduler, "a"))
     await settled()
     expect(inside(lines, "a")).toBe(14)
   })
 
   it("lends the places of lines that rest to other tenants", async () => {
-    const gate = makeGate(4, 2 ** 30)
-    const lines = Array.from({ length: 6 }, () => enter(gate, "a"))
+    const scheduler = makeLineScheduler(4, 2 ** 30)
+    const lines = Array.from({ length: 6 }, () => acquire(scheduler, "a"))
     await settled()
-    const resting = lines.slice(0, 4).map(({ seat }) => Effect.runFork(seat!.resting(Effect.never)))
-    lines.push(...Array.from({ length: 6 }, () => enter(gate, "b")))
+    const resting = lines
+      .slice(0, 4)
+      .map(({ permit }) => Effect.runFork(permit!.resting(Effect.never)))
+    lines.push(...Array.from({ length: 6 }, () => acquire(scheduler, "b")))
     await settled()
     expect([inside(lines, "a"), inside(lines, "b")]).toEqual([4, 4])
     for (const fiber of resting) await Effect.runPromise(Fiber.interrupt(fiber))
     const leave = async (tenant: string) => {
-      const at = lines.findIndex((line) => line.tenant === tenant && line.seat)
-      lines.splice(at, 1)[0]!.seat!.leave()
+      const at = lines.findIndex((line) => line.tenant === tenant && line.permit)
+      lines.splice(at, 1)[0]!.permit!.release()
       await settled()
       return [inside(lines, "a"), inside(lines, "b")]
     }
@@ -89,42 +91,48 @@ describe("the gate", () => {
   })
 
   it("lends the memory of lines that rest, too, and lets no more of their tenant in where they keep much", async () => {
-    const gate = makeGate(8, 40_000)
-    const lines = Array.from({ length: 4 }, () => enter(gate, "a", 9_000))
-    const other = enter(gate, "b", 30_000)
+    const scheduler = makeLineScheduler(8, 40_000)
+    const lines = Array.from({ length: 4 }, () => acquire(scheduler, "a", 9_000))
+    const other = acquire(scheduler, "b", 30_000)
     await settled()
-    expect([inside(lines, "a"), other.seat !== undefined]).toEqual([3, false])
-    const resting = lines.slice(0, 3).map(({ seat }) => Effect.runFork(seat!.resting(Effect.never)))
+    expect([inside(lines, "a"), other.permit !== undefined]).toEqual([3, false])
+    const resting = lines
+      .slice(0, 3)
+      .map(({ permit }) => Effect.runFork(permit!.resting(Effect.never)))
     await settled()
-    expect([inside(lines, "a"), other.seat !== undefined]).toEqual([3, true])
+    expect([inside(lines, "a"), other.permit !== undefined]).toEqual([3, true])
     for (const fiber of resting) await Effect.runPromise(Fiber.interrupt(fiber))
-    const late = enter(gate, "c", 1)
+    const late = acquire(scheduler, "c", 1)
     await settled()
-    expect(late.seat).toBeUndefined()
-    other.seat!.leave()
+    expect(late.permit).toBeUndefined()
+    other.permit!.release()
     await settled()
-    expect([inside(lines, "a"), late.seat !== undefined]).toEqual([3, true])
-    for (const { seat } of lines.slice(0, 3)) seat!.leave()
+    expect([inside(lines, "a"), late.permit !== undefined]).toEqual([3, true])
+    for (const { permit } of lines.slice(0, 3)) permit!.release()
     await settled()
-    expect(lines[3]!.seat).toBeDefined()
+    expect(lines[3]!.permit).toBeDefined()
   })
 
   it("lets a line larger than all its memory pass alone, and nobody overtakes it", async () => {
-    const gate = makeGate(8, 10_000)
+    const scheduler = makeLineScheduler(8, 10_000)
     const [small, large, late] = [
-      enter(gate, "a", 1),
-      enter(gate, "b", 1_000_000),
-      enter(gate, "c", 1),
+      acquire(scheduler, "a", 1),
+      acquire(scheduler, "b", 1_000_000),
+      acquire(scheduler, "c", 1),
     ]
     await settled()
-    expect([small, large, late].map(({ seat }) => seat !== undefined)).toEqual([true, false, false])
-    small.seat!.leave()
+    expect([small, large, late].map(({ permit }) => permit !== undefined)).toEqual([
+      true,
+      false,
+      false,
+    ])
+    small.permit!.release()
     await settled()
-    expect([large, late].map(({ seat }) => seat !== undefined)).toEqual([true, false])
+    expect([large, late].map(({ permit }) => permit !== undefined)).toEqual([true, false])
     // its answer is small: the rest of the memory is free
-    large.seat!.ended(10)
+    large.permit!.answered(10)
     await settled()
-    expect(late.seat).toBeDefined()
+    expect(late.permit).toBeDefined()
   })
 
   it("under any arrivals, ends and interruptions: never too many, never too much, nobody forgotten", async () => {
@@ -137,38 +145,38 @@ describe("the gate", () => {
     })
     await assert(
       asyncProperty(array(step, { maxLength: 60 }), async (steps) => {
-        const gate = makeGate(slots, memory)
+        const scheduler = makeLineScheduler(slots, memory)
         let lines: Line[] = []
-        const kept: Seat[] = []
+        const kept: Permit[] = []
         for (const { act, tenant, pick, bytes } of steps) {
-          const admitted = lines.filter(({ seat }) => seat)
+          const admitted = lines.filter(({ permit }) => permit)
           const line = admitted[pick % Math.max(1, admitted.length)]
-          if (act === "enter") lines.push(enter(gate, tenant, bytes))
+          if (act === "enter") lines.push(acquire(scheduler, tenant, bytes))
           else if (act === "interrupt") {
-            const waiting = lines.filter(({ seat }) => !seat)
+            const waiting = lines.filter(({ permit }) => !permit)
             const gone = waiting[pick % Math.max(1, waiting.length)]
             if (gone) await Effect.runPromise(Fiber.interrupt(gone.fiber!))
             lines = lines.filter((one) => one !== gone)
           } else if (line) {
-            if (act === "ended") kept.push(line.seat!)
-            if (act === "ended") line.seat!.ended(0)
-            else line.seat!.leave()
+            if (act === "ended") kept.push(line.permit!)
+            if (act === "ended") line.permit!.answered(0)
+            else line.permit!.release()
             lines = lines.filter((one) => one !== line)
           }
           await settled()
-          const now = lines.filter(({ seat }) => seat)
+          const now = lines.filter(({ permit }) => permit)
           expect(now.length).toBeLessThanOrEqual(slots)
           const used = now.reduce((sum, one) => sum + one.bytes + 1_024, kept.length * 1_024)
           expect(now.length <= 1 || used <= memory).toBe(true)
-          if (kept.length > 20) for (const seat of kept.splice(0)) seat.leave()
+          if (kept.length > 20) for (const permit of kept.splice(0)) permit.release()
         }
         // whoever still waits comes in when the others go
-        for (const seat of kept) seat.leave()
+        for (const permit of kept) permit.release()
         while (lines.length > 0) {
           await settled()
-          const now = lines.filter(({ seat }) => seat)
+          const now = lines.filter(({ permit }) => permit)
           expect(now.length).toBeGreaterThan(0)
-          for (const { seat } of now) seat!.leave()
+          for (const { permit } of now) permit!.release()
           lines = lines.filter((line) => !now.includes(line))
         }
       }),
@@ -181,23 +189,23 @@ describe("the gate", () => {
       asyncProperty(
         array(integer({ min: 0, max: 1_000 }), { minLength: 40, maxLength: 80 }),
         async (picks) => {
-          const gate = makeGate(7, 2 ** 30)
+          const scheduler = makeLineScheduler(7, 2 ** 30)
           const lines = ["a", "b", "c"].flatMap((tenant) =>
-            Array.from({ length: 40 }, () => enter(gate, tenant)),
+            Array.from({ length: 40 }, () => acquire(scheduler, tenant)),
           )
           await settled()
           const left = new Set(lines)
           let turns = 0
           for (const pick of picks) {
-            const now = [...left].filter(({ seat }) => seat)
+            const now = [...left].filter(({ permit }) => permit)
             const line = now[pick % now.length]!
             left.delete(line)
-            line.seat!.leave()
+            line.permit!.release()
             await settled()
             turns += 1
             const counts = ["a", "b", "c"].map((tenant) => inside([...left], tenant))
             const isEnough = ["a", "b", "c"].every((tenant) =>
-              [...left].some((line) => line.tenant === tenant && !line.seat),
+              [...left].some((line) => line.tenant === tenant && !line.permit),
             )
             if (turns > 14 && isEnough)
               expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(1)

@@ -1,66 +1,67 @@
 import { Effect } from "effect"
-import { makeShares, type Share, type Waiting } from "./shares.ts"
+import { makeShares, type Share, type WaitingLine } from "./shares.ts"
 
-/** A line that may run. */
-export interface Seat {
-  /** It has ended, so that another may begin; so many bytes of it stay in memory until `leave`. */
-  ended(keptBytes: number): void
-  /** Nothing of it is in memory any more. Again is harmless, also without `ended`. */
-  leave(): void
-  /** While it only waits, for an engine or for money, another tenant's line may run in its place and its memory; its own tenant has no more of them for that. */
+/** The right of one line to run, and the memory that it takes. */
+export interface Permit {
+  /** The line is answered: its slot is free, and `keptBytes` stay in memory until `release`. */
+  answered(keptBytes: number): void
+  /** Frees slot and memory. Idempotent; `answered` need not come before it. */
+  release(): void
+  /** While the line waits, for an engine or for money, other tenants' lines may use its slot and its memory; its own tenant gets no more of either for that. */
   resting<A, E>(wait: Effect.Effect<A, E>): Effect.Effect<A, E>
 }
 
-/** Lets lines of all batches of this process run: so many at once, in so much memory, shared evenly by the tenants. */
-export interface Gate {
-  enter(tenant: string, bytes: number): Effect.Effect<Seat>
+/** A fair limiter for the lines of all batches of this process: so many at once, in so much memory, shared evenly by the tenants. */
+export interface LineScheduler {
+  /** Waits for a permit. `bytes`: what the line takes in memory until it is answered. */
+  acquire(tenant: string, bytes: number): Effect.Effect<Permit>
 }
 
 /** What a line takes beside its text. */
-const lineBytes = 1_024
+const overheadBytes = 1_024
 
-/** Lines that are let in together are admitted by the ledger in one statement: once all places are taken, this share of them must be free again before the next one gets in. */
+/** The ledger admits in one statement what is let in together: once all slots are taken, this share of them must be free again before the next line gets in. */
 const burstShare = 1 / 4
 
 /**
- * States: open -> full (every place is taken) -> open (enough of them are free).
- * Lines that have rested go on at once, so that for a while more may run than there are places, in more memory.
+ * States: open -> full (every slot is taken) -> open (enough of them are free).
+ * Lines that have rested go on at once, so that for a while more may run than there are slots, in more memory.
  * A line that needs more memory than is free is not overtaken, as small ones would keep it out for ever; alone it always passes.
  */
-const makeRoom = (slots: number, memoryBytes: number) => {
+const makePool = (slots: number, memoryBytes: number) => {
   const shares = makeShares()
   const burst = Math.max(1, Math.floor(slots * burstShare))
   let running = 0
   let usedBytes = 0
-  let asideBytes = 0
+  let lentBytes = 0
   let isFull = false
 
-  const occupy = (): void => {
+  const takeSlot = (): void => {
     running += 1
     isFull ||= running >= slots
   }
 
   return {
     shares,
-    occupy,
-    vacate: (): void => {
+    takeSlot,
+    freeSlot: (): void => {
       running -= 1
     },
     useBytes: (more: number): void => {
       usedBytes += more
     },
-    /** What a resting line keeps: all that rest may have as much memory again. Answers how much of it counts there. */
-    setAside: (bytes: number): number => {
-      const aside = asideBytes + bytes <= memoryBytes ? bytes : 0
-      asideBytes += aside
-      usedBytes -= aside
-      return aside
+    /** Lends the memory of a resting line; all that rest lend at most `memoryBytes`. Returns how much of `bytes` is lent. */
+    lend: (bytes: number): number => {
+      const lent = lentBytes + bytes <= memoryBytes ? bytes : 0
+      lentBytes += lent
+      usedBytes -= lent
+      return lent
     },
-    takeBack: (aside: number): void => {
-      asideBytes -= aside
-      usedBytes += aside
+    takeBack: (lent: number): void => {
+      lentBytes -= lent
+      usedBytes += lent
     },
-    /** Lets in who may come in now. */
+    /** Gives permits to the lines that may run now. */
     admit: (): void => {
       if (isFull && slots - running < burst) return
       isFull = false
@@ -68,77 +69,77 @@ const makeRoom = (slots: number, memoryBytes: number) => {
       for (let next = nextShare(); next && !isFull; next = nextShare()) {
         const needed = next.waiting[0]?.bytes ?? 0
         if (usedBytes > 0 && usedBytes + needed > memoryBytes) return
-        occupy()
+        takeSlot()
         usedBytes += needed
         shares.begin(next)?.admit()
       }
     },
   }
 }
-type Room = ReturnType<typeof makeRoom>
+type Pool = ReturnType<typeof makePool>
 
-const makeSeat = (
-  { shares, occupy, vacate, useBytes, setAside, takeBack, admit }: Room,
+const makePermit = (
+  { shares, takeSlot, freeSlot, useBytes, lend, takeBack, admit }: Pool,
   share: Share,
   bytes: number,
-): Seat => {
+): Permit => {
   let isRunning = true
   let kept = bytes
-  const change = (keptBytes: number) => {
+  const keep = (keptBytes: number) => {
     useBytes(keptBytes - kept)
     kept = keptBytes
     if (isRunning) {
       isRunning = false
-      vacate()
+      freeSlot()
       shares.end(share)
     }
     admit()
   }
   const rest = Effect.sync(() => {
-    const rested = { kept, aside: setAside(kept) }
+    const rested = { kept, lent: lend(kept) }
     share.restingBytes += kept
-    vacate()
+    freeSlot()
     admit()
     return rested
   })
-  const wake = (rested: { readonly kept: number; readonly aside: number }) =>
+  const wake = (rested: { readonly kept: number; readonly lent: number }) =>
     Effect.sync(() => {
       share.restingBytes -= rested.kept
-      takeBack(rested.aside)
-      occupy()
+      takeBack(rested.lent)
+      takeSlot()
     })
   return {
-    ended: (keptBytes) => change(keptBytes + lineBytes),
-    leave: () => change(0),
+    answered: (keptBytes) => keep(keptBytes + overheadBytes),
+    release: () => keep(0),
     resting: (wait) => Effect.acquireUseRelease(rest, () => wait, wake),
   }
 }
 
-export const makeGate = (slots: number, memoryBytes: number): Gate => {
-  const room = makeRoom(slots, memoryBytes)
+export const makeLineScheduler = (slots: number, memoryBytes: number): LineScheduler => {
+  const pool = makePool(slots, memoryBytes)
   return {
-    enter: (tenant, textBytes) =>
+    acquire: (tenant, textBytes) =>
       Effect.suspend(() => {
-        const bytes = textBytes + lineBytes
-        const share = room.shares.of(tenant)
-        let seat: Seat | undefined
-        let waiting: Waiting | undefined
-        const admitted = Effect.callback<Seat>((resume) => {
+        const bytes = textBytes + overheadBytes
+        const share = pool.shares.of(tenant)
+        let permit: Permit | undefined
+        let waiting: WaitingLine | undefined
+        const admitted = Effect.callback<Permit>((resume) => {
           waiting = {
             bytes,
             admit: () => {
-              seat = makeSeat(room, share, bytes)
-              resume(Effect.succeed(seat))
+              permit = makePermit(pool, share, bytes)
+              resume(Effect.succeed(permit))
             },
           }
           share.waiting.push(waiting)
-          room.admit()
+          pool.admit()
         })
-        // also where it was let in, and does not know yet
+        // also where it has its permit, and the fiber does not know yet
         const giveUp = Effect.sync(() => {
-          if (waiting) room.shares.giveUp(share, waiting)
-          seat?.leave()
-          room.admit()
+          if (waiting) pool.shares.giveUp(share, waiting)
+          permit?.release()
+          pool.admit()
         })
         return Effect.onInterrupt(admitted, () => giveUp)
       }),

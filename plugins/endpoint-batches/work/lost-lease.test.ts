@@ -2,31 +2,31 @@ import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Storage } from "../../../core/index.ts"
 import { fakeClock, fakeStorage } from "../../../testing/index.ts"
-import { Player } from "../testing/simulated-worker.ts"
+import { SimulatedWorker } from "../testing/simulated-worker.ts"
 import { lineMicros } from "../testing/target.ts"
 import { numbersOf, openWorkFixture, type WorkFixture } from "../testing/work-fixture.ts"
 
 const clock = fakeClock()
-let world: WorkFixture
+let fixture: WorkFixture
 /** What happens when a blob is whole, and no row names it yet. */
 let afterPut = async () => {}
 beforeAll(async () => {
   const storage = fakeStorage()
   const put: Storage["put"] = (key, body, maxBytes) =>
     Effect.tap(storage.put(key, body, maxBytes), () => Effect.promise(() => afterPut()))
-  world = await openWorkFixture({
+  fixture = await openWorkFixture({
     clock,
     limits: { leaseMs: 10_000 },
     storage: { ...storage, put },
   })
 }, 120_000)
-afterAll(() => world?.close())
+afterAll(() => fixture?.close())
 
 /** A batch of six lines; the first worker has run so many of them, and the second one has taken it over. */
 const taken = async (account: string, ran: number) => {
-  const id = await world.create(account, 6)
+  const id = await fixture.create(account, 6)
   clock.advance(10_001)
-  const [first, second] = [new Player(world), new Player(world)]
+  const [first, second] = [new SimulatedWorker(fixture), new SimulatedWorker(fixture)]
   await first.claim(id)
   for (let n = 0; n < ran; n++) await first.run(0)
   await first.commit()
@@ -41,13 +41,13 @@ describe("a worker whose batch another one has", () => {
     await second.claim(id)
     await first.commit()
     expect(first.works).toBe(false)
-    expect(await world.batch(id)).toMatchObject({
+    expect(await fixture.batch(id)).toMatchObject({
       epoch: 2,
       completed: 2,
       cost_micros: 2n * lineMicros,
     })
     expect(
-      (await world.calls()).filter(({ parent }) => parent === id).map(({ state }) => state),
+      (await fixture.calls()).filter(({ parent }) => parent === id).map(({ state }) => state),
     ).toEqual(["settled", "settled", "voided"])
   })
 
@@ -58,11 +58,11 @@ describe("a worker whose batch another one has", () => {
     await second.commit()
     await second.compact()
     // no empty one for errors that nobody had
-    expect((await world.parts()).filter((key) => key.includes(id))).toEqual([
+    expect((await fixture.parts()).filter((key) => key.includes(id))).toEqual([
       `batches/${id}/2-5-output`,
     ])
     await first.compact()
-    expect(await world.batch(id)).toMatchObject({ done_through: 5, completed: 5 })
+    expect(await fixture.batch(id)).toMatchObject({ done_through: 5, completed: 5 })
     second.die()
     clock.advance(10_001)
     // it begins to read where the parts end
@@ -70,8 +70,8 @@ describe("a worker whose batch another one has", () => {
     await first.run(0)
     await first.commit()
     await first.finish()
-    const row = await world.batch(id)
-    expect([row.status, numbersOf(await world.linesOf(row.output_file_id))]).toEqual([
+    const row = await fixture.batch(id)
+    expect([row.status, numbersOf(await fixture.linesOf(row.output_file_id))]).toEqual([
       "completed",
       [0, 1, 2, 3, 4, 5],
     ])
@@ -81,16 +81,16 @@ describe("a worker whose batch another one has", () => {
     const { id, first, second } = await taken("c", 6)
     await second.claim(id)
     await first.finish()
-    expect(await world.batch(id)).toMatchObject({ status: "in_progress", output_file_id: null })
+    expect(await fixture.batch(id)).toMatchObject({ status: "in_progress", output_file_id: null })
     await second.finish()
-    expect(await world.batch(id)).toMatchObject({ status: "completed", completed: 6 })
-    expect((await world.events()).filter(({ data }) => data.id === id)).toHaveLength(1)
+    expect(await fixture.batch(id)).toMatchObject({ status: "completed", completed: 6 })
+    expect((await fixture.events()).filter(({ data }) => data.id === id)).toHaveLength(1)
   })
 
   it("does not end it either when it loses it, or when it is cancelled, while the files are made", async () => {
     for (const [account, meanwhile, status] of [
-      ["d", (id: string, second: Player) => second.claim(id), "in_progress"],
-      ["e", (id: string) => world.cancel(id), "cancelled"],
+      ["d", (id: string, second: SimulatedWorker) => second.claim(id), "in_progress"],
+      ["e", (id: string) => fixture.cancel(id), "cancelled"],
     ] as const) {
       const { id, first, second } = await taken(account, 6)
       await first.claim(id)
@@ -100,10 +100,10 @@ describe("a worker whose batch another one has", () => {
         await meanwhile(id, second)
       }
       await first.finish()
-      expect(await world.batch(id)).toMatchObject({ status, output_file_id: null })
-      expect((await world.events()).filter(({ data }) => data.id === id)).toEqual([])
+      expect(await fixture.batch(id)).toMatchObject({ status, output_file_id: null })
+      expect((await fixture.events()).filter(({ data }) => data.id === id)).toEqual([])
       expect(
-        (await world.files.rows()).filter(
+        (await fixture.files.rows()).filter(
           ({ tenant, purpose }) => tenant.account === account && purpose === "batch_output",
         ),
       ).toEqual([])

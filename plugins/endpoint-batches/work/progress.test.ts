@@ -5,10 +5,10 @@ import { makeProgress } from "./progress.ts"
 
 const all = Array.from({ length: 20 }, (_, n) => n + 1)
 
-it("stretches over what is done without a gap, in whatever order it was", () => {
+it("covers what is done without a gap, in whatever order it was", () => {
   assert(
-    property(shuffledSubarray(all), integer({ min: 1, max: 8 }), (done, partLines) => {
-      const progress = makeProgress({ partBytes: 1_000, partLines, maxLines: 100 })
+    property(shuffledSubarray(all), integer({ min: 1, max: 8 }), (done, segmentLines) => {
+      const progress = makeProgress({ segmentBytes: 1_000, segmentLines, maxLines: 100 })
       for (const line of all) progress.passed(line * 2, line * 10)
       const seen = new Set<number>()
       let through = 0
@@ -17,31 +17,31 @@ it("stretches over what is done without a gap, in whatever order it was", () => 
         seen.add(line)
         let next = through
         while (seen.has(next + 1)) next += 1
-        expect(progress.stretch).toEqual(
-          next - through >= partLines ? { through: next * 2, offset: next * 10 } : undefined,
+        expect(progress.completed).toEqual(
+          next - through >= segmentLines ? { through: next * 2, offset: next * 10 } : undefined,
         )
-        if (progress.stretch && line % 2 === 0) {
-          progress.forget(progress.stretch)
+        if (progress.completed && line % 2 === 0) {
+          progress.forget(progress.completed)
           through = next
-          expect(progress.stretch).toBeUndefined()
+          expect(progress.completed).toBeUndefined()
         }
       }
     }),
   )
 })
 
-it("is worth a part by its bytes too, and holds lines back while too many wait", async () => {
-  const progress = makeProgress({ partBytes: 100, partLines: 1_000, maxLines: 3 })
+it("is worth a segment by its bytes too, and holds lines back while too many wait", async () => {
+  const progress = makeProgress({ segmentBytes: 100, segmentLines: 1_000, maxLines: 3 })
   for (const line of [1, 2, 3]) progress.passed(line, line)
-  let hasRoom = false
-  const waiting = Effect.runPromise(progress.room).then(() => {
-    hasRoom = true
+  let hasCapacity = false
+  const waiting = Effect.runPromise(progress.capacity).then(() => {
+    hasCapacity = true
   })
   progress.done(2, 100)
-  expect(progress.stretch).toBeUndefined()
+  expect(progress.completed).toBeUndefined()
   progress.done(1, 1)
   await Promise.resolve()
-  expect(hasRoom).toBe(false)
-  progress.forget(progress.stretch!)
+  expect(hasCapacity).toBe(false)
+  progress.forget(progress.completed!)
   await waiting
 })

@@ -1,76 +1,80 @@
 import { Effect } from "effect"
 
-interface Passed {
+interface PassedLine {
   readonly line: number
   readonly end: number
-  /** Of what it became; undefined while it runs. */
-  doneBytes: number | undefined
+  /** Of its answer; undefined while it runs. */
+  answerBytes: number | undefined
 }
 
-/** What may become a part: all lines up to `through` are answered, and the input goes on at `offset`. */
-export interface Stretch {
+/** A contiguous completed range, from the last segment on: all lines up to `through` are answered, and the input goes on at byte `offset`. */
+export interface CompletedRange {
   readonly through: number
   readonly offset: number
 }
 
-/** Which lines after those in parts are answered. Lines pass in the order of the input, and are done in any order. */
+/** Which lines after the last segment are answered. Lines pass in the order of the input, and are done in any order. */
 export interface Progress {
   passed(line: number, end: number): void
   done(line: number, bytes: number): void
-  /** Undefined until it is worth a part. */
-  readonly stretch: Stretch | undefined
-  /** They lie in a part now. */
-  forget({ through }: Stretch): void
-  /** Waits while too many lines have passed that lie in no part: a line that takes long must not let all others pile up. */
-  readonly room: Effect.Effect<void>
+  /** Undefined until it is large enough for a segment. */
+  readonly completed: CompletedRange | undefined
+  /** The range is in a segment now. */
+  forget({ through }: CompletedRange): void
+  /** Waits while too many lines after the last segment have passed: the others must not pile up behind a slow one. */
+  readonly capacity: Effect.Effect<void>
+}
+
+export interface ProgressOptions {
+  /** A range is worth a segment with so many bytes, or so many lines. */
+  readonly segmentBytes: number
+  readonly segmentLines: number
+  /** So many lines may have passed that are in no segment. */
+  readonly maxLines: number
 }
 
 export const makeProgress = ({
-  partBytes,
-  partLines,
+  segmentBytes,
+  segmentLines,
   maxLines,
-}: {
-  readonly partBytes: number
-  readonly partLines: number
-  readonly maxLines: number
-}): Progress => {
-  const byLine = new Map<number, Passed>()
-  const all: Passed[] = []
-  /** So many at the beginning are done, with so many bytes. */
+}: ProgressOptions): Progress => {
+  const byLine = new Map<number, PassedLine>()
+  const all: PassedLine[] = []
+  /** Length of the completed range, and the bytes of its answers. */
   let doneLines = 0
   let doneBytes = 0
   let wake = () => {}
 
   return {
     passed: (line, end) => {
-      const one = { line, end, doneBytes: undefined }
+      const one = { line, end, answerBytes: undefined }
       all.push(one)
       byLine.set(line, one)
     },
     done: (line, bytes) => {
       const one = byLine.get(line)
-      if (one) one.doneBytes = bytes
-      for (let next = all[doneLines]; next?.doneBytes !== undefined; next = all[doneLines]) {
-        doneBytes += next.doneBytes
+      if (one) one.answerBytes = bytes
+      for (let next = all[doneLines]; next?.answerBytes !== undefined; next = all[doneLines]) {
+        doneBytes += next.answerBytes
         doneLines += 1
       }
     },
-    get stretch() {
+    get completed() {
       const last = all[doneLines - 1]
-      return last && (doneBytes >= partBytes || doneLines >= partLines)
+      return last && (doneBytes >= segmentBytes || doneLines >= segmentLines)
         ? { through: last.line, offset: last.end }
         : undefined
     },
     forget: ({ through }) => {
-      const gone = all.findIndex(({ line }) => line > through)
-      for (const one of all.splice(0, gone < 0 ? all.length : gone)) {
+      const next = all.findIndex(({ line }) => line > through)
+      for (const one of all.splice(0, next < 0 ? all.length : next)) {
         byLine.delete(one.line)
-        doneBytes -= one.doneBytes ?? 0
+        doneBytes -= one.answerBytes ?? 0
         doneLines -= 1
       }
       wake()
     },
-    room: Effect.suspend(() => {
+    capacity: Effect.suspend(() => {
       if (all.length < maxLines) return Effect.void
       return Effect.callback<void>((resume) => {
         wake = () => resume(Effect.void)

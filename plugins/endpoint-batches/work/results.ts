@@ -5,7 +5,7 @@ import type { BatchTables, PartTable } from "../tables.ts"
 
 export type Kind = PartTable["kind"]
 
-/** Of answers that are in memory at once. */
+/** Answers that are in memory at once. */
 const pageBytes = 1_048_576
 
 interface LineAt {
@@ -20,7 +20,7 @@ const lines = ({ database }: BatchDeps, batch: string, kind: Kind) =>
     .where("batch_id", "=", batch)
     .where("ok", "=", kind === "output")
 
-/** Where the pages begin and end that have about `pageBytes`; a larger line has one of its own. */
+/** First and last line of pages of about `pageBytes`; a larger line has a page of its own. */
 const pagesOf = (all: readonly LineAt[]): readonly (readonly [number, number])[] => {
   const pages: [number, number][] = []
   let size = Number.POSITIVE_INFINITY
@@ -36,7 +36,7 @@ const pagesOf = (all: readonly LineAt[]): readonly (readonly [number, number])[]
 const encoded = (bodies: readonly { readonly body: string }[]): Uint8Array =>
   Buffer.from(bodies.map(({ body }) => `${body}\n`).join(""))
 
-/** Lines up to `through` that lie in no part, in order, as bytes of their file. */
+/** Lines up to `through` that are in no segment, in order, as bytes of their file. */
 export const lineBytes = (
   deps: BatchDeps,
   batch: string,
@@ -67,8 +67,8 @@ export const lineBytes = (
   )
 }
 
-/** One after the other, as the first is asked for when the second is not open yet. */
-const partBytes = (
+/** The segments one after the other: each is looked up when the one before it has been read. */
+const segmentBytes = (
   deps: BatchDeps,
   batch: string,
   kind: Kind,
@@ -96,15 +96,15 @@ const partBytes = (
   return Stream.flatMap(keys, (key) => deps.storage.get(key))
 }
 
-/** All of one of the two files, in the order of the input. */
+/** The whole output or error file, in the order of the input. */
 export const resultBytes = (
   deps: BatchDeps,
   batch: string,
   kind: Kind,
 ): Stream.Stream<Uint8Array, StorageError> =>
-  Stream.concat(partBytes(deps, batch, kind), lineBytes(deps, batch, kind))
+  Stream.concat(segmentBytes(deps, batch, kind), lineBytes(deps, batch, kind))
 
-/** Lines that were answered before, and how many bytes they became. */
+/** Lines after the last segment that have an answer, with its bytes. */
 export const answeredLines = (
   { database }: BatchDeps,
   batch: string,

@@ -1,20 +1,22 @@
 import { expect, it } from "vitest"
 import { apiError } from "../../../core/index.ts"
-import { waitMs } from "./retry-policy.ts"
+import { retryDelayMs } from "./retry-policy.ts"
 
 const middle = () => 0.5
 
 it("waits for load and starts as long as it takes, longer each time", () => {
-  expect([1, 2, 3, 20].map((tries) => waitMs(apiError("backend_busy"), tries, middle))).toEqual([
-    250, 500, 1_000, 30_000,
-  ])
-  expect(waitMs(apiError("model_loading", "", { retryAfterMs: 5_000 }), 1, middle)).toBe(5_000)
-  expect(waitMs(apiError("backend_busy"), 10_000, () => 1)).toBe(37_500)
+  expect(
+    [1, 2, 3, 20].map((tries) => retryDelayMs(apiError("backend_busy"), tries, middle)),
+  ).toEqual([250, 500, 1_000, 30_000])
+  expect(retryDelayMs(apiError("model_loading", "", { retryAfterMs: 5_000 }), 1, middle)).toBe(
+    5_000,
+  )
+  expect(retryDelayMs(apiError("backend_busy"), 10_000, () => 1)).toBe(37_500)
 })
 
 it("tries what may end a few times, and what stays wrong once", () => {
   for (const code of ["backend_error", "backend_timeout", "internal_error"] as const)
-    expect([1, 2, 3, 4].map((tries) => waitMs(apiError(code), tries, middle))).toEqual([
+    expect([1, 2, 3, 4].map((tries) => retryDelayMs(apiError(code), tries, middle))).toEqual([
       250,
       500,
       1_000,
@@ -26,5 +28,5 @@ it("tries what may end a few times, and what stays wrong once", () => {
     "account_suspended",
     "context_length_exceeded",
   ] as const)
-    expect(waitMs(apiError(code), 1, middle)).toBeUndefined()
+    expect(retryDelayMs(apiError(code), 1, middle)).toBeUndefined()
 })

@@ -1,99 +1,72 @@
+/**
+ * The lines of one batch. A line goes through these states, and holds in each only what is in brackets:
+ *
+ *   waiting       [nothing but its text]                 for the line scheduler
+ *      | permit
+ *   admitted      [slot, bytes of text and body]
+ *      | call admitted by the ledger                     refused, or engine busy ---> resting  [slot and bytes are lent,
+ *   running       [slot, bytes, money]                        <--- tries again ----            no money]
+ *      | result
+ *   answered      [bytes of the result, money]           in the commit buffer
+ *      | transaction: row, counters, settlement
+ *   committed     [row in batches_line]
+ *      | all lines before it are committed
+ *   in a segment  [part of a blob]
+ *
+ *   waiting, admitted, running, resting --- cancelled, interrupted, defect ---> not run     [nothing]
+ *   answered --- lease lost, commit failed ---> voided: costs nothing, runs again elsewhere [nothing]
+ *
+ * - From `admitted` on one `LineRun` owns permit, hold and buffer entry. Its `release` is the one place that frees them, once, on every way out.
+ * - A line is answered once and paid once: row, counters and settlement are one transaction, fenced by the epoch of the lease.
+ * - The ledger holds the money of a call until it is settled or voided. The hold of the tracker is a note of that in this process: it tells
+ *   other lines of the key when to try again.
+ */
 import { Effect, Fiber, Stream } from "effect"
 import type { PortError, StorageError, StoredFile } from "../../../core/index.ts"
 import type { BatchDeps } from "../deps.ts"
-import { jsonLines, type RawLine } from "../input/json-lines.ts"
+import { jsonLines } from "../input/json-lines.ts"
 import type { BatchRow } from "../tables.ts"
-import type { Stop } from "./cancellation.ts"
-import { commitLines, giveBack } from "./commit.ts"
-import { makeTray, type Tray } from "./commit-buffer.ts"
-import type { Purse } from "./hold-tracker.ts"
-import type { Gate, Seat } from "./line-scheduler.ts"
+import type { Cancellation } from "./cancellation.ts"
+import { commitLines, voidLines } from "./commit.ts"
+import { makeCommitBuffer } from "./commit-buffer.ts"
+import type { HoldTracker } from "./hold-tracker.ts"
+import { type AnsweredLine, type LineResources, startLine } from "./line-run.ts"
+import type { LineScheduler } from "./line-scheduler.ts"
 import { makeProgress, type Progress } from "./progress.ts"
 import { answeredLines } from "./results.ts"
-import { type LineParts, type LineResult, runLine } from "./run-line.ts"
-import { compact } from "./segments.ts"
+import { type LineDeps, runLine } from "./run-line.ts"
+import { writeSegment } from "./segments.ts"
 
-/** An answer on its way into the database. */
-interface Done {
-  readonly result: LineResult
-  readonly seat: Seat
-}
-
-/** One batch in work. */
-export interface Work {
+/** A batch that this worker has a lease of. */
+export interface ClaimedBatch {
   readonly deps: BatchDeps
-  readonly gate: Gate
-  /** One of the process puts a part at a time: each holds a page of answers. */
-  readonly onePart: <A, E>(put: Effect.Effect<A, E>) => Effect.Effect<A, E>
-  /** That of the key. */
-  readonly purse: Purse
-  readonly stop: Stop
+  readonly scheduler: LineScheduler
+  /** Of all batches of this process one writes a segment at a time: it takes a page of answers in memory. */
+  readonly oneSegment: <A, E>(write: Effect.Effect<A, E>) => Effect.Effect<A, E>
+  /** That of the batch's key. */
+  readonly holds: HoldTracker
+  readonly cancellation: Cancellation
   readonly row: BatchRow
 }
 
-interface Run extends Work {
-  readonly parts: LineParts
-  readonly tray: Tray<Done>
+interface BatchRun extends ClaimedBatch, LineResources {
+  readonly lineDeps: LineDeps
   readonly progress: Progress
-  readonly fibers: Set<Fiber.Fiber<void>>
 }
 
-const trayOptions = {
+const bufferOptions = {
   maxItems: 64,
   maxBytes: 4_194_304,
   lingerMs: 400,
-  bytesOf: ({ result }: Done) => result.body.length,
+  bytesOf: ({ result }: AnsweredLine) => result.body.length,
 }
-const progressOptions = { partBytes: 8_388_608, partLines: 4_096, maxLines: 8_192 }
+const progressOptions = { segmentBytes: 8_388_608, segmentLines: 4_096, maxLines: 8_192 }
 
-/** Text and parsed body are in memory at once. */
-const copies = 2
-
-/** Interrupted, the line is given up, and its seat is free. */
-const begin = (
-  { parts, tray, purse, fibers }: Run,
-  raw: RawLine,
-  place: Seat,
-): Effect.Effect<void> =>
-  Effect.suspend(() => {
-    tray.began()
-    const stake = purse.stake()
-    const leaveBoth = () => {
-      stake.leave()
-      place.leave()
-    }
-    const seat: Seat = { ...place, leave: leaveBoth }
-    let done: Done | undefined
-    const keep = (result: LineResult | undefined) =>
-      Effect.sync(() => {
-        if (!result) return
-        seat.ended(result.body.length * copies)
-        done = { result, seat }
-      })
-    const leave = Effect.sync(() => {
-      if (!done) seat.leave()
-      tray.ended(done)
-      // what it holds is given back by its commit, and a line may wait for that
-      if (purse.isWanted) tray.nudge()
-    })
-    const more = Effect.suspend(() => {
-      tray.nudge()
-      return stake.more
-    })
-    const run = Effect.ensuring(
-      Effect.flatMap(runLine(parts, raw, { ...stake, more, resting: place.resting }), keep),
-      leave,
-    )
-    return Effect.map(Effect.forkDetach(run, { startImmediately: true }), (fiber) => {
-      fibers.add(fiber)
-      fiber.addObserver(() => fibers.delete(fiber))
-    })
-  })
-
-/** Begins one line after the other, as the gate lets them in. */
-const dispatch = (run: Run, input: StoredFile): Effect.Effect<void, StorageError> =>
+/** Starts one line after the other, as the scheduler admits them. */
+const dispatch = (run: BatchRun, input: StoredFile): Effect.Effect<void, StorageError> =>
   Effect.gen(function* () {
-    const { deps, row, gate, tray, progress } = run
+    const { deps, row, buffer, progress, lineDeps } = run
+    const tenant = `${row.mode} ${row.account}`
     const answered = yield* answeredLines(deps, row.id)
     const offset = Number(row.done_offset)
     const lines = jsonLines(deps.files.read(input, { from: offset }), {
@@ -102,106 +75,101 @@ const dispatch = (run: Run, input: StoredFile): Effect.Effect<void, StorageError
     })
     yield* Stream.runForEach(lines, (raw) =>
       Effect.gen(function* () {
-        yield* progress.room
+        yield* progress.capacity
         progress.passed(raw.line, raw.end)
         const bytes = answered.get(raw.line)
-        if (bytes !== undefined) {
-          progress.done(raw.line, bytes)
-          if (progress.stretch) tray.nudge()
-        } else {
-          const seat = gate.enter(`${row.mode} ${row.account}`, (raw.end - raw.offset) * copies)
-          yield* Effect.uninterruptibleMask((restore) =>
-            Effect.flatMap(restore(seat), (given) => begin(run, raw, given)),
+        if (bytes === undefined)
+          yield* startLine(run, { tenant, bytes: raw.end - raw.offset }, (access) =>
+            runLine(lineDeps, raw, access),
           )
+        else {
+          progress.done(raw.line, bytes)
+          if (progress.completed) buffer.flush()
         }
       }),
     )
   })
 
+const releaseAll = (lines: readonly AnsweredLine[]): Effect.Effect<void> =>
+  Effect.sync(() => {
+    for (const line of lines) line.release()
+  })
+
+/** Commits the lines, or voids what they cost; releases them in any case. */
 const commit = (
-  { deps, row, stop, progress }: Run,
-  items: readonly Done[],
+  { deps, row, cancellation, progress }: BatchRun,
+  lines: readonly AnsweredLine[],
 ): Effect.Effect<void, PortError> =>
   Effect.gen(function* () {
-    if (items.length === 0) return
-    const results = items.map(({ result }) => result)
+    if (lines.length === 0) return
+    const results = lines.map(({ result }) => result)
     const committed = yield* Effect.onError(commitLines(deps, row, results), () =>
-      giveBack(deps, results),
+      voidLines(deps, results),
     )
-    if (committed === "lost") yield* giveBack(deps, results)
+    if (committed === "lost") yield* voidLines(deps, results)
     if (committed === "kept") for (const { line, body } of results) progress.done(line, body.length)
-    else stop.tell(committed === "lost" ? "lost" : "cancelled")
-  }).pipe(
-    Effect.ensuring(
-      Effect.sync(() => {
-        for (const { seat } of items) seat.leave()
-      }),
-    ),
-  )
+    else cancellation.cancel(committed === "lost" ? "lost" : "cancelled")
+  }).pipe(Effect.ensuring(releaseAll(lines)))
 
-const compactIfWorth = ({
+const segmentIfWorth = ({
   deps,
   row,
-  stop,
+  cancellation,
   progress,
-  onePart,
-}: Run): Effect.Effect<void, StorageError> =>
+  oneSegment,
+}: BatchRun): Effect.Effect<void, StorageError> =>
   Effect.suspend(() => {
-    const { stretch } = progress
-    if (!stretch || stop.reason) return Effect.void
+    const { completed } = progress
+    if (!completed || cancellation.reason) return Effect.void
     return Effect.map(
-      onePart(compact(deps, row, stretch)),
-      (isDone) => isDone && progress.forget(stretch),
+      oneSegment(writeSegment(deps, row, completed)),
+      (isWritten) => isWritten && progress.forget(completed),
     )
   })
 
-/** Until nothing can come any more, or somebody else has the batch. */
-const collect = (run: Run): Effect.Effect<void, StorageError> =>
+/** Commits answered lines until no further one can come, or another worker has the batch. */
+const collect = (run: BatchRun): Effect.Effect<void, StorageError> =>
   Effect.gen(function* () {
-    const { tray, stop } = run
+    const { buffer, cancellation } = run
     const turn = Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(restore(tray.ready), () => {
-        const { items, isOver } = tray.take()
+      Effect.flatMap(restore(buffer.ready), () => {
+        const { items, isOver } = buffer.take()
         return Effect.as(commit(run, items), isOver)
       }),
     )
-    for (let isOver = false; !isOver && stop.reason !== "lost"; ) {
+    for (let isOver = false; !isOver && cancellation.reason !== "lost"; ) {
       isOver = yield* turn
-      yield* compactIfWorth(run)
+      yield* segmentIfWorth(run)
     }
   })
 
-/** Lines that run are given up; those that have ended are committed, unless they can't be. */
-const windUp = (run: Run): Effect.Effect<void> =>
+/** Interrupts the lines that run, and commits those that are answered; without the lease they are voided. */
+const windUp = (run: BatchRun): Effect.Effect<void> =>
   Effect.gen(function* () {
     yield* Fiber.interruptAll([...run.fibers])
-    const rest = run.tray.rest()
-    if (run.stop.reason === "lost")
-      yield* giveBack(
-        run.deps,
-        rest.map(({ result }) => result),
-      )
-    else yield* Effect.ignore(commit(run, rest))
-    for (const { seat } of rest) seat.leave()
+    const lines = run.buffer.drain()
+    if (run.cancellation.reason !== "lost") return yield* Effect.ignore(commit(run, lines))
+    const results = lines.map(({ result }) => result)
+    yield* Effect.ensuring(voidLines(run.deps, results), releaseAll(lines))
   })
 
-/** Runs what of a batch has not run. Ends when all is committed, or when it is stopped and what ran is committed. */
-export const runLines = (
-  work: Work,
+/** Runs the lines that have no answer. Ends when all are committed, or when it is cancelled and those that ran are committed. */
+export const runBatch = (
+  batch: ClaimedBatch,
   input: StoredFile,
-  parts: LineParts,
+  lineDeps: LineDeps,
 ): Effect.Effect<void, StorageError> =>
   Effect.gen(function* () {
-    const run: Run = {
-      ...work,
-      parts,
-      tray: makeTray(trayOptions),
+    const run: BatchRun = {
+      ...batch,
+      lineDeps,
+      buffer: makeCommitBuffer(bufferOptions),
       progress: makeProgress(progressOptions),
       fibers: new Set(),
     }
     // where the input can't be read on, the lines in flight still end
-    const dispatching = Effect.exit(work.stop.during(dispatch(run, input))).pipe(
-      Effect.ensuring(Effect.sync(run.tray.close)),
+    const dispatching = Effect.exit(batch.cancellation.during(dispatch(run, input))).pipe(
+      Effect.ensuring(Effect.sync(run.buffer.close)),
     )
     const [read] = yield* Effect.all([dispatching, collect(run)], { concurrency: 2 }).pipe(
       Effect.ensuring(windUp(run)),

@@ -14,41 +14,48 @@ import { isBatchError, readInputLine } from "../input/input-line.ts"
 import type { RawLine } from "../input/json-lines.ts"
 import { lineInput } from "../preflight/model-check.ts"
 import type { BatchRow } from "../tables.ts"
-import type { Stop } from "./cancellation.ts"
-import type { Stake } from "./hold-tracker.ts"
-import type { Seat } from "./line-scheduler.ts"
+import type { Cancellation } from "./cancellation.ts"
+import type { Hold } from "./hold-tracker.ts"
+import type { Permit } from "./line-scheduler.ts"
 import { errorLine, lineId, outputLine } from "./result-line.ts"
-import { waitMs } from "./retry-policy.ts"
+import { moneyDelayMs, retryDelayMs } from "./retry-policy.ts"
 
 /** How a line ended. */
 export interface LineResult {
   readonly line: number
   readonly ok: boolean
-  /** As it stands in its file. */
+  /** The line of its output or error file. */
   readonly body: string
   /** Open until it is committed; absent where nothing is held. */
   readonly settlement?: Settlement
-  /** When that run began which is settled. */
+  /** When the run began that is settled. */
   readonly begunMs?: number
 }
 
-export interface LineParts {
+export interface LineDeps {
   readonly deps: BatchDeps
   readonly batch: BatchRow
   readonly target: Endpoint
-  readonly stop: Stop
+  readonly cancellation: Cancellation
   readonly random: () => number
 }
 
-/** What a line has while it runs. */
-export type Standing = Stake & Pick<Seat, "resting">
+/** What a running line does with its hold and its permit; their owner releases them. */
+export interface LineAccess extends Pick<Hold, "attempt">, Pick<Permit, "resting"> {
+  /** As `freed` of its hold. */
+  readonly moneyFreed: Effect.Effect<boolean>
+}
 
-/** How long a line waits before it looks for the nth time for money that others hold. */
-const heldMs = (looks: number): number => Math.min(1_000 * 2 ** looks, 30_000)
+/** A line that is being run. */
+interface Attempts extends LineDeps {
+  readonly requestId: string
+  readonly body: Json
+  readonly access: LineAccess
+}
 
 type Answer = Effect.Success<ReturnType<CallPath["runUnsettled"]>> & { readonly begunMs: number }
 
-const internal = (deps: BatchDeps, batch: BatchRow, cause: Cause.Cause<unknown>): ApiError => {
+const internal = ({ deps, batch }: LineDeps, cause: Cause.Cause<unknown>): ApiError => {
   const failure = Option.getOrUndefined(Cause.findErrorOption(cause))
   if (isApiError(failure)) return failure
   deps.log.error("batch.line_failed", "a line of a batch failed", {
@@ -58,17 +65,17 @@ const internal = (deps: BatchDeps, batch: BatchRow, cause: Cause.Cause<unknown>)
   return apiError("internal_error")
 }
 
-/** What went wrong, as a client may see it. */
-const sealed = <A>(
-  { deps, batch }: LineParts,
+/** Logs what a client must not see, and fails with an internal error instead. */
+const masked = <A>(
+  line: LineDeps,
   work: Effect.Effect<A, ApiError | PortError>,
 ): Effect.Effect<A, ApiError> =>
   Effect.catchCause(work, (cause) =>
-    Cause.hasInterruptsOnly(cause) ? Effect.interrupt : Effect.fail(internal(deps, batch, cause)),
+    Cause.hasInterruptsOnly(cause) ? Effect.interrupt : Effect.fail(internal(line, cause)),
   )
 
-const once = (parts: LineParts, requestId: string, body: Json): Effect.Effect<Answer, ApiError> => {
-  const { deps, batch, target } = parts
+const runOnce = (line: Attempts): Effect.Effect<Answer, ApiError> => {
+  const { deps, batch, target, requestId, body } = line
   const run = Effect.gen(function* () {
     const begunMs = deps.clock.nowMs()
     const caller = yield* deps.identity.resume(batch.key_id)
@@ -80,13 +87,16 @@ const once = (parts: LineParts, requestId: string, body: Json): Effect.Effect<An
       begunMs,
     }
   })
-  return sealed(parts, run)
+  return masked(line, run)
 }
 
-/** After a refusal for want of money: whether only what is held stands in the way, by real-time calls, other keys, other processes. That ends. Also where it can't be told: the next try says why. */
-const isOnlyHeld = (parts: LineParts, requestId: string, body: Json): Effect.Effect<boolean> => {
-  const { deps, batch, target } = parts
-  const look = Effect.gen(function* () {
+/**
+ * After a refusal for want of money: whether balance and cap would cover the line if nothing were held, by real-time calls, other keys or
+ * other processes. Such holds end. True also where that can't be found out: the next try tells.
+ */
+const isOnlyHeld = (line: Attempts): Effect.Effect<boolean> => {
+  const { deps, batch, target, requestId, body } = line
+  const check = Effect.gen(function* () {
     const { balanceMicros } = yield* deps.billing.balance(batch.account)
     const caller = yield* deps.identity.resume(batch.key_id)
     const { costMicros } = yield* deps.callPath.check(
@@ -98,43 +108,35 @@ const isOnlyHeld = (parts: LineParts, requestId: string, body: Json): Effect.Eff
     const spent = yield* deps.billing.spentThisMonth([batch.key_id])
     return (spent.get(batch.key_id) ?? 0n) + costMicros <= cap
   })
-  return Effect.catchTag(sealed(parts, look), "ApiError", () => Effect.succeed(true))
+  return Effect.catchTag(masked(line, check), "ApiError", () => Effect.succeed(true))
 }
 
-/** Whether there may be money now, known when it is time to look; undefined: the batch was stopped meanwhile. */
-const waitForMoney = (
-  parts: LineParts,
-  requestId: string,
-  body: Json,
-  standing: Standing,
-  looks: number,
-): Effect.Effect<boolean | undefined> =>
+/** Waits until there may be money, and returns true; false: there will be none. Undefined: the batch was cancelled meanwhile. */
+const waitForMoney = (line: Attempts, checks: number): Effect.Effect<boolean | undefined> =>
   Effect.gen(function* () {
-    const isMore = yield* standing.resting(parts.stop.during(standing.more))
-    if (Option.isNone(isMore)) return undefined
-    if (isMore.value) return true
-    if (!(yield* isOnlyHeld(parts, requestId, body))) return false
-    return (yield* standing.resting(parts.stop.toldWithin(heldMs(looks)))) ? undefined : true
+    const { cancellation, access } = line
+    const isFreed = yield* access.resting(cancellation.during(access.moneyFreed))
+    if (Option.isNone(isFreed)) return undefined
+    if (isFreed.value) return true
+    if (!(yield* isOnlyHeld(line))) return false
+    const waited = access.resting(cancellation.cancelledWithin(moneyDelayMs(checks)))
+    return (yield* waited) ? undefined : true
   })
 
-/** Again and again while it makes sense; undefined: the batch was stopped meanwhile. */
-const patiently = (
-  parts: LineParts,
-  requestId: string,
-  body: Json,
-  standing: Standing,
-): Effect.Effect<Answer | undefined, ApiError> => {
-  const attempt = (tries: number, looks = 0): Effect.Effect<Answer | undefined, ApiError> =>
-    Effect.catchTag(standing.hold(once(parts, requestId, body)), "ApiError", (error) => {
+/** Runs the line until it succeeds, or fails for good. Undefined: the batch was cancelled meanwhile. */
+const withRetries = (line: Attempts): Effect.Effect<Answer | undefined, ApiError> => {
+  const { cancellation, access, random } = line
+  const attempt = (tries: number, checks = 0): Effect.Effect<Answer | undefined, ApiError> =>
+    Effect.catchTag(access.attempt(runOnce(line)), "ApiError", (error) => {
       if (error.code === "insufficient_quota")
-        return Effect.flatMap(waitForMoney(parts, requestId, body, standing, looks), (isMore) => {
-          if (isMore === undefined) return Effect.succeed(undefined)
-          return isMore ? attempt(tries, looks + 1) : Effect.fail(error)
+        return Effect.flatMap(waitForMoney(line, checks), (isMoney) => {
+          if (isMoney === undefined) return Effect.succeed(undefined)
+          return isMoney ? attempt(tries, checks + 1) : Effect.fail(error)
         })
-      const ms = waitMs(error, tries, parts.random)
+      const ms = retryDelayMs(error, tries, random)
       if (ms === undefined) return Effect.fail(error)
-      return Effect.flatMap(standing.resting(parts.stop.toldWithin(ms)), (isTold) =>
-        isTold ? Effect.succeed(undefined) : attempt(tries + 1),
+      return Effect.flatMap(access.resting(cancellation.cancelledWithin(ms)), (isCancelled) =>
+        isCancelled ? Effect.succeed(undefined) : attempt(tries + 1),
       )
     })
   return attempt(1)
@@ -142,27 +144,28 @@ const patiently = (
 
 /** Runs a line as if its key had called. Undefined: it was not run. */
 export const runLine = (
-  parts: LineParts,
+  deps: LineDeps,
   raw: RawLine,
-  standing: Standing,
+  access: LineAccess,
 ): Effect.Effect<LineResult | undefined> =>
   Effect.suspend(() => {
     const { line } = raw
-    const id = lineId(parts.batch.id, line)
-    const read = readInputLine(raw, parts.target.path)
-    // pre-flight has read it, so the settings have changed since
-    if (isBatchError(read))
-      return Effect.succeed({
-        line,
-        ok: false,
-        body: errorLine(
-          id,
-          null,
-          apiError("invalid_request_error", read.message, { param: read.param ?? undefined }),
-        ),
-      })
+    const id = lineId(deps.batch.id, line)
+    const failed = (customId: string | null, error: ApiError): LineResult => ({
+      line,
+      ok: false,
+      body: errorLine(id, customId, error),
+    })
+    const read = readInputLine(raw, deps.target.path)
+    // pre-flight has accepted it, so the settings have changed since
+    if (isBatchError(read)) {
+      const param = read.param ?? undefined
+      return Effect.succeed(
+        failed(null, apiError("invalid_request_error", read.message, { param })),
+      )
+    }
     const { customId, body } = read
-    return patiently(parts, id, body, standing).pipe(
+    return withRetries({ ...deps, requestId: id, body, access }).pipe(
       Effect.map((answer): LineResult | undefined => {
         if (!answer) return undefined
         const { reply, settlement, begunMs } = answer
@@ -174,16 +177,10 @@ export const runLine = (
           begunMs,
         }
       }),
-      Effect.catchTag("ApiError", (error) =>
-        Effect.succeed({ line, ok: false, body: errorLine(id, customId, error) }),
-      ),
-      // an answer that is no JSON; its hold ends by itself
+      Effect.catchTag("ApiError", (error) => Effect.succeed(failed(customId, error))),
+      // as an answer that is no JSON; the ledger ends its hold by itself
       Effect.catchDefect((defect) =>
-        Effect.succeed({
-          line,
-          ok: false,
-          body: errorLine(id, customId, internal(parts.deps, parts.batch, Cause.die(defect))),
-        }),
+        Effect.succeed(failed(customId, internal(deps, Cause.die(defect)))),
       ),
     )
   })

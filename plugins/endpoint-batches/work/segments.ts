@@ -2,29 +2,41 @@ import { Effect } from "effect"
 import type { BlobInfo, PortError, StorageError, Transaction } from "../../../core/index.ts"
 import type { BatchDeps } from "../deps.ts"
 import type { BatchTables } from "../tables.ts"
-import type { Hold } from "./lease.ts"
-import { partKey } from "./part-key.ts"
-import type { Stretch } from "./progress.ts"
+import type { Lease } from "./lease.ts"
+import type { CompletedRange } from "./progress.ts"
 import { type Kind, lineBytes } from "./results.ts"
+
+/** Where the blobs of all segments are stored. */
+export const segmentPrefix = "batches/"
+
+/** Holds the epoch: what a worker writes that has lost its lease is beside what the new one writes, never in its place. */
+export const segmentKey = ({ id, epoch }: Lease, part: number, kind: Kind): string =>
+  `${segmentPrefix}${id}/${epoch}-${part}-${kind}`
+
+/** The lease under which the blob was written; undefined: it is no segment's key. */
+export const readSegmentKey = (key: string): Lease | undefined => {
+  const [, id, epoch] = /^batches\/([^/]+)\/(\d+)-\d+-(?:output|error)$/.exec(key) ?? []
+  return id !== undefined && epoch !== undefined ? { id, epoch: Number(epoch) } : undefined
+}
 
 const kinds: readonly Kind[] = ["output", "error"]
 
-interface MadePart {
+interface WrittenPart {
   readonly kind: Kind
   readonly blob: BlobInfo
 }
 
-/** Most stretches have no errors, which shows when they have been read: such a blob goes at once. */
+/** Most ranges have no errors, which shows only when they have been read: an empty blob is removed at once. */
 const putKind = (
   deps: BatchDeps,
-  hold: Hold,
-  { through }: Stretch,
+  lease: Lease,
+  { through }: CompletedRange,
   kind: Kind,
-): Effect.Effect<readonly MadePart[], StorageError> =>
+): Effect.Effect<readonly WrittenPart[], StorageError> =>
   Effect.gen(function* () {
     const blob = yield* deps.storage.put(
-      partKey(hold, through, kind),
-      lineBytes(deps, hold.id, kind, through),
+      segmentKey(lease, through, kind),
+      lineBytes(deps, lease.id, kind, through),
       Number.MAX_SAFE_INTEGER,
     )
     if (blob.bytes > 0) return [{ kind, blob }]
@@ -34,19 +46,19 @@ const putKind = (
 
 const put = (
   deps: BatchDeps,
-  hold: Hold,
-  stretch: Stretch,
-): Effect.Effect<readonly MadePart[], StorageError> =>
+  lease: Lease,
+  range: CompletedRange,
+): Effect.Effect<readonly WrittenPart[], StorageError> =>
   Effect.map(
-    Effect.forEach(kinds, (kind) => putKind(deps, hold, stretch, kind)),
+    Effect.forEach(kinds, (kind) => putKind(deps, lease, range, kind)),
     (made) => made.flat(),
   )
 
 const record = (
   deps: BatchDeps,
-  { id, epoch }: Hold,
-  { through, offset }: Stretch,
-  made: readonly MadePart[],
+  { id, epoch }: Lease,
+  { through, offset }: CompletedRange,
+  made: readonly WrittenPart[],
   tx: Transaction,
 ): Effect.Effect<boolean, PortError> =>
   Effect.gen(function* () {
@@ -82,15 +94,15 @@ const record = (
   })
 
 /**
- * Answered lines go from rows into blobs, so that the reorder buffer stays small and a new worker need not read the input from its start.
- * Answers whether the batch still goes on, and is ours. A blob that no row names, for whatever reason, is swept.
+ * Moves a completed range from rows into a segment: a row of `batches_part` and its blob for each kind of answer. This keeps the reorder buffer
+ * small, and the next worker reads the input from here on. Returns whether the lease still holds. A blob that no row names is swept.
  */
-export const compact = (
+export const writeSegment = (
   deps: BatchDeps,
-  hold: Hold,
-  stretch: Stretch,
+  lease: Lease,
+  range: CompletedRange,
 ): Effect.Effect<boolean, StorageError> =>
   Effect.gen(function* () {
-    const made = yield* put(deps, hold, stretch)
-    return yield* deps.database.transaction((tx) => record(deps, hold, stretch, made, tx))
+    const made = yield* put(deps, lease, range)
+    return yield* deps.database.transaction((tx) => record(deps, lease, range, made, tx))
   })

@@ -1,25 +1,25 @@
-/** What waits to be let in. */
-export interface Waiting {
+/** A line that waits for its permit. */
+export interface WaitingLine {
   readonly bytes: number
   admit(): void
 }
 
-/** One tenant's. */
+/** The lines of one tenant. */
 export interface Share {
   readonly tenant: string
-  /** Those that rest count, too. */
+  /** Number of admitted lines, with those that rest. */
   running: number
-  /** What those that rest keep in memory. */
+  /** Memory of the lines that rest. */
   restingBytes: number
-  /** When one of its lines was let in last, in turns. */
+  /** The turn at which its last line was admitted. */
   servedAt: number
-  readonly waiting: Waiting[]
+  readonly waiting: WaitingLine[]
 }
 
 const comesBefore = (a: Share, b: Share): boolean =>
   a.running === b.running ? a.servedAt < b.servedAt : a.running < b.running
 
-/** Those of the tenants that have something here. */
+/** The shares of all tenants that have lines here. */
 export const makeShares = () => {
   const shares = new Map<string, Share>()
   let turns = 0
@@ -38,7 +38,7 @@ export const makeShares = () => {
       shares.set(tenant, share)
       return share
     },
-    /** The tenant with the fewest lines that run is next, so that all who want have the same number, whoever came first; one with `most`, or with so many bytes that rest, is not. */
+    /** The tenant with the fewest admitted lines is next, so that all who have enough lines run the same number; one with `most` lines, or `mostRestingBytes`, gets no more. */
     next: (most: number, mostRestingBytes: number): Share | undefined => {
       let best: Share | undefined
       for (const share of shares.values())
@@ -51,7 +51,7 @@ export const makeShares = () => {
           best = share
       return best
     },
-    begin: (share: Share): Waiting | undefined => {
+    begin: (share: Share): WaitingLine | undefined => {
       turns += 1
       share.servedAt = turns
       share.running += 1
@@ -61,7 +61,7 @@ export const makeShares = () => {
       share.running -= 1
       forgetIdle(share)
     },
-    giveUp: (share: Share, waiting: Waiting): void => {
+    giveUp: (share: Share, waiting: WaitingLine): void => {
       const at = share.waiting.indexOf(waiting)
       if (at < 0) return
       share.waiting.splice(at, 1)

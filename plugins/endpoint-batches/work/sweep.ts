@@ -1,13 +1,16 @@
-import { Effect, Stream } from "effect"
+import { Cause, Effect, Stream } from "effect"
 import { sql } from "kysely"
 import type { PortError, StorageError } from "../../../core/index.ts"
 import type { BatchDeps } from "../deps.ts"
 import type { BatchTables } from "../tables.ts"
-import { partPrefix, readPartKey } from "./part-key.ts"
+import { readSegmentKey, segmentPrefix } from "./segments.ts"
 
-const atOnce = 500
+/** Keys or batches of one statement. */
+const pageSize = 500
+const turnMs = 60_000
+const turnsPerHour = 60
 
-/** Of a batch that has ended: first the blob, then the row that names it. */
+/** Removes the segments of a batch that has ended: each blob before the row that names it. Returns the number of blobs. */
 export const dropParts = (
   { database, storage }: BatchDeps,
   batch: string,
@@ -26,7 +29,7 @@ export const dropParts = (
     return parts.length
   })
 
-/** Of a batch that was cancelled. */
+/** Removes the answers of a batch that has ended without files. */
 export const dropResults = (deps: BatchDeps, batch: string): Effect.Effect<void, StorageError> =>
   Effect.gen(function* () {
     const { database } = deps
@@ -40,7 +43,7 @@ export const dropResults = (deps: BatchDeps, batch: string): Effect.Effect<void,
     yield* dropParts(deps, batch)
   })
 
-/** Lines and parts of batches that have ended: nobody reads them any more. Answers how many went. */
+/** Removes lines and segments of batches that have ended. Returns their number. */
 export const dropEnded = (deps: BatchDeps): Effect.Effect<number, StorageError> =>
   Effect.gen(function* () {
     const { database } = deps
@@ -53,7 +56,7 @@ export const dropEnded = (deps: BatchDeps): Effect.Effect<number, StorageError> 
     const { rows } = yield* database.run(() =>
       sql<{
         id: string
-      }>`SELECT DISTINCT b.id FROM batches_part p JOIN batches_batch b ON b.id = p.batch_id WHERE b.ended_at IS NOT NULL LIMIT ${atOnce}`.execute(
+      }>`SELECT DISTINCT b.id FROM batches_part p JOIN batches_batch b ON b.id = p.batch_id WHERE b.ended_at IS NOT NULL LIMIT ${pageSize}`.execute(
         db,
       ),
     )
@@ -63,16 +66,16 @@ export const dropEnded = (deps: BatchDeps): Effect.Effect<number, StorageError> 
   })
 
 /**
- * Which of these blobs nobody will ever name: no row does, and its batch has ended, is gone, or belongs to a later epoch.
- * What the worker of now has put a moment ago is none of them.
+ * The blobs that no row names, or will name: their batch has ended, is gone, or has a later epoch.
+ * What the current worker has just written is none of them.
  */
 export const orphansOf = (
   { database }: BatchDeps,
   keys: readonly string[],
 ): Effect.Effect<readonly string[], PortError> => {
   const found = keys.flatMap((key) => {
-    const hold = readPartKey(key)
-    return hold ? [{ key, ...hold }] : []
+    const lease = readSegmentKey(key)
+    return lease ? [{ key, ...lease }] : []
   })
   const query = sql<{ key: string }>`
     SELECT k.key FROM unnest(${found.map(({ key }) => key)}::text[], ${found.map(({ id }) => id)}::text[], ${found.map(({ epoch }) => epoch)}::int[]) AS k(key, id, epoch)
@@ -85,17 +88,48 @@ export const orphansOf = (
 }
 
 export const orphanParts = (deps: BatchDeps): Stream.Stream<string, StorageError> =>
-  deps.storage.list(partPrefix).pipe(
+  deps.storage.list(segmentPrefix).pipe(
     Stream.map(({ key }) => key),
-    Stream.grouped(atOnce),
+    Stream.grouped(pageSize),
     Stream.mapEffect((keys) => orphansOf(deps, [...keys])),
     Stream.flatMap((keys) => Stream.fromIterable(keys)),
   )
 
-/** Answers how many went. */
+/** Removes blobs that no row names. Returns their number. */
 export const dropOrphans = (deps: BatchDeps): Effect.Effect<number, StorageError> =>
   Stream.runFold(
     Stream.mapEffect(orphanParts(deps), (key) => deps.storage.remove(key)),
     () => 0,
     (gone) => gone + 1,
   )
+
+/** Logs a failure, and goes on. */
+const careful = <E>(
+  { log }: BatchDeps,
+  what: string,
+  work: Effect.Effect<number, E>,
+): Effect.Effect<void> =>
+  work.pipe(
+    Effect.tap((count) => Effect.sync(() => count > 0 && log.info("batch.swept", what, { count }))),
+    Effect.catchCause((cause) =>
+      Cause.hasInterruptsOnly(cause)
+        ? Effect.interrupt
+        : Effect.sync(() =>
+            log.warn("batch.sweep_failed", `${what}: failed`, { cause: Cause.pretty(cause) }),
+          ),
+    ),
+    Effect.asVoid,
+  )
+
+/** Sweeps every minute, orphans every hour. Every worker does; several at once do no harm. */
+export const keepSwept = (deps: BatchDeps): Effect.Effect<never> => {
+  let turn = 0
+  return Effect.suspend(() =>
+    Effect.gen(function* () {
+      yield* careful(deps, "results of ended batches dropped", dropEnded(deps))
+      if (turn % turnsPerHour === 0)
+        yield* careful(deps, "orphan parts of batches dropped", dropOrphans(deps))
+      turn += 1
+    }),
+  ).pipe(Effect.andThen(Effect.sleep(turnMs)), Effect.forever)
+}

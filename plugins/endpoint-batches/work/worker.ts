@@ -1,28 +1,24 @@
-import { Cause, Deferred, Effect, Fiber, Semaphore } from "effect"
+import { Cause, Deferred, Effect, Fiber, type Scope, Semaphore } from "effect"
 import type { PortError, StorageError } from "../../../core/index.ts"
 import type { BatchDeps } from "../deps.ts"
-import { workOn } from "./batch-lifecycle.ts"
-import { makeStop, type Stop } from "./cancellation.ts"
-import { chooseBatches, whoYields } from "./choose.ts"
-import { claimBatch, waitingBatches } from "./claim.ts"
-import { makePurses } from "./hold-tracker.ts"
-import { makeGate } from "./line-scheduler.ts"
+import { runClaimed } from "./batch-lifecycle.ts"
+import { type Cancellation, makeCancellation } from "./cancellation.ts"
+import { chooseBatches, claimBatch, waitingBatches, whoYields } from "./claim.ts"
+import { makeHoldTrackers } from "./hold-tracker.ts"
+import { makeLineScheduler } from "./line-scheduler.ts"
+import type { ClaimedBatch } from "./run-batch.ts"
+import { keepSwept } from "./sweep.ts"
 
-interface Running {
+interface RunningBatch {
   readonly tenant: string
-  readonly stop: Stop
+  readonly cancellation: Cancellation
   fiber: Fiber.Fiber<void> | undefined
 }
 
-/** So many of one tenant, as part of all places. */
+/** One tenant has at most this part of all slots. */
 const tenantShare = 4
 
-const countTenants = (running: Iterable<Running>): ReadonlyMap<string, number> => {
-  const counts = new Map<string, number>()
-  for (const { tenant } of running) counts.set(tenant, (counts.get(tenant) ?? 0) + 1)
-  return counts
-}
-
+/** Logs what a batch failed with: another worker, or this one, goes on when the lease has run out. */
 const logged = (
   { log }: BatchDeps,
   batch: string,
@@ -42,74 +38,33 @@ const logged = (
     }),
   )
 
-export interface Desk {
-  /** Takes on what may be taken on. */
-  readonly look: Effect.Effect<void, PortError>
-  /** Until a batch has ended here, at most so long. */
-  rest(ms: number): Effect.Effect<void>
-  /** In order: what has ended is committed, and another process may go on at once. */
-  readonly stop: Effect.Effect<void>
-}
-
-/** The batches in work in this process. */
-export const makeDesk = (deps: BatchDeps): Desk => {
-  const { limits } = deps
-  const gate = makeGate(limits.linesAtOnce, limits.memoryBytes)
-  const onePart = Semaphore.makeUnsafe(1).withPermits(1)
-  const purses = makePurses()
-  const running = new Map<string, Running>()
-  const ofOneTenant = Math.max(1, Math.ceil(limits.batchesAtOnce / tenantShare))
+/** The batches that run in this process. */
+const makeRunning = () => {
+  const running = new Map<string, RunningBatch>()
   let changed = Deferred.makeUnsafe<void>()
-
-  const ended = (id: string) =>
-    Effect.sync(() => {
+  return {
+    has: (id: string): boolean => running.has(id),
+    get count(): number {
+      return running.size
+    },
+    byTenant: (): ReadonlyMap<string, number> => {
+      const counts = new Map<string, number>()
+      for (const { tenant } of running.values()) counts.set(tenant, (counts.get(tenant) ?? 0) + 1)
+      return counts
+    },
+    add: (id: string, batch: RunningBatch): void => void running.set(id, batch),
+    remove: (id: string): void => {
       running.delete(id)
       Deferred.doneUnsafe(changed, Effect.void)
-    })
-
-  const start = (id: string, tenant: string): Effect.Effect<void, PortError> =>
-    Effect.gen(function* () {
-      const row = yield* claimBatch(deps, id)
-      if (!row) return
-      const one: Running = { tenant, stop: makeStop(), fiber: undefined }
-      running.set(id, one)
-      const work = logged(
-        deps,
-        id,
-        purses.using(row.key_id, (purse) =>
-          workOn({ deps, gate, onePart, purse, stop: one.stop, row }),
-        ),
-      )
-      one.fiber = yield* Effect.forkDetach(Effect.ensuring(work, ended(id)), {
-        startImmediately: true,
-      })
-    })
-
-  /** The newest of a tenant that has many goes on later, where another has none. */
-  const makeRoom = (tenant: string | undefined): void => {
-    if (tenant !== undefined)
+    },
+    /** Cancels the newest batch of a tenant; it goes on later. */
+    yieldNewest: (tenant: string): void =>
       [...running.values()]
-        .filter((one) => one.tenant === tenant && !one.stop.reason)
+        .filter((one) => one.tenant === tenant && !one.cancellation.reason)
         .at(-1)
-        ?.stop.tell("yielded")
-  }
-
-  const look = Effect.gen(function* () {
-    const free = limits.batchesAtOnce - running.size
-    // one of ours whose lease was not renewed in time is not claimed again: it goes on, or ends
-    const waiting = (yield* waitingBatches(deps, ofOneTenant)).filter(({ id }) => !running.has(id))
-    const chosen = chooseBatches(waiting, {
-      running: countTenants(running.values()),
-      free,
-      ofOneTenant,
-    })
-    for (const { id, tenant } of chosen) yield* start(id, tenant)
-    if (free === 0) makeRoom(whoYields(waiting, countTenants(running.values())))
-  })
-
-  return {
-    look: Effect.uninterruptible(look),
-    rest: (ms) =>
+        ?.cancellation.cancel("yielded"),
+    /** Sleeps until a batch has ended, at most for `ms`. */
+    endWithin: (ms: number): Effect.Effect<void> =>
       Effect.map(
         Effect.timeoutOption(
           Effect.suspend(() => Deferred.await(changed)),
@@ -119,8 +74,76 @@ export const makeDesk = (deps: BatchDeps): Desk => {
           changed = Deferred.makeUnsafe<void>()
         },
       ),
-    stop: Effect.suspend(() =>
+    interruptAll: Effect.suspend(() =>
       Fiber.interruptAll([...running.values()].flatMap(({ fiber }) => fiber ?? [])),
     ),
   }
 }
+
+export interface BatchWorker {
+  /** Claims and starts the batches that there are slots for. */
+  readonly poll: Effect.Effect<void, PortError>
+  /** Sleeps until a batch has ended here, at most for `ms`. */
+  rest(ms: number): Effect.Effect<void>
+  /** Interrupts all batches: lines that have ended are committed, and another process may go on at once. */
+  readonly stop: Effect.Effect<void>
+}
+
+const makeBatchWorker = (deps: BatchDeps): BatchWorker => {
+  const { limits } = deps
+  const shared = {
+    deps,
+    scheduler: makeLineScheduler(limits.linesAtOnce, limits.memoryBytes),
+    oneSegment: Semaphore.makeUnsafe(1).withPermits(1),
+  } satisfies Partial<ClaimedBatch>
+  const trackers = makeHoldTrackers()
+  const running = makeRunning()
+  const perTenant = Math.max(1, Math.ceil(limits.batchesAtOnce / tenantShare))
+
+  const start = (id: string, tenant: string): Effect.Effect<void, PortError> =>
+    Effect.gen(function* () {
+      const row = yield* claimBatch(deps, id)
+      if (!row) return
+      const batch: RunningBatch = { tenant, cancellation: makeCancellation(), fiber: undefined }
+      running.add(id, batch)
+      const { cancellation } = batch
+      const work = trackers.using(row.key_id, (holds) =>
+        runClaimed({ ...shared, holds, cancellation, row }),
+      )
+      const remove = Effect.sync(() => running.remove(id))
+      batch.fiber = yield* Effect.forkDetach(Effect.ensuring(logged(deps, id, work), remove), {
+        startImmediately: true,
+      })
+    })
+
+  const poll = Effect.gen(function* () {
+    const free = limits.batchesAtOnce - running.count
+    // a batch of ours whose lease was renewed too late is not claimed again: it goes on, or ends
+    const waiting = (yield* waitingBatches(deps, perTenant)).filter(({ id }) => !running.has(id))
+    const slots = { running: running.byTenant(), free, perTenant }
+    for (const { id, tenant } of chooseBatches(waiting, slots)) yield* start(id, tenant)
+    const yielding = free === 0 ? whoYields(waiting, running.byTenant()) : undefined
+    if (yielding !== undefined) running.yieldNewest(yielding)
+  })
+
+  return { poll: Effect.uninterruptible(poll), rest: running.endWithin, stop: running.interruptAll }
+}
+
+/** Works batches through until its Scope closes. Several processes may do so on one database. */
+export const keepWorking = (deps: BatchDeps): Effect.Effect<never, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const worker = makeBatchWorker(deps)
+    yield* Effect.forkScoped(keepSwept(deps))
+    const poll = Effect.catchCause(worker.poll, (cause) =>
+      Cause.hasInterruptsOnly(cause)
+        ? Effect.interrupt
+        : Effect.sync(() =>
+            deps.log.warn("batch.poll_failed", "could not look for batches", {
+              cause: Cause.pretty(cause),
+            }),
+          ),
+    )
+    return yield* worker
+      .rest(deps.limits.pollMs)
+      .pipe(Effect.andThen(poll), Effect.forever, Effect.ensuring(worker.stop))
+  })
