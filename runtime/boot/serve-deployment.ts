@@ -61,6 +61,7 @@ export const serveDeployment = (
       identity: lazy(container, Tokens.identity),
       sessions: optional(container, Tokens.sessions),
       trustedProxies: settings.trustedProxies,
+      timings: { pingMs: settings.ssePingMs },
       log: resolve(container, Tokens.log),
       metrics: deployment.metrics,
     })

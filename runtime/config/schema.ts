@@ -80,6 +80,11 @@ export const ServerConfig = Schema.Struct({
     30_000,
     "How long open requests may go on after SIGTERM.",
   ),
+  ssePingMs: withDefault(
+    Schema.Int.check(Schema.isBetween({ minimum: 100, maximum: 300_000 })),
+    15_000,
+    "Interval of the comments on an event stream that keep proxies from closing a quiet one.",
+  ),
   // below the lease of an Idempotency-Key (15 min): a call that still runs must hold its key
   callTimeoutMs: withDefault(
     Schema.Int.check(Schema.isBetween({ minimum: 1000, maximum: 600_000 })),
