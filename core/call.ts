@@ -3,7 +3,7 @@ import { peek, withKeyHeaders } from "./call/admission.ts"
 import type { Answer, CallInput, CallPath, CallPathDeps } from "./call/contract.ts"
 import { dryRun } from "./call/dry-run.ts"
 import { fingerprintOf, idempotently } from "./call/idempotent.ts"
-import { maskInternalErrors } from "./call/mask-internal-errors.ts"
+import { maskInternalErrors, runPlan } from "./call/mask-internal-errors.ts"
 import { type Meter, makeMeter } from "./call/meter.ts"
 import { paid } from "./call/paid.ts"
 import { type Prepared, prepare } from "./call/prepare.ts"
@@ -12,9 +12,9 @@ import { runUnsettled } from "./call/unsettled.ts"
 import type { Caller } from "./caller.ts"
 import type { Endpoint, Reply } from "./ports/endpoint.ts"
 
-const unpaid = ({ plan, meter }: Prepared) =>
+const unpaid = ({ log }: CallPathDeps, { plan, meter }: Prepared) =>
   Effect.map(
-    plan.run,
+    runPlan(log, plan),
     (reply): Answer => ({ reply, cost: () => undefined, timing: meter.serverTiming }),
   )
 
@@ -53,7 +53,9 @@ const runOnce = (
   prepared: Prepared,
 ) => {
   const work =
-    endpoint.access === "key" ? paid(deps, endpoint, input, caller, prepared) : unpaid(prepared)
+    endpoint.access === "key"
+      ? paid(deps, endpoint, input, caller, prepared)
+      : unpaid(deps, prepared)
   if (!endpoint.creates || input.idempotencyKey === undefined) return work
   const store = deps.idempotency()
   if (!store) return work
@@ -71,7 +73,7 @@ const answer = (deps: CallPathDeps, endpoint: Endpoint, input: CallInput, meter:
   Effect.gen(function* () {
     const { caller } = input
     const prepared = yield* prepare(deps, endpoint, input, meter)
-    if (!caller || endpoint.access === "public") return yield* unpaid(prepared)
+    if (!caller || endpoint.access === "public") return yield* unpaid(deps, prepared)
     if (input.dryRun && endpoint.access === "key")
       return yield* dryRun(deps, endpoint, input, caller, prepared)
     return yield* runOnce(deps, endpoint, input, caller, prepared)

@@ -1,28 +1,54 @@
-import { Effect } from "effect"
-import { type ApiError, apiError, type PortError } from "../errors.ts"
+import { Effect, Stream } from "effect"
+import { type ApiError, apiError } from "../errors.ts"
+import type { Plan, PlanError, Reply } from "../ports/endpoint.ts"
 import type { Log } from "../services/log.ts"
 
-/** Clients see `internal_error` (a full queue: `backend_busy`); the log sees what a port said, or where a plugin threw. */
+/** What a client sees of a failed port: `internal_error`, a full queue as `backend_busy`, a full disk as `storage_full`; the log sees what the port said. */
+const maskError =
+  (log: Log) =>
+  (error: PlanError): ApiError => {
+    const failed = (port: string, reason: string, cause?: unknown) => {
+      log.error("port.failed", "a port failed", { port, reason, cause: String(cause ?? "") })
+      return apiError("internal_error")
+    }
+    switch (error._tag) {
+      case "PortError":
+        if (error.busy) return apiError("backend_busy")
+        return failed(error.port, error.message, error.cause)
+      case "BlobMissing":
+        return failed("storage", `the blob ${error.key} is missing`)
+      case "BlobTooLarge":
+        return apiError("payload_too_large")
+      case "StorageFull":
+        log.error("storage.full", "the disk is full", { key: error.key })
+        return apiError("storage_full")
+      default:
+        return error
+    }
+  }
+
+/** The same for a failing effect; of a defect, clients see `internal_error` and the log sees where a plugin threw. */
 export const maskInternalErrors = (
   log: Log,
-): (<A, R>(effect: Effect.Effect<A, ApiError | PortError, R>) => Effect.Effect<A, ApiError, R>) => {
-  const internal = Effect.fail(apiError("internal_error"))
-  const onPortError = ({
-    busy,
-    port,
-    message: reason,
-    cause,
-  }: PortError): Effect.Effect<never, ApiError> =>
-    Effect.suspend(() => {
-      if (busy) return Effect.fail(apiError("backend_busy"))
-      log.error("port.failed", "a port failed", { port, reason, cause: String(cause ?? "") })
-      return internal
-    })
+): (<A, R>(effect: Effect.Effect<A, PlanError, R>) => Effect.Effect<A, ApiError, R>) => {
   const onDefect = (defect: unknown) =>
     Effect.suspend(() => {
       const thrown = defect instanceof Error ? defect.stack : String(defect)
       log.error("plugin.threw", "a plugin threw", { cause: thrown })
-      return internal
+      return Effect.fail(apiError("internal_error"))
     })
-  return (effect) => Effect.catchDefect(Effect.catchTag(effect, "PortError", onPortError), onDefect)
+  return (effect) => Effect.catchDefect(Effect.mapError(effect, maskError(log)), onDefect)
 }
+
+const maskBytes = (reply: Reply<PlanError>, log: Log): Reply => {
+  if (!("bytes" in reply)) return reply
+  const { bytes, ranged } = reply
+  const mask = Stream.mapError(maskError(log))
+  if (!ranged) return { ...reply, bytes: mask(bytes), ranged }
+  const slice = (from: number, to: number) => mask(ranged.slice(from, to))
+  return { ...reply, bytes: mask(bytes), ranged: { ...ranged, slice } }
+}
+
+/** Runs a plan: the one place where failures of ports become errors that a client can see, before the reply and in its bytes. */
+export const runPlan = (log: Log, { run }: Plan) =>
+  Effect.map(maskInternalErrors(log)(run), (reply) => maskBytes(reply, log))

@@ -7,7 +7,7 @@ import type { RateState, Settlement } from "../ports/billing.ts"
 import type { Call, Endpoint, Reply } from "../ports/endpoint.ts"
 import { admission, holdOf, withErrorHeaders } from "./admission.ts"
 import type { Answer, CallInput, CallPathDeps } from "./contract.ts"
-import { maskInternalErrors } from "./mask-internal-errors.ts"
+import { maskInternalErrors, runPlan } from "./mask-internal-errors.ts"
 import type { Prepared } from "./prepare.ts"
 import { rateHeaders } from "./refusal.ts"
 
@@ -132,7 +132,7 @@ export const paid = (
       timedAdmission(deps, endpoint, input, caller, prepared),
       () => settleCut,
     )
-    const reply = yield* maskInternalErrors(deps.log)(plan.run).pipe(
+    const reply = yield* runPlan(deps.log, plan).pipe(
       Effect.onError(note),
       Effect.mapError((error) =>
         withErrorHeaders(error, { "x-call-id": call.id, "x-cost-idr": "0", ...rateHeaders(rate) }),

@@ -4,7 +4,7 @@ import type { Settlement } from "../ports/billing.ts"
 import type { Endpoint, Reply } from "../ports/endpoint.ts"
 import { admission, holdOf } from "./admission.ts"
 import type { CallInput, CallPathDeps } from "./contract.ts"
-import { maskInternalErrors } from "./mask-internal-errors.ts"
+import { runPlan } from "./mask-internal-errors.ts"
 import { makeMeter } from "./meter.ts"
 import { settlementOf } from "./paid.ts"
 import { type Prepared, prepare } from "./prepare.ts"
@@ -39,7 +39,7 @@ export const runUnsettled = (
     return yield* Effect.acquireUseRelease(
       admission(deps, endpoint, input, caller, { ...holdOf(prepared), counts: "money" }),
       () =>
-        maskInternalErrors(deps.log)(Effect.scoped(plan.run)).pipe(
+        Effect.scoped(runPlan(deps.log, plan)).pipe(
           Effect.flatMap(notStreamed),
           Effect.map((reply) => ({
             reply,

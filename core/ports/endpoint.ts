@@ -1,11 +1,15 @@
-import type { Effect, Schema, Scope, Stream } from "effect"
+import { Effect, type Schema, type Scope, type Stream } from "effect"
 import type { Caller, Client } from "../caller.ts"
-import type { ApiError, PortError } from "../errors.ts"
+import type { ApiError } from "../errors.ts"
 import type { Json, Strings } from "../json.ts"
 import type { Micros } from "../money.ts"
 import type { CallId } from "../services/ids.ts"
 import type { UsageByModel } from "../usage.ts"
 import type { ModelContext } from "./model.ts"
+import type { StorageError } from "./storage.ts"
+
+/** What a plan may fail with. The call path logs what is no `ApiError`; clients see `internal_error`, `backend_busy` for a full queue, `storage_full` for a full disk. */
+export type PlanError = ApiError | StorageError
 
 /** One decoded call, as an endpoint's `plan` sees it. */
 export interface Call<Body> {
@@ -46,19 +50,19 @@ export interface MultipartBody {
 }
 
 /** Bytes that a client may request in part (`Range`). */
-export interface Ranged {
+export interface Ranged<E = ApiError> {
   readonly totalBytes: number
   /** Bytes `from` to `to`, both inclusive. */
-  slice(from: number, to: number): Stream.Stream<Uint8Array, ApiError>
+  slice(from: number, to: number): Stream.Stream<Uint8Array, E>
 }
 
 /** The reply. `events` becomes SSE, one `data:` line per event; the path settles before the last event is sent. */
-export type Reply = { readonly status: number; readonly headers?: Strings } & (
+export type Reply<E = ApiError> = { readonly status: number; readonly headers?: Strings } & (
   | { readonly json: Json }
   | {
-      readonly bytes: Stream.Stream<Uint8Array, ApiError>
+      readonly bytes: Stream.Stream<Uint8Array, E>
       readonly mediaType: string
-      readonly ranged?: Ranged
+      readonly ranged?: Ranged<E> | undefined
     }
   | { readonly events: Stream.Stream<Json, ApiError> }
 )
@@ -77,10 +81,23 @@ export interface Forecast {
 export interface Plan {
   readonly bound: UsageByModel
   /** Used by dry runs only. */
-  readonly forecast?: Effect.Effect<Forecast, ApiError | PortError, Scope.Scope>
-  /** Port errors go to the log; clients see `internal_error`, or `backend_busy` for a full queue. */
-  readonly run: Effect.Effect<Reply, ApiError | PortError, Scope.Scope>
+  readonly forecast?: Effect.Effect<Forecast, PlanError, Scope.Scope>
+  readonly run: Effect.Effect<Reply<PlanError>, PlanError, Scope.Scope>
 }
+
+/** A plan that costs nothing. `check`: for a dry run, what can be said only by reading on, and whether it would succeed. */
+export const freePlan = (run: Plan["run"], check?: Effect.Effect<boolean, PlanError>): Plan => ({
+  bound: {},
+  run,
+  ...(check && {
+    forecast: Effect.map(check, (wouldSucceed) => ({
+      bound: {},
+      costMicros: 0n,
+      wouldSucceed,
+      more: {},
+    })),
+  }),
+})
 
 /** An endpoint is data plus one function. HTTP, the batch worker, the dry run, `/openapi.json` and `rakit check` interpret it. */
 export interface Endpoint<Body = Json> {

@@ -4,6 +4,7 @@ import {
   defineEndpoint,
   type Endpoint,
   firstOf,
+  freePlan,
   listSchema,
   megabyte,
   type Page,
@@ -16,7 +17,6 @@ import {
 } from "../../../core/index.ts"
 import { auditEndpoint } from "../audit/endpoint.ts"
 import type { AccountsDeps } from "../deps.ts"
-import { freePlan } from "../free-plan.ts"
 import { readFilter } from "../list-query.ts"
 import { callerOf } from "../session-caller.ts"
 import { AccountReply, toAccount } from "../to-account.ts"
@@ -71,7 +71,7 @@ const list = (started: WhenStarted<AccountsDeps>) =>
     reply: listSchema(AccountReply, "AccountList"),
     plan: ({ query }) =>
       Effect.all([started, readFilter(query, "q", maxQueryCharacters), readPage(query)]).pipe(
-        Effect.map(([deps, q, wanted]) => freePlan(deps.log, page(deps, q, wanted))),
+        Effect.map(([deps, q, wanted]) => freePlan(page(deps, q, wanted))),
       ),
   })
 
@@ -82,7 +82,6 @@ const changing = (
   action: AccountAction,
 ) =>
   freePlan(
-    deps.log,
     Effect.flatMap(changeAccount(deps, caller, id ?? "", action), (row) => replyWith(deps, row)),
   )
 
@@ -132,7 +131,6 @@ const grants = (started: WhenStarted<AccountsDeps>) =>
     plan: (call) =>
       Effect.map(Effect.all([started, callerOf(call)]), ([deps, caller]) =>
         freePlan(
-          deps.log,
           Effect.flatMap(grant(deps, caller, call.params.id ?? "", call.body), (row) =>
             replyWith(deps, row),
           ),

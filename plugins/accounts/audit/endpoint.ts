@@ -5,8 +5,10 @@ import {
   defineEndpoint,
   type Endpoint,
   firstOf,
+  freePlan,
   listSchema,
   type Page,
+  type PlanError,
   type PortError,
   placeOf,
   type Reply,
@@ -16,7 +18,6 @@ import {
   type WhenStarted,
 } from "../../../core/index.ts"
 import type { AccountsDeps } from "../deps.ts"
-import { freePlan, streamError } from "../free-plan.ts"
 import { readFilter, readTime } from "../list-query.ts"
 import {
   type AuditFilter,
@@ -77,7 +78,7 @@ const readFilters = (query: Strings): Effect.Effect<AuditFilter, ApiError> =>
   })
 
 /** Everything that the filter lets through, a piece at a time: what is written meanwhile is newer, and so no part of it. */
-const csvReply = (deps: AccountsDeps, store: AuditList, filter: AuditFilter): Reply => {
+const csvReply = (store: AuditList, filter: AuditFilter): Reply<PlanError> => {
   const piece = (
     before: AuditPlace | undefined,
   ): Effect.Effect<readonly [readonly string[], Option.Option<AuditPlace>], PortError> =>
@@ -96,7 +97,7 @@ const csvReply = (deps: AccountsDeps, store: AuditList, filter: AuditFilter): Re
       "content-disposition": 'attachment; filename="audit.csv"',
       "x-content-type-options": "nosniff",
     },
-    bytes: text.pipe(Stream.encodeText, Stream.mapError(streamError(deps.log))),
+    bytes: Stream.encodeText(text),
   }
 }
 
@@ -132,9 +133,8 @@ export const auditEndpoint = (started: WhenStarted<AccountsDeps>): Endpoint =>
         const deps = yield* started
         const store = makeAuditList(deps.database)
         return freePlan(
-          deps.log,
           format === "csv"
-            ? Effect.sync(() => csvReply(deps, store, filter))
+            ? Effect.sync(() => csvReply(store, filter))
             : page(store, filter, wanted),
         )
       }),

@@ -4,6 +4,7 @@ import {
   defineEndpoint,
   type Endpoint,
   firstOf,
+  freePlan,
   megabyte,
   type Page,
   type PortError,
@@ -14,7 +15,6 @@ import {
   type WhenStarted,
 } from "../../../core/index.ts"
 import type { AccountsDeps } from "../deps.ts"
-import { freePlan } from "../free-plan.ts"
 import { callerOf } from "../session-caller.ts"
 import { changeKey, revokeKey } from "./change-key.ts"
 import { createKey, createPlaygroundKey } from "./create-key.ts"
@@ -61,7 +61,7 @@ const listKeys = (started: WhenStarted<AccountsDeps>) =>
     reply: KeyList,
     plan: (call) =>
       Effect.all([started, callerOf(call), readPage(call.query)]).pipe(
-        Effect.map(([deps, caller, wanted]) => freePlan(deps.log, page(deps, caller, wanted))),
+        Effect.map(([deps, caller, wanted]) => freePlan(page(deps, caller, wanted))),
       ),
   })
 
@@ -79,7 +79,6 @@ const create = (started: WhenStarted<AccountsDeps>) =>
     plan: (call) =>
       Effect.map(Effect.all([started, callerOf(call)]), ([deps, caller]) =>
         freePlan(
-          deps.log,
           // a key that has just been made has spent nothing
           Effect.map(createKey(deps, caller, call.body), ({ row, key }) => ({
             status: 201,
@@ -102,7 +101,6 @@ const change = (started: WhenStarted<AccountsDeps>) =>
     plan: (call) =>
       Effect.map(Effect.all([started, callerOf(call)]), ([deps, caller]) =>
         freePlan(
-          deps.log,
           Effect.flatMap(changeKey(deps, caller, call.params.id ?? "", call.body), (row) =>
             replyWith(deps, row),
           ),
@@ -122,7 +120,6 @@ const revoke = (started: WhenStarted<AccountsDeps>) =>
     plan: (call) =>
       Effect.map(Effect.all([started, callerOf(call)]), ([deps, caller]) =>
         freePlan(
-          deps.log,
           Effect.flatMap(revokeKey(deps, caller, call.params.id ?? ""), (row) =>
             replyWith(deps, row),
           ),
@@ -144,7 +141,6 @@ const playground = (started: WhenStarted<AccountsDeps>) =>
     plan: (call) =>
       Effect.map(Effect.all([started, callerOf(call)]), ([deps, caller]) =>
         freePlan(
-          deps.log,
           Effect.map(createPlaygroundKey(deps, caller), ({ row, key }) => ({
             status: 201,
             headers: onlyOnce,

@@ -2,12 +2,12 @@ import { Effect, Schema } from "effect"
 import {
   type Call,
   defineEndpoint,
+  freePlan,
   megabyte,
   type PortError,
   type WhenStarted,
 } from "../../../core/index.ts"
 import type { AccountsDeps } from "../deps.ts"
-import { freePlan } from "../free-plan.ts"
 import { mailboxLimit, mailRequestLimits } from "../limits/limits.ts"
 import { refuseWhenUsedUp } from "../limits/refuse-when-used-up.ts"
 import { tokenMail } from "../mails/compose.ts"
@@ -83,7 +83,7 @@ export const forgotEndpoint = (started: WhenStarted<AccountsDeps>) =>
     maxBodyBytes: megabyte,
     reply: Nothing,
     status: 202,
-    plan: (call) => Effect.map(started, (deps) => freePlan(deps.log, forgot(deps, call))),
+    plan: (call) => Effect.map(started, (deps) => freePlan(forgot(deps, call))),
   })
 
 export const resendEndpoint = (started: WhenStarted<AccountsDeps>) =>
@@ -97,5 +97,5 @@ export const resendEndpoint = (started: WhenStarted<AccountsDeps>) =>
     maxBodyBytes: megabyte,
     reply: Nothing,
     status: 202,
-    plan: (call) => Effect.map(started, (deps) => freePlan(deps.log, resend(deps, call))),
+    plan: (call) => Effect.map(started, (deps) => freePlan(resend(deps, call))),
   })

@@ -3,11 +3,11 @@ import {
   apiError,
   type Call,
   defineEndpoint,
+  freePlan,
   megabyte,
   type WhenStarted,
 } from "../../../core/index.ts"
 import type { AccountsDeps } from "../deps.ts"
-import { freePlan } from "../free-plan.ts"
 import { loginLimits } from "../limits/limits.ts"
 import { refuseWhenUsedUp } from "../limits/refuse-when-used-up.ts"
 import { isPassword, nobodysHash } from "../passwords.ts"
@@ -57,5 +57,5 @@ export const loginEndpoint = (started: WhenStarted<AccountsDeps>) =>
     body: LoginBody,
     maxBodyBytes: megabyte,
     reply: LoginReply,
-    plan: (call) => Effect.map(started, (deps) => freePlan(deps.log, logIn(deps, call))),
+    plan: (call) => Effect.map(started, (deps) => freePlan(logIn(deps, call))),
   })

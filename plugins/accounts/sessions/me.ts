@@ -1,7 +1,6 @@
 import { Effect } from "effect"
-import { defineEndpoint, type WhenStarted } from "../../../core/index.ts"
+import { defineEndpoint, freePlan, type WhenStarted } from "../../../core/index.ts"
 import type { AccountsDeps } from "../deps.ts"
-import { freePlan } from "../free-plan.ts"
 import { AccountReply } from "../to-account.ts"
 import { ownAccount, showAccount } from "./show-account.ts"
 
@@ -18,9 +17,6 @@ export const meEndpoint = (started: WhenStarted<AccountsDeps>) =>
     plan: ({ caller }) =>
       Effect.map(started, (deps) => {
         const show = Effect.flatMap(ownAccount(deps, caller), (row) => showAccount(deps, row))
-        return freePlan(
-          deps.log,
-          Effect.map(show, (json) => ({ status: 200, json })),
-        )
+        return freePlan(Effect.map(show, (json) => ({ status: 200, json })))
       }),
   })

@@ -2,13 +2,13 @@ import { Effect } from "effect"
 import {
   type Call,
   defineEndpoint,
+  freePlan,
   megabyte,
   type PortError,
   type Transaction,
   type WhenStarted,
 } from "../../../core/index.ts"
 import type { AccountsDeps } from "../deps.ts"
-import { freePlan } from "../free-plan.ts"
 import { revokeRow } from "../keys/record-key.ts"
 import { changedMail } from "../mails/compose.ts"
 import { hashPassword } from "../passwords.ts"
@@ -86,5 +86,5 @@ export const resetEndpoint = (started: WhenStarted<AccountsDeps>) =>
     body: ResetBody,
     maxBodyBytes: megabyte,
     reply: AccountReply,
-    plan: (call) => Effect.map(started, (deps) => freePlan(deps.log, reset(deps, call))),
+    plan: (call) => Effect.map(started, (deps) => freePlan(reset(deps, call))),
   })

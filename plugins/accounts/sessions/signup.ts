@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import {
   type Call,
   defineEndpoint,
+  freePlan,
   megabyte,
   type Transaction,
   type WhenStarted,
@@ -9,7 +10,6 @@ import {
 import type { NewAccount } from "../account-rows.ts"
 import type { AccountsDeps } from "../deps.ts"
 import { grantFreeCredit } from "../free-credit.ts"
-import { freePlan } from "../free-plan.ts"
 import { mailboxLimit, signupLimits } from "../limits/limits.ts"
 import { refuseWhenUsedUp } from "../limits/refuse-when-used-up.ts"
 import { registeredMail, tokenMail } from "../mails/compose.ts"
@@ -106,5 +106,5 @@ export const signupEndpoint = (started: WhenStarted<AccountsDeps>) =>
     maxBodyBytes: megabyte,
     reply: AccountReply,
     status: 201,
-    plan: (call) => Effect.map(started, (deps) => freePlan(deps.log, signUp(deps, call))),
+    plan: (call) => Effect.map(started, (deps) => freePlan(signUp(deps, call))),
   })

@@ -2,12 +2,12 @@ import { Effect } from "effect"
 import {
   type Call,
   defineEndpoint,
+  freePlan,
   megabyte,
   type Transaction,
   type WhenStarted,
 } from "../../../core/index.ts"
 import type { AccountsDeps } from "../deps.ts"
-import { freePlan } from "../free-plan.ts"
 import type { AccountTable } from "../tables.ts"
 import { AccountReply } from "../to-account.ts"
 import { VerifyBody } from "./bodies.ts"
@@ -49,5 +49,5 @@ export const verifyEmailEndpoint = (started: WhenStarted<AccountsDeps>) =>
     body: VerifyBody,
     maxBodyBytes: megabyte,
     reply: AccountReply,
-    plan: (call) => Effect.map(started, (deps) => freePlan(deps.log, verify(deps, call))),
+    plan: (call) => Effect.map(started, (deps) => freePlan(verify(deps, call))),
   })

@@ -115,7 +115,10 @@ export const openSessionFixture = async (input: Json = {}) => {
       const endpoint = sessionEndpoints(Effect.succeed(deps)).find((one) => one.path === path)!
       const plan = endpoint.plan({ body, client: { address: "192.0.2.1" } } as Call<Json>)
       const run = Effect.flatMap(plan, (made) =>
-        Effect.catchTag(made.run, "PortError", (error) => Effect.die(error)),
+        Effect.mapError(made.run, (error) => {
+          if (isApiError(error)) return error
+          throw error
+        }),
       )
       return Effect.runPromise(Effect.scoped(Effect.flip(run)))
     },

@@ -5,8 +5,10 @@ import {
   type Call,
   type Database,
   defineEndpoint,
+  freePlan,
   type Json,
   type Page,
+  type PlanError,
   type PortError,
   type Reply,
   readPage,
@@ -15,7 +17,6 @@ import {
 import { csvHeaders, csvType } from "../csv.ts"
 import type { LedgerDeps } from "../deps.ts"
 import { type EntryPosition, type EntryQuery, findPosition, readEntries } from "../entry-rows.ts"
-import { clientError, freePlan } from "../free-plan.ts"
 import { readAccount, readWord } from "./query.ts"
 import { readRange } from "./range.ts"
 import { EntryList, entryHead, entryLine, entryNumber, toEntry } from "./to-entry.ts"
@@ -79,7 +80,7 @@ const listOf = (
   })
 
 /** Streams page by page, as the client reads. Pages go back in time and new rows are only added at the newest end, so the pages fit together. */
-const csvOf = ({ database, log }: LedgerDeps, { filter }: Asked): Reply => {
+const csvOf = ({ database }: LedgerDeps, { filter }: Asked): Reply<PlanError> => {
   const pieces = Stream.paginate(undefined as EntryPosition | undefined, (after) =>
     Effect.map(readEntries(database, { ...filter, after, limit: rowsAtOnce }), (rows) => {
       const next = rows.length < rowsAtOnce ? Option.none() : Option.fromNullishOr(rows.at(-1))
@@ -90,7 +91,6 @@ const csvOf = ({ database, log }: LedgerDeps, { filter }: Asked): Reply => {
   const bytes = Stream.succeed(entryHead).pipe(
     Stream.concat(pieces),
     Stream.map((piece) => encoder.encode(piece)),
-    Stream.mapError(clientError(log)),
   )
   return { status: 200, headers: csvHeaders("ledger"), mediaType: csvType, bytes }
 }
@@ -109,7 +109,6 @@ export const ledgerEndpoint = (started: WhenStarted<LedgerDeps>) =>
     plan: (call) =>
       Effect.map(Effect.all([started, read(call)]), ([deps, asked]) =>
         freePlan(
-          deps.log,
           Effect.suspend(() =>
             asked.format === "csv" ? Effect.succeed(csvOf(deps, asked)) : listOf(deps, asked),
           ),

@@ -5,6 +5,7 @@ import {
   type Call,
   defineEndpoint,
   formatRupiah,
+  freePlan,
   type Json,
   type PortError,
   type Reply,
@@ -14,7 +15,6 @@ import {
 } from "../../../core/index.ts"
 import { csvHeaders, csvLine, csvType, number, text } from "../csv.ts"
 import type { LedgerDeps } from "../deps.ts"
-import { freePlan } from "../free-plan.ts"
 import { type UsageSum, usageSums } from "../usage-sums.ts"
 import { readAccount, readWord } from "./query.ts"
 import { type Range, readRecentRange } from "./range.ts"
@@ -149,6 +149,6 @@ export const usageEndpoint = (started: WhenStarted<LedgerDeps>) =>
       Effect.gen(function* () {
         const deps = yield* started
         const asked = yield* read(call, deps.clock.nowMs())
-        return freePlan(deps.log, answer(deps, asked))
+        return freePlan(answer(deps, asked))
       }),
   })

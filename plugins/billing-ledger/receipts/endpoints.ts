@@ -3,6 +3,7 @@ import {
   type ApiError,
   apiError,
   defineEndpoint,
+  freePlan,
   type PortError,
   type Reply,
   type Tenant,
@@ -10,7 +11,6 @@ import {
 } from "../../../core/index.ts"
 import { readAccount } from "../dashboard/query.ts"
 import type { LedgerDeps } from "../deps.ts"
-import { freePlan } from "../free-plan.ts"
 import { findCall } from "./receipt-rows.ts"
 import { receiptOf } from "./to-receipt.ts"
 
@@ -51,9 +51,7 @@ export const keyReceiptEndpoint = (started: WhenStarted<LedgerDeps>) =>
       Effect.flatMap(started, (deps) => {
         if (!caller) return Effect.fail(apiError("authentication_error"))
         const { account, mode } = caller.tenant
-        return Effect.succeed(
-          freePlan(deps.log, receipt(deps, params.call_id ?? "", account, mode)),
-        )
+        return Effect.succeed(freePlan(receipt(deps, params.call_id ?? "", account, mode)))
       }),
   })
 
@@ -66,6 +64,6 @@ export const sessionReceiptEndpoint = (started: WhenStarted<LedgerDeps>) =>
     access: "session",
     plan: ({ caller, params, query }) =>
       Effect.map(Effect.all([started, readAccount(query, caller)]), ([deps, account]) =>
-        freePlan(deps.log, receipt(deps, params.call_id ?? "", account)),
+        freePlan(receipt(deps, params.call_id ?? "", account)),
       ),
   })

@@ -1,7 +1,6 @@
 import { Effect, Exit, type Scope, Stream } from "effect"
-import type { ApiError, BlobInfo, PortError } from "../../../core/index.ts"
+import type { ApiError, BlobInfo, PlanError, PortError } from "../../../core/index.ts"
 import type { FilesDeps } from "../deps.ts"
-import type { Failure } from "../free-plan.ts"
 import { abandonIncoming, growIncoming, type Incoming } from "./incoming.ts"
 
 /** Of a body whose length nobody announced. */
@@ -52,6 +51,6 @@ export const withQuota = (deps: FilesDeps, incoming: Incoming, announcedBytes = 
 export const write = (
   deps: FilesDeps,
   incoming: Incoming,
-  body: Stream.Stream<Uint8Array, Failure>,
+  body: Stream.Stream<Uint8Array, PlanError>,
   maxBytes: number,
-): Effect.Effect<BlobInfo, Failure> => deps.storage.put(incoming.blobKey, body, maxBytes)
+): Effect.Effect<BlobInfo, PlanError> => deps.storage.put(incoming.blobKey, body, maxBytes)

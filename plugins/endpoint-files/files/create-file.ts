@@ -1,10 +1,15 @@
 import { Effect, Stream } from "effect"
-import { type ApiError, apiError, type MultipartBody, type Tenant } from "../../../core/index.ts"
+import {
+  type ApiError,
+  apiError,
+  type MultipartBody,
+  type PlanError,
+  type Tenant,
+} from "../../../core/index.ts"
 import { beginIncoming, endIncoming, type Incoming } from "../blobs/incoming.ts"
 import { changeUsage, hasRoom } from "../blobs/quota.ts"
 import { openIncoming, withQuota, write } from "../blobs/receive.ts"
 import type { FilesDeps } from "../deps.ts"
-import { type Failure, tooLarge } from "../free-plan.ts"
 import type { FileRow } from "../tables.ts"
 import { checkHead, checkType, headOf } from "./content-check.ts"
 import { readExpiresAfter } from "./expires-after.ts"
@@ -12,6 +17,11 @@ import { fromForm, readFileName } from "./file-name.ts"
 import { insertFile } from "./file-rows.ts"
 import { type Fields, type FilePart, readForm } from "./form.ts"
 import { readUploadPurpose, type UploadPurpose } from "./purpose.ts"
+
+const tooLarge = (maxBytes: number): ApiError =>
+  apiError("payload_too_large", `The file is larger than ${maxBytes} bytes, the limit.`, {
+    param: "file",
+  })
 
 const readPurpose = (fields: Fields, name: string): Effect.Effect<UploadPurpose, ApiError> =>
   Effect.gen(function* () {
@@ -56,7 +66,7 @@ const takeFile =
         incoming,
         withQuota(deps, incoming, announcedBytes)(keep(part.bytes)),
         deps.limits.maxFileBytes,
-      )
+      ).pipe(Effect.catchTag("BlobTooLarge", ({ maxBytes }) => Effect.fail(tooLarge(maxBytes))))
       return { incoming, name, bytes, head: head() }
     })
 
@@ -98,7 +108,7 @@ export const createFile = (
   deps: FilesDeps,
   tenant: Tenant,
   body: MultipartBody,
-): Effect.Effect<FileRow, Failure> =>
+): Effect.Effect<FileRow, PlanError> =>
   Effect.scoped(
     Effect.gen(function* () {
       const { fields, file } = yield* readForm(
@@ -131,7 +141,7 @@ export const checkFile = (
   deps: FilesDeps,
   tenant: Tenant,
   body: MultipartBody,
-): Effect.Effect<boolean, Failure> =>
+): Effect.Effect<boolean, PlanError> =>
   Effect.gen(function* () {
     const { fields, file } = yield* readForm(body, "file", passFile(deps))
     yield* readRest(deps, fields, file)

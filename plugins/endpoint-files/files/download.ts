@@ -1,7 +1,12 @@
 import { Effect, Stream } from "effect"
-import { apiError, type FilePurpose, type Reply, type Tenant } from "../../../core/index.ts"
+import {
+  apiError,
+  type FilePurpose,
+  type PlanError,
+  type Reply,
+  type Tenant,
+} from "../../../core/index.ts"
 import type { FilesDeps } from "../deps.ts"
-import { type Failure, toApiError } from "../free-plan.ts"
 import type { FileRow } from "../tables.ts"
 import { extensionOf } from "./file-name.ts"
 import { findFile } from "./file-rows.ts"
@@ -34,7 +39,7 @@ export const getFile = (
   deps: FilesDeps,
   tenant: Tenant,
   id: string,
-): Effect.Effect<FileRow, Failure> =>
+): Effect.Effect<FileRow, PlanError> =>
   Effect.flatMap(findFile(deps, tenant, id), (row) =>
     row ? Effect.succeed(row) : Effect.fail(noSuchFile()),
   )
@@ -48,9 +53,8 @@ const headersOf = (row: FileRow) => ({
   "last-modified": row.created_at.toUTCString(),
 })
 
-const bytesOf = (deps: FilesDeps, row: FileRow): Reply => {
-  const slice = (from: number, to: number) =>
-    Stream.mapError(deps.storage.get(row.blob_key, { from, to }), toApiError(deps.log))
+const bytesOf = (deps: FilesDeps, row: FileRow): Reply<PlanError> => {
+  const slice = (from: number, to: number) => deps.storage.get(row.blob_key, { from, to })
   const totalBytes = Number(row.bytes)
   const bytes = totalBytes === 0 ? Stream.empty : slice(0, totalBytes - 1)
   return {
@@ -66,7 +70,7 @@ export const downloadFile = (
   deps: FilesDeps,
   tenant: Tenant,
   id: string,
-): Effect.Effect<Reply, Failure> =>
+): Effect.Effect<Reply<PlanError>, PlanError> =>
   Effect.gen(function* () {
     const row = yield* getFile(deps, tenant, id)
     // deleted between our look and the reader's first byte

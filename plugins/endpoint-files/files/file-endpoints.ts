@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import {
   defineEndpoint,
   type Endpoint,
+  freePlan,
   type MultipartBody,
   megabyte,
   type Reply,
@@ -9,7 +10,6 @@ import {
   type WhenStarted,
 } from "../../../core/index.ts"
 import type { FilesDeps } from "../deps.ts"
-import { freePlan } from "../free-plan.ts"
 import { tenantOf } from "../tenant.ts"
 import { checkFile, createFile } from "./create-file.ts"
 import { downloadFile, getFile, noSuchFile } from "./download.ts"
@@ -36,7 +36,6 @@ const create = (started: WhenStarted<FilesDeps>) =>
     plan: (call) =>
       Effect.map(Effect.all([started, tenantOf(call)]), ([deps, tenant]) =>
         freePlan(
-          deps.log,
           Effect.map(createFile(deps, tenant, call.body), (row) => ok(toFile(row))),
           checkFile(deps, tenant, call.body),
         ),
@@ -60,7 +59,7 @@ const list = (started: WhenStarted<FilesDeps>) =>
           const rows = yield* listFiles(deps, tenant, yield* toListing(deps, tenant, query))
           return ok(toList(rows.slice(0, query.limit).map(toFile), rows.length > query.limit))
         })
-        return freePlan(deps.log, page)
+        return freePlan(page)
       }),
   })
 
@@ -73,10 +72,7 @@ const retrieve = (started: WhenStarted<FilesDeps>) =>
     reply: FileReply,
     plan: (call) =>
       Effect.map(Effect.all([started, tenantOf(call)]), ([deps, tenant]) =>
-        freePlan(
-          deps.log,
-          Effect.map(getFile(deps, tenant, call.params.id ?? ""), (row) => ok(toFile(row))),
-        ),
+        freePlan(Effect.map(getFile(deps, tenant, call.params.id ?? ""), (row) => ok(toFile(row)))),
       ),
   })
 
@@ -90,7 +86,7 @@ const content = (started: WhenStarted<FilesDeps>) =>
     path: "/v1/files/{id}/content",
     plan: (call) =>
       Effect.map(Effect.all([started, tenantOf(call)]), ([deps, tenant]) =>
-        freePlan(deps.log, downloadFile(deps, tenant, call.params.id ?? "")),
+        freePlan(downloadFile(deps, tenant, call.params.id ?? "")),
       ),
   })
 
@@ -109,7 +105,7 @@ const remove = (started: WhenStarted<FilesDeps>) =>
           if (!(yield* makeFiles(deps).remove(tenant, id))) return yield* noSuchFile()
           return ok({ id, object: "file", deleted: true, status: "deleted" })
         })
-        return freePlan(deps.log, removing)
+        return freePlan(removing)
       }),
   })
 

@@ -4,6 +4,7 @@ import {
   apiError,
   type MultipartBody,
   megabyte,
+  type PlanError,
   type Tenant,
   type Transaction,
 } from "../../../core/index.ts"
@@ -11,7 +12,6 @@ import { beginIncoming, endIncoming } from "../blobs/incoming.ts"
 import { openIncoming, write } from "../blobs/receive.ts"
 import type { FilesDeps } from "../deps.ts"
 import { type FilePart, readForm } from "../files/form.ts"
-import type { Failure } from "../free-plan.ts"
 import type { FilesTables, PartRow, UploadRow } from "../tables.ts"
 import { lockOpenUpload, partsOf } from "./upload-rows.ts"
 import { maxParts } from "./upload-schema.ts"
@@ -65,7 +65,7 @@ export const addPart = (
   tenant: Tenant,
   id: string,
   body: MultipartBody,
-): Effect.Effect<PartRow, Failure> => {
+): Effect.Effect<PartRow, PlanError> => {
   const { database, clock, ids } = deps
   return Effect.scoped(
     Effect.gen(function* () {

@@ -1,9 +1,8 @@
 import { Effect } from "effect"
-import type { PortError, Tenant, Transaction } from "../../../core/index.ts"
+import type { PlanError, PortError, Tenant, Transaction } from "../../../core/index.ts"
 import { purge, throwAway } from "../blobs/deletion-queue.ts"
 import { changeUsage } from "../blobs/quota.ts"
 import type { FilesDeps } from "../deps.ts"
-import type { Failure } from "../free-plan.ts"
 import type { FilesTables, UploadRow } from "../tables.ts"
 import { changeUpload, isCompleting, lockOpenUpload } from "./upload-rows.ts"
 
@@ -45,7 +44,7 @@ export const cancelUpload = (
   deps: FilesDeps,
   tenant: Tenant,
   id: string,
-): Effect.Effect<UploadRow, Failure> =>
+): Effect.Effect<UploadRow, PlanError> =>
   Effect.gen(function* () {
     const { row, keys } = yield* deps.database.transaction((tx) =>
       Effect.flatMap(lockOpenUpload(deps, tenant, id, tx), (upload) =>

@@ -1,13 +1,18 @@
 import { createHash } from "node:crypto"
 import { Effect, Stream } from "effect"
-import { type ApiError, apiError, type PortError, type Tenant } from "../../../core/index.ts"
+import {
+  type ApiError,
+  apiError,
+  type PlanError,
+  type PortError,
+  type Tenant,
+} from "../../../core/index.ts"
 import { purge } from "../blobs/deletion-queue.ts"
 import { beginIncoming, endIncoming, type Incoming } from "../blobs/incoming.ts"
 import { openIncoming, write } from "../blobs/receive.ts"
 import type { FilesDeps } from "../deps.ts"
 import { checkHead, headOf } from "../files/content-check.ts"
 import { insertFile } from "../files/file-rows.ts"
-import type { Failure } from "../free-plan.ts"
 import type { FileRow, PartRow, UploadRow } from "../tables.ts"
 import { dropParts } from "./close-upload.ts"
 import { changeUpload, findUpload, lockOpenUpload, partsOf } from "./upload-rows.ts"
@@ -70,7 +75,7 @@ const join = (
   deps: FilesDeps,
   begun: Begun,
   md5: string | null | undefined,
-): Effect.Effect<void, Failure> =>
+): Effect.Effect<void, PlanError> =>
   Effect.gen(function* () {
     const { upload, parts } = begun
     const hash = createHash("md5")
@@ -131,7 +136,7 @@ export const completeUpload = (
   tenant: Tenant,
   id: string,
   { part_ids, md5 }: CompleteUpload,
-): Effect.Effect<{ readonly upload: UploadRow; readonly file: FileRow }, Failure> =>
+): Effect.Effect<{ readonly upload: UploadRow; readonly file: FileRow }, PlanError> =>
   Effect.scoped(
     Effect.gen(function* () {
       const begun = yield* openIncoming(deps, begin(deps, tenant, id, part_ids))

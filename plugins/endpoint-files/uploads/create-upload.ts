@@ -1,11 +1,10 @@
 import { Effect } from "effect"
-import { apiError, type Tenant } from "../../../core/index.ts"
+import { apiError, type PlanError, type Tenant } from "../../../core/index.ts"
 import { changeUsage, takeUsage } from "../blobs/quota.ts"
 import type { FilesDeps } from "../deps.ts"
 import { checkType } from "../files/content-check.ts"
 import { readFileName } from "../files/file-name.ts"
 import { readUploadPurpose } from "../files/purpose.ts"
-import type { Failure } from "../free-plan.ts"
 import type { FilesTables, UploadRow } from "../tables.ts"
 import type { CreateUpload } from "./upload-schema.ts"
 
@@ -38,7 +37,7 @@ export const createUpload = (
   deps: FilesDeps,
   tenant: Tenant,
   { filename, purpose, bytes, keepMs }: NewUpload,
-): Effect.Effect<UploadRow, Failure> => {
+): Effect.Effect<UploadRow, PlanError> => {
   const { database, clock, ids, limits } = deps
   const nowMs = clock.nowMs()
   const row = {

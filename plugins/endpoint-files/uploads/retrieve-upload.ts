@@ -1,8 +1,7 @@
 import { Effect } from "effect"
-import type { Tenant } from "../../../core/index.ts"
+import type { PlanError, Tenant } from "../../../core/index.ts"
 import type { FilesDeps } from "../deps.ts"
 import { findFile } from "../files/file-rows.ts"
-import type { Failure } from "../free-plan.ts"
 import type { FileRow, UploadRow } from "../tables.ts"
 import { findUpload, statusOfUpload } from "./upload-rows.ts"
 
@@ -17,7 +16,7 @@ export const retrieveUpload = (
     readonly status: UploadRow["status"]
     readonly file: FileRow | undefined
   },
-  Failure
+  PlanError
 > =>
   Effect.gen(function* () {
     const upload = yield* findUpload(deps, tenant, id)

@@ -4,15 +4,16 @@ import {
   type Call,
   defineEndpoint,
   type Endpoint,
+  freePlan,
   type MultipartBody,
   megabyte,
   type Plan,
+  type PlanError,
   type Tenant,
   type WhenStarted,
 } from "../../../core/index.ts"
 import { hasRoom } from "../blobs/quota.ts"
 import type { FilesDeps } from "../deps.ts"
-import { type Failure, freePlan } from "../free-plan.ts"
 import { tenantOf } from "../tenant.ts"
 import { addPart, maxPartBytes } from "./add-part.ts"
 import { cancelUpload } from "./close-upload.ts"
@@ -34,11 +35,10 @@ const common = { access: "key", maxBodyBytes: megabyte } as const
 const planOf = <Body>(
   started: WhenStarted<FilesDeps>,
   call: Call<Body>,
-  work: (deps: FilesDeps, tenant: Tenant, id: string) => Effect.Effect<unknown, Failure>,
+  work: (deps: FilesDeps, tenant: Tenant, id: string) => Effect.Effect<unknown, PlanError>,
 ): Effect.Effect<Plan, ApiError> =>
   Effect.map(Effect.all([started, tenantOf(call)]), ([deps, tenant]) =>
     freePlan(
-      deps.log,
       Effect.map(work(deps, tenant, call.params.id ?? ""), (json) => ({ status: 200, json })),
     ),
   )
@@ -62,7 +62,7 @@ const create = (started: WhenStarted<FilesDeps>) =>
           status: 200,
           json: toUpload(row, row.status),
         }))
-        return freePlan(deps.log, work, hasRoom(deps.database, deps.limits, tenant, upload.bytes))
+        return freePlan(work, hasRoom(deps.database, deps.limits, tenant, upload.bytes))
       }),
   })
 

@@ -6,7 +6,7 @@ import {
   defineEndpoint,
   type Endpoint,
   firstOf,
-  isApiError,
+  freePlan,
   type Json,
   listSchema,
   megabyte,
@@ -42,25 +42,17 @@ const onlyOnce = { "cache-control": "no-store" }
 
 type Work = Effect.Effect<Reply, ApiError | PortError, Scope.Scope>
 
-const failedBy = (deps: WebhookDeps) => (error: ApiError | PortError) => {
-  if (isApiError(error)) return error
-  deps.log.error("port.failed", "a port failed", { port: error.port, reason: error.message })
-  return apiError(error.busy ? "backend_busy" : "internal_error")
-}
-
 /** Costs nothing. */
 const plan = <Body>(
   started: WhenStarted<WebhookDeps>,
   call: Call<Body>,
   work: (deps: WebhookDeps, tenant: Tenant) => Work,
 ): Effect.Effect<Plan, ApiError> =>
-  Effect.flatMap(started, (deps) => {
-    if (!call.caller) return Effect.fail(apiError("authentication_error"))
-    return Effect.succeed({
-      bound: {},
-      run: Effect.mapError(work(deps, call.caller.tenant), failedBy(deps)),
-    })
-  })
+  Effect.flatMap(started, (deps) =>
+    call.caller
+      ? Effect.succeed(freePlan(work(deps, call.caller.tenant)))
+      : Effect.fail(apiError("authentication_error")),
+  )
 
 const ok = (json: Json, headers: Strings = {}): Reply => ({ status: 200, headers, json })
 
