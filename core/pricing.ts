@@ -23,6 +23,9 @@ export const freePrice: Price = {
   searchUnit: 0n,
 }
 
+/** What a line of a batch costs as a part of the list price, unless the config sets `batchPriceFactor`. */
+export const defaultBatchPriceFactor = 0.5
+
 const nanos = (rupiah: number | undefined): bigint => parseRupiah(String(rupiah ?? 0)) * 1000n
 
 /** Config: `input`, `output`, `cacheRead` (0.1 x input by default), `cacheWrite` (1.25 x input) in Rp per 1M tokens, `image` in Rp per image, `searchUnit` in Rp per search unit. */

@@ -34,7 +34,7 @@ export interface CallInput {
   /** Duration of the authentication. */
   readonly authMs?: number
   readonly priority: "realtime" | "batch"
-  /** 1, or 0.5 in a batch. */
+  /** 1, or the catalogue's `batchPriceFactor` in a batch. */
   readonly priceFactor: number
   readonly parent?: string
   readonly dryRun?: boolean

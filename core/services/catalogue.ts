@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { type ApiError, apiError } from "../errors.ts"
 import type { Json } from "../json.ts"
 import type { LoadedModel, TaskName } from "../ports/model.ts"
-import { freePrice, type Price } from "../pricing.ts"
+import { defaultBatchPriceFactor, freePrice, type Price } from "../pricing.ts"
 import type { ModelId } from "./ids.ts"
 
 /** Where a model's files come from. Tried in order. */
@@ -74,7 +74,7 @@ const notReady = (id: ModelId, state: ModelState): ApiError =>
 
 export const makeCatalogue = (
   entries: readonly ModelEntry[],
-  batchPriceFactor = 0.5,
+  batchPriceFactor = defaultBatchPriceFactor,
 ): Catalogue => {
   const byId = new Map(entries.map((entry) => [entry.id, entry]))
   const states = new Map<ModelId, ModelState>()

@@ -1,4 +1,5 @@
 import { Effect, Schema } from "effect"
+import { defaultBatchPriceFactor } from "../../core/pricing.ts"
 import { parseNetwork } from "../http/connection/client-address.ts"
 
 const withDefault = <S extends Schema.Top>(schema: S, value: S["Encoded"], description?: string) =>
@@ -175,7 +176,7 @@ export const DeploymentConfig = Schema.Struct({
           /^(0(\.\d{1,3})?|1)$/.test(String(factor)) || "must be 0 to 1, with at most 3 decimals",
       ),
     ),
-    0.5,
+    defaultBatchPriceFactor,
     "What a line of a batch costs, as a part of the list price.",
   ),
   models: withDefault(Schema.Array(ModelConfig), []),
