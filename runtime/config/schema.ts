@@ -55,10 +55,10 @@ export const ModelConfig = Schema.Struct({
       input: Schema.optionalKey(rupiah).annotate({ description: "Rp per 1M input tokens" }),
       output: Schema.optionalKey(rupiah).annotate({ description: "Rp per 1M output tokens" }),
       cacheRead: Schema.optionalKey(rupiah).annotate({
-        description: "Rp per 1M tokens read from the prompt cache; 0.1 x input unless told",
+        description: "Rp per 1M tokens read from the prompt cache; 0.1 x input by default",
       }),
       cacheWrite: Schema.optionalKey(rupiah).annotate({
-        description: "Rp per 1M tokens written to the prompt cache; 1.25 x input unless told",
+        description: "Rp per 1M tokens written to the prompt cache; 1.25 x input by default",
       }),
       image: Schema.optionalKey(rupiah).annotate({ description: "Rp per image" }),
       searchUnit: Schema.optionalKey(rupiah).annotate({ description: "Rp per search unit" }),
