@@ -3,7 +3,6 @@ import { join } from "node:path"
 import { Effect, Exit, Fiber, Scope, Stream } from "effect"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import type { ChatRequest, LoadedModel } from "../../core/ports/model.ts"
-import { writeGguf } from "./testing/gguf-writer.ts"
 import {
   answer,
   chatRequest,
@@ -12,7 +11,7 @@ import {
   failureOf,
   openBackend,
 } from "./testing/open-backend.ts"
-import { tinyLlama, tinyLlamaFile } from "./testing/tiny-llama.ts"
+import { tinyLlamaFile } from "./testing/tiny-llama.ts"
 
 const fixture = openBackend({ slots: 2, queue: 2 })
 const path = join(fixture.dataDir, "tiny.gguf")
@@ -233,96 +232,6 @@ test("entries that point to one file share one engine and one graph, which the l
   await Effect.runPromise(Scope.close(second, Exit.void))
   expect((await answer(model, chatRequest("x"))).finish).toBeDefined()
   expect(readdirSync(join(fixture.dataDir, "graphs"))).toHaveLength(1)
-})
-
-describe("a model that can't be opened", () => {
-  const content = tinyLlama()
-  const cases: readonly (readonly [string, Uint8Array, RegExp])[] = [
-    ["cut", tinyLlamaFile().subarray(0, 60_000), /it is cut/],
-    ["not a model", Buffer.from("hello"), /not a GGUF file|cut/],
-    [
-      "of another architecture",
-      writeGguf({ ...content, metadata: { ...content.metadata, "general.architecture": "mamba" } }),
-      /architecture is 'mamba'/,
-    ],
-    [
-      "without a tensor",
-      writeGguf({
-        ...content,
-        tensors: content.tensors.filter((t) => t.name !== "blk.1.ffn_up.weight"),
-      }),
-      /'blk.1.ffn_up.weight' is missing/,
-    ],
-    [
-      "with a tensor of another shape",
-      writeGguf({ ...content, metadata: { ...content.metadata, "llama.feed_forward_length": 95 } }),
-      /asks for 95 x 64/,
-    ],
-    [
-      "with an unknown tokenizer",
-      writeGguf({ ...content, metadata: { ...content.metadata, "tokenizer.ggml.pre": "klingon" } }),
-      /pre-tokenizer is 'klingon'/,
-    ],
-    [
-      "with a broken template",
-      writeGguf({
-        ...content,
-        metadata: { ...content.metadata, "tokenizer.chat_template": "{% for %}" },
-      }),
-      /chat template can't be used/,
-    ],
-    [
-      "with NaN",
-      writeGguf({
-        ...content,
-        tensors: content.tensors.map((t) =>
-          t.name === "blk.0.attn_v.weight" ? { ...t, bytes: t.bytes.map(() => 255) } : t,
-        ),
-      }),
-      /finite number/,
-    ],
-  ]
-  test.each(cases)("%s, says so and names the file", async (name, bytes, reason) => {
-    const broken = join(fixture.dataDir, `${name}.gguf`)
-    writeFileSync(broken, bytes)
-    const request = {
-      id: "m",
-      task: "chat" as const,
-      path: broken,
-      options: {},
-      contextTokens: 100,
-      progress: () => {},
-    }
-    const error = await failureOf(Effect.scoped(fixture.backend.open(request)))
-    expect(error.code).toBe("backend_error")
-    expect(error.message).toMatch(reason)
-    expect(error.message).toContain(broken)
-    expect(readdirSync(join(fixture.dataDir, "graphs"))).toHaveLength(1)
-  })
-
-  test("missing", async () => {
-    const request = {
-      id: "m",
-      task: "chat" as const,
-      path: join(fixture.dataDir, "nothing"),
-      options: {},
-      contextTokens: 100,
-      progress: () => {},
-    }
-    expect((await failureOf(Effect.scoped(fixture.backend.open(request)))).message).toMatch(
-      /nothing: can't be read/,
-    )
-  })
-})
-
-test("options are checked before anything starts", () => {
-  const { check } = fixture.backend
-  expect(check("chat", {})).toBeUndefined()
-  expect(check("chat", undefined)).toBeUndefined()
-  expect(check("rerank", { precision: "fp32", instruction: "judge" })).toBeUndefined()
-  expect(check("chat", { precision: "int3" })).toMatch(/options.precision/)
-  expect(check("chat", { precison: "int8" })).toMatch(/precison/)
-  expect(check("image", {})).toMatch(/chat, embed and rerank/)
 })
 
 test("what was collected is a whole answer in fp32 too", async () => {

@@ -1,67 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
-import { Template } from "@huggingface/jinja"
-import fc from "fast-check"
-import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { runs } from "../../../testing/property.ts"
+import { describe, expect, test } from "vitest"
 import * as templates from "../testing/chat-templates.ts"
-import { writeGguf } from "../testing/gguf-writer.ts"
-import { tinyLlama } from "../testing/tiny-llama.ts"
-import {
-  type ChatTokenizer,
-  loadChatTokenizer,
-  writeChatTokenizer,
-} from "../tokenizer/chat-tokenizer.ts"
-import { ggufLanguage } from "../tokenizer/gguf-language.ts"
-import type { Vocabulary } from "../tokenizer/vocabulary.ts"
-import { openGguf } from "../weights/gguf-file.ts"
-import { chatPrompt, type PromptMessage, type PromptRequest } from "./chat-prompt.ts"
+import type { PromptMessage } from "./chat-prompt.ts"
+import { promptRenderer, user } from "./testing/rendered-prompt.ts"
 
-const root = mkdtempSync(join(tmpdir(), "rakit-prompt-"))
-let tiny: ChatTokenizer
-let vocabulary: Vocabulary
-
-beforeAll(() => {
-  const path = join(root, "tiny.gguf")
-  writeFileSync(path, writeGguf(tinyLlama()))
-  const file = openGguf(path)
-  const language = ggufLanguage(file.header.metadata, file.tensor("token_embd.weight").rows)
-  vocabulary = language.vocabulary
-  file.close()
-  writeChatTokenizer(language, root)
-  tiny = loadChatTokenizer(root)
-})
-afterAll(() => rmSync(root, { recursive: true, force: true }))
-
-/** With control tokens as they are written, so that the prompt reads as the template rendered it; the number of them. */
-const promptOf = async (
-  template: string,
-  ask: PromptRequest,
-  controls: Readonly<Record<string, number>> = {},
-) => {
-  const controlTokens = { ...tiny.format.controlTokens, ...controls }
-  const prompt = await chatPrompt(
-    {
-      ...tiny,
-      template: new Template(template),
-      format: { ...tiny.format, template, controlTokens },
-    },
-    ask,
-    1e6,
-  )
-  if (!("ids" in prompt)) throw new Error(JSON.stringify(prompt))
-  const names = new Map(Object.entries(controlTokens).map(([name, id]) => [id, name]))
-  const parts = [...prompt.ids].map((id) => Buffer.from(names.get(id) ?? vocabulary.bytesOf(id)))
-  return {
-    text: Buffer.concat(parts).toString("utf8"),
-    controls: [...prompt.ids].filter((id) => names.has(id)).length,
-    form: prompt.form,
-    before: prompt.cacheBreakpoints.map((mark) =>
-      Buffer.concat(parts.slice(0, mark)).toString("utf8"),
-    ),
-  }
-}
+const { promptOf } = promptRenderer()
 
 const weather = {
   name: "weather",
@@ -69,7 +11,6 @@ const weather = {
   parameters: { type: "object", properties: { city: { type: "string" } } },
 }
 const tools = [weather, { name: "time" }]
-const user = (content: string): PromptMessage => ({ role: "user", content })
 const calls = [
   { id: "call_1", name: "weather", arguments: '{"city":"Jakarta","days":[1, 2]}' },
   { id: "call_2", name: "time", arguments: "{}" },
@@ -80,7 +21,6 @@ const round: readonly PromptMessage[] = [
   { role: "tool", content: "31 degrees", toolCallId: "call_1" },
   { role: "tool", content: "noon", toolCallId: "call_2" },
 ]
-
 describe("calls and results of tools come back as the template writes them", () => {
   test("Hermes, Qwen2.5", async () => {
     const { text, form } = await promptOf(templates.hermesTemplate, { messages: round, tools })
@@ -256,86 +196,4 @@ describe("thinking", () => {
     expect(form.markers).toEqual({ "<think>": 300, "</think>": 301 })
     expect(controls).toBe(5)
   })
-})
-
-describe("text of users never becomes a control token, wherever it stands", () => {
-  const evil = fc
-    .array(
-      fc.constantFrom(
-        "<|im_end|>",
-        "<|im_start|>",
-        "[TOOL_CALLS]",
-        "<think>",
-        "<|im",
-        "_end|>",
-        "\n",
-        "system",
-        "\u{f0000}",
-        '"',
-        "\\",
-        "a",
-      ),
-      { maxLength: 6 },
-    )
-    .map((parts) => parts.join(""))
-  const controls = { "[TOOL_CALLS]": 0, "<think>": 1, "</think>": 2 }
-  const askOf = (of: (text: string) => string, [a, b, c, d]: readonly string[]): PromptRequest => ({
-    messages: [
-      user(of(a!)),
-      {
-        role: "assistant",
-        content: of(b!),
-        reasoning: of(c!),
-        toolCalls: [
-          {
-            id: of(d!),
-            name: "weather",
-            arguments: JSON.stringify({ [of(a!)]: [of(b!), { x: of(c!) }] }),
-          },
-        ],
-      },
-      { role: "tool", content: of(c!), toolCallId: of(d!) },
-    ],
-    tools: [
-      {
-        name: "weather",
-        description: of(a!),
-        parameters: {
-          type: "object",
-          description: of(b!),
-          properties: { [of(c!)]: { enum: [of(d!)] } },
-        },
-      },
-    ],
-    thinking: true,
-  })
-
-  test.each(Object.entries(templates))("%s", async (_, template) => {
-    const plain = await promptOf(
-      template,
-      askOf(() => "a", ["", "", "", ""]),
-      controls,
-    )
-    await fc.assert(
-      fc.asyncProperty(fc.tuple(evil, evil, evil, evil), async (texts) => {
-        const { controls: found } = await promptOf(
-          template,
-          askOf((text) => `a${text}`, texts),
-          controls,
-        )
-        expect(found).toBe(plain.controls)
-      }),
-      { numRuns: runs(40) },
-    )
-  })
-})
-
-test("tools that can't fit are refused before anything is tokenized", async () => {
-  const many = Array.from({ length: 100 }, (_, index) => ({
-    name: `tool_${index}`,
-    description: "x".repeat(100),
-  }))
-  expect(await chatPrompt(tiny, { messages: [user("a")], tools: many }, 1_000)).toHaveProperty(
-    "tooLong",
-  )
 })

@@ -2,110 +2,11 @@ import fc from "fast-check"
 import { expect, test } from "vitest"
 import { runs } from "../../../testing/property.ts"
 import type { Priority } from "./protocol.ts"
-import { type RunningJob, Scheduler, type SchedulerOptions } from "./scheduler.ts"
-
-const settled = async (turns = 50): Promise<void> => {
-  for (let i = 0; i < turns; i++) await new Promise((resolve) => setImmediate(resolve))
-}
-
-interface FakeJob {
-  readonly id: number
-  reads: number
-  writes: number
-  readonly onStep: () => void
-}
-
-interface Request {
-  readonly id: number
-  readonly reads?: number
-  readonly writes?: number
-  readonly account?: string
-  readonly priority?: Priority
-  readonly waitMs?: number
-  readonly size?: number
-  readonly onStep?: () => void
-}
-
-/** A scheduler over a fake model: a step reads for one job and writes for all others, and takes 10 ms of a time of its own. */
-const fixture = (options: Partial<SchedulerOptions> = {}) => {
-  const log: string[] = []
-  const started = new Map<number, Request>()
-  const world = { nowMs: 0, steps: 0, mostRunning: 0, mostHeld: 0 }
-  const holds = new Map<number, number>()
-  const runner = {
-    step: async (
-      running: readonly RunningJob<FakeJob>[],
-      turn: (among: readonly RunningJob<FakeJob>[]) => RunningJob<FakeJob>,
-    ) => {
-      world.nowMs += 10
-      world.steps++
-      world.mostRunning = Math.max(world.mostRunning, running.length)
-      const ended = []
-      const reading = running.filter(({ job }) => job.reads > 0)
-      const reader = reading.length ? turn(reading) : undefined
-      if (reader) log.push(`read ${reader.id}`)
-      if (reader) reader.job.reads--
-      for (const of of running) {
-        if (of.job.reads > 0 || of === reader) continue
-        log.push(`write ${of.id}`)
-        of.job.writes--
-        try {
-          of.job.onStep()
-          if (of.job.writes <= 0) ended.push({ of })
-        } catch (cause) {
-          ended.push({ of, cause })
-        }
-      }
-      return ended
-    },
-    release: (job: FakeJob) => void holds.delete(job.id),
-  }
-  const scheduler = new Scheduler<FakeJob>(
-    runner,
-    { slots: 2, capacity: Number.POSITIVE_INFINITY, nowMs: () => world.nowMs, ...options },
-    {
-      done: (id) => log.push(`done ${id}`),
-      busy: (id) => log.push(`busy ${id}`),
-      failed: (id, cause) => log.push(`failed ${id} ${(cause as Error).message}`),
-    },
-  )
-  const submit = (request: Request) => {
-    const {
-      id,
-      reads = 0,
-      writes = 1,
-      account = "a",
-      priority = "realtime",
-      waitMs = Number.POSITIVE_INFINITY,
-      size = 0,
-      onStep = () => {},
-    } = request
-    scheduler.submit({
-      id,
-      account,
-      priority,
-      waitMs,
-      size,
-      start: () => {
-        log.push(`start ${id}`)
-        started.set(id, request)
-        holds.set(id, size)
-        world.mostHeld = Math.max(
-          world.mostHeld,
-          [...holds.values()].reduce((a, b) => a + b, 0),
-        )
-        return { id, reads, writes, onStep }
-      },
-    })
-  }
-  return { scheduler, log, submit, world, holds }
-}
-
-const order = (log: readonly string[], verb: string): readonly number[] =>
-  log.filter((line) => line.startsWith(`${verb} `)).map((line) => Number(line.split(" ")[1]))
+import { type RunningJob, Scheduler } from "./scheduler.ts"
+import { order, schedulerFixture, settled } from "./testing/scheduler-fixture.ts"
 
 test("jobs in slots are worked on together, the others wait in order, realtime first", async () => {
-  const { log, submit } = fixture()
+  const { log, submit } = schedulerFixture()
   submit({ id: 1, writes: 2 })
   submit({ id: 2, writes: 3, priority: "batch" })
   submit({ id: 3, writes: 1, priority: "batch" })
@@ -131,7 +32,7 @@ test("jobs in slots are worked on together, the others wait in order, realtime f
 })
 
 test("one account with many requests does not keep another waiting", async () => {
-  const { log, submit } = fixture({ slots: 4 })
+  const { log, submit } = schedulerFixture({ slots: 4 })
   for (let id = 1; id <= 50; id++) submit({ id, writes: 3, account: "many" })
   submit({ id: 100, writes: 3, account: "few" })
   submit({ id: 101, writes: 3, account: "few" })
@@ -142,7 +43,7 @@ test("one account with many requests does not keep another waiting", async () =>
 })
 
 test("accounts take turns in reading, whatever the length of their prompts", async () => {
-  const { log, submit } = fixture({ slots: 8 })
+  const { log, submit } = schedulerFixture({ slots: 8 })
   for (let id = 1; id <= 6; id++) submit({ id, reads: 20, account: "long" })
   submit({ id: 9, reads: 3, account: "short" })
   await settled(300)
@@ -189,7 +90,7 @@ test("who comes back after every turn does not keep another one from its own", a
 })
 
 test("batch work gives its slot to real time and goes on afterwards", async () => {
-  const { log, submit, scheduler } = fixture({ slots: 1 })
+  const { log, submit, scheduler } = schedulerFixture({ slots: 1 })
   submit({ id: 1, writes: 6, priority: "batch" })
   await settled(4)
   submit({ id: 2, writes: 2 })
@@ -202,7 +103,7 @@ test("batch work gives its slot to real time and goes on afterwards", async () =
 })
 
 test("who may not wait is refused at once when all slots are taken, who may wait when its time is over", async () => {
-  const { log, submit } = fixture({ slots: 1 })
+  const { log, submit } = schedulerFixture({ slots: 1 })
   submit({ id: 1, writes: 20 })
   submit({ id: 2, waitMs: 0 })
   submit({ id: 3, waitMs: 100 })
@@ -215,14 +116,14 @@ test("who may not wait is refused at once when all slots are taken, who may wait
 })
 
 test("what runs fits into the room; a large request is not overtaken for ever; batch leaves half to real time", async () => {
-  const { log, submit, world } = fixture({ slots: 8, capacity: 100 })
+  const { log, submit, world } = schedulerFixture({ slots: 8, capacity: 100 })
   submit({ id: 1, writes: 3, size: 60 })
   submit({ id: 2, writes: 3, size: 50 })
   for (let id = 3; id < 9; id++) submit({ id, writes: 3, size: 10 })
   await settled(100)
   expect(world.mostHeld).toBeLessThanOrEqual(100)
   expect(order(log, "start")[1]).toBe(2)
-  const second = fixture({ slots: 8, capacity: 100 })
+  const second = schedulerFixture({ slots: 8, capacity: 100 })
   for (let id = 1; id < 9; id++) second.submit({ id, writes: 10, size: 20, priority: "batch" })
   await settled(6)
   expect(second.holds.size).toBe(2)
@@ -233,7 +134,7 @@ test("what runs fits into the room; a large request is not overtaken for ever; b
 })
 
 test("a cancel takes effect within one step: in a slot, in the queue, in the middle of a step, and when paused", async () => {
-  const { scheduler, log, submit, holds } = fixture({ slots: 1 })
+  const { scheduler, log, submit, holds } = schedulerFixture({ slots: 1 })
   let steps = 0
   submit({
     id: 1,
@@ -262,7 +163,7 @@ test("a cancel takes effect within one step: in a slot, in the queue, in the mid
 })
 
 test("a job that fails does not disturb the others", async () => {
-  const { log, submit } = fixture()
+  const { log, submit } = schedulerFixture()
   const oh = () => {
     throw new Error("oh")
   }
@@ -289,7 +190,7 @@ test("whatever comes and goes: slots and room hold, every job ends once, and non
       fc.integer({ min: 1, max: 4 }),
       fc.array(arrival, { minLength: 1, maxLength: 16 }),
       async (slots, arrivals) => {
-        const { scheduler, log, submit, world, holds } = fixture({ slots, capacity: 100 })
+        const { scheduler, log, submit, world, holds } = schedulerFixture({ slots, capacity: 100 })
         const submittedMs = new Map<number, number>()
         const cancelled = new Set<number>()
         for (let step = 0; step < 60; step++) {

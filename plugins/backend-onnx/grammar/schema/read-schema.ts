@@ -17,7 +17,7 @@ const mostSchemas = 20_000
 const deepest = 200
 
 /** Keywords of one type, which say nothing about values of other types. */
-const architectures: Readonly<Record<JsonType, readonly string[]>> = {
+const keywordsOf: Readonly<Record<JsonType, readonly string[]>> = {
   null: [],
   boolean: [],
   number: ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"],
@@ -62,7 +62,7 @@ const handled = new Set([
   "else",
   "$dynamicRef",
   "$recursiveRef",
-  ...Object.values(architectures).flat(),
+  ...Object.values(keywordsOf).flat(),
 ])
 
 export interface ReadSchema {
@@ -153,7 +153,7 @@ class Reader implements Reading {
     const types = this.typesOf(of)
     const said = typesOfJson.filter(
       (type) =>
-        architectures[type].some((keyword) => of.has(keyword)) ||
+        keywordsOf[type].some((keyword) => of.has(keyword)) ||
         (of.has("format") && type === "string"),
     )
     if (!types && said.length === 0) return true
@@ -165,7 +165,7 @@ class Reader implements Reading {
   }
 
   private idle(of: Keywords, type: JsonType): void {
-    const keywords = type === "string" ? [...architectures.string, "format"] : architectures[type]
+    const keywords = type === "string" ? [...keywordsOf.string, "format"] : keywordsOf[type]
     for (const keyword of keywords)
       if (of.has(keyword)) of.note(keyword, `means nothing for this type`)
   }
