@@ -1,8 +1,126 @@
-import type { Backend } from "../../core/ports/model.ts"
-import { type OnnxDeps, openModel } from "./open-model.ts"
-import { wrongOptions } from "./options.ts"
+import { Effect, Schema, type Scope } from "effect"
+import { type ApiError, apiError } from "../../core/errors.ts"
+import type { Backend, LoadedModel, OpenRequest, TaskName } from "../../core/ports/model.ts"
+import type { EmbedJobEvent, EmbedJobRequest, EncoderInfo } from "./encoding/embed-job.ts"
+import { mapVersion, spaceDimensions } from "./encoding/stacked-rotations.ts"
+import { makeEngines, type OnnxDeps } from "./engines.ts"
+import type { DecoderEvent, DecoderInfo, DecoderRequest } from "./generation/decoder-jobs.ts"
+import { entryOptions, wrongOptions } from "./options.ts"
+import { makeChatTask } from "./tasks/chat-task.ts"
+import { makeEmbedTask } from "./tasks/embed-task.ts"
+import { makeEncoderPool } from "./tasks/encoder-pool.ts"
+import { makeRerankTask } from "./tasks/rerank-task.ts"
+import type { EngineSpec } from "./worker/protocol.ts"
 
-/** ONNX Runtime on the CPU, in a thread of its own for each open model file. */
+type EngineOf = ReturnType<typeof makeEngines>
+type OpenEntry = (
+  deps: OnnxDeps,
+  engineOf: EngineOf,
+  request: OpenRequest,
+) => Effect.Effect<
+  LoadedModel<"chat"> | LoadedModel<"embed"> | LoadedModel<"rerank">,
+  ApiError,
+  Scope.Scope
+>
+
+const failed = (message: string): ApiError => apiError("backend_error", message)
+
+const optionsOf = <A>(
+  schema: Schema.Codec<A, unknown>,
+  request: OpenRequest,
+): Effect.Effect<A, ApiError> =>
+  Effect.mapError(Schema.decodeUnknownEffect(schema)(request.options ?? {}), (error) =>
+    failed(`The options of the model '${request.id}' are wrong: ${error.message}`),
+  )
+
+const shape = { modalities: ["text"], adapters: [], servedBy: "onnx cpu" }
+
+/** Chat and rerank models are both decoders, and share an engine where they name the same file. */
+const openDecoderModel = Effect.fnUntraced(function* (
+  deps: OnnxDeps,
+  engineOf: EngineOf,
+  precision: EngineSpec["precision"],
+  request: OpenRequest,
+) {
+  const { engine } = yield* engineOf<DecoderRequest, DecoderEvent, DecoderInfo>(
+    "decoder",
+    precision,
+    request,
+  )
+  return {
+    id: request.id,
+    engine,
+    contextTokens: Math.min(request.contextTokens, engine.info.contextTokens),
+    ...deps.services(),
+  }
+})
+
+const openChat: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request) {
+  const { precision, queueWaitMs } = yield* optionsOf(entryOptions.chat, request)
+  const model = yield* openDecoderModel(deps, engineOf, precision, request)
+  const task = makeChatTask({ ...model, queueWaitMs })
+  return { ...shape, task, contextTokens: model.contextTokens } satisfies LoadedModel<"chat">
+})
+
+const openRerank: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request) {
+  const { precision, instruction } = yield* optionsOf(entryOptions.rerank, request)
+  const model = yield* openDecoderModel(deps, engineOf, precision, request)
+  const { yesTokens, noTokens } = model.engine.info
+  if (!yesTokens.length || !noTokens.length)
+    return yield* failed(
+      `${request.path}: 'yes' and 'no' are not tokens of its vocabulary, so it can't rerank`,
+    )
+  const task = makeRerankTask({ ...model, instruction })
+  return { ...shape, task, contextTokens: model.contextTokens } satisfies LoadedModel<"rerank">
+})
+
+const openEmbed: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request) {
+  const { precision, space, instances } = yield* optionsOf(entryOptions.embed, request)
+  const of = Math.min(instances, deps.settings.threads)
+  const openInstance = (index: number) =>
+    engineOf<EmbedJobRequest, EmbedJobEvent, EncoderInfo>("encoder", precision, request, {
+      index,
+      of,
+    })
+  // the first builds the graph, which the others load
+  const { engine: first, path } = yield* openInstance(0)
+  const others = yield* Effect.forEach(
+    Array.from({ length: of - 1 }, (_, i) => i + 1),
+    openInstance,
+    { concurrency: "unbounded" },
+  )
+  const encoderPool = makeEncoderPool([first, ...others.map(({ engine }) => engine)])
+  const { name, digest, maxTokens } = encoderPool.info
+  const contextTokens = Math.min(request.contextTokens, maxTokens)
+  const task = makeEmbedTask({
+    id: request.id,
+    folder: path,
+    encoderPool,
+    contextTokens,
+    ...deps.services(),
+  })
+  const embeddingSpace = `${space ?? name}-${digest}-${spaceDimensions}${mapVersion}`
+  return { ...shape, task, contextTokens, embeddingSpace } satisfies LoadedModel<"embed">
+})
+
+const openers: Partial<Record<TaskName, OpenEntry>> = {
+  chat: openChat,
+  rerank: openRerank,
+  embed: openEmbed,
+}
+
+const openModel = (deps: OnnxDeps): Backend["open"] => {
+  const engineOf = makeEngines(deps)
+  return <T extends TaskName>(request: OpenRequest<T>) =>
+    (openers[request.task]?.(deps, engineOf, request) ??
+      Effect.fail(failed(`backend-onnx opens no ${request.task} models`))) as Effect.Effect<
+      LoadedModel<T>,
+      ApiError,
+      Scope.Scope
+    >
+}
+
+/** ONNX Runtime on the CPU. Every decoder runs in a worker thread of its own, an encoder in several. */
 export const makeOnnxBackend = (deps: OnnxDeps): Backend => ({
   name: "onnx",
   tasks: ["chat", "embed", "rerank"],

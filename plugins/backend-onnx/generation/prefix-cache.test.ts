@@ -1,9 +1,10 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { runs } from "../../../testing/property.ts"
+import { blockTokens } from "./block-tree.ts"
 import { type KvShape, kvTokenBytes } from "./kv-bank.ts"
 import { KvCache } from "./kv-cache.ts"
-import { blockTokens, PrefixCache } from "./prefix-cache.ts"
+import { PrefixCache } from "./prefix-cache.ts"
 
 const shape: KvShape = { layers: 1, kvHeads: 2, headSize: 2 }
 const tokenBytes = kvTokenBytes(shape)

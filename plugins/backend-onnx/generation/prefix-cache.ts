@@ -1,26 +1,10 @@
+import { type Block, BlockTree, blockKey, blockTokens, matchingTokens } from "./block-tree.ts"
 import type { KvCache } from "./kv-cache.ts"
-
-/** Tokens of a block. */
-export const blockTokens = 16
-
-/** Keys and values of up to 16 tokens that follow those of the parent. Shorter ones end a marked prefix, or a text. */
-interface Block {
-  readonly parent: Block | undefined
-  readonly key: string
-  readonly ids: readonly number[]
-  readonly tokens: number
-  readonly children: Map<string, Block>
-  data: Float32Array
-  /** A `cache_control` marker covers it, so reading it is counted. */
-  marked: boolean
-  /** Computed in whole chunks at fixed borders, so that a request with a seed may use it. */
-  exact: boolean
-}
 
 /** What a request may take from the cache. */
 export interface PrefixMatch {
   readonly tokens: number
-  /** Of these, tokens that a marker covered when they were written. */
+  /** Of these, tokens that a cache breakpoint covered when they were written. */
   readonly markedTokens: number
   /** Of these, tokens that were computed in whole chunks. */
   readonly exactTokens: number
@@ -28,11 +12,11 @@ export interface PrefixMatch {
 }
 
 export interface PrefixQuery {
-  /** No more tokens than this. */
+  /** Match at most so many tokens. */
   readonly most: number
-  /** For a request with a seed: exact blocks only, up to a border of this many tokens. */
+  /** For a request with a seed: exact blocks only, up to a multiple of this many tokens. */
   readonly exactChunk?: number
-  /** Where markers of this request end, rising. */
+  /** Where the cached prefixes of this request end, in tokens, rising. */
   readonly breakpoints: readonly number[]
 }
 
@@ -42,71 +26,43 @@ export interface KeptSequence {
   readonly tokens: number
   /** Up to here they were computed in whole chunks. */
   readonly exactTokens: number
+  /** Where the cached prefixes of this request end, in tokens, rising. */
   readonly breakpoints: readonly number[]
 }
 
-const sameFrom = (block: Block, ids: ArrayLike<number>, at: number, most: number): number => {
-  const end = Math.min(block.tokens, most - at)
-  let same = 0
-  while (same < end && block.ids[same] === ids[at + same]) same++
-  return same
-}
-
-const keyOf = (ids: ArrayLike<number>, from: number, to: number): string => {
-  let key = ""
-  for (let i = from; i < to; i++) key += `${ids[i]},`
-  return key
-}
-
 /**
- * Keys and values of beginnings of texts, one tree of blocks for each owner; owners never meet. What was not used for longest goes first.
- * Blocks that are used together are touched from the last to the first, so the oldest block never has children.
+ * Keys and values of beginnings of sequences, so that the same prefix is not computed again. Owners never see each other's blocks.
+ * Everything is kept; only what a cache breakpoint covered is counted as read or written, to the token.
  */
 export class PrefixCache {
-  private readonly maxBytes: number
-  private readonly roots = new Map<string, Map<string, Block>>()
-  /** Oldest first, with the owner. */
-  private readonly byAge = new Map<Block, string>()
-  private readonly spare: Float32Array[] = []
-  private readonly tokenFloats: number
-  bytes = 0
+  private readonly tree: BlockTree
 
-  /** `tokenBytes`: what a token takes. */
+  /** `tokenBytes`: size of the keys and values of one token. */
   constructor(maxBytes: number, tokenBytes: number) {
-    this.maxBytes = maxBytes
-    this.tokenFloats = tokenBytes / 4
+    this.tree = new BlockTree(maxBytes, tokenBytes)
   }
 
-  /** Whole blocks from the beginning, as many as match. */
-  private path(owner: string, ids: ArrayLike<number>, most: number): Block[] {
-    const path: Block[] = []
-    let children = this.roots.get(owner)
-    for (let at = 0; children && at + blockTokens <= most; at += blockTokens) {
-      const block = children.get(keyOf(ids, at, at + blockTokens))
-      if (!block) break
-      path.push(block)
-      children = block.children
-    }
-    return path
+  get bytes(): number {
+    return this.tree.bytes
   }
 
-  /** The longest short block that ends a marked prefix right behind the path. */
-  private tail(
+  /** The longest short block right behind the path that ends at a cache breakpoint. */
+  private markedEnd(
     owner: string,
     path: readonly Block[],
     ids: ArrayLike<number>,
     most: number,
   ): Block | undefined {
     const at = path.length * blockTokens
-    const children = this.childrenOf(owner, path)
+    const children = this.tree.childrenOf(owner, path)
     for (let length = Math.min(blockTokens - 1, most - at); children && length > 0; length--) {
-      const block = children.get(keyOf(ids, at, at + length))
+      const block = children.get(blockKey(ids, at, at + length))
       if (block?.marked) return block
     }
     return undefined
   }
 
-  /** The block right behind the path that has most tokens in common with the text. */
+  /** The block right behind the path that has most tokens in common with the sequence. */
   private closest(
     owner: string,
     path: readonly Block[],
@@ -115,18 +71,11 @@ export class PrefixCache {
   ): { readonly block: Block; readonly tokens: number } | undefined {
     const at = path.length * blockTokens
     let [best, tokens]: [Block | undefined, number] = [undefined, 0]
-    for (const block of this.childrenOf(owner, path)?.values() ?? []) {
-      const same = sameFrom(block, ids, at, most)
+    for (const block of this.tree.childrenOf(owner, path)?.values() ?? []) {
+      const same = matchingTokens(block, ids, at, most)
       if (same > tokens) [best, tokens] = [block, same]
     }
     return best && { block: best, tokens }
-  }
-
-  private touch(owner: string, path: readonly Block[]): void {
-    for (const block of [...path].reverse()) {
-      this.byAge.delete(block)
-      this.byAge.set(block, owner)
-    }
   }
 
   find(
@@ -134,9 +83,9 @@ export class PrefixCache {
     ids: ArrayLike<number>,
     { most, exactChunk, breakpoints }: PrefixQuery,
   ): PrefixMatch {
-    const whole = this.path(owner, ids, most)
+    const whole = this.tree.path(owner, ids, most)
     const part = exactChunk === undefined ? this.closest(owner, whole, ids, most) : undefined
-    this.touch(owner, part ? [...whole, part.block] : whole)
+    this.tree.touch(owner, part ? [...whole, part.block] : whole)
     const markedTokens = this.markedIn(owner, whole, ids, breakpoints.at(-1) ?? 0)
     const usable =
       exactChunk === undefined ? whole : whole.slice(0, this.exactBlocks(whole, exactChunk))
@@ -155,7 +104,7 @@ export class PrefixCache {
     return { tokens, markedTokens, exactTokens, restoreInto }
   }
 
-  /** How much of the beginning a marker covered when it was written, up to the last marker of this request. */
+  /** The number of tokens that a breakpoint covered when they were written, up to the last breakpoint of this request. */
   private markedIn(
     owner: string,
     whole: readonly Block[],
@@ -164,12 +113,11 @@ export class PrefixCache {
   ): number {
     let blocks = 0
     while (whole[blocks]?.marked && (blocks + 1) * blockTokens <= lastBreakpoint) blocks++
-    return (
-      blocks * blockTokens +
-      (this.tail(owner, whole.slice(0, blocks), ids, lastBreakpoint)?.tokens ?? 0)
-    )
+    const end = this.markedEnd(owner, whole.slice(0, blocks), ids, lastBreakpoint)
+    return blocks * blockTokens + (end?.tokens ?? 0)
   }
 
+  /** The number of exact blocks at the beginning of the path, as whole chunks of `chunk` tokens. */
   private exactBlocks(path: readonly Block[], chunk: number): number {
     const inexact = path.findIndex((block) => !block.exact)
     const blocks = inexact < 0 ? path.length : inexact
@@ -177,20 +125,20 @@ export class PrefixCache {
     return Math.floor(blocks / perChunk) * perChunk
   }
 
-  /** Takes over the beginning of a sequence; answers how many tokens of its marked prefix lie in the cache now. */
+  /** Copies the beginning of a sequence into the cache; returns the number of tokens up to the last breakpoint that the cache holds now. */
   keep(
     owner: string,
     cache: KvCache,
     { ids, tokens, exactTokens, breakpoints }: KeptSequence,
   ): number {
-    const path = this.path(owner, ids, tokens)
-    this.touch(owner, path)
+    const path = this.tree.path(owner, ids, tokens)
+    this.tree.touch(owner, path)
     for (const [index, block] of path.entries())
       if (!block.exact && (index + 1) * blockTokens <= exactTokens)
         this.refresh(block, cache, index * blockTokens)
     for (let at = path.length * blockTokens; at + blockTokens <= tokens; at += blockTokens) {
-      const siblings = this.childrenOf(owner, path)
-      const block = this.add(owner, path, cache, {
+      const siblings = this.tree.childrenOf(owner, path)
+      const block = this.tree.add(owner, path, cache, {
         ids,
         from: at,
         to: at + blockTokens,
@@ -201,13 +149,13 @@ export class PrefixCache {
       this.dropBeginnings(siblings, block)
     }
     this.keepEnd(owner, path, cache, ids, tokens)
-    const ends = breakpoints.filter((mark) => mark <= tokens)
+    const ends = breakpoints.filter((breakpoint) => breakpoint <= tokens)
     const markedTokens = this.mark(owner, path, cache, ids, ends)
-    this.touch(owner, path)
+    this.tree.touch(owner, path)
     return markedTokens
   }
 
-  /** What is left behind whole blocks, unless it lies in another block already: so that the same text can be taken up at its very end. */
+  /** Keeps the tokens behind the whole blocks in a short one, unless another block holds them already, so that the same text can be continued at its very end. */
   private keepEnd(
     owner: string,
     path: readonly Block[],
@@ -223,18 +171,18 @@ export class PrefixCache {
       (this.closest(owner, path, ids, tokens)?.tokens ?? 0) === left
     )
       return
-    this.add(owner, path, cache, { ids, from, to: tokens, exact: false })
+    this.tree.add(owner, path, cache, { ids, from, to: tokens, exact: false })
   }
 
-  /** Ends of texts that lie in a block are not needed beside it. */
+  /** Drops short blocks that a whole block beside them contains. */
   private dropBeginnings(siblings: ReadonlyMap<string, Block> | undefined, block: Block): void {
     for (const other of [...(siblings?.values() ?? [])])
       if (
         other.tokens < blockTokens &&
         !other.marked &&
-        sameFrom(other, block.ids, 0, blockTokens) === other.tokens
+        matchingTokens(other, block.ids, 0, blockTokens) === other.tokens
       )
-        this.drop(other)
+        this.tree.drop(other)
   }
 
   private refresh(block: Block, cache: KvCache, from: number): void {
@@ -242,7 +190,7 @@ export class PrefixCache {
     block.exact = true
   }
 
-  /** Marks the blocks up to the last mark, and keeps what is left behind whole blocks in short ones. */
+  /** Marks the blocks up to the last breakpoint, and keeps the tokens between whole blocks and breakpoints in short ones. */
   private mark(
     owner: string,
     path: readonly Block[],
@@ -257,76 +205,13 @@ export class PrefixCache {
       const before = path.slice(0, Math.floor(end / blockTokens))
       const from = before.length * blockTokens
       if (from === end || end - from >= blockTokens) continue
-      const known = this.childrenOf(owner, before)?.get(keyOf(ids, from, end))
-      const short = known ?? this.add(owner, before, cache, { ids, from, to: end, exact: false })
+      const known = this.tree.childrenOf(owner, before)?.get(blockKey(ids, from, end))
+      const short =
+        known ?? this.tree.add(owner, before, cache, { ids, from, to: end, exact: false })
       if (!short) continue
       short.marked = true
       if (end === ends.at(-1)) markedTokens = end
     }
     return markedTokens
-  }
-
-  private childrenOf(owner: string, path: readonly Block[]): Map<string, Block> | undefined {
-    return path.length ? path.at(-1)!.children : this.roots.get(owner)
-  }
-
-  private add(
-    owner: string,
-    path: readonly Block[],
-    cache: KvCache,
-    {
-      ids,
-      from,
-      to,
-      exact,
-    }: {
-      readonly ids: ArrayLike<number>
-      readonly from: number
-      readonly to: number
-      readonly exact: boolean
-    },
-  ): Block | undefined {
-    const data = this.allocate(to - from, path)
-    if (!data) return undefined
-    cache.bank.read(cache.row, from, to - from, data)
-    const parent = path.at(-1)
-    const own = Array.from({ length: to - from }, (_, i) => ids[from + i]!)
-    const block: Block = {
-      parent,
-      key: keyOf(ids, from, to),
-      ids: own,
-      tokens: to - from,
-      children: new Map(),
-      data,
-      marked: false,
-      exact,
-    }
-    const siblings = this.childrenOf(owner, path) ?? new Map<string, Block>()
-    if (!parent) this.roots.set(owner, siblings)
-    siblings.set(block.key, block)
-    this.byAge.set(block, owner)
-    return block
-  }
-
-  /** A buffer for so many tokens, after dropping the oldest blocks; undefined when only blocks of the path itself are left. */
-  private allocate(tokens: number, path: readonly Block[]): Float32Array | undefined {
-    const floats = tokens * this.tokenFloats
-    while (this.bytes + floats * 4 > this.maxBytes) {
-      const oldest = this.byAge.keys().next().value
-      if (!oldest || path.includes(oldest)) return undefined
-      this.drop(oldest)
-    }
-    this.bytes += floats * 4
-    return (tokens === blockTokens && this.spare.pop()) || new Float32Array(floats)
-  }
-
-  private drop(block: Block): void {
-    const owner = this.byAge.get(block)!
-    const siblings = block.parent?.children ?? this.roots.get(owner)!
-    siblings.delete(block.key)
-    if (!block.parent && !siblings.size) this.roots.delete(owner)
-    this.byAge.delete(block)
-    this.bytes -= block.data.byteLength
-    if (block.tokens === blockTokens && this.spare.length < 8) this.spare.push(block.data)
   }
 }

@@ -1,0 +1,83 @@
+import { realpath } from "node:fs/promises"
+import { join } from "node:path"
+import { Effect, type Scope } from "effect"
+import { type ApiError, apiError } from "../../core/errors.ts"
+import type { OpenRequest } from "../../core/ports/model.ts"
+import type { Clock } from "../../core/services/clock.ts"
+import type { Log } from "../../core/services/log.ts"
+import type { Workers } from "../../core/services/workers.ts"
+import type { OnnxSettings } from "./settings.ts"
+import type { EngineHealth } from "./worker/health.ts"
+import { type Engine, startEngine } from "./worker/host.ts"
+import type { EngineSpec } from "./worker/protocol.ts"
+import { makeRefCounted } from "./worker/ref-counted.ts"
+
+/** What the backend depends on; `services` is called when the first model is opened. */
+export interface OnnxDeps {
+  readonly settings: OnnxSettings
+  readonly health: EngineHealth
+  services(): {
+    readonly dataDir: string
+    readonly workers: Workers
+    readonly clock: Clock
+    readonly log: Log
+  }
+}
+
+export interface OpenedEngine<Job, Event, Info> {
+  readonly engine: Engine<Job, Event, Info>
+  /** Path of the model with symbolic links resolved. */
+  readonly path: string
+}
+
+/** One of `of` engines that serve the same model and share its threads. */
+interface Instance {
+  readonly index: number
+  readonly of: number
+}
+
+const megabyte = 2 ** 20
+
+const specOf = (
+  { settings, services }: OnnxDeps,
+  { index, of }: Instance,
+  model: Pick<EngineSpec, "kind" | "path" | "precision">,
+): EngineSpec => ({
+  ...model,
+  graphs: join(services().dataDir, "graphs"),
+  // the first engines get one more where the threads don't divide evenly
+  threads: Math.floor((settings.threads + of - 1 - index) / of),
+  slots: settings.slots,
+  kvBytes: settings.kvMemoryMb * megabyte,
+  prefixCacheBytes: settings.prefixCacheMb * megabyte,
+  speculation: settings.speculation,
+})
+
+/** Opens engines: one for each model file, precision and instance, shared by all entries that name it. */
+export const makeEngines = (deps: OnnxDeps) => {
+  const shared = makeRefCounted<Engine<never, unknown, unknown>, ApiError>()
+  return <Job, Event, Info>(
+    kind: EngineSpec["kind"],
+    precision: EngineSpec["precision"],
+    request: OpenRequest,
+    instance: Instance = { index: 0, of: 1 },
+  ): Effect.Effect<OpenedEngine<Job, Event, Info>, ApiError, Scope.Scope> =>
+    Effect.gen(function* () {
+      const path = yield* Effect.tryPromise({
+        try: () => realpath(request.path),
+        catch: (cause) =>
+          apiError("backend_error", `${request.path}: can't be read (${(cause as Error).message})`),
+      })
+      const open = startEngine<Job, Event, Info>({
+        spec: specOf(deps, instance, { kind, path, precision }),
+        queue: deps.settings.queue,
+        log: deps.services().log,
+        progress: (detail) => request.progress(detail),
+      }).pipe(Effect.tap((engine) => deps.health.watch(path, engine)))
+      const engine = yield* shared.get(
+        `${kind} ${precision} ${instance.index}/${instance.of} ${path}`,
+        open as unknown as Effect.Effect<Engine<never, unknown, unknown>, ApiError, Scope.Scope>,
+      )
+      return { path, engine: engine as unknown as Engine<Job, Event, Info> }
+    })
+}
