@@ -15,7 +15,7 @@ import type {
 import type { BatchLimits } from "./settings.ts"
 import type { Cancels } from "./work/cancellation.ts"
 
-/** What batches are worked with. */
+/** What the plugin is made of. */
 export interface BatchDeps {
   readonly database: Database
   readonly storage: Storage
@@ -28,7 +28,7 @@ export interface BatchDeps {
   readonly clock: Clock
   readonly ids: Ids
   readonly log: Log
-  /** Those that a batch may target, by their path. */
+  /** The endpoints that a batch may target, by path. */
   readonly targets: ReadonlyMap<string, Endpoint>
   readonly limits: BatchLimits
   readonly cancels: Cancels

@@ -45,7 +45,7 @@ const results = async (db: AnyDb) => {
   await sql`CREATE TABLE batches_line (batch_id text NOT NULL, line integer NOT NULL, ok boolean NOT NULL, body text NOT NULL, PRIMARY KEY (batch_id, line))`.execute(
     db,
   )
-  // answers are read back once, soon: not worth compressing
+  // answers are read back once, soon: compression is not worth it
   await sql`ALTER TABLE batches_line ALTER COLUMN body SET STORAGE EXTERNAL`.execute(db)
   await sql`
     CREATE TABLE batches_part (

@@ -12,12 +12,12 @@ export const Settings = Schema.Struct({
   windowHours: or(from(1, 720), 24),
   /** Lines that run at once in one process; accounts share them evenly. */
   linesAtOnce: or(from(1, 1_024), 64),
-  /** Of input and answers that are in memory at once. */
+  /** For input and answers in memory. */
   memoryMb: or(from(8, 4_096), 64),
-  /** Batches that one process works on at once. */
+  /** Batches that run at once in one process. */
   batchesAtOnce: or(from(1, 256), 16),
   pollMs: or(from(10, 60_000), 5_000),
-  /** After which another worker takes a batch over whose worker died. */
+  /** After this time another worker takes over the batch of a dead one. */
   leaseMs: or(from(200, 600_000), 15_000),
 })
 export type Settings = typeof Settings.Type
@@ -26,7 +26,7 @@ export interface BatchLimits {
   readonly maxLines: number
   readonly maxLineBytes: number
   readonly windowMs: number
-  /** From creation on: what `expires_at` says, and how long results are kept from their making on. */
+  /** From its creation to `expires_at` of a batch; result files are kept for the same time from their own creation. */
   readonly keepMs: number
   readonly linesAtOnce: number
   readonly memoryBytes: number

@@ -21,11 +21,11 @@ export interface BatchError {
 /**
  * States: validating -> in_progress (pre-flight passed) -> completed | failed (the input can't be read any more); validating -> failed (pre-flight);
  * validating | in_progress -> cancelled (asked) | expired (24 h are over). The last four are final.
- * Who works on it has its `epoch`: a worker whose epoch is not the row's any more changes nothing.
+ * Its worker knows its `epoch`, the fencing token of the lease: a worker with an older epoch changes nothing any more.
  */
 export interface BatchTable {
   readonly id: string
-  /** The order of lists. */
+  /** Lists are in this order. */
   readonly seq: Generated<bigint>
   readonly account: string
   readonly mode: Tenant["mode"]
@@ -38,41 +38,41 @@ export interface BatchTable {
   readonly output_file_id: string | null
   readonly error_file_id: string | null
   readonly metadata: Json
-  /** Of the input, as a list; null: none. */
+  /** Errors of the input; null: none. */
   readonly errors: readonly BatchError[] | null
   /** 0 until pre-flight has counted. */
   readonly total: number
-  /** Answered well. */
+  /** Number of lines that succeeded. */
   readonly completed: number
   readonly failed: number
   readonly cost_micros: bigint
-  /** Rises with every claim. */
+  /** Increments with every claim. */
   readonly epoch: number
   readonly lease_until: Date | null
-  /** Lines up to here, counted from 1, lie in parts; `done_offset` is the byte at which the next one begins. */
+  /** Lines up to here, counted from 1, are in segments; `done_offset`: the byte offset of the next line. */
   readonly done_through: number
   readonly done_offset: bigint
   readonly created_at: Date
   readonly in_progress_at: Date | null
-  /** When it came to its final state, whichever. */
+  /** When it came to its final state. */
   readonly ended_at: Date | null
-  /** Unfinished then, it expires. */
+  /** When it expires, if it has not ended. */
   readonly deadline_at: Date
   /** What the API shows: 30 days after creation. */
   readonly expires_at: Date
 }
 
-/** The reorder buffer: answered lines that lie in no part yet. Committed with their settlement and the counters. */
+/** The reorder buffer: answered lines that are in no segment yet. Committed with their settlement and the counters. */
 export interface LineTable {
   readonly batch_id: string
-  /** Of the input file, counted from 1. */
+  /** Line number in the input file, from 1. */
   readonly line: number
   readonly ok: boolean
   /** A line of the output file, or of the error file, without its end. */
   readonly body: string
 }
 
-/** Consecutive lines of one of the two files, as a blob. Removed when the file is whole, or nobody wants it any more. */
+/** A segment: consecutive lines of one of the two files, as a blob. Removed when the file is complete, or not wanted any more. */
 export interface PartTable {
   readonly batch_id: string
   readonly kind: "output" | "error"

@@ -4,7 +4,7 @@ import { type ApiError, apiError, isId, type PortError, type Tenant } from "../.
 import type { BatchDeps } from "../deps.ts"
 import type { BatchRow, BatchTables } from "../tables.ts"
 
-/** Of one account, test and live apart. */
+/** Limit for one account; test and live mode count apart. */
 export const maxOpenBatches = 1_000
 
 export interface NewBatch {
@@ -23,7 +23,7 @@ const tooMany = () =>
 
 const own = ({ account, mode }: Tenant) => ({ account, mode })
 
-/** Ids of another form name nothing, and never get to the database. */
+/** An id of another form is not looked up. */
 const isBatchId = (id: string): boolean => isId(id) && id.startsWith("batch-")
 
 export const insertBatch = (
@@ -34,7 +34,7 @@ export const insertBatch = (
     Effect.gen(function* () {
       const db = database.queries<BatchTables>(tx)
       const open = yield* database.run(async () => {
-        // until the transaction ends nobody else makes one for this tenant
+        // serializes creations of this tenant, so that the count holds
         await sql`SELECT pg_advisory_xact_lock(hashtextextended(${`batch ${tenant.account} ${tenant.mode}`}, 0))`.execute(
           db,
         )
@@ -90,7 +90,7 @@ export const findBatch = (
   )
 }
 
-/** The newest first; `before` is the place of the last one seen. */
+/** Newest first; `before`: the `seq` of the last one seen. */
 export const listBatches = (
   { database }: BatchDeps,
   tenant: Tenant,
@@ -130,7 +130,7 @@ export const cancelBatch = (
   return Effect.tap(cancelled, (row) => Effect.sync(() => row && cancels.publish(id)))
 }
 
-/** How many lines a second the last batches of this account had, from their first line to their end; undefined: none has ended yet. */
+/** Lines per second of the last 20 completed batches of this account at the endpoint; undefined: there is none. */
 export const measuredRate = (
   { database }: BatchDeps,
   tenant: Tenant,

@@ -11,13 +11,13 @@ import {
 import type { BatchDeps } from "../deps.ts"
 import type { CreateBatch } from "../wire.ts"
 
-/** A creation of which all is known that needs no looking up. */
-export interface Order {
+/** A valid request for a batch, before its file is looked up. */
+export interface BatchRequest {
   readonly callId: string
   readonly requestId: string
   readonly caller: Caller & { readonly keyId: string }
   readonly body: CreateBatch
-  /** What every line targets. */
+  /** The endpoint that every line calls. */
   readonly target: Endpoint
 }
 
@@ -38,10 +38,10 @@ const reaches = ({ scopes }: Caller, { id }: Endpoint): Effect.Effect<void, ApiE
         ),
       )
 
-export const readOrder = (
+export const readRequest = (
   deps: BatchDeps,
   { id, requestId, caller, body }: Call<CreateBatch>,
-): Effect.Effect<Order, ApiError> =>
+): Effect.Effect<BatchRequest, ApiError> =>
   Effect.gen(function* () {
     if (caller?.keyId === undefined) return yield* apiError("authentication_error")
     const target = yield* targetOf(deps, body.endpoint)
@@ -49,13 +49,13 @@ export const readOrder = (
     return { callId: id, requestId, caller: { ...caller, keyId: caller.keyId }, body, target }
   })
 
-/** Foreign, deleted, expired: all the same to who asks. */
+/** One error for a file of another account, a deleted and an expired one. */
 export const noSuchFile = (): ApiError =>
   apiError("not_found", "There is no such file.", { param: "input_file_id" })
 
 export const inputOf = (
   deps: BatchDeps,
-  { caller, body }: Order,
+  { caller, body }: BatchRequest,
 ): Effect.Effect<StoredFile, ApiError | PortError> =>
   Effect.gen(function* () {
     const param = "input_file_id"
@@ -70,10 +70,10 @@ export const inputOf = (
     return file
   })
 
-/** Making one is free; but of nothing no line could be paid. */
+/** Creating a batch is free, but refused where no line could be paid. */
 export const isPayable = (
   { billing, ids }: BatchDeps,
-  { requestId, caller }: Order,
+  { requestId, caller }: BatchRequest,
 ): Effect.Effect<void, ApiError | PortError> => {
   const holdMicros = caller.tenant.mode === "test" ? 0n : 1n
   return billing

@@ -20,18 +20,18 @@ import {
 import type { BatchDeps } from "../deps.ts"
 import { Batch, BatchList, batchObject, CreateBatch } from "../wire.ts"
 import { cancelBatch, findBatch, insertBatch, listBatches } from "./batch-store.ts"
-import { inputOf, isPayable, type Order, readOrder } from "./create-request.ts"
+import { type BatchRequest, inputOf, isPayable, readRequest } from "./create-request.ts"
 import { makeForecaster } from "./forecast.ts"
 
 const common = { access: "key", maxBodyBytes: megabyte } as const
 const item = "/v1/batches/{id}"
 const ok = (json: Json): Reply => ({ status: 200, json })
 
-const createBatch = (deps: BatchDeps, order: Order) =>
+const createBatch = (deps: BatchDeps, request: BatchRequest) =>
   Effect.gen(function* () {
-    const { caller, body, target } = order
-    const { id: inputFileId } = yield* inputOf(deps, order)
-    yield* isPayable(deps, order)
+    const { caller, body, target } = request
+    const { id: inputFileId } = yield* inputOf(deps, request)
+    yield* isPayable(deps, request)
     const row = yield* insertBatch(deps, {
       tenant: caller.tenant,
       keyId: caller.keyId,
@@ -57,22 +57,22 @@ const create = (started: WhenStarted<BatchDeps>) => {
     plan: (call) =>
       Effect.gen(function* () {
         const deps = yield* started
-        const order = yield* readOrder(deps, call)
-        return { bound: {}, run: createBatch(deps, order), forecast: forecast(deps, order) }
+        const request = yield* readRequest(deps, call)
+        return { bound: {}, run: createBatch(deps, request), forecast: forecast(deps, request) }
       }),
   })
 }
 
-type Work = (deps: BatchDeps, tenant: Tenant) => Effect.Effect<Reply, ApiError | PortError>
+type Action = (deps: BatchDeps, tenant: Tenant) => Effect.Effect<Reply, ApiError | PortError>
 
 const plan = (
   started: WhenStarted<BatchDeps>,
   { caller }: Call<Json>,
-  work: Work,
+  action: Action,
 ): Effect.Effect<Plan, ApiError> =>
   Effect.flatMap(started, (deps) =>
     caller
-      ? Effect.succeed({ bound: {}, run: work(deps, caller.tenant) })
+      ? Effect.succeed({ bound: {}, run: action(deps, caller.tenant) })
       : Effect.fail(apiError("authentication_error")),
   )
 
@@ -147,7 +147,7 @@ const cancel = (started: WhenStarted<BatchDeps>) =>
     },
   })
 
-/** Everything under `/v1/batches`. */
+/** All endpoints under `/v1/batches`. */
 export const batchEndpoints = (started: WhenStarted<BatchDeps>): readonly Endpoint[] => [
   create(started),
   list(started),

@@ -15,11 +15,11 @@ import { isBatchError, readInputLine } from "../input/input-line.ts"
 import { jsonLines } from "../input/json-lines.ts"
 import type { Faults } from "../preflight/faults.ts"
 import { lineInput } from "../preflight/model-check.ts"
-import type { Place, Sample } from "../preflight/sample.ts"
+import type { LinePosition, Sample } from "../preflight/sample.ts"
 import type { BatchError } from "../tables.ts"
-import { noSuchFile, type Order } from "./create-request.ts"
+import { type BatchRequest, noSuchFile } from "./create-request.ts"
 
-/** What a call says of a line's body, as a fault of the line. */
+/** An API error about a body as an error of its line. */
 export const lineFault = ({ code, message, param }: ApiError, line: number): BatchError => ({
   code,
   message: param !== undefined && message.startsWith(`${param}:`) ? `body.${message}` : message,
@@ -38,7 +38,7 @@ const bodyAt = (
   deps: BatchDeps,
   file: StoredFile,
   path: string,
-  { line, offset, end }: Place,
+  { line, offset, end }: LinePosition,
 ): Effect.Effect<Json, ApiError | PortError> => {
   const bytes = Stream.mapError(deps.files.read(file, { from: offset, to: end - 1 }), rereadFailure)
   const found = Stream.runHead(
@@ -73,22 +73,22 @@ export interface Measured {
   readonly costMicros: bigint
 }
 
-/** The worst cases of the lines in the sample. One that would be refused costs nothing, and is a fault; where the model can't say now, nobody can. */
+/** Sums up the bounds of the sampled lines. A line that would be refused costs nothing, and is a fault; fails where the model is busy or down. */
 export const measure = (
   deps: BatchDeps,
   file: StoredFile,
-  { target, caller, callId }: Order,
+  { target, caller, callId }: BatchRequest,
   sample: Sample,
   faults: Faults,
 ): Effect.Effect<Measured, ApiError | PortError> =>
   Effect.gen(function* () {
     let sum: Measured = { bound: {}, costMicros: 0n }
-    for (const place of sample.places) {
-      const body = yield* bodyAt(deps, file, target.path, place)
+    for (const position of sample.positions) {
+      const body = yield* bodyAt(deps, file, target.path, position)
       const one = yield* deps.callPath.check(target, lineInput(deps, caller, callId, body)).pipe(
         Effect.catch((error) => {
           if (statusOf(error) >= 500 || statusOf(error) === 429) return Effect.fail(error)
-          faults.add(lineFault(error, place.line))
+          faults.add(lineFault(error, position.line))
           return Effect.succeed(undefined)
         }),
       )
@@ -98,7 +98,7 @@ export const measure = (
     return sum
   })
 
-/** From the sample to all lines, rounded up. */
+/** Extrapolates from the sample to all lines, rounding up. */
 export const scaleUp = (
   { bound, costMicros }: Measured,
   lines: number,

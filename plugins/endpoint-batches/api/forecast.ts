@@ -16,16 +16,16 @@ import { Sample } from "../preflight/sample.ts"
 import { scan } from "../preflight/scan.ts"
 import type { BatchError } from "../tables.ts"
 import { measuredRate } from "./batch-store.ts"
-import { inputOf, isPayable, type Order } from "./create-request.ts"
+import { type BatchRequest, inputOf, isPayable } from "./create-request.ts"
 import { lineFault, measure, scaleUp } from "./estimate.ts"
 
-/** Each reads a whole file of up to 100 MB: more of them at once would only be slower. */
+/** Each reads a file of up to 100 MB: more at once would only be slower. */
 const forecastsAtOnce = 2
 
 const noStream = () =>
   apiError("unsupported_parameter", "A batch line can't be streamed.", { param: "stream" })
 
-/** Undefined: its shape is right. */
+/** What the schema of the endpoint refuses in a body. */
 const shapeFault = (
   { body: schema }: Endpoint,
   body: Json,
@@ -34,7 +34,7 @@ const shapeFault = (
   typeof schema === "string"
     ? Effect.succeed(undefined)
     : decodeBody(schema, body).pipe(
-        // where it is no field of the endpoint, decoding has dropped it
+        // decoding drops it where the endpoint has no such field
         Effect.map((decoded) =>
           (decoded as { readonly stream?: unknown }).stream === true
             ? lineFault(noStream(), line)
@@ -46,16 +46,16 @@ const shapeFault = (
 interface Reading {
   readonly lines: number
   readonly faults: Faults
-  /** Of lines that may run. */
+  /** Sample of the lines that may run. */
   readonly sample: Sample
-  /** Pre-flight would refuse the input as it is. */
+  /** Pre-flight would refuse the input. */
   readonly isRefused: boolean
 }
 
 const readAll = (
   deps: BatchDeps,
   file: StoredFile,
-  { target, caller, callId }: Order,
+  { target, caller, callId }: BatchRequest,
 ): Effect.Effect<Reading, PortError> =>
   Effect.gen(function* () {
     const check = makeModelCheck(deps, target, caller, callId)
@@ -74,18 +74,21 @@ const readAll = (
     return { lines, faults, sample, isRefused: faults.count > misshapen }
   })
 
-const forecastOf = (deps: BatchDeps, order: Order): Effect.Effect<Forecast, ApiError | PortError> =>
+const forecastOf = (
+  deps: BatchDeps,
+  request: BatchRequest,
+): Effect.Effect<Forecast, ApiError | PortError> =>
   Effect.gen(function* () {
-    const file = yield* inputOf(deps, order)
-    const { lines, faults, sample, isRefused } = yield* readAll(deps, file, order)
-    const sampled = sample.places.length
+    const file = yield* inputOf(deps, request)
+    const { lines, faults, sample, isRefused } = yield* readAll(deps, file, request)
+    const sampled = sample.positions.length
     const { bound, costMicros } = scaleUp(
-      yield* measure(deps, file, order, sample, faults),
+      yield* measure(deps, file, request, sample, faults),
       sample.seen,
       sampled,
     )
-    const rate = yield* measuredRate(deps, order.caller.tenant, order.target.path)
-    const isPaid = yield* isPayable(deps, order).pipe(
+    const rate = yield* measuredRate(deps, request.caller.tenant, request.target.path)
+    const isPaid = yield* isPayable(deps, request).pipe(
       Effect.as(true),
       Effect.catchTag("ApiError", () => Effect.succeed(false)),
     )
@@ -100,9 +103,9 @@ const forecastOf = (deps: BatchDeps, order: Order): Effect.Effect<Forecast, ApiE
     return { bound, costMicros, wouldSucceed: !isRefused && isPaid, more }
   })
 
-/** What a batch would find, cost and take: every line's shape is checked, tokens are counted on a sample. */
+/** Errors, cost and duration of a batch: checks the shape of every line, and counts tokens on a sample. */
 export const makeForecaster = () => {
-  const places = Semaphore.makeUnsafe(forecastsAtOnce)
-  return (deps: BatchDeps, order: Order): Effect.Effect<Forecast, ApiError | PortError> =>
-    places.withPermits(1)(forecastOf(deps, order))
+  const permits = Semaphore.makeUnsafe(forecastsAtOnce)
+  return (deps: BatchDeps, request: BatchRequest): Effect.Effect<Forecast, ApiError | PortError> =>
+    permits.withPermits(1)(forecastOf(deps, request))
 }

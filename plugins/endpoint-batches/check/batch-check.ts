@@ -5,13 +5,12 @@ import {
   inPages,
   type PortError,
 } from "../../../core/index.ts"
-import { batchPage, type CheckedBatch, subjectOf } from "./checked-batch.ts"
-import type { CheckDeps } from "./deps.ts"
+import { batchPage, type CheckDeps, type CheckedBatch, subjectOf } from "./checked-batch.ts"
 import { checkEnded } from "./ended.ts"
 import { checkMoney } from "./money.ts"
 import { checkRunning } from "./running.ts"
 
-/** A living worker ends it within seconds. */
+/** A running worker ends an expired batch within seconds. */
 const overdueMs = 3_600_000
 
 const checkOverdue = ({ clock }: CheckDeps, row: CheckedBatch): readonly Finding[] =>

@@ -14,7 +14,7 @@ import { lineId } from "../work/result-line.ts"
 import { segmentKey } from "../work/segments.ts"
 import { keepWorking } from "../work/worker.ts"
 import { batchCheck } from "./batch-check.ts"
-import type { CheckDeps } from "./deps.ts"
+import type { CheckDeps } from "./checked-batch.ts"
 import { partCheck } from "./part-check.ts"
 
 const run = Effect.runPromise

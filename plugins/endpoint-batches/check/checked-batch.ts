@@ -1,10 +1,16 @@
 import { Effect } from "effect"
 import { sql } from "kysely"
-import type { PortError } from "../../../core/index.ts"
+import type { Ledger, PortError } from "../../../core/index.ts"
 import type { BatchDeps } from "../deps.ts"
 import type { BatchRow, BatchTables, PartRow } from "../tables.ts"
 
-/** A batch, and what of its answers lies in no file yet, as they were at one moment. */
+/** What the checks need. */
+export interface CheckDeps extends BatchDeps {
+  /** Undefined in a deployment without a ledger. */
+  readonly ledger: () => Ledger | undefined
+}
+
+/** A batch with its reorder buffer and its segments, read in one statement. */
 export interface CheckedBatch extends BatchRow {
   readonly lines: number
   readonly ok_lines: number
@@ -12,7 +18,7 @@ export interface CheckedBatch extends BatchRow {
   readonly parts: readonly PartRow[]
 }
 
-type Found = Omit<CheckedBatch, "parts"> & {
+type CheckedRow = Omit<CheckedBatch, "parts"> & {
   readonly parts: readonly (Omit<PartRow, "bytes"> & { readonly bytes: number })[] | null
 }
 
@@ -26,7 +32,7 @@ const read = (
   rest: ReturnType<typeof sql>,
 ): Effect.Effect<readonly CheckedBatch[], PortError> =>
   Effect.map(
-    database.run(() => sql<Found>`${select} ${rest}`.execute(database.queries<BatchTables>())),
+    database.run(() => sql<CheckedRow>`${select} ${rest}`.execute(database.queries<BatchTables>())),
     ({ rows }) =>
       rows.map((row) => ({
         ...row,
@@ -48,11 +54,11 @@ export const batchNow = (
 ): Effect.Effect<CheckedBatch | undefined, PortError> =>
   Effect.map(read(deps, sql`WHERE b.id = ${id}`), ([row]) => row)
 
-/** As an operator finds it again. */
+/** How a finding names the batch. */
 export const subjectOf = ({ id, account, mode }: BatchRow): string =>
   `batch ${id} of account ${account} (${mode})`
 
-/** From the one finding to the next look it may have gone on. */
+/** Whether a worker has changed the batch between two reads. */
 export const hasGoneOn = (before: CheckedBatch, now: CheckedBatch | undefined): boolean =>
   now === undefined ||
   now.status !== before.status ||

@@ -4,20 +4,20 @@ import type { BatchDeps } from "../deps.ts"
 import type { BatchRow } from "../tables.ts"
 import { dropResults } from "../work/sweep.ts"
 import { type CheckedBatch, subjectOf } from "./checked-batch.ts"
-import { nothingSeen, problemOfFile, type Seen } from "./result-file.ts"
+import { nothingSeen, problemOfFile, type SeenLines } from "./result-file.ts"
 
-/** A server that lives has swept by then. */
+/** A running server has swept by then. */
 const leftoverMs = 2 * 3_600_000
 
 const onlyPortError = (error: StorageError): Effect.Effect<never, PortError> =>
   error._tag === "PortError" ? Effect.fail(error) : Effect.die(error)
 
-/** So long at least, after its end, a batch's file is known, deleted or not. */
+/** For this long after its end a batch's file is known, even when it was deleted. */
 const knownMs = 29 * 86_400_000
 
 const tenantOf = ({ account, mode }: BatchRow) => ({ account, mode })
 
-/** A file that its owner deleted, or that expired, is none that is missing. */
+/** Whether a file is missing that was neither deleted by its owner nor expired. */
 const isLost = (deps: BatchDeps, row: BatchRow, id: string): Effect.Effect<boolean, PortError> =>
   (row.ended_at?.getTime() ?? 0) < deps.clock.nowMs() - knownMs
     ? Effect.succeed(false)
@@ -27,7 +27,7 @@ const checkFile = (
   deps: BatchDeps,
   row: BatchRow,
   kind: "output" | "error",
-  seen: Seen,
+  seen: SeenLines,
 ): Effect.Effect<readonly string[], PortError> =>
   Effect.gen(function* () {
     const [id, wanted] =
@@ -42,7 +42,7 @@ const checkFile = (
           ]
         : []
     const problem = yield* problemOfFile(deps, row, file, wanted, seen)
-    // deleted while it was read: then it ended early
+    // it may have been deleted while it was read
     if (problem === undefined || !(yield* deps.files.find(tenantOf(row), id))) return []
     return [`its ${kind} file ${id}: ${problem}`]
   })
@@ -64,7 +64,7 @@ const leftovers = (deps: BatchDeps, row: CheckedBatch): readonly Finding[] => {
   ]
 }
 
-/** Of a batch that is over: its files hold each answered line once, in the order of the input. They are the customer's, so nothing is written into them. */
+/** The files of an ended batch hold each answered line once, in order of the input. They belong to the customer, so they are not repaired. */
 export const checkEnded = (
   deps: BatchDeps,
   row: CheckedBatch,

@@ -3,25 +3,25 @@ import type { BlobMissing, PortError, Storage, StorageError } from "../../../cor
 
 const newline = 0x0a
 
-export interface Counted {
+export interface LineCount {
   readonly bytes: number
   readonly lines: number
 }
 
-/** Of reading, the only ways to fail. */
+/** Narrows the errors of a store to those of reading. */
 export const readErrors = (error: StorageError): Effect.Effect<never, BlobMissing | PortError> =>
   error._tag === "BlobMissing" || error._tag === "PortError"
     ? Effect.fail(error)
     : Effect.die(error)
 
-/** Reads a blob through, holding one piece at a time. */
+/** Counts bytes and lines of a blob, with one chunk in memory at a time. */
 export const countLines = (
   storage: Storage,
   key: string,
-): Effect.Effect<Counted, BlobMissing | PortError> =>
+): Effect.Effect<LineCount, BlobMissing | PortError> =>
   Stream.runFold(
     storage.get(key),
-    (): Counted => ({ bytes: 0, lines: 0 }),
+    (): LineCount => ({ bytes: 0, lines: 0 }),
     ({ bytes, lines }, piece) => {
       let found = lines
       for (let at = piece.indexOf(newline); at >= 0; at = piece.indexOf(newline, at + 1)) found++

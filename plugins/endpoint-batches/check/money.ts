@@ -1,10 +1,9 @@
 import { Effect } from "effect"
 import { type ChildCalls, type Finding, formatRupiah, type PortError } from "../../../core/index.ts"
 import type { BatchRow, BatchTables } from "../tables.ts"
-import { type CheckedBatch, subjectOf } from "./checked-batch.ts"
-import type { CheckDeps } from "./deps.ts"
+import { type CheckDeps, type CheckedBatch, subjectOf } from "./checked-batch.ts"
 
-/** What a line may still take that was begun before its batch was over. */
+/** How long a line may still run that began before its batch ended. */
 const inFlightMs = 3_600_000
 
 const costNow = ({ database }: CheckDeps, id: string) =>
@@ -17,7 +16,7 @@ const costNow = ({ database }: CheckDeps, id: string) =>
       .executeTakeFirst(),
   )
 
-const takeOver = (
+const setCost = (
   { database }: CheckDeps,
   { id, cost_micros }: Pick<BatchRow, "id" | "cost_micros">,
   costMicros: bigint,
@@ -34,7 +33,7 @@ const takeOver = (
     ),
   )
 
-/** Costs only rise, and those of row and ledger together: what the ledger said lies between what the row said before and after. */
+/** Costs only rise, those of row and ledger in one transaction: so the ledger's cost is between those of two reads of the row. */
 const checkCost = (
   deps: CheckDeps,
   row: CheckedBatch,
@@ -52,7 +51,7 @@ const checkCost = (
         : {
             ...finding,
             remedy: "it says what the ledger says",
-            repair: takeOver(deps, { id: row.id, cost_micros: now.cost_micros }, costMicros),
+            repair: setCost(deps, { id: row.id, cost_micros: now.cost_micros }, costMicros),
           },
     ]
   })
@@ -75,7 +74,7 @@ const checkHolds = (
   ]
 }
 
-/** Of a page of batches: what they say that they cost is what the ledger has charged. */
+/** Compares the cost of each batch of a page with what the ledger has charged. */
 export const checkMoney = (
   deps: CheckDeps,
   rows: readonly CheckedBatch[],

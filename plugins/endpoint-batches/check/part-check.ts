@@ -6,15 +6,15 @@ import type { BatchTables } from "../tables.ts"
 import { readSegmentKey, segmentPrefix } from "../work/segments.ts"
 import { orphansOf } from "../work/sweep.ts"
 
-/** A server that lives has swept by then. */
+/** A running server has swept by then. */
 const orphanMs = 2 * 3_600_000
-const keysPerLook = 500
+const keysPerPage = 500
 
 const onlyPortError = (error: StorageError): Effect.Effect<never, PortError> =>
   error._tag === "PortError" ? Effect.fail(error) : Effect.die(error)
 
-/** A blob shows no age; that of its batch will do. */
-const thoseOfOldBatches = (
+/** The keys whose batch ended long ago, or is gone: a blob has no age of its own. */
+const keysOfOldBatches = (
   { database, clock }: BatchDeps,
   keys: readonly string[],
 ): Effect.Effect<readonly string[], PortError> =>
@@ -29,7 +29,7 @@ const thoseOfOldBatches = (
     ({ rows }) => rows.map(({ key }) => key),
   )
 
-/** Removed since the list was read: then it has no name and is not there. */
+/** False: it was removed after it was listed. */
 const isThere = ({ storage }: BatchDeps, key: string): Effect.Effect<boolean, PortError> =>
   storage.stat(key).pipe(
     Effect.map(() => true),
@@ -49,7 +49,7 @@ const judge = (
         subject: `blob ${key}`,
         problem: "it lies among the parts of batches, but its key is none of theirs",
       }))
-    for (const key of yield* thoseOfOldBatches(deps, yield* orphansOf(deps, keys)))
+    for (const key of yield* keysOfOldBatches(deps, yield* orphansOf(deps, keys)))
       if (yield* isThere(deps, key))
         found.push({
           subject: `blob ${key}`,
@@ -66,7 +66,7 @@ export const partCheck = (deps: BatchDeps): ConsistencyCheck => ({
   findings: (looked) =>
     deps.storage.list(segmentPrefix).pipe(
       Stream.catch((error) => Stream.fromEffect(onlyPortError(error))),
-      Stream.grouped(keysPerLook),
+      Stream.grouped(keysPerPage),
       Stream.mapEffect((infos) => {
         looked(infos.length)
         return judge(

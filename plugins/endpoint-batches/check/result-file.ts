@@ -7,19 +7,19 @@ import type { BatchRow } from "../tables.ts"
 import { lineId } from "../work/result-line.ts"
 import { readErrors } from "./line-count.ts"
 
-/** An answer may be longer than a line of input. What is longer than this is only counted. */
+/** An answer may be longer than a line of input; one longer than this is not parsed. */
 const maxLineBytes = 64 * 2 ** 20
-/** Blank lines of the input have a number and no answer. */
+/** How many blank lines the input may have: they have a number, and no answer. */
 const blanksAllowed = 200_000
 
-/** What was seen in the files of one batch, of both together. */
-export interface Seen {
-  /** Lines of the input, a bit each. */
+/** The lines found so far in both files of a batch. */
+export interface SeenLines {
+  /** Numbers of lines of the input. */
   readonly lines: Set<number>
   readonly customIds: CustomIds
 }
 
-export const nothingSeen = (): Seen => ({ lines: new Set(), customIds: new CustomIds() })
+export const nothingSeen = (): SeenLines => ({ lines: new Set(), customIds: new CustomIds() })
 
 interface Ids {
   readonly id: unknown
@@ -29,14 +29,14 @@ interface Ids {
 const parse = (text: string): Ids | undefined =>
   Result.getOrUndefined(Result.try(() => JSON.parse(text) as Ids))
 
-/** Ids come from the numbers of lines, so the input is not needed to see whether its order was kept. */
-const makeOrder = ({ id, total }: BatchRow) => {
+/** Ids are made from line numbers, so the order can be checked without the input. */
+const makeLineFinder = ({ id, total }: BatchRow) => {
   let line = 0
   const findIn = (wanted: unknown, from: number, to: number): number | undefined => {
     for (let next = from; next <= to; next++) if (lineId(id, next) === wanted) return next
     return undefined
   }
-  /** The line of the input, if it comes after the last one; looks where it should be before it looks where it may be. */
+  /** Returns the line with this id, if it comes after the last one; searches the likely lines first. */
   return (wanted: unknown): number | undefined => {
     const near = findIn(wanted, line + 1, total)
     const found =
@@ -49,22 +49,22 @@ const makeOrder = ({ id, total }: BatchRow) => {
   }
 }
 
-/** What is wrong with the first bad line, or with the number of lines; undefined: nothing, or the file was deleted meanwhile. */
+/** The first bad line, or a wrong number of lines. Undefined: no problem, or the file was deleted meanwhile. */
 export const problemOfFile = (
   deps: BatchDeps,
   row: BatchRow,
   file: StoredFile,
   wanted: number,
-  seen: Seen,
+  seen: SeenLines,
 ): Effect.Effect<string | undefined, PortError> =>
   Effect.suspend(() => {
-    const place = makeOrder(row)
+    const findLine = makeLineFinder(row)
     let count = 0
     let problem: string | undefined
     const problemOf = (text: string): string | undefined => {
       const ids = parse(text)
       if (typeof ids !== "object" || ids === null) return `line ${count} is not JSON`
-      const line = place(ids.id)
+      const line = findLine(ids.id)
       if (line === undefined)
         return `line ${count} is of no later line of the input than the one before it`
       if (seen.lines.has(line))
@@ -75,7 +75,7 @@ export const problemOfFile = (
       return isTwice ? `line ${count} has a custom_id that came before` : undefined
     }
     return jsonLines(deps.files.read(file), { maxLineBytes }).pipe(
-      // the place of a line that has none is looked for long, so the first one ends it
+      // the search for an unknown id takes long, so the first problem ends the check
       Stream.runForEachWhile(({ text }) =>
         Effect.sync(() => {
           count++
@@ -87,7 +87,7 @@ export const problemOfFile = (
         () => problem ?? (count === wanted ? undefined : `it has ${count} lines, not ${wanted}`),
       ),
       Effect.catch(readErrors),
-      // its row is another check's affair
+      // another check reports the missing blob
       Effect.catchTag("BlobMissing", () => Effect.succeed(undefined)),
     )
   })

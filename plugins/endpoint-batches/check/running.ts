@@ -5,7 +5,7 @@ import type { PartRow } from "../tables.ts"
 import { batchNow, type CheckedBatch, hasGoneOn, subjectOf } from "./checked-batch.ts"
 import { countLines } from "./line-count.ts"
 
-interface Answered {
+interface AnsweredCount {
   readonly output: number
   readonly error: number
   readonly problems: readonly string[]
@@ -28,11 +28,11 @@ const readPart = ({ storage }: BatchDeps, { kind, part, blob_key, bytes }: PartR
     ),
   )
 
-/** Lines in parts and out of them. */
+/** Counts the lines in the segments and in the reorder buffer. */
 const answered = (
   deps: BatchDeps,
   { parts, lines, ok_lines }: CheckedBatch,
-): Effect.Effect<Answered, PortError> =>
+): Effect.Effect<AnsweredCount, PortError> =>
   Effect.gen(function* () {
     const counts = { output: ok_lines, error: lines - ok_lines }
     const problems: string[] = []
@@ -49,7 +49,7 @@ const answered = (
     }
   })
 
-/** Of a batch under way: what was counted is there, once. Only its worker may change any of it, so nothing is repaired here. */
+/** The counters of a running batch match its lines. Only its worker may change them, so nothing is repaired. */
 export const checkRunning = (
   deps: BatchDeps,
   row: CheckedBatch,

@@ -3,14 +3,14 @@ import type { BatchError } from "../tables.ts"
 import { jsonFault } from "./json-fault.ts"
 import type { RawLine } from "./json-lines.ts"
 
-/** A line that can run: its shape is right, `body` is for the endpoint to judge. */
+/** A line of the right shape; its `body` is not checked yet. */
 export interface InputLine {
   readonly customId: string
   readonly body: Json
 }
 
 const maxIdCharacters = 256
-/** Of one line: 8 MB of `[[[[` would become hundreds of megabytes of arrays. Shorter lines can't hold enough to hurt. */
+/** Values in one line: 8 MB of `[[[[` would become hundreds of megabytes of arrays. */
 const maxValues = 1_000_000
 
 type Fault = Pick<BatchError, "code" | "message" | "param">
@@ -33,7 +33,7 @@ const hasTooManyValues = (text: string): boolean => {
   if (text.length <= maxValues) return false
   value.lastIndex = 0
   let values = 0
-  // marks inside of strings count too: a text with a million commas is no less of a burden
+  // marks inside strings count, too: a simple bound is enough
   while (values <= maxValues && value.test(text)) values++
   return values > maxValues
 }
@@ -106,7 +106,7 @@ const read = ({ text, problem }: RawLine, endpoint: string): InputLine | Fault =
   )
 }
 
-/** What one line asks for, or the first thing that is wrong with it, with its number. `endpoint` is a path, as in `/v1/embeddings`. */
+/** Parses a line. Returns the first error where it can't run. `endpoint`: the path of the batch, as `/v1/embeddings`. */
 export const readInputLine = (raw: RawLine, endpoint: string): InputLine | BatchError => {
   const found = read(raw, endpoint)
   return "code" in found ? { ...found, line: raw.line } : found

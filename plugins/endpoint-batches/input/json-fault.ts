@@ -5,7 +5,7 @@ const space = /[ \t\n\r]*/y
 const scalar = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y
 const escaped = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y
 
-/** How far `pattern` reaches from `at`; `at` itself when it is not there. */
+/** End of the match of `pattern` at `at`; `at` itself without a match. */
 const reach = (pattern: RegExp, text: string, at: number): number => {
   pattern.lastIndex = at
   return pattern.test(text) ? pattern.lastIndex : at
@@ -16,8 +16,8 @@ interface Step {
   readonly isFault?: true
 }
 
-/** Behind the string that begins at `from`; in a loop, because a pattern's own stack does not hold megabytes. */
-const behindString = (text: string, from: number): Step => {
+/** Skips the string at `from`; in a loop, as a regular expression overflows its stack on megabytes. */
+const skipString = (text: string, from: number): Step => {
   if (text[from] !== '"') return { at: from, isFault: true }
   for (let at = from + 1; at < text.length; at++) {
     const unit = text[at] ?? ""
@@ -31,20 +31,20 @@ const behindString = (text: string, from: number): Step => {
   return { at: text.length, isFault: true }
 }
 
-const behindScalar = (text: string, from: number): Step => {
-  if (text[from] === '"') return behindString(text, from)
+const skipScalar = (text: string, from: number): Step => {
+  if (text[from] === '"') return skipString(text, from)
   const at = reach(scalar, text, from)
   return at === from ? { at, isFault: true } : { at }
 }
 
 /**
- * Where a text stops being JSON, as an index; undefined: it is JSON. `JSON.parse` tells it of some faults only, and quotes the text.
- * Without recursion: how deep a text goes is up to who wrote it.
+ * Index of the first character that can't be JSON; undefined: the text is JSON. `JSON.parse` gives the position of some errors only, and quotes the text.
+ * Without recursion, as the text decides how deep it nests.
  */
 export const jsonFault = (text: string): number | undefined => {
   const open: ("}" | "]")[] = []
   let next = "value" as Next
-  /** Moves on by what stands at `at`. */
+  /** Consumes one token at `at`. */
   const step = (at: number): Step => {
     const mark = text[at]
     const close = open.at(-1)
@@ -69,7 +69,7 @@ export const jsonFault = (text: string): number | undefined => {
       return { at: at + 1 }
     }
     next = wantsName ? ":" : ", or the end"
-    return wantsName ? behindString(text, at) : behindScalar(text, at)
+    return wantsName ? skipString(text, at) : skipScalar(text, at)
   }
   for (let at = reach(space, text, 0); ; at = reach(space, text, at)) {
     if (at === text.length && open.length === 0 && next === ", or the end") return undefined

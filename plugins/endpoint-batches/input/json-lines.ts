@@ -2,13 +2,13 @@ import { isUtf8 } from "node:buffer"
 import { Stream } from "effect"
 import { LineBuffer } from "./line-buffer.ts"
 
-/** One line of a JSONL file. Blank ones are counted, and left out. */
+/** One line of a JSONL file. Blank lines are counted, and left out. */
 export interface RawLine {
   /** Counted from 1. */
   readonly line: number
-  /** The byte at which it begins. */
+  /** Offset of its first byte. */
   readonly offset: number
-  /** The byte after its line end: where the next one begins. */
+  /** Offset of the byte after its line end, where the next line begins. */
   readonly end: number
   /** Without its line end, and without the file's byte-order mark. Absent with a `problem`. */
   readonly text: string | undefined
@@ -17,13 +17,13 @@ export interface RawLine {
 
 export interface JsonLinesOptions {
   readonly maxLineBytes: number
-  /** Where `bytes` begin, in a file that was read before: the line, and its first byte. The file's start unless told. */
+  /** Number and offset of the first line in `bytes`; the start of the file by default. */
   readonly from?: { readonly line: number; readonly offset: number }
 }
 
 const newline = 0x0a
 const carriageReturn = 0x0d
-/** A byte-order mark and a carriage return don't count as the line's. */
+/** A byte-order mark and a carriage return don't count. */
 const slackBytes = 4
 
 const space = 0x20
@@ -44,7 +44,7 @@ const makeSplitter = ({ maxLineBytes, from = { line: 1, offset: 0 } }: JsonLines
   const begun = new LineBuffer(maxLineBytes + slackBytes)
   let line = from.line
   let offset = from.offset
-  /** Where the bytes seen so far end. */
+  /** Offset of the end of the bytes seen so far. */
   let seen = from.offset
 
   const read = (bytes: Buffer | undefined): Pick<RawLine, "text" | "problem"> => {
@@ -63,7 +63,7 @@ const makeSplitter = ({ maxLineBytes, from = { line: 1, offset: 0 } }: JsonLines
     return found.text !== undefined && blank.test(found.text) ? undefined : found
   }
 
-  /** Where the next line begins that is not blank: a file of nothing but line ends has a hundred million lines. */
+  /** Skips blank lines fast, as a file of line ends has a hundred million of them. Returns the index of the next line. */
   const behindBlank = (chunk: Buffer, from: number): number => {
     let start = from
     for (let at = from; at < chunk.length; at++) {
@@ -96,7 +96,7 @@ const makeSplitter = ({ maxLineBytes, from = { line: 1, offset: 0 } }: JsonLines
       }
       begun.add(chunk.subarray(at))
     },
-    /** A last line needs no end. */
+    /** The last line needs no line end. */
     *end(): Generator<RawLine> {
       const found = begun.isEmpty ? undefined : begun.take((whole) => endAt(seen, whole))
       if (found) yield found
@@ -104,7 +104,7 @@ const makeSplitter = ({ maxLineBytes, from = { line: 1, offset: 0 } }: JsonLines
   }
 }
 
-/** The lines of a JSONL file, one in memory at a time; of a line over the maximum nothing is kept. */
+/** The lines of a JSONL file, with one in memory at a time; a line over the maximum is not kept. */
 export const jsonLines = <E, R>(
   bytes: Stream.Stream<Uint8Array, E, R>,
   options: JsonLinesOptions,

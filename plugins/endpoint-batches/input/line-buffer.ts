@@ -1,7 +1,7 @@
-/** Grown for one long line, it is not kept for the short ones that follow. */
+/** The buffer shrinks back to this size after a long line. */
 const keptBytes = 64 * 1024
 
-/** The beginning of a line whose end has not come yet. Holds at most `maxBytes`: what is longer is only counted. */
+/** Collects a line that spans chunks. Holds at most `maxBytes`: a longer line is dropped, and only noted. */
 export class LineBuffer {
   #bytes = Buffer.allocUnsafe(keptBytes)
   #length = 0
@@ -16,7 +16,7 @@ export class LineBuffer {
     return this.#length === 0 && !this.#isOver
   }
 
-  /** Copied: a source may use its chunk again, and a part of a chunk would keep the whole. */
+  /** Copies: the source may reuse its chunk, and a slice would keep the whole chunk in memory. */
   add(part: Buffer): void {
     if (this.#isOver) return
     const length = this.#length + part.length
@@ -37,7 +37,7 @@ export class LineBuffer {
     this.#length = length
   }
 
-  /** What `read` makes of the line, which is gone then; `undefined` stands for one over the maximum. */
+  /** Passes the line to `read`, and empties the buffer; `undefined`: the line is over the maximum. */
   take<A>(read: (line: Buffer | undefined) => A): A {
     const found = read(this.#isOver ? undefined : this.#bytes.subarray(0, this.#length))
     this.#length = 0

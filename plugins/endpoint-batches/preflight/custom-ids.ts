@@ -1,15 +1,15 @@
 import { createHash } from "node:crypto"
 
-/** Four words of hash and the line. */
+/** Of an entry: four of hash, and the line. */
 const words = 5
 
-/** Which custom_ids came before, in 20 bytes each (and as much room again): ids may be long, and 50,000 of them many. */
+/** A hash set of custom_ids: 20 bytes each, in a table at most half full, however long the ids are. Open addressing on SHA-256, cut to 128 bits. */
 export class CustomIds {
   #slots = 1024
   #table = new Int32Array(this.#slots * words)
   #count = 0
 
-  /** The line that had it first, where it is not new. */
+  /** Returns the line that had the id first; undefined: it is new. */
   add(id: string, line: number): number | undefined {
     const digest = createHash("sha256").update(id).digest()
     const hash = [
@@ -18,7 +18,7 @@ export class CustomIds {
       digest.readInt32LE(8),
       digest.readInt32LE(12),
     ]
-    const at = this.#place(hash)
+    const at = this.#find(hash)
     const earlier = this.#table[at + 4]
     if (earlier) return earlier
     this.#table.set([...hash, line], at)
@@ -27,8 +27,8 @@ export class CustomIds {
     return undefined
   }
 
-  /** Where these words lie, or belong. */
-  #place(hash: ArrayLike<number>): number {
+  /** Index of the entry with this hash, or of the free one for it. */
+  #find(hash: ArrayLike<number>): number {
     const table = this.#table
     let slot = (hash[0] ?? 0) & (this.#slots - 1)
     for (;;) {
@@ -51,6 +51,6 @@ export class CustomIds {
     this.#table = new Int32Array(this.#slots * words)
     for (let at = 0; at < old.length; at += words)
       if (old[at + 4] !== 0)
-        this.#table.set(old.subarray(at, at + words), this.#place(old.subarray(at, at + 4)))
+        this.#table.set(old.subarray(at, at + words), this.#find(old.subarray(at, at + 4)))
   }
 }

@@ -2,7 +2,7 @@ import type { BatchError } from "../tables.ts"
 
 const maxListed = 100
 
-/** What is wrong with an input; of many faults the first ones and their number. */
+/** Collects errors of an input: the first 100, and the number of all. */
 export class Faults {
   readonly #listed: BatchError[] = []
   #count = 0
@@ -16,7 +16,7 @@ export class Faults {
     if (this.#listed.length < maxListed) this.#listed.push(fault)
   }
 
-  /** By line; the last one says how many are not listed. */
+  /** Sorted by line; a last entry says how many are not listed. */
   list(): readonly BatchError[] {
     const listed = [...this.#listed].sort((a, b) => (a.line ?? 0) - (b.line ?? 0))
     const rest = this.#count - listed.length

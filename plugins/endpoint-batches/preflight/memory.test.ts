@@ -30,7 +30,7 @@ describe("custom ids", () => {
 const placesOf = (count: number) => {
   const sample = new Sample()
   for (let n = 0; n < count; n++) sample.add({ line: n + 1, offset: n, end: n + 1 })
-  return { lines: sample.places.map(({ line }) => line), seen: sample.seen }
+  return { lines: sample.positions.map(({ line }) => line), seen: sample.seen }
 }
 
 describe("a sample", () => {

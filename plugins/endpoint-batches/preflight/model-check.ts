@@ -3,13 +3,13 @@ import type { Caller, CallInput, Endpoint, Json } from "../../../core/index.ts"
 import type { BatchDeps } from "../deps.ts"
 import type { BatchError } from "../tables.ts"
 
-/** Names that are remembered; what an input names beyond them is found out as its lines run. */
+/** Number of model names that are checked; those beyond show as their lines run. */
 const maxModels = 200
 const maxNameLength = 200
-/** Lines that are wrong in other ways, and so say nothing of their model. */
+/** Attempts for one model: a line that is wrong in other ways says nothing about its model. */
 const maxTries = 10
 
-/** A line of a batch, as a call. */
+/** The call that a line of a batch makes. */
 export const lineInput = (
   { catalogue }: Pick<BatchDeps, "catalogue">,
   caller: Caller,
@@ -28,14 +28,14 @@ const modelOf = (body: Json): string | undefined => {
   return typeof model === "string" && model.length <= maxNameLength ? model : undefined
 }
 
-/** May this key use the models that the lines name? Says it of the first line of each. Whatever else is wrong with a line shows when it runs. */
+/** Checks whether the key may use the models of the lines, and reports each bad model at its first line. Other errors show when a line runs. */
 export const makeModelCheck = (
   deps: Pick<BatchDeps, "callPath" | "catalogue">,
   target: Endpoint,
   caller: Caller,
   requestId: string,
 ) => {
-  /** How often it is to be tried yet; 0: it is known. */
+  /** Attempts left by model; 0: the answer is known. */
   const left = new Map<string, number>()
 
   const judge = (model: string, body: Json, line: number): Effect.Effect<BatchError | undefined> =>

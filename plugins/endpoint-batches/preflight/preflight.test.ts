@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest"
 import type { BatchDeps } from "../deps.ts"
 import type { BatchRow } from "../tables.ts"
 import { lineOf, openPreflightFixture, targetPath } from "../testing/api-fixture.ts"
-import { preflight, type Verdict } from "./preflight.ts"
+import { type PreflightResult, preflight } from "./preflight.ts"
 
 const at = new Date(0)
 
@@ -40,7 +40,7 @@ const check = async (
   content: string | Buffer,
   limits: Partial<BatchDeps["limits"]> = {},
   more: Partial<BatchRow> = {},
-): Promise<Verdict> => {
+): Promise<PreflightResult> => {
   const { deps, addFile } = openPreflightFixture()
   const file = addFile(content)
   return Effect.runPromise(
@@ -48,7 +48,7 @@ const check = async (
   )
 }
 
-const faultsOf = (verdict: Verdict) =>
+const faultsOf = (verdict: PreflightResult) =>
   "errors" in verdict ? verdict.errors.map(({ code, line, param }) => [code, line, param]) : verdict
 
 const many = (count: number) => Array.from({ length: count }, (_, n) => lineOf(`c${n}`)).join("\n")

@@ -5,7 +5,9 @@ import type { BatchError, BatchRow } from "../tables.ts"
 import { makeModelCheck } from "./model-check.ts"
 import { fileGone, scan } from "./scan.ts"
 
-export type Verdict = { readonly total: number } | { readonly errors: readonly BatchError[] }
+export type PreflightResult =
+  | { readonly total: number }
+  | { readonly errors: readonly BatchError[] }
 
 export const noEndpoint = (): BatchError => ({
   code: "unsupported_endpoint",
@@ -14,7 +16,7 @@ export const noEndpoint = (): BatchError => ({
   param: "endpoint",
 })
 
-/** A key that was revoked meanwhile says nothing of the input: its lines fail as they run. */
+/** Undefined: the key was revoked meanwhile. Then lines fail as they run. */
 const callerOf = (
   { identity }: BatchDeps,
   keyId: string,
@@ -23,8 +25,11 @@ const callerOf = (
     error._tag === "ApiError" ? Effect.succeed(undefined) : Effect.fail(error),
   )
 
-/** Reads the whole input before the first line runs: how many lines it has, or all that is wrong with it. */
-export const preflight = (deps: BatchDeps, batch: BatchRow): Effect.Effect<Verdict, PortError> =>
+/** Reads the whole input before the first line runs. Returns the number of lines, or the errors. */
+export const preflight = (
+  deps: BatchDeps,
+  batch: BatchRow,
+): Effect.Effect<PreflightResult, PortError> =>
   Effect.gen(function* () {
     const target = deps.targets.get(batch.endpoint)
     if (!target) return { errors: [noEndpoint()] }

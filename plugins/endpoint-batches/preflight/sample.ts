@@ -2,34 +2,34 @@ import type { RawLine } from "../input/json-lines.ts"
 
 const most = 50
 
-export type Place = Pick<RawLine, "line" | "offset" | "end">
+export type LinePosition = Pick<RawLine, "line" | "offset" | "end">
 
-/** A lot that is the same every time. An even stride instead would see one kind of line only where lines take turns. */
-const lotOf = (line: number): number => {
-  let lot = line
-  for (let round = 0; round < 2; round++) lot = Math.imul(lot ^ (lot >>> 16), 0x45d9f3b)
-  return (lot ^ (lot >>> 16)) >>> 0
+/** A pseudo-random rank, the same every time. An even stride would see only one kind of line where kinds alternate. */
+const rankOf = (line: number): number => {
+  let rank = line
+  for (let round = 0; round < 2; round++) rank = Math.imul(rank ^ (rank >>> 16), 0x45d9f3b)
+  return (rank ^ (rank >>> 16)) >>> 0
 }
 
-/** Places of up to 50 lines of a file whose length shows only at its end: those with the lowest lots. Of the other lines nothing is kept. */
+/** Positions of a random sample of up to 50 lines from a stream of unknown length: the lines with the lowest ranks. */
 export class Sample {
-  #drawn: { readonly place: Place; readonly lot: number }[] = []
+  #drawn: { readonly position: LinePosition; readonly rank: number }[] = []
   #seen = 0
 
   get seen(): number {
     return this.#seen
   }
 
-  /** In the order of the file. */
-  get places(): readonly Place[] {
-    return this.#drawn.map(({ place }) => place).sort((a, b) => a.line - b.line)
+  /** In order of the file. */
+  get positions(): readonly LinePosition[] {
+    return this.#drawn.map(({ position }) => position).sort((a, b) => a.line - b.line)
   }
 
-  add({ line, offset, end }: Place): void {
+  add({ line, offset, end }: LinePosition): void {
     this.#seen += 1
-    const lot = lotOf(line)
-    if (this.#drawn.length === most && lot >= this.#drawn[most - 1]!.lot) return
-    this.#drawn.push({ place: { line, offset, end }, lot })
-    this.#drawn = this.#drawn.sort((a, b) => a.lot - b.lot).slice(0, most)
+    const rank = rankOf(line)
+    if (this.#drawn.length === most && rank >= this.#drawn[most - 1]!.rank) return
+    this.#drawn.push({ position: { line, offset, end }, rank })
+    this.#drawn = this.#drawn.sort((a, b) => a.rank - b.rank).slice(0, most)
   }
 }

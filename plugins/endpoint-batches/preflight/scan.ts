@@ -7,24 +7,24 @@ import type { BatchError } from "../tables.ts"
 import { CustomIds } from "./custom-ids.ts"
 import { Faults } from "./faults.ts"
 
-/** Looks closer at a line that reads well. */
-export type LookCloser<E> = (
+/** A further check of a line of the right shape. */
+export type LineCheck<E> = (
   line: InputLine,
   raw: RawLine,
 ) => Effect.Effect<BatchError | undefined, E>
 
 export interface Scan {
-  /** Blank ones are none. */
+  /** Without blank ones. */
   readonly lines: number
   readonly faults: Faults
 }
 
-/** Lines may be long: whoever else is served waits no longer than this. */
+/** The event loop gets a turn at least this often, as lines may be long. */
 const turnMs = 10
 
 const nextTurn = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
 
-const makeBreath = ({ clock }: BatchDeps): Effect.Effect<void> => {
+const makeYield = ({ clock }: BatchDeps): Effect.Effect<void> => {
   let sinceMs = clock.monotonicMs()
   const noteTurn = () => {
     sinceMs = clock.monotonicMs()
@@ -62,7 +62,7 @@ export const sameId = (line: number, earlier: number): BatchError => ({
   param: "custom_id",
 })
 
-/** That a file went away is told by `isGone`; what else a store says is no fault of the input. */
+/** Calls `isGone` where the file does not exist any more; other failures of the store are no fault of the input. */
 const contentOf = (
   { files }: BatchDeps,
   file: StoredFile,
@@ -80,17 +80,17 @@ const contentOf = (
     }),
   )
 
-/** Reads the whole input once, a line in memory at a time. */
+/** Reads the whole input once, with one line in memory at a time. */
 export const scan = <E>(
   deps: BatchDeps,
   file: StoredFile,
   endpoint: string,
-  lookCloser: LookCloser<E>,
+  check: LineCheck<E>,
 ): Effect.Effect<Scan, E | PortError> => {
   const { maxLines, maxLineBytes } = deps.limits
   const faults = new Faults()
   const ids = new CustomIds()
-  const breath = makeBreath(deps)
+  const yieldTurn = makeYield(deps)
   let lines = 0
   let isGone = false
 
@@ -104,14 +104,14 @@ export const scan = <E>(
     const line = readInputLine(raw, endpoint)
     if (isBatchError(line)) {
       faults.add(line)
-      return Effect.as(breath, true)
+      return Effect.as(yieldTurn, true)
     }
     const earlier = ids.add(line.customId, raw.line)
     const closer =
-      earlier === undefined ? lookCloser(line, raw) : Effect.succeed(sameId(raw.line, earlier))
+      earlier === undefined ? check(line, raw) : Effect.succeed(sameId(raw.line, earlier))
     return Effect.flatMap(closer, (fault) => {
       if (fault) faults.add(fault)
-      return Effect.as(breath, true)
+      return Effect.as(yieldTurn, true)
     })
   }
 

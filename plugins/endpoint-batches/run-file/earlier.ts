@@ -4,18 +4,18 @@ import { jsonLines, type RawLine } from "../input/json-lines.ts"
 import { fileBytes } from "./file-bytes.ts"
 import { type BatchFileRefused, notRegular, onFile, refused } from "./refused.ts"
 
-/** What an earlier run has left in one of its two files, in the order of the input. */
+/** The results of an earlier run in one of its two files, in order of the input. */
 export interface Earlier {
   readonly path: string
   readonly ids: readonly string[]
-  /** Where the result of each ends in the file. */
+  /** Byte offset of the end of each result. */
   readonly ends: readonly number[]
 }
 
-/** An answer may be long; what is longer is not ours. */
+/** A longer line is no result of ours. */
 const maxLineBytes = 268_435_456
 
-// custom_id stands near the beginning: an answer of megabytes need not be parsed
+// custom_id is near the beginning, so that an answer of megabytes need not be parsed
 const ours = /^\{"id":"batch_req_\w+","custom_id":("(?:[^"\\]|\\.){1,4000}")/
 const beginning = '{"id":"batch_req_'
 
@@ -41,7 +41,7 @@ export const sizeOf = (path: string): Effect.Effect<number | undefined, BatchFil
       found && !found.isFile() ? Effect.fail(notRegular(path, found)) : Effect.succeed(found?.size),
   )
 
-/** The results in a file, up to where a crash has cut it. A file that holds something else is refused. */
+/** Reads the results in a file, up to where a crash has cut it. Fails on a file of anything else. */
 export const readEarlier = (path: string): Effect.Effect<Earlier, BatchFileRefused> =>
   Effect.gen(function* () {
     const ids: string[] = []

@@ -4,7 +4,7 @@ import { type BatchFileRefused, fileRefused } from "./refused.ts"
 
 const chunkBytes = 262_144
 
-/** A file's bytes from `start` on. */
+/** A file's bytes from offset `start` on. */
 export const fileBytes = (path: string, start = 0): Stream.Stream<Uint8Array, BatchFileRefused> =>
   Stream.suspend(() =>
     Stream.fromAsyncIterable(

@@ -1,9 +1,9 @@
-/** Gives back in order what comes in any order. */
+/** A reorder buffer: items come in any order, and go out in order of their numbers. */
 export const makeInOrder = <A>() => {
   const waiting = new Map<number, A>()
   let next = 0
   return {
-    /** What may go out now that the item with this number, from 0 on, is there. */
+    /** Adds the item with this number, from 0 on. Returns the items that are next. */
     put: (number: number, item: A): readonly A[] => {
       waiting.set(number, item)
       const ready: A[] = []

@@ -1,6 +1,6 @@
 import { type Caller, defaultLimits } from "../../../core/index.ts"
 
-/** Nobody is asked for money or limits. `live`: the price is named as a customer would pay it. */
+/** The caller of all lines: without limits and billing. `live`: costs are those of a customer. */
 export const operator: Caller = {
   tenant: { account: "batch-run", mode: "live" },
   keyId: "batch-run",

@@ -11,7 +11,7 @@ export class BatchFileRefused extends Data.TaggedError("BatchFileRefused")<{
 export const refused = (message: string, faults?: readonly BatchError[]): BatchFileRefused =>
   new BatchFileRefused({ message, ...(faults && { faults }) })
 
-/** A pipe could be read only once, and none can be gone on with. */
+/** A pipe is refused: it can be read only once, and a run could not resume from it. */
 export const notRegular = (path: string, found: Stats): BatchFileRefused =>
   refused(
     `${path} is ${found.isDirectory() ? "a folder" : "no regular file"}; lines and results must lie in files.`,
@@ -31,7 +31,7 @@ export const fileRefused = (path: string, what: string, cause: unknown): BatchFi
   return refused(`${path} can't be ${what}: ${reasons[code] ?? message}.`)
 }
 
-/** Not cut in the middle: a write that was begun is awaited. */
+/** A file operation. Uninterruptible, so that a write is not cut in the middle. */
 export const onFile = <A>(
   path: string,
   what: string,

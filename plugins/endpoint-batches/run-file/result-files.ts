@@ -3,7 +3,7 @@ import { Effect, type Scope } from "effect"
 import type { Clock } from "../../../core/index.ts"
 import { type BatchFileRefused, onFile } from "./refused.ts"
 
-/** One of the two files. */
+/** The output file or the error file. */
 interface ResultFile {
   readonly path: string
   handle: FileHandle | undefined
@@ -11,24 +11,24 @@ interface ResultFile {
 }
 
 export interface ResultFiles {
-  /** Failures first: a line without a result is found by both files missing it. */
+  /** Writes errors first. A line that is in neither file has no result. */
   append(
     output: readonly string[],
     errors: readonly string[],
   ): Effect.Effect<void, BatchFileRefused>
-  /** All that was appended is on the disk. */
+  /** Flushes what was appended to the disk. */
   readonly sync: Effect.Effect<void, BatchFileRefused>
 }
 
-export interface ResultPlace {
+export interface ResultTarget {
   readonly path: string
-  /** What is kept of an earlier run. */
+  /** Bytes of an earlier run that are kept. */
   readonly bytes: number
 }
 
 const syncPauseMs = 1_000
 
-const cutTo = ({ path, bytes }: ResultPlace) =>
+const cutTo = ({ path, bytes }: ResultTarget) =>
   onFile(path, "written", async () => {
     const handle = await open(path, "r+").catch((error: NodeJS.ErrnoException) => {
       if (error.code === "ENOENT") return undefined
@@ -41,7 +41,7 @@ const cutTo = ({ path, bytes }: ResultPlace) =>
     }
   })
 
-/** With no lines the file is made, if it is not there. */
+/** Creates the file if needed, even without lines. */
 const appendTo = (
   file: ResultFile,
   lines: readonly string[],
@@ -58,10 +58,10 @@ const sync = (file: ResultFile): Effect.Effect<void, BatchFileRefused> =>
     file.isDirty = false
   })
 
-/** Cut to what is kept, and open until the Scope closes; the error file is made with its first line. Each line is handed to the system at once, so that kill -9 loses none, and is on the disk within a second. */
+/** Truncates the files to what is kept, and keeps them open until the Scope closes; the error file is created with its first line. Lines are written at once, so that kill -9 loses none, and flushed to the disk within a second. */
 export const openResultFiles = (
-  output: ResultPlace,
-  errors: ResultPlace,
+  output: ResultTarget,
+  errors: ResultTarget,
   clock: Clock,
 ): Effect.Effect<ResultFiles, BatchFileRefused, Scope.Scope> =>
   Effect.gen(function* () {

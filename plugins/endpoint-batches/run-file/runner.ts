@@ -14,12 +14,12 @@ import { type LocalResult, runLocalLine } from "./local-line.ts"
 import { BatchFileRefused, notRegular, onFile, refused } from "./refused.ts"
 import { openResultFiles, type ResultFiles } from "./result-files.ts"
 import { makeResume, type Resumption } from "./resume.ts"
-import { type SurveyParts, surveyFile, targetOf } from "./survey.ts"
+import { type SurveyDeps, surveyFile, targetOf } from "./survey.ts"
 
-/** How far a run is. Tokens and cost are those of this run, the lines also those of earlier ones. */
+/** The progress of a run. Tokens and cost are those of this run; lines include those of earlier runs. */
 export interface BatchFileSums {
   readonly lines: number
-  /** Had their result before this run. */
+  /** Lines that had a result before this run. */
   readonly earlier: number
   readonly completed: number
   readonly failed: number
@@ -33,37 +33,37 @@ export interface BatchFileJob<E> {
   readonly input: string
   readonly output: string
   readonly errors: string
-  /** That of the first line unless told. */
+  /** That of the first line by default. */
   readonly endpoint?: string | undefined
-  /** As the plugin's settings say unless told. */
+  /** That of the plugin's settings by default. */
   readonly linesAtOnce?: number | undefined
-  /** Goes on where an earlier run of the same file ended; otherwise the two files must not be there. */
+  /** Go on where an earlier run of the same file ended; otherwise the two files must not exist. */
   readonly resume: boolean
-  /** Opens the models that the file names, after the whole file was found to be right. */
+  /** Opens the models that the file names, after its pre-flight. */
   open(models: readonly ModelId[]): Effect.Effect<void, E, Scope.Scope>
   onProgress(sums: BatchFileSums): void
 }
 
-export interface BatchRunnerParts extends Omit<SurveyParts, "maxLineBytes"> {
+export interface BatchRunnerDeps extends Omit<SurveyDeps, "maxLineBytes"> {
   readonly clock: Clock
   readonly random: () => number
-  /** Those of the plugin, where the deployment has it. */
+  /** The settings of the plugin, where the deployment has it. */
   readonly settings?: unknown
 }
 
-/** The files are closed with the Scope. */
+/** Runs a file. The Scope closes its files. */
 export type BatchRunner = <E>(
   job: BatchFileJob<E>,
 ) => Effect.Effect<BatchFileSums, BatchFileRefused | E, Scope.Scope>
 
-type Run = BatchRunnerParts & SurveyParts & { readonly limits: BatchLimits }
+type Run = BatchRunnerDeps & SurveyDeps & { readonly limits: BatchLimits }
 
 const distinct = ({ input, output, errors }: BatchFileJob<unknown>) =>
   new Set([input, output, errors].map((path) => resolve(path))).size === 3
     ? Effect.void
     : Effect.fail(refused("Input, output and errors must be three files."))
 
-/** As other tools call standard input and output. */
+/** Refuses standard input and output, which other tools call "-". */
 const named = ({ input, output, errors }: BatchFileJob<unknown>) =>
   [input, output, errors].some((path) => path === "" || path === "-")
     ? Effect.fail(
@@ -108,7 +108,7 @@ const pendingLines = (
   )
 }
 
-/** The lines in any order, so many at once, and only so much of them and their results in memory. */
+/** Results in any order; the scheduler limits how many lines run at once, and their memory. */
 const results = (
   run: Run,
   job: BatchFileJob<unknown>,
@@ -117,7 +117,7 @@ const results = (
 ) => {
   const { linesAtOnce = run.limits.linesAtOnce } = job
   const scheduler = makeLineScheduler(linesAtOnce, run.limits.memoryBytes)
-  const parts = { ...run, target, name: basename(job.input) }
+  const lineDeps = { ...run, target, name: basename(job.input) }
   const runOne = ({ number, raw }: Pending) =>
     Effect.gen(function* () {
       const line = readInputLine(raw, target.path)
@@ -126,7 +126,7 @@ const results = (
           `${job.input} was changed while it ran: line ${raw.line}: ${line.message}`,
         )
       const permit = yield* scheduler.acquire("", (raw.end - raw.offset) * copiesInMemory)
-      const result = yield* runLocalLine(parts, raw.line, line)
+      const result = yield* runLocalLine(lineDeps, raw.line, line)
       permit.answered(result.text.length * copiesInMemory)
       return { number, result, permit }
     })
@@ -194,7 +194,7 @@ const runFile = <E>(
       yield* earlierIn(job.errors, job.resume),
     )
     const survey = yield* surveyFile(run, job.input, target, resume.pass)
-    const found = resume.found()
+    const found = resume.result()
     if (found instanceof BatchFileRefused) return yield* found
     const { completed, failed } = found
     const sums = {
@@ -219,7 +219,7 @@ const runFile = <E>(
 const defaults = Schema.decodeUnknownSync(Settings)({})
 
 /** Runs a file of lines on this machine, through the same call path as a batch, with neither a server nor a database. */
-export const makeBatchRunner = (parts: BatchRunnerParts): BatchRunner => {
-  const limits = limitsOf((parts.settings as Settings | undefined) ?? defaults)
-  return (job) => runFile({ ...parts, limits, maxLineBytes: limits.maxLineBytes }, job)
+export const makeBatchRunner = (deps: BatchRunnerDeps): BatchRunner => {
+  const limits = limitsOf((deps.settings as Settings | undefined) ?? defaults)
+  return (job) => runFile({ ...deps, limits, maxLineBytes: limits.maxLineBytes }, job)
 }

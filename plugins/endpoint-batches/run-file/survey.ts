@@ -10,17 +10,17 @@ import { fileBytes } from "./file-bytes.ts"
 import { operator } from "./operator.ts"
 import { type BatchFileRefused, refused } from "./refused.ts"
 
-export interface SurveyParts {
+export interface SurveyDeps {
   readonly callPath: CallPath
   readonly catalogue: Catalogue
-  /** By their path. */
+  /** The endpoints that a line may target, by path. */
   readonly targets: ReadonlyMap<string, Endpoint>
   readonly maxLineBytes: number
 }
 
 export interface Survey {
   readonly lines: number
-  /** Those that the lines name, and that are there. */
+  /** The models that the lines name, and the catalogue has. */
   readonly models: readonly ModelId[]
 }
 
@@ -35,14 +35,14 @@ const urlOf = ({ text }: RawLine): string | undefined => {
 
 const emptyFile = (path: string) => refused(`${path} holds no line.`)
 
-const unknownTarget = (url: string, targets: SurveyParts["targets"]) =>
+const unknownTarget = (url: string, targets: SurveyDeps["targets"]) =>
   refused(
     `'${url}' is no endpoint that takes batches here. There ${targets.size === 1 ? "is" : "are"}: ${[...targets.keys()].join(", ") || "none"}.`,
   )
 
-/** What is wrong with the lines besides: a line that can't be read names no endpoint. */
+/** No line names an endpoint: fails with the other errors of the lines, as one that can't be read names none. */
 const withoutUrl = (
-  { maxLineBytes }: Pick<SurveyParts, "maxLineBytes">,
+  { maxLineBytes }: Pick<SurveyDeps, "maxLineBytes">,
   path: string,
 ): Effect.Effect<never, BatchFileRefused> =>
   Effect.gen(function* () {
@@ -62,9 +62,9 @@ const withoutUrl = (
     )
   })
 
-/** The endpoint that was asked for, or that of the first line that names one. */
+/** The given endpoint, or that of the first line that names one. */
 export const targetOf = (
-  { targets, maxLineBytes }: SurveyParts,
+  { targets, maxLineBytes }: SurveyDeps,
   path: string,
   asked: string | undefined,
 ): Effect.Effect<Endpoint, BatchFileRefused> =>
@@ -81,9 +81,9 @@ export const targetOf = (
     return targets.get(first.value) ?? (yield* unknownTarget(first.value, targets))
   })
 
-/** Reads every line once before the first one runs. Fails with all that is wrong, unless nothing is. */
+/** The pre-flight of a local file: reads every line once before the first one runs, and fails with all errors. */
 export const surveyFile = (
-  parts: SurveyParts,
+  deps: SurveyDeps,
   path: string,
   target: Endpoint,
   onLine: (customId: string, raw: RawLine) => void,
@@ -91,10 +91,10 @@ export const surveyFile = (
   Effect.gen(function* () {
     const faults = new Faults()
     const ids = new CustomIds()
-    const checkModel = makeModelCheck(parts, target, operator, "pre-flight")
+    const checkModel = makeModelCheck(deps, target, operator, "pre-flight")
     const models = new Set<ModelId>()
     let lines = 0
-    yield* Stream.runForEach(jsonLines(fileBytes(path), parts), (raw) =>
+    yield* Stream.runForEach(jsonLines(fileBytes(path), deps), (raw) =>
       Effect.suspend(() => {
         lines += 1
         const line = readInputLine(raw, target.path)
@@ -102,7 +102,7 @@ export const surveyFile = (
         const earlier = ids.add(line.customId, raw.line)
         onLine(line.customId, raw)
         const { model } = line.body as { readonly model?: unknown }
-        if (typeof model === "string" && parts.catalogue.entry(model)) models.add(model)
+        if (typeof model === "string" && deps.catalogue.entry(model)) models.add(model)
         return Effect.map(
           earlier === undefined
             ? checkModel(line.body, raw.line)
