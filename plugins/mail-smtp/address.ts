@@ -3,7 +3,7 @@ export interface Address {
   readonly address: string
 }
 
-/** Visible ASCII without what has a meaning in a header or a command (RFC 5322, section 3.2.3): nothing can be smuggled in. */
+/** Visible ASCII without characters that mean something in a header or a command (RFC 5322, section 3.2.3), so that no header can be injected. */
 const form =
   /^[!#-'*+\-./0-9=?A-Z^_`a-z{|}~]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?$/
 const maxCharacters = 254
@@ -12,7 +12,7 @@ const controls = /[\p{Cc}\p{Zl}\p{Zp}]/u
 export const isAddress = (text: unknown): text is string =>
   typeof text === "string" && text.length <= maxCharacters && form.test(text)
 
-/** `Name <address>` or `address`. */
+/** Parses `Name <address>` or `address`; undefined when it is neither. */
 export const parseSender = (text: string): Address | undefined => {
   const [, name, inside] = /^([^<>]*)<([^<>]*)>$/.exec(text) ?? []
   const [label, address] =

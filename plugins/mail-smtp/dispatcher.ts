@@ -1,33 +1,33 @@
 import { Cause, Effect, Fiber, Queue, type Scope, Semaphore } from "effect"
 import type { Log, PortError } from "../../core/index.ts"
-import type { Claimed, OutboxRows } from "./outbox-rows.ts"
+import type { ClaimedMail, OutboxRows } from "./outbox-rows.ts"
 
-/** Mails on their way at once, in this replica. */
+/** Most mails delivered at once by this replica. */
 export const maxAtOnce = 4
 const shortestMs = 10
-/** How late mails of other replicas, and second attempts, may be noticed. */
+/** The longest pause between two polls: mails of other replicas and retries are noticed this late. */
 const longestMs = 3_000
 const stopWithin = "5 seconds"
 
 export interface Dispatcher {
-  /** A mail was queued. If its transaction is still open it is found a little later: pauses start short and double. */
+  /** Call it when a mail was queued. While its transaction is open the row is not visible yet, so pauses between polls start short and double. */
   wake(): void
-  /** Runs until the Scope closes, then waits for the mails that are on their way. */
+  /** Runs until the Scope closes, then waits for the deliveries in flight. */
   readonly run: Effect.Effect<void, never, Scope.Scope>
 }
 
-/** `woken`: a sliding queue of one. */
+/** `woken` is a sliding queue of one element. */
 export const makeDispatcher = (
   woken: Queue.Queue<true>,
   rows: Pick<OutboxRows, "claim">,
-  attempt: (claimed: Claimed) => Effect.Effect<void, PortError>,
+  attempt: (claimed: ClaimedMail) => Effect.Effect<void, PortError>,
   log: Log,
 ): Dispatcher => {
-  const places = Semaphore.makeUnsafe(maxAtOnce)
-  const onTheWay = new Set<Fiber.Fiber<void>>()
+  const permits = Semaphore.makeUnsafe(maxAtOnce)
+  const inFlight = new Set<Fiber.Fiber<void>>()
   let pauseMs = shortestMs
 
-  const deliver = (claimed: Claimed) =>
+  const deliver = (claimed: ClaimedMail) =>
     attempt(claimed).pipe(
       Effect.tapCause((cause) =>
         Effect.sync(() =>
@@ -39,25 +39,25 @@ export const makeDispatcher = (
         ),
       ),
       Effect.ignore,
-      Effect.ensuring(places.release(1)),
+      Effect.ensuring(permits.release(1)),
     )
-  const start = (claimed: Claimed) =>
+  const start = (claimed: ClaimedMail) =>
     Effect.map(Effect.forkDetach(deliver(claimed), { startImmediately: true }), (fiber) => {
-      onTheWay.add(fiber)
-      fiber.addObserver(() => onTheWay.delete(fiber))
+      inFlight.add(fiber)
+      fiber.addObserver(() => inFlight.delete(fiber))
     })
   const pause = Effect.suspend(() =>
     Effect.map(Effect.timeoutOption(Queue.take(woken), pauseMs), (wake) => {
       pauseMs = wake._tag === "Some" ? shortestMs : Math.min(longestMs, pauseMs * 2)
     }),
   )
-  /** One mail, or a pause when there is none. What was claimed is always started: else it would wait for its lease to end. */
+  /** Starts one delivery, or pauses when no mail is due. A claimed mail is always started: otherwise it would wait for its lease to end. */
   const turn = Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
-      yield* restore(places.take(1))
-      const claimed = yield* rows.claim.pipe(Effect.onError(() => places.release(1)))
+      yield* restore(permits.take(1))
+      const claimed = yield* rows.claim.pipe(Effect.onError(() => permits.release(1)))
       if (claimed) return yield* start(claimed)
-      yield* places.release(1)
+      yield* permits.release(1)
       yield* restore(pause)
     }),
   )
@@ -72,12 +72,12 @@ export const makeDispatcher = (
     ),
     Effect.forever,
   )
-  const drain = places
+  const drain = permits
     .take(maxAtOnce)
     .pipe(
       Effect.timeoutOption(stopWithin),
       Effect.andThen(
-        Effect.suspend(() => Effect.forEach([...onTheWay], (fiber) => Fiber.interrupt(fiber))),
+        Effect.suspend(() => Effect.forEach([...inFlight], (fiber) => Fiber.interrupt(fiber))),
       ),
       Effect.asVoid,
     )

@@ -10,7 +10,7 @@ import { type Outgoing, toMessage } from "./message.ts"
 
 const composer = createTransport({ streamTransport: true, buffer: true, newline: "windows" })
 
-/** Sorted by time, and the same for the same mail. */
+/** File names sort by time, and a mail always has the same one. */
 const nameOf = ({ id, createdMs }: Outgoing) =>
   `${new Date(createdMs).toISOString().replaceAll(/[-:]|\.\d+/g, "")}-${id}.eml`
 
@@ -29,7 +29,7 @@ const write = async (folder: string, outgoing: Outgoing, from: Address): Promise
   return file
 }
 
-/** For a deployment without an SMTP server, on a developer's machine: each mail becomes a file that mail programs open. */
+/** For development without an SMTP server: writes each mail to an .eml file, which mail programs open. */
 export const folderDelivery = (folder: string, from: Address, log: Log): Delivery => ({
   deliver: (outgoing) =>
     Effect.tryPromise({
@@ -55,7 +55,7 @@ export const folderDelivery = (folder: string, from: Address, log: Log): Deliver
     ),
 })
 
-/** In production without an SMTP server. The text stays out of the log: it holds a token. */
+/** For production without an SMTP server: drops the mail. Its text is not logged, as it holds a token. */
 export const noDelivery = (log: Log): Delivery => ({
   deliver: ({ mail: { to, subject } }) =>
     Effect.sync(() => {

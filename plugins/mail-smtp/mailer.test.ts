@@ -15,7 +15,7 @@ const secrets = makeSecrets("s")
 const from = { name: "Rakit", address: "no-reply@localhost" }
 const good: Mail = { to: "a@b.co", subject: "Hi", text: "t", html: "<p>h</p>" }
 
-/** What would be sent. */
+/** The mails that would be sent. */
 const queued = (mail: Mail): Mail | undefined => {
   let found: Mail | undefined
   const insert = (_: string, content: string) =>

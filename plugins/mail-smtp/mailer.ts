@@ -9,7 +9,7 @@ const maxSubject = 250
 
 const refuse = (message: string) => new PortError({ port: "mailer", message })
 
-/** A subject is one line, whatever is put into it. */
+/** Replaces line breaks and other control characters, so that the subject stays one line. */
 const oneLine = (text: string): string =>
   text
     .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ")
@@ -23,7 +23,7 @@ const check = ({ to, subject, text, html }: Mail): Effect.Effect<Mail, PortError
   return Effect.succeed({ to, subject: oneLine(subject), text, html })
 }
 
-/** `onQueued` is told at once, before a transaction has committed. */
+/** `onQueued` is called at once, before the transaction commits. */
 export const makeMailer = (rows: OutboxRows, secrets: Secrets, onQueued: () => void): Mailer => ({
   send: (mail, tx) =>
     Effect.gen(function* () {

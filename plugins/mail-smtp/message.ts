@@ -2,14 +2,14 @@ import type { SendMailOptions } from "nodemailer"
 import type { Mail } from "../../core/index.ts"
 import type { Address } from "./address.ts"
 
-/** A mail on its way out. */
+/** A mail to deliver. */
 export interface Outgoing {
   readonly id: string
   readonly mail: Mail
   readonly createdMs: number
 }
 
-/** The Message-ID is that of the row: what is delivered twice, after a crash, can be told to be the same. */
+/** The Message-ID is the id of the row, so that receivers recognize a mail that is delivered twice after a crash. */
 export const toMessage = ({ id, mail, createdMs }: Outgoing, from: Address): SendMailOptions => ({
   from: { ...from },
   to: { name: "", address: mail.to },

@@ -3,19 +3,19 @@ import { join } from "node:path"
 import PostalMime from "postal-mime"
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest"
 import type { FakeLog } from "../../testing/index.ts"
-import { mailOf, openPostOffice } from "./testing/outbox-fixture.ts"
+import { mailOf, openOutboxFixture } from "./testing/outbox-fixture.ts"
 
-let office: Awaited<ReturnType<typeof openPostOffice>>
-const folder = () => join(office.dataDir, "outbox")
+let fixture: Awaited<ReturnType<typeof openOutboxFixture>>
+const folder = () => join(fixture.dataDir, "outbox")
 beforeAll(async () => {
-  office = await openPostOffice()
+  fixture = await openOutboxFixture()
 })
 afterEach(async () => {
   vi.unstubAllEnvs()
-  await office.reset()
+  await fixture.reset()
   rmSync(folder(), { recursive: true, force: true })
 })
-afterAll(() => office?.close())
+afterAll(() => fixture?.close())
 
 const linesOf = (log: FakeLog, count: number) =>
   expect
@@ -23,7 +23,7 @@ const linesOf = (log: FakeLog, count: number) =>
     .toBe(count)
 
 it("without a server each mail becomes a file that mail programs read, and a log line without its text", async () => {
-  const { send, log } = await office.open()
+  const { send, log } = await fixture.open()
   await send(mailOf())
   await linesOf(log, 1)
   const [name] = readdirSync(folder())
@@ -47,13 +47,13 @@ it("without a server each mail becomes a file that mail programs read, and a log
   expect(mail.text?.replaceAll("\r\n", "\n").trim()).toBe(mailOf().text.trim())
   expect(mail.html?.trim()).toBe(mailOf().html)
   expect(raw.toString()).toContain("Content-Type: multipart/alternative")
-  await expect.poll(async () => (await office.rows()).length).toBe(0)
+  await expect.poll(async () => (await fixture.rows()).length).toBe(0)
   expect(readdirSync(folder())).toHaveLength(1)
 })
 
 it("in production a warning is all: no file, no text in the log", async () => {
   vi.stubEnv("NODE_ENV", "production")
-  const { send, log } = await office.open()
+  const { send, log } = await fixture.open()
   await send(mailOf())
   await linesOf(log, 1)
   expect(log.lines[0]).toMatchObject({
@@ -62,13 +62,13 @@ it("in production a warning is all: no file, no text in the log", async () => {
     fields: { to: "user1@example.com", subject: "Verifikasi – mail 1" },
   })
   expect(JSON.stringify(log.lines)).not.toContain("token-1")
-  expect(readdirSync(office.dataDir)).toEqual([])
-  await expect.poll(async () => (await office.rows()).length).toBe(0)
+  expect(readdirSync(fixture.dataDir)).toEqual([])
+  await expect.poll(async () => (await fixture.rows()).length).toBe(0)
 })
 
 it("a folder that can't be written is tried again", async () => {
   writeFileSync(folder(), "in the way")
-  const { send, log } = await office.open()
+  const { send, log } = await fixture.open()
   await send(mailOf())
   await linesOf(log, 1)
   expect(log.lines[0]).toMatchObject({
@@ -76,7 +76,7 @@ it("a folder that can't be written is tried again", async () => {
     fields: { attempts: 1, reason: expect.stringMatching(/EEXIST|ENOTDIR/) },
   })
   rmSync(folder())
-  office.clock.advance(20_000)
-  await expect.poll(() => readdirSync(office.dataDir), { timeout: 10_000 }).toEqual(["outbox"])
+  fixture.clock.advance(20_000)
+  await expect.poll(() => readdirSync(fixture.dataDir), { timeout: 10_000 }).toEqual(["outbox"])
   await expect.poll(() => readdirSync(folder()).length).toBe(1)
 })

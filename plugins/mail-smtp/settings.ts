@@ -4,7 +4,7 @@ import { parseSmtpUrl } from "./smtp-url.ts"
 
 const defaultFrom = "Rakit <no-reply@localhost>"
 
-/** Messages name the rule, never the value: it holds a password. */
+/** Messages name the rule, not the value, which holds a password. */
 const Url = Schema.String.check(
   Schema.makeFilter(
     (text: string) =>
@@ -21,9 +21,9 @@ const From = Schema.String.check(
 )
 
 export const Settings = Schema.Struct({
-  /** `smtp://user:password@host:587` or `smtps://...`. Empty: no mail leaves the deps. */
+  /** `smtp://user:password@host:587` or `smtps://...`. Empty: no mail leaves the server. */
   url: Schema.RedactedFromValue(Url).pipe(Schema.withDecodingDefaultKey(Effect.succeed(""))),
-  /** Who the mails are from; empty: the default. */
+  /** The sender; empty: the default. */
   from: From.annotate({ default: defaultFrom }).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed(defaultFrom)),
   ),

@@ -10,13 +10,13 @@ afterEach(async () => {
   for (const close of closes.splice(0)) await close()
 })
 
-/** Listens on a port of its own and does with each connection what it is told. */
-const listen = async (meet: (socket: Socket) => void) => {
+/** Listens on a port of its own and passes each connection to `onConnection`. */
+const listen = async (onConnection: (socket: Socket) => void) => {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {
     sockets.add(socket)
     socket.on("error", () => {}).on("close", () => sockets.delete(socket))
-    meet(socket)
+    onConnection(socket)
   })
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
   closes.push(async () => {

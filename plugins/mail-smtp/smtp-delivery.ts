@@ -5,12 +5,12 @@ import { type Delivery, DeliveryFailed } from "./delivery.ts"
 import { toMessage } from "./message.ts"
 import type { SmtpServer } from "./smtp-url.ts"
 
-export interface Patience {
-  /** For a connection, a greeting, and each answer. */
+export interface Timeouts {
+  /** For the connection, the greeting, and each reply. */
   readonly silenceMs: number
   readonly attemptMs: number
 }
-const patience: Patience = { silenceMs: 10_000, attemptMs: 30_000 }
+const defaultTimeouts: Timeouts = { silenceMs: 10_000, attemptMs: 30_000 }
 
 interface SmtpError {
   readonly message?: string
@@ -20,10 +20,10 @@ interface SmtpError {
   readonly response?: string
 }
 
-/** What the server says about this mail, not about us. */
-const aboutTheMail = new Set(["MAIL FROM", "RCPT TO", "DATA"])
+/** Commands whose refusal concerns this mail, not this client. */
+const mailCommands = new Set(["MAIL FROM", "RCPT TO", "DATA"])
 
-/** A server may quote the mail, and so its token, in its answer: of that only the codes are told (RFC 5321, RFC 3463). Errors of our own side are told in full. */
+/** A server's reply may quote the mail, and so its token: only its codes are reported (RFC 5321, RFC 3463). Errors of this side are reported in full. */
 export const toFailure = (error: SmtpError): DeliveryFailed => {
   const { code = "", command = "", responseCode, response = "" } = error
   const isAnswer = responseCode !== undefined
@@ -34,15 +34,15 @@ export const toFailure = (error: SmtpError): DeliveryFailed => {
   const isInvalid = !isAnswer && ["EENVELOPE", "EMESSAGE"].includes(code)
   return new DeliveryFailed({
     reason: [said, code && `(${code})`].filter(Boolean).join(" "),
-    isPermanent: isInvalid || (isAnswer && responseCode >= 500 && aboutTheMail.has(command)),
+    isPermanent: isInvalid || (isAnswer && responseCode >= 500 && mailCommands.has(command)),
   })
 }
 
-/** A connection for each mail. Interruption cuts it. */
+/** Opens a connection for each mail. Interruption closes it. */
 export const smtpDelivery = (
   server: SmtpServer,
   from: Address,
-  { silenceMs, attemptMs }: Patience = patience,
+  { silenceMs, attemptMs }: Timeouts = defaultTimeouts,
 ): Delivery => {
   const { host, port, secure, requireTLS, rejectUnauthorized, auth } = server
   const transport = createTransport({

@@ -3,7 +3,7 @@ export interface SmtpServer {
   readonly port: number
   /** TLS from the first byte. */
   readonly secure: boolean
-  /** No mail without STARTTLS. */
+  /** Sends nothing without STARTTLS. */
   readonly requireTLS: boolean
   readonly rejectUnauthorized: boolean
   readonly auth?: { readonly user: string; readonly pass: string }
@@ -18,7 +18,7 @@ const flag = (url: URL, name: string, fallback: boolean): boolean | undefined =>
   return text === "true" || text === "false" ? text === "true" : undefined
 }
 
-/** Nobody listens between us and ourselves, and local servers make their own certificates. */
+/** A loopback connection can't be intercepted, and local servers have self-signed certificates. */
 const isLoopback = (host: string) =>
   host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host)
 
@@ -30,7 +30,7 @@ const decode = (text: string): string | undefined => {
   }
 }
 
-/** Undefined when it names no server, or says something that we would not honour. */
+/** Returns undefined when the URL names no server, or has a part that would be ignored. */
 export const parseSmtpUrl = (text: string): SmtpServer | undefined => {
   if (text.length > 2_000 || !URL.canParse(text)) return undefined
   const url = new URL(text)

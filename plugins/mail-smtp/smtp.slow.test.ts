@@ -3,27 +3,27 @@ import { sql } from "kysely"
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
 import { makeSecrets } from "../../runtime/services/secrets.ts"
 import { openSmtp, smtpError } from "../../testing/smtp.ts"
-import { mailOf, openPostOffice } from "./testing/outbox-fixture.ts"
+import { mailOf, openOutboxFixture } from "./testing/outbox-fixture.ts"
 
-let office: Awaited<ReturnType<typeof openPostOffice>>
+let fixture: Awaited<ReturnType<typeof openOutboxFixture>>
 let smtp: Awaited<ReturnType<typeof openSmtp>>
 beforeAll(async () => {
-  office = await openPostOffice()
+  fixture = await openOutboxFixture()
 })
 afterEach(async () => {
-  await office.reset()
+  await fixture.reset()
   await smtp?.close()
 })
-afterAll(() => office?.close())
+afterAll(() => fixture?.close())
 
 const until = (check: () => unknown) => expect.poll(check, { timeout: 15_000, interval: 10 })
-const rowsLeft = () => until(async () => (await office.rows()).length)
+const rowsLeft = () => until(async () => (await fixture.rows()).length)
 const minutes = 60_000
 
 describe("a mail", () => {
   it("arrives whole: both parts, the sender, a subject that is not ASCII", async () => {
     smtp = await openSmtp()
-    const { send, log } = await office.open({
+    const { send, log } = await fixture.open({
       settings: { url: smtp.url, from: "Rakit Ümlaut <no-reply@rakit.example>" },
     })
     await send({ ...mailOf(), to: "tono+x@example.com" })
@@ -38,30 +38,30 @@ describe("a mail", () => {
     expect(mail.text?.trim()).toBe(mailOf().text.trim())
     expect(mail.html?.trim()).toBe(mailOf().html)
     expect(mail.messageId).toMatch(/^<[0-9a-f-]{36}@rakit\.example>$/)
-    expect(mail.date).toBe(new Date(office.clock.nowMs()).toISOString())
+    expect(mail.date).toBe(new Date(fixture.clock.nowMs()).toISOString())
     expect(raw).toContain("Content-Type: multipart/alternative")
     await rowsLeft().toBe(0)
     expect(log.lines.filter((line) => line.level !== "debug")).toEqual([])
   })
 
-  it("lies sealed in the outbox, and goes only when its transaction commits", async () => {
+  it("is stored encrypted in the outbox, and goes only when its transaction commits", async () => {
     smtp = await openSmtp()
-    const { mailer } = await office.open({ settings: { url: smtp.url } })
-    const rolledBack = office.database.transaction((tx) =>
+    const { mailer } = await fixture.open({ settings: { url: smtp.url } })
+    const rolledBack = fixture.database.transaction((tx) =>
       Effect.andThen(mailer.send(mailOf("never"), tx), Effect.fail("no" as const)),
     )
     expect(await Effect.runPromise(Effect.flip(rolledBack))).toBe("no")
     let stored: string | null | undefined
-    const committed = office.database.transaction((tx) =>
+    const committed = fixture.database.transaction((tx) =>
       Effect.gen(function* () {
         yield* mailer.send(mailOf("later"), tx)
-        const { rows } = yield* office.database.run(() =>
+        const { rows } = yield* fixture.database.run(() =>
           sql<{ content: string }>`SELECT content FROM mail_outbox`.execute(
-            office.database.queries(tx),
+            fixture.database.queries(tx),
           ),
         )
         stored = rows[0]?.content
-        // the dispatcher was woken and finds nothing yet
+        // the dispatcher is awake and finds nothing yet
         yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 50)))
       }),
     )
@@ -82,7 +82,7 @@ describe("a mail", () => {
         done(null, { user: username })
       },
     })
-    const { send } = await office.open({
+    const { send } = await fixture.open({
       settings: { url: smtp.url.replace("//", "//me%40x:p%3Aw@") },
     })
     await send(mailOf())
@@ -96,7 +96,7 @@ describe("trouble", () => {
     smtp = await openSmtp()
     const { port, url } = smtp
     await smtp.close()
-    const { send, log } = await office.open({ settings: { url } })
+    const { send, log } = await fixture.open({ settings: { url } })
     await send(mailOf())
     const warned = () => log.lines.filter((line) => line.message.includes("tried again"))
     await until(() => warned().length).toBe(1)
@@ -104,14 +104,14 @@ describe("trouble", () => {
       attempts: 1,
       reason: expect.stringContaining("ECONNREFUSED"),
     })
-    office.clock.advance(18_000)
+    fixture.clock.advance(18_000)
     await until(() => warned().length).toBe(2)
     const waits = warned().map((line) => line.fields.waitMs as number)
     expect(waits[0]).toBeGreaterThanOrEqual(15_000)
     expect(waits[0]).toBeLessThanOrEqual(18_000)
     expect(waits[1]).toBeGreaterThanOrEqual(60_000)
     smtp = await openSmtp({}, port)
-    office.clock.advance(2 * minutes)
+    fixture.clock.advance(2 * minutes)
     await until(() => smtp.received.length).toBe(1)
     await rowsLeft().toBe(0)
   })
@@ -124,15 +124,15 @@ describe("trouble", () => {
         done(smtpError(451, "4.3.0 try later, token-1 quoted"))
       },
     })
-    const { send, log } = await office.open({ settings: { url: smtp.url } })
-    const startMs = office.clock.nowMs()
+    const { send, log } = await fixture.open({ settings: { url: smtp.url } })
+    const startMs = fixture.clock.nowMs()
     await send(mailOf())
     for (let attempt = 1; attempt <= 6; attempt++) {
       await until(() => log.lines.filter((line) => line.fields.attempts === attempt).length).toBe(1)
       const waitMs = log.lines.find((line) => line.fields.attempts === attempt)?.fields.waitMs as
         | number
         | undefined
-      if (waitMs !== undefined) office.clock.advance(waitMs)
+      if (waitMs !== undefined) fixture.clock.advance(waitMs)
     }
     const last = log.lines.at(-1)
     expect(last).toMatchObject({
@@ -140,10 +140,10 @@ describe("trouble", () => {
       message: "a mail was given up",
       fields: { attempts: 6, reason: "the server answered 451 4.3.0 to RCPT TO (EENVELOPE)" },
     })
-    expect((office.clock.nowMs() - startMs) / minutes).toSatisfy(
+    expect((fixture.clock.nowMs() - startMs) / minutes).toSatisfy(
       (total: number) => total > 60 && total < 75,
     )
-    expect(await office.rows()).toEqual([{ state: "given_up", content: null, attempts: 6 }])
+    expect(await fixture.rows()).toEqual([{ state: "given_up", content: null, attempts: 6 }])
     expect(asked).toBe(6)
     expect(JSON.stringify(log.lines)).not.toContain("token-1")
   })
@@ -165,7 +165,7 @@ describe("trouble", () => {
     ],
   ])("a final no to %s ends it at once", async (command, options) => {
     smtp = await openSmtp(options as never)
-    const { send, log } = await office.open({ settings: { url: smtp.url } })
+    const { send, log } = await fixture.open({ settings: { url: smtp.url } })
     await send(mailOf())
     await until(() => log.lines.filter((line) => line.level === "error").length).toBe(1)
     expect(log.lines.at(-1)?.fields).toMatchObject({
@@ -175,7 +175,7 @@ describe("trouble", () => {
       ),
     })
     expect(JSON.stringify(log.lines)).not.toContain("token-1")
-    expect(await office.rows()).toEqual([{ state: "given_up", content: null, attempts: 1 }])
+    expect(await fixture.rows()).toEqual([{ state: "given_up", content: null, attempts: 1 }])
   })
 
   it("a wrong password says nothing about the mail: it is tried again, and the log has no password", async () => {
@@ -184,7 +184,7 @@ describe("trouble", () => {
       onAuth: (_, __, done) => done(smtpError(535, "5.7.8 bad hunter2")),
       allowInsecureAuth: true,
     })
-    const { send, log } = await office.open({
+    const { send, log } = await fixture.open({
       settings: { url: smtp.url.replace("//", "//me:hunter2@") },
     })
     await send(mailOf())
@@ -198,15 +198,15 @@ describe("trouble", () => {
 
   it("a mail whose deliverer died is taken over when its lease ends", async () => {
     smtp = await openSmtp()
-    const quiet = await office.open({ mode: "command" })
+    const quiet = await fixture.open({ mode: "command" })
     await quiet.send(mailOf())
-    await sql`UPDATE mail_outbox SET attempts = 1, due_at = ${new Date(office.clock.nowMs() + minutes)}`.execute(
-      office.database.queries(),
+    await sql`UPDATE mail_outbox SET attempts = 1, due_at = ${new Date(fixture.clock.nowMs() + minutes)}`.execute(
+      fixture.database.queries(),
     )
-    await office.open({ settings: { url: smtp.url } })
-    await until(async () => (await office.rows())[0]?.attempts).toBe(1)
+    await fixture.open({ settings: { url: smtp.url } })
+    await until(async () => (await fixture.rows())[0]?.attempts).toBe(1)
     expect(smtp.received).toHaveLength(0)
-    office.clock.advance(minutes)
+    fixture.clock.advance(minutes)
     await until(() => smtp.received.length).toBe(1)
   })
 })
@@ -216,7 +216,7 @@ describe("several replicas", () => {
     smtp = await openSmtp()
     const replicas = await Promise.all(
       Array.from({ length: 3 }, async () =>
-        office.open({ settings: { url: smtp.url }, database: await office.openAgain() }),
+        fixture.open({ settings: { url: smtp.url }, database: await fixture.openAgain() }),
       ),
     )
     await Promise.all(Array.from({ length: 120 }, (_, n) => replicas[n % 3]!.send(mailOf(n))))
@@ -228,19 +228,19 @@ describe("several replicas", () => {
 
   it("take over what others wrote, if they can open it", async () => {
     smtp = await openSmtp()
-    const stranger = await office.open({ mode: "command", secrets: makeSecrets("another") })
-    const command = await office.open({ mode: "command" })
+    const stranger = await fixture.open({ mode: "command", secrets: makeSecrets("another") })
+    const command = await fixture.open({ mode: "command" })
     await stranger.send(mailOf("sealed"))
     await command.send(mailOf("open"))
-    const server = await office.open({ settings: { url: smtp.url } })
+    const server = await fixture.open({ settings: { url: smtp.url } })
     await until(() => smtp.received.length).toBe(1)
     expect(smtp.received[0]?.to).toEqual(["useropen@example.com"])
     await rowsLeft().toBe(1)
-    expect((await office.rows()).map(({ state, attempts }) => ({ state, attempts }))).toEqual([
+    expect((await fixture.rows()).map(({ state, attempts }) => ({ state, attempts }))).toEqual([
       { state: "waiting", attempts: 0 },
     ])
     await server.stop()
-    const other = await office.open({
+    const other = await fixture.open({
       settings: { url: smtp.url },
       secrets: makeSecrets("another"),
     })
@@ -258,13 +258,13 @@ describe("several replicas", () => {
         stream.resume()
       },
     })
-    const server = await office.open({ settings: { url: smtp.url } })
+    const server = await fixture.open({ settings: { url: smtp.url } })
     await Promise.all(Array.from({ length: 10 }, (_, n) => server.send(mailOf(n))))
     await until(() => finish.length).toBe(4)
     const stopped = server.stop()
     for (const one of finish.splice(0)) one()
     await stopped
     expect(open).toBe(4)
-    expect(await office.rows()).toHaveLength(6)
+    expect(await fixture.rows()).toHaveLength(6)
   })
 })

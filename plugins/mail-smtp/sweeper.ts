@@ -2,7 +2,7 @@ import { Cause, Effect } from "effect"
 import type { Log } from "../../core/index.ts"
 import type { OutboxRows } from "./outbox-rows.ts"
 
-/** Now and every hour, until it is interrupted. */
+/** Sweeps now and every hour, until it is interrupted. */
 export const sweepHourly = ({ sweep }: Pick<OutboxRows, "sweep">, log: Log): Effect.Effect<never> =>
   sweep.pipe(
     Effect.tap((lost) =>
@@ -11,7 +11,7 @@ export const sweepHourly = ({ sweep }: Pick<OutboxRows, "sweep">, log: Log): Eff
           lost > 0 &&
           log.warn(
             "mail.undecryptable_deleted",
-            "mails were deleted that no server could open; they were sealed with another secret (RAKIT_SECRET_KEY)",
+            "mails were deleted that no server could open; they were encrypted with another secret (RAKIT_SECRET_KEY)",
             { mails: lost },
           ),
       ),

@@ -4,7 +4,7 @@ import { algorithm } from "./key-pair.ts"
 
 export const maxCharacters = 8 * 1024
 
-/** Three parts of base64url; a signature of Ed25519 has 64 bytes. */
+/** Three parts in base64url; an Ed25519 signature has 64 bytes. */
 const form = /^([\w-]+)\.([\w-]+)\.([\w-]{86})$/
 
 const parse = (base64url: string): Json => {
@@ -17,7 +17,7 @@ const parse = (base64url: string): Json => {
   }
 }
 
-/** Says what the signature is for (RFC 8725, section 3.11), so that a session is no receipt for somebody who only has the public keys. */
+/** `typ` names the purpose (RFC 8725, section 3.11), so that nobody who only has the public keys takes a session for a receipt. */
 export const headerOf = (purpose: SigningPurpose, kid: string) => ({
   alg: algorithm,
   kid,
@@ -29,12 +29,12 @@ export interface CompactJws {
   readonly payload: Json
 }
 
-/** What a compact JWS of ours says, before its signature is checked; undefined when it can't be one of ours for this purpose. */
+/** Parses a compact JWS without checking its signature; undefined when it can't be one that this plugin made for this purpose. */
 export const readCompactJws = (jws: unknown, purpose: SigningPurpose): CompactJws | undefined => {
   if (typeof jws !== "string" || jws.length > maxCharacters) return undefined
   const [, head, body, signature] = form.exec(jws) ?? []
   if (head === undefined || body === undefined || signature === undefined) return undefined
-  // the last letter has bits that mean nothing: the same signature must not have several spellings
+  // the last letter has unused bits; only one spelling of a signature is accepted
   if (Buffer.from(signature, "base64url").toString("base64url") !== signature) return undefined
   const header = parse(head)
   if (typeof header !== "object" || header === null || Array.isArray(header)) return undefined

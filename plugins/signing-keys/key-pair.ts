@@ -13,7 +13,7 @@ export interface NewKey {
   /** The thumbprint of the public key (RFC 7638). */
   readonly kid: string
   readonly publicJwk: PublicJwk
-  /** JSON text; to be sealed. */
+  /** JSON text, to be encrypted. */
   readonly privateJwk: string
 }
 
@@ -36,7 +36,7 @@ const importKey = async (jwk: object): Promise<CryptoKey> => {
   return key
 }
 
-/** Only the named members: what else lies in the row must not turn it into another kind of key. */
+/** Takes only these members: others in the row must not turn it into another kind of key. */
 export const importPublic = ({ kty, crv, x }: PublicJwk): Promise<CryptoKey> =>
   importKey({ kty, crv, x })
 

@@ -1,31 +1,31 @@
 import { Effect, Semaphore } from "effect"
 import { PortError, type SigningPurpose } from "../../core/index.ts"
 import { type KeyRow, makeKeyRows } from "./key-rows.ts"
-import { type KeyParts, makeKeyUnlessThere } from "./make-key.ts"
-import { openPrivate, type RingKey, type SigningKey, toRingKey } from "./ring-key.ts"
+import { ensureKey, type KeyRingDeps } from "./make-key.ts"
+import { decryptPrivate, type RingKey, type SigningKey, toRingKey } from "./ring-key.ts"
 import { shareLoad } from "./shared-load.ts"
 
 const reloadGapMs = 1_000
-/** Requests that may wait for an unknown key to be looked up. */
+/** Most requests that wait for an unknown key to be looked up. */
 const maxWaiting = 1_000
 
 export interface KeyRing {
-  /** The key that signs now; a new one where this replica can open none. */
+  /** Returns the key that signs now; makes one when this replica can decrypt none. */
   current(purpose: SigningPurpose): Effect.Effect<SigningKey, PortError>
-  /** An unknown one is looked up in the database; all such requests together cause one look a second. */
+  /** Looks an unknown key up in the database; all such requests together cause one query a second. */
   find(kid: string): Effect.Effect<RingKey | undefined, PortError>
-  /** All accepted keys, the newest first, at most a second old while the database answers. */
+  /** All accepted keys, newest first, at most a second old while the database answers. */
   readonly published: Effect.Effect<readonly RingKey[]>
   readonly load: Effect.Effect<void, PortError>
-  /** Forgets what is needed no more. */
+  /** Deletes private halves and keys that are no longer needed. */
   readonly erase: Effect.Effect<void, PortError>
 }
 
-/** What the rows say, with the keys imported. A row that can't be read must not take the others with it. */
+/** Imports the keys of all rows. A row that can't be read is logged and skipped, so that the other keys still work. */
 const readRows = (
   rows: readonly KeyRow[],
   known: ReadonlyMap<string, RingKey>,
-  { secrets, clock, log }: KeyParts,
+  { secrets, clock, log }: KeyRingDeps,
 ): Effect.Effect<ReadonlyMap<string, RingKey>> => {
   const unreadable = (row: KeyRow, cause: unknown): undefined => {
     log.error("signing_key.unreadable", "a signing key can't be read; its signatures are refused", {
@@ -34,7 +34,7 @@ const readRows = (
     })
   }
   const read = (row: KeyRow) =>
-    toRingKey(row, openPrivate(row, secrets, clock.nowMs()), known.get(row.kid)).catch((cause) =>
+    toRingKey(row, decryptPrivate(row, secrets, clock.nowMs()), known.get(row.kid)).catch((cause) =>
       unreadable(row, cause),
     )
   return Effect.map(
@@ -44,17 +44,17 @@ const readRows = (
 }
 
 /**
- * The keys of all replicas, in memory. States of a key: (none) -> signing (made by a replica that can open no signing one) -> retired (`rotateDays`
+ * The keys of all replicas, in memory. States of a key: (none) -> signing (made by a replica that can decrypt no signing key) -> retired (`rotateDays`
  * later: verifies only, its private half is erased) -> (none: a session key, `sessionGraceMs` later). A receipt key stays retired forever.
  */
-export const makeKeyRing = (parts: KeyParts): KeyRing => {
-  const { clock, log } = parts
-  const rows = makeKeyRows(parts.database)
+export const makeKeyRing = (deps: KeyRingDeps): KeyRing => {
+  const { clock, log } = deps
+  const rows = makeKeyRows(deps.database)
   const making = Semaphore.makeUnsafe(1)
   let keys: ReadonlyMap<string, RingKey> = new Map()
   let waiting = 0
   const load = Effect.gen(function* () {
-    keys = yield* readRows(yield* rows.accepted(clock.nowMs()), keys, parts)
+    keys = yield* readRows(yield* rows.accepted(clock.nowMs()), keys, deps)
   })
   const loads = shareLoad(load, clock, reloadGapMs)
   const signing = (purpose: SigningPurpose) =>
@@ -66,14 +66,13 @@ export const makeKeyRing = (parts: KeyParts): KeyRing => {
     key !== undefined && key.acceptedUntilMs > clock.nowMs() ? key : undefined
   const make = (purpose: SigningPurpose) =>
     Effect.gen(function* () {
-      if (!signing(purpose))
-        yield* Effect.andThen(makeKeyUnlessThere(parts, rows, purpose), loads.now)
+      if (!signing(purpose)) yield* Effect.andThen(ensureKey(deps, rows, purpose), loads.now)
       return (
         signing(purpose) ??
         (yield* new PortError({ port: "signer", message: `no ${purpose} key could be made` }))
       )
     })
-  const look = (kid: string) => {
+  const lookUp = (kid: string) => {
     if (waiting >= maxWaiting) return Effect.succeed(undefined)
     waiting++
     return loads.paced.pipe(
@@ -99,7 +98,7 @@ export const makeKeyRing = (parts: KeyParts): KeyRing => {
         return key ? Effect.succeed(key) : making.withPermits(1)(make(purpose))
       }),
     find: (kid) =>
-      Effect.suspend(() => (keys.has(kid) ? Effect.succeed(accepted(keys.get(kid))) : look(kid))),
+      Effect.suspend(() => (keys.has(kid) ? Effect.succeed(accepted(keys.get(kid))) : lookUp(kid))),
     published: Effect.map(known, () =>
       [...keys.values()].filter((key) => accepted(key) !== undefined),
     ),

@@ -8,8 +8,9 @@ export interface SigningKeyTables {
     readonly kid: string
     readonly purpose: SigningPurpose
     readonly public_jwk: PublicJwk
-    /** Sealed; null once the key signs no more. */
+    /** Encrypted; null once the key no longer signs. */
     readonly private_jwk: string | null
+    /** Id of the key that encrypted `private_jwk`. */
     readonly sealed_by: string
     readonly created_at: Date
     readonly retires_at: Date
@@ -20,12 +21,12 @@ export interface SigningKeyTables {
 export type KeyRow = SigningKeyTables["signing_key"]
 
 export interface KeyRows {
-  /** Those accepted at `nowMs`, the newest first. */
+  /** Rows of keys that are accepted at `nowMs`, newest first. */
   accepted(nowMs: number, tx?: Transaction): Effect.Effect<readonly KeyRow[], PortError>
-  /** Lets no other replica make a key until `tx` ends. */
+  /** Keeps other replicas from making a key until `tx` ends. */
   lock(tx: Transaction): Effect.Effect<void, PortError>
   insert(row: KeyRow, tx: Transaction): Effect.Effect<void, PortError>
-  /** Forgets the private halves of keys that sign no more, and keys that are accepted no more. */
+  /** Erases the private halves of keys that no longer sign, and deletes keys that are no longer accepted. */
   erase(nowMs: number): Effect.Effect<void, PortError>
 }
 

@@ -9,13 +9,13 @@ import {
 } from "../../core/index.ts"
 import { makeKeyPair } from "./key-pair.ts"
 import type { KeyRow, KeyRows } from "./key-rows.ts"
-import { openPrivate } from "./ring-key.ts"
+import { decryptPrivate } from "./ring-key.ts"
 
-/** Tokens of a session live for 24 hours; the rest is for clocks that differ. */
+/** Session tokens are valid for 24 hours; one hour is for clocks that differ. */
 export const sessionGraceMs = 25 * 60 * 60_000
 const dayMs = 24 * 60 * 60_000
 
-export interface KeyParts {
+export interface KeyRingDeps {
   readonly database: Database
   readonly clock: Clock
   readonly secrets: Secrets
@@ -24,7 +24,7 @@ export interface KeyParts {
 }
 
 const newRow = (
-  { clock, secrets, rotateDays }: KeyParts,
+  { clock, secrets, rotateDays }: KeyRingDeps,
   purpose: SigningPurpose,
 ): Effect.Effect<KeyRow, PortError> =>
   Effect.gen(function* () {
@@ -47,30 +47,30 @@ const newRow = (
     }
   })
 
-/** Makes a key unless there is one that this replica can sign with. One replica at a time looks and inserts, so that those with the same secret share the new key. */
-export const makeKeyUnlessThere = (
-  parts: KeyParts,
+/** Makes a key unless there is one that this replica can sign with. A lock lets one replica at a time check and insert, so that replicas with the same secret share the new key. */
+export const ensureKey = (
+  deps: KeyRingDeps,
   rows: KeyRows,
   purpose: SigningPurpose,
 ): Effect.Effect<void, PortError> =>
-  parts.database.transaction((tx) =>
+  deps.database.transaction((tx) =>
     Effect.gen(function* () {
       yield* rows.lock(tx)
-      const nowMs = parts.clock.nowMs()
+      const nowMs = deps.clock.nowMs()
       const there = (yield* rows.accepted(nowMs, tx)).filter((row) => row.purpose === purpose)
-      if (there.some((row) => openPrivate(row, parts.secrets, nowMs) !== undefined)) return
-      const row = yield* newRow(parts, purpose)
+      if (there.some((row) => decryptPrivate(row, deps.secrets, nowMs) !== undefined)) return
+      const row = yield* newRow(deps, purpose)
       yield* rows.insert(row, tx)
       const stranger = there.find(
-        (other) => other.retires_at.getTime() > nowMs && other.sealed_by !== parts.secrets.keyId,
+        (other) => other.retires_at.getTime() > nowMs && other.sealed_by !== deps.secrets.keyId,
       )
       const fields = { purpose, kid: row.kid, signsUntil: row.retires_at.toISOString() }
       if (stranger)
-        parts.log.warn(
+        deps.log.warn(
           "signing_key.created_beside_unreadable",
-          "a signing key was made beside one that is sealed with another secret; give all servers the same RAKIT_SECRET_KEY to share one",
+          "a signing key was made beside one that is encrypted with another secret; give all servers the same RAKIT_SECRET_KEY to share one",
           fields,
         )
-      else parts.log.info("signing_key.created", "a signing key was made", fields)
+      else deps.log.info("signing_key.created", "a signing key was made", fields)
     }),
   )

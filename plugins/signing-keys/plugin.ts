@@ -18,7 +18,7 @@ export const plugin = definePlugin<Settings>({
   name: "signing-keys",
   api: 1,
   about:
-    "Signs sessions and receipts with Ed25519 keys that lie in the database and rotate; serves /.well-known/jwks.json.",
+    "Signs sessions and receipts with Ed25519 keys that are stored in the database and rotate; serves /.well-known/jwks.json.",
   settings: Settings,
   needs: [Tokens.database, Tokens.clock, Tokens.log, Tokens.secrets, Tokens.deployment],
   provides: [Tokens.signer, Tokens.endpoints],

@@ -3,26 +3,26 @@ import type { Secrets, SigningPurpose } from "../../core/index.ts"
 import { importPrivate, importPublic, type PublicJwk } from "./key-pair.ts"
 import type { KeyRow } from "./key-rows.ts"
 
-/** A key in memory. */
+/** An imported key. */
 export interface RingKey {
   readonly kid: string
   readonly purpose: SigningPurpose
   readonly publicJwk: PublicJwk
   readonly verifyKey: CryptoKey
-  /** Only where this replica can open it, and it has not retired. */
+  /** Undefined when this replica can't decrypt it, or the key has retired. */
   readonly signKey: CryptoKey | undefined
   readonly retiresMs: number
   readonly acceptedUntilMs: number
 }
 export type SigningKey = RingKey & { readonly signKey: CryptoKey }
 
-/** The private half, where this replica can open it and it still signs. */
-export const openPrivate = (row: KeyRow, secrets: Secrets, nowMs: number): string | undefined =>
+/** Returns the private half; undefined when this replica can't decrypt it, or the key has retired. */
+export const decryptPrivate = (row: KeyRow, secrets: Secrets, nowMs: number): string | undefined =>
   row.private_jwk !== null && row.sealed_by === secrets.keyId && row.retires_at.getTime() > nowMs
     ? secrets.decrypt(row.private_jwk)
     : undefined
 
-/** `known`: the same key as it was read before, so that nothing is imported twice. */
+/** `known` is the same key from an earlier load, so that nothing is imported twice. */
 export const toRingKey = async (
   row: KeyRow,
   privateJwk: string | undefined,

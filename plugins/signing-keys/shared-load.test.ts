@@ -6,7 +6,7 @@ import { shareLoad } from "./shared-load.ts"
 
 const gapMs = 1_000
 
-/** Loads that end when told; `waitMs` moves both clocks. */
+/** Loads that end when the test ends them; `waitMs` advances both clocks. */
 const open = async () => {
   const services = await Effect.runPromise(
     Layer.build(TestClock.layer()).pipe(Scope.provide(Scope.makeUnsafe())),
@@ -22,7 +22,7 @@ const open = async () => {
   const fork = <A, E>(effect: Effect.Effect<A, E>) => Effect.runForkWith(services)(effect)
   const loadsBegun = (count: number) => expect.poll(() => ends.length).toBe(count)
   const waitMs = async (ms: number) => {
-    // a fiber that was just let through has to be asleep before the time moves
+    // a fiber that was just let through must be asleep before the clocks advance
     for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate)
     clock.advance(ms)
     await Effect.runPromiseWith(services)(TestClock.adjust(ms))

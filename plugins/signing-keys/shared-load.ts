@@ -2,15 +2,15 @@ import { Effect, Exit, Semaphore } from "effect"
 import type { Clock } from "../../core/index.ts"
 
 export interface SharedLoad<E> {
-  /** A load that begins after this was asked for; those who wait for the same one share it. */
+  /** A load that begins after the request; requests that wait for the same load share it. */
   readonly now: Effect.Effect<void, E>
-  /** The same, but not sooner than `minGapMs` after the last one began. */
+  /** The same, but at least `minGapMs` after the last load began. */
   readonly paced: Effect.Effect<void, E>
   /** A load only if the last one is older than `minGapMs`. */
   readonly ifOld: Effect.Effect<void, E>
 }
 
-/** One load at a time. However many ask, `paced` and `ifOld` load at most once in `minGapMs`. */
+/** One load at a time. However many requests there are, `paced` and `ifOld` load at most once in `minGapMs`. */
 export const shareLoad = <E>(
   load: Effect.Effect<void, E>,
   clock: Clock,
@@ -34,7 +34,7 @@ export const shareLoad = <E>(
         Effect.gen(function* () {
           if (begun > seen) return yield* last
           if (pace() > 0) yield* Effect.sleep(pace())
-          // one that leaves half-way would leave the others without an outcome
+          // an interruption would leave the other requests without a result
           return yield* Effect.uninterruptible(loadNow)
         }),
       )

@@ -4,7 +4,7 @@ import type { KeyRing } from "./key-ring.ts"
 
 const hourMs = 60 * 60_000
 
-/** Sees that there is a key for each purpose, so that it is published before somebody needs it; then reads what the others made and forgets what is over. */
+/** Loads the keys of all replicas, makes those that are missing, so that they are published before they are needed, and erases those that are over. */
 export const renewKeys = (ring: KeyRing) =>
   Effect.gen(function* () {
     yield* ring.load
@@ -13,7 +13,7 @@ export const renewKeys = (ring: KeyRing) =>
     yield* ring.erase
   })
 
-/** Every hour, or up to a tenth of one later, so that replicas that started together don't all come at once. */
+/** Renews every hour, up to a tenth of an hour later: replicas that started together don't all do it at once. */
 export const renewHourly = (ring: KeyRing, log: Log, random: () => number): Effect.Effect<never> =>
   Effect.suspend(() => Effect.sleep(hourMs * (1 + random() / 10))).pipe(
     Effect.andThen(renewKeys(ring)),

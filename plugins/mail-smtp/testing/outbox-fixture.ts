@@ -19,7 +19,7 @@ import { fakeClock, fakeLog, fakeMetrics } from "../../../testing/index.ts"
 import { openTestDatabase } from "../../../testing/postgres.ts"
 import { plugin } from "../plugin.ts"
 
-export interface OfficeOptions {
+export interface ReplicaOptions {
   readonly settings?: { readonly url?: string; readonly from?: string }
   readonly mode?: Deployment["mode"]
   readonly secrets?: Secrets
@@ -33,8 +33,8 @@ export const mailOf = (n: number | string = 1): Mail => ({
   html: `<p>Halo <b>${n}</b> 👋</p>`,
 })
 
-/** Replicas of the plugin over one database, with one clock. */
-export const openPostOffice = async () => {
+/** Opens replicas of the plugin on one database, with one clock. */
+export const openOutboxFixture = async () => {
   const test = await openTestDatabase()
   await Effect.runPromise(test.database.migrate(plugin.name, plugin.migrations ?? {}))
   const clock = fakeClock()
@@ -45,7 +45,7 @@ export const openPostOffice = async () => {
     mode = "server",
     secrets = makeSecrets("shared"),
     database = test.database,
-  }: OfficeOptions = {}) => {
+  }: ReplicaOptions = {}) => {
     const container = root.createChildContainer()
     const log = fakeLog()
     provide(container, Tokens.database, database)

@@ -17,7 +17,7 @@ export interface ReplicaOptions {
   readonly rotateDays?: number
 }
 
-/** Servers over one empty database, each with a ring of its own. */
+/** Opens replicas on one empty database, each with a key ring of its own. */
 export const openReplicas = async () => {
   const test = await openTestDatabase()
   await Effect.runPromise(test.database.migrate("signing-keys", migrations))
