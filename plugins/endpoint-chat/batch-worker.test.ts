@@ -11,7 +11,7 @@ interface Line {
   readonly body: Json
 }
 
-// the second interpreter of an endpoint: twenty lines, no HTTP
+// an endpoint's second interpreter, in twenty lines and without HTTP
 const runBatch = (fixture: CallPathFixture, endpoint: Endpoint, jsonl: string) =>
   Effect.gen(function* () {
     const output: string[] = []
@@ -89,7 +89,7 @@ it("the chat endpoint runs in a batch worker, without HTTP, at half the price", 
     error: { code: "unsupported_parameter", param: "stream" },
   })
 
-  // a streamed line was admitted, gave its hold back, and never reached the model
+  // the streamed line was admitted, its hold was released, and it never reached the model
   expect(
     fixture.billing.calls.map(({ state, costMicros, request }) => [
       request.requestId,

@@ -40,7 +40,7 @@ const callDelta = (event: ToolCallEvent): Delta => ({
   ],
 })
 
-/** The chunks of one event. `usage` is asked for after the end only; undefined: the client wants none. */
+/** Returns the chunks of one event. `usage` is called after the last event only; undefined when the client wants no usage. */
 const chunksOf = (
   heading: Heading,
   event: ChatEvent,
@@ -68,8 +68,8 @@ const chunksOf = (
 }
 
 /**
- * Events as the chunks of the stream. The role comes with the model's first event, not before:
- * what fails until then can still be answered with an HTTP status.
+ * Encodes events as the chunks of the stream. The chunk with the role waits for the model's first event:
+ * a failure before it can still be answered with an HTTP status.
  */
 export const toChunks = <E, R>(
   heading: Heading,

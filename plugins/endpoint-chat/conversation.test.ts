@@ -21,7 +21,7 @@ const message: fc.Arbitrary<ChatMessage> = fc.oneof(
   ),
 )
 
-/** The rule once more, by cutting the conversation into turns. */
+/** The same rule in another form: the conversation is cut into turns. */
 const fits = (messages: readonly ChatMessage[]): boolean => {
   if (messages.length === 0) return true
   const [turn, ...rest] = messages
@@ -34,7 +34,7 @@ const fits = (messages: readonly ChatMessage[]): boolean => {
   return turn?.role !== "tool" && same && fits(rest.slice(answers.length))
 }
 
-/** A conversation that fits, from what was drawn. */
+/** Makes a valid conversation of what was drawn. */
 const mended = (messages: readonly ChatMessage[]): readonly ChatMessage[] =>
   messages
     .filter(({ role }) => role !== "tool")

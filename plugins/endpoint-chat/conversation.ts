@@ -39,7 +39,7 @@ const wrongAnswer = (
   return answered.has(id) ? "is answered already" : undefined
 }
 
-/** Each call of an assistant is answered once, by the tool messages right behind it, and they answer nothing else. Says what is wrong first. */
+/** Each tool call of an assistant is answered once, by the tool messages right after it, and they answer nothing else. Returns the first problem. */
 export const conversationProblem = (messages: readonly ChatMessage[]): Problem | undefined => {
   let turn: ChatMessage | undefined
   let turnAt = 0

@@ -16,9 +16,9 @@ import { finishOf, type Heading, toCompletion, usageNow } from "./reply-encoding
 import { ChatChunk, ChatCompletion } from "./reply-schema.ts"
 import { toRequest } from "./request-decoding.ts"
 import { ChatBody } from "./request-schema.ts"
-import { tidyCalls } from "./tool-call-deltas.ts"
+import { normalizeToolCalls } from "./tool-call-deltas.ts"
 
-export interface ChatEndpointParts {
+export interface ChatEndpointDeps {
   readonly catalogue: Catalogue
   readonly clock: Clock
   readonly ids: Ids
@@ -47,7 +47,7 @@ const streamed = (call: Call<ChatBody>, heading: Heading, events: Events): Reply
   return { status: 200, events: toChunks(heading, events, usage) }
 }
 
-/** How many tokens the answer may have: what the request asks for, up to the model's limit, or the model's default. */
+/** Returns the answer's token limit: what the request asks for, up to the model's limit, or the model's default. */
 const maxTokensOf = (body: ChatBody, entry: ModelEntry): Effect.Effect<number, ApiError> => {
   const asked = body.max_tokens ?? body.max_completion_tokens
   if (asked == null) return Effect.succeed(Math.min(entry.defaultMaxTokens, entry.maxOutputTokens))
@@ -64,7 +64,7 @@ const maxTokensOf = (body: ChatBody, entry: ModelEntry): Effect.Effect<number, A
 
 type Block = Exclude<NonNullable<ChatBody["messages"][number]["content"]>, string>[number]
 
-/** The path of the first image. */
+/** Returns the path of the first image block. */
 const imageIn = (body: ChatBody): string | undefined => {
   for (const [m, { content }] of body.messages.entries())
     if (Array.isArray(content)) {
@@ -74,7 +74,7 @@ const imageIn = (body: ChatBody): string | undefined => {
   return undefined
 }
 
-/** 400 `unsupported_parameter` for what is in the contract but not served yet: images. Nothing is ever dropped silently. */
+/** Fails with 400 `unsupported_parameter` for what the API has but this server does not serve yet: images. Nothing is dropped silently. */
 const refuseUnsupported = (body: ChatBody): Effect.Effect<void, ApiError> =>
   Effect.suspend(() => {
     const param = imageIn(body)
@@ -88,7 +88,7 @@ const refuseUnsupported = (body: ChatBody): Effect.Effect<void, ApiError> =>
   })
 
 const plan = (
-  { catalogue, clock, ids }: ChatEndpointParts,
+  { catalogue, clock, ids }: ChatEndpointDeps,
   call: Call<ChatBody>,
 ): Effect.Effect<Plan, ApiError> =>
   Effect.gen(function* () {
@@ -104,7 +104,7 @@ const plan = (
         created: Math.floor(clock.nowMs() / 1000),
         model: entry.id,
       }
-      const events = tidyCalls(run, () => ids.make("call_"))
+      const events = normalizeToolCalls(run, () => ids.make("call_"))
       return body.stream === true
         ? Effect.succeed(streamed(call, heading, events))
         : whole(call, heading, events)
@@ -112,7 +112,7 @@ const plan = (
     return { bound: { [entry.id]: bound }, run: answer }
   })
 
-export const makeChatEndpoint = (parts: ChatEndpointParts) =>
+export const makeChatEndpoint = (deps: ChatEndpointDeps) =>
   defineEndpoint<ChatBody>({
     id: "chat.completions",
     summary: "Answers a conversation, whole or as a stream of chunks.",
@@ -125,5 +125,5 @@ export const makeChatEndpoint = (parts: ChatEndpointParts) =>
     event: ChatChunk,
     creates: true,
     batchable: true,
-    plan: (call) => plan(parts, call),
+    plan: (call) => plan(deps, call),
   })

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { isLongerThan } from "../../core/characters.ts"
 import type { Json } from "../../core/json.ts"
 
-/** What one JSON Schema of a request may measure. What its keywords may be is the model's matter. */
+/** The size limits of a JSON Schema in a request. Which keywords are allowed is up to the model. */
 export const schemaLimits = {
   characters: 512 * 1024,
   levels: 64,
@@ -13,7 +13,7 @@ export const schemaLimits = {
 const isObject = (value: Json): value is Readonly<Record<string, Json>> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** The text of a schema, in UTF-16 units. */
+/** Returns the length of the schema as JSON, in UTF-16 units. */
 export const lengthOf = (schema: Json): number => JSON.stringify(schema)?.length ?? 0
 
 const count = (most: number): string => most.toLocaleString("en")

@@ -29,7 +29,7 @@ const Blocks = Schema.Array(
   .check(Schema.isMinLength(1, { message: "must hold at least one content block" }))
   .check(Schema.isMaxLength(1_000, { message: "must hold at most 1,000 content blocks" }))
 
-// ids and names may come from another service, so they need not look like ours
+// ids and names may come from another service, so they may have any form
 const label = Schema.NonEmptyString.check(atMostCharacters(256))
 
 const ToolCall = Schema.Struct({

@@ -4,15 +4,15 @@ import type { ChatEvent, FinishReason, TokenLogprob } from "../../core/ports/mod
 import { noUsage } from "../../core/usage.ts"
 import type { AnsweredCall, ChatCompletion, ChatUsage, Logprobs } from "./reply-schema.ts"
 
-/** What the one completion, or all chunks of one answer, share. */
+/** The fields that a completion, or all chunks of one answer, share. */
 export interface Heading {
   readonly id: string
-  /** Unix s */
+  /** In Unix seconds. */
   readonly created: number
   readonly model: string
 }
 
-/** What the meter of the call has read so far, and what that costs. */
+/** Returns what the call has used so far, and its cost. */
 export const usageNow = (call: Pick<Call<unknown>, "used" | "cost">, model: string): ChatUsage => {
   const used = call.used()
   const usage = used[model] ?? noUsage
@@ -56,7 +56,7 @@ const toCalls = (events: readonly ChatEvent[]): readonly AnsweredCall[] => {
 export const finishOf = (events: readonly ChatEvent[]): FinishReason | undefined =>
   only(events, "finish").at(-1)?.reason
 
-/** All events of an answer as one completion. `content` is null only when there are tool calls and no text. */
+/** Encodes all events of an answer as one completion. `content` is null only when there are tool calls and no text. */
 export const toCompletion = (
   heading: Heading,
   events: readonly ChatEvent[],

@@ -13,7 +13,7 @@ const stopText = Schema.String.check(Schema.isMinLength(1, { message: "must not 
   atMostCharacters(1_000),
 )
 
-// checks on the keys of a Record's schema would drop the others in silence
+// a check in the Record's key schema would silently drop the keys that fail it
 const keys = (fits: RegExp, why: string, most: number) =>
   Schema.makeFilter((value: object) => {
     const names = Object.keys(value)
@@ -116,6 +116,6 @@ const consistent = Schema.makeFilter((body: typeof Fields.Type) => {
   return toolsProblem(body) ?? conversationProblem(body.messages)
 })
 
-/** Body of `POST /v1/chat/completions`. An explicit null is as if absent; unknown fields are ignored. */
+/** The body of `POST /v1/chat/completions`. An explicit null counts as absent; unknown fields are ignored. */
 export const ChatBody = Fields.check(consistent).annotate({ identifier: "ChatCompletionRequest" })
 export type ChatBody = typeof ChatBody.Type

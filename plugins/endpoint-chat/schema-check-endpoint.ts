@@ -12,8 +12,7 @@ const Keyword = Schema.Struct({
   path: Schema.String.annotate({ description: "JSON pointer: `/properties/age/minimum`." }),
   keyword: Schema.String,
   verdict: Schema.Literals(["enforced", "annotation", "refused"]).annotate({
-    description:
-      "`annotation`: it is told to nobody and changes nothing. `refused`: strict requests are 400.",
+    description: "`annotation`: it changes nothing. `refused`: strict requests are 400.",
   }),
   reason: Schema.optionalKey(Schema.String).annotate({
     description: "Why it is refused, or what of it is kept.",
@@ -48,7 +47,7 @@ const toWire = ({
   ...(error !== undefined && { error }),
 })
 
-/** `checker` is asked with every call: a deployment may have none. */
+/** `checker` is called with every request: a deployment may have no schema checker. */
 export const makeSchemaCheckEndpoint = (checker: () => SchemaChecker | undefined) =>
   defineEndpoint<typeof Body.Type>({
     id: "schemas.check",

@@ -4,18 +4,18 @@ import { expect, it } from "vitest"
 import type { ChatEvent } from "../../core/ports/model.ts"
 import { runs } from "../../testing/property.ts"
 import { toCompletion } from "./reply-encoding.ts"
-import { tidyCalls } from "./tool-call-deltas.ts"
+import { normalizeToolCalls } from "./tool-call-deltas.ts"
 
 type ToolCallEvent = Extract<ChatEvent, { type: "toolCall" }>
 
 const tidy = (events: readonly ChatEvent[]) => {
   let made = 0
   return Effect.runPromise(
-    Stream.runCollect(tidyCalls(Stream.fromIterable(events), () => `made_${++made}`)),
+    Stream.runCollect(normalizeToolCalls(Stream.fromIterable(events), () => `made_${++made}`)),
   )
 }
 
-/** Text in pieces, some empty. */
+/** Pieces of text, some of them empty. */
 const cut = (text: string, cuts: readonly number[]): readonly string[] => {
   const places = [
     0,

@@ -4,8 +4,8 @@ import type { ChatEvent } from "../../core/ports/model.ts"
 type ToolCallEvent = Extract<ChatEvent, { type: "toolCall" }>
 
 /**
- * One call while it arrives. unnamed -> (its name came) named -> (arguments with something else than spaces came) open.
- * `held`: arguments that came too early.
+ * A tool call while it arrives. States: unnamed -> named (its name has come) -> open (arguments other than white space have come).
+ * `held`: arguments that came too early to be sent.
  */
 interface Draft {
   state: "unnamed" | "named" | "open"
@@ -31,7 +31,7 @@ const advance = (
       argumentsDelta: "",
     })
   }
-  // clients parse the arguments as they grow, and spaces alone are no beginning of a document
+  // clients parse the arguments as they grow, and white space alone does not begin a document
   if (draft.state === "named" && draft.held.trim() !== "") draft.state = "open"
   if (draft.state === "open" && draft.held !== "") {
     out.push({ type: "toolCall", index: event.index, argumentsDelta: draft.held })
@@ -40,7 +40,7 @@ const advance = (
   return out
 }
 
-const step = (
+const normalize = (
   drafts: Map<number, Draft>,
   event: ChatEvent,
   makeId: () => string,
@@ -57,14 +57,17 @@ const step = (
   return advance(draft, event, makeId)
 }
 
-/** Whatever pieces a model makes: the first event of a call has id and name and no arguments, the others have arguments only; and calls end with `tool_calls`. */
-export const tidyCalls = <E, R>(
+/**
+ * Normalizes the tool call events of any model: the first event of a call has id, name and no arguments, the others
+ * have arguments only, and an answer with calls finishes with `tool_calls`.
+ */
+export const normalizeToolCalls = <E, R>(
   events: Stream.Stream<ChatEvent, E, R>,
   makeId: () => string,
 ): Stream.Stream<ChatEvent, E, R> =>
   events.pipe(
     Stream.mapAccum(
       () => new Map<number, Draft>(),
-      (drafts, event) => [drafts, step(drafts, event, makeId)] as const,
+      (drafts, event) => [drafts, normalize(drafts, event, makeId)] as const,
     ),
   )

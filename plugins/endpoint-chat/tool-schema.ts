@@ -3,7 +3,7 @@ import { atMostCharacters } from "../../core/characters.ts"
 import { optional } from "../../core/decode.ts"
 import { lengthOf, ParametersSchema } from "./json-schema-limits.ts"
 
-/** Of tools and response formats. */
+/** The name of a tool or a response format. */
 export const Name = Schema.String.check(
   Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/, { message: "must be 1 to 64 letters, digits, _ or -" }),
 )
@@ -42,11 +42,11 @@ export const ToolChoice = Schema.Union([
   Schema.Struct({ type: Schema.Literal("function"), function: Schema.Struct({ name: Name }) }),
 ]).annotate({
   identifier: "ToolChoice",
-  description: "`auto` unless told. `required`: at least one call; by name: a call of that tool.",
+  description: "`auto` by default. `required`: at least one call; by name: a call of that tool.",
 })
 export type ToolChoice = typeof ToolChoice.Type
 
-/** What is wrong with tools and choice together. */
+/** Returns the first problem of `tools` and `tool_choice` together. */
 export const toolsProblem = (body: {
   readonly tools?: Tools | null
   readonly tool_choice?: ToolChoice | null

@@ -6,12 +6,12 @@ import { toReply } from "./reply-encoding.ts"
 import { readItems } from "./request-decoding.ts"
 import { EmbeddingsBody, EmbeddingsReply } from "./schema.ts"
 
-export interface EmbeddingsEndpointParts {
+export interface EmbeddingsEndpointDeps {
   readonly catalogue: Catalogue
 }
 
 const plan = (
-  { catalogue }: EmbeddingsEndpointParts,
+  { catalogue }: EmbeddingsEndpointDeps,
   call: Call<EmbeddingsBody>,
 ): Effect.Effect<Plan, ApiError> =>
   Effect.gen(function* () {
@@ -36,7 +36,7 @@ const plan = (
     return { bound: { [entry.id]: bound }, run: answer }
   })
 
-export const makeEmbeddingsEndpoint = (parts: EmbeddingsEndpointParts) =>
+export const makeEmbeddingsEndpoint = (deps: EmbeddingsEndpointDeps) =>
   defineEndpoint<EmbeddingsBody>({
     id: "embeddings",
     summary: "Texts and images as vectors of one space.",
@@ -48,5 +48,5 @@ export const makeEmbeddingsEndpoint = (parts: EmbeddingsEndpointParts) =>
     reply: EmbeddingsReply,
     creates: true,
     batchable: true,
-    plan: (call) => plan(parts, call),
+    plan: (call) => plan(deps, call),
   })

@@ -9,7 +9,7 @@ const maxImageBytes = 20 * megabyte
 const startsWith = (bytes: Uint8Array, text: string, at = 0) =>
   [...text].every((char, i) => bytes[at + i] === char.charCodeAt(0))
 
-/** The first bytes that the formats have (their specifications call them signatures). */
+/** The formats' signatures: their first bytes. */
 const formats: readonly {
   readonly mediaType: string
   readonly fits: (bytes: Uint8Array) => boolean
@@ -29,13 +29,16 @@ const formats: readonly {
 export const mediaTypeOf = (bytes: Uint8Array): string | undefined =>
   formats.find(({ fits }) => fits(bytes))?.mediaType
 
-/** Strict base64 of RFC 4648, section 4: no other characters, padded. Searches for a wrong one, as a match of megabytes overflows the stack of the regex engine. */
+/**
+ * Strict base64 of RFC 4648, section 4: padded, no other characters. Searches for a wrong character, as matching
+ * megabytes overflows the stack of the regex engine.
+ */
 const isBase64 = (text: string) => {
   const padding = text.endsWith("==") ? 2 : Number(text.endsWith("="))
   return text.length % 4 === 0 && !/[^A-Za-z0-9+/]/.test(text.slice(0, text.length - padding))
 }
 
-/** Which field holds the image, and what it holds. */
+/** Returns the field that holds the image, and its text. */
 const source = (
   item: ImageItem,
 ): { readonly field: string; readonly text: string; readonly isUri: boolean } => {
@@ -45,8 +48,8 @@ const source = (
     : { field: "image_url.url", text: item.image_url.url, isUri: true }
 }
 
-/** `data:<type>;base64,<data>` -> its data. The declared type is not believed. */
-const payload = (uri: string): string | undefined => {
+/** Returns the data of `data:<type>;base64,<data>`. The declared type is ignored. */
+const dataOf = (uri: string): string | undefined => {
   const comma = uri.slice(0, 256).indexOf(",")
   return comma > 0 && /^data:[^,]*;base64$/i.test(uri.slice(0, comma))
     ? uri.slice(comma + 1)
@@ -55,7 +58,7 @@ const payload = (uri: string): string | undefined => {
 
 const read = (item: ImageItem): Part | string => {
   const { text, isUri } = source(item)
-  const base64 = isUri ? payload(text) : text
+  const base64 = isUri ? dataOf(text) : text
   if (base64 === undefined) return "must be a data URI in base64; images are not fetched"
   if ((base64.length / 4) * 3 > maxImageBytes + 2) return "must have at most 20 MB"
   if (!isBase64(base64)) return "is not valid base64"
@@ -67,11 +70,11 @@ const read = (item: ImageItem): Part | string => {
     : { type: "media", mediaType, bytes }
 }
 
-/** The bytes of an image item at `path` (`input[3]`), or 400 with the field as `param`. */
+/** Returns the bytes of the image item at `path` (`input[3]`), or fails with 400 and the field as `param`. */
 export const toMedia = (item: ImageItem, path: string): Effect.Effect<Part, ApiError> =>
   Effect.suspend(() => {
-    const found = read(item)
-    if (typeof found !== "string") return Effect.succeed(found)
+    const result = read(item)
+    if (typeof result !== "string") return Effect.succeed(result)
     const param = `${path}.${source(item).field}`
-    return Effect.fail(apiError("invalid_request_error", `${param}: ${found}`, { param }))
+    return Effect.fail(apiError("invalid_request_error", `${param}: ${result}`, { param }))
   })

@@ -8,7 +8,7 @@ import { noUsage } from "../../core/usage.ts"
 import type { ReadItem } from "./request-decoding.ts"
 import type { EmbeddingsBody, EmbeddingsReply } from "./schema.ts"
 
-/** The first `dimensions` numbers, scaled to Euclidean norm 1. A prefix of zeros has no direction and stays as it is. */
+/** Returns the first `dimensions` numbers, scaled to Euclidean norm 1. A prefix of zeros has no direction and stays zero. */
 export const shorten = (vector: Float32Array, dimensions: number): Float32Array => {
   if (dimensions >= vector.length) return vector
   const prefix = vector.slice(0, dimensions)
@@ -19,7 +19,7 @@ export const shorten = (vector: Float32Array, dimensions: number): Float32Array 
 
 const littleEndian = endianness() === "LE"
 
-/** Little-endian float32, as the official client reads it. */
+/** Encodes as base64 of little-endian float32, which the official client decodes. */
 export const toBase64 = (vector: Float32Array): string => {
   const bytes = Buffer.from(vector.slice().buffer)
   return (littleEndian ? bytes : bytes.swap32()).toString("base64")
@@ -54,7 +54,7 @@ const toUsage = (
   }
 }
 
-/** The reply in the order of the input, whatever the order of the events. */
+/** Returns the reply in the order of the input, whatever the order of the events. */
 export const toReply = (
   call: Call<EmbeddingsBody>,
   model: string,

@@ -9,7 +9,7 @@ const maxCharacters = 10_000
 
 export interface ReadItem {
   readonly part: Part
-  /** Cut here, before the model sees it. */
+  /** Whether it was truncated here, before the model. */
   readonly cut: boolean
 }
 
@@ -33,7 +33,7 @@ const toText = (
   return Effect.succeed({ part: { type: "text", text: kept }, cut: true })
 }
 
-/** The items of the input, in order; fails with the first that is wrong. */
+/** Returns the items of the input, in order; fails with the first wrong one. */
 export const readItems = (body: EmbeddingsBody): Effect.Effect<readonly ReadItem[], ApiError> => {
   const { input, instruction } = body
   const truncate = body.truncate ?? "END"

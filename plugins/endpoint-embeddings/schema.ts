@@ -36,7 +36,7 @@ const fewEnough = Schema.makeFilter((items: readonly Item[]) => {
   return items.length - texts <= maxImages || `must hold at most ${maxImages} images`
 })
 
-/** Body of `POST /v1/embeddings`. An explicit null is as if absent; unknown fields are ignored. */
+/** The body of `POST /v1/embeddings`. An explicit null counts as absent; unknown fields are ignored. */
 export const EmbeddingsBody = Schema.Struct({
   model: Schema.NonEmptyString,
   input: Schema.Union([
@@ -46,7 +46,7 @@ export const EmbeddingsBody = Schema.Struct({
       .check(fewEnough),
   ]),
   dimensions: optional(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2048 }))).annotate({
-    description: "The first so many numbers, normalized again; all unless told.",
+    description: "The first so many numbers, normalized again; all by default.",
   }),
   encoding_format: optional(Schema.Literals(["float", "base64"])).annotate({
     default: "float",

@@ -6,7 +6,7 @@ import type { Clock } from "../../core/services/clock.ts"
 import { toList, toModel } from "./reply-encoding.ts"
 import { Model, ModelList } from "./schema.ts"
 
-export interface ModelsEndpointParts {
+export interface ModelsEndpointDeps {
   readonly catalogue: Catalogue
   readonly clock: Clock
 }
@@ -18,7 +18,7 @@ const free = (json: Model | ModelList): Plan => ({
 
 const common = { method: "GET", access: "public", body: "none", maxBodyBytes: 0 } as const
 
-export const makeModelsEndpoint = ({ catalogue, clock }: ModelsEndpointParts) => {
+export const makeModelsEndpoint = ({ catalogue, clock }: ModelsEndpointDeps) => {
   const list = toList(catalogue.entries, Math.floor(clock.nowMs() / 1000))
   return defineEndpoint({
     ...common,
@@ -30,7 +30,7 @@ export const makeModelsEndpoint = ({ catalogue, clock }: ModelsEndpointParts) =>
   })
 }
 
-export const makeModelEndpoint = ({ catalogue, clock }: ModelsEndpointParts) => {
+export const makeModelEndpoint = ({ catalogue, clock }: ModelsEndpointDeps) => {
   const created = Math.floor(clock.nowMs() / 1000)
   return defineEndpoint({
     ...common,

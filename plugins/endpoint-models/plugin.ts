@@ -12,12 +12,12 @@ export const plugin = definePlugin<Settings>({
   provides: [Tokens.endpoints],
   create: () => ({
     register: (container) => {
-      const parts = {
+      const deps = {
         catalogue: resolve(container, Tokens.catalogue),
         clock: resolve(container, Tokens.clock),
       }
-      provide(container, Tokens.endpoints, makeModelsEndpoint(parts))
-      provide(container, Tokens.endpoints, makeModelEndpoint(parts))
+      provide(container, Tokens.endpoints, makeModelsEndpoint(deps))
+      provide(container, Tokens.endpoints, makeModelEndpoint(deps))
     },
   }),
 })

@@ -3,10 +3,10 @@ import type { Price } from "../../core/pricing.ts"
 import type { ModelEntry } from "../../core/services/catalogue.ts"
 import type { Model, ModelList } from "./schema.ts"
 
-/** Prices are in nano-rupiah. */
+/** Converts nano-rupiah to rupiah. */
 const shown = (nano: bigint): number => rupiahNumber(nano / 1000n)
 
-/** Only what the model charges for; tokens by the million. */
+/** Lists only what the model charges for; tokens per million. */
 const toPricing = (price: Price): Model["pricing"] => ({
   ...(price.input > 0n && { input_idr: shown(price.input) }),
   ...(price.output > 0n && {
@@ -33,7 +33,7 @@ export const toModel = (entry: ModelEntry, created: number): Model => ({
   pricing: toPricing(entry.price),
 })
 
-/** All of them: the list of models has one page. */
+/** Lists all models: the list has one page. */
 export const toList = (entries: readonly ModelEntry[], created: number): ModelList => ({
   object: "list",
   data: entries.map((entry) => toModel(entry, created)),

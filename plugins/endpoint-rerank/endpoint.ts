@@ -7,7 +7,7 @@ import type { Catalogue } from "../../core/services/catalogue.ts"
 import type { Ids } from "../../core/services/ids.ts"
 import { RerankBody, RerankReply } from "./schema.ts"
 
-export interface RerankEndpointParts {
+export interface RerankEndpointDeps {
   readonly catalogue: Catalogue
   readonly ids: Ids
 }
@@ -18,7 +18,7 @@ const toRequest = ({ query, documents, instruction }: RerankBody): RerankRequest
   ...(instruction && { instruction }),
 })
 
-/** Best first; equal scores in the order of the documents. At most `top_n`. */
+/** Returns at most `top_n` results, best first; equal scores keep the order of the documents. */
 export const rank = (events: readonly RerankEvent[], body: RerankBody): RerankReply["results"] =>
   [...events]
     .sort((a, b) => b.score - a.score || a.index - b.index)
@@ -30,7 +30,7 @@ export const rank = (events: readonly RerankEvent[], body: RerankBody): RerankRe
     }))
 
 const toReply = (
-  { ids }: RerankEndpointParts,
+  { ids }: RerankEndpointDeps,
   call: Call<RerankBody>,
   model: string,
   events: readonly RerankEvent[],
@@ -46,22 +46,22 @@ const toReply = (
   }
 }
 
-const plan = (parts: RerankEndpointParts, call: Call<RerankBody>): Effect.Effect<Plan, ApiError> =>
+const plan = (deps: RerankEndpointDeps, call: Call<RerankBody>): Effect.Effect<Plan, ApiError> =>
   Effect.gen(function* () {
     const { body, context } = call
-    const entry = yield* parts.catalogue.require("rerank", body.model)
-    const { task } = yield* parts.catalogue.open("rerank", entry.id)
+    const entry = yield* deps.catalogue.require("rerank", body.model)
+    const { task } = yield* deps.catalogue.open("rerank", entry.id)
     const { bound, run } = yield* task.plan(toRequest(body), context)
     const answer = Effect.gen(function* () {
       const events = yield* Stream.runCollect(run)
       if (new Set(events.map((event) => event.index)).size !== body.documents.length)
         return yield* apiError("backend_error", "The model did not score every document.")
-      return { status: 200, json: toReply(parts, call, entry.id, events) }
+      return { status: 200, json: toReply(deps, call, entry.id, events) }
     })
     return { bound: { [entry.id]: bound }, run: answer }
   })
 
-export const makeRerankEndpoint = (parts: RerankEndpointParts) =>
+export const makeRerankEndpoint = (deps: RerankEndpointDeps) =>
   defineEndpoint<RerankBody>({
     id: "rerank",
     summary: "Sorts documents by their relevance to a query.",
@@ -74,5 +74,5 @@ export const makeRerankEndpoint = (parts: RerankEndpointParts) =>
     reply: RerankReply,
     creates: true,
     batchable: true,
-    plan: (call) => plan(parts, call),
+    plan: (call) => plan(deps, call),
   })

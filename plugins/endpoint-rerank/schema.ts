@@ -8,7 +8,7 @@ const Document = Schema.String.annotate({
   message: "must be a string; objects such as {text} are not taken",
 }).check(short)
 
-/** Body of `POST /v1/rerank`. An explicit null is as if absent; unknown fields are ignored. */
+/** The body of `POST /v1/rerank`. An explicit null counts as absent; unknown fields are ignored. */
 export const RerankBody = Schema.Struct({
   model: Schema.NonEmptyString,
   query: Schema.String.check(Schema.isMinLength(1, { message: "must not be empty" })).check(short),
@@ -16,7 +16,7 @@ export const RerankBody = Schema.Struct({
     .check(Schema.isMinLength(1, { message: "must hold at least one document" }))
     .check(Schema.isMaxLength(64, { message: "must hold at most 64 documents" })),
   top_n: optional(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))).annotate({
-    description: "Only the best so many; all unless told.",
+    description: "Only the best so many; all by default.",
   }),
   return_documents: optional(Schema.Boolean).annotate({ default: false }),
   instruction: optional(Schema.String.check(short)).annotate({

@@ -4,7 +4,7 @@ import { makeChatEndpoint } from "../endpoint.ts"
 
 export const goodBody = { model: "svc-lyt", messages: [{ role: "user", content: "hi" }] } as const
 
-/** Asks for what a good body with `more` comes to, without running a model. */
+/** Sends `goodBody` with `more` as a dry run: no model runs. */
 export const bodyAsker = () => {
   const deps = callPathFixture([fakeChatModel({ says: ["ok"] })])
   const endpoint = makeChatEndpoint(deps)

@@ -20,7 +20,7 @@ export interface ClientFixture {
   readonly client: OpenAI
   readonly model: FakeChatModel
   readonly deps: HttpFixture
-  /** A POST without any client. */
+  /** A POST without the client library. */
   post(
     path: string,
     body: object,
@@ -59,3 +59,24 @@ export const openClient = async (
     post,
   }
 }
+
+export type Messages = OpenAI.ChatCompletionMessageParam[]
+export const user: Messages = [{ role: "user", content: "What is the weather in Jakarta?" }]
+export const weatherTool = (
+  name: string,
+  more: object = {},
+): OpenAI.ChatCompletionFunctionTool => ({
+  type: "function",
+  function: {
+    name,
+    description: "Tells it.",
+    parameters: {
+      type: "object",
+      required: ["city"],
+      properties: { city: { type: "string" } },
+      additionalProperties: false,
+    },
+    ...more,
+  },
+})
+export const tools = [weatherTool("get_weather")]

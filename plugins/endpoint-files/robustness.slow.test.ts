@@ -4,8 +4,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import pg from "pg"
 import { expect, it } from "vitest"
-import { type Platform, startPlatform } from "../../../testing/platform.ts"
-import { openTestDatabase } from "../../../testing/postgres.ts"
+import { type Platform, startPlatform } from "../../testing/platform.ts"
+import { openTestDatabase } from "../../testing/postgres.ts"
 
 const megabyte = 2 ** 20
 const bytes = Buffer.alloc(40 * megabyte, '{"custom_id":"a"}\n')

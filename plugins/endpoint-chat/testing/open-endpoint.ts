@@ -1,0 +1,24 @@
+import {
+  callPathFixture,
+  type FakeChatScript,
+  fakeChatModel,
+  fakeEmbedModel,
+} from "../../../testing/index.ts"
+import { makeChatEndpoint } from "../endpoint.ts"
+
+/** The endpoint over a fake chat model, called through the call path. */
+export const openEndpoint = (script: FakeChatScript = { says: ["Halo", ", ", "dunia"] }) => {
+  const model = fakeChatModel(script)
+  const fixture = callPathFixture([model, fakeEmbedModel()])
+  const endpoint = makeChatEndpoint(fixture)
+  return {
+    model,
+    fixture,
+    ask: (more: object) =>
+      fixture.ask(endpoint, {
+        model: "svc-lyt",
+        messages: [{ role: "user", content: "Selamat pagi" }],
+        ...more,
+      }),
+  }
+}
