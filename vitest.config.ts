@@ -8,6 +8,8 @@ export default defineConfig({
     alias: {
       // what a plugin outside imports by the package's name is, in tests, the source
       "rakit/core": here("core/index.ts"),
+      "rakit/testing/backend": here("testing/fakes/backend.ts"),
+      "rakit/testing/platform": here("testing/platform.ts"),
       "rakit/testing": here("testing/index.ts"),
       "@node-rs/argon2": here("testing/argon2.ts"),
     },

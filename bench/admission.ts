@@ -9,7 +9,7 @@ import { defaultLimits, type Log, systemClock, uuidV7 } from "../core/index.ts"
 import { makeLedgerBilling } from "../plugins/billing-ledger/ledger-billing.ts"
 import { migrations } from "../plugins/billing-ledger/migrations.ts"
 import { clusterIn, startUnowned, stopServer } from "../plugins/database-postgres/plugin.ts"
-import { fakeMetrics } from "../testing/index.ts"
+import { fakeMetrics } from "../testing/fakes.ts"
 import { openTestDatabase } from "../testing/postgres.ts"
 
 const seconds = Number(process.argv[2] ?? 5)

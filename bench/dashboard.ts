@@ -19,7 +19,7 @@ import { migrations } from "../plugins/billing-ledger/migrations.ts"
 import { verifyLedger } from "../plugins/billing-ledger/proof/verify.ts"
 import { sessionReceiptEndpoint } from "../plugins/billing-ledger/receipts/endpoints.ts"
 import { clusterIn, startUnowned, stopServer } from "../plugins/database-postgres/plugin.ts"
-import { callPathFixture, fakeSigner } from "../testing/index.ts"
+import { callPathFixture, fakeSigner } from "../testing/fakes.ts"
 import { openTestDatabase } from "../testing/postgres.ts"
 
 const rounds = Number(process.argv[2] ?? 15)

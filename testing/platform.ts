@@ -6,7 +6,12 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { openTestDatabase, type TestDatabase } from "./postgres.ts"
 
-const root = fileURLToPath(new URL("..", import.meta.url))
+export { openTestDatabase, type TestDatabase } from "./postgres.ts"
+
+/** Of the package: the sources lie in `testing/`, the compiled files in `dist/testing/`. */
+const root = fileURLToPath(
+  new URL(import.meta.url.endsWith(".ts") ? ".." : "../..", import.meta.url),
+)
 
 export interface Credentials {
   readonly base_url: string

@@ -2,8 +2,8 @@ import { mkdtempSync, readFileSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import OpenAI from "openai"
+import { type Platform, startPlatform } from "rakit/testing/platform"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { type Platform, startPlatform } from "../../testing/platform.ts"
 
 const here = import.meta.dirname
 
@@ -11,7 +11,7 @@ const here = import.meta.dirname
 const config = (): string => {
   const file = join(mkdtempSync(join(tmpdir(), "rakit-example-")), "rakit.yaml")
   const text = readFileSync(join(here, "rakit.yaml"), "utf8")
-    .replace("backend-onnx: {}", `${join(here, "../../testing/fakes/backend.ts")}: {}`)
+    .replace("backend-onnx: {}", "rakit/testing/backend: {}")
     .replace("./plugin.ts:", `${join(here, "plugin.ts")}:`)
     .replace("backend: onnx", "backend: fake")
     .replace(/ {4}sources:[\s\S]*/, "")

@@ -4,7 +4,7 @@ import type { TaskName } from "../../core/ports/model.ts"
 import {
   chatModelContract,
   embedModelContract,
-  type ModelWorld,
+  type OpenedModel,
   rerankModelContract,
 } from "../../testing/contracts/model.ts"
 import { thinkingTemplate } from "./testing/chat-templates.ts"
@@ -17,7 +17,7 @@ import { tinyLlama } from "./testing/tiny-llama.ts"
 /** The model port's contract, on tiny models: random weights and small checkpoints of each architecture. */
 const opened =
   <T extends TaskName>(task: T, path: (folder: string) => string) =>
-  async (): Promise<ModelWorld<T>> => {
+  async (): Promise<OpenedModel<T>> => {
     const fixture = openBackend()
     const loaded = await fixture.open(task, path(fixture.dataDir))
     return { id: "m", loaded, close: fixture.close }

@@ -1,12 +1,14 @@
 import { afterEach, beforeEach, describe } from "vitest"
 import { capCases } from "./billing/caps.ts"
 import { countCases } from "./billing/counts.ts"
-import { BillingDriver, type OpenBilling } from "./billing/driver.ts"
+import { BillingDriver, type OpenedBilling } from "./billing/driver.ts"
 import { holdCases } from "./billing/holds.ts"
 import { limitCases } from "./billing/limits.ts"
 
+export type { OpenedBilling } from "./billing/driver.ts"
+
 /** Every provider of Billing runs it. `open` is called for each test; its clock starts on the 15th of January 2026 at noon UTC. */
-export const billingContract = (name: string, open: () => Promise<OpenBilling>): void => {
+export const billingContract = (name: string, open: () => Promise<OpenedBilling>): void => {
   describe(`billing contract: ${name}`, () => {
     let driver: BillingDriver
     beforeEach(async () => {

@@ -5,7 +5,7 @@ import type { Tenant } from "../../core/caller.ts"
 import type { Idempotency } from "../../core/ports/idempotency.ts"
 import type { FakeClock } from "../fakes/clock.ts"
 
-export interface IdempotencyWorld {
+export interface OpenedIdempotency {
   readonly idempotency: Idempotency
   /** Another replica's, over the same store. */
   readonly second: Idempotency
@@ -19,20 +19,20 @@ const ada: Tenant = { account: "acct_ada", mode: "live" }
 const run = Effect.runPromise
 
 /** What every Idempotency must do. `open` is called once; each test uses keys of its own. */
-export const idempotencyContract = (name: string, open: () => Promise<IdempotencyWorld>): void => {
+export const idempotencyContract = (name: string, open: () => Promise<OpenedIdempotency>): void => {
   describe(`${name} keeps the idempotency contract`, () => {
-    let world: IdempotencyWorld
+    let opened: OpenedIdempotency
     let count = 0
     const freshKey = () => `key-${++count}`
     const begin = (key: string, fingerprint = "body", tenant = ada) =>
-      run(world.idempotency.begin(tenant, key, fingerprint))
+      run(opened.idempotency.begin(tenant, key, fingerprint))
     const finish = (key: string, json: unknown = { ok: true }, tenant = ada) =>
-      run(world.idempotency.finish(tenant, key, { status: 200, json }))
-    const forget = (key: string, tenant = ada) => run(world.idempotency.forget(tenant, key))
+      run(opened.idempotency.finish(tenant, key, { status: 200, json }))
+    const forget = (key: string, tenant = ada) => run(opened.idempotency.forget(tenant, key))
     beforeAll(async () => {
-      world = await open()
+      opened = await open()
     })
-    afterAll(() => world?.close?.())
+    afterAll(() => opened?.close?.())
 
     it("a key is new once, then running, then done with the first reply", async () => {
       const key = freshKey()
@@ -102,9 +102,9 @@ export const idempotencyContract = (name: string, open: () => Promise<Idempotenc
     it("a running key is new again after 15 minutes, once", async () => {
       const key = freshKey()
       await begin(key)
-      world.clock.advance(15 * minuteMs - 1)
+      opened.clock.advance(15 * minuteMs - 1)
       expect((await begin(key)).state).toBe("running")
-      world.clock.advance(1)
+      opened.clock.advance(1)
       const states = await Promise.all(Array.from({ length: 10 }, () => begin(key, "other")))
       expect(states.filter((s) => s.state === "new")).toHaveLength(1)
       expect((await begin(key, "other")).state).toBe("running")
@@ -114,9 +114,9 @@ export const idempotencyContract = (name: string, open: () => Promise<Idempotenc
       const key = freshKey()
       await begin(key)
       await finish(key)
-      world.clock.advance(24 * hourMs - 1)
+      opened.clock.advance(24 * hourMs - 1)
       expect((await begin(key)).state).toBe("done")
-      world.clock.advance(1)
+      opened.clock.advance(1)
       expect(await begin(key, "other")).toEqual({ state: "new" })
     })
 
@@ -125,14 +125,14 @@ export const idempotencyContract = (name: string, open: () => Promise<Idempotenc
       await begin(named)
       await begin(nameless)
       await run(
-        world.idempotency.finish(ada, named, {
+        opened.idempotency.finish(ada, named, {
           status: 201,
           json: 1,
           callId: "0199c0de-0000-7000-8000-000000000001",
         }),
       )
       await finish(nameless, 1)
-      for (const store of [world.idempotency, world.second]) {
+      for (const store of [opened.idempotency, opened.second]) {
         expect(await run(store.begin(ada, named, "body"))).toStrictEqual({
           state: "done",
           reply: { status: 201, json: 1, callId: "0199c0de-0000-7000-8000-000000000001" },
@@ -142,7 +142,7 @@ export const idempotencyContract = (name: string, open: () => Promise<Idempotenc
           reply: { status: 200, json: 1 },
         })
       }
-      world.clock.advance(24 * hourMs)
+      opened.clock.advance(24 * hourMs)
       await begin(named)
       await finish(named, 2)
       expect(await begin(named)).toStrictEqual({ state: "done", reply: { status: 200, json: 2 } })
@@ -152,12 +152,12 @@ export const idempotencyContract = (name: string, open: () => Promise<Idempotenc
       const key = freshKey()
       const states = await Promise.all(
         Array.from({ length: 20 }, (_, n) =>
-          run((n % 2 ? world.idempotency : world.second).begin(ada, key, "body")),
+          run((n % 2 ? opened.idempotency : opened.second).begin(ada, key, "body")),
         ),
       )
       expect(states.filter((s) => s.state === "new")).toHaveLength(1)
       expect(states.filter((s) => s.state === "running")).toHaveLength(19)
-      expect(await run(world.second.begin(ada, key, "other"))).toEqual({ state: "mismatch" })
+      expect(await run(opened.second.begin(ada, key, "other"))).toEqual({ state: "mismatch" })
     })
 
     it.each(["finish", "forget"] as const)(
@@ -165,11 +165,11 @@ export const idempotencyContract = (name: string, open: () => Promise<Idempotenc
       async (late) => {
         const key = freshKey()
         await begin(key, "one")
-        world.clock.advance(15 * minuteMs)
-        expect(await run(world.second.begin(ada, key, "two"))).toEqual({ state: "new" })
+        opened.clock.advance(15 * minuteMs)
+        expect(await run(opened.second.begin(ada, key, "two"))).toEqual({ state: "new" })
         await (late === "finish" ? finish(key, "of one") : forget(key))
         expect(await begin(key, "two")).toEqual({ state: "running" })
-        await run(world.second.finish(ada, key, { status: 200, json: "of two" }))
+        await run(opened.second.finish(ada, key, { status: 200, json: "of two" }))
         await (late === "finish" ? finish(key, "of one") : forget(key))
         expect(await begin(key, "two")).toEqual({
           state: "done",
@@ -181,9 +181,9 @@ export const idempotencyContract = (name: string, open: () => Promise<Idempotenc
     it("a request may finish after its lease, if nobody has begun anew", async () => {
       const key = freshKey()
       await begin(key)
-      world.clock.advance(20 * minuteMs)
+      opened.clock.advance(20 * minuteMs)
       await finish(key, "late")
-      expect(await run(world.second.begin(ada, key, "body"))).toEqual({
+      expect(await run(opened.second.begin(ada, key, "body"))).toEqual({
         state: "done",
         reply: { status: 200, json: "late" },
       })
@@ -192,8 +192,8 @@ export const idempotencyContract = (name: string, open: () => Promise<Idempotenc
     it("only the replica that began a key ends it", async () => {
       const key = freshKey()
       await begin(key)
-      await run(world.second.finish(ada, key, { status: 200, json: "foreign" }))
-      await run(world.second.forget(ada, key))
+      await run(opened.second.finish(ada, key, { status: 200, json: "foreign" }))
+      await run(opened.second.forget(ada, key))
       expect(await begin(key)).toEqual({ state: "running" })
       await finish(key, "own")
       expect(await begin(key)).toEqual({ state: "done", reply: { status: 200, json: "own" } })
@@ -207,7 +207,7 @@ export const idempotencyContract = (name: string, open: () => Promise<Idempotenc
           async (json, status) => {
             const key = freshKey()
             await begin(key)
-            await run(world.idempotency.finish(ada, key, { status, json }))
+            await run(opened.idempotency.finish(ada, key, { status, json }))
             expect(await begin(key)).toEqual({
               state: "done",
               reply: { status, json: JSON.parse(JSON.stringify(json)) },
@@ -233,8 +233,8 @@ export const idempotencyContract = (name: string, open: () => Promise<Idempotenc
           const key = freshKey()
           let model: { by: string; body: string; done: boolean; endsMs: number } | undefined
           for (const s of steps) {
-            const nowMs = world.clock.nowMs()
-            if (s.call === "wait") world.clock.advance(s.ms)
+            const nowMs = opened.clock.nowMs()
+            if (s.call === "wait") opened.clock.advance(s.ms)
             else if (s.call === "begin") {
               const live = model && model.endsMs > nowMs ? model : undefined
               const expected = !live
@@ -244,16 +244,16 @@ export const idempotencyContract = (name: string, open: () => Promise<Idempotenc
                   : live.done
                     ? "done"
                     : "running"
-              expect((await run(world[s.who].begin(ada, key, s.body))).state).toBe(expected)
+              expect((await run(opened[s.who].begin(ada, key, s.body))).state).toBe(expected)
               if (!live)
                 model = { by: s.who, body: s.body, done: false, endsMs: nowMs + 15 * minuteMs }
             } else {
               const mine = model?.by === s.who && !model.done
               if (s.call === "finish") {
-                await run(world[s.who].finish(ada, key, { status: 200, json: null }))
+                await run(opened[s.who].finish(ada, key, { status: 200, json: null }))
                 if (model && mine) model = { ...model, done: true, endsMs: nowMs + 24 * hourMs }
               } else {
-                await run(world[s.who].forget(ada, key))
+                await run(opened[s.who].forget(ada, key))
                 if (mine) model = undefined
               }
             }

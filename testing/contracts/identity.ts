@@ -15,7 +15,7 @@ export interface KeyState {
   readonly revoked: boolean
 }
 
-export interface IdentityWorld {
+export interface OpenedIdentity {
   readonly identity: Identity
   /** Stores a key, each under an account of its own. */
   addKey(
@@ -53,18 +53,18 @@ const outcome = async (
   )
 
 /** What every Identity must do. `open` is called once; each test uses keys of its own. */
-export const identityContract = (name: string, open: () => Promise<IdentityWorld>): void => {
+export const identityContract = (name: string, open: () => Promise<OpenedIdentity>): void => {
   describe(`${name} keeps the identity contract`, () => {
-    let world: IdentityWorld
+    let opened: OpenedIdentity
     beforeAll(async () => {
-      world = await open()
+      opened = await open()
     })
-    afterAll(() => world?.close?.())
+    afterAll(() => opened?.close?.())
     const newKey = (mode: "live" | "test" = "live") => `svc_${mode}_${randomText(32)}`
-    const who = (key: string) => outcome(world.identity.authenticate(key))
+    const who = (key: string) => outcome(opened.identity.authenticate(key))
     const add = async (state: Partial<KeyState> = {}) => {
       const key = newKey(state.mode)
-      return { key, ...(await world.addKey(key, { ...sound, ...state })) }
+      return { key, ...(await opened.addKey(key, { ...sound, ...state })) }
     }
 
     it("knows whose key it is, with its mode, role, scopes and limits", async () => {
@@ -132,25 +132,25 @@ export const identityContract = (name: string, open: () => Promise<IdentityWorld
       ]
       for (const { state, code } of states) {
         await who(key)
-        await world.changeKey(key, state)
-        world.advance(cacheMs)
-        for (const answer of [await who(key), await outcome(world.identity.resume(keyId))])
+        await opened.changeKey(key, state)
+        opened.advance(cacheMs)
+        for (const answer of [await who(key), await outcome(opened.identity.resume(keyId))])
           expect("code" in answer ? answer.code : undefined).toBe(code)
       }
     })
 
     it("resumes work for a key, and refuses when the key or the account may no longer call", async () => {
       const { key, keyId } = await add()
-      expect(await outcome(world.identity.resume(keyId))).toEqual(await who(key))
+      expect(await outcome(opened.identity.resume(keyId))).toEqual(await who(key))
       const suspended = await add({ suspended: true })
-      expect(await outcome(world.identity.resume(suspended.keyId))).toMatchObject({
+      expect(await outcome(opened.identity.resume(suspended.keyId))).toMatchObject({
         code: "account_suspended",
       })
       const revoked = await add({ revoked: true })
-      expect(await outcome(world.identity.resume(revoked.keyId))).toMatchObject({
+      expect(await outcome(opened.identity.resume(revoked.keyId))).toMatchObject({
         code: "authentication_error",
       })
-      expect(await outcome(world.identity.resume("key_unknown"))).toMatchObject({
+      expect(await outcome(opened.identity.resume("key_unknown"))).toMatchObject({
         code: "authentication_error",
       })
     })
@@ -175,7 +175,7 @@ export const identityContract = (name: string, open: () => Promise<IdentityWorld
           ),
           async (text) => {
             expect(await who(text)).toMatchObject({ code: "authentication_error" })
-            expect(await outcome(world.identity.resume(text))).toMatchObject({
+            expect(await outcome(opened.identity.resume(text))).toMatchObject({
               code: "authentication_error",
             })
           },

@@ -1,5 +1,11 @@
-/** What every model must do, whatever backend serves it. Import the suite of its task; they need vitest. */
+/** What every model must do, whatever backend serves it. A test imports the suite of its task; they need vitest. */
 export { chatModelContract } from "./model/chat.ts"
 export { embedModelContract } from "./model/embed.ts"
-export type { ModelWorld } from "./model/fixture.ts"
+export {
+  type OpenedModel,
+  type RecordedCall,
+  recordCall,
+  refusalOf,
+  runWhole,
+} from "./model/fixture.ts"
 export { rerankModelContract } from "./model/rerank.ts"

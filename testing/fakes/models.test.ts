@@ -1,7 +1,7 @@
 import { Effect, Stream } from "effect"
 import { expect, it } from "vitest"
 import { apiError } from "../../core/errors.ts"
-import { openLedger } from "../contracts/model/fixture.ts"
+import { recordCall } from "../contracts/model/fixture.ts"
 import { chatModelContract, embedModelContract, rerankModelContract } from "../contracts/model.ts"
 import { fakeChatModel } from "./chat-model.ts"
 import { fakeEmbedModel } from "./embed-model.ts"
@@ -36,7 +36,7 @@ it("a fake writes down how each of its runs ended", async () => {
     stop: [],
   }
   const plan = () =>
-    Effect.runPromise(model.loaded.task.plan(request, openLedger(model.entry.id).context))
+    Effect.runPromise(model.loaded.task.plan(request, recordCall(model.entry.id).context))
   const [one, two] = [await plan(), await plan()]
   expect(model.runs).toEqual([])
   await Effect.runPromiseExit(Stream.runDrain(one.run))

@@ -10,7 +10,7 @@ import {
   systemClock,
   uuidV7,
 } from "../../../core/index.ts"
-import { fakeLog, fakeMetrics } from "../../../testing/index.ts"
+import { fakeLog, fakeMetrics } from "../../../testing/fakes.ts"
 import { makeLedgerBilling } from "../ledger-billing.ts"
 import { makeReplica } from "../replica.ts"
 

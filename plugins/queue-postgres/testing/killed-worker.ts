@@ -3,7 +3,7 @@ import { Effect, Queue, Schema } from "effect"
 import { Kysely, PostgresDialect, sql } from "kysely"
 import pg from "pg"
 import { type Database, PortError, systemClock } from "../../../core/index.ts"
-import { fakeLog, fakeMetrics } from "../../../testing/index.ts"
+import { fakeLog, fakeMetrics } from "../../../testing/fakes.ts"
 import { drive } from "../driver.ts"
 import { makeQueue } from "../queue.ts"
 

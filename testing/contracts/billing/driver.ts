@@ -12,7 +12,7 @@ import type {
 import { uuidV7 } from "../../../core/services/ids.ts"
 import type { FakeClock } from "../../fakes/clock.ts"
 
-export interface OpenBilling {
+export interface OpenedBilling {
   readonly billing: Billing
   readonly clock: FakeClock
   /** Does it know money? Without, balance and monthly cap are not tested. */
@@ -31,8 +31,8 @@ export type Ask = Partial<
 export class BillingDriver {
   readonly account = `acc-${randomUUID()}`
   readonly key = `key-${randomUUID()}`
-  readonly open: OpenBilling
-  constructor(open: OpenBilling) {
+  readonly open: OpenedBilling
+  constructor(open: OpenedBilling) {
     this.open = open
   }
   request(ask: Ask): AdmitRequest {

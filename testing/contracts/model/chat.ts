@@ -3,8 +3,8 @@ import type { ChatEvent, ChatRequest } from "../../../core/ports/model.ts"
 import {
   expectStops,
   expectStopsWhenLeft,
-  type ModelWorld,
-  openLedger,
+  type OpenedModel,
+  recordCall,
   refusalOf,
   runWhole,
   textLongerThan,
@@ -26,16 +26,17 @@ const textOf = (events: readonly ChatEvent[]) =>
  * `open` is called once. The model's window holds 240 tokens or more, and the suite's prompts of up to 150 characters; greedy, and with the
  * seed 7 at temperature 1, it says more than 12 tokens to a question about the sea.
  */
-export const chatModelContract = (name: string, open: () => Promise<ModelWorld<"chat">>): void => {
+export const chatModelContract = (name: string, open: () => Promise<OpenedModel<"chat">>): void => {
   describe(`${name} keeps the contract of chat models`, { timeout: 120_000 }, () => {
-    let world: ModelWorld<"chat">
+    let opened: OpenedModel<"chat">
     beforeAll(async () => {
-      world = await open()
+      opened = await open()
     })
-    afterAll(() => world?.close?.())
-    const plan = (wanted: ChatRequest) => (context: Parameters<typeof world.loaded.task.plan>[1]) =>
-      world.loaded.task.plan(wanted, context)
-    const ask = (wanted: ChatRequest) => runWhole(world.id, plan(wanted))
+    afterAll(() => opened?.close?.())
+    const plan =
+      (wanted: ChatRequest) => (context: Parameters<typeof opened.loaded.task.plan>[1]) =>
+        opened.loaded.task.plan(wanted, context)
+    const ask = (wanted: ChatRequest) => runWhole(opened.id, plan(wanted))
     const short = () => ask(request("Hi", { maxTokens: 2 }))
 
     it("plans with a bound, and ends with exactly one finish, last", async () => {
@@ -83,7 +84,7 @@ export const chatModelContract = (name: string, open: () => Promise<ModelWorld<"
 
     it("refuses a prompt over its window, with the counts", async () => {
       const error = await refusalOf(
-        plan(request(textLongerThan(world.loaded.contextTokens)))(openLedger(world.id).context),
+        plan(request(textLongerThan(opened.loaded.contextTokens)))(recordCall(opened.id).context),
       )
       expect(error).toMatchObject({ code: "context_length_exceeded" })
       expect(error?.message).toMatch(/\d.*\d/)
@@ -126,8 +127,8 @@ export const chatModelContract = (name: string, open: () => Promise<ModelWorld<"
     })
 
     it("stops working when it is interrupted, or nobody reads on", async () => {
-      await expectStops(world.id, plan(request(question, { maxTokens: 64 })), short)
-      await expectStopsWhenLeft(world.id, plan(request(question, { maxTokens: 64 })), short)
+      await expectStops(opened.id, plan(request(question, { maxTokens: 64 })), short)
+      await expectStopsWhenLeft(opened.id, plan(request(question, { maxTokens: 64 })), short)
     })
   })
 }

@@ -3,8 +3,8 @@ import type { EmbedEvent, EmbedRequest, Part } from "../../../core/ports/model.t
 import {
   expectStops,
   expectStopsWhenLeft,
-  type ModelWorld,
-  openLedger,
+  type OpenedModel,
+  recordCall,
   refusalOf,
   runWhole,
   textLongerThan,
@@ -27,25 +27,25 @@ const sentences = [
 /** `open` is called once. The model's window holds 72 tokens or more: sentences of up to 32 characters and an instruction of 40 are not cut. */
 export const embedModelContract = (
   name: string,
-  open: () => Promise<ModelWorld<"embed">>,
+  open: () => Promise<OpenedModel<"embed">>,
 ): void => {
   describe(`${name} keeps the contract of embedding models`, { timeout: 120_000 }, () => {
-    let world: ModelWorld<"embed">
+    let opened: OpenedModel<"embed">
     beforeAll(async () => {
-      world = await open()
+      opened = await open()
     })
-    afterAll(() => world?.close?.())
+    afterAll(() => opened?.close?.())
     const plan =
-      (wanted: EmbedRequest) => (context: Parameters<typeof world.loaded.task.plan>[1]) =>
-        world.loaded.task.plan(wanted, context)
-    const ask = (wanted: EmbedRequest) => runWhole(world.id, plan(wanted))
+      (wanted: EmbedRequest) => (context: Parameters<typeof opened.loaded.task.plan>[1]) =>
+        opened.loaded.task.plan(wanted, context)
+    const ask = (wanted: EmbedRequest) => runWhole(opened.id, plan(wanted))
     const vectors = async (wanted: EmbedRequest) => {
       const { events } = await ask(wanted)
       return [...events]
         .sort((a: EmbedEvent, b: EmbedEvent) => a.index - b.index)
         .map((event) => event.vector)
     }
-    const long = () => textLongerThan(world.loaded.contextTokens)
+    const long = () => textLongerThan(opened.loaded.contextTokens)
 
     it("gives one normalized vector for each item, all of one length, and names its space", async () => {
       const { events, used } = await ask(request(texts(...sentences)))
@@ -56,7 +56,7 @@ export const embedModelContract = (
         expect(event.truncated).toBe(false)
       }
       expect(used.inputTokens).toBeGreaterThan(0)
-      expect(world.loaded.embeddingSpace).toMatch(/./)
+      expect(opened.loaded.embeddingSpace).toMatch(/./)
     })
 
     it("gives equal texts equal vectors, alone or among others, and other texts others", async () => {
@@ -94,12 +94,12 @@ export const embedModelContract = (
 
     it("refuses what is too long with NONE, and images that it can't see", async () => {
       const refusal = (wanted: EmbedRequest) =>
-        refusalOf(plan(wanted)(openLedger(world.id).context))
+        refusalOf(plan(wanted)(recordCall(opened.id).context))
       expect(await refusal(request(texts("a", long()), { truncate: "NONE" }))).toMatchObject({
         code: "text_too_long",
       })
       const png = Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
-      if (!world.loaded.modalities.includes("image"))
+      if (!opened.loaded.modalities.includes("image"))
         expect(
           await refusal(request([{ type: "media", mediaType: "image/png", bytes: png }])),
         ).toMatchObject({ code: "unsupported_parameter" })
@@ -109,8 +109,8 @@ export const embedModelContract = (
       const many = request(
         texts(...Array.from({ length: 64 }, (_, i) => `${i} ${"kata ".repeat(50)}`)),
       )
-      await expectStops(world.id, plan(many), () => ask(request(texts("a"))))
-      await expectStopsWhenLeft(world.id, plan(many), () => ask(request(texts("a"))))
+      await expectStops(opened.id, plan(many), () => ask(request(texts("a"))))
+      await expectStopsWhenLeft(opened.id, plan(many), () => ask(request(texts("a"))))
     })
   })
 }

@@ -7,7 +7,7 @@ import { noUsage, type Usage } from "../../../core/usage.ts"
 
 const keys = Object.keys(noUsage) as (keyof Usage)[]
 
-export interface ModelWorld<T extends TaskName> {
+export interface OpenedModel<T extends TaskName> {
   /** The id that the model was opened with, and meters under. */
   readonly id: ModelId
   readonly loaded: LoadedModel<T>
@@ -15,7 +15,7 @@ export interface ModelWorld<T extends TaskName> {
 }
 
 /** What one call lends to the model, and what the model reported. */
-export interface Ledger {
+export interface RecordedCall {
   readonly context: ModelContext
   /** The last report. */
   used(): Usage
@@ -26,7 +26,7 @@ export interface Ledger {
 
 let calls = 0
 
-export const openLedger = (id: ModelId): Ledger => {
+export const recordCall = (id: ModelId): RecordedCall => {
   const wrong: string[] = []
   let last = noUsage
   let count = 0
@@ -58,7 +58,7 @@ export const openLedger = (id: ModelId): Ledger => {
   return { context, used: () => last, reports: () => count, wrong }
 }
 
-export const expectWithin = ({ wrong, used }: Ledger, bound: Usage): void => {
+export const expectWithin = ({ wrong, used }: RecordedCall, bound: Usage): void => {
   expect(wrong).toEqual([])
   for (const key of keys)
     expect(used()[key], `${key} stays within the bound`).toBeLessThanOrEqual(bound[key])
@@ -69,12 +69,12 @@ export const runWhole = async <Event>(
   id: ModelId,
   plan: (context: ModelContext) => Effect.Effect<ModelPlan<Event>, ApiError>,
 ) => {
-  const ledger = openLedger(id)
-  const { bound, run } = await Effect.runPromise(plan(ledger.context))
-  expect(ledger.reports(), "a plan has no side effect").toBe(0)
+  const call = recordCall(id)
+  const { bound, run } = await Effect.runPromise(plan(call.context))
+  expect(call.reports(), "a plan has no side effect").toBe(0)
   const events = await Effect.runPromise(Stream.runCollect(run))
-  expectWithin(ledger, bound)
-  return { events, bound, used: ledger.used() }
+  expectWithin(call, bound)
+  return { events, bound, used: call.used() }
 }
 
 /** The error that a plan refuses with. */
@@ -94,8 +94,8 @@ export const expectStops = async <Event>(
   plan: (context: ModelContext) => Effect.Effect<ModelPlan<Event>, ApiError>,
   after: () => Promise<unknown>,
 ): Promise<void> => {
-  const ledger = openLedger(id)
-  const { bound, run } = await Effect.runPromise(plan(ledger.context))
+  const call = recordCall(id)
+  const { bound, run } = await Effect.runPromise(plan(call.context))
   await Effect.runPromise(
     Effect.gen(function* () {
       const begun = yield* Deferred.make<void>()
@@ -106,10 +106,10 @@ export const expectStops = async <Event>(
       yield* Fiber.interrupt(reader)
     }),
   )
-  const reports = ledger.reports()
+  const reports = call.reports()
   await after()
-  expect(ledger.reports(), "an interrupted run works no more").toBe(reports)
-  expectWithin(ledger, bound)
+  expect(call.reports(), "an interrupted run works no more").toBe(reports)
+  expectWithin(call, bound)
 }
 
 /** A reader that wants no more ends the run as an interruption does. */
@@ -118,12 +118,12 @@ export const expectStopsWhenLeft = async <Event>(
   plan: (context: ModelContext) => Effect.Effect<ModelPlan<Event>, ApiError>,
   after: () => Promise<unknown>,
 ): Promise<void> => {
-  const ledger = openLedger(id)
-  const { run } = await Effect.runPromise(plan(ledger.context))
+  const call = recordCall(id)
+  const { run } = await Effect.runPromise(plan(call.context))
   await Effect.runPromise(Stream.runDrain(Stream.take(run, 1)))
-  const reports = ledger.reports()
+  const reports = call.reports()
   await after()
-  expect(ledger.reports(), "a run that nobody reads works no more").toBe(reports)
+  expect(call.reports(), "a run that nobody reads works no more").toBe(reports)
 }
 
 /** Text of more tokens than any window of this many tokens takes. */

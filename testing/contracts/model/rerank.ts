@@ -3,8 +3,8 @@ import type { RerankRequest } from "../../../core/ports/model.ts"
 import {
   expectStops,
   expectStopsWhenLeft,
-  type ModelWorld,
-  openLedger,
+  type OpenedModel,
+  recordCall,
   refusalOf,
   runWhole,
   textLongerThan,
@@ -21,21 +21,21 @@ const query = "What is the capital of Indonesia?"
 /** `open` is called once. The model's window holds the suite's query and any of its documents, some 100 characters, inside of its own template. */
 export const rerankModelContract = (
   name: string,
-  open: () => Promise<ModelWorld<"rerank">>,
+  open: () => Promise<OpenedModel<"rerank">>,
 ): void => {
   describe(`${name} keeps the contract of rerank models`, { timeout: 120_000 }, () => {
-    let world: ModelWorld<"rerank">
+    let opened: OpenedModel<"rerank">
     beforeAll(async () => {
-      world = await open()
+      opened = await open()
     })
-    afterAll(() => world?.close?.())
+    afterAll(() => opened?.close?.())
     const plan =
-      (wanted: RerankRequest) => (context: Parameters<typeof world.loaded.task.plan>[1]) =>
-        world.loaded.task.plan(wanted, context)
-    const ask = (wanted: RerankRequest) => runWhole(world.id, plan(wanted))
+      (wanted: RerankRequest) => (context: Parameters<typeof opened.loaded.task.plan>[1]) =>
+        opened.loaded.task.plan(wanted, context)
+    const ask = (wanted: RerankRequest) => runWhole(opened.id, plan(wanted))
     const scores = async (wanted: RerankRequest) =>
       new Map((await ask(wanted)).events.map(({ index, score }) => [index, score]))
-    const long = () => textLongerThan(world.loaded.contextTokens)
+    const long = () => textLongerThan(opened.loaded.contextTokens)
 
     it("gives each document one score from 0 to 1, for one search unit", async () => {
       const { events, bound, used } = await ask({ query, documents })
@@ -64,7 +64,7 @@ export const rerankModelContract = (
 
     it("refuses a query that alone exceeds the window", async () => {
       expect(
-        await refusalOf(plan({ query: long(), documents: ["a"] })(openLedger(world.id).context)),
+        await refusalOf(plan({ query: long(), documents: ["a"] })(recordCall(opened.id).context)),
       ).toMatchObject({ code: "context_length_exceeded" })
     })
 
@@ -73,8 +73,8 @@ export const rerankModelContract = (
         query,
         documents: Array.from({ length: 64 }, (_, i) => `${i} ${"kata ".repeat(20)}`),
       }
-      await expectStops(world.id, plan(many), () => ask({ query, documents: ["a"] }))
-      await expectStopsWhenLeft(world.id, plan(many), () => ask({ query, documents: ["a"] }))
+      await expectStops(opened.id, plan(many), () => ask({ query, documents: ["a"] }))
+      await expectStopsWhenLeft(opened.id, plan(many), () => ask({ query, documents: ["a"] }))
     })
   })
 }
