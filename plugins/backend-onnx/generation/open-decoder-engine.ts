@@ -1,3 +1,4 @@
+import type { Constraints, Grammar } from "../grammar/constraint.ts"
 import { makeConstraints } from "../grammar/constraints.ts"
 import { grammarVocabulary } from "../grammar/grammar-vocabulary.ts"
 import type { Decoder } from "../sessions/decoder.ts"
@@ -7,13 +8,38 @@ import { ModelFileError } from "../weights/model-file-error.ts"
 import type { OpenEngine } from "../worker/open-engine.ts"
 import type { EngineSpec } from "../worker/protocol.ts"
 import { CachedDecoder } from "./cached-decoder.ts"
+import type { PacedConstraint } from "./constrained-decoding.ts"
 import type { DecoderEvent, DecoderInfo, DecoderRequest } from "./decoder-jobs.ts"
 import { type DecoderJob, DecoderRunner } from "./decoder-runner.ts"
 import { GenerateJob } from "./generate-job.ts"
 import { kvTokenBytes } from "./kv-bank.ts"
-import { LazyConstraints, type OpenConstraints } from "./lazy-constraints.ts"
 import { PrefixCache } from "./prefix-cache.ts"
 import { ScoreJob } from "./score-job.ts"
+
+/** Holds a thread. */
+interface OpenConstraints extends Constraints {
+  open(grammar: Grammar): PacedConstraint
+  close(): Promise<void> | void
+}
+
+/** Opens them with the first grammar: a model that never sees one pays nothing. */
+class LazyConstraints implements OpenConstraints {
+  private readonly make: () => OpenConstraints
+  private made: OpenConstraints | undefined
+
+  constructor(make: () => OpenConstraints) {
+    this.make = make
+  }
+
+  open(grammar: Grammar): PacedConstraint {
+    this.made ??= this.make()
+    return this.made.open(grammar)
+  }
+
+  async close(): Promise<void> {
+    await this.made?.close()
+  }
+}
 
 const spellings = (word: string): readonly string[] =>
   [word, ` ${word}`, word.toUpperCase(), ` ${word.toUpperCase()}`].flatMap((w) => [

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "vitest"
 import type { Constraint, Constraints, Grammar } from "./constraint.ts"
 import { makeConstraints } from "./constraints.ts"
 import { byteVocabulary, grammarVocabulary, isAllowed } from "./grammar-vocabulary.ts"
-import { inlineConstraints } from "./inline-constraints.ts"
+import { inlineConstraints } from "./testing/inline-constraints.ts"
 
 const end = 256
 const inThread = makeConstraints(byteVocabulary())

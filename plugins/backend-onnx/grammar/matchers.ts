@@ -3,9 +3,17 @@ import { closingTokens } from "./closing.ts"
 import { ClosingTokens } from "./closing-tokens.ts"
 import type { Grammar } from "./constraint.ts"
 import { GrammarInstance, type MatcherHandle } from "./grammar-instance.ts"
-import { grammarText } from "./grammar-text.ts"
 import type { GrammarVocabulary } from "./grammar-vocabulary.ts"
+import { analyseSchema } from "./schema-report.ts"
 import { webAssembly } from "./web-assembly.ts"
+
+/** As llguidance reads it. Of a schema, what can be kept: whether that is all of it is for the plan to ask. */
+const grammarText = (grammar: Grammar): string => {
+  if (grammar.kind === "lark") return grammar.lark
+  const { guided } = analyseSchema(grammar.schema)
+  if (!guided) throw new GrammarFailed("no document satisfies the schema")
+  return JSON.stringify(guided)
+}
 
 /** Compiled grammars that are kept for the next answer of the same shape. */
 const keptGrammars = 32

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { byteVocabulary } from "./grammar-vocabulary.ts"
-import { inlineConstraints } from "./inline-constraints.ts"
 import { analyseSchema } from "./schema-report.ts"
+import { inlineConstraints } from "./testing/inline-constraints.ts"
 import { keptSchemas } from "./testing/schemas.ts"
 import { independentValidator } from "./testing/validator.ts"
 import { randomFrom, textOf, walk } from "./testing/walk.ts"

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest"
 import { type SyntaxName, syntaxes, writeCalls } from "../chat-format/call-syntax.ts"
 import { grammarVocabulary, isAllowed } from "../grammar/grammar-vocabulary.ts"
-import { inlineConstraints } from "../grammar/inline-constraints.ts"
+import { inlineConstraints } from "../grammar/testing/inline-constraints.ts"
 import { grammarFor, mostCalls, type Ruled, type Wanted } from "./grammar-for.ts"
 
 // every byte, the end, and control tokens, which have no bytes

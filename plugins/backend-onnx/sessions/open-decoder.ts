@@ -5,7 +5,7 @@ import { cachedFolder, cachedGraph, digestOf } from "../onnx/graph-cache.ts"
 import type { Precision } from "../onnx/linear.ts"
 import { chatTokenizerVersion, writeChatTokenizer } from "../tokenizer/chat-tokenizer.ts"
 import { folderLanguage } from "../tokenizer/folder-language.ts"
-import { tokenBytes } from "../tokenizer/token-bytes.ts"
+import type { Vocabulary } from "../tokenizer/vocabulary.ts"
 import { type ChatLanguage, idsOfWords } from "../tokenizer/vocabulary.ts"
 import { explaining, ModelFileError } from "../weights/model-file-error.ts"
 import { hasWeights } from "../weights/safetensors-folder.ts"
@@ -13,6 +13,19 @@ import { BuiltSession } from "./built-session.ts"
 import type { Decoder, DecoderSession } from "./decoder.ts"
 import { type ExportedModel, findExport } from "./exported-config.ts"
 import { ExportedSession } from "./exported-session.ts"
+
+/** The bytes of every token, in one buffer. */
+const tokenBytes = (vocabulary: Vocabulary): ((id: number) => Uint8Array) => {
+  const parts = vocabulary.tokens.map((_, id) => vocabulary.bytesOf(id))
+  const ends = new Uint32Array(parts.length)
+  let end = 0
+  for (const [id, part] of parts.entries()) {
+    end += part.length
+    ends[id] = end
+  }
+  const all = Buffer.concat(parts)
+  return (id) => all.subarray(id === 0 ? 0 : ends[id - 1], ends[id])
+}
 
 export interface DecoderSpec {
   readonly path: string

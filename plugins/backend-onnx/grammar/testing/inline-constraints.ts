@@ -1,6 +1,6 @@
-import type { Constraint, Constraints, Grammar } from "./constraint.ts"
-import type { GrammarVocabulary } from "./grammar-vocabulary.ts"
-import { Matchers } from "./matchers.ts"
+import type { Constraint, Constraints, Grammar } from "../constraint.ts"
+import type { GrammarVocabulary } from "../grammar-vocabulary.ts"
+import { Matchers } from "../matchers.ts"
 
 /** In the thread of its caller: for tests, and where nothing runs beside. */
 export const inlineConstraints = (vocabulary: GrammarVocabulary): Constraints => {
