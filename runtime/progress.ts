@@ -1,6 +1,6 @@
 import { MultiBar, type Options, Presets, type SingleBar } from "cli-progress"
 import { type Clock, type ModelId, systemClock } from "../core/index.ts"
-import type { PullProgress } from "./services/model-files/service.ts"
+import type { PullProgress } from "./services/model-files/pull.ts"
 
 /** Shows pulls of several models at once: as bars on a terminal, else as plain lines. */
 export interface PullProgressView {

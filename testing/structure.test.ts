@@ -104,6 +104,17 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     "limits.ts",
     "timings.ts",
   ],
+  "runtime/services/model-files": [
+    "fetch-artifact.ts",
+    "archive",
+    "sources",
+    "download",
+    "store",
+    "context.ts",
+    "failure.ts",
+    "safe-path.ts",
+    "system-error.ts",
+  ],
   "plugins/endpoint-files": [
     "check",
     "sweep",

@@ -2,7 +2,7 @@ import { Cause, Effect, Exit, Option, Scope } from "effect"
 import type { ModelEntry } from "../../core/services/catalogue.ts"
 import type { ModelId } from "../../core/services/ids.ts"
 import { resolve, Tokens } from "../../core/tokens.ts"
-import type { PullProgress } from "../services/model-files/service.ts"
+import type { PullProgress } from "../services/model-files/pull.ts"
 import { pullWhole } from "../services/model-files/verified-pull.ts"
 import type { AssembledDeployment } from "./assemble.ts"
 

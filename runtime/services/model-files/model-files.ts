@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { EnvHttpProxyAgent, type RequestInfo, type RequestInit, fetch as undiciFetch } from "undici"
 import {
   type Clock,
   type Log,
@@ -6,20 +7,39 @@ import {
   type ModelSource,
   systemClock,
 } from "../../../core/index.ts"
-import { chooseFetch } from "./choose-fetch.ts"
-import type { Env, Fetch, PullContext, PullTiming } from "./context.ts"
-import { usualTiming } from "./context.ts"
+import { type Env, type Fetch, type PullContext, type PullTiming, usualTiming } from "./context.ts"
 import { makeSharedJobs } from "./download/shared-jobs.ts"
-import { throttled } from "./download/throttle.ts"
-import { SourceFailed, shownUrl } from "./failure.ts"
-import { obtain } from "./fetch-artifact.ts"
-import { interruptible } from "./interruptible.ts"
-import { type ModelFiles, ModelFilesMissing, type PullProgress } from "./service.ts"
-import { useLocal, verifyLocal } from "./sources/local.ts"
+import { shownUrl } from "./failure.ts"
+import {
+  findFirst,
+  type ModelFilesMissing,
+  type PullDeps,
+  type PullProgress,
+  pull,
+} from "./pull.ts"
+import { placeOf } from "./sources/artifact.ts"
+import { verifyLocal } from "./sources/local.ts"
 import { type ParsedSource, parseAll, parseSource } from "./sources/parsed-source.ts"
 import { freeBytes } from "./store/disk.ts"
 import { findDamage, removeManifest } from "./store/manifest.ts"
-import { findManifest, findStored, type Place, placeOf, type Stored } from "./store/store.ts"
+import { findManifest, findStored, type Stored } from "./store/store.ts"
+
+export interface ModelFiles {
+  /** The local path of the model's file or folder; pulls what is missing. Two processes that pull the same model don't fight. */
+  pull(
+    model: ModelId,
+    sources: readonly ModelSource[],
+    onProgress: (progress: PullProgress) => void,
+  ): Effect.Effect<string, ModelFilesMissing>
+  /** The local path if it is there already; downloads nothing. */
+  find(
+    sources: readonly ModelSource[],
+  ): Effect.Effect<
+    { readonly path: string; readonly source: ModelSource; readonly bytes: number } | undefined
+  >
+  /** Hashes what is in the cache again. The texts say what is wrong. */
+  verify(sources: readonly ModelSource[]): Effect.Effect<readonly string[]>
+}
 
 export interface ModelFilesOptions {
   /** Absolute. Made when something is pulled; may be read-only when all is there. */
@@ -39,134 +59,6 @@ export interface ModelFilesOptions {
 export interface ModelFilesStore extends ModelFiles {
   /** The sources of these that are in the cache, each with the digest that it turned out to have: for a lock file. Local folders have none. */
   pinned(sources: readonly ModelSource[]): Effect.Effect<readonly ModelSource[]>
-}
-
-interface Found extends Place {
-  readonly source: ModelSource
-}
-
-interface PullDeps {
-  readonly context: PullContext
-  readonly share: ReturnType<typeof makeSharedJobs<Stored>>
-  /** Sources without a digest that were warned of. */
-  readonly warned: Set<string>
-}
-
-type OnProgress = (progress: PullProgress) => void
-
-const findOne = async (
-  context: PullContext,
-  parsed: ParsedSource,
-  signal: AbortSignal,
-): Promise<Found | undefined> => {
-  try {
-    const stored =
-      "wanted" in parsed ? await findStored(context.modelsDir, parsed.wanted) : undefined
-    const place =
-      "local" in parsed
-        ? await useLocal(context, parsed.local, signal)
-        : stored && placeOf(stored, parsed.wanted)
-    return place && { ...place, source: parsed.source }
-  } catch (error) {
-    if (error instanceof SourceFailed) return undefined
-    throw error
-  }
-}
-
-const findFirst = async (
-  context: PullContext,
-  sources: readonly ModelSource[],
-  signal: AbortSignal,
-): Promise<Found | undefined> => {
-  for (const parsed of parseAll(sources)) {
-    const found = await findOne(context, parsed, signal)
-    if (found) return found
-  }
-  return undefined
-}
-
-/** A local file without a digest is the operator's own affair. */
-const warnUnpinned = ({ context, warned }: PullDeps, source: ModelSource): void => {
-  if (source.sha256 !== undefined || source.url.startsWith("file:") || warned.has(source.url))
-    return
-  warned.add(source.url)
-  context.log.warn(
-    "model.source_unpinned",
-    "this model source has no sha256: whatever it serves is used",
-    {
-      source: shownUrl(source.url),
-    },
-  )
-}
-
-const pullOne = async (
-  deps: PullDeps,
-  model: ModelId,
-  source: ModelSource,
-  onProgress: OnProgress,
-  signal: AbortSignal,
-): Promise<string> => {
-  const { context, share } = deps
-  const parsed = parseSource(source)
-  if ("local" in parsed) return (await useLocal(context, parsed.local, signal)).path
-  const { wanted, shown } = parsed
-  warnUnpinned(deps, source)
-  const report = throttled(
-    (doneBytes, totalBytes) => onProgress({ model, source: shown, doneBytes, totalBytes }),
-    context.timing.reportMs,
-    context.clock.nowMs,
-  )
-  const stored = await share(
-    `${wanted.kind} ${wanted.key}`,
-    (all, stop) => obtain(context, wanted, all, stop),
-    report,
-    signal,
-  )
-  const place = placeOf(stored, wanted)
-  if (!place)
-    throw new SourceFailed(
-      `there is no such path in it; it holds ${stored.manifest.files
-        .slice(0, 8)
-        .map(({ path }) => path)
-        .join(", ")}${stored.manifest.files.length > 8 ? " ..." : ""}`,
-    )
-  return place.path
-}
-
-const pull = async (
-  deps: PullDeps,
-  model: ModelId,
-  sources: readonly ModelSource[],
-  onProgress: OnProgress,
-  signal: AbortSignal,
-): Promise<string | ModelFilesMissing> => {
-  const { context } = deps
-  const found = await findFirst(context, sources, signal)
-  if (found) {
-    warnUnpinned(deps, found.source)
-    return found.path
-  }
-  const reasons: string[] = []
-  for (const source of sources) {
-    try {
-      return await pullOne(deps, model, source, onProgress, signal)
-    } catch (error) {
-      if (signal.aborted) throw error
-      const reason = error instanceof Error ? error.message : String(error)
-      const shown = shownUrl(source.url)
-      context.log.warn("model.source_unusable", `a model source can't be used: ${reason}`, {
-        model,
-        source: shown,
-      })
-      reasons.push(`  ${shown}: ${reason}`)
-    }
-  }
-  const list =
-    reasons.length === 0 ? "it has no sources" : `no source could be used:\n${reasons.join("\n")}`
-  return new ModelFilesMissing({
-    model,
-    message: `The files of model ${model} are missing: ${list}`,
-  })
 }
 
 const verifyOne = async (
@@ -222,6 +114,35 @@ const pinned = async (
   }
   return known
 }
+
+/** Node's own fetch; where a proxy is set in the environment, which that one does not see, undici's with the proxy. Both honour NODE_EXTRA_CA_CERTS. */
+const chooseFetch = (env: Env): Fetch => {
+  const httpProxy = env.http_proxy ?? env.HTTP_PROXY
+  const httpsProxy = env.https_proxy ?? env.HTTPS_PROXY
+  if (!httpProxy && !httpsProxy) return globalThis.fetch
+  const noProxy = env.no_proxy ?? env.NO_PROXY
+  const dispatcher = new EnvHttpProxyAgent({
+    ...(httpProxy && { httpProxy }),
+    ...(httpsProxy && { httpsProxy }),
+    ...(noProxy && { noProxy }),
+  })
+  return ((input: RequestInfo, init?: RequestInit) =>
+    undiciFetch(input, { ...init, dispatcher })) as unknown as Fetch
+}
+
+/** Runs promise code as an Effect. Interruption aborts the signal and waits until the code has cleaned up. What it throws is a defect. */
+const interruptible = <A>(work: (signal: AbortSignal) => Promise<A>): Effect.Effect<A> =>
+  Effect.callback<A>((resume) => {
+    const controller = new AbortController()
+    const done = work(controller.signal).then(
+      (value) => resume(Effect.succeed(value)),
+      (error) => resume(Effect.die(error)),
+    )
+    return Effect.promise(() => {
+      controller.abort()
+      return done
+    })
+  })
 
 /** Model files under `modelsDir`, from any of their sources. See README.md for the layout and the rules. */
 export const makeModelFiles = (options: ModelFilesOptions): ModelFilesStore => {

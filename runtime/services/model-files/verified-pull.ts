@@ -2,7 +2,8 @@ import { Effect } from "effect"
 import type { ModelSource } from "../../../core/services/catalogue.ts"
 import type { ModelId } from "../../../core/services/ids.ts"
 import type { Log } from "../../../core/services/log.ts"
-import { type ModelFiles, ModelFilesMissing, type PullProgress } from "./service.ts"
+import type { ModelFiles } from "./model-files.ts"
+import { ModelFilesMissing, type PullProgress } from "./pull.ts"
 
 /** What is wrong with the source that is in use. */
 const damageIn = (

@@ -1,12 +1,21 @@
 import { dirname } from "node:path"
 import type { PullContext, Report } from "../context.ts"
 import { DamagedContent, SourceFailed, shownUrl, statusFailure } from "../failure.ts"
-import type { RemoteFile } from "../sources/origin.ts"
 import { ensureRoom, onDisk } from "../store/disk.ts"
 import { isDiskFull } from "../system-error.ts"
 import { openPart, type PartFile, type PartValidator, removePart } from "./part-file.ts"
 import { withRetries } from "./retry.ts"
 import { openWeb, type WebReply } from "./web.ts"
+
+/** One file on a server. */
+export interface RemoteFile {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  /** Below the root of what is kept. */
+  readonly path: string
+  /** From the pin, else from the index. */
+  readonly sha256: string | undefined
+}
 
 export interface Downloaded {
   readonly sha256: string

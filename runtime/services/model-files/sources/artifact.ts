@@ -1,25 +1,32 @@
 import { createHash } from "node:crypto"
+import type { RemoteFile } from "../download/download.ts"
 import { shownUrl } from "../failure.ts"
+import { type ContentKind, contentPath, type Manifest } from "../store/manifest.ts"
+import type { ContentKey, Stored } from "../store/store.ts"
 import { formatSourceUrl, type SourceUrl } from "./source-url.ts"
-
-/** How what a source publishes lies on disk: an unpacked archive, one file, or the files below a folder of a hub. */
-export type ContentKind = "archive" | "file" | "tree"
 
 export type RemoteSource = Exclude<SourceUrl, { scheme: "file" }>
 
+export interface Place {
+  /** A file or a folder. */
+  readonly path: string
+  readonly bytes: number
+}
+
 /** One thing to download and keep. Entries that take different files out of one archive want the same thing. */
-export interface Wanted {
+export interface Wanted extends ContentKey {
   readonly source: RemoteSource
-  /** Fit for people and logs; for an archive without the path inside. */
-  readonly name: string
-  readonly kind: ContentKind
-  readonly sha256: string | undefined
-  /** Where its lock, part and note lie: 16 hex digits, of the digest when that is pinned, else of the name. */
+  /** Names its lock and its part: 16 hex digits, of the digest when that is pinned, else of the name. */
   readonly key: string
-  /** Where a note keeps the digest of content without a pin. */
-  readonly nameKey: string
   /** Begins the names of folders. */
   readonly label: string
+}
+
+/** Where exactly a source's bytes are, once its index was asked. */
+export interface Origin {
+  /** `plain`: the files are kept as they come. */
+  readonly form: "zip" | "tgz" | "plain"
+  readonly files: readonly RemoteFile[]
 }
 
 const nameOf = (source: RemoteSource): string => {
@@ -64,4 +71,22 @@ export const makeWanted = (source: RemoteSource, pinned: string | undefined): Wa
     nameKey,
     label: labelOf(source),
   }
+}
+
+/** The file or folder that this source names in what is stored; undefined when there is none. */
+export const placeOf = (
+  { folder, manifest }: Stored,
+  { source, kind }: Wanted,
+): Place | undefined => {
+  const sum = (files: Manifest["files"]) => files.reduce((bytes, file) => bytes + file.bytes, 0)
+  if (kind === "file" || source.scheme === "web") {
+    const [only] = manifest.files
+    return only && { path: contentPath(folder, only.path), bytes: only.bytes }
+  }
+  const files = source.folder
+    ? manifest.files.filter(({ path }) => source.path === "" || path.startsWith(`${source.path}/`))
+    : manifest.files.filter(({ path }) => path === source.path)
+  return files.length === 0
+    ? undefined
+    : { path: contentPath(folder, source.path), bytes: sum(files) }
 }

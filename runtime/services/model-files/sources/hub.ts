@@ -1,9 +1,10 @@
 import { Result, Schema } from "effect"
 import type { Env, PullContext } from "../context.ts"
+import type { RemoteFile } from "../download/download.ts"
 import { parseJson, readDocument } from "../download/web.ts"
 import { SourceFailed, shownUrl } from "../failure.ts"
 import { isSafePath } from "../safe-path.ts"
-import type { Origin, RemoteFile } from "./origin.ts"
+import type { Origin } from "./artifact.ts"
 import type { SourceUrl } from "./source-url.ts"
 
 type HubSource = Extract<SourceUrl, { scheme: "hf" }>

@@ -3,8 +3,9 @@ import { join, resolve } from "node:path"
 import type { PullContext } from "../context.ts"
 import { SourceFailed } from "../failure.ts"
 import { rememberedDigest, sha256OfFile } from "../store/digest.ts"
-import { fileDigestsDir, type Place } from "../store/store.ts"
+import { fileDigestsDir } from "../store/store.ts"
 import { isMissing } from "../system-error.ts"
+import type { Place } from "./artifact.ts"
 
 /** A `file:` source: used where it lies, never copied. */
 export interface LocalSource {

@@ -1,10 +1,42 @@
+import { homedir } from "node:os"
+import { join } from "node:path"
 import { Result, Schema } from "effect"
-import type { PullContext } from "../context.ts"
+import type { Env, PullContext } from "../context.ts"
 import { parseJson, readDocument } from "../download/web.ts"
 import { SourceFailed, shownUrl } from "../failure.ts"
 import { lastNameOf } from "../safe-path.ts"
-import type { Origin } from "./origin.ts"
-import { pipIndex } from "./pip-index.ts"
+import type { Origin } from "./artifact.ts"
+import { parseIni, readConfigFile } from "./config-file.ts"
+
+const publicIndex = "https://pypi.org/simple"
+
+/** As pip itself loads them: the later wins (pip documentation, "Configuration"). */
+const configFiles = (env: Env): readonly string[] => {
+  const home = env.HOME ?? homedir()
+  const named = env.PIP_CONFIG_FILE
+  if (named === "/dev/null") return []
+  const user = [
+    join(home, ".pip", "pip.conf"),
+    join(env.XDG_CONFIG_HOME ?? join(home, ".config"), "pip", "pip.conf"),
+  ]
+  const environment = env.VIRTUAL_ENV ? [join(env.VIRTUAL_ENV, "pip.conf")] : []
+  return ["/etc/pip.conf", ...user, ...environment, ...(named ? [named] : [])]
+}
+
+/** The simple index that pip would ask here, without a slash at the end. May hold a user and password. */
+export const pipIndex = async (env: Env): Promise<string> => {
+  let index = env.PIP_INDEX_URL
+  if (!index) {
+    for (const path of configFiles(env)) {
+      const sections = parseIni(await readConfigFile(path))
+      index =
+        sections.get("install")?.get("index-url") ??
+        sections.get("global")?.get("index-url") ??
+        index
+    }
+  }
+  return (index || publicIndex).replace(/\/+$/, "")
+}
 
 interface IndexFile {
   readonly filename: string

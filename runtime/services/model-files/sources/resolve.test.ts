@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest"
 import type { Env } from "../context.ts"
 import { setUp } from "../testing/fixture.ts"
 import { makeWanted } from "./artifact.ts"
-import { pipIndex } from "./pip-index.ts"
+import { pipIndex } from "./pypi.ts"
 import { resolveOrigin } from "./resolve.ts"
 import { parseSourceUrl } from "./source-url.ts"
 

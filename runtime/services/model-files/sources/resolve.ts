@@ -1,9 +1,8 @@
 import type { PullContext } from "../context.ts"
 import { isSafePath, lastNameOf } from "../safe-path.ts"
-import type { Wanted } from "./artifact.ts"
+import type { Origin, Wanted } from "./artifact.ts"
 import { resolveHub } from "./hub.ts"
 import { resolveNpm } from "./npm.ts"
-import type { Origin } from "./origin.ts"
 import { resolvePypi } from "./pypi.ts"
 
 const fileName = (url: string): string => {

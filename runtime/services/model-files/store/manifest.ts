@@ -24,6 +24,8 @@ const ManifestSchema = Schema.Struct({
 
 /** What a complete folder of the cache holds. It is written last: a folder without it is never taken as complete. */
 export type Manifest = typeof ManifestSchema.Type
+/** How content is stored: an unpacked archive, one file, or the files below a folder of a hub. */
+export type ContentKind = Manifest["kind"]
 export type ManifestFile = Manifest["files"][number]
 
 const decodeManifest = Schema.decodeUnknownResult(Schema.fromJsonString(ManifestSchema))

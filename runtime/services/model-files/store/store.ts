@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto"
 import { mkdir, readdir, readFile, rename, rm } from "node:fs/promises"
 import { join } from "node:path"
 import { Result, Schema } from "effect"
-import type { Wanted } from "../sources/artifact.ts"
 import { syncFolder, writeWhole } from "./disk.ts"
 import {
+  type ContentKind,
   contentPath,
   type Manifest,
   readManifest,
@@ -20,6 +20,17 @@ import {
  *   .file-digests/                             digests of local files that `file:` names
  */
 
+/** What the store needs to know of content to find it. */
+export interface ContentKey {
+  /** Fit for people and logs; for an archive without the path inside. */
+  readonly name: string
+  readonly kind: ContentKind
+  /** Hex; undefined without a pin. */
+  readonly sha256: string | undefined
+  /** Names the pin of content whose digest the config does not give. */
+  readonly nameKey: string
+}
+
 export interface Stored {
   readonly folder: string
   readonly manifest: Manifest
@@ -27,14 +38,14 @@ export interface Stored {
 
 export const downloadsDir = (modelsDir: string): string => join(modelsDir, ".downloads")
 export const fileDigestsDir = (modelsDir: string): string => join(modelsDir, ".file-digests")
-const notePath = (modelsDir: string, { nameKey }: Wanted): string =>
+const notePath = (modelsDir: string, { nameKey }: ContentKey): string =>
   join(modelsDir, ".notes", `${nameKey}.json`)
 
 const decodeNote = Schema.decodeUnknownResult(
   Schema.fromJsonString(Schema.Struct({ source: Schema.String, sha256: Schema.String })),
 )
 
-const digestOf = async (modelsDir: string, wanted: Wanted): Promise<string | undefined> => {
+const digestOf = async (modelsDir: string, wanted: ContentKey): Promise<string | undefined> => {
   if (wanted.sha256 !== undefined) return wanted.sha256
   const note = decodeNote(await readFile(notePath(modelsDir, wanted), "utf8").catch(() => ""))
   return Result.isSuccess(note) ? note.success.sha256 : undefined
@@ -43,7 +54,7 @@ const digestOf = async (modelsDir: string, wanted: Wanted): Promise<string | und
 /** Its manifest is there; the files were not looked at. */
 export const findManifest = async (
   modelsDir: string,
-  wanted: Wanted,
+  wanted: ContentKey,
 ): Promise<Stored | undefined> => {
   const sha256 = await digestOf(modelsDir, wanted)
   if (sha256 === undefined) return undefined
@@ -59,7 +70,7 @@ export const findManifest = async (
 /** Complete, by the cheap check. */
 export const findStored = async (
   modelsDir: string,
-  wanted: Wanted,
+  wanted: ContentKey,
 ): Promise<Stored | undefined> => {
   const stored = await findManifest(modelsDir, wanted)
   return stored && (await sizesAreRight(stored.folder, stored.manifest)) ? stored : undefined
@@ -67,7 +78,7 @@ export const findStored = async (
 
 export const remember = async (
   modelsDir: string,
-  wanted: Wanted,
+  wanted: ContentKey,
   sha256: string,
 ): Promise<void> => {
   await mkdir(join(modelsDir, ".notes"), { recursive: true })
@@ -92,28 +103,4 @@ export const publish = async (
   await syncFolder(modelsDir)
   await rm(old, { recursive: true, force: true })
   return { folder, manifest }
-}
-
-export interface Place {
-  /** A file or a folder. */
-  readonly path: string
-  readonly bytes: number
-}
-
-/** The file or folder that this source names in what is stored; undefined when there is none. */
-export const placeOf = (
-  { folder, manifest }: Stored,
-  { source, kind }: Wanted,
-): Place | undefined => {
-  const sum = (files: Manifest["files"]) => files.reduce((bytes, file) => bytes + file.bytes, 0)
-  if (kind === "file" || source.scheme === "web") {
-    const [only] = manifest.files
-    return only && { path: contentPath(folder, only.path), bytes: only.bytes }
-  }
-  const files = source.folder
-    ? manifest.files.filter(({ path }) => source.path === "" || path.startsWith(`${source.path}/`))
-    : manifest.files.filter(({ path }) => path === source.path)
-  return files.length === 0
-    ? undefined
-    : { path: contentPath(folder, source.path), bytes: sum(files) }
 }

@@ -1,0 +1,169 @@
+import { Data } from "effect"
+import type { ModelSource } from "../../../core/services/catalogue.ts"
+import type { ModelId } from "../../../core/services/ids.ts"
+import type { PullContext, Report } from "./context.ts"
+import type { makeSharedJobs } from "./download/shared-jobs.ts"
+import { SourceFailed, shownUrl } from "./failure.ts"
+import { obtain } from "./fetch-artifact.ts"
+import { type Place, placeOf } from "./sources/artifact.ts"
+import { useLocal } from "./sources/local.ts"
+import { type ParsedSource, parseAll, parseSource } from "./sources/parsed-source.ts"
+import { findStored, type Stored } from "./store/store.ts"
+
+export interface PullProgress {
+  readonly model: ModelId
+  readonly source: string
+  readonly doneBytes: number
+  /** Unknown while the server has not said. */
+  readonly totalBytes: number | undefined
+}
+
+/** No source could be used; the message names each and why. */
+export class ModelFilesMissing extends Data.TaggedError("ModelFilesMissing")<{
+  readonly model: ModelId
+  readonly message: string
+}> {}
+
+export interface Found extends Place {
+  readonly source: ModelSource
+}
+
+export interface PullDeps {
+  readonly context: PullContext
+  readonly share: ReturnType<typeof makeSharedJobs<Stored>>
+  /** Sources without a digest that were warned of. */
+  readonly warned: Set<string>
+}
+
+type OnProgress = (progress: PullProgress) => void
+
+const findOne = async (
+  context: PullContext,
+  parsed: ParsedSource,
+  signal: AbortSignal,
+): Promise<Found | undefined> => {
+  try {
+    const stored =
+      "wanted" in parsed ? await findStored(context.modelsDir, parsed.wanted) : undefined
+    const place =
+      "local" in parsed
+        ? await useLocal(context, parsed.local, signal)
+        : stored && placeOf(stored, parsed.wanted)
+    return place && { ...place, source: parsed.source }
+  } catch (error) {
+    if (error instanceof SourceFailed) return undefined
+    throw error
+  }
+}
+
+export const findFirst = async (
+  context: PullContext,
+  sources: readonly ModelSource[],
+  signal: AbortSignal,
+): Promise<Found | undefined> => {
+  for (const parsed of parseAll(sources)) {
+    const found = await findOne(context, parsed, signal)
+    if (found) return found
+  }
+  return undefined
+}
+
+/** A local file without a digest is the operator's own affair. */
+const warnUnpinned = ({ context, warned }: PullDeps, source: ModelSource): void => {
+  if (source.sha256 !== undefined || source.url.startsWith("file:") || warned.has(source.url))
+    return
+  warned.add(source.url)
+  context.log.warn(
+    "model.source_unpinned",
+    "this model source has no sha256: whatever it serves is used",
+    {
+      source: shownUrl(source.url),
+    },
+  )
+}
+
+/** Lets the first report, the last, and at most one per `intervalMs` through. A listener that throws does not stop the pull. */
+const throttled = (report: Report, intervalMs: number, nowMs: () => number): Report => {
+  let lastMs = Number.NEGATIVE_INFINITY
+  let lastBytes = -1
+  return (done, total) => {
+    const now = nowMs()
+    const last = done === total
+    if ((!last && now - lastMs < intervalMs) || (last && lastBytes === done)) return
+    lastMs = now
+    lastBytes = last ? done : -1
+    try {
+      report(done, total)
+    } catch {}
+  }
+}
+
+const pullOne = async (
+  deps: PullDeps,
+  model: ModelId,
+  source: ModelSource,
+  onProgress: OnProgress,
+  signal: AbortSignal,
+): Promise<string> => {
+  const { context, share } = deps
+  const parsed = parseSource(source)
+  if ("local" in parsed) return (await useLocal(context, parsed.local, signal)).path
+  const { wanted, shown } = parsed
+  warnUnpinned(deps, source)
+  const report = throttled(
+    (doneBytes, totalBytes) => onProgress({ model, source: shown, doneBytes, totalBytes }),
+    context.timing.reportMs,
+    context.clock.nowMs,
+  )
+  const stored = await share(
+    `${wanted.kind} ${wanted.key}`,
+    (all, stop) => obtain(context, wanted, all, stop),
+    report,
+    signal,
+  )
+  const place = placeOf(stored, wanted)
+  if (!place)
+    throw new SourceFailed(
+      `there is no such path in it; it holds ${stored.manifest.files
+        .slice(0, 8)
+        .map(({ path }) => path)
+        .join(", ")}${stored.manifest.files.length > 8 ? " ..." : ""}`,
+    )
+  return place.path
+}
+
+export const pull = async (
+  deps: PullDeps,
+  model: ModelId,
+  sources: readonly ModelSource[],
+  onProgress: OnProgress,
+  signal: AbortSignal,
+): Promise<string | ModelFilesMissing> => {
+  const { context } = deps
+  const found = await findFirst(context, sources, signal)
+  if (found) {
+    warnUnpinned(deps, found.source)
+    return found.path
+  }
+  const reasons: string[] = []
+  for (const source of sources) {
+    try {
+      return await pullOne(deps, model, source, onProgress, signal)
+    } catch (error) {
+      if (signal.aborted) throw error
+      const reason = error instanceof Error ? error.message : String(error)
+      const shown = shownUrl(source.url)
+      context.log.warn("model.source_unusable", `a model source can't be used: ${reason}`, {
+        model,
+        source: shown,
+      })
+      reasons.push(`  ${shown}: ${reason}`)
+    }
+  }
+  const list =
+    reasons.length === 0 ? "it has no sources" : `no source could be used:\n${reasons.join("\n")}`
+  return new ModelFilesMissing({
+    model,
+    message: `The files of model ${model} are missing: ${list}`,
+  })
+}
