@@ -18,7 +18,7 @@ const newest = (folder) =>
 const isFresh = () => {
   if (!existsSync(compiled)) return false
   const builtMs = statSync(compiled).mtimeMs
-  return ["core", "plugins", "runtime"].every(
+  return ["core", "plugins", "runtime", "testing"].every(
     (folder) => !existsSync(join(root, folder)) || newest(join(root, folder)) <= builtMs,
   )
 }
