@@ -9,10 +9,10 @@ import type {
 } from "../../core/index.ts"
 import { KeyUsage, type Mark } from "./key-usage.ts"
 
-/** What `balance` answers: nine billion rupiah, the most that a JSON number shows exactly. */
+/** The balance of every account: nine billion rupiah, about the most micros that a JSON number holds exactly. */
 export const unlimitedMicros = 9_000_000_000_000_000n
 
-/** Keys in the order of their last use. */
+/** Returns the usage of a key. Keeps at most `maxKeys`, in the order of their last use; keys with open calls are never dropped. */
 const makeKeys = (maxKeys: number) => {
   const keys = new Map<string, KeyUsage>()
   const forgetOne = () => {
@@ -27,7 +27,7 @@ const makeKeys = (maxKeys: number) => {
   }
 }
 
-/** RPM, RPD and concurrency of each key, exact within this process; money is not asked for. */
+/** RPM, RPD and concurrency of each key, exact within this process. No money. */
 export const makeFreeBilling = (clock: Clock, maxKeys: number): Billing => {
   const usageOf = makeKeys(maxKeys)
   const open = new Map<string, { readonly usage: KeyUsage; readonly mark: Mark }>()

@@ -4,15 +4,15 @@ const minuteMs = 60_000
 const dayMs = 86_400_000
 const dayOf = (ms: number) => Math.floor(ms / dayMs)
 
-/** One call in the rolling minute. */
+/** One call of the rolling minute. `counted` is false once it left the minute or was given back. */
 export interface Mark {
   readonly atMs: number
   counted: boolean
 }
 
 /**
- * What one key used in this process. The minute holds at most as many marks as RPM admitted (and gave back) in it;
- * marks that left it, or that were given back at its ends, are dropped.
+ * The usage of one key in this process. The minute holds at most as many marks as calls that RPM admitted (or gave back) in it;
+ * marks that left the minute, or were given back at either end, are dropped.
  */
 export class KeyUsage {
   #minute: Mark[] = []
@@ -41,7 +41,7 @@ export class KeyUsage {
       this.#first++
     }
     while (this.#minute.length > this.#first && !this.#minute.at(-1)?.counted) this.#minute.pop()
-    // dropped marks are cut off once they are the larger part
+    // dropped marks are removed once they are more than half, so that this costs O(1) a call
     if (this.#first * 2 <= this.#minute.length) return
     this.#minute = this.#minute.slice(this.#first)
     this.#first = 0
@@ -77,7 +77,7 @@ export class KeyUsage {
       : undefined
   }
 
-  /** After `check` let it in. A whole call keeps its slot until `end`. */
+  /** Counts a call that `check` admitted. A whole call keeps its slot until `end`. */
   take(whole: boolean, nowMs: number): Mark {
     const mark = { atMs: nowMs, counted: true }
     this.#minute.push(mark)

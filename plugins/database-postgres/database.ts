@@ -5,10 +5,10 @@ import type { Transaction } from "../../core/ports/transaction.ts"
 import { databaseError, isPortError } from "./failure.ts"
 import { migrateTables } from "./migrate.ts"
 
-// biome-ignore lint/suspicious/noExplicitAny: the tables are those of the plugin that asks
+// biome-ignore lint/suspicious/noExplicitAny: the tables are those of the calling plugin
 type AnyTables = any
 
-/** A query always ends before its Effect does, so that a rollback never overtakes it. */
+/** Uninterruptible: a query ends before its Effect does, so that a rollback never overtakes it. */
 const query = <A>(promise: () => Promise<A>) =>
   Effect.uninterruptible(
     Effect.tryPromise({
@@ -37,7 +37,7 @@ export const makeDatabase = (
     return transaction
   }
   const rollback = (transaction: ControlledTransaction<AnyTables>) =>
-    // fails only when the connection is lost, and then the server has rolled back
+    // fails only when the connection is lost, in which case the server rolls back
     transaction
       .rollback()
       .execute()
@@ -46,7 +46,7 @@ export const makeDatabase = (
     try {
       await transaction.commit().execute()
     } catch (error) {
-      // Kysely gives the connection back after a commit only if that succeeded
+      // Kysely returns the connection to the pool only after a successful commit
       await rollback(transaction)
       throw error
     }

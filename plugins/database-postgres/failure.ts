@@ -1,8 +1,8 @@
 import { PluginError, PortError } from "../../core/errors.ts"
 
-/** What happened, in words for an operator; with the SQLSTATE where there is one. */
+/** Describes a failure for the operator, with the SQLSTATE where there is one. */
 export const reasonOf = (error: unknown): string => {
-  // Node tries IPv6 and IPv4 at once and answers both failures in an error without a text
+  // Node tries IPv6 and IPv4 at once and throws both failures in an error without a message
   if (error instanceof AggregateError) return error.errors.map(reasonOf).join("; ")
   if (!(error instanceof Error)) return String(error)
   const code =

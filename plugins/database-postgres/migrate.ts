@@ -27,8 +27,8 @@ const failure = (plugin: string, { error, results }: MigrationResultSet) => {
 }
 
 /**
- * Runs what has not run yet, all of it in one transaction. Processes that migrate the same database wait for each other (an advisory lock of Kysely).
- * `pool` is used up. Rejects with a PortError.
+ * Runs the migrations that have not run yet, in one transaction. Processes that migrate the same database wait for each other (Kysely takes an advisory lock).
+ * Returns their names. Closes `pool`. Rejects with a PortError.
  */
 export const migrateTables = async (
   pool: PostgresPool,
@@ -43,7 +43,7 @@ export const migrateTables = async (
       provider: { getMigrations: async () => ({ ...migrations }) },
       migrationTableName: table,
       migrationLockTableName: `${table}_lock`,
-      // the names are compared by code point everywhere, whatever the locale of the process
+      // by code unit, whatever the locale of the process
       nameComparator: (a, b) => (a < b ? -1 : a > b ? 1 : 0),
     })
     const outcome = await migrator.migrateToLatest()

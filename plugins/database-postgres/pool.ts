@@ -1,10 +1,9 @@
 import type { PostgresPool, PostgresPoolClient } from "kysely"
 import pg from "pg"
 import { PortError } from "../../core/errors.ts"
-import { valueParsers } from "./values.ts"
 
 export interface PoolOptions {
-  /** Asked for every new connection: the embedded server may come back on another port. */
+  /** Called for every new connection: after a restart the embedded server may listen on another port. */
   readonly address: () => pg.ClientConfig
   readonly applicationName: string
   readonly maxConnections: number
@@ -13,8 +12,33 @@ export interface PoolOptions {
   /** 0: no limit. */
   readonly statementTimeoutMs: number
   readonly idleInTransactionTimeoutMs: number
-  /** A connection that nobody used broke. The pool has forgotten it already. */
+  /** Called when an idle connection was lost; the pool has already removed it. */
   readonly onLost: (error: Error) => void
+}
+
+const oid = { int8: 20, int8Array: 1016, date: 1082, dateArray: 1182, textArray: 1009 }
+
+const parseInt8Array = (text: string): unknown => {
+  const items: readonly (string | null)[] = pg.types.getTypeParser(oid.textArray)(text)
+  return items.map((item) => (item === null ? null : BigInt(item)))
+}
+
+const parsers = new Map<number, (text: string) => unknown>([
+  [oid.int8, BigInt],
+  [oid.int8Array, parseInt8Array],
+  // pg would return local midnight, which is another day in other time zones
+  [oid.date, String],
+  [oid.dateArray, pg.types.getTypeParser(oid.textArray)],
+])
+
+/**
+ * Types of results: `bigint` and `count(*)` as bigint, `numeric` and `date` as text, `timestamptz` as Date, JSON parsed.
+ * Set for this pool only, as the global parsers of `pg` belong to the whole process.
+ */
+const valueParsers = {
+  getTypeParser: ((id: number, format?: "text" | "binary") =>
+    (format !== "binary" && parsers.get(id)) ||
+    pg.types.getTypeParser(id, format as "text")) as typeof pg.types.getTypeParser,
 }
 
 const readTimeout = "Query read timeout"
@@ -22,7 +46,7 @@ const readTimeout = "Query read timeout"
 const prepared = "/* prepared */"
 const maxPrepared = 100
 
-/** Names for statements that ask to be prepared; the server keeps them for each connection, so there must be few. */
+/** Names the statements to prepare. The server keeps them for each connection, so there may be few. */
 const makeNames = () => {
   const names = new Map<string, string>()
   return (text: string): { readonly name?: string } => {
@@ -41,12 +65,12 @@ const guard = (client: pg.PoolClient, nameOf: ReturnType<typeof makeNames>): Pos
   const query = async (sql: string, parameters: readonly unknown[]) => {
     try {
       const result = await client.query({ text: sql, values: [...parameters], ...nameOf(sql) })
-      // PostgreSQL answers `commit` after a failed statement by rolling back, without an error
+      // PostgreSQL rolls back at `commit` after a failed statement, without an error
       if (sql === "commit" && result.command === "ROLLBACK")
         throw new Error("the transaction was rolled back: a statement in it had failed")
       return result
     } catch (error) {
-      // the answer may still come: the next user of the connection would read it
+      // the result may still arrive, and the next user of the connection would read it
       broken ||= error instanceof Error && error.message === readTimeout
       throw error
     }
@@ -80,7 +104,7 @@ export const makePool = (options: PoolOptions): PostgresPool => {
     application_name: options.applicationName,
     max: options.maxConnections,
     connectionTimeoutMillis: options.connectTimeoutMs,
-    // the server's own limit comes first; this one is for a server that no longer answers at all
+    // the limit of the server ends statements first; this one is for a server that no longer answers
     ...(options.statementTimeoutMs > 0 && { query_timeout: options.statementTimeoutMs + 5_000 }),
     keepAlive: true,
     keepAliveInitialDelayMillis: 30_000,
@@ -89,7 +113,7 @@ export const makePool = (options: PoolOptions): PostgresPool => {
     },
   })
   pool.on("error", options.onLost)
-  // while a connection is in use nobody else listens: without this its loss ends the process
+  // the pool does not listen while a connection is in use: without this its loss would end the process
   pool.on("connect", (client) => client.on("error", () => {}))
   return {
     connect: async () => {

@@ -39,7 +39,7 @@ const poolOptions = (
     }),
 })
 
-/** For a migration: it takes as long as it takes. */
+/** Migrations have no time limits. */
 const migrationOptions = (options: PoolOptions): PoolOptions => ({
   ...options,
   maxConnections: 1,
@@ -57,7 +57,7 @@ const findServer = (settings: Settings, { deployment, log }: PostgresDeps) => {
   )
 }
 
-/** Unlike `run` it can give up on an answer. */
+/** Unlike `run`, it can be interrupted while the server does not answer. */
 const pingOf = (database: Database): HealthCheck => ({
   name: "database",
   check: Effect.tryPromise({

@@ -5,8 +5,8 @@ import { cannotStart, reasonOf } from "./failure.ts"
 
 const oldestMajor = 15
 
-/** A server that is just starting, also in the container beside ours, refuses for a moment. */
-const patience = Schedule.max([Schedule.spaced("500 millis"), Schedule.recurs(9)])
+/** A server that is just starting, for example in another container, refuses connections for a moment. */
+const startRetries = Schedule.max([Schedule.spaced("500 millis"), Schedule.recurs(9)])
 const passing = new Set(["ECONNREFUSED", "57P03"])
 
 interface NotReady {
@@ -38,13 +38,13 @@ const isPassing = ({ error }: NotReady): boolean => {
   )
 }
 
-/** Host, port and database, and never the password. */
+/** Host, port and database, without the password. */
 export const nameOf = (address: pg.ClientConfig): string => {
   const { host, port, database } = new pg.Client(address)
   return `${host}:${port}/${database}`
 }
 
-/** Undefined when the version is new enough. */
+/** Returns undefined when the version is new enough. */
 export const refusalOf = (
   name: string,
   version: { readonly number: number; readonly text: string },
@@ -53,7 +53,7 @@ export const refusalOf = (
     ? undefined
     : `the database ${name} is PostgreSQL ${version.text}, which is too old: ${oldestMajor} or newer is needed`
 
-/** Waits up to 5 s for a server that starts; refuses one that is too old. Answers its version. */
+/** Waits up to 5 s for a server that starts; refuses one that is too old. Returns its version. */
 export const checkServer = (
   address: pg.ClientConfig,
   limitMs: number,
@@ -64,7 +64,7 @@ export const checkServer = (
       try: () => askVersion(address, limitMs),
       catch: (error): NotReady => ({ error }),
     }).pipe(
-      Effect.retry({ schedule: patience, while: isPassing }),
+      Effect.retry({ schedule: startRetries, while: isPassing }),
       Effect.mapError(({ error }) =>
         cannotStart(`the database ${name} can't be used: ${reasonOf(error)}`, error),
       ),

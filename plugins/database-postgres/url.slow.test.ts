@@ -18,7 +18,7 @@ const deployment: Deployment = {
   mode: "server",
 }
 
-/** The failure, all of it as a log would show it. */
+/** Returns the whole failure, as a log would show it. */
 const failureWith = async (
   settings: unknown,
 ): Promise<{ readonly message: string; readonly all: string }> => {

@@ -46,40 +46,40 @@ describe("a reply at rest", () => {
       .where("key", "=", key)
       .executeTakeFirstOrThrow()
 
-  it("is sealed", async () => {
+  it("is encrypted", async () => {
     const store = makePostgresIdempotency(test.database, clock, secrets)
-    await run(store.begin(tenant, "sealed", "body"))
+    await run(store.begin(tenant, "encrypted", "body"))
     await run(
-      store.finish(tenant, "sealed", {
+      store.finish(tenant, "encrypted", {
         status: 201,
         json: { key: "svc_live_secret" },
         callId: "call",
       }),
     )
-    const row = await rowOf("sealed")
+    const row = await rowOf("encrypted")
     expect(row).toMatchObject({ sealed_by: secrets.keyId, call_id: "call", status: 201 })
     expect(JSON.stringify(row)).not.toContain("svc_live")
     expect(secrets.decrypt(row.reply!)).toBe('{"key":"svc_live_secret"}')
   })
 
-  it("that was sealed with another secret is a failure that says what to do; a mismatch is still told", async () => {
+  it("that was encrypted with another secret is a failure that says what to do; a mismatch is still found", async () => {
     const store = makePostgresIdempotency(test.database, clock, makeSecrets("another"))
-    const failed = await run(Effect.flip(store.begin(tenant, "sealed", "body")))
+    const failed = await run(Effect.flip(store.begin(tenant, "encrypted", "body")))
     expect(failed).toMatchObject({
       _tag: "PortError",
       port: "idempotency",
       message: expect.stringContaining("RAKIT_SECRET_KEY"),
     })
-    expect(await run(store.begin(tenant, "sealed", "other"))).toEqual({ state: "mismatch" })
-    // the owner still answers
+    expect(await run(store.begin(tenant, "encrypted", "other"))).toEqual({ state: "mismatch" })
+    // a server with the right secret still returns it
     expect(
       await run(
-        makePostgresIdempotency(test.database, clock, secrets).begin(tenant, "sealed", "body"),
+        makePostgresIdempotency(test.database, clock, secrets).begin(tenant, "encrypted", "body"),
       ),
     ).toMatchObject({ state: "done" })
   })
 
-  it("that was written before replies were sealed is read as it is", async () => {
+  it("that was written before replies were encrypted is read as it is", async () => {
     const store = makePostgresIdempotency(test.database, clock, secrets)
     await run(store.begin(tenant, "plain", "body"))
     await sql`UPDATE idempotency_key SET state = 'done', status = 200, reply = '{"a":1}' WHERE key = 'plain'`.execute(

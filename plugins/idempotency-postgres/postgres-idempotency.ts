@@ -13,7 +13,7 @@ import {
 } from "../../core/index.ts"
 import { makeRunningAttempts } from "./running-attempts.ts"
 
-/** A running request that has not ended after this long is taken for dead. */
+/** A request that still runs after this time is presumed dead. */
 export const leaseMs = 15 * 60_000
 export const keepMs = 24 * 60 * 60_000
 
@@ -23,15 +23,15 @@ export interface IdempotencyTables {
     readonly mode: "live" | "test"
     readonly key: string
     readonly fingerprint: string
-    /** Made anew by every `begin`: whoever finds its own one in the row is the first. */
+    /** The fencing token: each `begin` makes one, and the request that finds its own in the row may run. */
     readonly attempt: string
     readonly state: "running" | "done"
     readonly lease_until: Date
     readonly expires_at: Date
     readonly status: number | null
-    /** Sealed: a reply may show a new key. */
+    /** Encrypted, as a reply may show a new API key. */
     readonly reply: string | null
-    /** Null: written before replies were sealed. */
+    /** Id of the key that encrypted `reply`; null: written before replies were encrypted. */
     readonly sealed_by: string | null
     readonly call_id: string | null
   }
@@ -42,7 +42,7 @@ type Row = Pick<
   "attempt" | "fingerprint" | "state" | "status" | "reply" | "sealed_by" | "call_id"
 >
 
-/** One statement: the row's lock decides between parallel ones, and the loser reads what the winner wrote. */
+/** One statement: the lock of the row decides between parallel requests, and the losers read what the winner wrote. */
 const beginRow = (
   db: Kysely<IdempotencyTables>,
   tenant: Tenant,
@@ -67,7 +67,7 @@ const beginRow = (
 }
 
 const failure = (message: string) => Effect.fail(new PortError({ port: "idempotency", message }))
-const cannotOpen =
+const cannotDecrypt =
   "the reply to this Idempotency-Key was stored by a server with another secret; give all servers the same RAKIT_SECRET_KEY"
 
 const stateOf = (
@@ -81,7 +81,7 @@ const stateOf = (
   if (row.state === "running" || row.status === null || row.reply === null)
     return Effect.succeed({ state: "running" })
   const reply = row.sealed_by === null ? row.reply : secrets.decrypt(row.reply)
-  if (reply === undefined) return failure(cannotOpen)
+  if (reply === undefined) return failure(cannotDecrypt)
   return Effect.succeed({
     state: "done",
     reply: {
@@ -93,8 +93,8 @@ const stateOf = (
 }
 
 /**
- * States of a row: (none) -> running -> done -> (none: swept, or begun anew after 24 h); running -> (none: forgotten) | running (begun anew: its lease ended).
- * Only the attempt that holds the row ends it: one whose lease ended, and whose key was begun anew elsewhere, changes nothing any more.
+ * States of a row: (none) -> running -> done -> (none: swept, or begun again after 24 h); running -> (none: forgotten) | running (begun again after its lease ended).
+ * Only the attempt in the row can end it: when the lease ended and another request has begun with the key, the earlier attempt changes nothing.
  */
 export const makePostgresIdempotency = (
   database: Database,
@@ -110,9 +110,9 @@ export const makePostgresIdempotency = (
         beginRow(db(), tenant, key, fingerprint, attempt, clock.nowMs()),
       )
       if (!rows[0]) return yield* failure("no row came back")
-      const found = yield* stateOf(rows[0], attempt, fingerprint, secrets)
-      if (found.state === "new") attempts.add(tenant, key, attempt)
-      return found
+      const state = yield* stateOf(rows[0], attempt, fingerprint, secrets)
+      if (state.state === "new") attempts.add(tenant, key, attempt)
+      return state
     })
   const held = (tenant: Tenant, key: string, attempt: string) => ({
     account: tenant.account,

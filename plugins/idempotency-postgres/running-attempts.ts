@@ -2,14 +2,14 @@ import type { Tenant } from "../../core/index.ts"
 
 export interface RunningAttempts {
   add(tenant: Tenant, key: string, attempt: string): void
-  /** The attempt that this replica began last with the key, once. */
+  /** Removes and returns the newest attempt of this replica with the key. */
   take(tenant: Tenant, key: string): string | undefined
 }
 
-/** More requests than a server has in flight; beyond, the oldest is forgotten: its reply is not remembered, and its key is free when its lease ends. */
+/** More requests than a server has in flight. Beyond it the oldest is dropped: its reply is not stored, and its key is free when its lease ends. */
 const maxAttempts = 100_000
 
-/** Which attempt a request of this replica is: `finish` and `forget` only know the key. */
+/** The attempts of this replica by key, as `finish` and `forget` are called with the key only. */
 export const makeRunningAttempts = (max = maxAttempts): RunningAttempts => {
   const attempts = new Map<string, string>()
   const idOf = ({ account, mode }: Tenant, key: string) => JSON.stringify([account, mode, key])

@@ -5,7 +5,7 @@ import type { IdempotencyTables } from "./postgres-idempotency.ts"
 
 const rowsPerStatement = 2_000
 
-/** Deletes what has expired, in small statements so that no lock is held for long. Answers how many rows went. */
+/** Deletes expired rows, in small statements so that no lock is held for long. Returns the number of deleted rows. */
 export const sweepExpired = (database: Database, clock: Clock): Effect.Effect<number, PortError> =>
   Effect.gen(function* () {
     const now = new Date(clock.nowMs())
@@ -23,7 +23,7 @@ export const sweepExpired = (database: Database, clock: Clock): Effect.Effect<nu
     }
   })
 
-/** Now and every hour, until it is interrupted. A failure is logged and the next hour tries again. */
+/** Sweeps now and every hour, until it is interrupted. A failure is logged, and the next hour tries again. */
 export const sweepHourly = (
   sweep: Effect.Effect<number, PortError>,
   log: Log,

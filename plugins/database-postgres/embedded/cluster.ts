@@ -1,16 +1,16 @@
 import { join } from "node:path"
 
-/** The embedded server of one deployment, and where its things lie. */
+/** The embedded server of a deployment, and the paths of its files. */
 export interface Cluster {
   readonly dataDir: string
   readonly home: string
-  /** Of the superuser; mode 0600. Written before `home` exists. */
+  /** Password of the superuser; mode 0600. Written before `home` exists. */
   readonly passwordFile: string
   readonly portFile: string
   readonly logFile: string
   readonly lockFile: string
   readonly maxConnections: number
-  /** False only for tests: a crash of the machine may then lose everything. */
+  /** False only in tests: a crash of the machine may then lose everything. */
   readonly durable: boolean
 }
 

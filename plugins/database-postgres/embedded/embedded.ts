@@ -4,22 +4,22 @@ import type { PluginError } from "../../../core/errors.ts"
 import type { Deployment } from "../../../core/services/deployment.ts"
 import type { Log } from "../../../core/services/log.ts"
 import { asPluginError } from "../failure.ts"
-import { addressOf, countOthers } from "./probe.ts"
 import { type Binaries, findBinaries } from "./binaries.ts"
 import type { Cluster } from "./cluster.ts"
 import { ensureRunning } from "./ensure.ts"
 import { removeLeftovers } from "./make-cluster.ts"
 import { readPidFile } from "./pid-file.ts"
+import { addressOf, countOthers } from "./probe.ts"
 import { lockOwner, takeLock } from "./server-lock.ts"
 import { askToStop, stopServer } from "./stop.ts"
 import { keepRunning } from "./supervise.ts"
 
-/** Where the server listens now; after a restart it may be elsewhere. */
+/** Returns the current address; after a restart the server may listen on another port. */
 export type Address = () => ClientConfig
 
 const findAll = Effect.try({ try: findBinaries, catch: asPluginError })
 
-/** A second signal, or a fault, ends our process without closing the Scope; the server must not stay behind. */
+/** A second signal, or a crash, ends this process without closing the Scope; the server must not be left running. */
 const stopOnExit = (cluster: Cluster) =>
   Effect.acquireRelease(
     Effect.sync(() => {
@@ -30,12 +30,12 @@ const stopOnExit = (cluster: Cluster) =>
     (ask) => Effect.sync(() => process.off("exit", ask)),
   )
 
-/** The server belongs to this process: it is watched, and stopped when the Scope closes, also if it was adopted. */
+/** Owns the server, started or adopted: restarts it when it dies, and stops it when the Scope closes. */
 const own = (cluster: Cluster, binaries: Binaries, log: Log) =>
   Effect.gen(function* () {
     yield* Effect.acquireRelease(
       Effect.try({ try: () => takeLock(cluster.lockFile), catch: asPluginError }),
-      (giveBack) => Effect.sync(giveBack),
+      (release) => Effect.sync(release),
     )
     yield* stopOnExit(cluster)
     yield* Effect.addFinalizer(() => stopServer(cluster, log))
@@ -44,25 +44,25 @@ const own = (cluster: Cluster, binaries: Binaries, log: Log) =>
     return yield* keepRunning(first, ensureRunning(cluster, binaries, log), log)
   })
 
-const looks = { atMost: 10, everyMs: 50 }
+const polls = { atMost: 10, everyMs: 50 }
 
-/** Our own connections may be counted for a moment after we closed them. */
+/** Closed connections of this process may still be counted for a moment. */
 const isUnused = (cluster: Cluster, port: number): Effect.Effect<boolean> =>
   Effect.gen(function* () {
-    for (let look = 1; ; look++) {
+    for (let poll = 1; ; poll++) {
       const others = yield* Effect.promise(() => countOthers(cluster, port).catch(() => undefined))
-      if (others === 0 || look === looks.atMost) return others === 0
-      yield* Effect.sleep(looks.everyMs)
+      if (others === 0 || poll === polls.atMost) return others === 0
+      yield* Effect.sleep(polls.everyMs)
     }
   })
 
-/** Stops the server unless a server process owns it, or another command still uses it; the last one out puts out the light. */
+/** Stops the server unless a `serve` process owns it or another command still uses it. */
 const stopIfLast = (cluster: Cluster, log: Log) =>
   Effect.gen(function* () {
     const port = readPidFile(cluster.home)?.port
     if (port === undefined || lockOwner(cluster.lockFile) !== undefined) return
     const isLast = yield* isUnused(cluster, port)
-    // asked again: a server may have come while we counted
+    // checked again: a `serve` process may have started meanwhile
     if (isLast && lockOwner(cluster.lockFile) === undefined) yield* stopServer(cluster, log)
   })
 
@@ -87,7 +87,7 @@ export const openEmbedded = (
     return () => addressOf(cluster, port)
   })
 
-/** Without an owner: it runs until someone calls `stopServer`. For tests. */
+/** Starts a server without an owner, which runs until `stopServer`. For tests. */
 export const startUnowned = (cluster: Cluster, log: Log): Effect.Effect<Address, PluginError> =>
   Effect.gen(function* () {
     const { port } = yield* ensureRunning(cluster, yield* findAll, log)

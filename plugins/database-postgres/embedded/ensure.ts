@@ -3,21 +3,21 @@ import { Effect } from "effect"
 import type { PluginError } from "../../../core/errors.ts"
 import type { Log } from "../../../core/services/log.ts"
 import { asPluginError, cannotStart } from "../failure.ts"
-import { whyNotAnswering } from "./probe.ts"
 import type { Binaries } from "./binaries.ts"
 import type { Cluster } from "./cluster.ts"
 import { type Launch, launch } from "./launch.ts"
 import { makeCluster } from "./make-cluster.ts"
 import { type PidFile, pidFilePath, readPidFile } from "./pid-file.ts"
+import { whyNotAnswering } from "./probe.ts"
 import { isAlive, isSurelyNotServerOf, signal } from "./process-list.ts"
 
-/** Crash recovery reads the log back to the last checkpoint, at most 512 MB of it. */
+/** Crash recovery replays the write-ahead log from the last checkpoint, at most 512 MB. */
 const readyLimit = "5 minutes"
 const pause = "100 millis"
-/** With the pause and the time of a start these are 10 s or more. */
+/** With the pauses and the time of each start, 10 s or more. */
 const launchLimit = 60
 
-/** These pass: another process starts it too, or the last one's memory and port are not yet given back. */
+/** Transient errors: another process starts the server too, or the previous one has not released its memory and port yet. */
 const passing =
   /lock file .* (already exists|is empty)|shared memory block|could not (bind|create any TCP)|Address already in use/
 
@@ -31,7 +31,7 @@ const runningIn = (cluster: Cluster, log: Log): PidFile | undefined => {
   const file = readPidFile(cluster.home)
   if (file === undefined || !isAlive(file.pid)) return undefined
   if (!isSurelyNotServerOf(cluster.home, file.pid)) return file
-  // PostgreSQL would refuse to start as long as that process lives. Its own shared memory still guards against a second server
+  // PostgreSQL refuses to start as long as that process lives. Its shared memory block still guards against a second server
   log.warn(
     "database.stale_pid_file",
     "postmaster.pid names a process that is not the server of this folder; it was put aside",
@@ -58,7 +58,7 @@ const launchAgain = async (
   attempts.current = await launch(cluster, binaries)
 }
 
-/** One look: answers the server when it is ready, else starts one if there is none. */
+/** Returns the server when it is ready; otherwise starts one if none runs. */
 const attempt = async (
   cluster: Cluster,
   binaries: Binaries,
@@ -77,7 +77,7 @@ const attempt = async (
 }
 
 /**
- * The server of this cluster: one that runs already is adopted, else one is started. Several processes may do this at once; all get the same server.
+ * Returns the server of this cluster: adopts one that runs, otherwise starts one. Several processes may do this at once; all get the same server.
  * States: absent -> made (initdb) -> launched -> ready; launched -> gone (another was faster, or it can't) -> launched.
  */
 export const ensureRunning = (
@@ -86,7 +86,7 @@ export const ensureRunning = (
   log: Log,
 ): Effect.Effect<PidFile, PluginError> =>
   Effect.gen(function* () {
-    // whoever stops us now waits for initdb, which would go on without us and leave its folder
+    // uninterruptible: initdb would outlive an interruption and leave its folder behind
     yield* Effect.uninterruptible(
       Effect.tryPromise({ try: () => makeCluster(cluster, binaries), catch: asPluginError }),
     )

@@ -10,18 +10,18 @@ import { candidates, environment, type RunAs, runToEnd } from "./run-as.ts"
 
 const longestLogBytes = 8 * 1024 * 1024
 
-/** A server that was started and may not answer yet. */
+/** A server that was started and may not accept connections yet. */
 export interface Launch {
   readonly pid: number | undefined
-  /** Undefined while it runs, then what it said last. */
+  /** Undefined while it runs, then its last output. */
   lastWords(): string | undefined
 }
 
-/** Small, safe, and quiet: what clients did wrong is told to them and not to the log. */
+/** Small, durable, and quiet: errors of clients are reported to them and not logged. */
 const settingsOf = (cluster: Cluster): Readonly<Record<string, string>> => ({
   listen_addresses: "127.0.0.1",
   unix_socket_directories: "",
-  // besides the pool of the server there are command-line calls and migrations
+  // commands and migrations connect, too, besides the pool of the server
   max_connections: String(cluster.maxConnections + 30),
   shared_buffers: "64MB",
   work_mem: "8MB",
@@ -61,7 +61,7 @@ const giveAll = async (home: string, runAs: RunAs): Promise<void> => {
     await lchown(path, runAs.uid!, runAs.gid!)
 }
 
-/** As whom the server can run; hands the data over where the owner has to change, which only root can do. */
+/** Returns the user that the server can run as; changes the owner of the data where needed, which only root can do. */
 const chooseRunAs = async (cluster: Cluster, binaries: Binaries): Promise<RunAs> => {
   const owner = statSync(cluster.home)
   const reasons: string[] = []
@@ -91,7 +91,7 @@ const start = (cluster: Cluster, runAs: RunAs, program: string, port: number): L
     ...settings,
   ])
   const output = openSync(cluster.logFile, "a", 0o600)
-  // in a group of its own: Ctrl-C in the terminal is for us, and we stop it in order
+  // in a process group of its own: Ctrl-C in the terminal reaches only this process, which stops the server in order
   const child = spawn(file, args, {
     ...options,
     env: environment(),
@@ -111,7 +111,7 @@ const start = (cluster: Cluster, runAs: RunAs, program: string, port: number): L
   return { pid: child.pid, lastWords: () => end }
 }
 
-/** Starts the server. It answers when it is ready, which is not waited for here. */
+/** Starts the server without waiting until it is ready. */
 export const launch = async (
   cluster: Cluster,
   binaries: Binaries,

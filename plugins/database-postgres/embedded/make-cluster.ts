@@ -22,7 +22,7 @@ import { candidates, type RunAs, runToEnd } from "./run-as.ts"
 const initdbLimitMs = 120_000
 const workPrefix = "postgres.making-"
 
-/** The first process to write it wins; all use what then stands there. A link makes it appear whole or not at all. */
+/** Returns the password; the first process to write the file wins, and all use its password. A hard link creates the file atomically. */
 const ensurePassword = async (cluster: Cluster, work: string): Promise<string> => {
   const draft = join(work, "draft")
   await writeFile(draft, randomBytes(24).toString("base64url"), { mode: 0o600, flush: true })
@@ -38,7 +38,7 @@ const giveTo = async (runAs: RunAs, ...paths: readonly string[]): Promise<void> 
 }
 
 const flush = async (folder: string): Promise<void> => {
-  // Windows can't open a folder
+  // Windows can't open folders
   if (process.platform === "win32") return
   const handle = await open(folder)
   await handle.sync().finally(() => handle.close())
@@ -50,7 +50,7 @@ const initdbArgs = (cluster: Cluster, work: string): readonly string[] => [
   `--pwfile=${join(work, "password")}`,
   "--auth=scram-sha-256",
   "--encoding=UTF8",
-  // the same order and the same upper case on every machine, and after every upgrade of the system
+  // the same sort order and upper case on every machine, and after every upgrade of the system
   "--locale=C",
   "--locale-provider=builtin",
   "--builtin-locale=C.UTF-8",
@@ -58,7 +58,7 @@ const initdbArgs = (cluster: Cluster, work: string): readonly string[] => [
   ...(cluster.durable ? [] : ["--no-sync"]),
 ]
 
-/** Answers undefined when it worked, else why it did not. */
+/** Returns undefined when it worked, otherwise the reason why it did not. */
 const tryMake = async (
   cluster: Cluster,
   binaries: Binaries,
@@ -68,7 +68,7 @@ const tryMake = async (
   try {
     await writeFile(join(work, "password"), await ensurePassword(cluster, work), { mode: 0o600 })
     await giveTo(runAs, work, join(work, "password"))
-    // another user must be able to walk through the folder; what is secret in it has mode 0600
+    // another user must be able to traverse the folder; secret files in it have mode 0600
     if (runAs.uid !== process.getuid?.()) await chmod(cluster.dataDir, 0o711)
     const { code, output } = await runToEnd(
       runAs,
@@ -87,14 +87,14 @@ const tryMake = async (
   }
 }
 
-/** Makes the data folder if there is none. A kill on the way leaves at most a folder `postgres.making-*`, never half a cluster. */
+/** Makes the data folder if there is none. A kill meanwhile leaves at most a folder `postgres.making-*`, never half a cluster. */
 export const makeCluster = async (cluster: Cluster, binaries: Binaries): Promise<void> => {
   if (existsSync(cluster.home)) return
   await mkdir(cluster.dataDir, { recursive: true, mode: 0o700 })
   const reasons: string[] = []
   for (const runAs of candidates(undefined)) {
     const reason = await tryMake(cluster, binaries, runAs)
-    // another process may have been faster; its folder is as good as ours
+    // another process may have been faster; its folder serves as well
     if (reason === undefined || existsSync(cluster.home)) return
     reasons.push(`as ${runAs.about}: ${reason}`)
   }
@@ -103,7 +103,7 @@ export const makeCluster = async (cluster: Cluster, binaries: Binaries): Promise
   )
 }
 
-/** What a kill during `makeCluster` left. Only when there is a cluster: whoever still makes one then does it for nothing. */
+/** Deletes what a kill during `makeCluster` left. Only once there is a cluster: a process that still makes one will not use its own. */
 export const removeLeftovers = async (cluster: Cluster): Promise<void> => {
   for (const name of await readdir(cluster.dataDir)) {
     // an orphaned initdb may still write there; the next start tries again

@@ -7,7 +7,7 @@ const untilTrue = async (what: () => boolean): Promise<void> => {
   while (!what()) await new Promise((resolve) => setTimeout(resolve, 20))
 }
 
-/** The count of rows that the database process has seen, after one more. */
+/** Adds a row; returns the number of rows. */
 const addRow =
   "with one as (insert into kept default values returning 1) select (select count(*) from kept)::int + 1 as n"
 

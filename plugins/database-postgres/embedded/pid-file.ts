@@ -8,7 +8,7 @@ export interface PidFile {
 
 const lineOf = { pid: 0, port: 3 }
 
-/** `postmaster.pid` (src/include/miscadmin.h of PostgreSQL): pid, folder, start time, port, socket folder, address, shared memory, status; the last ones come later. */
+/** `postmaster.pid` (src/include/miscadmin.h of PostgreSQL): pid, folder, start time, port, socket folder, address, shared memory, status; the last ones are written later. */
 export const parsePidFile = (text: string): PidFile | undefined => {
   const lines = text.split("\n")
   const pid = Number(lines[lineOf.pid])
@@ -20,7 +20,7 @@ export const parsePidFile = (text: string): PidFile | undefined => {
 
 export const pidFilePath = (home: string): string => join(home, "postmaster.pid")
 
-/** Undefined: there is none, or it is only half written. */
+/** Returns undefined when there is none, or it is only half written. */
 export const readPidFile = (home: string): PidFile | undefined => {
   try {
     return parsePidFile(readFileSync(pidFilePath(home), "utf8"))

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs"
 import { writeFile } from "node:fs/promises"
 import { createServer } from "node:net"
 
-/** Undefined when the port is taken. */
+/** Returns undefined when the port is taken; 0 picks a free one. */
 const tryPort = (port: number): Promise<number | undefined> =>
   new Promise((resolve) => {
     const probe = createServer()
@@ -24,7 +24,7 @@ const lastPort = (file: string): number => {
   }
 }
 
-/** The port of the last time if it is free, else any; remembered in `file`. */
+/** Returns the port that `file` remembers if it is free, otherwise another one, which it writes there. */
 export const choosePort = async (file: string): Promise<number> => {
   const port = (await tryPort(lastPort(file))) ?? (await tryPort(0))
   if (port === undefined) throw new Error("there is no free port on 127.0.0.1")

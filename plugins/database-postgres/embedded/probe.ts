@@ -32,7 +32,7 @@ const withClient = async <A>(
   }
 }
 
-/** Undefined: the server of this very cluster answers. Else why it does not. */
+/** Returns undefined when the server of this cluster answers, otherwise the reason why it does not. */
 export const whyNotAnswering = async (
   cluster: Cluster,
   port: number,
@@ -53,7 +53,7 @@ export const whyNotAnswering = async (
   }
 }
 
-/** Client connections of other processes. */
+/** Returns the number of client connections other than this one. */
 export const countOthers = (cluster: Cluster, port: number): Promise<number> =>
   withClient(cluster, port, async (client) => {
     const result = await client.query<{ n: number }>(

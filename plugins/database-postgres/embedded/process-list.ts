@@ -22,14 +22,14 @@ const proc = (pid: number, file: string): string | undefined => {
   }
 }
 
-/** The program of a process; undefined where the system does not say. */
+/** Returns the program of a process; undefined where the system has no such list. */
 const programOf = (pid: number): string | undefined => {
   if (process.platform === "linux") return proc(pid, "cmdline")?.split("\0")[0]
   if (process.platform === "win32") return undefined
   return spawnSync("ps", ["-p", String(pid), "-o", "comm="], { encoding: "utf8" }).stdout?.trim()
 }
 
-/** PostgreSQL works in its data folder. Undefined where the system does not say. */
+/** Returns the working folder of a process, which for PostgreSQL is its data folder; undefined where the system has no such list. */
 const worksIn = (pid: number, home: string): boolean | undefined => {
   try {
     return readlinkSync(`/proc/${pid}/cwd`) === realpathSync(home)
@@ -38,7 +38,7 @@ const worksIn = (pid: number, home: string): boolean | undefined => {
   }
 }
 
-/** The number now belongs to another program, as after a restart of a container, or to the server of another data folder. */
+/** Whether the pid now belongs to another program, as after a restart of a container, or to the server of another data folder. */
 export const isSurelyNotServerOf = (home: string, pid: number): boolean => {
   const program = programOf(pid)
   return (
@@ -47,14 +47,14 @@ export const isSurelyNotServerOf = (home: string, pid: number): boolean => {
   )
 }
 
-/** Tells a process from a later one with the same number: when it started, in ticks since the machine did. Empty where unknown. */
+/** Returns the start time of a process, in ticks since boot, which tells it from a later one with the same pid. Empty where unknown. */
 export const startOf = (pid: number): string => {
   const stat = proc(pid, "stat")
-  // the name, in parentheses, may hold spaces; the start is the 20th field after it
+  // the name, in parentheses, may have spaces; the start time is the 20th field after it
   return stat?.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? ""
 }
 
-/** Does nothing when the process is gone. */
+/** Sends a signal; does nothing when the process is gone. */
 export const signal = (pid: number, name: NodeJS.Signals): void => {
   try {
     process.kill(pid, name)

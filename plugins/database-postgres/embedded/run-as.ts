@@ -1,10 +1,10 @@
 import { type SpawnOptions, spawn } from "node:child_process"
 import { readFileSync } from "node:fs"
 
-/** As whom Postgres runs: it refuses root. */
+/** The user that PostgreSQL runs as, since it refuses root. */
 export interface RunAs {
   readonly about: string
-  /** Who must own the data folder, as this process sees it. */
+  /** The owner that the data folder needs, as this process sees it. */
   readonly uid: number | undefined
   readonly gid: number | undefined
   command(
@@ -15,7 +15,7 @@ export interface RunAs {
 
 const nobody = 65534
 
-/** initdb looks its user up by number, so the number must be one of the system's. */
+/** initdb looks its user up by uid, so the uid must be known to the system. */
 const knownUid = (): number => {
   try {
     const uids = readFileSync("/etc/passwd", "utf8")
@@ -35,7 +35,7 @@ const ourselves = (): RunAs => ({
   command: (file, args) => ({ file, args, options: {} }),
 })
 
-/** Sees another number inside, and keeps this user's access: data and programs may lie in a private home. `unshare` execs, so the pid stays. */
+/** Maps another uid inside, and keeps the access of this user: data and programs may be in a private home. `unshare` execs, so the pid stays. */
 const inUserNamespace = (): RunAs => ({
   about: "a user namespace (unshare)",
   uid: process.getuid?.(),
@@ -57,12 +57,12 @@ const as = (about: string, uid: number, gid: number): RunAs => ({
   command: (file, args) => ({ file, args, options: { uid, gid } }),
 })
 
-/** In the order in which they should be tried. `owner` is that of an existing data folder. */
+/** Returns the users to try, in order. `owner` is the owner of an existing data folder. */
 export const candidates = (
   owner: { readonly uid: number; readonly gid: number } | undefined,
 ): readonly RunAs[] => {
   const isRoot = process.getuid?.() === 0
-  // a user that the system does not know by name is refused by initdb: then the namespace helps, too
+  // initdb refuses a user without a name on this system, where the namespace helps, too
   if (!isRoot)
     return process.platform === "linux" ? [ourselves(), inUserNamespace()] : [ourselves()]
   const rootsOwn = [inUserNamespace(), as("the user nobody", nobody, nobody)]
@@ -71,7 +71,7 @@ export const candidates = (
     : [as(`the owner of the data, user ${owner.uid}`, owner.uid, owner.gid), ...rootsOwn]
 }
 
-/** Nothing of ours (such as DATABASE_URL) and none of the PG* variables, which would change what the server does. */
+/** The environment of the server: without settings of Rakit (such as DATABASE_URL) and without PG* variables, which would change what it does. */
 export const environment = (): NodeJS.ProcessEnv => {
   const kept = ["PATH", "SystemRoot", "TEMP", "TMPDIR"].flatMap((name) =>
     process.env[name] === undefined ? [] : [[name, process.env[name]]],
@@ -79,7 +79,7 @@ export const environment = (): NodeJS.ProcessEnv => {
   return { ...Object.fromEntries(kept), LC_ALL: "C", TZ: "UTC" }
 }
 
-/** Runs a program to its end. Never rejects; `code` is undefined when it could not start or was too slow. */
+/** Runs a program to its end. Never rejects; `code` is undefined when it could not start or timed out. */
 export const runToEnd = (
   runAs: RunAs,
   program: string,

@@ -4,7 +4,7 @@ import { resolve } from "node:path"
 import { cannotStart } from "../failure.ts"
 import { isAlive, startOf } from "./process-list.ts"
 
-/** Locks of this very process: its number in a file may also be that of a dead process that had the same one. */
+/** Locks that this process holds: its pid in a file may also be that of a dead process. */
 const held = new Set<string>()
 
 const read = (path: string): string | undefined => {
@@ -17,7 +17,7 @@ const read = (path: string): string | undefined => {
 
 const identity = (pid: number): string => `${pid} ${startOf(pid)}`
 
-/** The process that holds the lock and lives; a lock of a dead one counts for nothing. */
+/** Returns the pid of the living process that holds the lock; the lock of a dead process does not count. */
 export const lockOwner = (path: string): number | undefined => {
   const content = read(path)
   const pid = Number(content?.split(" ")[0])
@@ -27,7 +27,7 @@ export const lockOwner = (path: string): number | undefined => {
   return content === identity(pid) ? pid : undefined
 }
 
-/** A link makes the file appear whole, and fails when there is one. */
+/** A hard link creates the file atomically, and fails when it exists. Returns whether it was created. */
 const write = (path: string): boolean => {
   const draft = `${path}.${process.pid}-${randomBytes(4).toString("hex")}`
   writeFileSync(draft, identity(process.pid), { mode: 0o600 })
@@ -42,7 +42,7 @@ const write = (path: string): boolean => {
   }
 }
 
-/** Moves the lock of a dead process away. If another process took it over in between, it was that one's that we moved: it goes back. */
+/** Moves the lock of a dead process away. If another process took the lock in between, that one was moved, so it is put back. */
 const removeStale = (path: string): void => {
   const stale = read(path)
   const aside = `${path}.stale-${process.pid}`
@@ -50,7 +50,7 @@ const removeStale = (path: string): void => {
     renameSync(path, aside)
     if (read(aside) !== stale) linkSync(aside, path)
   } catch {
-    // someone else was faster; the next try to write shows who
+    // another process was faster; the next attempt to write shows which
   } finally {
     rmSync(aside, { force: true })
   }
@@ -58,7 +58,7 @@ const removeStale = (path: string): void => {
 
 /**
  * One server at a time owns a data folder. States: free -> held -> free; held -> stale (its process died) -> held by the next.
- * Answers how to give it back. Throws a PluginError that names the process that has it.
+ * Returns the function that releases the lock. Throws a PluginError that names the process that holds it.
  */
 export const takeLock = (path: string): (() => void) => {
   const name = resolve(path)

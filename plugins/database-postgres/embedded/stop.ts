@@ -9,7 +9,7 @@ const gone = (pid: number) =>
     while (isAlive(pid)) yield* Effect.sleep("20 millis")
   })
 
-/** Fast shutdown (open transactions are rolled back, all is written). Answers the process that was asked; undefined when none runs. */
+/** Requests a fast shutdown: open transactions are rolled back, everything is flushed. Returns the pid of the server; undefined when none runs. */
 export const askToStop = (cluster: Cluster): number | undefined => {
   const pid = readPidFile(cluster.home)?.pid
   if (pid === undefined || !isAlive(pid) || isSurelyNotServerOf(cluster.home, pid)) return undefined
@@ -17,7 +17,7 @@ export const askToStop = (cluster: Cluster): number | undefined => {
   return pid
 }
 
-/** Asks, and waits; after 15 s the immediate one, which is a crash without loss. */
+/** Requests a fast shutdown and waits; after 15 s an immediate one, which is a crash without loss. */
 export const stopServer = (cluster: Cluster, log: Log): Effect.Effect<void> =>
   Effect.gen(function* () {
     const pid = askToStop(cluster)

@@ -4,16 +4,16 @@ import type { Log } from "../../../core/services/log.ts"
 import type { PidFile } from "./pid-file.ts"
 import { isAlive } from "./process-list.ts"
 
-const lookEvery = "250 millis"
+const pollEvery = "250 millis"
 const backoff = Schedule.min([Schedule.exponential("250 millis"), Schedule.spaced("30 seconds")])
 
-/** Watched by its number and not as a child, as an adopted server is nobody's child. */
+/** Polls the pid, as an adopted server is no child of this process. */
 const untilDead = (pid: number) =>
   Effect.gen(function* () {
-    while (isAlive(pid)) yield* Effect.sleep(lookEvery)
+    while (isAlive(pid)) yield* Effect.sleep(pollEvery)
   })
 
-/** Starts the server again whenever it dies, until the Scope closes. States: running -> dead -> (after a growing pause, for ever) running. */
+/** Starts the server again whenever it dies, until the Scope closes. States: running -> dead -> (after a growing pause, without a limit) running. */
 export const keepRunning = (
   first: PidFile,
   start: Effect.Effect<PidFile, PluginError>,

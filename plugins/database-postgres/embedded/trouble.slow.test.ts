@@ -13,7 +13,7 @@ import { isAlive } from "./process-list.ts"
 import { candidates, runToEnd } from "./run-as.ts"
 import { stopServer } from "./stop.ts"
 
-/** Opens in this process; answers the failure, or the port. */
+/** Opens the server in this process; returns the failure, or the port. */
 const open = async (folder: string, log = fakeLog()) => {
   const scope = Scope.makeUnsafe()
   const exit = await Effect.runPromiseExit(

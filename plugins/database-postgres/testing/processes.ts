@@ -16,12 +16,12 @@ const script = fileURLToPath(new URL("./database-process.ts", import.meta.url))
 
 export interface DatabaseProcess {
   readonly pid: number
-  /** `ready`, `failed ...`, or `gone` when it was killed first. */
+  /** Resolves to `ready`, `failed ...`, or `gone` when it was killed first. */
   readonly greeting: string
   ask(sql: string): Promise<string>
-  /** Closes in order. */
+  /** Closes everything and ends. */
   close(): Promise<void>
-  /** Ends by itself, without closing. */
+  /** Ends without closing. */
   exit(): Promise<void>
   /** `kill -9`. */
   kill(): Promise<void>
@@ -38,7 +38,7 @@ vi.setConfig({ testTimeout: 120_000 })
 const folders: string[] = []
 const children = new Set<ChildProcess>()
 
-/** A data folder that is gone after the test, with the server in it. */
+/** Makes a data folder; after the test it is deleted, and the server in it stopped. */
 export const makeFolder = async (): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), "rakit-database-"))
   folders.push(folder)
@@ -50,7 +50,7 @@ export const clusterOf = (folder: string) => clusterIn(folder, { maxConnections:
 export const serverPid = (folder: string): number | undefined =>
   readPidFile(join(folder, "postgres"))?.pid
 
-/** Starts a process that has the database; `prefix` is a program that starts it, such as `setpriv`. */
+/** Starts a process with the database; `prefix` is a program that starts it, such as `setpriv`. */
 export const spawnDatabase = (
   folder: string,
   mode: "server" | "command",
