@@ -34,6 +34,8 @@ export interface FakeAnswer {
   readonly headers: Strings
   /** The JSON reply, or the `error` of a failure. */
   readonly json: Json
+  /** The text of a reply in bytes. */
+  readonly text: string
   /** The events of a stream. */
   readonly events: readonly Json[]
   readonly costMicros: Micros | undefined
@@ -43,6 +45,7 @@ const failed = (error: ApiError): FakeAnswer => ({
   status: statusOf(error),
   headers: error.headers ?? {},
   json: errorBody(error),
+  text: "",
   events: [],
   costMicros: undefined,
 })
@@ -53,10 +56,12 @@ const readOut = (
 ): Effect.Effect<FakeAnswer, ApiError> =>
   Effect.gen(function* () {
     const events = "events" in reply ? yield* Stream.runCollect(reply.events) : []
+    const text = "bytes" in reply ? yield* Stream.mkString(Stream.decodeText(reply.bytes)) : ""
     return {
       status: reply.status,
       headers: reply.headers ?? {},
       json: "json" in reply ? reply.json : undefined,
+      text,
       events,
       costMicros: cost(),
     }

@@ -22,6 +22,7 @@ describe("a forgotten password", () => {
       status: 202,
       headers: {},
       json: {},
+      text: "",
       events: [],
       costMicros: undefined,
     })

@@ -1,4 +1,4 @@
-import { Effect, Exit, Schema, Scope, Stream } from "effect"
+import { Effect, Exit, Schema, Scope } from "effect"
 import {
   type Caller,
   defaultLimits,
@@ -8,9 +8,8 @@ import {
   type Json,
   makeIds,
   makeStarted,
-  type Strings,
-  statusOf,
 } from "../../../core/index.ts"
+import { askerOf } from "../../../testing/api.ts"
 import {
   type CallPathFixture,
   callPathFixture,
@@ -28,15 +27,6 @@ import { makeAccountsDeps } from "../make-deps.ts"
 import { migrations } from "../migrations.ts"
 import { Settings } from "../settings.ts"
 import type { AccountsTables } from "../tables.ts"
-
-/** What a client sees, with the text of a reply that is no JSON. */
-export interface Seen {
-  readonly status: number
-  readonly headers: Strings
-  // biome-ignore lint/suspicious/noExplicitAny: tests look at what they expect
-  readonly json: any
-  readonly text: string
-}
 
 const keyed = (id: string) =>
   defineEndpoint({
@@ -58,27 +48,6 @@ const others: readonly Endpoint[] = [
   { ...keyed("models.list"), access: "public" },
 ]
 
-const find = (
-  endpoints: readonly Endpoint[],
-  method: string,
-  path: string,
-): { endpoint: Endpoint; params: Strings } => {
-  for (const endpoint of endpoints) {
-    const names = [...endpoint.path.matchAll(/\{([^}]+)\}/g)].map(([, name]) => name ?? "")
-    const match =
-      endpoint.method === method &&
-      new RegExp(`^${endpoint.path.replace(/\{[^}]+\}/g, "([^/]*)")}$`).exec(path)
-    if (match)
-      return {
-        endpoint,
-        params: Object.fromEntries(
-          names.map((name, index) => [name, decodeURIComponent(match[index + 1] ?? "")]),
-        ),
-      }
-  }
-  throw new Error(`no endpoint is ${method} ${path}`)
-}
-
 export interface Ask {
   readonly as: Caller
   readonly body?: Json
@@ -93,41 +62,9 @@ const makeApiFixture = async (
   const { ids, clock, database } = deps
   const tables = database.queries<AccountsTables & AuditTables>()
   const identity = makeIdentity(deps.keys, { note: () => {} }, clock, deps.settings.testKeys)
-  const ask = async (route: string, { as, body, idempotencyKey }: Ask): Promise<Seen> => {
-    const [method = "", address = ""] = route.split(" ")
-    const [path = "", query = ""] = address.split("?")
-    const { endpoint, params } = find(endpoints, method, path)
-    const more = {
-      caller: as,
-      params,
-      query: Object.fromEntries(new URLSearchParams(query)),
-      idempotencyKey,
-    }
-    const answered = Effect.flatMap(fake.path.run(endpoint, fake.input(body, more)), ({ reply }) =>
-      Effect.map(
-        "bytes" in reply ? Stream.mkString(Stream.decodeText(reply.bytes)) : Effect.succeed(""),
-        (text) => ({
-          ...{
-            status: reply.status,
-            headers: reply.headers ?? {},
-            text,
-            json: "json" in reply ? reply.json : undefined,
-          },
-        }),
-      ),
-    )
-    const failed = answered.pipe(
-      Effect.catchIf(isApiError, (error) =>
-        Effect.succeed({
-          status: statusOf(error),
-          headers: error.headers ?? {},
-          text: "",
-          json: { code: error.code, param: error.param ?? null, message: error.message },
-        }),
-      ),
-    )
-    return Effect.runPromise(Effect.scoped(failed))
-  }
+  const call = askerOf(endpoints, fake)
+  const ask = (route: string, { as, body, idempotencyKey }: Ask) =>
+    call(route, body, { caller: as, idempotencyKey })
   return {
     deps,
     fake,

@@ -12,6 +12,7 @@ import {
   type Strings,
   statusOf,
 } from "../../../core/index.ts"
+import { routeOf } from "../../../testing/api.ts"
 import { callPathFixture, fakeBilling, fakeMailer, fakeSigner } from "../../../testing/index.ts"
 import { openTestDatabase } from "../../../testing/postgres.ts"
 import type { AccountsDeps } from "../deps.ts"
@@ -79,8 +80,7 @@ export const openSessionFixture = async (input: Json = {}) => {
       body?: Json,
       { token, address = "192.0.2.1", languages }: Asking = {},
     ): Promise<Answered> => {
-      const endpoint = endpoints.find((one) => one.method === method && one.path === path)
-      if (!endpoint) throw new Error(`there is no ${method} ${path}`)
+      const { endpoint } = routeOf(endpoints, `${method} ${path}`)
       const signedIn: Caller | Answered | undefined =
         endpoint.access === "public"
           ? undefined
@@ -112,7 +112,7 @@ export const openSessionFixture = async (input: Json = {}) => {
     billingOf: (account: string) => Effect.runPromise(billing.balance(account)),
     /** The error of a public POST, with what becomes headers. */
     failureOf: (path: string, body: Json): Promise<ApiError> => {
-      const endpoint = sessionEndpoints(Effect.succeed(deps)).find((one) => one.path === path)!
+      const { endpoint } = routeOf(sessionEndpoints(Effect.succeed(deps)), `POST ${path}`)
       const plan = endpoint.plan({ body, client: { address: "192.0.2.1" } } as Call<Json>)
       const run = Effect.flatMap(plan, (made) =>
         Effect.mapError(made.run, (error) => {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { errorOf } from "../../../testing/dashboard-client.ts"
 import {
   type Acts,
   type BatchPlatform,
   chatLine,
   embedLine,
-  errorOf,
   openBatchPlatform,
   rerankLine,
 } from "../testing/batch-platform.ts"

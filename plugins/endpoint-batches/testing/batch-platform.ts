@@ -1,34 +1,8 @@
 import OpenAI from "openai"
 import type { Batch } from "openai/resources/batches"
 import { expect } from "vitest"
+import { addAccount, askDashboard } from "../../../testing/dashboard-client.ts"
 import { startPlatform } from "../../../testing/platform.ts"
-
-const askDashboard = async (url: string, path: string, token: string, body: unknown) => {
-  const headers = {
-    "content-type": "application/json",
-    ...(token && { authorization: `Bearer ${token}` }),
-  }
-  const reply = await fetch(url + path, { method: "POST", headers, body: JSON.stringify(body) })
-  return (await reply.json()) as { token: string; key: string; id: string }
-}
-
-/** A second account and a key of it. */
-const stranger = async (url: string, adminToken: string) => {
-  const [email, password] = ["other@example.com", "correct horse battery"]
-  const { id } = await askDashboard(url, "/dashboard/signup", "", { email, password })
-  await askDashboard(url, `/admin/accounts/${id}/verify`, adminToken, {})
-  const { token } = await askDashboard(url, "/dashboard/login", "", { email, password })
-  return { id, key: (await askDashboard(url, "/dashboard/keys", token, { name: "k" })).key }
-}
-
-/** What the client threw. */
-export const errorOf = async (work: Promise<unknown>) => {
-  const error = await work.then(
-    () => undefined,
-    (cause) => cause as { status: number; code: string; param: string | null },
-  )
-  return error && { status: error.status, code: error.code, param: error.param }
-}
 
 export interface OutputLine {
   readonly id: string
@@ -91,7 +65,7 @@ export const openBatchPlatform = async (env: Readonly<Record<string, string>> = 
     (await askDashboard(platform.url, "/dashboard/keys", token, { name: "sandbox", test: true }))
       .key,
   )
-  const { id, key } = await stranger(platform.url, token)
+  const { id, key } = await addAccount(platform.url, token)
   const other = actor(key)
   const takeFromOther = (rupiah: number) =>
     askDashboard(platform.url, `/admin/accounts/${id}/grants`, token, {

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
-import { errorOf, type FilesPlatform, openFilesPlatform } from "../testing/platform.ts"
+import { errorOf } from "../../../testing/dashboard-client.ts"
+import { type FilesPlatform, openFilesPlatform } from "../testing/platform.ts"
 
 let platform: FilesPlatform
 let live: FilesPlatform["live"]

@@ -3,40 +3,14 @@ import { join } from "node:path"
 import OpenAI from "openai"
 import pg from "pg"
 import { expect } from "vitest"
+import { addAccount, askDashboard } from "../../../testing/dashboard-client.ts"
 import { type Platform, startPlatform } from "../../../testing/platform.ts"
-
-const askDashboard = async (url: string, path: string, token: string, body: unknown) => {
-  const headers = {
-    "content-type": "application/json",
-    ...(token && { authorization: `Bearer ${token}` }),
-  }
-  const reply = await fetch(url + path, { method: "POST", headers, body: JSON.stringify(body) })
-  return (await reply.json()) as { token: string; key: string; id: string }
-}
-
-/** A key of a second account. */
-const strangersKey = async (url: string, adminToken: string) => {
-  const [email, password] = ["other@example.com", "correct horse battery"]
-  const { id } = await askDashboard(url, "/dashboard/signup", "", { email, password })
-  await askDashboard(url, `/admin/accounts/${id}/verify`, adminToken, {})
-  const { token } = await askDashboard(url, "/dashboard/login", "", { email, password })
-  return (await askDashboard(url, "/dashboard/keys", token, { name: "k" })).key
-}
 
 const blobsOf = ({ env }: Platform): readonly string[] => {
   const folder = join(env.RAKIT_DATA!, "blobs")
   return (existsSync(folder) ? readdirSync(folder, { recursive: true, withFileTypes: true }) : [])
     .filter((entry) => entry.isFile())
     .map(({ name }) => name)
-}
-
-/** What the client threw, or undefined. */
-export const errorOf = async (work: Promise<unknown>) => {
-  const error = await work.then(
-    () => undefined,
-    (cause) => cause as { status: number; code: string; param: string | null },
-  )
-  return error && { status: error.status, code: error.code, param: error.param }
 }
 
 /** The whole server with a real database and a real disk, and official clients of three tenants. */
@@ -51,7 +25,7 @@ export const openFilesPlatform = async () => {
     (await askDashboard(platform.url, "/dashboard/keys", token, { name: "sandbox", test: true }))
       .key,
   )
-  const other = clientOf(await strangersKey(platform.url, token))
+  const other = clientOf((await addAccount(platform.url, token)).key)
   const db = new pg.Client({ connectionString: platform.env.DATABASE_URL })
   await db.connect()
   const blobs = () => blobsOf(platform)

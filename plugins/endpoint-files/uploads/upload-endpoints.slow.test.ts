@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto"
 import { toFile } from "openai"
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
-import { errorOf, type FilesPlatform, openFilesPlatform } from "../testing/platform.ts"
+import { errorOf } from "../../../testing/dashboard-client.ts"
+import { type FilesPlatform, openFilesPlatform } from "../testing/platform.ts"
 
 let platform: FilesPlatform
 let live: FilesPlatform["live"]

@@ -4,8 +4,8 @@ import {
   type Caller,
   type Database,
   defaultLimits,
-  type Endpoint,
   type JobHandler,
+  type Json,
   type Outbound,
   type Queue,
   type Tenant,
@@ -13,6 +13,7 @@ import {
 } from "../../../core/index.ts"
 import { makeOutbound } from "../../../runtime/services/outbound/outbound.ts"
 import { makeSecrets } from "../../../runtime/services/secrets.ts"
+import { askerOf } from "../../../testing/api.ts"
 import { callPathFixture, fakeMetrics, fakeQueue } from "../../../testing/index.ts"
 import { openTestDatabase } from "../../../testing/postgres.ts"
 import { openReceiver, type Receiver } from "../../../testing/receiver.ts"
@@ -101,35 +102,9 @@ export const openApiFixture = async (settings: Partial<Settings> = {}) => {
     role: "user",
     limits: { ...defaultLimits, rpm: 1_000_000, concurrency: 100, rpd: 1_000_000 },
   })
-  const match = (endpoint: Endpoint, path: string) =>
-    new RegExp(`^${endpoint.path.replace(/\{(\w+)\}/g, "(?<$1>[^/]+)")}$`).exec(path)?.groups
-  /** `POST /v1/webhooks?limit=5` */
-  const ask = async (route: string, { as = ada, body = {}, idempotencyKey }: AskOptions = {}) => {
-    const [method, target = ""] = route.split(" ")
-    const url = new URL(target, "http://x")
-    const found = endpoints.find(
-      (one) => one.method === method && (one.path === url.pathname || match(one, url.pathname)),
-    )
-    if (!found) throw new Error(`no route ${route}`)
-    const params = Object.fromEntries(
-      Object.entries(match(found, url.pathname) ?? {}).map(([name, value]) => [
-        name,
-        decodeURIComponent(value),
-      ]),
-    )
-    const more = {
-      caller: callerOf(as),
-      params,
-      query: Object.fromEntries(url.searchParams),
-      idempotencyKey,
-    }
-    return (await fake.ask(found, body, more)) as {
-      readonly status: number
-      readonly headers: Record<string, string>
-      // biome-ignore lint/suspicious/noExplicitAny: tests look into replies of all shapes
-      readonly json: any
-    }
-  }
+  const call = askerOf(endpoints, fake)
+  const ask = (route: string, { as = ada, body = {}, idempotencyKey }: AskOptions = {}) =>
+    call(route, body as Json, { caller: callerOf(as), idempotencyKey })
 
   const isBusy = () =>
     queue.running.length > 0 || queue.waiting.some(({ dueMs }) => dueMs <= fake.clock.nowMs())
