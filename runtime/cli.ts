@@ -135,7 +135,7 @@ const addBatch = (program: Command): void => {
     .option("--resume", "go on where an interrupted run of the same file ended", false)
     .option("--json", "print the summary as JSON", false)
     .action(async (file, config, options) =>
-      (await import("./cli/batch.ts")).runBatch(
+      (await import("../plugins/endpoint-batches/cli/run-file-command.ts")).runBatch(
         file,
         { file: config, typed: config === starter ? undefined : config },
         options,

@@ -12,7 +12,7 @@ import type { Problem } from "../config/problems.ts"
 import { type Kernel, kernelTokens, makeKernel, type Purpose } from "./kernel.ts"
 import { loadPlugins, type NamedPlugin } from "./load-plugins.ts"
 import { checkModels, checkPrices } from "./models.ts"
-import { orderPlugins } from "./order.ts"
+import { orderPlugins } from "./dependency-order.ts"
 
 /** A plugin of the config file, with the state that it has in this deployment. */
 export interface AssembledPlugin extends NamedPlugin {

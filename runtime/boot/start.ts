@@ -2,7 +2,7 @@ import { Effect, type Scope } from "effect"
 import { PluginError } from "../../core/errors.ts"
 import { resolve, type Token, Tokens } from "../../core/tokens.ts"
 import type { AssembledDeployment, AssembledPlugin } from "./assemble.ts"
-import { closure } from "./order.ts"
+import { closure } from "./dependency-order.ts"
 
 /** Brings a plugin's tables up to date; its database has started. Answers the migrations that ran. */
 export const migratePlugin = (

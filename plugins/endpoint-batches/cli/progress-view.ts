@@ -1,8 +1,8 @@
 import { Presets, SingleBar } from "cli-progress"
-import { formatRupiah } from "../../core/money.ts"
-import type { Clock } from "../../core/services/clock.ts"
-import type { BatchFileSums } from "../../plugins/index.ts"
-import { timeLeft } from "../progress.ts"
+import { formatRupiah } from "../../../core/money.ts"
+import type { Clock } from "../../../core/services/clock.ts"
+import type { BatchFileSums } from "../../index.ts"
+import { timeLeft } from "../../../runtime/progress.ts"
 
 /** Shows a run: as a bar on a terminal, else as a line every few seconds. */
 export interface BatchProgressView {

@@ -1,6 +1,6 @@
-import { formatRupiah, rupiahNumber } from "../../core/money.ts"
-import type { BatchFileSums } from "../../plugins/index.ts"
-import { perSecond } from "./batch-progress.ts"
+import { formatRupiah, rupiahNumber } from "../../../core/money.ts"
+import type { BatchFileSums } from "../../index.ts"
+import { perSecond } from "./progress-view.ts"
 
 export interface BatchOptions {
   readonly out?: string

@@ -1,6 +1,6 @@
 import { PassThrough } from "node:stream"
 import { expect, it, vi } from "vitest"
-import { makeBatchProgress } from "./batch-progress.ts"
+import { makeBatchProgress } from "./progress-view.ts"
 import {
   interruptedText,
   pathsOf,
@@ -8,7 +8,7 @@ import {
   reportJson,
   reportText,
   resumeCommand,
-} from "./batch-text.ts"
+} from "./run-report.ts"
 
 const makeOut = (isTTY: boolean, columns = 160) => {
   const stream = new PassThrough()

@@ -4,10 +4,10 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { cliCommand, runCli } from "../../testing/platform.ts"
+import { cliCommand, runCli } from "../../../testing/platform.ts"
 
-const config = join(import.meta.dirname, "../../config/test.yaml")
-const starter = join(import.meta.dirname, "../../config/starter.yaml")
+const config = join(import.meta.dirname, "../../../config/test.yaml")
+const starter = join(import.meta.dirname, "../../../config/starter.yaml")
 
 let folder: string
 let input: string

@@ -7,7 +7,7 @@ import { type AssembledDeployment, assemble } from "../boot/assemble.ts"
 import { kernelTokens, makeDataDir } from "../boot/kernel.ts"
 import type { NamedPlugin } from "../boot/load-plugins.ts"
 import { openModels } from "../boot/open-models.ts"
-import { closure } from "../boot/order.ts"
+import { closure } from "../boot/dependency-order.ts"
 import { startDeployment } from "../boot/start.ts"
 import { loadConfig } from "../config/load.ts"
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest"
 import { definePlugin } from "../../core/plugin.ts"
 import { type Token, Tokens } from "../../core/tokens.ts"
 import type { NamedPlugin } from "./load-plugins.ts"
-import { closure, orderPlugins } from "./order.ts"
+import { closure, orderPlugins } from "./dependency-order.ts"
 
 const plugin = (
   key: string,

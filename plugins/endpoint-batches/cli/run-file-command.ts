@@ -1,12 +1,12 @@
 import { Cause, Effect, Exit, Option } from "effect"
-import { systemClock } from "../../core/services/clock.ts"
-import type { Log } from "../../core/services/log.ts"
-import { resolve, Tokens } from "../../core/tokens.ts"
-import { type BatchFileSums, loadBatchRunner } from "../../plugins/index.ts"
-import type { AssembledDeployment } from "../boot/assemble.ts"
-import { makeLog } from "../services/log.ts"
-import { openEngineRoom, openPulled } from "./batch-deployment.ts"
-import { makeBatchProgress } from "./batch-progress.ts"
+import { systemClock } from "../../../core/services/clock.ts"
+import type { Log } from "../../../core/services/log.ts"
+import { resolve, Tokens } from "../../../core/tokens.ts"
+import { type BatchFileSums, loadBatchRunner } from "../../index.ts"
+import type { AssembledDeployment } from "../../../runtime/boot/assemble.ts"
+import { makeLog } from "../../../runtime/services/log.ts"
+import { openEngineRoom, openPulled } from "../../../runtime/cli/offline.ts"
+import { makeBatchProgress } from "./progress-view.ts"
 import {
   type BatchOptions,
   type BatchRunReport,
@@ -16,9 +16,9 @@ import {
   reportJson,
   reportText,
   resumeCommand,
-} from "./batch-text.ts"
-import { reasonOf, refuse } from "./refuse.ts"
-import { onStopSignal } from "./signals.ts"
+} from "./run-report.ts"
+import { reasonOf, refuse } from "../../../runtime/cli/refuse.ts"
+import { onStopSignal } from "../../../runtime/cli/signals.ts"
 
 const targetsOf = ({ endpoints }: AssembledDeployment) =>
   new Map(
