@@ -30,6 +30,8 @@ export interface Plugin<Settings = Json> {
 export interface PluginInstance {
   /** Registers endpoint, backend and job values. No I/O; nothing of other plugins is resolved yet, only inside functions that run later. */
   register?(container: DependencyContainer): void
+  /** False: `start` would begin with empty data. For commands that only read. */
+  hasData?(container: DependencyContainer): boolean
   /** Opens resources into the Scope and provides what it opened. All that the plugin `needs` has started. */
   start?(container: DependencyContainer): Effect.Effect<void, PluginError, Scope.Scope>
 }

@@ -1,4 +1,6 @@
 import type { Plugin } from "../core/plugin.ts"
+import type { Command } from "../core/ports/command.ts"
+import { command as batchRun } from "./endpoint-batches/command.ts"
 
 type Load = () => Promise<{ readonly plugin: Plugin }>
 
@@ -24,6 +26,5 @@ export const builtinPlugins: Readonly<Record<string, Load>> = {
   "webhook-http": () => import("./webhook-http/plugin.ts"),
 }
 
-/** What `rakit batch run` works with, whether a config file names the plugin or not. */
-export const loadBatchRunner = () => import("./endpoint-batches/plugin.ts")
-export type { BatchFileSums } from "./endpoint-batches/plugin.ts"
+/** The commands that built-in plugins bring to `rakit`, whether a config file names the plugin or not. Loaded with `--help`, so they are data. */
+export const builtinCommands: readonly Command[] = [batchRun]

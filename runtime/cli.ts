@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url"
-import { Command, InvalidArgumentError, Option } from "commander"
+import { Command, Option } from "commander"
+import { addPluginCommands } from "./cli/plugin-commands.ts"
 import { version } from "./version.ts"
 
 /** The starter deployment, from the sources or from `dist/`. */
@@ -99,50 +100,6 @@ const addLedger = (program: Command): void => {
     .action(async (options) => (await import("./cli/ledger.ts")).reportLedger(options))
 }
 
-const linesAtOnce = (text: string): number => {
-  const lines = Number(text)
-  if (!/^\d+$/.test(text) || lines < 1 || lines > 1024)
-    throw new InvalidArgumentError("It must be 1 to 1024.")
-  return lines
-}
-
-const addBatch = (program: Command): void => {
-  const batch = program.command("batch").description("Files of requests, without a server.")
-  batch
-    .command("run")
-    .description(
-      "Runs a JSONL file of requests, in the format of batches, on the models of a config file: offline, with no database, and nobody is billed. Exits with 0, or with 1 when lines failed or the file was refused; interrupted (130), it goes on with --resume.",
-    )
-    .argument("<file>", "one request a line: custom_id, method, url, body")
-    .argument("[config]", "config file whose models and endpoints it uses", starter)
-    .option(
-      "-o, --out <file>",
-      "the answers, in the order of the lines (default: <file> with .output.jsonl)",
-    )
-    .option(
-      "--errors <file>",
-      "the lines that failed, made only for some (default: with .errors.jsonl)",
-    )
-    .option(
-      "--endpoint <url>",
-      "what every line must target, as /v1/embeddings (default: that of the first line)",
-    )
-    .option(
-      "--concurrency <n>",
-      "lines at once, 1 to 1024 (default: linesAtOnce of the plugin endpoint-batches, 64)",
-      linesAtOnce,
-    )
-    .option("--resume", "go on where an interrupted run of the same file ended", false)
-    .option("--json", "print the summary as JSON", false)
-    .action(async (file, config, options) =>
-      (await import("../plugins/endpoint-batches/cli/run-file-command.ts")).runBatch(
-        file,
-        { file: config, typed: config === starter ? undefined : config },
-        options,
-      ),
-    )
-}
-
 /** The commands. Each loads its work only when it is called, so that --help is quick. */
 export const makeCli = (): Command => {
   const program = new Command("rakit")
@@ -171,7 +128,7 @@ export const makeCli = (): Command => {
   addModels(program)
   addKeys(program)
   addLedger(program)
-  addBatch(program)
+  addPluginCommands(program, starter)
   withConfigArgument(
     program
       .command("fsck")

@@ -1,5 +1,5 @@
 import { MultiBar, type Options, Presets, type SingleBar } from "cli-progress"
-import { type Clock, type ModelId, systemClock } from "../core/index.ts"
+import { type Clock, type ModelId, systemClock, timeLeft } from "../core/index.ts"
 import type { PullProgress } from "./services/model-files/pull.ts"
 
 /** Shows pulls of several models at once: as bars on a terminal, else as plain lines. */
@@ -50,15 +50,6 @@ const amount = (...bytes: readonly number[]): string => {
   return scale
     ? `${bytes.map((count) => (count / scale.bytes).toFixed(1)).join(" / ")} ${scale.unit}`
     : `${bytes.join(" / ")} B`
-}
-
-/** "12 s left", "3 min left", "1 h 20 min left" */
-export const timeLeft = (seconds: number): string => {
-  if (seconds < 60) return `${Math.max(1, Math.ceil(seconds))} s left`
-  const minutes = Math.ceil(seconds / 60)
-  return minutes < 60
-    ? `${minutes} min left`
-    : `${Math.floor(minutes / 60)} h ${minutes % 60} min left`
 }
 
 const percentOf = ({ doneBytes, totalBytes }: PullProgress): number =>

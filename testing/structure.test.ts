@@ -57,11 +57,28 @@ const knocksAtTheDoor: Rule = (source) => {
   if (isTest(source.path)) return []
   return ownImportsOf(source)
     .filter((path) => pluginOf(path) !== undefined && pluginOf(path) !== pluginOf(source.path))
-    .filter((path) => !(source.path === "plugins/index.ts" && path.endsWith("/plugin.ts")))
+    .filter(
+      (path) =>
+        source.path !== "plugins/index.ts" || !/^plugins\/[^/]+\/(plugin|command)\.ts$/.test(path),
+    )
     .map(
       (path) =>
-        `imports ${path}, but only plugins/index.ts imports a plugin, and only its plugin.ts`,
+        `imports ${path}, but only plugins/index.ts imports a plugin, and only its plugin.ts and command.ts`,
     )
+}
+
+/** A name of one word is a word of the language, too: it counts where the text says that it is a plugin. */
+const knowsNoPluginByName: Rule = ({ path, text }) => {
+  if (!path.startsWith("runtime/") || isTest(path)) return []
+  const code = withoutComments(text)
+  return plugins
+    .filter((name) =>
+      (name.includes("-")
+        ? new RegExp(`(?<![\\w/-])${name}(?![\\w-])`)
+        : new RegExp(`plugins?\\W+${name}\\b`)
+      ).test(code),
+    )
+    .map((name) => `names the plugin ${name}, but runtime finds plugins by what they provide`)
 }
 
 const leavesTestsAlone: Rule = (source) => {
@@ -288,7 +305,8 @@ const usesTheKnownEffects: Rule = ({ path, text }) =>
 const rules: Readonly<Record<string, Rule>> = {
   "imports point left": pointsLeft,
   "plugins never import plugins": staysHome,
-  "only plugins/index.ts imports plugins, by their plugin.ts": knocksAtTheDoor,
+  "only plugins/index.ts imports plugins, by their plugin.ts and command.ts": knocksAtTheDoor,
+  "runtime knows no plugin by name": knowsNoPluginByName,
   "what runs never imports what tests": leavesTestsAlone,
   "a folder imports only the layers below it": keepsToItsLayer,
   "koa only in runtime": keepsKoaInRuntime,
@@ -391,9 +409,13 @@ const broken: Readonly<Record<keyof typeof rules, Source>> = {
     path: "plugins/a/a.test.ts",
     text: 'const b = await import("../b/plugin.ts")',
   },
-  "only plugins/index.ts imports plugins, by their plugin.ts": {
+  "only plugins/index.ts imports plugins, by their plugin.ts and command.ts": {
     path: "runtime/a.ts",
     text: 'export * from "../plugins/b/plugin.ts"',
+  },
+  "runtime knows no plugin by name": {
+    path: "runtime/a.ts",
+    text: 'const fix = "add the plugin storage-disk under plugins."',
   },
   "what runs never imports what tests": {
     path: "plugins/a/a.ts",

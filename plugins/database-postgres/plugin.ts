@@ -1,6 +1,8 @@
-import { Effect } from "effect"
+import { existsSync } from "node:fs"
+import { Effect, Redacted } from "effect"
 import { definePlugin } from "../../core/plugin.ts"
 import { provide, resolve, Tokens } from "../../core/tokens.ts"
+import { clusterIn } from "./embedded/cluster.ts"
 import { openPostgres } from "./postgres.ts"
 import { Settings } from "./settings.ts"
 
@@ -12,6 +14,10 @@ export const plugin = definePlugin<Settings>({
   needs: [Tokens.deployment, Tokens.log],
   provides: [Tokens.database, Tokens.healthChecks],
   create: (settings) => ({
+    hasData: (container) => {
+      const { dataDir } = resolve(container, Tokens.deployment)
+      return Redacted.value(settings.url) !== "" || existsSync(clusterIn(dataDir, settings).home)
+    },
     start: (container) =>
       Effect.gen(function* () {
         const deps = {

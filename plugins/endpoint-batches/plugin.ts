@@ -18,10 +18,6 @@ import { limitsOf, Settings } from "./settings.ts"
 import { makeCancels } from "./work/cancellation.ts"
 import { keepWorking } from "./work/worker.ts"
 
-/** For `rakit batch run`, which needs neither this plugin's tables nor its routes. */
-export { BatchFileRefused } from "./run-file/refused.ts"
-export { type BatchFileSums, makeBatchRunner } from "./run-file/runner.ts"
-
 const targetsIn = (container: DependencyContainer): BatchDeps["targets"] =>
   new Map(
     resolveAll(container, Tokens.endpoints)

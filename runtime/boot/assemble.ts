@@ -9,13 +9,16 @@ import { resolveAll, type Token, Tokens } from "../../core/tokens.ts"
 import { decodePart } from "../config/decode.ts"
 import type { LoadedConfig } from "../config/load.ts"
 import type { Problem } from "../config/problems.ts"
+import { orderPlugins } from "./dependency-order.ts"
 import { type Kernel, kernelTokens, makeKernel, type Purpose } from "./kernel.ts"
 import { loadPlugins, type NamedPlugin } from "./load-plugins.ts"
 import { checkModels, checkPrices } from "./models.ts"
-import { orderPlugins } from "./dependency-order.ts"
+import { type MissingProvider, withFixes } from "./suggest-plugins.ts"
 
 /** A plugin of the config file, with the state that it has in this deployment. */
 export interface AssembledPlugin extends NamedPlugin {
+  /** Decoded. */
+  readonly settings: unknown
   readonly instance: PluginInstance
 }
 
@@ -24,30 +27,8 @@ export interface AssembledDeployment extends Kernel {
   readonly config: LoadedConfig
   /** In starting order. */
   readonly order: readonly AssembledPlugin[]
-  readonly settings: ReadonlyMap<string, unknown>
   readonly endpoints: readonly Endpoint[]
   readonly backends: readonly Backend[]
-}
-
-/** Which built-in plugin to add for a port that nobody provides. */
-const suggestions: Readonly<Record<string, string>> = {
-  database: "database-postgres",
-  identity: "accounts",
-  "key-issuer": "accounts",
-  "first-account": "accounts",
-  billing: "billing-ledger (prepaid) or billing-free",
-  storage: "storage-disk",
-  queue: "queue-postgres",
-  idempotency: "idempotency-postgres",
-  sessions: "accounts",
-  signer: "signing-keys",
-  mailer: "mail-smtp",
-  webhook: "webhook-http",
-}
-
-const suggest = (token: Token<unknown>): string => {
-  const name = suggestions[token.name]
-  return name ? `add the plugin ${name} under plugins.` : "add a plugin that provides it."
 }
 
 const decodeSettings = (config: LoadedConfig, plugins: readonly NamedPlugin[]) => {
@@ -70,20 +51,20 @@ const portsOfTheServer = (
   endpoints: readonly Endpoint[],
   jobHandlers: readonly JobHandler<never>[],
   plugins: readonly NamedPlugin[],
-): readonly Problem[] => {
+): readonly MissingProvider[] => {
   const provided = new Set(
     plugins.flatMap(({ plugin }) => plugin.provides.map((token) => token.name)),
   )
   const missing = (
     who: string | undefined,
     tokens: readonly Token<unknown>[],
-  ): readonly Problem[] =>
+  ): readonly MissingProvider[] =>
     tokens
       .filter((token) => who !== undefined && !provided.has(token.name))
       .map((token) => ({
         path: ["plugins"],
         message: `${who} needs '${token.name}' (${token.about}), which no plugin here provides`,
-        fix: suggest(token),
+        token,
       }))
   const keyed = endpoints.find((endpoint) => endpoint.access === "key")
   const session = endpoints.find(
@@ -127,19 +108,24 @@ const createPlugin = (
 ): AssembledPlugin => {
   const instance = named.plugin.create(settings as Json)
   instance.register?.(container)
-  return { ...named, instance }
+  return { ...named, settings, instance }
 }
 
 /** Checks everything that can be checked without opening anything. Fails with a ConfigError that lists all problems. */
 export const assemble = (config: LoadedConfig, purpose: Purpose, log: Log) =>
   Effect.gen(function* () {
-    const stopOn = (problems: readonly Problem[]) =>
-      problems.length > 0 ? Effect.fail(config.refuse(problems)) : Effect.void
+    const stopOn = (problems: readonly (Problem | MissingProvider)[]) =>
+      problems.length > 0
+        ? Effect.flatMap(
+            Effect.promise(() => withFixes(problems)),
+            (explained) => Effect.fail(config.refuse(explained)),
+          )
+        : Effect.void
     const loaded = yield* Effect.promise(() =>
       loadPlugins(Object.keys(config.deployment.plugins), config.file),
     )
     const { settings, problems } = decodeSettings(config, loaded.plugins)
-    const { order: sorted, problems: wiring } = orderPlugins(loaded.plugins, kernelTokens, suggest)
+    const { order: sorted, problems: wiring } = orderPlugins(loaded.plugins, kernelTokens)
     // a plugin that could not be loaded would make its port look missing: that is said only when all are there
     yield* stopOn([
       ...loaded.problems,
@@ -173,7 +159,6 @@ export const assemble = (config: LoadedConfig, purpose: Purpose, log: Log) =>
       ...kernel,
       config,
       order,
-      settings,
       endpoints,
       backends,
     } satisfies AssembledDeployment as AssembledDeployment

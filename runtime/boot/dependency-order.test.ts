@@ -3,8 +3,9 @@ import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { definePlugin } from "../../core/plugin.ts"
 import { type Token, Tokens } from "../../core/tokens.ts"
-import type { NamedPlugin } from "./load-plugins.ts"
 import { closure, orderPlugins } from "./dependency-order.ts"
+import type { NamedPlugin } from "./load-plugins.ts"
+import { withFixes } from "./suggest-plugins.ts"
 
 const plugin = (
   key: string,
@@ -24,8 +25,7 @@ const plugin = (
     create: () => ({}),
   }),
 })
-const order = (plugins: readonly NamedPlugin[]) =>
-  orderPlugins(plugins, new Set(["log"]), () => "add one.")
+const order = (plugins: readonly NamedPlugin[]) => orderPlugins(plugins, new Set(["log"]))
 const keys = (plugins: readonly NamedPlugin[]) => plugins.map((p) => p.key)
 
 const database = plugin("database", [Tokens.log], [Tokens.database])
@@ -58,10 +58,12 @@ describe("orderPlugins", () => {
     })
   })
 
-  it("refuses a missing provider and says what to add", () => {
-    const [problem] = order([ledger]).problems
-    expect(problem?.message).toContain("needs 'database'")
-    expect(problem?.fix).toBe("add one.")
+  it("refuses a missing provider and says what to add", async () => {
+    const { problems } = order([ledger])
+    expect(problems[0]?.message).toContain("needs 'database'")
+    expect(await withFixes(problems)).toMatchObject([
+      { fix: "add the plugin database-postgres under plugins." },
+    ])
   })
 
   it("refuses a cycle and shows it", () => {

@@ -1,6 +1,7 @@
 import type { Token } from "../../core/tokens.ts"
 import type { Problem } from "../config/problems.ts"
 import type { NamedPlugin } from "./load-plugins.ts"
+import type { MissingProvider } from "./suggest-plugins.ts"
 
 /** What must have started before it. */
 const before = ({ plugin }: NamedPlugin): readonly Token<unknown>[] => [
@@ -32,8 +33,7 @@ const twoProviders = (plugins: readonly NamedPlugin[]): readonly Problem[] => {
 const missingProviders = (
   plugins: readonly NamedPlugin[],
   kernel: ReadonlySet<string>,
-  suggest: (token: Token<unknown>) => string,
-): readonly Problem[] => {
+): readonly MissingProvider[] => {
   const provided = new Set([
     ...kernel,
     ...plugins.flatMap(({ plugin }) => plugin.provides.map((token) => token.name)),
@@ -44,7 +44,7 @@ const missingProviders = (
       .map((token) => ({
         path: ["plugins", key],
         message: `needs '${token.name}' (${token.about}), which no plugin here provides`,
-        fix: suggest(token),
+        token,
       })),
   )
 }
@@ -86,9 +86,11 @@ const cycleOf = (rest: readonly NamedPlugin[]): readonly NamedPlugin[] => {
 export const orderPlugins = (
   plugins: readonly NamedPlugin[],
   kernel: ReadonlySet<string>,
-  suggest: (token: Token<unknown>) => string,
-): { readonly order: readonly NamedPlugin[]; readonly problems: readonly Problem[] } => {
-  const problems = [...twoProviders(plugins), ...missingProviders(plugins, kernel, suggest)]
+): {
+  readonly order: readonly NamedPlugin[]
+  readonly problems: readonly (Problem | MissingProvider)[]
+} => {
+  const problems = [...twoProviders(plugins), ...missingProviders(plugins, kernel)]
   if (problems.length > 0) return { order: [], problems }
   const { sorted, rest } = sort(plugins)
   if (rest.length === 0) return { order: sorted, problems: [] }

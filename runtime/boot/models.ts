@@ -2,9 +2,11 @@ import { Result } from "effect"
 import type { Backend } from "../../core/ports/model.ts"
 import { parsePrice } from "../../core/pricing.ts"
 import type { ModelEntry } from "../../core/services/catalogue.ts"
+import { type Token, Tokens } from "../../core/tokens.ts"
 import type { Problem } from "../config/problems.ts"
 import type { DeploymentConfig, ModelConfig } from "../config/schema.ts"
 import { parseSourceUrl } from "../services/model-files/sources/source-url.ts"
+import type { MissingProvider } from "./suggest-plugins.ts"
 
 const pricingModel = (price: ModelConfig["price"]): string => {
   if (price.searchUnit) return "per_search_unit"
@@ -32,21 +34,21 @@ const checkModel = (
   model: ModelConfig,
   index: number,
   backends: readonly Backend[],
-): readonly Problem[] => {
+): readonly (Problem | MissingProvider)[] => {
   const backend = backends.find((b) => b.name === model.backend)
   const able = backends.filter((b) => b.tasks.includes(model.task)).map((b) => b.name)
   if (!backend?.tasks.includes(model.task)) {
     const why = backend
       ? `the backend '${model.backend}' can't serve the task '${model.task}'`
       : `no plugin here provides the backend '${model.backend}'`
+    const problem = {
+      path: ["models", index, "backend"],
+      message: `${why}, so nothing can serve the model '${model.id}'`,
+    }
     return [
-      {
-        path: ["models", index, "backend"],
-        message: `${why}, so nothing can serve the model '${model.id}'`,
-        fix: able.length
-          ? `write ${able.map((n) => `'${n}'`).join(" or ")}.`
-          : `add a plugin that provides a backend for '${model.task}', as backend-onnx.`,
-      },
+      able.length > 0
+        ? { ...problem, fix: `write ${able.map((n) => `'${n}'`).join(" or ")}.` }
+        : { ...problem, token: Tokens.backends as Token<unknown> },
     ]
   }
   const wrong = backend.check(model.task, model.options)
@@ -107,7 +109,7 @@ const checkSources = (model: ModelConfig, index: number): readonly Problem[] =>
 export const checkModels = (
   deployment: DeploymentConfig,
   backends: readonly Backend[],
-): readonly Problem[] =>
+): readonly (Problem | MissingProvider)[] =>
   deployment.models.flatMap((model, index) => [
     ...checkModel(model, index, backends),
     ...checkLimits(model, index),

@@ -1,5 +1,3 @@
-import { existsSync } from "node:fs"
-import { join } from "node:path"
 import { Effect } from "effect"
 import { systemClock } from "../../core/services/clock.ts"
 import { resolve, resolveAll, type Token, Tokens } from "../../core/tokens.ts"
@@ -14,14 +12,11 @@ export interface FsckOptions {
   readonly json: boolean
 }
 
-/** An embedded database would be made here, empty, and all of it would agree. */
-const mustHaveData = ({ container, config }: AssembledDeployment): Effect.Effect<string, Error> =>
+/** What the plugins would make now is empty, and all of it would agree. */
+const mustHaveData = ({ container, order }: AssembledDeployment): Effect.Effect<string, Error> =>
   Effect.suspend(() => {
     const { dataDir } = resolve(container, Tokens.deployment)
-    const { url } = (config.deployment.plugins["database-postgres"] ?? {}) as {
-      readonly url?: string
-    }
-    const isThere = Boolean(url) || existsSync(join(dataDir, "postgres"))
+    const isThere = order.every(({ instance }) => instance.hasData?.(container) ?? true)
     return isThere
       ? Effect.succeed(dataDir)
       : Effect.fail(

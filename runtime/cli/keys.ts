@@ -1,9 +1,9 @@
-import { Effect } from "effect"
+import type { Effect } from "effect"
 import type { ApiError, PortError } from "../../core/errors.ts"
 import type { KeyIssuer, ListedKey } from "../../core/ports/identity.ts"
-import { resolve, type Token, Tokens } from "../../core/tokens.ts"
+import { Tokens } from "../../core/tokens.ts"
 import { formatTable } from "./table.ts"
-import { withStarted } from "./with-deployment.ts"
+import { withProvider } from "./with-deployment.ts"
 
 interface Options {
   readonly config: string
@@ -24,21 +24,7 @@ export interface ListOptions extends Options {
 const withIssuer = <A>(
   config: string,
   work: (issuer: KeyIssuer) => Effect.Effect<A, ApiError | PortError>,
-): Promise<A> =>
-  withStarted(
-    config,
-    () => [Tokens.keyIssuer as Token<unknown>],
-    ({ container }) => {
-      if (!container.isRegistered(Tokens.keyIssuer.key, true))
-        return Effect.fail(
-          new Error("No plugin of this deployment makes keys. Fix: add the plugin accounts."),
-        )
-      return Effect.suspend(
-        (): Effect.Effect<A, Error | ApiError | PortError> =>
-          work(resolve(container, Tokens.keyIssuer)),
-      )
-    },
-  )
+): Promise<A> => withProvider(config, Tokens.keyIssuer, "makes keys", work)
 
 const printJson = (value: unknown) => process.stdout.write(`${JSON.stringify(value)}\n`)
 

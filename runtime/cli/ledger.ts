@@ -1,30 +1,16 @@
-import { Effect } from "effect"
+import type { Effect } from "effect"
 import type { Ledger } from "../../core/ports/ledger.ts"
 import { systemClock } from "../../core/services/clock.ts"
-import { resolve, type Token, Tokens } from "../../core/tokens.ts"
+import { Tokens } from "../../core/tokens.ts"
 import { proofText, reportCsv, reportJson, reportTable } from "./ledger-text.ts"
 import { refuse } from "./refuse.ts"
 import { type ReportWords, readReportQuery } from "./report-query.ts"
-import { withStarted } from "./with-deployment.ts"
+import { withProvider } from "./with-deployment.ts"
 
 const withLedger = <A, E>(
   config: string,
   work: (ledger: Ledger) => Effect.Effect<A, E>,
-): Promise<A> =>
-  withStarted(
-    config,
-    () => [Tokens.ledger as Token<unknown>],
-    ({ container }) =>
-      Effect.suspend((): Effect.Effect<A, E | Error> => {
-        if (!container.isRegistered(Tokens.ledger.key, true))
-          return Effect.fail(
-            new Error(
-              "No plugin of this deployment keeps a ledger. Fix: add the plugin billing-ledger.",
-            ),
-          )
-        return work(resolve(container, Tokens.ledger))
-      }),
-  )
+): Promise<A> => withProvider(config, Tokens.ledger, "keeps a ledger", work)
 
 export interface VerifyOptions {
   readonly config: string

@@ -1,18 +1,19 @@
 import { Effect, type Scope } from "effect"
+import type { Billing } from "../../core/ports/billing.ts"
+import type { OfflineDeployment } from "../../core/ports/command.ts"
 import type { ModelId } from "../../core/services/ids.ts"
 import type { Log } from "../../core/services/log.ts"
-import { resolve, type Token, Tokens } from "../../core/tokens.ts"
-import { builtinPlugins } from "../../plugins/index.ts"
+import { provide, resolve, type Token, Tokens } from "../../core/tokens.ts"
 import { type AssembledDeployment, assemble } from "../boot/assemble.ts"
+import { closure } from "../boot/dependency-order.ts"
 import { kernelTokens, makeDataDir } from "../boot/kernel.ts"
 import type { NamedPlugin } from "../boot/load-plugins.ts"
 import { openModels } from "../boot/open-models.ts"
-import { closure } from "../boot/dependency-order.ts"
 import { startDeployment } from "../boot/start.ts"
 import { loadConfig } from "../config/load.ts"
 
-/** Backends with what they need, and those endpoints that need nothing else: no database, no accounts, no queue. */
-export const engineRoom = <P extends NamedPlugin>(order: readonly P[]): readonly P[] => {
+/** Backends with what they need, and the endpoints that need nothing else: no database, no accounts, no queue. */
+const enginePlugins = <P extends NamedPlugin>(order: readonly P[]): readonly P[] => {
   const backends = new Set(closure(order, [Tokens.backends as Token<unknown>]))
   const there = new Set([...kernelTokens, Tokens.billing.name])
   return order.filter((named) => {
@@ -26,29 +27,17 @@ export const engineRoom = <P extends NamedPlugin>(order: readonly P[]): readonly
   })
 }
 
-/** Nobody is billed, and no limit of a key holds. */
-const startFreeBilling = ({ container }: AssembledDeployment) =>
-  Effect.gen(function* () {
-    const { plugin } = yield* Effect.promise(async () => builtinPlugins["billing-free"]!())
-    yield* plugin.create({ maxKeys: 1 }).start?.(container) ?? Effect.void
-  })
+const unlimited = { limit: Number.MAX_SAFE_INTEGER, remaining: Number.MAX_SAFE_INTEGER, resetMs: 0 }
 
-/** The deployment of a config file without all that serves: what is left can run calls on its models. Nothing of its database or its store is touched. */
-export const openEngineRoom = (
-  configFile: string,
-  log: Log,
-): Effect.Effect<AssembledDeployment, Error, Scope.Scope> =>
-  Effect.gen(function* () {
-    const config = yield* Effect.try({
-      try: () => loadConfig(configFile, process.env),
-      catch: (cause) => cause as Error,
-    })
-    const deployment = yield* assemble(config, "command", log)
-    yield* makeDataDir(resolve(deployment.container, Tokens.deployment))
-    yield* startDeployment({ ...deployment, order: engineRoom(deployment.order) })
-    yield* startFreeBilling(deployment)
-    return deployment
-  })
+/** Nobody is billed, and no limit of a key holds. */
+const noBilling: Billing = {
+  admit: () => Effect.succeed(unlimited),
+  settle: () => Effect.void,
+  voidChildren: () => Effect.void,
+  balance: () => Effect.succeed({ balanceMicros: 0n, heldMicros: 0n }),
+  spentThisMonth: () => Effect.succeed(new Map()),
+  adjust: () => Effect.void,
+}
 
 const missing = (deployment: AssembledDeployment, models: readonly ModelId[]) =>
   Effect.map(
@@ -62,8 +51,7 @@ const missing = (deployment: AssembledDeployment, models: readonly ModelId[]) =>
     (ids) => ids.flat(),
   )
 
-/** Opens models whose files are on this machine; nothing is downloaded on the way. */
-export const openPulled = (
+const openPulled = (
   deployment: AssembledDeployment,
   models: readonly ModelId[],
 ): Effect.Effect<void, Error, Scope.Scope> =>
@@ -83,4 +71,28 @@ export const openPulled = (
       return `  ${id}: ${found.state === "failed" ? found.reason : found.state}`
     })
     return yield* Effect.fail(new Error(`These models can't be opened:\n${reasons.join("\n")}`))
+  })
+
+/** The deployment of a config file without all that serves: what is left can run calls on its models. Nothing of its database or its store is touched. */
+export const openOffline = (
+  configFile: string,
+  log: Log,
+): Effect.Effect<OfflineDeployment, Error, Scope.Scope> =>
+  Effect.gen(function* () {
+    const config = yield* Effect.try({
+      try: () => loadConfig(configFile, process.env),
+      catch: (cause) => cause as Error,
+    })
+    const deployment = yield* assemble(config, "command", log)
+    const { container, order, endpoints } = deployment
+    yield* makeDataDir(resolve(container, Tokens.deployment))
+    yield* startDeployment({ ...deployment, order: enginePlugins(order) })
+    provide(container, Tokens.billing, noBilling)
+    return {
+      callPath: resolve(container, Tokens.callPath),
+      catalogue: resolve(container, Tokens.catalogue),
+      endpoints,
+      settingsOf: (plugin) => order.find((named) => named.plugin.name === plugin)?.settings,
+      openModels: (models) => openPulled(deployment, models),
+    }
   })

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { Deferred, Effect, Exit } from "effect"
 import type { Role } from "../../core/services/deployment.ts"
-import { resolve, Tokens } from "../../core/tokens.ts"
+import { resolve, resolveOptional, Tokens } from "../../core/tokens.ts"
 import { type AssembledDeployment, assemble } from "../boot/assemble.ts"
 import { serveDeployment } from "../boot/serve-deployment.ts"
 import { type LoadedConfig, loadConfig } from "../config/load.ts"
@@ -29,9 +29,7 @@ const cheapestChatModel = (deployment: AssembledDeployment): string | undefined 
 const startedBanner = (deployment: AssembledDeployment, { url }: HttpServer): string => {
   const { container } = deployment
   const credentialsFile = join(resolve(container, Tokens.deployment).dataDir, "credentials.json")
-  const account = container.isRegistered(Tokens.firstAccount.key, true)
-    ? resolve(container, Tokens.firstAccount).created
-    : undefined
+  const account = resolveOptional(container, Tokens.firstAccount)?.created
   return startedText({
     name: deployment.config.deployment.name,
     version,

@@ -1,11 +1,10 @@
 /** SIGTERM or SIGINT once: stop in an orderly way. Twice: end now. */
-export const onStopSignal = (stop: (signal: string) => void): void => {
+export const onStopSignal = (stop: (signal: "SIGTERM" | "SIGINT") => void): void => {
   let asked = false
-  const handle = (signal: NodeJS.Signals) => {
+  const handle = (signal: "SIGTERM" | "SIGINT") => {
     if (asked) process.exit(signal === "SIGINT" ? 130 : 143)
     asked = true
     stop(signal)
   }
-  process.on("SIGTERM", handle)
-  process.on("SIGINT", handle)
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => handle(signal))
 }

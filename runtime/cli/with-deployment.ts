@@ -1,9 +1,9 @@
 import { Effect, Exit, type Scope } from "effect"
-import type { Token } from "../../core/tokens.ts"
-import { resolve, Tokens } from "../../core/tokens.ts"
+import { resolve, resolveOptional, type Token, Tokens } from "../../core/tokens.ts"
 import { type AssembledDeployment, assemble } from "../boot/assemble.ts"
 import { makeDataDir } from "../boot/kernel.ts"
 import { startDeployment } from "../boot/start.ts"
+import { suggestPlugins } from "../boot/suggest-plugins.ts"
 import { loadConfig } from "../config/load.ts"
 import { makeLog } from "../services/log.ts"
 import { reasonOf, refuse } from "./refuse.ts"
@@ -50,4 +50,23 @@ export const withStarted = <A, E>(
       startWanted(deployment, wanted(deployment)),
       Effect.suspend(() => work(deployment)),
     ),
+  )
+
+/** Starts what `token` needs, and works with its provider. `task` says what a deployment without one can't do. */
+export const withProvider = <T, A, E>(
+  file: string,
+  token: Token<T>,
+  task: string,
+  work: (provider: T) => Effect.Effect<A, E>,
+) =>
+  withStarted(
+    file,
+    () => [token as Token<unknown>],
+    ({ container }) =>
+      Effect.gen(function* () {
+        const provider = resolveOptional(container, token)
+        if (provider !== undefined) return yield* work(provider)
+        const fix = yield* Effect.promise(() => suggestPlugins(token as Token<unknown>))
+        return yield* Effect.fail(new Error(`No plugin of this deployment ${task}. Fix: ${fix}`))
+      }),
   )

@@ -1,6 +1,6 @@
 import { PassThrough } from "node:stream"
 import { expect, it, vi } from "vitest"
-import { makeBatchProgress } from "./progress-view.ts"
+import { makeProgressView } from "./progress-view.ts"
 import {
   interruptedText,
   pathsOf,
@@ -41,7 +41,7 @@ const makeClock = () => {
 it("without a terminal it is a line every few seconds, and the last one", () => {
   const { out, text } = makeOut(false)
   const { clock, pass } = makeClock()
-  const view = makeBatchProgress(out, clock)
+  const view = makeProgressView(out, clock)
   for (let done = 0; done <= 4_000; done += 10) {
     view.report(sums(done, done >= 3_990 ? 1 : 0))
     if (done === 2_000) view.write("a log line\n")
@@ -63,7 +63,7 @@ it("on a terminal it is a bar, which makes way for log lines", () => {
   try {
     const { out, text } = makeOut(true)
     const { clock, pass } = makeClock()
-    const view = makeBatchProgress(out, clock)
+    const view = makeProgressView(out, clock)
     view.report(sums(0))
     pass(1_000)
     view.report(sums(1_000))
@@ -95,7 +95,7 @@ it.each([
   try {
     const { out, text } = makeOut(true, columns)
     const { clock, pass } = makeClock()
-    const view = makeBatchProgress(out, clock)
+    const view = makeProgressView(out, clock)
     const at = (done: number) => ({
       ...sums(done),
       lines: 50_000,
@@ -194,5 +194,5 @@ it("says how far an interrupted run came, which command goes on, and what is wro
         { line: null, message: "3 more" },
       ],
     }),
-  ).toBe("No.\n  line 1,200: url: is missing\n  3 more\n")
+  ).toBe("No.\n  line 1,200: url: is missing\n  3 more")
 })

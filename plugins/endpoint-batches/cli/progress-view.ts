@@ -1,11 +1,9 @@
 import { Presets, SingleBar } from "cli-progress"
-import { formatRupiah } from "../../../core/money.ts"
-import type { Clock } from "../../../core/services/clock.ts"
-import type { BatchFileSums } from "../../index.ts"
-import { timeLeft } from "../../../runtime/progress.ts"
+import { type Clock, formatRupiah, timeLeft } from "../../../core/index.ts"
+import type { BatchFileSums } from "../run-file/runner.ts"
 
 /** Shows a run: as a bar on a terminal, else as a line every few seconds. */
-export interface BatchProgressView {
+export interface ProgressView {
   report(sums: BatchFileSums): void
   /** Whole lines for the same stream, as those of the log. */
   write(text: string): void
@@ -83,7 +81,7 @@ const fitting = (parts: readonly Part[], width: number): string => {
   )
 }
 
-type Painter = Pick<BatchProgressView, "write" | "stop"> & {
+type Painter = Pick<ProgressView, "write" | "stop"> & {
   paint(parts: readonly Part[], done: number, total: number): void
 }
 
@@ -145,7 +143,7 @@ const makeBar = (out: NodeJS.WriteStream): Painter => {
   }
 }
 
-export const makeBatchProgress = (out: NodeJS.WriteStream, clock: Clock): BatchProgressView => {
+export const makeProgressView = (out: NodeJS.WriteStream, clock: Clock): ProgressView => {
   const painter = out.isTTY ? makeBar(out) : makeLines(out, clock)
   const samples: Sample[] = []
   return {

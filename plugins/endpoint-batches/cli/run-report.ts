@@ -1,14 +1,14 @@
-import { formatRupiah, rupiahNumber } from "../../../core/money.ts"
-import type { BatchFileSums } from "../../index.ts"
+import { formatRupiah, rupiahNumber } from "../../../core/index.ts"
+import type { BatchFileSums } from "../run-file/runner.ts"
 import { perSecond } from "./progress-view.ts"
 
-export interface BatchOptions {
+export interface RunOptions {
   readonly out?: string
   readonly errors?: string
   readonly endpoint?: string
   readonly concurrency?: number
-  readonly resume: boolean
-  readonly json: boolean
+  readonly resume?: boolean
+  readonly json?: boolean
 }
 
 export interface BatchPaths {
@@ -22,7 +22,7 @@ const withoutEnd = (path: string): string => path.replace(/(\.output)?\.jsonl$/,
 /** `a.jsonl` -> `a.output.jsonl` and `a.errors.jsonl`; where only --out is told, the errors lie beside it. */
 export const pathsOf = (
   input: string,
-  { out, errors }: Pick<BatchOptions, "out" | "errors">,
+  { out, errors }: Pick<RunOptions, "out" | "errors">,
 ): BatchPaths => ({
   input,
   output: out ?? `${input.replace(/\.jsonl$/, "")}.output.jsonl`,
@@ -93,7 +93,7 @@ export const interruptedText = (sums: BatchFileSums | undefined, goOn: string): 
 export const resumeCommand = (
   input: string,
   config: string | undefined,
-  { out, errors, endpoint, concurrency }: BatchOptions,
+  { out, errors, endpoint, concurrency }: RunOptions,
 ): string =>
   [
     "rakit batch run",
@@ -124,5 +124,4 @@ export const refusalText = ({
     ...faults.map(
       ({ line, message: what }) => `  ${line === null ? "" : `line ${count(line)}: `}${what}`,
     ),
-    "",
   ].join("\n")

@@ -1,0 +1,66 @@
+import type { Effect, Scope } from "effect"
+import type { CallPath } from "../call/contract.ts"
+import type { Catalogue } from "../services/catalogue.ts"
+import type { Clock } from "../services/clock.ts"
+import type { ModelId } from "../services/ids.ts"
+import type { Log } from "../services/log.ts"
+import type { Endpoint } from "./endpoint.ts"
+
+export interface CommandOption {
+  /** `-o, --out <file>`; without a value (`--json`) it is a switch, off by default. */
+  readonly flags: string
+  readonly about: string
+  /** Reads the typed value; throws an Error that says what it must be. */
+  read?(typed: string): unknown
+}
+
+/** A command of `rakit` that a plugin brings. It is data, so that `--help` loads nothing of the plugin. */
+export interface Command {
+  readonly group: { readonly name: string; readonly about: string }
+  readonly name: string
+  readonly about: string
+  /** Required ones, in order; a config file may follow them. */
+  readonly arguments: readonly { readonly name: string; readonly about: string }[]
+  /** What it uses the config file for. */
+  readonly config: string
+  readonly options: readonly CommandOption[]
+  /** Called when the command is. */
+  load(): Promise<RunCommand>
+}
+
+/** Rejects with an Error for people when it can't do its work; other exit codes go into `process.exitCode`. */
+export type RunCommand = (typed: TypedCommand, host: CommandHost) => Promise<void>
+
+/** What stood on the command line. */
+export interface TypedCommand {
+  readonly arguments: readonly string[]
+  /** By the long name in camel case; a switch is a boolean, an option that is missing is undefined. */
+  readonly options: Readonly<Record<string, unknown>>
+  readonly config: {
+    readonly file: string
+    /** False: it is the default. */
+    readonly isTyped: boolean
+  }
+}
+
+/** What the command line lends a command. */
+export interface CommandHost {
+  readonly clock: Clock
+  /** Warnings and errors, as whole lines. */
+  logTo(write: (lines: string) => void): Log
+  /** Calls `stop` at the first SIGTERM or SIGINT; the second ends the process. */
+  onStopSignal(stop: (signal: "SIGTERM" | "SIGINT") => void): void
+  /** Starts what runs models, and nothing else: no server, database, accounts or queue. */
+  openOffline(configFile: string, log: Log): Effect.Effect<OfflineDeployment, Error, Scope.Scope>
+}
+
+/** A deployment without a server. Nobody is billed, and no limit of a key holds. */
+export interface OfflineDeployment {
+  readonly callPath: CallPath
+  readonly catalogue: Catalogue
+  readonly endpoints: readonly Endpoint[]
+  /** The decoded settings of a plugin; undefined where the config file does not name it. */
+  settingsOf(plugin: string): unknown
+  /** Opens models whose files are on this machine; downloads nothing. */
+  openModels(models: readonly ModelId[]): Effect.Effect<void, Error, Scope.Scope>
+}

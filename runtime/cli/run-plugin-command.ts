@@ -1,0 +1,23 @@
+import type { Command, CommandHost, TypedCommand } from "../../core/ports/command.ts"
+import { systemClock } from "../../core/services/clock.ts"
+import { makeLog } from "../services/log.ts"
+import { openOffline } from "./offline.ts"
+import { refuse } from "./refuse.ts"
+import { onStopSignal } from "./signals.ts"
+
+const host: CommandHost = {
+  clock: systemClock,
+  logTo: (write) => makeLog({ level: "warn", destination: { write } }),
+  onStopSignal,
+  openOffline,
+}
+
+/** Exits with 1 and the reason when the command can't do its work. */
+export const runPluginCommand = async (command: Command, typed: TypedCommand): Promise<void> => {
+  const run = await command.load()
+  try {
+    await run(typed, host)
+  } catch (error) {
+    refuse(error)
+  }
+}
