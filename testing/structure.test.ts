@@ -1,7 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
+import { runsItsContracts } from "./structure/contracts.ts"
 import { importsInNoCircle } from "./structure/import-cycles.ts"
+import { keepsToItsLayer } from "./structure/layers.ts"
 import {
   builtFolders,
   filesIn,
@@ -88,85 +90,6 @@ const leavesTestsAlone: Rule = (source) => {
     .map((path) => `imports ${path}, but what runs never imports what tests`)
 }
 
-/**
- * Inner walls: the folders of an area from top to bottom; files beside them are above all. An entry may be a file
- * that stands higher or lower than the rest of its folder.
- */
-const layers: Readonly<Record<string, readonly string[]>> = {
-  "plugins/backend-onnx": [
-    "tasks",
-    "worker/entry.ts",
-    "generation",
-    "encoding",
-    "output",
-    "grammar",
-    "sampling",
-    "sessions",
-    "chat-format",
-    "worker",
-    "onnx",
-    "architectures",
-    "tokenizer",
-    "weights",
-  ],
-  "runtime/http": [
-    "serve-endpoint.ts",
-    "system",
-    "openapi",
-    "request",
-    "response",
-    "connection",
-    "errors.ts",
-    "exchange.ts",
-    "limits.ts",
-    "timings.ts",
-  ],
-  "runtime/services/model-files": [
-    "fetch-artifact.ts",
-    "archive",
-    "sources",
-    "download",
-    "store",
-    "context.ts",
-    "failure.ts",
-    "safe-path.ts",
-    "system-error.ts",
-  ],
-  "plugins/endpoint-files": [
-    "check",
-    "sweep",
-    "uploads",
-    "files",
-    "blobs",
-    "tenant.ts",
-    "free-plan.ts",
-    "deps.ts",
-    "settings.ts",
-    "tables.ts",
-  ],
-  "plugins/webhook-http": ["api", "delivery", "rows", "deps.ts", "settings.ts"],
-}
-
-/** The place of a file in its area's list, 0 at the top; -1 where its folder is missing in the list. */
-const layerIn = (area: string, path: string): number => {
-  const inside = path.slice(area.length + 1)
-  const longest = layers[area]!.filter(
-    (layer) => inside === layer || inside.startsWith(`${layer}/`),
-  ).sort((a, b) => b.length - a.length)[0]
-  if (longest !== undefined) return layers[area]!.indexOf(longest) + 1
-  return inside.includes("/") ? -1 : 0
-}
-
-const keepsToItsLayer: Rule = (source) => {
-  const area = Object.keys(layers).find((folder) => source.path.startsWith(`${folder}/`))
-  if (area === undefined || isTest(source.path)) return []
-  const mine = layerIn(area, source.path)
-  if (mine < 0) return [`is in a folder that the list of layers of ${area} does not name`]
-  return ownImportsOf(source)
-    .filter((path) => path.startsWith(`${area}/`) && layerIn(area, path) < mine)
-    .map((path) => `imports ${path}, but a folder imports only those below it in ${area}`)
-}
-
 const keepsKoaInRuntime: Rule = (source) =>
   source.path.startsWith("runtime/") || !uses(source, "koa", "@koa/router")
     ? []
@@ -245,46 +168,6 @@ const asksTheClock: Rule = ({ path, text }) => {
   return /\bDate\.now\(|\bnew Date\(\)/.test(withoutComments(text)) && isCode(path)
     ? ["takes the time by itself; time comes from the Clock service or a parameter"]
     : []
-}
-
-/** The suite of each port that has one, and what a test calls; the suites of models are one for each task. */
-const suites: Readonly<Record<string, readonly [file: string, ...called: string[]]>> = {
-  billing: ["billing", "billingContract"],
-  database: ["database", "databaseContract"],
-  idempotency: ["idempotency", "idempotencyContract"],
-  identity: ["identity", "identityContract"],
-  sessions: ["identity", "identityContract"],
-  queue: ["queue", "queueContract"],
-  storage: ["storage", "storageContract"],
-  webhook: ["webhook", "webhookContract"],
-  backends: ["model"],
-}
-const listedAfter = (text: string, key: string): readonly string[] =>
-  new RegExp(`\\b${key}: \\[([^\\]]*)\\]`).exec(text)?.[1]?.match(/\w+/g) ?? []
-
-const runsItsContracts: Rule = ({ path, text }) => {
-  const plugin = /^plugins\/[^/]+\/(?=plugin\.ts$)/.exec(path)?.[0]
-  if (plugin === undefined) return []
-  const own = sources.filter((source) => source.path.startsWith(plugin))
-  const tasks = own
-    .filter((source) => !isTest(source.path))
-    .flatMap((source) => listedAfter(source.text, "tasks"))
-  return listedAfter(text, "provides").flatMap((token) => {
-    const [file, ...called] = suites[token] ?? []
-    if (file === undefined) return []
-    const wanted = token === "backends" ? tasks.map((task) => `${task}ModelContract`) : called
-    return wanted
-      .filter(
-        (name) =>
-          !own.some(
-            (source) =>
-              isTest(source.path) &&
-              ownImportsOf(source).includes(`testing/contracts/${file}.ts`) &&
-              source.text.includes(`${name}(`),
-          ),
-      )
-      .map((name) => `provides ${token}, but none of its tests runs ${name} of contracts/${file}`)
-  })
 }
 
 const knownEffects = new Set(

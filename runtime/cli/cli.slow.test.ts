@@ -114,7 +114,7 @@ describe("rakit check", () => {
     [
       "a missing provider",
       () => "plugins: { accounts: {}, database-postgres: {} }",
-      "add the plugin billing-ledger",
+      "add the plugin billing-free or billing-ledger under plugins.",
     ],
     [
       "keyed endpoints without identity",
