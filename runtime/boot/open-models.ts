@@ -3,7 +3,7 @@ import type { ModelEntry } from "../../core/services/catalogue.ts"
 import type { ModelId } from "../../core/services/ids.ts"
 import { resolve, Tokens } from "../../core/tokens.ts"
 import type { PullProgress } from "../services/model-files/pull.ts"
-import { pullWhole } from "../services/model-files/verified-pull.ts"
+import { pullVerified } from "../services/model-files/verified-pull.ts"
 import type { AssembledDeployment } from "./assemble.ts"
 
 const reasonOf = (cause: Cause.Cause<{ readonly message: string }>): string =>
@@ -36,7 +36,7 @@ const openOne = (
       const path =
         entry.sources.length === 0
           ? ""
-          : yield* pullWhole(deployment.modelFiles, log, entry.id, entry.sources, (progress) => {
+          : yield* pullVerified(deployment.modelFiles, log, entry.id, entry.sources, (progress) => {
               catalogue.set(entry.id, {
                 state: "pulling",
                 doneBytes: progress.doneBytes,

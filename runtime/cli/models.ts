@@ -5,7 +5,7 @@ import type { ModelEntry, ModelSource } from "../../core/services/catalogue.ts"
 import { resolve, Tokens } from "../../core/tokens.ts"
 import type { AssembledDeployment } from "../boot/assemble.ts"
 import { makePullProgress } from "../progress.ts"
-import { pullWhole } from "../services/model-files/verified-pull.ts"
+import { pullVerified } from "../services/model-files/verified-pull.ts"
 import { formatTable } from "./table.ts"
 import { withDeployment } from "./with-deployment.ts"
 
@@ -76,7 +76,7 @@ export const pullModels = (ids: readonly string[], { config, lock }: PullOptions
       const log = resolve(deployment.container, Tokens.log)
       const progress = makePullProgress(process.stderr)
       const pullOne = (entry: ModelEntry) =>
-        pullWhole(files, log, entry.id, entry.sources, progress.report).pipe(
+        pullVerified(files, log, entry.id, entry.sources, progress.report).pipe(
           Effect.ensuring(Effect.sync(() => progress.done(entry.id))),
           Effect.tap((path) => Effect.sync(() => process.stdout.write(`${entry.id}: ${path}\n`))),
         )

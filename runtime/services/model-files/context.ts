@@ -4,21 +4,21 @@ export type Fetch = typeof globalThis.fetch
 export type Env = Readonly<Record<string, string | undefined>>
 
 export interface PullTiming {
-  /** A connection without bytes for so long is broken. */
+  /** A connection that delivers nothing for this long is broken. */
   readonly stallMs: number
-  /** The first pause before a retry; it doubles. */
+  /** The pause before the first retry; it doubles with each. */
   readonly backoffMs: number
-  /** How often the holder of a lock shows that it lives. */
+  /** Interval at which the holder of a lock touches its file. */
   readonly heartbeatMs: number
-  /** A lock without a sign of life for so long is free to take. */
+  /** A lock file that was not touched for this long may be taken over. */
   readonly staleMs: number
-  /** How often a waiter looks at the lock. */
+  /** Interval at which a waiter checks the lock. */
   readonly pollMs: number
-  /** At most one progress report in so long. */
+  /** At most one progress report in this interval. */
   readonly reportMs: number
 }
 
-export const usualTiming: PullTiming = {
+export const defaultTiming: PullTiming = {
   stallMs: 30_000,
   backoffMs: 500,
   heartbeatMs: 2_000,
@@ -36,9 +36,9 @@ export interface PullContext {
   readonly env: Env
   readonly cwd: string
   readonly timing: PullTiming
-  /** Free bytes on the disk of this folder. */
+  /** Returns the free bytes on the disk of this folder. */
   readonly freeBytes: (folder: string) => Promise<number>
 }
 
-/** `totalBytes` is unknown while the server has not said. */
+/** `totalBytes` is undefined until the server announces it. */
 export type Report = (doneBytes: number, totalBytes: number | undefined) => void

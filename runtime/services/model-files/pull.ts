@@ -4,8 +4,8 @@ import type { ModelId } from "../../../core/services/ids.ts"
 import type { PullContext, Report } from "./context.ts"
 import type { makeSharedJobs } from "./download/shared-jobs.ts"
 import { SourceFailed, shownUrl } from "./failure.ts"
-import { obtain } from "./fetch-artifact.ts"
-import { type Place, placeOf } from "./sources/artifact.ts"
+import { fetchArtifact } from "./fetch-artifact.ts"
+import { findPath, type StoredPath } from "./sources/artifact.ts"
 import { useLocal } from "./sources/local.ts"
 import { type ParsedSource, parseAll, parseSource } from "./sources/parsed-source.ts"
 import { findStored, type Stored } from "./store/store.ts"
@@ -14,7 +14,7 @@ export interface PullProgress {
   readonly model: ModelId
   readonly source: string
   readonly doneBytes: number
-  /** Unknown while the server has not said. */
+  /** Undefined until the server announces it. */
   readonly totalBytes: number | undefined
 }
 
@@ -24,14 +24,14 @@ export class ModelFilesMissing extends Data.TaggedError("ModelFilesMissing")<{
   readonly message: string
 }> {}
 
-export interface Found extends Place {
+export interface FoundFiles extends StoredPath {
   readonly source: ModelSource
 }
 
 export interface PullDeps {
   readonly context: PullContext
   readonly share: ReturnType<typeof makeSharedJobs<Stored>>
-  /** Sources without a digest that were warned of. */
+  /** URLs of sources without a digest that were warned about. */
   readonly warned: Set<string>
 }
 
@@ -41,15 +41,15 @@ const findOne = async (
   context: PullContext,
   parsed: ParsedSource,
   signal: AbortSignal,
-): Promise<Found | undefined> => {
+): Promise<FoundFiles | undefined> => {
   try {
     const stored =
-      "wanted" in parsed ? await findStored(context.modelsDir, parsed.wanted) : undefined
-    const place =
+      "artifact" in parsed ? await findStored(context.modelsDir, parsed.artifact) : undefined
+    const content =
       "local" in parsed
         ? await useLocal(context, parsed.local, signal)
-        : stored && placeOf(stored, parsed.wanted)
-    return place && { ...place, source: parsed.source }
+        : stored && findPath(stored, parsed.artifact)
+    return content && { ...content, source: parsed.source }
   } catch (error) {
     if (error instanceof SourceFailed) return undefined
     throw error
@@ -60,7 +60,7 @@ export const findFirst = async (
   context: PullContext,
   sources: readonly ModelSource[],
   signal: AbortSignal,
-): Promise<Found | undefined> => {
+): Promise<FoundFiles | undefined> => {
   for (const parsed of parseAll(sources)) {
     const found = await findOne(context, parsed, signal)
     if (found) return found
@@ -68,7 +68,7 @@ export const findFirst = async (
   return undefined
 }
 
-/** A local file without a digest is the operator's own affair. */
+/** Warns once for each source without a digest, except for local files: those are the operator's own. */
 const warnUnpinned = ({ context, warned }: PullDeps, source: ModelSource): void => {
   if (source.sha256 !== undefined || source.url.startsWith("file:") || warned.has(source.url))
     return
@@ -108,7 +108,7 @@ const pullOne = async (
   const { context, share } = deps
   const parsed = parseSource(source)
   if ("local" in parsed) return (await useLocal(context, parsed.local, signal)).path
-  const { wanted, shown } = parsed
+  const { artifact, shown } = parsed
   warnUnpinned(deps, source)
   const report = throttled(
     (doneBytes, totalBytes) => onProgress({ model, source: shown, doneBytes, totalBytes }),
@@ -116,20 +116,20 @@ const pullOne = async (
     context.clock.nowMs,
   )
   const stored = await share(
-    `${wanted.kind} ${wanted.key}`,
-    (all, stop) => obtain(context, wanted, all, stop),
+    `${artifact.kind} ${artifact.key}`,
+    (all, stop) => fetchArtifact(context, artifact, all, stop),
     report,
     signal,
   )
-  const place = placeOf(stored, wanted)
-  if (!place)
+  const content = findPath(stored, artifact)
+  if (!content)
     throw new SourceFailed(
       `there is no such path in it; it holds ${stored.manifest.files
         .slice(0, 8)
         .map(({ path }) => path)
         .join(", ")}${stored.manifest.files.length > 8 ? " ..." : ""}`,
     )
-  return place.path
+  return content.path
 }
 
 export const pull = async (

@@ -1,4 +1,4 @@
-/** A relative path of plain names below its root: no `..`, no drive letter, no backslash, no control characters. */
+/** True for a relative path that stays below its root: no `..`, drive letter, backslash or control characters. */
 export const isSafePath = (path: string): boolean =>
   path.length > 0 &&
   path.length <= 1024 &&
@@ -8,7 +8,7 @@ export const isSafePath = (path: string): boolean =>
     .split("/")
     .every((name) => name !== "" && name !== "." && name !== ".." && name.length <= 255)
 
-/** Percent-decoded, or as it is where that is broken. */
+/** Decodes percent-encoding; returns malformed text unchanged. */
 export const decodePercent = (text: string): string => {
   try {
     return decodeURIComponent(text)
@@ -17,6 +17,6 @@ export const decodePercent = (text: string): string => {
   }
 }
 
-/** The file name that an address ends in; "" for none. */
+/** The last segment of a URL's path, decoded; "" for none. */
 export const lastNameOf = (url: string): string =>
   decodePercent(new URL(url).pathname.split("/").at(-1) ?? "")

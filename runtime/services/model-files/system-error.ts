@@ -1,4 +1,4 @@
-/** What Node's own calls throw: it has a code such as ENOENT. */
+/** True for what Node's own calls throw: an error with a code such as ENOENT. */
 export const isSystemError = (error: unknown): error is Error & { readonly code: string } =>
   error instanceof Error && "code" in error && typeof error.code === "string"
 

@@ -5,7 +5,7 @@ import type { Log } from "../../../core/services/log.ts"
 import type { ModelFiles } from "./model-files.ts"
 import { ModelFilesMissing, type PullProgress } from "./pull.ts"
 
-/** What is wrong with the source that is in use. */
+/** Hashes the source that is in use, and returns what is wrong with it. */
 const damageIn = (
   files: ModelFiles,
   sources: readonly ModelSource[],
@@ -15,10 +15,10 @@ const damageIn = (
   )
 
 /**
- * Pulls, and hashes what was there already: a damaged file in the cache is pulled anew, and one that stays damaged is refused.
- * `pull` alone looks only at sizes.
+ * Pulls, and hashes what is in the cache already: a damaged file is pulled again, and refused if it is still damaged.
+ * `pull` alone checks only sizes.
  */
-export const pullWhole = (
+export const pullVerified = (
   files: ModelFiles,
   log: Log,
   model: ModelId,

@@ -10,18 +10,18 @@ export interface UnpackLimits {
   readonly bytes: number
 }
 
-/** Weights hardly compress: 200 times the archive is no honest model. */
-export const usualLimits = (archiveBytes: number): UnpackLimits => ({
+/** Weights hardly compress: an archive that unpacks to 200 times its size is hostile. */
+export const defaultUnpackLimits = (archiveBytes: number): UnpackLimits => ({
   files: 50_000,
   bytes: archiveBytes * 200 + 64 * 1024 * 1024,
 })
 
-/** Where the files of an archive go; refuses names that leave the folder, names that come twice, and absurd sizes. */
+/** Writes the files of an archive. Refuses paths that leave the folder, duplicate names, and too many files or bytes. */
 export interface UnpackSink {
   readonly files: readonly ManifestFile[]
-  /** Fails with `DamagedContent`. */
+  /** Checks an entry before it is written. Throws `DamagedContent`. */
   check(path: string, announcedBytes: number): void
-  /** Fails when so many unpacked bytes are more than allowed. */
+  /** Throws `DamagedContent` for more unpacked bytes than allowed. */
   bound(bytes: number): void
   write(path: string, chunks: AsyncIterable<Uint8Array>): Promise<void>
 }
@@ -63,7 +63,7 @@ export const makeUnpackSink = (root: string, limits: UnpackLimits): UnpackSink =
     check: (path, announcedBytes) => {
       if (!isSafePath(path))
         throw new DamagedContent(`the archive holds an unsafe path: ${JSON.stringify(path)}`)
-      // on disks that don't tell case apart these would be one file
+      // on a case-insensitive file system these would be one file
       const folded = path.normalize("NFC").toLowerCase()
       if (seen.has(folded))
         throw new DamagedContent(`the archive holds ${JSON.stringify(path)} twice`)

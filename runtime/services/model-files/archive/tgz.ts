@@ -8,7 +8,7 @@ import type { UnpackSink } from "./sink.ts"
 
 const fileTypes = new Set(["File", "OldFile", "ContiguousFile"])
 
-/** npm puts all below one folder, mostly called `package`, and drops that name when it unpacks. */
+/** Removes the top folder, mostly `package`, as npm does when it unpacks. */
 const withoutTop = (path: string): string => {
   const plain = path.replace(/^\.\//, "")
   if (!isSafePath(plain))
@@ -16,7 +16,7 @@ const withoutTop = (path: string): string => {
   return plain.slice(plain.indexOf("/") + 1)
 }
 
-/** The entry's own iterator waits for ever when it was destroyed between two chunks. */
+/** Iterates an entry. Its own iterator would wait for ever after a destroy between two chunks. */
 const chunksOf = async function* (
   entry: ReadEntry,
   failure: AbortSignal,
@@ -43,7 +43,7 @@ const unpackEntry = async (
   await sink.write(path, chunksOf(entry, failure))
 }
 
-/** A parser whose entries are written one after the other. `failed` rejects at the first failure of the parser or of a write. */
+/** A parser whose entries are written one after the other. Fails with the first error of the parser or of a write. */
 const makeReader = (sink: UnpackSink) => {
   const failure = new AbortController()
   const failed = new Promise<never>((_, reject) =>
@@ -54,7 +54,7 @@ const makeReader = (sink: UnpackSink) => {
   const fail = (error: unknown) => {
     if (failure.signal.aborted) return
     failure.abort(error)
-    // one that gets no more bytes would keep its writer waiting for ever
+    // otherwise its writer would wait for ever
     latest?.destroy(new DamagedContent("the archive is damaged"))
   }
   let writing: Promise<void> = Promise.resolve()
@@ -81,7 +81,7 @@ const makeReader = (sink: UnpackSink) => {
       parser.end()
       await Promise.race([failed, ended.then(() => writing)])
     },
-    /** Nothing is being written any more. */
+    /** Fails what is open, and waits until nothing is being written. */
     settle: async (error: unknown): Promise<void> => {
       fail(error)
       await writing.catch(() => {})

@@ -2,7 +2,7 @@ import { mkdir, rm, stat } from "node:fs/promises"
 import { DamagedContent, SourceFailed } from "../failure.ts"
 import type { ManifestFile } from "../store/manifest.ts"
 import { isSystemError } from "../system-error.ts"
-import { makeUnpackSink, type UnpackLimits, usualLimits } from "./sink.ts"
+import { defaultUnpackLimits, makeUnpackSink, type UnpackLimits } from "./sink.ts"
 import { unpackTgz } from "./tgz.ts"
 import { unpackZip } from "./zip.ts"
 
@@ -15,7 +15,7 @@ export interface UnpackOptions {
   readonly limits?: UnpackLimits
 }
 
-/** Codes of the archive's own content (two entries in one place, a file used as a folder), not of the disk. */
+/** System errors that the archive's content causes (two entries with one path, a file used as a folder), not the disk. */
 const ofContent = new Set(["EEXIST", "ENOTDIR", "EISDIR", "ENAMETOOLONG"])
 
 const asDamage = (error: unknown): unknown => {
@@ -29,7 +29,7 @@ const asDamage = (error: unknown): unknown => {
   )
 }
 
-/** Unpacks all files of an archive and hashes them on the way. Fails with `DamagedContent` when the archive is broken, hostile or too large. */
+/** Unpacks and hashes all files of an archive. Fails with `DamagedContent` when it is broken, hostile or too large. */
 export const unpack = async ({
   archive,
   form,
@@ -39,7 +39,7 @@ export const unpack = async ({
 }: UnpackOptions): Promise<readonly ManifestFile[]> => {
   await rm(into, { recursive: true, force: true })
   await mkdir(into, { recursive: true })
-  const sink = makeUnpackSink(into, limits ?? usualLimits((await stat(archive)).size))
+  const sink = makeUnpackSink(into, limits ?? defaultUnpackLimits((await stat(archive)).size))
   try {
     await (form === "zip" ? unpackZip : unpackTgz)(archive, sink, signal)
   } catch (error) {

@@ -7,7 +7,7 @@ import type { UnpackSink } from "./sink.ts"
 const fileTypeMask = 0o170000
 const regularFile = 0o100000
 
-/** The upper half is the Unix mode, where the packer knew it. */
+/** The upper 16 bits are the Unix mode, if the packer wrote it. */
 const isSpecial = (entry: Entry): boolean => {
   const type = (entry.externalFileAttributes >>> 16) & fileTypeMask
   return type !== 0 && type !== regularFile
@@ -42,7 +42,7 @@ const unpackEntry = async (
   if (entry.isEncrypted()) throw new DamagedContent("the archive is encrypted")
   sink.check(entry.fileName, entry.uncompressedSize)
   const stream = await zip.openReadStreamPromise(entry)
-  // yauzl only emits the errors of the inflater: a reader that comes later would wait for ever
+  // yauzl only emits errors of the inflater: without a destroy, a later reader would wait for ever
   stream.on("error", (error) => stream.destroy(error))
   try {
     await sink.write(entry.fileName, checked(stream, entry, signal))

@@ -11,9 +11,9 @@ import { openWeb, type WebReply } from "./web.ts"
 export interface RemoteFile {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  /** Below the root of what is kept. */
+  /** Relative to the root of the stored content. */
   readonly path: string
-  /** From the pin, else from the index. */
+  /** From the config, else from the index. */
   readonly sha256: string | undefined
 }
 
@@ -26,13 +26,13 @@ export interface DownloadOptions {
   readonly context: PullContext
   readonly file: RemoteFile
   readonly partPath: string
-  /** Room that is needed beside the file, as a share of its size: 1 for an archive that will be unpacked. */
+  /** Disk space needed besides the file, as a multiple of its size: 1 for an archive that will be unpacked. */
   readonly extraRoom: number
   readonly report: Report
   readonly signal: AbortSignal
 }
 
-/** If-Range takes only strong validators (RFC 9110, section 13.1.5). A pinned file needs none: its digest decides in the end. */
+/** If-Range needs a strong validator (RFC 9110, section 13.1.5). A pinned file needs none, as its digest is checked. */
 const rangeHeaders = (part: PartFile, pinned: boolean): Readonly<Record<string, string>> => {
   if (part.bytes() === 0) return {}
   const { etag, lastModified } = part.validator() ?? {}
@@ -67,7 +67,7 @@ const validatorOf = (response: Response, url: string): PartValidator => {
   }
 }
 
-/** The 206 carries the bytes right behind ours, of the same version. */
+/** True if a 206 continues exactly after our bytes, of the same version. */
 const continues = (response: Response, part: PartFile): boolean => {
   const etag = response.headers.get("etag")
   const known = part.validator()?.etag
@@ -103,8 +103,8 @@ const startAgain = async (part: PartFile, url: string, why: string): Promise<nev
 }
 
 /**
- * One request. Moves: nothing -> partial (200), partial -> partial (206, broken connection), partial -> nothing (changed file: 200, odd 206, 416),
- * partial -> complete (all bytes, or 416 with our length).
+ * One request. States: empty -> partial (200), partial -> partial (206, broken connection), partial -> empty (changed file: 200,
+ * unexpected 206, 416), partial -> complete (all bytes, or 416 with our length).
  */
 const attempt = async (options: DownloadOptions, part: PartFile): Promise<void> => {
   const { context, file, signal } = options
@@ -146,7 +146,7 @@ const fill = async (options: DownloadOptions, part: PartFile): Promise<Downloade
   const right = () => file.sha256 === undefined || part.sha256() === file.sha256
   if (!isComplete(part, file)) await once()
   if (!right() && resumedFrom > 0) {
-    // old bytes may be to blame (a power cut, a server that ignores If-Range): one try without them
+    // the resumed bytes may be wrong (a power failure, a server that ignores If-Range): one try without them
     await part.restart({ url: file.url })
     await once()
   }
@@ -161,8 +161,9 @@ const fill = async (options: DownloadOptions, part: PartFile): Promise<Downloade
 }
 
 /**
- * Downloads into `partPath`, from where an earlier try stopped, and checks the digest. On success the part is complete and stays for the caller to
- * rename; on a failure or an abort it stays for the next try, unless its bytes are wrong or the disk is full. Fails with `SourceFailed`.
+ * Downloads into `partPath`, resuming an earlier try, and checks the digest. On success the complete part is left for the caller
+ * to rename; on failure or abort it is left for the next try, unless its bytes are wrong or the disk is full. Fails with
+ * `SourceFailed`.
  */
 export const download = async (options: DownloadOptions): Promise<Downloaded> => {
   const { partPath, file, signal } = options
@@ -172,7 +173,7 @@ export const download = async (options: DownloadOptions): Promise<Downloaded> =>
       try {
         return await fill(options, part)
       } catch (error) {
-        // a full disk hurts everything else that lives on it
+        // free the space: others use the disk too
         if (error instanceof DamagedContent || isDiskFull(error)) await removePart(partPath)
         throw error
       } finally {

@@ -11,7 +11,7 @@ const Validator = Schema.Struct({
   lastModified: Schema.optionalKey(Schema.String),
   totalBytes: Schema.optionalKey(Schema.Finite),
 })
-/** Which version of what the bytes of a part belong to. */
+/** The version of the file that the bytes of a part belong to. */
 export type PartValidator = typeof Validator.Type
 
 const decodeValidator = Schema.decodeUnknownResult(Schema.fromJsonString(Validator))
@@ -28,16 +28,16 @@ export const removePart = async (partPath: string): Promise<void> => {
   await rm(validatorPath(partPath), { force: true })
 }
 
-/** A download that may be unfinished; its bytes so far are hashed already. */
+/** A partial download, hashed as it grows. */
 export interface PartFile {
   bytes(): number
   validator(): PartValidator | undefined
-  /** Throws the bytes away. */
+  /** Discards the bytes. */
   restart(validator: PartValidator): Promise<void>
   append(chunk: Uint8Array): Promise<void>
-  /** Hex, of the bytes so far. */
+  /** Digest of the bytes so far, in hex. */
   sha256(): string
-  /** To the disk itself. */
+  /** Flushes to the disk (fsync). */
   sync(): Promise<void>
   close(): Promise<void>
 }
@@ -76,7 +76,7 @@ const makePart = (
   }
 }
 
-/** Opens what an earlier try left, or an empty part. Bytes of unknown origin are thrown away. */
+/** Opens the part of an earlier try, or an empty one. Bytes from another URL are discarded. */
 export const openPart = async (
   path: string,
   url: string,

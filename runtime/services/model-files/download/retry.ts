@@ -4,7 +4,7 @@ import { SourceFailed } from "../failure.ts"
 export interface RetryOptions {
   readonly backoffMs: number
   readonly signal: AbortSignal
-  /** Grows while there is progress: then the count of failures begins again. */
+  /** Grows with progress, which resets the count of failures. */
   readonly progress?: () => number
 }
 
@@ -13,11 +13,11 @@ const longestPauseMs = 15_000
 
 const pauseMs = (failure: SourceFailed, failures: number, backoffMs: number): number => {
   const doubled = Math.min(backoffMs * 2 ** (failures - 1), longestPauseMs)
-  // jitter: many replicas that lost the same server should not come back together
+  // jitter, so that replicas that lost the same server don't come back together
   return failure.retryAfterMs ?? doubled * (0.75 + Math.random() / 2)
 }
 
-/** Repeats what failed with `retry`, with growing pauses, until it failed four times in a row without progress. */
+/** Retries failures that allow it, with exponential backoff, until four in a row brought no progress. */
 export const withRetries = async <A>(
   attempt: () => Promise<A>,
   options: RetryOptions,

@@ -2,20 +2,20 @@ import type { Report } from "../context.ts"
 
 type Start<A> = (report: Report, signal: AbortSignal) => Promise<A>
 
-interface Running<A> {
+interface SharedJob<A> {
   readonly done: Promise<A>
   readonly reports: Set<Report>
   readonly controller: AbortController
 }
 
 /**
- * Callers with the same key share one run. One that aborts only leaves; when the last one left, the run is aborted and its end awaited, so that nobody
- * starts a second one beside it.
+ * Callers with the same key share one run. An abort unsubscribes the caller; after the last one the run is aborted and awaited,
+ * so that no second run starts beside it.
  */
 export const makeSharedJobs = <A>() => {
-  const running = new Map<string, Running<A>>()
+  const running = new Map<string, SharedJob<A>>()
 
-  const begin = (key: string, start: Start<A>): Running<A> => {
+  const begin = (key: string, start: Start<A>): SharedJob<A> => {
     const reports = new Set<Report>()
     const controller = new AbortController()
     const reportAll: Report = (done, total) => {
@@ -28,7 +28,7 @@ export const makeSharedJobs = <A>() => {
     return job
   }
 
-  const enter = async (key: string, start: Start<A>): Promise<Running<A>> => {
+  const join = async (key: string, start: Start<A>): Promise<SharedJob<A>> => {
     for (;;) {
       const job = running.get(key)
       if (job === undefined) return begin(key, start)
@@ -37,7 +37,7 @@ export const makeSharedJobs = <A>() => {
     }
   }
 
-  const leave = async (job: Running<A>, report: Report): Promise<void> => {
+  const unsubscribe = async (job: SharedJob<A>, report: Report): Promise<void> => {
     job.reports.delete(report)
     if (job.reports.size > 0) return
     job.controller.abort()
@@ -46,21 +46,21 @@ export const makeSharedJobs = <A>() => {
 
   return async (key: string, start: Start<A>, report: Report, signal: AbortSignal): Promise<A> => {
     signal.throwIfAborted()
-    const job = await enter(key, start)
-    // a wrapper: two callers may pass the same function
-    const own: Report = (done, total) => report(done, total)
-    job.reports.add(own)
+    const job = await join(key, start)
+    // wrapped, as two callers may pass the same function
+    const listener: Report = (done, total) => report(done, total)
+    job.reports.add(listener)
     const finished = new AbortController()
-    const left = new Promise<never>((_, reject) => {
-      const onAbort = () => leave(job, own).then(() => reject(signal.reason))
+    const abandoned = new Promise<never>((_, reject) => {
+      const onAbort = () => unsubscribe(job, listener).then(() => reject(signal.reason))
       signal.addEventListener("abort", onAbort, { once: true, signal: finished.signal })
       if (signal.aborted) onAbort()
     })
     try {
-      return await Promise.race([job.done, left])
+      return await Promise.race([job.done, abandoned])
     } finally {
       finished.abort()
-      job.reports.delete(own)
+      job.reports.delete(listener)
     }
   }
 }

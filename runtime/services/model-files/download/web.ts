@@ -10,7 +10,7 @@ export interface WebRequest {
 
 export interface WebReply {
   readonly response: Response
-  /** Ends the connection when left early. Fails when no byte came for `stallMs`. */
+  /** Leaving the loop early ends the connection. Fails when nothing arrived for `stallMs`. */
   readonly chunks: AsyncIterable<Uint8Array>
   close(): void
 }
@@ -18,7 +18,7 @@ export interface WebReply {
 const maxRedirects = 10
 const maxDocumentBytes = 128 * 1024 * 1024
 
-/** `fetch` refuses addresses with a user and password: they become a header. */
+/** Moves user and password into a header: `fetch` refuses them in a URL. */
 const withoutCredentials = (address: string): { url: URL; authorization: string | undefined } => {
   const url = new URL(address)
   const { username, password } = url
@@ -31,7 +31,7 @@ const withoutCredentials = (address: string): { url: URL; authorization: string 
   }
 }
 
-/** Aborts with a `SourceFailed` when it was not touched for `stallMs`. */
+/** Aborts with a `SourceFailed` when `touch` was not called for `stallMs`. */
 const makeStallWatch = (stallMs: number) => {
   const controller = new AbortController()
   const stop = () =>
@@ -88,7 +88,7 @@ const follow = async (
   throw new SourceFailed(`${shownUrl(request.url)} redirects more than ${maxRedirects} times`)
 }
 
-/** One GET. Redirects are followed; an `authorization` header never goes to another host. Any status is a reply. */
+/** One GET. Follows redirects, but never sends an `authorization` header to another host. Any status is a reply. */
 export const openWeb = async (
   context: PullContext,
   request: WebRequest,
@@ -106,7 +106,7 @@ export const openWeb = async (
   const read = async function* (response: Response): AsyncGenerator<Uint8Array> {
     try {
       for await (const chunk of response.body ?? []) {
-        watch.end() // a slow reader is no stall
+        watch.end() // a slow reader must not count as a stall
         yield chunk
         watch.touch()
       }
@@ -132,11 +132,11 @@ export const openWeb = async (
 export interface WebDocument {
   readonly text: string
   readonly headers: Headers
-  /** 200, or one of the allowed others. */
+  /** 200, or one of those allowed. */
   readonly status: number
 }
 
-/** A small document (an index, a listing), with retries. Statuses other than 200 and `allowed` fail. */
+/** Reads a small document (an index, a listing), with retries. Statuses other than 200 and `allowed` fail. */
 export const readDocument = (
   context: PullContext,
   request: WebRequest,

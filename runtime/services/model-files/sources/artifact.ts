@@ -7,24 +7,24 @@ import { formatSourceUrl, type SourceUrl } from "./source-url.ts"
 
 export type RemoteSource = Exclude<SourceUrl, { scheme: "file" }>
 
-export interface Place {
+export interface StoredPath {
   /** A file or a folder. */
   readonly path: string
   readonly bytes: number
 }
 
-/** One thing to download and keep. Entries that take different files out of one archive want the same thing. */
-export interface Wanted extends ContentKey {
+/** What is downloaded and kept as a whole. Entries that use different files of one archive share an artifact. */
+export interface Artifact extends ContentKey {
   readonly source: RemoteSource
-  /** Names its lock and its part: 16 hex digits, of the digest when that is pinned, else of the name. */
+  /** Names its lock and its part: 16 hex digits of the digest if that is pinned, else of the name's hash. */
   readonly key: string
-  /** Begins the names of folders. */
+  /** The readable prefix of its folder's name. */
   readonly label: string
 }
 
-/** Where exactly a source's bytes are, once its index was asked. */
-export interface Origin {
-  /** `plain`: the files are kept as they come. */
+/** The files that a source stands for, after its index was queried. */
+export interface ResolvedSource {
+  /** `plain`: the files are kept as they are. */
   readonly form: "zip" | "tgz" | "plain"
   readonly files: readonly RemoteFile[]
 }
@@ -55,11 +55,11 @@ const labelOf = (source: RemoteSource): string => {
 
 const hash = (text: string): string => createHash("sha256").update(text).digest("hex")
 
-/** `url` is part of the key of an unpinned web file, query and all. */
+/** What the key of an unpinned source is made of; of a web file the whole URL, with its query. */
 const identityOf = (source: RemoteSource): string =>
   source.scheme === "web" ? source.url : nameOf(source)
 
-export const makeWanted = (source: RemoteSource, pinned: string | undefined): Wanted => {
+export const artifactOf = (source: RemoteSource, pinned: string | undefined): Artifact => {
   const sha256 = pinned?.toLowerCase()
   const nameKey = hash(identityOf(source)).slice(0, 16)
   return {
@@ -73,11 +73,11 @@ export const makeWanted = (source: RemoteSource, pinned: string | undefined): Wa
   }
 }
 
-/** The file or folder that this source names in what is stored; undefined when there is none. */
-export const placeOf = (
+/** Returns the file or folder that the source names in stored content; undefined if there is none. */
+export const findPath = (
   { folder, manifest }: Stored,
-  { source, kind }: Wanted,
-): Place | undefined => {
+  { source, kind }: Artifact,
+): StoredPath | undefined => {
   const sum = (files: Manifest["files"]) => files.reduce((bytes, file) => bytes + file.bytes, 0)
   if (kind === "file" || source.scheme === "web") {
     const [only] = manifest.files

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises"
 
-/** The text of an optional configuration file of another tool; one that can't be read counts as absent, as those tools see it. */
+/** Returns the text of another tool's configuration file; "" for one that can't be read, as those tools do. */
 export const readConfigFile = (path: string): Promise<string> =>
   readFile(path, "utf8").catch(() => "")
 

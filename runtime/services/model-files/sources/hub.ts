@@ -4,7 +4,7 @@ import type { RemoteFile } from "../download/download.ts"
 import { parseJson, readDocument } from "../download/web.ts"
 import { SourceFailed, shownUrl } from "../failure.ts"
 import { isSafePath } from "../safe-path.ts"
-import type { Origin } from "./artifact.ts"
+import type { ResolvedSource } from "./artifact.ts"
 import type { SourceUrl } from "./source-url.ts"
 
 type HubSource = Extract<SourceUrl, { scheme: "hf" }>
@@ -48,7 +48,7 @@ const listFolder = async (
   let url: string | undefined =
     `${base}/api/models/${source.repo}/tree/${encodeURIComponent(source.revision)}${source.path && `/${encodePath(source.path)}`}?recursive=true`
   while (url !== undefined) {
-    // the token is for the hub: a page elsewhere is not asked
+    // the token must not be sent to another host
     if (new URL(url).origin !== new URL(base).origin)
       throw new SourceFailed(`${shownUrl(base)} continues its listing on another host`)
     const page = await readDocument(context, { url, headers }, signal)
@@ -87,7 +87,7 @@ export const resolveHub = async (
   source: HubSource,
   pinned: string | undefined,
   signal: AbortSignal,
-): Promise<Origin> => {
+): Promise<ResolvedSource> => {
   if (source.folder) return { form: "plain", files: await listFolder(context, source, signal) }
   const file = remoteFile(context, source, source.path, pinned)
   return { form: "plain", files: [{ ...file, path: source.path.split("/").at(-1) ?? "file" }] }

@@ -2,12 +2,12 @@ import { readdir, stat } from "node:fs/promises"
 import { join, resolve } from "node:path"
 import type { PullContext } from "../context.ts"
 import { SourceFailed } from "../failure.ts"
-import { rememberedDigest, sha256OfFile } from "../store/digest.ts"
+import { cachedDigest, sha256OfFile } from "../store/digest.ts"
 import { fileDigestsDir } from "../store/store.ts"
 import { isMissing } from "../system-error.ts"
-import type { Place } from "./artifact.ts"
+import type { StoredPath } from "./artifact.ts"
 
-/** A `file:` source: used where it lies, never copied. */
+/** A `file:` source: used in place, never copied. */
 export interface LocalSource {
   readonly path: string
   readonly sha256: string | undefined
@@ -37,12 +37,12 @@ const check = (path: string, sha256: string, pinned: string): void => {
     throw new SourceFailed(`${path} has sha256 ${sha256}, not the pinned ${pinned}`)
 }
 
-/** Where it lies, once its digest was checked. Fails with `SourceFailed`. */
+/** Checks the digest and returns the absolute path. Fails with `SourceFailed`. */
 export const useLocal = async (
   context: PullContext,
   source: LocalSource,
   signal: AbortSignal,
-): Promise<Place> => {
+): Promise<StoredPath> => {
   const path = resolve(context.cwd, source.path)
   const found = await statOf(path)
   if (!found.isFile() && !found.isDirectory())
@@ -53,15 +53,11 @@ export const useLocal = async (
     return { path, bytes: await folderBytes(path) }
   }
   if (source.sha256 !== undefined)
-    check(
-      path,
-      await rememberedDigest(fileDigestsDir(context.modelsDir), path, signal),
-      source.sha256,
-    )
+    check(path, await cachedDigest(fileDigestsDir(context.modelsDir), path, signal), source.sha256)
   return { path, bytes: found.size }
 }
 
-/** As `useLocal`, but hashes again. */
+/** Like `useLocal`, but without the cached digest. */
 export const verifyLocal = async (
   context: PullContext,
   source: LocalSource,

@@ -4,13 +4,13 @@ import { Result, Schema } from "effect"
 import type { Env, PullContext } from "../context.ts"
 import { parseJson, readDocument } from "../download/web.ts"
 import { SourceFailed, shownUrl } from "../failure.ts"
-import type { Origin } from "./artifact.ts"
+import type { ResolvedSource } from "./artifact.ts"
 import { parseIni, readConfigFile } from "./config-file.ts"
 
 const publicRegistry = "https://registry.npmjs.org"
 
 interface NpmRegistry {
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   readonly url: string
   readonly authorization: string | undefined
 }
@@ -18,11 +18,11 @@ interface NpmRegistry {
 const fromEnv = (env: Env, name: string): string | undefined =>
   env[`npm_config_${name}`] ?? env[`NPM_CONFIG_${name.toUpperCase()}`]
 
-/** `${NAME}` in an .npmrc is a variable of the environment. */
+/** Replaces `${NAME}` by the environment variable, as npm does. */
 const expand = (value: string, env: Env): string =>
   value.replace(/\$\{([^}]+)\}/g, (all, name: string) => env[name] ?? all)
 
-/** The settings of all .npmrc files; project over user over global (npm documentation, "npmrc"). */
+/** Merges all .npmrc files: project over user over global (npm documentation, "npmrc"). */
 const npmrc = async (env: Env, cwd: string): Promise<ReadonlyMap<string, string>> => {
   const home = env.HOME ?? homedir()
   const files = [
@@ -37,7 +37,7 @@ const npmrc = async (env: Env, cwd: string): Promise<ReadonlyMap<string, string>
   return merged
 }
 
-/** The token that the settings name for this registry, or for a folder above it. */
+/** The credentials for this registry, or for a parent path of it. */
 const authorizationFor = (
   registry: string,
   settings: ReadonlyMap<string, string>,
@@ -55,7 +55,7 @@ const authorizationFor = (
   return undefined
 }
 
-/** The registry that npm would ask here for this package. */
+/** The registry that npm would use here for this package. */
 const npmRegistry = async (env: Env, cwd: string, packageName: string): Promise<NpmRegistry> => {
   const settings = await npmrc(env, cwd)
   const scope = packageName.startsWith("@") ? packageName.split("/")[0] : undefined
@@ -75,7 +75,7 @@ const decodePackage = Schema.decodeUnknownResult(
   Schema.Struct({ versions: Schema.Record(Schema.String, Schema.Unknown) }),
 )
 
-/** Small, but not every registry knows it. */
+/** The document of one version is small, but not every registry serves it. */
 const askVersion = async (
   context: PullContext,
   registry: NpmRegistry,
@@ -117,7 +117,7 @@ const askPackage = async (
 const authorized = ({ authorization }: NpmRegistry): Readonly<Record<string, string>> =>
   authorization === undefined ? {} : { authorization }
 
-/** As npm does: mirrors often leave the public address in what they pass on. */
+/** Replaces the public registry's address by the configured one, as npm does: mirrors often keep it in their documents. */
 const onThisRegistry = (tarball: string, registry: string): string => {
   const url = new URL(tarball, `${registry}/`)
   const own = new URL(registry)
@@ -132,7 +132,7 @@ export const resolveNpm = async (
   version: string,
   pinned: string | undefined,
   signal: AbortSignal,
-): Promise<Origin> => {
+): Promise<ResolvedSource> => {
   const registry = await npmRegistry(context.env, context.cwd, name)
   if (!URL.canParse(registry.url)) throw new SourceFailed("npm's registry is not a valid address")
   const release = decodeRelease(

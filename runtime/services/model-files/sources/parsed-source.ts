@@ -1,14 +1,14 @@
 import { Result } from "effect"
 import type { ModelSource } from "../../../../core/index.ts"
 import { SourceFailed, shownUrl } from "../failure.ts"
-import { makeWanted, type Wanted } from "./artifact.ts"
+import { type Artifact, artifactOf } from "./artifact.ts"
 import type { LocalSource } from "./local.ts"
 import { parseSourceUrl } from "./source-url.ts"
 
-/** A source of the config, understood. `shown` is fit for logs. */
+/** A parsed source of the config. `shown` is safe to log. */
 export type ParsedSource = { readonly source: ModelSource; readonly shown: string } & (
   | { readonly local: LocalSource }
-  | { readonly wanted: Wanted }
+  | { readonly artifact: Artifact }
 )
 
 /** Fails with `SourceFailed`. */
@@ -22,10 +22,10 @@ export const parseSource = (source: ModelSource): ParsedSource => {
   const url = parsed.success
   return url.scheme === "file"
     ? { source, shown, local: { path: url.path, sha256 } }
-    : { source, shown, wanted: makeWanted(url, sha256) }
+    : { source, shown, artifact: artifactOf(url, sha256) }
 }
 
-/** Sources that can't be understood are left out. */
+/** Leaves out sources that can't be parsed. */
 export const parseAll = (sources: readonly ModelSource[]): readonly ParsedSource[] =>
   sources.flatMap((source) => {
     try {

@@ -5,12 +5,12 @@ import type { Env, PullContext } from "../context.ts"
 import { parseJson, readDocument } from "../download/web.ts"
 import { SourceFailed, shownUrl } from "../failure.ts"
 import { lastNameOf } from "../safe-path.ts"
-import type { Origin } from "./artifact.ts"
+import type { ResolvedSource } from "./artifact.ts"
 import { parseIni, readConfigFile } from "./config-file.ts"
 
 const publicIndex = "https://pypi.org/simple"
 
-/** As pip itself loads them: the later wins (pip documentation, "Configuration"). */
+/** In pip's order; the later wins (pip documentation, "Configuration"). */
 const configFiles = (env: Env): readonly string[] => {
   const home = env.HOME ?? homedir()
   const named = env.PIP_CONFIG_FILE
@@ -23,7 +23,7 @@ const configFiles = (env: Env): readonly string[] => {
   return ["/etc/pip.conf", ...user, ...environment, ...(named ? [named] : [])]
 }
 
-/** The simple index that pip would ask here, without a slash at the end. May hold a user and password. */
+/** The simple index that pip would use here, without a trailing slash. May contain a user and password. */
 export const pipIndex = async (env: Env): Promise<string> => {
   let index = env.PIP_INDEX_URL
   if (!index) {
@@ -126,7 +126,7 @@ const choose = (
 const accept =
   "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
 
-/** The user and password of an index are also those of its files, if they are on the same host. */
+/** Files on the same host as the index take its user and password, as with pip. */
 const withCredentialsOf = (url: string, index: string): string => {
   const from = new URL(index)
   const to = new URL(url)
@@ -144,7 +144,7 @@ export const resolvePypi = async (
   version: string,
   pinned: string | undefined,
   signal: AbortSignal,
-): Promise<Origin> => {
+): Promise<ResolvedSource> => {
   const index = await pipIndex(context.env)
   const pageUrl = `${index}/${normal(name)}/`
   if (!URL.canParse(pageUrl)) throw new SourceFailed("pip's index-url is not a valid address")

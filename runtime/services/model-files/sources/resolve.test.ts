@@ -4,9 +4,9 @@ import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import type { Env } from "../context.ts"
 import { setUp } from "../testing/fixture.ts"
-import { makeWanted } from "./artifact.ts"
+import { artifactOf } from "./artifact.ts"
 import { pipIndex } from "./pypi.ts"
-import { resolveOrigin } from "./resolve.ts"
+import { resolveSource } from "./resolve.ts"
 import { parseSourceUrl } from "./source-url.ts"
 
 const { dir, server, context } = setUp()
@@ -15,9 +15,9 @@ const hex = (digit: string) => digit.repeat(64)
 const resolveUrl = (url: string, env: Env, sha256?: string) => {
   const source = Result.getOrThrow(parseSourceUrl(url))
   if (source.scheme === "file") throw new Error("not remote")
-  return resolveOrigin(
+  return resolveSource(
     context({ env: { HOME: dir(), PIP_CONFIG_FILE: "/dev/null", ...env } }),
-    makeWanted(source, sha256),
+    artifactOf(source, sha256),
     new AbortController().signal,
   )
 }

@@ -1,6 +1,6 @@
 import type { PullContext } from "../context.ts"
 import { isSafePath, lastNameOf } from "../safe-path.ts"
-import type { Origin, Wanted } from "./artifact.ts"
+import type { Artifact, ResolvedSource } from "./artifact.ts"
 import { resolveHub } from "./hub.ts"
 import { resolveNpm } from "./npm.ts"
 import { resolvePypi } from "./pypi.ts"
@@ -10,12 +10,12 @@ const fileName = (url: string): string => {
   return isSafePath(name) && !name.includes("/") ? name : "model"
 }
 
-/** Asks the source's index where the bytes are. */
-export const resolveOrigin = async (
+/** Queries the source's index for the files to download. */
+export const resolveSource = async (
   context: PullContext,
-  { source, sha256 }: Wanted,
+  { source, sha256 }: Artifact,
   signal: AbortSignal,
-): Promise<Origin> => {
+): Promise<ResolvedSource> => {
   switch (source.scheme) {
     case "pypi":
       return resolvePypi(context, source.name, source.version, sha256, signal)

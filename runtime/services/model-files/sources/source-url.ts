@@ -2,23 +2,23 @@ import { fileURLToPath } from "node:url"
 import { Result } from "effect"
 import { isSafePath } from "../safe-path.ts"
 
-/** Where in an archive, repository or folder. The empty path of a folder is all of it. */
-interface Inside {
-  /** Without the slash at the end. */
+/** A path in an archive, repository or folder. An empty path with `folder` means all of it. */
+interface PathInside {
+  /** Without a trailing slash. */
   readonly path: string
   readonly folder: boolean
 }
 
 export type SourceUrl =
-  | ({ readonly scheme: "pypi"; readonly name: string; readonly version: string } & Inside)
-  | ({ readonly scheme: "npm"; readonly name: string; readonly version: string } & Inside)
-  | ({ readonly scheme: "hf"; readonly repo: string; readonly revision: string } & Inside)
+  | ({ readonly scheme: "pypi"; readonly name: string; readonly version: string } & PathInside)
+  | ({ readonly scheme: "npm"; readonly name: string; readonly version: string } & PathInside)
+  | ({ readonly scheme: "hf"; readonly repo: string; readonly revision: string } & PathInside)
   | { readonly scheme: "web"; readonly url: string }
   | { readonly scheme: "file"; readonly path: string }
 
 type Parsed = Result.Result<SourceUrl, string>
 
-const inside = (text: string): Result.Result<Inside, string> => {
+const inside = (text: string): Result.Result<PathInside, string> => {
   const folder = text === "" || text.endsWith("/")
   const path = text.endsWith("/") ? text.slice(0, -1) : text
   if (path !== "" && !isSafePath(path))
@@ -75,7 +75,7 @@ const parseFile = (rest: string): Parsed => {
   }
 }
 
-/** The failure says how it should be written. */
+/** Parses the `url` of a source. The failure says how to write it. */
 export const parseSourceUrl = (url: string): Parsed => {
   const [, scheme = "", rest = ""] = /^([a-z]+):(.*)$/s.exec(url) ?? []
   if (scheme === "pypi") return parsePypi(rest)
@@ -86,7 +86,7 @@ export const parseSourceUrl = (url: string): Parsed => {
   return Result.fail("it must begin with pypi:, npm:, hf:, https: or file:")
 }
 
-const formatInside = ({ path, folder }: Inside): string =>
+const formatInside = ({ path, folder }: PathInside): string =>
   folder && path !== "" ? `${path}/` : path
 
 export const formatSourceUrl = (source: SourceUrl): string => {

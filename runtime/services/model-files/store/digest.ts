@@ -11,14 +11,14 @@ export const hashInto = async (hash: Hash, path: string, signal: AbortSignal): P
     hash.update(chunk)
 }
 
-/** Hex. */
+/** Returns the digest in hex. */
 export const sha256OfFile = async (path: string, signal: AbortSignal): Promise<string> => {
   const hash = createHash("sha256")
   await hashInto(hash, path, signal)
   return hash.digest("hex")
 }
 
-/** The digest of a folder: sha256 of what `sha256sum` prints for its files, sorted by path. */
+/** The digest of a folder: SHA-256 of what `sha256sum` prints for its files, sorted by path. */
 export const treeDigest = (
   files: readonly { readonly path: string; readonly sha256: string }[],
 ): string => {
@@ -28,13 +28,13 @@ export const treeDigest = (
     .digest("hex")
 }
 
-const Remembered = Schema.fromJsonString(
+const CachedDigest = Schema.fromJsonString(
   Schema.Struct({ bytes: Schema.Finite, mtimeMs: Schema.Finite, sha256: Schema.String }),
 )
-const decodeRemembered = Schema.decodeUnknownResult(Remembered)
+const decodeCachedDigest = Schema.decodeUnknownResult(CachedDigest)
 
-/** The sha256 of a local file, remembered under `cacheDir` while its size and time of change stay the same. */
-export const rememberedDigest = async (
+/** The SHA-256 of a local file, cached under `cacheDir` for as long as its size and mtime stay the same. */
+export const cachedDigest = async (
   cacheDir: string,
   path: string,
   signal: AbortSignal,
@@ -44,11 +44,11 @@ export const rememberedDigest = async (
     cacheDir,
     `${createHash("sha256").update(path).digest("hex").slice(0, 32)}.json`,
   )
-  const known = decodeRemembered(await readFile(note, "utf8").catch(() => ""))
+  const known = decodeCachedDigest(await readFile(note, "utf8").catch(() => ""))
   if (Result.isSuccess(known) && known.success.bytes === bytes && known.success.mtimeMs === mtimeMs)
     return known.success.sha256
   const sha256 = await sha256OfFile(path, signal)
-  // a cache that can't be written (a read-only models folder) only costs time
+  // a cache that can't be written (a read-only models folder) costs only time
   await mkdir(cacheDir, { recursive: true })
     .then(() => writeWhole(note, JSON.stringify({ bytes, mtimeMs, sha256 })))
     .catch(() => {})

@@ -11,7 +11,7 @@ const texts: Readonly<Record<string, string>> = {
   EROFS: "the file system is read-only",
 }
 
-/** Runs local file work; its errors become a `SourceFailed` that says what to do about. */
+/** Runs file operations; a system error becomes a `SourceFailed` with a readable reason. */
 export const onDisk = async <A>(path: string, work: () => Promise<A>): Promise<A> => {
   try {
     return await work()
@@ -28,7 +28,7 @@ export const freeBytes = async (folder: string): Promise<number> => {
 
 const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1)
 
-/** Refuses before the disk is filled, because others (the database) may live on it too. */
+/** Fails before the disk is filled, as others (the database) may use it too. */
 export const ensureRoom = async (
   context: PullContext,
   folder: string,
@@ -41,7 +41,7 @@ export const ensureRoom = async (
     )
 }
 
-/** Makes a rename or a new name in this folder outlive a power cut. */
+/** Makes a rename or a new name in this folder survive a power failure. */
 export const syncFolder = async (folder: string): Promise<void> => {
   const handle = await open(folder, "r")
   try {
@@ -51,7 +51,7 @@ export const syncFolder = async (folder: string): Promise<void> => {
   }
 }
 
-/** All of the new text or all of the old, never a piece. */
+/** Replaces a file atomically: all of the new text or all of the old. */
 export const writeWhole = async (path: string, text: string): Promise<void> => {
   const next = `${path}.${process.pid}.new`
   try {

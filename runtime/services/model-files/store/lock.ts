@@ -12,7 +12,7 @@ export type LockHolder = typeof Holder.Type
 const decodeHolder = Schema.decodeUnknownResult(Schema.fromJsonString(Holder))
 
 export interface FileLock {
-  /** Aborts when another process took the lock over: then this one must not write any more. */
+  /** Aborts when another process has taken the lock over: this one must stop writing. */
   readonly lost: AbortSignal
   release(): Promise<void>
 }
@@ -21,21 +21,21 @@ export interface LockOptions {
   readonly context: PullContext
   readonly path: string
   readonly signal: AbortSignal
-  /** At every look while another process holds it. */
+  /** Called at every check while another process holds it. */
   readonly onWait: (holder: LockHolder | undefined) => void | Promise<void>
 }
 
-/** What one look at the lock file showed. */
-interface Sight {
+/** The lock file as it was read. */
+interface LockState {
   readonly text: string
   readonly mtimeMs: number
   readonly holder: LockHolder | undefined
 }
 
-/** Tokens of this process: a lock with our pid but without our token is left over from an earlier life (pids repeat in containers). */
+/** Tokens of this process. A lock with our pid but another token is stale: pids repeat in containers. */
 const ourTokens = new Set<string>()
 
-const look = async (path: string): Promise<Sight | undefined> => {
+const readLock = async (path: string): Promise<LockState | undefined> => {
   try {
     const [text, { mtimeMs }] = [await readFile(path, "utf8"), await stat(path)]
     const decoded = decodeHolder(text)
@@ -58,7 +58,7 @@ const createPlainly = async (path: string, text: string): Promise<boolean> => {
   }
 }
 
-/** Appears with its content at once, because readers may come between `open` and `write`. */
+/** Creates the file with its content in one step, as a reader may come between `open` and `write`. Returns false if it exists. */
 const create = async (path: string, text: string): Promise<boolean> => {
   const whole = `${path}.${randomUUID()}`
   await writeFile(whole, text)
@@ -83,26 +83,29 @@ const processLives = (pid: number): boolean => {
   }
 }
 
-const isDead = ({ holder }: Sight): boolean => {
+const isDead = ({ holder }: LockState): boolean => {
   if (holder === undefined || holder.host !== hostname()) return false
   return holder.pid === process.pid ? !ourTokens.has(holder.token) : !processLives(holder.pid)
 }
 
-/** Two waiters must not both remove it: the second would remove the new lock of the first. A guard file lets one of them through at a time. Answers whether it was this one. */
+/**
+ * Removes a stale lock. Of two waiters, the second would remove the new lock of the first: a guard file lets one of them
+ * through at a time. Returns whether this one was.
+ */
 const removeStale = async (
   path: string,
-  seen: Sight,
+  seen: LockState,
   staleMs: number,
   nowMs: number,
 ): Promise<boolean> => {
   const guard = `${path}.takeover`
   if (!(await create(guard, ""))) {
-    const old = await look(guard)
+    const old = await readLock(guard)
     if (old && nowMs - old.mtimeMs > staleMs) await rm(guard, { force: true })
     return false
   }
   try {
-    const now = await look(path)
+    const now = await readLock(path)
     if (now?.text === seen.text && now.mtimeMs === seen.mtimeMs) await rm(path, { force: true })
     return true
   } finally {
@@ -110,12 +113,12 @@ const removeStale = async (
   }
 }
 
-const hold = ({ path, context }: LockOptions, token: string, text: string): FileLock => {
+const holdLock = ({ path, context }: LockOptions, token: string, text: string): FileLock => {
   const lost = new AbortController()
   ourTokens.add(token)
   const beat = async () => {
-    const sight = await look(path).catch(() => undefined)
-    if (sight?.text !== text)
+    const state = await readLock(path).catch(() => undefined)
+    if (state?.text !== text)
       return lost.abort(new SourceFailed("another process took the download over", { retry: true }))
     const now = new Date(context.clock.nowMs())
     await utimes(path, now, now).catch(() => {})
@@ -123,15 +126,16 @@ const hold = ({ path, context }: LockOptions, token: string, text: string): File
   const timer = setInterval(beat, context.timing.heartbeatMs)
   const release = async () => {
     clearInterval(timer)
-    if ((await look(path))?.text === text) await rm(path, { force: true })
+    if ((await readLock(path))?.text === text) await rm(path, { force: true })
     ourTokens.delete(token)
   }
   return { lost: lost.signal, release }
 }
 
 /**
- * A lock between processes, by a file that names its holder and is touched while the holder lives. States: free -> held (file made) -> free (released),
- * held -> stale (the pid is dead, or no touch was seen for `staleMs`) -> free (taken over). Waits until it has the lock or `signal` aborts.
+ * A lock between processes: a file that names its holder, who touches it. States: free -> held (file made) -> free (released),
+ * held -> stale (the pid is dead, or the file was not touched for `staleMs`) -> free (taken over). Waits until it has the lock
+ * or `signal` aborts.
  */
 export const acquireLock = async (options: LockOptions): Promise<FileLock> => {
   const { context, path, signal, onWait } = options
@@ -140,15 +144,15 @@ export const acquireLock = async (options: LockOptions): Promise<FileLock> => {
   let watched: { mtimeMs: number; sinceMs: number } | undefined
   for (;;) {
     signal.throwIfAborted()
-    if (await create(path, text)) return hold(options, token, text)
-    const sight = await look(path)
-    if (sight === undefined) continue
-    // seen change is compared, not the clocks of two machines
+    if (await create(path, text)) return holdLock(options, token, text)
+    const state = await readLock(path)
+    if (state === undefined) continue
+    // counted from when the change was seen, as the clocks of two machines differ
     const nowMs = context.clock.nowMs()
-    if (watched?.mtimeMs !== sight.mtimeMs) watched = { mtimeMs: sight.mtimeMs, sinceMs: nowMs }
-    if (isDead(sight) || nowMs - watched.sinceMs > context.timing.staleMs) {
-      if (await removeStale(path, sight, context.timing.staleMs, nowMs)) continue
-    } else await onWait(sight.holder)
+    if (watched?.mtimeMs !== state.mtimeMs) watched = { mtimeMs: state.mtimeMs, sinceMs: nowMs }
+    if (isDead(state) || nowMs - watched.sinceMs > context.timing.staleMs) {
+      if (await removeStale(path, state, context.timing.staleMs, nowMs)) continue
+    } else await onWait(state.holder)
     await sleep(context.timing.pollMs, undefined, { signal })
   }
 }

@@ -8,10 +8,10 @@ import { writeWhole } from "./disk.ts"
 const Sha256 = Schema.String.check(Schema.makeFilter((text: string) => /^[0-9a-f]{64}$/.test(text)))
 const ManifestSchema = Schema.Struct({
   format: Schema.Literal(1),
-  /** Where it came from. */
+  /** The artifact's name. */
   source: Schema.String,
   kind: Schema.Literals(["archive", "file", "tree"]),
-  /** Of what was published: the archive, the file, or the listing of the tree. */
+  /** Digest of what was published: the archive, the file, or the listing of the tree. */
   sha256: Sha256,
   files: Schema.Array(
     Schema.Struct({
@@ -22,7 +22,7 @@ const ManifestSchema = Schema.Struct({
   ),
 })
 
-/** What a complete folder of the cache holds. It is written last: a folder without it is never taken as complete. */
+/** Describes a complete folder of the cache. It is written last: a folder without it is incomplete. */
 export type Manifest = typeof ManifestSchema.Type
 /** How content is stored: an unpacked archive, one file, or the files below a folder of a hub. */
 export type ContentKind = Manifest["kind"]
@@ -32,7 +32,7 @@ const decodeManifest = Schema.decodeUnknownResult(Schema.fromJsonString(Manifest
 
 const manifestPath = (folder: string): string => join(folder, "manifest.json")
 
-/** Where the files of a manifest lie, so that none of them can be mistaken for the manifest. */
+/** The path of a file, in a subfolder so that none of them can be mistaken for the manifest. */
 export const contentPath = (folder: string, path = ""): string => join(folder, "files", path)
 
 export const readManifest = async (folder: string): Promise<Manifest | undefined> => {
@@ -43,7 +43,7 @@ export const readManifest = async (folder: string): Promise<Manifest | undefined
 export const writeManifest = (folder: string, manifest: Manifest): Promise<void> =>
   writeWhole(manifestPath(folder), `${JSON.stringify(manifest, undefined, 2)}\n`)
 
-/** The folder counts as incomplete from now on, and the next pull fetches it again. */
+/** Marks the folder as incomplete, so that the next pull fetches it again. */
 export const removeManifest = (folder: string): Promise<void> =>
   rm(manifestPath(folder), { force: true })
 
@@ -56,14 +56,14 @@ const sizeProblem = async (
   return found.size === bytes ? undefined : `${path} has ${found.size} bytes, should have ${bytes}`
 }
 
-/** The cheap check: all files are there, with their sizes. */
+/** Checks that all files exist with the right sizes. */
 export const sizesAreRight = async (folder: string, manifest: Manifest): Promise<boolean> => {
   for (const file of manifest.files)
     if ((await sizeProblem(folder, file)) !== undefined) return false
   return true
 }
 
-/** The thorough check: hashes every file again. Says what is wrong. */
+/** Hashes every file again, and returns a sentence for each that is missing or wrong. */
 export const findDamage = async (
   folder: string,
   manifest: Manifest,

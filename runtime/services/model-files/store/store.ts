@@ -15,19 +15,19 @@ import {
 /*
  * modelsDir/
  *   <label>-<first 16 digits of the digest>/   complete content: files/..., manifest.json
- *   .notes/<key of the name>.json              which digest an unpinned source turned out to have
- *   .downloads/                                locks, parts, folders in the making
+ *   .notes/<key of the name>.json              pins: the digest that an unpinned source turned out to have
+ *   .downloads/                                locks, parts, incomplete folders
  *   .file-digests/                             digests of local files that `file:` names
  */
 
-/** What the store needs to know of content to find it. */
+/** By what the store finds content. */
 export interface ContentKey {
-  /** Fit for people and logs; for an archive without the path inside. */
+  /** Safe to show and to log; for an archive without the path inside. */
   readonly name: string
   readonly kind: ContentKind
   /** Hex; undefined without a pin. */
   readonly sha256: string | undefined
-  /** Names the pin of content whose digest the config does not give. */
+  /** Names the file of the pin where the config gives no digest. */
   readonly nameKey: string
 }
 
@@ -38,54 +38,54 @@ export interface Stored {
 
 export const downloadsDir = (modelsDir: string): string => join(modelsDir, ".downloads")
 export const fileDigestsDir = (modelsDir: string): string => join(modelsDir, ".file-digests")
-const notePath = (modelsDir: string, { nameKey }: ContentKey): string =>
+const pinPath = (modelsDir: string, { nameKey }: ContentKey): string =>
   join(modelsDir, ".notes", `${nameKey}.json`)
 
-const decodeNote = Schema.decodeUnknownResult(
+const decodePin = Schema.decodeUnknownResult(
   Schema.fromJsonString(Schema.Struct({ source: Schema.String, sha256: Schema.String })),
 )
 
-const digestOf = async (modelsDir: string, wanted: ContentKey): Promise<string | undefined> => {
-  if (wanted.sha256 !== undefined) return wanted.sha256
-  const note = decodeNote(await readFile(notePath(modelsDir, wanted), "utf8").catch(() => ""))
-  return Result.isSuccess(note) ? note.success.sha256 : undefined
+const digestOf = async (modelsDir: string, artifact: ContentKey): Promise<string | undefined> => {
+  if (artifact.sha256 !== undefined) return artifact.sha256
+  const pin = decodePin(await readFile(pinPath(modelsDir, artifact), "utf8").catch(() => ""))
+  return Result.isSuccess(pin) ? pin.success.sha256 : undefined
 }
 
-/** Its manifest is there; the files were not looked at. */
+/** Finds content by its manifest, without checking the files. */
 export const findManifest = async (
   modelsDir: string,
-  wanted: ContentKey,
+  artifact: ContentKey,
 ): Promise<Stored | undefined> => {
-  const sha256 = await digestOf(modelsDir, wanted)
+  const sha256 = await digestOf(modelsDir, artifact)
   if (sha256 === undefined) return undefined
   const names = await readdir(modelsDir).catch(() => [])
   for (const name of names.filter((name) => name.endsWith(`-${sha256.slice(0, 16)}`))) {
     const folder = join(modelsDir, name)
     const manifest = await readManifest(folder)
-    if (manifest?.sha256 === sha256 && manifest.kind === wanted.kind) return { folder, manifest }
+    if (manifest?.sha256 === sha256 && manifest.kind === artifact.kind) return { folder, manifest }
   }
   return undefined
 }
 
-/** Complete, by the cheap check. */
+/** Finds content whose files have the right sizes. */
 export const findStored = async (
   modelsDir: string,
-  wanted: ContentKey,
+  artifact: ContentKey,
 ): Promise<Stored | undefined> => {
-  const stored = await findManifest(modelsDir, wanted)
+  const stored = await findManifest(modelsDir, artifact)
   return stored && (await sizesAreRight(stored.folder, stored.manifest)) ? stored : undefined
 }
 
-export const remember = async (
+export const writePin = async (
   modelsDir: string,
-  wanted: ContentKey,
+  artifact: ContentKey,
   sha256: string,
 ): Promise<void> => {
   await mkdir(join(modelsDir, ".notes"), { recursive: true })
-  await writeWhole(notePath(modelsDir, wanted), JSON.stringify({ source: wanted.name, sha256 }))
+  await writeWhole(pinPath(modelsDir, artifact), JSON.stringify({ source: artifact.name, sha256 }))
 }
 
-/** Moves a folder that holds all its files into its place: files on disk, manifest, folder, then the name, in this order. */
+/** Publishes a finished folder so that a crash leaves it absent or complete: syncs the files, then manifest, folder and name. */
 export const publish = async (
   modelsDir: string,
   building: string,
@@ -96,7 +96,7 @@ export const publish = async (
   await writeManifest(building, manifest)
   await syncFolder(building)
   const folder = join(modelsDir, `${label}-${manifest.sha256.slice(0, 16)}`)
-  // what is there is damaged, or this would not run; a reader that has it open keeps its files
+  // an existing folder is damaged, or it would have been used; a reader that has it open keeps its files
   const old = join(downloadsDir(modelsDir), `old-${randomUUID()}`)
   await rename(folder, old).catch(() => {})
   await rename(building, folder)

@@ -4,9 +4,9 @@ import { Header } from "tar"
 export interface ZipEntry {
   readonly name: string
   readonly data: Buffer
-  /** Unix mode with the file type; a regular file when absent. */
+  /** Unix mode with the file type; a regular file by default. */
   readonly mode?: number
-  /** Written into the directory in place of the right one. */
+  /** Written into the directory instead of the right one. */
   readonly crc?: number
 }
 
@@ -22,7 +22,7 @@ const zipFields = (entry: ZipEntry, packed: Buffer): Buffer => {
   return fields
 }
 
-/** A deflated zip, hostile ones too: names and modes are written as they are given. */
+/** A deflated zip. Names and modes are written as given, so it may be hostile. */
 export const makeZip = (entries: readonly ZipEntry[]): Buffer => {
   const locals: Buffer[] = []
   const directory: Buffer[] = []
@@ -56,7 +56,7 @@ export interface TarEntry {
   readonly linkpath?: string
 }
 
-/** A gzipped tar; names and links are written as they are given. */
+/** A gzipped tar. Names and links are written as given, so it may be hostile. */
 export const makeTgz = (entries: readonly TarEntry[]): Buffer => {
   const blocks = entries.flatMap(({ path, data = Buffer.alloc(0), type = "File", linkpath }) => {
     const header = new Header({

@@ -31,10 +31,10 @@ export const makeLogCapture = (): { readonly log: Log; readonly lines: LogLine[]
 
 export const sha256 = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex")
 
-/** Does not compress, so that sizes of archives are known. */
+/** Random bytes: they don't compress, so the sizes of archives are known. */
 export const noise = (bytes: number): Buffer => randomBytes(bytes)
 
-/** A fresh folder and server around every test of the file. */
+/** Gives every test of the file a fresh folder and server. */
 export const setUp = () => {
   let dir = ""
   let server: FileServer

@@ -1,7 +1,7 @@
-import { usualTiming } from "../context.ts"
+import { defaultTiming } from "../context.ts"
 
 export const fastTiming = {
-  ...usualTiming,
+  ...defaultTiming,
   stallMs: 400,
   backoffMs: 5,
   heartbeatMs: 50,
