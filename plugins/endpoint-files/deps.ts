@@ -1,7 +1,7 @@
 import type { Clock, Database, Ids, Log, Storage } from "../../core/index.ts"
 import type { FileLimits } from "./settings.ts"
 
-/** What everything here works with. */
+/** What all modules of this plugin work with. */
 export interface FilesDeps {
   readonly database: Database
   readonly storage: Storage

@@ -16,9 +16,9 @@ const dayMs = 24 * 3_600_000
 
 export interface FileLimits {
   readonly maxFileBytes: number
-  /** Of one account and mode. */
+  /** The quota of one account and mode. */
   readonly quotaBytes: number
-  /** Files without bytes need rows too. */
+  /** The number of files and open uploads, as empty files need rows, too. */
   readonly maxFiles: number
   /** From upload to expiry. */
   readonly keepMs: number

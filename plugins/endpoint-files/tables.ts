@@ -9,14 +9,14 @@ interface Owned {
 /** States: uploaded -> processing -> processed | failed (knowledge only; processing again is allowed); any -> deleted, which stays for a while so that pages of a list still find their place. */
 export interface FileTable extends Owned {
   readonly id: string
-  /** The order of lists. */
+  /** The sort key of lists. */
   readonly seq: Generated<bigint>
   readonly filename: string
   readonly purpose: FilePurpose
   readonly status: FileStatus | "deleted"
   readonly status_details: string | null
   readonly bytes: bigint
-  /** What the server made is outside the quota. */
+  /** False for files that the server made: they are outside the quota. */
   readonly counted: boolean
   readonly blob_key: string
   readonly created_at: Date
@@ -24,23 +24,23 @@ export interface FileTable extends Owned {
   readonly deleted_at: Date | null
 }
 
-/** A blob on its way in: written before the blob, so that every blob of ours is named by a row from its first byte on. Who finds its row gone has lost it. */
+/** An incoming blob. The row is inserted before the first byte, so that every blob is named by a row at all times. A request whose row is gone has lost the blob. */
 export interface IncomingTable extends Owned {
   readonly id: string
   readonly blob_key: string
-  /** Its share of the quota. */
+  /** The quota that it holds. */
   readonly held_bytes: bigint
   readonly lease_until: Date
 }
 
-/** The quota: what files and open uploads take. Locked last, after the rows whose bytes it counts. */
-export interface UsageTable extends Owned {
+/** The quota in use by files and open uploads. Locked last, after the rows whose bytes it counts. */
+export interface QuotaTable extends Owned {
   readonly bytes: bigint
   readonly files: bigint
 }
 
-/** Blobs that nobody names any more. */
-export interface TrashTable {
+/** The deletion queue: blobs that no row names any more. */
+export interface DeletionTable {
   readonly blob_key: string
   readonly due_at: Date
 }
@@ -70,8 +70,8 @@ export interface PartTable {
 export interface FilesTables {
   readonly files_file: FileTable
   readonly files_incoming: IncomingTable
-  readonly files_usage: UsageTable
-  readonly files_trash: TrashTable
+  readonly files_usage: QuotaTable
+  readonly files_trash: DeletionTable
   readonly files_upload: UploadTable
   readonly files_part: PartTable
 }

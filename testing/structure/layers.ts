@@ -51,7 +51,6 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     "files",
     "blobs",
     "tenant.ts",
-    "free-plan.ts",
     "deps.ts",
     "settings.ts",
     "tables.ts",

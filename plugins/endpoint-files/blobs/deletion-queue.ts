@@ -3,17 +3,17 @@ import type { PortError, Transaction } from "../../../core/index.ts"
 import type { FilesDeps } from "../deps.ts"
 import type { FilesTables } from "../tables.ts"
 
-/** How long the sweeper leaves it to whoever threw a blob away to remove it, and then waits between its own tries. */
-const patienceMs = 3_000
+/** The time that the request itself has to delete the blob before the sweeper does; and the sweeper's wait between its tries. */
+const graceMs = 3_000
 const retryMs = 60_000
 const blobsPerTurn = 100
 
-/** With the rows that named them: from the commit on the blobs are to go, whatever happens to this process. */
-export const throwAway = (
+/** Queues blobs for deletion in the transaction that deletes their rows: from the commit on they go, whatever happens to this process. */
+export const scheduleDeletion = (
   { database, clock }: FilesDeps,
   keys: readonly string[],
   tx: Transaction,
-  waitMs = patienceMs,
+  waitMs = graceMs,
 ): Effect.Effect<void, PortError> => {
   const due_at = new Date(clock.nowMs() + waitMs)
   if (keys.length === 0) return Effect.void
@@ -29,7 +29,7 @@ export const throwAway = (
   )
 }
 
-const forget = ({ database }: FilesDeps, key: string) =>
+const dequeue = ({ database }: FilesDeps, key: string) =>
   database.run(() =>
     database.queries<FilesTables>().deleteFrom("files_trash").where("blob_key", "=", key).execute(),
   )
@@ -44,10 +44,10 @@ const postpone = ({ database, clock }: FilesDeps, key: string) =>
       .execute(),
   )
 
-/** Again is harmless, also from several servers at once. A blob that can't be removed is tried again later, and does not stop the others. */
-export const purgeOne = (deps: FilesDeps, key: string): Effect.Effect<boolean, PortError> =>
+/** Idempotent, also across servers. A blob that can't be deleted is tried again later. Returns whether it is gone. */
+export const deleteBlob = (deps: FilesDeps, key: string): Effect.Effect<boolean, PortError> =>
   Effect.matchEffect(deps.storage.remove(key), {
-    onSuccess: () => Effect.as(forget(deps, key), true),
+    onSuccess: () => Effect.as(dequeue(deps, key), true),
     onFailure: (error) => {
       deps.log.warn("file.blob_removal_failed", "a blob could not be removed; it is tried again", {
         key,
@@ -57,12 +57,12 @@ export const purgeOne = (deps: FilesDeps, key: string): Effect.Effect<boolean, P
     },
   })
 
-/** After the commit. What fails here is left to the sweeper. */
-export const purge = (deps: FilesDeps, keys: readonly string[]): Effect.Effect<void> =>
-  Effect.ignore(Effect.forEach(keys, (key) => purgeOne(deps, key)))
+/** Deletes queued blobs at once, after the commit. What fails is left to the sweeper. */
+export const deleteBlobs = (deps: FilesDeps, keys: readonly string[]): Effect.Effect<void> =>
+  Effect.ignore(Effect.forEach(keys, (key) => deleteBlob(deps, key)))
 
-/** Answers how many blobs went. */
-export const emptyTrash = (deps: FilesDeps): Effect.Effect<number, PortError> =>
+/** Deletes the queued blobs that are due. Returns the number of deleted blobs. */
+export const deleteDueBlobs = (deps: FilesDeps): Effect.Effect<number, PortError> =>
   Effect.gen(function* () {
     const { database, clock } = deps
     let gone = 0
@@ -77,7 +77,7 @@ export const emptyTrash = (deps: FilesDeps): Effect.Effect<number, PortError> =>
           .limit(blobsPerTurn)
           .execute(),
       )
-      for (const { blob_key } of due) if (yield* purgeOne(deps, blob_key)) gone += 1
+      for (const { blob_key } of due) if (yield* deleteBlob(deps, blob_key)) gone += 1
       if (due.length < blobsPerTurn) return gone
     }
   })

@@ -9,10 +9,10 @@ import {
 import type { FilesDeps } from "../deps.ts"
 import type { FilesTables } from "../tables.ts"
 import { makeBlobKey } from "./blob-key.ts"
-import { purge, throwAway } from "./deletion-queue.ts"
-import { changeUsage, takeUsage } from "./quota.ts"
+import { deleteBlobs, scheduleDeletion } from "./deletion-queue.ts"
+import { adjustQuota, takeQuota } from "./quota.ts"
 
-/** Longer than a request may take to arrive; a server that was killed gives the rest back after this. */
+/** Longer than a request may take to arrive. After it other servers clean up what a killed server left. */
 export const leaseMs = 5 * 60_000
 
 export interface Incoming {
@@ -46,7 +46,7 @@ export const beginIncoming = (
   )
 }
 
-/** More of the quota, at least `need` and at best `want` bytes. Answers how much it was. */
+/** Takes at least `need` and up to `want` more bytes of the quota and renews the lease. Returns the number of bytes taken. */
 export const growIncoming = (
   deps: FilesDeps,
   { id, tenant }: Incoming,
@@ -62,7 +62,7 @@ export const growIncoming = (
         own(tx).set({ lease_until }).executeTakeFirst(),
       )
       if (numUpdatedRows === 0n) return yield* lost()
-      const taken = yield* takeUsage(database, limits, tenant, bytes, tx)
+      const taken = yield* takeQuota(database, limits, tenant, bytes, tx)
       yield* database.run(() =>
         own(tx)
           .set((eb) => ({ held_bytes: eb("held_bytes", "+", BigInt(taken)) }))
@@ -83,7 +83,7 @@ const takeRow = ({ database }: FilesDeps, id: string, tx: Transaction) =>
       .executeTakeFirst(),
   )
 
-/** The blob is whole: whoever goes on in `tx` owns it, and what it held of the quota. Answers how much that is. */
+/** Ends the row of a blob that is complete: `tx` must name the blob in another row. Returns the quota that it held, in bytes, which goes over to the caller. */
 export const endIncoming = (
   deps: FilesDeps,
   { id }: Incoming,
@@ -93,7 +93,7 @@ export const endIncoming = (
     row ? Effect.succeed(Number(row.held_bytes)) : Effect.fail(lost()),
   )
 
-/** Nothing of it stays. Harmless after its end, and again. */
+/** Deletes row, blob and share of the quota. Idempotent; does nothing after `endIncoming`. */
 export const abandonIncoming = (deps: FilesDeps, id: string): Effect.Effect<void, PortError> =>
   Effect.gen(function* () {
     const key = yield* deps.database.transaction((tx) =>
@@ -101,10 +101,10 @@ export const abandonIncoming = (deps: FilesDeps, id: string): Effect.Effect<void
         const row = yield* takeRow(deps, id, tx)
         if (!row) return undefined
         if (row.held_bytes > 0n)
-          yield* changeUsage(deps.database, row, { bytes: -Number(row.held_bytes) }, tx)
-        yield* throwAway(deps, [row.blob_key], tx)
+          yield* adjustQuota(deps.database, row, { bytes: -Number(row.held_bytes) }, tx)
+        yield* scheduleDeletion(deps, [row.blob_key], tx)
         return row.blob_key
       }),
     )
-    if (key !== undefined) yield* purge(deps, [key])
+    if (key !== undefined) yield* deleteBlobs(deps, [key])
   })

@@ -111,7 +111,7 @@ describe("the quota", () => {
   })
 
   it("has room again after an upload that failed or was cut", async () => {
-    expect(await upload(601)).toBe("BlobTooLarge")
+    expect(await upload(601)).toBe("payload_too_large")
     const reading = Deferred.makeUnsafe<void>()
     const endless = Stream.concat(
       chunks(500),

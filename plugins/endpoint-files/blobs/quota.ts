@@ -13,7 +13,7 @@ import type { FilesTables } from "../tables.ts"
 const refuse = (message: string) => Effect.fail(apiError("storage_quota_exceeded", message))
 const megabytes = (bytes: number) => `${Math.floor(bytes / 2 ** 20)} MB`
 
-/** Of one account and mode. Its lock decides between uploads at the same time, so it is always taken last. */
+/** Locks the quota row of an account and mode. Concurrent uploads meet here, so this lock is always taken last. */
 const lock = (database: Database, { account, mode }: Tenant, tx: Transaction) =>
   database.run(async () => {
     const db = database.queries<FilesTables>(tx)
@@ -31,8 +31,8 @@ const lock = (database: Database, { account, mode }: Tenant, tx: Transaction) =>
       .executeTakeFirstOrThrow()
   })
 
-/** Without taking it: another request may. */
-export const hasRoom = (
+/** Whether `needBytes` would fit now. Takes nothing, so another request may take them first. */
+export const fitsQuota = (
   database: Database,
   { quotaBytes, maxFiles }: FileLimits,
   { account, mode }: Tenant,
@@ -52,16 +52,16 @@ export const hasRoom = (
       Number(row?.bytes ?? 0) + needBytes <= quotaBytes && Number(row?.files ?? 0) < maxFiles,
   )
 
-export interface Change {
+export interface QuotaChange {
   readonly bytes: number
   readonly files?: number
 }
 
-/** Without a look at the limits: what was taken before changes its form, or is given back. */
-export const changeUsage = (
+/** Adjusts the row without checking the limits: for what was taken before and is converted or released. */
+export const adjustQuota = (
   database: Database,
   { account, mode }: Tenant,
-  { bytes, files = 0 }: Change,
+  { bytes, files = 0 }: QuotaChange,
   tx: Transaction,
 ): Effect.Effect<void, PortError> =>
   Effect.asVoid(
@@ -79,8 +79,8 @@ export const changeUsage = (
     ),
   )
 
-/** Takes up to `want`, and at least `need`, of what the quota leaves, or fails with 413. Answers how much. */
-export const takeUsage = (
+/** Takes at least `need` and up to `want` bytes of what is left of the quota, or fails with 413. Returns the number of bytes taken. */
+export const takeQuota = (
   database: Database,
   limits: FileLimits,
   tenant: Tenant,
@@ -99,6 +99,6 @@ export const takeUsage = (
         `The account has ${limits.maxFiles} files, which is the limit; delete some.`,
       )
     const taken = Math.min(left, want)
-    yield* changeUsage(database, tenant, { bytes: taken }, tx)
+    yield* adjustQuota(database, tenant, { bytes: taken }, tx)
     return taken
   })

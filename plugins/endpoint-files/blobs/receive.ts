@@ -3,12 +3,13 @@ import type { ApiError, BlobInfo, PlanError, PortError } from "../../../core/ind
 import type { FilesDeps } from "../deps.ts"
 import { abandonIncoming, growIncoming, type Incoming } from "./incoming.ts"
 
-/** Of a body whose length nobody announced. */
+/** The quota taken at a time for a body without an announced length. */
 const stepBytes = 8 * 2 ** 20
 
 /**
- * Nothing of the blob stays unless the Scope ends well, and whoever ends it well has named the blob by a row.
- * States: (row) -> written -> named (its row makes place for another) | abandoned (by us when anything fails or is interrupted, by the sweeper when we died).
+ * Nothing of the blob stays unless the Scope closes with success, and by then another row must name the blob.
+ * States: (row inserted) -> written -> named (its row is replaced by another) | abandoned (by this process on failure or
+ * interruption, by the sweeper when the process died).
  */
 export const openIncoming = <I extends Incoming, E>(
   deps: FilesDeps,
@@ -18,7 +19,7 @@ export const openIncoming = <I extends Incoming, E>(
     Exit.isSuccess(exit) ? Effect.void : Effect.ignore(abandonIncoming(deps, id)),
   )
 
-/** Takes its share of the quota before the bytes are written: what was announced at once, as far as there is room, and what is missing step by step. */
+/** Takes quota before the bytes are written: the announced length at once, as far as it fits, and what is missing in steps. */
 export const withQuota = (deps: FilesDeps, incoming: Incoming, announcedBytes = 0) => {
   const { maxFileBytes } = deps.limits
   let held = 0
@@ -38,12 +39,12 @@ export const withQuota = (deps: FilesDeps, incoming: Incoming, announcedBytes = 
   ): Stream.Stream<Uint8Array, E | ApiError | PortError> => {
     const counted = Stream.mapEffect(body, (chunk) => {
       bytes += chunk.byteLength
-      // what is over the limit of a file is refused by the store, for that reason
+      // bytes over the limit of a file are refused by the store, with that error
       return bytes <= held || bytes > maxFileBytes
         ? Effect.succeed(chunk)
         : Effect.as(grow(bytes - held, stepBytes), chunk)
     })
-    // form fields take some of what was announced, so the file may still fit where all of it does not
+    // the announced length includes the form's fields, so the file may fit where the whole request does not
     return Stream.concat(Stream.fromEffectDrain(grow(0, announcedBytes)), counted)
   }
 }

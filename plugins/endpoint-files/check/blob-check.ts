@@ -6,27 +6,27 @@ import {
   inPages,
   type PortError,
 } from "../../../core/index.ts"
-import { blobPrefix, madeMs } from "../blobs/blob-key.ts"
-import { purgeOne } from "../blobs/deletion-queue.ts"
+import { blobPrefix, createdMsOf } from "../blobs/blob-key.ts"
+import { deleteBlob } from "../blobs/deletion-queue.ts"
 import type { FilesDeps } from "../deps.ts"
-import { orphanMs, throwUnnamed, unnamedOf } from "../sweep/orphans.ts"
+import { findUnnamed, orphanAgeMs, scheduleUnnamed } from "../sweep/orphans.ts"
 import type { FilesTables } from "../tables.ts"
 import { isBlobThere, noBlobMissing } from "./blob-of-row.ts"
 
-/** A living server empties the trash every few seconds. */
+/** A live server works through the deletion queue every few seconds. */
 const overdueMs = 5 * 60_000
-const keysPerLook = 500
+const keysPerBatch = 500
 
 const removal = (deps: FilesDeps, key: string): Pick<Finding, "remedy" | "repair"> => ({
   remedy: "it is removed",
-  // named again meanwhile, it stays: both look and deed are one statement
-  repair: Effect.flatMap(throwUnnamed(deps, [key]), (thrown) =>
-    thrown > 0 ? Effect.asVoid(purgeOne(deps, key)) : Effect.void,
+  // a blob that was named meanwhile stays: check and write are one statement
+  repair: Effect.flatMap(scheduleUnnamed(deps, [key]), (queued) =>
+    queued > 0 ? Effect.asVoid(deleteBlob(deps, key)) : Effect.void,
   ),
 })
 
-/** A file that was deleted since the list was read has lost its name and its blob. */
-const thoseThere = (deps: FilesDeps) => (keys: readonly string[]) =>
+/** Keeps the keys whose blob still exists: a file may have been deleted since the list was read. */
+const stillStored = (deps: FilesDeps) => (keys: readonly string[]) =>
   Effect.map(
     Effect.forEach(keys, (key) =>
       Effect.map(isBlobThere(deps.storage, key), (isThere) => (isThere ? [key] : [])),
@@ -34,24 +34,24 @@ const thoseThere = (deps: FilesDeps) => (keys: readonly string[]) =>
     (found) => found.flat(),
   )
 
-/** Of those that are old enough: what was just written is named a little later. */
+/** Finds blobs that no row names and that are old enough: a new blob gets its row a little later. */
 const orphans = (
   deps: FilesDeps,
   looked: (things: number) => void,
 ): Stream.Stream<Finding, PortError> => {
-  const before = deps.clock.nowMs() - orphanMs
+  const before = deps.clock.nowMs() - orphanAgeMs
   const judge = (keys: readonly string[]) => {
     looked(keys.length)
     const foreign = keys
-      .filter((key) => madeMs(key) === undefined)
+      .filter((key) => createdMsOf(key) === undefined)
       .map(
         (key): Finding => ({
           subject: `blob ${key}`,
           problem: "it lies among the files, but its key is none of theirs",
         }),
       )
-    const old = keys.filter((key) => (madeMs(key) ?? Number.POSITIVE_INFINITY) <= before)
-    return Effect.map(Effect.flatMap(unnamedOf(deps, old), thoseThere(deps)), (lost) => [
+    const old = keys.filter((key) => (createdMsOf(key) ?? Number.POSITIVE_INFINITY) <= before)
+    return Effect.map(Effect.flatMap(findUnnamed(deps, old), stillStored(deps)), (lost) => [
       ...foreign,
       ...lost.map(
         (key): Finding => ({
@@ -65,29 +65,29 @@ const orphans = (
   return deps.storage.list(blobPrefix).pipe(
     Stream.catch((error) => Stream.fromEffect(noBlobMissing(error))),
     Stream.map(({ key }) => key),
-    Stream.grouped(keysPerLook),
+    Stream.grouped(keysPerBatch),
     Stream.mapEffect((keys) => judge([...keys])),
     Stream.flattenIterable,
   )
 }
 
-interface Thrown {
+interface QueuedDeletion {
   readonly key: string
   readonly is_named: boolean
 }
 
-/** What should be gone, and what must not go. */
-const trash = (
+/** Finds queued blobs that are overdue, and queued blobs that a row names. */
+const deletionQueue = (
   deps: FilesDeps,
   looked: (things: number) => void,
 ): Stream.Stream<Finding, PortError> => {
   const { database, clock } = deps
   const due = new Date(clock.nowMs() - overdueMs)
   const named = sql`(EXISTS (SELECT 1 FROM files_file f WHERE f.blob_key = t.blob_key AND f.deleted_at IS NULL) OR EXISTS (SELECT 1 FROM files_part p WHERE p.blob_key = t.blob_key))`
-  const page = (after: Thrown | undefined, limit: number) =>
+  const page = (after: QueuedDeletion | undefined, limit: number) =>
     Effect.map(
       database.run(() =>
-        sql<Thrown>`SELECT t.blob_key AS key, ${named} AS is_named FROM files_trash t WHERE t.blob_key > ${after?.key ?? ""} AND (t.due_at <= ${due} OR ${named}) ORDER BY t.blob_key LIMIT ${limit}`.execute(
+        sql<QueuedDeletion>`SELECT t.blob_key AS key, ${named} AS is_named FROM files_trash t WHERE t.blob_key > ${after?.key ?? ""} AND (t.due_at <= ${due} OR ${named}) ORDER BY t.blob_key LIMIT ${limit}`.execute(
           database.queries<FilesTables>(),
         ),
       ),
@@ -101,7 +101,7 @@ const trash = (
         ),
       ),
     )
-  const findingOf = ({ key, is_named }: Thrown): Finding =>
+  const findingOf = ({ key, is_named }: QueuedDeletion): Finding =>
     is_named
       ? {
           subject: `blob ${key}`,
@@ -113,7 +113,7 @@ const trash = (
           subject: `blob ${key}`,
           problem: "it was thrown away, and is still there",
           remedy: "it is removed",
-          repair: Effect.asVoid(purgeOne(deps, key)),
+          repair: Effect.asVoid(deleteBlob(deps, key)),
         }
   return inPages({ page, judge: (rows) => Effect.succeed(rows.map(findingOf)) }, looked)
 }
@@ -122,5 +122,5 @@ export const blobCheck = (deps: FilesDeps): ConsistencyCheck => ({
   name: "blobs",
   about:
     "each blob below files/ is named by a file, a part of an upload or a request, and what was thrown away is gone",
-  findings: (looked) => Stream.concat(trash(deps, looked), orphans(deps, looked)),
+  findings: (looked) => Stream.concat(deletionQueue(deps, looked), orphans(deps, looked)),
 })

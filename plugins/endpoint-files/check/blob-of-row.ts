@@ -1,11 +1,11 @@
 import { Effect } from "effect"
 import type { PortError, Storage, StorageError } from "../../../core/index.ts"
 
-/** Of a look that can fail in no other way. */
+/** For a storage call that cannot fail in any other way. */
 export const noBlobMissing = (error: StorageError): Effect.Effect<never, PortError> =>
   error._tag === "PortError" ? Effect.fail(error) : Effect.die(error)
 
-/** What is wrong with the blob that a row names; undefined: it is there, and has the row's size. */
+/** Returns the problem of the blob that a row names; undefined when it is stored and has the row's size. */
 export const problemOfBlob = (
   storage: Storage,
   key: string,

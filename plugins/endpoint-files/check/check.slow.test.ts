@@ -6,7 +6,7 @@ import { fakeStorage } from "../../../testing/index.ts"
 import { beginIncoming, growIncoming } from "../blobs/incoming.ts"
 import { createFile } from "../files/create-file.ts"
 import { makeFiles } from "../files/files-service.ts"
-import { orphanMs } from "../sweep/orphans.ts"
+import { orphanAgeMs } from "../sweep/orphans.ts"
 import {
   chunks,
   type Fixture,
@@ -135,7 +135,7 @@ it("removes blobs that nobody names, once they are old enough", async () => {
   await run(test.deps.storage.put("batches/of-others", chunks(10), 10))
   const odd = "blobs: blob files/odd: it lies among the files, but its key is none of theirs (-)"
   expect(lines(await findings())).toEqual([odd])
-  test.clock.advance(orphanMs)
+  test.clock.advance(orphanAgeMs)
   const found = (await findings()).filter(({ check }) => check === "blobs")
   expect(lines(found)).toEqual([
     odd,
@@ -151,7 +151,7 @@ it("a blob that came to its name between finding and repairing stays", async () 
   const files = makeFiles(test.deps)
   const blobKey = files.newBlobKey(tenant)
   await run(test.deps.storage.put(blobKey, chunks(10), 10))
-  test.clock.advance(orphanMs)
+  test.clock.advance(orphanAgeMs)
   const [finding] = await findings()
   await run(
     files.create({
@@ -195,7 +195,7 @@ it("removes what was thrown away long ago, and keeps what a file names", async (
 it("what is deleted while it is looked at is no finding", async () => {
   const { file } = await fill()
   const gone = makeFiles(test.deps).newBlobKey(tenant)
-  test.clock.advance(orphanMs)
+  test.clock.advance(orphanAgeMs)
   const { storage } = test.deps
   const fixture = {
     ...test.deps,

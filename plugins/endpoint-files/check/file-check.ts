@@ -12,7 +12,7 @@ import { problemOfBlob } from "./blob-of-row.ts"
 
 type Row = Pick<FileRow, "id" | "seq" | "account" | "mode" | "blob_key" | "bytes">
 
-const looksAtOnce = 16
+const concurrency = 16
 
 const page =
   ({ database }: FilesDeps) =>
@@ -29,7 +29,7 @@ const page =
         .execute(),
     )
 
-const isThere = ({ database }: FilesDeps, id: string): Effect.Effect<boolean, PortError> =>
+const exists = ({ database }: FilesDeps, id: string): Effect.Effect<boolean, PortError> =>
   Effect.map(
     database.run(() =>
       database
@@ -59,11 +59,11 @@ const judge = (deps: FilesDeps) => (rows: readonly Row[]) =>
       (row) =>
         Effect.gen(function* () {
           const problem = yield* problemOf(deps, row)
-          // its bytes go a moment after its name
-          if (problem === undefined || !(yield* isThere(deps, row.id))) return []
+          // a deleted file's bytes go a moment after its row
+          if (problem === undefined || !(yield* exists(deps, row.id))) return []
           return [{ subject: `file ${row.id} of account ${row.account} (${row.mode})`, problem }]
         }),
-      { concurrency: looksAtOnce },
+      { concurrency },
     ),
     (found): readonly Finding[] => found.flat(),
   )

@@ -18,7 +18,7 @@ interface Row extends Tenant {
   readonly files: bigint
 }
 
-/** What takes from the quota: files, open uploads, and requests under way. */
+/** What counts against the quota: files, open uploads, and running requests. */
 const taken = sql`
   SELECT account, mode, bytes, 1 AS files FROM files_file WHERE counted AND deleted_at IS NULL
   UNION ALL SELECT account, mode, bytes, 1 FROM files_upload WHERE status = 'pending'
@@ -26,7 +26,7 @@ const taken = sql`
 
 const sums = sql`SELECT account, mode, sum(bytes)::bigint AS bytes, sum(files)::bigint AS files FROM (${taken}) t`
 
-/** One statement, so one moment: rows and their share of the quota change together. */
+/** One statement, so one snapshot: rows and the quota row change in one transaction. */
 const page =
   ({ database }: FilesDeps) =>
   (after: Row | undefined, limit: number): Effect.Effect<readonly Row[], PortError> =>
@@ -42,7 +42,7 @@ const page =
       ({ rows }) => rows,
     )
 
-/** Whoever changes the quota holds its row until the commit, so under its lock the rows that are there are all that it counts. */
+/** Every change of the quota locks its row until the commit, so under this lock the counted rows are complete. */
 const recount =
   ({ database }: FilesDeps, { account, mode }: Tenant) =>
   (tx: Transaction): Effect.Effect<void, PortError> =>

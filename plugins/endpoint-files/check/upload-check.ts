@@ -6,39 +6,39 @@ import {
   inPages,
   type PortError,
 } from "../../../core/index.ts"
-import { purge, throwAway } from "../blobs/deletion-queue.ts"
+import { deleteBlobs, scheduleDeletion } from "../blobs/deletion-queue.ts"
 import { abandonIncoming } from "../blobs/incoming.ts"
 import type { FilesDeps } from "../deps.ts"
 import type { FilesTables, PartRow } from "../tables.ts"
 import { expireUploads } from "../uploads/close-upload.ts"
 import { problemOfBlob } from "./blob-of-row.ts"
 
-/** A living server looks every minute. */
+/** A live server sweeps every minute. */
 const overdueMs = 10 * 60_000
-const looksAtOnce = 16
+const concurrency = 16
 
-interface Named {
+interface OwnedRow {
   readonly id: string
   readonly account: string
   readonly mode: string
 }
 
-const ownerOf = ({ account, mode }: Pick<Named, "account" | "mode">): string =>
+const ownerOf = ({ account, mode }: Pick<OwnedRow, "account" | "mode">): string =>
   `account ${account} (${mode})`
 
-/** Rows of a table that should have been looked after long ago. */
+/** Finds the rows that the sweeper should have handled long ago. */
 const overdue = (
   deps: FilesDeps,
   table: "files_upload" | "files_incoming",
   since: ReturnType<typeof sql>,
-  findingOf: (row: Named) => Finding,
+  findingOf: (row: OwnedRow) => Finding,
   looked: (things: number) => void,
 ) => {
   const { database } = deps
-  const page = (after: Named | undefined, limit: number) =>
+  const page = (after: OwnedRow | undefined, limit: number) =>
     Effect.map(
       database.run(() =>
-        sql<Named>`SELECT id, account, mode FROM ${sql.table(table)} WHERE ${since} AND id > ${after?.id ?? ""} ORDER BY id LIMIT ${limit}`.execute(
+        sql<OwnedRow>`SELECT id, account, mode FROM ${sql.table(table)} WHERE ${since} AND id > ${after?.id ?? ""} ORDER BY id LIMIT ${limit}`.execute(
           database.queries<FilesTables>(),
         ),
       ),
@@ -89,10 +89,10 @@ const dropPart = (deps: FilesDeps, { id, blob_key }: Part): Effect.Effect<void, 
             .where("id", "=", id)
             .execute(),
         ),
-        throwAway(deps, [blob_key], tx),
+        scheduleDeletion(deps, [blob_key], tx),
       ),
     ),
-    purge(deps, [blob_key]),
+    deleteBlobs(deps, [blob_key]),
   )
 
 const judgePart = (deps: FilesDeps) => (part: Part) =>
@@ -101,7 +101,7 @@ const judgePart = (deps: FilesDeps) => (part: Part) =>
     const problem = part.is_open
       ? yield* problemOfBlob(deps.storage, part.blob_key, Number(part.bytes))
       : "its upload is over, or there is none"
-    // completed or cancelled in between
+    // completed or cancelled meanwhile
     if (problem === undefined || !(yield* stillThere(deps, part))) return []
     const remedy = part.is_open
       ? "it is dropped, so that completing the upload names it and it can be sent again"
@@ -141,7 +141,7 @@ export const uploadCheck = (deps: FilesDeps): ConsistencyCheck => ({
     )
     const judge = (rows: readonly Part[]) =>
       Effect.map(
-        Effect.forEach(rows, judgePart(deps), { concurrency: looksAtOnce }),
+        Effect.forEach(rows, judgePart(deps), { concurrency }),
         (found): readonly Finding[] => found.flat(),
       )
     return uploads.pipe(

@@ -3,14 +3,14 @@ import { type ApiError, apiError } from "../../../core/index.ts"
 import { extensionOf } from "./file-name.ts"
 import type { UploadPurpose } from "./purpose.ts"
 
-/** Readers of PDF accept some bytes before its mark, but not more than this. */
+/** PDF readers accept some bytes before the `%PDF-` mark, but not more than this. */
 const headBytes = 1024
 
 const unsupported = (message: string, param: string): ApiError =>
   apiError("unsupported_file_type", message, { param })
 const textTypes = ["txt", "md"]
 
-/** What can be said before the bytes come. */
+/** Checks what is known before the bytes arrive. */
 export const checkType = (
   purpose: UploadPurpose,
   name: string,
@@ -25,7 +25,7 @@ export const checkType = (
         ),
       )
 
-/** What is cut may end within a character. */
+/** The head may end within a character. */
 const isText = (head: Buffer): boolean => {
   try {
     return !new TextDecoder("utf-8", { fatal: true }).decode(head, { stream: true }).includes("\0")
@@ -34,7 +34,7 @@ const isText = (head: Buffer): boolean => {
   }
 }
 
-/** The name says what a knowledge file is; its first bytes must not say otherwise. */
+/** The name declares a knowledge file's type; its first bytes must agree. */
 export const checkHead = (
   purpose: UploadPurpose,
   name: string,
@@ -54,7 +54,7 @@ export const checkHead = (
     : Effect.fail(unsupported("The file is called a text, but is none in UTF-8.", param))
 }
 
-/** Keeps the first bytes of what passes. */
+/** Keeps the first bytes of a stream that passes through. */
 export const headOf = () => {
   const kept: Buffer[] = []
   let bytes = 0

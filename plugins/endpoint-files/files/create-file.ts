@@ -7,7 +7,7 @@ import {
   type Tenant,
 } from "../../../core/index.ts"
 import { beginIncoming, endIncoming, type Incoming } from "../blobs/incoming.ts"
-import { changeUsage, hasRoom } from "../blobs/quota.ts"
+import { adjustQuota, fitsQuota } from "../blobs/quota.ts"
 import { openIncoming, withQuota, write } from "../blobs/receive.ts"
 import type { FilesDeps } from "../deps.ts"
 import type { FileRow } from "../tables.ts"
@@ -33,7 +33,7 @@ const readPurpose = (fields: Fields, name: string): Effect.Effect<UploadPurpose,
     return purpose
   })
 
-/** Before its bytes are read. The earlier the better: where the purpose comes first, nothing is written in vain. */
+/** Checks the name before the bytes are read, and the purpose where its field came first: a wrong one then writes nothing. */
 const readName = ({ filename }: FilePart, before: Fields): Effect.Effect<string, ApiError> =>
   Effect.gen(function* () {
     const name = yield* readFileName(fromForm(filename), "file")
@@ -41,7 +41,7 @@ const readName = ({ filename }: FilePart, before: Fields): Effect.Effect<string,
     return name
   })
 
-/** Once all of the form is read. */
+/** Checks the fields once all of the form is read. */
 const readRest = (
   { limits }: FilesDeps,
   fields: Fields,
@@ -70,7 +70,7 @@ const takeFile =
       return { incoming, name, bytes, head: head() }
     })
 
-interface Ready {
+interface ReceivedFile {
   readonly incoming: Incoming
   readonly name: string
   readonly bytes: number
@@ -78,10 +78,10 @@ interface Ready {
   readonly keepMs: number
 }
 
-const nameIt = (
+const storeFile = (
   deps: FilesDeps,
   tenant: Tenant,
-  { incoming, name, bytes, purpose, keepMs }: Ready,
+  { incoming, name, bytes, purpose, keepMs }: ReceivedFile,
 ) =>
   deps.database.transaction((tx) =>
     Effect.gen(function* () {
@@ -98,12 +98,12 @@ const nameIt = (
         counted: true,
       }
       const row = yield* insertFile(deps, file, tx)
-      yield* changeUsage(deps.database, tenant, { bytes: bytes - held, files: 1 }, tx)
+      yield* adjustQuota(deps.database, tenant, { bytes: bytes - held, files: 1 }, tx)
       return row
     }),
   )
 
-/** Streams the file to the store while the form is read, and makes it a file once all of the form is good. */
+/** Streams the file to the store while the form is read, and inserts its row once all of the form is valid. */
 export const createFile = (
   deps: FilesDeps,
   tenant: Tenant,
@@ -116,11 +116,11 @@ export const createFile = (
         "file",
         takeFile(deps, tenant, body.contentLength),
       )
-      return yield* nameIt(deps, tenant, { ...file, ...(yield* readRest(deps, fields, file)) })
+      return yield* storeFile(deps, tenant, { ...file, ...(yield* readRest(deps, fields, file)) })
     }),
   )
 
-const passFile =
+const discardFile =
   ({ limits }: FilesDeps) =>
   (part: FilePart, before: Fields) =>
     Effect.gen(function* () {
@@ -136,14 +136,14 @@ const passFile =
       return { name, bytes, head: head() }
     })
 
-/** For a dry run: refuses what `createFile` refuses, and keeps nothing. Answers whether there is room for the file. */
+/** For a dry run: refuses what `createFile` refuses, and keeps nothing. Returns whether the file fits the quota. */
 export const checkFile = (
   deps: FilesDeps,
   tenant: Tenant,
   body: MultipartBody,
 ): Effect.Effect<boolean, PlanError> =>
   Effect.gen(function* () {
-    const { fields, file } = yield* readForm(body, "file", passFile(deps))
+    const { fields, file } = yield* readForm(body, "file", discardFile(deps))
     yield* readRest(deps, fields, file)
-    return yield* hasRoom(deps.database, deps.limits, tenant, file.bytes)
+    return yield* fitsQuota(deps.database, deps.limits, tenant, file.bytes)
   })

@@ -44,7 +44,7 @@ export const getFile = (
     row ? Effect.succeed(row) : Effect.fail(noSuchFile()),
   )
 
-/** A file's bytes never change, so its id is the strongest ETag there is, on whatever store they lie. */
+/** A file's bytes never change, so its id is a strong ETag on any store. */
 const headersOf = (row: FileRow) => ({
   etag: `"${row.id}"`,
   "content-disposition": attachment(row.filename),
@@ -73,7 +73,7 @@ export const downloadFile = (
 ): Effect.Effect<Reply<PlanError>, PlanError> =>
   Effect.gen(function* () {
     const row = yield* getFile(deps, tenant, id)
-    // deleted between our look and the reader's first byte
+    // deleted between the query and the first byte
     yield* Effect.catchTag(deps.storage.stat(row.blob_key), "BlobMissing", (missing) =>
       Effect.andThen(getFile(deps, tenant, id), Effect.fail(missing)),
     )

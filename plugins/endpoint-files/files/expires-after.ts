@@ -4,9 +4,9 @@ import { type ApiError, apiError, decodeBody } from "../../../core/index.ts"
 const minSeconds = 3_600
 const maxSeconds = 2_592_000
 
-/** As the official client has it. */
+/** `expires_after` as the official client sends it. */
 export const ExpiresAfter = Schema.Struct({
-  // no literal: where null may stand for the whole, another literal would be no such object at all, and the error could not name the field
+  // not a literal: in a nullable object another literal would match no member, and the error could not name the field
   anchor: Schema.String.check(
     Schema.makeFilter((anchor) => anchor === "created_at" || "must be created_at"),
   ).annotate({ description: "Always `created_at`." }),
@@ -19,7 +19,7 @@ export type ExpiresAfter = typeof ExpiresAfter.Type
 
 const Whole = Schema.Struct({ expires_after: Schema.optionalKey(ExpiresAfter) })
 
-/** From the fields `expires_after[anchor]` and `expires_after[seconds]` of a form. */
+/** Reads the form fields `expires_after[anchor]` and `expires_after[seconds]`. */
 export const readExpiresAfter = (
   fields: ReadonlyMap<string, string>,
 ): Effect.Effect<ExpiresAfter | undefined, ApiError> =>

@@ -3,7 +3,7 @@ import { type ApiError, apiError, isLongerThan } from "../../../core/index.ts"
 
 const maxCharacters = 255
 
-/** Control characters, line separators, halves of surrogate pairs, and marks that turn the reading direction (they make `gpj.exe` of `exe.jpg`). */
+/** Control characters, line separators, lone surrogates, and bidirectional marks (they display `exe.jpg` as `gpj.exe`). */
 const unfit = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]/u
 
 const baseName = (path: string): string =>
@@ -16,9 +16,9 @@ const problemOf = (name: string): string | undefined => {
   return unfit.test(name) ? "must have a name without control characters" : undefined
 }
 
-/** The name without its folders, fit to be shown and to be saved under; or 400. */
+/** Returns the name without its folders, safe to show and to save under, or fails with 400. */
 export const readFileName = (given: string, param: string): Effect.Effect<string, ApiError> => {
-  // before it is trimmed: a line break at the end is none the better
+  // checked before it is trimmed: a line break at the end is wrong, too
   const name = unfit.test(given) ? given : baseName(given)
   const problem = problemOf(name)
   return problem === undefined
@@ -26,7 +26,7 @@ export const readFileName = (given: string, param: string): Effect.Effect<string
     : Effect.fail(apiError("invalid_request_error", `${param}: ${problem}`, { param }))
 }
 
-/** Forms write these three so, and nothing else (HTML, multipart/form-data encoding). */
+/** Forms escape these three characters, and no others (HTML standard, multipart/form-data encoding). */
 export const fromForm = (name: string): string =>
   name.replaceAll("%22", '"').replace(/%0D/gi, "\r").replace(/%0A/gi, "\n")
 

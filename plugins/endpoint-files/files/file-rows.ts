@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import type { FilePurpose, PortError, Tenant, Transaction } from "../../../core/index.ts"
-import { throwAway } from "../blobs/deletion-queue.ts"
-import { changeUsage } from "../blobs/quota.ts"
+import { scheduleDeletion } from "../blobs/deletion-queue.ts"
+import { adjustQuota } from "../blobs/quota.ts"
 import type { FilesDeps } from "../deps.ts"
 import type { FileRow, FilesTables } from "../tables.ts"
 
@@ -10,13 +10,13 @@ export type NewFileRow = Pick<
   "id" | "filename" | "purpose" | "blob_key" | "expires_at" | "counted"
 > & { readonly tenant: Tenant; readonly bytes: number }
 
-/** Ids of another form name nothing, and never get to the database. */
+/** Ids of another form never reach the database. */
 export const isFileId = (id: string): boolean => /^file-[\w-]{1,80}$/.test(id)
 
 const files = ({ database }: FilesDeps, tx?: Transaction) =>
   database.queries<FilesTables>(tx).selectFrom("files_file")
 
-/** Neither deleted nor expired: a file is gone at its time, not when the sweeper comes. */
+/** Finds a file that is neither deleted nor expired: it expires at its time, not when the sweeper runs. */
 export const findFile = (
   deps: FilesDeps,
   { account, mode }: Tenant,
@@ -59,7 +59,7 @@ export const insertFile = (
   )
 }
 
-/** Answers the blob's key, for `purge` after the commit. */
+/** Returns the blob's key, for `deleteBlobs` after the commit; undefined when there was no such file. */
 export const deleteFile = (
   deps: FilesDeps,
   { account, mode }: Tenant,
@@ -82,8 +82,8 @@ export const deleteFile = (
         .executeTakeFirst(),
     )
     if (!row) return undefined
-    yield* throwAway(deps, [row.blob_key], tx, waitMs)
-    if (row.counted) yield* changeUsage(database, row, { bytes: -Number(row.bytes), files: -1 }, tx)
+    yield* scheduleDeletion(deps, [row.blob_key], tx, waitMs)
+    if (row.counted) yield* adjustQuota(database, row, { bytes: -Number(row.bytes), files: -1 }, tx)
     return row.blob_key
   })
 
@@ -91,7 +91,7 @@ export interface FileListing {
   readonly purpose: FilePurpose | undefined
   readonly limit: number
   readonly order: "asc" | "desc"
-  /** Only what comes after this one. */
+  /** List only what comes after this `seq`. */
   readonly after: bigint | undefined
 }
 
@@ -114,8 +114,8 @@ export const listFiles = (
     return query.execute()
   })
 
-/** Also of a file that is deleted: who deletes as they go through the pages still gets the next one. */
-export const placeOfFile = (
+/** Returns the file's `seq`, also that of a deleted file: a client that deletes while it pages still gets the next page. */
+export const seqOfFile = (
   deps: FilesDeps,
   { account, mode }: Tenant,
   id: string,

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import type { Files, StoredFile } from "../../../core/index.ts"
 import { makeBlobKey } from "../blobs/blob-key.ts"
-import { purge } from "../blobs/deletion-queue.ts"
+import { deleteBlobs } from "../blobs/deletion-queue.ts"
 import type { FilesDeps } from "../deps.ts"
 import type { FileRow, FilesTables } from "../tables.ts"
 import { deleteFile, findFile, insertFile, isFileId } from "./file-rows.ts"
@@ -19,7 +19,7 @@ const toStored = (row: FileRow): StoredFile => ({
   expiresMs: row.expires_at.getTime(),
 })
 
-/** A deleted one keeps its row for a time. */
+/** Also true of a deleted file while it keeps its row. */
 const knowsFile =
   (deps: FilesDeps): Files["knows"] =>
   ({ account, mode }, id) =>
@@ -60,11 +60,11 @@ const removeFile =
   (deps: FilesDeps): Files["remove"] =>
   (tenant, id, tx) => {
     if (!isFileId(id)) return Effect.succeed(false)
-    // nobody tells us when a foreign transaction commits, so the sweeper has it at its next turn
+    // nothing signals the commit of the caller's transaction, so the sweeper deletes the blob at its next turn
     if (tx) return Effect.map(deleteFile(deps, tenant, id, tx, 0), (key) => key !== undefined)
     const deleted = deps.database.transaction((own) => deleteFile(deps, tenant, id, own))
     return Effect.flatMap(deleted, (key) =>
-      key === undefined ? Effect.succeed(false) : Effect.as(purge(deps, [key]), true),
+      key === undefined ? Effect.succeed(false) : Effect.as(deleteBlobs(deps, [key]), true),
     )
   }
 

@@ -7,7 +7,7 @@ export type Fields = ReadonlyMap<string, string>
 const wrong = (param: string, why: string): ApiError =>
   apiError("invalid_request_error", `${param}: ${why}`, { param })
 
-/** Names come from outside; what is not ours is shown only as far as it is harmless. */
+/** Makes a field name of the client's safe to show in an error. */
 const shown = (name: string): string => name.replace(/[^\w.[\]-]/g, "?").slice(0, 100) || "file"
 
 /** Reads a form with exactly one file, under the name `param`, before, between or after its fields. `take` must read the file's bytes. */

@@ -10,7 +10,7 @@ import {
   type Tenant,
 } from "../../../core/index.ts"
 import type { FilesDeps } from "../deps.ts"
-import { type FileListing, placeOfFile } from "./file-rows.ts"
+import { type FileListing, seqOfFile } from "./file-rows.ts"
 import { readPurposeFilter } from "./purpose.ts"
 
 export interface ListQuery {
@@ -33,13 +33,13 @@ export const readListQuery = (query: Strings): Effect.Effect<ListQuery, ApiError
     }
   })
 
-/** One row more than the page has: whether it is there says whether there is more. */
+/** Asks for one row more than the page has, which tells whether there is a next page. */
 export const toListing = (
   deps: FilesDeps,
   tenant: Tenant,
   { after, limit, ...query }: ListQuery,
 ): Effect.Effect<FileListing, ApiError | PortError> =>
   Effect.map(
-    placeOf(after, (id) => placeOfFile(deps, tenant, id)),
+    placeOf(after, (id) => seqOfFile(deps, tenant, id)),
     (place) => ({ ...query, limit: limit + 1, after: place }),
   )

@@ -16,7 +16,7 @@ const refuse = (why: string) =>
 const known = (purpose: string): FilePurpose | undefined =>
   Object.hasOwn(aliases, purpose) ? aliases[purpose] : undefined
 
-/** Of a file that a customer brings. */
+/** Reads the purpose of a file that a customer uploads. */
 export const readUploadPurpose = (given: string): Effect.Effect<UploadPurpose, ApiError> => {
   const purpose = known(given)
   if (purpose === "batch_input" || purpose === "knowledge") return Effect.succeed(purpose)
@@ -27,7 +27,7 @@ export const readUploadPurpose = (given: string): Effect.Effect<UploadPurpose, A
   )
 }
 
-/** Of a list; empty is as if absent. */
+/** Reads the filter of a list; an empty one counts as absent. */
 export const readPurposeFilter = (
   given: string | undefined,
 ): Effect.Effect<FilePurpose | undefined, ApiError> => {

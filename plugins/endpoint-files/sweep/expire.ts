@@ -1,18 +1,18 @@
 import { Effect } from "effect"
 import { sql } from "kysely"
 import type { PortError } from "../../../core/index.ts"
-import { purge } from "../blobs/deletion-queue.ts"
+import { deleteBlobs } from "../blobs/deletion-queue.ts"
 import { abandonIncoming } from "../blobs/incoming.ts"
 import type { FilesDeps } from "../deps.ts"
 import { deleteFile } from "../files/file-rows.ts"
 import type { FilesTables } from "../tables.ts"
 
 const rowsPerTurn = 500
-/** For so long a deleted file, or an upload that has ended, keeps its row. */
+/** How long a deleted file, or an upload that has ended, keeps its row. */
 const tombstoneMs = 30 * 24 * 3_600_000
 
-/** Does turns until one of them finds less than a turn may take. */
-const whole = <E>(turn: Effect.Effect<number, E>): Effect.Effect<number, E> =>
+/** Repeats `turn` until it handles less than a full turn. Returns the total number of rows. */
+const untilDrained = <E>(turn: Effect.Effect<number, E>): Effect.Effect<number, E> =>
   Effect.gen(function* () {
     for (let all = 0; ; ) {
       const rows = yield* turn
@@ -21,7 +21,7 @@ const whole = <E>(turn: Effect.Effect<number, E>): Effect.Effect<number, E> =>
     }
   })
 
-/** Files past their time go as if they were deleted. */
+/** Deletes expired files. Returns their number. */
 export const expireFiles = (deps: FilesDeps): Effect.Effect<number, PortError> => {
   const { database, clock } = deps
   const due = database.run(() =>
@@ -35,13 +35,13 @@ export const expireFiles = (deps: FilesDeps): Effect.Effect<number, PortError> =
       .limit(rowsPerTurn)
       .execute(),
   )
-  return whole(
+  return untilDrained(
     Effect.flatMap(due, (rows) =>
       Effect.map(
         Effect.forEach(rows, (row) =>
           Effect.flatMap(
             database.transaction((tx) => deleteFile(deps, row, row.id, tx)),
-            (key) => (key === undefined ? Effect.void : purge(deps, [key])),
+            (key) => (key === undefined ? Effect.void : deleteBlobs(deps, [key])),
           ),
         ),
         ({ length }) => length,
@@ -50,7 +50,7 @@ export const expireFiles = (deps: FilesDeps): Effect.Effect<number, PortError> =
   )
 }
 
-/** What servers that died have left half-way. */
+/** Abandons the incoming blobs of servers that died. Returns their number. */
 export const abandonLapsed = (deps: FilesDeps): Effect.Effect<number, PortError> => {
   const { database, clock } = deps
   const lapsed = database.run(() =>
@@ -63,7 +63,7 @@ export const abandonLapsed = (deps: FilesDeps): Effect.Effect<number, PortError>
       .limit(rowsPerTurn)
       .execute(),
   )
-  return whole(
+  return untilDrained(
     Effect.flatMap(lapsed, (rows) =>
       Effect.map(
         Effect.forEach(rows, ({ id }) => abandonIncoming(deps, id)),
@@ -73,12 +73,12 @@ export const abandonLapsed = (deps: FilesDeps): Effect.Effect<number, PortError>
   )
 }
 
-/** Rows that only say what once was. */
+/** Deletes old rows of deleted files and ended uploads. Returns their number. */
 export const forgetOld = ({ database, clock }: FilesDeps): Effect.Effect<number, PortError> =>
   Effect.gen(function* () {
     const before = new Date(clock.nowMs() - tombstoneMs)
     const turn = (table: "files_file" | "files_upload", old: ReturnType<typeof sql>) =>
-      whole(
+      untilDrained(
         Effect.map(
           database.run(() =>
             sql`DELETE FROM ${sql.table(table)} WHERE id IN (SELECT id FROM ${sql.table(table)} WHERE ${old} LIMIT ${rowsPerTurn} FOR UPDATE SKIP LOCKED)`.execute(

@@ -1,27 +1,27 @@
 import { Effect, Stream } from "effect"
 import { sql } from "kysely"
 import type { PortError, StorageError } from "../../../core/index.ts"
-import { blobPrefix, madeMs } from "../blobs/blob-key.ts"
+import { blobPrefix, createdMsOf } from "../blobs/blob-key.ts"
 import type { FilesDeps } from "../deps.ts"
 import type { FilesTables } from "../tables.ts"
 
-/** A blob that was just written may still be named: the batch worker's first, its row later. */
-export const orphanMs = 3_600_000
-const keysPerLook = 500
+/** A younger blob may still get its row: the batch worker writes the blob first. */
+export const orphanAgeMs = 3_600_000
+const keysPerBatch = 500
 
-/** Those of `keys` that no row names, in one statement: a row can't come and go between the look and the deed. */
+/** SQL that selects those of `keys` that no row names, for use in one statement with the write: check and write are atomic. */
 const unnamed = (keys: readonly string[]) => {
   const named = ["files_file", "files_part", "files_incoming"].map(
     (table) => sql`SELECT 1 FROM ${sql.table(table)} t WHERE t.blob_key = k.key`,
   )
-  const isNamed = named.map((look, at) =>
-    at === 0 ? sql`EXISTS (${look} AND t.deleted_at IS NULL)` : sql`EXISTS (${look})`,
+  const isNamed = named.map((one, at) =>
+    at === 0 ? sql`EXISTS (${one} AND t.deleted_at IS NULL)` : sql`EXISTS (${one})`,
   )
   return sql`FROM unnest(${keys as string[]}::text[]) AS k(key) WHERE NOT (${sql.join(isNamed, sql` OR `)})`
 }
 
-/** Puts those that no row names among what is to be removed. */
-export const throwUnnamed = (
+/** Queues those of `keys` that no row names for deletion. Returns the number of queued blobs. */
+export const scheduleUnnamed = (
   { database, clock }: FilesDeps,
   keys: readonly string[],
 ): Effect.Effect<number, PortError> =>
@@ -34,8 +34,8 @@ export const throwUnnamed = (
     ({ numAffectedRows }) => Number(numAffectedRows ?? 0n),
   )
 
-/** Those that no row names, nor the trash. */
-export const unnamedOf = (
+/** Returns those of `keys` that neither a row nor the deletion queue names. */
+export const findUnnamed = (
   { database }: FilesDeps,
   keys: readonly string[],
 ): Effect.Effect<readonly string[], PortError> =>
@@ -50,18 +50,18 @@ export const unnamedOf = (
     ({ rows }) => rows.map(({ key }) => key),
   )
 
-/** Walks over all blobs of ours. Answers how many nobody names. */
-export const throwOrphans = (deps: FilesDeps): Effect.Effect<number, StorageError> => {
-  const before = deps.clock.nowMs() - orphanMs
-  const isOld = (key: string) => (madeMs(key) ?? Number.POSITIVE_INFINITY) <= before
+/** Queues all old orphans among this plugin's blobs for deletion. Returns their number. */
+export const scheduleOrphans = (deps: FilesDeps): Effect.Effect<number, StorageError> => {
+  const before = deps.clock.nowMs() - orphanAgeMs
+  const isOld = (key: string) => (createdMsOf(key) ?? Number.POSITIVE_INFINITY) <= before
   return deps.storage.list(blobPrefix).pipe(
     Stream.map(({ key }) => key),
     Stream.filter(isOld),
-    Stream.grouped(keysPerLook),
-    Stream.mapEffect((keys) => throwUnnamed(deps, [...keys])),
+    Stream.grouped(keysPerBatch),
+    Stream.mapEffect((keys) => scheduleUnnamed(deps, [...keys])),
     Stream.runFold(
       () => 0,
-      (all, thrown) => all + thrown,
+      (all, queued) => all + queued,
     ),
   )
 }

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { afterEach, beforeEach, expect, it } from "vitest"
 import { PortError } from "../../../core/index.ts"
 import { fakeStorage } from "../../../testing/index.ts"
-import { emptyTrash } from "../blobs/deletion-queue.ts"
+import { deleteDueBlobs } from "../blobs/deletion-queue.ts"
 import { beginIncoming, endIncoming, growIncoming, leaseMs } from "../blobs/incoming.ts"
 import { createFile } from "../files/create-file.ts"
 import { makeFiles } from "../files/files-service.ts"
@@ -19,7 +19,7 @@ import {
 import { addPart } from "../uploads/add-part.ts"
 import { completeUpload } from "../uploads/complete-upload.ts"
 import { createUpload } from "../uploads/create-upload.ts"
-import { orphanMs } from "./orphans.ts"
+import { orphanAgeMs } from "./orphans.ts"
 import { sweepHourly, sweepMinutely } from "./sweeper.ts"
 
 const run = Effect.runPromise
@@ -40,7 +40,7 @@ const sweep = () =>
   run(
     Effect.andThen(
       Effect.andThen(sweepHourly(test.deps), sweepMinutely(test.deps)),
-      emptyTrash(test.deps),
+      deleteDueBlobs(test.deps),
     ),
   )
 
@@ -117,13 +117,13 @@ it("blobs that nobody names go after an hour, and no others", async () => {
   await run(test.deps.storage.put("files/odd", chunks(10), 10))
   const incoming = await run(beginIncoming(test.deps, tenant))
   await run(test.deps.storage.put(incoming.blobKey, chunks(10), 10))
-  test.clock.advance(orphanMs - 1)
+  test.clock.advance(orphanAgeMs - 1)
   await run(sweepHourly(test.deps))
-  await run(emptyTrash(test.deps))
+  await run(deleteDueBlobs(test.deps))
   expect(await test.blobs()).toContain(orphan)
   test.clock.advance(1)
   await run(sweepHourly(test.deps))
-  await run(emptyTrash(test.deps))
+  await run(deleteDueBlobs(test.deps))
   expect([...(await test.blobs())].sort()).toEqual(
     ["batches/of-others", "files/odd", kept.blob_key, incoming.blobKey].sort(),
   )
@@ -134,12 +134,12 @@ it("bytes that can't be removed are tried again, and don't stop the others", asy
   broken = true
   expect(await run(makeFiles(test.deps).remove(tenant, one.id))).toBe(true)
   expect(await run(makeFiles(test.deps).find(tenant, one.id))).toBeUndefined()
-  expect(await run(emptyTrash(test.deps))).toBe(0)
+  expect(await run(deleteDueBlobs(test.deps))).toBe(0)
   broken = false
   expect(await run(makeFiles(test.deps).remove(tenant, two.id))).toBe(true)
   expect(await test.blobs()).toEqual([one.blob_key])
   test.clock.advance(60_000)
-  expect(await run(emptyTrash(test.deps))).toBe(1)
+  expect(await run(deleteDueBlobs(test.deps))).toBe(1)
   expect([await test.blobs(), await test.rowsOf("files_trash")]).toEqual([[], []])
 })
 
@@ -164,7 +164,7 @@ it("a file made or removed in a transaction follows it", async () => {
         .pipe(Effect.andThen(files.remove(tenant, id, tx)), Effect.andThen(end)),
     )
   await run(Effect.ignore(both(Effect.fail("no"))))
-  await run(emptyTrash(test.deps))
+  await run(deleteDueBlobs(test.deps))
   expect([
     (await run(files.find(tenant, id)))?.id,
     await run(files.find(tenant, fresh.id)),
@@ -174,7 +174,7 @@ it("a file made or removed in a transaction follows it", async () => {
     await run(files.find(tenant, id)),
     (await run(files.find(tenant, fresh.id)))?.purpose,
   ]).toEqual([undefined, "batch_output"])
-  expect(await run(emptyTrash(test.deps))).toBe(1)
+  expect(await run(deleteDueBlobs(test.deps))).toBe(1)
   expect(await test.blobs()).toEqual([blobKey])
   expect(await run(files.mark(tenant, fresh.id, "processed", "3 pages"))).toBe(true)
   expect(await run(files.find(tenant, fresh.id))).toMatchObject({

@@ -1,15 +1,15 @@
 import { Cause, Effect } from "effect"
-import { emptyTrash } from "../blobs/deletion-queue.ts"
+import { deleteDueBlobs } from "../blobs/deletion-queue.ts"
 import type { FilesDeps } from "../deps.ts"
 import { expireUploads } from "../uploads/close-upload.ts"
 import { abandonLapsed, expireFiles, forgetOld } from "./expire.ts"
-import { throwOrphans } from "./orphans.ts"
+import { scheduleOrphans } from "./orphans.ts"
 
 const turnMs = 4_000
 const turnsPerMinute = 15
 const turnsPerHour = 900
 
-/** One kind of work; its failure is logged, and stops neither the others nor the next turn. */
+/** Runs one task of the sweeper; a failure is logged, and stops neither the other tasks nor the next turn. */
 const careful = <E>(
   deps: FilesDeps,
   what: string,
@@ -38,18 +38,18 @@ export const sweepMinutely = (deps: FilesDeps): Effect.Effect<void> =>
 
 export const sweepHourly = (deps: FilesDeps): Effect.Effect<void> =>
   Effect.gen(function* () {
-    yield* careful(deps, "orphan blobs found", throwOrphans(deps))
+    yield* careful(deps, "orphan blobs found", scheduleOrphans(deps))
     yield* careful(deps, "old rows forgotten", forgetOld(deps))
   })
 
-/** Every server sweeps; several at once do no harm. Deleted bytes are gone within two turns also when the server that deleted them died. */
+/** Every server sweeps; concurrent sweeps are safe. Deleted bytes are gone within two turns, also when the server that deleted them died. */
 export const keepSwept = (deps: FilesDeps): Effect.Effect<never> => {
   let turn = 0
   return Effect.suspend(() =>
     Effect.gen(function* () {
       if (turn % turnsPerHour === 0) yield* sweepHourly(deps)
       if (turn % turnsPerMinute === 0) yield* sweepMinutely(deps)
-      yield* careful(deps, "deleted blobs removed", emptyTrash(deps))
+      yield* careful(deps, "deleted blobs removed", deleteDueBlobs(deps))
       turn += 1
     }),
   ).pipe(Effect.andThen(Effect.sleep(turnMs)), Effect.forever)

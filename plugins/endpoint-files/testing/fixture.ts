@@ -24,7 +24,7 @@ const smallLimits: FileLimits = {
   keepMs: 30 * 24 * 3_600_000,
 }
 
-/** The plugin's parts over a real database, with a clock that the test moves, and small limits. */
+/** The plugin's deps over a real database, with a clock that the test moves, and small limits. */
 export const openFixture = async (
   storage: Storage = fakeStorage(),
   limits: Partial<FileLimits> = {},
@@ -50,7 +50,7 @@ export const openFixture = async (
     Effect.runPromise(
       Effect.map(Stream.runCollect(storage.list("")), (infos) => infos.map(({ key }) => key)),
     )
-  /** What the quota says, beside what the rows add up to: equal whenever nothing runs. */
+  /** The quota row beside the sum of the rows: equal whenever no request runs. */
   const quota = async () => {
     const { rows } = await sql<{ said: bigint; sum: bigint; files: bigint; count: bigint }>`
       SELECT coalesce((SELECT sum(bytes) FROM files_usage), 0)::bigint AS said, coalesce((SELECT sum(files) FROM files_usage), 0)::bigint AS files,
@@ -89,7 +89,7 @@ export const formOf = (parts: readonly BodyPart[], contentLength?: number): Mult
   contentLength,
 })
 
-/** The value, or the code of the error. */
+/** Returns the value, or the code of the error. */
 export const outcome = async <A, E>(work: Effect.Effect<A, E>): Promise<A | string> => {
   const result = await Effect.runPromise(
     work.pipe(

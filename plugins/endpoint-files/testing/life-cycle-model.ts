@@ -2,7 +2,7 @@ import { Effect, Stream } from "effect"
 import fc from "fast-check"
 import { expect } from "vitest"
 import { apiError } from "../../../core/index.ts"
-import { emptyTrash } from "../blobs/deletion-queue.ts"
+import { deleteDueBlobs } from "../blobs/deletion-queue.ts"
 import { beginIncoming, growIncoming, leaseMs } from "../blobs/incoming.ts"
 import { createFile } from "../files/create-file.ts"
 import { getFile } from "../files/download.ts"
@@ -111,7 +111,7 @@ export const makeLifeCycle = (test: Fixture) => {
   }
 
   const file = async (bytes: number) => {
-    const wanted = bytes > deps.limits.maxFileBytes ? "BlobTooLarge" : "ok"
+    const wanted = bytes > deps.limits.maxFileBytes ? "payload_too_large" : "ok"
     const end = await outcome(createFile(deps, tenant, form(bytes)))
     if (typeof end === "string") {
       // one that is both too large for a file and for what is left may be refused for either reason
@@ -126,7 +126,7 @@ export const makeLifeCycle = (test: Fixture) => {
   }
   const torn = async (bytes: number) => {
     const body = Stream.concat(chunks(bytes), Stream.fail(apiError("invalid_request_error")))
-    expect(["invalid_request_error", "storage_quota_exceeded", "BlobTooLarge"]).toContain(
+    expect(["invalid_request_error", "storage_quota_exceeded", "payload_too_large"]).toContain(
       await outcome(createFile(deps, tenant, formOf([filePart(body)]))),
     )
   }
@@ -207,7 +207,7 @@ export const makeLifeCycle = (test: Fixture) => {
   }
   const sweep = async () => {
     await Effect.runPromise(
-      Effect.andThen(Effect.andThen(sweepHourly(deps), sweepMinutely(deps)), emptyTrash(deps)),
+      Effect.andThen(Effect.andThen(sweepHourly(deps), sweepMinutely(deps)), deleteDueBlobs(deps)),
     )
     for (const [id, { endsMs }] of model.files) if (endsMs <= model.nowMs) model.files.delete(id)
     // one that has ended is known for 30 days more

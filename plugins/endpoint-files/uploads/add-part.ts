@@ -16,7 +16,7 @@ import type { FilesTables, PartRow, UploadRow } from "../tables.ts"
 import { lockOpenUpload, partsOf } from "./upload-rows.ts"
 import { maxParts } from "./upload-schema.ts"
 
-/** That of the official clients, which cut a file into such parts unless told. */
+/** The default part size of the official clients. */
 export const maxPartBytes = 64 * megabyte
 
 const tooLarge = () =>
@@ -24,7 +24,7 @@ const tooLarge = () =>
 const wrong = (why: string): ApiError =>
   apiError("invalid_request_error", `data: ${why}`, { param: "data" })
 
-/** A part whose answer got lost is sent again, so all parts together may be more than the file; not much more. */
+/** A client sends a part again when its reply got lost, so the parts may sum up to more than the file, but not to more than twice its size. */
 const checkRoom = (deps: FilesDeps, upload: UploadRow, bytes: number, tx: Transaction) =>
   Effect.gen(function* () {
     const parts = yield* partsOf(deps, upload.id, tx)
@@ -59,7 +59,7 @@ const takePart = (deps: FilesDeps, tenant: Tenant, id: string) => (part: FilePar
     return { incoming, bytes }
   })
 
-/** Parts may come in any order and side by side; `complete` says which of them make the file. */
+/** Parts may come in any order and concurrently; `complete` names those that make the file. */
 export const addPart = (
   deps: FilesDeps,
   tenant: Tenant,

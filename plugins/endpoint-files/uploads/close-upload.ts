@@ -1,12 +1,12 @@
 import { Effect } from "effect"
 import type { PlanError, PortError, Tenant, Transaction } from "../../../core/index.ts"
-import { purge, throwAway } from "../blobs/deletion-queue.ts"
-import { changeUsage } from "../blobs/quota.ts"
+import { deleteBlobs, scheduleDeletion } from "../blobs/deletion-queue.ts"
+import { adjustQuota } from "../blobs/quota.ts"
 import type { FilesDeps } from "../deps.ts"
 import type { FilesTables, UploadRow } from "../tables.ts"
 import { changeUpload, isCompleting, lockOpenUpload } from "./upload-rows.ts"
 
-/** Answers the keys of the blobs, for `purge` after the commit. */
+/** Deletes the rows of the parts. Returns the keys of their blobs, for `deleteBlobs` after the commit. */
 export const dropParts = (
   deps: FilesDeps,
   upload: string,
@@ -23,7 +23,7 @@ export const dropParts = (
         .execute(),
     )
     const keys = gone.map(({ blob_key }) => blob_key)
-    yield* throwAway(deps, keys, tx)
+    yield* scheduleDeletion(deps, keys, tx)
     return keys
   })
 
@@ -36,7 +36,7 @@ const close = (
   Effect.gen(function* () {
     const keys = yield* dropParts(deps, upload.id, tx)
     const row = yield* changeUpload(deps, upload.id, { status, completing: null }, tx)
-    yield* changeUsage(deps.database, upload, { bytes: -Number(upload.bytes), files: -1 }, tx)
+    yield* adjustQuota(deps.database, upload, { bytes: -Number(upload.bytes), files: -1 }, tx)
     return { row, keys }
   })
 
@@ -51,11 +51,11 @@ export const cancelUpload = (
         close(deps, upload, "cancelled", tx),
       ),
     )
-    yield* purge(deps, keys)
+    yield* deleteBlobs(deps, keys)
     return row
   })
 
-/** One that is pending past its time; undefined when there is none that nobody else has locked. */
+/** Locks a pending upload past its time; undefined when there is none, or others have locked them all. */
 const lockExpired = ({ database, clock }: FilesDeps, tx: Transaction, skip: readonly string[]) =>
   database.run(() => {
     const query = database
@@ -72,7 +72,7 @@ const lockExpired = ({ database, clock }: FilesDeps, tx: Transaction, skip: read
       .executeTakeFirst()
   })
 
-/** One that is being completed may still end well. Answers how many expired. */
+/** Expires pending uploads, except those that are being completed. Returns the number of expired uploads. */
 export const expireUploads = (deps: FilesDeps): Effect.Effect<number, PortError> =>
   Effect.gen(function* () {
     const busy: string[] = []
@@ -90,6 +90,6 @@ export const expireUploads = (deps: FilesDeps): Effect.Effect<number, PortError>
       if (keys === undefined) return expired
       if (keys === "busy") continue
       expired += 1
-      yield* purge(deps, keys)
+      yield* deleteBlobs(deps, keys)
     }
   })

@@ -7,7 +7,7 @@ import {
   type PortError,
   type Tenant,
 } from "../../../core/index.ts"
-import { purge } from "../blobs/deletion-queue.ts"
+import { deleteBlobs } from "../blobs/deletion-queue.ts"
 import { beginIncoming, endIncoming, type Incoming } from "../blobs/incoming.ts"
 import { openIncoming, write } from "../blobs/receive.ts"
 import type { FilesDeps } from "../deps.ts"
@@ -21,8 +21,8 @@ import type { CompleteUpload } from "./upload-schema.ts"
 const wrong = (param: string, why: string): ApiError =>
   apiError("invalid_request_error", `${param}: ${why}`, { param })
 
-/** In the order that the caller gives, each once, and together exactly the bytes that were announced. */
-const choose = (
+/** Returns the named parts in the caller's order; each may be named once, and their sizes must sum up to the announced size. */
+const selectParts = (
   parts: readonly PartRow[],
   { id, bytes }: UploadRow,
   wanted: readonly string[],
@@ -49,7 +49,7 @@ const choose = (
     return chosen
   })
 
-interface Begun extends Incoming {
+interface Completion extends Incoming {
   readonly upload: UploadRow
   readonly parts: readonly PartRow[]
 }
@@ -59,21 +59,21 @@ const begin = (
   tenant: Tenant,
   id: string,
   wanted: readonly string[],
-): Effect.Effect<Begun, ApiError | PortError> =>
+): Effect.Effect<Completion, ApiError | PortError> =>
   deps.database.transaction((tx) =>
     Effect.gen(function* () {
       const upload = yield* lockOpenUpload(deps, tenant, id, tx)
-      const parts = yield* choose(yield* partsOf(deps, id, tx), upload, wanted)
+      const parts = yield* selectParts(yield* partsOf(deps, id, tx), upload, wanted)
       const incoming = yield* beginIncoming(deps, tenant, tx)
       yield* changeUpload(deps, id, { completing: incoming.id }, tx)
       return { ...incoming, upload, parts }
     }),
   )
 
-/** Reads the parts one after the other, and checks what passes. */
+/** Joins the parts into one blob, and checks head and MD5 on the way. */
 const join = (
   deps: FilesDeps,
-  begun: Begun,
+  begun: Completion,
   md5: string | null | undefined,
 ): Effect.Effect<void, PlanError> =>
   Effect.gen(function* () {
@@ -90,8 +90,8 @@ const join = (
     yield* checkHead(upload.purpose, upload.filename, head(), "part_ids")
   })
 
-/** The upload's share of the quota goes over to the file. */
-const end = (deps: FilesDeps, tenant: Tenant, begun: Begun) => {
+/** Replaces the upload by its file, which takes over its share of the quota. */
+const end = (deps: FilesDeps, tenant: Tenant, begun: Completion) => {
   const { database, clock, ids } = deps
   return database.transaction((tx) =>
     Effect.gen(function* () {
@@ -101,7 +101,7 @@ const end = (deps: FilesDeps, tenant: Tenant, begun: Begun) => {
         begun.upload.id,
         tx,
       )
-      // too slow: others took us for dead
+      // too slow: the lease ended, and the sweeper gave the upload up
       if (status !== "pending" || completing !== begun.id)
         return yield* apiError("conflict", "The upload was given up.")
       yield* endIncoming(deps, begun, tx)
@@ -142,7 +142,7 @@ export const completeUpload = (
       const begun = yield* openIncoming(deps, begin(deps, tenant, id, part_ids))
       yield* join(deps, begun, md5)
       const { keys, ...done } = yield* end(deps, tenant, begun)
-      yield* purge(deps, keys)
+      yield* deleteBlobs(deps, keys)
       return done
     }),
   )

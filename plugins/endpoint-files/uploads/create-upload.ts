@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { apiError, type PlanError, type Tenant } from "../../../core/index.ts"
-import { changeUsage, takeUsage } from "../blobs/quota.ts"
+import { adjustQuota, takeQuota } from "../blobs/quota.ts"
 import type { FilesDeps } from "../deps.ts"
 import { checkType } from "../files/content-check.ts"
 import { readFileName } from "../files/file-name.ts"
@@ -10,7 +10,7 @@ import type { CreateUpload } from "./upload-schema.ts"
 
 const uploadMs = 3_600_000
 
-/** What can be said without a look at what there is. */
+/** Checks what needs no query. */
 export const readUpload = ({ limits }: FilesDeps, body: CreateUpload) =>
   Effect.gen(function* () {
     const { bytes, expires_after } = body
@@ -32,7 +32,7 @@ export const readUpload = ({ limits }: FilesDeps, body: CreateUpload) =>
   })
 type NewUpload = Effect.Success<ReturnType<typeof readUpload>>
 
-/** Takes the whole share of the quota now, so that a customer does not send 100 MB in vain. */
+/** Takes the upload's whole share of the quota now, so that a customer does not send 100 MB in vain. */
 export const createUpload = (
   deps: FilesDeps,
   tenant: Tenant,
@@ -56,8 +56,8 @@ export const createUpload = (
   }
   return database.transaction((tx) =>
     Effect.gen(function* () {
-      yield* takeUsage(database, limits, tenant, { need: bytes, want: bytes }, tx)
-      yield* changeUsage(database, tenant, { bytes: 0, files: 1 }, tx)
+      yield* takeQuota(database, limits, tenant, { need: bytes, want: bytes }, tx)
+      yield* adjustQuota(database, tenant, { bytes: 0, files: 1 }, tx)
       return yield* database.run(() =>
         database
           .queries<FilesTables>(tx)

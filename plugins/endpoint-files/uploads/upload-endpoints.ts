@@ -12,14 +12,16 @@ import {
   type Tenant,
   type WhenStarted,
 } from "../../../core/index.ts"
-import { hasRoom } from "../blobs/quota.ts"
+import { fitsQuota } from "../blobs/quota.ts"
 import type { FilesDeps } from "../deps.ts"
+import { findFile } from "../files/file-rows.ts"
+import type { FileRow, UploadRow } from "../tables.ts"
 import { tenantOf } from "../tenant.ts"
 import { addPart, maxPartBytes } from "./add-part.ts"
 import { cancelUpload } from "./close-upload.ts"
 import { completeUpload } from "./complete-upload.ts"
 import { createUpload, readUpload } from "./create-upload.ts"
-import { retrieveUpload } from "./retrieve-upload.ts"
+import { findUpload, statusOfUpload } from "./upload-rows.ts"
 import {
   CompleteUpload,
   CreateUpload,
@@ -31,7 +33,7 @@ import {
 
 const common = { access: "key", maxBodyBytes: megabyte } as const
 
-/** Every one of them answers with JSON. */
+/** The plan of an endpoint that replies with JSON. */
 const planOf = <Body>(
   started: WhenStarted<FilesDeps>,
   call: Call<Body>,
@@ -62,8 +64,27 @@ const create = (started: WhenStarted<FilesDeps>) =>
           status: 200,
           json: toUpload(row, row.status),
         }))
-        return freePlan(work, hasRoom(deps.database, deps.limits, tenant, upload.bytes))
+        return freePlan(work, fitsQuota(deps.database, deps.limits, tenant, upload.bytes))
       }),
+  })
+
+/** Returns the upload with the file that it became, unless that was deleted. */
+const retrieveUpload = (
+  deps: FilesDeps,
+  tenant: Tenant,
+  id: string,
+): Effect.Effect<
+  {
+    readonly upload: UploadRow
+    readonly status: UploadRow["status"]
+    readonly file: FileRow | undefined
+  },
+  PlanError
+> =>
+  Effect.gen(function* () {
+    const upload = yield* findUpload(deps, tenant, id)
+    const file = upload.file_id === null ? undefined : yield* findFile(deps, tenant, upload.file_id)
+    return { upload, status: statusOfUpload(upload, deps.clock.nowMs()), file }
   })
 
 const retrieve = (started: WhenStarted<FilesDeps>) =>
@@ -91,7 +112,7 @@ const part = (started: WhenStarted<FilesDeps>) =>
     method: "POST",
     path: "/v1/uploads/{id}/parts",
     body: "multipart",
-    // and room for the form around it
+    // the part and the form around it
     maxBodyBytes: maxPartBytes + megabyte,
     reply: PartReply,
     creates: true,

@@ -14,14 +14,14 @@ const conflict = (message: string) => Effect.fail(apiError("conflict", message))
 
 const isUploadId = (id: string): boolean => /^upload_\w{1,80}$/.test(id)
 
-/** What it is now: an upload ends at its time, not when the sweeper comes. */
+/** Returns the status at `nowMs`: an upload expires at its time, not when the sweeper runs. */
 export const statusOfUpload = (
   { status, expires_at }: UploadRow,
   nowMs: number,
 ): UploadRow["status"] =>
   status === "pending" && expires_at.getTime() <= nowMs ? "expired" : status
 
-/** With `tx` others that want it wait until that ends. */
+/** With `tx` the row stays locked until the transaction ends. */
 export const findUpload = (
   { database }: FilesDeps,
   { account, mode }: Tenant,
@@ -42,7 +42,7 @@ export const findUpload = (
   return Effect.flatMap(found, (row) => (row ? Effect.succeed(row) : Effect.fail(noSuchUpload())))
 }
 
-/** Of a server that died in the middle only the name is left; its `files_incoming` row goes when its lease ends. */
+/** False for a completion whose server died: `completing` stays, but the lease of its `files_incoming` row has ended. */
 export const isCompleting = (
   { database, clock }: FilesDeps,
   { completing }: UploadRow,
@@ -61,7 +61,7 @@ export const isCompleting = (
   return Effect.map(alive, (row) => row !== undefined)
 }
 
-/** Locked, and open for parts, completion and cancellation; otherwise 404 or 409. */
+/** Returns the locked upload while it is open for parts, completion and cancellation; otherwise fails with 404 or 409. */
 export const lockOpenUpload = (
   deps: FilesDeps,
   tenant: Tenant,

@@ -9,7 +9,7 @@ export const maxParts = 1_000
 const text = (characters: number) => Schema.String.check(atMostCharacters(characters))
 
 export const CreateUpload = Schema.Struct({
-  // longer than a name may be, as folders are cut off; the name itself is checked later
+  // longer than a file name, as folders are cut off; the name itself is checked later
   filename: text(4096),
   purpose: text(100),
   bytes: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
