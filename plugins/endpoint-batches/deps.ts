@@ -12,8 +12,8 @@ import type {
   Storage,
   Webhook,
 } from "../../core/index.ts"
+import type { Cancels } from "./cancels.ts"
 import type { BatchLimits } from "./settings.ts"
-import type { Cancels } from "./work/cancellation.ts"
 
 /** What the plugin is made of. */
 export interface BatchDeps {

@@ -10,12 +10,12 @@ import {
   Tokens,
 } from "../../core/index.ts"
 import { batchEndpoints } from "./api/endpoints.ts"
+import { makeCancels } from "./cancels.ts"
 import { batchCheck } from "./check/batch-check.ts"
 import { partCheck } from "./check/part-check.ts"
 import type { BatchDeps } from "./deps.ts"
 import { migrations } from "./migrations.ts"
 import { limitsOf, Settings } from "./settings.ts"
-import { makeCancels } from "./work/cancellation.ts"
 import { keepWorking } from "./work/worker.ts"
 
 const targetsIn = (container: DependencyContainer): BatchDeps["targets"] =>

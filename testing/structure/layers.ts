@@ -55,6 +55,20 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     "settings.ts",
     "tables.ts",
   ],
+  "plugins/endpoint-batches": [
+    "api",
+    "check",
+    "cli",
+    "run-file",
+    "work",
+    "preflight",
+    "input",
+    "deps.ts",
+    "cancels.ts",
+    "wire.ts",
+    "settings.ts",
+    "tables.ts",
+  ],
   "plugins/webhook-http": ["api", "delivery", "rows", "deps.ts", "settings.ts"],
 }
 

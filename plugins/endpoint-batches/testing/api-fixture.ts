@@ -24,10 +24,10 @@ import {
 } from "../../../testing/index.ts"
 import { openTestDatabase } from "../../../testing/postgres.ts"
 import { batchEndpoints } from "../api/endpoints.ts"
+import { makeCancels } from "../cancels.ts"
 import type { BatchDeps } from "../deps.ts"
 import { migrations } from "../migrations.ts"
 import { limitsOf, Settings } from "../settings.ts"
-import { makeCancels } from "../work/cancellation.ts"
 
 export const live: Tenant = { account: "acct_1", mode: "live" }
 

@@ -19,11 +19,11 @@ import {
   fakeStorage,
 } from "../../../testing/index.ts"
 import { openTestDatabase } from "../../../testing/postgres.ts"
+import { makeCancels } from "../cancels.ts"
 import type { BatchDeps } from "../deps.ts"
 import { migrations } from "../migrations.ts"
 import { type BatchLimits, limitsOf } from "../settings.ts"
 import type { BatchRow, BatchTables } from "../tables.ts"
-import { makeCancels } from "../work/cancellation.ts"
 import { makeCrashes } from "./crashes.ts"
 import { rowsBilling } from "./rows-billing.ts"
 import { rowsFiles } from "./rows-files.ts"
@@ -209,3 +209,6 @@ export interface ResultLine {
 /** The numbers of these lines, in their order. */
 export const numbersOf = (lines: readonly ResultLine[]): readonly number[] =>
   lines.map(({ custom_id }) => Number(custom_id.slice("line-".length)))
+
+export const numbers = (count: number): readonly number[] =>
+  Array.from({ length: count }, (_, n) => n)
