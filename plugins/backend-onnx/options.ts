@@ -52,7 +52,7 @@ const RerankOptions = Schema.Struct({
   }).pipe(Schema.withDecodingDefaultKey(Effect.succeed(defaultInstruction))),
 })
 
-/** What an entry's `options` may hold, by task. */
+/** Schemas of a model entry's `options`, by task. */
 export const entryOptions = { chat: ChatOptions, embed: EmbedOptions, rerank: RerankOptions }
 export type ChatOptions = typeof ChatOptions.Type
 export type EmbedOptions = typeof EmbedOptions.Type
@@ -60,7 +60,7 @@ export type RerankOptions = typeof RerankOptions.Type
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
 
-/** What is wrong with an entry's options, `undefined` when nothing is. */
+/** Returns what is wrong with an entry's options, `undefined` when nothing is. */
 export const wrongOptions = (task: TaskName, options: Json): string | undefined => {
   if (task === "image") return "backend-onnx opens chat, embed and rerank models"
   const decoded = Schema.decodeUnknownResult(entryOptions[task] as Schema.Codec<unknown, unknown>, {

@@ -5,7 +5,7 @@ import { decodeRow, matrixOf, stacked, vectorOf } from "../weights/matrix.ts"
 import type { TensorFile } from "../weights/tensor-file.ts"
 import { spaceDimensions, stackedRotations } from "./stacked-rotations.ts"
 
-/** Raise it whenever a graph that was built before would no longer do. */
+/** Increment it whenever graphs built by earlier versions must be built again. */
 export const bertGraphVersion = 1
 
 interface Building {
@@ -15,11 +15,11 @@ interface Building {
   readonly precision: Precision
 }
 
-/** A vector of the file as a constant. */
+/** A tensor of one row as a constant `[length]`. */
 const vector = ({ graph, file }: Building, name: string, length: number): Value =>
   graph.floats([...vectorOf(file, name, length)])
 
-/** A whole table as a constant. */
+/** An embedding table as a constant `[rows, columns]` of external data. */
 const table = ({ graph, file }: Building, tensor: string, rows: number, columns: number): Value => {
   const name = graph.name("table")
   const region = graph.weights(name, "float", [rows, columns])
@@ -143,7 +143,7 @@ const embeddings = (building: Building, positions: Value): Value => {
     table(building, "embeddings.position_embeddings.weight", config.positions, width),
     positions,
   ])
-  // every text is of the first segment
+  // every text belongs to the first segment, so its embedding is a constant
   const segment = new Float32Array(width)
   const segments = building.file.tensor("embeddings.token_type_embeddings.weight")
   decodeRow(
@@ -161,10 +161,10 @@ const embeddings = (building: Building, positions: Value): Value => {
   })
 }
 
-/** Mean over the real tokens, norm 1, then the fixed map into the space. */
+/** Mean pooling over the tokens that are not padding, L2 normalization, then the fixed map into the embedding space: `[B, 2048]`. */
 const pooled = ({ graph, config }: Building, x: Value, real: Value): Value => {
   const sums = graph.node("MatMul", [graph.node("Unsqueeze", [real, graph.ints([1])]), x])
-  // the norm takes the count of tokens out, so the sum does for the mean
+  // normalization cancels the division by the token count, so the sum stands in for the mean
   const unit = graph.node("LpNormalization", [graph.node("Squeeze", [sums, graph.ints([1])])], {
     attributes: { axis: -1, p: 2 },
   })

@@ -10,14 +10,14 @@ export type EmbedJobEvent =
   | { readonly type: "vector"; readonly index: number; readonly vector: Float32Array }
 
 export interface EncoderInfo {
-  /** Tokens of a text at most, special ones included. */
+  /** The maximum number of tokens of a text, special tokens included. */
   readonly maxTokens: number
   readonly name: string
-  /** Of the weights. */
+  /** Digest of the weights. */
   readonly digest: string
 }
 
-/** The texts of one request, and which of them wait, the shortest first. */
+/** The texts of one request and the indices of those that are not embedded yet, sorted by length. */
 export class EmbedJob {
   readonly texts: readonly Int32Array[]
   readonly waiting: number[]
@@ -34,20 +34,20 @@ export class EmbedJob {
       .sort((a, b) => this.texts[a]!.length - this.texts[b]!.length || a - b)
   }
 
-  /** Its first text comes into a step: it waits no more. */
+  /** Called when a step takes its first text; reports the queue time once. */
   begin(): void {
     if (!this.hasBegun)
       this.emit({ type: "time", stage: "queue", durationMs: performance.now() - this.arrivedMs })
     this.hasBegun = true
   }
 
-  /** A text is done; `vector` is its own copy. */
+  /** Emits the vector of a text; `vector` is a copy of its own, so it may cross to another thread. */
   take(index: number, vector: Float32Array): void {
     this.waiting.splice(this.waiting.indexOf(index), 1)
     this.emit({ type: "vector", index, vector })
   }
 
-  /** A step with texts of this request took so long. True when it was the last one. */
+  /** Adds the duration of a step with texts of this request. Returns true after the last one. */
   spent(durationMs: number): boolean {
     this.spentMs += durationMs
     if (this.waiting.length) return false

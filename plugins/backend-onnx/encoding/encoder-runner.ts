@@ -3,14 +3,14 @@ import { longs, type Session } from "../onnx/onnx-session.ts"
 import type { EndedJob, ModelRunner, RunningJob } from "../worker/scheduler.ts"
 import type { EmbedJob } from "./embed-job.ts"
 
-// more texts would mostly be padding
+// larger batches would mostly add padding
 const stepTexts = 16
-/** So many steps in a row may go by a batch that waits: its lines must not all be late under unbroken real time. */
+/** After this many steps in a row for real-time requests a batch line gets one, so that batches make progress under constant load. */
 const stepsBeforeBatch = 15
-/** By how many tokens texts of a step may differ from the first one, of `length`: more padding would cost what their company saves. */
+/** How many tokens the lengths in a step may differ from that of the first text: with more padding, batching would cost what it saves. */
 const tolerance = (length: number): number => Math.max(8, length / 4)
 
-/** A text that waits. */
+/** A text that is not embedded yet. */
 export interface WaitingText {
   readonly of: RunningJob<EmbedJob>
   readonly index: number
@@ -22,7 +22,7 @@ const waitingText = (of: RunningJob<EmbedJob>, place: number): WaitingText => {
   return { of, index, length: of.job.texts[index]!.length }
 }
 
-/** Of thousands of texts those that may come into a step: few, with lengths around `length`. */
+/** The texts of a request with lengths around `length`, found by binary search: at most `2 * stepTexts`. */
 const textsNear = (of: RunningJob<EmbedJob>, length: number): readonly WaitingText[] => {
   const { waiting, texts } = of.job
   let [from, to] = [0, waiting.length]
@@ -42,7 +42,7 @@ const textsNear = (of: RunningJob<EmbedJob>, length: number): readonly WaitingTe
 const byDistance = (length: number) => (a: WaitingText, b: WaitingText) =>
   Math.abs(a.length - length) - Math.abs(b.length - length)
 
-/** The nearest text of each request, then the second nearest of each: a small request rides along with the first step, whatever others have. */
+/** The nearest text of each request, then the second nearest of each, so that a small request shares the first step whatever the others bring. */
 const inTurns = (
   lists: readonly (readonly WaitingText[])[],
   length: number,
@@ -53,7 +53,7 @@ const inTurns = (
   ).flat()
 }
 
-/** The shortest text of `leader` and what is like it in length: its own texts first, then those of the others of its priority. Several have no more than `stepTokens`, padding included. */
+/** Chooses the batch of a step: the shortest text of `leader` and texts of similar length, its own first, then those of other requests with its priority. A batch of several texts has at most `stepTokens` tokens, padding included. */
 export const chooseTexts = (
   leader: RunningJob<EmbedJob>,
   running: readonly RunningJob<EmbedJob>[],
@@ -89,7 +89,7 @@ const feedsOf = (texts: readonly Int32Array[]): Record<string, Tensor> => {
   }
 }
 
-/** A step of a sentence encoder: a few texts of like length, of one request or of several. Batches get the steps in which nobody else waits, and one in 16. */
+/** Runs a sentence encoder over batches of texts of similar length, of one request or several. Batch work gets the steps in which no real-time request waits, and one in 16. */
 export class EncoderRunner implements ModelRunner<EmbedJob> {
   private readonly session: Session
   private readonly stepTokens: number
@@ -113,7 +113,7 @@ export class EncoderRunner implements ModelRunner<EmbedJob> {
       return await this.embed(chosen, jobs)
     } catch (cause) {
       if (jobs.length === 1) return [{ of: jobs[0]!, cause }]
-      // one of them may be the reason: each gets a try of its own
+      // one of the requests may be the cause, so each is tried alone
       const ended: EndedJob<EmbedJob>[] = []
       for (const of of jobs) ended.push(...(await this.step([of], () => of)))
       return ended

@@ -21,12 +21,12 @@ import {
 import { EncoderRunner } from "./encoder-runner.ts"
 import { mapVersion, spaceDimensions } from "./stacked-rotations.ts"
 
-// 40 ms for 22 million parameters: a longer step would keep others waiting, and gains nothing
+// 40 ms for 22 million parameters; longer steps add latency and no throughput
 const stepTokensPerThread = 128
 const weightsFile = "model.safetensors"
 const digestFile = "weights.sha256"
 
-/** All tensors by name and content, in a fixed order: two files with the same weights make the same vectors. */
+/** Hashes all tensors by name and content in a fixed order: files with the same weights produce the same vectors. */
 const digestOfWeights = (file: TensorFile): string => {
   const hash = createHash("sha256")
   const names = [...file.header.tensors.keys()].sort()

@@ -1,9 +1,9 @@
 import { seededRandom } from "../sampling/random.ts"
 
-/** Coordinates of every embedding that this backend answers. */
+/** Dimensions of every embedding that this backend returns. */
 export const spaceDimensions = 2048
 
-/** Part of the space's id: another map would be another space. */
+/** Part of the embedding space's id: vectors of another map are not comparable. */
 export const mapVersion = "r1"
 
 const dot = (a: Float64Array, b: Float64Array): number => {
@@ -30,20 +30,20 @@ const orthonormalColumns = (
         for (let i = 0; i < rows; i++) column[i] = column[i]! - along * other[i]!
       }
     const norm = Math.sqrt(dot(column, column))
-    // signs that depend on those before are thrown away
+    // columns that are linearly dependent on earlier ones are discarded
     if (norm > 1e-6 * rows) basis.push(column.map((value) => value / norm))
   }
   return basis
 }
 
-/** Rows of each block: as many squares as fit, and the rest, at least a square too, in the last. */
+/** Rows of each block: square blocks of `inputs` rows, and a last block with the remaining rows (at least `inputs`). */
 const blockRows = (inputs: number, outputs: number): readonly number[] => {
   const squares = Math.floor(outputs / inputs) - 1
   return [...Array.from({ length: squares }, () => inputs), outputs - squares * inputs]
 }
 
 /**
- * The fixed map of a model's vectors into the space, `[outputs, inputs]` row by row: random rotations one below the other, each weighted by its share of the rows.
+ * The fixed map of a model's vectors into the embedding space, `[outputs, inputs]` in row-major order: random rotations stacked on each other, each weighted by the square root of its share of the rows.
  *
  * All columns are orthonormal, so dot products and cosines are kept exactly. Clients may cut vectors to a prefix: a prefix that ends with a block
  * (384, 768, 1152, 1536 and 2048 of 2048 for 384 inputs) keeps cosines exactly as well; one inside the first block is a random projection
@@ -58,7 +58,7 @@ export const stackedRotations = (inputs: number, outputs: number): Float32Array 
   for (const rows of blockRows(inputs, outputs)) {
     const weight = Math.sqrt(rows / outputs)
     const columns = orthonormalColumns(rows, inputs, random)
-    // in the order of the map's memory: column by column takes as long as all the rest
+    // row by row, in memory order: column by column takes as long as everything else
     for (let row = 0; row < rows; row++)
       for (let column = 0; column < inputs; column++)
         map[(first + row) * inputs + column] = weight * columns[column]![row]!

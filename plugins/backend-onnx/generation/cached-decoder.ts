@@ -3,15 +3,15 @@ import { KvCache } from "./kv-cache.ts"
 
 const notFinite = () => new Error("the model's keys or values are not finite numbers")
 
-/** What a model answered to tokens that are not in the cache yet. */
+/** Output of a forward pass over tokens that are not in the cache yet. */
 export interface DraftVerification {
-  /** After each of them. */
+  /** `[vocabulary]` after each of the tokens. */
   readonly logits: readonly Float32Array[]
-  /** Puts the first `count` of them into the cache. */
+  /** Appends the keys and values of the first `count` tokens to the cache. */
   keep(count: number): void
 }
 
-/** Steps sequences through a decoder: one, a chunk at a time, or many, a token at a time. */
+/** Forward passes of a decoder over sequences with a key-value cache: a chunk of one sequence, or one token of each of many. */
 export class CachedDecoder {
   private readonly decoder: DecoderSession
 
@@ -23,7 +23,7 @@ export class CachedDecoder {
     return new KvCache(this.decoder.shape, tokens)
   }
 
-  /** The caches lie one after the other in their bank; each gets as many of the tokens. */
+  /** The caches are consecutive rows of one bank; each gets the same number of tokens. */
   private run(caches: readonly KvCache[], ids: ArrayLike<number>, logitsAt: readonly number[]) {
     const rows = caches.length
     const { bank, row } = caches[0]!
@@ -43,7 +43,7 @@ export class CachedDecoder {
     return Array.from({ length: rows }, (_, row) => logits.subarray(row * size, (row + 1) * size))
   }
 
-  /** Reads `ids` after what the cache holds and puts them into it; answers the logits after the last one, if wanted. */
+  /** Runs `ids` behind the cached tokens and appends their keys and values. Returns the logits `[vocabulary]` after the last one if wanted, else an empty array. */
   async forward(
     cache: KvCache,
     ids: ArrayLike<number>,
@@ -55,7 +55,7 @@ export class CachedDecoder {
     return logits
   }
 
-  /** Reads `ids` after what the cache holds, and leaves it to the caller how many of them stay. */
+  /** Runs the last token and draft tokens in one pass; the caller decides how many of them to keep (speculative decoding, Leviathan et al., arXiv 2211.17192). */
   async verifyDrafts(cache: KvCache, ids: readonly number[]): Promise<DraftVerification> {
     cache.reserve(ids.length)
     const { logits, fresh } = await this.run(
@@ -69,7 +69,7 @@ export class CachedDecoder {
     return { logits: this.split(logits, ids.length), keep }
   }
 
-  /** Reads one token for each of the caches, which lie one after the other in one bank. A row whose numbers are not finite has no logits. */
+  /** Runs one token of each sequence; the caches are consecutive rows of one bank. Returns `[vocabulary]` for each row, undefined where its keys or values are not finite. */
   async decode(
     caches: readonly KvCache[],
     ids: readonly number[],

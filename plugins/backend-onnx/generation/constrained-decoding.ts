@@ -4,29 +4,29 @@ import { allowedTokens, GrammarFailed, type TokenMask } from "../sampling/token-
 import type { TextToTokenEncoder } from "../tokenizer/text-to-token-encoder.ts"
 import { ForcedCompletion } from "./forced-completion.ts"
 
-/** One that may still be computing what comes next. */
+/** A constraint whose next mask may still be being computed in another thread. */
 export interface PacedConstraint extends Constraint {
-  /** Whether `mask` would not wait. */
+  /** Whether `mask` would return without waiting. */
   isReady?(): boolean
 }
 
 export interface ConstrainedDecoderOptions {
   readonly closeOnLength: boolean
-  /** The constraint rules from the end of this text on. */
+  /** The constraint applies from the end of this text on. */
   readonly after?: string
   readonly vocabulary: number
   readonly endTokens: ReadonlySet<number>
   readonly textEncoder: TextToTokenEncoder
-  /** Control tokens by the text that they stand for in this answer. */
+  /** Ids of control tokens by the text that they stand for in this answer. */
   readonly markers: Readonly<Record<string, number>>
   bytesOf(token: number): Uint8Array
 }
 
-// most masks are there when they are needed; one that is almost ready is not worth the turn that would pass without its answer
+// most masks are ready in time; waiting for one that is almost ready is cheaper than losing a step
 const graceMs = 2
 const patienceMs = 15_000
 
-// after any other byte hardly a document is complete, and the answer is not worth waiting for
+// a JSON document rarely ends with another byte, so only after these is it worth waiting to find out
 const closers: ReadonlySet<number> = new Set(Buffer.from("}]>"))
 
 const maskWithout = (vocabulary: number, tokens: Iterable<number>): TokenMask => {
@@ -36,8 +36,8 @@ const maskWithout = (vocabulary: number, tokens: Iterable<number>): TokenMask =>
 }
 
 /**
- * Chooses the tokens of an answer that follows a grammar. States: free (until the text `after` has appeared; the text can't end here) -> ruled (what the constraint allows)
- * -> closing (only the way to the end is left); closing may follow free, too.
+ * Chooses the tokens of an answer that follows a grammar. States: free (until the text `after` has appeared; the answer can't end here) -> constrained (what the mask allows)
+ * -> closing (the shortest known completion is written without asking the model); free may turn into closing, too.
  */
 export class ConstrainedDecoder {
   private readonly constraint: PacedConstraint
@@ -45,16 +45,16 @@ export class ConstrainedDecoder {
   private readonly options: ConstrainedDecoderOptions
   private readonly after: Buffer
   private state: "free" | "ruled" | "closing"
-  /** While free: all tokens but the end tokens. */
+  /** The mask of the free state: all tokens but the end tokens. */
   private readonly open: TokenMask | undefined
-  /** The end of the free text, in which `after` may have begun. */
+  /** The last bytes of the free text, which may be the beginning of `after`. */
   private tail = Buffer.alloc(0)
-  /** Of the document. */
+  /** The last byte of the document. */
   private lastByte: number | undefined
   private lateSinceMs: number | undefined
-  /** Tokens that are certain already. */
+  /** Tokens that are decided already and not returned yet. */
   private certain: number[] = []
-  /** While free: how to come from free text to the document. */
+  /** The tokens of `after`, which lead from free text to the document. */
   private readonly turn: readonly number[]
   private wayOut: ForcedCompletion | undefined
 
@@ -73,12 +73,12 @@ export class ConstrainedDecoder {
     this.turn = turn
   }
 
-  /** Whether the next tokens are certain until the end, so that the model need not be asked. */
+  /** Whether all remaining tokens are decided, so that no forward pass is needed. */
   get isClosing(): boolean {
     return this.state === "closing"
   }
 
-  /** False while `next` would have to wait for the grammar: it is compiled, or the next mask computed. */
+  /** False while `next` would wait for the grammar to be compiled or for the next mask. */
   get isReady(): boolean {
     const asks =
       this.state === "ruled"
@@ -87,7 +87,7 @@ export class ConstrainedDecoder {
     return !asks || (this.constraint.isReady?.() ?? true)
   }
 
-  /** Gives it a moment. Only a grammar that seems to be lost is waited for, so that it says so. */
+  /** Waits up to `graceMs` for the mask. Also true when the mask has been late for `patienceMs`: then `next` blocks and reports why. */
   becomesReady(): boolean {
     const startedMs = performance.now()
     while (!this.isReady && performance.now() < startedMs + graceMs);
@@ -96,7 +96,7 @@ export class ConstrainedDecoder {
     return startedMs - (this.lateSinceMs ?? startedMs) > patienceMs || this.isReady
   }
 
-  /** The next token, of up to `left`, which takes the logits over; undefined where none follows: the way to the end has no tokens, or the document is complete. */
+  /** Returns the next token when `left` more may be written, and overwrites the logits. Undefined at the end: the completion has no more tokens, or the document is complete. */
   next(logits: Float32Array, left: number): number | undefined {
     const certain = this.certain.shift()
     if (certain !== undefined || this.state === "closing") return certain
@@ -104,7 +104,7 @@ export class ConstrainedDecoder {
     return this.state === "free" ? this.nextFree(logits, left) : this.nextRuled(logits, left)
   }
 
-  /** How the answer ends with the token that came last, if it does: `left` more may be written. An end that is still being computed may show only with `next`. */
+  /** Returns why the answer ends with the last token, if it does, when `left` more may be written. An end whose mask is not computed yet is found by `next`. */
   end(left: number): "stop" | "length" | undefined {
     if (this.state === "closing") return this.certain.length ? undefined : "length"
     const isRuled = this.state === "ruled" && !this.certain.length
@@ -122,7 +122,7 @@ export class ConstrainedDecoder {
     this.constraint.release()
   }
 
-  /** Not before the first token: it would wait for the grammar. */
+  /** Called with the first token rather than in the constructor, as it waits for the grammar. */
   private prepareCompletion(left: number): void {
     const { closeOnLength, endTokens } = this.options
     const afterTurn = this.state === "free" ? left - this.turn.length : left
@@ -183,7 +183,7 @@ export class ConstrainedDecoder {
     return this.certain.shift()
   }
 
-  /** The token without its last bytes, which would lie in what the grammar rules. */
+  /** Returns tokens for the bytes of `token` without its last `excess` bytes, which would reach into the constrained part. */
   private cut(token: number, bytes: Uint8Array, excess: number): readonly number[] {
     if (!excess) return [token]
     const tokens = this.options.textEncoder.spell(bytes.subarray(0, bytes.length - excess))

@@ -1,16 +1,16 @@
 import { KvBank, roundedCapacity } from "./kv-bank.ts"
 import type { KvCache } from "./kv-cache.ts"
 
-/** A sequence that writes its answer. */
+/** A sequence that is being decoded. */
 export interface DecodeRow {
   readonly cache: KvCache
-  /** Nobody needs its keys and values any more. */
+  /** Its keys and values are not needed any more. */
   readonly ended: boolean
 }
 
 /**
- * All rows of a step are padded to the longest, so texts of very different lengths go into steps of their own. One more step costs about as much
- * as attending to so many cached tokens (measured on SmolLM2-135M, two threads: 9 ms against 4 us a token).
+ * All rows of a forward pass are padded to the longest, so sequences of very different lengths go into passes of their own. One more pass costs about as much
+ * as attending to this many cached tokens (measured on SmolLM2-135M, two threads: 9 ms against 4 us a token).
  */
 const stepCostTokens = 2_048
 
@@ -20,7 +20,7 @@ const neededCapacity = (rows: readonly DecodeRow[]): number =>
 const costOf = (groups: readonly (readonly DecodeRow[])[]): number =>
   groups.reduce((sum, rows) => sum + stepCostTokens + rows.length * neededCapacity(rows), 0)
 
-/** The cheapest way to cut the rows, sorted by length, into groups. */
+/** The cheapest partition of the rows, sorted by length, into groups (dynamic programming over the cut positions). */
 export const cheapestGroups = <Row extends DecodeRow>(rows: readonly Row[]): readonly Row[][] => {
   const sorted = [...rows].sort((a, b) => a.cache.length - b.cache.length)
   const best: { readonly cost: number; readonly from: number }[] = [{ cost: 0, from: 0 }]
@@ -46,15 +46,15 @@ const moveAll = (rows: readonly DecodeRow[], bank: KvBank): void => {
   for (const [index, row] of rows.entries()) row.cache.moveTo(bank, index)
 }
 
-// so that one more row finds a place without moving the others
+// spare rows, so that one more sequence joins without moving the others
 const spareRows = (count: number): number => Math.ceil(count / 4) * 4
 
-/** Keeps rows that decode together side by side in banks; moves them only when that pays. */
+/** Keeps sequences that are decoded together in consecutive rows of a bank (continuous batching); moves them only when that pays. */
 export class DecodeBanks<Row extends DecodeRow> {
   /** Row i of a group is row i of its bank. */
   private groups: Row[][] = []
 
-  /** The rows of the next step, in groups that lie together, with room for one more token each. */
+  /** Returns the rows of the next step in groups, each in one bank with capacity for one more token per row. */
   arrange(rows: readonly Row[]): readonly (readonly Row[])[] {
     const left = this.dropAbsent(new Set(rows))
     const known = new Set(this.groups.flat())
@@ -62,7 +62,7 @@ export class DecodeBanks<Row extends DecodeRow> {
     for (const row of newcomers) this.groups.push([row])
     if (!left && !newcomers.length && !this.groups.some(isFull)) return this.groups
     const cheapest = cheapestGroups(rows)
-    // a tenth is not worth moving for
+    // saving less than a tenth does not pay for moving
     if (costOf(cheapest) < costOf(this.groups) * 0.9)
       this.groups = cheapest.map((wanted) => this.gather(wanted))
     else
@@ -79,7 +79,7 @@ export class DecodeBanks<Row extends DecodeRow> {
     return this.groups
   }
 
-  /** True when any row left. */
+  /** Removes rows that are not decoded now. Returns whether there were any. */
   private dropAbsent(present: ReadonlySet<Row>): boolean {
     let left = false
     for (const group of this.groups)
@@ -88,7 +88,7 @@ export class DecodeBanks<Row extends DecodeRow> {
         if (present.has(row)) continue
         left = true
         const last = group.pop()!
-        // a row that only pauses takes its keys and values with it
+        // a paused row takes its keys and values along
         if (!row.ended)
           row.cache.moveTo(
             new KvBank(row.cache.bank.shape, 1, roundedCapacity(row.cache.length)),
@@ -102,7 +102,7 @@ export class DecodeBanks<Row extends DecodeRow> {
     return left
   }
 
-  /** The wanted rows in one bank: in a present one, where the others fit beside those that are in it. */
+  /** Moves the wanted rows into one bank: an existing one where they fit, otherwise a new one. */
   private gather(wanted: readonly Row[]): Row[] {
     const inside = this.groups
       .filter((group) => group.every((row) => wanted.includes(row)))

@@ -5,36 +5,36 @@ import type { StageTime } from "../worker/protocol.ts"
 
 export interface GenerateRequest {
   readonly kind: "generate"
-  /** Whose prefix cache it reads and writes. */
+  /** Whose prefix cache the request reads and writes. */
   readonly owner: string
   readonly promptIds: Int32Array
-  /** Where marked prefixes end, in tokens, rising. */
+  /** Where cached prefixes end, in tokens, rising. */
   readonly cacheBreakpoints: readonly number[]
   readonly maxTokens: number
   readonly sampler: SamplerSettings
   readonly seed: number
-  /** The same text for the same seed, whatever else runs and whatever the cache holds. */
+  /** The same seed gives the same text, whatever else runs and whatever the cache holds. */
   readonly isRepeatable: boolean
   readonly stop: readonly string[]
-  /** Stop strings count from the end of this text on: what comes before it is no part of what the client asked to be cut. */
+  /** Stop strings are searched from the end of this text on; reasoning before it is not cut. */
   readonly stopAfter?: string
-  /** Alternatives to report for each token; absent: no log-probabilities. */
+  /** The number of alternatives to report for each token; absent: no log-probabilities. */
   readonly topLogprobs?: number
-  /** Control tokens by their text that are part of the answer's text: `[TOOL_CALLS]`, or `</think>`, where they have no letters. */
+  /** Ids of control tokens, by text, that count as text of the answer, such as `[TOOL_CALLS]` or `</think>`. */
   readonly markers?: Readonly<Record<string, number>>
   /** What the answer must look like. */
   readonly grammar?: {
     readonly grammar: Grammar
-    /** Close the document in time, so that it is whole when the tokens end. */
+    /** Complete the document before `maxTokens` is reached. */
     readonly closeOnLength: boolean
-    /** The grammar rules from the end of this text on (free reasoning before it); absent: from the first token. */
+    /** The grammar applies from the end of this text on (reasoning before it is free); absent: from the first token. */
     readonly after?: string
-    /** Stop strings don't cut a document that the grammar rules; where the grammar leaves free text first, they count until this text appears. */
+    /** Stop strings don't cut a constrained document; where the grammar allows free text first, they are searched until this text appears. */
     readonly stopUntil?: string
   }
 }
 
-/** Asks how the model would answer each prompt in one word. */
+/** Asks how much likelier than no the model would answer yes to each prompt. */
 export interface ScoreRequest {
   readonly kind: "score"
   readonly prompts: readonly Int32Array[]
@@ -46,7 +46,7 @@ export type DecoderRequest = GenerateRequest | ScoreRequest
 
 export type DecoderEvent =
   | StageTime
-  /** Cumulative. The two of the cache count marked prefixes only. */
+  /** Cumulative counts. Those of the cache cover prefixes with a cache breakpoint only. */
   | {
       readonly type: "prefilled"
       readonly inputTokens: number
@@ -59,9 +59,9 @@ export type DecoderEvent =
   | { readonly type: "score"; readonly index: number; readonly score: number }
 
 export interface DecoderInfo {
-  /** The built graph's; the tokenizer lies in it too. */
+  /** Folder of the built graph, in which the tokenizer is stored too. */
   readonly folder: string
-  /** As far as the memory for keys and values reaches. */
+  /** The model's window, limited by the memory for keys and values. */
   readonly contextTokens: number
   readonly vocabulary: number
   readonly yesTokens: readonly number[]

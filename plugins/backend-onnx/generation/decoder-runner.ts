@@ -16,7 +16,7 @@ const sleep = (durationMs: number): void => void Atomics.wait(sleeping, 0, 0, du
 const isDecoding = (running: RunningJob<DecoderJob>): running is RunningDecode =>
   running.job instanceof GenerateJob && !running.job.isPrefilling && !running.job.ended
 
-/** A step of a chat model: one chunk of one prompt, then one token for every answer that is being written. */
+/** A step of a chat model: one chunk of one prompt (chunked prefill), then one token of every answer that is being decoded. */
 export class DecoderRunner implements ModelRunner<DecoderJob> {
   private readonly session: CachedDecoder
   private readonly speculation: boolean
@@ -27,7 +27,7 @@ export class DecoderRunner implements ModelRunner<DecoderJob> {
     this.speculation = speculation
   }
 
-  /** Nobody waits for another one's grammar; where all wait, the thread sleeps between two looks. */
+  /** A late grammar delays its own request only; where all requests wait for grammars, the thread sleeps between two polls. */
   async step(
     running: readonly RunningJob<DecoderJob>[],
     turn: (among: readonly RunningJob<DecoderJob>[]) => RunningJob<DecoderJob>,
@@ -69,7 +69,7 @@ export class DecoderRunner implements ModelRunner<DecoderJob> {
   }
 
   private async decode(decoding: readonly RunningDecode[], done: Done): Promise<void> {
-    // what must be repeatable is computed alone, in buffers of its own
+    // answers with a seed are computed alone, in buffers of their own, as batching changes rounding
     const apart = decoding.filter(({ job }) => job.request.isRepeatable)
     const together = decoding.filter(({ job }) => !job.request.isRepeatable)
     for (const decode of apart) await this.attempt(decode, done, () => this.decodeAlone(decode.job))
@@ -113,7 +113,7 @@ export class DecoderRunner implements ModelRunner<DecoderJob> {
         group.map(({ job }) => job.last),
       )
     } catch {
-      // one of them may be the reason: each gets a try of its own
+      // one of the sequences may be the cause, so each is tried alone
       for (const decode of group)
         await this.attempt(decode, done, () => this.decodeAlone(decode.job))
       return
@@ -126,14 +126,14 @@ export class DecoderRunner implements ModelRunner<DecoderJob> {
       })
   }
 
-  /** Reads the last token and a guess of what follows; takes tokens for as long as the guess comes true. */
+  /** Runs the last token and its draft tokens in one pass, and accepts drafts up to the first that the sampler does not choose. */
   private async decodeWithDrafts(job: GenerateJob): Promise<boolean> {
     const drafts = job.draftTokens()
     if (!drafts.length) return this.decodeAlone(job)
     const { logits, keep } = await this.session.verifyDrafts(job.cache, [job.last, ...drafts])
     let taken = 0
     let isAtEnd = false
-    // what the model says after a token decides the next one; after a wrong guess it says nothing about this text
+    // logits behind a rejected draft token belong to another text
     do isAtEnd = job.take(logits[taken++]!)
     while (!isAtEnd && !job.isLate && taken <= drafts.length && drafts[taken - 1] === job.last)
     keep(taken)

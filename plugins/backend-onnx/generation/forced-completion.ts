@@ -1,21 +1,21 @@
-/** The way to an end as tokens; undefined: none within `most` tokens. */
+/** Returns the shortest completion found, as tokens; undefined: none within `most` tokens. */
 export type FindCompletion = (most: number) => readonly number[] | undefined
 
-// a single token can begin an object with many required members: this close to the end of the budget every token is checked, which takes 1 or 2 ms
+// one token can open an object with many required members: this close to the end of the budget every token is checked, which takes 1 or 2 ms
 const leastNear = 128
-// otherwise it is enough to look again after so many tokens; each time that there is none, after twice as many: to find out takes up to half a second
+// farther from the end it is checked every 16 tokens, and half as often after each failure: a search that fails takes up to half a second
 const lookEvery = 16
-// a way that is a little too long is found at once; that there is none is found out only after a long search
+// a search that may return a completion of slightly too many tokens ends early; one that must prove there is none takes long
 const beyond = 64
 
 /**
- * Knows, for a document that must be whole when the tokens end, a way to its end that fits into what is left.
- * It is asked for with every token near the end of the budget, now and then before, and no more where a token only goes along the known way.
+ * Keeps a completion at hand for a document that must be whole when the tokens run out.
+ * It is searched with every token near the end of the budget and now and then before; a token that follows the known completion only shortens it.
  */
 export class ForcedCompletion {
   private readonly ask: FindCompletion
   private known: readonly number[] | undefined
-  /** Where ways are long they may grow fast, too. */
+  /** Long completions may also grow fast, so they are checked earlier. */
   private near = leastNear
   private nextLook = 0
   private pause = lookEvery
@@ -23,11 +23,11 @@ export class ForcedCompletion {
   constructor(ask: FindCompletion, left: number) {
     this.ask = ask
     const found = ask(left + beyond)
-    // here a long search is worth while: there is no other way to fall back to
+    // a long search pays here, as there is no earlier completion to fall back to
     this.learn(found && found.length > left && found.length < left * 1.5 ? ask(left) : found, left)
   }
 
-  /** From where the text stands; undefined while none is known. */
+  /** The known completion from the present end of the text; undefined while none is known. */
   get way(): readonly number[] | undefined {
     return this.known
   }
@@ -40,12 +40,12 @@ export class ForcedCompletion {
     this.nextLook = isChecked ? left - 1 : Math.max(left - this.pause, this.known ? this.near : 0)
   }
 
-  /** Whether there is no time for anything but the way. */
+  /** Whether the remaining tokens suffice for the completion and nothing else. */
   isDue(left: number): boolean {
     return this.known !== undefined && left <= this.known.length
   }
 
-  /** Goes along with a token, which leaves so many more; false when it would lead too far: then the way from before it must be taken instead. */
+  /** Accounts for a chosen token, after which `left` more may be written. False when no completion would fit after it: then the earlier completion must be written instead of the token. */
   follow(token: number, left: number): boolean {
     const before = this.known
     if (before?.[0] === token) {

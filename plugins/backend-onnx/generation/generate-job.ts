@@ -12,7 +12,7 @@ import type { KvCache } from "./kv-cache.ts"
 import type { PrefixCache } from "./prefix-cache.ts"
 import { PromptLookup } from "./prompt-lookup.ts"
 
-/** Tokens of a prompt that are read in one step. Chunks end at multiples of it, so that the same beginning is always read in the same way. */
+/** Tokens of a prompt that one step computes. Chunks end at multiples of it, so that the same prefix is always computed in the same way. */
 export const prefillChunk = 64
 
 export interface Model {
@@ -26,7 +26,7 @@ export interface Model {
   bytesOf(token: number): Uint8Array
 }
 
-/** Where the grammar rules the text to its end, nothing cuts it. */
+/** Stop strings don't apply where the whole answer is constrained. */
 const stopsOf = ({ stop, grammar }: GenerateRequest): readonly string[] =>
   grammar && grammar.stopUntil === undefined ? [] : stop
 
@@ -40,12 +40,12 @@ const bytesWith = (
   return bytesOfMarker.size ? (token) => bytesOfMarker.get(token) ?? bytesOf(token) : bytesOf
 }
 
-/** Writes one answer. States: reading (a chunk a turn) -> writing (a token a step, or several guessed ones) -> ended; a cancel ends it in any. */
+/** Generates one answer. States: prefilling (a chunk a turn) -> decoding (a token a step, or several draft tokens) -> ended; a cancel ends it in any state. */
 export class GenerateJob implements DecodeRow {
   readonly request: GenerateRequest
   readonly cache: KvCache
   readonly lookup = new PromptLookup()
-  /** Prompt and answer so far; all but the last are in the cache. */
+  /** Tokens of the prompt and of the answer so far; all but the last are in the cache. */
   readonly ids: number[]
   ended = false
   private readonly model: Model
@@ -59,7 +59,7 @@ export class GenerateJob implements DecodeRow {
   private cacheReadTokens = 0
   private cacheWriteTokens = 0
   private produced = 0
-  /** What the model said, when it could not be used yet. */
+  /** Logits that wait for a late grammar. */
   private held: Float32Array | undefined
 
   constructor(model: Model, request: GenerateRequest, emit: (event: DecoderEvent) => void) {
@@ -81,7 +81,7 @@ export class GenerateJob implements DecodeRow {
       dropsFirstSpace: model.startsWithSpace,
       stopRange,
     })
-    // last, as it has to be released
+    // last, because nothing after it may throw: it has to be released
     this.constrained = grammar && this.constrainedBy(grammar, bytesOf)
   }
 
@@ -111,7 +111,7 @@ export class GenerateJob implements DecodeRow {
     return this.cache.length < this.request.promptIds.length
   }
 
-  /** Its first token would have to wait for its grammar. */
+  /** The next chunk would end the prompt, and its first token would wait for the grammar. */
   get mustWait(): boolean {
     return (
       this.constrained?.isReady === false &&
@@ -123,12 +123,12 @@ export class GenerateJob implements DecodeRow {
     return this.ids.at(-1)!
   }
 
-  /** Several tokens in one step round differently than one, enough to turn a close choice: a greedy answer, or one with a seed, must not depend on it. */
+  /** A pass over several tokens rounds differently than one over a single token, enough to flip close choices. Greedy answers and those with a seed must not depend on it. */
   get maySpeculate(): boolean {
     return this.request.sampler.temperature > 0 && !this.request.isRepeatable
   }
 
-  /** What may follow, where it came before in the text; never more than may still be written. */
+  /** Draft tokens from earlier occurrences in the text, at most as many as may still be written. */
   draftTokens(): readonly number[] {
     return this.lookup.draft(this.ids).slice(0, this.request.maxTokens - this.produced - 1)
   }
@@ -137,7 +137,7 @@ export class GenerateJob implements DecodeRow {
     this.spentMs[stage] += durationMs
   }
 
-  /** As late as possible: a request before this one may have read the same beginning meanwhile. At least one token is read, for its logits. */
+  /** Restores a prefix from the cache, as late as possible: an earlier request may have computed it meanwhile. At least one token is left, for its logits. */
   private restore(): void {
     this.begun = true
     const { owner, promptIds, cacheBreakpoints, isRepeatable } = this.request
@@ -158,7 +158,7 @@ export class GenerateJob implements DecodeRow {
     )
   }
 
-  /** Reads a chunk; true when the job is at its end. */
+  /** Computes the next chunk of the prompt. Returns true when the answer is complete. */
   async prefill(): Promise<boolean> {
     if (!this.begun) this.restore()
     const { promptIds } = this.request
@@ -198,7 +198,7 @@ export class GenerateJob implements DecodeRow {
     return this.request.maxTokens - this.produced
   }
 
-  /** Its grammar takes longer than the model's step: it must not be stepped, but tried again with `retry`. */
+  /** Its mask takes longer than the forward pass: it is left out of the step and tried again with `retry`. */
   get isLate(): boolean {
     return this.held !== undefined
   }
@@ -209,9 +209,9 @@ export class GenerateJob implements DecodeRow {
     return this.take(logits)
   }
 
-  /** Takes the logits after the last token over, at once or late; true when the answer is at its end. */
+  /** Chooses the next token from the logits, which it overwrites, or keeps them while the mask is late. Returns true when the answer is complete. */
   take(logits: Float32Array): boolean {
-    // cancelled while the model worked
+    // cancelled during the forward pass
     if (this.ended) return true
     if (this.constrained?.becomesReady() === false) {
       this.held = logits
@@ -225,7 +225,7 @@ export class GenerateJob implements DecodeRow {
       : this.sampler.next(logits)
     if (token === undefined) return this.finish(this.constrained?.isClosing ? "length" : "stop")
     let isAtEnd = this.push(token, logprobs?.(token))
-    // the model is asked for certain tokens only where the request wants to know how likely they were
+    // decided tokens need a forward pass only where the request wants their log-probabilities
     while (!isAtEnd && !logprobs && this.constrained?.isClosing)
       isAtEnd = this.push(this.constrained.next(logits, this.left)!)
     return isAtEnd
@@ -251,13 +251,13 @@ export class GenerateJob implements DecodeRow {
   }
 
   private finish(reason: "stop" | "length", isCut = false): true {
-    // what was held back because it might become a stop string can't become one any more, unless one was found
+    // text that was held back as a possible stop string is released, unless one was found
     const { stopped, ...piece } = isCut ? { text: "", stopped: true } : this.text.end()
     this.emit({ type: "finish", reason: stopped ? "stop" : reason, ...piece })
     return true
   }
 
-  /** Reports its times, and leaves what it read and wrote to the prefix cache. */
+  /** Reports the durations of the stages and keeps prompt and answer in the prefix cache. */
   release(): void {
     if (this.ended) return
     this.ended = true
@@ -267,7 +267,7 @@ export class GenerateJob implements DecodeRow {
     try {
       if (this.cache.length) this.keep([])
     } catch {
-      // no memory for the cache: the request has ended all the same
+      // no memory for the prefix cache; the request has ended all the same
     }
   }
 }

@@ -4,7 +4,7 @@ export interface KvShape {
   readonly headSize: number
 }
 
-/** Where the new keys and values of a row lie in what a step answered, `[2*layers*rows, count, kvHeads*headSize]`, and how many of its tokens to take. */
+/** Position of a row's new keys and values in the output of a forward pass, `[2*layers*rows, count, kvHeads*headSize]`, and how many of its tokens to keep. */
 export interface FreshRow {
   readonly rows: number
   readonly index: number
@@ -13,8 +13,8 @@ export interface FreshRow {
 }
 
 /**
- * Room for so many tokens: steps of 128, larger ones for long texts, so that growing copies little. It depends on nothing else: a request with a seed
- * must see buffers of the same size every time, because the order of additions depends on it.
+ * The capacity for a number of tokens: multiples of 128, and of larger powers of two for long sequences, so that growing copies little. It depends on nothing else: a request with a seed
+ * must get buffers of the same size every time, because the order of additions depends on it.
  */
 export const roundedCapacity = (tokens: number): number => {
   let step = 128
@@ -22,7 +22,7 @@ export const roundedCapacity = (tokens: number): number => {
   return Math.ceil(Math.max(1, tokens) / step) * step
 }
 
-/** Bytes that a token takes. */
+/** Bytes of the keys and values of one token, in float32. */
 export const kvTokenBytes = ({ layers, kvHeads, headSize }: KvShape): number =>
   2 * layers * kvHeads * headSize * 4
 
@@ -44,7 +44,7 @@ export class KvBank {
     )
   }
 
-  /** The arrays of some rows, without copying. */
+  /** Returns the arrays of some rows, without copying. */
   rowsFrom(first: number, count: number): readonly Float32Array[] {
     const [start, end] = [this.start(first, 0), this.start(first + count, 0)]
     return this.rows === count
@@ -56,7 +56,7 @@ export class KvBank {
     return (row * this.shape.kvHeads + head) * this.capacity * this.shape.headSize
   }
 
-  /** Takes over the first `tokens` tokens of a row of any bank. */
+  /** Copies the first `tokens` tokens from a row of any bank. */
   copyRow(row: number, from: KvBank, fromRow: number, tokens: number): void {
     const { kvHeads, headSize } = this.shape
     for (const [i, array] of this.arrays.entries())
@@ -66,7 +66,7 @@ export class KvBank {
       }
   }
 
-  /** Copies tokens out, as `[2*layers, kvHeads, count, headSize]`. */
+  /** Copies `count` tokens from `first` on into `into`, `[2*layers, kvHeads, count, headSize]`. */
   read(row: number, first: number, count: number, into: Float32Array): void {
     const { kvHeads, headSize } = this.shape
     const size = count * headSize
@@ -78,7 +78,7 @@ export class KvBank {
       }
   }
 
-  /** Puts back the first `count` tokens of what `read` copied out. */
+  /** Copies back the first `count` tokens of what `read` copied out. */
   restore(row: number, first: number, count: number, from: Float32Array): void {
     const { kvHeads, headSize } = this.shape
     const [size, stride] = [count * headSize, from.length / (this.arrays.length * kvHeads)]
@@ -88,7 +88,7 @@ export class KvBank {
         array.set(from.subarray(at, at + size), this.start(row, head) + first * headSize)
   }
 
-  /** Writes what a step answered for one row; false when a number is not finite. Such a row must not stay in the bank: masked or not, it would reach others of its step. */
+  /** Appends the new keys and values of one row. Returns false when a number is not finite: such a row is cleared, as NaN would reach other rows of a pass even where it is masked. */
   write(
     row: number,
     first: number,

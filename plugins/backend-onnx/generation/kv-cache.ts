@@ -1,22 +1,22 @@
 import { KvBank, type KvShape, roundedCapacity } from "./kv-bank.ts"
 
-/** Keys and values of one sequence: a row of a bank, at first of one of its own. */
+/** Keys and values of one sequence: a row of a bank, at first of a bank of its own. */
 export class KvCache {
   bank: KvBank
   row = 0
-  /** Tokens that are in it. */
+  /** The number of cached tokens. */
   length = 0
 
   constructor(shape: KvShape, tokens = 1) {
     this.bank = new KvBank(shape, 1, roundedCapacity(tokens))
   }
 
-  /** Room for tokens, of every row of the bank. */
+  /** Capacity in tokens of every row of the bank. */
   get capacity(): number {
     return this.bank.capacity
   }
 
-  /** Makes room for `more` tokens, by moving into a larger bank of its own where the present one is full. */
+  /** Ensures capacity for `more` tokens, by moving into a larger bank of its own where the present one is full. */
   reserve(more: number): void {
     if (this.length + more <= this.capacity) return
     this.moveTo(new KvBank(this.bank.shape, 1, roundedCapacity(this.length + more)), 0)
@@ -33,7 +33,7 @@ export class KvCache {
     this.length = Math.min(this.length, length)
   }
 
-  /** Appends `count` tokens of what a step answered for `rows` rows, of which this is number `index`. False, and nothing is appended, when a number is not finite. */
+  /** Appends the first `keep` of `count` tokens from the output of a pass over `rows` rows, of which this is number `index`. Returns false, and appends nothing, when a number is not finite. */
   append(fresh: Float32Array, count: number, keep = count, rows = 1, index = 0): boolean {
     if (!this.bank.write(this.row, this.length, fresh, { rows, index, count, keep })) return false
     this.length += keep

@@ -16,13 +16,13 @@ import { kvTokenBytes } from "./kv-bank.ts"
 import { PrefixCache } from "./prefix-cache.ts"
 import { ScoreJob } from "./score-job.ts"
 
-/** Holds a thread. */
+/** Constraints that own a thread. */
 interface OpenConstraints extends Constraints {
   open(grammar: Grammar): PacedConstraint
   close(): Promise<void> | void
 }
 
-/** Opens them with the first grammar: a model that never sees one pays nothing. */
+/** Starts the thread with the first grammar: a model that never sees one pays nothing. */
 class LazyConstraints implements OpenConstraints {
   private readonly make: () => OpenConstraints
   private made: OpenConstraints | undefined
@@ -57,10 +57,10 @@ type MakeConstraints = (decoder: Decoder) => OpenConstraints
 const inThread: MakeConstraints = ({ session, bytesOf, endTokens }) =>
   makeConstraints(grammarVocabulary(session.shape.vocabulary, bytesOf, endTokens))
 
-// less would refuse almost every conversation
+// a smaller window would refuse almost every conversation
 const leastWindow = 128
 
-/** Opens a chat model. Its window is what fits into the memory for keys and values. */
+/** Opens a decoder for chat and rerank. Its window is limited to the tokens that fit into `kvBytes`. Throws `ModelFileError`. */
 export const openDecoderEngine = async (
   spec: EngineSpec,
   progress: (detail: string) => void,

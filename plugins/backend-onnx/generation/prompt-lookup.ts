@@ -2,7 +2,7 @@ const repeat = 3
 const few = 3
 const many = 7
 
-/** Where the text behind the latest earlier occurrence of the last three tokens begins; -1 when there is none. */
+/** Returns the index behind the latest earlier occurrence of the last three tokens; -1 when there is none. */
 const behindRepeat = (ids: readonly number[]): number => {
   const end = ids.length
   for (let at = end - repeat - 1; at >= 0; at--) {
@@ -14,11 +14,11 @@ const behindRepeat = (ids: readonly number[]): number => {
 }
 
 /**
- * Guesses the next tokens by looking up what followed the last ones earlier in the text (prompt lookup decoding, Saxena 2023).
- * Reading four tokens costs about half as much again as reading one, so it guesses only while enough of its guesses come true.
+ * Drafts the next tokens by looking up what followed the last ones earlier in the text (prompt lookup decoding, Saxena 2023, https://github.com/apoorvumang/prompt-lookup-decoding).
+ * A pass over four tokens costs about 1.5 times a pass over one, so it drafts only while enough draft tokens are accepted.
  */
 export class PromptLookup {
-  /** Tokens that a guess has won of late, on average. */
+  /** Moving average of the tokens accepted from a draft. */
   private gain = 0.8
   private since = 0
   private length = few
@@ -30,7 +30,7 @@ export class PromptLookup {
     return at < 0 ? [] : ids.slice(at, at + this.length)
   }
 
-  /** How many tokens of a guess came true. */
+  /** Records how many of the draft tokens were accepted. */
   record(guessed: number, right: number): void {
     this.since = 0
     this.gain = this.gain * 0.7 + right * 0.3

@@ -15,7 +15,7 @@ const sharedPrefix = (a: Int32Array, b: Int32Array): number => {
   return length
 }
 
-/** Scores its prompts one after the other; what a prompt shares with the one before it (instruction and query) is not read again. */
+/** Scores prompts one after the other by P(yes) / (P(yes) + P(no)) of the next token; the prefix that a prompt shares with the one before it (instruction and query) is not computed again. */
 export class ScoreJob {
   readonly isPrefilling = true
   private readonly model: Model
@@ -62,7 +62,7 @@ export class ScoreJob {
     this.emit({ type: "score", index: this.index, score: 1 / (1 + Math.exp(no - yes)) })
     this.index++
     const next = this.request.prompts[this.index]
-    // the last token has to be read again, for its logits
+    // the last token is computed again, for its logits
     if (next) this.cache.rewind(Math.min(sharedPrefix(ids, next), next.length - 1))
   }
 }

@@ -2,7 +2,7 @@ import type { ChosenLogprobs } from "./logprobs.ts"
 import type { StopRange } from "./stop-scanner.ts"
 import { type StreamedText, TextStream } from "./text-stream.ts"
 
-/** A token of the answer with its likeliest alternatives, in bytes: a token may be half a character. */
+/** A token of the answer with its likeliest alternatives, as bytes: a token may be part of a character. */
 export interface TokenDetail {
   readonly bytes: Uint8Array
   readonly logprob: number
@@ -11,7 +11,7 @@ export interface TokenDetail {
 
 export interface Piece {
   readonly text: string
-  /** Of the tokens whose text is out now; only where they are asked for. */
+  /** Details of the tokens whose text is in this piece; only when log-probabilities are requested. */
   readonly details?: readonly TokenDetail[]
 }
 
@@ -24,11 +24,11 @@ interface Held {
 export interface DetokenizerOptions {
   readonly isDetailed?: boolean
   readonly dropsFirstSpace?: boolean
-  /** Where stop strings count. */
+  /** The part of the text in which stop strings are searched. */
   readonly stopRange?: StopRange
 }
 
-/** Tokens to text on UTF-8 and stop-string borders; the details of a token come out with the last of its text, those of a cut token never. */
+/** Turns tokens into text at boundaries of UTF-8 characters and stop strings. The details of a token are returned with the last part of its text, those of a token that is cut off never. */
 export class IncrementalDetokenizer {
   private readonly stream: TextStream
   private readonly bytesOf: (token: number) => Uint8Array
@@ -75,7 +75,7 @@ export class IncrementalDetokenizer {
     return this.out(this.stream.push(bytes), false)
   }
 
-  /** What was held back, when no more tokens come. A stop string may be in it that could have been the beginning of what ends their range. */
+  /** Returns the text that was held back, after the last token. It may hold a stop string that could also have begun the text that ends their range. */
   end(): Piece & { readonly stopped: boolean } {
     return this.out(this.stream.end(), true)
   }

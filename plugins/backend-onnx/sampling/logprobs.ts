@@ -5,11 +5,11 @@ export interface RankedToken {
 
 export interface ChosenLogprobs {
   readonly logprob: number
-  /** The likeliest, in falling order. */
+  /** The likeliest tokens, in falling order. */
   readonly top: readonly RankedToken[]
 }
 
-// what JSON can carry of minus infinity
+// stands for minus infinity, which JSON can't represent
 const least = -9999
 
 const logSumExp = (logits: Float32Array): number => {
@@ -33,7 +33,7 @@ const likeliest = (logits: Float32Array, count: number): readonly number[] => {
   return best
 }
 
-/** Log-probabilities as the model has them, before temperature, penalties and bias. Asked for before the sampler overwrites the logits. */
+/** Returns the model's own log-probabilities (log-softmax of `logits [V]`), before temperature, penalties and bias. Call it before the sampler overwrites the logits. */
 export const logprobsOf = (
   logits: Float32Array,
   count: number,

@@ -5,7 +5,7 @@ export type Random = () => number
 
 const rotateLeft = (x: number, by: number): number => (x << by) | (x >>> (32 - by))
 
-// splitmix32: spreads a seed, so that near seeds give unrelated streams
+// splitmix32: spreads a seed, so that similar seeds give unrelated streams
 const spread = (seed: number): (() => number) => {
   let state = seed | 0
   return () => {
@@ -16,7 +16,7 @@ const spread = (seed: number): (() => number) => {
   }
 }
 
-/** xoshiro128** (Blackman and Vigna, https://prng.di.unimi.it/xoshiro128starstar.c): small, and the same on every machine. One for each request. */
+/** xoshiro128** (Blackman and Vigna, https://prng.di.unimi.it/xoshiro128starstar.c): small, and the same on every machine. Each request has its own. */
 export const seededRandom = (seed: number): Random => {
   const low = spread(seed % 2 ** 32)
   const high = spread(Math.floor(seed / 2 ** 32) ^ 0x5bd1e995)

@@ -2,7 +2,7 @@ import { keepNucleus } from "./nucleus.ts"
 import type { Random } from "./random.ts"
 import { allowedTokens, allows, bar, GrammarFailed, type TokenMask } from "./token-mask.ts"
 
-/** As in the chat request; `logitBias` as pairs, so that it crosses threads. */
+/** Sampling parameters of the chat request. */
 export interface SamplerSettings {
   /** 0 is greedy. */
   readonly temperature: number
@@ -12,7 +12,7 @@ export interface SamplerSettings {
   readonly logitBias: readonly (readonly [number, number])[]
 }
 
-/** Throws where a number is no logit: such a request fails alone. Minus infinity forbids a token. */
+/** Throws where a logit is NaN or positive infinity: such a request fails alone. Minus infinity forbids a token. */
 export const assertLogits = (logits: Float32Array): void => {
   let unsound = 0
   for (let i = 0; i < logits.length; i++) if (!(logits[i]! < Number.POSITIVE_INFINITY)) unsound++
@@ -26,20 +26,20 @@ const argmax = (values: Float32Array): number => {
 }
 
 const log2e = Math.LOG2E
-// smaller ones would not change a sum of 32-bit numbers, even all together
+// smaller weights would not change a sum of 32-bit numbers, even all together
 const leastPower = -64
 const powers = Float64Array.from({ length: 1 - leastPower }, (_, i) => 2 ** -i)
 
-/** 2 to the power of `x`, which is not positive; off by 3 parts in a million at most, and several times as fast as Math.exp. */
+/** 2 to the power of `x` for `x <= 0`, by a Taylor polynomial of degree 5; relative error up to 3e-6, several times as fast as Math.exp. */
 export const powerOfTwo = (x: number): number => {
   if (!(x > leastPower)) return 0
-  // to the nearest, as x is not positive; Math.round is slow
+  // rounds to the nearest, as x is not positive; Math.round is slow
   const whole = (x - 0.5) | 0
   const f = (x - whole) * Math.LN2
   return powers[-whole]! * (1 + f * (1 + f * (1 / 2 + f * (1 / 6 + f * (1 / 24 + f / 120)))))
 }
 
-/** exp(logit / temperature), scaled so that the largest is 1, in place; answers the sum. */
+/** Replaces logits by exp(logit / temperature), scaled so that the largest is 1. Returns the sum. */
 const unnormalized = (logits: Float32Array, temperature: number): number => {
   const largest = logits[argmax(logits)]!
   const scale = log2e / temperature
@@ -52,7 +52,7 @@ const unnormalized = (logits: Float32Array, temperature: number): number => {
   return sum
 }
 
-/** The token at which the weights add up to more than `target`; the last one that has any weight, where rounding leaves them below. */
+/** Returns the token at which the cumulative weight exceeds `target`; the last token with any weight where rounding leaves the sum below. */
 const pick = (weights: Float32Array, target: number): number => {
   let left = target
   let last = 0
@@ -66,12 +66,12 @@ const pick = (weights: Float32Array, target: number): number => {
   return last
 }
 
-// dividing by less would overflow
+// a lower temperature would overflow
 const coldest = 1e-9
-// listing the allowed tokens is faster while they are no larger a part of the vocabulary
+// listing the allowed tokens is faster up to this share of the vocabulary
 const listedShare = 1 / 4
 
-/** Chooses tokens for one request; remembers what it chose, for the penalties. */
+/** Chooses tokens for one request; counts them for the penalties. */
 export class Sampler {
   private readonly settings: SamplerSettings
   private readonly random: Random
@@ -82,7 +82,7 @@ export class Sampler {
     this.random = random
   }
 
-  /** Changes `logits`. */
+  /** Applies penalties and bias to `logits` in place. */
   private adjust(logits: Float32Array): void {
     const { frequencyPenalty, presencePenalty, logitBias } = this.settings
     if (frequencyPenalty || presencePenalty)
@@ -106,14 +106,14 @@ export class Sampler {
       bar(logits, mask)
       const id = this.choose(logits)
       if (allows(mask, id)) return id
-      // the model gives none of them any chance at all
+      // the model gives none of the allowed tokens any probability
       return allowedTokens(mask, logits.length, logits.length)![0]!
     }
     if (few.length === 1) return few[0]!
     return few[this.choose(Float32Array.from(few, (id) => logits[id]!))]!
   }
 
-  /** Takes the logits over: they are overwritten. The mask allows at least one token; nothing that it bars is chosen, whatever bias and logits say. */
+  /** Returns the next token and overwrites the logits `[V]`. The mask must allow at least one token; a forbidden one is never chosen, whatever bias and logits are. */
   next(logits: Float32Array, mask?: TokenMask): number {
     this.adjust(logits)
     const id = mask ? this.chooseAllowed(logits, mask) : this.choose(logits)

@@ -3,11 +3,11 @@ export interface Scanned {
   readonly stopped: boolean
 }
 
-/** Where in a text stop strings count. */
+/** The part of a text in which stop strings are searched. */
 export interface StopRange {
   /** From the end of this text on; absent: from the beginning. */
   readonly after?: string
-  /** Until this text begins; absent: to the end. It goes before stop strings that lie in it. */
+  /** Until this text begins; absent: to the end. It takes precedence over stop strings inside it. */
   readonly until?: string
 }
 
@@ -16,7 +16,7 @@ interface Match {
   readonly end: number
 }
 
-/** The stop string that is complete first; of those that end together the one that begins first. */
+/** Returns the stop string that is complete first; of those that end together the one that begins first. */
 const firstMatch = (text: string, stops: readonly string[]): Match | undefined => {
   let first: Match | undefined
   for (const stop of stops) {
@@ -28,7 +28,7 @@ const firstMatch = (text: string, stops: readonly string[]): Match | undefined =
   return first
 }
 
-/** How many characters at the end could still become one of the words. */
+/** Returns the number of characters at the end that could still become one of the words. */
 const undecided = (text: string, words: readonly string[]): number => {
   let most = 0
   for (const word of words)
@@ -41,7 +41,7 @@ const undecided = (text: string, words: readonly string[]): number => {
 }
 
 /**
- * Lets text through up to the first stop string, and nothing that may turn out to be the beginning of one. Does not depend on how the text is cut into pieces.
+ * Passes text through up to the first stop string, and holds back what may be the beginning of one. The result does not depend on how the text is cut into pieces.
  * States: before (`after` has not appeared) -> scanning -> past (`until` has appeared).
  */
 export class StopScanner {
@@ -50,11 +50,11 @@ export class StopScanner {
   private readonly until: string
   private state: "before" | "scanning" | "past"
   private held = ""
-  /** What may be the beginning of `after`. It is out already. */
+  /** The end of the text that may be the beginning of `after`; it was passed through already. */
   private before = ""
 
   constructor(stops: readonly string[], { after = "", until = "" }: StopRange = {}) {
-    // half a surrogate pair never appears in whole characters
+    // a lone surrogate never appears in decoded text
     this.stops = stops.filter((stop) => stop !== "" && !/\p{Surrogate}/u.test(stop))
     this.after = after
     this.until = until
@@ -100,7 +100,7 @@ export class StopScanner {
     return { text: text.slice(0, out), stopped: false }
   }
 
-  /** What was held back, when no more text comes. */
+  /** Returns the text that was held back, after the last piece. */
   end(): Scanned {
     const { held } = this
     this.held = ""

@@ -1,13 +1,13 @@
 import { type Scanned, type StopRange, StopScanner } from "./stop-scanner.ts"
 
-/** `heldBytes`: how many bytes at the end are not out: they wait for the rest of a character, or may begin a stop string, or are behind one that was found. */
+/** `heldBytes`: the number of bytes that are not returned yet: they wait for the rest of a character, may begin a stop string, or follow one that was found. */
 export interface StreamedText extends Scanned {
   readonly heldBytes: number
 }
 
-/** Bytes of tokens to text: whole UTF-8 characters, without stop strings. Bytes that can't be UTF-8 become U+FFFD; a character that is cut at the very end is dropped. */
+/** Decodes the bytes of tokens to whole UTF-8 characters, up to the first stop string. Invalid bytes become U+FFFD; a character that is incomplete at the very end is dropped. */
 export class TextStream {
-  // a byte order mark in the middle of a text is a character like others
+  // a byte order mark inside a text is an ordinary character
   private readonly decoder = new TextDecoder("utf-8", { ignoreBOM: true })
   private readonly scanner: StopScanner
   private inDecoder = 0
@@ -19,7 +19,7 @@ export class TextStream {
 
   push(bytes: Uint8Array): StreamedText {
     const decoded = this.decoder.decode(bytes, { stream: true })
-    // a character has at most four bytes, so at most three wait; bytes that are no UTF-8 make the difference negative
+    // a character has at most four bytes, so at most three wait; invalid bytes make the difference negative
     this.inDecoder = Math.min(
       3,
       Math.max(0, this.inDecoder + bytes.length - Buffer.byteLength(decoded)),

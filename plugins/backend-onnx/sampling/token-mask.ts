@@ -3,7 +3,7 @@ export class GrammarFailed extends Error {
   override readonly name = "GrammarFailed"
 }
 
-/** Bit `id & 31` of word `id >> 5` says that the token may come. Tokens behind its end may not. */
+/** A bit for each token: bit `id & 31` of word `id >> 5` allows it. Tokens beyond the end of the mask are forbidden. */
 export type TokenMask = Uint32Array
 
 export const allows = (mask: TokenMask, id: number): boolean =>
@@ -12,7 +12,7 @@ export const allows = (mask: TokenMask, id: number): boolean =>
 const wordsFor = (mask: TokenMask, vocabulary: number): number =>
   Math.min(mask.length, Math.ceil(vocabulary / 32))
 
-/** The allowed tokens in rising order; undefined when they are more than `most`. */
+/** Returns the allowed tokens in rising order; undefined when there are more than `most`. */
 export const allowedTokens = (
   mask: TokenMask,
   vocabulary: number,
@@ -29,7 +29,7 @@ export const allowedTokens = (
   return ids
 }
 
-/** Makes what is not allowed impossible, in place: for masks that allow most. */
+/** Sets the logits of forbidden tokens to minus infinity, in place: fast for masks that allow most tokens. */
 export const bar = (logits: Float32Array, mask: TokenMask): void => {
   const words = wordsFor(mask, logits.length)
   for (let word = 0; word < words; word++)

@@ -4,10 +4,10 @@ import { graphFile } from "../onnx/graph-cache.ts"
 import { floats, longs, openSession, type Session } from "../onnx/onnx-session.ts"
 import type { DecoderOutput, DecoderSession, ForwardPass } from "./decoder.ts"
 
-/** Decodes the rows `ids` of the embedding table, one after the other. */
+/** Returns the embeddings of tokens, `[ids.length, width]`. */
 export type Embed = (ids: ArrayLike<number>) => Float32Array
 
-/** A graph that was built here: it answers only the new keys and values, so the cache is never copied. */
+/** A session of a graph that this backend built: it returns only the new keys and values, so the cache is never copied. */
 export class BuiltSession implements DecoderSession {
   readonly shape: DecoderShape
   private readonly session: Session

@@ -1,45 +1,45 @@
 import type { DecoderShape } from "../architectures/decoder-config.ts"
 
-/** `count` new tokens in each of `rows` sequences, which may have read different numbers of tokens before. */
+/** A forward pass over `count` new tokens in each of `rows` sequences, which may have pasts of different lengths. */
 export interface ForwardPass {
   readonly rows: number
   readonly count: number
-  /** `rows * count` of them, row by row. */
+  /** `[rows, count]`, row by row. */
   readonly ids: ArrayLike<number>
-  /** Tokens in the cache, by row: the new ones follow them. */
+  /** `[rows]`: the number of cached tokens of each row, which the new ones follow. */
   readonly pastLens: readonly number[]
-  /** Keys of layer 0, values of layer 0, keys of layer 1 ...: each `[rows, kvHeads, capacity, headSize]`. What lies after a row's past does not matter, as long as it is finite. */
+  /** Keys of layer 0, values of layer 0, keys of layer 1 ...: each `[rows, kvHeads, capacity, headSize]`. Values beyond a row's past are ignored, but must be finite. */
   readonly past: readonly Float32Array[]
   readonly capacity: number
-  /** Places in `ids` whose logits are wanted. */
+  /** Indices into `ids` of the tokens whose logits are wanted. */
   readonly logitsAt: readonly number[]
 }
 
 export interface DecoderOutput {
   /** `[logitsAt.length, vocabulary]` */
   readonly logits: Float32Array
-  /** Of the new tokens: `[2*layers, rows, count, kvHeads*headSize]`, in the order of `past`. */
+  /** Keys and values of the new tokens, `[2*layers, rows, count, kvHeads*headSize]`, in the order of `past`. */
   readonly fresh: Float32Array
 }
 
-/** An open model. It holds no state between steps: who calls keeps the keys and values. One step at a time. */
+/** A decoder in ONNX Runtime. It keeps no state between passes: the caller holds keys and values. Passes must not overlap. */
 export interface DecoderSession {
   readonly shape: DecoderShape
   forward(pass: ForwardPass): Promise<DecoderOutput>
   close(): Promise<void>
 }
 
-/** An open model with all that it takes to talk to it. */
+/** An open decoder with its vocabulary. */
 export interface Decoder {
   readonly session: DecoderSession
-  /** Where `loadChatTokenizer` finds tokenizer and chat template. */
+  /** Folder in which `loadChatTokenizer` finds tokenizer and chat template. */
   readonly folder: string
-  /** After these the model has nothing more to say. */
+  /** Tokens that end an answer. */
   readonly endTokens: ReadonlySet<number>
   /** The bytes of text that a token stands for; none for a control token. */
   bytesOf(token: number): Uint8Array
-  /** Ids of the spellings that are one token each. */
+  /** Returns the ids of those spellings that are a single token. */
   idsOf(spellings: readonly string[]): readonly number[]
-  /** Its tokenizer marks the start of a word with a space, also that of a text's first word: an answer's first space is no text. */
+  /** The tokenizer begins a text's first word with a space too, so the first space of an answer is not text. */
   readonly startsWithSpace: boolean
 }

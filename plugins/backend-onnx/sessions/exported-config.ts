@@ -9,7 +9,7 @@ import { countIn, type Metadata } from "../weights/gguf-metadata.ts"
 import { readJson } from "../weights/json-file.ts"
 import { Damaged, explaining, ModelFileError, Unsupported } from "../weights/model-file-error.ts"
 
-/** Where exporters put what each precision asks for, best first; whatever else there is comes after. */
+/** File names that exporters use for each precision, best first; other names come after them. */
 const namesFor: Readonly<Record<Precision, readonly string[]>> = {
   fp32: ["model", "model_fp32"],
   int8: ["model_int8", "model_quantized", "model_uint8"],
@@ -17,7 +17,7 @@ const namesFor: Readonly<Record<Precision, readonly string[]>> = {
 }
 
 export interface ExportedModel {
-  /** With config.json and tokenizer.json. */
+  /** The folder with config.json and tokenizer.json. */
   readonly folder: string
   readonly graph: string
 }
@@ -29,7 +29,7 @@ const graphsIn = (folder: string): readonly string[] =>
         .sort()
     : []
 
-/** The graph of a folder with `onnx/model*.onnx` (or `model*.onnx`), or the file that was named; undefined where there is none. */
+/** Finds the graph in a folder with `onnx/model*.onnx` (or `model*.onnx`), or the file itself; undefined where there is none. */
 export const findExport = (path: string, precision: Precision): ExportedModel | undefined => {
   if (path.endsWith(".onnx") && statSync(path, { throwIfNoEntry: false })?.isFile()) {
     const beside = dirname(path)
@@ -47,7 +47,7 @@ export const findExport = (path: string, precision: Precision): ExportedModel | 
   return undefined
 }
 
-/** What an export calls its sizes, by the names that different models' config.json have for them. */
+/** Reads a size under the first of the keys that config.json has: models name them differently. */
 const firstCount = (json: Metadata, keys: readonly string[], most: number): number | undefined => {
   const key = keys.find((name) => typeof json.get(name) === "number")
   return key === undefined ? undefined : countIn(json, key, most)
@@ -79,7 +79,7 @@ const refuseOthers = (inputs: readonly Port[], outputs: readonly Port[]): void =
     throw new Unsupported("its graph has no output 'logits' of float32")
 }
 
-/** Sizes of an exported graph: from its inputs and outputs where they say, else from config.json. Throws `ModelFileError`. */
+/** The sizes of an exported graph: from its inputs and outputs where they are fixed, else from config.json. Throws `ModelFileError`. */
 export const exportedShape = (
   { folder, graph }: ExportedModel,
   inputs: readonly Port[],

@@ -9,13 +9,13 @@ type Feeds = Record<string, ReturnType<typeof floats>>
 interface Row {
   readonly index: number
   readonly ids: readonly number[]
-  /** Tokens before the new ones. */
+  /** The number of cached tokens. */
   readonly before: number
 }
 
 /**
- * A ready-made export that takes the past and answers the whole present. Masks with holes are understood differently by different exports, so the rows of a step
- * go one by one, each with exactly its own past: right for all of them, and slow, because keys and values are copied twice a token.
+ * A session of a ready-made export, which takes the past and returns the whole present. Exports treat masks with holes differently, so the rows of a pass
+ * run one by one, each with exactly its own past: correct for all exports, and slow, because keys and values are copied twice for each token.
  */
 export class ExportedSession implements DecoderSession {
   readonly shape: DecoderShape
@@ -62,7 +62,7 @@ export class ExportedSession implements DecoderSession {
     }
     const positions = ids.map((_, i) => before + i)
     if (this.inputs.has("position_ids")) feeds.position_ids = longs(positions, [1, count])
-    // 0 is all of them
+    // 0 stands for all tokens
     if (this.inputs.has("num_logits_to_keep")) feeds.num_logits_to_keep = longs([0], [])
     for (let i = 0; i < 2 * layers; i++) {
       const exact = new Float32Array(kvHeads * before * headSize)
@@ -89,7 +89,7 @@ export class ExportedSession implements DecoderSession {
     }
   }
 
-  /** The present is `[1, kvHeads, before + count, headSize]`. */
+  /** Copies the new tokens out of the present, `[1, kvHeads, before + count, headSize]`. */
   private takeFresh(
     pass: ForwardPass,
     { index, ids, before }: Row,

@@ -14,7 +14,7 @@ import type { Decoder, DecoderSession } from "./decoder.ts"
 import { type ExportedModel, findExport } from "./exported-config.ts"
 import { ExportedSession } from "./exported-session.ts"
 
-/** The bytes of every token, in one buffer. */
+/** Keeps the bytes of all tokens in one buffer, and returns views of it. */
 const tokenBytes = (vocabulary: Vocabulary): ((id: number) => Uint8Array) => {
   const parts = vocabulary.tokens.map((_, id) => vocabulary.bytesOf(id))
   const ends = new Uint32Array(parts.length)
@@ -29,7 +29,7 @@ const tokenBytes = (vocabulary: Vocabulary): ((id: number) => Uint8Array) => {
 
 export interface DecoderSpec {
   readonly path: string
-  /** Where built graphs are kept. */
+  /** Folder of the cache of built graphs. */
   readonly graphs: string
   readonly precision: Precision
   readonly threads: number
@@ -84,7 +84,7 @@ const decoderOf = (
     session,
     folder,
     endTokens: new Set(endTokens),
-    // a table may be longer than the vocabulary
+    // an embedding table may have more rows than the vocabulary has tokens
     bytesOf: (id) => (id < vocabulary.tokens.length ? bytesOf(id) : noBytes),
     idsOf: (words) => idsOfWords(vocabulary, words),
     startsWithSpace,
@@ -135,10 +135,10 @@ const openBuilt = async (spec: DecoderSpec, progress: Progress): Promise<Decoder
   }
 }
 
-/** A graph that is built here is faster than any export, so exports are for all other models. */
+/** A graph built here is faster than an export, so exports are used for other architectures only. */
 const canBuild = (path: string): boolean => hasWeights(path) && isKnownArchitecture(path)
 
-/** Opens a chat model's files: a GGUF file, a folder with safetensors, or a ready-made export. Throws `ModelFileError`. Blocks: for worker threads only. */
+/** Opens a decoder: a GGUF file, a folder with safetensors, or a ready-made export. Throws `ModelFileError`. Blocks the thread: for workers only. */
 export const openDecoder = async (spec: DecoderSpec, progress: Progress): Promise<Decoder> => {
   progress("reading weights")
   try {

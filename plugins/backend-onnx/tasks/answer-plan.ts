@@ -14,15 +14,15 @@ import type { AnswerGrammarInput, AnswerGrammarOutput } from "../output/answer-g
 import type { AnswerForm } from "../output/answer-parser.ts"
 import { callableTools, type Ruled } from "../output/grammar-for.ts"
 
-/** What the engine has to keep to, and how its text is read. */
+/** The grammar that the engine has to follow, and how its text is parsed. */
 export interface AnswerPlan {
   readonly grammar?: NonNullable<GenerateRequest["grammar"]>
   readonly form: AnswerForm
-  /** Control tokens that are read as text. */
+  /** Ids of control tokens, by text, that count as text of the answer. */
   readonly markers: NonNullable<GenerateRequest["markers"]>
 }
 
-// far longer than bounded compilations take, also where others of the pool come first
+// far longer than a bounded compilation takes, even behind others in the pool's queue
 const most = "20 seconds"
 
 const tooLarge = ({ tools = [], responseFormat }: AnswerGrammarInput): ApiError | undefined => {
@@ -37,7 +37,7 @@ const tooLarge = ({ tools = [], responseFormat }: AnswerGrammarInput): ApiError 
     : undefined
 }
 
-/** Checks and compiles what the answer is held to, in the pool. Fails with the 400 that names what can't be kept. */
+/** Checks tools and response format in the pool and compiles their grammar. Fails with a 400 that names what can't be guaranteed. */
 const ruledBy = Effect.fnUntraced(function* (
   workers: Workers,
   log: Log,

@@ -6,7 +6,7 @@ import { callableTools } from "../output/grammar-for.ts"
 const cant = (what: string, param: string): ApiError =>
   apiError("unsupported_parameter", `This model can't do ${what}.`, { param })
 
-/** The first thing that a request asks for and can't have here. */
+/** Returns the error for the first thing in the request that this backend can't do. */
 export const unsupportedIn = (request: ChatRequest): ApiError | undefined => {
   if (request.messages.some((message) => message.content.some((part) => part.type !== "text")))
     return cant("images or other media in messages", "messages")
@@ -21,7 +21,7 @@ export const unsupportedIn = (request: ChatRequest): ApiError | undefined => {
   return undefined
 }
 
-/** The texts of a message as one, with the offsets at which blocks end that carry a cache marker. */
+/** Joins the texts of a message, with the offsets at which blocks with a cache breakpoint end. */
 const joined = ({
   role,
   content,
@@ -46,7 +46,7 @@ const joined = ({
   }
 }
 
-/** What the prompt is made of. Tools that can't be called are not shown. */
+/** Returns what the prompt is rendered from. Tools that must not be called are left out. */
 export const promptRequest = (request: ChatRequest): PromptRequest => ({
   messages: request.messages.map(joined),
   tools: callableTools(request).length

@@ -36,19 +36,19 @@ export interface ChatTaskDeps {
   readonly id: ModelId
   readonly engine: Engine<DecoderRequest, DecoderEvent, DecoderInfo>
   readonly contextTokens: number
-  /** How long a request waits for a slot. */
+  /** How long a request may wait for a slot. */
   readonly queueWaitMs: number
   readonly workers: Workers
   readonly clock: Clock
   readonly log: Log
 }
 
-// a shorter marked prefix is as if unmarked
+// breakpoints of shorter prefixes are ignored
 const leastPrefixTokens = 101
-// each mark takes a walk through the cache
+// each breakpoint costs a walk through the prefix cache
 const mostBreakpoints = 16
 
-/** What belongs to one call of one model: neither accounts nor models nor the two modes share a cache. */
+/** Key of a prefix cache: neither accounts nor modes nor models share one. */
 const ownerOf = (id: ModelId, { tenant }: ModelContext): string =>
   JSON.stringify([tenant.account, tenant.mode, id])
 
@@ -101,7 +101,7 @@ const wrongBias = (request: ChatRequest, vocabulary: number): ApiError | undefin
       )
 }
 
-/** Engine events to chat events; meters tokens when they are produced, read or not. */
+/** Translates engine events to chat events; meters tokens when they are produced, whether the client reads them or not. */
 const translator = (id: ModelId, context: ModelContext, form: AnswerForm) => {
   const answer = answerEvents(form)
   let read = {}
@@ -136,7 +136,7 @@ const translator = (id: ModelId, context: ModelContext, form: AnswerForm) => {
   }
 }
 
-/** The chat task of an engine. */
+/** The chat task of a decoder engine. */
 export const makeChatTask = (deps: ChatTaskDeps): Task<ChatRequest, ChatEvent> => {
   const { id, engine, contextTokens, queueWaitMs, workers, clock, log } = deps
   const tooLong = (tokens: string, maxTokens: number) =>

@@ -22,7 +22,7 @@ import { microBatched } from "./micro-batch.ts"
 
 export interface EmbedTaskDeps {
   readonly id: ModelId
-  /** Of the model. */
+  /** Folder of the model's files. */
   readonly folder: string
   readonly encoderPool: EncoderPool
   readonly contextTokens: number
@@ -31,7 +31,7 @@ export interface EmbedTaskDeps {
   readonly log: Log
 }
 
-/** The texts of a request; fails for anything else. */
+/** Returns the texts of a request; fails for other modalities. */
 const textsOf = (request: EmbedRequest): Effect.Effect<readonly string[], ApiError> =>
   Effect.forEach(request.items, (item, index) =>
     item.type === "text"
@@ -45,7 +45,7 @@ const textsOf = (request: EmbedRequest): Effect.Effect<readonly string[], ApiErr
         ),
   )
 
-/** Engine events to embed events; meters texts as they are done. */
+/** Translates engine events to embed events; meters each text when it is embedded. */
 const translator = (id: ModelId, context: ModelContext, texts: readonly TokenizedText[]) => {
   let inputTokens = 0
   return (event: EmbedJobEvent | StageTime): readonly EmbedEvent[] | undefined => {
@@ -60,16 +60,16 @@ const translator = (id: ModelId, context: ModelContext, texts: readonly Tokenize
   }
 }
 
-// whole words on both sides: the tokenizer must not join the instruction and the text
+// a space between them, so that no token spans instruction and text
 const separated = (instruction: string): string =>
   /\s$/.test(instruction) ? instruction : `${instruction} `
 
 const charactersOf = ({ texts, instruction }: EmbedTextsRequest): number =>
   texts.reduce((sum, text) => sum + text.length, instruction.length)
-/** Of requests that are tokenized together: some milliseconds. */
+/** Characters of requests that are tokenized in one job, which takes some milliseconds. */
 const charactersAtOnce = 8_192
 
-/** The embed task of engines that have the same model. */
+/** The embed task of a pool of encoder engines. */
 export const makeEmbedTask = (deps: EmbedTaskDeps): Task<EmbedRequest, EmbedEvent> => {
   const { id, folder, encoderPool, contextTokens, workers, clock, log } = deps
   const tokenize = microBatched<EmbedTextsRequest, EmbedTexts, ApiError>({

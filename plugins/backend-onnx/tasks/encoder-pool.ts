@@ -6,40 +6,40 @@ import type { Priority, StageTime } from "../worker/protocol.ts"
 
 export type Encoder = Engine<EmbedJobRequest, EmbedJobEvent, EncoderInfo>
 
-/** Engines that have the same model, as one. */
+/** Several engines that serve the same model. */
 export interface EncoderPool {
   readonly info: EncoderInfo
   /** Fails when no engine takes a request. */
   readonly availableFor: Encoder["availableFor"]
-  /** The texts of a request, dealt out to those that have least to do; an event's `index` is that in `texts`. */
+  /** Embeds the texts of a request, balanced over the engines; an event's `index` is that in `texts`. */
   run<Out>(
     texts: readonly Int32Array[],
     options: RunOptions<EmbedJobEvent, Out>,
   ): Stream.Stream<Out, ApiError>
 }
 
-/** An engine, and how many tokens it was given that are not answered yet. */
+/** An engine, and the number of tokens assigned to it that are not embedded yet, by priority. */
 interface Member {
   readonly engine: Encoder
   readonly tokens: Record<Priority, number>
 }
 
-/** What of a request one engine has; `tokens` are not answered yet. */
+/** The part of a request that one engine embeds; `tokens`: those that are not embedded yet. */
 interface Share {
   readonly member: Member
-  /** Of texts. */
+  /** Indices of its texts in the request. */
   readonly indices: readonly number[]
   tokens: number
 }
 
-/** Real time waits only for real time; of equals, who has least of all. */
+/** Compares the load that a request of this priority waits for: real-time work waits for real-time work only. Ties go to the engine with less batch work. */
 const hasLess = (priority: Priority, a: Member, b: Member): boolean => {
   const waits = ({ tokens }: Member) =>
     priority === "realtime" ? tokens.realtime : tokens.realtime + tokens.batch
   return waits(a) < waits(b) || (waits(a) === waits(b) && a.tokens.batch < b.tokens.batch)
 }
 
-/** The longest first, each to who has least. The shares count as given at once. */
+/** Assigns each text, the longest first, to the engine with the least load (longest processing time first, Graham 1969). The assigned tokens count as load at once. */
 export const balance = (
   members: readonly Member[],
   texts: readonly Int32Array[],
@@ -66,7 +66,7 @@ const answered = (share: Share, tokens: number, priority: Priority): void => {
   share.member.tokens[priority] -= tokens
 }
 
-/** Makes a filter for each of the engines that go through the same stages side by side: together they report the longest. */
+/** Makes a filter of stage times for each engine of a request: as they run in parallel, together they report the longest duration of each stage. */
 const makeStageTimes = () => {
   const longestMs = new Map<string, number>()
   return () => {
@@ -99,12 +99,12 @@ const runShare = <Out>(
   )
 }
 
-// the first of them says best when and whether to come back
+// in this order: the first says best whether and when to retry
 const refusals = ["backend_busy", "model_loading"]
 const rank = ({ code }: ApiError): number =>
   refusals.includes(code) ? refusals.indexOf(code) : refusals.length
 
-/** Those that take a request; fails as the one that is likeliest to take it soon. */
+/** Returns the engines that accept a request; when none does, fails with the refusal of the one that is likeliest to accept it soon. */
 const open = (
   members: readonly Member[],
   request: Parameters<Encoder["availableFor"]>[0],
@@ -121,7 +121,7 @@ const open = (
     return yield* refused.reduce((best, other) => (rank(other) < rank(best) ? other : best))
   })
 
-/** A step that several threads share waits for the slowest of them at every operator; engines of few threads side by side don't. */
+/** Makes a pool of engines. Threads that share a forward pass wait for the slowest of them at every operator; several engines of few threads each do not. */
 export const makeEncoderPool = (engines: readonly Encoder[]): EncoderPool => {
   const members = engines.map((engine): Member => ({ engine, tokens: { realtime: 0, batch: 0 } }))
   return {

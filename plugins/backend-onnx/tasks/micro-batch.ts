@@ -7,14 +7,14 @@ interface Group<Input, Output, E> {
 }
 
 export interface MicroBatchOptions<Input, Output, E> {
-  /** Answers one output for each input, in their order. For several it goes on when nobody waits for it any more. */
+  /** Returns one output for each input, in order. A batch of several is not interrupted when its callers are. */
   runAll(inputs: readonly Input[]): Effect.Effect<readonly Output[], E>
   sizeOf(input: Input): number
-  /** Of inputs that run together. One that has as much runs by itself, at once. */
+  /** The largest total size of a batch. An input of this size or more runs alone, at once. */
   readonly maxSize: number
 }
 
-/** What comes within one turn of the event loop runs as one: the way into a thread costs more than what is done there for one sentence. */
+/** Runs all inputs that arrive within one turn of the event loop as one batch: the hop to a thread of the pool costs more than tokenizing a sentence there. */
 export const microBatched = <Input, Output, E>({
   runAll,
   sizeOf,

@@ -23,14 +23,14 @@ export interface RerankTaskDeps {
   readonly id: ModelId
   readonly engine: Engine<DecoderRequest, DecoderEvent, DecoderInfo>
   readonly contextTokens: number
-  /** Of a request that names none. */
+  /** The instruction of requests that bring none. */
   readonly instruction: string
   readonly workers: Workers
   readonly clock: Clock
   readonly log: Log
 }
 
-/** Engine events to rerank events; a request is one search unit, from the moment it does any work. */
+/** Translates engine events to rerank events; a request is one search unit, from its first computed tokens on. */
 const translator =
   (id: ModelId, context: ModelContext) =>
   (event: DecoderEvent | StageTime): readonly RerankEvent[] | undefined => {
@@ -48,7 +48,7 @@ const translator =
     }
   }
 
-/** The rerank task of a chat engine: how much it would rather answer yes than no. */
+/** The rerank task of a decoder engine: scores a document by how much likelier the model answers yes than no. */
 export const makeRerankTask = (deps: RerankTaskDeps): Task<RerankRequest, RerankEvent> => {
   const { id, engine, contextTokens, workers, clock, log } = deps
   const promptsOf = Effect.fnUntraced(function* (request: RerankRequest, context: ModelContext) {

@@ -9,7 +9,7 @@ import { Scheduler } from "./scheduler.ts"
 
 const textOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
-/** Takes jobs until `close`. */
+/** Serves jobs until a `close` message. */
 const serve = <Job, Event, Info, Started>(
   port: MessagePort,
   engine: OpenEngine<Job, Event, Info, Started>,
@@ -63,7 +63,7 @@ const main = async (port: MessagePort): Promise<void> => {
   const progress = (detail: string) =>
     port.postMessage({ type: "progress", detail } satisfies FromThread<never, never>)
   try {
-    // a text that waits takes no memory of the model: all are worked on, those of like length together
+    // queued texts take no memory of the model, so all requests run at once and texts of similar length are batched
     if (spec.kind === "encoder")
       serve(port, await openEncoderEngine(spec, progress), Number.POSITIVE_INFINITY)
     else serve(port, await openDecoderEngine(spec, progress), spec.slots)

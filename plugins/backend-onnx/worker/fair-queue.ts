@@ -6,13 +6,13 @@ export interface QueueEntry {
   readonly priority: Priority
 }
 
-/** What an account has in the line, and when it had its last turn. */
+/** The queued entries of an account, and when it last had its turn. */
 interface AccountQueue<Entry> {
   readonly entries: Record<Priority, Entry[]>
   lastTurn: number
 }
 
-/** Who waits for a slot. Real time goes before batch; accounts take turns, those with fewer running requests first; each account's own requests keep their order. */
+/** Requests that wait for a slot. Real-time requests come before batch requests; accounts with fewer running requests come first, then accounts take turns (round robin); the requests of one account keep their order. */
 export class FairQueue<Entry extends QueueEntry> {
   private readonly accounts = new Map<string, AccountQueue<Entry>>()
   private turn = 0
@@ -26,7 +26,7 @@ export class FairQueue<Entry extends QueueEntry> {
     queue.entries[entry.priority].push(entry)
   }
 
-  /** The one whose turn it is. `running` counts an account's running requests. */
+  /** Returns the next entry, without removing it. `running` returns the number of running requests of an account. */
   next(priority: Priority, running: (account: string) => number): Entry | undefined {
     let best:
       | { readonly entry: Entry; readonly load: number; readonly lastTurn: number }
@@ -41,7 +41,7 @@ export class FairQueue<Entry extends QueueEntry> {
     return best?.entry
   }
 
-  /** Takes an entry out because it has its turn. */
+  /** Removes an entry that gets a slot: its account had its turn. */
   take(entry: Entry): void {
     const queue = this.accounts.get(entry.account)!
     queue.lastTurn = ++this.turn

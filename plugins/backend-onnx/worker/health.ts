@@ -5,11 +5,11 @@ import type { Engine } from "./host.ts"
 
 type Watched = Pick<Engine<never, unknown, unknown>, "available">
 
-/** Knows the open engines of all models. */
+/** Health of the open engines of all models. */
 export interface EngineHealth {
-  /** Fails while the thread of an engine is being restarted, and for good when it was given up. A full queue is no trouble. */
+  /** Fails while an engine's thread is being restarted, and permanently after it was given up. A full queue is healthy. */
   readonly check: HealthCheck
-  /** Until the Scope closes. */
+  /** Watches an engine until the Scope closes. */
   watch(path: string, engine: Watched): Effect.Effect<void, never, Scope.Scope>
 }
 

@@ -6,33 +6,33 @@ import type { EngineSpec, FromThread, Priority, StageTime } from "./protocol.ts"
 import { type StartThread, startThread } from "./start-thread.ts"
 
 export interface RunOptions<Event, Out> {
-  /** Accounts take turns. */
+  /** Requests are scheduled fairly by account. */
   readonly account: string
   readonly priority: Priority
-  /** How long it may wait for a slot before it fails with `backend_busy`; batch work waits for as long as its deadline allows. */
+  /** How long the request may wait for a slot before it fails with `backend_busy`; batch work waits until its deadline. */
   readonly waitMs: number
-  /** Asked when the stream begins; after that long it fails with `backend_timeout`. */
+  /** Called when the stream begins; after this time it fails with `backend_timeout`. */
   timeoutMs(): number
-  /** Called once for each event, when it arrives; what it answers goes into the stream. */
+  /** Called once for each event when it arrives; what it returns goes into the stream. */
   translate(event: Event | StageTime): readonly Out[] | undefined
 }
 
-/** A model in a thread of its own, as the main thread sees it. */
+/** A model in a worker thread, as the main thread sees it. */
 export interface Engine<Job, Event, Info> {
   readonly info: Info
-  /** Whether it takes lines of batches. Fails with `backend_busy` when they have every slot and every place in the queue, with `model_loading` while the thread is being restarted. */
+  /** Whether batch lines are accepted. Fails with `backend_busy` when batch work holds as many requests as there are slots and places in the queue, with `model_loading` while the thread is being restarted. */
   readonly available: Effect.Effect<void, ApiError>
-  /** As `available`, for each priority by itself; a request that may not wait also fails when no slot is free, or can be taken from batch work. */
+  /** As `available`, counted for each priority by itself; a request that must not wait also fails when other real-time requests hold all slots. */
   availableFor(
     request: Pick<RunOptions<never, never>, "priority" | "waitMs">,
   ): Effect.Effect<void, ApiError>
-  /** Interrupting the stream stops the job within one step. */
+  /** Runs a job. Interrupting the stream cancels it within one step. */
   run<Out>(job: Job, options: RunOptions<Event, Out>): Stream.Stream<Out, ApiError>
 }
 
 export interface HostOptions {
   readonly spec: EngineSpec
-  /** Requests that may wait for a slot. */
+  /** The maximum number of requests that wait for a slot, for each priority. */
   readonly queue: number
   readonly log: Log
   /** For tests that end threads. */
@@ -40,13 +40,13 @@ export interface HostOptions {
   progress(detail: string): void
 }
 
-/** How often a thread may die before its model is given up, and how long to wait before each new try. */
+/** Delays before each restart of a thread that died; after the last one the model is given up. */
 const restartDelaysMs = [500, 1_000, 2_000, 5_000, 10_000]
-/** After so many requests a thread counts as sound, and the tries begin anew. */
+/** After this many completed requests a thread counts as stable, and the restarts are counted from zero. */
 const soundAfter = 100
 const retryAfterMs = 1_000
 
-/** What the host still owes to a running stream. */
+/** A running stream, from the host's side. */
 interface Pending<Event> {
   readonly priority: Priority
   event(event: Event | StageTime): void
@@ -76,7 +76,7 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
       return refusal ? Effect.fail(refusal) : Effect.void
     })
 
-  /** Whether there is a slot at once. The thread knows better, as it also counts memory; this spares the way there. */
+  /** Refuses early when no slot is free. The thread decides exactly, as it also counts memory; this saves the message to it. */
   private noSlot({
     priority,
     waitMs,
@@ -98,7 +98,7 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
     return this.known!
   }
 
-  /** Lines of batches take no place in the queue from those who wait for an answer. */
+  /** Returns why a request is refused, if it is. Priorities are counted apart, so batch lines take no place in the queue from real-time requests. */
   private refusal(priority: Priority): ApiError | undefined {
     const { spec, queue } = this.options
     if (this.givenUp)
@@ -195,7 +195,7 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
     )
   }
 
-  /** Opens a thread in a scope of its own, so that a dead one is cleaned up before the next. */
+  /** Starts a thread in a scope of its own, so that a dead one is cleaned up before the next starts. */
   readonly open = (scope: Scope.Scope): Effect.Effect<ThreadLink<Job, Info>, ApiError> =>
     linkThread<Job, Event, Info>(
       this.options.spec,
@@ -246,7 +246,7 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
     return undefined
   })
 
-  /** Waits for the thread's end and starts the next one, for as long as that is worth a try. */
+  /** Restarts the thread whenever it ends, until the restarts are used up. */
   readonly supervise = (first: ThreadLink<Job, Info>): Effect.Effect<void> =>
     Effect.gen({ self: this }, function* () {
       let link: ThreadLink<Job, Info> | undefined = first

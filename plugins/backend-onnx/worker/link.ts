@@ -6,11 +6,11 @@ import type { StartThread } from "./start-thread.ts"
 
 const closeTimeout = "30 seconds"
 
-/** A thread whose model is open. */
+/** A running thread whose model is open. */
 export interface ThreadLink<Job, Info> {
   readonly info: Info
   post(message: ToThread<Job>): void
-  /** Waits for its end and says why it ended. */
+  /** Waits until the thread ends; succeeds with the reason. */
   readonly ended: Effect.Effect<string>
 }
 
@@ -21,7 +21,7 @@ export interface ThreadListener<Event, Info> {
 
 /**
  * Starts a thread and waits until its model is open; fails with `backend_error` and a message for the operator.
- * When the scope closes, the thread finishes what it does and frees the model. It is never terminated: in the middle of a call of ONNX Runtime that aborts the process.
+ * When the scope closes, the thread finishes its step and frees the model. It is never terminated: during a call into ONNX Runtime that would abort the process.
  */
 export const linkThread = <Job, Event, Info>(
   spec: EngineSpec,

@@ -5,10 +5,10 @@ import type { ModelRunner } from "./scheduler.ts"
 export interface OpenEngine<Job, Event, Info, Started> {
   readonly info: Info
   start(job: Job, emit: (event: Event) => void): Started
-  /** Works on what was started. */
+  /** Runs the started jobs. */
   readonly runner: ModelRunner<Started>
   close(): Promise<void>
-  /** How much of all room a job takes, at worst, and how much there is; without them jobs take none. */
+  /** Total capacity, and the worst-case share of a job in it, in the engine's unit (tokens of a decoder's key-value memory). Absent: jobs take no capacity. */
   readonly capacity?: number
   sizeOf?(job: Job): number
 }

@@ -2,34 +2,34 @@ import type { Precision } from "../onnx/linear.ts"
 
 export type Priority = "realtime" | "batch"
 
-/** What to open, and how. */
+/** Which model an engine opens, and how. */
 export interface EngineSpec {
   readonly kind: "decoder" | "encoder"
-  /** A GGUF file, or a folder with safetensors. */
+  /** A GGUF file, a folder with safetensors, or an ONNX export. */
   readonly path: string
-  /** Where built graphs are kept. */
+  /** Folder of the cache of built graphs. */
   readonly graphs: string
   readonly precision: Precision
-  /** Of ONNX Runtime, for one operator. */
+  /** Threads that ONNX Runtime uses within one operator. */
   readonly threads: number
-  /** Requests that run side by side. */
+  /** The maximum number of requests that run at the same time. */
   readonly slots: number
-  /** Memory for keys and values of running requests, of a chat model. */
+  /** Memory for keys and values of running requests, for decoders. */
   readonly kvBytes: number
-  /** Memory for keys and values of beginnings of texts, of a chat model. */
+  /** Memory of the prefix cache, for decoders. */
   readonly prefixCacheBytes: number
-  /** Guess what follows from what came before, when one request is written alone. */
+  /** Draft tokens by prompt lookup when a single sampled request is decoded. */
   readonly speculation: boolean
 }
 
-/** A request on its way to the thread. */
+/** A request, posted to the thread. */
 export interface Submit<Job> {
   readonly type: "submit"
   readonly id: number
-  /** Accounts take turns. */
+  /** Requests are scheduled fairly by account. */
   readonly account: string
   readonly priority: Priority
-  /** How long it may wait for a slot. */
+  /** How long the request may wait for a slot. */
   readonly waitMs: number
   readonly job: Job
 }
@@ -45,7 +45,7 @@ export type ToThread<Job> =
   | { readonly type: "cancel"; readonly id: number }
   | { readonly type: "close" }
 
-/** progress* -> (ready | unusable); then for each job event* -> (done | failed), or busy. */
+/** Order of messages: progress*, then ready or unusable; then for each job event* and done or failed, or busy alone. */
 export type FromThread<Event, Info> =
   | { readonly type: "progress"; readonly detail: string }
   | { readonly type: "ready"; readonly info: Info }
@@ -60,7 +60,7 @@ export type FromThread<Event, Info> =
       readonly isGrammar: boolean
     }
 
-/** Any job may report how long a stage took. */
+/** Duration of a stage, which any job may report. */
 export interface StageTime {
   readonly type: "time"
   readonly stage: "queue" | "prefill" | "decode"

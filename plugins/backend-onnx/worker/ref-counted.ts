@@ -1,8 +1,8 @@
 import { Deferred, Effect, Exit, Scope } from "effect"
 
 /**
- * Resources that several owners share by key: the first opens, the last one whose scope closes frees.
- * An open that fails, or whose opener is interrupted, fails for those who wait for it and is forgotten.
+ * Reference-counted resources, shared by key: the first owner opens, and the resource is freed when the scope of the last owner closes.
+ * An open that fails, or whose opener is interrupted, fails for everybody who waits for it and is forgotten.
  */
 export const makeRefCounted = <A, E>() => {
   interface Entry {

@@ -5,11 +5,11 @@ export interface Submission<Job> {
   readonly id: number
   readonly account: string
   readonly priority: Priority
-  /** How long it may wait for a slot before it is refused. */
+  /** How long the request may wait for a slot before it is refused. */
   readonly waitMs: number
-  /** What it holds while it runs, at worst, in the engine's own unit. */
+  /** The capacity that the job holds while it runs, in the worst case, in the engine's unit. */
   readonly size: number
-  /** Called when it gets a slot. */
+  /** Called when the job gets a slot. */
   start(): Job
 }
 
@@ -22,27 +22,27 @@ export interface RunningJob<Job> {
 
 export type EndedJob<Job> = { readonly of: RunningJob<Job>; readonly cause?: unknown }
 
-/** How an engine works on the jobs that run. */
+/** Runs a model for the jobs that have a slot. */
 export interface ModelRunner<Job> {
-  /** One step, of some tens of milliseconds; answers the jobs that ended. `turn` picks whose turn it is when not all can have one: accounts alternate. */
+  /** Runs one step of some tens of milliseconds. Returns the jobs that ended. `turn` chooses a job when a step serves only one: accounts take turns. */
   step(
     running: readonly RunningJob<Job>[],
     turn: (among: readonly RunningJob<Job>[]) => RunningJob<Job>,
   ): Promise<readonly EndedJob<Job>[]>
-  /** A job ended, or was cancelled: it is stepped no more. */
+  /** Frees a job that ended or was cancelled. */
   release(job: Job): void
 }
 
 export interface Outcome {
   done(id: number): void
   failed(id: number, cause: unknown): void
-  /** No slot became free in time. */
+  /** No slot became free within `waitMs`. */
   busy(id: number): void
 }
 
 export interface SchedulerOptions {
   readonly slots: number
-  /** Of all sizes of started jobs together. Batch jobs take at most half, so that real time always finds some. */
+  /** The limit for the sizes of all started jobs together. Batch jobs take at most half, so that real-time jobs always find some. */
   readonly capacity: number
   nowMs(): number
 }
@@ -55,9 +55,9 @@ interface StartedJob<Job> extends RunningJob<Job> {
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /**
- * Up to `slots` jobs run side by side; the others wait, `realtime` before `batch`, accounts in turn.
- * A job: waiting -> running <-> paused (batch only, while real time needs the slot) -> done | failed; waiting -> busy, when it has waited too long.
- * A cancel removes it from any state, from running within one step.
+ * Runs up to `slots` jobs in one model, a step at a time (continuous batching, Yu et al., Orca, OSDI 2022); the others wait, `realtime` before `batch`, accounts in turn.
+ * States of a job: waiting -> running <-> paused (batch only, while a real-time job needs the slot) -> done | failed; waiting -> busy after `waitMs`.
+ * A cancel removes it in any state; a running job within one step.
  */
 export class Scheduler<Job> {
   private readonly runner: ModelRunner<Job>
@@ -81,7 +81,7 @@ export class Scheduler<Job> {
     this.looping ??= this.loop()
   }
 
-  /** Forgets all jobs; done when no step is running any more. */
+  /** Drops all jobs; resolves when no step is running any more. */
   async stop(): Promise<void> {
     this.waiting.clear()
     for (const { job } of [...this.running, ...this.paused]) this.runner.release(job)
@@ -124,7 +124,7 @@ export class Scheduler<Job> {
   private readonly runningOf = (account: string): number =>
     this.running.filter((other) => other.account === account).length
 
-  /** Slots for real time first: a batch job gives its slot away, and takes it up again when no real-time job waits. */
+  /** Gives slots to real-time jobs first: a batch job is preempted, and resumed when no real-time job waits. */
   private admit(): void {
     for (
       let next = this.waiting.next("realtime", this.runningOf);
@@ -142,7 +142,7 @@ export class Scheduler<Job> {
       if (!next || !this.fits(next)) break
       this.start(next)
     }
-    // a paused job must not hold the room for ever that the next one waits for
+    // a paused job must not keep the capacity forever that the next real-time job waits for
     if (!this.running.length && this.paused.length) this.running.push(this.paused.shift()!)
     this.refuseTheLate()
   }
@@ -158,7 +158,7 @@ export class Scheduler<Job> {
 
   private start(queued: Queued<Job>): void {
     this.waiting.take(queued)
-    // behind all but the last: who comes back after every turn must not be taken for somebody who waits longest
+    // a new account comes just before the one served last: an account that returns after every turn must not count as the one that waited longest
     if (!this.turns.has(queued.account)) this.turns.set(queued.account, this.turnsTaken - 1)
     try {
       const { id, account, priority } = queued
@@ -177,7 +177,7 @@ export class Scheduler<Job> {
       }
   }
 
-  /** The first job of the account whose last turn is longest ago. */
+  /** Returns the first job of the account whose last turn is longest ago. */
   private readonly turn = (among: readonly RunningJob<Job>[]): RunningJob<Job> => {
     const lastTurn = (running: RunningJob<Job>) => this.turns.get(running.account) ?? 0
     const chosen = among.reduce((best, other) => (lastTurn(other) < lastTurn(best) ? other : best))
@@ -185,7 +185,7 @@ export class Scheduler<Job> {
     return chosen
   }
 
-  /** One step for those that run. Jobs that were cancelled meanwhile are not in `running` any more. */
+  /** Runs one step. Jobs that were cancelled during it are not in `running` any more. */
   private async step(): Promise<void> {
     const before = this.running
     let ended: readonly EndedJob<Job>[]
@@ -209,7 +209,7 @@ export class Scheduler<Job> {
   }
 
   private async loop(): Promise<void> {
-    // lets submissions and cancels in, which arrive as messages
+    // let submissions and cancellations in, which arrive as messages
     await nextTurn()
     for (;;) {
       this.admit()

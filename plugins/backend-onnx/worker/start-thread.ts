@@ -4,15 +4,15 @@ import type { EngineSpec, ThreadData } from "./protocol.ts"
 
 const entry = import.meta.url.endsWith(".ts") ? "./entry-from-source.mjs" : "./entry.js"
 
-// longer than any single call into ONNX Runtime should take
+// longer than any single call into ONNX Runtime takes
 const nativeMs = 5_000
 
 export type StartThread = (spec: EngineSpec) => Worker
 
-/** Starts an engine's thread. It must never be terminated while it may be inside ONNX Runtime: ask it to close. */
+/** Starts an engine's thread. Never terminate it, as it may be in a call into ONNX Runtime: post a `close` message. */
 export const startThread: StartThread = (spec) => {
   const data: ThreadData = { spec, guard: newGuard() }
-  // no inherited flags: a test runner's or a loader's are not meant for this thread
+  // no inherited flags: those of a test runner or a loader are not meant for this thread
   const worker = new Worker(new URL(entry, import.meta.url), { workerData: data, execArgv: [] })
   const beforeExit = () => waitForNative(data.guard, nativeMs)
   process.once("exit", beforeExit)

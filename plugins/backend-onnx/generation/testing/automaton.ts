@@ -2,13 +2,13 @@ import type { Constraints, Grammar } from "../../grammar/constraint.ts"
 import { GrammarFailed } from "../../sampling/token-mask.ts"
 import type { PacedConstraint } from "../constrained-decoding.ts"
 
-/** States are numbers, 0 is the first; a letter leads from state to state. */
+/** A finite automaton over letters: states are numbers, 0 is the initial state. */
 export interface Automaton {
   readonly moves: readonly (readonly [from: number, letter: string, to: number])[]
   readonly accepting: readonly number[]
 }
 
-/** Where a text leads; undefined where it leads nowhere. */
+/** The state after a text; undefined where no transition matches. */
 export const walk = ({ moves }: Automaton, text: string, from = 0): number | undefined => {
   let state: number | undefined = from
   for (const letter of text) state = moves.find(([at, by]) => at === state && by === letter)?.[2]
@@ -21,7 +21,7 @@ const accepts = (automaton: Automaton, state: number | undefined): boolean =>
 export const matches = (automaton: Automaton, text: string): boolean =>
   accepts(automaton, walk(automaton, text))
 
-/** The shortest way to acceptance, in tokens. */
+/** The shortest path to an accepting state, in tokens. */
 const shortest = (
   automaton: Automaton,
   tokens: readonly string[],
@@ -39,16 +39,16 @@ const shortest = (
   return undefined
 }
 
-/** What a constraint was asked for, over its life. */
+/** The calls that a constraint received. */
 export interface Watched {
   open: number
   opened: number
-  /** Used after its release. */
+  /** Calls after its release. */
   misused: number
   readonly accepted: number[]
 }
 
-/** Automata as constraints: a grammar's `lark` is one as JSON. Every broken rule of the contract throws. */
+/** Automata as constraints: a grammar's `lark` holds one as JSON. Throws where a caller breaks the contract of `Constraint`. */
 export class AutomatonConstraints implements Constraints {
   readonly watched: Watched = { open: 0, opened: 0, misused: 0, accepted: [] }
   private readonly tokens: readonly string[]
@@ -65,7 +65,7 @@ export class AutomatonConstraints implements Constraints {
     this.isReady = isReady
   }
 
-  /** `failsAfter`: so many tokens are accepted, then it is lost. */
+  /** `failsAfter`: fails after this many accepted tokens. */
   static grammar(automaton: Automaton, failsAfter?: number): Grammar {
     return { kind: "lark", lark: JSON.stringify({ automaton, failsAfter }) }
   }

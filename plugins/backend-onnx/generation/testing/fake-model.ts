@@ -9,12 +9,12 @@ import { GenerateJob } from "../generate-job.ts"
 import { PrefixCache } from "../prefix-cache.ts"
 
 export interface FakeModel {
-  /** What each token stands for; nothing for control tokens. */
+  /** The text of each token; empty for control tokens. */
   readonly tokens: readonly string[]
   readonly endTokens: readonly number[]
   readonly constraints: Constraints
   readonly speculation?: boolean
-  /** After the token at a place of its text. */
+  /** Returns the logits behind a token at position `at` of its sequence. */
   logits(token: number, at: number): ArrayLike<number>
 }
 

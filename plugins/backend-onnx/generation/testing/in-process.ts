@@ -4,7 +4,7 @@ import type { DecoderEvent, GenerateRequest } from "../decoder-jobs.ts"
 import type { DecoderJob } from "../decoder-runner.ts"
 import { openDecoderEngine } from "../open-decoder-engine.ts"
 
-/** What a request said and used. */
+/** The answer of a request and its usage. */
 export interface Said {
   readonly text: string
   readonly tokens: number
@@ -40,7 +40,7 @@ const said = (events: readonly DecoderEvent[], end: string | undefined): Said =>
   }
 }
 
-/** A chat engine in this thread, for tests that look inside. */
+/** A chat engine in the test's own thread, for tests that look inside. */
 export const openInProcess = async (
   spec: Pick<EngineSpec, "path" | "graphs"> & Partial<EngineSpec>,
 ) => {

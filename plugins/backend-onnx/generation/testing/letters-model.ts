@@ -2,7 +2,7 @@ import { seededRandom } from "../../sampling/random.ts"
 import { type Automaton, AutomatonConstraints } from "./automaton.ts"
 import { openFakeModel } from "./fake-model.ts"
 
-// two end tokens, a control token, all letters, and longer tokens that cross every border
+// two end tokens, a control token, all letters, and longer tokens that cross every boundary
 export const [endOfTurn, endOfText] = [0, 1]
 export const letters = ["a", "b", "c", "<", ">", '"']
 const tokens = [
@@ -25,7 +25,7 @@ export const endTokens = [endOfTurn, endOfText]
 // the table of logits is longer than the vocabulary
 export const vocabulary = 70
 
-/** A model that likes its tokens by chance, some of them more. */
+/** A model with random logits, raised for some tokens. */
 export const openLetters = (
   more: {
     readonly speculation?: boolean

@@ -23,7 +23,7 @@ interface Request {
   readonly onStep?: () => void
 }
 
-/** A scheduler over a fake model: a step reads for one job and writes for all others, and takes 10 ms of a time of its own. */
+/** A scheduler over a fake model: a step prefills one job and decodes all others, and takes 10 ms of simulated time. */
 export const schedulerFixture = (options: Partial<SchedulerOptions> = {}) => {
   const log: string[] = []
   const started = new Map<number, Request>()
