@@ -2,15 +2,15 @@ import { MultiBar, type Options, Presets, type SingleBar } from "cli-progress"
 import { type Clock, type ModelId, systemClock, timeLeft } from "../core/index.ts"
 import type { PullProgress } from "./services/model-files/pull.ts"
 
-/** Shows pulls of several models at once: as bars on a terminal, else as plain lines. */
+/** Shows the pulls of several models at once: as bars on a terminal, otherwise as lines. */
 export interface PullProgressView {
   /** The listener for `ModelFiles.pull`. */
   report(progress: PullProgress): void
-  /** This model's pull is over, well or badly. Needed where the size was never known. */
+  /** Ends a model's pull, whether it succeeded or not. Needed when the size was never known. */
   done(model: ModelId): void
-  /** Writes whole lines to the same stream without tearing the bars: a destination for the log. */
+  /** Writes whole lines to the same stream without breaking the bars: a destination for the log. */
   write(text: string): void
-  /** Leaves the terminal as it was; a later report begins anew. */
+  /** Restores the terminal; a later report starts again. */
   stop(): void
 }
 
@@ -20,7 +20,7 @@ const plainPauseMs = 10_000
 /** One model's pull from one source. */
 interface Pull {
   progress: PullProgress
-  /** Of the last seconds, oldest first. */
+  /** The last five seconds, oldest first. */
   readonly samples: { readonly atMs: number; readonly bytes: number }[]
 }
 
@@ -29,7 +29,7 @@ const keepSample = ({ samples }: Pull, atMs: number, bytes: number): void => {
   while (samples.length > 2 && atMs - (samples[0]?.atMs ?? atMs) > rateWindowMs) samples.shift()
 }
 
-/** Bytes per second; undefined until something can be said. */
+/** Bytes per second; undefined until there are enough samples. */
 const rateOf = ({ samples }: Pull): number | undefined => {
   const first = samples[0]
   const last = samples.at(-1)
@@ -43,7 +43,7 @@ const units = [
   { unit: "kB", bytes: 1e3 },
 ] as const
 
-/** "42.1 / 98.2 MB", "42.1 MB", "512 B": in the unit of the last one. */
+/** "42.1 / 98.2 MB", "42.1 MB", "512 B": in the unit of the last number. */
 const amount = (...bytes: readonly number[]): string => {
   const largest = bytes.at(-1) ?? 0
   const scale = units.find((unit) => largest >= unit.bytes)
@@ -56,7 +56,7 @@ const percentOf = ({ doneBytes, totalBytes }: PullProgress): number =>
   totalBytes ? Math.min(100, Math.floor((doneBytes / totalBytes) * 100)) : 0
 const isWhole = ({ doneBytes, totalBytes }: PullProgress): boolean => doneBytes === totalBytes
 
-/** "svc-lyt  42.1 / 98.2 MB  43 %  11.3 MB/s  5 s left", as far as it is known. */
+/** "svc-lyt  42.1 / 98.2 MB  43 %  11.3 MB/s  5 s left", as far as they are known. */
 const lineOf = (pull: Pull, bar = ""): string => {
   const { model, doneBytes, totalBytes } = pull.progress
   const rate = rateOf(pull)
@@ -71,7 +71,7 @@ const lineOf = (pull: Pull, bar = ""): string => {
   ].join("  ")
 }
 
-/** What a view does with the start, each step and the end of a pull. */
+/** Draws the start, the steps and the end of a pull. */
 interface Painter {
   start(pull: Pull): void
   step(pull: Pull): void
@@ -80,23 +80,23 @@ interface Painter {
   stop(): void
 }
 
-/** At the start, at every 10 % (every 10 s where the size is unknown) and at the end. */
+/** Prints a line at the start, at every 10 % (every 10 s where the size is unknown) and at the end. */
 const makeLines = (out: NodeJS.WriteStream, clock: Pick<Clock, "nowMs">): Painter => {
-  const told = new Map<ModelId, { tenth: number; atMs: number }>()
+  const printed = new Map<ModelId, { tenth: number; atMs: number }>()
   const tenthOf = ({ progress }: Pull) => Math.floor(percentOf(progress) / 10)
-  const tell = (pull: Pull, text = lineOf(pull)) => {
-    told.set(pull.progress.model, { tenth: tenthOf(pull), atMs: clock.nowMs() })
+  const print = (pull: Pull, text = lineOf(pull)) => {
+    printed.set(pull.progress.model, { tenth: tenthOf(pull), atMs: clock.nowMs() })
     out.write(`${text}\n`)
   }
   return {
-    start: (pull) => tell(pull, `${lineOf(pull)}  from ${pull.progress.source}`),
+    start: (pull) => print(pull, `${lineOf(pull)}  from ${pull.progress.source}`),
     step: (pull) => {
-      const last = told.get(pull.progress.model)
+      const last = printed.get(pull.progress.model)
       const known = pull.progress.totalBytes !== undefined
       if (!last || (known ? tenthOf(pull) > last.tenth : clock.nowMs() - last.atMs >= plainPauseMs))
-        tell(pull)
+        print(pull)
     },
-    end: (pull) => tell(pull),
+    end: (pull) => print(pull),
     write: (text) => out.write(text),
     stop: () => {},
   }
@@ -107,11 +107,11 @@ const barWidth = 24
 const barOptions = (out: NodeJS.WriteStream): Options => ({
   stream: out,
   fps: 10,
-  // a log line may have torn it
+  // a log line may have broken the bar
   forceRedraw: true,
-  // off, it would cut the log lines between the bars too
+  // false would also cut the log lines between the bars
   linewrap: true,
-  // signals are the server's own affair
+  // the server handles signals itself
   gracefulExit: false,
   format: (options, params, pull: Pull) => {
     const filled = Math.round(
@@ -144,7 +144,7 @@ const makeBars = (out: NodeJS.WriteStream): Painter => {
     start: draw,
     step: draw,
     end: draw,
-    // erased to the right, because what stood there was a bar
+    // erases the rest of the bar that was there
     write: (text) => {
       if (!multi) return void out.write(text)
       multi.log(text.replaceAll("\n", "\u001b[K\n"))

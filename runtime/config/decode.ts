@@ -1,11 +1,10 @@
 import { Result, Schema, SchemaIssue } from "effect"
 import { retype } from "./interpolate.ts"
-import { nearest, type Problem } from "./problems.ts"
+import { type ConfigPath, nearest, type Problem } from "./problems.ts"
 
-type Path = readonly (string | number)[]
 const formatIssues = SchemaIssue.makeFormatterStandardSchemaV1()
 
-const plainPath = (path: readonly unknown[] = []): Path =>
+const plainPath = (path: readonly unknown[] = []): ConfigPath =>
   path.map(
     (segment) =>
       (typeof segment === "object" && segment !== null && "key" in segment
@@ -13,7 +12,7 @@ const plainPath = (path: readonly unknown[] = []): Path =>
         : segment) as string | number,
   )
 
-const getIn = (value: unknown, path: Path): unknown =>
+const getIn = (value: unknown, path: ConfigPath): unknown =>
   path.reduce<unknown>(
     (at, key) =>
       typeof at === "object" && at !== null
@@ -22,7 +21,7 @@ const getIn = (value: unknown, path: Path): unknown =>
     value,
   )
 
-const setIn = (value: unknown, path: Path, next: unknown): unknown => {
+const setIn = (value: unknown, path: ConfigPath, next: unknown): unknown => {
   const [key, ...rest] = path
   if (key === undefined) return next
   if (Array.isArray(value))
@@ -34,7 +33,7 @@ const setIn = (value: unknown, path: Path, next: unknown): unknown => {
 }
 
 /** The keys that the schema knows at `path`. */
-const knownKeys = (schema: Schema.Top, path: Path): readonly string[] => {
+const knownKeys = (schema: Schema.Top, path: ConfigPath): readonly string[] => {
   type JsonSchema = {
     properties?: Record<string, JsonSchema>
     items?: JsonSchema
@@ -59,7 +58,12 @@ const knownKeys = (schema: Schema.Top, path: Path): readonly string[] => {
   }
 }
 
-const toProblem = (schema: Schema.Top, base: Path, message: string, path: Path): Problem => {
+const toProblem = (
+  schema: Schema.Top,
+  base: ConfigPath,
+  message: string,
+  path: ConfigPath,
+): Problem => {
   const at = [...base, ...path]
   if (message.includes("no excess property")) {
     const known = knownKeys(schema, path.slice(0, -1))
@@ -82,13 +86,13 @@ const toProblem = (schema: Schema.Top, base: Path, message: string, path: Path):
 }
 
 /**
- * Decodes a part of the config file. A value that came from the environment is text; where the schema wants a number or a boolean it is read as one.
- * `base` is the part's own path in the file.
+ * Decodes a part of the config file. A value from the environment is text; where the schema expects a number or a boolean, it is
+ * converted. `base` is the part's own path in the file.
  */
 export const decodePart = <A>(
   schema: Schema.Codec<A, unknown>,
   input: unknown,
-  base: Path,
+  base: ConfigPath,
   fromEnvironment: ReadonlySet<string>,
 ): Result.Result<A, readonly Problem[]> => {
   const decode = Schema.decodeUnknownResult(schema)
@@ -110,7 +114,7 @@ export const decodePart = <A>(
     return Result.fail(
       issues.map(({ message, path }) => {
         const problem = toProblem(schema, base, message, path)
-        // the line of the file that is named shows a variable, not the value that is wrong
+        // the reported line shows the variable, not its value
         return fromEnvironment.has(JSON.stringify(problem.path))
           ? { ...problem, fix: `${problem.fix} The environment variable in this line sets it.` }
           : problem

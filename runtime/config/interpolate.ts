@@ -1,11 +1,12 @@
-type Path = readonly (string | number)[]
+import type { ConfigPath } from "./problems.ts"
+
 export type Environment = Readonly<Record<string, string | undefined>>
 
 export interface Interpolated {
   readonly value: unknown
-  /** Paths whose value came from the environment (or a default in `${}`), as JSON text. */
+  /** Paths (as JSON text) whose value came from the environment or from a default in `${}`. */
   readonly fromEnvironment: ReadonlySet<string>
-  readonly missing: readonly { readonly path: Path; readonly name: string }[]
+  readonly missing: readonly { readonly path: ConfigPath; readonly name: string }[]
 }
 
 const reference = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-((?:[^{}]|\{[^{}]*\})*))?\}/g
@@ -13,8 +14,8 @@ const reference = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-((?:[^{}]|\{[^{}]*\})
 /** Replaces `${NAME}` and `${NAME:-default}` in all strings (an empty variable counts as unset, as in a shell); `$${` is a plain `${`. */
 export const interpolate = (input: unknown, env: Environment): Interpolated => {
   const fromEnvironment = new Set<string>()
-  const missing: { path: Path; name: string }[] = []
-  const text = (value: string, path: Path): string =>
+  const missing: { path: ConfigPath; name: string }[] = []
+  const text = (value: string, path: ConfigPath): string =>
     value.replace(reference, (whole, name: string | undefined, fallback: string | undefined) => {
       if (name === undefined) return "${"
       fromEnvironment.add(JSON.stringify(path))
@@ -24,7 +25,7 @@ export const interpolate = (input: unknown, env: Environment): Interpolated => {
       missing.push({ path, name })
       return whole
     })
-  const walk = (value: unknown, path: Path): unknown => {
+  const walk = (value: unknown, path: ConfigPath): unknown => {
     if (typeof value === "string") return text(value, path)
     if (Array.isArray(value)) return value.map((item, index) => walk(item, [...path, index]))
     if (typeof value === "object" && value !== null)

@@ -4,7 +4,7 @@ import { DeploymentConfig } from "./schema.ts"
 
 type Node = Record<string, unknown>
 
-/** Editors see the file before `${ENV}` is filled in, so a reference is fine wherever a number or a boolean is. */
+/** Editors see the file before `${ENV}` is replaced, so a reference is allowed wherever a number or a boolean is. */
 const allowReferences = (node: unknown): unknown => {
   if (Array.isArray(node)) return node.map(allowReferences)
   if (typeof node !== "object" || node === null) return node
@@ -22,7 +22,7 @@ const allowReferences = (node: unknown): unknown => {
     : copy
 }
 
-/** The schema of config files, with the settings of all built-in plugins, for editors (draft 2020-12). */
+/** The JSON schema (draft 2020-12) of config files for editors, with the settings of all built-in plugins. */
 export const configJsonSchema = async (): Promise<Node> => {
   const plugins: Record<string, unknown> = {}
   const definitions: Node = {}

@@ -14,7 +14,7 @@ export interface LoadedConfig {
   /** Absolute. */
   readonly file: string
   readonly fromEnvironment: ReadonlySet<string>
-  /** A ConfigError that shows where in the file each problem stands. */
+  /** Makes a ConfigError with the line and column of each problem. */
   refuse(problems: readonly Problem[]): ConfigError
 }
 
@@ -81,7 +81,7 @@ const duplicateModels = (deployment: DeploymentConfig): readonly Problem[] =>
       : [],
   )
 
-/** Reads, fills in `${ENV}` and checks the shape. Throws a ConfigError with all that is wrong. Plugin settings are checked later, by their plugins. */
+/** Reads the file, replaces `${ENV}` and decodes it. Throws a ConfigError with all problems. Plugin settings are decoded later. */
 export const loadConfig = (path: string, env: Environment): LoadedConfig => {
   const file = resolve(path)
   const where = parse(file)

@@ -1,11 +1,12 @@
 import type { Document, LineCounter } from "yaml"
 import { isNode } from "yaml"
 
-type Path = readonly (string | number)[]
+/** Keys and indexes from the root of the config file. */
+export type ConfigPath = readonly (string | number)[]
 
-/** One thing that is wrong with a deployment: where, what, and how to fix it. */
+/** A problem of a deployment: where, what, and how to fix it. */
 export interface Problem {
-  readonly path: Path
+  readonly path: ConfigPath
   readonly message: string
   readonly fix: string
 }
@@ -19,22 +20,22 @@ export class ConfigError extends Error {
   }
 }
 
-/** `models[0].task`; keys that are no plain words are quoted. */
-export const configPath = (path: Path): string =>
+/** Formats a path as `models[0].task`; keys that are no plain words are quoted. */
+export const configPath = (path: ConfigPath): string =>
   path.reduce<string>((text, key) => {
     if (typeof key === "number") return `${text}[${key}]`
     const plain = /^[\w@/.-]+$/.test(key) ? key : JSON.stringify(key)
     return text ? `${text}.${plain}` : plain
   }, "")
 
-/** Knows where each path of the file stands. */
+/** The parsed file, to find the line and column of a path. */
 export interface Locator {
   readonly file: string
   readonly document: Document
   readonly lines: LineCounter
 }
 
-const positionOf = ({ document, lines }: Locator, path: Path): string => {
+const positionOf = ({ document, lines }: Locator, path: ConfigPath): string => {
   for (let length = path.length; length > 0; length--) {
     const node = document.getIn(path.slice(0, length), true)
     if (isNode(node) && node.range) {
@@ -48,7 +49,7 @@ const positionOf = ({ document, lines }: Locator, path: Path): string => {
 export const formatProblem = (where: Locator, { path, message, fix }: Problem): string =>
   `${where.file}${positionOf(where, path)}${path.length ? ` ${configPath(path)}` : ""}: ${message}\n    Fix: ${fix}`
 
-/** The known word nearest to `word`, if it is near enough to be a slip (Levenshtein distance, at most two letters or a third of the word). */
+/** Returns the known word nearest to `word` if it could be a typo (Levenshtein distance of at most two or a third of its length). */
 export const nearest = (word: string, known: readonly string[]): string | undefined => {
   const distance = (a: string, b: string): number => {
     let row = Array.from({ length: b.length + 1 }, (_, i) => i)

@@ -86,7 +86,7 @@ export const ServerConfig = Schema.Struct({
     15_000,
     "Interval of the comments on an event stream that keep proxies from closing a quiet one.",
   ),
-  // below the lease of an Idempotency-Key (15 min): a call that still runs must hold its key
+  // at most below the lease of an Idempotency-Key (15 min): a running call must hold its key
   callTimeoutMs: withDefault(
     Schema.Int.check(Schema.isBetween({ minimum: 1000, maximum: 600_000 })),
     300_000,

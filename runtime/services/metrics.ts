@@ -7,7 +7,7 @@ export interface ExposedMetrics extends Metrics {
   readonly contentType: string
 }
 
-/** Has a registry of its own, with the process's memory, CPU and event-loop lag in it. Asking twice for one name gives the same metric. */
+/** Makes a registry with the process's memory, CPU and event-loop lag. The same name returns the same metric. */
 export const makeMetrics = (): ExposedMetrics => {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })

@@ -2,7 +2,7 @@ import type { Fields } from "../../core/services/log.ts"
 
 const secretName =
   /^(authorization|proxy-authorization|cookie|set-cookie|x-api-key|api_?key|password|passwd|secret|client_?secret|credentials?|private_?key|bearer|jwt|access_?token|refresh_?token|session_?token)$/i
-/** Secrets inside of longer texts: bearer tokens, API keys, the password of a connection URL. */
+/** Finds secrets inside longer texts: bearer tokens, API keys, the password of a connection URL. */
 const secretText =
   /(\bbearer\s+)[^\s"',;]+|\b((?:svc_(?:live|test)|whsec)_)[A-Za-z0-9]+|(\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]*:)[^\s/@]+(?=@)/gi
 const mark = "[redacted]"
@@ -26,7 +26,7 @@ const clean = (value: unknown, depth: number): unknown => {
   )
 }
 
-/** The last guard before a line is written: fields named like secrets and texts that look like one are masked. Deep values are cut. */
+/** Masks fields with the names of secrets and texts that look like one, as the last guard before a line is written. Cuts deep values. */
 export const redact = (fields: Fields): Fields => clean(fields, maxDepth) as Fields
 
 export const redactText = (message: string): string => text(message)

@@ -39,7 +39,7 @@ export const makeSecrets = (master: string): Secrets => {
   }
 }
 
-/** What was given, or the content of `<dataDir>/secret.key`, which the first start makes (mode 0600, all or nothing). */
+/** Returns the given secret, or the content of `<dataDir>/secret.key`, which the first start creates (mode 0600, atomically). */
 export const masterSecret = (given: string, dataDir: string): string => {
   if (given !== "") return given
   const file = join(dataDir, "secret.key")
@@ -50,7 +50,7 @@ export const masterSecret = (given: string, dataDir: string): string => {
     try {
       linkSync(draft, file)
     } catch (cause) {
-      // another process of this deployment was first: its key is the key
+      // another process of this deployment was first: its key counts
       if ((cause as NodeJS.ErrnoException).code !== "EEXIST") throw cause
     } finally {
       rmSync(draft, { force: true })
@@ -59,7 +59,7 @@ export const masterSecret = (given: string, dataDir: string): string => {
   return readFileSync(file, "utf8").trim()
 }
 
-/** Reads, or makes, the master secret when something is first encrypted or decrypted: `rakit check` opens nothing. */
+/** Reads or creates the master secret at the first use, as `rakit check` must not write. */
 export const lazySecrets = (given: string, dataDir: string): Secrets => {
   let made: Secrets | undefined
   const secrets = () => {

@@ -1,6 +1,6 @@
 import { register } from "tsx/esm/api"
 
-// once for a thread
+// once per thread
 let isRegistered = false
 
 interface Task {
@@ -8,7 +8,7 @@ interface Task {
   readonly input: unknown
 }
 
-/** A task of a plugin in TypeScript, run by the compiled server, whose threads have no loader. Without a namespace, as in load-plugins.ts. */
+/** Runs a plugin's TypeScript task under the compiled server, whose threads have no loader. Without a namespace, as in load-plugins.ts. */
 export default async ({ module, input }: Task): Promise<unknown> => {
   if (!isRegistered) register()
   isRegistered = true

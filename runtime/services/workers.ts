@@ -6,15 +6,15 @@ import { PortError } from "../../core/errors.ts"
 import type { Workers } from "../../core/services/workers.ts"
 
 export interface WorkersOptions {
-  /** Threads at most; each is started when it is first needed and then kept, with what its modules hold in memory. */
+  /** Maximum number of threads. Each is started when it is first needed, and then kept with the state of its modules. */
   readonly threads: number
-  /** Tasks that may wait; one more fails with a `PortError` that is `busy`. */
+  /** Maximum number of waiting tasks; one more fails with a `PortError` that is `busy`. */
   readonly maxQueue?: number
-  /** How long a task whose caller left may go on before its thread is ended. */
+  /** How long a task whose caller was interrupted may go on before its thread is terminated. */
   readonly abandonedMs?: number
 }
 
-/** Sources need a loader in the thread; compiled modules don't. */
+/** Only TypeScript sources need a loader in the thread. */
 const loaderArguments = (): string[] =>
   isTypeScript(import.meta.url)
     ? ["--import", pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href]
@@ -22,7 +22,7 @@ const loaderArguments = (): string[] =>
 
 const isTypeScript = (path: string) => /\.m?ts$/.test(path)
 
-/** Where sources run, the threads have the loader; compiled threads get it when a plugin's own source comes. */
+/** Under the compiled server, a plugin's TypeScript module is run by typescript-job.ts, which registers the loader. */
 const taskOf = (
   module: URL,
   input: unknown,
@@ -42,8 +42,8 @@ const failure = (cause: unknown) =>
   })
 
 /**
- * The pool of threads. A task waits for a thread here, not in piscina, because aborting a task that runs kills its thread and with it the warm
- * tokenizers: a caller that leaves gives up on the answer at once, and only a task that overstays `abandonedMs` is ended by force.
+ * The pool of threads. Tasks wait here for a thread, not in piscina, where aborting a running task kills its thread and with it
+ * the loaded tokenizers. An interrupted caller returns at once; its task is terminated only after `abandonedMs`.
  */
 export const makeWorkers = ({
   threads,
@@ -81,7 +81,7 @@ export const makeWorkers = ({
         timer = setTimeout(() => abort.abort(), abandonedMs).unref()
       })
       return {
-        answer: Effect.flatMap(
+        result: Effect.flatMap(
           Effect.promise(() => ended),
           (exit) => exit,
         ),
@@ -109,8 +109,8 @@ export const makeWorkers = ({
       Effect.uninterruptibleMask((restore) =>
         restore(takeSlot).pipe(
           Effect.andThen(Effect.sync(() => launch(module, input))),
-          Effect.flatMap(({ answer, abandon }) =>
-            restore(answer).pipe(Effect.onInterrupt(() => abandon)),
+          Effect.flatMap(({ result, abandon }) =>
+            restore(result).pipe(Effect.onInterrupt(() => abandon)),
           ),
         ),
       )

@@ -17,7 +17,7 @@ const refuse = (message: string) =>
   )
 
 /** The messages for a missing and for a malformed header. */
-const wanted = (access: Endpoint["access"]): readonly [missing: string, broken: string] =>
+const messagesFor = (access: Endpoint["access"]): readonly [missing: string, broken: string] =>
   access === "key"
     ? [
         "There is no API key in the request: send it as 'Authorization: Bearer <key>'.",
@@ -39,7 +39,7 @@ export const authenticate = (
 ): Effect.Effect<Caller | undefined, ApiError | PortError> =>
   Effect.suspend((): Effect.Effect<Caller | undefined, ApiError | PortError> => {
     if (endpoint.access === "public") return Effect.succeed(undefined)
-    const [missing, broken] = wanted(endpoint.access)
+    const [missing, broken] = messagesFor(endpoint.access)
     if (authorization === undefined) return refuse(missing)
     const token = bearer.exec(authorization)?.[1]
     if (token === undefined) return refuse(broken)

@@ -7,8 +7,8 @@ import {
   type OutboundReply,
   type OutboundRequest,
 } from "../../../core/services/outbound.ts"
-import { allowedEnds, closed, endOf, refusalOf } from "./refusal.ts"
-import { ClosedAddress, guardedLookup, makeResolveName, type ResolveName } from "./resolve-name.ts"
+import { allowedHostPorts, hostPortOf, notPublic, refusalOf } from "./refusal.ts"
+import { guardedLookup, makeResolveName, PrivateAddress, type ResolveName } from "./resolve-name.ts"
 
 const readUpTo = async (
   body: AsyncIterable<Uint8Array>,
@@ -33,21 +33,21 @@ const plainHeaders = (headers: Record<string, string | string[] | undefined>) =>
     ]),
   )
 
-const tooLate = new OutboundFailed({ message: "There was no answer in time." })
+const timedOut = new OutboundFailed({ message: "There was no answer in time." })
 
 const failureOf = (cause: unknown): OutboundRefused | OutboundFailed => {
-  if (cause instanceof ClosedAddress) return new OutboundRefused({ message: closed })
+  if (cause instanceof PrivateAddress) return new OutboundRefused({ message: notPublic })
   const { code, name } = cause as NodeJS.ErrnoException
-  if (code === "UND_ERR_CONNECT_TIMEOUT" || code === "ETIMEOUT") return tooLate
+  if (code === "UND_ERR_CONNECT_TIMEOUT" || code === "ETIMEOUT") return timedOut
   return new OutboundFailed({ message: `The connection failed (${code ?? name ?? "unknown"}).` })
 }
 
-/** `allowHosts`: exact `host:port`s that may be private, and be called over http as well; for tests and people who host both ends. */
+/** `allowHosts`: exact `host:port`s that may be private and be called over http, for tests and private receivers. */
 export const makeOutbound = (
   allowHosts: readonly string[],
   resolve: ResolveName = makeResolveName(),
 ): Outbound => {
-  const allowed = allowedEnds(allowHosts)
+  const allowed = allowedHostPorts(allowHosts)
   const guarded = new Agent({ connect: { lookup: guardedLookup(resolve) }, maxHeaderSize: 16_384 })
   const open = new Agent({ maxHeaderSize: 16_384 })
 
@@ -55,8 +55,8 @@ export const makeOutbound = (
     { method, url, headers, body, maxBytes }: OutboundRequest,
     signal: AbortSignal,
   ): Promise<OutboundReply> => {
-    const dispatcher = allowed.has(endOf(new URL(url))) ? open : guarded
-    // `reset`: no connection is kept, as the next request must look the name up again
+    const dispatcher = allowed.has(hostPortOf(new URL(url))) ? open : guarded
+    // `reset`: connections are not reused, as each request must resolve the name again
     const reply = await send(url, {
       method,
       headers: headers ?? {},
@@ -78,12 +78,15 @@ export const makeOutbound = (
       Effect.suspend((): Effect.Effect<OutboundReply, OutboundRefused | OutboundFailed> => {
         const refusal = refusalOf(request.url, allowed)
         if (refusal !== undefined) return Effect.fail(new OutboundRefused({ message: refusal }))
-        // not `AbortSignal.timeout` within `AbortSignal.any`: that one is forgotten when garbage is collected, and the call then has no end
+        // not `AbortSignal.timeout` within `AbortSignal.any`: it can be garbage collected, and the call would never end
         return Effect.tryPromise({
-          try: (left) => fetchOnce(request, left),
+          try: (signal) => fetchOnce(request, signal),
           catch: failureOf,
         }).pipe(
-          Effect.timeoutOrElse({ duration: request.timeoutMs, orElse: () => Effect.fail(tooLate) }),
+          Effect.timeoutOrElse({
+            duration: request.timeoutMs,
+            orElse: () => Effect.fail(timedOut),
+          }),
         )
       }),
   }

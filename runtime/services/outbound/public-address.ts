@@ -2,7 +2,7 @@ import ipaddr from "ipaddr.js"
 
 type Bytes = readonly number[]
 
-/** The IPv4 address inside of an IPv6 one, where a translator would take it out: NAT64 (RFC 6052, the well-known prefix 64:ff9b::/96). */
+/** The IPv4 address that a translator would take out of an IPv6 one: NAT64 (RFC 6052, the well-known prefix 64:ff9b::/96). */
 const translated = (bytes: Bytes): ipaddr.IPv4 | undefined => {
   const prefix = [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0]
   return prefix.every((byte, index) => bytes[index] === byte)
@@ -10,10 +10,10 @@ const translated = (bytes: Bytes): ipaddr.IPv4 | undefined => {
     : undefined
 }
 
-/** All of IPv6 that is given to anybody's public use. */
+/** The range of IPv6 that is assigned for public use. */
 const globalUnicast = ipaddr.IPv6.parseCIDR("2000::/3")
 
-/** `unicast` to ipaddr.js, but no place of the public internet: protocol assignments, test networks (RFC 6890, 9637), and what a cloud's machines reach their own host by. */
+/** `unicast` for ipaddr.js, but not public: protocol assignments, test networks (RFC 6890, 9637), and a cloud's host address. */
 const special = [
   "192.0.0.0/24",
   "192.0.2.0/24",
@@ -33,7 +33,7 @@ const isSpecial = (address: ipaddr.IPv4 | ipaddr.IPv6): boolean =>
       network.kind() === address.kind() && address.match(network as ipaddr.IPv4, bits),
   )
 
-/** An address of the public internet, also when it is written as IPv6. Loopback, private, link-local (cloud metadata), CGNAT, multicast, reserved and tunnelled ones are not. */
+/** True for an address of the public internet, also in IPv6 notation. Loopback, private, link-local (cloud metadata), CGNAT, multicast, reserved and tunnelled ones are not. */
 export const isPublicAddress = (text: string): boolean => {
   if (!ipaddr.isValid(text)) return false
   const given = ipaddr.process(text)

@@ -1,7 +1,12 @@
 import { describe, expect, it } from "vitest"
-import { allowedEnds, refusalOf } from "./refusal.ts"
+import { allowedHostPorts, refusalOf } from "./refusal.ts"
 
-const allowed = allowedEnds(["127.0.0.1:9000", "Hooks:9001", "[0:0:0:0:0:0:0:1]:9002", "[::1]:80"])
+const allowed = allowedHostPorts([
+  "127.0.0.1:9000",
+  "Hooks:9001",
+  "[0:0:0:0:0:0:0:1]:9002",
+  "[::1]:80",
+])
 
 describe("a URL that is refused without asking the network", () => {
   it.each([

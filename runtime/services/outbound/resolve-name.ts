@@ -1,7 +1,7 @@
 import { Resolver } from "node:dns/promises"
 import type { LookupFunction } from "node:net"
 import { isPublicAddress } from "./public-address.ts"
-import { closed } from "./refusal.ts"
+import { notPublic } from "./refusal.ts"
 
 export interface Address {
   readonly address: string
@@ -9,17 +9,18 @@ export interface Address {
 }
 export type ResolveName = (name: string) => Promise<readonly Address[]>
 
-/** Of each name server. A look-up may outlive the call, whose own limit ends it. */
-const patience = { timeout: 2_000, tries: 2 }
+/** Timeout (ms) and tries for each name server. A lookup may outlive the call, which has its own timeout. */
+const resolverOptions = { timeout: 2_000, tries: 2 }
 
 /**
- * Asks the name servers itself. `dns.lookup` would have one of the process's few threads wait for the answer: a handful of names that nobody answers for, and all others stand in line behind them.
- * A resolver of its own each time: the machine's name servers may have changed. `servers`: others than the machine's.
+ * Queries the name servers itself. `dns.lookup` blocks one of libuv's few threads for each lookup: a handful of names whose
+ * servers don't respond would hold up all others. A new resolver each time, as the machine's name servers may change.
+ * `servers`: replaces the machine's.
  */
 export const makeResolveName =
   (servers?: readonly string[]): ResolveName =>
   async (name) => {
-    const resolver = new Resolver(patience)
+    const resolver = new Resolver(resolverOptions)
     if (servers) resolver.setServers(servers)
     const [four, six] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
     if (four.status === "rejected" && six.status === "rejected") throw four.reason
@@ -28,16 +29,16 @@ export const makeResolveName =
     return [...found(four, 4), ...found(six, 6)]
   }
 
-export class ClosedAddress extends Error {}
+export class PrivateAddress extends Error {}
 
-/** For `net.connect`: every address of the name must be public, and only these are connected to. What a second look-up would say does not matter. */
+/** A lookup for `net.connect` that fails unless every address of the name is public. No second lookup happens (DNS rebinding). */
 export const guardedLookup =
   (resolve: ResolveName): LookupFunction =>
   (name, options, callback) => {
     const check = (found: readonly Address[]) => {
       const [first] = found
       if (!first || !found.every(({ address }) => isPublicAddress(address)))
-        return callback(new ClosedAddress(closed), "")
+        return callback(new PrivateAddress(notPublic), "")
       if (options.all) return callback(null, [...found])
       callback(null, first.address, first.family)
     }
