@@ -2,7 +2,7 @@ import fc from "fast-check"
 import { expect, it } from "vitest"
 import { backoffMs } from "./backoff.ts"
 
-it("waits longer each time, 6 minutes 15 at most, whatever the dice say", () =>
+it("waits longer each time, 6 minutes 15 at most, whatever the jitter", () =>
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 2_000 }),

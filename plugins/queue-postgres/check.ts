@@ -10,11 +10,11 @@ import {
 } from "../../core/index.ts"
 import type { QueueTables } from "./tables.ts"
 
-/** Living workers notice a lost lease within seconds, and due work sooner. */
+/** Live workers notice a lost lease within seconds, and due jobs sooner. */
 const overdueMs = 3_600_000
 const maxErrorShown = 200
 
-export interface QueueCheckParts {
+export interface QueueCheckDeps {
   readonly database: Database
   readonly clock: Clock
   /** The names of this deployment's handlers. */
@@ -28,8 +28,8 @@ interface Row {
   readonly key: string | null
 }
 
-/** Each statement does nothing when the row has gone on. */
-const makeRows = ({ database, clock }: QueueCheckParts) => {
+/** Each write does nothing when the row has changed meanwhile. */
+const makeRows = ({ database, clock }: QueueCheckDeps) => {
   const run = <R>(query: RawBuilder<R>): Effect.Effect<readonly R[], PortError> =>
     Effect.map(
       database.run(() => query.execute(database.queries<QueueTables>())),
@@ -42,24 +42,24 @@ const makeRows = ({ database, clock }: QueueCheckParts) => {
       run(sql<{ rows: bigint }>`SELECT count(*) AS rows FROM ${sql.table(table)}`),
       ([row]) => Number(row?.rows ?? 0),
     )
-  const beyond = (after: Row | undefined) => sql`id > ${after?.id ?? "0"}::bigint`
+  const idAfter = (after: Row | undefined) => sql`id > ${after?.id ?? "0"}::bigint`
   return {
     count: Effect.all([count("queue_dead_letter"), count("queue_payload")]),
     dead: (after: Row | undefined, limit: number) =>
       run(
         sql<
           Row & { attempts: number; error: string }
-        >`SELECT id::text, job, key, attempts, error FROM queue_dead_letter WHERE ${beyond(after)} ORDER BY queue_dead_letter.id LIMIT ${limit}`,
+        >`SELECT id::text, job, key, attempts, error FROM queue_dead_letter WHERE ${idAfter(after)} ORDER BY queue_dead_letter.id LIMIT ${limit}`,
       ),
     lost: (after: Row | undefined, limit: number) =>
       run(
-        sql<Row>`SELECT id::text, job, key FROM queue_payload WHERE lease IS NOT NULL AND due_at <= ${overdue()} AND ${beyond(after)} ORDER BY queue_payload.id LIMIT ${limit}`,
+        sql<Row>`SELECT id::text, job, key FROM queue_payload WHERE lease IS NOT NULL AND due_at <= ${overdue()} AND ${idAfter(after)} ORDER BY queue_payload.id LIMIT ${limit}`,
       ),
     unknown: (handlers: readonly string[]) => (after: Row | undefined, limit: number) =>
       run(
-        sql<Row>`SELECT id::text, job, key FROM queue_payload WHERE lease IS NULL AND due_at <= ${overdue()} AND NOT job = ANY(${handlers}::text[]) AND ${beyond(after)} ORDER BY queue_payload.id LIMIT ${limit}`,
+        sql<Row>`SELECT id::text, job, key FROM queue_payload WHERE lease IS NULL AND due_at <= ${overdue()} AND NOT job = ANY(${handlers}::text[]) AND ${idAfter(after)} ORDER BY queue_payload.id LIMIT ${limit}`,
       ),
-    /** With the priority of work that has all the time there is. */
+    /** Queues the dead letter again, with the default priority. */
     revive: ({ id }: Row) =>
       Effect.asVoid(
         run(sql`
@@ -76,20 +76,20 @@ const makeRows = ({ database, clock }: QueueCheckParts) => {
   }
 }
 
-/** The first line, as the rest is a stack. */
+/** Returns the first line; the rest is a stack trace. */
 const shown = (error: string): string => (error.split("\n")[0] ?? "").slice(0, maxErrorShown)
 
-/** By its key a sender knows its own. */
+/** Names the key, too: a sender recognizes its jobs by it. */
 const subjectOf = ({ id, job, key }: Row): string =>
   `payload ${id} of ${job}${key === null ? "" : `, key ${key}`}`
 
-export const queueCheck = (parts: QueueCheckParts): ConsistencyCheck => ({
+export const queueCheck = (deps: QueueCheckDeps): ConsistencyCheck => ({
   name: "queue",
   about:
     "no work has failed for the last time, lost its worker, or waits for one that this deployment does not have",
   findings: (looked) => {
-    const rows = makeRows(parts)
-    const handlers = parts.handlers()
+    const rows = makeRows(deps)
+    const handlers = deps.handlers()
     const all = <R extends Row>(
       page: (after: R | undefined, limit: number) => Effect.Effect<readonly R[], PortError>,
       findingOf: (row: R) => Finding,

@@ -5,8 +5,8 @@ import type { Worker } from "./worker.ts"
 const shortestMs = 10
 const beatMs = 1_000
 
-/** Says that something fails when it begins to, and that it works again. */
-const noting = (what: string, log: Log) => {
+/** Logs when the work begins to fail, and when it works again. Returns `instead` while it fails. */
+const loggingChanges = (what: string, log: Log) => {
   let isFailing = false
   return <A>(work: Effect.Effect<A, PortError>, instead: A): Effect.Effect<A> =>
     work.pipe(
@@ -29,16 +29,16 @@ const noting = (what: string, log: Log) => {
     )
 }
 
-/** Makes the worker's moves until the Scope closes. `woken`: a sliding queue of one. */
+/** Runs the worker's loops until the Scope closes. `woken`: a sliding queue of one. */
 export const drive = (
   worker: Worker,
   woken: Queue.Queue<true>,
   { clock, log, pollMs }: { readonly clock: Clock; readonly log: Log; readonly pollMs: number },
 ) => {
   let pauseMs = shortestMs
-  const noteFill = noting("looking for work in the queue", log)
-  const noteRenew = noting("renewing leases", log)
-  // what was sent in a transaction is found a little later, when it has committed: pauses start short and double
+  const fillLogged = loggingChanges("looking for work in the queue", log)
+  const renewLogged = loggingChanges("renewing leases", log)
+  // a job that was sent in a transaction becomes visible at its commit, a little later: pauses start short and double
   const pause = (soonestMs: number) =>
     Effect.suspend(() =>
       Effect.timeoutOption(
@@ -52,18 +52,18 @@ export const drive = (
         }),
       ),
     )
-  const look = Effect.suspend(() => noteFill(worker.fill, Number.POSITIVE_INFINITY)).pipe(
+  const poll = Effect.suspend(() => fillLogged(worker.fill, Number.POSITIVE_INFINITY)).pipe(
     Effect.flatMap(pause),
     Effect.forever,
   )
-  const renew = Effect.suspend(() => noteRenew(worker.renew, undefined)).pipe(
+  const renew = Effect.suspend(() => renewLogged(worker.renew, undefined)).pipe(
     Effect.andThen(Effect.sleep(beatMs)),
     Effect.forever,
   )
-  // apart, as a renewal may hang
+  // a loop of its own, as a renewal may hang
   const dropLost = worker.dropLost.pipe(Effect.andThen(Effect.sleep(beatMs)), Effect.forever)
   return Effect.forEach(
-    [look, renew, dropLost],
+    [poll, renew, dropLost],
     (loop): Effect.Effect<unknown, never, Scope.Scope> => Effect.forkScoped(loop),
     { discard: true },
   )

@@ -28,7 +28,7 @@ const rows = () =>
     (result) => result.rows,
   )
 
-/** A process that slept: its network is there, its lease is another's, and it has not noticed. */
+/** A process that was suspended: it is connected, its lease went to another process, and it has not noticed. */
 it.each(["succeeds", "fails"] as const)(
   "a run that %s after its lease went to another changes nothing",
   (ending) =>
@@ -50,14 +50,14 @@ it.each(["succeeds", "fails"] as const)(
           const scope = yield* Scope.make()
           yield* queue.consume(here.handler).pipe(Scope.provide(scope))
           yield* queue.send(here.handler, "slow")
-          yield* first.look
+          yield* first.poll
           expect(here.began).toEqual(["slow"])
           yield* other.consume(there.handler)
           clock.advance(10_000)
-          yield* second.look
+          yield* second.poll
           expect(there.began).toEqual(["slow"])
           yield* late.open
-          // waits until the run has ended and has said so
+          // waits until the run has ended and has reported it
           yield* Scope.close(scope, Exit.void)
           expect(yield* rows()).toEqual([{ attempts: 2, leased: true }])
           yield* gate.open

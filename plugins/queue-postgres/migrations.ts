@@ -4,7 +4,7 @@ import type { Migrations } from "../../core/index.ts"
 export const migrations: Migrations = {
   "001-payload": {
     up: async (db) => {
-      // the payload is text, not jsonb: it comes back as it was sent, also with \u0000 in it
+      // text, not jsonb: the payload is returned as it was sent, also with \u0000 in it
       await sql`
         CREATE TABLE queue_payload (
           id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

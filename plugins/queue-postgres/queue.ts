@@ -6,7 +6,7 @@ import { makeWorker } from "./worker.ts"
 
 export const maxJobLength = 1_000_000
 
-export interface QueueParts {
+export interface QueueDeps {
   readonly database: Database
   readonly clock: Clock
   readonly log: Log
@@ -16,7 +16,7 @@ export interface QueueParts {
   readonly reporting?: Schedule.Schedule<unknown>
 }
 
-const patiently = Schedule.exponential("200 millis").pipe(
+const reportRetries = Schedule.exponential("200 millis").pipe(
   Schedule.jittered,
   Schedule.upTo({ times: 5 }),
 )
@@ -50,14 +50,14 @@ const makeMeters = (metrics: Metrics) => {
     died: (handler: string, jobs: number) => {
       if (jobs > 0) dead.add(jobs, { job: handler })
     },
-    looked: ({ handler, running: now }: Consumer, lagMs: number) => {
+    polled: ({ handler, running: now }: Consumer, lagMs: number) => {
       running.set(now.size, { job: handler.name })
       lag.set(lagMs / 1000, { job: handler.name })
     },
   }
 }
 
-/** The queue of one process, and the worker that somebody has to drive. */
+/** The queue of one process, and its worker, which `drive` runs. */
 export const makeQueue = ({
   database,
   clock,
@@ -65,8 +65,8 @@ export const makeQueue = ({
   metrics,
   random,
   wake,
-  reporting = patiently,
-}: QueueParts) => {
+  reporting = reportRetries,
+}: QueueDeps) => {
   const rows = makeJobRows(database, clock)
   const meters = makeMeters(metrics)
   const perform = makeRunner({ rows, clock, log, random, reporting, count: meters.ended })
@@ -82,7 +82,7 @@ export const makeQueue = ({
       )
     meters.died(handler, jobs)
   }
-  const worker = makeWorker({ rows, clock, perform, wake, onDead, onLook: meters.looked })
+  const worker = makeWorker({ rows, clock, perform, wake, onDead, onPoll: meters.polled })
   const queue: Queue = {
     send: (handler, job, { key, delayMs = 0, priority = 0 } = {}, tx) =>
       Effect.gen(function* () {

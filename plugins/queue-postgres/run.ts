@@ -3,30 +3,30 @@ import { type Clock, type JobHandler, type Json, type Log, PortError } from "../
 import { backoffMs } from "./backoff.ts"
 import type { ClaimedJob, JobRows } from "./job-rows.ts"
 
-/** One job that is being run here. */
-export interface Run {
+/** A job that this process is running. */
+export interface JobRun {
   readonly claimed: ClaimedJob
-  /** Until then it is ours, unless the lease is renewed. */
+  /** When the lease ends, in Unix ms, unless it is renewed. */
   untilMs: number
   isLost: boolean
-  /** Not known yet while it runs its first step. */
+  /** Undefined during its first synchronous step. */
   fiber: Fiber.Fiber<void> | undefined
 }
 
 export interface Consumer {
   readonly handler: JobHandler<unknown>
-  readonly running: Set<Run>
+  readonly running: Set<JobRun>
   isStopping: boolean
 }
 
 export type Outcome = "done" | "failed" | "dead" | "released" | "lost"
 
-export interface RunParts {
+export interface RunnerDeps {
   readonly rows: JobRows
   readonly clock: Clock
   readonly log: Log
   readonly random: () => number
-  /** How often, and after which waits, an outcome that could not be written down is written again. */
+  /** The retries of a failed write of an outcome. */
   readonly reporting: Schedule.Schedule<unknown>
   readonly count: (handler: string, outcome: Outcome) => void
 }
@@ -57,7 +57,7 @@ export const encodeJob = <Job>(
     }),
   )
 
-const work = (
+const decodeAndRun = (
   handler: JobHandler<unknown>,
   { payload }: ClaimedJob,
 ): Effect.Effect<void, unknown> =>
@@ -65,8 +65,9 @@ const work = (
     Effect.flatMap((decoded) => handler.run(decoded)),
   )
 
-export const makeRunner = ({ rows, clock, log, random, reporting, count }: RunParts) => {
-  const buried = (handler: string, claimed: ClaimedJob, error: string) =>
+/** Writes how runs end. Each write returns "lost" when the lease is no longer ours. */
+const makeOutcomes = ({ rows, log, random }: RunnerDeps) => {
+  const bury = (handler: string, claimed: ClaimedJob, error: string) =>
     Effect.map(rows.bury(claimed, error), (dead): Outcome => {
       if (dead === 0) return "lost"
       log.error(
@@ -82,12 +83,12 @@ export const makeRunner = ({ rows, clock, log, random, reporting, count }: RunPa
       return "dead"
     })
 
-  const failed = (
+  const fail = (
     { name, attempts }: JobHandler<unknown>,
     claimed: ClaimedJob,
     error: string,
   ): Effect.Effect<Outcome, PortError> => {
-    if (claimed.attempts >= attempts) return buried(name, claimed, error)
+    if (claimed.attempts >= attempts) return bury(name, claimed, error)
     log.debug("queue.job_failed", "a job failed and is tried again", {
       job: name,
       id: claimed.id,
@@ -99,25 +100,29 @@ export const makeRunner = ({ rows, clock, log, random, reporting, count }: RunPa
     )
   }
 
-  const written = (
+  return (
     { handler, isStopping }: Consumer,
-    { claimed, isLost }: Run,
+    { claimed, isLost }: JobRun,
     exit: Exit.Exit<void, unknown>,
   ): Effect.Effect<Outcome, PortError> => {
     if (isLost) return Effect.succeed("lost")
     if (Exit.isSuccess(exit)) return Effect.as(rows.done(claimed), "done")
     if (isStopping && Cause.hasInterruptsOnly(exit.cause))
       return Effect.as(rows.release(claimed), "released")
-    return failed(handler, claimed, Cause.pretty(exit.cause))
+    return fail(handler, claimed, Cause.pretty(exit.cause))
   }
+}
 
+export const makeRunner = (deps: RunnerDeps) => {
+  const { clock, log, reporting, count } = deps
+  const write = makeOutcomes(deps)
   const report = (
     consumer: Consumer,
-    run: Run,
+    run: JobRun,
     exit: Exit.Exit<void, unknown>,
   ): Effect.Effect<void> =>
-    Effect.suspend(() => written(consumer, run, exit)).pipe(
-      // what can't be written in time ends with its lease, and is run again
+    Effect.suspend(() => write(consumer, run, exit)).pipe(
+      // an outcome that can't be written in time ends with its lease, and the job is run again
       Effect.retry({
         schedule: reporting,
         while: () => !run.isLost && clock.nowMs() < run.untilMs,
@@ -137,10 +142,10 @@ export const makeRunner = ({ rows, clock, log, random, reporting, count }: RunPa
       ),
     )
 
-  /** Runs it and writes down how it ended. Interruption ends the run, not the writing. */
-  return (consumer: Consumer, run: Run): Effect.Effect<void> =>
+  /** Runs the job and writes its outcome. Interruption ends the run, not the writing. */
+  return (consumer: Consumer, run: JobRun): Effect.Effect<void> =>
     Effect.uninterruptibleMask((restore) =>
-      restore(work(consumer.handler, run.claimed)).pipe(
+      restore(decodeAndRun(consumer.handler, run.claimed)).pipe(
         Effect.onExit((exit) => report(consumer, run, exit)),
         Effect.catchCause(() => Effect.void),
       ),

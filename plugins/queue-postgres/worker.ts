@@ -1,17 +1,17 @@
 import { Effect, Fiber, Semaphore } from "effect"
 import type { Clock, PortError } from "../../core/index.ts"
-import { type FillParts, makeFill } from "./fill.ts"
+import { type FillDeps, makeFill } from "./fill.ts"
 import type { JobRows } from "./job-rows.ts"
-import type { Consumer, Run } from "./run.ts"
+import type { Consumer, JobRun } from "./run.ts"
 
-const held = (consumer: Consumer): readonly Run[] =>
+const unlost = (consumer: Consumer): readonly JobRun[] =>
   [...consumer.running].filter(({ isLost }) => !isLost)
 
 const renewOf = (rows: JobRows, clock: Clock, consumer: Consumer): Effect.Effect<void, PortError> =>
   Effect.suspend(() => {
     const nowMs = clock.nowMs()
     const { leaseMs } = consumer.handler
-    const old = held(consumer).filter(({ untilMs }) => untilMs - nowMs <= (leaseMs * 2) / 3)
+    const old = unlost(consumer).filter(({ untilMs }) => untilMs - nowMs <= (leaseMs * 2) / 3)
     if (old.length === 0) return Effect.void
     const renewed = rows.renew(
       old.map(({ claimed }) => claimed),
@@ -22,12 +22,12 @@ const renewOf = (rows: JobRows, clock: Clock, consumer: Consumer): Effect.Effect
     })
   })
 
-/** What one process does with the table. Three moves, each of which may be made at any time: `fill`, `renew`, `dropLost`. */
-export const makeWorker = (parts: FillParts) => {
-  const { rows, clock, wake } = parts
+/** The worker of one process. `fill`, `renew` and `dropLost` may each be run at any time. */
+export const makeWorker = (deps: FillDeps) => {
+  const { rows, clock, wake } = deps
   const consumers = new Set<Consumer>()
-  const fill = makeFill(consumers, parts)
-  // a stop waits until what is being claimed has begun: only then can it be interrupted
+  const fill = makeFill(consumers, deps)
+  // a stop waits until the claimed jobs have begun to run: only then can they be interrupted
   const lock = Semaphore.makeUnsafe(1)
 
   const stop = (consumer: Consumer): Effect.Effect<void> =>
@@ -52,18 +52,18 @@ export const makeWorker = (parts: FillParts) => {
     stop,
     consumes: (handler: string): boolean =>
       [...consumers].some((consumer) => consumer.handler.name === handler),
-    /** Looks for lost and due work and begins it. Answers when it should look again at the latest, in Unix ms. */
+    /** Claims lost and due jobs and begins to run them. Returns when to poll again at the latest, in Unix ms. */
     fill: lock.withPermits(1)(Effect.uninterruptible(fill)),
-    /** Keeps what runs. What is no longer ours is noticed by `dropLost`. */
+    /** Renews the leases of running jobs. `dropLost` handles those that are lost. */
     renew: Effect.suspend(() =>
       Effect.forEach([...consumers], (consumer) => renewOf(rows, clock, consumer), {
         discard: true,
       }),
     ),
-    /** Interrupts the runs whose lease has ended: somebody else may have begun them. Asks nobody, so it works when the database does not. */
+    /** Interrupts the runs whose lease has ended: another process may have begun them. Needs no database. */
     dropLost: Effect.sync(() => {
       for (const consumer of consumers)
-        for (const run of held(consumer))
+        for (const run of unlost(consumer))
           if (run.untilMs <= clock.nowMs()) {
             run.isLost = true
             run.fiber?.interruptUnsafe()

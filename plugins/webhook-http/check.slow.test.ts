@@ -99,7 +99,7 @@ it("queues a delivery again whose job is gone", async () => {
   ])
 })
 
-it("a delivery that went on between the looks is no finding", async () => {
+it("a delivery that changed between the two queries is no finding", async () => {
   await failOnce()
   const goesOn: WebhookDeps = {
     ...api.deps,

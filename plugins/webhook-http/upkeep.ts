@@ -40,7 +40,7 @@ export const keepUp = (deps: WebhookDeps): Effect.Effect<never> =>
     ),
     Effect.catchCause((cause) =>
       Effect.sync(() =>
-        deps.log.warn("webhook.upkeep_failed", "deliveries could not be looked after", {
+        deps.log.warn("webhook.upkeep_failed", "deliveries could not be maintained", {
           cause: Cause.pretty(cause),
         }),
       ),

@@ -6,7 +6,7 @@ import { openTestDatabase, type TestDatabase } from "../../../testing/postgres.t
 import { migrations } from "../migrations.ts"
 import { openProcesses } from "./processes.ts"
 
-/** The contract over a real database, with so many random schedules. */
+/** The contract over a real database. `modelRuns`: the number of random schedules. */
 export const runContract = (modelRuns: number): void => {
   let test: TestDatabase
   let second: Database

@@ -5,7 +5,7 @@ import type { OpenedQueue } from "../../../testing/contracts/queue.ts"
 import { type FakeClock, fakeClock, fakeLog, fakeMetrics } from "../../../testing/index.ts"
 import { makeQueue } from "../queue.ts"
 
-/** As if the network were gone. */
+/** A database that can be cut off, as if the network were gone. */
 const breakable = (database: Database) => {
   const state = { isCut: false }
   const run: Database["run"] = (query) =>
@@ -32,8 +32,8 @@ const makeProcess = (given: Database, clock: FakeClock) => {
   let runs = 0
   let shortestLeaseMs = Number.POSITIVE_INFINITY
   const { worker, queue } = made
-  /** The moves of the driver, made by hand. */
-  const look = worker.renew.pipe(
+  /** One round of the driver's loops, by hand. */
+  const poll = worker.renew.pipe(
     Effect.ignore,
     Effect.andThen(worker.dropLost),
     Effect.andThen(Effect.ignore(worker.fill)),
@@ -56,10 +56,10 @@ const makeProcess = (given: Database, clock: FakeClock) => {
         }),
     } as typeof queue,
     log,
-    look,
+    poll,
     rows: made.rows,
     state,
-    /** Leases end while time jumps: a process that lives is given the time to renew them. */
+    /** Leases would end while time jumps: a live process is given the time to renew them. */
     stepMs: () => (runs > 0 && !state.isCut ? shortestLeaseMs / 3 : Number.POSITIVE_INFINITY),
   }
 }
@@ -79,17 +79,17 @@ export const openProcesses = (database: Database, otherDatabase: Database) =>
       { ...otherDatabase, queries: (tx) => (tx ? database.queries(tx) : otherDatabase.queries()) },
       clock,
     )
-    const look = Effect.andThen(Effect.andThen(first.look, second.look), turn)
+    const poll = Effect.andThen(Effect.andThen(first.poll, second.poll), turn)
     const advance = (ms: number): Effect.Effect<void> =>
       Effect.gen(function* () {
         for (let leftMs = ms; leftMs > 0; ) {
-          yield* look
+          yield* poll
           const stepMs = Math.min(leftMs, first.stepMs(), second.stepMs())
           clock.advance(stepMs)
           leftMs -= stepMs
         }
-        yield* look
-        yield* look
+        yield* poll
+        yield* poll
       })
     const letters = () =>
       sql<{ payload: string }>`SELECT payload FROM queue_dead_letter ORDER BY died_at, id`.execute(
