@@ -3,7 +3,7 @@ import { Command, Option } from "commander"
 import { addPluginCommands } from "./cli/plugin-commands.ts"
 import { version } from "./version.ts"
 
-/** The starter deployment, from the sources or from `dist/`. */
+/** The starter deployment; this file runs from the sources or from `dist/`. */
 const starter = fileURLToPath(
   new URL(
     import.meta.url.includes("/dist/") ? "../../config/starter.yaml" : "../config/starter.yaml",
@@ -25,7 +25,7 @@ const addModels = (program: Command): void => {
     models
       .command("pull")
       .description("Pulls what is missing.")
-      .argument("[ids...]", "models; all unless told"),
+      .argument("[ids...]", "models (default: all)"),
   )
     .option("--lock [file]", "also write the digests of what was pulled (models.lock.yaml)")
     .action(async (ids, options) => (await import("./cli/models.ts")).pullModels(ids, options))
@@ -33,7 +33,7 @@ const addModels = (program: Command): void => {
     models
       .command("verify")
       .description("Hashes the files again; exits with 1 when one is damaged or missing.")
-      .argument("[ids...]", "models; all unless told"),
+      .argument("[ids...]", "models (default: all)"),
   ).action(async (ids, options) => (await import("./cli/models.ts")).verifyModels(ids, options))
 }
 
@@ -50,18 +50,18 @@ const addKeys = (program: Command): void => {
   )
   create
     .option("-n, --name <name>", "what the key is for", "cli")
-    .option("-e, --email <address>", "account; the first one unless told")
+    .option("-e, --email <address>", "account (default: the first one)")
     .option("-t, --test", "a test key: lives in the sandbox, nothing is billed", false)
     .option(
       "-s, --scope <id>",
-      "an endpoint that it reaches, as in chat.completions; may come again; all unless told",
+      "an endpoint that it reaches, as in chat.completions; may come again (default: all)",
       (id: string, ids: readonly string[] = []) => [...ids, id],
     )
     .action(async (options) => (await import("./cli/keys.ts")).createKey(options))
   withJson(
     withConfigOption(keys.command("list").description("The keys of an account, the newest first.")),
   )
-    .option("-e, --email <address>", "account; the first one unless told")
+    .option("-e, --email <address>", "account (default: the first one)")
     .action(async (options) => (await import("./cli/keys.ts")).listKeys(options))
   withJson(
     withConfigOption(
@@ -91,8 +91,8 @@ const addLedger = (program: Command): void => {
       .command("report")
       .description("Sums of calls, tokens and costs (live keys), by the time of their admission."),
   )
-    .option("--from <time>", "YYYY-MM-DD (UTC) or Unix seconds; the beginning unless told")
-    .option("--to <time>", "the same; of a date, the whole day; now unless told")
+    .option("--from <time>", "YYYY-MM-DD (UTC) or Unix seconds (default: the beginning)")
+    .option("--to <time>", "the same; of a date, the whole day (default: now)")
     .option("--by <groups>", "some of account,key,model,day", "account")
     .option("--account <id>", "of one account only")
     .option("--json", "print JSON", false)
@@ -100,7 +100,7 @@ const addLedger = (program: Command): void => {
     .action(async (options) => (await import("./cli/ledger.ts")).reportLedger(options))
 }
 
-/** The commands. Each loads its work only when it is called, so that --help is quick. */
+/** All commands. Each imports its module only when it is called, so that --help is quick. */
 export const makeCli = (): Command => {
   const program = new Command("rakit")
     .description("Assembles an inference server from one config file.")

@@ -14,7 +14,7 @@ export interface CommandOption {
   read?(typed: string): unknown
 }
 
-/** A command of `rakit` that a plugin brings. It is data, so that `--help` loads nothing of the plugin. */
+/** A command of `rakit` that a built-in plugin brings (`command.ts` of its folder, listed in plugins/index.ts). It is data, so that `--help` loads nothing of the plugin. */
 export interface Command {
   readonly group: { readonly name: string; readonly about: string }
   readonly name: string

@@ -22,7 +22,7 @@ export interface AssembledPlugin extends NamedPlugin {
   readonly instance: PluginInstance
 }
 
-/** A deployment that was checked and put together; nothing has been opened yet. */
+/** A checked deployment whose plugins are registered. Nothing has started. */
 export interface AssembledDeployment extends Kernel {
   readonly config: LoadedConfig
   /** In starting order. */
@@ -111,7 +111,7 @@ const createPlugin = (
   return { ...named, settings, instance }
 }
 
-/** Checks everything that can be checked without opening anything. Fails with a ConfigError that lists all problems. */
+/** Checks all that can be checked without I/O by plugins. Fails with a ConfigError that lists all problems. */
 export const assemble = (config: LoadedConfig, purpose: Purpose, log: Log) =>
   Effect.gen(function* () {
     const stopOn = (problems: readonly (Problem | MissingProvider)[]) =>
@@ -126,7 +126,7 @@ export const assemble = (config: LoadedConfig, purpose: Purpose, log: Log) =>
     )
     const { settings, problems } = decodeSettings(config, loaded.plugins)
     const { order: sorted, problems: wiring } = orderPlugins(loaded.plugins, kernelTokens)
-    // a plugin that could not be loaded would make its port look missing: that is said only when all are there
+    // ports of a plugin that failed to load would be reported as missing, too
     yield* stopOn([
       ...loaded.problems,
       ...problems,

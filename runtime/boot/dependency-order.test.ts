@@ -3,7 +3,7 @@ import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { definePlugin } from "../../core/plugin.ts"
 import { type Token, Tokens } from "../../core/tokens.ts"
-import { closure, orderPlugins } from "./dependency-order.ts"
+import { orderPlugins, withDependencies } from "./dependency-order.ts"
 import type { NamedPlugin } from "./load-plugins.ts"
 import { withFixes } from "./suggest-plugins.ts"
 
@@ -80,7 +80,10 @@ describe("orderPlugins", () => {
     expect(keys(order([checked, keeper]).order)).toEqual(["keeper", "checked"])
     expect(keys(order([checked]).order)).toEqual(["checked"])
     const wanted = [Tokens.endpoints as Token<unknown>]
-    expect(keys(closure(order([checked, keeper]).order, wanted))).toEqual(["keeper", "checked"])
+    expect(keys(withDependencies(order([checked, keeper]).order, wanted))).toEqual([
+      "keeper",
+      "checked",
+    ])
   })
 
   it("refuses a cycle through an optional token too", () => {
@@ -94,10 +97,13 @@ describe("orderPlugins", () => {
   })
 })
 
-describe("closure", () => {
+describe("withDependencies", () => {
   it("keeps what the wanted tokens need, in order", () => {
     const all = order([chat, accounts, ledger, database]).order
-    expect(keys(closure(all, [Tokens.billing as Token<unknown>]))).toEqual(["database", "ledger"])
-    expect(keys(closure(all, []))).toEqual([])
+    expect(keys(withDependencies(all, [Tokens.billing as Token<unknown>]))).toEqual([
+      "database",
+      "ledger",
+    ])
+    expect(keys(withDependencies(all, []))).toEqual([])
   })
 })

@@ -3,7 +3,7 @@ import type { Problem } from "../config/problems.ts"
 import type { NamedPlugin } from "./load-plugins.ts"
 import type { MissingProvider } from "./suggest-plugins.ts"
 
-/** What must have started before it. */
+/** The tokens whose providers start before this plugin. */
 const before = ({ plugin }: NamedPlugin): readonly Token<unknown>[] => [
   ...plugin.needs,
   ...(plugin.optional ?? []),
@@ -49,7 +49,7 @@ const missingProviders = (
   )
 }
 
-/** Providers before those that need them; otherwise in the order of the file (Kahn, 1962). */
+/** Topological sort (Kahn, 1962): providers first, otherwise in the order of the file. */
 const sort = (
   plugins: readonly NamedPlugin[],
 ): { readonly sorted: readonly NamedPlugin[]; readonly rest: readonly NamedPlugin[] } => {
@@ -70,7 +70,7 @@ const sort = (
   }
 }
 
-/** Walks from need to provider until a plugin comes twice. */
+/** Follows dependencies until a plugin repeats. */
 const cycleOf = (rest: readonly NamedPlugin[]): readonly NamedPlugin[] => {
   const trail: NamedPlugin[] = []
   let at = rest[0]
@@ -82,7 +82,7 @@ const cycleOf = (rest: readonly NamedPlugin[]): readonly NamedPlugin[] => {
   return at ? trail.slice(trail.indexOf(at)) : trail
 }
 
-/** The plugins in starting order, or why there is none. */
+/** Returns the plugins in starting order, or the problems that prevent one. */
 export const orderPlugins = (
   plugins: readonly NamedPlugin[],
   kernel: ReadonlySet<string>,
@@ -108,8 +108,8 @@ export const orderPlugins = (
   }
 }
 
-/** `wanted` and all that they need, in starting order. For commands that want a part of the deployment. */
-export const closure = <P extends NamedPlugin>(
+/** Returns the providers of the `wanted` tokens and all their dependencies, in starting order. */
+export const withDependencies = <P extends NamedPlugin>(
   order: readonly P[],
   wanted: readonly Token<unknown>[],
 ): readonly P[] => {

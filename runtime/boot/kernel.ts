@@ -19,7 +19,7 @@ import { makeWorkers } from "../services/workers.ts"
 import { lazy, optional } from "./lazy.ts"
 import { toEntry } from "./models.ts"
 
-/** Where clients reach us: as the config says, or known once the server listens. */
+/** Base URL for clients: from the config, or set once the server listens. */
 export interface Address {
   baseUrl: string | undefined
 }
@@ -31,7 +31,7 @@ export interface Kernel {
   readonly modelFiles: ModelFilesStore
 }
 
-/** What the kernel itself lends, so no plugin needs to provide it. */
+/** The tokens that the kernel provides to every plugin. */
 export const kernelTokens: ReadonlySet<string> = new Set(
   [
     Tokens.deployment,
@@ -47,7 +47,7 @@ export const kernelTokens: ReadonlySet<string> = new Set(
   ].map((token) => token.name),
 )
 
-/** A server (`api`, `worker`, `all`), or a short command beside one. */
+/** A server in one of its roles, or a CLI command, which may run beside a server. */
 export type Purpose = Role | "command"
 
 const deploymentOf = (config: DeploymentConfig, purpose: Purpose, address: Address): Deployment => {
@@ -63,7 +63,7 @@ const deploymentOf = (config: DeploymentConfig, purpose: Purpose, address: Addre
   }
 }
 
-/** A fresh container with the kernel services in it. */
+/** Makes a container with the kernel services in it. */
 export const makeKernel = (
   config: DeploymentConfig,
   purpose: Purpose,
@@ -109,7 +109,7 @@ export const makeKernel = (
     return { container, address, metrics, modelFiles }
   })
 
-/** Made before anything writes into it, readable by its owner only. */
+/** Makes the data folder, readable by its owner only. */
 export const makeDataDir = ({ dataDir }: Deployment): Effect.Effect<void, Error> =>
   Effect.try({
     try: () => void mkdirSync(dataDir, { recursive: true, mode: 0o700 }),

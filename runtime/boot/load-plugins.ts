@@ -15,13 +15,13 @@ export interface NamedPlugin {
 
 const isPath = (name: string) => name.startsWith(".") || isAbsolute(name)
 
-/** The server runs compiled, this plugin is a source. Without a namespace of its own, so that it shares our copy of effect. */
+/** Lets a compiled server import TypeScript plugins. Without a namespace: the plugin must share our copy of effect. */
 const readTypeScript = async (): Promise<void> => {
   const { register } = await import("tsx/esm/api")
   register()
 }
 
-/** `type` of the package.json that rules a folder. */
+/** `type` in the nearest package.json. */
 const packageTypeOf = (folder: string): unknown => {
   const file = join(folder, "package.json")
   if (existsSync(file))
@@ -32,7 +32,7 @@ const packageTypeOf = (folder: string): unknown => {
 const isCompiled = import.meta.url.endsWith(".js")
 const compiledRoot = join(import.meta.dirname, "..", "..")
 
-/** A source of this very package (the fakes of tests) lies compiled beside us, with the kernel that we run on. */
+/** The compiled file of a source of this package (a fake for tests), so that it shares the compiled kernel. */
 const compiledTwin = (file: string): string | undefined => {
   const inside = relative(dirname(compiledRoot), file)
   const twin = join(compiledRoot, inside.replace(/\.ts$/, ".js"))
@@ -135,7 +135,7 @@ const pluginIn = (module: { readonly plugin?: unknown }): Plugin | Omit<Problem,
   return module.plugin
 }
 
-/** Imports the plugins of a config file. What can't be used is a problem, not a throw. */
+/** Imports the plugins of a config file. Never rejects: what can't be used is a problem. */
 export const loadPlugins = async (
   keys: readonly string[],
   configFile: string,

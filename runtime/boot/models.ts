@@ -63,7 +63,7 @@ const checkModel = (
       ]
 }
 
-/** Before the catalogue is made, which takes prices for right. */
+/** Runs before the catalogue is made, which throws on invalid prices. */
 export const checkPrices = (deployment: DeploymentConfig): readonly Problem[] =>
   deployment.models.flatMap((model, index) => {
     try {
@@ -105,7 +105,7 @@ const checkSources = (model: ModelConfig, index: number): readonly Problem[] =>
       : []
   })
 
-/** What is wrong with the models of a deployment, seen from its backends. */
+/** Checks each model against the backends, its limits and its sources. */
 export const checkModels = (
   deployment: DeploymentConfig,
   backends: readonly Backend[],

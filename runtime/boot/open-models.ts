@@ -12,7 +12,7 @@ const reasonOf = (cause: Cause.Cause<{ readonly message: string }>): string =>
     onSome: (error) => error.message,
   })
 
-/** Told about pulls, for a progress bar. */
+/** Receives the progress of pulls. */
 export interface PullListener {
   report(progress: PullProgress): void
   done(model: ModelId): void
@@ -28,7 +28,7 @@ const openOne = (
     const log = resolve(deployment.container, Tokens.log)
     const backend = deployment.backends.find((b) => b.name === entry.backend)!
     const startedMs = performance.now()
-    // what a failed try has opened so far must not stay until the end
+    // a failed open releases at once what it has acquired
     const scope = yield* Scope.make()
     yield* Effect.addFinalizer((exit) => Scope.close(scope, exit))
     let isDecided = false
@@ -44,7 +44,7 @@ const openOne = (
               })
               listener.report(progress)
             }).pipe(Effect.ensuring(Effect.sync(() => listener.done(entry.id))))
-      // a backend may open anew what it had lost: the model is ready all the same
+      // a backend may report progress after the open, when it restarts an engine; the state stays `ready`
       const progress = (detail: string) => {
         if (!isDecided) catalogue.set(entry.id, { state: "loading", detail })
       }
@@ -80,7 +80,7 @@ const openOne = (
     )
   })
 
-/** Pulls and opens all models, or those that are `wanted`, a few at a time; a broken one does not stop the others. Answers the ids that failed. */
+/** Pulls and opens the `wanted` models (default: all), four at a time. A failure does not stop the others. Returns the ids that failed. */
 export const openModels = (
   deployment: AssembledDeployment,
   listener: PullListener,

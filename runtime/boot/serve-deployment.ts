@@ -20,7 +20,7 @@ export interface ServeOptions {
   onModels(failed: readonly string[]): void
 }
 
-/** Until the Scope closes. */
+/** Consumes jobs until the Scope closes. */
 const workThroughJobs = (
   container: DependencyContainer,
 ): Effect.Effect<void, PortError, Scope.Scope> =>
@@ -38,8 +38,8 @@ const workThroughJobs = (
   })
 
 /**
- * Listens, starts the plugins, opens the models. Answers the server when the plugins have started; models go on loading behind it.
- * Closing the Scope closes everything in reverse order.
+ * Listens, starts the plugins and opens the models. Returns when the plugins have started; models are opened in the background.
+ * Closing the Scope closes all of it in reverse order.
  */
 export const serveDeployment = (
   deployment: AssembledDeployment,

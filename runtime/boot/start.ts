@@ -2,9 +2,9 @@ import { Effect, type Scope } from "effect"
 import { PluginError } from "../../core/errors.ts"
 import { resolve, type Token, Tokens } from "../../core/tokens.ts"
 import type { AssembledDeployment, AssembledPlugin } from "./assemble.ts"
-import { closure } from "./dependency-order.ts"
+import { withDependencies } from "./dependency-order.ts"
 
-/** Brings a plugin's tables up to date; its database has started. Answers the migrations that ran. */
+/** Runs a plugin's migrations; the database must have started. Returns the names of those that ran. */
 export const migratePlugin = (
   deployment: AssembledDeployment,
   { plugin }: AssembledPlugin,
@@ -44,18 +44,18 @@ const startOne = (
   )
 
 export interface StartOptions {
-  /** Only the plugins that these tokens need. */
+  /** Start only the providers of these tokens and what they need. Default: all plugins. */
   readonly wanted?: readonly Token<unknown>[]
   onStarted?(key: string): void
 }
 
-/** Starts the plugins in order, each after its migrations. When one fails, the Scope closes the ones before it. */
+/** Starts the plugins in order, each after its migrations. */
 export const startDeployment = (
   deployment: AssembledDeployment,
   { wanted, onStarted }: StartOptions = {},
 ): Effect.Effect<void, PluginError, Scope.Scope> =>
   Effect.gen(function* () {
-    for (const named of wanted ? closure(deployment.order, wanted) : deployment.order) {
+    for (const named of wanted ? withDependencies(deployment.order, wanted) : deployment.order) {
       yield* startOne(deployment, named)
       onStarted?.(named.key)
     }

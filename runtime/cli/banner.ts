@@ -4,13 +4,13 @@ export interface BannerFacts {
   readonly name: string
   readonly version: string
   readonly baseUrl: string
-  /** Where the first boot wrote its key; undefined when the file is not there. */
+  /** The credentials of the first boot; undefined when the file is gone. */
   readonly credentialsFile: string | undefined
   readonly account: FirstAccount["created"]
-  /** The model of the examples. */
+  /** The model in the examples. */
   readonly chatModel: string | undefined
   readonly hasDashboard: boolean
-  /** What the operator set is not shown again. */
+  /** True for a secret that the operator set, which is not printed. */
   wasGiven(secret: string): boolean
 }
 
@@ -56,7 +56,7 @@ const clientExample = (url: string, key: string | undefined, model: string): rea
   `    for await (const chunk of stream) process.stdout.write(chunk.choices[0]?.delta.content ?? "")`,
 ]
 
-/** Address, first account and examples to copy. The key stands in the examples only when this boot made it. */
+/** Address, first account and examples to copy. The examples hold the key only when this boot made it. */
 export const startedText = (facts: BannerFacts): string => {
   const key =
     facts.account && !facts.wasGiven(facts.account.apiKey) ? facts.account.apiKey : undefined

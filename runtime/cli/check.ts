@@ -35,7 +35,7 @@ const routeRows = (deployment: AssembledDeployment) =>
     ]),
   )
 
-/** The meters of a model: what is counted, and what one costs. */
+/** What is metered, with the price of each unit. */
 const meters = (price: Price): string =>
   [
     price.input > 0n && `input Rp${formatDecimal(price.input, 9)}/1M`,

@@ -4,7 +4,7 @@ import type { Progress } from "./fsck-run.ts"
 const terminalMs = 200
 const plainMs = 10_000
 
-/** How far a long check is: on a terminal one line that is written again and again, elsewhere a line now and then. */
+/** Shows the progress of a long check: on a terminal as one line that is redrawn, elsewhere as a line every 10 s. */
 export const makeProgress = (
   out: Pick<NodeJS.WriteStream, "write" | "isTTY">,
   clock: Pick<Clock, "nowMs">,
@@ -15,7 +15,7 @@ export const makeProgress = (
   return {
     report: (check, looked, found) => {
       const nowMs = clock.nowMs()
-      // before the first check a database may have been started
+      // starting the database may have taken long: the first report only starts the clock
       lastMs ??= nowMs
       if (nowMs - lastMs < pauseMs) return
       lastMs = nowMs

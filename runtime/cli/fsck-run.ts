@@ -1,12 +1,12 @@
 import { Cause, Effect, Option, Stream } from "effect"
 import type { ConsistencyCheck, Finding } from "../../core/ports/consistency.ts"
 
-/** Of one check; the rest is only counted. */
+/** Findings shown for each check; the rest are counted. */
 export const maxShown = 100
 
 export interface ShownFinding extends Pick<Finding, "subject" | "problem" | "remedy"> {
   readonly repaired: boolean
-  /** Why repairing did not work. */
+  /** Why the repair failed. */
   readonly failure?: string
 }
 
@@ -14,11 +14,11 @@ export interface CheckReport extends Pick<ConsistencyCheck, "name" | "about"> {
   readonly looked: number
   readonly found: number
   readonly repaired: number
-  /** Could be repaired; nobody asked for it. */
+  /** Findings that --repair would repair. */
   readonly repairable: number
-  /** The first of them. */
+  /** The first `maxShown`. */
   readonly findings: readonly ShownFinding[]
-  /** Why the check did not come to its end. */
+  /** Why the check did not finish. */
   readonly failure?: string
 }
 
@@ -47,7 +47,7 @@ const settle = (finding: Finding, repair: boolean): Effect.Effect<ShownFinding> 
 
 export type Progress = (check: string, looked: number, found: number) => void
 
-/** Goes through all findings of a check, and repairs those that can be repaired where that is wanted. Holds the first hundred. */
+/** Runs one check to its end, and with `repair` repairs what it can. Keeps the first `maxShown` findings. */
 export const runCheck = (
   check: ConsistencyCheck,
   repair: boolean,

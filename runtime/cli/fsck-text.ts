@@ -9,7 +9,7 @@ const remedyOf = ({ remedy, repaired, failure }: ShownFinding): string => {
   return repaired ? ` (repaired: ${remedy})` : ` (--repair: ${remedy})`
 }
 
-/** What was compared and how much, and under it what does not agree. */
+/** One line for the check, then one for each finding. */
 export const checkText = (report: CheckReport): string => {
   const { name, about, looked, found, findings, failure } = report
   const sign = isClean(report) ? (found === 0 ? "ok     " : "repaired ") : "FOUND  "

@@ -84,7 +84,7 @@ describe("a check", () => {
     expect(checkText(report)).toContain("and 200 more\n")
   })
 
-  it("that can't go on is not clean, and the reason is told", async () => {
+  it("that can't go on is not clean, and the reason is shown", async () => {
     const report = await run(checkOf(Stream.concat(Stream.make(lost), Stream.fail(broken))))
     expect([report.found, report.failure, isClean(report)]).toEqual([1, "the disk is gone", false])
     expect(checkText(report)).toMatch(/not finished: the disk is gone\n$/)

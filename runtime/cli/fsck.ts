@@ -12,7 +12,7 @@ export interface FsckOptions {
   readonly json: boolean
 }
 
-/** What the plugins would make now is empty, and all of it would agree. */
+/** On a fresh deployment the plugins would create empty data, which is always consistent. */
 const mustHaveData = ({ container, order }: AssembledDeployment): Effect.Effect<string, Error> =>
   Effect.suspend(() => {
     const { dataDir } = resolve(container, Tokens.deployment)
@@ -26,7 +26,7 @@ const mustHaveData = ({ container, order }: AssembledDeployment): Effect.Effect<
         )
   })
 
-/** All checks of all plugins, one after the other. Exits with 1 when something is left that does not agree. */
+/** Runs the checks of all plugins, one after the other. Exits with 1 when a finding is left. */
 export const fsck = async (file: string, { repair, json }: FsckOptions): Promise<void> => {
   const progress = makeProgress(process.stderr, systemClock)
   const reports = await withDeployment(file, (deployment) =>

@@ -2,7 +2,7 @@ import { formatRupiah, rupiahNumber } from "../../core/money.ts"
 import type { LedgerProof, ReportGroup, ReportRow } from "../../core/ports/ledger.ts"
 import { formatTable } from "./table.ts"
 
-/** Each invariant with the rows that it was checked on; under it what breaks it. */
+/** One line for each invariant with the number of rows checked, then its faults. */
 export const proofText = ({ checked, faults }: LedgerProof): string => {
   const lines = checked.map(({ invariant, rows }) => {
     const own = faults.filter((fault) => fault.invariant === invariant)
@@ -31,7 +31,7 @@ const cellsOf = (row: ReportRow): readonly string[] => [
   formatRupiah(row.costMicros),
 ]
 
-/** Numbers stand right. */
+/** Numbers are aligned to the right. */
 export const reportTable = (
   groupBy: readonly ReportGroup[],
   rows: readonly ReportRow[],
@@ -73,7 +73,7 @@ const jsonOf = (groupBy: readonly ReportGroup[], row: ReportRow) => ({
   cost_idr: rupiahNumber(row.costMicros),
 })
 
-/** RFC 4180. */
+/** CSV as in RFC 4180. */
 export const reportCsv = (groupBy: readonly ReportGroup[], rows: readonly ReportRow[]): string => {
   const quoted = (cell: string) =>
     /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell

@@ -13,7 +13,7 @@ describe("what a report is asked for", () => {
   const read = (words: Partial<Parameters<typeof readReportQuery>[0]>) =>
     readReportQuery({ by: "account", json: false, csv: false, ...words }, nowMs)
 
-  it("is everything until now, by account, unless told; a date lasts to its end, a second does not", () => {
+  it("is everything until now, by account, by default; a date lasts to its end, a second does not", () => {
     expect(read({})).toEqual({ groupBy: ["account"], fromMs: 0, toMs: nowMs + 1 })
     expect(
       read({ from: "2026-01-01", to: "2026-01-31", by: "day,key", account: "acct_1" }),

@@ -29,7 +29,7 @@ export interface ReportOptions extends ReportWords {
   readonly config: string
 }
 
-/** Before anything starts. */
+/** Reads the options before anything starts. */
 const readOrRefuse = (options: ReportOptions) => {
   try {
     return readReportQuery(options, systemClock.nowMs())

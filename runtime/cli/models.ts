@@ -56,7 +56,7 @@ interface PullOptions extends Options {
   readonly lock?: string | true
 }
 
-/** What each model's sources turned out to be: digests to copy into the config file. */
+/** Writes the digests of each model's files, to copy into the config file. */
 const writeLock = (deployment: AssembledDeployment, entries: readonly ModelEntry[], file: string) =>
   Effect.gen(function* () {
     const models: Record<string, readonly ModelSource[]> = {}

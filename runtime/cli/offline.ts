@@ -5,7 +5,7 @@ import type { ModelId } from "../../core/services/ids.ts"
 import type { Log } from "../../core/services/log.ts"
 import { provide, resolve, type Token, Tokens } from "../../core/tokens.ts"
 import { type AssembledDeployment, assemble } from "../boot/assemble.ts"
-import { closure } from "../boot/dependency-order.ts"
+import { withDependencies } from "../boot/dependency-order.ts"
 import { kernelTokens, makeDataDir } from "../boot/kernel.ts"
 import type { NamedPlugin } from "../boot/load-plugins.ts"
 import { openModels } from "../boot/open-models.ts"
@@ -14,7 +14,7 @@ import { loadConfig } from "../config/load.ts"
 
 /** Backends with what they need, and the endpoints that need nothing else: no database, no accounts, no queue. */
 const enginePlugins = <P extends NamedPlugin>(order: readonly P[]): readonly P[] => {
-  const backends = new Set(closure(order, [Tokens.backends as Token<unknown>]))
+  const backends = new Set(withDependencies(order, [Tokens.backends as Token<unknown>]))
   const there = new Set([...kernelTokens, Tokens.billing.name])
   return order.filter((named) => {
     const { needs, provides } = named.plugin
@@ -29,7 +29,7 @@ const enginePlugins = <P extends NamedPlugin>(order: readonly P[]): readonly P[]
 
 const unlimited = { limit: Number.MAX_SAFE_INTEGER, remaining: Number.MAX_SAFE_INTEGER, resetMs: 0 }
 
-/** Nobody is billed, and no limit of a key holds. */
+/** Admits everything. */
 const noBilling: Billing = {
   admit: () => Effect.succeed(unlimited),
   settle: () => Effect.void,
@@ -73,7 +73,7 @@ const openPulled = (
     return yield* Effect.fail(new Error(`These models can't be opened:\n${reasons.join("\n")}`))
   })
 
-/** The deployment of a config file without all that serves: what is left can run calls on its models. Nothing of its database or its store is touched. */
+/** Starts the part of a deployment that runs calls on models. Its database and its storage are not touched. */
 export const openOffline = (
   configFile: string,
   log: Log,

@@ -8,12 +8,12 @@ const textOf = (error: unknown): string => {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Shows why a command could not do its work, and ends with 1. */
+/** Prints why a command failed, and exits with 1. */
 export const refuse = (error: unknown): never => {
   process.stderr.write(`${textOf(error)}\n`)
   process.exit(1)
 }
 
-/** The error of a failed Exit; of a defect, its stack. */
-export const reasonOf = (exit: Exit.Failure<unknown, unknown>): unknown =>
+/** The error of a failed Exit, or an Error with the stack of its defect. */
+export const errorOf = (exit: Exit.Failure<unknown, unknown>): unknown =>
   Option.getOrElse(Cause.findErrorOption(exit.cause), () => new Error(Cause.pretty(exit.cause)))

@@ -15,7 +15,7 @@ const groups: readonly ReportGroup[] = ["account", "key", "model", "day"]
 const dayMs = 86_400_000
 const endOfTimeMs = Date.UTC(10_000, 0)
 
-/** A UTC date, or Unix seconds. A range that goes to a date lasts to its end. */
+/** Reads a UTC date or Unix seconds. As the end of a range, a date includes its whole day. */
 const momentOf = (
   option: string,
   text: string,
@@ -45,7 +45,7 @@ const readGroups = (by: string): readonly ReportGroup[] => {
   return names as ReportGroup[]
 }
 
-/** Everything until now unless told; a date as --to lasts to its end. Throws an Error that says what to do. */
+/** By default everything until now; a date as --to includes its whole day. Throws an Error that says what to do. */
 export const readReportQuery = (
   { from, to, by, account, json, csv }: ReportWords,
   nowMs: number,

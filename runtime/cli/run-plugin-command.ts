@@ -12,7 +12,7 @@ const host: CommandHost = {
   openOffline,
 }
 
-/** Exits with 1 and the reason when the command can't do its work. */
+/** Exits with 1 and the reason when the command rejects. */
 export const runPluginCommand = async (command: Command, typed: TypedCommand): Promise<void> => {
   const run = await command.load()
   try {

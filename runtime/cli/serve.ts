@@ -11,12 +11,12 @@ import { makePullProgress } from "../progress.ts"
 import { makeLog } from "../services/log.ts"
 import { version } from "../version.ts"
 import { listeningLine, startedText } from "./banner.ts"
-import { reasonOf, refuse } from "./refuse.ts"
+import { errorOf, refuse } from "./refuse.ts"
 import { onStopSignal } from "./signals.ts"
 
 const say = (text: string) => void process.stdout.write(text)
 
-/** Whoever read our lines may go (a pager, a collector of logs that starts again): clients are served on. */
+/** The reader of our output may close it (a pager, a log collector that restarts): keep serving. */
 const outliveReaders = () => {
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})
 }
@@ -42,7 +42,7 @@ const startedBanner = (deployment: AssembledDeployment, { url }: HttpServer): st
   })
 }
 
-/** Runs until it is interrupted; then drains, and closes everything. Fails when it can't start, or when no model can be opened. */
+/** Serves until it is interrupted, then drains open requests. Fails when it can't start, or when no model can be opened. */
 const serving = (config: LoadedConfig, role: Role) =>
   Effect.scoped(
     Effect.gen(function* () {
@@ -94,7 +94,7 @@ const failureList = (deployment: AssembledDeployment, failed: readonly string[])
     })
     .join("\n")
 
-/** Starts the server; comes back only by ending the process. */
+/** Runs the server and then ends the process: it never returns. */
 export const serve = async (file: string, role: Role): Promise<void> => {
   outliveReaders()
   const stop = new AbortController()
@@ -109,6 +109,6 @@ export const serve = async (file: string, role: Role): Promise<void> => {
     return refuse(error)
   }
   const exit = await Effect.runPromiseExit(serving(config, role), { signal: stop.signal })
-  if (Exit.isFailure(exit) && !stop.signal.aborted) return refuse(reasonOf(exit))
+  if (Exit.isFailure(exit) && !stop.signal.aborted) return refuse(errorOf(exit))
   process.exit(0)
 }

@@ -1,4 +1,4 @@
-/** SIGTERM or SIGINT once: stop in an orderly way. Twice: end now. */
+/** The first SIGTERM or SIGINT calls `stop`; the second ends the process at once. */
 export const onStopSignal = (stop: (signal: "SIGTERM" | "SIGINT") => void): void => {
   let asked = false
   const handle = (signal: "SIGTERM" | "SIGINT") => {

@@ -1,4 +1,4 @@
-/** Columns padded to their widest cell. */
+/** Pads each column to its widest cell. */
 export const formatTable = (rows: readonly (readonly string[])[]): string => {
   const widths = (rows[0] ?? []).map((_, column) =>
     Math.max(...rows.map((row) => (row[column] ?? "").length)),

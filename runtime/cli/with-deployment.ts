@@ -6,9 +6,9 @@ import { startDeployment } from "../boot/start.ts"
 import { suggestPlugins } from "../boot/suggest-plugins.ts"
 import { loadConfig } from "../config/load.ts"
 import { makeLog } from "../services/log.ts"
-import { reasonOf, refuse } from "./refuse.ts"
+import { errorOf, refuse } from "./refuse.ts"
 
-/** Assembles the deployment for one command, does `work`, and closes everything again. Exits with 1 and the reason when it fails. */
+/** Assembles the deployment for one command, runs `work`, and closes everything. Exits with 1 and the reason on failure. */
 export const withDeployment = async <A, E>(
   file: string,
   work: (deployment: AssembledDeployment) => Effect.Effect<A, E, Scope.Scope>,
@@ -28,18 +28,18 @@ export const withDeployment = async <A, E>(
     }),
   )
   const exit = await Effect.runPromiseExit(program)
-  if (Exit.isFailure(exit)) return refuse(reasonOf(exit))
+  if (Exit.isFailure(exit)) return refuse(errorOf(exit))
   return exit.value
 }
 
-/** Starts the plugins that `wanted` needs. */
+/** Starts the providers of `wanted` and what they need. */
 export const startWanted = (deployment: AssembledDeployment, wanted: readonly Token<unknown>[]) =>
   Effect.andThen(
     makeDataDir(resolve(deployment.container, Tokens.deployment)),
     startDeployment(deployment, { wanted }),
   )
 
-/** The same as `withDeployment`, with the plugins started that `wanted` needs; `work` is asked when they are. */
+/** `withDeployment`, with the providers of `wanted` started before `work` runs. */
 export const withStarted = <A, E>(
   file: string,
   wanted: (deployment: AssembledDeployment) => readonly Token<unknown>[],
@@ -52,7 +52,7 @@ export const withStarted = <A, E>(
     ),
   )
 
-/** Starts what `token` needs, and works with its provider. `task` says what a deployment without one can't do. */
+/** Runs `work` on the provider of a token. `task` completes the message where there is none: `makes keys`. */
 export const withProvider = <T, A, E>(
   file: string,
   token: Token<T>,

@@ -2,12 +2,12 @@ import { Presets, SingleBar } from "cli-progress"
 import { type Clock, formatRupiah, timeLeft } from "../../../core/index.ts"
 import type { BatchFileSums } from "../run-file/runner.ts"
 
-/** Shows a run: as a bar on a terminal, else as a line every few seconds. */
+/** Shows the progress of a run: on a terminal as a bar, elsewhere as a line every few seconds. */
 export interface ProgressView {
   report(sums: BatchFileSums): void
-  /** Whole lines for the same stream, as those of the log. */
+  /** Writes whole lines to the same stream without tearing the bar. */
   write(text: string): void
-  /** Leaves the terminal as it was. */
+  /** Restores the terminal. */
   stop(): void
 }
 
@@ -16,7 +16,7 @@ const sampleMs = 250
 const plainPauseMs = 5_000
 const barWidth = 24
 const leastBarWidth = 6
-/** Of a running sum above a rupiah nobody needs more. */
+/** A running sum of a rupiah or more is shown in hundredths. */
 const rupiahMicros = 1_000_000n
 const centMicros = 10_000n
 
@@ -33,11 +33,11 @@ export const perSecond = (n: number): string => (n < 10 ? n.toFixed(1) : count(n
 
 interface Part {
   readonly text: string
-  /** Where a terminal is narrow, those of a low rank go first. */
+  /** On a narrow terminal, parts of the lowest rank are dropped first. */
   readonly rank: number
 }
 
-/** "1,200 / 50,000 lines  2 failed  41 lines/s  5,120 tokens/s  Rp12.5  20 min left", as far as it is known. */
+/** "1,200 / 50,000 lines  2 failed  41 lines/s  5,120 tokens/s  Rp12.5  20 min left"; what is not known yet is missing. */
 const partsOf = (sums: BatchFileSums, samples: readonly Sample[]): readonly Part[] => {
   const done = doneOf(sums)
   const [first] = samples
@@ -71,7 +71,7 @@ const partsOf = (sums: BatchFileSums, samples: readonly Sample[]): readonly Part
 
 const textOf = (parts: readonly Part[]): string => parts.map(({ text }) => text).join("  ")
 
-/** What has room of it. */
+/** Drops parts until the text fits. */
 const fitting = (parts: readonly Part[], width: number): string => {
   if (parts.length === 1 || textOf(parts).length <= width) return textOf(parts).slice(0, width)
   const lowest = Math.min(...parts.map(({ rank }) => rank))
@@ -86,15 +86,15 @@ type Painter = Pick<ProgressView, "write" | "stop"> & {
 }
 
 const makeLines = (out: NodeJS.WriteStream, clock: Clock): Painter => {
-  let toldMs: number | undefined
-  let told = -1
+  let shownMs: number | undefined
+  let shown = -1
   return {
     paint: (parts, done, total) => {
       const nowMs = clock.monotonicMs()
-      const isDue = toldMs === undefined || nowMs - toldMs >= plainPauseMs || done === total
-      if (!isDue || done === told) return
-      toldMs = nowMs
-      told = done
+      const isDue = shownMs === undefined || nowMs - shownMs >= plainPauseMs || done === total
+      if (!isDue || done === shown) return
+      shownMs = nowMs
+      shown = done
       out.write(`${textOf(parts)}\n`)
     },
     write: (text) => void out.write(text),
@@ -120,7 +120,7 @@ const makeBar = (out: NodeJS.WriteStream): Painter => {
       const filled = Math.round(Math.min(1, all > 0 ? value / all : 1) * width)
       return `${(options.barCompleteString ?? "").slice(0, filled)}${(options.barIncompleteString ?? "").slice(0, width - filled)}  ${text}`
     }
-    // signals are the command's own affair
+    // the command handles signals itself
     const made = new SingleBar(
       { stream: out, fps: 10, gracefulExit: false, format },
       Presets.shades_classic,
@@ -134,7 +134,7 @@ const makeBar = (out: NodeJS.WriteStream): Painter => {
       bar ??= start(total)
       bar.update(done)
     },
-    // the bar stands still while others write, and is drawn anew below
+    // the bar stays above what others write, and is drawn again below it
     write: (text) => {
       stop()
       out.write(text)

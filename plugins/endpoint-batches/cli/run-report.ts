@@ -19,7 +19,7 @@ export interface BatchPaths {
 
 const withoutEnd = (path: string): string => path.replace(/(\.output)?\.jsonl$/, "")
 
-/** `a.jsonl` -> `a.output.jsonl` and `a.errors.jsonl`; where only --out is told, the errors lie beside it. */
+/** `a.jsonl` -> `a.output.jsonl` and `a.errors.jsonl`; with --out alone, the errors go beside it. */
 export const pathsOf = (
   input: string,
   { out, errors }: Pick<RunOptions, "out" | "errors">,
@@ -89,7 +89,7 @@ export const interruptedText = (sums: BatchFileSums | undefined, goOn: string): 
     ? "Interrupted before the first line\n"
     : `Interrupted after ${count(sums.completed + sums.failed)} of ${linesOf(sums.lines)}. Go on with: ${goOn}\n`
 
-/** What to type to go on. */
+/** The command line that goes on with the run. */
 export const resumeCommand = (
   input: string,
   config: string | undefined,
@@ -111,7 +111,7 @@ interface Fault {
   readonly message: string
 }
 
-/** Why a file was refused: the reason, and below it each line that is wrong. */
+/** Why a file was refused: the reason, then one line for each fault. */
 export const refusalText = ({
   message,
   faults = [],
