@@ -88,7 +88,7 @@ const startAccounts = (
     )
     provide(container, Tokens.sessions, deps.sessions)
     if (deps.deployment.mode === "server")
-      yield* Effect.forkScoped(keepSwept(sweepExpired(deps.database, deps.clock), deps.log))
+      yield* keepSwept(sweepExpired(deps.database, deps.clock), deps.log)
   })
 
 export const plugin = definePlugin<Settings>({

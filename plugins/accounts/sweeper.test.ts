@@ -94,7 +94,9 @@ it("sweeps every ten minutes, also after a turn that failed", async () => {
       ? Effect.fail(new PortError({ port: "database", message: "down" }))
       : Effect.succeed(0),
   )
-  const fiber = Effect.runForkWith(services)(keepSwept(sweep, log))
+  const fiber = Effect.runForkWith(services)(
+    Effect.scoped(Effect.andThen(keepSwept(sweep, log), Effect.never)),
+  )
   for (let turn = 0; turn < 3; turn++)
     await Effect.runPromiseWith(services)(TestClock.adjust("10 minutes"))
   await Effect.runPromiseWith(services)(Fiber.interrupt(fiber))

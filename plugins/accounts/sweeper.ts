@@ -1,6 +1,6 @@
-import { Cause, Effect } from "effect"
+import { Effect, type Scope } from "effect"
 import { sql } from "kysely"
-import type { Clock, Database, Log, PortError } from "../../core/index.ts"
+import { type Clock, type Database, type Log, type PortError, repeat } from "../../core/index.ts"
 import type { AccountsTables } from "./tables.ts"
 
 const rowsPerStatement = 2_000
@@ -34,24 +34,21 @@ export const sweepExpired = (database: Database, clock: Clock): Effect.Effect<nu
     return total
   })
 
-/** Now and every ten minutes, until it is interrupted. A failure is logged, and the next turn tries again. */
+/** At once and every ten minutes. */
 export const keepSwept = (
   sweep: Effect.Effect<number, PortError>,
   log: Log,
-): Effect.Effect<never> =>
-  sweep.pipe(
-    Effect.tap((rows) =>
+): Effect.Effect<void, never, Scope.Scope> =>
+  repeat(
+    log,
+    {
+      event: "account.sweep_failed",
+      message: "expired tokens, keys and attempts could not be swept",
+      everyMs: 10 * 60_000,
+    },
+    Effect.tap(sweep, (rows) =>
       Effect.sync(() =>
         log.debug("account.rows_swept", "expired tokens, keys and attempts swept", { rows }),
       ),
     ),
-    Effect.catchCause((cause) =>
-      Effect.sync(() =>
-        log.warn("account.sweep_failed", "expired tokens, keys and attempts could not be swept", {
-          cause: Cause.pretty(cause),
-        }),
-      ),
-    ),
-    Effect.andThen(Effect.sleep("10 minutes")),
-    Effect.forever,
   )

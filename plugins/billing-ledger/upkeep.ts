@@ -1,29 +1,10 @@
 import { Cause, Effect, type Scope } from "effect"
-import type { Log, Metrics, PortError } from "../../core/index.ts"
+import { type Log, type Metrics, type PortError, repeat } from "../../core/index.ts"
 import type { LedgerBilling } from "./ledger-billing.ts"
 import type { Replica } from "./replica.ts"
 import type { Settings } from "./settings.ts"
 
 const stopWithin = "5 seconds"
-
-/** Every `everyMs` until it is interrupted. A failure is logged, and the next turn tries again. */
-const forever = (
-  what: string,
-  everyMs: number,
-  turn: Effect.Effect<void, PortError>,
-  log: Log,
-): Effect.Effect<never> =>
-  turn.pipe(
-    Effect.catchCause((cause) =>
-      Effect.sync(() =>
-        log.warn("ledger.upkeep_failed", `${what} failed; it will be tried again`, {
-          cause: Cause.pretty(cause),
-        }),
-      ),
-    ),
-    Effect.andThen(Effect.sleep(everyMs)),
-    Effect.forever,
-  )
 
 /** Keeps the lease, and sweeps, until the Scope closes; then waits for the last statements and gives the lease up. */
 export const keepUp = (
@@ -65,16 +46,23 @@ export const keepUp = (
   )
   return Effect.gen(function* () {
     yield* Effect.acquireRelease(replica.renew, () => leave)
-    yield* Effect.forkScoped(
-      forever("the ledger's heartbeat", settings.heartbeatMs, replica.renew, log),
+    yield* repeat(
+      log,
+      {
+        event: "ledger.heartbeat_failed",
+        message: "the ledger's heartbeat failed; it will be tried again",
+        everyMs: settings.heartbeatMs,
+      },
+      replica.renew,
     )
-    yield* Effect.forkScoped(
-      forever(
-        "the ledger's sweep",
-        settings.sweepMs,
-        Effect.andThen(billing.closeInDoubt, sweep),
-        log,
-      ),
+    yield* repeat(
+      log,
+      {
+        event: "ledger.sweep_failed",
+        message: "the ledger's sweep failed; it will be tried again",
+        everyMs: settings.sweepMs,
+      },
+      Effect.andThen(billing.closeInDoubt, sweep),
     )
   })
 }

@@ -41,8 +41,7 @@ export const plugin = definePlugin<Settings>({
           provide(container, Tokens.files, makeFiles(deps))
           for (const check of [fileCheck, blobCheck, quotaCheck, uploadCheck])
             provide(container, Tokens.consistencyChecks, check(deps))
-          if (resolve(container, Tokens.deployment).mode === "server")
-            yield* Effect.forkScoped(keepSwept(deps))
+          if (resolve(container, Tokens.deployment).mode === "server") yield* keepSwept(deps)
         }),
     }
   },

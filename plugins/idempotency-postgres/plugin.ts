@@ -24,9 +24,7 @@ export const plugin = definePlugin({
           makePostgresIdempotency(database, clock, resolve(container, Tokens.secrets)),
         )
         if (resolve(container, Tokens.deployment).mode === "server")
-          yield* Effect.forkScoped(
-            sweepHourly(sweepExpired(database, clock), resolve(container, Tokens.log)),
-          )
+          yield* sweepHourly(sweepExpired(database, clock), resolve(container, Tokens.log))
       }),
   }),
 })

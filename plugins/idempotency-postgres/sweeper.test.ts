@@ -49,7 +49,9 @@ it("sweeps every hour, also after an hour that failed", async () => {
     if (sweeps === 3) throw new Error("a bug")
     return Effect.succeed(0)
   })
-  const fiber = Effect.runForkWith(services)(sweepHourly(sweep, log))
+  const fiber = Effect.runForkWith(services)(
+    Effect.scoped(Effect.andThen(sweepHourly(sweep, log), Effect.never)),
+  )
   for (let hour = 0; hour < 4; hour++) await run(TestClock.adjust("1 hour"))
   await run(Fiber.interrupt(fiber))
   expect(sweeps).toBe(5)

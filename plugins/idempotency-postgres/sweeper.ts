@@ -1,6 +1,6 @@
-import { Cause, Effect } from "effect"
+import { Effect, type Scope } from "effect"
 import { sql } from "kysely"
-import type { Clock, Database, Log, PortError } from "../../core/index.ts"
+import { type Clock, type Database, type Log, type PortError, repeat } from "../../core/index.ts"
 import type { IdempotencyTables } from "./postgres-idempotency.ts"
 
 const rowsPerStatement = 2_000
@@ -23,24 +23,21 @@ export const sweepExpired = (database: Database, clock: Clock): Effect.Effect<nu
     }
   })
 
-/** Sweeps now and every hour, until it is interrupted. A failure is logged, and the next hour tries again. */
+/** At once and every hour. */
 export const sweepHourly = (
   sweep: Effect.Effect<number, PortError>,
   log: Log,
-): Effect.Effect<never> =>
-  sweep.pipe(
-    Effect.tap((rows) =>
+): Effect.Effect<void, never, Scope.Scope> =>
+  repeat(
+    log,
+    {
+      event: "idempotency.sweep_failed",
+      message: "expired idempotency keys could not be swept",
+      everyMs: 3_600_000,
+    },
+    Effect.tap(sweep, (rows) =>
       Effect.sync(() =>
         log.debug("idempotency.keys_swept", "expired idempotency keys swept", { rows }),
       ),
     ),
-    Effect.catchCause((cause) =>
-      Effect.sync(() =>
-        log.warn("idempotency.sweep_failed", "expired idempotency keys could not be swept", {
-          cause: Cause.pretty(cause),
-        }),
-      ),
-    ),
-    Effect.andThen(Effect.sleep("1 hour")),
-    Effect.forever,
   )

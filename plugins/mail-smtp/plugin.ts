@@ -68,7 +68,7 @@ export const plugin = definePlugin<Settings>({
         provide(container, Tokens.mailer, makeMailer(rows, secrets, dispatcher.wake))
         if (deployment.mode !== "server") return
         yield* dispatcher.run
-        yield* Effect.forkScoped(sweepHourly(rows, log))
+        yield* sweepHourly(rows, log)
       }),
   }),
 })

@@ -119,7 +119,7 @@ it("sweeps every hour, also after an hour that failed", async () => {
       ? Effect.fail(new PortError({ port: "database", message: "down" }))
       : Effect.succeed(sweeps === 3 ? 5 : 0),
   )
-  const fiber = time.fork(sweepHourly({ sweep }, log))
+  const fiber = time.fork(Effect.scoped(Effect.andThen(sweepHourly({ sweep }, log), Effect.never)))
   for (let hour = 0; hour < 3; hour++) await time.run(TestClock.adjust("1 hour"))
   await time.run(Fiber.interrupt(fiber))
   expect(sweeps).toBe(4)

@@ -1,11 +1,10 @@
 import { Effect, Queue } from "effect"
-import { definePlugin, provide, resolve, resolveAll, Tokens } from "../../core/index.ts"
+import { definePlugin, provide, repeat, resolve, resolveAll, Tokens } from "../../core/index.ts"
 import { queueCheck } from "./check.ts"
 import { drive } from "./driver.ts"
 import { migrations } from "./migrations.ts"
 import { makeQueue } from "./queue.ts"
 import { Settings } from "./settings.ts"
-import { sweepHourly } from "./sweeper.ts"
 
 export const plugin = definePlugin<Settings>({
   name: "queue-postgres",
@@ -43,7 +42,18 @@ export const plugin = definePlugin<Settings>({
         )
         if (resolve(container, Tokens.deployment).mode !== "server") return
         yield* drive(worker, woken, { clock, log, pollMs })
-        yield* Effect.forkScoped(sweepHourly(rows, keepDeadDays, log))
+        yield* repeat(
+          log,
+          {
+            event: "queue.sweep_failed",
+            message: "old dead letters could not be deleted",
+            everyMs: 3_600_000,
+          },
+          Effect.map(rows.sweep(keepDeadDays * 86_400_000), (letters) => {
+            if (letters > 0)
+              log.info("queue.dead_letters_swept", "old dead letters were deleted", { letters })
+          }),
+        )
       }),
   }),
 })

@@ -108,7 +108,14 @@ it("renews every hour, a little later each time, also after a failure", async ()
     ++turns === 2 ? Effect.fail(new PortError({ port: "database", message: "down" })) : Effect.void,
   )
   const ring = { load, current: () => Effect.succeed({}), erase: Effect.void } as unknown as KeyRing
-  const fiber = Effect.runForkWith(services)(renewHourly(ring, log, () => 0.5))
+  const fiber = Effect.runForkWith(services)(
+    Effect.scoped(
+      Effect.andThen(
+        renewHourly(ring, log, () => 0.5),
+        Effect.never,
+      ),
+    ),
+  )
   await run(TestClock.adjust("62 minutes"))
   expect(turns).toBe(0)
   for (let hour = 1; hour <= 4; hour++) await run(TestClock.adjust("63 minutes"))

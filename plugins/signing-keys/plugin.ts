@@ -39,7 +39,7 @@ export const plugin = definePlugin<Settings>({
           })
           if (resolve(container, Tokens.deployment).mode === "server") {
             yield* renewKeys(ring)
-            yield* Effect.forkScoped(renewHourly(ring, log, Math.random))
+            yield* renewHourly(ring, log, Math.random)
           }
           started.set(ring)
           provide(container, Tokens.signer, makeSigner(ring))

@@ -1,8 +1,6 @@
-import { Cause, Effect } from "effect"
-import type { Log } from "../../core/index.ts"
+import { Effect, type Scope } from "effect"
+import { type Log, repeat } from "../../core/index.ts"
 import type { KeyRing } from "./key-ring.ts"
-
-const hourMs = 60 * 60_000
 
 /** Loads the keys of all replicas, makes those that are missing, so that they are published before they are needed, and erases those that are over. */
 export const renewKeys = (ring: KeyRing) =>
@@ -14,19 +12,18 @@ export const renewKeys = (ring: KeyRing) =>
   })
 
 /** Renews every hour, up to a tenth of an hour later: replicas that started together don't all do it at once. */
-export const renewHourly = (ring: KeyRing, log: Log, random: () => number): Effect.Effect<never> =>
-  Effect.suspend(() => Effect.sleep(hourMs * (1 + random() / 10))).pipe(
-    Effect.andThen(renewKeys(ring)),
-    Effect.catchCause((cause) =>
-      Effect.sync(() =>
-        log.warn(
-          "signing_key.renewal_failed",
-          "the signing keys could not be renewed; it will be tried again",
-          {
-            cause: Cause.pretty(cause),
-          },
-        ),
-      ),
-    ),
-    Effect.forever,
+export const renewHourly = (
+  ring: KeyRing,
+  log: Log,
+  random: () => number,
+): Effect.Effect<void, never, Scope.Scope> =>
+  repeat(
+    log,
+    {
+      event: "signing_key.renewal_failed",
+      message: "the signing keys could not be renewed; it will be tried again",
+      everyMs: () => 3_600_000 * (1 + random() / 10),
+      isDelayed: true,
+    },
+    renewKeys(ring),
   )

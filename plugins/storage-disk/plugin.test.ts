@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Exit, Schema, Scope, Stream } from "effect"
 import { container } from "tsyringe"
-import { afterEach, beforeEach, expect, it } from "vitest"
+import { afterEach, beforeEach, expect, it, vi } from "vitest"
 import type { Deployment } from "../../core/services/deployment.ts"
 import { provide, resolve, Tokens } from "../../core/tokens.ts"
 import { fakeClock } from "../../testing/fakes/clock.ts"
@@ -70,9 +70,10 @@ it("sweeps what a dead server left, but not beside a running one", async () => {
   await utimes(leftover, 1, 1)
   await started({}, "command", async () => {})
   expect(await readdir(join(dataDir, "blobs", "~incoming"))).toEqual(["left"])
-  const lines = await started({}, "server", async (log) => log.lines)
+  await started({}, "server", async (log) =>
+    vi.waitFor(() => expect(log.lines).toMatchObject([{ level: "info", fields: { swept: 1 } }])),
+  )
   expect(await readdir(join(dataDir, "blobs", "~incoming"))).toEqual([])
-  expect(lines).toMatchObject([{ level: "info", fields: { swept: 1 } }])
 })
 
 it("refuses to start where it can't write", async () => {

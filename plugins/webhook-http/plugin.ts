@@ -68,7 +68,7 @@ export const plugin = definePlugin<Settings>({
           provide(container, Tokens.webhook, makeEmitter(deps))
           provide(container, Tokens.consistencyChecks, deliveryCheck(deps))
           const { mode, role } = resolve(container, Tokens.deployment)
-          if (mode === "server" && role !== "api") yield* Effect.forkScoped(keepUp(deps))
+          if (mode === "server" && role !== "api") yield* keepUp(deps)
         }),
     }
   },

@@ -1,5 +1,5 @@
-import { Cause, Effect } from "effect"
-import type { PortError } from "../../core/index.ts"
+import { Effect, type Scope } from "effect"
+import { type PortError, repeat } from "../../core/index.ts"
 import { nextAttemptOf, scheduleAttempt } from "./delivery/delivery-attempt.ts"
 import type { WebhookDeps } from "./deps.ts"
 import { makeDeliveryRows } from "./rows/delivery-rows.ts"
@@ -26,25 +26,17 @@ export const upkeep = (deps: WebhookDeps): Effect.Effect<number, PortError> =>
     return sent
   })
 
-/** Now and every ten minutes, until it is interrupted. */
-export const keepUp = (deps: WebhookDeps): Effect.Effect<never> =>
-  upkeep(deps).pipe(
-    Effect.tap((deliveries) =>
-      Effect.sync(
-        () =>
-          deliveries > 0 &&
-          deps.log.warn("webhook.late_requeued", "late deliveries were queued anew", {
-            deliveries,
-          }),
-      ),
-    ),
-    Effect.catchCause((cause) =>
-      Effect.sync(() =>
-        deps.log.warn("webhook.upkeep_failed", "deliveries could not be maintained", {
-          cause: Cause.pretty(cause),
-        }),
-      ),
-    ),
-    Effect.andThen(Effect.sleep("10 minutes")),
-    Effect.forever,
+/** At once and every ten minutes. */
+export const keepUp = (deps: WebhookDeps): Effect.Effect<void, never, Scope.Scope> =>
+  repeat(
+    deps.log,
+    {
+      event: "webhook.upkeep_failed",
+      message: "deliveries could not be maintained",
+      everyMs: 10 * 60_000,
+    },
+    Effect.map(upkeep(deps), (deliveries) => {
+      if (deliveries > 0)
+        deps.log.warn("webhook.late_requeued", "late deliveries were queued anew", { deliveries })
+    }),
   )

@@ -19,8 +19,8 @@ import {
 import { addPart } from "../uploads/add-part.ts"
 import { completeUpload } from "../uploads/complete-upload.ts"
 import { createUpload } from "../uploads/create-upload.ts"
-import { orphanAgeMs } from "./orphans.ts"
-import { sweepHourly, sweepMinutely } from "./sweeper.ts"
+import { orphanAgeMs, scheduleOrphans } from "./orphans.ts"
+import { sweepsOf } from "./sweeper.ts"
 
 const run = Effect.runPromise
 let test: Fixture
@@ -36,13 +36,9 @@ afterEach(() => test?.close())
 
 const make = () =>
   run(createFile(test.deps, tenant, formOf([filePart(100), field("purpose", "batch")])))
-const sweep = () =>
-  run(
-    Effect.andThen(
-      Effect.andThen(sweepHourly(test.deps), sweepMinutely(test.deps)),
-      deleteDueBlobs(test.deps),
-    ),
-  )
+const sweepOrphans = () =>
+  run(Effect.andThen(scheduleOrphans(test.deps), deleteDueBlobs(test.deps)))
+const sweep = () => run(Effect.forEach(sweepsOf(test.deps), ({ work }) => work))
 
 it("files past their time are gone at once, and their bytes and rows after", async () => {
   const { id } = await make()
@@ -118,12 +114,10 @@ it("blobs that nobody names go after an hour, and no others", async () => {
   const incoming = await run(beginIncoming(test.deps, tenant))
   await run(test.deps.storage.put(incoming.blobKey, chunks(10), 10))
   test.clock.advance(orphanAgeMs - 1)
-  await run(sweepHourly(test.deps))
-  await run(deleteDueBlobs(test.deps))
+  await sweepOrphans()
   expect(await test.blobs()).toContain(orphan)
   test.clock.advance(1)
-  await run(sweepHourly(test.deps))
-  await run(deleteDueBlobs(test.deps))
+  await sweepOrphans()
   expect([...(await test.blobs())].sort()).toEqual(
     ["batches/of-others", "files/odd", kept.blob_key, incoming.blobKey].sort(),
   )

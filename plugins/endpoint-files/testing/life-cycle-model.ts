@@ -2,12 +2,11 @@ import { Effect, Stream } from "effect"
 import fc from "fast-check"
 import { expect } from "vitest"
 import { apiError } from "../../../core/index.ts"
-import { deleteDueBlobs } from "../blobs/deletion-queue.ts"
 import { beginIncoming, growIncoming, leaseMs } from "../blobs/incoming.ts"
 import { createFile } from "../files/create-file.ts"
 import { getFile } from "../files/download.ts"
 import { makeFiles } from "../files/files-service.ts"
-import { sweepHourly, sweepMinutely } from "../sweep/sweeper.ts"
+import { sweepsOf } from "../sweep/sweeper.ts"
 import { addPart } from "../uploads/add-part.ts"
 import { cancelUpload } from "../uploads/close-upload.ts"
 import { completeUpload } from "../uploads/complete-upload.ts"
@@ -206,9 +205,7 @@ export const makeLifeCycle = (test: Fixture) => {
     model.files.delete(id)
   }
   const sweep = async () => {
-    await Effect.runPromise(
-      Effect.andThen(Effect.andThen(sweepHourly(deps), sweepMinutely(deps)), deleteDueBlobs(deps)),
-    )
+    await Effect.runPromise(Effect.forEach(sweepsOf(deps), ({ work }) => work))
     for (const [id, { endsMs }] of model.files) if (endsMs <= model.nowMs) model.files.delete(id)
     // one that has ended is known for 30 days more
     for (const [id, { status, endsMs }] of model.uploads)
