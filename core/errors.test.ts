@@ -41,6 +41,17 @@ describe("the registry", () => {
       expect([code, statusOf(apiError(code as ErrorCode))]).toEqual([code, status])
   })
 
+  it("does not let a table by code forget one, nor know another", () => {
+    // @ts-expect-error all other codes are missing
+    const short: Record<ErrorCode, true> = { not_found: true }
+    // @ts-expect-error no reply has this code
+    const unknown: ErrorCode = "more_errors"
+    expect([Object.keys(short).length < codes.length, codes.includes(unknown)]).toEqual([
+      true,
+      false,
+    ])
+  })
+
   it("has a family that fits each status, and a sentence", () => {
     const families: Record<number, string> = {
       401: "authentication_error",

@@ -11,162 +11,81 @@ export type ErrorFamily =
   | "rate_limit_error"
   | "server_error"
 
-/** The one registry: every error that a client can see. Docs, `/openapi.json` and code are kept equal by a test. */
+const entry = (type: ErrorFamily) => (status: number, about: string) => ({ status, type, about })
+const invalid = entry("invalid_request_error")
+const denied = entry("permission_error")
+const limited = entry("rate_limit_error")
+const server = entry("server_error")
+
+/** The one registry: every error that a reply can carry. docs/errors.md, `/openapi.json` and code are kept equal by tests; what sorts codes is a `Record<ErrorCode, ...>`, so that a new one does not compile until it is decided everywhere. */
 export const errorRegistry = {
-  invalid_json: {
-    status: 400,
-    type: "invalid_request_error",
-    about: "The body is not valid JSON.",
-  },
-  invalid_request_error: {
-    status: 400,
-    type: "invalid_request_error",
-    about: "A field is missing, or has a wrong type or value; `param` names it.",
-  },
-  invalid_http: {
-    status: 400,
-    type: "invalid_request_error",
-    about: "The request is not valid HTTP.",
-  },
-  model_not_found: {
-    status: 400,
-    type: "invalid_request_error",
-    about: "The model does not exist or does not fit this endpoint.",
-  },
-  unsupported_parameter: {
-    status: 400,
-    type: "invalid_request_error",
-    about: "The field is valid, but this deployment can't do it.",
-  },
-  context_length_exceeded: {
-    status: 400,
-    type: "invalid_request_error",
-    about: "The prompt is longer than the model's context window.",
-  },
-  content_policy_violation: {
-    status: 400,
-    type: "invalid_request_error",
-    about: "The safety filters refused the request.",
-  },
-  unsupported_file_type: {
-    status: 400,
-    type: "invalid_request_error",
-    about: "Files of this type are not accepted for this purpose.",
-  },
-  authentication_error: {
-    status: 401,
-    type: "authentication_error",
-    about: "The API key is missing, invalid or revoked.",
-  },
-  insufficient_quota: {
-    status: 402,
-    type: "insufficient_quota",
-    about: "The balance or the key's monthly cap does not cover the call.",
-  },
-  email_not_verified: {
-    status: 403,
-    type: "permission_error",
-    about: "The account's e-mail address is not verified.",
-  },
-  account_suspended: {
-    status: 403,
-    type: "permission_error",
-    about: "The account was suspended by an administrator.",
-  },
-  permission_denied: {
-    status: 403,
-    type: "permission_error",
-    about: "The key's scopes or the role don't reach this endpoint.",
-  },
-  not_found: { status: 404, type: "not_found_error", about: "There is no such route or object." },
-  method_not_allowed: {
-    status: 405,
-    type: "invalid_request_error",
-    about: "The route exists, but not for this method; see `Allow`.",
-  },
-  request_timeout: {
-    status: 408,
-    type: "invalid_request_error",
-    about: "The request did not arrive in time.",
-  },
-  conflict: {
-    status: 409,
-    type: "invalid_request_error",
-    about: "The object's state, or another request, forbids it.",
-  },
-  precondition_failed: {
-    status: 412,
-    type: "invalid_request_error",
-    about: "The bytes are not those that `If-Match` or `If-Unmodified-Since` asks for.",
-  },
-  payload_too_large: {
-    status: 413,
-    type: "invalid_request_error",
-    about: "The body is larger than this endpoint accepts.",
-  },
-  storage_quota_exceeded: {
-    status: 413,
-    type: "invalid_request_error",
-    about: "The account's storage is full.",
-  },
-  uri_too_long: { status: 414, type: "invalid_request_error", about: "The address is too long." },
-  unsupported_media_type: {
-    status: 415,
-    type: "invalid_request_error",
-    about: "The body's content type is not accepted here.",
-  },
-  range_not_satisfiable: {
-    status: 416,
-    type: "invalid_request_error",
-    about: "The range lies behind the end of the bytes; see `Content-Range`.",
-  },
-  text_too_long: {
-    status: 422,
-    type: "invalid_request_error",
-    about: "A text is too long and `truncate` is NONE.",
-  },
-  instruction_with_image: {
-    status: 422,
-    type: "invalid_request_error",
-    about: "`instruction` can't be combined with image input.",
-  },
-  rate_limit_error: {
-    status: 429,
-    type: "rate_limit_error",
-    about: "The key's requests per minute or per day are used up.",
-  },
-  concurrency_exceeded: {
-    status: 429,
-    type: "rate_limit_error",
-    about: "The key has too many requests in flight.",
-  },
-  backend_busy: {
-    status: 429,
-    type: "rate_limit_error",
-    about: "The model is saturated across customers; try again.",
-  },
-  headers_too_large: {
-    status: 431,
-    type: "invalid_request_error",
-    about: "The request headers are too large.",
-  },
-  internal_error: { status: 500, type: "server_error", about: "Something went wrong on our side." },
-  backend_error: { status: 500, type: "server_error", about: "The model failed; retry once." },
-  model_loading: {
-    status: 503,
-    type: "server_error",
-    about: "The model is still loading; see `Retry-After`.",
-  },
-  server_starting: {
-    status: 503,
-    type: "server_error",
-    about: "The server is starting or stopping; see `Retry-After`.",
-  },
-  backend_timeout: { status: 504, type: "server_error", about: "The model was too slow." },
-  storage_full: { status: 507, type: "server_error", about: "The server's disk is full." },
-} as const satisfies Record<string, { status: number; type: ErrorFamily; about: string }>
+  invalid_json: invalid(400, "The body is not valid JSON."),
+  invalid_request_error: invalid(
+    400,
+    "A field is missing, or has a wrong type or value; `param` names it.",
+  ),
+  invalid_http: invalid(400, "The request is not valid HTTP."),
+  model_not_found: invalid(400, "The model does not exist or does not fit this endpoint."),
+  unsupported_parameter: invalid(400, "The field is valid, but this deployment can't do it."),
+  context_length_exceeded: invalid(400, "The prompt is longer than the model's context window."),
+  content_policy_violation: invalid(400, "The safety filters refused the request."),
+  unsupported_file_type: invalid(400, "Files of this type are not accepted for this purpose."),
+  authentication_error: entry("authentication_error")(
+    401,
+    "The API key is missing, invalid or revoked.",
+  ),
+  insufficient_quota: entry("insufficient_quota")(
+    402,
+    "The balance or the key's monthly cap does not cover the call.",
+  ),
+  email_not_verified: denied(403, "The account's e-mail address is not verified."),
+  account_suspended: denied(403, "The account was suspended by an administrator."),
+  permission_denied: denied(403, "The key's scopes or the role don't reach this endpoint."),
+  not_found: entry("not_found_error")(404, "There is no such route or object."),
+  method_not_allowed: invalid(405, "The route exists, but not for this method; see `Allow`."),
+  request_timeout: invalid(408, "The request did not arrive in time."),
+  conflict: invalid(409, "The object's state, or another request, forbids it."),
+  precondition_failed: invalid(
+    412,
+    "The bytes are not those that `If-Match` or `If-Unmodified-Since` asks for.",
+  ),
+  payload_too_large: invalid(413, "The body is larger than this endpoint accepts."),
+  storage_quota_exceeded: invalid(413, "The account's storage is full."),
+  uri_too_long: invalid(414, "The address is too long."),
+  unsupported_media_type: invalid(415, "The body's content type is not accepted here."),
+  range_not_satisfiable: invalid(
+    416,
+    "The range lies behind the end of the bytes; see `Content-Range`.",
+  ),
+  text_too_long: invalid(422, "A text is too long and `truncate` is NONE."),
+  instruction_with_image: invalid(422, "`instruction` can't be combined with image input."),
+  rate_limit_error: limited(429, "The key's requests per minute or per day are used up."),
+  concurrency_exceeded: limited(429, "The key has too many requests in flight."),
+  backend_busy: limited(429, "The model is saturated across customers; try again."),
+  headers_too_large: invalid(431, "The request headers are too large."),
+  internal_error: server(500, "Something went wrong on our side."),
+  backend_error: server(500, "The model failed; retry once."),
+  model_loading: server(503, "The model is still loading; see `Retry-After`."),
+  server_starting: server(503, "The server is starting or stopping; see `Retry-After`."),
+  backend_timeout: server(504, "The model was too slow."),
+  storage_full: server(507, "The server's disk is full."),
+}
 
 export type ErrorCode = keyof typeof errorRegistry
+
+/** Codes that stand only in the `errors` of a batch, beside those of replies. */
+export const batchErrorRegistry = {
+  empty_file: "The input file has no line.",
+  too_many_lines: "The input file has more lines than a batch may have.",
+  line_too_long: "The line is longer than a line may be.",
+  invalid_utf8: "The line is not valid UTF-8.",
+  mismatched_endpoint: "The line's `url` is not the batch's endpoint.",
+  duplicate_custom_id: "An earlier line has the same `custom_id`.",
+  unsupported_endpoint: "This deployment no longer serves the batch's endpoint.",
+  more_errors: "There are more errors than are listed.",
+}
+
+export type BatchErrorCode = ErrorCode | keyof typeof batchErrorRegistry
 
 /** An error that reaches the client. `param` is the path of the field, as in `messages[0].content`. */
 export class ApiError extends Data.TaggedError("ApiError")<{

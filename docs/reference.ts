@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
-import { errorRegistry } from "../core/errors.ts"
+import { batchErrorRegistry, errorRegistry } from "../core/errors.ts"
 
 /** The pages that are generated: docs/events.md from the log calls of all sources, docs/errors.md from core/errors.ts. */
 const root = join(import.meta.dirname, "..")
@@ -92,5 +92,14 @@ Replies with 429 and 503 say in \`Retry-After\` and \`retry-after-ms\` when to t
 This page is generated from [core/errors.ts](../core/errors.ts) by \`npm run docs\`; a test keeps them equal.
 
 ${table(["Status", "Code", "Type", "Meaning"], rows)}
+
+## Only in the errors of a batch
+
+\`errors.data[].code\` of a batch whose input file was refused is one of the codes above, such as \`invalid_json\`, or one of these. Each error names its \`line\`.
+
+${table(
+  ["Code", "Meaning"],
+  Object.entries(batchErrorRegistry).map(([code, about]) => [`\`${code}\``, about]),
+)}
 `
 }

@@ -1,5 +1,5 @@
 import type { Generated, Selectable } from "kysely"
-import type { Json, Tenant } from "../../core/index.ts"
+import type { BatchErrorCode, Json, Tenant } from "../../core/index.ts"
 
 /** Terminal: completed, failed, cancelled, expired. */
 export type BatchStatus =
@@ -12,7 +12,7 @@ export type BatchStatus =
 
 /** What is wrong with an input file; lines count from 1. */
 export interface BatchError {
-  readonly code: string
+  readonly code: BatchErrorCode
   readonly message: string
   readonly line: number | null
   readonly param: string | null

@@ -84,7 +84,7 @@ describe("a batch", () => {
   )
 
   it("tells webhooks its errors where it failed", () => {
-    const errors = [{ code: "invalid_json", message: "not JSON", line: 2, param: null }]
+    const errors = [{ code: "invalid_json" as const, message: "not JSON", line: 2, param: null }]
     const told = {
       id: "batch-1",
       status: "failed",

@@ -1,5 +1,5 @@
 import { Effect, Stream } from "effect"
-import type { ApiError } from "../../../core/errors.ts"
+import { type ApiError, statusOf } from "../../../core/errors.ts"
 import type { EmbedJobEvent, EmbedJobRequest, EncoderInfo } from "../encoding/embed-job.ts"
 import type { Engine, RunOptions } from "../worker/host.ts"
 import type { Priority, StageTime } from "../worker/protocol.ts"
@@ -99,10 +99,10 @@ const runShare = <Out>(
   )
 }
 
-// in this order: the first says best whether and when to retry
-const refusals = ["backend_busy", "model_loading"]
-const rank = ({ code }: ApiError): number =>
-  refusals.includes(code) ? refusals.indexOf(code) : refusals.length
+// a busy engine takes a request sooner than one that loads, and that sooner than one that is given up
+const soonest = [429, 503]
+const rank = (error: ApiError): number =>
+  soonest.includes(statusOf(error)) ? soonest.indexOf(statusOf(error)) : soonest.length
 
 /** Returns the engines that accept a request; when none does, fails with the refusal of the one that is likeliest to accept it soon. */
 const open = (

@@ -1,4 +1,4 @@
-import { isLongerThan, type Json } from "../../../core/index.ts"
+import { type BatchErrorCode, isLongerThan, type Json } from "../../../core/index.ts"
 import type { BatchError } from "../tables.ts"
 import { jsonFault } from "./json-fault.ts"
 import type { RawLine } from "./json-lines.ts"
@@ -15,7 +15,7 @@ const maxValues = 1_000_000
 
 type Fault = Pick<BatchError, "code" | "message" | "param">
 
-const fault = (code: string, message: string, param: string | null = null): Fault => ({
+const fault = (code: BatchErrorCode, message: string, param: string | null = null): Fault => ({
   code,
   message,
   param,

@@ -49,7 +49,7 @@ export const makeModelCheck = (
         if (code !== "model_not_found" && !isUnknown) return Effect.succeed(undefined)
         left.set(model, 0)
         return Effect.succeed({
-          code: "model_not_found",
+          code: "model_not_found" as const,
           message: `body.model: ${code === "model_not_found" ? message : "There is no such model here."}`,
           line,
           param: "body.model",

@@ -3,21 +3,48 @@ import type { ApiError, ErrorCode } from "../../../core/index.ts"
 const firstMs = 250
 const longestMs = 30_000
 
-/** Somebody else's load, or a start: it ends by itself. A line waits as long as its batch has time. */
-const transient: ReadonlySet<ErrorCode> = new Set([
-  "backend_busy",
-  "model_loading",
-  "server_starting",
-  "rate_limit_error",
-  "concurrency_exceeded",
-])
-
-/** The engine or the database may recover: tried `maxTries` times. */
-const uncertain: ReadonlySet<ErrorCode> = new Set([
-  "backend_error",
-  "backend_timeout",
-  "internal_error",
-])
+/**
+ * transient: somebody else's load, or a start: it ends by itself. A line waits as long as its batch has time.
+ * uncertain: the engine or the database may recover: tried `maxTries` times.
+ * final: the line has failed.
+ */
+const kinds: Readonly<Record<ErrorCode, "transient" | "uncertain" | "final">> = {
+  invalid_json: "final",
+  invalid_request_error: "final",
+  invalid_http: "final",
+  model_not_found: "final",
+  unsupported_parameter: "final",
+  context_length_exceeded: "final",
+  content_policy_violation: "final",
+  unsupported_file_type: "final",
+  authentication_error: "final",
+  insufficient_quota: "final",
+  email_not_verified: "final",
+  account_suspended: "final",
+  permission_denied: "final",
+  not_found: "final",
+  method_not_allowed: "final",
+  request_timeout: "final",
+  conflict: "final",
+  precondition_failed: "final",
+  payload_too_large: "final",
+  storage_quota_exceeded: "final",
+  uri_too_long: "final",
+  unsupported_media_type: "final",
+  range_not_satisfiable: "final",
+  text_too_long: "final",
+  instruction_with_image: "final",
+  rate_limit_error: "transient",
+  concurrency_exceeded: "transient",
+  backend_busy: "transient",
+  headers_too_large: "final",
+  internal_error: "uncertain",
+  backend_error: "uncertain",
+  model_loading: "transient",
+  server_starting: "transient",
+  backend_timeout: "uncertain",
+  storage_full: "final",
+}
 const maxTries = 4
 
 /** How long a line waits before it runs again after its nth try: exponential, with jitter of 25 %. Undefined: it has failed. */
@@ -26,7 +53,8 @@ export const retryDelayMs = (
   tries: number,
   random: () => number,
 ): number | undefined => {
-  if (!transient.has(code) && !(uncertain.has(code) && tries < maxTries)) return undefined
+  const kind = kinds[code]
+  if (kind === "final" || (kind === "uncertain" && tries >= maxTries)) return undefined
   const backoffMs = Math.max(firstMs * 2 ** Math.min(tries - 1, 20), retryAfterMs)
   return Math.round(Math.min(backoffMs, longestMs) * (0.75 + random() / 2))
 }
