@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Fiber, Stream } from "effect"
-import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest"
 import type { ChatRequest, LoadedModel, ModelContext, Part } from "../../core/ports/model.ts"
 import { writeGguf } from "./testing/gguf-writer.ts"
 import { answer, chatRequest, context, failureOf, openBackend } from "./testing/open-backend.ts"
@@ -167,10 +167,11 @@ describe("when all slots are taken", () => {
     )
     return { metered, fiber: Effect.runFork(run) }
   }
-  const working = async (all: readonly ReturnType<typeof endless>[]) => {
-    while (!all.every(({ metered }) => (metered.usage.at(-1)?.outputTokens ?? 0) > 1))
-      await new Promise((resolve) => setTimeout(resolve, 5))
-  }
+  const working = (all: readonly ReturnType<typeof endless>[]) =>
+    vi.waitUntil(() => all.every(({ metered }) => (metered.usage.at(-1)?.outputTokens ?? 0) > 1), {
+      timeout: 15_000,
+      interval: 5,
+    })
 
   test("a tier without a queue refuses at once, one with a queue waits", async () => {
     const busy = [endless(), endless()]
@@ -189,18 +190,21 @@ describe("when all slots are taken", () => {
     await working(batch)
     expect((await answer(impatient, asked([part("x")]))).finish).toBe("length")
     const before = batch.map(({ metered }) => metered.usage.length)
-    while (batch.some(({ metered }, i) => metered.usage.length <= before[i]! + 3))
-      await new Promise((resolve) => setTimeout(resolve, 5))
+    await vi.waitUntil(
+      () => batch.every(({ metered }, i) => metered.usage.length > before[i]! + 3),
+      { timeout: 15_000, interval: 5 },
+    )
     await Effect.runPromise(Fiber.interruptAll(batch.map(({ fiber }) => fiber)))
   })
 
   test("one account's many requests don't keep another's waiting", async () => {
-    const many = Array.from({ length: 8 }, () =>
-      answer(patient, asked([part("m")], { maxTokens: 60 }), context(tenant("many"))),
+    const contexts = Array.from({ length: 8 }, () => context(tenant("many")))
+    const many = contexts.map((metered) =>
+      answer(patient, asked([part("m")], { maxTokens: 60 }), metered),
     )
     const order: string[] = []
     for (const [i, one] of many.entries()) void one.then(() => order.push(`many ${i}`))
-    await new Promise((resolve) => setTimeout(resolve, 30))
+    await vi.waitUntil(() => contexts.some(({ usage }) => usage.length > 0), { interval: 1 })
     await answer(patient, asked([part("f")], { maxTokens: 2 }), context(tenant("few"))).then(() =>
       order.push("few"),
     )

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterAll, beforeAll, expect, test } from "vitest"
+import { afterAll, beforeAll, expect, test, vi } from "vitest"
 import { type Platform, startPlatform } from "../../testing/platform.ts"
 import { writeGguf } from "./testing/gguf-writer.ts"
 import { tinyLlama, tinyLlamaFile } from "./testing/tiny-llama.ts"
@@ -67,13 +67,15 @@ interface Readiness {
 const readiness = async (): Promise<Readiness> =>
   (await fetch(`${platform!.url}/readyz`)).json() as Promise<Readiness>
 
-const settled = async (): Promise<Readiness> => {
-  for (;;) {
-    const now = await readiness()
-    if (now.models.every(({ state }) => state === "ready" || state === "failed")) return now
-    await new Promise((resolve) => setTimeout(resolve, 100))
-  }
-}
+const settled = (): Promise<Readiness> =>
+  vi.waitFor(
+    async () => {
+      const now = await readiness()
+      for (const { state } of now.models) expect(state).toMatch(/^(ready|failed)$/)
+      return now
+    },
+    { timeout: 60_000, interval: 100 },
+  )
 
 beforeAll(async () => {
   for (const [id, bytes] of Object.entries({ ...files, other: files.good! }))

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Fiber, Stream } from "effect"
-import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest"
 import type { ChatRequest, LoadedModel } from "../../core/ports/model.ts"
 import type { DecoderEvent, DecoderInfo, DecoderRequest } from "./generation/decoder-jobs.ts"
 import {
@@ -148,7 +148,7 @@ describe.skipIf(!chatPath)("SmolLM2-135M-Instruct", () => {
       model.task.plan(chatRequest("Write a very long story.", { maxTokens: 2_000 }), metered),
     )
     const reading = Effect.runFork(Stream.runDrain(plan.run))
-    while (metered.usage.length < 5) await new Promise((resolve) => setTimeout(resolve, 5))
+    await vi.waitUntil(() => metered.usage.length >= 5, { timeout: 15_000, interval: 5 })
     await Effect.runPromise(Fiber.interrupt(reading))
     const produced = metered.usage.at(-1)!.outputTokens
     await answer(model, chatRequest("Hi", { maxTokens: 2 }))

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { Worker } from "node:worker_threads"
 import { Effect, Exit, Fiber, Scope, Stream } from "effect"
-import { afterAll, expect, test } from "vitest"
+import { afterAll, expect, test, vi } from "vitest"
 import { fakeLog } from "../../../testing/index.ts"
 import type { DecoderEvent, DecoderInfo, DecoderRequest } from "../generation/decoder-jobs.ts"
 import { writeGguf } from "../testing/gguf-writer.ts"
@@ -62,8 +62,15 @@ const options = {
   translate: (event: { readonly type: string }) => [event.type],
 } as const
 
-const until = async (holds: () => boolean): Promise<void> => {
-  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 20))
+const until = (holds: () => boolean) => vi.waitUntil(holds, { timeout: 60_000, interval: 20 })
+
+/** A long job, once its first event is here. */
+const startLongJob = async (engine: Engine<DecoderRequest, DecoderEvent, DecoderInfo>) => {
+  let events = 0
+  const run = Stream.tap(engine.run(job(30_000), options), () => Effect.sync(() => events++))
+  const running = Effect.runFork(Effect.flip(Stream.runDrain(run)))
+  await until(() => events > 0)
+  return running
 }
 
 const opened = async () => {
@@ -88,8 +95,7 @@ const opened = async () => {
 
 test("a thread that dies fails the requests in it, is started again, and then serves", async () => {
   const { engine, log, threads, close } = await opened()
-  const running = Effect.runFork(Effect.flip(Stream.runDrain(engine.run(job(30_000), options))))
-  await new Promise((resolve) => setTimeout(resolve, 100))
+  const running = await startLongJob(engine)
   // stands for any crash: the thread ends by itself, between two calls of ONNX Runtime
   threads[0]!.postMessage({ type: "close" })
   expect(await Effect.runPromise(Fiber.join(running))).toMatchObject({ code: "backend_error" })
@@ -128,8 +134,7 @@ test("a job that the engine can't do fails alone", async () => {
 test("closing fails what still runs and ends the thread", async () => {
   const { engine, threads, close } = await opened()
   const ended = new Promise((resolve) => threads[0]!.once("exit", resolve))
-  const running = Effect.runFork(Effect.flip(Stream.runDrain(engine.run(job(30_000), options))))
-  await new Promise((resolve) => setTimeout(resolve, 50))
+  const running = await startLongJob(engine)
   await close()
   expect(await Effect.runPromise(Fiber.join(running))).toMatchObject({ code: "backend_error" })
   expect(await ended).toBe(0)

@@ -1,5 +1,5 @@
 import { Effect, Exit, Fiber, Scope } from "effect"
-import { expect, test } from "vitest"
+import { expect, test, vi } from "vitest"
 import { makeRefCounted } from "./ref-counted.ts"
 
 const run = Effect.runPromise
@@ -42,8 +42,15 @@ test("a failed open fails for all who wait, and is tried again by the next", asy
 
 test("an opener that is interrupted does not leave others waiting", async () => {
   const { shared, get, counts } = counted()
-  const opener = Effect.runFork(Effect.scoped(shared.get("key", Effect.never)))
-  await new Promise((resolve) => setTimeout(resolve, 5))
+  let begun = false
+  const opening = Effect.andThen(
+    Effect.sync(() => {
+      begun = true
+    }),
+    Effect.never,
+  )
+  const opener = Effect.runFork(Effect.scoped(shared.get("key", opening)))
+  await vi.waitUntil(() => begun)
   const waiter = Effect.runPromiseExit(Effect.scoped(shared.get("key", Effect.never)))
   await run(Fiber.interrupt(opener))
   expect(Exit.isFailure(await waiter)).toBe(true)

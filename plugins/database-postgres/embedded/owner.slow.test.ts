@@ -1,11 +1,9 @@
 import { existsSync, readdirSync } from "node:fs"
-import { expect, test } from "vitest"
+import { expect, test, vi } from "vitest"
 import { makeFolder, serverPid, spawnDatabase, startDatabase } from "../testing/processes.ts"
 import { isAlive, signal } from "./process-list.ts"
 
-const untilTrue = async (what: () => boolean): Promise<void> => {
-  while (!what()) await new Promise((resolve) => setTimeout(resolve, 20))
-}
+const untilTrue = (what: () => boolean) => vi.waitUntil(what, { timeout: 60_000, interval: 20 })
 
 /** Adds a row; returns the number of rows. */
 const addRow =

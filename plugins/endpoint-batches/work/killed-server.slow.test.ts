@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto"
 import pg from "pg"
-import { afterAll, beforeAll, expect, it } from "vitest"
+import { afterAll, beforeAll, expect, it, vi } from "vitest"
 import { type Platform, runCli, startPlatform } from "../../../testing/platform.ts"
 import { openTestDatabase, type TestDatabase } from "../../../testing/postgres.ts"
 import { clientOf, orderBatch } from "../testing/accounts.ts"
@@ -54,15 +54,15 @@ const look = async (): Promise<Seen> => {
   )
   return rows[0] as Seen
 }
-const until = async (holds: (seen: Seen) => boolean, ms = 60_000): Promise<Seen> => {
-  const endMs = Date.now() + ms
-  for (;;) {
-    const seen = await look()
-    if (holds(seen)) return seen
-    if (Date.now() > endMs) throw new Error(`in vain: ${JSON.stringify(seen)}`)
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-}
+const until = (holds: (seen: Seen) => boolean): Promise<Seen> =>
+  vi.waitFor(
+    async () => {
+      const seen = await look()
+      expect(seen).toSatisfy(holds)
+      return seen
+    },
+    { timeout: 60_000, interval: 10 },
+  )
 const money = async () => {
   const { rows } = await db.query(
     "SELECT balance_micros::text AS balance, held_micros::text AS held FROM ledger_account WHERE account_id NOT LIKE '@%'",

@@ -1,4 +1,5 @@
 import { connect, type Socket } from "node:net"
+import { vi } from "vitest"
 
 export interface RawAnswer {
   readonly text: string
@@ -49,7 +50,7 @@ export const openSocket = (port: number): Promise<Socket> =>
     socket.on("error", () => {})
   })
 
-/** Polls until `check` is true; otherwise the test times out. */
+/** Polls until `check` is true; fails the test after 15 s. */
 export const until = async (check: () => boolean): Promise<void> => {
-  while (!check()) await new Promise((resolve) => setTimeout(resolve, 2))
+  await vi.waitUntil(check, { timeout: 15_000, interval: 2 })
 }
