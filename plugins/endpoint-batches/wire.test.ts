@@ -85,7 +85,7 @@ describe("a batch", () => {
 
   it("tells webhooks its errors where it failed", () => {
     const errors = [{ code: "invalid_json" as const, message: "not JSON", line: 2, param: null }]
-    const told = {
+    const data = {
       id: "batch-1",
       status: "failed",
       endpoint: "/v1/rerank",
@@ -93,10 +93,10 @@ describe("a batch", () => {
       total_cost_idr: 1.250001,
     }
     expect(eventData(row({ status: "failed", errors }))).toEqual({
-      ...told,
+      ...data,
       errors: { object: "list", data: errors },
     })
-    expect(eventData(row({ status: "completed" }))).toEqual({ ...told, status: "completed" })
+    expect(eventData(row({ status: "completed" }))).toEqual({ ...data, status: "completed" })
   })
 })
 

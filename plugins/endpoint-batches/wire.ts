@@ -13,7 +13,7 @@ const maxTags = 16
 const maxTagName = 64
 const maxTagText = 512
 
-// jsonb holds neither a NUL nor half a character
+// jsonb stores neither a NUL nor a lone surrogate
 const storable = (text: string): boolean => !/[\0\ud800-\udfff]/u.test(text)
 
 const tagsProblem = Schema.makeFilter((tags: Readonly<Record<string, string>>) => {

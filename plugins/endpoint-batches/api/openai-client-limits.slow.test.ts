@@ -23,7 +23,7 @@ describe("test keys and strangers", () => {
     const before = await balance()
     const batch = await test.ended(
       (
-        await test.order(
+        await test.create(
           ids(10)
             .map((id) => chatLine(id))
             .join("\n"),
@@ -64,7 +64,7 @@ describe("test keys and strangers", () => {
 describe("what can't be", () => {
   it("is refused at creation, with the field", async () => {
     const input_file_id = await live.upload(chatLine("a"))
-    const output = (await live.ended((await live.order(chatLine("a"))).id)).output_file_id!
+    const output = (await live.ended((await live.create(chatLine("a"))).id)).output_file_id!
     const create = async (more: object) =>
       errorOf(
         live.client.batches.create({
@@ -89,13 +89,13 @@ describe("what can't be", () => {
 describe("an account at Rp0", () => {
   it("makes no batch, and still reaches what it has", async () => {
     const { other } = platform
-    const { id } = await other.order(chatLine("a"))
+    const { id } = await other.create(chatLine("a"))
     await other.ended(id)
     const { total_cost_idr } = (await other.client.batches.retrieve(id)) as unknown as {
       total_cost_idr: number
     }
     await platform.takeFromOther(50_000 - total_cost_idr)
-    expect(await errorOf(other.order(chatLine("a")))).toEqual({
+    expect(await errorOf(other.create(chatLine("a")))).toEqual({
       status: 402,
       code: "insufficient_quota",
       param: null,
@@ -136,7 +136,7 @@ describe("a dry run", () => {
     ])
     expect(said.estimated_seconds).toEqual(expect.any(Number))
     expect((await live.client.batches.list({ limit: 1 })).data[0]?.id).toBe(before)
-    const batch = await live.ended((await live.order(content)).id)
+    const batch = await live.ended((await live.create(content)).id)
     expect(batch.request_counts).toEqual({ total: 41, completed: 40, failed: 1 })
     const { total_cost_idr } = batch as unknown as { total_cost_idr: number }
     expect([total_cost_idr > 0, total_cost_idr <= (said.cost_idr as number)]).toEqual([true, true])

@@ -23,7 +23,7 @@ describe("the official client", () => {
   it("uploads, creates, polls and downloads: every line once, in order, at half the price", async () => {
     const before = await platform.balance()
     const asked = ids(300)
-    const created = await live.order(asked.map((id) => chatLine(id)).join("\n"), {
+    const created = await live.create(asked.map((id) => chatLine(id)).join("\n"), {
       metadata: { night: "7" },
     })
     expect(created).toMatchObject({
@@ -80,7 +80,7 @@ describe("the official client", () => {
     ["embeddings", "/v1/embeddings", embedLine],
     ["rerank", "/v1/rerank", rerankLine],
   ])("does %s in batches", async (_, endpoint, line) => {
-    const created = await live.order(
+    const created = await live.create(
       ids(20)
         .map((id) => line(id))
         .join("\n"),
@@ -104,7 +104,7 @@ describe("the official client", () => {
       chatLine("d", "x", { stream: true }),
       chatLine("e"),
     ]
-    const batch = await live.ended((await live.order(content.join("\n"))).id)
+    const batch = await live.ended((await live.create(content.join("\n"))).id)
     expect(batch).toMatchObject({
       status: "completed",
       request_counts: { total: 5, completed: 3, failed: 2 },
@@ -128,7 +128,7 @@ describe("the official client", () => {
   it("is told by line what is wrong with an input", async () => {
     const batch = await live.ended(
       (
-        await live.order(
+        await live.create(
           [chatLine("a"), "", "oops", chatLine("a"), chatLine("b", "x", { model: "gpt-4" })].join(
             "\n",
           ),
@@ -172,7 +172,7 @@ describe("the official client", () => {
         await platform.balance(),
         (await live.client.files.list({ purpose: "batch_output" as "batch" })).data,
       ]
-      const batch = await live.ended((await live.order(content)).id)
+      const batch = await live.ended((await live.create(content)).id)
       expect(batch).toMatchObject({
         status: "failed",
         output_file_id: null,
@@ -190,7 +190,7 @@ describe("the official client", () => {
   it("may end its lines as it likes, with a mark at the start and a line of 5 MB", async () => {
     const batch = await live.ended(
       (
-        await live.order(
+        await live.create(
           `\ufeff${chatLine("a")}\r\n\r\n${chatLine("b", "x".repeat(5 * 2 ** 20))}\n${chatLine("c")}`,
         )
       ).id,
@@ -205,7 +205,7 @@ describe("the official client", () => {
 
   it("cancels at once, and gets no output", async () => {
     const slow = ids(200).map((id) => chatLine(id, "word ".repeat(50), { model: "svc-omni" }))
-    const { id } = await live.order(slow.join("\n"))
+    const { id } = await live.create(slow.join("\n"))
     await expect
       .poll(async () => (await live.client.batches.retrieve(id)).request_counts?.completed, {
         timeout: 30_000,
@@ -232,9 +232,9 @@ describe("the official client", () => {
 
   it("lists all batches, page by page", async () => {
     const made = [
-      await live.order(chatLine("a")),
-      await live.order(chatLine("a")),
-      await live.order(chatLine("a")),
+      await live.create(chatLine("a")),
+      await live.create(chatLine("a")),
+      await live.create(chatLine("a")),
     ]
       .map(({ id }) => id)
       .reverse()

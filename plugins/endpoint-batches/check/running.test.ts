@@ -10,7 +10,7 @@ const { checked, work, batch, row, time, subject, findings, texts, repairAll, ch
 
 describe("a batch under way", () => {
   const key = () => segmentKey({ id: batch, epoch: row.epoch }, 2, "output")
-  /** As it was after four lines: two in a part, two in rows. */
+  /** Restores the state after four lines: two in a segment, two in rows. */
   const begin = async () => {
     await change({
       status: "in_progress",

@@ -1,6 +1,6 @@
 import { Presets, SingleBar } from "cli-progress"
 import { type Clock, formatRupiah, timeLeft } from "../../../core/index.ts"
-import type { BatchFileSums } from "../run-file/runner.ts"
+import type { BatchFileSums } from "../run-file/job.ts"
 
 /** Shows the progress of a run: on a terminal as a bar, elsewhere as a line every few seconds. */
 export interface ProgressView {

@@ -24,7 +24,7 @@ const request = (n: number, url: string, body: object) =>
   JSON.stringify({ custom_id: `line-${n}`, method: "POST", url, body })
 const embed = (n: number, more: object = {}) =>
   request(n, "/v1/embeddings", { model: "svc-embed", input: `text ${n}`, dimensions: 4, ...more })
-/** About 100 ms each. */
+/** Each takes about 100 ms. */
 const chat = (n: number) =>
   request(n, "/v1/chat/completions", {
     model: "svc-omni",
@@ -49,7 +49,7 @@ const results = (name: string) => wholeLines(name).map((line) => JSON.parse(line
 
 const run = (...args: string[]) => runCli(["batch", "run", input, config, ...args], env)
 
-/** Starts a run, ends it with a signal once its output has so many lines, and answers how it ended. Undefined: it was done before. */
+/** Starts a run, and sends it a signal once its output has so many lines. Returns its end; undefined: it was complete before. */
 const endAfter = async (lines: number, signal: NodeJS.Signals, ...args: string[]) => {
   const child = cliCommand(["batch", "run", input, config, "--concurrency", "4", ...args], env)
   let stderr = ""

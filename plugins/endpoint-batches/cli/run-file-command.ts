@@ -7,8 +7,9 @@ import type {
   RunCommand,
   TypedCommand,
 } from "../../../core/index.ts"
+import type { BatchFileSums } from "../run-file/job.ts"
 import { BatchFileRefused } from "../run-file/refused.ts"
-import { type BatchFileSums, makeBatchRunner } from "../run-file/runner.ts"
+import { makeBatchRunner } from "../run-file/runner.ts"
 import { makeProgressView } from "./progress-view.ts"
 import {
   type BatchRunReport,
@@ -26,7 +27,7 @@ const targetsOf = ({ endpoints }: OfflineDeployment): ReadonlyMap<string, Endpoi
     endpoints.filter(({ batchable }) => batchable).map((endpoint) => [endpoint.path, endpoint]),
   )
 
-/** The seconds of the report begin when the models are open. */
+/** The report measures time from when the models are open. */
 const runFile = (
   input: string,
   configFile: string,

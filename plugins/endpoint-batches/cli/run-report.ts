@@ -1,5 +1,5 @@
 import { formatRupiah, rupiahNumber } from "../../../core/index.ts"
-import type { BatchFileSums } from "../run-file/runner.ts"
+import type { BatchFileSums } from "../run-file/job.ts"
 import { perSecond } from "./progress-view.ts"
 
 export interface RunOptions {

@@ -16,7 +16,7 @@ const read = (text: string, options?: Partial<JsonLinesOptions>) =>
   linesOf([bytesOf(text)], options)
 const texts = async (text: string) => (await read(text)).map((line) => line.text)
 
-/** Slowly and plainly: the whole file at once, byte by byte. */
+/** A slow and simple reference: the whole file at once, byte by byte. */
 const reference = (bytes: Uint8Array, maxLineBytes: number): readonly RawLine[] => {
   const found: RawLine[] = []
   const ends = [...bytes.keys()].filter((at) => bytes[at] === 10).map((at) => at + 1)

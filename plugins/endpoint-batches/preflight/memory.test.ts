@@ -4,7 +4,7 @@ import { CustomIds } from "./custom-ids.ts"
 import { Sample } from "./sample.ts"
 
 describe("custom ids", () => {
-  it("are told apart like a map tells them, however many there are", () => {
+  it("are distinguished as by a map, however many there are", () => {
     fc.assert(
       fc.property(
         fc.array(fc.oneof(fc.string(), fc.nat({ max: 3_000 }).map(String)), {

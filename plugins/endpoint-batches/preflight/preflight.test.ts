@@ -274,7 +274,7 @@ describe("around the input", () => {
       nowMs += 20
       return nowMs
     }
-    // every look at this clock takes long
+    // every read of this clock takes long
     const clock = { nowMs: () => 0, monotonicMs: () => later() }
     const rest = new Set<number>()
     const watch = () => {

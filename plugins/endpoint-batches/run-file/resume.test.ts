@@ -3,7 +3,7 @@ import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { failsOn, line, useRunFile } from "../testing/run-file-fixture.ts"
 import { numbers } from "../testing/work-fixture.ts"
-import type { BatchFileSums } from "./runner.ts"
+import type { BatchFileSums } from "./job.ts"
 
 const { prepare, write, read, path } = useRunFile()
 

@@ -12,7 +12,7 @@ const post = async (url: string, token: string, body: unknown) => {
 export const clientOf = (url: string, apiKey: string): OpenAI =>
   new OpenAI({ baseURL: `${url}/v1`, apiKey, maxRetries: 2 })
 
-/** Clients of so many new accounts. */
+/** Clients of `count` new accounts. */
 export const manyClients = async (
   url: string,
   admin: { readonly email: string; readonly password: string },
@@ -21,16 +21,16 @@ export const manyClients = async (
   const { token: adminToken } = await post(`${url}/dashboard/login`, "", admin)
   return Promise.all(
     Array.from({ length: count }, async (_, n) => {
-      const person = { email: `person-${n}@example.com`, password: "correct horse battery" }
-      const { id } = await post(`${url}/dashboard/signup`, "", person)
+      const account = { email: `account-${n}@example.com`, password: "correct horse battery" }
+      const { id } = await post(`${url}/dashboard/signup`, "", account)
       await post(`${url}/admin/accounts/${id}/verify`, adminToken, {})
-      const { token } = await post(`${url}/dashboard/login`, "", person)
+      const { token } = await post(`${url}/dashboard/login`, "", account)
       return clientOf(url, (await post(`${url}/dashboard/keys`, token, { name: "k" })).key)
     }),
   )
 }
 
-/** Two tokens each, 11 KB of answer. */
+/** Each line has two tokens, and an answer of 11 KB. */
 export const embedText = (lines: number): string =>
   Array.from({ length: lines }, (_, n) =>
     JSON.stringify({
@@ -41,7 +41,7 @@ export const embedText = (lines: number): string =>
     }),
   ).join("\n")
 
-export const orderBatch = async (client: OpenAI, lines: number) => {
+export const createBatch = async (client: OpenAI, lines: number) => {
   const file = await client.files.create({
     file: new File([embedText(lines)], "in.jsonl"),
     purpose: "batch",

@@ -81,7 +81,7 @@ export const fakeFiles = (chunkBytes = 7) => {
   return { files, add, loseBytes: (id: string) => void lost.add(id) }
 }
 
-/** What every line of these tests targets: a token for a character, and ten for the answer. */
+/** The endpoint of every line: a token for each character, and ten for the answer. */
 export const targetPath = "/v1/echo"
 
 const target = (deps: ReturnType<typeof callPathFixture>): Endpoint =>
@@ -154,7 +154,7 @@ export const openPreflightFixture = () => {
   return { deps, core, identity, addFile: add, loseBytes }
 }
 
-/** The same with a real database, and the endpoints. */
+/** The same with a real database and the endpoints. */
 export const openFixture = async () => {
   const test = await openTestDatabase()
   await Effect.runPromise(test.database.migrate("endpoint-batches", migrations))

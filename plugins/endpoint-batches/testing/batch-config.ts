@@ -6,9 +6,9 @@ import { fileURLToPath } from "node:url"
 const root = fileURLToPath(new URL("../../..", import.meta.url))
 
 export interface BatchConfig {
-  /** Of the plugin. */
+  /** Settings of the plugin. */
   readonly batches: Readonly<Record<string, number>>
-  /** How long the fake embedding model takes for a text. */
+  /** Time that the fake embedding model takes for a text. */
   readonly stepMs?: number
   readonly ledgerLeaseMs?: number
 }

@@ -15,7 +15,7 @@ export interface OutputLine {
 const actsOf = (client: OpenAI) => {
   const upload = async (text: string | Uint8Array<ArrayBuffer>) =>
     (await client.files.create({ file: new File([text], "in.jsonl"), purpose: "batch" })).id
-  const order = async (
+  const create = async (
     text: string | Uint8Array<ArrayBuffer>,
     more: Partial<OpenAI.BatchCreateParams> = {},
     options = {},
@@ -50,7 +50,7 @@ const actsOf = (client: OpenAI) => {
       .split("\n")
       .map((line) => JSON.parse(line) as OutputLine)
   }
-  return { client, upload, order, ended, linesOf }
+  return { client, upload, create, ended, linesOf }
 }
 export type Acts = ReturnType<typeof actsOf>
 

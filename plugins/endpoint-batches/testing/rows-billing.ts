@@ -3,7 +3,7 @@ import { sql } from "kysely"
 import type { Billing, Database, Refusal } from "../../../core/index.ts"
 import { lineMicros } from "./target.ts"
 
-/** What a call became. */
+/** A call and its state. */
 export interface CallRow {
   readonly id: string
   readonly parent: string
@@ -12,11 +12,11 @@ export interface CallRow {
   readonly cost: bigint
 }
 
-/** Billing in rows, so that it commits with a transaction or not. Counts nothing; an account named in `broke` has no money, one in `room` has what so many lines may hold. */
+/** Billing in rows, so that it takes part in transactions. It has no rate limits; an account in `broke` has no money, one in `maxHolds` has money for the holds of so many lines. */
 export const rowsBilling = async (
   database: Database,
   broke: ReadonlySet<string>,
-  room: ReadonlyMap<string, number>,
+  maxHolds: ReadonlyMap<string, number>,
 ) => {
   await sql`CREATE TABLE test_call (id text PRIMARY KEY, parent text NOT NULL, request_id text NOT NULL, state text NOT NULL, cost bigint NOT NULL)`.execute(
     database.queries(),
@@ -36,7 +36,7 @@ export const rowsBilling = async (
     admit: ({ id, caller, requestId, parent, holdMicros, counts }) => {
       if (broke.has(caller.tenant.account) && holdMicros > 0n) return Effect.fail(balanceTooLow)
       if (counts === "peek") return Effect.succeed(rate)
-      const most = room.get(caller.tenant.account)
+      const most = maxHolds.get(caller.tenant.account)
       const hold = database.run(() =>
         sql`INSERT INTO test_call VALUES (${id}, ${parent ?? ""}, ${requestId}, 'open', 0)`.execute(
           database.queries(),
@@ -71,7 +71,9 @@ export const rowsBilling = async (
       ),
     balance: (account) =>
       Effect.sync(() => ({
-        balanceMicros: broke.has(account) ? 0n : BigInt(room.get(account) ?? 1_000) * lineMicros,
+        balanceMicros: broke.has(account)
+          ? 0n
+          : BigInt(maxHolds.get(account) ?? 1_000) * lineMicros,
         heldMicros: 0n,
       })),
     spentThisMonth: () => Effect.succeed(new Map()),

@@ -7,7 +7,7 @@ interface FileRow {
   readonly file: Omit<StoredFile, "id">
 }
 
-/** The Files service in rows: what a transaction creates is there when it commits. */
+/** The Files service in rows, so that it takes part in transactions. */
 export const rowsFiles = async (database: Database, storage: Storage, ids: Ids) => {
   await sql`CREATE TABLE test_file (id text PRIMARY KEY, file jsonb NOT NULL)`.execute(
     database.queries(),

@@ -13,8 +13,9 @@ import {
   usageOf,
 } from "../../../core/index.ts"
 import { callPathFixture, fakeChatModel } from "../../../testing/index.ts"
+import type { BatchFileJob, BatchFileSums } from "../run-file/job.ts"
 import { BatchFileRefused } from "../run-file/refused.ts"
-import { type BatchFileJob, type BatchFileSums, makeBatchRunner } from "../run-file/runner.ts"
+import { makeBatchRunner } from "../run-file/runner.ts"
 
 type Body = { readonly model?: string; readonly n: number; readonly pad?: string }
 export type Answering = (call: Call<Body>) => Effect.Effect<Json, ApiError>

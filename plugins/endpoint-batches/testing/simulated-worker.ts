@@ -89,7 +89,7 @@ export class SimulatedWorker {
     return all.filter(({ line }) => !answered.has(line))
   }
 
-  /** Any of the lines that have not run. */
+  /** Runs one of the remaining lines. */
   run(pick: number): Promise<void> {
     return this.careful(async () => {
       const { session } = this
@@ -137,7 +137,7 @@ export class SimulatedWorker {
     })
   }
 
-  /** Where all has run and is committed. */
+  /** Finishes the batch, if every line is committed. */
   finish(): Promise<void> {
     return this.careful(async () => {
       if (!this.session || this.session.left.length > 0 || this.session.answered.length > 0) return

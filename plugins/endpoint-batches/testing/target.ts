@@ -3,13 +3,13 @@ import { type ApiError, defineEndpoint, type Json, usageOf } from "../../../core
 import { fakeEntry } from "../../../testing/index.ts"
 
 export const path = "/v1/embeddings"
-/** Rp 0.75 a line, at half price. */
+/** Rp0.75 a line, at half price. */
 export const lineMicros = 750_000n
 
 const usage = usageOf({ inputTokens: 1_000 })
 const model = fakeEntry("embed").id
 
-/** Answers `n` as `run` says. */
+/** An endpoint that replies to `n` with what `run` returns. */
 export const makeTarget = (run: (n: number) => Effect.Effect<Json, ApiError>) =>
   defineEndpoint({
     id: "embeddings",

@@ -73,9 +73,9 @@ export const openWorkFixture = async ({
   const crashes = makeCrashes(test.database, storage)
   const { database } = crashes
   const broke = new Set<string>()
-  const room = new Map<string, number>()
+  const maxHolds = new Map<string, number>()
   const identity = fakeIdentity()
-  const { billing, calls } = await rowsBilling(test.database, broke, room)
+  const { billing, calls } = await rowsBilling(test.database, broke, maxHolds)
   const ids = makeIds(clock.nowMs)
   const log = fakeLog()
   const files = await rowsFiles(test.database, crashes.storage, ids)
@@ -107,7 +107,7 @@ export const openWorkFixture = async ({
   }
   const db = test.database.queries<BatchTables>()
 
-  /** Of an account whose key is `key_<account>`. */
+  /** Creates a batch of an account whose key is `key_<account>`. */
   const create = async (account: string, input: number | string): Promise<string> => {
     const tenant: Tenant = { account, mode: "live" }
     identity.add({ key: account, keyId: `key_${account}`, account })
@@ -167,7 +167,7 @@ export const openWorkFixture = async ({
     )
   const rowsOf = async (table: "batches_line" | "batches_part") =>
     (await db.selectFrom(table).select("batch_id").execute()).length
-  /** The objects of a file; none without one. */
+  /** The lines of a file, parsed; none for null. */
   const linesOf = async (file: string | null): Promise<readonly ResultLine[]> => {
     const found = (await files.rows()).find(({ id }) => id === file)
     return found
@@ -182,7 +182,7 @@ export const openWorkFixture = async ({
     crashes,
     identity,
     broke,
-    room,
+    maxHolds,
     log,
     files,
     calls,
@@ -206,7 +206,7 @@ export interface ResultLine {
   readonly error: { readonly code: string; readonly type: string } | null
 }
 
-/** The numbers of these lines, in their order. */
+/** Input numbers of these lines, in their order. */
 export const numbersOf = (lines: readonly ResultLine[]): readonly number[] =>
   lines.map(({ custom_id }) => Number(custom_id.slice("line-".length)))
 

@@ -20,11 +20,11 @@ import { numbersOf, openWorkFixture, type WorkFixture } from "../testing/work-fi
 import { dropEnded, dropOrphans } from "./sweep.ts"
 
 /**
- * Two workers, of which each may be stale, on one batch, over the real tables. Whatever happens in whatever order: what is committed stays, counts once and
- * is paid once; the end is final; and when the faults are over, all lines are there, in order.
+ * Two workers, each perhaps stale, on one batch in the real tables. In any order of events: what is committed stays, counts once and is paid once;
+ * the end is final; and without further crashes all lines are there, in order.
  */
 const clock = fakeClock()
-/** This one fails always. */
+/** This line always fails. */
 const badLine = 3
 let fixture: WorkFixture
 beforeAll(async () => {
@@ -37,7 +37,7 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => fixture?.close())
 
-/** What must hold from step to step. */
+/** The state that each step is compared with. */
 interface Model {
   completed: number
   failed: number
@@ -55,13 +55,13 @@ interface Real {
 const paidOf = async (id: string) =>
   (await fixture.calls()).filter(({ parent, state }) => parent === id && state === "settled")
 
-const look = async (model: Model, { id }: Real) => {
+const observe = async (model: Model, { id }: Real) => {
   const row = await fixture.batch(id)
   expect(row.completed).toBeGreaterThanOrEqual(model.completed)
   expect(row.failed).toBeGreaterThanOrEqual(model.failed)
   expect(row.cost_micros).toBeGreaterThanOrEqual(model.costMicros)
   expect(row.done_through).toBeGreaterThanOrEqual(model.doneThrough)
-  // an ended batch changes no more, but for what its last lines cost
+  // an ended batch changes no more, but for the cost of its last lines
   if (model.ended)
     expect({ ...row, cost_micros: 0n, lease_until: null }).toEqual({
       ...model.ended,
@@ -88,7 +88,7 @@ const move = (name: string, act: (real: Real) => unknown): AsyncCommand<Model, R
   run: async (model, real) => {
     await act(real)
     fixture.crashes.set(undefined)
-    await look(model, real)
+    await observe(model, real)
   },
   toString: () => name,
 })
@@ -145,7 +145,7 @@ const moves = () => {
   ]
 }
 
-/** One worker to the end, without faults; it dies once more, after a part. */
+/** One worker takes the batch to its end without crashes, but dies once after a segment. */
 const workToTheEnd = async (model: Model, real: Real) => {
   const [worker] = real.workers
   for (let turn = 0; turn < 3 && !model.ended; turn++) {
@@ -157,9 +157,9 @@ const workToTheEnd = async (model: Model, real: Real) => {
       await worker!.run(0)
       await worker!.commit()
       await worker!.finish()
-      await look(model, real)
+      await observe(model, real)
     }
-    await look(model, real)
+    await observe(model, real)
   }
 }
 
@@ -223,7 +223,7 @@ it("holds over any interleaving of polls, lines, commits, parts, crashes, cancel
         await asyncModelRun(() => ({ model, real }), steps)
         const isOpen = model.ended === undefined
         await workToTheEnd(model, real)
-        // the claim has given back what the workers before had begun
+        // the claim has voided what earlier workers had begun
         if (isOpen)
           expect(
             (await fixture.calls()).filter(

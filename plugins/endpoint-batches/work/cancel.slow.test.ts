@@ -23,7 +23,7 @@ describe("a batch", () => {
     await running(id, 8)
     await vi.waitFor(() => expect(begun).toHaveLength(16), patient)
     await fixture.cancel(id)
-    // the worker has noticed when it lets no more in: its slots are full until then anyway
+    // the heartbeat has seen the cancel when it has renewed the lease after it
     await vi.waitFor(
       async () =>
         expect((await fixture.batch(id)).lease_until?.getTime() ?? 0).toBeGreaterThan(

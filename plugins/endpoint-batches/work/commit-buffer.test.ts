@@ -11,7 +11,7 @@ const open = (more: { readonly lingerMs?: number } = {}) =>
     ...more,
   })
 
-/** Whether it is ready without waiting. */
+/** Whether the buffer is ready at once. */
 const isReady = async (buffer: ReturnType<typeof open>): Promise<boolean> => {
   const fiber = Effect.runFork(buffer.ready)
   for (let turn = 0; turn < 3; turn++) await new Promise<void>((resolve) => setImmediate(resolve))

@@ -12,7 +12,7 @@ const asked = (hold: Hold) => {
   const done = run(hold.freed).then((isMore) => {
     answer = isMore
   })
-  /** After all that is under way. */
+  /** The answer, after pending events. */
   const now = async () => {
     await new Promise((resolve) => setImmediate(resolve))
     return answer

@@ -3,14 +3,14 @@ import pg from "pg"
 import { afterAll, beforeAll, expect, it, vi } from "vitest"
 import { type Platform, runCli, startPlatform } from "../../../testing/platform.ts"
 import { openTestDatabase, type TestDatabase } from "../../../testing/postgres.ts"
-import { clientOf, orderBatch } from "../testing/accounts.ts"
+import { clientOf, createBatch } from "../testing/accounts.ts"
 import { writeBatchConfig } from "../testing/batch-config.ts"
 
 /** Whole servers, killed again and again while they work one batch through. */
 
 const kills = Number(process.env.RAKIT_TEST_KILLS ?? 50)
 const lines = kills * 40
-/** Two tokens at half of Rp1,500 a million. */
+/** Two tokens at half the price of Rp1,500 a million. */
 const lineMicros = 1_500n
 const apiKey = `svc_live_${randomBytes(16).toString("hex")}`
 
@@ -42,22 +42,22 @@ const start = async (): Promise<Platform> => {
   return server
 }
 
-interface Seen {
+interface Progress {
   readonly status: string
   readonly completed: number
   readonly epoch: number
   readonly parts: number
 }
-const look = async (): Promise<Seen> => {
+const observe = async (): Promise<Progress> => {
   const { rows } = await db.query(
     "SELECT status, completed, epoch, (SELECT count(*)::int FROM batches_part) AS parts FROM batches_batch",
   )
-  return rows[0] as Seen
+  return rows[0] as Progress
 }
-const until = (holds: (seen: Seen) => boolean): Promise<Seen> =>
+const until = (holds: (seen: Progress) => boolean): Promise<Progress> =>
   vi.waitFor(
     async () => {
-      const seen = await look()
+      const seen = await observe()
       expect(seen).toSatisfy(holds)
       return seen
     },
@@ -73,9 +73,9 @@ const money = async () => {
 it(`kill -9, ${kills} times in a batch of ${lines} lines: complete, in order, each line once, paid once`, async () => {
   const first = await start()
   const before = BigInt((await money()).balance)
-  await orderBatch(clientOf(first.url, apiKey), lines)
+  await createBatch(clientOf(first.url, apiKey), lines)
   let server = first
-  let seen = { status: "", completed: 0, epoch: 0, parts: 0 } satisfies Seen as Seen
+  let seen = { status: "", completed: 0, epoch: 0, parts: 0 } satisfies Progress as Progress
   for (let kill = 0; kill < kills; kill++) {
     const wanted = seen.completed + Math.floor(Math.random() * 30)
     const now = await until(
@@ -118,7 +118,7 @@ it(`kill -9, ${kills} times in a batch of ${lines} lines: complete, in order, ea
   expect(settled).toMatchObject({ calls: lines, requests: lines })
   const repeated = rows.reduce((sum, { calls }) => sum + (calls as number), 0) - lines
   console.log(
-    `${kills} kills, the last at line ${atLastKill}; ${seen.parts} parts lay there; ${repeated} lines ran again, unpaid`,
+    `${kills} kills, the last at line ${atLastKill}; ${seen.parts} parts were stored; ${repeated} lines ran again, unpaid`,
   )
 
   const ledger = await runCli(["ledger", "verify", "-c", files.config, "--json"], server.env)

@@ -46,7 +46,7 @@ describe("the line scheduler", () => {
     expect([inside(lines, "a"), inside(lines, "b")]).toEqual([4, 4])
   })
 
-  it("once full lets the next ones in together, and goes on for as long as there is room", async () => {
+  it("once full admits the next lines together, for as long as slots are free", async () => {
     const scheduler = makeLineScheduler(8, 2 ** 30)
     const lines = Array.from({ length: 12 }, () => acquire(scheduler, "a"))
     await settled()
@@ -66,7 +66,7 @@ describe("the line scheduler", () => {
     expect(inside(lines, "a")).toBe(14)
   })
 
-  it("lends the places of lines that rest to other tenants", async () => {
+  it("lends the slots of lines that rest to other tenants", async () => {
     const scheduler = makeLineScheduler(4, 2 ** 30)
     const lines = Array.from({ length: 6 }, () => acquire(scheduler, "a"))
     await settled()
@@ -83,14 +83,14 @@ describe("the line scheduler", () => {
       await settled()
       return [inside(lines, "a"), inside(lines, "b")]
     }
-    // eight run in four places: nobody comes in until fewer do
+    // eight run in four slots: no line is admitted until fewer do
     expect([await leave("b"), await leave("b"), await leave("b"), await leave("b")].at(-1)).toEqual(
       [4, 0],
     )
     expect(await leave("a")).toEqual([3, 1])
   })
 
-  it("lends the memory of lines that rest, too, and lets no more of their tenant in where they keep much", async () => {
+  it("lends the memory of lines that rest, too, and admits no more of their tenant where they keep much", async () => {
     const scheduler = makeLineScheduler(8, 40_000)
     const lines = Array.from({ length: 4 }, () => acquire(scheduler, "a", 9_000))
     const other = acquire(scheduler, "b", 30_000)
@@ -113,7 +113,7 @@ describe("the line scheduler", () => {
     expect(lines[3]!.permit).toBeDefined()
   })
 
-  it("lets a line larger than all its memory pass alone, and nobody overtakes it", async () => {
+  it("admits a line larger than all its memory alone, and no line overtakes it", async () => {
     const scheduler = makeLineScheduler(8, 10_000)
     const [small, large, late] = [
       acquire(scheduler, "a", 1),
@@ -129,13 +129,13 @@ describe("the line scheduler", () => {
     small.permit!.release()
     await settled()
     expect([large, late].map(({ permit }) => permit !== undefined)).toEqual([true, false])
-    // its answer is small: the rest of the memory is free
+    // its answer is small, and frees the other memory
     large.permit!.answered(10)
     await settled()
     expect(late.permit).toBeDefined()
   })
 
-  it("under any arrivals, ends and interruptions: never too many, never too much, nobody forgotten", async () => {
+  it("under any arrivals, ends and interruptions: never too many, never too much, no line forgotten", async () => {
     const [slots, memory] = [5, 50_000]
     const step = record({
       act: constantFrom("enter", "enter", "ended", "leave", "interrupt"),
@@ -170,7 +170,7 @@ describe("the line scheduler", () => {
           expect(now.length <= 1 || used <= memory).toBe(true)
           if (kept.length > 20) for (const permit of kept.splice(0)) permit.release()
         }
-        // whoever still waits comes in when the others go
+        // waiting lines are admitted when the others end
         for (const permit of kept) permit.release()
         while (lines.length > 0) {
           await settled()
@@ -212,7 +212,7 @@ describe("the line scheduler", () => {
           }
         },
       ),
-      // who always ends the first one's has it run out of lines
+      // ending always the first line makes one tenant run out of lines
       { numRuns: 30, examples: [[new Array(80).fill(0)]] },
     )
   })

@@ -8,7 +8,7 @@ import { numbersOf, openWorkFixture, type WorkFixture } from "../testing/work-fi
 
 const clock = fakeClock()
 let fixture: WorkFixture
-/** What happens when a blob is whole, and no row names it yet. */
+/** Called when a blob is stored, and no row names it yet. */
 let afterPut = async () => {}
 beforeAll(async () => {
   const storage = fakeStorage()
@@ -34,7 +34,7 @@ const taken = async (account: string, ran: number) => {
   return { id, first, second }
 }
 
-describe("a worker whose batch another one has", () => {
+describe("a worker that has lost its lease", () => {
   it("commits nothing, and nothing of it is paid", async () => {
     const { id, first, second } = await taken("a", 2)
     await first.run(0)
@@ -57,7 +57,7 @@ describe("a worker whose batch another one has", () => {
     for (let n = 0; n < 2; n++) await second.run(0)
     await second.commit()
     await second.compact()
-    // no empty one for errors that nobody had
+    // and no empty one for errors
     expect((await fixture.parts()).filter((key) => key.includes(id))).toEqual([
       `batches/${id}/2-5-output`,
     ])
@@ -65,7 +65,7 @@ describe("a worker whose batch another one has", () => {
     expect(await fixture.batch(id)).toMatchObject({ done_through: 5, completed: 5 })
     second.die()
     clock.advance(10_001)
-    // it begins to read where the parts end
+    // it reads from the end of the segments
     await first.claim(id)
     await first.run(0)
     await first.commit()

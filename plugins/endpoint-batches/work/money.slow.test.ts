@@ -8,8 +8,8 @@ const { open, work, ended, running } = useWorkers()
 describe("a batch", () => {
   it("whose money is held by lines that run waits for them: what they leave covers the others", async () => {
     const fixture = await open({ limits: { linesAtOnce: 16 } })
-    fixture.room.set("thrifty", 3)
-    fixture.room.set("poor", 0)
+    fixture.maxHolds.set("thrifty", 3)
+    fixture.maxHolds.set("poor", 0)
     const [thrifty, poor] = [await fixture.create("thrifty", 100), await fixture.create("poor", 40)]
     work()
     expect(await ended(poor)).toMatchObject({ status: "completed", completed: 0, failed: 40 })
@@ -26,7 +26,7 @@ describe("a batch", () => {
       limits: { linesAtOnce: 16 },
       run: (n) => Effect.delay(Effect.succeed({ n }), 20),
     })
-    fixture.room.set("thrifty", 3)
+    fixture.maxHolds.set("thrifty", 3)
     fixture.identity.add({ key: "second", keyId: "key_second", account: "thrifty" })
     const [one, other] = [await fixture.create("thrifty", 60), await fixture.create("thrifty", 60)]
     await fixture.db
@@ -42,7 +42,7 @@ describe("a batch", () => {
   it("whose money a call elsewhere holds waits for its end, or is cancelled", async () => {
     const fixture = await open()
     const { deps } = fixture
-    fixture.room.set("thrifty", 1)
+    fixture.maxHolds.set("thrifty", 1)
     const [id, given] = [await fixture.create("thrifty", 5), await fixture.create("thrifty", 5)]
     const caller = await Effect.runPromise(deps.identity.resume("key_thrifty"))
     const call = deps.ids.call()
@@ -76,7 +76,7 @@ describe("a batch", () => {
   it("that waits for money can be cancelled", async () => {
     const door = makeDoor()
     const fixture = await open({ run: (n) => Effect.as(door.pass, { n }) })
-    fixture.room.set("thrifty", 1)
+    fixture.maxHolds.set("thrifty", 1)
     const id = await fixture.create("thrifty", 20)
     work()
     await running(id)
@@ -85,7 +85,7 @@ describe("a batch", () => {
     door.open()
     await noOpenCall(fixture)
     await vi.waitFor(async () => expect(await fixture.rowsOf("batches_line")).toBe(0), patient)
-    // others may have begun before, or before the worker heard of it: those are free
+    // others may have begun before the worker knew of the cancel: those are free
     const settled = (await fixture.calls()).filter(({ state }) => state === "settled").length
     expect(settled).toBeLessThanOrEqual(8)
     expect(await fixture.batch(id)).toMatchObject({

@@ -5,7 +5,7 @@ import type { BatchTables, PartTable } from "../tables.ts"
 
 export type Kind = PartTable["kind"]
 
-/** Answers that are in memory at once. */
+/** Bytes of answers in memory at once. */
 const pageBytes = 1_048_576
 
 interface LineAt {

@@ -21,7 +21,7 @@ describe("several batches", () => {
     expect(await ended(late)).toMatchObject({ status: "completed", completed: 1 })
     const rows = await Promise.all(long.map((id) => fixture.batch(id)))
     expect(rows.map(({ status }) => status)).toEqual(long.map(() => "in_progress"))
-    // the one that gave way goes on
+    // the batch that yielded goes on
     await vi.waitFor(
       async () =>
         expect(

@@ -3,7 +3,7 @@ import pg from "pg"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { type Platform, startPlatform } from "../../../testing/platform.ts"
 import { openTestDatabase, type TestDatabase } from "../../../testing/postgres.ts"
-import { clientOf, manyClients, orderBatch } from "../testing/accounts.ts"
+import { clientOf, createBatch, manyClients } from "../testing/accounts.ts"
 import { writeBatchConfig } from "../testing/batch-config.ts"
 
 const tenants = 8
@@ -29,7 +29,7 @@ afterEach(async () => {
   files?.remove()
 })
 
-/** In the order of the batches. */
+/** Completed lines by batch, in order of creation. */
 const counters = async (): Promise<readonly number[]> => {
   const { rows } = await db.query("SELECT completed FROM batches_batch ORDER BY seq")
   return rows.map(({ completed }) => completed as number)
@@ -53,7 +53,7 @@ describe("batches of different accounts", () => {
     const clients = await manyClients(server.url, server.credentials, tenants)
     // the first brings three, the others one each
     for (const client of [clients[0]!, clients[0]!, ...clients])
-      await orderBatch(client as OpenAI, 400)
+      await createBatch(client as OpenAI, 400)
     const start = await until(
       (counts) => counts.length === tenants + 2 && counts.slice(2).every((count) => count > 0),
     )
@@ -69,13 +69,13 @@ describe("batches of different accounts", () => {
     console.log(
       `${tenants} accounts after ${Math.round(mean)} lines each: ${byTenant.join(" ")}; spread ${Math.round(spread * 100)} %`,
     )
-    // of the counters, which move in steps of one commit
+    // counters move in steps of one commit
     expect(spread).toBeLessThan(0.35)
   }, 120_000)
 
   it("don't hold a real-time call up", async () => {
     const client = clientOf(server.url, server.credentials.api_key)
-    const { id } = await orderBatch(client, 2_000)
+    const { id } = await createBatch(client, 2_000)
     await until(([count]) => (count ?? 0) > 0)
     for (let call = 0; call < 5; call++) {
       const [before] = await counters()
