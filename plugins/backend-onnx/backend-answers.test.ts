@@ -135,7 +135,7 @@ describe.each(["plain", "thinking", "llama"])("%s", (name) => {
   }, 60_000)
 })
 
-test("reasoning is told apart, counted, and comes before what the grammar rules", async () => {
+test("reasoning is separated, counted, and comes before the constrained text", async () => {
   // random weights never close it by themselves: the budget does
   const schema = {
     type: "object",

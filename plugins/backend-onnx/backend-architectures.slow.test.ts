@@ -15,7 +15,7 @@ const wanted = (name: string): string => {
       id < vocabulary.tokens.length ? vocabulary.bytesOf(id) : Buffer.alloc(0),
     ),
   )
-  // a character that is cut at the very end is not told
+  // a character that is incomplete at the very end is not returned
   const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes, { stream: true })
   return startsWithSpace && text.startsWith(" ") ? text.slice(1) : text
 }

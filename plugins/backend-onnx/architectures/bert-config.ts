@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { countIn, type Metadata, numberIn, textIn } from "../weights/gguf-metadata.ts"
 import { Damaged, ModelFileError } from "../weights/model-file-error.ts"
 
-/** The shape of a BERT encoder and how its tokens become one vector. */
+/** The configuration of a BERT encoder with mean pooling. */
 export interface BertConfig {
   readonly layers: number
   readonly width: number
@@ -12,15 +12,15 @@ export interface BertConfig {
   readonly vocabulary: number
   readonly positions: number
   readonly normEpsilon: number
-  /** Tokens of a text at most, special ones included. */
+  /** The maximum number of tokens of a text, special tokens included. */
   readonly maxTokens: number
-  /** `all-MiniLM-L6-v2`, where the folder says so. */
+  /** The model's own name, such as `all-MiniLM-L6-v2`; `bert` where the folder has none. */
   readonly name: string
 }
 
 const maxJsonBytes = 2 ** 20
 
-/** A JSON object of the folder as metadata, checked by `check`; whatever is wrong names the file. */
+/** Reads a JSON object of the folder and runs `check` on it; errors name the file. */
 const inJson = <A>(folder: string, name: string, check: (json: Metadata) => A): A => {
   const path = join(folder, name)
   try {
@@ -46,7 +46,7 @@ const meanOnly = (json: Metadata): void => {
 
 const knownModules = /\.(Transformer|Pooling|Normalize)$/
 
-// modules.json is an array, whose entries have become values under "0", "1" ...
+// modules.json is an array: its entries are the values of the keys "0", "1" ...
 const checkModules = (json: Metadata): void => {
   for (const module of json.values() as Iterable<unknown>) {
     const { type } = (module ?? {}) as { readonly type?: unknown }
@@ -79,7 +79,7 @@ const encoder = (json: Metadata): Omit<BertConfig, "maxTokens"> => {
   }
 }
 
-/** Reads config.json and what sentence-transformers keeps beside it; throws `ModelFileError`. */
+/** Reads config.json and the files that sentence-transformers stores beside it. Throws `ModelFileError`. */
 export const bertConfig = (folder: string): BertConfig => {
   const config = inJson(folder, "config.json", encoder)
   if (existsSync(join(folder, "modules.json"))) inJson(folder, "modules.json", checkModules)

@@ -1,6 +1,6 @@
 import { Damaged, Unsupported } from "../weights/model-file-error.ts"
 
-/** The sizes of a decoder that whoever steps it has to know. */
+/** The sizes of a decoder that its callers need. */
 export interface DecoderShape {
   readonly layers: number
   readonly kvHeads: number
@@ -10,7 +10,7 @@ export interface DecoderShape {
   readonly contextTokens: number
 }
 
-/** Kinds of models that one graph with switches can run. */
+/** Architectures that the decoder graph implements, by their name in config.json. */
 export const architectures = ["llama", "mistral", "qwen2", "qwen3"] as const
 export type Architecture = (typeof architectures)[number]
 
@@ -24,28 +24,28 @@ export const architectureNamed = (
   return architecture
 }
 
-/** What a decoder of these families is made of. */
+/** The configuration of a decoder of one of these architectures. */
 export interface DecoderConfig extends DecoderShape {
   readonly architecture: Architecture
-  /** Width of the residual stream. */
+  /** Width of the residual stream (hidden size). */
   readonly width: number
   readonly feedForward: number
   readonly heads: number
   readonly normEpsilon: number
-  /** Radians that each pair of a head's numbers turns by from one token to the next: `headSize / 2` of them. */
+  /** Rotary embedding: radians per position for each pair of a head's dimensions, `[headSize / 2]`. */
   readonly rotations: readonly number[]
-  /** By layer: how many tokens back it sees, itself included; undefined is all of them. */
+  /** Sliding window of each layer in tokens, the current one included; undefined: full attention. */
   readonly windows: readonly (number | undefined)[]
-  /** The head is the embedding table. */
+  /** The output head is the embedding table (tied weights). */
   readonly tiedHead: boolean
-  /** Queries and keys are normed, head by head. */
+  /** Queries and keys are normalized head by head (QK norm, Qwen3). */
   readonly headNorms: boolean
 }
 
 // a bound on the rotary tables and on what a request may hold in memory
 const maxWindow = 131_072
 
-/** The largest values that a model may claim. */
+/** The largest values that a configuration may claim. */
 export const limits = {
   layers: 512,
   width: 65_536,
@@ -55,7 +55,7 @@ export const limits = {
   contextTokens: 2 ** 31,
 }
 
-/** Throws `Damaged` for sizes that don't fit each other. */
+/** Returns the configuration; throws `Damaged` for inconsistent sizes. */
 export const checked = (config: DecoderConfig): DecoderConfig => {
   const { heads, kvHeads, headSize, width, windows } = config
   if (!Number.isInteger(headSize) || headSize < 2 || headSize % 2 || heads % kvHeads)

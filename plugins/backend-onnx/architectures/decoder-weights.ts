@@ -3,18 +3,18 @@ import { Unsupported } from "../weights/model-file-error.ts"
 import type { TensorSource } from "../weights/tensor-file.ts"
 import type { DecoderConfig } from "./decoder-config.ts"
 
-/** Parts of a layer that are matrices, and may have biases. */
+/** Matrices of a layer, which may have biases. */
 export type LayerMatrix = "q" | "k" | "v" | "out" | "gate" | "up" | "down"
 export type LayerNorm = "beforeAttention" | "beforeFeedForward" | "queries" | "keys"
 
-/** What a kind of file calls its tensors, without `.weight` and `.bias`. */
+/** Tensor names of a file format, without `.weight` and `.bias`. */
 export interface TensorNames {
   readonly embedding: string
   readonly finalNorm: string
   readonly head: string
   layer(index: number): string
   readonly parts: Readonly<Record<LayerMatrix | LayerNorm, string>>
-  /** Tensors that may be there and are not weights of the graph. */
+  /** Tensors that may be present and are not used. */
   readonly ignored: RegExp
 }
 
@@ -57,18 +57,18 @@ export const folderNames: TensorNames = {
     queries: "self_attn.q_norm",
     keys: "self_attn.k_norm",
   },
-  // a table that old files carry, and a head that is the embedding again
+  // a table of old files, and a head that repeats the embedding
   ignored: /\.rotary_emb\.inv_freq$|^lm_head\.weight$/,
 }
 
 const matrixParts: readonly LayerMatrix[] = ["q", "k", "v", "out", "gate", "up", "down"]
 
-/** The weights of a decoder by what they do. Everything throws `Damaged`. */
+/** The weights of a decoder by their role. All methods throw `Damaged` for missing or wrong tensors. */
 export class DecoderWeights {
   readonly source: TensorSource
   readonly names: TensorNames
   private readonly config: DecoderConfig
-  /** Rows of q and k are stored so that rotary pairs are neighbours. */
+  /** Rows of q and k are stored with rotary pairs adjacent, as llama.cpp does. */
   private readonly pairsAreNeighbours: boolean
 
   constructor(
@@ -85,7 +85,7 @@ export class DecoderWeights {
     this.refuseWrongShapes()
   }
 
-  /** Before anything is written: sizes of a damaged file may be as large as a number can be. */
+  /** Checks shapes before anything is written: a damaged file may claim any size. */
   private refuseWrongShapes(): void {
     this.embedding()
     this.head()
@@ -105,7 +105,7 @@ export class DecoderWeights {
     ]
   }
 
-  /** A tensor that the graph has no place for is a sign of another kind of model: half of it would run, and answer nonsense. */
+  /** Refuses unknown tensors: they belong to another architecture, which would run in part and produce nonsense. */
   private refuseUnknown(): void {
     const { names, config } = this
     const known = new Set([
@@ -138,7 +138,7 @@ export class DecoderWeights {
     return { rows, columns: width }
   }
 
-  /** Heads whose rows have to be put in order. */
+  /** The number of heads whose rows have to be reordered; undefined: none. */
   private shuffledHeads(part: LayerMatrix): number | undefined {
     if (!this.pairsAreNeighbours) return undefined
     return { q: this.config.heads, k: this.config.kvHeads }[part as "q" | "k"]
@@ -154,7 +154,7 @@ export class DecoderWeights {
     return heads ? halvesLayout(stored, heads) : stored
   }
 
-  /** Zeros where a part has none; undefined where none of the parts has one. */
+  /** Returns the concatenated biases of the parts, with zeros where a part has none; undefined where no part has one. */
   bias(layer: number, parts: readonly LayerMatrix[]): Float32Array | undefined {
     const names = parts.map((part) => `${this.stem(layer, part)}.bias`)
     const required = this.config.architecture === "qwen2" && parts.includes("q")
@@ -206,7 +206,7 @@ export class DecoderWeights {
     return this.table(this.config.tiedHead ? this.names.embedding : this.names.head)
   }
 
-  /** The embedding of each token, in order. */
+  /** Returns the embeddings of tokens, `[ids.length, width]`. */
   embed(ids: ArrayLike<number>): Float32Array {
     const { width } = this.config
     const table = this.source.tensor(`${this.names.embedding}.weight`)

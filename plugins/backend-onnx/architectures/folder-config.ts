@@ -13,7 +13,7 @@ import { rotationsOf, scaledBy } from "./rotary.ts"
 
 export const configFile = "config.json"
 
-/** What a config.json leaves out has these values (the classes of the library that wrote it). */
+/** Defaults of keys that config.json leaves out, from the configuration classes of transformers. */
 const defaults: Readonly<
   Record<
     Architecture,
@@ -31,7 +31,7 @@ const defaults: Readonly<
   qwen3: { kvHeads: 32, headSize: 128, contextTokens: 32_768, window: 4096 },
 }
 
-/** `null` is how these files say nothing. */
+/** In these files `null` stands for an absent value. */
 const present = (json: Metadata, key: string): boolean => (json.get(key) ?? undefined) !== undefined
 const countOr = (json: Metadata, key: string, most: number, byDefault: number): number =>
   present(json, key) ? countIn(json, key, most) : byDefault
@@ -69,7 +69,7 @@ const rotationsIn = (json: Metadata, headSize: number): readonly number[] => {
 const isQwen = (architecture: Architecture): boolean =>
   architecture === "qwen2" || architecture === "qwen3"
 
-/** Null is none; left out it is the architecture's. Qwen says by a switch whether it is used. */
+/** The sliding window: null is none, absent is the architecture's default. Qwen enables it with a switch. */
 const windowIn = (json: Metadata, architecture: Architecture): number | undefined => {
   if (isQwen(architecture) ? json.get("use_sliding_window") !== true : architecture !== "mistral")
     return undefined
@@ -79,7 +79,7 @@ const windowIn = (json: Metadata, architecture: Architecture): number | undefine
     : undefined
 }
 
-/** Qwen says from which layer on its window is used; newer files list the kind of every layer. */
+/** The window of each layer: Qwen names the first layer that uses it, newer files list the type of every layer. */
 const windowsIn = (
   json: Metadata,
   architecture: Architecture,
@@ -134,13 +134,13 @@ const fromJson = (json: Metadata): DecoderConfig => {
   })
 }
 
-/** Whether a folder's config.json names a kind that graphs can be built of. */
+/** Whether a folder's config.json names an architecture that the decoder graph implements. */
 export const isKnownArchitecture = (folder: string): boolean =>
   architectures.some(
     (architecture) => architecture === readJson(folder, configFile).get("model_type"),
   )
 
-/** Reads a folder's config.json; throws `ModelFileError`. */
+/** Reads a folder's config.json. Throws `ModelFileError`. */
 export const folderConfig = (folder: string): DecoderConfig => {
   const json = readJson(folder, configFile)
   return explaining(`${folder}/${configFile}`, () => fromJson(json))

@@ -11,7 +11,7 @@ import {
 } from "./decoder-config.ts"
 import { linearlyScaled, rotationsOf } from "./rotary.ts"
 
-// a Mistral is a llama there
+// GGUF files of Mistral name the architecture llama
 const ggufArchitectures: readonly Architecture[] = ["llama", "qwen2", "qwen3"]
 
 const factorsTensor = "rope_freqs.weight"
@@ -52,7 +52,7 @@ const scaled = (
     throw new Unsupported(
       `its rotary embedding is scaled by '${type}'; this backend knows linear, and factors in '${factorsTensor}'`,
     )
-  // files from before there was a type
+  // files from before scaling had a type
   const old = key("rope.scale_linear")
   return metadata.has(old) ? linearlyScaled(rotations, numberIn(metadata, old)) : rotations
 }
@@ -72,7 +72,7 @@ const refuseExperts = (metadata: Metadata, key: (name: string) => string): void 
     throw new Unsupported(`it is a mixture of ${experts} experts, which this backend can't run`)
 }
 
-/** Reads the metadata of a GGUF file; throws `Damaged`. */
+/** Reads the configuration from a GGUF file's metadata. Throws `Damaged`. */
 export const ggufConfig = (file: GgufFile): DecoderConfig => {
   const { metadata } = file.header
   const architecture = architectureNamed(

@@ -13,12 +13,12 @@ import { DecoderWeights, folderNames, ggufNames } from "./decoder-weights.ts"
 import { configFile, folderConfig } from "./folder-config.ts"
 import { ggufConfig } from "./gguf-config.ts"
 
-/** A model's files, open: what it is made of, before anything is built. */
+/** The open files of a decoder: what its graph is built from. */
 export interface ModelSource {
   readonly config: DecoderConfig
   readonly weights: DecoderWeights
   readonly language: ChatLanguage
-  /** Every file that a graph depends on. */
+  /** Digests of every file that the graph depends on. */
   contents(progress: (percent: number) => void): readonly Content[]
   close(): void
 }
@@ -42,7 +42,7 @@ const readAll = (
   })
 }
 
-/** Runs what follows after the weights were opened, and closes them when it fails. */
+/** Runs `part` after the weights were opened, and closes them when it fails. */
 const opened = <A>(source: TensorSource, part: () => A): A => {
   try {
     return explaining(source.path, part)
@@ -82,6 +82,6 @@ const openFolder = (path: string): ModelSource => {
   }))
 }
 
-/** Opens a GGUF file, or a folder with config.json and safetensors; throws `ModelFileError`. Blocks: for worker threads only. */
+/** Opens a GGUF file, or a folder with config.json and safetensors. Throws `ModelFileError`. Blocks the thread: for workers only. */
 export const openModelSource = (path: string): ModelSource =>
   (isFolder(path) ? openFolder : openFile)(path)

@@ -1,14 +1,14 @@
 import { countIn, type Metadata, numberIn, textIn } from "../weights/gguf-metadata.ts"
 import { Damaged, Unsupported } from "../weights/model-file-error.ts"
 
-/** Rotary embedding (Su et al., arXiv 2104.09864): pair i of a head turns by base^(-2i/headSize) a token. */
+/** Rotary position embedding (Su et al., arXiv 2104.09864): pair i of a head turns by base^(-2i/headSize) radians per position. Returns `[headSize / 2]`. */
 export const rotationsOf = (base: number, headSize: number): readonly number[] => {
   if (!(base > 0) || !Number.isFinite(base))
     throw new Damaged(`the rotary base ${base} is impossible`)
   return Array.from({ length: headSize / 2 }, (_, i) => base ** ((-2 * i) / headSize))
 }
 
-/** Every pair turns slower by the same factor (position interpolation, arXiv 2306.15595). */
+/** Slows every pair down by the same factor (position interpolation, Chen et al., arXiv 2306.15595). */
 export const linearlyScaled = (rotations: readonly number[], factor: number): readonly number[] => {
   if (!(factor > 0)) throw new Damaged(`the rotary scaling factor ${factor} is impossible`)
   return rotations.map((rotation) => rotation / factor)
@@ -18,11 +18,11 @@ interface Llama3Scaling {
   readonly factor: number
   readonly lowFactor: number
   readonly highFactor: number
-  /** The window that the model was trained on first. */
+  /** The context length of the original training. */
   readonly trainedTokens: number
 }
 
-/** Llama 3.1: pairs that turn less than `lowFactor` times within the first window are slowed down, those that turn more than `highFactor` times are not; between them it is a mix. */
+/** Llama 3.1's scaling: pairs that turn less than `lowFactor` times within the original context are slowed down, those that turn more than `highFactor` times are not; between them the two are interpolated. */
 const llama3Scaled = (
   rotations: readonly number[],
   { factor, lowFactor, highFactor, trainedTokens }: Llama3Scaling,
@@ -36,7 +36,7 @@ const llama3Scaled = (
   })
 }
 
-/** Scaling as config.json names it: `rope_scaling`, or `rope_parameters` of newer files. */
+/** Applies the scaling of config.json's `rope_scaling`, or `rope_parameters` in newer files. */
 export const scaledBy = (rotations: readonly number[], scaling: Metadata): readonly number[] => {
   const type =
     ["rope_type", "type"].flatMap((key) => (scaling.has(key) ? [textIn(scaling, key)] : []))[0] ??

@@ -1,12 +1,12 @@
 import type { Encoding } from "tokenizers"
 
-/** A text with the places, in characters from its beginning, where marked prefixes end. */
+/** A text with the offsets, in code points, at which cached prefixes end. */
 export interface MarkedText {
   readonly text: string
   readonly cuts: readonly number[]
 }
 
-/** Puts `sign` at each of the offsets; before the white space at the end of the text, which a template may trim. */
+/** Inserts the placeholder `sign` at the offsets, but before white space at the end of the text, which a template may trim. */
 export const withSigns = (text: string, offsets: readonly number[], sign: string): string => {
   const end = text.trimEnd().length
   const places = [...new Set(offsets.map((offset) => Math.min(offset, end)))].sort((a, b) => a - b)
@@ -19,7 +19,7 @@ export const withSigns = (text: string, offsets: readonly number[], sign: string
   return signed + text.slice(from)
 }
 
-/** Takes the signs out again. */
+/** Removes the placeholders from rendered text and returns where they were. */
 export const withoutSigns = (signed: string, sign: string): MarkedText => {
   const parts = signed.split(sign)
   let characters = 0
@@ -30,7 +30,7 @@ export const withoutSigns = (signed: string, sign: string): MarkedText => {
   return { text: parts.join(""), cuts }
 }
 
-/** How many tokens lie wholly before each cut. */
+/** Returns for each cut the number of tokens that end before it. */
 export const tokensBefore = (
   encoding: Pick<Encoding, "getOffsets">,
   cuts: readonly number[],

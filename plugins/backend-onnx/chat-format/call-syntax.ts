@@ -1,8 +1,8 @@
-/** How a model was trained to write calls of tools: trigger open item (separator item)* close, and, where `repeat` is set, all that again behind it. An item is `{"name": ..., "arguments": {...}}`. */
+/** How a model was trained to write tool calls: trigger open item (separator item)* close, repeated where `repeat` is set. An item is `{"name": ..., "arguments": {...}}`. */
 export interface CallSyntax {
-  /** The text that begins calls. None: they are the whole answer, from its first character on. */
+  /** The text that begins calls. Absent: calls are the whole answer, from its first character on. */
   readonly trigger?: string
-  /** May stand before calls that need no trigger. */
+  /** An optional text before calls without a trigger. */
   readonly prefix?: string
   readonly open: string
   readonly close: string
@@ -44,7 +44,7 @@ export const syntaxes: Readonly<Record<SyntaxName, CallSyntax>> = {
   },
 }
 
-/** Calls that can be told from a document beside them, which begins with the same brace. */
+/** The syntax with its prefix made mandatory, so that calls can be distinguished from a JSON document, which begins with a brace too. */
 export const besideDocument = ({ prefix, ...syntax }: CallSyntax): CallSyntax => ({
   ...syntax,
   ...(prefix !== undefined && { trigger: prefix }),
@@ -56,7 +56,7 @@ export interface WrittenCall {
   readonly arguments: string
 }
 
-/** Calls as the model would have written them. */
+/** Writes calls as the model would have. */
 export const writeCalls = (syntax: CallSyntax, calls: readonly WrittenCall[]): string => {
   const { trigger = "", open, close, separator, repeat = "", argumentsKey } = syntax
   const items = calls.map(

@@ -14,14 +14,14 @@ export interface PromptCall {
 export interface PromptMessage {
   readonly role: string
   readonly content: string
-  /** Offsets in `content` at which a prefix ends that is worth caching. */
+  /** Offsets in `content`, in UTF-16 units, at which cached prefixes end. */
   readonly cacheBreakpoints?: readonly number[]
   readonly toolCalls?: readonly PromptCall[]
   readonly toolCallId?: string
   readonly reasoning?: string
 }
 
-/** A message whose calls are what the template reads. */
+/** A message in the form that the template can render. */
 export interface LaidOut {
   readonly role: string
   readonly content: string
@@ -35,7 +35,7 @@ export interface LaidOut {
   readonly answers?: { readonly id: string; readonly name?: string }
 }
 
-/** Templates want the object; text that is no JSON stays text. */
+/** Templates expect arguments as an object; text that is not JSON stays text. */
 export const readArguments = (text: string): Json => {
   try {
     return JSON.parse(text) as Json
@@ -46,7 +46,7 @@ export const readArguments = (text: string): Json => {
 
 const shortId = (id: string): string => createHash("sha256").update(id).digest("hex").slice(0, 9)
 
-/** Each call in a message of its own, with its result behind it. */
+/** Puts each call into a message of its own, followed by its result. */
 const oneByOne = (messages: readonly PromptMessage[]): readonly PromptMessage[] =>
   messages.flatMap((message, at) => {
     const calls = message.toolCalls ?? []
@@ -76,7 +76,7 @@ const oneByOne = (messages: readonly PromptMessage[]): readonly PromptMessage[] 
 const shifted = ({ cacheBreakpoints = [] }: PromptMessage, by: number) =>
   cacheBreakpoints.length ? { cacheBreakpoints: cacheBreakpoints.map((offset) => offset + by) } : {}
 
-/** Calls and results that the template can't write become text, as the model would have seen it in a template that can. */
+/** Turns calls and results that the template can't render into text, in the form that the model was trained on. */
 const layMessage = (
   style: TemplateStyle,
   message: PromptMessage,
@@ -118,7 +118,7 @@ const layMessage = (
   }
 }
 
-/** Templates that want turns of users and assistants to alternate get the results of one turn as one message. */
+/** Joins the results of one turn into one message, for templates that require user and assistant turns to alternate. */
 const joinResults = (
   style: TemplateStyle,
   before: readonly PromptMessage[],
@@ -142,7 +142,7 @@ const joinResults = (
   return joined
 }
 
-/** Puts what a template does not say about tools into the system text, or, where the template takes none, into the first message of the user. */
+/** Announces tools in the system message where the template does not; where it takes no system message, in the first user message. */
 const announced = (
   laid: readonly LaidOut[],
   text: string,
@@ -167,7 +167,7 @@ const announced = (
   )
 }
 
-/** The messages as the template can render them. */
+/** Returns the messages in a form that the template can render. */
 export const layOut = (
   style: TemplateStyle,
   messages: readonly PromptMessage[],

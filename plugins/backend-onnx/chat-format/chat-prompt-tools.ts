@@ -1,14 +1,14 @@
 import type { Json } from "../../../core/json.ts"
 import { type SyntaxName, syntaxes, writeCalls } from "./call-syntax.ts"
 
-/** A tool as the model is told of it. */
+/** A tool as it is described to the model. */
 export interface PromptTool {
   readonly name: string
   readonly description?: string
   readonly parameters?: Json
 }
 
-/** The form in which templates expect tools: OpenAI's. */
+/** OpenAI's form of a tool, which templates expect. */
 export const functionOf = ({ name, description, parameters }: PromptTool): Json => ({
   type: "function",
   function: {
@@ -23,7 +23,7 @@ const example = (syntax: SyntaxName): string => {
   return writeCalls(syntaxes[syntax], [call])
 }
 
-/** Tells a model about tools whose template does not. In the words that the model was trained on, as far as one form of them is known. */
+/** The text that announces tools where the template does not, in the wording that the model was trained on where it is known. */
 export const announcement = (tools: readonly PromptTool[], syntax: SyntaxName): string => {
   const signatures = tools.map((tool) => JSON.stringify(functionOf(tool)))
   const list = syntax === "list"

@@ -18,21 +18,21 @@ export type { PromptMessage } from "./chat-prompt-layout.ts"
 
 export interface PromptRequest {
   readonly messages: readonly PromptMessage[]
-  /** Those that the model is told of. */
+  /** The tools that are described to the model. */
   readonly tools?: readonly PromptTool[]
   readonly thinking?: boolean
 }
 
-/** What the template makes of the answer. */
+/** How an answer to this prompt has to be parsed. */
 export interface PromptForm {
   readonly syntax: SyntaxName
-  /** `begun`: the prompt ends inside of the reasoning; `possible`: the model may open it by itself. */
+  /** `begun`: the prompt ends inside the reasoning; `possible`: the model may open it by itself. */
   readonly reasoning: "none" | "begun" | "possible"
-  /** Texts that mean something in an answer and are control tokens here: they have no text of their own. */
+  /** Ids of control tokens, by text, that have a meaning in answers, such as `</think>`; as control tokens they have no bytes of their own. */
   readonly markers: Readonly<Record<string, number>>
 }
 
-/** `cacheBreakpoints`: tokens before each mark, rising. `tooLong`: it has at least so many tokens. `refused`: the template can't render these messages. */
+/** `cacheBreakpoints`: the number of tokens before each breakpoint, rising. `tooLong`: a lower bound of the number of tokens. `refused`: the template's own message. */
 export type Prompt =
   | {
       readonly ids: Int32Array
@@ -42,7 +42,7 @@ export type Prompt =
   | { readonly tooLong: number }
   | { readonly refused: string }
 
-/** As templates read a message. What users wrote is shielded. Keys that a template asks for by being there are there only when they say something. */
+/** A message as templates read it, with text from outside shielded. Optional keys are left out when empty, because templates test whether they are defined. */
 const forTemplate = (
   guard: ControlGuard,
   sign: string,
@@ -80,7 +80,7 @@ const render = (
   }
 }
 
-/** What the model has to read to begin with its reasoning, or to be behind it. */
+/** Opens or closes the reasoning at the end of the prompt. */
 const withThinking = (
   rendered: string,
   style: TemplateStyle,
@@ -134,7 +134,7 @@ interface Rendered {
   readonly style: TemplateStyle
 }
 
-/** SmolLM3 writes tools as texts. */
+/** SmolLM3's template expects tools as texts. */
 const toolsFor = (
   guard: ControlGuard,
   { toolsName }: TemplateStyle,
@@ -144,7 +144,7 @@ const toolsFor = (
   return toolsName === "xml_tools" ? functions.map((one) => JSON.stringify(one)) : functions
 }
 
-/** Everything that users wrote is shielded. What a template can't say of tools a text says, in the one place or the other, as some templates take no system text. */
+/** Renders the prompt with all text from outside shielded. Where the template can't render the tools, tries again with tools announced as text, first in the system message, then in the first user message. */
 const renderAsk = (
   chat: ChatTokenizer,
   own: TemplateStyle,
@@ -171,7 +171,7 @@ const renderAsk = (
   return last
 }
 
-/** Everything that comes from outside, as it will stand in the prompt. */
+/** All text from outside that the prompt will contain. */
 const writtenIn = ({ messages, tools = [] }: PromptRequest): readonly string[] => [
   ...messages.flatMap(({ content, reasoning = "", toolCallId = "" }) => [
     content,
@@ -194,7 +194,7 @@ const leastTokens = (chat: ChatTokenizer, { messages, tools = [] }: PromptReques
   return Math.ceil(bytes / chat.format.longestTokenBytes)
 }
 
-/** Messages as the model was trained to read them, up to where its answer begins. */
+/** Renders and tokenizes messages in the model's own format, up to where its answer begins. */
 export const chatPrompt = async (
   chat: ChatTokenizer,
   ask: PromptRequest,

@@ -1,7 +1,7 @@
 /**
- * Keeps text of users from being read as control tokens, without hiding it from the chat template: a marker that occurs in no text
- * goes into the middle of everything that looks like a control token. After rendering, control tokens are searched first, then the markers go.
- * So content is tokenized just as if it had been rendered as it is, and `<|im_end|>` written by a user is ordinary text.
+ * Keeps text of users from becoming control tokens (prompt injection), without hiding it from the chat template: a marker that occurs in no text
+ * is inserted into everything that looks like a control token. After rendering, control tokens are parsed first, then the markers are removed.
+ * So content is tokenized exactly as written, and `<|im_end|>` from a user is ordinary text.
  */
 export interface ControlGuard {
   shield(text: string): string
@@ -13,7 +13,7 @@ export interface ControlGuard {
 const firstMarker = 0xf0000
 const lastMarker = 0x10fffd
 
-/** A character that none of the texts has; undefined when they use up all of them. */
+/** Returns a character that occurs in none of the texts; undefined when they use all of them. */
 export const unusedCharacter = (texts: readonly string[]): string | undefined => {
   const used = new Set<number>()
   for (const text of texts)
@@ -26,7 +26,7 @@ export const unusedCharacter = (texts: readonly string[]): string | undefined =>
 
 const escaped = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&")
 
-/** Undefined when no marker can be found. Control tokens of a single character can't be told from text and are never parsed. */
+/** Undefined when every marker occurs in the texts. Control tokens of a single character can't be shielded, so they are never parsed. */
 export const controlGuard = (
   controlTokens: Readonly<Record<string, number>>,
   texts: readonly string[],
@@ -34,11 +34,11 @@ export const controlGuard = (
   const marker = unusedCharacter(texts)
   if (marker === undefined) return undefined
   const names = Object.keys(controlTokens).filter((name) => [...name].length > 1)
-  // the longest first: one may begin like another
+  // the longest first, as one may be a prefix of another
   names.sort((a, b) => b.length - a.length)
   if (!names.length) return { shield: (text) => text, parse: (rendered) => [rendered] }
   const alternatives = names.map(escaped).join("|")
-  // a zero-width look-ahead finds overlapping ones too
+  // a zero-width lookahead also finds overlapping ones
   const starts = new RegExp(`(?=(?:${alternatives}))(.)`, "gsu")
   const whole = new RegExp(`(${alternatives})`, "u")
   const parse = (rendered: string) =>
@@ -49,7 +49,7 @@ export const controlGuard = (
   return { shield: (text) => text.replaceAll(starts, `$1${marker}`), parse }
 }
 
-/** Shields every text in a value, names of fields too. */
+/** Shields every string in a value, property names included. */
 export const shieldAll = <T>(guard: ControlGuard, value: T): T => {
   const shield = (item: unknown): unknown => {
     if (typeof item === "string") return guard.shield(item)

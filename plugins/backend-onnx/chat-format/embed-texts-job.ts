@@ -3,26 +3,26 @@ import { Tokenizer } from "tokenizers"
 import { type EmbedTexts, type EmbedTextsRequest, embedTexts } from "./embed-texts.ts"
 
 export interface EmbedTextsInput {
-  /** Of the model. */
+  /** Folder of the model's files. */
   readonly folder: string
   readonly requests: readonly EmbedTextsRequest[]
 }
 
-// each thread of the pool keeps its own
+// each thread of the pool has its own
 const loaded = new Map<string, Tokenizer>()
 
 const tokenizerIn = (folder: string): Tokenizer => {
   const known = loaded.get(folder)
   if (known) return known
   const tokenizer = Tokenizer.fromFile(join(folder, "tokenizer.json"))
-  // the file may ask for padding to a fixed length, and cuts without telling
+  // the file may enable padding to a fixed length and silent truncation
   tokenizer.disablePadding()
   tokenizer.disableTruncation()
   loaded.set(folder, tokenizer)
   return tokenizer
 }
 
-/** Runs in the pool of threads. One answer for each request. */
+/** Runs in the thread pool. Returns one result for each request. */
 export default async ({ folder, requests }: EmbedTextsInput): Promise<readonly EmbedTexts[]> => {
   const answers: EmbedTexts[] = []
   for (const request of requests) answers.push(await embedTexts(tokenizerIn(folder), request))

@@ -4,7 +4,7 @@ export interface EmbedTextsRequest {
   readonly texts: readonly string[]
   readonly instruction: string
   readonly truncate: "END" | "START" | "NONE"
-  /** Special tokens included. */
+  /** The maximum number of tokens of a text, special tokens included. */
   readonly maxTokens: number
 }
 
@@ -13,13 +13,13 @@ export interface TokenizedText {
   readonly truncated: boolean
 }
 
-/** `tooLong`: the first text that does not fit, with `truncate` NONE. `instructionTooLong`: no room is left for a text. */
+/** `tooLong`: the first text that does not fit, with `truncate` NONE. `instructionTooLong`: tokens of an instruction that leaves no capacity for text. */
 export type EmbedTexts =
   | { readonly texts: readonly TokenizedText[] }
   | { readonly tooLong: { readonly index: number; readonly tokens: number } }
   | { readonly instructionTooLong: number }
 
-/** Ids before and after every text. */
+/** Special tokens before and after every text. */
 interface Frame {
   readonly before: readonly number[]
   readonly after: readonly number[]
@@ -37,14 +37,14 @@ const readFrame = async (tokenizer: Tokenizer): Promise<Frame> => {
 
 const frames = new WeakMap<Tokenizer, Promise<Frame>>()
 
-/** The same for all texts. */
+/** Finds the special tokens that the tokenizer puts around a text; they are the same for all texts. */
 const frameOf = (tokenizer: Tokenizer): Promise<Frame> => {
   const known = frames.get(tokenizer) ?? readFrame(tokenizer)
   frames.set(tokenizer, known)
   return known
 }
 
-/** Texts with their instruction as the model reads them, cut to its window. An instruction is never cut. */
+/** Tokenizes texts with their instruction and truncates them to the model's window. The instruction is never truncated. */
 export const embedTexts = async (
   tokenizer: Tokenizer,
   { texts, instruction, truncate, maxTokens }: EmbedTextsRequest,

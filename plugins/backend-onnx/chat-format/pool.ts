@@ -6,7 +6,7 @@ import type { Log } from "../../../core/services/log.ts"
 import type { Workers } from "../../../core/services/workers.ts"
 import { siblingModule } from "../worker/sibling-module.ts"
 
-/** Runs a job in the pool: `backend_busy` when its queue is full; any other failure is ours, not the client's. */
+/** Runs a job in the thread pool, named by its path from here. Fails with `backend_busy` when the pool's queue is full; any other failure is logged and becomes `backend_error`. */
 export const inPool = <Input, Output>(
   workers: Workers,
   log: Log,
@@ -25,7 +25,7 @@ export const inPool = <Input, Output>(
     }),
   )
 
-/** Reports the duration as the stage `tokenize`. */
+/** Reports the duration of `work` as the stage `tokenize`. */
 export const timedTokenize = <A, E>(
   clock: Clock,
   context: ModelContext,

@@ -8,7 +8,7 @@ export interface RerankPromptRequest {
   readonly contextTokens: number
 }
 
-/** `queryTooLong`: the prompt without any document has at least so many tokens. */
+/** `queryTooLong`: a lower bound of the tokens of the prompt without a document. */
 export type RerankPrompts =
   | { readonly prompts: readonly Int32Array[] }
   | { readonly queryTooLong: number }
@@ -21,7 +21,7 @@ const question = (query: string, document: string) =>
   `Query: ${query}\nDocument: ${document}\nIs the document about "${query}"? Answer yes or no.`
 
 /**
- * One document that fits and one that doesn't, which every document of a request shares. Picked by trial on twenty queries, for a model of 135 million
+ * One relevant and one irrelevant document, a prefix that all prompts of a request share. Picked by trial on twenty queries, for a model of 135 million
  * parameters; the README has the figures and what they are worth.
  */
 const examples = [
@@ -55,13 +55,13 @@ const promptOf = (
         { role: "user", content: question(request.query, document) },
       ],
     },
-    // a longer one is cut here, not refused there
+    // longer documents are truncated here rather than refused there
     Number.POSITIVE_INFINITY,
   )
 
 const withoutHalfCharacter = (text: string): string => text.replace(/[\ud800-\udbff]$/, "")
 
-/** The document's first `tokens` tokens, as text. */
+/** Returns the document's first `tokens` tokens, as text. */
 const cut = async (chat: ChatTokenizer, document: string, tokens: number): Promise<string> => {
   if (tokens < 1) return ""
   const encoded = await chat.tokenizer.encode(document, null, { addSpecialTokens: false })
@@ -70,14 +70,14 @@ const cut = async (chat: ChatTokenizer, document: string, tokens: number): Promi
   return end === undefined ? document : Array.from(document).slice(0, end).join("")
 }
 
-/** Cutting may change how the last word is tokenized, so the result is counted again. */
+/** Truncates a document until its prompt fits. Cutting may change how the last word is tokenized, so the tokens are counted again. */
 const fitted = async (
   chat: ChatTokenizer,
   request: RerankPromptRequest,
   document: string,
   capacity: number,
 ): Promise<Prompt> => {
-  // no document of more bytes can fit, so the rest is not worth tokenizing
+  // more bytes than this can't fit, so the rest is not tokenized
   const start = withoutHalfCharacter(document.slice(0, capacity * chat.format.longestTokenBytes))
   let prompt = await promptOf(chat, request, start)
   for (
@@ -90,7 +90,7 @@ const fitted = async (
   return prompt
 }
 
-/** A yes-or-no question about each document. A document that does not fit is cut at its end. */
+/** Asks a yes-or-no question about each document. A document that does not fit is truncated at its end. */
 export const rerankPrompts = async (
   chat: ChatTokenizer,
   request: RerankPromptRequest,

@@ -1,19 +1,19 @@
 import { type SyntaxName, syntaxes } from "./call-syntax.ts"
 
-/** What a chat template can render by itself; the rest is laid out for it. */
+/** What a chat template can render by itself; the rest is prepared for it in chat-prompt-layout.ts. */
 export interface TemplateStyle {
   readonly syntax: SyntaxName
-  /** It does not tell the model about tools, or in a form that is not known here: a system text does. */
+  /** It does not describe tools to the model, or in an unknown form: a system text announces them. */
   readonly isAnnounced: boolean
-  /** It writes `tool_calls` of earlier turns. */
+  /** It renders `tool_calls` of earlier turns. */
   readonly writesCalls: boolean
   /** It knows the role `tool`. */
   readonly writesResults: boolean
   /** It refuses several calls in one message. */
   readonly takesOneCall: boolean
-  /** It refuses ids of calls that are not nine letters or digits. */
+  /** It refuses call ids that are not nine letters or digits. */
   readonly wantsShortIds: boolean
-  /** The name under which it looks for tools. */
+  /** The variable in which it expects tools. */
   readonly toolsName: "tools" | "xml_tools"
   readonly thinks: boolean
 }
@@ -22,17 +22,17 @@ export const thinkOpen = "<think>"
 export const thinkClose = "</think>"
 
 const syntaxOf = (template: string): SyntaxName | undefined => {
-  // the same words around something that is no JSON: functions in XML, arguments behind a marker of their own
+  // the same words around calls that are not JSON: functions in XML, arguments behind a marker of their own
   if (/<function=|<arg_key>|\[ARGS\]/.test(template)) return undefined
   if (template.includes("[TOOL_CALLS]")) return "mistral"
-  // SmolLM2's form, wherever a template tells of it
+  // SmolLM2's form, in any template that describes it
   if (/<tool_call>\s*\[/.test(template)) return "list"
   if (template.includes("<tool_call>")) return "hermes"
   if (/\bipython\b/.test(template) && template.includes("parameters")) return "llama"
   return undefined
 }
 
-/** Read off the template's text: nothing else of a model says how it writes calls. */
+/** Detected from the template's text, as no other file of a model says how it writes calls. */
 export const templateStyle = (template: string): TemplateStyle => {
   const toolsName = /\bxml_tools\b/.test(template) ? "xml_tools" : "tools"
   const own = new RegExp(`\\b${toolsName}\\b`).test(template) ? syntaxOf(template) : undefined
@@ -49,16 +49,16 @@ export const templateStyle = (template: string): TemplateStyle => {
   }
 }
 
-/** The same template where it fails with tools, as if it knew nothing of them. */
+/** The style of a template that fails with tools: they are announced as text. */
 export const announcing = (style: TemplateStyle): TemplateStyle =>
   style.isAnnounced
     ? style
     : { ...style, syntax: "hermes", isAnnounced: true, writesCalls: false, writesResults: false }
 
-/** Texts of a style that may be single control tokens of a vocabulary. */
+/** Texts of a style that a vocabulary may have as single control tokens. */
 export const markersOf = ({ syntax, isAnnounced, thinks }: TemplateStyle): readonly string[] => {
   const { trigger, prefix, close } = syntaxes[syntax]
-  // the system text that announces calls is text, markers and all
+  // announced calls are ordinary text, markers included
   const ofCalls = isAnnounced ? [] : [trigger, prefix, close.replace(/^[\s\]]+/, "")]
   return [...ofCalls, ...(thinks ? [thinkOpen, thinkClose] : [])].filter((text): text is string =>
     Boolean(text),

@@ -8,10 +8,10 @@ import type { Compiled, CompileInput } from "./compile-job.ts"
 import type { Grammar } from "./constraint.ts"
 import { mostSchemaBytes } from "./schema-limits.ts"
 
-/** Far longer than a bounded compilation takes, also where others of the pool come first. */
+/** Far longer than a bounded compilation takes, even behind others in the pool's queue. */
 const most = "20 seconds"
 
-/** Compiles in the pool. Fails with `backend_busy`, `backend_error`, or 400 for what takes too long or is too large; `param` names the field. */
+/** Compiles in the thread pool. Fails with `backend_busy`, `backend_error`, or a 400 for what takes too long or is too large; `param` names the request's field. */
 export const compileInPool = (
   workers: Workers,
   log: Log,
@@ -52,7 +52,7 @@ export const compileInPool = (
 
 const at = (path: string): string => (path === "" ? "" : ` at ${path}`)
 
-/** What a client is told. A schema that can't be kept is 400, and the message names the keyword and where it is. */
+/** The error for the client: a 400 whose message names the keyword that can't be enforced and its path. */
 export const asApiError = (
   compiled: Exclude<Compiled, { readonly result: "ok" }>,
   param: string,
@@ -80,7 +80,7 @@ export const asApiError = (
   )
 }
 
-/** The grammar of a schema that a request wants its answer to satisfy, strictly or as far as it goes. Fails with 400 that names what can't be kept. */
+/** The grammar of a response schema. Not strict: keywords that can't be enforced are left out. Strict: fails with a 400 that names the first of them. */
 export const grammarOfSchema = (
   workers: Workers,
   log: Log,

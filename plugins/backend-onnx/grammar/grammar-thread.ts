@@ -13,7 +13,7 @@ const matchers = new Matchers(vocabulary)
 
 const textOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
-/** Does a step of an answer and computes the mask after it. */
+/** Advances an answer and publishes the mask after it. */
 const advance = (id: number, step: () => void): void => {
   const state = states.get(id)
   if (!state) return
@@ -30,7 +30,7 @@ const close = (id: number, most: number, found: Int32Array): void => {
   try {
     tokens = matchers.closingOf(id, most)
   } catch {
-    // the next mask says why
+    // the failure is reported by the next mask
   }
   if (tokens) found.set(tokens, 1)
   Atomics.store(found, 0, tokens ? tokens.length + 1 : noClosing)
@@ -50,7 +50,7 @@ const handle = (message: ToGrammarThread): void => {
   }
 }
 
-/** Never returns to the event loop: what it is told it reads from the port by itself, so that a wake-up costs microseconds. It ends by being terminated. */
+/** Serves messages without ever returning to the event loop: it sleeps on shared memory and reads the port synchronously, so that a wake-up costs microseconds. The thread ends by being terminated. */
 const serve = (signal: Int32Array): never => {
   for (;;) {
     const seen = Atomics.load(signal, 0)

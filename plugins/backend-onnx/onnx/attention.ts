@@ -3,9 +3,9 @@ import type { GraphBuilder, Value } from "./graph-builder.ts"
 
 const masked = -1e9
 
-/** What all layers share: the sizes of this call and the additive masks `[B,1,1,S,P+S]`. */
+/** What all layers share: sizes of this pass and additive masks `[B,1,1,S,P+S]`. */
 export interface AttentionFrame {
-  /** For layers that see so many tokens back; undefined is all of them. */
+  /** The mask of layers with this sliding window; undefined: full attention. */
   maskFor(window: number | undefined): Value
   /** [P, S], to split probabilities into cached and new. */
   readonly parts: Value
@@ -22,13 +22,13 @@ const concat = (graph: GraphBuilder, parts: readonly Value[], axis: number) =>
   graph.node("Concat", parts, { attributes: { axis } })
 
 interface Extent {
-  /** Of one element each. */
+  /** One element each. */
   readonly batch: Value
   readonly fresh: Value
   readonly past: Value
 }
 
-/** Cached position p is visible below the row's `past_lens`; new position s sees the new ones up to itself. A window takes those away that lie too far back. */
+/** Cached position p is visible if it is below the row's `past_lens`; new position s sees the new ones up to itself (causal). A sliding window hides those too far back. */
 const additiveMask = (
   graph: GraphBuilder,
   { batch, fresh, past }: Extent,
@@ -93,7 +93,7 @@ export const attentionFrame = (
   }
 }
 
-/** `queries`, `keys` and `values` are [B, S, heads*size], rotated already. */
+/** `queries`, `keys` and `values` are `[B, S, heads*headSize]`; queries and keys are rotated already. */
 export interface AttentionInput {
   readonly queries: Value
   readonly keys: Value
@@ -102,7 +102,7 @@ export interface AttentionInput {
   readonly window: number | undefined
 }
 
-/** Grouped-query attention over the cached keys and values and the new ones, kept apart so that the cache is never copied; answers [B, S, heads*size]. */
+/** Grouped-query attention (Ainslie et al., arXiv 2305.13245) over cached and new keys and values, which stay apart so that the cache is never copied. Returns `[B, S, heads*headSize]`. */
 export const attention = (
   graph: GraphBuilder,
   { heads, kvHeads, headSize }: Sizes,

@@ -5,7 +5,7 @@ import { type AttentionFrame, attention, attentionFrame } from "./attention.ts"
 import type { GraphBuilder, Value } from "./graph-builder.ts"
 import { linear, type Precision } from "./linear.ts"
 
-/** Raise it whenever a graph that was built before would no longer do. */
+/** Increment it whenever graphs built by earlier versions must be built again. */
 export const decoderGraphVersion = 2
 
 export interface Building {
@@ -15,7 +15,7 @@ export interface Building {
   readonly precision: Precision
 }
 
-/** The residual stream: `sum` is complete, `pending` still has to be added, which the next norm does in the same node. */
+/** The residual stream: `pending` is added to `sum` by the next norm, in the same fused node. */
 interface Stream {
   readonly sum: Value
   readonly pending: Value | undefined
@@ -71,7 +71,7 @@ const splitLast = (graph: GraphBuilder, value: Value, sizes: readonly number[]):
     { attributes: { axis: -1 } },
   )
 
-/** One product for several matrices that read the same input. */
+/** One matrix product for several matrices with the same input. */
 const project = (
   { graph, weights, precision }: Building,
   layer: number,
@@ -156,7 +156,7 @@ const declareInputs = ({ graph, config }: Building): void => {
       graph.input(`past.${layer}.${kind}`, "float", ["B", config.kvHeads, "P", config.headSize])
 }
 
-/** Of an embedding table that is not converted as the head too. */
+/** Checks for non-finite values in an embedding table that is not converted as the head. */
 const refuseBrokenEmbedding = ({ config, weights }: Building): void => {
   const table = weights.embedding()
   const row = new Float32Array(table.columns)
@@ -164,12 +164,12 @@ const refuseBrokenEmbedding = ({ config, weights }: Building): void => {
     for (let token = 0; token < table.rows; token++) decodeRow(table, token, row)
 }
 
-/** Four bits are too few for the head, which picks the words. */
+/** The head keeps 8 bits, as 4 bits cost too much quality there. */
 const headPrecision = (precision: Precision): Precision =>
   precision === "int4" ? "int8" : precision
 
 /**
- * The graph of a Llama-like decoder (Touvron et al., arXiv 2302.13971) that answers only the NEW keys and values, so that the cache is never copied.
+ * Builds the graph of a Llama-like decoder (Touvron et al., arXiv 2302.13971) that returns only the NEW keys and values, so that the cache is never copied.
  *
  * In: `x [B,S,width]` (embedded tokens), `position_ids [B,S]`, `past_lens [B]`, `logit_idx [R]` (rows of B*S whose logits are wanted), `past.{l}.k|v [B,KV,P,H]`.
  * Out: `logits [R,vocabulary]`, `new_kv [2*layers*B, S, KV*H]`: keys then values, layer by layer.

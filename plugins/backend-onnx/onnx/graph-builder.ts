@@ -6,7 +6,7 @@ const elementTypes = { float: 1, uint8: 2, int64: 7 } as const
 const elementBytes = { float: 4, uint8: 1, int64: 8 } as const
 export type ElementType = keyof typeof elementTypes
 
-/** The name of a value in the graph. */
+/** The name of a value (edge) in the graph. */
 export type Value = string
 export type Attribute = number | string | readonly number[] | { readonly float: number }
 
@@ -89,7 +89,7 @@ export class GraphBuilder {
     return this.nodeWith(op, inputs, [this.name(op)], options)[0]!
   }
 
-  /** A node of Microsoft's operators (docs/ContribOperators.md of microsoft/onnxruntime). */
+  /** A node of a com.microsoft contrib operator (docs/ContribOperators.md of microsoft/onnxruntime). */
   fused(
     op: string,
     inputs: readonly Value[],
@@ -138,7 +138,7 @@ export class GraphBuilder {
     return proto.int(2, elementTypes[type]).text(8, name)
   }
 
-  /** A large constant, to be filled through the store. */
+  /** Declares a large constant, to be filled through the store. */
   weights(name: Value, type: ElementType, shape: readonly number[]): StoredWeights {
     const region = this.store.reserve(shape.reduce((a, b) => a * b, elementBytes[type]))
     const proto = this.tensor(name, type, shape)

@@ -35,14 +35,14 @@ const isAlive = (pid: number): boolean => {
 
 const remove = (folder: string): void => rmSync(folder, { recursive: true, force: true })
 
-/** Of our own number is what another thread builds just now; or, where every boot has the same number, as in containers, what the process of an earlier boot left. */
+/** Whether a build folder was left by a dead process. With our own pid it belongs to another thread that builds it now; or, where every boot has the same pid, as in containers, to a process of an earlier boot. */
 const isLeftBy = (pid: number, folder: string): boolean => {
   if (pid !== process.pid) return !isAlive(pid)
   const stat = statSync(folder, { throwIfNoEntry: false })
   return stat !== undefined && stat.mtimeMs < performance.timeOrigin
 }
 
-/** Of processes that died while they built or removed this folder. */
+/** Removes what processes left that died while they built or removed this folder. */
 const removeLeftovers = (root: string, digest: string): void => {
   for (const name of readdirSync(root)) {
     const pid = name.startsWith(`${digest}.`)
@@ -52,13 +52,13 @@ const removeLeftovers = (root: string, digest: string): void => {
   }
 }
 
-/** The last file that is written: what a complete folder holds. */
+/** Writes the list of files with their digests, as the last file of a complete folder. */
 const writeManifest = (folder: string): void => {
   const files = readdirSync(folder).map((name) => [name, contentOf(join(folder, name))] as const)
   writeFileSync(join(folder, manifestFile), JSON.stringify(Object.fromEntries(files)))
 }
 
-/** A rename may reach the disk before the bytes do, and then power fails. */
+/** Flushes files before the rename, which could otherwise reach the disk before their bytes do. */
 const flush = (folder: string): void => {
   for (const name of [...readdirSync(folder), "."]) {
     const handle = openSync(join(folder, name), "r")
@@ -70,7 +70,7 @@ const flush = (folder: string): void => {
   }
 }
 
-/** Whether every byte is as it was written. */
+/** Whether all files of a folder match their digests. */
 const isWhole = (folder: string): boolean => {
   try {
     const files = Object.entries(
@@ -91,12 +91,12 @@ const publish = (building: string, ready: string): void => {
     renameSync(building, ready)
   } catch (cause) {
     remove(building)
-    // another process was faster: its folder is as good as ours
+    // another process was faster, and its folder is equivalent
     if (!existsSync(join(ready, manifestFile))) throw cause
   }
 }
 
-/** Out of the way by a rename first, so that no process finds half of it. */
+/** Removes a folder, renaming it first, so that no process finds it half removed. */
 const discard = (folder: string): void => {
   const aside = `${folder}.damaged-${process.pid}-${randomBytes(4).toString("hex")}`
   try {
@@ -118,7 +118,7 @@ const writeFaults = new Set<unknown>([
   "EFBIG",
 ])
 
-/** The model's files are sound when the disk of the cache is full, and the operator has to know which disk. */
+/** Names the cache's folder in errors of a full disk, as the model's files are intact then. */
 const namingDisk = <A>(root: string, write: () => A): A => {
   try {
     return write()
@@ -151,8 +151,8 @@ const refill = (root: string, digest: string, fill: (folder: string) => void): v
 }
 
 /**
- * The folder `<root>/<digest>` with what `fill` writes into it; filled when it is not there yet, or is damaged.
- * It appears as a whole, by a rename, so that several processes can fill it at once. Blocks: for worker threads only.
+ * Returns the folder `<root>/<digest>`; `fill` writes it when it is missing or damaged.
+ * It appears atomically, by a rename, so that several processes may fill it at once. Blocks the thread: for workers only.
  */
 export const cachedFolder = (
   root: string,
@@ -164,7 +164,7 @@ export const cachedFolder = (
   return ready
 }
 
-/** A cached folder with `model.onnx`, its weights and what else `build` writes into it. */
+/** Returns a cached folder with `model.onnx`, its weights and other files that `build` writes. */
 export const cachedGraph = (
   graphs: string,
   digest: string,

@@ -4,7 +4,7 @@ import { blockSize, notFinite } from "./int8-blocks.ts"
 
 /** One matrix row for `MatMulNBits` with 4 bits: value = scale * (level - 8) + shift, a scale and a shift for each block of 32. */
 export interface Int4Row {
-  /** Two levels in a byte, the first one low. */
+  /** Two levels in a byte, the first in the low nibble. */
   readonly q: Uint8Array
   readonly scales: Float32Array
   readonly shifts: Float32Array
@@ -13,7 +13,7 @@ export interface Int4Row {
 const middle = 8
 const highest = 15
 
-/** The levels nearest to the values, and the least squares fit of scale and minimum to these levels. Answers what is left, squared. */
+/** Rounds the values to levels and fits scale and minimum to these by least squares. Returns the squared error. */
 const leastSquares = (
   values: Float32Array,
   start: Affine,
@@ -25,7 +25,7 @@ const leastSquares = (
   let total = 0
   const steps = 1 / start.scale
   for (let i = 0; i < blockSize; i++) {
-    // not Math.round: this runs for every weight, several times
+    // Math.round is slow, and this runs several times for every weight
     const nearest = ((values[i]! - start.minimum) * steps + 0.5) | 0
     const level = nearest < 0 ? 0 : Math.min(nearest, highest)
     levels[i] = level
@@ -45,7 +45,7 @@ const leastSquares = (
   return { scale, minimum, error }
 }
 
-// a range that leaves out the outermost values often fits the others better
+// a range that clips the outermost values often fits the others better
 const ranges = [1, 0.95, 0.9, 0.85, 0.8, 0.75]
 const attempt = new Uint8Array(blockSize)
 
@@ -75,7 +75,7 @@ const quantizeFloats = (values: Float32Array, levels: Uint8Array): Affine => {
 
 const levels = new Uint8Array(blockSize)
 
-/** Brings an encoded row, whose length is a multiple of 32, to 4 bits: without loss from types of 4 bits. `decoded` is room for the row's values. */
+/** Converts an encoded row, whose length is a multiple of 32, to 4 bits; lossless for types of 4 bits. `decoded` is a scratch buffer `[columns]`. */
 export const quantizeRowTo4 = (
   type: GgmlType,
   bytes: Uint8Array,

@@ -51,7 +51,7 @@ const fromLevels = (type: GgmlType, bytes: Uint8Array, block: number, row: Int8R
   const { scale, minimum } = type.levels!(bytes, block, levels)
   const shift = Math.round((-16 * minimum) / scale)
   if (!(shift >= -15 && shift <= 255)) return false
-  // 128 where it can be, so that a matrix of such blocks needs no zero points
+  // 128 where possible, so that a matrix of such blocks needs no zero points
   const zero = shift === 128 ? 128 : Math.max(0, shift)
   row.scales[block] = scale / 16
   row.zeros[block] = zero
@@ -68,7 +68,7 @@ const direct = (type: GgmlType, bytes: Uint8Array, block: number, row: Int8Row):
   return type.name === "Q8_0" || (type.levels !== undefined && fromLevels(type, bytes, block, row))
 }
 
-/** Brings an encoded row to 8 bits, without a detour through floats where the formats allow. `decoded` is room for the row's values. */
+/** Converts an encoded row to 8 bits, without decoding to floats where the formats allow. `decoded` is a scratch buffer `[columns]`. */
 export const quantizeRow = (
   type: GgmlType,
   bytes: Uint8Array,

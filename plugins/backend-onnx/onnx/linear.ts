@@ -23,10 +23,10 @@ export const linear = (
   return bias ? graph.node("Add", [product, graph.floats([...bias])]) : product
 }
 
-// rows that are gathered before they are written, so that a row doesn't cost several system calls
+// rows that are written together, so that a row doesn't cost several system calls
 const batchRows = 64
 
-/** Converts a matrix a few rows at a time, which is all that is ever in memory; an error names the tensor. */
+/** Converts a matrix a few rows at a time, so that it is never in memory as a whole; errors name the tensor. */
 const inBatches = (matrix: Matrix, convert: (first: number, count: number) => void): void => {
   try {
     for (let first = 0; first < matrix.rows; first += batchRows)
@@ -59,7 +59,7 @@ const someRow = (
   return false
 }
 
-// accuracy level 4: activations in blocks of int8, which keeps a row's result independent of its batch-mates
+// accuracy level 4: activations are quantized to int8 in blocks, so a row's result does not depend on the other rows of its batch
 const inBlocks = (
   graph: GraphBuilder,
   inputs: readonly Value[],
@@ -107,7 +107,7 @@ const int8Linear = (graph: GraphBuilder, x: Value, matrix: Matrix): Value => {
   return inBlocks(graph, [x, `${name}_q`, `${name}_s`, ...(zeros ? [`${name}_z`] : [])], matrix, 8)
 }
 
-/** Adds the sum of each block of `x [B, S, columns]` times the block's shift: exactly, where the operator's own zero points would have to be whole levels. */
+/** Adds the sum of each block of `x [B, S, columns]` times the block's shift: exact, while the operator's own zero points are whole levels. */
 const plusShifts = (
   graph: GraphBuilder,
   x: Value,

@@ -1,7 +1,7 @@
 import { InferenceSession, Tensor } from "onnxruntime-node"
 import { guarded } from "./native-guard.ts"
 
-/** Name, type and shape of a tensor that a graph takes or answers; sizes that vary have a name. */
+/** Name, type and shape of an input or output of a graph; symbolic dimensions have a name. */
 export interface Port {
   readonly name: string
   readonly type: string
@@ -17,7 +17,7 @@ export interface Session {
 
 let guard: Int32Array | undefined
 
-/** For all sessions of this thread. */
+/** Guards all sessions of this thread. */
 export const guardSessions = (by: Int32Array): void => {
   guard = by
 }
@@ -28,7 +28,7 @@ const create = (path: string, threads: number): Promise<InferenceSession> =>
     intraOpNumThreads: threads,
     interOpNumThreads: 1,
     logSeverityLevel: 3,
-    // spinning threads would take the core that HTTP runs on
+    // spinning threads would occupy the core that serves HTTP
     extra: { session: { intra_op: { allow_spinning: "0" } } },
   })
 
@@ -37,7 +37,7 @@ const portsOf = (metadata: readonly InferenceSession.ValueMetadata[]): readonly 
     value.isTensor ? value : { name: value.name, type: "no tensor", shape: [] },
   )
 
-/** One session on the CPU. */
+/** Opens a session on the CPU with this number of intra-op threads. */
 export const openSession = async (path: string, threads: number): Promise<Session> => {
   const session = await guarded(guard, () => create(path, threads))
   return {

@@ -1,6 +1,6 @@
 import { closeSync, openSync, writeSync } from "node:fs"
 
-/** Where a tensor lies in the weights file beside the graph. */
+/** Position of a tensor in the file of external data. */
 export interface StoredWeights {
   readonly offset: number
   readonly bytes: number
@@ -8,7 +8,7 @@ export interface StoredWeights {
 
 const alignment = 64
 
-/** The file of ONNX external data. Regions are reserved first and filled in any order, so that a converter holds only a few rows. Blocks: for worker threads only. */
+/** Writes ONNX external data. Regions are reserved first and filled in any order, so that a converter holds only a few rows. Blocks the thread: for workers only. */
 export class WeightStore {
   readonly fileName: string
   private readonly handle: number

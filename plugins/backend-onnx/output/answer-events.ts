@@ -18,12 +18,12 @@ const toLogprob = ({
 const toLogprobs = (details: Details): NonNullable<TextEvent["logprobs"]> =>
   details.map((detail) => ({ ...toLogprob(detail), top: detail.top.map(toLogprob) }))
 
-/** Token by token, what of an answer the client sees. */
+/** Turns the tokens of an answer into the events that the client sees. */
 export interface AnswerEvents {
   token(piece: Piece): readonly ChatEvent[]
-  /** The last events, the finish among them. */
+  /** Returns the last events, with the finish. */
   finish(piece: Piece, reason: "stop" | "length"): readonly ChatEvent[]
-  /** How many of the tokens so far lay in the reasoning. */
+  /** The number of tokens so far that belong to the reasoning. */
   readonly reasoningTokens: number
 }
 
@@ -32,14 +32,14 @@ const textEvents = ({ text, details }: Piece): readonly ChatEvent[] =>
     ? [{ type: "text", text, ...(details && { logprobs: toLogprobs(details) }) }]
     : []
 
-/** Where there is nothing to tell apart: all of it is text. */
+/** For answers without reasoning and calls: everything is text. */
 const plainEvents: AnswerEvents = {
   token: textEvents,
   finish: (piece, reason) => [...textEvents(piece), { type: "finish", reason }],
   reasoningTokens: 0,
 }
 
-/** Finds out which tokens became visible text: only of them log-probabilities are reported. */
+/** Finds the tokens that became visible text, as log-probabilities are reported of those only. */
 class VisibleTokens {
   private readonly waiting: {
     readonly from: number
@@ -61,22 +61,22 @@ class VisibleTokens {
     )
   }
 
-  /** The details of tokens that are told now, given what was parsed of them; `told`: how much of the text is. */
-  take(parsed: readonly Parsed[], told: number): Details {
+  /** Returns the details of tokens whose text is decided now, given what was parsed; `decided`: length of the text that is decided. */
+  take(parsed: readonly Parsed[], decided: number): Details {
     for (const { event, from, to } of parsed)
       if (event.type === "text") this.shown.push({ from, to })
     const out: Details[number][] = []
-    while (this.waiting.length && this.waiting[0]!.to <= told) {
+    while (this.waiting.length && this.waiting[0]!.to <= decided) {
       const first = this.waiting.shift()!
       if (this.isShown(first)) out.push(...first.details)
     }
-    const oldest = this.waiting[0]?.from ?? told
+    const oldest = this.waiting[0]?.from ?? decided
     while (this.shown.length && this.shown[0]!.to < oldest) this.shown.shift()
     return out
   }
 }
 
-/** The log-probabilities come with the last text of their events, or with an empty one. */
+/** Attaches log-probabilities to the last text event, or to an empty one. */
 const withDetails = (parsed: readonly Parsed[], details: Details): readonly ChatEvent[] => {
   const events: ChatEvent[] = parsed.map(({ event }) => event)
   if (!details.length) return events
@@ -99,7 +99,7 @@ class ParsedEvents implements AnswerEvents {
   token(piece: Piece): readonly ChatEvent[] {
     const wasReasoning = this.parser.isReasoning
     const events = this.push(piece)
-    // the token that opens the reasoning belongs to it, and the one that closes it
+    // the tokens that open and close the reasoning belong to it
     if (wasReasoning || this.parser.isReasoning) this.reasoningTokens++
     return events
   }
@@ -121,7 +121,7 @@ class ParsedEvents implements AnswerEvents {
   private push(piece: Piece): readonly ChatEvent[] {
     this.visible.add(piece)
     const parsed = this.parser.push(piece.text)
-    return withDetails(parsed, this.visible.take(parsed, this.parser.told))
+    return withDetails(parsed, this.visible.take(parsed, this.parser.decided))
   }
 }
 

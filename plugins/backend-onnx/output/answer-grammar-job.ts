@@ -12,7 +12,7 @@ import {
   type Wanted,
 } from "./grammar-for.ts"
 
-/** Arguments are an object, whatever else their schema says. Nothing said: there are none. `undefined`: they could never be an object. */
+/** The schema of a tool's arguments, which are always an object. Without a schema there are no arguments. `undefined`: the schema allows no object. */
 const argumentsSchema = (parameters: Json | undefined): Json | undefined => {
   if (parameters === undefined)
     return { type: "object", properties: {}, additionalProperties: false }
@@ -53,7 +53,7 @@ class Failed extends Error {
   }
 }
 
-// by what the compilation answers, which is the same object for the same schema; each thread of the pool keeps its own
+// keyed by the compiled result, which is the same object for the same schema; each thread of the pool has its own
 const guidedBy = new WeakMap<Compiled, Json>()
 
 const guidedOf = (found: Compiled, kept: Json): Json => {
@@ -84,7 +84,7 @@ const argumentsOf = ({ parameters, strict }: ToolDefinition, param: string): Jso
       param,
     )
   const kept = compiled(schema, strict === true, param)
-  // what is guided as far as it goes may go nowhere: arguments are an object all the same
+  // a schema that is kept only in part may keep nothing: arguments are still an object
   return Object.keys(kept.schema as object).length
     ? kept.guided
     : { ...(kept.guided as Readonly<Record<string, Json>>), type: "object" }
@@ -99,7 +99,7 @@ const documentOf = ({ responseFormat: format }: AnswerGrammarInput): Wanted["doc
     : compiled(schema, format?.type === "json_schema" && format.strict, documentParam)
 }
 
-/** Every schema is checked, those of tools that can't be called, too. */
+/** Checks every schema, also those of tools that must not be called. */
 const ruledBy = (input: AnswerGrammarInput): Ruled | undefined => {
   const { tools = [], toolChoice, form } = input
   const schemas = new Map(
@@ -129,7 +129,7 @@ const ruledBy = (input: AnswerGrammarInput): Ruled | undefined => {
   return ruled
 }
 
-/** Runs in the pool of threads: before anything is paid, or any token is written, everything that the answer is held to was compiled once. */
+/** Runs in the thread pool. Compiles the answer's grammar once before anything is paid for or generated. */
 export default (input: AnswerGrammarInput): AnswerGrammarOutput => {
   try {
     const ruled = ruledBy(input)

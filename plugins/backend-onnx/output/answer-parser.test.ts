@@ -158,7 +158,7 @@ test("text before calls is text, without the white space that leads to them", ()
 })
 
 describe("reasoning", () => {
-  test("is told apart where the prompt opened it, and where the model does", () => {
+  test("is separated where the prompt opened it, and where the model does", () => {
     for (const [form, text] of [
       [formOf("hermes", { reasoning: "begun" }), "\nHm.\n  Well.\n</think>\n\nHello"],
       [formOf("hermes", { reasoning: "possible" }), "<think>\nHm.\n  Well.\n</think>\n\nHello"],

@@ -7,17 +7,17 @@ import { begun, literal, ObjectEnd, skipSpace } from "./text-match.ts"
 export interface AnswerForm {
   /** `begun`: the prompt opened the reasoning; `possible`: the answer may open it. */
   readonly reasoning: "none" | "begun" | "possible"
-  /** Absent: whatever it looks like, it is no call. */
+  /** Absent: nothing is parsed as a call. */
   readonly calls?: {
     readonly syntax: CallSyntax
     readonly tools: ReadonlySet<string>
-    /** There is no text beside calls. */
+    /** The answer consists of calls only. */
     readonly only: boolean
   }
   callId(): string
 }
 
-/** `from` and `to`: what of the model's text became the event. */
+/** `from` and `to`: the range of the model's text that became the event. */
 export interface Parsed {
   readonly event: Exclude<ChatEvent, { readonly type: "finish" }>
   readonly from: number
@@ -33,25 +33,25 @@ const firstStates = {
 } as const satisfies Record<AnswerForm["reasoning"], State>
 
 /**
- * The model's text, in pieces, as text, reasoning and calls of tools. What comes out does not depend on how the text was cut into pieces.
+ * Parses the model's text, which comes in pieces, into text, reasoning and tool calls. The result does not depend on how the text is cut into pieces.
  *
  * start (may open the reasoning) -> reasoning -> gap | start -> text
- * gap (white space behind reasoning or calls, dropped) -> text
- * text -> head (a call may begin here) -> text (it was none) | arguments -> after -> next (a separator: one more call) -> arguments | text; after -> gap (calls closed) | text (malformed)
+ * gap (white space behind reasoning or calls, which is dropped) -> text
+ * text -> head (a call may begin here) -> text (it was not a call) | arguments -> after -> next (a separator: one more call) -> arguments | text; after -> gap (calls closed) | text (malformed)
  */
 export class AnswerParser {
   private readonly form: AnswerForm
   private state: State
-  /** Not told yet what it is. */
+  /** Text whose kind is not decided yet. */
   private pending = ""
-  /** Half a character at the end of what came. */
+  /** A lone high surrogate at the end of the last piece. */
   private half = ""
   private consumed = 0
   private calls = 0
   private object = new ObjectEnd()
-  /** Nothing came yet but white space: where calls that need no trigger begin. */
+  /** Only white space came so far: calls without a trigger may begin here. */
   private isAtStart = true
-  /** The same, of the reasoning. */
+  /** Only white space came so far in the reasoning. */
   private isReasoningBlank = true
   private out: Parsed[] = []
 
@@ -60,8 +60,8 @@ export class AnswerParser {
     this.state = firstStates[form.reasoning]
   }
 
-  /** How much of the text is told: reported, or dropped as markup. */
-  get told(): number {
+  /** Length of the text that is decided: reported, or dropped as markup. */
+  get decided(): number {
     return this.consumed
   }
 
@@ -81,7 +81,7 @@ export class AnswerParser {
     return this.run()
   }
 
-  /** No more text comes. Markup that was begun is dropped where the answer was cut, otherwise it was text. */
+  /** Ends the text. Unfinished markup is dropped when the answer was cut, otherwise it is text. */
   end(isCut: boolean): readonly Parsed[] {
     this.pending += this.half
     this.half = ""
@@ -110,7 +110,7 @@ export class AnswerParser {
     return this.out
   }
 
-  /** Llama's calls begin with a brace; white space alone is none. */
+  /** Whether pending text may begin a call; Llama's calls begin with a brace, so white space alone does not. */
   private hasTrigger(): boolean {
     return (
       this.form.calls?.syntax.trigger !== undefined ||
@@ -138,7 +138,7 @@ export class AnswerParser {
     if (length > 0) this.emit({ type, text: this.take(length) }, length)
   }
 
-  /** True when something was told. */
+  /** Decides some pending text, if possible. Returns whether it did. */
   private step(): boolean {
     switch (this.state) {
       case "start":
@@ -171,11 +171,11 @@ export class AnswerParser {
     if (!this.pending) return false
     const close = this.pending.indexOf(thinkClose)
     const end = close < 0 ? this.pending.length - begun(this.pending, thinkClose) : close
-    const told = this.pending.slice(0, end).trimEnd().length
-    if (told) this.isReasoningBlank = false
-    this.say(told, "reasoning")
+    const length = this.pending.slice(0, end).trimEnd().length
+    if (length) this.isReasoningBlank = false
+    this.say(length, "reasoning")
     if (close < 0) return false
-    this.drop(end - told + thinkClose.length)
+    this.drop(end - length + thinkClose.length)
     this.state = "gap"
     return true
   }
@@ -219,7 +219,7 @@ export class AnswerParser {
     return true
   }
 
-  /** What looked like a call is text; what stands behind its trigger may be one. */
+  /** Treats the trigger as text; a call may still begin behind it. */
   private refuse({ trigger }: CallSyntax): void {
     if (this.state === "head" && trigger !== undefined)
       this.say(skipSpace(this.pending, 0) + trigger.length)

@@ -1,19 +1,19 @@
 import type { CallSyntax } from "../chat-format/call-syntax.ts"
 import { literal, literals, type Match, skipSpace } from "./text-match.ts"
 
-/** The head of a call: everything before its arguments. */
+/** The head of a call: its name and everything else before the arguments. */
 export interface Head {
   readonly name: string
-  /** Where the arguments begin. */
+  /** Index at which the arguments begin. */
   readonly at: number
 }
 
-// longer ones are no heads: names have 64 characters
+// longer text is not a head: names have at most 64 characters
 const longestHead = 1_000
 
 const names = /"((?:[^"\\]|\\[\s\S])*)"/y
 
-/** The name at `from`, if it is one of the tools. */
+/** Matches a JSON string at `from` that names one of the tools. */
 const nameAt = (text: string, from: number, tools: ReadonlySet<string>): Head | "no" | "more" => {
   const at = skipSpace(text, from)
   if (at === text.length) return "more"
@@ -24,7 +24,7 @@ const nameAt = (text: string, from: number, tools: ReadonlySet<string>): Head | 
   return tools.has(found[1]!) ? { name: found[1]!, at: names.lastIndex } : "no"
 }
 
-/** `{"name": ..., "arguments":` and the brace behind it. */
+/** Matches `{"name": ..., "arguments":` and the brace behind it. */
 const itemHead = (
   text: string,
   from: number,
@@ -39,13 +39,13 @@ const itemHead = (
   return typeof ends === "string" ? ends : { name: named.name, at: ends - 1 }
 }
 
-/** The same verdict whether the text comes whole or in pieces. */
+/** Limits a head's length, so that the result is the same for whole text and for pieces. */
 const bounded = (text: string, match: Head | "no" | "more"): Head | "no" | "more" => {
   const length = (typeof match === "string" ? text.length : match.at) - skipSpace(text, 0)
   return length > longestHead ? "no" : match
 }
 
-/** The first call of a group, from its trigger on. */
+/** Matches the head of a group's first call, from the trigger on. */
 export const groupHead = (
   text: string,
   syntax: CallSyntax,
@@ -61,7 +61,7 @@ export const groupHead = (
   return bounded(text, typeof at === "string" ? at : itemHead(text, at, syntax, tools))
 }
 
-/** A further call of the group, from the separator on. */
+/** Matches the head of a further call of the group, from the separator on. */
 export const nextHead = (
   text: string,
   syntax: CallSyntax,
@@ -71,7 +71,7 @@ export const nextHead = (
   return bounded(text, typeof at === "string" ? at : itemHead(text, at, syntax, tools))
 }
 
-/** What stands behind the arguments. `separated`: another call may follow in the group, else the group is closed. */
+/** Matches the text behind the arguments. `separated`: another call follows in the group, otherwise the group is closed. */
 export const afterArguments = (
   text: string,
   syntax: CallSyntax,

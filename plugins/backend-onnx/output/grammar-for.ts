@@ -9,7 +9,7 @@ import {
 import type { Grammar } from "../grammar/constraint.ts"
 import { anyText, documentOf, literalOf, plainBeginning, sequence, without } from "./lark.ts"
 
-/** A tool with the schema that its arguments are held to, as the masks' engine keeps it. */
+/** A tool with the schema of its arguments, in the subset that llguidance enforces exactly. */
 export interface GuidedTool {
   readonly name: string
   readonly schema: Json
@@ -17,33 +17,33 @@ export interface GuidedTool {
 
 export interface Wanted {
   readonly syntax: SyntaxName
-  /** Control tokens by their text. */
+  /** Ids of control tokens, by text. */
   readonly markers: Readonly<Record<string, number>>
-  /** Those that may be called, and how. Absent: none may be. */
+  /** The tools that may be called, and how. Absent: none. */
   readonly calls?: {
     readonly tools: readonly GuidedTool[]
     readonly isRequired: boolean
     readonly most: number
   }
-  /** Tools are there, but must not be called. */
+  /** The request has tools that must not be called. */
   readonly forbidsCalls: boolean
-  /** The document: its schema, and what of it the masks' engine keeps. */
+  /** The JSON document: its schema, and the part of it that is enforced. */
   readonly document?: { readonly schema: Json; readonly guided: Json }
 }
 
-/** What the grammar of an answer is, and how its text is read. */
+/** The grammar of an answer, and how its text is parsed. */
 export interface Ruled {
   readonly grammar: Grammar
-  /** Of calls, if there can be any. */
+  /** Syntax of calls, if there can be any. */
   readonly syntax?: CallSyntax
-  /** Free text comes first: it ends where this text begins. Absent: the grammar rules everything. */
+  /** Free text comes first and ends where this text begins. Absent: the whole answer is constrained. */
   readonly freeUntil?: string
 }
 
-/** No answer has more calls: a small model that repeats itself would go on to its last token. */
+/** The maximum number of calls of an answer, as a small model that repeats itself would go on until max_tokens. */
 export const mostCalls = 32
 
-/** The tools that this request lets the model call. */
+/** Returns the tools that the request allows the model to call. */
 export const callableTools = ({
   tools = [],
   toolChoice = "auto",
@@ -54,7 +54,7 @@ export const callableTools = ({
     : tools
 }
 
-/** A named tool is called once; otherwise as often as the request says. */
+/** Returns how often tools may be called: a named tool once, otherwise as the request says. */
 export const mostCallsOf = ({
   toolChoice,
   parallelToolCalls = true,
@@ -64,7 +64,7 @@ export const mostCallsOf = ({
 export const documentSchema = (format: ResponseFormat | undefined): Json | undefined =>
   format?.type === "json_schema" ? format.schema : format && { type: "object" }
 
-/** Rules for one call and for all of them, behind the trigger. */
+/** Grammar rules for one call and for all calls, behind the trigger. */
 const callRules = (
   { open, close, separator, repeat, trigger = "", argumentsKey }: CallSyntax,
   tools: readonly GuidedTool[],
@@ -90,11 +90,11 @@ const callRules = (
   ]
 }
 
-/** What stands before calls. */
+/** The text before calls. */
 const begin = ({ trigger = "", prefix = "" }: CallSyntax, markers: Wanted["markers"]): string =>
   literalOf(trigger, markers) || (prefix && `(${literalOf(prefix, markers)})?`)
 
-/** Free text, or calls behind it. */
+/** Rules for free text, optionally followed by calls. */
 const freeRules = (syntax: CallSyntax, markers: Wanted["markers"]): readonly string[] => {
   const { trigger, prefix } = syntax
   if (trigger === undefined)
@@ -102,7 +102,7 @@ const freeRules = (syntax: CallSyntax, markers: Wanted["markers"]): readonly str
       `start: TEXT? | ${sequence(begin(syntax, markers), "calls")}`,
       `TEXT: ${plainBeginning(prefix)}`,
     ]
-  // a control token can't be part of a text, but its letters could be written one by one
+  // free text can't contain the control token, but could spell its letters
   if (Object.hasOwn(markers, trigger))
     return [`start: TEXT | TEXT ${literalOf(trigger, markers)} calls`, `TEXT: ${without(trigger)}`]
   return [
@@ -141,7 +141,7 @@ const callGrammar = (wanted: Wanted, calls: NonNullable<Wanted["calls"]>): Ruled
   }
 }
 
-/** The grammar of an answer; undefined: it may be any text. */
+/** Returns the grammar of an answer; undefined: it may be any text. */
 export const grammarFor = (wanted: Wanted): Ruled | undefined => {
   const { calls, document } = wanted
   if (calls?.tools.length) return callGrammar(wanted, calls)

@@ -6,7 +6,7 @@ const quoted = (text: string): string => JSON.stringify(text)
 const escaped = (text: string): string =>
   text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&").replaceAll("\n", "\\n")
 
-/** A text of which parts may be control tokens: those have no letters, so they are named by their id. Empty for an empty text. */
+/** A literal in which control tokens, which have no bytes, are named by their id. Empty for an empty text. */
 export const literalOf = (text: string, markers: Readonly<Record<string, number>>): string => {
   const names = Object.keys(markers)
   if (!names.length) return text && quoted(text)
@@ -19,11 +19,11 @@ export const literalOf = (text: string, markers: Readonly<Record<string, number>
 
 export const anyText = "/(?s:.*)/"
 
-/** A terminal for texts that don't hold `wanted`. */
+/** A terminal for texts that don't contain `wanted`. */
 export const without = (wanted: string): string =>
   `${anyText} & ~/(?s:.*)${escaped(wanted)}(?s:.*)/`
 
-/** A terminal for texts that are not blank, and begin neither with a brace nor with `prefix`. */
+/** A terminal for texts that are not blank and begin neither with a brace nor with `prefix`. */
 export const plainBeginning = (prefix: string | undefined): string => {
   const beginning = "/\\s*[^\\s{](?s:.*)/"
   return prefix === undefined ? beginning : `${beginning} & ~/\\s*${escaped(prefix)}(?s:.*)/`

@@ -1,4 +1,4 @@
-/** Where a text goes on after a match; "more": it may match once more of it is there. */
+/** The index behind a match; "more": it may match once more text is there. */
 export type Match = number | "no" | "more"
 
 const space = /\s/
@@ -9,7 +9,7 @@ export const skipSpace = (text: string, from: number): number => {
   return at
 }
 
-/** White space, then exactly `wanted`. */
+/** Matches optional white space, then exactly `wanted`. */
 export const literal = (text: string, from: number, wanted: string): Match => {
   const at = skipSpace(text, from)
   const found = text.slice(at, at + wanted.length)
@@ -17,7 +17,7 @@ export const literal = (text: string, from: number, wanted: string): Match => {
   return wanted.startsWith(found) ? "more" : "no"
 }
 
-/** One after the other. */
+/** Matches literals one after the other. */
 export const literals = (text: string, from: number, wanted: readonly string[]): Match => {
   let at: Match = from
   for (const one of wanted) {
@@ -27,7 +27,7 @@ export const literals = (text: string, from: number, wanted: readonly string[]):
   return at
 }
 
-/** How many characters at the end may be the beginning of `wanted`. */
+/** Returns the number of characters at the end that may be the beginning of `wanted`. */
 export const begun = (text: string, wanted: string): number => {
   for (let length = Math.min(wanted.length - 1, text.length); length > 0; length--)
     if (text.endsWith(wanted.slice(0, length))) return length
@@ -40,7 +40,7 @@ export class ObjectEnd {
   private isInString = false
   private isEscaped = false
 
-  /** Where the object ends; -1: not in this piece. */
+  /** Returns the index behind the object's end; -1: it does not end in this piece. */
   find(text: string): number {
     for (let at = 0; at < text.length; at++) if (this.closes(text[at]!)) return at + 1
     return -1

@@ -1,5 +1,5 @@
 /**
- * GPT-2's alphabet: each byte has a printable character of its own, so that a vocabulary is text
+ * GPT-2's byte-level alphabet: a printable character for each byte, so that a vocabulary is text
  * (https://github.com/openai/gpt-2/blob/master/src/encoder.py, bytes_to_unicode).
  */
 const makeAlphabet = (): readonly string[] => {
@@ -17,7 +17,7 @@ const byteOf = new Map(byteAlphabet.map((character, byte) => [character, byte]))
 export const toByteLevel = (text: string): string =>
   Array.from(Buffer.from(text), (byte) => byteAlphabet[byte]).join("")
 
-/** The bytes that a vocabulary entry stands for; a character outside the alphabet stands for itself. */
+/** Returns the bytes of a vocabulary entry; a character outside the alphabet stands for itself. */
 export const fromByteLevel = (token: string): Buffer => {
   const bytes = Array.from(token, (character) => byteOf.get(character))
   return bytes.every((byte) => byte !== undefined)

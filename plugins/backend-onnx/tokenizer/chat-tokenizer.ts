@@ -5,21 +5,21 @@ import { Tokenizer } from "tokenizers"
 import { Damaged } from "../weights/model-file-error.ts"
 import type { ChatLanguage } from "./vocabulary.ts"
 
-/** Raise it whenever files that were written before would no longer do. */
+/** Increment it whenever files written by earlier versions must be written again. */
 export const chatTokenizerVersion = 1
 
 const tokenizerFile = "tokenizer.json"
 const laterTokenizerFile = "later-tokenizer.json"
 const chatFile = "chat.json"
 
-/** What prompts need beside the tokenizer; stored in the graph's folder. */
+/** What prompts need besides the tokenizer; stored in the graph's folder. */
 export interface ChatFormat {
   readonly template: string
-  /** Text of a control token -> its id. */
+  /** Ids of control tokens, by text. */
   readonly controlTokens: Readonly<Record<string, number>>
   readonly bosToken: string
   readonly eosToken: string
-  /** No token stands for more bytes, so that a hopelessly long prompt is refused before it is tokenized. */
+  /** Bytes of the longest token: a lower bound of a prompt's tokens is known before it is tokenized. */
   readonly longestTokenBytes: number
 }
 
@@ -31,7 +31,7 @@ const mustWork = (what: string, attempt: () => unknown): void => {
   }
 }
 
-/** Writes what `loadChatTokenizer` reads, after a trial. Throws `Damaged`. */
+/** Writes the files that `loadChatTokenizer` reads, after a trial run. Throws `Damaged`. */
 export const writeChatTokenizer = (language: ChatLanguage, folder: string): void => {
   const { vocabulary, controlTokens, template, bosToken, eosToken } = language
   const longestTokenBytes = vocabulary.tokens.reduce(
@@ -53,13 +53,13 @@ export const writeChatTokenizer = (language: ChatLanguage, folder: string): void
 
 export interface ChatTokenizer {
   readonly tokenizer: Tokenizer
-  /** For text that does not begin the prompt. */
+  /** Tokenizer for text that does not begin the prompt. */
   readonly laterTokenizer: Tokenizer
   readonly format: ChatFormat
   readonly template: Template
 }
 
-// each thread of the pool keeps its own
+// each thread of the pool has its own
 const loaded = new Map<string, ChatTokenizer>()
 
 export const loadChatTokenizer = (folder: string): ChatTokenizer => {

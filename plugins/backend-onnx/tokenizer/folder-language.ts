@@ -12,7 +12,7 @@ const tokenizerConfigFile = "tokenizer_config.json"
 const generationFile = "generation_config.json"
 const templateFile = "chat_template.jinja"
 
-/** Everything but the weights that makes a folder talk: a change of any of them makes another graph. */
+/** Files of tokenizer and chat template; a change of any of them makes another graph. */
 export const languageFiles = [tokenizerFile, tokenizerConfigFile, generationFile, templateFile]
 
 const maxTokenizerBytes = 128 * 2 ** 20
@@ -25,14 +25,14 @@ const entry = (value: unknown, key: string): unknown =>
     ? (value as Readonly<Record<string, unknown>>)[key]
     : undefined
 
-/** A token is named by its text, or by an object that holds it. */
+/** A token's text, given as a string or in an object. */
 const tokenText = (config: Metadata, key: string): string => {
   const value: unknown = config.get(key)
   const text = typeof value === "string" ? value : entry(value, "content")
   return typeof text === "string" ? text : ""
 }
 
-/** One template, or several by name. */
+/** The chat template: one, or several by name. */
 const templateIn = (folder: string, config: Metadata): string => {
   if (existsSync(join(folder, templateFile))) return readTextFile(folder, templateFile)
   const value: unknown = config.get("chat_template")
@@ -48,7 +48,7 @@ const templateIn = (folder: string, config: Metadata): string => {
   )
 }
 
-/** A number, a list of them, or nothing. */
+/** Token ids, given as a number, a list or null. */
 const idsIn = (config: Metadata, size: number): readonly number[] => {
   const value: unknown = config.get("eos_token_id") ?? []
   const ids: readonly unknown[] = Array.isArray(value) ? value : [value]
@@ -93,7 +93,7 @@ const readTokenizer = (folder: string, size: number): FolderTokenizer => {
   )
 }
 
-/** From tokenizer.json and what lies beside it; `size` is the embedding table's. Throws `ModelFileError`. */
+/** Reads tokenizer.json and the files beside it; `size`: rows of the embedding table. Throws `ModelFileError`. */
 export const folderLanguage = (folder: string, size: number): ChatLanguage => {
   const tokenizer = readTokenizer(folder, size)
   const config = optionalJson(folder, tokenizerConfigFile)

@@ -14,7 +14,7 @@ type Objects = Readonly<Record<string, Json>>
 const isObject = (value: Json | undefined): value is Objects =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** An object and everything in it, as far as parts of a tokenizer nest. */
+/** Returns an object and the objects nested in it. */
 const parts = (value: Json | undefined): readonly Objects[] => {
   if (Array.isArray(value)) return (value as readonly Json[]).flatMap(parts)
   if (!isObject(value)) return []
@@ -63,7 +63,7 @@ const replaceVocab = (model: Objects, without: ReadonlySet<string>): Objects =>
       }
     : model
 
-/** "first" marks only what begins the whole prompt, and pieces between control tokens are tokenized one by one here. */
+/** A tokenizer for later pieces of a prompt where `prepend_scheme` is "first": control tokens split the prompt into pieces, of which only the first begins it. */
 const laterTokenizer = (json: Objects): Json | undefined => {
   let changed = false
   const later = (value: Json): Json => {
@@ -111,7 +111,7 @@ const spellingOf = (json: Objects, model: Objects): ((token: string) => Buffer) 
   )
 }
 
-/** Takes control tokens out of a tokenizer.json, so that no text can become one. `size` is the embedding table's. Throws `Damaged`. */
+/** Removes control tokens from a tokenizer.json, so that no text can become one; `size`: rows of the embedding table. Throws `Damaged`. */
 export const readTokenizerJson = (json: Objects, size: number): FolderTokenizer => {
   const model = json.model
   if (!isObject(model)) throw new Damaged("it has no 'model'")
@@ -134,7 +134,7 @@ export const readTokenizerJson = (json: Objects, size: number): FolderTokenizer 
     const token = isControl(id) ? "" : (tokens[id] ?? "")
     return verbatim.has(id) ? Buffer.from(token) : spell(token)
   }
-  // what is unknown has to have a token, and no text is that token itself
+  // the unknown token stays, as the model needs it and no text encodes to it directly
   const hidden = new Set(
     special.map(({ content }) => content).filter((content) => content !== model.unk_token),
   )

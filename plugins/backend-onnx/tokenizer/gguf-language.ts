@@ -26,7 +26,7 @@ const idsByToken = (
   return vocab
 }
 
-/** A model that brings its tokenizer as bytes of a 256-letter alphabet and pairs to merge. */
+/** A tokenizer of byte-level BPE (`gpt2`): tokens in the 256-letter alphabet, and merges. */
 const byteLevel = (metadata: Metadata, vocabulary: GgufVocabulary): Json => {
   const { preTokenizer, normalizer, ignoreMerges } = preTokenization(
     metadata.has(key("pre")) ? textIn(metadata, key("pre")) : "default",
@@ -46,7 +46,7 @@ const byteLevel = (metadata: Metadata, vocabulary: GgufVocabulary): Json => {
 const startsWithSpace = (metadata: Metadata): boolean =>
   metadata.get(key("add_space_prefix")) !== false
 
-/** A model that brings it as pieces with scores. */
+/** A tokenizer of SentencePiece (`llama`): pieces with scores. */
 const sentencePiece = (metadata: Metadata, vocabulary: GgufVocabulary): Json => {
   const scores = numbersIn(metadata, key("scores"))
   if (scores.length !== vocabulary.tokens.length)
@@ -109,7 +109,7 @@ const template = (metadata: Metadata): string => {
   return textIn(metadata, "tokenizer.chat_template")
 }
 
-/** From a GGUF file's metadata; `size` is the embedding table's. Throws `Damaged`. */
+/** Reads tokenizer and chat template from a GGUF file's metadata; `size`: rows of the embedding table. Throws `Damaged`. */
 export const ggufLanguage = (metadata: Metadata, size: number): ChatLanguage => {
   if (!metadata.has(key("model"))) throw new Damaged(`it has no tokenizer ('${key("model")}')`)
   const model = textIn(metadata, key("model"))

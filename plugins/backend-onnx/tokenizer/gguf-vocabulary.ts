@@ -4,19 +4,19 @@ import { fromByteLevel } from "./byte-level.ts"
 import { pieceBytes } from "./pieces.ts"
 import type { Vocabulary } from "./vocabulary.ts"
 
-/** Numbers of `tokenizer.ggml.token_type`. */
+/** Values of `tokenizer.ggml.token_type`. */
 const kinds = { unknown: 2, control: 3, userDefined: 4, unused: 5, byte: 6 } as const
 
-/** How a vocabulary writes the bytes of its tokens: in an alphabet of 256 letters (`gpt2`), or as text with ▁ for a space (`llama`). */
+/** How a vocabulary spells the bytes of its tokens: in the alphabet of 256 letters (`gpt2`), or as text with ▁ for a space (`llama`). */
 export type Spelling = "byteLevel" | "pieces"
 
 export interface GgufVocabulary extends Vocabulary {
-  /** The one token of `unknown`, if any. */
+  /** Id of the unknown token, if any. */
   readonly unknown: number | undefined
   isUserDefined(id: number): boolean
-  /** An id without a meaning, or one that only the model's trainer knows. */
+  /** Whether an id is unused or reserved. */
   isUnused(id: number): boolean
-  /** Tokens that text is made of, in the order of their ids. */
+  /** Ids of tokens that text is made of, rising. */
   readonly plain: readonly number[]
 }
 
@@ -25,7 +25,7 @@ const bySpelling: Readonly<Record<Spelling, (token: string) => Buffer>> = {
   pieces: pieceBytes,
 }
 
-/** From a GGUF file's metadata; `size` is the embedding table's. Throws `Damaged`. */
+/** Reads the vocabulary from a GGUF file's metadata; `size`: rows of the embedding table. Throws `Damaged`. */
 export const ggufVocabulary = (
   metadata: Metadata,
   size: number,

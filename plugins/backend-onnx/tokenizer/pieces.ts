@@ -1,9 +1,9 @@
-/** SentencePiece (https://github.com/google/sentencepiece) writes a space as this, and a byte that is in no piece as `<0x0A>`. */
+/** SentencePiece (https://github.com/google/sentencepiece) writes a space as this character, and a byte that is in no piece as `<0x0A>`. */
 export const spaceMark = "\u2581"
 
 const byteToken = /^<0x([0-9A-F]{2})>$/
 
-/** The bytes that a piece stands for. */
+/** Returns the bytes of a piece. */
 export const pieceBytes = (piece: string): Buffer => {
   const byte = byteToken.exec(piece)
   return byte
@@ -12,8 +12,8 @@ export const pieceBytes = (piece: string): Buffer => {
 }
 
 /**
- * SentencePiece joins the two neighbours whose piece has the highest score, again and again; BPE with byte fallback does the same with a list of pairs,
- * best first. A piece that is no text takes part in nothing. Answers the pairs.
+ * Converts scores to merges. SentencePiece repeatedly joins the two neighbours whose piece has the highest score; BPE with byte fallback does the same with a list of pairs,
+ * best first. Returns the pairs. Pieces that are not text must not be passed.
  */
 export const mergesOf = (
   pieces: readonly { readonly text: string; readonly score: number }[],

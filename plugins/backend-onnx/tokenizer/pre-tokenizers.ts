@@ -20,7 +20,7 @@ const rest = "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 const wordsWithDigits = (digits: string) =>
   `${contractions}|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|${digits}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|${rest}`
 
-// words end where small letters turn to capitals
+// words end where lower case turns to upper case
 const [upper, lower] = ["[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]", "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"]
 const casedWords = `[^\\r\\n\\p{L}\\p{N}]?${upper}*${lower}+|[^\\r\\n\\p{L}\\p{N}]?${upper}+${lower}*|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|${rest}`
 
@@ -46,7 +46,7 @@ const tekken: PreTokenization = {
   preTokenizer: sequence(split(casedWords), byteLevel(false)),
   ignoreMerges: true,
 }
-/** What llama.cpp does with files that name none: punctuation apart, then GPT-2's words, then numbers by threes. */
+/** What llama.cpp does with files that name none: split punctuation, then GPT-2's words, then digits in groups of three. */
 const unnamed: PreTokenization = {
   preTokenizer: sequence(
     split("[\\p{P}\\$\\+<=>\\^~\\|]+"),
@@ -57,7 +57,7 @@ const unnamed: PreTokenization = {
   ),
 }
 
-/** By `tokenizer.ggml.pre`: how text falls into words before BPE. The patterns are those of the models' own tokenizer.json (llama.cpp: llama-vocab.cpp). */
+/** Pre-tokenizers by `tokenizer.ggml.pre`: how text is split into words before BPE. The patterns are those of the models' own tokenizer.json (llama.cpp: llama-vocab.cpp). */
 const known: Readonly<Record<string, PreTokenization>> = {
   default: unnamed,
   "gpt-2": gpt2,

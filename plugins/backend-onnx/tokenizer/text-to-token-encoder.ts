@@ -1,4 +1,4 @@
-/** Writes bytes with the tokens of a vocabulary, the longest ones first. The table is made when it is first needed. */
+/** Encodes bytes with the tokens of a vocabulary, greedily by longest match; not the model's own tokenization. The table is built on first use. */
 export class TextToTokenEncoder {
   private readonly vocabulary: number
   private readonly bytesOf: (token: number) => Uint8Array
@@ -21,7 +21,7 @@ export class TextToTokenEncoder {
     return tokens
   }
 
-  /** Undefined where the vocabulary has no tokens for them. */
+  /** Returns token ids; undefined where the vocabulary has no tokens for the bytes. */
   spell(bytes: Uint8Array): readonly number[] | undefined {
     this.tokens ??= this.table()
     const rest = Buffer.from(bytes).toString("latin1")

@@ -1,18 +1,18 @@
 import type { Json } from "../../../core/json.ts"
 
 export interface BytePairParts {
-  /** Token -> id. */
+  /** Ids by token. */
   readonly vocab: Readonly<Record<string, number>>
-  /** Pairs that are joined, best first. */
+  /** Pairs to join, best first. */
   readonly merges: readonly (readonly [string, string])[]
-  /** Tokens that are found in text before everything else. */
+  /** Added tokens, which are matched in text before anything else. */
   readonly added: readonly (readonly [string, number])[]
   readonly normalizer: Json
   readonly preTokenizer: Json
   readonly model: Readonly<Record<string, Json>>
 }
 
-/** A tokenizer.json (huggingface/tokenizers) of a vocabulary of pairs. */
+/** Builds a tokenizer.json (huggingface/tokenizers) of a BPE vocabulary. */
 export const bytePairTokenizer = ({
   vocab,
   merges,

@@ -1,36 +1,36 @@
 import type { Json } from "../../../core/json.ts"
 
-/** What the tokens of a model stand for. */
+/** The tokens of a model and their bytes. */
 export interface Vocabulary {
-  /** By id; those that the tokenizer does not know are empty. There may be fewer than the model has logits. */
+  /** Tokens by id; ids that the tokenizer does not know are empty. There may be fewer tokens than logits. */
   readonly tokens: readonly string[]
   isControl(id: number): boolean
-  /** The bytes of text that a token stands for; none for a control token. */
+  /** Returns the bytes of text that a token stands for; none for a control token. */
   bytesOf(id: number): Buffer
 }
 
-/** Everything that makes tokens of a chat, and text of tokens. */
+/** Tokenizer, chat template and vocabulary of a model, as read from its files. */
 export interface ChatLanguage {
   readonly vocabulary: Vocabulary
   /**
-   * A tokenizer.json (huggingface/tokenizers). Control tokens are left out on purpose:
-   * no text can become one; only the chat template's own text is searched for them (`chat-prompt.ts`).
+   * A tokenizer.json (huggingface/tokenizers) without control tokens:
+   * no text from outside can become one; only the chat template's own text is searched for them (`chat-prompt.ts`).
    */
   readonly tokenizer: Json
-  /** For text that does not begin the prompt, where that makes a difference. */
+  /** The tokenizer for text that does not begin the prompt, where it differs. */
   readonly laterTokenizer?: Json
-  /** Text of a control token -> its id. */
+  /** Ids of control tokens, by text. */
   readonly controlTokens: Readonly<Record<string, number>>
   readonly template: string
   readonly bosToken: string
   readonly eosToken: string
-  /** Tokens after which the model has nothing more to say. */
+  /** Ids of tokens that end an answer. */
   readonly endTokens: readonly number[]
-  /** A text's first word begins with a space that is no part of the text. */
+  /** The tokenizer begins a text's first word with a space that is not part of the text. */
   readonly startsWithSpace: boolean
 }
 
-// tokens that end a turn, whatever the files name as the one end token
+// tokens that end a turn, besides those that the files name
 const endNames = [
   "<|im_end|>",
   "<|endoftext|>",
@@ -44,7 +44,7 @@ const endNames = [
 export const endsByName = (controlTokens: Readonly<Record<string, number>>): readonly number[] =>
   endNames.flatMap((name) => (Object.hasOwn(controlTokens, name) ? [controlTokens[name]!] : []))
 
-/** Ids of the spellings that are one token each. */
+/** Returns the ids of those spellings that are a single token. */
 export const idsOfWords = (vocabulary: Vocabulary, words: readonly string[]): readonly number[] => {
   const wanted = new Set(words)
   return vocabulary.tokens.flatMap((_, id) =>

@@ -21,7 +21,7 @@ export const refusedFiles = () => {
     return path
   }
 
-  /** What opening fails with. It names the file or the folder, and says what can be done. */
+  /** Returns the message that opening fails with. It must begin with the path. */
   const refusal = async (path: string): Promise<string> => {
     const error = await open(path).then(
       () => undefined,

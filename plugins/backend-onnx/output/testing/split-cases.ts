@@ -100,7 +100,7 @@ const groupOf: Readonly<Record<string, readonly string[]>> = {
   mistral: groups[4]!,
 }
 
-/** Mostly well-formed answers with something wrong in them: what is only random never gets past the first brace. */
+/** Mostly well-formed answers with random defects: purely random text never gets past the first brace. */
 const randomText = (
   formName: string,
   pick: <T>(items: readonly T[]) => T,
@@ -173,7 +173,7 @@ export const inPieces = ({ form, text, cuts, isCut }: Omit<SplitCase, "formName"
   return answer
 }
 
-/** What the case should be and is, where they differ: in pieces, in one, and by the other parser. */
+/** Returns the results of parsing in pieces, in one piece and by the reference parser, where they differ. */
 export const difference = (
   split: SplitCase,
 ):
@@ -186,7 +186,7 @@ export const difference = (
   return others.every((other) => other === first) ? undefined : { pieces, once, reference }
 }
 
-/** A smaller case that still differs: characters and cuts are left out one by one, until none can be. */
+/** Shrinks a failing case: leaves out characters and cuts one by one for as long as it fails. */
 export const shrunk = (split: SplitCase): SplitCase => {
   const withoutCharacter = (at: number): SplitCase => ({
     ...split,

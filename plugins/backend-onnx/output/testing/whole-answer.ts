@@ -1,7 +1,7 @@
 import type { CallSyntax } from "../../chat-format/call-syntax.ts"
 import type { AnswerForm } from "../answer-parser.ts"
 
-/** What an answer comes to: the events of a parser, joined. */
+/** The joined events of a parser. */
 export interface WholeAnswer {
   readonly reasoning: string
   readonly text: string
@@ -50,7 +50,7 @@ interface Found {
   readonly at: number
 }
 
-/** The parser that the other one is compared with: all of the text at once, by regular expressions. */
+/** The reference parser: parses the whole text at once with regular expressions. */
 class WholeText {
   private readonly form: AnswerForm
   private readonly isCut: boolean
@@ -127,7 +127,7 @@ class WholeText {
     )
   }
 
-  /** What stands before the beginning of a trigger, at the end of a text that was cut. */
+  /** Returns the text without an unfinished trigger at its end. */
   private withoutBegun(tail: string, trigger: string | undefined): string {
     if (trigger === undefined) return tail
     return tail.replace(new RegExp(`\\s*(?:${begunText(trigger)})$`), "")
@@ -176,7 +176,7 @@ class WholeText {
     return { name: match[1]!, at: found.lastIndex }
   }
 
-  /** All calls of a group; where the text goes on behind it, undefined: nowhere. */
+  /** Parses all calls of a group. Returns the index behind it, undefined when the text ends in it. */
   private group(rest: string, first: Found): number | undefined {
     const { separator, close } = this.form.calls!.syntax
     const closing = inOrder(close.split(/\s+/).filter(Boolean).map(escaped))
@@ -217,7 +217,7 @@ class WholeText {
   }
 }
 
-/** Behind the brace that closes the one at `from`. */
+/** Returns the index behind the brace that closes the one at `from`. */
 const objectEnd = (text: string, from: number): number => {
   let depth = 0
   const parts = /"(?:[^"\\]|\\[\s\S])*(?:"|\\?$)|[{}[\]]/g
