@@ -134,6 +134,7 @@ describe("pull", () => {
     expect(warnings()).toEqual([
       {
         level: "warn",
+        event: "model.source_unpinned",
         message: expect.stringContaining("no sha256"),
         fields: { source: source.url },
       },

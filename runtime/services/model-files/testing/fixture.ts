@@ -3,31 +3,12 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach } from "vitest"
-import { type Fields, type Log, systemClock } from "../../../../core/index.ts"
+import { systemClock } from "../../../../core/index.ts"
+import { fakeLog } from "../../../../testing/fakes/log.ts"
 import { type FileServer, startFileServer } from "../../../../testing/files-server.ts"
 import type { PullContext } from "../context.ts"
 import { freeBytes } from "../store/disk.ts"
 import { fastTiming } from "./timing.ts"
-
-export interface LogLine {
-  readonly level: string
-  readonly message: string
-  readonly fields: Fields | undefined
-}
-
-export const makeLogCapture = (): { readonly log: Log; readonly lines: LogLine[] } => {
-  const lines: LogLine[] = []
-  const at = (level: string) => (_event: string, message: string, fields?: Fields) =>
-    void lines.push({ level, message, fields })
-  const log: Log = {
-    debug: at("debug"),
-    info: at("info"),
-    warn: at("warn"),
-    error: at("error"),
-    with: () => log,
-  }
-  return { log, lines }
-}
 
 export const sha256 = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex")
 
@@ -48,7 +29,7 @@ export const setUp = () => {
   })
   const context = (more: Partial<PullContext> = {}): PullContext => ({
     modelsDir: join(dir, "models"),
-    log: makeLogCapture().log,
+    log: fakeLog(),
     clock: systemClock,
     fetch: globalThis.fetch,
     env: { HOME: dir, PIP_CONFIG_FILE: "/dev/null" },

@@ -1,11 +1,12 @@
 import { join } from "node:path"
 import { Cause, Effect, Exit } from "effect"
 import type { ModelSource } from "../../../../core/index.ts"
+import { fakeLog } from "../../../../testing/fakes/log.ts"
 import type { Env } from "../context.ts"
 import { makeModelFiles } from "../model-files.ts"
 import type { PullProgress } from "../pull.ts"
 import { makeTgz, makeZip } from "./archives.ts"
-import { makeLogCapture, noise, setUp, sha256 } from "./fixture.ts"
+import { noise, setUp, sha256 } from "./fixture.ts"
 import { fastTiming } from "./timing.ts"
 
 export const weights = noise(700_000)
@@ -29,7 +30,7 @@ export const inWheel = (path: string): ModelSource => ({
 export const setUpPulls = () => {
   const { dir, server } = setUp()
   const start = (env: Env = {}) => {
-    const { log, lines } = makeLogCapture()
+    const log = fakeLog()
     const defaults = {
       HOME: dir(),
       PIP_INDEX_URL: `${server().url}/simple`,
@@ -52,11 +53,11 @@ export const setUpPulls = () => {
     }
     return {
       files,
-      lines,
+      lines: log.lines,
       progress,
       pull,
       whyNot,
-      warnings: () => lines.filter(({ level }) => level === "warn"),
+      warnings: () => log.lines.filter(({ level }) => level === "warn"),
     }
   }
   const publishWheel = (served: Partial<Parameters<ReturnType<typeof server>["file"]>[1]> = {}) => {

@@ -2,14 +2,14 @@ import { Effect } from "effect"
 import { makeModelFiles } from "../model-files.ts"
 import { fastTiming } from "./timing.ts"
 
-/** A process of its own that pulls one model: MODELS_DIR, SOURCE, SHA256. Prints JSON lines: progress, log lines, then the path or why not. */
+/** Pulls one model as a process of its own: MODELS_DIR, SOURCE, SHA256. Prints progress, log lines and the result as JSON lines. */
 const say = (value: unknown): void => void process.stdout.write(`${JSON.stringify(value)}\n`)
 const { MODELS_DIR = "", SOURCE = "", SHA256 } = process.env
 const log = {
   debug: () => {},
-  info: (info: string) => say({ info }),
-  warn: (warn: string) => say({ warn }),
-  error: (error: string) => say({ error }),
+  info: (_event: string, info: string) => say({ info }),
+  warn: (_event: string, warn: string) => say({ warn }),
+  error: (_event: string, error: string) => say({ error }),
   with: () => log,
 }
 const files = makeModelFiles({ modelsDir: MODELS_DIR, log, timing: fastTiming })
