@@ -64,7 +64,7 @@ const pace = (share: readonly Sample[]): number => {
 
 const megabytes = (bytes: number) => Math.round(bytes / 2 ** 20)
 
-/** CPU time of this process: worker, call path, ledger client and engine, without PostgreSQL. */
+/** Pace and resident memory over one batch. */
 const printWhole = async (deployment: DeploymentInProcess, kind: TextKind): Promise<void> => {
   const before = await runDirectly(deployment, kind, lines)
   const samples: Sample[] = []

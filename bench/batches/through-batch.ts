@@ -5,7 +5,7 @@ import { type TextKind, textOf } from "./deployment.ts"
 const line = (kind: TextKind, n: number): string =>
   `${JSON.stringify({ custom_id: `line-${n}`, method: "POST", url: "/v1/embeddings", body: { model: "svc-embed", input: textOf(kind, n), encoding_format: "base64" } })}\n`
 
-interface SeenBatch {
+interface ShownBatch {
   readonly id: string
   readonly status: string
   readonly request_counts: {
@@ -15,7 +15,7 @@ interface SeenBatch {
   }
 }
 
-/** Calls with a client's headers. */
+/** Calls endpoints as a client does, without HTTP. */
 const makeAsk =
   ({ caller, endpoint, path }: DeploymentInProcess) =>
   <Json>(id: string, body: unknown, params: Readonly<Record<string, string>> = {}): Promise<Json> =>
@@ -35,7 +35,7 @@ const makeAsk =
       ),
     )
 
-/** The file as a stream, as HTTP brings it: never whole in memory. */
+/** The file as a stream, as from HTTP: never whole in memory. */
 const upload = (kind: TextKind, lines: number) => {
   const numbers = Array.from({ length: Math.ceil(lines / 100) }, (_, n) => n * 100)
   const bytes = Stream.map(Stream.fromIterable(numbers), (from) =>
@@ -57,40 +57,40 @@ const upload = (kind: TextKind, lines: number) => {
 }
 
 export interface BatchRun {
-  /** From the first line to the end: files written, event sent. */
+  /** Lines per second from the first line to the end, with result files and event. */
   readonly perSecond: number
   /** From creation to the first line: the file is read and checked. */
   readonly preflightMs: number
 }
 
-// whoever asks all the time takes from what is measured; only the moment of the end must be known well
+// polling costs time that is measured, so it is frequent only near the end
 const waitMs = (begun: boolean, left: number): number => (begun && left > 400 ? 1_000 : 50)
 
-/** Uploads the file, creates the batch and waits. `look` is called with the number of completed lines, every second at first, more often near the end. */
+/** Uploads the file, creates the batch and waits. `onProgress` is called with the number of completed lines, every second at first, more often near the end. */
 export const runBatch = async (
   deployment: DeploymentInProcess,
   kind: TextKind,
   lines: number,
-  look: (done: number) => void = () => {},
+  onProgress: (done: number) => void = () => {},
 ): Promise<BatchRun> => {
   const ask = makeAsk(deployment)
   const { id: input_file_id } = await ask<{ id: string }>("files.create", upload(kind, lines))
-  const orderedMs = performance.now()
-  const { id } = await ask<SeenBatch>("batches.create", {
+  const createdMs = performance.now()
+  const { id } = await ask<ShownBatch>("batches.create", {
     input_file_id,
     endpoint: "/v1/embeddings",
     completion_window: "24h",
   })
   let begunMs: number | undefined
   for (;;) {
-    const batch = await ask<SeenBatch>("batches.retrieve", undefined, { id })
+    const batch = await ask<ShownBatch>("batches.retrieve", undefined, { id })
     const nowMs = performance.now()
     if (batch.status !== "validating") begunMs ??= nowMs
-    look(batch.request_counts.completed)
+    onProgress(batch.request_counts.completed)
     if (batch.status === "completed" && batch.request_counts.completed === lines)
       return {
-        perSecond: (lines * 1000) / (nowMs - (begunMs ?? orderedMs)),
-        preflightMs: (begunMs ?? nowMs) - orderedMs,
+        perSecond: (lines * 1000) / (nowMs - (begunMs ?? createdMs)),
+        preflightMs: (begunMs ?? nowMs) - createdMs,
       }
     if (!["validating", "in_progress"].includes(batch.status))
       throw new Error(`the batch ended as ${JSON.stringify(batch)}`)
