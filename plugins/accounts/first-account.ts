@@ -5,7 +5,7 @@ import {
   type FirstAccountParts,
   makeFirstAccount,
 } from "./make-first-account.ts"
-import { meetFirstAccount } from "./meet-first-account.ts"
+import { meetFirstAccount } from "./update-first-account.ts"
 
 /** Makes the first account at the first boot; at later ones takes up what the operator changed. */
 export const ensureFirstAccount = (

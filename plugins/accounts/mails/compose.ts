@@ -1,11 +1,11 @@
 import type { Deployment, Mail } from "../../../core/index.ts"
 import type { AccountTable } from "../tables.ts"
-import type { Letter, Letters, Places } from "./letter.ts"
-import { english } from "./letters-en.ts"
-import { indonesian } from "./letters-id.ts"
 import type { Locale } from "./locale.ts"
 import type { MailPurpose } from "./mail-tokens.ts"
 import { renderMail } from "./render.ts"
+import type { Letter, Letters, Places } from "./template.ts"
+import { english } from "./templates-en.ts"
+import { indonesian } from "./templates-id.ts"
 
 const letters: Readonly<Record<Locale, Letters>> = { en: english, id: indonesian }
 

@@ -1,6 +1,6 @@
 import type { Mail } from "../../../core/index.ts"
-import type { Letter } from "./letter.ts"
 import type { Locale } from "./locale.ts"
+import type { Letter } from "./template.ts"
 
 const entities: Readonly<Record<string, string>> = {
   "&": "&amp;",

@@ -9,7 +9,7 @@ import {
 } from "../../../core/index.ts"
 import type { AccountsDeps } from "../deps.ts"
 import { mailboxLimit, mailRequestLimits } from "../limits/limits.ts"
-import { refuseWhenUsedUp } from "../limits/refuse-when-used-up.ts"
+import { refuseWhenUsedUp } from "../limits/refuse-over-limit.ts"
 import { tokenMail } from "../mails/compose.ts"
 import type { MailPurpose } from "../mails/mail-tokens.ts"
 import { emailOf, ForgotBody } from "./bodies.ts"

@@ -9,7 +9,7 @@ import {
 } from "../../../core/index.ts"
 import type { AccountsDeps } from "../deps.ts"
 import { loginLimits } from "../limits/limits.ts"
-import { refuseWhenUsedUp } from "../limits/refuse-when-used-up.ts"
+import { refuseWhenUsedUp } from "../limits/refuse-over-limit.ts"
 import { isPassword, nobodysHash } from "../passwords.ts"
 import { emailOf, LoginBody, LoginReply } from "./bodies.ts"
 import { showAccount } from "./show-account.ts"

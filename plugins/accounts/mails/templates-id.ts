@@ -1,4 +1,4 @@
-import type { Letters } from "./letter.ts"
+import type { Letters } from "./template.ts"
 
 export const indonesian: Letters = {
   verify: ({ site, forgot }, url) => ({
