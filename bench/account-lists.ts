@@ -10,7 +10,7 @@ const rounds = 15
 const stopServer = await setup()
 const api = await openApiFixture()
 const { tables, clock } = api
-const root = await api.person({ role: "admin" })
+const root = await api.makeAccount({ role: "admin" })
 const at = new Date(clock.nowMs())
 console.log(
   `${rows} audit entries, ${rows} accounts, ${rows} keys of one account (100 of them work)`,

@@ -7,12 +7,12 @@ import { displayPrefix, sha256Of } from "./api-key.ts"
 import type { AuditTables } from "./audit/make-audit.ts"
 import { credentialsFile } from "./credentials-file.ts"
 import { ensureFirstAccount } from "./first-account.ts"
-import type { FirstAccountParts } from "./make-first-account.ts"
+import type { FirstAccountDeps } from "./make-first-account.ts"
 import { isPassword } from "./passwords.ts"
 import { type Fixture, fakeGrants, openFixture } from "./testing/fixture.ts"
 
 let fixture: Fixture
-let parts: FirstAccountParts
+let parts: FirstAccountDeps
 let grants: ReturnType<typeof fakeGrants>
 beforeAll(async () => {
   fixture = await openFixture(await openTestDatabase())
@@ -21,13 +21,13 @@ afterAll(() => fixture?.close())
 beforeEach(async () => {
   await fixture.empty()
   grants = fakeGrants()
-  parts = { ...fixture.parts, billing: grants as unknown as FirstAccountParts["billing"] }
+  parts = { ...fixture.parts, billing: grants as unknown as FirstAccountDeps["billing"] }
   fixture.clock.advance(1)
 })
 
-const boot = (more: Partial<FirstAccountParts> = {}) =>
+const boot = (more: Partial<FirstAccountDeps> = {}) =>
   Effect.runPromise(ensureFirstAccount({ ...parts, ...more }))
-const given = (more: Partial<FirstAccountParts["given"]>) => ({
+const given = (more: Partial<FirstAccountDeps["given"]>) => ({
   given: { email: undefined, password: undefined, apiKey: undefined, ...more },
 })
 const accounts = () => fixture.tables.selectFrom("accounts_account").selectAll().execute()
@@ -158,7 +158,7 @@ it.each([
     () => ({
       billing: {
         adjust: () => Effect.fail(new PortError({ port: "billing", message: "down" })),
-      } as unknown as FirstAccountParts["billing"],
+      } as unknown as FirstAccountDeps["billing"],
     }),
   ],
   [
@@ -177,7 +177,7 @@ it.each([
         ...parts.database,
         transaction: (body) =>
           parts.database.transaction((tx) => Effect.andThen(body(tx), Effect.die("killed"))),
-      } as FirstAccountParts["database"],
+      } as FirstAccountDeps["database"],
     }),
   ],
 ])("leaves nothing that counts when %s fails; the next boot makes all of it", async (_, broken) => {

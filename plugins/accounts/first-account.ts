@@ -1,15 +1,15 @@
 import { Effect } from "effect"
 import { type FirstAccount, PluginError } from "../../core/index.ts"
 import {
+  type FirstAccountDeps,
   type FirstAccountError,
-  type FirstAccountParts,
   makeFirstAccount,
 } from "./make-first-account.ts"
-import { meetFirstAccount } from "./update-first-account.ts"
+import { updateFirstAccount } from "./update-first-account.ts"
 
 /** Makes the first account at the first boot; at later ones takes up what the operator changed. */
 export const ensureFirstAccount = (
-  parts: FirstAccountParts,
+  parts: FirstAccountDeps,
 ): Effect.Effect<FirstAccount, FirstAccountError> =>
   Effect.gen(function* () {
     const before = yield* parts.accounts.first()
@@ -26,6 +26,6 @@ export const ensureFirstAccount = (
         plugin: "accounts",
         message: "the first account can't be made: its e-mail address has another account",
       })
-    yield* meetFirstAccount(parts, account)
+    yield* updateFirstAccount(parts, account)
     return { created: undefined }
   })

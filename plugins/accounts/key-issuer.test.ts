@@ -19,7 +19,7 @@ const refusal = (effect: Effect.Effect<unknown, unknown>) => run(Effect.flip(eff
 it("says that the server must have started once", async () => {
   for (const work of [issuer.issue({ name: "early", test: false }), issuer.list({})])
     expect(await refusal(work)).toMatchObject({ _tag: "ApiError", code: "not_found" })
-  first = (await api.person({ email: "admin@rakit.local", role: "admin" })).tenant.account
+  first = (await api.makeAccount({ email: "admin@rakit.local", role: "admin" })).tenant.account
   await api.tables
     .updateTable("accounts_account")
     .set({ is_first: true })
@@ -61,7 +61,7 @@ it("makes keys of the first account, or of a named one, on record", async () => 
 })
 
 it("lists the newest first, never the key itself", async () => {
-  const { tenant } = await api.person({ email: "ada@example.com" })
+  const { tenant } = await api.makeAccount({ email: "ada@example.com" })
   const made = []
   for (const name of ["a", "b"])
     made.push(await run(issuer.issue({ name, test: false, email: "ada@example.com" })))

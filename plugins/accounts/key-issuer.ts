@@ -17,7 +17,7 @@ import { isKeyName, keyNameRule } from "./plain-text.ts"
 import { limitsOf } from "./settings.ts"
 import type { AccountTable } from "./tables.ts"
 
-export type KeyIssuerParts = Pick<
+export type KeyIssuerDeps = Pick<
   AccountsDeps,
   "database" | "accounts" | "keys" | "audit" | "ids" | "clock" | "settings" | "endpoints"
 >
@@ -42,7 +42,7 @@ const toListed = (row: KeyRow): ListedKey => ({
   revokedMs: row.revoked_at?.getTime(),
 })
 
-export const makeKeyIssuer = (parts: KeyIssuerParts): KeyIssuer => {
+export const makeKeyIssuer = (parts: KeyIssuerDeps): KeyIssuer => {
   const { accounts, database, endpoints, ids, clock } = parts
   const store = makeKeyStore(database)
   const accountFor = (

@@ -23,7 +23,7 @@ import { insertKeyUnlessThere } from "./keys/record-key.ts"
 import type { Locale } from "./mails/locale.ts"
 import { hashPassword } from "./passwords.ts"
 
-export interface FirstAccountParts {
+export interface FirstAccountDeps {
   readonly database: Database
   readonly billing: Billing
   readonly accounts: AccountRows
@@ -51,7 +51,7 @@ export type FirstAccountError = PortError | PluginError
  * without its account is overwritten by the next boot). Answers undefined when another server was first.
  */
 export const makeFirstAccount = (
-  parts: FirstAccountParts,
+  parts: FirstAccountDeps,
 ): Effect.Effect<Created | undefined, FirstAccountError> =>
   Effect.gen(function* () {
     const { accounts, audit, credentials, given, ids, limits, locale } = parts

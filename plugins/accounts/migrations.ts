@@ -1,14 +1,9 @@
-import { sql } from "kysely"
+import { type Migration, sql } from "kysely"
 import type { Migrations } from "../../core/index.ts"
-import { adminMigration } from "./admin/migration.ts"
-import { auditMigration } from "./audit/migration.ts"
-import { keyExpiryMigration, keyMigration } from "./keys/migration.ts"
-import { sessionMigration } from "./sessions/migration.ts"
 
-export const migrations: Migrations = {
-  "001-account-and-key": {
-    up: async (db) => {
-      await sql`
+const accountAndKeyMigration: Migration = {
+  up: async (db) => {
+    await sql`
         CREATE TABLE accounts_account (
           id text PRIMARY KEY,
           email text NOT NULL UNIQUE CHECK (email = lower(email)),
@@ -19,11 +14,11 @@ export const migrations: Migrations = {
           suspended_at timestamptz,
           created_at timestamptz NOT NULL
         )`.execute(db)
-      // two servers that start together: the second insert waits for the first one's commit, then finds the place taken
-      await sql`CREATE UNIQUE INDEX accounts_account_first ON accounts_account (is_first) WHERE is_first`.execute(
-        db,
-      )
-      await sql`
+    // two servers that start together: the second insert waits for the first one's commit, then finds the place taken
+    await sql`CREATE UNIQUE INDEX accounts_account_first ON accounts_account (is_first) WHERE is_first`.execute(
+      db,
+    )
+    await sql`
         CREATE TABLE accounts_key (
           id text PRIMARY KEY,
           account_id text NOT NULL REFERENCES accounts_account (id),
@@ -40,11 +35,110 @@ export const migrations: Migrations = {
           last_used_at timestamptz,
           revoked_at timestamptz
         )`.execute(db)
-      await sql`CREATE INDEX accounts_key_account_id ON accounts_key (account_id, created_at)`.execute(
+    await sql`CREATE INDEX accounts_key_account_id ON accounts_key (account_id, created_at)`.execute(
+      db,
+    )
+  },
+}
+
+/** Sessions, tokens in mails, and what counts toward rate limits. */
+const sessionMigration: Migration = {
+  up: async (db) => {
+    await sql`
+      ALTER TABLE accounts_account
+        ADD COLUMN locale text NOT NULL DEFAULT 'en' CHECK (locale IN ('en', 'id')),
+        ADD COLUMN session_epoch int NOT NULL DEFAULT 1`.execute(db)
+    await sql`
+      CREATE TABLE accounts_token (
+        sha256 bytea PRIMARY KEY CHECK (length(sha256) = 32),
+        account_id text NOT NULL REFERENCES accounts_account (id),
+        purpose text NOT NULL CHECK (purpose IN ('verify', 'reset')),
+        created_at timestamptz NOT NULL,
+        expires_at timestamptz NOT NULL,
+        used_at timestamptz,
+        voided_at timestamptz
+      )`.execute(db)
+    await sql`CREATE UNIQUE INDEX accounts_token_open ON accounts_token (account_id, purpose) WHERE used_at IS NULL AND voided_at IS NULL`.execute(
+      db,
+    )
+    await sql`CREATE INDEX accounts_token_expires_at ON accounts_token (expires_at)`.execute(db)
+    await sql`
+      CREATE TABLE accounts_attempt (
+        bucket bytea PRIMARY KEY CHECK (length(bucket) = 32),
+        at_ms bigint[] NOT NULL,
+        taken boolean NOT NULL,
+        expires_at timestamptz NOT NULL
+      )`.execute(db)
+    await sql`CREATE INDEX accounts_attempt_expires_at ON accounts_attempt (expires_at)`.execute(db)
+  },
+}
+
+/** `seq` orders what came in one millisecond. JSON as text: `jsonb` refuses \u0000 and single surrogates, which people do put into names. */
+const auditMigration: Migration = {
+  up: async (db) => {
+    await sql`
+      CREATE TABLE accounts_audit (
+        id text PRIMARY KEY,
+        seq bigint GENERATED ALWAYS AS IDENTITY,
+        actor text NOT NULL,
+        action text NOT NULL,
+        target text NOT NULL,
+        before json,
+        after json,
+        created_at timestamptz NOT NULL
+      )`.execute(db)
+    await sql`CREATE INDEX accounts_audit_at ON accounts_audit (created_at, seq)`.execute(db)
+    for (const column of ["actor", "action", "target"])
+      await sql`CREATE INDEX ${sql.id(`accounts_audit_${column}`)} ON accounts_audit (${sql.id(column)}, created_at, seq)`.execute(
         db,
       )
-    },
+    await sql`
+      CREATE FUNCTION accounts_audit_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN
+        RAISE EXCEPTION 'accounts_audit is append-only';
+      END $$`.execute(db)
+    await sql`
+      CREATE TRIGGER accounts_audit_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON accounts_audit
+      FOR EACH STATEMENT EXECUTE FUNCTION accounts_audit_append_only()`.execute(db)
   },
+}
+
+/** `seq` orders keys that were made in one millisecond; a key of the web app's playground ends by itself and is on no list. */
+const keyMigration: Migration = {
+  up: async (db) => {
+    await sql`
+      ALTER TABLE accounts_key
+        ADD COLUMN seq bigint GENERATED ALWAYS AS IDENTITY,
+        ADD COLUMN expires_at timestamptz,
+        ADD COLUMN playground boolean NOT NULL DEFAULT false`.execute(db)
+    await sql`CREATE INDEX accounts_key_list ON accounts_key (account_id, seq) WHERE NOT playground`.execute(
+      db,
+    )
+    await sql`CREATE INDEX accounts_key_playground ON accounts_key (account_id, seq) WHERE playground AND revoked_at IS NULL`.execute(
+      db,
+    )
+    await sql`DROP INDEX accounts_key_account_id`.execute(db)
+  },
+}
+
+/** Keys that end by themselves are swept. */
+const keyExpiryMigration: Migration = {
+  up: async (db) => {
+    await sql`CREATE INDEX accounts_key_expires_at ON accounts_key (expires_at) WHERE expires_at IS NOT NULL`.execute(
+      db,
+    )
+  },
+}
+
+/** For the list of accounts, newest first. */
+const adminMigration: Migration = {
+  up: async (db) => {
+    await sql`CREATE INDEX accounts_account_list ON accounts_account (created_at, id)`.execute(db)
+  },
+}
+
+export const migrations: Migrations = {
+  "001-account-and-key": accountAndKeyMigration,
   "002-sessions": sessionMigration,
   "003-audit": auditMigration,
   "004-keys": keyMigration,

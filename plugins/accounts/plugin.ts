@@ -23,11 +23,11 @@ import { makeKeyIssuer } from "./key-issuer.ts"
 import { keyEndpoints } from "./keys/endpoints.ts"
 import { flushInBackground, makeLastUsed } from "./last-used.ts"
 import { makeAccountsDeps } from "./make-deps.ts"
-import type { FirstAccountParts } from "./make-first-account.ts"
+import type { FirstAccountDeps } from "./make-first-account.ts"
 import { migrations } from "./migrations.ts"
 import { sessionEndpoints } from "./sessions/endpoints.ts"
 import { amountOf, limitsOf, Settings } from "./settings.ts"
-import { keepSwept, sweepExpired } from "./sweeper.ts"
+import { sweepExpired, sweepRegularly } from "./sweeper.ts"
 
 const cantStart = (cause: PortError) =>
   new PluginError({
@@ -38,7 +38,7 @@ const cantStart = (cause: PortError) =>
 
 /** A CLI command beside the server must not take away the one moment when the credentials are shown. */
 const firstAccountOf = (
-  parts: FirstAccountParts,
+  parts: FirstAccountDeps,
   mode: Deployment["mode"],
 ): Effect.Effect<FirstAccount, PluginError> =>
   mode === "command"
@@ -47,7 +47,7 @@ const firstAccountOf = (
         Effect.catchTag("PortError", (cause) => Effect.fail(cantStart(cause))),
       )
 
-const firstAccountParts = (deps: AccountsDeps): FirstAccountParts => ({
+const firstAccountParts = (deps: AccountsDeps): FirstAccountDeps => ({
   ...deps,
   given: readGivenCredentials(deps.settings),
   credentials: credentialsFile(deps.deployment.dataDir),

@@ -6,8 +6,8 @@ import { fakeLog } from "../../testing/index.ts"
 import { makeApiKey } from "./api-key.ts"
 import { makeKeyRows } from "./key-rows.ts"
 import { lifeMs } from "./mails/mail-tokens.ts"
-import { keepSwept, sweepExpired } from "./sweeper.ts"
-import { password, peopleOf } from "./testing/accounts.ts"
+import { sweepExpired, sweepRegularly } from "./sweeper.ts"
+import { accountsOf, password } from "./testing/accounts.ts"
 import { openSessionFixture, type SessionFixture } from "./testing/session-fixture.ts"
 
 let fixture: SessionFixture
@@ -17,9 +17,9 @@ beforeAll(async () => {
 afterAll(() => fixture?.close())
 
 it("keeps tokens for 30 days after their time, so that late ones are still known", async () => {
-  const people = peopleOf(fixture)
-  const email = people.newEmail()
-  await people.post("signup", { email, password })
+  const accounts = accountsOf(fixture)
+  const email = accounts.newEmail()
+  await accounts.post("signup", { email, password })
   const tokens = async () =>
     (await fixture.tables.selectFrom("accounts_token").select("purpose").execute()).length
   const sweep = () => Effect.runPromise(sweepExpired(fixture.database, fixture.clock))
@@ -32,9 +32,9 @@ it("keeps tokens for 30 days after their time, so that late ones are still known
 })
 
 it("forgets keys that ended 30 days ago, and no others", async () => {
-  const people = peopleOf(fixture)
-  const email = people.newEmail()
-  await people.post("signup", { email, password })
+  const accounts = accountsOf(fixture)
+  const email = accounts.newEmail()
+  await accounts.post("signup", { email, password })
   const { id: account } = await fixture.tables
     .selectFrom("accounts_account")
     .select("id")

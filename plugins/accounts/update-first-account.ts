@@ -2,16 +2,16 @@ import { Effect } from "effect"
 import { modeOf, sha256Of } from "./api-key.ts"
 import { grantFreeCredit } from "./free-credit.ts"
 import { insertKeyUnlessThere } from "./keys/record-key.ts"
-import { type FirstAccountError, type FirstAccountParts, system } from "./make-first-account.ts"
+import { type FirstAccountDeps, type FirstAccountError, system } from "./make-first-account.ts"
 import { isPassword } from "./passwords.ts"
 import type { AccountTable } from "./tables.ts"
 
-const keyOf = (parts: FirstAccountParts, apiKey: string) =>
+const keyOf = (parts: FirstAccountDeps, apiKey: string) =>
   parts.keys.bySha256(sha256Of(apiKey).toString("hex"))
 
 /** A RAKIT_API_KEY that nobody knows yet becomes a key of the first account. */
-const takeUpKey = (
-  parts: FirstAccountParts,
+const addConfiguredKey = (
+  parts: FirstAccountDeps,
   account: AccountTable,
 ): Effect.Effect<void, FirstAccountError> =>
   Effect.gen(function* () {
@@ -47,8 +47,8 @@ const takeUpKey = (
       })
   })
 
-const sayWhatIsIgnored = (
-  { given, log }: FirstAccountParts,
+const logIgnoredSettings = (
+  { given, log }: FirstAccountDeps,
   account: AccountTable,
 ): Effect.Effect<void, FirstAccountError> =>
   Effect.gen(function* () {
@@ -65,7 +65,7 @@ const sayWhatIsIgnored = (
   })
 
 /** The port may have changed. A file that is lost, or holds no key of ours, is left alone. */
-const refreshFile = (parts: FirstAccountParts): Effect.Effect<void, FirstAccountError> =>
+const refreshFile = (parts: FirstAccountDeps): Effect.Effect<void, FirstAccountError> =>
   Effect.gen(function* () {
     const { credentials, log, baseUrl: base_url } = parts
     const file = yield* credentials.read
@@ -82,13 +82,13 @@ const refreshFile = (parts: FirstAccountParts): Effect.Effect<void, FirstAccount
   })
 
 /** A boot that finds the first account. */
-export const meetFirstAccount = (
-  parts: FirstAccountParts,
+export const updateFirstAccount = (
+  parts: FirstAccountDeps,
   account: AccountTable,
 ): Effect.Effect<void, FirstAccountError> =>
   Effect.gen(function* () {
-    yield* takeUpKey(parts, account)
-    yield* sayWhatIsIgnored(parts, account)
+    yield* addConfiguredKey(parts, account)
+    yield* logIgnoredSettings(parts, account)
     // once more: another Billing may stand here than the one of the first boot
     yield* grantFreeCredit(parts.billing, account.id, parts.freeCreditMicros)
     yield* refreshFile(parts)

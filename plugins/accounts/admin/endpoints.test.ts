@@ -10,8 +10,8 @@ beforeAll(async () => {
 })
 afterAll(() => api?.close())
 beforeEach(async () => {
-  root = await api.person({ role: "admin" })
-  ada = await api.person()
+  root = await api.makeAccount({ role: "admin" })
+  ada = await api.makeAccount()
 })
 
 const idOf = (caller: Caller) => caller.tenant.account
@@ -30,10 +30,10 @@ const keyOf = async (as: Caller) =>
 describe("the list of accounts", () => {
   it("shows accounts with their balances, newest first, in pages", async () => {
     api.clock.advance(1_000)
-    const people = []
+    const made = []
     for (let n = 0; n < 5; n++)
-      people.push(await api.person({ email: `page${n}@paging.example`, verified: n > 0 }))
-    await post(idOf(people[0]!), "grants", { amount_idr: 12.5, reason: "hello" })
+      made.push(await api.makeAccount({ email: `page${n}@paging.example`, verified: n > 0 }))
+    await post(idOf(made[0]!), "grants", { amount_idr: 12.5, reason: "hello" })
     const ids: string[] = []
     for (let after = ""; ; ) {
       const { json } = await accounts(`?q=PAGING.example&limit=2${after}`)
@@ -43,14 +43,14 @@ describe("the list of accounts", () => {
       after = `&after=${json.last_id}`
     }
     // made in one millisecond: stable, whatever the order
-    expect(ids.toSorted()).toEqual(people.map(idOf).toSorted())
-    const { json } = await accounts(`?q=${idOf(people[0]!)}`)
+    expect(ids.toSorted()).toEqual(made.map(idOf).toSorted())
+    const { json } = await accounts(`?q=${idOf(made[0]!)}`)
     expect(json).toEqual({
       object: "list",
       data: [
         {
           ...{
-            id: idOf(people[0]!),
+            id: idOf(made[0]!),
             object: "account",
             email: "page0@paging.example",
             role: "user",
@@ -61,17 +61,17 @@ describe("the list of accounts", () => {
         },
       ],
       has_more: false,
-      first_id: idOf(people[0]!),
-      last_id: idOf(people[0]!),
+      first_id: idOf(made[0]!),
+      last_id: idOf(made[0]!),
     })
     api.clock.advance(1)
-    const youngest = await api.person({ email: "youngest@paging.example" })
+    const youngest = await api.makeAccount({ email: "youngest@paging.example" })
     expect((await accounts("?limit=1")).json.first_id).toBe(idOf(youngest))
   })
 
   it("takes % and _ and \\ as they are", async () => {
-    await api.person({ email: "a_b%c@wild.example" })
-    await api.person({ email: "axbyc@wild.example" })
+    await api.makeAccount({ email: "a_b%c@wild.example" })
+    await api.makeAccount({ email: "axbyc@wild.example" })
     const count = async (q: string) =>
       (await accounts(`?q=${encodeURIComponent(q)}`)).json.data.length
     expect(await Promise.all(["a_b", "b%c", "a%c", "\\", "' OR 1=1 --", "%25"].map(count))).toEqual(
@@ -129,7 +129,7 @@ describe("an account", () => {
   })
 
   it("is verified", async () => {
-    const eve = await api.person({ verified: false })
+    const eve = await api.makeAccount({ verified: false })
     const key = await keyOf(eve)
     expect(await api.authenticate(key)).toBe("email_not_verified")
     for (let time = 0; time < 2; time++)
@@ -208,7 +208,7 @@ describe("who may", () => {
   })
 
   it("the row decides, not what a session remembers", async () => {
-    const other = await api.person({ role: "admin" })
+    const other = await api.makeAccount({ role: "admin" })
     await post(idOf(other), "role", { role: "user" })
     expect(refusal(await post(idOf(ada), "grants", { amount_idr: 5, reason: "r" }, other))).toEqual(
       [403, "permission_denied", null],
@@ -225,7 +225,10 @@ describe("who may", () => {
 
   it("two admins who suspend each other at once don't both succeed", async () => {
     for (let time = 0; time < 5; time++) {
-      const [a, b] = [await api.person({ role: "admin" }), await api.person({ role: "admin" })]
+      const [a, b] = [
+        await api.makeAccount({ role: "admin" }),
+        await api.makeAccount({ role: "admin" }),
+      ]
       const replies = await Promise.all([
         post(idOf(a), "suspend", undefined, b),
         post(idOf(b), "suspend", undefined, a),

@@ -8,11 +8,11 @@ let root: Caller
 let ada: Caller
 beforeAll(async () => {
   api = await openApiFixture()
-  root = await api.person({ role: "admin" })
+  root = await api.makeAccount({ role: "admin" })
 })
 afterAll(() => api?.close())
 beforeEach(async () => {
-  ada = await api.person()
+  ada = await api.makeAccount()
 })
 
 const grant = (body: Json, idempotencyKey?: string) =>

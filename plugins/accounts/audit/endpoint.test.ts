@@ -10,7 +10,7 @@ let actor: string
 let made = 0
 beforeAll(async () => {
   api = await openApiFixture()
-  root = await api.person({ role: "admin" })
+  root = await api.makeAccount({ role: "admin" })
 })
 afterAll(() => api?.close())
 beforeEach(() => {

@@ -43,13 +43,13 @@ const limitsFor = (defaults: Limits, wanted: SomeLimits | null | undefined): Lim
 const creating = (
   deps: AccountsDeps,
   key: NewKey,
-  makeRoom: (tx: Transaction) => Effect.Effect<void, Failure>,
+  ensureCapacity: (tx: Transaction) => Effect.Effect<void, Failure>,
 ): Effect.Effect<CreatedKey, Failure> =>
   deps.database.transaction((tx) =>
     Effect.gen(function* () {
       if (!(yield* deps.accounts.lock(key.account, tx)))
         return yield* apiError("authentication_error")
-      yield* makeRoom(tx)
+      yield* ensureCapacity(tx)
       yield* insertKey(deps, key.account, key, tx)
       const row = yield* makeKeyStore(deps.database).get(key.id, tx)
       return row ? { row, key: key.key } : yield* apiError("internal_error")
@@ -73,7 +73,7 @@ export const createKey = (
       scopes: yield* checkScopes(wanted.scopes ?? ["*"], deps.endpoints()),
       createdMs: deps.clock.nowMs(),
     }
-    const makeRoom = (tx: Transaction) =>
+    const ensureCapacity = (tx: Transaction) =>
       Effect.flatMap(makeKeyStore(deps.database).countActive(key.account, tx), (active) =>
         active < maxActiveKeys
           ? Effect.void
@@ -84,7 +84,7 @@ export const createKey = (
               ),
             ),
       )
-    return yield* creating(deps, key, makeRoom)
+    return yield* creating(deps, key, ensureCapacity)
   })
 
 /** For the web app, whose session token is no API key. The oldest one gives way. */
@@ -110,7 +110,7 @@ export const createPlaygroundKey = (
       playground: true,
     }
     const gone: string[] = []
-    const makeRoom = (tx: Transaction) =>
+    const ensureCapacity = (tx: Transaction) =>
       Effect.gen(function* () {
         const active = yield* makeKeyStore(deps.database).playground(account, nowMs, tx)
         for (const row of active.slice(0, Math.max(0, active.length + 1 - maxPlaygroundKeys))) {
@@ -121,5 +121,5 @@ export const createPlaygroundKey = (
     const announce = Effect.sync(() => {
       for (const id of gone) deps.keyChanges.announce({ key: id })
     })
-    return Effect.uninterruptible(Effect.tap(creating(deps, key, makeRoom), () => announce))
+    return Effect.uninterruptible(Effect.tap(creating(deps, key, ensureCapacity), () => announce))
   })

@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => api?.close())
 beforeEach(async () => {
-  ada = await api.person()
+  ada = await api.makeAccount()
 })
 
 const create = async (body: object = { name: "k" }, as = ada) => {
@@ -232,7 +232,7 @@ describe("bad input", () => {
   })
 
   it("assigns nothing that is not the caller's to say", async () => {
-    const other = await api.person()
+    const other = await api.makeAccount()
     const forged = {
       id: "key_mine",
       key: "svc_live_x",
@@ -288,7 +288,7 @@ describe("bad input", () => {
   )
 
   it("another account's key looks like none; the attempt is on record", async () => {
-    const eve = await api.person()
+    const eve = await api.makeAccount()
     const { id, key } = await create()
     const before = (await list()).json
     expect(refusal(await patch(id, { name: "mine" }, eve))).toEqual([404, "not_found", null])

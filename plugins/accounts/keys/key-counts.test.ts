@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => api?.close())
 beforeEach(async () => {
-  ada = await api.person()
+  ada = await api.makeAccount()
 })
 
 const create = (name = "k") => api.ask("POST /dashboard/keys", { as: ada, body: { name } })
@@ -43,7 +43,7 @@ describe("how many", () => {
     expect(
       (
         await api.ask("POST /dashboard/keys", {
-          as: await api.person(),
+          as: await api.makeAccount(),
           body: { name: "another's" },
         })
       ).status,

@@ -169,7 +169,7 @@ const run = async (model: Model, step: Step) => {
 it("keys of two accounts live as the model says, whatever is done to them, and every change is on record", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
-      const models: Model[] = [await api.person(), await api.person()].map((as) => ({
+      const models: Model[] = [await api.makeAccount(), await api.makeAccount()].map((as) => ({
         as,
         keys: [],
         changes: 0,

@@ -31,12 +31,12 @@ describe("the limiter", () => {
     const step = fc.record({
       waitMs: fc.constantFrom(0, 0, 0, 1, 200, 499, 500, 999, 1_000),
       on: fc.nat(1),
-      person: fc.nat(1),
-      how: fc.constantFrom("take", "takeIn", "look"),
+      subject: fc.nat(1),
+      how: fc.constantFrom("take", "takeIn", "peek"),
     })
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async (steps) => {
-        const people = [fresh(3), fresh(3, 500)]
+        const subjects = [fresh(3), fresh(3, 500)]
         const all = fresh(4)
         const seen = new Map<Limit, number[]>()
         const waitOf = (limit: Limit) => {
@@ -47,11 +47,11 @@ describe("the limiter", () => {
             ? 0
             : recent.at(-limit.max)! + limit.windowMs - fixture.clock.nowMs()
         }
-        for (const { waitMs, on, person, how } of steps) {
+        for (const { waitMs, on, subject, how } of steps) {
           fixture.clock.advance(waitMs)
-          const limits = how === "takeIn" ? [all] : [people[person]!, all]
+          const limits = how === "takeIn" ? [all] : [subjects[subject]!, all]
           const waits = limits.map(waitOf)
-          if (how === "look") expect(await run(limiters[on]!.look(limits))).toBe(Math.max(...waits))
+          if (how === "peek") expect(await run(limiters[on]!.peek(limits))).toBe(Math.max(...waits))
           else {
             const taking =
               how === "take"
@@ -105,8 +105,8 @@ describe("the limiter", () => {
     await run(limiter.take([short, long]))
     fixture.clock.advance(1_000)
     expect(await run(sweepExpired(fixture.database, fixture.clock))).toBe(1)
-    expect(await run(limiter.look([short]))).toBe(0)
-    expect(await run(limiter.look([long]))).toBe(1_000)
+    expect(await run(limiter.peek([short]))).toBe(0)
+    expect(await run(limiter.peek([long]))).toBe(1_000)
   })
 })
 

@@ -19,7 +19,7 @@ export interface Limiter {
   /** The same of one, in a transaction that is open. */
   takeIn(limit: Limit, tx: Transaction): Effect.Effect<number, PortError>
   /** As `take` would answer now. Counts nothing. */
-  look(limits: readonly Limit[]): Effect.Effect<number, PortError>
+  peek(limits: readonly Limit[]): Effect.Effect<number, PortError>
 }
 
 class Full extends Data.TaggedError("Full")<{ readonly waitMs: number }> {}
@@ -72,7 +72,7 @@ export const makeLimiter = (database: Database, clock: Clock): Limiter => {
         ),
       { discard: true },
     )
-  const lookOne = (limit: Limit, nowMs: number): Effect.Effect<number, PortError> =>
+  const peekOne = (limit: Limit, nowMs: number): Effect.Effect<number, PortError> =>
     Effect.map(
       database.run(() =>
         database
@@ -99,11 +99,11 @@ export const makeLimiter = (database: Database, clock: Clock): Limiter => {
           )
       }),
     takeIn: (limit, tx) => Effect.suspend(() => takeOne(limit, clock.nowMs(), tx)),
-    look: (limits) =>
+    peek: (limits) =>
       Effect.suspend(() => {
         const nowMs = clock.nowMs()
         return Effect.map(
-          Effect.forEach(limits, (limit) => lookOne(limit, nowMs)),
+          Effect.forEach(limits, (limit) => peekOne(limit, nowMs)),
           (waits) => Math.max(0, ...waits),
         )
       }),

@@ -41,6 +41,6 @@ export const mailboxLimit = (kind: "verify" | "registered" | "reset", email: str
 })
 
 /** Traces of one account's refused attempts, so that nobody can fill the audit log. */
-export const traceLimits = (account: string): readonly Limit[] => [
+export const auditLimits = (account: string): readonly Limit[] => [
   { kind: "trace", subject: [account], max: 60, windowMs: minuteMs },
 ]

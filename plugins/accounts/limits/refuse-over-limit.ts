@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { type ApiError, apiError, type PortError } from "../../../core/index.ts"
 
 /** 429 with `Retry-After` when a limiter says to wait. */
-export const refuseWhenUsedUp = (
+export const refuseOverLimit = (
   waiting: Effect.Effect<number, PortError>,
   message: string,
 ): Effect.Effect<void, ApiError | PortError> =>

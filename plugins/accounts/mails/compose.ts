@@ -3,15 +3,15 @@ import type { AccountTable } from "../tables.ts"
 import type { Locale } from "./locale.ts"
 import type { MailPurpose } from "./mail-tokens.ts"
 import { renderMail } from "./render.ts"
-import type { Letter, Letters, Places } from "./template.ts"
+import type { MailContent, MailLinks, MailTemplates } from "./template.ts"
 import { english } from "./templates-en.ts"
 import { indonesian } from "./templates-id.ts"
 
-const letters: Readonly<Record<Locale, Letters>> = { en: english, id: indonesian }
+const letters: Readonly<Record<Locale, MailTemplates>> = { en: english, id: indonesian }
 
 type Addressee = Pick<AccountTable, "email" | "locale">
 
-const placesOf = ({ baseUrl }: Deployment): Places => ({
+const mailLinksOf = ({ baseUrl }: Deployment): MailLinks => ({
   site: baseUrl,
   signIn: `${baseUrl}/dashboard#sign-in`,
   forgot: `${baseUrl}/dashboard#forgot`,
@@ -24,8 +24,8 @@ const linkOf = ({ baseUrl }: Deployment, purpose: MailPurpose, token: string) =>
 const write = (
   to: Addressee,
   deployment: Deployment,
-  letter: (letters: Letters, places: Places) => Letter,
-): Mail => renderMail(to.email, letter(letters[to.locale], placesOf(deployment)), to.locale)
+  letter: (letters: MailTemplates, places: MailLinks) => MailContent,
+): Mail => renderMail(to.email, letter(letters[to.locale], mailLinksOf(deployment)), to.locale)
 
 export const tokenMail = (
   to: Addressee,

@@ -71,7 +71,7 @@ describe("tokens in mails", () => {
     )
     await fc.assert(
       fc.asyncProperty(fc.array(steps, { maxLength: 30 }), async (script) => {
-        const people = [await addAccount(), await addAccount()]
+        const owners = [await addAccount(), await addAccount()]
         const made: {
           token: string
           owner: string
@@ -82,7 +82,7 @@ describe("tokens in mails", () => {
         for (const step of script) {
           if (step.do === "wait") fixture.clock.advance(step.ms)
           else if (step.do === "issue") {
-            const owner = people[step.who]!
+            const owner = owners[step.who]!
             const token = await issue(owner, step.purpose)
             for (const older of made)
               if (older.owner === owner && older.purpose === step.purpose && older.state === "open")

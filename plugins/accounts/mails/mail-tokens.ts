@@ -11,7 +11,7 @@ import {
 } from "../../../core/index.ts"
 import type { Audit } from "../audit/audit.ts"
 import type { Limiter } from "../limits/limiter.ts"
-import { traceLimits } from "../limits/limits.ts"
+import { auditLimits } from "../limits/limits.ts"
 import type { AccountsTables, TokenTable } from "../tables.ts"
 
 export type MailPurpose = TokenTable["purpose"]
@@ -119,7 +119,7 @@ export const makeMailTokens = (
   const refuse: MailTokens["refuse"] = (token, purpose) =>
     Effect.gen(function* () {
       const known = yield* row(token)
-      if (known && (yield* limiter.take(traceLimits(known.account_id))) === 0)
+      if (known && (yield* limiter.take(auditLimits(known.account_id))) === 0)
         yield* audit.record({
           actor: "anonymous",
           action: "token.refuse",

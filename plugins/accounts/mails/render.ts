@@ -1,6 +1,6 @@
 import type { Mail } from "../../../core/index.ts"
 import type { Locale } from "./locale.ts"
-import type { Letter } from "./template.ts"
+import type { MailContent } from "./template.ts"
 
 const entities: Readonly<Record<string, string>> = {
   "&": "&amp;",
@@ -22,7 +22,7 @@ const card = "max-width:560px;margin:0 auto;padding:32px;background:#ffffff;bord
 const linked = (text: string): string =>
   escapeHtml(text).replace(/https?:\/\/\S+$/, (url) => `<a href="${url}">${url}</a>`)
 
-const toText = ({ greeting, paragraphs, action, notes }: Letter): string => {
+const toText = ({ greeting, paragraphs, action, notes }: MailContent): string => {
   const parts = [
     greeting,
     ...paragraphs,
@@ -32,7 +32,10 @@ const toText = ({ greeting, paragraphs, action, notes }: Letter): string => {
   return `${parts.join("\n\n")}\n`
 }
 
-const toHtml = ({ subject, greeting, paragraphs, action, notes }: Letter, locale: Locale): string =>
+const toHtml = (
+  { subject, greeting, paragraphs, action, notes }: MailContent,
+  locale: Locale,
+): string =>
   [
     `<!doctype html><html lang="${locale}"><head><meta charset="utf-8"><title>${escapeHtml(subject)}</title></head>`,
     `<body style="${escapeHtml(page)}"><div style="${card}">`,
@@ -52,7 +55,7 @@ const toHtml = ({ subject, greeting, paragraphs, action, notes }: Letter, locale
   ].join("\n")
 
 /** The same letter as text and as HTML, without pictures, scripts, or anything to load. */
-export const renderMail = (to: string, letter: Letter, locale: Locale): Mail => ({
+export const renderMail = (to: string, letter: MailContent, locale: Locale): Mail => ({
   to,
   subject: letter.subject,
   text: toText(letter),

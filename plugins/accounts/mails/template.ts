@@ -1,5 +1,5 @@
 /** What a mail says, in one language. */
-export interface Letter {
+export interface MailContent {
   readonly subject: string
   readonly greeting: string
   readonly paragraphs: readonly string[]
@@ -9,7 +9,7 @@ export interface Letter {
 }
 
 /** Where a mail's links lead. */
-export interface Places {
+export interface MailLinks {
   /** Of the deployment, as people know it. */
   readonly site: string
   readonly signIn: string
@@ -17,11 +17,11 @@ export interface Places {
 }
 
 /** The letters of one language. */
-export interface Letters {
-  verify(places: Places, url: string): Letter
+export interface MailTemplates {
+  verify(places: MailLinks, url: string): MailContent
   /** Somebody signed up with an address that has a verified account. */
-  registered(places: Places): Letter
-  reset(places: Places, url: string): Letter
+  registered(places: MailLinks): MailContent
+  reset(places: MailLinks, url: string): MailContent
   /** The password was changed by a link like that. */
-  changed(places: Places): Letter
+  changed(places: MailLinks): MailContent
 }

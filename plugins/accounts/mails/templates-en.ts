@@ -1,6 +1,6 @@
-import type { Letters } from "./template.ts"
+import type { MailTemplates } from "./template.ts"
 
-export const english: Letters = {
+export const english: MailTemplates = {
   verify: ({ site, forgot }, url) => ({
     subject: "Confirm your e-mail address",
     greeting: "Hello,",

@@ -1,6 +1,6 @@
-import type { Letters } from "./template.ts"
+import type { MailTemplates } from "./template.ts"
 
-export const indonesian: Letters = {
+export const indonesian: MailTemplates = {
   verify: ({ site, forgot }, url) => ({
     subject: "Konfirmasi alamat email Anda",
     greeting: "Halo,",

@@ -9,7 +9,7 @@ import {
 } from "../../../core/index.ts"
 import type { AccountsDeps } from "../deps.ts"
 import { mailboxLimit, mailRequestLimits } from "../limits/limits.ts"
-import { refuseWhenUsedUp } from "../limits/refuse-over-limit.ts"
+import { refuseOverLimit } from "../limits/refuse-over-limit.ts"
 import { tokenMail } from "../mails/compose.ts"
 import type { MailPurpose } from "../mails/mail-tokens.ts"
 import { emailOf, ForgotBody } from "./bodies.ts"
@@ -56,7 +56,7 @@ const mailToken = (
 const forgot = (deps: AccountsDeps, { body, client }: Call<ForgotBody>) =>
   Effect.gen(function* () {
     const { accounts, background, limiter } = deps
-    yield* refuseWhenUsedUp(limiter.take(mailRequestLimits(client)), tooMany)
+    yield* refuseOverLimit(limiter.take(mailRequestLimits(client)), tooMany)
     const sending = Effect.flatMap(accounts.byEmail(emailOf(body)), (row) =>
       row ? mailToken(deps, row.id, "reset") : Effect.void,
     )
@@ -66,7 +66,7 @@ const forgot = (deps: AccountsDeps, { body, client }: Call<ForgotBody>) =>
 
 const resend = (deps: AccountsDeps, { caller, client }: Call<unknown>) =>
   Effect.gen(function* () {
-    yield* refuseWhenUsedUp(deps.limiter.take(mailRequestLimits(client)), tooMany)
+    yield* refuseOverLimit(deps.limiter.take(mailRequestLimits(client)), tooMany)
     const row = yield* ownAccount(deps, caller)
     if (!row.verified_at) yield* mailToken(deps, row.id, "verify")
     return accepted

@@ -1,11 +1,30 @@
-import type { Endpoint, WhenStarted } from "../../../core/index.ts"
+import { Effect } from "effect"
+import { defineEndpoint, type Endpoint, freePlan, type WhenStarted } from "../../../core/index.ts"
 import type { AccountsDeps } from "../deps.ts"
+import { AccountReply } from "../to-account.ts"
 import { forgotEndpoint, resendEndpoint } from "./ask-for-mail.ts"
 import { loginEndpoint } from "./login.ts"
-import { meEndpoint } from "./me.ts"
 import { resetEndpoint } from "./reset.ts"
+import { ownAccount, showAccount } from "./show-account.ts"
 import { signupEndpoint } from "./signup.ts"
 import { verifyEmailEndpoint } from "./verify-email.ts"
+
+const meEndpoint = (started: WhenStarted<AccountsDeps>) =>
+  defineEndpoint({
+    id: "dashboard.me",
+    summary: "The account of the session.",
+    method: "GET",
+    path: "/dashboard/me",
+    access: "session",
+    body: "none",
+    maxBodyBytes: 0,
+    reply: AccountReply,
+    plan: ({ caller }) =>
+      Effect.map(started, (deps) => {
+        const show = Effect.flatMap(ownAccount(deps, caller), (row) => showAccount(deps, row))
+        return freePlan(Effect.map(show, (json) => ({ status: 200, json })))
+      }),
+  })
 
 /** Sign-up, sign-in, and what mails lead to. */
 export const sessionEndpoints = (started: WhenStarted<AccountsDeps>): readonly Endpoint[] => [

@@ -9,7 +9,7 @@ import {
 } from "../../../core/index.ts"
 import type { AccountsDeps } from "../deps.ts"
 import { loginLimits } from "../limits/limits.ts"
-import { refuseWhenUsedUp } from "../limits/refuse-over-limit.ts"
+import { refuseOverLimit } from "../limits/refuse-over-limit.ts"
 import { isPassword, nobodysHash } from "../passwords.ts"
 import { emailOf, LoginBody, LoginReply } from "./bodies.ts"
 import { showAccount } from "./show-account.ts"
@@ -25,11 +25,11 @@ const logIn = (deps: AccountsDeps, { body, client }: Call<LoginBody>) =>
     const { accounts, audit, limiter, sessions } = deps
     const email = emailOf(body)
     const limits = loginLimits(email, client)
-    yield* refuseWhenUsedUp(limiter.look(limits), tooMany)
+    yield* refuseOverLimit(limiter.peek(limits), tooMany)
     const row = yield* accounts.byEmail(email)
     const isRight = yield* isPassword(row?.password_hash ?? nobodysHash, body.password)
     if (!row || !isRight) {
-      yield* refuseWhenUsedUp(limiter.take(limits), tooMany)
+      yield* refuseOverLimit(limiter.take(limits), tooMany)
       yield* audit.record({
         actor: "anonymous",
         action: "login.fail",
@@ -37,7 +37,7 @@ const logIn = (deps: AccountsDeps, { body, client }: Call<LoginBody>) =>
       })
       return yield* apiError("authentication_error", "The e-mail address or the password is wrong.")
     }
-    yield* refuseWhenUsedUp(limiter.look(limits), tooMany)
+    yield* refuseOverLimit(limiter.peek(limits), tooMany)
     const { token, expiresAt } = yield* sessions.begin(row)
     return {
       status: 200,

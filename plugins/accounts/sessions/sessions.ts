@@ -13,7 +13,7 @@ import type { AccountRows } from "../account-rows.ts"
 import type { Audit } from "../audit/audit.ts"
 import type { KeyChanges } from "../key-changes.ts"
 import type { Limiter } from "../limits/limiter.ts"
-import { traceLimits } from "../limits/limits.ts"
+import { auditLimits } from "../limits/limits.ts"
 import { makeLookupCache } from "../lookup-cache.ts"
 import type { AccountTable } from "../tables.ts"
 
@@ -28,7 +28,7 @@ export interface Sessions extends Identity {
   ): Effect.Effect<{ readonly token: string; readonly expiresAt: number }, PortError>
 }
 
-export interface SessionParts {
+export interface SessionDeps {
   readonly signer: Signer
   readonly accounts: AccountRows
   readonly audit: Audit
@@ -71,7 +71,7 @@ export const makeSessions = ({
   keyChanges,
   clock,
   limits,
-}: SessionParts): Sessions => {
+}: SessionDeps): Sessions => {
   const known = makeLookupCache({ load: (id) => accounts.byId(id), clock, ...cache })
   keyChanges.onChange(
     (change) => "account" in change && known.forget((row) => row.id === change.account),
@@ -98,7 +98,7 @@ export const makeSessions = ({
     // nothing is done later in the name of a session
     resume: () => Effect.fail(over()),
     denied: ({ tenant }, endpoint) =>
-      Effect.flatMap(limiter.take(traceLimits(tenant.account)), (waitMs) =>
+      Effect.flatMap(limiter.take(auditLimits(tenant.account)), (waitMs) =>
         waitMs > 0
           ? Effect.void
           : audit.record({ actor: tenant.account, action: "admin.deny", target: endpoint }),

@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { formOf, password, peopleOf } from "../testing/accounts.ts"
+import { accountsOf, formOf, password } from "../testing/accounts.ts"
 import { openSessionFixture, type SessionFixture } from "../testing/session-fixture.ts"
 
 let fixture: SessionFixture
-let people: ReturnType<typeof peopleOf>
+let accounts: ReturnType<typeof accountsOf>
 beforeAll(async () => {
   fixture = await openSessionFixture()
-  people = peopleOf(fixture)
+  accounts = accountsOf(fixture)
 })
 beforeEach(() => fixture.clock.advance(24 * 3_600_000))
 afterAll(() => fixture?.close())
 
 describe("sign-up", () => {
   it("makes an account with its credit, and mails a link that verifies it, once", async () => {
-    const answer = await people.post("signup", {
+    const answer = await accounts.post("signup", {
       email: " Ada.L@Example.COM ",
       password,
       role: "admin",
@@ -36,7 +36,7 @@ describe("sign-up", () => {
     }
     expect(answer).toMatchObject({ status: 201 })
     expect(answer.json).toEqual(account)
-    expect(await people.rowOf("ada.l@example.com")).toMatchObject({
+    expect(await accounts.rowOf("ada.l@example.com")).toMatchObject({
       id: answer.json.id,
       role: "user",
       is_first: false,
@@ -45,10 +45,10 @@ describe("sign-up", () => {
       locale: "en",
     })
     const token = fixture.mailedToken("ada.l@example.com", "verify")
-    const verified = await people.post("verify-email", { token })
+    const verified = await accounts.post("verify-email", { token })
     expect(verified).toMatchObject({ status: 200 })
     expect(verified.json).toEqual({ ...account, email_verified: true })
-    expect(await people.post("verify-email", { token })).toMatchObject({
+    expect(await accounts.post("verify-email", { token })).toMatchObject({
       status: 400,
       json: { code: "invalid_request_error", param: "token" },
     })
@@ -66,11 +66,11 @@ describe("sign-up", () => {
 
   it("answers alike when the e-mail has an account, which stays as it is and gets a mail", async () => {
     for (const verified of [false, true]) {
-      const { email, id } = await people.signUp({ verified })
-      const before = await people.rowOf(email)
+      const { email, id } = await accounts.signUp({ verified })
+      const before = await accounts.rowOf(email)
       const [again, fresh] = [
-        await people.post("signup", { email: email.toUpperCase(), password: "another password" }),
-        await people.post("signup", { email: people.newEmail(), password }),
+        await accounts.post("signup", { email: email.toUpperCase(), password: "another password" }),
+        await accounts.post("signup", { email: accounts.newEmail(), password }),
       ]
       expect(formOf(again)).toEqual(formOf(fresh))
       expect(again.json).toMatchObject({
@@ -80,42 +80,45 @@ describe("sign-up", () => {
         balance_idr: 50_000,
       })
       expect(again.json.id).not.toBe(id)
-      expect(await people.rowOf(email)).toEqual(before)
+      expect(await accounts.rowOf(email)).toEqual(before)
       expect((await fixture.billingOf(id)).balanceMicros).toBe(50_000_000_000n)
       expect((await fixture.billingOf(again.json.id)).balanceMicros).toBe(0n)
-      expect(people.mailsTo(email)).toHaveLength(2)
-      expect(people.mailsTo(email)[1]?.subject).toBe(
+      expect(accounts.mailsTo(email)).toHaveLength(2)
+      expect(accounts.mailsTo(email)[1]?.subject).toBe(
         verified ? "You already have an account" : "Confirm your e-mail address",
       )
-      expect((await people.post("login", { email, password: "another password" })).status).toBe(401)
+      expect((await accounts.post("login", { email, password: "another password" })).status).toBe(
+        401,
+      )
       if (!verified)
         expect(
-          (await people.post("verify-email", { token: fixture.mailedToken(email, "verify") })).json,
+          (await accounts.post("verify-email", { token: fixture.mailedToken(email, "verify") }))
+            .json,
         ).toMatchObject({ id, email_verified: true })
     }
   })
 
   it("makes one account of many sign-ups at once", async () => {
-    const email = people.newEmail()
+    const email = accounts.newEmail()
     const answers = await Promise.all(
-      Array.from({ length: 10 }, () => people.post("signup", { email, password })),
+      Array.from({ length: 10 }, () => accounts.post("signup", { email, password })),
     )
     expect(new Set(answers.map((answer) => JSON.stringify(formOf(answer)))).size).toBe(1)
-    const row = await people.rowOf(email)
+    const row = await accounts.rowOf(email)
     expect(answers.filter(({ json }) => json.id === row?.id)).toHaveLength(1)
     // one of the account, and what the mailbox's limit lets through
-    expect(people.mailsTo(email)).toHaveLength(4)
+    expect(accounts.mailsTo(email)).toHaveLength(4)
   })
 
   it("floods no mailbox", async () => {
     for (const verified of [false, true]) {
-      const { email } = await people.signUp({ verified })
+      const { email } = await accounts.signUp({ verified })
       for (let n = 0; n < 6; n++)
-        expect((await people.post("signup", { email, password })).status).toBe(201)
-      expect(people.mailsTo(email)).toHaveLength(4)
+        expect((await accounts.post("signup", { email, password })).status).toBe(201)
+      expect(accounts.mailsTo(email)).toHaveLength(4)
       fixture.clock.advance(15 * 60_000)
-      await people.post("signup", { email, password })
-      expect(people.mailsTo(email)).toHaveLength(5)
+      await accounts.post("signup", { email, password })
+      expect(accounts.mailsTo(email)).toHaveLength(5)
     }
   })
 
@@ -129,39 +132,39 @@ describe("sign-up", () => {
           await asks[n % 2]!(
             "POST",
             "/dashboard/signup",
-            { email: people.newEmail(), password },
+            { email: accounts.newEmail(), password },
             from,
           )
         ).status,
       ).toBe(201)
-    const email = people.newEmail()
+    const email = accounts.newEmail()
     for (const ask of asks)
       expect(await ask("POST", "/dashboard/signup", { email, password }, from)).toMatchObject({
         status: 429,
         json: { code: "rate_limit_error" },
       })
-    expect(await people.rowOf(email)).toBeUndefined()
+    expect(await accounts.rowOf(email)).toBeUndefined()
     expect(
       (
-        await people.post(
+        await accounts.post(
           "signup",
-          { email: people.newEmail(), password },
+          { email: accounts.newEmail(), password },
           { address: "198.51.100.8" },
         )
       ).status,
     ).toBe(201)
     fixture.clock.advance(60_000)
-    expect((await people.post("signup", { email: people.newEmail(), password }, from)).status).toBe(
-      201,
-    )
+    expect(
+      (await accounts.post("signup", { email: accounts.newEmail(), password }, from)).status,
+    ).toBe(201)
   })
 
   it("writes in the language that the browser asks for, and goes on in it", async () => {
-    const email = people.newEmail()
-    await people.post("signup", { email, password }, { languages: "id-ID,id;q=0.9,en;q=0.5" })
-    await people.post("forgot", { email }, { languages: "en" })
+    const email = accounts.newEmail()
+    await accounts.post("signup", { email, password }, { languages: "id-ID,id;q=0.9,en;q=0.5" })
+    await accounts.post("forgot", { email }, { languages: "en" })
     await fixture.idle()
-    expect(people.mailsTo(email).map(({ subject }) => subject)).toEqual([
+    expect(accounts.mailsTo(email).map(({ subject }) => subject)).toEqual([
       "Konfirmasi alamat email Anda",
       "Buat kata sandi baru",
     ])
@@ -188,25 +191,25 @@ describe("sign-up", () => {
     ["a huge password", { email: "a@b.c", password: "x".repeat(201) }, "password"],
     ["a gigantic password", { email: "a@b.c", password: "x".repeat(900_000) }, "password"],
   ])("refuses %s", async (_, body, param) => {
-    const answer = await people.post("signup", body)
+    const answer = await accounts.post("signup", body)
     expect(answer).toMatchObject({
       status: 400,
       json: { code: "invalid_request_error", param: param ?? null },
     })
     expect(JSON.stringify(answer.json).length).toBeLessThan(200)
-    expect(await people.rowOf("a@b.c")).toBeUndefined()
+    expect(await accounts.rowOf("a@b.c")).toBeUndefined()
   })
 
   it("takes SQL where it is a legal address, as text", async () => {
     const email = "o'brien--drop@example.com"
     expect(
       (
-        await people.post("signup", {
+        await accounts.post("signup", {
           email,
           password: "'; DELETE FROM accounts_account; --\u0000",
         })
       ).status,
     ).toBe(201)
-    expect(await people.signIn(email, "'; DELETE FROM accounts_account; --\u0000")).toMatch(/\./)
+    expect(await accounts.signIn(email, "'; DELETE FROM accounts_account; --\u0000")).toMatch(/\./)
   })
 })

@@ -11,7 +11,7 @@ import type { NewAccount } from "../account-rows.ts"
 import type { AccountsDeps } from "../deps.ts"
 import { grantFreeCredit } from "../free-credit.ts"
 import { mailboxLimit, signupLimits } from "../limits/limits.ts"
-import { refuseWhenUsedUp } from "../limits/refuse-over-limit.ts"
+import { refuseOverLimit } from "../limits/refuse-over-limit.ts"
 import { registeredMail, tokenMail } from "../mails/compose.ts"
 import { chooseLocale } from "../mails/locale.ts"
 import { hashPassword } from "../passwords.ts"
@@ -63,7 +63,7 @@ const remind = (deps: AccountsDeps, email: string, tx: Transaction) =>
 const signUp = (deps: AccountsDeps, { body, client }: Call<SignupBody>) =>
   Effect.gen(function* () {
     const { accounts, clock, database, ids, limiter, settings } = deps
-    yield* refuseWhenUsedUp(
+    yield* refuseOverLimit(
       limiter.take(signupLimits(client)),
       "Too many sign-ups from this address. Try again in a minute.",
     )

@@ -3,7 +3,7 @@ import type { Answered, Asking, SessionFixture } from "./session-fixture.ts"
 export const password = "correct horse"
 
 /** What users do with their accounts, and the state that follows. */
-export const peopleOf = (deps: SessionFixture) => {
+export const accountsOf = (deps: SessionFixture) => {
   let count = 0
   const newEmail = () => `person${++count}@example.com`
   const post = (path: string, body?: unknown, how?: Asking) =>

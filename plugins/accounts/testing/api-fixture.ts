@@ -73,7 +73,7 @@ const makeApiFixture = async (
     identity,
     ask,
     /** An account, and its session. */
-    person: async (
+    makeAccount: async (
       more: {
         readonly role?: "user" | "admin"
         readonly email?: string

@@ -14,7 +14,7 @@ import { makeAccountRows } from "../account-rows.ts"
 import { makeAudit } from "../audit/make-audit.ts"
 import { credentialsFile } from "../credentials-file.ts"
 import { makeKeyRows } from "../key-rows.ts"
-import type { FirstAccountParts } from "../make-first-account.ts"
+import type { FirstAccountDeps } from "../make-first-account.ts"
 import { migrations } from "../migrations.ts"
 import type { AccountsTables } from "../tables.ts"
 
@@ -46,7 +46,7 @@ export const openFixture = async ({
   const log = fakeLog()
   const grants = fakeGrants()
   const ids = makeIds(clock.nowMs)
-  const parts: FirstAccountParts = {
+  const parts: FirstAccountDeps = {
     database,
     billing: grants as unknown as Billing,
     accounts: makeAccountRows(database),
