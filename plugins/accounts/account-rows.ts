@@ -6,22 +6,22 @@ import type { AccountsTables, AccountTable } from "./tables.ts"
 export type NewAccount = Insertable<AccountsTables["accounts_account"]>
 export type AccountChanges = Omit<Updateable<AccountsTables["accounts_account"]>, "id">
 
-/** Queries on the accounts. */
+/** Queries on `accounts_account`. */
 export interface AccountRows {
   first(tx?: Transaction): Effect.Effect<AccountTable | undefined, PortError>
-  /** `email` in the form of `parseEmail`. */
+  /** `email` as returned by `parseEmail`. */
   byEmail(email: string, tx?: Transaction): Effect.Effect<AccountTable | undefined, PortError>
   byId(id: string, tx?: Transaction): Effect.Effect<AccountTable | undefined, PortError>
-  /** Others that lock the account wait until `tx` ends. */
+  /** Locks the account until `tx` ends. */
   lock(id: string, tx: Transaction): Effect.Effect<AccountTable | undefined, PortError>
-  /** False when there is a first account already; waits for another server that is making one. */
+  /** Returns false when there is a first account already; waits for another server that is making one. */
   insertFirst(
     row: NewAccount & { readonly is_first: true },
     tx: Transaction,
   ): Effect.Effect<boolean, PortError>
-  /** False when the e-mail has an account. */
+  /** Returns false when the e-mail address has an account. */
   insert(row: NewAccount, tx: Transaction): Effect.Effect<boolean, PortError>
-  /** The row as it is after that; undefined when there is none. */
+  /** Returns the changed row; undefined when there is none. */
   change(
     id: string,
     changes: AccountChanges,
@@ -47,7 +47,7 @@ export const makeAccountRows = (database: Database): AccountRows => {
       Effect.map(
         database.run(() =>
           insert(row, tx)
-            // of two servers that start at once, which name one address, the second meets whichever index it comes to first
+            // no column: when two servers start at once with one address, either unique index may refuse the second
             .onConflict((conflict) => conflict.doNothing())
             .executeTakeFirst(),
         ),

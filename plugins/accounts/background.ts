@@ -4,15 +4,15 @@ import type { Log } from "../../core/index.ts"
 const maxWaiting = 1_000
 const lanes = 2
 
-/** Work whose duration a client must not see. What it fails with is logged. */
+/** Runs work whose duration a client must not see. Failures are logged. */
 export interface Background {
-  /** Answers at once. */
+  /** Queues the work and returns at once. */
   later(name: string, work: Effect.Effect<void, unknown>): void
-  /** How much is not done yet. */
+  /** Returns the number of jobs that are not done yet. */
   pending(): number
 }
 
-/** At most 1,000 wait, more are dropped with a line in the log. When the Scope closes, what waits is still done, within 5 s. */
+/** At most 1,000 jobs wait; further ones are dropped and logged. When the Scope closes, waiting jobs get 5 s to finish. */
 export const makeBackground = (log: Log): Effect.Effect<Background, never, Scope.Scope> =>
   Effect.gen(function* () {
     const waiting = yield* Queue.dropping<Effect.Effect<void>, Cause.Done>(maxWaiting)

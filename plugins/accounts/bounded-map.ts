@@ -1,17 +1,17 @@
-/** A map that forgets what was used least recently when it is full. */
+/** A map that evicts the least recently used entry when it is full. */
 export interface BoundedMap<K, V> {
   readonly size: number
   get(key: K): V | undefined
   set(key: K, value: V): void
   delete(key: K): void
-  /** Touches nothing. What is deleted meanwhile is left out. */
+  /** Does not count as use. Entries deleted during the iteration are skipped. */
   entries(): Iterable<readonly [K, V]>
 }
 
 export const makeBoundedMap = <K, V extends object | number>(
   maxEntries: number,
 ): BoundedMap<K, V> => {
-  // a Map iterates in the order of insertion, so what was touched last lies at the end
+  // a Map iterates in the order of insertion, so the most recently used entry is the last
   const entries = new Map<K, V>()
   return {
     get size() {

@@ -5,7 +5,7 @@ type Fields = Readonly<Record<string, Json>>
 const isFields = (value: Json): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** What of two states differs, for the audit log; objects inside are compared field by field. Undefined when nothing does. */
+/** Returns the fields that differ, for the audit log; nested objects are compared field by field. Undefined when none differs. */
 export const changedFields = (
   before: Fields,
   after: Fields,

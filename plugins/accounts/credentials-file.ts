@@ -3,7 +3,7 @@ import { dirname, join } from "node:path"
 import { Effect, Schema } from "effect"
 import { PluginError, randomText } from "../../core/index.ts"
 
-/** `<dataDir>/credentials.json`, for the person who runs the server. */
+/** `<dataDir>/credentials.json`, for the operator. */
 export const Credentials = Schema.Struct({
   base_url: Schema.String,
   email: Schema.String,
@@ -14,9 +14,9 @@ export type Credentials = typeof Credentials.Type
 
 export interface CredentialsFile {
   readonly path: string
-  /** Undefined when there is no such file, or it can't be read as one. */
+  /** Undefined when there is no such file, or it can't be parsed. */
   readonly read: Effect.Effect<Credentials | undefined>
-  /** Mode 0600, all or nothing: readers see the old file or the whole new one. */
+  /** Atomic, with mode 0600: readers see either the old file or the whole new one. */
   write(credentials: Credentials): Effect.Effect<void, PluginError>
 }
 

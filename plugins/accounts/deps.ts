@@ -19,7 +19,7 @@ import type { MailTokens } from "./mails/mail-tokens.ts"
 import type { Sessions } from "./sessions/sessions.ts"
 import type { Settings } from "./settings.ts"
 
-/** What the endpoints of this plugin work with, once it has started. */
+/** The dependencies of the endpoints of this plugin, which exist once it has started. */
 export interface AccountsDeps {
   readonly database: Database
   readonly billing: Billing
@@ -31,7 +31,7 @@ export interface AccountsDeps {
   readonly deployment: Deployment
   readonly accounts: AccountRows
   readonly keys: KeyRows
-  /** Announce every change of a key or an account, so that this process does not go on with what it remembers. */
+  /** Announce every change of a key or an account here, so that the caches of this process drop it. */
   readonly keyChanges: KeyChanges
   readonly sessions: Sessions
   readonly audit: Audit
@@ -39,6 +39,6 @@ export interface AccountsDeps {
   readonly tokens: MailTokens
   readonly background: Background
   readonly settings: Settings
-  /** All routes of the deployment: a scope is the id of one whose access is `key`. */
+  /** All endpoints of the deployment: a scope is the id of an endpoint whose access is `key`. */
   endpoints(): readonly Endpoint[]
 }

@@ -7,25 +7,25 @@ import {
 } from "./make-first-account.ts"
 import { updateFirstAccount } from "./update-first-account.ts"
 
-/** Makes the first account at the first boot; at later ones takes up what the operator changed. */
+/** Makes the first account at the first boot; later boots apply what the operator changed. */
 export const ensureFirstAccount = (
-  parts: FirstAccountDeps,
+  deps: FirstAccountDeps,
 ): Effect.Effect<FirstAccount, FirstAccountError> =>
   Effect.gen(function* () {
-    const before = yield* parts.accounts.first()
-    const created = before ? undefined : yield* makeFirstAccount(parts)
+    const before = yield* deps.accounts.first()
+    const created = before ? undefined : yield* makeFirstAccount(deps)
     if (created) {
-      parts.log.info("account.first_created", "the first account was made", {
-        file: parts.credentials.path,
+      deps.log.info("account.first_created", "the first account was made", {
+        file: deps.credentials.path,
       })
       return { created }
     }
-    const account = before ?? (yield* parts.accounts.first())
+    const account = before ?? (yield* deps.accounts.first())
     if (!account)
       return yield* new PluginError({
         plugin: "accounts",
         message: "the first account can't be made: its e-mail address has another account",
       })
-    yield* updateFirstAccount(parts, account)
+    yield* updateFirstAccount(deps, account)
     return { created: undefined }
   })

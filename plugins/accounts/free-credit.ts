@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import type { Billing, Micros, PortError, Transaction } from "../../core/index.ts"
 
-/** The id makes it happen once for an account, however often it is asked for. */
+/** Idempotent: the id of the entry is the account's, so each account gets the credit once. */
 export const grantFreeCredit = (
   billing: Billing,
   account: string,
@@ -10,7 +10,7 @@ export const grantFreeCredit = (
 ): Effect.Effect<void, PortError> =>
   amountMicros === 0n
     ? Effect.void
-    : // a credit is above zero, so no balance is too low for it
+    : // a credit is positive, so no balance is too low for it
       Effect.catchTag(
         billing.adjust(
           { id: `free-credit:${account}`, account, amountMicros, reason: "Free credit" },

@@ -2,14 +2,14 @@ import { Redacted } from "effect"
 import { parseEmail } from "./email.ts"
 import type { Settings } from "./settings.ts"
 
-/** What the operator wants for the first account; the rest is made. */
+/** The credentials of the first account that the operator sets; the others are generated. */
 export interface GivenCredentials {
   readonly email: string | undefined
   readonly password: string | undefined
   readonly apiKey: string | undefined
 }
 
-/** An empty text is as if not set. The settings' schema has refused what can't be used. */
+/** An empty text counts as not set. The schema of the settings has already refused unusable values. */
 export const readGivenCredentials = (settings: Settings): GivenCredentials => ({
   email: parseEmail(settings.adminEmail),
   password: Redacted.value(settings.adminPassword) || undefined,

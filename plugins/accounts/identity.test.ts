@@ -136,7 +136,7 @@ describe("identity on the database", () => {
     expect(await use(59_999)).toBe(startMs)
     expect(await use(1)).toBe(startMs + 60_000)
     expect(await read(other.keyId)).toBeUndefined()
-    // another server that knows less does not move it back, nor within the minute
+    // a server with an older value does not move it back, nor does one within the minute
     await Effect.runPromise(parts.keys.markUsed(new Map([[keyId, startMs + 90_000]])))
     expect(await read(keyId)).toBe(startMs + 60_000)
     expect(log.lines).toEqual([])

@@ -12,10 +12,10 @@ import type { KeyRecord, KeyRows } from "./key-rows.ts"
 import type { LastUsed } from "./last-used.ts"
 import { makeLookupCache } from "./lookup-cache.ts"
 
-/** A change elsewhere is noticed after 3 s at most, so that the contract's 5 s hold for a slow answer too. */
+/** A change on another server is noticed within 3 s, so that the contract's 5 s hold for a slow lookup, too. */
 const limits = { foundMs: 3_000, missingMs: 1_000, maxEntries: 10_000, maxLoads: 1_000 }
 
-/** What the operator lets test keys do. */
+/** What the operator allows test keys. */
 export interface TestKeyRules {
   readonly models: "all" | readonly string[]
   readonly rpd: number
@@ -23,7 +23,7 @@ export interface TestKeyRules {
 
 const noRules: TestKeyRules = { models: "all", rpd: Number.POSITIVE_INFINITY }
 
-/** One text for a missing, an unknown, a revoked and an ended key, so that nothing is told about keys. */
+/** One message for missing, unknown, revoked and expired keys, so that it reveals nothing about keys. */
 const refuse = (key: KeyRecord, nowMs: number): ApiError | undefined => {
   if (key.revoked || nowMs >= key.expiresMs) return apiError("authentication_error")
   const code = !key.verified
@@ -31,7 +31,7 @@ const refuse = (key: KeyRecord, nowMs: number): ApiError | undefined => {
     : key.suspended
       ? "account_suspended"
       : undefined
-  // its scopes don't matter any more: the account's state comes first
+  // all scopes: the state of the account is reported before a missing scope
   return (
     code &&
     new ApiError({
@@ -48,7 +48,7 @@ const underRules = (key: KeyRecord, { models, rpd }: TestKeyRules): KeyRecord =>
   return { ...key, caller: { ...key.caller, limits, ...(models !== "all" && { models }) } }
 }
 
-/** Keys are looked up, and cached, by their SHA-256: the keys themselves stay nowhere. */
+/** Keys are looked up and cached by their SHA-256; the keys themselves are not kept. */
 export const makeIdentity = (
   keys: KeyRows,
   lastUsed: Pick<LastUsed, "note">,

@@ -1,9 +1,9 @@
-/** What was changed: one key, or an account and so all of its keys. */
+/** A changed key, or a changed account, which affects all its keys. */
 export type KeyChange = { readonly key: string } | { readonly account: string }
 
-/** Tells the caches of this process at once; those of other servers end by themselves, within 3 s. */
+/** Invalidates the caches of this process at once; entries in those of other servers expire within 3 s. */
 export interface KeyChanges {
-  /** After the change has committed. */
+  /** Call it after the change has committed. */
   announce(change: KeyChange): void
   onChange(listener: (change: KeyChange) => void): void
 }

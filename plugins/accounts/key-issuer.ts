@@ -42,8 +42,8 @@ const toListed = (row: KeyRow): ListedKey => ({
   revokedMs: row.revoked_at?.getTime(),
 })
 
-export const makeKeyIssuer = (parts: KeyIssuerDeps): KeyIssuer => {
-  const { accounts, database, endpoints, ids, clock } = parts
+export const makeKeyIssuer = (deps: KeyIssuerDeps): KeyIssuer => {
+  const { accounts, database, endpoints, ids, clock } = deps
   const store = makeKeyStore(database)
   const accountFor = (
     email: string | undefined,
@@ -80,10 +80,10 @@ export const makeKeyIssuer = (parts: KeyIssuerDeps): KeyIssuer => {
           key: makeApiKey(mode),
           mode,
           scopes,
-          limits: limitsOf(parts.settings),
+          limits: limitsOf(deps.settings),
           createdMs: clock.nowMs(),
         } as const
-        yield* database.transaction((tx) => insertKey(parts, actor, key, tx))
+        yield* database.transaction((tx) => insertKey(deps, actor, key, tx))
         return { id: key.id, key: key.key, name, account }
       }),
     list: ({ email }) =>
@@ -98,7 +98,7 @@ export const makeKeyIssuer = (parts: KeyIssuerDeps): KeyIssuer => {
         return yield* database.transaction((tx) =>
           Effect.gen(function* () {
             const row = yield* store.lock(found.account_id, id, tx)
-            return toListed(row ? yield* revokeRow(parts, actor, row, tx) : found)
+            return toListed(row ? yield* revokeRow(deps, actor, row, tx) : found)
           }),
         )
       }),

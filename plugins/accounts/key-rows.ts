@@ -5,7 +5,7 @@ import { displayPrefix, type KeyMode, sha256Of } from "./api-key.ts"
 import { type KeyChanges, makeKeyChanges } from "./key-changes.ts"
 import type { AccountsTables } from "./tables.ts"
 
-/** A key with the state of its account: all that decides whether it may call. */
+/** A key with the state of its account: everything that decides whether it is accepted. */
 export interface KeyRecord {
   readonly id: string
   readonly caller: Caller
@@ -13,7 +13,7 @@ export interface KeyRecord {
   readonly verified: boolean
   readonly suspended: boolean
   readonly lastUsedMs: number
-  /** Infinity for a key that does not end by itself. */
+  /** Infinity for a key that does not expire. */
   readonly expiresMs: number
 }
 
@@ -26,21 +26,21 @@ export interface NewKey {
   readonly mode: KeyMode
   readonly limits: Limits
   readonly createdMs: number
-  /** All endpoints unless told. */
+  /** All endpoints by default. */
   readonly scopes?: readonly string[]
   readonly expiresMs?: number
   readonly playground?: boolean
 }
 
-/** Queries on the keys. */
+/** Queries on `accounts_key`. */
 export interface KeyRows {
   bySha256(hex: string): Effect.Effect<KeyRecord | undefined, PortError>
   byId(id: string): Effect.Effect<KeyRecord | undefined, PortError>
-  /** False when the key is stored already, whoever's it is. */
+  /** Returns false when the key is stored already, for any account. */
   insert(key: NewKey, tx?: Transaction): Effect.Effect<boolean, PortError>
-  /** Moves `last_used_at` forward, by a minute at least. Rows that another server is writing are skipped. */
+  /** Moves `last_used_at` forward, if by at least a minute. Skips rows that another server is writing. */
   markUsed(uses: ReadonlyMap<string, number>): Effect.Effect<void, PortError>
-  /** Whoever changes a key, or what its account may do, says so here. */
+  /** Announce changes of keys and of accounts here. */
   readonly changes: KeyChanges
 }
 

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { type ApiError, badQuery, isLongerThan, type Strings } from "../../core/index.ts"
 
-/** A filter of a list; empty is as if absent, as forms send it. */
+/** Reads a filter of a list; an empty one counts as absent, as forms send it so. */
 export const readFilter = (
   query: Strings,
   name: string,
@@ -15,19 +15,19 @@ export const readFilter = (
 }
 
 const dayMs = 86_400_000
-/** The last second that JavaScript and PostgreSQL both know without an era. */
+/** The last second of the year 9999. */
 const maxSeconds = 253_402_300_799
 
 const dateMs = (text: string): number =>
   /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN
 
-/** Dates that don't exist roll over in `Date.parse`, or give NaN. */
+/** `Date.parse` rolls dates over that don't exist, or returns NaN. */
 const isDate = (text: string): boolean => {
   const ms = dateMs(text)
   return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text)
 }
 
-/** Unix seconds, or a day of UTC: as `from` its beginning, as `to` its end. */
+/** Reads Unix seconds, or a UTC date: as `from` its beginning, as `to` its end. */
 export const readTime = (
   query: Strings,
   name: "from" | "to",

@@ -138,7 +138,7 @@ it("does not remember what was asked before a change, nor share it with who asks
   hold(Deferred.await(after))
   const late = run(lookup("a"))
   expect(loads).toEqual(["a", "a"])
-  // both are under way still
+  // both loads are still running
   expect(await run(Effect.flip(lookup("c")))).toMatchObject({ code: "backend_busy" })
   Deferred.doneUnsafe(before, Effect.void)
   await early

@@ -6,23 +6,23 @@ export interface LookupCacheOptions<V, E> {
   readonly load: (key: string) => Effect.Effect<V | undefined, E>
   readonly clock: Clock
   readonly foundMs: number
-  /** Shorter, as a key may come into being. */
+  /** Shorter than `foundMs`, as a missing key may be created. */
   readonly missingMs: number
   readonly maxEntries: number
-  /** How many loads may be under way; more are refused at once. */
+  /** Most loads at once; further ones are refused. */
   readonly maxLoads: number
 }
 
 export interface LookupCache<V, E> {
   find(key: string): Effect.Effect<V | undefined, E | ApiError>
-  /** Whatever `matches` was changed just now: the next `find` asks again, and what is being loaded now is not remembered. */
+  /** Drops the values that match; running loads are not cached. Call it after a change. */
   forget(matches: (value: V) => boolean): void
 }
 
 /**
- * Remembers what `load` found, and for a shorter time what it did not find, in tables of their own: random keys never push out real ones.
- * States of a key: unknown -> loading -> found | missing -> unknown (its time is over, newer keys pushed it out, or it was forgotten); loading -> unknown (failed, or something was
- * forgotten meanwhile). Callers of a loading key share its one load.
+ * Caches what `load` found, and for a shorter time what it did not find, in separate maps: random keys never evict real ones.
+ * States of a key: unknown -> loading -> found | missing -> unknown (expired, evicted, or forgotten); loading -> unknown (failed, or something was
+ * forgotten meanwhile). Callers of a loading key share its load.
  */
 export const makeLookupCache = <V extends object, E>(
   options: LookupCacheOptions<V, E>,
@@ -43,7 +43,7 @@ export const makeLookupCache = <V extends object, E>(
     }
   }
 
-  // detached: a caller that leaves must not end the load that others wait for
+  // detached: an interrupted caller must not end a load that others wait for
   const startLoad = (key: string) =>
     Effect.gen(function* () {
       const answer = Deferred.makeUnsafe<V | undefined, E>()
@@ -87,7 +87,7 @@ export const makeLookupCache = <V extends object, E>(
     find,
     forget: (matches) => {
       for (const [key, { value }] of found.entries()) if (matches(value)) found.delete(key)
-      // what they will answer may be from before the change, and whose they are is not known yet
+      // running loads may return values from before the change; which ones is not known yet
       loading.clear()
     },
   }

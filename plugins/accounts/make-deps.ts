@@ -20,7 +20,7 @@ import { makeMailTokens } from "./mails/mail-tokens.ts"
 import { makeSessions } from "./sessions/sessions.ts"
 import { limitsOf, type Settings } from "./settings.ts"
 
-/** What the plugin is given. */
+/** The services and settings that the plugin gets. */
 export interface AccountsServices {
   readonly database: Database
   readonly billing: Billing
@@ -35,16 +35,16 @@ export interface AccountsServices {
 }
 
 export const makeAccountsDeps = (
-  parts: AccountsServices,
+  services: AccountsServices,
 ): Effect.Effect<AccountsDeps, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const { database, clock, ids, log, settings, signer } = parts
+    const { database, clock, ids, log, settings, signer } = services
     const accounts = makeAccountRows(database)
     const audit = makeAudit(database, clock, ids)
     const limiter = makeLimiter(database, clock)
     const keys = makeKeyRows(database)
     return {
-      ...parts,
+      ...services,
       accounts,
       keys,
       keyChanges: keys.changes,

@@ -34,7 +34,7 @@ export interface FirstAccountDeps {
   readonly log: Log
   readonly given: GivenCredentials
   readonly credentials: CredentialsFile
-  /** What clients use: ends in `/v1`. */
+  /** The base URL of clients, which ends in `/v1`. */
   readonly baseUrl: string
   readonly freeCreditMicros: Micros
   readonly limits: Limits
@@ -42,29 +42,29 @@ export interface FirstAccountDeps {
 }
 
 type Created = NonNullable<FirstAccount["created"]>
-/** As the audit log names the server itself. */
+/** The actor of the audit log for the server itself. */
 export const system = "system"
 export type FirstAccountError = PortError | PluginError
 
 /**
- * One transaction: account, key, free credit, and the file just before the commit. A crash leaves all of it, or nothing that counts (a file
- * without its account is overwritten by the next boot). Answers undefined when another server was first.
+ * Makes account, key and free credit in one transaction, and writes the file just before the commit. A crash leaves all of it, or nothing that counts (a file
+ * without its account is overwritten by the next boot). Returns undefined when another server was first.
  */
 export const makeFirstAccount = (
-  parts: FirstAccountDeps,
+  deps: FirstAccountDeps,
 ): Effect.Effect<Created | undefined, FirstAccountError> =>
   Effect.gen(function* () {
-    const { accounts, audit, credentials, given, ids, limits, locale } = parts
+    const { accounts, audit, credentials, given, ids, limits, locale } = deps
     const created: Created = {
       email: given.email ?? "admin@rakit.local",
       password: given.password ?? randomText(20),
       apiKey: given.apiKey ?? makeApiKey("live"),
     }
     const id = ids.make("acct_")
-    const createdMs = parts.clock.nowMs()
+    const createdMs = deps.clock.nowMs()
     const at = new Date(createdMs)
     const password_hash = yield* hashPassword(created.password)
-    return yield* parts.database.transaction((tx) =>
+    return yield* deps.database.transaction((tx) =>
       Effect.gen(function* () {
         const row = {
           id,
@@ -89,7 +89,7 @@ export const makeFirstAccount = (
         )
         const name = given.apiKey === undefined ? "First key" : "RAKIT_API_KEY"
         yield* insertKeyUnlessThere(
-          parts,
+          deps,
           system,
           {
             id: ids.make("key_"),
@@ -102,9 +102,9 @@ export const makeFirstAccount = (
           },
           tx,
         )
-        yield* grantFreeCredit(parts.billing, id, parts.freeCreditMicros, tx)
+        yield* grantFreeCredit(deps.billing, id, deps.freeCreditMicros, tx)
         yield* credentials.write({
-          base_url: parts.baseUrl,
+          base_url: deps.baseUrl,
           email: created.email,
           password: created.password,
           api_key: created.apiKey,

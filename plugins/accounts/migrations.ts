@@ -14,7 +14,7 @@ const accountAndKeyMigration: Migration = {
           suspended_at timestamptz,
           created_at timestamptz NOT NULL
         )`.execute(db)
-    // two servers that start together: the second insert waits for the first one's commit, then finds the place taken
+    // when two servers start together, the second insert waits for the commit of the first, then conflicts
     await sql`CREATE UNIQUE INDEX accounts_account_first ON accounts_account (is_first) WHERE is_first`.execute(
       db,
     )
@@ -41,7 +41,7 @@ const accountAndKeyMigration: Migration = {
   },
 }
 
-/** Sessions, tokens in mails, and what counts toward rate limits. */
+/** Sessions, mailed tokens, and the attempts that rate limits count. */
 const sessionMigration: Migration = {
   up: async (db) => {
     await sql`
@@ -73,7 +73,7 @@ const sessionMigration: Migration = {
   },
 }
 
-/** `seq` orders what came in one millisecond. JSON as text: `jsonb` refuses \u0000 and single surrogates, which people do put into names. */
+/** `seq` orders entries of one millisecond. `json` and not `jsonb`, which refuses \u0000 and single surrogates; both occur in names. */
 const auditMigration: Migration = {
   up: async (db) => {
     await sql`
@@ -103,7 +103,7 @@ const auditMigration: Migration = {
   },
 }
 
-/** `seq` orders keys that were made in one millisecond; a key of the web app's playground ends by itself and is on no list. */
+/** `seq` orders keys of one millisecond. Keys of the web app's playground expire and are on no list. */
 const keyMigration: Migration = {
   up: async (db) => {
     await sql`
@@ -121,7 +121,7 @@ const keyMigration: Migration = {
   },
 }
 
-/** Keys that end by themselves are swept. */
+/** For the sweep of expired keys. */
 const keyExpiryMigration: Migration = {
   up: async (db) => {
     await sql`CREATE INDEX accounts_key_expires_at ON accounts_key (expires_at) WHERE expires_at IS NOT NULL`.execute(

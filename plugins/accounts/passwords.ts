@@ -10,14 +10,14 @@ export const isUsablePassword = (text: string): boolean =>
 
 export const usablePasswordRule = "8 to 200 characters"
 
-/** argon2id (the library's default kind) with OWASP's least cost: 19 MiB, 2 passes, 1 lane; about 20 ms. https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html */
+/** argon2id (the default of the library) with the minimum cost of OWASP: 19 MiB, 2 passes, 1 lane; about 20 ms. https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html */
 const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
-/** Of the same cost, and of no password: who has no account waits as long for the answer. */
+/** A hash of the same cost that no password matches: unknown e-mails take as long as known ones. */
 export const nobodysHash =
   "$argon2id$v=19$m=19456,t=2,p=1$cmFraXQtbm9ib2R5LXNhbHQ$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
-/** Each takes a thread of Node's few, which files and names need too. */
+/** Each takes a thread of Node's small pool, which file and DNS operations need, too. */
 const maxAtOnce = 2
 const maxWaiting = 200
 const turns = Semaphore.makeUnsafe(maxAtOnce)
@@ -48,7 +48,7 @@ const inTurn = <A>(work: Effect.Effect<A, PortError>): Effect.Effect<A, PortErro
 const failed = (cause: unknown) =>
   new PortError({ port: "passwords", message: "argon2 failed", cause })
 
-/** A PHC string: `$argon2id$v=19$m=19456,t=2,p=1$...`. */
+/** Returns a PHC string: `$argon2id$v=19$m=19456,t=2,p=1$...`. */
 export const hashPassword = (password: string): Effect.Effect<string, PortError> =>
   inTurn(Effect.tryPromise({ try: (signal) => hash(password, cost, signal), catch: failed }))
 

@@ -1,9 +1,9 @@
 import { isLongerThan } from "../../core/index.ts"
 
-/** Control characters, single surrogates, and what breaks lines: none of it belongs into a name or a reason. */
+/** Control characters, single surrogates and line separators, which names and reasons must not have. */
 const unprintable = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u
 
-/** One line that says something. */
+/** Whether a text is one line and not blank. */
 export const isPlainText = (text: string, maxCharacters: number): boolean =>
   text.trim() !== "" && !isLongerThan(text, maxCharacters) && !unprintable.test(text)
 

@@ -27,7 +27,7 @@ import type { FirstAccountDeps } from "./make-first-account.ts"
 import { migrations } from "./migrations.ts"
 import { sessionEndpoints } from "./sessions/endpoints.ts"
 import { amountOf, limitsOf, Settings } from "./settings.ts"
-import { sweepExpired, sweepRegularly } from "./sweeper.ts"
+import { keepSwept, sweepExpired } from "./sweeper.ts"
 
 const cantStart = (cause: PortError) =>
   new PluginError({
@@ -36,7 +36,7 @@ const cantStart = (cause: PortError) =>
     cause,
   })
 
-/** A CLI command beside the server must not take away the one moment when the credentials are shown. */
+/** A CLI command does not make the account: only the server shows its credentials, once. */
 const firstAccountOf = (
   parts: FirstAccountDeps,
   mode: Deployment["mode"],

@@ -16,7 +16,7 @@ const isAmount = Schema.makeFilter(
     /^\d{1,12}(\.\d{1,6})?$/.test(String(idr)) ||
     "expected an amount in Rp of 0 or more, with at most 6 decimals",
 )
-/** Empty, or fit for use. Messages name the variable of the starter config and the rule, never the value. */
+/** Empty or usable. Messages name the variable of the starter config and the rule, never the value. */
 const given = (variable: string, isUsable: (text: string) => boolean, rule: string) =>
   Schema.String.check(
     Schema.makeFilter(
@@ -44,7 +44,7 @@ const TestKeys = Schema.Struct({
   rpd: or(count, defaultLimits.rpd),
 })
 
-/** An empty text is as if not set, so that a config file can write `${RAKIT_ADMIN_EMAIL:-}`. */
+/** An empty text counts as not set, so that a config file can have `${RAKIT_ADMIN_EMAIL:-}`. */
 export const Settings = Schema.Struct({
   adminEmail: given(
     "RAKIT_ADMIN_EMAIL",

@@ -6,7 +6,7 @@ import { fakeLog } from "../../testing/index.ts"
 import { makeApiKey } from "./api-key.ts"
 import { makeKeyRows } from "./key-rows.ts"
 import { lifeMs } from "./mails/mail-tokens.ts"
-import { sweepExpired, sweepRegularly } from "./sweeper.ts"
+import { keepSwept, sweepExpired } from "./sweeper.ts"
 import { accountsOf, password } from "./testing/accounts.ts"
 import { openSessionFixture, type SessionFixture } from "./testing/session-fixture.ts"
 

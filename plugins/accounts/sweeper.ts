@@ -4,17 +4,17 @@ import { type Clock, type Database, type Log, type PortError, repeat } from "../
 import type { AccountsTables } from "./tables.ts"
 
 const rowsPerStatement = 2_000
-/** For so long the audit log still learns of a token that comes too late, and the account's owner can see what a key of the playground spent. */
+/** Until then the use of an expired token is still recorded in the audit log, and the owner can see what a key of the playground spent. */
 const keepMs = 30 * 24 * 3_600_000
 
 const tables = [
   { table: "accounts_attempt", key: "bucket", keepMs: 0 },
   { table: "accounts_token", key: "sha256", keepMs },
-  // only keys of the playground end by themselves
+  // only keys of the playground expire
   { table: "accounts_key", key: "id", keepMs },
 ] as const
 
-/** Deletes attempts, tokens and keys that have expired, in small statements so that no lock is held for long. Answers how many rows went. */
+/** Deletes expired attempts, tokens and keys, in small statements so that no lock is held for long. Returns the number of deleted rows. */
 export const sweepExpired = (database: Database, clock: Clock): Effect.Effect<number, PortError> =>
   Effect.gen(function* () {
     let total = 0

@@ -8,18 +8,18 @@ export interface AccountTable {
   /** argon2id, in PHC form. */
   readonly password_hash: string
   readonly role: "user" | "admin"
-  /** True for one row only: the account of the first boot. */
+  /** True for one row: the account of the first boot. */
   readonly is_first: boolean
   readonly verified_at: Date | null
   readonly suspended_at: Date | null
-  /** Of the mails to it. */
+  /** Language of mails to the account. */
   readonly locale: Locale
-  /** Sessions carry it; a reset of the password raises it, which ends those that were there. */
+  /** Part of session tokens; a password reset increments it, which ends all earlier sessions. */
   readonly session_epoch: number
   readonly created_at: Date
 }
 
-/** A token that was mailed. At most one of an account and a purpose is neither used nor voided. */
+/** A mailed token. An account has at most one for each purpose that is neither used nor voided. */
 export interface TokenTable {
   readonly sha256: Buffer
   readonly account_id: string
@@ -27,18 +27,18 @@ export interface TokenTable {
   readonly created_at: Date
   readonly expires_at: Date
   readonly used_at: Date | null
-  /** A newer one took its place. */
+  /** Set when a newer token replaced it. */
   readonly voided_at: Date | null
 }
 
-/** What counts toward one rate limit. */
+/** The attempts that count toward a rate limit. */
 export interface AttemptTable {
-  /** SHA-256 of what is limited: addresses and e-mails stay nowhere. */
+  /** SHA-256 of the kind and subject of the limit: addresses and e-mails are not stored. */
   readonly bucket: Buffer
-  /** Unix ms of the attempts within the window, in the order they came. */
+  /** Unix ms of the attempts within the window, in order. */
   readonly at_ms: readonly bigint[]
   readonly taken: boolean
-  /** From then on nothing of it counts. */
+  /** From then on none of the attempts counts. */
   readonly expires_at: Date
 }
 
@@ -47,7 +47,7 @@ export interface KeyTable {
   readonly account_id: string
   readonly name: string
   readonly sha256: Buffer
-  /** The start of the key, for people to tell keys apart. */
+  /** The first characters of the key, for display. */
   readonly prefix: string
   readonly mode: "live" | "test"
   readonly scopes: readonly string[]
@@ -58,10 +58,10 @@ export interface KeyTable {
   readonly created_at: Date
   readonly last_used_at: Date | null
   readonly revoked_at: Date | null
-  /** In the order they were made. */
+  /** Increases in the order in which keys are made. */
   readonly seq: Generated<string>
   readonly expires_at: ColumnType<Date | null, Date | null | undefined, Date | null>
-  /** Made for the web app, for a while. */
+  /** A temporary key of the web app. */
   readonly playground: Generated<boolean>
 }
 

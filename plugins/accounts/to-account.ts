@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { type Micros, rupiahNumber } from "../../core/index.ts"
 import type { AccountTable } from "./tables.ts"
 
-/** An account as clients see it. */
+/** The JSON of an account. */
 export const AccountReply = Schema.Struct({
   id: Schema.String,
   object: Schema.Literal("account"),

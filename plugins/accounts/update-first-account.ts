@@ -6,16 +6,16 @@ import { type FirstAccountDeps, type FirstAccountError, system } from "./make-fi
 import { isPassword } from "./passwords.ts"
 import type { AccountTable } from "./tables.ts"
 
-const keyOf = (parts: FirstAccountDeps, apiKey: string) =>
-  parts.keys.bySha256(sha256Of(apiKey).toString("hex"))
+const keyOf = (deps: FirstAccountDeps, apiKey: string) =>
+  deps.keys.bySha256(sha256Of(apiKey).toString("hex"))
 
-/** A RAKIT_API_KEY that nobody knows yet becomes a key of the first account. */
+/** A RAKIT_API_KEY that is not stored yet becomes a key of the first account. */
 const addConfiguredKey = (
-  parts: FirstAccountDeps,
+  deps: FirstAccountDeps,
   account: AccountTable,
 ): Effect.Effect<void, FirstAccountError> =>
   Effect.gen(function* () {
-    const { database, given, ids, limits, log } = parts
+    const { database, given, ids, limits, log } = deps
     if (given.apiKey === undefined) return
     const id = ids.make("key_")
     const key = {
@@ -25,9 +25,9 @@ const addConfiguredKey = (
       key: given.apiKey,
       mode: modeOf(given.apiKey),
       limits,
-      createdMs: parts.clock.nowMs(),
+      createdMs: deps.clock.nowMs(),
     }
-    const isNew = yield* database.transaction((tx) => insertKeyUnlessThere(parts, system, key, tx))
+    const isNew = yield* database.transaction((tx) => insertKeyUnlessThere(deps, system, key, tx))
     if (isNew)
       return log.info(
         "key.configured_added",
@@ -36,7 +36,7 @@ const addConfiguredKey = (
           key_id: id,
         },
       )
-    const known = yield* keyOf(parts, given.apiKey)
+    const known = yield* keyOf(deps, given.apiKey)
     if (known?.revoked)
       log.warn("key.configured_revoked", "RAKIT_API_KEY was revoked, and stays so; set another", {
         key_id: known.id,
@@ -64,13 +64,13 @@ const logIgnoredSettings = (
       )
   })
 
-/** The port may have changed. A file that is lost, or holds no key of ours, is left alone. */
-const refreshFile = (parts: FirstAccountDeps): Effect.Effect<void, FirstAccountError> =>
+/** Updates `base_url` of the file, as the port may have changed. A file that is missing, or has no key of this deployment, is left alone. */
+const refreshFile = (deps: FirstAccountDeps): Effect.Effect<void, FirstAccountError> =>
   Effect.gen(function* () {
-    const { credentials, log, baseUrl: base_url } = parts
+    const { credentials, log, baseUrl: base_url } = deps
     const file = yield* credentials.read
     if (!file || file.base_url === base_url) return
-    const key = yield* keyOf(parts, file.api_key)
+    const key = yield* keyOf(deps, file.api_key)
     if (!key || key.revoked) return
     yield* credentials
       .write({ ...file, base_url })
@@ -81,15 +81,15 @@ const refreshFile = (parts: FirstAccountDeps): Effect.Effect<void, FirstAccountE
       )
   })
 
-/** A boot that finds the first account. */
+/** Runs at a boot that finds the first account. */
 export const updateFirstAccount = (
-  parts: FirstAccountDeps,
+  deps: FirstAccountDeps,
   account: AccountTable,
 ): Effect.Effect<void, FirstAccountError> =>
   Effect.gen(function* () {
-    yield* addConfiguredKey(parts, account)
-    yield* logIgnoredSettings(parts, account)
-    // once more: another Billing may stand here than the one of the first boot
-    yield* grantFreeCredit(parts.billing, account.id, parts.freeCreditMicros)
-    yield* refreshFile(parts)
+    yield* addConfiguredKey(deps, account)
+    yield* logIgnoredSettings(deps, account)
+    // again: the billing plugin may differ from that of the first boot
+    yield* grantFreeCredit(deps.billing, account.id, deps.freeCreditMicros)
+    yield* refreshFile(deps)
   })

@@ -4,7 +4,7 @@ import { SMTPServer } from "smtp-server"
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { type Platform, startPlatform } from "../../testing/platform.ts"
 
-/** The whole server as a process, and a real SMTP server beside it. */
+/** The whole server as a process, with a real SMTP server. */
 let smtp: SMTPServer
 let platform: Platform
 const received: { readonly to: string; readonly mail: Email }[] = []

@@ -3,11 +3,11 @@ import { sql } from "kysely"
 import type { Database, PortError } from "../../../core/index.ts"
 import type { AccountsTables, AccountTable } from "../tables.ts"
 
-/** The columns that an account's JSON is made of: a password's hash is never read for a list. */
+/** The columns that the JSON of an account needs: lists never read password hashes. */
 const columns = ["id", "email", "role", "verified_at", "suspended_at", "created_at"] as const
 export type ListedAccount = Pick<AccountTable, (typeof columns)[number]>
 
-/** Newest first, with `q` in the e-mail; only what stands behind the account `after`. */
+/** Newest first, with `q` in the e-mail address; only accounts behind `after`. */
 export const listAccounts = (
   database: Database,
   q: string | undefined,
@@ -33,7 +33,7 @@ export const listAccounts = (
     return query.execute()
   })
 
-/** An id is found at once; looking into all e-mails takes its time when there are many. */
+/** An id is found by its index; searching e-mail addresses scans all of them, which is slow when there are many. */
 export const findAccount = (
   database: Database,
   id: string,

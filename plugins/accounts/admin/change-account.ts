@@ -14,13 +14,13 @@ import type { AccountTable } from "../tables.ts"
 
 type Failure = ApiError | PortError
 
-/** One thing that an admin does to an account. */
+/** A change that an admin can make to an account. */
 export interface AccountAction {
-  /** As the audit log shows it. */
+  /** The `action` of the audit log. */
   readonly name: `account.${string}`
-  /** Undefined when it is so already. */
+  /** Returns undefined when nothing would change. */
   changes(row: AccountTable, at: Date): AccountChanges | undefined
-  /** Why nobody may do it to the own account. */
+  /** The message when an admin tries it on their own account. */
   readonly notForOneself?: string
 }
 
@@ -49,8 +49,8 @@ export const changeRole = (role: AccountTable["role"]): AccountAction => ({
 export const noSuchAccount = () => apiError("not_found", "There is no such account.")
 
 /**
- * Locks the account and the admin's own one, in one order for all. The session may be some seconds behind: whoever is no admin any more changes nothing,
- * and two admins who suspend each other at once don't both succeed.
+ * Locks the account and that of the admin, in the order of their ids. The session may be some seconds old, so the role is checked again: a former admin changes
+ * nothing, and of two admins who suspend each other at once only one succeeds.
  */
 export const lockFor = (
   deps: AccountsDeps,
@@ -74,7 +74,7 @@ const shownFields = (row: AccountTable) => ({
   role: row.role,
 })
 
-/** The account as it is after that. What is so already changes nothing, and leaves no record. */
+/** Returns the changed account. A change without effect leaves no record. */
 export const changeAccount = (
   deps: AccountsDeps,
   caller: Caller,

@@ -42,7 +42,7 @@ describe("the list of accounts", () => {
       if (!json.has_more) break
       after = `&after=${json.last_id}`
     }
-    // made in one millisecond: stable, whatever the order
+    // made in one millisecond: any order will do, as long as it is stable
     expect(ids.toSorted()).toEqual(made.map(idOf).toSorted())
     const { json } = await accounts(`?q=${idOf(made[0]!)}`)
     expect(json).toEqual({

@@ -138,7 +138,7 @@ const grants = (started: WhenStarted<AccountsDeps>) =>
       ),
   })
 
-/** `/admin/*`. */
+/** The endpoints `/admin/*`. */
 export const adminEndpoints = (started: WhenStarted<AccountsDeps>): readonly Endpoint[] => [
   list(started),
   simple(started, "verify", "Takes an account's e-mail address as verified.", verify),

@@ -18,7 +18,7 @@ import type { AccountTable } from "../tables.ts"
 import { lockFor, noSuchAccount } from "./change-account.ts"
 
 const maxAmountIdr = 1e12
-/** Far below what the ledger can count. */
+/** Far below the limit of the ledger (bigint). */
 export const maxBalanceMicros: Micros = 1_000_000_000_000_000_000n
 const maxReasonCharacters = 500
 
@@ -41,7 +41,7 @@ export type Grant = typeof Grant.Type
 
 type Failure = ApiError | PortError
 
-/** Moves the money and says whether it could; with it commits who did it, and what the balance was before and after. */
+/** Adjusts the balance; `refused` says why it could not. The audit record, with the balance before and after, commits with it. */
 const move = (
   deps: AccountsDeps,
   actor: string,
@@ -57,7 +57,7 @@ const move = (
         deps.audit.record({ actor, action: "account.grant.refuse", target: id, after: what }, tx),
         { refused },
       )
-    // grants wait for the account's lock, so that meanwhile the balance only falls
+    // grants hold the lock of the account, so that the balance can only fall meanwhile
     const { balanceMicros } = yield* deps.billing.balance(id, tx)
     if (balanceMicros + amountMicros > maxBalanceMicros)
       return yield* refuse(`A balance can't be above Rp${formatRupiah(maxBalanceMicros)}.`)
@@ -83,7 +83,7 @@ const move = (
     return {}
   })
 
-/** Adds to a balance, or takes from it. What is refused leaves a record too. */
+/** Adds to a balance, or takes from it. A refused grant is recorded, too. */
 export const grant = (
   deps: AccountsDeps,
   caller: Caller,

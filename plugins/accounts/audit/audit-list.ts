@@ -3,7 +3,7 @@ import { type Selectable, sql } from "kysely"
 import type { Database, PortError } from "../../../core/index.ts"
 import type { AuditTables } from "./make-audit.ts"
 
-/** JSON columns arrive parsed. */
+/** A row; JSON columns are parsed. */
 export type AuditRow = Selectable<AuditTables["accounts_audit"]>
 
 export interface AuditFilter {
@@ -15,11 +15,11 @@ export interface AuditFilter {
   readonly to?: Date | undefined
 }
 
-/** Where an entry stands: by time, and by `seq` within a millisecond. */
+/** The sort key of an entry: time, then `seq` within a millisecond. */
 export type AuditPlace = Pick<AuditRow, "created_at" | "seq">
 
 export interface AuditList {
-  /** Newest first. `before`: only what is older. */
+  /** Newest first; only entries older than `before`. */
   list(
     filter: AuditFilter,
     limit: number,

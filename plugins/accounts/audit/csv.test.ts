@@ -2,7 +2,7 @@ import fc from "fast-check"
 import { expect, it } from "vitest"
 import { csvLine } from "./csv.ts"
 
-/** A reader by the letter of RFC 4180, written apart from the writer. */
+/** A strict reader of RFC 4180, written independently of the writer. */
 const readCsv = (text: string): string[][] => {
   const records: string[][] = [[]]
   let at = 0

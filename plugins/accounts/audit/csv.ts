@@ -1,4 +1,4 @@
-/** What a spreadsheet would take for a formula, and run. */
+/** Texts that a spreadsheet would run as a formula. */
 const startsFormula = /^[=+\-@\t\r]/
 
 const cell = (text: string): string => {
@@ -6,5 +6,5 @@ const cell = (text: string): string => {
   return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain
 }
 
-/** One record (RFC 4180) with its line end. Cells that would be formulas get a `'` in front. */
+/** Returns a record (RFC 4180) with its line end. Cells that would be formulas are prefixed with `'`. */
 export const csvLine = (cells: readonly string[]): string => `${cells.map(cell).join(",")}\r\n`

@@ -110,7 +110,7 @@ describe("the list", () => {
     for (let after = ""; ; ) {
       const { json } = await ask(`actor=${actor}&limit=2${after}`)
       seen.push(...json.data.map(({ target }: { target: string }) => target))
-      // what comes meanwhile stands before what was read
+      // new entries are before those already read
       await run(record({ target: "later" }))
       if (!json.has_more) break
       after = `&after=${json.last_id}`

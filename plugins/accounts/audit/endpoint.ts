@@ -77,7 +77,7 @@ const readFilters = (query: Strings): Effect.Effect<AuditFilter, ApiError> =>
     }
   })
 
-/** Everything that the filter lets through, a piece at a time: what is written meanwhile is newer, and so no part of it. */
+/** Streams all entries that match the filter, page by page. Entries written meanwhile are newer, so they are not part of it. */
 const csvReply = (store: AuditList, filter: AuditFilter): Reply<PlanError> => {
   const piece = (
     before: AuditPlace | undefined,

@@ -25,7 +25,7 @@ export interface AuditTables {
 
 const maxCharacters = 400
 
-/** What somebody aimed at may be any text: PostgreSQL takes no NUL, and the record is no place for long ones. */
+/** Targets of attempts may be any text: PostgreSQL refuses NUL, and long texts are cut. */
 const plainText = (text: string): string =>
   firstCharacters(text.replaceAll("\0", "\ufffd"), maxCharacters)
 

@@ -17,7 +17,7 @@ import type { ChangeKey, SomeLimits } from "./wire.ts"
 
 const noSuchKey = () => apiError("not_found", "There is no such key.")
 
-/** The limits of the row with what is given in their place; null is as if absent. */
+/** The columns of the limits that are given; null counts as absent. */
 export const limitColumns = (limits: SomeLimits | null | undefined): KeyRowChanges => {
   const { rpm, rpd, concurrency, monthly_cap_idr: cap } = limits ?? {}
   return {
@@ -34,7 +34,7 @@ const shownFields = (row: KeyRow) => ({
   limits: limitsJson(limitsOfRow(row)),
 })
 
-/** Another account's key looks like none; that somebody aimed at it is on record. */
+/** A key of another account is reported as unknown; the attempt is recorded. */
 const refuseForeign = (
   deps: AccountsDeps,
   caller: Caller,
@@ -53,15 +53,15 @@ const refuseForeign = (
     return yield* noSuchKey()
   })
 
-type Work = Effect.Effect<KeyRow | undefined, ApiError | PortError>
+type KeyUpdate = Effect.Effect<KeyRow | undefined, ApiError | PortError>
 
-/** Nothing may come between the commit and telling the caches. */
+/** Uninterruptible, so that the caches are invalidated after every commit. */
 const announced = (
   deps: AccountsDeps,
   caller: Caller,
   id: string,
   action: string,
-  work: Work,
+  work: KeyUpdate,
 ): Effect.Effect<KeyRow, ApiError | PortError> =>
   Effect.uninterruptible(
     Effect.tap(work, () => Effect.sync(() => deps.keyChanges.announce({ key: id }))),

@@ -21,7 +21,7 @@ export const maxActiveKeys = 100
 export const maxPlaygroundKeys = 10
 export const playgroundMs = 15 * 60_000
 
-/** The only moment at which the key itself is there. */
+/** The only object with the key itself; it is not stored. */
 export interface CreatedKey {
   readonly row: KeyRow
   readonly key: string
@@ -39,7 +39,7 @@ const limitsFor = (defaults: Limits, wanted: SomeLimits | null | undefined): Lim
       : defaults.monthlyCapMicros,
 })
 
-/** The account's lock makes parallel requests count one after the other. */
+/** The lock of the account serializes parallel requests, so that each counts the keys of the others. */
 const creating = (
   deps: AccountsDeps,
   key: NewKey,
@@ -87,7 +87,7 @@ export const createKey = (
     return yield* creating(deps, key, ensureCapacity)
   })
 
-/** For the web app, whose session token is no API key. The oldest one gives way. */
+/** For the web app, whose session token is no API key. Revokes the oldest one beyond the limit. */
 export const createPlaygroundKey = (
   deps: AccountsDeps,
   caller: Caller,

@@ -24,7 +24,7 @@ import { ChangeKey, CreateKey, KeyList, KeyReply, NewKeyReply, PlaygroundKeyRepl
 
 const common = { access: "session", maxBodyBytes: megabyte } as const
 
-/** Of replies that show a key. */
+/** Headers of replies that show a key. */
 const onlyOnce = { "cache-control": "no-store" }
 
 const shown = (
@@ -112,7 +112,7 @@ const revoke = (started: WhenStarted<AccountsDeps>) =>
   defineEndpoint({
     ...common,
     id: "dashboard.keys.revoke",
-    summary: "Revokes a key. Again is harmless.",
+    summary: "Revokes a key. Idempotent.",
     method: "DELETE",
     path: "/dashboard/keys/{id}",
     body: "none",
@@ -150,7 +150,7 @@ const playground = (started: WhenStarted<AccountsDeps>) =>
       ),
   })
 
-/** `/dashboard/keys` and the key of the playground. */
+/** The endpoints `/dashboard/keys` and `/dashboard/playground-key`. */
 export const keyEndpoints = (started: WhenStarted<AccountsDeps>): readonly Endpoint[] => [
   listKeys(started),
   create(started),

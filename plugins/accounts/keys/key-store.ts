@@ -9,19 +9,19 @@ export type KeyRowChanges = Pick<
   "name" | "scopes" | "rpm" | "rpd" | "concurrency" | "monthly_cap_micros" | "revoked_at"
 >
 
-/** The keys as their owner sees them: everything is looked up by account. */
+/** The keys as their owner sees them: looked up by account. */
 export interface KeyStore {
-  /** Newest first, without those of the playground. `before`: only what is older. */
+  /** Newest first, without keys of the playground; only keys older than `before`. */
   list(account: string, limit: number, before?: string): Effect.Effect<readonly KeyRow[], PortError>
-  /** The place of a key on that list. */
+  /** Returns the position of a key on that list, for `before`. */
   place(account: string, id: string): Effect.Effect<string | undefined, PortError>
-  /** Others that lock the key wait until `tx` ends. */
+  /** Locks the key until `tx` ends. */
   lock(account: string, id: string, tx: Transaction): Effect.Effect<KeyRow | undefined, PortError>
   change(id: string, changes: KeyRowChanges, tx: Transaction): Effect.Effect<KeyRow, PortError>
   get(id: string, tx?: Transaction): Effect.Effect<KeyRow | undefined, PortError>
-  /** How many keys of the list are not revoked. */
+  /** Returns the number of keys on the list that are not revoked. */
   countActive(account: string, tx: Transaction): Effect.Effect<number, PortError>
-  /** Keys of the playground that work at that time, the oldest first. */
+  /** Returns the keys of the playground that are valid at that time, oldest first. */
   playground(
     account: string,
     nowMs: number,

@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => api?.close())
 
-/** A key as the model knows it: what clients may see, and what it may do. */
+/** A key in the model: what clients see, and what it may do. */
 interface Known {
   readonly id: string
   readonly key: string
@@ -88,7 +88,7 @@ const seenOf = (json: any) => ({
   revokedAt: json.revoked_at,
 })
 
-/** Every page of the list, one after the other. */
+/** Reads all pages of the list. */
 const readList = async (as: Caller, limit: number) => {
   const all: unknown[] = []
   for (let after = ""; ; ) {

@@ -10,7 +10,7 @@ export type RecordParts = Pick<AccountsDeps, "database" | "keys" | "audit" | "cl
 
 type InsertParts = Pick<RecordParts, "keys" | "audit">
 
-/** Stores a key, and who made it, in one transaction. False when it is stored already, whoever's it is. */
+/** Stores a key and its audit record in one transaction. Returns false when the key is stored already, for any account. */
 export const insertKeyUnlessThere = (
   parts: InsertParts,
   actor: string,
@@ -34,7 +34,7 @@ export const insertKeyUnlessThere = (
     return true
   })
 
-/** The same of a key that was made just now. */
+/** The same for a newly made key, which can't be stored already. */
 export const insertKey = (
   parts: InsertParts,
   actor: string,
@@ -47,7 +47,7 @@ export const insertKey = (
       : Effect.fail(new PortError({ port: "identity", message: "a new key is known already" })),
   )
 
-/** The key as it is after that. A revoked one stays as it is. Announce it when `tx` has committed. */
+/** Revokes a key and returns its row; a revoked key stays as it is. Announce the change when `tx` has committed. */
 export const revokeRow = (
   deps: RecordParts,
   actor: string,

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { type ApiError, apiError, type Endpoint } from "../../../core/index.ts"
 
-/** `*`, or ids of endpoints that a key can reach; each once. */
+/** Checks scopes: `*`, or ids of endpoints whose access is `key`. Removes duplicates. */
 export const checkScopes = (
   scopes: readonly string[],
   endpoints: readonly Endpoint[],

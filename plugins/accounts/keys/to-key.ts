@@ -19,7 +19,7 @@ export const limitsOfRow = (row: KeyRow): Limits => ({
   monthlyCapMicros: BigInt(row.monthly_cap_micros),
 })
 
-/** A key as its owner sees it. */
+/** The JSON of a key, as its owner sees it. */
 export const toKey = (row: KeyRow, spentMicros: Micros): KeyReply => ({
   id: row.id,
   object: "api_key",

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { listSchema, optional } from "../../../core/index.ts"
 import { isKeyName, keyNameRule } from "../plain-text.ts"
 
-/** More than anybody has use for; what is above is a slip. */
+/** More than anybody needs; larger values are mistakes. */
 export const maxLimits = {
   rpm: 1_000_000,
   rpd: 1_000_000_000,

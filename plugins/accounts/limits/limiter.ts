@@ -4,7 +4,7 @@ import { type Kysely, sql } from "kysely"
 import type { Clock, Database, PortError, Transaction } from "../../../core/index.ts"
 import type { AccountsTables } from "../tables.ts"
 
-/** At most `max` in any window of that length, of one kind and one subject. */
+/** At most `max` attempts of one kind and subject in any window of `windowMs`. */
 export interface Limit {
   readonly kind: string
   readonly subject: readonly string[]
@@ -12,13 +12,13 @@ export interface Limit {
   readonly windowMs: number
 }
 
-/** Exact across all servers of a database: a row for each subject, whose lock decides. */
+/** Rate limits that are exact across all servers of a database: each subject has a row, whose lock serializes attempts. */
 export interface Limiter {
-  /** Counts toward all of them, or, when one is used up, toward none. Answers 0, or after how many ms a new try makes sense. */
+  /** Counts an attempt toward all limits, or toward none if one is used up. Returns 0, or the ms to wait before the next attempt. */
   take(limits: readonly Limit[]): Effect.Effect<number, PortError>
-  /** The same of one, in a transaction that is open. */
+  /** The same for one limit, within a transaction. */
   takeIn(limit: Limit, tx: Transaction): Effect.Effect<number, PortError>
-  /** As `take` would answer now. Counts nothing. */
+  /** Returns what `take` would return now, without counting. */
   peek(limits: readonly Limit[]): Effect.Effect<number, PortError>
 }
 
@@ -45,7 +45,7 @@ const takeRow = (db: Kysely<AccountsTables>, limit: Limit, nowMs: number) => {
     RETURNING a.at_ms, a.taken`.execute(db)
 }
 
-/** When the oldest of the `max` newest leaves the window. */
+/** The ms until the oldest of the `max` newest attempts leaves the window. */
 const waitOf = (atMs: readonly bigint[], { max, windowMs }: Limit, nowMs: number): number =>
   Math.max(1, Number(atMs.at(-max) ?? nowMs) + windowMs - nowMs)
 

@@ -4,10 +4,10 @@ import type { Limit } from "./limiter.ts"
 
 const minuteMs = 60_000
 
-/** Whoever has an IPv6 address has 2^64 of them. */
+/** An IPv6 client usually has a whole /64, so limits count networks. */
 const networkBytes = 8
 
-/** What stands for a client's address. */
+/** Returns the text by which a client's address is limited: an IPv4 address, or the /64 of an IPv6 address in hex. */
 export const sourceOf = (client: Client | undefined): string => {
   const address = client?.address ?? ""
   if (!ipaddr.isValid(address)) return address
@@ -17,7 +17,7 @@ export const sourceOf = (client: Client | undefined): string => {
     : Buffer.from(parsed.toByteArray().slice(0, networkBytes)).toString("hex")
 }
 
-/** Failures only: 10 a minute of a person at an address; and, looser, of all persons at it, against trying one password on many. */
+/** Count failures only: 10 a minute for an e-mail at an address; and 100 for all e-mails at it, against trying one password on many accounts. */
 export const loginLimits = (email: string, client: Client | undefined): readonly Limit[] => [
   { kind: "login", subject: [email, sourceOf(client)], max: 10, windowMs: minuteMs },
   { kind: "login-address", subject: [sourceOf(client)], max: 100, windowMs: minuteMs },
@@ -27,12 +27,12 @@ export const signupLimits = (client: Client | undefined): readonly Limit[] => [
   { kind: "signup", subject: [sourceOf(client)], max: 20, windowMs: minuteMs },
 ]
 
-/** Requests for a mail, by where they come from. */
+/** Requests for a mail, by address of the client. */
 export const mailRequestLimits = (client: Client | undefined): readonly Limit[] => [
   { kind: "mail-request", subject: [sourceOf(client)], max: 20, windowMs: minuteMs },
 ]
 
-/** Mails of one kind to one mailbox, so that nobody can be flooded through us. */
+/** Mails of one kind to one mailbox, so that nobody can flood a mailbox through this server. */
 export const mailboxLimit = (kind: "verify" | "registered" | "reset", email: string): Limit => ({
   kind: `mail-${kind}`,
   subject: [email],
@@ -40,7 +40,7 @@ export const mailboxLimit = (kind: "verify" | "registered" | "reset", email: str
   windowMs: 15 * minuteMs,
 })
 
-/** Traces of one account's refused attempts, so that nobody can fill the audit log. */
+/** Audit records of an account's refused attempts, so that nobody can fill the audit log. */
 export const auditLimits = (account: string): readonly Limit[] => [
   { kind: "trace", subject: [account], max: 60, windowMs: minuteMs },
 ]

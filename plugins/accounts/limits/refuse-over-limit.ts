@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { type ApiError, apiError, type PortError } from "../../../core/index.ts"
 
-/** 429 with `Retry-After` when a limiter says to wait. */
+/** Fails with 429 and `Retry-After` when the limiter returns a time to wait. */
 export const refuseOverLimit = (
   waiting: Effect.Effect<number, PortError>,
   message: string,

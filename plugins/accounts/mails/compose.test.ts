@@ -63,14 +63,14 @@ it("nothing gets out of its place in HTML", () => {
         maxLength: 30,
       }),
       (text) => {
-        const letter = {
+        const content = {
           subject: text,
           greeting: text,
           paragraphs: [text],
           action: { label: text, url: `https://x/${text}` },
           notes: [`see https://x/${text}`],
         }
-        const { html } = renderMail("a@b.c", letter, "en")
+        const { html } = renderMail("a@b.c", content, "en")
         const own = renderMail(
           "a@b.c",
           {

@@ -7,7 +7,7 @@ import type { MailContent, MailLinks, MailTemplates } from "./template.ts"
 import { english } from "./templates-en.ts"
 import { indonesian } from "./templates-id.ts"
 
-const letters: Readonly<Record<Locale, MailTemplates>> = { en: english, id: indonesian }
+const templates: Readonly<Record<Locale, MailTemplates>> = { en: english, id: indonesian }
 
 type Addressee = Pick<AccountTable, "email" | "locale">
 
@@ -17,15 +17,15 @@ const mailLinksOf = ({ baseUrl }: Deployment): MailLinks => ({
   forgot: `${baseUrl}/dashboard#forgot`,
 })
 
-/** In the fragment, which browsers send to no server: the token gets into no log and no Referer. */
+/** The token is in the fragment, which browsers don't send: it gets into no log and no Referer. */
 const linkOf = ({ baseUrl }: Deployment, purpose: MailPurpose, token: string) =>
   `${baseUrl}/dashboard#${purpose}=${token}`
 
 const write = (
   to: Addressee,
   deployment: Deployment,
-  letter: (letters: MailTemplates, places: MailLinks) => MailContent,
-): Mail => renderMail(to.email, letter(letters[to.locale], mailLinksOf(deployment)), to.locale)
+  fill: (templates: MailTemplates, links: MailLinks) => MailContent,
+): Mail => renderMail(to.email, fill(templates[to.locale], mailLinksOf(deployment)), to.locale)
 
 export const tokenMail = (
   to: Addressee,
@@ -33,12 +33,12 @@ export const tokenMail = (
   purpose: MailPurpose,
   token: string,
 ): Mail =>
-  write(to, deployment, (letters, places) =>
-    letters[purpose](places, linkOf(deployment, purpose, token)),
+  write(to, deployment, (templates, links) =>
+    templates[purpose](links, linkOf(deployment, purpose, token)),
   )
 
 export const registeredMail = (to: Addressee, deployment: Deployment): Mail =>
-  write(to, deployment, (letters, places) => letters.registered(places))
+  write(to, deployment, (templates, links) => templates.registered(links))
 
 export const changedMail = (to: Addressee, deployment: Deployment): Mail =>
-  write(to, deployment, (letters, places) => letters.changed(places))
+  write(to, deployment, (templates, links) => templates.changed(links))

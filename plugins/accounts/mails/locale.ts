@@ -1,4 +1,4 @@
-/** The languages that mails are written in. */
+/** The languages of mails. */
 export const locales = ["en", "id"] as const
 export type Locale = (typeof locales)[number]
 
@@ -11,14 +11,14 @@ const quality = (parameters: readonly string[]): number => {
   return given === undefined ? 1 : Number(given)
 }
 
-/** The one of ours that an `Accept-Language` (RFC 9110, section 12.5.4) likes best; the first of equals. */
+/** Returns the language that an `Accept-Language` header prefers (RFC 9110, section 12.5.4); the first of equals. */
 export const chooseLocale = (languages: string | undefined, otherwise: Locale): Locale => {
   const wishes = (languages ?? "")
     .slice(0, maxCharacters)
     .split(",")
     .map((wish) => {
       const [range = "", ...parameters] = wish.split(";")
-      // `in` is what Indonesian was called until 1989; some browsers' settings still hold it
+      // `in` was the code of Indonesian until 1989; some browsers still send it
       const primary = range.trim().toLowerCase().split("-")[0]?.replace(/^in$/, "id")
       return { locale: locales.find((locale) => locale === primary), quality: quality(parameters) }
     })

@@ -165,7 +165,7 @@ describe("tokens in mails", () => {
         { purpose: "verify", reason: "other_purpose" },
       ].map((after) => ({ action: "token.refuse", after })),
     )
-    // nobody fills the log with them
+    // the audit log is limited
     for (let n = 0; n < 70; n++) await find(used, "verify")
     expect(await fixture.auditOf(account)).toHaveLength(60)
   })

@@ -20,25 +20,25 @@ const hourMs = 3_600_000
 export const lifeMs: Readonly<Record<MailPurpose, number>> = { verify: 48 * hourMs, reset: hourMs }
 
 /**
- * What proves that somebody reads an account's mail: 256 random bits for one purpose, of which only the SHA-256 is stored.
- * States of a token: open -> used | voided (a newer one of the purpose was made) | expired (its time is over).
+ * Tokens that prove control of an account's mailbox: 256 random bits for one purpose, of which only the SHA-256 is stored.
+ * States of a token: open -> used | voided (a newer one for the purpose was made) | expired.
  */
 export interface MailTokens {
-  /** A new one; voids the older of this purpose. The caller holds the account's lock in `tx`. */
+  /** Makes a token; voids the older one for this purpose. The caller holds the lock of the account in `tx`. */
   issue(account: string, purpose: MailPurpose, tx: Transaction): Effect.Effect<string, PortError>
-  /** Whose it is, while it is open; else fails as `refuse` does. */
+  /** Returns the account of an open token; otherwise fails as `refuse` does. */
   find(token: string, purpose: MailPurpose): Effect.Effect<string, ApiError | PortError>
-  /** The same, once: it is used from then on. Undefined when it is not open. The caller holds the account's lock in `tx`. */
+  /** Marks an open token as used and returns its account; undefined when it is not open. The caller holds the lock of the account in `tx`. */
   use(
     token: string,
     purpose: MailPurpose,
     tx: Transaction,
   ): Effect.Effect<string | undefined, PortError>
-  /** What to answer to a token that is not open. Leaves a trace when it was one of ours. */
+  /** Fails with the error for tokens that are not open. A known token is recorded in the audit log. */
   refuse(token: string, purpose: MailPurpose): Effect.Effect<never, ApiError | PortError>
 }
 
-/** One text, whatever is wrong with it. */
+/** One message, whatever the reason. */
 const refusal = apiError(
   "invalid_request_error",
   "token: is unknown, was used, or is too old. Ask for a new mail.",
@@ -48,10 +48,58 @@ const refusal = apiError(
 const isToken = (text: string): boolean => /^[\w-]{43}$/.test(text)
 const sha256Of = (token: string): Buffer => createHash("sha256").update(token).digest()
 
-const whyNot = (row: TokenTable, purpose: MailPurpose): string => {
+const reasonOf = (row: TokenTable, purpose: MailPurpose): string => {
   if (row.purpose !== purpose) return "other_purpose"
   if (row.used_at) return "used"
   return row.voided_at ? "voided" : "expired"
+}
+
+const isOpen = (row: TokenTable, purpose: MailPurpose, nowMs: number): boolean =>
+  row.purpose === purpose && !row.used_at && !row.voided_at && row.expires_at.getTime() > nowMs
+
+/** Queries on `accounts_token`. */
+const makeTokenRows = (database: Database) => {
+  const tokens = (tx?: Transaction) => database.queries<AccountsTables>(tx)
+  const close = (changes: Updateable<TokenTable>, tx: Transaction) =>
+    tokens(tx)
+      .updateTable("accounts_token")
+      .set(changes)
+      .where("used_at", "is", null)
+      .where("voided_at", "is", null)
+  return {
+    find: (token: string): Effect.Effect<TokenTable | undefined, PortError> =>
+      isToken(token)
+        ? database.run(() =>
+            tokens()
+              .selectFrom("accounts_token")
+              .selectAll()
+              .where("sha256", "=", sha256Of(token))
+              .executeTakeFirst(),
+          )
+        : Effect.succeed(undefined),
+    void: (account: string, purpose: MailPurpose, at: Date, tx: Transaction) =>
+      database.run(() =>
+        close({ voided_at: at }, tx)
+          .where("account_id", "=", account)
+          .where("purpose", "=", purpose)
+          .execute(),
+      ),
+    insert: (row: TokenTable, tx: Transaction) =>
+      database.run(() => tokens(tx).insertInto("accounts_token").values(row).execute()),
+    /** Returns the account of the token; undefined when it was not open. */
+    use: (token: string, purpose: MailPurpose, at: Date, tx: Transaction) =>
+      Effect.map(
+        database.run(() =>
+          close({ used_at: at }, tx)
+            .where("sha256", "=", sha256Of(token))
+            .where("purpose", "=", purpose)
+            .where("expires_at", ">", at)
+            .returning("account_id")
+            .executeTakeFirst(),
+        ),
+        (used) => used?.account_id,
+      ),
+  }
 }
 
 export const makeMailTokens = (
@@ -60,36 +108,15 @@ export const makeMailTokens = (
   audit: Audit,
   limiter: Limiter,
 ): MailTokens => {
-  const tokens = (tx?: Transaction) => database.queries<AccountsTables>(tx)
-  const close = (changes: Updateable<TokenTable>, tx: Transaction) =>
-    tokens(tx)
-      .updateTable("accounts_token")
-      .set(changes)
-      .where("used_at", "is", null)
-      .where("voided_at", "is", null)
-  const row = (token: string) =>
-    isToken(token)
-      ? database.run(() =>
-          tokens()
-            .selectFrom("accounts_token")
-            .selectAll()
-            .where("sha256", "=", sha256Of(token))
-            .executeTakeFirst(),
-        )
-      : Effect.succeed<TokenTable | undefined>(undefined)
+  const rows = makeTokenRows(database)
 
   const issue: MailTokens["issue"] = (account_id, purpose, tx) =>
     Effect.gen(function* () {
       const token = randomBytes(32).toString("base64url")
       const nowMs = clock.nowMs()
       const at = new Date(nowMs)
-      yield* database.run(() =>
-        close({ voided_at: at }, tx)
-          .where("account_id", "=", account_id)
-          .where("purpose", "=", purpose)
-          .execute(),
-      )
-      const values = {
+      yield* rows.void(account_id, purpose, at, tx)
+      const row = {
         sha256: sha256Of(token),
         account_id,
         purpose,
@@ -98,47 +125,37 @@ export const makeMailTokens = (
         used_at: null,
         voided_at: null,
       }
-      yield* database.run(() => tokens(tx).insertInto("accounts_token").values(values).execute())
+      yield* rows.insert(row, tx)
       return token
-    })
-
-  const use: MailTokens["use"] = (token, purpose, tx) =>
-    Effect.suspend(() => {
-      if (!isToken(token)) return Effect.succeed(undefined)
-      const at = new Date(clock.nowMs())
-      const using = () =>
-        close({ used_at: at }, tx)
-          .where("sha256", "=", sha256Of(token))
-          .where("purpose", "=", purpose)
-          .where("expires_at", ">", at)
-          .returning("account_id")
-          .executeTakeFirst()
-      return Effect.map(database.run(using), (used) => used?.account_id)
     })
 
   const refuse: MailTokens["refuse"] = (token, purpose) =>
     Effect.gen(function* () {
-      const known = yield* row(token)
+      const known = yield* rows.find(token)
       if (known && (yield* limiter.take(auditLimits(known.account_id))) === 0)
         yield* audit.record({
           actor: "anonymous",
           action: "token.refuse",
           target: known.account_id,
-          after: { purpose, reason: whyNot(known, purpose) },
+          after: { purpose, reason: reasonOf(known, purpose) },
         })
       return yield* refusal
     })
 
-  const find: MailTokens["find"] = (token, purpose) =>
-    Effect.flatMap(row(token), (found) => {
-      const isOpen =
-        found &&
-        found.purpose === purpose &&
-        !found.used_at &&
-        !found.voided_at &&
-        found.expires_at.getTime() > clock.nowMs()
-      return isOpen ? Effect.succeed(found.account_id) : refuse(token, purpose)
-    })
-
-  return { issue, find, use, refuse }
+  return {
+    issue,
+    refuse,
+    use: (token, purpose, tx) =>
+      Effect.suspend(() =>
+        isToken(token)
+          ? rows.use(token, purpose, new Date(clock.nowMs()), tx)
+          : Effect.succeed(undefined),
+      ),
+    find: (token, purpose) =>
+      Effect.flatMap(rows.find(token), (row) =>
+        row && isOpen(row, purpose, clock.nowMs())
+          ? Effect.succeed(row.account_id)
+          : refuse(token, purpose),
+      ),
+  }
 }

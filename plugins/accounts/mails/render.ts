@@ -18,7 +18,7 @@ const page =
   "margin:0;padding:24px;background:#f5f6f8;color:#1b1f27;font:16px/1.5 system-ui,-apple-system,'Segoe UI',sans-serif"
 const card = "max-width:560px;margin:0 auto;padding:32px;background:#ffffff;border-radius:10px"
 
-/** Links inside running text become links; a text holds at most one, at its end. */
+/** Turns a URL into a link; a text has at most one, at its end. */
 const linked = (text: string): string =>
   escapeHtml(text).replace(/https?:\/\/\S+$/, (url) => `<a href="${url}">${url}</a>`)
 
@@ -54,10 +54,10 @@ const toHtml = (
     "</div></body></html>",
   ].join("\n")
 
-/** The same letter as text and as HTML, without pictures, scripts, or anything to load. */
-export const renderMail = (to: string, letter: MailContent, locale: Locale): Mail => ({
+/** Renders the content as text and as HTML, without pictures, scripts, or anything to load. */
+export const renderMail = (to: string, content: MailContent, locale: Locale): Mail => ({
   to,
-  subject: letter.subject,
-  text: toText(letter),
-  html: toHtml(letter, locale),
+  subject: content.subject,
+  text: toText(content),
+  html: toHtml(content, locale),
 })

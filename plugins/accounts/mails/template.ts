@@ -1,27 +1,27 @@
-/** What a mail says, in one language. */
+/** The content of a mail, in one language. */
 export interface MailContent {
   readonly subject: string
   readonly greeting: string
   readonly paragraphs: readonly string[]
   readonly action?: { readonly label: string; readonly url: string }
-  /** Smaller, below the action. */
+  /** Shown smaller, below the action. */
   readonly notes: readonly string[]
 }
 
-/** Where a mail's links lead. */
+/** URLs that mails link to. */
 export interface MailLinks {
-  /** Of the deployment, as people know it. */
+  /** Public URL of the deployment. */
   readonly site: string
   readonly signIn: string
   readonly forgot: string
 }
 
-/** The letters of one language. */
+/** The templates of one language. */
 export interface MailTemplates {
-  verify(places: MailLinks, url: string): MailContent
+  verify(links: MailLinks, url: string): MailContent
   /** Somebody signed up with an address that has a verified account. */
-  registered(places: MailLinks): MailContent
-  reset(places: MailLinks, url: string): MailContent
-  /** The password was changed by a link like that. */
-  changed(places: MailLinks): MailContent
+  registered(links: MailLinks): MailContent
+  reset(links: MailLinks, url: string): MailContent
+  /** The password was changed with the link of a `reset` mail. */
+  changed(links: MailLinks): MailContent
 }

@@ -19,7 +19,7 @@ const tooMany = "Too many requests for mails from this address. Try again in a m
 const Nothing = Schema.Struct({}).annotate({ identifier: "Accepted" })
 const accepted = { status: 202, json: {} }
 
-/** Beyond the mailbox's limit nothing is sent, and nobody is told. */
+/** Beyond the limit of the mailbox nothing is sent, silently. */
 const mailToken = (
   deps: AccountsDeps,
   account: string,
@@ -52,7 +52,7 @@ const mailToken = (
     )
   })
 
-/** All that depends on whether there is such an account happens after the answer. */
+/** Everything that depends on whether the account exists happens after the reply. */
 const forgot = (deps: AccountsDeps, { body, client }: Call<ForgotBody>) =>
   Effect.gen(function* () {
     const { accounts, background, limiter } = deps

@@ -4,7 +4,7 @@ import { parseEmail } from "../email.ts"
 import { isUsablePassword, usablePasswordRule } from "../passwords.ts"
 import { AccountReply } from "../to-account.ts"
 
-/** Decoded as it came; `emailOf` brings it into the form in which it is stored. */
+/** Decoded as it is; `emailOf` normalizes it. */
 const Email = Schema.String.check(
   Schema.makeFilter(
     (text: string) => parseEmail(text) !== undefined || "must be an e-mail address",
@@ -14,7 +14,7 @@ const NewPassword = Schema.String.check(
   Schema.makeFilter((text: string) => isUsablePassword(text) || `must be ${usablePasswordRule}`),
 )
 
-/** Who signed up under an older rule still gets in. */
+/** No rule but a maximum: passwords set under older rules still work. */
 const AnyPassword = Schema.String.check(atMostCharacters(200))
 const MailToken = Schema.String.annotate({ description: "Of the link in the mail." })
 

@@ -26,7 +26,7 @@ const meEndpoint = (started: WhenStarted<AccountsDeps>) =>
       }),
   })
 
-/** Sign-up, sign-in, and what mails lead to. */
+/** Sign-up, sign-in, and the endpoints that mails link to. */
 export const sessionEndpoints = (started: WhenStarted<AccountsDeps>): readonly Endpoint[] => [
   signupEndpoint(started),
   verifyEmailEndpoint(started),

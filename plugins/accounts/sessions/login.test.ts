@@ -117,7 +117,7 @@ describe("failed logins", () => {
     let count = 0
     let tenthIsRefused = () => {}
     const letGo = holdPassword(password, new Promise((resolve) => (tenthIsRefused = resolve)))
-    // the right one is among them, and is checked after the others
+    // the right password is among them, and is checked after the others
     const guesses = [password, ...Array.from({ length: 30 }, () => wrong.password)]
     const guess = async (secret: string): Promise<number> => {
       const { status } = await accounts.post("login", { email, password: secret })

@@ -9,7 +9,7 @@ type Change = (
   tx: Transaction,
 ) => Effect.Effect<AccountTable | undefined, PortError>
 
-/** Uses a mailed token up, and changes its account, in one transaction. The account's lock comes before the token's, as where tokens are made. */
+/** Uses a mailed token and changes its account in one transaction. Locks the account before the token, as `issue` does. */
 export const redeem = (
   deps: AccountsDeps,
   token: string,
@@ -25,7 +25,7 @@ export const redeem = (
       return before && used === account ? yield* change(before, tx) : undefined
     }),
   )
-  // nothing may come between the commit and telling the caches of this process
+  // uninterruptible, so that the caches of this process are invalidated after every commit
   return Effect.uninterruptible(
     Effect.tap(changing, (row) =>
       Effect.sync(() => row && keyChanges.announce({ account: row.id })),

@@ -101,7 +101,7 @@ describe("a forgotten password", () => {
       "key.create",
       "key.revoke",
     ])
-    // of a verified account they stay
+    // keys of a verified account stay valid
     const kept = await accounts.post(
       "keys",
       { name: "mine" },

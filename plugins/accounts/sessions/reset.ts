@@ -18,7 +18,7 @@ import { ResetBody } from "./bodies.ts"
 import { redeem } from "./redeem.ts"
 import { showAccount } from "./show-account.ts"
 
-/** Whoever signed up with an address that was not theirs may have made keys; now that the mailbox's owner has come, they must not spend that person's money. */
+/** Somebody who signed up with a foreign address may have made keys; once its owner takes the account over, these must not spend the owner's money. */
 const revokeKeys = (
   deps: AccountsDeps,
   account: string,
@@ -35,7 +35,7 @@ const revokeKeys = (
     yield* Effect.forEach(rows, (row) => revokeRow(deps, account, row, tx), { discard: true })
   })
 
-/** The link was in the account's mailbox, so it also proves the address. */
+/** The link was sent to the address of the account, so using it verifies the address, too. */
 const takeOver = (
   deps: AccountsDeps,
   before: AccountTable,
@@ -66,7 +66,7 @@ const takeOver = (
 
 const reset = (deps: AccountsDeps, { body }: Call<ResetBody>) =>
   Effect.gen(function* () {
-    // a hash is expensive: none is made for a token that can't be used
+    // hashing is expensive, so the token is checked first
     const account = yield* deps.tokens.find(body.token, "reset")
     const password_hash = yield* hashPassword(body.password)
     const row = yield* redeem(deps, body.token, "reset", account, (before, tx) =>

@@ -21,7 +21,7 @@ const secondsOfADay = 86_400
 const cache = { foundMs: 3_000, missingMs: 1_000, maxEntries: 10_000, maxLoads: 1_000 }
 const maxCharacters = 2_000
 
-/** Whose dashboard session is it? A session is a signed token of 24 hours; role and suspension are those of the account's row, never of the token. */
+/** Identifies dashboard sessions. A session is a signed token of 24 hours; role and suspension come from the row of the account, not from the token. */
 export interface Sessions extends Identity {
   begin(
     account: Pick<AccountTable, "id" | "session_epoch">,
@@ -35,11 +35,11 @@ export interface SessionDeps {
   readonly limiter: Limiter
   readonly keyChanges: KeyChanges
   readonly clock: Clock
-  /** What a session shows as its limits; they bind keys only. */
+  /** The limits that a session shows; they apply to keys only. */
   readonly limits: Limits
 }
 
-/** The times are Unix seconds. */
+/** Times are Unix seconds. */
 const Claims = Schema.Struct({
   sub: Schema.String,
   iat: Schema.Int,
@@ -95,7 +95,7 @@ export const makeSessions = ({
         const row = yield* known.find(claims.sub)
         return row && row.session_epoch === claims.epoch ? callerOf(row, limits) : yield* over()
       }),
-    // nothing is done later in the name of a session
+    // no work continues on behalf of a session
     resume: () => Effect.fail(over()),
     denied: ({ tenant }, endpoint) =>
       Effect.flatMap(limiter.take(auditLimits(tenant.account)), (waitMs) =>

@@ -10,7 +10,7 @@ export const showAccount = (
 ): Effect.Effect<AccountReply, PortError> =>
   Effect.map(billing.balance(row.id), (balance) => toAccount(row, balance))
 
-/** The account of a session; it may have gone since the session was checked. */
+/** Returns the account of a session; fails when it is gone since the session was checked. */
 export const ownAccount = ({ accounts }: AccountsDeps, caller: Caller | undefined) =>
   Effect.flatMap(accounts.byId(caller?.tenant.account ?? ""), (row) =>
     row ? Effect.succeed(row) : Effect.fail(apiError("authentication_error")),

@@ -106,7 +106,7 @@ describe("sign-up", () => {
     expect(new Set(answers.map((answer) => JSON.stringify(formOf(answer)))).size).toBe(1)
     const row = await accounts.rowOf(email)
     expect(answers.filter(({ json }) => json.id === row?.id)).toHaveLength(1)
-    // one of the account, and what the mailbox's limit lets through
+    // the first mail of the account, and those that the limit of the mailbox allows
     expect(accounts.mailsTo(email)).toHaveLength(4)
   })
 

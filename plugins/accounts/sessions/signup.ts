@@ -20,7 +20,7 @@ import type { AccountTable } from "../tables.ts"
 import { AccountReply, toAccount } from "../to-account.ts"
 import { emailOf, SignupBody } from "./bodies.ts"
 
-/** A new account starts with its credit and a mail. */
+/** Grants the credit of a new account and mails the link. */
 const welcome = (deps: AccountsDeps, row: AccountTable, tx: Transaction) =>
   Effect.gen(function* () {
     const { audit, billing, deployment, mailer, settings, tokens } = deps
@@ -38,7 +38,7 @@ const welcome = (deps: AccountsDeps, row: AccountTable, tx: Transaction) =>
     )
   })
 
-/** Nothing of the account changes; its owner gets a mail, within limits. */
+/** Leaves the existing account as it is; mails its owner, within limits. */
 const remind = (deps: AccountsDeps, email: string, tx: Transaction) =>
   Effect.gen(function* () {
     const { accounts, audit, deployment, limiter, mailer, tokens } = deps
@@ -59,7 +59,7 @@ const remind = (deps: AccountsDeps, email: string, tx: Transaction) =>
     yield* audit.record({ actor: "anonymous", action: "account.signup_again", target: row.id }, tx)
   })
 
-/** The answer is of one form, and takes as long, whether the e-mail has an account or not. */
+/** The reply has the same form, and takes the same time, whether the address has an account or not. */
 const signUp = (deps: AccountsDeps, { body, client }: Call<SignupBody>) =>
   Effect.gen(function* () {
     const { accounts, clock, database, ids, limiter, settings } = deps

@@ -2,7 +2,7 @@ import type { Answered, Asking, SessionFixture } from "./session-fixture.ts"
 
 export const password = "correct horse"
 
-/** What users do with their accounts, and the state that follows. */
+/** What users do with their accounts, and the resulting state. */
 export const accountsOf = (deps: SessionFixture) => {
   let count = 0
   const newEmail = () => `person${++count}@example.com`
@@ -21,7 +21,7 @@ export const accountsOf = (deps: SessionFixture) => {
         .executeTakeFirst(),
     signIn: async (email: string, secret = password): Promise<string> =>
       (await post("login", { email, password: secret })).json.token,
-    /** An account as far as its owner has come with it. */
+    /** Signs an account up and sets its state. */
     signUp: async (
       more: {
         readonly verified?: boolean
@@ -47,7 +47,7 @@ export const accountsOf = (deps: SessionFixture) => {
   }
 }
 
-/** What is there of a reply, without what differs from account to account. */
+/** The form of a reply: status, headers, and the types of its fields, which must not differ from account to account. */
 export const formOf = ({ status, headers, json }: Answered) => ({
   status,
   headers,

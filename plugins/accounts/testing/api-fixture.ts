@@ -41,7 +41,7 @@ const keyed = (id: string) =>
       Effect.succeed({ bound: {}, run: Effect.succeed({ status: 200, json: { said: id } }) }),
   })
 
-/** A deployment's other endpoints: two that keys reach, and one that they don't. */
+/** Other endpoints of the deployment: two that keys can call, and one that they can't. */
 const others: readonly Endpoint[] = [
   keyed("chat.completions"),
   keyed("embeddings.create"),
@@ -98,14 +98,14 @@ const makeApiFixture = async (
         .execute()
       return { tenant: { account: id, mode: "live" }, scopes: [], role, limits: defaultLimits }
     },
-    /** The audit log, the oldest first. */
+    /** The audit log, oldest first. */
     audit: async (where: Partial<Pick<AuditRow, "actor" | "target" | "action">> = {}) => {
       const rows = await tables.selectFrom("accounts_audit").selectAll().orderBy("seq").execute()
       return rows.filter((row) =>
         Object.entries(where).every(([name, value]) => row[name as "actor"] === value),
       )
     },
-    /** What a key may do now: the code of the refusal, or its Caller. */
+    /** Authenticates a key: returns its Caller, or the code of the refusal. */
     authenticate: (key: string) =>
       Effect.runPromise(
         identity
@@ -115,7 +115,7 @@ const makeApiFixture = async (
   }
 }
 
-/** The endpoints of keys and admins on a real database, behind the real call path. Money is the port's fake. */
+/** The endpoints of keys and admins on a real database, behind the real call path, with the fake of the billing port. */
 export const openApiFixture = async (settings: Json = {}) => {
   const { database, close, openAgain } = await openTestDatabase()
   await Effect.runPromise(database.migrate("accounts", migrations))

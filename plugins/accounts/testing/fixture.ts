@@ -22,7 +22,7 @@ export interface Grants extends Pick<Billing, "adjust"> {
   readonly byId: ReadonlyMap<string, Micros>
 }
 
-/** As far as these tests need it: grants, idempotent by id. */
+/** Billing as these tests need it: only grants, idempotent by id. */
 export const fakeGrants = (): Grants => {
   const byId = new Map<string, Micros>()
   return {
@@ -32,7 +32,7 @@ export const fakeGrants = (): Grants => {
   }
 }
 
-/** What the tests of this folder stand on: an empty real database, a fake clock, and a folder for credentials.json. */
+/** An empty real database, a fake clock, and a folder for credentials.json. */
 export const openFixture = async ({
   database,
   close,

@@ -37,7 +37,7 @@ export interface Answered {
 
 const ends: Endpoint[] = []
 
-/** The whole plugin but its HTTP: real rows, the real call path, and fakes for money, signatures and mail. */
+/** The whole plugin without HTTP: real database, real call path, and fakes for billing, signer and mailer. */
 export const openSessionFixture = async (input: Json = {}) => {
   const test = await openTestDatabase()
   const base = await openFixture(test)
@@ -107,10 +107,10 @@ export const openSessionFixture = async (input: Json = {}) => {
     billing,
     signer,
     ask: askOf(deps),
-    /** Ends when what goes on behind answers is done. */
+    /** Resolves when all background work is done. */
     idle: () => vi.waitFor(() => expect(deps.background.pending()).toBe(0)),
     billingOf: (account: string) => Effect.runPromise(billing.balance(account)),
-    /** The error of a public POST, with what becomes headers. */
+    /** The error of a public POST, with its headers. */
     failureOf: (path: string, body: Json): Promise<ApiError> => {
       const { endpoint } = routeOf(sessionEndpoints(Effect.succeed(deps)), `POST ${path}`)
       const plan = endpoint.plan({ body, client: { address: "192.0.2.1" } } as Call<Json>)
@@ -127,7 +127,7 @@ export const openSessionFixture = async (input: Json = {}) => {
       const again = await start(await test.openAgain())
       return { deps: again, ask: askOf(again) }
     },
-    /** The newest token that was mailed to somebody. */
+    /** The newest token that was mailed to the address. */
     mailedToken: (to: string, purpose: "verify" | "reset"): string => {
       const texts = mailer.sent
         .filter((mail) => mail.to === to)
