@@ -3,7 +3,7 @@ import type { Json, Strings } from "../core/json.ts"
 import type { Endpoint } from "../core/ports/endpoint.ts"
 import type { CallPathFixture, FakeAnswer } from "./fakes/call-path.ts"
 
-/** What a request line reaches. */
+/** The endpoint that a request line reaches, with the parameters of its path and query. */
 export interface Route {
   readonly endpoint: Endpoint
   readonly params: Strings

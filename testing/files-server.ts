@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net"
 export interface SeenRequest {
   readonly path: string
   readonly headers: IncomingMessage["headers"]
-  /** Bytes of the body that were handed to the socket. */
+  /** Bytes of the body that were written to the socket. */
   sentBytes: number
 }
 
@@ -14,13 +14,13 @@ export interface ServedFile {
   readonly lastModified?: string
   readonly contentType?: string
   readonly headers?: Readonly<Record<string, string>>
-  /** The n-th request for it (from 0) breaks or goes silent after so many bytes; undefined for none. */
+  /** Returns after how many bytes the n-th request (from 0) is reset, or stalls if `silent`; undefined to send all. */
   readonly cut?: (
     request: number,
   ) => { readonly afterBytes: number; readonly silent?: boolean } | undefined
-  /** Pauses between pieces of 64 kB. */
+  /** Pause between chunks of 64 kB. */
   readonly pauseMs?: number
-  /** Answers 200 with all of it whatever is asked. */
+  /** Ignores Range headers and sends the whole file with 200. */
   readonly noRanges?: boolean
 }
 
@@ -90,7 +90,7 @@ const serve = (
   send(response, file.body.subarray(start), file, count, seen).catch(() => response.destroy())
 }
 
-/** A server on 127.0.0.1 that knows ranges, and breaks where it is told to. */
+/** An HTTP server on 127.0.0.1 that supports ranges and fails where `cut` says. */
 export const startFileServer = async (): Promise<FileServer> => {
   const seen: SeenRequest[] = []
   const handlers = new Map<

@@ -19,7 +19,7 @@ const remove = async (folder: string): Promise<void> => {
   await rm(folder, { recursive: true, force: true })
 }
 
-/** A run that was killed could not stop its server; the folder's name holds the run's process. */
+/** Stops the servers of test runs that were killed; the folder's name holds the process id of its run. */
 const sweep = async (): Promise<void> => {
   for (const name of await readdir(tmpdir())) {
     const pid = Number(
@@ -29,7 +29,7 @@ const sweep = async (): Promise<void> => {
   }
 }
 
-/** Only names a folder: the embedded server starts when the first test file asks for it, and ends here. */
+/** Only names a folder: the embedded server starts when the first test file needs it, and is stopped here. */
 export const setup = async (): Promise<(() => Promise<void>) | undefined> => {
   if (process.env[serverVariable]) return undefined
   await sweep()

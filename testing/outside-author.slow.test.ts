@@ -71,7 +71,7 @@ const install = async (): Promise<void> => {
   for (const name of names) if (name !== "rakit") link(name)
 }
 
-/** Whose declarations must hold without further packages; `testing/smtp` asks for two. */
+/** Entries whose declarations must type-check without further packages; `testing/smtp` needs two. */
 const entries = ["core", "testing", "testing/backend", "testing/global-setup", "testing/platform"]
 
 /** A package of its own, linked into `node_modules` as a workspace would be. */

@@ -8,7 +8,7 @@ import { openTestDatabase, type TestDatabase } from "./postgres.ts"
 
 export { openTestDatabase, type TestDatabase } from "./postgres.ts"
 
-/** Of the package: the sources lie in `testing/`, the compiled files in `dist/testing/`. */
+/** The package's folder: sources are in `testing/`, compiled files in `dist/testing/`. */
 const root = fileURLToPath(
   new URL(import.meta.url.endsWith(".ts") ? ".." : "../..", import.meta.url),
 )
@@ -22,28 +22,28 @@ export interface Credentials {
 
 /** The whole server as a process of its own, on a fresh database and an empty data folder. */
 export interface Platform {
-  /** Without `/v1`. */
+  /** The base URL, without `/v1`. */
   readonly url: string
   readonly credentials: Credentials
   readonly process: ChildProcess
   readonly env: Readonly<Record<string, string>>
   /** What it has printed so far. */
   output(): { readonly stdout: string; readonly stderr: string }
-  /** Sends a signal and waits for the end; answers the exit code, or the signal that ended it. */
+  /** Sends a signal and waits for the exit. Returns the exit code, or the signal that killed the process. */
   stop(signal?: NodeJS.Signals): Promise<number | string>
-  /** Stops it if it still runs, and removes database and folder. */
+  /** Stops the server if it still runs, and removes its database and data folder. */
   close(): Promise<void>
 }
 
 export interface StartOptions {
-  /** `config/test.yaml` unless told. */
+  /** The config file. By default `config/test.yaml` of the repository, which the package does not hold. */
   readonly config?: string
   readonly env?: Readonly<Record<string, string>>
-  /** Wait until the models are loaded; true unless told. */
+  /** Whether to wait until the models are loaded; true by default. */
   readonly ready?: boolean
-  /** A fresh database on the test server unless told; `embedded`: the one that the server brings; or the URL of one that is shared. */
+  /** A fresh database on the test server by default; `embedded`: the server's own; or the URL of a shared one. */
   readonly database?: "fresh" | "embedded" | URL
-  /** Where the data goes; a fresh folder, removed in the end, unless told. */
+  /** The data folder; by default a new one, which `close` removes. */
   readonly dataDir?: string
 }
 
@@ -54,7 +54,7 @@ const databaseFor = async (
   return { url: database === "embedded" ? "" : database.href, close: async () => {} }
 }
 
-/** As a user runs it: compiled, where `dist/` is fresh. */
+/** Starts the command line as a user does: compiled if `dist/` is fresh. */
 export const cliCommand = (
   args: readonly string[],
   env: Readonly<Record<string, string>>,
@@ -74,7 +74,7 @@ const collect = (child: ChildProcess) => {
   return text
 }
 
-/** Runs a CLI command to its end. */
+/** Runs a command of the command line to its end. */
 export const runCli = async (
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
@@ -103,7 +103,7 @@ const waitFor = (
     look()
   })
 
-/** Only the server that made the first account has them. */
+/** Empty unless this server made the first account. */
 const readCredentials = (folder: string): Credentials => {
   const file = join(folder, "credentials.json")
   return existsSync(file)
@@ -137,7 +137,7 @@ export const startPlatform = async (options: StartOptions = {}): Promise<Platfor
     output: () => text,
     stop,
     close: async () => {
-      // an embedded database ends with its server, if that may end in order
+      // an embedded database needs an orderly stop of its server
       await stop(options.database === "embedded" ? "SIGTERM" : "SIGKILL")
       if (options.dataDir === undefined) rmSync(folder, { recursive: true, force: true })
       await database.close()

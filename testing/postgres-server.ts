@@ -28,7 +28,7 @@ const urlOf = ({ user, password, host, port, database }: pg.ClientConfig): strin
 const madeMs = 20_000
 const lookMs = 50
 
-/** The first of the run's processes makes the cluster; the others would make theirs at the same time, and throw it away. */
+/** The first process of a test run creates the cluster while the others wait: each would create one at the same time and discard it. */
 const firstMakes = async ({ dataDir, home }: Cluster): Promise<void> => {
   const isFirst = await writeFile(join(dataDir, "being-made"), "", { flag: "wx" }).then(
     () => true,
@@ -39,7 +39,7 @@ const firstMakes = async ({ dataDir, home }: Cluster): Promise<void> => {
       await setTimeout(lookMs)
 }
 
-/** The server for the tests: that of `RAKIT_TEST_DATABASE_URL`, else one embedded server for all test files, started by the first that asks. */
+/** Returns the URL of the test server: `RAKIT_TEST_DATABASE_URL`, or one embedded server for all test files, which the first caller starts. */
 export const testServerUrl = async (): Promise<string> => {
   const url = process.env[serverVariable]
   if (url) return url
@@ -54,6 +54,6 @@ export const testServerUrl = async (): Promise<string> => {
   return urlOf(address())
 }
 
-/** Does nothing when no test asked for the server. */
+/** Does nothing when no test started the server. */
 export const stopTestServer = (folder: string): Promise<void> =>
   Effect.runPromise(stopServer(clusterOf(folder), quiet))

@@ -11,9 +11,9 @@ export interface TestDatabase {
   readonly url: string
   /** The same database over connections of its own, as another process would have it. */
   openAgain(): Promise<Database>
-  /** Closes all and drops what is in the database. */
+  /** Closes all connections and empties the database. */
   close(): Promise<void>
-  /** Closes all and drops the database itself, under whoever else still uses it. */
+  /** Closes all connections and drops the database itself, even while others use it. */
   remove(): Promise<void>
 }
 
@@ -39,7 +39,7 @@ const open = async (url: string) => {
   return { database, close: () => Effect.runPromise(Scope.close(scope, Exit.void)) }
 }
 
-/** Databases of a server that goes away with them, emptied: one more takes a copy of 7 MB. */
+/** Emptied databases of the embedded server, to be used again: creating one copies 7 MB. */
 const emptied: string[] = []
 
 const makeEmpty = async (server: string): Promise<string> => {
@@ -61,7 +61,7 @@ const giveBack = async (server: string, name: string, url: string): Promise<void
   emptied.push(name)
 }
 
-/** An empty database. */
+/** Opens an empty database. */
 export const openTestDatabase = async (): Promise<TestDatabase> => {
   const server = await testServerUrl()
   const name = await makeEmpty(server)
@@ -75,7 +75,7 @@ export const openTestDatabase = async (): Promise<TestDatabase> => {
   }
   let isClosed = false
   const end = async (after: () => Promise<void>) => {
-    // what is given back is another test's
+    // a database that was returned may be in use by another test
     if (isClosed) return
     isClosed = true
     await Promise.all(opened.map((one) => one.close()))

@@ -8,14 +8,14 @@ export interface Received {
   readonly body: string
 }
 
-/** A customer's server. Answers 200 unless `answer` says otherwise. */
+/** A customer's server that receives webhooks. It replies with 200 by default; set `answer` to change that. */
 export interface Receiver {
   /** `host:port`. */
   readonly host: string
   readonly url: string
   readonly received: Received[]
   answer: (reply: ServerResponse, request: Received) => void
-  /** Requests that it has not answered yet. */
+  /** The number of requests without a reply yet. */
   readonly open: number
   readonly mostOpen: number
   close(): Promise<void>
@@ -63,7 +63,7 @@ export const openReceiver = async (): Promise<Receiver> => {
   return receiver
 }
 
-/** An answer with this status, and a byte in its text that no database takes. */
+/** Replies with this status, and with a NUL byte in the text, which PostgreSQL refuses. */
 export const status = (code: number) => (reply: ServerResponse) => {
   reply.statusCode = code
   reply.end(`no\0 ${code}`)

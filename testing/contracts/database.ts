@@ -18,7 +18,7 @@ export type DatabaseCases = Readonly<
 >
 
 /**
- * What every Database does, beyond the service's own words:
+ * What every Database does, beyond what its interface says:
  *
  * - A transaction in which a statement failed can't commit, also when the failure was caught: it fails with PortError.
  * - The handle of a transaction that has ended is refused.

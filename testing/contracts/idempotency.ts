@@ -7,7 +7,7 @@ import type { FakeClock } from "../fakes/clock.ts"
 
 export interface OpenedIdempotency {
   readonly idempotency: Idempotency
-  /** Another replica's, over the same store. */
+  /** That of another replica, over the same store. */
   readonly second: Idempotency
   readonly clock: FakeClock
   close?(): Promise<void>

@@ -17,12 +17,12 @@ export interface KeyState {
 
 export interface OpenedIdentity {
   readonly identity: Identity
-  /** Stores a key, each under an account of its own. */
+  /** Stores a key under a new account. */
   addKey(
     key: string,
     state: KeyState,
   ): Promise<{ readonly keyId: string; readonly account: string }>
-  /** As an administrator, or another server, would. */
+  /** Changes the state of a key as an administrator, or another server, would. */
   changeKey(key: string, state: Pick<KeyState, "verified" | "suspended" | "revoked">): Promise<void>
   advance(ms: number): void
   close?(): Promise<void>
@@ -38,7 +38,7 @@ const sound: KeyState = {
 }
 const cacheMs = 5_000
 
-/** The code of the refusal; the caller when there is none. */
+/** Returns the caller, or the code and message of the refusal. */
 const outcome = async (
   effect: ReturnType<Identity["authenticate"]>,
 ): Promise<Caller | { code: string; message: string }> =>

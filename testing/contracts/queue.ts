@@ -11,20 +11,20 @@ import { queueModelCase } from "./queue/model.ts"
 import { queueTransactionCases } from "./queue/transactions.ts"
 
 export interface OpenedQueue {
-  /** Empty, as one process sees it. */
+  /** An empty queue, as one process sees it. */
   readonly queue: Queue
-  /** As another process sees it. */
+  /** The same queue, as another process sees it. */
   readonly other: Queue
   /** From now on the consumers of `queue` (not those of `other`) can renew, take and report nothing, though their runs go on: the network is gone, or the machine slept. */
   readonly cutOff: Effect.Effect<void>
   /**
-   * Moves the queue's time by `ms`, in steps so small that living processes renew their leases in time. Comes back when both processes have
-   * looked for work since, and begun all that they could. With 0 they only look.
+   * Moves the queue's time by `ms`, in steps small enough that live processes renew their leases in time. Returns when both processes have
+   * polled since and started all that they could. With 0 they only poll.
    */
   advance(ms: number): Effect.Effect<void>
-  /** The encoded jobs of the dead, as an operator finds them. */
+  /** The encoded dead jobs, as an operator finds them. */
   readonly deadLetters: Effect.Effect<readonly Json[], unknown>
-  /** Absent where the adapter knows no transactions. */
+  /** Absent where the adapter does not support transactions. */
   readonly transaction?: Database["transaction"]
 }
 
@@ -35,15 +35,15 @@ export type QueueCases = Readonly<
 /**
  * What every Queue does, beyond the port's own words:
  *
- * - `consume` comes back once it works; the work goes on until its Scope closes, which interrupts the runs and waits for them.
- * - A stop is no failure: the job waits again and the run does not count. A lost lease does count, so a job that kills its worker dies too.
- * - Among jobs that are due the higher priority goes first, then the one that is due longer.
+ * - `consume` returns once it is consuming; it goes on until its Scope closes, which interrupts the runs and waits for them.
+ * - A stop is not a failure: the job waits again and the run is not counted. A lost lease is counted, so a job that kills its worker dies, too.
+ * - Of the due jobs the one with the higher priority runs first, then the one that was due first.
  * - The wait before a retry is above 0, grows, and is 10 minutes at most.
- * - A key is one handler's own. The dead don't hold their key.
- * - A job that the handler can't decode fails like any other, and stops nobody. A defect is a failure.
- * - A worker that lives keeps its lease, however long the run is.
+ * - A key belongs to one handler. Dead jobs release their key.
+ * - A job that the handler can't decode fails like any other and blocks no other. A defect is a failure.
+ * - A live worker keeps its lease, however long the run takes.
  *
- * `open` gives a fresh one for every case. `modelRuns`: how many random schedules are tried.
+ * `open` is called for every case and gives a new, empty queue. `modelRuns`: how many random schedules are tried.
  */
 export const queueContract = (
   name: string,

@@ -7,9 +7,9 @@ import { storageModelCases } from "./storage/model.ts"
 import { storageReadCases } from "./storage/reads.ts"
 
 export interface OpenedStorage {
-  /** Empty. */
+  /** An empty storage. */
   readonly storage: Storage
-  /** Has room for 64 KiB, not for 4 MiB. Left out where that can't be arranged. */
+  /** Has room for 64 KiB but not for 4 MiB. Absent where that can't be arranged. */
   readonly nearlyFull?: Storage
 }
 
@@ -22,12 +22,12 @@ export type StorageCases = Readonly<
  *
  * - A range that lies beyond the end, or ends before it starts, is empty; one that reaches beyond the end is cut there. (HTTP's 416 is for the endpoint to say, from `stat`.)
  * - A reader gets one version from its first byte to its last, or fails; never a mix.
- * - The etag stays while nobody puts, and changes when the content changes.
+ * - The etag is stable until the next put, and changes when the content changes.
  * - `a` and `a/b` are two keys like any others.
  * - `list` takes any text as its prefix and goes by code unit of the keys, in a stream; blobs may come and go meanwhile.
  * - A text that is no blob key fails with PortError; as a prefix it matches nothing.
  *
- * `open` gives a fresh one for every case.
+ * `open` is called for every case and gives a new, empty storage.
  */
 export const storageContract = (
   name: string,

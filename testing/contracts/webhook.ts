@@ -8,11 +8,11 @@ import type { EmittedEvent } from "../fakes/webhook.ts"
 
 export interface OpenedWebhook {
   readonly webhook: Webhook
-  /** These three get events, each at an address of its own that wants all of them. */
+  /** Three tenants, each with one address that is registered for all events. */
   readonly tenants: readonly [Tenant, Tenant, Tenant]
-  /** What their addresses have got so far, once all that exists by now was delivered. */
+  /** What their addresses have received once everything emitted so far is delivered. */
   readonly events: Effect.Effect<readonly EmittedEvent[], unknown>
-  /** Absent where the adapter knows no transactions. */
+  /** Absent where the adapter does not support transactions. */
   readonly transaction?: Database["transaction"]
 }
 
@@ -20,8 +20,8 @@ type Cases = Readonly<
   Record<string, (opened: OpenedWebhook) => Effect.Effect<void, unknown, Scope.Scope>>
 >
 
-/** Delivery is at least once and in no order, so events are told apart by their data and compared as sets. */
-const told = (events: readonly EmittedEvent[]): readonly string[] =>
+/** Delivery is at least once and in no order, so events are identified by their data and compared as sets. */
+const dataOf = (events: readonly EmittedEvent[]): readonly string[] =>
   [
     ...new Set(
       events.map(({ tenant, event, data }) =>
@@ -31,7 +31,7 @@ const told = (events: readonly EmittedEvent[]): readonly string[] =>
   ].sort()
 
 const expectTold = (opened: OpenedWebhook, expected: readonly EmittedEvent[]) =>
-  Effect.map(opened.events, (events) => expect(told(events)).toEqual(told(expected)))
+  Effect.map(opened.events, (events) => expect(dataOf(events)).toEqual(dataOf(expected)))
 
 const emissionCases: Cases = {
   "brings an event with its data": (opened) =>
@@ -176,7 +176,7 @@ const playAll =
 
 /**
  * What every Webhook does: an event reaches its tenant's addresses and nobody else's, with the data as they were, at least once, if its transaction committed.
- * `open` gives a fresh one for every case. `modelRuns`: how many random sequences are tried.
+ * `open` is called for every case and gives a new one. `modelRuns`: how many random sequences are tried.
  */
 export const webhookContract = (
   name: string,

@@ -40,7 +40,7 @@ const backend: Backend = {
   },
 }
 
-/** Serves the fakes of `rakit/testing` through the whole server. */
+/** A plugin that serves the fake models of `rakit/testing`: `rakit/testing/backend`. */
 export const plugin = definePlugin({
   name: "backend-fake",
   api: 1,

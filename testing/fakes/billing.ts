@@ -26,11 +26,11 @@ export interface FakeCall {
 }
 
 export interface FakeBilling extends Billing {
-  /** Every admitted call, in order. */
+  /** Admitted calls, the oldest first. */
   readonly calls: readonly FakeCall[]
-  /** What happens to open calls when their replica dies. */
+  /** Settles open calls as if their replica had died. */
   expireOpen(): void
-  /** What happens to open calls whose own time is over. */
+  /** Settles the open calls that have expired. */
   expireDue(): void
 }
 

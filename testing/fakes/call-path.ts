@@ -13,7 +13,7 @@ import { fakeIdempotency } from "./idempotency.ts"
 import { fakeIds } from "./ids.ts"
 import { type FakeLog, fakeLog } from "./log.ts"
 
-/** The real call path over fakes of all that it works with. */
+/** The real call path over fakes of its dependencies. */
 export interface CallPathFixture {
   readonly path: CallPath
   readonly billing: FakeBilling
@@ -25,7 +25,7 @@ export interface CallPathFixture {
   readonly caller: Caller
   /** A realtime call of `caller`; `more` overrides. */
   input(body: Json, more?: Partial<CallInput>): CallInput
-  /** Calls, reads a stream to its end, and answers what a client would see. */
+  /** Calls the endpoint, reads a stream to its end, and returns what a client would see. */
   ask(endpoint: Endpoint, body: Json, more?: Partial<CallInput>): Promise<FakeAnswer>
 }
 
@@ -36,7 +36,7 @@ export interface FakeAnswer {
   readonly json: Json
   /** The text of a reply in bytes. */
   readonly text: string
-  /** The events of a stream. */
+  /** The events of a streamed reply. */
   readonly events: readonly Json[]
   readonly costMicros: Micros | undefined
 }
@@ -67,7 +67,7 @@ const readOut = (
     }
   })
 
-/** An account with `startMicros` (Rp50,000 unless told) and these models. */
+/** A call path with these models, and an account with a balance of `startMicros` (Rp50,000 by default). */
 export const callPathFixture = (
   models: readonly FakeModel[] = [],
   startMicros: Micros = 50_000_000_000n,

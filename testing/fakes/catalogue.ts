@@ -2,7 +2,7 @@ import type { LoadedModel, TaskName } from "../../core/ports/model.ts"
 import { parsePrice } from "../../core/pricing.ts"
 import { type Catalogue, type ModelEntry, makeCatalogue } from "../../core/services/catalogue.ts"
 
-/** A model that is open already, and its line in the catalogue. */
+/** An open model, and its catalogue entry. */
 export interface FakeModel<T extends TaskName = TaskName> {
   readonly entry: ModelEntry
   readonly loaded: LoadedModel<T>
@@ -49,7 +49,7 @@ const defaults: Record<
   },
 }
 
-/** A line of a catalogue, with list prices; `more` overrides. */
+/** A catalogue entry with list prices; `more` overrides. */
 export const fakeEntry = (task: TaskName, more: Partial<ModelEntry> = {}): ModelEntry => ({
   task,
   tier: "test",

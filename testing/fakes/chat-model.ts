@@ -16,11 +16,11 @@ import { speak, textOf } from "./model-speech.ts"
 
 export interface FakeChatScript extends FakePace {
   readonly entry?: Partial<ModelEntry>
-  /** What it says, a token each; unless told, what `speak` makes of the request: the last message again, or calls of its tools. A function may look at the request. */
+  /** What it says, one token per text. By default what `speak` makes of the request: the last message again, or calls of its tools. */
   readonly says?: readonly string[] | ((request: ChatRequest) => readonly string[])
-  /** Events before the text (`reasoning`, `toolCall`), a token each. */
+  /** Events before the text (`reasoning`, `toolCall`), one token each. */
   readonly first?: readonly ChatEvent[]
-  /** How it ends when neither `maxTokens` nor a stop string ends it; `stop` unless told. */
+  /** How it ends when neither `maxTokens` nor a stop string ends it; `stop` by default. */
   readonly ends?: FinishReason
 }
 
@@ -31,7 +31,7 @@ export interface FakeChatModel extends FakeModel<"chat"> {
 const promptTokens = (request: ChatRequest): number =>
   request.messages.reduce((sum, message) => sum + 1 + fakeTokens(textOf(message)).length, 0)
 
-/** The first place where a stop string begins, or the end. */
+/** Returns the first offset where a stop string begins, or the length of the text. */
 const stopAt = (text: string, stop: readonly string[]): number =>
   Math.min(text.length, ...stop.map((s) => text.indexOf(s)).filter((at) => at >= 0))
 

@@ -4,7 +4,7 @@ export interface FakeClock extends Clock {
   advance(ms: number): void
 }
 
-/** Stands still until it is advanced. */
+/** A clock that only moves when it is advanced. */
 export const fakeClock = (startMs = Date.UTC(2026, 0, 15, 12)): FakeClock => {
   let nowMs = startMs
   return {

@@ -17,7 +17,7 @@ import {
 
 export interface FakeEmbedScript extends FakePace {
   readonly entry?: Partial<ModelEntry>
-  /** Length of its vectors; 2048 unless told. */
+  /** Length of its vectors; 2048 by default. */
   readonly dimensions?: number
   readonly embeddingSpace?: string
 }
@@ -33,7 +33,7 @@ interface Item {
   readonly truncated: boolean
 }
 
-/** Each word points one way, as its hash says; a text points to the sum of its words. So texts that share words are near each other. */
+/** Each word has a direction, seeded by its hash; a text is the normalized sum of its words. So texts that share words are near each other. */
 const direction = (words: readonly (string | Uint8Array)[], dimensions: number): Float32Array => {
   const vector = new Float32Array(dimensions)
   const add = (word: string | Uint8Array) => {

@@ -15,7 +15,7 @@ interface Row {
 }
 export type FakeReplies = Map<string, Row>
 
-/** Keeps replies in memory. Several over the same `rows` are replicas. */
+/** Keeps replies in memory. Several instances over the same `rows` act as replicas. */
 export const fakeIdempotency = (clock: Clock, rows: FakeReplies = new Map()): Idempotency => {
   const mine = new Map<string, object>()
   const idOf = (tenant: Tenant, key: string) => JSON.stringify([tenant.account, tenant.mode, key])
@@ -28,7 +28,7 @@ export const fakeIdempotency = (clock: Clock, rows: FakeReplies = new Map()): Id
     if (!row.reply) return { state: "running" }
     return { state: "done", reply: { ...row.reply, json: JSON.parse(row.reply.json) as Json } }
   }
-  /** The row, if it is still held by the attempt that began here; each attempt ends once. */
+  /** The row, if this attempt still holds it; each attempt ends once. */
   const ended = (id: string) => {
     const row = rows.get(id)
     const isMine = row !== undefined && row.attempt === mine.get(id) && !row.reply

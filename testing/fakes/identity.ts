@@ -18,7 +18,7 @@ export interface FakeKey {
 }
 
 export interface FakeIdentity extends Identity {
-  /** Adds the key, or changes it. Unless told: a live key of a verified user, with the default limits and all scopes. */
+  /** Adds the key, or changes it. By default a live key of a verified user, with the default limits and all scopes. */
   add(key: FakeKey): Caller & { readonly keyId: string }
 }
 
@@ -30,7 +30,7 @@ const callerOf = (key: FakeKey, keyId: string): Caller & { readonly keyId: strin
   limits: key.limits ?? defaultLimits,
 })
 
-/** Knows the keys that were added to it. */
+/** An identity of the keys that were added to it. */
 export const fakeIdentity = (keys: readonly FakeKey[] = []): FakeIdentity => {
   const known = new Map<string, FakeKey & { readonly keyId: string }>()
   const judge = (

@@ -1,6 +1,6 @@
 import type { Ids } from "../../core/services/ids.ts"
 
-/** Counts: `00000000-0000-7000-8000-000000000001`, `chatcmpl-2` ... */
+/** Counting ids: `00000000-0000-7000-8000-000000000001`, `chatcmpl-2` ... */
 export const fakeIds = (): Ids => {
   let n = 0
   return {

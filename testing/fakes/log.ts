@@ -11,7 +11,7 @@ export interface FakeLog extends Log {
   readonly lines: readonly LogLine[]
 }
 
-/** Keeps its lines. */
+/** A log that keeps its lines in memory. */
 export const fakeLog = (lines: LogLine[] = [], base: Fields = {}): FakeLog => {
   const at =
     (level: LogLine["level"]) =>

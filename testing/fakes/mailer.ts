@@ -3,11 +3,11 @@ import type { Mail, Mailer } from "../../core/ports/mailer.ts"
 import { whenCommitted } from "./transaction.ts"
 
 export interface FakeMailer extends Mailer {
-  /** In the order they were sent. */
+  /** Sent mails, the oldest first. */
   readonly sent: Mail[]
 }
 
-/** Keeps what it is told to send; in a real database's transaction at once, whatever becomes of that. */
+/** Keeps mails in memory. In a transaction of a real database it keeps them at once, even if that rolls back. */
 export const fakeMailer = (): FakeMailer => {
   const sent: Mail[] = []
   return {

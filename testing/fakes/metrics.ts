@@ -1,6 +1,6 @@
 import type { Metrics } from "../../core/services/metrics.ts"
 
-/** Measures nothing. */
+/** Metrics that record nothing. */
 export const fakeMetrics = (): Metrics => ({
   counter: () => ({ add: () => {} }),
   gauge: () => ({ set: () => {}, add: () => {} }),

@@ -9,7 +9,7 @@ export interface FakeRun<Request> {
   readonly request: Request
   readonly context: ModelContext
   state: "running" | "done" | "failed" | "cancelled"
-  /** Steps of work that were done. */
+  /** The number of completed steps. */
   steps: number
 }
 
@@ -17,21 +17,21 @@ export interface FakeRun<Request> {
 export interface FakePace {
   /** Runs before each step: `Effect.never` hangs there, a Latch waits. */
   readonly before?: (step: number) => Effect.Effect<void, ApiError>
-  /** Fails `plan`, as a saturated or a picky model does. */
+  /** Makes `plan` fail with this error, as a busy model does. */
   readonly refuse?: ApiError
-  /** A server that runs for long must not keep all that it was ever asked. */
+  /** Keeps no record of runs, for servers that run for long. */
   readonly forgets?: true
-  /** All steps are one: so that the server is measured and not its fake. */
+  /** The whole answer in one step, so that a benchmark measures the server and not the fake. */
   readonly atOnce?: boolean
 }
 
-/** One step: what it makes, and the whole usage after it. */
+/** One step: its events, and the cumulative usage after it. */
 export interface FakeStep<Event> {
   readonly events: readonly Event[]
   readonly usage: Usage
 }
 
-/** Does the steps in order; meters each before its events are out, and writes down how it ended. */
+/** Runs the steps in order: meters each before it emits its events, and records how the run ended. */
 export const runSteps = <Request, Event>(
   runs: FakeRun<Request>[],
   id: ModelId,

@@ -18,7 +18,7 @@ type Fields = Readonly<Record<string, Json>>
 const fieldsOf = (value: Json): Fields =>
   typeof value === "object" && value !== null ? (value as Fields) : {}
 
-/** A document for a plain schema (types, enums, required fields): nothing that a validator of the real thing should be tried on. */
+/** A document for a simple schema (types, enums, required fields); other keywords are ignored. */
 export const sampleOf = (schema: Json): Json => {
   const {
     type,
@@ -55,7 +55,7 @@ export const sampleOf = (schema: Json): Json => {
 export const textOf = (message: ChatRequest["messages"][number] | undefined): string =>
   (message?.content ?? []).map((part) => (part.type === "text" ? part.text : "")).join("")
 
-/** As tokens are: no respect for words. */
+/** Splits text into pieces that cut words, as tokens do. */
 const pieces = (text: string): readonly string[] => text.match(/[\s\S]{1,3}/gu) ?? []
 
 const callOf = (tool: ToolDefinition, index: number, id: string): readonly ChatEvent[] => [

@@ -9,11 +9,11 @@ import { whenCommitted } from "./transaction.ts"
 
 export interface QueuedJob {
   readonly handler: string
-  /** Encoded. */
+  /** The encoded job. */
   readonly job: Json
   readonly dueMs: number
   readonly attempts: number
-  /** Of the last run that failed. */
+  /** The error of the last failed run. */
   readonly error: string | undefined
 }
 
@@ -22,11 +22,11 @@ export interface FakeQueue extends Queue {
   readonly waiting: readonly QueuedJob[]
   readonly running: readonly QueuedJob[]
   readonly dead: readonly QueuedJob[]
-  /** Moves the clock, begins what is due, and lets it go as far as it can without waiting. With 0 after the clock was moved by other hands. */
+  /** Moves the clock, starts what is due, and lets it run as far as it can without waiting. Call it with 0 after the clock was moved elsewhere. */
   advance(ms: number): Effect.Effect<void>
-  /** Another process on the same jobs. */
+  /** A second process that works on the same jobs. */
   readonly other: Queue
-  /** This process keeps running, but it renews, takes and reports nothing any more, as if its network were gone. */
+  /** From now on this process can neither renew, take nor report, as if its network were down; its runs go on. */
   cutOff(): void
 }
 
@@ -43,10 +43,10 @@ const encode = <Job>(handler: JobHandler<Job>, job: Job): Effect.Effect<Json, Po
     ),
   )
 
-/** A turn of the event loop, so that runs get past what is ready. */
+/** A turn of the event loop, so that ready fibers run. */
 const turn = Effect.promise(() => new Promise<void>((done) => setImmediate(done)))
 
-/** Runs what it is asked for, not again what it is running: a run that ends at once asks for the next. */
+/** Coalesces calls: those during a run make it run once more at its end. */
 const once = (work: () => void): (() => void) => {
   let isRunning = false
   let isWanted = false
@@ -62,7 +62,7 @@ const once = (work: () => void): (() => void) => {
   }
 }
 
-/** A queue in memory, on a clock that only moves by hand. Two processes work on it; tests of one plugin use the first alone. */
+/** A queue in memory, on a fake clock. Two processes can work on it; most tests use only the first. */
 export const fakeQueue = (clock: FakeClock = fakeClock()): FakeQueue => {
   const entries = makeEntries(clock)
   const processes: Process[] = []

@@ -17,7 +17,7 @@ export interface FakeRerankModel extends FakeModel<"rerank"> {
 const wordsOf = (text: string) =>
   fakeTokens(text.toLowerCase()).map((word) => word.trim().replace(/[^\p{L}\p{N}]/gu, ""))
 
-/** The share of the query's words that the document has. */
+/** Returns the fraction of the query's words that are in the document. */
 const scoreOf = (query: string, document: string): number => {
   const wanted = new Set(wordsOf(query))
   const found = new Set(wordsOf(document))

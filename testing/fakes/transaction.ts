@@ -13,7 +13,7 @@ const commit = ({ actions, after }: Pending): void => {
   for (const action of after) action()
 }
 
-/** `Database.transaction` for the fakes: what they were told in it happens at its end, all together, or never. */
+/** `Database.transaction` for the fakes: their actions are applied together at the commit, or not at all. */
 export const fakeTransaction = <A, E>(
   body: (tx: Transaction) => Effect.Effect<A, E>,
 ): Effect.Effect<A, E> =>
@@ -30,8 +30,8 @@ export const fakeTransaction = <A, E>(
   })
 
 /**
- * What a fake does with its optional `tx`: `action` at the commit, and `after`, once, when all the transaction's actions are done.
- * Without one, or with a real database's, both happen at once.
+ * For a fake with an optional `tx`: runs `action` at the commit, and `after` once when all actions of the transaction are done.
+ * Without a `tx`, or with that of a real database, both run at once.
  */
 export const whenCommitted = (
   tx: Transaction | undefined,

@@ -11,11 +11,11 @@ export interface EmittedEvent {
 }
 
 export interface FakeWebhook extends Webhook {
-  /** What was emitted and committed, in order. */
+  /** Emitted and committed events, the oldest first. */
   readonly events: readonly EmittedEvent[]
 }
 
-/** Delivers to nobody; keeps what was emitted. */
+/** Keeps emitted events and delivers none. */
 export const fakeWebhook = (): FakeWebhook => {
   const events: EmittedEvent[] = []
   return {

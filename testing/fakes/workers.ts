@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { PortError } from "../../core/errors.ts"
 import type { Workers } from "../../core/services/workers.ts"
 
-/** Runs the module in this thread. */
+/** Runs the module in the calling thread. */
 export const fakeWorkers = (): Workers => ({
   run: <Input, Output>(module: URL, input: Input) =>
     Effect.tryPromise({

@@ -30,7 +30,7 @@ const fsck = async ({ env }: Platform, ...args: string[]) => {
   if (!stdout.startsWith("{")) throw new Error(stderr)
   return { code, report: JSON.parse(stdout) as Report }
 }
-/** Says what was found where something was. */
+/** Expects that no check failed or found anything. */
 const expectClean = async (platform: Platform) => {
   const { code, report } = await fsck(platform)
   expect([
@@ -53,7 +53,7 @@ const openReceiver = async () => {
   return `127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** Calls, files, uploads and deliveries, again and again until it is stopped; what fails as the server dies is nobody's affair. */
+/** Loops over calls, files, uploads and deliveries until it is stopped. Errors are ignored: the server is killed meanwhile. */
 const keepBusy = ({ url, credentials }: Pick<Platform, "url" | "credentials">) => {
   const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: credentials.api_key, maxRetries: 0 })
   let isBusy = true
@@ -118,7 +118,7 @@ const keepBusy = ({ url, credentials }: Pick<Platform, "url" | "credentials">) =
   }
 }
 
-/** An upload that sends a part of its body and then nothing. */
+/** An upload that sends a part of its body and then stalls. */
 const hangingUpload = ({ url, credentials }: Platform) => {
   const headers = {
     authorization: `Bearer ${credentials.api_key}`,

@@ -5,13 +5,13 @@ import { fileURLToPath } from "node:url"
 const root = fileURLToPath(new URL("../..", import.meta.url))
 
 export interface MoneyConfig {
-  /** Of the first account. */
+  /** The free credit of the first account. */
   readonly freeCreditIdr: number
-  /** Replicas are taken for dead after so long; the ledger's default unless told. */
+  /** A replica without a heartbeat for this long is considered dead. The default is the ledger's. */
   readonly leaseMs?: number
 }
 
-/** config/test.yaml with another credit and lease, in `folder`. Answers the file. */
+/** config/test.yaml with another credit and lease, in `folder`. Returns the path of the file. */
 export const writeMoneyConfig = (
   folder: string,
   { freeCreditIdr, leaseMs }: MoneyConfig,

@@ -8,7 +8,7 @@ import { type Platform, runCli, startPlatform } from "../platform.ts"
 import { openTestDatabase, type TestDatabase } from "../postgres.ts"
 import { writeMoneyConfig } from "./money-config.ts"
 
-/** Money under fire, on whole servers: what a balance covers is what succeeds, and a killed process loses nothing that is not its own. */
+/** Money under load, on whole servers: exactly what a balance covers succeeds, and a killed process affects only its own calls. */
 
 const apiKey = `svc_live_${randomBytes(16).toString("hex")}`
 let folder: string
@@ -48,7 +48,7 @@ const post = async (url: string, path: string, body: object): Promise<Outcome> =
 }
 
 const rerank = { model: "svc-rerank", query: "q", documents: ["a", "b"] }
-/** Rp2.5 a call, held and paid alike. */
+/** Rp2.5 a call: the hold and the price are the same. */
 const ask = ({ url }: Platform) => post(url, "/v1/rerank", rerank)
 
 const countOf = (outcomes: readonly Outcome[]) => ({

@@ -27,7 +27,7 @@ const servers: Server[] = []
 const got: Record<"http" | "https" | "stranger", Received[]> = { http: [], https: [], stranger: [] }
 const hosts: Record<string, string> = {}
 
-/** A certificate that signs itself. */
+/** A self-signed certificate. */
 const certificate = (name: string) => {
   const [key, cert] = [join(folder, `${name}.key`), join(folder, `${name}.pem`)]
   execFileSync(

@@ -15,7 +15,7 @@ import type { FakeClock } from "../../fakes/clock.ts"
 export interface OpenedBilling {
   readonly billing: Billing
   readonly clock: FakeClock
-  /** Does it know money? Without, balance and monthly cap are not tested. */
+  /** Whether it keeps balances. Without, balance and monthly cap are not tested. */
   readonly money: boolean
   close(): Promise<void>
 }
@@ -27,7 +27,7 @@ export type Ask = Partial<
   readonly mode?: "live" | "test"
 }
 
-/** One account with one key, and short names for what tests do with them. */
+/** One account with one key, and short methods for what tests do with them. */
 export class BillingDriver {
   readonly account = `acc-${randomUUID()}`
   readonly key = `key-${randomUUID()}`
@@ -54,19 +54,19 @@ export class BillingDriver {
       ...more,
     }
   }
-  /** The call's id, or why not. */
+  /** Returns the call's id with the rate state, or the refusal. */
   async admit(ask: Ask = {}): Promise<{ id: string; rate?: RateState; refused?: Refusal }> {
     const request = this.request(ask)
     const answer = await Effect.runPromise(
       this.open.billing.admit(request).pipe(
-        // a duration differs each time
+        // the hold's duration differs each time
         Effect.map(({ holdMs: _, ...rate }) => ({ rate })),
         Effect.catchTag("Refusal", (refused) => Effect.succeed({ refused })),
       ),
     )
     return { id: request.id, ...answer }
   }
-  /** How many of `n` parallel calls got in. */
+  /** Returns the number of admitted calls of `n` parallel ones. */
   async flood(n: number, ask: Ask): Promise<number> {
     const answers = await Promise.all(Array.from({ length: n }, () => this.admit(ask)))
     return answers.filter((answer) => answer.rate).length
@@ -84,7 +84,7 @@ export class BillingDriver {
       this.open.billing.adjust({ id, account: this.account, amountMicros, reason: "test" }),
     )
   }
-  /** Of its key, in this UTC month. */
+  /** Returns what its key has spent in this UTC month. */
   async spent(): Promise<bigint> {
     return (
       (

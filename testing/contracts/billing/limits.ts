@@ -1,7 +1,7 @@
 import { expect, it } from "vitest"
 import { type BillingDriver, reasonOf } from "./driver.ts"
 
-/** RPM, RPD and concurrency, and their order. */
+/** Requests per minute and day, concurrency, and which is checked first. */
 export const limitCases = (driver: () => BillingDriver): void => {
   it("counts down the rolling minute, exactly", async () => {
     const limits = { rpm: 2 }

@@ -44,7 +44,7 @@ const limitsArbitrary = fc.record({
   monthlyCapMicros: fc.constantFrom(0n, 0n, 40n),
 })
 
-/** Most calls of a schedule share limits; some come after the owner changed them. */
+/** Most calls of a schedule share limits; for some the owner has changed them. */
 const admitArbitrary = (usual: Limits) =>
   fc.record({
     do: fc.constant("admit" as const),
@@ -115,7 +115,7 @@ const stepArbitrary = (usual: Limits): fc.Arbitrary<Step> =>
     { weight: 1, arbitrary: fc.record({ do: fc.constant("expireDue" as const) }) },
   )
 
-/** Schedules with a lot of contact: few keys, small limits, small amounts, and many steps. */
+/** Schedules with many conflicts: few keys, small limits, small amounts, many steps. */
 export const scheduleArbitrary: fc.Arbitrary<readonly Step[]> = limitsArbitrary.chain((usual) =>
   fc.array(stepArbitrary(usual), { minLength: 10, maxLength: 60, size: "max" }),
 )
@@ -125,15 +125,15 @@ export interface ScheduleSubject {
   readonly clock: FakeClock
   /** Without money, holds are 0 and balances are not compared. */
   readonly money: boolean
-  /** What happens to open calls when their replica dies; without it nothing dies. */
+  /** Settles open calls as if their replica had died; without it no replica dies. */
   expireOpen?(): Promise<void>
-  /** Expires the open calls whose own time is over; its replica lives. */
+  /** Settles the open calls that have expired; their replica is alive. */
   expireDue?(): Promise<void>
-  /** What it reports of these accounts, in the order of `usageOfHours`. */
+  /** Its usage report of these accounts, in the order of `usageOfHours`. */
   usage?(accounts: readonly string[]): Promise<readonly UsageOfHour[]>
 }
 
-/** What a step showed of the two: equal, or the subject is wrong. */
+/** What a step showed of the reference and the subject; they must be equal. */
 export interface Observation {
   readonly step: Step | "usage"
   readonly expected: unknown
@@ -225,7 +225,7 @@ export const runSchedule = async (
       (side ?? []).map((answer) => JSON.stringify(answer.answer)).sort()
     return [answers(expected), answers(actual)] as const
   }
-  /** Only refusals are sent together: what late settlements may take depends on their order. */
+  /** Only refusals are settled together: what late settlements may charge depends on their order. */
   const settle = async ({ nth, outcome, cost, tokens, status, times }: Step & { do: "settle" }) => {
     const pairs = Array.from({ length: outcome === "refused" ? times : 1 }, (_, i) =>
       calls.at(-1 - nth - 2 * i),

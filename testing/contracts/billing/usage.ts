@@ -1,10 +1,10 @@
 import type { FakeCall } from "../../fakes/billing.ts"
 
-/** What the calls of one hour, key, model and endpoint come to. */
+/** The sums of the calls of one hour, key, model and endpoint. */
 export interface UsageOfHour {
   readonly account: string
   readonly mode: string
-  /** Unix ms. */
+  /** The start of the hour in Unix ms. */
   readonly hour: number
   readonly key: string
   readonly model: string
@@ -25,7 +25,7 @@ const isError = ({ state, settlement }: FakeCall): boolean => {
   return state !== "settled" || (status >= 400 && status !== 499)
 }
 
-/** The reference for reports of usage: calls that ended count in the hour of their admission; those that were given back, and dry runs, nowhere. */
+/** The reference for usage reports: ended calls count in the hour of their admission; refused calls and dry runs do not count. */
 export const usageOfHours = (calls: readonly FakeCall[]): readonly UsageOfHour[] => {
   const rows = new Map<string, UsageOfHour>()
   for (const call of calls) {

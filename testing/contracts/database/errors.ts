@@ -1,7 +1,7 @@
 import { Cause, Exit, Option } from "effect"
 import type { PortError } from "../../../core/errors.ts"
 
-/** The failure of an exit, when it is a PortError of the database. */
+/** Returns the failure of an exit if it is a PortError of the database. */
 export const portErrorOf = (exit: Exit.Exit<unknown, unknown>): PortError | undefined => {
   if (!Exit.isFailure(exit)) return undefined
   const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause)) as PortError | undefined

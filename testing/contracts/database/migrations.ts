@@ -6,7 +6,7 @@ import type { DatabaseCases } from "../database.ts"
 import { portErrorOf } from "./errors.ts"
 import { idsIn, makeTable, type Tables } from "./table.ts"
 
-/** Each writes its name into `table`: a second run would break the primary key. */
+/** Each migration inserts its name into `table`: running one twice violates the primary key. */
 const writing = (table: string, ...names: readonly string[]): Migrations =>
   Object.fromEntries(
     names.map((id) => [

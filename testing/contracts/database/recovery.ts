@@ -9,7 +9,7 @@ import { idsIn, makeTable, type Tables } from "./table.ts"
 
 const ping = (database: Database) => database.run(() => sql`select 1`.execute(database.queries()))
 
-/** What a restart of the server does to the others. */
+/** Terminates all other connections, as a restart of the server does. */
 const cutOthers = (database: Database) =>
   database.run(() =>
     sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`.execute(
@@ -17,7 +17,7 @@ const cutOthers = (database: Database) =>
     ),
   )
 
-/** Some pings may still meet a connection that is being cut. */
+/** Pings until one succeeds: some may still get a terminated connection. */
 const pingUntilWell = (database: Database) => ping(database).pipe(Effect.retry({ times: 50 }))
 
 export const recoveryCases: DatabaseCases = {
@@ -56,7 +56,7 @@ export const recoveryCases: DatabaseCases = {
               .execute(),
           )
           .pipe(Effect.andThen(cutOthers(second)), Effect.asVoid)
-      // more often than there are connections: one that is not given back would be missed in the end
+      // more often than there are connections: a leaked connection would exhaust the pool
       for (let i = 0; i < 25; i += 1) {
         yield* pingUntilWell(database)
         expect(isPortErrorOf(yield* Effect.exit(database.transaction(lost)))).toBe(true)

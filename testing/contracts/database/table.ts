@@ -13,7 +13,7 @@ export interface Tables {
 
 let made = 0
 
-/** A fresh table `(id text primary key, amount bigint)`; answers its name. */
+/** A fresh table `(id text primary key, amount bigint)`; returns its name. */
 export const makeTable = (database: Database): Effect.Effect<string, unknown> => {
   made += 1
   const table = `contract_${made}`

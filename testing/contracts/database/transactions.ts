@@ -39,7 +39,7 @@ const rollsBack = (ending: Ending) => (opened: { readonly database: Database }) 
     expect(yield* idsIn(database, table)).toEqual([])
   })
 
-/** What must be in the table afterwards is known from the endings alone. */
+/** The expected rows follow from how each transaction ended. */
 const endings = fc.array(fc.constantFrom<Ending>("success", "failure", "defect", "interruption"), {
   minLength: 1,
   maxLength: 40,

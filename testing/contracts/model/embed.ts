@@ -69,10 +69,10 @@ export const embedModelContract = (
 
     it("lets an instruction change the vector", async () => {
       const [plain] = await vectors(request(texts(sentences[0]!)))
-      const [told] = await vectors(
+      const [instructed] = await vectors(
         request(texts(sentences[0]!), { instruction: "Represent this text for finding answers: " }),
       )
-      expect(dot(plain!, told!)).toBeLessThan(0.9999)
+      expect(dot(plain!, instructed!)).toBeLessThan(0.9999)
     })
 
     it("cuts what is too long at the end that truncate names, and says so", async () => {

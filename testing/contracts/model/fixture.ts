@@ -8,19 +8,19 @@ import { noUsage, type Usage } from "../../../core/usage.ts"
 const keys = Object.keys(noUsage) as (keyof Usage)[]
 
 export interface OpenedModel<T extends TaskName> {
-  /** The id that the model was opened with, and meters under. */
+  /** The id that the model was opened with and meters under. */
   readonly id: ModelId
   readonly loaded: LoadedModel<T>
   close?(): Promise<void>
 }
 
-/** What one call lends to the model, and what the model reported. */
+/** The context of one call, and what the model reported to it. */
 export interface RecordedCall {
   readonly context: ModelContext
-  /** The last report. */
+  /** The last usage report. */
   used(): Usage
   reports(): number
-  /** Reports for another model, below an earlier one, or of no whole numbers; stages without a name. */
+  /** Violations: reports for another model, below an earlier one or not in whole numbers; stages without a name. */
   readonly wrong: readonly string[]
 }
 
@@ -64,7 +64,7 @@ export const expectWithin = ({ wrong, used }: RecordedCall, bound: Usage): void 
     expect(used()[key], `${key} stays within the bound`).toBeLessThanOrEqual(bound[key])
 }
 
-/** Plans and runs to the end; what was used must lie within the bound. */
+/** Plans and runs to the end. Expects no report before the run, and usage within the bound. */
 export const runWhole = async <Event>(
   id: ModelId,
   plan: (context: ModelContext) => Effect.Effect<ModelPlan<Event>, ApiError>,
@@ -77,7 +77,7 @@ export const runWhole = async <Event>(
   return { events, bound, used: call.used() }
 }
 
-/** The error that a plan refuses with. */
+/** Returns the error that a plan fails with, if any. */
 export const refusalOf = async <Event>(
   plan: Effect.Effect<ModelPlan<Event>, ApiError>,
 ): Promise<ApiError | undefined> => {
@@ -88,7 +88,7 @@ export const refusalOf = async <Event>(
   return isApiError(error) ? error : undefined
 }
 
-/** Runs until the first event, interrupts, lets `after` run, and expects that nothing was reported meanwhile. */
+/** Interrupts a run after its first event, and expects no reports while `after` runs. */
 export const expectStops = async <Event>(
   id: ModelId,
   plan: (context: ModelContext) => Effect.Effect<ModelPlan<Event>, ApiError>,
@@ -112,7 +112,7 @@ export const expectStops = async <Event>(
   expectWithin(call, bound)
 }
 
-/** A reader that wants no more ends the run as an interruption does. */
+/** Stops reading after the first event, and expects no reports while `after` runs. */
 export const expectStopsWhenLeft = async <Event>(
   id: ModelId,
   plan: (context: ModelContext) => Effect.Effect<ModelPlan<Event>, ApiError>,
@@ -126,6 +126,6 @@ export const expectStopsWhenLeft = async <Event>(
   expect(call.reports(), "a run that nobody reads works no more").toBe(reports)
 }
 
-/** Text of more tokens than any window of this many tokens takes. */
+/** Returns a text that exceeds a window of this many tokens, whatever the tokenizer. */
 export const textLongerThan = (tokens: number): string =>
   "kata yang panjang sekali, ".repeat(tokens)

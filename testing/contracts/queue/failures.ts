@@ -7,7 +7,7 @@ import { eventually, longestBackoffMs, type Recorder, record } from "./recorder.
 
 const broken = Effect.fail(new PortError({ port: "test", message: "broken" }))
 
-/** How long it took until one more run began, to within a third. */
+/** Returns the time until the next run started, to within a third. */
 const waitForRun = ({ advance }: OpenedQueue, { began }: Recorder) =>
   Effect.gen(function* () {
     const seen = began.length

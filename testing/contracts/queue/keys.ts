@@ -55,7 +55,7 @@ export const queueKeyCases: QueueCases = {
       yield* opened.queue.consume(handler)
       yield* opened.queue.send(handler, "first", { key: "k" })
       yield* eventually(opened, () => expect(began).toEqual(["first"]))
-      // its end is written down a little later than it failed
+      // its end is recorded a little after the failure
       for (
         let tries = 0;
         tries < 400 && (yield* opened.queue.held(handler, ["k"])).size > 0;

@@ -50,14 +50,14 @@ const concurrency = 2
 /** Two failures, one lost lease, and the run that succeeds. */
 const attempts = 4
 
-/** What is known of the run of one schedule, from outside. */
-const makeWorld = () => {
+/** What a schedule shows from outside: which jobs ran when, and how they ended. */
+const makeObserver = () => {
   const dueMs = new Map<number, number>()
   const runs = new Map<number, number>()
   const failed = new Map<number, number>()
   const done = new Set<number>()
   const faults: string[] = []
-  // the latest that the time may be while the queue is at work
+  // an upper bound of the queue's time while it works
   let nowMs = 0
   let gate = makeGate()
   let isOver = false
@@ -106,24 +106,24 @@ const makeWorld = () => {
       }),
   }
 }
-type World = ReturnType<typeof makeWorld>
+type Observer = ReturnType<typeof makeObserver>
 
 const send = (
   opened: OpenedQueue,
-  world: World,
+  observer: Observer,
   id: number,
   { tx: ending, ...move }: Extract<Step, { do: "send" }>,
 ) =>
   Effect.gen(function* () {
     const put = (tx?: Parameters<Queue["send"]>[3]) =>
       opened.other.send(
-        world.handlerOf(),
+        observer.handlerOf(),
         { id, failures: move.failures, slow: move.slow },
         move,
         tx,
       )
     const isKept = ending !== "rollback"
-    if (isKept) world.dueMs.set(id, world.now() + move.delayMs)
+    if (isKept) observer.dueMs.set(id, observer.now() + move.delayMs)
     if (ending === "none" || opened.transaction === undefined)
       return isKept ? yield* put() : undefined
     yield* Effect.exit(
@@ -134,7 +134,7 @@ const send = (
   })
 
 /** Two processes that can be stopped and started again. */
-const makeWorkers = (opened: OpenedQueue, world: World) =>
+const makeWorkers = (opened: OpenedQueue, observer: Observer) =>
   Effect.gen(function* () {
     const scopes: Scope.Closeable[] = []
     const outer = yield* Effect.scope
@@ -143,7 +143,7 @@ const makeWorkers = (opened: OpenedQueue, world: World) =>
         const scope = yield* Scope.make()
         scopes[process] = scope
         yield* (process === 0 ? opened.queue : opened.other)
-          .consume(world.handlerOf())
+          .consume(observer.handlerOf())
           .pipe(Scope.provide(scope))
       })
     yield* Scope.addFinalizer(
@@ -158,39 +158,39 @@ const makeWorkers = (opened: OpenedQueue, world: World) =>
 
 const play = (
   opened: OpenedQueue,
-  world: World,
+  observer: Observer,
   restart: (process: 0 | 1) => Effect.Effect<void, PortError>,
   move: Step,
   id: number,
 ) => {
-  if (move.do === "send") return send(opened, world, id, move)
+  if (move.do === "send") return send(opened, observer, id, move)
   if (move.do === "restart") return restart(move.process)
-  if (move.do === "let go") return world.letGo(false)
+  if (move.do === "let go") return observer.letGo(false)
   if (move.do === "cut off") return opened.cutOff
-  world.pass(move.ms)
+  observer.pass(move.ms)
   return opened.advance(move.ms)
 }
 
-const finish = (opened: OpenedQueue, world: World) =>
+const finish = (opened: OpenedQueue, observer: Observer) =>
   Effect.gen(function* () {
-    yield* world.letGo(true)
-    for (let tries = 0; tries < 40 && world.done.size < world.dueMs.size; tries++) {
+    yield* observer.letGo(true)
+    for (let tries = 0; tries < 40 && observer.done.size < observer.dueMs.size; tries++) {
       const ms = Math.min(longestBackoffMs, 10_000 * 2 ** tries)
-      world.pass(ms)
+      observer.pass(ms)
       yield* opened.advance(ms)
     }
   })
 
 const playAll = (moves: readonly Step[]) => (opened: OpenedQueue) =>
   Effect.gen(function* () {
-    const world = makeWorld()
-    const restart = yield* makeWorkers(opened, world)
-    for (const [id, move] of moves.entries()) yield* play(opened, world, restart, move, id)
-    yield* finish(opened, world)
-    expect(world.faults).toEqual([])
-    expect([...world.done].sort()).toEqual([...world.dueMs.keys()].sort())
+    const observer = makeObserver()
+    const restart = yield* makeWorkers(opened, observer)
+    for (const [id, move] of moves.entries()) yield* play(opened, observer, restart, move, id)
+    yield* finish(opened, observer)
+    expect(observer.faults).toEqual([])
+    expect([...observer.done].sort()).toEqual([...observer.dueMs.keys()].sort())
     expect(yield* opened.deadLetters).toEqual([])
-    expect([...world.runs.keys()].filter((id) => !world.dueMs.has(id))).toEqual([])
+    expect([...observer.runs.keys()].filter((id) => !observer.dueMs.has(id))).toEqual([])
   })
 
 export const queueModelCase = (

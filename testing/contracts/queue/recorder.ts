@@ -8,11 +8,11 @@ export const longestBackoffMs = 600_000
 
 export interface Recorder {
   readonly handler: JobHandler<string>
-  /** In order, one for every run. */
+  /** One entry per run, the oldest first. */
   readonly began: readonly string[]
   readonly succeeded: readonly string[]
   readonly interrupted: readonly string[]
-  /** How many ran at once, at most. */
+  /** The highest number of concurrent runs. */
   readonly most: number
 }
 
@@ -20,7 +20,7 @@ type Behaviour = (job: string, nthRun: number) => Effect.Effect<void, PortError>
 
 const defaults = { name: "job", concurrency: 1, leaseMs: 30_000, attempts: 3 }
 
-/** A handler of texts that writes down what happens to it. */
+/** A handler of texts that records its runs. */
 export const record = (
   options: Partial<typeof defaults> = {},
   behave: Behaviour = () => Effect.void,
@@ -55,13 +55,13 @@ export const record = (
   }
 }
 
-/** Runs that wait until they are let go. */
+/** Runs that wait until they are released. */
 export const makeGate = () => {
   const opened = Deferred.makeUnsafe<void>()
   return { pass: Deferred.await(opened), open: Deferred.succeed(opened, undefined) }
 }
 
-/** Tries again while the queue looks around; the last failure is the test's. */
+/** Repeats the assertions while the queue polls; the last failure is thrown. */
 export const eventually = (
   { advance }: OpenedQueue,
   assertion: () => void,

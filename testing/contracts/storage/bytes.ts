@@ -1,7 +1,7 @@
 import { Effect, Stream } from "effect"
 import type { BlobInfo, Storage } from "../../../core/ports/storage.ts"
 
-/** No limit that a case would meet. */
+/** A limit that no case reaches. */
 export const roomy = 64 * 2 ** 20
 
 export const textBody = (...chunks: readonly string[]): Stream.Stream<Uint8Array> =>

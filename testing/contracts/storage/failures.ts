@@ -7,7 +7,7 @@ import { getBytes, getText, listKeys, putText, roomy, textBody } from "./bytes.t
 const tagOf = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E>) =>
   Effect.map(Effect.flip(effect), ({ _tag }) => _tag)
 
-/** A body that has given its first bytes and then waits for ever. */
+/** A body that emits its first bytes and then never ends. */
 const stalled = () => {
   const started = Deferred.makeUnsafe<void>()
   const body = Stream.concat(
@@ -24,7 +24,7 @@ const expectUntouched = (storage: Storage) =>
     expect(yield* tagOf(storage.stat("new"))).toBe("BlobMissing")
   })
 
-/** Puts `body` over an old blob and under a new key; both must fail and leave things as they were. */
+/** Puts `body` under an existing key and a new one; both must fail and change nothing. */
 const expectRefused = <E>(storage: Storage, body: Stream.Stream<Uint8Array, E>, maxBytes: number) =>
   Effect.gen(function* () {
     yield* putText(storage, "old", "old text")

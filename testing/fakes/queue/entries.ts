@@ -10,12 +10,12 @@ export interface Entry {
   readonly priority: number
   state: "waiting" | "leased" | "dead"
   dueMs: number
-  /** Runs that were begun. */
+  /** The number of runs that were started. */
   attempts: number
   error: string | undefined
 }
 
-/** The right to run one entry. Worth nothing once another lease on it was given. */
+/** The right to run one entry. It is void once another lease on the entry was granted. */
 export interface Lease {
   readonly entry: Entry
   readonly leaseMs: number
@@ -36,7 +36,7 @@ const backoffMs = (attempts: number): number => Math.min(1000 * 2 ** (attempts -
 const before = (a: Entry, b: Entry): number =>
   b.priority - a.priority || a.dueMs - b.dueMs || a.id - b.id
 
-/** What would be the table of a real queue. */
+/** Stands for the table of a real queue. */
 export const makeEntries = (clock: Clock) => {
   const entries = new Set<Entry>()
   const leases = new Map<Entry, Lease>()
@@ -118,7 +118,7 @@ export const makeEntries = (clock: Clock) => {
     },
     failed: (lease: Lease, error: string): void =>
       failed(lease, error, backoffMs(lease.entry.attempts)),
-    /** A stop is no failure, so the run does not count. */
+    /** Being stopped is not a failure, so the run does not count as an attempt. */
     release: (lease: Lease): void => {
       lease.entry.attempts--
       putBack(lease, "waiting", clock.nowMs())

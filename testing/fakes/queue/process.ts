@@ -10,7 +10,7 @@ export interface Consumer {
   isStopping: boolean
 }
 
-/** One process that works on the entries. `changed` is called whenever there may be something to do. */
+/** One process that works on the entries. Calls `changed` whenever there may be work to do. */
 export const makeProcess = (entries: Entries, changed: () => void) => {
   const consumers = new Set<Consumer>()
   let isCutOff = false
