@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest"
 import { runsItsContracts } from "./structure/contracts.ts"
 import { importsInNoCircle } from "./structure/import-cycles.ts"
 import { keepsToItsLayer } from "./structure/layers.ts"
+import { namesItsEvents, repeatsByTheHelper } from "./structure/mechanisms.ts"
 import {
   builtFolders,
   filesIn,
@@ -208,6 +209,8 @@ const rules: Readonly<Record<string, Rule>> = {
   "nothing left for later": isFinished,
   "time only from the clock": asksTheClock,
   "the part of Effect that we use": usesTheKnownEffects,
+  "periodic work runs through repeat": repeatsByTheHelper,
+  "log lines have an event": namesItsEvents,
   "a port's provider runs the port's contract": runsItsContracts,
 }
 
@@ -339,6 +342,11 @@ const broken: Readonly<Record<keyof typeof rules, Source>> = {
   "nothing left for later": { path: "core/a.test.ts", text: `// ${["TO", "DO"].join("")}: later` },
   "time only from the clock": { path: "plugins/a/a.ts", text: "const now = Date.now()" },
   "the part of Effect that we use": { path: "core/a.ts", text: "const a = Effect.sandbox(b)" },
+  "periodic work runs through repeat": {
+    path: "plugins/a/a.ts",
+    text: "work.pipe(Effect.forever)",
+  },
+  "log lines have an event": { path: "plugins/a/a.ts", text: "deps.log.warn(event, what, {})" },
   "a port's provider runs the port's contract": {
     path: "plugins/storage-tape/plugin.ts",
     text: "provides: [Tokens.storage, Tokens.endpoints],",

@@ -1,14 +1,12 @@
-import { Cause, Effect, Stream } from "effect"
+import { Effect, type Scope, Stream } from "effect"
 import { sql } from "kysely"
-import type { PortError, StorageError } from "../../../core/index.ts"
+import { type PortError, repeat, type StorageError } from "../../../core/index.ts"
 import type { BatchDeps } from "../deps.ts"
 import type { BatchTables } from "../tables.ts"
 import { readSegmentKey, segmentPrefix } from "./segments.ts"
 
 /** Keys or batches of one statement. */
 const pageSize = 500
-const turnMs = 60_000
-const turnsPerHour = 60
 
 /** Removes the segments of a batch that has ended: each blob before the row that names it. Returns the number of blobs. */
 export const dropParts = (
@@ -103,33 +101,30 @@ export const dropOrphans = (deps: BatchDeps): Effect.Effect<number, StorageError
     (gone) => gone + 1,
   )
 
-/** Logs a failure, and goes on. */
-const careful = <E>(
-  { log }: BatchDeps,
-  what: string,
-  work: Effect.Effect<number, E>,
-): Effect.Effect<void> =>
-  work.pipe(
-    Effect.tap((count) => Effect.sync(() => count > 0 && log.info("batch.swept", what, { count }))),
-    Effect.catchCause((cause) =>
-      Cause.hasInterruptsOnly(cause)
-        ? Effect.interrupt
-        : Effect.sync(() =>
-            log.warn("batch.sweep_failed", `${what}: failed`, { cause: Cause.pretty(cause) }),
-          ),
+/** Sweeps every minute, orphans every hour. Every worker does; concurrent sweeps are safe. */
+export const keepSwept = (deps: BatchDeps): Effect.Effect<void, never, Scope.Scope> => {
+  const { log } = deps
+  const logCount = (what: string) => (count: number) => {
+    if (count > 0) log.info("batch.swept", what, { count })
+  }
+  return Effect.andThen(
+    repeat(
+      log,
+      {
+        event: "batch.sweep_failed",
+        message: "results of ended batches dropped: failed",
+        everyMs: 60_000,
+      },
+      Effect.map(dropEnded(deps), logCount("results of ended batches dropped")),
     ),
-    Effect.asVoid,
+    repeat(
+      log,
+      {
+        event: "batch.orphan_sweep_failed",
+        message: "orphan parts of batches dropped: failed",
+        everyMs: 3_600_000,
+      },
+      Effect.map(dropOrphans(deps), logCount("orphan parts of batches dropped")),
+    ),
   )
-
-/** Sweeps every minute, orphans every hour. Every worker does; several at once do no harm. */
-export const keepSwept = (deps: BatchDeps): Effect.Effect<never> => {
-  let turn = 0
-  return Effect.suspend(() =>
-    Effect.gen(function* () {
-      yield* careful(deps, "results of ended batches dropped", dropEnded(deps))
-      if (turn % turnsPerHour === 0)
-        yield* careful(deps, "orphan parts of batches dropped", dropOrphans(deps))
-      turn += 1
-    }),
-  ).pipe(Effect.andThen(Effect.sleep(turnMs)), Effect.forever)
 }

@@ -133,7 +133,7 @@ const makeBatchWorker = (deps: BatchDeps): BatchWorker => {
 export const keepWorking = (deps: BatchDeps): Effect.Effect<never, never, Scope.Scope> =>
   Effect.gen(function* () {
     const worker = makeBatchWorker(deps)
-    yield* Effect.forkScoped(keepSwept(deps))
+    yield* keepSwept(deps)
     const poll = Effect.catchCause(worker.poll, (cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.interrupt
