@@ -2,12 +2,12 @@ import { bytesOfToken, type GrammarVocabulary, isAllowed, sizeOf } from "./gramm
 
 const codesOf = (text: string): readonly number[] => [...Buffer.from(text)]
 
-/** First bytes in the order in which they lead to an end: what closes, then short values; an opening makes more to close. */
+/** First bytes, those that lead to an end soonest first: closing brackets, then short values, then what opens more to close. */
 const orderBetween = codesOf('}]":,10tfn{[ ')
-/** In a string: its end, then one of each kind that a pattern may ask for. */
+/** In a string: its end, then one character of each kind that a pattern may require. */
 const orderInText = codesOf('"0aA-. _@/:1bB')
 
-/** Kinds of letters that are taken in turn. */
+/** The number of kinds of characters that are tried in turn. */
 const widest = 8
 
 const allBytes = Array.from({ length: 256 }, (_, byte) => byte)
@@ -15,11 +15,11 @@ const allBytes = Array.from({ length: 256 }, (_, byte) => byte)
 const isClosers = (bytes: Uint8Array): boolean =>
   bytes.every((byte) => byte === 0x7d || byte === 0x5d)
 
-/** A key of bytes. */
+/** Map key of bytes. */
 const keyOf = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1")
 
-/** What the way to an end is looked for among: a few tokens of a large vocabulary. */
+/** The few tokens of a vocabulary that the search for a completion tries. */
 export class ClosingTokens {
   /** `}}]`, the longest first; then the shortest token that begins with a byte, in order of preference. */
   private readonly between: readonly number[]
@@ -53,7 +53,7 @@ export class ClosingTokens {
     this.letters = codesOf("aksxzAKSXZ").flatMap((byte) => shortest.get(byte)?.id ?? [])
   }
 
-  /** At most `most` tokens that the mask allows, the most promising first. */
+  /** Returns at most `most` tokens that the mask allows, the most promising first. */
   promising(mask: Uint32Array, most: number): readonly number[] {
     const found: number[] = []
     for (const id of this.isInText(mask) ? this.inText : this.between) {
@@ -63,7 +63,7 @@ export class ClosingTokens {
     return found
   }
 
-  /** One of them: the end of a text wherever it may end, else a letter of another kind each `turn`, so that a pattern gets what it asks for. */
+  /** Returns one token: the end of a string wherever it may end, otherwise a character of another kind each `turn`, so that a pattern gets what it requires. */
   inTurn(mask: Uint32Array, turn: number): readonly number[] {
     const found = this.promising(mask, widest)
     if (found.length === 0 || !this.isInText(mask) || found[0] === this.inText[0])
@@ -71,12 +71,12 @@ export class ClosingTokens {
     return [found[turn % found.length]!]
   }
 
-  /** Between the parts of a document no letter may stand but the first of `true`, `false` and `null`. */
+  /** Whether the mask is inside a string: between the parts of a document no letter is allowed but the first of `true`, `false` and `null`. */
   private isInText(mask: Uint32Array): boolean {
     return this.letters.some((id) => isAllowed(mask, id))
   }
 
-  /** The longest allowed token that `bytes` begin with. */
+  /** Returns the longest allowed token that is a prefix of `bytes`. */
   along(mask: Uint32Array, bytes: Uint8Array): number | undefined {
     for (let length = Math.min(bytes.length, this.longest); length > 0; length--) {
       const id = this.byBytes.get(keyOf(bytes.subarray(0, length)))

@@ -1,13 +1,13 @@
 import type { ClosingTokens } from "./closing-tokens.ts"
 import type { GrammarInstance, MatcherHandle } from "./grammar-instance.ts"
 
-/** Tokens that are tried at one place, and masks of one search: a search, not an enumeration. */
+/** Limits of tokens tried in one state and of masks computed in one search, which is a heuristic, not an enumeration. */
 const widest = 12
 const mostMasks = 6_000
 
 /**
- * The shortest way to an end that was found. First straight along the most promising tokens. Where that never ends (`a*b` along `a`), along all kinds of
- * letters in turn, and then depth first with a limit of length that grows. It ends where the text may end, which is not yet where nothing more may follow.
+ * Returns the shortest completion that it finds. It first follows the most promising tokens greedily; where that never ends (`a*b` along `a`), all kinds of
+ * characters in turn, and then searches depth first with a growing limit of length (iterative deepening). It ends where the text may end, even if more could follow.
  */
 export const closingTokens = (
   instance: GrammarInstance,
@@ -34,17 +34,17 @@ export const closingTokens = (
 }
 
 interface Bounds {
-  /** Tokens. */
+  /** The maximum length in tokens. */
   limit: number
-  /** Tokens that are tried at one place. */
+  /** Tokens that are tried in one state. */
   readonly wide: number
   masks: number
-  /** One token at each place, of another kind each time. */
+  /** Tries one token in each state, of another kind each time. */
   readonly inTurn: boolean
 }
 
-/** A place on the way: what may still be tried there. */
-interface Place {
+/** A state of the search: tokens that are still to be tried there. */
+interface SearchState {
   readonly untried: number[]
 }
 
@@ -58,16 +58,16 @@ const search = (
   try {
     if (instance.isAccepting(matcher)) return []
     const way: number[] = []
-    const places: Place[] = [extend(instance, matcher, tokens, bounds)]
-    while (places.length > 0) {
-      const next = bounds.masks > 0 ? places.at(-1)!.untried.shift() : undefined
+    const states: SearchState[] = [extend(instance, matcher, tokens, bounds)]
+    while (states.length > 0) {
+      const next = bounds.masks > 0 ? states.at(-1)!.untried.shift() : undefined
       if (next === undefined) {
-        places.pop()
+        states.pop()
         if (way.pop() !== undefined) instance.rollback(matcher, 1)
       } else if (instance.consume(matcher, next)) {
         way.push(next)
         if (instance.isAccepting(matcher)) return way
-        places.push(
+        states.push(
           way.length < bounds.limit ? extend(instance, matcher, tokens, bounds) : { untried: [] },
         )
       }
@@ -78,13 +78,13 @@ const search = (
   }
 }
 
-/** What must come next is read off a clone: to ask commits a matcher. */
+/** Finds the forced bytes on a clone, because asking for them advances the matcher. */
 const extend = (
   instance: GrammarInstance,
   matcher: MatcherHandle,
   tokens: ClosingTokens,
   bounds: Bounds,
-): Place => {
+): SearchState => {
   bounds.masks--
   const mask = instance.mask(matcher).slice()
   const clone = instance.clone(matcher)

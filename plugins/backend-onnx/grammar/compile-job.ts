@@ -11,18 +11,18 @@ import { analyseSchema, relax } from "./schema-report.ts"
 import { webAssembly } from "./web-assembly.ts"
 
 export type CompileInput =
-  /** `isStrict`: refused where a keyword can't be kept; otherwise without those. `withReport`: the verdict on every keyword. */
+  /** `isStrict`: refuse keywords that can't be enforced, otherwise leave them out. `withReport`: report the verdict on every keyword. */
   | {
       readonly kind: "schema"
       readonly schema: Json
       readonly isStrict: boolean
       readonly withReport?: boolean
     }
-  /** A grammar that was made from schemas which were compiled before. */
+  /** A Lark grammar made of schemas that were compiled before. */
   | { readonly kind: "lark"; readonly lark: string }
 
 export type Compiled =
-  /** `grammar`: what to open. `keywords`: where a report was asked for. */
+  /** `grammar`: the one to open. `keywords`: the report, if requested. */
   | {
       readonly result: "ok"
       readonly grammar: Grammar
@@ -37,7 +37,7 @@ export type Compiled =
       readonly keywords?: readonly KeywordVerdict[]
       readonly compileMs: number
     }
-  /** It is no JSON Schema. */
+  /** It is not a JSON Schema. */
   | { readonly result: "invalid"; readonly path: string; readonly reason: string }
   | {
       readonly result: "tooComplex"
@@ -49,17 +49,17 @@ export type Compiled =
 const keptAnswers = 256
 const mostMemoryBytes = 256 * 2 ** 20
 
-// each thread of the pool keeps its own
+// each thread of the pool has its own
 const answers = new Map<string, Compiled>()
 let instance: GrammarInstance | undefined
 
-/** Whether it compiles does not depend on the model's tokens: each byte is a token here, so that no thread of the pool needs a model's vocabulary. */
+/** Compiles over a vocabulary of single bytes, as whether a grammar compiles does not depend on the model's tokens: no thread of the pool needs a model's vocabulary. */
 const compile = (kind: Grammar["kind"], text: string): void => {
   if (!instance || instance.memoryBytes > mostMemoryBytes)
     instance = new GrammarInstance(byteVocabulary(), undefined, strictLimits)
   try {
     const matcher = instance.compile(kind, text)
-    // the first mask finds what a compilation does not: that nothing at all may be written
+    // the first mask finds what compilation does not: that the grammar allows no token at all
     instance.mask(matcher)
     instance.free(matcher)
   } catch (cause) {
@@ -69,7 +69,7 @@ const compile = (kind: Grammar["kind"], text: string): void => {
   }
 }
 
-/** Which keyword a text of the masks' engine is about. */
+/** The keyword that an error message of llguidance is about. */
 const blamed: readonly (readonly [RegExp, string])[] = [
   [/patternProperty regexes/, "patternProperties"],
   [/circular references/, "$ref"],
@@ -130,13 +130,13 @@ const answer = (input: CompileInput): Compiled => {
   const compiled: Compiled = tooMany
     ? { result: "tooComplex", reason: tooMany, compileMs: elapsedMs() }
     : attempt({ kind: "schema", schema }, JSON.stringify(guided), startedMs)
-  // what is not strict is guided as far as it goes, at least to be JSON
+  // a request that is not strict is constrained as far as possible, at least to JSON
   if (compiled.result !== "ok" && !input.isStrict)
     return { ...attempt({ kind: "schema", schema: {} }, "{}", startedMs), ...report }
   return { ...compiled, ...report }
 }
 
-/** Runs in the pool of threads: before anything is paid, or any token is written, a grammar was compiled once. */
+/** Runs in the thread pool. Compiles a grammar once before anything is paid for or generated. */
 export default (input: CompileInput): Compiled => {
   const key = createHash("sha256").update(JSON.stringify(input)).digest("base64")
   const known = answers.get(key)

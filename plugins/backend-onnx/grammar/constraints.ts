@@ -13,25 +13,25 @@ const entry = import.meta.url.endsWith(".ts")
   ? "./grammar-thread-from-source.mjs"
   : "./grammar-thread.js"
 
-/** Far more than a bounded grammar takes: whoever waits longer waits for a thread that is gone. */
+/** Far longer than a bounded grammar takes: after this time the thread counts as lost. */
 const answerMs = 20_000
 
-/** Of one engine, with its grammars in a thread of their own. */
+/** The constraints of one engine, computed in a thread of their own. */
 export interface EngineConstraints extends Constraints {
   open(grammar: Grammar): EngineConstraint
   close(): Promise<void>
 }
 
 export interface EngineConstraint extends Constraint {
-  /** Whether `mask` would not wait: a grammar that was just opened compiles meanwhile. */
+  /** Whether `mask` would return without waiting. A grammar that was just opened is being compiled. */
   isReady(): boolean
 }
 
 /**
- * The model's step blocks the engine's thread, so what shall be computed while it runs needs a thread of its own. Measured (49k tokens, two busy cores): inline, a
- * token and its mask take 17 µs at the median, but up to milliseconds, and a compilation tens of them, for as long as all streams of the engine would wait;
- * handing a token over takes 15 to 50 µs, and the mask is there when the step ends (1 µs). Both sides sleep on shared memory: an event loop's wake-up costs more.
- * What goes wrong with a grammar is thrown by the first `mask`, `isComplete` or `closing`, as `GrammarFailed`: `open` does not wait.
+ * A forward pass blocks the engine's thread, so masks that are computed meanwhile need a thread of their own. Measured (49k tokens, two busy cores): inline, a
+ * token and its mask take 17 µs in the median, but up to milliseconds, and a compilation tens of them, for which all streams of the engine would wait;
+ * handing a token over takes 15 to 50 µs, and the mask is there when the pass ends (1 µs). Both sides sleep on shared memory, as waking an event loop costs more.
+ * `open` does not wait: failures of a grammar are thrown by the first `mask`, `isComplete` or `closing`, as `GrammarFailed`.
  */
 export const makeConstraints = (vocabulary: GrammarVocabulary): EngineConstraints => {
   let thread: GrammarThread | undefined
@@ -57,7 +57,7 @@ class GrammarThread {
 
   constructor(vocabulary: GrammarVocabulary) {
     const data: GrammarThreadData = { vocabulary, asked: this.asked.buffer as SharedArrayBuffer }
-    // no inherited flags: a test runner's or a loader's are not meant for this thread
+    // no inherited flags: those of a test runner or a loader are not meant for this thread
     this.worker = new Worker(new URL(entry, import.meta.url), { workerData: data, execArgv: [] })
     this.worker.unref()
     const end = () => {
@@ -83,7 +83,7 @@ class ThreadConstraint implements EngineConstraint {
   private readonly thread: GrammarThread
   private readonly id: number
   private readonly state: SharedState
-  /** Masks that were asked for. */
+  /** The number of masks that were requested. */
   private awaited = 1
 
   constructor(thread: GrammarThread, id: number, grammar: Grammar, maskWords: number) {

@@ -3,7 +3,7 @@ import { GrammarFailed } from "../sampling/token-mask.ts"
 import { type GrammarVocabulary, sizeOf, wordsOf } from "./grammar-vocabulary.ts"
 import { type WasmMemory, type WasmModule, webAssembly } from "./web-assembly.ts"
 
-/** What `wasm/src/lib.rs` exports. Numbers are addresses, but for counts and answers. */
+/** The exports of `wasm/src/lib.rs`. Numbers are addresses, counts or status codes. */
 interface Exports {
   readonly memory: WasmMemory
   message_ptr(): number
@@ -35,7 +35,7 @@ interface Exports {
   matcher_free(matcher: number): void
 }
 
-/** What a grammar may cost; more fails with a text. Fuel is spent at about 50,000 (compiling) and 14,000 (a mask) a millisecond, a lexer's state takes 1 to 2 kB. */
+/** Limits of a grammar; exceeding one fails with a message. About 50,000 units of fuel are a millisecond of compiling, 14,000 a millisecond of a mask; a lexer state takes 1 to 2 kB. */
 const limits = {
   grammarSize: 300_000,
   compileFuel: 4_000_000,
@@ -44,13 +44,13 @@ const limits = {
   lexerStates: 40_000,
 }
 
-/** Whoever compiles in order to refuse what is too much: a grammar costs several times more over a model's tokens than over bytes, and must not fail in the middle of an answer. */
+/** Stricter limits for the check before a request runs: a grammar costs several times more over a model's tokens than over bytes, and must not fail in the middle of an answer. */
 export const strictLimits: typeof limits = { ...limits, compileFuel: 1_000_000, stepFuel: 300_000 }
 
 const failed = -1
 const kinds = { schema: 0, lark: 1 } as const
 
-/** The module lies beside the sources; the compiler does not copy it to `dist/`. */
+/** The module is stored beside the sources; the build does not copy it to `dist/`. */
 const moduleFile = (): URL => {
   const name = "wasm/grammar.wasm"
   const beside = new URL(name, import.meta.url)
@@ -61,16 +61,16 @@ const moduleFile = (): URL => {
 
 let compiled: WasmModule | undefined
 
-/** Compiled once a thread. */
+/** Compiled once per thread. */
 const grammarModule = (): WasmModule => {
   compiled ??= new webAssembly.Module(new Uint8Array(readFileSync(moduleFile())))
   return compiled
 }
 
-/** A matcher in an instance. */
+/** Handle of a matcher in an instance. */
 export type MatcherHandle = number
 
-/** llguidance with one vocabulary. A trap (`WebAssembly.RuntimeError`, or a `RangeError` of the stack) leaves it unusable: drop it. */
+/** llguidance (https://github.com/guidance-ai/llguidance) in WebAssembly, with one vocabulary. A trap (`WebAssembly.RuntimeError`, or a `RangeError` of the stack) leaves it unusable: drop it. */
 export class GrammarInstance {
   private readonly wasm: Exports
   private readonly vocabulary: number
@@ -146,7 +146,7 @@ export class GrammarInstance {
     )
   }
 
-  /** Shares with the first what its lexer has learnt. */
+  /** The clone shares the lexer's states. */
   clone(matcher: MatcherHandle): MatcherHandle {
     return this.wasm.matcher_clone(matcher)
   }
@@ -169,7 +169,7 @@ export class GrammarInstance {
     this.answer(this.wasm.matcher_rollback(matcher, count))
   }
 
-  /** The bytes that must come next. Only of a clone: it commits the matcher to them. */
+  /** Returns the bytes that must come next. Call it on a clone only, as it advances the matcher. */
   forced(matcher: MatcherHandle): Uint8Array {
     this.wasm.matcher_forced(matcher)
     return this.message().slice()

@@ -1,7 +1,7 @@
 import type { Grammar } from "./constraint.ts"
 import type { GrammarVocabulary } from "./grammar-vocabulary.ts"
 
-/** What an engine asks its grammar thread. Everything about one answer is done in the order in which it was asked. */
+/** Messages of an engine to its grammar thread. Those about one answer are handled in order. */
 export type ToGrammarThread =
   | {
       readonly type: "open"
@@ -20,23 +20,23 @@ export type ToGrammarThread =
 
 export interface GrammarThreadData {
   readonly vocabulary: GrammarVocabulary
-  /** One word: how often the engine asked. The thread sleeps on it. */
+  /** One word: the number of messages that the engine posted. The thread sleeps on it. */
   readonly asked: SharedArrayBuffer
 }
 
-// What both share of one answer: these words, then the mask, then the text of a failure.
+// Shared memory of one answer: these words, then the mask, then the message of a failure.
 const wordsBefore = 4
 const mostTextBytes = 1_024
 
 const fields = {
-  /** How many masks were computed: the first when it was opened, then one for each accepted token. The engine sleeps on it. */
+  /** The number of computed masks: the first at opening, then one for each accepted token. The engine sleeps on it. */
   computed: 0,
   isComplete: 1,
-  /** Bytes of the failure's text plus one; 0: it did not fail. */
+  /** Bytes of the failure's message plus one; 0: no failure. */
   failed: 2,
 } as const
 
-/** The state of one answer, seen from either side. */
+/** The shared state of one answer, for both sides. */
 export class SharedState {
   readonly buffer: SharedArrayBuffer
   readonly mask: Uint32Array
@@ -70,14 +70,14 @@ export class SharedState {
     return length === 0 ? undefined : Buffer.from(this.text.slice(0, length - 1)).toString()
   }
 
-  /** The thread's: one mask more. */
+  /** Called by the thread: publishes the next mask. */
   publish(mask: Uint32Array, isComplete: boolean): void {
     this.mask.set(mask)
     Atomics.store(this.words, fields.isComplete, isComplete ? 1 : 0)
     this.step()
   }
 
-  /** The thread's: there will be no mask. */
+  /** Called by the thread: publishes a failure. */
   fail(message: string): void {
     const { written } = new TextEncoder().encodeInto(message, this.text)
     Atomics.store(this.words, fields.failed, written + 1)
@@ -89,7 +89,7 @@ export class SharedState {
     Atomics.notify(this.words, fields.computed)
   }
 
-  /** The engine's: sleeps until `count` masks were computed; false when that took longer. */
+  /** Called by the engine: sleeps until `count` masks are computed. Returns false on time-out. */
   wait(count: number, timeoutMs: number): boolean {
     for (let seen = this.computed; seen < count; seen = this.computed) {
       if (Atomics.wait(this.words, fields.computed, seen, timeoutMs) === "timed-out") return false
@@ -98,5 +98,5 @@ export class SharedState {
   }
 }
 
-/** Answer of a `closing`: 0 not yet, -1 none, else 1 + the number of tokens, which follow. */
+/** Result of `closing` in its first word: 0 pending, -1 none, otherwise 1 + the number of tokens, which follow. */
 export const noClosing = -1

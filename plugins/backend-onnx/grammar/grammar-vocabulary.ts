@@ -1,6 +1,6 @@
-/** The tokens of a model as grammars know them. Plain arrays, so that it may go to a thread. */
+/** The bytes of a model's tokens, for llguidance. Plain arrays, so that it can be posted to a thread. */
 export interface GrammarVocabulary {
-  /** Token `i` ends before `ends[i]`. */
+  /** The bytes of all tokens; those of token `i` end before `ends[i]`. */
   readonly bytes: Uint8Array
   readonly ends: Uint32Array
   readonly endTokens: Uint32Array
@@ -8,7 +8,7 @@ export interface GrammarVocabulary {
 
 const noBytes = new Uint8Array()
 
-/** Control tokens and end tokens stand for no bytes here: no text may contain them. `bytesOf` may fail for none of the `size` ids. */
+/** Makes the vocabulary of `size` tokens. Control tokens and end tokens have no bytes, as no text may contain them. `bytesOf` must not throw for any id. */
 export const grammarVocabulary = (
   size: number,
   bytesOf: (id: number) => Uint8Array,
@@ -27,7 +27,7 @@ export const grammarVocabulary = (
 
 const byteCount = 256
 
-/** A token for each byte, and one (256) for the end: enough to learn whether a grammar compiles. */
+/** A token for each byte, and one (256) for the end: enough to find out whether a grammar compiles. */
 export const byteVocabulary = (): GrammarVocabulary =>
   grammarVocabulary(byteCount + 1, (id) => Uint8Array.of(id), [byteCount])
 
@@ -36,7 +36,7 @@ export const sizeOf = (vocabulary: GrammarVocabulary): number => vocabulary.ends
 export const bytesOfToken = ({ bytes, ends }: GrammarVocabulary, id: number): Uint8Array =>
   bytes.subarray(id === 0 ? 0 : ends[id - 1], ends[id])
 
-/** Of a mask over it. */
+/** Number of 32-bit words of a mask. */
 export const wordsOf = (vocabulary: GrammarVocabulary): number => Math.ceil(sizeOf(vocabulary) / 32)
 
 export const isAllowed = (mask: Uint32Array, id: number): boolean =>

@@ -7,7 +7,7 @@ import type { GrammarVocabulary } from "./grammar-vocabulary.ts"
 import { analyseSchema } from "./schema-report.ts"
 import { webAssembly } from "./web-assembly.ts"
 
-/** As llguidance reads it. Of a schema, what can be kept: whether that is all of it is for the plan to ask. */
+/** The grammar as llguidance's text: of a schema, the part that can be enforced. Whether that is all of it was checked by the plan. */
 const grammarText = (grammar: Grammar): string => {
   if (grammar.kind === "lark") return grammar.lark
   const { guided } = analyseSchema(grammar.schema)
@@ -15,17 +15,17 @@ const grammarText = (grammar: Grammar): string => {
   return JSON.stringify(guided)
 }
 
-/** Compiled grammars that are kept for the next answer of the same shape. */
+/** The number of compiled grammars kept for later answers with the same grammar (LRU). */
 const keptGrammars = 32
 
-/** More than this, and the memory of WebAssembly, which never shrinks, is started anew at the next open. */
+/** Beyond this the instance is replaced at the next open, as the memory of WebAssembly never shrinks. */
 const mostMemoryBytes = 384 * 2 ** 20
 
 interface Open {
   readonly key: string
-  /** Accepted so far: what a lost instance is caught up with. */
+  /** Tokens accepted so far, to rebuild the matcher in a fresh instance. */
   readonly tokens: number[]
-  /** Of the instance `generation`; one of an older generation is lost. */
+  /** Handle in the instance of `generation`; handles of older generations are lost. */
   handle: MatcherHandle
   generation: number
 }
@@ -34,7 +34,7 @@ const isTrap = (cause: unknown): boolean =>
   cause instanceof webAssembly.RuntimeError || cause instanceof RangeError
 
 /**
- * All matchers of an engine over one instance. A matcher that makes the instance trap fails with it, and its grammar is refused from then on; the
+ * All matchers of an engine, in one instance. A matcher that makes the instance trap fails, and its grammar is refused from then on; the
  * others are rebuilt in a fresh instance, from the tokens they accepted, when they are next asked.
  */
 export class Matchers {
@@ -43,7 +43,7 @@ export class Matchers {
   private instance: GrammarInstance
   private generation = 0
   private readonly open = new Map<number, Open>()
-  /** By key; the last used last. */
+  /** Compiled grammars by key, least recently used first. */
   private readonly grammars = new Map<string, MatcherHandle>()
   private readonly poisoned = new Set<string>()
 
@@ -107,7 +107,7 @@ export class Matchers {
     return open
   }
 
-  /** Clones share their lexer's states, which are bounded: where the shared lexer is full, a fresh one may still do. */
+  /** Runs a call on a matcher. Clones share the lexer's states, which are limited: when the shared lexer is full, it tries once more with a fresh one. */
   private run<A>(open: Open, use: (handle: MatcherHandle) => A): A {
     const once = () =>
       this.guarded(open.key, () => {

@@ -12,7 +12,7 @@ const errorOf = (
 ): string | undefined =>
   compiled.result === "ok" ? undefined : asApiError(compiled, param).message
 
-/** Says what a strict request would do with a schema. */
+/** Reports whether a strict request would accept a schema, and why not. */
 export const makeSchemaChecker = (
   services: () => { readonly workers: Workers; readonly log: Log },
 ): SchemaChecker => ({

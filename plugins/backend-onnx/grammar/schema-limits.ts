@@ -1,2 +1,2 @@
-/** What a schema may weigh, as JSON: what it takes to compile grows with it. */
+/** The maximum size of a schema as JSON, as the cost of compiling grows with it. */
 export const mostSchemaBytes = 512 * 1024

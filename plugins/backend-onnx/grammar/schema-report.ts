@@ -6,20 +6,20 @@ import { readSchema } from "./schema/read-schema.ts"
 import type { Guided } from "./schema/reading.ts"
 
 /**
- * How the masks' engine writes. Between two parts of a document at most one space, or a new line with an indent: a model must not fill its budget with
- * nothing. No `\u` escapes: with them a name that is taken, or refused, could be written again in other letters.
+ * How llguidance lets JSON be written. Between two parts of a document at most one space, or a line break with an indent: a model must not fill its budget with
+ * white space. No `\u` escapes: with them a forbidden or duplicate property name could be spelled differently.
  */
 const manner = { whitespace_pattern: "\\x20|\\n\\x20{0,24}", json_allowed_escapes: 'nrbtf\\"' }
 
 export interface SchemaAnalysis {
   readonly keywords: readonly KeywordVerdict[]
-  /** The first keyword that can't be kept: a strict request is refused for it. */
+  /** The first keyword that can't be enforced, for which a strict request is refused. */
   readonly refused: KeywordVerdict | undefined
-  /** What is kept, as the masks' engine reads it; also in Lark, after `%json`. Undefined: no document satisfies the schema. */
+  /** The enforced schema, in llguidance's dialect; also used in Lark, after `%json`. Undefined: no document satisfies the schema. */
   readonly guided: JsonObject | undefined
 }
 
-/** Pure, and in time that grows with the schema. Throws `SchemaInvalid` for what is no JSON Schema. */
+/** Analyses a schema, in time linear in its size. Throws `SchemaInvalid` for what is not a JSON Schema. */
 export const analyseSchema = (schema: Json): SchemaAnalysis => {
   const { verdicts, guided } = readSchema(schema)
   return {
@@ -34,11 +34,11 @@ const asked = (guided: Guided): JsonObject | undefined => {
   return { "x-guidance": manner, ...(guided === true ? {} : guided) }
 }
 
-/** A schema without what is refused, for guiding as far as it goes: a `oneOf` becomes an `anyOf`. */
+/** Removes the keywords that are refused, for requests that are not strict; a `oneOf` becomes an `anyOf`. */
 export const relax = (schema: Json): Json => {
   const relaxed = structuredClone(schema)
   const refused = analyseSchema(schema).keywords.filter(({ verdict }) => verdict === "refused")
-  // the deepest first: what is inside of a keyword that goes away goes too
+  // the deepest first, as removing a keyword removes everything inside it
   for (const { path } of [...refused].sort((a, b) => b.path.length - a.path.length))
     drop(relaxed, namesIn(path))
   return relaxed

@@ -1,4 +1,4 @@
-/** What we use of WebAssembly: without the browser's types, Node's name only part of it. */
+/** The part of WebAssembly in use: Node's types declare only some of it without the browser's types. */
 interface WebAssemblyApi {
   readonly Module: new (bytes: Uint8Array) => WasmModule
   readonly Instance: new (

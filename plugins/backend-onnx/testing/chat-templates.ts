@@ -1,4 +1,4 @@
-/** Chat templates of the shape that models bring: they ask for the same variables in the same way, in few words of their own. */
+/** Chat templates like those of published models: they use the same variables in the same way, in few words of their own. */
 
 const start = "<|im_start|>"
 const end = "<|im_end|>\\n"
@@ -63,7 +63,7 @@ export const thinkingTemplate = `${hermesTools}
 {%- if enable_thinking is defined and enable_thinking is false %}{{- '<think>\\n\\n</think>\\n\\n' }}{%- endif %}
 {%- endif %}`
 
-/** DeepSeek's distillates: the prompt always opens the reasoning. Its own form of calls is not known here. */
+/** DeepSeek's distilled models: the prompt always opens the reasoning. Their own call syntax is not supported. */
 export const alwaysThinkingTemplate = `{%- for message in messages %}
 {%- if message['role'] == 'assistant' and message['tool_calls'] %}{{ '<tool_sep>' + message['tool_calls'][0]['function']['arguments'] }}
 {%- elif message['role'] == 'assistant' %}{{ 'A:' + message['content'].split('</think>')[-1] + '\\n' }}

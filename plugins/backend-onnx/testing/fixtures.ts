@@ -4,7 +4,7 @@ import type { DecoderSession } from "../sessions/decoder.ts"
 
 const folder = join(import.meta.dirname, "..", "fixtures")
 
-/** Tiny checkpoints, and what another implementation says about them: see fixtures/make-fixtures.py. */
+/** Folder of a tiny checkpoint with the outputs of another implementation, see fixtures/make-fixtures.py. */
 export const fixtureFolder = (name: string): string => join(folder, name)
 
 export interface Expected {
@@ -31,10 +31,10 @@ export const expectedLogits = (name: string, variant?: string): readonly Float32
   return ids.map((_, i) => all.subarray(i * size, (i + 1) * size))
 }
 
-/** A cache for `rows` sequences, and a step that fills it. */
+/** A key-value cache for `rows` sequences, and a function that fills it. */
 export const walkerOf = (session: DecoderSession, rows: number, capacity: number) => {
   const { layers, kvHeads, headSize } = session.shape
-  // what lies after a row's past must not matter
+  // values beyond a row's past must not matter
   const past = Array.from({ length: 2 * layers }, () =>
     new Float32Array(rows * kvHeads * capacity * headSize).fill(1e4),
   )
@@ -50,7 +50,7 @@ export const walkerOf = (session: DecoderSession, rows: number, capacity: number
           )
         }
   }
-  /** Reads as many tokens in every row; answers the logits after each of them, row by row. A row that is not kept forgets them. */
+  /** Runs the same number of tokens in every row. Returns the logits after each of them, row by row. Rows that are not kept forget them. */
   const step = async (
     tokens: readonly (readonly number[])[],
     keeps: readonly boolean[] = tokens.map(() => true),
@@ -77,7 +77,7 @@ export const walkerOf = (session: DecoderSession, rows: number, capacity: number
   return { step, pastLens }
 }
 
-/** Logits after each token of one sequence, read in pieces of these sizes. */
+/** Returns the logits after each token of one sequence, computed in chunks of these sizes. */
 export const logitsIn = async (
   session: DecoderSession,
   ids: readonly number[],
@@ -92,7 +92,7 @@ export const logitsIn = async (
 export const largestGap = (a: ArrayLike<number>, b: ArrayLike<number>): number =>
   Array.from(a).reduce((most, value, i) => Math.max(most, Math.abs(value - b[i]!)), 0)
 
-/** How far apart, in parts of how much the wanted numbers vary. */
+/** The largest difference, relative to the spread of the expected values. */
 export const relativeError = (
   found: readonly Float32Array[],
   wanted: readonly Float32Array[],

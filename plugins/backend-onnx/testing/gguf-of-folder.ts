@@ -81,7 +81,7 @@ const ggufName = (name: string): string => {
   return `${layer === undefined ? "" : `blk.${layer}.`}${tensorNames[stem!]}.${kind}`
 }
 
-/** Rows of the usual layout into llama.cpp's: (i, i+H/2) become neighbours. */
+/** Reorders rows to llama.cpp's layout: the pair (i, i+H/2) becomes adjacent. */
 const neighbours = (values: Float32Array, columns: number, headSize: number): Float32Array => {
   const out = new Float32Array(values.length)
   for (let row = 0; row < values.length / columns; row++) {
@@ -123,7 +123,7 @@ export const ggufTensors = (
   return tensors
 }
 
-/** The architecture's metadata. Rotations that are scaled are left to a tensor of factors. */
+/** The architecture's metadata. Scaled rotations are stored as a tensor of factors. */
 export const architectureMetadata = (
   config: DecoderConfig,
   ropeBase: number,
@@ -145,7 +145,7 @@ export const architectureMetadata = (
   }
 }
 
-/** Factors by which a scaled model's rotations are slower than plain ones. */
+/** Factors by which rotary scaling slows the rotations down. */
 export const rotaryFactors = (config: DecoderConfig, ropeBase: number): GgufTensor => {
   const factors = Float32Array.from(
     config.rotations,

@@ -18,7 +18,7 @@ import { makeOnnxBackend } from "../backend.ts"
 import type { OnnxSettings } from "../settings.ts"
 import { makeEngineHealth } from "../worker/health.ts"
 
-/** A backend with fakes around it, in a folder of its own. */
+/** A backend with fake services, in a temporary folder. */
 export const openBackend = (settings: Partial<OnnxSettings> = {}) => {
   const dataDir = mkdtempSync(join(tmpdir(), "rakit-onnx-"))
   const scope = Scope.makeUnsafe()
@@ -92,7 +92,7 @@ export const chatRequest = (text: string, more: Partial<ChatRequest> = {}): Chat
   ...more,
 })
 
-/** What the effect failed with. */
+/** Returns the error that the effect fails with. */
 export const failureOf = async <A>(effect: Effect.Effect<A, ApiError>): Promise<ApiError> => {
   const exit = await Effect.runPromiseExit(effect)
   if (Exit.isSuccess(exit)) throw new Error("it succeeded")
@@ -105,7 +105,7 @@ export const collect = <Event>(plan: ModelPlan<Event>): Promise<readonly Event[]
 export const textOf = (events: readonly ChatEvent[]): string =>
   events.map((event) => (event.type === "text" ? event.text : "")).join("")
 
-/** Plans, runs and gathers one answer. */
+/** Plans and runs a request, and collects its answer. */
 export const answer = async (
   model: LoadedModel<"chat">,
   request: ChatRequest,

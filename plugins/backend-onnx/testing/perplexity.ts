@@ -7,7 +7,7 @@ import { loadChatTokenizer } from "../tokenizer/chat-tokenizer.ts"
 const text = readFileSync(join(import.meta.dirname, "perplexity.txt"), "utf8")
 const chunk = 64
 
-/** Minus the logarithm of the probability of token `wanted`. */
+/** Returns the negative log-likelihood of token `wanted`. */
 const surprise = (logits: Float32Array, wanted: number): number => {
   let largest = Number.NEGATIVE_INFINITY
   for (const logit of logits) largest = Math.max(largest, logit)
@@ -16,7 +16,7 @@ const surprise = (logits: Float32Array, wanted: number): number => {
   return largest + Math.log(sum) - logits[wanted]!
 }
 
-/** Of a text that is kept here, about a thousand tokens; cut to the window, or to `most`. */
+/** Returns the tokens of perplexity.txt, about a thousand; truncated to the window, or to `most`. */
 export const tokensOfText = async (
   { folder, session }: Decoder,
   most = Number.POSITIVE_INFINITY,
@@ -27,7 +27,7 @@ export const tokensOfText = async (
   return ids.slice(0, Math.min(most, session.shape.contextTokens))
 }
 
-/** How many tokens a model hesitates between, on average: the exponential of its mean surprise. */
+/** The perplexity of a sequence: the exponential of the mean negative log-likelihood of its tokens. */
 export const perplexity = async ({ session }: Decoder, ids: readonly number[]): Promise<number> => {
   const cache = new KvCache(session.shape, ids.length)
   const size = session.shape.vocabulary

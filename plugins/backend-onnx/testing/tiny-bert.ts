@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { seededRandom } from "../sampling/random.ts"
 import { type FloatTensor, writeSafetensors } from "./safetensors-writer.ts"
 
-/** A BERT of random weights that knows the letters and a few words. */
+/** A BERT with random weights and a vocabulary of letters and a few words. */
 export const tinyBertShape = {
   layers: 2,
   width: 32,
@@ -26,7 +26,7 @@ export const tinyBertVocabulary = [
 
 const tokenizer = {
   version: "1.0",
-  // as published models have it: both must not matter
+  // as in published models: neither may have an effect
   truncation: { max_length: 4, strategy: "LongestFirst", stride: 0 },
   padding: {
     strategy: { Fixed: 16 },

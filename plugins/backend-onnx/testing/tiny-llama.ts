@@ -2,7 +2,7 @@ import { seededRandom } from "../sampling/random.ts"
 import { byteAlphabet } from "../tokenizer/byte-level.ts"
 import { type GgufContent, type GgufTensor, writeGguf } from "./gguf-writer.ts"
 
-/** A Llama of random weights with grouped heads, and a vocabulary of all bytes, a few words and control tokens. */
+/** A Llama with random weights and grouped-query attention, and a vocabulary of all bytes, a few words and control tokens. */
 export const tinyShape = {
   layers: 2,
   width: 64,
@@ -73,7 +73,7 @@ const floatTensor = (
   return { name, dimensions, type: 0, bytes: new Uint8Array(values.buffer) }
 }
 
-/** The same weights for the same seed. */
+/** Deterministic: the same seed gives the same weights. */
 export const tinyLlama = (seed = 1): GgufContent => {
   const { width, heads, kvHeads, headSize, feedForward, layers } = tinyShape
   const random = seededRandom(seed)

@@ -1,4 +1,4 @@
-/** The bytes at hand end before the value does. `needed` is how many bytes from the file's start would be enough. */
+/** The buffer ends before the value does. `needed`: bytes from the file's start that would suffice. */
 export class BytesMissing extends Error {
   readonly needed: number
   constructor(needed: number) {
@@ -29,7 +29,7 @@ export class ByteCursor {
   u32 = (): number => this.bytes.readUInt32LE(this.take(4))
   i32 = (): number => this.bytes.readInt32LE(this.take(4))
   f32 = (): number => this.bytes.readFloatLE(this.take(4))
-  /** As a double: exact up to 2^53, which `length` insists on. */
+  /** As a double, exact up to 2^53; `length` refuses larger values. */
   u64 = (): number => Number(this.bytes.readBigUInt64LE(this.take(8)))
   i64 = (): number => Number(this.bytes.readBigInt64LE(this.take(8)))
   f64 = (): number => this.bytes.readDoubleLE(this.take(8))

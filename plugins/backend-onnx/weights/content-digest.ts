@@ -8,7 +8,7 @@ export interface Content {
   readonly sha256: string
 }
 
-/** Reads a file once through. Blocks: for worker threads only. */
+/** Computes the SHA-256 of a file. Blocks the thread: for workers only. */
 export const contentOf = (
   path: string,
   progress: (readBytes: number, ofBytes: number) => void = () => {},

@@ -7,14 +7,14 @@ export interface Affine {
   readonly minimum: number
 }
 
-/** How ggml stores numbers: blocks of `blockValues` values in `blockBytes` bytes (ggml-quants.h of ggml-org/llama.cpp). */
+/** A storage format of ggml: blocks of `blockValues` values in `blockBytes` bytes (ggml-quants.h of ggml-org/llama.cpp). */
 export interface GgmlType {
   readonly name: string
   readonly blockValues: number
   readonly blockBytes: number
-  /** Values of whole blocks. */
+  /** Decodes whole blocks. */
   decode(bytes: Uint8Array, into: Float32Array): void
-  /** It has a name and a size, but no meaning here. */
+  /** The type is known by name and size, but can't be decoded. */
   readonly unreadable?: true
   /** For types of 4 bits: the levels (0 to 15) of the group of 32 values with this number, and what they mean. */
   readonly levels?: (bytes: Uint8Array, group: number, into: Uint8Array) => Affine
@@ -79,7 +79,7 @@ const fourBits = (
   return { ...blocksOf32(name, blockBytes, decode), levels }
 }
 
-/** As four bits, with the fifth of all 32 values in a word of its own. */
+/** As with four bits, with the fifth bits of all 32 values in a word of their own. */
 const fiveBits = (
   name: string,
   header: number,
@@ -110,7 +110,7 @@ const q8 = blocksOf32("Q8_0", 34, (bytes, at, into, out) => {
   for (let j = 0; j < 32; j++) into[out + j] = (scale * (bytes[at + 2 + j]! << 24)) / 16_777_216
 })
 
-/** By the type number in a GGUF file. */
+/** Types by their number in a GGUF file. */
 export const ggmlTypes: ReadonlyMap<number, GgmlType> = new Map([
   [0, f32],
   [1, scalar("F16", 2, halfAt)],

@@ -30,7 +30,7 @@ const readDimensions = (cursor: ByteCursor, name: string): readonly number[] => 
   return dimensions
 }
 
-/** With an offset from the start of the data section. */
+/** The offset counts from the start of the data section. */
 const readTensor = (cursor: ByteCursor): TensorEntry => {
   const name = readText(cursor, "a tensor's name")
   const dimensions = readDimensions(cursor, name)

@@ -68,7 +68,7 @@ export const numberIn = (metadata: Metadata, key: string): number => {
   return value
 }
 
-/** A count of something: a whole number of at least 1 and at most `most`. */
+/** Reads an integer between 1 and `most`. */
 export const countIn = (metadata: Metadata, key: string, most: number): number => {
   const value = numberIn(metadata, key)
   if (!Number.isInteger(value) || value < 1 || value > most)

@@ -13,7 +13,7 @@ const parsed = (text: string): unknown => {
   }
 }
 
-/** A text file of a model's folder; throws `ModelFileError`. */
+/** Reads a text file of a model's folder. Throws `ModelFileError`. */
 export const readTextFile = (folder: string, name: string, maxBytes = 16 * mebibyte): string => {
   const path = join(folder, name)
   return explaining(path, () => {
@@ -32,7 +32,7 @@ export const readTextFile = (folder: string, name: string, maxBytes = 16 * mebib
   })
 }
 
-/** The entries of a JSON object; throws `ModelFileError`. */
+/** Reads a JSON object as metadata. Throws `ModelFileError`. */
 export const readJson = (folder: string, name: string, maxBytes?: number): Metadata => {
   const text = readTextFile(folder, name, maxBytes)
   return explaining(join(folder, name), () => {

@@ -8,13 +8,13 @@ export interface Matrix {
   readonly rows: number
   readonly columns: number
   typeOf(row: number): GgmlType
-  /** Encoded; valid until the next call. */
+  /** Returns the encoded bytes of a row, valid until the next call. */
   row(row: number): Buffer
 }
 
 const windowRows = 256
 
-/** Reads a window of rows at a time, so that reordered rows don't cost a system call each. */
+/** Reads several rows at a time, so that reordered rows don't cost a system call each. */
 export const matrixOf = (
   file: TensorSource,
   name: string,
@@ -46,7 +46,7 @@ export const matrixOf = (
   }
 }
 
-/** One matrix above the other. */
+/** Concatenates matrices row-wise. */
 export const stacked = (parts: readonly Matrix[]): Matrix => {
   const owners = parts.flatMap((part) =>
     Array.from({ length: part.rows }, (_, row) => [part, row] as const),
@@ -62,7 +62,7 @@ export const stacked = (parts: readonly Matrix[]): Matrix => {
 
 /**
  * llama.cpp stores the rows of q and k so that rotary pairs are neighbours (2i, 2i+1); the usual layout has them half a head apart (i, i+H/2).
- * This is its `permute` of convert_hf_to_gguf.py backwards: where each row of the usual layout lies.
+ * This is the inverse of `permute` in its convert_hf_to_gguf.py: the index of each row of the usual layout.
  */
 export const halvesOrder = (rows: number, heads: number): readonly number[] => {
   const size = rows / heads
@@ -81,7 +81,7 @@ export const halvesLayout = (matrix: Matrix, heads: number): Matrix => {
   }
 }
 
-/** The row as numbers; refuses NaN and infinity, which would poison every answer. */
+/** Decodes a row to floats. Throws for NaN and infinity, which would spoil every answer. */
 export const decodeRow = (matrix: Matrix, row: number, into: Float32Array): void => {
   matrix.typeOf(row).decode(matrix.row(row), into)
   for (const value of into)
@@ -89,7 +89,7 @@ export const decodeRow = (matrix: Matrix, row: number, into: Float32Array): void
       throw new Damaged(`the tensor '${matrix.name}': it holds a value that is not a finite number`)
 }
 
-/** A tensor of one row, such as a norm's weights. */
+/** Reads a tensor of one row, such as a norm's weights. */
 export const vectorOf = (file: TensorSource, name: string, length: number): Float32Array => {
   const values = new Float32Array(length)
   decodeRow(matrixOf(file, name, { rows: 1, columns: length }), 0, values)

@@ -1,4 +1,4 @@
-/** What is wrong inside a file; who opened it adds the file's name. `remedy` says what the operator can do. */
+/** A defect inside a file; the opener adds the file's name. `remedy` says what the operator can do. */
 export class Damaged extends Error {
   readonly remedy: string
   constructor(
@@ -10,7 +10,7 @@ export class Damaged extends Error {
   }
 }
 
-/** Nothing is broken, but this backend can't run it. */
+/** The file is sound, but this backend can't run it. */
 export class Unsupported extends Damaged {
   constructor(message: string, remedy = "Name a model that this backend's README lists") {
     super(message, remedy)
@@ -29,7 +29,7 @@ export class ModelFileError extends Error {
   }
 }
 
-/** Runs a part that reads a file, and names the file when it fails. */
+/** Runs `part` and adds the file's name to what it throws. */
 export const explaining = <A>(path: string, part: () => A): A => {
   try {
     return part()

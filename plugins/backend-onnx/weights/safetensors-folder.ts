@@ -9,7 +9,7 @@ const singleFile = "model.safetensors"
 const indexFile = "model.safetensors.index.json"
 const maxShards = 1_000
 
-/** Names of the shards. They must lie in the folder itself. */
+/** Names of the shards, which must be files of the folder itself. */
 const shardsIn = (folder: string): readonly string[] => {
   const index = readJson(folder, indexFile)
   const map = index.get("weight_map") as unknown
@@ -81,14 +81,14 @@ class ShardedTensors implements TensorSource {
 export const hasWeights = (folder: string): boolean =>
   [singleFile, indexFile].some((name) => existsSync(join(folder, name)))
 
-/** The files that hold a folder's weights, by name. */
+/** Names of the files that hold a folder's weights. */
 export const weightFilesIn = (folder: string): readonly string[] => {
   if (existsSync(join(folder, singleFile))) return [singleFile]
   if (existsSync(join(folder, indexFile))) return shardsIn(folder)
   throw new ModelFileError(folder, `it has neither ${singleFile} nor ${indexFile}`)
 }
 
-/** The weights of a folder, in one file or in shards. Throws `ModelFileError`. */
+/** Opens the weights of a folder, in one file or in shards. Throws `ModelFileError`. */
 export const openSafetensorsFolder = (folder: string): TensorSource => {
   const opened: TensorFile[] = []
   try {

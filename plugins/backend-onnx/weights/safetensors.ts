@@ -20,7 +20,7 @@ const unreadable = (name: string, blockBytes: number): GgmlType => ({
 const isIntegers = (value: unknown): value is readonly number[] =>
   Array.isArray(value) && value.every((item) => Number.isSafeInteger(item) && item >= 0)
 
-/** `dataStart`: where the offsets count from. Tensors of other types (such as position ids) are no error until they are read. */
+/** `dataStart`: the origin of the offsets. Tensors of unsupported types (such as position ids) are refused only when they are read. */
 const entryOf = (
   name: string,
   value: unknown,

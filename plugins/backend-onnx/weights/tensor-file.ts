@@ -5,10 +5,10 @@ import { Damaged, explaining, ModelFileError } from "./model-file-error.ts"
 export interface TensorEntry {
   readonly name: string
   readonly type: GgmlType
-  /** Contiguous values in a row; the matrix's inputs. */
+  /** Values of a row, which are contiguous; the inputs of the matrix. */
   readonly columns: number
   readonly rows: number
-  /** From the file's start. */
+  /** Offset in bytes from the file's start. */
   readonly offset: number
   readonly bytes: number
 }
@@ -17,15 +17,15 @@ export interface TensorHeader {
   readonly tensors: ReadonlyMap<string, TensorEntry>
 }
 
-/** Tensors by name, in one file or several. They are read from disk when they are asked for: the model is never in memory as a whole. Blocks: for worker threads only. */
+/** Tensors by name, in one file or several. Rows are read from disk on demand: the model is never in memory as a whole. Blocks the thread: for workers only. */
 export interface TensorSource {
-  /** Of a file or a folder. */
+  /** Path of the file or folder. */
   readonly path: string
   names(): Iterable<string>
   has(name: string): boolean
-  /** Throws `Damaged` when there is none. */
+  /** Throws `Damaged` when the tensor is missing. */
   tensor(name: string): TensorEntry
-  /** The encoded bytes of `count` rows. */
+  /** Returns the encoded bytes of `count` rows. */
   rows(entry: TensorEntry, first: number, count: number): Buffer
   close(): void
 }
@@ -82,7 +82,7 @@ export class TensorFile<Header extends TensorHeader = TensorHeader> implements T
     }
   }
 
-  /** Runs a part that looks into the file and names the file when it fails. */
+  /** Runs `part` and adds the file's name to what it throws. */
   explain<A>(part: () => A): A {
     return explaining(this.path, part)
   }

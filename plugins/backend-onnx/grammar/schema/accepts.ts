@@ -1,5 +1,5 @@
 import type { Json } from "../../../../core/json.ts"
-import type { Place, SchemaDocument } from "./document.ts"
+import type { SchemaDocument, SchemaLocation } from "./document.ts"
 import { formatPattern } from "./formats.ts"
 import {
   isCount,
@@ -15,18 +15,18 @@ import { ecmaPattern } from "./pattern.ts"
 
 const deepest = 64
 
-/** Whether a value that the schema itself names satisfies it: what stands in `const` and `enum` is checked here, once, rather than by the masks. */
+/** Whether a value satisfies a schema: values of `const` and `enum` are checked here once rather than by masks. */
 export const acceptsValue = (
   document: SchemaDocument,
-  place: Place,
+  place: SchemaLocation,
   value: Json,
   depth = 0,
 ): boolean => {
   const { schema } = place
   if (!isObject(schema)) return schema !== false
   if (depth > deepest) return false
-  const sub = (from: Place, part: Json) => acceptsValue(document, from, part, depth + 1)
-  const list = (keyword: string): readonly Place[] =>
+  const sub = (from: SchemaLocation, part: Json) => acceptsValue(document, from, part, depth + 1)
+  const list = (keyword: string): readonly SchemaLocation[] =>
     Array.isArray(schema[keyword])
       ? (schema[keyword] as Json[]).map((_, i) => document.at(place, keyword, i))
       : []
@@ -51,7 +51,7 @@ export const acceptsValue = (
   )
 }
 
-type Sub = (place: Place, part: Json) => boolean
+type Sub = (place: SchemaLocation, part: Json) => boolean
 
 const isOfType = ({ type }: JsonObject, value: Json): boolean => {
   if (type === undefined) return true
@@ -97,7 +97,7 @@ const acceptsText = (
 
 const acceptsArray = (
   document: SchemaDocument,
-  place: Place,
+  place: SchemaLocation,
   schema: JsonObject,
   value: readonly Json[],
   sub: Sub,
@@ -127,7 +127,7 @@ const acceptsArray = (
 
 const acceptsObject = (
   document: SchemaDocument,
-  place: Place,
+  place: SchemaLocation,
   schema: JsonObject,
   value: JsonObject,
   sub: Sub,
@@ -164,15 +164,15 @@ const acceptsObject = (
 export interface Dependency {
   readonly keyword: string
   readonly name: string
-  /** Either names, or a schema. */
+  /** Either required names or a schema. */
   readonly needs?: readonly string[]
-  readonly rule?: Place
+  readonly rule?: SchemaLocation
 }
 
-/** Of all three keywords. */
+/** Reads `dependencies`, `dependentRequired` and `dependentSchemas`. */
 export const dependencies = (
   document: SchemaDocument,
-  place: Place,
+  place: SchemaLocation,
   schema: JsonObject,
 ): readonly Dependency[] =>
   ["dependentRequired", "dependentSchemas", "dependencies"].flatMap((keyword) =>

@@ -3,7 +3,7 @@ import type { Guided, Keywords } from "./reading.ts"
 
 const isBoolean = (value: unknown): value is boolean => typeof value === "boolean"
 
-/** Keywords that see items which other keywords evaluated. */
+/** Keywords that apply schemas to items or properties which other keywords may have evaluated. */
 export const applicators = [
   "$ref",
   "allOf",

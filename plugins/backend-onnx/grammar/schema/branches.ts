@@ -1,15 +1,15 @@
 import type { Json } from "../../../../core/json.ts"
 import { areDisjoint } from "./disjoint.ts"
-import type { Place } from "./document.ts"
+import type { SchemaLocation } from "./document.ts"
 import { isObject, isTexts, typesOfJson } from "./json-value.ts"
 import { anyOf, type Guided, type Keywords, type Reading } from "./reading.ts"
 
 const isList = (value: Json): value is readonly Json[] => Array.isArray(value) && value.length > 0
 
-/** More are not compared with each other. */
+/** The maximum number of branches that are compared pairwise. */
 const mostCompared = 200
 
-/** Keywords that combine schemas, but for `$ref`. */
+/** Reads the keywords that combine schemas, except `$ref`. */
 export const branches = (of: Keywords, reading: Reading): readonly Guided[] => [
   ...all(of),
   any(of),
@@ -31,7 +31,7 @@ const any = (of: Keywords): Guided => {
   return anyOf(options.map((_, i) => of.read("anyOf", i)))
 }
 
-/** The masks' engine can't count which branches hold. It need not where no two can hold at once. */
+/** llguidance can't count how many branches of a `oneOf` hold, so it is enforced as `anyOf` where no two branches can hold at once, and refused otherwise. */
 const one = (of: Keywords, reading: Reading): Guided => {
   const options = of.value("oneOf", isList, "a list of schemas")
   if (!options) return true
@@ -59,14 +59,16 @@ const overlapOf = (
   reading: Reading,
   count: number,
 ): readonly [number, number] | undefined => {
-  const places: readonly Place[] = Array.from({ length: count }, (_, i) => of.inside("oneOf", i))
+  const places: readonly SchemaLocation[] = Array.from({ length: count }, (_, i) =>
+    of.inside("oneOf", i),
+  )
   for (let a = 0; a < count; a++)
     for (let b = a + 1; b < count; b++)
       if (!areDisjoint(reading.document, places[a]!, places[b]!)) return [a, b]
   return undefined
 }
 
-/** `{required: ["a"]}`: the name. */
+/** Returns the name of a schema that is only `{required: ["a"]}`. */
 const onlyRequires = (schema: Json): string | undefined =>
   isObject(schema) &&
   Object.keys(schema).length === 1 &&

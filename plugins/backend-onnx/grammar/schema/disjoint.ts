@@ -1,16 +1,21 @@
 import type { Json } from "../../../../core/json.ts"
 import { acceptsValue } from "./accepts.ts"
-import type { Place, SchemaDocument } from "./document.ts"
+import type { SchemaDocument, SchemaLocation } from "./document.ts"
 import { isNumber, isObject, isTexts, type JsonObject, typeOfValue } from "./json-value.ts"
 import { ecmaPattern } from "./pattern.ts"
 
 const deepest = 8
 
-/** Whether it is certain that no value satisfies both. */
-export const areDisjoint = (document: SchemaDocument, a: Place, b: Place, depth = 0): boolean => {
+/** Whether certainly no value satisfies both schemas. */
+export const areDisjoint = (
+  document: SchemaDocument,
+  a: SchemaLocation,
+  b: SchemaLocation,
+  depth = 0,
+): boolean => {
   if (a.schema === false || b.schema === false) return true
   if (!isObject(a.schema) || !isObject(b.schema) || depth > deepest) return false
-  const again = (x: Place, y: Place) => areDisjoint(document, x, y, depth + 1)
+  const again = (x: SchemaLocation, y: SchemaLocation) => areDisjoint(document, x, y, depth + 1)
   return (
     valuesApart(document, a, b) ||
     valuesApart(document, b, a) ||
@@ -22,8 +27,11 @@ export const areDisjoint = (document: SchemaDocument, a: Place, b: Place, depth 
   )
 }
 
-/** What a value must satisfy beside the plain keywords: one option of each part. */
-const partsOf = (document: SchemaDocument, place: Place): readonly (readonly Place[])[] => {
+/** The alternatives of a schema beside its plain keywords: a value satisfies one option of each part. */
+const partsOf = (
+  document: SchemaDocument,
+  place: SchemaLocation,
+): readonly (readonly SchemaLocation[])[] => {
   const schema = place.schema as JsonObject
   const list = (keyword: string) =>
     Array.isArray(schema[keyword])
@@ -42,7 +50,7 @@ const valuesOf = (schema: JsonObject): readonly Json[] | undefined => {
   return Array.isArray(schema.enum) ? schema.enum : undefined
 }
 
-const valuesApart = (document: SchemaDocument, a: Place, b: Place): boolean =>
+const valuesApart = (document: SchemaDocument, a: SchemaLocation, b: SchemaLocation): boolean =>
   valuesOf(a.schema as JsonObject)?.every((value) => !acceptsValue(document, b, value)) ?? false
 
 const plainTypes = (schema: JsonObject): readonly string[] | undefined => {
@@ -54,7 +62,7 @@ const plainTypes = (schema: JsonObject): readonly string[] | undefined => {
   return isTexts(type) ? type : undefined
 }
 
-const typesApart = (_: SchemaDocument, a: Place, b: Place): boolean => {
+const typesApart = (_: SchemaDocument, a: SchemaLocation, b: SchemaLocation): boolean => {
   const [left, right] = [plainTypes(a.schema as JsonObject), plainTypes(b.schema as JsonObject)]
   if (!left || !right) return false
   const overlap = (x: string, y: string) =>
@@ -74,7 +82,7 @@ const ranges: Readonly<Record<string, readonly [string, string]>> = {
   object: ["minProperties", "maxProperties"],
 }
 
-/** Of one type, but of other sizes. */
+/** Whether the sizes or ranges of two schemas of one type exclude each other. */
 const sizesApart = (a: JsonObject, b: JsonObject): boolean => {
   const type = onlyType(a)
   const range = type === undefined || type !== onlyType(b) ? undefined : ranges[type]
@@ -96,12 +104,12 @@ const sizesApart = (a: JsonObject, b: JsonObject): boolean => {
 
 const namesOf = (value: Json): readonly string[] => (isTexts(value) ? value : [])
 
-/** Both want an object, one of them with a property that the other one refuses, or wants otherwise. */
+/** Whether both schemas require an object, and one of them requires a property that the other forbids or requires to differ. */
 const objectsApart = (
   document: SchemaDocument,
-  a: Place,
-  b: Place,
-  again: (x: Place, y: Place) => boolean,
+  a: SchemaLocation,
+  b: SchemaLocation,
+  again: (x: SchemaLocation, y: SchemaLocation) => boolean,
 ): boolean => {
   const [left, right] = [a.schema as JsonObject, b.schema as JsonObject]
   if (onlyType(left) !== "object" || onlyType(right) !== "object") return false
@@ -111,7 +119,11 @@ const objectsApart = (
   )
 }
 
-const propertyOf = (document: SchemaDocument, place: Place, name: string): Place => {
+const propertyOf = (
+  document: SchemaDocument,
+  place: SchemaLocation,
+  name: string,
+): SchemaLocation => {
   const { properties, patternProperties } = place.schema as JsonObject
   if (isObject(properties) && Object.hasOwn(properties, name))
     return document.at(place, "properties", name)

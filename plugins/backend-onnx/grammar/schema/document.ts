@@ -2,22 +2,22 @@ import type { Json } from "../../../../core/json.ts"
 import { isObject, ownValue } from "./json-value.ts"
 import { child, namesIn } from "./pointer.ts"
 
-/** A schema in its document. */
-export interface Place {
+/** A schema with its location in the document. */
+export interface SchemaLocation {
   readonly schema: Json
   readonly path: string
-  /** Where its resource begins: the nearest schema around it that has an `$id`. */
+  /** Path of its schema resource: the nearest enclosing schema with an `$id`. */
   readonly base: string
 }
 
-// what stands there is data, not schemas
+// values of these keywords are data, not schemas
 const dataKeywords = new Set(["const", "enum", "default", "examples", "example"])
 const asAddress = "rakit:/"
 
 const resolved = (uri: string, base: string): string | undefined =>
   URL.canParse(uri, base) ? new URL(uri, base).href : undefined
 
-/** Before 2019-09 nothing counts beside a `$ref`: an id there names nothing. */
+/** Before draft 2019-09 keywords beside a `$ref` are ignored, including `$id`. */
 const isOld = (root: Json): boolean => isObject(root) && /draft-0[3467]/.test(String(root.$schema))
 
 const idOf = (schema: Json, isOldDraft: boolean): string | undefined => {
@@ -26,14 +26,14 @@ const idOf = (schema: Json, isOldDraft: boolean): string | undefined => {
   return typeof id === "string" ? id : undefined
 }
 
-/** A schema as one document: finds what a `$ref` means. */
+/** A schema document, in which `$ref` is resolved. */
 export class SchemaDocument {
-  readonly root: Place
+  readonly root: SchemaLocation
   private readonly rootSchema: Json
-  /** Address of a resource, or of an anchor in it -> where it is. */
+  /** Paths by the address of a resource or an anchor. */
   private readonly byAddress = new Map<string, string>()
   private readonly addressOf = new Map<string, string>()
-  /** Bases by place, for those that begin a resource of their own. */
+  /** Paths at which a resource of its own begins. */
   private readonly places = new Set<string>()
 
   constructor(schema: Json) {
@@ -54,7 +54,7 @@ export class SchemaDocument {
       if (!dataKeywords.has(name)) this.index(value, child(path, name), address)
   }
 
-  /** Answers the address of the resource that the schema belongs to. */
+  /** Registers a schema's `$id` and anchors. Returns the address of its resource. */
   private enter(schema: Json, path: string, base: string): string {
     const id = idOf(schema, isOld(this.rootSchema))
     if (path === "") this.addressOf.set("", asAddress)
@@ -75,9 +75,9 @@ export class SchemaDocument {
     if (!this.byAddress.has(address)) this.byAddress.set(address, path)
   }
 
-  /** A part of a place. */
-  at(place: Place, ...names: readonly (string | number)[]): Place {
-    return names.reduce<Place>((from, name) => {
+  /** Returns the schema below another. */
+  at(place: SchemaLocation, ...names: readonly (string | number)[]): SchemaLocation {
+    return names.reduce<SchemaLocation>((from, name) => {
       const path = child(from.path, name)
       const inside = Array.isArray(from.schema)
         ? from.schema[name as number]
@@ -88,8 +88,8 @@ export class SchemaDocument {
     }, place)
   }
 
-  /** Undefined: it is not in this document. */
-  follow(ref: string, from: Place): Place | undefined {
+  /** Resolves a `$ref`; undefined: its target is not in this document. */
+  follow(ref: string, from: SchemaLocation): SchemaLocation | undefined {
     const address = resolved(ref, this.addressOf.get(from.base) ?? asAddress)
     if (address === undefined) return undefined
     const [resource = "", fragment = ""] = address.split("#") as [string, string?]
@@ -106,7 +106,7 @@ export class SchemaDocument {
     }
   }
 
-  private place(path: string): Place {
+  private place(path: string): SchemaLocation {
     return this.at({ schema: this.rootSchema, path: "", base: "" }, ...namesIn(path))
   }
 }

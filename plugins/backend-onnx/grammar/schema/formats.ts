@@ -1,4 +1,4 @@
-/** Formats that are kept, as patterns for whole texts. Each accepts a part of what validators accept, where these differ: all of them accept what is written. */
+/** Formats that are enforced, as patterns for whole strings. Where validators differ, a pattern accepts only what all of them accept. */
 const scheme = "[A-Za-z][A-Za-z0-9+.-]{0,30}"
 const pathChar = "(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})"
 const tail = `(?:\\?(?:${pathChar}|[/?])*)?(?:#(?:${pathChar}|[/?])*)?`
@@ -48,11 +48,11 @@ const patterns: Readonly<Record<string, string>> = {
 
 export const enforcedFormats: readonly string[] = Object.keys(patterns)
 
-/** For whole texts; undefined: the format is an annotation. */
+/** Returns the pattern for whole strings; undefined: the format is an annotation only. */
 export const formatPattern = (format: string): string | undefined =>
   Object.hasOwn(patterns, format) ? `^(?:${patterns[format]})$` : undefined
 
-/** Formats of numbers: least and most. */
+/** Formats of numbers with their minimum and maximum. */
 export const numberFormats: Readonly<Record<string, readonly [number, number]>> = {
   int32: [-(2 ** 31), 2 ** 31 - 1],
 }

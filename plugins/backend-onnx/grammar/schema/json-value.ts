@@ -13,7 +13,7 @@ export const isCount = (value: Json): value is number =>
 export const isTexts = (value: Json): value is readonly string[] =>
   Array.isArray(value) && value.every((item) => typeof item === "string")
 
-/** Own properties only: `constructor` is a name like any other. */
+/** Reads own properties only: `constructor` is a name like any other. */
 export const ownValue = (object: JsonObject, name: string): Json =>
   Object.hasOwn(object, name) ? object[name] : undefined
 
@@ -26,7 +26,7 @@ export const typeOfValue = (value: Json): JsonType => {
   return typeof value as JsonType
 }
 
-/** As JSON Schema compares: numbers by value, objects without their order. */
+/** Compares as JSON Schema does: numbers by value, objects regardless of order. */
 export const isEqual = (a: Json, b: Json): boolean => {
   if (Array.isArray(a) && Array.isArray(b))
     return a.length === b.length && a.every((item, i) => isEqual(item, b[i]))

@@ -2,17 +2,17 @@ import { numberFormats } from "./formats.ts"
 import { isNumber } from "./json-value.ts"
 import type { Guided, Keywords } from "./reading.ts"
 
-/** Up to here whole numbers are exact, and steps of them too. */
+/** The largest integer used, up to which doubles and their multiples are exact. */
 const most = 999_999_999_999_999
-/** What an excluded bound near 0 is missed by. */
+/** The margin to an exclusive bound near 0. */
 const tiny = 1e-15
-/** The masks' engine needs a state for each remainder: with more, tokens of three digits are too much for a single mask. */
+/** llguidance needs a state for each remainder: with more, tokens of three digits cost too much for a single mask. */
 const largestStep = 1_000
 
 const float = new Float64Array(1)
 const bits = new BigInt64Array(float.buffer)
 
-/** A number just above, with few digits. */
+/** Returns a number just above `value`, with few digits. */
 const above = (value: number): number => {
   if (Math.abs(value) < 1)
     return Number((value + tiny).toFixed(15)) > value
@@ -25,7 +25,7 @@ const above = (value: number): number => {
 
 const below = (value: number): number => -above(-value)
 
-/** Digits behind the point that a bound may have: the masks' engine reads them as a whole number. */
+/** Whether a bound has few enough decimals: llguidance reads its digits as an integer. */
 const fewDigits = (value: number): boolean =>
   (
     /\.(\d*)/.exec(
@@ -72,7 +72,7 @@ const boundsOf = (of: Keywords): readonly Bound[] => {
   ]
 }
 
-/** Steps that are the same number written in tens and in twos. */
+/** Whether a step is exact in both decimal and binary. */
 const isExactStep = (step: number): boolean =>
   (Number.isInteger(step) && step <= largestStep) || [0.5, 0.25, 0.125].includes(step)
 
@@ -129,11 +129,11 @@ const within = (least: number, largest: number, step: number): Guided => {
   }
 }
 
-/** Numbers are written without an exponent, with at most 15 digits before the point: none of them overflows, and none is rounded over a bound. */
+/** Reads the keywords of numbers. Numbers are written without an exponent and with at most 15 integer digits: none overflows or is rounded over a bound. */
 export const readNumber = (of: Keywords, isInteger: boolean): Guided => {
   const step = stepOf(of)
   const [least, largest] = rangeOf(of)
-  // a whole step is a step of whole numbers; a half one among whole numbers is none
+  // an integer step applies to integers; a fractional step below 1 does not restrict them
   if (step !== undefined && !(isInteger && step < 1)) return within(least, largest, step)
   if (isInteger) return within(least, largest, 1)
   return least > largest ? false : { type: "number", minimum: least, maximum: largest }

@@ -7,13 +7,13 @@ import { allOf, anyOf, type Guided, type Keywords, type Reading } from "./readin
 const isTrue = (schema: unknown): boolean =>
   schema === true || (isObject(schema) && Object.keys(schema).length === 0)
 
-/** Alternatives that are tried where one of several optional properties must be there. */
+/** The maximum number of alternatives where one of several optional properties must be present. */
 const mostAlternatives = 40
 
 interface Shape {
   properties: Map<string, Guided>
   patterns: Map<string, Guided>
-  /** Of all others. */
+  /** Schema of all other properties. */
   rest: Guided
   required: readonly string[]
 }
@@ -58,7 +58,7 @@ const restOf = (of: Keywords): Guided => {
   return true
 }
 
-/** Names by `enum` or `pattern`, where nothing else is said about those that are not declared. */
+/** Restricts names by `enum` or `pattern`, where nothing else is said about undeclared properties. */
 const limitNames = (of: Keywords, document: Reading["document"], shape: Shape): void => {
   if (!of.has("propertyNames")) return
   const names = of.schema.propertyNames
@@ -107,7 +107,7 @@ const emit = (shape: Shape, more: JsonObject = {}): Guided => ({
   ...more,
 })
 
-/** How many properties there are: the masks' engine counts only where all declared ones are required. */
+/** Reads `minProperties` and `maxProperties`: llguidance counts properties only where all declared ones are required. */
 const countProperties = (of: Keywords, shape: Shape): Guided => {
   const least = of.value("minProperties", isCount, "a whole number that is not negative") ?? 0
   const most =
@@ -157,7 +157,7 @@ const countLeast = (
       ? missing > 1 || optional.length > mostAlternatives
       : missing > 1 && missing < optional.length
   ) {
-    // one name is one property; of two names that are written, the second may be the first again
+    // one name is one property; of two written names the second may repeat the first
     of.refuse("minProperties", "properties are only counted up to one more than the required ones")
     return true
   }
@@ -175,13 +175,13 @@ const countLeast = (
   ])
 }
 
-/** Keywords of objects. */
+/** Reads the keywords of objects. */
 export const readObject = (of: Keywords, reading: Reading): Guided => {
   const required = [...new Set(of.value("required", isTexts, "a list of names") ?? [])]
   if (of.has("required")) of.enforce("required")
   const properties = propertiesOf(of)
   const patterns = patternsOf(of)
-  // patterns that are not kept leave their properties open
+  // patterns that are not enforced leave their properties open
   const isLoose =
     of.has("patternProperties") &&
     patterns.size < Object.keys(of.schema.patternProperties as JsonObject).length
@@ -191,7 +191,7 @@ export const readObject = (of: Keywords, reading: Reading): Guided => {
   return allOf([countProperties(of, shape), ...dependent(of, reading)])
 }
 
-/** "If there is such a property": either there is none, or more holds. */
+/** Reads dependencies: either the property is absent, or its dependency holds. */
 const dependent = (of: Keywords, reading: Reading): readonly Guided[] => {
   const found = dependencies(reading.document, of.place, of.schema)
   for (const keyword of new Set(found.map((one) => one.keyword))) of.enforce(keyword)

@@ -1,4 +1,4 @@
-/** A pattern that can't be kept; the message says what of it. */
+/** A pattern that can't be enforced; the message names the part. */
 export class PatternRefused extends Error {
   override readonly name = "PatternRefused"
 }
@@ -7,7 +7,7 @@ const refuse = (what: string): never => {
   throw new PatternRefused(what)
 }
 
-// what the engine of the masks means by its own classes is not what ECMAScript means: they are written out
+// llguidance's own character classes differ from ECMAScript's, so these are written out
 const classes: Readonly<Record<string, string>> = {
   d: "0-9",
   w: "0-9A-Za-z_",
@@ -23,7 +23,7 @@ const writeChar = (code: number): string =>
     ? String.fromCodePoint(code)
     : `\\x{${code.toString(16)}}`
 
-/** `\p{..}` as ranges: as this process knows Unicode, not as the crate did when it was built. */
+/** `\p{..}` as ranges of this process's version of Unicode, not of the one that the crate was built with. */
 const propertyRanges = new Map<string, string>()
 const rangesOf = (property: string): string => {
   const known = propertyRanges.get(property)
@@ -99,7 +99,7 @@ class Parser {
     return found
   }
 
-  /** One; or those of a group that is all there is: anchors may stand at their ends. */
+  /** Parses an alternative, or the alternatives of a group that spans the whole pattern, as anchors may stand at their ends. */
   private alternative(): readonly Alternative[] {
     let atStart = false
     while (this.eat("^")) atStart = true
@@ -227,7 +227,7 @@ class Parser {
         else text += `${writeChar(from.char)}-${writeChar(to.char)}`
       }
     }
-    // no character at all, or every one
+    // an empty class matches nothing, its negation every character
     if (text === "") return isNegated ? "(?s:.)" : refuse("a class that matches nothing")
     return `[${isNegated ? "^" : ""}${text}]`
   }
@@ -248,7 +248,7 @@ const withoutIdleEscapes = (pattern: string): string => {
   })
 }
 
-/** As validators read it: by code points (ajv's default, Python, Rust). Patterns that only the older mode of ECMAScript takes are read in it. */
+/** Compiles a pattern as validators do: in Unicode mode (ajv's default, Python, Rust), and in the older mode where only that accepts it. */
 export const ecmaPattern = (pattern: string): RegExp => {
   try {
     return new RegExp(withoutIdleEscapes(pattern), "u")
@@ -257,7 +257,7 @@ export const ecmaPattern = (pattern: string): RegExp => {
   }
 }
 
-/** An ECMAScript pattern, which is searched for in a text, as one of the masks' engine, for the whole text. Throws `PatternRefused`. */
+/** Converts an ECMAScript pattern, which matches anywhere in a string, to one of llguidance for the whole string. Throws `PatternRefused`. */
 export const wholePattern = (pattern: string): string => {
   try {
     ecmaPattern(pattern)

@@ -6,7 +6,7 @@ type Defs = ReadonlyMap<string, Guided>
 
 const nameIn = (ref: Json): string => String(ref).slice("#/$defs/".length)
 
-/** Takes out what no document can satisfy, as a `$ref` that only leads to itself: a mask that leads there would be a dead end. False: nothing is left. */
+/** Removes branches that no finite document satisfies, such as a `$ref` that only leads to itself, in which an answer would get stuck. False: nothing is left. */
 export const withoutDeadEnds = (root: Guided, defs: Defs): Guided => {
   const productive = productiveOf(defs)
   const pruned = prune(root, productive)
@@ -17,7 +17,7 @@ export const withoutDeadEnds = (root: Guided, defs: Defs): Guided => {
   return used.length > 0 ? { ...pruned, $defs: Object.fromEntries(used) } : pruned
 }
 
-/** Names of the definitions that some document of finite depth satisfies: the least fixed point. */
+/** Returns the names of the definitions that some finite document satisfies: the least fixed point. */
 const productiveOf = (defs: Defs): ReadonlySet<string> => {
   const found = new Set<string>()
   for (let before = -1; before !== found.size; ) {

@@ -3,7 +3,7 @@ import type { KeywordVerdict } from "../../../../core/ports/schema-checker.ts"
 import { acceptsValue } from "./accepts.ts"
 import { readArray } from "./arrays.ts"
 import { branches } from "./branches.ts"
-import { type Place, SchemaDocument } from "./document.ts"
+import { SchemaDocument, type SchemaLocation } from "./document.ts"
 import { isObject, isTexts, type JsonType, typesOfJson } from "./json-value.ts"
 import { readNumber } from "./numbers.ts"
 import { readObject } from "./objects.ts"
@@ -12,11 +12,11 @@ import { withoutDeadEnds } from "./productive.ts"
 import { allOf, anyOf, type Guided, Keywords, type Reading, SchemaInvalid } from "./reading.ts"
 import { readText } from "./texts.ts"
 
-/** More is no schema that anyone wrote, or no prompt that anyone waits for. */
+/** The maximum number of subschemas; larger schemas are not written by people, and nobody waits for their compilation. */
 const mostSchemas = 20_000
 const deepest = 200
 
-/** Keywords of one type, which say nothing about values of other types. */
+/** Keywords that apply to values of one type only. */
 const keywordsOf: Readonly<Record<JsonType, readonly string[]>> = {
   null: [],
   boolean: [],
@@ -67,7 +67,7 @@ const handled = new Set([
 
 export interface ReadSchema {
   readonly verdicts: readonly KeywordVerdict[]
-  /** What is kept of it, for the masks' engine; false: no document satisfies it. */
+  /** The enforced schema for llguidance; false: no document satisfies it. */
   readonly guided: Guided
 }
 
@@ -77,8 +77,11 @@ export const readSchema = (schema: Json): ReadSchema => new Reader(schema).whole
 class Reader implements Reading {
   readonly document: SchemaDocument
   private readonly verdicts = new Map<string, KeywordVerdict>()
-  /** Places that a `$ref` leads to -> their names in `$defs`. */
-  private readonly definitions = new Map<string, { readonly name: string; readonly place: Place }>()
+  /** Targets of `$ref`, with their names in `$defs`. */
+  private readonly definitions = new Map<
+    string,
+    { readonly name: string; readonly place: SchemaLocation }
+  >()
   private schemas = 0
   private depth = 0
 
@@ -89,21 +92,26 @@ class Reader implements Reading {
   whole(): ReadSchema {
     const root = this.read(this.document.root)
     const defs = new Map<string, Guided>()
-    // reading one may find more
+    // reading a definition may find more of them
     for (const { name, place } of this.definitions.values()) defs.set(name, this.read(place))
     return { verdicts: [...this.verdicts.values()], guided: withoutDeadEnds(root, defs) }
   }
 
-  say(place: Place, keyword: string, verdict: KeywordVerdict["verdict"], reason?: string): void {
+  say(
+    place: SchemaLocation,
+    keyword: string,
+    verdict: KeywordVerdict["verdict"],
+    reason?: string,
+  ): void {
     const path = child(place.path, keyword)
-    // a place may be read twice, for two types or from two places: the worst counts
+    // a schema may be read twice, for two types or from two references: the worst verdict counts
     const known = this.verdicts.get(path)
     if (known?.verdict === "refused" || (known?.verdict === "enforced" && verdict === "annotation"))
       return
     this.verdicts.set(path, { path, keyword, verdict, ...(reason !== undefined && { reason }) })
   }
 
-  read(place: Place): Guided {
+  read(place: SchemaLocation): Guided {
     const { schema } = place
     if (typeof schema === "boolean") return schema
     if (!isObject(schema))
@@ -127,7 +135,7 @@ class Reader implements Reading {
     return allOf(parts)
   }
 
-  /** `enum` and `const`: of the values that satisfy all else, which then need no mask of their own. */
+  /** Reads `enum` and `const` as the values that satisfy all other keywords, which then need no constraint of their own. */
   private byValue(of: Keywords): readonly Guided[] | undefined {
     if (!of.has("enum") && !of.has("const")) return undefined
     const listed = of.value("enum", Array.isArray, "a list") as readonly Json[] | undefined
@@ -216,7 +224,7 @@ class Reader implements Reading {
 const isUnwritten = (char: string): boolean =>
   char === "\x7f" || (char < " " && !"\b\t\n\f\r".includes(char))
 
-/** Control characters other than those with a short escape are never written, nor half of a surrogate pair. */
+/** Whether the grammar can write the value: control characters without a short escape are never written, nor lone surrogates. */
 const isWritable = (value: Json): boolean => {
   if (typeof value === "string") return !/\p{Cs}/u.test(value) && ![...value].some(isUnwritten)
   if (Array.isArray(value)) return value.every(isWritable)

@@ -1,20 +1,25 @@
 import type { Json } from "../../../../core/json.ts"
 import type { KeywordVerdict } from "../../../../core/ports/schema-checker.ts"
-import type { Place, SchemaDocument } from "./document.ts"
+import type { SchemaDocument, SchemaLocation } from "./document.ts"
 import type { JsonObject } from "./json-value.ts"
 
-/** A schema in the few words that the masks' engine keeps exactly: only plain keywords, `enum`, `allOf`, `anyOf`, and `$ref` into `$defs`. */
+/** A schema in the subset that llguidance enforces exactly: plain keywords, `enum`, `allOf`, `anyOf`, and `$ref` into `$defs`. */
 export type Guided = boolean | Readonly<Record<string, Json>>
 
-/** What the parts of the reader share. */
+/** What the readers of keywords share. */
 export interface Reading {
   readonly document: SchemaDocument
-  /** Reads a schema inside of the present one. */
-  read(place: Place): Guided
-  say(place: Place, keyword: string, verdict: KeywordVerdict["verdict"], reason?: string): void
+  /** Reads a subschema. */
+  read(place: SchemaLocation): Guided
+  say(
+    place: SchemaLocation,
+    keyword: string,
+    verdict: KeywordVerdict["verdict"],
+    reason?: string,
+  ): void
 }
 
-/** No JSON Schema; the message says what is wrong at the path. */
+/** Not a JSON Schema; the message says what is wrong at the path. */
 export class SchemaInvalid extends Error {
   override readonly name = "SchemaInvalid"
   readonly path: string
@@ -25,13 +30,13 @@ export class SchemaInvalid extends Error {
   }
 }
 
-/** A schema object that is read, with its keywords. */
+/** The keywords of a schema object, with the verdict on each. */
 export class Keywords {
-  readonly place: Place
+  readonly place: SchemaLocation
   readonly schema: JsonObject
   private readonly reading: Reading
 
-  constructor(reading: Reading, place: Place) {
+  constructor(reading: Reading, place: SchemaLocation) {
     this.reading = reading
     this.place = place
     this.schema = place.schema as JsonObject
@@ -41,7 +46,7 @@ export class Keywords {
     return Object.hasOwn(this.schema, keyword)
   }
 
-  /** The keyword's value, if it has one; throws where it is of another kind. */
+  /** Returns the keyword's value, if present. Throws where it has another type. */
   value<A extends Json>(
     keyword: string,
     isKind: (value: Json) => value is A,
@@ -66,7 +71,7 @@ export class Keywords {
     this.reading.say(this.place, keyword, "refused", reason)
   }
 
-  inside(...names: readonly (string | number)[]): Place {
+  inside(...names: readonly (string | number)[]): SchemaLocation {
     return this.reading.document.at(this.place, ...names)
   }
 
@@ -75,7 +80,7 @@ export class Keywords {
   }
 }
 
-/** All of them at once. */
+/** The conjunction of schemas. */
 export const allOf = (parts: readonly Guided[]): Guided => {
   if (parts.includes(false)) return false
   const needed = parts.filter((part) => part !== true && Object.keys(part).length > 0)

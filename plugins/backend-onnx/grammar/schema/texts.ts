@@ -5,7 +5,7 @@ import { allOf, type Guided, type Keywords } from "./reading.ts"
 
 const isText = (value: unknown): value is string => typeof value === "string"
 
-/** More repetitions are too much for the masks' engine; those that must be there cost it more, beside a pattern. */
+/** The maximum number of repetitions that llguidance handles; mandatory ones cost more beside a pattern. */
 const longest = 20_000
 const longestLeast = 10_000
 
@@ -36,7 +36,7 @@ const formatOf = (of: Keywords): string | undefined => {
   return pattern === undefined ? undefined : wholePattern(pattern)
 }
 
-/** Keywords of strings. */
+/** Reads the keywords of strings. */
 export const readText = (of: Keywords): Guided => {
   const least = of.value("minLength", isCount, "a whole number that is not negative") ?? 0
   const most = of.value("maxLength", isCount, "a whole number that is not negative")

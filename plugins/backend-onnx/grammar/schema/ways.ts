@@ -2,14 +2,14 @@ import type { Json } from "../../../../core/json.ts"
 import { isObject } from "./json-value.ts"
 import type { Guided } from "./reading.ts"
 
-/** The masks' engine keeps at most 2,000 ways to go on, and fails in the middle of an answer where there are more. */
+/** llguidance's parser keeps at most 2,000 items per row, and fails in the middle of an answer where there are more. */
 const most = 1_900
 const waysOfOptional = 4
 const mostOptional = Math.floor((most - 1) / waysOfOptional)
 
 type Parts = Readonly<Record<string, Json>>
 
-/** Why the masks' engine could not go on, if there is a place where it could not: too many optional properties one after the other, or too many objects and arrays to choose from. */
+/** Returns why llguidance would exceed that limit, if it would: too many optional properties in a row, or too many alternatives of objects and arrays. */
 export const tooManyWays = (guided: Guided): string | undefined => {
   const defs = isObject(guided) && isObject(guided.$defs) ? guided.$defs : {}
   const known = new Map<string, number>()

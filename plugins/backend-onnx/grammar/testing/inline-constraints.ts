@@ -2,7 +2,7 @@ import type { Constraint, Constraints, Grammar } from "../constraint.ts"
 import type { GrammarVocabulary } from "../grammar-vocabulary.ts"
 import { Matchers } from "../matchers.ts"
 
-/** In the thread of its caller: for tests, and where nothing runs beside. */
+/** Constraints that are computed in the caller's thread, for tests. */
 export const inlineConstraints = (vocabulary: GrammarVocabulary): Constraints => {
   const matchers = new Matchers(vocabulary)
   let opened = 0

@@ -13,7 +13,7 @@ const draftOf = (schema: Json): typeof Ajv | typeof Ajv2019 | typeof Ajv2020 => 
   return /2019-09/.test(named) ? Ajv2019 : Ajv2020
 }
 
-/** The validator knows no booleans of draft 4, and not its name. */
+/** Converts draft 4 to later drafts, as the validator does not know its boolean `exclusiveMinimum` and its name. */
 const sinceDraft4 = (schema: Json): Json => {
   if (Array.isArray(schema)) return schema.map(sinceDraft4)
   if (typeof schema !== "object" || schema === null) return schema
@@ -35,7 +35,7 @@ const sinceDraft4 = (schema: Json): Json => {
   )
 }
 
-/** An independent opinion. Formats that are only annotations are not asked about. */
+/** Makes an independent validator (ajv). Formats that are annotations only are not checked. */
 export const independentValidator = (schema: Json): ((document: Json) => boolean) => {
   const ajv = new (draftOf(schema))({
     strict: false,

@@ -1,7 +1,7 @@
 import type { Constraint } from "../constraint.ts"
 import { bytesOfToken, type GrammarVocabulary, isAllowed, sizeOf } from "../grammar-vocabulary.ts"
 
-/** What a model without any sense writes: each next token by chance, among those that the mask allows. Some first bytes are likelier, so that documents end. */
+/** Writes a random document: each token at random among those that the mask allows. Some first bytes are likelier, so that documents end. */
 export const walk = (
   constraint: Constraint,
   vocabulary: GrammarVocabulary,
@@ -40,7 +40,7 @@ const chosen = (
 export const textOf = (vocabulary: GrammarVocabulary, tokens: readonly number[]): string =>
   Buffer.concat(tokens.map((token) => bytesOfToken(vocabulary, token))).toString()
 
-/** A small generator that a seed fixes. */
+/** A small seeded generator. */
 export const randomFrom = (seed: number): (() => number) => {
   let state = seed | 0
   return () => {
