@@ -5,6 +5,7 @@ import { runsItsContracts } from "./structure/contracts.ts"
 import { importsInNoCircle } from "./structure/import-cycles.ts"
 import { keepsToItsLayer } from "./structure/layers.ts"
 import { namesItsEvents, repeatsByTheHelper } from "./structure/mechanisms.ts"
+import { declaresWhatItUses } from "./structure/plugin-tokens.ts"
 import {
   builtFolders,
   filesIn,
@@ -202,6 +203,7 @@ const rules: Readonly<Record<string, Rule>> = {
     true,
   ),
   "each token stands in the section of its type's folder": keepsTokensInSections,
+  "plugins declare the tokens that they use": declaresWhatItUses,
   "names say what is inside": isNamedWell,
   "named exports": exportsByName,
   "files of at most 300 lines": isShort,
@@ -331,6 +333,10 @@ const broken: Readonly<Record<keyof typeof rules, Source>> = {
 // -- kernel services, lent
 // -- what plugins provide
   log: token<Log>("log",`,
+  },
+  "plugins declare the tokens that they use": {
+    path: "plugins/a/plugin.ts",
+    text: "needs: [], provides: [],\n  resolve(container, Tokens.log)",
   },
   "names say what is inside": { path: "core/utils/a.ts", text: "" },
   "named exports": { path: "core/a.ts", text: "export default 1" },

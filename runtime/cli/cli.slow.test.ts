@@ -94,6 +94,7 @@ describe("rakit check", () => {
       "svc-omni",
       "input Rp8000/1M",
       "search unit Rp2.5",
+      "ledger (optional)",
     ])
       expect(stdout).toContain(part)
     expect(stdout).not.toContain("a-secret-key-of-mine")
