@@ -18,6 +18,24 @@ export interface PullListener {
   done(model: ModelId): void
 }
 
+/** Returns the path of the model's files; empty for a model without files. */
+const pullFiles = (
+  { container, modelFiles }: AssembledDeployment,
+  { id, sources }: ModelEntry,
+  listener: PullListener,
+) => {
+  if (sources.length === 0) return Effect.succeed("")
+  const catalogue = resolve(container, Tokens.catalogue)
+  const onProgress = (progress: PullProgress) => {
+    const { doneBytes, totalBytes } = progress
+    catalogue.set(id, { state: "pulling", doneBytes, totalBytes })
+    listener.report(progress)
+  }
+  return pullVerified(modelFiles, resolve(container, Tokens.log), id, sources, onProgress).pipe(
+    Effect.ensuring(Effect.sync(() => listener.done(id))),
+  )
+}
+
 const openOne = (
   deployment: AssembledDeployment,
   entry: ModelEntry,
@@ -33,17 +51,7 @@ const openOne = (
     yield* Effect.addFinalizer((exit) => Scope.close(scope, exit))
     let isDecided = false
     return yield* Effect.gen(function* () {
-      const path =
-        entry.sources.length === 0
-          ? ""
-          : yield* pullVerified(deployment.modelFiles, log, entry.id, entry.sources, (progress) => {
-              catalogue.set(entry.id, {
-                state: "pulling",
-                doneBytes: progress.doneBytes,
-                totalBytes: progress.totalBytes,
-              })
-              listener.report(progress)
-            }).pipe(Effect.ensuring(Effect.sync(() => listener.done(entry.id))))
+      const path = yield* pullFiles(deployment, entry, listener)
       // a backend may report progress after the open, when it restarts an engine; the state stays `ready`
       const progress = (detail: string) => {
         if (!isDecided) catalogue.set(entry.id, { state: "loading", detail })
