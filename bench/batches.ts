@@ -3,7 +3,7 @@
 import { parseArgs } from "node:util"
 import { linesAtOnce, makeBatchDeployment, type TextKind } from "./batches/deployment.ts"
 import { runDirectly } from "./batches/direct.ts"
-import { runBatch } from "./batches/through-batch.ts"
+import { runThroughBatch } from "./batches/through-batch.ts"
 import { codeInWords } from "./deployment/code.ts"
 import { type DeploymentInProcess, openDeployment } from "./deployment/in-process.ts"
 import { printLoadAfter, printMachine } from "./measure/machine.ts"
@@ -33,7 +33,7 @@ const printRounds = async (deployment: DeploymentInProcess, kind: TextKind): Pro
   const results = await alternate(sides, rounds, async ({ name }) =>
     name === "direct"
       ? runDirectly(deployment, kind, lines)
-      : (await runBatch(deployment, kind, lines)).perSecond,
+      : (await runThroughBatch(deployment, kind, lines)).perSecond,
   )
   const middle = (side: string) => figure(medianOf(results, side, (perSecond) => perSecond))
   const ratio = ratioOf(results, "batch", "direct", (perSecond) => perSecond)
@@ -68,7 +68,7 @@ const megabytes = (bytes: number) => Math.round(bytes / 2 ** 20)
 const printWhole = async (deployment: DeploymentInProcess, kind: TextKind): Promise<void> => {
   const before = await runDirectly(deployment, kind, lines)
   const samples: Sample[] = []
-  const { perSecond, preflightMs } = await runBatch(deployment, kind, whole, (done) =>
+  const { perSecond, preflightMs } = await runThroughBatch(deployment, kind, whole, (done) =>
     samples.push({ done, rss: process.memoryUsage().rss, atMs: performance.now() }),
   )
   const after = await runDirectly(deployment, kind, lines)

@@ -56,7 +56,7 @@ const upload = (kind: TextKind, lines: number) => {
   return { parts: Stream.fromIterable(parts), contentLength: undefined }
 }
 
-export interface BatchRun {
+export interface BatchFigures {
   /** Lines per second from the first line to the end, with result files and event. */
   readonly perSecond: number
   /** From creation to the first line: the file is read and checked. */
@@ -67,12 +67,12 @@ export interface BatchRun {
 const waitMs = (begun: boolean, left: number): number => (begun && left > 400 ? 1_000 : 50)
 
 /** Uploads the file, creates the batch and waits. `onProgress` is called with the number of completed lines, every second at first, more often near the end. */
-export const runBatch = async (
+export const runThroughBatch = async (
   deployment: DeploymentInProcess,
   kind: TextKind,
   lines: number,
   onProgress: (done: number) => void = () => {},
-): Promise<BatchRun> => {
+): Promise<BatchFigures> => {
   const ask = makeAsk(deployment)
   const { id: input_file_id } = await ask<{ id: string }>("files.create", upload(kind, lines))
   const createdMs = performance.now()

@@ -42,19 +42,19 @@ const start = async (): Promise<Platform> => {
   return server
 }
 
-interface Progress {
+interface BatchState {
   readonly status: string
   readonly completed: number
   readonly epoch: number
   readonly parts: number
 }
-const observe = async (): Promise<Progress> => {
+const observe = async (): Promise<BatchState> => {
   const { rows } = await db.query(
     "SELECT status, completed, epoch, (SELECT count(*)::int FROM batches_part) AS parts FROM batches_batch",
   )
-  return rows[0] as Progress
+  return rows[0] as BatchState
 }
-const until = (holds: (seen: Progress) => boolean): Promise<Progress> =>
+const until = (holds: (seen: BatchState) => boolean): Promise<BatchState> =>
   vi.waitFor(
     async () => {
       const seen = await observe()
@@ -75,7 +75,7 @@ it(`kill -9, ${kills} times in a batch of ${lines} lines: complete, in order, ea
   const before = BigInt((await money()).balance)
   await createBatch(clientOf(first.url, apiKey), lines)
   let server = first
-  let seen = { status: "", completed: 0, epoch: 0, parts: 0 } satisfies Progress as Progress
+  let seen = { status: "", completed: 0, epoch: 0, parts: 0 } satisfies BatchState as BatchState
   for (let kill = 0; kill < kills; kill++) {
     const wanted = seen.completed + Math.floor(Math.random() * 30)
     const now = await until(

@@ -223,7 +223,7 @@ it("gives permit, hold and buffer entry back exactly once, however lines end and
     { numRuns: 200 },
   )
   expect(seen.size).toBe(events.length + 6)
-})
+}, 30_000)
 
 it("answers with its slot free at once, and keeps money and bytes until its commit", async () => {
   const { resources, scheduler, holds, buffer } = openResources()
