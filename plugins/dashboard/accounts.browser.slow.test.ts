@@ -86,12 +86,12 @@ describe.skipIf(!installedChromium)(
       await said(/not confirmed yet/)
       await press("Send the mail again")
       await said("Check your mail: a new link is on its way.")
-      // mails of one moment lie in any order
+      // mails of the same moment may be in any order
       const second = (await mailedLinks(platform, email, "verify", 2)).find(
         (link) => link !== first,
       )
 
-      // a newer link takes the place of the one before
+      // a newer link replaces the one before
       await page.goto(first!)
       await heading("Confirm e-mail")
       await page.locator(".notice.bad").waitFor()
@@ -152,7 +152,7 @@ describe.skipIf(!installedChromium)(
       await page.locator(".notice.bad").waitFor()
       await fill({ Password: "the new password" })
       await press("Sign in")
-      // where one was before the session ended does not matter: sign-in was asked for by its own address
+      // the route before the end of the session does not matter: sign-in was opened by its own address
       await heading("Overview")
     })
 

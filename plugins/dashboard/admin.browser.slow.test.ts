@@ -90,7 +90,7 @@ describe.skipIf(!installedChromium)(
       await grant("1234.5", "<b>for the tests</b>")
       await panel().getByText("Booked: Rp\u00a01.234,5").waitFor()
       await panel().getByText("Rp\u00a051.234,5").first().waitFor()
-      // the answer is lost on its way: sending the order again is no second grant
+      // the reply is lost: sending the request again makes no second grant
       await page.route("**/grants", async (route) => {
         await route.fetch()
         await route.abort()

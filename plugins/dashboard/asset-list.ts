@@ -1,4 +1,4 @@
-/** All that the page loads. Nothing else is served, whatever lies in the folder. */
+/** All files that the page loads. No other file of the folder is served. */
 export const ownFiles = [
   "icon.svg",
   "base.css",
@@ -33,7 +33,7 @@ export const ownFiles = [
   "parts/load.js",
   "parts/more.js",
   "parts/notice.js",
-  "parts/order.js",
+  "parts/idempotent-send.js",
   "parts/table.js",
   "views/admin-account.js",
   "views/admin-audit.js",
@@ -52,7 +52,7 @@ export const ownFiles = [
   "views/reset.js",
   "views/sign-in.js",
   "views/sign-up.js",
-  "views/standing.js",
+  "views/account-warnings.js",
   "views/usage-choice.js",
   "views/usage-table.js",
   "views/usage.js",
@@ -63,7 +63,7 @@ export const ownFiles = [
   "words/id.js",
 ] as const
 
-/** What the modules import by name, and where it is served. */
+/** The packages that the modules import, and where they are served. */
 export const packageFiles = {
   preact: "packages/preact.js",
   "preact/hooks": "packages/preact-hooks.js",

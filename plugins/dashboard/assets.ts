@@ -13,7 +13,7 @@ export interface Asset {
 
 export const assetRoot = "/dashboard/assets"
 
-/** The page's files lie beside the sources; the compiler does not copy them to `dist/`. */
+/** The page's files are stored beside the sources; the compiler does not copy them to `dist/`. */
 const folderOf = (name: string): string => {
   const beside = fileURLToPath(new URL(name, import.meta.url))
   return existsSync(beside)
@@ -34,7 +34,7 @@ export const makeAsset = (name: string, bytes: Uint8Array): Asset => ({
   etag: `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`,
 })
 
-/** Source maps are not served, so nothing shall ask for them. */
+/** Source maps are not served, so nothing may request them. */
 const withoutSourceMap = (text: string): string =>
   text.replace(/\n?\/\/# sourceMappingURL=\S+\s*$/, "\n")
 
@@ -43,14 +43,14 @@ const packageSources = (): Readonly<Record<string, string>> => {
   return {
     [packageFiles.preact]: resolve("preact"),
     [packageFiles["preact/hooks"]]: resolve("preact/hooks"),
-    // `require` is led to the build for Node; its module lies beside
+    // `require` resolves to the build for Node; the ES module is beside it
     [packageFiles.htm]: join(dirname(resolve("htm")), "htm.module.js"),
     [packageFiles.uplot]: resolve("uplot/dist/uPlot.esm.js"),
     [packageStyle]: resolve("uplot/dist/uPlot.min.css"),
   }
 }
 
-/** Everything below `assetRoot`, by its name there. Read once: what changes on the disk later is not served. */
+/** Reads everything that is served below `assetRoot`, by name. Later changes on disk are not served. */
 export const loadAssets = (): ReadonlyMap<string, Asset> => {
   const folder = folderOf("web/")
   const own = ownFiles.map(

@@ -9,7 +9,7 @@ const headers = {
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
   "cross-origin-opener-policy": "same-origin",
-  // kept, but asked for each time: a new version of the server brings its own page
+  // cached, but revalidated each time: a new version of the server has its own page
   "cache-control": "no-cache",
 }
 

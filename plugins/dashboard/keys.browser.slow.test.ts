@@ -194,7 +194,7 @@ describe.skipIf(!installedChromium)(
       expect(await answer.locator(".words").textContent()).toBe("merah putih")
       expect(await answer.locator(".bill b").textContent()).toBe("Rp\u00a00,0165")
 
-      // stopped in the middle: what was said stays, and is paid
+      // stopped in the middle: the text so far stays, and is charged
       await page.getByLabel("Model", { exact: true }).selectOption("svc-omni")
       await page.getByLabel("Message", { exact: true }).fill("kata ".repeat(400).trim())
       await press("Send")
@@ -210,7 +210,7 @@ describe.skipIf(!installedChromium)(
           " ",
         ).length,
       ).toBeLessThan(400)
-      // its key is on no list
+      // the playground's key is on no list
       await go("Keys")
       await card().waitFor()
       expect(await page.getByRole("article").count()).toBe(2)

@@ -9,7 +9,7 @@ const importMap = JSON.stringify({
 })
 
 const styles = [...ownFiles.filter((name) => name.endsWith(".css")), packageStyle]
-// the chart is loaded by the views that draw one
+// the chart's module is loaded by the views that draw one
 const early = [
   ...ownFiles.filter((name) => name.endsWith(".js")),
   packageFiles.preact,
@@ -39,7 +39,7 @@ ${early.map((name) => `<link rel="modulepreload" href="${assetRoot}/${name}">`).
 
 export const makePage = (): Asset => makeAsset("page.html", Buffer.from(page))
 
-/** Only our own files run on the page and only our own API is called; the one inline script is the import map, by its hash. No string ever becomes markup. */
+/** Only this server's files run, and only its API is called; the one inline script is the import map, by its hash. No string ever becomes markup (trusted types). */
 export const contentSecurityPolicy = [
   "default-src 'none'",
   `script-src 'self' 'sha256-${createHash("sha256").update(importMap).digest("base64")}'`,

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest"
 import { webModule } from "./testing/web-module.ts"
 
 const { makeSession } = await webModule("session.js")
-const { makeDrawer } = await webModule("store.js")
+const { makePersisted } = await webModule("store.js")
 
 const open = (kept = new Map<string, string>()) => {
   const time = { ms: 1_000_000 }
@@ -22,7 +22,7 @@ const open = (kept = new Map<string, string>()) => {
     for (const timer of timers.filter(({ at }) => at <= time.ms)) timer.work()
   }
   const session = makeSession({
-    drawer: makeDrawer(() => storage, "s"),
+    persisted: makePersisted(() => storage, "s"),
     nowMs: () => time.ms,
     after,
   })
@@ -78,7 +78,7 @@ describe("the session", () => {
 
   it("works where storage is forbidden", () => {
     const session = makeSession({
-      drawer: makeDrawer(() => {
+      persisted: makePersisted(() => {
         throw new Error("SecurityError")
       }, "s"),
       nowMs: () => 0,

@@ -11,7 +11,7 @@ const sources = [...loadAssets()]
   .map(([, { bytes }]) => Buffer.from(bytes).toString("utf8"))
 const blanks = (text: string) => [...text.matchAll(/\{\w+\}/g)].map(String).sort()
 
-/** Keys as written, and the beginnings of those that are put together. */
+/** The keys in the sources, and the prefixes of computed ones. */
 const asked = sources.flatMap((text) =>
   [...text.matchAll(/\bt\(\s*"([^"]+)"/g)].map((match) => match[1]!),
 )
@@ -50,7 +50,7 @@ describe("the words", () => {
 })
 
 describe("the language", () => {
-  const drawer = (kept?: unknown) => {
+  const persisted = (kept?: unknown) => {
     const state = { kept }
     return {
       state,
@@ -67,13 +67,13 @@ describe("the language", () => {
     [["id"], "en", "en"],
     [["id"], "xx", "id"],
   ])("of %j with %j kept is %s", (preferred, kept, language) => {
-    expect(makeLanguage({ drawer: drawer(kept), preferred }).get()).toBe(language)
+    expect(makeLanguage({ persisted: persisted(kept), preferred }).get()).toBe(language)
   })
 
   it("is remembered", () => {
-    const box = drawer()
-    makeLanguage({ drawer: box, preferred: ["en"] }).choose("id")
-    expect(makeLanguage({ drawer: box, preferred: ["en"] }).get()).toBe("id")
+    const storage = persisted()
+    makeLanguage({ persisted: storage, preferred: ["en"] }).choose("id")
+    expect(makeLanguage({ persisted: storage, preferred: ["en"] }).get()).toBe("id")
   })
 
   it("fills blanks with text as it is", () => {

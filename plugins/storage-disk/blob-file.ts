@@ -14,7 +14,7 @@ export interface ByteRange {
   readonly to?: number
 }
 
-/** A new version is a new file made while the old one still stands, so the inode differs even within one tick of the clock. */
+/** The etag includes the inode: a new version is a new file, created while the old one exists, so it differs even within one tick of the clock. */
 export const infoOf = (key: string, { size, mtimeNs, ino }: BigIntStats): BlobInfo => ({
   key,
   bytes: Number(size),
@@ -31,7 +31,7 @@ export const statBlob = async (root: string, key: string): Promise<BlobInfo> => 
   return infoOf(key, stats)
 }
 
-/** Holds one version of the blob open, so that a `put` meanwhile changes nothing for this reader. */
+/** Keeps one version of the blob open, so that a concurrent `put` does not affect this reader. */
 export async function* readBlob(
   root: string,
   key: string,
@@ -58,7 +58,7 @@ export async function* readBlob(
 
 const isInUse = (cause: unknown): boolean => ["ENOTEMPTY", "EEXIST"].includes(codeOf(cause) ?? "")
 
-/** Empty folders go too, as otherwise a `list` would get slower for ever. */
+/** Removes the empty folders above, too: otherwise `list` would get slower and slower. */
 const prune = async (root: string, folder: string): Promise<void> => {
   if (folder === root) return
   const isPruned = await ifThere(

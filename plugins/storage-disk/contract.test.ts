@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { storageContract } from "../../testing/contracts/storage.ts"
 import { freshStorage, mountSmallDisk } from "./testing/storage.ts"
 
-// where syncing costs nothing; contract.slow.test.ts does the same on a real disk
+// on a file system where syncing costs nothing; contract.slow.test.ts does the same on a real disk
 const memory = existsSync("/dev/shm") ? "/dev/shm" : tmpdir()
 const smallDisk = mountSmallDisk()
 

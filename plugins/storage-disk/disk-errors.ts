@@ -6,16 +6,16 @@ export const codeOf = (cause: unknown): string | undefined =>
     ? cause.code
     : undefined
 
-/** What vanished between one look and the next is not there. */
-export const ifThere = async <A>(look: Promise<A>): Promise<A | undefined> =>
-  look.catch((cause) => {
+/** Returns undefined for ENOENT: a file may vanish between two calls. */
+export const ifThere = async <A>(work: Promise<A>): Promise<A | undefined> =>
+  work.catch((cause) => {
     if (codeOf(cause) === "ENOENT") return undefined
     throw cause
   })
 
 const noRoom = new Set(["ENOSPC", "EDQUOT"])
 
-/** A failed write or removal. What is missing then is not the blob but our own folder, so ENOENT is no `BlobMissing`. */
+/** Maps a failed write or removal. ENOENT means that the adapter's own folder is missing, so it is no `BlobMissing`. */
 export const writeError =
   (key: string) =>
   (cause: unknown): StorageFull | PortError =>
@@ -27,7 +27,7 @@ export const writeError =
           cause,
         })
 
-/** A failed look at one blob. */
+/** Maps a failed read of a blob. */
 export const readError =
   (key: string) =>
   (cause: unknown): BlobMissing | PortError =>

@@ -16,7 +16,7 @@ const writing = <A>(key: string, work: () => Promise<A>) =>
 const reading = <A>(key: string, work: () => Promise<A>) =>
   Effect.tryPromise({ try: work, catch: readError(key) })
 
-/** Runs again from its start each time that it is run. */
+/** A stream that starts anew with each run. */
 const streaming = <A>(key: string, items: () => AsyncIterable<A>): Stream.Stream<A, StorageError> =>
   Stream.suspend(() => Stream.fromAsyncIterable(items(), readError(key)))
 
@@ -29,14 +29,14 @@ const receive = <E>(
   let bytes = 0
   return Stream.runForEach(body, (chunk): Effect.Effect<void, StorageError> => {
     bytes += chunk.byteLength
-    // a write is never left behind half done: the source may use the chunk's memory again
+    // a write is never interrupted half-way: the source may reuse the chunk's memory
     return bytes > maxBytes
       ? Effect.fail(new BlobTooLarge({ key, maxBytes }))
       : Effect.uninterruptible(writing(key, () => append(file, chunk)))
   })
 }
 
-/** Blobs as files below `root`, which is a real path that `prepareFolder` answered. */
+/** Stores blobs as files below `root`, a real path that `prepareFolder` returned. */
 export const makeDiskStorage = (root: string): Storage => {
   const putInto = <E>(
     file: Incoming,

@@ -8,7 +8,7 @@ import { blobPath, incomingFolder } from "./blob-path.ts"
 import { codeOf, ifThere } from "./disk-errors.ts"
 import { isInside } from "./inside.ts"
 
-/** A blob on its way in. */
+/** An incoming blob. */
 export interface Incoming {
   readonly path: string
   readonly handle: FileHandle
@@ -19,7 +19,7 @@ export const openIncoming = async (root: string): Promise<Incoming> => {
   return { path, handle: await open(path, "wx", 0o600) }
 }
 
-/** One `write` may take less than it was given, on a disk that is nearly full. */
+/** Repeats short writes, which a nearly full disk causes. */
 export const append = async ({ handle }: Incoming, chunk: Uint8Array): Promise<void> => {
   let done = 0
   while (done < chunk.byteLength) done += (await handle.write(chunk, done)).bytesWritten
@@ -34,7 +34,7 @@ const syncFolder = async (folder: string): Promise<void> => {
   }
 }
 
-/** A rename and a new folder last through a power cut once the folder that names them is on disk. */
+/** A rename or a new folder survives a power cut once its parent folder is synced. */
 const syncUpTo = async (folder: string, top: string): Promise<void> => {
   await syncFolder(folder)
   if (folder !== top) await syncUpTo(dirname(folder), top)
@@ -45,7 +45,7 @@ const makeOne = (folder: string): Promise<void> =>
     if (codeOf(cause) !== "EEXIST") throw cause
   })
 
-/** Answers the topmost folder that had to be made, if any. Makes none behind a symbolic link. */
+/** Returns the topmost folder that had to be created, if any. Creates none behind a symbolic link. */
 const makeFolder = async (root: string, folder: string): Promise<string | undefined> => {
   const found = await ifThere(isInside(root, folder))
   if (found === true) return undefined
@@ -63,8 +63,8 @@ const moveTo = async (path: string, root: string, target: string): Promise<strin
 
 const maxMoves = 20
 
-/** Tries again when a `remove` has taken the empty folder away just now. */
-const moveAgain = async (
+/** Tries again when a concurrent `remove` has deleted the empty folder. */
+const moveWithRetries = async (
   path: string,
   root: string,
   target: string,
@@ -78,7 +78,7 @@ const moveAgain = async (
   }
 }
 
-/** Publishes it under its key, for good. */
+/** Syncs the file and publishes it under its key, durably. */
 export const publish = async (
   { path, handle }: Incoming,
   root: string,
@@ -86,20 +86,21 @@ export const publish = async (
 ): Promise<BlobInfo> => {
   await handle.sync()
   const target = blobPath(root, key)
-  const topmost = await moveAgain(path, root, target)
+  const topmost = await moveWithRetries(path, root, target)
   await ifThere(syncUpTo(dirname(target), dirname(topmost ?? target)))
-  // by the handle, as the name may mean a newer blob already
+  // from the handle, as the path may already be a newer blob
   return infoOf(key, await handle.stat({ bigint: true }))
 }
 
-/** After `publish` only the handle is left to close. */
+/** Closes and deletes the file. After `publish` only the handle is left to close. */
 export const discard = async ({ path, handle }: Incoming): Promise<void> => {
   await handle.close()
   await rm(path, { force: true })
 }
 
 /**
- * Takes away what dead processes left. Other processes may share the folder, so only what nobody has written to for `idleMs` goes. Answers how many.
+ * Deletes the incoming files of dead processes. Other processes may share the folder, so only files without a write for
+ * `idleMs` go. Returns the number of deleted files.
  */
 export const sweep = async (root: string, nowMs: number, idleMs: number): Promise<number> => {
   let swept = 0

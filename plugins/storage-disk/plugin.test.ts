@@ -17,7 +17,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(dataDir, { recursive: true, force: true }))
 
-/** Starts the plugin, as boot would, and closes it when `work` is done. */
+/** Starts the plugin as boot does, and closes it when `work` is done. */
 const started = async <A>(
   settings: unknown,
   mode: Deployment["mode"],
@@ -51,7 +51,7 @@ const started = async <A>(
 }
 const resolveStorage = (child: Parameters<typeof resolve>[0]) => resolve(child, Tokens.storage)
 
-it("keeps blobs below the data folder unless told otherwise", async () => {
+it("keeps blobs below the data folder by default", async () => {
   const put = (storage: ReturnType<typeof resolveStorage>) =>
     Effect.runPromise(storage.put("k", Stream.make(new Uint8Array(1)), 1))
   await started({}, "server", async (_, storage) => put(storage()))

@@ -4,7 +4,7 @@ import { PluginError } from "../../core/errors.ts"
 import { incomingFolder } from "./blob-path.ts"
 import { discard, openIncoming } from "./incoming.ts"
 
-/** Makes the folder, proves that it can be written, and answers its real path. */
+/** Creates the folder, checks that it can be written, and returns its real path. */
 export const prepareFolder = (folder: string): Effect.Effect<string, PluginError> =>
   Effect.tryPromise({
     try: async () => {

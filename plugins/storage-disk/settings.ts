@@ -4,7 +4,7 @@ export const StorageDiskSettings = Schema.Struct({
   folder: Schema.optionalKey(
     Schema.NonEmptyString.annotate({
       description:
-        "Where the blobs lie; relative to the data folder of the deployment. `blobs` unless told.",
+        "The folder of the blobs; relative to the data folder of the deployment. `blobs` by default.",
     }),
   ),
 })

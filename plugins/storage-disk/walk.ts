@@ -17,7 +17,7 @@ const entriesOf = async (folder: string): Promise<readonly FolderEntry[]> => {
   return found.flatMap((entry) => entryOf(entry) ?? []).sort(byKey)
 }
 
-/** Depth first, which is key order. Holds the names of the folders on the path, no more. `at` is the key's part above `folder`. */
+/** Walks depth first, which is key order. Holds only the names of the folders on the path. `at` is the part of the keys above `folder`. */
 async function* walk(folder: string, at: string, prefix: string): AsyncGenerator<BlobInfo> {
   for (const { name, text, isFolder } of await entriesOf(folder)) {
     const key = at + text
@@ -30,7 +30,7 @@ async function* walk(folder: string, at: string, prefix: string): AsyncGenerator
   }
 }
 
-/** Starts in the folder that the prefix names, so that a list of one account does not read the names of all. */
+/** Starts in the prefix's folder, so that a list of one account does not read the names of all. */
 export async function* listBlobs(root: string, prefix: string): AsyncGenerator<BlobInfo> {
   const at = prefix.slice(0, prefix.lastIndexOf("/") + 1)
   const folder = at.slice(0, -1)

@@ -8,7 +8,7 @@ const places = [
   "/usr/bin/google-chrome",
 ]
 
-/** A browser of the machine; the tests bring none. */
+/** The path of an installed browser; the tests bring none. */
 export const installedChromium = places.find((path) => path && existsSync(path))
 
 export const withoutChromium =
@@ -20,7 +20,7 @@ export const openBrowser = (): Promise<Browser> =>
     args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
   })
 
-/** A window, and all that the browser complained of: errors, rejections, violations of the policy. Answers of 4xx are asked for by the tests themselves. */
+/** Opens a window and collects the browser's complaints: errors, rejections, violations of the policy. 4xx replies are no complaints: tests provoke them. */
 export const openPage = async (
   browser: Browser,
   more: NonNullable<Parameters<Browser["newContext"]>[0]> = {},

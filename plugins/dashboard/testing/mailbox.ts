@@ -11,7 +11,7 @@ const read = async (folder: string): Promise<readonly Email[]> => {
   )
 }
 
-/** The links of one purpose in the mails to an address, oldest first, once there are `count` of them. */
+/** Waits for `count` mailed links of one purpose to an address. Returns them, oldest first. */
 export const mailedLinks = (
   platform: Platform,
   email: string,

@@ -1,2 +1,2 @@
-/** A module of the page, in Node; they are plain JavaScript, so it comes untyped. */
+/** Imports a module of the page in Node. The modules are plain JavaScript, so it is untyped. */
 export const webModule = (name: string) => import(new URL(`../web/${name}`, import.meta.url).href)

@@ -1,4 +1,4 @@
-/** A refusal of the API, or `unreachable` where nothing answered, or `unreadable` where something else did. */
+/** An error of the API, or `unreachable` without a reply, or `unreadable` when the reply is not the API's. */
 export class Problem extends Error {
   constructor({
     status = 0,
@@ -29,22 +29,22 @@ const addressOf = (path, query = {}) => {
   return given.length > 0 ? `${path}?${new URLSearchParams(given)}` : path
 }
 
-/** The API of accounts, keys, usage and administration, in the name of the session. */
+/** Calls the API with the session's token. */
 export const makeApi = ({ session, language }) => {
-  const headersOf = ({ body, token, once }) => ({
+  const headersOf = ({ body, token, idempotencyKey }) => ({
     "accept-language": language.get(),
     ...(token && { authorization: `Bearer ${token}` }),
     ...(body !== undefined && { "content-type": "application/json" }),
-    ...(once && { "idempotency-key": once }),
+    ...(idempotencyKey && { "idempotency-key": idempotencyKey }),
   })
 
-  /** With `key`, an API key in place of the session; `once` names an order that may be sent twice and is carried out once. */
-  const send = async (method, path, { body, query, key, once, signal } = {}) => {
+  /** `key`: an API key instead of the session. */
+  const send = async (method, path, { body, query, key, idempotencyKey, signal } = {}) => {
     const token = key ?? session.get().token
     const text = body === undefined ? undefined : JSON.stringify(body)
     const reply = await fetch(addressOf(path, query), {
       method,
-      headers: headersOf({ body, token, once }),
+      headers: headersOf({ body, token, idempotencyKey }),
       body: text,
       signal,
     }).catch((cause) => {
@@ -53,7 +53,7 @@ export const makeApi = ({ session, language }) => {
     })
     if (reply.ok) return reply
     const problem = await problemOf(reply)
-    // an answer that comes late must not end a session that began since
+    // a late reply must not end a session that began since
     if (
       reply.status === 401 &&
       key === undefined &&

@@ -1,2 +1,2 @@
-/** Unix ms, by the browser's clock. */
+/** Returns the time in Unix ms, by the browser's clock. */
 export const nowMs = () => Date.now()

@@ -1,4 +1,4 @@
-/** Saves what an API call answered as a file. */
+/** Saves the reply of an API call as a file. */
 export const saveReply = async (reply, name) => {
   const address = URL.createObjectURL(await reply.blob())
   const link = Object.assign(document.createElement("a"), { href: address, download: name })

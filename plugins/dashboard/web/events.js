@@ -1,4 +1,4 @@
-/** Server-sent events of one answer, an object each; comments and `[DONE]` are passed over. */
+/** Yields the server-sent events of a reply as objects; skips comments and `[DONE]`. */
 export async function* eventsOf(body) {
   let text = ""
   for await (const piece of body.pipeThrough(new TextDecoderStream())) {

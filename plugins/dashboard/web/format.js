@@ -5,7 +5,7 @@ const rupiahFormat = new Intl.NumberFormat("id-ID", {
   maximumFractionDigits: 6,
 })
 
-/** Exact: the ledger counts millionths. */
+/** Formats an amount exactly: the ledger counts millionths. */
 export const rupiah = (amount) => rupiahFormat.format(amount)
 
 const localeOf = (language) => (language === "id" ? "id-ID" : "en-GB")
@@ -18,13 +18,13 @@ export const decimal = (value, language) =>
     notation: "compact",
   }).format(value)
 
-/** Unix seconds, in the reader's own time zone. */
+/** Formats Unix seconds in the reader's time zone. */
 export const moment = (seconds, language) =>
   new Intl.DateTimeFormat(localeOf(language), { dateStyle: "medium", timeStyle: "short" }).format(
     seconds * 1000,
   )
 
-/** A day of the books: they are kept in UTC. */
+/** Formats a day in UTC, as the ledger has it. */
 export const day = (text, language) =>
   new Intl.DateTimeFormat(localeOf(language), {
     day: "numeric",
@@ -34,10 +34,10 @@ export const day = (text, language) =>
 
 export const dayMs = 86_400_000
 
-/** Unix ms -> `2026-01-31`, in UTC. */
+/** Converts Unix ms to `2026-01-31`, in UTC. */
 export const dayText = (ms) => new Date(ms).toISOString().slice(0, 10)
 
-/** All days from `first` to `last`, both included. */
+/** Returns all days from `first` to `last`, both included. */
 export const daysBetween = (first, last) => {
   const days = []
   for (let ms = Date.parse(first); ms <= Date.parse(last); ms += dayMs) days.push(dayText(ms))

@@ -1,5 +1,5 @@
 import htm from "htm"
 import { h } from "preact"
 
-/** Markup as a tagged template. Values become text or attributes, never markup. */
+/** Tagged template for markup. Values become text or attributes, never markup. */
 export const html = htm.bind(h)

@@ -6,21 +6,21 @@ const words = { en, id }
 
 export const languageNames = { en: "English", id: "Indonesia" }
 
-/** What was chosen before, or else what the browser prefers. */
-export const makeLanguage = ({ drawer, preferred }) => {
+/** The chosen language, or else the one that the browser prefers. */
+export const makeLanguage = ({ persisted, preferred }) => {
   const spoken = preferred.map((tag) => tag.slice(0, 2).toLowerCase()).find((tag) => tag in words)
-  const kept = drawer.read()
+  const kept = persisted.read()
   const store = makeStore(kept in words ? kept : (spoken ?? "en"))
   return {
     ...store,
     choose: (language) => {
-      drawer.write(language)
+      persisted.write(language)
       store.set(language)
     },
   }
 }
 
-/** `{name}` in a text is replaced by a value. */
+/** Replaces each `{name}` in the text by its value. */
 export const translate = (language, key, values = {}) =>
   (words[language][key] ?? words.en[key] ?? key).replace(
     /\{(\w+)\}/g,

@@ -7,23 +7,23 @@ import { makeLanguage } from "./language.js"
 import { takeMailToken } from "./route.js"
 import { Screen } from "./screen.js"
 import { makeSession } from "./session.js"
-import { makeDrawer, makeStore } from "./store.js"
+import { makePersisted, makeStore } from "./store.js"
 
 const start = () => {
   const mailToken = makeStore(takeMailToken(location, history))
-  const drawer = (key) => makeDrawer(() => localStorage, key)
+  const persisted = (key) => makePersisted(() => localStorage, key)
   const after = (ms, work) => {
     const timer = setTimeout(work, ms)
     return () => clearTimeout(timer)
   }
-  const session = makeSession({ drawer: drawer("rakit.session"), nowMs, after })
+  const session = makeSession({ persisted: persisted("rakit.session"), nowMs, after })
   const language = makeLanguage({
-    drawer: drawer("rakit.language"),
+    persisted: persisted("rakit.language"),
     preferred: navigator.languages,
   })
   const api = makeApi({ session, language })
 
-  // a mailed link may be opened where the page is open already
+  // a mailed link may be opened in a tab that shows the page already
   addEventListener("hashchange", () => {
     const taken = takeMailToken(location, history)
     if (taken) mailToken.set(taken)

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks"
 const readyMs = 15_000
 const waitingMs = 2_000
 
-/** Also when it is not ready, `/readyz` says why. */
+/** `/readyz` has a body also when the server is not ready. */
 const ask = async (path) => (await fetch(path)).json()
 
 const look = async () => {
@@ -18,7 +18,7 @@ const look = async () => {
   }
 }
 
-/** The models and what each is doing, followed while the page is looked at. */
+/** The models and their states, polled while the page is visible. */
 export const useModels = () => {
   const [seen, show] = useState({ status: undefined, models: [] })
   useEffect(() => {

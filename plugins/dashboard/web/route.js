@@ -10,7 +10,7 @@ const decoded = (text) => {
   }
 }
 
-/** Takes the token of a mailed link out of the address bar, and so out of the history, bookmarks and screenshots. */
+/** Removes the token of a mailed link from the address bar, and so from the history, bookmarks and screenshots. Returns it with its purpose. */
 export const takeMailToken = (location, history) => {
   const [, purpose, token] = mailed.exec(location.hash) ?? []
   if (!purpose) return undefined

@@ -6,6 +6,7 @@ import { Frame } from "./parts/frame.js"
 import { Loading, ProblemNotice } from "./parts/notice.js"
 import { useRoute } from "./route.js"
 import { useStore } from "./store.js"
+import { AccountWarnings } from "./views/account-warnings.js"
 import { Admin } from "./views/admin.js"
 import { Forgot } from "./views/forgot.js"
 import { Keys } from "./views/keys.js"
@@ -15,11 +16,10 @@ import { Playground } from "./views/playground.js"
 import { Reset } from "./views/reset.js"
 import { SignIn } from "./views/sign-in.js"
 import { SignUp } from "./views/sign-up.js"
-import { Standing } from "./views/standing.js"
 import { Usage } from "./views/usage.js"
 import { Verify } from "./views/verify.js"
 
-/** Mailed links lead here, signed in or not. */
+/** The routes of mailed links, signed in or not. */
 const anywhere = { verify: Verify, reset: Reset }
 const outside = { "sign-in": SignIn, "sign-up": SignUp, forgot: Forgot }
 const inside = {
@@ -30,7 +30,7 @@ const inside = {
   playground: Playground,
 }
 
-const placesOf = (me) => [...Object.keys(inside), ...(me.role === "admin" ? ["admin"] : [])]
+const routesOf = (me) => [...Object.keys(inside), ...(me.role === "admin" ? ["admin"] : [])]
 const viewOf = (route, me) =>
   route === "admin" && me.role === "admin"
     ? ["admin", Admin]
@@ -38,7 +38,7 @@ const viewOf = (route, me) =>
       ? [route, inside[route]]
       : ["overview", Overview]
 
-/** The account behind the session, asked for anew with each view: meanwhile it may have spent, or been suspended. */
+/** The session's account, loaded again with each view: it may have spent money or been suspended meanwhile. */
 const useAccount = (route) => {
   const { api, session, account } = useApp()
   const { token } = useStore(session)
@@ -59,7 +59,7 @@ const useAccount = (route) => {
   return { token, ...useStore(account) }
 }
 
-/** Says to title and screen reader where one is; the first view leaves the focus where the browser put it. */
+/** Announces the view by title and focus; the first view leaves the focus where the browser put it. */
 const useArrival = (name) => {
   const { t } = useText()
   const isFirst = useRef(true)
@@ -73,9 +73,9 @@ const useArrival = (name) => {
   }, [title])
 }
 
-const Room = ({ name, view: View, places, models, children }) => {
+const Page = ({ name, view: View, routes, models, children }) => {
   useArrival(name)
-  return html`<${Frame} places=${places} route=${name}>${children}<${View} key=${name} models=${models} /><//>`
+  return html`<${Frame} routes=${routes} route=${name}>${children}<${View} key=${name} models=${models} /><//>`
 }
 
 const useSpokenLanguage = () => {
@@ -92,14 +92,14 @@ export const Screen = () => {
   useSpokenLanguage()
 
   if (token && !me)
-    return html`<${Frame} places=${[]}>${problem ? html`<${ProblemNotice} problem=${problem} />` : html`<${Loading} />`}<//>`
-  const places = me ? placesOf(me) : []
+    return html`<${Frame} routes=${[]}>${problem ? html`<${ProblemNotice} problem=${problem} />` : html`<${Loading} />`}<//>`
+  const routes = me ? routesOf(me) : []
   if (route in anywhere)
-    return html`<${Room} name=${route} view=${anywhere[route]} places=${places} models=${models} />`
+    return html`<${Page} name=${route} view=${anywhere[route]} routes=${routes} models=${models} />`
   if (!me) {
     const name = route in outside ? route : "sign-in"
-    return html`<${Room} name=${name} view=${outside[name]} places=${[]} models=${models} />`
+    return html`<${Page} name=${name} view=${outside[name]} routes=${[]} models=${models} />`
   }
   const [name, view] = viewOf(route, me)
-  return html`<${Room} name=${name} view=${view} places=${places} models=${models}><${Standing} me=${me} /><//>`
+  return html`<${Page} name=${name} view=${view} routes=${routes} models=${models}><${AccountWarnings} me=${me} /><//>`
 }

@@ -2,12 +2,12 @@ import { makeStore } from "./store.js"
 
 /**
  * The session of this browser.
- * out -> in (begin) -> out, with a reason: "left" (signed out), "expired" (24 h are over), "refused" (the server no longer knows it),
- * "changed" (a new password ended all sessions), "elsewhere" (in another tab)
+ * States: out -> in (begin) -> out, with a reason: "left" (signed out), "expired" (24 h are over), "refused" (the server rejects it),
+ * "changed" (a new password ended all sessions), "elsewhere" (signed out in another tab).
  */
-export const makeSession = ({ drawer, nowMs, after }) => {
+export const makeSession = ({ persisted, nowMs, after }) => {
   const read = () => {
-    const kept = drawer.read()
+    const kept = persisted.read()
     if (typeof kept?.token !== "string") return {}
     return kept.expiresAtMs > nowMs() ? kept : { reason: "expired" }
   }
@@ -16,29 +16,29 @@ export const makeSession = ({ drawer, nowMs, after }) => {
 
   const end = (reason) => {
     cancel()
-    drawer.write(undefined)
+    persisted.write(undefined)
     store.set({ reason })
   }
-  const take = (state) => {
+  const apply = (state) => {
     cancel()
     if (state.token) cancel = after(state.expiresAtMs - nowMs(), () => end("expired"))
     store.set(state)
   }
-  take(read())
+  apply(read())
 
   return {
     ...store,
     begin: ({ token, expires_at }) => {
       const state = { token, expiresAtMs: expires_at * 1000 }
-      drawer.write(state)
-      take(state)
+      persisted.write(state)
+      apply(state)
     },
     end,
-    /** Another tab signed in or out. */
+    /** Called when another tab signed in or out. */
     reread: () => {
       const next = read()
       if (next.token !== store.get().token)
-        take(next.token || next.reason ? next : { reason: "elsewhere" })
+        apply(next.token || next.reason ? next : { reason: "elsewhere" })
     },
   }
 }

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks"
 
-/** A value that views follow. */
+/** A value that views subscribe to. */
 export const makeStore = (initial) => {
   let value = initial
   const listeners = new Set()
@@ -27,8 +27,8 @@ export const useStore = (store) => {
   return store.get()
 }
 
-/** One JSON value in the browser's storage; where that is forbidden, it lasts as long as the page. */
-export const makeDrawer = (storage, key) => {
+/** A JSON value in the browser's storage. Where storage is forbidden, reads return undefined and writes do nothing. */
+export const makePersisted = (storage, key) => {
   const attempt = (work) => {
     try {
       return work()

@@ -10,7 +10,7 @@ import type { Storage } from "../../../core/ports/storage.ts"
 import { makeDiskStorage } from "../disk-storage.ts"
 import { prepareFolder } from "../prepare-folder.ts"
 
-/** An empty storage in a folder of its own below `above`. */
+/** Makes an empty storage in a new folder below `above`. */
 export const freshStorage = (above: string): Effect.Effect<Storage, PluginError, Scope.Scope> => {
   const folder = Effect.acquireRelease(
     Effect.promise(() => mkdtemp(join(above, "storage-disk-"))),
@@ -19,7 +19,7 @@ export const freshStorage = (above: string): Effect.Effect<Storage, PluginError,
   return Effect.map(Effect.flatMap(folder, prepareFolder), makeDiskStorage)
 }
 
-/** A file system of 1 MiB for the tests of one file, where they may mount one; a real full disk is tried nowhere else. */
+/** Mounts a file system of 1 MiB for the tests of one file; undefined where mounting is not allowed. */
 export const mountSmallDisk = (): string | undefined => {
   const folder = mkdtempSync(join(tmpdir(), "storage-disk-"))
   let isMounted = false

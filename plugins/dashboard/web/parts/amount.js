@@ -2,11 +2,11 @@ import { useText } from "../app.js"
 import { moment, rupiah } from "../format.js"
 import { html } from "../html.js"
 
-/** With `signed`, what comes in and what goes out look different, and not by colour alone. */
+/** With `signed`, credits and debits look different, and not by colour alone. */
 export const Amount = ({ value, signed = false }) =>
   html`<span class=${signed ? `amount ${value < 0 ? "out" : "in"}` : "amount"}>${signed && value > 0 ? "+" : ""}${rupiah(value)}</span>`
 
-/** Unix seconds; with nothing, a word for never. */
+/** Shows Unix seconds; without a value, a word for never. */
 export const Moment = ({ at, never = "–" }) => {
   const { language } = useText()
   return at === null || at === undefined

@@ -1,6 +1,6 @@
 const mostSeries = 6
 
-/** One line of the chart a group, one value a day; the smallest groups become one, `others`. */
+/** Returns a series per group with one value per day; the smallest groups are summed up as `others`. */
 export const seriesOf = (rows, days, labelOf, others) => {
   const byLabel = new Map()
   for (const row of rows) {
@@ -28,7 +28,7 @@ export const seriesOf = (rows, days, labelOf, others) => {
   ]
 }
 
-/** What to draw so that the series stand on each other: the highest first, each next one in front of it. */
+/** Returns the cumulative sums for a stacked chart: the highest first, each next one in front of it. */
 export const stackOf = (series) => {
   const sums = []
   for (const { values } of series)

@@ -7,7 +7,7 @@ import { Table } from "./table.js"
 
 const height = 240
 
-/** The canvas knows no style sheet, so it is told what the page's colours are now: those of its own frame and of the legend. */
+/** The canvas has no style sheet, so the current colours of its frame and of the legend are passed to it. */
 const coloursOf = (element) => {
   const { color, borderTopColor } = getComputedStyle(element)
   return {
@@ -49,7 +49,7 @@ const optionsOf = ({ uPlot, width, colours, series, days, language }) => {
       },
       { ...axis, values: (_, at) => at.map((value) => `Rp ${decimal(value, language)}`), size: 76 },
     ],
-    // the tallest sum is drawn first, so that those in front of it leave their own part to be seen
+    // the highest sum is drawn first, so that the ones in front of it leave its own part visible
     series: [
       {},
       ...series
@@ -127,7 +127,7 @@ const DayTable = ({ caption, series, days }) => {
   return html`<details><summary>${t("chart.table")}</summary><${Table} caption=${caption} columns=${columns} rows=${spent.reverse()} /></details>`
 }
 
-/** Spend per day, stacked. The legend shows the day under the pointer, or else the sums; the table, unless there is another one, says the same in words. */
+/** Spend per day, stacked. The legend shows the day under the pointer, or else the sums; a table has the same values unless the page has one already. */
 export const Chart = ({ caption, series, days, isTabled = true }) => {
   const { t, language } = useText()
   const frame = useRef()

@@ -3,7 +3,7 @@ import { useText } from "../app.js"
 import { html } from "../html.js"
 import { Button } from "./button.js"
 
-/** A text to take away. Without HTTPS there is no clipboard for pages: then the text is selected. */
+/** A text with a copy button. Without HTTPS pages have no clipboard: then the text is selected. */
 export const Copy = ({ label, text }) => {
   const { t } = useText()
   const field = useRef()

@@ -1,7 +1,7 @@
 import { useEffect, useId, useRef } from "preact/hooks"
 import { html } from "../html.js"
 
-/** A modal question. The browser keeps the focus inside, closes it on Escape, and gives the focus back. */
+/** A modal dialog. The browser keeps the focus inside, closes it on Escape, and restores the focus. */
 export const Dialog = ({ title, onClose, children }) => {
   const dialog = useRef()
   const id = useId()

@@ -3,7 +3,7 @@ import { html } from "../html.js"
 import { Button } from "./button.js"
 import { useForm } from "./form.js"
 
-/** A labelled input with its hint and, where the API refused it, its words. `as`: input, select, textarea; `problem` where no form is around. */
+/** A labelled input with its hint and the API's error about it. `as`: input, select, textarea; `problem`: for a field outside a form. */
 export const Field = ({ label, hint, name, as = "input", problem: given, children, ...rest }) => {
   const id = useId()
   const form = useForm()
@@ -27,7 +27,7 @@ export const Check = ({ label, hint, ...rest }) => {
   </div>`
 }
 
-/** The button that sends the form it stands in. */
+/** The submit button of the surrounding form. */
 export const Submit = ({ children, look = "main" }) => {
   const { busy } = useForm()
   return html`<${Button} type="submit" look=${look} busy=${busy}>${children}<//>`

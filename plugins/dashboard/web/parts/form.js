@@ -7,12 +7,12 @@ const FormContext = createContext({})
 
 export const useForm = () => useContext(FormContext)
 
-/** What cannot be told from an answer of the API is a fault of ours: it must not pass in silence. */
+/** An error that did not come from the API is a bug of the page: it must not be swallowed. */
 const isProblem = (error) => typeof error?.code === "string"
 
 /**
- * A field's `name` is the path that the API calls it by: a refusal that names it is shown beside it, any other above the buttons.
- * `onSubmit` gets the fields' texts by name. `look`: inline puts the button beside the one field.
+ * A field's `name` is the API's `param`: an error with it is shown beside the field, any other above the buttons.
+ * `onSubmit` gets the fields' texts by name. `look`: inline puts the button beside the only field.
  */
 export const Form = ({ onSubmit, label, look, children, actions }) => {
   const form = useRef()

@@ -15,15 +15,15 @@ const Languages = () => {
   </div>`
 }
 
-const Places = ({ places, route }) => {
+const Navigation = ({ routes, route }) => {
   const { t } = useText()
   return html`<nav aria-label=${t("nav")}>
-    ${places.map((name) => html`<a key=${name} href=${`#${name}`} aria-current=${name === route ? "page" : undefined}>${t(`nav.${name}`)}</a>`)}
+    ${routes.map((name) => html`<a key=${name} href=${`#${name}`} aria-current=${name === route ? "page" : undefined}>${t(`nav.${name}`)}</a>`)}
   </nav>`
 }
 
-/** What stands around every view. */
-export const Frame = ({ places, route, children }) => {
+/** The page around every view: header, navigation, footer. */
+export const Frame = ({ routes, route, children }) => {
   const { t } = useText()
   const { session, account } = useApp()
   const { me } = useStore(account) ?? {}
@@ -35,7 +35,7 @@ export const Frame = ({ places, route, children }) => {
     }}>${t("skip")}</a>
     <header class="top">
       <a class="brand" href="#overview"><img src="/dashboard/assets/icon.svg" alt="" width="28" height="28" />Rakit</a>
-      ${places.length > 0 && html`<${Places} places=${places} route=${route} />`}
+      ${routes.length > 0 && html`<${Navigation} routes=${routes} route=${route} />`}
       <div class="who">
         ${me && html`<span class="quiet email" title=${me.email}>${me.email}</span>`}
         <${Languages} />

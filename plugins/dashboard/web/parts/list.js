@@ -3,7 +3,7 @@ import { useApp } from "../app.js"
 
 const nothing = { items: undefined, hasMore: false, busy: true, problem: undefined }
 
-/** A list of the API, newest first, a page at a time. */
+/** Loads a list of the API page by page, newest first. */
 export const useList = (path, query = {}) => {
   const { api } = useApp()
   const [state, set] = useState(nothing)
@@ -35,7 +35,7 @@ export const useList = (path, query = {}) => {
     ...state,
     reload,
     more: () => ask(state, state.last),
-    /** One of them has changed, or is new. */
+    /** Replaces an item, or adds a new one. */
     put: (item) =>
       set((now) => ({
         ...now,

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks"
 
-/** What `ask` answers, asked anew whenever `inputs` change; the last answer stays while the next is on its way. */
+/** Returns the result of `ask`, which runs again whenever `inputs` change; the last result stays while the next one loads. */
 export const useLoad = (ask, inputs) => {
   const [state, set] = useState({ busy: true })
   const [round, again] = useState(0)

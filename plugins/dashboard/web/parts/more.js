@@ -3,7 +3,7 @@ import { html } from "../html.js"
 import { Button } from "./button.js"
 import { Loading, ProblemNotice } from "./notice.js"
 
-/** The end of a list: more of it, what is on its way, or what went wrong. */
+/** The end of a list: its error, its loading state, or a button for the next page. */
 export const More = ({ list }) => {
   const { t } = useText()
   return html`

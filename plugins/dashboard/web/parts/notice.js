@@ -1,13 +1,13 @@
 import { useText } from "../app.js"
 import { html } from "../html.js"
 
-/** `kind`: info, good, warn, bad. A bad one interrupts a screen reader, the others wait their turn. */
+/** `kind`: info, good, warn, bad. A bad one interrupts a screen reader, the others do not. */
 export const Notice = ({ kind = "info", children }) =>
   html`<div class=${`notice ${kind}`} role=${kind === "bad" ? "alert" : "status"}>${children}</div>`
 
 const ours = { unreachable: "problem.unreachable", unreadable: "problem.unreadable" }
 
-/** What went wrong, in the API's own words where it spoke. */
+/** An error, with the API's message where there is one. */
 export const ProblemNotice = ({ problem }) => {
   const { t } = useText()
   if (!problem) return null
@@ -18,7 +18,7 @@ export const ProblemNotice = ({ problem }) => {
   <//>`
 }
 
-/** Room for what is still on its way. */
+/** The placeholder of content that is loading. */
 export const Loading = () => {
   const { t } = useText()
   return html`<p class="quiet" role="status">${t("loading")}</p>`

@@ -7,14 +7,14 @@ const Head = ({ columns }) => html`<thead role="rowgroup"><tr role="row">
   ${columns.map((column) => html`<th key=${column.key} scope="col" role="columnheader" class=${looks(column)}>${column.label}</th>`)}
 </tr></thead>`
 
-/** On a phone a row becomes a block, and each cell says itself what it is; the roles tell a screen reader that it is still a table. */
+/** On a phone a row becomes a block and each cell shows its label; the roles keep it a table for screen readers. */
 const Row = ({ columns, cell }) => html`<tr role="row">
   ${columns.map((column) => html`<td key=${column.key} role="cell" class=${looks(column)} data-label=${column.label}><div>${cell(column)}</div></td>`)}
 </tr>`
 
 /**
- * `columns`: `{ key, label, number?, wide?, cell(row) }`; `foot`: the last row, by the columns' keys. What is wider than the window scrolls by itself, by keyboard too.
- * `caption` is for screen readers; the heading above says it to the others.
+ * `columns`: `{ key, label, number?, wide?, cell(row) }`; `foot`: the last row, by the columns' keys. A table wider than the window scrolls on its own, by keyboard, too.
+ * `caption` is for screen readers; others have the heading above.
  */
 export const Table = ({
   caption,

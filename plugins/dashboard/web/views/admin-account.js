@@ -6,11 +6,11 @@ import { Button } from "../parts/button.js"
 import { Dialog } from "../parts/dialog.js"
 import { Field, Submit } from "../parts/field.js"
 import { Form } from "../parts/form.js"
+import { useIdempotentSend } from "../parts/idempotent-send.js"
 import { Notice } from "../parts/notice.js"
-import { useOrder } from "../parts/order.js"
 import { Entries } from "./ledger-entries.js"
 
-/** What may be done to an account in its state; each is a POST of that name. Nobody suspends or demotes oneself. */
+/** The actions that an account's state allows; each is a POST of that name. Administrators cannot suspend or demote themselves. */
 const actionsFor = ({ email_verified, suspended, role }, isMine) => {
   const verify = email_verified ? [] : [{ name: "verify" }]
   if (isMine) return verify
@@ -38,11 +38,11 @@ const Ask = ({ account, action, onDone, onClose }) => {
 const Grant = ({ account, onDone }) => {
   const { t } = useText()
   const { api } = useApp()
-  const order = useOrder()
+  const sendOnce = useIdempotentSend()
   const grant = async ({ amount_idr, reason }, form) => {
     const body = { amount_idr: Number(amount_idr), reason }
-    const changed = await order((once) =>
-      api.post(`/admin/accounts/${account.id}/grants`, body, { once }),
+    const changed = await sendOnce((idempotencyKey) =>
+      api.post(`/admin/accounts/${account.id}/grants`, body, { idempotencyKey }),
     )
     form.reset()
     onDone(changed, t("grant.done", { amount: rupiah(Number(amount_idr)) }))
@@ -67,7 +67,7 @@ export const AccountPanel = ({ account, onChange, onClose }) => {
     ask(undefined)
     say(words)
     onChange(changed)
-    // it may have been the own account
+    // it may be the administrator's own account
     mine.get()?.refresh()
   }
   const actions = actionsFor(account, mine.get()?.me.id === account.id)

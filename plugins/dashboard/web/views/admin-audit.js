@@ -18,7 +18,7 @@ const shown = (value) => {
     .join(", ")
 }
 
-/** The changed fields of one side, a line each. */
+/** The changed fields of one side, one per line. */
 const Fields = ({ value }) => {
   if (value === null || typeof value !== "object")
     return value === null || value === undefined ? "–" : shown(value)
@@ -42,7 +42,7 @@ const columnsOf = (t) => [
   },
 ]
 
-/** Who did what, what was before and after; asked anew with each of `changes`. */
+/** The audit log: who did what, with the values before and after; loaded again when `changes` does. */
 export const Audit = ({ changes }) => {
   const { t } = useText()
   const { api } = useApp()

@@ -5,7 +5,7 @@ import { eventsOf } from "../events.js"
 
 const spareMs = 30_000
 
-/** A key for 15 minutes, taken when it is needed: a session is no API key. */
+/** An API key for 15 minutes, created when it is needed: a session cannot call /v1. */
 const usePlaygroundKey = () => {
   const { api, nowMs } = useApp()
   const kept = useRef(undefined)
@@ -28,7 +28,7 @@ const requestOf = ({ model, system, temperature, maxTokens }, messages) => ({
   stream_options: { include_usage: true },
 })
 
-/** Puts what arrives into the last message: text, then usage and cost. */
+/** Adds a chunk to the last message: text, then usage and cost. */
 const follow = async (reply, patch) => {
   patch({ callId: reply.headers.get("x-call-id") })
   let content = ""
@@ -41,7 +41,7 @@ const follow = async (reply, patch) => {
 
 /**
  * Messages of one conversation: `{ role, content, usage?, callId?, problem?, isCut? }`; the last one grows while `busy`.
- * idle -> busy (ask) -> idle (answered, refused, or stopped: what was said stays and is paid)
+ * idle -> busy (ask) -> idle (answered, refused, or stopped: a stopped answer stays and is charged)
  */
 export const useConversation = () => {
   const { api, account } = useApp()
@@ -52,7 +52,7 @@ export const useConversation = () => {
 
   const patch = (more) => set((all) => [...all.slice(0, -1), { ...all.at(-1), ...more }])
   const ask = async (settings, text) => {
-    // what was refused was never answered: it is no part of the talk
+    // a refused message is not part of the conversation that is sent
     const before = [
       ...messages.filter(({ problem, content }) => !problem && content !== ""),
       { role: "user", content: text },

@@ -52,7 +52,7 @@ const Revoke = ({ apiKey, onRevoked, onClose }) => {
   <//>`
 }
 
-/** `apiKey`: the API's key; `key` means something else to the renderer. */
+/** `apiKey`: the API's key, as `key` is reserved by preact. */
 export const KeyCard = ({ apiKey, onChange }) => {
   const { t } = useText()
   const [doing, set] = useState("nothing")

@@ -4,7 +4,7 @@ import { Check, Field } from "../parts/field.js"
 
 const limitNames = ["rpm", "rpd", "concurrency", "monthly_cap_idr"]
 
-/** Texts of the form -> `limits` of the API; an empty one stays as it is. */
+/** Converts the form's texts to the API's `limits`; an empty one is left out. */
 export const limitsOf = (values) =>
   Object.fromEntries(
     limitNames
@@ -22,7 +22,7 @@ export const TestCheck = () => {
   return html`<${Check} label=${t("key.test")} hint=${t("key.test.hint")} name="test" />`
 }
 
-/** Without `limits`, those of a new key: an empty field means the default. */
+/** Without `limits` it is the form of a new key: an empty field means the default. */
 export const LimitFields = ({ limits }) => {
   const { t } = useText()
   return html`<div class="fields">

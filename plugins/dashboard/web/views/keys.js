@@ -5,20 +5,22 @@ import { Button } from "../parts/button.js"
 import { Copy } from "../parts/copy.js"
 import { Submit } from "../parts/field.js"
 import { Form } from "../parts/form.js"
+import { useIdempotentSend } from "../parts/idempotent-send.js"
 import { useList } from "../parts/list.js"
 import { More } from "../parts/more.js"
 import { Notice } from "../parts/notice.js"
-import { useOrder } from "../parts/order.js"
 import { KeyCard } from "./key-card.js"
 import { LimitFields, limitsOf, NameField, TestCheck } from "./key-form.js"
 
 const NewKey = ({ onMade, onClose }) => {
   const { t } = useText()
   const { api } = useApp()
-  const order = useOrder()
+  const sendOnce = useIdempotentSend()
   const make = async (values) => {
     const body = { name: values.name, limits: limitsOf(values), ...(values.test && { test: true }) }
-    onMade(await order((once) => api.post("/dashboard/keys", body, { once })))
+    onMade(
+      await sendOnce((idempotencyKey) => api.post("/dashboard/keys", body, { idempotencyKey })),
+    )
   }
   const actions = html`<${Submit}>${t("key.create")}<//><${Button} onClick=${onClose}>${t("cancel")}<//>`
   return html`<section class="card" aria-labelledby="new-key">

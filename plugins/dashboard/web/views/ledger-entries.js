@@ -10,7 +10,7 @@ import { More } from "../parts/more.js"
 import { ProblemNotice } from "../parts/notice.js"
 import { Table } from "../parts/table.js"
 
-/** A signed receipt that can be checked without us. */
+/** Downloads a signed receipt, which can be verified without this server. */
 const useReceipt = () => {
   const { api } = useApp()
   const [{ busy, problem }, set] = useState({})
@@ -56,7 +56,7 @@ const columnsOf = (t, receipt) => [
   },
 ]
 
-/** Of the own account, or by `query` of another one, which has no receipts for us; asked anew when `changes` do. */
+/** The ledger of the own account, or by `query` of another one, without its receipts; loaded again when `changes` does. */
 export const Entries = ({ query = {}, changes }) => {
   const { t } = useText()
   const list = useList("/dashboard/ledger", query)

@@ -38,7 +38,7 @@ const columnsOf = (t, language) => [
   },
 ]
 
-/** What each model is doing and costs. */
+/** The state and prices of each model. */
 export const Models = ({ models: { status, models } }) => {
   const { t, language } = useText()
   return html`<section class="card" aria-labelledby="models-title">

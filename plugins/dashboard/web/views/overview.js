@@ -11,7 +11,7 @@ import { Models } from "./models.js"
 
 const daysShown = 30
 
-/** The last 30 days, and the month from its start: on a 31st that is one day more. */
+/** From 30 days ago or the start of the month, whichever is earlier: on a 31st the month has one day more. */
 const spanOf = (nowMs) => {
   const today = dayText(nowMs)
   const month = `${today.slice(0, 8)}01`

@@ -39,7 +39,7 @@ const Settings = ({ models }) => {
   <${Field} label=${t("play.system")} name="system" as="textarea" rows="2" />`
 }
 
-/** Enter sends; with Shift it is a new line. While a word is being composed, Enter belongs to the keyboard. */
+/** Enter sends; with Shift it is a new line. While an input method composes a word, Enter belongs to it. */
 const sendOnEnter = (event) => {
   if (event.key !== "Enter" || event.shiftKey || event.isComposing) return
   event.preventDefault()

@@ -15,7 +15,7 @@ export const Reset = ({ models }) => {
   const change = async ({ password }) => {
     await api.post("/dashboard/reset", { token: mailed.token, password })
     mailToken.set(undefined)
-    // the password is another one, and all sessions that were there have ended
+    // the password has changed, and all sessions have ended
     if (session.get().token) session.end("changed")
     done(true)
   }

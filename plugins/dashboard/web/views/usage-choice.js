@@ -4,7 +4,7 @@ import { Check, Field } from "../parts/field.js"
 
 export const groups = ["day", "key", "model", "endpoint"]
 
-/** Takes effect at once; there is nothing to send. */
+/** Changes take effect at once; there is no submit button. */
 export const UsageChoice = ({ choice, onChoose, problem }) => {
   const { t } = useText()
   const put = (name) => (event) =>

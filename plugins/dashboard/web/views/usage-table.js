@@ -28,7 +28,7 @@ const columnsOf = ({ t, language, groups, keyNames }) => [
   { key: "cost", label: t("usage.cost"), number: true, cell: (row) => rupiah(row.cost_idr) },
 ]
 
-/** The last line: what the rows make together. Sums of decimals are rounded to what the books count. */
+/** The totals. Sums of decimals are rounded to the ledger's precision. */
 const sumOf = ({ t, language, rows, groups }) => {
   const sum = (name) => rows.reduce((total, row) => total + row[name], 0)
   const totals = Object.fromEntries(counted.map((name) => [name, count(sum(name), language)]))
@@ -41,7 +41,7 @@ const sumOf = ({ t, language, rows, groups }) => {
 
 const rowsAtOnce = 200
 
-/** The newest day first. A browser is slow with thousands of rows, so they come as they are asked for; the sum is that of all. */
+/** Newest day first. Thousands of rows are slow in a browser, so they are shown on request; the totals are those of all rows. */
 export const UsageTable = ({ rows, groups, keyNames }) => {
   const { t, language } = useText()
   const [most, show] = useState(rowsAtOnce)

@@ -14,7 +14,7 @@ import { UsageTable } from "./usage-table.js"
 
 const queryOf = ({ from, to, mode, group_by }) => ({ from, to, mode, group_by: group_by.join(",") })
 
-/** Names of keys by their ids: the books know ids only. */
+/** Names of keys by id: the ledger has ids only. */
 const useKeyNames = () => {
   const { api } = useApp()
   const { data } = useLoad(() => api.get("/dashboard/keys", { limit: 100 }), [])

@@ -14,7 +14,7 @@ export const Verify = ({ models }) => {
   const [{ verified, problem, busy }, set] = useState(nothing)
   useEffect(() => {
     if (mailed?.purpose !== "verify") return
-    // used at once and once: a second try of the same token could only fail
+    // sent at once, and only once: a second try with the same token could only fail
     mailToken.set(undefined)
     set({ busy: true })
     api.post("/dashboard/verify-email", { token: mailed.token }).then(

@@ -23,8 +23,8 @@ const Unverified = ({ me }) => {
     <${ProblemNotice} problem=${problem} />`
 }
 
-/** What keeps the account's calls from being served. */
-export const Standing = ({ me }) => {
+/** Why the account's calls are refused: it is suspended, or its address is not verified. */
+export const AccountWarnings = ({ me }) => {
   const { t } = useText()
   return html`${me.suspended && html`<${Notice} kind="bad">${t("suspended")}<//>`}${!me.email_verified && html`<${Unverified} me=${me} />`}`
 }
