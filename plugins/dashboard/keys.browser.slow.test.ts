@@ -161,7 +161,12 @@ describe.skipIf(!installedChromium)(
       await page.emulateMedia({ colorScheme: "light" })
       const legend = page.locator(".legend li").first()
       expect(await legend.textContent()).toBe("All days")
-      const { width } = (await page.locator(".u-over").boundingBox())!
+      // the chart is drawn anew for the other colours, so it may be gone for a moment
+      const { width } = await vi.waitFor(async () => {
+        const box = await page.locator(".u-over").boundingBox()
+        expect(box).not.toBeNull()
+        return box!
+      })
       await page.locator(".u-over").hover({ position: { x: width - 20, y: 40 } })
       await legend.getByText(/^\d+ \w+$/).waitFor()
       await page.mouse.move(0, 0)

@@ -12,7 +12,7 @@ import { StorageDiskSettings } from "./settings.ts"
 
 const hourMs = 3_600_000
 
-/** An upload that got no byte for an hour is dead. */
+/** An incoming blob without a write for an hour is dead. */
 const sweepHourly = (root: string, clock: Clock, log: Log) =>
   repeat(
     log,
