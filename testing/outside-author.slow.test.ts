@@ -50,6 +50,7 @@ const link = (name: string): void => {
 }
 
 const unpack = async (): Promise<void> => {
+  if (!existsSync(join(root, "dist/testing/index.d.ts"))) throw new Error("run `npm run build`")
   const { stdout } = await run(
     "npm",
     ["pack", "--json", "--ignore-scripts", "--pack-destination", outside],

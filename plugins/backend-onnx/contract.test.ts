@@ -50,5 +50,5 @@ embedModelContract(
 
 rerankModelContract(
   "a Llama in GGUF",
-  opened("rerank", tinyLlamaOf(6, { "llama.context_length": 4096 })),
+  opened("rerank", tinyLlamaOf(6, { "llama.context_length": 1024 })),
 )
