@@ -12,7 +12,7 @@ export const Settings = Schema.Struct({
   windowHours: or(from(1, 720), 24),
   /** Lines that run at once in one process; accounts share them evenly. */
   linesAtOnce: or(from(1, 1_024), 64),
-  /** For input and answers in memory. */
+  /** Limit for input and answers in memory. */
   memoryMb: or(from(8, 4_096), 64),
   /** Batches that run at once in one process. */
   batchesAtOnce: or(from(1, 256), 16),

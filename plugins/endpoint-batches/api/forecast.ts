@@ -25,7 +25,7 @@ const forecastsAtOnce = 2
 const noStream = () =>
   apiError("unsupported_parameter", "A batch line can't be streamed.", { param: "stream" })
 
-/** What the schema of the endpoint refuses in a body. */
+/** Returns what the schema of the endpoint refuses in a body. */
 const shapeFault = (
   { body: schema }: Endpoint,
   body: Json,

@@ -4,7 +4,7 @@ import type { Ledger, PortError } from "../../../core/index.ts"
 import type { BatchDeps } from "../deps.ts"
 import type { BatchRow, BatchTables, PartRow } from "../tables.ts"
 
-/** What the checks need. */
+/** The dependencies of the checks. */
 export interface CheckDeps extends BatchDeps {
   /** Undefined in a deployment without a ledger. */
   readonly ledger: () => Ledger | undefined

@@ -1,4 +1,4 @@
-/** What has to come next. */
+/** The token that must come next. */
 type Next = "value" | "value or ]" | "name" | "name or }" | ":" | ", or the end"
 
 const space = /[ \t\n\r]*/y

@@ -12,7 +12,7 @@ export interface BatchFileSums {
   readonly failed: number
   readonly inputTokens: number
   readonly outputTokens: number
-  /** At the price of a batch; nobody pays it. */
+  /** At the price of a batch; it is not billed. */
   readonly costMicros: Micros
 }
 
@@ -20,9 +20,9 @@ export interface BatchFileJob<E> {
   readonly input: string
   readonly output: string
   readonly errors: string
-  /** That of the first line by default. */
+  /** Path; that of the first line by default. */
   readonly endpoint?: string | undefined
-  /** That of the plugin's settings by default. */
+  /** The value of the plugin's settings by default. */
   readonly linesAtOnce?: number | undefined
   /** Go on where an earlier run of the same file ended; otherwise the two files must not exist. */
   readonly resume: boolean

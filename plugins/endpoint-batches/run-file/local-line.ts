@@ -26,12 +26,12 @@ export interface LocalLineDeps {
   readonly callPath: CallPath
   readonly catalogue: Catalogue
   readonly target: Endpoint
-  /** Of the input file: ids of lines are made from it, so that another run gives the same ones. */
+  /** Name of the input file. Ids of lines are made from it, so that another run gives the same ones. */
   readonly name: string
   readonly random: () => number
 }
 
-/** Retries as the worker does, but for money, which nobody is asked for here. */
+/** Retries as the worker does, without its wait for money: nothing is billed here. */
 const withRetries = (
   { callPath, catalogue, target, random }: LocalLineDeps,
   id: string,

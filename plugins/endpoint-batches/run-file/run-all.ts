@@ -14,7 +14,7 @@ import type { ResultFiles } from "./result-files.ts"
 import type { Resumption } from "./resume.ts"
 import type { SurveyDeps } from "./survey.ts"
 
-/** What a run is made of. */
+/** The dependencies of a run. */
 export type LocalRun = BatchRunnerDeps & SurveyDeps & { readonly limits: BatchLimits }
 
 /** A reorder buffer: items come in any order, and go out in order of their numbers. */
@@ -37,7 +37,7 @@ const makeReorderBuffer = <A>() => {
 }
 
 interface Pending {
-  /** From 0 on. */
+  /** Counts the pending lines from 0. */
   readonly number: number
   readonly raw: RawLine
 }

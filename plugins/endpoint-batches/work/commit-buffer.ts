@@ -49,7 +49,7 @@ const makeWatchers = () => {
   }
 }
 
-/** How many items from the first one on fit into one commit, and their bytes. */
+/** Number and bytes of the first items that fit into one commit. */
 const fitting = <Item>(
   items: readonly Item[],
   { maxItems, maxBytes, bytesOf }: CommitBufferOptions<Item>,

@@ -16,7 +16,7 @@ export interface LineResources {
   readonly scheduler: LineScheduler
   readonly holds: HoldTracker
   readonly buffer: CommitBuffer<AnsweredLine>
-  /** Those of the lines that run. */
+  /** Fibers of the lines that run. */
   readonly fibers: Set<Fiber.Fiber<void>>
 }
 
@@ -74,7 +74,7 @@ const makeLineRun = ({ holds, buffer }: LineResources, permit: Permit): LineRun 
   }
 }
 
-/** Waits for a permit, and starts the line in a fiber of its own. Interrupted while it waits, it takes nothing. `bytes`: of its text. */
+/** Waits for a permit, and starts the line in a fiber of its own. Interrupted while it waits, it takes nothing. `bytes`: the size of its text. */
 export const startLine = (
   resources: LineResources,
   { tenant, bytes }: { readonly tenant: string; readonly bytes: number },

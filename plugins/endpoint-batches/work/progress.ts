@@ -3,7 +3,7 @@ import { Effect } from "effect"
 interface PassedLine {
   readonly line: number
   readonly end: number
-  /** Of its answer; undefined while it runs. */
+  /** Size of its answer; undefined while it runs. */
   answerBytes: number | undefined
 }
 
@@ -13,7 +13,7 @@ export interface CompletedRange {
   readonly offset: number
 }
 
-/** Which lines after the last segment are answered. Lines pass in the order of the input, and are done in any order. */
+/** Tracks which lines after the last segment are answered. Lines pass in order of the input, and are done in any order. */
 export interface Progress {
   passed(line: number, end: number): void
   done(line: number, bytes: number): void

@@ -4,7 +4,7 @@ const firstMs = 250
 const longestMs = 30_000
 
 /**
- * transient: somebody else's load, or a start: it ends by itself. A line waits as long as its batch has time.
+ * transient: load of other callers, or a start; it ends by itself. A line waits as long as its batch has time.
  * uncertain: the engine or the database may recover: tried `maxTries` times.
  * final: the line has failed.
  */

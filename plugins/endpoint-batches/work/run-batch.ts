@@ -41,9 +41,9 @@ import { writeSegment } from "./segments.ts"
 export interface ClaimedBatch {
   readonly deps: BatchDeps
   readonly scheduler: LineScheduler
-  /** Of all batches of this process one writes a segment at a time: it takes a page of answers in memory. */
+  /** Serializes segments over all batches of this process, as each takes a page of answers in memory. */
   readonly oneSegment: <A, E>(write: Effect.Effect<A, E>) => Effect.Effect<A, E>
-  /** That of the batch's key. */
+  /** The tracker of the batch's key. */
   readonly holds: HoldTracker
   readonly cancellation: Cancellation
   readonly row: BatchRow

@@ -42,7 +42,7 @@ export interface LineDeps {
 
 /** What a running line does with its hold and its permit; their owner releases them. */
 export interface LineAccess extends Pick<Hold, "attempt">, Pick<Permit, "resting"> {
-  /** As `freed` of its hold. */
+  /** Commits what is answered, and waits as `freed` of the hold does. */
   readonly moneyFreed: Effect.Effect<boolean>
 }
 

@@ -6,7 +6,7 @@ import type { Lease } from "./lease.ts"
 import type { CompletedRange } from "./progress.ts"
 import { type Kind, lineBytes } from "./results.ts"
 
-/** Where the blobs of all segments are stored. */
+/** Prefix of the keys of all segments. */
 export const segmentPrefix = "batches/"
 
 /** Holds the epoch: what a worker writes that has lost its lease is beside what the new one writes, never in its place. */
