@@ -1,4 +1,4 @@
-// How much gathering concurrent admissions and settlements into shared statements brings. `npx tsx bench/admission.ts [seconds]`
+// How much group commit of concurrent admissions and settlements brings. `npx tsx bench/admission.ts [seconds]`
 // Against RAKIT_TEST_DATABASE_URL, or an embedded server that flushes to disk as in production.
 import { randomUUID } from "node:crypto"
 import { mkdtemp, rm } from "node:fs/promises"
@@ -40,15 +40,15 @@ const embedded = async () => {
 const percentile = (sorted: readonly number[], share: number) =>
   sorted[Math.floor(sorted.length * share)] ?? Number.NaN
 
-interface Ledger {
-  /** Completed calls with their durations. */
+interface BenchLedger {
+  /** Runs calls for `ms`; returns the durations of the completed ones, in ms. */
   round(ms: number): Promise<readonly number[]>
   close(): Promise<void>
 }
 
 const limits = { ...defaultLimits, rpm: 1e9, rpd: 1e9, concurrency: 1e6 }
 
-const openLedger = async (maxGathered: number, maxInFlight: number): Promise<Ledger> => {
+const openLedger = async (maxGathered: number, maxInFlight: number): Promise<BenchLedger> => {
   const test = await openTestDatabase()
   await Effect.runPromise(test.database.migrate("billing-ledger", migrations))
   const settings = { maxGathered, maxInFlight, maxWaiting: 1000 }
@@ -105,14 +105,14 @@ const openLedger = async (maxGathered: number, maxInFlight: number): Promise<Led
 
 const show = (name: string, perSecond: number, sorted: readonly number[]) =>
   console.log(
-    `${name.padEnd(24)} ${perSecond.toFixed(0).padStart(6)} calls/s   admit+settle median ${percentile(sorted, 0.5).toFixed(1)} ms, p95 ${percentile(sorted, 0.95).toFixed(1)} ms`,
+    `${name.padEnd(36)} ${perSecond.toFixed(0).padStart(6)} calls/s   admit+settle median ${percentile(sorted, 0.5).toFixed(1)} ms, p95 ${percentile(sorted, 0.95).toFixed(1)} ms`,
   )
 
 const stop = await embedded()
 try {
   const ledgers = {
     "one statement a call": await openLedger(1, callers),
-    "gathered, 128 a statement": await openLedger(128, 1),
+    "group commit, up to 128 a statement": await openLedger(128, 1),
   }
   for (const ledger of Object.values(ledgers)) await ledger.round(1000)
   // alternating, so that other load on the machine affects both
@@ -121,12 +121,12 @@ try {
     for (const [i, ledger] of Object.values(ledgers).entries())
       durations[i]?.push(...(await ledger.round(1000)))
   const sorted = durations.map((one) => one.toSorted((a, b) => a - b))
-  const [single = [], gathered = []] = sorted
+  const [single = [], grouped = []] = sorted
   Object.keys(ledgers).forEach((name, i) => {
     show(name, (sorted[i]?.length ?? 0) / seconds, sorted[i] ?? [])
   })
-  const faster = gathered.length / single.length
-  const shorter = percentile(single, 0.95) / percentile(gathered, 0.95)
+  const faster = grouped.length / single.length
+  const shorter = percentile(single, 0.95) / percentile(grouped, 0.95)
   console.log(
     `ratio: ${faster.toFixed(1)} times the calls/s, ${shorter.toFixed(1)} times shorter p95 (${callers} callers, ${accounts} accounts)`,
   )

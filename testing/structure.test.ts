@@ -231,23 +231,20 @@ const plugins = readdirSync(join(home, "plugins"), { withFileTypes: true })
   .sort()
 
 describe("every plugin", () => {
-  it.each(plugins)(
-    "%s has plugin.ts, settings.ts, README.md, a test, and its folder's name",
-    (plugin) => {
-      const files = filesIn(`plugins/${plugin}`)
-      const wrong = ["plugin.ts", "settings.ts", "README.md"]
-        .filter((file) => !files.includes(`plugins/${plugin}/${file}`))
-        .map((file) => `plugins/${plugin}: has no ${file}`)
-      if (!files.some((file) => file.endsWith(".test.ts")))
-        wrong.push(`plugins/${plugin}: has no test`)
-      const text = sources.find(({ path }) => path === `plugins/${plugin}/plugin.ts`)?.text
-      if (text !== undefined && !text.includes(`name: "${plugin}"`))
-        wrong.push(
-          `plugins/${plugin}/plugin.ts: the plugin is not called "${plugin}" like its folder`,
-        )
-      expect(wrong).toEqual([])
-    },
-  )
+  it.each(plugins)("%s has plugin.ts, README.md, a test, and its folder's name", (plugin) => {
+    const files = filesIn(`plugins/${plugin}`)
+    const wrong = ["plugin.ts", "README.md"]
+      .filter((file) => !files.includes(`plugins/${plugin}/${file}`))
+      .map((file) => `plugins/${plugin}: has no ${file}`)
+    if (!files.some((file) => file.endsWith(".test.ts")))
+      wrong.push(`plugins/${plugin}: has no test`)
+    const text = sources.find(({ path }) => path === `plugins/${plugin}/plugin.ts`)?.text
+    if (text !== undefined && !text.includes(`name: "${plugin}"`))
+      wrong.push(
+        `plugins/${plugin}/plugin.ts: the plugin is not called "${plugin}" like its folder`,
+      )
+    expect(wrong).toEqual([])
+  })
 
   it("is in the one visible list, plugins/index.ts", () => {
     const listed = ownImportsOf(sources.find(({ path }) => path === "plugins/index.ts")!).flatMap(

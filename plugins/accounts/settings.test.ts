@@ -5,7 +5,7 @@ import { amountOf, limitsOf, Settings } from "./settings.ts"
 
 const decode = (input: unknown) => Schema.decodeUnknownSync(Settings)(input)
 
-it("has the contract's limits and credit unless told", () => {
+it("has the limits and the credit of the contract by default", () => {
   const settings = decode({})
   expect(limitsOf(settings)).toEqual(defaultLimits)
   expect(amountOf(settings.freeCreditIdr)).toBe(50_000_000_000n)
@@ -19,7 +19,7 @@ it("takes a part of the limits", () => {
   })
 })
 
-it("lets test keys reach every model, and writes mails in English, unless told", () => {
+it("lets test keys use every model, and writes mails in English, by default", () => {
   expect(decode({})).toMatchObject({ testKeys: { models: "all", rpd: 10_000 }, locale: "en" })
   expect(decode({ testKeys: { models: ["svc-lyt"] }, locale: "id" })).toMatchObject({
     testKeys: { models: ["svc-lyt"], rpd: 10_000 },

@@ -6,7 +6,7 @@ import type { Settings } from "./settings.ts"
 
 const stopWithin = "5 seconds"
 
-/** Keeps the lease, and sweeps, until the Scope closes; then waits for the last statements and gives the lease up. */
+/** Renews the lease and sweeps until the Scope closes; then waits for the last statements and releases the lease. */
 export const keepUp = (
   billing: LedgerBilling,
   replica: Replica,
@@ -29,14 +29,14 @@ export const keepUp = (
       )
     }),
   )
-  const leave = billing.idle.pipe(
+  const release = billing.idle.pipe(
     Effect.andThen(replica.release),
     Effect.timeout(stopWithin),
     Effect.catchCause((cause) =>
       Effect.sync(() =>
         log.warn(
           "ledger.lease_not_released",
-          "the ledger's lease was not given up; it ends by itself",
+          "the lease of the ledger was not released; it ends by itself",
           {
             cause: Cause.pretty(cause),
           },
@@ -45,7 +45,7 @@ export const keepUp = (
     ),
   )
   return Effect.gen(function* () {
-    yield* Effect.acquireRelease(replica.renew, () => leave)
+    yield* Effect.acquireRelease(replica.renew, () => release)
     yield* repeat(
       log,
       {

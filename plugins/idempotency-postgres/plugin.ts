@@ -1,15 +1,14 @@
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { definePlugin, provide, resolve, Tokens } from "../../core/index.ts"
 import { migrations } from "./migrations.ts"
 import { makePostgresIdempotency } from "./postgres-idempotency.ts"
-import { Settings } from "./settings.ts"
 import { sweepExpired, sweepHourly } from "./sweeper.ts"
 
 export const plugin = definePlugin({
   name: "idempotency-postgres",
   api: 1,
   about: "Remembers replies by Idempotency-Key for 24 hours, in PostgreSQL.",
-  settings: Settings,
+  settings: Schema.Struct({}),
   needs: [Tokens.database, Tokens.clock, Tokens.log, Tokens.secrets, Tokens.deployment],
   provides: [Tokens.idempotency],
   migrations,

@@ -16,18 +16,10 @@ export interface Dispatcher {
   readonly run: Effect.Effect<void, never, Scope.Scope>
 }
 
-/** `woken` is a sliding queue of one element. */
-export const makeDispatcher = (
-  woken: Queue.Queue<true>,
-  rows: Pick<OutboxRows, "claim">,
-  attempt: (claimed: ClaimedMail) => Effect.Effect<void, PortError>,
-  log: Log,
-): Dispatcher => {
-  const permits = Semaphore.makeUnsafe(maxAtOnce)
-  const inFlight = new Set<Fiber.Fiber<void>>()
-  let pauseMs = shortestMs
-
-  const deliver = (claimed: ClaimedMail) =>
+/** The attempt, whose failure is logged and ignored. */
+const logFailures =
+  (attempt: (claimed: ClaimedMail) => Effect.Effect<void, PortError>, log: Log) =>
+  (claimed: ClaimedMail): Effect.Effect<void> =>
     attempt(claimed).pipe(
       Effect.tapCause((cause) =>
         Effect.sync(() =>
@@ -39,13 +31,30 @@ export const makeDispatcher = (
         ),
       ),
       Effect.ignore,
-      Effect.ensuring(permits.release(1)),
     )
+
+/** `woken` is a sliding queue of one element. */
+export const makeDispatcher = (
+  woken: Queue.Queue<true>,
+  rows: Pick<OutboxRows, "claim">,
+  attempt: (claimed: ClaimedMail) => Effect.Effect<void, PortError>,
+  log: Log,
+): Dispatcher => {
+  const permits = Semaphore.makeUnsafe(maxAtOnce)
+  const inFlight = new Set<Fiber.Fiber<void>>()
+  let pauseMs = shortestMs
+
+  const deliver = logFailures(attempt, log)
   const start = (claimed: ClaimedMail) =>
-    Effect.map(Effect.forkDetach(deliver(claimed), { startImmediately: true }), (fiber) => {
-      inFlight.add(fiber)
-      fiber.addObserver(() => inFlight.delete(fiber))
-    })
+    Effect.map(
+      Effect.forkDetach(Effect.ensuring(deliver(claimed), permits.release(1)), {
+        startImmediately: true,
+      }),
+      (fiber) => {
+        inFlight.add(fiber)
+        fiber.addObserver(() => inFlight.delete(fiber))
+      },
+    )
   const pause = Effect.suspend(() =>
     Effect.map(Effect.timeoutOption(Queue.take(woken), pauseMs), (wake) => {
       pauseMs = wake._tag === "Some" ? shortestMs : Math.min(longestMs, pauseMs * 2)

@@ -230,7 +230,7 @@ describe("several replicas", () => {
     smtp = await openSmtp()
     const stranger = await fixture.open({ mode: "command", secrets: makeSecrets("another") })
     const command = await fixture.open({ mode: "command" })
-    await stranger.send(mailOf("sealed"))
+    await stranger.send(mailOf("encrypted"))
     await command.send(mailOf("open"))
     const server = await fixture.open({ settings: { url: smtp.url } })
     await until(() => smtp.received.length).toBe(1)

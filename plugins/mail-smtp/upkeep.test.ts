@@ -45,7 +45,7 @@ it("waits longer after each attempt, six of them in about an hour", () => {
 
 it("who lost the lease changes nothing any more", async () => {
   const { clock, rows } = open()
-  await run(rows.insert(ids[0], "sealed"))
+  await run(rows.insert(ids[0], "encrypted"))
   const first = await run(rows.claim)
   expect(await run(rows.claim)).toBeUndefined()
   clock.advance(leaseMs)
@@ -61,11 +61,11 @@ it("who lost the lease changes nothing any more", async () => {
 
 it("sweeps after seven days what was given up, and what nobody could open", async () => {
   const [{ clock, rows }, stranger] = [open(), open("another")]
-  await run(rows.insert(ids[0], "sealed"))
+  await run(rows.insert(ids[0], "encrypted"))
   await run(rows.giveUp((await run(rows.claim))!))
-  await run(stranger.rows.insert(ids[1], "sealed"))
+  await run(stranger.rows.insert(ids[1], "encrypted"))
   clock.advance(1)
-  await run(rows.insert(ids[2], "sealed"))
+  await run(rows.insert(ids[2], "encrypted"))
   clock.advance(keepMs - 2)
   expect(await run(rows.sweep)).toBe(0)
   expect(await left()).toHaveLength(3)
@@ -76,7 +76,7 @@ it("sweeps after seven days what was given up, and what nobody could open", asyn
   expect(await run(rows.sweep)).toBe(1)
 })
 
-it("gives up what can't be opened, and what killed whoever had it", async () => {
+it("gives up what can't be opened, and what killed the process that had it", async () => {
   const { clock, rows } = open()
   const log = fakeLog()
   const secrets = makeSecrets("s")

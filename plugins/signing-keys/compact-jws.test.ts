@@ -61,7 +61,7 @@ it("refuses what has another form", () => {
   ]
   for (const one of [...bad, undefined, null, 7, {}, [jws], { toString: () => jws }])
     expect(readCompactJws(one, "session"), String(one)).toBeUndefined()
-  // the last letter of 64 bytes has four bits that mean nothing
+  // the last letter of 64 bytes has four unused bits
   expect(readCompactJws(`${jws.slice(0, -1)}x`, "session")).toBeUndefined()
   expect(readCompactJws(jwsOf(good, "not json"), "session")).toBeUndefined()
   expect(

@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import {
   definePlugin,
   makeStarted,
@@ -10,9 +10,18 @@ import {
 import { makeJwksEndpoint } from "./endpoint.ts"
 import { type KeyRing, makeKeyRing } from "./key-ring.ts"
 import { migrations } from "./migrations.ts"
-import { Settings } from "./settings.ts"
 import { makeSigner } from "./signer.ts"
 import { renewHourly, renewKeys } from "./upkeep.ts"
+
+const days = 30
+
+const Settings = Schema.Struct({
+  /** How long a key signs. Session keys are accepted for 25 hours more, receipt keys forever. */
+  rotateDays: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3_650 }))
+    .annotate({ default: days })
+    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(days))),
+})
+type Settings = typeof Settings.Type
 
 export const plugin = definePlugin<Settings>({
   name: "signing-keys",

@@ -138,7 +138,7 @@ describe("failed logins", () => {
     expect(new Set(right)).toEqual(new Set([200]))
   })
 
-  it("are 100 a minute of an address, whoever is tried", async () => {
+  it("are 100 a minute of an address, whichever account is tried", async () => {
     const from = { address: "203.0.113.5" }
     const { email } = await accounts.signUp()
     const tries = Array.from({ length: 100 }, (_, n) =>
