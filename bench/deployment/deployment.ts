@@ -30,7 +30,7 @@ export interface DeploymentOptions {
 const apiKey = `svc_live_${randomBytes(16).toString("hex")}`
 
 const isNeeded = (plugin: string): boolean =>
-  plugin.includes("fake-backend") || /^endpoint-(chat|embeddings)$/.test(plugin)
+  plugin.includes("fakes/backend") || /^endpoint-(chat|embeddings)$/.test(plugin)
 
 const adapted = (text: string, { unpaid, atOnce }: DeploymentOptions): string => {
   const { plugins, models, ...deps } = parse(text)
