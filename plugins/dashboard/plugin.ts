@@ -1,15 +1,15 @@
+import { Schema } from "effect"
 import { definePlugin } from "../../core/plugin.ts"
 import { provide, Tokens } from "../../core/tokens.ts"
 import { loadAssets } from "./assets.ts"
 import { makeAssetsEndpoint, makePageEndpoint } from "./endpoint.ts"
 import { makePage } from "./page.ts"
-import { Settings } from "./settings.ts"
 
-export const plugin = definePlugin<Settings>({
+export const plugin = definePlugin({
   name: "dashboard",
   api: 1,
   about: "The web app: accounts, keys, usage, ledger, playground and administration.",
-  settings: Settings,
+  settings: Schema.Struct({}),
   needs: [],
   provides: [Tokens.endpoints],
   create: () => ({

@@ -35,7 +35,7 @@ const fits = (messages: readonly ChatMessage[]): boolean => {
 }
 
 /** Makes a valid conversation of what was drawn. */
-const mended = (messages: readonly ChatMessage[]): readonly ChatMessage[] =>
+const validOf = (messages: readonly ChatMessage[]): readonly ChatMessage[] =>
   messages
     .filter(({ role }) => role !== "tool")
     .flatMap((turn) => [
@@ -49,7 +49,7 @@ it("each call is answered once, right behind it, and nothing else is", () => {
   fc.assert(
     fc.property(fc.array(message, { maxLength: 8 }), (messages) => {
       expect(conversationProblem(messages) === undefined).toBe(fits(messages))
-      expect(conversationProblem(mended(messages))).toBeUndefined()
+      expect(conversationProblem(validOf(messages))).toBeUndefined()
     }),
     { numRuns: runs(2_000) },
   )

@@ -1,14 +1,14 @@
+import { Schema } from "effect"
 import { definePlugin } from "../../core/plugin.ts"
 import { provide, resolve, resolveOptional, Tokens } from "../../core/tokens.ts"
 import { makeChatEndpoint } from "./endpoint.ts"
 import { makeSchemaCheckEndpoint } from "./schema-check-endpoint.ts"
-import { Settings } from "./settings.ts"
 
-export const plugin = definePlugin<Settings>({
+export const plugin = definePlugin({
   name: "endpoint-chat",
   api: 1,
   about: "POST /v1/chat/completions, whole or streamed, and POST /v1/schemas/check.",
-  settings: Settings,
+  settings: Schema.Struct({}),
   needs: [Tokens.catalogue, Tokens.clock, Tokens.ids],
   optional: [Tokens.schemaChecker],
   provides: [Tokens.endpoints],

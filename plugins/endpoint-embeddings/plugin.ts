@@ -1,13 +1,13 @@
+import { Schema } from "effect"
 import { definePlugin } from "../../core/plugin.ts"
 import { provide, resolve, Tokens } from "../../core/tokens.ts"
 import { makeEmbeddingsEndpoint } from "./endpoint.ts"
-import { Settings } from "./settings.ts"
 
-export const plugin = definePlugin<Settings>({
+export const plugin = definePlugin({
   name: "endpoint-embeddings",
   api: 1,
   about: "POST /v1/embeddings: texts and images as vectors of one space.",
-  settings: Settings,
+  settings: Schema.Struct({}),
   needs: [Tokens.catalogue],
   provides: [Tokens.endpoints],
   create: () => ({

@@ -5,13 +5,13 @@ import { expect, it } from "vitest"
 import { openFixture } from "./testing/fixture.ts"
 import { counts, dayMs, makeLifeCycle, type Step, step } from "./testing/life-cycle-model.ts"
 
-/** Random steps may never complete an upload. */
+/** An example, as random steps may never complete an upload. */
 const wholeUpload: Step[] = [
   { kind: "upload", size: 100 },
   { kind: "finish", pick: 0, size: 1 },
 ]
 
-/** Nor may they wait until one is forgotten. */
+/** An example, as random steps may never wait until an upload's row is deleted. */
 const forgottenUpload: Step[] = [
   { kind: "upload", size: 100 },
   { kind: "cancel", pick: 0, size: 1 },

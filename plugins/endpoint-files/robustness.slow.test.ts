@@ -31,20 +31,20 @@ const form = (size = bytes.length) => {
   return body
 }
 
-/** In MB, as Linux counts it. */
+/** The resident memory in MB, from /proc. */
 const resident = (pid: number, field: "VmRSS" | "VmHWM") =>
   Number(new RegExp(`${field}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]) /
   1024
 const forgetPeak = (pid: number) => writeFileSync(`/proc/${pid}/clear_refs`, "5")
 
 it.runIf(process.platform === "linux")(
-  "ten uploads of 40 MB at once never lie in memory",
+  "ten uploads of 40 MB at once are never held in memory",
   async () => {
     const platform = await startPlatform()
     try {
       const { api_key } = platform.credentials
       const pid = platform.process.pid!
-      // what is loaded with the first of them
+      // warms up what the first request loads
       for (let n = 0; n < 5; n++) await send(platform, api_key, form(1000))
       forgetPeak(pid)
       const before = resident(pid, "VmRSS")

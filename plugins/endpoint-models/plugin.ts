@@ -1,13 +1,13 @@
+import { Schema } from "effect"
 import { definePlugin } from "../../core/plugin.ts"
 import { provide, resolve, Tokens } from "../../core/tokens.ts"
 import { makeModelEndpoint, makeModelsEndpoint } from "./endpoint.ts"
-import { Settings } from "./settings.ts"
 
-export const plugin = definePlugin<Settings>({
+export const plugin = definePlugin({
   name: "endpoint-models",
   api: 1,
   about: "GET /v1/models and /v1/models/{id}: the public list.",
-  settings: Settings,
+  settings: Schema.Struct({}),
   needs: [Tokens.catalogue, Tokens.clock],
   provides: [Tokens.endpoints],
   create: () => ({

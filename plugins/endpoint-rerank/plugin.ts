@@ -1,13 +1,13 @@
+import { Schema } from "effect"
 import { definePlugin } from "../../core/plugin.ts"
 import { provide, resolve, Tokens } from "../../core/tokens.ts"
 import { makeRerankEndpoint } from "./endpoint.ts"
-import { Settings } from "./settings.ts"
 
-export const plugin = definePlugin<Settings>({
+export const plugin = definePlugin({
   name: "endpoint-rerank",
   api: 1,
   about: "POST /v1/rerank (and /v2/rerank, as Cohere's client has it).",
-  settings: Settings,
+  settings: Schema.Struct({}),
   needs: [Tokens.catalogue, Tokens.ids],
   provides: [Tokens.endpoints],
   create: () => ({

@@ -78,7 +78,7 @@ it("kill -9 of workers, again and again, loses nothing", async () => {
       discard: true,
     }),
   )
-  // two at a time, each killed in the middle of its runs
+  // two workers at a time, each killed while it runs jobs
   for (let n = 0; n < kills / 2; n++)
     for (const child of await Promise.all([workUntil(1 + n * 3), workUntil(5)])) await kill(child)
   const survivor = await workUntil(0 + 1)

@@ -37,7 +37,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(above, { recursive: true, force: true }))
 
-describe("what lies on disk", () => {
+describe("what is on disk", () => {
   it("is the plain bytes, in a file that ends in ~, readable by the owner only", async () => {
     await run(storage.put("acc/files/one.txt", text("plain"), 100))
     expect(await readFile(join(root, "acc/files/one.txt~"), "utf8")).toBe("plain")

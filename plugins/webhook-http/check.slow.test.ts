@@ -21,7 +21,7 @@ const query = async <R>(text: RawBuilder<R>) =>
   (await text.execute(api.test.database.queries())).rows
 const findings = (fixture: WebhookDeps = api.deps) =>
   run(Stream.runCollect(deliveryCheck(fixture).findings(() => {})))
-/** As if somebody had emptied the queue's tables. */
+/** Empties the queue. */
 const emptied = (): WebhookDeps => ({
   ...api.deps,
   queue: { ...api.queue, held: () => Effect.succeed(new Set<string>()) },

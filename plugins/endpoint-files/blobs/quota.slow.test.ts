@@ -41,7 +41,7 @@ const isEven = async () => {
 describe("the quota", () => {
   it("fits to the byte, however the length was announced", async () => {
     expect(await upload(600)).toBe("ok")
-    // with the form around it more than there is, but the file fits
+    // the request with its form exceeds the quota, but the file fits
     expect(await upload(400, 700)).toBe("ok")
     expect(await isEven()).toBe(1000)
     expect(await upload(1)).toBe("storage_quota_exceeded")

@@ -34,7 +34,7 @@ afterEach(() => test?.close())
 
 const checks = (): readonly ConsistencyCheck[] =>
   [fileCheck, blobCheck, quotaCheck, uploadCheck].map((check) => check(test.deps))
-/** What all checks find, as `check: subject: problem (remedy)`. */
+/** Returns the findings of all checks, as `check: subject: problem (remedy)`. */
 const findings = async () => {
   const all: (Finding & { readonly check: string })[] = []
   for (const check of checks())
@@ -46,7 +46,7 @@ const lines = (found: Awaited<ReturnType<typeof findings>>) =>
   found.map(
     ({ check, subject, problem, remedy = "-" }) => `${check}: ${subject}: ${problem} (${remedy})`,
   )
-/** Twice, as that must be harmless. */
+/** Repairs twice: a repair is idempotent. */
 const repairAll = async () => {
   for (const { repair } of await findings()) {
     if (!repair) continue
@@ -73,7 +73,7 @@ const openUpload = async (bytes = 200) => {
     part: await run(addPart(test.deps, tenant, upload.id, formOf([filePart(bytes, "data")]))),
   }
 }
-/** A file, a deleted one, one of an upload, an open upload and a request under way. */
+/** Makes a file, a deleted file, a file of an upload, an open upload and a running request. */
 const fill = async () => {
   const file = await make()
   await run(makeFiles(test.deps).remove(tenant, (await make(50)).id))
@@ -168,7 +168,7 @@ it("a blob that came to its name between finding and repairing stays", async () 
   expect([await test.blobs(), await findings()]).toEqual([[blobKey], []])
 })
 
-it("removes what was thrown away long ago, and keeps what a file names", async () => {
+it("deletes what is overdue in the deletion queue, and keeps what a file names", async () => {
   const { file } = await fill()
   const gone = makeFiles(test.deps).newBlobKey(tenant)
   await run(test.deps.storage.put(gone, chunks(10), 10))
@@ -201,7 +201,7 @@ it("what is deleted while it is looked at is no finding", async () => {
     ...test.deps,
     storage: {
       ...storage,
-      // the list was read before, the file goes at the first look
+      // the list was read before, and the file is deleted at the first check
       list: (prefix: string) =>
         Stream.concat(Stream.make({ key: gone, bytes: 1, etag: "e" }), storage.list(prefix)),
       stat: (key: string) =>

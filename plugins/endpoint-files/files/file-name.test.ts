@@ -56,7 +56,7 @@ describe("a file's name", () => {
   })
 })
 
-/** RFC 8187 and RFC 6266, read by hand. */
+/** A parser of RFC 8187 and RFC 6266, written for the test. */
 const unpack = (header: string) =>
   /^attachment; filename="([A-Za-z0-9 ._-]*)"; filename\*=UTF-8''((?:[A-Za-z0-9#$&+.^_`|~-]|%[0-9A-F]{2})*)$/.exec(
     header,

@@ -108,7 +108,7 @@ describe("the creation of a file", () => {
       status: 413,
       code: "payload_too_large",
     })
-    // not announced: found out on the way
+    // without an announced length: found while it is read
     let pieces = 0
     const streamed = new ReadableStream({
       start: (controller) =>

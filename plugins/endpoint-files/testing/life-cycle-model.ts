@@ -14,8 +14,8 @@ import { createUpload, readUpload } from "../uploads/create-upload.ts"
 import { chunks, type Fixture, field, filePart, formOf, outcome, tenant } from "./fixture.ts"
 
 /**
- * What should be, in its simplest form: files and uploads by id, each with its bytes and its end. Everything that is visible, and every byte that is counted, follows from it.
- * A command says what it expects as an outcome, so a wrong refusal fails as well as a wrong success.
+ * The model: files and uploads by id, each with its bytes and its expiry. Everything visible, and every counted byte, follows
+ * from it. A step checks the outcome that the model predicts, so a wrong refusal fails as well as a wrong success.
  */
 interface Model {
   nowMs: number
@@ -87,7 +87,7 @@ const held = (model: Model) => {
 }
 const at = <A>(all: Iterable<A>, n: number): A | undefined => {
   const list = [...all]
-  // the newest are the ones that still live
+  // the newest are those that have not expired
   return list.at(-1 - (n % Math.max(1, list.length)))
 }
 
@@ -207,7 +207,7 @@ export const makeLifeCycle = (test: Fixture) => {
   const sweep = async () => {
     await Effect.runPromise(Effect.forEach(sweepsOf(deps), ({ work }) => work))
     for (const [id, { endsMs }] of model.files) if (endsMs <= model.nowMs) model.files.delete(id)
-    // one that has ended is known for 30 days more
+    // an ended upload keeps its row for 30 days
     for (const [id, { status, endsMs }] of model.uploads)
       if (status !== "pending" && endsMs <= model.nowMs - 30 * dayMs) model.uploads.delete(id)
     for (const one of model.uploads.values())

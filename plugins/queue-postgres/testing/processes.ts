@@ -64,7 +64,7 @@ const makeProcess = (given: Database, clock: FakeClock) => {
   }
 }
 
-/** A turn of the event loop, so that runs get past what is ready. */
+/** A turn of the event loop, so that ready runs go on. */
 const turn = Effect.promise(() => new Promise<void>((done) => setImmediate(done)))
 
 /** Two processes on one empty table, on a clock that moves by hand. */
@@ -74,7 +74,7 @@ export const openProcesses = (database: Database, otherDatabase: Database) =>
       yield* database.run(() => sql`DELETE FROM ${sql.table(table)}`.execute(database.queries()))
     const clock = fakeClock()
     const first = makeProcess(database, clock)
-    // transactions are all begun on the first process's connections
+    // all transactions begin on the first process's connections
     const second = makeProcess(
       { ...otherDatabase, queries: (tx) => (tx ? database.queries(tx) : otherDatabase.queries()) },
       clock,

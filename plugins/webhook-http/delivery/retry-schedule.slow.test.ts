@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from "vitest"
 import type { Receiver } from "../../../testing/receiver.ts"
 import { type ApiFixture, openApiFixture } from "../testing/api-fixture.ts"
 
-/** The contract's words as a model of one delivery, in ms since it was stored. The dice are known. */
+/** A model of one delivery's retries, in ms since it was stored. The jitter is known. */
 const waitsMs = [5_000, 30_000, 300_000, 1_800_000]
 const makeModel = (random: number) => {
   let state: "pending" | "succeeded" | "giveup" = "pending"
@@ -16,7 +16,7 @@ const makeModel = (random: number) => {
     get seen() {
       return { state, codes: codes.slice(-20) }
     },
-    /** All attempts up to then; time jumps, so a late one is made at its end. */
+    /** The attempts up to then; time jumps, so a late attempt is made at the end of the jump. */
     advance: (nowMs: number, code: number) => {
       while (state === "pending" && dueMs !== undefined && dueMs <= nowMs) {
         if (tries > 0 && nowMs - roundMs >= 7_200_000) {

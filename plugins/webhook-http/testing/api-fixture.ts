@@ -26,7 +26,7 @@ import { Settings } from "../settings.ts"
 
 const quiet = Effect.promise(() => new Promise<void>((done) => setTimeout(done, 1)))
 
-/** The queue in memory beside a real database: what was sent in a transaction is there when that has committed. */
+/** The fake queue beside a real database: jobs that were sent in a transaction are queued after its commit. */
 const inTransactions = (
   queue: Queue,
   database: Database,
@@ -60,7 +60,7 @@ export interface AskOptions {
 
 export const ada: Tenant = { account: "acct_ada", mode: "live" }
 
-/** The endpoints, the job and the port over a real database and real receivers; only the queue's time moves by hand. */
+/** The endpoints, the job handler and the port over a real database and real receivers; only the queue's clock moves by hand. */
 export const openApiFixture = async (settings: Partial<Settings> = {}) => {
   const test = await openTestDatabase()
   await Effect.runPromise(test.database.migrate("webhook-http", migrations))
@@ -108,13 +108,13 @@ export const openApiFixture = async (settings: Partial<Settings> = {}) => {
 
   const isBusy = () =>
     queue.running.length > 0 || queue.waiting.some(({ dueMs }) => dueMs <= fake.clock.nowMs())
-  /** Until all that is due has been done. */
+  /** Runs until no job is due. */
   const settle: Effect.Effect<void> = Effect.suspend(() =>
     isBusy() ? queue.advance(0).pipe(Effect.andThen(quiet), Effect.andThen(settle)) : Effect.void,
   )
   const untilNextMs = () =>
     Math.max(0, Math.min(...queue.waiting.map(({ dueMs }) => dueMs)) - fake.clock.nowMs())
-  /** And what waits for later, with the time that it takes. */
+  /** Runs all jobs, also later ones, and moves the clock to them. */
   const drain: Effect.Effect<void> = Effect.andThen(
     settle,
     Effect.suspend(() =>
