@@ -100,12 +100,12 @@ export class Corpus {
       this.count.tooComplex.push(`${name}: too many bytes`)
       return
     }
-    const { refused, guided } = analyseSchema(schema)
-    if (!guided) this.count.unsatisfiable.push(name)
+    const { refused, enforced } = analyseSchema(schema)
+    if (!enforced) this.count.unsatisfiable.push(name)
     else if (refused)
       this.count.refused.set(refused.keyword, (this.count.refused.get(refused.keyword) ?? 0) + 1)
-    if (!guided) return
-    const matcher = this.compile(name, JSON.stringify(guided), refused !== undefined)
+    if (!enforced) return
+    const matcher = this.compile(name, JSON.stringify(enforced), refused !== undefined)
     if (matcher === undefined) return
     this.count.compileMs.push(performance.now() - startedMs)
     if (!refused) {

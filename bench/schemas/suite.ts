@@ -63,9 +63,9 @@ const compiled = (draft: string, schema: Json): number | "refused" | "unsatisfia
       ? { $schema: dialect, ...schema }
       : schema
   try {
-    const { refused, guided } = analyseSchema(named)
+    const { refused, enforced } = analyseSchema(named)
     if (refused) return "refused"
-    return guided ? instance.compile("schema", JSON.stringify(guided)) : "unsatisfiable"
+    return enforced ? instance.compile("schema", JSON.stringify(enforced)) : "unsatisfiable"
   } catch (cause) {
     if (cause instanceof GrammarFailed && /Unsatisfiable/.test(cause.message))
       return "unsatisfiable"

@@ -44,7 +44,7 @@ export class ConstrainedDecoder {
   private readonly sampler: Sampler
   private readonly options: ConstrainedDecoderOptions
   private readonly after: Buffer
-  private state: "free" | "ruled" | "closing"
+  private state: "free" | "constrained" | "closing"
   /** The mask of the free state: all tokens but the end tokens. */
   private readonly open: TokenMask | undefined
   /** The last bytes of the free text, which may be the beginning of `after`. */
@@ -55,8 +55,8 @@ export class ConstrainedDecoder {
   /** Tokens that are decided already and not returned yet. */
   private certain: number[] = []
   /** The tokens of `after`, which lead from free text to the document. */
-  private readonly turn: readonly number[]
-  private wayOut: ForcedCompletion | undefined
+  private readonly transition: readonly number[]
+  private forced: ForcedCompletion | undefined
 
   constructor(constraint: PacedConstraint, sampler: Sampler, options: ConstrainedDecoderOptions) {
     const { after = "", vocabulary, endTokens, textEncoder, markers } = options
@@ -64,13 +64,13 @@ export class ConstrainedDecoder {
     this.sampler = sampler
     this.options = options
     this.after = Buffer.from(after)
-    this.state = after ? "free" : "ruled"
+    this.state = after ? "free" : "constrained"
     this.open = after ? maskWithout(vocabulary, endTokens) : undefined
     const marker = Object.hasOwn(markers, after) ? markers[after] : undefined
-    const turn = marker === undefined ? textEncoder.spell(this.after) : [marker]
-    if (!turn)
+    const transition = marker === undefined ? textEncoder.encode(this.after) : [marker]
+    if (!transition)
       throw new GrammarFailed("the model has no tokens for the text that a grammar waits for")
-    this.turn = turn
+    this.transition = transition
   }
 
   /** Whether all remaining tokens are decided, so that no forward pass is needed. */
@@ -81,9 +81,9 @@ export class ConstrainedDecoder {
   /** False while `next` would wait for the grammar to be compiled or for the next mask. */
   get isReady(): boolean {
     const asks =
-      this.state === "ruled"
+      this.state === "constrained"
         ? !this.certain.length
-        : this.state === "free" && this.options.closeOnLength && !this.wayOut
+        : this.state === "free" && this.options.closeOnLength && !this.forced
     return !asks || (this.constraint.isReady?.() ?? true)
   }
 
@@ -101,16 +101,16 @@ export class ConstrainedDecoder {
     const certain = this.certain.shift()
     if (certain !== undefined || this.state === "closing") return certain
     this.prepareCompletion(left)
-    return this.state === "free" ? this.nextFree(logits, left) : this.nextRuled(logits, left)
+    return this.state === "free" ? this.nextFree(logits, left) : this.nextConstrained(logits, left)
   }
 
   /** Returns why the answer ends with the last token, if it does, when `left` more may be written. An end whose mask is not computed yet is found by `next`. */
   end(left: number): "stop" | "length" | undefined {
     if (this.state === "closing") return this.certain.length ? undefined : "length"
-    const isRuled = this.state === "ruled" && !this.certain.length
+    const isConstrained = this.state === "constrained" && !this.certain.length
     const mayBeComplete = this.lastByte !== undefined && closers.has(this.lastByte)
     if (
-      isRuled &&
+      isConstrained &&
       (!left || (mayBeComplete ? this.becomesReady() : this.isReady)) &&
       this.mustEnd()
     )
@@ -125,11 +125,11 @@ export class ConstrainedDecoder {
   /** Called with the first token rather than in the constructor, as it waits for the grammar. */
   private prepareCompletion(left: number): void {
     const { closeOnLength, endTokens } = this.options
-    const afterTurn = this.state === "free" ? left - this.turn.length : left
-    if (!closeOnLength || this.wayOut || afterTurn < 0) return
-    this.wayOut = new ForcedCompletion(
+    const afterTransition = this.state === "free" ? left - this.transition.length : left
+    if (!closeOnLength || this.forced || afterTransition < 0) return
+    this.forced = new ForcedCompletion(
       (most) => this.constraint.closing(most)?.filter((token) => !endTokens.has(token)),
-      afterTurn,
+      afterTransition,
     )
   }
 
@@ -144,15 +144,15 @@ export class ConstrainedDecoder {
     )
   }
 
-  private close(way: readonly number[]): number | undefined {
+  private close(completion: readonly number[]): number | undefined {
     this.state = "closing"
-    this.certain = [...way]
+    this.certain = [...completion]
     return this.certain.shift()
   }
 
-  private nextRuled(logits: Float32Array, left: number): number | undefined {
-    const { wayOut } = this
-    if (wayOut?.isDue(left)) return this.close(wayOut.way!)
+  private nextConstrained(logits: Float32Array, left: number): number | undefined {
+    const { forced } = this
+    if (forced?.isDue(left)) return this.close(forced.completion!)
     if (this.mustEnd()) return undefined
     const token = this.sampler.next(logits, this.constraint.mask())
     if (this.options.endTokens.has(token)) {
@@ -162,12 +162,12 @@ export class ConstrainedDecoder {
     }
     this.constraint.accept(token)
     this.lastByte = this.options.bytesOf(token).at(-1)
-    return !wayOut || wayOut.follow(token, left - 1) ? token : this.close(wayOut.way!)
+    return !forced || forced.follow(token, left - 1) ? token : this.close(forced.completion!)
   }
 
   private nextFree(logits: Float32Array, left: number): number | undefined {
-    const way = this.wayOut?.way && [...this.turn, ...this.wayOut.way]
-    if (way && left <= way.length) return this.close(way)
+    const completion = this.forced?.completion && [...this.transition, ...this.forced.completion]
+    if (completion && left <= completion.length) return this.close(completion)
     const token = this.sampler.next(logits, this.open)
     const bytes = this.options.bytesOf(token)
     const text = Buffer.concat([this.tail, bytes])
@@ -177,8 +177,9 @@ export class ConstrainedDecoder {
       return token
     }
     const tokens = this.cut(token, bytes, text.length - at - this.after.length)
-    if (way && left - tokens.length < way.length - this.turn.length) return this.close(way)
-    this.state = "ruled"
+    if (completion && left - tokens.length < completion.length - this.transition.length)
+      return this.close(completion)
+    this.state = "constrained"
     this.certain = [...tokens]
     return this.certain.shift()
   }
@@ -186,7 +187,7 @@ export class ConstrainedDecoder {
   /** Returns tokens for the bytes of `token` without its last `excess` bytes, which would reach into the constrained part. */
   private cut(token: number, bytes: Uint8Array, excess: number): readonly number[] {
     if (!excess) return [token]
-    const tokens = this.options.textEncoder.spell(bytes.subarray(0, bytes.length - excess))
+    const tokens = this.options.textEncoder.encode(bytes.subarray(0, bytes.length - excess))
     if (!tokens)
       throw new GrammarFailed(
         "the model has no tokens for the end of the text that a grammar waits for",

@@ -42,10 +42,10 @@ export class DecoderRunner implements ModelRunner<DecoderJob> {
       ({ job }) => job.isPrefilling && !(job instanceof GenerateJob && job.mustWait),
     )
     if (prefilling.length) await this.prefill(turn(prefilling), done)
-    const decodes = running.filter(isDecoding).filter((decode) => !gone.has(decode))
-    for (const decode of decodes)
-      if (decode.job.isLate) await this.attempt(decode, done, async () => decode.job.retry())
-    const decoding = decodes.filter((decode) => !gone.has(decode) && !decode.job.isLate)
+    const candidates = running.filter(isDecoding).filter((row) => !gone.has(row))
+    for (const row of candidates)
+      if (row.job.isLate) await this.attempt(row, done, async () => row.job.retry())
+    const decoding = candidates.filter((row) => !gone.has(row) && !row.job.isLate)
     if (!prefilling.length && !decoding.length && !ended.length) sleep(pollMs)
     const startedMs = performance.now()
     await this.decode(decoding, done)
@@ -57,14 +57,14 @@ export class DecoderRunner implements ModelRunner<DecoderJob> {
     job.release()
   }
 
-  private async prefill(prefill: RunningJob<DecoderJob>, done: Done): Promise<void> {
+  private async prefill(running: RunningJob<DecoderJob>, done: Done): Promise<void> {
     const startedMs = performance.now()
     try {
-      const isAtEnd = await prefill.job.prefill()
-      prefill.job.spent("prefill", performance.now() - startedMs)
-      if (isAtEnd) done(prefill)
+      const isAtEnd = await running.job.prefill()
+      running.job.spent("prefill", performance.now() - startedMs)
+      if (isAtEnd) done(running)
     } catch (cause) {
-      done(prefill, cause)
+      done(running, cause)
     }
   }
 
@@ -72,8 +72,8 @@ export class DecoderRunner implements ModelRunner<DecoderJob> {
     // answers with a seed are computed alone, in buffers of their own, as batching changes rounding
     const apart = decoding.filter(({ job }) => job.request.isRepeatable)
     const together = decoding.filter(({ job }) => !job.request.isRepeatable)
-    for (const decode of apart) await this.attempt(decode, done, () => this.decodeAlone(decode.job))
-    const byJob = new Map(together.map((decode) => [decode.job, decode]))
+    for (const row of apart) await this.attempt(row, done, () => this.decodeAlone(row.job))
+    const byJob = new Map(together.map((row) => [row.job, row]))
     const groups = this.banks
       .arrange(together.map(({ job }) => job))
       .map((group) => group.map((job) => byJob.get(job)!))
@@ -90,14 +90,14 @@ export class DecoderRunner implements ModelRunner<DecoderJob> {
   }
 
   private async attempt(
-    decode: RunningDecode,
+    row: RunningDecode,
     done: Done,
     work: () => Promise<boolean>,
   ): Promise<void> {
     try {
-      if (await work()) done(decode)
+      if (await work()) done(row)
     } catch (cause) {
-      done(decode, cause)
+      done(row, cause)
     }
   }
 
@@ -114,15 +114,14 @@ export class DecoderRunner implements ModelRunner<DecoderJob> {
       )
     } catch {
       // one of the sequences may be the cause, so each is tried alone
-      for (const decode of group)
-        await this.attempt(decode, done, () => this.decodeAlone(decode.job))
+      for (const row of group) await this.attempt(row, done, () => this.decodeAlone(row.job))
       return
     }
-    for (const [index, decode] of group.entries())
-      await this.attempt(decode, done, async () => {
+    for (const [index, row] of group.entries())
+      await this.attempt(row, done, async () => {
         const logits = answers[index]
         if (!logits) throw new Error("the model's keys or values are not finite numbers")
-        return decode.job.take(logits)
+        return row.job.take(logits)
       })
   }
 

@@ -4,31 +4,31 @@ export type FindCompletion = (most: number) => readonly number[] | undefined
 // one token can open an object with many required members: this close to the end of the budget every token is checked, which takes 1 or 2 ms
 const leastNear = 128
 // farther from the end it is checked every 16 tokens, and half as often after each failure: a search that fails takes up to half a second
-const lookEvery = 16
+const searchEvery = 16
 // a search that may return a completion of slightly too many tokens ends early; one that must prove there is none takes long
-const beyond = 64
+const searchMargin = 64
 
 /**
  * Keeps a completion at hand for a document that must be whole when the tokens run out.
  * It is searched with every token near the end of the budget and now and then before; a token that follows the known completion only shortens it.
  */
 export class ForcedCompletion {
-  private readonly ask: FindCompletion
+  private readonly find: FindCompletion
   private known: readonly number[] | undefined
   /** Long completions may also grow fast, so they are checked earlier. */
   private near = leastNear
-  private nextLook = 0
-  private pause = lookEvery
+  private nextSearch = 0
+  private pause = searchEvery
 
-  constructor(ask: FindCompletion, left: number) {
-    this.ask = ask
-    const found = ask(left + beyond)
+  constructor(find: FindCompletion, left: number) {
+    this.find = find
+    const found = find(left + searchMargin)
     // a long search pays here, as there is no earlier completion to fall back to
-    this.learn(found && found.length > left && found.length < left * 1.5 ? ask(left) : found, left)
+    this.learn(found && found.length > left && found.length < left * 1.5 ? find(left) : found, left)
   }
 
   /** The known completion from the present end of the text; undefined while none is known. */
-  get way(): readonly number[] | undefined {
+  get completion(): readonly number[] | undefined {
     return this.known
   }
 
@@ -37,7 +37,7 @@ export class ForcedCompletion {
     this.known = found && found.length <= left ? found : undefined
     if (!this.known) this.pause *= 2
     const isChecked = this.known && left <= this.near
-    this.nextLook = isChecked ? left - 1 : Math.max(left - this.pause, this.known ? this.near : 0)
+    this.nextSearch = isChecked ? left - 1 : Math.max(left - this.pause, this.known ? this.near : 0)
   }
 
   /** Whether the remaining tokens suffice for the completion and nothing else. */
@@ -53,7 +53,7 @@ export class ForcedCompletion {
       return true
     }
     this.known = undefined
-    if (left <= this.nextLook) this.learn(this.ask(left + beyond), left)
+    if (left <= this.nextSearch) this.learn(this.find(left + searchMargin), left)
     if (this.known || !before || left > this.near) return true
     this.known = before
     return false

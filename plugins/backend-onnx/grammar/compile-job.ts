@@ -104,7 +104,7 @@ const attempt = (grammar: Grammar, text: string, startedMs: number): Compiled =>
 const answer = (input: CompileInput): Compiled => {
   const startedMs = performance.now()
   if (input.kind === "lark") return attempt(input, input.lark, startedMs)
-  const { keywords, refused, guided } = analyseSchema(input.schema)
+  const { keywords, refused, enforced } = analyseSchema(input.schema)
   const report = input.withReport ? { keywords } : {}
   const elapsedMs = () => performance.now() - startedMs
   if (refused && input.isStrict)
@@ -116,7 +116,7 @@ const answer = (input: CompileInput): Compiled => {
       compileMs: elapsedMs(),
       ...report,
     }
-  if (!guided)
+  if (!enforced)
     return {
       result: "refused",
       keyword: "",
@@ -126,10 +126,10 @@ const answer = (input: CompileInput): Compiled => {
       ...report,
     }
   const schema = refused ? relax(input.schema) : input.schema
-  const tooMany = tooManyWays(guided)
+  const tooMany = tooManyWays(enforced)
   const compiled: Compiled = tooMany
     ? { result: "tooComplex", reason: tooMany, compileMs: elapsedMs() }
-    : attempt({ kind: "schema", schema }, JSON.stringify(guided), startedMs)
+    : attempt({ kind: "schema", schema }, JSON.stringify(enforced), startedMs)
   // a request that is not strict is constrained as far as possible, at least to JSON
   if (compiled.result !== "ok" && !input.isStrict)
     return { ...attempt({ kind: "schema", schema: {} }, "{}", startedMs), ...report }

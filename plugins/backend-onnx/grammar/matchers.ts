@@ -10,9 +10,9 @@ import { webAssembly } from "./web-assembly.ts"
 /** The grammar as llguidance's text: of a schema, the part that can be enforced. Whether that is all of it was checked by the plan. */
 const grammarText = (grammar: Grammar): string => {
   if (grammar.kind === "lark") return grammar.lark
-  const { guided } = analyseSchema(grammar.schema)
-  if (!guided) throw new GrammarFailed("no document satisfies the schema")
-  return JSON.stringify(guided)
+  const { enforced } = analyseSchema(grammar.schema)
+  if (!enforced) throw new GrammarFailed("no document satisfies the schema")
+  return JSON.stringify(enforced)
 }
 
 /** The number of compiled grammars kept for later answers with the same grammar (LRU). */
@@ -45,7 +45,7 @@ export class Matchers {
   private readonly open = new Map<number, Open>()
   /** Compiled grammars by key, least recently used first. */
   private readonly grammars = new Map<string, MatcherHandle>()
-  private readonly poisoned = new Set<string>()
+  private readonly trapped = new Set<string>()
 
   constructor(vocabulary: GrammarVocabulary) {
     this.vocabulary = vocabulary
@@ -61,7 +61,7 @@ export class Matchers {
   add(id: number, grammar: Grammar): void {
     if (this.instance.memoryBytes > mostMemoryBytes) this.restart()
     const key = `${grammar.kind} ${grammarText(grammar)}`
-    if (this.poisoned.has(key)) throw new GrammarFailed("the grammar can't be run")
+    if (this.trapped.has(key)) throw new GrammarFailed("the grammar can't be run")
     this.guarded(key, () =>
       this.open.set(id, {
         key,
@@ -117,7 +117,7 @@ export class Matchers {
     try {
       return once()
     } catch (cause) {
-      if (isTrap(cause) || this.poisoned.has(open.key)) throw cause
+      if (isTrap(cause) || this.trapped.has(open.key)) throw cause
       this.forget(open.key)
       this.instance.free(open.handle)
       open.generation = -1
@@ -154,8 +154,8 @@ export class Matchers {
       return use()
     } catch (cause) {
       if (!isTrap(cause)) throw cause
-      if (this.poisoned.size >= keptGrammars) this.poisoned.clear()
-      this.poisoned.add(key)
+      if (this.trapped.size >= keptGrammars) this.trapped.clear()
+      this.trapped.add(key)
       this.restart()
       throw new GrammarFailed("the grammar can't be run", { cause })
     }

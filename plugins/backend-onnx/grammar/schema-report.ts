@@ -3,7 +3,7 @@ import type { KeywordVerdict } from "../../../core/ports/schema-checker.ts"
 import { isObject, type JsonObject } from "./schema/json-value.ts"
 import { namesIn } from "./schema/pointer.ts"
 import { readSchema } from "./schema/read-schema.ts"
-import type { Guided } from "./schema/reading.ts"
+import type { EnforcedSchema } from "./schema/reading.ts"
 
 /**
  * How llguidance lets JSON be written. Between two parts of a document at most one space, or a line break with an indent: a model must not fill its budget with
@@ -16,22 +16,22 @@ export interface SchemaAnalysis {
   /** The first keyword that can't be enforced, for which a strict request is refused. */
   readonly refused: KeywordVerdict | undefined
   /** The enforced schema, in llguidance's dialect; also used in Lark, after `%json`. Undefined: no document satisfies the schema. */
-  readonly guided: JsonObject | undefined
+  readonly enforced: JsonObject | undefined
 }
 
 /** Analyses a schema, in time linear in its size. Throws `SchemaInvalid` for what is not a JSON Schema. */
 export const analyseSchema = (schema: Json): SchemaAnalysis => {
-  const { verdicts, guided } = readSchema(schema)
+  const { verdicts, enforced } = readSchema(schema)
   return {
     keywords: verdicts,
     refused: verdicts.find(({ verdict }) => verdict === "refused"),
-    guided: asked(guided),
+    enforced: asked(enforced),
   }
 }
 
-const asked = (guided: Guided): JsonObject | undefined => {
-  if (guided === false) return undefined
-  return { "x-guidance": manner, ...(guided === true ? {} : guided) }
+const asked = (enforced: EnforcedSchema): JsonObject | undefined => {
+  if (enforced === false) return undefined
+  return { "x-guidance": manner, ...(enforced === true ? {} : enforced) }
 }
 
 /** Removes the keywords that are refused, for requests that are not strict; a `oneOf` becomes an `anyOf`. */

@@ -47,7 +47,7 @@ test("a module that is built here from the committed sources gives the same mask
     )
     let masks = 0
     for (const [i, schema] of keptSchemas.entries()) {
-      const text = JSON.stringify(analyseSchema(schema).guided)
+      const text = JSON.stringify(analyseSchema(schema).enforced)
       const [a, b] = [committed.compile("schema", text), fresh.compile("schema", text)]
       const random = randomFrom(i)
       for (let step = 0; step < 60; step++) {

@@ -4,11 +4,11 @@ import type { PromptForm } from "../chat-format/chat-prompt.ts"
 import compileJob, { type Compiled } from "../grammar/compile-job.ts"
 import { analyseSchema } from "../grammar/schema-report.ts"
 import {
+  type ConstrainedAnswer,
   callableTools,
   documentSchema,
   grammarFor,
   mostCallsOf,
-  type Ruled,
   type Wanted,
 } from "./grammar-for.ts"
 
@@ -37,9 +37,9 @@ export interface AnswerGrammarInput
 
 export type NotCompiled = Exclude<Compiled, { readonly result: "ok" }>
 
-/** `ruled` is absent where the answer may be any text. `param` names the field that can't be kept. */
+/** `constrained` is absent where the answer may be any text. `param` names the field that can't be enforced. */
 export type AnswerGrammarOutput =
-  | { readonly ruled?: Ruled }
+  | { readonly constrained?: ConstrainedAnswer }
   | { readonly failed: NotCompiled; readonly param: string }
 
 class Failed extends Error {
@@ -54,14 +54,14 @@ class Failed extends Error {
 }
 
 // keyed by the compiled result, which is the same object for the same schema; each thread of the pool has its own
-const guidedBy = new WeakMap<Compiled, Json>()
+const enforcedBy = new WeakMap<Compiled, Json>()
 
-const guidedOf = (found: Compiled, kept: Json): Json => {
-  const known = guidedBy.get(found)
+const enforcedOf = (found: Compiled, kept: Json): Json => {
+  const known = enforcedBy.get(found)
   if (known !== undefined) return known
-  const guided = analyseSchema(kept).guided ?? {}
-  guidedBy.set(found, guided)
-  return guided
+  const enforced = analyseSchema(kept).enforced ?? {}
+  enforcedBy.set(found, enforced)
+  return enforced
 }
 
 /** What is kept of a schema, for the masks' engine alone and inside of another grammar. */
@@ -69,11 +69,11 @@ const compiled = (
   schema: Json,
   isStrict: boolean,
   param: string,
-): { readonly schema: Json; readonly guided: Json } => {
+): { readonly schema: Json; readonly enforced: Json } => {
   const found = compileJob({ kind: "schema", schema, isStrict })
   if (found.result !== "ok") throw new Failed(found, param)
   const kept = found.grammar.kind === "schema" ? found.grammar.schema : schema
-  return { schema: kept, guided: guidedOf(found, kept) }
+  return { schema: kept, enforced: enforcedOf(found, kept) }
 }
 
 const argumentsOf = ({ parameters, strict }: ToolDefinition, param: string): Json => {
@@ -86,8 +86,8 @@ const argumentsOf = ({ parameters, strict }: ToolDefinition, param: string): Jso
   const kept = compiled(schema, strict === true, param)
   // a schema that is kept only in part may keep nothing: arguments are still an object
   return Object.keys(kept.schema as object).length
-    ? kept.guided
-    : { ...(kept.guided as Readonly<Record<string, Json>>), type: "object" }
+    ? kept.enforced
+    : { ...(kept.enforced as Readonly<Record<string, Json>>), type: "object" }
 }
 
 const documentParam = "response_format.json_schema.schema"
@@ -100,7 +100,7 @@ const documentOf = ({ responseFormat: format }: AnswerGrammarInput): Wanted["doc
 }
 
 /** Checks every schema, also those of tools that must not be called. */
-const ruledBy = (input: AnswerGrammarInput): Ruled | undefined => {
+const answerConstraint = (input: AnswerGrammarInput): ConstrainedAnswer | undefined => {
   const { tools = [], toolChoice, form } = input
   const schemas = new Map(
     tools.map((tool, index) => [
@@ -111,7 +111,7 @@ const ruledBy = (input: AnswerGrammarInput): Ruled | undefined => {
   const document = documentOf(input)
   const callable = callableTools(input)
   const isRequired = toolChoice === "required" || typeof toolChoice === "object"
-  const ruled = grammarFor({
+  const constrained = grammarFor({
     ...form,
     ...(callable.length && {
       calls: {
@@ -123,17 +123,17 @@ const ruledBy = (input: AnswerGrammarInput): Ruled | undefined => {
     forbidsCalls: tools.length > 0,
     ...(document && { document }),
   })
-  if (ruled?.grammar.kind !== "lark") return ruled
-  const whole = compileJob(ruled.grammar)
+  if (constrained?.grammar.kind !== "lark") return constrained
+  const whole = compileJob(constrained.grammar)
   if (whole.result !== "ok") throw new Failed(whole, "tools")
-  return ruled
+  return constrained
 }
 
 /** Runs in the thread pool. Compiles the answer's grammar once before anything is paid for or generated. */
 export default (input: AnswerGrammarInput): AnswerGrammarOutput => {
   try {
-    const ruled = ruledBy(input)
-    return { ...(ruled && { ruled }) }
+    const constrained = answerConstraint(input)
+    return { ...(constrained && { constrained }) }
   } catch (cause) {
     if (!(cause instanceof Failed)) throw cause
     return { failed: cause.failed, param: cause.param }

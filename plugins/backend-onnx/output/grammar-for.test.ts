@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest"
 import { type SyntaxName, syntaxes, writeCalls } from "../chat-format/call-syntax.ts"
 import { grammarVocabulary, isAllowed } from "../grammar/grammar-vocabulary.ts"
 import { inlineConstraints } from "../grammar/testing/inline-constraints.ts"
-import { grammarFor, mostCalls, type Ruled, type Wanted } from "./grammar-for.ts"
+import { type ConstrainedAnswer, grammarFor, mostCalls, type Wanted } from "./grammar-for.ts"
 
 // every byte, the end, and control tokens, which have no bytes
 const end = 256
@@ -23,11 +23,11 @@ const tokensOf = (text: string, marked: Readonly<Record<string, number>>): reado
 
 /** How far the grammar lets the text come: `whole` when it may end there, `begun` when it may go on, else the part that it allows. */
 const verdict = (
-  ruled: Ruled | undefined,
+  constrained: ConstrainedAnswer | undefined,
   text: string,
   marked: Readonly<Record<string, number>> = {},
 ): string => {
-  const constraint = constraints.open(ruled!.grammar)
+  const constraint = constraints.open(constrained!.grammar)
   const tokens = tokensOf(text, marked)
   for (const [at, token] of tokens.entries()) {
     if (!isAllowed(constraint.mask(), token))
@@ -51,7 +51,7 @@ const time = {
   schema: { type: "object", properties: {}, additionalProperties: false },
 }
 const tools = [weather, time]
-const ruledBy = (of: Partial<Wanted>, syntax: SyntaxName = "hermes") =>
+const constrainAnswer = (of: Partial<Wanted>, syntax: SyntaxName = "hermes") =>
   grammarFor({ syntax, markers: {}, forbidsCalls: false, ...of })
 const one = { name: "weather", arguments: '{"city": "Jakarta"}' }
 const two = { name: "time", arguments: "{}" }
@@ -59,8 +59,8 @@ const two = { name: "time", arguments: "{}" }
 describe.each(Object.keys(syntaxes) as SyntaxName[])("%s", (name) => {
   const syntax = syntaxes[name]
   const written = (...calls: (typeof one)[]) => writeCalls(syntax, calls)
-  const auto = ruledBy({ calls: { tools, isRequired: false, most: mostCalls } }, name)
-  const required = ruledBy({ calls: { tools, isRequired: true, most: mostCalls } }, name)
+  const auto = constrainAnswer({ calls: { tools, isRequired: false, most: mostCalls } }, name)
+  const required = constrainAnswer({ calls: { tools, isRequired: true, most: mostCalls } }, name)
 
   test("auto: free text, or calls that keep to their schemas", () => {
     for (const text of [
@@ -102,7 +102,7 @@ describe.each(Object.keys(syntaxes) as SyntaxName[])("%s", (name) => {
   })
 
   test("at most one call, and at most as many as there may be", () => {
-    const single = ruledBy({ calls: { tools, isRequired: false, most: 1 } }, name)
+    const single = constrainAnswer({ calls: { tools, isRequired: false, most: 1 } }, name)
     expect(verdict(single, written(one))).toBe("whole")
     expect(verdict(single, written(one, two))).toMatch(/up to/)
     expect(verdict(auto, written(...Array.from({ length: mostCalls }, () => two)))).toBe("whole")
@@ -112,12 +112,12 @@ describe.each(Object.keys(syntaxes) as SyntaxName[])("%s", (name) => {
   })
 
   test("calls or a document", () => {
-    const both = ruledBy(
+    const both = constrainAnswer(
       {
         calls: { tools, isRequired: false, most: mostCalls },
         document: {
           schema: {},
-          guided: {
+          enforced: {
             type: "object",
             properties: { a: { type: "integer" } },
             required: ["a"],
@@ -134,29 +134,32 @@ describe.each(Object.keys(syntaxes) as SyntaxName[])("%s", (name) => {
   })
 
   test("control tokens stand for themselves, and can't be spelled", () => {
-    const marked = ruledBy({ calls: { tools, isRequired: false, most: mostCalls }, markers }, name)
+    const marked = constrainAnswer(
+      { calls: { tools, isRequired: false, most: mostCalls }, markers },
+      name,
+    )
     const spelled = syntax.trigger ?? syntax.prefix!
     const text =
       spelled === syntax.prefix ? `${syntax.prefix}${written(one, two)}` : written(one, two)
     expect(verdict(marked, text, markers)).toBe("whole")
     expect(verdict(marked, `${spelled}\n`, {})).toMatch(/up to/)
     expect(verdict(marked, "Hello", markers)).toBe("whole")
-    const needed = ruledBy({ calls: { tools, isRequired: true, most: 1 }, markers }, name)
+    const needed = constrainAnswer({ calls: { tools, isRequired: true, most: 1 }, markers }, name)
     expect(verdict(needed, written(one), markers)).toBe("whole")
   })
 })
 
 test("none: text without the trigger of calls", () => {
-  const none = ruledBy({ forbidsCalls: true })
+  const none = constrainAnswer({ forbidsCalls: true })
   expect(verdict(none, "Hello <tool")).toBe("whole")
   expect(verdict(none, "Hello <tool_call>")).toBe('up to "Hello <tool_call"')
-  expect(ruledBy({ forbidsCalls: true }, "llama")).toBeUndefined()
-  expect(ruledBy({})).toBeUndefined()
+  expect(constrainAnswer({ forbidsCalls: true }, "llama")).toBeUndefined()
+  expect(constrainAnswer({})).toBeUndefined()
 })
 
 test("a document alone is a schema", () => {
   expect(
-    ruledBy({ document: { schema: { type: "object" }, guided: {} }, forbidsCalls: true }),
+    constrainAnswer({ document: { schema: { type: "object" }, enforced: {} }, forbidsCalls: true }),
   ).toEqual({ grammar: { kind: "schema", schema: { type: "object" } } })
 })
 
@@ -177,10 +180,12 @@ test("schemas with references of their own are held beside each other", () => {
       additionalProperties: false,
     },
   }
-  const ruled = ruledBy({ calls: { tools: [tree, weather], isRequired: true, most: 1 } })
+  const constrained = constrainAnswer({
+    calls: { tools: [tree, weather], isRequired: true, most: 1 },
+  })
   expect(
     verdict(
-      ruled,
+      constrained,
       writeCalls(syntaxes.hermes, [
         { name: "tree", arguments: '{"root": {"next": {"next": {}}}}' },
       ]),
@@ -188,7 +193,7 @@ test("schemas with references of their own are held beside each other", () => {
   ).toBe("whole")
   expect(
     verdict(
-      ruled,
+      constrained,
       writeCalls(syntaxes.hermes, [{ name: "tree", arguments: '{"root": {"nxt": {}}}' }]),
     ),
   ).toMatch(/up to/)

@@ -10,7 +10,7 @@ import type { Grammar } from "../grammar/constraint.ts"
 import { anyText, documentOf, literalOf, plainBeginning, sequence, without } from "./lark.ts"
 
 /** A tool with the schema of its arguments, in the subset that llguidance enforces exactly. */
-export interface GuidedTool {
+export interface ConstrainedTool {
   readonly name: string
   readonly schema: Json
 }
@@ -21,18 +21,18 @@ export interface Wanted {
   readonly markers: Readonly<Record<string, number>>
   /** The tools that may be called, and how. Absent: none. */
   readonly calls?: {
-    readonly tools: readonly GuidedTool[]
+    readonly tools: readonly ConstrainedTool[]
     readonly isRequired: boolean
     readonly most: number
   }
   /** The request has tools that must not be called. */
   readonly forbidsCalls: boolean
   /** The JSON document: its schema, and the part of it that is enforced. */
-  readonly document?: { readonly schema: Json; readonly guided: Json }
+  readonly document?: { readonly schema: Json; readonly enforced: Json }
 }
 
 /** The grammar of an answer, and how its text is parsed. */
-export interface Ruled {
+export interface ConstrainedAnswer {
   readonly grammar: Grammar
   /** Syntax of calls, if there can be any. */
   readonly syntax?: CallSyntax
@@ -67,7 +67,7 @@ export const documentSchema = (format: ResponseFormat | undefined): Json | undef
 /** Grammar rules for one call and for all calls, behind the trigger. */
 const callRules = (
   { open, close, separator, repeat, trigger = "", argumentsKey }: CallSyntax,
-  tools: readonly GuidedTool[],
+  tools: readonly ConstrainedTool[],
   most: number,
   markers: Wanted["markers"],
 ): readonly string[] => {
@@ -117,7 +117,7 @@ const lark = (rules: readonly string[]): Grammar => ({
   lark: `${rules.join("\n")}\n`,
 })
 
-const callGrammar = (wanted: Wanted, calls: NonNullable<Wanted["calls"]>): Ruled => {
+const callGrammar = (wanted: Wanted, calls: NonNullable<Wanted["calls"]>): ConstrainedAnswer => {
   const { markers, document } = wanted
   const own = syntaxes[wanted.syntax]
   const syntax = document === undefined ? own : besideDocument(own)
@@ -129,7 +129,7 @@ const callGrammar = (wanted: Wanted, calls: NonNullable<Wanted["calls"]>): Ruled
     return {
       grammar: lark([
         `start: ${called} | document`,
-        `document: ${documentOf(document.guided)}`,
+        `document: ${documentOf(document.enforced)}`,
         ...rules,
       ]),
       syntax,
@@ -142,7 +142,7 @@ const callGrammar = (wanted: Wanted, calls: NonNullable<Wanted["calls"]>): Ruled
 }
 
 /** Returns the grammar of an answer; undefined: it may be any text. */
-export const grammarFor = (wanted: Wanted): Ruled | undefined => {
+export const grammarFor = (wanted: Wanted): ConstrainedAnswer | undefined => {
   const { calls, document } = wanted
   if (calls?.tools.length) return callGrammar(wanted, calls)
   if (document !== undefined) return { grammar: { kind: "schema", schema: document.schema } }

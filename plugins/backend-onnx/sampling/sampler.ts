@@ -1,6 +1,6 @@
 import { keepNucleus } from "./nucleus.ts"
 import type { Random } from "./random.ts"
-import { allowedTokens, allows, bar, GrammarFailed, type TokenMask } from "./token-mask.ts"
+import { allowedTokens, allows, GrammarFailed, maskLogits, type TokenMask } from "./token-mask.ts"
 
 /** Sampling parameters of the chat request. */
 export interface SamplerSettings {
@@ -103,7 +103,7 @@ export class Sampler {
     const few = allowedTokens(mask, logits.length, logits.length * listedShare)
     if (few?.length === 0) throw new GrammarFailed("the grammar allows no token")
     if (!few) {
-      bar(logits, mask)
+      maskLogits(logits, mask)
       const id = this.choose(logits)
       if (allows(mask, id)) return id
       // the model gives none of the allowed tokens any probability

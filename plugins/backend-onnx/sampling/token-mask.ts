@@ -30,7 +30,7 @@ export const allowedTokens = (
 }
 
 /** Sets the logits of forbidden tokens to minus infinity, in place: fast for masks that allow most tokens. */
-export const bar = (logits: Float32Array, mask: TokenMask): void => {
+export const maskLogits = (logits: Float32Array, mask: TokenMask): void => {
   const words = wordsFor(mask, logits.length)
   for (let word = 0; word < words; word++)
     for (let bits = ~mask[word]!; bits !== 0; bits &= bits - 1) {

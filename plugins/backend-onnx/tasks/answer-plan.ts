@@ -12,7 +12,7 @@ import { asApiError } from "../grammar/compile-in-pool.ts"
 import { mostSchemaBytes } from "../grammar/schema-limits.ts"
 import type { AnswerGrammarInput, AnswerGrammarOutput } from "../output/answer-grammar-job.ts"
 import type { AnswerForm } from "../output/answer-parser.ts"
-import { callableTools, type Ruled } from "../output/grammar-for.ts"
+import { type ConstrainedAnswer, callableTools } from "../output/grammar-for.ts"
 
 /** The grammar that the engine has to follow, and how its text is parsed. */
 export interface AnswerPlan {
@@ -38,7 +38,7 @@ const tooLarge = ({ tools = [], responseFormat }: AnswerGrammarInput): ApiError 
 }
 
 /** Checks tools and response format in the pool and compiles their grammar. Fails with a 400 that names what can't be guaranteed. */
-const ruledBy = Effect.fnUntraced(function* (
+const compileConstraint = Effect.fnUntraced(function* (
   workers: Workers,
   log: Log,
   request: ChatRequest,
@@ -67,12 +67,12 @@ const ruledBy = Effect.fnUntraced(function* (
     ),
     { duration: most, orElse: () => Effect.fail(tooLong) },
   )
-  return "failed" in found ? yield* asApiError(found.failed, found.param) : found.ruled
+  return "failed" in found ? yield* asApiError(found.failed, found.param) : found.constrained
 })
 
 const grammarOf = (
   request: ChatRequest,
-  { grammar, freeUntil }: Ruled,
+  { grammar, freeUntil }: ConstrainedAnswer,
   reasoning: PromptForm["reasoning"],
 ): NonNullable<GenerateRequest["grammar"]> => ({
   grammar,
@@ -83,13 +83,13 @@ const grammarOf = (
 
 const formOf = (
   request: ChatRequest,
-  ruled: Ruled | undefined,
+  constrained: ConstrainedAnswer | undefined,
   reasoning: PromptForm["reasoning"],
 ): AnswerForm => ({
   reasoning,
-  ...(ruled?.syntax && {
+  ...(constrained?.syntax && {
     calls: {
-      syntax: ruled.syntax,
+      syntax: constrained.syntax,
       tools: new Set(callableTools(request).map(({ name }) => name)),
       only: request.toolChoice === "required" || typeof request.toolChoice === "object",
     },
@@ -103,11 +103,11 @@ export const planAnswer = Effect.fnUntraced(function* (
   request: ChatRequest,
   prompt: PromptForm,
 ) {
-  const ruled = yield* ruledBy(workers, log, request, prompt)
+  const constrained = yield* compileConstraint(workers, log, request, prompt)
   const plan: AnswerPlan = {
-    ...(ruled && { grammar: grammarOf(request, ruled, prompt.reasoning) }),
-    form: formOf(request, ruled, prompt.reasoning),
-    markers: prompt.reasoning !== "none" || ruled?.syntax ? prompt.markers : {},
+    ...(constrained && { grammar: grammarOf(request, constrained, prompt.reasoning) }),
+    form: formOf(request, constrained, prompt.reasoning),
+    markers: prompt.reasoning !== "none" || constrained?.syntax ? prompt.markers : {},
   }
   return plan
 })

@@ -22,7 +22,7 @@ export class TextToTokenEncoder {
   }
 
   /** Returns token ids; undefined where the vocabulary has no tokens for the bytes. */
-  spell(bytes: Uint8Array): readonly number[] | undefined {
+  encode(bytes: Uint8Array): readonly number[] | undefined {
     this.tokens ??= this.table()
     const rest = Buffer.from(bytes).toString("latin1")
     const ids: number[] = []

@@ -116,12 +116,12 @@ test("who may not wait is refused at once when all slots are taken, who may wait
 })
 
 test("what runs fits into the room; a large request is not overtaken for ever; batch leaves half to real time", async () => {
-  const { log, submit, world } = schedulerFixture({ slots: 8, capacity: 100 })
+  const { log, submit, state } = schedulerFixture({ slots: 8, capacity: 100 })
   submit({ id: 1, writes: 3, size: 60 })
   submit({ id: 2, writes: 3, size: 50 })
   for (let id = 3; id < 9; id++) submit({ id, writes: 3, size: 10 })
   await settled(100)
-  expect(world.mostHeld).toBeLessThanOrEqual(100)
+  expect(state.mostHeld).toBeLessThanOrEqual(100)
   expect(order(log, "start")[1]).toBe(2)
   const second = schedulerFixture({ slots: 8, capacity: 100 })
   for (let id = 1; id < 9; id++) second.submit({ id, writes: 10, size: 20, priority: "batch" })
@@ -190,13 +190,13 @@ test("whatever comes and goes: slots and room hold, every job ends once, and non
       fc.integer({ min: 1, max: 4 }),
       fc.array(arrival, { minLength: 1, maxLength: 16 }),
       async (slots, arrivals) => {
-        const { scheduler, log, submit, world, holds } = schedulerFixture({ slots, capacity: 100 })
+        const { scheduler, log, submit, state, holds } = schedulerFixture({ slots, capacity: 100 })
         const submittedMs = new Map<number, number>()
         const cancelled = new Set<number>()
         for (let step = 0; step < 60; step++) {
           for (const [id, { atStep, cancelAt, ...request }] of arrivals.entries()) {
             if (atStep === step) submit({ id, ...request })
-            if (atStep === step) submittedMs.set(id, world.nowMs)
+            if (atStep === step) submittedMs.set(id, state.nowMs)
             if (cancelAt === step && submittedMs.has(id)) {
               scheduler.cancel(id)
               cancelled.add(id)
@@ -205,8 +205,8 @@ test("whatever comes and goes: slots and room hold, every job ends once, and non
           await settled(1)
         }
         await settled(200)
-        expect(world.mostRunning).toBeLessThanOrEqual(slots)
-        expect(world.mostHeld).toBeLessThanOrEqual(100)
+        expect(state.mostRunning).toBeLessThanOrEqual(slots)
+        expect(state.mostHeld).toBeLessThanOrEqual(100)
         expect(holds.size).toBe(0)
         for (const [id, { writes, waitMs, priority }] of arrivals.entries()) {
           const ends = [...order(log, "done"), ...order(log, "busy")].filter(

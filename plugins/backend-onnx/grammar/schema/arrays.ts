@@ -1,5 +1,5 @@
 import { isCount, isObject } from "./json-value.ts"
-import type { Guided, Keywords } from "./reading.ts"
+import type { EnforcedSchema, Keywords } from "./reading.ts"
 
 const isBoolean = (value: unknown): value is boolean => typeof value === "boolean"
 
@@ -17,7 +17,9 @@ export const applicators = [
   "$recursiveRef",
 ]
 
-const itemsOf = (of: Keywords): { readonly fixed: readonly Guided[]; readonly rest: Guided } => {
+const itemsOf = (
+  of: Keywords,
+): { readonly fixed: readonly EnforcedSchema[]; readonly rest: EnforcedSchema } => {
   const tuple = Array.isArray(of.schema.items)
     ? "items"
     : Array.isArray(of.schema.prefixItems)
@@ -47,7 +49,7 @@ const refuseSets = (of: Keywords, most: number): void => {
   else of.refuse("contains", "items are not counted by what they are")
 }
 
-const restOf = (of: Keywords, given: Guided): Guided => {
+const restOf = (of: Keywords, given: EnforcedSchema): EnforcedSchema => {
   if (!of.has("unevaluatedItems")) return given
   const all = of.schema.unevaluatedItems
   const isCovered =
@@ -64,7 +66,7 @@ const restOf = (of: Keywords, given: Guided): Guided => {
 }
 
 /** Keywords of arrays. */
-export const readArray = (of: Keywords): Guided => {
+export const readArray = (of: Keywords): EnforcedSchema => {
   const least = of.value("minItems", isCount, "a whole number that is not negative") ?? 0
   const most = of.value("maxItems", isCount, "a whole number that is not negative")
   for (const keyword of ["minItems", "maxItems"]) if (of.has(keyword)) of.enforce(keyword)

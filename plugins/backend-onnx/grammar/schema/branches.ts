@@ -2,7 +2,7 @@ import type { Json } from "../../../../core/json.ts"
 import { areDisjoint } from "./disjoint.ts"
 import type { SchemaLocation } from "./document.ts"
 import { isObject, isTexts, typesOfJson } from "./json-value.ts"
-import { anyOf, type Guided, type Keywords, type Reading } from "./reading.ts"
+import { anyOf, type EnforcedSchema, type Keywords, type Reading } from "./reading.ts"
 
 const isList = (value: Json): value is readonly Json[] => Array.isArray(value) && value.length > 0
 
@@ -10,7 +10,7 @@ const isList = (value: Json): value is readonly Json[] => Array.isArray(value) &
 const mostCompared = 200
 
 /** Reads the keywords that combine schemas, except `$ref`. */
-export const branches = (of: Keywords, reading: Reading): readonly Guided[] => [
+export const branches = (of: Keywords, reading: Reading): readonly EnforcedSchema[] => [
   ...all(of),
   any(of),
   one(of, reading),
@@ -18,13 +18,13 @@ export const branches = (of: Keywords, reading: Reading): readonly Guided[] => [
   conditional(of),
 ]
 
-const all = (of: Keywords): readonly Guided[] => {
+const all = (of: Keywords): readonly EnforcedSchema[] => {
   const parts = of.value("allOf", isList, "a list of schemas")
   if (parts) of.enforce("allOf")
   return (parts ?? []).map((_, i) => of.read("allOf", i))
 }
 
-const any = (of: Keywords): Guided => {
+const any = (of: Keywords): EnforcedSchema => {
   const options = of.value("anyOf", isList, "a list of schemas")
   if (!options) return true
   of.enforce("anyOf")
@@ -32,7 +32,7 @@ const any = (of: Keywords): Guided => {
 }
 
 /** llguidance can't count how many branches of a `oneOf` hold, so it is enforced as `anyOf` where no two branches can hold at once, and refused otherwise. */
-const one = (of: Keywords, reading: Reading): Guided => {
+const one = (of: Keywords, reading: Reading): EnforcedSchema => {
   const options = of.value("oneOf", isList, "a list of schemas")
   if (!options) return true
   const names = options.map(onlyRequires)
@@ -77,7 +77,7 @@ const onlyRequires = (schema: Json): string | undefined =>
     ? schema.required[0]
     : undefined
 
-const requiresOnly = (name: string, names: readonly string[]): Guided => ({
+const requiresOnly = (name: string, names: readonly string[]): EnforcedSchema => ({
   type: "object",
   properties: Object.fromEntries(
     names.filter((other) => other !== name).map((other) => [other, false]),
@@ -85,13 +85,13 @@ const requiresOnly = (name: string, names: readonly string[]): Guided => ({
   required: [name],
 })
 
-const not = (of: Keywords): Guided => {
+const not = (of: Keywords): EnforcedSchema => {
   if (!of.has("not")) return true
   const inner = of.schema.not
   const keywords = isObject(inner) ? Object.keys(inner) : []
-  const without = (guided: Guided): Guided => {
+  const without = (enforced: EnforcedSchema): EnforcedSchema => {
     of.enforce("not")
-    return guided
+    return enforced
   }
   if (inner === false) return without(true)
   if (inner === true || (isObject(inner) && keywords.length === 0)) return without(false)
@@ -110,7 +110,7 @@ const not = (of: Keywords): Guided => {
   return true
 }
 
-const conditional = (of: Keywords): Guided => {
+const conditional = (of: Keywords): EnforcedSchema => {
   const rest = ["then", "else"].filter((keyword) => of.has(keyword))
   if (!of.has("if")) for (const keyword of rest) of.note(keyword, "means nothing without if")
   else if (rest.length === 0) of.note("if", "means nothing without then or else")

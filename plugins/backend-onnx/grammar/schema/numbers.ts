@@ -1,6 +1,6 @@
 import { numberFormats } from "./formats.ts"
 import { isNumber } from "./json-value.ts"
-import type { Guided, Keywords } from "./reading.ts"
+import type { EnforcedSchema, Keywords } from "./reading.ts"
 
 /** The largest integer used, up to which doubles and their multiples are exact. */
 const most = 999_999_999_999_999
@@ -118,7 +118,7 @@ const rangeOf = (of: Keywords): readonly [number, number] => {
   return [Math.max(least, format?.[0] ?? least), Math.min(largest, format?.[1] ?? largest)]
 }
 
-const within = (least: number, largest: number, step: number): Guided => {
+const within = (least: number, largest: number, step: number): EnforcedSchema => {
   const [from, to] = [Math.ceil(least / step) * step, Math.floor(largest / step) * step]
   if (from > to) return false
   return {
@@ -130,7 +130,7 @@ const within = (least: number, largest: number, step: number): Guided => {
 }
 
 /** Reads the keywords of numbers. Numbers are written without an exponent and with at most 15 integer digits: none overflows or is rounded over a bound. */
-export const readNumber = (of: Keywords, isInteger: boolean): Guided => {
+export const readNumber = (of: Keywords, isInteger: boolean): EnforcedSchema => {
   const step = stepOf(of)
   const [least, largest] = rangeOf(of)
   // an integer step applies to integers; a fractional step below 1 does not restrict them

@@ -2,7 +2,7 @@ import { acceptsValue, dependencies } from "./accepts.ts"
 import { applicators } from "./arrays.ts"
 import { isCount, isObject, isTexts, type JsonObject } from "./json-value.ts"
 import { PatternRefused, wholePattern } from "./pattern.ts"
-import { allOf, anyOf, type Guided, type Keywords, type Reading } from "./reading.ts"
+import { allOf, anyOf, type EnforcedSchema, type Keywords, type Reading } from "./reading.ts"
 
 const isTrue = (schema: unknown): boolean =>
   schema === true || (isObject(schema) && Object.keys(schema).length === 0)
@@ -11,21 +11,21 @@ const isTrue = (schema: unknown): boolean =>
 const mostAlternatives = 40
 
 interface Shape {
-  properties: Map<string, Guided>
-  patterns: Map<string, Guided>
+  properties: Map<string, EnforcedSchema>
+  patterns: Map<string, EnforcedSchema>
   /** Schema of all other properties. */
-  rest: Guided
+  rest: EnforcedSchema
   required: readonly string[]
 }
 
-const propertiesOf = (of: Keywords): Map<string, Guided> => {
+const propertiesOf = (of: Keywords): Map<string, EnforcedSchema> => {
   const properties = of.value("properties", isObject, "an object of schemas")
   if (properties) of.enforce("properties")
   return new Map(Object.keys(properties ?? {}).map((name) => [name, of.read("properties", name)]))
 }
 
-const patternsOf = (of: Keywords): Map<string, Guided> => {
-  const found = new Map<string, Guided>()
+const patternsOf = (of: Keywords): Map<string, EnforcedSchema> => {
+  const found = new Map<string, EnforcedSchema>()
   const patterns = of.value("patternProperties", isObject, "an object of schemas")
   if (!patterns) return found
   try {
@@ -40,7 +40,7 @@ const patternsOf = (of: Keywords): Map<string, Guided> => {
   return found
 }
 
-const restOf = (of: Keywords): Guided => {
+const restOf = (of: Keywords): EnforcedSchema => {
   const isAbsent = !of.has("unevaluatedProperties")
   if (of.has("additionalProperties")) {
     of.enforce("additionalProperties")
@@ -98,7 +98,7 @@ const patternOrNone = (pattern: string): string | undefined => {
   }
 }
 
-const emit = (shape: Shape, more: JsonObject = {}): Guided => ({
+const emit = (shape: Shape, more: JsonObject = {}): EnforcedSchema => ({
   type: "object",
   ...(shape.properties.size > 0 && { properties: Object.fromEntries(shape.properties) }),
   ...(shape.patterns.size > 0 && { patternProperties: Object.fromEntries(shape.patterns) }),
@@ -108,7 +108,7 @@ const emit = (shape: Shape, more: JsonObject = {}): Guided => ({
 })
 
 /** Reads `minProperties` and `maxProperties`: llguidance counts properties only where all declared ones are required. */
-const countProperties = (of: Keywords, shape: Shape): Guided => {
+const countProperties = (of: Keywords, shape: Shape): EnforcedSchema => {
   const least = of.value("minProperties", isCount, "a whole number that is not negative") ?? 0
   const most =
     of.value("maxProperties", isCount, "a whole number that is not negative") ??
@@ -121,7 +121,7 @@ const countProperties = (of: Keywords, shape: Shape): Guided => {
   if (fixed > most || least > most || (!isOpen && least > fixed + optional.length))
     return sayCounted(of, false)
   const without = () => Object.fromEntries(optional.map((name) => [name, false]))
-  const parts: Guided[] = [emit(shape)]
+  const parts: EnforcedSchema[] = [emit(shape)]
   const isBounded = most < Number.POSITIVE_INFINITY && (isOpen || most < fixed + optional.length)
   const isUncounted = isBounded && most !== fixed && optional.length > 0
   if (isUncounted)
@@ -140,7 +140,7 @@ const countProperties = (of: Keywords, shape: Shape): Guided => {
   )
 }
 
-const sayCounted = (of: Keywords, result: Guided): Guided => {
+const sayCounted = (of: Keywords, result: EnforcedSchema): EnforcedSchema => {
   for (const keyword of ["minProperties", "maxProperties"]) if (of.has(keyword)) of.enforce(keyword)
   return result
 }
@@ -149,7 +149,7 @@ const countLeast = (
   of: Keywords,
   shape: Shape,
   count: { readonly least: number; readonly optional: readonly string[]; readonly isOpen: boolean },
-): Guided => {
+): EnforcedSchema => {
   const { least, optional, isOpen } = count
   const missing = least - shape.required.length
   if (
@@ -164,7 +164,7 @@ const countLeast = (
   of.enforce("minProperties")
   if (!isOpen && missing === optional.length) return { type: "object", required: optional }
   const without = Object.fromEntries(optional.map((name) => [name, false]))
-  const another: Guided = {
+  const another: EnforcedSchema = {
     type: "object",
     ...(optional.length > 0 && { properties: without }),
     minProperties: least,
@@ -176,7 +176,7 @@ const countLeast = (
 }
 
 /** Reads the keywords of objects. */
-export const readObject = (of: Keywords, reading: Reading): Guided => {
+export const readObject = (of: Keywords, reading: Reading): EnforcedSchema => {
   const required = [...new Set(of.value("required", isTexts, "a list of names") ?? [])]
   if (of.has("required")) of.enforce("required")
   const properties = propertiesOf(of)
@@ -192,11 +192,14 @@ export const readObject = (of: Keywords, reading: Reading): Guided => {
 }
 
 /** Reads dependencies: either the property is absent, or its dependency holds. */
-const dependent = (of: Keywords, reading: Reading): readonly Guided[] => {
+const dependent = (of: Keywords, reading: Reading): readonly EnforcedSchema[] => {
   const found = dependencies(reading.document, of.place, of.schema)
   for (const keyword of new Set(found.map((one) => one.keyword))) of.enforce(keyword)
   return found.map(({ name, needs, rule }) => {
-    const present: Guided = { type: "object", required: [...new Set([name, ...(needs ?? [])])] }
+    const present: EnforcedSchema = {
+      type: "object",
+      required: [...new Set([name, ...(needs ?? [])])],
+    }
     return anyOf([
       { type: "object", properties: { [name]: false } },
       allOf([present, ...(rule ? [reading.read(rule)] : [])]),

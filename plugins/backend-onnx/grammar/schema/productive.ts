@@ -1,13 +1,13 @@
 import type { Json } from "../../../../core/json.ts"
 import { isObject } from "./json-value.ts"
-import { allOf, anyOf, type Guided } from "./reading.ts"
+import { allOf, anyOf, type EnforcedSchema } from "./reading.ts"
 
-type Defs = ReadonlyMap<string, Guided>
+type Defs = ReadonlyMap<string, EnforcedSchema>
 
 const nameIn = (ref: Json): string => String(ref).slice("#/$defs/".length)
 
 /** Removes branches that no finite document satisfies, such as a `$ref` that only leads to itself, in which an answer would get stuck. False: nothing is left. */
-export const withoutDeadEnds = (root: Guided, defs: Defs): Guided => {
+export const withoutDeadEnds = (root: EnforcedSchema, defs: Defs): EnforcedSchema => {
   const productive = productiveOf(defs)
   const pruned = prune(root, productive)
   if (typeof pruned === "boolean") return pruned
@@ -28,9 +28,9 @@ const productiveOf = (defs: Defs): ReadonlySet<string> => {
   return found
 }
 
-const prune = (schema: Guided, productive: ReadonlySet<string>): Guided => {
+const prune = (schema: EnforcedSchema, productive: ReadonlySet<string>): EnforcedSchema => {
   if (typeof schema === "boolean") return schema
-  const again = (part: Json) => prune(part as Guided, productive)
+  const again = (part: Json) => prune(part as EnforcedSchema, productive)
   if (schema.$ref !== undefined) return productive.has(nameIn(schema.$ref)) ? schema : false
   if (Array.isArray(schema.allOf)) return allOf(schema.allOf.map(again))
   if (Array.isArray(schema.anyOf)) return anyOf(schema.anyOf.map(again))
@@ -41,7 +41,7 @@ const prune = (schema: Guided, productive: ReadonlySet<string>): Guided => {
 
 type Parts = Readonly<Record<string, Json>>
 
-const pruneArray = (schema: Parts, again: (part: Json) => Guided): Guided => {
+const pruneArray = (schema: Parts, again: (part: Json) => EnforcedSchema): EnforcedSchema => {
   const items = schema.items === undefined ? true : again(schema.items)
   const fixed = (Array.isArray(schema.prefixItems) ? schema.prefixItems : []).map(again)
   const first = fixed.indexOf(false)
@@ -54,7 +54,7 @@ const pruneArray = (schema: Parts, again: (part: Json) => Guided): Guided => {
   }
 }
 
-const pruneObject = (schema: Parts, again: (part: Json) => Guided): Guided => {
+const pruneObject = (schema: Parts, again: (part: Json) => EnforcedSchema): EnforcedSchema => {
   const each = (schemas: Json) =>
     Object.fromEntries(
       Object.entries(isObject(schemas) ? schemas : {}).map(([name, part]) => [name, again(part)]),

@@ -9,7 +9,14 @@ import { readNumber } from "./numbers.ts"
 import { readObject } from "./objects.ts"
 import { child } from "./pointer.ts"
 import { withoutDeadEnds } from "./productive.ts"
-import { allOf, anyOf, type Guided, Keywords, type Reading, SchemaInvalid } from "./reading.ts"
+import {
+  allOf,
+  anyOf,
+  type EnforcedSchema,
+  Keywords,
+  type Reading,
+  SchemaInvalid,
+} from "./reading.ts"
 import { readText } from "./texts.ts"
 
 /** The maximum number of subschemas; larger schemas are not written by people, and nobody waits for their compilation. */
@@ -68,7 +75,7 @@ const handled = new Set([
 export interface ReadSchema {
   readonly verdicts: readonly KeywordVerdict[]
   /** The enforced schema for llguidance; false: no document satisfies it. */
-  readonly guided: Guided
+  readonly enforced: EnforcedSchema
 }
 
 /** Throws `SchemaInvalid`. */
@@ -91,10 +98,10 @@ class Reader implements Reading {
 
   whole(): ReadSchema {
     const root = this.read(this.document.root)
-    const defs = new Map<string, Guided>()
+    const defs = new Map<string, EnforcedSchema>()
     // reading a definition may find more of them
     for (const { name, place } of this.definitions.values()) defs.set(name, this.read(place))
-    return { verdicts: [...this.verdicts.values()], guided: withoutDeadEnds(root, defs) }
+    return { verdicts: [...this.verdicts.values()], enforced: withoutDeadEnds(root, defs) }
   }
 
   say(
@@ -111,7 +118,7 @@ class Reader implements Reading {
     this.verdicts.set(path, { path, keyword, verdict, ...(reason !== undefined && { reason }) })
   }
 
-  read(place: SchemaLocation): Guided {
+  read(place: SchemaLocation): EnforcedSchema {
     const { schema } = place
     if (typeof schema === "boolean") return schema
     if (!isObject(schema))
@@ -122,12 +129,12 @@ class Reader implements Reading {
       throw new SchemaInvalid(place.path, `the schema holds more than ${mostSchemas} schemas`)
     if (this.depth > deepest)
       throw new SchemaInvalid(place.path, `the schema is nested deeper than ${deepest}`)
-    const guided = this.readObject(new Keywords(this, place))
+    const enforced = this.readObject(new Keywords(this, place))
     this.depth--
-    return guided
+    return enforced
   }
 
-  private readObject(of: Keywords): Guided {
+  private readObject(of: Keywords): EnforcedSchema {
     for (const keyword of Object.keys(of.schema)) if (!handled.has(keyword)) of.note(keyword)
     const parts = this.byValue(of) ?? [this.byType(of), this.reference(of), ...branches(of, this)]
     for (const keyword of ["$dynamicRef", "$recursiveRef"])
@@ -136,7 +143,7 @@ class Reader implements Reading {
   }
 
   /** Reads `enum` and `const` as the values that satisfy all other keywords, which then need no constraint of their own. */
-  private byValue(of: Keywords): readonly Guided[] | undefined {
+  private byValue(of: Keywords): readonly EnforcedSchema[] | undefined {
     if (!of.has("enum") && !of.has("const")) return undefined
     const listed = of.value("enum", Array.isArray, "a list") as readonly Json[] | undefined
     const values = of.has("const") ? [of.schema.const] : listed!
@@ -157,7 +164,7 @@ class Reader implements Reading {
     ]
   }
 
-  private byType(of: Keywords): Guided {
+  private byType(of: Keywords): EnforcedSchema {
     const types = this.typesOf(of)
     const said = typesOfJson.filter(
       (type) =>
@@ -196,14 +203,14 @@ class Reader implements Reading {
     return types.includes("number") ? types.filter((type) => type !== "integer") : types
   }
 
-  private ofType(of: Keywords, type: string): Guided {
+  private ofType(of: Keywords, type: string): EnforcedSchema {
     if (type === "number" || type === "integer") return readNumber(of, type === "integer")
     if (type === "string") return readText(of)
     if (type === "array") return readArray(of)
     return type === "object" ? readObject(of, this) : { type }
   }
 
-  private reference(of: Keywords): Guided {
+  private reference(of: Keywords): EnforcedSchema {
     const ref = of.value("$ref", (value): value is string => typeof value === "string", "a string")
     if (ref === undefined) return true
     const target = this.document.follow(ref, of.place)

@@ -4,13 +4,13 @@ import type { SchemaDocument, SchemaLocation } from "./document.ts"
 import type { JsonObject } from "./json-value.ts"
 
 /** A schema in the subset that llguidance enforces exactly: plain keywords, `enum`, `allOf`, `anyOf`, and `$ref` into `$defs`. */
-export type Guided = boolean | Readonly<Record<string, Json>>
+export type EnforcedSchema = boolean | Readonly<Record<string, Json>>
 
 /** What the readers of keywords share. */
 export interface Reading {
   readonly document: SchemaDocument
   /** Reads a subschema. */
-  read(place: SchemaLocation): Guided
+  read(place: SchemaLocation): EnforcedSchema
   say(
     place: SchemaLocation,
     keyword: string,
@@ -75,20 +75,20 @@ export class Keywords {
     return this.reading.document.at(this.place, ...names)
   }
 
-  read(...names: readonly (string | number)[]): Guided {
+  read(...names: readonly (string | number)[]): EnforcedSchema {
     return this.reading.read(this.inside(...names))
   }
 }
 
 /** The conjunction of schemas. */
-export const allOf = (parts: readonly Guided[]): Guided => {
+export const allOf = (parts: readonly EnforcedSchema[]): EnforcedSchema => {
   if (parts.includes(false)) return false
   const needed = parts.filter((part) => part !== true && Object.keys(part).length > 0)
   if (needed.length === 0) return true
   return needed.length === 1 ? needed[0]! : { allOf: needed }
 }
 
-export const anyOf = (options: readonly Guided[]): Guided => {
+export const anyOf = (options: readonly EnforcedSchema[]): EnforcedSchema => {
   const possible = options.filter((option) => option !== false)
   if (possible.length === 0) return false
   return possible.length === 1 ? possible[0]! : { anyOf: possible }

@@ -1,7 +1,7 @@
 import { enforcedFormats, formatPattern, numberFormats } from "./formats.ts"
 import { isCount } from "./json-value.ts"
 import { PatternRefused, wholePattern } from "./pattern.ts"
-import { allOf, type Guided, type Keywords } from "./reading.ts"
+import { allOf, type EnforcedSchema, type Keywords } from "./reading.ts"
 
 const isText = (value: unknown): value is string => typeof value === "string"
 
@@ -37,7 +37,7 @@ const formatOf = (of: Keywords): string | undefined => {
 }
 
 /** Reads the keywords of strings. */
-export const readText = (of: Keywords): Guided => {
+export const readText = (of: Keywords): EnforcedSchema => {
   const least = of.value("minLength", isCount, "a whole number that is not negative") ?? 0
   const most = of.value("maxLength", isCount, "a whole number that is not negative")
   if (least > longestLeast)
@@ -52,7 +52,7 @@ export const readText = (of: Keywords): Guided => {
     ...(least > 0 && least <= longestLeast && { minLength: least }),
     ...(most !== undefined && most <= longest && { maxLength: most }),
   }
-  const first: Guided = {
+  const first: EnforcedSchema = {
     type: "string",
     ...lengths,
     ...(patterns[0] !== undefined && { pattern: patterns[0] }),

@@ -1,6 +1,6 @@
 import type { Json } from "../../../../core/json.ts"
 import { isObject } from "./json-value.ts"
-import type { Guided } from "./reading.ts"
+import type { EnforcedSchema } from "./reading.ts"
 
 /** llguidance's parser keeps at most 2,000 items per row, and fails in the middle of an answer where there are more. */
 const most = 1_900
@@ -10,8 +10,8 @@ const mostOptional = Math.floor((most - 1) / waysOfOptional)
 type Parts = Readonly<Record<string, Json>>
 
 /** Returns why llguidance would exceed that limit, if it would: too many optional properties in a row, or too many alternatives of objects and arrays. */
-export const tooManyWays = (guided: Guided): string | undefined => {
-  const defs = isObject(guided) && isObject(guided.$defs) ? guided.$defs : {}
+export const tooManyWays = (enforced: EnforcedSchema): string | undefined => {
+  const defs = isObject(enforced) && isObject(enforced.$defs) ? enforced.$defs : {}
   const known = new Map<string, number>()
   let found: string | undefined
   const waysOfRef = (name: string): number => {
@@ -53,7 +53,7 @@ export const tooManyWays = (guided: Guided): string | undefined => {
     return ways
   }
   for (const name of Object.keys(defs)) waysOfRef(name)
-  waysOf(guided)
+  waysOf(enforced)
   return found
 }
 

@@ -27,16 +27,16 @@ interface Request {
 export const schedulerFixture = (options: Partial<SchedulerOptions> = {}) => {
   const log: string[] = []
   const started = new Map<number, Request>()
-  const world = { nowMs: 0, steps: 0, mostRunning: 0, mostHeld: 0 }
+  const state = { nowMs: 0, steps: 0, mostRunning: 0, mostHeld: 0 }
   const holds = new Map<number, number>()
   const runner = {
     step: async (
       running: readonly RunningJob<FakeJob>[],
       turn: (among: readonly RunningJob<FakeJob>[]) => RunningJob<FakeJob>,
     ) => {
-      world.nowMs += 10
-      world.steps++
-      world.mostRunning = Math.max(world.mostRunning, running.length)
+      state.nowMs += 10
+      state.steps++
+      state.mostRunning = Math.max(state.mostRunning, running.length)
       const ended = []
       const reading = running.filter(({ job }) => job.reads > 0)
       const reader = reading.length ? turn(reading) : undefined
@@ -59,7 +59,7 @@ export const schedulerFixture = (options: Partial<SchedulerOptions> = {}) => {
   }
   const scheduler = new Scheduler<FakeJob>(
     runner,
-    { slots: 2, capacity: Number.POSITIVE_INFINITY, nowMs: () => world.nowMs, ...options },
+    { slots: 2, capacity: Number.POSITIVE_INFINITY, nowMs: () => state.nowMs, ...options },
     {
       done: (id) => log.push(`done ${id}`),
       busy: (id) => log.push(`busy ${id}`),
@@ -87,15 +87,15 @@ export const schedulerFixture = (options: Partial<SchedulerOptions> = {}) => {
         log.push(`start ${id}`)
         started.set(id, request)
         holds.set(id, size)
-        world.mostHeld = Math.max(
-          world.mostHeld,
+        state.mostHeld = Math.max(
+          state.mostHeld,
           [...holds.values()].reduce((a, b) => a + b, 0),
         )
         return { id, reads, writes, onStep }
       },
     })
   }
-  return { scheduler, log, submit, world, holds }
+  return { scheduler, log, submit, state, holds }
 }
 
 export const order = (log: readonly string[], verb: string): readonly number[] =>
