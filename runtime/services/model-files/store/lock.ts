@@ -115,7 +115,6 @@ const removeStale = async (
 
 const holdLock = ({ path, context }: LockOptions, token: string, text: string): FileLock => {
   const lost = new AbortController()
-  ourTokens.add(token)
   const beat = async () => {
     const state = await readLock(path).catch(() => undefined)
     if (state?.text !== text)
@@ -132,14 +131,8 @@ const holdLock = ({ path, context }: LockOptions, token: string, text: string): 
   return { lost: lost.signal, release }
 }
 
-/**
- * A lock between processes: a file that names its holder, who touches it. States: free -> held (file made) -> free (released),
- * held -> stale (the pid is dead, or the file was not touched for `staleMs`) -> free (taken over). Waits until it has the lock
- * or `signal` aborts.
- */
-export const acquireLock = async (options: LockOptions): Promise<FileLock> => {
+const waitForLock = async (options: LockOptions, token: string): Promise<FileLock> => {
   const { context, path, signal, onWait } = options
-  const token = randomUUID()
   const text = JSON.stringify({ pid: process.pid, host: hostname(), token } satisfies LockHolder)
   let watched: { mtimeMs: number; sinceMs: number } | undefined
   for (;;) {
@@ -154,5 +147,22 @@ export const acquireLock = async (options: LockOptions): Promise<FileLock> => {
       if (await removeStale(path, state, context.timing.staleMs, nowMs)) continue
     } else await onWait(state.holder)
     await sleep(context.timing.pollMs, undefined, { signal })
+  }
+}
+
+/**
+ * A lock between processes: a file that names its holder, who touches it. States: free -> held (file made) -> free (released),
+ * held -> stale (the pid is dead, or the file was not touched for `staleMs`) -> free (taken over). Waits until it has the lock
+ * or `signal` aborts.
+ */
+export const acquireLock = async (options: LockOptions): Promise<FileLock> => {
+  const token = randomUUID()
+  // before the file exists: another waiter of this process would take a lock with an unknown token for stale
+  ourTokens.add(token)
+  try {
+    return await waitForLock(options, token)
+  } catch (error) {
+    ourTokens.delete(token)
+    throw error
   }
 }
