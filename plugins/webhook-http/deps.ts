@@ -10,7 +10,7 @@ import type {
 } from "../../core/index.ts"
 import type { Settings } from "./settings.ts"
 
-/** What the parts of this plugin work with. */
+/** What the modules of this plugin work with. */
 export interface WebhookDeps {
   readonly database: Database
   readonly queue: Queue

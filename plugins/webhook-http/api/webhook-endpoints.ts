@@ -40,13 +40,13 @@ const item = "/v1/webhooks/{id}"
 /** Headers of replies that show a secret. */
 const onlyOnce = { "cache-control": "no-store" }
 
-type Work = Effect.Effect<Reply, ApiError | PortError, Scope.Scope>
+type Answer = Effect.Effect<Reply, ApiError | PortError, Scope.Scope>
 
 /** Costs nothing. */
 const plan = <Body>(
   started: WhenStarted<WebhookDeps>,
   call: Call<Body>,
-  work: (deps: WebhookDeps, tenant: Tenant) => Work,
+  work: (deps: WebhookDeps, tenant: Tenant) => Answer,
 ): Effect.Effect<Plan, ApiError> =>
   Effect.flatMap(started, (deps) =>
     call.caller
