@@ -1,14 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import type { ChatEvent, ChatRequest } from "../../../core/ports/model.ts"
-import {
-  expectStops,
-  expectStopsWhenLeft,
-  type OpenedModel,
-  recordCall,
-  refusalOf,
-  runWhole,
-  textLongerThan,
-} from "./fixture.ts"
+import { type OpenedModel, openOnce } from "./fixture.ts"
 
 const greedy = { temperature: 0, topP: 1, frequencyPenalty: 0, presencePenalty: 0 }
 const request = (text: string, more: Partial<ChatRequest> = {}): ChatRequest => ({
@@ -28,15 +20,7 @@ const textOf = (events: readonly ChatEvent[]) =>
  */
 export const chatModelContract = (name: string, open: () => Promise<OpenedModel<"chat">>): void => {
   describe(`${name} keeps the contract of chat models`, { timeout: 120_000 }, () => {
-    let opened: OpenedModel<"chat">
-    beforeAll(async () => {
-      opened = await open()
-    })
-    afterAll(() => opened?.close?.())
-    const plan =
-      (wanted: ChatRequest) => (context: Parameters<typeof opened.loaded.task.plan>[1]) =>
-        opened.loaded.task.plan(wanted, context)
-    const ask = (wanted: ChatRequest) => runWhole(opened.id, plan(wanted))
+    const { ask, refusal, expectStops, long } = openOnce(open)
     const short = () => ask(request("Hi", { maxTokens: 2 }))
 
     it("plans with a bound, and ends with exactly one finish, last", async () => {
@@ -83,9 +67,7 @@ export const chatModelContract = (name: string, open: () => Promise<OpenedModel<
     })
 
     it("refuses a prompt over its window, with the counts", async () => {
-      const error = await refusalOf(
-        plan(request(textLongerThan(opened.loaded.contextTokens)))(recordCall(opened.id).context),
-      )
+      const error = await refusal(request(long()))
       expect(error).toMatchObject({ code: "context_length_exceeded" })
       expect(error?.message).toMatch(/\d.*\d/)
     })
@@ -127,8 +109,7 @@ export const chatModelContract = (name: string, open: () => Promise<OpenedModel<
     })
 
     it("stops working when it is interrupted, or nobody reads on", async () => {
-      await expectStops(opened.id, plan(request(question, { maxTokens: 64 })), short)
-      await expectStopsWhenLeft(opened.id, plan(request(question, { maxTokens: 64 })), short)
+      await expectStops(request(question, { maxTokens: 64 }), short)
     })
   })
 }

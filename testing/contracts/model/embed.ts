@@ -1,14 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import type { EmbedEvent, EmbedRequest, Part } from "../../../core/ports/model.ts"
-import {
-  expectStops,
-  expectStopsWhenLeft,
-  type OpenedModel,
-  recordCall,
-  refusalOf,
-  runWhole,
-  textLongerThan,
-} from "./fixture.ts"
+import { type OpenedModel, openOnce } from "./fixture.ts"
 
 const texts = (...all: string[]): readonly Part[] => all.map((text) => ({ type: "text", text }))
 const request = (items: readonly Part[], more: Partial<EmbedRequest> = {}): EmbedRequest => ({
@@ -30,22 +22,13 @@ export const embedModelContract = (
   open: () => Promise<OpenedModel<"embed">>,
 ): void => {
   describe(`${name} keeps the contract of embedding models`, { timeout: 120_000 }, () => {
-    let opened: OpenedModel<"embed">
-    beforeAll(async () => {
-      opened = await open()
-    })
-    afterAll(() => opened?.close?.())
-    const plan =
-      (wanted: EmbedRequest) => (context: Parameters<typeof opened.loaded.task.plan>[1]) =>
-        opened.loaded.task.plan(wanted, context)
-    const ask = (wanted: EmbedRequest) => runWhole(opened.id, plan(wanted))
+    const { ask, refusal, expectStops, long, loaded } = openOnce(open)
     const vectors = async (wanted: EmbedRequest) => {
       const { events } = await ask(wanted)
       return [...events]
         .sort((a: EmbedEvent, b: EmbedEvent) => a.index - b.index)
         .map((event) => event.vector)
     }
-    const long = () => textLongerThan(opened.loaded.contextTokens)
 
     it("gives one normalized vector for each item, all of one length, and names its space", async () => {
       const { events, used } = await ask(request(texts(...sentences)))
@@ -56,7 +39,7 @@ export const embedModelContract = (
         expect(event.truncated).toBe(false)
       }
       expect(used.inputTokens).toBeGreaterThan(0)
-      expect(opened.loaded.embeddingSpace).toMatch(/./)
+      expect(loaded().embeddingSpace).toMatch(/./)
     })
 
     it("gives equal texts equal vectors, alone or among others, and other texts others", async () => {
@@ -93,13 +76,11 @@ export const embedModelContract = (
     })
 
     it("refuses what is too long with NONE, and images that it can't see", async () => {
-      const refusal = (wanted: EmbedRequest) =>
-        refusalOf(plan(wanted)(recordCall(opened.id).context))
       expect(await refusal(request(texts("a", long()), { truncate: "NONE" }))).toMatchObject({
         code: "text_too_long",
       })
       const png = Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
-      if (!opened.loaded.modalities.includes("image"))
+      if (!loaded().modalities.includes("image"))
         expect(
           await refusal(request([{ type: "media", mediaType: "image/png", bytes: png }])),
         ).toMatchObject({ code: "unsupported_parameter" })
@@ -109,8 +90,7 @@ export const embedModelContract = (
       const many = request(
         texts(...Array.from({ length: 64 }, (_, i) => `${i} ${"kata ".repeat(50)}`)),
       )
-      await expectStops(opened.id, plan(many), () => ask(request(texts("a"))))
-      await expectStopsWhenLeft(opened.id, plan(many), () => ask(request(texts("a"))))
+      await expectStops(many, () => ask(request(texts("a"))))
     })
   })
 }

@@ -1,7 +1,13 @@
 import { Cause, Deferred, Effect, Exit, Fiber, Option, Stream } from "effect"
-import { expect } from "vitest"
+import { afterAll, beforeAll, expect } from "vitest"
 import { type ApiError, isApiError } from "../../../core/errors.ts"
-import type { LoadedModel, ModelContext, ModelPlan, TaskName } from "../../../core/ports/model.ts"
+import type {
+  LoadedModel,
+  ModelContext,
+  ModelPlan,
+  Task,
+  TaskName,
+} from "../../../core/ports/model.ts"
 import type { ModelId } from "../../../core/services/ids.ts"
 import { noUsage, type Usage } from "../../../core/usage.ts"
 
@@ -58,7 +64,7 @@ export const recordCall = (id: ModelId): RecordedCall => {
   return { context, used: () => last, reports: () => count, wrong }
 }
 
-export const expectWithin = ({ wrong, used }: RecordedCall, bound: Usage): void => {
+const expectWithin = ({ wrong, used }: RecordedCall, bound: Usage): void => {
   expect(wrong).toEqual([])
   for (const key of keys)
     expect(used()[key], `${key} stays within the bound`).toBeLessThanOrEqual(bound[key])
@@ -89,7 +95,7 @@ export const refusalOf = async <Event>(
 }
 
 /** Interrupts a run after its first event, and expects no reports while `after` runs. */
-export const expectStops = async <Event>(
+const expectStops = async <Event>(
   id: ModelId,
   plan: (context: ModelContext) => Effect.Effect<ModelPlan<Event>, ApiError>,
   after: () => Promise<unknown>,
@@ -113,7 +119,7 @@ export const expectStops = async <Event>(
 }
 
 /** Stops reading after the first event, and expects no reports while `after` runs. */
-export const expectStopsWhenLeft = async <Event>(
+const expectStopsWhenLeft = async <Event>(
   id: ModelId,
   plan: (context: ModelContext) => Effect.Effect<ModelPlan<Event>, ApiError>,
   after: () => Promise<unknown>,
@@ -127,5 +133,35 @@ export const expectStopsWhenLeft = async <Event>(
 }
 
 /** Returns a text that exceeds a window of this many tokens, whatever the tokenizer. */
-export const textLongerThan = (tokens: number): string =>
-  "kata yang panjang sekali, ".repeat(tokens)
+const textLongerThan = (tokens: number): string => "kata yang panjang sekali, ".repeat(tokens)
+
+/** A model that a suite opens once for all its cases, and what the cases do with it. */
+export const openOnce = <Request, Event>(
+  open: () => Promise<{
+    readonly id: ModelId
+    readonly loaded: Omit<LoadedModel, "task"> & { readonly task: Task<Request, Event> }
+    close?(): Promise<void>
+  }>,
+) => {
+  let opened: Awaited<ReturnType<typeof open>>
+  beforeAll(async () => {
+    opened = await open()
+  })
+  afterAll(() => opened?.close?.())
+  const plan = (request: Request) => (context: ModelContext) =>
+    opened.loaded.task.plan(request, context)
+  return {
+    loaded: () => opened.loaded,
+    /** Plans and runs to the end. */
+    ask: (request: Request) => runWhole(opened.id, plan(request)),
+    /** The error that the plan fails with, if any. */
+    refusal: (request: Request) => refusalOf(plan(request)(recordCall(opened.id).context)),
+    /** Interrupts one run and leaves another; `after` must find the model idle. */
+    expectStops: async (request: Request, after: () => Promise<unknown>) => {
+      await expectStops(opened.id, plan(request), after)
+      await expectStopsWhenLeft(opened.id, plan(request), after)
+    },
+    /** A text that exceeds the window. */
+    long: () => textLongerThan(opened.loaded.contextTokens),
+  }
+}

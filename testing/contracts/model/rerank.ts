@@ -1,14 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import type { RerankRequest } from "../../../core/ports/model.ts"
-import {
-  expectStops,
-  expectStopsWhenLeft,
-  type OpenedModel,
-  recordCall,
-  refusalOf,
-  runWhole,
-  textLongerThan,
-} from "./fixture.ts"
+import { type OpenedModel, openOnce } from "./fixture.ts"
 
 const documents = [
   "Jakarta is the capital of Indonesia.",
@@ -24,18 +16,9 @@ export const rerankModelContract = (
   open: () => Promise<OpenedModel<"rerank">>,
 ): void => {
   describe(`${name} keeps the contract of rerank models`, { timeout: 120_000 }, () => {
-    let opened: OpenedModel<"rerank">
-    beforeAll(async () => {
-      opened = await open()
-    })
-    afterAll(() => opened?.close?.())
-    const plan =
-      (wanted: RerankRequest) => (context: Parameters<typeof opened.loaded.task.plan>[1]) =>
-        opened.loaded.task.plan(wanted, context)
-    const ask = (wanted: RerankRequest) => runWhole(opened.id, plan(wanted))
+    const { ask, refusal, expectStops, long } = openOnce(open)
     const scores = async (wanted: RerankRequest) =>
       new Map((await ask(wanted)).events.map(({ index, score }) => [index, score]))
-    const long = () => textLongerThan(opened.loaded.contextTokens)
 
     it("gives each document one score from 0 to 1, for one search unit", async () => {
       const { events, bound, used } = await ask({ query, documents })
@@ -63,9 +46,9 @@ export const rerankModelContract = (
     })
 
     it("refuses a query that alone exceeds the window", async () => {
-      expect(
-        await refusalOf(plan({ query: long(), documents: ["a"] })(recordCall(opened.id).context)),
-      ).toMatchObject({ code: "context_length_exceeded" })
+      expect(await refusal({ query: long(), documents: ["a"] })).toMatchObject({
+        code: "context_length_exceeded",
+      })
     })
 
     it("stops working when it is interrupted, or nobody reads on", async () => {
@@ -73,8 +56,7 @@ export const rerankModelContract = (
         query,
         documents: Array.from({ length: 64 }, (_, i) => `${i} ${"kata ".repeat(20)}`),
       }
-      await expectStops(opened.id, plan(many), () => ask({ query, documents: ["a"] }))
-      await expectStopsWhenLeft(opened.id, plan(many), () => ask({ query, documents: ["a"] }))
+      await expectStops(many, () => ask({ query, documents: ["a"] }))
     })
   })
 }
