@@ -14,7 +14,10 @@ export interface AccountRows {
   byId(id: string, tx?: Transaction): Effect.Effect<AccountTable | undefined, PortError>
   /** Locks the account until `tx` ends. */
   lock(id: string, tx: Transaction): Effect.Effect<AccountTable | undefined, PortError>
-  /** Returns false when there is a first account already; waits for another server that is making one. */
+  /**
+   * Returns false when there is a first account already; waits for another server that is making
+   * one.
+   */
   insertFirst(
     row: NewAccount & { readonly is_first: true },
     tx: Transaction,
@@ -47,7 +50,8 @@ export const makeAccountRows = (database: Database): AccountRows => {
       Effect.map(
         database.run(() =>
           insert(row, tx)
-            // no column: when two servers start at once with one address, either unique index may refuse the second
+            // no column: when two servers start at once with one address, either unique index may
+            // refuse the second
             .onConflict((conflict) => conflict.doNothing())
             .executeTakeFirst(),
         ),

@@ -8,7 +8,10 @@ const ownForm = /^svc_(?:live|test)_[A-Za-z0-9]{32}$/
 /** Makes a key: `svc_live_` or `svc_test_`, and 32 characters with 190 random bits. */
 export const makeApiKey = (mode: KeyMode): string => `svc_${mode}_${randomText(32)}`
 
-/** Whether a text can be a key. Made keys are stricter; an operator's own (RAKIT_API_KEY) may have any form. */
+/**
+ * Whether a text can be a key. Made keys are stricter; an operator's own (RAKIT_API_KEY) may have
+ * any form.
+ */
 export const isUsableKey = (text: string): boolean => /^[\x21-\x7e]{16,200}$/.test(text)
 
 export const usableKeyRule = "16 to 200 visible ASCII characters, without spaces"

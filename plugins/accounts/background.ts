@@ -12,7 +12,10 @@ export interface Background {
   pending(): number
 }
 
-/** At most 1,000 jobs wait; further ones are dropped and logged. When the Scope closes, waiting jobs get 5 s to finish. */
+/**
+ * At most 1,000 jobs wait; further ones are dropped and logged. When the Scope closes, waiting jobs
+ * get 5 s to finish.
+ */
 export const makeBackground = (log: Log): Effect.Effect<Background, never, Scope.Scope> =>
   Effect.gen(function* () {
     const waiting = yield* Queue.dropping<Effect.Effect<void>, Cause.Done>(maxWaiting)

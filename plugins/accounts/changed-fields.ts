@@ -5,7 +5,10 @@ type Fields = Readonly<Record<string, Json>>
 const isFields = (value: Json): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Returns the fields that differ, for the audit log; nested objects are compared field by field. Undefined when none differs. */
+/**
+ * Returns the fields that differ, for the audit log; nested objects are compared field by field.
+ * Undefined when none differs.
+ */
 export const changedFields = (
   before: Fields,
   after: Fields,

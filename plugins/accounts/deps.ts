@@ -31,7 +31,9 @@ export interface AccountsDeps {
   readonly deployment: Deployment
   readonly accounts: AccountRows
   readonly keys: KeyRows
-  /** Announce every change of a key or an account here, so that the caches of this process drop it. */
+  /**
+   * Announce every change of a key or an account here, so that the caches of this process drop it.
+   */
   readonly keyChanges: KeyChanges
   readonly sessions: Sessions
   readonly audit: Audit

@@ -9,7 +9,9 @@ export interface GivenCredentials {
   readonly apiKey: string | undefined
 }
 
-/** An empty text counts as not set. The schema of the settings has already refused unusable values. */
+/**
+ * An empty text counts as not set. The schema of the settings has already refused unusable values.
+ */
 export const readGivenCredentials = (settings: Settings): GivenCredentials => ({
   email: parseEmail(settings.adminEmail),
   password: Redacted.value(settings.adminPassword) || undefined,

@@ -12,7 +12,10 @@ import type { KeyRecord, KeyRows } from "./key-rows.ts"
 import type { LastUsed } from "./last-used.ts"
 import { makeLookupCache } from "./lookup-cache.ts"
 
-/** A change on another server is noticed within 3 s, so that the contract's 5 s hold for a slow lookup, too. */
+/**
+ * A change on another server is noticed within 3 s, so that the contract's 5 s hold for a slow
+ * lookup, too.
+ */
 const limits = { foundMs: 3_000, missingMs: 1_000, maxEntries: 10_000, maxLoads: 1_000 }
 
 /** What the operator allows test keys. */
@@ -23,7 +26,10 @@ export interface TestKeyRules {
 
 const noRules: TestKeyRules = { models: "all", rpd: Number.POSITIVE_INFINITY }
 
-/** One message for missing, unknown, revoked and expired keys, so that it reveals nothing about keys. */
+/**
+ * One message for missing, unknown, revoked and expired keys, so that it reveals nothing about
+ * keys.
+ */
 const refuse = (key: KeyRecord, nowMs: number): ApiError | undefined => {
   if (key.revoked || nowMs >= key.expiresMs) return apiError("authentication_error")
   const code = !key.verified

@@ -1,7 +1,10 @@
 /** A changed key, or a changed account, which affects all its keys. */
 export type KeyChange = { readonly key: string } | { readonly account: string }
 
-/** Invalidates the caches of this process at once; entries in those of other servers expire within 3 s. */
+/**
+ * Invalidates the caches of this process at once; entries in those of other servers expire within 3
+ * s.
+ */
 export interface KeyChanges {
   /** Call it after the change has committed. */
   announce(change: KeyChange): void

@@ -38,7 +38,10 @@ export interface KeyRows {
   byId(id: string): Effect.Effect<KeyRecord | undefined, PortError>
   /** Returns false when the key is stored already, for any account. */
   insert(key: NewKey, tx?: Transaction): Effect.Effect<boolean, PortError>
-  /** Moves `last_used_at` forward, if by at least a minute. Skips rows that another server is writing. */
+  /**
+   * Moves `last_used_at` forward, if by at least a minute. Skips rows that another server is
+   * writing.
+   */
   markUsed(uses: ReadonlyMap<string, number>): Effect.Effect<void, PortError>
   /** Announce changes of keys and of accounts here. */
   readonly changes: KeyChanges

@@ -6,7 +6,10 @@ import type { KeyRecord, KeyRows } from "./key-rows.ts"
 const maxKeys = 10_000
 const minuteMs = 60_000
 
-/** Records when keys were last used, in the background: a call never waits for it, nor fails because of it. */
+/**
+ * Records when keys were last used, in the background: a call never waits for it, nor fails because
+ * of it.
+ */
 export interface LastUsed {
   note(key: KeyRecord): void
   /** Writes what was noted, in one statement. A failure is logged, and its times are lost. */

@@ -20,9 +20,11 @@ export interface LookupCache<V, E> {
 }
 
 /**
- * Caches what `load` found, and for a shorter time what it did not find, in separate maps: random keys never evict real ones.
- * States of a key: unknown -> loading -> found | missing -> unknown (expired, evicted, or forgotten); loading -> unknown (failed, or something was
- * forgotten meanwhile). Callers of a loading key share its load.
+ * Caches what `load` found, and for a shorter time what it did not find, in separate maps: random
+ * keys never evict real ones.
+ * States of a key: unknown -> loading -> found | missing -> unknown (expired, evicted, or
+ * forgotten); loading -> unknown (failed, or something was forgotten meanwhile). Callers of a
+ * loading key share its load.
  */
 export const makeLookupCache = <V extends object, E>(
   options: LookupCacheOptions<V, E>,

@@ -47,8 +47,9 @@ export const system = "system"
 export type FirstAccountError = PortError | PluginError
 
 /**
- * Makes account, key and free credit in one transaction, and writes the file just before the commit. A crash leaves all of it, or nothing that counts (a file
- * without its account is overwritten by the next boot). Returns undefined when another server was first.
+ * Makes account, key and free credit in one transaction, and writes the file just before the
+ * commit. A crash leaves all of it, or nothing that counts (a file without its account is
+ * overwritten by the next boot). Returns undefined when another server was first.
  */
 export const makeFirstAccount = (
   deps: FirstAccountDeps,

@@ -14,7 +14,8 @@ const accountAndKeyMigration: Migration = {
           suspended_at timestamptz,
           created_at timestamptz NOT NULL
         )`.execute(db)
-    // when two servers start together, the second insert waits for the commit of the first, then conflicts
+    // when two servers start together, the second insert waits for the commit of the first, then
+    // conflicts
     await sql`CREATE UNIQUE INDEX accounts_account_first ON accounts_account (is_first) WHERE is_first`.execute(
       db,
     )
@@ -73,7 +74,10 @@ const sessionMigration: Migration = {
   },
 }
 
-/** `seq` orders entries of one millisecond. `json` and not `jsonb`, which refuses \u0000 and single surrogates; both occur in names. */
+/**
+ * `seq` orders entries of one millisecond. `json` and not `jsonb`, which refuses \u0000 and single
+ * surrogates; both occur in names.
+ */
 const auditMigration: Migration = {
   up: async (db) => {
     await sql`
@@ -103,7 +107,9 @@ const auditMigration: Migration = {
   },
 }
 
-/** `seq` orders keys of one millisecond. Keys of the web app's playground expire and are on no list. */
+/**
+ * `seq` orders keys of one millisecond. Keys of the web app's playground expire and are on no list.
+ */
 const keyMigration: Migration = {
   up: async (db) => {
     await sql`

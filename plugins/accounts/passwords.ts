@@ -10,7 +10,10 @@ export const isUsablePassword = (text: string): boolean =>
 
 export const usablePasswordRule = "8 to 200 characters"
 
-/** argon2id (the default of the library) with the minimum cost of OWASP: 19 MiB, 2 passes, 1 lane; about 20 ms. https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html */
+/**
+ * argon2id (the default of the library) with the minimum cost of OWASP: 19 MiB, 2 passes, 1 lane;
+ * about 20 ms. https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html
+ */
 const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
 /** A hash of the same cost that no password matches: unknown e-mails take as long as known ones. */

@@ -1,6 +1,8 @@
 import { isLongerThan } from "../../core/index.ts"
 
-/** Control characters, single surrogates and line separators, which names and reasons must not have. */
+/**
+ * Control characters, single surrogates and line separators, which names and reasons must not have.
+ */
 const unprintable = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u
 
 /** Whether a text is one line and not blank. */

@@ -16,7 +16,9 @@ const isAmount = Schema.makeFilter(
     /^\d{1,12}(\.\d{1,6})?$/.test(String(idr)) ||
     "expected an amount in Rp of 0 or more, with at most 6 decimals",
 )
-/** Empty or usable. Messages name the variable of the starter config and the rule, never the value. */
+/**
+ * Empty or usable. Messages name the variable of the starter config and the rule, never the value.
+ */
 const given = (variable: string, isUsable: (text: string) => boolean, rule: string) =>
   Schema.String.check(
     Schema.makeFilter(

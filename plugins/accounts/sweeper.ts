@@ -4,7 +4,10 @@ import { type Clock, type Database, type Log, type PortError, repeat } from "../
 import type { AccountsTables } from "./tables.ts"
 
 const rowsPerStatement = 2_000
-/** Until then the use of an expired token is still recorded in the audit log, and the owner can see what a key of the playground spent. */
+/**
+ * Until then the use of an expired token is still recorded in the audit log, and the owner can see
+ * what a key of the playground spent.
+ */
 const keepMs = 30 * 24 * 3_600_000
 
 const tables = [
@@ -14,7 +17,10 @@ const tables = [
   { table: "accounts_key", key: "id", keepMs },
 ] as const
 
-/** Deletes expired attempts, tokens and keys, in small statements so that no lock is held for long. Returns the number of deleted rows. */
+/**
+ * Deletes expired attempts, tokens and keys, in small statements so that no lock is held for long.
+ * Returns the number of deleted rows.
+ */
 export const sweepExpired = (database: Database, clock: Clock): Effect.Effect<number, PortError> =>
   Effect.gen(function* () {
     let total = 0

@@ -64,7 +64,10 @@ const logIgnoredSettings = (
       )
   })
 
-/** Updates `base_url` of the file, as the port may have changed. A file that is missing, or has no key of this deployment, is left alone. */
+/**
+ * Updates `base_url` of the file, as the port may have changed. A file that is missing, or has no
+ * key of this deployment, is left alone.
+ */
 const refreshFile = (deps: FirstAccountDeps): Effect.Effect<void, FirstAccountError> =>
   Effect.gen(function* () {
     const { credentials, log, baseUrl: base_url } = deps

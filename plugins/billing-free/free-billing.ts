@@ -9,10 +9,16 @@ import type {
 } from "../../core/index.ts"
 import { KeyUsage, type Mark } from "./key-usage.ts"
 
-/** The balance of every account: nine billion rupiah, about the most micros that a JSON number holds exactly. */
+/**
+ * The balance of every account: nine billion rupiah, about the most micros that a JSON number holds
+ * exactly.
+ */
 export const unlimitedMicros = 9_000_000_000_000_000n
 
-/** Returns the usage of a key. Keeps at most `maxKeys`, in the order of their last use; keys with open calls are never dropped. */
+/**
+ * Returns the usage of a key. Keeps at most `maxKeys`, in the order of their last use; keys with
+ * open calls are never dropped.
+ */
 const makeKeys = (maxKeys: number) => {
   const keys = new Map<string, KeyUsage>()
   const forgetOne = () => {

@@ -11,8 +11,9 @@ export interface Mark {
 }
 
 /**
- * The usage of one key in this process. The minute holds at most as many marks as calls that RPM admitted (or gave back) in it;
- * marks that left the minute, or were given back at either end, are dropped.
+ * The usage of one key in this process. The minute holds at most as many marks as calls that RPM
+ * admitted (or gave back) in it; marks that left the minute, or were given back at either end, are
+ * dropped.
  */
 export class KeyUsage {
   #minute: Mark[] = []

@@ -3,7 +3,10 @@ import { definePlugin, provide, resolve, Tokens } from "../../core/index.ts"
 import { makeFreeBilling } from "./free-billing.ts"
 
 const Settings = Schema.Struct({
-  /** Most keys in memory. Beyond it the key that was idle longest is dropped, and its counts start again at zero. */
+  /**
+   * Most keys in memory. Beyond it the key that was idle longest is dropped, and its counts start
+   * again at zero.
+   */
   maxKeys: Schema.Int.check(Schema.isGreaterThan(0))
     .annotate({ default: 10_000 })
     .pipe(Schema.withDecodingDefaultKey(Effect.succeed(10_000))),

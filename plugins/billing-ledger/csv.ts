@@ -1,6 +1,9 @@
 import type { Strings } from "../../core/index.ts"
 
-/** A number is written as it is; a text that a spreadsheet would run as a formula is prefixed with a quote. */
+/**
+ * A number is written as it is; a text that a spreadsheet would run as a formula is prefixed with a
+ * quote.
+ */
 export type Cell = { readonly text: string } | { readonly number: string }
 
 const cellOf = (cell: Cell): string => {

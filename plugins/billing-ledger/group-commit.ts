@@ -8,7 +8,10 @@ export interface GroupCommitOptions<Item, Answer> {
   /** Most statements at once. */
   readonly maxInFlight: number
   readonly maxWaiting: number
-  /** Items that `allows` accepts wait up to `ms` for others, unless another item goes out or a statement ends before that. */
+  /**
+   * Items that `allows` accepts wait up to `ms` for others, unless another item goes out or a
+   * statement ends before that.
+   */
   readonly linger?: { readonly ms: number; allows(item: Item): boolean }
   /** Returns one answer for each item, in their order. */
   readonly run: (items: readonly Item[]) => Effect.Effect<readonly Answer[], PortError>
@@ -33,8 +36,9 @@ const tooBusy = (maxWaiting: number) =>
   })
 
 /**
- * Group commit: an item goes out at once while a statement is free; items that arrive meanwhile wait and go out together.
- * When a statement fails because of its data, its items are sent one by one, so that a bad item fails alone.
+ * Group commit: an item goes out at once while a statement is free; items that arrive meanwhile
+ * wait and go out together. When a statement fails because of its data, its items are sent one by
+ * one, so that a bad item fails alone.
  */
 export const makeGroupCommit = <Item, Answer>(
   options: GroupCommitOptions<Item, Answer>,

@@ -18,7 +18,10 @@ afterAll(() => test.close())
 const calls = 300
 const limits = { ...defaultLimits, rpm: 1_000_000, rpd: 1_000_000 }
 
-/** Reads on the one connection, whose plans were made while there were no calls; statistics of the calls before are flushed first. */
+/**
+ * Reads on the one connection, whose plans were made while there were no calls; statistics of the
+ * calls before are flushed first.
+ */
 const entriesRead = async (database: Database): Promise<number> => {
   const run = <Row>(text: ReturnType<typeof sql<Row>>) =>
     Effect.runPromise(database.run(() => text.execute(database.queries())))

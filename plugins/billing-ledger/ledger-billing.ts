@@ -38,7 +38,10 @@ const maxInDoubt = 10_000
 const inDoubtPerTurn = 1_000
 /** Lines of a batch arrive by the dozen, and nobody waits for a single one. */
 const batchLingerMs = 25
-/** A lost admission may still wait for its lock and commit; after this time the server's statement timeout has ended it. */
+/**
+ * A lost admission may still wait for its lock and commit; after this time the server's statement
+ * timeout has ended it.
+ */
 const lostAfterMs = 60_000
 
 /** Counts the verdict and turns a refusal into the error of the port. */
@@ -113,7 +116,10 @@ const makeGroups = (
   }
 }
 
-/** Billing on PostgreSQL. An admission or a settlement is one statement; concurrent ones share a statement. */
+/**
+ * Billing on PostgreSQL. An admission or a settlement is one statement; concurrent ones share a
+ * statement.
+ */
 export const makeLedgerBilling = (deps: LedgerBillingDeps): LedgerBilling => {
   const { clock } = deps
   const statements = makeStatements(deps.database)

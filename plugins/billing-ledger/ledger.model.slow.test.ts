@@ -62,7 +62,10 @@ const usageOfAccounts = async (accounts: readonly string[]) => {
     }))
 }
 
-/** Each schedule begins in the middle of a month and after the previous ones: they share the tables, where time never goes back. */
+/**
+ * Each schedule begins in the middle of a month and after the previous ones: they share the tables,
+ * where time never goes back.
+ */
 let latestMs = Date.UTC(2025, 11, 15, 12)
 const nextMonth = (): FakeClock =>
   fakeClock(

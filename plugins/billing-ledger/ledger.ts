@@ -33,7 +33,10 @@ const childrenOf = (
       ),
   )
 
-/** What the command line and other plugins ask of the ledger. Reports sum live calls only, as test keys cost nothing. */
+/**
+ * What the command line and other plugins ask of the ledger. Reports sum live calls only, as test
+ * keys cost nothing.
+ */
 export const makeLedger = (
   database: Database,
   clock: Clock,

@@ -5,7 +5,10 @@ import type { Clock, Database, PortError } from "../../core/index.ts"
 export interface Replica {
   /** Renews the lease. */
   readonly renew: Effect.Effect<void, PortError>
-  /** Expires open calls whose replica holds no lease any more, and those beyond their own time, whoever runs them. Returns the number of expired calls. */
+  /**
+   * Expires open calls whose replica holds no lease any more, and those beyond their own time,
+   * whoever runs them. Returns the number of expired calls.
+   */
   readonly sweep: Effect.Effect<number, PortError>
   /** Releases the lease; the next sweep of any replica expires the calls that are still open. */
   readonly release: Effect.Effect<void, PortError>
@@ -14,8 +17,9 @@ export interface Replica {
 const callsPerStatement = 500
 
 /**
- * Leases of replicas. States: (no row) -> leased -> dead (lease over or released) -> (no row: swept) | leased (it was only slow).
- * Calls of a dead replica may still settle late after they expired.
+ * Leases of replicas. States: (no row) -> leased -> dead (lease over or released) -> (no row:
+ * swept) | leased (it was only slow). Calls of a dead replica may still settle late after they
+ * expired.
  */
 export const makeReplica = (
   database: Database,

@@ -9,8 +9,8 @@ export const Settings = Schema.Struct({
   /** Most calls in one statement. */
   maxGathered: positive(128),
   /**
-   * Most statements at once, for admissions and for settlements each. More than one wait for each other's locks and form smaller groups: two were measured at a
-   * fifth fewer calls per second.
+   * Most statements at once, for admissions and for settlements each. More than one wait for each
+   * other's locks and form smaller groups: two were measured at a fifth fewer calls per second.
    */
   maxInFlight: positive(1),
   /** Most calls that wait for the database; further ones are refused. */

@@ -16,7 +16,10 @@ import {
   verdictOf,
 } from "./statement-values.ts"
 
-/** A deadlock rolls the whole statement back, so it may run again; not within a transaction of the caller. */
+/**
+ * A deadlock rolls the whole statement back, so it may run again; not within a transaction of the
+ * caller.
+ */
 const retryContention = <A>(statement: Effect.Effect<A, PortError>): Effect.Effect<A, PortError> =>
   Effect.retry(statement, {
     schedule: Schedule.exponential("5 millis").pipe(Schedule.jittered, Schedule.upTo({ times: 4 })),

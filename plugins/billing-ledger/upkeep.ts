@@ -6,7 +6,10 @@ import type { Settings } from "./settings.ts"
 
 const stopWithin = "5 seconds"
 
-/** Renews the lease and sweeps until the Scope closes; then waits for the last statements and releases the lease. */
+/**
+ * Renews the lease and sweeps until the Scope closes; then waits for the last statements and
+ * releases the lease.
+ */
 export const keepUp = (
   billing: LedgerBilling,
   replica: Replica,

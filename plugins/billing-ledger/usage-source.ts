@@ -19,8 +19,10 @@ const nearest = (ms: number) => Math.round(ms / hourMs) * hourMs
 export const usageColumns = sql`u (account_id, at, key_id, model, endpoint, requests, errors, input_tokens, output_tokens, cost_micros)`
 
 /**
- * A query for the usage of ended calls that were admitted within the range. Whole hours come from `ledger_usage`. Where the range cuts an hour, the calls of the
- * smaller part are read from `ledger_call` and added to, or subtracted from, the sum of that hour. There are no calls after now, so a later end cuts no hour.
+ * A query for the usage of ended calls that were admitted within the range. Whole hours come from
+ * `ledger_usage`. Where the range cuts an hour, the calls of the smaller part are read from
+ * `ledger_call` and added to, or subtracted from, the sum of that hour. There are no calls after
+ * now, so a later end cuts no hour.
  */
 export const usageSource = ({
   account,

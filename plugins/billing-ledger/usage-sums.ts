@@ -11,7 +11,10 @@ export interface UsageQuery extends UsageSource {
 }
 
 export interface UsageSum {
-  /** In the order of `groupBy`; a day is YYYY-MM-DD (UTC). Null: calls without a model, or without a key. */
+  /**
+   * In the order of `groupBy`; a day is YYYY-MM-DD (UTC). Null: calls without a model, or without a
+   * key.
+   */
   readonly groups: readonly (string | null)[]
   readonly requests: number
   readonly errors: number
@@ -20,7 +23,10 @@ export interface UsageSum {
   readonly costMicros: Micros
 }
 
-/** The stored column of a group, and the expression that shows it. COLLATE "C" compares bytes, so that the order does not depend on the server's locale. */
+/**
+ * The stored column of a group, and the expression that shows it. COLLATE "C" compares bytes, so
+ * that the order does not depend on the server's locale.
+ */
 const columnsOf: Readonly<
   Record<
     UsageGroup,
@@ -61,7 +67,9 @@ const sums = (type: "numeric" | "bigint") => {
   )
 }
 
-/** Sums by stored columns first: the shown ones cost more to compute, and fewer rows are left then. */
+/**
+ * Sums by stored columns first: the shown ones cost more to compute, and fewer rows are left then.
+ */
 const queryOf = ({ groupBy, maxRows, ...source }: UsageQuery): RawBuilder<Row> => {
   const names = groupBy.map((_, index) => sql.ref(`g${index}`))
   const from = sql`(${usageSource(source)}) ${usageColumns}`

@@ -17,7 +17,10 @@ const query = <A>(promise: () => Promise<A>) =>
     }),
   )
 
-/** `Database` over a pool; `migrationPool` makes a pool of one connection without time limits for each migration. */
+/**
+ * `Database` over a pool; `migrationPool` makes a pool of one connection without time limits for
+ * each migration.
+ */
 export const makeDatabase = (
   pool: PostgresPool,
   migrationPool: () => PostgresPool,

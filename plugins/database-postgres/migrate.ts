@@ -27,7 +27,8 @@ const failure = (plugin: string, { error, results }: MigrationResultSet) => {
 }
 
 /**
- * Runs the migrations that have not run yet, in one transaction. Processes that migrate the same database wait for each other (Kysely takes an advisory lock).
+ * Runs the migrations that have not run yet, in one transaction. Processes that migrate the same
+ * database wait for each other (Kysely takes an advisory lock).
  * Returns their names. Closes `pool`. Rejects with a PortError.
  */
 export const migrateTables = async (

@@ -3,7 +3,10 @@ import pg from "pg"
 import { PortError } from "../../core/errors.ts"
 
 export interface PoolOptions {
-  /** Called for every new connection: after a restart the embedded server may listen on another port. */
+  /**
+   * Called for every new connection: after a restart the embedded server may listen on another
+   * port.
+   */
   readonly address: () => pg.ClientConfig
   readonly applicationName: string
   readonly maxConnections: number
@@ -32,8 +35,9 @@ const parsers = new Map<number, (text: string) => unknown>([
 ])
 
 /**
- * Types of results: `bigint` and `count(*)` as bigint, `numeric` and `date` as text, `timestamptz` as Date, JSON parsed.
- * Set for this pool only, as the global parsers of `pg` belong to the whole process.
+ * Types of results: `bigint` and `count(*)` as bigint, `numeric` and `date` as text, `timestamptz`
+ * as Date, JSON parsed. Set for this pool only, as the global parsers of `pg` belong to the whole
+ * process.
  */
 const valueParsers = {
   getTypeParser: ((id: number, format?: "text" | "binary") =>
@@ -46,7 +50,9 @@ const readTimeout = "Query read timeout"
 const prepared = "/* prepared */"
 const maxPrepared = 100
 
-/** Names the statements to prepare. The server keeps them for each connection, so there may be few. */
+/**
+ * Names the statements to prepare. The server keeps them for each connection, so there may be few.
+ */
 const makeNames = () => {
   const names = new Map<string, string>()
   return (text: string): { readonly name?: string } => {
@@ -104,7 +110,8 @@ export const makePool = (options: PoolOptions): PostgresPool => {
     application_name: options.applicationName,
     max: options.maxConnections,
     connectionTimeoutMillis: options.connectTimeoutMs,
-    // the limit of the server ends statements first; this one is for a server that no longer answers
+    // the limit of the server ends statements first; this one is for a server that no longer
+    // answers
     ...(options.statementTimeoutMs > 0 && { query_timeout: options.statementTimeoutMs + 5_000 }),
     keepAlive: true,
     keepAliveInitialDelayMillis: 30_000,
@@ -113,7 +120,8 @@ export const makePool = (options: PoolOptions): PostgresPool => {
     },
   })
   pool.on("error", options.onLost)
-  // the pool does not listen while a connection is in use: without this its loss would end the process
+  // the pool does not listen while a connection is in use: without this its loss would end the
+  // process
   pool.on("connect", (client) => client.on("error", () => {}))
   return {
     connect: async () => {

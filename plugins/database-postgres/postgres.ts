@@ -69,7 +69,10 @@ const pingOf = (database: Database): HealthCheck => ({
   ),
 })
 
-/** Connects to the server of the settings, or starts the embedded one, for as long as the Scope is open. */
+/**
+ * Connects to the server of the settings, or starts the embedded one, for as long as the Scope is
+ * open.
+ */
 export const openPostgres = (
   settings: Settings,
   deps: PostgresDeps,

@@ -5,7 +5,10 @@ import { cannotStart, reasonOf } from "./failure.ts"
 
 const oldestMajor = 15
 
-/** A server that is just starting, for example in another container, refuses connections for a moment. */
+/**
+ * A server that is just starting, for example in another container, refuses connections for a
+ * moment.
+ */
 const startRetries = Schedule.max([Schedule.spaced("500 millis"), Schedule.recurs(9)])
 const passing = new Set(["ECONNREFUSED", "57P03"])
 

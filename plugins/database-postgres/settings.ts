@@ -22,9 +22,15 @@ const Url = Schema.RedactedFromValue(
 )
 
 export const Settings = Schema.Struct({
-  /** `postgres://user:password@host:port/database?sslmode=verify-full`. Empty: the embedded PostgreSQL, with its data in the deployment's folder. */
+  /**
+   * `postgres://user:password@host:port/database?sslmode=verify-full`. Empty: the embedded
+   * PostgreSQL, with its data in the deployment's folder.
+   */
   url: Url.pipe(Schema.withDecodingDefaultKey(Effect.succeed(""))),
-  /** Most connections of this process; all processes together must stay under the server's `max_connections`. */
+  /**
+   * Most connections of this process; all processes together must stay under the server's
+   * `max_connections`.
+   */
   maxConnections: positive(20),
   /** Most callers that wait for a connection; further ones are refused. */
   maxWaiting: positive(1_000),
@@ -32,7 +38,10 @@ export const Settings = Schema.Struct({
   connectTimeoutMs: positive(10_000),
   /** Time limit for a statement; migrations have none. */
   statementTimeoutMs: positive(30_000),
-  /** A transaction that is idle for this long is ended, so that a stuck process does not keep its locks. */
+  /**
+   * A transaction that is idle for this long is ended, so that a stuck process does not keep its
+   * locks.
+   */
   idleInTransactionTimeoutMs: positive(60_000),
 })
 

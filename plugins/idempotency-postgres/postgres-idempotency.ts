@@ -23,7 +23,10 @@ export interface IdempotencyTables {
     readonly mode: "live" | "test"
     readonly key: string
     readonly fingerprint: string
-    /** The fencing token: each `begin` makes one, and the request that finds its own in the row may run. */
+    /**
+     * The fencing token: each `begin` makes one, and the request that finds its own in the row may
+     * run.
+     */
     readonly attempt: string
     readonly state: "running" | "done"
     readonly lease_until: Date
@@ -42,7 +45,10 @@ type Row = Pick<
   "attempt" | "fingerprint" | "state" | "status" | "reply" | "sealed_by" | "call_id"
 >
 
-/** One statement: the lock of the row decides between parallel requests, and the losers read what the winner wrote. */
+/**
+ * One statement: the lock of the row decides between parallel requests, and the losers read what
+ * the winner wrote.
+ */
 const beginRow = (
   db: Kysely<IdempotencyTables>,
   tenant: Tenant,
@@ -93,8 +99,10 @@ const stateOf = (
 }
 
 /**
- * States of a row: (none) -> running -> done -> (none: swept, or begun again after 24 h); running -> (none: forgotten) | running (begun again after its lease ended).
- * Only the attempt in the row can end it: when the lease ended and another request has begun with the key, the earlier attempt changes nothing.
+ * States of a row: (none) -> running -> done -> (none: swept, or begun again after 24 h); running
+ * -> (none: forgotten) | running (begun again after its lease ended). Only the attempt in the row
+ * can end it: when the lease ended and another request has begun with the key, the earlier attempt
+ * changes nothing.
  */
 export const makePostgresIdempotency = (
   database: Database,

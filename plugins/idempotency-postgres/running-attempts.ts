@@ -6,7 +6,10 @@ export interface RunningAttempts {
   take(tenant: Tenant, key: string): string | undefined
 }
 
-/** More requests than a server has in flight. Beyond it the oldest is dropped: its reply is not stored, and its key is free when its lease ends. */
+/**
+ * More requests than a server has in flight. Beyond it the oldest is dropped: its reply is not
+ * stored, and its key is free when its lease ends.
+ */
 const maxAttempts = 100_000
 
 /** The attempts of this replica by key, as `finish` and `forget` are called with the key only. */

@@ -5,7 +5,10 @@ import type { IdempotencyTables } from "./postgres-idempotency.ts"
 
 const rowsPerStatement = 2_000
 
-/** Deletes expired rows, in small statements so that no lock is held for long. Returns the number of deleted rows. */
+/**
+ * Deletes expired rows, in small statements so that no lock is held for long. Returns the number of
+ * deleted rows.
+ */
 export const sweepExpired = (database: Database, clock: Clock): Effect.Effect<number, PortError> =>
   Effect.gen(function* () {
     const now = new Date(clock.nowMs())

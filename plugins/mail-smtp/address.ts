@@ -3,7 +3,10 @@ export interface Address {
   readonly address: string
 }
 
-/** Visible ASCII without characters that mean something in a header or a command (RFC 5322, section 3.2.3), so that no header can be injected. */
+/**
+ * Visible ASCII without characters that mean something in a header or a command (RFC 5322, section
+ * 3.2.3), so that no header can be injected.
+ */
 const form =
   /^[!#-'*+\-./0-9=?A-Z^_`a-z{|}~]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?$/
 const maxCharacters = 254

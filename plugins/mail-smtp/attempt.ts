@@ -7,7 +7,10 @@ const maxAttempts = 6
 const firstWaitMs = 15_000
 const longestWaitMs = 40 * 60_000
 
-/** Retry policy: 15 s, 1, 4, 16 and 40 minutes, each up to a fifth longer; six attempts in about an hour. `random` returns 0 to 1. */
+/**
+ * Retry policy: 15 s, 1, 4, 16 and 40 minutes, each up to a fifth longer; six attempts in about an
+ * hour. `random` returns 0 to 1.
+ */
 export const waitAfterMs = (attempts: number, random: () => number): number =>
   Math.min(longestWaitMs, firstWaitMs * 4 ** (attempts - 1)) * (1 + random() / 5)
 

@@ -1,7 +1,9 @@
 import { Data, type Effect } from "effect"
 import type { Outgoing } from "./message.ts"
 
-/** `reason` is logged, so it quotes neither the mail nor a server's reply, which may quote the mail. */
+/**
+ * `reason` is logged, so it quotes neither the mail nor a server's reply, which may quote the mail.
+ */
 export class DeliveryFailed extends Data.TaggedError("DeliveryFailed")<{
   readonly reason: string
   readonly isPermanent: boolean

@@ -5,12 +5,17 @@ import type { ClaimedMail, OutboxRows } from "./outbox-rows.ts"
 /** Most mails delivered at once by this replica. */
 export const maxAtOnce = 4
 const shortestMs = 10
-/** The longest pause between two polls: mails of other replicas and retries are noticed this late. */
+/**
+ * The longest pause between two polls: mails of other replicas and retries are noticed this late.
+ */
 const longestMs = 3_000
 const stopWithin = "5 seconds"
 
 export interface Dispatcher {
-  /** Call it when a mail was queued. While its transaction is open the row is not visible yet, so pauses between polls start short and double. */
+  /**
+   * Call it when a mail was queued. While its transaction is open the row is not visible yet, so
+   * pauses between polls start short and double.
+   */
   wake(): void
   /** Runs until the Scope closes, then waits for the deliveries in flight. */
   readonly run: Effect.Effect<void, never, Scope.Scope>
@@ -60,7 +65,10 @@ export const makeDispatcher = (
       pauseMs = wake._tag === "Some" ? shortestMs : Math.min(longestMs, pauseMs * 2)
     }),
   )
-  /** Starts one delivery, or pauses when no mail is due. A claimed mail is always started: otherwise it would wait for its lease to end. */
+  /**
+   * Starts one delivery, or pauses when no mail is due. A claimed mail is always started: otherwise
+   * it would wait for its lease to end.
+   */
   const turn = Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
       yield* restore(permits.take(1))

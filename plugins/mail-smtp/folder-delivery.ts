@@ -29,7 +29,10 @@ const write = async (folder: string, outgoing: Outgoing, from: Address): Promise
   return file
 }
 
-/** For development without an SMTP server: writes each mail to an .eml file, which mail programs open. */
+/**
+ * For development without an SMTP server: writes each mail to an .eml file, which mail programs
+ * open.
+ */
 export const folderDelivery = (folder: string, from: Address, log: Log): Delivery => ({
   deliver: (outgoing) =>
     Effect.tryPromise({
@@ -55,7 +58,10 @@ export const folderDelivery = (folder: string, from: Address, log: Log): Deliver
     ),
 })
 
-/** For production without an SMTP server: drops the mail. Its text is not logged, as it holds a token. */
+/**
+ * For production without an SMTP server: drops the mail. Its text is not logged, as it holds a
+ * token.
+ */
 export const noDelivery = (log: Log): Delivery => ({
   deliver: ({ mail: { to, subject } }) =>
     Effect.sync(() => {

@@ -9,7 +9,10 @@ export interface Outgoing {
   readonly createdMs: number
 }
 
-/** The Message-ID is the id of the row, so that receivers recognize a mail that is delivered twice after a crash. */
+/**
+ * The Message-ID is the id of the row, so that receivers recognize a mail that is delivered twice
+ * after a crash.
+ */
 export const toMessage = ({ id, mail, createdMs }: Outgoing, from: Address): SendMailOptions => ({
   from: { ...from },
   to: { name: "", address: mail.to },

@@ -43,7 +43,10 @@ export interface OutboxRows {
   remove(mail: ClaimedMail): Effect.Effect<void, PortError>
   retry(mail: ClaimedMail, waitMs: number): Effect.Effect<void, PortError>
   giveUp(mail: ClaimedMail): Effect.Effect<void, PortError>
-  /** Deletes rows older than `keepMs`. Returns the number of mails that were still waiting: no replica could decrypt them. */
+  /**
+   * Deletes rows older than `keepMs`. Returns the number of mails that were still waiting: no
+   * replica could decrypt them.
+   */
   readonly sweep: Effect.Effect<number, PortError>
 }
 
@@ -70,8 +73,10 @@ const sweepMails = async (db: Kysely<OutboxTables>, before: Date): Promise<numbe
 }
 
 /**
- * States of a row: (none) -> waiting -> leased (waiting, due when the lease ends) -> (none: delivered) | waiting (retried later) | given_up -> (none: swept).
- * `attempts` is the fencing token of a lease: once another attempt has claimed the row, the earlier one changes nothing.
+ * States of a row: (none) -> waiting -> leased (waiting, due when the lease ends) -> (none:
+ * delivered) | waiting (retried later) | given_up -> (none: swept).
+ * `attempts` is the fencing token of a lease: once another attempt has claimed the row, the earlier
+ * one changes nothing.
  */
 export const makeOutboxRows = (
   database: Database,

@@ -23,7 +23,10 @@ interface SmtpError {
 /** Commands whose refusal concerns this mail, not this client. */
 const mailCommands = new Set(["MAIL FROM", "RCPT TO", "DATA"])
 
-/** A server's reply may quote the mail, and so its token: only its codes are reported (RFC 5321, RFC 3463). Errors of this side are reported in full. */
+/**
+ * A server's reply may quote the mail, and so its token: only its codes are reported (RFC 5321, RFC
+ * 3463). Errors of this side are reported in full.
+ */
 export const toFailure = (error: SmtpError): DeliveryFailed => {
   const { code = "", command = "", responseCode, response = "" } = error
   const isAnswer = responseCode !== undefined

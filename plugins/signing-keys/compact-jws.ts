@@ -17,7 +17,10 @@ const parse = (base64url: string): Json => {
   }
 }
 
-/** `typ` names the purpose (RFC 8725, section 3.11), so that nobody who only has the public keys takes a session for a receipt. */
+/**
+ * `typ` names the purpose (RFC 8725, section 3.11), so that nobody who only has the public keys
+ * takes a session for a receipt.
+ */
 export const headerOf = (purpose: SigningPurpose, kid: string) => ({
   alg: algorithm,
   kid,
@@ -29,7 +32,10 @@ export interface CompactJws {
   readonly payload: Json
 }
 
-/** Parses a compact JWS without checking its signature; undefined when it can't be one that this plugin made for this purpose. */
+/**
+ * Parses a compact JWS without checking its signature; undefined when it can't be one that this
+ * plugin made for this purpose.
+ */
 export const readCompactJws = (jws: unknown, purpose: SigningPurpose): CompactJws | undefined => {
   if (typeof jws !== "string" || jws.length > maxCharacters) return undefined
   const [, head, body, signature] = form.exec(jws) ?? []

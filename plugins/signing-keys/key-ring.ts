@@ -12,7 +12,9 @@ const maxWaiting = 1_000
 export interface KeyRing {
   /** Returns the key that signs now; makes one when this replica can decrypt none. */
   current(purpose: SigningPurpose): Effect.Effect<SigningKey, PortError>
-  /** Looks an unknown key up in the database; all such requests together cause one query a second. */
+  /**
+   * Looks an unknown key up in the database; all such requests together cause one query a second.
+   */
   find(kid: string): Effect.Effect<RingKey | undefined, PortError>
   /** All accepted keys, newest first, at most a second old while the database answers. */
   readonly published: Effect.Effect<readonly RingKey[]>
@@ -21,7 +23,10 @@ export interface KeyRing {
   readonly erase: Effect.Effect<void, PortError>
 }
 
-/** Imports the keys of all rows. A row that can't be read is logged and skipped, so that the other keys still work. */
+/**
+ * Imports the keys of all rows. A row that can't be read is logged and skipped, so that the other
+ * keys still work.
+ */
 const readRows = (
   rows: readonly KeyRow[],
   known: ReadonlyMap<string, RingKey>,
@@ -44,8 +49,9 @@ const readRows = (
 }
 
 /**
- * The keys of all replicas, in memory. States of a key: (none) -> signing (made by a replica that can decrypt no signing key) -> retired (`rotateDays`
- * later: verifies only, its private half is erased) -> (none: a session key, `sessionGraceMs` later). A receipt key stays retired forever.
+ * The keys of all replicas, in memory. States of a key: (none) -> signing (made by a replica that
+ * can decrypt no signing key) -> retired (`rotateDays` later: verifies only, its private half is
+ * erased) -> (none: a session key, `sessionGraceMs` later). A receipt key stays retired forever.
  */
 export const makeKeyRing = (deps: KeyRingDeps): KeyRing => {
   const { clock, log } = deps

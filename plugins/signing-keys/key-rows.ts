@@ -26,7 +26,10 @@ export interface KeyRows {
   /** Keeps other replicas from making a key until `tx` ends. */
   lock(tx: Transaction): Effect.Effect<void, PortError>
   insert(row: KeyRow, tx: Transaction): Effect.Effect<void, PortError>
-  /** Erases the private halves of keys that no longer sign, and deletes keys that are no longer accepted. */
+  /**
+   * Erases the private halves of keys that no longer sign, and deletes keys that are no longer
+   * accepted.
+   */
   erase(nowMs: number): Effect.Effect<void, PortError>
 }
 

@@ -47,7 +47,10 @@ const newRow = (
     }
   })
 
-/** Makes a key unless there is one that this replica can sign with. A lock lets one replica at a time check and insert, so that replicas with the same secret share the new key. */
+/**
+ * Makes a key unless there is one that this replica can sign with. A lock lets one replica at a
+ * time check and insert, so that replicas with the same secret share the new key.
+ */
 export const ensureKey = (
   deps: KeyRingDeps,
   rows: KeyRows,

@@ -16,7 +16,9 @@ export interface RingKey {
 }
 export type SigningKey = RingKey & { readonly signKey: CryptoKey }
 
-/** Returns the private half; undefined when this replica can't decrypt it, or the key has retired. */
+/**
+ * Returns the private half; undefined when this replica can't decrypt it, or the key has retired.
+ */
 export const decryptPrivate = (row: KeyRow, secrets: Secrets, nowMs: number): string | undefined =>
   row.private_jwk !== null && row.sealed_by === secrets.keyId && row.retires_at.getTime() > nowMs
     ? secrets.decrypt(row.private_jwk)

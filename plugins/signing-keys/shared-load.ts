@@ -10,7 +10,10 @@ export interface SharedLoad<E> {
   readonly ifOld: Effect.Effect<void, E>
 }
 
-/** One load at a time. However many requests there are, `paced` and `ifOld` load at most once in `minGapMs`. */
+/**
+ * One load at a time. However many requests there are, `paced` and `ifOld` load at most once in
+ * `minGapMs`.
+ */
 export const shareLoad = <E>(
   load: Effect.Effect<void, E>,
   clock: Clock,

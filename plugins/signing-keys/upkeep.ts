@@ -2,7 +2,10 @@ import { Effect, type Scope } from "effect"
 import { type Log, repeat } from "../../core/index.ts"
 import type { KeyRing } from "./key-ring.ts"
 
-/** Loads the keys of all replicas, makes those that are missing, so that they are published before they are needed, and erases those that are over. */
+/**
+ * Loads the keys of all replicas, makes those that are missing, so that they are published before
+ * they are needed, and erases those that are over.
+ */
 export const renewKeys = (ring: KeyRing) =>
   Effect.gen(function* () {
     yield* ring.load
@@ -11,7 +14,10 @@ export const renewKeys = (ring: KeyRing) =>
     yield* ring.erase
   })
 
-/** Renews every hour, up to a tenth of an hour later: replicas that started together don't all do it at once. */
+/**
+ * Renews every hour, up to a tenth of an hour later: replicas that started together don't all do it
+ * at once.
+ */
 export const renewHourly = (
   ring: KeyRing,
   log: Log,

@@ -33,7 +33,10 @@ export const listAccounts = (
     return query.execute()
   })
 
-/** An id is found by its index; searching e-mail addresses scans all of them, which is slow when there are many. */
+/**
+ * An id is found by its index; searching e-mail addresses scans all of them, which is slow when
+ * there are many.
+ */
 export const findAccount = (
   database: Database,
   id: string,

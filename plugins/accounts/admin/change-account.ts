@@ -49,8 +49,9 @@ export const changeRole = (role: AccountTable["role"]): AccountAction => ({
 export const noSuchAccount = () => apiError("not_found", "There is no such account.")
 
 /**
- * Locks the account and that of the admin, in the order of their ids. The session may be some seconds old, so the role is checked again: a former admin changes
- * nothing, and of two admins who suspend each other at once only one succeeds.
+ * Locks the account and that of the admin, in the order of their ids. The session may be some
+ * seconds old, so the role is checked again: a former admin changes nothing, and of two admins who
+ * suspend each other at once only one succeeds.
  */
 export const lockFor = (
   deps: AccountsDeps,

@@ -41,7 +41,10 @@ export type Grant = typeof Grant.Type
 
 type Failure = ApiError | PortError
 
-/** Adjusts the balance; `refused` says why it could not. The audit record, with the balance before and after, commits with it. */
+/**
+ * Adjusts the balance; `refused` says why it could not. The audit record, with the balance before
+ * and after, commits with it.
+ */
 const move = (
   deps: AccountsDeps,
   actor: string,

@@ -3,9 +3,15 @@ import type { Json, PortError, Transaction } from "../../../core/index.ts"
 
 /** A change, or a refused attempt at one, as `GET /admin/audit` shows it. */
 export interface AuditEntry {
-  /** Id of the account that acted; `system` for the server itself, `cli` for the command line, `anonymous` where nobody was signed in. */
+  /**
+   * Id of the account that acted; `system` for the server itself, `cli` for the command line,
+   * `anonymous` where nobody was signed in.
+   */
   readonly actor: string
-  /** `key.create|update|revoke`, `account.signup|verify|reset|suspend|unsuspend|grant`, `login.fail`, `admin.deny` ... */
+  /**
+   * `key.create|update|revoke`, `account.signup|verify|reset|suspend|unsuspend|grant`,
+   * `login.fail`, `admin.deny` ...
+   */
   readonly action: string
   /** Id of the account or key; for attempts on neither, what the attempt was on. */
   readonly target: string

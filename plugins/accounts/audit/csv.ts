@@ -6,5 +6,8 @@ const cell = (text: string): string => {
   return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain
 }
 
-/** Returns a record (RFC 4180) with its line end. Cells that would be formulas are prefixed with `'`. */
+/**
+ * Returns a record (RFC 4180) with its line end. Cells that would be formulas are prefixed with
+ * `'`.
+ */
 export const csvLine = (cells: readonly string[]): string => `${cells.map(cell).join(",")}\r\n`

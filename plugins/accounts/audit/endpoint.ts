@@ -77,7 +77,10 @@ const readFilters = (query: Strings): Effect.Effect<AuditFilter, ApiError> =>
     }
   })
 
-/** Streams all entries that match the filter, page by page. Entries written meanwhile are newer, so they are not part of it. */
+/**
+ * Streams all entries that match the filter, page by page. Entries written meanwhile are newer, so
+ * they are not part of it.
+ */
 const csvReply = (store: AuditList, filter: AuditFilter): Reply<PlanError> => {
   const piece = (
     before: AuditPlace | undefined,

@@ -39,7 +39,9 @@ const limitsFor = (defaults: Limits, wanted: SomeLimits | null | undefined): Lim
       : defaults.monthlyCapMicros,
 })
 
-/** The lock of the account serializes parallel requests, so that each counts the keys of the others. */
+/**
+ * The lock of the account serializes parallel requests, so that each counts the keys of the others.
+ */
 const creating = (
   deps: AccountsDeps,
   key: NewKey,

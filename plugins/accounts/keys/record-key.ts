@@ -10,7 +10,10 @@ export type RecordParts = Pick<AccountsDeps, "database" | "keys" | "audit" | "cl
 
 type InsertParts = Pick<RecordParts, "keys" | "audit">
 
-/** Stores a key and its audit record in one transaction. Returns false when the key is stored already, for any account. */
+/**
+ * Stores a key and its audit record in one transaction. Returns false when the key is stored
+ * already, for any account.
+ */
 export const insertKeyUnlessThere = (
   parts: InsertParts,
   actor: string,
@@ -47,7 +50,10 @@ export const insertKey = (
       : Effect.fail(new PortError({ port: "identity", message: "a new key is known already" })),
   )
 
-/** Revokes a key and returns its row; a revoked key stays as it is. Announce the change when `tx` has committed. */
+/**
+ * Revokes a key and returns its row; a revoked key stays as it is. Announce the change when `tx`
+ * has committed.
+ */
 export const revokeRow = (
   deps: RecordParts,
   actor: string,

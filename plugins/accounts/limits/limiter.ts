@@ -12,9 +12,15 @@ export interface Limit {
   readonly windowMs: number
 }
 
-/** Rate limits that are exact across all servers of a database: each subject has a row, whose lock serializes attempts. */
+/**
+ * Rate limits that are exact across all servers of a database: each subject has a row, whose lock
+ * serializes attempts.
+ */
 export interface Limiter {
-  /** Counts an attempt toward all limits, or toward none if one is used up. Returns 0, or the ms to wait before the next attempt. */
+  /**
+   * Counts an attempt toward all limits, or toward none if one is used up. Returns 0, or the ms to
+   * wait before the next attempt.
+   */
   take(limits: readonly Limit[]): Effect.Effect<number, PortError>
   /** The same for one limit, within a transaction. */
   takeIn(limit: Limit, tx: Transaction): Effect.Effect<number, PortError>

@@ -7,7 +7,10 @@ const minuteMs = 60_000
 /** An IPv6 client usually has a whole /64, so limits count networks. */
 const networkBytes = 8
 
-/** Returns the text by which a client's address is limited: an IPv4 address, or the /64 of an IPv6 address in hex. */
+/**
+ * Returns the text by which a client's address is limited: an IPv4 address, or the /64 of an IPv6
+ * address in hex.
+ */
 export const sourceOf = (client: Client | undefined): string => {
   const address = client?.address ?? ""
   if (!ipaddr.isValid(address)) return address
@@ -17,7 +20,10 @@ export const sourceOf = (client: Client | undefined): string => {
     : Buffer.from(parsed.toByteArray().slice(0, networkBytes)).toString("hex")
 }
 
-/** Count failures only: 10 a minute for an e-mail at an address; and 100 for all e-mails at it, against trying one password on many accounts. */
+/**
+ * Count failures only: 10 a minute for an e-mail at an address; and 100 for all e-mails at it,
+ * against trying one password on many accounts.
+ */
 export const loginLimits = (email: string, client: Client | undefined): readonly Limit[] => [
   { kind: "login", subject: [email, sourceOf(client)], max: 10, windowMs: minuteMs },
   { kind: "login-address", subject: [sourceOf(client)], max: 100, windowMs: minuteMs },

@@ -11,7 +11,10 @@ const quality = (parameters: readonly string[]): number => {
   return given === undefined ? 1 : Number(given)
 }
 
-/** Returns the language that an `Accept-Language` header prefers (RFC 9110, section 12.5.4); the first of equals. */
+/**
+ * Returns the language that an `Accept-Language` header prefers (RFC 9110, section 12.5.4); the
+ * first of equals.
+ */
 export const chooseLocale = (languages: string | undefined, otherwise: Locale): Locale => {
   const wishes = (languages ?? "")
     .slice(0, maxCharacters)

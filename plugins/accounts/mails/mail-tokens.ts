@@ -20,21 +20,30 @@ const hourMs = 3_600_000
 export const lifeMs: Readonly<Record<MailPurpose, number>> = { verify: 48 * hourMs, reset: hourMs }
 
 /**
- * Tokens that prove control of an account's mailbox: 256 random bits for one purpose, of which only the SHA-256 is stored.
+ * Tokens that prove control of an account's mailbox: 256 random bits for one purpose, of which only
+ * the SHA-256 is stored.
  * States of a token: open -> used | voided (a newer one for the purpose was made) | expired.
  */
 export interface MailTokens {
-  /** Makes a token; voids the older one for this purpose. The caller holds the lock of the account in `tx`. */
+  /**
+   * Makes a token; voids the older one for this purpose. The caller holds the lock of the account
+   * in `tx`.
+   */
   issue(account: string, purpose: MailPurpose, tx: Transaction): Effect.Effect<string, PortError>
   /** Returns the account of an open token; otherwise fails as `refuse` does. */
   find(token: string, purpose: MailPurpose): Effect.Effect<string, ApiError | PortError>
-  /** Marks an open token as used and returns its account; undefined when it is not open. The caller holds the lock of the account in `tx`. */
+  /**
+   * Marks an open token as used and returns its account; undefined when it is not open. The caller
+   * holds the lock of the account in `tx`.
+   */
   use(
     token: string,
     purpose: MailPurpose,
     tx: Transaction,
   ): Effect.Effect<string | undefined, PortError>
-  /** Fails with the error for tokens that are not open. A known token is recorded in the audit log. */
+  /**
+   * Fails with the error for tokens that are not open. A known token is recorded in the audit log.
+   */
   refuse(token: string, purpose: MailPurpose): Effect.Effect<never, ApiError | PortError>
 }
 

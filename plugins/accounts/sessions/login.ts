@@ -17,8 +17,9 @@ import { showAccount } from "./show-account.ts"
 const tooMany = "Too many failed sign-ins. Try again in a minute."
 
 /**
- * Only failures count. The limit is checked again after the password: of parallel guesses no more get an answer than of sequential ones.
- * While the limit is used up, the right password is refused like a wrong one.
+ * Only failures count. The limit is checked again after the password: of parallel guesses no more
+ * get an answer than of sequential ones. While the limit is used up, the right password is refused
+ * like a wrong one.
  */
 const logIn = (deps: AccountsDeps, { body, client }: Call<LoginBody>) =>
   Effect.gen(function* () {

@@ -9,7 +9,10 @@ type Change = (
   tx: Transaction,
 ) => Effect.Effect<AccountTable | undefined, PortError>
 
-/** Uses a mailed token and changes its account in one transaction. Locks the account before the token, as `issue` does. */
+/**
+ * Uses a mailed token and changes its account in one transaction. Locks the account before the
+ * token, as `issue` does.
+ */
 export const redeem = (
   deps: AccountsDeps,
   token: string,

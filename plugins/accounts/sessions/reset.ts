@@ -18,7 +18,10 @@ import { ResetBody } from "./bodies.ts"
 import { redeem } from "./redeem.ts"
 import { showAccount } from "./show-account.ts"
 
-/** Somebody who signed up with a foreign address may have made keys; once its owner takes the account over, these must not spend the owner's money. */
+/**
+ * Somebody who signed up with a foreign address may have made keys; once its owner takes the
+ * account over, these must not spend the owner's money.
+ */
 const revokeKeys = (
   deps: AccountsDeps,
   account: string,

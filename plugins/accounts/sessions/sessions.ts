@@ -21,7 +21,10 @@ const secondsOfADay = 86_400
 const cache = { foundMs: 3_000, missingMs: 1_000, maxEntries: 10_000, maxLoads: 1_000 }
 const maxCharacters = 2_000
 
-/** Identifies dashboard sessions. A session is a signed token of 24 hours; role and suspension come from the row of the account, not from the token. */
+/**
+ * Identifies dashboard sessions. A session is a signed token of 24 hours; role and suspension come
+ * from the row of the account, not from the token.
+ */
 export interface Sessions extends Identity {
   begin(
     account: Pick<AccountTable, "id" | "session_epoch">,

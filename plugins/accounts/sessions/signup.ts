@@ -59,7 +59,9 @@ const remind = (deps: AccountsDeps, email: string, tx: Transaction) =>
     yield* audit.record({ actor: "anonymous", action: "account.signup_again", target: row.id }, tx)
   })
 
-/** The reply has the same form, and takes the same time, whether the address has an account or not. */
+/**
+ * The reply has the same form, and takes the same time, whether the address has an account or not.
+ */
 const signUp = (deps: AccountsDeps, { body, client }: Call<SignupBody>) =>
   Effect.gen(function* () {
     const { accounts, clock, database, ids, limiter, settings } = deps

@@ -47,7 +47,10 @@ export const accountsOf = (deps: SessionFixture) => {
   }
 }
 
-/** The form of a reply: status, headers, and the types of its fields, which must not differ from account to account. */
+/**
+ * The form of a reply: status, headers, and the types of its fields, which must not differ from
+ * account to account.
+ */
 export const formOf = ({ status, headers, json }: Answered) => ({
   status,
   headers,

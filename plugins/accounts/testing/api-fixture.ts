@@ -115,7 +115,10 @@ const makeApiFixture = async (
   }
 }
 
-/** The endpoints of keys and admins on a real database, behind the real call path, with the fake of the billing port. */
+/**
+ * The endpoints of keys and admins on a real database, behind the real call path, with the fake of
+ * the billing port.
+ */
 export const openApiFixture = async (settings: Json = {}) => {
   const { database, close, openAgain } = await openTestDatabase()
   await Effect.runPromise(database.migrate("accounts", migrations))

@@ -37,7 +37,10 @@ export interface Answered {
 
 const ends: Endpoint[] = []
 
-/** The whole plugin without HTTP: real database, real call path, and fakes for billing, signer and mailer. */
+/**
+ * The whole plugin without HTTP: real database, real call path, and fakes for billing, signer and
+ * mailer.
+ */
 export const openSessionFixture = async (input: Json = {}) => {
   const test = await openTestDatabase()
   const base = await openFixture(test)

@@ -21,7 +21,10 @@ export const contextOf = ({ clock, leaseMs, sweepMs }: LedgerCheckDeps): ProofCo
 /** The id of no living replica: this one only sweeps. */
 const sweeper = "00000000-0000-0000-0000-000000000000"
 
-/** All invariants of `rakit ledger verify` but those of usage. Repairs no money: it only expires calls that are over, which frees their holds, as the sweep of a server does. */
+/**
+ * All invariants of `rakit ledger verify` but those of usage. Repairs no money: it only expires
+ * calls that are over, which frees their holds, as the sweep of a server does.
+ */
 export const ledgerCheck = (deps: LedgerCheckDeps): ConsistencyCheck => ({
   name: "ledger",
   about:

@@ -38,7 +38,10 @@ const page =
       ({ rows }) => rows,
     )
 
-/** Ending a call writes to this table until its commit: while the table is locked, an hour counts exactly the calls that are there. */
+/**
+ * Ending a call writes to this table until its commit: while the table is locked, an hour counts
+ * exactly the calls that are there.
+ */
 const sumAgain = (database: Database, row: Row): Effect.Effect<void, PortError> =>
   database.transaction((tx) =>
     Effect.asVoid(

@@ -79,7 +79,10 @@ const listOf = (
     }
   })
 
-/** Streams page by page, as the client reads. Pages go back in time and new rows are only added at the newest end, so the pages fit together. */
+/**
+ * Streams page by page, as the client reads. Pages go back in time and new rows are only added at
+ * the newest end, so the pages fit together.
+ */
 const csvOf = ({ database }: LedgerDeps, { filter }: Asked): Reply<PlanError> => {
   const pieces = Stream.paginate(undefined as EntryPosition | undefined, (after) =>
     Effect.map(readEntries(database, { ...filter, after, limit: rowsAtOnce }), (rows) => {

@@ -47,7 +47,9 @@ const readMoment = (
       )
 }
 
-/** Reads `?from=` and `?to=`. A date as `to` includes the whole day; a second as `to` is exclusive. */
+/**
+ * Reads `?from=` and `?to=`. A date as `to` includes the whole day; a second as `to` is exclusive.
+ */
 export const readRange = (query: Strings): Effect.Effect<Partial<Range>, ApiError> =>
   Effect.gen(function* () {
     const from = yield* readMoment(query, "from")

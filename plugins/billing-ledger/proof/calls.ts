@@ -22,7 +22,10 @@ const withinHold: Invariant = {
 const used = sql`jsonb_to_record(used) AS r ("inputTokens" numeric, "outputTokens" numeric, "cacheReadTokens" numeric, "cacheWriteTokens" numeric, images numeric, "searchUnits" numeric)`
 const count = (field: string) => sql`greatest(0, ceil(coalesce(${sql.ref(field)}, 0)))`
 
-/** The formula of `costOf`: with prices in nano-rupiah all terms are whole femto-rupiah, rounded up once, to a micro-rupiah. `div` is exact. */
+/**
+ * The formula of `costOf`: with prices in nano-rupiah all terms are whole femto-rupiah, rounded up
+ * once, to a micro-rupiah. `div` is exact.
+ */
 const priced = sql`
   SELECT div(coalesce(sum(
       (${count("inputTokens")} - ${count("cacheReadTokens")} - ${count("cacheWriteTokens")}) * p.input + ${count("cacheReadTokens")} * p."cacheRead"
@@ -72,8 +75,9 @@ export const hours: Invariant = {
 }
 
 /**
- * Open calls that a sweep should have expired: the lease of their replica or their own time is over, and some replica has been alive to sweep since then. The calls
- * of a replica without a row were admitted after it was swept. Two sweep intervals are allowed, as a sweep may be under way.
+ * Open calls that a sweep should have expired: the lease of their replica or their own time is
+ * over, and some replica has been alive to sweep since then. The calls of a replica without a row
+ * were admitted after it was swept. Two sweep intervals are allowed, as a sweep may be under way.
  */
 export const overdue = ({ now, leaseMs, sweepMs }: ProofContext): Invariant => ({
   says: "no call is open beyond its own time, or beyond the lease of its replica",

@@ -8,7 +8,10 @@ export interface Invariant {
   readonly says: string
   /** The number of rows it is checked on. */
   readonly rows: RawBuilder<{ readonly rows: bigint }>
-  /** A function for checks of single calls, which run slice by slice, so that no statement takes long. */
+  /**
+   * A function for checks of single calls, which run slice by slice, so that no statement takes
+   * long.
+   */
   readonly breaches: Breaches | ((slice: Slice) => Breaches)
 }
 

@@ -62,7 +62,10 @@ const charges: Invariant = {
     WHERE (t.n = 1 AND t.micros = c.cost_micros AND t.account_id = c.account_id) IS NOT TRUE ORDER BY 1`,
 }
 
-/** The name of a trigger proves nothing: it must be enabled for all three statements, and its function must refuse. */
+/**
+ * The name of a trigger proves nothing: it must be enabled for all three statements, and its
+ * function must refuse.
+ */
 const appendOnly: Invariant = {
   says: "the ledger can only grow: its trigger is there, switched on, and refuses",
   rows: countOf(sql`pg_trigger WHERE tgrelid = 'ledger_transfer'::regclass AND NOT tgisinternal`),

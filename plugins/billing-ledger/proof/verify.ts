@@ -64,7 +64,8 @@ const faultsOf = (
   })
 
 /**
- * Checks the invariants in one REPEATABLE READ transaction: all queries see the ledger as it was at one moment, while calls go on.
+ * Checks the invariants in one REPEATABLE READ transaction: all queries see the ledger as it was at
+ * one moment, while calls go on.
  * `looked` is called with the number of rows of each invariant.
  */
 export const verifyLedger = (

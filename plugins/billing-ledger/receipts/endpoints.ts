@@ -38,7 +38,10 @@ const receipt = (
 
 const common = { method: "GET", body: "none", maxBodyBytes: 0, reply: ReceiptReply } as const
 
-/** Any key of the account may ask; test keys see calls of test keys only, live keys those of live keys. */
+/**
+ * Any key of the account may ask; test keys see calls of test keys only, live keys those of live
+ * keys.
+ */
 export const keyReceiptEndpoint = (started: WhenStarted<LedgerDeps>) =>
   defineEndpoint({
     ...common,

@@ -30,7 +30,10 @@ export interface CallRecord {
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** Finds a call of this account and, if given, of this mode. Dry runs (`counts` is rpm) are not calls. */
+/**
+ * Finds a call of this account and, if given, of this mode. Dry runs (`counts` is rpm) are not
+ * calls.
+ */
 export const findCall = (
   database: Database,
   id: string,

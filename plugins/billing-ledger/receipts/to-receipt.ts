@@ -3,7 +3,10 @@ import type { CallRecord } from "./receipt-rows.ts"
 
 const secondsOf = (at: Date): number => Math.floor(at.getTime() / 1000)
 
-/** The payload of a receipt. Amounts are exact decimals, so that its holder can compute the cost again: the price of `usage`, at most `hold_idr`. */
+/**
+ * The payload of a receipt. Amounts are exact decimals, so that its holder can compute the cost
+ * again: the price of `usage`, at most `hold_idr`.
+ */
 export const receiptOf = (call: CallRecord, issuer: string): Json => {
   const settledAt = secondsOf(call.settledAt ?? call.admittedAt)
   return {

@@ -1,4 +1,5 @@
-// Run by replica.slow.test.ts: opens three calls on the database named in argv, and waits to be killed.
+// Run by replica.slow.test.ts: opens three calls on the database named in argv, and waits to be
+// killed.
 import { randomUUID } from "node:crypto"
 import { Effect } from "effect"
 import { Kysely, PostgresDialect } from "kysely"

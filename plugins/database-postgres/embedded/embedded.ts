@@ -19,7 +19,10 @@ export type Address = () => ClientConfig
 
 const findAll = Effect.try({ try: findBinaries, catch: asPluginError })
 
-/** A second signal, or a crash, ends this process without closing the Scope; the server must not be left running. */
+/**
+ * A second signal, or a crash, ends this process without closing the Scope; the server must not be
+ * left running.
+ */
 const stopOnExit = (cluster: Cluster) =>
   Effect.acquireRelease(
     Effect.sync(() => {
@@ -30,7 +33,10 @@ const stopOnExit = (cluster: Cluster) =>
     (ask) => Effect.sync(() => process.off("exit", ask)),
   )
 
-/** Owns the server, started or adopted: restarts it when it dies, and stops it when the Scope closes. */
+/**
+ * Owns the server, started or adopted: restarts it when it dies, and stops it when the Scope
+ * closes.
+ */
 const own = (cluster: Cluster, binaries: Binaries, log: Log) =>
   Effect.gen(function* () {
     yield* Effect.acquireRelease(

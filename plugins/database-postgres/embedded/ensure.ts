@@ -17,7 +17,10 @@ const pause = "100 millis"
 /** With the pauses and the time of each start, 10 s or more. */
 const launchLimit = 60
 
-/** Transient errors: another process starts the server too, or the previous one has not released its memory and port yet. */
+/**
+ * Transient errors: another process starts the server too, or the previous one has not released its
+ * memory and port yet.
+ */
 const passing =
   /lock file .* (already exists|is empty)|shared memory block|could not (bind|create any TCP)|Address already in use/
 
@@ -31,7 +34,8 @@ const runningIn = (cluster: Cluster, log: Log): PidFile | undefined => {
   const file = readPidFile(cluster.home)
   if (file === undefined || !isAlive(file.pid)) return undefined
   if (!isSurelyNotServerOf(cluster.home, file.pid)) return file
-  // PostgreSQL refuses to start as long as that process lives. Its shared memory block still guards against a second server
+  // PostgreSQL refuses to start as long as that process lives. Its shared memory block still guards
+  // against a second server
   log.warn(
     "database.stale_pid_file",
     "postmaster.pid names a process that is not the server of this folder; it was put aside",
@@ -77,8 +81,10 @@ const attempt = async (
 }
 
 /**
- * Returns the server of this cluster: adopts one that runs, otherwise starts one. Several processes may do this at once; all get the same server.
- * States: absent -> made (initdb) -> launched -> ready; launched -> gone (another was faster, or it can't) -> launched.
+ * Returns the server of this cluster: adopts one that runs, otherwise starts one. Several processes
+ * may do this at once; all get the same server.
+ * States: absent -> made (initdb) -> launched -> ready; launched -> gone (another was faster, or it
+ * can't) -> launched.
  */
 export const ensureRunning = (
   cluster: Cluster,

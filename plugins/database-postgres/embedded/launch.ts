@@ -61,7 +61,10 @@ const giveAll = async (home: string, runAs: RunAs): Promise<void> => {
     await lchown(path, runAs.uid!, runAs.gid!)
 }
 
-/** Returns the user that the server can run as; changes the owner of the data where needed, which only root can do. */
+/**
+ * Returns the user that the server can run as; changes the owner of the data where needed, which
+ * only root can do.
+ */
 const chooseRunAs = async (cluster: Cluster, binaries: Binaries): Promise<RunAs> => {
   const owner = statSync(cluster.home)
   const reasons: string[] = []
@@ -91,7 +94,8 @@ const start = (cluster: Cluster, runAs: RunAs, program: string, port: number): L
     ...settings,
   ])
   const output = openSync(cluster.logFile, "a", 0o600)
-  // in a process group of its own: Ctrl-C in the terminal reaches only this process, which stops the server in order
+  // in a process group of its own: Ctrl-C in the terminal reaches only this process, which stops
+  // the server in order
   const child = spawn(file, args, {
     ...options,
     env: environment(),

@@ -22,7 +22,10 @@ import { candidates, type RunAs, runToEnd } from "./run-as.ts"
 const initdbLimitMs = 120_000
 const workPrefix = "postgres.making-"
 
-/** Returns the password; the first process to write the file wins, and all use its password. A hard link creates the file atomically. */
+/**
+ * Returns the password; the first process to write the file wins, and all use its password. A hard
+ * link creates the file atomically.
+ */
 const ensurePassword = async (cluster: Cluster, work: string): Promise<string> => {
   const draft = join(work, "draft")
   await writeFile(draft, randomBytes(24).toString("base64url"), { mode: 0o600, flush: true })
@@ -87,7 +90,10 @@ const tryMake = async (
   }
 }
 
-/** Makes the data folder if there is none. A kill meanwhile leaves at most a folder `postgres.making-*`, never half a cluster. */
+/**
+ * Makes the data folder if there is none. A kill meanwhile leaves at most a folder
+ * `postgres.making-*`, never half a cluster.
+ */
 export const makeCluster = async (cluster: Cluster, binaries: Binaries): Promise<void> => {
   if (existsSync(cluster.home)) return
   await mkdir(cluster.dataDir, { recursive: true, mode: 0o700 })
@@ -103,7 +109,10 @@ export const makeCluster = async (cluster: Cluster, binaries: Binaries): Promise
   )
 }
 
-/** Deletes what a kill during `makeCluster` left. Only once there is a cluster: a process that still makes one will not use its own. */
+/**
+ * Deletes what a kill during `makeCluster` left. Only once there is a cluster: a process that still
+ * makes one will not use its own.
+ */
 export const removeLeftovers = async (cluster: Cluster): Promise<void> => {
   for (const name of await readdir(cluster.dataDir)) {
     // an orphaned initdb may still write there; the next start tries again

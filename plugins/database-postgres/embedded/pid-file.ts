@@ -8,7 +8,10 @@ export interface PidFile {
 
 const lineOf = { pid: 0, port: 3 }
 
-/** `postmaster.pid` (src/include/miscadmin.h of PostgreSQL): pid, folder, start time, port, socket folder, address, shared memory, status; the last ones are written later. */
+/**
+ * `postmaster.pid` (src/include/miscadmin.h of PostgreSQL): pid, folder, start time, port, socket
+ * folder, address, shared memory, status; the last ones are written later.
+ */
 export const parsePidFile = (text: string): PidFile | undefined => {
   const lines = text.split("\n")
   const pid = Number(lines[lineOf.pid])

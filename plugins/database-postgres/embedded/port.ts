@@ -24,7 +24,10 @@ const lastPort = (file: string): number => {
   }
 }
 
-/** Returns the port that `file` remembers if it is free, otherwise another one, which it writes there. */
+/**
+ * Returns the port that `file` remembers if it is free, otherwise another one, which it writes
+ * there.
+ */
 export const choosePort = async (file: string): Promise<number> => {
   const port = (await tryPort(lastPort(file))) ?? (await tryPort(0))
   if (port === undefined) throw new Error("there is no free port on 127.0.0.1")

@@ -32,7 +32,9 @@ const withClient = async <A>(
   }
 }
 
-/** Returns undefined when the server of this cluster answers, otherwise the reason why it does not. */
+/**
+ * Returns undefined when the server of this cluster answers, otherwise the reason why it does not.
+ */
 export const whyNotAnswering = async (
   cluster: Cluster,
   port: number,

@@ -29,7 +29,10 @@ const programOf = (pid: number): string | undefined => {
   return spawnSync("ps", ["-p", String(pid), "-o", "comm="], { encoding: "utf8" }).stdout?.trim()
 }
 
-/** Returns the working folder of a process, which for PostgreSQL is its data folder; undefined where the system has no such list. */
+/**
+ * Returns the working folder of a process, which for PostgreSQL is its data folder; undefined where
+ * the system has no such list.
+ */
 const worksIn = (pid: number, home: string): boolean | undefined => {
   try {
     return readlinkSync(`/proc/${pid}/cwd`) === realpathSync(home)
@@ -38,7 +41,10 @@ const worksIn = (pid: number, home: string): boolean | undefined => {
   }
 }
 
-/** Whether the pid now belongs to another program, as after a restart of a container, or to the server of another data folder. */
+/**
+ * Whether the pid now belongs to another program, as after a restart of a container, or to the
+ * server of another data folder.
+ */
 export const isSurelyNotServerOf = (home: string, pid: number): boolean => {
   const program = programOf(pid)
   return (
@@ -47,7 +53,10 @@ export const isSurelyNotServerOf = (home: string, pid: number): boolean => {
   )
 }
 
-/** Returns the start time of a process, in ticks since boot, which tells it from a later one with the same pid. Empty where unknown. */
+/**
+ * Returns the start time of a process, in ticks since boot, which tells it from a later one with
+ * the same pid. Empty where unknown.
+ */
 export const startOf = (pid: number): string => {
   const stat = proc(pid, "stat")
   // the name, in parentheses, may have spaces; the start time is the 20th field after it

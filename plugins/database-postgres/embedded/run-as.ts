@@ -35,7 +35,10 @@ const ourselves = (): RunAs => ({
   command: (file, args) => ({ file, args, options: {} }),
 })
 
-/** Maps another uid inside, and keeps the access of this user: data and programs may be in a private home. `unshare` execs, so the pid stays. */
+/**
+ * Maps another uid inside, and keeps the access of this user: data and programs may be in a private
+ * home. `unshare` execs, so the pid stays.
+ */
 const inUserNamespace = (): RunAs => ({
   about: "a user namespace (unshare)",
   uid: process.getuid?.(),
@@ -71,7 +74,10 @@ export const candidates = (
     : [as(`the owner of the data, user ${owner.uid}`, owner.uid, owner.gid), ...rootsOwn]
 }
 
-/** The environment of the server: without settings of Rakit (such as DATABASE_URL) and without PG* variables, which would change what it does. */
+/**
+ * The environment of the server: without settings of Rakit (such as DATABASE_URL) and without PG*
+ * variables, which would change what it does.
+ */
 export const environment = (): NodeJS.ProcessEnv => {
   const kept = ["PATH", "SystemRoot", "TEMP", "TMPDIR"].flatMap((name) =>
     process.env[name] === undefined ? [] : [[name, process.env[name]]],
@@ -79,7 +85,10 @@ export const environment = (): NodeJS.ProcessEnv => {
   return { ...Object.fromEntries(kept), LC_ALL: "C", TZ: "UTC" }
 }
 
-/** Runs a program to its end. Never rejects; `code` is undefined when it could not start or timed out. */
+/**
+ * Runs a program to its end. Never rejects; `code` is undefined when it could not start or timed
+ * out.
+ */
 export const runToEnd = (
   runAs: RunAs,
   program: string,

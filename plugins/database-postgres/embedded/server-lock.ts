@@ -17,7 +17,10 @@ const read = (path: string): string | undefined => {
 
 const identity = (pid: number): string => `${pid} ${startOf(pid)}`
 
-/** Returns the pid of the living process that holds the lock; the lock of a dead process does not count. */
+/**
+ * Returns the pid of the living process that holds the lock; the lock of a dead process does not
+ * count.
+ */
 export const lockOwner = (path: string): number | undefined => {
   const content = read(path)
   const pid = Number(content?.split(" ")[0])
@@ -27,7 +30,10 @@ export const lockOwner = (path: string): number | undefined => {
   return content === identity(pid) ? pid : undefined
 }
 
-/** A hard link creates the file atomically, and fails when it exists. Returns whether it was created. */
+/**
+ * A hard link creates the file atomically, and fails when it exists. Returns whether it was
+ * created.
+ */
 const write = (path: string): boolean => {
   const draft = `${path}.${process.pid}-${randomBytes(4).toString("hex")}`
   writeFileSync(draft, identity(process.pid), { mode: 0o600 })
@@ -42,7 +48,10 @@ const write = (path: string): boolean => {
   }
 }
 
-/** Moves the lock of a dead process away. If another process took the lock in between, that one was moved, so it is put back. */
+/**
+ * Moves the lock of a dead process away. If another process took the lock in between, that one was
+ * moved, so it is put back.
+ */
 const removeStale = (path: string): void => {
   const stale = read(path)
   const aside = `${path}.stale-${process.pid}`
@@ -57,8 +66,10 @@ const removeStale = (path: string): void => {
 }
 
 /**
- * One server at a time owns a data folder. States: free -> held -> free; held -> stale (its process died) -> held by the next.
- * Returns the function that releases the lock. Throws a PluginError that names the process that holds it.
+ * One server at a time owns a data folder. States: free -> held -> free; held -> stale (its process
+ * died) -> held by the next.
+ * Returns the function that releases the lock. Throws a PluginError that names the process that
+ * holds it.
  */
 export const takeLock = (path: string): (() => void) => {
   const name = resolve(path)

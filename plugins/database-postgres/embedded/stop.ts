@@ -9,7 +9,10 @@ const gone = (pid: number) =>
     while (isAlive(pid)) yield* Effect.sleep("20 millis")
   })
 
-/** Requests a fast shutdown: open transactions are rolled back, everything is flushed. Returns the pid of the server; undefined when none runs. */
+/**
+ * Requests a fast shutdown: open transactions are rolled back, everything is flushed. Returns the
+ * pid of the server; undefined when none runs.
+ */
 export const askToStop = (cluster: Cluster): number | undefined => {
   const pid = readPidFile(cluster.home)?.pid
   if (pid === undefined || !isAlive(pid) || isSurelyNotServerOf(cluster.home, pid)) return undefined
@@ -17,7 +20,9 @@ export const askToStop = (cluster: Cluster): number | undefined => {
   return pid
 }
 
-/** Requests a fast shutdown and waits; after 15 s an immediate one, which is a crash without loss. */
+/**
+ * Requests a fast shutdown and waits; after 15 s an immediate one, which is a crash without loss.
+ */
 export const stopServer = (cluster: Cluster, log: Log): Effect.Effect<void> =>
   Effect.gen(function* () {
     const pid = askToStop(cluster)

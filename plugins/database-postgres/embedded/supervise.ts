@@ -13,7 +13,10 @@ const untilDead = (pid: number) =>
     while (isAlive(pid)) yield* Effect.sleep(pollEvery)
   })
 
-/** Starts the server again whenever it dies, until the Scope closes. States: running -> dead -> (after a growing pause, without a limit) running. */
+/**
+ * Starts the server again whenever it dies, until the Scope closes. States: running -> dead ->
+ * (after a growing pause, without a limit) running.
+ */
 export const keepRunning = (
   first: PidFile,
   start: Effect.Effect<PidFile, PluginError>,

@@ -8,8 +8,10 @@ import { openPostgres } from "../postgres.ts"
 import { Settings } from "../settings.ts"
 
 /**
- * A process with the database and nothing else, for tests that kill it: `database-process.ts <data folder> <server|command>`.
- * Writes `ready`, or `failed <message>`. Each line it reads then is SQL, whose rows it writes as JSON; `exit` ends without closing; the end of its input closes everything.
+ * A process with the database and nothing else, for tests that kill it: `database-process.ts <data
+ * folder> <server|command>`. Writes `ready`, or `failed <message>`. Each line it reads then is SQL,
+ * whose rows it writes as JSON; `exit` ends without closing; the end of its input closes
+ * everything.
  */
 const [dataDir = "", mode] = process.argv.slice(2)
 const deployment: Deployment = {
