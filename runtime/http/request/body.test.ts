@@ -176,7 +176,7 @@ test("too large, announced or not: the answer arrives, and the key's rate header
   expect(await errorOutcome(endless)).toEqual([413, "payload_too_large", null])
 })
 
-test("a large upload without a key is told so", async () => {
+test("a large upload without a key gets its 401", async () => {
   expect(
     await sent(Buffer.alloc(30_000_000), { "content-type": "application/json" }, "/v1/large"),
   ).toEqual([401, "authentication_error", null])

@@ -53,7 +53,7 @@ it.each(['"a"', 'W/"a"', '"b", "a"', "*"])(
   },
 )
 
-it("HEAD is told the same", async () => {
+it("HEAD gets the same", async () => {
   expect((await ask('"a"', '"a"', "HEAD")).status).toBe(304)
 })
 

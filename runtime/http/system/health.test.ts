@@ -45,7 +45,7 @@ const model = (id: string): ModelEntry => ({
   options: {},
 })
 
-test("listening: alive, not ready, and nobody is told that a route does not exist", async () => {
+test("listening: alive, not ready, and an unknown path is not called missing", async () => {
   await open({ until: "listening" })
   expect(await get("/healthz")).toMatchObject({ status: 200, json: { status: "ok" } })
   expect(await get("/readyz")).toMatchObject({

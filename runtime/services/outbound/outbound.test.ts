@@ -106,7 +106,7 @@ it("an allowed host is called over http; a redirect is an answer like any other"
   expect(seen).toEqual(["/hook"])
 })
 
-it("reads no more than it was told to", async () => {
+it("reads no more than maxBytes", async () => {
   const port = await serve((_, res) => void res.end(Buffer.alloc(5_000_000, 97)))
   const exit = await get(`http://127.0.0.1:${port}/`, [`127.0.0.1:${port}`])
   expect(Exit.isSuccess(exit) && [exit.value.body.length, exit.value.truncated]).toEqual([

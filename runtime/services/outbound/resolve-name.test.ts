@@ -20,7 +20,7 @@ const answerTo = (query: Buffer, record: Buffer | undefined): Buffer => {
   return Buffer.concat([reply, head, record])
 }
 
-/** Answers for `four` and `six`, never for `silent...`, and says that there are no others. */
+/** A DNS server that knows `four` and `six`, never responds for `silent...`, and denies all other names. */
 let server: Socket
 beforeAll(async () => {
   server = createSocket("udp4")
