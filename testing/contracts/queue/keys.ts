@@ -1,10 +1,18 @@
 import { Effect } from "effect"
 import { expect } from "vitest"
 import { PortError } from "../../../core/errors.ts"
-import type { QueueCases } from "../queue.ts"
+import type { JobHandler } from "../../../core/ports/queue.ts"
+import type { OpenedQueue, QueueCases } from "../queue.ts"
 import { eventually, longestBackoffMs, makeGate, record } from "./recorder.ts"
 
 const broken = Effect.fail(new PortError({ port: "test", message: "broken" }))
+
+/** The outcome of a run is stored a little later than the run ends. */
+const untilReleased = (opened: OpenedQueue, handler: JobHandler<string>, key: string) =>
+  Effect.gen(function* () {
+    for (let tries = 0; tries < 400 && (yield* opened.queue.held(handler, [key])).size > 0; tries++)
+      yield* opened.advance(0)
+  })
 
 export const queueKeyCases: QueueCases = {
   "ignores a send while its key waits": (opened) =>
@@ -30,7 +38,7 @@ export const queueKeyCases: QueueCases = {
       yield* opened.advance(1000)
       yield* gate.open
       yield* eventually(opened, () => expect(succeeded).toEqual(["first"]))
-      yield* opened.advance(1000)
+      yield* untilReleased(opened, handler, "k")
       yield* opened.queue.send(handler, "after it", { key: "k" })
       yield* eventually(opened, () => expect(succeeded).toEqual(["first", "after it"]))
     }),
@@ -55,13 +63,7 @@ export const queueKeyCases: QueueCases = {
       yield* opened.queue.consume(handler)
       yield* opened.queue.send(handler, "first", { key: "k" })
       yield* eventually(opened, () => expect(began).toEqual(["first"]))
-      // its end is recorded a little after the failure
-      for (
-        let tries = 0;
-        tries < 400 && (yield* opened.queue.held(handler, ["k"])).size > 0;
-        tries++
-      )
-        yield* opened.advance(0)
+      yield* untilReleased(opened, handler, "k")
       yield* opened.queue.send(handler, "second", { key: "k" })
       yield* eventually(opened, () => expect(began).toEqual(["first", "second"]))
     }),
