@@ -9,7 +9,7 @@ import { writeGguf } from "./testing/gguf-writer.ts"
 import { answer, chatRequest, context, failureOf, openBackend } from "./testing/open-backend.ts"
 import { tinyLlama } from "./testing/tiny-llama.ts"
 
-/** Random weights write nonsense: whatever is well-formed in it is the grammar's doing. */
+/** Random weights write nonsense: what is well-formed in it is due to the grammar. */
 const fixture = openBackend({ slots: 4, queue: 64 })
 const models: Record<string, LoadedModel<"chat">> = {}
 
@@ -136,7 +136,7 @@ describe.each(["plain", "thinking", "llama"])("%s", (name) => {
 })
 
 test("reasoning is separated, counted, and comes before the constrained text", async () => {
-  // random weights never close it by themselves: the budget does
+  // random weights never close it by themselves, so the budget ends it
   const schema = {
     type: "object",
     properties: { ok: { type: "boolean" } },

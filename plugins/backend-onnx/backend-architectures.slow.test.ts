@@ -7,7 +7,7 @@ import { folderLanguage } from "./tokenizer/folder-language.ts"
 const fixture = openBackend({ slots: 2 })
 afterAll(() => fixture.close())
 
-/** What the likeliest tokens read, as transformers chose them. */
+/** The text of the likeliest tokens, as transformers chose them. */
 const wanted = (name: string): string => {
   const { vocabulary, startsWithSpace } = folderLanguage(fixtureFolder(name), 400)
   const bytes = Buffer.concat(

@@ -222,7 +222,7 @@ test("a window is what fits into the memory for keys and values", async () => {
     writeGguf({ ...content, metadata: { ...content.metadata, "llama.context_length": 100_000 } }),
   )
   const model = await small.open("chat", path)
-  // 2 layers x 2 x 2 key heads x 16 numbers x 4 bytes
+  // 2 layers x (keys and values) x 2 key-value heads x head size 16 x 4 bytes
   expect(model.contextTokens).toBe(2 ** 20 / 512)
   await small.close()
 })

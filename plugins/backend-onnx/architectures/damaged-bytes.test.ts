@@ -43,7 +43,7 @@ describe("whatever bytes change or are missing, opening fails as it should or wo
   test("GGUF", () => {
     const whole = writeGguf(content)
     const path = join(root, "fuzzed.gguf")
-    // most of what can break lies in the first kilobytes
+    // most of what can break is in the first kilobytes
     const places = fc.oneof(
       { weight: 4, arbitrary: damage(12_000) },
       { weight: 1, arbitrary: damage(whole.length) },

@@ -90,7 +90,7 @@ const ggufOf = (name: Name, type: string, twin = false): string => {
   })
 }
 
-describe("a GGUF file of the same weights answers the same logits", () => {
+describe("a GGUF file of the same weights gives the same logits", () => {
   test.each(Object.keys(ropeBase) as readonly Name[])("%s", async (name) => {
     const { ids } = expectedOf(name)
     for (const [i, logits] of (await logitsOf(ggufOf(name, "F32"), "fp32", ids)).entries())

@@ -87,7 +87,7 @@ describe("a step takes", () => {
   })
 })
 
-/** Each vector is the first token and the length of its text; fails where a token is 13. */
+/** A fake session: each vector holds the first token and the length of its text; fails where a token is 13. */
 const fakeSession = () => {
   const steps: number[] = []
   const session: Session = {

@@ -25,7 +25,7 @@ const cosine = (a: readonly number[], b: readonly number[], d = a.length) => {
   return ab / Math.sqrt(aa * bb)
 }
 
-// pairs of all degrees of likeness
+// pairs of all degrees of similarity
 const pairs = Array.from({ length: 40 }, (_, i) => {
   const a = Array.from({ length: inputs }, gaussian)
   const b = a.map((value) => value * (i / 20 - 1) + gaussian())

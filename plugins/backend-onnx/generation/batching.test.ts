@@ -22,7 +22,7 @@ writeFileSync(
 const graphs = join(root, "graphs")
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
-/** A text of so many tokens, the same beginning for the same seed. */
+/** A prompt of `length` tokens; the same seed gives the same beginning. */
 const prompt = (length: number, seed = 1): Int32Array =>
   Int32Array.from({ length }, (_, i) => 3 + ((i * 7919 + seed * 104_729 + i * i) % 250))
 const noEnd = {

@@ -43,7 +43,7 @@ const request = fc.record({
   stop: fc.constantFrom([], ["a"], ['"', "bc"]),
 })
 
-/** A way to the end exists where the grammar rules from the beginning, and is as long as the automaton's shortest text at most. */
+/** A completion exists where the whole answer is constrained, and is at most as long as the automaton's shortest text. */
 const shortestLength = (of: Automaton): number => {
   let states = [0]
   for (let length = 0; length <= 12; length++) {
@@ -79,7 +79,7 @@ test("whatever the grammar, the model, the settings and the budget: only what is
         const from = after ? text.indexOf(after) : 0
         const document = from < 0 ? undefined : text.slice(from + after.length)
         if (end !== "done") {
-          // a dead end of the automaton is no fault of the engine
+          // a dead end of the automaton is not the engine's fault
           expect(end).toBe("the grammar allows no token")
           continue
         }
@@ -103,7 +103,7 @@ describe("the end", () => {
     const model = open({ like: { 8: 50, 3: 20 } })
     const said = await model.ask({ grammar: rule, maxTokens: 30 })
     expect(said).toMatchObject({ text: 'a"', reason: "stop", tokens: 2 })
-    // the prompt, then one step for the second token
+    // one pass for the prompt, one for the second token
     expect(model.steps()).toBe(2)
   })
 

@@ -64,7 +64,7 @@ describe("a grammar that is lost", () => {
       model.ask({ grammar: free, maxTokens: 5_000 }, 30),
     )
     await Promise.all(running)
-    // while the model works
+    // during a forward pass
     let steps = 0
     const cut = open({
       like: { [endOfTurn]: -50, [endOfText]: -50 },

@@ -4,7 +4,7 @@ import { ForcedCompletion } from "./forced-completion.ts"
 const completionOf = (length: number): readonly number[] =>
   Array.from({ length }, (_, i) => 100 + i)
 
-/** Writes tokens that are on no completion, and counts how often the completion is asked for. */
+/** Writes tokens outside of the known completion, and counts the searches. */
 const write = (budget: number, lengthAt: (left: number) => number | undefined) => {
   const asked: number[] = []
   let left = budget

@@ -11,7 +11,7 @@ import { PrefixCache } from "./prefix-cache.ts"
 const vocabulary = 64
 const [notNumbers, brokenKeys, thrower] = [40, 50, 60]
 
-/** Says the next number, and goes wrong on three of them. */
+/** A fake model that counts upwards and fails in a different way on three tokens. */
 const counting = () => {
   const passes: ForwardPass[] = []
   const session: DecoderSession = {

@@ -9,7 +9,7 @@ import { PrefixCache } from "./prefix-cache.ts"
 const shape: KvShape = { layers: 1, kvHeads: 2, headSize: 2 }
 const tokenBytes = kvTokenBytes(shape)
 
-/** What a model would have computed: a number that depends on the token and all before it. */
+/** Fake keys and values: numbers that depend on the token and all before it. */
 const filled = (ids: readonly number[]): KvCache => {
   const cache = new KvCache(shape)
   cache.reserve(ids.length)
@@ -64,7 +64,7 @@ test("gives back exactly what a sequence with the same beginning has, to the tok
   ])
   keep(prefixes, "a", [...range(75), ...range(30, 700)])
   keep(prefixes, "a", [...range(72), ...range(30, 800)])
-  // the one that has most in common
+  // the block with the longest match
   expect(found(prefixes, "a", [...range(75), 700, 701, 5]).tokens).toBe(77)
 })
 
@@ -145,7 +145,7 @@ test("ends of texts are kept to the token, and go when a longer text holds them"
   expect(prefixes.bytes).toBe(25 * tokenBytes)
   keep(prefixes, "a", range(32))
   expect(prefixes.bytes).toBe((32 + 4) * tokenBytes)
-  // a marked one stays, as it is counted
+  // a marked block stays, as it is counted
   keep(prefixes, "b", range(121), { breakpoints: [121] })
   keep(prefixes, "b", range(128))
   expect(found(prefixes, "b", range(140), [121])).toMatchObject({ tokens: 128, markedTokens: 121 })
@@ -161,7 +161,7 @@ test("the memory is bounded, and what was not used for longest goes first", () =
   expect(prefixes.bytes).toBe(8 * blockBytes)
   expect(found(prefixes, "a", range(33, 0)).tokens).toBe(32)
   expect(found(prefixes, "a", range(33, 1000)).tokens).toBe(0)
-  // a text longer than all memory keeps its beginning
+  // of a text longer than the memory the beginning is kept
   keep(prefixes, "c", range(32 * 16, 9000))
   expect(prefixes.bytes).toBe(8 * blockBytes)
   expect(found(prefixes, "c", range(32 * 16, 9000)).tokens).toBe(8 * blockTokens)

@@ -46,11 +46,11 @@ export type Compiled =
       readonly compileMs: number
     }
 
-const keptAnswers = 256
+const keptResults = 256
 const mostMemoryBytes = 256 * 2 ** 20
 
 // each thread of the pool has its own
-const answers = new Map<string, Compiled>()
+const results = new Map<string, Compiled>()
 let instance: GrammarInstance | undefined
 
 /** Compiles over a vocabulary of single bytes, as whether a grammar compiles does not depend on the model's tokens: no thread of the pool needs a model's vocabulary. */
@@ -139,10 +139,10 @@ const answer = (input: CompileInput): Compiled => {
 /** Runs in the thread pool. Compiles a grammar once before anything is paid for or generated. */
 export default (input: CompileInput): Compiled => {
   const key = createHash("sha256").update(JSON.stringify(input)).digest("base64")
-  const known = answers.get(key)
+  const known = results.get(key)
   if (known) {
-    answers.delete(key)
-    answers.set(key, known)
+    results.delete(key)
+    results.set(key, known)
     return known
   }
   let fresh: Compiled
@@ -152,7 +152,7 @@ export default (input: CompileInput): Compiled => {
     if (!(cause instanceof SchemaInvalid)) throw cause
     fresh = { result: "invalid", path: cause.path, reason: cause.message }
   }
-  answers.set(key, fresh)
-  if (answers.size > keptAnswers) answers.delete(answers.keys().next().value!)
+  results.set(key, fresh)
+  if (results.size > keptResults) results.delete(results.keys().next().value!)
   return fresh
 }

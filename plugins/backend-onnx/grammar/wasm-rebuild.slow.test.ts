@@ -21,7 +21,7 @@ test("the committed module is the one whose digest is committed", () => {
   )
 })
 
-/** Undefined: why it can't be built here. */
+/** Why the module can't be built here; undefined: it can. */
 const rebuilt = (): { readonly file: string; readonly remove: () => void } | string => {
   if (spawnSync("cargo", ["--version"]).status !== 0) return "there is no cargo"
   const out = mkdtempSync(join(tmpdir(), "rakit-grammar-"))

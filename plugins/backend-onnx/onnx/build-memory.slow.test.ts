@@ -64,7 +64,7 @@ beforeAll(() => {
       length: 2 * columns * rows,
     })),
   ]
-  // halves of 0.02 or so
+  // half-precision values of about 0.02
   const piece = Buffer.from(
     Uint16Array.from({ length: 512 * 1024 }, (_, i) => 0x2400 | ((i * 40_503) & 0x83ff)).buffer,
   )

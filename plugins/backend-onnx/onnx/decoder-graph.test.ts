@@ -31,7 +31,7 @@ const open = async (precision: Precision) => {
 }
 type Opened = Awaited<ReturnType<typeof open>>
 
-/** Logits after each token, when the tokens come in pieces of these sizes. */
+/** Logits after each token, computed in chunks of these sizes. */
 const logitsIn = async (
   session: Opened,
   sizes: readonly number[],
@@ -52,7 +52,7 @@ const argmax = (a: readonly number[]) => a.indexOf(Math.max(...a))
 const reference = new LlamaReference(content)
 const wanted = tokens.map((token) => reference.next(token))
 
-test("in fp32 the graph answers the logits of an independent implementation, token by token and in chunks", async () => {
+test("in fp32 the graph returns the logits of an independent implementation, token by token and in chunks", async () => {
   const session = await open("fp32")
   const single = await logitsIn(
     session,

@@ -3,7 +3,7 @@ import { expect, test } from "vitest"
 import { ggmlTypeNamed } from "../testing/ggml-encode.ts"
 import { quantizeRowTo4 } from "./int4-blocks.ts"
 
-/** What `MatMulNBits` and the shifts make of a row. */
+/** The values of a row as `MatMulNBits` and the shifts decode it. */
 const dequantized = (name: string, bytes: Uint8Array, columns: number): readonly number[] => {
   const row = {
     q: new Uint8Array(columns / 2),

@@ -12,7 +12,7 @@ const decoded = (type: GgmlType, bytes: Uint8Array, columns: number): Float32Arr
   return values
 }
 
-/** What `MatMulNBits` reads. */
+/** The values of a row as `MatMulNBits` decodes it. */
 const dequantized = (type: GgmlType, bytes: Uint8Array, columns: number) => {
   const row = int8Row(columns)
   quantizeRow(type, bytes, new Float32Array(columns), row)
@@ -25,7 +25,7 @@ const dequantized = (type: GgmlType, bytes: Uint8Array, columns: number) => {
   }
 }
 
-// halves of a sensible size: sign 0 or 1, exponent 8 to 20
+// half-precision values of usual size: sign 0 or 1, exponent 8 to 20
 const half = (bits: number) => [bits & 255, ((bits >> 8) & 0x83) | ((8 + ((bits >> 10) % 12)) << 2)]
 
 test("the formats of ggml decode as its C code does", () => {

@@ -64,7 +64,7 @@ const enforcedOf = (found: Compiled, kept: Json): Json => {
   return enforced
 }
 
-/** What is kept of a schema, for the masks' engine alone and inside of another grammar. */
+/** Returns the part of a schema that llguidance enforces, alone or inside another grammar. */
 const compiled = (
   schema: Json,
   isStrict: boolean,

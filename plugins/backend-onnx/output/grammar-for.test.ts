@@ -4,7 +4,7 @@ import { grammarVocabulary, isAllowed } from "../grammar/grammar-vocabulary.ts"
 import { inlineConstraints } from "../grammar/testing/inline-constraints.ts"
 import { type ConstrainedAnswer, grammarFor, mostCalls, type Wanted } from "./grammar-for.ts"
 
-// every byte, the end, and control tokens, which have no bytes
+// a token for every byte, the end token, and control tokens, which have no bytes
 const end = 256
 const markers = {
   "<tool_call>": 257,
@@ -21,7 +21,7 @@ const tokensOf = (text: string, marked: Readonly<Record<string, number>>): reado
     .split(/(<\/?tool_call>|\[TOOL_CALLS\]|<\|python_tag\|>)/)
     .flatMap((piece) => (Object.hasOwn(marked, piece) ? [marked[piece]!] : [...Buffer.from(piece)]))
 
-/** How far the grammar lets the text come: `whole` when it may end there, `begun` when it may go on, else the part that it allows. */
+/** How much of a text the grammar accepts: `whole` when it may end there, `begun` when it may go on, otherwise the accepted prefix. */
 const verdict = (
   constrained: ConstrainedAnswer | undefined,
   text: string,
@@ -84,7 +84,7 @@ describe.each(Object.keys(syntaxes) as SyntaxName[])("%s", (name) => {
         expect.stringContaining("up to"),
       ])
     expect(verdict(auto, `${written(one)} and more`)).toMatch(/up to/)
-    // without a trigger it is text
+    // without a trigger a call is text
     expect(verdict(auto, `Let me see.\n${written(one)}`)).toBe("whole")
   })
 

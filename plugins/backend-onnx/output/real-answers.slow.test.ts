@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from "vitest"
 import type { ChatEvent, ChatRequest, LoadedModel } from "../../../core/ports/model.ts"
 import { answer, chatRequest, openBackend } from "../testing/open-backend.ts"
 
-/** SmolLM2 with 135 million parameters, whose template knows no tools: what it writes is often nonsense, but never malformed. */
+/** SmolLM2 with 135 million parameters, whose template has no tools: what it writes is often nonsense, but never malformed. */
 const chatPath = process.env.RAKIT_TEST_CHAT_MODEL
 const fixture = openBackend({ slots: 4, threads: 2 })
 afterAll(() => fixture.close())
@@ -128,7 +128,7 @@ describe.skipIf(!chatPath)("SmolLM2", () => {
       expect(finish === "tool_calls").toBe(calls.length > 0 && finish !== "length")
       return finish
     })
-    // the model does call now and then, or the test says nothing
+    // the model must call now and then, or the test proves nothing
     expect(finishes).toContain("tool_calls")
   }, 300_000)
 

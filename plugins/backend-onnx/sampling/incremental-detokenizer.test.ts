@@ -6,7 +6,7 @@ import { type ChosenLogprobs, logprobsOf } from "./logprobs.ts"
 
 const chosen: ChosenLogprobs = { logprob: -1, top: [] }
 
-/** Tokens are the pieces themselves. */
+/** A vocabulary of the pieces themselves. */
 const write = (pieces: readonly Uint8Array[], stops: readonly string[]) => {
   const text = new IncrementalDetokenizer(stops, (token) => pieces[token]!, { isDetailed: true })
   const out: { readonly text: string; readonly details: readonly TokenDetail[] }[] = []

@@ -20,7 +20,7 @@ const topP = fc.oneof(
   fc.constantFrom(0, 1e-9, 0.5, 0.9, 0.999_999),
   fc.double({ min: 0, max: 0.999_999, noNaN: true }),
 )
-// sums in another order round differently
+// sums in a different order round differently
 const slack = 1e-9
 
 it("keeps the fewest of the likeliest tokens that have the share, and changes none of them", () => {

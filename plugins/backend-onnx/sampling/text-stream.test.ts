@@ -4,7 +4,7 @@ import { runs } from "../../../testing/property.ts"
 import type { StopRange } from "./stop-scanner.ts"
 import { TextStream } from "./text-stream.ts"
 
-/** Feeds bytes in pieces and checks every piece of text on its way. */
+/** Feeds bytes in pieces and checks every returned piece of text. */
 const read = (
   pieces: readonly Uint8Array[],
   stops: readonly string[],

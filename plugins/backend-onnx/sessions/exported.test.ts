@@ -32,7 +32,7 @@ const open = (path: string) =>
 const { ids, chatIds } = expectedOf("llama")
 const wanted = expectedLogits("llama")
 
-test("a ready-made export answers the logits of the model that it was made from", async () => {
+test("a ready-made export returns the logits of the model that it was made from", async () => {
   const decoder = await open(fixtureFolder("llama-export"))
   expect(decoder.session.shape).toMatchObject({
     layers: 2,

@@ -14,7 +14,7 @@ const memberOf = (engine: Encoder, tokens: Partial<Record<Priority, number>> = {
   tokens: { realtime: 0, batch: 0, ...tokens },
 })
 
-/** Answers each text with its length; keeps what it was given. */
+/** A fake encoder: embeds each text as its length, and records its requests. */
 const fakeEncoder = ({
   refusal,
   answers = true,

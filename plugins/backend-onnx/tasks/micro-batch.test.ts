@@ -4,7 +4,7 @@ import { microBatched } from "./micro-batch.ts"
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-/** Answers ten times each number; fails where there is a 13. */
+/** Returns ten times each number; fails where there is a 13. */
 const makeRun = (door: Effect.Effect<void> = Effect.void) => {
   const runs: (readonly number[])[] = []
   const run = microBatched<number, number, string>({

@@ -40,7 +40,7 @@ const idsIn = (prompt: Prompt): Int32Array => {
   if (!("ids" in prompt)) throw new Error(JSON.stringify(prompt))
   return prompt.ids
 }
-/** The text that ids stand for, with control tokens in brackets. */
+/** Decodes ids, with control tokens in brackets. */
 const shown = (ids: Iterable<number>): string => {
   const parts = [...ids].map((id) =>
     vocabulary.isControl(id) ? Buffer.from(`[${id}]`) : vocabulary.bytesOf(id),

@@ -16,7 +16,7 @@ import { startThread } from "./start-thread.ts"
 const root = mkdtempSync(join(tmpdir(), "rakit-host-"))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 const path = join(root, "tiny.gguf")
-// a window that no test fills
+// more memory than any test fills
 const content = tinyLlama()
 writeFileSync(
   path,
@@ -64,7 +64,7 @@ const options = {
 
 const until = (holds: () => boolean) => vi.waitUntil(holds, { timeout: 60_000, interval: 20 })
 
-/** A long job, once its first event is here. */
+/** Starts a long job and waits for its first event. */
 const startLongJob = async (engine: Engine<DecoderRequest, DecoderEvent, DecoderInfo>) => {
   let events = 0
   const run = Stream.tap(engine.run(job(30_000), options), () => Effect.sync(() => events++))

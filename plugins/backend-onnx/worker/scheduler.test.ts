@@ -48,14 +48,14 @@ test("accounts take turns in reading, whatever the length of their prompts", asy
   submit({ id: 9, reads: 3, account: "short" })
   await settled(300)
   expect(order(log, "read").lastIndexOf(9)).toBeLessThan(6)
-  // an account's own prompts are read one after the other, so that the first answer comes soon
+  // an account's own prompts are prefilled one after the other, so that the first answer starts early
   expect(order(log, "read").slice(6, 16)).toEqual(new Array(10).fill(1))
 })
 
 test("who comes back after every turn does not keep another one from its own", async () => {
   const led: string[] = []
   const left = new Map([["long", 5]])
-  // a step ends its job, but for the long one, and whoever ended comes back meanwhile
+  // a step ends its job, except the long one, and the account submits again at once
   const step = async (
     running: readonly RunningJob<string>[],
     turn: (among: readonly RunningJob<string>[]) => RunningJob<string>,
