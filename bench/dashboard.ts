@@ -1,4 +1,4 @@
-// How long the dashboard's answers take on an account with 300,000 usage rows. `npx tsx bench/dashboard.ts [rounds]`
+// How long the endpoints of the dashboard take on an account with 300,000 usage rows. `npx tsx bench/dashboard.ts [rounds]`
 // Against RAKIT_TEST_DATABASE_URL, or an embedded server.
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"

@@ -121,7 +121,7 @@ const measure = async (deployments: Readonly<Record<"with" | "without", Deployme
     const targets: readonly Target[] = Object.entries({ ...servers, bare }).map(
       ([name, { url, pid }]) => ({ name: name as Side, url, pid }),
     )
-    // warms up, not counted: as fast as the code is compiled
+    // a warm-up, not counted
     for (const target of targets)
       for (const rate of [offered / 4, offered / 2, offered])
         await offer(client, target, rate, options.ms / 2)
