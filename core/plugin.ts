@@ -2,6 +2,7 @@ import type { Effect, Schema, Scope } from "effect"
 import type { DependencyContainer } from "tsyringe"
 import type { PluginError } from "./errors.ts"
 import type { Json } from "./json.ts"
+import type { Command } from "./ports/command.ts"
 import type { Migrations } from "./ports/database.ts"
 import type { Token } from "./tokens.ts"
 
@@ -22,6 +23,8 @@ export interface Plugin<Settings = Json> {
   readonly provides: readonly Token<unknown>[]
   /** Own tables with an own prefix, no foreign keys to those of others. Needs `Database`. */
   readonly migrations?: Migrations
+  /** Commands of `rakit`, for deployments whose config file names this plugin. */
+  readonly commands?: readonly Command[]
   /** Called once for each deployment; several may run in one process, so all state is kept in this closure. No I/O. */
   create(settings: Settings): PluginInstance
 }

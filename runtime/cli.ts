@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url"
 import { Command, Option } from "commander"
-import { addPluginCommands } from "./cli/plugin-commands.ts"
+import { addConfiguredCommands, addPluginCommands } from "./cli/plugin-commands.ts"
 import { version } from "./version.ts"
 
 /** The starter deployment; this file runs from the sources or from `dist/`. */
@@ -153,5 +153,12 @@ export const makeCli = (): Command => {
 }
 
 export const main = async (argv: readonly string[]): Promise<void> => {
-  await makeCli().parseAsync(argv)
+  const program = makeCli()
+  try {
+    await addConfiguredCommands(program, argv.slice(2), starter)
+  } catch (error) {
+    const { refuse } = await import("./cli/refuse.ts")
+    refuse(error)
+  }
+  await program.parseAsync(argv)
 }

@@ -14,7 +14,10 @@ export interface CommandOption {
   read?(typed: string): unknown
 }
 
-/** A command of `rakit` that a built-in plugin brings (`command.ts` of its folder, listed in plugins/index.ts). It is data, so that `--help` loads nothing of the plugin. */
+/**
+ * A command of `rakit` that a plugin brings (`commands` in its definition): `rakit <group> <name> <arguments> [config]`. It is data; `load` imports what it runs.
+ * Those of built-in plugins are in plugins/index.ts, too, so that `--help` lists them without loading the plugins; those of other plugins are found through the config file.
+ */
 export interface Command {
   readonly group: { readonly name: string; readonly about: string }
   readonly name: string

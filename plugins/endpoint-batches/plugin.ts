@@ -13,6 +13,7 @@ import { batchEndpoints } from "./api/endpoints.ts"
 import { makeCancels } from "./cancels.ts"
 import { batchCheck } from "./check/batch-check.ts"
 import { partCheck } from "./check/part-check.ts"
+import { command } from "./command.ts"
 import type { BatchDeps } from "./deps.ts"
 import { migrations } from "./migrations.ts"
 import { limitsOf, Settings } from "./settings.ts"
@@ -64,6 +65,7 @@ export const plugin = definePlugin<Settings>({
   optional: [Tokens.ledger],
   provides: [Tokens.endpoints, Tokens.consistencyChecks],
   migrations,
+  commands: [command],
   create: (settings) => {
     const started = makeStarted<BatchDeps>()
     return {

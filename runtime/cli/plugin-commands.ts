@@ -38,3 +38,37 @@ const addCommand = (program: Commander, command: Command, defaultConfig: string)
 export const addPluginCommands = (program: Commander, defaultConfig: string): void => {
   for (const command of builtinCommands) addCommand(program, command, defaultConfig)
 }
+
+const subcommand = (command: Commander, name: string | undefined): Commander | undefined =>
+  command.commands.find((one) => one.name() === name)
+
+const isKnown = (program: Commander, [group, name]: readonly string[]): boolean => {
+  if (group === undefined || group.startsWith("-") || group === "help") return true
+  const found = subcommand(program, group)
+  if (!found || found.commands.length === 0) return found !== undefined
+  return name === undefined || name.startsWith("-") || subcommand(found, name) !== undefined
+}
+
+/** For a command that is not known yet: adds those of the plugins that the config file names. The config file is the last argument that looks like one. */
+export const addConfiguredCommands = async (
+  program: Commander,
+  args: readonly string[],
+  defaultConfig: string,
+): Promise<void> => {
+  if (isKnown(program, args)) return
+  const file = args.findLast((arg) => /\.ya?ml$/.test(arg))
+  if (file === undefined) return
+  const { loadConfig } = await import("../config/load.ts")
+  const { loadPlugins } = await import("../boot/load-plugins.ts")
+  const config = loadConfig(file, process.env)
+  const { plugins, problems } = await loadPlugins(
+    Object.keys(config.deployment.plugins),
+    config.file,
+  )
+  for (const command of plugins.flatMap(({ plugin }) => plugin.commands ?? [])) {
+    const group = subcommand(program, command.group.name)
+    if (!group || !subcommand(group, command.name)) addCommand(program, command, defaultConfig)
+  }
+  // a plugin that could not be loaded may be the one that brings the command
+  if (problems.length > 0 && !isKnown(program, args)) throw config.refuse(problems)
+}
