@@ -82,7 +82,7 @@ export const makeKernel = (
     provide(
       container,
       Tokens.secrets,
-      lazySecrets(Redacted.value(config.secretKey), config.dataDir),
+      lazySecrets(Redacted.value(config.secretKey), deployment.dataDir),
     )
     provide(
       container,
@@ -94,7 +94,7 @@ export const makeKernel = (
     provide(container, Tokens.ids, ids)
     provide(container, Tokens.metrics, metrics)
     provide(container, Tokens.workers, yield* makeWorkers({ threads: config.server.workerThreads }))
-    const modelFiles = makeModelFiles({ modelsDir: config.modelsDir, log })
+    const modelFiles = makeModelFiles({ modelsDir: deployment.modelsDir, log })
     provide(container, Tokens.catalogue, catalogue)
     const callPath = makeCallPath({
       billing: lazy(container, Tokens.billing),
