@@ -2,16 +2,16 @@ import { Effect } from "effect"
 import { beforeEach, describe, expect, it } from "vitest"
 import type { CallPathFixture } from "../../testing/index.ts"
 import { usageOf } from "../usage.ts"
-import { model, openStage, type Stage, startMicros, whole } from "./testing/fixture.ts"
+import { type CallFixture, model, openCallFixture, startMicros, whole } from "./testing/fixture.ts"
 
-let stage: Stage
+let calls: CallFixture
 let fixture: CallPathFixture
-const endpoint: Stage["endpoint"] = (answer, more) => stage.endpoint(answer, more)
-const balance = () => stage.balance()
+const endpoint: CallFixture["endpoint"] = (answer, more) => calls.endpoint(answer, more)
+const balance = () => calls.balance()
 
 beforeEach(() => {
-  stage = openStage()
-  fixture = stage.fixture
+  calls = openCallFixture()
+  fixture = calls.fixture
 })
 
 describe("a dry run", () => {
@@ -33,7 +33,7 @@ describe("a dry run", () => {
       },
       would_succeed: true,
     })
-    expect(stage.steps).toEqual(["plan", "admit rpm", "admit peek"])
+    expect(calls.steps).toEqual(["plan", "admit rpm", "admit peek"])
     expect(await balance()).toEqual({ balanceMicros: startMicros, heldMicros: 0n })
   })
 

@@ -2,15 +2,21 @@ import { Effect, Stream } from "effect"
 import { beforeEach, describe, expect, it, vi } from "vitest"
 import type { CallPathFixture } from "../../testing/index.ts"
 import { apiError, PortError } from "../errors.ts"
-import { type Answering, openStage, type Stage, streaming, whole } from "./testing/fixture.ts"
+import {
+  type Answering,
+  type CallFixture,
+  openCallFixture,
+  streaming,
+  whole,
+} from "./testing/fixture.ts"
 
-let stage: Stage
+let calls: CallFixture
 let fixture: CallPathFixture
-const endpoint: Stage["endpoint"] = (answer, more) => stage.endpoint(answer, more)
+const endpoint: CallFixture["endpoint"] = (answer, more) => calls.endpoint(answer, more)
 
 beforeEach(() => {
-  stage = openStage()
-  fixture = stage.fixture
+  calls = openCallFixture()
+  fixture = calls.fixture
 })
 
 describe("with an Idempotency-Key", () => {
@@ -43,7 +49,7 @@ describe("with an Idempotency-Key", () => {
       { status: 200, headers: { "idempotent-replayed": "true" } },
       { status: 409 },
     ])
-    expect(stage.steps.filter((step) => step === "ran")).toHaveLength(1)
+    expect(calls.steps.filter((step) => step === "ran")).toHaveLength(1)
     expect(fixture.billing.calls).toEqual([])
   })
 
@@ -93,7 +99,7 @@ describe("with an Idempotency-Key", () => {
       status: 200,
       json: { n: 1 },
     })
-    expect(stage.last()?.state).toBe("settled")
+    expect(calls.last()?.state).toBe("settled")
   })
 
   it("a stream holds its key while it runs", async () => {

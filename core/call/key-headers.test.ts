@@ -2,13 +2,13 @@ import { Effect } from "effect"
 import { beforeEach, describe, expect, it, vi } from "vitest"
 import type { CallPathFixture } from "../../testing/index.ts"
 import { apiError, PortError } from "../errors.ts"
-import { openStage, type Stage, startMicros, whole } from "./testing/fixture.ts"
+import { type CallFixture, openCallFixture, startMicros, whole } from "./testing/fixture.ts"
 
-let stage: Stage
+let calls: CallFixture
 let fixture: CallPathFixture
 beforeEach(() => {
-  stage = openStage()
-  fixture = stage.fixture
+  calls = openCallFixture()
+  fixture = calls.fixture
 })
 
 const failing = () => Effect.fail(apiError("backend_error"))
@@ -21,7 +21,7 @@ const rate = {
 }
 const timing = expect.stringMatching(/^auth;dur=0\.5, (.*, )?total;dur=/)
 const ask = (body: unknown, more: Parameters<CallPathFixture["ask"]>[2] = {}, answer = whole(10)) =>
-  fixture.ask(stage.endpoint(answer), body, { authMs: 0.5, ...more })
+  fixture.ask(calls.endpoint(answer), body, { authMs: 0.5, ...more })
 
 describe("every answer to a key shows call id, cost, stages and rate", () => {
   it.each<[string, number, string, () => ReturnType<typeof ask>]>([
@@ -100,7 +100,7 @@ describe("when billing is down", () => {
     vi.spyOn(fixture.billing, "settle").mockReturnValue(billingIsDown)
     const { status, headers } = await ask({ n: 1 })
     expect(status).toBe(500)
-    expect(headers).toMatchObject({ ...rate, "x-call-id": stage.last()?.request.id })
+    expect(headers).toMatchObject({ ...rate, "x-call-id": calls.last()?.request.id })
     expect(headers).not.toHaveProperty("x-cost-idr")
   })
 })

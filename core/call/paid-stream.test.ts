@@ -2,17 +2,23 @@ import { Deferred, Effect, Exit, Fiber, Stream } from "effect"
 import { beforeEach, describe, expect, it, vi } from "vitest"
 import type { CallPathFixture } from "../../testing/index.ts"
 import { type ApiError, apiError, PortError } from "../errors.ts"
-import { inputMicros, openStage, type Stage, startMicros, streaming } from "./testing/fixture.ts"
+import {
+  type CallFixture,
+  inputMicros,
+  openCallFixture,
+  startMicros,
+  streaming,
+} from "./testing/fixture.ts"
 
-let stage: Stage
+let calls: CallFixture
 let fixture: CallPathFixture
-const endpoint: Stage["endpoint"] = (answer, more) => stage.endpoint(answer, more)
-const balance = () => stage.balance()
-const last = () => stage.last()
+const endpoint: CallFixture["endpoint"] = (answer, more) => calls.endpoint(answer, more)
+const balance = () => calls.balance()
+const last = () => calls.last()
 
 beforeEach(() => {
-  stage = openStage()
-  fixture = stage.fixture
+  calls = openCallFixture()
+  fixture = calls.fixture
 })
 
 describe("a stream", () => {
@@ -36,7 +42,7 @@ describe("a stream", () => {
       ),
     )
     expect(seen).toEqual(["1 open", "2 open", "3 open"])
-    expect(stage.steps.filter((step) => step.startsWith("settle"))).toHaveLength(1)
+    expect(calls.steps.filter((step) => step.startsWith("settle"))).toHaveLength(1)
   })
 
   it("that is cut pays exactly what was metered", async () => {

@@ -4,24 +4,24 @@ import type { CallPathFixture } from "../../testing/index.ts"
 import { apiError, PortError } from "../errors.ts"
 import {
   type Answering,
+  type CallFixture,
   holdMicros,
   inputMicros,
-  openStage,
-  type Stage,
+  openCallFixture,
   startMicros,
   streaming,
   whole,
 } from "./testing/fixture.ts"
 
-let stage: Stage
+let calls: CallFixture
 let fixture: CallPathFixture
-const endpoint: Stage["endpoint"] = (answer, more) => stage.endpoint(answer, more)
-const balance = () => stage.balance()
-const last = () => stage.last()
+const endpoint: CallFixture["endpoint"] = (answer, more) => calls.endpoint(answer, more)
+const balance = () => calls.balance()
+const last = () => calls.last()
 
 beforeEach(() => {
-  stage = openStage()
-  fixture = stage.fixture
+  calls = openCallFixture()
+  fixture = calls.fixture
 })
 
 describe("unsettled, for a batch line", () => {
@@ -76,7 +76,7 @@ describe("a check", () => {
       fixture.path.check(endpoint(whole(10)), fixture.input({ n: 1 }, { priceFactor: 0.5 })),
     )
     expect(found.costMicros).toBe(holdMicros / 2n)
-    expect(stage.steps).toEqual(["plan"])
+    expect(calls.steps).toEqual(["plan"])
   })
 
   it("fails as the call would", async () => {
@@ -85,6 +85,6 @@ describe("a check", () => {
         Effect.flip(fixture.path.check(endpoint(whole(10)), fixture.input({ n: "x" }))),
       ),
     ).toMatchObject({ param: "n" })
-    expect(stage.steps).toEqual([])
+    expect(calls.steps).toEqual([])
   })
 })

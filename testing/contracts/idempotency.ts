@@ -7,7 +7,7 @@ import type { FakeClock } from "../fakes/clock.ts"
 
 export interface OpenedIdempotency {
   readonly idempotency: Idempotency
-  /** That of another replica, over the same store. */
+  /** Another replica over the same store. */
   readonly second: Idempotency
   readonly clock: FakeClock
   close?(): Promise<void>

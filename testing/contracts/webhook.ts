@@ -30,7 +30,7 @@ const dataOf = (events: readonly EmittedEvent[]): readonly string[] =>
     ),
   ].sort()
 
-const expectTold = (opened: OpenedWebhook, expected: readonly EmittedEvent[]) =>
+const expectReceived = (opened: OpenedWebhook, expected: readonly EmittedEvent[]) =>
   Effect.map(opened.events, (events) => expect(dataOf(events)).toEqual(dataOf(expected)))
 
 const emissionCases: Cases = {
@@ -42,7 +42,7 @@ const emissionCases: Cases = {
         data: { id: "batch-1", counts: { total: 3, failed: 0 }, note: 'é\u2028"' },
       }
       yield* opened.webhook.emit(emitted.tenant, emitted.event, emitted.data)
-      yield* expectTold(opened, [emitted])
+      yield* expectReceived(opened, [emitted])
     }),
 
   "keeps tenants apart, live and test as well": (opened) =>
@@ -54,7 +54,7 @@ const emissionCases: Cases = {
       }))
       expect(new Set(opened.tenants.map(({ account, mode }) => `${account} ${mode}`)).size).toBe(3)
       for (const { tenant, event, data } of all) yield* opened.webhook.emit(tenant, event, data)
-      yield* expectTold(opened, all)
+      yield* expectReceived(opened, all)
     }),
 
   "does not mind a tenant that nobody listens for": (opened) =>
@@ -72,7 +72,7 @@ const emissionCases: Cases = {
       const data = { id: "batch-1", status: "completed" }
       yield* opened.webhook.emit(opened.tenants[0], "batch.completed", data)
       data.status = "changed"
-      yield* expectTold(opened, [
+      yield* expectReceived(opened, [
         {
           tenant: opened.tenants[0],
           event: "batch.completed",
@@ -93,7 +93,7 @@ const emissionCases: Cases = {
         ({ tenant, event, data }) => opened.webhook.emit(tenant, event, data),
         { concurrency: "unbounded" },
       )
-      yield* expectTold(opened, many)
+      yield* expectReceived(opened, many)
     }),
 }
 
@@ -112,10 +112,10 @@ const transactionCases: Cases = {
       yield* opened.transaction((tx) =>
         Effect.andThen(
           opened.webhook.emit(emitted.tenant, emitted.event, emitted.data, tx),
-          expectTold(opened, []),
+          expectReceived(opened, []),
         ),
       )
-      yield* expectTold(opened, [emitted])
+      yield* expectReceived(opened, [emitted])
     }),
 
   "never shows one whose transaction failed": (opened) =>
@@ -126,7 +126,7 @@ const transactionCases: Cases = {
           opened.transaction((tx) => Effect.andThen(ghost(opened, tx), Effect.fail("no"))),
         ),
       ).toBe("no")
-      yield* expectTold(opened, [])
+      yield* expectReceived(opened, [])
     }),
 
   "never shows one whose transaction was interrupted": (opened) =>
@@ -142,7 +142,7 @@ const transactionCases: Cases = {
       const fiber = yield* Effect.forkChild(body)
       yield* Deferred.await(emitted)
       yield* Fiber.interrupt(fiber)
-      yield* expectTold(opened, [])
+      yield* expectReceived(opened, [])
     }),
 }
 
@@ -171,7 +171,7 @@ const playAll =
         if (opened.transaction === undefined || move.tx !== "rollback")
           expected.push({ tenant, event: "batch.completed", data })
       }
-      yield* expectTold(opened, expected)
+      yield* expectReceived(opened, expected)
     })
 
 /**

@@ -57,3 +57,11 @@ export const sources: readonly Source[] = [...sourceFolders, ...supportFolders]
   .flatMap(filesIn)
   .filter(isCode)
   .map((path) => ({ path, text: readFileSync(join(home, path), "utf8") }))
+
+/** The folders of plugins/, sorted. */
+export const plugins: readonly string[] = readdirSync(join(home, "plugins"), {
+  withFileTypes: true,
+})
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => name)
+  .sort()

@@ -17,7 +17,7 @@ export type Answering = (
   call: Call<{ readonly n: number }>,
 ) => Effect.Effect<Reply, ApiError | PortError>
 
-export interface Stage {
+export interface CallFixture {
   readonly fixture: CallPathFixture
   /** What happened, in order. */
   readonly steps: readonly string[]
@@ -28,7 +28,7 @@ export interface Stage {
 }
 
 /** An endpoint that does as a test says, on the real call path, with the steps written down. */
-export const openStage = (): Stage => {
+export const openCallFixture = (): CallFixture => {
   const fixture = callPathFixture([fakeChatModel()], startMicros)
   const steps: string[] = []
   const note = (step: string) => Effect.sync(() => steps.push(step))
@@ -39,7 +39,7 @@ export const openStage = (): Stage => {
   vi.spyOn(fixture.billing, "settle").mockImplementation((items) =>
     Effect.tap(settle(items), () => note(`settle ${items[0]?.outcome}`)),
   )
-  const endpoint: Stage["endpoint"] = (answer, more) => ({
+  const endpoint: CallFixture["endpoint"] = (answer, more) => ({
     ...defineEndpoint<{ readonly n: number }>({
       id: "test",
       summary: "",

@@ -4,9 +4,9 @@ import type { KvCache } from "./kv-cache.ts"
 /** What a request may take from the cache. */
 export interface PrefixMatch {
   readonly tokens: number
-  /** Of these, tokens that a cache breakpoint covered when they were written. */
+  /** How many of them a cache breakpoint covered when they were written. */
   readonly markedTokens: number
-  /** Of these, tokens that were computed in whole chunks. */
+  /** How many of them were computed in whole chunks. */
   readonly exactTokens: number
   restoreInto(cache: KvCache): void
 }

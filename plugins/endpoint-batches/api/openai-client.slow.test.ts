@@ -125,7 +125,7 @@ describe("the official client", () => {
     ])
   })
 
-  it("is told by line what is wrong with an input", async () => {
+  it("says by line what is wrong with an input", async () => {
     const batch = await live.ended(
       (
         await live.create(

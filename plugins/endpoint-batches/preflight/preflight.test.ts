@@ -179,7 +179,7 @@ describe("an input that is wrong", () => {
     expect(faultsOf(await check(content()))).toEqual([fault])
   })
 
-  it("is told in the order of lines, whatever is wrong with each", async () => {
+  it("is reported in the order of lines, whatever is wrong with each", async () => {
     const content = [lineOf("a"), "[]", lineOf("a"), "{", lineOf("b", { model: "gpt-4" })].join(
       "\n",
     )

@@ -23,6 +23,7 @@ import {
 import type { WebhookDeps } from "../deps.ts"
 import { makeDeliveryRows } from "../rows/delivery-rows.ts"
 import { makeRegistrationRows } from "../rows/registration-rows.ts"
+import { attemptsOf, type DeliveryRow, type RegistrationRow } from "../rows/tables.ts"
 import {
   createWebhook,
   deleteWebhook,
@@ -31,8 +32,32 @@ import {
   rotateSecret,
   testWebhook,
 } from "./registrations.ts"
-import { toDelivery, toWebhook } from "./reply-encoding.ts"
 import { CreateWebhook, DeletedWebhook, Delivery, NewWebhookReply, WebhookReply } from "./schema.ts"
+
+const seconds = (at: Date): number => Math.floor(at.getTime() / 1000)
+const secondsOrNull = (at: Date | null): number | null => at && seconds(at)
+
+const toWebhook = (row: RegistrationRow): WebhookReply => ({
+  id: row.id,
+  object: "webhook",
+  url: row.url,
+  events: row.events,
+  description: row.description,
+  status: row.status,
+  last_delivery_at: secondsOrNull(row.last_delivery_at),
+  last_error: row.last_error,
+  created_at: seconds(row.created_at),
+})
+
+const toDelivery = (row: DeliveryRow): Delivery => ({
+  id: row.id,
+  object: "webhook.delivery",
+  event: row.event,
+  status: row.state,
+  request_body: row.body,
+  attempts: attemptsOf(row),
+  next_attempt_at: secondsOrNull(row.next_attempt_at),
+})
 
 const common = { access: "key", maxBodyBytes: megabyte } as const
 const item = "/v1/webhooks/{id}"
