@@ -1,9 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { createHash } from "node:crypto"
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { afterAll, expect, it } from "vitest"
 import { resolve, Tokens } from "../../core/tokens.ts"
+import { startFileServer } from "../../testing/files-server.ts"
 import { fakeLog } from "../../testing/index.ts"
 import { loadConfig } from "../config/load.ts"
 import { assemble } from "./assemble.ts"
@@ -33,4 +35,22 @@ it("gives each of two deployments in one process plugins with a state of their o
       }),
     ),
   )
+})
+
+it("keeps pulled models and the secret key below the data folder by default", async () => {
+  const server = await startFileServer()
+  const body = Buffer.from("weights")
+  server.file("/m.bin", { body })
+  const sha256 = createHash("sha256").update(body).digest("hex")
+  const dataDir = join(folder, "data")
+  const file = join(folder, "models.yaml")
+  writeFileSync(file, `dataDir: ${dataDir}\nmodels: []\nplugins: {}\n`)
+  const work = Effect.gen(function* () {
+    const { modelFiles, container } = yield* assemble(loadConfig(file, {}), "command", fakeLog())
+    resolve(container, Tokens.secrets).encrypt("secret")
+    return yield* modelFiles.pull("m", [{ url: `${server.url}/m.bin`, sha256 }], () => {})
+  })
+  const path = await Effect.runPromise(Effect.scoped(work)).finally(() => server.close())
+  expect(path.startsWith(join(dataDir, "models"))).toBe(true)
+  expect(existsSync(join(dataDir, "secret.key"))).toBe(true)
 })
