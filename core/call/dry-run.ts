@@ -7,7 +7,7 @@ import { sumUsage } from "../usage.ts"
 import { admission, holdOf, peek } from "./admission.ts"
 import type { Answer, CallInput, CallPathDeps } from "./contract.ts"
 import type { Prepared } from "./prepare.ts"
-import { rateHeaders } from "./refusal.ts"
+import { rateHeaders } from "./rate-headers.ts"
 
 /** `X-Dry-Run: 1`: what the call would cost at worst, and whether cap and balance cover that now. */
 const dryRunReply = (

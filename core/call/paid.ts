@@ -9,7 +9,7 @@ import { admission, holdOf, withErrorHeaders } from "./admission.ts"
 import type { Answer, CallInput, CallPathDeps } from "./contract.ts"
 import { maskInternalErrors, runPlan } from "./mask-internal-errors.ts"
 import type { Prepared } from "./prepare.ts"
-import { rateHeaders } from "./refusal.ts"
+import { rateHeaders } from "./rate-headers.ts"
 
 /** Client closed the request: what logs and rows show for a caller that left (nginx's convention). */
 const clientGone = 499

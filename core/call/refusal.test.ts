@@ -1,7 +1,8 @@
 import { expect, it } from "vitest"
 import { errorHeaders, statusOf } from "../errors.ts"
 import type { Refusal } from "../ports/billing.ts"
-import { formatReset, rateHeaders, refusalError } from "./refusal.ts"
+import { formatReset, rateHeaders } from "./rate-headers.ts"
+import { refusalError } from "./refusal.ts"
 
 it("writes the reset as OpenAI does", () => {
   expect(

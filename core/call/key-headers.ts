@@ -1,0 +1,44 @@
+import { Effect } from "effect"
+import type { ApiError } from "../errors.ts"
+import type { Strings } from "../json.ts"
+import type { Endpoint } from "../ports/endpoint.ts"
+import { peek, withErrorHeaders } from "./admission.ts"
+import type { CallInput, CallPathDeps } from "./contract.ts"
+import { maskInternalErrors } from "./mask-internal-errors.ts"
+import type { Meter } from "./meter.ts"
+import { rateHeaders } from "./rate-headers.ts"
+
+const isNumbered = (error: ApiError) => error.headers !== undefined && "x-call-id" in error.headers
+const hasRateHeaders = (error: ApiError) =>
+  error.headers !== undefined && "x-ratelimit-limit-requests" in error.headers
+
+/** What a keyed request shows however it fails: a call id, the rate headers, how long it took, and that a refused one costs nothing. One that is refused before its admission counts toward nothing. */
+export const withKeyHeaders = <A, R>(
+  deps: CallPathDeps,
+  endpoint: Endpoint,
+  input: CallInput,
+  meter: Meter,
+  effect: Effect.Effect<A, ApiError, R>,
+): Effect.Effect<A, ApiError, R> => {
+  const { caller } = input
+  if (!caller || endpoint.access !== "key") return effect
+  // the refusal is what the client has to know, also where nobody can say what its key has left
+  const peeked = Effect.suspend(() =>
+    maskInternalErrors(deps.log)(peek(deps, endpoint, input, caller)),
+  ).pipe(
+    Effect.map(rateHeaders),
+    Effect.catch(() => Effect.succeed({})),
+  )
+  return effect.pipe(
+    Effect.catchTag("ApiError", (error) =>
+      Effect.flatMap(hasRateHeaders(error) ? Effect.succeed({}) : peeked, (rate) => {
+        const numbered: Strings = isNumbered(error)
+          ? {}
+          : { "x-call-id": deps.ids.call(), "x-cost-idr": "0" }
+        return Effect.fail(
+          withErrorHeaders(error, { ...numbered, ...rate, "server-timing": meter.serverTiming() }),
+        )
+      }),
+    ),
+  )
+}
