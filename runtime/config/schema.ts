@@ -1,6 +1,7 @@
 import { Effect, Schema } from "effect"
 import { defaultBatchPriceFactor } from "../../core/pricing.ts"
 import { parseNetwork } from "../http/connection/client-address.ts"
+import { defaultHttpTimings } from "../http/timings.ts"
 
 const withDefault = <S extends Schema.Top>(schema: S, value: S["Encoded"], description?: string) =>
   (
@@ -83,7 +84,7 @@ export const ServerConfig = Schema.Struct({
   ),
   ssePingMs: withDefault(
     Schema.Int.check(Schema.isBetween({ minimum: 100, maximum: 300_000 })),
-    15_000,
+    defaultHttpTimings.pingMs,
     "Interval of the comments on an event stream that keep proxies from closing a quiet one.",
   ),
   // at most below the lease of an Idempotency-Key (15 min): a running call must hold its key

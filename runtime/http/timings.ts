@@ -1,5 +1,5 @@
 /**
- * The intervals and timeouts of the server. The config sets `pingMs` (`server.ssePingMs`); the timeout of a drain is the caller's
+ * The intervals and timeouts of the server. `pingMs` is the default of the config's `server.ssePingMs`; the timeout of a drain is the caller's
  * (`server.drainTimeoutMs`), and that of a call belongs to the call path (`server.callTimeoutMs`).
  */
 export interface HttpTimings {
