@@ -1,0 +1,38 @@
+import { createHash } from "node:crypto"
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { expect, it } from "vitest"
+import { migrations } from "./migrations.ts"
+
+const folder = join(import.meta.dirname, "sql")
+const digestOf = (file: string): string =>
+  createHash("sha256")
+    .update(readFileSync(join(folder, file)))
+    .digest("hex")
+    .slice(0, 12)
+
+/** File -> the migration that installs it, with the digest of what that installed last. */
+const installed: Readonly<Record<string, readonly [keyof typeof migrations, string]>> = {
+  "adjust.sql": ["003-functions", "017ce403c6da"],
+  "admit.sql": ["003-functions", "50e1d93f0c08"],
+  "calendar.sql": ["003-functions", "5b577e9cbe69"],
+  "close-late.sql": ["003-functions", "b668fc1fe750"],
+  "close.sql": ["003-functions", "e5c8afd3dc93"],
+  "lock.sql": ["003-functions", "0d659d024bd6"],
+  "settle.sql": ["003-functions", "fb4680cf7d85"],
+  "tables.sql": ["001-ledger", "bc08b853f8ff"],
+  "types.sql": ["001-ledger", "42273306be33"],
+  "uncount.sql": ["003-functions", "7b8b5c608844"],
+}
+
+it.each(readdirSync(folder))(
+  "databases that have run their migrations have %s as it is",
+  (file) => {
+    const [migration, digest] = installed[file] ?? []
+    expect(Object.keys(migrations)).toContain(migration)
+    expect(
+      digestOf(file),
+      `${file} changed: add a migration that installs it again, and write its name and digest here`,
+    ).toBe(digest)
+  },
+)
