@@ -102,6 +102,20 @@ it("refuses more loads than it may have under way", async () => {
   expect(await run(lookup("c"))).toBeUndefined()
 })
 
+it("a load whose caller has left counts until it ends, and is remembered", async () => {
+  const { loads, lookup, hold } = setUp({ maxLoads: 1 })
+  const gate = Deferred.makeUnsafe<void, string>()
+  hold(Deferred.await(gate))
+  const leaving = run(Fiber.interrupt(Effect.runFork(lookup("a"))))
+  expect(await run(Effect.flip(lookup("b")))).toMatchObject({ code: "backend_busy" })
+  const late = run(lookup("a"))
+  Deferred.doneUnsafe(gate, Effect.void)
+  await leaving
+  expect(await late).toBeUndefined()
+  expect(loads).toEqual(["a"])
+  expect(await run(lookup("b"))).toBeUndefined()
+})
+
 it("a flood of unknown keys pushes out no known one", async () => {
   const { values, loads, lookup } = setUp({ maxEntries: 5 })
   values.set("a", { n: 1 })

@@ -1,5 +1,5 @@
-import { Deferred, Effect } from "effect"
-import { type ApiError, apiError, type Clock } from "../../core/index.ts"
+import { Effect } from "effect"
+import { type ApiError, apiError, type Clock, makeSingleFlight } from "../../core/index.ts"
 import { makeBoundedMap } from "./bounded-map.ts"
 
 export interface LookupCacheOptions<V, E> {
@@ -32,8 +32,8 @@ export const makeLookupCache = <V extends object, E>(
   const { clock, load, maxEntries } = options
   const found = makeBoundedMap<string, { readonly value: V; readonly untilMs: number }>(maxEntries)
   const missing = makeBoundedMap<string, number>(maxEntries)
-  const loading = new Map<string, Deferred.Deferred<V | undefined, E>>()
-  let loads = 0
+  const loads = makeSingleFlight<V | undefined, E | ApiError>()
+  let forgotten = 0
 
   const remember = (key: string, value: V | undefined, askedMs: number) => {
     if (value) {
@@ -45,52 +45,45 @@ export const makeLookupCache = <V extends object, E>(
     }
   }
 
-  // detached: an interrupted caller must not end a load that others wait for
-  const startLoad = (key: string) =>
-    Effect.gen(function* () {
-      const answer = Deferred.makeUnsafe<V | undefined, E>()
-      const askedMs = clock.nowMs()
-      const isCurrent = () => loading.get(key) === answer
-      loading.set(key, answer)
-      loads++
-      yield* load(key).pipe(
-        Effect.tap((value) => Effect.sync(() => isCurrent() && remember(key, value, askedMs))),
-        Effect.onExit((exit) =>
-          Effect.sync(() => {
-            loads--
-            if (isCurrent()) loading.delete(key)
-            Deferred.doneUnsafe(answer, exit)
-          }),
+  const cached = (key: string): Effect.Effect<V | undefined> | undefined => {
+    const nowMs = clock.nowMs()
+    const hit = found.get(key)
+    if (hit && nowMs < hit.untilMs) return Effect.succeed(hit.value)
+    return nowMs < (missing.get(key) ?? 0) ? Effect.succeed(undefined) : undefined
+  }
+
+  const loadAndRemember = (key: string): Effect.Effect<V | undefined, E | ApiError> => {
+    if (loads.size > options.maxLoads)
+      return Effect.fail(
+        apiError(
+          "backend_busy",
+          "Too many API keys are being looked up right now. Try again shortly.",
         ),
-        Effect.forkDetach({ startImmediately: true }),
       )
-      return answer
-    }).pipe(Effect.uninterruptible)
+    const [askedMs, forgottenBefore] = [clock.nowMs(), forgotten]
+    return Effect.tap(load(key), (value) =>
+      Effect.sync(() => forgotten === forgottenBefore && remember(key, value, askedMs)),
+    )
+  }
+
+  // uninterruptible, as the query of a load that nobody waits for goes on: it counts until it ends,
+  // and who came meanwhile finds its result in the cache
+  const cachedOrLoaded = (key: string) =>
+    Effect.uninterruptible(Effect.suspend(() => cached(key) ?? loadAndRemember(key)))
 
   const find = (key: string) =>
-    Effect.suspend((): Effect.Effect<V | undefined, E | ApiError> => {
-      const nowMs = clock.nowMs()
-      const hit = found.get(key)
-      if (hit && nowMs < hit.untilMs) return Effect.succeed(hit.value)
-      if (nowMs < (missing.get(key) ?? 0)) return Effect.succeed(undefined)
-      const shared = loading.get(key)
-      if (shared) return Deferred.await(shared)
-      if (loads >= options.maxLoads)
-        return Effect.fail(
-          apiError(
-            "backend_busy",
-            "Too many API keys are being looked up right now. Try again shortly.",
-          ),
-        )
-      return Effect.flatMap(startLoad(key), (answer) => Deferred.await(answer))
-    })
+    Effect.suspend(
+      (): Effect.Effect<V | undefined, E | ApiError> =>
+        cached(key) ?? loads.run(key, cachedOrLoaded(key)),
+    )
 
   return {
     find,
     forget: (matches) => {
       for (const [key, { value }] of found.entries()) if (matches(value)) found.delete(key)
       // running loads may return values from before the change; which ones is not known yet
-      loading.clear()
+      forgotten++
+      loads.forget()
     },
   }
 }
