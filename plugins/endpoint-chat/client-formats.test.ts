@@ -3,12 +3,12 @@ import { makeParseableResponseFormat } from "openai/lib/parser"
 import { afterEach, describe, expect, it } from "vitest"
 import { type ClientFixture, openClient } from "./testing/open-client.ts"
 
-let world: ClientFixture
+let fixture: ClientFixture
 const open = async () => {
-  world = await openClient()
-  return world.client
+  fixture = await openClient()
+  return fixture.client
 }
-afterEach(() => world.deps.close())
+afterEach(() => fixture.deps.close())
 
 const user: OpenAI.ChatCompletionMessageParam[] = [
   { role: "user", content: "What is the weather in Jakarta?" },
@@ -35,7 +35,7 @@ describe("structured output", () => {
     expect(whole.choices[0]?.message.parsed).toEqual({ city: "sample", degrees: 1 })
     const streamed = await client.chat.completions.stream(body).finalChatCompletion()
     expect(streamed.choices[0]?.message.parsed).toEqual({ city: "sample", degrees: 1 })
-    expect(world.model.runs.map(({ request }) => request.responseFormat)).toEqual(
+    expect(fixture.model.runs.map(({ request }) => request.responseFormat)).toEqual(
       Array(2).fill({ type: "json_schema", schema, strict: true }),
     )
   })
@@ -65,7 +65,7 @@ describe("structured output", () => {
       messages: user,
       response_format: format as OpenAI.ResponseFormatJSONObject,
     })
-    expect(world.model.runs[0]?.request.responseFormat).toEqual(responseFormat)
+    expect(fixture.model.runs[0]?.request.responseFormat).toEqual(responseFormat)
   })
 
   it("comes after free thoughts", async () => {
@@ -126,11 +126,11 @@ it("takes what the AI SDK sends", async () => {
       json_schema: { schema: parameters, strict: true, name: "response" },
     },
   }
-  expect(await world.post("/v1/chat/completions", body)).toMatchObject({
+  expect(await fixture.post("/v1/chat/completions", body)).toMatchObject({
     status: 200,
     json: { choices: [{ finish_reason: "stop" }] },
   })
-  expect(world.model.runs[0]?.request.messages[2]).toEqual({
+  expect(fixture.model.runs[0]?.request.messages[2]).toEqual({
     role: "assistant",
     content: [{ type: "text", text: "" }],
     toolCalls: [{ id: "tooluse-1.a", name: "weather", arguments: '{ "city":"Jakarta"}' }],

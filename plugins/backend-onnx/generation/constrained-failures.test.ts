@@ -97,7 +97,7 @@ describe("a grammar that takes its time", () => {
     for (const after of [0, 5]) {
       isHeldUp = after === 0
       const events: string[] = []
-      const ruled = model.ask(
+      const constrained = model.ask(
         {
           grammar: { grammar: AutomatonConstraints.grammar(anything), closeOnLength: true },
           sampler: noEnd,
@@ -116,7 +116,7 @@ describe("a grammar that takes its time", () => {
       expect(others.map((other) => other.tokens)).toEqual([20, 20])
       expect(events.length).toBe(after)
       isHeldUp = false
-      expect(await ruled).toMatchObject({ end: "done", tokens: 60 })
+      expect(await constrained).toMatchObject({ end: "done", tokens: 60 })
     }
   })
 
