@@ -1,4 +1,4 @@
-import { Effect, type Scope, Stream } from "effect"
+import { Effect, type Scope, Semaphore, Stream } from "effect"
 import { sql } from "kysely"
 import { type PortError, repeat, type StorageError } from "../../../core/index.ts"
 import type { BatchDeps } from "../deps.ts"
@@ -8,7 +8,10 @@ import { readSegmentKey, segmentPrefix } from "./segments.ts"
 /** Keys or batches of one statement. */
 const pageSize = 500
 
-/** Removes the segments of a batch that has ended: each blob before the row that names it. Returns the number of blobs. */
+/**
+ * Removes the segments of a batch that has ended: each blob before the row that names it. Returns
+ * the number of blobs.
+ */
 export const dropParts = (
   { database, storage }: BatchDeps,
   batch: string,
@@ -104,6 +107,8 @@ export const dropOrphans = (deps: BatchDeps): Effect.Effect<number, StorageError
 /** Sweeps every minute, orphans every hour. Every worker does; concurrent sweeps are safe. */
 export const keepSwept = (deps: BatchDeps): Effect.Effect<void, never, Scope.Scope> => {
   const { log } = deps
+  // one after the other, so that they take one connection of the pool
+  const inTurn = Semaphore.makeUnsafe(1).withPermits(1)
   const logCount = (what: string) => (count: number) => {
     if (count > 0) log.info("batch.swept", what, { count })
   }
@@ -115,7 +120,7 @@ export const keepSwept = (deps: BatchDeps): Effect.Effect<void, never, Scope.Sco
         message: "results of ended batches dropped: failed",
         everyMs: 60_000,
       },
-      Effect.map(dropEnded(deps), logCount("results of ended batches dropped")),
+      Effect.map(inTurn(dropEnded(deps)), logCount("results of ended batches dropped")),
     ),
     repeat(
       log,
@@ -124,7 +129,7 @@ export const keepSwept = (deps: BatchDeps): Effect.Effect<void, never, Scope.Sco
         message: "orphan parts of batches dropped: failed",
         everyMs: 3_600_000,
       },
-      Effect.map(dropOrphans(deps), logCount("orphan parts of batches dropped")),
+      Effect.map(inTurn(dropOrphans(deps)), logCount("orphan parts of batches dropped")),
     ),
   )
 }

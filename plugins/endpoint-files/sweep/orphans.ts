@@ -9,7 +9,10 @@ import type { FilesTables } from "../tables.ts"
 export const orphanAgeMs = 3_600_000
 const keysPerBatch = 500
 
-/** SQL that selects those of `keys` that no row names, for use in one statement with the write: check and write are atomic. */
+/**
+ * SQL that selects those of `keys` that no row names, for use in one statement with the write:
+ * check and write are atomic.
+ */
 const unnamed = (keys: readonly string[]) => {
   const named = ["files_file", "files_part", "files_incoming"].map(
     (table) => sql`SELECT 1 FROM ${sql.table(table)} t WHERE t.blob_key = k.key`,
