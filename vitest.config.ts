@@ -18,10 +18,12 @@ export default defineConfig({
     include: ["{core,plugins,runtime,testing,config,examples,bench,docs}/**/*.test.ts"],
     globalSetup: ["testing/global-setup.ts"],
     pool: "forks",
-    // loading effect and koa anew for each of a hundred files took half of the time; no test leaves state in a module
+    // loading effect and koa anew for each of a hundred files took half of the time; no test leaves
+    // state in a module
     isolate: false,
     maxWorkers: 2,
-    // half of the work of the runner itself, from the second run on; a changed file is another entry
+    // half of the work of the runner itself, from the second run on; a changed file is another
+    // entry
     experimental: { fsModuleCache: true },
     testTimeout: 20_000,
     hookTimeout: 60_000,

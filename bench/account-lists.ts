@@ -1,4 +1,5 @@
-// How long lists of the dashboard and the admin API take when they are large. `node --import tsx bench/account-lists.ts [rows]`
+// How long lists of the dashboard and the admin API take when they are large. `node --import tsx
+// bench/account-lists.ts [rows]`
 // Against RAKIT_TEST_DATABASE_URL, or an embedded server.
 import { sql } from "kysely"
 import { openApiFixture } from "../plugins/accounts/testing/api-fixture.ts"

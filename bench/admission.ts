@@ -1,4 +1,5 @@
-// How much group commit of concurrent admissions and settlements brings. `npx tsx bench/admission.ts [seconds]`
+// How much group commit of concurrent admissions and settlements brings. `npx tsx
+// bench/admission.ts [seconds]`
 // Against RAKIT_TEST_DATABASE_URL, or an embedded server that flushes to disk as in production.
 import { randomUUID } from "node:crypto"
 import { mkdtemp, rm } from "node:fs/promises"

@@ -1,5 +1,6 @@
 // Embeddings through a batch against calling the engine directly, and memory over a whole batch.
-// `npm run build && RAKIT_MODELS=folder node --import tsx bench/batches.ts [--rounds 5] [--lines 1000] [--whole 50000] [--texts paragraph]`
+// `npm run build && RAKIT_MODELS=folder node --import tsx bench/batches.ts [--rounds 5] [--lines
+// 1000] [--whole 50000] [--texts paragraph]`
 import { parseArgs } from "node:util"
 import { linesAtOnce, makeBatchDeployment, type TextKind } from "./batches/deployment.ts"
 import { runDirectly } from "./batches/direct.ts"

@@ -1,5 +1,8 @@
-// The chat engine against node-llama-cpp on the same file, and how its cost grows; writes docs/engine.md and docs/engine.svg.
-// `npm run build && npm install --prefix bench/peers --omit=optional --ignore-scripts && node --import tsx bench/chat.ts [--model M.gguf] [--rounds 5] [--tokens 64] [--requests 10000] [--seconds 20] [--only speed,growth,schema,served,memory]`
+// The chat engine against node-llama-cpp on the same file, and how its cost grows; writes
+// docs/engine.md and docs/engine.svg.
+// `npm run build && npm install --prefix bench/peers --omit=optional --ignore-scripts && node
+// --import tsx bench/chat.ts [--model M.gguf] [--rounds 5] [--tokens 64] [--requests 10000]
+// [--seconds 20] [--only speed,growth,schema,served,memory]`
 import { mkdtempSync, rmSync } from "node:fs"
 import { availableParallelism, cpus, loadavg, tmpdir } from "node:os"
 import { basename, join } from "node:path"
@@ -141,7 +144,10 @@ const speedTables = (results: Speeds): readonly Table[] => {
   ]
 }
 
-/** Decode speed by context length: the prompt is prefilled once and cached, so that only decoding is measured. */
+/**
+ * Decode speed by context length: the prompt is prefilled once and cached, so that only decoding is
+ * measured.
+ */
 const measureGrowth = async (side: EngineProcess, long: readonly number[]) => {
   const lines = []
   for (const streams of [1, 8]) {
@@ -169,7 +175,10 @@ const growthTable = (lines: Report["byContext"]): Table => ({
   ]),
 })
 
-/** One sampled answer: prompt lookup helps where the text repeats itself, and should cost nothing elsewhere. */
+/**
+ * One sampled answer: prompt lookup helps where the text repeats itself, and should cost nothing
+ * elsewhere.
+ */
 const measureGuessing = async (guessing: EngineProcess): Promise<Table> => {
   const plain = await keep(openRakit("without", spec({ speculation: false })))
   const { ids } = await guessing.ask<{ readonly ids: readonly (readonly number[])[] }>({

@@ -1,4 +1,5 @@
-// How long the endpoints of the dashboard take on an account with 300,000 usage rows. `npx tsx bench/dashboard.ts [rounds]`
+// How long the endpoints of the dashboard take on an account with 300,000 usage rows. `npx tsx
+// bench/dashboard.ts [rounds]`
 // Against RAKIT_TEST_DATABASE_URL, or an embedded server.
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -62,7 +63,10 @@ const used = {
   searchUnits: 0,
 }
 
-/** Calls from `spanMs` ago to the last whole hour, evenly; 16 keys, 4 models and 4 endpoints, so that over a year nearly each has an hour of its own. */
+/**
+ * Calls from `spanMs` ago to the last whole hour, evenly; 16 keys, 4 models and 4 endpoints, so
+ * that over a year nearly each has an hour of its own.
+ */
 const seed = async (database: Database, account: string, n: number, spanMs: number) => {
   const grant = 50_000_000_000n
   const at = sql`${new Date(lastMs - spanMs)}::timestamptz + i::float8 * ${spanMs / n}::float8 * interval '1 ms'`

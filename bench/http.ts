@@ -1,4 +1,5 @@
-// Requests a second and p95 of the whole server, 64 connections. `npm run build && node --import tsx bench/http.ts [--rounds 5] [--ms 1200]`
+// Requests a second and p95 of the whole server, 64 connections. `npm run build && node --import
+// tsx bench/http.ts [--rounds 5] [--ms 1200]`
 import { codeInWords } from "./deployment/code.ts"
 import { type Deployment, makeDeployment } from "./deployment/deployment.ts"
 import { type LoadClient, type LoadResult, startLoadClient } from "./deployment/load-client.ts"

@@ -1,4 +1,5 @@
-// What authentication, limits, hold and settlement add to a call, and how many calls a second they leave. `npm run build && node --import tsx bench/paid.ts [--rounds 7] [--ms 4000]`
+// What authentication, limits, hold and settlement add to a call, and how many calls a second they
+// leave. `npm run build && node --import tsx bench/paid.ts [--rounds 7] [--ms 4000]`
 import { codeInWords } from "./deployment/code.ts"
 import { type Deployment, makeDeployment } from "./deployment/deployment.ts"
 import {

@@ -1,4 +1,5 @@
-// What each layer adds to a call of the fake model. `npm run build && node --import tsx bench/path.ts [--rounds 7] [--ms 250]`
+// What each layer adds to a call of the fake model. `npm run build && node --import tsx
+// bench/path.ts [--rounds 7] [--ms 250]`
 import { codeInWords } from "./deployment/code.ts"
 import { makeDeployment } from "./deployment/deployment.ts"
 import { type DeploymentInProcess, openDeployment } from "./deployment/in-process.ts"

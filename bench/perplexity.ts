@@ -1,4 +1,5 @@
-// How much a model loses by quantization: perplexity on a fixed text. `node --import tsx bench/perplexity.ts model.gguf [more.gguf or folders ...]`
+// How much a model loses by quantization: perplexity on a fixed text. `node --import tsx
+// bench/perplexity.ts model.gguf [more.gguf or folders ...]`
 import { mkdtempSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

@@ -1,4 +1,5 @@
-// What structured output keeps, and what it costs: `python3 bench/schemas/collect.py FOLDER && node --import tsx bench/schemas.ts FOLDER model.gguf [every] [words of what to list ...]`
+// What structured output keeps, and what it costs: `python3 bench/schemas/collect.py FOLDER && node
+// --import tsx bench/schemas.ts FOLDER model.gguf [every] [words of what to list ...]`
 // Documents are written for one schema of `every` (1).
 import { join } from "node:path"
 import { printLoadAfter, printMachine } from "./measure/machine.ts"

@@ -1,4 +1,5 @@
-// Time from spawn to listening and to ready, and memory. `npm run build && RAKIT_MODELS=folder node --import tsx bench/startup.ts [--rounds 5]`
+// Time from spawn to listening and to ready, and memory. `npm run build && RAKIT_MODELS=folder node
+// --import tsx bench/startup.ts [--rounds 5]`
 import { existsSync } from "node:fs"
 import { codeInWords } from "./deployment/code.ts"
 import { printLoadAfter, printMachine } from "./measure/machine.ts"

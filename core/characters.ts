@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 
-// characters are Unicode code points; a text of n UTF-16 units has at most n code points, so short texts are never walked
+// characters are Unicode code points; a text of n UTF-16 units has at most n code points, so short
+// texts are never walked
 
 /** Returns the index just after the first `count` characters. */
 const endOfFirst = (text: string, count: number): number => {

@@ -40,7 +40,10 @@ const plain = (message: string): string =>
     ? "expected object"
     : message.charAt(0).toLowerCase() + message.slice(1)
 
-/** Returns all problems of `input`, the deepest first where alternatives of a union disagree. Messages contain no input values. */
+/**
+ * Returns all problems of `input`, the deepest first where alternatives of a union disagree.
+ * Messages contain no input values.
+ */
 export const explain = (issue: SchemaIssue.Issue): readonly DecodeProblem[] =>
   formatIssues(issue)
     .issues.map((i) => ({
@@ -62,7 +65,10 @@ const decoderOf = (schema: Schema.Codec<unknown, Json>) => {
   return decoder
 }
 
-/** A request body in the shape of `schema`, or 400 `invalid_request_error` with the field as `param`. */
+/**
+ * A request body in the shape of `schema`, or 400 `invalid_request_error` with the field as
+ * `param`.
+ */
 export const decodeBody = <A>(
   schema: Schema.Codec<A, Json>,
   body: Json,

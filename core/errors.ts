@@ -87,7 +87,9 @@ export const batchErrorRegistry = {
 
 export type BatchErrorCode = ErrorCode | keyof typeof batchErrorRegistry
 
-/** An error that reaches the client. `param` is the path of the field, as in `messages[0].content`. */
+/**
+ * An error that reaches the client. `param` is the path of the field, as in `messages[0].content`.
+ */
 export class ApiError extends Data.TaggedError("ApiError")<{
   readonly code: ErrorCode
   readonly message: string
@@ -95,7 +97,10 @@ export class ApiError extends Data.TaggedError("ApiError")<{
   readonly headers?: Strings | undefined
   /** For 429 and 503: when a retry makes sense. */
   readonly retryAfterMs?: number | undefined
-  /** The caller, when the account's state is the reason: the refusal shows the key's rate headers too. */
+  /**
+   * The caller, when the account's state is the reason: the refusal shows the key's rate headers
+   * too.
+   */
   readonly barred?: Caller | undefined
 }> {}
 
@@ -130,7 +135,10 @@ export const errorHeaders = (error: ApiError): Strings => {
   }
 }
 
-/** A port failed (database down, disk error ...). Clients see `internal_error`, or `backend_busy` when its queue was full; the log sees the cause. */
+/**
+ * A port failed (database down, disk error ...). Clients see `internal_error`, or `backend_busy`
+ * when its queue was full; the log sees the cause.
+ */
 export class PortError extends Data.TaggedError("PortError")<{
   readonly port: string
   readonly message: string

@@ -2,7 +2,10 @@ import { Effect, Schema } from "effect"
 import { type ApiError, apiError, type PortError } from "./errors.ts"
 import type { Strings } from "./json.ts"
 
-/** The parameters of a list request. Lists are newest first; the cursor is the id of the last item seen. */
+/**
+ * The parameters of a list request. Lists are newest first; the cursor is the id of the last item
+ * seen.
+ */
 export interface Page {
   readonly limit: number
   /** The id of the last item that the caller has seen. */
@@ -31,7 +34,9 @@ export const readPage = ({
 
 const unknownAfter = () => badQuery("after", "there is no such object on this list")
 
-/** Returns the position of the item that `after` names, or 400 when it is on no list of this caller. */
+/**
+ * Returns the position of the item that `after` names, or 400 when it is on no list of this caller.
+ */
 export const placeOf = <A>(
   after: string | undefined,
   find: (id: string) => Effect.Effect<A | undefined, PortError>,

@@ -5,7 +5,9 @@ export const microsPerRupiah = 1_000_000n
 
 export const lesser = (a: Micros, b: Micros): Micros => (a < b ? a : b)
 
-/** `"2.5"` -> 2500000n. Throws a RangeError when the text is no plain decimal with at most 6 places. */
+/**
+ * `"2.5"` -> 2500000n. Throws a RangeError when the text is no plain decimal with at most 6 places.
+ */
 export const parseRupiah = (text: string): Micros => {
   const match = /^(-?)(\d{1,15})(?:\.(\d{1,6}))?$/.exec(text)
   if (!match)
@@ -17,7 +19,9 @@ export const parseRupiah = (text: string): Micros => {
   return sign ? -micros : micros
 }
 
-/** `(2500n, 3)` -> `"2.5"`: a plain decimal of a whole number of units, of which 10^places make one. */
+/**
+ * `(2500n, 3)` -> `"2.5"`: a plain decimal of a whole number of units, of which 10^places make one.
+ */
 export const formatDecimal = (units: bigint, places: number): string => {
   const absolute = units < 0n ? -units : units
   const one = 10n ** BigInt(places)
@@ -28,5 +32,8 @@ export const formatDecimal = (units: bigint, places: number): string => {
 /** 2500000n -> `"2.5"`: the plain decimal of `X-Cost-IDR`. */
 export const formatRupiah = (micros: Micros): string => formatDecimal(micros, 6)
 
-/** The JSON number of an amount (`..._idr`). Exact up to 8 billion rupiah (a double distinguishes millionths below 2^33). */
+/**
+ * The JSON number of an amount (`..._idr`). Exact up to 8 billion rupiah (a double distinguishes
+ * millionths below 2^33).
+ */
 export const rupiahNumber = (micros: Micros): number => Number(formatRupiah(micros))

@@ -7,7 +7,8 @@ import type { Migrations } from "./ports/database.ts"
 import type { Token } from "./tokens.ts"
 
 /**
- * A plugin adds to a deployment. Its life: settings decoded -> `create` -> `register` -> its migrations -> `start` -> its Scope closes.
+ * A plugin adds to a deployment. Its life: settings decoded -> `create` -> `register` -> its
+ * migrations -> `start` -> its Scope closes.
  * Boot starts providers before those that ask for them; `rakit check` stops after `register`.
  */
 export interface Plugin<Settings = Json> {
@@ -25,20 +26,31 @@ export interface Plugin<Settings = Json> {
   readonly migrations?: Migrations
   /** Commands of `rakit`, for deployments whose config file names this plugin. */
   readonly commands?: readonly Command[]
-  /** Called once for each deployment; several may run in one process, so all state is kept in this closure. No I/O. */
+  /**
+   * Called once for each deployment; several may run in one process, so all state is kept in this
+   * closure. No I/O.
+   */
   create(settings: Settings): PluginInstance
 }
 
 /** A plugin as part of one deployment. */
 export interface PluginInstance {
-  /** Registers endpoint, backend and job values. No I/O; nothing of other plugins is resolved yet, only inside functions that run later. */
+  /**
+   * Registers endpoint, backend and job values. No I/O; nothing of other plugins is resolved yet,
+   * only inside functions that run later.
+   */
   register?(container: DependencyContainer): void
   /** False: `start` would begin with empty data. For commands that only read. */
   hasData?(container: DependencyContainer): boolean
-  /** Opens resources into the Scope and provides what it opened. All that the plugin `needs` has started. */
+  /**
+   * Opens resources into the Scope and provides what it opened. All that the plugin `needs` has
+   * started.
+   */
   start?(container: DependencyContainer): Effect.Effect<void, PluginError, Scope.Scope>
 }
 
-/** Checks the shape and hides the type of the settings, so that plugins of all kinds fit one list. */
+/**
+ * Checks the shape and hides the type of the settings, so that plugins of all kinds fit one list.
+ */
 export const definePlugin = <Settings>(plugin: Plugin<Settings>): Plugin =>
   plugin as unknown as Plugin

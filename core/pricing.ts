@@ -2,7 +2,8 @@ import { formatDecimal, type Micros, parseRupiah } from "./money.ts"
 import type { Usage, UsageByModel } from "./usage.ts"
 
 /**
- * List prices of one model in nano-rupiah, for a million tokens, an image, a search unit. In this unit 0.1 and 1.25 times a price are whole numbers.
+ * List prices of one model in nano-rupiah, for a million tokens, an image, a search unit. In this
+ * unit 0.1 and 1.25 times a price are whole numbers.
  * @see parsePrice for the units of the config file
  */
 export interface Price {
@@ -23,12 +24,18 @@ export const freePrice: Price = {
   searchUnit: 0n,
 }
 
-/** What a line of a batch costs as a part of the list price, unless the config sets `batchPriceFactor`. */
+/**
+ * What a line of a batch costs as a part of the list price, unless the config sets
+ * `batchPriceFactor`.
+ */
 export const defaultBatchPriceFactor = 0.5
 
 const nanos = (rupiah: number | undefined): bigint => parseRupiah(String(rupiah ?? 0)) * 1000n
 
-/** Config: `input`, `output`, `cacheRead` (0.1 x input by default), `cacheWrite` (1.25 x input) in Rp per 1M tokens, `image` in Rp per image, `searchUnit` in Rp per search unit. */
+/**
+ * Config: `input`, `output`, `cacheRead` (0.1 x input by default), `cacheWrite` (1.25 x input) in
+ * Rp per 1M tokens, `image` in Rp per image, `searchUnit` in Rp per search unit.
+ */
 export const parsePrice = (price: { readonly [K in keyof Price]?: number | undefined }): Price => {
   const input = nanos(price.input)
   return {
@@ -41,7 +48,10 @@ export const parsePrice = (price: { readonly [K in keyof Price]?: number | undef
   }
 }
 
-/** Prices and factor in force at a call's admission, in Rp as plain decimals, exact: per 1M tokens, per image, per search unit. */
+/**
+ * Prices and factor in force at a call's admission, in Rp as plain decimals, exact: per 1M tokens,
+ * per image, per search unit.
+ */
 export interface PriceTag {
   readonly factor: number
   readonly models: Readonly<Record<string, Readonly<Record<keyof Price, string>>>>
@@ -84,7 +94,10 @@ const femtoCost = (price: Price, usage: Usage): bigint => {
   )
 }
 
-/** Prices of the worst case: a token that may be cached costs the input's price unless its own is higher. */
+/**
+ * Prices of the worst case: a token that may be cached costs the input's price unless its own is
+ * higher.
+ */
 const worstPrice = (price: Price): Price => {
   const atLeastInput = (own: bigint) => (own < price.input ? price.input : own)
   return {
@@ -94,7 +107,10 @@ const worstPrice = (price: Price): Price => {
   }
 }
 
-/** Returns the price of `usage`, rounded up once to a micro-rupiah. `factor` is 1, or the batch factor; at most 3 decimals. */
+/**
+ * Returns the price of `usage`, rounded up once to a micro-rupiah. `factor` is 1, or the batch
+ * factor; at most 3 decimals.
+ */
 export const costOf = (
   prices: (model: string) => Price,
   usage: UsageByModel,
@@ -110,7 +126,8 @@ export const costOf = (
 }
 
 /**
- * The most that a call within `bound` costs. A bound holds the maximum of each count: the tokens that may be read from a cache are maybe
+ * The most that a call within `bound` costs. A bound holds the maximum of each count: the tokens
+ * that may be read from a cache are maybe
  * not there, and those that may be written are maybe already read, so neither makes it cheaper.
  */
 export const worstCostOf = (

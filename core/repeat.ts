@@ -2,7 +2,10 @@ import { Cause, Effect, type Scope } from "effect"
 import type { EventName, Log } from "./services/log.ts"
 
 export interface Loop {
-  /** A failure of the work is logged as a warning with this event and sentence, and never ends the loop. */
+  /**
+   * A failure of the work is logged as a warning with this event and sentence, and never ends the
+   * loop.
+   */
   readonly event: EventName
   readonly message: string
   /** From the end of one run to the start of the next. */

@@ -18,10 +18,12 @@ export interface SingleFlight<A, E> {
 }
 
 /**
- * Callers with the same key share one run: its result, failure or defect goes to all of them, and is not kept.
+ * Callers with the same key share one run: its result, failure or defect goes to all of them, and
+ * is not kept.
  * States of a key: idle -> running (the first caller begins it; others join) -> idle (it ended);
  * running -> ending (the last caller was interrupted, so the run is, too) -> idle (it ended).
- * Callers that come while a run is ending wait for that, then begin a new one: no two runs of one key are side by side.
+ * Callers that come while a run is ending wait for that, then begin a new one: no two runs of one
+ * key are side by side.
  * `forget` moves every key to idle at once, so a forgotten run may have a new one beside it.
  */
 export const makeSingleFlight = <A, E>(): SingleFlight<A, E> => {

@@ -26,7 +26,10 @@ import type { Outbound } from "./services/outbound.ts"
 import type { Secrets } from "./services/secrets.ts"
 import type { Workers } from "./services/workers.ts"
 
-/** A typed name in the container. `one`: two providers are refused at boot; `many`: all of them stand side by side. */
+/**
+ * A typed name in the container. `one`: two providers are refused at boot; `many`: all of them
+ * stand side by side.
+ */
 export interface Token<T> {
   readonly name: string
   readonly about: string
@@ -103,7 +106,9 @@ export const Tokens = {
 export const resolve = <T>(container: DependencyContainer, token: Token<T>): T =>
   container.resolve(token.key)
 
-/** The same for a token that a plugin names as `optional`: undefined where no plugin provides it. */
+/**
+ * The same for a token that a plugin names as `optional`: undefined where no plugin provides it.
+ */
 export const resolveOptional = <T>(
   container: DependencyContainer,
   token: Token<T>,

@@ -1,6 +1,9 @@
 import type { ModelId } from "./services/ids.ts"
 
-/** What a call used, or may use at worst. `inputTokens` includes the cached ones, `outputTokens` includes reasoning. */
+/**
+ * What a call used, or may use at worst. `inputTokens` includes the cached ones, `outputTokens`
+ * includes reasoning.
+ */
 export interface Usage {
   readonly inputTokens: number
   readonly cacheReadTokens: number

@@ -2,7 +2,10 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { batchErrorRegistry, errorRegistry } from "../core/errors.ts"
 
-/** The pages that are generated: docs/events.md from the log calls of all sources, docs/errors.md from core/errors.ts. */
+/**
+ * The pages that are generated: docs/events.md from the log calls of all sources, docs/errors.md
+ * from core/errors.ts.
+ */
 const root = join(import.meta.dirname, "..")
 const levels = ["error", "warn", "info", "debug"]
 

@@ -4,7 +4,10 @@ import { command as batchRun } from "./endpoint-batches/command.ts"
 
 type Load = () => Promise<{ readonly plugin: Plugin }>
 
-/** The one visible list of built-in plugins. A name is loaded only when a config file uses it; others load by package name or path. */
+/**
+ * The one visible list of built-in plugins. A name is loaded only when a config file uses it;
+ * others load by package name or path.
+ */
 export const builtinPlugins: Readonly<Record<string, Load>> = {
   accounts: () => import("./accounts/plugin.ts"),
   "backend-onnx": () => import("./backend-onnx/plugin.ts"),
@@ -26,5 +29,8 @@ export const builtinPlugins: Readonly<Record<string, Load>> = {
   "webhook-http": () => import("./webhook-http/plugin.ts"),
 }
 
-/** The commands that built-in plugins bring to `rakit`, whether a config file names the plugin or not. Loaded with `--help`, so they are data. */
+/**
+ * The commands that built-in plugins bring to `rakit`, whether a config file names the plugin or
+ * not. Loaded with `--help`, so they are data.
+ */
 export const builtinCommands: readonly Command[] = [batchRun]

@@ -80,7 +80,9 @@ interface Painter {
   stop(): void
 }
 
-/** Prints a line at the start, at every 10 % (every 10 s where the size is unknown) and at the end. */
+/**
+ * Prints a line at the start, at every 10 % (every 10 s where the size is unknown) and at the end.
+ */
 const makeLines = (out: NodeJS.WriteStream, clock: Pick<Clock, "nowMs">): Painter => {
   const printed = new Map<ModelId, { tenth: number; atMs: number }>()
   const tenthOf = ({ progress }: Pull) => Math.floor(percentOf(progress) / 10)

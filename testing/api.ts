@@ -24,7 +24,10 @@ const paramsIn = (template: string, path: string): Strings | undefined => {
   return params
 }
 
-/** Finds the endpoint of a request line: `GET /v1/files/file-1/content?limit=5`. Throws when there is none. */
+/**
+ * Finds the endpoint of a request line: `GET /v1/files/file-1/content?limit=5`. Throws when there
+ * is none.
+ */
 export const routeOf = (endpoints: Iterable<Endpoint>, line: string): Route => {
   const [method = "", target = ""] = line.split(" ")
   const { pathname, searchParams } = new URL(target, "http://localhost")
@@ -40,7 +43,10 @@ export interface Answer extends FakeAnswer {
   readonly json: any
 }
 
-/** `ask("POST /v1/files?limit=5", body)`: these endpoints behind the call path of a fixture. `more` overrides the call's caller and so on. */
+/**
+ * `ask("POST /v1/files?limit=5", body)`: these endpoints behind the call path of a fixture. `more`
+ * overrides the call's caller and so on.
+ */
 export const askerOf =
   (endpoints: Iterable<Endpoint>, fixture: Pick<CallPathFixture, "ask">) =>
   (line: string, body?: Json, more?: Partial<CallInput>): Promise<Answer> => {

@@ -4,7 +4,10 @@ const real = createRequire(import.meta.url)("@node-rs/argon2") as typeof import(
 
 let isCheap = true
 
-/** Uses the real argon2, for the tests of passwords themselves. Returns a function that restores the cheap one. */
+/**
+ * Uses the real argon2, for the tests of passwords themselves. Returns a function that restores the
+ * cheap one.
+ */
 export const atFullCost = (): (() => void) => {
   isCheap = false
   return () => {
@@ -14,7 +17,10 @@ export const atFullCost = (): (() => void) => {
 
 let delayed: { readonly password: string; readonly until: Promise<void> } | undefined
 
-/** Delays the check of this password until the promise resolves. Returns a function that ends the delay. */
+/**
+ * Delays the check of this password until the promise resolves. Returns a function that ends the
+ * delay.
+ */
 export const holdPassword = (password: string, until: Promise<void>): (() => void) => {
   delayed = { password, until }
   return () => {
@@ -23,8 +29,10 @@ export const holdPassword = (password: string, until: Promise<void>): (() => voi
 }
 
 /**
- * Replaces argon2 in tests by the same at a hundredth of its cost: they sign in hundreds of times, at 20 ms of work each.
- * The hash of full cost that stands for unknown users is compared at low cost, too: it matches no password at either.
+ * Replaces argon2 in tests by the same at a hundredth of its cost: they sign in hundreds of times,
+ * at 20 ms of work each.
+ * The hash of full cost that stands for unknown users is compared at low cost, too: it matches no
+ * password at either.
  */
 export const hash: typeof real.hash = (password, options, signal) =>
   real.hash(password, isCheap ? { ...options, memoryCost: 64, timeCost: 1 } : options, signal)

@@ -14,7 +14,10 @@ export interface ServedFile {
   readonly lastModified?: string
   readonly contentType?: string
   readonly headers?: Readonly<Record<string, string>>
-  /** Returns after how many bytes the n-th request (from 0) is reset, or stalls if `silent`; undefined to send all. */
+  /**
+   * Returns after how many bytes the n-th request (from 0) is reset, or stalls if `silent`;
+   * undefined to send all.
+   */
   readonly cut?: (
     request: number,
   ) => { readonly afterBytes: number; readonly silent?: boolean } | undefined

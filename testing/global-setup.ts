@@ -19,7 +19,10 @@ const remove = async (folder: string): Promise<void> => {
   await rm(folder, { recursive: true, force: true })
 }
 
-/** Stops the servers of test runs that were killed; the folder's name holds the process id of its run. */
+/**
+ * Stops the servers of test runs that were killed; the folder's name holds the process id of its
+ * run.
+ */
 const sweep = async (): Promise<void> => {
   for (const name of await readdir(tmpdir())) {
     const pid = Number(
@@ -29,7 +32,10 @@ const sweep = async (): Promise<void> => {
   }
 }
 
-/** Only names a folder: the embedded server starts when the first test file needs it, and is stopped here. */
+/**
+ * Only names a folder: the embedded server starts when the first test file needs it, and is stopped
+ * here.
+ */
 export const setup = async (): Promise<(() => Promise<void>) | undefined> => {
   if (process.env[serverVariable]) return undefined
   await sweep()

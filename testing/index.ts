@@ -1,6 +1,8 @@
 /**
- * `rakit/testing`, for the tests of a plugin: the contract suites, a fake of each port, `ask` for endpoints, and servers that a plugin talks to.
- * It needs vitest and fast-check. Whole servers and test databases are in `rakit/testing/platform`, a mail server in `rakit/testing/smtp`.
+ * `rakit/testing`, for the tests of a plugin: the contract suites, a fake of each port, `ask` for
+ * endpoints, and servers that a plugin talks to.
+ * It needs vitest and fast-check. Whole servers and test databases are in `rakit/testing/platform`,
+ * a mail server in `rakit/testing/smtp`.
  */
 export * from "./api.ts"
 export * from "./contracts/billing.ts"

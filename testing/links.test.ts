@@ -24,7 +24,10 @@ it.each(markdownFiles())("the links of %s lead to files that exist", (file) => {
   expect(broken).toEqual([])
 })
 
-/** `plugins/x/y.ts -> z`: the ways that ARCHITECTURE.md names are real files, in their folder or a neighbour's. */
+/**
+ * `plugins/x/y.ts -> z`: the ways that ARCHITECTURE.md names are real files, in their folder or a
+ * neighbour's.
+ */
 const waysOf = (text: string): readonly string[] => {
   const section = text.slice(
     text.indexOf("## Five ways through the code"),

@@ -21,9 +21,12 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { openTestDatabase, type TestDatabase } from "./postgres.ts"
 
 /**
- * What an author outside the repository does, with the packed package: installs it, type-checks two plugins strictly, runs the contract suites
- * of their ports, and serves a config file that names them. Dependencies are links to the repository's own, and only those that rakit's
- * package.json or CONTRIBUTING.md names: whatever else the package imports is missing there, as it would be after `npm install`.
+ * What an author outside the repository does, with the packed package: installs it, type-checks two
+ * plugins strictly, runs the contract suites
+ * of their ports, and serves a config file that names them. Dependencies are links to the
+ * repository's own, and only those that rakit's
+ * package.json or CONTRIBUTING.md names: whatever else the package imports is missing there, as it
+ * would be after `npm install`.
  */
 const root = fileURLToPath(new URL("..", import.meta.url))
 const outside = mkdtempSync(join(tmpdir(), "rakit-outside-"))
@@ -72,7 +75,9 @@ const install = async (): Promise<void> => {
   for (const name of names) if (name !== "rakit") link(name)
 }
 
-/** Entries whose declarations must type-check without further packages; `testing/smtp` needs two. */
+/**
+ * Entries whose declarations must type-check without further packages; `testing/smtp` needs two.
+ */
 const entries = ["core", "testing", "testing/backend", "testing/global-setup", "testing/platform"]
 
 /** A package of its own, linked into `node_modules` as a workspace would be. */

@@ -29,19 +29,28 @@ export interface Platform {
   readonly env: Readonly<Record<string, string>>
   /** What it has printed so far. */
   output(): { readonly stdout: string; readonly stderr: string }
-  /** Sends a signal and waits for the exit. Returns the exit code, or the signal that killed the process. */
+  /**
+   * Sends a signal and waits for the exit. Returns the exit code, or the signal that killed the
+   * process.
+   */
   stop(signal?: NodeJS.Signals): Promise<number | string>
   /** Stops the server if it still runs, and removes its database and data folder. */
   close(): Promise<void>
 }
 
 export interface StartOptions {
-  /** The config file. By default `config/test.yaml` of the repository, which the package does not hold. */
+  /**
+   * The config file. By default `config/test.yaml` of the repository, which the package does not
+   * hold.
+   */
   readonly config?: string
   readonly env?: Readonly<Record<string, string>>
   /** Whether to wait until the models are loaded; true by default. */
   readonly ready?: boolean
-  /** A fresh database on the test server by default; `embedded`: the server's own; or the URL of a shared one. */
+  /**
+   * A fresh database on the test server by default; `embedded`: the server's own; or the URL of a
+   * shared one.
+   */
   readonly database?: "fresh" | "embedded" | URL
   /** The data folder; by default a new one, which `close` removes. */
   readonly dataDir?: string
@@ -85,7 +94,9 @@ export const runCli = async (
   return { code, ...text }
 }
 
-/** Resolves when `isThere` holds for what the process printed; rejects when the process ends before. */
+/**
+ * Resolves when `isThere` holds for what the process printed; rejects when the process ends before.
+ */
 const waitFor = (
   child: ChildProcess,
   text: { readonly stdout: string; readonly stderr: string },

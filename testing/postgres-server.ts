@@ -28,7 +28,10 @@ const urlOf = ({ user, password, host, port, database }: pg.ClientConfig): strin
 const madeMs = 20_000
 const lookMs = 50
 
-/** The first process of a test run creates the cluster while the others wait: each would create one at the same time and discard it. */
+/**
+ * The first process of a test run creates the cluster while the others wait: each would create one
+ * at the same time and discard it.
+ */
 const firstMakes = async ({ dataDir, home }: Cluster): Promise<void> => {
   const isFirst = await writeFile(join(dataDir, "being-made"), "", { flag: "wx" }).then(
     () => true,
@@ -39,7 +42,10 @@ const firstMakes = async ({ dataDir, home }: Cluster): Promise<void> => {
       await setTimeout(lookMs)
 }
 
-/** Returns the URL of the test server: `RAKIT_TEST_DATABASE_URL`, or one embedded server for all test files, which the first caller starts. */
+/**
+ * Returns the URL of the test server: `RAKIT_TEST_DATABASE_URL`, or one embedded server for all
+ * test files, which the first caller starts.
+ */
 export const testServerUrl = async (): Promise<string> => {
   const url = process.env[serverVariable]
   if (url) return url

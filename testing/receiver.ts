@@ -8,7 +8,10 @@ export interface Received {
   readonly body: string
 }
 
-/** A customer's server that receives webhooks. It replies with 200 by default; set `answer` to change that. */
+/**
+ * A customer's server that receives webhooks. It replies with 200 by default; set `answer` to
+ * change that.
+ */
 export interface Receiver {
   /** `host:port`. */
   readonly host: string

@@ -43,7 +43,10 @@ import {
 import { keepsTokensInSections } from "./structure/token-sections.ts"
 import { saysWhatTheFieldSays, writesPlainDocstrings } from "./structure/words.ts"
 
-/** The structure of the repository, checked: what ARCHITECTURE.md draws and CONTRIBUTING.md asks. A violation reads `file: rule`. */
+/**
+ * The structure of the repository, checked: what ARCHITECTURE.md draws and CONTRIBUTING.md asks. A
+ * violation reads `file: rule`.
+ */
 const rules: Readonly<Record<string, Rule>> = {
   "imports point left": pointsLeft,
   "plugins never import plugins": staysHome,

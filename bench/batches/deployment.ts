@@ -4,7 +4,10 @@ import { type Deployment, makeDeployment } from "../deployment/deployment.ts"
 
 export const linesAtOnce = 64
 
-/** With only the real embedding model where `modelsDir` has it, else with the fake ones. The worker polls every second, so that its throughput is measured and not its polling interval. */
+/**
+ * With only the real embedding model where `modelsDir` has it, else with the fake ones. The worker
+ * polls every second, so that its throughput is measured and not its polling interval.
+ */
 export const makeBatchDeployment = (modelsDir: string | undefined): Deployment => {
   const deployment =
     modelsDir === undefined
@@ -28,7 +31,10 @@ const words =
     " ",
   )
 
-/** The embedded texts: sentences of 8 to 24 words, 33 tokens in the median, or paragraphs of 20 to 60 words, 79 tokens. */
+/**
+ * The embedded texts: sentences of 8 to 24 words, 33 tokens in the median, or paragraphs of 20 to
+ * 60 words, 79 tokens.
+ */
 export type TextKind = "sentence" | "paragraph"
 
 const fewestWords = { sentence: 8, paragraph: 20 }

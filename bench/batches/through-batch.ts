@@ -66,7 +66,10 @@ export interface BatchFigures {
 // polling costs time that is measured, so it is frequent only near the end
 const waitMs = (begun: boolean, left: number): number => (begun && left > 400 ? 1_000 : 50)
 
-/** Uploads the file, creates the batch and waits. `onProgress` is called with the number of completed lines, every second at first, more often near the end. */
+/**
+ * Uploads the file, creates the batch and waits. `onProgress` is called with the number of
+ * completed lines, every second at first, more often near the end.
+ */
 export const runThroughBatch = async (
   deployment: DeploymentInProcess,
   kind: TextKind,

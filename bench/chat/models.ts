@@ -5,7 +5,10 @@ import { openGguf } from "../../plugins/backend-onnx/weights/gguf-file.ts"
 import { root } from "../deployment/code.ts"
 import { toQ4Zero } from "./requantize.ts"
 
-/** The GGUF file of `--model`, of RAKIT_TEST_CHAT_MODEL, or the starter's, which `rakit models pull` gets. */
+/**
+ * The GGUF file of `--model`, of RAKIT_TEST_CHAT_MODEL, or the starter's, which `rakit models pull`
+ * gets.
+ */
 export const chatModelPath = (given: string | undefined): string => {
   const named = given ?? process.env.RAKIT_TEST_CHAT_MODEL
   if (named) return named

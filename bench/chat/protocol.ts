@@ -1,6 +1,9 @@
 import type { Json } from "../../core/json.ts"
 
-/** The protocol between bench/chat.ts and a child process with one engine (rakit-engine.ts, peers/llama-cpp.js). */
+/**
+ * The protocol between bench/chat.ts and a child process with one engine (rakit-engine.ts,
+ * peers/llama-cpp.js).
+ */
 export interface Task {
   readonly id: number
   /** One entry per stream. */

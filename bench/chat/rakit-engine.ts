@@ -1,4 +1,5 @@
-// A chat engine of backend-onnx in a process of its own. `node --import tsx bench/chat/rakit-engine.ts SPEC` (JSON); speaks protocol.ts over IPC.
+// A chat engine of backend-onnx in a process of its own. `node --import tsx
+// bench/chat/rakit-engine.ts SPEC` (JSON); speaks protocol.ts over IPC.
 import { Effect, Scope, Stream } from "effect"
 import type { Json } from "../../core/json.ts"
 import type {

@@ -40,7 +40,10 @@ const q4Of = (file: GgufFile, tensor: TensorEntry): Buffer => {
   return encode(values)
 }
 
-/** Writes a copy whose Q4_1 matrices are Q4_0, for which llama.cpp has faster kernels. Types and offsets change in place: the header keeps its length. */
+/**
+ * Writes a copy whose Q4_1 matrices are Q4_0, for which llama.cpp has faster kernels. Types and
+ * offsets change in place: the header keeps its length.
+ */
 export const toQ4Zero = (file: GgufFile, path: string): void => {
   const bytes = readFileSync(file.path)
   const tensors = [...file.header.tensors.values()].sort((a, b) => a.offset - b.offset)

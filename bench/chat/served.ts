@@ -34,7 +34,10 @@ export interface MemorySample {
   readonly residentMb: number
 }
 
-/** Resident memory while a tiny model answers many requests, each with a text of its own, so that caches are full early. */
+/**
+ * Resident memory while a tiny model answers many requests, each with a text of its own, so that
+ * caches are full early.
+ */
 export const measureMemory = async (requests: number): Promise<readonly MemorySample[]> => {
   const folder = mkdtempSync(join(tmpdir(), "rakit-memory-"))
   const model = join(folder, "tiny.gguf")

@@ -25,6 +25,9 @@ export const codeInWords = isCompiled
 export const fileOf = (module: string): string =>
   join(root, isCompiled ? `dist/${module}.js` : `${module}.ts`)
 
-/** Measured code is what users run; tsx is for the bench itself. Its types come from the source: `load<typeof import("../../core/call.ts")>("core/call")`. */
+/**
+ * Measured code is what users run; tsx is for the bench itself. Its types come from the source:
+ * `load<typeof import("../../core/call.ts")>("core/call")`.
+ */
 export const load = <Module>(module: string): Promise<Module> =>
   import(pathToFileURL(fileOf(module)).href) as Promise<Module>

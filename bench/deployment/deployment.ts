@@ -19,7 +19,10 @@ export interface DeploymentOptions {
   readonly config?: "test.yaml" | "starter.yaml"
   /** Billing plugin that replaces the ledger. */
   readonly billing?: "billing-free"
-  /** Only fake models and the endpoints of inference: a constant caller, and a billing that does nothing. */
+  /**
+   * Only fake models and the endpoints of inference: a constant caller, and a billing that does
+   * nothing.
+   */
   readonly unpaid?: true
   /** The fake model answers in one step, so that its own time is not measured. */
   readonly atOnce?: true
@@ -50,7 +53,10 @@ const adapted = (text: string, { unpaid, atOnce }: DeploymentOptions): string =>
   })
 }
 
-/** The fake models compiled too, as otherwise the compiled server would load them, and a second kernel, through tsx. */
+/**
+ * The fake models compiled too, as otherwise the compiled server would load them, and a second
+ * kernel, through tsx.
+ */
 const configText = ({
   config = "test.yaml",
   billing,
@@ -70,7 +76,10 @@ const configText = ({
       )
 }
 
-/** Embedded PostgreSQL with the settings of production, flushing to disk; DATABASE_URL names an empty database to use instead. */
+/**
+ * Embedded PostgreSQL with the settings of production, flushing to disk; DATABASE_URL names an
+ * empty database to use instead.
+ */
 export const makeDeployment = (options: DeploymentOptions = {}): Deployment => {
   const folder = mkdtempSync(join(tmpdir(), "rakit-bench-"))
   const config = join(folder, "bench.yaml")

@@ -6,7 +6,10 @@ import type { Catalogue } from "../../core/services/catalogue.ts"
 import { load } from "./code.ts"
 import type { Deployment } from "./deployment.ts"
 
-/** A deployment without its HTTP server, in this process: real plugins, real PostgreSQL, fake models. */
+/**
+ * A deployment without its HTTP server, in this process: real plugins, real PostgreSQL, fake
+ * models.
+ */
 export interface DeploymentInProcess {
   readonly caller: Caller
   readonly catalogue: Catalogue

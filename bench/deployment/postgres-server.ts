@@ -54,7 +54,10 @@ const untilItAnswers = async (url: string): Promise<string> => {
   }
 }
 
-/** A server of the distribution with its own settings, so every commit of money is flushed to disk, in a temporary folder. */
+/**
+ * A server of the distribution with its own settings, so every commit of money is flushed to disk,
+ * in a temporary folder.
+ */
 const startDebian = async (version: string): Promise<PostgresServer> => {
   const bin = (name: string) => join(debianFolder, version, "bin", name)
   const folder = mkdtempSync(join(tmpdir(), "rakit-bench-postgres-"))
@@ -117,7 +120,10 @@ const startDebian = async (version: string): Promise<PostgresServer> => {
   }
 }
 
-/** DATABASE_URL if it is set; else a server of the distribution, if one is installed; else the embedded one. */
+/**
+ * DATABASE_URL if it is set; else a server of the distribution, if one is installed; else the
+ * embedded one.
+ */
 export const startPostgres = async (): Promise<PostgresServer> => {
   const url = process.env.DATABASE_URL
   if (url) return { about: "PostgreSQL at DATABASE_URL", url, stop: async () => {} }

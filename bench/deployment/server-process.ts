@@ -105,7 +105,10 @@ export interface PlainProcess {
   stop(): Promise<void>
 }
 
-/** A node:http server of a few lines (peers/bare-server.js), which prints its address. `routes`: a file with what it answers. */
+/**
+ * A node:http server of a few lines (peers/bare-server.js), which prints its address. `routes`: a
+ * file with what it answers.
+ */
 export const startBareServer = async (routes?: string): Promise<PlainProcess> => {
   const startedMs = performance.now()
   const child = spawnQuiet(

@@ -5,7 +5,10 @@ const load = () =>
     .map((n) => n.toFixed(1))
     .join(" ")
 
-/** Where figures come from. A load average near or above the number of cores means that other processes ran: trust ratios only. */
+/**
+ * Where figures come from. A load average near or above the number of cores means that other
+ * processes ran: trust ratios only.
+ */
 export const printMachine = (title: string, code: string): void => {
   const cores = availableParallelism()
   console.log(`${title}\n`)

@@ -15,7 +15,10 @@ export const percentile = (values: readonly number[], share: number): number =>
 /** Results of each side, a value for each round, in the order of the rounds. */
 export type Rounds<Result> = ReadonlyMap<string, readonly Result[]>
 
-/** Measures every side once a round, there and back (A B C, C B A, ...), so that a slow drift of the machine affects all alike. */
+/**
+ * Measures every side once a round, there and back (A B C, C B A, ...), so that a slow drift of the
+ * machine affects all alike.
+ */
 export const alternate = async <Side extends { readonly name: string }, Result>(
   sides: readonly Side[],
   rounds: number,

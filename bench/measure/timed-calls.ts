@@ -5,7 +5,10 @@ import { median } from "./rounds.ts"
 export interface Side {
   readonly name: string
   call(): Promise<unknown>
-  /** CPU time so far of the process that does the work, in µs; `undefined` where the system does not report it. */
+  /**
+   * CPU time so far of the process that does the work, in µs; `undefined` where the system does not
+   * report it.
+   */
   cpuUs(): number | undefined
 }
 
@@ -23,7 +26,10 @@ export const ownCpuUs = (): number => {
 
 const usPerTick = 10_000 // USER_HZ is 100 on every Linux
 
-/** CPU time of another process: Linux only, in steps of 10 ms (proc(5), `stat`: fields 14 and 15, counted after the name). */
+/**
+ * CPU time of another process: Linux only, in steps of 10 ms (proc(5), `stat`: fields 14 and 15,
+ * counted after the name).
+ */
 export const cpuUsOf = (pid: number): number | undefined => {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "utf8")

@@ -1,6 +1,8 @@
 import type { OpenLoadResult } from "../deployment/load-client.ts"
 
-/** A rate is sustained when nearly all requests are answered, none fails, and no queue builds up. */
+/**
+ * A rate is sustained when nearly all requests are answered, none fails, and no queue builds up.
+ */
 const leastShare = 0.99
 const longestP95Ms = 100
 
@@ -15,7 +17,8 @@ export interface Held {
 }
 
 /**
- * Finds the highest sustained rate: steps of 25 % up until one fails twice, then bisection until the steps are below 4 %.
+ * Finds the highest sustained rate: steps of 25 % up until one fails twice, then bisection until
+ * the steps are below 4 %.
  * Twice, as one hiccup of the machine says nothing about the server.
  */
 export const highestRate = async (

@@ -1,4 +1,5 @@
-// Measures how long the event loop of a process is held up: `LOOP_GAP_FILE=f node --import ./loop-gap.mjs ...`; SIGUSR2 writes the file and begins anew.
+// Measures how long the event loop of a process is held up: `LOOP_GAP_FILE=f node --import
+// ./loop-gap.mjs ...`; SIGUSR2 writes the file and begins anew.
 import { renameSync, writeFileSync } from "node:fs"
 import { monitorEventLoopDelay } from "node:perf_hooks"
 import { isMainThread } from "node:worker_threads"

@@ -4,7 +4,10 @@ import { readdirSync, readFileSync } from "node:fs"
 export interface Memory {
   /** Resident pages of the process itself, shared libraries included. */
   readonly rssMb: number
-  /** Proportional set size of the process tree: pages shared by n processes count 1/n in each, so the sum is the real memory. */
+  /**
+   * Proportional set size of the process tree: pages shared by n processes count 1/n in each, so
+   * the sum is the real memory.
+   */
   readonly treePssMb: number
   /** PostgreSQL's share of the process tree. */
   readonly postgresPssMb: number

@@ -12,7 +12,9 @@ import type { Ids } from "../services/ids.ts"
 import type { Log } from "../services/log.ts"
 import type { UsageByModel } from "../usage.ts"
 
-/** What the call path works with. Ports are resolved lazily: the path is made before plugins start. */
+/**
+ * What the call path works with. Ports are resolved lazily: the path is made before plugins start.
+ */
 export interface CallPathDeps {
   readonly billing: () => Billing
   readonly idempotency: () => Idempotency | undefined
@@ -51,9 +53,14 @@ export interface Answer {
 
 /** The one call path, used by HTTP and by the batch worker. */
 export interface CallPath {
-  /** Settles before the reply is out, for a stream before its end; when the Scope closes early, by what the meter says. */
+  /**
+   * Settles before the reply is out, for a stream before its end; when the Scope closes early, by
+   * what the meter says.
+   */
   run(endpoint: Endpoint, input: CallInput): Effect.Effect<Answer, ApiError, Scope.Scope>
-  /** For a batch line: the caller commits the settlement with its own rows. Fails with nothing held. */
+  /**
+   * For a batch line: the caller commits the settlement with its own rows. Fails with nothing held.
+   */
   runUnsettled(
     endpoint: Endpoint,
     input: CallInput,

@@ -9,7 +9,9 @@ import type { Answer, CallInput, CallPathDeps } from "./contract.ts"
 import type { Prepared } from "./prepare.ts"
 import { rateHeaders } from "./rate-headers.ts"
 
-/** `X-Dry-Run: 1`: what the call would cost at worst, and whether cap and balance cover that now. */
+/**
+ * `X-Dry-Run: 1`: what the call would cost at worst, and whether cap and balance cover that now.
+ */
 const dryRunReply = (
   endpoint: Endpoint,
   { bound, costMicros, wouldSucceed, more }: Forecast,

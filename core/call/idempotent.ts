@@ -56,7 +56,10 @@ type OnceOnly = {
   readonly fingerprint: string
 }
 
-/** Runs `work` once for a key; a second request with the key gets the first one's reply, another body under it 409. A stream holds the key while it runs, and is not remembered. */
+/**
+ * Runs `work` once for a key; a second request with the key gets the first one's reply, another
+ * body under it 409. A stream holds the key while it runs, and is not remembered.
+ */
 export const idempotently = <A extends { readonly reply: Reply }, E, R>(
   { store, log, caller, key, fingerprint }: OnceOnly,
   replay: (reply: Reply) => Effect.Effect<A, E, R>,

@@ -12,7 +12,10 @@ const isNumbered = (error: ApiError) => error.headers !== undefined && "x-call-i
 const hasRateHeaders = (error: ApiError) =>
   error.headers !== undefined && "x-ratelimit-limit-requests" in error.headers
 
-/** What a keyed request shows however it fails: a call id, the rate headers, how long it took, and that a refused one costs nothing. One that is refused before its admission counts toward nothing. */
+/**
+ * What a keyed request shows however it fails: a call id, the rate headers, how long it took, and
+ * that a refused one costs nothing. One that is refused before its admission counts toward nothing.
+ */
 export const withKeyHeaders = <A, R>(
   deps: CallPathDeps,
   endpoint: Endpoint,

@@ -3,7 +3,10 @@ import { type ApiError, apiError } from "../errors.ts"
 import type { Plan, PlanError, Reply } from "../ports/endpoint.ts"
 import type { Log } from "../services/log.ts"
 
-/** What a client sees of a failed port: `internal_error`, a full queue as `backend_busy`, a full disk as `storage_full`; the log sees what the port said. */
+/**
+ * What a client sees of a failed port: `internal_error`, a full queue as `backend_busy`, a full
+ * disk as `storage_full`; the log sees what the port said.
+ */
 const maskError =
   (log: Log) =>
   (error: PlanError): ApiError => {
@@ -27,7 +30,10 @@ const maskError =
     }
   }
 
-/** The same for a failing effect; of a defect, clients see `internal_error` and the log sees where a plugin threw. */
+/**
+ * The same for a failing effect; of a defect, clients see `internal_error` and the log sees where a
+ * plugin threw.
+ */
 export const maskInternalErrors = (
   log: Log,
 ): (<A, R>(effect: Effect.Effect<A, PlanError, R>) => Effect.Effect<A, ApiError, R>) => {
@@ -49,6 +55,9 @@ const maskBytes = (reply: Reply<PlanError>, log: Log): Reply => {
   return { ...reply, bytes: mask(bytes), ranged: { ...ranged, slice } }
 }
 
-/** Runs a plan: the one place where failures of ports become errors that a client can see, before the reply and in its bytes. */
+/**
+ * Runs a plan: the one place where failures of ports become errors that a client can see, before
+ * the reply and in its bytes.
+ */
 export const runPlan = (log: Log, { run }: Plan) =>
   Effect.map(maskInternalErrors(log)(run), (reply) => maskBytes(reply, log))

@@ -2,12 +2,18 @@ import type { Clock } from "../services/clock.ts"
 import type { ModelId } from "../services/ids.ts"
 import type { Usage, UsageByModel } from "../usage.ts"
 
-/** Usage and stage times of one call, metered beside the stream, because a stream that is cut has no last event. */
+/**
+ * Usage and stage times of one call, metered beside the stream, because a stream that is cut has no
+ * last event.
+ */
 export interface Meter {
   meter(model: ModelId, soFar: Usage): void
   used(): UsageByModel
   time(stage: string, durationMs: number): void
-  /** `auth;dur=0.1, limits;dur=1.2, hold;dur=0.3, queue;dur=1.2, prefill;dur=30, total;dur=33`: in the order in which the stages ended. */
+  /**
+   * `auth;dur=0.1, limits;dur=1.2, hold;dur=0.3, queue;dur=1.2, prefill;dur=30, total;dur=33`: in
+   * the order in which the stages ended.
+   */
   serverTiming(): string
 }
 

@@ -11,7 +11,9 @@ import { maskInternalErrors, runPlan } from "./mask-internal-errors.ts"
 import type { Prepared } from "./prepare.ts"
 import { rateHeaders } from "./rate-headers.ts"
 
-/** Client closed the request: what logs and rows show for a caller that left (nginx's convention). */
+/**
+ * Client closed the request: what logs and rows show for a caller that left (nginx's convention).
+ */
 const clientGone = 499
 
 /** A failure on our side costs nothing; otherwise the meter says what was produced. */
@@ -32,7 +34,10 @@ export const settlementOf = (
   return { id: call.id, outcome: "settled", costMicros: call.cost(), usage, httpStatus: status }
 }
 
-/** States of a paid call: open -> failed (noted) -> voided | refused; open -> settled. `settle` moves it once, whoever comes first. */
+/**
+ * States of a paid call: open -> failed (noted) -> voided | refused; open -> settled. `settle`
+ * moves it once, whoever comes first.
+ */
 const makeSettling = (deps: CallPathDeps, { call, meter }: Prepared) => {
   let open = true
   let failure: ApiError | undefined

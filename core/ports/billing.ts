@@ -23,8 +23,10 @@ export interface AdmitRequest {
   /** The batch that this line belongs to. */
   readonly parent?: string
   /**
-   * `all`: a call, counts toward every limit and takes a concurrency slot. `rpm`: a dry run, counts toward RPM only and holds nothing.
-   * `money`: a batch line, holds money and skips RPM, RPD and concurrency. `peek`: changes nothing; returns the rate state, or the refusal that a call with this hold would get.
+   * `all`: a call, counts toward every limit and takes a concurrency slot. `rpm`: a dry run, counts
+   * toward RPM only and holds nothing.
+   * `money`: a batch line, holds money and skips RPM, RPD and concurrency. `peek`: changes nothing;
+   * returns the rate state, or the refusal that a call with this hold would get.
    */
   readonly counts: "all" | "rpm" | "money" | "peek"
 }
@@ -49,7 +51,10 @@ export interface Refusal {
 
 export interface Settlement {
   readonly id: CallId
-  /** `voided`: costs nothing, but counts toward the limits. `refused`: the backend was busy, so the counts are reverted too. */
+  /**
+   * `voided`: costs nothing, but counts toward the limits. `refused`: the backend was busy, so the
+   * counts are reverted too.
+   */
   readonly outcome: "settled" | "voided" | "refused"
   /** Capped by the hold. */
   readonly costMicros: Micros
@@ -58,8 +63,10 @@ export interface Settlement {
 }
 
 /**
- * Limits and money. States of a call: open -> settled | voided | refused | expired (its replica died, or its deadline passed); expired -> settled (late).
- * `admit` checks and reserves everything in one atomic step, so that parallel calls can't overdraw anything.
+ * Limits and money. States of a call: open -> settled | voided | refused | expired (its replica
+ * died, or its deadline passed); expired -> settled (late).
+ * `admit` checks and reserves everything in one atomic step, so that parallel calls can't overdraw
+ * anything.
  */
 export interface Billing {
   admit(request: AdmitRequest): Effect.Effect<RateState, Refusal | PortError>
@@ -74,7 +81,10 @@ export interface Billing {
   ): Effect.Effect<{ readonly balanceMicros: Micros; readonly heldMicros: Micros }, PortError>
   /** Spend of keys in this UTC month; a key without spend may be missing. */
   spentThisMonth(keyIds: readonly string[]): Effect.Effect<ReadonlyMap<string, Micros>, PortError>
-  /** Adds a grant (or, below zero, a correction). Idempotent by `id`. Creates the account's balance if there is none. */
+  /**
+   * Adds a grant (or, below zero, a correction). Idempotent by `id`. Creates the account's balance
+   * if there is none.
+   */
   adjust(
     entry: {
       readonly id: string

@@ -15,8 +15,10 @@ export interface CommandOption {
 }
 
 /**
- * A command of `rakit` that a plugin brings (`commands` in its definition): `rakit <group> <name> <arguments> [config]`. It is data; `load` imports what it runs.
- * Those of built-in plugins are in plugins/index.ts, too, so that `--help` lists them without loading the plugins; those of other plugins are found through the config file.
+ * A command of `rakit` that a plugin brings (`commands` in its definition): `rakit <group> <name>
+ * <arguments> [config]`. It is data; `load` imports what it runs.
+ * Those of built-in plugins are in plugins/index.ts, too, so that `--help` lists them without
+ * loading the plugins; those of other plugins are found through the config file.
  */
 export interface Command {
   readonly group: { readonly name: string; readonly about: string }
@@ -31,13 +33,18 @@ export interface Command {
   load(): Promise<RunCommand>
 }
 
-/** Rejects with an Error for people when it can't do its work; other exit codes go into `process.exitCode`. */
+/**
+ * Rejects with an Error for people when it can't do its work; other exit codes go into
+ * `process.exitCode`.
+ */
 export type RunCommand = (typed: TypedCommand, host: CommandHost) => Promise<void>
 
 /** What stood on the command line. */
 export interface TypedCommand {
   readonly arguments: readonly string[]
-  /** By the long name in camel case; a switch is a boolean, an option that is missing is undefined. */
+  /**
+   * By the long name in camel case; a switch is a boolean, an option that is missing is undefined.
+   */
   readonly options: Readonly<Record<string, unknown>>
   readonly config: {
     readonly file: string

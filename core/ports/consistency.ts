@@ -12,13 +12,19 @@ export interface Finding {
   readonly repair?: Effect.Effect<void, PortError>
 }
 
-/** Behind `rakit fsck`: each plugin compares its data with the data of others. Runs beside a server, so work in progress is no finding. */
+/**
+ * Behind `rakit fsck`: each plugin compares its data with the data of others. Runs beside a server,
+ * so work in progress is no finding.
+ */
 export interface ConsistencyCheck {
   /** `files` */
   readonly name: string
   /** One sentence. */
   readonly about: string
-  /** Reports how many items it examined through `looked`. Reads in pages: never everything in memory. */
+  /**
+   * Reports how many items it examined through `looked`. Reads in pages: never everything in
+   * memory.
+   */
   findings(looked: (things: number) => void): Stream.Stream<Finding, PortError>
 }
 

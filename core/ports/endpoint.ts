@@ -8,7 +8,10 @@ import type { UsageByModel } from "../usage.ts"
 import type { ModelContext } from "./model.ts"
 import type { StorageError } from "./storage.ts"
 
-/** What a plan may fail with. The call path logs what is no `ApiError`; clients see `internal_error`, `backend_busy` for a full queue, `storage_full` for a full disk. */
+/**
+ * What a plan may fail with. The call path logs what is no `ApiError`; clients see
+ * `internal_error`, `backend_busy` for a full queue, `storage_full` for a full disk.
+ */
 export type PlanError = ApiError | StorageError
 
 /** One decoded call, as an endpoint's `plan` sees it. */
@@ -31,7 +34,10 @@ export interface Call<Body> {
   cost(): Micros
 }
 
-/** One part of a multipart body, in order of arrival. A file's bytes must be read or skipped before the next part arrives. */
+/**
+ * One part of a multipart body, in order of arrival. A file's bytes must be read or skipped before
+ * the next part arrives.
+ */
 export type BodyPart =
   | { readonly kind: "field"; readonly name: string; readonly value: string }
   | {
@@ -56,7 +62,10 @@ export interface Ranged<E = ApiError> {
   slice(from: number, to: number): Stream.Stream<Uint8Array, E>
 }
 
-/** The reply. `events` becomes SSE, one `data:` line per event; the path settles before the last event is sent. */
+/**
+ * The reply. `events` becomes SSE, one `data:` line per event; the path settles before the last
+ * event is sent.
+ */
 export type Reply<E = ApiError> = { readonly status: number; readonly headers?: Strings } & (
   | { readonly json: Json }
   | {
@@ -85,7 +94,10 @@ export interface Plan {
   readonly run: Effect.Effect<Reply<PlanError>, PlanError, Scope.Scope>
 }
 
-/** A plan that costs nothing. `check`: for a dry run, what can be said only by reading on, and whether it would succeed. */
+/**
+ * A plan that costs nothing. `check`: for a dry run, what can be said only by reading on, and
+ * whether it would succeed.
+ */
 export const freePlan = (run: Plan["run"], check?: Effect.Effect<boolean, PlanError>): Plan => ({
   bound: {},
   run,
@@ -99,7 +111,10 @@ export const freePlan = (run: Plan["run"], check?: Effect.Effect<boolean, PlanEr
   }),
 })
 
-/** An endpoint is data plus one function. HTTP, the batch worker, the dry run, `/openapi.json` and `rakit check` interpret it. */
+/**
+ * An endpoint is data plus one function. HTTP, the batch worker, the dry run, `/openapi.json` and
+ * `rakit check` interpret it.
+ */
 export interface Endpoint<Body = Json> {
   /** Also the scope that grants it: `chat.completions`. */
   readonly id: string

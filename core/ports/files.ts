@@ -26,18 +26,26 @@ export type NewFile = Pick<
   "id" | "tenant" | "filename" | "purpose" | "blobKey" | "bytes" | "expiresMs"
 >
 
-/** The files of customers, for plugins that work with them (batches, retrieval). A deleted, expired or foreign file does not exist. */
+/**
+ * The files of customers, for plugins that work with them (batches, retrieval). A deleted, expired
+ * or foreign file does not exist.
+ */
 export interface Files {
   find(tenant: Tenant, id: string): Effect.Effect<StoredFile | undefined, PortError>
   /** Whether the file belongs to the tenant, or did within the last 30 days. */
   knows(tenant: Tenant, id: string): Effect.Effect<boolean, PortError>
-  /** Bytes `from` to `to`, both inclusive. Fails with `BlobMissing` when the file is deleted meanwhile. */
+  /**
+   * Bytes `from` to `to`, both inclusive. Fails with `BlobMissing` when the file is deleted
+   * meanwhile.
+   */
   read(
     file: StoredFile,
     range?: { readonly from: number; readonly to?: number },
   ): Stream.Stream<Uint8Array, StorageError>
   newId(): string
-  /** Reserves the blob key of a new file. The blob is swept unless `create` names it within an hour. */
+  /**
+   * Reserves the blob key of a new file. The blob is swept unless `create` names it within an hour.
+   */
   newBlobKey(tenant: Tenant): string
   /** Creates the file for a blob that is already stored; with `tx`, when it commits. */
   create(file: NewFile, tx?: Transaction): Effect.Effect<StoredFile, PortError>
@@ -49,6 +57,9 @@ export interface Files {
     details?: string,
     tx?: Transaction,
   ): Effect.Effect<boolean, PortError>
-  /** Deletes the file at once, and its bytes within seconds of the commit. Returns whether it existed. */
+  /**
+   * Deletes the file at once, and its bytes within seconds of the commit. Returns whether it
+   * existed.
+   */
   remove(tenant: Tenant, id: string, tx?: Transaction): Effect.Effect<boolean, PortError>
 }

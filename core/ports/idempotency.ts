@@ -10,14 +10,20 @@ export interface StoredReply {
   readonly callId?: string | undefined
 }
 
-/** `new`: run, then `finish` or `forget`. `done`: replay this reply. `running`: the first request has not ended. `mismatch`: the key was used with another body. */
+/**
+ * `new`: run, then `finish` or `forget`. `done`: replay this reply. `running`: the first request
+ * has not ended. `mismatch`: the key was used with another body.
+ */
 export type IdempotencyState =
   | { readonly state: "new" }
   | { readonly state: "done"; readonly reply: StoredReply }
   | { readonly state: "running" }
   | { readonly state: "mismatch" }
 
-/** Behind `Idempotency-Key`, for 24 h. States of a key: new -> running -> done; running -> new (failed, or its lease ended). */
+/**
+ * Behind `Idempotency-Key`, for 24 h. States of a key: new -> running -> done; running -> new
+ * (failed, or its lease ended).
+ */
 export interface Idempotency {
   /** `fingerprint` is a hash of endpoint and body. */
   begin(

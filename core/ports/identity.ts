@@ -3,7 +3,10 @@ import type { Caller } from "../caller.ts"
 import type { ApiError, PortError } from "../errors.ts"
 
 export interface Identity {
-  /** Authenticates a key. Fails with 401 `authentication_error`, 403 `email_not_verified` or `account_suspended`. Cached for at most 5 s. */
+  /**
+   * Authenticates a key. Fails with 401 `authentication_error`, 403 `email_not_verified` or
+   * `account_suspended`. Cached for at most 5 s.
+   */
   authenticate(bearer: string): Effect.Effect<Caller, ApiError | PortError>
   /** Resolves a key that batch lines or ingest act for later. */
   resume(keyId: string): Effect.Effect<Caller, ApiError | PortError>

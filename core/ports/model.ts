@@ -12,21 +12,33 @@ export interface ModelContext {
   readonly priority: "realtime" | "batch"
   /** Unix ms; after it the model fails with `backend_timeout`. */
   readonly deadlineMs: number
-  /** Cumulative usage so far. The path reads it on EVERY exit, so report as work is done, not at the end. */
+  /**
+   * Cumulative usage so far. The path reads it on EVERY exit, so report as work is done, not at the
+   * end.
+   */
   meter(model: ModelId, soFar: Usage): void
-  /** Records the duration of a stage (`queue`, `tokenize`, `prefill`, `decode`) in ms; shown in `Server-Timing`. */
+  /**
+   * Records the duration of a stage (`queue`, `tokenize`, `prefill`, `decode`) in ms; shown in
+   * `Server-Timing`.
+   */
   time(stage: string, durationMs: number): void
 }
 
 /** A checked request with its worst case. Nothing has run yet. */
 export interface ModelPlan<Event> {
-  /** The maximum of each count by itself: no report may exceed it, and the worst price of it is held. */
+  /**
+   * The maximum of each count by itself: no report may exceed it, and the worst price of it is
+   * held.
+   */
   readonly bound: Usage
   /** Interrupting it stops the engine within one step. */
   readonly run: Stream.Stream<Event, ApiError>
 }
 
-/** One shape for every task. `plan` has no side effect; it fails with the 4xx of a request that this model can't take. */
+/**
+ * One shape for every task. `plan` has no side effect; it fails with the 4xx of a request that this
+ * model can't take.
+ */
 export interface Task<Request, Event> {
   plan(request: Request, context: ModelContext): Effect.Effect<ModelPlan<Event>, ApiError>
 }
@@ -56,7 +68,10 @@ export interface ChatMessage {
   readonly content: readonly Part[]
   readonly toolCalls?: readonly ToolCall[]
   readonly toolCallId?: string
-  /** The assistant's reasoning before its answer; the chat template decides whether the model reads it again. */
+  /**
+   * The assistant's reasoning before its answer; the chat template decides whether the model reads
+   * it again.
+   */
   readonly reasoning?: string
 }
 
@@ -82,11 +97,17 @@ export interface ToolDefinition {
   readonly description?: string
   /** JSON Schema. */
   readonly parameters?: Json
-  /** With `strict`, an unsupported keyword is a 400; otherwise the schema constrains as far as supported. */
+  /**
+   * With `strict`, an unsupported keyword is a 400; otherwise the schema constrains as far as
+   * supported.
+   */
   readonly strict?: boolean
 }
 
-/** `closeOnLength`: near the end of `maxTokens` the document is closed, so that it is whole; it still finishes with `length`. */
+/**
+ * `closeOnLength`: near the end of `maxTokens` the document is closed, so that it is whole; it
+ * still finishes with `length`.
+ */
 export type ResponseFormat =
   | { readonly type: "json_object"; readonly closeOnLength?: boolean }
   | {
@@ -120,7 +141,9 @@ export interface TokenLogprob {
 
 export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter"
 
-/** `finish` comes exactly once, last. Text is whole UTF-8 characters and never holds a stop string. */
+/**
+ * `finish` comes exactly once, last. Text is whole UTF-8 characters and never holds a stop string.
+ */
 export type ChatEvent =
   | {
       readonly type: "text"
@@ -140,7 +163,10 @@ export type ChatEvent =
 export interface EmbedRequest {
   readonly items: readonly Part[]
   readonly instruction?: string
-  /** What to do with a text over the model's token limit: keep its start (END), keep its end (START), or fail (NONE). */
+  /**
+   * What to do with a text over the model's token limit: keep its start (END), keep its end
+   * (START), or fail (NONE).
+   */
   readonly truncate: "END" | "START" | "NONE"
 }
 /** One per item, in any order. `vector` has the space's full length and Euclidean norm 1. */
@@ -177,7 +203,9 @@ export type ImageEvent =
   | { readonly type: "step"; readonly step: number; readonly steps: number }
   | { readonly type: "image"; readonly mediaType: "image/png"; readonly bytes: Uint8Array }
 
-/** The request to open a model. `path` is the local path that the model's sources were pulled to. */
+/**
+ * The request to open a model. `path` is the local path that the model's sources were pulled to.
+ */
 export interface OpenRequest<T extends TaskName = TaskName> {
   readonly id: ModelId
   readonly task: T
@@ -201,7 +229,9 @@ export interface LoadedModel<T extends TaskName = TaskName> {
   readonly servedBy: string
 }
 
-/** A backend opens model entries; many may stand side by side. Closing the Scope frees the model. */
+/**
+ * A backend opens model entries; many may stand side by side. Closing the Scope frees the model.
+ */
 export interface Backend {
   readonly name: string
   readonly tasks: readonly TaskName[]

@@ -4,9 +4,11 @@ import type { Json } from "../json.ts"
 import type { Transaction } from "./transaction.ts"
 
 /**
- * Does one kind of background work: a value, like an endpoint. A job is the piece of work that was sent to it.
+ * Does one kind of background work: a value, like an endpoint. A job is the piece of work that was
+ * sent to it.
  * At least once: a job whose worker dies is run again after `leaseMs`, so `run` must be idempotent.
- * States of a job: waiting -> leased -> done | waiting (failed, after a backoff) | dead (failed `attempts` times).
+ * States of a job: waiting -> leased -> done | waiting (failed, after a backoff) | dead (failed
+ * `attempts` times).
  */
 export interface JobHandler<Job = Json> {
   readonly name: string

@@ -21,7 +21,10 @@ export interface SchemaReport {
   readonly error?: string
 }
 
-/** Reports, free of charge, what structured output would keep of a schema. Fails with 400 for an invalid or too large JSON Schema. */
+/**
+ * Reports, free of charge, what structured output would keep of a schema. Fails with 400 for an
+ * invalid or too large JSON Schema.
+ */
 export interface SchemaChecker {
   check(schema: Json): Effect.Effect<SchemaReport, ApiError>
 }

@@ -2,7 +2,10 @@ import type { Effect, Stream } from "effect"
 import { Data } from "effect"
 import type { PortError } from "../errors.ts"
 
-/** Keys are `/`-separated segments of 1 to 200 characters of `A-Z a-z 0-9 . _ -`; no segment is `.` or `..`; at most 512 characters in all. */
+/**
+ * Keys are `/`-separated segments of 1 to 200 characters of `A-Z a-z 0-9 . _ -`; no segment is `.`
+ * or `..`; at most 512 characters in all.
+ */
 export const isBlobKey = (key: string): boolean =>
   key.length <= 512 &&
   key

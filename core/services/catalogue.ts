@@ -7,7 +7,10 @@ import type { ModelId } from "./ids.ts"
 
 /** Where a model's files come from. Tried in order. */
 export interface ModelSource {
-  /** `pypi:package==version/path`, `npm:package@version/path`, `https://...`, `file:...`, `hf:owner/repo@rev/path`. A path that ends in `/` is a folder. */
+  /**
+   * `pypi:package==version/path`, `npm:package@version/path`, `https://...`, `file:...`,
+   * `hf:owner/repo@rev/path`. A path that ends in `/` is a folder.
+   */
   readonly url: string
   /** Hex. For pypi and npm of the published archive, else of the file itself. */
   readonly sha256?: string | undefined
@@ -48,9 +51,14 @@ export type ModelState =
 export interface Catalogue {
   readonly entries: readonly ModelEntry[]
   entry(id: ModelId): ModelEntry | undefined
-  /** Returns the entry of a model that fits the task; fails with 400 `model_not_found` otherwise. */
+  /**
+   * Returns the entry of a model that fits the task; fails with 400 `model_not_found` otherwise.
+   */
   require(task: TaskName, id: ModelId): Effect.Effect<ModelEntry, ApiError>
-  /** Returns the open model; fails also with 503 `model_loading`, or 500 `backend_error` when it could not be opened. */
+  /**
+   * Returns the open model; fails also with 503 `model_loading`, or 500 `backend_error` when it
+   * could not be opened.
+   */
   open<T extends TaskName>(task: T, id: ModelId): Effect.Effect<LoadedModel<T>, ApiError>
   price(id: ModelId): Price
   /** The price of a batch line as a fraction of the list price. */

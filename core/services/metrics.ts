@@ -1,6 +1,9 @@
 import type { Strings } from "../json.ts"
 
-/** Prometheus metrics. Names start with `rakit_` and end with the unit; labels have few values (never a key, an account or a request id). */
+/**
+ * Prometheus metrics. Names start with `rakit_` and end with the unit; labels have few values
+ * (never a key, an account or a request id).
+ */
 export interface Metrics {
   counter(
     name: string,

@@ -29,7 +29,10 @@ export class OutboundFailed extends Data.TaggedError("OutboundFailed")<{
   readonly message: string
 }> {}
 
-/** The one way to a URL that a customer gave: https only, to public addresses only, checked on the connection itself; redirects are not followed. */
+/**
+ * The one way to a URL that a customer gave: https only, to public addresses only, checked on the
+ * connection itself; redirects are not followed.
+ */
 export interface Outbound {
   /** Checks a URL without network access. Returns why it is refused, or undefined. */
   refusal(url: string): string | undefined

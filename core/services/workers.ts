@@ -3,6 +3,9 @@ import type { PortError } from "../errors.ts"
 
 /** The thread pool for CPU-heavy work (tokenization, chunking). */
 export interface Workers {
-  /** Calls the default export of `module` (`.js`, `.ts` or `.mts`) with `input` in a pool thread. Input and output are structured-cloned. Interruption abandons the result. */
+  /**
+   * Calls the default export of `module` (`.js`, `.ts` or `.mts`) with `input` in a pool thread.
+   * Input and output are structured-cloned. Interruption abandons the result.
+   */
   run<Input, Output>(module: URL, input: Input): Effect.Effect<Output, PortError>
 }

@@ -32,7 +32,10 @@ export interface Step {
 const textEvent = (text: string): readonly ChatEvent[] =>
   text === "" ? [] : [{ type: "text", text }]
 
-/** Cuts words at `maxTokens` and before the first stop string; what may be the beginning of one is held back. */
+/**
+ * Cuts words at `maxTokens` and before the first stop string; what may be the beginning of one is
+ * held back.
+ */
 export function* stepsOf(
   words: Iterable<string>,
   { stop, maxTokens }: Pick<ChatRequest, "stop" | "maxTokens">,

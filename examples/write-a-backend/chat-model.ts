@@ -32,7 +32,10 @@ const refusalOf = (request: ChatRequest): ApiError | undefined => {
     : apiError("unsupported_parameter", `This model does not know ${param}.`, { param })
 }
 
-/** The chat task: `plan` checks and says what may be used at worst, its `run` does the work and meters it. */
+/**
+ * The chat task: `plan` checks and says what may be used at worst, its `run` does the work and
+ * meters it.
+ */
 export const makeChatModel = (
   id: ModelId,
   contextTokens: number,

@@ -32,7 +32,10 @@ const collectText = (events: Stream.Stream<ChatEvent, ApiError>) =>
     (text, event) => (event.type === "text" ? text + event.text : text),
   )
 
-/** POST /v1/summaries: decode -> ask a port -> encode. Limits, holds, settlement, errors and docs come from the kernel. */
+/**
+ * POST /v1/summaries: decode -> ask a port -> encode. Limits, holds, settlement, errors and docs
+ * come from the kernel.
+ */
 const makeSummariesEndpoint = (catalogue: Catalogue, { model, maxWords }: typeof Settings.Type) =>
   defineEndpoint({
     id: "summaries",

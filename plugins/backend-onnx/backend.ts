@@ -120,7 +120,9 @@ const openModel = (deps: OnnxDeps): Backend["open"] => {
     >
 }
 
-/** ONNX Runtime on the CPU. Every decoder runs in a worker thread of its own, an encoder in several. */
+/**
+ * ONNX Runtime on the CPU. Every decoder runs in a worker thread of its own, an encoder in several.
+ */
 export const makeOnnxBackend = (deps: OnnxDeps): Backend => ({
   name: "onnx",
   tasks: ["chat", "embed", "rerank"],

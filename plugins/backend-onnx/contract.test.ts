@@ -14,7 +14,10 @@ import { openBackend } from "./testing/open-backend.ts"
 import { writeTinyBert } from "./testing/tiny-bert.ts"
 import { tinyLlama } from "./testing/tiny-llama.ts"
 
-/** The model port's contract, on tiny models: random weights and small checkpoints of each architecture. */
+/**
+ * The model port's contract, on tiny models: random weights and small checkpoints of each
+ * architecture.
+ */
 const opened =
   <T extends TaskName>(task: T, path: (folder: string) => string) =>
   async (): Promise<OpenedModel<T>> => {

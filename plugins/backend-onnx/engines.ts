@@ -53,7 +53,10 @@ const specOf = (
   speculation: settings.speculation,
 })
 
-/** Opens engines: one for each model file, precision and instance, shared by all entries that name it. */
+/**
+ * Opens engines: one for each model file, precision and instance, shared by all entries that name
+ * it.
+ */
 export const makeEngines = (deps: OnnxDeps) => {
   const shared = makeRefCounted<Engine<never, unknown, unknown>, ApiError>()
   return <Job, Event, Info>(

@@ -173,7 +173,8 @@ describe.skipIf(!chatPath)("SmolLM2-135M-Instruct", () => {
     expect(b.slice(0, 20)).toBe(a.slice(0, 20))
   }, 60_000)
 
-  // these queries are among those that the prompt was picked on: this guards against a change, it does not measure quality
+  // these queries are among those that the prompt was picked on: this guards against a change, it
+  // does not measure quality
   test("still tells the pairs apart that it did", async () => {
     const reranker = await fixture.open("rerank", chatPath!, { contextTokens: 2048 })
     const pairs = [

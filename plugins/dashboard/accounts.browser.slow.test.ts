@@ -152,7 +152,8 @@ describe.skipIf(!installedChromium)(
       await page.locator(".notice.bad").waitFor()
       await fill({ Password: "the new password" })
       await press("Sign in")
-      // the route before the end of the session does not matter: sign-in was opened by its own address
+      // the route before the end of the session does not matter: sign-in was opened by its own
+      // address
       await heading("Overview")
     })
 

@@ -50,7 +50,9 @@ const packageSources = (): Readonly<Record<string, string>> => {
   }
 }
 
-/** Reads everything that is served below `assetRoot`, by name. Later changes on disk are not served. */
+/**
+ * Reads everything that is served below `assetRoot`, by name. Later changes on disk are not served.
+ */
 export const loadAssets = (): ReadonlyMap<string, Asset> => {
   const folder = folderOf("web/")
   const own = ownFiles.map(

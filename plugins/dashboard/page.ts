@@ -39,7 +39,10 @@ ${early.map((name) => `<link rel="modulepreload" href="${assetRoot}/${name}">`).
 
 export const makePage = (): Asset => makeAsset("page.html", Buffer.from(page))
 
-/** Only this server's files run, and only its API is called; the one inline script is the import map, by its hash. No string ever becomes markup (trusted types). */
+/**
+ * Only this server's files run, and only its API is called; the one inline script is the import
+ * map, by its hash. No string ever becomes markup (trusted types).
+ */
 export const contentSecurityPolicy = [
   "default-src 'none'",
   `script-src 'self' 'sha256-${createHash("sha256").update(importMap).digest("base64")}'`,

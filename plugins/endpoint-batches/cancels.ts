@@ -1,4 +1,7 @@
-/** Cancel requests from the API to the worker of the same process; a worker elsewhere finds the batch's row changed. */
+/**
+ * Cancel requests from the API to the worker of the same process; a worker elsewhere finds the
+ * batch's row changed.
+ */
 export interface Cancels {
   publish(batch: string): void
   /** Returns the function that ends the subscription. */

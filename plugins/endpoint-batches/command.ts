@@ -9,7 +9,10 @@ const readLinesAtOnce = (typed: string): number => {
   return lines
 }
 
-/** `rakit batch run`. It needs neither this plugin's tables nor its routes, so the config file need not name the plugin. */
+/**
+ * `rakit batch run`. It needs neither this plugin's tables nor its routes, so the config file need
+ * not name the plugin.
+ */
 export const command: Command = {
   group: { name: "batch", about: "Files of requests, without a server." },
   name: "run",

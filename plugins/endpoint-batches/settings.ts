@@ -26,7 +26,10 @@ export interface BatchLimits {
   readonly maxLines: number
   readonly maxLineBytes: number
   readonly windowMs: number
-  /** From its creation to `expires_at` of a batch; result files are kept for the same time from their own creation. */
+  /**
+   * From its creation to `expires_at` of a batch; result files are kept for the same time from
+   * their own creation.
+   */
   readonly keepMs: number
   readonly linesAtOnce: number
   readonly memoryBytes: number

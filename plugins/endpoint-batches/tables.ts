@@ -19,9 +19,11 @@ export interface BatchError {
 }
 
 /**
- * States: validating -> in_progress (pre-flight passed) -> completed | failed (the input can't be read any more); validating -> failed (pre-flight);
+ * States: validating -> in_progress (pre-flight passed) -> completed | failed (the input can't be
+ * read any more); validating -> failed (pre-flight);
  * validating | in_progress -> cancelled (asked) | expired (24 h are over). The last four are final.
- * Its worker knows its `epoch`, the fencing token of the lease: a worker with an older epoch changes nothing any more.
+ * Its worker knows its `epoch`, the fencing token of the lease: a worker with an older epoch
+ * changes nothing any more.
  */
 export interface BatchTable {
   readonly id: string
@@ -49,7 +51,10 @@ export interface BatchTable {
   /** Increments with every claim. */
   readonly epoch: number
   readonly lease_until: Date | null
-  /** Lines up to here, counted from 1, are in segments; `done_offset`: the byte offset of the next line. */
+  /**
+   * Lines up to here, counted from 1, are in segments; `done_offset`: the byte offset of the next
+   * line.
+   */
   readonly done_through: number
   readonly done_offset: bigint
   readonly created_at: Date
@@ -62,7 +67,10 @@ export interface BatchTable {
   readonly expires_at: Date
 }
 
-/** The reorder buffer: answered lines that are in no segment yet. Committed with their settlement and the counters. */
+/**
+ * The reorder buffer: answered lines that are in no segment yet. Committed with their settlement
+ * and the counters.
+ */
 export interface LineTable {
   readonly batch_id: string
   /** Line number in the input file, from 1. */
@@ -72,7 +80,10 @@ export interface LineTable {
   readonly body: string
 }
 
-/** A segment: consecutive lines of one of the two files, as a blob. Removed when the file is complete, or not wanted any more. */
+/**
+ * A segment: consecutive lines of one of the two files, as a blob. Removed when the file is
+ * complete, or not wanted any more.
+ */
 export interface PartTable {
   readonly batch_id: string
   readonly kind: "output" | "error"

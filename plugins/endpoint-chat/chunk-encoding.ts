@@ -40,7 +40,10 @@ const callDelta = (event: ToolCallEvent): Delta => ({
   ],
 })
 
-/** Returns the chunks of one event. `usage` is called after the last event only; undefined when the client wants no usage. */
+/**
+ * Returns the chunks of one event. `usage` is called after the last event only; undefined when the
+ * client wants no usage.
+ */
 const chunksOf = (
   heading: Heading,
   event: ChatEvent,
@@ -68,7 +71,8 @@ const chunksOf = (
 }
 
 /**
- * Encodes events as the chunks of the stream. The chunk with the role waits for the model's first event:
+ * Encodes events as the chunks of the stream. The chunk with the role waits for the model's first
+ * event:
  * a failure before it can still be answered with an HTTP status.
  */
 export const toChunks = <E, R>(

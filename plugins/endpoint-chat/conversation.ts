@@ -39,7 +39,10 @@ const wrongAnswer = (
   return answered.has(id) ? "is answered already" : undefined
 }
 
-/** Each tool call of an assistant is answered once, by the tool messages right after it, and they answer nothing else. Returns the first problem. */
+/**
+ * Each tool call of an assistant is answered once, by the tool messages right after it, and they
+ * answer nothing else. Returns the first problem.
+ */
 export const conversationProblem = (messages: readonly ChatMessage[]): Problem | undefined => {
   let turn: ChatMessage | undefined
   let turnAt = 0

@@ -47,7 +47,10 @@ const streamed = (call: Call<ChatBody>, heading: Heading, events: Events): Reply
   return { status: 200, events: toChunks(heading, events, usage) }
 }
 
-/** Returns the answer's token limit: what the request asks for, up to the model's limit, or the model's default. */
+/**
+ * Returns the answer's token limit: what the request asks for, up to the model's limit, or the
+ * model's default.
+ */
 const maxTokensOf = (body: ChatBody, entry: ModelEntry): Effect.Effect<number, ApiError> => {
   const asked = body.max_tokens ?? body.max_completion_tokens
   if (asked == null) return Effect.succeed(Math.min(entry.defaultMaxTokens, entry.maxOutputTokens))
@@ -74,7 +77,10 @@ const imageIn = (body: ChatBody): string | undefined => {
   return undefined
 }
 
-/** Fails with 400 `unsupported_parameter` for what the API has but this server does not serve yet: images. Nothing is dropped silently. */
+/**
+ * Fails with 400 `unsupported_parameter` for what the API has but this server does not serve yet:
+ * images. Nothing is dropped silently.
+ */
 const refuseUnsupported = (body: ChatBody): Effect.Effect<void, ApiError> =>
   Effect.suspend(() => {
     const param = imageIn(body)

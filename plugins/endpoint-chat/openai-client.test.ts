@@ -17,7 +17,10 @@ const call = (
   more: { id?: string; name?: string } = {},
 ): ChatEvent => ({ type: "toolCall", index, argumentsDelta, ...more })
 
-/** Irregular deltas: id and name apart, arguments before the name, spaces alone, empty deltas, two calls. */
+/**
+ * Irregular deltas: id and name apart, arguments before the name, spaces alone, empty deltas, two
+ * calls.
+ */
 const odd: readonly ChatEvent[] = [
   { type: "reasoning", text: "" },
   { type: "reasoning", text: "Let me" },

@@ -56,7 +56,10 @@ const toCalls = (events: readonly ChatEvent[]): readonly AnsweredCall[] => {
 export const finishOf = (events: readonly ChatEvent[]): FinishReason | undefined =>
   only(events, "finish").at(-1)?.reason
 
-/** Encodes all events of an answer as one completion. `content` is null only when there are tool calls and no text. */
+/**
+ * Encodes all events of an answer as one completion. `content` is null only when there are tool
+ * calls and no text.
+ */
 export const toCompletion = (
   heading: Heading,
   events: readonly ChatEvent[],

@@ -6,7 +6,8 @@ const base = { model: "m", messages: [{ role: "user", content: "hi" }] } as Chat
 const tool = { type: "function", function: { name: "f" } }
 
 /**
- * What becomes of each field: `translated` (with a value that shows in the request of the Model port), `endpoint` (read there), or `ignored`.
+ * What becomes of each field: `translated` (with a value that shows in the request of the Model
+ * port), `endpoint` (read there), or `ignored`.
  * A new field of the schema does not compile until it is decided here.
  */
 const fields: Record<keyof ChatBody, "endpoint" | "ignored" | { readonly translated: unknown }> = {

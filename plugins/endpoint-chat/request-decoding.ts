@@ -86,7 +86,10 @@ const toFormat = (format: ChatBody["response_format"]): Pick<ChatRequest, "respo
   return { responseFormat: { type: "json_schema", schema, strict: strict === true, ...close } }
 }
 
-/** Translates the request's fields to the Model port. What `refuseUnsupported` refuses is not translated. */
+/**
+ * Translates the request's fields to the Model port. What `refuseUnsupported` refuses is not
+ * translated.
+ */
 export const toRequest = (body: ChatBody, maxTokens: number): ChatRequest => ({
   messages: body.messages.map(toMessage),
   sampling: toSampling(body),

@@ -116,6 +116,9 @@ const consistent = Schema.makeFilter((body: typeof Fields.Type) => {
   return toolsProblem(body) ?? conversationProblem(body.messages)
 })
 
-/** The body of `POST /v1/chat/completions`. An explicit null counts as absent; unknown fields are ignored. */
+/**
+ * The body of `POST /v1/chat/completions`. An explicit null counts as absent; unknown fields are
+ * ignored.
+ */
 export const ChatBody = Fields.check(consistent).annotate({ identifier: "ChatCompletionRequest" })
 export type ChatBody = typeof ChatBody.Type

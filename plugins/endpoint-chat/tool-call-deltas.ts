@@ -4,7 +4,8 @@ import type { ChatEvent } from "../../core/ports/model.ts"
 type ToolCallEvent = Extract<ChatEvent, { type: "toolCall" }>
 
 /**
- * A tool call while it arrives. States: unnamed -> named (its name has come) -> open (arguments other than white space have come).
+ * A tool call while it arrives. States: unnamed -> named (its name has come) -> open (arguments
+ * other than white space have come).
  * `held`: arguments that came too early to be sent.
  */
 interface Draft {
@@ -58,7 +59,8 @@ const normalize = (
 }
 
 /**
- * Normalizes the tool call events of any model: the first event of a call has id, name and no arguments, the others
+ * Normalizes the tool call events of any model: the first event of a call has id, name and no
+ * arguments, the others
  * have arguments only, and an answer with calls finishes with `tool_calls`.
  */
 export const normalizeToolCalls = <E, R>(

@@ -30,7 +30,8 @@ export const mediaTypeOf = (bytes: Uint8Array): string | undefined =>
   formats.find(({ fits }) => fits(bytes))?.mediaType
 
 /**
- * Strict base64 of RFC 4648, section 4: padded, no other characters. Searches for a wrong character, as matching
+ * Strict base64 of RFC 4648, section 4: padded, no other characters. Searches for a wrong
+ * character, as matching
  * megabytes overflows the stack of the regex engine.
  */
 const isBase64 = (text: string) => {
@@ -70,7 +71,10 @@ const read = (item: ImageItem): Part | string => {
     : { type: "media", mediaType, bytes }
 }
 
-/** Returns the bytes of the image item at `path` (`input[3]`), or fails with 400 and the field as `param`. */
+/**
+ * Returns the bytes of the image item at `path` (`input[3]`), or fails with 400 and the field as
+ * `param`.
+ */
 export const toMedia = (item: ImageItem, path: string): Effect.Effect<Part, ApiError> =>
   Effect.suspend(() => {
     const result = read(item)

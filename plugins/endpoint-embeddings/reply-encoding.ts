@@ -8,7 +8,10 @@ import { noUsage } from "../../core/usage.ts"
 import type { ReadItem } from "./request-decoding.ts"
 import type { EmbeddingsBody, EmbeddingsReply } from "./schema.ts"
 
-/** Returns the first `dimensions` numbers, scaled to Euclidean norm 1. A prefix of zeros has no direction and stays zero. */
+/**
+ * Returns the first `dimensions` numbers, scaled to Euclidean norm 1. A prefix of zeros has no
+ * direction and stays zero.
+ */
 export const shorten = (vector: Float32Array, dimensions: number): Float32Array => {
   if (dimensions >= vector.length) return vector
   const prefix = vector.slice(0, dimensions)

@@ -36,7 +36,9 @@ const fewEnough = Schema.makeFilter((items: readonly Item[]) => {
   return items.length - texts <= maxImages || `must hold at most ${maxImages} images`
 })
 
-/** The body of `POST /v1/embeddings`. An explicit null counts as absent; unknown fields are ignored. */
+/**
+ * The body of `POST /v1/embeddings`. An explicit null counts as absent; unknown fields are ignored.
+ */
 export const EmbeddingsBody = Schema.Struct({
   model: Schema.NonEmptyString,
   input: Schema.Union([

@@ -6,7 +6,10 @@ interface Owned {
   readonly mode: Tenant["mode"]
 }
 
-/** States: uploaded -> processing -> processed | failed (knowledge only; processing again is allowed); any -> deleted, which stays for a while so that pages of a list still find their place. */
+/**
+ * States: uploaded -> processing -> processed | failed (knowledge only; processing again is
+ * allowed); any -> deleted, which stays for a while so that pages of a list still find their place.
+ */
 export interface FileTable extends Owned {
   readonly id: string
   /** The sort key of lists. */
@@ -24,7 +27,10 @@ export interface FileTable extends Owned {
   readonly deleted_at: Date | null
 }
 
-/** An incoming blob. The row is inserted before the first byte, so that every blob is named by a row at all times. A request whose row is gone has lost the blob. */
+/**
+ * An incoming blob. The row is inserted before the first byte, so that every blob is named by a row
+ * at all times. A request whose row is gone has lost the blob.
+ */
 export interface IncomingTable extends Owned {
   readonly id: string
   readonly blob_key: string
@@ -33,7 +39,9 @@ export interface IncomingTable extends Owned {
   readonly lease_until: Date
 }
 
-/** The quota in use by files and open uploads. Locked last, after the rows whose bytes it counts. */
+/**
+ * The quota in use by files and open uploads. Locked last, after the rows whose bytes it counts.
+ */
 export interface QuotaTable extends Owned {
   readonly bytes: bigint
   readonly files: bigint
@@ -45,7 +53,10 @@ export interface DeletionTable {
   readonly due_at: Date
 }
 
-/** States: pending -> completed (its file is there) | cancelled | expired. While `completing` names a row of `files_incoming`, nothing else moves it. */
+/**
+ * States: pending -> completed (its file is there) | cancelled | expired. While `completing` names
+ * a row of `files_incoming`, nothing else moves it.
+ */
 export interface UploadTable extends Owned {
   readonly id: string
   readonly filename: string

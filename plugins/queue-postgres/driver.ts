@@ -38,7 +38,8 @@ export const drive = (
   let pauseMs = shortestMs
   const fillLogged = loggingChanges("looking for work in the queue", log)
   const renewLogged = loggingChanges("renewing leases", log)
-  // a job that was sent in a transaction becomes visible at its commit, a little later: pauses start short and double
+  // a job that was sent in a transaction becomes visible at its commit, a little later: pauses
+  // start short and double
   const pause = (soonestMs: number) =>
     Effect.suspend(() =>
       Effect.timeoutOption(

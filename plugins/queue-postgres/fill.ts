@@ -10,13 +10,19 @@ export interface FillDeps {
   readonly rows: JobRows
   readonly clock: Clock
   readonly perform: (consumer: Consumer, run: JobRun) => Effect.Effect<void>
-  /** Called when there may be something to do: a job was sent, a run has ended, or a consumer was added. */
+  /**
+   * Called when there may be something to do: a job was sent, a run has ended, or a consumer was
+   * added.
+   */
   readonly wake: () => void
   readonly onDead: (handler: string, jobs: number) => void
   readonly onPoll: (consumer: Consumer, lagMs: number) => void
 }
 
-/** Claims lost and due jobs and begins to run them. Returns when to poll again at the latest, in Unix ms. */
+/**
+ * Claims lost and due jobs and begins to run them. Returns when to poll again at the latest, in
+ * Unix ms.
+ */
 export const makeFill = (
   consumers: ReadonlySet<Consumer>,
   { rows, clock, perform, wake, onDead, onPoll }: FillDeps,

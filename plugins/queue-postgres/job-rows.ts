@@ -22,7 +22,10 @@ export interface ClaimedJob {
   readonly attempts: number
 }
 
-/** When a handler's next job is due, and when the next lease on one of its jobs ends. Infinity for never. */
+/**
+ * When a handler's next job is due, and when the next lease on one of its jobs ends. Infinity for
+ * never.
+ */
 export interface NextTimes {
   readonly dueMs: number
   readonly leaseEndMs: number
@@ -205,7 +208,8 @@ const sweeping = ({ database, db, at }: Deps) => ({
 })
 
 /**
- * States of a job: waiting (no lease) -> leased -> (deleted: done) | waiting (failed, released, or its lease ended) |
+ * States of a job: waiting (no lease) -> leased -> (deleted: done) | waiting (failed, released, or
+ * its lease ended) |
  * dead (failed, or lost its lease, for the last time) -> (deleted: swept).
  */
 export const makeJobRows = (database: Database, clock: Clock) => {

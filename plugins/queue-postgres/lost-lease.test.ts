@@ -28,7 +28,10 @@ const rows = () =>
     (result) => result.rows,
   )
 
-/** A process that was suspended: it is connected, its lease went to another process, and it has not noticed. */
+/**
+ * A process that was suspended: it is connected, its lease went to another process, and it has not
+ * noticed.
+ */
 it.each(["succeeds", "fails"] as const)(
   "a run that %s after its lease went to another changes nothing",
   (ending) =>

@@ -4,7 +4,10 @@ const pollMs = 500
 const keepDeadDays = 30
 
 export const Settings = Schema.Struct({
-  /** The delay with which jobs of other processes may be noticed. Jobs of this process, and delayed jobs, begin at their time. */
+  /**
+   * The delay with which jobs of other processes may be noticed. Jobs of this process, and delayed
+   * jobs, begin at their time.
+   */
   pollMs: Schema.Int.check(Schema.isBetween({ minimum: 50, maximum: 60_000 }))
     .annotate({ default: pollMs })
     .pipe(Schema.withDecodingDefaultKey(Effect.succeed(pollMs))),

@@ -52,7 +52,10 @@ export const makeWorker = (deps: FillDeps) => {
     stop,
     consumes: (handler: string): boolean =>
       [...consumers].some((consumer) => consumer.handler.name === handler),
-    /** Claims lost and due jobs and begins to run them. Returns when to poll again at the latest, in Unix ms. */
+    /**
+     * Claims lost and due jobs and begins to run them. Returns when to poll again at the latest, in
+     * Unix ms.
+     */
     fill: lock.withPermits(1)(Effect.uninterruptible(fill)),
     /** Renews the leases of running jobs. `dropLost` handles those that are lost. */
     renew: Effect.suspend(() =>
@@ -60,7 +63,10 @@ export const makeWorker = (deps: FillDeps) => {
         discard: true,
       }),
     ),
-    /** Interrupts the runs whose lease has ended: another process may have begun them. Needs no database. */
+    /**
+     * Interrupts the runs whose lease has ended: another process may have begun them. Needs no
+     * database.
+     */
     dropLost: Effect.sync(() => {
       for (const consumer of consumers)
         for (const run of unlost(consumer))

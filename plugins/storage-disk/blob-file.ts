@@ -14,7 +14,10 @@ export interface ByteRange {
   readonly to?: number
 }
 
-/** The etag includes the inode: a new version is a new file, created while the old one exists, so it differs even within one tick of the clock. */
+/**
+ * The etag includes the inode: a new version is a new file, created while the old one exists, so it
+ * differs even within one tick of the clock.
+ */
 export const infoOf = (key: string, { size, mtimeNs, ino }: BigIntStats): BlobInfo => ({
   key,
   bytes: Number(size),

@@ -15,7 +15,10 @@ export const ifThere = async <A>(work: Promise<A>): Promise<A | undefined> =>
 
 const noRoom = new Set(["ENOSPC", "EDQUOT"])
 
-/** Maps a failed write or removal. ENOENT means that the adapter's own folder is missing, so it is no `BlobMissing`. */
+/**
+ * Maps a failed write or removal. ENOENT means that the adapter's own folder is missing, so it is
+ * no `BlobMissing`.
+ */
 export const writeError =
   (key: string) =>
   (cause: unknown): StorageFull | PortError =>

@@ -45,7 +45,9 @@ const makeOne = (folder: string): Promise<void> =>
     if (codeOf(cause) !== "EEXIST") throw cause
   })
 
-/** Returns the topmost folder that had to be created, if any. Creates none behind a symbolic link. */
+/**
+ * Returns the topmost folder that had to be created, if any. Creates none behind a symbolic link.
+ */
 const makeFolder = async (root: string, folder: string): Promise<string | undefined> => {
   const found = await ifThere(isInside(root, folder))
   if (found === true) return undefined
@@ -99,7 +101,8 @@ export const discard = async ({ path, handle }: Incoming): Promise<void> => {
 }
 
 /**
- * Deletes the incoming files of dead processes. Other processes may share the folder, so only files without a write for
+ * Deletes the incoming files of dead processes. Other processes may share the folder, so only files
+ * without a write for
  * `idleMs` go. Returns the number of deleted files.
  */
 export const sweep = async (root: string, nowMs: number, idleMs: number): Promise<number> => {

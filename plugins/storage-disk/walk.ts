@@ -17,7 +17,10 @@ const entriesOf = async (folder: string): Promise<readonly FolderEntry[]> => {
   return found.flatMap((entry) => entryOf(entry) ?? []).sort(byKey)
 }
 
-/** Walks depth first, which is key order. Holds only the names of the folders on the path. `at` is the part of the keys above `folder`. */
+/**
+ * Walks depth first, which is key order. Holds only the names of the folders on the path. `at` is
+ * the part of the keys above `folder`.
+ */
 async function* walk(folder: string, at: string, prefix: string): AsyncGenerator<BlobInfo> {
   for (const { name, text, isFolder } of await entriesOf(folder)) {
     const key = at + text

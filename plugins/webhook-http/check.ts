@@ -29,7 +29,8 @@ const queueAgain = (
   )
 
 /**
- * A delivery and its job change in one transaction, so a delivery that is unchanged before and after the look into
+ * A delivery and its job change in one transaction, so a delivery that is unchanged before and
+ * after the look into
  * the queue had its job in between, or has lost it.
  */
 const withoutJob = (

@@ -8,7 +8,10 @@ const count = (value: number, most: number) =>
 const style = "svc" as const
 
 export const Settings = Schema.Struct({
-  /** `svc`: the header Svc-Signature. `standard`: webhook-id, webhook-timestamp and webhook-signature, as Standard Webhooks defines them. */
+  /**
+   * `svc`: the header Svc-Signature. `standard`: webhook-id, webhook-timestamp and
+   * webhook-signature, as Standard Webhooks defines them.
+   */
   style: Schema.Literals(["svc", "standard"])
     .annotate({ default: style })
     .pipe(Schema.withDecodingDefaultKey(Effect.succeed(style))),

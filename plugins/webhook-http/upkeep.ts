@@ -5,10 +5,16 @@ import type { WebhookDeps } from "./deps.ts"
 import { makeDeliveryRows } from "./rows/delivery-rows.ts"
 
 const dayMs = 86_400_000
-/** A pending delivery whose attempt is later than this has lost its job: the job died, or somebody emptied the queue. */
+/**
+ * A pending delivery whose attempt is later than this has lost its job: the job died, or somebody
+ * emptied the queue.
+ */
 export const overdueMs = 15 * 60_000
 
-/** Queues deliveries without a job again, or gives them up when their webhook was deleted; deletes old ones. Returns the number of queued deliveries. */
+/**
+ * Queues deliveries without a job again, or gives them up when their webhook was deleted; deletes
+ * old ones. Returns the number of queued deliveries.
+ */
 export const upkeep = (deps: WebhookDeps): Effect.Effect<number, PortError> =>
   Effect.gen(function* () {
     const { database, clock, queue, settings } = deps

@@ -111,7 +111,10 @@ const createPlugin = (
   return { ...named, settings, instance }
 }
 
-/** Checks all that can be checked without I/O by plugins. Fails with a ConfigError that lists all problems. */
+/**
+ * Checks all that can be checked without I/O by plugins. Fails with a ConfigError that lists all
+ * problems.
+ */
 export const assemble = (config: LoadedConfig, purpose: Purpose, log: Log) =>
   Effect.gen(function* () {
     const stopOn = (problems: readonly (Problem | MissingProvider)[]) =>

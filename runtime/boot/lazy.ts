@@ -1,7 +1,10 @@
 import type { DependencyContainer } from "tsyringe"
 import { resolve, resolveOptional, type Token } from "../../core/tokens.ts"
 
-/** What a plugin provides when it starts, for callers that exist before: looked up with each call until it is there, then remembered. */
+/**
+ * What a plugin provides when it starts, for callers that exist before: looked up with each call
+ * until it is there, then remembered.
+ */
 export const lazy = <T>(container: DependencyContainer, token: Token<T>): (() => T) => {
   let found: T | undefined
   return () => {

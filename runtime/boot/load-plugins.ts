@@ -15,7 +15,10 @@ export interface NamedPlugin {
 
 const isPath = (name: string) => name.startsWith(".") || isAbsolute(name)
 
-/** Lets a compiled server import TypeScript plugins. Without a namespace: the plugin must share our copy of effect. */
+/**
+ * Lets a compiled server import TypeScript plugins. Without a namespace: the plugin must share our
+ * copy of effect.
+ */
 const readTypeScript = async (): Promise<void> => {
   const { register } = await import("tsx/esm/api")
   register()
@@ -32,7 +35,10 @@ const packageTypeOf = (folder: string): unknown => {
 const isCompiled = import.meta.url.endsWith(".js")
 const compiledRoot = join(import.meta.dirname, "..", "..")
 
-/** The compiled file of a source of this package (a fake for tests), so that it shares the compiled kernel. */
+/**
+ * The compiled file of a source of this package (a fake for tests), so that it shares the compiled
+ * kernel.
+ */
 const compiledTwin = (file: string): string | undefined => {
   const inside = relative(dirname(compiledRoot), file)
   const twin = join(compiledRoot, inside.replace(/\.ts$/, ".js"))

@@ -52,7 +52,8 @@ const openOne = (
     let isDecided = false
     return yield* Effect.gen(function* () {
       const path = yield* pullFiles(deployment, entry, listener)
-      // a backend may report progress after the open, when it restarts an engine; the state stays `ready`
+      // a backend may report progress after the open, when it restarts an engine; the state stays
+      // `ready`
       const progress = (detail: string) => {
         if (!isDecided) catalogue.set(entry.id, { state: "loading", detail })
       }
@@ -88,7 +89,10 @@ const openOne = (
     )
   })
 
-/** Pulls and opens the `wanted` models (default: all), four at a time. A failure does not stop the others. Returns the ids that failed. */
+/**
+ * Pulls and opens the `wanted` models (default: all), four at a time. A failure does not stop the
+ * others. Returns the ids that failed.
+ */
 export const openModels = (
   deployment: AssembledDeployment,
   listener: PullListener,

@@ -38,7 +38,8 @@ const workThroughJobs = (
   })
 
 /**
- * Listens, starts the plugins and opens the models. Returns when the plugins have started; models are opened in the background.
+ * Listens, starts the plugins and opens the models. Returns when the plugins have started; models
+ * are opened in the background.
  * Closing the Scope closes all of it in reverse order.
  */
 export const serveDeployment = (

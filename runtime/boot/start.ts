@@ -4,7 +4,9 @@ import { resolve, type Token, Tokens } from "../../core/tokens.ts"
 import type { AssembledDeployment, AssembledPlugin } from "./assemble.ts"
 import { withDependencies } from "./dependency-order.ts"
 
-/** Runs a plugin's migrations; the database must have started. Returns the names of those that ran. */
+/**
+ * Runs a plugin's migrations; the database must have started. Returns the names of those that ran.
+ */
 export const migratePlugin = (
   deployment: AssembledDeployment,
   { plugin }: AssembledPlugin,

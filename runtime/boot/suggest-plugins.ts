@@ -7,7 +7,9 @@ export interface MissingProvider extends Omit<Problem, "fix"> {
   readonly token: Token<unknown>
 }
 
-/** Names the built-in plugins that provide a token. Loads all of them, so it is for refusals only. */
+/**
+ * Names the built-in plugins that provide a token. Loads all of them, so it is for refusals only.
+ */
 export const suggestPlugins = async (token: Token<unknown>): Promise<string> => {
   const names = await Promise.all(
     Object.entries(builtinPlugins).map(async ([name, load]) => {

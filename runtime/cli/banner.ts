@@ -56,7 +56,10 @@ const clientExample = (url: string, key: string | undefined, model: string): rea
   `    for await (const chunk of stream) process.stdout.write(chunk.choices[0]?.delta.content ?? "")`,
 ]
 
-/** Address, first account and examples to copy. The examples hold the key only when this boot made it. */
+/**
+ * Address, first account and examples to copy. The examples hold the key only when this boot made
+ * it.
+ */
 export const startedText = (facts: BannerFacts): string => {
   const key =
     facts.account && !facts.wasGiven(facts.account.apiKey) ? facts.account.apiKey : undefined

@@ -4,7 +4,10 @@ import type { Progress } from "./fsck-run.ts"
 const terminalMs = 200
 const plainMs = 10_000
 
-/** Shows the progress of a long check: on a terminal as one line that is redrawn, elsewhere as a line every 10 s. */
+/**
+ * Shows the progress of a long check: on a terminal as one line that is redrawn, elsewhere as a
+ * line every 10 s.
+ */
 export const makeProgress = (
   out: Pick<NodeJS.WriteStream, "write" | "isTTY">,
   clock: Pick<Clock, "nowMs">,

@@ -47,7 +47,10 @@ const settle = (finding: Finding, repair: boolean): Effect.Effect<ShownFinding> 
 
 export type Progress = (check: string, looked: number, found: number) => void
 
-/** Runs one check to its end, and with `repair` repairs what it can. Keeps the first `maxShown` findings. */
+/**
+ * Runs one check to its end, and with `repair` repairs what it can. Keeps the first `maxShown`
+ * findings.
+ */
 export const runCheck = (
   check: ConsistencyCheck,
   repair: boolean,

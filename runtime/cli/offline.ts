@@ -12,7 +12,10 @@ import { openModels } from "../boot/open-models.ts"
 import { startDeployment } from "../boot/start.ts"
 import { loadConfig } from "../config/load.ts"
 
-/** Backends with what they need, and the endpoints that need nothing else: no database, no accounts, no queue. */
+/**
+ * Backends with what they need, and the endpoints that need nothing else: no database, no accounts,
+ * no queue.
+ */
 const enginePlugins = <P extends NamedPlugin>(order: readonly P[]): readonly P[] => {
   const backends = new Set(withDependencies(order, [Tokens.backends as Token<unknown>]))
   const there = new Set([...kernelTokens, Tokens.billing.name])
@@ -73,7 +76,10 @@ const openPulled = (
     return yield* Effect.fail(new Error(`These models can't be opened:\n${reasons.join("\n")}`))
   })
 
-/** Starts the part of a deployment that runs calls on models. Its database and its storage are not touched. */
+/**
+ * Starts the part of a deployment that runs calls on models. Its database and its storage are not
+ * touched.
+ */
 export const openOffline = (
   configFile: string,
   log: Log,

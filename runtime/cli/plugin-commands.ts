@@ -49,7 +49,10 @@ const isKnown = (program: Commander, [group, name]: readonly string[]): boolean 
   return name === undefined || name.startsWith("-") || subcommand(found, name) !== undefined
 }
 
-/** For a command that is not known yet: adds those of the plugins that the config file names. The config file is the last argument that looks like one. */
+/**
+ * For a command that is not known yet: adds those of the plugins that the config file names. The
+ * config file is the last argument that looks like one.
+ */
 export const addConfiguredCommands = async (
   program: Commander,
   args: readonly string[],

@@ -45,7 +45,10 @@ const readGroups = (by: string): readonly ReportGroup[] => {
   return names as ReportGroup[]
 }
 
-/** By default everything until now; a date as --to includes its whole day. Throws an Error that says what to do. */
+/**
+ * By default everything until now; a date as --to includes its whole day. Throws an Error that says
+ * what to do.
+ */
 export const readReportQuery = (
   { from, to, by, account, json, csv }: ReportWords,
   nowMs: number,

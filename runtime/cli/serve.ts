@@ -42,7 +42,10 @@ const startedBanner = (deployment: AssembledDeployment, { url }: HttpServer): st
   })
 }
 
-/** Serves until it is interrupted, then drains open requests. Fails when it can't start, or when no model can be opened. */
+/**
+ * Serves until it is interrupted, then drains open requests. Fails when it can't start, or when no
+ * model can be opened.
+ */
 const serving = (config: LoadedConfig, role: Role) =>
   Effect.scoped(
     Effect.gen(function* () {

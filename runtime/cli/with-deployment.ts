@@ -8,7 +8,10 @@ import { loadConfig } from "../config/load.ts"
 import { makeLog } from "../services/log.ts"
 import { errorOf, refuse } from "./refuse.ts"
 
-/** Assembles the deployment for one command, runs `work`, and closes everything. Exits with 1 and the reason on failure. */
+/**
+ * Assembles the deployment for one command, runs `work`, and closes everything. Exits with 1 and
+ * the reason on failure.
+ */
 export const withDeployment = async <A, E>(
   file: string,
   work: (deployment: AssembledDeployment) => Effect.Effect<A, E, Scope.Scope>,
@@ -52,7 +55,10 @@ export const withStarted = <A, E>(
     ),
   )
 
-/** Runs `work` on the provider of a token. `task` completes the message where there is none: `makes keys`. */
+/**
+ * Runs `work` on the provider of a token. `task` completes the message where there is none: `makes
+ * keys`.
+ */
 export const withProvider = <T, A, E>(
   file: string,
   token: Token<T>,

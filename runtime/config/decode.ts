@@ -86,7 +86,8 @@ const toProblem = (
 }
 
 /**
- * Decodes a part of the config file. A value from the environment is text; where the schema expects a number or a boolean, it is
+ * Decodes a part of the config file. A value from the environment is text; where the schema expects
+ * a number or a boolean, it is
  * converted. `base` is the part's own path in the file.
  */
 export const decodePart = <A>(

@@ -11,7 +11,10 @@ export interface Interpolated {
 
 const reference = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-((?:[^{}]|\{[^{}]*\})*))?\}/g
 
-/** Replaces `${NAME}` and `${NAME:-default}` in all strings (an empty variable counts as unset, as in a shell); `$${` is a plain `${`. */
+/**
+ * Replaces `${NAME}` and `${NAME:-default}` in all strings (an empty variable counts as unset, as
+ * in a shell); `$${` is a plain `${`.
+ */
 export const interpolate = (input: unknown, env: Environment): Interpolated => {
   const fromEnvironment = new Set<string>()
   const missing: { path: ConfigPath; name: string }[] = []

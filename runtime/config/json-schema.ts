@@ -4,7 +4,10 @@ import { DeploymentConfig } from "./schema.ts"
 
 type Node = Record<string, unknown>
 
-/** Editors see the file before `${ENV}` is replaced, so a reference is allowed wherever a number or a boolean is. */
+/**
+ * Editors see the file before `${ENV}` is replaced, so a reference is allowed wherever a number or
+ * a boolean is.
+ */
 const allowReferences = (node: unknown): unknown => {
   if (Array.isArray(node)) return node.map(allowReferences)
   if (typeof node !== "object" || node === null) return node
@@ -22,7 +25,10 @@ const allowReferences = (node: unknown): unknown => {
     : copy
 }
 
-/** The JSON schema (draft 2020-12) of config files for editors, with the settings of all built-in plugins. */
+/**
+ * The JSON schema (draft 2020-12) of config files for editors, with the settings of all built-in
+ * plugins.
+ */
 export const configJsonSchema = async (): Promise<Node> => {
   const plugins: Record<string, unknown> = {}
   const definitions: Node = {}

@@ -81,7 +81,10 @@ const duplicateModels = (deployment: DeploymentConfig): readonly Problem[] =>
       : [],
   )
 
-/** Reads the file, replaces `${ENV}` and decodes it. Throws a ConfigError with all problems. Plugin settings are decoded later. */
+/**
+ * Reads the file, replaces `${ENV}` and decodes it. Throws a ConfigError with all problems. Plugin
+ * settings are decoded later.
+ */
 export const loadConfig = (path: string, env: Environment): LoadedConfig => {
   const file = resolve(path)
   const where = parse(file)

@@ -49,7 +49,10 @@ const positionOf = ({ document, lines }: Locator, path: ConfigPath): string => {
 export const formatProblem = (where: Locator, { path, message, fix }: Problem): string =>
   `${where.file}${positionOf(where, path)}${path.length ? ` ${configPath(path)}` : ""}: ${message}\n    Fix: ${fix}`
 
-/** Returns the known word nearest to `word` if it could be a typo (Levenshtein distance of at most two or a third of its length). */
+/**
+ * Returns the known word nearest to `word` if it could be a typo (Levenshtein distance of at most
+ * two or a third of its length).
+ */
 export const nearest = (word: string, known: readonly string[]): string | undefined => {
   const distance = (a: string, b: string): number => {
     let row = Array.from({ length: b.length + 1 }, (_, i) => i)

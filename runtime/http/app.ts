@@ -20,11 +20,15 @@ export interface AppDeps {
   readonly unrouted: Middleware<State>
 }
 
-/** Gives a request its id and its log line, and counts it as in flight. Whatever is thrown below becomes a 500. */
+/**
+ * Gives a request its id and its log line, and counts it as in flight. Whatever is thrown below
+ * becomes a 500.
+ */
 const exchangeOf =
   ({ log, timings, inFlight, observer, isDraining }: AppDeps): Middleware<State> =>
   async (ctx, next) => {
-    // response/ writes the replies: it knows about unread bodies, closed connections and streams that have begun
+    // response/ writes the replies: it knows about unread bodies, closed connections and streams
+    // that have begun
     ctx.respond = false
     const exchange = makeExchange(ctx.req, ctx.res, requestIdOf(ctx.req.headers["x-request-id"]))
     ctx.state.exchange = exchange

@@ -20,7 +20,10 @@ export interface Exchange {
   /** An event stream has begun: an error can only be sent as its last event. */
   streaming: boolean
   abort(reason: AbortReason): void
-  /** Calls the listener on an abort, at once if it has happened. One listener only: an AbortSignal costs more than parsing a request. */
+  /**
+   * Calls the listener on an abort, at once if it has happened. One listener only: an AbortSignal
+   * costs more than parsing a request.
+   */
   onAbort(listener: () => void): void
 }
 

@@ -1,6 +1,9 @@
 const megabyte = 2 ** 20
 
-/** What the server refuses. Bodies have their own limit at each endpoint (`maxBodyBytes`); how long things may take is in timings.ts. */
+/**
+ * What the server refuses. Bodies have their own limit at each endpoint (`maxBodyBytes`); how long
+ * things may take is in timings.ts.
+ */
 export interface HttpLimits {
   /** Request line and headers (431). */
   readonly maxHeaderBytes: number

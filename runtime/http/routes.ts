@@ -78,7 +78,10 @@ export const makeRoutes = (endpoints: readonly Endpoint[], deps: RouteDeps): Mid
 const allowOf = (matched: readonly { readonly methods: readonly string[] }[]) =>
   [...new Set(matched.flatMap((layer) => layer.methods)), "OPTIONS"].join(", ")
 
-/** Handles what no route took: OPTIONS and other methods (405) of a known path, and unknown paths (404). */
+/**
+ * Handles what no route took: OPTIONS and other methods (405) of a known path, and unknown paths
+ * (404).
+ */
 export const answerUnrouted =
   (published: () => boolean, lingerMs: number): Middleware<State> =>
   (ctx) => {

@@ -54,7 +54,10 @@ const dryRunOf = ({ req }: Exchange): Effect.Effect<boolean, ApiError> => {
   )
 }
 
-/** Sends the refusal of a request through the call path, so that it carries the key's rate headers like any other. */
+/**
+ * Sends the refusal of a request through the call path, so that it carries the key's rate headers
+ * like any other.
+ */
 const refusing = (endpoint: Endpoint, error: ApiError): Endpoint => ({
   ...endpoint,
   body: "none",
@@ -135,7 +138,10 @@ const send = (
     return sendEvents(exchange, reply, answer, { ...timings, countOpen: countStream })
   })
 
-/** One call over HTTP: authenticate -> body -> the call path -> reply. However it ends, its Scope closes, which settles the call. */
+/**
+ * One call over HTTP: authenticate -> body -> the call path -> reply. However it ends, its Scope
+ * closes, which settles the call.
+ */
 export const serveEndpoint = (
   endpoint: Endpoint,
   exchange: Exchange,

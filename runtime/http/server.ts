@@ -1,5 +1,6 @@
 /**
- * The HTTP server of a deployment: koa on Node's server. The steps of a request, each with the errors that it may return:
+ * The HTTP server of a deployment: koa on Node's server. The steps of a request, each with the
+ * errors that it may return:
  *
  *  1. Node's parser                       400 invalid_http, 408 request_timeout, 431 headers_too_large      connection/client-errors.ts
  *  2. request id, access line, in flight  (X-Request-ID is on every reply)                                  app.ts, system/observe.ts
@@ -12,7 +13,8 @@
  *  8. the call path                       scopes, decode, plan, admit, run, settle                          core/call.ts
  *  9. reply                               JSON, bytes or events                                             response/reply.ts, response/sse.ts
  *
- * A client that disconnects interrupts steps 8 and 9; so does the end of a drain. In every case the call is settled before the
+ * A client that disconnects interrupts steps 8 and 9; so does the end of a drain. In every case the
+ * call is settled before the
  * request counts as done.
  */
 import type { RequestListener, Server } from "node:http"
@@ -67,9 +69,13 @@ export interface HttpServer {
   readonly port: number
   /** The number of requests whose reply is not complete or whose call is not settled. */
   readonly inFlight: number
-  /** Replaces the routes. Before the first call an unknown path is 503 `server_starting`, not 404. */
+  /**
+   * Replaces the routes. Before the first call an unknown path is 503 `server_starting`, not 404.
+   */
   publish(endpoints: readonly Endpoint[]): void
-  /** All plugins have started: from now on every endpoint is served. Models may still be loading. */
+  /**
+   * All plugins have started: from now on every endpoint is served. Models may still be loading.
+   */
   ready(): void
   /** Lets open requests finish and closes the server: see connection/drain.ts. */
   drain(timeoutMs: number): Effect.Effect<void>
@@ -87,7 +93,10 @@ const handleRequests = (server: Server, handle: RequestListener): void => {
   server.on("checkExpectation", (req, res) => server.emit("request", req, res))
 }
 
-/** The routes of the published endpoints, and their API document, which is made when it is first asked for. */
+/**
+ * The routes of the published endpoints, and their API document, which is made when it is first
+ * asked for.
+ */
 const makeRouting = (about: ApiTitle, depsOf: (openApi: () => Json) => RouteDeps) => {
   let endpoints: readonly Endpoint[] | undefined
   let document: Json

@@ -1,9 +1,13 @@
 /**
- * The intervals and timeouts of the server. `pingMs` is the default of the config's `server.ssePingMs`; the timeout of a drain is the caller's
+ * The intervals and timeouts of the server. `pingMs` is the default of the config's
+ * `server.ssePingMs`; the timeout of a drain is the caller's
  * (`server.drainTimeoutMs`), and that of a call belongs to the call path (`server.callTimeoutMs`).
  */
 export interface HttpTimings {
-  /** Interval of the `: ping` comments on an event stream, which keep proxies from closing a quiet one. */
+  /**
+   * Interval of the `: ping` comments on an event stream, which keep proxies from closing a quiet
+   * one.
+   */
   readonly pingMs: number
   /** A client that reads nothing for this long while a reply is being written is disconnected. */
   readonly writeStallMs: number
@@ -15,7 +19,10 @@ export interface HttpTimings {
   readonly timeoutCheckMs: number
   /** An idle connection is closed after this long. */
   readonly keepAliveTimeoutMs: number
-  /** After a refusal with an unread body: how long the rest of it is discarded, so that the reply reaches the client. */
+  /**
+   * After a refusal with an unread body: how long the rest of it is discarded, so that the reply
+   * reaches the client.
+   */
   readonly lingerMs: number
   /** Timeout of one health check. */
   readonly checkTimeoutMs: number

@@ -58,7 +58,11 @@ const wrap = (logger: Logger): Log => {
   }
 }
 
-/** One JSON object a line: `{"level":"info","time":"2026-01-15T12:00:00.000Z","event":"model.ready","msg":"...", ...fields}`. */
+/**
+ * One JSON object a line:
+ * `{"level":"info","time":"2026-01-15T12:00:00.000Z","event":"model.ready","msg":"...",
+ * ...fields}`.
+ */
 export const makeLog = (options: LogOptions): Log => {
   const stream = streamOf(options.destination)
   const settings = {

@@ -7,7 +7,10 @@ export interface ExposedMetrics extends Metrics {
   readonly contentType: string
 }
 
-/** Makes a registry with the process's memory, CPU and event-loop lag. The same name returns the same metric. */
+/**
+ * Makes a registry with the process's memory, CPU and event-loop lag. The same name returns the
+ * same metric.
+ */
 export const makeMetrics = (): ExposedMetrics => {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })

@@ -26,7 +26,10 @@ const clean = (value: unknown, depth: number): unknown => {
   )
 }
 
-/** Masks fields with the names of secrets and texts that look like one, as the last guard before a line is written. Cuts deep values. */
+/**
+ * Masks fields with the names of secrets and texts that look like one, as the last guard before a
+ * line is written. Cuts deep values.
+ */
 export const redact = (fields: Fields): Fields => clean(fields, maxDepth) as Fields
 
 export const redactText = (message: string): string => text(message)

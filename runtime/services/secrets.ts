@@ -7,7 +7,10 @@ const algorithm = "aes-256-gcm"
 const ivBytes = 12
 const tagBytes = 16
 
-/** AES-256-GCM (NIST SP 800-38D) under a key derived from `master` (HKDF, RFC 5869). Encrypted: `<keyId>.<base64url of iv, tag, ciphertext>`. */
+/**
+ * AES-256-GCM (NIST SP 800-38D) under a key derived from `master` (HKDF, RFC 5869). Encrypted:
+ * `<keyId>.<base64url of iv, tag, ciphertext>`.
+ */
 export const makeSecrets = (master: string): Secrets => {
   const key = Buffer.from(hkdfSync("sha256", master, "rakit", "secrets v1", 32))
   const keyId = createHash("sha256").update(key).digest("hex").slice(0, 12)
@@ -39,7 +42,10 @@ export const makeSecrets = (master: string): Secrets => {
   }
 }
 
-/** Returns the given secret, or the content of `<dataDir>/secret.key`, which the first start creates (mode 0600, atomically). */
+/**
+ * Returns the given secret, or the content of `<dataDir>/secret.key`, which the first start creates
+ * (mode 0600, atomically).
+ */
 export const masterSecret = (given: string, dataDir: string): string => {
   if (given !== "") return given
   const file = join(dataDir, "secret.key")

@@ -8,7 +8,10 @@ interface Task {
   readonly input: unknown
 }
 
-/** Runs a plugin's TypeScript task under the compiled server, whose threads have no loader. Without a namespace, as in load-plugins.ts. */
+/**
+ * Runs a plugin's TypeScript task under the compiled server, whose threads have no loader. Without
+ * a namespace, as in load-plugins.ts.
+ */
 export default async ({ module, input }: Task): Promise<unknown> => {
   if (!isRegistered) register()
   isRegistered = true

@@ -6,7 +6,10 @@ import { PortError } from "../../core/errors.ts"
 import type { Workers } from "../../core/services/workers.ts"
 
 export interface WorkersOptions {
-  /** Maximum number of threads. Each is started when it is first needed, and then kept with the state of its modules. */
+  /**
+   * Maximum number of threads. Each is started when it is first needed, and then kept with the
+   * state of its modules.
+   */
   readonly threads: number
   /** Maximum number of waiting tasks; one more fails with a `PortError` that is `busy`. */
   readonly maxQueue?: number
@@ -22,7 +25,10 @@ const loaderArguments = (): string[] =>
 
 const isTypeScript = (path: string) => /\.m?ts$/.test(path)
 
-/** Under the compiled server, a plugin's TypeScript module is run by typescript-job.ts, which registers the loader. */
+/**
+ * Under the compiled server, a plugin's TypeScript module is run by typescript-job.ts, which
+ * registers the loader.
+ */
 const taskOf = (
   module: URL,
   input: unknown,
@@ -42,8 +48,10 @@ const failure = (cause: unknown) =>
   })
 
 /**
- * The pool of threads. Tasks wait here for a thread, not in piscina, where aborting a running task kills its thread and with it
- * the loaded tokenizers. An interrupted caller returns at once; its task is terminated only after `abandonedMs`.
+ * The pool of threads. Tasks wait here for a thread, not in piscina, where aborting a running task
+ * kills its thread and with it
+ * the loaded tokenizers. An interrupted caller returns at once; its task is terminated only after
+ * `abandonedMs`.
  */
 export const makeWorkers = ({
   threads,

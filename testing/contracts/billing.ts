@@ -7,7 +7,10 @@ import { limitCases } from "./billing/limits.ts"
 
 export type { OpenedBilling } from "./billing/driver.ts"
 
-/** What every Billing must do. `open` is called for each test; its clock starts on the 15th of January 2026 at noon UTC. */
+/**
+ * What every Billing must do. `open` is called for each test; its clock starts on the 15th of
+ * January 2026 at noon UTC.
+ */
 export const billingContract = (name: string, open: () => Promise<OpenedBilling>): void => {
   describe(`billing contract: ${name}`, () => {
     let driver: BillingDriver

@@ -20,9 +20,11 @@ export type DatabaseCases = Readonly<
 /**
  * What every Database does, beyond what its interface says:
  *
- * - A transaction in which a statement failed can't commit, also when the failure was caught: it fails with PortError.
+ * - A transaction in which a statement failed can't commit, also when the failure was caught: it
+ *   fails with PortError.
  * - The handle of a transaction that has ended is refused.
- * - `bigint` and `count(*)` arrive as bigint, `numeric` and `date` as text; the session's time zone is UTC.
+ * - `bigint` and `count(*)` arrive as bigint, `numeric` and `date` as text; the session's time zone
+ *   is UTC.
  * - All migrations of one `migrate` run in one transaction; the error names the one that failed.
  * - `PortError.cause` is the driver's error with its SQLSTATE as `code`.
  *

@@ -1,4 +1,7 @@
-/** What every model must do, whatever backend serves it. A test imports the suite of its task; they need vitest. */
+/**
+ * What every model must do, whatever backend serves it. A test imports the suite of its task; they
+ * need vitest.
+ */
 export { chatModelContract } from "./model/chat.ts"
 export { embedModelContract } from "./model/embed.ts"
 export {

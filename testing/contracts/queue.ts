@@ -15,10 +15,14 @@ export interface OpenedQueue {
   readonly queue: Queue
   /** The same queue, as another process sees it. */
   readonly other: Queue
-  /** From now on the consumers of `queue` (not those of `other`) can renew, take and report nothing, though their runs go on: the network is gone, or the machine slept. */
+  /**
+   * From now on the consumers of `queue` (not those of `other`) can renew, take and report nothing,
+   * though their runs go on: the network is gone, or the machine slept.
+   */
   readonly cutOff: Effect.Effect<void>
   /**
-   * Moves the queue's time by `ms`, in steps small enough that live processes renew their leases in time. Returns when both processes have
+   * Moves the queue's time by `ms`, in steps small enough that live processes renew their leases in
+   * time. Returns when both processes have
    * polled since and started all that they could. With 0 they only poll.
    */
   advance(ms: number): Effect.Effect<void>
@@ -35,15 +39,19 @@ export type QueueCases = Readonly<
 /**
  * What every Queue does, beyond the port's own words:
  *
- * - `consume` returns once it is consuming; it goes on until its Scope closes, which interrupts the runs and waits for them.
- * - A stop is not a failure: the job waits again and the run is not counted. A lost lease is counted, so a job that kills its worker dies, too.
+ * - `consume` returns once it is consuming; it goes on until its Scope closes, which interrupts the
+ *   runs and waits for them.
+ * - A stop is not a failure: the job waits again and the run is not counted. A lost lease is
+ *   counted, so a job that kills its worker dies, too.
  * - Of the due jobs the one with the higher priority runs first, then the one that was due first.
  * - The wait before a retry is above 0, grows, and is 10 minutes at most.
  * - A key belongs to one handler. Dead jobs release their key.
- * - A job that the handler can't decode fails like any other and blocks no other. A defect is a failure.
+ * - A job that the handler can't decode fails like any other and blocks no other. A defect is a
+ *   failure.
  * - A live worker keeps its lease, however long the run takes.
  *
- * `open` is called for every case and gives a new, empty queue. `modelRuns`: how many random schedules are tried.
+ * `open` is called for every case and gives a new, empty queue. `modelRuns`: how many random
+ * schedules are tried.
  */
 export const queueContract = (
   name: string,

@@ -20,11 +20,13 @@ export type StorageCases = Readonly<
 /**
  * What every Storage does, beyond the port's own words:
  *
- * - A range that lies beyond the end, or ends before it starts, is empty; one that reaches beyond the end is cut there. (HTTP's 416 is for the endpoint to say, from `stat`.)
+ * - A range that lies beyond the end, or ends before it starts, is empty; one that reaches beyond
+ *   the end is cut there. (HTTP's 416 is for the endpoint to say, from `stat`.)
  * - A reader gets one version from its first byte to its last, or fails; never a mix.
  * - The etag is stable until the next put, and changes when the content changes.
  * - `a` and `a/b` are two keys like any others.
- * - `list` takes any text as its prefix and goes by code unit of the keys, in a stream; blobs may come and go meanwhile.
+ * - `list` takes any text as its prefix and goes by code unit of the keys, in a stream; blobs may
+ *   come and go meanwhile.
  * - A text that is no blob key fails with PortError; as a prefix it matches nothing.
  *
  * `open` is called for every case and gives a new, empty storage.

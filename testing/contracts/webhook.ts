@@ -20,7 +20,10 @@ type Cases = Readonly<
   Record<string, (opened: OpenedWebhook) => Effect.Effect<void, unknown, Scope.Scope>>
 >
 
-/** Delivery is at least once and in no order, so events are identified by their data and compared as sets. */
+/**
+ * Delivery is at least once and in no order, so events are identified by their data and compared as
+ * sets.
+ */
 const dataOf = (events: readonly EmittedEvent[]): readonly string[] =>
   [
     ...new Set(
@@ -175,8 +178,10 @@ const playAll =
     })
 
 /**
- * What every Webhook does: an event reaches its tenant's addresses and nobody else's, with the data as they were, at least once, if its transaction committed.
- * `open` is called for every case and gives a new one. `modelRuns`: how many random sequences are tried.
+ * What every Webhook does: an event reaches its tenant's addresses and nobody else's, with the data
+ * as they were, at least once, if its transaction committed.
+ * `open` is called for every case and gives a new one. `modelRuns`: how many random sequences are
+ * tried.
  */
 export const webhookContract = (
   name: string,

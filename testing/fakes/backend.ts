@@ -7,7 +7,10 @@ import { fakeChatModel } from "./chat-model.ts"
 import { fakeEmbedModel } from "./embed-model.ts"
 import { fakeRerankModel } from "./rerank-model.ts"
 
-/** `broken`: the model can't be opened. `stepMs`: how long each token takes. `atOnce`: the whole answer in one step. */
+/**
+ * `broken`: the model can't be opened. `stepMs`: how long each token takes. `atOnce`: the whole
+ * answer in one step.
+ */
 const Options = Schema.Struct({
   broken: Schema.optionalKey(Schema.String),
   stepMs: Schema.optionalKey(Schema.Finite),

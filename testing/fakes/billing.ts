@@ -174,7 +174,8 @@ const makeBook = (startMicros: Micros): Book => {
 }
 
 /**
- * The whole Billing port in memory, slow and exact: it looks at every call ever made, so that it can serve as the reference for real ledgers.
+ * The whole Billing port in memory, slow and exact: it looks at every call ever made, so that it
+ * can serve as the reference for real ledgers.
  * Transactions are ignored. Accounts that nobody adjusted start with `startMicros`.
  */
 export const fakeBilling = (clock: Clock, startMicros: Micros = 0n): FakeBilling => {

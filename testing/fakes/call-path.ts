@@ -67,7 +67,10 @@ const readOut = (
     }
   })
 
-/** A call path with these models, and an account with a balance of `startMicros` (Rp50,000 by default). */
+/**
+ * A call path with these models, and an account with a balance of `startMicros` (Rp50,000 by
+ * default).
+ */
 export const callPathFixture = (
   models: readonly FakeModel[] = [],
   startMicros: Micros = 50_000_000_000n,

@@ -16,7 +16,10 @@ import { speak, textOf } from "./model-speech.ts"
 
 export interface FakeChatScript extends FakePace {
   readonly entry?: Partial<ModelEntry>
-  /** What it says, one token per text. By default what `speak` makes of the request: the last message again, or calls of its tools. */
+  /**
+   * What it says, one token per text. By default what `speak` makes of the request: the last
+   * message again, or calls of its tools.
+   */
   readonly says?: readonly string[] | ((request: ChatRequest) => readonly string[])
   /** Events before the text (`reasoning`, `toolCall`), one token each. */
   readonly first?: readonly ChatEvent[]
@@ -77,7 +80,10 @@ const stepsOf = (
   ]
 }
 
-/** A chat model that says what its script says. Its steps: the prompt, then one for each token, then the end. */
+/**
+ * A chat model that says what its script says. Its steps: the prompt, then one for each token, then
+ * the end.
+ */
 export const fakeChatModel = (script: FakeChatScript = {}): FakeChatModel => {
   const entry = fakeEntry("chat", script.entry)
   const runs: FakeRun<ChatRequest>[] = []

@@ -33,7 +33,10 @@ interface Item {
   readonly truncated: boolean
 }
 
-/** Each word has a direction, seeded by its hash; a text is the normalized sum of its words. So texts that share words are near each other. */
+/**
+ * Each word has a direction, seeded by its hash; a text is the normalized sum of its words. So
+ * texts that share words are near each other.
+ */
 const direction = (words: readonly (string | Uint8Array)[], dimensions: number): Float32Array => {
   const vector = new Float32Array(dimensions)
   const add = (word: string | Uint8Array) => {
@@ -97,7 +100,10 @@ const stepsOf = (items: readonly Item[], dimensions: number): readonly FakeStep<
   })
 }
 
-/** Embeds words by hash: equal inputs have equal vectors, and shared words bring texts together. One step for each item, the last item first. */
+/**
+ * Embeds words by hash: equal inputs have equal vectors, and shared words bring texts together. One
+ * step for each item, the last item first.
+ */
 export const fakeEmbedModel = (script: FakeEmbedScript = {}): FakeEmbedModel => {
   const entry = fakeEntry("embed", script.entry)
   const runs: FakeRun<EmbedRequest>[] = []

@@ -18,7 +18,10 @@ export interface FakeKey {
 }
 
 export interface FakeIdentity extends Identity {
-  /** Adds the key, or changes it. By default a live key of a verified user, with the default limits and all scopes. */
+  /**
+   * Adds the key, or changes it. By default a live key of a verified user, with the default limits
+   * and all scopes.
+   */
   add(key: FakeKey): Caller & { readonly keyId: string }
 }
 

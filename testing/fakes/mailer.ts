@@ -7,7 +7,10 @@ export interface FakeMailer extends Mailer {
   readonly sent: Mail[]
 }
 
-/** Keeps mails in memory. In a transaction of a real database it keeps them at once, even if that rolls back. */
+/**
+ * Keeps mails in memory. In a transaction of a real database it keeps them at once, even if that
+ * rolls back.
+ */
 export const fakeMailer = (): FakeMailer => {
   const sent: Mail[] = []
   return {

@@ -31,7 +31,9 @@ export interface FakeStep<Event> {
   readonly usage: Usage
 }
 
-/** Runs the steps in order: meters each before it emits its events, and records how the run ended. */
+/**
+ * Runs the steps in order: meters each before it emits its events, and records how the run ended.
+ */
 export const runSteps = <Request, Event>(
   runs: FakeRun<Request>[],
   id: ModelId,

@@ -7,7 +7,10 @@ import type {
 } from "../../core/ports/model.ts"
 import { fakeTokens } from "./model-run.ts"
 
-/** What a fake without a script says, as a model would: it calls its tools, fills a schema, thinks first, or else says the last message again. */
+/**
+ * What a fake without a script says, as a model would: it calls its tools, fills a schema, thinks
+ * first, or else says the last message again.
+ */
 export interface FakeSpeech {
   readonly first: readonly ChatEvent[]
   readonly says: readonly string[]

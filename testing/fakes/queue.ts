@@ -22,11 +22,17 @@ export interface FakeQueue extends Queue {
   readonly waiting: readonly QueuedJob[]
   readonly running: readonly QueuedJob[]
   readonly dead: readonly QueuedJob[]
-  /** Moves the clock, starts what is due, and lets it run as far as it can without waiting. Call it with 0 after the clock was moved elsewhere. */
+  /**
+   * Moves the clock, starts what is due, and lets it run as far as it can without waiting. Call it
+   * with 0 after the clock was moved elsewhere.
+   */
   advance(ms: number): Effect.Effect<void>
   /** A second process that works on the same jobs. */
   readonly other: Queue
-  /** From now on this process can neither renew, take nor report, as if its network were down; its runs go on. */
+  /**
+   * From now on this process can neither renew, take nor report, as if its network were down; its
+   * runs go on.
+   */
   cutOff(): void
 }
 
@@ -62,7 +68,9 @@ const once = (work: () => void): (() => void) => {
   }
 }
 
-/** A queue in memory, on a fake clock. Two processes can work on it; most tests use only the first. */
+/**
+ * A queue in memory, on a fake clock. Two processes can work on it; most tests use only the first.
+ */
 export const fakeQueue = (clock: FakeClock = fakeClock()): FakeQueue => {
   const entries = makeEntries(clock)
   const processes: Process[] = []

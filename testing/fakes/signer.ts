@@ -5,7 +5,10 @@ import type { Signer } from "../../core/ports/signer.ts"
 
 const encode = (value: Json): string => Buffer.from(JSON.stringify(value)).toString("base64url")
 
-/** Signs with an HMAC; tokens have three parts like a JWT. Each fake accepts only its own signatures. */
+/**
+ * Signs with an HMAC; tokens have three parts like a JWT. Each fake accepts only its own
+ * signatures.
+ */
 export const fakeSigner = (): Signer => {
   const secret = randomBytes(32)
   const macOf = (text: string) => createHmac("sha256", secret).update(text).digest("base64url")

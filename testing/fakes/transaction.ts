@@ -13,7 +13,10 @@ const commit = ({ actions, after }: Pending): void => {
   for (const action of after) action()
 }
 
-/** `Database.transaction` for the fakes: their actions are applied together at the commit, or not at all. */
+/**
+ * `Database.transaction` for the fakes: their actions are applied together at the commit, or not at
+ * all.
+ */
 export const fakeTransaction = <A, E>(
   body: (tx: Transaction) => Effect.Effect<A, E>,
 ): Effect.Effect<A, E> =>
@@ -30,7 +33,8 @@ export const fakeTransaction = <A, E>(
   })
 
 /**
- * For a fake with an optional `tx`: runs `action` at the commit, and `after` once when all actions of the transaction are done.
+ * For a fake with an optional `tx`: runs `action` at the commit, and `after` once when all actions
+ * of the transaction are done.
  * Without a `tx`, or with that of a real database, both run at once.
  */
 export const whenCommitted = (

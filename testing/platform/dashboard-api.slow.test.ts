@@ -3,7 +3,10 @@ import pg from "pg"
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { type Platform, runCli, startPlatform } from "../platform.ts"
 
-/** Keys, grants and the audit log through the whole server: sessions, the ledger and the command line are the real ones. */
+/**
+ * Keys, grants and the audit log through the whole server: sessions, the ledger and the command
+ * line are the real ones.
+ */
 let platform: Platform
 let token: string
 let account: string

@@ -53,7 +53,10 @@ const openReceiver = async () => {
   return `127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** Loops over calls, files, uploads and deliveries until it is stopped. Errors are ignored: the server is killed meanwhile. */
+/**
+ * Loops over calls, files, uploads and deliveries until it is stopped. Errors are ignored: the
+ * server is killed meanwhile.
+ */
 const keepBusy = ({ url, credentials }: Pick<Platform, "url" | "credentials">) => {
   const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: credentials.api_key, maxRetries: 0 })
   let isBusy = true

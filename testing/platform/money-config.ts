@@ -7,7 +7,9 @@ const root = fileURLToPath(new URL("../..", import.meta.url))
 export interface MoneyConfig {
   /** The free credit of the first account. */
   readonly freeCreditIdr: number
-  /** A replica without a heartbeat for this long is considered dead. The default is the ledger's. */
+  /**
+   * A replica without a heartbeat for this long is considered dead. The default is the ledger's.
+   */
   readonly leaseMs?: number
 }
 

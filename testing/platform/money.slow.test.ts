@@ -8,7 +8,10 @@ import { type Platform, runCli, startPlatform } from "../platform.ts"
 import { openTestDatabase, type TestDatabase } from "../postgres.ts"
 import { writeMoneyConfig } from "./money-config.ts"
 
-/** Money under load, on whole servers: exactly what a balance covers succeeds, and a killed process affects only its own calls. */
+/**
+ * Money under load, on whole servers: exactly what a balance covers succeeds, and a killed process
+ * affects only its own calls.
+ */
 
 const apiKey = `svc_live_${randomBytes(16).toString("hex")}`
 let folder: string

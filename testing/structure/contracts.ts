@@ -1,6 +1,9 @@
 import { isTest, ownImportsOf, type Rule, sources } from "./sources.ts"
 
-/** The suite of each port that has one, and what a test calls; the suites of models are one for each task. */
+/**
+ * The suite of each port that has one, and what a test calls; the suites of models are one for each
+ * task.
+ */
 const suites: Readonly<Record<string, readonly [file: string, ...called: string[]]>> = {
   billing: ["billing", "billingContract"],
   database: ["database", "databaseContract"],

@@ -1,7 +1,10 @@
 import { dirname, join } from "node:path"
 import { type Rule, type Source, sources, withoutComments } from "./sources.ts"
 
-/** What a module loads before it runs, as paths from the root; with `types`, also the modules of which it takes only types. */
+/**
+ * What a module loads before it runs, as paths from the root; with `types`, also the modules of
+ * which it takes only types.
+ */
 const loads = (source: Source, { types }: { readonly types: boolean }): readonly string[] =>
   [
     ...withoutComments(source.text).matchAll(

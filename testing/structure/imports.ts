@@ -54,7 +54,10 @@ export const knocksAtTheDoor: Rule = (source) => {
     )
 }
 
-/** A name of one word is a word of the language, too: it counts where the text says that it is a plugin. */
+/**
+ * A name of one word is a word of the language, too: it counts where the text says that it is a
+ * plugin.
+ */
 export const knowsNoPluginByName: Rule = ({ path, text }) => {
   if (!path.startsWith("runtime/") || isTest(path)) return []
   const code = withoutComments(text)

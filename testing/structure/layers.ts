@@ -1,7 +1,8 @@
 import { isTest, ownImportsOf, type Rule } from "./sources.ts"
 
 /**
- * Inner walls: the folders of an area from top to bottom; files beside them are above all. An entry may be a file
+ * Inner walls: the folders of an area from top to bottom; files beside them are above all. An entry
+ * may be a file
  * that stands higher or lower than the rest of its folder.
  */
 const layers: Readonly<Record<string, readonly string[]>> = {
@@ -72,7 +73,9 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   "plugins/webhook-http": ["api", "delivery", "rows", "deps.ts", "settings.ts"],
 }
 
-/** The place of a file in its area's list, 0 at the top; -1 where its folder is missing in the list. */
+/**
+ * The place of a file in its area's list, 0 at the top; -1 where its folder is missing in the list.
+ */
 const layerIn = (area: string, path: string): number => {
   const inside = path.slice(area.length + 1)
   const longest = layers[area]!.filter(

@@ -10,10 +10,16 @@ const used = (text: string, call: string): readonly string[] =>
     ([, token]) => token!,
   )
 
-/** The lists of a plugin, each with the call that it declares. A need may also be that of the kernel: migrations need the database. */
+/**
+ * The lists of a plugin, each with the call that it declares. A need may also be that of the
+ * kernel: migrations need the database.
+ */
 const declarations = { needs: "resolve", optional: "resolveOptional", provides: "provide" } as const
 
-/** What a plugin asks the container for, and what it gives it, is what it declares: boot order and `rakit check` rely on it. */
+/**
+ * What a plugin asks the container for, and what it gives it, is what it declares: boot order and
+ * `rakit check` rely on it.
+ */
 export const declaresWhatItUses: Rule = ({ path, text }) => {
   if (!/^plugins\/[^/]+\/plugin\.ts$/.test(path)) return []
   const code = withoutComments(text)

@@ -9,7 +9,10 @@ export const isNamedWell: Rule = ({ path }) =>
     .filter((part) => vague.has(part.replace(/\..*$/, "")))
     .map((part) => `"${part}" says nothing; name what it is for`)
 
-/** A worker's task is found by its default export, a tool's config too; plugins from outside are loaded by name. */
+/**
+ * A worker's task is found by its default export, a tool's config too; plugins from outside are
+ * loaded by name.
+ */
 const mayExportDefault = /(-job\.ts|\.config\.ts|\.test\.ts|^examples\/.*\/plugin\.ts)$/
 export const exportsByName: Rule = ({ path, text }) =>
   mayExportDefault.test(path) || !/^export default\b/m.test(withoutComments(text))

@@ -9,7 +9,10 @@ const mayBeSmall =
 
 const linesOf = ({ text }: Source): number => text.trimEnd().split("\n").length
 
-/** A file under 30 lines with one importer is a part of that importer. One that a test imports stands for itself. */
+/**
+ * A file under 30 lines with one importer is a part of that importer. One that a test imports
+ * stands for itself.
+ */
 export const joinsItsOneImporter = (sources: readonly Source[]): Rule => {
   const importers = new Map<string, Set<string>>()
   for (const source of sources.filter(({ path }) => !isTest(path) && path !== "core/index.ts"))

@@ -1,6 +1,9 @@
 import type { Rule } from "./sources.ts"
 
-/** `core/services` is what the kernel lends, `core/ports` what plugins provide; the contract of the call path stands beside the path. */
+/**
+ * `core/services` is what the kernel lends, `core/ports` what plugins provide; the contract of the
+ * call path stands beside the path.
+ */
 const sections = {
   "// -- kernel services": ["./services/", "./call/contract.ts"],
   "// -- what plugins provide": ["./ports/"],

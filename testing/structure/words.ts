@@ -1,6 +1,9 @@
 import type { Rule } from "./sources.ts"
 
-/** Words of an earlier vocabulary that nobody would search for: in halves, so that this file keeps its own rule. */
+/**
+ * Words of an earlier vocabulary that nobody would search for: in halves, so that this file keeps
+ * its own rule.
+ */
 const banned: readonly (readonly [string, string])[] = [
   ["hou" + "ses?", "deployment, deps or fixture"],
   ["de" + "sks?", "batch worker, driver or fixture"],

@@ -80,7 +80,8 @@ describe("rows of different lengths in one step answer what each answers alone",
   })
 })
 
-// root mean square error relative to that of the logits; random weights are harder to quantize than trained ones
+// root mean square error relative to that of the logits; random weights are harder to quantize than
+// trained ones
 const tolerance = { int8: 0.05, int4: 0.3 } as const
 
 describe.each(["int8", "int4"] as const)("%s stays close", (precision) => {

@@ -79,7 +79,10 @@ const encoder = (json: Metadata): Omit<BertConfig, "maxTokens"> => {
   }
 }
 
-/** Reads config.json and the files that sentence-transformers stores beside it. Throws `ModelFileError`. */
+/**
+ * Reads config.json and the files that sentence-transformers stores beside it. Throws
+ * `ModelFileError`.
+ */
 export const bertConfig = (folder: string): BertConfig => {
   const config = inJson(folder, "config.json", encoder)
   if (existsSync(join(folder, "modules.json"))) inJson(folder, "modules.json", checkModules)

@@ -32,9 +32,13 @@ export interface DecoderConfig extends DecoderShape {
   readonly feedForward: number
   readonly heads: number
   readonly normEpsilon: number
-  /** Rotary embedding: radians per position for each pair of a head's dimensions, `[headSize / 2]`. */
+  /**
+   * Rotary embedding: radians per position for each pair of a head's dimensions, `[headSize / 2]`.
+   */
   readonly rotations: readonly number[]
-  /** Sliding window of each layer in tokens, the current one included; undefined: full attention. */
+  /**
+   * Sliding window of each layer in tokens, the current one included; undefined: full attention.
+   */
   readonly windows: readonly (number | undefined)[]
   /** The output head is the embedding table (tied weights). */
   readonly tiedHead: boolean

@@ -63,7 +63,9 @@ export const folderNames: TensorNames = {
 
 const matrixParts: readonly LayerMatrix[] = ["q", "k", "v", "out", "gate", "up", "down"]
 
-/** The weights of a decoder by their role. All methods throw `Damaged` for missing or wrong tensors. */
+/**
+ * The weights of a decoder by their role. All methods throw `Damaged` for missing or wrong tensors.
+ */
 export class DecoderWeights {
   readonly source: TensorSource
   readonly names: TensorNames
@@ -105,7 +107,10 @@ export class DecoderWeights {
     ]
   }
 
-  /** Refuses unknown tensors: they belong to another architecture, which would run in part and produce nonsense. */
+  /**
+   * Refuses unknown tensors: they belong to another architecture, which would run in part and
+   * produce nonsense.
+   */
   private refuseUnknown(): void {
     const { names, config } = this
     const known = new Set([
@@ -154,7 +159,10 @@ export class DecoderWeights {
     return heads ? halvesLayout(stored, heads) : stored
   }
 
-  /** Returns the concatenated biases of the parts, with zeros where a part has none; undefined where no part has one. */
+  /**
+   * Returns the concatenated biases of the parts, with zeros where a part has none; undefined where
+   * no part has one.
+   */
   bias(layer: number, parts: readonly LayerMatrix[]): Float32Array | undefined {
     const names = parts.map((part) => `${this.stem(layer, part)}.bias`)
     const required = this.config.architecture === "qwen2" && parts.includes("q")

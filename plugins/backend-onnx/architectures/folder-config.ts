@@ -69,7 +69,10 @@ const rotationsIn = (json: Metadata, headSize: number): readonly number[] => {
 const isQwen = (architecture: Architecture): boolean =>
   architecture === "qwen2" || architecture === "qwen3"
 
-/** The sliding window: null is none, absent is the architecture's default. Qwen enables it with a switch. */
+/**
+ * The sliding window: null is none, absent is the architecture's default. Qwen enables it with a
+ * switch.
+ */
 const windowIn = (json: Metadata, architecture: Architecture): number | undefined => {
   if (isQwen(architecture) ? json.get("use_sliding_window") !== true : architecture !== "mistral")
     return undefined
@@ -79,7 +82,10 @@ const windowIn = (json: Metadata, architecture: Architecture): number | undefine
     : undefined
 }
 
-/** The window of each layer: Qwen names the first layer that uses it, newer files list the type of every layer. */
+/**
+ * The window of each layer: Qwen names the first layer that uses it, newer files list the type of
+ * every layer.
+ */
 const windowsIn = (
   json: Metadata,
   architecture: Architecture,

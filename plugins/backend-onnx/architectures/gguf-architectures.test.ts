@@ -70,7 +70,10 @@ const tokenizerOf = (name: Name) => {
   )
 }
 
-/** The fixture as a GGUF file with matrices of this type. With `twin` they are encoded, decoded again and stored as floats. */
+/**
+ * The fixture as a GGUF file with matrices of this type. With `twin` they are encoded, decoded
+ * again and stored as floats.
+ */
 const ggufOf = (name: Name, type: string, twin = false): string => {
   const config = folderConfig(fixtureFolder(name))
   const encode = (values: Float32Array) => {
@@ -130,7 +133,8 @@ const superBlocks = (name: string, twin: boolean): string => {
     kvHeads: 2,
     headSize,
   }
-  // scales of about 2^-13: with factors up to 63 and levels up to 15 or 31 weights are as large as usual; minimums so that they are around zero
+  // scales of about 2^-13: with factors up to 63 and levels up to 15 or 31 weights are as large as
+  // usual; minimums so that they are around zero
   const halves = {
     Q4_K: { 0: 0x0800, 2: 0x1400 },
     Q5_K: { 0: 0x0400, 2: 0x1400 },

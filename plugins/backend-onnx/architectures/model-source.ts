@@ -82,6 +82,9 @@ const openFolder = (path: string): ModelSource => {
   }))
 }
 
-/** Opens a GGUF file, or a folder with config.json and safetensors. Throws `ModelFileError`. Blocks the thread: for workers only. */
+/**
+ * Opens a GGUF file, or a folder with config.json and safetensors. Throws `ModelFileError`. Blocks
+ * the thread: for workers only.
+ */
 export const openModelSource = (path: string): ModelSource =>
   (isFolder(path) ? openFolder : openFile)(path)

@@ -1,14 +1,19 @@
 import { countIn, type Metadata, numberIn, textIn } from "../weights/gguf-metadata.ts"
 import { Damaged, Unsupported } from "../weights/model-file-error.ts"
 
-/** Rotary position embedding (Su et al., arXiv 2104.09864): pair i of a head turns by base^(-2i/headSize) radians per position. Returns `[headSize / 2]`. */
+/**
+ * Rotary position embedding (Su et al., arXiv 2104.09864): pair i of a head turns by
+ * base^(-2i/headSize) radians per position. Returns `[headSize / 2]`.
+ */
 export const rotationsOf = (base: number, headSize: number): readonly number[] => {
   if (!(base > 0) || !Number.isFinite(base))
     throw new Damaged(`the rotary base ${base} is impossible`)
   return Array.from({ length: headSize / 2 }, (_, i) => base ** ((-2 * i) / headSize))
 }
 
-/** Slows every pair down by the same factor (position interpolation, Chen et al., arXiv 2306.15595). */
+/**
+ * Slows every pair down by the same factor (position interpolation, Chen et al., arXiv 2306.15595).
+ */
 export const linearlyScaled = (rotations: readonly number[], factor: number): readonly number[] => {
   if (!(factor > 0)) throw new Damaged(`the rotary scaling factor ${factor} is impossible`)
   return rotations.map((rotation) => rotation / factor)
@@ -22,7 +27,11 @@ interface Llama3Scaling {
   readonly trainedTokens: number
 }
 
-/** Llama 3.1's scaling: pairs that turn less than `lowFactor` times within the original context are slowed down, those that turn more than `highFactor` times are not; between them the two are interpolated. */
+/**
+ * Llama 3.1's scaling: pairs that turn less than `lowFactor` times within the original context are
+ * slowed down, those that turn more than `highFactor` times are not; between them the two are
+ * interpolated.
+ */
 const llama3Scaled = (
   rotations: readonly number[],
   { factor, lowFactor, highFactor, trainedTokens }: Llama3Scaling,

@@ -6,7 +6,10 @@ export interface MarkedText {
   readonly cuts: readonly number[]
 }
 
-/** Inserts the placeholder `sign` at the offsets, but before white space at the end of the text, which a template may trim. */
+/**
+ * Inserts the placeholder `sign` at the offsets, but before white space at the end of the text,
+ * which a template may trim.
+ */
 export const withSigns = (text: string, offsets: readonly number[], sign: string): string => {
   const end = text.trimEnd().length
   const places = [...new Set(offsets.map((offset) => Math.min(offset, end)))].sort((a, b) => a - b)

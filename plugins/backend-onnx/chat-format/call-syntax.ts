@@ -1,6 +1,11 @@
-/** How a model was trained to write tool calls: trigger open item (separator item)* close, repeated where `repeat` is set. An item is `{"name": ..., "arguments": {...}}`. */
+/**
+ * How a model was trained to write tool calls: trigger open item (separator item)* close, repeated
+ * where `repeat` is set. An item is `{"name": ..., "arguments": {...}}`.
+ */
 export interface CallSyntax {
-  /** The text that begins calls. Absent: calls are the whole answer, from its first character on. */
+  /**
+   * The text that begins calls. Absent: calls are the whole answer, from its first character on.
+   */
   readonly trigger?: string
   /** An optional text before calls without a trigger. */
   readonly prefix?: string
@@ -44,7 +49,10 @@ export const syntaxes: Readonly<Record<SyntaxName, CallSyntax>> = {
   },
 }
 
-/** The syntax with its prefix made mandatory, so that calls can be distinguished from a JSON document, which begins with a brace too. */
+/**
+ * The syntax with its prefix made mandatory, so that calls can be distinguished from a JSON
+ * document, which begins with a brace too.
+ */
 export const besideDocument = ({ prefix, ...syntax }: CallSyntax): CallSyntax => ({
   ...syntax,
   ...(prefix !== undefined && { trigger: prefix }),

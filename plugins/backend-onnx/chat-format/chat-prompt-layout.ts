@@ -76,7 +76,10 @@ const oneByOne = (messages: readonly PromptMessage[]): readonly PromptMessage[] 
 const shifted = ({ cacheBreakpoints = [] }: PromptMessage, by: number) =>
   cacheBreakpoints.length ? { cacheBreakpoints: cacheBreakpoints.map((offset) => offset + by) } : {}
 
-/** Turns calls and results that the template can't render into text, in the form that the model was trained on. */
+/**
+ * Turns calls and results that the template can't render into text, in the form that the model was
+ * trained on.
+ */
 const layMessage = (
   style: TemplateStyle,
   message: PromptMessage,
@@ -118,7 +121,10 @@ const layMessage = (
   }
 }
 
-/** Joins the results of one turn into one message, for templates that require user and assistant turns to alternate. */
+/**
+ * Joins the results of one turn into one message, for templates that require user and assistant
+ * turns to alternate.
+ */
 const joinResults = (
   style: TemplateStyle,
   before: readonly PromptMessage[],
@@ -142,7 +148,10 @@ const joinResults = (
   return joined
 }
 
-/** Announces tools in the system message where the template does not; where it takes no system message, in the first user message. */
+/**
+ * Announces tools in the system message where the template does not; where it takes no system
+ * message, in the first user message.
+ */
 const announced = (
   laid: readonly LaidOut[],
   text: string,

@@ -23,7 +23,10 @@ const example = (syntax: SyntaxName): string => {
   return writeCalls(syntaxes[syntax], [call])
 }
 
-/** The text that announces tools where the template does not, in the wording that the model was trained on where it is known. */
+/**
+ * The text that announces tools where the template does not, in the wording that the model was
+ * trained on where it is known.
+ */
 export const announcement = (tools: readonly PromptTool[], syntax: SyntaxName): string => {
   const signatures = tools.map((tool) => JSON.stringify(functionOf(tool)))
   const list = syntax === "list"

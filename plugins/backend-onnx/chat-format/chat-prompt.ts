@@ -28,11 +28,17 @@ export interface PromptForm {
   readonly syntax: SyntaxName
   /** `begun`: the prompt ends inside the reasoning; `possible`: the model may open it by itself. */
   readonly reasoning: "none" | "begun" | "possible"
-  /** Ids of control tokens, by text, that have a meaning in answers, such as `</think>`; as control tokens they have no bytes of their own. */
+  /**
+   * Ids of control tokens, by text, that have a meaning in answers, such as `</think>`; as control
+   * tokens they have no bytes of their own.
+   */
   readonly markers: Readonly<Record<string, number>>
 }
 
-/** `cacheBreakpoints`: the number of tokens before each breakpoint, rising. `tooLong`: a lower bound of the number of tokens. `refused`: the template's own message. */
+/**
+ * `cacheBreakpoints`: the number of tokens before each breakpoint, rising. `tooLong`: a lower bound
+ * of the number of tokens. `refused`: the template's own message.
+ */
 export type Prompt =
   | {
       readonly ids: Int32Array
@@ -42,7 +48,10 @@ export type Prompt =
   | { readonly tooLong: number }
   | { readonly refused: string }
 
-/** A message as templates read it, with text from outside shielded. Optional keys are left out when empty, because templates test whether they are defined. */
+/**
+ * A message as templates read it, with text from outside shielded. Optional keys are left out when
+ * empty, because templates test whether they are defined.
+ */
 const forTemplate = (
   guard: ControlGuard,
   sign: string,
@@ -144,7 +153,11 @@ const toolsFor = (
   return toolsName === "xml_tools" ? functions.map((one) => JSON.stringify(one)) : functions
 }
 
-/** Renders the prompt with all text from outside shielded. Where the template can't render the tools, tries again with tools announced as text, first in the system message, then in the first user message. */
+/**
+ * Renders the prompt with all text from outside shielded. Where the template can't render the
+ * tools, tries again with tools announced as text, first in the system message, then in the first
+ * user message.
+ */
 const renderAsk = (
   chat: ChatTokenizer,
   own: TemplateStyle,

@@ -1,6 +1,8 @@
 /**
- * Keeps text of users from becoming control tokens (prompt injection), without hiding it from the chat template: a marker that occurs in no text
- * is inserted into everything that looks like a control token. After rendering, control tokens are parsed first, then the markers are removed.
+ * Keeps text of users from becoming control tokens (prompt injection), without hiding it from the
+ * chat template: a marker that occurs in no text
+ * is inserted into everything that looks like a control token. After rendering, control tokens are
+ * parsed first, then the markers are removed.
  * So content is tokenized exactly as written, and `<|im_end|>` from a user is ordinary text.
  */
 export interface ControlGuard {
@@ -26,7 +28,10 @@ export const unusedCharacter = (texts: readonly string[]): string | undefined =>
 
 const escaped = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&")
 
-/** Undefined when every marker occurs in the texts. Control tokens of a single character can't be shielded, so they are never parsed. */
+/**
+ * Undefined when every marker occurs in the texts. Control tokens of a single character can't be
+ * shielded, so they are never parsed.
+ */
 export const controlGuard = (
   controlTokens: Readonly<Record<string, number>>,
   texts: readonly string[],

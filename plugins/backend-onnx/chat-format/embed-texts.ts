@@ -13,7 +13,10 @@ export interface TokenizedText {
   readonly truncated: boolean
 }
 
-/** `tooLong`: the first text that does not fit, with `truncate` NONE. `instructionTooLong`: tokens of an instruction that leaves no capacity for text. */
+/**
+ * `tooLong`: the first text that does not fit, with `truncate` NONE. `instructionTooLong`: tokens
+ * of an instruction that leaves no capacity for text.
+ */
 export type EmbedTexts =
   | { readonly texts: readonly TokenizedText[] }
   | { readonly tooLong: { readonly index: number; readonly tokens: number } }
@@ -37,14 +40,19 @@ const readFrame = async (tokenizer: Tokenizer): Promise<Frame> => {
 
 const frames = new WeakMap<Tokenizer, Promise<Frame>>()
 
-/** Finds the special tokens that the tokenizer puts around a text; they are the same for all texts. */
+/**
+ * Finds the special tokens that the tokenizer puts around a text; they are the same for all texts.
+ */
 const frameOf = (tokenizer: Tokenizer): Promise<Frame> => {
   const known = frames.get(tokenizer) ?? readFrame(tokenizer)
   frames.set(tokenizer, known)
   return known
 }
 
-/** Tokenizes texts with their instruction and truncates them to the model's window. The instruction is never truncated. */
+/**
+ * Tokenizes texts with their instruction and truncates them to the model's window. The instruction
+ * is never truncated.
+ */
 export const embedTexts = async (
   tokenizer: Tokenizer,
   { texts, instruction, truncate, maxTokens }: EmbedTextsRequest,

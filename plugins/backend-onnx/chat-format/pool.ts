@@ -6,7 +6,10 @@ import type { Log } from "../../../core/services/log.ts"
 import type { Workers } from "../../../core/services/workers.ts"
 import { siblingModule } from "../worker/sibling-module.ts"
 
-/** Runs a job in the thread pool, named by its path from here. Fails with `backend_busy` when the pool's queue is full; any other failure is logged and becomes `backend_error`. */
+/**
+ * Runs a job in the thread pool, named by its path from here. Fails with `backend_busy` when the
+ * pool's queue is full; any other failure is logged and becomes `backend_error`.
+ */
 export const inPool = <Input, Output>(
   workers: Workers,
   log: Log,

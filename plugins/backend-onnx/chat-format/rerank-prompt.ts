@@ -21,7 +21,8 @@ const question = (query: string, document: string) =>
   `Query: ${query}\nDocument: ${document}\nIs the document about "${query}"? Answer yes or no.`
 
 /**
- * One relevant and one irrelevant document, a prefix that all prompts of a request share. Picked by trial on twenty queries, for a model of 135 million
+ * One relevant and one irrelevant document, a prefix that all prompts of a request share. Picked by
+ * trial on twenty queries, for a model of 135 million
  * parameters; the README has the figures and what they are worth.
  */
 const examples = [
@@ -70,7 +71,10 @@ const cut = async (chat: ChatTokenizer, document: string, tokens: number): Promi
   return end === undefined ? document : Array.from(document).slice(0, end).join("")
 }
 
-/** Truncates a document until its prompt fits. Cutting may change how the last word is tokenized, so the tokens are counted again. */
+/**
+ * Truncates a document until its prompt fits. Cutting may change how the last word is tokenized, so
+ * the tokens are counted again.
+ */
 const fitted = async (
   chat: ChatTokenizer,
   request: RerankPromptRequest,
@@ -90,7 +94,10 @@ const fitted = async (
   return prompt
 }
 
-/** Asks a yes-or-no question about each document. A document that does not fit is truncated at its end. */
+/**
+ * Asks a yes-or-no question about each document. A document that does not fit is truncated at its
+ * end.
+ */
 export const rerankPrompts = async (
   chat: ChatTokenizer,
   request: RerankPromptRequest,

@@ -1,9 +1,13 @@
 import { type SyntaxName, syntaxes } from "./call-syntax.ts"
 
-/** What a chat template can render by itself; the rest is prepared for it in chat-prompt-layout.ts. */
+/**
+ * What a chat template can render by itself; the rest is prepared for it in chat-prompt-layout.ts.
+ */
 export interface TemplateStyle {
   readonly syntax: SyntaxName
-  /** It does not describe tools to the model, or in an unknown form: a system text announces them. */
+  /**
+   * It does not describe tools to the model, or in an unknown form: a system text announces them.
+   */
   readonly isAnnounced: boolean
   /** It renders `tool_calls` of earlier turns. */
   readonly writesCalls: boolean
@@ -22,7 +26,8 @@ export const thinkOpen = "<think>"
 export const thinkClose = "</think>"
 
 const syntaxOf = (template: string): SyntaxName | undefined => {
-  // the same words around calls that are not JSON: functions in XML, arguments behind a marker of their own
+  // the same words around calls that are not JSON: functions in XML, arguments behind a marker of
+  // their own
   if (/<function=|<arg_key>|\[ARGS\]/.test(template)) return undefined
   if (template.includes("[TOOL_CALLS]")) return "mistral"
   // SmolLM2's form, in any template that describes it

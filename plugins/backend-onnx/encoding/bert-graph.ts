@@ -161,7 +161,10 @@ const embeddings = (building: Building, positions: Value): Value => {
   })
 }
 
-/** Mean pooling over the tokens that are not padding, L2 normalization, then the fixed map into the embedding space: `[B, 2048]`. */
+/**
+ * Mean pooling over the tokens that are not padding, L2 normalization, then the fixed map into the
+ * embedding space: `[B, 2048]`.
+ */
 const pooled = ({ graph, config }: Building, x: Value, real: Value): Value => {
   const sums = graph.node("MatMul", [graph.node("Unsqueeze", [real, graph.ints([1])]), x])
   // normalization cancels the division by the token count, so the sum stands in for the mean
@@ -174,7 +177,8 @@ const pooled = ({ graph, config }: Building, x: Value, real: Value): Value => {
 }
 
 /**
- * The graph of a BERT sentence encoder (Devlin et al., arXiv 1810.04805; Reimers and Gurevych, arXiv 1908.10084).
+ * The graph of a BERT sentence encoder (Devlin et al., arXiv 1810.04805; Reimers and Gurevych,
+ * arXiv 1908.10084).
  * In: `input_ids [B,S]`, padded at the end, and `lengths [B]`. Out: `vectors [B,2048]` of norm 1.
  */
 export const buildBertGraph = (building: Building, progress: (detail: string) => void): void => {

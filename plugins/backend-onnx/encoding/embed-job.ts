@@ -17,7 +17,9 @@ export interface EncoderInfo {
   readonly digest: string
 }
 
-/** The texts of one request and the indices of those that are not embedded yet, sorted by length. */
+/**
+ * The texts of one request and the indices of those that are not embedded yet, sorted by length.
+ */
 export class EmbedJob {
   readonly texts: readonly Int32Array[]
   readonly waiting: number[]
@@ -41,7 +43,9 @@ export class EmbedJob {
     this.hasBegun = true
   }
 
-  /** Emits the vector of a text; `vector` is a copy of its own, so it may cross to another thread. */
+  /**
+   * Emits the vector of a text; `vector` is a copy of its own, so it may cross to another thread.
+   */
   take(index: number, vector: Float32Array): void {
     this.waiting.splice(this.waiting.indexOf(index), 1)
     this.emit({ type: "vector", index, vector })

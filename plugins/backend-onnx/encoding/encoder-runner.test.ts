@@ -87,7 +87,10 @@ describe("a step takes", () => {
   })
 })
 
-/** A fake session: each vector holds the first token and the length of its text; fails where a token is 13. */
+/**
+ * A fake session: each vector holds the first token and the length of its text; fails where a token
+ * is 13.
+ */
 const fakeSession = () => {
   const steps: number[] = []
   const session: Session = {

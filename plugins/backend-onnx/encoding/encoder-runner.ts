@@ -5,9 +5,15 @@ import type { EmbedJob } from "./embed-job.ts"
 
 // larger batches would mostly add padding
 const stepTexts = 16
-/** After this many steps in a row for real-time requests a batch line gets one, so that batches make progress under constant load. */
+/**
+ * After this many steps in a row for real-time requests a batch line gets one, so that batches make
+ * progress under constant load.
+ */
 const stepsBeforeBatch = 15
-/** How many tokens the lengths in a step may differ from that of the first text: with more padding, batching would cost what it saves. */
+/**
+ * How many tokens the lengths in a step may differ from that of the first text: with more padding,
+ * batching would cost what it saves.
+ */
 const tolerance = (length: number): number => Math.max(8, length / 4)
 
 /** A text that is not embedded yet. */
@@ -22,7 +28,10 @@ const waitingText = (of: RunningJob<EmbedJob>, place: number): WaitingText => {
   return { of, index, length: of.job.texts[index]!.length }
 }
 
-/** The texts of a request with lengths around `length`, found by binary search: at most `2 * stepTexts`. */
+/**
+ * The texts of a request with lengths around `length`, found by binary search: at most `2 *
+ * stepTexts`.
+ */
 const textsNear = (of: RunningJob<EmbedJob>, length: number): readonly WaitingText[] => {
   const { waiting, texts } = of.job
   let [from, to] = [0, waiting.length]
@@ -42,7 +51,10 @@ const textsNear = (of: RunningJob<EmbedJob>, length: number): readonly WaitingTe
 const byDistance = (length: number) => (a: WaitingText, b: WaitingText) =>
   Math.abs(a.length - length) - Math.abs(b.length - length)
 
-/** The nearest text of each request, then the second nearest of each, so that a small request shares the first step whatever the others bring. */
+/**
+ * The nearest text of each request, then the second nearest of each, so that a small request shares
+ * the first step whatever the others bring.
+ */
 const inTurns = (
   lists: readonly (readonly WaitingText[])[],
   length: number,
@@ -53,7 +65,11 @@ const inTurns = (
   ).flat()
 }
 
-/** Chooses the batch of a step: the shortest text of `leader` and texts of similar length, its own first, then those of other requests with its priority. A batch of several texts has at most `stepTokens` tokens, padding included. */
+/**
+ * Chooses the batch of a step: the shortest text of `leader` and texts of similar length, its own
+ * first, then those of other requests with its priority. A batch of several texts has at most
+ * `stepTokens` tokens, padding included.
+ */
 export const chooseTexts = (
   leader: RunningJob<EmbedJob>,
   running: readonly RunningJob<EmbedJob>[],
@@ -89,7 +105,10 @@ const feedsOf = (texts: readonly Int32Array[]): Record<string, Tensor> => {
   }
 }
 
-/** Runs a sentence encoder over batches of texts of similar length, of one request or several. Batch work gets the steps in which no real-time request waits, and one in 16. */
+/**
+ * Runs a sentence encoder over batches of texts of similar length, of one request or several. Batch
+ * work gets the steps in which no real-time request waits, and one in 16.
+ */
 export class EncoderRunner implements ModelRunner<EmbedJob> {
   private readonly session: Session
   private readonly stepTokens: number

@@ -26,7 +26,10 @@ const stepTokensPerThread = 128
 const weightsFile = "model.safetensors"
 const digestFile = "weights.sha256"
 
-/** Hashes all tensors by name and content in a fixed order: files with the same weights produce the same vectors. */
+/**
+ * Hashes all tensors by name and content in a fixed order: files with the same weights produce the
+ * same vectors.
+ */
 const digestOfWeights = (file: TensorFile): string => {
   const hash = createHash("sha256")
   const names = [...file.header.tensors.keys()].sort()
@@ -84,7 +87,10 @@ const builtGraph = (
   }
 }
 
-/** Opens a folder with a sentence encoder of the BERT family: config.json, tokenizer.json, model.safetensors. */
+/**
+ * Opens a folder with a sentence encoder of the BERT family: config.json, tokenizer.json,
+ * model.safetensors.
+ */
 export const openEncoderEngine: EngineOpener<
   EmbedJobRequest,
   EmbedJobEvent,

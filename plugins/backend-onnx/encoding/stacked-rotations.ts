@@ -14,7 +14,8 @@ const dot = (a: Float64Array, b: Float64Array): number => {
 
 /**
  * `columns` orthonormal vectors of `rows` numbers: random signs, then modified Gram-Schmidt, twice.
- * Only + - * / and sqrt are used, which IEEE 754 defines to the last bit, so the map is the same on every machine.
+ * Only + - * / and sqrt are used, which IEEE 754 defines to the last bit, so the map is the same on
+ * every machine.
  */
 const orthonormalColumns = (
   rows: number,
@@ -36,18 +37,26 @@ const orthonormalColumns = (
   return basis
 }
 
-/** Rows of each block: square blocks of `inputs` rows, and a last block with the remaining rows (at least `inputs`). */
+/**
+ * Rows of each block: square blocks of `inputs` rows, and a last block with the remaining rows (at
+ * least `inputs`).
+ */
 const blockRows = (inputs: number, outputs: number): readonly number[] => {
   const squares = Math.floor(outputs / inputs) - 1
   return [...Array.from({ length: squares }, () => inputs), outputs - squares * inputs]
 }
 
 /**
- * The fixed map of a model's vectors into the embedding space, `[outputs, inputs]` in row-major order: random rotations stacked on each other, each weighted by the square root of its share of the rows.
+ * The fixed map of a model's vectors into the embedding space, `[outputs, inputs]` in row-major
+ * order: random rotations stacked on each other, each weighted by the square root of its share of
+ * the rows.
  *
- * All columns are orthonormal, so dot products and cosines are kept exactly. Clients may cut vectors to a prefix: a prefix that ends with a block
- * (384, 768, 1152, 1536 and 2048 of 2048 for 384 inputs) keeps cosines exactly as well; one inside the first block is a random projection
- * (Johnson-Lindenstrauss: a cosine is off by about sqrt((1 - d/inputs) / d)); between blocks the exact part dilutes the random one.
+ * All columns are orthonormal, so dot products and cosines are kept exactly. Clients may cut
+ * vectors to a prefix: a prefix that ends with a block
+ * (384, 768, 1152, 1536 and 2048 of 2048 for 384 inputs) keeps cosines exactly as well; one inside
+ * the first block is a random projection
+ * (Johnson-Lindenstrauss: a cosine is off by about sqrt((1 - d/inputs) / d)); between blocks the
+ * exact part dilutes the random one.
  */
 export const stackedRotations = (inputs: number, outputs: number): Float32Array => {
   if (inputs < 1 || inputs > outputs)

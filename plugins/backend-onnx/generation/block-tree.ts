@@ -3,7 +3,10 @@ import type { KvCache } from "./kv-cache.ts"
 /** Tokens of a whole block. */
 export const blockTokens = 16
 
-/** Keys and values of up to 16 tokens that follow those of the parent. Shorter blocks end a prefix with a cache breakpoint, or a sequence. */
+/**
+ * Keys and values of up to 16 tokens that follow those of the parent. Shorter blocks end a prefix
+ * with a cache breakpoint, or a sequence.
+ */
 export interface Block {
   readonly parent: Block | undefined
   readonly key: string
@@ -26,7 +29,10 @@ export interface NewBlock {
   readonly exact: boolean
 }
 
-/** The number of tokens of a block, at most up to `most`, that are those of the sequence from `at` on. */
+/**
+ * The number of tokens of a block, at most up to `most`, that are those of the sequence from `at`
+ * on.
+ */
 export const matchingTokens = (
   block: Block,
   ids: ArrayLike<number>,
@@ -46,8 +52,10 @@ export const blockKey = (ids: ArrayLike<number>, from: number, to: number): stri
 }
 
 /**
- * Blocks of keys and values, one tree for each owner, bounded in bytes: the least recently used block is evicted first.
- * Blocks that are used together are touched from the last to the first, so the oldest block never has children.
+ * Blocks of keys and values, one tree for each owner, bounded in bytes: the least recently used
+ * block is evicted first.
+ * Blocks that are used together are touched from the last to the first, so the oldest block never
+ * has children.
  */
 export class BlockTree {
   private readonly maxBytes: number
@@ -89,7 +97,10 @@ export class BlockTree {
     }
   }
 
-  /** Copies tokens out of a cache into a new block behind the path; undefined when there is no memory for it. */
+  /**
+   * Copies tokens out of a cache into a new block behind the path; undefined when there is no
+   * memory for it.
+   */
   add(
     owner: string,
     path: readonly Block[],
@@ -118,7 +129,10 @@ export class BlockTree {
     return block
   }
 
-  /** A buffer for so many tokens, after evicting the oldest blocks; undefined when only blocks of the path itself are left. */
+  /**
+   * A buffer for so many tokens, after evicting the oldest blocks; undefined when only blocks of
+   * the path itself are left.
+   */
   private allocate(tokens: number, path: readonly Block[]): Float32Array | undefined {
     const floats = tokens * this.tokenFloats
     while (this.bytes + floats * 4 > this.maxBytes) {

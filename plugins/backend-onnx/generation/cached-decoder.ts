@@ -11,7 +11,10 @@ export interface DraftVerification {
   keep(count: number): void
 }
 
-/** Forward passes of a decoder over sequences with a key-value cache: a chunk of one sequence, or one token of each of many. */
+/**
+ * Forward passes of a decoder over sequences with a key-value cache: a chunk of one sequence, or
+ * one token of each of many.
+ */
 export class CachedDecoder {
   private readonly decoder: DecoderSession
 
@@ -43,7 +46,10 @@ export class CachedDecoder {
     return Array.from({ length: rows }, (_, row) => logits.subarray(row * size, (row + 1) * size))
   }
 
-  /** Runs `ids` behind the cached tokens and appends their keys and values. Returns the logits `[vocabulary]` after the last one if wanted, else an empty array. */
+  /**
+   * Runs `ids` behind the cached tokens and appends their keys and values. Returns the logits
+   * `[vocabulary]` after the last one if wanted, else an empty array.
+   */
   async forward(
     cache: KvCache,
     ids: ArrayLike<number>,
@@ -55,7 +61,10 @@ export class CachedDecoder {
     return logits
   }
 
-  /** Runs the last token and draft tokens in one pass; the caller decides how many of them to keep (speculative decoding, Leviathan et al., arXiv 2211.17192). */
+  /**
+   * Runs the last token and draft tokens in one pass; the caller decides how many of them to keep
+   * (speculative decoding, Leviathan et al., arXiv 2211.17192).
+   */
   async verifyDrafts(cache: KvCache, ids: readonly number[]): Promise<DraftVerification> {
     cache.reserve(ids.length)
     const { logits, fresh } = await this.run(
@@ -69,7 +78,10 @@ export class CachedDecoder {
     return { logits: this.split(logits, ids.length), keep }
   }
 
-  /** Runs one token of each sequence; the caches are consecutive rows of one bank. Returns `[vocabulary]` for each row, undefined where its keys or values are not finite. */
+  /**
+   * Runs one token of each sequence; the caches are consecutive rows of one bank. Returns
+   * `[vocabulary]` for each row, undefined where its keys or values are not finite.
+   */
   async decode(
     caches: readonly KvCache[],
     ids: readonly number[],

@@ -43,7 +43,10 @@ const request = fc.record({
   stop: fc.constantFrom([], ["a"], ['"', "bc"]),
 })
 
-/** A completion exists where the whole answer is constrained, and is at most as long as the automaton's shortest text. */
+/**
+ * A completion exists where the whole answer is constrained, and is at most as long as the
+ * automaton's shortest text.
+ */
 const shortestLength = (of: Automaton): number => {
   let states = [0]
   for (let length = 0; length <= 12; length++) {

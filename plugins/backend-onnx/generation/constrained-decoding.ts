@@ -26,7 +26,8 @@ export interface ConstrainedDecoderOptions {
 const graceMs = 2
 const patienceMs = 15_000
 
-// a JSON document rarely ends with another byte, so only after these is it worth waiting to find out
+// a JSON document rarely ends with another byte, so only after these is it worth waiting to find
+// out
 const closers: ReadonlySet<number> = new Set(Buffer.from("}]>"))
 
 const maskWithout = (vocabulary: number, tokens: Iterable<number>): TokenMask => {
@@ -36,8 +37,10 @@ const maskWithout = (vocabulary: number, tokens: Iterable<number>): TokenMask =>
 }
 
 /**
- * Chooses the tokens of an answer that follows a grammar. States: free (until the text `after` has appeared; the answer can't end here) -> constrained (what the mask allows)
- * -> closing (the shortest known completion is written without asking the model); free may turn into closing, too.
+ * Chooses the tokens of an answer that follows a grammar. States: free (until the text `after` has
+ * appeared; the answer can't end here) -> constrained (what the mask allows)
+ * -> closing (the shortest known completion is written without asking the model); free may turn
+ * into closing, too.
  */
 export class ConstrainedDecoder {
   private readonly constraint: PacedConstraint
@@ -87,7 +90,10 @@ export class ConstrainedDecoder {
     return !asks || (this.constraint.isReady?.() ?? true)
   }
 
-  /** Waits up to `graceMs` for the mask. Also true when the mask has been late for `patienceMs`: then `next` blocks and reports why. */
+  /**
+   * Waits up to `graceMs` for the mask. Also true when the mask has been late for `patienceMs`:
+   * then `next` blocks and reports why.
+   */
   becomesReady(): boolean {
     const startedMs = performance.now()
     while (!this.isReady && performance.now() < startedMs + graceMs);
@@ -96,7 +102,10 @@ export class ConstrainedDecoder {
     return startedMs - (this.lateSinceMs ?? startedMs) > patienceMs || this.isReady
   }
 
-  /** Returns the next token when `left` more may be written, and overwrites the logits. Undefined at the end: the completion has no more tokens, or the document is complete. */
+  /**
+   * Returns the next token when `left` more may be written, and overwrites the logits. Undefined at
+   * the end: the completion has no more tokens, or the document is complete.
+   */
   next(logits: Float32Array, left: number): number | undefined {
     const certain = this.certain.shift()
     if (certain !== undefined || this.state === "closing") return certain
@@ -104,7 +113,10 @@ export class ConstrainedDecoder {
     return this.state === "free" ? this.nextFree(logits, left) : this.nextConstrained(logits, left)
   }
 
-  /** Returns why the answer ends with the last token, if it does, when `left` more may be written. An end whose mask is not computed yet is found by `next`. */
+  /**
+   * Returns why the answer ends with the last token, if it does, when `left` more may be written.
+   * An end whose mask is not computed yet is found by `next`.
+   */
   end(left: number): "stop" | "length" | undefined {
     if (this.state === "closing") return this.certain.length ? undefined : "length"
     const isConstrained = this.state === "constrained" && !this.certain.length
@@ -184,7 +196,10 @@ export class ConstrainedDecoder {
     return this.certain.shift()
   }
 
-  /** Returns tokens for the bytes of `token` without its last `excess` bytes, which would reach into the constrained part. */
+  /**
+   * Returns tokens for the bytes of `token` without its last `excess` bytes, which would reach into
+   * the constrained part.
+   */
   private cut(token: number, bytes: Uint8Array, excess: number): readonly number[] {
     if (!excess) return [token]
     const tokens = this.options.textEncoder.encode(bytes.subarray(0, bytes.length - excess))

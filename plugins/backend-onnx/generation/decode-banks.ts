@@ -9,8 +9,10 @@ export interface DecodeRow {
 }
 
 /**
- * All rows of a forward pass are padded to the longest, so sequences of very different lengths go into passes of their own. One more pass costs about as much
- * as attending to this many cached tokens (measured on SmolLM2-135M, two threads: 9 ms against 4 us a token).
+ * All rows of a forward pass are padded to the longest, so sequences of very different lengths go
+ * into passes of their own. One more pass costs about as much
+ * as attending to this many cached tokens (measured on SmolLM2-135M, two threads: 9 ms against 4 us
+ * a token).
  */
 const stepCostTokens = 2_048
 
@@ -20,7 +22,10 @@ const neededCapacity = (rows: readonly DecodeRow[]): number =>
 const costOf = (groups: readonly (readonly DecodeRow[])[]): number =>
   groups.reduce((sum, rows) => sum + stepCostTokens + rows.length * neededCapacity(rows), 0)
 
-/** The cheapest partition of the rows, sorted by length, into groups (dynamic programming over the cut positions). */
+/**
+ * The cheapest partition of the rows, sorted by length, into groups (dynamic programming over the
+ * cut positions).
+ */
 export const cheapestGroups = <Row extends DecodeRow>(rows: readonly Row[]): readonly Row[][] => {
   const sorted = [...rows].sort((a, b) => a.cache.length - b.cache.length)
   const best: { readonly cost: number; readonly from: number }[] = [{ cost: 0, from: 0 }]
@@ -49,12 +54,18 @@ const moveAll = (rows: readonly DecodeRow[], bank: KvBank): void => {
 // spare rows, so that one more sequence joins without moving the others
 const spareRows = (count: number): number => Math.ceil(count / 4) * 4
 
-/** Keeps sequences that are decoded together in consecutive rows of a bank (continuous batching); moves them only when that pays. */
+/**
+ * Keeps sequences that are decoded together in consecutive rows of a bank (continuous batching);
+ * moves them only when that pays.
+ */
 export class DecodeBanks<Row extends DecodeRow> {
   /** Row i of a group is row i of its bank. */
   private groups: Row[][] = []
 
-  /** Returns the rows of the next step in groups, each in one bank with capacity for one more token per row. */
+  /**
+   * Returns the rows of the next step in groups, each in one bank with capacity for one more token
+   * per row.
+   */
   arrange(rows: readonly Row[]): readonly (readonly Row[])[] {
     const left = this.dropAbsent(new Set(rows))
     const known = new Set(this.groups.flat())

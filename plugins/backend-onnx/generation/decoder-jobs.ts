@@ -20,16 +20,25 @@ export interface GenerateRequest {
   readonly stopAfter?: string
   /** The number of alternatives to report for each token; absent: no log-probabilities. */
   readonly topLogprobs?: number
-  /** Ids of control tokens, by text, that count as text of the answer, such as `[TOOL_CALLS]` or `</think>`. */
+  /**
+   * Ids of control tokens, by text, that count as text of the answer, such as `[TOOL_CALLS]` or
+   * `</think>`.
+   */
   readonly markers?: Readonly<Record<string, number>>
   /** What the answer must look like. */
   readonly grammar?: {
     readonly grammar: Grammar
     /** Complete the document before `maxTokens` is reached. */
     readonly closeOnLength: boolean
-    /** The grammar applies from the end of this text on (reasoning before it is free); absent: from the first token. */
+    /**
+     * The grammar applies from the end of this text on (reasoning before it is free); absent: from
+     * the first token.
+     */
     readonly after?: string
-    /** Stop strings don't cut a constrained document; where the grammar allows free text first, they are searched until this text appears. */
+    /**
+     * Stop strings don't cut a constrained document; where the grammar allows free text first, they
+     * are searched until this text appears.
+     */
     readonly stopUntil?: string
   }
 }

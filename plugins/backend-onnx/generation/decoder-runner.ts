@@ -16,7 +16,10 @@ const sleep = (durationMs: number): void => void Atomics.wait(sleeping, 0, 0, du
 const isDecoding = (running: RunningJob<DecoderJob>): running is RunningDecode =>
   running.job instanceof GenerateJob && !running.job.isPrefilling && !running.job.ended
 
-/** A step of a chat model: one chunk of one prompt (chunked prefill), then one token of every answer that is being decoded. */
+/**
+ * A step of a chat model: one chunk of one prompt (chunked prefill), then one token of every answer
+ * that is being decoded.
+ */
 export class DecoderRunner implements ModelRunner<DecoderJob> {
   private readonly session: CachedDecoder
   private readonly speculation: boolean
@@ -27,7 +30,10 @@ export class DecoderRunner implements ModelRunner<DecoderJob> {
     this.speculation = speculation
   }
 
-  /** A late grammar delays its own request only; where all requests wait for grammars, the thread sleeps between two polls. */
+  /**
+   * A late grammar delays its own request only; where all requests wait for grammars, the thread
+   * sleeps between two polls.
+   */
   async step(
     running: readonly RunningJob<DecoderJob>[],
     turn: (among: readonly RunningJob<DecoderJob>[]) => RunningJob<DecoderJob>,
@@ -125,7 +131,10 @@ export class DecoderRunner implements ModelRunner<DecoderJob> {
       })
   }
 
-  /** Runs the last token and its draft tokens in one pass, and accepts drafts up to the first that the sampler does not choose. */
+  /**
+   * Runs the last token and its draft tokens in one pass, and accepts drafts up to the first that
+   * the sampler does not choose.
+   */
   private async decodeWithDrafts(job: GenerateJob): Promise<boolean> {
     const drafts = job.draftTokens()
     if (!drafts.length) return this.decodeAlone(job)

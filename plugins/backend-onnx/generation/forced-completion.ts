@@ -1,16 +1,20 @@
 /** Returns the shortest completion found, as tokens; undefined: none within `most` tokens. */
 export type FindCompletion = (most: number) => readonly number[] | undefined
 
-// one token can open an object with many required members: this close to the end of the budget every token is checked, which takes 1 or 2 ms
+// one token can open an object with many required members: this close to the end of the budget
+// every token is checked, which takes 1 or 2 ms
 const leastNear = 128
-// farther from the end it is checked every 16 tokens, and half as often after each failure: a search that fails takes up to half a second
+// farther from the end it is checked every 16 tokens, and half as often after each failure: a
+// search that fails takes up to half a second
 const searchEvery = 16
-// a search that may return a completion of slightly too many tokens ends early; one that must prove there is none takes long
+// a search that may return a completion of slightly too many tokens ends early; one that must prove
+// there is none takes long
 const searchMargin = 64
 
 /**
  * Keeps a completion at hand for a document that must be whole when the tokens run out.
- * It is searched with every token near the end of the budget and now and then before; a token that follows the known completion only shortens it.
+ * It is searched with every token near the end of the budget and now and then before; a token that
+ * follows the known completion only shortens it.
  */
 export class ForcedCompletion {
   private readonly find: FindCompletion
@@ -45,7 +49,10 @@ export class ForcedCompletion {
     return this.known !== undefined && left <= this.known.length
   }
 
-  /** Accounts for a chosen token, after which `left` more may be written. False when no completion would fit after it: then the earlier completion must be written instead of the token. */
+  /**
+   * Accounts for a chosen token, after which `left` more may be written. False when no completion
+   * would fit after it: then the earlier completion must be written instead of the token.
+   */
   follow(token: number, left: number): boolean {
     const before = this.known
     if (before?.[0] === token) {

@@ -12,7 +12,10 @@ import type { KvCache } from "./kv-cache.ts"
 import type { PrefixCache } from "./prefix-cache.ts"
 import { PromptLookup } from "./prompt-lookup.ts"
 
-/** Tokens of a prompt that one step computes. Chunks end at multiples of it, so that the same prefix is always computed in the same way. */
+/**
+ * Tokens of a prompt that one step computes. Chunks end at multiples of it, so that the same prefix
+ * is always computed in the same way.
+ */
 export const prefillChunk = 64
 
 export interface Model {
@@ -40,7 +43,10 @@ const bytesWith = (
   return bytesOfMarker.size ? (token) => bytesOfMarker.get(token) ?? bytesOf(token) : bytesOf
 }
 
-/** Generates one answer. States: prefilling (a chunk a turn) -> decoding (a token a step, or several draft tokens) -> ended; a cancel ends it in any state. */
+/**
+ * Generates one answer. States: prefilling (a chunk a turn) -> decoding (a token a step, or several
+ * draft tokens) -> ended; a cancel ends it in any state.
+ */
 export class GenerateJob implements DecodeRow {
   readonly request: GenerateRequest
   readonly cache: KvCache
@@ -123,7 +129,10 @@ export class GenerateJob implements DecodeRow {
     return this.ids.at(-1)!
   }
 
-  /** A pass over several tokens rounds differently than one over a single token, enough to flip close choices. Greedy answers and those with a seed must not depend on it. */
+  /**
+   * A pass over several tokens rounds differently than one over a single token, enough to flip
+   * close choices. Greedy answers and those with a seed must not depend on it.
+   */
   get maySpeculate(): boolean {
     return this.request.sampler.temperature > 0 && !this.request.isRepeatable
   }
@@ -137,7 +146,10 @@ export class GenerateJob implements DecodeRow {
     this.spentMs[stage] += durationMs
   }
 
-  /** Restores a prefix from the cache, as late as possible: an earlier request may have computed it meanwhile. At least one token is left, for its logits. */
+  /**
+   * Restores a prefix from the cache, as late as possible: an earlier request may have computed it
+   * meanwhile. At least one token is left, for its logits.
+   */
   private restore(): void {
     this.begun = true
     const { owner, promptIds, cacheBreakpoints, isRepeatable } = this.request
@@ -198,7 +210,10 @@ export class GenerateJob implements DecodeRow {
     return this.request.maxTokens - this.produced
   }
 
-  /** Its mask takes longer than the forward pass: it is left out of the step and tried again with `retry`. */
+  /**
+   * Its mask takes longer than the forward pass: it is left out of the step and tried again with
+   * `retry`.
+   */
   get isLate(): boolean {
     return this.held !== undefined
   }
@@ -209,7 +224,10 @@ export class GenerateJob implements DecodeRow {
     return this.take(logits)
   }
 
-  /** Chooses the next token from the logits, which it overwrites, or keeps them while the mask is late. Returns true when the answer is complete. */
+  /**
+   * Chooses the next token from the logits, which it overwrites, or keeps them while the mask is
+   * late. Returns true when the answer is complete.
+   */
   take(logits: Float32Array): boolean {
     // cancelled during the forward pass
     if (this.ended) return true

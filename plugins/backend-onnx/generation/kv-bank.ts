@@ -4,7 +4,10 @@ export interface KvShape {
   readonly headSize: number
 }
 
-/** Position of a row's new keys and values in the output of a forward pass, `[2*layers*rows, count, kvHeads*headSize]`, and how many of its tokens to keep. */
+/**
+ * Position of a row's new keys and values in the output of a forward pass, `[2*layers*rows, count,
+ * kvHeads*headSize]`, and how many of its tokens to keep.
+ */
 export interface FreshRow {
   readonly rows: number
   readonly index: number
@@ -13,7 +16,8 @@ export interface FreshRow {
 }
 
 /**
- * The capacity for a number of tokens: multiples of 128, and of larger powers of two for long sequences, so that growing copies little. It depends on nothing else: a request with a seed
+ * The capacity for a number of tokens: multiples of 128, and of larger powers of two for long
+ * sequences, so that growing copies little. It depends on nothing else: a request with a seed
  * must get buffers of the same size every time, because the order of additions depends on it.
  */
 export const roundedCapacity = (tokens: number): number => {
@@ -26,7 +30,10 @@ export const roundedCapacity = (tokens: number): number => {
 export const kvTokenBytes = ({ layers, kvHeads, headSize }: KvShape): number =>
   2 * layers * kvHeads * headSize * 4
 
-/** Keys and values of several sequences: for each layer two arrays `[rows, kvHeads, capacity, headSize]`. */
+/**
+ * Keys and values of several sequences: for each layer two arrays `[rows, kvHeads, capacity,
+ * headSize]`.
+ */
 export class KvBank {
   readonly shape: KvShape
   readonly rows: number
@@ -88,7 +95,10 @@ export class KvBank {
         array.set(from.subarray(at, at + size), this.start(row, head) + first * headSize)
   }
 
-  /** Appends the new keys and values of one row. Returns false when a number is not finite: such a row is cleared, as NaN would reach other rows of a pass even where it is masked. */
+  /**
+   * Appends the new keys and values of one row. Returns false when a number is not finite: such a
+   * row is cleared, as NaN would reach other rows of a pass even where it is masked.
+   */
   write(
     row: number,
     first: number,

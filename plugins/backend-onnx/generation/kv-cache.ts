@@ -16,7 +16,10 @@ export class KvCache {
     return this.bank.capacity
   }
 
-  /** Ensures capacity for `more` tokens, by moving into a larger bank of its own where the present one is full. */
+  /**
+   * Ensures capacity for `more` tokens, by moving into a larger bank of its own where the present
+   * one is full.
+   */
   reserve(more: number): void {
     if (this.length + more <= this.capacity) return
     this.moveTo(new KvBank(this.bank.shape, 1, roundedCapacity(this.length + more)), 0)
@@ -33,7 +36,10 @@ export class KvCache {
     this.length = Math.min(this.length, length)
   }
 
-  /** Appends the first `keep` of `count` tokens from the output of a pass over `rows` rows, of which this is number `index`. Returns false, and appends nothing, when a number is not finite. */
+  /**
+   * Appends the first `keep` of `count` tokens from the output of a pass over `rows` rows, of which
+   * this is number `index`. Returns false, and appends nothing, when a number is not finite.
+   */
   append(fresh: Float32Array, count: number, keep = count, rows = 1, index = 0): boolean {
     if (!this.bank.write(this.row, this.length, fresh, { rows, index, count, keep })) return false
     this.length += keep

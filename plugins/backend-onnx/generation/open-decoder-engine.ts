@@ -60,7 +60,10 @@ const inThread: MakeConstraints = ({ session, bytesOf, endTokens }) =>
 // a smaller window would refuse almost every conversation
 const leastWindow = 128
 
-/** Opens a decoder for chat and rerank. Its window is limited to the tokens that fit into `kvBytes`. Throws `ModelFileError`. */
+/**
+ * Opens a decoder for chat and rerank. Its window is limited to the tokens that fit into `kvBytes`.
+ * Throws `ModelFileError`.
+ */
 export const openDecoderEngine = async (
   spec: EngineSpec,
   progress: (detail: string) => void,

@@ -31,8 +31,10 @@ export interface KeptSequence {
 }
 
 /**
- * Keys and values of beginnings of sequences, so that the same prefix is not computed again. Owners never see each other's blocks.
- * Everything is kept; only what a cache breakpoint covered is counted as read or written, to the token.
+ * Keys and values of beginnings of sequences, so that the same prefix is not computed again. Owners
+ * never see each other's blocks.
+ * Everything is kept; only what a cache breakpoint covered is counted as read or written, to the
+ * token.
  */
 export class PrefixCache {
   private readonly tree: BlockTree
@@ -104,7 +106,10 @@ export class PrefixCache {
     return { tokens, markedTokens, exactTokens, restoreInto }
   }
 
-  /** The number of tokens that a breakpoint covered when they were written, up to the last breakpoint of this request. */
+  /**
+   * The number of tokens that a breakpoint covered when they were written, up to the last
+   * breakpoint of this request.
+   */
   private markedIn(
     owner: string,
     whole: readonly Block[],
@@ -125,7 +130,10 @@ export class PrefixCache {
     return Math.floor(blocks / perChunk) * perChunk
   }
 
-  /** Copies the beginning of a sequence into the cache; returns the number of tokens up to the last breakpoint that the cache holds now. */
+  /**
+   * Copies the beginning of a sequence into the cache; returns the number of tokens up to the last
+   * breakpoint that the cache holds now.
+   */
   keep(
     owner: string,
     cache: KvCache,
@@ -155,7 +163,10 @@ export class PrefixCache {
     return markedTokens
   }
 
-  /** Keeps the tokens behind the whole blocks in a short one, unless another block holds them already, so that the same text can be continued at its very end. */
+  /**
+   * Keeps the tokens behind the whole blocks in a short one, unless another block holds them
+   * already, so that the same text can be continued at its very end.
+   */
   private keepEnd(
     owner: string,
     path: readonly Block[],
@@ -190,7 +201,10 @@ export class PrefixCache {
     block.exact = true
   }
 
-  /** Marks the blocks up to the last breakpoint, and keeps the tokens between whole blocks and breakpoints in short ones. */
+  /**
+   * Marks the blocks up to the last breakpoint, and keeps the tokens between whole blocks and
+   * breakpoints in short ones.
+   */
   private mark(
     owner: string,
     path: readonly Block[],

@@ -2,7 +2,10 @@ const repeat = 3
 const few = 3
 const many = 7
 
-/** Returns the index behind the latest earlier occurrence of the last three tokens; -1 when there is none. */
+/**
+ * Returns the index behind the latest earlier occurrence of the last three tokens; -1 when there is
+ * none.
+ */
 const behindRepeat = (ids: readonly number[]): number => {
   const end = ids.length
   for (let at = end - repeat - 1; at >= 0; at--) {
@@ -14,8 +17,10 @@ const behindRepeat = (ids: readonly number[]): number => {
 }
 
 /**
- * Drafts the next tokens by looking up what followed the last ones earlier in the text (prompt lookup decoding, Saxena 2023, https://github.com/apoorvumang/prompt-lookup-decoding).
- * A pass over four tokens costs about 1.5 times a pass over one, so it drafts only while enough draft tokens are accepted.
+ * Drafts the next tokens by looking up what followed the last ones earlier in the text (prompt
+ * lookup decoding, Saxena 2023, https://github.com/apoorvumang/prompt-lookup-decoding).
+ * A pass over four tokens costs about 1.5 times a pass over one, so it drafts only while enough
+ * draft tokens are accepted.
  */
 export class PromptLookup {
   /** Moving average of the tokens accepted from a draft. */

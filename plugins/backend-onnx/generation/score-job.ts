@@ -15,7 +15,10 @@ const sharedPrefix = (a: Int32Array, b: Int32Array): number => {
   return length
 }
 
-/** Scores prompts one after the other by P(yes) / (P(yes) + P(no)) of the next token; the prefix that a prompt shares with the one before it (instruction and query) is not computed again. */
+/**
+ * Scores prompts one after the other by P(yes) / (P(yes) + P(no)) of the next token; the prefix
+ * that a prompt shares with the one before it (instruction and query) is not computed again.
+ */
 export class ScoreJob {
   readonly isPrefilling = true
   private readonly model: Model

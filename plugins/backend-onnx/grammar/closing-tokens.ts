@@ -2,7 +2,10 @@ import { bytesOfToken, type GrammarVocabulary, isAllowed, sizeOf } from "./gramm
 
 const codesOf = (text: string): readonly number[] => [...Buffer.from(text)]
 
-/** First bytes, those that lead to an end soonest first: closing brackets, then short values, then what opens more to close. */
+/**
+ * First bytes, those that lead to an end soonest first: closing brackets, then short values, then
+ * what opens more to close.
+ */
 const orderBetween = codesOf('}]":,10tfn{[ ')
 /** In a string: its end, then one character of each kind that a pattern may require. */
 const orderInText = codesOf('"0aA-. _@/:1bB')
@@ -21,7 +24,10 @@ const keyOf = (bytes: Uint8Array): string =>
 
 /** The few tokens of a vocabulary that the search for a completion tries. */
 export class ClosingTokens {
-  /** `}}]`, the longest first; then the shortest token that begins with a byte, in order of preference. */
+  /**
+   * `}}]`, the longest first; then the shortest token that begins with a byte, in order of
+   * preference.
+   */
   private readonly between: readonly number[]
   /** The same inside a string, where a brace is text. */
   private readonly inText: readonly number[]
@@ -63,7 +69,10 @@ export class ClosingTokens {
     return found
   }
 
-  /** Returns one token: the end of a string wherever it may end, otherwise a character of another kind each `turn`, so that a pattern gets what it requires. */
+  /**
+   * Returns one token: the end of a string wherever it may end, otherwise a character of another
+   * kind each `turn`, so that a pattern gets what it requires.
+   */
   inTurn(mask: Uint32Array, turn: number): readonly number[] {
     const found = this.promising(mask, widest)
     if (found.length === 0 || !this.isInText(mask) || found[0] === this.inText[0])
@@ -71,7 +80,10 @@ export class ClosingTokens {
     return [found[turn % found.length]!]
   }
 
-  /** Whether the mask is inside a string: between the parts of a document no letter is allowed but the first of `true`, `false` and `null`. */
+  /**
+   * Whether the mask is inside a string: between the parts of a document no letter is allowed but
+   * the first of `true`, `false` and `null`.
+   */
   private isInText(mask: Uint32Array): boolean {
     return this.letters.some((id) => isAllowed(mask, id))
   }

@@ -1,13 +1,18 @@
 import type { ClosingTokens } from "./closing-tokens.ts"
 import type { GrammarInstance, MatcherHandle } from "./grammar-instance.ts"
 
-/** Limits of tokens tried in one state and of masks computed in one search, which is a heuristic, not an enumeration. */
+/**
+ * Limits of tokens tried in one state and of masks computed in one search, which is a heuristic,
+ * not an enumeration.
+ */
 const widest = 12
 const mostMasks = 6_000
 
 /**
- * Returns the shortest completion that it finds. It first follows the most promising tokens greedily; where that never ends (`a*b` along `a`), all kinds of
- * characters in turn, and then searches depth first with a growing limit of length (iterative deepening). It ends where the text may end, even if more could follow.
+ * Returns the shortest completion that it finds. It first follows the most promising tokens
+ * greedily; where that never ends (`a*b` along `a`), all kinds of
+ * characters in turn, and then searches depth first with a growing limit of length (iterative
+ * deepening). It ends where the text may end, even if more could follow.
  */
 export const closingTokens = (
   instance: GrammarInstance,

@@ -11,7 +11,10 @@ import { mostSchemaBytes } from "./schema-limits.ts"
 /** Far longer than a bounded compilation takes, even behind others in the pool's queue. */
 const most = "20 seconds"
 
-/** Compiles in the thread pool. Fails with `backend_busy`, `backend_error`, or a 400 for what takes too long or is too large; `param` names the request's field. */
+/**
+ * Compiles in the thread pool. Fails with `backend_busy`, `backend_error`, or a 400 for what takes
+ * too long or is too large; `param` names the request's field.
+ */
 export const compileInPool = (
   workers: Workers,
   log: Log,
@@ -52,7 +55,10 @@ export const compileInPool = (
 
 const at = (path: string): string => (path === "" ? "" : ` at ${path}`)
 
-/** The error for the client: a 400 whose message names the keyword that can't be enforced and its path. */
+/**
+ * The error for the client: a 400 whose message names the keyword that can't be enforced and its
+ * path.
+ */
 export const asApiError = (
   compiled: Exclude<Compiled, { readonly result: "ok" }>,
   param: string,
@@ -80,7 +86,10 @@ export const asApiError = (
   )
 }
 
-/** The grammar of a response schema. Not strict: keywords that can't be enforced are left out. Strict: fails with a 400 that names the first of them. */
+/**
+ * The grammar of a response schema. Not strict: keywords that can't be enforced are left out.
+ * Strict: fails with a 400 that names the first of them.
+ */
 export const grammarOfSchema = (
   workers: Workers,
   log: Log,

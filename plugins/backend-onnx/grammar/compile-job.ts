@@ -11,7 +11,10 @@ import { analyseSchema, relax } from "./schema-report.ts"
 import { webAssembly } from "./web-assembly.ts"
 
 export type CompileInput =
-  /** `isStrict`: refuse keywords that can't be enforced, otherwise leave them out. `withReport`: report the verdict on every keyword. */
+  /**
+   * `isStrict`: refuse keywords that can't be enforced, otherwise leave them out. `withReport`:
+   * report the verdict on every keyword.
+   */
   | {
       readonly kind: "schema"
       readonly schema: Json
@@ -53,7 +56,10 @@ const mostMemoryBytes = 256 * 2 ** 20
 const results = new Map<string, Compiled>()
 let instance: GrammarInstance | undefined
 
-/** Compiles over a vocabulary of single bytes, as whether a grammar compiles does not depend on the model's tokens: no thread of the pool needs a model's vocabulary. */
+/**
+ * Compiles over a vocabulary of single bytes, as whether a grammar compiles does not depend on the
+ * model's tokens: no thread of the pool needs a model's vocabulary.
+ */
 const compile = (kind: Grammar["kind"], text: string): void => {
   if (!instance || instance.memoryBytes > mostMemoryBytes)
     instance = new GrammarInstance(byteVocabulary(), undefined, strictLimits)

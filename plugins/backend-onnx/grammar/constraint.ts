@@ -1,16 +1,23 @@
 import type { Json } from "../../../core/json.ts"
 
 /**
- * The grammar of an answer. `schema`: one JSON document (`{}` is any, `{"type":"object"}` is `json_object`). `lark`: a grammar in llguidance's
+ * The grammar of an answer. `schema`: one JSON document (`{}` is any, `{"type":"object"}` is
+ * `json_object`). `lark`: a grammar in llguidance's
  * variant of Lark, in which `%json {...}` stands for a document.
  */
 export type Grammar =
   | { readonly kind: "schema"; readonly schema: Json }
   | { readonly kind: "lark"; readonly lark: string }
 
-/** Constrains one answer, token by token. The mask of the next token is computed in parallel to the forward pass. */
+/**
+ * Constrains one answer, token by token. The mask of the next token is computed in parallel to the
+ * forward pass.
+ */
 export interface Constraint {
-  /** Bit `id & 31` of word `id >> 5` allows a token next; end tokens are allowed where the text may end. Valid until `accept`. Waits until it is computed. */
+  /**
+   * Bit `id & 31` of word `id >> 5` allows a token next; end tokens are allowed where the text may
+   * end. Valid until `accept`. Waits until it is computed.
+   */
   mask(): Uint32Array
   /** Advances by the chosen token, which the mask must allow. */
   accept(token: number): void
@@ -23,6 +30,9 @@ export interface Constraint {
 
 /** Opens the constraints of one engine, in its thread. */
 export interface Constraints {
-  /** Throws `GrammarFailed` for a grammar that does not compile within its limits; rare, as plans compile first. */
+  /**
+   * Throws `GrammarFailed` for a grammar that does not compile within its limits; rare, as plans
+   * compile first.
+   */
   open(grammar: Grammar): Constraint
 }

@@ -23,15 +23,21 @@ export interface EngineConstraints extends Constraints {
 }
 
 export interface EngineConstraint extends Constraint {
-  /** Whether `mask` would return without waiting. A grammar that was just opened is being compiled. */
+  /**
+   * Whether `mask` would return without waiting. A grammar that was just opened is being compiled.
+   */
   isReady(): boolean
 }
 
 /**
- * A forward pass blocks the engine's thread, so masks that are computed meanwhile need a thread of their own. Measured (49k tokens, two busy cores): inline, a
- * token and its mask take 17 µs in the median, but up to milliseconds, and a compilation tens of them, for which all streams of the engine would wait;
- * handing a token over takes 15 to 50 µs, and the mask is there when the pass ends (1 µs). Both sides sleep on shared memory, as waking an event loop costs more.
- * `open` does not wait: failures of a grammar are thrown by the first `mask`, `isComplete` or `closing`, as `GrammarFailed`.
+ * A forward pass blocks the engine's thread, so masks that are computed meanwhile need a thread of
+ * their own. Measured (49k tokens, two busy cores): inline, a
+ * token and its mask take 17 µs in the median, but up to milliseconds, and a compilation tens of
+ * them, for which all streams of the engine would wait;
+ * handing a token over takes 15 to 50 µs, and the mask is there when the pass ends (1 µs). Both
+ * sides sleep on shared memory, as waking an event loop costs more.
+ * `open` does not wait: failures of a grammar are thrown by the first `mask`, `isComplete` or
+ * `closing`, as `GrammarFailed`.
  */
 export const makeConstraints = (vocabulary: GrammarVocabulary): EngineConstraints => {
   let thread: GrammarThread | undefined

@@ -35,7 +35,10 @@ interface Exports {
   matcher_free(matcher: number): void
 }
 
-/** Limits of a grammar; exceeding one fails with a message. About 50,000 units of fuel are a millisecond of compiling, 14,000 a millisecond of a mask; a lexer state takes 1 to 2 kB. */
+/**
+ * Limits of a grammar; exceeding one fails with a message. About 50,000 units of fuel are a
+ * millisecond of compiling, 14,000 a millisecond of a mask; a lexer state takes 1 to 2 kB.
+ */
 const limits = {
   grammarSize: 300_000,
   compileFuel: 4_000_000,
@@ -44,7 +47,10 @@ const limits = {
   lexerStates: 40_000,
 }
 
-/** Stricter limits for the check before a request runs: a grammar costs several times more over a model's tokens than over bytes, and must not fail in the middle of an answer. */
+/**
+ * Stricter limits for the check before a request runs: a grammar costs several times more over a
+ * model's tokens than over bytes, and must not fail in the middle of an answer.
+ */
 export const strictLimits: typeof limits = { ...limits, compileFuel: 1_000_000, stepFuel: 300_000 }
 
 const failed = -1
@@ -70,7 +76,10 @@ const grammarModule = (): WasmModule => {
 /** Handle of a matcher in an instance. */
 export type MatcherHandle = number
 
-/** llguidance (https://github.com/guidance-ai/llguidance) in WebAssembly, with one vocabulary. A trap (`WebAssembly.RuntimeError`, or a `RangeError` of the stack) leaves it unusable: drop it. */
+/**
+ * llguidance (https://github.com/guidance-ai/llguidance) in WebAssembly, with one vocabulary. A
+ * trap (`WebAssembly.RuntimeError`, or a `RangeError` of the stack) leaves it unusable: drop it.
+ */
 export class GrammarInstance {
   private readonly wasm: Exports
   private readonly vocabulary: number

@@ -29,7 +29,10 @@ const wordsBefore = 4
 const mostTextBytes = 1_024
 
 const fields = {
-  /** The number of computed masks: the first at opening, then one for each accepted token. The engine sleeps on it. */
+  /**
+   * The number of computed masks: the first at opening, then one for each accepted token. The
+   * engine sleeps on it.
+   */
   computed: 0,
   isComplete: 1,
   /** Bytes of the failure's message plus one; 0: no failure. */
@@ -98,5 +101,8 @@ export class SharedState {
   }
 }
 
-/** Result of `closing` in its first word: 0 pending, -1 none, otherwise 1 + the number of tokens, which follow. */
+/**
+ * Result of `closing` in its first word: 0 pending, -1 none, otherwise 1 + the number of tokens,
+ * which follow.
+ */
 export const noClosing = -1

@@ -50,7 +50,11 @@ const handle = (message: ToGrammarThread): void => {
   }
 }
 
-/** Serves messages without ever returning to the event loop: it sleeps on shared memory and reads the port synchronously, so that a wake-up costs microseconds. The thread ends by being terminated. */
+/**
+ * Serves messages without ever returning to the event loop: it sleeps on shared memory and reads
+ * the port synchronously, so that a wake-up costs microseconds. The thread ends by being
+ * terminated.
+ */
 const serve = (signal: Int32Array): never => {
   for (;;) {
     const seen = Atomics.load(signal, 0)

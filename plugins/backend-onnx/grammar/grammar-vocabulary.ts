@@ -1,4 +1,7 @@
-/** The bytes of a model's tokens, for llguidance. Plain arrays, so that it can be posted to a thread. */
+/**
+ * The bytes of a model's tokens, for llguidance. Plain arrays, so that it can be posted to a
+ * thread.
+ */
 export interface GrammarVocabulary {
   /** The bytes of all tokens; those of token `i` end before `ends[i]`. */
   readonly bytes: Uint8Array
@@ -8,7 +11,10 @@ export interface GrammarVocabulary {
 
 const noBytes = new Uint8Array()
 
-/** Makes the vocabulary of `size` tokens. Control tokens and end tokens have no bytes, as no text may contain them. `bytesOf` must not throw for any id. */
+/**
+ * Makes the vocabulary of `size` tokens. Control tokens and end tokens have no bytes, as no text
+ * may contain them. `bytesOf` must not throw for any id.
+ */
 export const grammarVocabulary = (
   size: number,
   bytesOf: (id: number) => Uint8Array,
@@ -27,7 +33,9 @@ export const grammarVocabulary = (
 
 const byteCount = 256
 
-/** A token for each byte, and one (256) for the end: enough to find out whether a grammar compiles. */
+/**
+ * A token for each byte, and one (256) for the end: enough to find out whether a grammar compiles.
+ */
 export const byteVocabulary = (): GrammarVocabulary =>
   grammarVocabulary(byteCount + 1, (id) => Uint8Array.of(id), [byteCount])
 

@@ -7,7 +7,10 @@ import type { GrammarVocabulary } from "./grammar-vocabulary.ts"
 import { analyseSchema } from "./schema-report.ts"
 import { webAssembly } from "./web-assembly.ts"
 
-/** The grammar as llguidance's text: of a schema, the part that can be enforced. Whether that is all of it was checked by the plan. */
+/**
+ * The grammar as llguidance's text: of a schema, the part that can be enforced. Whether that is all
+ * of it was checked by the plan.
+ */
 const grammarText = (grammar: Grammar): string => {
   if (grammar.kind === "lark") return grammar.lark
   const { enforced } = analyseSchema(grammar.schema)
@@ -18,7 +21,10 @@ const grammarText = (grammar: Grammar): string => {
 /** The number of compiled grammars kept for later answers with the same grammar (LRU). */
 const keptGrammars = 32
 
-/** Beyond this the instance is replaced at the next open, as the memory of WebAssembly never shrinks. */
+/**
+ * Beyond this the instance is replaced at the next open, as the memory of WebAssembly never
+ * shrinks.
+ */
 const mostMemoryBytes = 384 * 2 ** 20
 
 interface Open {
@@ -34,7 +40,8 @@ const isTrap = (cause: unknown): boolean =>
   cause instanceof webAssembly.RuntimeError || cause instanceof RangeError
 
 /**
- * All matchers of an engine, in one instance. A matcher that makes the instance trap fails, and its grammar is refused from then on; the
+ * All matchers of an engine, in one instance. A matcher that makes the instance trap fails, and its
+ * grammar is refused from then on; the
  * others are rebuilt in a fresh instance, from the tokens they accepted, when they are next asked.
  */
 export class Matchers {
@@ -107,7 +114,10 @@ export class Matchers {
     return open
   }
 
-  /** Runs a call on a matcher. Clones share the lexer's states, which are limited: when the shared lexer is full, it tries once more with a fresh one. */
+  /**
+   * Runs a call on a matcher. Clones share the lexer's states, which are limited: when the shared
+   * lexer is full, it tries once more with a fresh one.
+   */
   private run<A>(open: Open, use: (handle: MatcherHandle) => A): A {
     const once = () =>
       this.guarded(open.key, () => {

@@ -6,8 +6,10 @@ import { readSchema } from "./schema/read-schema.ts"
 import type { EnforcedSchema } from "./schema/reading.ts"
 
 /**
- * How llguidance lets JSON be written. Between two parts of a document at most one space, or a line break with an indent: a model must not fill its budget with
- * white space. No `\u` escapes: with them a forbidden or duplicate property name could be spelled differently.
+ * How llguidance lets JSON be written. Between two parts of a document at most one space, or a line
+ * break with an indent: a model must not fill its budget with
+ * white space. No `\u` escapes: with them a forbidden or duplicate property name could be spelled
+ * differently.
  */
 const manner = { whitespace_pattern: "\\x20|\\n\\x20{0,24}", json_allowed_escapes: 'nrbtf\\"' }
 
@@ -15,11 +17,17 @@ export interface SchemaAnalysis {
   readonly keywords: readonly KeywordVerdict[]
   /** The first keyword that can't be enforced, for which a strict request is refused. */
   readonly refused: KeywordVerdict | undefined
-  /** The enforced schema, in llguidance's dialect; also used in Lark, after `%json`. Undefined: no document satisfies the schema. */
+  /**
+   * The enforced schema, in llguidance's dialect; also used in Lark, after `%json`. Undefined: no
+   * document satisfies the schema.
+   */
   readonly enforced: JsonObject | undefined
 }
 
-/** Analyses a schema, in time linear in its size. Throws `SchemaInvalid` for what is not a JSON Schema. */
+/**
+ * Analyses a schema, in time linear in its size. Throws `SchemaInvalid` for what is not a JSON
+ * Schema.
+ */
 export const analyseSchema = (schema: Json): SchemaAnalysis => {
   const { verdicts, enforced } = readSchema(schema)
   return {
@@ -34,7 +42,10 @@ const asked = (enforced: EnforcedSchema): JsonObject | undefined => {
   return { "x-guidance": manner, ...(enforced === true ? {} : enforced) }
 }
 
-/** Removes the keywords that are refused, for requests that are not strict; a `oneOf` becomes an `anyOf`. */
+/**
+ * Removes the keywords that are refused, for requests that are not strict; a `oneOf` becomes an
+ * `anyOf`.
+ */
 export const relax = (schema: Json): Json => {
   const relaxed = structuredClone(schema)
   const refused = analyseSchema(schema).keywords.filter(({ verdict }) => verdict === "refused")

@@ -1,4 +1,6 @@
-/** The part of WebAssembly in use: Node's types declare only some of it without the browser's types. */
+/**
+ * The part of WebAssembly in use: Node's types declare only some of it without the browser's types.
+ */
 interface WebAssemblyApi {
   readonly Module: new (bytes: Uint8Array) => WasmModule
   readonly Instance: new (

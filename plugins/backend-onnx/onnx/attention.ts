@@ -28,7 +28,10 @@ interface Extent {
   readonly past: Value
 }
 
-/** Cached position p is visible if it is below the row's `past_lens`; new position s sees the new ones up to itself (causal). A sliding window hides those too far back. */
+/**
+ * Cached position p is visible if it is below the row's `past_lens`; new position s sees the new
+ * ones up to itself (causal). A sliding window hides those too far back.
+ */
 const additiveMask = (
   graph: GraphBuilder,
   { batch, fresh, past }: Extent,
@@ -93,7 +96,10 @@ export const attentionFrame = (
   }
 }
 
-/** `queries`, `keys` and `values` are `[B, S, heads*headSize]`; queries and keys are rotated already. */
+/**
+ * `queries`, `keys` and `values` are `[B, S, heads*headSize]`; queries and keys are rotated
+ * already.
+ */
 export interface AttentionInput {
   readonly queries: Value
   readonly keys: Value
@@ -102,7 +108,10 @@ export interface AttentionInput {
   readonly window: number | undefined
 }
 
-/** Grouped-query attention (Ainslie et al., arXiv 2305.13245) over cached and new keys and values, which stay apart so that the cache is never copied. Returns `[B, S, heads*headSize]`. */
+/**
+ * Grouped-query attention (Ainslie et al., arXiv 2305.13245) over cached and new keys and values,
+ * which stay apart so that the cache is never copied. Returns `[B, S, heads*headSize]`.
+ */
 export const attention = (
   graph: GraphBuilder,
   { heads, kvHeads, headSize }: Sizes,

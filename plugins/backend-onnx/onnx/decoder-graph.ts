@@ -169,9 +169,11 @@ const headPrecision = (precision: Precision): Precision =>
   precision === "int4" ? "int8" : precision
 
 /**
- * Builds the graph of a Llama-like decoder (Touvron et al., arXiv 2302.13971) that returns only the NEW keys and values, so that the cache is never copied.
+ * Builds the graph of a Llama-like decoder (Touvron et al., arXiv 2302.13971) that returns only the
+ * NEW keys and values, so that the cache is never copied.
  *
- * In: `x [B,S,width]` (embedded tokens), `position_ids [B,S]`, `past_lens [B]`, `logit_idx [R]` (rows of B*S whose logits are wanted), `past.{l}.k|v [B,KV,P,H]`.
+ * In: `x [B,S,width]` (embedded tokens), `position_ids [B,S]`, `past_lens [B]`, `logit_idx [R]`
+ * (rows of B*S whose logits are wanted), `past.{l}.k|v [B,KV,P,H]`.
  * Out: `logits [R,vocabulary]`, `new_kv [2*layers*B, S, KV*H]`: keys then values, layer by layer.
  */
 export const buildDecoderGraph = (

@@ -41,7 +41,10 @@ const valueInfo = (
   return new ProtobufWriter().text(1, name).message(2, new ProtobufWriter().message(1, tensor))
 }
 
-/** Writes an ONNX model (onnx.proto3 of onnx/onnx; IR 10, opset 17). Large tensors go into the weight store. */
+/**
+ * Writes an ONNX model (onnx.proto3 of onnx/onnx; IR 10, opset 17). Large tensors go into the
+ * weight store.
+ */
 export class GraphBuilder {
   readonly store: WeightStore
   private readonly nodes: ProtobufWriter[] = []
@@ -89,7 +92,9 @@ export class GraphBuilder {
     return this.nodeWith(op, inputs, [this.name(op)], options)[0]!
   }
 
-  /** A node of a com.microsoft contrib operator (docs/ContribOperators.md of microsoft/onnxruntime). */
+  /**
+   * A node of a com.microsoft contrib operator (docs/ContribOperators.md of microsoft/onnxruntime).
+   */
   fused(
     op: string,
     inputs: readonly Value[],

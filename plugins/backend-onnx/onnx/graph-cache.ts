@@ -35,7 +35,11 @@ const isAlive = (pid: number): boolean => {
 
 const remove = (folder: string): void => rmSync(folder, { recursive: true, force: true })
 
-/** Whether a build folder was left by a dead process. With our own pid it belongs to another thread that builds it now; or, where every boot has the same pid, as in containers, to a process of an earlier boot. */
+/**
+ * Whether a build folder was left by a dead process. With our own pid it belongs to another thread
+ * that builds it now; or, where every boot has the same pid, as in containers, to a process of an
+ * earlier boot.
+ */
 const isLeftBy = (pid: number, folder: string): boolean => {
   if (pid !== process.pid) return !isAlive(pid)
   const stat = statSync(folder, { throwIfNoEntry: false })
@@ -152,7 +156,8 @@ const refill = (root: string, digest: string, fill: (folder: string) => void): v
 
 /**
  * Returns the folder `<root>/<digest>`; `fill` writes it when it is missing or damaged.
- * It appears atomically, by a rename, so that several processes may fill it at once. Blocks the thread: for workers only.
+ * It appears atomically, by a rename, so that several processes may fill it at once. Blocks the
+ * thread: for workers only.
  */
 export const cachedFolder = (
   root: string,

@@ -2,7 +2,10 @@ import type { Affine, GgmlType } from "../weights/ggml-types.ts"
 import { Damaged } from "../weights/model-file-error.ts"
 import { blockSize, notFinite } from "./int8-blocks.ts"
 
-/** One matrix row for `MatMulNBits` with 4 bits: value = scale * (level - 8) + shift, a scale and a shift for each block of 32. */
+/**
+ * One matrix row for `MatMulNBits` with 4 bits: value = scale * (level - 8) + shift, a scale and a
+ * shift for each block of 32.
+ */
 export interface Int4Row {
   /** Two levels in a byte, the first in the low nibble. */
   readonly q: Uint8Array
@@ -13,7 +16,10 @@ export interface Int4Row {
 const middle = 8
 const highest = 15
 
-/** Rounds the values to levels and fits scale and minimum to these by least squares. Returns the squared error. */
+/**
+ * Rounds the values to levels and fits scale and minimum to these by least squares. Returns the
+ * squared error.
+ */
 const leastSquares = (
   values: Float32Array,
   start: Affine,
@@ -75,7 +81,10 @@ const quantizeFloats = (values: Float32Array, levels: Uint8Array): Affine => {
 
 const levels = new Uint8Array(blockSize)
 
-/** Converts an encoded row, whose length is a multiple of 32, to 4 bits; lossless for types of 4 bits. `decoded` is a scratch buffer `[columns]`. */
+/**
+ * Converts an encoded row, whose length is a multiple of 32, to 4 bits; lossless for types of 4
+ * bits. `decoded` is a scratch buffer `[columns]`.
+ */
 export const quantizeRowTo4 = (
   type: GgmlType,
   bytes: Uint8Array,

@@ -5,7 +5,10 @@ import { Damaged } from "../weights/model-file-error.ts"
 export const blockSize = 32
 export const notFinite = "it holds a value that is not a finite number"
 
-/** One matrix row for `MatMulNBits` with 8 bits: value = scale * (q - zero), a scale and a zero point for each block of 32. */
+/**
+ * One matrix row for `MatMulNBits` with 8 bits: value = scale * (q - zero), a scale and a zero
+ * point for each block of 32.
+ */
 export interface Int8Row {
   readonly q: Uint8Array
   readonly scales: Float32Array
@@ -44,7 +47,8 @@ const fromQ8 = (bytes: Uint8Array, block: number, row: Int8Row): void => {
 const levels = new Uint8Array(blockSize)
 
 /**
- * scale*level + minimum = (scale/16) * (16*level + offset - zero), with zero - offset the nearest integer to -16 minimum/scale: an error of at most scale/32,
+ * scale*level + minimum = (scale/16) * (16*level + offset - zero), with zero - offset the nearest
+ * integer to -16 minimum/scale: an error of at most scale/32,
  * none for Q4_0. False when that integer does not fit, as in a block of equal values.
  */
 const fromLevels = (type: GgmlType, bytes: Uint8Array, block: number, row: Int8Row): boolean => {
@@ -68,7 +72,10 @@ const direct = (type: GgmlType, bytes: Uint8Array, block: number, row: Int8Row):
   return type.name === "Q8_0" || (type.levels !== undefined && fromLevels(type, bytes, block, row))
 }
 
-/** Converts an encoded row to 8 bits, without decoding to floats where the formats allow. `decoded` is a scratch buffer `[columns]`. */
+/**
+ * Converts an encoded row to 8 bits, without decoding to floats where the formats allow. `decoded`
+ * is a scratch buffer `[columns]`.
+ */
 export const quantizeRow = (
   type: GgmlType,
   bytes: Uint8Array,

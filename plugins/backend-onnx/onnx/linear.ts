@@ -7,7 +7,10 @@ import { blockSize, needsZeros, quantizeRow } from "./int8-blocks.ts"
 export const precisions = ["int8", "int4", "fp32"] as const
 export type Precision = (typeof precisions)[number]
 
-/** `x [.., columns]` times the matrix, transposed, plus the bias: `[.., rows]`. For int4 `x` is `[B, S, columns]`. */
+/**
+ * `x [.., columns]` times the matrix, transposed, plus the bias: `[.., rows]`. For int4 `x` is `[B,
+ * S, columns]`.
+ */
 export const linear = (
   graph: GraphBuilder,
   x: Value,
@@ -26,7 +29,10 @@ export const linear = (
 // rows that are written together, so that a row doesn't cost several system calls
 const batchRows = 64
 
-/** Converts a matrix a few rows at a time, so that it is never in memory as a whole; errors name the tensor. */
+/**
+ * Converts a matrix a few rows at a time, so that it is never in memory as a whole; errors name the
+ * tensor.
+ */
 const inBatches = (matrix: Matrix, convert: (first: number, count: number) => void): void => {
   try {
     for (let first = 0; first < matrix.rows; first += batchRows)
@@ -59,7 +65,8 @@ const someRow = (
   return false
 }
 
-// accuracy level 4: activations are quantized to int8 in blocks, so a row's result does not depend on the other rows of its batch
+// accuracy level 4: activations are quantized to int8 in blocks, so a row's result does not depend
+// on the other rows of its batch
 const inBlocks = (
   graph: GraphBuilder,
   inputs: readonly Value[],
@@ -107,7 +114,10 @@ const int8Linear = (graph: GraphBuilder, x: Value, matrix: Matrix): Value => {
   return inBlocks(graph, [x, `${name}_q`, `${name}_s`, ...(zeros ? [`${name}_z`] : [])], matrix, 8)
 }
 
-/** Adds the sum of each block of `x [B, S, columns]` times the block's shift: exact, while the operator's own zero points are whole levels. */
+/**
+ * Adds the sum of each block of `x [B, S, columns]` times the block's shift: exact, while the
+ * operator's own zero points are whole levels.
+ */
 const plusShifts = (
   graph: GraphBuilder,
   x: Value,

@@ -9,7 +9,8 @@ import { tinyLlama } from "../testing/tiny-llama.ts"
 const root = mkdtempSync(join(tmpdir(), "rakit-guard-"))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
-// onnxruntime-node 1.30.0 aborts the process (SIGABRT, 134) without the guard; a later version may not
+// onnxruntime-node 1.30.0 aborts the process (SIGABRT, 134) without the guard; a later version may
+// not
 test("a process that exits while ONNX Runtime works ends with its own code", async () => {
   const content = tinyLlama()
   const model = join(root, "tiny.gguf")

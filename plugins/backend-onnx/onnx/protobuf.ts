@@ -1,4 +1,7 @@
-/** Writes protobuf messages (https://protobuf.dev/programming-guides/encoding/): as much as ONNX needs. */
+/**
+ * Writes protobuf messages (https://protobuf.dev/programming-guides/encoding/): as much as ONNX
+ * needs.
+ */
 export class ProtobufWriter {
   private readonly chunks: Uint8Array[] = []
   private length = 0

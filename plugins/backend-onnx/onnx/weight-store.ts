@@ -8,7 +8,10 @@ export interface StoredWeights {
 
 const alignment = 64
 
-/** Writes ONNX external data. Regions are reserved first and filled in any order, so that a converter holds only a few rows. Blocks the thread: for workers only. */
+/**
+ * Writes ONNX external data. Regions are reserved first and filled in any order, so that a
+ * converter holds only a few rows. Blocks the thread: for workers only.
+ */
 export class WeightStore {
   readonly fileName: string
   private readonly handle: number

@@ -61,7 +61,10 @@ class VisibleTokens {
     )
   }
 
-  /** Returns the details of tokens whose text is decided now, given what was parsed; `decided`: length of the text that is decided. */
+  /**
+   * Returns the details of tokens whose text is decided now, given what was parsed; `decided`:
+   * length of the text that is decided.
+   */
   take(parsed: readonly Parsed[], decided: number): Details {
     for (const { event, from, to } of parsed)
       if (event.type === "text") this.shown.push({ from, to })

@@ -12,7 +12,10 @@ import {
   type Wanted,
 } from "./grammar-for.ts"
 
-/** The schema of a tool's arguments, which are always an object. Without a schema there are no arguments. `undefined`: the schema allows no object. */
+/**
+ * The schema of a tool's arguments, which are always an object. Without a schema there are no
+ * arguments. `undefined`: the schema allows no object.
+ */
 const argumentsSchema = (parameters: Json | undefined): Json | undefined => {
   if (parameters === undefined)
     return { type: "object", properties: {}, additionalProperties: false }
@@ -37,7 +40,10 @@ export interface AnswerGrammarInput
 
 export type NotCompiled = Exclude<Compiled, { readonly result: "ok" }>
 
-/** `constrained` is absent where the answer may be any text. `param` names the field that can't be enforced. */
+/**
+ * `constrained` is absent where the answer may be any text. `param` names the field that can't be
+ * enforced.
+ */
 export type AnswerGrammarOutput =
   | { readonly constrained?: ConstrainedAnswer }
   | { readonly failed: NotCompiled; readonly param: string }
@@ -53,7 +59,8 @@ class Failed extends Error {
   }
 }
 
-// keyed by the compiled result, which is the same object for the same schema; each thread of the pool has its own
+// keyed by the compiled result, which is the same object for the same schema; each thread of the
+// pool has its own
 const enforcedBy = new WeakMap<Compiled, Json>()
 
 const enforcedOf = (found: Compiled, kept: Json): Json => {
@@ -129,7 +136,10 @@ const answerConstraint = (input: AnswerGrammarInput): ConstrainedAnswer | undefi
   return constrained
 }
 
-/** Runs in the thread pool. Compiles the answer's grammar once before anything is paid for or generated. */
+/**
+ * Runs in the thread pool. Compiles the answer's grammar once before anything is paid for or
+ * generated.
+ */
 export default (input: AnswerGrammarInput): AnswerGrammarOutput => {
   try {
     const constrained = answerConstraint(input)

@@ -33,11 +33,13 @@ const firstStates = {
 } as const satisfies Record<AnswerForm["reasoning"], State>
 
 /**
- * Parses the model's text, which comes in pieces, into text, reasoning and tool calls. The result does not depend on how the text is cut into pieces.
+ * Parses the model's text, which comes in pieces, into text, reasoning and tool calls. The result
+ * does not depend on how the text is cut into pieces.
  *
  * start (may open the reasoning) -> reasoning -> gap | start -> text
  * gap (white space behind reasoning or calls, which is dropped) -> text
- * text -> head (a call may begin here) -> text (it was not a call) | arguments -> after -> next (a separator: one more call) -> arguments | text; after -> gap (calls closed) | text (malformed)
+ * text -> head (a call may begin here) -> text (it was not a call) | arguments -> after -> next (a
+ * separator: one more call) -> arguments | text; after -> gap (calls closed) | text (malformed)
  */
 export class AnswerParser {
   private readonly form: AnswerForm
@@ -110,7 +112,10 @@ export class AnswerParser {
     return this.out
   }
 
-  /** Whether pending text may begin a call; Llama's calls begin with a brace, so white space alone does not. */
+  /**
+   * Whether pending text may begin a call; Llama's calls begin with a brace, so white space alone
+   * does not.
+   */
   private hasTrigger(): boolean {
     return (
       this.form.calls?.syntax.trigger !== undefined ||

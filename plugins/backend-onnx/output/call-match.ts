@@ -71,7 +71,10 @@ export const nextHead = (
   return bounded(text, typeof at === "string" ? at : itemHead(text, at, syntax, tools))
 }
 
-/** Matches the text behind the arguments. `separated`: another call follows in the group, otherwise the group is closed. */
+/**
+ * Matches the text behind the arguments. `separated`: another call follows in the group, otherwise
+ * the group is closed.
+ */
 export const afterArguments = (
   text: string,
   syntax: CallSyntax,

@@ -21,7 +21,10 @@ const tokensOf = (text: string, marked: Readonly<Record<string, number>>): reado
     .split(/(<\/?tool_call>|\[TOOL_CALLS\]|<\|python_tag\|>)/)
     .flatMap((piece) => (Object.hasOwn(marked, piece) ? [marked[piece]!] : [...Buffer.from(piece)]))
 
-/** How much of a text the grammar accepts: `whole` when it may end there, `begun` when it may go on, otherwise the accepted prefix. */
+/**
+ * How much of a text the grammar accepts: `whole` when it may end there, `begun` when it may go on,
+ * otherwise the accepted prefix.
+ */
 const verdict = (
   constrained: ConstrainedAnswer | undefined,
   text: string,

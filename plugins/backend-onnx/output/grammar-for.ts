@@ -36,11 +36,16 @@ export interface ConstrainedAnswer {
   readonly grammar: Grammar
   /** Syntax of calls, if there can be any. */
   readonly syntax?: CallSyntax
-  /** Free text comes first and ends where this text begins. Absent: the whole answer is constrained. */
+  /**
+   * Free text comes first and ends where this text begins. Absent: the whole answer is constrained.
+   */
   readonly freeUntil?: string
 }
 
-/** The maximum number of calls of an answer, as a small model that repeats itself would go on until max_tokens. */
+/**
+ * The maximum number of calls of an answer, as a small model that repeats itself would go on until
+ * max_tokens.
+ */
 export const mostCalls = 32
 
 /** Returns the tools that the request allows the model to call. */

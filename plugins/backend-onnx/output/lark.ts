@@ -1,12 +1,18 @@
 import type { Json } from "../../../core/json.ts"
 
-/** Pieces of a Lark grammar as llguidance reads it (https://github.com/guidance-ai/llguidance/blob/main/docs/syntax.md). */
+/**
+ * Pieces of a Lark grammar as llguidance reads it
+ * (https://github.com/guidance-ai/llguidance/blob/main/docs/syntax.md).
+ */
 const quoted = (text: string): string => JSON.stringify(text)
 
 const escaped = (text: string): string =>
   text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&").replaceAll("\n", "\\n")
 
-/** A literal in which control tokens, which have no bytes, are named by their id. Empty for an empty text. */
+/**
+ * A literal in which control tokens, which have no bytes, are named by their id. Empty for an empty
+ * text.
+ */
 export const literalOf = (text: string, markers: Readonly<Record<string, number>>): string => {
   const names = Object.keys(markers)
   if (!names.length) return text && quoted(text)

@@ -3,7 +3,10 @@ import { afterAll, describe, expect, test } from "vitest"
 import type { ChatEvent, ChatRequest, LoadedModel } from "../../../core/ports/model.ts"
 import { answer, chatRequest, openBackend } from "../testing/open-backend.ts"
 
-/** SmolLM2 with 135 million parameters, whose template has no tools: what it writes is often nonsense, but never malformed. */
+/**
+ * SmolLM2 with 135 million parameters, whose template has no tools: what it writes is often
+ * nonsense, but never malformed.
+ */
 const chatPath = process.env.RAKIT_TEST_CHAT_MODEL
 const fixture = openBackend({ slots: 4, threads: 2 })
 afterAll(() => fixture.close())

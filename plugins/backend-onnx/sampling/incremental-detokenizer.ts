@@ -2,7 +2,10 @@ import type { ChosenLogprobs } from "./logprobs.ts"
 import type { StopRange } from "./stop-scanner.ts"
 import { type StreamedText, TextStream } from "./text-stream.ts"
 
-/** A token of the answer with its likeliest alternatives, as bytes: a token may be part of a character. */
+/**
+ * A token of the answer with its likeliest alternatives, as bytes: a token may be part of a
+ * character.
+ */
 export interface TokenDetail {
   readonly bytes: Uint8Array
   readonly logprob: number
@@ -11,7 +14,9 @@ export interface TokenDetail {
 
 export interface Piece {
   readonly text: string
-  /** Details of the tokens whose text is in this piece; only when log-probabilities are requested. */
+  /**
+   * Details of the tokens whose text is in this piece; only when log-probabilities are requested.
+   */
   readonly details?: readonly TokenDetail[]
 }
 
@@ -28,7 +33,10 @@ export interface DetokenizerOptions {
   readonly stopRange?: StopRange
 }
 
-/** Turns tokens into text at boundaries of UTF-8 characters and stop strings. The details of a token are returned with the last part of its text, those of a token that is cut off never. */
+/**
+ * Turns tokens into text at boundaries of UTF-8 characters and stop strings. The details of a token
+ * are returned with the last part of its text, those of a token that is cut off never.
+ */
 export class IncrementalDetokenizer {
   private readonly stream: TextStream
   private readonly bytesOf: (token: number) => Uint8Array
@@ -75,7 +83,10 @@ export class IncrementalDetokenizer {
     return this.out(this.stream.push(bytes), false)
   }
 
-  /** Returns the text that was held back, after the last token. It may hold a stop string that could also have begun the text that ends their range. */
+  /**
+   * Returns the text that was held back, after the last token. It may hold a stop string that could
+   * also have begun the text that ends their range.
+   */
   end(): Piece & { readonly stopped: boolean } {
     return this.out(this.stream.end(), true)
   }

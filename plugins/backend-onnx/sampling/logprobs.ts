@@ -33,7 +33,10 @@ const likeliest = (logits: Float32Array, count: number): readonly number[] => {
   return best
 }
 
-/** Returns the model's own log-probabilities (log-softmax of `logits [V]`), before temperature, penalties and bias. Call it before the sampler overwrites the logits. */
+/**
+ * Returns the model's own log-probabilities (log-softmax of `logits [V]`), before temperature,
+ * penalties and bias. Call it before the sampler overwrites the logits.
+ */
 export const logprobsOf = (
   logits: Float32Array,
   count: number,

@@ -1,8 +1,14 @@
-/** Positive floats are ordered as their bits are: exponent and five bits of the fraction number a bucket. */
+/**
+ * Positive floats are ordered as their bits are: exponent and five bits of the fraction number a
+ * bucket.
+ */
 const bucketBits = 18
 const bucketSums = new Float64Array(2 ** (31 - bucketBits))
 
-/** The bucket in which the cumulative weight of the likeliest tokens reaches `enough`, and the weight of the buckets above it. */
+/**
+ * The bucket in which the cumulative weight of the likeliest tokens reaches `enough`, and the
+ * weight of the buckets above it.
+ */
 const lastBucket = (
   weights: Float32Array,
   bits: Uint32Array,
@@ -23,9 +29,12 @@ const lastBucket = (
 }
 
 /**
- * Top-p (nucleus) sampling: Holtzman et al., The Curious Case of Neural Text Degeneration, 2019. Sets all but the likeliest tokens that together have at least
- * `topP` of the `sum` of `weights` (`[V]`, 0 to 1) to 0, and returns the sum that is left. At least one token is left, however small `topP` is; of equal ones those with the lower ids.
- * Only the bucket in which the share is reached is sorted: to sort a flat distribution over 50,000 tokens takes tens of milliseconds, at every token.
+ * Top-p (nucleus) sampling: Holtzman et al., The Curious Case of Neural Text Degeneration, 2019.
+ * Sets all but the likeliest tokens that together have at least
+ * `topP` of the `sum` of `weights` (`[V]`, 0 to 1) to 0, and returns the sum that is left. At least
+ * one token is left, however small `topP` is; of equal ones those with the lower ids.
+ * Only the bucket in which the share is reached is sorted: to sort a flat distribution over 50,000
+ * tokens takes tens of milliseconds, at every token.
  */
 export const keepNucleus = (weights: Float32Array, sum: number, topP: number): number => {
   const bits = new Uint32Array(weights.buffer, weights.byteOffset, weights.length)

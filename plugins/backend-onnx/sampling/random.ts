@@ -16,7 +16,10 @@ const spread = (seed: number): (() => number) => {
   }
 }
 
-/** xoshiro128** (Blackman and Vigna, https://prng.di.unimi.it/xoshiro128starstar.c): small, and the same on every machine. Each request has its own. */
+/**
+ * xoshiro128** (Blackman and Vigna, https://prng.di.unimi.it/xoshiro128starstar.c): small, and the
+ * same on every machine. Each request has its own.
+ */
 export const seededRandom = (seed: number): Random => {
   const low = spread(seed % 2 ** 32)
   const high = spread(Math.floor(seed / 2 ** 32) ^ 0x5bd1e995)

@@ -12,7 +12,10 @@ export interface SamplerSettings {
   readonly logitBias: readonly (readonly [number, number])[]
 }
 
-/** Throws where a logit is NaN or positive infinity: such a request fails alone. Minus infinity forbids a token. */
+/**
+ * Throws where a logit is NaN or positive infinity: such a request fails alone. Minus infinity
+ * forbids a token.
+ */
 export const assertLogits = (logits: Float32Array): void => {
   let unsound = 0
   for (let i = 0; i < logits.length; i++) if (!(logits[i]! < Number.POSITIVE_INFINITY)) unsound++
@@ -30,7 +33,10 @@ const log2e = Math.LOG2E
 const leastPower = -64
 const powers = Float64Array.from({ length: 1 - leastPower }, (_, i) => 2 ** -i)
 
-/** 2 to the power of `x` for `x <= 0`, by a Taylor polynomial of degree 5; relative error up to 3e-6, several times as fast as Math.exp. */
+/**
+ * 2 to the power of `x` for `x <= 0`, by a Taylor polynomial of degree 5; relative error up to
+ * 3e-6, several times as fast as Math.exp.
+ */
 export const powerOfTwo = (x: number): number => {
   if (!(x > leastPower)) return 0
   // rounds to the nearest, as x is not positive; Math.round is slow
@@ -39,7 +45,9 @@ export const powerOfTwo = (x: number): number => {
   return powers[-whole]! * (1 + f * (1 + f * (1 / 2 + f * (1 / 6 + f * (1 / 24 + f / 120)))))
 }
 
-/** Replaces logits by exp(logit / temperature), scaled so that the largest is 1. Returns the sum. */
+/**
+ * Replaces logits by exp(logit / temperature), scaled so that the largest is 1. Returns the sum.
+ */
 const unnormalized = (logits: Float32Array, temperature: number): number => {
   const largest = logits[argmax(logits)]!
   const scale = log2e / temperature
@@ -52,7 +60,10 @@ const unnormalized = (logits: Float32Array, temperature: number): number => {
   return sum
 }
 
-/** Returns the token at which the cumulative weight exceeds `target`; the last token with any weight where rounding leaves the sum below. */
+/**
+ * Returns the token at which the cumulative weight exceeds `target`; the last token with any weight
+ * where rounding leaves the sum below.
+ */
 const pick = (weights: Float32Array, target: number): number => {
   let left = target
   let last = 0
@@ -113,7 +124,10 @@ export class Sampler {
     return few[this.choose(Float32Array.from(few, (id) => logits[id]!))]!
   }
 
-  /** Returns the next token and overwrites the logits `[V]`. The mask must allow at least one token; a forbidden one is never chosen, whatever bias and logits are. */
+  /**
+   * Returns the next token and overwrites the logits `[V]`. The mask must allow at least one token;
+   * a forbidden one is never chosen, whatever bias and logits are.
+   */
   next(logits: Float32Array, mask?: TokenMask): number {
     this.adjust(logits)
     const id = mask ? this.chooseAllowed(logits, mask) : this.choose(logits)

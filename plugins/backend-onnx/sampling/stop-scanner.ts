@@ -7,7 +7,9 @@ export interface Scanned {
 export interface StopRange {
   /** From the end of this text on; absent: from the beginning. */
   readonly after?: string
-  /** Until this text begins; absent: to the end. It takes precedence over stop strings inside it. */
+  /**
+   * Until this text begins; absent: to the end. It takes precedence over stop strings inside it.
+   */
   readonly until?: string
 }
 
@@ -16,7 +18,10 @@ interface Match {
   readonly end: number
 }
 
-/** Returns the stop string that is complete first; of those that end together the one that begins first. */
+/**
+ * Returns the stop string that is complete first; of those that end together the one that begins
+ * first.
+ */
 const firstMatch = (text: string, stops: readonly string[]): Match | undefined => {
   let first: Match | undefined
   for (const stop of stops) {
@@ -41,7 +46,8 @@ const undecided = (text: string, words: readonly string[]): number => {
 }
 
 /**
- * Passes text through up to the first stop string, and holds back what may be the beginning of one. The result does not depend on how the text is cut into pieces.
+ * Passes text through up to the first stop string, and holds back what may be the beginning of one.
+ * The result does not depend on how the text is cut into pieces.
  * States: before (`after` has not appeared) -> scanning -> past (`until` has appeared).
  */
 export class StopScanner {

@@ -1,11 +1,17 @@
 import { type Scanned, type StopRange, StopScanner } from "./stop-scanner.ts"
 
-/** `heldBytes`: the number of bytes that are not returned yet: they wait for the rest of a character, may begin a stop string, or follow one that was found. */
+/**
+ * `heldBytes`: the number of bytes that are not returned yet: they wait for the rest of a
+ * character, may begin a stop string, or follow one that was found.
+ */
 export interface StreamedText extends Scanned {
   readonly heldBytes: number
 }
 
-/** Decodes the bytes of tokens to whole UTF-8 characters, up to the first stop string. Invalid bytes become U+FFFD; a character that is incomplete at the very end is dropped. */
+/**
+ * Decodes the bytes of tokens to whole UTF-8 characters, up to the first stop string. Invalid bytes
+ * become U+FFFD; a character that is incomplete at the very end is dropped.
+ */
 export class TextStream {
   // a byte order mark inside a text is an ordinary character
   private readonly decoder = new TextDecoder("utf-8", { ignoreBOM: true })
@@ -19,7 +25,8 @@ export class TextStream {
 
   push(bytes: Uint8Array): StreamedText {
     const decoded = this.decoder.decode(bytes, { stream: true })
-    // a character has at most four bytes, so at most three wait; invalid bytes make the difference negative
+    // a character has at most four bytes, so at most three wait; invalid bytes make the difference
+    // negative
     this.inDecoder = Math.min(
       3,
       Math.max(0, this.inDecoder + bytes.length - Buffer.byteLength(decoded)),

@@ -3,7 +3,10 @@ export class GrammarFailed extends Error {
   override readonly name = "GrammarFailed"
 }
 
-/** A bit for each token: bit `id & 31` of word `id >> 5` allows it. Tokens beyond the end of the mask are forbidden. */
+/**
+ * A bit for each token: bit `id & 31` of word `id >> 5` allows it. Tokens beyond the end of the
+ * mask are forbidden.
+ */
 export type TokenMask = Uint32Array
 
 export const allows = (mask: TokenMask, id: number): boolean =>
@@ -29,7 +32,10 @@ export const allowedTokens = (
   return ids
 }
 
-/** Sets the logits of forbidden tokens to minus infinity, in place: fast for masks that allow most tokens. */
+/**
+ * Sets the logits of forbidden tokens to minus infinity, in place: fast for masks that allow most
+ * tokens.
+ */
 export const maskLogits = (logits: Float32Array, mask: TokenMask): void => {
   const words = wordsFor(mask, logits.length)
   for (let word = 0; word < words; word++)

@@ -7,7 +7,10 @@ import type { DecoderOutput, DecoderSession, ForwardPass } from "./decoder.ts"
 /** Returns the embeddings of tokens, `[ids.length, width]`. */
 export type Embed = (ids: ArrayLike<number>) => Float32Array
 
-/** A session of a graph that this backend built: it returns only the new keys and values, so the cache is never copied. */
+/**
+ * A session of a graph that this backend built: it returns only the new keys and values, so the
+ * cache is never copied.
+ */
 export class BuiltSession implements DecoderSession {
   readonly shape: DecoderShape
   private readonly session: Session

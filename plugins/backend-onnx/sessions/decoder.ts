@@ -1,6 +1,9 @@
 import type { DecoderShape } from "../architectures/decoder-config.ts"
 
-/** A forward pass over `count` new tokens in each of `rows` sequences, which may have pasts of different lengths. */
+/**
+ * A forward pass over `count` new tokens in each of `rows` sequences, which may have pasts of
+ * different lengths.
+ */
 export interface ForwardPass {
   readonly rows: number
   readonly count: number
@@ -8,7 +11,10 @@ export interface ForwardPass {
   readonly ids: ArrayLike<number>
   /** `[rows]`: the number of cached tokens of each row, which the new ones follow. */
   readonly pastLens: readonly number[]
-  /** Keys of layer 0, values of layer 0, keys of layer 1 ...: each `[rows, kvHeads, capacity, headSize]`. Values beyond a row's past are ignored, but must be finite. */
+  /**
+   * Keys of layer 0, values of layer 0, keys of layer 1 ...: each `[rows, kvHeads, capacity,
+   * headSize]`. Values beyond a row's past are ignored, but must be finite.
+   */
   readonly past: readonly Float32Array[]
   readonly capacity: number
   /** Indices into `ids` of the tokens whose logits are wanted. */
@@ -18,11 +24,17 @@ export interface ForwardPass {
 export interface DecoderOutput {
   /** `[logitsAt.length, vocabulary]` */
   readonly logits: Float32Array
-  /** Keys and values of the new tokens, `[2*layers, rows, count, kvHeads*headSize]`, in the order of `past`. */
+  /**
+   * Keys and values of the new tokens, `[2*layers, rows, count, kvHeads*headSize]`, in the order of
+   * `past`.
+   */
   readonly fresh: Float32Array
 }
 
-/** A decoder in ONNX Runtime. It keeps no state between passes: the caller holds keys and values. Passes must not overlap. */
+/**
+ * A decoder in ONNX Runtime. It keeps no state between passes: the caller holds keys and values.
+ * Passes must not overlap.
+ */
 export interface DecoderSession {
   readonly shape: DecoderShape
   forward(pass: ForwardPass): Promise<DecoderOutput>
@@ -40,6 +52,9 @@ export interface Decoder {
   bytesOf(token: number): Uint8Array
   /** Returns the ids of those spellings that are a single token. */
   idsOf(spellings: readonly string[]): readonly number[]
-  /** The tokenizer begins a text's first word with a space too, so the first space of an answer is not text. */
+  /**
+   * The tokenizer begins a text's first word with a space too, so the first space of an answer is
+   * not text.
+   */
   readonly startsWithSpace: boolean
 }

@@ -29,7 +29,10 @@ const graphsIn = (folder: string): readonly string[] =>
         .sort()
     : []
 
-/** Finds the graph in a folder with `onnx/model*.onnx` (or `model*.onnx`), or the file itself; undefined where there is none. */
+/**
+ * Finds the graph in a folder with `onnx/model*.onnx` (or `model*.onnx`), or the file itself;
+ * undefined where there is none.
+ */
 export const findExport = (path: string, precision: Precision): ExportedModel | undefined => {
   if (path.endsWith(".onnx") && statSync(path, { throwIfNoEntry: false })?.isFile()) {
     const beside = dirname(path)
@@ -79,7 +82,10 @@ const refuseOthers = (inputs: readonly Port[], outputs: readonly Port[]): void =
     throw new Unsupported("its graph has no output 'logits' of float32")
 }
 
-/** The sizes of an exported graph: from its inputs and outputs where they are fixed, else from config.json. Throws `ModelFileError`. */
+/**
+ * The sizes of an exported graph: from its inputs and outputs where they are fixed, else from
+ * config.json. Throws `ModelFileError`.
+ */
 export const exportedShape = (
   { folder, graph }: ExportedModel,
   inputs: readonly Port[],

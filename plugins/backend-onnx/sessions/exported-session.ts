@@ -14,8 +14,10 @@ interface Row {
 }
 
 /**
- * A session of a ready-made export, which takes the past and returns the whole present. Exports treat masks with holes differently, so the rows of a pass
- * run one by one, each with exactly its own past: correct for all exports, and slow, because keys and values are copied twice for each token.
+ * A session of a ready-made export, which takes the past and returns the whole present. Exports
+ * treat masks with holes differently, so the rows of a pass
+ * run one by one, each with exactly its own past: correct for all exports, and slow, because keys
+ * and values are copied twice for each token.
  */
 export class ExportedSession implements DecoderSession {
   readonly shape: DecoderShape

@@ -135,10 +135,15 @@ const openBuilt = async (spec: DecoderSpec, progress: Progress): Promise<Decoder
   }
 }
 
-/** A graph built here is faster than an export, so exports are used for other architectures only. */
+/**
+ * A graph built here is faster than an export, so exports are used for other architectures only.
+ */
 const canBuild = (path: string): boolean => hasWeights(path) && isKnownArchitecture(path)
 
-/** Opens a decoder: a GGUF file, a folder with safetensors, or a ready-made export. Throws `ModelFileError`. Blocks the thread: for workers only. */
+/**
+ * Opens a decoder: a GGUF file, a folder with safetensors, or a ready-made export. Throws
+ * `ModelFileError`. Blocks the thread: for workers only.
+ */
 export const openDecoder = async (spec: DecoderSpec, progress: Progress): Promise<Decoder> => {
   progress("reading weights")
   try {

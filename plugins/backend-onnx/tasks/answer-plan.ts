@@ -37,7 +37,10 @@ const tooLarge = ({ tools = [], responseFormat }: AnswerGrammarInput): ApiError 
     : undefined
 }
 
-/** Checks tools and response format in the pool and compiles their grammar. Fails with a 400 that names what can't be guaranteed. */
+/**
+ * Checks tools and response format in the pool and compiles their grammar. Fails with a 400 that
+ * names what can't be guaranteed.
+ */
 const compileConstraint = Effect.fnUntraced(function* (
   workers: Workers,
   log: Log,

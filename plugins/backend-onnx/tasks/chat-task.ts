@@ -101,7 +101,10 @@ const wrongBias = (request: ChatRequest, vocabulary: number): ApiError | undefin
       )
 }
 
-/** Translates engine events to chat events; meters tokens when they are produced, whether the client reads them or not. */
+/**
+ * Translates engine events to chat events; meters tokens when they are produced, whether the client
+ * reads them or not.
+ */
 const translator = (id: ModelId, context: ModelContext, form: AnswerForm) => {
   const answer = answerEvents(form)
   let read = {}

@@ -11,7 +11,10 @@ export interface EncoderPool {
   readonly info: EncoderInfo
   /** Fails when no engine takes a request. */
   readonly availableFor: Encoder["availableFor"]
-  /** Embeds the texts of a request, balanced over the engines; an event's `index` is that in `texts`. */
+  /**
+   * Embeds the texts of a request, balanced over the engines; an event's `index` is that in
+   * `texts`.
+   */
   run<Out>(
     texts: readonly Int32Array[],
     options: RunOptions<EmbedJobEvent, Out>,
@@ -32,14 +35,20 @@ interface Share {
   tokens: number
 }
 
-/** Compares the load that a request of this priority waits for: real-time work waits for real-time work only. Ties go to the engine with less batch work. */
+/**
+ * Compares the load that a request of this priority waits for: real-time work waits for real-time
+ * work only. Ties go to the engine with less batch work.
+ */
 const hasLess = (priority: Priority, a: Member, b: Member): boolean => {
   const waits = ({ tokens }: Member) =>
     priority === "realtime" ? tokens.realtime : tokens.realtime + tokens.batch
   return waits(a) < waits(b) || (waits(a) === waits(b) && a.tokens.batch < b.tokens.batch)
 }
 
-/** Assigns each text, the longest first, to the engine with the least load (longest processing time first, Graham 1969). The assigned tokens count as load at once. */
+/**
+ * Assigns each text, the longest first, to the engine with the least load (longest processing time
+ * first, Graham 1969). The assigned tokens count as load at once.
+ */
 export const balance = (
   members: readonly Member[],
   texts: readonly Int32Array[],
@@ -66,7 +75,10 @@ const answered = (share: Share, tokens: number, priority: Priority): void => {
   share.member.tokens[priority] -= tokens
 }
 
-/** Makes a filter of stage times for each engine of a request: as they run in parallel, together they report the longest duration of each stage. */
+/**
+ * Makes a filter of stage times for each engine of a request: as they run in parallel, together
+ * they report the longest duration of each stage.
+ */
 const makeStageTimes = () => {
   const longestMs = new Map<string, number>()
   return () => {
@@ -99,12 +111,16 @@ const runShare = <Out>(
   )
 }
 
-// a busy engine takes a request sooner than one that loads, and that sooner than one that is given up
+// a busy engine takes a request sooner than one that loads, and that sooner than one that is given
+// up
 const soonest = [429, 503]
 const rank = (error: ApiError): number =>
   soonest.includes(statusOf(error)) ? soonest.indexOf(statusOf(error)) : soonest.length
 
-/** Returns the engines that accept a request; when none does, fails with the refusal of the one that is likeliest to accept it soon. */
+/**
+ * Returns the engines that accept a request; when none does, fails with the refusal of the one that
+ * is likeliest to accept it soon.
+ */
 const open = (
   members: readonly Member[],
   request: Parameters<Encoder["availableFor"]>[0],
@@ -121,7 +137,10 @@ const open = (
     return yield* refused.reduce((best, other) => (rank(other) < rank(best) ? other : best))
   })
 
-/** Makes a pool of engines. Threads that share a forward pass wait for the slowest of them at every operator; several engines of few threads each do not. */
+/**
+ * Makes a pool of engines. Threads that share a forward pass wait for the slowest of them at every
+ * operator; several engines of few threads each do not.
+ */
 export const makeEncoderPool = (engines: readonly Encoder[]): EncoderPool => {
   const members = engines.map((engine): Member => ({ engine, tokens: { realtime: 0, batch: 0 } }))
   return {

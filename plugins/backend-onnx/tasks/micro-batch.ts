@@ -7,14 +7,20 @@ interface Group<Input, Output, E> {
 }
 
 export interface MicroBatchOptions<Input, Output, E> {
-  /** Returns one output for each input, in order. A batch of several is not interrupted when its callers are. */
+  /**
+   * Returns one output for each input, in order. A batch of several is not interrupted when its
+   * callers are.
+   */
   runAll(inputs: readonly Input[]): Effect.Effect<readonly Output[], E>
   sizeOf(input: Input): number
   /** The largest total size of a batch. An input of this size or more runs alone, at once. */
   readonly maxSize: number
 }
 
-/** Runs all inputs that arrive within one turn of the event loop as one batch: the hop to a thread of the pool costs more than tokenizing a sentence there. */
+/**
+ * Runs all inputs that arrive within one turn of the event loop as one batch: the hop to a thread
+ * of the pool costs more than tokenizing a sentence there.
+ */
 export const microBatched = <Input, Output, E>({
   runAll,
   sizeOf,

@@ -30,7 +30,10 @@ export interface RerankTaskDeps {
   readonly log: Log
 }
 
-/** Translates engine events to rerank events; a request is one search unit, from its first computed tokens on. */
+/**
+ * Translates engine events to rerank events; a request is one search unit, from its first computed
+ * tokens on.
+ */
 const translator =
   (id: ModelId, context: ModelContext) =>
   (event: DecoderEvent | StageTime): readonly RerankEvent[] | undefined => {
@@ -48,7 +51,10 @@ const translator =
     }
   }
 
-/** The rerank task of a decoder engine: scores a document by how much likelier the model answers yes than no. */
+/**
+ * The rerank task of a decoder engine: scores a document by how much likelier the model answers yes
+ * than no.
+ */
 export const makeRerankTask = (deps: RerankTaskDeps): Task<RerankRequest, RerankEvent> => {
   const { id, engine, contextTokens, workers, clock, log } = deps
   const promptsOf = Effect.fnUntraced(function* (request: RerankRequest, context: ModelContext) {

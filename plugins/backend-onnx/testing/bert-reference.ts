@@ -2,7 +2,10 @@ import { tinyBertShape, tinyBertTensors } from "./tiny-bert.ts"
 
 const { width, heads, layers } = tinyBertShape
 
-/** The error function by its Taylor series, as Abramowitz and Stegun 7.1.26 is too coarse here; arguments stay small. */
+/**
+ * The error function by its Taylor series, as Abramowitz and Stegun 7.1.26 is too coarse here;
+ * arguments stay small.
+ */
 const erf = (x: number): number => {
   let [term, sum] = [x, x]
   for (let n = 1; n < 60; n++) {
@@ -12,7 +15,10 @@ const erf = (x: number): number => {
   return (2 / Math.sqrt(Math.PI)) * sum
 }
 
-/** A BERT sentence encoder in plain loops over doubles, written from the paper (arXiv 1810.04805): the independent check of the backend's graph. Returns the vector before the map. */
+/**
+ * A BERT sentence encoder in plain loops over doubles, written from the paper (arXiv 1810.04805):
+ * the independent check of the backend's graph. Returns the vector before the map.
+ */
 export const bertReference = (ids: readonly number[], seed = 1): readonly number[] => {
   const tensors = new Map(tinyBertTensors(seed).map((tensor) => [tensor.name, tensor.values]))
   const row = (name: string, index: number) => [

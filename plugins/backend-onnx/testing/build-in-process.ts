@@ -3,7 +3,10 @@ import { buildDecoderGraph } from "../onnx/decoder-graph.ts"
 import { cachedGraph } from "../onnx/graph-cache.ts"
 import type { Precision } from "../onnx/linear.ts"
 
-/** Builds a graph in a process of its own and prints how much memory that took: `path graphs precision`. */
+/**
+ * Builds a graph in a process of its own and prints how much memory that took: `path graphs
+ * precision`.
+ */
 const [path, graphs, precision] = process.argv.slice(2) as [string, string, Precision]
 
 const beforeKb = process.resourceUsage().maxRSS

@@ -1,4 +1,7 @@
-/** Chat templates like those of published models: they use the same variables in the same way, in few words of their own. */
+/**
+ * Chat templates like those of published models: they use the same variables in the same way, in
+ * few words of their own.
+ */
 
 const start = "<|im_start|>"
 const end = "<|im_end|>\\n"
@@ -63,7 +66,10 @@ export const thinkingTemplate = `${hermesTools}
 {%- if enable_thinking is defined and enable_thinking is false %}{{- '<think>\\n\\n</think>\\n\\n' }}{%- endif %}
 {%- endif %}`
 
-/** DeepSeek's distilled models: the prompt always opens the reasoning. Their own call syntax is not supported. */
+/**
+ * DeepSeek's distilled models: the prompt always opens the reasoning. Their own call syntax is not
+ * supported.
+ */
 export const alwaysThinkingTemplate = `{%- for message in messages %}
 {%- if message['role'] == 'assistant' and message['tool_calls'] %}{{ '<tool_sep>' + message['tool_calls'][0]['function']['arguments'] }}
 {%- elif message['role'] == 'assistant' %}{{ 'A:' + message['content'].split('</think>')[-1] + '\\n' }}
@@ -71,7 +77,10 @@ export const alwaysThinkingTemplate = `{%- for message in messages %}
 {%- endfor %}
 {%- if add_generation_prompt %}{{ 'A:<think>\\n' }}{%- endif %}`
 
-/** Llama 3.1 to 3.3: tools in the first message of the user, one call in a message, its result as the environment's. */
+/**
+ * Llama 3.1 to 3.3: tools in the first message of the user, one call in a message, its result as
+ * the environment's.
+ */
 export const llamaTemplate = `{%- if not tools is defined %}{%- set tools = none %}{%- endif %}
 {%- if messages[0]['role'] == 'system' %}{%- set system_message = messages[0]['content']|trim %}{%- set messages = messages[1:] %}
 {%- else %}{%- set system_message = "" %}{%- endif %}

@@ -23,7 +23,10 @@ const half = (value: number): readonly number[] => {
 const clamp = (value: number, most: number): number =>
   Math.min(most, Math.max(0, Math.round(value)))
 
-/** Packs levels of 4 or 5 bits: low nibbles are the first half; fifth bits are stored in a word before them. */
+/**
+ * Packs levels of 4 or 5 bits: low nibbles are the first half; fifth bits are stored in a word
+ * before them.
+ */
 const packed = (levels: readonly number[], fifths: boolean): readonly number[] => {
   const word = levels.reduce((sum, level, j) => (sum | ((level >> 4) << j)) >>> 0, 0)
   const nibbles = Array.from(

@@ -99,7 +99,10 @@ const valuesOf = (source: TensorSource, name: string): Float32Array => {
   return values
 }
 
-/** Tensors of a folder as llama.cpp's converter would lay them out: matrices encoded by `encode`, the rest as floats. */
+/**
+ * Tensors of a folder as llama.cpp's converter would lay them out: matrices encoded by `encode`,
+ * the rest as floats.
+ */
 export const ggufTensors = (
   folder: string,
   config: DecoderConfig,

@@ -2,8 +2,10 @@ import type { GgufContent } from "./gguf-writer.ts"
 import { tinyShape } from "./tiny-llama.ts"
 
 /**
- * The forward pass of a Llama in plain loops over doubles, one token after the other, written from the paper (arXiv 2302.13971) and llama.cpp's
- * rotary layout (neighbouring pairs), without anything of the backend: the independent check of its graph.
+ * The forward pass of a Llama in plain loops over doubles, one token after the other, written from
+ * the paper (arXiv 2302.13971) and llama.cpp's
+ * rotary layout (neighbouring pairs), without anything of the backend: the independent check of its
+ * graph.
  */
 export class LlamaReference {
   private readonly tensors: ReadonlyMap<string, Float32Array>

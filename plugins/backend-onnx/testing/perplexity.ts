@@ -16,7 +16,9 @@ const surprise = (logits: Float32Array, wanted: number): number => {
   return largest + Math.log(sum) - logits[wanted]!
 }
 
-/** Returns the tokens of perplexity.txt, about a thousand; truncated to the window, or to `most`. */
+/**
+ * Returns the tokens of perplexity.txt, about a thousand; truncated to the window, or to `most`.
+ */
 export const tokensOfText = async (
   { folder, session }: Decoder,
   most = Number.POSITIVE_INFINITY,
@@ -27,7 +29,9 @@ export const tokensOfText = async (
   return ids.slice(0, Math.min(most, session.shape.contextTokens))
 }
 
-/** The perplexity of a sequence: the exponential of the mean negative log-likelihood of its tokens. */
+/**
+ * The perplexity of a sequence: the exponential of the mean negative log-likelihood of its tokens.
+ */
 export const perplexity = async ({ session }: Decoder, ids: readonly number[]): Promise<number> => {
   const cache = new KvCache(session.shape, ids.length)
   const size = session.shape.vocabulary

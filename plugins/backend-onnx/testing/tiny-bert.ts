@@ -139,7 +139,10 @@ export const tinyBertTensors = (
   return [...tables, ...Array.from({ length: layers }, (_, index) => layer(index)).flat()]
 }
 
-/** Writes the model's folder; `more` replaces files by their JSON. A window of `maxTokens` needs as many positions, and four are unused. */
+/**
+ * Writes the model's folder; `more` replaces files by their JSON. A window of `maxTokens` needs as
+ * many positions, and four are unused.
+ */
 export const writeTinyBert = (
   folder: string,
   more: Readonly<Record<string, object>> = {},

@@ -2,7 +2,10 @@ import { seededRandom } from "../sampling/random.ts"
 import { byteAlphabet } from "../tokenizer/byte-level.ts"
 import { type GgufContent, type GgufTensor, writeGguf } from "./gguf-writer.ts"
 
-/** A Llama with random weights and grouped-query attention, and a vocabulary of all bytes, a few words and control tokens. */
+/**
+ * A Llama with random weights and grouped-query attention, and a vocabulary of all bytes, a few
+ * words and control tokens.
+ */
 export const tinyShape = {
   layers: 2,
   width: 64,

@@ -19,7 +19,9 @@ export interface ChatFormat {
   readonly controlTokens: Readonly<Record<string, number>>
   readonly bosToken: string
   readonly eosToken: string
-  /** Bytes of the longest token: a lower bound of a prompt's tokens is known before it is tokenized. */
+  /**
+   * Bytes of the longest token: a lower bound of a prompt's tokens is known before it is tokenized.
+   */
   readonly longestTokenBytes: number
 }
 

@@ -93,7 +93,10 @@ const readTokenizer = (folder: string, size: number): FolderTokenizer => {
   )
 }
 
-/** Reads tokenizer.json and the files beside it; `size`: rows of the embedding table. Throws `ModelFileError`. */
+/**
+ * Reads tokenizer.json and the files beside it; `size`: rows of the embedding table. Throws
+ * `ModelFileError`.
+ */
 export const folderLanguage = (folder: string, size: number): ChatLanguage => {
   const tokenizer = readTokenizer(folder, size)
   const config = optionalJson(folder, tokenizerConfigFile)

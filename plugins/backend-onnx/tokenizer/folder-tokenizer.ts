@@ -63,7 +63,10 @@ const replaceVocab = (model: Objects, without: ReadonlySet<string>): Objects =>
       }
     : model
 
-/** A tokenizer for later pieces of a prompt where `prepend_scheme` is "first": control tokens split the prompt into pieces, of which only the first begins it. */
+/**
+ * A tokenizer for later pieces of a prompt where `prepend_scheme` is "first": control tokens split
+ * the prompt into pieces, of which only the first begins it.
+ */
 const laterTokenizer = (json: Objects): Json | undefined => {
   let changed = false
   const later = (value: Json): Json => {
@@ -111,7 +114,10 @@ const spellingOf = (json: Objects, model: Objects): ((token: string) => Buffer) 
   )
 }
 
-/** Removes control tokens from a tokenizer.json, so that no text can become one; `size`: rows of the embedding table. Throws `Damaged`. */
+/**
+ * Removes control tokens from a tokenizer.json, so that no text can become one; `size`: rows of the
+ * embedding table. Throws `Damaged`.
+ */
 export const readTokenizerJson = (json: Objects, size: number): FolderTokenizer => {
   const model = json.model
   if (!isObject(model)) throw new Damaged("it has no 'model'")

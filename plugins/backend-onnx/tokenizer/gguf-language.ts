@@ -109,7 +109,10 @@ const template = (metadata: Metadata): string => {
   return textIn(metadata, "tokenizer.chat_template")
 }
 
-/** Reads tokenizer and chat template from a GGUF file's metadata; `size`: rows of the embedding table. Throws `Damaged`. */
+/**
+ * Reads tokenizer and chat template from a GGUF file's metadata; `size`: rows of the embedding
+ * table. Throws `Damaged`.
+ */
 export const ggufLanguage = (metadata: Metadata, size: number): ChatLanguage => {
   if (!metadata.has(key("model"))) throw new Damaged(`it has no tokenizer ('${key("model")}')`)
   const model = textIn(metadata, key("model"))

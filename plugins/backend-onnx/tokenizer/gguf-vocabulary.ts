@@ -7,7 +7,10 @@ import type { Vocabulary } from "./vocabulary.ts"
 /** Values of `tokenizer.ggml.token_type`. */
 const kinds = { unknown: 2, control: 3, userDefined: 4, unused: 5, byte: 6 } as const
 
-/** How a vocabulary spells the bytes of its tokens: in the alphabet of 256 letters (`gpt2`), or as text with ▁ for a space (`llama`). */
+/**
+ * How a vocabulary spells the bytes of its tokens: in the alphabet of 256 letters (`gpt2`), or as
+ * text with ▁ for a space (`llama`).
+ */
 export type Spelling = "byteLevel" | "pieces"
 
 export interface GgufVocabulary extends Vocabulary {
@@ -25,7 +28,10 @@ const bySpelling: Readonly<Record<Spelling, (token: string) => Buffer>> = {
   pieces: pieceBytes,
 }
 
-/** Reads the vocabulary from a GGUF file's metadata; `size`: rows of the embedding table. Throws `Damaged`. */
+/**
+ * Reads the vocabulary from a GGUF file's metadata; `size`: rows of the embedding table. Throws
+ * `Damaged`.
+ */
 export const ggufVocabulary = (
   metadata: Metadata,
   size: number,

@@ -112,7 +112,8 @@ describe("the same from the metadata of a GGUF file", () => {
     )
     for (const { text, ids } of fixture.texts) {
       const found = await idsOf(language, text)
-      // sentencepiece puts the space before a symbol at the beginning, transformers and llama.cpp behind it
+      // sentencepiece puts the space before a symbol at the beginning, transformers and llama.cpp
+      // behind it
       if (text.startsWith("[TOOL]")) expect([...found].sort()).toEqual([...ids].sort())
       else expect([found, textOf(language, found).slice(text ? 1 : 0)]).toEqual([ids, text])
     }

@@ -1,4 +1,7 @@
-/** SentencePiece (https://github.com/google/sentencepiece) writes a space as this character, and a byte that is in no piece as `<0x0A>`. */
+/**
+ * SentencePiece (https://github.com/google/sentencepiece) writes a space as this character, and a
+ * byte that is in no piece as `<0x0A>`.
+ */
 export const spaceMark = "\u2581"
 
 const byteToken = /^<0x([0-9A-F]{2})>$/
@@ -12,7 +15,8 @@ export const pieceBytes = (piece: string): Buffer => {
 }
 
 /**
- * Converts scores to merges. SentencePiece repeatedly joins the two neighbours whose piece has the highest score; BPE with byte fallback does the same with a list of pairs,
+ * Converts scores to merges. SentencePiece repeatedly joins the two neighbours whose piece has the
+ * highest score; BPE with byte fallback does the same with a list of pairs,
  * best first. Returns the pairs. Pieces that are not text must not be passed.
  */
 export const mergesOf = (

@@ -46,7 +46,10 @@ const tekken: PreTokenization = {
   preTokenizer: sequence(split(casedWords), byteLevel(false)),
   ignoreMerges: true,
 }
-/** What llama.cpp does with files that name none: split punctuation, then GPT-2's words, then digits in groups of three. */
+/**
+ * What llama.cpp does with files that name none: split punctuation, then GPT-2's words, then digits
+ * in groups of three.
+ */
 const unnamed: PreTokenization = {
   preTokenizer: sequence(
     split("[\\p{P}\\$\\+<=>\\^~\\|]+"),
@@ -57,7 +60,10 @@ const unnamed: PreTokenization = {
   ),
 }
 
-/** Pre-tokenizers by `tokenizer.ggml.pre`: how text is split into words before BPE. The patterns are those of the models' own tokenizer.json (llama.cpp: llama-vocab.cpp). */
+/**
+ * Pre-tokenizers by `tokenizer.ggml.pre`: how text is split into words before BPE. The patterns are
+ * those of the models' own tokenizer.json (llama.cpp: llama-vocab.cpp).
+ */
 const known: Readonly<Record<string, PreTokenization>> = {
   default: unnamed,
   "gpt-2": gpt2,

@@ -1,4 +1,7 @@
-/** Encodes bytes with the tokens of a vocabulary, greedily by longest match; not the model's own tokenization. The table is built on first use. */
+/**
+ * Encodes bytes with the tokens of a vocabulary, greedily by longest match; not the model's own
+ * tokenization. The table is built on first use.
+ */
 export class TextToTokenEncoder {
   private readonly vocabulary: number
   private readonly bytesOf: (token: number) => Uint8Array

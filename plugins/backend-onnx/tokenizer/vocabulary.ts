@@ -2,7 +2,10 @@ import type { Json } from "../../../core/json.ts"
 
 /** The tokens of a model and their bytes. */
 export interface Vocabulary {
-  /** Tokens by id; ids that the tokenizer does not know are empty. There may be fewer tokens than logits. */
+  /**
+   * Tokens by id; ids that the tokenizer does not know are empty. There may be fewer tokens than
+   * logits.
+   */
   readonly tokens: readonly string[]
   isControl(id: number): boolean
   /** Returns the bytes of text that a token stands for; none for a control token. */
@@ -14,7 +17,8 @@ export interface ChatLanguage {
   readonly vocabulary: Vocabulary
   /**
    * A tokenizer.json (huggingface/tokenizers) without control tokens:
-   * no text from outside can become one; only the chat template's own text is searched for them (`chat-prompt.ts`).
+   * no text from outside can become one; only the chat template's own text is searched for them
+   * (`chat-prompt.ts`).
    */
   readonly tokenizer: Json
   /** The tokenizer for text that does not begin the prompt, where it differs. */

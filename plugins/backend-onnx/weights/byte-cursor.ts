@@ -1,4 +1,6 @@
-/** The buffer ends before the value does. `needed`: bytes from the file's start that would suffice. */
+/**
+ * The buffer ends before the value does. `needed`: bytes from the file's start that would suffice.
+ */
 export class BytesMissing extends Error {
   readonly needed: number
   constructor(needed: number) {

@@ -17,7 +17,10 @@ const superBlocks = (
   },
 })
 
-/** Q4_K and Q5_K: eight groups of 32, whose scales and minimums are 6-bit multiples of two halves, packed into 12 bytes. */
+/**
+ * Q4_K and Q5_K: eight groups of 32, whose scales and minimums are 6-bit multiples of two halves,
+ * packed into 12 bytes.
+ */
 const groupAffine = (bytes: Uint8Array, at: number, group: number): Affine => {
   const packed = (i: number) => bytes[at + 4 + i]!
   const low = group < 4
@@ -66,7 +69,10 @@ const q5 = superBlocks("Q5_K", 176, (bytes, at, into, out) => {
   }
 })
 
-/** Two halves of 128 values, each four groups of 32: four low bits of a value in nibbles, two high bits in quarters of bytes, a signed scale for 16 values. */
+/**
+ * Two halves of 128 values, each four groups of 32: four low bits of a value in nibbles, two high
+ * bits in quarters of bytes, a signed scale for 16 values.
+ */
 const q6 = superBlocks("Q6_K", 210, (bytes, at, into, out) => {
   const scale = halfAt(bytes, at + 208)
   for (let i = 0; i < superBlock; i++) {

@@ -7,7 +7,10 @@ export interface Affine {
   readonly minimum: number
 }
 
-/** A storage format of ggml: blocks of `blockValues` values in `blockBytes` bytes (ggml-quants.h of ggml-org/llama.cpp). */
+/**
+ * A storage format of ggml: blocks of `blockValues` values in `blockBytes` bytes (ggml-quants.h of
+ * ggml-org/llama.cpp).
+ */
 export interface GgmlType {
   readonly name: string
   readonly blockValues: number
@@ -16,7 +19,10 @@ export interface GgmlType {
   decode(bytes: Uint8Array, into: Float32Array): void
   /** The type is known by name and size, but can't be decoded. */
   readonly unreadable?: true
-  /** For types of 4 bits: the levels (0 to 15) of the group of 32 values with this number, and what they mean. */
+  /**
+   * For types of 4 bits: the levels (0 to 15) of the group of 32 values with this number, and what
+   * they mean.
+   */
   readonly levels?: (bytes: Uint8Array, group: number, into: Uint8Array) => Affine
 }
 

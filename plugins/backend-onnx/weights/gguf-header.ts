@@ -70,7 +70,8 @@ const alignmentOf = (metadata: Metadata): number => {
 
 /**
  * Reads a GGUF header, version 2 or 3 (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md).
- * `bytes` is the file's start; throws `BytesMissing` when the header is longer and `Damaged` when it is wrong.
+ * `bytes` is the file's start; throws `BytesMissing` when the header is longer and `Damaged` when
+ * it is wrong.
  */
 export const parseGgufHeader = (bytes: Buffer, fileBytes: number): GgufHeader => {
   const cursor = new ByteCursor(bytes)

@@ -61,8 +61,10 @@ export const stacked = (parts: readonly Matrix[]): Matrix => {
 }
 
 /**
- * llama.cpp stores the rows of q and k so that rotary pairs are neighbours (2i, 2i+1); the usual layout has them half a head apart (i, i+H/2).
- * This is the inverse of `permute` in its convert_hf_to_gguf.py: the index of each row of the usual layout.
+ * llama.cpp stores the rows of q and k so that rotary pairs are neighbours (2i, 2i+1); the usual
+ * layout has them half a head apart (i, i+H/2).
+ * This is the inverse of `permute` in its convert_hf_to_gguf.py: the index of each row of the usual
+ * layout.
  */
 export const halvesOrder = (rows: number, heads: number): readonly number[] => {
   const size = rows / heads

@@ -1,4 +1,6 @@
-/** A defect inside a file; the opener adds the file's name. `remedy` says what the operator can do. */
+/**
+ * A defect inside a file; the opener adds the file's name. `remedy` says what the operator can do.
+ */
 export class Damaged extends Error {
   readonly remedy: string
   constructor(
@@ -17,7 +19,10 @@ export class Unsupported extends Damaged {
   }
 }
 
-/** A model file that can't be used. The message names the file, the reason and the remedy, for the operator. */
+/**
+ * A model file that can't be used. The message names the file, the reason and the remedy, for the
+ * operator.
+ */
 export class ModelFileError extends Error {
   readonly file: string
   readonly reason: string

@@ -20,7 +20,10 @@ const unreadable = (name: string, blockBytes: number): GgmlType => ({
 const isIntegers = (value: unknown): value is readonly number[] =>
   Array.isArray(value) && value.every((item) => Number.isSafeInteger(item) && item >= 0)
 
-/** `dataStart`: the origin of the offsets. Tensors of unsupported types (such as position ids) are refused only when they are read. */
+/**
+ * `dataStart`: the origin of the offsets. Tensors of unsupported types (such as position ids) are
+ * refused only when they are read.
+ */
 const entryOf = (
   name: string,
   value: unknown,

@@ -17,7 +17,10 @@ export interface TensorHeader {
   readonly tensors: ReadonlyMap<string, TensorEntry>
 }
 
-/** Tensors by name, in one file or several. Rows are read from disk on demand: the model is never in memory as a whole. Blocks the thread: for workers only. */
+/**
+ * Tensors by name, in one file or several. Rows are read from disk on demand: the model is never in
+ * memory as a whole. Blocks the thread: for workers only.
+ */
 export interface TensorSource {
   /** Path of the file or folder. */
   readonly path: string

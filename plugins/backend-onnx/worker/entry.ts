@@ -63,7 +63,8 @@ const main = async (port: MessagePort): Promise<void> => {
   const progress = (detail: string) =>
     port.postMessage({ type: "progress", detail } satisfies FromThread<never, never>)
   try {
-    // queued texts take no memory of the model, so all requests run at once and texts of similar length are batched
+    // queued texts take no memory of the model, so all requests run at once and texts of similar
+    // length are batched
     if (spec.kind === "encoder")
       serve(port, await openEncoderEngine(spec, progress), Number.POSITIVE_INFINITY)
     else serve(port, await openDecoderEngine(spec, progress), spec.slots)

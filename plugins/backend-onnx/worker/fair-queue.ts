@@ -12,7 +12,11 @@ interface AccountQueue<Entry> {
   lastTurn: number
 }
 
-/** Requests that wait for a slot. Real-time requests come before batch requests; accounts with fewer running requests come first, then accounts take turns (round robin); the requests of one account keep their order. */
+/**
+ * Requests that wait for a slot. Real-time requests come before batch requests; accounts with fewer
+ * running requests come first, then accounts take turns (round robin); the requests of one account
+ * keep their order.
+ */
 export class FairQueue<Entry extends QueueEntry> {
   private readonly accounts = new Map<string, AccountQueue<Entry>>()
   private turn = 0
@@ -26,7 +30,10 @@ export class FairQueue<Entry extends QueueEntry> {
     queue.entries[entry.priority].push(entry)
   }
 
-  /** Returns the next entry, without removing it. `running` returns the number of running requests of an account. */
+  /**
+   * Returns the next entry, without removing it. `running` returns the number of running requests
+   * of an account.
+   */
   next(priority: Priority, running: (account: string) => number): Entry | undefined {
     let best:
       | { readonly entry: Entry; readonly load: number; readonly lastTurn: number }

@@ -7,7 +7,10 @@ type Watched = Pick<Engine<never, unknown, unknown>, "available">
 
 /** Health of the open engines of all models. */
 export interface EngineHealth {
-  /** Fails while an engine's thread is being restarted, and permanently after it was given up. A full queue is healthy. */
+  /**
+   * Fails while an engine's thread is being restarted, and permanently after it was given up. A
+   * full queue is healthy.
+   */
   readonly check: HealthCheck
   /** Watches an engine until the Scope closes. */
   watch(path: string, engine: Watched): Effect.Effect<void, never, Scope.Scope>

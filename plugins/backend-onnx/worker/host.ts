@@ -9,7 +9,7 @@ export interface RunOptions<Event, Out> {
   /** Requests are scheduled fairly by account. */
   readonly account: string
   readonly priority: Priority
-  /** How long the request may wait for a slot before it fails with `backend_busy`; batch work waits until its deadline. */
+  /** Longest wait for a slot before `backend_busy`; batch work waits until its deadline. */
   readonly waitMs: number
   /** Called when the stream begins; after this time it fails with `backend_timeout`. */
   timeoutMs(): number
@@ -20,9 +20,16 @@ export interface RunOptions<Event, Out> {
 /** A model in a worker thread, as the main thread sees it. */
 export interface Engine<Job, Event, Info> {
   readonly info: Info
-  /** Whether batch lines are accepted. Fails with `backend_busy` when batch work holds as many requests as there are slots and places in the queue, with `model_loading` while the thread is being restarted. */
+  /**
+   * Whether batch lines are accepted. Fails with `backend_busy` when batch work holds as many
+   * requests as there are slots and places in the queue, with `model_loading` while the thread is
+   * being restarted.
+   */
   readonly available: Effect.Effect<void, ApiError>
-  /** As `available`, counted for each priority by itself; a request that must not wait also fails when other real-time requests hold all slots. */
+  /**
+   * As `available`, counted for each priority by itself; a request that must not wait also fails
+   * when other real-time requests hold all slots.
+   */
   availableFor(
     request: Pick<RunOptions<never, never>, "priority" | "waitMs">,
   ): Effect.Effect<void, ApiError>
@@ -42,7 +49,7 @@ export interface HostOptions {
 
 /** Delays before each restart of a thread that died; after the last one the model is given up. */
 const restartDelaysMs = [500, 1_000, 2_000, 5_000, 10_000]
-/** After this many completed requests a thread counts as stable, and the restarts are counted from zero. */
+/** After so many completed requests a thread is stable, and restarts count from zero. */
 const soundAfter = 100
 const retryAfterMs = 1_000
 
@@ -54,7 +61,7 @@ interface Pending<Event> {
   failed(error: ApiError): void
 }
 
-/** States: open -> (thread dies) -> restarting -> open | given up; any -> closed, with the scope. */
+/** States: open -> (thread dies) -> restarting -> open | given up; any -> closed (scope). */
 class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
   private readonly options: HostOptions
   private readonly pending = new Map<number, Pending<Event>>()
@@ -76,7 +83,7 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
       return refusal ? Effect.fail(refusal) : Effect.void
     })
 
-  /** Refuses early when no slot is free. The thread decides exactly, as it also counts memory; this saves the message to it. */
+  /** Refuses early when no slot is free; the thread decides exactly, by memory too. */
   private noSlot({
     priority,
     waitMs,
@@ -98,7 +105,10 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
     return this.known!
   }
 
-  /** Returns why a request is refused, if it is. Priorities are counted apart, so batch lines take no place in the queue from real-time requests. */
+  /**
+   * Returns why a request is refused, if it is. Priorities are counted apart, so batch lines take
+   * no place in the queue from real-time requests.
+   */
   private refusal(priority: Priority): ApiError | undefined {
     const { spec, queue } = this.options
     if (this.givenUp)
@@ -195,7 +205,7 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
     )
   }
 
-  /** Starts a thread in a scope of its own, so that a dead one is cleaned up before the next starts. */
+  /** Starts a thread in its own scope: a dead one is cleaned up before the next starts. */
   readonly open = (scope: Scope.Scope): Effect.Effect<ThreadLink<Job, Info>, ApiError> =>
     linkThread<Job, Event, Info>(
       this.options.spec,
@@ -271,7 +281,10 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
     }).pipe(Effect.scoped)
 }
 
-/** Starts the thread and opens the model; fails with `backend_error`, whose message names the file and the reason. */
+/**
+ * Starts the thread and opens the model; fails with `backend_error`, whose message names the file
+ * and the reason.
+ */
 export const startEngine = <Job, Event, Info>(
   options: HostOptions,
 ): Effect.Effect<Engine<Job, Event, Info>, ApiError, Scope.Scope> =>

@@ -20,8 +20,10 @@ export interface ThreadListener<Event, Info> {
 }
 
 /**
- * Starts a thread and waits until its model is open; fails with `backend_error` and a message for the operator.
- * When the scope closes, the thread finishes its step and frees the model. It is never terminated: during a call into ONNX Runtime that would abort the process.
+ * Starts a thread and waits until its model is open; fails with `backend_error` and a message for
+ * the operator.
+ * When the scope closes, the thread finishes its step and frees the model. It is never terminated:
+ * during a call into ONNX Runtime that would abort the process.
  */
 export const linkThread = <Job, Event, Info>(
   spec: EngineSpec,

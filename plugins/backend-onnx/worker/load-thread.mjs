@@ -22,7 +22,8 @@ const isFresh = (compiled) => {
 }
 
 /**
- * Imports a thread's module, named by its path in the plugin. Node 20 can't load TypeScript as the entry of a thread, and a loader costs each thread 0.4 s: so the
+ * Imports a thread's module, named by its path in the plugin. Node 20 can't load TypeScript as the
+ * entry of a thread, and a loader costs each thread 0.4 s: so the
  * compiled module is loaded, unless a source is newer.
  */
 export const loadThread = async (name) => {

@@ -8,7 +8,10 @@ export interface OpenEngine<Job, Event, Info, Started> {
   /** Runs the started jobs. */
   readonly runner: ModelRunner<Started>
   close(): Promise<void>
-  /** Total capacity, and the worst-case share of a job in it, in the engine's unit (tokens of a decoder's key-value memory). Absent: jobs take no capacity. */
+  /**
+   * Total capacity, and the worst-case share of a job in it, in the engine's unit (tokens of a
+   * decoder's key-value memory). Absent: jobs take no capacity.
+   */
   readonly capacity?: number
   sizeOf?(job: Job): number
 }

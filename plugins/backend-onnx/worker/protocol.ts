@@ -45,7 +45,10 @@ export type ToThread<Job> =
   | { readonly type: "cancel"; readonly id: number }
   | { readonly type: "close" }
 
-/** Order of messages: progress*, then ready or unusable; then for each job event* and done or failed, or busy alone. */
+/**
+ * Order of messages: progress*, then ready or unusable; then for each job event* and done or
+ * failed, or busy alone.
+ */
 export type FromThread<Event, Info> =
   | { readonly type: "progress"; readonly detail: string }
   | { readonly type: "ready"; readonly info: Info }

@@ -1,8 +1,10 @@
 import { Deferred, Effect, Exit, Scope } from "effect"
 
 /**
- * Reference-counted resources, shared by key: the first owner opens, and the resource is freed when the scope of the last owner closes.
- * An open that fails, or whose opener is interrupted, fails for everybody who waits for it and is forgotten.
+ * Reference-counted resources, shared by key: the first owner opens, and the resource is freed when
+ * the scope of the last owner closes.
+ * An open that fails, or whose opener is interrupted, fails for everybody who waits for it and is
+ * forgotten.
  */
 export const makeRefCounted = <A, E>() => {
   interface Entry {

@@ -48,7 +48,8 @@ test("accounts take turns in reading, whatever the length of their prompts", asy
   submit({ id: 9, reads: 3, account: "short" })
   await settled(300)
   expect(order(log, "read").lastIndexOf(9)).toBeLessThan(6)
-  // an account's own prompts are prefilled one after the other, so that the first answer starts early
+  // an account's own prompts are prefilled one after the other, so that the first answer starts
+  // early
   expect(order(log, "read").slice(6, 16)).toEqual(new Array(10).fill(1))
 })
 

@@ -24,7 +24,10 @@ export type EndedJob<Job> = { readonly of: RunningJob<Job>; readonly cause?: unk
 
 /** Runs a model for the jobs that have a slot. */
 export interface ModelRunner<Job> {
-  /** Runs one step of some tens of milliseconds. Returns the jobs that ended. `turn` chooses a job when a step serves only one: accounts take turns. */
+  /**
+   * Runs one step of some tens of milliseconds. Returns the jobs that ended. `turn` chooses a job
+   * when a step serves only one: accounts take turns.
+   */
   step(
     running: readonly RunningJob<Job>[],
     turn: (among: readonly RunningJob<Job>[]) => RunningJob<Job>,
@@ -42,7 +45,10 @@ export interface Outcome {
 
 export interface SchedulerOptions {
   readonly slots: number
-  /** The limit for the sizes of all started jobs together. Batch jobs take at most half, so that real-time jobs always find some. */
+  /**
+   * The limit for the sizes of all started jobs together. Batch jobs take at most half, so that
+   * real-time jobs always find some.
+   */
   readonly capacity: number
   nowMs(): number
 }
@@ -55,8 +61,10 @@ interface StartedJob<Job> extends RunningJob<Job> {
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /**
- * Runs up to `slots` jobs in one model, a step at a time (continuous batching, Yu et al., Orca, OSDI 2022); the others wait, `realtime` before `batch`, accounts in turn.
- * States of a job: waiting -> running <-> paused (batch only, while a real-time job needs the slot) -> done | failed; waiting -> busy after `waitMs`.
+ * Runs up to `slots` jobs in one model, a step at a time (continuous batching, Yu et al., Orca,
+ * OSDI 2022); the others wait, `realtime` before `batch`, accounts in turn.
+ * States of a job: waiting -> running <-> paused (batch only, while a real-time job needs the slot)
+ * -> done | failed; waiting -> busy after `waitMs`.
  * A cancel removes it in any state; a running job within one step.
  */
 export class Scheduler<Job> {
@@ -124,7 +132,10 @@ export class Scheduler<Job> {
   private readonly runningOf = (account: string): number =>
     this.running.filter((other) => other.account === account).length
 
-  /** Gives slots to real-time jobs first: a batch job is preempted, and resumed when no real-time job waits. */
+  /**
+   * Gives slots to real-time jobs first: a batch job is preempted, and resumed when no real-time
+   * job waits.
+   */
   private admit(): void {
     for (
       let next = this.waiting.next("realtime", this.runningOf);
@@ -158,7 +169,8 @@ export class Scheduler<Job> {
 
   private start(queued: Queued<Job>): void {
     this.waiting.take(queued)
-    // a new account comes just before the one served last: an account that returns after every turn must not count as the one that waited longest
+    // a new account comes just before the one served last: an account that returns after every turn
+    // must not count as the one that waited longest
     if (!this.turns.has(queued.account)) this.turns.set(queued.account, this.turnsTaken - 1)
     try {
       const { id, account, priority } = queued

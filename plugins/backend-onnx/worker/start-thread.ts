@@ -9,7 +9,10 @@ const nativeMs = 5_000
 
 export type StartThread = (spec: EngineSpec) => Worker
 
-/** Starts an engine's thread. Never terminate it, as it may be in a call into ONNX Runtime: post a `close` message. */
+/**
+ * Starts an engine's thread. Never terminate it, as it may be in a call into ONNX Runtime: post a
+ * `close` message.
+ */
 export const startThread: StartThread = (spec) => {
   const data: ThreadData = { spec, guard: newGuard() }
   // no inherited flags: those of a test runner or a loader are not meant for this thread

@@ -20,7 +20,10 @@ export const openBrowser = (): Promise<Browser> =>
     args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
   })
 
-/** Opens a window and collects the browser's complaints: errors, rejections, violations of the policy. 4xx replies are no complaints: tests provoke them. */
+/**
+ * Opens a window and collects the browser's complaints: errors, rejections, violations of the
+ * policy. 4xx replies are no complaints: tests provoke them.
+ */
 export const openPage = async (
   browser: Browser,
   more: NonNullable<Parameters<Browser["newContext"]>[0]> = {},

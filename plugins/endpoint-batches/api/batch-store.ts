@@ -108,7 +108,11 @@ export const listBatches = (
     return (before === undefined ? query : query.where("seq", "<", before)).execute()
   })
 
-/** Cancels a batch at once, in one statement. Its worker is notified when it is in this process; elsewhere its heartbeat finds the status changed. Undefined: there is no such batch that has not ended. */
+/**
+ * Cancels a batch at once, in one statement. Its worker is notified when it is in this process;
+ * elsewhere its heartbeat finds the status changed. Undefined: there is no such batch that has not
+ * ended.
+ */
 export const cancelBatch = (
   { database, clock, cancels }: BatchDeps,
   tenant: Tenant,
@@ -130,7 +134,10 @@ export const cancelBatch = (
   return Effect.tap(cancelled, (row) => Effect.sync(() => row && cancels.publish(id)))
 }
 
-/** Lines per second of the last 20 completed batches of this account at the endpoint; undefined: there is none. */
+/**
+ * Lines per second of the last 20 completed batches of this account at the endpoint; undefined:
+ * there is none.
+ */
 export const measuredRate = (
   { database }: BatchDeps,
   tenant: Tenant,

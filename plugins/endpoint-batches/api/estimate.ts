@@ -73,7 +73,10 @@ export interface Measured {
   readonly costMicros: bigint
 }
 
-/** Sums up the bounds of the sampled lines. A line that would be refused costs nothing, and is a fault; fails where the model is busy or down. */
+/**
+ * Sums up the bounds of the sampled lines. A line that would be refused costs nothing, and is a
+ * fault; fails where the model is busy or down.
+ */
 export const measure = (
   deps: BatchDeps,
   file: StoredFile,

@@ -103,7 +103,10 @@ const forecastOf = (
     return { bound, costMicros, wouldSucceed: !isRefused && isPaid, more }
   })
 
-/** Errors, cost and duration of a batch: checks the shape of every line, and counts tokens on a sample. */
+/**
+ * Errors, cost and duration of a batch: checks the shape of every line, and counts tokens on a
+ * sample.
+ */
 export const makeForecaster = () => {
   const permits = Semaphore.makeUnsafe(forecastsAtOnce)
   return (deps: BatchDeps, request: BatchRequest): Effect.Effect<Forecast, ApiError | PortError> =>

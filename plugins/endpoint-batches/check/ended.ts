@@ -64,7 +64,10 @@ const leftovers = (deps: BatchDeps, row: CheckedBatch): readonly Finding[] => {
   ]
 }
 
-/** The files of an ended batch hold each answered line once, in order of the input. They belong to the customer, so they are not repaired. */
+/**
+ * The files of an ended batch hold each answered line once, in order of the input. They belong to
+ * the customer, so they are not repaired.
+ */
 export const checkEnded = (
   deps: BatchDeps,
   row: CheckedBatch,

@@ -33,7 +33,10 @@ const setCost = (
     ),
   )
 
-/** Costs only rise, those of row and ledger in one transaction: so the ledger's cost is between those of two reads of the row. */
+/**
+ * Costs only rise, those of row and ledger in one transaction: so the ledger's cost is between
+ * those of two reads of the row.
+ */
 const checkCost = (
   deps: CheckDeps,
   row: CheckedBatch,

@@ -36,7 +36,9 @@ const makeLineFinder = ({ id, total }: BatchRow) => {
     for (let next = from; next <= to; next++) if (lineId(id, next) === wanted) return next
     return undefined
   }
-  /** Returns the line with this id, if it comes after the last one; searches the likely lines first. */
+  /**
+   * Returns the line with this id, if it comes after the last one; searches the likely lines first.
+   */
   return (wanted: unknown): number | undefined => {
     const near = findIn(wanted, line + 1, total)
     const found =
@@ -49,7 +51,10 @@ const makeLineFinder = ({ id, total }: BatchRow) => {
   }
 }
 
-/** The first bad line, or a wrong number of lines. Undefined: no problem, or the file was deleted meanwhile. */
+/**
+ * The first bad line, or a wrong number of lines. Undefined: no problem, or the file was deleted
+ * meanwhile.
+ */
 export const problemOfFile = (
   deps: BatchDeps,
   row: BatchRow,

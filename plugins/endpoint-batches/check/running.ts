@@ -49,7 +49,10 @@ const answered = (
     }
   })
 
-/** The counters of a running batch match its lines. Only its worker may change them, so nothing is repaired. */
+/**
+ * The counters of a running batch match its lines. Only its worker may change them, so nothing is
+ * repaired.
+ */
 export const checkRunning = (
   deps: BatchDeps,
   row: CheckedBatch,

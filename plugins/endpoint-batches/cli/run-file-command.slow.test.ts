@@ -49,7 +49,10 @@ const results = (name: string) => wholeLines(name).map((line) => JSON.parse(line
 
 const run = (...args: string[]) => runCli(["batch", "run", input, config, ...args], env)
 
-/** Starts a run, and sends it a signal once its output has so many lines. Returns its end; undefined: it was complete before. */
+/**
+ * Starts a run, and sends it a signal once its output has so many lines. Returns its end;
+ * undefined: it was complete before.
+ */
 const endAfter = async (lines: number, signal: NodeJS.Signals, ...args: string[]) => {
   const child = cliCommand(["batch", "run", input, config, "--concurrency", "4", ...args], env)
   let stderr = ""

@@ -19,7 +19,9 @@ export interface BatchPaths {
 
 const withoutEnd = (path: string): string => path.replace(/(\.output)?\.jsonl$/, "")
 
-/** `a.jsonl` -> `a.output.jsonl` and `a.errors.jsonl`; with --out alone, the errors go beside it. */
+/**
+ * `a.jsonl` -> `a.output.jsonl` and `a.errors.jsonl`; with --out alone, the errors go beside it.
+ */
 export const pathsOf = (
   input: string,
   { out, errors }: Pick<RunOptions, "out" | "errors">,

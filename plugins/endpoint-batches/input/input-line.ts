@@ -106,7 +106,10 @@ const read = ({ text, problem }: RawLine, endpoint: string): InputLine | Fault =
   )
 }
 
-/** Parses a line. Returns the first error where it can't run. `endpoint`: the path of the batch, as `/v1/embeddings`. */
+/**
+ * Parses a line. Returns the first error where it can't run. `endpoint`: the path of the batch, as
+ * `/v1/embeddings`.
+ */
 export const readInputLine = (raw: RawLine, endpoint: string): InputLine | BatchError => {
   const found = read(raw, endpoint)
   return "code" in found ? { ...found, line: raw.line } : found

@@ -16,7 +16,9 @@ interface Step {
   readonly isFault?: true
 }
 
-/** Skips the string at `from`; in a loop, as a regular expression overflows its stack on megabytes. */
+/**
+ * Skips the string at `from`; in a loop, as a regular expression overflows its stack on megabytes.
+ */
 const skipString = (text: string, from: number): Step => {
   if (text[from] !== '"') return { at: from, isFault: true }
   for (let at = from + 1; at < text.length; at++) {
@@ -38,7 +40,8 @@ const skipScalar = (text: string, from: number): Step => {
 }
 
 /**
- * Index of the first character that can't be JSON; undefined: the text is JSON. `JSON.parse` gives the position of some errors only, and quotes the text.
+ * Index of the first character that can't be JSON; undefined: the text is JSON. `JSON.parse` gives
+ * the position of some errors only, and quotes the text.
  * Without recursion, as the text decides how deep it nests.
  */
 export const jsonFault = (text: string): number | undefined => {

@@ -63,7 +63,10 @@ const makeSplitter = ({ maxLineBytes, from = { line: 1, offset: 0 } }: JsonLines
     return found.text !== undefined && blank.test(found.text) ? undefined : found
   }
 
-  /** Skips blank lines fast, as a file of line ends has a hundred million of them. Returns the index of the next line. */
+  /**
+   * Skips blank lines fast, as a file of line ends has a hundred million of them. Returns the index
+   * of the next line.
+   */
   const behindBlank = (chunk: Buffer, from: number): number => {
     let start = from
     for (let at = from; at < chunk.length; at++) {

@@ -1,7 +1,10 @@
 /** The buffer shrinks back to this size after a long line. */
 const keptBytes = 64 * 1024
 
-/** Collects a line that spans chunks. Holds at most `maxBytes`: a longer line is dropped, and only noted. */
+/**
+ * Collects a line that spans chunks. Holds at most `maxBytes`: a longer line is dropped, and only
+ * noted.
+ */
 export class LineBuffer {
   #bytes = Buffer.allocUnsafe(keptBytes)
   #length = 0
@@ -37,7 +40,9 @@ export class LineBuffer {
     this.#length = length
   }
 
-  /** Passes the line to `read`, and empties the buffer; `undefined`: the line is over the maximum. */
+  /**
+   * Passes the line to `read`, and empties the buffer; `undefined`: the line is over the maximum.
+   */
   take<A>(read: (line: Buffer | undefined) => A): A {
     const found = read(this.#isOver ? undefined : this.#bytes.subarray(0, this.#length))
     this.#length = 0

@@ -3,7 +3,10 @@ import { createHash } from "node:crypto"
 /** Length of an entry: four words of hash, and the line. */
 const words = 5
 
-/** A hash set of custom_ids: 20 bytes each, in a table at most half full, however long the ids are. Open addressing on SHA-256, cut to 128 bits. */
+/**
+ * A hash set of custom_ids: 20 bytes each, in a table at most half full, however long the ids are.
+ * Open addressing on SHA-256, cut to 128 bits.
+ */
 export class CustomIds {
   #slots = 1024
   #table = new Int32Array(this.#slots * words)

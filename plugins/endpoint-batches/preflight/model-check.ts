@@ -28,7 +28,10 @@ const modelOf = (body: Json): string | undefined => {
   return typeof model === "string" && model.length <= maxNameLength ? model : undefined
 }
 
-/** Checks whether the key may use the models of the lines, and reports each bad model at its first line. Other errors show when a line runs. */
+/**
+ * Checks whether the key may use the models of the lines, and reports each bad model at its first
+ * line. Other errors show when a line runs.
+ */
 export const makeModelCheck = (
   deps: Pick<BatchDeps, "callPath" | "catalogue">,
   target: Endpoint,

@@ -4,14 +4,20 @@ const most = 50
 
 export type LinePosition = Pick<RawLine, "line" | "offset" | "end">
 
-/** A pseudo-random rank, the same every time. An even stride would see only one kind of line where kinds alternate. */
+/**
+ * A pseudo-random rank, the same every time. An even stride would see only one kind of line where
+ * kinds alternate.
+ */
 const rankOf = (line: number): number => {
   let rank = line
   for (let round = 0; round < 2; round++) rank = Math.imul(rank ^ (rank >>> 16), 0x45d9f3b)
   return (rank ^ (rank >>> 16)) >>> 0
 }
 
-/** Positions of a random sample of up to 50 lines from a stream of unknown length: the lines with the lowest ranks. */
+/**
+ * Positions of a random sample of up to 50 lines from a stream of unknown length: the lines with
+ * the lowest ranks.
+ */
 export class Sample {
   #drawn: { readonly position: LinePosition; readonly rank: number }[] = []
   #seen = 0

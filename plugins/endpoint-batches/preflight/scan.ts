@@ -62,7 +62,10 @@ export const sameId = (line: number, earlier: number): BatchError => ({
   param: "custom_id",
 })
 
-/** Calls `isGone` where the file does not exist any more; other failures of the store are no fault of the input. */
+/**
+ * Calls `isGone` where the file does not exist any more; other failures of the store are no fault
+ * of the input.
+ */
 const contentOf = (
   { files }: BatchDeps,
   file: StoredFile,

@@ -41,7 +41,9 @@ export const sizeOf = (path: string): Effect.Effect<number | undefined, BatchFil
       found && !found.isFile() ? Effect.fail(notRegular(path, found)) : Effect.succeed(found?.size),
   )
 
-/** Reads the results in a file, up to where a crash has cut it. Fails on a file of anything else. */
+/**
+ * Reads the results in a file, up to where a crash has cut it. Fails on a file of anything else.
+ */
 export const readEarlier = (path: string): Effect.Effect<Earlier, BatchFileRefused> =>
   Effect.gen(function* () {
     const ids: string[] = []

@@ -3,7 +3,10 @@ import type { Clock, Micros, ModelId } from "../../../core/index.ts"
 import type { BatchFileRefused } from "./refused.ts"
 import type { SurveyDeps } from "./survey.ts"
 
-/** The progress of a run. Tokens and cost are those of this run; lines include those of earlier runs. */
+/**
+ * The progress of a run. Tokens and cost are those of this run; lines include those of earlier
+ * runs.
+ */
 export interface BatchFileSums {
   readonly lines: number
   /** Lines that had a result before this run. */

@@ -26,7 +26,9 @@ export interface LocalLineDeps {
   readonly callPath: CallPath
   readonly catalogue: Catalogue
   readonly target: Endpoint
-  /** Name of the input file. Ids of lines are made from it, so that another run gives the same ones. */
+  /**
+   * Name of the input file. Ids of lines are made from it, so that another run gives the same ones.
+   */
   readonly name: string
   readonly random: () => number
 }

@@ -58,7 +58,11 @@ const sync = (file: ResultFile): Effect.Effect<void, BatchFileRefused> =>
     file.isDirty = false
   })
 
-/** Truncates the files to what is kept, and keeps them open until the Scope closes; the error file is created with its first line. Lines are written at once, so that kill -9 loses none, and flushed to the disk within a second. */
+/**
+ * Truncates the files to what is kept, and keeps them open until the Scope closes; the error file
+ * is created with its first line. Lines are written at once, so that kill -9 loses none, and
+ * flushed to the disk within a second.
+ */
 export const openResultFiles = (
   output: ResultTarget,
   errors: ResultTarget,

@@ -13,8 +13,10 @@ export interface Resumption {
 }
 
 /**
- * Merges the input with the results, which are in its order. After a power failure one file may miss more than the other: all lines from the
- * first one without a result on run again. Results that belong to no line mean that the files are of another input.
+ * Merges the input with the results, which are in its order. After a power failure one file may
+ * miss more than the other: all lines from the
+ * first one without a result on run again. Results that belong to no line mean that the files are
+ * of another input.
  */
 export const makeResume = (output: Earlier, errors: Earlier) => {
   let completed = 0

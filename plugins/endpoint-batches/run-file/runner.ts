@@ -80,7 +80,10 @@ const runFile = <E>(
 
 const defaults = Schema.decodeUnknownSync(Settings)({})
 
-/** Runs a file of lines on this machine, through the same call path as a batch, with neither a server nor a database. */
+/**
+ * Runs a file of lines on this machine, through the same call path as a batch, with neither a
+ * server nor a database.
+ */
 export const makeBatchRunner = (deps: BatchRunnerDeps): BatchRunner => {
   const limits = limitsOf((deps.settings as Settings | undefined) ?? defaults)
   return (job) => runFile({ ...deps, limits, maxLineBytes: limits.maxLineBytes }, job)

@@ -40,7 +40,10 @@ const unknownTarget = (url: string, targets: SurveyDeps["targets"]) =>
     `'${url}' is no endpoint that takes batches here. There ${targets.size === 1 ? "is" : "are"}: ${[...targets.keys()].join(", ") || "none"}.`,
   )
 
-/** No line names an endpoint: fails with the other errors of the lines, as one that can't be read names none. */
+/**
+ * No line names an endpoint: fails with the other errors of the lines, as one that can't be read
+ * names none.
+ */
 const withoutUrl = (
   { maxLineBytes }: Pick<SurveyDeps, "maxLineBytes">,
   path: string,
@@ -81,7 +84,10 @@ export const targetOf = (
     return targets.get(first.value) ?? (yield* unknownTarget(first.value, targets))
   })
 
-/** The pre-flight of a local file: reads every line once before the first one runs, and fails with all errors. */
+/**
+ * The pre-flight of a local file: reads every line once before the first one runs, and fails with
+ * all errors.
+ */
 export const surveyFile = (
   deps: SurveyDeps,
   path: string,

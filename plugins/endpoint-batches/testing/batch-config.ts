@@ -13,7 +13,10 @@ export interface BatchConfig {
   readonly ledgerLeaseMs?: number
 }
 
-/** config/test.yaml with other settings, in a folder that is also the data folder of servers that come one after another. */
+/**
+ * config/test.yaml with other settings, in a folder that is also the data folder of servers that
+ * come one after another.
+ */
 export const writeBatchConfig = ({ batches, stepMs = 0, ledgerLeaseMs = 3_000 }: BatchConfig) => {
   const folder = mkdtempSync(join(tmpdir(), "rakit-batches-"))
   const third = Math.floor(ledgerLeaseMs / 3)

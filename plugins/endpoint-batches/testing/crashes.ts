@@ -1,7 +1,10 @@
 import { Effect } from "effect"
 import { type Database, PortError, type Storage } from "../../../core/index.ts"
 
-/** `rollback`: the transaction fails at its end. `answer`: it commits, and its caller sees a failure. `put`: the blob is stored, and its caller sees a failure. */
+/**
+ * `rollback`: the transaction fails at its end. `answer`: it commits, and its caller sees a
+ * failure. `put`: the blob is stored, and its caller sees a failure.
+ */
 export type Crash = "rollback" | "answer" | "put"
 
 const crashed = () => new PortError({ port: "test", message: "crash" })

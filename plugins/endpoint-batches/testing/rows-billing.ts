@@ -12,7 +12,10 @@ export interface CallRow {
   readonly cost: bigint
 }
 
-/** Billing in rows, so that it takes part in transactions. It has no rate limits; an account in `broke` has no money, one in `maxHolds` has money for the holds of so many lines. */
+/**
+ * Billing in rows, so that it takes part in transactions. It has no rate limits; an account in
+ * `broke` has no money, one in `maxHolds` has money for the holds of so many lines.
+ */
 export const rowsBilling = async (
   database: Database,
   broke: ReadonlySet<string>,

@@ -22,7 +22,8 @@ interface Session {
 }
 
 /**
- * A worker that makes one move at a time, when the test says so. A failure ends its session as a crash ends a process: it forgets everything,
+ * A worker that makes one move at a time, when the test says so. A failure ends its session as a
+ * crash ends a process: it forgets everything,
  * and its lease runs out. The moves are those of the real worker; only their order is the test's.
  */
 export class SimulatedWorker {

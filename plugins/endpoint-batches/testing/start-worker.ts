@@ -47,7 +47,9 @@ export const makeDoor = () => {
   return { pass: Deferred.await(door), open: () => Deferred.doneUnsafe(door, Effect.void) }
 }
 
-/** Workers on a fixture that each test opens; afterwards the workers stop, and the fixture closes. */
+/**
+ * Workers on a fixture that each test opens; afterwards the workers stop, and the fixture closes.
+ */
 export const useWorkers = () => {
   let fixture: WorkFixture
   let stops: (() => Promise<void>)[] = []

@@ -58,7 +58,9 @@ export interface WorkFixtureOptions {
   readonly storage?: Storage
 }
 
-/** Batches over a real database and the real call path, with an engine that the test stands in for. */
+/**
+ * Batches over a real database and the real call path, with an engine that the test stands in for.
+ */
 export const openWorkFixture = async ({
   clock = systemClock,
   limits = {},

@@ -74,7 +74,8 @@ const runToEnd = (batch: ClaimedBatch): Effect.Effect<void, StorageError> =>
   })
 
 /**
- * Takes a claimed batch to its end, or until another worker goes on: at once after an interruption or when it is yielded,
+ * Takes a claimed batch to its end, or until another worker goes on: at once after an interruption
+ * or when it is yielded,
  * and when the lease has run out after a failure.
  */
 export const runClaimed = (batch: ClaimedBatch): Effect.Effect<void, StorageError> => {

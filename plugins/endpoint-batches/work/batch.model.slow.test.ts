@@ -20,7 +20,8 @@ import { numbersOf, openWorkFixture, type WorkFixture } from "../testing/work-fi
 import { dropEnded, dropOrphans } from "./sweep.ts"
 
 /**
- * Two workers, each perhaps stale, on one batch in the real tables. In any order of events: what is committed stays, counts once and is paid once;
+ * Two workers, each perhaps stale, on one batch in the real tables. In any order of events: what is
+ * committed stays, counts once and is paid once;
  * the end is final; and without further crashes all lines are there, in order.
  */
 const clock = fakeClock()

@@ -18,7 +18,10 @@ export interface Slots {
   readonly perTenant: number
 }
 
-/** The tenant with the fewest batches is next; of one tenant the oldest batch, as `candidates` come in order of creation. */
+/**
+ * The tenant with the fewest batches is next; of one tenant the oldest batch, as `candidates` come
+ * in order of creation.
+ */
 export const chooseBatches = (
   candidates: readonly Candidate[],
   { running, free, perTenant }: Slots,
@@ -39,7 +42,10 @@ export const chooseBatches = (
   return chosen
 }
 
-/** The tenant that gives up a slot for a tenant that has none: the one with the most, if it has more than one. */
+/**
+ * The tenant that gives up a slot for a tenant that has none: the one with the most, if it has more
+ * than one.
+ */
 export const whoYields = (
   candidates: readonly Candidate[],
   running: ReadonlyMap<string, number>,
@@ -49,7 +55,10 @@ export const whoYields = (
   return most && most[1] > 1 ? most[0] : undefined
 }
 
-/** A new batch stays `validating` for this part of a poll, so that a client that fetches it at once sees that. */
+/**
+ * A new batch stays `validating` for this part of a poll, so that a client that fetches it at once
+ * sees that.
+ */
 const restShare = 5
 
 /** The oldest batches of each tenant without a lease, up to `perTenant`, in order of creation. */
@@ -69,7 +78,10 @@ export const waitingBatches = (
   )
 }
 
-/** Takes the lease with the next epoch, and voids the calls that the last worker left open. Undefined: another worker was first. */
+/**
+ * Takes the lease with the next epoch, and voids the calls that the last worker left open.
+ * Undefined: another worker was first.
+ */
 export const claimBatch = (
   { database, billing, clock, limits }: BatchDeps,
   id: string,

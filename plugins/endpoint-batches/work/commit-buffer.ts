@@ -1,6 +1,9 @@
 import { Effect } from "effect"
 
-/** Items that have ended and are not committed yet. It is closed, and over when no item is expected any more. */
+/**
+ * Items that have ended and are not committed yet. It is closed, and over when no item is expected
+ * any more.
+ */
 export interface CommitBuffer<Item> {
   /** Announces an item: the buffer is not over before it has come, or is abandoned. */
   expect(): void
@@ -11,9 +14,13 @@ export interface CommitBuffer<Item> {
   close(): void
   /** Makes it ready at once, even while it is empty. */
   flush(): void
-  /** Waits until there are enough items, the first one has lingered, it is flushed, or it is over. */
+  /**
+   * Waits until there are enough items, the first one has lingered, it is flushed, or it is over.
+   */
   readonly ready: Effect.Effect<void>
-  /** Takes out what fits into one commit. `isOver`: nothing is left, and nothing can come any more. */
+  /**
+   * Takes out what fits into one commit. `isOver`: nothing is left, and nothing can come any more.
+   */
   take(): { readonly items: readonly Item[]; readonly isOver: boolean }
   /** Takes out everything. */
   drain(): readonly Item[]

@@ -6,7 +6,10 @@ import type { BatchRow, BatchTables } from "../tables.ts"
 import type { Lease } from "./lease.ts"
 import type { LineResult } from "./run-line.ts"
 
-/** `dropped`: the batch was cancelled, so lines that had begun before are paid, and their answers are not stored. `lost`: another worker has the lease, and nothing was changed. */
+/**
+ * `dropped`: the batch was cancelled, so lines that had begun before are paid, and their answers
+ * are not stored. `lost`: another worker has the lease, and nothing was changed.
+ */
 export type Committed = "kept" | "dropped" | "lost"
 
 interface Charge {
@@ -19,7 +22,10 @@ const chargesOf = (results: readonly LineResult[]): readonly Charge[] =>
     settlement ? [{ settlement, begun: new Date(begunMs) }] : [],
   )
 
-/** The counters change only while the batch is in progress. The cost of its last lines is added in any case, unless they began after its end, of which this process may hear late. */
+/**
+ * The counters change only while the batch is in progress. The cost of its last lines is added in
+ * any case, unless they began after its end, of which this process may hear late.
+ */
 const count = (
   { database, clock, limits }: BatchDeps,
   { id, epoch }: Lease,
@@ -42,7 +48,8 @@ const count = (
   )
 }
 
-// one text, cut at its line ends, of which a result has none: in an array every quote would be escaped, and parsed again
+// one text, cut at its line ends, of which a result has none: in an array every quote would be
+// escaped, and parsed again
 const insert = (
   { database }: BatchDeps,
   { id }: Lease,
@@ -64,7 +71,10 @@ const voided = (settlement: Settlement): Settlement => ({
   httpStatus: 500,
 })
 
-/** Commits counters, answers and settlements together. After a failure it is unknown whether they are committed: the next worker's claim finds out. */
+/**
+ * Commits counters, answers and settlements together. After a failure it is unknown whether they
+ * are committed: the next worker's claim finds out.
+ */
 export const commitLines = (
   deps: BatchDeps,
   lease: Lease,
@@ -88,6 +98,9 @@ export const commitLines = (
     }),
   )
 
-/** Lines that are not committed cost nothing. A failure is ignored, as the next claim of the batch voids them, too. */
+/**
+ * Lines that are not committed cost nothing. A failure is ignored, as the next claim of the batch
+ * voids them, too.
+ */
 export const voidLines = (deps: BatchDeps, results: readonly LineResult[]): Effect.Effect<void> =>
   Effect.ignore(deps.billing.settle(chargesOf(results).map(({ settlement }) => voided(settlement))))

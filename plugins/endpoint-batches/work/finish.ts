@@ -82,7 +82,10 @@ const unanswered = ({ total, completed, failed }: BatchRow) =>
     message: `${total - completed - failed} lines were not answered`,
   })
 
-/** Ends the batch: commits files, status and event together. Returns the ended batch; undefined: it was cancelled, or another worker has it. */
+/**
+ * Ends the batch: commits files, status and event together. Returns the ended batch; undefined: it
+ * was cancelled, or another worker has it.
+ */
 export const finish = (
   deps: BatchDeps,
   lease: Lease,

@@ -2,19 +2,27 @@ import { Effect } from "effect"
 import type { ApiError } from "../../../core/index.ts"
 
 /**
- * What one line of a key holds in the ledger. States: idle -> trying -> holding (admitted, and not settled yet) -> idle (`release`);
- * trying -> idle (refused or failed). Most lines hold far more than they cost: one that was refused may be covered when others are settled.
+ * What one line of a key holds in the ledger. States: idle -> trying -> holding (admitted, and not
+ * settled yet) -> idle (`release`);
+ * trying -> idle (refused or failed). Most lines hold far more than they cost: one that was refused
+ * may be covered when others are settled.
  */
 export interface Hold {
   /** Runs a call that is admitted, or refused, by the ledger. */
   attempt<A>(call: Effect.Effect<A, ApiError>): Effect.Effect<A, ApiError>
-  /** After a refusal for want of money: waits until another line releases its hold, and returns true; false when no other line holds anything. */
+  /**
+   * After a refusal for want of money: waits until another line releases its hold, and returns
+   * true; false when no other line holds anything.
+   */
   readonly freed: Effect.Effect<boolean>
   /** The call is settled, or given up. Idempotent. */
   release(): void
 }
 
-/** The holds of all lines of one key in this process: balance and monthly cap are checked against their sum. */
+/**
+ * The holds of all lines of one key in this process: balance and monthly cap are checked against
+ * their sum.
+ */
 export interface HoldTracker {
   open(): Hold
   /** Whether a line waits for others to release their holds. */

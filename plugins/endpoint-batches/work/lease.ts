@@ -5,7 +5,8 @@ import type { BatchRow, BatchTables } from "../tables.ts"
 import type { Cancellation } from "./cancellation.ts"
 
 /**
- * A worker's claim on a batch until `lease_until`. The epoch is its fencing token: it rises with every claim, and every write names it,
+ * A worker's claim on a batch until `lease_until`. The epoch is its fencing token: it rises with
+ * every claim, and every write names it,
  * so that a worker that has lost the lease changes nothing any more.
  */
 export type Lease = Pick<BatchRow, "id" | "epoch">
@@ -37,7 +38,9 @@ const renewLease = (
 export const releaseLease = (deps: BatchDeps, lease: Lease): Effect.Effect<void, PortError> =>
   Effect.asVoid(deps.database.run(() => leased(deps, lease).set({ lease_until: null }).execute()))
 
-/** Moves a validated batch to `in_progress`. Undefined: it was cancelled, or another worker has it. */
+/**
+ * Moves a validated batch to `in_progress`. Undefined: it was cancelled, or another worker has it.
+ */
 export const beginLines = (
   deps: BatchDeps,
   lease: Lease,
@@ -73,7 +76,8 @@ export const readLeased = (
   )
 
 /**
- * Renews the lease until it is interrupted, and cancels the work when the batch expired, was cancelled, or belongs to another worker.
+ * Renews the lease until it is interrupted, and cancels the work when the batch expired, was
+ * cancelled, or belongs to another worker.
  * A database that does not answer is retried until the lease has run out.
  */
 export const heartbeat = (

@@ -70,7 +70,10 @@ type Opened = ReturnType<typeof openResources>
 const events = ["answer", "call", "fail", "refuse", "rest", "wake", "cancel", "defect"] as const
 type Event = (typeof events)[number]
 
-/** A line that does what the test says: calls are admitted, refused or fail; it rests, and ends in one of five ways. */
+/**
+ * A line that does what the test says: calls are admitted, refused or fail; it rests, and ends in
+ * one of five ways.
+ */
 const makeLine = (line: number) => {
   const queue = Effect.runSync(Queue.unbounded<Event>())
   const result = (ok: boolean): LineResult => ({ line, ok, body: "x".repeat(100) })
@@ -193,7 +196,8 @@ it("gives permit, hold and buffer entry back exactly once, however lines end and
       const { resources, scheduler, holds, buffer, counts } = opened
       const starts = await playAll(opened, moves)
       await settled()
-      // as a batch ends: no further line starts, those that run are interrupted, the rest is committed
+      // as a batch ends: no further line starts, those that run are interrupted, the rest is
+      // committed
       await Effect.runPromise(Fiber.interruptAll(starts))
       buffer.close()
       await Effect.runPromise(Fiber.interruptAll([...resources.fibers]))

@@ -30,9 +30,11 @@ interface LineRun {
 }
 
 /**
- * One line from its admission to its commit: the only owner of its permit, its hold and its entry in the commit buffer.
+ * One line from its admission to its commit: the only owner of its permit, its hold and its entry
+ * in the commit buffer.
  *
- * States: running -> answered (has a result) -> released; running -> released (was not run: cancelled, interrupted, or a defect).
+ * States: running -> answered (has a result) -> released; running -> released (was not run:
+ * cancelled, interrupted, or a defect).
  * `answered` frees the slot; `release` frees all that is left, once, whichever state it comes from.
  */
 const makeLineRun = ({ holds, buffer }: LineResources, permit: Permit): LineRun => {
@@ -74,7 +76,10 @@ const makeLineRun = ({ holds, buffer }: LineResources, permit: Permit): LineRun 
   }
 }
 
-/** Waits for a permit, and starts the line in a fiber of its own. Interrupted while it waits, it takes nothing. `bytes`: the size of its text. */
+/**
+ * Waits for a permit, and starts the line in a fiber of its own. Interrupted while it waits, it
+ * takes nothing. `bytes`: the size of its text.
+ */
 export const startLine = (
   resources: LineResources,
   { tenant, bytes }: { readonly tenant: string; readonly bytes: number },

@@ -7,11 +7,17 @@ export interface Permit {
   answered(keptBytes: number): void
   /** Frees slot and memory. Idempotent; `answered` need not come before it. */
   release(): void
-  /** While the line waits, for an engine or for money, other tenants' lines may use its slot and its memory; its own tenant gets no more of either for that. */
+  /**
+   * While the line waits, for an engine or for money, other tenants' lines may use its slot and its
+   * memory; its own tenant gets no more of either for that.
+   */
   resting<A, E>(wait: Effect.Effect<A, E>): Effect.Effect<A, E>
 }
 
-/** A fair limiter for the lines of all batches of this process: so many at once, in so much memory, shared evenly by the tenants. */
+/**
+ * A fair limiter for the lines of all batches of this process: so many at once, in so much memory,
+ * shared evenly by the tenants.
+ */
 export interface LineScheduler {
   /** Waits for a permit. `bytes`: what the line takes in memory until it is answered. */
   acquire(tenant: string, bytes: number): Effect.Effect<Permit>
@@ -20,13 +26,18 @@ export interface LineScheduler {
 /** What a line takes beside its text. */
 const overheadBytes = 1_024
 
-/** The ledger admits in one statement what is let in together: once all slots are taken, this share of them must be free again before the next line gets in. */
+/**
+ * The ledger admits in one statement what is let in together: once all slots are taken, this share
+ * of them must be free again before the next line gets in.
+ */
 const burstShare = 1 / 4
 
 /**
  * States: open -> full (every slot is taken) -> open (enough of them are free).
- * Lines that have rested go on at once, so that for a while more may run than there are slots, in more memory.
- * A line that needs more memory than is free is not overtaken, as small ones would keep it out for ever; alone it always passes.
+ * Lines that have rested go on at once, so that for a while more may run than there are slots, in
+ * more memory.
+ * A line that needs more memory than is free is not overtaken, as small ones would keep it out for
+ * ever; alone it always passes.
  */
 const makePool = (slots: number, memoryBytes: number) => {
   const shares = makeShares()
@@ -50,7 +61,10 @@ const makePool = (slots: number, memoryBytes: number) => {
     useBytes: (more: number): void => {
       usedBytes += more
     },
-    /** Lends the memory of a resting line; all that rest lend at most `memoryBytes`. Returns how much of `bytes` is lent. */
+    /**
+     * Lends the memory of a resting line; all that rest lend at most `memoryBytes`. Returns how
+     * much of `bytes` is lent.
+     */
     lend: (bytes: number): number => {
       const lent = lentBytes + bytes <= memoryBytes ? bytes : 0
       lentBytes += lent

@@ -22,7 +22,10 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => fixture?.close())
 
-/** A batch of six lines; the first worker has run so many of them, and the second one has taken it over. */
+/**
+ * A batch of six lines; the first worker has run so many of them, and the second one has taken it
+ * over.
+ */
 const taken = async (account: string, ran: number) => {
   const id = await fixture.create(account, 6)
   clock.advance(10_001)

@@ -7,13 +7,19 @@ interface PassedLine {
   answerBytes: number | undefined
 }
 
-/** A contiguous completed range, from the last segment on: all lines up to `through` are answered, and the input goes on at byte `offset`. */
+/**
+ * A contiguous completed range, from the last segment on: all lines up to `through` are answered,
+ * and the input goes on at byte `offset`.
+ */
 export interface CompletedRange {
   readonly through: number
   readonly offset: number
 }
 
-/** Tracks which lines after the last segment are answered. Lines pass in order of the input, and are done in any order. */
+/**
+ * Tracks which lines after the last segment are answered. Lines pass in order of the input, and are
+ * done in any order.
+ */
 export interface Progress {
   passed(line: number, end: number): void
   done(line: number, bytes: number): void
@@ -21,7 +27,10 @@ export interface Progress {
   readonly completed: CompletedRange | undefined
   /** The range is in a segment now. */
   forget({ through }: CompletedRange): void
-  /** Waits while too many lines after the last segment have passed: the others must not pile up behind a slow one. */
+  /**
+   * Waits while too many lines after the last segment have passed: the others must not pile up
+   * behind a slow one.
+   */
   readonly capacity: Effect.Effect<void>
 }
 

@@ -4,7 +4,8 @@ const firstMs = 250
 const longestMs = 30_000
 
 /**
- * transient: load of other callers, or a start; it ends by itself. A line waits as long as its batch has time.
+ * transient: load of other callers, or a start; it ends by itself. A line waits as long as its
+ * batch has time.
  * uncertain: the engine or the database may recover: tried `maxTries` times.
  * final: the line has failed.
  */
@@ -47,7 +48,10 @@ const kinds: Readonly<Record<ErrorCode, "transient" | "uncertain" | "final">> = 
 }
 const maxTries = 4
 
-/** How long a line waits before it runs again after its nth try: exponential, with jitter of 25 %. Undefined: it has failed. */
+/**
+ * How long a line waits before it runs again after its nth try: exponential, with jitter of 25 %.
+ * Undefined: it has failed.
+ */
 export const retryDelayMs = (
   { code, retryAfterMs = 0 }: ApiError,
   tries: number,
@@ -59,5 +63,8 @@ export const retryDelayMs = (
   return Math.round(Math.min(backoffMs, longestMs) * (0.75 + random() / 2))
 }
 
-/** How long a line waits before it checks for the nth time, from 0 on, whether money that others hold was given back. */
+/**
+ * How long a line waits before it checks for the nth time, from 0 on, whether money that others
+ * hold was given back.
+ */
 export const moneyDelayMs = (checks: number): number => Math.min(1_000 * 2 ** checks, longestMs)

@@ -1,5 +1,6 @@
 /**
- * The lines of one batch. A line goes through these states, and holds in each only what is in brackets:
+ * The lines of one batch. A line goes through these states, and holds in each only what is in
+ * brackets:
  *
  *   waiting       [nothing but its text]                 for the line scheduler
  *      | permit
@@ -16,9 +17,12 @@
  *   waiting, admitted, running, resting --- cancelled, interrupted, defect ---> not run     [nothing]
  *   answered --- lease lost, commit failed ---> voided: costs nothing, runs again elsewhere [nothing]
  *
- * - From `admitted` on one `LineRun` owns permit, hold and buffer entry. Its `release` is the one place that frees them, once, on every way out.
- * - A line is answered once and paid once: row, counters and settlement are one transaction, fenced by the epoch of the lease.
- * - The ledger holds the money of a call until it is settled or voided. The hold of the tracker is a note of that in this process: it tells
+ * - From `admitted` on one `LineRun` owns permit, hold and buffer entry. Its `release` is the one
+ *   place that frees them, once, on every way out.
+ * - A line is answered once and paid once: row, counters and settlement are one transaction, fenced
+ *   by the epoch of the lease.
+ * - The ledger holds the money of a call until it is settled or voided. The hold of the tracker is
+ *   a note of that in this process: it tells
  *   other lines of the key when to try again.
  */
 import { Effect, Fiber, Stream } from "effect"
@@ -41,7 +45,10 @@ import { writeSegment } from "./segments.ts"
 export interface ClaimedBatch {
   readonly deps: BatchDeps
   readonly scheduler: LineScheduler
-  /** Serializes segments over all batches of this process, as each takes a page of answers in memory. */
+  /**
+   * Serializes segments over all batches of this process, as each takes a page of answers in
+   * memory.
+   */
   readonly oneSegment: <A, E>(write: Effect.Effect<A, E>) => Effect.Effect<A, E>
   /** The tracker of the batch's key. */
   readonly holds: HoldTracker
@@ -143,7 +150,10 @@ const collect = (run: BatchRun): Effect.Effect<void, StorageError> =>
     }
   })
 
-/** Interrupts the lines that run, and commits those that are answered; without the lease they are voided. */
+/**
+ * Interrupts the lines that run, and commits those that are answered; without the lease they are
+ * voided.
+ */
 const windUp = (run: BatchRun): Effect.Effect<void> =>
   Effect.gen(function* () {
     yield* Fiber.interruptAll([...run.fibers])
@@ -153,7 +163,10 @@ const windUp = (run: BatchRun): Effect.Effect<void> =>
     yield* Effect.ensuring(voidLines(run.deps, results), releaseAll(lines))
   })
 
-/** Runs the lines that have no answer. Ends when all are committed, or when it is cancelled and those that ran are committed. */
+/**
+ * Runs the lines that have no answer. Ends when all are committed, or when it is cancelled and
+ * those that ran are committed.
+ */
 export const runBatch = (
   batch: ClaimedBatch,
   input: StoredFile,

@@ -91,7 +91,8 @@ const runOnce = (line: Attempts): Effect.Effect<Answer, ApiError> => {
 }
 
 /**
- * After a refusal for want of money: whether balance and cap would cover the line if nothing were held, by real-time calls, other keys or
+ * After a refusal for want of money: whether balance and cap would cover the line if nothing were
+ * held, by real-time calls, other keys or
  * other processes. Such holds end. True also where that can't be found out: the next try tells.
  */
 const isOnlyHeld = (line: Attempts): Effect.Effect<boolean> => {
@@ -111,7 +112,10 @@ const isOnlyHeld = (line: Attempts): Effect.Effect<boolean> => {
   return Effect.catchTag(masked(line, check), "ApiError", () => Effect.succeed(true))
 }
 
-/** Waits until there may be money, and returns true; false: there will be none. Undefined: the batch was cancelled meanwhile. */
+/**
+ * Waits until there may be money, and returns true; false: there will be none. Undefined: the batch
+ * was cancelled meanwhile.
+ */
 const waitForMoney = (line: Attempts, checks: number): Effect.Effect<boolean | undefined> =>
   Effect.gen(function* () {
     const { cancellation, access } = line
@@ -123,7 +127,9 @@ const waitForMoney = (line: Attempts, checks: number): Effect.Effect<boolean | u
     return (yield* waited) ? undefined : true
   })
 
-/** Runs the line until it succeeds, or fails for good. Undefined: the batch was cancelled meanwhile. */
+/**
+ * Runs the line until it succeeds, or fails for good. Undefined: the batch was cancelled meanwhile.
+ */
 const withRetries = (line: Attempts): Effect.Effect<Answer | undefined, ApiError> => {
   const { cancellation, access, random } = line
   const attempt = (tries: number, checks = 0): Effect.Effect<Answer | undefined, ApiError> =>

@@ -9,7 +9,10 @@ import { type Kind, lineBytes } from "./results.ts"
 /** Prefix of the keys of all segments. */
 export const segmentPrefix = "batches/"
 
-/** Holds the epoch: what a worker writes that has lost its lease is beside what the new one writes, never in its place. */
+/**
+ * Holds the epoch: what a worker writes that has lost its lease is beside what the new one writes,
+ * never in its place.
+ */
 export const segmentKey = ({ id, epoch }: Lease, part: number, kind: Kind): string =>
   `${segmentPrefix}${id}/${epoch}-${part}-${kind}`
 
@@ -26,7 +29,10 @@ interface WrittenPart {
   readonly blob: BlobInfo
 }
 
-/** Most ranges have no errors, which shows only when they have been read: an empty blob is removed at once. */
+/**
+ * Most ranges have no errors, which shows only when they have been read: an empty blob is removed
+ * at once.
+ */
 const putKind = (
   deps: BatchDeps,
   lease: Lease,
@@ -94,8 +100,10 @@ const record = (
   })
 
 /**
- * Moves a completed range from rows into a segment: a row of `batches_part` and its blob for each kind of answer. This keeps the reorder buffer
- * small, and the next worker reads the input from here on. Returns whether the lease still holds. A blob that no row names is swept.
+ * Moves a completed range from rows into a segment: a row of `batches_part` and its blob for each
+ * kind of answer. This keeps the reorder buffer
+ * small, and the next worker reads the input from here on. Returns whether the lease still holds. A
+ * blob that no row names is swept.
  */
 export const writeSegment = (
   deps: BatchDeps,

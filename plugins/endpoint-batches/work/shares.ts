@@ -38,7 +38,10 @@ export const makeShares = () => {
       shares.set(tenant, share)
       return share
     },
-    /** The tenant with the fewest admitted lines is next, so that all who have enough lines run the same number; one with `most` lines, or `mostRestingBytes`, gets no more. */
+    /**
+     * The tenant with the fewest admitted lines is next, so that all who have enough lines run the
+     * same number; one with `most` lines, or `mostRestingBytes`, gets no more.
+     */
     next: (most: number, mostRestingBytes: number): Share | undefined => {
       let best: Share | undefined
       for (const share of shares.values())

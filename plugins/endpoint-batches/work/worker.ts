@@ -18,7 +18,9 @@ interface RunningBatch {
 /** One tenant has at most this part of all slots. */
 const tenantShare = 4
 
-/** Logs what a batch failed with: another worker, or this one, goes on when the lease has run out. */
+/**
+ * Logs what a batch failed with: another worker, or this one, goes on when the lease has run out.
+ */
 const logged = (
   { log }: BatchDeps,
   batch: string,
@@ -85,7 +87,10 @@ export interface BatchWorker {
   readonly poll: Effect.Effect<void, PortError>
   /** Sleeps until a batch has ended here, at most for `ms`. */
   rest(ms: number): Effect.Effect<void>
-  /** Interrupts all batches: lines that have ended are committed, and another process may go on at once. */
+  /**
+   * Interrupts all batches: lines that have ended are committed, and another process may go on at
+   * once.
+   */
   readonly stop: Effect.Effect<void>
 }
 

@@ -3,12 +3,18 @@ import type { PortError, Transaction } from "../../../core/index.ts"
 import type { FilesDeps } from "../deps.ts"
 import type { FilesTables } from "../tables.ts"
 
-/** The time that the request itself has to delete the blob before the sweeper does; and the sweeper's wait between its tries. */
+/**
+ * The time that the request itself has to delete the blob before the sweeper does; and the
+ * sweeper's wait between its tries.
+ */
 const graceMs = 3_000
 const retryMs = 60_000
 const blobsPerTurn = 100
 
-/** Queues blobs for deletion in the transaction that deletes their rows: from the commit on they go, whatever happens to this process. */
+/**
+ * Queues blobs for deletion in the transaction that deletes their rows: from the commit on they go,
+ * whatever happens to this process.
+ */
 export const scheduleDeletion = (
   { database, clock }: FilesDeps,
   keys: readonly string[],
@@ -44,7 +50,10 @@ const postpone = ({ database, clock }: FilesDeps, key: string) =>
       .execute(),
   )
 
-/** Idempotent, also across servers. A blob that can't be deleted is tried again later. Returns whether it is gone. */
+/**
+ * Idempotent, also across servers. A blob that can't be deleted is tried again later. Returns
+ * whether it is gone.
+ */
 export const deleteBlob = (deps: FilesDeps, key: string): Effect.Effect<boolean, PortError> =>
   Effect.matchEffect(deps.storage.remove(key), {
     onSuccess: () => Effect.as(dequeue(deps, key), true),

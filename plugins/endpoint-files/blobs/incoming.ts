@@ -12,7 +12,10 @@ import { makeBlobKey } from "./blob-key.ts"
 import { deleteBlobs, scheduleDeletion } from "./deletion-queue.ts"
 import { adjustQuota, takeQuota } from "./quota.ts"
 
-/** Longer than a request may take to arrive. After it other servers clean up what a killed server left. */
+/**
+ * Longer than a request may take to arrive. After it other servers clean up what a killed server
+ * left.
+ */
 export const leaseMs = 5 * 60_000
 
 export interface Incoming {
@@ -46,7 +49,10 @@ export const beginIncoming = (
   )
 }
 
-/** Takes at least `need` and up to `want` more bytes of the quota and renews the lease. Returns the number of bytes taken. */
+/**
+ * Takes at least `need` and up to `want` more bytes of the quota and renews the lease. Returns the
+ * number of bytes taken.
+ */
 export const growIncoming = (
   deps: FilesDeps,
   { id, tenant }: Incoming,
@@ -83,7 +89,10 @@ const takeRow = ({ database }: FilesDeps, id: string, tx: Transaction) =>
       .executeTakeFirst(),
   )
 
-/** Ends the row of a blob that is complete: `tx` must name the blob in another row. Returns the quota that it held, in bytes, which goes over to the caller. */
+/**
+ * Ends the row of a blob that is complete: `tx` must name the blob in another row. Returns the
+ * quota that it held, in bytes, which goes over to the caller.
+ */
 export const endIncoming = (
   deps: FilesDeps,
   { id }: Incoming,

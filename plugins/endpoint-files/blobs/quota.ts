@@ -13,7 +13,10 @@ import type { FilesTables } from "../tables.ts"
 const refuse = (message: string) => Effect.fail(apiError("storage_quota_exceeded", message))
 const megabytes = (bytes: number) => `${Math.floor(bytes / 2 ** 20)} MB`
 
-/** Locks the quota row of an account and mode. Concurrent uploads meet here, so this lock is always taken last. */
+/**
+ * Locks the quota row of an account and mode. Concurrent uploads meet here, so this lock is always
+ * taken last.
+ */
 const lock = (database: Database, { account, mode }: Tenant, tx: Transaction) =>
   database.run(async () => {
     const db = database.queries<FilesTables>(tx)
@@ -57,7 +60,10 @@ export interface QuotaChange {
   readonly files?: number
 }
 
-/** Adjusts the row without checking the limits: for what was taken before and is converted or released. */
+/**
+ * Adjusts the row without checking the limits: for what was taken before and is converted or
+ * released.
+ */
 export const adjustQuota = (
   database: Database,
   { account, mode }: Tenant,
@@ -79,7 +85,10 @@ export const adjustQuota = (
     ),
   )
 
-/** Takes at least `need` and up to `want` bytes of what is left of the quota, or fails with 413. Returns the number of bytes taken. */
+/**
+ * Takes at least `need` and up to `want` bytes of what is left of the quota, or fails with 413.
+ * Returns the number of bytes taken.
+ */
 export const takeQuota = (
   database: Database,
   limits: FileLimits,

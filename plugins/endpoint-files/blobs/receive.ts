@@ -7,8 +7,10 @@ import { abandonIncoming, growIncoming, type Incoming } from "./incoming.ts"
 const stepBytes = 8 * 2 ** 20
 
 /**
- * Nothing of the blob stays unless the Scope closes with success, and by then another row must name the blob.
- * States: (row inserted) -> written -> named (its row is replaced by another) | abandoned (by this process on failure or
+ * Nothing of the blob stays unless the Scope closes with success, and by then another row must name
+ * the blob.
+ * States: (row inserted) -> written -> named (its row is replaced by another) | abandoned (by this
+ * process on failure or
  * interruption, by the sweeper when the process died).
  */
 export const openIncoming = <I extends Incoming, E>(
@@ -19,7 +21,10 @@ export const openIncoming = <I extends Incoming, E>(
     Exit.isSuccess(exit) ? Effect.void : Effect.ignore(abandonIncoming(deps, id)),
   )
 
-/** Takes quota before the bytes are written: the announced length at once, as far as it fits, and what is missing in steps. */
+/**
+ * Takes quota before the bytes are written: the announced length at once, as far as it fits, and
+ * what is missing in steps.
+ */
 export const withQuota = (deps: FilesDeps, incoming: Incoming, announcedBytes = 0) => {
   const { maxFileBytes } = deps.limits
   let held = 0
@@ -44,7 +49,8 @@ export const withQuota = (deps: FilesDeps, incoming: Incoming, announcedBytes = 
         ? Effect.succeed(chunk)
         : Effect.as(grow(bytes - held, stepBytes), chunk)
     })
-    // the announced length includes the form's fields, so the file may fit where the whole request does not
+    // the announced length includes the form's fields, so the file may fit where the whole request
+    // does not
     return Stream.concat(Stream.fromEffectDrain(grow(0, announcedBytes)), counted)
   }
 }

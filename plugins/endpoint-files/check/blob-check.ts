@@ -34,7 +34,9 @@ const stillStored = (deps: FilesDeps) => (keys: readonly string[]) =>
     (found) => found.flat(),
   )
 
-/** Finds blobs that no row names and that are old enough: a new blob gets its row a little later. */
+/**
+ * Finds blobs that no row names and that are old enough: a new blob gets its row a little later.
+ */
 const orphans = (
   deps: FilesDeps,
   looked: (things: number) => void,

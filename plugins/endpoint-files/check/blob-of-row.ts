@@ -5,7 +5,10 @@ import type { PortError, Storage, StorageError } from "../../../core/index.ts"
 export const noBlobMissing = (error: StorageError): Effect.Effect<never, PortError> =>
   error._tag === "PortError" ? Effect.fail(error) : Effect.die(error)
 
-/** Returns the problem of the blob that a row names; undefined when it is stored and has the row's size. */
+/**
+ * Returns the problem of the blob that a row names; undefined when it is stored and has the row's
+ * size.
+ */
 export const problemOfBlob = (
   storage: Storage,
   key: string,

@@ -51,7 +51,10 @@ const problemOf = (
     ? problemOfBlob(storage, blob_key, Number(bytes))
     : Effect.succeed(`its blob ${blob_key} is another account's`)
 
-/** Nothing is repaired here: a row whose bytes are lost is the only trace of them, and only a person can say whether a backup has them. */
+/**
+ * Nothing is repaired here: a row whose bytes are lost is the only trace of them, and only a person
+ * can say whether a backup has them.
+ */
 const judge = (deps: FilesDeps) => (rows: readonly Row[]) =>
   Effect.map(
     Effect.forEach(

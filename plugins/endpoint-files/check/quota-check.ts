@@ -42,7 +42,10 @@ const page =
       ({ rows }) => rows,
     )
 
-/** Every change of the quota locks its row until the commit, so under this lock the counted rows are complete. */
+/**
+ * Every change of the quota locks its row until the commit, so under this lock the counted rows are
+ * complete.
+ */
 const recount =
   ({ database }: FilesDeps, { account, mode }: Tenant) =>
   (tx: Transaction): Effect.Effect<void, PortError> =>

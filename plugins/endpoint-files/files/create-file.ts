@@ -33,7 +33,10 @@ const readPurpose = (fields: Fields, name: string): Effect.Effect<UploadPurpose,
     return purpose
   })
 
-/** Checks the name before the bytes are read, and the purpose where its field came first: a wrong one then writes nothing. */
+/**
+ * Checks the name before the bytes are read, and the purpose where its field came first: a wrong
+ * one then writes nothing.
+ */
 const readName = ({ filename }: FilePart, before: Fields): Effect.Effect<string, ApiError> =>
   Effect.gen(function* () {
     const name = yield* readFileName(fromForm(filename), "file")
@@ -103,7 +106,10 @@ const storeFile = (
     }),
   )
 
-/** Streams the file to the store while the form is read, and inserts its row once all of the form is valid. */
+/**
+ * Streams the file to the store while the form is read, and inserts its row once all of the form is
+ * valid.
+ */
 export const createFile = (
   deps: FilesDeps,
   tenant: Tenant,
@@ -136,7 +142,10 @@ const discardFile =
       return { name, bytes, head: head() }
     })
 
-/** For a dry run: refuses what `createFile` refuses, and keeps nothing. Returns whether the file fits the quota. */
+/**
+ * For a dry run: refuses what `createFile` refuses, and keeps nothing. Returns whether the file
+ * fits the quota.
+ */
 export const checkFile = (
   deps: FilesDeps,
   tenant: Tenant,

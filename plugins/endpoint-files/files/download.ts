@@ -18,7 +18,10 @@ const extended = (name: string): string =>
     (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`,
   )
 
-/** Always a download, never shown in place. `filename` is for clients that don't know `filename*` (RFC 6266). */
+/**
+ * Always a download, never shown in place. `filename` is for clients that don't know `filename*`
+ * (RFC 6266).
+ */
 export const attachment = (name: string): string =>
   `attachment; filename="${name.replace(/[^A-Za-z0-9 ._-]/g, "_")}"; filename*=UTF-8''${extended(name)}`
 

@@ -6,7 +6,8 @@ const maxSeconds = 2_592_000
 
 /** `expires_after` as the official client sends it. */
 export const ExpiresAfter = Schema.Struct({
-  // not a literal: in a nullable object another literal would match no member, and the error could not name the field
+  // not a literal: in a nullable object another literal would match no member, and the error could
+  // not name the field
   anchor: Schema.String.check(
     Schema.makeFilter((anchor) => anchor === "created_at" || "must be created_at"),
   ).annotate({ description: "Always `created_at`." }),

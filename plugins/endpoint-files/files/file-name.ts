@@ -3,7 +3,10 @@ import { type ApiError, apiError, isLongerThan } from "../../../core/index.ts"
 
 const maxCharacters = 255
 
-/** Control characters, line separators, lone surrogates, and bidirectional marks (they display `exe.jpg` as `gpj.exe`). */
+/**
+ * Control characters, line separators, lone surrogates, and bidirectional marks (they display
+ * `exe.jpg` as `gpj.exe`).
+ */
 const unfit = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]/u
 
 const baseName = (path: string): string =>
@@ -26,7 +29,9 @@ export const readFileName = (given: string, param: string): Effect.Effect<string
     : Effect.fail(apiError("invalid_request_error", `${param}: ${problem}`, { param }))
 }
 
-/** Forms escape these three characters, and no others (HTML standard, multipart/form-data encoding). */
+/**
+ * Forms escape these three characters, and no others (HTML standard, multipart/form-data encoding).
+ */
 export const fromForm = (name: string): string =>
   name.replaceAll("%22", '"').replace(/%0D/gi, "\r").replace(/%0A/gi, "\n")
 

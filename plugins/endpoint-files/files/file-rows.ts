@@ -16,7 +16,10 @@ export const isFileId = (id: string): boolean => /^file-[\w-]{1,80}$/.test(id)
 const files = ({ database }: FilesDeps, tx?: Transaction) =>
   database.queries<FilesTables>(tx).selectFrom("files_file")
 
-/** Finds a file that is neither deleted nor expired: it expires at its time, not when the sweeper runs. */
+/**
+ * Finds a file that is neither deleted nor expired: it expires at its time, not when the sweeper
+ * runs.
+ */
 export const findFile = (
   deps: FilesDeps,
   { account, mode }: Tenant,
@@ -59,7 +62,10 @@ export const insertFile = (
   )
 }
 
-/** Returns the blob's key, for `deleteBlobs` after the commit; undefined when there was no such file. */
+/**
+ * Returns the blob's key, for `deleteBlobs` after the commit; undefined when there was no such
+ * file.
+ */
 export const deleteFile = (
   deps: FilesDeps,
   { account, mode }: Tenant,
@@ -114,7 +120,10 @@ export const listFiles = (
     return query.execute()
   })
 
-/** Returns the file's `seq`, also that of a deleted file: a client that deletes while it pages still gets the next page. */
+/**
+ * Returns the file's `seq`, also that of a deleted file: a client that deletes while it pages still
+ * gets the next page.
+ */
 export const seqOfFile = (
   deps: FilesDeps,
   { account, mode }: Tenant,

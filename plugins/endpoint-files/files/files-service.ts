@@ -60,7 +60,8 @@ const removeFile =
   (deps: FilesDeps): Files["remove"] =>
   (tenant, id, tx) => {
     if (!isFileId(id)) return Effect.succeed(false)
-    // nothing signals the commit of the caller's transaction, so the sweeper deletes the blob at its next turn
+    // nothing signals the commit of the caller's transaction, so the sweeper deletes the blob at
+    // its next turn
     if (tx) return Effect.map(deleteFile(deps, tenant, id, tx, 0), (key) => key !== undefined)
     const deleted = deps.database.transaction((own) => deleteFile(deps, tenant, id, own))
     return Effect.flatMap(deleted, (key) =>

@@ -10,7 +10,10 @@ const wrong = (param: string, why: string): ApiError =>
 /** Makes a field name of the client's safe to show in an error. */
 const shown = (name: string): string => name.replace(/[^\w.[\]-]/g, "?").slice(0, 100) || "file"
 
-/** Reads a form with exactly one file, under the name `param`, before, between or after its fields. `take` must read the file's bytes. */
+/**
+ * Reads a form with exactly one file, under the name `param`, before, between or after its fields.
+ * `take` must read the file's bytes.
+ */
 export const readForm = <A, E, R>(
   { parts }: MultipartBody,
   param: string,

@@ -14,8 +14,10 @@ import { createUpload, readUpload } from "../uploads/create-upload.ts"
 import { chunks, type Fixture, field, filePart, formOf, outcome, tenant } from "./fixture.ts"
 
 /**
- * The model: files and uploads by id, each with its bytes and its expiry. Everything visible, and every counted byte, follows
- * from it. A step checks the outcome that the model predicts, so a wrong refusal fails as well as a wrong success.
+ * The model: files and uploads by id, each with its bytes and its expiry. Everything visible, and
+ * every counted byte, follows
+ * from it. A step checks the outcome that the model predicts, so a wrong refusal fails as well as a
+ * wrong success.
  */
 interface Model {
   nowMs: number

@@ -13,7 +13,10 @@ const blobsOf = ({ env }: Platform): readonly string[] => {
     .map(({ name }) => name)
 }
 
-/** Starts the whole server with a real database and a real disk, and official clients of three tenants. */
+/**
+ * Starts the whole server with a real database and a real disk, and official clients of three
+ * tenants.
+ */
 export const openFilesPlatform = async () => {
   const platform = await startPlatform()
   const { email, password, api_key } = platform.credentials

@@ -24,7 +24,10 @@ const tooLarge = () =>
 const wrong = (why: string): ApiError =>
   apiError("invalid_request_error", `data: ${why}`, { param: "data" })
 
-/** A client sends a part again when its reply got lost, so the parts may sum up to more than the file, but not to more than twice its size. */
+/**
+ * A client sends a part again when its reply got lost, so the parts may sum up to more than the
+ * file, but not to more than twice its size.
+ */
 const checkRoom = (deps: FilesDeps, upload: UploadRow, bytes: number, tx: Transaction) =>
   Effect.gen(function* () {
     const parts = yield* partsOf(deps, upload.id, tx)

@@ -6,7 +6,10 @@ import type { FilesDeps } from "../deps.ts"
 import type { FilesTables, UploadRow } from "../tables.ts"
 import { changeUpload, isCompleting, lockOpenUpload } from "./upload-rows.ts"
 
-/** Deletes the rows of the parts. Returns the keys of their blobs, for `deleteBlobs` after the commit. */
+/**
+ * Deletes the rows of the parts. Returns the keys of their blobs, for `deleteBlobs` after the
+ * commit.
+ */
 export const dropParts = (
   deps: FilesDeps,
   upload: string,
@@ -55,7 +58,10 @@ export const cancelUpload = (
     return row
   })
 
-/** Locks a pending upload past its time; undefined when there is none, or others have locked them all. */
+/**
+ * Locks a pending upload past its time; undefined when there is none, or others have locked them
+ * all.
+ */
 const lockExpired = ({ database, clock }: FilesDeps, tx: Transaction, skip: readonly string[]) =>
   database.run(() => {
     const query = database
@@ -72,7 +78,10 @@ const lockExpired = ({ database, clock }: FilesDeps, tx: Transaction, skip: read
       .executeTakeFirst()
   })
 
-/** Expires pending uploads, except those that are being completed. Returns the number of expired uploads. */
+/**
+ * Expires pending uploads, except those that are being completed. Returns the number of expired
+ * uploads.
+ */
 export const expireUploads = (deps: FilesDeps): Effect.Effect<number, PortError> =>
   Effect.gen(function* () {
     const busy: string[] = []

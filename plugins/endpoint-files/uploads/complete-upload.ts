@@ -21,7 +21,10 @@ import type { CompleteUpload } from "./upload-schema.ts"
 const wrong = (param: string, why: string): ApiError =>
   apiError("invalid_request_error", `${param}: ${why}`, { param })
 
-/** Returns the named parts in the caller's order; each may be named once, and their sizes must sum up to the announced size. */
+/**
+ * Returns the named parts in the caller's order; each may be named once, and their sizes must sum
+ * up to the announced size.
+ */
 const selectParts = (
   parts: readonly PartRow[],
   { id, bytes }: UploadRow,

@@ -32,7 +32,9 @@ export const readUpload = ({ limits }: FilesDeps, body: CreateUpload) =>
   })
 type NewUpload = Effect.Success<ReturnType<typeof readUpload>>
 
-/** Takes the upload's whole share of the quota now, so that a customer does not send 100 MB in vain. */
+/**
+ * Takes the upload's whole share of the quota now, so that a customer does not send 100 MB in vain.
+ */
 export const createUpload = (
   deps: FilesDeps,
   tenant: Tenant,

@@ -42,7 +42,10 @@ export const findUpload = (
   return Effect.flatMap(found, (row) => (row ? Effect.succeed(row) : Effect.fail(noSuchUpload())))
 }
 
-/** False for a completion whose server died: `completing` stays, but the lease of its `files_incoming` row has ended. */
+/**
+ * False for a completion whose server died: `completing` stays, but the lease of its
+ * `files_incoming` row has ended.
+ */
 export const isCompleting = (
   { database, clock }: FilesDeps,
   { completing }: UploadRow,
@@ -61,7 +64,10 @@ export const isCompleting = (
   return Effect.map(alive, (row) => row !== undefined)
 }
 
-/** Returns the locked upload while it is open for parts, completion and cancellation; otherwise fails with 404 or 409. */
+/**
+ * Returns the locked upload while it is open for parts, completion and cancellation; otherwise
+ * fails with 404 or 409.
+ */
 export const lockOpenUpload = (
   deps: FilesDeps,
   tenant: Tenant,

@@ -1,4 +1,5 @@
-// Run by killed-worker.slow.test.ts: works through the numbers in the database of argv until it is killed, and prints each one that is done.
+// Run by killed-worker.slow.test.ts: works through the numbers in the database of argv until it is
+// killed, and prints each one that is done.
 import { Effect, Queue, Schema } from "effect"
 import { Kysely, PostgresDialect, sql } from "kysely"
 import pg from "pg"

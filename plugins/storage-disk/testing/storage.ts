@@ -19,7 +19,9 @@ export const freshStorage = (above: string): Effect.Effect<Storage, PluginError,
   return Effect.map(Effect.flatMap(folder, prepareFolder), makeDiskStorage)
 }
 
-/** Mounts a file system of 1 MiB for the tests of one file; undefined where mounting is not allowed. */
+/**
+ * Mounts a file system of 1 MiB for the tests of one file; undefined where mounting is not allowed.
+ */
 export const mountSmallDisk = (): string | undefined => {
   const folder = mkdtempSync(join(tmpdir(), "storage-disk-"))
   let isMounted = false

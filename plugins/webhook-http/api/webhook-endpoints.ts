@@ -105,7 +105,9 @@ const list = (started: WhenStarted<WebhookDeps>) =>
       ),
   })
 
-/** Checks the URL itself; the addresses that its name resolves to are checked with every delivery. */
+/**
+ * Checks the URL itself; the addresses that its name resolves to are checked with every delivery.
+ */
 const checkUrl = (started: WhenStarted<WebhookDeps>, url: string): Effect.Effect<void, ApiError> =>
   Effect.flatMap(started, ({ outbound }) => {
     const refusal = outbound.refusal(url)

@@ -14,7 +14,10 @@ export const DeliveryAttempt = Schema.Struct({
 })
 export type DeliveryAttempt = typeof DeliveryAttempt.Type
 
-/** The part of the job handler that a sender needs. `attempts` counts crashes: the retry schedule of webhooks is in retry-schedule.ts. */
+/**
+ * The part of the job handler that a sender needs. `attempts` counts crashes: the retry schedule of
+ * webhooks is in retry-schedule.ts.
+ */
 export const deliveryTerms = {
   name: "webhook-delivery",
   codec: DeliveryAttempt,
@@ -26,7 +29,10 @@ type Identity = Pick<DeliveryAttempt, "delivery" | "round" | "tries">
 const keyWith = ({ delivery, round, tries }: Identity, parity: number): string =>
   `${delivery}/${round}/${tries}/${parity}`
 
-/** A deferred attempt is sent while the job before it still holds its key, so it alternates between two keys. */
+/**
+ * A deferred attempt is sent while the job before it still holds its key, so it alternates between
+ * two keys.
+ */
 export const attemptKey = (attempt: DeliveryAttempt): string =>
   keyWith(attempt, attempt.deferred % 2)
 

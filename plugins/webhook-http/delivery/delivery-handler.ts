@@ -32,7 +32,10 @@ const deliver = (deps: WebhookDeps, attempt: DeliveryAttempt): Effect.Effect<voi
     yield* recordAttempt(deps, attempt, yield* sendAttempt(deps, registration, delivery))
   })
 
-/** Each attempt of a delivery is a job of its own: retry-schedule.ts sets the waits, and the queue's own retries are for crashes. */
+/**
+ * Each attempt of a delivery is a job of its own: retry-schedule.ts sets the waits, and the queue's
+ * own retries are for crashes.
+ */
 export const makeDeliveryHandler = (
   started: WhenStarted<WebhookDeps>,
   options: FairLimiterOptions,

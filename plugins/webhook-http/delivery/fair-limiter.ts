@@ -1,6 +1,9 @@
 import { Effect, Option, Semaphore } from "effect"
 
-/** The number of deliveries that may wait for one webhook's permits while less than half of all permits are taken. */
+/**
+ * The number of deliveries that may wait for one webhook's permits while less than half of all
+ * permits are taken.
+ */
 const maxWaiting = 100
 
 export interface FairLimiterOptions {
@@ -11,8 +14,10 @@ export interface FairLimiterOptions {
 }
 
 /**
- * A bulkhead: deliveries to one webhook share its few permits, so a slow receiver does not delay the others.
- * Once half of all permits are taken, nobody may wait any more; it takes dozens of slow receivers to use up the rest.
+ * A bulkhead: deliveries to one webhook share its few permits, so a slow receiver does not delay
+ * the others.
+ * Once half of all permits are taken, nobody may wait any more; it takes dozens of slow receivers
+ * to use up the rest.
  */
 export const makeFairLimiter = ({ perWebhook, atOnce }: FairLimiterOptions) => {
   const webhooks = new Map<string, { entered: number; readonly permits: Semaphore.Semaphore }>()
@@ -38,7 +43,10 @@ export const makeFairLimiter = ({ perWebhook, atOnce }: FairLimiterOptions) => {
     if (bulkhead.entered === 0) webhooks.delete(webhook)
   }
 
-  /** Returns None without running `work` when too many deliveries of the webhook run or wait already. */
+  /**
+   * Returns None without running `work` when too many deliveries of the webhook run or wait
+   * already.
+   */
   return <A, E>(webhook: string, work: Effect.Effect<A, E>): Effect.Effect<Option.Option<A>, E> =>
     Effect.suspend(() => {
       const bulkhead = enter(webhook)

@@ -11,7 +11,9 @@ import type { EndedAttempt } from "./send-attempt.ts"
 /** The number of latest attempts that are kept of a delivery. */
 const maxAttemptsKept = 20
 
-/** The webhook's state after the attempt. Any success makes it active again, that of a test, too. */
+/**
+ * The webhook's state after the attempt. Any success makes it active again, that of a test, too.
+ */
 const stateAfter = (row: RegistrationRow, { attempt, endedMs }: EndedAttempt) => {
   const last_delivery_at = new Date(endedMs)
   if (attempt.error === null)
@@ -65,7 +67,8 @@ const advance = (
 
 /**
  * Records how an attempt ended and moves the delivery and its webhook on, in one transaction.
- * When the delivery has gone on meanwhile (redelivered, given up), the attempt is recorded, but nothing follows from it.
+ * When the delivery has gone on meanwhile (redelivered, given up), the attempt is recorded, but
+ * nothing follows from it.
  */
 export const recordAttempt = (
   deps: WebhookDeps,

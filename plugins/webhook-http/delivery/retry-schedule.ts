@@ -1,4 +1,5 @@
-// The retry schedule of webhooks: when the next attempt of a delivery is made, and when a delivery is given up or its webhook disabled.
+// The retry schedule of webhooks: when the next attempt of a delivery is made, and when a delivery
+// is given up or its webhook disabled.
 
 /** The waits before the second, third ... attempt, from the end of the failed one. */
 export const retryWaitsMs = [5_000, 30_000, 300_000, 1_800_000] as const
@@ -26,7 +27,8 @@ export const isOver = ({ tries, beganMs }: Round, nowMs: number): boolean =>
   tries > 0 && nowMs - beganMs >= giveUpAfterMs
 
 /**
- * States of a delivery: pending -> succeeded | giveup (the fifth failure, or 2 hours, or its webhook was deleted or disabled) |
+ * States of a delivery: pending -> succeeded | giveup (the fifth failure, or 2 hours, or its
+ * webhook was deleted or disabled) |
  * pending (failed; waits for its retry). Any state -> pending (redelivered: a new round).
  */
 export const outcomeOf = (
@@ -42,7 +44,10 @@ export const outcomeOf = (
   return { state: "pending", waitMs: Math.round(waitMs * (1 + random() / 5)) }
 }
 
-/** Whether a failing webhook is to be disabled: its receiver answered 410 Gone, or has failed for five days. */
+/**
+ * Whether a failing webhook is to be disabled: its receiver answered 410 Gone, or has failed for
+ * five days.
+ */
 export const isGone = (
   statusCode: number | null,
   failingSinceMs: number,

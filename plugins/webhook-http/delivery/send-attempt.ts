@@ -14,7 +14,10 @@ export interface EndedAttempt {
 
 type Deps = Pick<WebhookDeps, "clock" | "outbound" | "secrets" | "settings">
 
-/** The secrets that sign now: the new one, and for a day after a rotation the old one, too. Undefined: they cannot be decrypted. */
+/**
+ * The secrets that sign now: the new one, and for a day after a rotation the old one, too.
+ * Undefined: they cannot be decrypted.
+ */
 const secretsOf = (
   { secrets }: Deps,
   row: RegistrationRow,

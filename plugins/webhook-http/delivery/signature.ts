@@ -22,7 +22,10 @@ const svc = ({ seconds, body, secrets }: Signed): Strings => {
   return { "Svc-Signature": [`t=${seconds}`, ...signatures].join(",") }
 }
 
-/** Standard Webhooks (standardwebhooks.com): the key is the text behind `whsec_`, decoded from base64. */
+/**
+ * Standard Webhooks (standardwebhooks.com): the key is the text behind `whsec_`, decoded from
+ * base64.
+ */
 const standard = ({ id, seconds, body, secrets }: Signed): Strings => {
   const keys = secrets.map((secret) => Buffer.from(secret.slice(prefix.length), "base64"))
   const signatures = keys.map(

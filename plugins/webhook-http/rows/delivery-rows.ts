@@ -61,7 +61,9 @@ const listing = (database: Database) => {
 const maintaining = (database: Database) => {
   const db = () => database.queries<WebhookTables>()
   return {
-    /** The pending deliveries in the order of creation; `url` is null where the webhook was deleted. */
+    /**
+     * The pending deliveries in the order of creation; `url` is null where the webhook was deleted.
+     */
     pending: (after: bigint, limit: number): Effect.Effect<readonly PendingRow[], PortError> =>
       database.run(() =>
         db()
@@ -100,7 +102,10 @@ const maintaining = (database: Database) => {
           .limit(perSweep)
           .execute(),
       ),
-    /** Deletes ended deliveries that were created before `before`. Returns the number of deleted rows. */
+    /**
+     * Deletes ended deliveries that were created before `before`. Returns the number of deleted
+     * rows.
+     */
     sweep: (before: Date): Effect.Effect<number, PortError> =>
       Effect.map(
         database.run(() =>

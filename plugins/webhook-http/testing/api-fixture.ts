@@ -26,7 +26,10 @@ import { Settings } from "../settings.ts"
 
 const quiet = Effect.promise(() => new Promise<void>((done) => setTimeout(done, 1)))
 
-/** The fake queue beside a real database: jobs that were sent in a transaction are queued after its commit. */
+/**
+ * The fake queue beside a real database: jobs that were sent in a transaction are queued after its
+ * commit.
+ */
 const inTransactions = (
   queue: Queue,
   database: Database,
@@ -60,7 +63,10 @@ export interface AskOptions {
 
 export const ada: Tenant = { account: "acct_ada", mode: "live" }
 
-/** The endpoints, the job handler and the port over a real database and real receivers; only the queue's clock moves by hand. */
+/**
+ * The endpoints, the job handler and the port over a real database and real receivers; only the
+ * queue's clock moves by hand.
+ */
 export const openApiFixture = async (settings: Partial<Settings> = {}) => {
   const test = await openTestDatabase()
   await Effect.runPromise(test.database.migrate("webhook-http", migrations))

@@ -11,7 +11,10 @@ const tenants: readonly [Tenant, Tenant, Tenant] = [
   { account: "acct_2", mode: "live" },
 ]
 
-/** The contract over a real database and a real receiver. `modelRuns`: the number of random sequences. */
+/**
+ * The contract over a real database and a real receiver. `modelRuns`: the number of random
+ * sequences.
+ */
 export const runContract = (modelRuns: number): void => {
   let api: ApiFixture
   let receiver: Receiver

@@ -18,7 +18,8 @@ const plainForm = (text: string | undefined): string | undefined => {
 }
 
 /**
- * The address of the client: the socket's, or, as long as that is a trusted proxy's, the next one from the end of
+ * The address of the client: the socket's, or, as long as that is a trusted proxy's, the next one
+ * from the end of
  * `X-Forwarded-For`.
  * Anything before the first untrusted address could be forged.
  */

@@ -40,7 +40,10 @@ const closeSoon = (socket: Duplex, lingerMs: number) => {
   socket.once("close", () => clearTimeout(timer))
 }
 
-/** Replies to what Node's parser refuses: koa never sees it. At most one reply a connection, and none inside of another reply. */
+/**
+ * Replies to what Node's parser refuses: koa never sees it. At most one reply a connection, and
+ * none inside of another reply.
+ */
 export const answerClientErrors = (
   server: Server,
   inFlight: InFlight,

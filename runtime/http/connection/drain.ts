@@ -10,8 +10,10 @@ export interface Drainer {
 }
 
 /**
- * States: serving -> draining (no new connections; idle ones are closed; open requests go on, with `Connection: close`) ->
- * aborting (after the timeout: calls are interrupted and settled, streams get an error as their last event) -> closed.
+ * States: serving -> draining (no new connections; idle ones are closed; open requests go on, with
+ * `Connection: close`) ->
+ * aborting (after the timeout: calls are interrupted and settled, streams get an error as their
+ * last event) -> closed.
  */
 export const makeDrainer = (server: Server, inFlight: InFlight, settleMs: number): Drainer => {
   let draining = false

@@ -7,7 +7,9 @@ const smallBytes = 64 * 1024
 const hasBody = (req: IncomingMessage) =>
   req.headers["transfer-encoding"] !== undefined || Number(req.headers["content-length"] ?? 0) > 0
 
-/** A large body, or one of unknown length, that will not be read: the connection can't be reused. */
+/**
+ * A large body, or one of unknown length, that will not be read: the connection can't be reused.
+ */
 export const leavesBodyUnread = ({ req, res }: Exchange): boolean => {
   if (req.complete || !hasBody(req)) return false
   return (
@@ -18,8 +20,10 @@ export const leavesBodyUnread = ({ req, res }: Exchange): boolean => {
 }
 
 /**
- * Closing a socket with unread bytes sends a reset, which can destroy a reply that the client has not read yet (RFC 9112,
- * section 9.6). So the rest of the body is discarded for up to `lingerMs` before the response ends. The reply itself is
+ * Closing a socket with unread bytes sends a reset, which can destroy a reply that the client has
+ * not read yet (RFC 9112,
+ * section 9.6). So the rest of the body is discarded for up to `lingerMs` before the response ends.
+ * The reply itself is
  * complete by then: its length was announced.
  */
 export const endAfterDiscarding = ({ req, res }: Exchange, lingerMs: number): void => {

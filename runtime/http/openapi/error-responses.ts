@@ -23,7 +23,10 @@ const downloading: Occurs = ({ method, path }) => method === "GET" && path.endsW
 /** An endpoint value does not name its models: any call that takes JSON with a key may use one. */
 const withModel: Occurs = (endpoint) => metered(endpoint) && withJson(endpoint)
 
-/** Which endpoints can return a code. A new code of the registry does not compile until it has its line here. */
+/**
+ * Which endpoints can return a code. A new code of the registry does not compile until it has its
+ * line here.
+ */
 const occurs: Readonly<Record<ErrorCode, Occurs>> = {
   invalid_json: withJson,
   invalid_request_error: always,

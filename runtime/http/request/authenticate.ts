@@ -7,7 +7,10 @@ import type { Identity } from "../../../core/ports/identity.ts"
 export interface Authenticators {
   /** Resolves API keys. */
   readonly identity: () => Identity
-  /** Resolves session tokens. Absent: `session` and `admin` endpoints refuse everybody. A key is no session, nor a session a key. */
+  /**
+   * Resolves session tokens. Absent: `session` and `admin` endpoints refuse everybody. A key is no
+   * session, nor a session a key.
+   */
   readonly sessions?: (() => Identity | undefined) | undefined
 }
 
@@ -28,7 +31,10 @@ const messagesFor = (access: Endpoint["access"]): readonly [missing: string, bro
         "The Authorization header must be 'Bearer <token>', with one space and none in the token.",
       ]
 
-/** Exactly one space and visible ASCII (RFC 6750, section 2.1); the scheme's case does not matter (RFC 9110, section 11.1). */
+/**
+ * Exactly one space and visible ASCII (RFC 6750, section 2.1); the scheme's case does not matter
+ * (RFC 9110, section 11.1).
+ */
 const bearer = /^bearer ([\x21-\x7e]+)$/i
 
 /** The caller of a request, `undefined` on public endpoints, whose `Authorization` is ignored. */

@@ -57,13 +57,19 @@ const encodingOf = (req: IncomingMessage): Effect.Effect<Encoding, ApiError> => 
   return badEncoding("The body's Content-Encoding must be gzip or identity.", "gzip, identity")
 }
 
-/** A form is parsed while it arrives, and a file's length is taken from `Content-Length`: so no compression. */
+/**
+ * A form is parsed while it arrives, and a file's length is taken from `Content-Length`: so no
+ * compression.
+ */
 const requirePlainForm = (req: IncomingMessage): Effect.Effect<void, ApiError> =>
   announcedEncoding(req) === "identity"
     ? Effect.void
     : badEncoding("A form can't be compressed.", "identity")
 
-/** Reads up to `maxBytes` and leaves the rest in the socket. A client that disconnects aborts the exchange, which interrupts this. */
+/**
+ * Reads up to `maxBytes` and leaves the rest in the socket. A client that disconnects aborts the
+ * exchange, which interrupts this.
+ */
 const collect = (
   req: IncomingMessage,
   maxBytes: number,
@@ -94,7 +100,10 @@ const collect = (
     return Effect.sync(stop)
   })
 
-/** Unpacks in zlib's own thread and stops at `maxBytes`, against zip bombs; each piece is reserved, against many of them at once. */
+/**
+ * Unpacks in zlib's own thread and stops at `maxBytes`, against zip bombs; each piece is reserved,
+ * against many of them at once.
+ */
 const unpack = (
   packed: Buffer,
   maxBytes: number,
@@ -142,7 +151,8 @@ const read = (
 
 /**
  * Returns a JSON value, a `MultipartBody`, a `Buffer` for `bytes`, or `undefined` for `none`.
- * Order of the checks: announced length (413) -> type (415) -> encoding (415) -> length as it arrives (413) -> content (400).
+ * Order of the checks: announced length (413) -> type (415) -> encoding (415) -> length as it
+ * arrives (413) -> content (400).
  * For a form the encoding is checked before the type.
  */
 export const readBody = (

@@ -3,7 +3,10 @@ import type { Exchange } from "../exchange.ts"
 
 const waiting = new WeakSet<ServerResponse>()
 
-/** Remembers that the client sent `Expect: 100-continue` and holds its body back (RFC 9110, section 10.1.1). */
+/**
+ * Remembers that the client sent `Expect: 100-continue` and holds its body back (RFC 9110, section
+ * 10.1.1).
+ */
 export const expectsContinue = (res: ServerResponse): void => {
   waiting.add(res)
 }

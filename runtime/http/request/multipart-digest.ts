@@ -4,7 +4,10 @@ import type { BodyPart, MultipartBody } from "../../../core/ports/endpoint.ts"
 
 export interface DigestedForm {
   readonly body: MultipartBody
-  /** SHA-256 in base64, independent of the boundary and of the order of the parts; undefined before all of it was read. */
+  /**
+   * SHA-256 in base64, independent of the boundary and of the order of the parts; undefined before
+   * all of it was read.
+   */
   digest(): string | undefined
 }
 

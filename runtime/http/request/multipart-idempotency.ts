@@ -16,7 +16,10 @@ const replayed = "idempotent-replayed"
 const jsonOf = (reply: Reply): RememberedReply | undefined =>
   "json" in reply ? (reply.json as RememberedReply) : undefined
 
-/** The digest of a streamed body is known only after it was read: a repeated form is read too, and its digest compared with the stored one. */
+/**
+ * The digest of a streamed body is known only after it was read: a repeated form is read too, and
+ * its digest compared with the stored one.
+ */
 export const runMultipartIdempotently = (
   path: CallPath,
   endpoint: Endpoint,

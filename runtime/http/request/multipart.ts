@@ -17,7 +17,10 @@ const asApiError = (cause: unknown): ApiError =>
 const bytesOf = (file: Readable): Stream.Stream<Uint8Array, ApiError> =>
   Stream.fromAsyncIterable(file as AsyncIterable<Uint8Array>, asApiError)
 
-/** Parts that are parsed and not taken yet. The parser stops at a file until it is read, so the queue stays short. */
+/**
+ * Parts that are parsed and not taken yet. The parser stops at a file until it is read, so the
+ * queue stays short.
+ */
 class PartQueue {
   private readonly parts: BodyPart[] = []
   private ended = false
@@ -115,7 +118,9 @@ const pump = (
   return stop
 }
 
-/** The parts of a `multipart/form-data` body (RFC 7578), read as they come and with backpressure. */
+/**
+ * The parts of a `multipart/form-data` body (RFC 7578), read as they come and with backpressure.
+ */
 export const readMultipart = (
   exchange: Exchange,
   maxBytes: number,

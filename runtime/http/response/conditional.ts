@@ -10,7 +10,10 @@ const matches = (known: string, etag: string): boolean =>
 const matchesWeakly = (known: string, etag: string): boolean =>
   known.trim() === "*" || tagsOf(known).some((tag) => opaque(tag) === opaque(etag))
 
-/** NaN for a missing or unreadable date: every comparison with it is false, so such a condition is ignored. */
+/**
+ * NaN for a missing or unreadable date: every comparison with it is false, so such a condition is
+ * ignored.
+ */
 const dateOf = (header: string | undefined): number => Date.parse(header ?? "")
 
 const isFailed = (headers: IncomingHttpHeaders, etag: string, modified: number): boolean => {
@@ -27,7 +30,10 @@ const isKnown = (headers: IncomingHttpHeaders, etag: string, modified: number): 
     : matchesWeakly(known, etag)
 }
 
-/** Evaluates the preconditions of a request (RFC 9110, 13.2.2): `known` leads to 304, `failed` to 412. */
+/**
+ * Evaluates the preconditions of a request (RFC 9110, 13.2.2): `known` leads to 304, `failed` to
+ * 412.
+ */
 export const checkPreconditions = (
   { method, headers }: IncomingMessage,
   reply: Strings = {},
@@ -45,8 +51,10 @@ export interface ByteRange {
 }
 
 /**
- * The one range that a request asks for (RFC 9110, 14.2): `whole` when it asks for none, for several, or in another unit than
- * bytes; `unsatisfiable` when it begins after the end. `If-Range` with another ETag makes it `whole`.
+ * The one range that a request asks for (RFC 9110, 14.2): `whole` when it asks for none, for
+ * several, or in another unit than
+ * bytes; `unsatisfiable` when it begins after the end. `If-Range` with another ETag makes it
+ * `whole`.
  */
 export const rangeOf = (
   { method, headers }: IncomingMessage,

@@ -4,7 +4,10 @@ import type { Exchange } from "../exchange.ts"
 import { sendJson } from "./reply.ts"
 import { frame } from "./sse.ts"
 
-/** The reply of a failed request: an envelope with its status, or, where a stream has begun, its last event. */
+/**
+ * The reply of a failed request: an envelope with its status, or, where a stream has begun, its
+ * last event.
+ */
 export const sendError = (exchange: Exchange, error: ApiError, lingerMs: number): void => {
   const { res, requestId } = exchange
   if (res.destroyed || res.writableEnded) return

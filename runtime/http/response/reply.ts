@@ -77,7 +77,10 @@ const partOf = ({ req }: Exchange, reply: BytesReply): Effect.Effect<BytesReply,
   })
 }
 
-/** Keeps the headers that describe the call (`x-...`, `server-timing`) on an error, without those that describe the bytes. */
+/**
+ * Keeps the headers that describe the call (`x-...`, `server-timing`) on an error, without those
+ * that describe the bytes.
+ */
 const withCallHeaders =
   (headers: Strings = {}) =>
   ({ code, message, param, retryAfterMs, headers: own }: ApiError): ApiError => {
@@ -89,7 +92,10 @@ const withCallHeaders =
     })
   }
 
-/** Streams with backpressure. The head is sent with the first bytes, so that an early error keeps its status; a later one cuts the connection. */
+/**
+ * Streams with backpressure. The head is sent with the first bytes, so that an early error keeps
+ * its status; a later one cuts the connection.
+ */
 export const sendBytes = (
   exchange: Exchange,
   whole: BytesReply,

@@ -14,7 +14,10 @@ export interface SseOptions {
   readonly countOpen: (change: number) => void
 }
 
-/** One server-sent event (WHATWG HTML, section 9.2). JSON text has no line breaks, so one `data:` line is enough. */
+/**
+ * One server-sent event (WHATWG HTML, section 9.2). JSON text has no line breaks, so one `data:`
+ * line is enough.
+ */
 export const frame = (event: Json): string => `data: ${JSON.stringify(event)}\n\n`
 const pingFrame = ": ping\n\n"
 const doneFrame = "data: [DONE]\n\n"
@@ -33,7 +36,8 @@ const timingTrailer = "Server-Timing"
 const canTrail = ({ req }: Exchange) => req.httpVersion === "1.1"
 
 /**
- * States: waiting (nothing was sent: an error keeps its status and its JSON) -> open (head and first event; or a first ping,
+ * States: waiting (nothing was sent: an error keeps its status and its JSON) -> open (head and
+ * first event; or a first ping,
  * before a proxy times out) -> ended (`[DONE]`, cost as a trailer).
  * An error after that becomes the last event: see `sendError`.
  */

@@ -10,7 +10,10 @@ const drained = (res: ServerResponse): Effect.Effect<void> =>
     })
   })
 
-/** Waits while the socket's buffer is full. A client that reads nothing for `stallMs` is disconnected, which interrupts the request. */
+/**
+ * Waits while the socket's buffer is full. A client that reads nothing for `stallMs` is
+ * disconnected, which interrupts the request.
+ */
 export const write = (
   res: ServerResponse,
   chunk: string | Uint8Array,

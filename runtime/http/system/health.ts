@@ -57,7 +57,10 @@ const runCheck = ({ name, check }: HealthCheck, timeoutMs: number) =>
     Effect.catchDefect((defect) => Effect.succeed({ name, ok: false, reason: String(defect) })),
   )
 
-/** The state of plugins, models and checks, and from them whether a load balancer should send requests here. */
+/**
+ * The state of plugins, models and checks, and from them whether a load balancer should send
+ * requests here.
+ */
 export const makeReadiness = (deps: ReadinessDeps): Effect.Effect<Effect.Effect<Readiness>> =>
   Effect.gen(function* () {
     const runAll = Effect.suspend(() =>

@@ -72,7 +72,9 @@ export interface FixtureOptions extends Partial<HttpServerOptions> {
   readonly until?: "listening" | "published" | "ready"
 }
 
-/** A real server on a free port of 127.0.0.1, over the real call path with a billing that records. */
+/**
+ * A real server on a free port of 127.0.0.1, over the real call path with a billing that records.
+ */
 export const openHttpFixture = async (options: FixtureOptions = {}): Promise<HttpFixture> => {
   const settlements: Settlement[] = []
   const log = fakeLog()

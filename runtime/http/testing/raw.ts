@@ -22,7 +22,9 @@ const parse = (text: string, closed: boolean): RawAnswer => {
   return { text, status: Number(/^HTTP\/1\.1 (\d{3})/.exec(text)?.[1] ?? 0), closed, json }
 }
 
-/** Sends bytes as they are and collects the reply until the server closes or `waitMs` have passed. */
+/**
+ * Sends bytes as they are and collects the reply until the server closes or `waitMs` have passed.
+ */
 export const raw = (
   port: number,
   parts: string | Uint8Array | readonly (string | Uint8Array)[],

@@ -6,7 +6,10 @@ interface RetryHint {
   readonly retryAfterMs?: number | undefined
 }
 
-/** Why a source could not be used. The message goes into the log and into `ModelFilesMissing`: no secrets. */
+/**
+ * Why a source could not be used. The message goes into the log and into `ModelFilesMissing`: no
+ * secrets.
+ */
 export class SourceFailed extends Error {
   override readonly name = "SourceFailed"
   readonly retry: boolean

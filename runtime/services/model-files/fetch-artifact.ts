@@ -169,7 +169,10 @@ const makeWaiter = (job: FetchJob) => {
   }
 }
 
-/** Makes sure that the artifact is in the cache: found, pulled by another process meanwhile, or pulled here. Fails with `SourceFailed`. */
+/**
+ * Makes sure that the artifact is in the cache: found, pulled by another process meanwhile, or
+ * pulled here. Fails with `SourceFailed`.
+ */
 export const fetchArtifact = async (
   context: PullContext,
   artifact: Artifact,

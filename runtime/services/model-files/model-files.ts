@@ -31,7 +31,10 @@ import { findDamage, removeManifest } from "./store/manifest.ts"
 import { findManifest, findStored, type Stored } from "./store/store.ts"
 
 export interface ModelFiles {
-  /** Returns the local path of the model's file or folder; pulls what is missing. Several processes may pull the same model. */
+  /**
+   * Returns the local path of the model's file or folder; pulls what is missing. Several processes
+   * may pull the same model.
+   */
   pull(
     model: ModelId,
     sources: readonly ModelSource[],
@@ -63,7 +66,10 @@ export interface ModelFilesOptions {
 
 /** `ModelFiles` with what the command line needs besides. */
 export interface ModelFilesStore extends ModelFiles {
-  /** The sources that are in the cache, each with its digest, for a lock file. Local files and folders are left out. */
+  /**
+   * The sources that are in the cache, each with its digest, for a lock file. Local files and
+   * folders are left out.
+   */
   pinned(sources: readonly ModelSource[]): Effect.Effect<readonly ModelSource[]>
 }
 
@@ -121,7 +127,10 @@ const pinned = async (
   return known
 }
 
-/** Node's own fetch, or undici's where the environment sets a proxy, which Node's ignores. Both honour NODE_EXTRA_CA_CERTS. */
+/**
+ * Node's own fetch, or undici's where the environment sets a proxy, which Node's ignores. Both
+ * honour NODE_EXTRA_CA_CERTS.
+ */
 const chooseFetch = (env: Env): Fetch => {
   const httpProxy = env.http_proxy ?? env.HTTP_PROXY
   const httpsProxy = env.https_proxy ?? env.HTTPS_PROXY
@@ -136,7 +145,10 @@ const chooseFetch = (env: Env): Fetch => {
     undiciFetch(input, { ...init, dispatcher })) as unknown as Fetch
 }
 
-/** Runs promise code as an Effect. Interruption aborts the signal and waits for the code to clean up. What it throws is a defect. */
+/**
+ * Runs promise code as an Effect. Interruption aborts the signal and waits for the code to clean
+ * up. What it throws is a defect.
+ */
 const interruptible = <A>(work: (signal: AbortSignal) => Promise<A>): Effect.Effect<A> =>
   Effect.callback<A>((resume) => {
     const controller = new AbortController()
@@ -150,7 +162,10 @@ const interruptible = <A>(work: (signal: AbortSignal) => Promise<A>): Effect.Eff
     })
   })
 
-/** Model files under `modelsDir`, from any of their sources. See README.md for the layout and the rules. */
+/**
+ * Model files under `modelsDir`, from any of their sources. See README.md for the layout and the
+ * rules.
+ */
 export const makeModelFiles = (options: ModelFilesOptions): ModelFilesStore => {
   const { modelsDir, log, env = process.env, cwd = process.cwd(), clock = systemClock } = options
   const context: PullContext = {

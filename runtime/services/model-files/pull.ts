@@ -68,7 +68,10 @@ export const findFirst = async (
   return undefined
 }
 
-/** Warns once for each source without a digest, except for local files: those are the operator's own. */
+/**
+ * Warns once for each source without a digest, except for local files: those are the operator's
+ * own.
+ */
 const warnUnpinned = ({ context, warned }: PullDeps, source: ModelSource): void => {
   if (source.sha256 !== undefined || source.url.startsWith("file:") || warned.has(source.url))
     return
@@ -82,7 +85,10 @@ const warnUnpinned = ({ context, warned }: PullDeps, source: ModelSource): void 
   )
 }
 
-/** Lets the first report, the last, and at most one per `intervalMs` through. A listener that throws does not stop the pull. */
+/**
+ * Lets the first report, the last, and at most one per `intervalMs` through. A listener that throws
+ * does not stop the pull.
+ */
 const throttled = (report: Report, intervalMs: number, nowMs: () => number): Report => {
   let lastMs = Number.NEGATIVE_INFINITY
   let lastBytes = -1

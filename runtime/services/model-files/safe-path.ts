@@ -1,4 +1,7 @@
-/** True for a relative path that stays below its root: no `..`, drive letter, backslash or control characters. */
+/**
+ * True for a relative path that stays below its root: no `..`, drive letter, backslash or control
+ * characters.
+ */
 export const isSafePath = (path: string): boolean =>
   path.length > 0 &&
   path.length <= 1024 &&

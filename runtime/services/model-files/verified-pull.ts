@@ -15,7 +15,8 @@ const damageIn = (
   )
 
 /**
- * Pulls, and hashes what is in the cache already: a damaged file is pulled again, and refused if it is still damaged.
+ * Pulls, and hashes what is in the cache already: a damaged file is pulled again, and refused if it
+ * is still damaged.
  * `pull` alone checks only sizes.
  */
 export const pullVerified = (

@@ -42,7 +42,10 @@ const failureOf = (cause: unknown): OutboundRefused | OutboundFailed => {
   return new OutboundFailed({ message: `The connection failed (${code ?? name ?? "unknown"}).` })
 }
 
-/** `allowHosts`: exact `host:port`s that may be private and be called over http, for tests and private receivers. */
+/**
+ * `allowHosts`: exact `host:port`s that may be private and be called over http, for tests and
+ * private receivers.
+ */
 export const makeOutbound = (
   allowHosts: readonly string[],
   resolve: ResolveName = makeResolveName(),
@@ -78,7 +81,8 @@ export const makeOutbound = (
       Effect.suspend((): Effect.Effect<OutboundReply, OutboundRefused | OutboundFailed> => {
         const refusal = refusalOf(request.url, allowed)
         if (refusal !== undefined) return Effect.fail(new OutboundRefused({ message: refusal }))
-        // not `AbortSignal.timeout` within `AbortSignal.any`: it can be garbage collected, and the call would never end
+        // not `AbortSignal.timeout` within `AbortSignal.any`: it can be garbage collected, and the
+        // call would never end
         return Effect.tryPromise({
           try: (signal) => fetchOnce(request, signal),
           catch: failureOf,

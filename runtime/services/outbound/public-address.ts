@@ -2,7 +2,10 @@ import ipaddr from "ipaddr.js"
 
 type Bytes = readonly number[]
 
-/** The IPv4 address that a translator would take out of an IPv6 one: NAT64 (RFC 6052, the well-known prefix 64:ff9b::/96). */
+/**
+ * The IPv4 address that a translator would take out of an IPv6 one: NAT64 (RFC 6052, the well-known
+ * prefix 64:ff9b::/96).
+ */
 const translated = (bytes: Bytes): ipaddr.IPv4 | undefined => {
   const prefix = [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0]
   return prefix.every((byte, index) => bytes[index] === byte)
@@ -13,7 +16,10 @@ const translated = (bytes: Bytes): ipaddr.IPv4 | undefined => {
 /** The range of IPv6 that is assigned for public use. */
 const globalUnicast = ipaddr.IPv6.parseCIDR("2000::/3")
 
-/** `unicast` for ipaddr.js, but not public: protocol assignments, test networks (RFC 6890, 9637), and a cloud's host address. */
+/**
+ * `unicast` for ipaddr.js, but not public: protocol assignments, test networks (RFC 6890, 9637),
+ * and a cloud's host address.
+ */
 const special = [
   "192.0.0.0/24",
   "192.0.2.0/24",
@@ -33,7 +39,10 @@ const isSpecial = (address: ipaddr.IPv4 | ipaddr.IPv6): boolean =>
       network.kind() === address.kind() && address.match(network as ipaddr.IPv4, bits),
   )
 
-/** True for an address of the public internet, also in IPv6 notation. Loopback, private, link-local (cloud metadata), CGNAT, multicast, reserved and tunnelled ones are not. */
+/**
+ * True for an address of the public internet, also in IPv6 notation. Loopback, private, link-local
+ * (cloud metadata), CGNAT, multicast, reserved and tunnelled ones are not.
+ */
 export const isPublicAddress = (text: string): boolean => {
   if (!ipaddr.isValid(text)) return false
   const given = ipaddr.process(text)

@@ -17,7 +17,10 @@ export const allowedHostPorts = (hosts: readonly string[]): ReadonlySet<string> 
     ),
   )
 
-/** Names that never lead to the public internet (RFC 6761, 6762, 8375, and the names of clouds and routers): refused without resolving them. */
+/**
+ * Names that never lead to the public internet (RFC 6761, 6762, 8375, and the names of clouds and
+ * routers): refused without resolving them.
+ */
 const isLocalName = (host: string): boolean =>
   /(^|\.)(localhost|localdomain|local|internal|lan|home\.arpa)\.?$|^metadata\.goog\.?$/.test(host)
 
@@ -28,7 +31,10 @@ const isPublicName = (host: string): boolean =>
     host,
   )
 
-/** URL parsers drop some of these silently and read others as a slash: the URL called would not be the one shown. */
+/**
+ * URL parsers drop some of these silently and read others as a slash: the URL called would not be
+ * the one shown.
+ */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression searches for them
 const misleading = /[\s\x00-\x1f\x7f\\]/
 

@@ -7,7 +7,9 @@ const type = { a: 1, aaaa: 28 }
 const noError = 0x80
 const noSuchName = 0x83
 
-/** One question, and for an answer one record that points back to its name (RFC 1035, section 4). */
+/**
+ * One question, and for an answer one record that points back to its name (RFC 1035, section 4).
+ */
 const answerTo = (query: Buffer, record: Buffer | undefined): Buffer => {
   const reply = Buffer.from(query)
   reply[2] = 0x81
@@ -20,7 +22,10 @@ const answerTo = (query: Buffer, record: Buffer | undefined): Buffer => {
   return Buffer.concat([reply, head, record])
 }
 
-/** A DNS server that knows `four` and `six`, never responds for `silent...`, and denies all other names. */
+/**
+ * A DNS server that knows `four` and `six`, never responds for `silent...`, and denies all other
+ * names.
+ */
 let server: Socket
 beforeAll(async () => {
   server = createSocket("udp4")

@@ -9,12 +9,17 @@ export interface Address {
 }
 export type ResolveName = (name: string) => Promise<readonly Address[]>
 
-/** Timeout (ms) and tries for each name server. A lookup may outlive the call, which has its own timeout. */
+/**
+ * Timeout (ms) and tries for each name server. A lookup may outlive the call, which has its own
+ * timeout.
+ */
 const resolverOptions = { timeout: 2_000, tries: 2 }
 
 /**
- * Queries the name servers itself. `dns.lookup` blocks one of libuv's few threads for each lookup: a handful of names whose
- * servers don't respond would hold up all others. A new resolver each time, as the machine's name servers may change.
+ * Queries the name servers itself. `dns.lookup` blocks one of libuv's few threads for each lookup:
+ * a handful of names whose
+ * servers don't respond would hold up all others. A new resolver each time, as the machine's name
+ * servers may change.
  * `servers`: replaces the machine's.
  */
 export const makeResolveName =
@@ -31,7 +36,10 @@ export const makeResolveName =
 
 export class PrivateAddress extends Error {}
 
-/** A lookup for `net.connect` that fails unless every address of the name is public. No second lookup happens (DNS rebinding). */
+/**
+ * A lookup for `net.connect` that fails unless every address of the name is public. No second
+ * lookup happens (DNS rebinding).
+ */
 export const guardedLookup =
   (resolve: ResolveName): LookupFunction =>
   (name, options, callback) => {

@@ -9,7 +9,7 @@ import { fakeBilling } from "../../fakes/billing.ts"
 import type { FakeClock } from "../../fakes/clock.ts"
 import { type UsageOfHour, usageOfHours } from "./usage.ts"
 
-/** One step of a random day. `nth` counts the admitted calls from the newest; those that ended are settled again. `times`: parallel calls, or calls refused together (every second one). */
+/** A step of a random day. `nth` counts from the newest call; `times`: parallel or refused at once. */
 export type Step =
   | {
       readonly do: "admit"
@@ -208,7 +208,7 @@ export const runSchedule = async (
       ...parent,
     }
   }
-  /** Parallel calls of one step are alike, so their answers are compared as a set, and any of one side stands for any of the other. */
+  /** Parallel calls of one step are alike, so their answers are compared as a set. */
   const admit = async (step: Step & { do: "admit" }) => {
     const [expected, actual] = await Promise.all(
       both.map((billing) =>
@@ -225,7 +225,7 @@ export const runSchedule = async (
       (side ?? []).map((answer) => JSON.stringify(answer.answer)).sort()
     return [answers(expected), answers(actual)] as const
   }
-  /** Only refusals are settled together: what late settlements may charge depends on their order. */
+  /** Only refusals are settled together: what late settlements charge depends on their order. */
   const settle = async ({ nth, outcome, cost, tokens, status, times }: Step & { do: "settle" }) => {
     const pairs = Array.from({ length: outcome === "refused" ? times : 1 }, (_, i) =>
       calls.at(-1 - nth - 2 * i),

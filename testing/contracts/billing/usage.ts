@@ -25,7 +25,10 @@ const isError = ({ state, settlement }: FakeCall): boolean => {
   return state !== "settled" || (status >= 400 && status !== 499)
 }
 
-/** The reference for usage reports: ended calls count in the hour of their admission; refused calls and dry runs do not count. */
+/**
+ * The reference for usage reports: ended calls count in the hour of their admission; refused calls
+ * and dry runs do not count.
+ */
 export const usageOfHours = (calls: readonly FakeCall[]): readonly UsageOfHour[] => {
   const rows = new Map<string, UsageOfHour>()
   for (const call of calls) {

@@ -15,7 +15,8 @@ const textOf = (events: readonly ChatEvent[]) =>
   events.map((event) => (event.type === "text" ? event.text : "")).join("")
 
 /**
- * `open` is called once. The model's window holds 240 tokens or more, and the suite's prompts of up to 150 characters; greedy, and with the
+ * `open` is called once. The model's window holds 240 tokens or more, and the suite's prompts of up
+ * to 150 characters; greedy, and with the
  * seed 7 at temperature 1, it says more than 12 tokens to a question about the sea.
  */
 export const chatModelContract = (name: string, open: () => Promise<OpenedModel<"chat">>): void => {

@@ -16,7 +16,10 @@ const sentences = [
   "a",
 ]
 
-/** `open` is called once. The model's window holds 72 tokens or more: sentences of up to 32 characters and an instruction of 40 are not cut. */
+/**
+ * `open` is called once. The model's window holds 72 tokens or more: sentences of up to 32
+ * characters and an instruction of 40 are not cut.
+ */
 export const embedModelContract = (
   name: string,
   open: () => Promise<OpenedModel<"embed">>,

@@ -26,7 +26,10 @@ export interface RecordedCall {
   /** The last usage report. */
   used(): Usage
   reports(): number
-  /** Violations: reports for another model, below an earlier one or not in whole numbers; stages without a name. */
+  /**
+   * Violations: reports for another model, below an earlier one or not in whole numbers; stages
+   * without a name.
+   */
   readonly wrong: readonly string[]
 }
 

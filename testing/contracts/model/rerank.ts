@@ -10,7 +10,10 @@ const documents = [
 ]
 const query = "What is the capital of Indonesia?"
 
-/** `open` is called once. The model's window holds the suite's query and any of its documents, some 100 characters, inside of its own template. */
+/**
+ * `open` is called once. The model's window holds the suite's query and any of its documents, some
+ * 100 characters, inside of its own template.
+ */
 export const rerankModelContract = (
   name: string,
   open: () => Promise<OpenedModel<"rerank">>,

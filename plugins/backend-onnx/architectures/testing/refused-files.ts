@@ -6,7 +6,10 @@ import { openDecoder } from "../../sessions/open-decoder.ts"
 import { fixtureFolder } from "../../testing/fixtures.ts"
 import { ModelFileError } from "../../weights/model-file-error.ts"
 
-/** Writes model files into a temporary folder and reports why opening them fails. Call it once in a test file. */
+/**
+ * Writes model files into a temporary folder and reports why opening them fails. Call it once in a
+ * test file.
+ */
 export const refusedFiles = () => {
   const root = mkdtempSync(join(tmpdir(), "rakit-damaged-"))
   afterAll(() => rmSync(root, { recursive: true, force: true }))

@@ -35,7 +35,10 @@ export const promptRenderer = () => {
   })
   afterAll(() => rmSync(root, { recursive: true, force: true }))
 
-  /** With control tokens as they are written, so that the prompt reads as the template rendered it; the number of them. */
+  /**
+   * With control tokens as they are written, so that the prompt reads as the template rendered it;
+   * the number of them.
+   */
   const promptOf = async (
     template: string,
     ask: PromptRequest,

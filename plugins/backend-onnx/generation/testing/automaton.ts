@@ -48,7 +48,10 @@ export interface Watched {
   readonly accepted: number[]
 }
 
-/** Automata as constraints: a grammar's `lark` holds one as JSON. Throws where a caller breaks the contract of `Constraint`. */
+/**
+ * Automata as constraints: a grammar's `lark` holds one as JSON. Throws where a caller breaks the
+ * contract of `Constraint`.
+ */
 export class AutomatonConstraints implements Constraints {
   readonly watched: Watched = { open: 0, opened: 0, misused: 0, accepted: [] }
   private readonly tokens: readonly string[]

@@ -15,7 +15,10 @@ import { ecmaPattern } from "./pattern.ts"
 
 const deepest = 64
 
-/** Whether a value satisfies a schema: values of `const` and `enum` are checked here once rather than by masks. */
+/**
+ * Whether a value satisfies a schema: values of `const` and `enum` are checked here once rather
+ * than by masks.
+ */
 export const acceptsValue = (
   document: SchemaDocument,
   place: SchemaLocation,

@@ -31,7 +31,10 @@ const any = (of: Keywords): EnforcedSchema => {
   return anyOf(options.map((_, i) => of.read("anyOf", i)))
 }
 
-/** llguidance can't count how many branches of a `oneOf` hold, so it is enforced as `anyOf` where no two branches can hold at once, and refused otherwise. */
+/**
+ * llguidance can't count how many branches of a `oneOf` hold, so it is enforced as `anyOf` where no
+ * two branches can hold at once, and refused otherwise.
+ */
 const one = (of: Keywords, reading: Reading): EnforcedSchema => {
   const options = of.value("oneOf", isList, "a list of schemas")
   if (!options) return true

@@ -27,7 +27,10 @@ export const areDisjoint = (
   )
 }
 
-/** The alternatives of a schema beside its plain keywords: a value satisfies one option of each part. */
+/**
+ * The alternatives of a schema beside its plain keywords: a value satisfies one option of each
+ * part.
+ */
 const partsOf = (
   document: SchemaDocument,
   place: SchemaLocation,
@@ -104,7 +107,10 @@ const sizesApart = (a: JsonObject, b: JsonObject): boolean => {
 
 const namesOf = (value: Json): readonly string[] => (isTexts(value) ? value : [])
 
-/** Whether both schemas require an object, and one of them requires a property that the other forbids or requires to differ. */
+/**
+ * Whether both schemas require an object, and one of them requires a property that the other
+ * forbids or requires to differ.
+ */
 const objectsApart = (
   document: SchemaDocument,
   a: SchemaLocation,

@@ -1,4 +1,7 @@
-/** Formats that are enforced, as patterns for whole strings. Where validators differ, a pattern accepts only what all of them accept. */
+/**
+ * Formats that are enforced, as patterns for whole strings. Where validators differ, a pattern
+ * accepts only what all of them accept.
+ */
 const scheme = "[A-Za-z][A-Za-z0-9+.-]{0,30}"
 const pathChar = "(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})"
 const tail = `(?:\\?(?:${pathChar}|[/?])*)?(?:#(?:${pathChar}|[/?])*)?`

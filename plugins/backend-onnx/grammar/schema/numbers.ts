@@ -6,7 +6,10 @@ import type { EnforcedSchema, Keywords } from "./reading.ts"
 const most = 999_999_999_999_999
 /** The margin to an exclusive bound near 0. */
 const tiny = 1e-15
-/** llguidance needs a state for each remainder: with more, tokens of three digits cost too much for a single mask. */
+/**
+ * llguidance needs a state for each remainder: with more, tokens of three digits cost too much for
+ * a single mask.
+ */
 const largestStep = 1_000
 
 const float = new Float64Array(1)
@@ -129,7 +132,10 @@ const within = (least: number, largest: number, step: number): EnforcedSchema =>
   }
 }
 
-/** Reads the keywords of numbers. Numbers are written without an exponent and with at most 15 integer digits: none overflows or is rounded over a bound. */
+/**
+ * Reads the keywords of numbers. Numbers are written without an exponent and with at most 15
+ * integer digits: none overflows or is rounded over a bound.
+ */
 export const readNumber = (of: Keywords, isInteger: boolean): EnforcedSchema => {
   const step = stepOf(of)
   const [least, largest] = rangeOf(of)

@@ -58,7 +58,9 @@ const restOf = (of: Keywords): EnforcedSchema => {
   return true
 }
 
-/** Restricts names by `enum` or `pattern`, where nothing else is said about undeclared properties. */
+/**
+ * Restricts names by `enum` or `pattern`, where nothing else is said about undeclared properties.
+ */
 const limitNames = (of: Keywords, document: Reading["document"], shape: Shape): void => {
   if (!of.has("propertyNames")) return
   const names = of.schema.propertyNames
@@ -107,7 +109,10 @@ const emit = (shape: Shape, more: JsonObject = {}): EnforcedSchema => ({
   ...more,
 })
 
-/** Reads `minProperties` and `maxProperties`: llguidance counts properties only where all declared ones are required. */
+/**
+ * Reads `minProperties` and `maxProperties`: llguidance counts properties only where all declared
+ * ones are required.
+ */
 const countProperties = (of: Keywords, shape: Shape): EnforcedSchema => {
   const least = of.value("minProperties", isCount, "a whole number that is not negative") ?? 0
   const most =

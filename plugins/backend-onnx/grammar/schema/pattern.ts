@@ -23,7 +23,10 @@ const writeChar = (code: number): string =>
     ? String.fromCodePoint(code)
     : `\\x{${code.toString(16)}}`
 
-/** `\p{..}` as ranges of this process's version of Unicode, not of the one that the crate was built with. */
+/**
+ * `\p{..}` as ranges of this process's version of Unicode, not of the one that the crate was built
+ * with.
+ */
 const propertyRanges = new Map<string, string>()
 const rangesOf = (property: string): string => {
   const known = propertyRanges.get(property)
@@ -99,7 +102,10 @@ class Parser {
     return found
   }
 
-  /** Parses an alternative, or the alternatives of a group that spans the whole pattern, as anchors may stand at their ends. */
+  /**
+   * Parses an alternative, or the alternatives of a group that spans the whole pattern, as anchors
+   * may stand at their ends.
+   */
   private alternative(): readonly Alternative[] {
     let atStart = false
     while (this.eat("^")) atStart = true
@@ -237,7 +243,10 @@ class Parser {
   }
 }
 
-/** Drops the backslash of escapes that mean their character and that Unicode mode refuses: `\-` outside of a class, `\_`, `\"`. */
+/**
+ * Drops the backslash of escapes that mean their character and that Unicode mode refuses: `\-`
+ * outside of a class, `\_`, `\"`.
+ */
 const withoutIdleEscapes = (pattern: string): string => {
   let isInClass = false
   return pattern.replace(/\\([\s\S])|[[\]]/gu, (token, escaped?: string) => {
@@ -248,7 +257,10 @@ const withoutIdleEscapes = (pattern: string): string => {
   })
 }
 
-/** Compiles a pattern as validators do: in Unicode mode (ajv's default, Python, Rust), and in the older mode where only that accepts it. */
+/**
+ * Compiles a pattern as validators do: in Unicode mode (ajv's default, Python, Rust), and in the
+ * older mode where only that accepts it.
+ */
 export const ecmaPattern = (pattern: string): RegExp => {
   try {
     return new RegExp(withoutIdleEscapes(pattern), "u")
@@ -257,7 +269,10 @@ export const ecmaPattern = (pattern: string): RegExp => {
   }
 }
 
-/** Converts an ECMAScript pattern, which matches anywhere in a string, to one of llguidance for the whole string. Throws `PatternRefused`. */
+/**
+ * Converts an ECMAScript pattern, which matches anywhere in a string, to one of llguidance for the
+ * whole string. Throws `PatternRefused`.
+ */
 export const wholePattern = (pattern: string): string => {
   try {
     ecmaPattern(pattern)

@@ -6,7 +6,10 @@ type Defs = ReadonlyMap<string, EnforcedSchema>
 
 const nameIn = (ref: Json): string => String(ref).slice("#/$defs/".length)
 
-/** Removes branches that no finite document satisfies, such as a `$ref` that only leads to itself, in which an answer would get stuck. False: nothing is left. */
+/**
+ * Removes branches that no finite document satisfies, such as a `$ref` that only leads to itself,
+ * in which an answer would get stuck. False: nothing is left.
+ */
 export const withoutDeadEnds = (root: EnforcedSchema, defs: Defs): EnforcedSchema => {
   const productive = productiveOf(defs)
   const pruned = prune(root, productive)
@@ -17,7 +20,9 @@ export const withoutDeadEnds = (root: EnforcedSchema, defs: Defs): EnforcedSchem
   return used.length > 0 ? { ...pruned, $defs: Object.fromEntries(used) } : pruned
 }
 
-/** Returns the names of the definitions that some finite document satisfies: the least fixed point. */
+/**
+ * Returns the names of the definitions that some finite document satisfies: the least fixed point.
+ */
 const productiveOf = (defs: Defs): ReadonlySet<string> => {
   const found = new Set<string>()
   for (let before = -1; before !== found.size; ) {

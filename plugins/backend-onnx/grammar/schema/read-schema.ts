@@ -19,7 +19,10 @@ import {
 } from "./reading.ts"
 import { readText } from "./texts.ts"
 
-/** The maximum number of subschemas; larger schemas are not written by people, and nobody waits for their compilation. */
+/**
+ * The maximum number of subschemas; larger schemas are not written by people, and nobody waits for
+ * their compilation.
+ */
 const mostSchemas = 20_000
 const deepest = 200
 
@@ -142,7 +145,10 @@ class Reader implements Reading {
     return allOf(parts)
   }
 
-  /** Reads `enum` and `const` as the values that satisfy all other keywords, which then need no constraint of their own. */
+  /**
+   * Reads `enum` and `const` as the values that satisfy all other keywords, which then need no
+   * constraint of their own.
+   */
   private byValue(of: Keywords): readonly EnforcedSchema[] | undefined {
     if (!of.has("enum") && !of.has("const")) return undefined
     const listed = of.value("enum", Array.isArray, "a list") as readonly Json[] | undefined
@@ -231,7 +237,10 @@ class Reader implements Reading {
 const isUnwritten = (char: string): boolean =>
   char === "\x7f" || (char < " " && !"\b\t\n\f\r".includes(char))
 
-/** Whether the grammar can write the value: control characters without a short escape are never written, nor lone surrogates. */
+/**
+ * Whether the grammar can write the value: control characters without a short escape are never
+ * written, nor lone surrogates.
+ */
 const isWritable = (value: Json): boolean => {
   if (typeof value === "string") return !/\p{Cs}/u.test(value) && ![...value].some(isUnwritten)
   if (Array.isArray(value)) return value.every(isWritable)

@@ -3,7 +3,10 @@ import type { KeywordVerdict } from "../../../../core/ports/schema-checker.ts"
 import type { SchemaDocument, SchemaLocation } from "./document.ts"
 import type { JsonObject } from "./json-value.ts"
 
-/** A schema in the subset that llguidance enforces exactly: plain keywords, `enum`, `allOf`, `anyOf`, and `$ref` into `$defs`. */
+/**
+ * A schema in the subset that llguidance enforces exactly: plain keywords, `enum`, `allOf`,
+ * `anyOf`, and `$ref` into `$defs`.
+ */
 export type EnforcedSchema = boolean | Readonly<Record<string, Json>>
 
 /** What the readers of keywords share. */

@@ -5,7 +5,10 @@ import { allOf, type EnforcedSchema, type Keywords } from "./reading.ts"
 
 const isText = (value: unknown): value is string => typeof value === "string"
 
-/** The maximum number of repetitions that llguidance handles; mandatory ones cost more beside a pattern. */
+/**
+ * The maximum number of repetitions that llguidance handles; mandatory ones cost more beside a
+ * pattern.
+ */
 const longest = 20_000
 const longestLeast = 10_000
 

@@ -2,14 +2,20 @@ import type { Json } from "../../../../core/json.ts"
 import { isObject } from "./json-value.ts"
 import type { EnforcedSchema } from "./reading.ts"
 
-/** llguidance's parser keeps at most 2,000 items per row, and fails in the middle of an answer where there are more. */
+/**
+ * llguidance's parser keeps at most 2,000 items per row, and fails in the middle of an answer where
+ * there are more.
+ */
 const most = 1_900
 const waysOfOptional = 4
 const mostOptional = Math.floor((most - 1) / waysOfOptional)
 
 type Parts = Readonly<Record<string, Json>>
 
-/** Returns why llguidance would exceed that limit, if it would: too many optional properties in a row, or too many alternatives of objects and arrays. */
+/**
+ * Returns why llguidance would exceed that limit, if it would: too many optional properties in a
+ * row, or too many alternatives of objects and arrays.
+ */
 export const tooManyWays = (enforced: EnforcedSchema): string | undefined => {
   const defs = isObject(enforced) && isObject(enforced.$defs) ? enforced.$defs : {}
   const known = new Map<string, number>()

@@ -13,7 +13,10 @@ const draftOf = (schema: Json): typeof Ajv | typeof Ajv2019 | typeof Ajv2020 => 
   return /2019-09/.test(named) ? Ajv2019 : Ajv2020
 }
 
-/** Converts draft 4 to later drafts, as the validator does not know its boolean `exclusiveMinimum` and its name. */
+/**
+ * Converts draft 4 to later drafts, as the validator does not know its boolean `exclusiveMinimum`
+ * and its name.
+ */
 const sinceDraft4 = (schema: Json): Json => {
   if (Array.isArray(schema)) return schema.map(sinceDraft4)
   if (typeof schema !== "object" || schema === null) return schema

@@ -1,7 +1,10 @@
 import type { Constraint } from "../constraint.ts"
 import { bytesOfToken, type GrammarVocabulary, isAllowed, sizeOf } from "../grammar-vocabulary.ts"
 
-/** Writes a random document: each token at random among those that the mask allows. Some first bytes are likelier, so that documents end. */
+/**
+ * Writes a random document: each token at random among those that the mask allows. Some first bytes
+ * are likelier, so that documents end.
+ */
 export const walk = (
   constraint: Constraint,
   vocabulary: GrammarVocabulary,

@@ -3,8 +3,10 @@ import { freshSeed } from "../../sampling/random.ts"
 import { difference, randomCase, shrunk } from "./split-cases.ts"
 
 /**
- * Compares the answer parser with a reference parser, and with itself, over random texts cut at random places.
- * `npm run fuzz:splits -- [--seconds 20] [--runs 1000000] [--seed 1]`; a seed stands for the same cases again. Fails with the smallest example found.
+ * Compares the answer parser with a reference parser, and with itself, over random texts cut at
+ * random places.
+ * `npm run fuzz:splits -- [--seconds 20] [--runs 1000000] [--seed 1]`; a seed stands for the same
+ * cases again. Fails with the smallest example found.
  */
 const { values } = parseArgs({
   options: {

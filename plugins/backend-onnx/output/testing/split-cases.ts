@@ -100,7 +100,10 @@ const groupOf: Readonly<Record<string, readonly string[]>> = {
   mistral: groups[4]!,
 }
 
-/** Mostly well-formed answers with random defects: purely random text never gets past the first brace. */
+/**
+ * Mostly well-formed answers with random defects: purely random text never gets past the first
+ * brace.
+ */
 const randomText = (
   formName: string,
   pick: <T>(items: readonly T[]) => T,
@@ -173,7 +176,10 @@ export const inPieces = ({ form, text, cuts, isCut }: Omit<SplitCase, "formName"
   return answer
 }
 
-/** Returns the results of parsing in pieces, in one piece and by the reference parser, where they differ. */
+/**
+ * Returns the results of parsing in pieces, in one piece and by the reference parser, where they
+ * differ.
+ */
 export const difference = (
   split: SplitCase,
 ):

@@ -176,7 +176,9 @@ class WholeText {
     return { name: match[1]!, at: found.lastIndex }
   }
 
-  /** Parses all calls of a group. Returns the index behind it, undefined when the text ends in it. */
+  /**
+   * Parses all calls of a group. Returns the index behind it, undefined when the text ends in it.
+   */
   private group(rest: string, first: Found): number | undefined {
     const { separator, close } = this.form.calls!.syntax
     const closing = inOrder(close.split(/\s+/).filter(Boolean).map(escaped))

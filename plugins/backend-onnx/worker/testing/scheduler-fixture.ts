@@ -23,7 +23,10 @@ interface Request {
   readonly onStep?: () => void
 }
 
-/** A scheduler over a fake model: a step prefills one job and decodes all others, and takes 10 ms of simulated time. */
+/**
+ * A scheduler over a fake model: a step prefills one job and decodes all others, and takes 10 ms of
+ * simulated time.
+ */
 export const schedulerFixture = (options: Partial<SchedulerOptions> = {}) => {
   const log: string[] = []
   const started = new Map<number, Request>()

@@ -16,7 +16,10 @@ export const defaultUnpackLimits = (archiveBytes: number): UnpackLimits => ({
   bytes: archiveBytes * 200 + 64 * 1024 * 1024,
 })
 
-/** Writes the files of an archive. Refuses paths that leave the folder, duplicate names, and too many files or bytes. */
+/**
+ * Writes the files of an archive. Refuses paths that leave the folder, duplicate names, and too
+ * many files or bytes.
+ */
 export interface UnpackSink {
   readonly files: readonly ManifestFile[]
   /** Checks an entry before it is written. Throws `DamagedContent`. */

@@ -43,7 +43,10 @@ const unpackEntry = async (
   await sink.write(path, chunksOf(entry, failure))
 }
 
-/** A parser whose entries are written one after the other. Fails with the first error of the parser or of a write. */
+/**
+ * A parser whose entries are written one after the other. Fails with the first error of the parser
+ * or of a write.
+ */
 const makeReader = (sink: UnpackSink) => {
   const failure = new AbortController()
   const failed = new Promise<never>((_, reject) =>

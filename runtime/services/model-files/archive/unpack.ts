@@ -15,7 +15,10 @@ export interface UnpackOptions {
   readonly limits?: UnpackLimits
 }
 
-/** System errors that the archive's content causes (two entries with one path, a file used as a folder), not the disk. */
+/**
+ * System errors that the archive's content causes (two entries with one path, a file used as a
+ * folder), not the disk.
+ */
 const ofContent = new Set(["EEXIST", "ENOTDIR", "EISDIR", "ENAMETOOLONG"])
 
 const asDamage = (error: unknown): unknown => {
@@ -29,7 +32,10 @@ const asDamage = (error: unknown): unknown => {
   )
 }
 
-/** Unpacks and hashes all files of an archive. Fails with `DamagedContent` when it is broken, hostile or too large. */
+/**
+ * Unpacks and hashes all files of an archive. Fails with `DamagedContent` when it is broken,
+ * hostile or too large.
+ */
 export const unpack = async ({
   archive,
   form,

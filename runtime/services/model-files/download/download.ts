@@ -26,13 +26,19 @@ export interface DownloadOptions {
   readonly context: PullContext
   readonly file: RemoteFile
   readonly partPath: string
-  /** Disk space needed besides the file, as a multiple of its size: 1 for an archive that will be unpacked. */
+  /**
+   * Disk space needed besides the file, as a multiple of its size: 1 for an archive that will be
+   * unpacked.
+   */
   readonly extraRoom: number
   readonly report: Report
   readonly signal: AbortSignal
 }
 
-/** If-Range needs a strong validator (RFC 9110, section 13.1.5). A pinned file needs none, as its digest is checked. */
+/**
+ * If-Range needs a strong validator (RFC 9110, section 13.1.5). A pinned file needs none, as its
+ * digest is checked.
+ */
 const rangeHeaders = (part: PartFile, pinned: boolean): Readonly<Record<string, string>> => {
   if (part.bytes() === 0) return {}
   const { etag, lastModified } = part.validator() ?? {}
@@ -103,7 +109,8 @@ const startAgain = async (part: PartFile, url: string, why: string): Promise<nev
 }
 
 /**
- * One request. States: empty -> partial (200), partial -> partial (206, broken connection), partial -> empty (changed file: 200,
+ * One request. States: empty -> partial (200), partial -> partial (206, broken connection), partial
+ * -> empty (changed file: 200,
  * unexpected 206, 416), partial -> complete (all bytes, or 416 with our length).
  */
 const attempt = async (options: DownloadOptions, part: PartFile): Promise<void> => {
@@ -146,7 +153,8 @@ const fill = async (options: DownloadOptions, part: PartFile): Promise<Downloade
   const right = () => file.sha256 === undefined || part.sha256() === file.sha256
   if (!isComplete(part, file)) await once()
   if (!right() && resumedFrom > 0) {
-    // the resumed bytes may be wrong (a power failure, a server that ignores If-Range): one try without them
+    // the resumed bytes may be wrong (a power failure, a server that ignores If-Range): one try
+    // without them
     await part.restart({ url: file.url })
     await once()
   }
@@ -161,8 +169,10 @@ const fill = async (options: DownloadOptions, part: PartFile): Promise<Downloade
 }
 
 /**
- * Downloads into `partPath`, resuming an earlier try, and checks the digest. On success the complete part is left for the caller
- * to rename; on failure or abort it is left for the next try, unless its bytes are wrong or the disk is full. Fails with
+ * Downloads into `partPath`, resuming an earlier try, and checks the digest. On success the
+ * complete part is left for the caller
+ * to rename; on failure or abort it is left for the next try, unless its bytes are wrong or the
+ * disk is full. Fails with
  * `SourceFailed`.
  */
 export const download = async (options: DownloadOptions): Promise<Downloaded> => {

@@ -17,7 +17,10 @@ const pauseMs = (failure: SourceFailed, failures: number, backoffMs: number): nu
   return failure.retryAfterMs ?? doubled * (0.75 + Math.random() / 2)
 }
 
-/** Retries failures that allow it, with exponential backoff, until four in a row brought no progress. */
+/**
+ * Retries failures that allow it, with exponential backoff, until four in a row brought no
+ * progress.
+ */
 export const withRetries = async <A>(
   attempt: () => Promise<A>,
   options: RetryOptions,

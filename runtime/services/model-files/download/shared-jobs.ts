@@ -5,8 +5,10 @@ import type { Report } from "../context.ts"
 type Start<A> = (report: Report, signal: AbortSignal) => Promise<A>
 
 /**
- * A single flight for promises, whose callers all get its progress. An abort unsubscribes the caller, and its promise rejects with the
- * reason; after the last caller the run is aborted and awaited first, so that no second run starts beside it.
+ * A single flight for promises, whose callers all get its progress. An abort unsubscribes the
+ * caller, and its promise rejects with the
+ * reason; after the last caller the run is aborted and awaited first, so that no second run starts
+ * beside it.
  */
 export const makeSharedJobs = <A>() => {
   const flights = makeSingleFlight<A, unknown>()

@@ -88,7 +88,10 @@ const follow = async (
   throw new SourceFailed(`${shownUrl(request.url)} redirects more than ${maxRedirects} times`)
 }
 
-/** One GET. Follows redirects, but never sends an `authorization` header to another host. Any status is a reply. */
+/**
+ * One GET. Follows redirects, but never sends an `authorization` header to another host. Any status
+ * is a reply.
+ */
 export const openWeb = async (
   context: PullContext,
   request: WebRequest,
@@ -136,7 +139,10 @@ export interface WebDocument {
   readonly status: number
 }
 
-/** Reads a small document (an index, a listing), with retries. Statuses other than 200 and `allowed` fail. */
+/**
+ * Reads a small document (an index, a listing), with retries. Statuses other than 200 and `allowed`
+ * fail.
+ */
 export const readDocument = (
   context: PullContext,
   request: WebRequest,

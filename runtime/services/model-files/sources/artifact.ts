@@ -13,10 +13,16 @@ export interface StoredPath {
   readonly bytes: number
 }
 
-/** What is downloaded and kept as a whole. Entries that use different files of one archive share an artifact. */
+/**
+ * What is downloaded and kept as a whole. Entries that use different files of one archive share an
+ * artifact.
+ */
 export interface Artifact extends ContentKey {
   readonly source: RemoteSource
-  /** Names its lock and its part: 16 hex digits of the digest if that is pinned, else of the name's hash. */
+  /**
+   * Names its lock and its part: 16 hex digits of the digest if that is pinned, else of the name's
+   * hash.
+   */
   readonly key: string
   /** The readable prefix of its folder's name. */
   readonly label: string
@@ -73,7 +79,9 @@ export const artifactOf = (source: RemoteSource, pinned: string | undefined): Ar
   }
 }
 
-/** Returns the file or folder that the source names in stored content; undefined if there is none. */
+/**
+ * Returns the file or folder that the source names in stored content; undefined if there is none.
+ */
 export const findPath = (
   { folder, manifest }: Stored,
   { source, kind }: Artifact,

@@ -1,10 +1,16 @@
 import { readFile } from "node:fs/promises"
 
-/** Returns the text of another tool's configuration file; "" for one that can't be read, as those tools do. */
+/**
+ * Returns the text of another tool's configuration file; "" for one that can't be read, as those
+ * tools do.
+ */
 export const readConfigFile = (path: string): Promise<string> =>
   readFile(path, "utf8").catch(() => "")
 
-/** `key = value` lines by section; `#` and `;` begin comment lines. Lines before the first section are in section "". */
+/**
+ * `key = value` lines by section; `#` and `;` begin comment lines. Lines before the first section
+ * are in section "".
+ */
 export const parseIni = (text: string): ReadonlyMap<string, ReadonlyMap<string, string>> => {
   const sections = new Map<string, Map<string, string>>()
   let section = ""

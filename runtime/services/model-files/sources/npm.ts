@@ -117,7 +117,10 @@ const askPackage = async (
 const authorized = ({ authorization }: NpmRegistry): Readonly<Record<string, string>> =>
   authorization === undefined ? {} : { authorization }
 
-/** Replaces the public registry's address by the configured one, as npm does: mirrors often keep it in their documents. */
+/**
+ * Replaces the public registry's address by the configured one, as npm does: mirrors often keep it
+ * in their documents.
+ */
 const onThisRegistry = (tarball: string, registry: string): string => {
   const url = new URL(tarball, `${registry}/`)
   const own = new URL(registry)

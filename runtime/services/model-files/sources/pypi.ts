@@ -23,7 +23,10 @@ const configFiles = (env: Env): readonly string[] => {
   return ["/etc/pip.conf", ...user, ...environment, ...(named ? [named] : [])]
 }
 
-/** The simple index that pip would use here, without a trailing slash. May contain a user and password. */
+/**
+ * The simple index that pip would use here, without a trailing slash. May contain a user and
+ * password.
+ */
 export const pipIndex = async (env: Env): Promise<string> => {
   let index = env.PIP_INDEX_URL
   if (!index) {
@@ -137,7 +140,9 @@ const withCredentialsOf = (url: string, index: string): string => {
   return to.href
 }
 
-/** Finds the wheel of a release in the simple index (PEP 503, PEP 691). Fails with `SourceFailed`. */
+/**
+ * Finds the wheel of a release in the simple index (PEP 503, PEP 691). Fails with `SourceFailed`.
+ */
 export const resolvePypi = async (
   context: PullContext,
   name: string,

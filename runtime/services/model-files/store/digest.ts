@@ -33,7 +33,10 @@ const CachedDigest = Schema.fromJsonString(
 )
 const decodeCachedDigest = Schema.decodeUnknownResult(CachedDigest)
 
-/** The SHA-256 of a local file, cached under `cacheDir` for as long as its size and mtime stay the same. */
+/**
+ * The SHA-256 of a local file, cached under `cacheDir` for as long as its size and mtime stay the
+ * same.
+ */
 export const cachedDigest = async (
   cacheDir: string,
   path: string,

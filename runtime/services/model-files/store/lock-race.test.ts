@@ -4,7 +4,10 @@ import { expect, it, vi } from "vitest"
 import { setUp } from "../testing/fixture.ts"
 import { acquireLock } from "./lock.ts"
 
-/** Every other removal of a draft is slow: then a lock exists for a while before its holder knows that it has it. */
+/**
+ * Every other removal of a draft is slow: then a lock exists for a while before its holder knows
+ * that it has it.
+ */
 vi.mock("node:fs/promises", async (original) => {
   const fs = await original<typeof import("node:fs/promises")>()
   let drafts = 0

@@ -32,7 +32,10 @@ interface LockState {
   readonly holder: LockHolder | undefined
 }
 
-/** Tokens of this process. A lock with our pid but another token is stale: pids repeat in containers. */
+/**
+ * Tokens of this process. A lock with our pid but another token is stale: pids repeat in
+ * containers.
+ */
 const ourTokens = new Set<string>()
 
 const readLock = async (path: string): Promise<LockState | undefined> => {
@@ -58,7 +61,10 @@ const createPlainly = async (path: string, text: string): Promise<boolean> => {
   }
 }
 
-/** Creates the file with its content in one step, as a reader may come between `open` and `write`. Returns false if it exists. */
+/**
+ * Creates the file with its content in one step, as a reader may come between `open` and `write`.
+ * Returns false if it exists.
+ */
 const create = async (path: string, text: string): Promise<boolean> => {
   const whole = `${path}.${randomUUID()}`
   await writeFile(whole, text)
@@ -89,7 +95,8 @@ const isDead = ({ holder }: LockState): boolean => {
 }
 
 /**
- * Removes a stale lock. Of two waiters, the second would remove the new lock of the first: a guard file lets one of them
+ * Removes a stale lock. Of two waiters, the second would remove the new lock of the first: a guard
+ * file lets one of them
  * through at a time. Returns whether this one was.
  */
 const removeStale = async (
@@ -151,13 +158,16 @@ const waitForLock = async (options: LockOptions, token: string): Promise<FileLoc
 }
 
 /**
- * A lock between processes: a file that names its holder, who touches it. States: free -> held (file made) -> free (released),
- * held -> stale (the pid is dead, or the file was not touched for `staleMs`) -> free (taken over). Waits until it has the lock
+ * A lock between processes: a file that names its holder, who touches it. States: free -> held
+ * (file made) -> free (released),
+ * held -> stale (the pid is dead, or the file was not touched for `staleMs`) -> free (taken over).
+ * Waits until it has the lock
  * or `signal` aborts.
  */
 export const acquireLock = async (options: LockOptions): Promise<FileLock> => {
   const token = randomUUID()
-  // before the file exists: another waiter of this process would take a lock with an unknown token for stale
+  // before the file exists: another waiter of this process would take a lock with an unknown token
+  // for stale
   ourTokens.add(token)
   try {
     return await waitForLock(options, token)

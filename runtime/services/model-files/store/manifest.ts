@@ -22,7 +22,9 @@ const ManifestSchema = Schema.Struct({
   ),
 })
 
-/** Describes a complete folder of the cache. It is written last: a folder without it is incomplete. */
+/**
+ * Describes a complete folder of the cache. It is written last: a folder without it is incomplete.
+ */
 export type Manifest = typeof ManifestSchema.Type
 /** How content is stored: an unpacked archive, one file, or the files below a folder of a hub. */
 export type ContentKind = Manifest["kind"]

@@ -85,7 +85,10 @@ export const writePin = async (
   await writeWhole(pinPath(modelsDir, artifact), JSON.stringify({ source: artifact.name, sha256 }))
 }
 
-/** Publishes a finished folder so that a crash leaves it absent or complete: syncs the files, then manifest, folder and name. */
+/**
+ * Publishes a finished folder so that a crash leaves it absent or complete: syncs the files, then
+ * manifest, folder and name.
+ */
 export const publish = async (
   modelsDir: string,
   building: string,
@@ -96,7 +99,8 @@ export const publish = async (
   await writeManifest(building, manifest)
   await syncFolder(building)
   const folder = join(modelsDir, `${label}-${manifest.sha256.slice(0, 16)}`)
-  // an existing folder is damaged, or it would have been used; a reader that has it open keeps its files
+  // an existing folder is damaged, or it would have been used; a reader that has it open keeps its
+  // files
   const old = join(downloadsDir(modelsDir), `old-${randomUUID()}`)
   await rename(folder, old).catch(() => {})
   await rename(building, folder)

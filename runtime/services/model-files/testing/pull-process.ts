@@ -2,7 +2,10 @@ import { Effect } from "effect"
 import { makeModelFiles } from "../model-files.ts"
 import { fastTiming } from "./timing.ts"
 
-/** Pulls one model as a process of its own: MODELS_DIR, SOURCE, SHA256. Prints progress, log lines and the result as JSON lines. */
+/**
+ * Pulls one model as a process of its own: MODELS_DIR, SOURCE, SHA256. Prints progress, log lines
+ * and the result as JSON lines.
+ */
 const say = (value: unknown): void => void process.stdout.write(`${JSON.stringify(value)}\n`)
 const { MODELS_DIR = "", SOURCE = "", SHA256 } = process.env
 const log = {
