@@ -3,12 +3,11 @@ import { peek } from "./call/admission.ts"
 import type { Answer, CallInput, CallPath, CallPathDeps } from "./call/contract.ts"
 import { dryRun } from "./call/dry-run.ts"
 import { fingerprintOf, idempotently } from "./call/idempotent.ts"
-import { withKeyHeaders } from "./call/key-headers.ts"
+import { callHeaders, withKeyHeaders } from "./call/key-headers.ts"
 import { maskInternalErrors, runPlan } from "./call/mask-internal-errors.ts"
 import { type Meter, makeMeter } from "./call/meter.ts"
 import { paid } from "./call/paid.ts"
 import { type Prepared, prepare } from "./call/prepare.ts"
-import { rateHeaders } from "./call/rate-headers.ts"
 import { runUnsettled } from "./call/unsettled.ts"
 import type { Caller } from "./caller.ts"
 import type { Endpoint, Reply } from "./ports/endpoint.ts"
@@ -21,27 +20,16 @@ const unpaid = ({ log }: CallPathDeps, { plan, meter }: Prepared) =>
 
 /** The reply of an earlier request with the same key. It costs nothing. */
 const replayOf =
-  (
-    deps: CallPathDeps,
-    endpoint: Endpoint,
-    input: CallInput,
-    caller: Caller,
-    { call, meter }: Prepared,
-  ) =>
+  (deps: CallPathDeps, endpoint: Endpoint, input: CallInput, caller: Caller, prepared: Prepared) =>
   (reply: Reply) =>
     Effect.map(
       endpoint.access === "key" ? peek(deps, endpoint, input, caller) : Effect.succeed(undefined),
       (rate): Answer => {
-        const keyed = rate && {
-          "x-call-id": call.id,
-          "x-cost-idr": "0",
-          ...rateHeaders(rate),
-          "server-timing": meter.serverTiming(),
-        }
+        const keyed = rate && callHeaders(prepared, rate, 0n)
         return {
           reply: { ...reply, headers: { ...keyed, ...reply.headers } },
           cost: () => 0n,
-          timing: meter.serverTiming,
+          timing: prepared.meter.serverTiming,
         }
       },
     )

@@ -6,8 +6,8 @@ import type { Endpoint, Forecast, Reply } from "../ports/endpoint.ts"
 import { sumUsage } from "../usage.ts"
 import { admission, holdOf, peek } from "./admission.ts"
 import type { Answer, CallInput, CallPathDeps } from "./contract.ts"
+import { callHeaders } from "./key-headers.ts"
 import type { Prepared } from "./prepare.ts"
-import { rateHeaders } from "./rate-headers.ts"
 
 /**
  * `X-Dry-Run: 1`: what the call would cost at worst, and whether cap and balance cover that now.
@@ -50,7 +50,7 @@ export const dryRun = (
   prepared: Prepared,
 ) =>
   Effect.gen(function* () {
-    const { call, plan, holdMicros, meter } = prepared
+    const { plan, holdMicros, meter } = prepared
     const rate = yield* admission(deps, endpoint, input, caller, {
       ...holdOf(prepared),
       holdMicros: 0n,
@@ -69,14 +69,8 @@ export const dryRun = (
       caller.limits,
       rate,
     )
-    const headers = {
-      "x-call-id": call.id,
-      "x-cost-idr": "0",
-      ...rateHeaders(rate),
-      "server-timing": meter.serverTiming(),
-    }
     return {
-      reply: { ...reply, headers },
+      reply: { ...reply, headers: callHeaders(prepared, rate, 0n) },
       cost: () => 0n,
       timing: meter.serverTiming,
     } satisfies Answer

@@ -1,12 +1,27 @@
 import { Effect } from "effect"
 import type { ApiError } from "../errors.ts"
 import type { Strings } from "../json.ts"
+import { formatRupiah, type Micros } from "../money.ts"
+import type { RateState } from "../ports/billing.ts"
 import type { Endpoint } from "../ports/endpoint.ts"
 import { peek, withErrorHeaders } from "./admission.ts"
 import type { CallInput, CallPathDeps } from "./contract.ts"
 import { maskInternalErrors } from "./mask-internal-errors.ts"
 import type { Meter } from "./meter.ts"
+import type { Prepared } from "./prepare.ts"
 import { rateHeaders } from "./rate-headers.ts"
+
+/** The headers of a keyed reply. Without a cost: it is not settled yet. */
+export const callHeaders = (
+  { call, meter }: Prepared,
+  rate: RateState,
+  cost: Micros | undefined,
+): Strings => ({
+  "x-call-id": call.id,
+  ...rateHeaders(rate),
+  "server-timing": meter.serverTiming(),
+  ...(cost !== undefined && { "x-cost-idr": formatRupiah(cost) }),
+})
 
 const isNumbered = (error: ApiError) => error.headers !== undefined && "x-call-id" in error.headers
 const hasRateHeaders = (error: ApiError) =>

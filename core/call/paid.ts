@@ -2,11 +2,12 @@ import { Cause, Effect, Option, type Scope, Stream } from "effect"
 import type { Caller } from "../caller.ts"
 import { type ApiError, apiError, isApiError, type PortError, statusOf } from "../errors.ts"
 import type { Json, Strings } from "../json.ts"
-import { formatRupiah, type Micros } from "../money.ts"
-import type { RateState, Settlement } from "../ports/billing.ts"
+import type { Micros } from "../money.ts"
+import type { Settlement } from "../ports/billing.ts"
 import type { Call, Endpoint, Reply } from "../ports/endpoint.ts"
 import { admission, holdOf, withErrorHeaders } from "./admission.ts"
 import type { Answer, CallInput, CallPathDeps } from "./contract.ts"
+import { callHeaders } from "./key-headers.ts"
 import { maskInternalErrors, runPlan } from "./mask-internal-errors.ts"
 import type { Prepared } from "./prepare.ts"
 import { rateHeaders } from "./rate-headers.ts"
@@ -77,17 +78,6 @@ const makeSettling = (deps: CallPathDeps, { call, meter }: Prepared) => {
 const withHeaders = (reply: Reply, headers: Strings): Reply => ({
   ...reply,
   headers: { ...headers, ...reply.headers },
-})
-
-const callHeaders = (
-  { call, meter }: Prepared,
-  rate: RateState,
-  cost: Micros | undefined,
-): Strings => ({
-  "x-call-id": call.id,
-  ...rateHeaders(rate),
-  "server-timing": meter.serverTiming(),
-  ...(cost !== undefined && { "x-cost-idr": formatRupiah(cost) }),
 })
 
 /** Admits, and notes how long the limits and the hold took. */
