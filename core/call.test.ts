@@ -1,14 +1,13 @@
 import { Effect } from "effect"
-import { beforeEach, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import type { CallPathFixture } from "../testing/index.ts"
 import {
   type Answering,
-  type CallFixture,
   holdMicros,
   inputMicros,
   model,
-  openCallFixture,
   startMicros,
+  useCallFixture,
   used,
   whole,
 } from "./call/testing/fixture.ts"
@@ -16,24 +15,16 @@ import type { Caller } from "./caller.ts"
 import { formatRupiah } from "./money.ts"
 import { usageOf } from "./usage.ts"
 
-let calls: CallFixture
-let fixture: CallPathFixture
-const endpoint: CallFixture["endpoint"] = (answer, more) => calls.endpoint(answer, more)
-const balance = () => calls.balance()
-const last = () => calls.last()
-
-beforeEach(() => {
-  calls = openCallFixture()
-  fixture = calls.fixture
-})
+const calls = useCallFixture()
+const { endpoint, balance, last } = calls
 
 const withLimits = (limits: Partial<Caller["limits"]>): { caller: Caller } => ({
-  caller: { ...fixture.caller, limits: { ...fixture.caller.limits, ...limits } },
+  caller: { ...calls.fixture.caller, limits: { ...calls.fixture.caller.limits, ...limits } },
 })
 
 describe("a call", () => {
   it("goes through its steps in order, and pays what the meter says", async () => {
-    const answer = await fixture.ask(endpoint(whole(10)), { n: 1 })
+    const answer = await calls.fixture.ask(endpoint(whole(10)), { n: 1 })
     expect(calls.steps).toEqual(["plan", "admit all", "ran", "settle settled"])
     expect(answer).toMatchObject({ status: 200, json: { n: 1 }, costMicros: inputMicros + 60_000n })
     expect(last()).toMatchObject({
@@ -49,7 +40,7 @@ describe("a call", () => {
   })
 
   it("carries its headers", async () => {
-    const { headers } = await fixture.ask(endpoint(whole(10)), { n: 1 })
+    const { headers } = await calls.fixture.ask(endpoint(whole(10)), { n: 1 })
     expect(headers).toMatchObject({
       "x-call-id": "00000000-0000-7000-8000-000000000001",
       "x-ratelimit-limit-requests": "60",
@@ -67,16 +58,18 @@ describe("a call", () => {
       call.context.meter(model, usageOf({ outputTokens: 9_000_000 }))
       return Effect.succeed({ status: 200, json: {} })
     }
-    await fixture.ask(endpoint(greedy), { n: 1 })
+    await calls.fixture.ask(endpoint(greedy), { n: 1 })
     expect(last()).toMatchObject({ costMicros: holdMicros })
   })
 
   it("costs nothing with a test key, and half in a batch", async () => {
-    const test: Caller = { ...fixture.caller, tenant: { account: "acct_1", mode: "test" } }
-    expect(await fixture.ask(endpoint(whole(10)), { n: 1 }, { caller: test })).toMatchObject({
+    const test: Caller = { ...calls.fixture.caller, tenant: { account: "acct_1", mode: "test" } }
+    expect(await calls.fixture.ask(endpoint(whole(10)), { n: 1 }, { caller: test })).toMatchObject({
       costMicros: 0n,
     })
-    expect(await fixture.ask(endpoint(whole(10)), { n: 1 }, { priceFactor: 0.5 })).toMatchObject({
+    expect(
+      await calls.fixture.ask(endpoint(whole(10)), { n: 1 }, { priceFactor: 0.5 }),
+    ).toMatchObject({
       costMicros: (inputMicros + 60_000n) / 2n,
     })
   })
@@ -91,35 +84,39 @@ describe("a call", () => {
         }
         return { status: 200, json: {} }
       })
-    expect(await fixture.ask(endpoint(greedy), { n: 1 })).toMatchObject({
+    expect(await calls.fixture.ask(endpoint(greedy), { n: 1 })).toMatchObject({
       headers: { "x-cost-idr": formatRupiah(holdMicros) },
     })
     expect(costs).toEqual([inputMicros, inputMicros + 60_000n, holdMicros])
   })
 
   it("takes its prices, its model and its end with it", async () => {
-    await fixture.ask(endpoint(whole(10)), { n: 1 })
+    await calls.fixture.ask(endpoint(whole(10)), { n: 1 })
     expect(last()?.request).toMatchObject({
       model,
       prices: { factor: 1, models: { [model]: { output: "6000" } } },
-      expiresMs: fixture.clock.nowMs() + 120_000,
+      expiresMs: calls.fixture.clock.nowMs() + 120_000,
     })
   })
 
   it("of a key that does not reach the model is 400, and holds nothing", async () => {
-    const caller = { ...fixture.caller, models: ["svc-prme"] }
-    expect(await fixture.ask(endpoint(whole(10)), { n: 1 }, { caller })).toMatchObject({
+    const caller = { ...calls.fixture.caller, models: ["svc-prme"] }
+    expect(await calls.fixture.ask(endpoint(whole(10)), { n: 1 }, { caller })).toMatchObject({
       status: 400,
       json: { code: "model_not_found", param: "model" },
     })
-    expect(fixture.billing.calls).toEqual([])
+    expect(calls.fixture.billing.calls).toEqual([])
     expect(
-      await fixture.ask(endpoint(whole(10)), { n: 1 }, { caller: { ...caller, models: [model] } }),
+      await calls.fixture.ask(
+        endpoint(whole(10)),
+        { n: 1 },
+        { caller: { ...caller, models: [model] } },
+      ),
     ).toMatchObject({ status: 200 })
   })
 
   it("of a public endpoint needs no caller and no billing", async () => {
-    const answer = await fixture.ask(
+    const answer = await calls.fixture.ask(
       endpoint(whole(10), { access: "public" }),
       { n: 1 },
       { caller: undefined },
@@ -156,10 +153,10 @@ describe("a call is refused before anything is done", () => {
     const { scope, ...limits } = more as { scope?: string[] }
     const caller =
       "caller" in more ? undefined : { ...withLimits(limits).caller, scopes: scope ?? ["test"] }
-    const answer = await fixture.ask(endpoint(whole(1)), body, { caller })
+    const answer = await calls.fixture.ask(endpoint(whole(1)), body, { caller })
     expect(answer).toMatchObject({ status, json: { code } })
     expect(calls.steps).not.toContain("ran")
-    expect(fixture.billing.calls).toHaveLength(0)
+    expect(calls.fixture.billing.calls).toHaveLength(0)
     if (caller)
       expect(answer.headers).toMatchObject({
         "x-call-id": expect.any(String),
@@ -169,34 +166,36 @@ describe("a call is refused before anything is done", () => {
 
   it("over the balance", async () => {
     await Effect.runPromise(
-      fixture.billing.adjust({
+      calls.fixture.billing.adjust({
         id: "g",
         account: "acct_1",
         amountMicros: -startMicros + 1n,
         reason: "",
       }),
     )
-    expect(await fixture.ask(endpoint(whole(1)), { n: 1 })).toMatchObject({
+    expect(await calls.fixture.ask(endpoint(whole(1)), { n: 1 })).toMatchObject({
       status: 402,
       json: { code: "insufficient_quota" },
     })
   })
 
   it("that needs an admin", async () => {
-    expect(await fixture.ask(endpoint(whole(1), { access: "admin" }), { n: 1 })).toMatchObject({
+    expect(
+      await calls.fixture.ask(endpoint(whole(1), { access: "admin" }), { n: 1 }),
+    ).toMatchObject({
       status: 403,
     })
   })
 
   it("that changes something for a suspended account; reading goes on", async () => {
-    const caller: Caller = { ...fixture.caller, suspended: true }
+    const caller: Caller = { ...calls.fixture.caller, suspended: true }
     for (const access of ["session", "admin"] as const)
       for (const method of ["POST", "PATCH", "DELETE"] as const)
         expect(
-          await fixture.ask(endpoint(whole(1), { access, method }), { n: "x" }, { caller }),
+          await calls.fixture.ask(endpoint(whole(1), { access, method }), { n: "x" }, { caller }),
         ).toMatchObject({ status: 403, json: { code: "account_suspended" } })
     expect(
-      await fixture.ask(
+      await calls.fixture.ask(
         endpoint(whole(1), { access: "session", method: "GET" }),
         { n: 1 },
         { caller },

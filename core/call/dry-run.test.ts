@@ -1,22 +1,14 @@
 import { Effect } from "effect"
-import { beforeEach, describe, expect, it } from "vitest"
-import type { CallPathFixture } from "../../testing/index.ts"
+import { describe, expect, it } from "vitest"
 import { usageOf } from "../usage.ts"
-import { type CallFixture, model, openCallFixture, startMicros, whole } from "./testing/fixture.ts"
+import { model, startMicros, useCallFixture, whole } from "./testing/fixture.ts"
 
-let calls: CallFixture
-let fixture: CallPathFixture
-const endpoint: CallFixture["endpoint"] = (answer, more) => calls.endpoint(answer, more)
-const balance = () => calls.balance()
-
-beforeEach(() => {
-  calls = openCallFixture()
-  fixture = calls.fixture
-})
+const calls = useCallFixture()
+const { endpoint, balance } = calls
 
 describe("a dry run", () => {
   it("says the worst case, holds and runs nothing, and counts for RPM only", async () => {
-    const answer = await fixture.ask(endpoint(whole(10)), { n: 1 }, { dryRun: true })
+    const answer = await calls.fixture.ask(endpoint(whole(10)), { n: 1 }, { dryRun: true })
     expect(answer.json).toEqual({
       object: "dry_run",
       endpoint: "/v1/test",
@@ -39,11 +31,11 @@ describe("a dry run", () => {
 
   it("says when the key's monthly cap would not do", async () => {
     const caller = {
-      ...fixture.caller,
-      limits: { ...fixture.caller.limits, monthlyCapMicros: 7_499_999_999n },
+      ...calls.fixture.caller,
+      limits: { ...calls.fixture.caller.limits, monthlyCapMicros: 7_499_999_999n },
     }
     expect(
-      await fixture.ask(endpoint(whole(10)), { n: 1 }, { dryRun: true, caller }),
+      await calls.fixture.ask(endpoint(whole(10)), { n: 1 }, { dryRun: true, caller }),
     ).toMatchObject({
       status: 200,
       json: { would_succeed: false },
@@ -55,7 +47,7 @@ describe("a dry run", () => {
     const forecast = (wouldSucceed: boolean, costMicros: bigint) =>
       Effect.succeed({ bound, costMicros, wouldSucceed, more: { lines: 2 } })
     const asking = (wouldSucceed: boolean, costMicros: bigint) =>
-      fixture.ask(
+      calls.fixture.ask(
         {
           ...endpoint(whole(10)),
           plan: () =>
@@ -81,18 +73,20 @@ describe("a dry run", () => {
 
   it("says when the balance would not do, and refuses bad input", async () => {
     await Effect.runPromise(
-      fixture.billing.adjust({
+      calls.fixture.billing.adjust({
         id: "g",
         account: "acct_1",
         amountMicros: -startMicros,
         reason: "",
       }),
     )
-    expect(await fixture.ask(endpoint(whole(10)), { n: 1 }, { dryRun: true })).toMatchObject({
+    expect(await calls.fixture.ask(endpoint(whole(10)), { n: 1 }, { dryRun: true })).toMatchObject({
       status: 200,
       json: { would_succeed: false },
     })
-    expect(await fixture.ask(endpoint(whole(10)), { n: "x" }, { dryRun: true })).toMatchObject({
+    expect(
+      await calls.fixture.ask(endpoint(whole(10)), { n: "x" }, { dryRun: true }),
+    ).toMatchObject({
       status: 400,
       json: { param: "n" },
     })

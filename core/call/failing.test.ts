@@ -1,33 +1,23 @@
 import { Effect, Fiber } from "effect"
-import { beforeEach, describe, expect, it, vi } from "vitest"
-import type { CallPathFixture } from "../../testing/index.ts"
+import { describe, expect, it, vi } from "vitest"
 import { apiError, PortError } from "../errors.ts"
 import {
   type Answering,
-  type CallFixture,
   holdMicros,
   inputMicros,
-  openCallFixture,
   startMicros,
+  useCallFixture,
   whole,
 } from "./testing/fixture.ts"
 
-let calls: CallFixture
-let fixture: CallPathFixture
-const endpoint: CallFixture["endpoint"] = (answer, more) => calls.endpoint(answer, more)
-const balance = () => calls.balance()
-const last = () => calls.last()
-
-beforeEach(() => {
-  calls = openCallFixture()
-  fixture = calls.fixture
-})
+const calls = useCallFixture()
+const { endpoint, balance, last } = calls
 
 describe("a call that fails", () => {
   it("costs nothing, counts, and holds nothing", async () => {
     const failing: Answering = (call) =>
       Effect.flatMap(whole(10)(call), () => Effect.fail(apiError("backend_error")))
-    const answer = await fixture.ask(endpoint(failing), { n: 1 })
+    const answer = await calls.fixture.ask(endpoint(failing), { n: 1 })
     expect(answer).toMatchObject({
       status: 500,
       json: { code: "backend_error" },
@@ -43,21 +33,21 @@ describe("a call that fails", () => {
 
   it("because the backend is busy is given back whole", async () => {
     const busy: Answering = () => Effect.fail(apiError("backend_busy"))
-    expect(await fixture.ask(endpoint(busy), { n: 1 })).toMatchObject({ status: 429 })
+    expect(await calls.fixture.ask(endpoint(busy), { n: 1 })).toMatchObject({ status: 429 })
     expect(last()).toMatchObject({ state: "refused" })
-    expect(await fixture.ask(endpoint(whole(1)), { n: 1 })).toMatchObject({
+    expect(await calls.fixture.ask(endpoint(whole(1)), { n: 1 })).toMatchObject({
       headers: { "x-ratelimit-remaining-requests": "59" },
     })
   })
 
   it("by a defect says internal_error and tells the log", async () => {
     const broken: Answering = () => Effect.die(new Error("secret detail"))
-    expect(await fixture.ask(endpoint(broken), { n: 1 })).toMatchObject({
+    expect(await calls.fixture.ask(endpoint(broken), { n: 1 })).toMatchObject({
       status: 500,
       json: { code: "internal_error", message: expect.not.stringContaining("secret") },
     })
     expect(last()).toMatchObject({ state: "voided" })
-    expect(fixture.log.lines).toMatchObject([
+    expect(calls.fixture.log.lines).toMatchObject([
       {
         level: "error",
         event: "plugin.threw",
@@ -68,7 +58,7 @@ describe("a call that fails", () => {
 
   it("by a meter that can't be priced holds nothing", async () => {
     const odd: Answering = whole(Number.NaN)
-    expect(await fixture.ask(endpoint(odd), { n: 1 })).toMatchObject({
+    expect(await calls.fixture.ask(endpoint(odd), { n: 1 })).toMatchObject({
       status: 500,
       json: { code: "internal_error" },
     })
@@ -82,17 +72,17 @@ describe("a call that fails", () => {
       plan: () => Effect.fail(apiError("context_length_exceeded")),
     })
     expect([
-      (await fixture.ask(thrown, { n: 1 })).status,
-      (await fixture.ask(refused, { n: 1 })).status,
+      (await calls.fixture.ask(thrown, { n: 1 })).status,
+      (await calls.fixture.ask(refused, { n: 1 })).status,
     ]).toEqual([500, 400])
-    expect(fixture.billing.calls).toHaveLength(0)
+    expect(calls.fixture.billing.calls).toHaveLength(0)
   })
 
   it("because billing is down says internal_error", async () => {
-    vi.mocked(fixture.billing.admit).mockReturnValue(
+    vi.mocked(calls.fixture.billing.admit).mockReturnValue(
       Effect.fail(new PortError({ port: "billing", message: "no connection" })),
     )
-    expect(await fixture.ask(endpoint(whole(1)), { n: 1 })).toMatchObject({
+    expect(await calls.fixture.ask(endpoint(whole(1)), { n: 1 })).toMatchObject({
       status: 500,
       json: { code: "internal_error" },
     })
@@ -100,14 +90,14 @@ describe("a call that fails", () => {
   })
 
   it("because a port's queue is full says backend_busy", async () => {
-    vi.mocked(fixture.billing.admit).mockReturnValue(
+    vi.mocked(calls.fixture.billing.admit).mockReturnValue(
       Effect.fail(new PortError({ port: "billing", message: "too busy", busy: true })),
     )
-    expect(await fixture.ask(endpoint(whole(1)), { n: 1 })).toMatchObject({
+    expect(await calls.fixture.ask(endpoint(whole(1)), { n: 1 })).toMatchObject({
       status: 429,
       json: { code: "backend_busy" },
     })
-    expect(fixture.log.lines).toEqual([])
+    expect(calls.fixture.log.lines).toEqual([])
   })
 })
 
@@ -115,11 +105,11 @@ it("a whole call that is cut pays what was metered", async () => {
   const hanging: Answering = (call) => Effect.flatMap(whole(7)(call), () => Effect.never)
   const program = Effect.gen(function* () {
     const fiber = yield* Effect.forkChild(
-      Effect.scoped(fixture.path.run(endpoint(hanging), fixture.input({ n: 1 }))),
+      Effect.scoped(calls.fixture.path.run(endpoint(hanging), calls.fixture.input({ n: 1 }))),
       { startImmediately: true },
     )
-    while (fixture.billing.calls.length === 0) yield* Effect.yieldNow
-    expect(yield* fixture.billing.balance("acct_1")).toMatchObject({ heldMicros: holdMicros })
+    while (calls.fixture.billing.calls.length === 0) yield* Effect.yieldNow
+    expect(yield* calls.fixture.billing.balance("acct_1")).toMatchObject({ heldMicros: holdMicros })
     yield* Fiber.interrupt(fiber)
   })
   await Effect.runPromise(program)

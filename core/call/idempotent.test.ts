@@ -1,30 +1,17 @@
 import { Effect, Stream } from "effect"
-import { beforeEach, describe, expect, it, vi } from "vitest"
-import type { CallPathFixture } from "../../testing/index.ts"
+import { describe, expect, it, vi } from "vitest"
 import { apiError, PortError } from "../errors.ts"
-import {
-  type Answering,
-  type CallFixture,
-  openCallFixture,
-  streaming,
-  whole,
-} from "./testing/fixture.ts"
+import { type Answering, streaming, useCallFixture, whole } from "./testing/fixture.ts"
 
-let calls: CallFixture
-let fixture: CallPathFixture
-const endpoint: CallFixture["endpoint"] = (answer, more) => calls.endpoint(answer, more)
-
-beforeEach(() => {
-  calls = openCallFixture()
-  fixture = calls.fixture
-})
+const calls = useCallFixture()
+const { endpoint } = calls
 
 describe("with an Idempotency-Key", () => {
   const keyed = { idempotencyKey: "k1" }
 
   it("a second call gets the first reply and costs nothing", async () => {
-    const first = await fixture.ask(endpoint(whole(10)), { n: 1 }, keyed)
-    const second = await fixture.ask(endpoint(whole(10)), { n: 1 }, keyed)
+    const first = await calls.fixture.ask(endpoint(whole(10)), { n: 1 }, keyed)
+    const second = await calls.fixture.ask(endpoint(whole(10)), { n: 1 }, keyed)
     expect(second).toMatchObject({
       status: 200,
       json: first.json,
@@ -32,46 +19,50 @@ describe("with an Idempotency-Key", () => {
       headers: { "idempotent-replayed": "true", "x-ratelimit-remaining-requests": "59" },
     })
     expect(second.headers["x-call-id"]).toBe(first.headers["x-call-id"])
-    expect(fixture.billing.calls).toHaveLength(1)
+    expect(calls.fixture.billing.calls).toHaveLength(1)
   })
 
   it("a session's second call gets the first reply too; billing is not asked", async () => {
     const caller = {
-      tenant: fixture.caller.tenant,
+      tenant: calls.fixture.caller.tenant,
       scopes: [],
       role: "user",
-      limits: fixture.caller.limits,
+      limits: calls.fixture.caller.limits,
     } as const
     const ask = (n: number) =>
-      fixture.ask(endpoint(whole(10), { access: "session" }), { n }, { ...keyed, caller })
+      calls.fixture.ask(endpoint(whole(10), { access: "session" }), { n }, { ...keyed, caller })
     expect([await ask(1), await ask(1), await ask(2)]).toMatchObject([
       { status: 200 },
       { status: 200, headers: { "idempotent-replayed": "true" } },
       { status: 409 },
     ])
     expect(calls.steps.filter((step) => step === "ran")).toHaveLength(1)
-    expect(fixture.billing.calls).toEqual([])
+    expect(calls.fixture.billing.calls).toEqual([])
   })
 
   it("another body is 409, as is a call while the first one runs", async () => {
-    await fixture.ask(endpoint(whole(10)), { n: 1 }, keyed)
-    expect(await fixture.ask(endpoint(whole(10)), { n: 2 }, keyed)).toMatchObject({
+    await calls.fixture.ask(endpoint(whole(10)), { n: 1 }, keyed)
+    expect(await calls.fixture.ask(endpoint(whole(10)), { n: 2 }, keyed)).toMatchObject({
       status: 409,
       json: { code: "conflict", param: "Idempotency-Key" },
     })
     const inside: Answering = (call) =>
       Effect.flatMap(
-        Effect.promise(() => fixture.ask(endpoint(whole(1)), { n: 1 }, { idempotencyKey: "k2" })),
+        Effect.promise(() =>
+          calls.fixture.ask(endpoint(whole(1)), { n: 1 }, { idempotencyKey: "k2" }),
+        ),
         (second) => Effect.as(whole(1)(call), { status: 200, json: second.status }),
       )
-    expect(await fixture.ask(endpoint(inside), { n: 1 }, { idempotencyKey: "k2" })).toMatchObject({
+    expect(
+      await calls.fixture.ask(endpoint(inside), { n: 1 }, { idempotencyKey: "k2" }),
+    ).toMatchObject({
       json: 409,
     })
   })
 
   it("a failed call may be tried again, as may a cut one", async () => {
     expect(
-      await fixture.ask(
+      await calls.fixture.ask(
         endpoint(() => Effect.fail(apiError("backend_error"))),
         { n: 1 },
         keyed,
@@ -79,23 +70,23 @@ describe("with an Idempotency-Key", () => {
     ).toMatchObject({ status: 500 })
     await Effect.runPromiseExit(
       Effect.scoped(
-        fixture.path.run(
+        calls.fixture.path.run(
           endpoint(() => Effect.interrupt),
-          fixture.input({ n: 1 }, keyed),
+          calls.fixture.input({ n: 1 }, keyed),
         ),
       ),
     )
-    expect(await fixture.ask(endpoint(whole(10)), { n: 1 }, keyed)).toMatchObject({
+    expect(await calls.fixture.ask(endpoint(whole(10)), { n: 1 }, keyed)).toMatchObject({
       status: 200,
       headers: expect.not.objectContaining({ "idempotent-replayed": "true" }),
     })
   })
 
   it("a reply that can't be remembered is given all the same: it is paid for", async () => {
-    vi.spyOn(fixture.idempotency, "finish").mockImplementation(() =>
+    vi.spyOn(calls.fixture.idempotency, "finish").mockImplementation(() =>
       Effect.fail(new PortError({ port: "idempotency", message: "down" })),
     )
-    expect(await fixture.ask(endpoint(whole(10)), { n: 1 }, keyed)).toMatchObject({
+    expect(await calls.fixture.ask(endpoint(whole(10)), { n: 1 }, keyed)).toMatchObject({
       status: 200,
       json: { n: 1 },
     })
@@ -107,20 +98,26 @@ describe("with an Idempotency-Key", () => {
     const asking = Stream.drain(
       Stream.fromEffect(
         Effect.promise(async () => {
-          during = (await fixture.ask(endpoint(whole(1)), { n: 1 }, keyed)).status
+          during = (await calls.fixture.ask(endpoint(whole(1)), { n: 1 }, keyed)).status
         }),
       ),
     )
-    await fixture.ask(endpoint(streaming(2, asking)), { n: 1 }, keyed)
+    await calls.fixture.ask(endpoint(streaming(2, asking)), { n: 1 }, keyed)
     expect(during).toBe(409)
-    expect((await fixture.ask(endpoint(whole(1)), { n: 1 }, keyed)).status).toBe(200)
+    expect((await calls.fixture.ask(endpoint(whole(1)), { n: 1 }, keyed)).status).toBe(200)
   })
 
   it("a stream is not remembered, and a wrong key is 400", async () => {
-    expect((await fixture.ask(endpoint(streaming(2)), { n: 1 }, keyed)).events).toEqual([1, 2])
-    expect((await fixture.ask(endpoint(streaming(2)), { n: 1 }, keyed)).events).toEqual([1, 2])
+    expect((await calls.fixture.ask(endpoint(streaming(2)), { n: 1 }, keyed)).events).toEqual([
+      1, 2,
+    ])
+    expect((await calls.fixture.ask(endpoint(streaming(2)), { n: 1 }, keyed)).events).toEqual([
+      1, 2,
+    ])
     for (const idempotencyKey of ["", "two words", "x".repeat(256)])
-      expect(await fixture.ask(endpoint(whole(1)), { n: 1 }, { idempotencyKey })).toMatchObject({
+      expect(
+        await calls.fixture.ask(endpoint(whole(1)), { n: 1 }, { idempotencyKey }),
+      ).toMatchObject({
         status: 400,
       })
   })
@@ -128,7 +125,7 @@ describe("with an Idempotency-Key", () => {
   it("endpoints that create nothing ignore it", async () => {
     const reading = endpoint(whole(10))
     const { creates: _, ...rest } = reading
-    await fixture.ask(rest, { n: 1 }, keyed)
-    expect((await fixture.ask(rest, { n: 2 }, keyed)).status).toBe(200)
+    await calls.fixture.ask(rest, { n: 1 }, keyed)
+    expect((await calls.fixture.ask(rest, { n: 2 }, keyed)).status).toBe(200)
   })
 })

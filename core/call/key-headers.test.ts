@@ -1,15 +1,10 @@
 import { Effect } from "effect"
-import { beforeEach, describe, expect, it, vi } from "vitest"
+import { describe, expect, it, vi } from "vitest"
 import type { CallPathFixture } from "../../testing/index.ts"
 import { apiError, PortError } from "../errors.ts"
-import { type CallFixture, openCallFixture, startMicros, whole } from "./testing/fixture.ts"
+import { startMicros, useCallFixture, whole } from "./testing/fixture.ts"
 
-let calls: CallFixture
-let fixture: CallPathFixture
-beforeEach(() => {
-  calls = openCallFixture()
-  fixture = calls.fixture
-})
+const calls = useCallFixture()
 
 const failing = () => Effect.fail(apiError("backend_error"))
 const billingIsDown = Effect.fail(new PortError({ port: "billing", message: "down" }))
@@ -21,7 +16,7 @@ const rate = {
 }
 const timing = expect.stringMatching(/^auth;dur=0\.5, (.*, )?total;dur=/)
 const ask = (body: unknown, more: Parameters<CallPathFixture["ask"]>[2] = {}, answer = whole(10)) =>
-  fixture.ask(calls.endpoint(answer), body, { authMs: 0.5, ...more })
+  calls.fixture.ask(calls.endpoint(answer), body, { authMs: 0.5, ...more })
 
 describe("every answer to a key shows call id, cost, stages and rate", () => {
   it.each<[string, number, string, () => ReturnType<typeof ask>]>([
@@ -33,7 +28,7 @@ describe("every answer to a key shows call id, cost, stages and rate", () => {
       "a scope that does not reach",
       403,
       "0",
-      () => ask({ n: 1 }, { caller: { ...fixture.caller, scopes: ["other"] } }),
+      () => ask({ n: 1 }, { caller: { ...calls.fixture.caller, scopes: ["other"] } }),
     ],
     [
       "a limit",
@@ -42,7 +37,12 @@ describe("every answer to a key shows call id, cost, stages and rate", () => {
       () =>
         ask(
           { n: 1 },
-          { caller: { ...fixture.caller, limits: { ...fixture.caller.limits, concurrency: 0 } } },
+          {
+            caller: {
+              ...calls.fixture.caller,
+              limits: { ...calls.fixture.caller.limits, concurrency: 0 },
+            },
+          },
         ),
     ],
     ["a failed model", 500, "0", () => ask({ n: 1 }, {}, failing)],
@@ -72,7 +72,7 @@ describe("every answer to a key shows call id, cost, stages and rate", () => {
 
   it("at Rp0, too", async () => {
     await Effect.runPromise(
-      fixture.billing.adjust({
+      calls.fixture.billing.adjust({
         id: "g",
         account: "acct_1",
         amountMicros: -startMicros,
@@ -88,7 +88,7 @@ describe("every answer to a key shows call id, cost, stages and rate", () => {
 
 describe("when billing is down", () => {
   it("a refusal keeps its reason", async () => {
-    vi.spyOn(fixture.billing, "admit").mockReturnValue(billingIsDown)
+    vi.spyOn(calls.fixture.billing, "admit").mockReturnValue(billingIsDown)
     expect(await ask({ n: "x" })).toMatchObject({
       status: 400,
       json: { param: "n" },
@@ -97,7 +97,7 @@ describe("when billing is down", () => {
   })
 
   it("a call that could not be settled has its id, and no cost, as nobody knows whether it was paid", async () => {
-    vi.spyOn(fixture.billing, "settle").mockReturnValue(billingIsDown)
+    vi.spyOn(calls.fixture.billing, "settle").mockReturnValue(billingIsDown)
     const { status, headers } = await ask({ n: 1 })
     expect(status).toBe(500)
     expect(headers).toMatchObject({ ...rate, "x-call-id": calls.last()?.request.id })

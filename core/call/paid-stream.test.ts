@@ -1,25 +1,10 @@
 import { Deferred, Effect, Exit, Fiber, Stream } from "effect"
-import { beforeEach, describe, expect, it, vi } from "vitest"
-import type { CallPathFixture } from "../../testing/index.ts"
+import { describe, expect, it, vi } from "vitest"
 import { type ApiError, apiError, PortError } from "../errors.ts"
-import {
-  type CallFixture,
-  inputMicros,
-  openCallFixture,
-  startMicros,
-  streaming,
-} from "./testing/fixture.ts"
+import { inputMicros, startMicros, streaming, useCallFixture } from "./testing/fixture.ts"
 
-let calls: CallFixture
-let fixture: CallPathFixture
-const endpoint: CallFixture["endpoint"] = (answer, more) => calls.endpoint(answer, more)
-const balance = () => calls.balance()
-const last = () => calls.last()
-
-beforeEach(() => {
-  calls = openCallFixture()
-  fixture = calls.fixture
-})
+const calls = useCallFixture()
+const { endpoint, balance, last } = calls
 
 describe("a stream", () => {
   it("is settled before its end", async () => {
@@ -27,9 +12,9 @@ describe("a stream", () => {
     await Effect.runPromise(
       Effect.scoped(
         Effect.gen(function* () {
-          const { reply, cost } = yield* fixture.path.run(
+          const { reply, cost } = yield* calls.fixture.path.run(
             endpoint(streaming(3)),
-            fixture.input({ n: 1 }),
+            calls.fixture.input({ n: 1 }),
           )
           if (!("events" in reply)) throw new Error("no stream")
           expect(reply.headers).not.toHaveProperty("x-cost-idr")
@@ -52,7 +37,7 @@ describe("a stream", () => {
       const fiber = yield* Effect.forkChild(
         Effect.scoped(
           Effect.gen(function* () {
-            const { reply } = yield* fixture.path.run(hanging, fixture.input({ n: 1 }))
+            const { reply } = yield* calls.fixture.path.run(hanging, calls.fixture.input({ n: 1 }))
             if ("events" in reply)
               yield* Stream.runForEach(reply.events, (event) =>
                 event === 5 ? Deferred.succeed(reached, undefined) : Effect.void,
@@ -76,9 +61,9 @@ describe("a stream", () => {
     await Effect.runPromise(
       Effect.scoped(
         Effect.gen(function* () {
-          const { reply } = yield* fixture.path.run(
+          const { reply } = yield* calls.fixture.path.run(
             endpoint(streaming(100)),
-            fixture.input({ n: 1 }),
+            calls.fixture.input({ n: 1 }),
           )
           if ("events" in reply) yield* Stream.runDrain(Stream.take(reply.events, 2))
         }),
@@ -93,7 +78,7 @@ describe("a stream", () => {
 
   it("that nobody reads costs nothing", async () => {
     await Effect.runPromise(
-      Effect.scoped(fixture.path.run(endpoint(streaming(3)), fixture.input({ n: 1 }))),
+      Effect.scoped(calls.fixture.path.run(endpoint(streaming(3)), calls.fixture.input({ n: 1 }))),
     )
     expect(last()).toMatchObject({ state: "settled", costMicros: 0n })
   })
@@ -106,7 +91,7 @@ describe("a stream", () => {
     const exit = await Effect.runPromiseExit(
       Effect.scoped(
         Effect.flatMap(
-          fixture.path.run(endpoint(streaming(3, rest)), fixture.input({ n: 1 })),
+          calls.fixture.path.run(endpoint(streaming(3, rest)), calls.fixture.input({ n: 1 })),
           ({ reply }) => ("events" in reply ? Stream.runDrain(reply.events) : Effect.void),
         ),
       ),
@@ -117,10 +102,10 @@ describe("a stream", () => {
   })
 
   it("whose settlement fails ends with internal_error", async () => {
-    vi.mocked(fixture.billing.settle).mockReturnValue(
+    vi.mocked(calls.fixture.billing.settle).mockReturnValue(
       Effect.fail(new PortError({ port: "billing", message: "gone" })),
     )
-    expect(await fixture.ask(endpoint(streaming(1)), { n: 1 })).toMatchObject({
+    expect(await calls.fixture.ask(endpoint(streaming(1)), { n: 1 })).toMatchObject({
       status: 500,
       json: { code: "internal_error" },
     })

@@ -1,35 +1,25 @@
 import { Cause, Effect, Exit, Option } from "effect"
-import { beforeEach, describe, expect, it } from "vitest"
-import type { CallPathFixture } from "../../testing/index.ts"
+import { describe, expect, it } from "vitest"
 import { apiError, PortError } from "../errors.ts"
 import {
   type Answering,
-  type CallFixture,
   holdMicros,
   inputMicros,
-  openCallFixture,
   startMicros,
   streaming,
+  useCallFixture,
   whole,
 } from "./testing/fixture.ts"
 
-let calls: CallFixture
-let fixture: CallPathFixture
-const endpoint: CallFixture["endpoint"] = (answer, more) => calls.endpoint(answer, more)
-const balance = () => calls.balance()
-const last = () => calls.last()
-
-beforeEach(() => {
-  calls = openCallFixture()
-  fixture = calls.fixture
-})
+const calls = useCallFixture()
+const { endpoint, balance, last } = calls
 
 describe("unsettled, for a batch line", () => {
   const line = (answer: Answering, body: unknown = { n: 1 }) =>
     Effect.runPromiseExit(
-      fixture.path.runUnsettled(
+      calls.fixture.path.runUnsettled(
         endpoint(answer),
-        fixture.input(body, { priority: "batch", priceFactor: 0.5, parent: "batch_1" }),
+        calls.fixture.input(body, { priority: "batch", priceFactor: 0.5, parent: "batch_1" }),
       ),
     )
 
@@ -73,7 +63,10 @@ describe("unsettled, for a batch line", () => {
 describe("a check", () => {
   it("says the worst case at the caller's price, and admits and runs nothing", async () => {
     const found = await Effect.runPromise(
-      fixture.path.check(endpoint(whole(10)), fixture.input({ n: 1 }, { priceFactor: 0.5 })),
+      calls.fixture.path.check(
+        endpoint(whole(10)),
+        calls.fixture.input({ n: 1 }, { priceFactor: 0.5 }),
+      ),
     )
     expect(found.costMicros).toBe(holdMicros / 2n)
     expect(calls.steps).toEqual(["plan"])
@@ -82,7 +75,7 @@ describe("a check", () => {
   it("fails as the call would", async () => {
     expect(
       await Effect.runPromise(
-        Effect.flip(fixture.path.check(endpoint(whole(10)), fixture.input({ n: "x" }))),
+        Effect.flip(calls.fixture.path.check(endpoint(whole(10)), calls.fixture.input({ n: "x" }))),
       ),
     ).toMatchObject({ param: "n" })
     expect(calls.steps).toEqual([])

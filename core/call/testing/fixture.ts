@@ -1,5 +1,5 @@
 import { Effect, Schema, Stream } from "effect"
-import { vi } from "vitest"
+import { beforeEach, vi } from "vitest"
 import { type CallPathFixture, callPathFixture, fakeChatModel } from "../../../testing/index.ts"
 import type { ApiError, PortError } from "../../errors.ts"
 import { type Call, defineEndpoint, type Endpoint, type Reply } from "../../ports/endpoint.ts"
@@ -28,7 +28,7 @@ export interface CallFixture {
 }
 
 /** An endpoint that does as a test says, on the real call path, with the steps written down. */
-export const openCallFixture = (): CallFixture => {
+const openCallFixture = (): CallFixture => {
   const fixture = callPathFixture([fakeChatModel()], startMicros)
   const steps: string[] = []
   const note = (step: string) => Effect.sync(() => steps.push(step))
@@ -63,6 +63,25 @@ export const openCallFixture = (): CallFixture => {
     endpoint,
     balance: () => Effect.runPromise(fixture.billing.balance("acct_1")),
     last: () => fixture.billing.calls.at(-1),
+  }
+}
+
+/** A fresh fixture for each test of the file, behind one object. */
+export const useCallFixture = (): CallFixture => {
+  let current: CallFixture
+  beforeEach(() => {
+    current = openCallFixture()
+  })
+  return {
+    get fixture() {
+      return current.fixture
+    },
+    get steps() {
+      return current.steps
+    },
+    endpoint: (answer, more) => current.endpoint(answer, more),
+    balance: () => current.balance(),
+    last: () => current.last(),
   }
 }
 
