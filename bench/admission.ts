@@ -2,42 +2,17 @@
 // bench/admission.ts [seconds]`
 // Against RAKIT_TEST_DATABASE_URL, or an embedded server that flushes to disk as in production.
 import { randomUUID } from "node:crypto"
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { Effect } from "effect"
-import { defaultLimits, type Log, systemClock, uuidV7 } from "../core/index.ts"
+import { defaultLimits, systemClock, uuidV7 } from "../core/index.ts"
 import { makeLedgerBilling } from "../plugins/billing-ledger/ledger-billing.ts"
 import { migrations } from "../plugins/billing-ledger/migrations.ts"
-import { clusterIn, startUnowned, stopServer } from "../plugins/database-postgres/plugin.ts"
 import { fakeMetrics } from "../testing/fakes.ts"
 import { openTestDatabase } from "../testing/postgres.ts"
+import { consoleLog, startEmbedded } from "./deployment/embedded-postgres.ts"
 
 const seconds = Number(process.argv[2] ?? 5)
 const callers = 64
 const accounts = 8
-const log: Log = {
-  debug: () => {},
-  info: () => {},
-  warn: console.warn,
-  error: console.error,
-  with: () => log,
-}
-
-const embedded = async () => {
-  if (process.env.RAKIT_TEST_DATABASE_URL) return async () => {}
-  const folder = await mkdtemp(join(tmpdir(), "rakit-bench-"))
-  const cluster = clusterIn(folder, { maxConnections: 100, durable: true })
-  const { user, password, host, port, database } = (
-    await Effect.runPromise(startUnowned(cluster, log))
-  )()
-  process.env.RAKIT_TEST_DATABASE_URL = `postgres://${user}:${password}@${host}:${port}/${database}`
-  return async () => {
-    await Effect.runPromise(stopServer(cluster, log))
-    await rm(folder, { recursive: true, force: true })
-  }
-}
-
 const percentile = (sorted: readonly number[], share: number) =>
   sorted[Math.floor(sorted.length * share)] ?? Number.NaN
 
@@ -56,7 +31,7 @@ const openLedger = async (maxGathered: number, maxInFlight: number): Promise<Ben
   const billing = makeLedgerBilling({
     database: test.database,
     clock: systemClock,
-    log,
+    log: consoleLog,
     metrics: fakeMetrics(),
     settings,
     replica: randomUUID(),
@@ -109,7 +84,7 @@ const show = (name: string, perSecond: number, sorted: readonly number[]) =>
     `${name.padEnd(36)} ${perSecond.toFixed(0).padStart(6)} calls/s   admit+settle median ${percentile(sorted, 0.5).toFixed(1)} ms, p95 ${percentile(sorted, 0.95).toFixed(1)} ms`,
   )
 
-const stop = await embedded()
+const stop = await startEmbedded({ maxConnections: 100, durable: true })
 try {
   const ledgers = {
     "one statement a call": await openLedger(1, callers),

@@ -1,9 +1,3 @@
-// How long the endpoints of the dashboard take on an account with 300,000 usage rows. `npx tsx
-// bench/dashboard.ts [rounds]`
-// Against RAKIT_TEST_DATABASE_URL, or an embedded server.
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { Effect, Stream } from "effect"
 import { sql } from "kysely"
 import {
@@ -11,7 +5,6 @@ import {
   type Database,
   defaultLimits,
   type Endpoint,
-  type Log,
   systemClock,
 } from "../core/index.ts"
 import { ledgerEndpoint } from "../plugins/billing-ledger/dashboard/ledger-endpoint.ts"
@@ -19,34 +12,12 @@ import { usageEndpoint } from "../plugins/billing-ledger/dashboard/usage-endpoin
 import { migrations } from "../plugins/billing-ledger/migrations.ts"
 import { verifyLedger } from "../plugins/billing-ledger/proof/verify.ts"
 import { sessionReceiptEndpoint } from "../plugins/billing-ledger/receipts/endpoints.ts"
-import { clusterIn, startUnowned, stopServer } from "../plugins/database-postgres/plugin.ts"
 import { callPathFixture, fakeSigner } from "../testing/fakes.ts"
 import { openTestDatabase } from "../testing/postgres.ts"
+import { consoleLog, startEmbedded } from "./deployment/embedded-postgres.ts"
 
 const rounds = Number(process.argv[2] ?? 15)
 const calls = 300_000
-const log: Log = {
-  debug: () => {},
-  info: () => {},
-  warn: console.warn,
-  error: console.error,
-  with: () => log,
-}
-
-const embedded = async () => {
-  if (process.env.RAKIT_TEST_DATABASE_URL) return async () => {}
-  const folder = await mkdtemp(join(tmpdir(), "rakit-bench-"))
-  const cluster = clusterIn(folder, { maxConnections: 20, durable: false })
-  const { user, password, host, port, database } = (
-    await Effect.runPromise(startUnowned(cluster, log))
-  )()
-  process.env.RAKIT_TEST_DATABASE_URL = `postgres://${user}:${password}@${host}:${port}/${database}`
-  return async () => {
-    await Effect.runPromise(stopServer(cluster, log))
-    await rm(folder, { recursive: true, force: true })
-  }
-}
-
 const run = (database: Database, query: ReturnType<typeof sql>) =>
   Effect.runPromise(database.run(() => query.execute(database.queries())))
 
@@ -114,7 +85,7 @@ const openReports = (database: Database) => {
   const started = Effect.succeed({
     database,
     clock: systemClock,
-    log,
+    log: consoleLog,
     signer: fakeSigner(),
     deployment,
   })
@@ -205,7 +176,7 @@ const questionsOf = async (
   }
 }
 
-const stop = await embedded()
+const stop = await startEmbedded({ maxConnections: 20, durable: false })
 try {
   const test = await openTestDatabase()
   const { database } = test

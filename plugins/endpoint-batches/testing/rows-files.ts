@@ -72,4 +72,3 @@ export const rowsFiles = async (database: Database, storage: Storage, ids: Ids) 
     )
   return { files, rows, upload, text, remove: (id: string) => Effect.runPromise(remove(id)) }
 }
-export type RowsFiles = Awaited<ReturnType<typeof rowsFiles>>
