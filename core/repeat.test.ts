@@ -1,29 +1,25 @@
 import { Effect, Exit, Layer, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { expect, it } from "vitest"
-import { fakeLog } from "../testing/fakes/log.ts"
-import { type Loop, repeat } from "./repeat.ts"
+import { type FakeLog, fakeLog } from "../testing/fakes/log.ts"
+import { type Loop, repeat, repeatInTurn } from "./repeat.ts"
 
 const hourly = { event: "thing.sweep_failed", message: "things could not be swept" } as const
 
-/** A loop under a clock that the test moves. */
-const start = async (loop: Partial<Loop>, work: Effect.Effect<unknown, unknown>) => {
+/** Loops under a clock that the test moves. */
+const startLoops = async (loops: (log: FakeLog) => Effect.Effect<void, never, Scope.Scope>) => {
   const services = await Effect.runPromise(
     Layer.build(TestClock.layer()).pipe(Scope.provide(Scope.makeUnsafe())),
   )
   const run = Effect.runPromiseWith(services)
   const [log, scope] = [fakeLog(), Scope.makeUnsafe()]
-  await run(
-    Effect.provideService(
-      repeat(log, { ...hourly, everyMs: 3_600_000, ...loop }, work),
-      Scope.Scope,
-      scope,
-    ),
-  )
+  await run(Effect.provideService(loops(log), Scope.Scope, scope))
   const pass = (minutes: number) => run(TestClock.adjust(`${minutes} minutes`))
   await pass(0)
   return { log, pass, stop: () => run(Scope.close(scope, Exit.void)) }
 }
+const start = (loop: Partial<Loop>, work: Effect.Effect<unknown, unknown>) =>
+  startLoops((log) => repeat(log, { ...hourly, everyMs: 3_600_000, ...loop }, work))
 
 const counted = (work: (run: number) => Effect.Effect<unknown, unknown> = () => Effect.void) => {
   const count = { runs: 0 }
@@ -82,4 +78,28 @@ it("a stop in the middle of the work interrupts it and logs nothing", async () =
   await stop()
   expect(isInterrupted).toBe(true)
   expect(log.lines).toEqual([])
+})
+
+it("in turn, runs of different loops never overlap, and a failed one lets the next in", async () => {
+  const steps: string[] = []
+  const slow = (name: string, then: Effect.Effect<void, string> = Effect.void) =>
+    Effect.gen(function* () {
+      steps.push(`${name} begins`)
+      yield* Effect.sleep("1 minute")
+      steps.push(`${name} ends`)
+      yield* then
+    })
+  const loop = { ...hourly, everyMs: 3_600_000 }
+  const { pass, log } = await startLoops((to) =>
+    repeatInTurn(to, [
+      [loop, slow("a", Effect.fail("down"))],
+      [loop, slow("b")],
+    ]),
+  )
+  expect(steps).toEqual(["a begins"])
+  await pass(1)
+  expect(steps).toEqual(["a begins", "a ends", "b begins"])
+  await pass(1)
+  expect(steps).toEqual(["a begins", "a ends", "b begins", "b ends"])
+  expect(log.lines).toHaveLength(1)
 })

@@ -1,4 +1,4 @@
-import { Cause, Effect, type Scope } from "effect"
+import { Cause, Effect, type Scope, Semaphore } from "effect"
 import type { EventName, Log } from "./services/log.ts"
 
 export interface Loop {
@@ -31,4 +31,15 @@ export const repeat = (
       Effect.forever(isDelayed ? Effect.andThen(pause, run) : Effect.andThen(run, pause)),
     ),
   )
+}
+
+/** Several loops of one owner, whose runs never overlap: together they take one connection of a pool. */
+export const repeatInTurn = (
+  log: Log,
+  loops: readonly (readonly [Loop, Effect.Effect<unknown, unknown>])[],
+): Effect.Effect<void, never, Scope.Scope> => {
+  const turn = Semaphore.makeUnsafe(1)
+  return Effect.forEach(loops, ([loop, work]) => repeat(log, loop, turn.withPermits(1)(work)), {
+    discard: true,
+  })
 }

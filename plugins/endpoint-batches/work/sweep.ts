@@ -1,6 +1,6 @@
-import { Effect, type Scope, Semaphore, Stream } from "effect"
+import { Effect, type Scope, Stream } from "effect"
 import { sql } from "kysely"
-import { type PortError, repeat, type StorageError } from "../../../core/index.ts"
+import { type PortError, repeatInTurn, type StorageError } from "../../../core/index.ts"
 import type { BatchDeps } from "../deps.ts"
 import type { BatchTables } from "../tables.ts"
 import { readSegmentKey, segmentPrefix } from "./segments.ts"
@@ -107,29 +107,25 @@ export const dropOrphans = (deps: BatchDeps): Effect.Effect<number, StorageError
 /** Sweeps every minute, orphans every hour. Every worker does; concurrent sweeps are safe. */
 export const keepSwept = (deps: BatchDeps): Effect.Effect<void, never, Scope.Scope> => {
   const { log } = deps
-  // one after the other, so that they take one connection of the pool
-  const inTurn = Semaphore.makeUnsafe(1).withPermits(1)
   const logCount = (what: string) => (count: number) => {
     if (count > 0) log.info("batch.swept", what, { count })
   }
-  return Effect.andThen(
-    repeat(
-      log,
+  return repeatInTurn(log, [
+    [
       {
         event: "batch.sweep_failed",
         message: "results of ended batches dropped: failed",
         everyMs: 60_000,
       },
-      Effect.map(inTurn(dropEnded(deps)), logCount("results of ended batches dropped")),
-    ),
-    repeat(
-      log,
+      Effect.map(dropEnded(deps), logCount("results of ended batches dropped")),
+    ],
+    [
       {
         event: "batch.orphan_sweep_failed",
         message: "orphan parts of batches dropped: failed",
         everyMs: 3_600_000,
       },
-      Effect.map(inTurn(dropOrphans(deps)), logCount("orphan parts of batches dropped")),
-    ),
-  )
+      Effect.map(dropOrphans(deps), logCount("orphan parts of batches dropped")),
+    ],
+  ])
 }

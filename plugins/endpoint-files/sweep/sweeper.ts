@@ -1,5 +1,5 @@
-import { Effect, type Scope, Semaphore } from "effect"
-import { type Loop, type PlanError, repeat } from "../../../core/index.ts"
+import { Effect, type Scope } from "effect"
+import { type Loop, type PlanError, repeatInTurn } from "../../../core/index.ts"
 import { deleteDueBlobs } from "../blobs/deletion-queue.ts"
 import type { FilesDeps } from "../deps.ts"
 import { expireUploads } from "../uploads/close-upload.ts"
@@ -64,19 +64,13 @@ export const sweepsOf = (deps: FilesDeps): readonly Sweep[] => [
  * Every server sweeps; concurrent sweeps are safe. Deleted bytes are gone within two turns also
  * when the server that deleted them died.
  */
-export const keepSwept = (deps: FilesDeps): Effect.Effect<void, never, Scope.Scope> => {
-  // one after the other, so that they take one connection of the pool and not six
-  const inTurn = Semaphore.makeUnsafe(1)
-  return Effect.forEach(
-    sweepsOf(deps),
-    (sweep) =>
-      repeat(
-        deps.log,
-        sweep,
-        Effect.map(inTurn.withPermits(1)(sweep.work), (count) => {
-          if (count > 0) deps.log.info("file.swept", sweep.done, { count })
-        }),
-      ),
-    { discard: true },
+export const keepSwept = (deps: FilesDeps): Effect.Effect<void, never, Scope.Scope> =>
+  repeatInTurn(
+    deps.log,
+    sweepsOf(deps).map((sweep) => [
+      sweep,
+      Effect.map(sweep.work, (count) => {
+        if (count > 0) deps.log.info("file.swept", sweep.done, { count })
+      }),
+    ]),
   )
-}
