@@ -33,6 +33,8 @@ describe("the registry", () => {
       concurrency_exceeded: 429,
       backend_busy: 429,
       backend_error: 500,
+      server_busy: 503,
+      database_unavailable: 503,
       model_loading: 503,
       backend_timeout: 504,
       storage_full: 507,
@@ -85,11 +87,11 @@ describe("an error", () => {
     ).toMatchObject({ message: "Too hot.", param: "temperature" })
   })
 
-  it("says when to try again on every 429 and 503, in whole seconds and in ms, and on no other", () => {
+  it("says when to try again on every 429, 503 and 507, in whole seconds and in ms, and on no other", () => {
     for (const code of codes)
       expect([code, "retry-after" in errorHeaders(apiError(code))]).toEqual([
         code,
-        [429, 503].includes(statusOf(apiError(code))),
+        [429, 503, 507].includes(statusOf(apiError(code))),
       ])
     expect(
       errorHeaders(

@@ -65,6 +65,8 @@ export const errorRegistry = {
   headers_too_large: invalid(431, "The request headers are too large."),
   internal_error: server(500, "Something went wrong on our side."),
   backend_error: server(500, "The model failed; retry once."),
+  server_busy: server(503, "The server has too much work of this kind waiting; try again."),
+  database_unavailable: server(503, "The database can't be reached; nothing was held or charged."),
   model_loading: server(503, "The model is still loading; see `Retry-After`."),
   server_starting: server(503, "The server is starting or stopping; see `Retry-After`."),
   backend_timeout: server(504, "The model was too slow."),
@@ -95,7 +97,7 @@ export class ApiError extends Data.TaggedError("ApiError")<{
   readonly message: string
   readonly param?: string | undefined
   readonly headers?: Strings | undefined
-  /** For 429 and 503: when a retry makes sense. */
+  /** For 429, 503 and 507: when a retry makes sense. */
   readonly retryAfterMs?: number | undefined
   /**
    * The caller, when the account's state is the reason: the refusal shows the key's rate headers
@@ -124,7 +126,7 @@ export const errorBody = (error: ApiError) => ({
 })
 
 export const errorHeaders = (error: ApiError): Strings => {
-  const retryable = [429, 503].includes(statusOf(error))
+  const retryable = [429, 503, 507].includes(statusOf(error))
   const waitMs = error.retryAfterMs ?? 1000
   return {
     ...error.headers,
@@ -136,15 +138,28 @@ export const errorHeaders = (error: ApiError): Strings => {
 }
 
 /**
- * A port failed (database down, disk error ...). Clients see `internal_error`, or `backend_busy`
- * when its queue was full; the log sees the cause.
+ * A port failed. Clients see `internal_error`, or what `why` says; the log sees the cause.
+ * busy: its queue is full (`server_busy`). unavailable: what is behind it can't be reached
+ * (`database_unavailable`). full: what is behind it has no space left (`storage_full`).
  */
 export class PortError extends Data.TaggedError("PortError")<{
   readonly port: string
   readonly message: string
   readonly cause?: unknown
-  readonly busy?: true
+  readonly why?: "busy" | "unavailable" | "full"
 }> {}
+
+/** How long clients should wait until a database or a disk may be back. */
+const outageRetryMs = 5_000
+
+/** What a client sees of a failed port. */
+export const portFailure = ({ why }: PortError): ApiError => {
+  if (why === "busy") return apiError("server_busy")
+  if (why === "unavailable")
+    return apiError("database_unavailable", undefined, { retryAfterMs: outageRetryMs })
+  if (why === "full") return apiError("storage_full", undefined, { retryAfterMs: outageRetryMs })
+  return apiError("internal_error")
+}
 
 /** An adjustment that the account's balance, less what is held, does not cover. */
 export class BalanceTooLow extends Data.TaggedError("BalanceTooLow")<{

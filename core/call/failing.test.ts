@@ -89,13 +89,13 @@ describe("a call that fails", () => {
     expect(calls.steps).toEqual(["plan"])
   })
 
-  it("because a port's queue is full says backend_busy", async () => {
+  it("because a port's queue is full says server_busy", async () => {
     vi.mocked(calls.fixture.billing.admit).mockReturnValue(
-      Effect.fail(new PortError({ port: "billing", message: "too busy", busy: true })),
+      Effect.fail(new PortError({ port: "billing", message: "too busy", why: "busy" })),
     )
     expect(await calls.fixture.ask(endpoint(whole(1)), { n: 1 })).toMatchObject({
-      status: 429,
-      json: { code: "backend_busy" },
+      status: 503,
+      json: { code: "server_busy" },
     })
     expect(calls.fixture.log.lines).toEqual([])
   })

@@ -9,7 +9,17 @@ import { runPlan } from "./mask-internal-errors.ts"
 const failures: readonly (readonly [PlanError, string, string | undefined])[] = [
   [apiError("conflict"), "conflict", undefined],
   [new PortError({ port: "database", message: "down" }), "internal_error", "port.failed"],
-  [new PortError({ port: "database", message: "full", busy: true }), "backend_busy", undefined],
+  [new PortError({ port: "database", message: "full", why: "busy" }), "server_busy", undefined],
+  [
+    new PortError({ port: "database", message: "refused", why: "unavailable" }),
+    "database_unavailable",
+    "port.failed",
+  ],
+  [
+    new PortError({ port: "database", message: "no space", why: "full" }),
+    "storage_full",
+    "port.failed",
+  ],
   [new BlobMissing({ key: "k" }), "internal_error", "port.failed"],
   [new BlobTooLarge({ key: "k", maxBytes: 1 }), "payload_too_large", undefined],
   [new StorageFull({ key: "k" }), "storage_full", "storage.full"],

@@ -1,11 +1,10 @@
 import { Effect, Stream } from "effect"
-import { type ApiError, apiError } from "../errors.ts"
+import { type ApiError, apiError, portFailure } from "../errors.ts"
 import type { Plan, PlanError, Reply } from "../ports/endpoint.ts"
 import type { Log } from "../services/log.ts"
 
 /**
- * What a client sees of a failed port: `internal_error`, a full queue as `backend_busy`, a full
- * disk as `storage_full`; the log sees what the port said.
+ * What a client sees of a failed port (see `portFailure`); the log sees what the port said.
  */
 const maskError =
   (log: Log) =>
@@ -16,8 +15,8 @@ const maskError =
     }
     switch (error._tag) {
       case "PortError":
-        if (error.busy) return apiError("backend_busy")
-        return failed(error.port, error.message, error.cause)
+        if (error.why !== "busy") failed(error.port, error.message, error.cause)
+        return portFailure(error)
       case "BlobMissing":
         return failed("storage", `the blob ${error.key} is missing`)
       case "BlobTooLarge":

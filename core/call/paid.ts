@@ -1,6 +1,13 @@
 import { Cause, Effect, Option, type Scope, Stream } from "effect"
 import type { Caller } from "../caller.ts"
-import { type ApiError, apiError, isApiError, type PortError, statusOf } from "../errors.ts"
+import {
+  type ApiError,
+  apiError,
+  type ErrorCode,
+  isApiError,
+  type PortError,
+  statusOf,
+} from "../errors.ts"
 import type { Json, Strings } from "../json.ts"
 import type { Micros } from "../money.ts"
 import type { Settlement } from "../ports/billing.ts"
@@ -17,6 +24,9 @@ import { rateHeaders } from "./rate-headers.ts"
  */
 const clientGone = 499
 
+/** Refusals by a full queue: what admission counted is given back. */
+const busy: ReadonlySet<ErrorCode> = new Set(["backend_busy", "server_busy"])
+
 /** A failure on our side costs nothing; otherwise the meter says what was produced. */
 export const settlementOf = (
   call: Call<Json>,
@@ -27,7 +37,7 @@ export const settlementOf = (
   if (failure)
     return {
       id: call.id,
-      outcome: failure.code === "backend_busy" ? "refused" : "voided",
+      outcome: busy.has(failure.code) ? "refused" : "voided",
       costMicros: 0n,
       usage,
       httpStatus: statusOf(failure),

@@ -10,7 +10,7 @@ import type { StorageError } from "./storage.ts"
 
 /**
  * What a plan may fail with. The call path logs what is no `ApiError`; clients see
- * `internal_error`, `backend_busy` for a full queue, `storage_full` for a full disk.
+ * what `portFailure` says of a `PortError`, `storage_full` for a full disk.
  */
 export type PlanError = ApiError | StorageError
 

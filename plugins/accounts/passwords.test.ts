@@ -49,7 +49,7 @@ it("lets 200 wait, and refuses more", async () => {
       Effect.runPromise(
         Effect.match(isPassword(cheap, "x"), {
           onSuccess: () => "done",
-          onFailure: ({ busy }) => (busy ? "busy" : "failed"),
+          onFailure: ({ why }) => why ?? "failed",
         }),
       ),
     ),

@@ -33,7 +33,7 @@ const inTurn = <A>(work: Effect.Effect<A, PortError>): Effect.Effect<A, PortErro
         new PortError({
           port: "passwords",
           message: "too many passwords wait to be hashed",
-          busy: true,
+          why: "busy",
         }),
       )
     waiting += 1

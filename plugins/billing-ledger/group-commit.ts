@@ -32,7 +32,7 @@ const tooBusy = (maxWaiting: number) =>
   new PortError({
     port: "billing",
     message: `too busy: ${maxWaiting} calls already wait for the ledger`,
-    busy: true,
+    why: "busy",
   })
 
 /**

@@ -129,7 +129,7 @@ export const makePool = (options: PoolOptions): PostgresPool => {
         throw new PortError({
           port: "database",
           message: `too busy: ${options.maxWaiting} callers already wait for a connection`,
-          busy: true,
+          why: "busy",
         })
       return guard(await pool.connect(), nameOf)
     },

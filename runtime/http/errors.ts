@@ -5,6 +5,7 @@ import {
   errorBody,
   isApiError,
   type PortError,
+  portFailure,
 } from "../../core/errors.ts"
 import type { Log } from "../../core/services/log.ts"
 import type { Exchange } from "./exchange.ts"
@@ -28,7 +29,7 @@ export const toApiError = (
   const error = Option.getOrUndefined(Cause.findErrorOption(cause))
   if (isApiError(error)) return error
   if (exchange.abortReason === "draining") return stopping()
-  if (error?.busy) return apiError("backend_busy")
+  if (error?.why === "busy") return portFailure(error)
   const fields = {
     request_id: exchange.requestId,
     endpoint: exchange.endpoint,
@@ -42,5 +43,5 @@ export const toApiError = (
       cause: String(error.cause ?? ""),
     })
   else log.error("request.failed", "a request failed", { ...fields, cause: Cause.pretty(cause) })
-  return apiError("internal_error")
+  return error ? portFailure(error) : apiError("internal_error")
 }

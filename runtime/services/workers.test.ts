@@ -88,7 +88,7 @@ test("the queue has a maximum", async () => {
     Exit.isFailure(exit) ? [Option.getOrThrow(Cause.findErrorOption(exit.cause)) as PortError] : [],
   )
   expect(errors).toMatchObject(
-    [1, 2].map(() => ({ _tag: "PortError", message: "2 tasks are waiting already", busy: true })),
+    [1, 2].map(() => ({ _tag: "PortError", message: "2 tasks are waiting already", why: "busy" })),
   )
 })
 

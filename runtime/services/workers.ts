@@ -11,7 +11,7 @@ export interface WorkersOptions {
    * state of its modules.
    */
   readonly threads: number
-  /** Maximum number of waiting tasks; one more fails with a `PortError` that is `busy`. */
+  /** Maximum number of waiting tasks; one more fails with a `PortError` whose `why` is busy. */
   readonly maxQueue?: number
   /** How long a task whose caller was interrupted may go on before its thread is terminated. */
   readonly abandonedMs?: number
@@ -102,7 +102,7 @@ export const makeWorkers = ({
           new PortError({
             port: "workers",
             message: `${maxQueue} tasks are waiting already`,
-            busy: true,
+            why: "busy",
           }),
         )
       waiting++

@@ -11,11 +11,11 @@ const failing = (error: PortError) => {
   ).then((failure) => ({ failure, log }))
 }
 
-test("a full queue is backend_busy, which the client may try again", async () => {
+test("a full queue is server_busy, which the client may try again", async () => {
   const { failure, log } = await failing(
-    new PortError({ port: "workers", message: "1024 tasks are waiting already", busy: true }),
+    new PortError({ port: "workers", message: "1024 tasks are waiting already", why: "busy" }),
   )
-  expect(failure).toMatchObject({ _tag: "ApiError", code: "backend_busy" })
+  expect(failure).toMatchObject({ _tag: "ApiError", code: "server_busy" })
   expect(log.lines).toEqual([])
 })
 

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { type ApiError, apiError } from "../../../core/errors.ts"
+import { type ApiError, apiError, portFailure } from "../../../core/errors.ts"
 import type { ModelContext } from "../../../core/ports/model.ts"
 import type { Clock } from "../../../core/services/clock.ts"
 import type { Log } from "../../../core/services/log.ts"
@@ -7,7 +7,7 @@ import type { Workers } from "../../../core/services/workers.ts"
 import { siblingModule } from "../worker/sibling-module.ts"
 
 /**
- * Runs a job in the thread pool, named by its path from here. Fails with `backend_busy` when the
+ * Runs a job in the thread pool, named by its path from here. Fails with `server_busy` when the
  * pool's queue is full; any other failure is logged and becomes `backend_error`.
  */
 export const inPool = <Input, Output>(
@@ -18,7 +18,7 @@ export const inPool = <Input, Output>(
 ): Effect.Effect<Output, ApiError> =>
   workers.run<Input, Output>(siblingModule(import.meta.url, `./${job}`), input).pipe(
     Effect.catch((error) => {
-      if (error.busy) return Effect.fail(apiError("backend_busy"))
+      if (error.why === "busy") return Effect.fail(portFailure(error))
       log.error("tokenizer.job_failed", "a job of the pool failed", {
         job,
         reason: error.message,

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { type ApiError, apiError } from "../../../core/errors.ts"
+import { type ApiError, apiError, portFailure } from "../../../core/errors.ts"
 import type { Json } from "../../../core/json.ts"
 import type { Log } from "../../../core/services/log.ts"
 import type { Workers } from "../../../core/services/workers.ts"
@@ -12,7 +12,7 @@ import { mostSchemaBytes } from "./schema-limits.ts"
 const most = "20 seconds"
 
 /**
- * Compiles in the thread pool. Fails with `backend_busy`, `backend_error`, or a 400 for what takes
+ * Compiles in the thread pool. Fails with `server_busy`, `backend_error`, or a 400 for what takes
  * too long or is too large; `param` names the request's field.
  */
 export const compileInPool = (
@@ -34,7 +34,7 @@ export const compileInPool = (
     .run<CompileInput, Compiled>(siblingModule(import.meta.url, "./compile-job"), input)
     .pipe(
       Effect.catch((error) => {
-        if (error.busy) return Effect.fail(apiError("backend_busy"))
+        if (error.why === "busy") return Effect.fail(portFailure(error))
         log.error("grammar.compile_failed", "compiling a grammar failed", {
           reason: error.message,
           cause: error.cause,

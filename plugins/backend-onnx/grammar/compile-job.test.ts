@@ -150,13 +150,12 @@ test("the report speaks of every keyword", async () => {
   expect(await Effect.runPromise(check({ type: "boolean" }))).toMatchObject({ accepted: true })
 })
 
-test("a pool that is full is backend_busy, and one that fails backend_error", async () => {
-  const failing = (busy?: true): Workers => ({
-    run: () =>
-      Effect.fail(new PortError({ port: "workers", message: "no", ...(busy && { busy }) })),
+test("a pool that is full is server_busy, and one that fails backend_error", async () => {
+  const failing = (why?: "busy"): Workers => ({
+    run: () => Effect.fail(new PortError({ port: "workers", message: "no", ...(why && { why }) })),
   })
-  expect(await Effect.runPromise(Effect.flip(check({}, failing(true))))).toMatchObject({
-    code: "backend_busy",
+  expect(await Effect.runPromise(Effect.flip(check({}, failing("busy"))))).toMatchObject({
+    code: "server_busy",
   })
   expect(await Effect.runPromise(Effect.flip(check({}, failing())))).toMatchObject({
     code: "backend_error",

@@ -41,6 +41,8 @@ const kinds: Readonly<Record<ErrorCode, "transient" | "uncertain" | "final">> = 
   headers_too_large: "final",
   internal_error: "uncertain",
   backend_error: "uncertain",
+  server_busy: "transient",
+  database_unavailable: "transient",
   model_loading: "transient",
   server_starting: "transient",
   backend_timeout: "uncertain",

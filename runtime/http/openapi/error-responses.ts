@@ -61,10 +61,12 @@ const occurs: Readonly<Record<ErrorCode, Occurs>> = {
   headers_too_large: always,
   internal_error: always,
   backend_error: withModel,
+  server_busy: always,
+  database_unavailable: always,
   model_loading: withModel,
   server_starting: always,
   backend_timeout: withModel,
-  storage_full: withBytes,
+  storage_full: guarded,
 }
 
 export const codesOf = (endpoint: Endpoint): readonly ErrorCode[] =>
@@ -76,7 +78,7 @@ const errorResponse = (status: number, codes: readonly ErrorCode[]): Json => ({
   description: codes.map((code) => `\`${code}\`: ${errorRegistry[code].about}`).join(" "),
   headers: {
     "X-Request-ID": ref("RequestId"),
-    ...((status === 429 || status === 503) && {
+    ...([429, 503, 507].includes(status) && {
       "Retry-After": ref("RetryAfter"),
       "retry-after-ms": ref("RetryAfterMs"),
     }),
