@@ -62,6 +62,24 @@ const isDecodable = (path: string) => {
   }
 }
 
+/**
+ * Node keeps the first of several and drops the rest; a proxy before us may keep another, and then
+ * two parties see two requests.
+ */
+const once: ReadonlySet<string> = new Set(["host", "authorization"])
+
+/** The header that came more than once and must not. */
+const repeatedHeader = (rawHeaders: readonly string[]): string | undefined => {
+  const seen = new Set<string>()
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!.toLowerCase()
+    if (!once.has(name)) continue
+    if (seen.has(name)) return name
+    seen.add(name)
+  }
+  return undefined
+}
+
 /** Checks a request before its route is known. */
 const checkAddress =
   ({ limits, timings }: AppDeps): Middleware<State> =>
@@ -75,6 +93,9 @@ const checkAddress =
       return refuse(apiError("invalid_http", "HTTP/0.9 is not served."))
     if (req.httpVersion === "1.1" && !req.headers.host)
       return refuse(apiError("invalid_http", "There is no Host header."))
+    const repeated = repeatedHeader(req.rawHeaders)
+    if (repeated !== undefined)
+      return refuse(apiError("invalid_http", `There is more than one ${repeated} header.`))
     if (!isDecodable(ctx.path))
       return refuse(apiError("invalid_http", "The path's percent-encoding is broken."))
     return next()

@@ -82,6 +82,27 @@ test("no Host, and HTTP/1.0 without one", async () => {
   })
 })
 
+test.each([
+  ["Host", "GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n"],
+  ["Host, equal", "GET /healthz HTTP/1.1\r\nHost: a\r\nhOST: a\r\nConnection: close\r\n\r\n"],
+  ["Authorization", `${head}authorization: Bearer other\r\nContent-Length: 2\r\n\r\n{}`],
+  ["Content-Length", `${head}Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}`],
+  [
+    "Transfer-Encoding",
+    `${head}Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n2\r\n{}\r\n0\r\n\r\n`,
+  ],
+  [
+    "chunks and a length, chunks first",
+    `${head}Transfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n0\r\n\r\n`,
+  ],
+  ["chunks that are not last", `${head}Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n`],
+])("two headers where one may be: %s", async (_, bytes) => {
+  expect(await raw(fixture.port, bytes)).toMatchObject({
+    status: 400,
+    json: { error: { code: "invalid_http" } },
+  })
+})
+
 test("a flood of headers", async () => {
   const flood = Array.from({ length: 5_000 }, (_, i) => `X-${i}: y\r\n`).join("")
   expect(await raw(fixture.port, `GET /healthz HTTP/1.1\r\nHost: x\r\n${flood}\r\n`)).toMatchObject(
