@@ -30,8 +30,8 @@ export class OutboundFailed extends Data.TaggedError("OutboundFailed")<{
 }> {}
 
 /**
- * The one way to a URL that a customer gave: https only, to public addresses only, checked on the
- * connection itself; redirects are not followed.
+ * The one way to a URL that a customer gave: https only, to public addresses and ports 443 and 80
+ * (or allowed ones) only, checked on the connection itself; redirects are not followed.
  */
 export interface Outbound {
   /** Checks a URL without network access. Returns why it is refused, or undefined. */

@@ -63,6 +63,9 @@ const deploymentOf = (config: DeploymentConfig, purpose: Purpose, address: Addre
   }
 }
 
+/** A list that one variable of the environment can hold. */
+const listOf = (text: string) => text.split(",").map((item) => item.trim())
+
 /** Makes a container with the kernel services in it. */
 export const makeKernel = (
   config: DeploymentConfig,
@@ -87,7 +90,11 @@ export const makeKernel = (
     provide(
       container,
       Tokens.outbound,
-      makeOutbound(config.outbound.allowHosts.split(",").map((host) => host.trim())),
+      makeOutbound(
+        listOf(config.outbound.allowHosts),
+        undefined,
+        listOf(config.outbound.allowPorts),
+      ),
     )
     provide(container, Tokens.log, log)
     provide(container, Tokens.clock, systemClock)

@@ -156,6 +156,15 @@ export const DeploymentConfig = Schema.Struct({
         "",
         "Exact host:port list of private hosts that webhooks may call, over http as well.",
       ),
+      allowPorts: withDefault(
+        Schema.String.check(
+          Schema.isPattern(/^(\s*[1-9]\d{0,4}\s*(,|$))*$/, {
+            message: "must be ports, comma-separated",
+          }),
+        ),
+        "",
+        "Ports of public hosts that webhooks may call beside 443 and 80, comma-separated.",
+      ),
     }),
     {},
   ),

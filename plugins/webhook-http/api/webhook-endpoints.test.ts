@@ -168,6 +168,7 @@ describe("bad input", () => {
     ["user info", { ...good, url: "https://user:secret@example.com/" }, "url"],
     ["loopback", { ...good, url: "https://127.0.0.1/" }, "url"],
     ["loopback in another notation", { ...good, url: "https://0x7f.1/" }, "url"],
+    ["a port of no web server", { ...good, url: "https://hooks.example.com:5432/" }, "url"],
     ["a private address", { ...good, url: "https://10.1.2.3:8443/" }, "url"],
     ["metadata", { ...good, url: "https://169.254.169.254/latest/meta-data" }, "url"],
     ["IPv6 loopback", { ...good, url: "https://[::1]/" }, "url"],

@@ -223,6 +223,22 @@ describe("a delivery", () => {
     api.outside.outbound = before
   })
 
+  it("to a port that is no longer allowed is refused when it is sent", async () => {
+    const before = api.outside.outbound
+    api.outside.outbound = makeOutbound([], undefined, ["8443"])
+    const { id } = await api.register("https://hooks.example.com:8443/in")
+    api.outside.outbound = makeOutbound([])
+    await api.emit()
+    await settled()
+    const [{ attempts, status: state }] = await api.deliveries(id)
+    expect([state, attempts[0].status_code, attempts[0].error]).toEqual([
+      "pending",
+      null,
+      "It must not have the port 8443: ports 443 and 80 are called.",
+    ])
+    api.outside.outbound = before
+  })
+
   it("that was sent but could not be written down is sent again", async () => {
     const receiver = await api.receive()
     const { id } = await api.register(receiver.url)

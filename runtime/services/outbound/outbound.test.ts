@@ -42,7 +42,7 @@ it("a name that leads to a closed address is refused on the connection itself, a
     calls++
     res.end()
   })
-  const outbound = makeOutbound([], async () => [{ address: "127.0.0.1", family: 4 }])
+  const outbound = makeOutbound([], async () => [{ address: "127.0.0.1", family: 4 }], [`${port}`])
   const exit = await Effect.runPromiseExit(
     outbound.send({
       method: "GET",

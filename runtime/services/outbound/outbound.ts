@@ -44,13 +44,14 @@ const failureOf = (cause: unknown): OutboundRefused | OutboundFailed => {
 
 /**
  * `allowHosts`: exact `host:port`s that may be private and be called over http, for tests and
- * private receivers.
+ * private receivers. `allowPorts`: ports of public hosts beside 443 and 80.
  */
 export const makeOutbound = (
   allowHosts: readonly string[],
   resolve: ResolveName = makeResolveName(),
+  allowPorts: readonly string[] = [],
 ): Outbound => {
-  const allowed = allowedHostPorts(allowHosts)
+  const rules = { hosts: allowedHostPorts(allowHosts), ports: new Set(allowPorts) }
   const guarded = new Agent({ connect: { lookup: guardedLookup(resolve) }, maxHeaderSize: 16_384 })
   const open = new Agent({ maxHeaderSize: 16_384 })
 
@@ -58,7 +59,7 @@ export const makeOutbound = (
     { method, url, headers, body, maxBytes }: OutboundRequest,
     signal: AbortSignal,
   ): Promise<OutboundReply> => {
-    const dispatcher = allowed.has(hostPortOf(new URL(url))) ? open : guarded
+    const dispatcher = rules.hosts.has(hostPortOf(new URL(url))) ? open : guarded
     // `reset`: connections are not reused, as each request must resolve the name again
     const reply = await send(url, {
       method,
@@ -76,10 +77,10 @@ export const makeOutbound = (
   }
 
   return {
-    refusal: (url) => refusalOf(url, allowed),
+    refusal: (url) => refusalOf(url, rules),
     send: (request) =>
       Effect.suspend((): Effect.Effect<OutboundReply, OutboundRefused | OutboundFailed> => {
-        const refusal = refusalOf(request.url, allowed)
+        const refusal = refusalOf(request.url, rules)
         if (refusal !== undefined) return Effect.fail(new OutboundRefused({ message: refusal }))
         // not `AbortSignal.timeout` within `AbortSignal.any`: it can be garbage collected, and the
         // call would never end

@@ -1,12 +1,16 @@
 import { describe, expect, it } from "vitest"
 import { allowedHostPorts, refusalOf } from "./refusal.ts"
 
-const allowed = allowedHostPorts([
-  "127.0.0.1:9000",
-  "Hooks:9001",
-  "[0:0:0:0:0:0:0:1]:9002",
-  "[::1]:80",
-])
+const allowed = {
+  hosts: allowedHostPorts([
+    "127.0.0.1:9000",
+    "Hooks:9001",
+    "[0:0:0:0:0:0:0:1]:9002",
+    "[::1]:80",
+    "private.example.com:25",
+  ]),
+  ports: new Set(["8443"]),
+}
 
 describe("a URL that is refused without asking the network", () => {
   it.each([
@@ -109,6 +113,16 @@ describe("a URL that is refused without asking the network", () => {
       "https://example.com:0/",
     ],
     [
+      "ports that are no web server's",
+      "https://example.com:22/",
+      "https://example.com:25/",
+      "https://example.com:444/",
+      "https://example.com:5432/",
+      "https://8.8.8.8:6379/",
+      "https://[2606:4700::1111]:8080/",
+      "https://private.example.com:26/",
+    ],
+    [
       "not quite what is allowed",
       "http://127.0.0.1:9001/",
       "http://localhost:9000/",
@@ -129,6 +143,10 @@ it("a public address or name is not refused, nor is what is allowed, however it 
       "https://münchen.de/",
       "https://example.com./",
       "HTTPS://Example.com/a@b",
+      "https://example.com:443/",
+      "https://example.com:0443/",
+      "https://example.com:80/",
+      "https://private.example.com:25/",
     ],
     ...["https://[2606:4700::1111]/", "https://[64:ff9b::8.8.8.8]/"],
     ...[

@@ -45,8 +45,22 @@ const hostRefusal = (host: string): string | undefined => {
   return isPublicName(host) ? undefined : "It must name a host of the public internet."
 }
 
+/** What a customer's URL may reach. */
+export interface OutboundRules {
+  /** Exact `host:port`s that may be private, and be called over http. */
+  readonly hosts: ReadonlySet<string>
+  /** Ports of public hosts beside 443 and 80. */
+  readonly ports: ReadonlySet<string>
+}
+
+/**
+ * Other ports are those of mail, databases and admin pages: a caller that can be pointed at them is
+ * a port scanner, also on the public internet.
+ */
+const webPorts: ReadonlySet<string> = new Set(["", "443", "80"])
+
 /** Returns why this URL must not be called, or undefined. Uses no network. */
-export const refusalOf = (text: string, allowed: ReadonlySet<string>): string | undefined => {
+export const refusalOf = (text: string, { hosts, ports }: OutboundRules): string | undefined => {
   if (misleading.test(text)) return "It must not hold blanks, control characters or backslashes."
   if (
     text.length > maxUrlLength ||
@@ -57,7 +71,9 @@ export const refusalOf = (text: string, allowed: ReadonlySet<string>): string | 
   const url = new URL(text)
   if (/^[^/]*\/\/[^/?#]*@/.test(text)) return "It must not hold a user name or a password."
   if (url.port === "0") return "It must not have the port 0."
-  if (allowed.has(hostPortOf(url)) && ["http:", "https:"].includes(url.protocol)) return undefined
+  if (hosts.has(hostPortOf(url)) && ["http:", "https:"].includes(url.protocol)) return undefined
   if (url.protocol !== "https:") return "It must be an https URL."
+  if (!webPorts.has(url.port) && !ports.has(url.port))
+    return `It must not have the port ${url.port}: ports 443 and 80 are called.`
   return hostRefusal(url.hostname.replace(/^\[|\]$/g, ""))
 }
