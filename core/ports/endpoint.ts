@@ -72,6 +72,11 @@ export type Reply<E = ApiError> = { readonly status: number; readonly headers?: 
       readonly bytes: Stream.Stream<Uint8Array, E>
       readonly mediaType: string
       readonly ranged?: Ranged<E> | undefined
+      /**
+       * The same bytes as one array, the same object each time: they are for everybody (no secret is
+       * in them), so the server may send a compressed copy that it keeps.
+       */
+      readonly shared?: Uint8Array
     }
   | { readonly events: Stream.Stream<Json, ApiError> }
 )

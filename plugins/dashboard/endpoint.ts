@@ -6,7 +6,6 @@ import { contentSecurityPolicy } from "./page.ts"
 
 const headers = {
   "content-security-policy": contentSecurityPolicy,
-  "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
   "cross-origin-opener-policy": "same-origin",
   // cached, but revalidated each time: a new version of the server has its own page
@@ -17,9 +16,10 @@ const planOf = ({ bytes, etag, mediaType }: Asset): Plan => ({
   bound: {},
   run: Effect.succeed({
     status: 200,
-    headers: { ...headers, etag, "content-length": String(bytes.length) },
+    headers: { ...headers, etag },
     mediaType,
     bytes: Stream.make(bytes),
+    shared: bytes,
   }),
 })
 

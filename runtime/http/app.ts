@@ -33,6 +33,7 @@ const exchangeOf =
     const exchange = makeExchange(ctx.req, ctx.res, requestIdOf(ctx.req.headers["x-request-id"]))
     ctx.state.exchange = exchange
     ctx.res.setHeader("X-Request-ID", exchange.requestId)
+    ctx.res.setHeader("X-Content-Type-Options", "nosniff")
     if (isDraining()) ctx.res.shouldKeepAlive = false
     observer.watch(exchange)
     inFlight.begin(exchange)

@@ -20,7 +20,6 @@
 import type { RequestListener, Server } from "node:http"
 import { Effect, type Scope } from "effect"
 import type { CallPath } from "../../core/call/contract.ts"
-import type { Json } from "../../core/json.ts"
 import type { Endpoint } from "../../core/ports/endpoint.ts"
 import type { HealthCheck } from "../../core/ports/health.ts"
 import type { Catalogue } from "../../core/services/catalogue.ts"
@@ -40,7 +39,7 @@ import { expectsContinue } from "./request/expect-continue.ts"
 import { answerUnrouted, makeRoutes, type RouteDeps } from "./routes.ts"
 import { makeReadiness } from "./system/health.ts"
 import { makeObserver } from "./system/observe.ts"
-import { systemRoutes } from "./system/system-routes.ts"
+import { type ApiDocument, systemRoutes, toApiDocument } from "./system/system-routes.ts"
 import { defaultHttpTimings, type HttpTimings } from "./timings.ts"
 
 export interface HttpServerOptions extends Authenticators {
@@ -97,11 +96,11 @@ const handleRequests = (server: Server, handle: RequestListener): void => {
  * The routes of the published endpoints, and their API document, which is made when it is first
  * asked for.
  */
-const makeRouting = (about: ApiTitle, depsOf: (openApi: () => Json) => RouteDeps) => {
+const makeRouting = (about: ApiTitle, depsOf: (openApi: () => ApiDocument) => RouteDeps) => {
   let endpoints: readonly Endpoint[] | undefined
-  let document: Json
+  let document: ApiDocument | undefined
   const deps = depsOf(() => {
-    document ??= describeApi(about, endpoints ?? [])
+    document ??= toApiDocument(describeApi(about, endpoints ?? []))
     return document
   })
   let routes = makeRoutes([], deps)
@@ -124,7 +123,7 @@ export const makeHttpServer = (
     const limits: HttpLimits = { ...defaultHttpLimits, ...options.limits }
     const timings: HttpTimings = { ...defaultHttpTimings, ...options.timings }
     const { about, log, metrics } = options
-    const { checkTimeoutMs, lingerMs } = timings
+    const { checkTimeoutMs, lingerMs, writeStallMs } = timings
     const server = makeNodeServer(limits, timings)
     const inFlight = makeInFlight()
     const observer = makeObserver(log, metrics)
@@ -136,7 +135,7 @@ export const makeHttpServer = (
     const routing = makeRouting(about, (openApi) => ({
       ...options,
       timings,
-      system: systemRoutes({ about, readiness, metrics, openApi, lingerMs }),
+      system: systemRoutes({ about, readiness, metrics, openApi, lingerMs, writeStallMs }),
       budget: makeBodyBudget(limits.maxBufferedBytes),
       isReady: () => isReady,
       countStream: observer.countStream,

@@ -96,10 +96,7 @@ const csvReply = (store: AuditList, filter: AuditFilter): Reply<PlanError> => {
   return {
     status: 200,
     mediaType: "text/csv; charset=utf-8",
-    headers: {
-      "content-disposition": 'attachment; filename="audit.csv"',
-      "x-content-type-options": "nosniff",
-    },
+    headers: { "content-disposition": 'attachment; filename="audit.csv"' },
     bytes: Stream.encodeText(text),
   }
 }

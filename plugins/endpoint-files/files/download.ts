@@ -51,7 +51,6 @@ export const getFile = (
 const headersOf = (row: FileRow) => ({
   etag: `"${row.id}"`,
   "content-disposition": attachment(row.filename),
-  "x-content-type-options": "nosniff",
   "cache-control": "private, no-cache",
   "last-modified": row.created_at.toUTCString(),
 })

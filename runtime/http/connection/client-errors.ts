@@ -29,6 +29,7 @@ const rawReply = (code: ErrorCode, requestId: string): string => {
     "Content-Type: application/json; charset=utf-8",
     `Content-Length: ${Buffer.byteLength(body)}`,
     `X-Request-ID: ${requestId}`,
+    "X-Content-Type-Options: nosniff",
     "Connection: close",
   ]
   return `${head.join("\r\n")}\r\n\r\n${body}`

@@ -5,6 +5,7 @@ import type { Reply } from "../../../core/ports/endpoint.ts"
 import { endAfterDiscarding, leavesBodyUnread } from "../connection/linger.ts"
 import type { Exchange } from "../exchange.ts"
 import { checkPreconditions, rangeOf } from "./conditional.ts"
+import { encoded } from "./content-coding.ts"
 import { write } from "./write.ts"
 
 interface Head {
@@ -98,6 +99,13 @@ const withCallHeaders =
  */
 export const sendBytes = (
   exchange: Exchange,
+  reply: BytesReply,
+  stallMs: number,
+): Effect.Effect<void, ApiError> =>
+  Effect.flatMap(encoded(exchange, reply), (whole) => sendEncoded(exchange, whole, stallMs))
+
+const sendEncoded = (
+  exchange: Exchange,
   whole: BytesReply,
   stallMs: number,
 ): Effect.Effect<void, ApiError> =>
@@ -109,7 +117,7 @@ export const sendBytes = (
       return Effect.flatMap(partOf(exchange, whole), (reply) =>
         streamBytes(exchange, reply, stallMs),
       )
-    const { "content-length": _, ...headers } = whole.headers ?? {}
+    const { "content-length": _, "content-encoding": __, ...headers } = whole.headers ?? {}
     if (!res.destroyed) res.writeHead(304, headers).end()
     return Effect.void
   }).pipe(Effect.mapError(withCallHeaders(whole.headers)))

@@ -1,24 +1,27 @@
-import { Effect } from "effect"
+import { createHash } from "node:crypto"
+import { Effect, Stream } from "effect"
+import type { ApiError } from "../../../core/errors.ts"
 import type { Json } from "../../../core/json.ts"
 import type { ExposedMetrics } from "../../services/metrics.ts"
 import type { Exchange } from "../exchange.ts"
 import type { ApiTitle } from "../openapi/document.ts"
-import { sendJson, sendText } from "../response/reply.ts"
+import { sendBytes, sendJson, sendText } from "../response/reply.ts"
 import type { Readiness } from "./health.ts"
 
 /** A GET route of the server itself, without an endpoint: health, metrics, the API document. */
 export interface SystemRoute {
   readonly name: string
   readonly path: string
-  readonly run: (exchange: Exchange) => Effect.Effect<void>
+  readonly run: (exchange: Exchange) => Effect.Effect<void, ApiError>
 }
 
 export interface SystemRouteDeps {
   readonly about: ApiTitle
   readonly readiness: Effect.Effect<Readiness>
   readonly metrics: ExposedMetrics
-  readonly openApi: () => Json
+  readonly openApi: () => ApiDocument
   readonly lingerMs: number
+  readonly writeStallMs: number
 }
 
 const json = (
@@ -35,6 +38,17 @@ const json = (
     ),
 })
 
+/** The API document, serialized once. */
+export interface ApiDocument {
+  readonly bytes: Uint8Array
+  readonly etag: string
+}
+
+export const toApiDocument = (document: Json): ApiDocument => {
+  const bytes = Buffer.from(JSON.stringify(document))
+  return { bytes, etag: `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"` }
+}
+
 /** `/`, `/healthz`, `/readyz`, `/openapi.json` and `/metrics`. */
 export const systemRoutes = ({
   about,
@@ -42,6 +56,7 @@ export const systemRoutes = ({
   metrics,
   openApi,
   lingerMs,
+  writeStallMs,
 }: SystemRouteDeps): readonly SystemRoute[] => [
   json(
     "root",
@@ -68,12 +83,26 @@ export const systemRoutes = ({
       json: ready,
     })),
   ),
-  json(
-    "openapi",
-    "/openapi.json",
-    lingerMs,
-    Effect.sync(() => ({ status: 200, json: openApi() })),
-  ),
+  {
+    name: "openapi",
+    path: "/openapi.json",
+    run: (exchange) =>
+      Effect.suspend(() => {
+        const { bytes, etag } = openApi()
+        return sendBytes(
+          exchange,
+          {
+            status: 200,
+            // cached, but revalidated each time: an update of the server changes it
+            headers: { etag, "cache-control": "public, no-cache" },
+            mediaType: "application/json; charset=utf-8",
+            bytes: Stream.succeed(bytes),
+            shared: bytes,
+          },
+          writeStallMs,
+        )
+      }),
+  },
   {
     name: "metrics",
     path: "/metrics",
