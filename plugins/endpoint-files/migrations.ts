@@ -79,4 +79,11 @@ export const migrations: Migrations = {
       await upload(db)
     },
   },
+  "002-status-of-uploads": {
+    up: async (db) => {
+      await sql`ALTER TABLE files_upload ADD COLUMN file_status text NOT NULL DEFAULT 'uploaded'`.execute(
+        db,
+      )
+    },
+  },
 }

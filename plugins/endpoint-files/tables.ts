@@ -8,7 +8,7 @@ interface Owned {
 
 /**
  * States: uploaded -> processing -> processed | failed (knowledge only; processing again is
- * allowed); any -> deleted, which stays for a while so that pages of a list still find their place.
+ * allowed); other files are `uploaded` or `processed` from the start; any -> deleted, which stays for a while so that pages of a list still find their place.
  */
 export interface FileTable extends Owned {
   readonly id: string
@@ -61,6 +61,8 @@ export interface UploadTable extends Owned {
   readonly id: string
   readonly filename: string
   readonly purpose: "batch_input" | "knowledge"
+  /** Status of the file that it becomes. */
+  readonly file_status: FileStatus
   readonly bytes: bigint
   readonly keep_ms: bigint
   readonly status: "pending" | "completed" | "cancelled" | "expired"

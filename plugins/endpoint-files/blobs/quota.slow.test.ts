@@ -97,6 +97,7 @@ describe("the quota", () => {
           createUpload(test.deps, tenant, {
             filename: "a",
             purpose: "batch_input",
+            fileStatus: "uploaded",
             bytes,
             keepMs: test.deps.limits.keepMs,
           }),

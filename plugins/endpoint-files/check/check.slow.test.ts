@@ -64,6 +64,7 @@ const openUpload = async (bytes = 200) => {
     createUpload(test.deps, tenant, {
       filename: "a",
       purpose: "batch_input",
+      fileStatus: "uploaded",
       bytes,
       keepMs: test.deps.limits.keepMs,
     }),

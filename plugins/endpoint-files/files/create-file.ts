@@ -16,21 +16,24 @@ import { readExpiresAfter } from "./expires-after.ts"
 import { fromForm, readFileName } from "./file-name.ts"
 import { insertFile } from "./file-rows.ts"
 import { type Fields, type FilePart, readForm } from "./form.ts"
-import { readUploadPurpose, type UploadPurpose } from "./purpose.ts"
+import { readUploadPurpose, statusOnUpload, type UploadPurpose } from "./purpose.ts"
 
 const tooLarge = (maxBytes: number): ApiError =>
   apiError("payload_too_large", `The file is larger than ${maxBytes} bytes, the limit.`, {
     param: "file",
   })
 
-const readPurpose = (fields: Fields, name: string): Effect.Effect<UploadPurpose, ApiError> =>
+const readPurpose = (
+  fields: Fields,
+  name: string,
+): Effect.Effect<Pick<ReceivedFile, "purpose" | "status">, ApiError> =>
   Effect.gen(function* () {
     const given = fields.get("purpose")
     if (given === undefined)
       return yield* apiError("invalid_request_error", "purpose: is missing", { param: "purpose" })
     const purpose = yield* readUploadPurpose(given)
     yield* checkType(purpose, name, "file")
-    return purpose
+    return { purpose, status: statusOnUpload(given) }
   })
 
 /**
@@ -51,10 +54,10 @@ const readRest = (
   { name, head }: { readonly name: string; readonly head: Buffer },
 ) =>
   Effect.gen(function* () {
-    const purpose = yield* readPurpose(fields, name)
+    const { purpose, status } = yield* readPurpose(fields, name)
     yield* checkHead(purpose, name, head, "file")
     const expiresAfter = yield* readExpiresAfter(fields)
-    return { purpose, keepMs: expiresAfter ? expiresAfter.seconds * 1000 : limits.keepMs }
+    return { purpose, status, keepMs: expiresAfter ? expiresAfter.seconds * 1000 : limits.keepMs }
   })
 
 const takeFile =
@@ -78,13 +81,14 @@ interface ReceivedFile {
   readonly name: string
   readonly bytes: number
   readonly purpose: UploadPurpose
+  readonly status: FileRow["status"]
   readonly keepMs: number
 }
 
 const storeFile = (
   deps: FilesDeps,
   tenant: Tenant,
-  { incoming, name, bytes, purpose, keepMs }: ReceivedFile,
+  { incoming, name, bytes, purpose, status, keepMs }: ReceivedFile,
 ) =>
   deps.database.transaction((tx) =>
     Effect.gen(function* () {
@@ -95,6 +99,7 @@ const storeFile = (
         tenant,
         filename: name,
         purpose,
+        status,
         blob_key: incoming.blobKey,
         bytes,
         expires_at,

@@ -34,7 +34,7 @@ describe("a file", () => {
       bytes: jsonl.length,
       filename: "in.jsonl",
       purpose: "batch_input",
-      status: "uploaded",
+      status: "processed",
     })
     expect(file.id).toMatch(/^file-\w+$/)
     expect(file.expires_at! - file.created_at).toBe(30 * 24 * 3600)
@@ -58,6 +58,15 @@ describe("a file", () => {
     ])
       expect(await errorOf(gone())).toEqual({ status: 404, code: "not_found", param: null })
     expect((await live.files.list()).data).toEqual([])
+  })
+
+  it("is processed at once under OpenAI's name of the purpose, so waiting for it ends", async () => {
+    const file = await upload()
+    expect(await live.files.waitForProcessing(file.id, { pollInterval: 1 })).toEqual(file)
+    expect(await upload(live, "in.jsonl", jsonl, "batch_input")).toMatchObject({
+      purpose: "batch_input",
+      status: "uploaded",
+    })
   })
 
   it("is seen by its owner only, test and live apart", async () => {

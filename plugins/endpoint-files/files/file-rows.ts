@@ -7,7 +7,7 @@ import type { FileRow, FilesTables } from "../tables.ts"
 
 export type NewFileRow = Pick<
   FileRow,
-  "id" | "filename" | "purpose" | "blob_key" | "expires_at" | "counted"
+  "id" | "filename" | "purpose" | "status" | "blob_key" | "expires_at" | "counted"
 > & { readonly tenant: Tenant; readonly bytes: number }
 
 /** Ids of another form never reach the database. */
@@ -49,7 +49,6 @@ export const insertFile = (
     account: tenant.account,
     mode: tenant.mode,
     bytes: BigInt(file.bytes),
-    status: "uploaded" as const,
     created_at: new Date(clock.nowMs()),
   }
   return database.run(() =>

@@ -84,6 +84,8 @@ export const makeFiles = (deps: FilesDeps): Files => ({
           tenant,
           filename,
           purpose,
+          // what the server makes is whole, and needs no processing
+          status: "processed",
           blob_key: blobKey,
           bytes,
           expires_at: new Date(expiresMs),

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { type ApiError, apiError, type FilePurpose } from "../../../core/index.ts"
+import { type ApiError, apiError, type FilePurpose, type FileStatus } from "../../../core/index.ts"
 
 export type UploadPurpose = Extract<FilePurpose, "batch_input" | "knowledge">
 
@@ -26,6 +26,13 @@ export const readUploadPurpose = (given: string): Effect.Effect<UploadPurpose, A
       : `files of the purpose ${purpose} are made by batches, and can't be uploaded`,
   )
 }
+
+/**
+ * The status of a file that was just uploaded. Clients that say `batch`, as OpenAI does, may wait
+ * until it is `processed`; a batch's input needs no processing.
+ */
+export const statusOnUpload = (givenPurpose: string): FileStatus =>
+  givenPurpose === "batch" ? "processed" : "uploaded"
 
 /** Reads the filter of a list; an empty one counts as absent. */
 export const readPurposeFilter = (

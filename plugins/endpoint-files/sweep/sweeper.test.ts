@@ -45,7 +45,7 @@ it("files past their time are gone at once, and their bytes and rows after", asy
   const files = makeFiles(test.deps)
   test.clock.advance(test.deps.limits.keepMs - 1)
   await sweep()
-  expect(await run(files.find(tenant, id))).toMatchObject({ id, bytes: 100, status: "uploaded" })
+  expect(await run(files.find(tenant, id))).toMatchObject({ id, bytes: 100, status: "processed" })
   test.clock.advance(1)
   expect(await run(files.find(tenant, id))).toBeUndefined()
   await sweep()
@@ -80,6 +80,7 @@ it("uploads end after an hour with their parts, and give their share back", asyn
     createUpload(test.deps, tenant, {
       filename: "a",
       purpose: "batch_input",
+      fileStatus: "uploaded",
       bytes: 500,
       keepMs: test.deps.limits.keepMs,
     }),

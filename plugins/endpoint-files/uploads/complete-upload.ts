@@ -98,12 +98,8 @@ const end = (deps: FilesDeps, tenant: Tenant, begun: Completion) => {
   const { database, clock, ids } = deps
   return database.transaction((tx) =>
     Effect.gen(function* () {
-      const { id, filename, purpose, bytes, keep_ms, status, completing } = yield* findUpload(
-        deps,
-        tenant,
-        begun.upload.id,
-        tx,
-      )
+      const { id, filename, purpose, file_status, bytes, keep_ms, status, completing } =
+        yield* findUpload(deps, tenant, begun.upload.id, tx)
       // too slow: the lease ended, and the sweeper gave the upload up
       if (status !== "pending" || completing !== begun.id)
         return yield* apiError("conflict", "The upload was given up.")
@@ -116,6 +112,7 @@ const end = (deps: FilesDeps, tenant: Tenant, begun: Completion) => {
           tenant,
           filename,
           purpose,
+          status: file_status,
           blob_key: begun.blobKey,
           bytes: Number(bytes),
           expires_at,

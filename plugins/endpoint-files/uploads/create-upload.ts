@@ -4,7 +4,7 @@ import { adjustQuota, takeQuota } from "../blobs/quota.ts"
 import type { FilesDeps } from "../deps.ts"
 import { checkType } from "../files/content-check.ts"
 import { readFileName } from "../files/file-name.ts"
-import { readUploadPurpose } from "../files/purpose.ts"
+import { readUploadPurpose, statusOnUpload } from "../files/purpose.ts"
 import type { FilesTables, UploadRow } from "../tables.ts"
 import type { CreateUpload } from "./upload-schema.ts"
 
@@ -26,6 +26,7 @@ export const readUpload = ({ limits }: FilesDeps, body: CreateUpload) =>
     return {
       filename,
       purpose,
+      fileStatus: statusOnUpload(body.purpose),
       bytes,
       keepMs: expires_after ? expires_after.seconds * 1000 : limits.keepMs,
     }
@@ -38,7 +39,7 @@ type NewUpload = Effect.Success<ReturnType<typeof readUpload>>
 export const createUpload = (
   deps: FilesDeps,
   tenant: Tenant,
-  { filename, purpose, bytes, keepMs }: NewUpload,
+  { filename, purpose, fileStatus, bytes, keepMs }: NewUpload,
 ): Effect.Effect<UploadRow, PlanError> => {
   const { database, clock, ids, limits } = deps
   const nowMs = clock.nowMs()
@@ -52,6 +53,7 @@ export const createUpload = (
       bytes: BigInt(bytes),
     },
     ...{ status: "pending" as const, completing: null, file_id: null },
+    file_status: fileStatus,
     keep_ms: BigInt(keepMs),
     created_at: new Date(nowMs),
     expires_at: new Date(nowMs + uploadMs),

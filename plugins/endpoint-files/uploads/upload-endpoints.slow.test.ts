@@ -56,7 +56,7 @@ describe("an upload in parts", () => {
     expect(done).toMatchObject({
       id: made.id,
       status: "completed",
-      file: { bytes: bytes.length, filename: "big.jsonl", status: "uploaded" },
+      file: { bytes: bytes.length, filename: "big.jsonl", status: "processed" },
     })
     expect(
       Buffer.from(await (await live.files.content(done.file!.id)).arrayBuffer()).equals(bytes),
