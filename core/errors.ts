@@ -141,12 +141,13 @@ export const errorHeaders = (error: ApiError): Strings => {
  * A port failed. Clients see `internal_error`, or what `why` says; the log sees the cause.
  * busy: its queue is full (`server_busy`). unavailable: what is behind it can't be reached
  * (`database_unavailable`). full: what is behind it has no space left (`storage_full`).
+ * slow: the task took longer than its caller allows; the caller says what that means.
  */
 export class PortError extends Data.TaggedError("PortError")<{
   readonly port: string
   readonly message: string
   readonly cause?: unknown
-  readonly why?: "busy" | "unavailable" | "full"
+  readonly why?: "busy" | "unavailable" | "full" | "slow"
 }> {}
 
 /** How long clients should wait until a database or a disk may be back. */

@@ -5,7 +5,9 @@ import type { PortError } from "../errors.ts"
 export interface Workers {
   /**
    * Calls the default export of `module` (`.js`, `.ts` or `.mts`) with `input` in a pool thread.
-   * Input and output are structured-cloned. Interruption abandons the result.
+   * Input and output are structured-cloned. Interruption abandons the result. With `limitMs`, a
+   * task that runs longer in its thread fails with a `PortError` whose `why` is slow; waiting for
+   * a thread does not count.
    */
-  run<Input, Output>(module: URL, input: Input): Effect.Effect<Output, PortError>
+  run<Input, Output>(module: URL, input: Input, limitMs?: number): Effect.Effect<Output, PortError>
 }

@@ -113,3 +113,16 @@ test("an abandoned task that never ends loses its thread, and the next task gets
   expect(next.square).toBe(36)
   expect(next.threadId).not.toBe(warm.threadId)
 })
+
+test("a task over its limit is slow, and one that only waits for its thread is not", async () => {
+  const workers = await open({ threads: 1, abandonedMs: 20 })
+  await Effect.runPromise(run(workers, { n: 1 }))
+  const first = Effect.runFork(run(workers, { n: 1, waitMs: 300 }))
+  const limited = (input: object) => workers.run<object, Output>(module, input, 150)
+  expect((await Effect.runPromise(limited({ n: 2 }))).square).toBe(4)
+  await Effect.runPromise(Fiber.join(first))
+  expect(await Effect.runPromise(Effect.flip(limited({ n: 3, spin: true })))).toMatchObject({
+    why: "slow",
+  })
+  expect((await Effect.runPromise(run(workers, { n: 4 }))).square).toBe(16)
+})

@@ -47,6 +47,23 @@ const failure = (cause: unknown) =>
     cause,
   })
 
+const within = <A>(
+  result: Effect.Effect<A, PortError>,
+  limitMs: number,
+  abandon: Effect.Effect<void>,
+): Effect.Effect<A, PortError> => {
+  if (limitMs === Number.POSITIVE_INFINITY) return result
+  const slow = new PortError({
+    port: "workers",
+    message: `the task ran for more than ${limitMs} ms`,
+    why: "slow",
+  })
+  return Effect.timeoutOrElse(result, {
+    duration: limitMs,
+    orElse: () => Effect.andThen(abandon, Effect.fail(slow)),
+  })
+}
+
 /**
  * The pool of threads. Tasks wait here for a thread, not in piscina, where aborting a running task
  * kills its thread and with it
@@ -113,12 +130,12 @@ export const makeWorkers = ({
         }),
       )
     })
-    const run = (module: URL, input: unknown) =>
+    const run = (module: URL, input: unknown, limitMs = Number.POSITIVE_INFINITY) =>
       Effect.uninterruptibleMask((restore) =>
         restore(takeSlot).pipe(
           Effect.andThen(Effect.sync(() => launch(module, input))),
           Effect.flatMap(({ result, abandon }) =>
-            restore(result).pipe(Effect.onInterrupt(() => abandon)),
+            restore(within(result, limitMs, abandon)).pipe(Effect.onInterrupt(() => abandon)),
           ),
         ),
       )

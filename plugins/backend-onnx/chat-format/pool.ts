@@ -1,23 +1,44 @@
 import { Effect } from "effect"
-import { type ApiError, apiError, portFailure } from "../../../core/errors.ts"
+import { type ApiError, apiError, type PortError, portFailure } from "../../../core/errors.ts"
 import type { ModelContext } from "../../../core/ports/model.ts"
 import type { Clock } from "../../../core/services/clock.ts"
 import type { Log } from "../../../core/services/log.ts"
 import type { Workers } from "../../../core/services/workers.ts"
 import { siblingModule } from "../worker/sibling-module.ts"
 
+// far longer than a bounded task takes in its thread
+const taskLimitMs = 20_000
+const withQueue = "40 seconds"
+
+/**
+ * Runs a task that may turn out to be too much work: `tooLong` when it takes too long in its
+ * thread, `server_busy` when it waits too long for one.
+ */
+export const limitedTask = <A>(
+  run: (limitMs: number) => Effect.Effect<A, PortError>,
+  tooLong: ApiError,
+): Effect.Effect<A, ApiError | PortError> =>
+  Effect.timeoutOrElse(
+    Effect.catch(run(taskLimitMs), (error) => Effect.fail(error.why === "slow" ? tooLong : error)),
+    { duration: withQueue, orElse: () => Effect.fail(apiError("server_busy")) },
+  )
+
 /**
  * Runs a job in the thread pool, named by its path from here. Fails with `server_busy` when the
- * pool's queue is full; any other failure is logged and becomes `backend_error`.
+ * pool's queue is full, and with `tooLong`, if given, when the job takes too long; any other
+ * failure is logged and becomes `backend_error`.
  */
 export const inPool = <Input, Output>(
   workers: Workers,
   log: Log,
   job: string,
   input: Input,
-): Effect.Effect<Output, ApiError> =>
-  workers.run<Input, Output>(siblingModule(import.meta.url, `./${job}`), input).pipe(
-    Effect.catch((error) => {
+  tooLong?: ApiError,
+): Effect.Effect<Output, ApiError> => {
+  const run = (limitMs?: number) =>
+    workers.run<Input, Output>(siblingModule(import.meta.url, `./${job}`), input, limitMs)
+  return (tooLong ? limitedTask(run, tooLong) : run()).pipe(
+    Effect.catchTag("PortError", (error) => {
       if (error.why === "busy") return Effect.fail(portFailure(error))
       log.error("tokenizer.job_failed", "a job of the pool failed", {
         job,
@@ -27,6 +48,7 @@ export const inPool = <Input, Output>(
       return Effect.fail(apiError("backend_error"))
     }),
   )
+}
 
 /** Reports the duration of `work` as the stage `tokenize`. */
 export const timedTokenize = <A, E>(

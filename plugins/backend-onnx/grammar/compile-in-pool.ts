@@ -3,13 +3,11 @@ import { type ApiError, apiError, portFailure } from "../../../core/errors.ts"
 import type { Json } from "../../../core/json.ts"
 import type { Log } from "../../../core/services/log.ts"
 import type { Workers } from "../../../core/services/workers.ts"
+import { limitedTask } from "../chat-format/pool.ts"
 import { siblingModule } from "../worker/sibling-module.ts"
 import type { Compiled, CompileInput } from "./compile-job.ts"
 import type { Grammar } from "./constraint.ts"
 import { mostSchemaBytes } from "./schema-limits.ts"
-
-/** Far longer than a bounded compilation takes, even behind others in the pool's queue. */
-const most = "20 seconds"
 
 /**
  * Compiles in the thread pool. Fails with `server_busy`, `backend_error`, or a 400 for what takes
@@ -30,27 +28,27 @@ export const compileInPool = (
         { param },
       ),
     )
-  return workers
-    .run<CompileInput, Compiled>(siblingModule(import.meta.url, "./compile-job"), input)
-    .pipe(
-      Effect.catch((error) => {
-        if (error.why === "busy") return Effect.fail(portFailure(error))
-        log.error("grammar.compile_failed", "compiling a grammar failed", {
-          reason: error.message,
-          cause: error.cause,
-        })
-        return Effect.fail(apiError("backend_error"))
-      }),
-      Effect.timeoutOrElse({
-        duration: most,
-        orElse: () =>
-          Effect.fail(
-            apiError("unsupported_parameter", "The schema is too complex to be compiled.", {
-              param,
-            }),
-          ),
-      }),
-    )
+  const tooComplex = apiError(
+    "unsupported_parameter",
+    "The schema is too complex to be compiled.",
+    {
+      param,
+    },
+  )
+  const job = siblingModule(import.meta.url, "./compile-job")
+  return limitedTask(
+    (limitMs) => workers.run<CompileInput, Compiled>(job, input, limitMs),
+    tooComplex,
+  ).pipe(
+    Effect.catchTag("PortError", (error) => {
+      if (error.why === "busy") return Effect.fail(portFailure(error))
+      log.error("grammar.compile_failed", "compiling a grammar failed", {
+        reason: error.message,
+        cause: error.cause,
+      })
+      return Effect.fail(apiError("backend_error"))
+    }),
+  )
 }
 
 const at = (path: string): string => (path === "" ? "" : ` at ${path}`)

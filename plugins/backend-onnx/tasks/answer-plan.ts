@@ -22,9 +22,6 @@ export interface AnswerPlan {
   readonly markers: NonNullable<GenerateRequest["markers"]>
 }
 
-// far longer than a bounded compilation takes, even behind others in the pool's queue
-const most = "20 seconds"
-
 const tooLarge = ({ tools = [], responseFormat }: AnswerGrammarInput): ApiError | undefined => {
   const size = Buffer.byteLength(JSON.stringify([tools, responseFormat ?? null]))
   const param = tools.length ? "tools" : "response_format"
@@ -61,14 +58,12 @@ const compileConstraint = Effect.fnUntraced(function* (
   const tooLong = apiError("unsupported_parameter", "The schemas are too complex to be compiled.", {
     param: tools?.length ? "tools" : "response_format",
   })
-  const found = yield* Effect.timeoutOrElse(
-    inPool<AnswerGrammarInput, AnswerGrammarOutput>(
-      workers,
-      log,
-      "../output/answer-grammar-job",
-      input,
-    ),
-    { duration: most, orElse: () => Effect.fail(tooLong) },
+  const found = yield* inPool<AnswerGrammarInput, AnswerGrammarOutput>(
+    workers,
+    log,
+    "../output/answer-grammar-job",
+    input,
+    tooLong,
   )
   return "failed" in found ? yield* asApiError(found.failed, found.param) : found.constrained
 })
