@@ -73,7 +73,7 @@ export const makeCallPath = (deps: CallPathDeps): CallPath => {
   return {
     run: (endpoint, input) =>
       Effect.suspend(() => {
-        const meter = makeMeter(deps.clock, input.authMs)
+        const meter = input.meter ?? makeMeter(deps.clock)
         const answered = masked(answer(deps, endpoint, input, meter))
         return withKeyHeaders(deps, endpoint, input, meter, answered)
       }),

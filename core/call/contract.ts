@@ -11,6 +11,7 @@ import type { Clock } from "../services/clock.ts"
 import type { Ids } from "../services/ids.ts"
 import type { Log } from "../services/log.ts"
 import type { UsageByModel } from "../usage.ts"
+import type { Meter } from "./meter.ts"
 
 /**
  * What the call path works with. Ports are resolved lazily: the path is made before plugins start.
@@ -33,8 +34,8 @@ export interface CallInput {
   readonly query?: Strings
   readonly requestId: string
   readonly client?: Client | undefined
-  /** Duration of the authentication. */
-  readonly authMs?: number
+  /** Begun with the request, which may have had stages before the call; by default a new one. */
+  readonly meter?: Meter
   readonly priority: "realtime" | "batch"
   /** 1, or the catalogue's `batchPriceFactor` in a batch. */
   readonly priceFactor: number

@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { describe, expect, it, vi } from "vitest"
 import type { CallPathFixture } from "../../testing/index.ts"
 import { apiError, PortError } from "../errors.ts"
+import { makeMeter } from "./meter.ts"
 import { startMicros, useCallFixture, whole } from "./testing/fixture.ts"
 
 const calls = useCallFixture()
@@ -15,8 +16,13 @@ const rate = {
   "x-ratelimit-reset-requests": expect.any(String),
 }
 const timing = expect.stringMatching(/^auth;dur=0\.5, (.*, )?total;dur=/)
+const timedMeter = () => {
+  const meter = makeMeter(calls.fixture.clock)
+  meter.time("auth", 0.5)
+  return meter
+}
 const ask = (body: unknown, more: Parameters<CallPathFixture["ask"]>[2] = {}, answer = whole(10)) =>
-  calls.fixture.ask(calls.endpoint(answer), body, { authMs: 0.5, ...more })
+  calls.fixture.ask(calls.endpoint(answer), body, { meter: timedMeter(), ...more })
 
 describe("every answer to a key shows call id, cost, stages and rate", () => {
   it.each<[string, number, string, () => ReturnType<typeof ask>]>([

@@ -23,10 +23,26 @@ it("keeps the last report of each model: reports are cumulative", () => {
 
 it("adds up the times of a stage and writes them as Server-Timing", () => {
   const clock = fakeClock()
-  const meter = makeMeter(clock, 0.5)
-  clock.advance(40)
+  const meter = makeMeter(clock)
+  clock.advance(40.5)
+  meter.time("auth", 0.5)
   meter.time("queue", 1.234)
   meter.time("prefill", 30)
   meter.time("queue", 0.004)
   expect(meter.serverTiming()).toBe("auth;dur=0.5, queue;dur=1.24, prefill;dur=30, total;dur=40.5")
+})
+
+it("knows when each stage began and ended: parts are one stage", () => {
+  const clock = fakeClock(1_000)
+  const meter = makeMeter(clock)
+  clock.advance(10)
+  meter.time("queue", 4)
+  clock.advance(20)
+  meter.time("decode", 5)
+  clock.advance(10)
+  meter.time("decode", 5)
+  expect([...meter.stages()]).toEqual([
+    ["queue", { startMs: 1_006, endMs: 1_010, durationMs: 4 }],
+    ["decode", { startMs: 1_025, endMs: 1_040, durationMs: 10 }],
+  ])
 })

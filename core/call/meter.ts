@@ -2,6 +2,13 @@ import type { Clock } from "../services/clock.ts"
 import type { ModelId } from "../services/ids.ts"
 import type { Usage, UsageByModel } from "../usage.ts"
 
+/** A stage of a call; times of the monotonic clock. One that came in parts has their sum as its duration. */
+export interface Stage {
+  readonly startMs: number
+  readonly endMs: number
+  readonly durationMs: number
+}
+
 /**
  * Usage and stage times of one call, metered beside the stream, because a stream that is cut has no
  * last event.
@@ -9,7 +16,10 @@ import type { Usage, UsageByModel } from "../usage.ts"
 export interface Meter {
   meter(model: ModelId, soFar: Usage): void
   used(): UsageByModel
+  /** Called when the stage, or a part of it, ends. */
   time(stage: string, durationMs: number): void
+  /** In the order in which they first ended. */
+  stages(): ReadonlyMap<string, Stage>
   /**
    * `auth;dur=0.1, limits;dur=1.2, hold;dur=0.3, queue;dur=1.2, prefill;dur=30, total;dur=33`: in
    * the order in which the stages ended.
@@ -17,16 +27,24 @@ export interface Meter {
   serverTiming(): string
 }
 
-export const makeMeter = (clock: Clock, authMs?: number): Meter => {
+/** Begins with the request: `total` is the time since. */
+export const makeMeter = (clock: Clock): Meter => {
   const usage = new Map<ModelId, Usage>()
-  const times = new Map<string, number>(authMs === undefined ? [] : [["auth", authMs]])
-  const startedMs = clock.monotonicMs() - (authMs ?? 0)
+  const stages = new Map<string, Stage>()
+  const startedMs = clock.monotonicMs()
   return {
     meter: (model, soFar) => void usage.set(model, soFar),
     used: () => Object.fromEntries(usage),
-    time: (stage, durationMs) => void times.set(stage, (times.get(stage) ?? 0) + durationMs),
+    time: (stage, durationMs) => {
+      const endMs = clock.monotonicMs()
+      const known = stages.get(stage) ?? { startMs: endMs - durationMs, durationMs: 0 }
+      stages.set(stage, { ...known, endMs, durationMs: known.durationMs + durationMs })
+    },
+    stages: () => stages,
     serverTiming: () =>
-      [...times, ["total", clock.monotonicMs() - startedMs] as const]
+      [...stages]
+        .map(([stage, { durationMs }]) => [stage, durationMs] as const)
+        .concat([["total", clock.monotonicMs() - startedMs]])
         .map(([stage, ms]) => `${stage};dur=${Math.round(ms * 100) / 100}`)
         .join(", "),
   }

@@ -35,7 +35,7 @@ const exchangeOf =
     ctx.res.setHeader("X-Request-ID", exchange.requestId)
     ctx.res.setHeader("X-Content-Type-Options", "nosniff")
     if (isDraining()) ctx.res.shouldKeepAlive = false
-    observer.watch(exchange)
+    const finish = observer.watch(exchange)
     inFlight.begin(exchange)
     const closed = new Promise<void>((resolve) =>
       ctx.res.closed ? resolve() : ctx.res.once("close", () => resolve()),
@@ -50,6 +50,8 @@ const exchangeOf =
       sendError(exchange, apiError("internal_error"), timings.lingerMs)
     }
     await closed
+    // not before: a call that was cut is settled after its response is closed
+    finish()
     inFlight.end(exchange)
   }
 

@@ -1,8 +1,21 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
+import type { Meter } from "../../core/call/meter.ts"
+import type { Caller } from "../../core/caller.ts"
+import type { Micros } from "../../core/money.ts"
+import type { ModelEntry } from "../../core/services/catalogue.ts"
 import { randomText } from "../../core/services/ids.ts"
 
 /** Why a request was aborted before its reply was complete. */
 export type AbortReason = "gone" | "draining"
+
+/** What is known of a call, as it becomes known: for the log, the metrics and the trace. */
+export interface CallRecord {
+  readonly meter: Meter
+  caller?: Caller | undefined
+  /** The model that the body names, if the catalogue has it. */
+  model?: ModelEntry | undefined
+  cost?: (() => Micros | undefined) | undefined
+}
 
 /** One request and its reply, from the first header to the closed response. */
 export interface Exchange {
@@ -16,6 +29,9 @@ export interface Exchange {
   /** The route's pattern, never the path itself, which may hold ids. */
   route: string
   callId: string | undefined
+  call: CallRecord | undefined
+  /** A page, or a file of one: its log line is of no interest. */
+  isAsset: boolean
   errorCode: string | undefined
   /** An event stream has begun: an error can only be sent as its last event. */
   streaming: boolean
@@ -53,6 +69,8 @@ export const makeExchange = (
     endpoint: "(none)",
     route: "(none)",
     callId: undefined,
+    call: undefined,
+    isAsset: false,
     errorCode: undefined,
     streaming: false,
     abort: (reason) => {

@@ -1,11 +1,14 @@
 import type { IncomingMessage } from "node:http"
 import { Effect, type Scope } from "effect"
 import type { Answer, CallInput, CallPath } from "../../core/call/contract.ts"
+import { type Meter, makeMeter } from "../../core/call/meter.ts"
 import type { Caller } from "../../core/caller.ts"
 import { type ApiError, apiError, type PortError } from "../../core/errors.ts"
-import type { Strings } from "../../core/json.ts"
+import type { Json, Strings } from "../../core/json.ts"
 import type { Endpoint } from "../../core/ports/endpoint.ts"
-import type { Exchange } from "./exchange.ts"
+import type { Catalogue } from "../../core/services/catalogue.ts"
+import { systemClock } from "../../core/services/clock.ts"
+import type { CallRecord, Exchange } from "./exchange.ts"
 import { type Authenticators, authenticate } from "./request/authenticate.ts"
 import { type BodyBudget, readBody } from "./request/body.ts"
 import { runMultipartIdempotently } from "./request/multipart-idempotency.ts"
@@ -15,6 +18,7 @@ import type { HttpTimings } from "./timings.ts"
 
 export interface ServeDeps extends Authenticators {
   readonly callPath: CallPath
+  readonly catalogue: Catalogue
   readonly timings: HttpTimings
   readonly budget: BodyBudget
   /** All plugins have started. */
@@ -84,6 +88,20 @@ const isIdempotentMultipart = (
   idempotencyKey !== undefined &&
   !dryRun
 
+/** Notes how long it took, however it ended. */
+const timed = <A, E, R>(meter: Meter, stage: string, effect: Effect.Effect<A, E, R>) =>
+  Effect.suspend(() => {
+    const startedMs = systemClock.monotonicMs()
+    return Effect.onExit(effect, () =>
+      Effect.sync(() => meter.time(stage, systemClock.monotonicMs() - startedMs)),
+    )
+  })
+
+const modelIn = (body: Json): string => {
+  const model = (body as { readonly model?: Json } | undefined | null)?.model
+  return typeof model === "string" ? model : ""
+}
+
 const answerOf = (
   endpoint: Endpoint,
   exchange: Exchange,
@@ -92,14 +110,17 @@ const answerOf = (
 ): Effect.Effect<Answer, ApiError | PortError, Scope.Scope> =>
   Effect.gen(function* () {
     const { req, requestId } = exchange
-    const beforeMs = performance.now()
-    const { caller, barred } = yield* callerOf(endpoint, req.headers.authorization, deps)
-    const authMs = performance.now() - beforeMs
+    const meter = makeMeter(systemClock)
+    const record: CallRecord = { meter }
+    exchange.call = record
+    const identified = callerOf(endpoint, req.headers.authorization, deps)
+    const { caller, barred } = yield* timed(meter, "auth", identified)
+    record.caller = caller
     const client = { address: deps.addressOf(req), languages: req.headers["accept-language"] }
     const input: CallInput = {
       caller,
       client,
-      authMs,
+      meter,
       body: undefined,
       ...addressed,
       requestId,
@@ -108,7 +129,9 @@ const answerOf = (
     }
     if (barred) return yield* deps.callPath.run(refusing(endpoint, barred), input)
     const read = Effect.gen(function* () {
-      const body = yield* readBody(exchange, endpoint, deps.budget)
+      const reading = readBody(exchange, endpoint, deps.budget)
+      const body = endpoint.body === "none" ? undefined : yield* timed(meter, "body", reading)
+      record.model = deps.catalogue.entry(modelIn(body))
       return {
         ...input,
         body,
@@ -132,6 +155,7 @@ const send = (
 ): Effect.Effect<void, ApiError, Scope.Scope> =>
   Effect.suspend(() => {
     const { reply } = answer
+    if (exchange.call) exchange.call.cost = answer.cost
     exchange.callId = reply.headers?.["x-call-id"]
     if ("json" in reply) return Effect.sync(() => sendJson(exchange, reply, timings.lingerMs))
     if ("bytes" in reply) return sendBytes(exchange, reply, timings.writeStallMs)
@@ -158,6 +182,7 @@ export const serveEndpoint = (
           { retryAfterMs: 2_000 },
         )
       const answer = yield* answerOf(endpoint, exchange, addressed, deps)
+      exchange.isAsset = endpoint.access === "public" && "bytes" in answer.reply
       yield* send(exchange, answer, deps)
     }),
   )

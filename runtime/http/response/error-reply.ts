@@ -13,6 +13,8 @@ export const sendError = (exchange: Exchange, error: ApiError, lingerMs: number)
   if (res.destroyed || res.writableEnded) return
   exchange.errorCode = error.code
   exchange.callId ??= error.headers?.["x-call-id"]
+  // a failure that names no cost leaves open whether the money moved
+  if (exchange.call && error.headers?.["x-cost-idr"] === "0") exchange.call.cost ??= () => 0n
   if (exchange.streaming) res.end(frame(envelope(error, requestId)))
   else if (res.headersSent) res.destroy()
   else

@@ -1,12 +1,27 @@
 import { type ErrorCode, errorRegistry } from "../../../core/errors.ts"
-import type { Log } from "../../../core/services/log.ts"
+import { rupiahNumber } from "../../../core/money.ts"
+import type { Fields, Log } from "../../../core/services/log.ts"
 import type { Metrics } from "../../../core/services/metrics.ts"
-import type { Exchange } from "../exchange.ts"
+import { sumUsage } from "../../../core/usage.ts"
+import type { CallRecord, Exchange } from "../exchange.ts"
 
 export interface Observer {
-  /** Counts the request now, and logs it when its response is closed. */
-  watch(exchange: Exchange): void
+  /**
+   * Counts the request as in flight. Returns the function that ends it, to be called when its
+   * response is closed and its call is settled.
+   */
+  watch(exchange: Exchange): () => void
   countStream(change: number): void
+}
+
+/** A finished request; times of the monotonic clock. */
+export interface FinishedRequest {
+  readonly exchange: Exchange
+  readonly status: number
+  readonly startMs: number
+  readonly endMs: number
+  /** Its reply is not complete. */
+  readonly isCut: boolean
 }
 
 /** The client closed the request before it had a reply (nginx's convention). */
@@ -16,8 +31,8 @@ const buckets = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300,
 ]
 
-/** Probes call these often: their lines are logged as debug. */
-const quiet: ReadonlySet<string> = new Set(["healthz", "readyz", "metrics"])
+/** Probes and browsers call these often: their lines are logged as debug. */
+const quiet: ReadonlySet<string> = new Set(["healthz", "readyz", "metrics", "openapi"])
 
 /** Only these become label values: a client can send any method. */
 const methods: ReadonlySet<string> = new Set([
@@ -30,17 +45,48 @@ const methods: ReadonlySet<string> = new Set([
   "OPTIONS",
 ])
 
+const methodOf = ({ req }: Exchange): string =>
+  methods.has(req.method ?? "") ? req.method! : "other"
+
 const statusOfExchange = ({ res, errorCode }: Exchange): number => {
   if (res.headersSent) return res.statusCode
   return errorCode === undefined ? clientGone : errorRegistry[errorCode as ErrorCode].status
 }
 
-/** One log line and one count for each request. Never a body, a key, a query or a raw path. */
-export const makeObserver = (log: Log, metrics: Metrics): Observer => {
+const hundredths = (ms: number): number => Math.round(ms * 100) / 100
+
+/** Whose call it was, what it used, and how long each stage took. Never a key, only its id. */
+const callFields = ({ caller, model, meter, cost }: CallRecord): Fields => {
+  const usage = meter.used()
+  const { inputTokens, outputTokens, cacheReadTokens } = sumUsage(Object.values(usage))
+  const used = model?.id ?? Object.keys(usage)[0]
+  const costMicros = cost?.()
+  return {
+    ...(caller && { account: caller.tenant.account, mode: caller.tenant.mode }),
+    ...(caller?.keyId !== undefined && { key: caller.keyId }),
+    ...(used !== undefined && {
+      model: used,
+      input_tokens: inputTokens,
+      output_tokens: outputTokens,
+      cache_read_tokens: cacheReadTokens,
+    }),
+    ...(costMicros !== undefined && { cost_idr: rupiahNumber(costMicros) }),
+    stages_ms: Object.fromEntries(
+      [...meter.stages()].map(([stage, { durationMs }]) => [stage, hundredths(durationMs)]),
+    ),
+  }
+}
+
+const makeRequestMetrics = (metrics: Metrics) => {
   const requests = metrics.counter(
     "rakit_http_requests_total",
     "Requests by endpoint and status.",
     ["endpoint", "method", "status"],
+  )
+  const failures = metrics.counter(
+    "rakit_request_failure_total",
+    "Requests that were refused or failed, by model (empty: none, or none that is here) and error code; client_closed: the client left.",
+    ["endpoint", "model_name", "code"],
   )
   const seconds = metrics.histogram(
     "rakit_http_request_duration_seconds",
@@ -48,33 +94,60 @@ export const makeObserver = (log: Log, metrics: Metrics): Observer => {
     buckets,
     ["endpoint"],
   )
+  return ({ exchange, status, startMs, endMs, isCut }: FinishedRequest): void => {
+    const { endpoint, errorCode } = exchange
+    requests.add(1, { endpoint, method: methodOf(exchange), status: String(status) })
+    seconds.observe((endMs - startMs) / 1000, { endpoint })
+    const code = errorCode ?? (isCut ? "client_closed" : undefined)
+    if (code !== undefined)
+      failures.add(1, { endpoint, model_name: exchange.call?.model?.id ?? "", code })
+  }
+}
+
+const logLine = (log: Log, { exchange, status, startMs, endMs, isCut }: FinishedRequest): void => {
+  const isQuiet = (quiet.has(exchange.endpoint) || exchange.isAsset) && status < 500
+  log[isQuiet ? "debug" : "info"]("request.finished", "request", {
+    request_id: exchange.requestId,
+    method: methodOf(exchange),
+    route: exchange.route,
+    status,
+    duration_ms: hundredths(endMs - startMs),
+    ...(exchange.callId !== undefined && { call_id: exchange.callId }),
+    ...(exchange.errorCode !== undefined && { code: exchange.errorCode }),
+    ...(isCut && exchange.res.headersSent && { cut: true }),
+    ...(exchange.call && callFields(exchange.call)),
+  })
+}
+
+/**
+ * One log line and one count for each request, whole or streamed, when all of it is known. Never a
+ * body, a key, a query or a raw path.
+ */
+export const makeObserver = (log: Log, metrics: Metrics): Observer => {
+  const count = makeRequestMetrics(metrics)
   const inFlight = metrics.gauge("rakit_http_requests_in_flight", "Requests without a whole reply.")
   const streams = metrics.gauge("rakit_http_streams_open", "Open event streams.")
   streams.set(0)
-  const finish = (exchange: Exchange, startedMs: number) => {
-    const { req, res, endpoint } = exchange
-    const durationMs = performance.now() - startedMs
-    const status = statusOfExchange(exchange)
-    const method = methods.has(req.method ?? "") ? req.method! : "other"
-    inFlight.add(-1)
-    requests.add(1, { endpoint, method, status: String(status) })
-    seconds.observe(durationMs / 1000, { endpoint })
-    log[quiet.has(endpoint) && status < 500 ? "debug" : "info"]("request.finished", "request", {
-      request_id: exchange.requestId,
-      method,
-      route: exchange.route,
-      status,
-      duration_ms: Math.round(durationMs * 100) / 100,
-      ...(exchange.callId !== undefined && { call_id: exchange.callId }),
-      ...(exchange.errorCode !== undefined && { code: exchange.errorCode }),
-      ...(res.headersSent && !res.writableFinished && { cut: true }),
-    })
-  }
   return {
     watch: (exchange) => {
-      const startedMs = performance.now()
+      const startMs = performance.now()
+      let endMs: number | undefined
       inFlight.add(1)
-      exchange.res.once("close", () => finish(exchange, startedMs))
+      exchange.res.once("close", () => {
+        endMs = performance.now()
+        inFlight.add(-1)
+      })
+      return () => {
+        const finished: FinishedRequest = {
+          exchange,
+          status: statusOfExchange(exchange),
+          startMs,
+          endMs: endMs ?? performance.now(),
+          isCut: !exchange.res.writableFinished,
+        }
+        count(finished)
+        logLine(log, finished)
+      }
     },
     countStream: (change) => streams.add(change),
   }
