@@ -25,6 +25,19 @@ export const lastCharacters = (text: string, count: number): string => {
   return text.slice(at)
 }
 
+/**
+ * Control characters, line separators, lone surrogates, and characters without a glyph: what can't
+ * be seen, or changes how the rest is shown (bidirectional marks display `exe.jpg` as `gpj.exe`).
+ * Joiners and variation selectors are none of them: scripts and emoji need them.
+ */
+const hidden = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]|(?!\p{Join_Control}|\p{Variation_Selector})\p{DI}/u
+
+/** True for a name that does not read as it is. */
+export const hasHiddenCharacters = (text: string): boolean => hidden.test(text)
+
+/** False for a text of blanks, marks and joiners alone. */
+export const isVisible = (text: string): boolean => /[\p{L}\p{N}\p{P}\p{S}]/u.test(text)
+
 /** Schema check for the length of a text field. */
 export const atMostCharacters = (count: number) =>
   Schema.makeFilter(

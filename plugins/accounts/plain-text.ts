@@ -1,14 +1,9 @@
-import { isLongerThan } from "../../core/index.ts"
+import { hasHiddenCharacters, isLongerThan, isVisible } from "../../core/index.ts"
 
-/**
- * Control characters, single surrogates and line separators, which names and reasons must not have.
- */
-const unprintable = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u
-
-/** Whether a text is one line and not blank. */
+/** Whether a text is one line, not blank, and what it looks like. */
 export const isPlainText = (text: string, maxCharacters: number): boolean =>
-  text.trim() !== "" && !isLongerThan(text, maxCharacters) && !unprintable.test(text)
+  isVisible(text) && !isLongerThan(text, maxCharacters) && !hasHiddenCharacters(text)
 
 export const maxNameCharacters = 100
 export const isKeyName = (text: string): boolean => isPlainText(text, maxNameCharacters)
-export const keyNameRule = `must be 1 to ${maxNameCharacters} characters, without control characters`
+export const keyNameRule = `must be 1 to ${maxNameCharacters} characters, without control or invisible characters`

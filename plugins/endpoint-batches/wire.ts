@@ -1,7 +1,9 @@
 import { Schema } from "effect"
 import {
   atMostCharacters,
+  hasHiddenCharacters,
   isLongerThan,
+  isVisible,
   type Json,
   listSchema,
   optional,
@@ -19,8 +21,10 @@ const storable = (text: string): boolean => !/[\0\ud800-\udfff]/u.test(text)
 const tagsProblem = Schema.makeFilter((tags: Readonly<Record<string, string>>) => {
   const names = Object.keys(tags)
   if (names.length > maxTags) return `must have at most ${maxTags} keys`
-  if (names.some((name) => name === "" || isLongerThan(name, maxTagName) || !storable(name)))
+  if (names.some((name) => !isVisible(name) || isLongerThan(name, maxTagName)))
     return `must have keys of 1 to ${maxTagName} characters`
+  if (names.some(hasHiddenCharacters))
+    return "must have keys without control or invisible characters"
   return Object.values(tags).every(storable) || "must hold text without NUL"
 })
 

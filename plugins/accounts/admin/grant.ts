@@ -32,7 +32,7 @@ export const Grant = Schema.Struct({
     Schema.makeFilter(
       (text: string) =>
         isPlainText(text, maxReasonCharacters) ||
-        `must be 1 to ${maxReasonCharacters} characters, without control characters`,
+        `must be 1 to ${maxReasonCharacters} characters, without control or invisible characters`,
     ),
   ),
   currency: optional(Schema.Literal("IDR")),

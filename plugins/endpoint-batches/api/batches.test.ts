@@ -118,6 +118,13 @@ describe("a batch that is created", () => {
       "invalid_request_error",
       "metadata.a",
     ],
+    [
+      "a tag whose name hides something",
+      () => ({ metadata: { "a\u202eb": "c" } }),
+      400,
+      "invalid_request_error",
+      "metadata",
+    ],
   ])("can't have %s, and nothing is left", async (_, body, status, code, param) => {
     expect(await create(body())).toMatchObject({ status, json: { code, param } })
     expect((await list()).json.data).toEqual([])

@@ -42,6 +42,10 @@ describe("a file's name", () => {
       "a\u2028b",
       "a\ud800",
       "exe.\u202egpj",
+      "a\u200bb.md",
+      "\u2067a.md",
+      "\ufeffa.md",
+      "\u200d",
       "x".repeat(256),
       "🙂".repeat(256),
     ])

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { atMostCharacters, optional } from "../../../core/index.ts"
+import { atMostCharacters, hasHiddenCharacters, optional } from "../../../core/index.ts"
 
 /** The events that a webhook can subscribe to. `webhook.test` is sent on request only. */
 export const knownEvents = ["batch.completed", "batch.failed"] as const
@@ -15,7 +15,12 @@ const isEventList = Schema.makeFilter((events: readonly string[]) => {
   )
 })
 
-const noNul = Schema.makeFilter((text: string) => !text.includes("\0") || "must not hold a NUL")
+/** A description may have several lines. */
+const isReadable = Schema.makeFilter(
+  (text: string) =>
+    !hasHiddenCharacters(text.replace(/[\t\r\n]/g, " ")) ||
+    "must not hold control or invisible characters",
+)
 
 export const CreateWebhook = Schema.Struct({
   url: Schema.String.check(atMostCharacters(maxUrlLength)).annotate({
@@ -24,7 +29,7 @@ export const CreateWebhook = Schema.Struct({
   events: Schema.Array(Schema.String)
     .check(isEventList)
     .annotate({ description: knownEvents.join(", ") }),
-  description: optional(Schema.String.check(atMostCharacters(maxDescription), noNul)),
+  description: optional(Schema.String.check(atMostCharacters(maxDescription), isReadable)),
 }).annotate({ identifier: "CreateWebhook" })
 export type CreateWebhook = typeof CreateWebhook.Type
 

@@ -168,6 +168,8 @@ describe("bad input", () => {
     ["user info", { ...good, url: "https://user:secret@example.com/" }, "url"],
     ["loopback", { ...good, url: "https://127.0.0.1/" }, "url"],
     ["loopback in another notation", { ...good, url: "https://0x7f.1/" }, "url"],
+    ["a hidden override", { ...good, description: "safe\u202eefas" }, "description"],
+    ["an invisible character", { ...good, description: "a\u200bb" }, "description"],
     ["a port of no web server", { ...good, url: "https://hooks.example.com:5432/" }, "url"],
     ["a private address", { ...good, url: "https://10.1.2.3:8443/" }, "url"],
     ["metadata", { ...good, url: "https://169.254.169.254/latest/meta-data" }, "url"],
