@@ -54,7 +54,8 @@ export const keyReceiptEndpoint = (started: WhenStarted<LedgerDeps>) =>
       Effect.flatMap(started, (deps) => {
         if (!caller) return Effect.fail(apiError("authentication_error"))
         const { account, mode } = caller.tenant
-        return Effect.succeed(freePlan(receipt(deps, params.call_id ?? "", account, mode)))
+        const reply = receipt(deps, params.call_id ?? "", account, mode)
+        return Effect.succeed(freePlan(reply, Effect.as(reply, true)))
       }),
   })
 

@@ -6,6 +6,7 @@ import {
   defineEndpoint,
   type Endpoint,
   firstOf,
+  freePlan,
   type Json,
   megabyte,
   type Plan,
@@ -63,16 +64,18 @@ const create = (started: WhenStarted<BatchDeps>) => {
   })
 }
 
+/** `check` is for dry runs. */
 type Action = (deps: BatchDeps, tenant: Tenant) => Effect.Effect<Reply, ApiError | PortError>
 
 const plan = (
   started: WhenStarted<BatchDeps>,
   { caller }: Call<Json>,
   action: Action,
+  check?: (deps: BatchDeps, tenant: Tenant) => Effect.Effect<boolean, ApiError | PortError>,
 ): Effect.Effect<Plan, ApiError> =>
   Effect.flatMap(started, (deps) =>
     caller
-      ? Effect.succeed({ bound: {}, run: action(deps, caller.tenant) })
+      ? Effect.succeed(freePlan(action(deps, caller.tenant), check?.(deps, caller.tenant)))
       : Effect.fail(apiError("authentication_error")),
   )
 
@@ -116,8 +119,12 @@ const retrieve = (started: WhenStarted<BatchDeps>) =>
     body: "none",
     reply: Batch,
     plan: (call) =>
-      plan(started, call, (deps, tenant) =>
-        Effect.map(existing(deps, tenant, call.params.id ?? ""), (row) => ok(batchObject(row))),
+      plan(
+        started,
+        call,
+        (deps, tenant) =>
+          Effect.map(existing(deps, tenant, call.params.id ?? ""), (row) => ok(batchObject(row))),
+        (deps, tenant) => Effect.as(existing(deps, tenant, call.params.id ?? ""), true),
       ),
   })
 
@@ -133,7 +140,7 @@ const cancel = (started: WhenStarted<BatchDeps>) =>
     reply: Batch,
     plan: (call) => {
       const { id = "" } = call.params
-      return plan(started, call, (deps, tenant) =>
+      const cancelling = (deps: BatchDeps, tenant: Tenant) =>
         Effect.gen(function* () {
           const cancelled = yield* cancelBatch(deps, tenant, id)
           if (cancelled) return ok(batchObject(cancelled))
@@ -142,7 +149,9 @@ const cancel = (started: WhenStarted<BatchDeps>) =>
             "conflict",
             `The batch is ${status} already, and can't be cancelled any more.`,
           )
-        }),
+        })
+      return plan(started, call, cancelling, (deps, tenant) =>
+        Effect.map(existing(deps, tenant, id), (row) => row.ended_at === null),
       )
     },
   })

@@ -6,6 +6,7 @@ import {
   type MultipartBody,
   megabyte,
   type Reply,
+  type Tenant,
   toList,
   type WhenStarted,
 } from "../../../core/index.ts"
@@ -20,6 +21,10 @@ import { readListQuery, toListing } from "./list-query.ts"
 
 const one = { access: "key", path: "/v1/files/{id}", body: "none", maxBodyBytes: megabyte } as const
 const ok = (json: unknown): Reply => ({ status: 200, json })
+
+/** A dry run of what is done with one file says so where there is none. */
+const isThere = (deps: FilesDeps, tenant: Tenant, id: string) =>
+  Effect.as(getFile(deps, tenant, id), true)
 
 const create = (started: WhenStarted<FilesDeps>) =>
   defineEndpoint<MultipartBody>({
@@ -72,7 +77,10 @@ const retrieve = (started: WhenStarted<FilesDeps>) =>
     reply: FileReply,
     plan: (call) =>
       Effect.map(Effect.all([started, tenantOf(call)]), ([deps, tenant]) =>
-        freePlan(Effect.map(getFile(deps, tenant, call.params.id ?? ""), (row) => ok(toFile(row)))),
+        freePlan(
+          Effect.map(getFile(deps, tenant, call.params.id ?? ""), (row) => ok(toFile(row))),
+          isThere(deps, tenant, call.params.id ?? ""),
+        ),
       ),
   })
 
@@ -86,7 +94,10 @@ const content = (started: WhenStarted<FilesDeps>) =>
     path: "/v1/files/{id}/content",
     plan: (call) =>
       Effect.map(Effect.all([started, tenantOf(call)]), ([deps, tenant]) =>
-        freePlan(downloadFile(deps, tenant, call.params.id ?? "")),
+        freePlan(
+          downloadFile(deps, tenant, call.params.id ?? ""),
+          isThere(deps, tenant, call.params.id ?? ""),
+        ),
       ),
   })
 
@@ -105,7 +116,7 @@ const remove = (started: WhenStarted<FilesDeps>) =>
           if (!(yield* makeFiles(deps).remove(tenant, id))) return yield* noSuchFile()
           return ok({ id, object: "file", deleted: true, status: "deleted" })
         })
-        return freePlan(removing)
+        return freePlan(removing, isThere(deps, tenant, id))
       }),
   })
 

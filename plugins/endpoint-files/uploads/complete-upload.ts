@@ -52,6 +52,18 @@ const selectParts = (
     return chosen
   })
 
+/** For a dry run: fails as `completeUpload` would for what it names. */
+export const checkParts = (
+  deps: FilesDeps,
+  tenant: Tenant,
+  id: string,
+  { part_ids }: CompleteUpload,
+): Effect.Effect<void, ApiError | PortError> =>
+  Effect.gen(function* () {
+    const upload = yield* findUpload(deps, tenant, id)
+    yield* selectParts(yield* partsOf(deps, id), upload, part_ids)
+  })
+
 interface Completion extends Incoming {
   readonly upload: UploadRow
   readonly parts: readonly PartRow[]

@@ -19,7 +19,7 @@ import type { FileRow, UploadRow } from "../tables.ts"
 import { tenantOf } from "../tenant.ts"
 import { addPart, maxPartBytes } from "./add-part.ts"
 import { cancelUpload } from "./close-upload.ts"
-import { completeUpload } from "./complete-upload.ts"
+import { checkParts, completeUpload } from "./complete-upload.ts"
 import { createUpload, readUpload } from "./create-upload.ts"
 import { findUpload, statusOfUpload } from "./upload-rows.ts"
 import {
@@ -33,15 +33,24 @@ import {
 
 const common = { access: "key", maxBodyBytes: megabyte } as const
 
-/** The plan of an endpoint that replies with JSON. */
+/** True while an upload takes parts, and can be completed or cancelled. */
+const isOpen = (deps: FilesDeps, tenant: Tenant, id: string) =>
+  Effect.map(
+    findUpload(deps, tenant, id),
+    (upload) => statusOfUpload(upload, deps.clock.nowMs()) === "pending",
+  )
+
+/** The plan of an endpoint that replies with JSON. `check` is for dry runs. */
 const planOf = <Body>(
   started: WhenStarted<FilesDeps>,
   call: Call<Body>,
   work: (deps: FilesDeps, tenant: Tenant, id: string) => Effect.Effect<unknown, PlanError>,
+  check: (deps: FilesDeps, tenant: Tenant, id: string) => Effect.Effect<boolean, PlanError>,
 ): Effect.Effect<Plan, ApiError> =>
   Effect.map(Effect.all([started, tenantOf(call)]), ([deps, tenant]) =>
     freePlan(
       Effect.map(work(deps, tenant, call.params.id ?? ""), (json) => ({ status: 200, json })),
+      check(deps, tenant, call.params.id ?? ""),
     ),
   )
 
@@ -97,10 +106,14 @@ const retrieve = (started: WhenStarted<FilesDeps>) =>
     body: "none",
     reply: UploadReply,
     plan: (call) =>
-      planOf(started, call, (deps, tenant, id) =>
-        Effect.map(retrieveUpload(deps, tenant, id), ({ upload, status, file }) =>
-          toUpload(upload, status, file),
-        ),
+      planOf(
+        started,
+        call,
+        (deps, tenant, id) =>
+          Effect.map(retrieveUpload(deps, tenant, id), ({ upload, status, file }) =>
+            toUpload(upload, status, file),
+          ),
+        (deps, tenant, id) => Effect.as(findUpload(deps, tenant, id), true),
       ),
   })
 
@@ -117,8 +130,11 @@ const part = (started: WhenStarted<FilesDeps>) =>
     reply: PartReply,
     creates: true,
     plan: (call) =>
-      planOf(started, call, (deps, tenant, id) =>
-        Effect.map(addPart(deps, tenant, id, call.body), toPart),
+      planOf(
+        started,
+        call,
+        (deps, tenant, id) => Effect.map(addPart(deps, tenant, id, call.body), toPart),
+        isOpen,
       ),
   })
 
@@ -134,10 +150,17 @@ const complete = (started: WhenStarted<FilesDeps>) =>
     reply: UploadReply,
     creates: true,
     plan: (call) =>
-      planOf(started, call, (deps, tenant, id) =>
-        Effect.map(completeUpload(deps, tenant, id, call.body), ({ upload, file }) =>
-          toUpload(upload, upload.status, file),
-        ),
+      planOf(
+        started,
+        call,
+        (deps, tenant, id) =>
+          Effect.map(completeUpload(deps, tenant, id, call.body), ({ upload, file }) =>
+            toUpload(upload, upload.status, file),
+          ),
+        (deps, tenant, id) =>
+          Effect.flatMap(isOpen(deps, tenant, id), (open) =>
+            open ? Effect.as(checkParts(deps, tenant, id, call.body), true) : Effect.succeed(false),
+          ),
       ),
   })
 
@@ -151,8 +174,12 @@ const cancel = (started: WhenStarted<FilesDeps>) =>
     body: "none",
     reply: UploadReply,
     plan: (call) =>
-      planOf(started, call, (deps, tenant, id) =>
-        Effect.map(cancelUpload(deps, tenant, id), (row) => toUpload(row, row.status)),
+      planOf(
+        started,
+        call,
+        (deps, tenant, id) =>
+          Effect.map(cancelUpload(deps, tenant, id), (row) => toUpload(row, row.status)),
+        isOpen,
       ),
   })
 

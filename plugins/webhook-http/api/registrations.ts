@@ -106,6 +106,21 @@ export const testWebhook = (
     )
   })
 
+/** Fails with `not_found` where there is no such webhook, or no such delivery of it. */
+export const findDelivery = (
+  deps: WebhookDeps,
+  tenant: Tenant,
+  id: string,
+  delivery: string,
+): Effect.Effect<void, Failure> =>
+  Effect.gen(function* () {
+    yield* findWebhook(deps, tenant, id)
+    const seq = isId(delivery)
+      ? yield* makeDeliveryRows(deps.database).seqOf(id, delivery)
+      : undefined
+    if (seq === undefined) return yield* missing("delivery")
+  })
+
 /** Begins a new round of attempts now, whatever the delivery's state. */
 export const redeliver = (
   deps: WebhookDeps,

@@ -27,6 +27,7 @@ import { attemptsOf, type DeliveryRow, type RegistrationRow } from "../rows/tabl
 import {
   createWebhook,
   deleteWebhook,
+  findDelivery,
   findWebhook,
   redeliver,
   rotateSecret,
@@ -67,15 +68,24 @@ const onlyOnce = { "cache-control": "no-store" }
 
 type Answer = Effect.Effect<Reply, ApiError | PortError, Scope.Scope>
 
+type Check = (deps: WebhookDeps, tenant: Tenant) => Effect.Effect<boolean, ApiError | PortError>
+
+/** For dry runs of what is done with one webhook. */
+const isThere =
+  (call: Call<Json>): Check =>
+  (deps, tenant) =>
+    Effect.as(findWebhook(deps, tenant, call.params.id ?? ""), true)
+
 /** Costs nothing. */
 const plan = <Body>(
   started: WhenStarted<WebhookDeps>,
   call: Call<Body>,
   work: (deps: WebhookDeps, tenant: Tenant) => Answer,
+  check?: Check,
 ): Effect.Effect<Plan, ApiError> =>
   Effect.flatMap(started, (deps) =>
     call.caller
-      ? Effect.succeed(freePlan(work(deps, call.caller.tenant)))
+      ? Effect.succeed(freePlan(work(deps, call.caller.tenant), check?.(deps, call.caller.tenant)))
       : Effect.fail(apiError("authentication_error")),
   )
 
@@ -147,8 +157,12 @@ const get = (started: WhenStarted<WebhookDeps>) =>
     body: "none",
     reply: WebhookReply,
     plan: (call) =>
-      plan(started, call, (deps, tenant) =>
-        Effect.map(findWebhook(deps, tenant, call.params.id ?? ""), (row) => ok(toWebhook(row))),
+      plan(
+        started,
+        call,
+        (deps, tenant) =>
+          Effect.map(findWebhook(deps, tenant, call.params.id ?? ""), (row) => ok(toWebhook(row))),
+        isThere(call),
       ),
   })
 
@@ -163,8 +177,12 @@ const remove = (started: WhenStarted<WebhookDeps>) =>
     reply: DeletedWebhook,
     plan: (call) => {
       const { id = "" } = call.params
-      return plan(started, call, (deps, tenant) =>
-        Effect.as(deleteWebhook(deps, tenant, id), ok({ id, object: "webhook", deleted: true })),
+      return plan(
+        started,
+        call,
+        (deps, tenant) =>
+          Effect.as(deleteWebhook(deps, tenant, id), ok({ id, object: "webhook", deleted: true })),
+        isThere(call),
       )
     },
   })
@@ -180,10 +198,14 @@ const rotate = (started: WhenStarted<WebhookDeps>) =>
     reply: NewWebhookReply,
     creates: true,
     plan: (call) =>
-      plan(started, call, (deps, tenant) =>
-        Effect.map(rotateSecret(deps, tenant, call.params.id ?? ""), ({ row, secret }) =>
-          ok({ ...toWebhook(row), secret }, onlyOnce),
-        ),
+      plan(
+        started,
+        call,
+        (deps, tenant) =>
+          Effect.map(rotateSecret(deps, tenant, call.params.id ?? ""), ({ row, secret }) =>
+            ok({ ...toWebhook(row), secret }, onlyOnce),
+          ),
+        isThere(call),
       ),
   })
 
@@ -198,8 +220,12 @@ const test = (started: WhenStarted<WebhookDeps>) =>
     reply: Delivery,
     creates: true,
     plan: (call) =>
-      plan(started, call, (deps, tenant) =>
-        Effect.map(testWebhook(deps, tenant, call.params.id ?? ""), (row) => ok(toDelivery(row))),
+      plan(
+        started,
+        call,
+        (deps, tenant) =>
+          Effect.map(testWebhook(deps, tenant, call.params.id ?? ""), (row) => ok(toDelivery(row))),
+        isThere(call),
       ),
   })
 
@@ -214,14 +240,18 @@ const listDeliveries = (started: WhenStarted<WebhookDeps>) =>
     reply: listSchema(Delivery, "WebhookDeliveryList"),
     plan: (call) =>
       Effect.flatMap(readPage(call.query), (page) =>
-        plan(started, call, (deps, tenant) =>
-          Effect.gen(function* () {
-            const { id } = yield* findWebhook(deps, tenant, call.params.id ?? "")
-            const rows = makeDeliveryRows(deps.database)
-            const before = yield* placeOf(page.after, (delivery) => rows.seqOf(id, delivery))
-            const found = firstOf(yield* rows.list(id, page.limit + 1, before), page)
-            return ok(toList(found.rows.map(toDelivery), found.hasMore))
-          }),
+        plan(
+          started,
+          call,
+          (deps, tenant) =>
+            Effect.gen(function* () {
+              const { id } = yield* findWebhook(deps, tenant, call.params.id ?? "")
+              const rows = makeDeliveryRows(deps.database)
+              const before = yield* placeOf(page.after, (delivery) => rows.seqOf(id, delivery))
+              const found = firstOf(yield* rows.list(id, page.limit + 1, before), page)
+              return ok(toList(found.rows.map(toDelivery), found.hasMore))
+            }),
+          isThere(call),
         ),
       ),
   })
@@ -238,8 +268,12 @@ const again = (started: WhenStarted<WebhookDeps>) =>
     creates: true,
     plan: (call) => {
       const { id = "", delivery_id = "" } = call.params
-      return plan(started, call, (deps, tenant) =>
-        Effect.map(redeliver(deps, tenant, id, delivery_id), (row) => ok(toDelivery(row))),
+      return plan(
+        started,
+        call,
+        (deps, tenant) =>
+          Effect.map(redeliver(deps, tenant, id, delivery_id), (row) => ok(toDelivery(row))),
+        (deps, tenant) => Effect.as(findDelivery(deps, tenant, id, delivery_id), true),
       )
     },
   })
