@@ -13,9 +13,9 @@
  *  8. the call path                       scopes, decode, plan, admit, run, settle                          core/call.ts
  *  9. reply                               JSON, bytes or events                                             response/reply.ts, response/sse.ts
  *
- * A client that disconnects interrupts steps 8 and 9; so does the end of a drain. In every case the
- * call is settled before the
- * request counts as done.
+ * A client that disconnects interrupts steps 8 and 9 (one that only sends no more does not: see
+ * connection/half-closed.ts); so does the end of a drain. In every case the call is settled before
+ * the request counts as done.
  */
 import type { RequestListener, Server } from "node:http"
 import { Effect, type Scope } from "effect"
@@ -29,6 +29,7 @@ import { makeApp } from "./app.ts"
 import { makeAddressOf } from "./connection/client-address.ts"
 import { answerClientErrors } from "./connection/client-errors.ts"
 import { makeDrainer } from "./connection/drain.ts"
+import { serveHalfClosed } from "./connection/half-closed.ts"
 import { makeInFlight } from "./connection/in-flight.ts"
 import { ListenError, listen, makeNodeServer, urlOf } from "./connection/listen.ts"
 import { defaultHttpLimits, type HttpLimits } from "./limits.ts"
@@ -153,6 +154,7 @@ export const makeHttpServer = (
     })
     handleRequests(server, app.callback())
     answerClientErrors(server, inFlight, log, lingerMs)
+    serveHalfClosed(server, inFlight, timings.halfClosedCheckMs)
     const address = yield* Effect.acquireRelease(listen(server, options.host, options.port), () =>
       drainer.drain(0),
     )

@@ -9,6 +9,11 @@ export interface HttpTimings {
    * one.
    */
   readonly pingMs: number
+  /**
+   * The head of an event stream leaves this long after its call was admitted, if no event came
+   * before: an immediate refusal, such as `backend_busy`, still gets its status.
+   */
+  readonly headMs: number
   /** A client that reads nothing for this long while a reply is being written is disconnected. */
   readonly writeStallMs: number
   /** From the first byte of a request to the end of its headers (408). */
@@ -24,6 +29,8 @@ export interface HttpTimings {
    * reaches the client.
    */
   readonly lingerMs: number
+  /** How often it is checked whether a client that sends no more still reads. */
+  readonly halfClosedCheckMs: number
   /** Timeout of one health check. */
   readonly checkTimeoutMs: number
   /** After the drain's timeout: how long interrupted calls have to settle. */
@@ -32,12 +39,14 @@ export interface HttpTimings {
 
 export const defaultHttpTimings: HttpTimings = {
   pingMs: 15_000,
+  headMs: 250,
   writeStallMs: 60_000,
   headersTimeoutMs: 20_000,
   requestTimeoutMs: 120_000,
   timeoutCheckMs: 2_000,
   keepAliveTimeoutMs: 65_000,
   lingerMs: 5_000,
+  halfClosedCheckMs: 1_000,
   checkTimeoutMs: 2_000,
   settleMs: 5_000,
 }

@@ -50,9 +50,9 @@ const readUntil = async (res: Response, text: string) => {
   return { all, reader }
 }
 
-test("the head goes out with the first event, each event at once, and the call is settled before [DONE]", async () => {
+test("the head goes out with the first event if that is early, each event at once, and the call is settled before [DONE]", async () => {
   const hand = byHand()
-  await open(hand.events)
+  await open(hand.events, { timings: { headMs: 60_000 } })
   const pending = ask()
   let headers: Headers | undefined
   void pending.then((res) => {
@@ -112,6 +112,16 @@ test("an error before the first event keeps its status", async () => {
     "1500",
   ])
   expect(await res.json()).toMatchObject({ error: { code: "backend_busy" } })
+  expect(fixture.settlements).toMatchObject([{ outcome: "refused", costMicros: 0n }])
+})
+
+test("the head does not wait for a late first event; an error after it is the last event", async () => {
+  const hand = byHand()
+  await open(hand.events, { timings: { headMs: 1 } })
+  const res = await ask()
+  expect([res.status, res.headers.get("x-ratelimit-limit-requests")]).toEqual([200, "60"])
+  hand.fail(apiError("backend_busy"))
+  expect(await res.text()).toMatch(/^data: \{"error":\{.*"code":"backend_busy".*\n\n$/)
   expect(fixture.settlements).toMatchObject([{ outcome: "refused", costMicros: 0n }])
 })
 

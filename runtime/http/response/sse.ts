@@ -9,6 +9,7 @@ import { write } from "./write.ts"
 
 export interface SseOptions {
   readonly pingMs: number
+  readonly headMs: number
   readonly writeStallMs: number
   /** +1 when a stream begins, -1 when it ends. */
   readonly countOpen: (change: number) => void
@@ -36,9 +37,9 @@ const timingTrailer = "Server-Timing"
 const canTrail = ({ req }: Exchange) => req.httpVersion === "1.1"
 
 /**
- * States: waiting (nothing was sent: an error keeps its status and its JSON) -> open (head and
- * first event; or a first ping,
- * before a proxy times out) -> ended (`[DONE]`, cost as a trailer).
+ * States: waiting (nothing was sent: an error keeps its status and its JSON) -> open (the head was
+ * sent, with the first event or `headMs` after the call was admitted, as clients time out on heads)
+ * -> ended (`[DONE]`, cost as a trailer).
  * An error after that becomes the last event: see `sendError`.
  */
 export const sendEvents = (
@@ -71,6 +72,11 @@ export const sendEvents = (
       res.end()
       return
     }
+    yield* Effect.sleep(options.headMs).pipe(
+      Effect.andThen(ensureOpen),
+      Effect.andThen(Effect.sync(() => res.flushHeaders())),
+      Effect.forkScoped,
+    )
     yield* Effect.sleep(options.pingMs).pipe(
       Effect.andThen(ensureOpen),
       Effect.andThen(ping),
