@@ -26,6 +26,8 @@ export const callHeaders = (
 const isNumbered = (error: ApiError) => error.headers !== undefined && "x-call-id" in error.headers
 const hasRateHeaders = (error: ApiError) =>
   error.headers !== undefined && "x-ratelimit-limit-requests" in error.headers
+/** Who would say what the key has left can't be asked either. */
+const isOutage = ({ code }: ApiError) => code === "database_unavailable" || code === "storage_full"
 
 /**
  * What a keyed request shows however it fails: a call id, the rate headers, how long it took, and
@@ -49,14 +51,21 @@ export const withKeyHeaders = <A, R>(
   )
   return effect.pipe(
     Effect.catchTag("ApiError", (error) =>
-      Effect.flatMap(hasRateHeaders(error) ? Effect.succeed({}) : peeked, (rate) => {
-        const numbered: Strings = isNumbered(error)
-          ? {}
-          : { "x-call-id": deps.ids.call(), "x-cost-idr": "0" }
-        return Effect.fail(
-          withErrorHeaders(error, { ...numbered, ...rate, "server-timing": meter.serverTiming() }),
-        )
-      }),
+      Effect.flatMap(
+        hasRateHeaders(error) || isOutage(error) ? Effect.succeed({}) : peeked,
+        (rate) => {
+          const numbered: Strings = isNumbered(error)
+            ? {}
+            : { "x-call-id": deps.ids.call(), "x-cost-idr": "0" }
+          return Effect.fail(
+            withErrorHeaders(error, {
+              ...numbered,
+              ...rate,
+              "server-timing": meter.serverTiming(),
+            }),
+          )
+        },
+      ),
     ),
   )
 }

@@ -2,20 +2,11 @@ import { Effect, Exit } from "effect"
 import { type ControlledTransaction, Kysely, PostgresDialect, type PostgresPool } from "kysely"
 import type { Database } from "../../core/ports/database.ts"
 import type { Transaction } from "../../core/ports/transaction.ts"
-import { databaseError, isPortError } from "./failure.ts"
+import type { Failures } from "./health.ts"
 import { migrateTables } from "./migrate.ts"
 
 // biome-ignore lint/suspicious/noExplicitAny: the tables are those of the calling plugin
 type AnyTables = any
-
-/** Uninterruptible: a query ends before its Effect does, so that a rollback never overtakes it. */
-const query = <A>(promise: () => Promise<A>) =>
-  Effect.uninterruptible(
-    Effect.tryPromise({
-      try: promise,
-      catch: (error) => (isPortError(error) ? error : databaseError(error)),
-    }),
-  )
 
 /**
  * `Database` over a pool; `migrationPool` makes a pool of one connection without time limits for
@@ -24,10 +15,14 @@ const query = <A>(promise: () => Promise<A>) =>
 export const makeDatabase = (
   pool: PostgresPool,
   migrationPool: () => PostgresPool,
+  { asPortError }: Pick<Failures, "asPortError">,
 ): { readonly database: Database; readonly close: () => Promise<void> } => {
   const kysely = new Kysely<AnyTables>({ dialect: new PostgresDialect({ pool }) })
   const open = new WeakMap<Transaction, ControlledTransaction<AnyTables>>()
 
+  /** Uninterruptible: a query ends before its Effect does, so that a rollback never overtakes it. */
+  const query = <A>(promise: () => Promise<A>) =>
+    Effect.uninterruptible(Effect.tryPromise({ try: promise, catch: asPortError }))
   const begin = async (): Promise<Transaction> => {
     const handle = Object.freeze({}) as Transaction
     open.set(handle, await kysely.startTransaction().execute())

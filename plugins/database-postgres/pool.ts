@@ -1,6 +1,7 @@
 import type { PostgresPool, PostgresPoolClient } from "kysely"
 import pg from "pg"
 import { PortError } from "../../core/errors.ts"
+import { whyOf } from "./failure.ts"
 
 export interface PoolOptions {
   /**
@@ -45,8 +46,6 @@ const valueParsers = {
     pg.types.getTypeParser(id, format as "text")) as typeof pg.types.getTypeParser,
 }
 
-const readTimeout = "Query read timeout"
-
 const prepared = "/* prepared */"
 const maxPrepared = 100
 
@@ -76,8 +75,9 @@ const guard = (client: pg.PoolClient, nameOf: ReturnType<typeof makeNames>): Pos
         throw new Error("the transaction was rolled back: a statement in it had failed")
       return result
     } catch (error) {
-      // the result may still arrive, and the next user of the connection would read it
-      broken ||= error instanceof Error && error.message === readTimeout
+      // the server is about to close it, or has become a standby; and after a read timeout the
+      // result may still arrive, and the next user of the connection would read it
+      broken ||= whyOf(error) === "unavailable"
       throw error
     }
   }

@@ -1,5 +1,4 @@
 import { Effect, Redacted, type Scope } from "effect"
-import { sql } from "kysely"
 import type pg from "pg"
 import type { PluginError } from "../../core/errors.ts"
 import type { Database } from "../../core/ports/database.ts"
@@ -7,9 +6,9 @@ import type { HealthCheck } from "../../core/ports/health.ts"
 import type { Deployment } from "../../core/services/deployment.ts"
 import type { Log } from "../../core/services/log.ts"
 import { makeDatabase } from "./database.ts"
-import { clusterIn } from "./embedded/cluster.ts"
+import { clusterIn, noRoomIn } from "./embedded/cluster.ts"
 import { openEmbedded } from "./embedded/embedded.ts"
-import { reasonOf } from "./failure.ts"
+import { makeCheck, makeFailures } from "./health.ts"
 import { makePool, type PoolOptions } from "./pool.ts"
 import { checkServer } from "./ready.ts"
 import type { Settings } from "./settings.ts"
@@ -47,27 +46,25 @@ const migrationOptions = (options: PoolOptions): PoolOptions => ({
   idleInTransactionTimeoutMs: 0,
 })
 
-const findServer = (settings: Settings, { deployment, log }: PostgresDeps) => {
-  const url = Redacted.value(settings.url)
-  if (url !== "") return Effect.succeed(() => ({ connectionString: url }))
-  return openEmbedded(
-    clusterIn(deployment.dataDir, { maxConnections: settings.maxConnections }),
-    deployment.mode,
-    log,
-  )
+interface Server {
+  readonly address: () => pg.ClientConfig
+  /** Says that the disk is full, where the server is our own. */
+  readonly noRoom: () => string | undefined
 }
 
-/** Unlike `run`, it can be interrupted while the server does not answer. */
-const pingOf = (database: Database): HealthCheck => ({
-  name: "database",
-  check: Effect.tryPromise({
-    try: () => sql`select 1`.execute(database.queries()),
-    catch: reasonOf,
-  }).pipe(
-    Effect.timeoutOrElse({ duration: "5 seconds", orElse: () => Effect.fail("no answer in 5 s") }),
-    Effect.asVoid,
-  ),
-})
+const findServer = (settings: Settings, { deployment, log }: PostgresDeps) => {
+  const url = Redacted.value(settings.url)
+  if (url !== "")
+    return Effect.succeed<Server>({
+      address: () => ({ connectionString: url }),
+      noRoom: () => undefined,
+    })
+  const cluster = clusterIn(deployment.dataDir, { maxConnections: settings.maxConnections })
+  return Effect.map(
+    openEmbedded(cluster, deployment.mode, log),
+    (address): Server => ({ address, noRoom: () => noRoomIn(cluster) }),
+  )
+}
 
 /**
  * Connects to the server of the settings, or starts the embedded one, for as long as the Scope is
@@ -82,15 +79,16 @@ export const openPostgres = (
   Scope.Scope
 > =>
   Effect.gen(function* () {
-    const address = yield* findServer(settings, deps)
+    const { address, noRoom } = yield* findServer(settings, deps)
     const version = yield* checkServer(address(), settings.connectTimeoutMs)
     const options = poolOptions(settings, deps, address)
+    const failures = makeFailures(noRoom)
     const open = Effect.sync(() =>
-      makeDatabase(makePool(options), () => makePool(migrationOptions(options))),
+      makeDatabase(makePool(options), () => makePool(migrationOptions(options)), failures),
     )
     const { database } = yield* Effect.acquireRelease(open, ({ close }) =>
       Effect.promise(close).pipe(Effect.timeoutOption(longestClose)),
     )
     deps.log.debug("database.ready", "the database is ready", { version })
-    return { database, ping: pingOf(database) }
+    return { database, ping: makeCheck(database, failures, noRoom) }
   })

@@ -27,6 +27,8 @@ export type DatabaseCases = Readonly<
  *   is UTC.
  * - All migrations of one `migrate` run in one transaction; the error names the one that failed.
  * - `PortError.cause` is the driver's error with its SQLSTATE as `code`.
+ * - A lost connection, and a database that can't be reached, is `why: "unavailable"`; a failure of
+ *   the statement has no `why`.
  *
  * `open` gives an empty database, once for the suite.
  */

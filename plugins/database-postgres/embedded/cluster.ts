@@ -1,3 +1,4 @@
+import { statfsSync } from "node:fs"
 import { join } from "node:path"
 
 /** The embedded server of a deployment, and the paths of its files. */
@@ -30,3 +31,19 @@ export const clusterIn = (
   maxConnections: options.maxConnections,
   durable: options.durable ?? true,
 })
+
+/** A segment of the write-ahead log: without room for the next one, the server crashes. */
+const leastFreeBytes = 16 * 2 ** 20
+
+/** Says how little room the disk has; undefined where it is enough, or can't be known. */
+export const noRoomIn = ({ home }: Cluster): string | undefined => {
+  try {
+    const { bavail, bsize } = statfsSync(home)
+    const free = bavail * bsize
+    return free < leastFreeBytes
+      ? `the disk of ${home} is full: ${Math.floor(free / 2 ** 20)} MB are free`
+      : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -5,7 +5,7 @@ import type { PidFile } from "./pid-file.ts"
 import { isAlive } from "./process-list.ts"
 
 const pollEvery = "250 millis"
-const backoff = Schedule.min([Schedule.exponential("250 millis"), Schedule.spaced("30 seconds")])
+const backoff = Schedule.min([Schedule.exponential("250 millis"), Schedule.spaced("5 seconds")])
 
 /** Polls the pid, as an adopted server is no child of this process. */
 const untilDead = (pid: number) =>

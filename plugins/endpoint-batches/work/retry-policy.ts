@@ -4,9 +4,9 @@ const firstMs = 250
 const longestMs = 30_000
 
 /**
- * transient: load of other callers, or a start; it ends by itself. A line waits as long as its
- * batch has time.
- * uncertain: the engine or the database may recover: tried `maxTries` times.
+ * transient: load of other callers, a start, an outage of the database or a disk; it ends by
+ * itself. A line waits as long as its batch has time.
+ * uncertain: the engine may recover: tried `maxTries` times.
  * final: the line has failed.
  */
 const kinds: Readonly<Record<ErrorCode, "transient" | "uncertain" | "final">> = {
@@ -46,7 +46,7 @@ const kinds: Readonly<Record<ErrorCode, "transient" | "uncertain" | "final">> = 
   model_loading: "transient",
   server_starting: "transient",
   backend_timeout: "uncertain",
-  storage_full: "final",
+  storage_full: "transient",
 }
 const maxTries = 4
 
