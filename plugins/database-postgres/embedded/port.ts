@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs"
-import { writeFile } from "node:fs/promises"
+import { chmod, writeFile } from "node:fs/promises"
 import { createServer } from "node:net"
 
 /** Returns undefined when the port is taken; 0 picks a free one. */
@@ -31,6 +31,8 @@ const lastPort = (file: string): number => {
 export const choosePort = async (file: string): Promise<number> => {
   const port = (await tryPort(lastPort(file))) ?? (await tryPort(0))
   if (port === undefined) throw new Error("there is no free port on 127.0.0.1")
-  await writeFile(file, String(port))
+  await writeFile(file, String(port), { mode: 0o600 })
+  // one that an earlier version wrote keeps its mode
+  await chmod(file, 0o600)
   return port
 }

@@ -53,7 +53,9 @@ test("secrets are for the owner only", async () => {
     await modeOf("postgres.password"),
     await modeOf("postgres"),
     await modeOf("postgres.log"),
-  ]).toEqual([0o600, 0o700, 0o600])
+    await modeOf("postgres.port"),
+    await modeOf("server.lock"),
+  ]).toEqual([0o600, 0o700, 0o600, 0o600, 0o600])
   await close()
   expect(await readFile(join(folder, "postgres.log"), "utf8")).not.toContain(
     await readFile(join(folder, "postgres.password"), "utf8"),
