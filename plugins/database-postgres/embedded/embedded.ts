@@ -10,7 +10,7 @@ import { ensureRunning } from "./ensure.ts"
 import { removeLeftovers } from "./make-cluster.ts"
 import { readPidFile } from "./pid-file.ts"
 import { addressOf, countOthers } from "./probe.ts"
-import { lockOwner, takeLock } from "./server-lock.ts"
+import { lockOwner, takeLock, untilFree } from "./server-lock.ts"
 import { askToStop, stopServer } from "./stop.ts"
 import { keepRunning } from "./supervise.ts"
 
@@ -39,6 +39,7 @@ const stopOnExit = (cluster: Cluster) =>
  */
 const own = (cluster: Cluster, binaries: Binaries, log: Log) =>
   Effect.gen(function* () {
+    yield* untilFree(cluster.lockFile, log)
     yield* Effect.acquireRelease(
       Effect.try({ try: () => takeLock(cluster.lockFile), catch: asPluginError }),
       (release) => Effect.sync(release),

@@ -9,7 +9,7 @@ import { type Launch, launch } from "./launch.ts"
 import { makeCluster } from "./make-cluster.ts"
 import { type PidFile, pidFilePath, readPidFile } from "./pid-file.ts"
 import { whyNotAnswering } from "./probe.ts"
-import { isAlive, isSurelyNotServerOf, signal } from "./process-list.ts"
+import { isAlive, isSurelyNotServerOf, isZombie, signal } from "./process-list.ts"
 
 /** Crash recovery replays the write-ahead log from the last checkpoint, at most 512 MB. */
 const readyLimit = "5 minutes"
@@ -32,8 +32,8 @@ interface Attempts {
 
 const runningIn = (cluster: Cluster, log: Log): PidFile | undefined => {
   const file = readPidFile(cluster.home)
-  if (file === undefined || !isAlive(file.pid)) return undefined
-  if (!isSurelyNotServerOf(cluster.home, file.pid)) return file
+  if (file === undefined || !(isAlive(file.pid) || isZombie(file.pid))) return undefined
+  if (!isZombie(file.pid) && !isSurelyNotServerOf(cluster.home, file.pid)) return file
   // PostgreSQL refuses to start as long as that process lives. Its shared memory block still guards
   // against a second server
   log.warn(

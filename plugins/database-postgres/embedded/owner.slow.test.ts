@@ -93,6 +93,20 @@ test("kill -9 while the cluster is made is harmless", async () => {
   await fixture.close()
 })
 
+test("a start waits for an owner that is being killed, and gets its server", async () => {
+  const folder = await makeFolder()
+  const first = await startDatabase(folder, "server")
+  await first.ask("create table kept (id serial)")
+  const second = spawnDatabase(folder, "server")
+  // it has found the folder in use, or will find it so: either way it must not end
+  await new Promise((resolve) => setTimeout(resolve, 2_000))
+  await first.kill()
+  const next = await second.greeted
+  expect(next.greeting).toBe("ready")
+  expect(await next.ask(addRow)).toBe('[{"n":1}]')
+  await next.close()
+})
+
 test("a second server on the same folder is refused, and the first goes on", async () => {
   const folder = await makeFolder()
   const first = await startDatabase(folder, "server")

@@ -5,7 +5,27 @@ import { basename } from "node:path"
 const hasCode = (error: unknown, code: string) =>
   error instanceof Error && "code" in error && error.code === code
 
-export const isAlive = (pid: number): boolean => {
+const proc = (pid: number, file: string): string | undefined => {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, "utf8")
+  } catch {
+    return undefined
+  }
+}
+
+/** The fields of `/proc/PID/stat` after the name, which is in parentheses and may have spaces. */
+const statOf = (pid: number): readonly string[] => {
+  const stat = proc(pid, "stat")
+  return stat?.slice(stat.lastIndexOf(")") + 2).split(" ") ?? []
+}
+
+/**
+ * Whether the process has ended and its parent has not asked how. Nothing of it runs any more, but
+ * signals reach it.
+ */
+export const isZombie = (pid: number): boolean => ["Z", "X"].includes(statOf(pid)[0] ?? "")
+
+const reaches = (pid: number): boolean => {
   try {
     process.kill(pid, 0)
     return true
@@ -14,13 +34,7 @@ export const isAlive = (pid: number): boolean => {
   }
 }
 
-const proc = (pid: number, file: string): string | undefined => {
-  try {
-    return readFileSync(`/proc/${pid}/${file}`, "utf8")
-  } catch {
-    return undefined
-  }
-}
+export const isAlive = (pid: number): boolean => reaches(pid) && !isZombie(pid)
 
 /** Returns the program of a process; undefined where the system has no such list. */
 const programOf = (pid: number): string | undefined => {
@@ -57,10 +71,15 @@ export const isSurelyNotServerOf = (home: string, pid: number): boolean => {
  * Returns the start time of a process, in ticks since boot, which tells it from a later one with
  * the same pid. Empty where unknown.
  */
-export const startOf = (pid: number): string => {
-  const stat = proc(pid, "stat")
-  // the name, in parentheses, may have spaces; the start time is the 20th field after it
-  return stat?.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? ""
+export const startOf = (pid: number): string => statOf(pid)[19] ?? ""
+
+/** Tells this boot of the machine from others, as ticks begin anew. Empty where unknown. */
+export const bootId = (): string => {
+  try {
+    return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()
+  } catch {
+    return ""
+  }
 }
 
 /** Sends a signal; does nothing when the process is gone. */

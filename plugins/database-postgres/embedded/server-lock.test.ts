@@ -1,10 +1,13 @@
-import { spawnSync } from "node:child_process"
+import { spawn, spawnSync } from "node:child_process"
+import { once } from "node:events"
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterEach, beforeEach, expect, test } from "vitest"
-import { startOf } from "./process-list.ts"
-import { lockOwner, takeLock } from "./server-lock.ts"
+import { Effect } from "effect"
+import { afterEach, beforeEach, expect, test, vi } from "vitest"
+import { fakeLog } from "../../../testing/fakes/log.ts"
+import { bootId, isZombie, startOf } from "./process-list.ts"
+import { lockOwner, takeLock, untilFree } from "./server-lock.ts"
 
 let folder: string
 let path: string
@@ -25,8 +28,11 @@ test("free, held, free", () => {
   takeLock(path)()
 })
 
-test("the lock of a living process stands", () => {
-  writeFileSync(path, `${process.ppid} ${startOf(process.ppid)}`)
+test.each([
+  ["of this version", `${process.ppid} ${startOf(process.ppid)} ${bootId()}`],
+  ["of an earlier version", `${process.ppid} ${startOf(process.ppid)}`],
+])("the lock of a living process stands: %s", (_, content) => {
+  writeFileSync(path, content)
   expect(() => takeLock(path)).toThrow(`process ${process.ppid}`)
 })
 
@@ -51,5 +57,38 @@ test.skipIf(process.platform !== "linux")(
   () => {
     writeFileSync(path, `${process.ppid} 1`)
     expect(lockOwner(path)).toBeUndefined()
+    writeFileSync(path, `${process.ppid} ${startOf(process.ppid)} another-boot`)
+    expect(lockOwner(path)).toBeUndefined()
   },
 )
+
+/** Its child ends, and nobody asks how. */
+const startWithZombie = async () => {
+  const parent = spawn("sh", ["-c", "true & echo $!; exec sleep 60"])
+  const [text] = (await once(parent.stdout, "data")) as [Buffer]
+  const pid = Number(text.toString())
+  await vi.waitUntil(() => isZombie(pid))
+  return { parent, pid }
+}
+
+test.skipIf(process.platform !== "linux")("a zombie holds nothing", async () => {
+  const { parent, pid } = await startWithZombie()
+  writeFileSync(path, `${pid} ${startOf(pid)} ${bootId()}`)
+  expect(lockOwner(path)).toBeUndefined()
+  takeLock(path)()
+  parent.kill("SIGKILL")
+})
+
+test("a start waits for a holder that ends, and says so once", async () => {
+  const holder = spawn("sleep", ["60"])
+  writeFileSync(path, `${holder.pid} ${startOf(holder.pid ?? 0)} ${bootId()}`)
+  const log = fakeLog()
+  const free = Effect.runPromise(untilFree(path, log))
+  await vi.waitUntil(() => log.lines.length > 0)
+  expect(log.lines).toMatchObject([
+    { event: "database.folder_in_use", fields: { pid: holder.pid } },
+  ])
+  holder.kill("SIGKILL")
+  await free
+  takeLock(path)()
+})

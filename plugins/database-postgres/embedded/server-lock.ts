@@ -1,8 +1,10 @@
 import { randomBytes } from "node:crypto"
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { resolve } from "node:path"
+import { Effect } from "effect"
+import type { Log } from "../../../core/services/log.ts"
 import { cannotStart } from "../failure.ts"
-import { isAlive, startOf } from "./process-list.ts"
+import { bootId, isAlive, startOf } from "./process-list.ts"
 
 /** Locks that this process holds: its pid in a file may also be that of a dead process. */
 const held = new Set<string>()
@@ -15,7 +17,12 @@ const read = (path: string): string | undefined => {
   }
 }
 
-const identity = (pid: number): string => `${pid} ${startOf(pid)}`
+/** A process of this or an earlier boot, which may have had the same number. */
+const identity = (pid: number): string => `${pid} ${startOf(pid)} ${bootId()}`
+
+/** Earlier versions wrote no boot. */
+const names = (content: string, pid: number): boolean =>
+  content === identity(pid) || content === `${pid} ${startOf(pid)}`
 
 /**
  * Returns the pid of the living process that holds the lock; the lock of a dead process does not
@@ -27,7 +34,7 @@ export const lockOwner = (path: string): number | undefined => {
   if (content === undefined || !Number.isSafeInteger(pid) || pid < 1 || !isAlive(pid))
     return undefined
   if (pid === process.pid) return held.has(resolve(path)) ? pid : undefined
-  return content === identity(pid) ? pid : undefined
+  return names(content, pid) ? pid : undefined
 }
 
 /**
@@ -64,6 +71,25 @@ const removeStale = (path: string): void => {
     rmSync(aside, { force: true })
   }
 }
+
+const waitMs = 10_000
+const pollMs = 50
+
+/**
+ * Waits for the process that holds the lock, at most 10 s: a killed one may need a moment to end.
+ */
+export const untilFree = (path: string, log: Log): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    const owner = lockOwner(path)
+    if (owner === undefined) return
+    log.warn(
+      "database.folder_in_use",
+      "another server runs on this data folder; waiting up to 10 s for it to end",
+      { pid: owner, lock: path },
+    )
+    for (let waited = 0; waited < waitMs && lockOwner(path) !== undefined; waited += pollMs)
+      yield* Effect.sleep(pollMs)
+  })
 
 /**
  * One server at a time owns a data folder. States: free -> held -> free; held -> stale (its process
