@@ -41,6 +41,7 @@ export const errorRegistry = {
   email_not_verified: denied(403, "The account's e-mail address is not verified."),
   account_suspended: denied(403, "The account was suspended by an administrator."),
   permission_denied: denied(403, "The key's scopes or the role don't reach this endpoint."),
+  origin_not_allowed: denied(403, "Pages of this origin may use test keys, not live ones."),
   not_found: entry("not_found_error")(404, "There is no such route or object."),
   method_not_allowed: invalid(405, "The route exists, but not for this method; see `Allow`."),
   request_timeout: invalid(408, "The request did not arrive in time."),

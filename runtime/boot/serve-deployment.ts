@@ -48,7 +48,7 @@ export const serveDeployment = (
 ): Effect.Effect<HttpServer, PluginError | ListenError | Error, Scope.Scope> =>
   Effect.gen(function* () {
     const { container } = deployment
-    const { server: settings, name } = deployment.config.deployment
+    const { server: settings, name, publicUrl } = deployment.config.deployment
     yield* makeDataDir(resolve(container, Tokens.deployment))
     const waiting = new Set(deployment.order.map(({ key }) => key))
     const server = yield* makeHttpServer({
@@ -62,6 +62,7 @@ export const serveDeployment = (
       identity: lazy(container, Tokens.identity),
       sessions: optional(container, Tokens.sessions),
       trustedProxies: settings.trustedProxies,
+      cors: { origins: settings.cors.origins, publicUrl },
       timings: { pingMs: settings.ssePingMs },
       log: resolve(container, Tokens.log),
       metrics: deployment.metrics,

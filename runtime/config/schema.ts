@@ -1,6 +1,7 @@
 import { Effect, Schema } from "effect"
 import { defaultBatchPriceFactor } from "../../core/pricing.ts"
 import { parseNetwork } from "../http/connection/client-address.ts"
+import { isOriginEntry } from "../http/response/cors.ts"
 import { defaultHttpTimings } from "../http/timings.ts"
 
 const withDefault = <S extends Schema.Top>(schema: S, value: S["Encoded"], description?: string) =>
@@ -103,6 +104,24 @@ export const ServerConfig = Schema.Struct({
     ),
     [],
     "Proxies whose X-Forwarded-For names the client.",
+  ),
+  cors: withDefault(
+    Schema.Struct({
+      origins: withDefault(
+        Schema.Array(
+          Schema.String.check(
+            Schema.makeFilter(
+              (text: string) =>
+                isOriginEntry(text) ||
+                'must be an origin as browsers send it, as https://app.example.com (http for localhost only, no path, no wildcard), or "*"',
+            ),
+          ),
+        ),
+        [],
+        'Origins whose pages may call /v1 and read the answers; none by default. "*": any page, with test keys only. A key in a page is everybody\'s who opens it: give it a small monthly cap and few scopes, or better let your own server call.',
+      ),
+    }),
+    {},
   ),
   workerThreads: withDefault(
     Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 })),

@@ -4,6 +4,7 @@ import type { Log } from "../../core/services/log.ts"
 import type { InFlight } from "./connection/in-flight.ts"
 import { makeExchange, requestIdOf, type State } from "./exchange.ts"
 import type { HttpLimits } from "./limits.ts"
+import type { Cors } from "./response/cors.ts"
 import { sendError } from "./response/error-reply.ts"
 import type { Observer } from "./system/observe.ts"
 import type { HttpTimings } from "./timings.ts"
@@ -14,6 +15,7 @@ export interface AppDeps {
   readonly timings: HttpTimings
   readonly inFlight: InFlight
   readonly observer: Observer
+  readonly cors: Cors
   readonly isDraining: () => boolean
   /** The current routes: they are replaced while the server starts. */
   readonly routes: () => Middleware<State>
@@ -25,7 +27,7 @@ export interface AppDeps {
  * becomes a 500.
  */
 const exchangeOf =
-  ({ log, timings, inFlight, observer, isDraining }: AppDeps): Middleware<State> =>
+  ({ log, timings, inFlight, observer, cors, isDraining }: AppDeps): Middleware<State> =>
   async (ctx, next) => {
     // response/ writes the replies: it knows about unread bodies, closed connections and streams
     // that have begun
@@ -34,6 +36,7 @@ const exchangeOf =
     ctx.state.exchange = exchange
     ctx.res.setHeader("X-Request-ID", exchange.requestId)
     ctx.res.setHeader("X-Content-Type-Options", "nosniff")
+    cors.open(exchange)
     if (isDraining()) ctx.res.shouldKeepAlive = false
     const finish = observer.watch(exchange)
     inFlight.begin(exchange)

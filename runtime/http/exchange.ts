@@ -35,6 +35,8 @@ export interface Exchange {
   errorCode: string | undefined
   /** An event stream has begun: an error can only be sent as its last event. */
   streaming: boolean
+  /** The page that sent it is of an origin whose live keys are refused: see response/cors.ts. */
+  testKeysOnly: boolean
   abort(reason: AbortReason): void
   /**
    * Calls the listener on an abort, at once if it has happened. One listener only: an AbortSignal
@@ -73,6 +75,7 @@ export const makeExchange = (
     isAsset: false,
     errorCode: undefined,
     streaming: false,
+    testKeysOnly: false,
     abort: (reason) => {
       if (exchange.abortReason !== undefined) return
       exchange.abortReason = reason

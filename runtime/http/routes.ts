@@ -7,12 +7,14 @@ import type { Endpoint } from "../../core/ports/endpoint.ts"
 import type { Log } from "../../core/services/log.ts"
 import { toApiError } from "./errors.ts"
 import type { Exchange, State } from "./exchange.ts"
+import { type Cors, closeToOthers } from "./response/cors.ts"
 import { sendError } from "./response/error-reply.ts"
 import { sendText } from "./response/reply.ts"
 import { type Addressed, type ServeDeps, serveEndpoint } from "./serve-endpoint.ts"
 import type { SystemRoute } from "./system/system-routes.ts"
 
 export interface RouteDeps extends ServeDeps {
+  readonly cors: Cors
   readonly log: Log
   readonly system: readonly SystemRoute[]
 }
@@ -39,10 +41,22 @@ const exitOf = <A, E>(effect: Effect.Effect<A, E>, exchange: Exchange): Promise<
     exchange.onAbort(() => void Effect.runFork(Fiber.interrupt(fiber)))
   })
 
+/** What pages of other origins may call: sessions, sign-ins and administration are not for them. */
+const isForOthers = ({ access, method }: Pick<Endpoint, "access" | "method">) =>
+  access === "key" || (access === "public" && method === "GET")
+
+interface Served {
+  readonly name: string
+  readonly path: string
+  readonly forOthers: boolean
+  readonly run: Run
+}
+
 const runner =
-  (deps: RouteDeps, name: string, path: string, run: Run): Middleware<State> =>
+  (deps: RouteDeps, { name, path, forOthers, run }: Served): Middleware<State> =>
   async (ctx) => {
     const { exchange } = ctx.state
+    if (!forOthers) closeToOthers(exchange.res)
     exchange.endpoint = name
     exchange.route = path
     const addressed = {
@@ -54,28 +68,57 @@ const runner =
     sendError(exchange, toApiError(exit.cause, exchange, deps.log), deps.timings.lingerMs)
   }
 
+export interface Routes {
+  readonly serve: Middleware<State>
+  /** The methods that a preflight may allow, of the routes with these patterns. */
+  methodsForOthers(patterns: readonly string[]): readonly string[]
+}
+
 /** The routes of `endpoints`, then the system routes: a plugin may take over `/`. */
-export const makeRoutes = (endpoints: readonly Endpoint[], deps: RouteDeps): Middleware<State> => {
+export const makeRoutes = (endpoints: readonly Endpoint[], deps: RouteDeps): Routes => {
   const router = new Router<State>({ sensitive: true })
   // the router tries one pattern after the other; most calls go to a path without parameters
   const exact = new Map<string, Middleware<State>>()
+  const forOthers = new Map<string, string[]>()
+  const register = (method: string, served: Served) => {
+    const pattern = patternOf(served.path)
+    const serve = runner(deps, served)
+    router.register(pattern, [method], serve as never)
+    if (served.forOthers)
+      forOthers.set(pattern, [
+        ...(forOthers.get(pattern) ?? []),
+        ...(method === "GET" ? ["GET", "HEAD"] : [method]),
+      ])
+    return serve
+  }
   const routes = endpoints.flatMap((endpoint) =>
     [endpoint.path, ...(endpoint.aliases ?? [])].map((path) => ({ endpoint, path })),
   )
   for (const { endpoint, path } of routes.sort(bySpecificity)) {
-    const serve = runner(deps, endpoint.id, path, (exchange, addressed) =>
-      serveEndpoint(endpoint, exchange, addressed, deps),
-    )
-    router.register(patternOf(path), [endpoint.method], serve as never)
+    const serve = register(endpoint.method, {
+      name: endpoint.id,
+      path,
+      forOthers: isForOthers(endpoint),
+      run: (exchange, addressed) => serveEndpoint(endpoint, exchange, addressed, deps),
+    })
     if (!path.includes("{")) exact.set(`${endpoint.method} ${path}`, serve)
   }
-  for (const { name, path, run } of deps.system)
-    router.register(path, ["GET"], runner(deps, name, path, run) as never)
+  for (const route of deps.system) register("GET", { forOthers: false, ...route })
   const others = router.routes() as unknown as Middleware<State>
-  return (ctx, next) => (exact.get(`${ctx.method} ${ctx.path}`) ?? others)(ctx, next)
+  return {
+    serve: (ctx, next) => (exact.get(`${ctx.method} ${ctx.path}`) ?? others)(ctx, next),
+    methodsForOthers: (patterns) => [
+      ...new Set(patterns.flatMap((pattern) => forOthers.get(pattern) ?? [])),
+    ],
+  }
 }
 
-const allowOf = (matched: readonly { readonly methods: readonly string[] }[]) =>
+interface Layer {
+  readonly path: string | RegExp
+  readonly methods: readonly string[]
+}
+
+const allowOf = (matched: readonly Layer[]) =>
   [...new Set(matched.flatMap((layer) => layer.methods)), "OPTIONS"].join(", ")
 
 /**
@@ -83,15 +126,23 @@ const allowOf = (matched: readonly { readonly methods: readonly string[] }[]) =>
  * (404).
  */
 export const answerUnrouted =
-  (published: () => boolean, lingerMs: number): Middleware<State> =>
+  (
+    published: () => boolean,
+    routes: () => Routes,
+    cors: Cors,
+    lingerMs: number,
+  ): Middleware<State> =>
   (ctx) => {
     const { exchange } = ctx.state
-    const matched =
-      (ctx as { matched?: readonly { readonly methods: readonly string[] }[] }).matched ?? []
+    const matched = (ctx as { matched?: readonly Layer[] }).matched ?? []
     if (matched.length > 0) {
       const allow = allowOf(matched)
-      if (ctx.method === "OPTIONS")
-        return sendText(exchange, { status: 204, headers: { allow } }, "", lingerMs)
+      const methods = routes().methodsForOthers(matched.map(({ path }) => String(path)))
+      if (methods.length === 0) closeToOthers(exchange.res)
+      if (ctx.method === "OPTIONS") {
+        const headers = { allow, ...cors.preflight(exchange, methods) }
+        return sendText(exchange, { status: 204, headers }, "", lingerMs)
+      }
       return sendError(
         exchange,
         apiError("method_not_allowed", undefined, { headers: { allow } }),

@@ -79,6 +79,22 @@ const callerOf = (endpoint: Endpoint, authorization: string | undefined, by: Aut
     ),
   )
 
+/**
+ * With `*` any page may call, also one that found or stole a key: so of live keys only those of
+ * listed origins are taken.
+ */
+const originRefusal = (
+  exchange: Exchange,
+  { access }: Endpoint,
+  caller: Caller | undefined,
+): ApiError | undefined =>
+  exchange.testKeysOnly && access === "key" && caller?.tenant.mode === "live"
+    ? apiError(
+        "origin_not_allowed",
+        "Live keys are not taken from pages of this origin: use a test key, or name the origin in `server.cors.origins`.",
+      )
+    : undefined
+
 const isIdempotentMultipart = (
   endpoint: Endpoint,
   { idempotencyKey, dryRun }: CallInput,
@@ -127,7 +143,8 @@ const answerOf = (
       priority: "realtime",
       priceFactor: 1,
     }
-    if (barred) return yield* deps.callPath.run(refusing(endpoint, barred), input)
+    const refusal = barred ?? originRefusal(exchange, endpoint, caller)
+    if (refusal) return yield* deps.callPath.run(refusing(endpoint, refusal), input)
     const read = Effect.gen(function* () {
       const reading = readBody(exchange, endpoint, deps.budget)
       const body = endpoint.body === "none" ? undefined : yield* timed(meter, "body", reading)

@@ -3,11 +3,11 @@
  * errors that it may return:
  *
  *  1. Node's parser                       400 invalid_http, 408 request_timeout, 431 headers_too_large      connection/client-errors.ts
- *  2. request id, access line, in flight  (X-Request-ID is on every reply)                                  app.ts, system/observe.ts
+ *  2. request id, access line, in flight  (X-Request-ID and, for listed origins, CORS are on every reply)   app.ts, system/observe.ts, response/cors.ts
  *  3. address                             414 uri_too_long, 400 invalid_http                                app.ts
  *  4. route, then method                  404 not_found, 405 method_not_allowed                             routes.ts
  *  5. started?                            503 server_starting (public GETs are served before)               serve-endpoint.ts
- *  6. authentication                      401 authentication_error, 403                                     request/authenticate.ts
+ *  6. authentication, origin              401 authentication_error, 403                                     request/authenticate.ts
  *  7. body: length, type, length as it    413 payload_too_large, 415 unsupported_media_type,                request/body.ts, request/json.ts
  *     arrives, encoding, JSON             429 backend_busy, 400 invalid_json
  *  8. the call path                       scopes, decode, plan, admit, run, settle                          core/call.ts
@@ -37,6 +37,7 @@ import { type ApiTitle, describeApi } from "./openapi/document.ts"
 import type { Authenticators } from "./request/authenticate.ts"
 import { makeBodyBudget } from "./request/body.ts"
 import { expectsContinue } from "./request/expect-continue.ts"
+import { type CorsOptions, makeCors } from "./response/cors.ts"
 import { answerUnrouted, makeRoutes, type RouteDeps } from "./routes.ts"
 import { makeReadiness } from "./system/health.ts"
 import { makeObserver } from "./system/observe.ts"
@@ -61,6 +62,8 @@ export interface HttpServerOptions extends Authenticators {
   readonly timings?: Partial<HttpTimings>
   /** Addresses and networks whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies?: readonly string[]
+  /** Off by default. */
+  readonly cors?: CorsOptions
 }
 
 export interface HttpServer {
@@ -129,6 +132,7 @@ export const makeHttpServer = (
     const inFlight = makeInFlight()
     const observer = makeObserver(log, metrics)
     const drainer = makeDrainer(server, inFlight, timings.settleMs)
+    const cors = makeCors(options.cors ?? { origins: [] })
     let isReady = false
 
     const phase = () => (drainer.isDraining ? "draining" : isReady ? "serving" : "starting")
@@ -136,6 +140,7 @@ export const makeHttpServer = (
     const routing = makeRouting(about, (openApi) => ({
       ...options,
       timings,
+      cors,
       system: systemRoutes({ about, readiness, metrics, openApi, lingerMs, writeStallMs }),
       budget: makeBodyBudget(limits.maxBufferedBytes),
       isReady: () => isReady,
@@ -148,9 +153,10 @@ export const makeHttpServer = (
       timings,
       inFlight,
       observer,
+      cors,
       isDraining: () => drainer.isDraining,
-      routes: routing.routes,
-      unrouted: answerUnrouted(routing.isPublished, lingerMs),
+      routes: () => routing.routes().serve,
+      unrouted: answerUnrouted(routing.isPublished, routing.routes, cors, lingerMs),
     })
     handleRequests(server, app.callback())
     answerClientErrors(server, inFlight, log, lingerMs)

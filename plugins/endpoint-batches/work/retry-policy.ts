@@ -23,6 +23,7 @@ const kinds: Readonly<Record<ErrorCode, "transient" | "uncertain" | "final">> = 
   email_not_verified: "final",
   account_suspended: "final",
   permission_denied: "final",
+  origin_not_allowed: "final",
   not_found: "final",
   method_not_allowed: "final",
   request_timeout: "final",

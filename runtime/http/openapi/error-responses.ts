@@ -41,6 +41,7 @@ const occurs: Readonly<Record<ErrorCode, Occurs>> = {
   email_not_verified: metered,
   account_suspended: (endpoint) => metered(endpoint) || changing(endpoint),
   permission_denied: guarded,
+  origin_not_allowed: metered,
   not_found: withId,
   method_not_allowed: elsewhere,
   request_timeout: always,

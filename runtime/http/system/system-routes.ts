@@ -12,6 +12,8 @@ import type { Readiness } from "./health.ts"
 export interface SystemRoute {
   readonly name: string
   readonly path: string
+  /** Whether pages of other origins may read it. */
+  readonly forOthers?: true
   readonly run: (exchange: Exchange) => Effect.Effect<void, ApiError>
 }
 
@@ -86,6 +88,7 @@ export const systemRoutes = ({
   {
     name: "openapi",
     path: "/openapi.json",
+    forOthers: true,
     run: (exchange) =>
       Effect.suspend(() => {
         const { bytes, etag } = openApi()
