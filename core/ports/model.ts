@@ -217,6 +217,19 @@ export interface OpenRequest<T extends TaskName = TaskName> {
   progress(detail: string): void
 }
 
+/** The state of a model's engine, for metrics; what it does not have is absent. Totals never fall. */
+export interface EngineStats {
+  /** The part of the memory for keys and values that running requests hold: 0 to 1. */
+  readonly kvCacheUsage?: number
+  /** The part of the prefix cache that is filled: 0 to 1. */
+  readonly prefixCacheUsage?: number
+  /** Tokens of prompts that were looked up in the prefix cache, and those that it had. */
+  readonly prefixCacheQueries?: number
+  readonly prefixCacheHits?: number
+  /** How often the engine ended and was started again. */
+  readonly restarts?: number
+}
+
 export interface LoadedModel<T extends TaskName = TaskName> {
   readonly task: Tasks[T]
   /** The smaller of the model's own window and the promised one. */
@@ -227,6 +240,8 @@ export interface LoadedModel<T extends TaskName = TaskName> {
   readonly embeddingSpace?: string
   /** The execution provider in use: `onnx cpu`, or `webgpu, now cpu`. */
   readonly servedBy: string
+  /** Read whenever the metrics are. */
+  readonly stats?: () => EngineStats
 }
 
 /**

@@ -21,4 +21,6 @@ export interface Metrics {
     buckets: readonly number[],
     labels?: readonly string[],
   ): { observe(n: number, labels?: Strings): void }
+  /** Called before the metrics are read, for gauges that are looked up then. */
+  onRead(update: () => void): void
 }

@@ -226,3 +226,44 @@ test("a window is what fits into the memory for keys and values", async () => {
   expect(model.contextTokens).toBe(2 ** 20 / 512)
   await small.close()
 })
+
+describe("what its engine says of itself", () => {
+  const stats = () => patient.stats!()
+
+  test("looks prompts up in the prefix cache by the token, and finds what an account has asked before", async () => {
+    const before = stats()
+    const request = asked([part(letters(200, "e")), part("one")])
+    const { input } = await counts(request, tenant("observed"))
+    const first = stats()
+    expect(first.prefixCacheQueries! - before.prefixCacheQueries!).toBe(input)
+    expect(first.prefixCacheHits).toBe(before.prefixCacheHits)
+    expect(first.prefixCacheUsage).toBeGreaterThan(before.prefixCacheUsage!)
+    await counts(request, tenant("observed"))
+    // all but the last token, whose logits are needed
+    expect(stats().prefixCacheHits! - first.prefixCacheHits!).toBe(input - 1)
+    await counts(request, tenant("another"))
+    expect(stats().prefixCacheHits! - first.prefixCacheHits!).toBe(input - 1)
+    expect(stats()).toEqual(impatient.stats!())
+  })
+
+  test("holds memory for keys and values while a request runs, and none afterwards", async () => {
+    expect(stats()).toMatchObject({ kvCacheUsage: 0, restarts: 0 })
+    const plan = await Effect.runPromise(
+      patient.task.plan(asked([part("hello")], { maxTokens: 2_000 }), context()),
+    )
+    const running = Effect.runFork(Stream.runDrain(plan.run))
+    const { inputTokens } = plan.bound
+    await vi.waitUntil(() => stats().kvCacheUsage! > 0)
+    expect(stats().kvCacheUsage).toBeLessThanOrEqual(1)
+    expect(stats().kvCacheUsage).toBeGreaterThan(inputTokens / 1e6)
+    await Effect.runPromise(Fiber.interrupt(running))
+    await vi.waitUntil(() => stats().kvCacheUsage === 0)
+  })
+
+  test("the stages of a chat come in their order, each when it ends", async () => {
+    const stages: string[] = []
+    const time = (stage: string) => void stages.push(stage)
+    await counts(asked([part("hello")]), { time })
+    expect(stages).toEqual(["tokenize", "queue", "prefill", "decode"])
+  })
+})

@@ -47,10 +47,12 @@ const openDecoderModel = Effect.fnUntraced(function* (
     precision,
     request,
   )
+  const contextTokens = Math.min(request.contextTokens, engine.info.contextTokens)
   return {
     id: request.id,
     engine,
-    contextTokens: Math.min(request.contextTokens, engine.info.contextTokens),
+    contextTokens,
+    open: { contextTokens, stats: () => engine.stats() },
     ...deps.services(),
   }
 })
@@ -59,7 +61,7 @@ const openChat: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request
   const { precision, queueWaitMs } = yield* optionsOf(entryOptions.chat, request)
   const model = yield* openDecoderModel(deps, engineOf, precision, request)
   const task = makeChatTask({ ...model, queueWaitMs })
-  return { ...shape, task, contextTokens: model.contextTokens } satisfies LoadedModel<"chat">
+  return { ...shape, ...model.open, task } satisfies LoadedModel<"chat">
 })
 
 const openRerank: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request) {
@@ -71,7 +73,7 @@ const openRerank: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, reque
       `${request.path}: 'yes' and 'no' are not tokens of its vocabulary, so it can't rerank`,
     )
   const task = makeRerankTask({ ...model, instruction })
-  return { ...shape, task, contextTokens: model.contextTokens } satisfies LoadedModel<"rerank">
+  return { ...shape, ...model.open, task } satisfies LoadedModel<"rerank">
 })
 
 const openEmbed: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request) {
@@ -100,7 +102,8 @@ const openEmbed: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, reques
     ...deps.services(),
   })
   const embeddingSpace = `${space ?? name}-${digest}-${spaceDimensions}${mapVersion}`
-  return { ...shape, task, contextTokens, embeddingSpace } satisfies LoadedModel<"embed">
+  const { stats } = encoderPool
+  return { ...shape, task, contextTokens, embeddingSpace, stats } satisfies LoadedModel<"embed">
 })
 
 const openers: Partial<Record<TaskName, OpenEntry>> = {

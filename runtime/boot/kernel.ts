@@ -13,6 +13,7 @@ import { provide, Tokens } from "../../core/tokens.ts"
 import type { DeploymentConfig } from "../config/schema.ts"
 import { type ExposedMetrics, makeMetrics } from "../services/metrics.ts"
 import { type ModelFilesStore, makeModelFiles } from "../services/model-files/model-files.ts"
+import { type ModelMetrics, makeModelMetrics } from "../services/model-metrics.ts"
 import { makeOutbound } from "../services/outbound/outbound.ts"
 import { lazySecrets } from "../services/secrets.ts"
 import { makeWorkers } from "../services/workers.ts"
@@ -28,6 +29,7 @@ export interface Kernel {
   readonly container: DependencyContainer
   readonly address: Address
   readonly metrics: ExposedMetrics
+  readonly modelMetrics: ModelMetrics
   readonly modelFiles: ModelFilesStore
 }
 
@@ -113,7 +115,8 @@ export const makeKernel = (
       timeoutMs: config.server.callTimeoutMs,
     })
     provide(container, Tokens.callPath, callPath)
-    return { container, address, metrics, modelFiles }
+    const modelMetrics = makeModelMetrics(metrics, catalogue, systemClock)
+    return { container, address, metrics, modelMetrics, modelFiles }
   })
 
 /** Makes the data folder, readable by its owner only. */

@@ -6,7 +6,8 @@ import { apiError } from "../../core/errors.ts"
 import type { Backend, OpenRequest } from "../../core/ports/model.ts"
 import { makeCatalogue } from "../../core/services/catalogue.ts"
 import { provide, Tokens } from "../../core/tokens.ts"
-import { fakeChatModel, fakeLog } from "../../testing/index.ts"
+import { fakeChatModel, fakeClock, fakeLog, fakeMetrics } from "../../testing/index.ts"
+import { makeModelMetrics } from "../services/model-metrics.ts"
 import type { AssembledDeployment } from "./assemble.ts"
 import { openModels } from "./open-models.ts"
 
@@ -35,7 +36,11 @@ const makeDeployment = (outcome: Effect.Effect<void, ReturnType<typeof apiError>
   provide(child, Tokens.catalogue, catalogue)
   provide(child, Tokens.log, fakeLog())
   return {
-    fixture: { container: child, backends: [backend] } as unknown as AssembledDeployment,
+    fixture: {
+      container: child,
+      backends: [backend],
+      modelMetrics: makeModelMetrics(fakeMetrics(), catalogue, fakeClock()),
+    } as unknown as AssembledDeployment,
     catalogue,
     seen,
     id: entry.id,

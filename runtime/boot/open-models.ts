@@ -58,7 +58,7 @@ const openOne = (
         if (!isDecided) catalogue.set(entry.id, { state: "loading", detail })
       }
       progress("opening")
-      const loaded = yield* backend
+      const opened = yield* backend
         .open({
           id: entry.id,
           task: entry.task,
@@ -69,6 +69,7 @@ const openOne = (
         })
         .pipe(Scope.provide(scope))
       isDecided = true
+      const loaded = deployment.modelMetrics.watch(entry, opened)
       catalogue.set(entry.id, { state: "ready", loaded })
       log.info("model.ready", "model ready", {
         model: entry.id,

@@ -17,6 +17,7 @@ export const makeMetrics = (): ExposedMetrics => {
   const once = <M>(name: string, make: () => M): M =>
     (registry.getSingleMetric(name) as M | undefined) ?? make()
   const registers = [registry]
+  const updates: (() => void)[] = []
   return {
     counter: (name, help, labelNames = []) => {
       const counter = once(
@@ -49,7 +50,11 @@ export const makeMetrics = (): ExposedMetrics => {
       )
       return { observe: (n, labels = {}) => histogram.observe(labels, n) }
     },
-    expose: () => registry.metrics(),
+    onRead: (update) => void updates.push(update),
+    expose: () => {
+      for (const update of updates) update()
+      return registry.metrics()
+    },
     contentType: registry.contentType,
   }
 }

@@ -5,4 +5,5 @@ export const fakeMetrics = (): Metrics => ({
   counter: () => ({ add: () => {} }),
   gauge: () => ({ set: () => {}, add: () => {} }),
   histogram: () => ({ observe: () => {} }),
+  onRead: () => {},
 })

@@ -12,11 +12,10 @@ import type { KvCache } from "./kv-cache.ts"
 import type { PrefixCache } from "./prefix-cache.ts"
 import { PromptLookup } from "./prompt-lookup.ts"
 
-/**
- * Tokens of a prompt that one step computes. Chunks end at multiples of it, so that the same prefix
- * is always computed in the same way.
- */
+/** Tokens of a prompt in one step. Chunks end at its multiples: a prefix is always computed alike. */
 export const prefillChunk = 64
+
+type Stage = "prefill" | "decode"
 
 export interface Model {
   readonly session: CachedDecoder
@@ -59,7 +58,10 @@ export class GenerateJob implements DecodeRow {
   private readonly sampler: Sampler
   private readonly constrained: ConstrainedDecoder | undefined
   private readonly text: IncrementalDetokenizer
-  private readonly spentMs = { prefill: 0, decode: 0 }
+  private readonly spentMs = new Map<Stage, number>([
+    ["prefill", 0],
+    ["decode", 0],
+  ])
   private begun = false
   private exactTokens = 0
   private cacheReadTokens = 0
@@ -142,8 +144,16 @@ export class GenerateJob implements DecodeRow {
     return this.lookup.draft(this.ids).slice(0, this.request.maxTokens - this.produced - 1)
   }
 
-  spent(stage: "prefill" | "decode", durationMs: number): void {
-    this.spentMs[stage] += durationMs
+  spent(stage: Stage, durationMs: number): void {
+    this.spentMs.set(stage, (this.spentMs.get(stage) ?? 0) + durationMs)
+    if (stage === "prefill" && !this.isPrefilling) this.reportTime(stage)
+  }
+
+  /** Reports a stage when it ends, so that the time of the report is its end. */
+  private reportTime(stage: Stage): void {
+    const durationMs = this.spentMs.get(stage)
+    if (durationMs !== undefined) this.emit({ type: "time", stage, durationMs })
+    this.spentMs.delete(stage)
   }
 
   /**
@@ -210,10 +220,7 @@ export class GenerateJob implements DecodeRow {
     return this.request.maxTokens - this.produced
   }
 
-  /**
-   * Its mask takes longer than the forward pass: it is left out of the step and tried again with
-   * `retry`.
-   */
+  /** Its mask is later than the forward pass: it is left out of a step, and tried with `retry`. */
   get isLate(): boolean {
     return this.held !== undefined
   }
@@ -280,8 +287,8 @@ export class GenerateJob implements DecodeRow {
     if (this.ended) return
     this.ended = true
     this.constrained?.release()
-    for (const stage of ["prefill", "decode"] as const)
-      this.emit({ type: "time", stage, durationMs: this.spentMs[stage] })
+    this.reportTime("prefill")
+    this.reportTime("decode")
     try {
       if (this.cache.length) this.keep([])
     } catch {

@@ -109,6 +109,7 @@ export const openDecoderEngine = async (
     runner: new DecoderRunner(session, { speculation: spec.speculation }),
     capacity,
     sizeOf: tokensOf,
+    prefixStats: () => prefixes.stats(),
     close: async () => {
       await constraints.close()
       await steps.close()

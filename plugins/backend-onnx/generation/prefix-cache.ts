@@ -1,3 +1,4 @@
+import type { ThreadStats } from "../worker/protocol.ts"
 import { type Block, BlockTree, blockKey, blockTokens, matchingTokens } from "./block-tree.ts"
 import type { KvCache } from "./kv-cache.ts"
 
@@ -38,10 +39,22 @@ export interface KeptSequence {
  */
 export class PrefixCache {
   private readonly tree: BlockTree
+  private readonly maxBytes: number
+  private queriedTokens = 0
+  private foundTokens = 0
 
   /** `tokenBytes`: size of the keys and values of one token. */
   constructor(maxBytes: number, tokenBytes: number) {
+    this.maxBytes = maxBytes
     this.tree = new BlockTree(maxBytes, tokenBytes)
+  }
+
+  stats(): Omit<ThreadStats, "kvCacheUsage"> {
+    return {
+      prefixCacheUsage: this.maxBytes > 0 ? this.bytes / this.maxBytes : 0,
+      prefixCacheQueries: this.queriedTokens,
+      prefixCacheHits: this.foundTokens,
+    }
   }
 
   get bytes(): number {
@@ -93,6 +106,8 @@ export class PrefixCache {
       exactChunk === undefined ? whole : whole.slice(0, this.exactBlocks(whole, exactChunk))
     const tokens = usable.length * blockTokens + (part?.tokens ?? 0)
     const exactTokens = this.exactBlocks(usable, blockTokens) * blockTokens
+    this.queriedTokens += ids.length
+    this.foundTokens += tokens
     const restoreInto = (cache: KvCache) => {
       cache.reserve(tokens)
       for (const [block, count] of [

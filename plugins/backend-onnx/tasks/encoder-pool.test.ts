@@ -28,6 +28,7 @@ const fakeEncoder = ({
     info,
     available: availableFor(),
     availableFor,
+    stats: () => ({ restarts: 1 }),
     run: ({ texts }, { translate }) => {
       given.push(lengthsOf(texts))
       const events = texts.map(

@@ -1,5 +1,6 @@
 import { Effect, Stream } from "effect"
 import { type ApiError, statusOf } from "../../../core/errors.ts"
+import type { EngineStats } from "../../../core/ports/model.ts"
 import type { EmbedJobEvent, EmbedJobRequest, EncoderInfo } from "../encoding/embed-job.ts"
 import type { Engine, RunOptions } from "../worker/host.ts"
 import type { Priority, StageTime } from "../worker/protocol.ts"
@@ -11,6 +12,8 @@ export interface EncoderPool {
   readonly info: EncoderInfo
   /** Fails when no engine takes a request. */
   readonly availableFor: Encoder["availableFor"]
+  /** An encoder keeps no keys and values: only how often an engine was started again. */
+  stats(): EngineStats
   /**
    * Embeds the texts of a request, balanced over the engines; an event's `index` is that in
    * `texts`.
@@ -146,6 +149,9 @@ export const makeEncoderPool = (engines: readonly Encoder[]): EncoderPool => {
   return {
     info: engines[0]!.info,
     availableFor: (request) => Effect.asVoid(open(members, request)),
+    stats: () => ({
+      restarts: engines.reduce((sum, engine) => sum + (engine.stats().restarts ?? 0), 0),
+    }),
     run: (texts, options) => {
       const { priority } = options
       const balanced = Effect.acquireRelease(

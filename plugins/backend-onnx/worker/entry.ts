@@ -16,6 +16,11 @@ const serve = <Job, Event, Info, Started>(
   slots: number,
 ): void => {
   const post = (message: FromThread<Event | StageTime, Info>) => port.postMessage(message)
+  const held = (size: number) => {
+    const prefix = engine.prefixStats?.()
+    if (prefix && engine.capacity !== undefined)
+      post({ type: "stats", stats: { kvCacheUsage: size / engine.capacity, ...prefix } })
+  }
   const scheduler = new Scheduler<Started>(
     engine.runner,
     {
@@ -26,6 +31,7 @@ const serve = <Job, Event, Info, Started>(
     {
       done: (id) => post({ type: "done", id }),
       busy: (id) => post({ type: "busy", id }),
+      held,
       failed: (id, cause) =>
         post({
           type: "failed",

@@ -105,13 +105,14 @@ test("a thread that dies fails the requests in it, is started again, and then se
       threads.length === 2 &&
       log.lines.some((line) => line.message === "an engine's thread was started again"),
   )
-  expect((await Effect.runPromise(Stream.runCollect(engine.run(job(3), options)))).at(-2)).toBe(
+  expect((await Effect.runPromise(Stream.runCollect(engine.run(job(3), options)))).at(-1)).toBe(
     "time",
   )
   expect(log.lines.find((line) => line.level === "error")).toMatchObject({
     message: "an engine's thread ended",
     fields: { requestsLost: 1 },
   })
+  expect(engine.stats().restarts).toBe(1)
   await close()
 })
 

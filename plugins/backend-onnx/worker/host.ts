@@ -1,9 +1,11 @@
 import { Cause, Effect, Exit, Queue, Scope, Stream } from "effect"
 import { type ApiError, apiError } from "../../../core/errors.ts"
+import type { EngineStats } from "../../../core/ports/model.ts"
 import type { Log } from "../../../core/services/log.ts"
 import { linkThread, type ThreadLink } from "./link.ts"
 import type { EngineSpec, FromThread, Priority, StageTime } from "./protocol.ts"
 import { type StartThread, startThread } from "./start-thread.ts"
+import { makeEngineStats } from "./stats.ts"
 
 export interface RunOptions<Event, Out> {
   /** Requests are scheduled fairly by account. */
@@ -16,6 +18,8 @@ export interface RunOptions<Event, Out> {
   /** Called once for each event when it arrives; what it returns goes into the stream. */
   translate(event: Event | StageTime): readonly Out[] | undefined
 }
+
+type Wait = Pick<RunOptions<never, never>, "priority" | "waitMs">
 
 /** A model in a worker thread, as the main thread sees it. */
 export interface Engine<Job, Event, Info> {
@@ -30,11 +34,10 @@ export interface Engine<Job, Event, Info> {
    * As `available`, counted for each priority by itself; a request that must not wait also fails
    * when other real-time requests hold all slots.
    */
-  availableFor(
-    request: Pick<RunOptions<never, never>, "priority" | "waitMs">,
-  ): Effect.Effect<void, ApiError>
+  availableFor(request: Wait): Effect.Effect<void, ApiError>
   /** Runs a job. Interrupting the stream cancels it within one step. */
   run<Out>(job: Job, options: RunOptions<Event, Out>): Stream.Stream<Out, ApiError>
+  stats(): EngineStats
 }
 
 export interface HostOptions {
@@ -70,6 +73,8 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
   private nextId = 0
   private completed = 0
   private known: Info | undefined
+  private readonly engineStats = makeEngineStats()
+  readonly stats = this.engineStats.read
   readonly available: Effect.Effect<void, ApiError>
 
   constructor(options: HostOptions) {
@@ -84,10 +89,7 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
     })
 
   /** Refuses early when no slot is free; the thread decides exactly, by memory too. */
-  private noSlot({
-    priority,
-    waitMs,
-  }: Pick<RunOptions<never, never>, "priority" | "waitMs">): ApiError | undefined {
+  private noSlot({ priority, waitMs }: Wait): ApiError | undefined {
     const { slots } = this.options.spec
     if (priority === "batch" || waitMs > 0) return undefined
     return this.pendingOf(priority) < slots
@@ -209,7 +211,7 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
   readonly open = (scope: Scope.Scope): Effect.Effect<ThreadLink<Job, Info>, ApiError> =>
     linkThread<Job, Event, Info>(
       this.options.spec,
-      { progress: this.options.progress, message: this.receive },
+      { ...this.options, stats: this.engineStats.update, message: this.receive },
       this.options.startThread ?? startThread,
     ).pipe(
       Scope.provide(scope),
@@ -230,6 +232,7 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
 
   private lose(reason: string): void {
     this.link = undefined
+    this.engineStats.lose()
     this.options.log.error("engine.thread_ended", "an engine's thread ended", {
       model: this.options.spec.path,
       reason,
@@ -246,6 +249,7 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
     const scope = yield* Scope.make()
     yield* Effect.addFinalizer(() => Scope.close(scope, Exit.void))
     this.completed = 0
+    this.engineStats.restart()
     const opened = yield* Effect.exit(this.open(scope))
     this.options.log.warn("engine.thread_restarted", "an engine's thread was started again", {
       model: this.options.spec.path,
@@ -274,9 +278,7 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
       this.options.log.error(
         "engine.given_up",
         "an engine is given up, because its thread ended too often",
-        {
-          model: this.options.spec.path,
-        },
+        { model: this.options.spec.path },
       )
     }).pipe(Effect.scoped)
 }

@@ -1,7 +1,7 @@
 import type { Worker } from "node:worker_threads"
 import { Deferred, Effect, type Scope } from "effect"
 import { type ApiError, apiError } from "../../../core/errors.ts"
-import type { EngineSpec, FromThread, ToThread } from "./protocol.ts"
+import type { EngineSpec, FromThread, ThreadStats, ToThread } from "./protocol.ts"
 import type { StartThread } from "./start-thread.ts"
 
 const closeTimeout = "30 seconds"
@@ -16,6 +16,7 @@ export interface ThreadLink<Job, Info> {
 
 export interface ThreadListener<Event, Info> {
   progress(detail: string): void
+  stats(stats: ThreadStats): void
   message(message: Extract<FromThread<Event, Info>, { readonly id: number }>): void
 }
 
@@ -40,6 +41,7 @@ export const linkThread = <Job, Event, Info>(
       let reason = ""
       worker.on("message", (message: FromThread<Event, Info>) => {
         if (message.type === "progress") listener.progress(message.detail)
+        else if (message.type === "stats") listener.stats(message.stats)
         else if (message.type === "unusable") fail(message.message)
         else if (message.type === "ready") Deferred.doneUnsafe(opened, Effect.succeed(message.info))
         else listener.message(message)

@@ -1,4 +1,4 @@
-import type { EngineSpec } from "./protocol.ts"
+import type { EngineSpec, ThreadStats } from "./protocol.ts"
 import type { ModelRunner } from "./scheduler.ts"
 
 /** A model that is open in this thread. */
@@ -14,6 +14,8 @@ export interface OpenEngine<Job, Event, Info, Started> {
    */
   readonly capacity?: number
   sizeOf?(job: Job): number
+  /** Absent where there is no prefix cache. */
+  prefixStats?(): Omit<ThreadStats, "kvCacheUsage">
 }
 
 /** Opens a model; throws `ModelFileError`. */

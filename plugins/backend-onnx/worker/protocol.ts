@@ -45,15 +45,26 @@ export type ToThread<Job> =
   | { readonly type: "cancel"; readonly id: number }
   | { readonly type: "close" }
 
+/** The state of a thread's memory, counted from its start. */
+export interface ThreadStats {
+  /** Parts of the memory for keys and values, and of the prefix cache, that are in use: 0 to 1. */
+  readonly kvCacheUsage: number
+  readonly prefixCacheUsage: number
+  /** Tokens that were looked up in the prefix cache, and those that it had. */
+  readonly prefixCacheQueries: number
+  readonly prefixCacheHits: number
+}
+
 /**
  * Order of messages: progress*, then ready or unusable; then for each job event* and done or
- * failed, or busy alone.
+ * failed, or busy alone. Stats come before what ended a job, if they have changed.
  */
 export type FromThread<Event, Info> =
   | { readonly type: "progress"; readonly detail: string }
   | { readonly type: "ready"; readonly info: Info }
   | { readonly type: "unusable"; readonly message: string }
   | { readonly type: "event"; readonly id: number; readonly event: Event }
+  | { readonly type: "stats"; readonly stats: ThreadStats }
   | { readonly type: "done"; readonly id: number }
   | { readonly type: "busy"; readonly id: number }
   | {

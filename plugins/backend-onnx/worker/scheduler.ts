@@ -41,6 +41,8 @@ export interface Outcome {
   failed(id: number, cause: unknown): void
   /** No slot became free within `waitMs`. */
   busy(id: number): void
+  /** The sizes of all started jobs together have changed: once for each job that starts or ends. */
+  held?(size: number): void
 }
 
 export interface SchedulerOptions {
@@ -109,6 +111,7 @@ export class Scheduler<Job> {
     this.running = this.running.filter((other) => other !== started)
     this.paused = this.paused.filter((other) => other !== started)
     this.runner.release(started.job)
+    this.outcome.held?.(this.held())
   }
 
   private held(priority?: Priority): number {
@@ -175,6 +178,7 @@ export class Scheduler<Job> {
     try {
       const { id, account, priority } = queued
       this.running.push({ id, account, priority, job: queued.start(), submission: queued })
+      this.outcome.held?.(this.held())
     } catch (cause) {
       this.outcome.failed(queued.id, cause)
     }

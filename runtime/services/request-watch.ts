@@ -1,0 +1,166 @@
+import { Cause, Effect, type Scope, Stream } from "effect"
+import type { ApiError } from "../../core/errors.ts"
+import type { ModelContext, Task } from "../../core/ports/model.ts"
+import type { Clock } from "../../core/services/clock.ts"
+import { noUsage, type Usage } from "../../core/usage.ts"
+
+export type RequestState = "waiting" | "running"
+
+/** A request of a model that has ended; times in ms of the monotonic clock. */
+export interface EndedRequest {
+  /**
+   * `stop`, `length`, `tool_calls` or `content_filter`; `abort` when it was interrupted, `error`
+   * when it failed.
+   */
+  readonly reason: string
+  readonly usage: Usage
+  readonly arrivedMs: number
+  /** When it began to wait for the engine; it may have been tokenized and admitted before. */
+  readonly startedMs: number
+  /** When it left the queue; undefined if it never did. */
+  readonly scheduledMs: number | undefined
+  readonly firstTokenMs: number | undefined
+  readonly lastTokenMs: number
+  readonly endedMs: number
+}
+
+/** Receives what happens to the requests of one model. */
+export interface RequestListener {
+  /** Undefined: before its beginning, after its end. */
+  moved(from: RequestState | undefined, to: RequestState | undefined): void
+  ended(request: EndedRequest): void
+}
+
+/**
+ * Watches a request from outside of the model, whatever its backend is. States: planned -> waiting
+ * -> running -> ended. It runs from the first sign of work on: its time in the queue, usage, or an
+ * event.
+ */
+export class RequestWatch {
+  usage = noUsage
+  private state: RequestState | undefined
+  private reason: string | undefined
+  private readonly arrivedMs: number
+  private startedMs = 0
+  private scheduledMs: number | undefined
+  private firstTokenMs: number | undefined
+  private lastTokenMs = 0
+  private readonly clock: Clock
+  private readonly listener: RequestListener
+  private readonly context: ModelContext
+
+  constructor(clock: Clock, listener: RequestListener, context: ModelContext) {
+    this.clock = clock
+    this.listener = listener
+    this.context = context
+    this.arrivedMs = clock.monotonicMs()
+  }
+
+  /** The context of the request, which hears everything first. */
+  readonly watched = (): ModelContext => ({
+    ...this.context,
+    meter: (model, soFar) => {
+      this.context.meter(model, soFar)
+      this.works()
+      if (soFar.outputTokens > this.usage.outputTokens) this.produced()
+      this.usage = soFar
+    },
+    time: (stage, durationMs) => {
+      this.context.time(stage, durationMs)
+      if (stage === "queue") this.works()
+    },
+  })
+
+  private moveTo(state: RequestState | undefined): void {
+    this.listener.moved(this.state, state)
+    this.state = state
+  }
+
+  private works(): void {
+    if (this.state !== "waiting") return
+    this.scheduledMs = this.clock.monotonicMs()
+    this.moveTo("running")
+  }
+
+  private produced(): void {
+    this.lastTokenMs = this.clock.monotonicMs()
+    this.firstTokenMs ??= this.lastTokenMs
+  }
+
+  private heard(events: readonly unknown[]): void {
+    this.works()
+    for (const event of events) {
+      const { type, reason } = event as { readonly type?: string; readonly reason?: string }
+      if (type === "finish") this.reason = reason
+      else if (this.firstTokenMs === undefined) this.produced()
+    }
+  }
+
+  private begin(): void {
+    this.startedMs = this.clock.monotonicMs()
+    this.moveTo("waiting")
+  }
+
+  private end(reason: string): void {
+    this.moveTo(undefined)
+    const { usage, arrivedMs, startedMs, scheduledMs, firstTokenMs, lastTokenMs } = this
+    this.listener.ended({
+      reason: this.reason ?? reason,
+      usage,
+      arrivedMs,
+      startedMs,
+      scheduledMs,
+      firstTokenMs,
+      lastTokenMs,
+      endedMs: this.clock.monotonicMs(),
+    })
+  }
+
+  /** `whole`: the reason of a stream that ends without saying one, as those of embeddings do. */
+  observe<Event>(
+    run: Stream.Stream<Event, ApiError>,
+    whole: string,
+  ): Stream.Stream<Event, ApiError> {
+    let reason = "abort"
+    const watching: Effect.Effect<void, never, Scope.Scope> = Effect.acquireRelease(
+      Effect.sync(() => this.begin()),
+      () => Effect.sync(() => this.end(reason)),
+    )
+    const ended = Effect.sync(() => {
+      reason = whole
+    })
+    return Stream.unwrap(
+      Effect.as(
+        watching,
+        run.pipe(
+          Stream.mapArray((events) => {
+            this.heard(events)
+            return events
+          }),
+          Stream.onError((cause) =>
+            Effect.sync(() => {
+              if (!Cause.hasInterruptsOnly(cause)) reason = "error"
+            }),
+          ),
+          Stream.concat(Stream.drain(Stream.fromEffect(ended))),
+        ),
+      ),
+    )
+  }
+}
+
+/** The same task, with each of its requests watched. */
+export const watchTask = <Request, Event>(
+  task: Task<Request, Event>,
+  whole: string,
+  watch: (context: ModelContext) => RequestWatch,
+): Task<Request, Event> => ({
+  plan: (request, context) =>
+    Effect.suspend(() => {
+      const watching = watch(context)
+      return Effect.map(task.plan(request, watching.watched()), (plan) => ({
+        ...plan,
+        run: watching.observe(plan.run, whole),
+      }))
+    }),
+})
