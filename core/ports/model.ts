@@ -120,7 +120,13 @@ export type ResponseFormat =
 export interface ChatRequest {
   readonly messages: readonly ChatMessage[]
   readonly sampling: Sampling
+  /** For each answer. */
   readonly maxTokens: number
+  /**
+   * How many answers to write to the prompt, which is read and metered once; 1 if absent. The first
+   * is the one that the same seed gives alone.
+   */
+  readonly answers?: number
   /** Up to 4; the text ends before the first that appears. */
   readonly stop: readonly string[]
   readonly tools?: readonly ToolDefinition[]
@@ -142,9 +148,10 @@ export interface TokenLogprob {
 export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter"
 
 /**
- * `finish` comes exactly once, last. Text is whole UTF-8 characters and never holds a stop string.
+ * `finish` comes exactly once for each answer, and is its last event. Text is whole UTF-8 characters
+ * and never holds a stop string. `answer`: which of several, from 0 on; absent: 0.
  */
-export type ChatEvent =
+export type ChatEvent = { readonly answer?: number } & (
   | {
       readonly type: "text"
       readonly text: string
@@ -159,6 +166,7 @@ export type ChatEvent =
       readonly argumentsDelta: string
     }
   | { readonly type: "finish"; readonly reason: FinishReason }
+)
 
 export interface EmbedRequest {
   readonly items: readonly Part[]

@@ -13,6 +13,8 @@ export interface GenerateRequest {
   readonly maxTokens: number
   readonly sampler: SamplerSettings
   readonly seed: number
+  /** Further answers to the prompt, by their seeds. */
+  readonly furtherSeeds?: readonly number[]
   /** The same seed gives the same text, whatever else runs and whatever the cache holds. */
   readonly isRepeatable: boolean
   readonly stop: readonly string[]
@@ -53,7 +55,8 @@ export interface ScoreRequest {
 
 export type DecoderRequest = GenerateRequest | ScoreRequest
 
-export type DecoderEvent =
+/** `answer`: which answer of several; absent: the first. */
+export type DecoderEvent = { readonly answer?: number } & (
   | StageTime
   /** Cumulative counts. Those of the cache cover prefixes with a cache breakpoint only. */
   | {
@@ -66,6 +69,7 @@ export type DecoderEvent =
   | ({ readonly type: "token"; readonly outputTokens: number } & Piece)
   | ({ readonly type: "finish"; readonly reason: "stop" | "length" } & Piece)
   | { readonly type: "score"; readonly index: number; readonly score: number }
+)
 
 export interface DecoderInfo {
   /** Folder of the built graph, in which the tokenizer is stored too. */

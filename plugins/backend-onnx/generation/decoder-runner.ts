@@ -1,20 +1,42 @@
 import type { EndedJob, ModelRunner, RunningJob } from "../worker/scheduler.ts"
+import { AnswerSet } from "./answer-set.ts"
 import type { CachedDecoder } from "./cached-decoder.ts"
 import { DecodeBanks } from "./decode-banks.ts"
 import { GenerateJob } from "./generate-job.ts"
 import type { ScoreJob } from "./score-job.ts"
 
-export type DecoderJob = GenerateJob | ScoreJob
+export type DecoderJob = GenerateJob | ScoreJob | AnswerSet
 
-type RunningDecode = RunningJob<DecoderJob> & { readonly job: GenerateJob }
-type Done = (of: RunningJob<DecoderJob>, cause?: unknown) => void
+/** A sequence that is read or written: a job, or one of its answers. */
+interface Row<Job = GenerateJob | ScoreJob> extends RunningJob<Job> {
+  readonly of: RunningJob<DecoderJob>
+}
+type RunningDecode = Row<GenerateJob>
+type Done = (row: Row, cause?: unknown) => void
 
 const pollMs = 1
 const sleeping = new Int32Array(new SharedArrayBuffer(4))
 const sleep = (durationMs: number): void => void Atomics.wait(sleeping, 0, 0, durationMs)
 
-const isDecoding = (running: RunningJob<DecoderJob>): running is RunningDecode =>
-  running.job instanceof GenerateJob && !running.job.isPrefilling && !running.job.ended
+const isDecoding = (row: Row): row is RunningDecode =>
+  row.job instanceof GenerateJob && !row.job.isPrefilling && !row.job.ended
+
+const rowsOf = (of: RunningJob<DecoderJob>): readonly Row[] => {
+  const { id, account, priority, job } = of
+  if (!(job instanceof AnswerSet)) return [{ id, account, priority, job, of }]
+  return job.rows.map((row) => ({ id, account, priority, job: row, of }))
+}
+
+/** Ends a row; returns the end of its job, if that has ended, too. */
+const endOf = ({ of, job }: Row, cause: unknown): EndedJob<DecoderJob> | undefined => {
+  if (cause !== undefined) return { of, cause }
+  if (!(of.job instanceof AnswerSet)) return { of }
+  try {
+    return of.job.rowEnded(job as GenerateJob) ? { of } : undefined
+  } catch (failure) {
+    return { of, cause: failure }
+  }
+}
 
 /**
  * A step of a chat model: one chunk of one prompt (chunked prefill), then one token of every answer
@@ -39,31 +61,48 @@ export class DecoderRunner implements ModelRunner<DecoderJob> {
     turn: (among: readonly RunningJob<DecoderJob>[]) => RunningJob<DecoderJob>,
   ): Promise<readonly EndedJob<DecoderJob>[]> {
     const ended: EndedJob<DecoderJob>[] = []
-    const gone = new Set<RunningJob<DecoderJob>>()
-    const done: Done = (of, cause) => {
-      gone.add(of)
-      ended.push(cause === undefined ? { of } : { of, cause })
+    const gone = new Set<Row>()
+    const done: Done = (row, cause) => {
+      gone.add(row)
+      const end = endOf(row, cause)
+      if (end) ended.push(end)
     }
-    const prefilling = running.filter(
+    const rows = running.flatMap(rowsOf)
+    const prefilling = rows.filter(
       ({ job }) => job.isPrefilling && !(job instanceof GenerateJob && job.mustWait),
     )
-    if (prefilling.length) await this.prefill(turn(prefilling), done)
-    const candidates = running.filter(isDecoding).filter((row) => !gone.has(row))
+    if (prefilling.length) {
+      const { job } = turn(prefilling)
+      await this.prefill(prefilling.find((row) => row.job === job)!, done)
+    }
+    const candidates = rows.filter(isDecoding).filter((row) => !gone.has(row))
     for (const row of candidates)
       if (row.job.isLate) await this.attempt(row, done, async () => row.job.retry())
     const decoding = candidates.filter((row) => !gone.has(row) && !row.job.isLate)
     if (!prefilling.length && !decoding.length && !ended.length) sleep(pollMs)
     const startedMs = performance.now()
     await this.decode(decoding, done)
-    for (const { job } of decoding) job.spent("decode", performance.now() - startedMs)
+    const tookMs = performance.now() - startedMs
+    for (const job of new Set(
+      decoding.map(({ of, job }) => (of.job instanceof AnswerSet ? of.job : job)),
+    ))
+      job.spent("decode", tookMs)
     return ended
+  }
+
+  slotsOf(job: DecoderJob): number {
+    return job instanceof AnswerSet ? job.slots : 1
+  }
+
+  grow(job: DecoderJob): boolean {
+    return job instanceof AnswerSet && job.grow()
   }
 
   release(job: DecoderJob): void {
     job.release()
   }
 
-  private async prefill(running: RunningJob<DecoderJob>, done: Done): Promise<void> {
+  private async prefill(running: Row, done: Done): Promise<void> {
     const startedMs = performance.now()
     try {
       const isAtEnd = await running.job.prefill()

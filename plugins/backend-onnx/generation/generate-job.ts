@@ -1,46 +1,19 @@
-import type { Grammar } from "../grammar/constraint.ts"
-import { IncrementalDetokenizer } from "../sampling/incremental-detokenizer.ts"
+import type { IncrementalDetokenizer } from "../sampling/incremental-detokenizer.ts"
 import { type ChosenLogprobs, logprobsOf } from "../sampling/logprobs.ts"
 import { seededRandom } from "../sampling/random.ts"
 import { assertLogits, Sampler } from "../sampling/sampler.ts"
-import type { TextToTokenEncoder } from "../tokenizer/text-to-token-encoder.ts"
-import type { CachedDecoder } from "./cached-decoder.ts"
-import { ConstrainedDecoder, type PacedConstraint } from "./constrained-decoding.ts"
+import { answerText, bytesWith } from "./answer-text.ts"
+import { ConstrainedDecoder } from "./constrained-decoding.ts"
 import type { DecodeRow } from "./decode-banks.ts"
 import type { DecoderEvent, GenerateRequest } from "./decoder-jobs.ts"
 import type { KvCache } from "./kv-cache.ts"
-import type { PrefixCache } from "./prefix-cache.ts"
+import type { Beginning, Model, ReadPrompt } from "./model.ts"
 import { PromptLookup } from "./prompt-lookup.ts"
 
 /** Tokens of a prompt in one step. Chunks end at its multiples: a prefix is always computed alike. */
 export const prefillChunk = 64
 
 type Stage = "prefill" | "decode"
-
-export interface Model {
-  readonly session: CachedDecoder
-  readonly prefixes: PrefixCache
-  readonly endTokens: ReadonlySet<number>
-  readonly startsWithSpace: boolean
-  readonly vocabulary: number
-  readonly constraints: { open(grammar: Grammar): PacedConstraint }
-  readonly textEncoder: TextToTokenEncoder
-  bytesOf(token: number): Uint8Array
-}
-
-/** Stop strings don't apply where the whole answer is constrained. */
-const stopsOf = ({ stop, grammar }: GenerateRequest): readonly string[] =>
-  grammar && grammar.stopUntil === undefined ? [] : stop
-
-const bytesWith = (
-  bytesOf: Model["bytesOf"],
-  markers: GenerateRequest["markers"] = {},
-): Model["bytesOf"] => {
-  const bytesOfMarker = new Map(
-    Object.entries(markers).map(([text, token]) => [token, Buffer.from(text)]),
-  )
-  return bytesOfMarker.size ? (token) => bytesOfMarker.get(token) ?? bytesOf(token) : bytesOf
-}
 
 /**
  * Generates one answer. States: prefilling (a chunk a turn) -> decoding (a token a step, or several
@@ -69,28 +42,35 @@ export class GenerateJob implements DecodeRow {
   private produced = 0
   /** Logits that wait for a late grammar. */
   private held: Float32Array | undefined
+  private readonly keepPrompt: Beginning["keep"]
 
-  constructor(model: Model, request: GenerateRequest, emit: (event: DecoderEvent) => void) {
+  constructor(
+    model: Model,
+    request: GenerateRequest,
+    emit: (event: DecoderEvent) => void,
+    { prompt, keep }: Beginning = {},
+  ) {
     this.model = model
     this.request = request
     this.emit = emit
+    this.keepPrompt = keep
     this.cache = model.session.newCache()
     this.ids = [...request.promptIds]
     this.sampler = new Sampler(request.sampler, seededRandom(request.seed))
-    const { grammar, topLogprobs } = request
-    const stopAfter = grammar?.after ?? request.stopAfter
-    const stopRange = {
-      ...(stopAfter && { after: stopAfter }),
-      ...(grammar?.stopUntil && { until: grammar.stopUntil }),
-    }
+    if (prompt) this.continueFrom(prompt)
+    const { grammar } = request
     const bytesOf = bytesWith(model.bytesOf, request.markers)
-    this.text = new IncrementalDetokenizer(stopsOf(request), bytesOf, {
-      isDetailed: topLogprobs !== undefined,
-      dropsFirstSpace: model.startsWithSpace,
-      stopRange,
-    })
+    this.text = answerText(request, bytesOf, model.startsWithSpace)
     // last, because nothing after it may throw: it has to be released
     this.constrained = grammar && this.constrainedBy(grammar, bytesOf)
+  }
+
+  /** Its first token is chosen in the next step, like one whose mask was late. */
+  private continueFrom({ cache, logits, exactTokens }: ReadPrompt): void {
+    this.begun = true
+    this.cache.copyFrom(cache)
+    this.exactTokens = exactTokens
+    this.held = logits.slice()
   }
 
   private constrainedBy(
@@ -203,7 +183,15 @@ export class GenerateJob implements DecodeRow {
       cacheReadTokens: Math.min(to, this.cacheReadTokens),
       cacheWriteTokens: this.cacheWriteTokens,
     })
+    if (isLast) this.sharePrompt(logits)
     return isLast && this.take(logits)
+  }
+
+  private sharePrompt(logits: Float32Array): void {
+    if (!this.keepPrompt || this.ended) return
+    const cache = this.model.session.newCache()
+    cache.copyFrom(this.cache)
+    this.keepPrompt({ cache, logits: logits.slice(), exactTokens: this.exactTokens })
   }
 
   private keep(breakpoints: readonly number[]): number {

@@ -31,6 +31,14 @@ export class KvCache {
     this.row = row
   }
 
+  /** Takes over the tokens of another cache, in place of its own. */
+  copyFrom(other: KvCache): void {
+    this.length = 0
+    this.reserve(other.length)
+    this.bank.copyRow(this.row, other.bank, other.row, other.length)
+    this.length = other.length
+  }
+
   /** Forgets all but the first `length` tokens. */
   rewind(length: number): void {
     this.length = Math.min(this.length, length)

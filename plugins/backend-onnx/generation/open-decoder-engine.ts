@@ -7,6 +7,7 @@ import { TextToTokenEncoder } from "../tokenizer/text-to-token-encoder.ts"
 import { ModelFileError } from "../weights/model-file-error.ts"
 import type { OpenEngine } from "../worker/open-engine.ts"
 import type { EngineSpec } from "../worker/protocol.ts"
+import { AnswerSet, capacityOf } from "./answer-set.ts"
 import { CachedDecoder } from "./cached-decoder.ts"
 import type { PacedConstraint } from "./constrained-decoding.ts"
 import type { DecoderEvent, DecoderInfo, DecoderRequest } from "./decoder-jobs.ts"
@@ -47,9 +48,9 @@ const spellings = (word: string): readonly string[] =>
     w.replace(/[a-z]/, (first) => first.toUpperCase()),
   ])
 
-const tokensOf = (job: DecoderRequest): number =>
+const tokensOf = (job: DecoderRequest, capacity: number): number =>
   job.kind === "generate"
-    ? job.promptIds.length + job.maxTokens
+    ? capacityOf(job, capacity).tokens
     : Math.max(...job.prompts.map((ids) => ids.length))
 
 type MakeConstraints = (decoder: Decoder) => OpenConstraints
@@ -104,11 +105,15 @@ export const openDecoderEngine = async (
       yesTokens: words("yes"),
       noTokens: words("no"),
     },
-    start: (job, emit) =>
-      job.kind === "generate" ? new GenerateJob(model, job, emit) : new ScoreJob(model, job, emit),
+    start: (job, emit) => {
+      if (job.kind === "score") return new ScoreJob(model, job, emit)
+      return job.furtherSeeds?.length
+        ? new AnswerSet(model, job, emit, capacityOf(job, capacity).atOnce)
+        : new GenerateJob(model, job, emit)
+    },
     runner: new DecoderRunner(session, { speculation: spec.speculation }),
     capacity,
-    sizeOf: tokensOf,
+    sizeOf: (job) => tokensOf(job, capacity),
     prefixStats: () => prefixes.stats(),
     close: async () => {
       await constraints.close()

@@ -1,7 +1,8 @@
 import { assertLogits } from "../sampling/sampler.ts"
 import type { DecoderEvent, ScoreRequest } from "./decoder-jobs.ts"
-import { type Model, prefillChunk } from "./generate-job.ts"
+import { prefillChunk } from "./generate-job.ts"
 import type { KvCache } from "./kv-cache.ts"
+import type { Model } from "./model.ts"
 
 const logSumExp = (logits: Float32Array, ids: readonly number[]): number => {
   const chosen = ids.map((id) => logits[id]!)

@@ -39,3 +39,9 @@ export const seededRandom = (seed: number): Random => {
 }
 
 export const freshSeed = (): number => randomInt(2 ** 47)
+
+/** Returns `count` further seeds that follow from one. */
+export const furtherSeeds = (seed: number, count: number): readonly number[] => {
+  const draw = seededRandom(seed)
+  return Array.from({ length: count }, () => Math.floor(draw() * 2 ** 47))
+}

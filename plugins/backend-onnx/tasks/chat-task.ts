@@ -24,7 +24,7 @@ import type {
 } from "../generation/decoder-jobs.ts"
 import { answerEvents } from "../output/answer-events.ts"
 import type { AnswerForm } from "../output/answer-parser.ts"
-import { freshSeed } from "../sampling/random.ts"
+import { freshSeed, furtherSeeds } from "../sampling/random.ts"
 import type { Engine } from "../worker/host.ts"
 import type { StageTime } from "../worker/protocol.ts"
 import { type AnswerPlan, planAnswer } from "./answer-plan.ts"
@@ -64,7 +64,9 @@ const generation = (
   { grammar, markers, form }: AnswerPlan,
   maxTokens: number,
 ): GenerateRequest => {
-  const { temperature, topP, frequencyPenalty, presencePenalty, seed, logitBias } = request.sampling
+  const { temperature, topP, frequencyPenalty, presencePenalty, logitBias } = request.sampling
+  const { answers = 1 } = request
+  const seed = request.sampling.seed ?? freshSeed()
   return {
     kind: "generate",
     owner,
@@ -73,8 +75,10 @@ const generation = (
     maxTokens,
     stop: request.stop,
     ...(form.reasoning === "begun" && { stopAfter: thinkClose }),
-    seed: seed ?? freshSeed(),
-    isRepeatable: seed !== undefined,
+    seed,
+    // the first answer is the one that is written alone
+    ...(answers > 1 && { furtherSeeds: furtherSeeds(seed, answers - 1) }),
+    isRepeatable: request.sampling.seed !== undefined,
     ...(request.topLogprobs !== undefined && { topLogprobs: request.topLogprobs }),
     ...(grammar && { grammar }),
     markers,
@@ -101,13 +105,21 @@ const wrongBias = (request: ChatRequest, vocabulary: number): ApiError | undefin
       )
 }
 
+const numbered = (events: readonly ChatEvent[], answer?: number): readonly ChatEvent[] =>
+  answer ? events.map((event) => ({ ...event, answer })) : events
+
 /**
  * Translates engine events to chat events; meters tokens when they are produced, whether the client
  * reads them or not.
  */
-const translator = (id: ModelId, context: ModelContext, form: AnswerForm) => {
-  const answer = answerEvents(form)
+const translator = (id: ModelId, context: ModelContext, form: AnswerForm, answers: number) => {
+  const written = Array.from({ length: answers }, () => ({ events: answerEvents(form), tokens: 0 }))
   let read = {}
+  const used = () => ({
+    ...read,
+    outputTokens: written.reduce((sum, { tokens }) => sum + tokens, 0),
+    reasoningTokens: written.reduce((sum, { events }) => sum + events.reasoningTokens, 0),
+  })
   return (event: DecoderEvent | StageTime): readonly ChatEvent[] | undefined => {
     switch (event.type) {
       case "time":
@@ -120,19 +132,17 @@ const translator = (id: ModelId, context: ModelContext, form: AnswerForm) => {
         return undefined
       }
       case "token": {
-        const events = answer.token(event)
-        context.meter(
-          id,
-          usageOf({
-            ...read,
-            outputTokens: event.outputTokens,
-            reasoningTokens: answer.reasoningTokens,
-          }),
-        )
-        return events
+        const one = written[event.answer ?? 0]!
+        const events = one.events.token(event)
+        one.tokens = event.outputTokens
+        context.meter(id, usageOf(used()))
+        return numbered(events, event.answer)
       }
       case "finish":
-        return answer.finish(event, event.reason)
+        return numbered(
+          written[event.answer ?? 0]!.events.finish(event, event.reason),
+          event.answer,
+        )
       default:
         return undefined
     }
@@ -176,6 +186,7 @@ export const makeChatTask = (deps: ChatTaskDeps): Task<ChatRequest, ChatEvent> =
     if (inputTokens >= contextTokens) return yield* tooLong(String(inputTokens), request.maxTokens)
     const answer = yield* planAnswer(workers, log, request, prompt.form)
     const maxTokens = Math.min(request.maxTokens, contextTokens - inputTokens)
+    const { answers = 1 } = request
     const cacheBreakpoints = breakpointsOf(prompt.cacheBreakpoints)
     const run = engine.run(
       generation(request, ownerOf(id, context), { ...prompt, cacheBreakpoints }, answer, maxTokens),
@@ -183,7 +194,7 @@ export const makeChatTask = (deps: ChatTaskDeps): Task<ChatRequest, ChatEvent> =
         ...wait,
         account: context.tenant.account,
         timeoutMs: () => context.deadlineMs - clock.nowMs(),
-        translate: translator(id, context, answer.form),
+        translate: translator(id, context, answer.form, answers),
       },
     )
     const planned: ModelPlan<ChatEvent> = {
@@ -191,8 +202,8 @@ export const makeChatTask = (deps: ChatTaskDeps): Task<ChatRequest, ChatEvent> =
         inputTokens,
         cacheReadTokens: cacheBreakpoints.at(-1) ?? 0,
         cacheWriteTokens: cacheBreakpoints.at(-1) ?? 0,
-        outputTokens: maxTokens,
-        reasoningTokens: answer.form.reasoning === "none" ? 0 : maxTokens,
+        outputTokens: answers * maxTokens,
+        reasoningTokens: answer.form.reasoning === "none" ? 0 : answers * maxTokens,
       }),
       run,
     }

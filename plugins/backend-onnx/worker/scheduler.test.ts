@@ -225,3 +225,49 @@ test("whatever comes and goes: slots and room hold, every job ends once, and non
     { numRuns: runs(60) },
   )
 })
+
+test("a job grows into the slots that nobody waits for, and keeps one", async () => {
+  const rows = new Map([
+    ["wide", 1],
+    ["batch", 1],
+  ])
+  const most: number[] = []
+  let steps = 0
+  const scheduler = new Scheduler<string>(
+    {
+      step: async (running) => {
+        steps++
+        most.push(running.reduce((sum, { job }) => sum + (rows.get(job) ?? 1), 0))
+        if (steps === 3) submit("late", "realtime")
+        return running.filter(({ job }) => job === "late" || steps > 8).map((of) => ({ of }))
+      },
+      release: (job) => void rows.delete(job),
+      slotsOf: (job) => rows.get(job) ?? 1,
+      grow: (job) => {
+        const own = rows.get(job) ?? 0
+        if (own === 0 || own === 3) return false
+        rows.set(job, own + 1)
+        return true
+      },
+    },
+    { slots: 4, capacity: Number.POSITIVE_INFINITY, nowMs: () => 0 },
+    { done: (id) => ended.push(id), failed: () => {}, busy: () => {} },
+  )
+  const ended: number[] = []
+  const ids = { wide: 1, batch: 2, late: 3 }
+  const submit = (job: keyof typeof ids, priority: Priority) =>
+    scheduler.submit({
+      id: ids[job],
+      account: job,
+      priority,
+      waitMs: Number.POSITIVE_INFINITY,
+      size: 0,
+      start: () => job,
+    })
+  submit("wide", "realtime")
+  submit("batch", "batch")
+  await settled()
+  // the batch's job gives its slot to the late one, and comes back
+  expect(ended).toEqual([3, 1, 2])
+  expect(Math.max(...most)).toBe(4)
+})

@@ -34,6 +34,10 @@ export interface ModelRunner<Job> {
   ): Promise<readonly EndedJob<Job>[]>
   /** Frees a job that ended or was cancelled. */
   release(job: Job): void
+  /** The number of slots that a job takes now; one by default. */
+  slotsOf?(job: Job): number
+  /** Lets a job take one more slot; returns false if it has no use for it. */
+  grow?(job: Job): boolean
 }
 
 export interface Outcome {
@@ -149,25 +153,59 @@ export class Scheduler<Job> {
       this.start(next)
     }
     const isWanted = this.waiting.next("realtime", this.runningOf) !== undefined
-    while (!isWanted && this.paused.length && this.running.length < this.options.slots)
-      this.running.push(this.paused.shift()!)
-    while (!isWanted && this.running.length < this.options.slots) {
+    if (!isWanted) {
+      this.grow("realtime")
+      while (this.paused.length && this.hasSlots(this.slotsOf(this.paused[0]!)))
+        this.running.push(this.paused.shift()!)
+    }
+    while (!isWanted && !this.paused.length && this.hasSlots(1)) {
       const next = this.waiting.next("batch", this.runningOf)
       if (!next || !this.fits(next)) break
       this.start(next)
     }
+    if (!isWanted) this.grow("batch")
     // a paused job must not keep the capacity forever that the next real-time job waits for
     if (!this.running.length && this.paused.length) this.running.push(this.paused.shift()!)
     this.refuseTheLate()
   }
 
+  private slotsOf({ job }: StartedJob<Job>): number {
+    return this.runner.slotsOf?.(job) ?? 1
+  }
+
+  private hasSlots(wanted: number): boolean {
+    const taken = this.running.reduce((sum, started) => sum + this.slotsOf(started), 0)
+    return taken + wanted <= this.options.slots
+  }
+
   private freeSlot(): boolean {
-    if (this.running.length < this.options.slots) return true
+    if (this.hasSlots(1)) return true
     const yielding = this.running.findLast(({ submission }) => submission.priority === "batch")
     if (!yielding) return false
     this.running = this.running.filter((other) => other !== yielding)
     this.paused.unshift(yielding)
-    return true
+    return this.freeSlot()
+  }
+
+  /**
+   * Gives the slots that nobody waits for to jobs that can use several: a job has one for certain.
+   */
+  private grow(priority: Priority): void {
+    if (!this.runner.grow) return
+    const growing = new Set(this.running.filter((started) => started.priority === priority))
+    while (growing.size && this.hasSlots(1))
+      for (const started of growing)
+        if (!this.hasSlots(1) || !this.grows(started)) growing.delete(started)
+  }
+
+  private grows(started: StartedJob<Job>): boolean {
+    try {
+      return this.runner.grow!(started.job)
+    } catch (cause) {
+      this.drop(started)
+      this.outcome.failed(started.id, cause)
+      return false
+    }
   }
 
   private start(queued: Queued<Job>): void {
