@@ -1,8 +1,9 @@
 import { Cause, Effect, Exit, Option, Schema } from "effect"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { decodeBody, formatPath, maxDepth, optional } from "./decode.ts"
+import { decodeBody, decodeQuery, formatPath, maxDepth, optional } from "./decode.ts"
 import { isApiError } from "./errors.ts"
+import { pageQuery, wordQuery } from "./list.ts"
 
 const Item = Schema.Union([
   Schema.String,
@@ -112,4 +113,42 @@ it("says `object` where our schemas have a name or a shape", async () => {
     const error = await Effect.runPromise(Effect.flip(decodeBody(schema, body)))
     expect(error.message).toBe(`${Object.keys(body)[0]}: expected object`)
   }
+})
+
+describe("the query", () => {
+  const schema = Schema.Struct({
+    ...pageQuery,
+    order: wordQuery(["desc", "asc"]),
+    all: Schema.optionalKey(Schema.Boolean),
+  })
+  const read = (query: Record<string, string>) =>
+    Effect.runSync(
+      Effect.match(decodeQuery(schema, query), {
+        onSuccess: (decoded): unknown => decoded,
+        onFailure: ({ code, param, message }) => [code, param, message],
+      }),
+    )
+
+  it.each([
+    [{}, { limit: 20, order: "desc" }],
+    [
+      { limit: "100", after: "5", order: "asc" },
+      { limit: 100, after: "5", order: "asc" },
+    ],
+    [
+      { all: "true", unknown: "1" },
+      { limit: 20, order: "desc", all: true },
+    ],
+  ])("%j is %j", (query, decoded) => expect(read(query)).toEqual(decoded))
+
+  it.each([
+    [{ limit: "0" }, "limit: must be a whole number from 1 to 100"],
+    [{ limit: "x" }, "limit: must be a number"],
+    [{ limit: "" }, "limit: must be a number"],
+    [{ limit: "1e1" }, "limit: must be a number"],
+    [{ order: "up" }, "order: must be one of desc, asc"],
+    [{ all: "maybe" }, 'all: expected "true" | "false"'],
+  ])("refuses %j", (query, message) =>
+    expect(read(query)).toEqual(["invalid_request_error", message.split(":")[0], message]),
+  )
 })

@@ -1,6 +1,6 @@
 import { Effect, Result, Schema, SchemaIssue } from "effect"
 import { type ApiError, apiError } from "./errors.ts"
-import type { Json } from "./json.ts"
+import type { Json, Strings } from "./json.ts"
 
 /** Maximum nesting depth of a body. */
 export const maxDepth = 100
@@ -34,11 +34,16 @@ export interface DecodeProblem {
   readonly message: string
 }
 
+/** What effect says of a number in a query. */
+const notANumber = "Expected a string representing a finite number"
+
 /** Names of internal schemas mean nothing to a client, so they are left out. */
-const plain = (message: string): string =>
-  /^Expected ([A-Z]\w*|\{.*\})( \| null)?$/.test(message)
-    ? "expected object"
+const plain = (message: string): string => {
+  if (/^Expected ([A-Z]\w*|\{.*\})( \| null)?$/.test(message)) return "expected object"
+  return message === notANumber
+    ? "must be a number"
     : message.charAt(0).toLowerCase() + message.slice(1)
+}
 
 /**
  * Returns all problems of `input`, the deepest first where alternatives of a union disagree.
@@ -54,16 +59,56 @@ export const explain = (issue: SchemaIssue.Issue): readonly DecodeProblem[] =>
     .sort((a, b) => b.depth - a.depth)
     .map(({ param, message }) => ({ param, message: plain(message) }))
 
-const decoders = new WeakMap<object, (input: Json) => Result.Result<unknown, Schema.SchemaError>>()
+type Decoder = (input: Json) => Result.Result<unknown, Schema.SchemaError>
 
-const decoderOf = (schema: Schema.Codec<unknown, Json>) => {
-  let decoder = decoders.get(schema)
-  if (!decoder) {
-    decoder = Schema.decodeUnknownResult(schema)
+const keptDecoders = (
+  codecOf: (schema: Schema.Codec<unknown, Json>) => Schema.Codec<unknown, Json>,
+) => {
+  const decoders = new WeakMap<object, Decoder>()
+  return (schema: Schema.Codec<unknown, Json>): Decoder => {
+    const decoder = decoders.get(schema) ?? Schema.decodeUnknownResult(codecOf(schema))
     decoders.set(schema, decoder)
+    return decoder
   }
-  return decoder
 }
+
+const bodyDecoder = keptDecoders((schema) => schema)
+/** In a query, numbers are text, too. */
+const queryDecoder = keptDecoders((schema) => Schema.toCodecStringTree(schema) as never)
+
+/** The decoded input, or 400 `invalid_request_error` with the first problem's field as `param`. */
+const decodedOr400 = <A>(decoder: Decoder, input: Json): Effect.Effect<A, ApiError> => {
+  const decoded = decoder(input)
+  if (Result.isSuccess(decoded)) return Effect.succeed(decoded.success as A)
+  const [problem] = explain(decoded.failure.issue)
+  const param = problem?.param || undefined
+  return Effect.fail(
+    apiError(
+      "invalid_request_error",
+      `${param ? `${param}: ` : ""}${problem?.message ?? "invalid"}`,
+      { param },
+    ),
+  )
+}
+
+const plainNumber = /^-?\d{1,15}(\.\d{1,15})?$/
+
+/** The parameters behind the `?` in the shape of `schema`; undeclared ones are ignored. */
+export const decodeQuery = <A extends object>(
+  schema: Schema.Codec<A, Json>,
+  query: Strings,
+): Effect.Effect<A, ApiError> =>
+  Effect.flatMap(decodedOr400<A>(queryDecoder(schema), query), (decoded) => {
+    // `1e1` is read as a number, too
+    const odd = Object.entries(decoded).find(
+      ([name, value]) => typeof value === "number" && !plainNumber.test(query[name] ?? "0"),
+    )
+    return odd
+      ? Effect.fail(
+          apiError("invalid_request_error", `${odd[0]}: must be a number`, { param: odd[0] }),
+        )
+      : Effect.succeed(decoded)
+  })
 
 /**
  * A request body in the shape of `schema`, or 400 `invalid_request_error` with the field as
@@ -80,15 +125,5 @@ export const decodeBody = <A>(
       return Effect.fail(
         apiError("invalid_request_error", `The body is nested deeper than ${maxDepth} levels.`),
       )
-    const decoded = decoderOf(schema)(body)
-    if (Result.isSuccess(decoded)) return Effect.succeed(decoded.success as A)
-    const [problem] = explain(decoded.failure.issue)
-    const param = problem?.param || undefined
-    return Effect.fail(
-      apiError(
-        "invalid_request_error",
-        `${param ? `${param}: ` : ""}${problem?.message ?? "invalid"}`,
-        { param },
-      ),
-    )
+    return decodedOr400<A>(bodyDecoder(schema), body)
   })

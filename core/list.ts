@@ -1,6 +1,5 @@
 import { Effect, Schema } from "effect"
 import { type ApiError, apiError, type PortError } from "./errors.ts"
-import type { Strings } from "./json.ts"
 
 /**
  * The parameters of a list request. Lists are newest first; the cursor is the id of the last item
@@ -9,7 +8,7 @@ import type { Strings } from "./json.ts"
 export interface Page {
   readonly limit: number
   /** The id of the last item that the caller has seen. */
-  readonly after: string | undefined
+  readonly after?: string
 }
 
 const defaultLimit = 20
@@ -21,16 +20,37 @@ export const badQuery = (param: string, rule: string): ApiError =>
 /** Ids are made by this server: anything else names nothing and is refused before the database. */
 export const isId = (text: string): boolean => /^[\x21-\x7e]{1,100}$/.test(text)
 
-/** Decodes `?limit=` (20 by default) and `?after=`. */
-export const readPage = ({
-  limit = String(defaultLimit),
-  after,
-}: Strings): Effect.Effect<Page, ApiError> => {
-  const count = /^\d{1,3}$/.test(limit) ? Number(limit) : 0
-  if (count < 1 || count > maxLimit)
-    return Effect.fail(badQuery("limit", `must be a whole number from 1 to ${maxLimit}`))
-  return Effect.succeed({ limit: count, after })
+/** A parameter with a default, which the API document shows and a request without it gets. */
+export const queryDefault = <S extends Schema.Top>(schema: S, value: S["Encoded"]) =>
+  ((schema as Schema.Top).annotate({ default: value }) as S).pipe(
+    Schema.withDecodingDefaultKey<S>(Effect.succeed(value)),
+  )
+
+export const wordOf = <const Words extends readonly string[]>(words: Words) =>
+  Schema.Literals(words).annotate({ message: `must be one of ${words.join(", ")}` })
+
+/** One of `words`, the first by default. */
+export const wordQuery = <const Words extends readonly [string, ...string[]]>(words: Words) =>
+  queryDefault(wordOf(words), words[0] as Words[number])
+
+const limitMessage = `must be a whole number from 1 to ${maxLimit}`
+
+/** The parameters of every list, to spread into an endpoint's `query`. */
+export const pageQuery = {
+  limit: queryDefault(
+    Schema.Int.check(
+      Schema.isBetween({ minimum: 1, maximum: maxLimit }, { message: limitMessage }),
+    ),
+    defaultLimit,
+  ),
+  after: Schema.optionalKey(
+    Schema.String.annotate({
+      description: "The id of the last item seen: the list goes on behind it.",
+    }),
+  ),
 }
+/** The `query` of a list without filters. */
+export const PageQuery = Schema.Struct(pageQuery)
 
 const unknownAfter = () => badQuery("after", "there is no such object on this list")
 

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { expect, it } from "vitest"
+import { PageQuery } from "../core/list.ts"
 import { defineEndpoint, type Endpoint } from "../core/ports/endpoint.ts"
 import { askerOf, routeOf } from "./api.ts"
 import { callPathFixture } from "./fakes/call-path.ts"
@@ -13,6 +14,7 @@ const endpoint = (method: "GET" | "POST", path: string): Endpoint =>
     access: "public",
     body: "none",
     maxBodyBytes: 0,
+    query: PageQuery,
     plan: ({ params, query }) =>
       Effect.succeed({
         bound: {},
@@ -31,7 +33,7 @@ it("reaches the endpoint of method and path, with its parameters decoded and its
   expect((await ask("GET /v1/files?limit=5")).json).toEqual({
     path: "/v1/files",
     params: {},
-    query: { limit: "5" },
+    query: { limit: 5 },
   })
   expect((await ask("GET /v1/files/a%2Fb/parts/2")).json).toMatchObject({
     path: "/v1/files/{id}/parts/{part}",

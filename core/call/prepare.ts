@@ -1,10 +1,10 @@
 import { Effect } from "effect"
 import type { Caller } from "../caller.ts"
-import { decodeBody } from "../decode.ts"
+import { decodeBody, decodeQuery } from "../decode.ts"
 import { type ApiError, apiError } from "../errors.ts"
 import type { Json } from "../json.ts"
 import { lesser, type Micros } from "../money.ts"
-import type { Call, Endpoint, Plan } from "../ports/endpoint.ts"
+import type { Call, Endpoint, NoQuery, Plan } from "../ports/endpoint.ts"
 import { costOf, type PriceTag, priceTag, worstCostOf } from "../pricing.ts"
 import type { CallInput, CallPathDeps } from "./contract.ts"
 import type { Meter } from "./meter.ts"
@@ -48,6 +48,7 @@ const makeCall = (
   deps: CallPathDeps,
   input: CallInput,
   body: Json,
+  query: NoQuery,
   meter: Meter,
   deadlineMs: number,
   most: () => Micros | undefined,
@@ -63,7 +64,7 @@ const makeCall = (
     requestId: input.requestId,
     body,
     params: input.params ?? {},
-    query: input.query ?? {},
+    query,
     context: {
       callId: id,
       tenant,
@@ -103,9 +104,10 @@ export const prepare = (
     yield* authorize(endpoint, input.caller)
     const body =
       typeof endpoint.body === "string" ? input.body : yield* decodeBody(endpoint.body, input.body)
+    const query = endpoint.query ? yield* decodeQuery(endpoint.query, input.query ?? {}) : {}
     const deadlineMs = deps.clock.nowMs() + deps.timeoutMs
     let holdMicros: Micros | undefined
-    const call = makeCall(deps, input, body, meter, deadlineMs, () => holdMicros)
+    const call = makeCall(deps, input, body, query, meter, deadlineMs, () => holdMicros)
     const plan = yield* endpoint.plan(call)
     const models = Object.keys(plan.bound)
     yield* reaches(input.caller, models)

@@ -1,4 +1,4 @@
-import { Effect, type Schema, type Scope, type Stream } from "effect"
+import { Effect, Schema, type Scope, type Stream } from "effect"
 import type { Caller, Client } from "../caller.ts"
 import type { ApiError } from "../errors.ts"
 import type { Json, Strings } from "../json.ts"
@@ -14,8 +14,11 @@ import type { StorageError } from "./storage.ts"
  */
 export type PlanError = ApiError | StorageError
 
+/** What an endpoint without a `query` sees of the parameters behind the `?`: nothing. */
+export type NoQuery = Readonly<Record<never, never>>
+
 /** One decoded call, as an endpoint's `plan` sees it. */
-export interface Call<Body> {
+export interface Call<Body, Query = NoQuery> {
   readonly id: CallId
   /** Absent on public endpoints only. */
   readonly caller: Caller | undefined
@@ -24,7 +27,7 @@ export interface Call<Body> {
   readonly requestId: string
   readonly body: Body
   readonly params: Strings
-  readonly query: Strings
+  readonly query: Query
   readonly context: ModelContext
   /** Price at the prices and factor in force at admission. */
   price(usage: UsageByModel): Micros
@@ -120,7 +123,7 @@ export const freePlan = (run: Plan["run"], check?: Effect.Effect<boolean, PlanEr
  * An endpoint is data plus one function. HTTP, the batch worker, the dry run, `/openapi.json` and
  * `rakit check` interpret it.
  */
-export interface Endpoint<Body = Json> {
+export interface Endpoint<Body = Json, Query = NoQuery> {
   /** Also the scope that grants it: `chat.completions`. */
   readonly id: string
   readonly summary: string
@@ -132,8 +135,14 @@ export interface Endpoint<Body = Json> {
   /** `multipart`: a `MultipartBody`. */
   readonly body: Schema.Codec<Body, Json> | "bytes" | "multipart" | "none"
   readonly maxBodyBytes: number
+  /** The parameters behind the `?`, decoded by this schema; others are ignored. */
+  readonly query?: Schema.Codec<Query, Json>
+  /** The fields of a `multipart` body, for `/openapi.json`; `fileField` for a file. */
+  readonly form?: Schema.Top
   /** Schema of the JSON reply, for `/openapi.json`. */
   readonly reply?: Schema.Top
+  /** Media type of a reply in bytes, for `/openapi.json`. */
+  readonly mediaType?: string
   /** Status of that reply, for `/openapi.json`; 200 by default. */
   readonly status?: 201 | 202
   /** Schema of one SSE event, where the reply may be a stream. */
@@ -143,10 +152,13 @@ export interface Endpoint<Body = Json> {
   /** May be a batch's target. */
   readonly batchable?: true
   /** Decodes and checks the call; returns its worst case and how to run it. No side effect. */
-  plan(call: Call<Body>): Effect.Effect<Plan, ApiError>
+  plan(call: Call<Body, Query>): Effect.Effect<Plan, ApiError>
 }
 
-export const defineEndpoint = <Body>(endpoint: Endpoint<Body>): Endpoint =>
+export const defineEndpoint = <Body, Query = NoQuery>(endpoint: Endpoint<Body, Query>): Endpoint =>
   endpoint as unknown as Endpoint
+
+/** A file in a `form`. */
+export const fileField = Schema.String.annotate({ format: "binary" })
 
 export const megabyte = 2 ** 20

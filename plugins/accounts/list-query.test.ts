@@ -1,8 +1,8 @@
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import fc from "fast-check"
 import { expect, it } from "vitest"
-import { isApiError, readPage, type Strings, toList } from "../../core/index.ts"
-import { readFilter, readTime } from "./list-query.ts"
+import { decodeQuery, isApiError, PageQuery, type Strings, toList } from "../../core/index.ts"
+import { readTime, textFilter } from "./list-query.ts"
 
 const outcome = <A>(effect: Effect.Effect<A, unknown>) =>
   Effect.runSync(
@@ -59,20 +59,22 @@ it("answers any text with a date or a 400", () => {
       ),
       (text) => {
         expect(time("to", text) ?? "no time").toMatch(text === "" ? /^no time$/ : /^400 to$|Z$/)
-        expect(outcome(readPage({ limit: text }))).toEqual(
-          /^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= 100
-            ? { limit: Number(text), after: undefined }
-            : "400 limit",
-        )
+        const page = outcome(decodeQuery(PageQuery, { limit: text }))
+        const isWhole = /^\d+$/.test(text) && Number(text) >= 1 && Number(text) <= 100
+        expect(page).toEqual(isWhole ? { limit: Number(text) } : "400 limit")
       },
     ),
   )
 })
 
-it("reads filters; empty is none", () => {
-  const filter = (query: Strings) => outcome(readFilter(query, "q", 3))
+it("reads filters", () => {
+  const schema = Schema.Struct({ q: textFilter(3) })
+  const filter = (query: Strings) => {
+    const read = outcome(decodeQuery(schema, query))
+    return typeof read === "string" ? read : read.q
+  }
   const queries: readonly Strings[] = [{}, { q: "" }, { q: "🔑🔑🔑" }, { q: "abcd" }, { q: "a\0" }]
-  expect(queries.map(filter)).toEqual([undefined, undefined, "🔑🔑🔑", "400 q", "400 q"])
+  expect(queries.map(filter)).toEqual([undefined, "", "🔑🔑🔑", "400 q", "400 q"])
 })
 
 it("an empty list has no first and no last", () => {

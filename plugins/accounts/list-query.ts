@@ -1,18 +1,21 @@
-import { Effect } from "effect"
-import { type ApiError, badQuery, isLongerThan, type Strings } from "../../core/index.ts"
+import { Effect, Schema } from "effect"
+import { type ApiError, badQuery, isLongerThan } from "../../core/index.ts"
 
-/** Reads a filter of a list; an empty one counts as absent, as forms send it so. */
-export const readFilter = (
-  query: Strings,
-  name: string,
-  maxCharacters: number,
-): Effect.Effect<string | undefined, ApiError> => {
-  const text = query[name]
-  if (text === undefined || text === "") return Effect.succeed(undefined)
-  if (isLongerThan(text, maxCharacters) || text.includes("\0"))
-    return Effect.fail(badQuery(name, `must have at most ${maxCharacters} characters, and no NUL`))
-  return Effect.succeed(text)
-}
+/** A filter of a list; an empty one counts as absent, as forms send it so. */
+export const textFilter = (maxCharacters: number) =>
+  Schema.optionalKey(
+    Schema.String.check(
+      Schema.makeFilter(
+        (text: string) =>
+          (!isLongerThan(text, maxCharacters) && !text.includes("\0")) ||
+          `must have at most ${maxCharacters} characters, and no NUL`,
+      ),
+    ),
+  )
+
+export const timeQuery = Schema.optionalKey(
+  Schema.String.annotate({ description: "Unix seconds, or a UTC date as 2026-01-31." }),
+)
 
 const dayMs = 86_400_000
 /** The last second of the year 9999. */
@@ -29,7 +32,7 @@ const isDate = (text: string): boolean => {
 
 /** Reads Unix seconds, or a UTC date: as `from` its beginning, as `to` its end. */
 export const readTime = (
-  query: Strings,
+  query: { readonly [name in "from" | "to"]?: string },
   name: "from" | "to",
 ): Effect.Effect<Date | undefined, ApiError> => {
   const text = query[name]

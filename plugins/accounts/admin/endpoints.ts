@@ -9,15 +9,15 @@ import {
   megabyte,
   type Page,
   type PortError,
+  pageQuery,
   placeOf,
   type Reply,
-  readPage,
   toList,
   type WhenStarted,
 } from "../../../core/index.ts"
 import { auditEndpoint } from "../audit/endpoint.ts"
 import type { AccountsDeps } from "../deps.ts"
-import { readFilter } from "../list-query.ts"
+import { textFilter } from "../list-query.ts"
 import { callerOf } from "../session-caller.ts"
 import { AccountReply, toAccount } from "../to-account.ts"
 import { findAccount, type ListedAccount, listAccounts } from "./account-list.ts"
@@ -69,10 +69,9 @@ const list = (started: WhenStarted<AccountsDeps>) =>
     path: "/admin/accounts",
     body: "none",
     reply: listSchema(AccountReply, "AccountList"),
+    query: Schema.Struct({ ...pageQuery, q: textFilter(maxQueryCharacters) }),
     plan: ({ query }) =>
-      Effect.all([started, readFilter(query, "q", maxQueryCharacters), readPage(query)]).pipe(
-        Effect.map(([deps, q, wanted]) => freePlan(page(deps, q, wanted))),
-      ),
+      Effect.map(started, (deps) => freePlan(page(deps, query.q || undefined, query))),
   })
 
 const changing = (

@@ -10,15 +10,15 @@ import {
   type Page,
   type PlanError,
   type PortError,
+  pageQuery,
   placeOf,
   type Reply,
-  readPage,
-  type Strings,
   toList,
   type WhenStarted,
+  wordQuery,
 } from "../../../core/index.ts"
 import type { AccountsDeps } from "../deps.ts"
-import { readFilter, readTime } from "../list-query.ts"
+import { readTime, textFilter, timeQuery } from "../list-query.ts"
 import {
   type AuditFilter,
   type AuditList,
@@ -28,6 +28,7 @@ import {
 } from "./audit-list.ts"
 import { csvLine } from "./csv.ts"
 
+const csvType = "text/csv; charset=utf-8"
 const maxFilterCharacters = 400
 const rowsPerPiece = 1_000
 
@@ -63,15 +64,25 @@ const jsonCell = (value: unknown): string => (value === null ? "" : JSON.stringi
 const toCsv = ({ id, created_at, actor, action, target, before, after }: AuditRow): string =>
   csvLine([id, created_at.toISOString(), actor, action, target, jsonCell(before), jsonCell(after)])
 
-const readFilters = (query: Strings): Effect.Effect<AuditFilter, ApiError> =>
+const AuditQuery = Schema.Struct({
+  ...pageQuery,
+  actor: textFilter(maxFilterCharacters),
+  action: textFilter(maxFilterCharacters),
+  target: textFilter(maxFilterCharacters),
+  from: timeQuery,
+  to: timeQuery,
+  format: wordQuery(["json", "csv"]),
+})
+
+const readFilters = (query: typeof AuditQuery.Type): Effect.Effect<AuditFilter, ApiError> =>
   Effect.gen(function* () {
-    const text = (name: string) => readFilter(query, name, maxFilterCharacters)
+    const { actor, action, target } = query
     const [from, to] = [yield* readTime(query, "from"), yield* readTime(query, "to")]
     if (from && to && to < from) return yield* badQuery("to", "must not be before from")
     return {
-      actor: yield* text("actor"),
-      action: yield* text("action"),
-      target: yield* text("target"),
+      actor: actor || undefined,
+      action: action || undefined,
+      target: target || undefined,
       from,
       to,
     }
@@ -95,7 +106,7 @@ const csvReply = (store: AuditList, filter: AuditFilter): Reply<PlanError> => {
   )
   return {
     status: 200,
-    mediaType: "text/csv; charset=utf-8",
+    mediaType: csvType,
     headers: { "content-disposition": 'attachment; filename="audit.csv"' },
     bytes: Stream.encodeText(text),
   }
@@ -123,19 +134,17 @@ export const auditEndpoint = (started: WhenStarted<AccountsDeps>): Endpoint =>
     body: "none",
     maxBodyBytes: 0,
     reply: listSchema(AuditEntryReply, "AuditEntryList"),
+    mediaType: csvType,
+    query: AuditQuery,
     plan: ({ query }) =>
       Effect.gen(function* () {
         const filter = yield* readFilters(query)
-        const wanted = yield* readPage(query)
-        const { format = "json" } = query
-        if (format !== "json" && format !== "csv")
-          return yield* badQuery("format", "must be json or csv")
         const deps = yield* started
         const store = makeAuditList(deps.database)
         return freePlan(
-          format === "csv"
+          query.format === "csv"
             ? Effect.sync(() => csvReply(store, filter))
-            : page(store, filter, wanted),
+            : page(store, filter, query),
         )
       }),
   })

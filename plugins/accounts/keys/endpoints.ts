@@ -7,10 +7,10 @@ import {
   freePlan,
   megabyte,
   type Page,
+  PageQuery,
   type PortError,
   placeOf,
   type Reply,
-  readPage,
   toList,
   type WhenStarted,
 } from "../../../core/index.ts"
@@ -59,9 +59,10 @@ const listKeys = (started: WhenStarted<AccountsDeps>) =>
     path: "/dashboard/keys",
     body: "none",
     reply: KeyList,
+    query: PageQuery,
     plan: (call) =>
-      Effect.all([started, callerOf(call), readPage(call.query)]).pipe(
-        Effect.map(([deps, caller, wanted]) => freePlan(page(deps, caller, wanted))),
+      Effect.map(Effect.all([started, callerOf(call)]), ([deps, caller]) =>
+        freePlan(page(deps, caller, call.query)),
       ),
   })
 

@@ -1,4 +1,4 @@
-import { Effect, Option, Stream } from "effect"
+import { Effect, Option, Schema, Stream } from "effect"
 import {
   type ApiError,
   badQuery,
@@ -10,15 +10,17 @@ import {
   type Page,
   type PlanError,
   type PortError,
+  pageQuery,
   type Reply,
-  readPage,
   type WhenStarted,
+  wordOf,
+  wordQuery,
 } from "../../../core/index.ts"
 import { csvHeaders, csvType } from "../csv.ts"
 import type { LedgerDeps } from "../deps.ts"
 import { type EntryPosition, type EntryQuery, findPosition, readEntries } from "../entry-rows.ts"
-import { readAccount, readWord } from "./query.ts"
-import { readRange } from "./range.ts"
+import { accountQuery, readAccount } from "./query.ts"
+import { rangeQuery, readRange } from "./range.ts"
 import { EntryList, entryHead, entryLine, entryNumber, toEntry } from "./to-entry.ts"
 
 const rowsAtOnce = 1_000
@@ -29,18 +31,25 @@ interface Asked {
   readonly format: "json" | "csv"
 }
 
-const read = ({ caller, query }: Call<Json>): Effect.Effect<Asked, ApiError> =>
+const LedgerQuery = Schema.Struct({
+  ...pageQuery,
+  ...rangeQuery,
+  account: accountQuery,
+  type: Schema.optionalKey(wordOf(["grant", "charge", "adjustment"])),
+  format: wordQuery(["json", "csv"]),
+})
+
+const read = ({
+  caller,
+  query,
+}: Call<Json, typeof LedgerQuery.Type>): Effect.Effect<Asked, ApiError> =>
   Effect.gen(function* () {
     const account = yield* readAccount(query, caller)
     const range = yield* readRange(query)
-    const type =
-      query.type === undefined
-        ? undefined
-        : yield* readWord(query, "type", ["grant", "charge", "adjustment"])
     return {
-      filter: { account, ...range, type },
-      page: yield* readPage(query),
-      format: yield* readWord(query, "format", ["json", "csv"]),
+      filter: { account, ...range, type: query.type },
+      page: query,
+      format: query.format,
     }
   })
 
@@ -109,6 +118,8 @@ export const ledgerEndpoint = (started: WhenStarted<LedgerDeps>) =>
     body: "none",
     maxBodyBytes: 0,
     reply: EntryList,
+    mediaType: csvType,
+    query: LedgerQuery,
     plan: (call) =>
       Effect.map(Effect.all([started, read(call)]), ([deps, asked]) =>
         freePlan(

@@ -1,28 +1,13 @@
-import { Effect } from "effect"
-import {
-  type ApiError,
-  apiError,
-  badQuery,
-  type Caller,
-  isId,
-  type Strings,
-} from "../../../core/index.ts"
+import { Effect, Schema } from "effect"
+import { type ApiError, apiError, badQuery, type Caller, isId } from "../../../core/index.ts"
 
-/** Reads a parameter that is one of `words`; the first is the default. */
-export const readWord = <Word extends string>(
-  query: Strings,
-  param: string,
-  words: readonly [Word, ...Word[]],
-): Effect.Effect<Word, ApiError> => {
-  const word = words.find((one) => one === (query[param] ?? words[0]))
-  return word === undefined
-    ? Effect.fail(badQuery(param, `must be one of ${words.join(", ")}`))
-    : Effect.succeed(word)
-}
+export const accountQuery = Schema.optionalKey(
+  Schema.String.annotate({ description: "Id of another account, for administrators." }),
+)
 
 /** Reads `?account=`: the session's own by default; only an administrator may name another. */
 export const readAccount = (
-  query: Strings,
+  query: { readonly account?: string },
   caller: Caller | undefined,
 ): Effect.Effect<string, ApiError> => {
   if (!caller) return Effect.fail(apiError("authentication_error"))

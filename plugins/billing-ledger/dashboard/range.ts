@@ -1,11 +1,20 @@
-import { Effect } from "effect"
-import { type ApiError, badQuery, type Strings } from "../../../core/index.ts"
+import { Effect, Schema } from "effect"
+import { type ApiError, badQuery } from "../../../core/index.ts"
 
 /** Unix ms; `toMs` is exclusive. */
 export interface Range {
   readonly fromMs: number
   readonly toMs: number
 }
+
+const moment = (what: string) =>
+  Schema.optionalKey(
+    Schema.String.annotate({ description: `${what}: Unix seconds, or a UTC date as 2026-01-31.` }),
+  )
+
+export const rangeQuery = { from: moment("From"), to: moment("To; a date includes its whole day") }
+const RangeQuery = Schema.Struct(rangeQuery)
+type RangeQuery = typeof RangeQuery.Type
 
 const dayMs = 86_400_000
 const hourMs = 3_600_000
@@ -34,7 +43,7 @@ const momentOf = (text: string): Moment | undefined => {
 }
 
 const readMoment = (
-  query: Strings,
+  query: RangeQuery,
   param: "from" | "to",
 ): Effect.Effect<Moment | undefined, ApiError> => {
   const text = query[param]
@@ -50,7 +59,7 @@ const readMoment = (
 /**
  * Reads `?from=` and `?to=`. A date as `to` includes the whole day; a second as `to` is exclusive.
  */
-export const readRange = (query: Strings): Effect.Effect<Partial<Range>, ApiError> =>
+export const readRange = (query: RangeQuery): Effect.Effect<Partial<Range>, ApiError> =>
   Effect.gen(function* () {
     const from = yield* readMoment(query, "from")
     const to = yield* readMoment(query, "to")
@@ -61,7 +70,7 @@ export const readRange = (query: Strings): Effect.Effect<Partial<Range>, ApiErro
   })
 
 /** Reads the same parameters; by default the range ends now and begins 30 days before its end. */
-export const readRecentRange = (query: Strings, nowMs: number): Effect.Effect<Range, ApiError> =>
+export const readRecentRange = (query: RangeQuery, nowMs: number): Effect.Effect<Range, ApiError> =>
   Effect.flatMap(readRange(query), ({ fromMs, toMs = nowMs + 1 }) => {
     const from = fromMs ?? Math.max(0, Math.floor((toMs - defaultDays * dayMs) / hourMs) * hourMs)
     return from > toMs

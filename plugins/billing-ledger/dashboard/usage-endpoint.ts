@@ -8,16 +8,17 @@ import {
   freePlan,
   type Json,
   type PortError,
+  queryDefault,
   type Reply,
   rupiahNumber,
-  type Strings,
   type WhenStarted,
+  wordQuery,
 } from "../../../core/index.ts"
 import { csvHeaders, csvLine, csvType, number, text } from "../csv.ts"
 import type { LedgerDeps } from "../deps.ts"
 import { type UsageSum, usageSums } from "../usage-sums.ts"
-import { readAccount, readWord } from "./query.ts"
-import { type Range, readRecentRange } from "./range.ts"
+import { accountQuery, readAccount } from "./query.ts"
+import { type Range, rangeQuery, readRecentRange } from "./range.ts"
 
 const groups = ["day", "key", "model", "endpoint"] as const
 type Group = (typeof groups)[number]
@@ -55,7 +56,18 @@ interface Asked extends Range {
   readonly format: "json" | "csv"
 }
 
-const readGroups = ({ group_by = "" }: Strings): Effect.Effect<readonly Group[], ApiError> => {
+const UsageQuery = Schema.Struct({
+  ...rangeQuery,
+  account: accountQuery,
+  group_by: queryDefault(
+    Schema.String.annotate({ description: `Some of ${groups.join(",")}, with commas between.` }),
+    "",
+  ),
+  mode: wordQuery(["live", "test"]),
+  format: wordQuery(["json", "csv"]),
+})
+
+const readGroups = (group_by: string): Effect.Effect<readonly Group[], ApiError> => {
   const names = group_by === "" ? [] : group_by.split(",")
   const known = groups.filter((group) => names.includes(group))
   if (known.length !== names.length)
@@ -65,14 +77,18 @@ const readGroups = ({ group_by = "" }: Strings): Effect.Effect<readonly Group[],
   return Effect.succeed(names as Group[])
 }
 
-const read = ({ caller, query }: Call<Json>, nowMs: number): Effect.Effect<Asked, ApiError> =>
+const read = (
+  { caller, query }: Call<Json, typeof UsageQuery.Type>,
+  nowMs: number,
+): Effect.Effect<Asked, ApiError> =>
   Effect.gen(function* () {
+    const { mode, format } = query
     return {
       account: yield* readAccount(query, caller),
       ...(yield* readRecentRange(query, nowMs)),
-      groupBy: yield* readGroups(query),
-      mode: yield* readWord(query, "mode", ["live", "test"]),
-      format: yield* readWord(query, "format", ["json", "csv"]),
+      groupBy: yield* readGroups(query.group_by),
+      mode,
+      format,
     }
   })
 
@@ -145,6 +161,8 @@ export const usageEndpoint = (started: WhenStarted<LedgerDeps>) =>
     body: "none",
     maxBodyBytes: 0,
     reply: UsageReply,
+    mediaType: csvType,
+    query: UsageQuery,
     plan: (call) =>
       Effect.gen(function* () {
         const deps = yield* started

@@ -9,7 +9,7 @@ import {
   type Tenant,
   type WhenStarted,
 } from "../../../core/index.ts"
-import { readAccount } from "../dashboard/query.ts"
+import { accountQuery, readAccount } from "../dashboard/query.ts"
 import type { LedgerDeps } from "../deps.ts"
 import { findCall } from "./receipt-rows.ts"
 import { receiptOf } from "./to-receipt.ts"
@@ -65,6 +65,7 @@ export const sessionReceiptEndpoint = (started: WhenStarted<LedgerDeps>) =>
     id: "dashboard.receipt",
     summary: "The same receipt for the dashboard.",
     path: "/dashboard/receipts/{call_id}",
+    query: Schema.Struct({ account: accountQuery }),
     access: "session",
     plan: ({ caller, params, query }) =>
       Effect.map(Effect.all([started, readAccount(query, caller)]), ([deps, account]) =>

@@ -9,11 +9,11 @@ import {
   freePlan,
   type Json,
   megabyte,
+  PageQuery,
   type Plan,
   type PortError,
   placeOf,
   type Reply,
-  readPage,
   type Tenant,
   toList,
   type WhenStarted,
@@ -88,17 +88,17 @@ const list = (started: WhenStarted<BatchDeps>) =>
     path: "/v1/batches",
     body: "none",
     reply: BatchList,
+    query: PageQuery,
     plan: (call) =>
-      Effect.flatMap(readPage(call.query), (page) =>
-        plan(started, call, (deps, tenant) =>
-          Effect.gen(function* () {
-            const before = yield* placeOf(page.after, (id) =>
-              Effect.map(findBatch(deps, tenant, id), (row) => row?.seq),
-            )
-            const found = firstOf(yield* listBatches(deps, tenant, page.limit + 1, before), page)
-            return ok(toList(found.rows.map(batchObject), found.hasMore))
-          }),
-        ),
+      plan(started, call, (deps, tenant) =>
+        Effect.gen(function* () {
+          const { limit, after } = call.query
+          const before = yield* placeOf(after, (id) =>
+            Effect.map(findBatch(deps, tenant, id), (row) => row?.seq),
+          )
+          const found = firstOf(yield* listBatches(deps, tenant, limit + 1, before), call.query)
+          return ok(toList(found.rows.map(batchObject), found.hasMore))
+        }),
       ),
   })
 

@@ -17,7 +17,7 @@ import { downloadFile, getFile, noSuchFile } from "./download.ts"
 import { listFiles } from "./file-rows.ts"
 import { DeletedFile, FileList, FileReply, toFile } from "./file-schema.ts"
 import { makeFiles } from "./files-service.ts"
-import { readListQuery, toListing } from "./list-query.ts"
+import { ListQuery, toListing } from "./list-query.ts"
 
 const one = { access: "key", path: "/v1/files/{id}", body: "none", maxBodyBytes: megabyte } as const
 const ok = (json: unknown): Reply => ({ status: 200, json })
@@ -55,11 +55,12 @@ const list = (started: WhenStarted<FilesDeps>) =>
     method: "GET",
     path: "/v1/files",
     reply: FileList,
+    query: ListQuery,
     plan: (call) =>
       Effect.gen(function* () {
         const deps = yield* started
         const tenant = yield* tenantOf(call)
-        const query = yield* readListQuery(call.query)
+        const { query } = call
         const page = Effect.gen(function* () {
           const rows = yield* listFiles(deps, tenant, yield* toListing(deps, tenant, query))
           return ok(toList(rows.slice(0, query.limit).map(toFile), rows.length > query.limit))
@@ -92,6 +93,7 @@ const content = (started: WhenStarted<FilesDeps>) =>
       "The bytes of a file; `Range`, `If-Range`, `If-Match`, `If-None-Match` and their dates are honoured.",
     method: "GET",
     path: "/v1/files/{id}/content",
+    mediaType: "application/octet-stream",
     plan: (call) =>
       Effect.map(Effect.all([started, tenantOf(call)]), ([deps, tenant]) =>
         freePlan(

@@ -1,45 +1,35 @@
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import {
   type ApiError,
-  badQuery,
-  type FilePurpose,
   type PortError,
+  pageQuery,
   placeOf,
-  readPage,
-  type Strings,
   type Tenant,
+  wordQuery,
 } from "../../../core/index.ts"
 import type { FilesDeps } from "../deps.ts"
 import { type FileListing, seqOfFile } from "./file-rows.ts"
-import { readPurposeFilter } from "./purpose.ts"
+import { PurposeFilter, purposeOf } from "./purpose.ts"
 
-export interface ListQuery {
-  readonly limit: number
-  readonly order: "asc" | "desc"
-  readonly after: string | undefined
-  readonly purpose: FilePurpose | undefined
-}
-
-export const readListQuery = (query: Strings): Effect.Effect<ListQuery, ApiError> =>
-  Effect.gen(function* () {
-    const { order = "desc", purpose } = query
-    const { limit, after } = yield* readPage(query)
-    if (order !== "asc" && order !== "desc") return yield* badQuery("order", "must be asc or desc")
-    return {
-      limit,
-      order,
-      after: after === "" ? undefined : after,
-      purpose: yield* readPurposeFilter(purpose),
-    }
-  })
+export const ListQuery = Schema.Struct({
+  ...pageQuery,
+  order: wordQuery(["desc", "asc"]),
+  purpose: Schema.optionalKey(PurposeFilter),
+})
+type ListQuery = typeof ListQuery.Type
 
 /** Asks for one row more than the page has, which tells whether there is a next page. */
 export const toListing = (
   deps: FilesDeps,
   tenant: Tenant,
-  { after, limit, ...query }: ListQuery,
+  { after, limit, order, purpose }: ListQuery,
 ): Effect.Effect<FileListing, ApiError | PortError> =>
   Effect.map(
-    placeOf(after, (id) => seqOfFile(deps, tenant, id)),
-    (place) => ({ ...query, limit: limit + 1, after: place }),
+    placeOf(after || undefined, (id) => seqOfFile(deps, tenant, id)),
+    (place) => ({
+      order,
+      limit: limit + 1,
+      after: place,
+      purpose: purpose === undefined ? undefined : purposeOf(purpose),
+    }),
   )

@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { type ApiError, apiError, type FilePurpose, type FileStatus } from "../../../core/index.ts"
 
 export type UploadPurpose = Extract<FilePurpose, "batch_input" | "knowledge">
@@ -34,13 +34,11 @@ export const readUploadPurpose = (given: string): Effect.Effect<UploadPurpose, A
 export const statusOnUpload = (givenPurpose: string): FileStatus =>
   givenPurpose === "batch" ? "processed" : "uploaded"
 
-/** Reads the filter of a list; an empty one counts as absent. */
-export const readPurposeFilter = (
-  given: string | undefined,
-): Effect.Effect<FilePurpose | undefined, ApiError> => {
-  if (given === undefined || given === "") return Effect.succeed(undefined)
-  const purpose = known(given)
-  return purpose === undefined
-    ? refuse("must be batch_input (or batch), knowledge, batch_output or batch_error")
-    : Effect.succeed(purpose)
-}
+export const PurposeFilter = Schema.Literals([
+  ...(["batch_input", "batch", "knowledge", "batch_output", "batch_error"] as const),
+]).annotate({
+  message: "must be batch_input (or batch), knowledge, batch_output or batch_error",
+})
+
+export const purposeOf = (given: typeof PurposeFilter.Type): FilePurpose =>
+  given === "batch" ? "batch_input" : given

@@ -10,11 +10,11 @@ import {
   type Json,
   listSchema,
   megabyte,
+  PageQuery,
   type Plan,
   type PortError,
   placeOf,
   type Reply,
-  readPage,
   type Strings,
   type Tenant,
   toList,
@@ -100,18 +100,18 @@ const list = (started: WhenStarted<WebhookDeps>) =>
     path: "/v1/webhooks",
     body: "none",
     reply: listSchema(WebhookReply, "WebhookList"),
+    query: PageQuery,
     plan: (call) =>
-      Effect.flatMap(readPage(call.query), (page) =>
-        plan(started, call, (deps, tenant) =>
-          Effect.gen(function* () {
-            const rows = makeRegistrationRows(deps.database)
-            const before = yield* placeOf(page.after, (id) =>
-              Effect.map(rows.find(tenant, id), (row) => row?.seq),
-            )
-            const found = firstOf(yield* rows.list(tenant, page.limit + 1, before), page)
-            return ok(toList(found.rows.map(toWebhook), found.hasMore))
-          }),
-        ),
+      plan(started, call, (deps, tenant) =>
+        Effect.gen(function* () {
+          const { limit, after } = call.query
+          const rows = makeRegistrationRows(deps.database)
+          const before = yield* placeOf(after, (id) =>
+            Effect.map(rows.find(tenant, id), (row) => row?.seq),
+          )
+          const found = firstOf(yield* rows.list(tenant, limit + 1, before), call.query)
+          return ok(toList(found.rows.map(toWebhook), found.hasMore))
+        }),
       ),
   })
 
@@ -238,21 +238,21 @@ const listDeliveries = (started: WhenStarted<WebhookDeps>) =>
     path: `${item}/deliveries`,
     body: "none",
     reply: listSchema(Delivery, "WebhookDeliveryList"),
+    query: PageQuery,
     plan: (call) =>
-      Effect.flatMap(readPage(call.query), (page) =>
-        plan(
-          started,
-          call,
-          (deps, tenant) =>
-            Effect.gen(function* () {
-              const { id } = yield* findWebhook(deps, tenant, call.params.id ?? "")
-              const rows = makeDeliveryRows(deps.database)
-              const before = yield* placeOf(page.after, (delivery) => rows.seqOf(id, delivery))
-              const found = firstOf(yield* rows.list(id, page.limit + 1, before), page)
-              return ok(toList(found.rows.map(toDelivery), found.hasMore))
-            }),
-          isThere(call),
-        ),
+      plan(
+        started,
+        call,
+        (deps, tenant) =>
+          Effect.gen(function* () {
+            const { limit, after } = call.query
+            const { id } = yield* findWebhook(deps, tenant, call.params.id ?? "")
+            const rows = makeDeliveryRows(deps.database)
+            const before = yield* placeOf(after, (delivery) => rows.seqOf(id, delivery))
+            const found = firstOf(yield* rows.list(id, limit + 1, before), call.query)
+            return ok(toList(found.rows.map(toDelivery), found.hasMore))
+          }),
+        isThere(call),
       ),
   })
 

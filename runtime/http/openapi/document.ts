@@ -59,8 +59,8 @@ const securitySchemes = {
   },
 }
 
-const schemasOf = ({ body, reply, event }: Endpoint): readonly Schema.Top[] =>
-  [typeof body !== "string" ? (body as Schema.Top) : undefined, reply, event].filter(
+const schemasOf = ({ body, query, form, reply, event }: Endpoint): readonly Schema.Top[] =>
+  [typeof body !== "string" ? (body as Schema.Top) : undefined, query, form, reply, event].filter(
     (schema) => schema !== undefined,
   )
 

@@ -10,13 +10,31 @@ const ref = (kind: "headers" | "parameters", name: string) => ({
 export const pathParams = (path: string): readonly string[] =>
   [...path.matchAll(/\{([^}]+)\}/g)].map((match) => match[1]!)
 
-const parameters = (endpoint: Endpoint, path: string): readonly Json[] => [
+interface ObjectSchema {
+  readonly properties?: Readonly<Record<string, { readonly description?: string }>>
+  readonly required?: readonly string[]
+}
+
+const queryParameters = ({ query }: Endpoint, book: SchemaBook): readonly Json[] => {
+  if (!query) return []
+  const { properties = {}, required = [] } = book.of(query) as ObjectSchema
+  return Object.entries(properties).map(([name, { description, ...schema }]) => ({
+    name,
+    in: "query",
+    required: required.includes(name),
+    ...(description && { description }),
+    schema,
+  }))
+}
+
+const parameters = (endpoint: Endpoint, path: string, book: SchemaBook): readonly Json[] => [
   ...pathParams(path).map((name) => ({
     name,
     in: "path",
     required: true,
     schema: { type: "string" },
   })),
+  ...queryParameters(endpoint, book),
   ref("parameters", "RequestId"),
   ...(endpoint.access === "key" ? [ref("parameters", "DryRun")] : []),
   ...(endpoint.creates ? [ref("parameters", "IdempotencyKey")] : []),
@@ -90,7 +108,7 @@ export const operationOf = (
   ...(index > 0 && { description: `The same as \`${endpoint.method} ${endpoint.path}\`.` }),
   tags: [endpoint.id.split(".")[0]],
   security: security(endpoint),
-  parameters: parameters(endpoint, path),
+  parameters: parameters(endpoint, path, book),
   ...(requestBody(endpoint, book) as object),
   responses: { [endpoint.status ?? 200]: success(endpoint, book), ...errorResponses(endpoint) },
 })

@@ -159,6 +159,7 @@ export const echo: Endpoint = defineEndpoint({
   access: "key",
   body: Echo,
   maxBodyBytes: 2048,
+  query: Schema.Struct({ a: Schema.optionalKey(Schema.String) }),
   reply: Schema.Struct({ echo: Echo, query: Schema.Record(Schema.String, Schema.String) }).annotate(
     { identifier: "EchoReply" },
   ),
