@@ -89,3 +89,11 @@ it("chat.ts prints growth and memory, with a tiny model", async () => {
   expect(text.match(/^ {2}\d+ +\d+$/gm)?.length).toBe(10)
   rmSync(folder, { recursive: true, force: true })
 }, 120_000)
+
+it("soak.ts answers the honest well beside the hostile, and the ledger stays sound", async () => {
+  const text = await run("soak", "--minutes", "0.1", "--idle", "5")
+  for (const kind of ["health", "first token", "chat", "embeddings", "file"])
+    expect(text).toMatch(new RegExp(`^ {2}${kind} +\\d`, "m"))
+  expect(text).toContain("all honest calls were answered well")
+  expect(text).toContain("The ledger is sound.")
+}, 180_000)

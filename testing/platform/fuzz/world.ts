@@ -92,7 +92,7 @@ const outcasts = async (
   await askDashboard(url, `/admin/accounts/${suspended.id}/suspend`, adminToken, {})
   const owner: Owner = { account: "a", mode: "live" }
   return {
-    kept: [limited.id, scoped.id],
+    kept: [limited.id, scoped.id, suspended.id],
     actors: [
       nobody("nobody", undefined),
       nobody("garbage", "svc_live_garbage"),

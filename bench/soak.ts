@@ -1,0 +1,134 @@
+// Honest clients beside hostile ones, for minutes: how long the honest wait, compared with the
+// same server left in peace just before, and whether memory stays flat. `npm run build && node
+// --import tsx bench/soak.ts [--minutes 10] [--idle 60]`
+import { type ChildProcess, execFile, fork } from "node:child_process"
+import { once } from "node:events"
+import { readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { setTimeout } from "node:timers/promises"
+import { fileURLToPath } from "node:url"
+import { parseArgs, promisify } from "node:util"
+import { parse, stringify } from "yaml"
+import { writeGguf } from "../plugins/backend-onnx/testing/gguf-writer.ts"
+import { tinyLlama } from "../plugins/backend-onnx/testing/tiny-llama.ts"
+import { addAccount, askDashboard } from "../testing/dashboard-client.ts"
+import { codeInWords, root } from "./deployment/code.ts"
+import { type Deployment, makeDeployment } from "./deployment/deployment.ts"
+import { startServer } from "./deployment/server-process.ts"
+import { printLoadAfter, printMachine } from "./measure/machine.ts"
+import { printHonest, printHostile, printTrend, type RssSample } from "./soak/report.ts"
+import type { HonestSamples, HostileCounts } from "./soak/samples.ts"
+import { memoryOf } from "./startup/memory.ts"
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: "string", default: "10" },
+    idle: { type: "string", default: "60" },
+  },
+})
+const loadMs = Number(values.minutes) * 60_000
+const idleMs = Number(values.idle) * 1000
+const everyMs = 30_000
+const startedMs = performance.now()
+
+const admin = { email: "admin@example.com", password: "correct horse battery" }
+
+/** Fake models, and one with random weights: schemas are compiled by the real engine only. */
+const withTinyModel = (deployment: Deployment): Deployment => {
+  const { plugins, models, ...rest } = parse(readFileSync(deployment.config, "utf8"))
+  const content = tinyLlama()
+  const file = join(deployment.folder, "tiny.gguf")
+  const metadata = { ...content.metadata, "llama.context_length": 4096 }
+  writeFileSync(file, writeGguf({ ...content, metadata }))
+  const tiny = {
+    id: "svc-tiny",
+    task: "chat",
+    limits: { contextTokens: 4096, maxOutputTokens: 512 },
+    capabilities: ["chat"],
+    price: { input: 1500, output: 6000 },
+    backend: "onnx",
+    sources: [{ url: `file:${file}` }],
+  }
+  const all = { ...rest, plugins: { ...plugins, "backend-onnx": {} }, models: [...models, tiny] }
+  writeFileSync(deployment.config, stringify(all))
+  return deployment
+}
+
+const startClient = (program: string): ChildProcess =>
+  fork(fileURLToPath(new URL(`./soak/${program}`, import.meta.url)), [], {
+    execArgv: ["--import", "tsx"],
+  })
+
+const ask = async <A>(client: ChildProcess, message: string): Promise<A> => {
+  client.send(message)
+  const [reply] = await once(client, "message")
+  return reply as A
+}
+
+/** Waits, and samples the server's memory every half minute. */
+const watch = async (pid: number, ms: number, samples: RssSample[]): Promise<void> => {
+  const untilMs = performance.now() + ms
+  for (let leftMs = ms; leftMs > 0; leftMs = untilMs - performance.now()) {
+    await setTimeout(Math.min(everyMs, leftMs))
+    const sample = { atMs: performance.now() - startedMs, mb: memoryOf(pid).rssMb }
+    samples.push(sample)
+    console.log(`  ${Math.round(sample.atMs / 1000)} s: ${Math.round(sample.mb)} MB`)
+  }
+}
+
+const verifyLedger = async ({ config, env }: Deployment): Promise<string> => {
+  const args = ["runtime/rakit.js", "ledger", "verify", "-c", config]
+  const { stdout } = await promisify(execFile)(process.execPath, args, {
+    cwd: root,
+    env: { ...process.env, ...env },
+  }).catch((error: { stdout?: string }) => ({ stdout: String(error.stdout ?? error) }))
+  return stdout.trim().split("\n").at(-1) ?? ""
+}
+
+const measure = async (deployment: Deployment) => {
+  const server = await startServer(deployment)
+  const honest = startClient("honest-client.ts")
+  const hostile = startClient("hostile-client.ts")
+  try {
+    const { url, pid } = server
+    const { token } = await askDashboard(url, "/dashboard/login", "", admin)
+    const attacker = await addAccount(url, token)
+    const rss: RssSample[] = []
+    honest.send({ url, key: deployment.apiKey })
+    await setTimeout(5_000)
+    await ask<HonestSamples>(honest, "take") // warms up; not counted
+    console.log("\nserver's resident memory, honest clients only")
+    await watch(pid, idleMs, [])
+    const idle = await ask<HonestSamples>(honest, "take")
+    console.log("server's resident memory, hostile clients beside them")
+    hostile.send({ url, key: attacker.key })
+    await watch(pid, loadMs, rss)
+    const loaded = await ask<HonestSamples>(honest, "take")
+    const counts = await ask<HostileCounts>(hostile, "finish")
+    hostile.disconnect()
+    const late = await ask<HonestSamples>(honest, "finish")
+    await setTimeout(20_000)
+    const afterMb = memoryOf(pid).rssMb
+    return { idle, loaded, late, counts, rss, afterMb }
+  } finally {
+    for (const client of [honest, hostile]) if (client.connected) client.disconnect()
+    await server.stop()
+  }
+}
+
+printMachine("Honest clients beside hostile ones", codeInWords)
+const deployment = withTinyModel(
+  makeDeployment({
+    env: { RAKIT_ADMIN_EMAIL: admin.email, RAKIT_ADMIN_PASSWORD: admin.password },
+  }),
+)
+try {
+  const { idle, loaded, late, counts, rss, afterMb } = await measure(deployment)
+  printHonest(idle, loaded, late)
+  printHostile(counts)
+  printTrend(rss, afterMb)
+  console.log(`\nledger   ${await verifyLedger(deployment)}`)
+  printLoadAfter(startedMs)
+} finally {
+  deployment.remove()
+}
