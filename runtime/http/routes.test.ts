@@ -75,3 +75,20 @@ test("request ids: a sane one is echoed, others are replaced", async () => {
   ])
     expect([id, await echoed(id)]).toEqual([id, expect.stringMatching(/^req_[A-Za-z0-9]{24}$/)])
 })
+
+test("the root sends browsers to the dashboard, where there is one, and says where to look to others", async () => {
+  const page = await openHttpFixture({ endpoints: [{ ...thing, path: "/dashboard" }] })
+  const root = (url: string, accept: string | undefined) =>
+    fetch(`${url}/`, { redirect: "manual", ...(accept !== undefined && { headers: { accept } }) })
+  const chrome = "text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;q=0.8"
+  for (const accept of [chrome, "text/html", "TEXT/HTML;q=0.9"]) {
+    const { status, headers } = await root(page.url, accept)
+    expect([accept, status, headers.get("location"), headers.get("vary")]).toEqual([
+      ...[accept, 302, "/dashboard", "accept"],
+    ])
+    expect((await root(fixture.url, accept)).status).toBe(200)
+  }
+  for (const accept of [undefined, "*/*", "application/json", "text/html;q=0", "text/plain"])
+    expect(await (await root(page.url, accept)).json()).toMatchObject({ openapi: "/openapi.json" })
+  await page.close()
+})

@@ -11,7 +11,7 @@ import { type Cors, closeToOthers } from "./response/cors.ts"
 import { sendError } from "./response/error-reply.ts"
 import { sendText } from "./response/reply.ts"
 import { type Addressed, type ServeDeps, serveEndpoint } from "./serve-endpoint.ts"
-import type { SystemRoute } from "./system/system-routes.ts"
+import { type SystemRoute, wantsPage } from "./system/system-routes.ts"
 
 export interface RouteDeps extends ServeDeps {
   readonly cors: Cors
@@ -74,6 +74,21 @@ export interface Routes {
   methodsForOthers(patterns: readonly string[]): readonly string[]
 }
 
+/** Sends browsers to the route's page, where an endpoint serves it. */
+const withPage = (
+  { page, run }: SystemRoute,
+  endpoints: readonly Endpoint[],
+  lingerMs: number,
+): SystemRoute["run"] => {
+  if (page === undefined || !endpoints.some((endpoint) => endpoint.path === page)) return run
+  return (exchange) => {
+    exchange.res.appendHeader("vary", "accept")
+    if (!wantsPage(exchange.req.headers.accept)) return run(exchange)
+    const headers = { location: page, "cache-control": "no-store" }
+    return Effect.sync(() => sendText(exchange, { status: 302, headers }, "", lingerMs))
+  }
+}
+
 /** The routes of `endpoints`, then the system routes: a plugin may take over `/`. */
 export const makeRoutes = (endpoints: readonly Endpoint[], deps: RouteDeps): Routes => {
   const router = new Router<State>({ sensitive: true })
@@ -103,7 +118,10 @@ export const makeRoutes = (endpoints: readonly Endpoint[], deps: RouteDeps): Rou
     })
     if (!path.includes("{")) exact.set(`${endpoint.method} ${path}`, serve)
   }
-  for (const route of deps.system) register("GET", { forOthers: false, ...route })
+  for (const route of deps.system) {
+    const run = withPage(route, endpoints, deps.timings.lingerMs)
+    register("GET", { forOthers: false, ...route, run })
+  }
   const others = router.routes() as unknown as Middleware<State>
   return {
     serve: (ctx, next) => (exact.get(`${ctx.method} ${ctx.path}`) ?? others)(ctx, next),

@@ -14,6 +14,8 @@ export interface SystemRoute {
   readonly path: string
   /** Whether pages of other origins may read it. */
   readonly forOthers?: true
+  /** Where browsers are sent instead, if an endpoint serves it. */
+  readonly page?: string
   readonly run: (exchange: Exchange) => Effect.Effect<void, ApiError>
 }
 
@@ -51,6 +53,12 @@ export const toApiDocument = (document: Json): ApiDocument => {
   return { bytes, etag: `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"` }
 }
 
+/** Browsers name HTML; clients of the API say JSON, anything, or nothing. */
+export const wantsPage = (accept: string | undefined): boolean =>
+  accept !== undefined &&
+  /\btext\/html\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i.test(accept) &&
+  !/\bapplication\/json\b/i.test(accept)
+
 /** `/`, `/healthz`, `/readyz`, `/openapi.json` and `/metrics`. */
 export const systemRoutes = ({
   about,
@@ -60,21 +68,24 @@ export const systemRoutes = ({
   lingerMs,
   writeStallMs,
 }: SystemRouteDeps): readonly SystemRoute[] => [
-  json(
-    "root",
-    "/",
-    lingerMs,
-    Effect.succeed({
-      status: 200,
-      json: {
-        ...about,
-        openapi: "/openapi.json",
-        models: "/v1/models",
-        health: "/healthz",
-        ready: "/readyz",
-      },
-    }),
-  ),
+  {
+    ...json(
+      "root",
+      "/",
+      lingerMs,
+      Effect.succeed({
+        status: 200,
+        json: {
+          ...about,
+          openapi: "/openapi.json",
+          models: "/v1/models",
+          health: "/healthz",
+          ready: "/readyz",
+        },
+      }),
+    ),
+    page: "/dashboard",
+  },
   json("healthz", "/healthz", lingerMs, Effect.succeed({ status: 200, json: { status: "ok" } })),
   json(
     "readyz",
