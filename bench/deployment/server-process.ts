@@ -72,7 +72,7 @@ export const startServer = async ({ folder, config, env }: Deployment): Promise<
   const lastWords = () => readFileSync(logFile, "utf8").slice(-2_000)
   try {
     const [listening, started, ready] = await Promise.all(
-      [/listens on (http:\S+)/, /openai client/, /All models are ready/].map((pattern) =>
+      [/is starting on (http:\S+)/, /openai client/, /All models are ready/].map((pattern) =>
         said(child, startedMs, pattern, lastWords),
       ),
     )

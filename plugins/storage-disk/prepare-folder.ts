@@ -1,6 +1,7 @@
 import { mkdir, realpath } from "node:fs/promises"
 import { Effect } from "effect"
 import { PluginError } from "../../core/errors.ts"
+import { makeFolders } from "../../core/folders.ts"
 import { incomingFolder } from "./blob-path.ts"
 import { discard, openIncoming } from "./incoming.ts"
 
@@ -8,7 +9,7 @@ import { discard, openIncoming } from "./incoming.ts"
 export const prepareFolder = (folder: string): Effect.Effect<string, PluginError> =>
   Effect.tryPromise({
     try: async () => {
-      await mkdir(folder, { recursive: true, mode: 0o700 })
+      makeFolders(folder, 0o700)
       const root = await realpath(folder)
       await mkdir(incomingFolder(root), { recursive: true, mode: 0o700 })
       await discard(await openIncoming(root))

@@ -1,9 +1,9 @@
 import "reflect-metadata/lite"
-import { mkdirSync } from "node:fs"
 import { join, resolve as resolvePath } from "node:path"
 import { Effect, Redacted, type Scope } from "effect"
 import { type DependencyContainer, container as root } from "tsyringe"
 import { makeCallPath } from "../../core/call.ts"
+import { makeFolders } from "../../core/folders.ts"
 import { makeCatalogue } from "../../core/services/catalogue.ts"
 import { systemClock } from "../../core/services/clock.ts"
 import type { Deployment, Role } from "../../core/services/deployment.ts"
@@ -11,6 +11,7 @@ import { makeIds } from "../../core/services/ids.ts"
 import type { Log } from "../../core/services/log.ts"
 import { provide, Tokens } from "../../core/tokens.ts"
 import type { DeploymentConfig } from "../config/schema.ts"
+import { folderTrouble, makeDataFolder } from "../services/folders.ts"
 import { type ExposedMetrics, makeMetrics } from "../services/metrics.ts"
 import { type ModelFilesStore, makeModelFiles } from "../services/model-files/model-files.ts"
 import { type ModelMetrics, makeModelMetrics } from "../services/model-metrics.ts"
@@ -119,12 +120,25 @@ export const makeKernel = (
     return { container, address, metrics, modelMetrics, modelFiles }
   })
 
-/** Makes the data folder, readable by its owner only. */
-export const makeDataDir = ({ dataDir }: Deployment): Effect.Effect<void, Error> =>
-  Effect.try({
-    try: () => void mkdirSync(dataDir, { recursive: true, mode: 0o700 }),
-    catch: (cause) =>
-      new Error(
-        `The data folder ${dataDir} can't be made (${(cause as NodeJS.ErrnoException).code}). Fix: set dataDir (RAKIT_DATA) to a folder that can be written.`,
-      ),
-  })
+/**
+ * Makes the data folder, readable by its owner only, and the model cache. The cache may be
+ * read-only: then nothing can be pulled.
+ */
+export const makeDataDir = ({ dataDir, modelsDir }: Deployment): Effect.Effect<void, Error> =>
+  Effect.andThen(
+    Effect.try({
+      try: () => makeDataFolder(dataDir),
+      catch: (cause) =>
+        new Error(
+          `The data folder ${dataDir} can't be used: ${folderTrouble(cause)}. Fix: set dataDir (RAKIT_DATA) to a folder that can be written.`,
+        ),
+    }),
+    Effect.try({
+      // that below the data folder can be made when it is needed
+      try: () => modelsDir.startsWith(join(dataDir, "/")) || makeFolders(modelsDir),
+      catch: (cause) =>
+        new Error(
+          `The model cache ${modelsDir} can't be made: ${folderTrouble(cause)}. Fix: set modelsDir (RAKIT_MODELS) to a folder that can be written.`,
+        ),
+    }),
+  )

@@ -14,12 +14,13 @@ export interface BannerFacts {
   wasGiven(secret: string): boolean
 }
 
-export const listeningLine = ({
+/** For the moment before the plugins have started: the start may still be refused. */
+export const startingLine = ({
   name,
   version,
   baseUrl,
 }: Pick<BannerFacts, "name" | "version" | "baseUrl">): string =>
-  `\nRakit ${version} (${name}) listens on ${baseUrl}\n`
+  `\nRakit ${version} (${name}) is starting on ${baseUrl}\n`
 
 const accountLines = ({ account, credentialsFile, wasGiven }: BannerFacts): readonly string[] => {
   const shown = (secret: string) => (wasGiven(secret) ? "(as you set it)" : secret)
@@ -57,14 +58,15 @@ const clientExample = (url: string, key: string | undefined, model: string): rea
 ]
 
 /**
- * Address, first account and examples to copy. The examples hold the key only when this boot made
- * it.
+ * Address (only now, as nothing refuses the start any more), first account and examples to copy.
+ * The examples hold the key only when this boot made it.
  */
 export const startedText = (facts: BannerFacts): string => {
   const key =
     facts.account && !facts.wasGiven(facts.account.apiKey) ? facts.account.apiKey : undefined
   const model = facts.chatModel
   return [
+    `Rakit ${facts.version} (${facts.name}) listens on ${facts.baseUrl}`,
     ...accountLines(facts),
     ...(model && key === undefined ? keyLines(facts.credentialsFile) : []),
     ...(model

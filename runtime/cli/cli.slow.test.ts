@@ -206,8 +206,38 @@ describe("rakit serve", () => {
     ])
     expect([code, stderr]).toEqual([
       1,
-      expect.stringMatching(/^The data folder .* can't be made \(ENOTDIR\)\. Fix: .*\n$/),
+      expect.stringMatching(
+        /^The data folder .* can't be used: a part of the path is no folder \(ENOTDIR\)\. Fix: .*\n$/,
+      ),
     ])
+  })
+
+  it.skipIf(process.platform !== "linux")(
+    "refuses a folder where nothing can be made, at once, in every command",
+    async () => {
+      const file = join(import.meta.dirname, "../../config/test.yaml")
+      for (const command of ["serve", "migrate"]) {
+        const { code, stdout, stderr } = await runCli([command, file], { RAKIT_DATA: "/proc/nope" })
+        expect([command, code, stdout]).toEqual([command, 1, ""])
+        expect(stderr).toMatch(/^The data folder .* can't be used: .*\. Fix: set dataDir .*\n$/)
+      }
+      const models = { ...{ RAKIT_DATA: join(folder, "data") }, RAKIT_MODELS: "/proc/nope" }
+      const { code, stderr } = await runCli(["serve", "config/starter.yaml"], models)
+      expect([code, stderr]).toEqual([
+        1,
+        expect.stringMatching(/^The model cache .* can't be made/),
+      ])
+    },
+  )
+
+  it("does not say that it listens before nothing can refuse the start any more", async () => {
+    const { code, stdout, stderr } = await runCli(
+      ["serve", join(import.meta.dirname, "../../config/test.yaml")],
+      { RAKIT_DATA: join(folder, "data"), DATABASE_URL: "postgres://x:y@127.0.0.1:9/z" },
+    )
+    expect([code, stderr]).toEqual([1, expect.stringContaining("127.0.0.1:9/z")])
+    expect(stdout).toContain("is starting on http://127.0.0.1:")
+    expect(stdout).not.toContain("listens on")
   })
 
   it("says that a port is in use", async () => {

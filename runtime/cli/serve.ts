@@ -10,7 +10,7 @@ import type { HttpServer } from "../http/server.ts"
 import { makePullProgress } from "../progress.ts"
 import { makeLog } from "../services/log.ts"
 import { version } from "../version.ts"
-import { listeningLine, startedText } from "./banner.ts"
+import { startedText, startingLine } from "./banner.ts"
 import { errorOf, refuse } from "./refuse.ts"
 import { onStopSignal } from "./signals.ts"
 
@@ -61,8 +61,7 @@ const serving = (config: LoadedConfig, role: Role) =>
       const deployment = yield* assemble(config, role, log)
       const server = yield* serveDeployment(deployment, {
         version,
-        onListening: ({ url }) =>
-          say(listeningLine({ name: settings.name, version, baseUrl: url })),
+        onListening: ({ url }) => say(startingLine({ name: settings.name, version, baseUrl: url })),
         onStarted: (server) => say(startedBanner(deployment, server)),
         pulls: progress,
         onModels: (failed) => {

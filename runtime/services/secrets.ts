@@ -1,6 +1,7 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto"
-import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { makeFolders } from "../../core/folders.ts"
 import type { Secrets } from "../../core/services/secrets.ts"
 
 const algorithm = "aes-256-gcm"
@@ -50,7 +51,7 @@ export const masterSecret = (given: string, dataDir: string): string => {
   if (given !== "") return given
   const file = join(dataDir, "secret.key")
   if (!existsSync(file)) {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+    makeFolders(dataDir, 0o700)
     const draft = `${file}.${randomBytes(6).toString("hex")}.tmp`
     writeFileSync(draft, randomBytes(32).toString("base64url"), { mode: 0o600, flush: true })
     try {

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto"
 import { mkdir, readdir, rename, rm, stat } from "node:fs/promises"
 import { dirname, join } from "node:path"
+import { makeFolders } from "../../../core/folders.ts"
 import { unpack } from "./archive/unpack.ts"
 import type { PullContext, Report } from "./context.ts"
 import type { RemoteFile } from "./download/download.ts"
@@ -182,7 +183,7 @@ export const fetchArtifact = async (
   const found = await findStored(context.modelsDir, artifact)
   if (found) return found
   const folder = downloadsDir(context.modelsDir)
-  await onDisk(folder, () => mkdir(folder, { recursive: true }))
+  await onDisk(folder, async () => makeFolders(folder))
   const job = { context, artifact, report, signal }
   const lock = await onDisk(folder, () =>
     acquireLock({

@@ -1,8 +1,9 @@
 import { createHash, type Hash } from "node:crypto"
 import { createReadStream } from "node:fs"
-import { mkdir, readFile, stat } from "node:fs/promises"
+import { readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { Result, Schema } from "effect"
+import { makeFolders } from "../../../../core/folders.ts"
 import { writeWhole } from "./disk.ts"
 
 /** Feeds the file's bytes into the hash. */
@@ -52,7 +53,8 @@ export const cachedDigest = async (
     return known.success.sha256
   const sha256 = await sha256OfFile(path, signal)
   // a cache that can't be written (a read-only models folder) costs only time
-  await mkdir(cacheDir, { recursive: true })
+  await Promise.resolve(cacheDir)
+    .then(makeFolders)
     .then(() => writeWhole(note, JSON.stringify({ bytes, mtimeMs, sha256 })))
     .catch(() => {})
   return sha256

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto"
-import { mkdir, readdir, readFile, rename, rm } from "node:fs/promises"
+import { readdir, readFile, rename, rm } from "node:fs/promises"
 import { join } from "node:path"
 import { Result, Schema } from "effect"
+import { makeFolders } from "../../../../core/folders.ts"
 import { syncFolder, writeWhole } from "./disk.ts"
 import {
   type ContentKind,
@@ -81,7 +82,7 @@ export const writePin = async (
   artifact: ContentKey,
   sha256: string,
 ): Promise<void> => {
-  await mkdir(join(modelsDir, ".notes"), { recursive: true })
+  makeFolders(join(modelsDir, ".notes"))
   await writeWhole(pinPath(modelsDir, artifact), JSON.stringify({ source: artifact.name, sha256 }))
 }
 
