@@ -238,11 +238,21 @@ export interface EngineStats {
   readonly restarts?: number
 }
 
-export interface LoadedModel<T extends TaskName = TaskName> {
-  readonly task: Tasks[T]
+/** What a model can do, whatever more the config promises of it. */
+export interface ModelAbilities {
   /** The smaller of the model's own window and the promised one. */
   readonly contextTokens: number
   readonly modalities: readonly string[]
+  /**
+   * What it can do beside its task: `tool_use`, `thinking`, `vision`, `structured_output`,
+   * `prompt_caching` ... A request that needs `tool_use` or `thinking` of a model without it is
+   * refused before it is planned.
+   */
+  readonly capabilities: readonly string[]
+}
+
+export interface LoadedModel<T extends TaskName = TaskName> extends ModelAbilities {
+  readonly task: Tasks[T]
   readonly adapters: readonly string[]
   /** Id of the vector space, for embedding models. */
   readonly embeddingSpace?: string
@@ -260,6 +270,13 @@ export interface Backend {
   readonly tasks: readonly TaskName[]
   /** Checks an entry's `options` before anything starts. Returns what is wrong, or `undefined`. */
   check(task: TaskName, options: Json): string | undefined
+  /**
+   * Says what a model can do from its files, without opening it; `undefined` when only opening it
+   * tells. It must not say more than `open` does.
+   */
+  describe?(
+    request: Omit<OpenRequest, "progress">,
+  ): Effect.Effect<ModelAbilities | undefined, ApiError>
   open<T extends TaskName>(
     request: OpenRequest<T>,
   ): Effect.Effect<LoadedModel<T>, ApiError, Scope.Scope>

@@ -42,5 +42,20 @@ it("opens a model when it is ready, and says why it is not", () => {
 })
 
 it("has prices; an unknown model is free", () => {
-  expect([make().price("svc-lyt"), make().price("x")]).toEqual([chat.entry.price, freePrice])
+  const catalogue = make()
+  catalogue.set("svc-lyt", { state: "ready", loaded: chat.loaded })
+  expect([catalogue.price("svc-lyt"), catalogue.price("x")]).toEqual([chat.entry.price, freePrice])
+})
+
+it("knows what is served from the description, then from the open model, and keeps it", () => {
+  const catalogue = make()
+  const windowOf = () => catalogue.served(chat.entry).contextTokens
+  expect(windowOf()).toBe(0)
+  catalogue.describe("svc-lyt", { contextTokens: 100, modalities: ["text"], capabilities: [] })
+  expect(windowOf()).toBe(100)
+  catalogue.set("svc-lyt", { state: "ready", loaded: { ...chat.loaded, contextTokens: 90 } })
+  expect(windowOf()).toBe(90)
+  catalogue.set("svc-lyt", { state: "loading", detail: "" })
+  expect(windowOf()).toBe(90)
+  catalogue.describe("x", { contextTokens: 1, modalities: [], capabilities: [] })
 })

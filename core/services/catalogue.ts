@@ -1,40 +1,9 @@
 import { Effect } from "effect"
 import { type ApiError, apiError } from "../errors.ts"
-import type { Json } from "../json.ts"
-import type { LoadedModel, TaskName } from "../ports/model.ts"
+import type { LoadedModel, ModelAbilities, TaskName } from "../ports/model.ts"
 import { defaultBatchPriceFactor, freePrice, type Price } from "../pricing.ts"
 import type { ModelId } from "./ids.ts"
-
-/** Where a model's files come from. Tried in order. */
-export interface ModelSource {
-  /**
-   * `pypi:package==version/path`, `npm:package@version/path`, `https://...`, `file:...`,
-   * `hf:owner/repo@rev/path`. A path that ends in `/` is a folder.
-   */
-  readonly url: string
-  /** Hex. For pypi and npm of the published archive, else of the file itself. */
-  readonly sha256?: string | undefined
-}
-
-/** One model of the config file. */
-export interface ModelEntry {
-  readonly id: ModelId
-  readonly task: TaskName
-  readonly tier: string
-  readonly ownedBy: string
-  readonly description: string
-  readonly contextTokens: number
-  readonly maxOutputTokens: number
-  /** Default of `max_tokens`. */
-  readonly defaultMaxTokens: number
-  readonly modalities: readonly string[]
-  readonly capabilities: readonly string[]
-  readonly pricingModel: string
-  readonly price: Price
-  readonly backend: string
-  readonly sources: readonly ModelSource[]
-  readonly options: Json
-}
+import { type ModelEntry, type ServedModel, servedModel } from "./model-entry.ts"
 
 /** waiting -> pulling -> loading -> ready | failed */
 export type ModelState =
@@ -60,7 +29,12 @@ export interface Catalogue {
    * could not be opened.
    */
   open<T extends TaskName>(task: T, id: ModelId): Effect.Effect<LoadedModel<T>, ApiError>
+  /** What is charged. */
   price(id: ModelId): Price
+  /** What of the entry is served, as far as it is known yet: never more than the model can do. */
+  served(entry: ModelEntry): ServedModel
+  /** Called by the runtime with what is known of a model before it is open. */
+  describe(id: ModelId, abilities: ModelAbilities): void
   /** The price of a batch line as a fraction of the list price. */
   readonly batchPriceFactor: number
   state(id: ModelId): ModelState
@@ -86,6 +60,11 @@ export const makeCatalogue = (
 ): Catalogue => {
   const byId = new Map(entries.map((entry) => [entry.id, entry]))
   const states = new Map<ModelId, ModelState>()
+  const served = new Map(entries.map((entry) => [entry.id, servedModel(entry)]))
+  const describe = (id: ModelId, abilities: ModelAbilities) => {
+    const entry = byId.get(id)
+    if (entry) served.set(id, servedModel(entry, abilities))
+  }
   const stateOf = (id: ModelId): ModelState => states.get(id) ?? { state: "waiting" }
   const require_ = (task: TaskName, id: ModelId) =>
     Effect.suspend(() => {
@@ -115,8 +94,13 @@ export const makeCatalogue = (
           ? Effect.succeed(state.loaded as LoadedModel<T>)
           : Effect.fail(notReady(id, state))
       }),
-    price: (id) => byId.get(id)?.price ?? freePrice,
+    price: (id) => served.get(id)?.price ?? freePrice,
+    served: (entry) => served.get(entry.id) ?? servedModel(entry),
+    describe,
     state: stateOf,
-    set: (id, state) => void states.set(id, state),
+    set: (id, state) => {
+      states.set(id, state)
+      if (state.state === "ready") describe(id, state.loaded)
+    },
   }
 }

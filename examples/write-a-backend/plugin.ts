@@ -24,6 +24,7 @@ const openChat = ({ id, contextTokens, options }: OpenRequest): LoadedModel<"cha
     task: makeChatModel(id, tokens),
     contextTokens: tokens,
     modalities: ["text"],
+    capabilities: [],
     adapters: [],
     servedBy: "babble",
   }

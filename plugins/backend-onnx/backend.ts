@@ -1,6 +1,7 @@
 import { Effect, Schema, type Scope } from "effect"
 import { type ApiError, apiError } from "../../core/errors.ts"
 import type { Backend, LoadedModel, OpenRequest, TaskName } from "../../core/ports/model.ts"
+import { chatCapabilities, makeDescribe } from "./abilities.ts"
 import type { EmbedJobEvent, EmbedJobRequest, EncoderInfo } from "./encoding/embed-job.ts"
 import { mapVersion, spaceDimensions } from "./encoding/stacked-rotations.ts"
 import { makeEngines, type OnnxDeps } from "./engines.ts"
@@ -33,7 +34,7 @@ const optionsOf = <A>(
     failed(`The options of the model '${request.id}' are wrong: ${error.message}`),
   )
 
-const shape = { modalities: ["text"], adapters: [], servedBy: "onnx cpu" }
+const shape = { modalities: ["text"], capabilities: [], adapters: [], servedBy: "onnx cpu" }
 
 /** Chat and rerank models are both decoders, and share an engine where they name the same file. */
 const openDecoderModel = Effect.fnUntraced(function* (
@@ -61,7 +62,8 @@ const openChat: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request
   const { precision, queueWaitMs } = yield* optionsOf(entryOptions.chat, request)
   const model = yield* openDecoderModel(deps, engineOf, precision, request)
   const task = makeChatTask({ ...model, queueWaitMs })
-  return { ...shape, ...model.open, task } satisfies LoadedModel<"chat">
+  const capabilities = chatCapabilities(model.engine.info.thinks, deps.settings)
+  return { ...shape, ...model.open, task, capabilities } satisfies LoadedModel<"chat">
 })
 
 const openRerank: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request) {
@@ -130,5 +132,6 @@ export const makeOnnxBackend = (deps: OnnxDeps): Backend => ({
   name: "onnx",
   tasks: ["chat", "embed", "rerank"],
   check: wrongOptions,
+  describe: makeDescribe(deps.settings),
   open: openModel(deps),
 })

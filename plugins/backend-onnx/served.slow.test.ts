@@ -17,7 +17,8 @@ const tier = (id: string, maxOutputTokens: number, options: object = {}) => ({
   id,
   task: "chat",
   limits: { contextTokens: id === "svc-lyt" ? 400 : 1_000_000, maxOutputTokens },
-  capabilities: ["chat"],
+  modalities: ["text", "image"],
+  capabilities: ["chat", "tool_use", "vision", "thinking"],
   price: { input: 1_000_000, output: 2_000_000 },
   backend: "onnx",
   sources: [{ url: `file:${join(folder, "tiny.gguf")}` }],
@@ -86,6 +87,31 @@ interface CacheUsage {
   readonly cost_idr: number
 }
 const usageOf = async (body: object) => (await create(body)).usage as unknown as CacheUsage
+
+const said = (content: string) => [{ role: "user", content }]
+
+it("shows the window, modalities and capabilities that are served, and refuses what is beyond", async () => {
+  const { data } = await client.models.list()
+  const seen = data as unknown as readonly Readonly<Record<string, unknown>>[]
+  const able = { modalities: ["text"], capabilities: ["chat", "tool_use"] }
+  const served = { context_window: 2048, advertised_context_window: 1_000_000, ...able }
+  expect(seen).toMatchObject([
+    { id: "svc-prme", max_output_tokens: 1_500, ...served },
+    { id: "svc-omni", max_output_tokens: 1_500, ...served },
+    { id: "svc-lyt", context_window: 400, max_output_tokens: 100, ...able },
+  ])
+  expect(seen[2]).not.toHaveProperty("advertised_context_window")
+  await expect(
+    create({ messages: said("a"), chat_template_kwargs: { enable_thinking: true } }),
+  ).rejects.toMatchObject({
+    status: 400,
+    code: "unsupported_parameter",
+  })
+  await expect(create({ messages: said("a".repeat(3_000)) })).rejects.toMatchObject({
+    status: 400,
+    code: "context_length_exceeded",
+  })
+})
 
 describe("prompt caching", () => {
   it("writes at 1.25 times the price of input, reads at a tenth", async () => {

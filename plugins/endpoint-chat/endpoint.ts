@@ -8,10 +8,11 @@ import {
   type Reply,
 } from "../../core/ports/endpoint.ts"
 import type { ChatEvent } from "../../core/ports/model.ts"
-import type { Catalogue, ModelEntry } from "../../core/services/catalogue.ts"
+import type { Catalogue } from "../../core/services/catalogue.ts"
 import type { Clock } from "../../core/services/clock.ts"
 import type { Ids } from "../../core/services/ids.ts"
 import { toChunks } from "./chunk-encoding.ts"
+import { checkCapabilities, checkMaxTokens, maxTokensOf } from "./model-limits.ts"
 import { finishOf, type Heading, toCompletion, usageNow } from "./reply-encoding.ts"
 import { ChatChunk, ChatCompletion } from "./reply-schema.ts"
 import { toRequest } from "./request-decoding.ts"
@@ -45,24 +46,6 @@ const streamed = (call: Call<ChatBody>, heading: Heading, events: Events): Reply
       ? () => usageNow(call, heading.model)
       : undefined
   return { status: 200, events: toChunks(heading, events, usage) }
-}
-
-/**
- * Returns the answer's token limit: what the request asks for, up to the model's limit, or the
- * model's default.
- */
-const maxTokensOf = (body: ChatBody, entry: ModelEntry): Effect.Effect<number, ApiError> => {
-  const asked = body.max_tokens ?? body.max_completion_tokens
-  if (asked == null) return Effect.succeed(Math.min(entry.defaultMaxTokens, entry.maxOutputTokens))
-  if (asked <= entry.maxOutputTokens) return Effect.succeed(asked)
-  const param = body.max_tokens == null ? "max_completion_tokens" : "max_tokens"
-  return Effect.fail(
-    apiError(
-      "invalid_request_error",
-      `${param}: '${entry.id}' answers with at most ${entry.maxOutputTokens} tokens`,
-      { param },
-    ),
-  )
 }
 
 type Block = Exclude<NonNullable<ChatBody["messages"][number]["content"]>, string>[number]
@@ -100,10 +83,12 @@ const plan = (
   Effect.gen(function* () {
     const { body } = call
     const entry = yield* catalogue.require("chat", body.model)
-    const maxTokens = yield* maxTokensOf(body, entry)
+    yield* checkMaxTokens(body, entry)
     yield* refuseUnsupported(body)
-    const { task } = yield* catalogue.open("chat", entry.id)
-    const { bound, run } = yield* task.plan(toRequest(body, maxTokens), call.context)
+    const loaded = yield* catalogue.open("chat", entry.id)
+    yield* checkCapabilities(body, entry, loaded)
+    const maxTokens = yield* maxTokensOf(body, entry, catalogue.served(entry))
+    const { bound, run } = yield* loaded.task.plan(toRequest(body, maxTokens), call.context)
     const answer = Effect.suspend(() => {
       const heading: Heading = {
         id: ids.make("chatcmpl-"),

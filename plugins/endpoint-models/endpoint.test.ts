@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest"
+import { parsePrice } from "../../core/pricing.ts"
 import {
   callPathFixture,
   fakeChatModel,
@@ -38,7 +39,7 @@ describe("the list of models", () => {
     })
     expect((json as { data: { pricing: object }[] }).data.map((model) => model.pricing)).toEqual([
       chat.pricing,
-      { input_idr: 1500, image_idr: 25 },
+      { input_idr: 1500 },
       { search_unit_idr: 2.5 },
     ])
   })
@@ -63,6 +64,31 @@ describe("one model", () => {
     expect(await one("svc-lyt")).toMatchObject({ status: 200, json: chat })
     fixture.catalogue.set("svc-lyt", { state: "waiting" })
     expect(await one("svc-lyt")).toMatchObject({ status: 200, json: chat })
+  })
+
+  it("shows what is served, and a promised window beside it", async () => {
+    const entry = {
+      modalities: ["text", "image"],
+      capabilities: ["chat", "vision", "tool_use"],
+      price: parsePrice({ input: 1500, output: 6000, image: 25 }),
+    }
+    const { loaded, ...model } = fakeChatModel({ entry })
+    const small = { contextTokens: 256, modalities: ["text"], capabilities: ["tool_use"] }
+    const deps = callPathFixture([{ ...model, loaded: { ...loaded, ...small } }])
+    const { json } = await deps.ask(makeModelEndpoint(deps), undefined, {
+      ...asked,
+      params: { id: "svc-lyt" },
+    })
+    expect(json).toMatchObject({
+      context_window: 256,
+      advertised_context_window: 4096,
+      max_output_tokens: 256,
+      modalities: ["text"],
+      capabilities: ["chat", "tool_use"],
+      pricing: { input_idr: 1500, output_idr: 6000 },
+    })
+    expect((json as { pricing: object }).pricing).not.toHaveProperty("image_idr")
+    expect(await one("svc-lyt")).not.toHaveProperty("json.advertised_context_window")
   })
 
   it("that is unknown is 404", async () => {

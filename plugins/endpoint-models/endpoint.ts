@@ -19,14 +19,14 @@ const free = (json: Model | ModelList): Plan => ({
 const common = { method: "GET", access: "public", body: "none", maxBodyBytes: 0 } as const
 
 export const makeModelsEndpoint = ({ catalogue, clock }: ModelsEndpointDeps) => {
-  const list = toList(catalogue.entries, Math.floor(clock.nowMs() / 1000))
+  const created = Math.floor(clock.nowMs() / 1000)
   return defineEndpoint({
     ...common,
     id: "models.list",
     summary: "All models.",
     path: "/v1/models",
     reply: ModelList,
-    plan: () => Effect.succeed(free(list)),
+    plan: () => Effect.sync(() => free(toList(catalogue, created))),
   })
 }
 
@@ -42,7 +42,7 @@ export const makeModelEndpoint = ({ catalogue, clock }: ModelsEndpointDeps) => {
       Effect.suspend(() => {
         const entry = catalogue.entry(params.id ?? "")
         return entry
-          ? Effect.succeed(free(toModel(entry, created)))
+          ? Effect.succeed(free(toModel(catalogue, entry, created)))
           : Effect.fail(
               apiError("not_found", "There is no such model here; GET /v1/models lists them.", {
                 param: "model",

@@ -1,6 +1,7 @@
 import { rupiahNumber } from "../../core/money.ts"
 import type { Price } from "../../core/pricing.ts"
-import type { ModelEntry } from "../../core/services/catalogue.ts"
+import type { Catalogue } from "../../core/services/catalogue.ts"
+import type { ModelEntry } from "../../core/services/model-entry.ts"
 import type { Model, ModelList } from "./schema.ts"
 
 /** Converts nano-rupiah to rupiah. */
@@ -9,35 +10,46 @@ const shown = (nano: bigint): number => rupiahNumber(nano / 1000n)
 /** Lists only what the model charges for; tokens per million. */
 const toPricing = (price: Price): Model["pricing"] => ({
   ...(price.input > 0n && { input_idr: shown(price.input) }),
-  ...(price.output > 0n && {
-    output_idr: shown(price.output),
-    cache_read_idr: shown(price.cacheRead),
-    cache_write_idr: shown(price.cacheWrite),
-  }),
+  ...(price.output > 0n && { output_idr: shown(price.output) }),
+  ...(price.cacheRead > 0n && { cache_read_idr: shown(price.cacheRead) }),
+  ...(price.cacheWrite > 0n && { cache_write_idr: shown(price.cacheWrite) }),
   ...(price.image > 0n && { image_idr: shown(price.image) }),
   ...(price.searchUnit > 0n && { search_unit_idr: shown(price.searchUnit) }),
 })
 
-export const toModel = (entry: ModelEntry, created: number): Model => ({
-  id: entry.id,
-  object: "model",
-  created,
-  owned_by: entry.ownedBy,
-  tier: entry.tier,
-  context_window: entry.contextTokens,
-  max_output_tokens: entry.maxOutputTokens,
-  modalities: entry.modalities,
-  capabilities: entry.capabilities,
-  description: entry.description,
-  pricing_model: entry.pricingModel,
-  pricing: toPricing(entry.price),
-})
+const pricingModel = ({ searchUnit, input, output, image }: Price): string => {
+  if (searchUnit > 0n) return "per_search_unit"
+  if (input > 0n || output > 0n) return "per_token"
+  return image > 0n ? "per_image" : "free"
+}
+
+/** What is served of an entry; a longer window that config promises stands beside it. */
+export const toModel = (catalogue: Catalogue, entry: ModelEntry, created: number): Model => {
+  const served = catalogue.served(entry)
+  return {
+    id: entry.id,
+    object: "model",
+    created,
+    owned_by: entry.ownedBy,
+    tier: entry.tier,
+    context_window: served.contextTokens,
+    ...(served.contextTokens !== entry.contextTokens && {
+      advertised_context_window: entry.contextTokens,
+    }),
+    max_output_tokens: served.maxOutputTokens,
+    modalities: served.modalities,
+    capabilities: served.capabilities,
+    description: entry.description,
+    pricing_model: pricingModel(served.price),
+    pricing: toPricing(served.price),
+  }
+}
 
 /** Lists all models: the list has one page. */
-export const toList = (entries: readonly ModelEntry[], created: number): ModelList => ({
+export const toList = (catalogue: Catalogue, created: number): ModelList => ({
   object: "list",
-  data: entries.map((entry) => toModel(entry, created)),
+  data: catalogue.entries.map((entry) => toModel(catalogue, entry, created)),
   has_more: false,
-  first_id: entries[0]?.id ?? null,
-  last_id: entries.at(-1)?.id ?? null,
+  first_id: catalogue.entries[0]?.id ?? null,
+  last_id: catalogue.entries.at(-1)?.id ?? null,
 })

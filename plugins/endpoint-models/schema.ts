@@ -9,8 +9,16 @@ export const Model = Schema.Struct({
   created: Schema.Int.annotate({ description: "When this server began to offer it." }),
   owned_by: Schema.String,
   tier: Schema.String,
-  context_window: Schema.Int.annotate({ description: "Tokens" }),
-  max_output_tokens: Schema.Int.annotate({ description: "Tokens" }),
+  context_window: Schema.Int.annotate({
+    description:
+      "Tokens that are served; 0 until the model's own window is known (its files are being pulled).",
+  }),
+  advertised_context_window: Schema.optionalKey(Schema.Int).annotate({
+    description: "What the tier promises, where the model behind it serves less.",
+  }),
+  max_output_tokens: Schema.Int.annotate({
+    description: "Tokens; never more than `context_window`.",
+  }),
   modalities: Schema.Array(Schema.String),
   capabilities: Schema.Array(Schema.String),
   description: Schema.String,

@@ -1,18 +1,12 @@
 import { Result } from "effect"
 import type { Backend } from "../../core/ports/model.ts"
 import { parsePrice } from "../../core/pricing.ts"
-import type { ModelEntry } from "../../core/services/catalogue.ts"
+import type { ModelEntry } from "../../core/services/model-entry.ts"
 import { type Token, Tokens } from "../../core/tokens.ts"
 import type { Problem } from "../config/problems.ts"
 import type { DeploymentConfig, ModelConfig } from "../config/schema.ts"
 import { parseSourceUrl } from "../services/model-files/sources/source-url.ts"
 import type { MissingProvider } from "./suggest-plugins.ts"
-
-const pricingModel = (price: ModelConfig["price"]): string => {
-  if (price.searchUnit) return "per_search_unit"
-  if (price.input || price.output) return "per_token"
-  return price.image ? "per_image" : "free"
-}
 
 export const toEntry = (model: ModelConfig): ModelEntry => ({
   id: model.id,
@@ -23,7 +17,6 @@ export const toEntry = (model: ModelConfig): ModelEntry => ({
   ...model.limits,
   modalities: model.modalities,
   capabilities: model.capabilities,
-  pricingModel: pricingModel(model.price),
   price: parsePrice(model.price),
   backend: model.backend,
   sources: model.sources,

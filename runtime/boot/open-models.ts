@@ -1,10 +1,11 @@
 import { Cause, Effect, Exit, Option, Scope } from "effect"
-import type { ModelEntry } from "../../core/services/catalogue.ts"
 import type { ModelId } from "../../core/services/ids.ts"
+import type { ModelEntry } from "../../core/services/model-entry.ts"
 import { resolve, Tokens } from "../../core/tokens.ts"
 import type { PullProgress } from "../services/model-files/pull.ts"
 import { pullVerified } from "../services/model-files/verified-pull.ts"
 import type { AssembledDeployment } from "./assemble.ts"
+import { shortfall } from "./served-models.ts"
 
 const reasonOf = (cause: Cause.Cause<{ readonly message: string }>): string =>
   Option.match(Cause.findErrorOption(cause), {
@@ -77,6 +78,12 @@ const openOne = (
         context_tokens: loaded.contextTokens,
         seconds: Math.round(performance.now() - startedMs) / 1000,
       })
+      const less = shortfall(entry, catalogue.served(entry))
+      if (less !== undefined)
+        log.warn("model.serves_less", "the model serves less than the config promises", {
+          model: entry.id,
+          serves: less,
+        })
       return true
     }).pipe(
       Effect.catchCause((cause) => {

@@ -7,6 +7,7 @@ import type { AssembledDeployment } from "./assemble.ts"
 import { makeDataDir } from "./kernel.ts"
 import { lazy, optional } from "./lazy.ts"
 import { openModels, type PullListener } from "./open-models.ts"
+import { describeModels } from "./served-models.ts"
 import { startDeployment } from "./start.ts"
 
 export interface ServeOptions {
@@ -50,6 +51,7 @@ export const serveDeployment = (
     const { container } = deployment
     const { server: settings, name, publicUrl } = deployment.config.deployment
     yield* makeDataDir(resolve(container, Tokens.deployment))
+    yield* describeModels(deployment)
     const waiting = new Set(deployment.order.map(({ key }) => key))
     const server = yield* makeHttpServer({
       host: settings.host,

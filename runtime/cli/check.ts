@@ -1,8 +1,10 @@
 import { Effect } from "effect"
 import { formatDecimal } from "../../core/money.ts"
 import type { Price } from "../../core/pricing.ts"
+import type { ModelEntry } from "../../core/services/model-entry.ts"
 import { resolve, Tokens } from "../../core/tokens.ts"
 import type { AssembledDeployment } from "../boot/assemble.ts"
+import { describeModels, shortfall } from "../boot/served-models.ts"
 import { formatTable } from "./table.ts"
 import { withDeployment } from "./with-deployment.ts"
 
@@ -46,20 +48,42 @@ const meters = (price: Price): string =>
     .filter(Boolean)
     .join(", ") || "free"
 
-const modelRows = (deployment: AssembledDeployment) =>
-  resolve(deployment.container, Tokens.catalogue).entries.map((entry) => [
-    entry.id,
-    entry.task,
-    entry.backend,
-    String(entry.contextTokens),
-    entry.maxOutputTokens ? `${entry.maxOutputTokens} (${entry.defaultMaxTokens})` : "-",
-    meters(entry.price),
-    entry.sources
-      .map((source) => `${source.url}${source.sha256 ? "" : " (no digest)"}`)
-      .join(" | ") || "-",
-  ])
+const modelRow =
+  ({ container }: AssembledDeployment, known: readonly ModelEntry[]) =>
+  (entry: ModelEntry) => {
+    const isKnown = known.includes(entry)
+    const { contextTokens, maxOutputTokens, price } = isKnown
+      ? resolve(container, Tokens.catalogue).served(entry)
+      : entry
+    const byDefault = Math.min(entry.defaultMaxTokens, maxOutputTokens)
+    return [
+      entry.id,
+      entry.task,
+      entry.backend,
+      // unknown as long as the model's files are not here
+      isKnown ? String(contextTokens) : `${contextTokens} (promised)`,
+      maxOutputTokens ? `${maxOutputTokens} (${byDefault})` : "-",
+      meters(price),
+      entry.sources
+        .map((source) => `${source.url}${source.sha256 ? "" : " (no digest)"}`)
+        .join(" | ") || "-",
+    ]
+  }
 
-export const describeDeployment = (deployment: AssembledDeployment): string =>
+/** One line for each model that serves less than config promises. */
+const shortfalls = ({ container }: AssembledDeployment, known: readonly ModelEntry[]): string => {
+  const { served } = resolve(container, Tokens.catalogue)
+  const lines = known.flatMap((entry) => {
+    const less = shortfall(entry, served(entry))
+    return less === undefined ? [] : [`The model '${entry.id}' serves ${less}.\n`]
+  })
+  return lines.join("")
+}
+
+export const describeDeployment = (
+  deployment: AssembledDeployment,
+  known: readonly ModelEntry[],
+): string =>
   [
     `${deployment.config.deployment.name}: ${deployment.config.file}\n`,
     "PLUGINS, in starting order",
@@ -72,8 +96,9 @@ export const describeDeployment = (deployment: AssembledDeployment): string =>
     "MODELS AND METERS",
     formatTable([
       ["model", "task", "backend", "window", "max_tokens (default)", "price", "sources"],
-      ...modelRows(deployment),
+      ...resolve(deployment.container, Tokens.catalogue).entries.map(modelRow(deployment, known)),
     ]),
+    shortfalls(deployment, known),
     "SERVER",
     formatTable([
       ...Object.entries(deployment.config.deployment.server).map(([key, value]) => [
@@ -81,11 +106,13 @@ export const describeDeployment = (deployment: AssembledDeployment): string =>
         String(value) || "-",
       ]),
     ]),
-  ].join("\n")
+  ]
+    .filter((part) => part !== "")
+    .join("\n")
 
 export const check = (file: string): Promise<void> =>
   withDeployment(file, (deployment) =>
-    Effect.sync(
-      () => void process.stdout.write(`${describeDeployment(deployment)}\nThis config is fine.\n`),
-    ),
+    Effect.map(describeModels(deployment), (known) => {
+      process.stdout.write(`${describeDeployment(deployment, known)}\nThis config is fine.\n`)
+    }),
   )

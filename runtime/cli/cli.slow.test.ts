@@ -98,6 +98,8 @@ describe("rakit check", () => {
     ])
       expect(stdout).toContain(part)
     expect(stdout).not.toContain("a-secret-key-of-mine")
+    // nothing is known of models that are not pulled
+    expect(stdout).toContain("81920 (promised)")
   })
 
   it.each<[string, () => string, string]>([

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs"
 import { Effect } from "effect"
 import { stringify } from "yaml"
-import type { ModelEntry, ModelSource } from "../../core/services/catalogue.ts"
+import type { ModelEntry, ModelSource } from "../../core/services/model-entry.ts"
 import { resolve, Tokens } from "../../core/tokens.ts"
 import type { AssembledDeployment } from "../boot/assemble.ts"
 import { makePullProgress } from "../progress.ts"

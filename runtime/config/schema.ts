@@ -43,15 +43,21 @@ export const ModelConfig = Schema.Struct({
   description: withDefault(Schema.String, ""),
   ownedBy: withDefault(Schema.String, "rakit"),
   limits: Schema.Struct({
-    contextTokens: tokens,
+    contextTokens: tokens.annotate({
+      description: "The window that is promised; where the model's own is smaller, that is served.",
+    }),
     maxOutputTokens: withDefault(
       Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000_000 })),
       0,
     ),
     defaultMaxTokens: withDefault(tokens, 2048, "max_tokens of a request that names none."),
   }),
-  modalities: withDefault(strings, ["text"]),
-  capabilities: withDefault(strings, []),
+  modalities: withDefault(strings, ["text"], "Those that the model lacks are not shown."),
+  capabilities: withDefault(
+    strings,
+    [],
+    "chat, embeddings or rerank, and what the model can do besides: tool_use, thinking, vision, structured_output, prompt_caching; what it lacks is not shown.",
+  ),
   price: withDefault(
     Schema.Struct({
       input: Schema.optionalKey(rupiah).annotate({ description: "Rp per 1M input tokens" }),

@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Meter } from "../../core/call/meter.ts"
 import type { Caller } from "../../core/caller.ts"
 import type { Micros } from "../../core/money.ts"
-import type { ModelEntry } from "../../core/services/catalogue.ts"
 import { randomText } from "../../core/services/ids.ts"
+import type { ModelEntry } from "../../core/services/model-entry.ts"
 
 /** Why a request was aborted before its reply was complete. */
 export type AbortReason = "gone" | "draining"

@@ -1,7 +1,8 @@
 import type { EngineStats, LoadedModel, ModelContext, TaskName } from "../../core/ports/model.ts"
-import type { Catalogue, ModelEntry, ModelState } from "../../core/services/catalogue.ts"
+import type { Catalogue, ModelState } from "../../core/services/catalogue.ts"
 import type { Clock } from "../../core/services/clock.ts"
 import type { Metrics } from "../../core/services/metrics.ts"
+import type { ModelEntry } from "../../core/services/model-entry.ts"
 import {
   type EndedRequest,
   type RequestListener,

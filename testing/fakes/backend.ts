@@ -9,16 +9,23 @@ import { fakeRerankModel } from "./rerank-model.ts"
 
 /**
  * `broken`: the model can't be opened. `stepMs`: how long each token takes. `atOnce`: the whole
- * answer in one step.
+ * answer in one step. `window`: the model's own window, which may be smaller than the promised one.
  */
 const Options = Schema.Struct({
   broken: Schema.optionalKey(Schema.String),
   stepMs: Schema.optionalKey(Schema.Finite),
   atOnce: Schema.optionalKey(Schema.Boolean),
+  window: Schema.optionalKey(Schema.Int),
 })
 
-const modelOf = ({ id, task, contextTokens, options }: OpenRequest): LoadedModel => {
-  const { stepMs = 0, atOnce = false } = options as typeof Options.Type
+const modelOf = ({
+  id,
+  task,
+  contextTokens: promised,
+  options,
+}: Omit<OpenRequest, "progress">): LoadedModel => {
+  const { stepMs = 0, atOnce = false, window = promised } = options as typeof Options.Type
+  const contextTokens = Math.min(promised, window)
   const pace = {
     entry: { id, contextTokens },
     forgets: true as const,
@@ -36,6 +43,7 @@ const backend: Backend = {
   tasks: ["chat", "embed", "rerank"],
   check: (_, options) =>
     Schema.is(Options)(options) ? undefined : "they are not those of the fake backend",
+  describe: (request) => Effect.sync(() => modelOf(request)),
   open: <T extends TaskName>(request: OpenRequest<T>) => {
     const { broken } = request.options as typeof Options.Type
     if (broken !== undefined) return Effect.fail(apiError("backend_error", broken))

@@ -1,6 +1,7 @@
 import type { LoadedModel, TaskName } from "../../core/ports/model.ts"
 import { parsePrice } from "../../core/pricing.ts"
-import { type Catalogue, type ModelEntry, makeCatalogue } from "../../core/services/catalogue.ts"
+import { type Catalogue, makeCatalogue } from "../../core/services/catalogue.ts"
+import type { ModelEntry } from "../../core/services/model-entry.ts"
 
 /** An open model, and its catalogue entry. */
 export interface FakeModel<T extends TaskName = TaskName> {
@@ -10,17 +11,13 @@ export interface FakeModel<T extends TaskName = TaskName> {
 
 const defaults: Record<
   TaskName,
-  Pick<
-    ModelEntry,
-    "id" | "contextTokens" | "maxOutputTokens" | "capabilities" | "pricingModel" | "price"
-  >
+  Pick<ModelEntry, "id" | "contextTokens" | "maxOutputTokens" | "capabilities" | "price">
 > = {
   chat: {
     id: "svc-lyt",
     contextTokens: 4096,
     maxOutputTokens: 1024,
     capabilities: ["chat"],
-    pricingModel: "per_token",
     price: parsePrice({ input: 1500, output: 6000 }),
   },
   embed: {
@@ -28,7 +25,6 @@ const defaults: Record<
     contextTokens: 256,
     maxOutputTokens: 0,
     capabilities: ["embeddings"],
-    pricingModel: "per_token",
     price: parsePrice({ input: 1500, image: 25 }),
   },
   rerank: {
@@ -36,7 +32,6 @@ const defaults: Record<
     contextTokens: 512,
     maxOutputTokens: 0,
     capabilities: ["rerank"],
-    pricingModel: "per_search_unit",
     price: parsePrice({ searchUnit: 2.5 }),
   },
   image: {
@@ -44,7 +39,6 @@ const defaults: Record<
     contextTokens: 512,
     maxOutputTokens: 0,
     capabilities: ["image_generation"],
-    pricingModel: "per_image",
     price: parsePrice({ image: 750 }),
   },
 }

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { apiError } from "../../core/errors.ts"
 import type { ChatEvent, ChatRequest, FinishReason, LoadedModel } from "../../core/ports/model.ts"
-import type { ModelEntry } from "../../core/services/catalogue.ts"
+import type { ModelEntry } from "../../core/services/model-entry.ts"
 import { usageOf } from "../../core/usage.ts"
 import { type FakeModel, fakeEntry } from "./catalogue.ts"
 import {
@@ -123,6 +123,7 @@ export const fakeChatModel = (script: FakeChatScript = {}): FakeChatModel => {
       task: { plan },
       contextTokens: entry.contextTokens,
       modalities: entry.modalities,
+      capabilities: ["tool_use", "thinking", "structured_output", "prompt_caching"],
       adapters: [],
       servedBy: "fake",
     },

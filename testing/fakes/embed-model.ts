@@ -2,7 +2,7 @@ import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import { type ApiError, apiError } from "../../core/errors.ts"
 import type { EmbedEvent, EmbedRequest, LoadedModel, Part } from "../../core/ports/model.ts"
-import type { ModelEntry } from "../../core/services/catalogue.ts"
+import type { ModelEntry } from "../../core/services/model-entry.ts"
 import { usageOf } from "../../core/usage.ts"
 import { type FakeModel, fakeEntry } from "./catalogue.ts"
 import {
@@ -127,6 +127,7 @@ export const fakeEmbedModel = (script: FakeEmbedScript = {}): FakeEmbedModel => 
       task: { plan },
       contextTokens: entry.contextTokens,
       modalities: entry.modalities,
+      capabilities: [],
       adapters: [],
       embeddingSpace,
       servedBy: "fake",

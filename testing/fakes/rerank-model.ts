@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { apiError } from "../../core/errors.ts"
 import type { LoadedModel, RerankEvent, RerankRequest } from "../../core/ports/model.ts"
-import type { ModelEntry } from "../../core/services/catalogue.ts"
+import type { ModelEntry } from "../../core/services/model-entry.ts"
 import { usageOf } from "../../core/usage.ts"
 import { type FakeModel, fakeEntry } from "./catalogue.ts"
 import { type FakePace, type FakeRun, fakeTokens, refused, runSteps } from "./model-run.ts"
@@ -57,6 +57,7 @@ export const fakeRerankModel = (script: FakeRerankScript = {}): FakeRerankModel 
       task: { plan },
       contextTokens: entry.contextTokens,
       modalities: entry.modalities,
+      capabilities: [],
       adapters: [],
       servedBy: "fake",
     },

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs"
 import { join } from "node:path"
-import { folderLanguage, languageFiles } from "../tokenizer/folder-language.ts"
-import { ggufLanguage } from "../tokenizer/gguf-language.ts"
+import { folderLanguage, folderTemplate, languageFiles } from "../tokenizer/folder-language.ts"
+import { ggufLanguage, ggufTemplate } from "../tokenizer/gguf-language.ts"
 import type { ChatLanguage } from "../tokenizer/vocabulary.ts"
 import { type Content, contentOf } from "../weights/content-digest.ts"
 import { openGguf } from "../weights/gguf-file.ts"
@@ -88,3 +88,25 @@ const openFolder = (path: string): ModelSource => {
  */
 export const openModelSource = (path: string): ModelSource =>
   (isFolder(path) ? openFolder : openFile)(path)
+
+/** What a decoder's files say of it before its weights and its vocabulary. */
+export interface ModelHeader {
+  readonly config: DecoderConfig
+  readonly template: string
+}
+
+const fileHeader = (path: string): ModelHeader => {
+  const file = openGguf(path)
+  try {
+    return explaining(path, () => ({
+      config: ggufConfig(file),
+      template: ggufTemplate(file.header.metadata),
+    }))
+  } finally {
+    file.close()
+  }
+}
+
+/** Reads the header of what `openModelSource` opens. Throws `ModelFileError`. */
+export const readModelHeader = (path: string): ModelHeader =>
+  isFolder(path) ? { config: folderConfig(path), template: folderTemplate(path) } : fileHeader(path)

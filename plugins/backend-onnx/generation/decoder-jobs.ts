@@ -77,6 +77,8 @@ export interface DecoderInfo {
   /** The model's window, limited by the memory for keys and values. */
   readonly contextTokens: number
   readonly vocabulary: number
+  /** Its chat template can make it think. */
+  readonly thinks: boolean
   readonly yesTokens: readonly number[]
   readonly noTokens: readonly number[]
 }

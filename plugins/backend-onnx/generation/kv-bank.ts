@@ -30,6 +30,10 @@ export const roundedCapacity = (tokens: number): number => {
 export const kvTokenBytes = ({ layers, kvHeads, headSize }: KvShape): number =>
   2 * layers * kvHeads * headSize * 4
 
+/** The model's window, limited by the memory for keys and values. */
+export const windowWithin = (shape: KvShape & { contextTokens: number }, kvBytes: number): number =>
+  Math.min(shape.contextTokens, Math.floor(kvBytes / kvTokenBytes(shape)))
+
 /**
  * Keys and values of several sequences: for each layer two arrays `[rows, kvHeads, capacity,
  * headSize]`.

@@ -13,7 +13,7 @@ import type { PacedConstraint } from "./constrained-decoding.ts"
 import type { DecoderEvent, DecoderInfo, DecoderRequest } from "./decoder-jobs.ts"
 import { type DecoderJob, DecoderRunner } from "./decoder-runner.ts"
 import { GenerateJob } from "./generate-job.ts"
-import { kvTokenBytes } from "./kv-bank.ts"
+import { kvTokenBytes, windowWithin } from "./kv-bank.ts"
 import { PrefixCache } from "./prefix-cache.ts"
 import { ScoreJob } from "./score-job.ts"
 
@@ -83,7 +83,7 @@ export const openDecoderEngine = async (
   }
   const session = new CachedDecoder(steps)
   const prefixes = new PrefixCache(spec.prefixCacheBytes, tokenBytes)
-  const { contextTokens, vocabulary } = steps.shape
+  const { vocabulary } = steps.shape
   const { bytesOf, startsWithSpace } = decoder
   const constraints = new LazyConstraints(() => constraintsOf(decoder))
   const model = {
@@ -100,8 +100,9 @@ export const openDecoderEngine = async (
   return {
     info: {
       folder,
-      contextTokens: Math.min(contextTokens, capacity),
+      contextTokens: windowWithin(steps.shape, spec.kvBytes),
       vocabulary,
+      thinks: decoder.thinks,
       yesTokens: words("yes"),
       noTokens: words("no"),
     },

@@ -57,4 +57,6 @@ export interface Decoder {
    * not text.
    */
   readonly startsWithSpace: boolean
+  /** Its chat template can make it think. */
+  readonly thinks: boolean
 }

@@ -1,5 +1,6 @@
 import { isKnownArchitecture } from "../architectures/folder-config.ts"
 import { type ModelSource, openModelSource } from "../architectures/model-source.ts"
+import { templateStyle } from "../chat-format/template-style.ts"
 import { buildDecoderGraph, decoderGraphVersion } from "../onnx/decoder-graph.ts"
 import { cachedFolder, cachedGraph, digestOf } from "../onnx/graph-cache.ts"
 import type { Precision } from "../onnx/linear.ts"
@@ -77,7 +78,7 @@ const openedByRuntime = async <A>(
 const decoderOf = (
   session: DecoderSession,
   folder: string,
-  { vocabulary, endTokens, startsWithSpace }: ChatLanguage,
+  { vocabulary, endTokens, startsWithSpace, template }: ChatLanguage,
 ): Decoder => {
   const bytesOf = tokenBytes(vocabulary)
   return {
@@ -88,6 +89,7 @@ const decoderOf = (
     bytesOf: (id) => (id < vocabulary.tokens.length ? bytesOf(id) : noBytes),
     idsOf: (words) => idsOfWords(vocabulary, words),
     startsWithSpace,
+    thinks: templateStyle(template).thinks,
   }
 }
 
@@ -140,6 +142,10 @@ const openBuilt = async (spec: DecoderSpec, progress: Progress): Promise<Decoder
  */
 const canBuild = (path: string): boolean => hasWeights(path) && isKnownArchitecture(path)
 
+/** The export that a decoder is opened from; undefined where its graph is built here. */
+export const exportIn = (path: string, precision: Precision): ExportedModel | undefined =>
+  canBuild(path) ? undefined : findExport(path, precision)
+
 /**
  * Opens a decoder: a GGUF file, a folder with safetensors, or a ready-made export. Throws
  * `ModelFileError`. Blocks the thread: for workers only.
@@ -147,7 +153,7 @@ const canBuild = (path: string): boolean => hasWeights(path) && isKnownArchitect
 export const openDecoder = async (spec: DecoderSpec, progress: Progress): Promise<Decoder> => {
   progress("reading weights")
   try {
-    const exported = canBuild(spec.path) ? undefined : findExport(spec.path, spec.precision)
+    const exported = exportIn(spec.path, spec.precision)
     return await (exported ? openExport(spec, exported) : openBuilt(spec, progress))
   } catch (cause) {
     if (cause instanceof ModelFileError) throw cause

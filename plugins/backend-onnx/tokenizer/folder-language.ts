@@ -48,6 +48,9 @@ const templateIn = (folder: string, config: Metadata): string => {
   )
 }
 
+export const folderTemplate = (folder: string): string =>
+  templateIn(folder, optionalJson(folder, tokenizerConfigFile))
+
 /** Token ids, given as a number, a list or null. */
 const idsIn = (config: Metadata, size: number): readonly number[] => {
   const value: unknown = config.get("eos_token_id") ?? []

@@ -100,7 +100,7 @@ const endTokens = (
 
 const kinds = { gpt2: "byteLevel", llama: "pieces" } as const
 
-const template = (metadata: Metadata): string => {
+export const ggufTemplate = (metadata: Metadata): string => {
   if (!metadata.has("tokenizer.chat_template"))
     throw new Unsupported(
       "it has no chat template ('tokenizer.chat_template')",
@@ -130,7 +130,7 @@ export const ggufLanguage = (metadata: Metadata, size: number): ChatLanguage => 
     vocabulary,
     tokenizer: (spelling === "byteLevel" ? byteLevel : sentencePiece)(metadata, vocabulary),
     controlTokens,
-    template: template(metadata),
+    template: ggufTemplate(metadata),
     bosToken: namedToken(metadata, vocabulary, "bos_token_id"),
     eosToken: namedToken(metadata, vocabulary, "eos_token_id"),
     endTokens: endTokens(metadata, vocabulary, controlTokens),

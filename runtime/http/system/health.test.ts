@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { afterEach, expect, test } from "vitest"
 import { freePrice } from "../../../core/pricing.ts"
-import type { ModelEntry } from "../../../core/services/catalogue.ts"
+import type { ModelEntry } from "../../../core/services/model-entry.ts"
 import {
   authorized,
   echo,
@@ -38,7 +38,6 @@ const model = (id: string): ModelEntry => ({
   defaultMaxTokens: 1,
   modalities: [],
   capabilities: [],
-  pricingModel: "",
   price: freePrice,
   backend: "b",
   sources: [],
@@ -99,6 +98,7 @@ test("models on their way are shown with their progress; a failed one with its r
       task: undefined as never,
       contextTokens: 1,
       modalities: [],
+      capabilities: [],
       adapters: [],
       servedBy: "onnx cpu",
     },

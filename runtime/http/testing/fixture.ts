@@ -7,9 +7,10 @@ import type { Billing, Settlement } from "../../../core/ports/billing.ts"
 import { defineEndpoint, type Endpoint } from "../../../core/ports/endpoint.ts"
 import type { HealthCheck } from "../../../core/ports/health.ts"
 import { freePrice, parsePrice } from "../../../core/pricing.ts"
-import { type ModelEntry, makeCatalogue } from "../../../core/services/catalogue.ts"
+import { makeCatalogue } from "../../../core/services/catalogue.ts"
 import { systemClock } from "../../../core/services/clock.ts"
 import { makeIds } from "../../../core/services/ids.ts"
+import type { ModelEntry } from "../../../core/services/model-entry.ts"
 import { usageOf } from "../../../core/usage.ts"
 import { fakeIdempotency } from "../../../testing/fakes/idempotency.ts"
 import { fakeLog } from "../../../testing/fakes/log.ts"
@@ -36,7 +37,6 @@ const entry: ModelEntry = {
   defaultMaxTokens: 10,
   modalities: ["text"],
   capabilities: [],
-  pricingModel: "per_token",
   price: { ...freePrice, ...parsePrice({ output: 1_000_000 }) },
   backend: "b",
   sources: [],
@@ -87,6 +87,7 @@ export const openHttpFixture = async (options: FixtureOptions = {}): Promise<Htt
         task: undefined as never,
         contextTokens: 100,
         modalities: ["text"],
+        capabilities: [],
         adapters: [],
         servedBy: "test",
       },

@@ -1,6 +1,6 @@
 import { Data } from "effect"
-import type { ModelSource } from "../../../core/services/catalogue.ts"
 import type { ModelId } from "../../../core/services/ids.ts"
+import type { ModelSource } from "../../../core/services/model-entry.ts"
 import type { PullContext, Report } from "./context.ts"
 import type { makeSharedJobs } from "./download/shared-jobs.ts"
 import { SourceFailed, shownUrl } from "./failure.ts"

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
-import type { ModelSource } from "../../../core/services/catalogue.ts"
 import type { ModelId } from "../../../core/services/ids.ts"
 import type { Log } from "../../../core/services/log.ts"
+import type { ModelSource } from "../../../core/services/model-entry.ts"
 import type { ModelFiles } from "./model-files.ts"
 import { ModelFilesMissing, type PullProgress } from "./pull.ts"
 

