@@ -3,6 +3,7 @@ import type { DependencyContainer } from "tsyringe"
 import type { PluginError, PortError } from "../../core/errors.ts"
 import { resolve, resolveAll, Tokens } from "../../core/tokens.ts"
 import { type HttpServer, type ListenError, makeHttpServer } from "../http/server.ts"
+import { makeTracing, type TraceRequest } from "../http/system/trace.ts"
 import type { AssembledDeployment } from "./assemble.ts"
 import { makeDataDir } from "./kernel.ts"
 import { lazy, optional } from "./lazy.ts"
@@ -38,6 +39,31 @@ const workThroughJobs = (
         )
   })
 
+/** Opens the export of traces, whose libraries are loaded only where it is set. */
+const openTracing = (
+  { container, config }: AssembledDeployment,
+  serviceVersion: string,
+): Effect.Effect<TraceRequest | undefined, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { otel, name } = config.deployment
+    if (otel.endpoint === "") return undefined
+    const { openTraceExporter } = yield* Effect.promise(
+      () => import("../services/trace-exporter.ts"),
+    )
+    const exportSpans = yield* openTraceExporter({
+      config: otel,
+      serviceName: otel.serviceName || name,
+      serviceVersion,
+      log: resolve(container, Tokens.log),
+    })
+    return makeTracing({
+      sampleRatio: otel.sampleRatio,
+      export: exportSpans,
+      random: Math.random,
+      nowMs: resolve(container, Tokens.clock).nowMs,
+    })
+  })
+
 /**
  * Listens, starts the plugins and opens the models. Returns when the plugins have started; models
  * are opened in the background.
@@ -53,6 +79,7 @@ export const serveDeployment = (
     yield* makeDataDir(resolve(container, Tokens.deployment))
     yield* describeModels(deployment)
     const waiting = new Set(deployment.order.map(({ key }) => key))
+    const trace = yield* openTracing(deployment, options.version)
     const server = yield* makeHttpServer({
       host: settings.host,
       port: settings.port,
@@ -68,6 +95,7 @@ export const serveDeployment = (
       timings: { pingMs: settings.ssePingMs },
       log: resolve(container, Tokens.log),
       metrics: deployment.metrics,
+      trace,
     })
     deployment.address.baseUrl ??= server.url
     const { role = "all" } = resolve(container, Tokens.deployment)

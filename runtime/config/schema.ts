@@ -3,14 +3,8 @@ import { defaultBatchPriceFactor } from "../../core/pricing.ts"
 import { parseNetwork } from "../http/connection/client-address.ts"
 import { isOriginEntry } from "../http/response/cors.ts"
 import { defaultHttpTimings } from "../http/timings.ts"
-
-const withDefault = <S extends Schema.Top>(schema: S, value: S["Encoded"], description?: string) =>
-  (
-    (schema as Schema.Top).annotate({
-      default: value,
-      ...(description !== undefined && { description }),
-    }) as S
-  ).pipe(Schema.withDecodingDefaultKey<S>(Effect.succeed(value)))
+import { OtelConfig } from "./otel-schema.ts"
+import { withDefault } from "./with-default.ts"
 
 const strings = Schema.Array(Schema.String)
 const rupiah = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1e12 }))
@@ -199,6 +193,7 @@ export const DeploymentConfig = Schema.Struct({
     }),
     {},
   ),
+  otel: withDefault(OtelConfig, {}, "Traces of requests."),
   server: withDefault(ServerConfig, {}),
   plugins: Schema.Record(Schema.String, Schema.Unknown).annotate({
     description:

@@ -42,6 +42,7 @@ import { answerUnrouted, makeRoutes, type RouteDeps } from "./routes.ts"
 import { makeReadiness } from "./system/health.ts"
 import { makeObserver } from "./system/observe.ts"
 import { type ApiDocument, systemRoutes, toApiDocument } from "./system/system-routes.ts"
+import type { TraceRequest } from "./system/trace.ts"
 import { defaultHttpTimings, type HttpTimings } from "./timings.ts"
 
 export interface HttpServerOptions extends Authenticators {
@@ -58,6 +59,8 @@ export interface HttpServerOptions extends Authenticators {
   readonly starting: () => readonly string[]
   readonly log: Log
   readonly metrics: ExposedMetrics
+  /** Absent: nothing is traced. */
+  readonly trace?: TraceRequest | undefined
   readonly limits?: Partial<HttpLimits>
   readonly timings?: Partial<HttpTimings>
   /** Addresses and networks whose `X-Forwarded-For` is trusted. */
@@ -130,7 +133,7 @@ export const makeHttpServer = (
     const { checkTimeoutMs, lingerMs, writeStallMs } = timings
     const server = makeNodeServer(limits, timings)
     const inFlight = makeInFlight()
-    const observer = makeObserver(log, metrics)
+    const observer = makeObserver(log, metrics, options.trace)
     const drainer = makeDrainer(server, inFlight, timings.settleMs)
     const cors = makeCors(options.cors ?? { origins: [] })
     let isReady = false

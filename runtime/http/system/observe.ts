@@ -104,9 +104,12 @@ const makeRequestMetrics = (metrics: Metrics) => {
   }
 }
 
-const logLine = (log: Log, { exchange, status, startMs, endMs, isCut }: FinishedRequest): void => {
-  const isQuiet = (quiet.has(exchange.endpoint) || exchange.isAsset) && status < 500
-  log[isQuiet ? "debug" : "info"]("request.finished", "request", {
+const isQuiet = ({ exchange, status }: FinishedRequest): boolean =>
+  (quiet.has(exchange.endpoint) || exchange.isAsset) && status < 500
+
+const logLine = (log: Log, finished: FinishedRequest, traceId: string | undefined): void => {
+  const { exchange, status, startMs, endMs, isCut } = finished
+  log[isQuiet(finished) ? "debug" : "info"]("request.finished", "request", {
     request_id: exchange.requestId,
     method: methodOf(exchange),
     route: exchange.route,
@@ -115,6 +118,7 @@ const logLine = (log: Log, { exchange, status, startMs, endMs, isCut }: Finished
     ...(exchange.callId !== undefined && { call_id: exchange.callId }),
     ...(exchange.errorCode !== undefined && { code: exchange.errorCode }),
     ...(isCut && exchange.res.headersSent && { cut: true }),
+    ...(traceId !== undefined && { trace_id: traceId }),
     ...(exchange.call && callFields(exchange.call)),
   })
 }
@@ -123,7 +127,11 @@ const logLine = (log: Log, { exchange, status, startMs, endMs, isCut }: Finished
  * One log line and one count for each request, whole or streamed, when all of it is known. Never a
  * body, a key, a query or a raw path.
  */
-export const makeObserver = (log: Log, metrics: Metrics): Observer => {
+export const makeObserver = (
+  log: Log,
+  metrics: Metrics,
+  trace?: (finished: FinishedRequest) => string | undefined,
+): Observer => {
   const count = makeRequestMetrics(metrics)
   const inFlight = metrics.gauge("rakit_http_requests_in_flight", "Requests without a whole reply.")
   const streams = metrics.gauge("rakit_http_streams_open", "Open event streams.")
@@ -146,7 +154,7 @@ export const makeObserver = (log: Log, metrics: Metrics): Observer => {
           isCut: !exchange.res.writableFinished,
         }
         count(finished)
-        logLine(log, finished)
+        logLine(log, finished, isQuiet(finished) ? undefined : trace?.(finished))
       }
     },
     countStream: (change) => streams.add(change),
