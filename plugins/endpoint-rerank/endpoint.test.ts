@@ -51,7 +51,7 @@ describe("rerank", () => {
   it("gives the model what it needs", async () => {
     const { ask, model } = open()
     await ask({ instruction: "Find capitals", top_n: 1 })
-    await ask({ instruction: null, max_tokens_per_doc: 5 })
+    await ask({ instruction: null, max_tokens_per_doc: 512 })
     expect(model.runs.map((run) => run.request)).toEqual([
       { query: good.query, documents: good.documents, instruction: "Find capitals" },
       { query: good.query, documents: good.documents },
@@ -68,7 +68,12 @@ describe("rerank", () => {
     ["documents", { documents: [] }],
     ["documents", { documents: "text" }],
     ["documents", { documents: Array(65).fill("x") }],
-    ["documents[1]", { documents: ["a", { text: "b" }] }],
+    ["documents[1].text", { documents: ["a", { title: "b" }] }],
+    ["documents[0].text", { documents: [{ text: 5 }] }],
+    ["documents[0].text", { documents: [{ text: "x".repeat(100_001) }] }],
+    ["documents[0]", { documents: [5] }],
+    ["max_chunks_per_doc", { max_chunks_per_doc: 0 }],
+    ["rank_fields[0]", { rank_fields: [5] }],
     ["documents[0]", { documents: ["x".repeat(100_001)] }],
     ["top_n", { top_n: 0 }],
     ["top_n", { top_n: 1.5 }],
@@ -82,10 +87,48 @@ describe("rerank", () => {
   })
 
   it("says what a document must be", async () => {
-    const { json } = await open().ask({ documents: [{ text: "b" }] })
+    const { json } = await open().ask({ documents: [5] })
     expect(json).toMatchObject({
-      message: "documents[0]: must be a string; objects such as {text} are not taken",
+      message: "documents[0]: must be a string, or an object with a `text`",
     })
+  })
+
+  it("ranks the text of an object, and gives the object back as it was sent", async () => {
+    const { ask, model } = open()
+    const documents = [
+      { text: "Kuala Lumpur", title: "A" },
+      { text: "ibu kota Indonesia ialah Jakarta", id: 7, tags: ["x", { y: null }] },
+      "kota tua",
+    ]
+    const { json } = await ask({ documents, return_documents: true })
+    expect(json).toMatchObject({
+      results: [
+        { index: 1, document: documents[1] },
+        { index: 2, document: { text: "kota tua" } },
+        { index: 0, document: documents[0] },
+      ],
+    })
+    expect(model.runs[0]?.request.documents).toEqual([
+      "Kuala Lumpur",
+      "ibu kota Indonesia ialah Jakarta",
+      "kota tua",
+    ])
+  })
+
+  it("takes Cohere's fields that change nothing, and refuses by name those that would", async () => {
+    const { ask } = open()
+    for (const more of [
+      { rank_fields: ["text"] },
+      { max_chunks_per_doc: 10 },
+      { max_tokens_per_doc: 4_096 },
+      { max_tokens_per_doc: 50, documents: ["kota"] },
+    ])
+      expect(await ask(more)).toMatchObject({ status: 200 })
+    for (const more of [{ rank_fields: ["title", "text"] }, { max_tokens_per_doc: 5 }])
+      expect(await ask(more)).toMatchObject({
+        status: 400,
+        json: { code: "unsupported_parameter", param: Object.keys(more)[0] },
+      })
   })
 
   it("takes rerank models only, and passes the model's refusal on", async () => {

@@ -12,11 +12,20 @@ export interface RerankEndpointDeps {
   readonly ids: Ids
 }
 
+type Document = RerankBody["documents"][number]
+
+const textOf = (document: Document): string =>
+  typeof document === "string" ? document : document.text
+
 const toRequest = ({ query, documents, instruction }: RerankBody): RerankRequest => ({
   query,
-  documents,
+  documents: documents.map(textOf),
   ...(instruction && { instruction }),
 })
+
+/** A document as it was sent; Cohere's clients expect an object. */
+const sent = (document: Document = "") =>
+  typeof document === "string" ? { text: document } : document
 
 /** Returns at most `top_n` results, best first; equal scores keep the order of the documents. */
 export const rank = (events: readonly RerankEvent[], body: RerankBody): RerankReply["results"] =>
@@ -26,7 +35,7 @@ export const rank = (events: readonly RerankEvent[], body: RerankBody): RerankRe
     .map(({ index, score }) => ({
       index,
       relevance_score: score,
-      ...(body.return_documents === true && { document: { text: body.documents[index] ?? "" } }),
+      ...(body.return_documents === true && { document: sent(body.documents[index]) }),
     }))
 
 const toReply = (
@@ -46,11 +55,30 @@ const toReply = (
   }
 }
 
+const cant = (param: string, why: string): Effect.Effect<never, ApiError> =>
+  Effect.fail(apiError("unsupported_parameter", `${param}: ${why}`, { param }))
+
+/** Refuses by name the fields of Cohere's API that would change the answer and are not kept. */
+const checkFields = (
+  { rank_fields, max_tokens_per_doc, documents }: RerankBody,
+  window: number,
+): Effect.Effect<void, ApiError> => {
+  if (rank_fields && rank_fields.join() !== "text")
+    return cant("rank_fields", 'only the field "text" of a document is ranked')
+  const most = max_tokens_per_doc ?? window
+  // a token has at least one byte
+  const isShort = (document: Document) => Buffer.byteLength(textOf(document)) < most
+  return most >= window || documents.every(isShort)
+    ? Effect.void
+    : cant("max_tokens_per_doc", `documents are cut at the model's window of ${window} tokens only`)
+}
+
 const plan = (deps: RerankEndpointDeps, call: Call<RerankBody>): Effect.Effect<Plan, ApiError> =>
   Effect.gen(function* () {
     const { body, context } = call
     const entry = yield* deps.catalogue.require("rerank", body.model)
-    const { task } = yield* deps.catalogue.open("rerank", entry.id)
+    const { task, contextTokens } = yield* deps.catalogue.open("rerank", entry.id)
+    yield* checkFields(body, contextTokens)
     const { bound, run } = yield* task.plan(toRequest(body), context)
     const answer = Effect.gen(function* () {
       const events = yield* Stream.runCollect(run)

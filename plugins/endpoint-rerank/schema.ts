@@ -1,12 +1,19 @@
 import { Schema } from "effect"
 import { atMostCharacters } from "../../core/characters.ts"
 import { optional } from "../../core/decode.ts"
+import type { Json } from "../../core/json.ts"
 
 const short = atMostCharacters(100_000)
 
-const Document = Schema.String.annotate({
-  message: "must be a string; objects such as {text} are not taken",
-}).check(short)
+const DocumentObject = Schema.StructWithRest(
+  Schema.Struct({ text: Schema.String.check(short) }),
+  // kept as they are, for `return_documents`
+  [Schema.Record(Schema.String, Schema.Any as Schema.Codec<Json>)],
+).annotate({ identifier: "RerankDocument", description: "Its `text` is ranked." })
+
+const Document = Schema.Union([Schema.String.check(short), DocumentObject]).annotate({
+  message: "must be a string, or an object with a `text`",
+})
 
 /** The body of `POST /v1/rerank`. An explicit null counts as absent; unknown fields are ignored. */
 export const RerankBody = Schema.Struct({
@@ -18,7 +25,19 @@ export const RerankBody = Schema.Struct({
   top_n: optional(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))).annotate({
     description: "Only the best so many; all by default.",
   }),
-  return_documents: optional(Schema.Boolean).annotate({ default: false }),
+  return_documents: optional(Schema.Boolean).annotate({
+    default: false,
+    description: "Gives back the documents as they were sent; a string as `{text}`.",
+  }),
+  rank_fields: optional(Schema.Array(Schema.String).check(Schema.isMaxLength(16))).annotate({
+    description: 'Only `["text"]`, which is what is ranked anyway.',
+  }),
+  max_chunks_per_doc: optional(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))).annotate({
+    description: "Changes nothing: a document is one chunk, cut at the end of the window.",
+  }),
+  max_tokens_per_doc: optional(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))).annotate({
+    description: "Refused where it could shorten a document more than the model's window does.",
+  }),
   instruction: optional(Schema.String.check(short)).annotate({
     description: "In place of the model's own instruction.",
   }),
@@ -38,7 +57,7 @@ export const RerankReply = Schema.Struct({
       relevance_score: Schema.Finite.annotate({
         description: "0 to 1; often low, so go by the order.",
       }),
-      document: Schema.optionalKey(Schema.Struct({ text: Schema.String })),
+      document: Schema.optionalKey(DocumentObject),
     }),
   ),
   meta: Schema.Struct({
