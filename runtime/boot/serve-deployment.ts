@@ -1,4 +1,4 @@
-import { Effect, type Scope } from "effect"
+import { Effect, Redacted, type Scope } from "effect"
 import type { DependencyContainer } from "tsyringe"
 import type { PluginError, PortError } from "../../core/errors.ts"
 import { resolve, resolveAll, Tokens } from "../../core/tokens.ts"
@@ -95,6 +95,7 @@ export const serveDeployment = (
       timings: { pingMs: settings.ssePingMs },
       log: resolve(container, Tokens.log),
       metrics: deployment.metrics,
+      scrape: { ...settings.metrics, bearer: Redacted.value(settings.metrics.bearer) },
       trace,
     })
     deployment.address.baseUrl ??= server.url

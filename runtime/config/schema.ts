@@ -105,6 +105,28 @@ export const ServerConfig = Schema.Struct({
     [],
     "Proxies whose X-Forwarded-For names the client.",
   ),
+  metrics: withDefault(
+    Schema.Struct({
+      port: Schema.optionalKey(
+        Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65535 })),
+      ).annotate({
+        description: "A port of its own for /metrics, which the API's port does not serve then.",
+      }),
+      host: withDefault(Schema.String, "127.0.0.1", "Where the own port listens."),
+      bearer: Schema.RedactedFromValue(
+        Schema.String.check(
+          Schema.makeFilter(
+            (text: string) =>
+              text === "" || text.length >= 16 || "must have at least 16 characters",
+          ),
+        ),
+      )
+        .annotate({ description: "The token that readers of /metrics send; none when empty." })
+        .pipe(Schema.withDecodingDefaultKey(Effect.succeed(""))),
+    }),
+    {},
+    "Who may read /metrics, and where.",
+  ),
   cors: withDefault(
     Schema.Struct({
       origins: withDefault(

@@ -41,6 +41,7 @@ import { type CorsOptions, makeCors } from "./response/cors.ts"
 import { answerUnrouted, makeRoutes, type RouteDeps } from "./routes.ts"
 import { makeReadiness } from "./system/health.ts"
 import { makeObserver } from "./system/observe.ts"
+import { openScrape, type ScrapeSettings, serveMetrics } from "./system/scrape.ts"
 import { type ApiDocument, systemRoutes, toApiDocument } from "./system/system-routes.ts"
 import type { TraceRequest } from "./system/trace.ts"
 import { defaultHttpTimings, type HttpTimings } from "./timings.ts"
@@ -59,6 +60,8 @@ export interface HttpServerOptions extends Authenticators {
   readonly starting: () => readonly string[]
   readonly log: Log
   readonly metrics: ExposedMetrics
+  /** By default everybody reads `/metrics`, on the port of the API. */
+  readonly scrape?: ScrapeSettings
   /** Absent: nothing is traced. */
   readonly trace?: TraceRequest | undefined
   readonly limits?: Partial<HttpLimits>
@@ -140,11 +143,15 @@ export const makeHttpServer = (
 
     const phase = () => (drainer.isDraining ? "draining" : isReady ? "serving" : "starting")
     const readiness = yield* makeReadiness({ ...options, phase, checkTimeoutMs })
+    const { scrape = openScrape } = options
+    const { port: metricsPort } = scrape
+    if (metricsPort !== undefined)
+      yield* serveMetrics({ ...scrape, port: metricsPort }, { metrics, log, limits, timings })
     const routing = makeRouting(about, (openApi) => ({
       ...options,
       timings,
       cors,
-      system: systemRoutes({ about, readiness, metrics, openApi, lingerMs, writeStallMs }),
+      system: systemRoutes({ about, readiness, metrics, scrape, openApi, lingerMs, writeStallMs }),
       budget: makeBodyBudget(limits.maxBufferedBytes),
       isReady: () => isReady,
       countStream: observer.countStream,

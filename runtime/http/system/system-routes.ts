@@ -5,8 +5,9 @@ import type { Json } from "../../../core/json.ts"
 import type { ExposedMetrics } from "../../services/metrics.ts"
 import type { Exchange } from "../exchange.ts"
 import type { ApiTitle } from "../openapi/document.ts"
-import { sendBytes, sendJson, sendText } from "../response/reply.ts"
+import { sendBytes, sendJson } from "../response/reply.ts"
 import type { Readiness } from "./health.ts"
+import { metricsRoute, type ScrapeSettings } from "./scrape.ts"
 
 /** A GET route of the server itself, without an endpoint: health, metrics, the API document. */
 export interface SystemRoute {
@@ -23,6 +24,7 @@ export interface SystemRouteDeps {
   readonly about: ApiTitle
   readonly readiness: Effect.Effect<Readiness>
   readonly metrics: ExposedMetrics
+  readonly scrape: ScrapeSettings
   readonly openApi: () => ApiDocument
   readonly lingerMs: number
   readonly writeStallMs: number
@@ -59,11 +61,12 @@ export const wantsPage = (accept: string | undefined): boolean =>
   /\btext\/html\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i.test(accept) &&
   !/\bapplication\/json\b/i.test(accept)
 
-/** `/`, `/healthz`, `/readyz`, `/openapi.json` and `/metrics`. */
+/** `/`, `/healthz`, `/readyz`, `/openapi.json`, and `/metrics` where it has no port of its own. */
 export const systemRoutes = ({
   about,
   readiness,
   metrics,
+  scrape,
   openApi,
   lingerMs,
   writeStallMs,
@@ -117,17 +120,5 @@ export const systemRoutes = ({
         )
       }),
   },
-  {
-    name: "metrics",
-    path: "/metrics",
-    run: (exchange) =>
-      Effect.map(Effect.promise(metrics.expose), (text) =>
-        sendText(
-          exchange,
-          { status: 200, headers: { "content-type": metrics.contentType } },
-          text,
-          lingerMs,
-        ),
-      ),
-  },
+  ...(scrape.port === undefined ? [metricsRoute(metrics, scrape, lingerMs)] : []),
 ]
