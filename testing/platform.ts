@@ -135,10 +135,11 @@ export const startPlatform = async (options: StartOptions = {}): Promise<Platfor
     ready ? text.stdout.includes("All models are ready") : text.stdout.includes("/dashboard\n"),
   )
   const stop = async (signal: NodeJS.Signals = "SIGTERM") => {
-    if (child.exitCode !== null) return child.exitCode
+    const ended = child.exitCode ?? child.signalCode
+    if (ended !== null) return ended
     child.kill(signal)
-    const [code, ended] = (await once(child, "exit")) as [number | null, string | null]
-    return code ?? ended ?? "unknown"
+    const [code, killed] = (await once(child, "exit")) as [number | null, string | null]
+    return code ?? killed ?? "unknown"
   }
   return {
     url: (listening.exec(text.stdout)?.[1] ?? "").replace("localhost", "127.0.0.1"),

@@ -70,7 +70,10 @@ export interface Settlement {
  */
 export interface Billing {
   admit(request: AdmitRequest): Effect.Effect<RateState, Refusal | PortError>
-  /** Idempotent by id. With `tx` it commits with the caller's own rows. */
+  /**
+   * Idempotent by id. Without `tx` it succeeds, too, when its database can't take the items now: it
+   * keeps them, durably, until it can. With `tx` it commits with the caller's own rows.
+   */
   settle(items: readonly Settlement[], tx?: Transaction): Effect.Effect<void, PortError>
   /** Voids the open holds of a batch before another worker takes it over. */
   voidChildren(parent: string, tx?: Transaction): Effect.Effect<void, PortError>

@@ -9,9 +9,9 @@ export interface InDoubtCalls {
 }
 
 /**
- * Calls whose admission or settlement lost its answer, because the connection broke: the statement
- * may have been committed, so the sweep closes them later. The client saw a failure, so they cost
- * nothing. Beyond `maxInDoubt` the oldest is dropped; it expires with its replica.
+ * Calls whose admission lost its answer, because the connection broke: the statement may have been
+ * committed, so the sweep closes them later. And those whose settlement the ledger refused. The
+ * client saw a failure, so they cost nothing. Beyond `maxInDoubt` the oldest is dropped; it expires with its replica.
  */
 export const makeInDoubtCalls = (maxInDoubt: number): InDoubtCalls => {
   const inDoubt = new Map<

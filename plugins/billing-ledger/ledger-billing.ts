@@ -13,7 +13,9 @@ import {
 import { isAboutItems, isUnknownOutcome } from "./failure.ts"
 import { type GroupCommitOptions, makeGroupCommit } from "./group-commit.ts"
 import { type InDoubtCalls, makeInDoubtCalls } from "./in-doubt-calls.ts"
+import { type KeptSettlements, makeKeptSettlements } from "./kept-settlements.ts"
 import type { Settings } from "./settings.ts"
+import type { SettlementJournal } from "./settlement-journal.ts"
 import type { AdmissionVerdict } from "./statement-values.ts"
 import { makeStatements, type Statements } from "./statements.ts"
 
@@ -25,11 +27,15 @@ export interface LedgerBillingDeps {
   readonly settings: Pick<Settings, "maxGathered" | "maxInFlight" | "maxWaiting">
   /** The owner of the calls that are admitted here; those still open expire with its lease. */
   readonly replica: string
+  /** Where settlements are kept that the database can't take. Absent: in memory only. */
+  readonly journal?: SettlementJournal
 }
 
 export interface LedgerBilling extends Billing {
   /** Closes in-doubt calls that are due. Those that fail stay in doubt. */
   readonly closeInDoubt: Effect.Effect<void, PortError>
+  /** The settlements that the database could not take yet. */
+  readonly kept: Omit<KeptSettlements, "keep">
   /** Ends when nothing waits for the database. */
   readonly idle: Effect.Effect<void>
 }
@@ -127,15 +133,30 @@ export const makeLedgerBilling = (deps: LedgerBillingDeps): LedgerBilling => {
   const answer = toPortAnswer(deps.metrics)
   const { admissions, settlements } = makeGroups(deps, statements, inDoubt)
 
-  /** A call that could not be settled, whatever the reason, must not keep its hold. */
+  /** A call whose settlement the ledger refuses must not keep its hold. */
+  const onRefused = ({ id, outcome }: Settlement) => {
+    if (outcome !== "voided") inDoubt.add(id, "voided", clock.nowMs())
+    deps.log.error("ledger.settlement_refused", "the ledger refuses a settlement; it is voided", {
+      call_id: id,
+    })
+  }
+  const { keep, ...kept } = makeKeptSettlements({
+    journal: deps.journal,
+    log: deps.log,
+    metrics: deps.metrics,
+    settle: settlements.submit,
+    onRefused,
+  })
+
+  /** The caller has its answer, whether or not the database can write down now what it costs. */
   const settleOne = (item: Settlement) =>
     settlements.submit(item).pipe(
-      Effect.tapError((error) =>
-        Effect.sync(() => {
-          if (item.outcome !== "voided" || !isAboutItems(error))
-            inDoubt.add(item.id, "voided", clock.nowMs())
-        }),
-      ),
+      Effect.asVoid,
+      Effect.catch((error) => {
+        if (!isAboutItems(error)) return keep(item)
+        onRefused(item)
+        return Effect.fail(error)
+      }),
       Effect.uninterruptible,
     )
   const settle: Billing["settle"] = (items, tx) =>
@@ -147,6 +168,7 @@ export const makeLedgerBilling = (deps: LedgerBillingDeps): LedgerBilling => {
 
   return {
     closeInDoubt: Effect.suspend(() => settle(inDoubt.take(clock.nowMs(), inDoubtPerTurn))),
+    kept,
     idle: Effect.andThen(admissions.idle, settlements.idle),
     admit: (request) =>
       Effect.flatMap(admissions.submit(request), (verdict) => answer(request, verdict)),

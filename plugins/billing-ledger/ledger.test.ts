@@ -6,7 +6,6 @@ import {
   type AdmitRequest,
   type Database,
   defaultLimits,
-  PortError,
   type Settlement,
   uuidV7,
 } from "../../core/index.ts"
@@ -249,49 +248,5 @@ describe("ledger", () => {
         sql`SELECT 1 FROM ledger_key WHERE key_id LIKE ${`${account}-%`} AND (open_calls <> 0 OR calls <> 0)`,
       ),
     ).toEqual([])
-  })
-})
-
-describe("when the database does not answer", () => {
-  const lost = new PortError({
-    port: "database",
-    message: "Connection terminated unexpectedly",
-    cause: new Error("Connection terminated unexpectedly"),
-  })
-  /** The statement runs, its answer is lost. */
-  const losing = (answers: { lose: boolean }): Database => ({
-    ...test.database,
-    run: (statement) =>
-      Effect.flatMap(test.database.run(statement), (answer) =>
-        answers.lose ? Effect.fail(lost) : Effect.succeed(answer),
-      ),
-  })
-
-  it("a lost admission is given back a minute later, for its statement may still be running", async () => {
-    await run(grant(100n))
-    const answers = { lose: true }
-    ledger = ledgerOn(losing(answers))
-    expect(await Effect.runPromiseExit(ledger.admit(call(10n)))).toMatchObject({ _tag: "Failure" })
-    answers.lose = false
-    await run(ledger.closeInDoubt)
-    expect(await run(ledger.balance(account))).toEqual({ balanceMicros: 100n, heldMicros: 10n })
-    clock.advance(60_000)
-    await run(ledger.closeInDoubt)
-    expect(await run(ledger.balance(account))).toEqual({ balanceMicros: 100n, heldMicros: 0n })
-  })
-
-  it("a settlement that never arrived costs nothing, and its hold comes back", async () => {
-    await run(grant(100n))
-    const id = await admit(call(10n))
-    const gone: Database = { ...test.database, run: () => Effect.fail(lost) }
-    const answers = { database: gone }
-    ledger = ledgerOn({ ...test.database, run: (statement) => answers.database.run(statement) })
-    expect(await Effect.runPromiseExit(ledger.settle([end(id, "settled", 4n)]))).toMatchObject({
-      _tag: "Failure",
-    })
-    expect(await Effect.runPromiseExit(ledger.closeInDoubt)).toMatchObject({ _tag: "Failure" })
-    answers.database = test.database
-    await run(ledger.closeInDoubt)
-    expect(await run(ledger.balance(account))).toEqual({ balanceMicros: 100n, heldMicros: 0n })
   })
 })

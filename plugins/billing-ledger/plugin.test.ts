@@ -1,4 +1,7 @@
 import "reflect-metadata/lite"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { Effect, Exit, Schema, Scope } from "effect"
 import { sql } from "kysely"
 import { container } from "tsyringe"
@@ -17,12 +20,16 @@ import { openTestDatabase, type TestDatabase } from "../../testing/postgres.ts"
 import { plugin } from "./plugin.ts"
 import { Settings } from "./settings.ts"
 
+const folder = mkdtempSync(join(tmpdir(), "rakit-ledger-"))
 let test: TestDatabase
 beforeAll(async () => {
   test = await openTestDatabase()
   await Effect.runPromise(test.database.migrate(plugin.name, plugin.migrations!))
 })
-afterAll(() => test.close())
+afterAll(() => {
+  rmSync(folder, { recursive: true })
+  return test.close()
+})
 
 const start = async (
   mode: Deployment["mode"],
@@ -33,8 +40,8 @@ const start = async (
   const log = fakeLog()
   provide(child, Tokens.deployment, {
     name: "test",
-    dataDir: "/nonexistent",
-    modelsDir: "/nonexistent",
+    dataDir: folder,
+    modelsDir: folder,
     baseUrl: "http://127.0.0.1:1",
     mode,
   })

@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto"
+import { join } from "node:path"
 import { Effect } from "effect"
 import {
   definePlugin,
+  type Log,
   makeStarted,
   PluginError,
   provide,
@@ -19,7 +21,18 @@ import { migrations } from "./migrations.ts"
 import { keyReceiptEndpoint, sessionReceiptEndpoint } from "./receipts/endpoints.ts"
 import { makeReplica } from "./replica.ts"
 import { Settings } from "./settings.ts"
+import { makeSettlementJournal, type SettlementJournal } from "./settlement-journal.ts"
 import { keepUp } from "./upkeep.ts"
+
+/** Without it the server still runs: what the database can't take is then kept in memory only. */
+const openJournal = (journal: SettlementJournal, log: Log) =>
+  Effect.catch(journal.open, ({ message }) =>
+    Effect.sync(() =>
+      log.error("ledger.journal_unusable", "settlements can't be kept on the disk", {
+        reason: message,
+      }),
+    ),
+  )
 
 export const plugin = definePlugin({
   name: "billing-ledger",
@@ -64,12 +77,15 @@ export const plugin = definePlugin({
             deployment,
           })
           const replica = randomUUID()
-          const billing = makeLedgerBilling({ database, clock, log, metrics, settings, replica })
+          const journal = makeSettlementJournal(join(deployment.dataDir, "settlements"), replica)
+          const parts = { database, clock, log, metrics, settings, replica, journal }
+          const billing = makeLedgerBilling(parts)
           provide(container, Tokens.billing, billing)
           provide(container, Tokens.ledger, makeLedger(database, clock, settings))
           for (const check of [ledgerCheck, usageCheck])
             provide(container, Tokens.consistencyChecks, check({ database, clock, ...settings }))
           if (deployment.mode !== "server") return
+          yield* Effect.acquireRelease(openJournal(journal, log), () => journal.close)
           yield* keepUp(
             billing,
             makeReplica(database, clock, replica, settings.leaseMs),

@@ -4,7 +4,7 @@ import { once } from "node:events"
 import { fileURLToPath } from "node:url"
 import { Effect } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { defaultLimits, uuidV7 } from "../../core/index.ts"
+import { type Database, defaultLimits, PortError, uuidV7 } from "../../core/index.ts"
 import { fakeClock, fakeLog, fakeMetrics } from "../../testing/index.ts"
 import { openTestDatabase, type TestDatabase } from "../../testing/postgres.ts"
 import { makeLedgerBilling } from "./ledger-billing.ts"
@@ -19,18 +19,18 @@ beforeAll(async () => {
 afterAll(() => test.close())
 
 const run = Effect.runPromise
-const fixture = (clock: ReturnType<typeof fakeClock>) => {
+const fixture = (clock: ReturnType<typeof fakeClock>, database = test.database) => {
   const id = randomUUID()
   const settings = { maxGathered: 128, maxInFlight: 2, maxWaiting: 1000 }
   const billing = makeLedgerBilling({
-    database: test.database,
+    database,
     clock,
     log: fakeLog(),
     metrics: fakeMetrics(),
     settings,
     replica: id,
   })
-  return { billing, replica: makeReplica(test.database, clock, id, 30_000) }
+  return { billing, replica: makeReplica(database, clock, id, 30_000) }
 }
 const callOf = (account: string, concurrency: number, holdMicros: bigint) => ({
   id: uuidV7(0),
@@ -151,4 +151,47 @@ it("expires a call whose own time is over, of a replica that lives; it may still
     ]),
   )
   expect(await run(billing.balance("c"))).toEqual({ balanceMicros: 50n, heldMicros: 50n })
+})
+
+it("after an outage, the calls of replicas that live keep their holds until those could renew", async () => {
+  const clock = fakeClock()
+  const answers = { gone: false }
+  const flaky: Database = {
+    ...test.database,
+    run: (query) =>
+      Effect.suspend(() =>
+        answers.gone
+          ? Effect.fail(new PortError({ port: "database", message: "gone", why: "unavailable" }))
+          : test.database.run(query),
+      ),
+  }
+  const [first, second] = [fixture(clock, flaky), fixture(clock)]
+  await run(Effect.andThen(first.replica.renew, second.replica.renew))
+  await run(second.billing.adjust(grant("o", 100n)))
+  const kept = callOf("o", 2, 60n)
+  await run(second.billing.admit({ ...kept, expiresMs: clock.nowMs() + 60_000 }))
+  answers.gone = true
+  await run(Effect.flip(first.replica.renew))
+  clock.advance(600_000)
+  expect(await run(first.replica.sweep), "it can't renew its own lease").toBe(0)
+  answers.gone = false
+  await run(first.replica.renew)
+  clock.advance(29_000)
+  expect(await run(first.replica.sweep)).toBe(0)
+  await run(second.replica.renew)
+  await run(
+    second.billing.settle([
+      { id: kept.id, outcome: "settled", costMicros: 60n, usage: {}, httpStatus: 200 },
+    ]),
+  )
+  expect(await run(second.billing.balance("o"))).toEqual({ balanceMicros: 40n, heldMicros: 0n })
+  await run(second.billing.admit(callOf("o", 2, 10n)))
+  await run(second.replica.release)
+  clock.advance(1_000)
+  await run(first.replica.renew)
+  await run(first.replica.sweep)
+  expect(await run(second.billing.balance("o")), "then they expire as ever").toEqual({
+    balanceMicros: 40n,
+    heldMicros: 0n,
+  })
 })

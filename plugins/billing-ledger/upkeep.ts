@@ -1,10 +1,32 @@
-import { Cause, Effect, type Scope } from "effect"
+import { Cause, Effect, Exit, type Scope } from "effect"
 import { type Log, type Metrics, type PortError, repeat } from "../../core/index.ts"
 import type { LedgerBilling } from "./ledger-billing.ts"
 import type { Replica } from "./replica.ts"
 import type { Settings } from "./settings.ts"
 
 const stopWithin = "5 seconds"
+const retry = { firstMs: 250, longestMs: 5_000 }
+
+/** Settles what is kept as soon as the database takes it; looks for it again ever more rarely. */
+const settleKept = ({ kept }: LedgerBilling, log: Log) => {
+  let pauseMs = retry.firstMs
+  const again = kept.settleAll.pipe(
+    Effect.onExit((exit) =>
+      Effect.sync(() => {
+        pauseMs = Exit.isSuccess(exit) ? retry.firstMs : Math.min(2 * pauseMs, retry.longestMs)
+      }),
+    ),
+  )
+  return repeat(
+    log,
+    {
+      event: "ledger.settlement_retry_failed",
+      message: "the database still takes no settlements; it will be tried again",
+      everyMs: () => pauseMs,
+    },
+    again,
+  )
+}
 
 /**
  * Renews the lease and sweeps until the Scope closes; then waits for the last statements and
@@ -32,7 +54,14 @@ export const keepUp = (
       )
     }),
   )
+  /** What dead replicas have kept goes first: their calls then still have their holds. */
+  const adopt = Effect.flatMap(replica.living, (living) =>
+    billing.kept.adopt((id) => living.has(id)),
+  )
+  const takeOver = Effect.andThen(adopt, Effect.ignore(billing.kept.settleAll))
+  // with settlements kept, the lease runs out by itself: their calls keep their holds meanwhile
   const release = billing.idle.pipe(
+    Effect.andThen(billing.kept.settleAll),
     Effect.andThen(replica.release),
     Effect.timeout(stopWithin),
     Effect.catchCause((cause) =>
@@ -49,6 +78,8 @@ export const keepUp = (
   )
   return Effect.gen(function* () {
     yield* Effect.acquireRelease(replica.renew, () => release)
+    yield* Effect.ignore(takeOver)
+    yield* settleKept(billing, log)
     yield* repeat(
       log,
       {
@@ -65,7 +96,7 @@ export const keepUp = (
         message: "the ledger's sweep failed; it will be tried again",
         everyMs: settings.sweepMs,
       },
-      Effect.andThen(billing.closeInDoubt, sweep),
+      billing.closeInDoubt.pipe(Effect.andThen(takeOver), Effect.andThen(sweep)),
     )
   })
 }

@@ -4,6 +4,7 @@ import { countCases } from "./billing/counts.ts"
 import { BillingDriver, type OpenedBilling } from "./billing/driver.ts"
 import { holdCases } from "./billing/holds.ts"
 import { limitCases } from "./billing/limits.ts"
+import { outageCases } from "./billing/outages.ts"
 
 export type { OpenedBilling } from "./billing/driver.ts"
 
@@ -26,6 +27,10 @@ export const billingContract = (name: string, open: () => Promise<OpenedBilling>
       beforeEach(({ skip }) => skip(!driver.open.money, "it knows no money"))
       holdCases(() => driver)
       capCases(() => driver)
+    })
+    describe("an outage of its database", () => {
+      beforeEach(({ skip }) => skip(!driver.open.outage, "it has no database"))
+      outageCases(() => driver)
     })
   })
 }

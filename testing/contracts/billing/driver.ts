@@ -17,6 +17,12 @@ export interface OpenedBilling {
   readonly clock: FakeClock
   /** Whether it keeps balances. Without, balance and monthly cap are not tested. */
   readonly money: boolean
+  /** Takes its database away, and gives it back. Absent: it has none. */
+  readonly outage?: {
+    begin(): void
+    /** Resolves when what was kept meanwhile is settled. */
+    end(): Promise<void>
+  }
   close(): Promise<void>
 }
 

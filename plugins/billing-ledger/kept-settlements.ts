@@ -1,0 +1,136 @@
+import { Effect, Exit, Option } from "effect"
+import { type Log, type Metrics, PortError, type Settlement } from "../../core/index.ts"
+import { isAboutItems } from "./failure.ts"
+import { makeGroupCommit } from "./group-commit.ts"
+import type { SettlementJournal } from "./settlement-journal.ts"
+
+export interface KeptSettlementsDeps {
+  readonly journal: SettlementJournal | undefined
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly settle: (item: Settlement) => Effect.Effect<unknown, PortError>
+  /** Called for one whose data the ledger refuses. */
+  readonly onRefused: (item: Settlement) => void
+}
+
+export interface KeptSettlements {
+  /** Succeeds when it is kept: in the journal, or at least in memory. */
+  keep(item: Settlement): Effect.Effect<void, PortError>
+  /**
+   * Settles what is kept, in the order in which it came. Fails when the database still takes
+   * nothing.
+   */
+  readonly settleAll: Effect.Effect<void, PortError>
+  /** Takes over what other replicas have left; their journals go once `isAlive` denies them. */
+  adopt(isAlive: (replica: string) => boolean): Effect.Effect<void, PortError>
+  readonly size: () => number
+}
+
+const maxKept = 100_000
+const perTurn = 128
+const perWrite = 1_000
+
+/** Writes to the journal, many at once; what it does not take is `unwritten`. */
+const makeWrites = ({ journal, log }: KeptSettlementsDeps, isKept: (id: string) => boolean) => {
+  const unwritten = new Map<string, Settlement>()
+  const writes = makeGroupCommit({
+    maxItems: perWrite,
+    maxInFlight: 1,
+    maxWaiting: maxKept,
+    run: (items: readonly Settlement[]) =>
+      (journal?.append(items) ?? Effect.void).pipe(
+        Effect.tapError(({ message }) =>
+          Effect.sync(() =>
+            log.error(
+              "ledger.journal_failed",
+              "settlements are kept in memory only: a restart before the database is back loses them",
+              { calls: items.length, reason: message },
+            ),
+          ),
+        ),
+        Effect.as(items),
+      ),
+  })
+
+  const write = (item: Settlement) =>
+    Effect.match(writes.submit(item), {
+      onSuccess: () => void unwritten.delete(item.id),
+      onFailure: () => void (isKept(item.id) && unwritten.set(item.id, item)),
+    })
+  return { write, unwritten }
+}
+
+/**
+ * Settlements that the database could not take. States of one: kept (journal and memory) -> settled
+ * -> forgotten (the journal is emptied when nothing is kept any more). A settlement counts once for
+ * each call, so that it does no harm to settle one again that had arrived after all.
+ */
+export const makeKeptSettlements = (deps: KeptSettlementsDeps): KeptSettlements => {
+  const { journal, log } = deps
+  const kept = new Map<string, Settlement>()
+  const gauge = deps.metrics.gauge(
+    "rakit_settlements_waiting",
+    "Settlements that wait until the database takes them.",
+  )
+  const { write, unwritten } = makeWrites(deps, (id) => kept.has(id))
+
+  const keep = (item: Settlement): Effect.Effect<void, PortError> =>
+    Effect.suspend(() => {
+      if (kept.has(item.id)) return Effect.void
+      if (kept.size >= maxKept)
+        return Effect.fail(
+          new PortError({
+            port: "billing",
+            message: `${maxKept} settlements already wait for the database`,
+            why: "unavailable",
+          }),
+        )
+      if (kept.size === 0)
+        log.warn(
+          "ledger.settlements_kept",
+          "the database takes no settlements; they are kept until it does",
+        )
+      kept.set(item.id, item)
+      gauge.set(kept.size)
+      return write(item)
+    })
+
+  /** Whether it is over, one way or the other. */
+  const settleOne = (item: Settlement) =>
+    Effect.map(Effect.exit(deps.settle(item)), (exit) => {
+      const error = Option.getOrUndefined(Exit.findErrorOption(exit))
+      if (error && !isAboutItems(error)) return error
+      if (error) deps.onRefused(item)
+      kept.delete(item.id)
+      unwritten.delete(item.id)
+      return undefined
+    })
+
+  const settleAll = Effect.gen(function* () {
+    if (kept.size === 0) return
+    const total = kept.size
+    while (kept.size > 0) {
+      const turn = [...kept.values()].slice(0, perTurn)
+      const errors = yield* Effect.forEach(turn, settleOne, { concurrency: "unbounded" })
+      gauge.set(kept.size)
+      const error = errors.find((one) => one !== undefined)
+      // what the disk had no room for may have some now
+      if (error) yield* Effect.forEach([...unwritten.values()], write, { concurrency: perWrite })
+      if (error) return yield* error
+    }
+    log.info("ledger.settlements_settled", "the settlements that were kept are settled", { total })
+    if (journal) yield* journal.clear(() => kept.size === 0)
+  })
+
+  const adopt = (isAlive: (replica: string) => boolean) =>
+    Effect.gen(function* () {
+      if (!journal) return
+      for (const [replica, items] of yield* journal.others) {
+        yield* Effect.forEach(items, keep, { concurrency: perWrite, discard: true })
+        if (isAlive(replica) || items.some(({ id }) => unwritten.has(id))) continue
+        yield* journal.remove(replica)
+      }
+    })
+
+  return { keep, settleAll, adopt, size: () => kept.size }
+}

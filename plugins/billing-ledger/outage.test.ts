@@ -1,0 +1,142 @@
+import { randomUUID } from "node:crypto"
+import { Effect } from "effect"
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import {
+  type AdmitRequest,
+  type Database,
+  defaultLimits,
+  PortError,
+  type Settlement,
+  usageOf,
+  uuidV7,
+} from "../../core/index.ts"
+import { type FakeClock, fakeClock, fakeLog, fakeMetrics } from "../../testing/index.ts"
+import { openTestDatabase, type TestDatabase } from "../../testing/postgres.ts"
+import { type LedgerBilling, makeLedgerBilling } from "./ledger-billing.ts"
+import { migrations } from "./migrations.ts"
+
+let test: TestDatabase
+beforeAll(async () => {
+  test = await openTestDatabase()
+  await Effect.runPromise(test.database.migrate("billing-ledger", migrations))
+})
+afterAll(() => test.close())
+
+const settings = { maxGathered: 128, maxInFlight: 2, maxWaiting: 1000 }
+let clock: FakeClock
+let ledger: LedgerBilling
+let account: string
+const ledgerOn = (database: Database) =>
+  makeLedgerBilling({
+    database,
+    clock,
+    log: fakeLog(),
+    metrics: fakeMetrics(),
+    settings,
+    replica: randomUUID(),
+  })
+beforeEach(() => {
+  clock = fakeClock()
+  ledger = ledgerOn(test.database)
+  account = `acc-${randomUUID()}`
+})
+
+const run = Effect.runPromise
+const call = (holdMicros = 0n, id = uuidV7(clock.nowMs())): AdmitRequest => ({
+  id,
+  caller: {
+    tenant: { account, mode: "live" },
+    keyId: `${account}-key`,
+    scopes: ["*"],
+    role: "user",
+    limits: { ...defaultLimits, concurrency: 1000 },
+  },
+  endpoint: "chat.completions",
+  requestId: "r",
+  holdMicros,
+  counts: "all",
+})
+const admit = async (request = call()) => {
+  await run(ledger.admit(request))
+  return request.id
+}
+const end = (id: string, outcome: Settlement["outcome"], costMicros = 0n): Settlement => ({
+  id,
+  outcome,
+  costMicros,
+  usage: {},
+  httpStatus: 200,
+})
+const grant = (amountMicros: bigint) =>
+  ledger.adjust({ id: randomUUID(), account, amountMicros, reason: "test" })
+
+describe("when the database does not answer", () => {
+  const lost = new PortError({
+    port: "database",
+    message: "Connection terminated unexpectedly",
+    cause: new Error("Connection terminated unexpectedly"),
+  })
+  /** The statement runs, its answer is lost. */
+  const losing = (answers: { lose: boolean }): Database => ({
+    ...test.database,
+    run: (statement) =>
+      Effect.flatMap(test.database.run(statement), (answer) =>
+        answers.lose ? Effect.fail(lost) : Effect.succeed(answer),
+      ),
+  })
+
+  it("a lost admission is given back a minute later, for its statement may still be running", async () => {
+    await run(grant(100n))
+    const answers = { lose: true }
+    ledger = ledgerOn(losing(answers))
+    expect(await Effect.runPromiseExit(ledger.admit(call(10n)))).toMatchObject({ _tag: "Failure" })
+    answers.lose = false
+    await run(ledger.closeInDoubt)
+    expect(await run(ledger.balance(account))).toEqual({ balanceMicros: 100n, heldMicros: 10n })
+    clock.advance(60_000)
+    await run(ledger.closeInDoubt)
+    expect(await run(ledger.balance(account))).toEqual({ balanceMicros: 100n, heldMicros: 0n })
+  })
+
+  it("a settlement is kept, and charged once when the database is back", async () => {
+    await run(grant(100n))
+    const [id, free] = [await admit(call(10n)), await admit(call(10n))]
+    const gone: Database = { ...test.database, run: () => Effect.fail(lost) }
+    const answers = { database: gone }
+    ledger = ledgerOn({ ...test.database, run: (statement) => answers.database.run(statement) })
+    await run(ledger.settle([end(id, "settled", 4n)]))
+    await run(ledger.settle([end(id, "settled", 5n), end(free, "voided")]))
+    expect(ledger.kept.size()).toBe(2)
+    expect(await Effect.runPromiseExit(ledger.kept.settleAll)).toMatchObject({ _tag: "Failure" })
+    answers.database = test.database
+    await run(ledger.kept.settleAll)
+    expect(ledger.kept.size()).toBe(0)
+    await run(ledger.settle([end(id, "settled", 6n)]))
+    expect(await run(ledger.balance(account))).toEqual({ balanceMicros: 96n, heldMicros: 0n })
+  })
+
+  it("a settlement that had arrived after all counts once", async () => {
+    await run(grant(100n))
+    const id = await admit(call(10n))
+    const answers = { lose: true }
+    ledger = ledgerOn(losing(answers))
+    await run(ledger.settle([end(id, "settled", 4n)]))
+    answers.lose = false
+    await run(ledger.kept.settleAll)
+    expect(await run(ledger.balance(account))).toEqual({ balanceMicros: 96n, heldMicros: 0n })
+  })
+
+  it("what the ledger refuses among what was kept is voided, and the rest is charged", async () => {
+    await run(grant(100n))
+    const [bad, good] = [await admit(call(10n)), await admit(call(10n))]
+    const answers = { database: { ...test.database, run: () => Effect.fail(lost) } as Database }
+    ledger = ledgerOn({ ...test.database, run: (statement) => answers.database.run(statement) })
+    const usage = { m: { ...usageOf({}), inputTokens: "\0" as unknown as number } }
+    await run(ledger.settle([{ ...end(bad, "settled", 1n), usage }, end(good, "settled", 4n)]))
+    answers.database = test.database
+    await run(ledger.kept.settleAll)
+    await run(ledger.closeInDoubt)
+    expect(ledger.kept.size()).toBe(0)
+    expect(await run(ledger.balance(account))).toEqual({ balanceMicros: 96n, heldMicros: 0n })
+  })
+})

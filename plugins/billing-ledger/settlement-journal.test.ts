@@ -1,0 +1,136 @@
+import { randomUUID } from "node:crypto"
+import {
+  appendFile,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  truncate,
+  unlink,
+  writeFile,
+} from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Effect } from "effect"
+import { afterEach, beforeEach, expect, test } from "vitest"
+import { type Settlement, usageOf, uuidV7 } from "../../core/index.ts"
+import { mountSmallDisk } from "../../testing/small-disk.ts"
+import { makeSettlementJournal, settlementsIn } from "./settlement-journal.ts"
+
+let folder: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "rakit-journal-"))
+})
+afterEach(() => rm(folder, { recursive: true, force: true }))
+
+const run = Effect.runPromise
+const items = (n: number): readonly Settlement[] =>
+  Array.from({ length: n }, (_, i) => ({
+    id: uuidV7(i),
+    outcome: "settled",
+    costMicros: 2n ** 60n + BigInt(i),
+    usage: { "a model\nof two lines": usageOf({ inputTokens: i }) },
+    httpStatus: 200,
+  }))
+const small = { reservedBytes: 4_096, maxBytes: 100_000 }
+const fresh = (replica: string = randomUUID()) => ({
+  replica,
+  path: join(folder, `${replica}.jsonl`),
+  journal: makeSettlementJournal(folder, replica, small),
+})
+/** What a process that starts after a kill finds. */
+const found = async (replica: string) => (await run(fresh().journal.others)).get(replica) ?? []
+
+test("what is appended is found by the next process, in order, beyond the reserved room, too", async () => {
+  const { replica, journal } = fresh()
+  const all = items(100)
+  for (let i = 0; i < 100; i += 10) await run(journal.append(all.slice(i, i + 10)))
+  expect(await found(replica)).toEqual(all)
+})
+
+test("appends at the same time lose nothing", async () => {
+  const { replica, journal } = fresh()
+  const all = items(50)
+  await run(Effect.forEach(all, (item) => journal.append([item]), { concurrency: "unbounded" }))
+  expect(await found(replica)).toEqual(all)
+})
+
+test("a torn line is skipped, whatever byte it is torn at", async () => {
+  const { replica, journal, path } = fresh()
+  const all = items(3)
+  await run(journal.append(all))
+  const text = (await readFile(path, "utf8")).replaceAll("\0", "")
+  for (let length = 0; length <= text.length; length++) {
+    const whole = text.slice(0, length).split("\n").length - 1
+    const torn = settlementsIn(text.slice(0, length))
+    expect([whole, whole + 1]).toContain(torn.length)
+    expect(all.slice(0, torn.length)).toEqual(torn)
+  }
+  await truncate(path, text.length - 5)
+  await appendFile(path, "\0\0\0")
+  expect(await found(replica)).toEqual(all.slice(0, 2))
+})
+
+test("is emptied, unless something was kept meanwhile, and goes when it is closed", async () => {
+  const { replica, journal, path } = fresh()
+  await run(journal.append(items(40)))
+  await run(journal.clear(() => false))
+  expect(await found(replica)).toHaveLength(40)
+  await run(journal.clear(() => true))
+  expect(await found(replica)).toEqual([])
+  expect((await stat(path)).size).toBe(small.reservedBytes)
+  await run(journal.append(items(1)))
+  expect(await found(replica)).toHaveLength(1)
+  await run(journal.clear(() => true))
+  await run(journal.close)
+  expect(await readdir(folder)).toEqual([])
+})
+
+test("a file with something in it stays when it is closed, for its owner only", async () => {
+  const { replica, journal, path } = fresh()
+  await run(journal.append(items(1)))
+  await run(journal.close)
+  expect(await found(replica)).toHaveLength(1)
+  expect((await stat(path)).mode & 0o777).toBe(0o600)
+})
+
+test("a file that another server took is made again", async () => {
+  const { replica, journal, path } = fresh()
+  await run(journal.append(items(2)))
+  await unlink(path)
+  const [, , third] = items(3)
+  await run(journal.append([third!]))
+  expect(await found(replica)).toEqual([third])
+})
+
+test("has a largest size, and says so", async () => {
+  const { replica, journal } = fresh()
+  const error = await run(Effect.flip(journal.append(items(1_000))))
+  expect(error).toMatchObject({ _tag: "PortError", port: "billing" })
+  await run(journal.append(items(3)))
+  expect(await found(replica)).toHaveLength(3)
+})
+
+test("reads no files of others", async () => {
+  await writeFile(join(folder, "notes.txt"), "{}")
+  await writeFile(
+    join(folder, "broken.jsonl"),
+    '{"id":1}\nnull\n[]\n{"id":"a","outcome":"b","costMicros":"x"}\n',
+  )
+  expect(await run(fresh().journal.others)).toEqual(new Map([["broken", []]]))
+})
+
+const disk = mountSmallDisk()
+test.skipIf(disk === undefined)("a full disk takes what fits into the reserved room", async () => {
+  const replica = randomUUID()
+  const journal = makeSettlementJournal(disk!, replica, small)
+  await run(journal.open)
+  await writeFile(join(disk!, "filler"), Buffer.alloc(64 * 2 ** 20)).catch(() => {})
+  const five = items(5)
+  await run(journal.append(five))
+  expect(await run(Effect.flip(journal.append(items(300))))).toMatchObject({ port: "billing" })
+  const others = await run(makeSettlementJournal(disk!, randomUUID(), small).others)
+  expect(others.get(replica)?.slice(0, 5)).toEqual(five)
+  await run(journal.close)
+})

@@ -1,0 +1,137 @@
+import { constants } from "node:fs"
+import { type FileHandle, mkdir, open, readdir, readFile, rm } from "node:fs/promises"
+import { join } from "node:path"
+import { Effect, Semaphore } from "effect"
+import { PortError, type Settlement } from "../../core/index.ts"
+
+/** Settlements that the database could not take, on the disk of this server. */
+export interface SettlementJournal {
+  /** Reserves its room, before there is none. */
+  readonly open: Effect.Effect<void, PortError>
+  /** They survive a crash of the machine when it ends. */
+  append(items: readonly Settlement[]): Effect.Effect<void, PortError>
+  /** Forgets everything, unless something is kept again when its turn comes. */
+  clear(isEmpty: () => boolean): Effect.Effect<void, PortError>
+  /** The journals of other replicas, dead or living, by replica. */
+  readonly others: Effect.Effect<ReadonlyMap<string, readonly Settlement[]>, PortError>
+  remove(replica: string): Effect.Effect<void, PortError>
+  /** Removes the file if nothing is kept in it. */
+  readonly close: Effect.Effect<void>
+}
+
+export interface JournalLimits {
+  /** Written in advance: a full disk is no reason to lose what fits into it. */
+  readonly reservedBytes: number
+  readonly maxBytes: number
+}
+
+const defaults: JournalLimits = { reservedBytes: 2 ** 20, maxBytes: 64 * 2 ** 20 }
+const suffix = ".jsonl"
+
+const failed = (what: string) => (cause: unknown) =>
+  new PortError({ port: "billing", message: `the journal ${what}: ${String(cause)}`, cause })
+
+const toLine = (item: Settlement): string =>
+  `${JSON.stringify({ ...item, costMicros: String(item.costMicros) })}\n`
+
+const isText = (value: unknown): value is string => typeof value === "string"
+
+/** Undefined: the line is torn, or was never written. */
+const fromLine = (line: string): Settlement | undefined => {
+  try {
+    const item = JSON.parse(line.replaceAll("\0", ""))
+    if (!isText(item.id) || !isText(item.outcome) || !isText(item.costMicros)) return undefined
+    return { ...item, costMicros: BigInt(item.costMicros) }
+  } catch {
+    return undefined
+  }
+}
+
+export const settlementsIn = (text: string): readonly Settlement[] =>
+  text.split("\n").flatMap((line) => fromLine(line) ?? [])
+
+/** Writes over the reserved zeros: files of most file systems need no new room for that. */
+const openFile = async (folder: string, path: string, reservedBytes: number) => {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const handle = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600)
+  // as much as there is room for
+  await handle.write(Buffer.alloc(reservedBytes), 0, reservedBytes, 0).catch(() => {})
+  await handle.sync()
+  return handle
+}
+
+/**
+ * One file for each replica, `<replica>.jsonl`: a settlement a line, then zeros. What a write left
+ * half done is overwritten by the next one, and a torn line is skipped; a line that is read twice
+ * settles once.
+ */
+export const makeSettlementJournal = (
+  folder: string,
+  replica: string,
+  { reservedBytes, maxBytes }: JournalLimits = defaults,
+): SettlementJournal => {
+  const path = join(folder, `${replica}${suffix}`)
+  const oneAtATime = Semaphore.makeUnsafe(1)
+  let file: FileHandle | undefined
+  let bytes = 0
+
+  const opened = async (): Promise<FileHandle> => {
+    // another server on this folder has taken the file of a replica that seemed dead
+    if (file && (await file.stat()).nlink === 0) {
+      await file.close()
+      file = undefined
+      bytes = 0
+    }
+    file ??= await openFile(folder, path, reservedBytes)
+    return file
+  }
+  const write = async (items: readonly Settlement[]) => {
+    const lines = Buffer.from(items.map(toLine).join(""))
+    if (bytes + lines.length > maxBytes) throw new Error(`it has ${bytes} bytes already`)
+    const handle = await opened()
+    for (let at = 0; at < lines.length; )
+      at += (await handle.write(lines, at, lines.length - at, bytes + at)).bytesWritten
+    await handle.datasync()
+    bytes += lines.length
+  }
+  const erase = async (isEmpty: () => boolean) => {
+    if (bytes === 0 || !file || !isEmpty()) return
+    if (bytes > reservedBytes) await file.truncate(reservedBytes)
+    const used = Math.min(bytes, reservedBytes)
+    await file.write(Buffer.alloc(used), 0, used, 0)
+    await file.datasync()
+    bytes = 0
+  }
+  const readOthers = async () => {
+    const names = await readdir(folder).catch(() => [])
+    const found = new Map<string, readonly Settlement[]>()
+    for (const name of names) {
+      if (!name.endsWith(suffix) || name === `${replica}${suffix}`) continue
+      const text = await readFile(join(folder, name), "utf8").catch(() => "")
+      found.set(name.slice(0, -suffix.length), settlementsIn(text))
+    }
+    return found
+  }
+  const tried = <A>(what: string, work: () => Promise<A>) =>
+    oneAtATime.withPermits(1)(
+      Effect.uninterruptible(Effect.tryPromise({ try: work, catch: failed(what) })),
+    )
+
+  return {
+    open: tried("can't be made", async () => void (await opened())),
+    append: (items) => tried("can't be written", () => write(items)),
+    clear: (isEmpty) => tried("can't be emptied", () => erase(isEmpty)),
+    others: tried("of another replica can't be read", readOthers),
+    remove: (other) =>
+      tried("of another replica can't be removed", () =>
+        rm(join(folder, `${other}${suffix}`), { force: true }),
+      ),
+    close: Effect.ignore(
+      tried("can't be closed", async () => {
+        await file?.close()
+        file = undefined
+        if (bytes === 0) await rm(path, { force: true })
+      }),
+    ),
+  }
+}

@@ -1,0 +1,92 @@
+import { chmodSync, mkdtempSync, rmSync } from "node:fs"
+import { connect, createServer, type Server, type Socket } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Effect } from "effect"
+import pg from "pg"
+import { clusterIn, startUnowned, stopServer } from "../../plugins/database-postgres/plugin.ts"
+import { fakeLog } from "../fakes/log.ts"
+
+export interface StoppableDatabase {
+  readonly url: string
+  stop(): Promise<void>
+  start(): Promise<void>
+  query<Row>(text: string): Promise<readonly Row[]>
+  close(): Promise<void>
+}
+
+/** A PostgreSQL of its own, as one on another machine: it can be stopped while servers use it. */
+export const startStoppableDatabase = async (): Promise<StoppableDatabase> => {
+  const folder = mkdtempSync(join(tmpdir(), "rakit-outage-"))
+  chmodSync(folder, 0o711)
+  const cluster = clusterIn(folder, { maxConnections: 100, durable: true })
+  const start = async () => (await Effect.runPromise(startUnowned(cluster, fakeLog())))()
+  const { user, password, host, port, database } = await start()
+  const url = `postgres://${user}:${password}@${host}:${port}/${database}`
+  return {
+    url,
+    stop: () => Effect.runPromise(stopServer(cluster, fakeLog())),
+    start: async () => {
+      const again = await start()
+      if (again.port !== port) throw new Error(`the port ${port} was taken meanwhile`)
+    },
+    query: async <Row>(text: string) => {
+      const client = new pg.Client({ connectionString: url })
+      await client.connect()
+      return (await client.query(text).finally(() => client.end())).rows as readonly Row[]
+    },
+    close: async () => {
+      await Effect.runPromise(stopServer(cluster, fakeLog()))
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+export interface Wire {
+  /** The URL through the wire. */
+  readonly url: string
+  /** Passes nothing on in either direction, and closes nothing, as a network that is cut. */
+  cut(): void
+  mend(): void
+  close(): void
+}
+
+/** A wire to the server of a URL. */
+export const startWire = async (url: string): Promise<Wire> => {
+  const target = new URL(url)
+  const sockets = new Set<Socket>()
+  let isCut = false
+  const pump = (from: Socket, to: Socket) => {
+    sockets.add(from)
+    from.on("data", (bytes) => to.write(bytes))
+    from.on("close", () => {
+      sockets.delete(from)
+      if (!isCut) to.destroy()
+    })
+    from.on("error", () => {})
+    if (isCut) from.pause()
+  }
+  const server: Server = createServer((near) => {
+    const far = connect(Number(target.port), target.hostname)
+    pump(near, far)
+    pump(far, near)
+  })
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  const through = new URL(url)
+  through.port = String((server.address() as { port: number }).port)
+  return {
+    url: through.href,
+    cut: () => {
+      isCut = true
+      for (const socket of sockets) socket.pause()
+    },
+    mend: () => {
+      isCut = false
+      for (const socket of sockets) socket.resume()
+    },
+    close: () => {
+      server.close()
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}
