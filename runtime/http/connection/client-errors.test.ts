@@ -72,6 +72,13 @@ test.each([
   await alive()
 })
 
+test("a HEAD request with headers that are too large gets no body", async () => {
+  const long = `HEAD / HTTP/1.1\r\nHost: x\r\nX-Long: ${"x".repeat(20_000)}\r\n\r\n`
+  const answer = await raw(fixture.port, long)
+  expect(answer).toMatchObject({ status: 431, closed: true })
+  expect(answer.text.split("\r\n\r\n")[1]).toBe("")
+})
+
 test("no Host, and HTTP/1.0 without one", async () => {
   expect(
     await raw(fixture.port, "GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n"),

@@ -21,7 +21,11 @@ const codeOf = (code: string | undefined): ErrorCode => {
   return code === "ERR_HTTP_REQUEST_TIMEOUT" ? "request_timeout" : "invalid_http"
 }
 
-const rawReply = (code: ErrorCode, requestId: string): string => {
+/** A client that asked for the head alone would read a body as the next reply. */
+const asksForHead = (packet: Buffer | undefined): boolean =>
+  packet?.subarray(0, "HEAD ".length).toString("latin1") === "HEAD "
+
+const rawReply = (code: ErrorCode, requestId: string, isHead: boolean): string => {
   const error = apiError(code)
   const body = JSON.stringify(envelope(error, requestId))
   const head = [
@@ -32,7 +36,7 @@ const rawReply = (code: ErrorCode, requestId: string): string => {
     "X-Content-Type-Options: nosniff",
     "Connection: close",
   ]
-  return `${head.join("\r\n")}\r\n\r\n${body}`
+  return `${head.join("\r\n")}\r\n\r\n${isHead ? "" : body}`
 }
 
 /** Closes later, as the client may still be sending: see linger.ts. */
@@ -52,7 +56,7 @@ export const answerClientErrors = (
   lingerMs: number,
 ): void => {
   const answered = new WeakSet<Duplex>()
-  const refuse = (socket: Duplex, code: ErrorCode) => {
+  const refuse = (socket: Duplex, code: ErrorCode, packet?: Buffer) => {
     if (answered.has(socket)) return
     answered.add(socket)
     const [first] = inFlight.owedBy(socket as Socket)
@@ -60,12 +64,12 @@ export const answerClientErrors = (
     const requestId = first?.requestId ?? requestIdOf(undefined)
     if (first) first.errorCode = code
     log.info("http.client_error", "broken http", { request_id: requestId, code })
-    socket.end(rawReply(code, requestId))
+    socket.end(rawReply(code, requestId, asksForHead(packet)))
     closeSoon(socket, lingerMs)
   }
-  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+  server.on("clientError", (error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket) => {
     if (error.code === "ECONNRESET" || error.code === "EPIPE") return void socket.destroy()
-    refuse(socket, codeOf(error.code))
+    refuse(socket, codeOf(error.code), error.rawPacket)
   })
   server.on("connect", (_request, socket) => {
     socket.on("error", () => {})

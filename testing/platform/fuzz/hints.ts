@@ -91,6 +91,10 @@ const values: Readonly<Record<string, (place: Place) => Json>> = {
   parameters: ({ random }) => random.pick(schemas.slice(0, 2)),
   max_tokens: ({ random }) => random.int(1, 20),
   max_completion_tokens: ({ random }) => random.int(1, 20),
+  from: ({ random }) => random.pick(["2026-01-31", "0", "1795000000"]),
+  to: ({ random }) => random.pick(["2030-01-31", "1999999999"]),
+  group_by: ({ random }) => random.pick(["day", "model,key", "endpoint"]),
+  account: (place) => oneOf(place, knownIds(place, "account")),
   after: (place) => oneOf(place, knownIds(place, kindOf(place.operation.path))),
 }
 
