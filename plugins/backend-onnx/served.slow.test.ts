@@ -1,72 +1,14 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
-import OpenAI from "openai"
+import type OpenAI from "openai"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { parse, stringify } from "yaml"
-import { type Platform, startPlatform } from "../../testing/platform.ts"
-import { writeGguf } from "./testing/gguf-writer.ts"
-import { tinyLlama } from "./testing/tiny-llama.ts"
+import { createWith, openServedChat } from "./testing/served-chat.ts"
 
-/** Chat through the whole server, with a tiny model of random weights behind the three tiers. */
-const folder = mkdtempSync(join(tmpdir(), "rakit-served-"))
-let platform: Platform
-let client: OpenAI
-
-const tier = (id: string, maxOutputTokens: number, options: object = {}) => ({
-  id,
-  task: "chat",
-  limits: { contextTokens: id === "svc-lyt" ? 400 : 1_000_000, maxOutputTokens },
-  modalities: ["text", "image"],
-  capabilities: ["chat", "tool_use", "vision", "thinking"],
-  price: { input: 1_000_000, output: 2_000_000 },
-  backend: "onnx",
-  sources: [{ url: `file:${join(folder, "tiny.gguf")}` }],
-  options,
-})
-
+let served: Awaited<ReturnType<typeof openServedChat>>
 beforeAll(async () => {
-  const content = tinyLlama(8)
-  writeFileSync(
-    join(folder, "tiny.gguf"),
-    writeGguf({ ...content, metadata: { ...content.metadata, "llama.context_length": 2048 } }),
-  )
-  const fixture = parse(readFileSync(join(import.meta.dirname, "../../config/test.yaml"), "utf8"))
-  const { "../testing/fakes/backend.ts": _, ...plugins } = fixture.plugins
-  const models = [
-    tier("svc-prme", 1_500),
-    tier("svc-omni", 1_500, { queueWaitMs: 45_000 }),
-    tier("svc-lyt", 100),
-  ]
-  writeFileSync(
-    join(folder, "served.yaml"),
-    stringify({
-      ...fixture,
-      plugins: { ...plugins, "backend-onnx": { threads: 1, slots: 2 } },
-      models,
-    }),
-  )
-  platform = await startPlatform({ config: join(folder, "served.yaml") })
-  client = new OpenAI({
-    baseURL: `${platform.url}/v1`,
-    apiKey: platform.credentials.api_key,
-    maxRetries: 0,
-  })
+  served = await openServedChat()
 }, 120_000)
-afterAll(async () => {
-  await platform?.close()
-  rmSync(folder, { recursive: true, force: true })
-})
+afterAll(() => served?.close())
 
-const logit_bias = { "1": -100, "2": -100 }
-const create = (body: object) =>
-  client.chat.completions.create({
-    model: "svc-omni",
-    max_tokens: 8,
-    temperature: 0,
-    logit_bias,
-    ...body,
-  } as unknown as OpenAI.ChatCompletionCreateParamsNonStreaming)
+const create = (body: object) => createWith(served.client, body)
 const long = Array.from({ length: 300 }, (_, i) => String.fromCharCode(97 + (i % 7))).join("")
 const marked = (question: string) => ({
   messages: [
@@ -91,13 +33,13 @@ const usageOf = async (body: object) => (await create(body)).usage as unknown as
 const said = (content: string) => [{ role: "user", content }]
 
 it("shows the window, modalities and capabilities that are served, and refuses what is beyond", async () => {
-  const { data } = await client.models.list()
+  const { data } = await served.client.models.list()
   const seen = data as unknown as readonly Readonly<Record<string, unknown>>[]
   const able = { modalities: ["text"], capabilities: ["chat", "tool_use"] }
-  const served = { context_window: 2048, advertised_context_window: 1_000_000, ...able }
+  const large = { context_window: 2048, advertised_context_window: 1_000_000, ...able }
   expect(seen).toMatchObject([
-    { id: "svc-prme", max_output_tokens: 1_500, ...served },
-    { id: "svc-omni", max_output_tokens: 1_500, ...served },
+    { id: "svc-prme", max_output_tokens: 1_500, ...large },
+    { id: "svc-omni", max_output_tokens: 1_500, ...large },
     { id: "svc-lyt", context_window: 400, max_output_tokens: 100, ...able },
   ])
   expect(seen[2]).not.toHaveProperty("advertised_context_window")

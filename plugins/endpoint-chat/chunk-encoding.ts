@@ -1,10 +1,11 @@
-import { Stream } from "effect"
+import { Effect, Stream } from "effect"
 import type { ChatEvent, FinishReason } from "../../core/ports/model.ts"
 import { type Heading, toLogprobs } from "./reply-encoding.ts"
 import type { ChatChunk, ChatUsage, Delta, Logprobs } from "./reply-schema.ts"
 
 const chunk = (
   heading: Heading,
+  index: number,
   delta: Delta,
   finish: FinishReason | null = null,
   logprobs?: Logprobs,
@@ -13,7 +14,7 @@ const chunk = (
   object: "chat.completion.chunk",
   created: heading.created,
   model: heading.model,
-  choices: [{ index: 0, delta, ...(logprobs && { logprobs }), finish_reason: finish }],
+  choices: [{ index, delta, ...(logprobs && { logprobs }), finish_reason: finish }],
 })
 
 const usageChunk = (heading: Heading, usage: ChatUsage): ChatChunk => ({
@@ -40,15 +41,8 @@ const callDelta = (event: ToolCallEvent): Delta => ({
   ],
 })
 
-/**
- * Returns the chunks of one event. `usage` is called after the last event only; undefined when the
- * client wants no usage.
- */
-const chunksOf = (
-  heading: Heading,
-  event: ChatEvent,
-  usage: (() => ChatUsage) | undefined,
-): readonly ChatChunk[] => {
+const chunksOf = (heading: Heading, event: ChatEvent): readonly ChatChunk[] => {
+  const { answer = 0 } = event
   switch (event.type) {
     case "text":
       return event.text === "" && !event.logprobs
@@ -56,39 +50,46 @@ const chunksOf = (
         : [
             chunk(
               heading,
+              answer,
               { content: event.text },
               null,
               event.logprobs && toLogprobs(event.logprobs),
             ),
           ]
     case "reasoning":
-      return event.text === "" ? [] : [chunk(heading, { reasoning_content: event.text })]
+      return event.text === "" ? [] : [chunk(heading, answer, { reasoning_content: event.text })]
     case "toolCall":
-      return [chunk(heading, callDelta(event))]
+      return [chunk(heading, answer, callDelta(event))]
     case "finish":
-      return [chunk(heading, {}, event.reason), ...(usage ? [usageChunk(heading, usage())] : [])]
+      return [chunk(heading, answer, {}, event.reason)]
   }
 }
 
 /**
- * Encodes events as the chunks of the stream. The chunk with the role waits for the model's first
- * event:
- * a failure before it can still be answered with an HTTP status.
+ * Encodes events as the chunks of the stream. The chunk with an answer's role waits for its first
+ * event: a failure before any can still be answered with an HTTP status. `usage` is called after the
+ * last event only; undefined when the client wants no usage.
  */
 export const toChunks = <E, R>(
   heading: Heading,
   events: Stream.Stream<ChatEvent, E, R>,
   usage: (() => ChatUsage) | undefined,
-): Stream.Stream<ChatChunk, E, R> =>
-  events.pipe(
+): Stream.Stream<ChatChunk, E, R> => {
+  const chunks = events.pipe(
     Stream.mapAccum(
-      () => false,
+      () => new Set<number>(),
       (begun, event) => {
-        const chunks = chunksOf(heading, event, usage)
+        const { answer = 0 } = event
+        const own = chunksOf(heading, event)
+        if (begun.has(answer)) return [begun, own] as const
+        begun.add(answer)
         return [
-          true,
-          begun ? chunks : [chunk(heading, { role: "assistant", content: "" }), ...chunks],
+          begun,
+          [chunk(heading, answer, { role: "assistant", content: "" }), ...own],
         ] as const
       },
     ),
   )
+  if (!usage) return chunks
+  return Stream.concat(chunks, Stream.fromEffect(Effect.sync(() => usageChunk(heading, usage()))))
+}

@@ -13,7 +13,7 @@ import type { Clock } from "../../core/services/clock.ts"
 import type { Ids } from "../../core/services/ids.ts"
 import { toChunks } from "./chunk-encoding.ts"
 import { checkCapabilities, checkMaxTokens, maxTokensOf } from "./model-limits.ts"
-import { finishOf, type Heading, toCompletion, usageNow } from "./reply-encoding.ts"
+import { type Heading, toCompletion, usageNow } from "./reply-encoding.ts"
 import { ChatChunk, ChatCompletion } from "./reply-schema.ts"
 import { toRequest } from "./request-decoding.ts"
 import { ChatBody } from "./request-schema.ts"
@@ -34,10 +34,10 @@ const whole = (
 ): Effect.Effect<Reply, ApiError> =>
   Effect.gen(function* () {
     const all = yield* Stream.runCollect(events)
-    const finish = finishOf(all)
-    if (finish === undefined)
-      return yield* apiError("backend_error", "The model stopped without an end.")
-    return { status: 200, json: toCompletion(heading, all, finish, usageNow(call, heading.model)) }
+    const usage = usageNow(call, heading.model)
+    const json = toCompletion(heading, call.body.n ?? 1, all, usage)
+    if (!json) return yield* apiError("backend_error", "The model stopped without an end.")
+    return { status: 200, json }
   })
 
 const streamed = (call: Call<ChatBody>, heading: Heading, events: Events): Reply => {

@@ -1,6 +1,6 @@
 import { rupiahNumber } from "../../core/money.ts"
 import type { Call } from "../../core/ports/endpoint.ts"
-import type { ChatEvent, FinishReason, TokenLogprob } from "../../core/ports/model.ts"
+import type { ChatEvent, TokenLogprob } from "../../core/ports/model.ts"
 import { noUsage } from "../../core/usage.ts"
 import type { AnsweredCall, ChatCompletion, ChatUsage, Logprobs } from "./reply-schema.ts"
 
@@ -53,19 +53,12 @@ const toCalls = (events: readonly ChatEvent[]): readonly AnsweredCall[] => {
   return [...calls].sort(([a], [b]) => a - b).map(([, call]) => call)
 }
 
-export const finishOf = (events: readonly ChatEvent[]): FinishReason | undefined =>
-  only(events, "finish").at(-1)?.reason
+type Choice = ChatCompletion["choices"][number]
 
-/**
- * Encodes all events of an answer as one completion. `content` is null only when there are tool
- * calls and no text.
- */
-export const toCompletion = (
-  heading: Heading,
-  events: readonly ChatEvent[],
-  finish: FinishReason,
-  usage: ChatUsage,
-): ChatCompletion => {
+/** `content` is null only when there are tool calls and no text. */
+const toChoice = (index: number, events: readonly ChatEvent[]): Choice | undefined => {
+  const finish = only(events, "finish").at(-1)?.reason
+  if (finish === undefined) return undefined
   const texts = only(events, "text")
   const text = texts.map((event) => event.text).join("")
   const reasoning = only(events, "reasoning")
@@ -76,23 +69,38 @@ export const toCompletion = (
     event.logprobs ? toLogprobs(event.logprobs).content : [],
   )
   return {
+    index,
+    message: {
+      role: "assistant",
+      content: text === "" && calls.length > 0 ? null : text,
+      ...(reasoning !== "" && { reasoning_content: reasoning }),
+      ...(calls.length > 0 && { tool_calls: calls }),
+    },
+    ...(logprobs.length > 0 && { logprobs: { content: logprobs } }),
+    finish_reason: finish,
+  }
+}
+
+/** Encodes all events of the answers as one completion; undefined where an answer has no end. */
+export const toCompletion = (
+  heading: Heading,
+  answers: number,
+  events: readonly ChatEvent[],
+  usage: ChatUsage,
+): ChatCompletion | undefined => {
+  const choices: Choice[] = []
+  for (let index = 0; index < answers; index++) {
+    const own = answers === 1 ? events : events.filter(({ answer = 0 }) => answer === index)
+    const choice = toChoice(index, own)
+    if (!choice) return undefined
+    choices.push(choice)
+  }
+  return {
     id: heading.id,
     object: "chat.completion",
     created: heading.created,
     model: heading.model,
-    choices: [
-      {
-        index: 0,
-        message: {
-          role: "assistant",
-          content: text === "" && calls.length > 0 ? null : text,
-          ...(reasoning !== "" && { reasoning_content: reasoning }),
-          ...(calls.length > 0 && { tool_calls: calls }),
-        },
-        ...(logprobs.length > 0 && { logprobs: { content: logprobs } }),
-        finish_reason: finish,
-      },
-    ],
+    choices,
     usage,
   }
 }

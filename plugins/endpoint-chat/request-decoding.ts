@@ -94,6 +94,7 @@ export const toRequest = (body: ChatBody, maxTokens: number): ChatRequest => ({
   messages: body.messages.map(toMessage),
   sampling: toSampling(body),
   maxTokens,
+  ...((body.n ?? 1) > 1 && { answers: body.n ?? 1 }),
   stop: toStop(body.stop),
   ...(body.logprobs === true && { topLogprobs: body.top_logprobs ?? 0 }),
   ...(body.chat_template_kwargs?.enable_thinking != null && {

@@ -66,7 +66,11 @@ const Fields = Schema.Struct({
   }),
   temperature: optional(Schema.Finite.check(between(0, 2))).annotate({ default: 1 }),
   top_p: optional(Schema.Finite.check(between(0, 1))).annotate({ default: 1 }),
-  n: optional(Schema.Literal(1)),
+  n: optional(Schema.Int.check(between(1, 8))).annotate({
+    description:
+      "How many answers to write: the prompt is read and charged once, `max_tokens` holds for each.",
+    default: 1,
+  }),
   stream: optional(Schema.Boolean).annotate({ default: false }),
   stream_options: optional(Schema.Struct({ include_usage: optional(Schema.Boolean) })),
   stop: optional(

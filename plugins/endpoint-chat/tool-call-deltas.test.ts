@@ -82,8 +82,7 @@ it("however a model cuts its calls, they are the same calls, and each begins wit
           ).toBe(true)
           expect(rest[0]?.argumentsDelta.trim()).not.toBe("")
         }
-        const message = toCompletion(heading, out, "tool_calls", undefined as never).choices[0]
-          ?.message
+        const message = toCompletion(heading, 1, out, undefined as never)?.choices[0]?.message
         expect(
           message?.tool_calls?.map((call) => [call.function.name, call.function.arguments]),
         ).toEqual(calls.map((call) => [call.name, call.text]))

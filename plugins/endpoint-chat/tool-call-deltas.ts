@@ -25,8 +25,7 @@ const advance = (
   if (draft.state === "unnamed" && event.name !== undefined) {
     draft.state = "named"
     out.push({
-      type: "toolCall",
-      index: event.index,
+      ...event,
       id: draft.id ?? makeId(),
       name: event.name,
       argumentsDelta: "",
@@ -35,14 +34,18 @@ const advance = (
   // clients parse the arguments as they grow, and white space alone does not begin a document
   if (draft.state === "named" && draft.held.trim() !== "") draft.state = "open"
   if (draft.state === "open" && draft.held !== "") {
-    out.push({ type: "toolCall", index: event.index, argumentsDelta: draft.held })
+    const { id: _id, name: _name, ...rest } = event
+    out.push({ ...rest, argumentsDelta: draft.held })
     draft.held = ""
   }
   return out
 }
 
+/** The calls of one answer, by their index. */
+type Drafts = Map<number, Draft>
+
 const normalize = (
-  drafts: Map<number, Draft>,
+  drafts: Drafts,
   event: ChatEvent,
   makeId: () => string,
 ): readonly ChatEvent[] => {
@@ -51,7 +54,7 @@ const normalize = (
     event.reason === "stop" &&
     [...drafts.values()].some(({ state }) => state !== "unnamed")
   )
-    return [{ type: "finish", reason: "tool_calls" }]
+    return [{ ...event, reason: "tool_calls" }]
   if (event.type !== "toolCall") return [event]
   const draft = drafts.get(event.index) ?? { state: "unnamed", id: undefined, held: "" }
   drafts.set(event.index, draft)
@@ -69,7 +72,12 @@ export const normalizeToolCalls = <E, R>(
 ): Stream.Stream<ChatEvent, E, R> =>
   events.pipe(
     Stream.mapAccum(
-      () => new Map<number, Draft>(),
-      (drafts, event) => [drafts, normalize(drafts, event, makeId)] as const,
+      () => new Map<number, Drafts>(),
+      (answers, event) => {
+        const { answer = 0 } = event
+        const drafts = answers.get(answer) ?? new Map<number, Draft>()
+        answers.set(answer, drafts)
+        return [answers, normalize(drafts, event, makeId)] as const
+      },
     ),
   )

@@ -80,6 +80,31 @@ const stepsOf = (
   ]
 }
 
+/** Interleaves the events of several answers, which are equal; one token of each in turn. */
+const answersOf = (
+  steps: readonly FakeStep<ChatEvent>[],
+  answers: number,
+): readonly FakeStep<ChatEvent>[] => {
+  let before = steps[0]!.usage
+  return steps.flatMap(({ events, usage }, step) => {
+    const more = {
+      outputTokens: usage.outputTokens - (steps[step - 1]?.usage.outputTokens ?? 0),
+      reasoningTokens: usage.reasoningTokens - (steps[step - 1]?.usage.reasoningTokens ?? 0),
+    }
+    return Array.from({ length: step === 0 ? 1 : answers }, (_, answer) => {
+      before = {
+        ...before,
+        outputTokens: before.outputTokens + more.outputTokens,
+        reasoningTokens: before.reasoningTokens + more.reasoningTokens,
+      }
+      return {
+        usage: before,
+        events: answer ? events.map((event) => ({ ...event, answer })) : events,
+      }
+    })
+  })
+}
+
 /**
  * A chat model that says what its script says. Its steps: the prompt, then one for each token, then
  * the end.
@@ -99,10 +124,11 @@ export const fakeChatModel = (script: FakeChatScript = {}): FakeChatModel => {
           { param: "messages" },
         )
       const granted = { ...request, maxTokens: Math.min(request.maxTokens, room) }
+      const { answers = 1 } = request
       const bound = usageOf({
         inputTokens,
-        outputTokens: granted.maxTokens,
-        reasoningTokens: granted.maxTokens,
+        outputTokens: answers * granted.maxTokens,
+        reasoningTokens: answers * granted.maxTokens,
       })
       return {
         bound,
@@ -112,7 +138,7 @@ export const fakeChatModel = (script: FakeChatScript = {}): FakeChatModel => {
           script,
           request,
           context,
-          stepsOf(speech(script, granted), inputTokens),
+          answersOf(stepsOf(speech(script, granted), inputTokens), answers),
         ),
       }
     })

@@ -83,6 +83,28 @@ export const chatModelContract = (name: string, open: () => Promise<OpenedModel<
       expect(together.map(({ events }) => textOf(events))).toEqual([alone, alone, alone])
     })
 
+    it("writes several answers to a prompt that it reads once, each with one end", async () => {
+      const sampling = { ...greedy, temperature: 1, seed: 7 }
+      const one = await ask(request(question, { sampling }))
+      for (const answers of [2, 8]) {
+        const { events, used, bound } = await ask(request(question, { sampling, answers }))
+        expect(used.inputTokens).toBe(one.used.inputTokens)
+        expect(bound).toMatchObject({
+          inputTokens: one.bound.inputTokens,
+          outputTokens: answers * one.bound.outputTokens,
+        })
+        const own = Array.from({ length: answers }, (_, index) =>
+          events.filter(({ answer = 0 }) => answer === index),
+        )
+        expect(own.flat()).toHaveLength(events.length)
+        for (const each of own)
+          expect(each.filter(({ type }) => type === "finish")).toEqual([each.at(-1)])
+        expect(textOf(own[0]!)).toBe(textOf(one.events))
+        expect(used.outputTokens).toBeGreaterThan(one.used.outputTokens)
+      }
+      await expectStops(request(question, { sampling, answers: 8, maxTokens: 64 }), short)
+    })
+
     it("keeps its bound when it thinks", async () => {
       const { events, used, bound } = await ask(request(question, { thinking: true }))
       expect(events.filter((event) => event.type === "finish")).toEqual([events.at(-1)])

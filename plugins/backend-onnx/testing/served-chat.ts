@@ -1,0 +1,68 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import OpenAI from "openai"
+import { parse, stringify } from "yaml"
+import { startPlatform } from "../../../testing/platform.ts"
+import { writeGguf } from "./gguf-writer.ts"
+import { tinyLlama } from "./tiny-llama.ts"
+
+/** Chat through the whole server, with a tiny model of random weights behind the three tiers. */
+export const openServedChat = async () => {
+  const folder = mkdtempSync(join(tmpdir(), "rakit-served-"))
+  const tier = (id: string, maxOutputTokens: number, options: object = {}) => ({
+    id,
+    task: "chat",
+    limits: { contextTokens: id === "svc-lyt" ? 400 : 1_000_000, maxOutputTokens },
+    modalities: ["text", "image"],
+    capabilities: ["chat", "tool_use", "vision", "thinking"],
+    price: { input: 1_000_000, output: 2_000_000 },
+    backend: "onnx",
+    sources: [{ url: `file:${join(folder, "tiny.gguf")}` }],
+    options,
+  })
+  const content = tinyLlama(8)
+  writeFileSync(
+    join(folder, "tiny.gguf"),
+    writeGguf({ ...content, metadata: { ...content.metadata, "llama.context_length": 2048 } }),
+  )
+  const config = join(import.meta.dirname, "../../../config/test.yaml")
+  const fixture = parse(readFileSync(config, "utf8"))
+  const { "../testing/fakes/backend.ts": _, ...plugins } = fixture.plugins
+  const models = [
+    tier("svc-prme", 1_500),
+    tier("svc-omni", 1_500, { queueWaitMs: 45_000 }),
+    tier("svc-lyt", 100),
+  ]
+  writeFileSync(
+    join(folder, "served.yaml"),
+    stringify({
+      ...fixture,
+      plugins: { ...plugins, "backend-onnx": { threads: 1, slots: 2 } },
+      models,
+    }),
+  )
+  const platform = await startPlatform({ config: join(folder, "served.yaml") })
+  const client = new OpenAI({
+    baseURL: `${platform.url}/v1`,
+    apiKey: platform.credentials.api_key,
+    maxRetries: 0,
+  })
+  const close = async () => {
+    await platform.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+  return { platform, client, close }
+}
+
+/** The tiny model never ends by itself. */
+export const logit_bias = { "1": -100, "2": -100 }
+
+export const createWith = (client: OpenAI, body: object) =>
+  client.chat.completions.create({
+    model: "svc-omni",
+    max_tokens: 8,
+    temperature: 0,
+    logit_bias,
+    ...body,
+  } as unknown as OpenAI.ChatCompletionCreateParamsNonStreaming)
